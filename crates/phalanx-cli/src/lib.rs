@@ -1,0 +1,98 @@
+//! Command line of Phalanx: commands, progress and tables. The mathematics is in the `phalanx` library.
+
+mod bench;
+mod table;
+mod train;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use phalanx::run::{Config, preset};
+
+/// Safe policies for networks of agents.
+#[derive(Parser)]
+#[command(name = "phalanx", version, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Train a policy and evaluate it.
+    Train(train::TrainArgs),
+    /// Print a configuration with every setting resolved.
+    Config(Source),
+    /// List the built-in presets.
+    Presets,
+    /// Measure simulation alone.
+    Bench(bench::BenchArgs),
+}
+
+/// Where a configuration comes from.
+#[derive(clap::Args)]
+struct Source {
+    /// Preset (see `phalanx presets`) or TOML file.
+    #[arg(value_name = "PRESET|FILE.toml")]
+    source: String,
+    /// Change a setting, e.g. --set dual.kind=proximal --set constraint.0.at_least=0.3
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    sets: Vec<String>,
+}
+
+impl Source {
+    /// The configuration, with `seed` on top if given.
+    fn load(&self, seed: Option<u64>) -> phalanx::Result<Config> {
+        let mut settings = Vec::new();
+        for set in &self.sets {
+            let (key, value) = set.split_once('=').ok_or_else(|| {
+                phalanx::Error::config("--set", format!("`{set}` has no `=`; write KEY=VALUE, e.g. kappa=2"))
+            })?;
+            settings.push((key.trim(), value.trim()));
+        }
+        let seed = seed.map(|seed| seed.to_string());
+        settings.extend(seed.as_deref().map(|seed| ("seed", seed)));
+        let config = Config::open(&self.source)?;
+        if settings.is_empty() { Ok(config) } else { config.with_all(settings) }
+    }
+}
+
+/// Runs the command line of this process. Exit status: 0 fine, 1 the run failed, 2 bad input.
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let done = match &cli.command {
+        Command::Train(args) => train::run(args),
+        Command::Config(source) => source.load(None).map(|config| print(&config.to_toml())).map_err(Into::into),
+        Command::Presets => {
+            list_presets();
+            Ok(())
+        }
+        Command::Bench(args) => bench::run(args),
+    };
+    let Err(error) = done else { return ExitCode::SUCCESS };
+    eprintln!("error: {error:#}");
+    let bad_input = error.downcast_ref::<phalanx::Error>().is_some_and(phalanx::Error::is_bad_input);
+    ExitCode::from(if bad_input { 2 } else { 1 })
+}
+
+fn list_presets() {
+    let width = preset::names().map(str::len).max().unwrap_or(0);
+    for name in preset::names() {
+        print(&format!("{name:width$}  {}\n", preset::description(name).unwrap_or_default()));
+    }
+}
+
+/// Writes to standard output; a reader that has gone away is no error.
+fn print(text: &str) {
+    let _ = std::io::stdout().write_all(text.as_bytes());
+}
+
+/// Uses `threads` threads for everything from here on; all cores if not given.
+fn use_threads(threads: Option<usize>) -> anyhow::Result<()> {
+    if threads == Some(0) {
+        return Err(phalanx::Error::config("--threads", "0; at least 1 is needed").into());
+    }
+    rayon::ThreadPoolBuilder::new().num_threads(threads.unwrap_or(0)).build_global()?;
+    Ok(())
+}

@@ -1,0 +1,7 @@
+//! The `phalanx` command.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    phalanx_cli::main()
+}

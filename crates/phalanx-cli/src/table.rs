@@ -1,0 +1,70 @@
+//! Tables in the terminal.
+
+use std::fmt::Write;
+
+use phalanx::run::{Evaluation, Outcome, Session};
+
+/// Agents shown at most.
+const WORST: usize = 5;
+
+/// The closing table of a run: what was reached, the agents closest to or beyond their bounds, and where the files
+/// are.
+pub fn closing(session: &Session, outcome: &Outcome, evaluation: &Evaluation) -> String {
+    let mut text = String::new();
+    let agents = session.world().network().agents();
+    let scaling = serde_json::to_string(&outcome.scaling).unwrap_or_default();
+    let mut line = |name: &str, value: String| {
+        let _ = writeln!(text, "{name:<18} {value}");
+    };
+    line("iterations", format!("{} in {:.2} s", outcome.iterations, outcome.wall_s));
+    line("agent-steps", format!("{} ({:.1} million a second)", outcome.agent_steps, outcome.agent_steps_per_s / 1e6));
+    line("sent by agents", format!("{} bytes", outcome.comm_bytes));
+    line("scaling", scaling.trim_matches('"').to_string());
+    line("evaluated on", format!("{} fresh episodes", outcome.evaluation_episodes));
+    if let Some(return_) = outcome.return_ {
+        line("return", format!("{return_:.4} an agent and episode"));
+    }
+    line("objective", format!("{:.6}", outcome.objective));
+    let constraints = session.problem().constraint_count();
+    if constraints > 0 {
+        line(
+            "violation",
+            format!(
+                "{:.6} in total, {:.6} at most, over {constraints} constraints of {agents} agents",
+                outcome.violation_total, outcome.violation_max
+            ),
+        );
+        text += &worst_agents(session, evaluation);
+    }
+    let _ = writeln!(text, "\nfiles in {}", outcome.run.display());
+    text
+}
+
+/// The constraints with the least slack.
+fn worst_agents(session: &Session, evaluation: &Evaluation) -> String {
+    let mut rows: Vec<(f64, usize, usize)> = Vec::new();
+    for (i, slack) in evaluation.slack.iter().enumerate() {
+        rows.extend(slack.iter().enumerate().map(|(k, &g)| (g, i, k)));
+    }
+    rows.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut text = format!(
+        "\n{:>8}  {:<16} {:>10} {:>12} {:>10} {:>9}\n",
+        "agent", "constraint", "value", "bound", "slack", "dual"
+    );
+    for &(slack, i, k) in rows.iter().take(WORST) {
+        let constraint = &session.problem().agents[i].constraints[k];
+        let relation = if constraint.bound.sign() > 0.0 { "≥" } else { "≤" };
+        let _ = writeln!(
+            text,
+            "{i:>8}  {:<16} {:>10.4} {:>12} {slack:>10.4} {:>9.3}",
+            constraint.name,
+            evaluation.values.row(i)[k],
+            format!("{relation} {}", constraint.bound.threshold()),
+            session.algorithm().mu().row(i)[k],
+        );
+    }
+    if rows.len() > WORST {
+        let _ = writeln!(text, "          and {} more in agents.csv", rows.len() - WORST);
+    }
+    text
+}

@@ -1,0 +1,74 @@
+//! Evaluation of truncated shadow Q-functions. Paper: alg:pdac line 6 (Eval), alg:subroutine.
+//!
+//! A critic hands over Q values *along a trajectory*: what neighbours exchange in the paper, and all that the actor
+//! needs to know. Agent j's critic reads the states and actions of N_j^{κ_q} only.
+
+mod lstd;
+mod montecarlo;
+mod tables;
+mod td;
+
+use crate::Ragged;
+use crate::rollout::Trajectory;
+use crate::shadow::Signals;
+
+pub use lstd::Lstd;
+pub use montecarlo::MonteCarlo;
+pub use tables::QTables;
+pub use td::{StepRule, Td};
+
+/// What line 6 works from.
+#[derive(Debug, Clone, Copy)]
+pub struct Evidence<'a> {
+    /// Shadow rewards of line 5.
+    pub signals: &'a Signals,
+    /// The trajectory of Q-evaluation, from the uniform ρ₀, if the critic asked for one.
+    pub evaluation: Option<&'a Trajectory>,
+}
+
+/// Samples that a critic wants beside the batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Samples {
+    /// State–action pairs of a trajectory of its own, from the uniform ρ₀ (0: none).
+    pub evaluation_pairs: usize,
+    /// Steps that every batch trajectory is carried on beyond the horizon.
+    pub batch_tail: usize,
+}
+
+/// Values that agent `to` receives from agent `from` along a trajectory.
+#[derive(Debug, Clone, Copy)]
+pub struct Message<'a> {
+    /// The sender j.
+    pub from: usize,
+    /// The receiver i, with j ∈ N_i^{κ_q}.
+    pub to: usize,
+    /// The trajectory, of which the first `steps` steps are wanted.
+    pub trajectory: &'a Trajectory,
+    /// How many steps.
+    pub steps: usize,
+}
+
+/// Estimates Q_{f_j} and Q_{g_jk}, and tells their values.
+pub trait Critic: Send + Sync {
+    /// What it needs sampled.
+    fn samples(&self) -> Samples;
+
+    /// Line 6: estimates every agent's Q-functions for the current policy and shadow rewards.
+    fn evaluate(&mut self, evidence: Evidence<'_>);
+
+    /// Fixes the multipliers: from now on values are of Q_f + Σ_k μ_k·Q_gk. Returns an agent with a value that is not
+    /// finite, and that value.
+    fn weigh(&mut self, signals: &Signals, mu: &Ragged<f64>) -> Option<(usize, f64)>;
+
+    /// Adds agent j's values at the pairs visited to `out`, one a step.
+    fn add_taken(&self, message: Message<'_>, scratch: &mut Vec<u32>, out: &mut [f64]);
+
+    /// Adds agent j's values with agent i's action replaced by each of its `actions` to `out`, as
+    /// `[step][action of i]`. False if this critic cannot tell.
+    fn add_alternatives(&self, message: Message<'_>, actions: usize, scratch: &mut Vec<u32>, out: &mut [f64])
+    -> bool;
+
+    /// Agent j's table of Q values of utility `which` (0: f, then g_jk), as `[∏ S][∏ A]` over N_j^{κ_q}, if it keeps
+    /// tables.
+    fn table(&self, agent: usize, which: usize) -> Option<&[f64]>;
+}

@@ -1,0 +1,81 @@
+//! Sampled returns in place of a learnt Q.
+
+use rayon::prelude::*;
+
+use super::{Critic, Evidence, Message, Samples};
+use crate::Ragged;
+use crate::parallel::agent_blocks;
+use crate::problem::Problem;
+use crate::shadow::Signals;
+
+/// Q_j^k = Σ_{l ≥ k} γ^{l−k}·r_j(s_j^l, a_j^l) along the batch itself.
+///
+/// Unbiased for the *untruncated* Q up to γ^K: every batch trajectory is carried on for K steps beyond the horizon.
+/// Uses agent j's own pairs only. It cannot tell alternatives, so it goes with the baselines `none` and `mean`.
+#[derive(Debug)]
+pub struct MonteCarlo {
+    tail: usize,
+    gamma: f64,
+    actions: Vec<usize>,
+    /// Row j is r_f + Σ_k μ_k·r_gk as `[S_j][A_j]`.
+    rewards: Ragged<f64>,
+}
+
+impl MonteCarlo {
+    /// Returns that look K = `tail` steps beyond the horizon.
+    pub fn new(problem: &Problem, tail: usize) -> Self {
+        MonteCarlo {
+            tail,
+            gamma: problem.gamma,
+            actions: problem.agents.iter().map(|agent| agent.space.actions).collect(),
+            rewards: Ragged::zeros(problem.agents.iter().map(|agent| agent.space.cells())),
+        }
+    }
+}
+
+impl Critic for MonteCarlo {
+    fn samples(&self) -> Samples {
+        Samples { evaluation_pairs: 0, batch_tail: self.tail }
+    }
+
+    fn evaluate(&mut self, _evidence: Evidence<'_>) {}
+
+    fn weigh(&mut self, signals: &Signals, mu: &Ragged<f64>) -> Option<(usize, f64)> {
+        let blocks = agent_blocks(self.actions.len());
+        let rows = self.rewards.split_rows_mut(&blocks);
+        blocks.par_iter().zip(rows).for_each(|(block, mut rows)| {
+            for j in block.clone() {
+                let row = rows.row_mut(j);
+                let (f, gs) = signals.rewards.row(j).split_at(row.len());
+                row.copy_from_slice(f);
+                for (g, &mu) in gs.chunks_exact(row.len()).zip(mu.row(j)) {
+                    row.iter_mut().zip(g).for_each(|(r, g)| *r += mu * g);
+                }
+            }
+        });
+        (0..self.actions.len()).find_map(|j| {
+            self.rewards.row(j).iter().find(|r| !r.is_finite()).map(|&value| (j, value))
+        })
+    }
+
+    fn add_taken(&self, message: Message<'_>, _scratch: &mut Vec<u32>, out: &mut [f64]) {
+        let (states, actions) = (message.trajectory.states(message.from), message.trajectory.actions(message.from));
+        let reward = self.rewards.row(message.from);
+        let mut value = 0.0;
+        for k in (0..states.len()).rev() {
+            let own = usize::from(states[k]) * self.actions[message.from] + usize::from(actions[k]);
+            value = reward[own] + self.gamma * value;
+            if k < message.steps {
+                out[k] += value;
+            }
+        }
+    }
+
+    fn add_alternatives(&self, _: Message<'_>, _: usize, _: &mut Vec<u32>, _: &mut [f64]) -> bool {
+        false
+    }
+
+    fn table(&self, _agent: usize, _which: usize) -> Option<&[f64]> {
+        None
+    }
+}

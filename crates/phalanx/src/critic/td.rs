@@ -1,0 +1,146 @@
+//! Temporal-difference learning of truncated Q tables. Paper: alg:subroutine, eq:td_learning.
+
+use super::{Critic, Evidence, Message, QTables, Samples};
+use crate::Ragged;
+use crate::columns::pair_column;
+use crate::problem::Problem;
+use crate::shadow::Signals;
+
+/// Step sizes η_Q^k.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum StepRule {
+    /// h/(k + k1), as in prop:subroutine_complexity; near-constant when h and k1 are large.
+    Harmonic {
+        /// h.
+        h: f64,
+        /// k1.
+        k1: f64,
+    },
+    /// The same step throughout.
+    Constant(f64),
+}
+
+impl StepRule {
+    fn step(self, k: usize) -> f64 {
+        match self {
+            StepRule::Harmonic { h, k1 } => h / (k as f64 + k1),
+            StepRule::Constant(step) => step,
+        }
+    }
+}
+
+/// Algorithm 2: K updates along one trajectory from the uniform ρ₀.
+///
+/// It converges to the aggregated fixed point over (s, a)_{N_j^{κ_q}}, not to the paper's Q with outside agents held
+/// fixed (errata 3).
+#[derive(Debug)]
+pub struct Td {
+    tables: QTables,
+    /// η_Q^0 … η_Q^{K−1}.
+    steps: Vec<f64>,
+    gamma: f64,
+    /// Start from the last iteration's tables instead of zero.
+    warm: bool,
+    actions: Vec<usize>,
+}
+
+impl Td {
+    /// TD on the given tables with K = `steps` updates an evaluation.
+    pub fn new(tables: QTables, problem: &Problem, steps: usize, rule: StepRule, warm: bool) -> Self {
+        Td {
+            tables,
+            steps: (0..steps).map(|k| rule.step(k)).collect(),
+            gamma: problem.gamma,
+            warm,
+            actions: problem.agents.iter().map(|agent| agent.space.actions).collect(),
+        }
+    }
+}
+
+impl Critic for Td {
+    fn samples(&self) -> Samples {
+        // K updates need K + 1 pairs.
+        Samples { evaluation_pairs: self.steps.len() + 1, batch_tail: 0 }
+    }
+
+    fn evaluate(&mut self, evidence: Evidence<'_>) {
+        let Some(trajectory) = evidence.evaluation else { return };
+        let (steps, gamma, warm, actions) = (&self.steps, self.gamma, self.warm, &self.actions);
+        let init = || (Vec::new(), Vec::new());
+        self.tables.for_each_agent(init, |j, index, tables, (pairs, own): &mut (Vec<u32>, Vec<u32>)| {
+            pair_column(index.terms(j).iter().copied(), trajectory, trajectory.steps(), pairs);
+            own.clear();
+            own.extend(
+                trajectory
+                    .states(j)
+                    .iter()
+                    .zip(trajectory.actions(j))
+                    .map(|(&s, &a)| u32::from(s) * actions[j] as u32 + u32::from(a)),
+            );
+            if !warm {
+                tables.fill(0.0);
+            }
+            let rewards = evidence.signals.rewards.row(j);
+            let cells = rewards.len() / (tables.len() / index.size(j));
+            for (q, reward) in tables.chunks_exact_mut(index.size(j)).zip(rewards.chunks_exact(cells)) {
+                learn(q, reward, pairs, own, steps, gamma);
+            }
+        });
+    }
+
+    fn weigh(&mut self, _signals: &Signals, mu: &Ragged<f64>) -> Option<(usize, f64)> {
+        self.tables.weigh(mu)
+    }
+
+    fn add_taken(&self, message: Message<'_>, scratch: &mut Vec<u32>, out: &mut [f64]) {
+        self.tables.add_taken(message, scratch, out);
+    }
+
+    fn add_alternatives(
+        &self,
+        message: Message<'_>,
+        actions: usize,
+        scratch: &mut Vec<u32>,
+        out: &mut [f64],
+    ) -> bool {
+        self.tables.add_alternatives(message, actions, scratch, out)
+    }
+
+    fn table(&self, agent: usize, which: usize) -> Option<&[f64]> {
+        self.tables.table(agent, which)
+    }
+}
+
+/// eq:td_learning for k = 1 … K: Q(z^{k−1}) += η^{k−1}·(r(z^{k−1}) + γ·Q(z^k) − Q(z^{k−1})).
+///
+/// `pairs` number (s, a) of the neighbourhood, `own` the agent's own pair, which its reward is a table of.
+pub fn learn(q: &mut [f64], reward: &[f64], pairs: &[u32], own: &[u32], steps: &[f64], gamma: f64) {
+    for ((z, &own), &eta) in pairs.windows(2).zip(own).zip(steps) {
+        let (now, next) = (z[0] as usize, z[1] as usize);
+        let target = reward[own as usize] + gamma * q[next];
+        q[now] += eta * (target - q[now]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn updates_by_hand() {
+        let mut q = [0.0, 10.0];
+        // z: 0 → 1 → 1 → 0, rewards 1 and 2 by own pair.
+        learn(&mut q, &[1.0, 2.0], &[0, 1, 1, 0], &[0, 1, 0, 1], &[0.5, 0.25, 0.1], 0.9);
+        let first = 0.5 * (1.0 + 0.9 * 10.0);
+        let second = 10.0 + 0.25 * (2.0 + 0.9 * 10.0 - 10.0);
+        let third = second + 0.1 * (1.0 + 0.9 * first - second);
+        assert_eq!(q, [first, third]);
+    }
+
+    #[test]
+    fn step_rules() {
+        let harmonic = StepRule::Harmonic { h: 2.0, k1: 4.0 };
+        assert_eq!([harmonic.step(0), harmonic.step(4)], [0.5, 0.25]);
+        assert_eq!(StepRule::Constant(0.3).step(9), 0.3);
+    }
+}

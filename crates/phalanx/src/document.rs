@@ -1,0 +1,120 @@
+//! Reading typed documents, JSON or TOML, with errors that name the place.
+
+use std::path::Path;
+
+use serde::de::DeserializeOwned;
+
+use crate::{Error, Result};
+
+/// Reads `path` as JSON, or as TOML if it ends in `.toml`.
+///
+/// `wrappers` are keys that may be wrapped around the content, outermost first: with `["input", "model"]` the
+/// content may stand at the root, under `model`, or under `input.model`.
+pub fn read<T: DeserializeOwned>(path: &Path, wrappers: &[&str]) -> Result<T> {
+    let text = std::fs::read_to_string(path).map_err(|e| Error::file(path, format!("cannot be read: {e}")))?;
+    parse(&text, path, wrappers)
+}
+
+/// As [`read`], for text already at hand; `path` says the format and is named in errors.
+pub fn parse<T: DeserializeOwned>(text: &str, path: &Path, wrappers: &[&str]) -> Result<T> {
+    let unparsable = |e: String| Error::file(path, format!("cannot be parsed: {}", one_line(&e)));
+    let mut value: serde_json::Value = if path.extension().is_some_and(|e| e == "toml") {
+        let table: toml::Table = toml::from_str(text).map_err(|e| unparsable(e.to_string()))?;
+        reject_nan(&toml::Value::Table(table.clone()), "").map_err(|e| Error::file(path, e))?;
+        serde_json::to_value(table).map_err(|e| unparsable(e.to_string()))?
+    } else {
+        serde_json::from_str(text).map_err(|e| unparsable(e.to_string()))?
+    };
+    for key in wrappers {
+        if let Some(inner) = value.get_mut(key) {
+            value = inner.take();
+        }
+    }
+    serde_path_to_error::deserialize(value).map_err(|e| Error::file(path, describe("", e)))
+}
+
+/// Words for a deserialisation error: the field, then what is wrong, in the reader's terms.
+pub(crate) fn describe<E: std::error::Error>(prefix: &str, error: serde_path_to_error::Error<E>) -> String {
+    let path = error.path().to_string();
+    let inner = error.into_inner().to_string();
+    let message = one_line(&inner)
+        .replace("expected usize", "expected a whole number of at least 0")
+        .replace("expected u64", "expected a whole number of at least 0")
+        .replace("expected f64", "expected a number");
+    let field = match (prefix, path.as_str()) {
+        ("", "." | "") => return message,
+        (prefix, "." | "") => prefix.to_string(),
+        ("", path) => path.to_string(),
+        (prefix, path) => format!("{prefix}.{path}"),
+    };
+    format!("{field}: {message}")
+}
+
+/// Fails on the first NaN, with its dotted name.
+pub(crate) fn reject_nan(value: &toml::Value, name: &str) -> std::result::Result<(), String> {
+    let child = |key: &str| if name.is_empty() { key.to_string() } else { format!("{name}.{key}") };
+    match value {
+        toml::Value::Float(x) if x.is_nan() => Err(format!("{name}: nan is not a number that can be used")),
+        toml::Value::Array(items) => {
+            items.iter().enumerate().try_for_each(|(k, item)| reject_nan(item, &child(&k.to_string())))
+        }
+        toml::Value::Table(table) => table.iter().try_for_each(|(key, item)| reject_nan(item, &child(key))),
+        _ => Ok(()),
+    }
+}
+
+/// Parsers print excerpts over several lines; a message is one line.
+pub(crate) fn one_line(text: &str) -> String {
+    text.lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty() && !line.starts_with('|') && !line.contains(" | "))
+        .collect::<Vec<_>>()
+        .join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde::Deserialize;
+
+    #[derive(Deserialize, Debug, PartialEq)]
+    #[serde(deny_unknown_fields)]
+    struct Content {
+        size: usize,
+        weights: Vec<f64>,
+    }
+
+    fn parse_as(text: &str, path: &str) -> Result<Content> {
+        parse(text, Path::new(path), &["input", "model"])
+    }
+
+    #[test]
+    fn the_same_content_in_json_and_toml_wrapped_or_not() {
+        let expected = Content { size: 2, weights: vec![0.5, 1.0] };
+        for (text, path) in [
+            (r#"{"size": 2, "weights": [0.5, 1]}"#, "a.json"),
+            (r#"{"model": {"size": 2, "weights": [0.5, 1]}}"#, "a.json"),
+            (r#"{"input": {"model": {"size": 2, "weights": [0.5, 1]}}, "output": 3}"#, "a.json"),
+            ("size = 2\nweights = [0.5, 1.0]", "a.toml"),
+            ("[input.model]\nsize = 2\nweights = [0.5, 1.0]", "a.toml"),
+        ] {
+            assert_eq!(parse_as(text, path).unwrap(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn errors_are_one_line_and_name_the_place() {
+        for (text, path, wanted) in [
+            (r#"{"size": 2, "weights": [0.5, "x"]}"#, "a.json", "a.json: weights[1]: invalid type"),
+            (r#"{"size": 2, "weights": [0.5"#, "a.json", "cannot be parsed: EOF"),
+            (r#"{"size": -2, "weights": []}"#, "a.json", "size: invalid value"),
+            ("size = 2\nweights = [0.5, nan]", "a.toml", "weights.1: nan"),
+            ("size = \nweights = []", "a.toml", "cannot be parsed"),
+            ("size = 1\nweights = []\ncolour = 3", "a.toml", "unknown field `colour`"),
+        ] {
+            let message = parse_as(text, path).unwrap_err().to_string();
+            assert!(message.contains(wanted), "{message:?} should contain {wanted:?}");
+            assert!(!message.contains('\n'), "{message:?}");
+        }
+    }
+}

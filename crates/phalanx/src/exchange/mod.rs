@@ -1,0 +1,129 @@
+//! What neighbours send each other, counted as messages between agents.
+//!
+//! In one process nothing is copied: an agent reads its neighbours' columns and Q values where they lie. What is
+//! counted is what agents on a real network would have to send (Paper: fig:alg_flow, ▲ and ★), so that runs with
+//! different radii can be compared. A message to oneself is none.
+
+use serde::Serialize;
+
+use crate::Ragged;
+
+/// Messages and bytes sent so far, by kind.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Traffic {
+    /// States (and, within the Q radius, actions) while sampling: one message a link and step.
+    pub states: Count,
+    /// Q values along the batch: one message a link and trajectory.
+    pub q_values: Count,
+    /// Multipliers: one message a link and iteration.
+    pub duals: Count,
+}
+
+/// A number of messages and their payload.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Count {
+    /// How many.
+    pub messages: u64,
+    /// Their payload in bytes.
+    pub bytes: u64,
+}
+
+impl Traffic {
+    /// Payload of all kinds.
+    pub fn bytes(&self) -> u64 {
+        self.states.bytes + self.q_values.bytes + self.duals.bytes
+    }
+}
+
+/// Counts the traffic of agents that share one process.
+#[derive(Debug, Clone)]
+pub struct InProcess {
+    /// Directed links i → j, i ≠ j, with j within the policy radius, and within the larger of both radii.
+    policy_links: u64,
+    all_links: u64,
+    /// Directed links within the Q radius.
+    q_links: u64,
+    /// Σ over those links j → i of (1 + m_j)·(alternatives of i) values a step, and of m_j.
+    q_values_per_step: u64,
+    duals: u64,
+    traffic: Traffic,
+}
+
+impl InProcess {
+    /// `policy` and `q` are the neighbourhoods of both radii, `constraints[j]` = m_j, and `alternatives[i]` how many
+    /// values agent i wants for a step: |A_i| with the counterfactual baseline, else 1.
+    pub fn new(policy: &Ragged<u32>, q: &Ragged<u32>, constraints: &[usize], alternatives: &[usize]) -> Self {
+        let links = |groups: &Ragged<u32>| (groups.data().len() - groups.rows()) as u64;
+        let (mut q_values_per_step, mut duals) = (0, 0);
+        for (i, group) in q.iter().enumerate() {
+            for &j in group.iter().filter(|&&j| j as usize != i) {
+                q_values_per_step += ((1 + constraints[j as usize]) * alternatives[i]) as u64;
+                duals += constraints[j as usize] as u64;
+            }
+        }
+        InProcess {
+            policy_links: links(policy),
+            all_links: links(policy).max(links(q)),
+            q_links: links(q),
+            q_values_per_step,
+            duals,
+            traffic: Traffic::default(),
+        }
+    }
+
+    /// Sampling of `steps` steps: states within the policy radius before acting; states and actions within the Q
+    /// radius for the critic.
+    pub fn sampled(&mut self, steps: usize) {
+        let steps = steps as u64;
+        self.traffic.states.messages += steps * self.all_links;
+        // A state sent for the policy serves the critic too; actions go within the Q radius.
+        self.traffic.states.bytes += steps * (self.policy_links.max(self.q_links) + self.q_links);
+    }
+
+    /// Algorithm 1, line 8: Q values along `trajectories` of `steps` steps, and the multipliers.
+    pub fn shared(&mut self, trajectories: usize, steps: usize) {
+        let values = (trajectories * steps) as u64 * self.q_values_per_step;
+        self.traffic.q_values.messages += trajectories as u64 * self.q_links;
+        self.traffic.q_values.bytes += values * size_of::<f64>() as u64;
+        if self.duals > 0 {
+            self.traffic.duals.messages += self.q_links;
+            self.traffic.duals.bytes += self.duals * size_of::<f64>() as u64;
+        }
+    }
+
+    /// Everything counted so far.
+    pub fn traffic(&self) -> Traffic {
+        self.traffic
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::network::Network;
+
+    #[test]
+    fn a_line_of_three_counted_by_hand() {
+        let network = Network::line(3).unwrap();
+        let (policy, q) = (network.neighbourhoods(1), network.neighbourhoods(1));
+        let mut exchange = InProcess::new(&policy, &q, &[1, 1, 1], &[2, 2, 2]);
+        exchange.sampled(10);
+        exchange.shared(2, 5);
+        let traffic = exchange.traffic();
+        // Four directed links; a byte of state and a byte of action on each, every step.
+        assert_eq!(traffic.states, Count { messages: 40, bytes: 80 });
+        // Two utilities × two alternatives × 8 bytes × 10 steps on each link.
+        assert_eq!(traffic.q_values, Count { messages: 8, bytes: 4 * 10 * 2 * 2 * 8 });
+        assert_eq!(traffic.duals, Count { messages: 4, bytes: 32 });
+        assert_eq!(traffic.bytes(), 80 + 1280 + 32);
+    }
+
+    #[test]
+    fn without_neighbours_nothing_is_sent() {
+        let alone = Network::line(3).unwrap().neighbourhoods(0);
+        let mut exchange = InProcess::new(&alone, &alone, &[1; 3], &[2; 3]);
+        exchange.sampled(10);
+        exchange.shared(2, 5);
+        assert_eq!(exchange.traffic(), Traffic::default());
+    }
+}

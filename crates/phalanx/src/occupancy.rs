@@ -1,0 +1,100 @@
+//! Estimated local occupancy measures. Paper: alg:pdac line 4, eq:occupancy_estimate.
+
+use rayon::prelude::*;
+
+use crate::Ragged;
+use crate::parallel::agent_blocks;
+use crate::rollout::Trajectory;
+
+/// Visits of every agent to its own (s, a), row i as `[S_i][A_i]`.
+#[derive(Debug, Clone)]
+pub struct Visits {
+    /// λ̃_i.
+    pub occupancy: Ragged<f64>,
+    /// Plain counts over all trajectories and steps, for undiscounted returns.
+    pub counts: Ragged<f64>,
+}
+
+impl Visits {
+    /// No visits, for agents with tables of the given sizes.
+    pub fn new(cells: impl IntoIterator<Item = usize>) -> Self {
+        let occupancy = Ragged::zeros(cells);
+        Visits { counts: Ragged::zeros_like(&occupancy), occupancy }
+    }
+
+    /// Forgets all visits.
+    pub fn clear(&mut self) {
+        self.occupancy.data_mut().fill(0.0);
+        self.counts.data_mut().fill(0.0);
+    }
+
+    /// λ̃_i(s, a) += Σ_τ Σ_k w_k·1[s_i^k = s, a_i^k = a].
+    ///
+    /// `weights[k]` holds γ^k with the batch size and the scaling in it (`Problem::occupancy_weights`); only the
+    /// first `weights.len()` steps count. Reads agent i's own columns only. Cost: one addition a step.
+    pub fn add(&mut self, batch: &[Trajectory], weights: &[f64], actions: &[usize]) {
+        let blocks = agent_blocks(actions.len());
+        let occupancy = self.occupancy.split_rows_mut(&blocks);
+        let counts = self.counts.split_rows_mut(&blocks);
+        blocks.par_iter().zip(occupancy).zip(counts).for_each(|((block, mut occupancy), mut counts)| {
+            for i in block.clone() {
+                for trajectory in batch {
+                    let pairs = trajectory.states(i).iter().zip(trajectory.actions(i)).zip(weights);
+                    let visits = pairs.map(|((&s, &a), &w)| (usize::from(s) * actions[i] + usize::from(a), w));
+                    add_visits(visits, occupancy.row_mut(i), counts.row_mut(i));
+                }
+            }
+        });
+    }
+}
+
+/// Adds weighted visits to cells.
+fn add_visits(visits: impl Iterator<Item = (usize, f64)>, occupancy: &mut [f64], counts: &mut [f64]) {
+    // Consecutive additions to one cell would wait for each other, so every fourth step has its own partial sums.
+    const PHASES: usize = 4;
+    const SMALL: usize = 16;
+    if occupancy.len() > SMALL {
+        for (cell, weight) in visits {
+            occupancy[cell] += weight;
+            counts[cell] += 1.0;
+        }
+        return;
+    }
+    let mut sums = [[(0.0, 0u32); SMALL]; PHASES];
+    for (k, (cell, weight)) in visits.enumerate() {
+        let (sum, count) = &mut sums[k % PHASES][cell % SMALL];
+        *sum += weight;
+        *count += 1;
+    }
+    for (cell, (occupancy, count)) in occupancy.iter_mut().zip(counts).enumerate() {
+        *occupancy += (sums[0][cell].0 + sums[1][cell].0) + (sums[2][cell].0 + sums[3][cell].0);
+        *count += f64::from(sums.iter().map(|phase| phase[cell].1).sum::<u32>());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn visits_are_counted_with_their_weights() {
+        let mut trajectory = Trajectory::new(2, 5);
+        for (k, (state, action)) in [(0, 1), (1, 0), (0, 1), (2, 2), (1, 0)].into_iter().enumerate() {
+            let (s, a) = trajectory.pair_mut(1, k);
+            (*s, *a) = (state, action);
+        }
+        let mut visits = Visits::new([9, 9]);
+        visits.add(&[trajectory.clone(), trajectory], &[1.0, 0.5, 0.25, 0.125], &[3, 3]);
+        assert_eq!(visits.occupancy.row(0), [3.75, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]);
+        assert_eq!(visits.occupancy.row(1), [0.0, 2.5, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.25]);
+        assert_eq!(visits.counts.row(1), [0.0, 4.0, 0.0, 2.0, 0.0, 0.0, 0.0, 0.0, 2.0]);
+    }
+
+    #[test]
+    fn large_tables_count_alike() {
+        let steps = [(3, 0.5), (17, 0.25), (3, 0.125), (9, 1.0), (3, 2.0)];
+        let (mut occupancy, mut counts) = (vec![0.0; 20], vec![0.0; 20]);
+        add_visits(steps.into_iter(), &mut occupancy, &mut counts);
+        assert_eq!((occupancy[3], occupancy[17], counts[3]), (2.625, 0.25, 3.0));
+    }
+}

@@ -1,0 +1,205 @@
+//! One table of parameters an agent, over the joint state of its κ-hop neighbourhood.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use super::Parameterisation;
+use crate::indexing::StateIndex;
+use crate::parallel::agent_blocks;
+use crate::sampler::{outcome, write_thresholds};
+use crate::stream::{Place, Purpose, Stream};
+use crate::world::World;
+use crate::{Ragged, Result};
+
+/// Tabular policies of all agents: `theta` row i is `[∏ S_{N_i^κ}][A_i]`, row-major.
+#[derive(Debug, Clone)]
+pub struct Tabular {
+    parameterisation: Parameterisation,
+    observations: StateIndex,
+    actions: Vec<usize>,
+    theta: Ragged<f64>,
+    /// π in the shape of θ, kept in step with it by [`Tabular::refresh`].
+    probabilities: Ragged<f64>,
+    /// π as sampling thresholds, A_i − 1 an observation.
+    thresholds: Ragged<u32>,
+}
+
+impl Tabular {
+    /// Uniform policies over κ-hop neighbourhoods, perturbed by normal noise of size `init_std` on θ (soft-max) or on
+    /// the logarithm of π (direct): utilities such as ‖·‖² have a stationary point at uniform (errata 10).
+    pub fn new(
+        world: &dyn World,
+        kappa: usize,
+        parameterisation: Parameterisation,
+        init_std: f64,
+        stream: &Stream,
+    ) -> Result<Self> {
+        let n = world.network().agents();
+        let states: Vec<usize> = (0..n).map(|i| world.states(i)).collect();
+        let actions: Vec<usize> = (0..n).map(|i| world.actions(i)).collect();
+        let observations = StateIndex::new(&world.network().neighbourhoods(kappa), &states, "kappa")?;
+        let mut theta: Ragged<f64> = Ragged::zeros((0..n).map(|i| observations.size(i) * actions[i]));
+        if init_std > 0.0 {
+            let place = Place { purpose: Purpose::PolicyInit, iteration: 0, trajectory: 0 };
+            for i in 0..n {
+                let mut sequence = stream.sequence(place, i as u32);
+                theta.row_mut(i).iter_mut().for_each(|x| *x = init_std * sequence.normal());
+            }
+        }
+        if parameterisation == Parameterisation::Direct {
+            for i in 0..n {
+                theta.row_mut(i).chunks_mut(actions[i]).for_each(softmax);
+            }
+        }
+        let mut policy = Tabular {
+            parameterisation,
+            thresholds: Ragged::zeros((0..n).map(|i| observations.size(i) * (actions[i] - 1))),
+            probabilities: Ragged::zeros_like(&theta),
+            observations,
+            actions,
+            theta,
+        };
+        policy.refresh();
+        Ok(policy)
+    }
+
+    /// How θ makes π.
+    pub fn parameterisation(&self) -> Parameterisation {
+        self.parameterisation
+    }
+
+    /// Number of agents.
+    pub fn agents(&self) -> usize {
+        self.actions.len()
+    }
+
+    /// |A_i|.
+    #[inline]
+    pub fn actions(&self, agent: usize) -> usize {
+        self.actions[agent]
+    }
+
+    /// Which states each agent's policy reads, and how they number its table.
+    pub fn observations(&self) -> &StateIndex {
+        &self.observations
+    }
+
+    /// θ.
+    pub fn theta(&self) -> &Ragged<f64> {
+        &self.theta
+    }
+
+    /// π_i as `[∏ S_{N_i^κ}][A_i]`.
+    pub fn probabilities(&self, agent: usize) -> &[f64] {
+        self.probabilities.row(agent)
+    }
+
+    /// Changes θ through `update` and brings π in step.
+    pub fn update(&mut self, update: impl FnOnce(&mut Ragged<f64>)) {
+        update(&mut self.theta);
+        self.refresh();
+    }
+
+    /// What sampling needs, and nothing more.
+    pub fn sampler(&self) -> ActionSampler<'_> {
+        ActionSampler { observations: &self.observations, thresholds: &self.thresholds, actions: &self.actions }
+    }
+
+    fn refresh(&mut self) {
+        let blocks = agent_blocks(self.actions.len());
+        let (theta, actions, direct) =
+            (&self.theta, &self.actions, self.parameterisation == Parameterisation::Direct);
+        let probabilities = self.probabilities.split_rows_mut(&blocks);
+        let thresholds = self.thresholds.split_rows_mut(&blocks);
+        let refresh_block = |((block, mut pi), mut thresholds): ((&Range<usize>, _), _)| {
+            let _: (&crate::ragged::RowsMut<'_, f64>, &crate::ragged::RowsMut<'_, u32>) = (&pi, &thresholds);
+            for i in block.clone() {
+                let pi = pi.row_mut(i);
+                pi.copy_from_slice(theta.row(i));
+                let laws = pi.chunks_exact_mut(actions[i]);
+                // A single action leaves nothing to draw and no thresholds.
+                if actions[i] == 1 {
+                    laws.for_each(|law| law[0] = 1.0);
+                    continue;
+                }
+                for (law, thresholds) in laws.zip(thresholds.row_mut(i).chunks_exact_mut(actions[i] - 1)) {
+                    if !direct {
+                        softmax(law);
+                    }
+                    write_thresholds(law, thresholds);
+                }
+            }
+        };
+        blocks.par_iter().zip(probabilities).zip(thresholds).for_each(refresh_block);
+    }
+}
+
+/// Replaces a row of parameters by its soft-max.
+fn softmax(row: &mut [f64]) {
+    let largest = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let mut total = 0.0;
+    for x in row.iter_mut() {
+        *x = (*x - largest).exp();
+        total += *x;
+    }
+    row.iter_mut().for_each(|x| *x /= total);
+}
+
+/// Draws actions of agents from the states of their κ-hop neighbours.
+#[derive(Debug, Clone, Copy)]
+pub struct ActionSampler<'a> {
+    observations: &'a StateIndex,
+    thresholds: &'a Ragged<u32>,
+    actions: &'a [usize],
+}
+
+impl ActionSampler<'_> {
+    /// `actions[m]` and `draws[m]` belong to agent `agents.start + m`; `states` has one entry an agent of the world.
+    pub fn act(&self, agents: Range<usize>, states: &[u8], draws: &[u32], actions: &mut [u8]) {
+        for ((agent, action), &draw) in agents.zip(actions).zip(draws) {
+            let observation = self.observations.index(agent, states);
+            let width = self.actions[agent] - 1;
+            let thresholds = self.thresholds.row(agent);
+            *action = outcome(&thresholds[observation * width..(observation + 1) * width], draw);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::world::{Line, Start};
+
+    #[test]
+    fn starts_uniform_and_follows_theta() {
+        let world = Line::new(3, Start::Uniform, 0.0).unwrap();
+        for parameterisation in [Parameterisation::Softmax, Parameterisation::Direct] {
+            let policy = Tabular::new(&world, 1, parameterisation, 0.0, &Stream::new(1)).unwrap();
+            assert_eq!([0, 1, 2].map(|i| policy.probabilities(i).len()), [8, 16, 8]);
+            assert!(policy.probabilities(1).iter().all(|&p| p == 0.5));
+        }
+        let mut policy = Tabular::new(&world, 0, Parameterisation::Softmax, 0.0, &Stream::new(1)).unwrap();
+        policy.update(|theta| theta.row_mut(2)[3] = 3f64.ln());
+        assert!((policy.probabilities(2)[3] - 0.75).abs() < 1e-15);
+    }
+
+    #[test]
+    fn actions_follow_the_observation() {
+        let world = Line::new(3, Start::Uniform, 0.0).unwrap();
+        let mut policy = Tabular::new(&world, 1, Parameterisation::Direct, 0.0, &Stream::new(1)).unwrap();
+        // Agent 1 acts iff its left neighbour is in 1 and its right one in 0: observation (1, ·, 0).
+        policy.update(|theta| {
+            for observation in 0..8 {
+                let acts = f64::from(u8::from(observation & 0b101 == 0b100));
+                theta.row_mut(1)[2 * observation..2 * observation + 2].copy_from_slice(&[1.0 - acts, acts]);
+            }
+        });
+        for joint in 0..8u8 {
+            let states = [joint >> 2, joint >> 1 & 1, joint & 1];
+            let mut action = [9];
+            policy.sampler().act(1..2, &states, &[1 << 30], &mut action);
+            assert_eq!(action[0], u8::from(states[0] == 1 && states[2] == 0));
+        }
+    }
+}

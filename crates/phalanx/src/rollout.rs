@@ -1,0 +1,292 @@
+//! Simulated trajectories. Paper: alg:pdac line 3, alg:subroutine lines 2 and 4.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use crate::policy::ActionSampler;
+use crate::sampler::uniform;
+use crate::stream::{Place, Purpose, Stream};
+use crate::world::World;
+
+/// States and actions of every agent over the steps of one trajectory, as bytes, `[agent][step]`: an agent's
+/// learning reads the columns of its neighbours from front to back.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Trajectory {
+    steps: usize,
+    states: Vec<u8>,
+    actions: Vec<u8>,
+}
+
+impl Trajectory {
+    /// Room for `steps` state–action pairs of `agents` agents.
+    pub fn new(agents: usize, steps: usize) -> Self {
+        Trajectory { steps, states: vec![0; agents * steps], actions: vec![0; agents * steps] }
+    }
+
+    /// Number of state–action pairs an agent.
+    pub fn steps(&self) -> usize {
+        self.steps
+    }
+
+    /// s_i^0, s_i^1, …
+    #[inline]
+    pub fn states(&self, agent: usize) -> &[u8] {
+        &self.states[agent * self.steps..(agent + 1) * self.steps]
+    }
+
+    /// a_i^0, a_i^1, …
+    #[inline]
+    pub fn actions(&self, agent: usize) -> &[u8] {
+        &self.actions[agent * self.steps..(agent + 1) * self.steps]
+    }
+
+    /// s_i^k and a_i^k, to be changed (tests of locality do).
+    pub fn pair_mut(&mut self, agent: usize, step: usize) -> (&mut u8, &mut u8) {
+        let at = agent * self.steps + step;
+        (&mut self.states[at], &mut self.actions[at])
+    }
+}
+
+/// Where a trajectory starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StartFrom {
+    /// The world's law ρ.
+    World,
+    /// Every local state equally likely, agents independent (alg:subroutine's ρ₀).
+    Uniform,
+}
+
+/// One trajectory to simulate.
+#[derive(Debug, Clone, Copy)]
+pub struct Request {
+    /// Where its numbers come from.
+    pub place: Place,
+    /// Purpose of its start states.
+    pub start_purpose: Purpose,
+    /// Where it starts.
+    pub start: StartFrom,
+}
+
+/// Steps that are simulated step by step before they are turned into columns.
+const CHUNK: usize = 64;
+
+/// From this many agents on, one trajectory keeps all threads busy; below, threads take a trajectory each.
+const SPLIT_AGENTS: usize = 1 << 15;
+
+/// Simulates every requested trajectory under the policy behind `sampler`.
+///
+/// The numbers drawn depend on the place, the agent and the step alone, so the order of work does not matter.
+pub fn simulate(
+    world: &dyn World,
+    sampler: ActionSampler<'_>,
+    stream: &Stream,
+    requests: &[Request],
+    trajectories: &mut [Trajectory],
+) {
+    assert_eq!(requests.len(), trajectories.len());
+    let agents = world.network().agents();
+    let pairs = requests.par_iter().zip(trajectories.par_iter_mut());
+    if agents < SPLIT_AGENTS {
+        pairs.with_max_len(1).for_each(|(request, trajectory)| {
+            Simulation { world, sampler, stream, split: agents }.run(request, trajectory);
+        });
+    } else {
+        for (request, trajectory) in requests.iter().zip(trajectories) {
+            Simulation { world, sampler, stream, split: 4096 }.run(request, trajectory);
+        }
+    }
+}
+
+/// One trajectory's simulation; agents are advanced in runs of `split`, in parallel if there are several.
+struct Simulation<'a> {
+    world: &'a dyn World,
+    sampler: ActionSampler<'a>,
+    stream: &'a Stream,
+    split: usize,
+}
+
+/// Draws of two steps, `[action, world]` each.
+type Draws = [Vec<u32>; 4];
+
+impl Simulation<'_> {
+    fn run(&self, request: &Request, trajectory: &mut Trajectory) {
+        let agents = self.world.network().agents();
+        let steps = trajectory.steps;
+        let mut draws: Draws = std::array::from_fn(|_| vec![0; agents]);
+        // Rows `[step][agent]`, one more than a chunk: the last is the first state of the next chunk.
+        let mut states = vec![0; (CHUNK.min(steps) + 1) * agents];
+        let mut actions = vec![0; CHUNK.min(steps) * agents];
+        self.start(request, &mut states[..agents]);
+        for first in (0..steps).step_by(CHUNK) {
+            let chunk = CHUNK.min(steps - first);
+            for k in 0..chunk {
+                let (now, next) = states[k * agents..(k + 2) * agents].split_at_mut(agents);
+                let act = &mut actions[k * agents..(k + 1) * agents];
+                self.step(request.place, first + k, now, act, next, &mut draws);
+            }
+            copy_columns(&states, agents, chunk, first, steps, &mut trajectory.states, self.split);
+            copy_columns(&actions, agents, chunk, first, steps, &mut trajectory.actions, self.split);
+            states.copy_within(chunk * agents..(chunk + 1) * agents, 0);
+        }
+    }
+
+    fn start(&self, request: &Request, states: &mut [u8]) {
+        let place = Place { purpose: request.start_purpose, ..request.place };
+        self.over_agents(states, |agents, states| match request.start {
+            StartFrom::World => self.world.start(self.stream, place, agents, states),
+            StartFrom::Uniform => {
+                for (agent, state) in agents.zip(states) {
+                    let draw = self.stream.words(place, agent as u32, 0)[0] >> 1;
+                    *state = uniform(self.world.states(agent), draw);
+                }
+            }
+        });
+    }
+
+    /// a^k ~ π(· | s^k), then s^{k+1} ~ ℙ(· | s^k, a^k).
+    fn step(
+        &self,
+        place: Place,
+        step: usize,
+        now: &[u8],
+        actions: &mut [u8],
+        next: &mut [u8],
+        draws: &mut Draws,
+    ) {
+        if step.is_multiple_of(2) {
+            self.draw_pair(place, (step / 2) as u32, draws);
+        }
+        let [act, move_on] = match draws {
+            [act, move_on, _, _] if step.is_multiple_of(2) => [act, move_on],
+            [_, _, act, move_on] => [act, move_on],
+        };
+        self.over_agents(actions, |agents, actions| {
+            self.sampler.act(agents.clone(), now, &act[agents], actions);
+        });
+        let actions = &*actions;
+        self.over_agents(next, |agents, next| {
+            self.world.step(agents.clone(), now, actions, &move_on[agents], next);
+        });
+    }
+
+    fn draw_pair(&self, place: Place, pair: u32, draws: &mut Draws) {
+        let [r0, r1, r2, r3] = draws;
+        if self.split >= r0.len() {
+            return self.stream.step_pair(place, pair, 0..r0.len() as u32, [r0, r1, r2, r3]);
+        }
+        r0.par_chunks_mut(self.split)
+            .zip(r1.par_chunks_mut(self.split))
+            .zip(r2.par_chunks_mut(self.split))
+            .zip(r3.par_chunks_mut(self.split))
+            .enumerate()
+            .for_each(|(block, (((r0, r1), r2), r3))| {
+                let first = (block * self.split) as u32;
+                self.stream.step_pair(place, pair, first..first + r0.len() as u32, [r0, r1, r2, r3]);
+            });
+    }
+
+    /// Runs `work` on runs of agents with their part of `row` (one entry an agent).
+    fn over_agents(&self, row: &mut [u8], work: impl Fn(Range<usize>, &mut [u8]) + Sync) {
+        if self.split >= row.len() {
+            return work(0..row.len(), row);
+        }
+        row.par_chunks_mut(self.split).enumerate().for_each(|(block, part)| {
+            let first = block * self.split;
+            work(first..first + part.len(), part);
+        });
+    }
+}
+
+/// Turns rows `[step][agent]` into steps `first..first + chunk` of columns `[agent][step]`.
+fn copy_columns(
+    rows: &[u8],
+    agents: usize,
+    chunk: usize,
+    first: usize,
+    steps: usize,
+    columns: &mut [u8],
+    split: usize,
+) {
+    // Square tiles keep both sides in the first-level cache.
+    const TILE: usize = 64;
+    let copy = |(block, columns): (usize, &mut [u8])| {
+        for (tile, columns) in columns.chunks_mut(TILE * steps).enumerate() {
+            let start = block * split + tile * TILE;
+            for (m, column) in columns.chunks_exact_mut(steps).enumerate() {
+                for (k, out) in column[first..first + chunk].iter_mut().enumerate() {
+                    *out = rows[k * agents + start + m];
+                }
+            }
+        }
+    };
+    if split >= agents {
+        copy((0, columns));
+    } else {
+        columns.par_chunks_mut(split * steps).enumerate().for_each(copy);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::{Parameterisation, Tabular};
+    use crate::world::{Line, Start};
+
+    fn request(iteration: u32) -> Request {
+        Request {
+            place: Place { purpose: Purpose::Batch, iteration, trajectory: 2 },
+            start_purpose: Purpose::BatchStart,
+            start: StartFrom::World,
+        }
+    }
+
+    /// The same trajectory, one agent and one step at a time, straight from the definition.
+    fn by_definition(world: &Line, policy: &Tabular, stream: &Stream, request: Request, steps: usize) -> Trajectory {
+        let agents = world.network().agents();
+        let mut trajectory = Trajectory::new(agents, steps);
+        let mut states = vec![0; agents];
+        let start = Place { purpose: request.start_purpose, ..request.place };
+        world.start(stream, start, 0..agents, &mut states);
+        for k in 0..steps {
+            let (mut actions, mut next) = (vec![0; agents], vec![0; agents]);
+            let word = |i: usize, w| stream.words(request.place, i as u32, k as u32 / 2)[k % 2 * 2 + w] >> 1;
+            for i in 0..agents {
+                policy.sampler().act(i..i + 1, &states, &[word(i, 0)], &mut actions[i..=i]);
+            }
+            for i in 0..agents {
+                world.step(i..i + 1, &states, &actions, &[word(i, 1)], &mut next[i..=i]);
+                let (s, a) = trajectory.pair_mut(i, k);
+                (*s, *a) = (states[i], actions[i]);
+            }
+            states = next;
+        }
+        trajectory
+    }
+
+    #[test]
+    fn fast_simulation_is_the_definition() {
+        for (agents, steps) in [(3, 1), (10, 125), (70, 131)] {
+            let world = Line::new(agents, Start::Uniform, 0.1).unwrap();
+            let stream = Stream::new(4);
+            let policy = Tabular::new(&world, 1, Parameterisation::Softmax, 1.0, &stream).unwrap();
+            let mut fast = [Trajectory::new(agents, steps)];
+            simulate(&world, policy.sampler(), &stream, &[request(6)], &mut fast);
+            assert_eq!(fast[0], by_definition(&world, &policy, &stream, request(6), steps));
+        }
+    }
+
+    #[test]
+    fn splitting_a_trajectory_over_threads_changes_nothing() {
+        let world = Line::new(1000, Start::Uniform, 0.1).unwrap();
+        let stream = Stream::new(5);
+        let policy = Tabular::new(&world, 1, Parameterisation::Softmax, 1.0, &stream).unwrap();
+        let run = |split| {
+            let mut trajectory = Trajectory::new(1000, 150);
+            let simulation = Simulation { world: &world, sampler: policy.sampler(), stream: &stream, split };
+            simulation.run(&request(0), &mut trajectory);
+            trajectory
+        };
+        assert_eq!(run(1000), run(96));
+    }
+}

@@ -1,0 +1,402 @@
+//! From a configuration to the objects of a run: world, problem, policy, critic, algorithm.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::Deserialize;
+
+use super::config::{
+    Config, ConstraintConfig, CriticKind, CriticStart, CriticStep, NetworkConfig, UtilityConfig, WorldConfig,
+    check_gamma,
+};
+use super::preset;
+use crate::algorithm::{PrimalDual, Settings};
+use crate::critic::{Critic, Lstd, MonteCarlo, QTables, StepRule, Td};
+use crate::dual::DualRule;
+use crate::network::Network;
+use crate::policy::Tabular;
+use crate::problem::{AgentProblem, Bound, Constraint, Problem, Scaling};
+use crate::stream::Stream;
+use crate::utility::{Kind, LocalSpace, LocalTable, ScaledUtility, UtilitySpec};
+use crate::world::{Line, Table, World};
+use crate::{Error, Result, document};
+
+/// The discount factor when neither the configuration nor the world states one.
+const DEFAULT_GAMMA: f64 = 0.99;
+
+/// Builds the world with its links.
+pub fn world(config: &Config) -> Result<Arc<dyn World>> {
+    match &config.world {
+        WorldConfig::Line { n, start, mixing } => {
+            let line = Line::new(*n, *start, *mixing)?;
+            Ok(match network(config, *n)? {
+                Some(network) => Arc::new(line.with_network(network)),
+                None => Arc::new(line),
+            })
+        }
+        WorldConfig::Table { file } => {
+            let table = Table::read(&config.locate(file))?;
+            Ok(match network(config, table.network().agents())? {
+                Some(network) => Arc::new(table.with_network(network)),
+                None => Arc::new(table),
+            })
+        }
+    }
+}
+
+fn network(config: &Config, n: usize) -> Result<Option<Network>> {
+    let Some(NetworkConfig { kind, rows, columns, radius, probability, seed, file }) = &config.network else {
+        return Ok(None);
+    };
+    let missing = |key: &str| Error::config(format!("network.{key}"), format!("is missing; `{kind}` needs it"));
+    let seed = seed.unwrap_or(0);
+    let network = match kind.as_str() {
+        "line" => Network::line(n),
+        "ring" => Network::ring(n),
+        "star" => Network::star(n),
+        "complete" => Network::complete(n),
+        "grid" => {
+            let (rows, columns) = (rows.ok_or_else(|| missing("rows"))?, columns.ok_or_else(|| missing("columns"))?);
+            Network::grid(rows, columns)
+        }
+        "geometric" => Network::random_geometric(n, radius.ok_or_else(|| missing("radius"))?, seed),
+        "erdos_renyi" => Network::erdos_renyi(n, probability.ok_or_else(|| missing("probability"))?, seed),
+        "edges" => {
+            let file = file.as_ref().ok_or_else(|| missing("file"))?;
+            Network::read_edge_list(&config.locate(file), Some(n))
+        }
+        other => Err(Error::config(
+            "network.kind",
+            format!(
+                "`{other}` is unknown; allowed are line, ring, grid, star, complete, geometric, erdos_renyi, edges"
+            ),
+        )),
+    }?;
+    if network.agents() != n {
+        return Err(Error::config("network", format!("links {} agents, but the world has {n}", network.agents())));
+    }
+    Ok(Some(network))
+}
+
+/// Builds every agent's objective and constraints. Also returns warnings: bounds that cannot be met but are allowed.
+pub fn problem(config: &Config, world: &dyn World) -> Result<(Problem, Vec<String>)> {
+    let own = world.own_problem();
+    let gamma = config.gamma.or(own.and_then(|own| own.gamma)).unwrap_or(DEFAULT_GAMMA);
+    check_gamma("gamma", gamma)?;
+    let spaces: Vec<LocalSpace> = (0..world.network().agents())
+        .map(|i| LocalSpace { states: world.states(i), actions: world.actions(i), gamma })
+        .collect();
+    let objectives = objectives(config, world, &spaces)?;
+    let mut agents: Vec<AgentProblem> = objectives
+        .into_iter()
+        .zip(&spaces)
+        .map(|(objective, &space)| AgentProblem { space, objective, constraints: Vec::new() })
+        .collect();
+    let mut problem = Problem { agents: Vec::new(), gamma, scaling: config.scaling };
+    let mass = problem.mass(config.horizon);
+    let mut warnings = Vec::new();
+    match (&config.constraint, own) {
+        (Some(list), _) => {
+            for (k, constraint) in list.iter().enumerate() {
+                let field = format!("constraint.{k}");
+                warnings.extend(add_constraint(config, world, constraint, &field, mass, &mut agents)?);
+            }
+        }
+        (None, Some(own)) => add_own_constraints(&own.constraints, &mut agents)?,
+        (None, None) => {}
+    }
+    problem.agents = agents;
+    Ok((problem, warnings))
+}
+
+fn objectives(config: &Config, world: &dyn World, spaces: &[LocalSpace]) -> Result<Vec<ScaledUtility>> {
+    let mut objectives = match (&config.objective, world.own_problem()) {
+        (Some(utility), _) => utilities(config, world, utility, spaces, None, "objective")?,
+        (None, Some(own)) if !own.objectives.is_empty() => own
+            .objectives
+            .iter()
+            .zip(spaces)
+            .enumerate()
+            .map(|(i, (spec, &space))| spec.build(space, &format!("f[{i}]")))
+            .collect::<Result<_>>()?,
+        _ => return Err(Error::config("objective", "is missing, e.g. [objective] kind = \"return\"")),
+    };
+    if config.scaling == Scaling::Normalised {
+        for (objective, space) in objectives.iter_mut().zip(spaces) {
+            if matches!(objective.kind, Kind::Linear { .. }) {
+                objective.scale *= 1.0 - space.gamma;
+                objective.offset *= 1.0 - space.gamma;
+            }
+        }
+    }
+    Ok(objectives)
+}
+
+/// One utility of the configuration, for every agent (or those in `agents`).
+fn utilities(
+    config: &Config,
+    world: &dyn World,
+    utility: &UtilityConfig,
+    spaces: &[LocalSpace],
+    agents: Option<&[usize]>,
+    field: &str,
+) -> Result<Vec<ScaledUtility>> {
+    let everyone: Vec<usize>;
+    let agents = match agents {
+        Some(agents) => agents,
+        None => {
+            everyone = (0..spaces.len()).collect();
+            &everyone
+        }
+    };
+    if utility.spec.kind == "return" {
+        return returns(world, utility, agents, field);
+    }
+    if utility.channel.is_some() {
+        return Err(Error::config(format!("{field}.channel"), "is for kind `return`"));
+    }
+    let tables = utility.file.as_ref().map(|file| read_tables(config, file)).transpose()?;
+    let mut built: Vec<ScaledUtility> = Vec::with_capacity(agents.len());
+    for &i in agents {
+        let spec = match (&tables, &utility.file) {
+            (Some(tables), Some(file)) => tables.spec_of(i, &utility.spec, file)?,
+            _ => utility.spec.clone(),
+        };
+        built.push(spec.build(spaces[i], field).map_err(|error| match error {
+            Error::Config { field, message } if field.ends_with(".kind") => {
+                Error::config(field, format!("{message}, return"))
+            }
+            Error::Config { field, message } => Error::config(field, format!("{message} (agent {i})")),
+            other => other,
+        })?);
+    }
+    Ok(built)
+}
+
+/// Discounted returns of a reward channel.
+fn returns(
+    world: &dyn World,
+    utility: &UtilityConfig,
+    agents: &[usize],
+    field: &str,
+) -> Result<Vec<ScaledUtility>> {
+    let name = utility.channel.as_deref().unwrap_or("reward");
+    let channel = world.channels().iter().find(|channel| channel.name == name).ok_or_else(|| {
+        let names: Vec<&str> = world.channels().iter().map(|channel| channel.name.as_str()).collect();
+        Error::config(format!("{field}.channel"), format!("`{name}` is unknown; this world has {names:?}"))
+    })?;
+    let spec = UtilitySpec { scale: utility.spec.scale, offset: utility.spec.offset, ..Default::default() };
+    if spec != (UtilitySpec { kind: String::new(), ..utility.spec.clone() }) || utility.file.is_some() {
+        return Err(Error::config(field, "kind `return` takes `channel`, `scale` and `offset` only"));
+    }
+    // Agents with equal rewards share one table.
+    let mut shared: Vec<Arc<[f64]>> = Vec::new();
+    Ok(agents
+        .iter()
+        .map(|&i| {
+            let row = channel.tables.row(i);
+            let r = match shared.iter().rev().take(8).find(|table| table[..] == *row) {
+                Some(table) => table.clone(),
+                None => {
+                    let table: Arc<[f64]> = row.into();
+                    shared.push(table.clone());
+                    table
+                }
+            };
+            let (scale, offset) = (spec.scale.unwrap_or(1.0), spec.offset.unwrap_or(0.0));
+            ScaledUtility { kind: Kind::Linear { r }, scale, offset }
+        })
+        .collect())
+}
+
+/// A file with one table an agent, for utilities whose parameters differ between agents. `lambda` is what an
+/// occupancy file calls its tables; it serves as the expert.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TablesFile {
+    #[allow(dead_code)] // Said by occupancy files; the utility's own γ decides.
+    gamma: Option<f64>,
+    r: Option<Vec<LocalTable>>,
+    #[serde(alias = "lambda")]
+    expert: Option<Vec<LocalTable>>,
+    lo: Option<Vec<LocalTable>>,
+    hi: Option<Vec<LocalTable>>,
+    a: Option<Vec<LocalTable>>,
+    b: Option<Vec<f64>>,
+    center: Option<Vec<LocalTable>>,
+    radius: Option<Vec<f64>>,
+}
+
+fn read_tables(config: &Config, file: &Path) -> Result<TablesFile> {
+    match preset::builtin(file) {
+        Some(text) => document::parse(text, file, &[]),
+        None => document::read(&config.locate(file), &[]),
+    }
+}
+
+impl TablesFile {
+    fn spec_of(&self, agent: usize, shared: &UtilitySpec, file: &PathBuf) -> Result<UtilitySpec> {
+        fn pick<T: Clone>(
+            list: &Option<Vec<T>>,
+            shared: &Option<T>,
+            agent: usize,
+            key: &str,
+            file: &PathBuf,
+        ) -> Result<Option<T>> {
+            let Some(list) = list else { return Ok(shared.clone()) };
+            let entry = list.get(agent).cloned();
+            entry.map(Some).ok_or_else(|| {
+                Error::file(file, format!("`{key}` has {} entries, none for agent {agent}", list.len()))
+            })
+        }
+        Ok(UtilitySpec {
+            r: pick(&self.r, &shared.r, agent, "r", file)?,
+            expert: pick(&self.expert, &shared.expert, agent, "lambda", file)?,
+            lo: pick(&self.lo, &shared.lo, agent, "lo", file)?,
+            hi: pick(&self.hi, &shared.hi, agent, "hi", file)?,
+            a: pick(&self.a, &shared.a, agent, "a", file)?,
+            b: pick(&self.b, &shared.b, agent, "b", file)?,
+            center: pick(&self.center, &shared.center, agent, "center", file)?,
+            radius: pick(&self.radius, &shared.radius, agent, "radius", file)?,
+            ..shared.clone()
+        })
+    }
+}
+
+/// Adds one `[[constraint]]` to its agents; a warning if its bound is out of reach and that is allowed.
+fn add_constraint(
+    config: &Config,
+    world: &dyn World,
+    constraint: &ConstraintConfig,
+    field: &str,
+    mass: f64,
+    agents: &mut [AgentProblem],
+) -> Result<Option<String>> {
+    let n = agents.len();
+    let members: Vec<usize> = match &constraint.agents {
+        Some(list) => list.clone(),
+        None => (0..n).collect(),
+    };
+    if let Some(unknown) = members.iter().find(|&&i| i >= n) {
+        return Err(Error::config(
+            format!("{field}.agents"),
+            format!("names agent {unknown}, but agents are 0 to {}", n - 1),
+        ));
+    }
+    if constraint.shadow_scale.is_some() && config.scaling != Scaling::Authors {
+        return Err(Error::config(format!("{field}.shadow_scale"), "is for scaling = \"authors\""));
+    }
+    let bound = match (constraint.at_least, constraint.at_most) {
+        (Some(threshold), _) => Bound::AtLeast(threshold),
+        (None, Some(threshold)) => Bound::AtMost(threshold),
+        (None, None) => return Err(Error::config(field, "give exactly one of `at_least` and `at_most`")),
+    };
+    let name: Arc<str> = constraint.name.as_str().into();
+    let spaces: Vec<LocalSpace> = agents.iter().map(|agent| agent.space).collect();
+    let built = utilities(config, world, &constraint.utility, &spaces, Some(&members), field)?;
+    let (mut out_of_reach, mut least_violation) = (0, 0.0);
+    for (&i, utility) in members.iter().zip(built) {
+        if let Some((best, extreme)) = best_slack(&utility, bound, spaces[i], mass) {
+            if !constraint.allow_infeasible {
+                return Err(Error::config(field, infeasible(constraint, bound, i, extreme)));
+            }
+            out_of_reach += 1;
+            least_violation -= best;
+        }
+        let shadow_scale = constraint.shadow_scale.unwrap_or(1.0);
+        agents[i].constraints.push(Constraint { name: name.clone(), utility, bound, shadow_scale });
+    }
+    Ok((out_of_reach > 0).then(|| {
+        format!(
+            "{field} ({name}): no policy can meet the bound {} for {out_of_reach} of {} agents; their violations sum \
+             to at least {least_violation:.6}",
+            bound.threshold(),
+            members.len()
+        )
+    }))
+}
+
+/// The largest possible slack where it is negative, with the utility's extreme value.
+fn best_slack(utility: &ScaledUtility, bound: Bound, space: LocalSpace, mass: f64) -> Option<(f64, f64)> {
+    let (min, max) = utility.range(space, mass)?;
+    let extreme = match bound {
+        Bound::AtLeast(_) => max,
+        Bound::AtMost(_) => min,
+    };
+    let slack = bound.slack(extreme);
+    // Closed forms of the ends carry rounding errors.
+    (slack < -1e-9 * (1.0 + extreme.abs())).then_some((slack, extreme))
+}
+
+fn infeasible(constraint: &ConstraintConfig, bound: Bound, agent: usize, extreme: f64) -> String {
+    let (key, relation) = match bound {
+        Bound::AtLeast(_) => ("at_least", "above the maximum"),
+        Bound::AtMost(_) => ("at_most", "below the minimum"),
+    };
+    format!(
+        "{key} = {} is {relation} {extreme} of `{}` (agent {agent}); change it, or set allow_infeasible = true",
+        bound.threshold(),
+        constraint.utility.spec.kind
+    )
+}
+
+fn add_own_constraints(lists: &[Vec<UtilitySpec>], agents: &mut [AgentProblem]) -> Result<()> {
+    for (i, (list, agent)) in lists.iter().zip(agents).enumerate() {
+        for (k, spec) in list.iter().enumerate() {
+            let utility = spec.build(agent.space, &format!("g[{i}][{k}]"))?;
+            agent.constraints.push(Constraint {
+                name: spec.kind.as_str().into(),
+                utility,
+                bound: Bound::AtLeast(0.0),
+                shadow_scale: 1.0,
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Builds Algorithm 1.
+pub fn algorithm(config: &Config, world: &Arc<dyn World>, problem: &Arc<Problem>) -> Result<PrimalDual> {
+    let stream = Stream::new(config.seed);
+    let policy = Tabular::new(&**world, config.kappa, config.policy.kind, config.policy.init_std, &stream)?;
+    let n = world.network().agents();
+    let settings = Settings {
+        iterations: config.iterations,
+        horizon: config.horizon,
+        batch: config.batch,
+        kappa_q: config.kappa_q,
+        dual: DualRule {
+            kind: config.dual.kind,
+            eta_mu: config.dual.eta_mu,
+            eta_integral: config.dual.eta_integral,
+            mu_max: config.dual.mu_max,
+            centre: config.dual.centre,
+            slack_factor: if config.scaling == Scaling::Paper { 1.0 / n as f64 } else { 1.0 },
+        },
+        mu_0: config.dual.mu_0,
+        dual_schedule: config.dual.schedule,
+        baseline: config.actor.baseline.unwrap_or(crate::actor::Baseline::None),
+        optimizer: config.actor.optimizer,
+        eta_theta: config.actor.eta_theta,
+        actor_schedule: config.actor.schedule,
+        theta_box: config.policy.theta_box,
+    };
+    let critic = critic(config, &**world, problem)?;
+    Ok(PrimalDual::new(world.clone(), problem.clone(), policy, critic, settings, stream))
+}
+
+fn critic(config: &Config, world: &dyn World, problem: &Problem) -> Result<Box<dyn Critic>> {
+    let critic = &config.critic;
+    let tables = || QTables::new(world, config.kappa_q, problem);
+    Ok(match critic.kind {
+        CriticKind::Td => {
+            let rule = match critic.step {
+                CriticStep::Harmonic => StepRule::Harmonic { h: critic.h, k1: critic.k1 },
+                CriticStep::Constant => StepRule::Constant(critic.eta_q),
+            };
+            Box::new(Td::new(tables()?, problem, critic.steps, rule, critic.start == CriticStart::Warm))
+        }
+        CriticKind::Lstd => Box::new(Lstd::new(tables()?, problem, critic.steps, critic.ridge)),
+        CriticKind::Montecarlo => Box::new(MonteCarlo::new(problem, critic.steps)),
+    })
+}

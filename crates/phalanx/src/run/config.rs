@@ -1,0 +1,795 @@
+//! The typed configuration of a run: what the user wrote, checked and completed.
+
+use std::path::{Path, PathBuf};
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::preset;
+use crate::actor::Baseline;
+use crate::document::{describe, one_line, reject_nan};
+use crate::dual::DualKind;
+use crate::optimizer::OptimizerKind;
+use crate::policy::Parameterisation;
+use crate::problem::Scaling;
+use crate::schedule::Schedule;
+use crate::utility::UtilitySpec;
+use crate::world::Start;
+use crate::{Error, Result};
+
+/// Everything that determines a run. Field names are the keys of the file.
+#[derive(Debug, Clone, Serialize)]
+pub struct Config {
+    /// What the user wrote, before defaults: [`Config::with`] starts over from it.
+    #[serde(skip)]
+    source: toml::Table,
+    /// Folder that relative files are looked up in.
+    #[serde(skip)]
+    base: PathBuf,
+    /// `primal-dual`.
+    pub algorithm: Algorithm,
+    /// T.
+    pub iterations: usize,
+    /// Seed of all randomness.
+    pub seed: u64,
+    /// γ; a `table` world's file may say it, else 0.99.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gamma: Option<f64>,
+    /// H.
+    pub horizon: usize,
+    /// B.
+    pub batch: usize,
+    /// κ: radius of policies.
+    pub kappa: usize,
+    /// κ_q: radius of truncated Q-functions.
+    pub kappa_q: usize,
+    /// How occupancies and steps are scaled.
+    pub scaling: Scaling,
+    /// The environment.
+    pub world: WorldConfig,
+    /// Who talks to whom, if not the world's own links.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub network: Option<NetworkConfig>,
+    /// f_i, if not the world's own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub objective: Option<UtilityConfig>,
+    /// g_ik, if not the world's own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub constraint: Option<Vec<ConstraintConfig>>,
+    /// π.
+    pub policy: PolicyConfig,
+    /// Line 6.
+    pub critic: CriticConfig,
+    /// Line 7.
+    pub dual: DualConfig,
+    /// Lines 8 and 9.
+    pub actor: ActorConfig,
+    /// The closing evaluation.
+    pub evaluation: EvaluationConfig,
+}
+
+/// Which algorithm.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Algorithm {
+    /// Algorithm 1 of the paper.
+    #[default]
+    PrimalDual,
+}
+
+/// `[world]`.
+#[derive(Debug, Clone, Serialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub enum WorldConfig {
+    /// The paper's synthetic line.
+    Line {
+        /// Number of agents.
+        n: usize,
+        /// Law of the start states.
+        start: Start,
+        /// Weight toward uniform transitions.
+        mixing: f64,
+    },
+    /// A factored model from a file.
+    Table {
+        /// The file.
+        file: PathBuf,
+    },
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LineKeys {
+    n: usize,
+    #[serde(default)]
+    start: Start,
+    #[serde(default)]
+    mixing: f64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TableKeys {
+    file: PathBuf,
+}
+
+/// `[network]`: replaces the world's own links.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NetworkConfig {
+    /// `line`, `ring`, `grid`, `star`, `complete`, `geometric`, `erdos_renyi` or `edges`.
+    pub kind: String,
+    /// Rows of a `grid`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rows: Option<usize>,
+    /// Columns of a `grid`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub columns: Option<usize>,
+    /// Radius of a `geometric` graph.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub radius: Option<f64>,
+    /// Link probability of an `erdos_renyi` graph.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probability: Option<f64>,
+    /// Seed of the random graphs (default 0: the graph does not change with the run's seed).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
+    /// File of `edges`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<PathBuf>,
+}
+
+/// `[objective]`, and what a constraint shares with it.
+#[derive(Debug, Clone, Serialize)]
+pub struct UtilityConfig {
+    /// Reward channel of kind `return`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub channel: Option<String>,
+    /// File with a table an agent, in place of tables written in the config.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<PathBuf>,
+    /// Kind and parameters.
+    #[serde(flatten)]
+    pub spec: UtilitySpec,
+}
+
+/// One `[[constraint]]`.
+#[derive(Debug, Clone, Serialize)]
+pub struct ConstraintConfig {
+    /// The bounded utility.
+    #[serde(flatten)]
+    pub utility: UtilityConfig,
+    /// Name in results; the kind if not given.
+    pub name: String,
+    /// Lower bound.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at_least: Option<f64>,
+    /// Upper bound.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at_most: Option<f64>,
+    /// Agents that have it; all if not given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agents: Option<Vec<usize>>,
+    /// Train even if no occupancy can meet the bound.
+    pub allow_infeasible: bool,
+    /// Factor on the shadow reward, for `scaling = "authors"`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shadow_scale: Option<f64>,
+}
+
+/// `[policy]`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct PolicyConfig {
+    /// `softmax` or `direct`.
+    pub kind: Parameterisation,
+    /// Standard deviation of the initial parameters around uniform.
+    pub init_std: f64,
+    /// Θ_i as a box `[low, high]`, for `softmax`.
+    #[serde(rename = "box", skip_serializing_if = "Option::is_none")]
+    pub theta_box: Option<[f64; 2]>,
+}
+
+impl Default for PolicyConfig {
+    fn default() -> Self {
+        PolicyConfig { kind: Parameterisation::Softmax, init_std: 0.0, theta_box: None }
+    }
+}
+
+/// Which critic.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CriticKind {
+    /// Algorithm 2.
+    Td,
+    /// Its fixed point on the samples, solved at once.
+    Lstd,
+    /// Sampled returns.
+    Montecarlo,
+}
+
+/// Where TD starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CriticStart {
+    /// From the last iteration's tables.
+    Warm,
+    /// From zero, as Algorithm 2 says.
+    Cold,
+}
+
+/// TD's step sizes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CriticStep {
+    /// h/(k + k1).
+    Harmonic,
+    /// `eta_q` throughout.
+    Constant,
+}
+
+/// `[critic]`. Keys that the chosen kind does not use have no effect, so that kinds can be swapped with `--set`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct CriticConfig {
+    /// `td`, `lstd` or `montecarlo`.
+    pub kind: CriticKind,
+    /// K: TD updates, LSTD transitions, or steps that Monte-Carlo returns look beyond the horizon.
+    pub steps: usize,
+    /// `warm` or `cold` (TD).
+    pub start: CriticStart,
+    /// `harmonic` or `constant` (TD).
+    pub step: CriticStep,
+    /// h of the harmonic rule.
+    pub h: f64,
+    /// k1 of the harmonic rule.
+    pub k1: f64,
+    /// The constant rule's step.
+    pub eta_q: f64,
+    /// LSTD's ridge.
+    pub ridge: f64,
+}
+
+impl Default for CriticConfig {
+    fn default() -> Self {
+        CriticConfig {
+            kind: CriticKind::Td,
+            steps: 500,
+            start: CriticStart::Warm,
+            step: CriticStep::Harmonic,
+            h: 50.0,
+            k1: 100.0,
+            eta_q: 0.3,
+            ridge: 1e-6,
+        }
+    }
+}
+
+/// `[dual]`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct DualConfig {
+    /// `proximal`, `descent` or `pi`.
+    pub kind: DualKind,
+    /// η_μ.
+    pub eta_mu: f64,
+    /// Integral gain of `pi`.
+    pub eta_integral: f64,
+    /// U = [0, mu_max]; `inf` for none.
+    pub mu_max: f64,
+    /// Start of every multiplier.
+    pub mu_0: f64,
+    /// Centre of the `proximal` term.
+    pub centre: f64,
+    /// Change of η_μ (and the integral gain) over the iterations.
+    pub schedule: Schedule,
+}
+
+impl Default for DualConfig {
+    fn default() -> Self {
+        DualConfig {
+            kind: DualKind::Pi,
+            eta_mu: 10.0,
+            eta_integral: 0.5,
+            mu_max: 50.0,
+            mu_0: 0.0,
+            centre: 0.0,
+            schedule: Schedule::Constant,
+        }
+    }
+}
+
+/// `[actor]`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ActorConfig {
+    /// `adam` or `sgd`.
+    pub optimizer: OptimizerKind,
+    /// η_θ.
+    pub eta_theta: f64,
+    /// `none`, `mean` or `counterfactual`. Default: what the scaling and the critic allow.
+    pub baseline: Option<Baseline>,
+    /// Change of η_θ over the iterations.
+    pub schedule: Schedule,
+}
+
+impl Default for ActorConfig {
+    fn default() -> Self {
+        ActorConfig {
+            optimizer: OptimizerKind::Adam,
+            eta_theta: 0.02,
+            baseline: None,
+            schedule: Schedule::Constant,
+        }
+    }
+}
+
+/// `[evaluation]`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct EvaluationConfig {
+    /// Fresh episodes of the closing evaluation.
+    pub episodes: usize,
+    /// Fewer episodes are run where these would exceed so many agent-steps.
+    pub max_agent_steps: u64,
+}
+
+impl Default for EvaluationConfig {
+    fn default() -> Self {
+        EvaluationConfig { episodes: 400, max_agent_steps: 200_000_000 }
+    }
+}
+
+/// The file as a whole, sections unread.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Raw {
+    #[serde(default)]
+    algorithm: Algorithm,
+    #[serde(default = "default_iterations")]
+    iterations: usize,
+    #[serde(default = "default_seed")]
+    seed: u64,
+    gamma: Option<f64>,
+    #[serde(default = "default_horizon")]
+    horizon: usize,
+    #[serde(default = "default_batch")]
+    batch: usize,
+    #[serde(default = "default_kappa")]
+    kappa: usize,
+    kappa_q: Option<usize>,
+    #[serde(default)]
+    scaling: Scaling,
+    world: toml::Table,
+    network: Option<NetworkConfig>,
+    objective: Option<toml::Table>,
+    constraint: Option<Vec<toml::Table>>,
+    #[serde(default)]
+    policy: PolicyConfig,
+    #[serde(default)]
+    critic: CriticConfig,
+    #[serde(default)]
+    dual: DualConfig,
+    #[serde(default)]
+    actor: ActorConfig,
+    #[serde(default)]
+    evaluation: EvaluationConfig,
+}
+
+fn default_iterations() -> usize {
+    400
+}
+fn default_seed() -> u64 {
+    1
+}
+fn default_horizon() -> usize {
+    125
+}
+fn default_batch() -> usize {
+    5
+}
+fn default_kappa() -> usize {
+    1
+}
+
+impl Config {
+    /// A built-in preset.
+    pub fn preset(name: &str) -> Result<Self> {
+        let text = preset::text(name).ok_or_else(|| {
+            let names: Vec<&str> = preset::names().collect();
+            Error::config("preset", format!("`{name}` is neither a preset ({}) nor a file", names.join(", ")))
+        })?;
+        Config::parse(text, Path::new(name), Path::new("."))
+    }
+
+    /// A TOML file.
+    pub fn read(path: &Path) -> Result<Self> {
+        let text = std::fs::read_to_string(path).map_err(|e| Error::file(path, format!("cannot be read: {e}")))?;
+        let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        Config::parse(&text, path, folder)
+    }
+
+    /// A preset or a file, whichever `spec` names.
+    pub fn open(spec: &str) -> Result<Self> {
+        if preset::text(spec).is_none() && (Path::new(spec).exists() || spec.ends_with(".toml")) {
+            return Config::read(Path::new(spec));
+        }
+        Config::preset(spec)
+    }
+
+    fn parse(text: &str, path: &Path, base: &Path) -> Result<Self> {
+        let source = toml::from_str(text)
+            .map_err(|e| Error::file(path, format!("cannot be parsed: {}", one_line(&e.to_string()))))?;
+        Config::from_table(source, base.to_path_buf())
+    }
+
+    /// The same with one more setting, named as for `--set` (`constraint.0.at_least`). A value that is not TOML is a
+    /// string; a relative `file` is looked up in the current folder.
+    pub fn with(&self, key: &str, value: &str) -> Result<Self> {
+        self.with_all([(key, value)])
+    }
+
+    /// As [`Config::with`], for settings that only make sense together.
+    pub fn with_all<'a>(&self, settings: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Self> {
+        let mut source = self.source.clone();
+        for (key, value) in settings {
+            set(&mut source, key, value)?;
+        }
+        Config::from_table(source, self.base.clone())
+    }
+
+    /// The fully resolved configuration as TOML.
+    pub fn to_toml(&self) -> String {
+        let mut resolved = self.clone();
+        let absolute = |file: &mut PathBuf| *file = self.locate(file);
+        if let WorldConfig::Table { file } = &mut resolved.world {
+            absolute(file);
+        }
+        let utilities = resolved.constraint.iter_mut().flatten().map(|c| &mut c.utility);
+        let files = utilities.chain(&mut resolved.objective).filter_map(|utility| utility.file.as_mut());
+        files.chain(resolved.network.iter_mut().filter_map(|network| network.file.as_mut())).for_each(absolute);
+        toml::to_string(&resolved).unwrap_or_else(|e| format!("# cannot be written: {e}\n"))
+    }
+
+    /// Where a file named in the configuration is; names of built-in files stay as they are.
+    pub fn locate(&self, file: &Path) -> PathBuf {
+        if preset::builtin(file).is_some() {
+            return file.to_path_buf();
+        }
+        let joined = self.base.join(file);
+        std::path::absolute(&joined).unwrap_or(joined)
+    }
+
+    fn from_table(source: toml::Table, base: PathBuf) -> Result<Self> {
+        reject_nan(&toml::Value::Table(source.clone()), "").map_err(split_field)?;
+        let raw: Raw = section(source.clone(), "")?;
+        let constraint = raw
+            .constraint
+            .map(|list| list.into_iter().enumerate().map(|(k, table)| read_constraint(table, k)).collect())
+            .transpose()?;
+        let mut config = Config {
+            source,
+            base,
+            algorithm: raw.algorithm,
+            iterations: raw.iterations,
+            seed: raw.seed,
+            gamma: raw.gamma,
+            horizon: raw.horizon,
+            batch: raw.batch,
+            kappa: raw.kappa,
+            kappa_q: raw.kappa_q.unwrap_or(raw.kappa),
+            scaling: raw.scaling,
+            world: read_world(raw.world)?,
+            network: raw.network,
+            objective: raw.objective.map(|table| read_utility(table, "objective")).transpose()?,
+            constraint,
+            policy: raw.policy,
+            critic: raw.critic,
+            dual: raw.dual,
+            actor: raw.actor,
+            evaluation: raw.evaluation,
+        };
+        config.actor.baseline.get_or_insert(match (raw.scaling, config.critic.kind) {
+            (Scaling::Paper | Scaling::Authors, _) => Baseline::None,
+            (Scaling::Normalised, CriticKind::Montecarlo) => Baseline::Mean,
+            (Scaling::Normalised, _) => Baseline::Counterfactual,
+        });
+        config.check()?;
+        Ok(config)
+    }
+
+    fn check(&self) -> Result<()> {
+        let at_least_one = [
+            ("iterations", self.iterations),
+            ("horizon", self.horizon),
+            ("batch", self.batch),
+            ("critic.steps", self.critic.steps),
+            ("evaluation.episodes", self.evaluation.episodes),
+        ];
+        for (field, value) in at_least_one {
+            if value == 0 {
+                return Err(Error::config(field, "0; at least 1 is needed"));
+            }
+        }
+        for (field, value, limit) in [
+            ("iterations", self.iterations as u64, u64::from(u32::MAX)),
+            ("batch", self.batch as u64, (1 << 24) - 2),
+            ("evaluation.episodes", self.evaluation.episodes as u64, (1 << 24) - 2),
+        ] {
+            if value > limit {
+                return Err(Error::config(field, format!("{value}; at most {limit} is possible")));
+            }
+        }
+        if let Some(gamma) = self.gamma {
+            check_gamma("gamma", gamma)?;
+        }
+        let not_negative = [
+            ("policy.init_std", self.policy.init_std),
+            ("dual.eta_mu", self.dual.eta_mu),
+            ("dual.eta_integral", self.dual.eta_integral),
+            ("dual.mu_0", self.dual.mu_0),
+            ("dual.centre", self.dual.centre),
+            ("actor.eta_theta", self.actor.eta_theta),
+        ];
+        for (field, value) in not_negative {
+            if !(value.is_finite() && value >= 0.0) {
+                return Err(Error::config(field, format!("{value}; a finite number of at least 0 is needed")));
+            }
+        }
+        if self.dual.mu_max.is_nan() || self.dual.mu_max < 0.0 {
+            return Err(Error::config("dual.mu_max", format!("{}; at least 0 is needed", self.dual.mu_max)));
+        }
+        for (field, value) in [("dual.mu_0", self.dual.mu_0), ("dual.centre", self.dual.centre)] {
+            if value > self.dual.mu_max {
+                return Err(Error::config(field, format!("{value} is above dual.mu_max = {}", self.dual.mu_max)));
+            }
+        }
+        check_schedule("dual.schedule", self.dual.schedule)?;
+        check_schedule("actor.schedule", self.actor.schedule)?;
+        self.check_critic()?;
+        if let Some([low, high]) = self.policy.theta_box {
+            if !(low <= high) {
+                return Err(Error::config("policy.box", format!("[{low}, {high}] is empty")));
+            }
+            if self.policy.kind == Parameterisation::Direct {
+                return Err(Error::config("policy.box", "is for `softmax`; `direct` is projected onto the simplex"));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_critic(&self) -> Result<()> {
+        let critic = &self.critic;
+        if !(critic.ridge > 0.0 && critic.ridge.is_finite()) {
+            return Err(Error::config("critic.ridge", format!("{}; a number above 0 is needed", critic.ridge)));
+        }
+        if critic.kind == CriticKind::Td {
+            let (field, first) = match critic.step {
+                CriticStep::Harmonic => ("critic.h / critic.k1", critic.h / critic.k1),
+                CriticStep::Constant => ("critic.eta_q", critic.eta_q),
+            };
+            if !(first > 0.0 && first <= 1.0) {
+                return Err(Error::config(field, format!("the first step is {first}; allowed is above 0, up to 1")));
+            }
+        }
+        let baseline = self.actor.baseline;
+        if critic.kind == CriticKind::Montecarlo {
+            if baseline == Some(Baseline::Counterfactual) {
+                return Err(Error::config(
+                    "actor.baseline",
+                    "`counterfactual` needs Q at other actions, which `montecarlo` cannot tell; use `mean` or `none`",
+                ));
+            }
+            if self.policy.kind == Parameterisation::Direct {
+                return Err(Error::config(
+                    "policy.kind",
+                    "`direct` needs Q at other actions, which `montecarlo` cannot tell; use `td` or `lstd`",
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// γ ∈ [0, 1).
+pub(super) fn check_gamma(field: &str, gamma: f64) -> Result<()> {
+    if (0.0..1.0).contains(&gamma) {
+        return Ok(());
+    }
+    Err(Error::config(field, format!("{gamma}; a discount factor of at least 0 and below 1 is needed")))
+}
+
+fn check_schedule(field: &str, schedule: Schedule) -> Result<()> {
+    match schedule {
+        Schedule::Linear { hold, end } if !((0.0..=1.0).contains(&hold) && end >= 0.0 && end.is_finite()) => {
+            Err(Error::config(field, format!("hold = {hold} must be in 0 to 1 and end = {end} at least 0")))
+        }
+        Schedule::Power { exponent } if !exponent.is_finite() => {
+            Err(Error::config(field, format!("exponent = {exponent} must be finite")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Reads a section, naming the field that does not fit.
+fn section<T: DeserializeOwned>(table: toml::Table, name: &str) -> Result<T> {
+    serde_path_to_error::deserialize(toml::Value::Table(table)).map_err(|e| split_field(describe(name, e)))
+}
+
+/// `field: message` as an error; a message without a field is about the file as a whole.
+fn split_field(text: String) -> Error {
+    match text.split_once(": ") {
+        Some((field, message)) if !field.contains(' ') => Error::config(field, message),
+        _ => Error::config("config", text),
+    }
+}
+
+/// Takes one key out of a section.
+fn take<T: DeserializeOwned>(table: &mut toml::Table, section: &str, key: &str) -> Result<Option<T>> {
+    table
+        .remove(key)
+        .map(|value| {
+            serde_path_to_error::deserialize(value).map_err(|e| split_field(describe(&format!("{section}.{key}"), e)))
+        })
+        .transpose()
+}
+
+fn read_world(mut table: toml::Table) -> Result<WorldConfig> {
+    let kind: Option<String> = take(&mut table, "world", "kind")?;
+    match kind.as_deref() {
+        Some("line") => {
+            let LineKeys { n, start, mixing } = section(table, "world")?;
+            Ok(WorldConfig::Line { n, start, mixing })
+        }
+        Some("table") => {
+            let TableKeys { file } = section(table, "world")?;
+            Ok(WorldConfig::Table { file })
+        }
+        Some(other) => Err(Error::config("world.kind", format!("`{other}` is unknown; allowed are `line`, `table`"))),
+        None => Err(Error::config("world.kind", "is missing; allowed are `line`, `table`")),
+    }
+}
+
+fn read_utility(mut table: toml::Table, name: &str) -> Result<UtilityConfig> {
+    if !table.contains_key("kind") {
+        return Err(Error::config(format!("{name}.kind"), "is missing, e.g. `return` or `state_entropy`"));
+    }
+    Ok(UtilityConfig {
+        channel: take(&mut table, name, "channel")?,
+        file: take(&mut table, name, "file")?,
+        spec: section(table, name)?,
+    })
+}
+
+fn read_constraint(mut table: toml::Table, number: usize) -> Result<ConstraintConfig> {
+    let section = format!("constraint.{number}");
+    let name: Option<String> = take(&mut table, &section, "name")?;
+    let at_least: Option<f64> = take(&mut table, &section, "at_least")?;
+    let at_most: Option<f64> = take(&mut table, &section, "at_most")?;
+    if at_least.is_some() == at_most.is_some() {
+        return Err(Error::config(section, "give exactly one of `at_least` and `at_most`"));
+    }
+    if let Some(threshold) = at_least.or(at_most).filter(|t| !t.is_finite()) {
+        return Err(Error::config(section, format!("the threshold {threshold} is not finite")));
+    }
+    let agents = take(&mut table, &section, "agents")?;
+    let allow_infeasible: Option<bool> = take(&mut table, &section, "allow_infeasible")?;
+    let shadow_scale = take(&mut table, &section, "shadow_scale")?;
+    let utility = read_utility(table, &section)?;
+    Ok(ConstraintConfig {
+        name: name.unwrap_or_else(|| utility.spec.kind.clone()),
+        utility,
+        at_least,
+        at_most,
+        agents,
+        allow_infeasible: allow_infeasible.unwrap_or(false),
+        shadow_scale,
+    })
+}
+
+/// Sets `key` (dotted, numbers address list entries) in a table.
+fn set(table: &mut toml::Table, key: &str, value: &str) -> Result<()> {
+    let parsed = toml::from_str::<toml::Table>(&format!("x = {value}")).ok().and_then(|mut t| t.remove("x"));
+    let mut value = parsed.unwrap_or_else(|| toml::Value::String(value.to_string()));
+    if key.rsplit('.').next() == Some("file")
+        && let toml::Value::String(file) = &mut value
+        && preset::builtin(Path::new(file.as_str())).is_none()
+        && let Ok(path) = std::path::absolute(&*file)
+    {
+        *file = path.display().to_string();
+    }
+    let parts: Vec<&str> = key.split('.').collect();
+    let (last, path) = match parts.split_last() {
+        Some((last, path)) if parts.iter().all(|part| !part.is_empty()) => (*last, path),
+        _ => return Err(Error::config("--set", format!("`{key}` is not a dotted name such as dual.eta_mu"))),
+    };
+    let entry = |list: &toml::value::Array, part: &str| {
+        part.parse::<usize>().ok().filter(|&k| k < list.len()).ok_or_else(|| {
+            Error::config("--set", format!("`{key}`: there is no entry {part}; the list has {}", list.len()))
+        })
+    };
+    let not_a_section = |part: &str| Error::config("--set", format!("`{key}`: `{part}` is a value, not a section"));
+    let mut at = table;
+    let mut parts = path.iter();
+    while let Some(part) = parts.next() {
+        let child = at.entry(*part).or_insert_with(|| toml::Value::Table(toml::Table::new()));
+        at = match child {
+            toml::Value::Table(table) => table,
+            toml::Value::Array(list) => {
+                // The number of an entry follows the list's name; a list of plain values ends the path.
+                let Some(number) = parts.next() else {
+                    let k = entry(list, last)?;
+                    list[k] = value;
+                    return Ok(());
+                };
+                let k = entry(list, number)?;
+                list[k].as_table_mut().ok_or_else(|| not_a_section(number))?
+            }
+            _ => return Err(not_a_section(part)),
+        };
+    }
+    at.insert(last.to_string(), value);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SMALL: &str = "[world]\nkind = \"line\"\nn = 4\n[objective]\nkind = \"return\"\n\
+                         [[constraint]]\nkind = \"state_entropy\"\nat_least = 0.5\n";
+
+    fn small() -> Config {
+        Config::parse(SMALL, Path::new("small.toml"), Path::new(".")).unwrap()
+    }
+
+    #[test]
+    fn settings_reach_every_level() {
+        let config = small()
+            .with_all([
+                ("constraint.0.at_least", "0.25"),
+                ("dual.kind", "proximal"),
+                ("kappa", "2"),
+                ("policy.box", "[-1, 1]"),
+                ("policy.box.0", "-3.5"),
+            ])
+            .unwrap();
+        let constraint = &config.constraint.as_ref().unwrap()[0];
+        assert_eq!((constraint.at_least, config.dual.kind, config.kappa_q), (Some(0.25), DualKind::Proximal, 2));
+        assert_eq!(config.policy.theta_box, Some([-3.5, 1.0]));
+    }
+
+    #[test]
+    fn resolved_configuration_is_itself_one() {
+        let config = small().with("critic.kind", "montecarlo").unwrap();
+        let text = config.to_toml();
+        let again = Config::parse(&text, Path::new("again.toml"), Path::new(".")).unwrap();
+        assert_eq!(again.to_toml(), text);
+        assert_eq!(again.actor.baseline, Some(Baseline::Mean));
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        for (key, value, wanted) in [
+            ("kapa", "1", "unknown field `kapa`"),
+            ("kappa", "-1", "kappa: invalid value: integer `-1`"),
+            ("gamma", "1.0", "gamma: 1; a discount factor"),
+            ("gamma", "nan", "gamma: nan"),
+            ("world.n", "\"ten\"", "world.n: invalid type: string \"ten\""),
+            ("world.nn", "3", "world: unknown field `nn`"),
+            ("world.kind", "torus", "world.kind: `torus` is unknown"),
+            ("dual.mu_max", "-1", "dual.mu_max"),
+            ("dual.kind", "magic", "dual.kind: unknown variant `magic`"),
+            ("constraint.3.at_least", "1", "there is no entry 3"),
+            ("constraint.0.at_most", "1", "exactly one of"),
+            ("constraint.0.at_lest", "1", "constraint.0: unknown field `at_lest`"),
+            ("iterations", "0", "iterations: 0"),
+            ("critic.h", "200", "the first step is 2"),
+            ("actor.schedule.kind", "linear", "actor.schedule"),
+        ] {
+            let message = small().with(key, value).unwrap_err().to_string();
+            assert!(message.contains(wanted), "{key}={value}: {message:?} should contain {wanted:?}");
+            assert!(!message.contains('\n'), "{message:?}");
+        }
+    }
+}

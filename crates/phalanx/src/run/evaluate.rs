@@ -1,0 +1,83 @@
+//! Evaluation of a fixed policy on fresh episodes.
+
+use crate::Ragged;
+use crate::algorithm::{Violations, mean_return};
+use crate::occupancy::Visits;
+use crate::policy::Tabular;
+use crate::problem::Problem;
+use crate::rollout::{self, Request, StartFrom, Trajectory};
+use crate::stream::{Place, Purpose, Stream};
+use crate::world::World;
+
+/// What a policy achieves, estimated on episodes of its own.
+#[derive(Debug, Clone)]
+pub struct Evaluation {
+    /// Episodes run.
+    pub episodes: usize,
+    /// Undiscounted episode return, mean over agents, if the world has the channel `reward`.
+    pub return_: Option<f64>,
+    /// F = mean of f_i.
+    pub objective: f64,
+    /// Value of the bounded utility, by agent and constraint.
+    pub values: Ragged<f64>,
+    /// g_ik, by agent and constraint.
+    pub slack: Ragged<f64>,
+    /// Violations, summed up.
+    pub violations: Violations,
+}
+
+/// Runs `episodes` episodes of `horizon` steps, one in memory at a time per thread, and evaluates every utility at
+/// the occupancy pooled over them.
+pub fn evaluate(
+    world: &dyn World,
+    problem: &Problem,
+    policy: &Tabular,
+    stream: &Stream,
+    horizon: usize,
+    episodes: usize,
+) -> Evaluation {
+    // Enough at a time to occupy many threads, few enough to stay small in memory; results do not depend on it.
+    const AT_ONCE: usize = 16;
+    let n = world.network().agents();
+    let at_once = if n < 10_000 { AT_ONCE.min(episodes) } else { 1 };
+    let actions: Vec<usize> = (0..n).map(|i| world.actions(i)).collect();
+    let weights = problem.occupancy_weights(horizon, episodes);
+    let mut trajectories = vec![Trajectory::new(n, horizon); at_once];
+    let mut visits = Visits::new((0..n).map(|i| world.states(i) * actions[i]));
+    for first in (0..episodes).step_by(at_once) {
+        let requests: Vec<Request> = (first..episodes.min(first + at_once))
+            .map(|k| Request {
+                place: Place { purpose: Purpose::Evaluation, iteration: 0, trajectory: k as u32 },
+                start_purpose: Purpose::EvaluationStart,
+                start: StartFrom::World,
+            })
+            .collect();
+        let batch = &mut trajectories[..requests.len()];
+        rollout::simulate(world, policy.sampler(), stream, &requests, batch);
+        visits.add(batch, &weights, &actions);
+    }
+    summarise(world, problem, &visits, episodes)
+}
+
+fn summarise(world: &dyn World, problem: &Problem, visits: &Visits, episodes: usize) -> Evaluation {
+    let constraints = || problem.agents.iter().map(|agent| agent.constraints.len());
+    let (mut values, mut slack) = (Ragged::zeros(constraints()), Ragged::zeros(constraints()));
+    let mut objective = 0.0;
+    for (i, agent) in problem.agents.iter().enumerate() {
+        let lambda = visits.occupancy.row(i);
+        objective += agent.objective.value(lambda, agent.space);
+        for (k, constraint) in agent.constraints.iter().enumerate() {
+            let value = constraint.utility.value(lambda, agent.space);
+            values.row_mut(i)[k] = value;
+            slack.row_mut(i)[k] = constraint.bound.slack(value);
+        }
+    }
+    Evaluation {
+        episodes,
+        return_: mean_return(world, &visits.counts, episodes as f64),
+        objective: objective / problem.agents.len() as f64,
+        violations: Violations::of(slack.data()),
+        values,
+        slack,
+    }
+}

@@ -1,0 +1,18 @@
+//! Runs: configuration → checked → built; the loop around an algorithm, and what it leaves behind.
+
+mod build;
+mod config;
+mod evaluate;
+mod folder;
+pub mod preset;
+mod session;
+mod train;
+
+pub use config::{
+    ActorConfig, Algorithm, Config, ConstraintConfig, CriticConfig, CriticKind, CriticStart, CriticStep, DualConfig,
+    EvaluationConfig, NetworkConfig, PolicyConfig, UtilityConfig, WorldConfig,
+};
+pub use evaluate::{Evaluation, evaluate};
+pub use folder::RunFolder;
+pub use session::Session;
+pub use train::{Outcome, train};

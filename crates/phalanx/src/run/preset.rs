@@ -1,0 +1,35 @@
+//! Configurations and data that are part of the program.
+
+use std::path::Path;
+
+/// Name, one-line description and text of every preset.
+const PRESETS: [(&str, &str); 4] = [
+    ("synthetic", include_str!("../../../../presets/synthetic.toml")),
+    ("apprenticeship", include_str!("../../../../presets/apprenticeship.toml")),
+    ("feasibility", include_str!("../../../../presets/feasibility.toml")),
+    ("entropy", include_str!("../../../../presets/entropy.toml")),
+];
+
+/// Data files that presets refer to as `preset:<name>`.
+const FILES: [(&str, &str); 1] =
+    [("preset:line-expert.json", include_str!("../../../../presets/line-expert.json"))];
+
+/// Names of the presets, recommended one first.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    PRESETS.iter().map(|(name, _)| *name)
+}
+
+/// A preset's TOML.
+pub fn text(name: &str) -> Option<&'static str> {
+    PRESETS.iter().find(|(preset, _)| *preset == name).map(|(_, text)| *text)
+}
+
+/// What a preset is about: the first line of its comment.
+pub fn description(name: &str) -> Option<&'static str> {
+    text(name).and_then(|text| text.lines().next()).map(|line| line.trim_start_matches(['#', ' ']))
+}
+
+/// The text of a built-in data file.
+pub fn builtin(file: &Path) -> Option<&'static str> {
+    FILES.iter().find(|(name, _)| Path::new(name) == file).map(|(_, text)| *text)
+}

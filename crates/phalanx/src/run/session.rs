@@ -1,0 +1,75 @@
+//! A run in memory: built from a configuration, advanced one iteration at a time.
+
+use std::sync::Arc;
+
+use super::config::Config;
+use super::evaluate::{Evaluation, evaluate};
+use super::build;
+use crate::algorithm::{PrimalDual, Summary};
+use crate::problem::Problem;
+use crate::stream::Stream;
+use crate::world::World;
+use crate::Result;
+
+/// A training run.
+pub struct Session {
+    config: Config,
+    world: Arc<dyn World>,
+    problem: Arc<Problem>,
+    algorithm: PrimalDual,
+    warnings: Vec<String>,
+}
+
+impl Session {
+    /// Builds everything that `config` asks for; nothing is written.
+    pub fn new(config: &Config) -> Result<Self> {
+        let world = build::world(config)?;
+        let (problem, warnings) = build::problem(config, &*world)?;
+        let problem = Arc::new(problem);
+        let algorithm = build::algorithm(config, &world, &problem)?;
+        Ok(Session { config: config.clone(), world, problem, algorithm, warnings })
+    }
+
+    /// One iteration; none once all are done.
+    pub fn advance(&mut self) -> Result<Option<Summary>> {
+        if self.algorithm.iteration() >= self.config.iterations {
+            return Ok(None);
+        }
+        self.algorithm.step().map(Some)
+    }
+
+    /// Evaluates the current policy on fresh episodes, as many as `[evaluation]` asks for and allows.
+    pub fn evaluate(&self) -> Evaluation {
+        let evaluation = &self.config.evaluation;
+        let episode = self.world.network().agents() as u64 * self.config.horizon as u64;
+        let affordable = (evaluation.max_agent_steps / episode).max(1);
+        let episodes = evaluation.episodes.min(usize::try_from(affordable).unwrap_or(usize::MAX));
+        let stream = Stream::new(self.config.seed);
+        evaluate(&*self.world, &self.problem, self.algorithm.policy(), &stream, self.config.horizon, episodes)
+    }
+
+    /// What was asked for.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// The environment.
+    pub fn world(&self) -> &dyn World {
+        &*self.world
+    }
+
+    /// Objectives and constraints.
+    pub fn problem(&self) -> &Problem {
+        &self.problem
+    }
+
+    /// Policy, multipliers and diagnostics.
+    pub fn algorithm(&self) -> &PrimalDual {
+        &self.algorithm
+    }
+
+    /// Things that the user should know, such as bounds that no policy can meet.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+}

@@ -1,0 +1,233 @@
+//! All randomness: Philox4x32-10, a block cipher run on counters.
+//!
+//! A number depends on the seed and on *where* it is used (iteration, trajectory, agent, step, purpose), never on
+//! the order in which work is done. Threads, ranks and restarts therefore cannot change a result.
+//!
+//! Literature: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011.
+
+use std::ops::Range;
+
+use multiversion::multiversion;
+
+/// What a number is for. Different purposes never share numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Purpose {
+    /// Actions and transitions of the batch (Algorithm 1, line 3).
+    Batch = 1,
+    /// Start states of the batch.
+    BatchStart = 2,
+    /// Actions and transitions of Q-evaluation (Algorithm 2).
+    Critic = 3,
+    /// Start states of Q-evaluation.
+    CriticStart = 4,
+    /// Actions and transitions of evaluation episodes.
+    Evaluation = 5,
+    /// Start states of evaluation episodes.
+    EvaluationStart = 6,
+    /// Initial policy parameters.
+    PolicyInit = 7,
+    /// Random graphs.
+    Graph = 8,
+}
+
+/// A trajectory's place in the keyed stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    /// What the numbers are for.
+    pub purpose: Purpose,
+    /// Iteration t of Algorithm 1.
+    pub iteration: u32,
+    /// Trajectory within the batch, below 2²⁴.
+    pub trajectory: u32,
+}
+
+/// The numbers of one seed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stream {
+    key: [u32; 2],
+}
+
+/// Draws have 31 bits, so that a threshold in `0..=2³¹` can say "never" and "always" exactly.
+pub const DRAW_RANGE: u32 = 1 << 31;
+
+/// Agents handled together by the vectorised cipher.
+const LANES: usize = 16;
+
+impl Stream {
+    /// The stream of a seed.
+    pub fn new(seed: u64) -> Self {
+        Stream { key: [seed as u32, (seed >> 32) as u32] }
+    }
+
+    /// Four 32-bit words for block `block` of `agent` at `place`.
+    pub fn words(&self, place: Place, agent: u32, block: u32) -> [u32; 4] {
+        philox4x32_10([agent, block, place.iteration, place.last_counter()], self.key)
+    }
+
+    /// An endless sequence of numbers belonging to `agent` at `place`.
+    pub fn sequence(&self, place: Place, agent: u32) -> Sequence {
+        Sequence { stream: *self, place, agent, block: 0, words: [0; 4], used: 4 }
+    }
+
+    /// The draws of two consecutive steps `2·pair` and `2·pair + 1` for a run of agents.
+    ///
+    /// `rows` are `[action, world]` of the even step, then of the odd step; entry `m` of each is for agent
+    /// `agents.start + m`. One cipher block serves both steps of an agent.
+    pub fn step_pair(&self, place: Place, pair: u32, agents: Range<u32>, rows: [&mut [u32]; 4]) {
+        step_pair_draws(self.key, [pair, place.iteration, place.last_counter()], agents.start, rows);
+    }
+}
+
+impl Place {
+    fn last_counter(self) -> u32 {
+        debug_assert!(self.trajectory < 1 << 24);
+        (self.purpose as u32) << 24 | self.trajectory
+    }
+}
+
+/// Numbers in sequence, for set-up work that wants many of them for one agent.
+#[derive(Debug, Clone)]
+pub struct Sequence {
+    stream: Stream,
+    place: Place,
+    agent: u32,
+    block: u32,
+    words: [u32; 4],
+    used: usize,
+}
+
+impl Sequence {
+    /// The next 32 bits.
+    pub fn next_u32(&mut self) -> u32 {
+        if self.used == 4 {
+            self.words = self.stream.words(self.place, self.agent, self.block);
+            self.block += 1;
+            self.used = 0;
+        }
+        self.used += 1;
+        self.words[self.used - 1]
+    }
+
+    /// Uniform on [0, 1) with 53 bits.
+    pub fn uniform(&mut self) -> f64 {
+        let bits = u64::from(self.next_u32()) << 32 | u64::from(self.next_u32());
+        (bits >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
+    }
+
+    /// Standard normal (Box–Muller, one of the two).
+    pub fn normal(&mut self) -> f64 {
+        let radius = (-2.0 * (1.0 - self.uniform()).ln()).sqrt();
+        radius * (std::f64::consts::TAU * self.uniform()).cos()
+    }
+}
+
+const MULTIPLIERS: [u32; 2] = [0xD251_1F53, 0xCD9E_8D57];
+const WEYL: [u32; 2] = [0x9E37_79B9, 0xBB67_AE85];
+
+/// One block of Philox4x32-10.
+pub fn philox4x32_10(counter: [u32; 4], key: [u32; 2]) -> [u32; 4] {
+    philox_lanes(counter.map(|c| [c]), key).map(|[word]| word)
+}
+
+/// `L` blocks at once under one key; plain loops that the compiler turns into vector instructions.
+#[inline(always)]
+fn philox_lanes<const L: usize>(mut c: [[u32; L]; 4], mut key: [u32; 2]) -> [[u32; L]; 4] {
+    for _ in 0..10 {
+        let mut next = [[0; L]; 4];
+        for l in 0..L {
+            let p0 = u64::from(MULTIPLIERS[0]) * u64::from(c[0][l]);
+            let p1 = u64::from(MULTIPLIERS[1]) * u64::from(c[2][l]);
+            next[0][l] = (p1 >> 32) as u32 ^ c[1][l] ^ key[0];
+            next[1][l] = p1 as u32;
+            next[2][l] = (p0 >> 32) as u32 ^ c[3][l] ^ key[1];
+            next[3][l] = p0 as u32;
+        }
+        c = next;
+        key = [key[0].wrapping_add(WEYL[0]), key[1].wrapping_add(WEYL[1])];
+    }
+    c
+}
+
+#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw", "x86_64+avx2"))]
+fn step_pair_draws(key: [u32; 2], place: [u32; 3], first_agent: u32, rows: [&mut [u32]; 4]) {
+    let agents = rows[0].len();
+    let [r0, r1, r2, r3] = rows;
+    let mut done = 0;
+    while done < agents {
+        let width = LANES.min(agents - done);
+        let ids: [u32; LANES] = std::array::from_fn(|l| first_agent.wrapping_add((done + l) as u32));
+        let words = philox_lanes([ids, [place[0]; LANES], [place[1]; LANES], [place[2]; LANES]], key);
+        for (row, word) in [&mut *r0, &mut *r1, &mut *r2, &mut *r3].into_iter().zip(words) {
+            let out = &mut row[done..done + width];
+            let draws: [u32; LANES] = word.map(|w| w >> 1);
+            match <&mut [u32; LANES]>::try_from(&mut *out) {
+                Ok(full) => *full = draws,
+                Err(_) => out.copy_from_slice(&draws[..width]),
+            }
+        }
+        done += width;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The known answers that Random123 ships for `philox 4x32 10`.
+    #[test]
+    fn random123_known_answers() {
+        for (counter, key, answer) in [
+            ([0; 4], [0; 2], [0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8]),
+            ([u32::MAX; 4], [u32::MAX; 2], [0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd]),
+            (
+                [0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344],
+                [0xa4093822, 0x299f31d0],
+                [0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1],
+            ),
+        ] {
+            assert_eq!(philox4x32_10(counter, key), answer);
+        }
+    }
+
+    #[test]
+    fn vectorised_draws_are_the_single_blocks() {
+        let stream = Stream::new(0x1234_5678_9abc_def0);
+        let place = Place { purpose: Purpose::Batch, iteration: 3, trajectory: 7 };
+        for (first, count) in [(0, 1), (5, 10), (100, 16), (7, 45)] {
+            let mut rows: [Vec<u32>; 4] = std::array::from_fn(|_| vec![0; count]);
+            let [r0, r1, r2, r3] = &mut rows;
+            stream.step_pair(place, 11, first..first + count as u32, [r0, r1, r2, r3]);
+            for m in 0..count {
+                let words = stream.words(place, first + m as u32, 11);
+                assert_eq!(std::array::from_fn(|w| rows[w][m]), words.map(|w| w >> 1));
+            }
+        }
+    }
+
+    #[test]
+    fn purposes_iterations_and_trajectories_differ() {
+        let stream = Stream::new(1);
+        let base = Place { purpose: Purpose::Batch, iteration: 0, trajectory: 0 };
+        let words = stream.words(base, 0, 0);
+        for other in [
+            Place { purpose: Purpose::Critic, ..base },
+            Place { iteration: 1, ..base },
+            Place { trajectory: 1, ..base },
+        ] {
+            assert_ne!(stream.words(other, 0, 0), words);
+        }
+        assert_ne!(Stream::new(2).words(base, 0, 0), words);
+    }
+
+    #[test]
+    fn uniform_and_normal_have_their_moments() {
+        let place = Place { purpose: Purpose::PolicyInit, iteration: 0, trajectory: 0 };
+        let mut sequence = Stream::new(9).sequence(place, 4);
+        let count = 200_000;
+        let mean = (0..count).map(|_| sequence.uniform()).sum::<f64>() / count as f64;
+        let square = (0..count).map(|_| sequence.normal().powi(2)).sum::<f64>() / count as f64;
+        assert!((mean - 0.5).abs() < 0.003, "{mean}");
+        assert!((square - 1.0).abs() < 0.015, "{square}");
+    }
+}

@@ -1,0 +1,198 @@
+//! The paper's synthetic environment: binary agents in a line. Paper: subsec: synthetic.
+
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Channel, World};
+use crate::network::Network;
+use crate::sampler::{uniform, write_thresholds};
+use crate::stream::{Place, Stream};
+use crate::{Error, Ragged, Result};
+
+/// Law of the start states; the paper gives none (errata 25).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Start {
+    /// Every agent in state 1 (the authors' code).
+    Ones,
+    /// Fair coins.
+    #[default]
+    Uniform,
+    /// Every agent in state 0.
+    Zeros,
+}
+
+/// Agents 0 – 1 – … – n−1, each with states {0, 1} and actions {0, 1}.
+///
+/// * agent 0 copies the state of agent 1;
+/// * the last agent's next state is its action;
+/// * any other agent reaches 1 with probability 1 if it acts and its right neighbour is in 1, with probability 0.8
+///   if it acts and its right neighbour is in 0, and never otherwise.
+///
+/// Channel `reward`: 1 for agent 0 in state 1, 0.1 for any other agent in state 1. With `mixing` = α every
+/// transition law becomes (1 − α)·law + α·uniform, which makes assump:decay_transition hold for large enough α
+/// (errata 2).
+#[derive(Debug, Clone)]
+pub struct Line {
+    network: Network,
+    start: Start,
+    /// P(next = 1) of a middle agent by (own action, right neighbour's state), and as thresholds on the draw.
+    middle: [[Odds; 2]; 2],
+    /// P(next = 1) of the two ends by the value that they copy.
+    copy: [Odds; 2],
+    channels: [Channel; 1],
+}
+
+/// A probability of state 1 with the threshold that samples it: 1 iff the draw has passed it.
+#[derive(Debug, Clone, Copy)]
+struct Odds {
+    of_one: f64,
+    threshold: u32,
+}
+
+impl Odds {
+    fn new(of_one: f64) -> Self {
+        let mut threshold = [0];
+        write_thresholds(&[1.0 - of_one, of_one], &mut threshold);
+        Odds { of_one, threshold: threshold[0] }
+    }
+
+    #[inline(always)]
+    fn sample(self, draw: u32) -> u8 {
+        u8::from(draw >= self.threshold)
+    }
+}
+
+impl Line {
+    /// A line of `n` ≥ 2 agents.
+    pub fn new(n: usize, start: Start, mixing: f64) -> Result<Self> {
+        if n < 2 {
+            return Err(Error::config("world.n", format!("{n} agents; a line needs at least 2")));
+        }
+        if !(0.0..=1.0).contains(&mixing) {
+            return Err(Error::config("world.mixing", format!("{mixing} is not a weight; allowed are 0 to 1")));
+        }
+        let mixed = |p: f64| Odds::new((1.0 - mixing) * p + mixing * 0.5);
+        let reward = |i: usize| if i == 0 { 1.0 } else { 0.1 };
+        Ok(Line {
+            network: Network::line(n)?,
+            start,
+            middle: [[mixed(0.0), mixed(0.0)], [mixed(0.8), mixed(1.0)]],
+            copy: [mixed(0.0), mixed(1.0)],
+            channels: [Channel {
+                name: "reward".into(),
+                tables: Ragged::from_rows((0..n).map(|i| [0.0, 0.0, reward(i), reward(i)])),
+            }],
+        })
+    }
+
+    /// The same dynamics with other communication links: who talks to whom need not be who influences whom.
+    pub fn with_network(mut self, network: Network) -> Self {
+        self.network = network;
+        self
+    }
+
+    fn odds(&self, agent: usize, action: u8, right: impl FnOnce() -> u8) -> Odds {
+        if agent == self.network.agents() - 1 {
+            self.copy[usize::from(action)]
+        } else if agent == 0 {
+            self.copy[usize::from(right())]
+        } else {
+            self.middle[usize::from(action)][usize::from(right())]
+        }
+    }
+}
+
+impl World for Line {
+    fn network(&self) -> &Network {
+        &self.network
+    }
+
+    fn states(&self, _agent: usize) -> usize {
+        2
+    }
+
+    fn actions(&self, _agent: usize) -> usize {
+        2
+    }
+
+    fn parents(&self, agent: usize) -> Vec<u32> {
+        let last = self.network.agents() - 1;
+        (agent as u32..=(agent + 1).min(last) as u32).collect()
+    }
+
+    fn transition(&self, agent: usize, states: &[u8], actions: &[u8], law: &mut [f64]) {
+        let one = self.odds(agent, actions[0], || states[1]).of_one;
+        law.copy_from_slice(&[1.0 - one, one]);
+    }
+
+    fn start(&self, stream: &Stream, place: Place, agents: Range<usize>, states: &mut [u8]) {
+        match self.start {
+            Start::Ones => states.fill(1),
+            Start::Zeros => states.fill(0),
+            Start::Uniform => {
+                for (agent, state) in agents.zip(states) {
+                    *state = uniform(2, stream.words(place, agent as u32, 0)[0] >> 1);
+                }
+            }
+        }
+    }
+
+    fn step(&self, agents: Range<usize>, states: &[u8], actions: &[u8], draws: &[u32], next: &mut [u8]) {
+        let last = self.network.agents() - 1;
+        let middle = agents.start.max(1)..agents.end.min(last);
+        let thresholds = self.middle.map(|row| row.map(|odds| odds.threshold));
+        if middle.start < middle.end {
+            let here = middle.start - agents.start..middle.end - agents.start;
+            let right = &states[middle.start + 1..middle.end + 1];
+            let inner = next[here.clone()].iter_mut().zip(&draws[here]).zip(&actions[middle]).zip(right);
+            for (((next, &draw), &action), &right) in inner {
+                *next = u8::from(draw >= thresholds[usize::from(action & 1)][usize::from(right & 1)]);
+            }
+        }
+        for end in [0, last] {
+            if agents.contains(&end) {
+                let m = end - agents.start;
+                next[m] = self.odds(end, actions[end], || states[end + 1]).sample(draws[m]);
+            }
+        }
+    }
+
+    fn channels(&self) -> &[Channel] {
+        &self.channels
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn transition_laws_are_the_papers() {
+        let line = Line::new(4, Start::Uniform, 0.0).unwrap();
+        let one = |agent, states: &[u8], actions: &[u8]| {
+            let mut law = [0.0; 2];
+            line.transition(agent, states, actions, &mut law);
+            law[1]
+        };
+        assert_eq!([one(0, &[0, 1], &[0, 0]), one(0, &[1, 0], &[1, 1])], [1.0, 0.0]);
+        assert_eq!([one(3, &[0], &[1]), one(3, &[1], &[0])], [1.0, 0.0]);
+        assert_eq!([one(1, &[0, 1], &[1, 0]), one(2, &[0, 0], &[1, 0])], [1.0, 0.8]);
+        assert_eq!([one(1, &[1, 1], &[0, 1]), one(2, &[1, 0], &[0, 1])], [0.0, 0.0]);
+    }
+
+    #[test]
+    fn mixing_moves_every_law_toward_uniform() {
+        let line = Line::new(3, Start::Ones, 0.2).unwrap();
+        let mut law = [0.0; 2];
+        line.transition(1, &[0, 0], &[1, 0], &mut law);
+        assert!((law[1] - (0.8 * 0.8 + 0.1)).abs() < 1e-15);
+    }
+
+    #[test]
+    fn bad_sizes_are_named() {
+        assert!(Line::new(1, Start::Ones, 0.0).unwrap_err().to_string().contains("world.n"));
+        assert!(Line::new(3, Start::Ones, f64::NAN).unwrap_err().to_string().contains("world.mixing"));
+    }
+}

@@ -1,0 +1,215 @@
+//! Environments: what a network of agents lives in.
+//!
+//! A world is *factored*: agent i's next state depends on the states and actions of its parents and on one keyed
+//! draw, nothing else (Paper: sec:problem formulation, "Transition decomposition"). That is what makes the same
+//! simulation run on any number of threads.
+
+mod line;
+mod table;
+
+use std::fmt::Debug;
+use std::ops::Range;
+
+use crate::Ragged;
+use crate::network::Network;
+use crate::stream::{Place, Stream};
+use crate::utility::UtilitySpec;
+
+pub use line::{Line, Start};
+pub use table::Table;
+
+/// Local states and actions are stored as bytes.
+pub const LARGEST_LOCAL_SPACE: usize = 256;
+
+/// A factored finite world.
+///
+/// States and actions of all agents are passed as byte slices, one entry an agent. `step` may read those of the
+/// parents of the agents it advances, and no others; `tests/world_contract.rs` holds every world to it.
+///
+/// ```
+/// use std::ops::Range;
+/// use phalanx::network::Network;
+/// use phalanx::stream::{DRAW_RANGE, Place, Stream};
+/// use phalanx::world::World;
+///
+/// /// Lamps in a ring: a lamp burns on when it, or its left neighbour, was switched on; one switch in ten fails.
+/// #[derive(Debug)]
+/// struct Lamps { ring: Network }
+///
+/// impl World for Lamps {
+///     fn network(&self) -> &Network { &self.ring }
+///     fn states(&self, _agent: usize) -> usize { 2 }
+///     fn actions(&self, _agent: usize) -> usize { 2 }
+///     fn parents(&self, agent: usize) -> Vec<u32> {
+///         let n = self.ring.agents();
+///         let mut parents = vec![agent as u32, ((agent + n - 1) % n) as u32];
+///         parents.sort();
+///         parents.dedup();
+///         parents
+///     }
+///     fn transition(&self, _agent: usize, _states: &[u8], actions: &[u8], law: &mut [f64]) {
+///         law[1] = if actions.contains(&1) { 0.9 } else { 0.0 };
+///         law[0] = 1.0 - law[1];
+///     }
+///     fn start(&self, _: &Stream, _: Place, _: Range<usize>, states: &mut [u8]) { states.fill(0) }
+///     fn step(&self, agents: Range<usize>, _: &[u8], actions: &[u8], draws: &[u32], next: &mut [u8]) {
+///         let n = self.ring.agents();
+///         let works = (0.1 * f64::from(DRAW_RANGE)).round() as u32;
+///         for ((i, next), &draw) in agents.zip(next).zip(draws) {
+///             *next = u8::from((actions[i] | actions[(i + n - 1) % n]) == 1 && draw >= works);
+///         }
+///     }
+/// }
+///
+/// phalanx::world::check(&Lamps { ring: Network::ring(5).unwrap() }).unwrap();
+/// ```
+pub trait World: Send + Sync + Debug {
+    /// Who talks to whom.
+    fn network(&self) -> &Network;
+
+    /// |S_i|, at most [`LARGEST_LOCAL_SPACE`].
+    fn states(&self, agent: usize) -> usize;
+
+    /// |A_i|, at most [`LARGEST_LOCAL_SPACE`].
+    fn actions(&self, agent: usize) -> usize;
+
+    /// The agents, ascending, whose state and action enter agent i's transition.
+    fn parents(&self, agent: usize) -> Vec<u32>;
+
+    /// ℙ_i(· | states and actions of the parents, in their order), written into `law` (|S_i| entries).
+    fn transition(&self, agent: usize, states: &[u8], actions: &[u8], law: &mut [f64]);
+
+    /// Draws the start states of the agents in `agents` into `states` (that many entries).
+    fn start(&self, stream: &Stream, place: Place, agents: Range<usize>, states: &mut [u8]);
+
+    /// Advances the agents in `agents`: `next[m]` and `draws[m]` (31 bits) belong to agent `agents.start + m`.
+    ///
+    /// The outcome must be the inverse cumulative law: state x iff the draw lies in x's interval of
+    /// [`World::transition`], laid out in the order of the states.
+    fn step(&self, agents: Range<usize>, states: &[u8], actions: &[u8], draws: &[u32], next: &mut [u8]);
+
+    /// Named rewards r_i(s_i, a_i). The first named `reward` is what `return` reports.
+    fn channels(&self) -> &[Channel] {
+        &[]
+    }
+
+    /// Objective and constraints that come with the world, for configs that do not state their own.
+    fn own_problem(&self) -> Option<&OwnProblem> {
+        None
+    }
+}
+
+/// A named reward over each agent's own state and action.
+#[derive(Debug, Clone)]
+pub struct Channel {
+    /// Name in the config, e.g. `reward`.
+    pub name: String,
+    /// Row i is `[S_i][A_i]`.
+    pub tables: Ragged<f64>,
+}
+
+/// Utilities that a model file carries.
+#[derive(Debug, Clone, Default)]
+pub struct OwnProblem {
+    /// f_i, one an agent, or none.
+    pub objectives: Vec<UtilitySpec>,
+    /// g_ik ≥ 0, any number an agent, or none.
+    pub constraints: Vec<Vec<UtilitySpec>>,
+    /// The discount factor of the file.
+    pub gamma: Option<f64>,
+}
+
+/// Checks that `step` samples from `transition`, reads the parents only, and that sizes fit: what every world
+/// must satisfy. Meant for tests of a new world; looks at no more than 64 agents.
+///
+/// # Errors
+/// The first broken promise, in words.
+pub fn check(world: &dyn World) -> Result<(), String> {
+    use crate::sampler::{outcome, write_thresholds};
+    use crate::stream::Purpose;
+
+    let n = world.network().agents();
+    let stream = Stream::new(0x5eed);
+    let place = |trajectory| Place { purpose: Purpose::EvaluationStart, iteration: 0, trajectory };
+    let mut words = stream.sequence(place(1), u32::MAX);
+    for i in 0..n {
+        for (what, size) in [("states", world.states(i)), ("actions", world.actions(i))] {
+            if size == 0 || size > LARGEST_LOCAL_SPACE {
+                return Err(format!("agent {i} has {size} {what}; 1 to {LARGEST_LOCAL_SPACE} are allowed"));
+            }
+        }
+    }
+    let mut states = vec![0; n];
+    world.start(&stream, place(0), 0..n, &mut states);
+    let mut halves = vec![0; n];
+    world.start(&stream, place(0), 0..n / 2, &mut halves[..n / 2]);
+    world.start(&stream, place(0), n / 2..n, &mut halves[n / 2..]);
+    if halves != states {
+        return Err("start depends on how the agents are split".into());
+    }
+    let all_draws: Vec<u32> = (0..n).map(|_| words.next_u32() >> 1).collect();
+    let random_joint = |words: &mut crate::stream::Sequence, sizes: &dyn Fn(usize) -> usize| -> Vec<u8> {
+        (0..n).map(|i| (words.next_u32() as usize % sizes(i)) as u8).collect()
+    };
+    for agent in (0..n).step_by(n.div_ceil(64)) {
+        let parents = world.parents(agent);
+        if !parents.is_sorted_by(|a, b| a < b) || parents.iter().any(|&p| p as usize >= n) {
+            return Err(format!("agent {agent}: parents {parents:?} are not ascending agents below {n}"));
+        }
+        if usize::from(states[agent]) >= world.states(agent) {
+            return Err(format!("agent {agent} starts in state {} of {}", states[agent], world.states(agent)));
+        }
+        for trial in 0..32 {
+            let mut s = random_joint(&mut words, &|i| world.states(i));
+            let mut a = random_joint(&mut words, &|i| world.actions(i));
+            let pick = |joint: &[u8]| parents.iter().map(|&p| joint[p as usize]).collect::<Vec<_>>();
+            let mut law = vec![f64::NAN; world.states(agent)];
+            world.transition(agent, &pick(&s), &pick(&a), &mut law);
+            let total: f64 = law.iter().sum();
+            if law.iter().any(|p| !(0.0..=1.0).contains(p)) || (total - 1.0).abs() > 1e-9 {
+                return Err(format!("agent {agent}: transition law {law:?} sums to {total}"));
+            }
+            let draw = words.next_u32() >> 1;
+            let mut next = [255];
+            world.step(agent..agent + 1, &s, &a, &[draw], &mut next);
+            let mut thresholds = vec![0; law.len() - 1];
+            write_thresholds(&law, &mut thresholds);
+            if next[0] != outcome(&thresholds, draw) {
+                return Err(format!(
+                    "agent {agent}, trial {trial}: step gives {}, the law {law:?} gives {} for draw {draw}",
+                    next[0],
+                    outcome(&thresholds, draw)
+                ));
+            }
+            let together = {
+                let mut next = vec![255; n];
+                world.step(0..n, &s, &a, &all_draws, &mut next);
+                next[agent]
+            };
+            let mut alone = [255];
+            world.step(agent..agent + 1, &s, &a, &all_draws[agent..=agent], &mut alone);
+            if alone[0] != together {
+                return Err(format!("agent {agent}: step depends on how the agents are split"));
+            }
+            let (fresh_s, fresh_a) =
+                (random_joint(&mut words, &|i| world.states(i)), random_joint(&mut words, &|i| world.actions(i)));
+            for j in (0..n).filter(|&j| !parents.contains(&(j as u32))) {
+                (s[j], a[j]) = (fresh_s[j], fresh_a[j]);
+            }
+            let mut elsewhere = [255];
+            world.step(agent..agent + 1, &s, &a, &[draw], &mut elsewhere);
+            if elsewhere != next {
+                return Err(format!("agent {agent}: its next state changes with agents that are not its parents"));
+            }
+        }
+    }
+    for channel in world.channels() {
+        for i in 0..n {
+            let (found, expected) = (channel.tables.row(i).len(), world.states(i) * world.actions(i));
+            if found != expected {
+                return Err(format!("channel {}: agent {i} has {found} entries, not {expected}", channel.name));
+            }
+        }
+    }
+    Ok(())
+}
