@@ -8,7 +8,7 @@ use phalanx::stream::{Place, Purpose, Stream};
 use phalanx::world::{Line, Start, World};
 use serde_json::json;
 
-use crate::{print, use_threads};
+use crate::{on_threads, print};
 
 #[derive(clap::Args)]
 pub struct BenchArgs {
@@ -34,7 +34,10 @@ pub fn run(args: &BenchArgs) -> anyhow::Result<()> {
         let message = format!("`{}` is unknown; allowed is `line`", args.world);
         return Err(phalanx::Error::config("world", message).into());
     }
-    use_threads(args.threads)?;
+    on_threads(args.threads, || measure(args))?
+}
+
+fn measure(args: &BenchArgs) -> anyhow::Result<()> {
     let world = Line::new(args.n, Start::Uniform, 0.0)?;
     let stream = Stream::new(1);
     let policy = Tabular::new(&world, 1, Parameterisation::Softmax, 1.0, &stream)?;

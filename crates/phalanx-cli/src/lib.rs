@@ -88,11 +88,12 @@ fn print(text: &str) {
     let _ = std::io::stdout().write_all(text.as_bytes());
 }
 
-/// Uses `threads` threads for everything from here on; all cores if not given.
-fn use_threads(threads: Option<usize>) -> anyhow::Result<()> {
+/// Runs `work` on `threads` threads; on all cores if not given.
+///
+/// `work` itself runs on one of them: handing every parallel loop over from outside would cost more than many a loop.
+fn on_threads<T: Send>(threads: Option<usize>, work: impl FnOnce() -> T + Send) -> anyhow::Result<T> {
     if threads == Some(0) {
         return Err(phalanx::Error::config("--threads", "0; at least 1 is needed").into());
     }
-    rayon::ThreadPoolBuilder::new().num_threads(threads.unwrap_or(0)).build_global()?;
-    Ok(())
+    Ok(rayon::ThreadPoolBuilder::new().num_threads(threads.unwrap_or(0)).build()?.install(work))
 }

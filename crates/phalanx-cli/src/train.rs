@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use phalanx::algorithm::Summary;
-use phalanx::run::{self, Session};
+use phalanx::run::{self, Config, Session};
 
-use crate::{Source, print, table, use_threads};
+use crate::{Source, on_threads, print, table};
 
 #[derive(clap::Args)]
 pub struct TrainArgs {
@@ -29,8 +29,11 @@ pub struct TrainArgs {
 
 pub fn run(args: &TrainArgs) -> anyhow::Result<()> {
     let config = args.source.load(args.seed)?;
-    use_threads(args.threads)?;
-    let mut session = Session::new(&config)?;
+    on_threads(args.threads, || train(args, &config))?
+}
+
+fn train(args: &TrainArgs, config: &Config) -> anyhow::Result<()> {
+    let mut session = Session::new(config)?;
     for warning in session.warnings() {
         eprintln!("warning: {warning}");
     }

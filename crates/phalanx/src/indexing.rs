@@ -3,6 +3,10 @@
 //! The order is that of the exported tables: an index over agents k1 < k2 < … is
 //! `((x_k1)·|X_k2| + x_k2)·|X_k3| + …`, and a table over states and actions is `[states][actions]`.
 
+use std::ops::Range;
+
+use multiversion::multiversion;
+
 use crate::{Error, Ragged, Result};
 
 /// Tables larger than this are refused: they would never be filled by samples.
@@ -22,6 +26,7 @@ pub struct StateTerm {
 pub struct StateIndex {
     terms: Ragged<StateTerm>,
     sizes: Vec<u32>,
+    runs: Vec<Range<usize>>,
 }
 
 impl StateIndex {
@@ -41,7 +46,8 @@ impl StateIndex {
             }));
             sizes.push(size as u32);
         }
-        Ok(StateIndex { terms, sizes })
+        let runs = runs(&terms, |a, b, shift| a.stride == b.stride && a.agent + shift == b.agent);
+        Ok(StateIndex { terms, sizes, runs })
     }
 
     /// Number of joint values of group `i`.
@@ -56,14 +62,15 @@ impl StateIndex {
         self.terms.row(i)
     }
 
-    /// The index of group `i` in the joint state `states`; reads the group's entries only.
-    #[inline]
-    pub fn index(&self, i: usize, states: &[u8]) -> usize {
-        let mut index = 0;
-        for term in self.terms.row(i) {
-            index += term.stride * u32::from(states[term.agent as usize]);
-        }
-        index as usize
+    /// The indices of the groups in `groups` in the joint state `states`. Reads the groups' entries only.
+    pub fn fill(&self, groups: Range<usize>, states: &[u8], out: &mut [u32]) {
+        for_runs(&self.runs, groups, out, |run, out| {
+            out.fill(0);
+            for term in self.terms.row(run.start) {
+                let first = term.agent as usize;
+                add_states(out, &states[first..first + run.len()], term.stride);
+            }
+        });
     }
 }
 
@@ -83,6 +90,7 @@ pub struct PairTerm {
 pub struct PairIndex {
     terms: Ragged<PairTerm>,
     sizes: Vec<u32>,
+    runs: Vec<Range<usize>>,
 }
 
 impl PairIndex {
@@ -102,7 +110,10 @@ impl PairIndex {
             }));
             sizes.push(size as u32);
         }
-        Ok(PairIndex { terms, sizes })
+        let runs = runs(&terms, |a, b, shift| {
+            (a.state_stride, a.action_stride, a.agent + shift) == (b.state_stride, b.action_stride, b.agent)
+        });
+        Ok(PairIndex { terms, sizes, runs })
     }
 
     /// Number of joint values of group `i`.
@@ -117,20 +128,62 @@ impl PairIndex {
         self.terms.row(i)
     }
 
-    /// The index of group `i` in the joint state and action; reads the group's entries only.
-    #[inline]
-    pub fn index(&self, i: usize, states: &[u8], actions: &[u8]) -> usize {
-        let mut index = 0;
-        for term in self.terms.row(i) {
-            let agent = term.agent as usize;
-            index += term.state_stride * u32::from(states[agent]) + term.action_stride * u32::from(actions[agent]);
-        }
-        index as usize
+    /// The indices of the groups in `groups` in the joint state and action. Reads the groups' entries only.
+    pub fn fill(&self, groups: Range<usize>, states: &[u8], actions: &[u8], out: &mut [u32]) {
+        for_runs(&self.runs, groups, out, |run, out| {
+            out.fill(0);
+            for term in self.terms.row(run.start) {
+                let all = term.agent as usize..term.agent as usize + run.len();
+                add_pairs(out, &states[all.clone()], &actions[all], term.state_stride, term.action_stride);
+            }
+        });
     }
+}
 
-    /// Groups as lists of agents.
-    pub fn members(&self, i: usize) -> impl Iterator<Item = usize> + '_ {
-        self.terms.row(i).iter().map(|term| term.agent as usize)
+/// Consecutive groups that are shifted copies of one another, as along a line or a row of a grid: their indices can
+/// be computed side by side.
+fn runs<T>(terms: &Ragged<T>, shifted: impl Fn(&T, &T, u32) -> bool) -> Vec<Range<usize>> {
+    let mut runs: Vec<Range<usize>> = Vec::new();
+    for i in 0..terms.rows() {
+        match runs.last_mut() {
+            Some(run) if is_shifted(terms.row(i - 1), terms.row(i), &shifted) => run.end = i + 1,
+            _ => runs.push(i..i + 1),
+        }
+    }
+    runs
+}
+
+fn is_shifted<T>(before: &[T], after: &[T], shifted: impl Fn(&T, &T, u32) -> bool) -> bool {
+    before.len() == after.len() && before.iter().zip(after).all(|(a, b)| shifted(a, b, 1))
+}
+
+/// Calls `work` with every run that meets `groups`, cut to it, and its part of `out`.
+#[inline]
+fn for_runs(runs: &[Range<usize>], groups: Range<usize>, out: &mut [u32], work: impl Fn(Range<usize>, &mut [u32])) {
+    let first = runs.partition_point(|run| run.end <= groups.start);
+    for run in &runs[first..] {
+        let part = run.start.max(groups.start)..run.end.min(groups.end);
+        if part.is_empty() {
+            break;
+        }
+        let place = part.start - groups.start..part.end - groups.start;
+        work(part, &mut out[place]);
+    }
+}
+
+/// out[m] += stride·states[m].
+#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw", "x86_64+avx2"))]
+pub(crate) fn add_states(out: &mut [u32], states: &[u8], stride: u32) {
+    for (out, &s) in out.iter_mut().zip(states) {
+        *out += stride * u32::from(s);
+    }
+}
+
+/// out[m] += state_stride·states[m] + action_stride·actions[m].
+#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw", "x86_64+avx2"))]
+pub(crate) fn add_pairs(out: &mut [u32], states: &[u8], actions: &[u8], state_stride: u32, action_stride: u32) {
+    for ((out, &s), &a) in out.iter_mut().zip(states).zip(actions) {
+        *out += state_stride * u32::from(s) + action_stride * u32::from(a);
     }
 }
 
@@ -155,16 +208,51 @@ fn check_size(size: u64, agent: usize, members: usize, what: &str) -> Result<()>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::network::Network;
 
     #[test]
     fn smallest_id_is_most_significant() {
         let groups = Ragged::from_rows([vec![0, 2], vec![1]]);
         let index = StateIndex::new(&groups, &[2, 3, 4], "kappa").unwrap();
         assert_eq!((index.size(0), index.size(1)), (8, 3));
-        assert_eq!(index.index(0, &[1, 9, 3]), 4 + 3);
+        let mut found = [0];
+        index.fill(0..1, &[1, 9, 3], &mut found);
+        assert_eq!(found, [4 + 3]);
         let pairs = PairIndex::new(&groups, &[2, 3, 4], &[3, 2, 5], "kappa_q").unwrap();
         assert_eq!(pairs.size(0), 8 * 15);
-        assert_eq!(pairs.index(0, &[1, 9, 3], &[2, 9, 4]), (4 + 3) * 15 + 2 * 5 + 4);
+        pairs.fill(0..1, &[1, 9, 3], &[2, 9, 4], &mut found);
+        assert_eq!(found, [(4 + 3) * 15 + 2 * 5 + 4]);
+    }
+
+    #[test]
+    fn runs_of_shifted_groups_give_what_each_group_alone_gives() {
+        for network in [Network::line(40), Network::grid(5, 8), Network::random_geometric(40, 0.25, 3)] {
+            let groups = network.unwrap().neighbourhoods(1);
+            let (states, actions) = ([2; 40], [3; 40]);
+            let index = StateIndex::new(&groups, &states, "kappa").unwrap();
+            let mut joint = [0; 40];
+            for (i, s) in joint.iter_mut().enumerate() {
+                *s = (i * i % 7 % 2) as u8;
+            }
+            let alone: Vec<u32> = (0..40)
+                .map(|i| index.terms(i).iter().map(|t| t.stride * u32::from(joint[t.agent as usize])).sum())
+                .collect();
+            for range in [0..40, 3..21, 39..40] {
+                let mut found = vec![9; range.len()];
+                index.fill(range.clone(), &joint, &mut found);
+                assert_eq!(found, alone[range]);
+            }
+            if let Ok(pairs) = PairIndex::new(&groups, &states, &actions, "kappa_q") {
+                let mut found = [0; 40];
+                pairs.fill(0..40, &joint, &joint, &mut found);
+                for i in 0..40 {
+                    let terms = pairs.terms(i).iter();
+                    let sum: u32 =
+                        terms.map(|t| (t.state_stride + t.action_stride) * u32::from(joint[t.agent as usize])).sum();
+                    assert_eq!(found[i], sum);
+                }
+            }
+        }
     }
 
     #[test]

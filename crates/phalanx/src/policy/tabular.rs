@@ -157,14 +157,26 @@ pub struct ActionSampler<'a> {
 impl ActionSampler<'_> {
     /// `actions[m]` and `draws[m]` belong to agent `agents.start + m`; `states` has one entry an agent of the world.
     pub fn act(&self, agents: Range<usize>, states: &[u8], draws: &[u32], actions: &mut [u8]) {
-        for ((agent, action), &draw) in agents.zip(actions).zip(draws) {
-            let observation = self.observations.index(agent, states);
-            let width = self.actions[agent] - 1;
-            let thresholds = self.thresholds.row(agent);
-            *action = outcome(&thresholds[observation * width..(observation + 1) * width], draw);
+        let mut observations = [0; TILE];
+        for first in (0..agents.len()).step_by(TILE) {
+            let tile = first..(first + TILE).min(agents.len());
+            let observations = &mut observations[..tile.len()];
+            let members = agents.start + tile.start..agents.start + tile.end;
+            self.observations.fill(members.clone(), states, observations);
+            let choices = actions[tile.clone()].iter_mut().zip(&draws[tile]).zip(observations);
+            for ((agent, width), ((action, &draw), &mut observation)) in
+                members.clone().zip(&self.actions[members]).zip(choices)
+            {
+                let width = width - 1;
+                let thresholds = &self.thresholds.row(agent)[observation as usize * width..][..width];
+                *action = outcome(thresholds, draw);
+            }
         }
     }
 }
+
+/// Agents whose observations are numbered together.
+const TILE: usize = 256;
 
 #[cfg(test)]
 mod tests {

@@ -310,10 +310,18 @@ impl World for Table {
     }
 
     fn step(&self, agents: Range<usize>, states: &[u8], actions: &[u8], draws: &[u32], next: &mut [u8]) {
-        for ((agent, next), &draw) in agents.zip(next).zip(draws) {
-            let row = self.parents.index(agent, states, actions);
-            let width = self.states[agent] - 1;
-            *next = outcome(&self.thresholds.row(agent)[row * width..(row + 1) * width], draw);
+        const TILE: usize = 256;
+        let mut rows = [0; TILE];
+        for first in (0..agents.len()).step_by(TILE) {
+            let tile = first..(first + TILE).min(agents.len());
+            let rows = &mut rows[..tile.len()];
+            let members = agents.start + tile.start..agents.start + tile.end;
+            self.parents.fill(members.clone(), states, actions, rows);
+            let choices = next[tile.clone()].iter_mut().zip(&draws[tile]).zip(rows);
+            for (agent, ((next, &draw), &mut row)) in members.zip(choices) {
+                let width = self.states[agent] - 1;
+                *next = outcome(&self.thresholds.row(agent)[row as usize * width..][..width], draw);
+            }
         }
     }
 
