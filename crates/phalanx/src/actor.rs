@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Ragged;
 use crate::columns::state_column;
-use crate::critic::{Critic, Message};
+use crate::critic::{Critic, Inbox};
 use crate::parallel::agent_blocks;
 use crate::policy::{Parameterisation, Tabular};
 use crate::rollout::Trajectory;
@@ -69,14 +69,11 @@ pub fn gradients(
         for i in block.clone() {
             let group = q_groups.row(i);
             let receive = |trajectory: &Trajectory, pairs: &mut Vec<u32>, values: &mut [f64]| {
-                for &j in group {
-                    let message =
-                        Message { from: j as usize, to: i, trajectory, steps: rule.weights.len() };
-                    if alternatives {
-                        critic.add_alternatives(message, policy.actions(i), pairs, values);
-                    } else {
-                        critic.add_taken(message, pairs, values);
-                    }
+                let inbox = Inbox { to: i, from: group, trajectory, steps: rule.weights.len() };
+                if alternatives {
+                    critic.receive_alternatives(inbox, policy.actions(i), pairs, values);
+                } else {
+                    critic.receive_taken(inbox, pairs, values);
                 }
             };
             local_gradient(policy, i, batch, receive, rule, scratch, rows.row_mut(i));
@@ -88,8 +85,8 @@ pub fn gradients(
     });
 }
 
-/// Agent i's gradient, given what it `receive`s: Σ_j of the neighbours' values along a trajectory, one a step, or
-/// `[step][own action]` where the rule needs alternatives. Reads the columns of N_i^κ only.
+/// Agent i's gradient, given what it `receive`s (written over its last argument): Σ_j of the neighbours' values along
+/// a trajectory, one a step, or `[step][own action]` where the rule needs alternatives. Reads the columns of N_i^κ only.
 pub fn local_gradient(
     policy: &Tabular,
     agent: usize,
@@ -108,7 +105,6 @@ pub fn local_gradient(
     visits.clear();
     visits.resize(if rule.baseline == Baseline::Mean && !direct { out.len() } else { 0 }, 0.0);
     for trajectory in batch {
-        values.clear();
         values.resize(rule.weights.len() * per_step, 0.0);
         receive(trajectory, pairs, values);
         let terms = policy.observations().terms(agent);

@@ -64,13 +64,7 @@ impl StateIndex {
 
     /// The indices of the groups in `groups` in the joint state `states`. Reads the groups' entries only.
     pub fn fill(&self, groups: Range<usize>, states: &[u8], out: &mut [u32]) {
-        for_runs(&self.runs, groups, out, |run, out| {
-            out.fill(0);
-            for term in self.terms.row(run.start) {
-                let first = term.agent as usize;
-                add_states(out, &states[first..first + run.len()], term.stride);
-            }
-        });
+        fill_states(&self.runs, &self.terms, groups, states, out);
     }
 }
 
@@ -130,13 +124,7 @@ impl PairIndex {
 
     /// The indices of the groups in `groups` in the joint state and action. Reads the groups' entries only.
     pub fn fill(&self, groups: Range<usize>, states: &[u8], actions: &[u8], out: &mut [u32]) {
-        for_runs(&self.runs, groups, out, |run, out| {
-            out.fill(0);
-            for term in self.terms.row(run.start) {
-                let all = term.agent as usize..term.agent as usize + run.len();
-                add_pairs(out, &states[all.clone()], &actions[all], term.state_stride, term.action_stride);
-            }
-        });
+        fill_pairs(&self.runs, &self.terms, groups, states, actions, out);
     }
 }
 
@@ -157,33 +145,86 @@ fn is_shifted<T>(before: &[T], after: &[T], shifted: impl Fn(&T, &T, u32) -> boo
     before.len() == after.len() && before.iter().zip(after).all(|(a, b)| shifted(a, b, 1))
 }
 
-/// Calls `work` with every run that meets `groups`, cut to it, and its part of `out`.
-#[inline]
-fn for_runs(runs: &[Range<usize>], groups: Range<usize>, out: &mut [u32], work: impl Fn(Range<usize>, &mut [u32])) {
+/// Runs below this length are not worth vector instructions.
+const SHORT_RUN: usize = 8;
+
+/// Every run that meets `groups`, cut to it, and its place in an array over `groups`.
+#[inline(always)]
+fn runs_within(runs: &[Range<usize>], groups: Range<usize>) -> impl Iterator<Item = (Range<usize>, Range<usize>)> {
     let first = runs.partition_point(|run| run.end <= groups.start);
-    for run in &runs[first..] {
+    runs[first..].iter().take_while(move |run| run.start < groups.end).map(move |run| {
         let part = run.start.max(groups.start)..run.end.min(groups.end);
-        if part.is_empty() {
-            break;
+        (part.clone(), part.start - groups.start..part.end - groups.start)
+    })
+}
+
+#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw", "x86_64+avx2"))]
+fn fill_states(
+    runs: &[Range<usize>],
+    terms: &Ragged<StateTerm>,
+    groups: Range<usize>,
+    states: &[u8],
+    out: &mut [u32],
+) {
+    for (run, place) in runs_within(runs, groups) {
+        if run.len() < SHORT_RUN {
+            for (m, out) in out[place].iter_mut().enumerate() {
+                let value = |term: &StateTerm| term.stride * u32::from(states[term.agent as usize + m]);
+                *out = terms.row(run.start).iter().map(value).sum();
+            }
+            continue;
         }
-        let place = part.start - groups.start..part.end - groups.start;
-        work(part, &mut out[place]);
+        for (k, term) in terms.row(run.start).iter().enumerate() {
+            let first = term.agent as usize;
+            add_states(&mut out[place.clone()], &states[first..first + run.len()], term.stride, k == 0);
+        }
     }
 }
 
-/// out[m] += stride·states[m].
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw", "x86_64+avx2"))]
-pub(crate) fn add_states(out: &mut [u32], states: &[u8], stride: u32) {
-    for (out, &s) in out.iter_mut().zip(states) {
-        *out += stride * u32::from(s);
+fn fill_pairs(
+    runs: &[Range<usize>],
+    terms: &Ragged<PairTerm>,
+    groups: Range<usize>,
+    states: &[u8],
+    actions: &[u8],
+    out: &mut [u32],
+) {
+    for (run, place) in runs_within(runs, groups) {
+        for (k, term) in terms.row(run.start).iter().enumerate() {
+            let all = term.agent as usize..term.agent as usize + run.len();
+            let strides = [term.state_stride, term.action_stride];
+            add_pairs(&mut out[place.clone()], &states[all.clone()], &actions[all], strides, k == 0);
+        }
     }
 }
 
-/// out[m] += state_stride·states[m] + action_stride·actions[m].
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw", "x86_64+avx2"))]
-pub(crate) fn add_pairs(out: &mut [u32], states: &[u8], actions: &[u8], state_stride: u32, action_stride: u32) {
-    for ((out, &s), &a) in out.iter_mut().zip(states).zip(actions) {
-        *out += state_stride * u32::from(s) + action_stride * u32::from(a);
+/// out[m] += stride·states[m], from zero if `fresh`.
+#[inline(always)]
+pub(crate) fn add_states(out: &mut [u32], states: &[u8], stride: u32, fresh: bool) {
+    if fresh {
+        for (out, &s) in out.iter_mut().zip(states) {
+            *out = stride * u32::from(s);
+        }
+    } else {
+        for (out, &s) in out.iter_mut().zip(states) {
+            *out += stride * u32::from(s);
+        }
+    }
+}
+
+/// out[m] += strides[0]·states[m] + strides[1]·actions[m], from zero if `fresh`.
+#[inline(always)]
+pub(crate) fn add_pairs(out: &mut [u32], states: &[u8], actions: &[u8], strides: [u32; 2], fresh: bool) {
+    let pairs = out.iter_mut().zip(states).zip(actions);
+    if fresh {
+        for ((out, &s), &a) in pairs {
+            *out = strides[0] * u32::from(s) + strides[1] * u32::from(a);
+        }
+    } else {
+        for ((out, &s), &a) in pairs {
+            *out += strides[0] * u32::from(s) + strides[1] * u32::from(a);
+        }
     }
 }
 

@@ -50,10 +50,9 @@ impl<T> Ragged<T> {
         &mut self.data[self.offsets[i]..self.offsets[i + 1]]
     }
 
-    /// Where row `i` starts in [`Ragged::data`].
-    #[inline]
-    pub fn offset(&self, i: usize) -> usize {
-        self.offsets[i]
+    /// Where each row starts in [`Ragged::data`], and where the last one ends.
+    pub fn offsets(&self) -> &[usize] {
+        &self.offsets
     }
 
     /// All rows, one after the other.

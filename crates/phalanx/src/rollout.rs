@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use crate::policy::ActionSampler;
 use crate::sampler::uniform;
-use crate::stream::{Place, Purpose, Stream};
+use crate::stream::{LANES, Place, Purpose, Stream};
 use crate::world::World;
 
 /// States and actions of every agent over the steps of one trajectory, as bytes, `[agent][step]`: an agent's
@@ -74,6 +74,9 @@ const CHUNK: usize = 64;
 /// From this many agents on, one trajectory keeps all threads busy; below, threads take a trajectory each.
 const SPLIT_AGENTS: usize = 1 << 15;
 
+/// Agents of one trajectory that a thread advances at a time.
+const SPLIT_BLOCK: usize = 4096;
+
 /// Simulates every requested trajectory under the policy behind `sampler`.
 ///
 /// The numbers drawn depend on the place, the agent and the step alone, so the order of work does not matter.
@@ -86,16 +89,21 @@ pub fn simulate(
 ) {
     assert_eq!(requests.len(), trajectories.len());
     let agents = world.network().agents();
-    let pairs = requests.par_iter().zip(trajectories.par_iter_mut());
-    if agents < SPLIT_AGENTS {
-        pairs.with_max_len(1).for_each(|(request, trajectory)| {
-            Simulation { world, sampler, stream, split: agents }.run(request, trajectory);
-        });
-    } else {
-        for (request, trajectory) in requests.iter().zip(trajectories) {
-            Simulation { world, sampler, stream, split: 4096 }.run(request, trajectory);
-        }
+    let split = if agents < SPLIT_AGENTS { agents } else { SPLIT_BLOCK };
+    let simulation = Simulation { world, sampler, stream, split };
+    let mut jobs: Vec<_> = requests.iter().zip(trajectories).collect();
+    if agents >= SPLIT_AGENTS {
+        jobs.into_iter().for_each(|(request, trajectory)| simulation.run(request, trajectory));
+        return;
     }
+    // Longest first, or the last one would keep everybody waiting.
+    jobs.sort_by_key(|(_, trajectory)| std::cmp::Reverse(trajectory.steps));
+    rayon::scope_fifo(|scope| {
+        let simulation = &simulation;
+        for (request, trajectory) in jobs {
+            scope.spawn_fifo(move |_| simulation.run(request, trajectory));
+        }
+    });
 }
 
 /// One trajectory's simulation; agents are advanced in runs of `split`, in parallel if there are several.
@@ -113,7 +121,7 @@ impl Simulation<'_> {
     fn run(&self, request: &Request, trajectory: &mut Trajectory) {
         let agents = self.world.network().agents();
         let steps = trajectory.steps;
-        let mut draws: Draws = std::array::from_fn(|_| vec![0; agents]);
+        let mut draws: Draws = std::array::from_fn(|_| vec![0; agents.next_multiple_of(LANES)]);
         // Rows `[step][agent]`, one more than a chunk: the last is the first state of the next chunk.
         let mut states = vec![0; (CHUNK.min(steps) + 1) * agents];
         let mut actions = vec![0; CHUNK.min(steps) * agents];
@@ -172,8 +180,8 @@ impl Simulation<'_> {
 
     fn draw_pair(&self, place: Place, pair: u32, draws: &mut Draws) {
         let [r0, r1, r2, r3] = draws;
-        if self.split >= r0.len() {
-            return self.stream.step_pair(place, pair, 0..r0.len() as u32, [r0, r1, r2, r3]);
+        if self.split >= self.world.network().agents() {
+            return self.stream.step_pair(place, pair, 0, [r0, r1, r2, r3]);
         }
         r0.par_chunks_mut(self.split)
             .zip(r1.par_chunks_mut(self.split))
@@ -181,8 +189,7 @@ impl Simulation<'_> {
             .zip(r3.par_chunks_mut(self.split))
             .enumerate()
             .for_each(|(block, (((r0, r1), r2), r3))| {
-                let first = (block * self.split) as u32;
-                self.stream.step_pair(place, pair, first..first + r0.len() as u32, [r0, r1, r2, r3]);
+                self.stream.step_pair(place, pair, (block * self.split) as u32, [r0, r1, r2, r3]);
             });
     }
 
@@ -208,13 +215,23 @@ fn copy_columns(
     columns: &mut [u8],
     split: usize,
 ) {
-    // Square tiles keep both sides in the first-level cache.
-    const TILE: usize = 64;
     let copy = |(block, columns): (usize, &mut [u8])| {
-        for (tile, columns) in columns.chunks_mut(TILE * steps).enumerate() {
-            let start = block * split + tile * TILE;
+        for (group, columns) in columns.chunks_mut(8 * steps).enumerate() {
+            let start = block * split + group * 8;
+            let whole = if columns.len() == 8 * steps { chunk / 8 * 8 } else { 0 };
+            for k in (0..whole).step_by(8) {
+                let mut square = [0; 8];
+                for (row, word) in square.iter_mut().enumerate() {
+                    *word = u64_at(rows, (k + row) * agents + start);
+                }
+                transpose_bytes(&mut square);
+                for (m, word) in square.into_iter().enumerate() {
+                    let at = m * steps + first + k;
+                    columns[at..at + 8].copy_from_slice(&word.to_le_bytes());
+                }
+            }
             for (m, column) in columns.chunks_exact_mut(steps).enumerate() {
-                for (k, out) in column[first..first + chunk].iter_mut().enumerate() {
+                for (k, out) in column[first..first + chunk].iter_mut().enumerate().skip(whole) {
                     *out = rows[k * agents + start + m];
                 }
             }
@@ -224,6 +241,31 @@ fn copy_columns(
         copy((0, columns));
     } else {
         columns.par_chunks_mut(split * steps).enumerate().for_each(copy);
+    }
+}
+
+/// Eight bytes from `at` on, the first in the lowest place.
+#[inline(always)]
+fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    let mut word = [0; 8];
+    word.copy_from_slice(&bytes[at..at + 8]);
+    u64::from_le_bytes(word)
+}
+
+/// Transposes an 8 × 8 matrix of bytes, one row a word: swaps off-diagonal 4 × 4, then 2 × 2, then single bytes.
+#[inline(always)]
+fn transpose_bytes(rows: &mut [u64; 8]) {
+    for (distance, shift, mask) in
+        [(4, 32, 0x0000_0000_ffff_ffff), (2, 16, 0x0000_ffff_0000_ffff), (1, 8, 0x00ff_00ff_00ff_00ff)]
+    {
+        for upper in 0..8 {
+            if upper & distance == 0 {
+                let lower = upper | distance;
+                let swap = ((rows[upper] >> shift) ^ rows[lower]) & mask;
+                rows[lower] ^= swap;
+                rows[upper] ^= swap << shift;
+            }
+        }
     }
 }
 

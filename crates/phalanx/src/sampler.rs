@@ -23,6 +23,9 @@ pub fn write_thresholds(law: &[f64], out: &mut [u32]) {
 /// The outcome of a draw in `0..2³¹`: how many thresholds it has passed.
 #[inline(always)]
 pub fn outcome(thresholds: &[u32], draw: u32) -> u8 {
+    if let [threshold] = thresholds {
+        return u8::from(draw >= *threshold);
+    }
     let mut passed = 0;
     for &threshold in thresholds {
         passed += u8::from(draw >= threshold);

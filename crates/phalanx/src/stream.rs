@@ -5,8 +5,6 @@
 //!
 //! Literature: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011.
 
-use std::ops::Range;
-
 use multiversion::multiversion;
 
 /// What a number is for. Different purposes never share numbers.
@@ -52,7 +50,7 @@ pub struct Stream {
 pub const DRAW_RANGE: u32 = 1 << 31;
 
 /// Agents handled together by the vectorised cipher.
-const LANES: usize = 16;
+pub const LANES: usize = 16;
 
 impl Stream {
     /// The stream of a seed.
@@ -70,12 +68,12 @@ impl Stream {
         Sequence { stream: *self, place, agent, block: 0, words: [0; 4], used: 4 }
     }
 
-    /// The draws of two consecutive steps `2·pair` and `2·pair + 1` for a run of agents.
+    /// The draws of two consecutive steps `2·pair` and `2·pair + 1` for the agents from `first` on.
     ///
     /// `rows` are `[action, world]` of the even step, then of the odd step; entry `m` of each is for agent
-    /// `agents.start + m`. One cipher block serves both steps of an agent.
-    pub fn step_pair(&self, place: Place, pair: u32, agents: Range<u32>, rows: [&mut [u32]; 4]) {
-        step_pair_draws(self.key, [pair, place.iteration, place.last_counter()], agents.start, rows);
+    /// `first + m`. All have the same length, a multiple of [`LANES`]. One cipher block serves both steps of an agent.
+    pub fn step_pair(&self, place: Place, pair: u32, first: u32, rows: [&mut [u32]; 4]) {
+        step_pair_draws(self.key, [pair, place.iteration, place.last_counter()], first, rows);
     }
 }
 
@@ -127,21 +125,25 @@ const WEYL: [u32; 2] = [0x9E37_79B9, 0xBB67_AE85];
 
 /// One block of Philox4x32-10.
 pub fn philox4x32_10(counter: [u32; 4], key: [u32; 2]) -> [u32; 4] {
-    philox_lanes(counter.map(|c| [c]), key).map(|[word]| word)
+    philox_lanes(counter.map(|c| [u64::from(c)]), key).map(|[word]| word as u32)
 }
 
 /// `L` blocks at once under one key; plain loops that the compiler turns into vector instructions.
+///
+/// Words are the low halves of 64-bit lanes: a 32 × 32 → 64 multiplication then needs no shuffling. The high halves
+/// hold leftovers, which no low half ever depends on.
 #[inline(always)]
-fn philox_lanes<const L: usize>(mut c: [[u32; L]; 4], mut key: [u32; 2]) -> [[u32; L]; 4] {
+fn philox_lanes<const L: usize>(mut c: [[u64; L]; 4], mut key: [u32; 2]) -> [[u64; L]; 4] {
+    const LOW: u64 = 0xffff_ffff;
     for _ in 0..10 {
         let mut next = [[0; L]; 4];
         for l in 0..L {
-            let p0 = u64::from(MULTIPLIERS[0]) * u64::from(c[0][l]);
-            let p1 = u64::from(MULTIPLIERS[1]) * u64::from(c[2][l]);
-            next[0][l] = (p1 >> 32) as u32 ^ c[1][l] ^ key[0];
-            next[1][l] = p1 as u32;
-            next[2][l] = (p0 >> 32) as u32 ^ c[3][l] ^ key[1];
-            next[3][l] = p0 as u32;
+            let p0 = u64::from(MULTIPLIERS[0]) * (c[0][l] & LOW);
+            let p1 = u64::from(MULTIPLIERS[1]) * (c[2][l] & LOW);
+            next[0][l] = (p1 >> 32) ^ c[1][l] ^ u64::from(key[0]);
+            next[1][l] = p1;
+            next[2][l] = (p0 >> 32) ^ c[3][l] ^ u64::from(key[1]);
+            next[3][l] = p0;
         }
         c = next;
         key = [key[0].wrapping_add(WEYL[0]), key[1].wrapping_add(WEYL[1])];
@@ -151,22 +153,22 @@ fn philox_lanes<const L: usize>(mut c: [[u32; L]; 4], mut key: [u32; 2]) -> [[u3
 
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw", "x86_64+avx2"))]
 fn step_pair_draws(key: [u32; 2], place: [u32; 3], first_agent: u32, rows: [&mut [u32]; 4]) {
-    let agents = rows[0].len();
     let [r0, r1, r2, r3] = rows;
-    let mut done = 0;
-    while done < agents {
-        let width = LANES.min(agents - done);
-        let ids: [u32; LANES] = std::array::from_fn(|l| first_agent.wrapping_add((done + l) as u32));
-        let words = philox_lanes([ids, [place[0]; LANES], [place[1]; LANES], [place[2]; LANES]], key);
-        for (row, word) in [&mut *r0, &mut *r1, &mut *r2, &mut *r3].into_iter().zip(words) {
-            let out = &mut row[done..done + width];
-            let draws: [u32; LANES] = word.map(|w| w >> 1);
-            match <&mut [u32; LANES]>::try_from(&mut *out) {
-                Ok(full) => *full = draws,
-                Err(_) => out.copy_from_slice(&draws[..width]),
+    let even = r0.as_chunks_mut::<LANES>().0.iter_mut().zip(r1.as_chunks_mut::<LANES>().0);
+    let odd = r2.as_chunks_mut::<LANES>().0.iter_mut().zip(r3.as_chunks_mut::<LANES>().0);
+    for (block, ((r0, r1), (r2, r3))) in even.zip(odd).enumerate() {
+        // Plain loops here too: a closure would be compiled without the vector instructions of this version.
+        let mut ids = [0; LANES];
+        for l in 0..LANES {
+            ids[l] = u64::from(first_agent.wrapping_add((block * LANES + l) as u32));
+        }
+        let [pair, iteration, last] = place.map(u64::from);
+        let words = philox_lanes([ids, [pair; LANES], [iteration; LANES], [last; LANES]], key);
+        for (row, word) in [(r0, &words[0]), (r1, &words[1]), (r2, &words[2]), (r3, &words[3])] {
+            for l in 0..LANES {
+                row[l] = word[l] as u32 >> 1;
             }
         }
-        done += width;
     }
 }
 
@@ -194,10 +196,10 @@ mod tests {
     fn vectorised_draws_are_the_single_blocks() {
         let stream = Stream::new(0x1234_5678_9abc_def0);
         let place = Place { purpose: Purpose::Batch, iteration: 3, trajectory: 7 };
-        for (first, count) in [(0, 1), (5, 10), (100, 16), (7, 45)] {
+        for (first, count) in [(0, 16), (7, 48)] {
             let mut rows: [Vec<u32>; 4] = std::array::from_fn(|_| vec![0; count]);
             let [r0, r1, r2, r3] = &mut rows;
-            stream.step_pair(place, 11, first..first + count as u32, [r0, r1, r2, r3]);
+            stream.step_pair(place, 11, first, [r0, r1, r2, r3]);
             for m in 0..count {
                 let words = stream.words(place, first + m as u32, 11);
                 assert_eq!(std::array::from_fn(|w| rows[w][m]), words.map(|w| w >> 1));

@@ -2,7 +2,7 @@
 
 use multiversion::multiversion;
 
-use super::{Critic, Evidence, Message, QTables, Samples};
+use super::{Critic, Evidence, Inbox, QTables, Samples};
 use crate::Ragged;
 use crate::columns::pair_column;
 use crate::problem::Problem;
@@ -54,7 +54,7 @@ impl Critic for Lstd {
         let Some(trajectory) = evidence.evaluation else { return };
         let (gamma, ridge, actions) = (self.gamma, self.ridge, &self.actions);
         self.tables.for_each_agent(Scratch::default, |j, index, tables, scratch| {
-            pair_column(index.terms(j).iter().copied(), trajectory, trajectory.steps(), &mut scratch.pairs);
+            pair_column(index.terms(j), None, trajectory, trajectory.steps(), &mut scratch.pairs);
             number_visited(scratch, index.size(j));
             let utilities = tables.len() / index.size(j);
             let unknowns = scratch.visited.len();
@@ -93,18 +93,18 @@ impl Critic for Lstd {
         self.tables.weigh(mu)
     }
 
-    fn add_taken(&self, message: Message<'_>, scratch: &mut Vec<u32>, out: &mut [f64]) {
-        self.tables.add_taken(message, scratch, out);
+    fn receive_taken(&self, inbox: Inbox<'_>, scratch: &mut Vec<u32>, out: &mut [f64]) {
+        self.tables.receive_taken(inbox, scratch, out);
     }
 
-    fn add_alternatives(
+    fn receive_alternatives(
         &self,
-        message: Message<'_>,
+        inbox: Inbox<'_>,
         actions: usize,
         scratch: &mut Vec<u32>,
         out: &mut [f64],
     ) -> bool {
-        self.tables.add_alternatives(message, actions, scratch, out)
+        self.tables.receive_alternatives(inbox, actions, scratch, out)
     }
 
     fn table(&self, agent: usize, which: usize) -> Option<&[f64]> {

@@ -35,13 +35,13 @@ pub struct Samples {
     pub batch_tail: usize,
 }
 
-/// Values that agent `to` receives from agent `from` along a trajectory.
+/// Values that agent `to` receives along a trajectory.
 #[derive(Debug, Clone, Copy)]
-pub struct Message<'a> {
-    /// The sender j.
-    pub from: usize,
-    /// The receiver i, with j ∈ N_i^{κ_q}.
+pub struct Inbox<'a> {
+    /// The receiver i.
     pub to: usize,
+    /// The senders j ∈ N_i^{κ_q}, i among them.
+    pub from: &'a [u32],
     /// The trajectory, of which the first `steps` steps are wanted.
     pub trajectory: &'a Trajectory,
     /// How many steps.
@@ -60,13 +60,18 @@ pub trait Critic: Send + Sync {
     /// finite, and that value.
     fn weigh(&mut self, signals: &Signals, mu: &Ragged<f64>) -> Option<(usize, f64)>;
 
-    /// Adds agent j's values at the pairs visited to `out`, one a step.
-    fn add_taken(&self, message: Message<'_>, scratch: &mut Vec<u32>, out: &mut [f64]);
+    /// Σ_j of the senders' values at the pairs visited, one a step.
+    fn receive_taken(&self, inbox: Inbox<'_>, scratch: &mut Vec<u32>, out: &mut [f64]);
 
-    /// Adds agent j's values with agent i's action replaced by each of its `actions` to `out`, as
-    /// `[step][action of i]`. False if this critic cannot tell.
-    fn add_alternatives(&self, message: Message<'_>, actions: usize, scratch: &mut Vec<u32>, out: &mut [f64])
-    -> bool;
+    /// Σ_j of the senders' values with agent i's action replaced by each of its `actions`, as `[step][action of i]`.
+    /// False if this critic cannot tell.
+    fn receive_alternatives(
+        &self,
+        inbox: Inbox<'_>,
+        actions: usize,
+        scratch: &mut Vec<u32>,
+        out: &mut [f64],
+    ) -> bool;
 
     /// Agent j's table of Q values of utility `which` (0: f, then g_jk), as `[∏ S][∏ A]` over N_j^{κ_q}, if it keeps
     /// tables.

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::{Critic, Evidence, Message, Samples};
+use super::{Critic, Evidence, Inbox, Samples};
 use crate::Ragged;
 use crate::parallel::agent_blocks;
 use crate::problem::Problem;
@@ -58,20 +58,24 @@ impl Critic for MonteCarlo {
         })
     }
 
-    fn add_taken(&self, message: Message<'_>, _scratch: &mut Vec<u32>, out: &mut [f64]) {
-        let (states, actions) = (message.trajectory.states(message.from), message.trajectory.actions(message.from));
-        let reward = self.rewards.row(message.from);
-        let mut value = 0.0;
-        for k in (0..states.len()).rev() {
-            let own = usize::from(states[k]) * self.actions[message.from] + usize::from(actions[k]);
-            value = reward[own] + self.gamma * value;
-            if k < message.steps {
-                out[k] += value;
+    fn receive_taken(&self, inbox: Inbox<'_>, _scratch: &mut Vec<u32>, out: &mut [f64]) {
+        out.fill(0.0);
+        for &j in inbox.from {
+            let j = j as usize;
+            let (states, actions) = (inbox.trajectory.states(j), inbox.trajectory.actions(j));
+            let reward = self.rewards.row(j);
+            let mut value = 0.0;
+            for k in (0..states.len()).rev() {
+                value *= self.gamma;
+                value += reward[usize::from(states[k]) * self.actions[j] + usize::from(actions[k])];
+                if k < inbox.steps {
+                    out[k] += value;
+                }
             }
         }
     }
 
-    fn add_alternatives(&self, _: Message<'_>, _: usize, _: &mut Vec<u32>, _: &mut [f64]) -> bool {
+    fn receive_alternatives(&self, _: Inbox<'_>, _: usize, _: &mut Vec<u32>, _: &mut [f64]) -> bool {
         false
     }
 

@@ -2,9 +2,9 @@
 
 use rayon::prelude::*;
 
-use super::Message;
+use super::Inbox;
 use crate::columns::pair_column;
-use crate::indexing::{PairIndex, PairTerm};
+use crate::indexing::PairIndex;
 use crate::parallel::agent_blocks;
 use crate::problem::Problem;
 use crate::world::World;
@@ -86,47 +86,46 @@ impl QTables {
         found.into_iter().flatten().next()
     }
 
-    /// Adds W_j(z^k) to `out[k]`.
-    pub fn add_taken(&self, message: Message<'_>, scratch: &mut Vec<u32>, out: &mut [f64]) {
-        let terms = self.index.terms(message.from).iter().copied();
-        pair_column(terms, message.trajectory, message.steps, scratch);
-        let table = self.weighted.row(message.from);
-        for (out, &z) in out.iter_mut().zip(scratch.iter()) {
-            *out += table[z as usize];
+    /// out[k] = Σ_j W_j(z_j^k).
+    pub fn receive_taken(&self, inbox: Inbox<'_>, scratch: &mut Vec<u32>, out: &mut [f64]) {
+        out.fill(0.0);
+        for &j in inbox.from {
+            let j = j as usize;
+            pair_column(self.index.terms(j), None, inbox.trajectory, inbox.steps, scratch);
+            let table = self.weighted.row(j);
+            for (out, &z) in out.iter_mut().zip(scratch.iter()) {
+                *out += table[z as usize];
+            }
         }
     }
 
-    /// Adds W_j(z^k with a_i = b) to `out[k][b]`.
-    pub fn add_alternatives(
+    /// out[k][b] = Σ_j W_j(z_j^k with a_i = b).
+    pub fn receive_alternatives(
         &self,
-        message: Message<'_>,
+        inbox: Inbox<'_>,
         actions: usize,
         scratch: &mut Vec<u32>,
         out: &mut [f64],
     ) -> bool {
-        let mut stride = 0;
-        // The column without agent i's own action; its alternatives are then `stride` apart.
-        let terms = self.index.terms(message.from).iter().map(|term| {
-            if term.agent as usize == message.to {
-                stride = term.action_stride;
-                PairTerm { action_stride: 0, ..*term }
+        out.fill(0.0);
+        for &j in inbox.from {
+            let j = j as usize;
+            let terms = self.index.terms(j);
+            let Some(own) = terms.iter().find(|term| term.agent as usize == inbox.to) else { return false };
+            let stride = own.action_stride as usize;
+            // Without agent i's own action; its alternatives are then one stride apart.
+            pair_column(terms, Some(inbox.to), inbox.trajectory, inbox.steps, scratch);
+            let table = self.weighted.row(j);
+            if actions == 2 {
+                for (out, &z) in out.as_chunks_mut::<2>().0.iter_mut().zip(scratch.iter()) {
+                    out[0] += table[z as usize];
+                    out[1] += table[z as usize + stride];
+                }
             } else {
-                *term
-            }
-        });
-        pair_column(terms, message.trajectory, message.steps, scratch);
-        let table = self.weighted.row(message.from);
-        let stride = stride as usize;
-        if actions == 2 {
-            for (out, &z) in out.chunks_exact_mut(2).zip(scratch.iter()) {
-                let z = z as usize;
-                out[0] += table[z];
-                out[1] += table[z + stride];
-            }
-        } else {
-            for (out, &z) in out.chunks_exact_mut(actions).zip(scratch.iter()) {
-                for (b, out) in out.iter_mut().enumerate() {
-                    *out += table[z as usize + b * stride];
+                for (out, &z) in out.chunks_exact_mut(actions).zip(scratch.iter()) {
+                    for (b, out) in out.iter_mut().enumerate() {
+                        *out += table[z as usize + b * stride];
+                    }
                 }
             }
         }

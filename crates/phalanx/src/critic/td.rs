@@ -1,6 +1,6 @@
 //! Temporal-difference learning of truncated Q tables. Paper: alg:subroutine, eq:td_learning.
 
-use super::{Critic, Evidence, Message, QTables, Samples};
+use super::{Critic, Evidence, Inbox, QTables, Samples};
 use crate::Ragged;
 use crate::columns::pair_column;
 use crate::problem::Problem;
@@ -68,7 +68,7 @@ impl Critic for Td {
         let (steps, gamma, warm, actions) = (&self.steps, self.gamma, self.warm, &self.actions);
         let init = || (Vec::new(), Vec::new());
         self.tables.for_each_agent(init, |j, index, tables, (pairs, own): &mut (Vec<u32>, Vec<u32>)| {
-            pair_column(index.terms(j).iter().copied(), trajectory, trajectory.steps(), pairs);
+            pair_column(index.terms(j), None, trajectory, trajectory.steps(), pairs);
             own.clear();
             own.extend(
                 trajectory
@@ -92,18 +92,18 @@ impl Critic for Td {
         self.tables.weigh(mu)
     }
 
-    fn add_taken(&self, message: Message<'_>, scratch: &mut Vec<u32>, out: &mut [f64]) {
-        self.tables.add_taken(message, scratch, out);
+    fn receive_taken(&self, inbox: Inbox<'_>, scratch: &mut Vec<u32>, out: &mut [f64]) {
+        self.tables.receive_taken(inbox, scratch, out);
     }
 
-    fn add_alternatives(
+    fn receive_alternatives(
         &self,
-        message: Message<'_>,
+        inbox: Inbox<'_>,
         actions: usize,
         scratch: &mut Vec<u32>,
         out: &mut [f64],
     ) -> bool {
-        self.tables.add_alternatives(message, actions, scratch, out)
+        self.tables.receive_alternatives(inbox, actions, scratch, out)
     }
 
     fn table(&self, agent: usize, which: usize) -> Option<&[f64]> {

@@ -164,19 +164,23 @@ impl ActionSampler<'_> {
             let members = agents.start + tile.start..agents.start + tile.end;
             self.observations.fill(members.clone(), states, observations);
             let choices = actions[tile.clone()].iter_mut().zip(&draws[tile]).zip(observations);
-            for ((agent, width), ((action, &draw), &mut observation)) in
-                members.clone().zip(&self.actions[members]).zip(choices)
-            {
-                let width = width - 1;
-                let thresholds = &self.thresholds.row(agent)[observation as usize * width..][..width];
-                *action = outcome(thresholds, draw);
+            let places = self.thresholds.offsets()[members.clone()].iter().zip(&self.actions[members]);
+            let data = self.thresholds.data();
+            for ((&place, &count), ((action, &draw), &mut observation)) in places.zip(choices) {
+                // Two actions, the most common case, need one comparison.
+                *action = if count == 2 {
+                    u8::from(draw >= data[place + observation as usize])
+                } else {
+                    let width = count - 1;
+                    outcome(&data[place + observation as usize * width..][..width], draw)
+                };
             }
         }
     }
 }
 
 /// Agents whose observations are numbered together.
-const TILE: usize = 256;
+const TILE: usize = 64;
 
 #[cfg(test)]
 mod tests {

@@ -310,7 +310,7 @@ impl World for Table {
     }
 
     fn step(&self, agents: Range<usize>, states: &[u8], actions: &[u8], draws: &[u32], next: &mut [u8]) {
-        const TILE: usize = 256;
+        const TILE: usize = 64;
         let mut rows = [0; TILE];
         for first in (0..agents.len()).step_by(TILE) {
             let tile = first..(first + TILE).min(agents.len());
