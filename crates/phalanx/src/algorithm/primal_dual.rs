@@ -69,7 +69,6 @@ pub struct PrimalDual {
     q_groups: Ragged<u32>,
     occupancy_weights: Vec<f64>,
     gradient_rule: GradientRule,
-    requests: Vec<Request>,
     // Results of the last iteration.
     trajectories: Vec<Trajectory>,
     visits: Visits,
@@ -149,19 +148,13 @@ impl PrimalDual {
         let policy_groups = Ragged::from_rows(
             (0..n).map(|i| policy.observations().terms(i).iter().map(|term| term.agent).collect::<Vec<_>>()),
         );
-        let samples = critic.samples();
-        let mut trajectories: Vec<Trajectory> =
-            (0..settings.batch).map(|_| Trajectory::new(n, settings.horizon + samples.batch_tail)).collect();
-        if samples.evaluation_pairs > 0 {
-            trajectories.push(Trajectory::new(n, samples.evaluation_pairs));
-        }
         PrimalDual {
             iteration: 0,
             dual: Dual::new(&constraints, settings.mu_0),
             optimizer: Optimizer::new(settings.optimizer, policy.theta()),
             exchange: InProcess::new(&policy_groups, &q_groups, &constraints, &alternatives),
             occupancy_weights: problem.occupancy_weights(settings.horizon, settings.batch),
-            requests: Vec::with_capacity(trajectories.len()),
+            trajectories: Vec::new(),
             visits: Visits::new((0..n).map(|i| world.states(i) * actions[i])),
             signals: Signals::new(&problem),
             gradient: Ragged::zeros_like(policy.theta()),
@@ -175,19 +168,18 @@ impl PrimalDual {
             actions,
             q_groups,
             gradient_rule,
-            trajectories,
         }
     }
 
     /// One iteration of Algorithm 1, lines 3 to 9.
     pub fn step(&mut self) -> Result<Summary> {
+        self.make_room();
         let mut clock = Clock::start(&mut self.stage_times);
 
         // Line 3: B trajectories of length H under π_θ; beside them the trajectory that Algorithm 2 evaluates on.
-        self.requests.clear();
-        self.requests.extend(requests(self.iteration, self.settings.batch, self.trajectories.len()));
+        let requests: Vec<Request> = requests(self.iteration, self.settings.batch, self.trajectories.len()).collect();
         let sampler = self.policy.sampler();
-        rollout::simulate(&*self.world, sampler, &self.stream, &self.requests, &mut self.trajectories);
+        rollout::simulate(&*self.world, sampler, &self.stream, &requests, &mut self.trajectories);
         self.exchange.sampled(self.trajectories.iter().map(Trajectory::steps).sum());
         let (batch, evaluation) = self.trajectories.split_at(self.settings.batch);
         clock.stage(Stage::Sampling);
@@ -226,6 +218,24 @@ impl PrimalDual {
 
         self.iteration += 1;
         Ok(self.summary())
+    }
+
+    /// Room for line 3's trajectories, kept from one iteration to the next.
+    fn make_room(&mut self) {
+        if !self.trajectories.is_empty() {
+            return;
+        }
+        let (n, samples) = (self.actions.len(), self.critic.samples());
+        let steps = self.settings.horizon + samples.batch_tail;
+        self.trajectories.extend((0..self.settings.batch).map(|_| Trajectory::new(n, steps)));
+        if samples.evaluation_pairs > 0 {
+            self.trajectories.push(Trajectory::new(n, samples.evaluation_pairs));
+        }
+    }
+
+    /// Gives back the memory of the last iteration's trajectories, the largest part in a large network.
+    pub fn forget_samples(&mut self) {
+        self.trajectories = Vec::new();
     }
 
     /// The policy after the last iteration.

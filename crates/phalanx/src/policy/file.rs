@@ -46,9 +46,8 @@ impl Tabular {
             Parameterisation::Direct => "direct",
         };
         let metadata = HashMap::from([("policy".to_string(), kind.to_string())]);
-        let bytes = safetensors::serialize(tensors, Some(metadata))
-            .map_err(|e| Error::write(path, std::io::Error::other(e.to_string())))?;
-        std::fs::write(path, bytes).map_err(|e| Error::write(path, e))
+        safetensors::serialize_to_file(tensors, Some(metadata), path)
+            .map_err(|e| Error::write(path, std::io::Error::other(e.to_string())))
     }
 
     /// Replaces θ by what [`Tabular::save`] wrote for a policy of the same shapes.

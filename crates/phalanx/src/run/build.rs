@@ -304,6 +304,8 @@ fn add_constraint(
             least_violation -= best;
         }
         let shadow_scale = constraint.shadow_scale.unwrap_or(1.0);
+        // Most agents have one constraint; a growing vector would make room for four.
+        agents[i].constraints.reserve_exact(1);
         agents[i].constraints.push(Constraint { name: name.clone(), utility, bound, shadow_scale });
     }
     Ok((out_of_reach > 0).then(|| {

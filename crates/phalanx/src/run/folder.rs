@@ -112,10 +112,14 @@ impl RunFolder {
         Ok(())
     }
 
-    /// Writes `policy.safetensors` and what is still buffered.
-    pub fn finish_training(&mut self, session: &Session) -> Result<()> {
+    /// Writes what is still buffered.
+    pub fn flush(&mut self) -> Result<()> {
         self.metrics.flush()?;
-        self.timings.flush()?;
+        self.timings.flush()
+    }
+
+    /// Writes `policy.safetensors`.
+    pub fn save_policy(&self, session: &Session) -> Result<()> {
         session.algorithm().policy().save(&self.path.join("policy.safetensors"))
     }
 
@@ -143,8 +147,7 @@ impl RunFolder {
     /// Notes in `meta.json` that the run failed; the rows so far are kept.
     pub fn fail(&mut self, reason: &str) {
         // The failure itself is what the user must see: a second one, in noting it, is not reported.
-        let _ = self.metrics.flush();
-        let _ = self.timings.flush();
+        let _ = self.flush();
         let _ = self.write_meta(&format!("failed: {reason}"));
     }
 

@@ -33,6 +33,7 @@ impl Session {
     /// One iteration; none once all are done.
     pub fn advance(&mut self) -> Result<Option<Summary>> {
         if self.algorithm.iteration() >= self.config.iterations {
+            self.algorithm.forget_samples();
             return Ok(None);
         }
         self.algorithm.step().map(Some)

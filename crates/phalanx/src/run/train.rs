@@ -68,8 +68,9 @@ fn iterate(
         folder.record(&summary, session)?;
         progress(&summary);
     }
-    folder.finish_training(session)?;
+    folder.flush()?;
     let wall = begin.elapsed();
+    folder.save_policy(session)?;
     let evaluation = session.evaluate();
     folder.finish(session, &evaluation)?;
     Ok((outcome(session, folder.path(), &evaluation, wall), evaluation))
