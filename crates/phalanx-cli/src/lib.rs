@@ -63,7 +63,9 @@ pub fn main() -> ExitCode {
     let cli = Cli::parse();
     let done = match &cli.command {
         Command::Train(args) => train::run(args),
-        Command::Config(source) => source.load(None).map(|config| print(&config.to_toml())).map_err(Into::into),
+        Command::Config(source) => {
+            source.load(None).map(|config| print(&config.to_toml())).map_err(Into::into)
+        }
         Command::Presets => {
             list_presets();
             Ok(())

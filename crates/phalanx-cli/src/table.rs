@@ -17,7 +17,10 @@ pub fn closing(session: &Session, outcome: &Outcome, evaluation: &Evaluation) ->
         let _ = writeln!(text, "{name:<18} {value}");
     };
     line("iterations", format!("{} in {:.2} s", outcome.iterations, outcome.wall_s));
-    line("agent-steps", format!("{} ({:.1} million a second)", outcome.agent_steps, outcome.agent_steps_per_s / 1e6));
+    line(
+        "agent-steps",
+        format!("{} ({:.1} million a second)", outcome.agent_steps, outcome.agent_steps_per_s / 1e6),
+    );
     line("sent by agents", format!("{} bytes", outcome.comm_bytes));
     line("scaling", scaling.trim_matches('"').to_string());
     line("evaluated on", format!("{} fresh episodes", outcome.evaluation_episodes));

@@ -150,7 +150,10 @@ const SHORT_RUN: usize = 8;
 
 /// Every run that meets `groups`, cut to it, and its place in an array over `groups`.
 #[inline(always)]
-fn runs_within(runs: &[Range<usize>], groups: Range<usize>) -> impl Iterator<Item = (Range<usize>, Range<usize>)> {
+fn runs_within(
+    runs: &[Range<usize>],
+    groups: Range<usize>,
+) -> impl Iterator<Item = (Range<usize>, Range<usize>)> {
     let first = runs.partition_point(|run| run.end <= groups.start);
     runs[first..].iter().take_while(move |run| run.start < groups.end).map(move |run| {
         let part = run.start.max(groups.start)..run.end.min(groups.end);
@@ -288,8 +291,9 @@ mod tests {
                 pairs.fill(0..40, &joint, &joint, &mut found);
                 for i in 0..40 {
                     let terms = pairs.terms(i).iter();
-                    let sum: u32 =
-                        terms.map(|t| (t.state_stride + t.action_stride) * u32::from(joint[t.agent as usize])).sum();
+                    let sum: u32 = terms
+                        .map(|t| (t.state_stride + t.action_stride) * u32::from(joint[t.agent as usize]))
+                        .sum();
                     assert_eq!(found[i], sum);
                 }
             }

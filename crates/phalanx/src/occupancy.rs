@@ -40,7 +40,8 @@ impl Visits {
             for i in block.clone() {
                 for trajectory in batch {
                     let pairs = trajectory.states(i).iter().zip(trajectory.actions(i)).zip(weights);
-                    let visits = pairs.map(|((&s, &a), &w)| (usize::from(s) * actions[i] + usize::from(a), w));
+                    let visits =
+                        pairs.map(|((&s, &a), &w)| (usize::from(s) * actions[i] + usize::from(a), w));
                     add_visits(visits, occupancy.row_mut(i), counts.row_mut(i));
                 }
             }

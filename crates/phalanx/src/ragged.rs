@@ -79,7 +79,11 @@ impl<T> Ragged<T> {
             let (start, end) = (self.offsets[range.start], self.offsets[range.end]);
             let (_, tail) = rest.split_at_mut(start - consumed);
             let (block, tail) = tail.split_at_mut(end - start);
-            views.push(RowsMut { data: block, offsets: &self.offsets[range.start..=range.end], first: range.start });
+            views.push(RowsMut {
+                data: block,
+                offsets: &self.offsets[range.start..=range.end],
+                first: range.start,
+            });
             rest = tail;
             consumed = end;
         }

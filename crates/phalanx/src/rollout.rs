@@ -284,7 +284,13 @@ mod tests {
     }
 
     /// The same trajectory, one agent and one step at a time, straight from the definition.
-    fn by_definition(world: &Line, policy: &Tabular, stream: &Stream, request: Request, steps: usize) -> Trajectory {
+    fn by_definition(
+        world: &Line,
+        policy: &Tabular,
+        stream: &Stream,
+        request: Request,
+        steps: usize,
+    ) -> Trajectory {
         let agents = world.network().agents();
         let mut trajectory = Trajectory::new(agents, steps);
         let mut states = vec![0; agents];

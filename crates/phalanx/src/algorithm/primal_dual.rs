@@ -177,7 +177,8 @@ impl PrimalDual {
         let mut clock = Clock::start(&mut self.stage_times);
 
         // Line 3: B trajectories of length H under π_θ; beside them the trajectory that Algorithm 2 evaluates on.
-        let requests: Vec<Request> = requests(self.iteration, self.settings.batch, self.trajectories.len()).collect();
+        let requests: Vec<Request> =
+            requests(self.iteration, self.settings.batch, self.trajectories.len()).collect();
         let sampler = self.policy.sampler();
         rollout::simulate(&*self.world, sampler, &self.stream, &requests, &mut self.trajectories);
         self.exchange.sampled(self.trajectories.iter().map(Trajectory::steps).sum());
@@ -211,7 +212,8 @@ impl PrimalDual {
         clock.stage(Stage::Gradient);
 
         // Line 9: θ_i^{t+1} = P_Θ(θ_i + η_θ·∇̃_{θ_i} L).
-        let eta = self.settings.eta_theta * self.settings.actor_schedule.factor(self.iteration, self.settings.iterations);
+        let eta = self.settings.eta_theta
+            * self.settings.actor_schedule.factor(self.iteration, self.settings.iterations);
         ascend(&mut self.policy, &mut self.optimizer, &self.gradient, eta, self.settings.theta_box);
         finite(self.policy.theta(), "theta", self.iteration)?;
         clock.stage(Stage::Update);
@@ -333,11 +335,7 @@ fn gradient_rule(problem: &Problem, settings: &Settings, n: usize) -> GradientRu
         Scaling::Paper => weights.iter_mut().for_each(|w| *w /= n as f64),
         Scaling::Authors => weights.fill(1.0 / settings.batch as f64),
     }
-    GradientRule {
-        weights,
-        baseline: settings.baseline,
-        neighbour_mean: problem.scaling == Scaling::Authors,
-    }
+    GradientRule { weights, baseline: settings.baseline, neighbour_mean: problem.scaling == Scaling::Authors }
 }
 
 fn requests(iteration: usize, batch: usize, count: usize) -> impl Iterator<Item = Request> {

@@ -73,7 +73,8 @@ impl Critic for Lstd {
                 let row = &mut scratch.system[now * width..(now + 1) * width];
                 row[now] += weight;
                 row[next] -= weight * gamma;
-                let own = usize::from(trajectory.states(j)[k]) * actions[j] + usize::from(trajectory.actions(j)[k]);
+                let own =
+                    usize::from(trajectory.states(j)[k]) * actions[j] + usize::from(trajectory.actions(j)[k]);
                 for (rhs, reward) in row[unknowns..].iter_mut().zip(rewards.chunks_exact(cells)) {
                     *rhs += weight * reward[own];
                 }

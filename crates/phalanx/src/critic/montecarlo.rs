@@ -53,9 +53,8 @@ impl Critic for MonteCarlo {
                 }
             }
         });
-        (0..self.actions.len()).find_map(|j| {
-            self.rewards.row(j).iter().find(|r| !r.is_finite()).map(|&value| (j, value))
-        })
+        (0..self.actions.len())
+            .find_map(|j| self.rewards.row(j).iter().find(|r| !r.is_finite()).map(|&value| (j, value)))
     }
 
     fn receive_taken(&self, inbox: Inbox<'_>, _scratch: &mut Vec<u32>, out: &mut [f64]) {

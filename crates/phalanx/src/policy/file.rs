@@ -96,7 +96,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("policy.safetensors");
         let world = Line::new(4, Start::Uniform, 0.0).unwrap();
-        let make = |kappa, std| Tabular::new(&world, kappa, Parameterisation::Softmax, std, &Stream::new(3)).unwrap();
+        let make = |kappa, std| {
+            Tabular::new(&world, kappa, Parameterisation::Softmax, std, &Stream::new(3)).unwrap()
+        };
         let saved = make(1, 1.0);
         saved.save(&path).unwrap();
         let mut loaded = make(1, 0.0);

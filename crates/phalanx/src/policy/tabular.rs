@@ -103,7 +103,11 @@ impl Tabular {
 
     /// What sampling needs, and nothing more.
     pub fn sampler(&self) -> ActionSampler<'_> {
-        ActionSampler { observations: &self.observations, thresholds: &self.thresholds, actions: &self.actions }
+        ActionSampler {
+            observations: &self.observations,
+            thresholds: &self.thresholds,
+            actions: &self.actions,
+        }
     }
 
     fn refresh(&mut self) {

@@ -48,7 +48,8 @@ fn network(config: &Config, n: usize) -> Result<Option<Network>> {
     let Some(NetworkConfig { kind, rows, columns, radius, probability, seed, file }) = &config.network else {
         return Ok(None);
     };
-    let missing = |key: &str| Error::config(format!("network.{key}"), format!("is missing; `{kind}` needs it"));
+    let missing =
+        |key: &str| Error::config(format!("network.{key}"), format!("is missing; `{kind}` needs it"));
     let seed = seed.unwrap_or(0);
     let network = match kind.as_str() {
         "line" => Network::line(n),
@@ -56,7 +57,8 @@ fn network(config: &Config, n: usize) -> Result<Option<Network>> {
         "star" => Network::star(n),
         "complete" => Network::complete(n),
         "grid" => {
-            let (rows, columns) = (rows.ok_or_else(|| missing("rows"))?, columns.ok_or_else(|| missing("columns"))?);
+            let (rows, columns) =
+                (rows.ok_or_else(|| missing("rows"))?, columns.ok_or_else(|| missing("columns"))?);
             Network::grid(rows, columns)
         }
         "geometric" => Network::random_geometric(n, radius.ok_or_else(|| missing("radius"))?, seed),
@@ -73,7 +75,10 @@ fn network(config: &Config, n: usize) -> Result<Option<Network>> {
         )),
     }?;
     if network.agents() != n {
-        return Err(Error::config("network", format!("links {} agents, but the world has {n}", network.agents())));
+        return Err(Error::config(
+            "network",
+            format!("links {} agents, but the world has {n}", network.agents()),
+        ));
     }
     Ok(Some(network))
 }

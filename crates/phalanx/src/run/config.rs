@@ -404,7 +404,8 @@ impl Config {
 
     /// A TOML file.
     pub fn read(path: &Path) -> Result<Self> {
-        let text = std::fs::read_to_string(path).map_err(|e| Error::file(path, format!("cannot be read: {e}")))?;
+        let text =
+            std::fs::read_to_string(path).map_err(|e| Error::file(path, format!("cannot be read: {e}")))?;
         let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
         Config::parse(&text, path, folder)
     }
@@ -447,7 +448,9 @@ impl Config {
         }
         let utilities = resolved.constraint.iter_mut().flatten().map(|c| &mut c.utility);
         let files = utilities.chain(&mut resolved.objective).filter_map(|utility| utility.file.as_mut());
-        files.chain(resolved.network.iter_mut().filter_map(|network| network.file.as_mut())).for_each(absolute);
+        files
+            .chain(resolved.network.iter_mut().filter_map(|network| network.file.as_mut()))
+            .for_each(absolute);
         toml::to_string(&resolved).unwrap_or_else(|e| format!("# cannot be written: {e}\n"))
     }
 
@@ -533,7 +536,10 @@ impl Config {
         ];
         for (field, value) in not_negative {
             if !(value.is_finite() && value >= 0.0) {
-                return Err(Error::config(field, format!("{value}; a finite number of at least 0 is needed")));
+                return Err(Error::config(
+                    field,
+                    format!("{value}; a finite number of at least 0 is needed"),
+                ));
             }
         }
         if self.dual.mu_max.is_nan() || self.dual.mu_max < 0.0 {
@@ -541,7 +547,10 @@ impl Config {
         }
         for (field, value) in [("dual.mu_0", self.dual.mu_0), ("dual.centre", self.dual.centre)] {
             if value > self.dual.mu_max {
-                return Err(Error::config(field, format!("{value} is above dual.mu_max = {}", self.dual.mu_max)));
+                return Err(Error::config(
+                    field,
+                    format!("{value} is above dual.mu_max = {}", self.dual.mu_max),
+                ));
             }
         }
         check_schedule("dual.schedule", self.dual.schedule)?;
@@ -552,7 +561,10 @@ impl Config {
                 return Err(Error::config("policy.box", format!("[{low}, {high}] is empty")));
             }
             if self.policy.kind == Parameterisation::Direct {
-                return Err(Error::config("policy.box", "is for `softmax`; `direct` is projected onto the simplex"));
+                return Err(Error::config(
+                    "policy.box",
+                    "is for `softmax`; `direct` is projected onto the simplex",
+                ));
             }
         }
         Ok(())
@@ -561,7 +573,10 @@ impl Config {
     fn check_critic(&self) -> Result<()> {
         let critic = &self.critic;
         if !(critic.ridge > 0.0 && critic.ridge.is_finite()) {
-            return Err(Error::config("critic.ridge", format!("{}; a number above 0 is needed", critic.ridge)));
+            return Err(Error::config(
+                "critic.ridge",
+                format!("{}; a number above 0 is needed", critic.ridge),
+            ));
         }
         if critic.kind == CriticKind::Td {
             let (field, first) = match critic.step {
@@ -569,7 +584,10 @@ impl Config {
                 CriticStep::Constant => ("critic.eta_q", critic.eta_q),
             };
             if !(first > 0.0 && first <= 1.0) {
-                return Err(Error::config(field, format!("the first step is {first}; allowed is above 0, up to 1")));
+                return Err(Error::config(
+                    field,
+                    format!("the first step is {first}; allowed is above 0, up to 1"),
+                ));
             }
         }
         let baseline = self.actor.baseline;
@@ -629,7 +647,8 @@ fn take<T: DeserializeOwned>(table: &mut toml::Table, section: &str, key: &str) 
     table
         .remove(key)
         .map(|value| {
-            serde_path_to_error::deserialize(value).map_err(|e| split_field(describe(&format!("{section}.{key}"), e)))
+            serde_path_to_error::deserialize(value)
+                .map_err(|e| split_field(describe(&format!("{section}.{key}"), e)))
         })
         .transpose()
 }
@@ -645,7 +664,9 @@ fn read_world(mut table: toml::Table) -> Result<WorldConfig> {
             let TableKeys { file } = section(table, "world")?;
             Ok(WorldConfig::Table { file })
         }
-        Some(other) => Err(Error::config("world.kind", format!("`{other}` is unknown; allowed are `line`, `table`"))),
+        Some(other) => {
+            Err(Error::config("world.kind", format!("`{other}` is unknown; allowed are `line`, `table`")))
+        }
         None => Err(Error::config("world.kind", "is missing; allowed are `line`, `table`")),
     }
 }
@@ -708,7 +729,8 @@ fn set(table: &mut toml::Table, key: &str, value: &str) -> Result<()> {
             Error::config("--set", format!("`{key}`: there is no entry {part}; the list has {}", list.len()))
         })
     };
-    let not_a_section = |part: &str| Error::config("--set", format!("`{key}`: `{part}` is a value, not a section"));
+    let not_a_section =
+        |part: &str| Error::config("--set", format!("`{key}`: `{part}` is a value, not a section"));
     let mut at = table;
     let mut parts = path.iter();
     while let Some(part) = parts.next() {
@@ -755,7 +777,10 @@ mod tests {
             ])
             .unwrap();
         let constraint = &config.constraint.as_ref().unwrap()[0];
-        assert_eq!((constraint.at_least, config.dual.kind, config.kappa_q), (Some(0.25), DualKind::Proximal, 2));
+        assert_eq!(
+            (constraint.at_least, config.dual.kind, config.kappa_q),
+            (Some(0.25), DualKind::Proximal, 2)
+        );
         assert_eq!(config.policy.theta_box, Some([-3.5, 1.0]));
     }
 

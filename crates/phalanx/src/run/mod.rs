@@ -9,8 +9,8 @@ mod session;
 mod train;
 
 pub use config::{
-    ActorConfig, Algorithm, Config, ConstraintConfig, CriticConfig, CriticKind, CriticStart, CriticStep, DualConfig,
-    EvaluationConfig, NetworkConfig, PolicyConfig, UtilityConfig, WorldConfig,
+    ActorConfig, Algorithm, Config, ConstraintConfig, CriticConfig, CriticKind, CriticStart, CriticStep,
+    DualConfig, EvaluationConfig, NetworkConfig, PolicyConfig, UtilityConfig, WorldConfig,
 };
 pub use evaluate::{Evaluation, evaluate};
 pub use folder::RunFolder;

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
+use super::build;
 use super::config::Config;
 use super::evaluate::{Evaluation, evaluate};
-use super::build;
+use crate::Result;
 use crate::algorithm::{PrimalDual, Summary};
 use crate::problem::Problem;
 use crate::stream::Stream;
 use crate::world::World;
-use crate::Result;
 
 /// A training run.
 pub struct Session {

@@ -71,7 +71,10 @@ impl Line {
             return Err(Error::config("world.n", format!("{n} agents; a line needs at least 2")));
         }
         if !(0.0..=1.0).contains(&mixing) {
-            return Err(Error::config("world.mixing", format!("{mixing} is not a weight; allowed are 0 to 1")));
+            return Err(Error::config(
+                "world.mixing",
+                format!("{mixing} is not a weight; allowed are 0 to 1"),
+            ));
         }
         let mixed = |p: f64| Odds::new((1.0 - mixing) * p + mixing * 0.5);
         let reward = |i: usize| if i == 0 { 1.0 } else { 0.1 };

@@ -157,7 +157,11 @@ pub fn check(world: &dyn World) -> Result<(), String> {
             return Err(format!("agent {agent}: parents {parents:?} are not ascending agents below {n}"));
         }
         if usize::from(states[agent]) >= world.states(agent) {
-            return Err(format!("agent {agent} starts in state {} of {}", states[agent], world.states(agent)));
+            return Err(format!(
+                "agent {agent} starts in state {} of {}",
+                states[agent],
+                world.states(agent)
+            ));
         }
         for trial in 0..32 {
             let mut s = random_joint(&mut words, &|i| world.states(i));
@@ -191,15 +195,19 @@ pub fn check(world: &dyn World) -> Result<(), String> {
             if alone[0] != together {
                 return Err(format!("agent {agent}: step depends on how the agents are split"));
             }
-            let (fresh_s, fresh_a) =
-                (random_joint(&mut words, &|i| world.states(i)), random_joint(&mut words, &|i| world.actions(i)));
+            let (fresh_s, fresh_a) = (
+                random_joint(&mut words, &|i| world.states(i)),
+                random_joint(&mut words, &|i| world.actions(i)),
+            );
             for j in (0..n).filter(|&j| !parents.contains(&(j as u32))) {
                 (s[j], a[j]) = (fresh_s[j], fresh_a[j]);
             }
             let mut elsewhere = [255];
             world.step(agent..agent + 1, &s, &a, &[draw], &mut elsewhere);
             if elsewhere != next {
-                return Err(format!("agent {agent}: its next state changes with agents that are not its parents"));
+                return Err(format!(
+                    "agent {agent}: its next state changes with agents that are not its parents"
+                ));
             }
         }
     }
@@ -207,7 +215,10 @@ pub fn check(world: &dyn World) -> Result<(), String> {
         for i in 0..n {
             let (found, expected) = (channel.tables.row(i).len(), world.states(i) * world.actions(i));
             if found != expected {
-                return Err(format!("channel {}: agent {i} has {found} entries, not {expected}", channel.name));
+                return Err(format!(
+                    "channel {}: agent {i} has {found} entries, not {expected}",
+                    channel.name
+                ));
             }
         }
     }

@@ -161,7 +161,10 @@ fn check_sizes(model: &Model) -> Result<()> {
     }
     for (name, length) in [("f", model.f.len()), ("g", model.g.len())] {
         if length != 0 && length != n {
-            return Err(Error::config(name, format!("{length} entries for n = {n} agents; give n of them, or none")));
+            return Err(Error::config(
+                name,
+                format!("{length} entries for n = {n} agents; give n of them, or none"),
+            ));
         }
     }
     for (name, sizes) in [("state_sizes", &model.state_sizes), ("action_sizes", &model.action_sizes)] {
@@ -182,7 +185,10 @@ fn check_sizes(model: &Model) -> Result<()> {
             ));
         }
         if !parents.is_sorted_by(|a, b| a < b) {
-            return Err(Error::config(format!("parents[{i}]"), format!("{parents:?} is not strictly ascending")));
+            return Err(Error::config(
+                format!("parents[{i}]"),
+                format!("{parents:?} is not strictly ascending"),
+            ));
         }
     }
     Ok(())
@@ -230,7 +236,10 @@ impl StartThresholds {
                 let size = model.state_sizes.iter().try_fold(1usize, |size, &s| size.checked_mul(s));
                 if size != Some(p.len()) {
                     let size = size.map_or("more than 10^19".into(), |size| size.to_string());
-                    return Err(Error::config("rho.p", format!("{} numbers for {size} joint states", p.len())));
+                    return Err(Error::config(
+                        "rho.p",
+                        format!("{} numbers for {size} joint states", p.len()),
+                    ));
                 }
                 check_law(p, || "rho.p".into())?;
                 let (mut cumulative, mut joint_states, mut sum) = (Vec::new(), Vec::new(), 0.0);
@@ -278,7 +287,8 @@ impl World for Table {
     fn transition(&self, agent: usize, states: &[u8], actions: &[u8], law: &mut [f64]) {
         let mut row = 0;
         for ((term, &state), &action) in self.parents.terms(agent).iter().zip(states).zip(actions) {
-            row += term.state_stride as usize * usize::from(state) + term.action_stride as usize * usize::from(action);
+            row += term.state_stride as usize * usize::from(state)
+                + term.action_stride as usize * usize::from(action);
         }
         let size = self.states[agent];
         law.copy_from_slice(&self.laws.row(agent)[row * size..(row + 1) * size]);
