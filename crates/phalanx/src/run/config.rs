@@ -418,6 +418,11 @@ impl Config {
         Config::preset(spec)
     }
 
+    /// TOML at hand; relative files in it are looked up in `folder`.
+    pub fn from_toml(text: &str, folder: &Path) -> Result<Self> {
+        Config::parse(text, Path::new("config"), folder)
+    }
+
     fn parse(text: &str, path: &Path, base: &Path) -> Result<Self> {
         let source = toml::from_str(text)
             .map_err(|e| Error::file(path, format!("cannot be parsed: {}", one_line(&e.to_string()))))?;
@@ -801,13 +806,13 @@ mod tests {
             ("gamma", "1.0", "gamma: 1; a discount factor"),
             ("gamma", "nan", "gamma: nan"),
             ("world.n", "\"ten\"", "world.n: invalid type: string \"ten\""),
-            ("world.nn", "3", "world: unknown field `nn`"),
+            ("world.nn", "3", "world.nn: unknown field `nn`"),
             ("world.kind", "torus", "world.kind: `torus` is unknown"),
             ("dual.mu_max", "-1", "dual.mu_max"),
             ("dual.kind", "magic", "dual.kind: unknown variant `magic`"),
             ("constraint.3.at_least", "1", "there is no entry 3"),
             ("constraint.0.at_most", "1", "exactly one of"),
-            ("constraint.0.at_lest", "1", "constraint.0: unknown field `at_lest`"),
+            ("constraint.0.at_lest", "1", "constraint.0.at_lest: unknown field `at_lest`"),
             ("iterations", "0", "iterations: 0"),
             ("critic.h", "200", "the first step is 2"),
             ("actor.schedule.kind", "linear", "actor.schedule"),

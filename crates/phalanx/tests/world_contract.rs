@@ -1,0 +1,111 @@
+//! Every world keeps the contract of `World`: laws, locality, sizes.
+
+mod support;
+
+use phalanx::network::Network;
+use phalanx::policy::{Parameterisation, Tabular};
+use phalanx::rollout::{Request, StartFrom, Trajectory, simulate};
+use phalanx::stream::{Place, Purpose, Stream};
+use phalanx::world::{Line, Start, Table, World, check};
+use support::{REFERENCES, Reference};
+
+fn worlds() -> Vec<(String, Box<dyn World>)> {
+    let mut worlds: Vec<(String, Box<dyn World>)> = Vec::new();
+    for (n, start, mixing) in
+        [(2, Start::Ones, 0.0), (3, Start::Zeros, 0.3), (10, Start::Uniform, 0.0), (100, Start::Uniform, 0.1)]
+    {
+        worlds.push((format!("line {n} {start:?} {mixing}"), Box::new(Line::new(n, start, mixing).unwrap())));
+    }
+    let rewired = Line::new(9, Start::Uniform, 0.0).unwrap().with_network(Network::grid(3, 3).unwrap());
+    worlds.push(("line on a grid of links".into(), Box::new(rewired)));
+    for name in REFERENCES {
+        worlds.push((name.into(), Box::new(Reference::read(name).table)));
+    }
+    worlds
+}
+
+#[test]
+fn all_worlds_keep_the_contract() {
+    for (name, world) in worlds() {
+        check(&*world).unwrap_or_else(|broken| panic!("{name}: {broken}"));
+    }
+}
+
+/// `check` itself must notice broken promises.
+#[test]
+fn a_world_that_looks_beyond_its_parents_is_caught() {
+    #[derive(Debug)]
+    struct Nosy(Line);
+    impl World for Nosy {
+        fn network(&self) -> &Network {
+            self.0.network()
+        }
+        fn states(&self, agent: usize) -> usize {
+            self.0.states(agent)
+        }
+        fn actions(&self, agent: usize) -> usize {
+            self.0.actions(agent)
+        }
+        fn parents(&self, agent: usize) -> Vec<u32> {
+            self.0.parents(agent)
+        }
+        fn transition(&self, agent: usize, states: &[u8], actions: &[u8], law: &mut [f64]) {
+            self.0.transition(agent, states, actions, law);
+        }
+        fn start(&self, stream: &Stream, place: Place, agents: std::ops::Range<usize>, states: &mut [u8]) {
+            self.0.start(stream, place, agents, states);
+        }
+        fn step(
+            &self,
+            agents: std::ops::Range<usize>,
+            states: &[u8],
+            actions: &[u8],
+            draws: &[u32],
+            next: &mut [u8],
+        ) {
+            self.0.step(agents.clone(), states, actions, draws, next);
+            if agents.contains(&3) && states[0] == 1 {
+                next[3 - agents.start] ^= 1;
+            }
+        }
+    }
+    let broken = check(&Nosy(Line::new(6, Start::Uniform, 0.0).unwrap())).unwrap_err();
+    assert!(broken.contains("agent 3"), "{broken}");
+}
+
+/// The line written out as a table makes the same trajectories, draw for draw.
+#[test]
+fn line_and_its_table_are_one_world() {
+    let table = Reference::read("paper_line5").table;
+    let line = Line::new(5, Start::Uniform, 0.0).unwrap();
+    let stream = Stream::new(12);
+    let run = |world: &dyn World| {
+        let policy = Tabular::new(world, 1, Parameterisation::Softmax, 1.0, &stream).unwrap();
+        let mut trajectories = [Trajectory::new(5, 300)];
+        let request = Request {
+            place: Place { purpose: Purpose::Batch, iteration: 0, trajectory: 0 },
+            start_purpose: Purpose::BatchStart,
+            start: StartFrom::World,
+        };
+        simulate(world, policy.sampler(), &stream, &[request], &mut trajectories);
+        trajectories
+    };
+    assert_eq!(run(&line), run(&table));
+}
+
+/// The same model as TOML.
+#[test]
+fn json_and_toml_models_are_the_same() {
+    let reference = Reference::read("line4_mixed_utilities");
+    let model: serde_json::Value = reference.input("model").clone();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.toml");
+    std::fs::write(&path, toml::to_string(&model).unwrap()).unwrap();
+    let table = Table::read(&path).unwrap();
+    let mut laws = [vec![0.0; 3], vec![0.0; 3]];
+    for (world, law) in [&reference.table, &table].into_iter().zip(&mut laws) {
+        world.transition(1, &[1, 2, 0], &[1, 0, 2], law);
+    }
+    assert_eq!(laws[0], laws[1]);
+    check(&table).unwrap();
+}
