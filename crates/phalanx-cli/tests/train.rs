@@ -1,0 +1,131 @@
+//! The real binary: what it prints, what it leaves behind, and that threads change nothing.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn phalanx(arguments: &[&str], folder: &Path) -> Output {
+    let output = Command::new(env!("CARGO_BIN_EXE_phalanx")).args(arguments).current_dir(folder).output().unwrap();
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    output
+}
+
+fn stdout(output: Output) -> String {
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn synthetic_is_the_documented_problem() {
+    let folder = tempfile::tempdir().unwrap();
+    let config: toml::Table = toml::from_str(&stdout(phalanx(&["config", "synthetic"], folder.path()))).unwrap();
+    let expected: toml::Table = toml::from_str(
+        r#"
+        iterations = 400
+        gamma = 0.99
+        horizon = 125
+        batch = 5
+        kappa = 1
+        kappa_q = 1
+        world = { kind = "line", n = 10, start = "uniform", mixing = 0.0 }
+        "#,
+    )
+    .unwrap();
+    for (key, value) in &expected {
+        assert_eq!(config.get(key), Some(value), "{key}");
+    }
+    let section = |name: &str, key: &str| config[name][key].clone();
+    assert_eq!(section("policy", "kind").as_str(), Some("softmax"));
+    assert_eq!(section("critic", "kind").as_str(), Some("td"));
+    assert_eq!(section("critic", "steps").as_integer(), Some(500));
+    let constraint = &config["constraint"].as_array().unwrap()[0];
+    assert_eq!(constraint["kind"].as_str(), Some("state_entropy"));
+    assert_eq!(constraint["at_least"].as_float(), Some(0.5));
+}
+
+#[test]
+fn a_run_leaves_its_folder_and_one_line_of_json() {
+    let folder = tempfile::tempdir().unwrap();
+    let arguments = ["train", "synthetic", "--set", "iterations=7", "--seed", "4", "--out", "run", "--json"];
+    let text = stdout(phalanx(&arguments, folder.path()));
+    assert_eq!(text.lines().count(), 1);
+    let line: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!((line["seed"].as_u64(), line["iterations"].as_u64()), (Some(4), Some(7)));
+    assert_eq!(line["agent_steps"].as_u64(), Some(7 * 10 * (5 * 125 + 500)));
+    for field in ["return", "objective", "violation_total", "violation_max", "violation_mean", "wall_s", "comm_bytes"] {
+        assert!(line[field].is_number(), "{field}: {text}");
+    }
+    let run = folder.path().join("run");
+    let rows = |name: &str| std::fs::read_to_string(run.join(name)).unwrap().lines().count();
+    assert_eq!([rows("metrics.csv"), rows("timings.csv"), rows("agents.csv")], [8, 8, 11]);
+    let meta: Value = serde_json::from_str(&std::fs::read_to_string(run.join("meta.json")).unwrap()).unwrap();
+    assert_eq!(meta["status"], "finished");
+    assert_eq!(meta["command_line"][1], "train");
+    let policy = std::fs::read(run.join("policy.safetensors")).unwrap();
+    let tensors = safetensors::SafeTensors::deserialize(&policy).unwrap();
+    assert_eq!(tensors.len(), 10);
+    assert_eq!(tensors.tensor("theta.0").unwrap().shape(), [4, 2]);
+    assert_eq!(tensors.tensor("theta.5").unwrap().shape(), [8, 2]);
+    // The resolved configuration repeats the run.
+    let again = ["train", "run/config.toml", "--out", "again", "--json"];
+    phalanx(&again, folder.path());
+    for name in ["metrics.csv", "agents.csv", "policy.safetensors"] {
+        let read = |run: &str| std::fs::read(folder.path().join(run).join(name)).unwrap();
+        assert!(read("run") == read("again"), "{name} differs");
+    }
+}
+
+#[test]
+fn threads_change_no_byte() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings: [&[&str]; 4] = [
+        &["--set", "iterations=40"],
+        &["--set", "iterations=3", "--set", "world.n=40000", "--set", "horizon=20", "--set", "critic.steps=30"],
+        &["--set", "iterations=20", "--set", "critic.kind=lstd", "--set", "world.n=70", "--set", "policy.kind=direct"],
+        &["--set", "iterations=10", "--set", "critic.kind=montecarlo", "--set", "kappa=2", "--set", "batch=9"],
+    ];
+    for (k, settings) in settings.iter().enumerate() {
+        let run = |threads: &str| {
+            let out = format!("{k}-{threads}");
+            let mut arguments = vec!["train", "synthetic", "--json", "--threads", threads, "--out", &out];
+            arguments.extend(*settings);
+            phalanx(&arguments, folder.path());
+            ["metrics.csv", "agents.csv", "policy.safetensors"]
+                .map(|name| std::fs::read(folder.path().join(&out).join(name)).unwrap())
+        };
+        let one = run("1");
+        for threads in ["2", "8"] {
+            assert!(run(threads) == one, "{settings:?} differs on {threads} threads");
+        }
+    }
+}
+
+#[test]
+fn closing_table_names_agents_scaling_and_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = stdout(phalanx(&["train", "synthetic", "--set", "iterations=3"], folder.path()));
+    for wanted in ["normalised", "400 fresh episodes", "state_entropy", "≥ 0.5", "runs/synthetic-seed1"] {
+        assert!(text.contains(wanted), "{wanted:?} is missing in\n{text}");
+    }
+    // A second run goes to a folder of its own.
+    let text = stdout(phalanx(&["train", "synthetic", "--set", "iterations=3"], folder.path()));
+    assert!(text.contains("runs/synthetic-seed1-2"), "{text}");
+}
+
+#[test]
+fn presets_are_listed_with_what_they_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = stdout(phalanx(&["presets"], folder.path()));
+    for name in ["synthetic", "apprenticeship", "feasibility", "entropy"] {
+        let line = text.lines().find(|line| line.starts_with(name)).unwrap();
+        assert!(line.len() > name.len() + 20, "{line}");
+    }
+}
+
+#[test]
+fn bench_measures_simulation() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = stdout(phalanx(&["bench", "line", "--n", "50", "--threads", "1", "--json"], folder.path()));
+    let line: Value = serde_json::from_str(&text).unwrap();
+    assert!(line["agent_steps_per_s"].as_f64() > line["env_steps_per_s"].as_f64());
+}
