@@ -38,7 +38,10 @@ pub fn run(args: &BenchArgs) -> anyhow::Result<()> {
 }
 
 fn measure(args: &BenchArgs) -> anyhow::Result<()> {
-    let world = Line::new(args.n, Start::Uniform, 0.0)?;
+    let world = Line::new(args.n, Start::Uniform, 0.0).map_err(|error| match error {
+        phalanx::Error::Config { message, .. } => phalanx::Error::config("--n", message),
+        other => other,
+    })?;
     let stream = Stream::new(1);
     let policy = Tabular::new(&world, 1, Parameterisation::Softmax, 1.0, &stream)?;
     // A large network is measured on fewer trajectories: memory, not statistics, is the limit.

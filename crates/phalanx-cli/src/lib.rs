@@ -51,6 +51,10 @@ impl Source {
             })?;
             settings.push((key.trim(), value.trim()));
         }
+        if let Some(seed) = seed.filter(|&seed| i64::try_from(seed).is_err()) {
+            let message = format!("{seed}; at most {} is possible", i64::MAX);
+            return Err(phalanx::Error::config("--seed", message));
+        }
         let seed = seed.map(|seed| seed.to_string());
         settings.extend(seed.as_deref().map(|seed| ("seed", seed)));
         let config = Config::open(&self.source)?;
@@ -73,7 +77,7 @@ pub fn main() -> ExitCode {
         Command::Bench(args) => bench::run(args),
     };
     let Err(error) = done else { return ExitCode::SUCCESS };
-    eprintln!("error: {error:#}");
+    eprintln!("error: {}", one_line(&error.to_string()));
     let bad_input = error.downcast_ref::<phalanx::Error>().is_some_and(phalanx::Error::is_bad_input);
     ExitCode::from(if bad_input { 2 } else { 1 })
 }
@@ -85,17 +89,26 @@ fn list_presets() {
     }
 }
 
+/// What the user typed may hold line breaks; a message is one line.
+fn one_line(text: &str) -> String {
+    text.chars().flat_map(|c| if c.is_control() { c.escape_default().collect() } else { vec![c] }).collect()
+}
+
 /// Writes to standard output; a reader that has gone away is no error.
 fn print(text: &str) {
     let _ = std::io::stdout().write_all(text.as_bytes());
 }
 
+/// More threads than this are a mistake.
+const MOST_THREADS: usize = 1024;
+
 /// Runs `work` on `threads` threads; on all cores if not given.
 ///
 /// `work` itself runs on one of them: handing every parallel loop over from outside would cost more than many a loop.
 fn on_threads<T: Send>(threads: Option<usize>, work: impl FnOnce() -> T + Send) -> anyhow::Result<T> {
-    if threads == Some(0) {
-        return Err(phalanx::Error::config("--threads", "0; at least 1 is needed").into());
+    if let Some(threads) = threads.filter(|threads| !(1..=MOST_THREADS).contains(threads)) {
+        let message = format!("{threads}; allowed are 1 to {MOST_THREADS}");
+        return Err(phalanx::Error::config("--threads", message).into());
     }
     Ok(rayon::ThreadPoolBuilder::new().num_threads(threads.unwrap_or(0)).build()?.install(work))
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use phalanx::algorithm::Summary;
-use phalanx::run::{self, Config, Session};
+use phalanx::run::{self, Config, Provenance, RunFolder, Session};
 
 use crate::{Source, on_threads, print, table};
 
@@ -29,6 +29,9 @@ pub struct TrainArgs {
 
 pub fn run(args: &TrainArgs) -> anyhow::Result<()> {
     let config = args.source.load(args.seed)?;
+    if let Some(out) = &args.out {
+        RunFolder::check_free(out)?;
+    }
     on_threads(args.threads, || train(args, &config))?
 }
 
@@ -39,8 +42,8 @@ fn train(args: &TrainArgs, config: &Config) -> anyhow::Result<()> {
     }
     let folder = args.out.clone().unwrap_or_else(|| default_folder(&args.source.source, config.seed));
     let bar = progress_bar(config.iterations, args.json);
-    let command_line = std::env::args().collect();
-    let result = run::train(&mut session, &folder, command_line, |summary| show(&bar, summary));
+    let provenance = Provenance { commit: env!("PHALANX_COMMIT").into(), command_line: arguments() };
+    let result = run::train(&mut session, &folder, provenance, |summary| show(&bar, summary));
     bar.finish_and_clear();
     let (outcome, evaluation) = result?;
     if args.json {
@@ -49,6 +52,11 @@ fn train(args: &TrainArgs, config: &Config) -> anyhow::Result<()> {
         print(&table::closing(&session, &outcome, &evaluation));
     }
     Ok(())
+}
+
+/// The command line, for the record.
+fn arguments() -> Vec<String> {
+    std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect()
 }
 
 /// `runs/<name>-seed<seed>`, numbered on if that exists.

@@ -6,7 +6,8 @@ use std::process::{Command, Output};
 use serde_json::Value;
 
 fn phalanx(arguments: &[&str], folder: &Path) -> Output {
-    let output = Command::new(env!("CARGO_BIN_EXE_phalanx")).args(arguments).current_dir(folder).output().unwrap();
+    let output =
+        Command::new(env!("CARGO_BIN_EXE_phalanx")).args(arguments).current_dir(folder).output().unwrap();
     assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     output
 }
@@ -18,7 +19,8 @@ fn stdout(output: Output) -> String {
 #[test]
 fn synthetic_is_the_documented_problem() {
     let folder = tempfile::tempdir().unwrap();
-    let config: toml::Table = toml::from_str(&stdout(phalanx(&["config", "synthetic"], folder.path()))).unwrap();
+    let config: toml::Table =
+        toml::from_str(&stdout(phalanx(&["config", "synthetic"], folder.path()))).unwrap();
     let expected: toml::Table = toml::from_str(
         r#"
         iterations = 400
@@ -52,7 +54,9 @@ fn a_run_leaves_its_folder_and_one_line_of_json() {
     let line: Value = serde_json::from_str(&text).unwrap();
     assert_eq!((line["seed"].as_u64(), line["iterations"].as_u64()), (Some(4), Some(7)));
     assert_eq!(line["agent_steps"].as_u64(), Some(7 * 10 * (5 * 125 + 500)));
-    for field in ["return", "objective", "violation_total", "violation_max", "violation_mean", "wall_s", "comm_bytes"] {
+    for field in
+        ["return", "objective", "violation_total", "violation_max", "violation_mean", "wall_s", "comm_bytes"]
+    {
         assert!(line[field].is_number(), "{field}: {text}");
     }
     let run = folder.path().join("run");
@@ -80,9 +84,36 @@ fn threads_change_no_byte() {
     let folder = tempfile::tempdir().unwrap();
     let settings: [&[&str]; 4] = [
         &["--set", "iterations=40"],
-        &["--set", "iterations=3", "--set", "world.n=40000", "--set", "horizon=20", "--set", "critic.steps=30"],
-        &["--set", "iterations=20", "--set", "critic.kind=lstd", "--set", "world.n=70", "--set", "policy.kind=direct"],
-        &["--set", "iterations=10", "--set", "critic.kind=montecarlo", "--set", "kappa=2", "--set", "batch=9"],
+        &[
+            "--set",
+            "iterations=3",
+            "--set",
+            "world.n=40000",
+            "--set",
+            "horizon=20",
+            "--set",
+            "critic.steps=30",
+        ],
+        &[
+            "--set",
+            "iterations=20",
+            "--set",
+            "critic.kind=lstd",
+            "--set",
+            "world.n=70",
+            "--set",
+            "policy.kind=direct",
+        ],
+        &[
+            "--set",
+            "iterations=10",
+            "--set",
+            "critic.kind=montecarlo",
+            "--set",
+            "kappa=2",
+            "--set",
+            "batch=9",
+        ],
     ];
     for (k, settings) in settings.iter().enumerate() {
         let run = |threads: &str| {

@@ -19,19 +19,28 @@ pub fn read<T: DeserializeOwned>(path: &Path, wrappers: &[&str]) -> Result<T> {
 /// As [`read`], for text already at hand; `path` says the format and is named in errors.
 pub fn parse<T: DeserializeOwned>(text: &str, path: &Path, wrappers: &[&str]) -> Result<T> {
     let unparsable = |e: String| Error::file(path, format!("cannot be parsed: {}", one_line(&e)));
-    let mut value: serde_json::Value = if path.extension().is_some_and(|e| e == "toml") {
-        let table: toml::Table = toml::from_str(text).map_err(|e| unparsable(e.to_string()))?;
-        reject_nan(&toml::Value::Table(table.clone()), "").map_err(|e| Error::file(path, e))?;
-        serde_json::to_value(table).map_err(|e| unparsable(e.to_string()))?
-    } else {
-        serde_json::from_str(text).map_err(|e| unparsable(e.to_string()))?
-    };
+    let place = |e: String| Error::file(path, e);
+    if path.extension().is_some_and(|e| e == "toml") {
+        let mut value =
+            toml::Value::Table(toml::from_str(text).map_err(|e: toml::de::Error| unparsable(e.to_string()))?);
+        reject_nan(&value, "").map_err(place)?;
+        for key in wrappers {
+            if let Some(inner) = value.as_table_mut().and_then(|table| table.remove(*key)) {
+                value = inner;
+            }
+        }
+        return serde_path_to_error::deserialize(value).map_err(|e| place(describe("", e)));
+    }
+    let mut value: serde_json::Value = serde_json::from_str(text).map_err(|e| unparsable(e.to_string()))?;
     for key in wrappers {
         if let Some(inner) = value.get_mut(key) {
             value = inner.take();
         }
     }
-    serde_path_to_error::deserialize(value).map_err(|e| Error::file(path, describe("", e)))
+    if !value.is_object() {
+        return Err(place("an object { … } is expected".into()));
+    }
+    serde_path_to_error::deserialize(value).map_err(|e| place(describe("", e)))
 }
 
 /// Words for a deserialisation error: the field, then what is wrong, in the reader's terms.
@@ -41,6 +50,12 @@ pub(crate) fn describe<E: std::error::Error>(prefix: &str, error: serde_path_to_
     let message = one_line(&inner)
         .replace("expected usize", "expected a whole number of at least 0")
         .replace("expected u64", "expected a whole number of at least 0")
+        .replace("expected i64", "expected a whole number")
+        .replace("expected a map", "expected a section")
+        .replace(
+            "expected internally tagged enum Schedule",
+            "expected a section such as { kind = \"constant\" }",
+        )
         .replace("expected f64", "expected a number");
     let field = match (prefix, path.as_str()) {
         ("", "." | "") => return message,
@@ -68,9 +83,14 @@ pub(crate) fn reject_nan(value: &toml::Value, name: &str) -> std::result::Result
 pub(crate) fn one_line(text: &str) -> String {
     text.lines()
         .map(str::trim)
-        .filter(|line| !line.is_empty() && !line.starts_with('|') && !line.contains(" | "))
+        .filter(|line| !line.is_empty() && !is_excerpt(line))
         .collect::<Vec<_>>()
         .join("; ")
+}
+
+/// Whether a line is an excerpt of the text, as in `3 | n = `.
+fn is_excerpt(line: &str) -> bool {
+    line.trim_start_matches(|c: char| c.is_ascii_digit()).trim_start().starts_with('|')
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use std::ops::Range;
 
 use multiversion::multiversion;
 
+use crate::memory::room_for;
 use crate::{Error, Ragged, Result};
 
 /// Tables larger than this are refused: they would never be filled by samples.
@@ -46,6 +47,7 @@ impl StateIndex {
             }));
             sizes.push(size as u32);
         }
+        check_total(&sizes, what)?;
         let runs = runs(&terms, |a, b, shift| a.stride == b.stride && a.agent + shift == b.agent);
         Ok(StateIndex { terms, sizes, runs })
     }
@@ -104,6 +106,7 @@ impl PairIndex {
             }));
             sizes.push(size as u32);
         }
+        check_total(&sizes, what)?;
         let runs = runs(&terms, |a, b, shift| {
             (a.state_stride, a.action_stride, a.agent + shift) == (b.state_stride, b.action_stride, b.agent)
         });
@@ -247,6 +250,13 @@ fn check_size(size: u64, agent: usize, members: usize, what: &str) -> Result<()>
             if size == u64::MAX { "over 10^19".to_string() } else { size.to_string() }
         ),
     ))
+}
+
+/// All agents' tables together; a table is kept several times over (parameters, moments, utilities).
+fn check_total(sizes: &[u32], what: &str) -> Result<()> {
+    const COPIES: u128 = 4;
+    let total: u128 = sizes.iter().map(|&size| u128::from(size)).sum();
+    room_for(COPIES * size_of::<f64>() as u128 * total, what, &format!("tables of {total} entries"))
 }
 
 #[cfg(test)]

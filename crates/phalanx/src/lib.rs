@@ -27,6 +27,7 @@ pub mod dual;
 pub mod error;
 pub mod exchange;
 pub mod indexing;
+mod memory;
 pub mod network;
 pub mod occupancy;
 pub mod optimizer;

@@ -3,12 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 /// Factor on a step size at iteration t of T.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
 pub enum Schedule {
-    /// 1.
-    #[default]
-    Constant,
+    /// 1. (With braces, or keys that it does not have would be accepted.)
+    Constant {},
     /// 1 until `hold`·T, then linearly down (or up) to `end` at T.
     Linear {
         /// Share of the iterations before the change begins.
@@ -23,11 +22,17 @@ pub enum Schedule {
     },
 }
 
+impl Default for Schedule {
+    fn default() -> Self {
+        Schedule::Constant {}
+    }
+}
+
 impl Schedule {
     /// The factor at iteration `t` (from 0) of `total`.
     pub fn factor(self, t: usize, total: usize) -> f64 {
         match self {
-            Schedule::Constant => 1.0,
+            Schedule::Constant {} => 1.0,
             Schedule::Linear { hold, end } => {
                 let progress = (t + 1) as f64 / total.max(1) as f64;
                 let share = if hold < 1.0 { ((progress - hold) / (1.0 - hold)).clamp(0.0, 1.0) } else { 0.0 };
@@ -45,7 +50,7 @@ mod tests {
     #[test]
     fn factors_by_hand() {
         let linear = Schedule::Linear { hold: 0.5, end: 0.1 };
-        assert_eq!(Schedule::Constant.factor(7, 10), 1.0);
+        assert_eq!(Schedule::Constant {}.factor(7, 10), 1.0);
         assert_eq!([linear.factor(0, 10), linear.factor(4, 10)], [1.0, 1.0]);
         assert!((linear.factor(9, 10) - 0.1).abs() < 1e-12);
         assert!((linear.factor(7, 10) - (1.0 - 0.6 * 0.9)).abs() < 1e-12);

@@ -92,10 +92,10 @@ fn paper_scaling_is_the_literal_algorithm() {
         q
     };
     for (agent, which, first, second) in [
-        (0, 0, 0.5, 0.25 / 3.0),          // r_f0: 1, 0
-        (0, 1, 1.0, (1.0 + 0.5) / 3.0),   // r_g0: 2, 1
-        (1, 0, 0.0, 0.1 / 3.0),           // r_f1: 0, 0.1
-        (1, 1, 1.0, (1.0 + 0.5) / 3.0),   // r_g1: 2, 1
+        (0, 0, 0.5, 0.25 / 3.0),        // r_f0: 1, 0
+        (0, 1, 1.0, (1.0 + 0.5) / 3.0), // r_g0: 2, 1
+        (1, 0, 0.0, 0.1 / 3.0),         // r_f1: 0, 0.1
+        (1, 1, 1.0, (1.0 + 0.5) / 3.0), // r_g1: 2, 1
     ] {
         assert_close(critic.table(agent, which).unwrap(), &table(first, second));
     }

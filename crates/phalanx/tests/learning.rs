@@ -80,7 +80,8 @@ fn the_papers_examples_meet_their_constraints() {
         let first = session.advance().unwrap().unwrap();
         while session.advance().unwrap().is_some() {}
         let result = session.evaluate();
-        let improved = if preset == "entropy" { result.objective > 0.65 } else { result.objective > first.objective };
+        let improved =
+            if preset == "entropy" { result.objective > 0.65 } else { result.objective > first.objective };
         assert!(improved, "{preset}: {} → {}", first.objective, result.objective);
         assert!(result.violations.max < 0.03, "{preset}: {:?}", result.violations);
     }

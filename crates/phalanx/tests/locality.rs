@@ -86,15 +86,20 @@ fn a_policy_reads_its_kappa_hop_neighbourhood_only() {
 }
 
 fn problem() -> Problem {
-    let text = format!("[world]\nkind = \"line\"\nn = {N}\n[objective]\nkind = \"return\"\n[[constraint]]\n\
-                        kind = \"state_entropy\"\nat_least = 0.5");
+    let text = format!(
+        "[world]\nkind = \"line\"\nn = {N}\n[objective]\nkind = \"return\"\n[[constraint]]\n\
+                        kind = \"state_entropy\"\nat_least = 0.5"
+    );
     let config = Config::from_toml(&text, std::path::Path::new(".")).unwrap();
     Session::new(&config).unwrap().problem().clone()
 }
 
 fn signals(problem: &Problem) -> Signals {
     let mut signals = Signals::new(problem);
-    signals.evaluate(problem, &Ragged::from_rows((0..N).map(|i| [20.0 + i as f64, 30.0, 10.0, 40.0 - i as f64])));
+    signals.evaluate(
+        problem,
+        &Ragged::from_rows((0..N).map(|i| [20.0 + i as f64, 30.0, 10.0, 40.0 - i as f64])),
+    );
     signals
 }
 

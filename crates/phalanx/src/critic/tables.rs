@@ -86,7 +86,7 @@ impl QTables {
         found.into_iter().flatten().next()
     }
 
-    /// out[k] = Σ_j W_j(z_j^k).
+    /// `out[k]` = Σ_j W_j(z_j^k).
     pub fn receive_taken(&self, inbox: Inbox<'_>, scratch: &mut Vec<u32>, out: &mut [f64]) {
         out.fill(0.0);
         for &j in inbox.from {
@@ -99,7 +99,7 @@ impl QTables {
         }
     }
 
-    /// out[k][b] = Σ_j W_j(z_j^k with a_i = b).
+    /// `out[k][b]` = Σ_j W_j(z_j^k with a_i = b).
     pub fn receive_alternatives(
         &self,
         inbox: Inbox<'_>,

@@ -1,6 +1,6 @@
 //! From a configuration to the objects of a run: world, problem, policy, critic, algorithm.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use serde::Deserialize;
@@ -13,6 +13,7 @@ use super::preset;
 use crate::algorithm::{PrimalDual, Settings};
 use crate::critic::{Critic, Lstd, MonteCarlo, QTables, StepRule, Td};
 use crate::dual::DualRule;
+use crate::memory::room_for;
 use crate::network::Network;
 use crate::policy::Tabular;
 use crate::problem::{AgentProblem, Bound, Constraint, Problem, Scaling};
@@ -50,6 +51,19 @@ fn network(config: &Config, n: usize) -> Result<Option<Network>> {
     };
     let missing =
         |key: &str| Error::config(format!("network.{key}"), format!("is missing; `{kind}` needs it"));
+    let given = [
+        ("rows", rows.is_some(), &["grid"][..]),
+        ("columns", columns.is_some(), &["grid"]),
+        ("radius", radius.is_some(), &["geometric"]),
+        ("probability", probability.is_some(), &["erdos_renyi"]),
+        ("seed", seed.is_some(), &["geometric", "erdos_renyi"]),
+        ("file", file.is_some(), &["edges"]),
+    ];
+    if let Some((key, _, users)) =
+        given.iter().find(|(_, given, users)| *given && !users.contains(&kind.as_str()))
+    {
+        return Err(Error::config(format!("network.{key}"), format!("is for kind {}", users.join(" and "))));
+    }
     let seed = seed.unwrap_or(0);
     let network = match kind.as_str() {
         "line" => Network::line(n),
@@ -59,6 +73,12 @@ fn network(config: &Config, n: usize) -> Result<Option<Network>> {
         "grid" => {
             let (rows, columns) =
                 (rows.ok_or_else(|| missing("rows"))?, columns.ok_or_else(|| missing("columns"))?);
+            let agents = rows as u128 * columns as u128;
+            if agents != n as u128 {
+                let message =
+                    format!("{rows} × {columns} columns make {agents} agents, but the world has {n}");
+                return Err(Error::config("network.rows", message));
+            }
             Network::grid(rows, columns)
         }
         "geometric" => Network::random_geometric(n, radius.ok_or_else(|| missing("radius"))?, seed),
@@ -87,7 +107,7 @@ fn network(config: &Config, n: usize) -> Result<Option<Network>> {
 pub fn problem(config: &Config, world: &dyn World) -> Result<(Problem, Vec<String>)> {
     let own = world.own_problem();
     let gamma = config.gamma.or(own.and_then(|own| own.gamma)).unwrap_or(DEFAULT_GAMMA);
-    check_gamma("gamma", gamma)?;
+    check_gamma("gamma", gamma).map_err(|error| of_model(config, error))?;
     let spaces: Vec<LocalSpace> = (0..world.network().agents())
         .map(|i| LocalSpace { states: world.states(i), actions: world.actions(i), gamma })
         .collect();
@@ -107,7 +127,10 @@ pub fn problem(config: &Config, world: &dyn World) -> Result<(Problem, Vec<Strin
                 warnings.extend(add_constraint(config, world, constraint, &field, mass, &mut agents)?);
             }
         }
-        (None, Some(own)) => add_own_constraints(&own.constraints, &mut agents)?,
+        (None, Some(own)) => {
+            let added = add_own_constraints(&own.constraints, mass, &mut agents);
+            warnings.extend(added.map_err(|error| of_model(config, error))?);
+        }
         (None, None) => {}
     }
     problem.agents = agents;
@@ -123,7 +146,8 @@ fn objectives(config: &Config, world: &dyn World, spaces: &[LocalSpace]) -> Resu
             .zip(spaces)
             .enumerate()
             .map(|(i, (spec, &space))| spec.build(space, &format!("f[{i}]")))
-            .collect::<Result<_>>()?,
+            .collect::<Result<_>>()
+            .map_err(|error| of_model(config, error))?,
         _ => return Err(Error::config("objective", "is missing, e.g. [objective] kind = \"return\"")),
     };
     if config.scaling == Scaling::Normalised {
@@ -155,18 +179,15 @@ fn utilities(
         }
     };
     if utility.spec.kind == "return" {
-        return returns(world, utility, agents, field);
+        return returns(world, utility, spaces, agents, field);
     }
     if utility.channel.is_some() {
         return Err(Error::config(format!("{field}.channel"), "is for kind `return`"));
     }
-    let tables = utility.file.as_ref().map(|file| read_tables(config, file)).transpose()?;
+    let tables = utility.file.as_ref().map(|file| read_tables(config, file, spaces)).transpose()?;
     let mut built: Vec<ScaledUtility> = Vec::with_capacity(agents.len());
     for &i in agents {
-        let spec = match (&tables, &utility.file) {
-            (Some(tables), Some(file)) => tables.spec_of(i, &utility.spec, file)?,
-            _ => utility.spec.clone(),
-        };
+        let spec = tables.as_ref().map_or(utility.spec.clone(), |tables| tables.spec_of(i, &utility.spec));
         built.push(spec.build(spaces[i], field).map_err(|error| match error {
             Error::Config { field, message } if field.ends_with(".kind") => {
                 Error::config(field, format!("{message}, return"))
@@ -182,6 +203,7 @@ fn utilities(
 fn returns(
     world: &dyn World,
     utility: &UtilityConfig,
+    spaces: &[LocalSpace],
     agents: &[usize],
     field: &str,
 ) -> Result<Vec<ScaledUtility>> {
@@ -196,7 +218,7 @@ fn returns(
     }
     // Agents with equal rewards share one table.
     let mut shared: Vec<Arc<[f64]>> = Vec::new();
-    Ok(agents
+    agents
         .iter()
         .map(|&i| {
             let row = channel.tables.row(i);
@@ -209,9 +231,11 @@ fn returns(
                 }
             };
             let (scale, offset) = (spec.scale.unwrap_or(1.0), spec.offset.unwrap_or(0.0));
-            ScaledUtility { kind: Kind::Linear { r }, scale, offset }
+            let utility = ScaledUtility { kind: Kind::Linear { r }, scale, offset };
+            utility.validate(spaces[i], field)?;
+            Ok(utility)
         })
-        .collect())
+        .collect()
 }
 
 /// A file with one table an agent, for utilities whose parameters differ between agents. `lambda` is what an
@@ -219,7 +243,6 @@ fn returns(
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct TablesFile {
-    #[allow(dead_code)] // Said by occupancy files; the utility's own γ decides.
     gamma: Option<f64>,
     r: Option<Vec<LocalTable>>,
     #[serde(alias = "lambda")]
@@ -232,39 +255,46 @@ struct TablesFile {
     radius: Option<Vec<f64>>,
 }
 
-fn read_tables(config: &Config, file: &Path) -> Result<TablesFile> {
-    match preset::builtin(file) {
+fn read_tables(config: &Config, file: &Path, spaces: &[LocalSpace]) -> Result<TablesFile> {
+    let tables: TablesFile = match preset::builtin(file) {
         Some(text) => document::parse(text, file, &[]),
         None => document::read(&config.locate(file), &[]),
+    }?;
+    let gamma = spaces[0].gamma;
+    if let Some(made_with) = tables.gamma.filter(|made_with| (made_with - gamma).abs() > 1e-12) {
+        let message = format!("was made with gamma = {made_with}, but this run has gamma = {gamma}");
+        return Err(Error::file(file, message));
     }
+    let TablesFile { gamma: _, r, expert, lo, hi, a, b, center, radius } = &tables;
+    let of_tables = [("r", r), ("lambda", expert), ("lo", lo), ("hi", hi), ("a", a), ("center", center)];
+    let lengths = of_tables.map(|(key, list)| (key, list.as_ref().map(Vec::len)));
+    let of_numbers = [("b", b), ("radius", radius)].map(|(key, list)| (key, list.as_ref().map(Vec::len)));
+    for (key, length) in lengths.into_iter().chain(of_numbers) {
+        if let Some(length) = length.filter(|&length| length != spaces.len()) {
+            let message = format!("`{key}` has {length} entries for {} agents", spaces.len());
+            return Err(Error::file(file, message));
+        }
+    }
+    Ok(tables)
 }
 
 impl TablesFile {
-    fn spec_of(&self, agent: usize, shared: &UtilitySpec, file: &PathBuf) -> Result<UtilitySpec> {
-        fn pick<T: Clone>(
-            list: &Option<Vec<T>>,
-            shared: &Option<T>,
-            agent: usize,
-            key: &str,
-            file: &PathBuf,
-        ) -> Result<Option<T>> {
-            let Some(list) = list else { return Ok(shared.clone()) };
-            let entry = list.get(agent).cloned();
-            entry.map(Some).ok_or_else(|| {
-                Error::file(file, format!("`{key}` has {} entries, none for agent {agent}", list.len()))
-            })
+    /// Agent i's utility: `shared` with what the file says of agent i.
+    fn spec_of(&self, agent: usize, shared: &UtilitySpec) -> UtilitySpec {
+        fn pick<T: Clone>(list: &Option<Vec<T>>, shared: &Option<T>, agent: usize) -> Option<T> {
+            list.as_ref().map_or(shared.clone(), |list| list.get(agent).cloned())
         }
-        Ok(UtilitySpec {
-            r: pick(&self.r, &shared.r, agent, "r", file)?,
-            expert: pick(&self.expert, &shared.expert, agent, "lambda", file)?,
-            lo: pick(&self.lo, &shared.lo, agent, "lo", file)?,
-            hi: pick(&self.hi, &shared.hi, agent, "hi", file)?,
-            a: pick(&self.a, &shared.a, agent, "a", file)?,
-            b: pick(&self.b, &shared.b, agent, "b", file)?,
-            center: pick(&self.center, &shared.center, agent, "center", file)?,
-            radius: pick(&self.radius, &shared.radius, agent, "radius", file)?,
+        UtilitySpec {
+            r: pick(&self.r, &shared.r, agent),
+            expert: pick(&self.expert, &shared.expert, agent),
+            lo: pick(&self.lo, &shared.lo, agent),
+            hi: pick(&self.hi, &shared.hi, agent),
+            a: pick(&self.a, &shared.a, agent),
+            b: pick(&self.b, &shared.b, agent),
+            center: pick(&self.center, &shared.center, agent),
+            radius: pick(&self.radius, &shared.radius, agent),
             ..shared.clone()
-        })
+        }
     }
 }
 
@@ -287,6 +317,14 @@ fn add_constraint(
             format!("{field}.agents"),
             format!("names agent {unknown}, but agents are 0 to {}", n - 1),
         ));
+    }
+    if members.is_empty() {
+        return Err(Error::config(format!("{field}.agents"), "is empty; leave it out for all agents"));
+    }
+    let mut seen = members.clone();
+    seen.sort_unstable();
+    if let Some(twice) = seen.windows(2).find(|pair| pair[0] == pair[1]) {
+        return Err(Error::config(format!("{field}.agents"), format!("names agent {} twice", twice[0])));
     }
     if constraint.shadow_scale.is_some() && config.scaling != Scaling::Authors {
         return Err(Error::config(format!("{field}.shadow_scale"), "is for scaling = \"authors\""));
@@ -347,23 +385,44 @@ fn infeasible(constraint: &ConstraintConfig, bound: Bound, agent: usize, extreme
     )
 }
 
-fn add_own_constraints(lists: &[Vec<UtilitySpec>], agents: &mut [AgentProblem]) -> Result<()> {
+/// Adds the constraints of a model file. There is no key to allow bounds out of reach there: they are warned of.
+fn add_own_constraints(
+    lists: &[Vec<UtilitySpec>],
+    mass: f64,
+    agents: &mut [AgentProblem],
+) -> Result<Vec<String>> {
+    let mut warnings = Vec::new();
+    let bound = Bound::AtLeast(0.0);
     for (i, (list, agent)) in lists.iter().zip(agents).enumerate() {
+        agent.constraints.reserve_exact(list.len());
         for (k, spec) in list.iter().enumerate() {
-            let utility = spec.build(agent.space, &format!("g[{i}][{k}]"))?;
-            agent.constraints.push(Constraint {
-                name: spec.kind.as_str().into(),
-                utility,
-                bound: Bound::AtLeast(0.0),
-                shadow_scale: 1.0,
-            });
+            let field = format!("g[{i}][{k}]");
+            let utility = spec.build(agent.space, &field)?;
+            if let Some((_, best)) = best_slack(&utility, bound, agent.space, mass) {
+                let kind = &spec.kind;
+                warnings
+                    .push(format!("{field} ({kind}): no policy can meet it; its value is at most {best:.6}"));
+            }
+            let name = spec.kind.as_str().into();
+            agent.constraints.push(Constraint { name, utility, bound, shadow_scale: 1.0 });
         }
     }
-    Ok(())
+    Ok(warnings)
+}
+
+/// Says which file a mistake in a model's own utilities is in.
+fn of_model(config: &Config, error: Error) -> Error {
+    match (&config.world, error) {
+        (WorldConfig::Table { file }, error @ Error::Config { .. }) => {
+            Error::file(config.locate(file), error.to_string())
+        }
+        (_, error) => error,
+    }
 }
 
 /// Builds Algorithm 1.
 pub fn algorithm(config: &Config, world: &Arc<dyn World>, problem: &Arc<Problem>) -> Result<PrimalDual> {
+    check_room(config, world.network().agents())?;
     let stream = Stream::new(config.seed);
     let policy = Tabular::new(&**world, config.kappa, config.policy.kind, config.policy.init_std, &stream)?;
     let n = world.network().agents();
@@ -390,6 +449,20 @@ pub fn algorithm(config: &Config, world: &Arc<dyn World>, problem: &Arc<Problem>
     };
     let critic = critic(config, &**world, problem)?;
     Ok(PrimalDual::new(world.clone(), problem.clone(), policy, critic, settings, stream))
+}
+
+/// Whether weights and trajectories fit into memory; the larger part is blamed.
+fn check_room(config: &Config, n: usize) -> Result<()> {
+    let [n, batch, horizon, steps] =
+        [n, config.batch, config.horizon, config.critic.steps].map(|x| x as u128);
+    let tail = if config.critic.kind == CriticKind::Montecarlo { steps } else { 0 };
+    // A byte of state and one of action; an f64 for each weight and step size.
+    let evaluation = (2 * n + 8) * (steps + 1);
+    let of_batch = 2 * n * batch * (horizon + tail) + 16 * horizon;
+    room_for(evaluation, "critic.steps", &format!("{steps} steps of {n} agents"))?;
+    let field = if batch > horizon { "batch" } else { "horizon" };
+    let what = format!("{batch} trajectories of {} steps of {n} agents", horizon + tail);
+    room_for(evaluation + of_batch, field, &what)
 }
 
 fn critic(config: &Config, world: &dyn World, problem: &Problem) -> Result<Box<dyn Critic>> {

@@ -18,7 +18,16 @@ pub struct RunFolder {
     metrics: Table,
     timings: Table,
     last_times: [Duration; Stage::COUNT],
-    command_line: Vec<String>,
+    provenance: Provenance,
+}
+
+/// What a run says about its own making.
+#[derive(Debug, Clone, Default)]
+pub struct Provenance {
+    /// Commit that the program was built from.
+    pub commit: String,
+    /// How it was called.
+    pub command_line: Vec<String>,
 }
 
 /// A CSV file being written.
@@ -45,19 +54,26 @@ impl Table {
 }
 
 impl RunFolder {
-    /// Begins a run in `path`, which must be new or empty.
-    pub fn create(path: &Path, session: &Session, command_line: Vec<String>) -> Result<Self> {
+    /// Whether a run can begin in `path`: it must be new or an empty folder, with a name that JSON can hold.
+    pub fn check_free(path: &Path) -> Result<()> {
+        let refused = |why: &str| Err(Error::config("--out", format!("{} {why}", path.display())));
+        if path.to_str().is_none() {
+            return refused("is not UTF-8");
+        }
         if path.exists() && !path.is_dir() {
-            return Err(Error::config("--out", format!("{} is a file, not a folder", path.display())));
+            return refused("is a file, not a folder");
         }
-        let occupied = path.read_dir().is_ok_and(|mut entries| entries.next().is_some());
-        if occupied {
-            return Err(Error::config(
-                "--out",
-                format!("{} is not empty; name a new folder, or remove it", path.display()),
-            ));
+        if path.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
+            return refused("is not empty; name a new folder, or remove it");
         }
-        std::fs::create_dir_all(path).map_err(|e| Error::write(path, e))?;
+        Ok(())
+    }
+
+    /// Begins a run in `path`, which must be new or empty.
+    pub fn create(path: &Path, session: &Session, provenance: Provenance) -> Result<Self> {
+        RunFolder::check_free(path)?;
+        std::fs::create_dir_all(path)
+            .map_err(|e| Error::config("--out", format!("{} cannot be made: {e}", path.display())))?;
         let mut stages = String::from("iteration");
         for name in Stage::NAMES {
             stages += &format!(",{name}_s");
@@ -71,7 +87,7 @@ impl RunFolder {
             timings: Table::create(path.join("timings.csv"), &stages)?,
             last_times: [Duration::ZERO; Stage::COUNT],
             path: path.to_path_buf(),
-            command_line,
+            provenance,
         };
         folder.write("config.toml", &session.config().to_toml())?;
         folder.write_meta("running")?;
@@ -154,8 +170,8 @@ impl RunFolder {
     fn write_meta(&self, status: &str) -> Result<()> {
         let meta = json!({
             "version": env!("CARGO_PKG_VERSION"),
-            "commit": option_env!("PHALANX_COMMIT").unwrap_or("unknown"),
-            "command_line": self.command_line,
+            "commit": self.provenance.commit,
+            "command_line": self.provenance.command_line,
             "status": status,
         });
         self.write("meta.json", &format!("{meta:#}\n"))

@@ -8,11 +8,12 @@ pub mod preset;
 mod session;
 mod train;
 
+pub use build::{problem, world};
 pub use config::{
     ActorConfig, Algorithm, Config, ConstraintConfig, CriticConfig, CriticKind, CriticStart, CriticStep,
     DualConfig, EvaluationConfig, NetworkConfig, PolicyConfig, UtilityConfig, WorldConfig,
 };
 pub use evaluate::{Evaluation, evaluate};
-pub use folder::RunFolder;
+pub use folder::{Provenance, RunFolder};
 pub use session::Session;
 pub use train::{Outcome, train};

@@ -25,9 +25,15 @@ impl Session {
     pub fn new(config: &Config) -> Result<Self> {
         let world = build::world(config)?;
         let (problem, warnings) = build::problem(config, &*world)?;
+        Ok(Session { warnings, ..Session::with(config, world, problem)? })
+    }
+
+    /// As [`Session::new`] with a world or a problem of one's own; `[world]`, `[objective]` and `[[constraint]]` of
+    /// `config` are not looked at.
+    pub fn with(config: &Config, world: Arc<dyn World>, problem: Problem) -> Result<Self> {
         let problem = Arc::new(problem);
         let algorithm = build::algorithm(config, &world, &problem)?;
-        Ok(Session { config: config.clone(), world, problem, algorithm, warnings })
+        Ok(Session { config: config.clone(), world, problem, algorithm, warnings: Vec::new() })
     }
 
     /// One iteration; none once all are done.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 
 use super::evaluate::Evaluation;
-use super::folder::RunFolder;
+use super::folder::{Provenance, RunFolder};
 use super::session::Session;
 use crate::Result;
 use crate::algorithm::Summary;
@@ -50,10 +50,10 @@ pub struct Outcome {
 pub fn train(
     session: &mut Session,
     path: &Path,
-    command_line: Vec<String>,
+    provenance: Provenance,
     mut progress: impl FnMut(&Summary),
 ) -> Result<(Outcome, Evaluation)> {
-    let mut folder = RunFolder::create(path, session, command_line)?;
+    let mut folder = RunFolder::create(path, session, provenance)?;
     let result = iterate(session, &mut folder, &mut progress);
     result.inspect_err(|error| folder.fail(&error.to_string()))
 }

@@ -32,8 +32,8 @@ pub(super) fn any_kind(space: LocalSpace) -> impl Strategy<Value = Kind> {
         Just(Kind::SaEntropy),
         Just(Kind::ActionL2sq),
         Just(Kind::L2sq),
-        table(-0.5, 3.0).prop_map(|expert| Kind::NegL2Expert { expert }),
-        table(-0.5, 3.0).prop_map(|expert| Kind::NegL2sqExpert { expert }),
+        table(0.0, 3.0).prop_map(|expert| Kind::NegL2Expert { expert }),
+        table(0.0, 3.0).prop_map(|expert| Kind::NegL2sqExpert { expert }),
         table(0.01, 3.0).prop_map(|expert| Kind::NegKlExpert { expert }),
         (intervals, power()).prop_map(move |(ends, power)| {
             let (lo, hi): (Vec<f64>, Vec<f64>) =

@@ -24,8 +24,7 @@ impl ScaledUtility {
         match &self.kind {
             Kind::StateEntropy | Kind::SaEntropy | Kind::ActionL2sq | Kind::L2sq | Kind::Custom(_) => Ok(()),
             Kind::Linear { r } => finite_table(r, "r"),
-            Kind::NegL2Expert { expert } | Kind::NegL2sqExpert { expert } => finite_table(expert, "expert"),
-            Kind::NegKlExpert { expert } => {
+            Kind::NegL2Expert { expert } | Kind::NegL2sqExpert { expert } | Kind::NegKlExpert { expert } => {
                 let occupancy = |x: f64| x.is_finite() && x >= 0.0;
                 check_table(expert, space, &format!("{field}.expert"), "finite and at least 0", occupancy)
             }
@@ -127,7 +126,7 @@ mod tests {
             verdict(Kind::Linear { r: Arc::new([1.0, 2.0, 3.0]) }),
             "f[3].r: has 3 entries, but the agent's table has 2 states x 2 actions = 4"
         );
-        assert_eq!(verdict(Kind::NegL2sqExpert { expert: table([1.0, -1.0, 0.0, 0.0]) }), "fine");
+        assert_eq!(verdict(Kind::NegL2sqExpert { expert: table([1.0, 1.0, 0.0, 0.0]) }), "fine");
         assert_eq!(
             verdict(Kind::NegKlExpert { expert: table([1.0, -1.0, 0.0, 0.0]) }),
             "f[3].expert: entry 1 (state 0, action 1) is -1, but must be finite and at least 0"

@@ -5,6 +5,7 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use super::{Channel, World};
+use crate::memory::room_for;
 use crate::network::Network;
 use crate::sampler::{uniform, write_thresholds};
 use crate::stream::{Place, Stream};
@@ -67,9 +68,11 @@ impl Odds {
 impl Line {
     /// A line of `n` ≥ 2 agents.
     pub fn new(n: usize, start: Start, mixing: f64) -> Result<Self> {
-        if n < 2 {
-            return Err(Error::config("world.n", format!("{n} agents; a line needs at least 2")));
+        if n < 2 || n > u32::MAX as usize {
+            return Err(Error::config("world.n", format!("{n} agents; allowed are 2 to {}", u32::MAX)));
         }
+        // Links, rewards and what every run keeps for an agent at the least.
+        room_for(n as u128 * 256, "world.n", &format!("{n} agents"))?;
         if !(0.0..=1.0).contains(&mixing) {
             return Err(Error::config(
                 "world.mixing",

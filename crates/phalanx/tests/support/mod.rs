@@ -60,7 +60,8 @@ impl Reference {
         if parameterisation == softmax {
             return policy;
         }
-        let mut direct = Tabular::new(&self.table, self.kappa(), parameterisation, 0.0, &Stream::new(0)).unwrap();
+        let mut direct =
+            Tabular::new(&self.table, self.kappa(), parameterisation, 0.0, &Stream::new(0)).unwrap();
         direct.update(|theta| {
             for i in 0..self.agents() {
                 theta.row_mut(i).copy_from_slice(policy.probabilities(i));

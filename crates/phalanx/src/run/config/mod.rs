@@ -1,13 +1,18 @@
 //! The typed configuration of a run: what the user wrote, checked and completed.
 
+mod check;
+mod read;
+mod set;
+
 use std::path::{Path, PathBuf};
 
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::preset;
+pub(super) use check::check_gamma;
+
 use crate::actor::Baseline;
-use crate::document::{describe, one_line, reject_nan};
+use crate::document::one_line;
 use crate::dual::DualKind;
 use crate::optimizer::OptimizerKind;
 use crate::policy::Parameterisation;
@@ -95,22 +100,6 @@ pub enum WorldConfig {
         /// The file.
         file: PathBuf,
     },
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct LineKeys {
-    n: usize,
-    #[serde(default)]
-    start: Start,
-    #[serde(default)]
-    mixing: f64,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct TableKeys {
-    file: PathBuf,
 }
 
 /// `[network]`: replaces the world's own links.
@@ -294,7 +283,7 @@ impl Default for DualConfig {
             mu_max: 50.0,
             mu_0: 0.0,
             centre: 0.0,
-            schedule: Schedule::Constant,
+            schedule: Schedule::default(),
         }
     }
 }
@@ -319,7 +308,7 @@ impl Default for ActorConfig {
             optimizer: OptimizerKind::Adam,
             eta_theta: 0.02,
             baseline: None,
-            schedule: Schedule::Constant,
+            schedule: Schedule::default(),
         }
     }
 }
@@ -338,58 +327,6 @@ impl Default for EvaluationConfig {
     fn default() -> Self {
         EvaluationConfig { episodes: 400, max_agent_steps: 200_000_000 }
     }
-}
-
-/// The file as a whole, sections unread.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Raw {
-    #[serde(default)]
-    algorithm: Algorithm,
-    #[serde(default = "default_iterations")]
-    iterations: usize,
-    #[serde(default = "default_seed")]
-    seed: u64,
-    gamma: Option<f64>,
-    #[serde(default = "default_horizon")]
-    horizon: usize,
-    #[serde(default = "default_batch")]
-    batch: usize,
-    #[serde(default = "default_kappa")]
-    kappa: usize,
-    kappa_q: Option<usize>,
-    #[serde(default)]
-    scaling: Scaling,
-    world: toml::Table,
-    network: Option<NetworkConfig>,
-    objective: Option<toml::Table>,
-    constraint: Option<Vec<toml::Table>>,
-    #[serde(default)]
-    policy: PolicyConfig,
-    #[serde(default)]
-    critic: CriticConfig,
-    #[serde(default)]
-    dual: DualConfig,
-    #[serde(default)]
-    actor: ActorConfig,
-    #[serde(default)]
-    evaluation: EvaluationConfig,
-}
-
-fn default_iterations() -> usize {
-    400
-}
-fn default_seed() -> u64 {
-    1
-}
-fn default_horizon() -> usize {
-    125
-}
-fn default_batch() -> usize {
-    5
-}
-fn default_kappa() -> usize {
-    1
 }
 
 impl Config {
@@ -439,7 +376,7 @@ impl Config {
     pub fn with_all<'a>(&self, settings: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Self> {
         let mut source = self.source.clone();
         for (key, value) in settings {
-            set(&mut source, key, value)?;
+            set::set(&mut source, key, value)?;
         }
         Config::from_table(source, self.base.clone())
     }
@@ -467,296 +404,6 @@ impl Config {
         let joined = self.base.join(file);
         std::path::absolute(&joined).unwrap_or(joined)
     }
-
-    fn from_table(source: toml::Table, base: PathBuf) -> Result<Self> {
-        reject_nan(&toml::Value::Table(source.clone()), "").map_err(split_field)?;
-        let raw: Raw = section(source.clone(), "")?;
-        let constraint = raw
-            .constraint
-            .map(|list| list.into_iter().enumerate().map(|(k, table)| read_constraint(table, k)).collect())
-            .transpose()?;
-        let mut config = Config {
-            source,
-            base,
-            algorithm: raw.algorithm,
-            iterations: raw.iterations,
-            seed: raw.seed,
-            gamma: raw.gamma,
-            horizon: raw.horizon,
-            batch: raw.batch,
-            kappa: raw.kappa,
-            kappa_q: raw.kappa_q.unwrap_or(raw.kappa),
-            scaling: raw.scaling,
-            world: read_world(raw.world)?,
-            network: raw.network,
-            objective: raw.objective.map(|table| read_utility(table, "objective")).transpose()?,
-            constraint,
-            policy: raw.policy,
-            critic: raw.critic,
-            dual: raw.dual,
-            actor: raw.actor,
-            evaluation: raw.evaluation,
-        };
-        config.actor.baseline.get_or_insert(match (raw.scaling, config.critic.kind) {
-            (Scaling::Paper | Scaling::Authors, _) => Baseline::None,
-            (Scaling::Normalised, CriticKind::Montecarlo) => Baseline::Mean,
-            (Scaling::Normalised, _) => Baseline::Counterfactual,
-        });
-        config.check()?;
-        Ok(config)
-    }
-
-    fn check(&self) -> Result<()> {
-        let at_least_one = [
-            ("iterations", self.iterations),
-            ("horizon", self.horizon),
-            ("batch", self.batch),
-            ("critic.steps", self.critic.steps),
-            ("evaluation.episodes", self.evaluation.episodes),
-        ];
-        for (field, value) in at_least_one {
-            if value == 0 {
-                return Err(Error::config(field, "0; at least 1 is needed"));
-            }
-        }
-        for (field, value, limit) in [
-            ("iterations", self.iterations as u64, u64::from(u32::MAX)),
-            ("batch", self.batch as u64, (1 << 24) - 2),
-            ("evaluation.episodes", self.evaluation.episodes as u64, (1 << 24) - 2),
-        ] {
-            if value > limit {
-                return Err(Error::config(field, format!("{value}; at most {limit} is possible")));
-            }
-        }
-        if let Some(gamma) = self.gamma {
-            check_gamma("gamma", gamma)?;
-        }
-        let not_negative = [
-            ("policy.init_std", self.policy.init_std),
-            ("dual.eta_mu", self.dual.eta_mu),
-            ("dual.eta_integral", self.dual.eta_integral),
-            ("dual.mu_0", self.dual.mu_0),
-            ("dual.centre", self.dual.centre),
-            ("actor.eta_theta", self.actor.eta_theta),
-        ];
-        for (field, value) in not_negative {
-            if !(value.is_finite() && value >= 0.0) {
-                return Err(Error::config(
-                    field,
-                    format!("{value}; a finite number of at least 0 is needed"),
-                ));
-            }
-        }
-        if self.dual.mu_max.is_nan() || self.dual.mu_max < 0.0 {
-            return Err(Error::config("dual.mu_max", format!("{}; at least 0 is needed", self.dual.mu_max)));
-        }
-        for (field, value) in [("dual.mu_0", self.dual.mu_0), ("dual.centre", self.dual.centre)] {
-            if value > self.dual.mu_max {
-                return Err(Error::config(
-                    field,
-                    format!("{value} is above dual.mu_max = {}", self.dual.mu_max),
-                ));
-            }
-        }
-        check_schedule("dual.schedule", self.dual.schedule)?;
-        check_schedule("actor.schedule", self.actor.schedule)?;
-        self.check_critic()?;
-        if let Some([low, high]) = self.policy.theta_box {
-            if !(low <= high) {
-                return Err(Error::config("policy.box", format!("[{low}, {high}] is empty")));
-            }
-            if self.policy.kind == Parameterisation::Direct {
-                return Err(Error::config(
-                    "policy.box",
-                    "is for `softmax`; `direct` is projected onto the simplex",
-                ));
-            }
-        }
-        Ok(())
-    }
-
-    fn check_critic(&self) -> Result<()> {
-        let critic = &self.critic;
-        if !(critic.ridge > 0.0 && critic.ridge.is_finite()) {
-            return Err(Error::config(
-                "critic.ridge",
-                format!("{}; a number above 0 is needed", critic.ridge),
-            ));
-        }
-        if critic.kind == CriticKind::Td {
-            let (field, first) = match critic.step {
-                CriticStep::Harmonic => ("critic.h / critic.k1", critic.h / critic.k1),
-                CriticStep::Constant => ("critic.eta_q", critic.eta_q),
-            };
-            if !(first > 0.0 && first <= 1.0) {
-                return Err(Error::config(
-                    field,
-                    format!("the first step is {first}; allowed is above 0, up to 1"),
-                ));
-            }
-        }
-        let baseline = self.actor.baseline;
-        if critic.kind == CriticKind::Montecarlo {
-            if baseline == Some(Baseline::Counterfactual) {
-                return Err(Error::config(
-                    "actor.baseline",
-                    "`counterfactual` needs Q at other actions, which `montecarlo` cannot tell; use `mean` or `none`",
-                ));
-            }
-            if self.policy.kind == Parameterisation::Direct {
-                return Err(Error::config(
-                    "policy.kind",
-                    "`direct` needs Q at other actions, which `montecarlo` cannot tell; use `td` or `lstd`",
-                ));
-            }
-        }
-        Ok(())
-    }
-}
-
-/// γ ∈ [0, 1).
-pub(super) fn check_gamma(field: &str, gamma: f64) -> Result<()> {
-    if (0.0..1.0).contains(&gamma) {
-        return Ok(());
-    }
-    Err(Error::config(field, format!("{gamma}; a discount factor of at least 0 and below 1 is needed")))
-}
-
-fn check_schedule(field: &str, schedule: Schedule) -> Result<()> {
-    match schedule {
-        Schedule::Linear { hold, end } if !((0.0..=1.0).contains(&hold) && end >= 0.0 && end.is_finite()) => {
-            Err(Error::config(field, format!("hold = {hold} must be in 0 to 1 and end = {end} at least 0")))
-        }
-        Schedule::Power { exponent } if !exponent.is_finite() => {
-            Err(Error::config(field, format!("exponent = {exponent} must be finite")))
-        }
-        _ => Ok(()),
-    }
-}
-
-/// Reads a section, naming the field that does not fit.
-fn section<T: DeserializeOwned>(table: toml::Table, name: &str) -> Result<T> {
-    serde_path_to_error::deserialize(toml::Value::Table(table)).map_err(|e| split_field(describe(name, e)))
-}
-
-/// `field: message` as an error; a message without a field is about the file as a whole.
-fn split_field(text: String) -> Error {
-    match text.split_once(": ") {
-        Some((field, message)) if !field.contains(' ') => Error::config(field, message),
-        _ => Error::config("config", text),
-    }
-}
-
-/// Takes one key out of a section.
-fn take<T: DeserializeOwned>(table: &mut toml::Table, section: &str, key: &str) -> Result<Option<T>> {
-    table
-        .remove(key)
-        .map(|value| {
-            serde_path_to_error::deserialize(value)
-                .map_err(|e| split_field(describe(&format!("{section}.{key}"), e)))
-        })
-        .transpose()
-}
-
-fn read_world(mut table: toml::Table) -> Result<WorldConfig> {
-    let kind: Option<String> = take(&mut table, "world", "kind")?;
-    match kind.as_deref() {
-        Some("line") => {
-            let LineKeys { n, start, mixing } = section(table, "world")?;
-            Ok(WorldConfig::Line { n, start, mixing })
-        }
-        Some("table") => {
-            let TableKeys { file } = section(table, "world")?;
-            Ok(WorldConfig::Table { file })
-        }
-        Some(other) => {
-            Err(Error::config("world.kind", format!("`{other}` is unknown; allowed are `line`, `table`")))
-        }
-        None => Err(Error::config("world.kind", "is missing; allowed are `line`, `table`")),
-    }
-}
-
-fn read_utility(mut table: toml::Table, name: &str) -> Result<UtilityConfig> {
-    if !table.contains_key("kind") {
-        return Err(Error::config(format!("{name}.kind"), "is missing, e.g. `return` or `state_entropy`"));
-    }
-    Ok(UtilityConfig {
-        channel: take(&mut table, name, "channel")?,
-        file: take(&mut table, name, "file")?,
-        spec: section(table, name)?,
-    })
-}
-
-fn read_constraint(mut table: toml::Table, number: usize) -> Result<ConstraintConfig> {
-    let section = format!("constraint.{number}");
-    let name: Option<String> = take(&mut table, &section, "name")?;
-    let at_least: Option<f64> = take(&mut table, &section, "at_least")?;
-    let at_most: Option<f64> = take(&mut table, &section, "at_most")?;
-    if at_least.is_some() == at_most.is_some() {
-        return Err(Error::config(section, "give exactly one of `at_least` and `at_most`"));
-    }
-    if let Some(threshold) = at_least.or(at_most).filter(|t| !t.is_finite()) {
-        return Err(Error::config(section, format!("the threshold {threshold} is not finite")));
-    }
-    let agents = take(&mut table, &section, "agents")?;
-    let allow_infeasible: Option<bool> = take(&mut table, &section, "allow_infeasible")?;
-    let shadow_scale = take(&mut table, &section, "shadow_scale")?;
-    let utility = read_utility(table, &section)?;
-    Ok(ConstraintConfig {
-        name: name.unwrap_or_else(|| utility.spec.kind.clone()),
-        utility,
-        at_least,
-        at_most,
-        agents,
-        allow_infeasible: allow_infeasible.unwrap_or(false),
-        shadow_scale,
-    })
-}
-
-/// Sets `key` (dotted, numbers address list entries) in a table.
-fn set(table: &mut toml::Table, key: &str, value: &str) -> Result<()> {
-    let parsed = toml::from_str::<toml::Table>(&format!("x = {value}")).ok().and_then(|mut t| t.remove("x"));
-    let mut value = parsed.unwrap_or_else(|| toml::Value::String(value.to_string()));
-    if key.rsplit('.').next() == Some("file")
-        && let toml::Value::String(file) = &mut value
-        && preset::builtin(Path::new(file.as_str())).is_none()
-        && let Ok(path) = std::path::absolute(&*file)
-    {
-        *file = path.display().to_string();
-    }
-    let parts: Vec<&str> = key.split('.').collect();
-    let (last, path) = match parts.split_last() {
-        Some((last, path)) if parts.iter().all(|part| !part.is_empty()) => (*last, path),
-        _ => return Err(Error::config("--set", format!("`{key}` is not a dotted name such as dual.eta_mu"))),
-    };
-    let entry = |list: &toml::value::Array, part: &str| {
-        part.parse::<usize>().ok().filter(|&k| k < list.len()).ok_or_else(|| {
-            Error::config("--set", format!("`{key}`: there is no entry {part}; the list has {}", list.len()))
-        })
-    };
-    let not_a_section =
-        |part: &str| Error::config("--set", format!("`{key}`: `{part}` is a value, not a section"));
-    let mut at = table;
-    let mut parts = path.iter();
-    while let Some(part) = parts.next() {
-        let child = at.entry(*part).or_insert_with(|| toml::Value::Table(toml::Table::new()));
-        at = match child {
-            toml::Value::Table(table) => table,
-            toml::Value::Array(list) => {
-                // The number of an entry follows the list's name; a list of plain values ends the path.
-                let Some(number) = parts.next() else {
-                    let k = entry(list, last)?;
-                    list[k] = value;
-                    return Ok(());
-                };
-                let k = entry(list, number)?;
-                list[k].as_table_mut().ok_or_else(|| not_a_section(number))?
-            }
-            _ => return Err(not_a_section(part)),
-        };
-    }
-    at.insert(last.to_string(), value);
-    Ok(())
 }
 
 #[cfg(test)]

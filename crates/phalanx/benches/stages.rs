@@ -1,0 +1,80 @@
+//! Each stage of an iteration on the synthetic line, by number of agents. Time is for all agents together.
+
+use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use phalanx::Ragged;
+use phalanx::actor::{Baseline, GradientRule, gradients};
+use phalanx::critic::{Critic, Evidence, QTables, StepRule, Td};
+use phalanx::occupancy::Visits;
+use phalanx::policy::{Parameterisation, Tabular};
+use phalanx::rollout::{Request, StartFrom, Trajectory, simulate};
+use phalanx::run::{Config, Session};
+use phalanx::shadow::Signals;
+use phalanx::stream::{Place, Purpose, Stream};
+
+const HORIZON: usize = 125;
+const BATCH: usize = 5;
+const STEPS: usize = 500;
+
+fn requests() -> Vec<Request> {
+    (0..=BATCH)
+        .map(|k| Request {
+            place: Place { purpose: Purpose::Batch, iteration: 0, trajectory: k as u32 },
+            start_purpose: Purpose::BatchStart,
+            start: StartFrom::World,
+        })
+        .collect()
+}
+
+fn stages(c: &mut Criterion) {
+    for n in [10, 1000] {
+        let config = Config::preset("synthetic").and_then(|c| c.with("world.n", &n.to_string())).unwrap();
+        let session = Session::new(&config).unwrap();
+        let (world, problem) = (session.world(), session.problem());
+        let stream = Stream::new(1);
+        let policy = Tabular::new(world, 1, Parameterisation::Softmax, 1.0, &stream).unwrap();
+        let actions = vec![2; n];
+        let groups = world.network().neighbourhoods(1);
+        let mut trajectories = vec![Trajectory::new(n, HORIZON); BATCH];
+        trajectories.push(Trajectory::new(n, STEPS + 1));
+        simulate(world, policy.sampler(), &stream, &requests(), &mut trajectories);
+        let (batch, evaluation) = trajectories.split_at(BATCH);
+        let weights = problem.occupancy_weights(HORIZON, BATCH);
+        let mut visits = Visits::new(vec![4; n]);
+        visits.add(batch, &weights, &actions);
+        let mut signals = Signals::new(problem);
+        signals.evaluate(problem, &visits.occupancy);
+        let tables = QTables::new(world, 1, problem).unwrap();
+        let mut critic = Td::new(tables, problem, STEPS, StepRule::Harmonic { h: 50.0, k1: 100.0 }, true);
+        let evidence = Evidence { signals: &signals, evaluation: evaluation.first() };
+        critic.evaluate(evidence);
+        let mu = Ragged::from_rows(vec![[1.0]; n]);
+        let rule = GradientRule { weights, baseline: Baseline::Counterfactual, neighbour_mean: false };
+
+        let mut group = c.benchmark_group("stage");
+        group.throughput(Throughput::Elements((n * (BATCH * HORIZON + STEPS)) as u64));
+        let mut fresh = trajectories.clone();
+        group.bench_function(BenchmarkId::new("sampling", n), |b| {
+            b.iter(|| simulate(world, policy.sampler(), &stream, &requests(), &mut fresh));
+        });
+        group.bench_function(BenchmarkId::new("occupancy", n), |b| {
+            b.iter(|| {
+                visits.clear();
+                visits.add(batch, &rule.weights, &actions);
+            });
+        });
+        let mut fresh = Signals::new(problem);
+        group.bench_function(BenchmarkId::new("shadow rewards", n), |b| {
+            b.iter(|| fresh.evaluate(problem, &visits.occupancy));
+        });
+        group.bench_function(BenchmarkId::new("critic", n), |b| b.iter(|| critic.evaluate(evidence)));
+        critic.weigh(&signals, &mu);
+        let mut gradient = Ragged::zeros_like(policy.theta());
+        group.bench_function(BenchmarkId::new("gradient", n), |b| {
+            b.iter(|| gradients(&policy, batch, &critic, &groups, &rule, &mut gradient));
+        });
+        group.finish();
+    }
+}
+
+criterion_group!(benches, stages);
+criterion_main!(benches);

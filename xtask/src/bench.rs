@@ -1,0 +1,79 @@
+//! `cargo xtask bench`: one table of the real command's speed.
+
+use std::process::Command;
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+use crate::cargo;
+
+/// Network size and iterations of each row; the first is the preset itself.
+const SIZES: [(usize, usize); 4] = [(10, 400), (1_000, 60), (10_000, 12), (100_000, 4)];
+
+/// Runs of each size; the table shows the median.
+const REPEATS: usize = 5;
+
+/// Trains `synthetic` at several sizes and prints time an iteration, its breakdown by stage and the rate.
+pub fn run() -> Result<()> {
+    cargo(&["build", "--release"], &[])?;
+    let folder = std::env::temp_dir().join(format!("phalanx-bench-{}", std::process::id()));
+    println!("\nphalanx train synthetic, median of {REPEATS} runs; stages in nanoseconds an agent-step\n");
+    println!(
+        "| {:>7} | {:>9} | {:>16} | {:>8} | {:>9} | {:>6} | {:>8} | {:>6} |",
+        "n", "ms an it.", "million as/s", "sampling", "occupancy", "critic", "gradient", "update"
+    );
+    println!("|---:|---:|---:|---:|---:|---:|---:|---:|");
+    for (n, iterations) in SIZES {
+        let mut runs = Vec::new();
+        for repeat in 0..REPEATS {
+            let out = folder.join(format!("{n}-{repeat}"));
+            runs.push(measure(n, iterations, &out)?);
+        }
+        runs.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
+        let run = &runs[REPEATS / 2];
+        let stage =
+            |name: &str| run.stages.iter().find(|(stage, _)| stage == name).map_or(f64::NAN, |(_, ns)| *ns);
+        println!(
+            "| {n:>7} | {:>9.3} | {:>16.1} | {:>8.2} | {:>9.2} | {:>6.2} | {:>8.2} | {:>6.2} |",
+            1e3 * run.seconds / iterations as f64,
+            run.rate / 1e6,
+            stage("sampling_s"),
+            stage("occupancy_s"),
+            stage("critic_s"),
+            stage("gradient_s"),
+            stage("update_s"),
+        );
+    }
+    std::fs::remove_dir_all(&folder).with_context(|| format!("cannot remove {}", folder.display()))
+}
+
+struct Run {
+    seconds: f64,
+    rate: f64,
+    /// Column of `timings.csv` and its nanoseconds an agent-step.
+    stages: Vec<(String, f64)>,
+}
+
+fn measure(n: usize, iterations: usize, out: &std::path::Path) -> Result<Run> {
+    let output = Command::new("target/release/phalanx")
+        .args(["train", "synthetic", "--json", "--set", "evaluation.episodes=1"])
+        .args(["--set", &format!("world.n={n}"), "--set", &format!("iterations={iterations}")])
+        .arg("--out")
+        .arg(out)
+        .output()
+        .context("cannot run target/release/phalanx; start this from the project's folder")?;
+    let line: Value = serde_json::from_slice(&output.stdout).context("no result of phalanx train")?;
+    let number = |key: &str| line[key].as_f64().with_context(|| format!("`{key}` is missing"));
+    let agent_steps = number("agent_steps")?;
+    let timings = std::fs::read_to_string(out.join("timings.csv"))?;
+    let mut lines = timings.lines();
+    let names: Vec<&str> = lines.next().unwrap_or_default().split(',').collect();
+    let mut totals = vec![0.0; names.len()];
+    for line in lines {
+        for (total, field) in totals.iter_mut().zip(line.split(',')) {
+            *total += field.parse::<f64>()?;
+        }
+    }
+    let stages = names.iter().zip(totals).map(|(name, total)| (name.to_string(), 1e9 * total / agent_steps));
+    Ok(Run { seconds: number("wall_s")?, rate: number("agent_steps_per_s")?, stages: stages.collect() })
+}
