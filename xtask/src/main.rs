@@ -39,6 +39,7 @@ fn test() -> Result<()> {
     let same_cases = [("PROPTEST_RNG_SEED", "1")];
     cargo(&["test", "--workspace", "--lib", "--bins", "--tests", "--examples"], &same_cases)?;
     cargo(&["test", "--workspace", "--doc"], &[])?;
+    cargo(&["run", "--quiet", "--package", "phalanx", "--example", "own_utility"], &[])?;
     cargo(&["doc", "--workspace", "--no-deps"], &[("RUSTDOCFLAGS", "-D warnings")])?;
     cargo(&["bench", "--workspace", "--no-run"], &[])?;
     println!("all checks passed in {:.0} s", begin.elapsed().as_secs_f64());

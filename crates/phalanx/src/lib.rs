@@ -14,7 +14,7 @@
 //!     println!("{}: return {:?}, violation {:.3}", metrics.iteration, metrics.return_, metrics.violation_total);
 //! }
 //! let result = session.evaluate();
-//! assert!(result.violation_total >= 0.0);
+//! assert!(result.violations.total >= 0.0);
 //! # Ok::<(), phalanx::Error>(())
 //! ```
 
