@@ -205,17 +205,18 @@ fn fill_pairs(
     }
 }
 
-/// out[m] += stride·states[m], from zero if `fresh`.
+/// out[m] += stride·states[m], from zero if `fresh`. Eight at a time: small networks have no longer runs.
 #[inline(always)]
 pub(crate) fn add_states(out: &mut [u32], states: &[u8], stride: u32, fresh: bool) {
-    if fresh {
+    let (out, out_rest) = out.as_chunks_mut::<8>();
+    let (states, states_rest) = states.as_chunks::<8>();
+    for (out, states) in out.iter_mut().zip(states) {
         for (out, &s) in out.iter_mut().zip(states) {
-            *out = stride * u32::from(s);
+            *out = if fresh { 0 } else { *out } + stride * u32::from(s);
         }
-    } else {
-        for (out, &s) in out.iter_mut().zip(states) {
-            *out += stride * u32::from(s);
-        }
+    }
+    for (out, &s) in out_rest.iter_mut().zip(states_rest) {
+        *out = if fresh { 0 } else { *out } + stride * u32::from(s);
     }
 }
 
