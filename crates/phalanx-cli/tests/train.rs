@@ -132,6 +132,37 @@ fn threads_change_no_byte() {
 }
 
 #[test]
+fn a_run_that_diverges_says_where_and_keeps_its_rows() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_phalanx"))
+        .args([
+            "train",
+            "synthetic",
+            "--out",
+            "run",
+            "--set",
+            "dual.kind=descent",
+            "--set",
+            "dual.mu_max=inf",
+        ])
+        .args(["--set", "dual.eta_mu=1e308", "--set", "constraint.0.at_least=0.8"])
+        .args(["--set", "constraint.0.allow_infeasible=true"])
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        message.contains("iteration") && message.contains("agent") && message.contains("is inf"),
+        "{message}"
+    );
+    let meta = std::fs::read_to_string(folder.path().join("run/meta.json")).unwrap();
+    assert!(meta.contains("failed: iteration"), "{meta}");
+    let metrics = std::fs::read_to_string(folder.path().join("run/metrics.csv")).unwrap();
+    assert!(!metrics.contains("inf") && !metrics.contains("NaN"), "{metrics}");
+}
+
+#[test]
 fn closing_table_names_agents_scaling_and_folder() {
     let folder = tempfile::tempdir().unwrap();
     let text = stdout(phalanx(&["train", "synthetic", "--set", "iterations=3"], folder.path()));

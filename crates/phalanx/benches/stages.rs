@@ -67,10 +67,10 @@ fn stages(c: &mut Criterion) {
             b.iter(|| fresh.evaluate(problem, &visits.occupancy));
         });
         group.bench_function(BenchmarkId::new("critic", n), |b| b.iter(|| critic.evaluate(evidence)));
-        critic.weigh(&signals, &mu);
+        critic.values_mut().weigh(&signals, &mu);
         let mut gradient = Ragged::zeros_like(policy.theta());
         group.bench_function(BenchmarkId::new("gradient", n), |b| {
-            b.iter(|| gradients(&policy, batch, &critic, &groups, &rule, &mut gradient));
+            b.iter(|| gradients(&policy, batch, critic.values(), &groups, &rule, &mut gradient));
         });
         group.finish();
     }

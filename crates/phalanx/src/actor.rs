@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Ragged;
 use crate::columns::state_column;
-use crate::critic::{Critic, Inbox};
+use crate::critic::{Inbox, QValues};
 use crate::parallel::agent_blocks;
 use crate::policy::{Parameterisation, Tabular};
 use crate::rollout::Trajectory;
@@ -57,7 +57,7 @@ pub struct Scratch {
 pub fn gradients(
     policy: &Tabular,
     batch: &[Trajectory],
-    critic: &dyn Critic,
+    values: &dyn QValues,
     q_groups: &Ragged<u32>,
     rule: &GradientRule,
     out: &mut Ragged<f64>,
@@ -68,12 +68,12 @@ pub fn gradients(
     blocks.par_iter().zip(rows).for_each_init(Scratch::default, |scratch, (block, mut rows)| {
         for i in block.clone() {
             let group = q_groups.row(i);
-            let receive = |trajectory: &Trajectory, pairs: &mut Vec<u32>, values: &mut [f64]| {
+            let receive = |trajectory: &Trajectory, pairs: &mut Vec<u32>, out: &mut [f64]| {
                 let inbox = Inbox { to: i, from: group, trajectory, steps: rule.weights.len() };
                 if alternatives {
-                    critic.receive_alternatives(inbox, policy.actions(i), pairs, values);
+                    values.receive_alternatives(inbox, policy.actions(i), pairs, out);
                 } else {
-                    critic.receive_taken(inbox, pairs, values);
+                    values.receive_taken(inbox, pairs, out);
                 }
             };
             local_gradient(policy, i, batch, receive, rule, scratch, rows.row_mut(i));

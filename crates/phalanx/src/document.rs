@@ -83,7 +83,7 @@ pub(crate) fn reject_nan(value: &toml::Value, name: &str) -> std::result::Result
 pub(crate) fn one_line(text: &str) -> String {
     text.lines()
         .map(str::trim)
-        .filter(|line| !line.is_empty() && !is_excerpt(line))
+        .filter(|line| !line.is_empty() && !is_excerpt(line) && !line.starts_with("in `"))
         .collect::<Vec<_>>()
         .join("; ")
 }

@@ -97,7 +97,7 @@ fn paper_scaling_is_the_literal_algorithm() {
         (1, 0, 0.0, 0.1 / 3.0),         // r_f1: 0, 0.1
         (1, 1, 1.0, (1.0 + 0.5) / 3.0), // r_g1: 2, 1
     ] {
-        assert_close(critic.table(agent, which).unwrap(), &table(first, second));
+        assert_close(critic.values().table(agent, which).unwrap(), &table(first, second));
     }
 
     // Line 7: μ = P_[0,10](−4·(−0.75)/2).

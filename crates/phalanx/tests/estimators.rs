@@ -115,14 +115,14 @@ fn sampled_gradient(
     let evaluation = sample(reference, policy, 1, samples.evaluation_pairs.max(1), StartFrom::Uniform, 7);
     critic.evaluate(Evidence { signals: &signals, evaluation: evaluation.first() });
     let mu = Ragged::from_rows((0..reference.agents()).map(|i| numbers(&reference.input("mu")[i])));
-    assert_eq!(critic.weigh(&signals, &mu), None);
+    assert_eq!(critic.values_mut().weigh(&signals, &mu), None);
     let batch = sample(reference, policy, trajectories, steps + samples.batch_tail, StartFrom::World, 8);
     let n = reference.agents() as f64;
     let weights = problem.occupancy_weights(steps, trajectories).into_iter().map(|w| w / n).collect();
     let rule = GradientRule { weights, baseline, neighbour_mean: false };
     let everyone = reference.table.network().neighbourhoods(reference.agents());
     let mut gradient = Ragged::zeros_like(policy.theta());
-    gradients(policy, &batch, critic, &everyone, &rule, &mut gradient);
+    gradients(policy, &batch, critic.values(), &everyone, &rule, &mut gradient);
     gradient
 }
 
@@ -179,7 +179,7 @@ fn lstd_approaches_the_fixed_point_of_td() {
             let mut critic = Lstd::new(tables, &problem, steps, 1e-12);
             let evaluation = sample(&reference, &policy, 1, steps + 1, StartFrom::Uniform, 3);
             critic.evaluate(Evidence { signals: &signals, evaluation: evaluation.first() });
-            let found = (0..reference.agents()).map(|j| critic.table(j, 0).unwrap().to_vec());
+            let found = (0..reference.agents()).map(|j| critic.values().table(j, 0).unwrap().to_vec());
             errors.push(relative_error(&Ragged::from_rows(found), reference.output("Qf_hat_td_stationary")));
         }
         assert!(errors[1] < 0.005 && errors[1] < errors[0] / 3.0, "{name}: {errors:?}");

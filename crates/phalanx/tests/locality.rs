@@ -124,10 +124,14 @@ fn a_critic_reads_its_kappa_q_hop_neighbourhood_only() {
             for agent in 0..N {
                 let after = learn(&scrambled(&trajectory, agent, kappa_q));
                 for which in 0..2 {
-                    assert_eq!(before.table(agent, which), after.table(agent, which), "agent {agent}");
+                    assert_eq!(
+                        before.values().table(agent, which),
+                        after.values().table(agent, which),
+                        "agent {agent}"
+                    );
                 }
                 let elsewhere = (agent + kappa_q + 1) % N;
-                assert_ne!(before.table(elsewhere, 0), after.table(elsewhere, 0));
+                assert_ne!(before.values().table(elsewhere, 0), after.values().table(elsewhere, 0));
             }
         }
     }
@@ -173,14 +177,14 @@ fn received_values_come_from_twice_the_radius_at_most() {
     let tables = QTables::new(&line(), kappa_q, &problem).unwrap();
     let mut critic = Td::new(tables, &problem, 399, StepRule::Constant(0.2), false);
     critic.evaluate(Evidence { signals: &signals, evaluation: Some(&evaluation) });
-    critic.weigh(&signals, &Ragged::from_rows((0..N).map(|i| [i as f64])));
+    critic.values_mut().weigh(&signals, &Ragged::from_rows((0..N).map(|i| [i as f64])));
     let groups = line().network().neighbourhoods(kappa_q);
     let batch = trajectory(50);
     for agent in 0..N {
         let received = |trajectory: &Trajectory| {
             let inbox = phalanx::critic::Inbox { to: agent, from: groups.row(agent), trajectory, steps: 50 };
             let mut out = vec![0.0; 100];
-            assert!(critic.receive_alternatives(inbox, 2, &mut Vec::new(), &mut out));
+            assert!(critic.values().receive_alternatives(inbox, 2, &mut Vec::new(), &mut out));
             out
         };
         assert_eq!(received(&scrambled(&batch, agent, 2 * kappa_q)), received(&batch), "agent {agent}");

@@ -203,12 +203,12 @@ impl PrimalDual {
         clock.stage(Stage::Dual);
 
         // Line 8: neighbours share μ_j^{t+1} and Q̃_j along the batch; each agent estimates ∇̃_{θ_i} L.
-        if let Some((agent, value)) = self.critic.weigh(&self.signals, &self.dual.mu) {
+        if let Some((agent, value)) = self.critic.values_mut().weigh(&self.signals, &self.dual.mu) {
             return Err(Error::Diverged { iteration: self.iteration, agent, quantity: "Q", value });
         }
         self.exchange.shared(self.settings.batch, self.settings.horizon);
         let (rule, groups) = (&self.gradient_rule, &self.q_groups);
-        actor::gradients(&self.policy, batch, &*self.critic, groups, rule, &mut self.gradient);
+        actor::gradients(&self.policy, batch, self.critic.values(), groups, rule, &mut self.gradient);
         clock.stage(Stage::Gradient);
 
         // Line 9: θ_i^{t+1} = P_Θ(θ_i + η_θ·∇̃_{θ_i} L).

@@ -2,11 +2,9 @@
 
 use multiversion::multiversion;
 
-use super::{Critic, Evidence, Inbox, QTables, Samples};
-use crate::Ragged;
+use super::{Critic, Evidence, QTables, QValues, Samples};
 use crate::columns::pair_column;
 use crate::problem::Problem;
-use crate::shadow::Signals;
 
 /// Solves (D + ridge·I − γ·C)·Q = D·r̄ over the pairs visited along the trajectory of alg:subroutine, where D counts
 /// departures and C transitions, both divided by K. Pairs never left have Q = 0.
@@ -90,26 +88,12 @@ impl Critic for Lstd {
         });
     }
 
-    fn weigh(&mut self, _signals: &Signals, mu: &Ragged<f64>) -> Option<(usize, f64)> {
-        self.tables.weigh(mu)
+    fn values(&self) -> &dyn QValues {
+        &self.tables
     }
 
-    fn receive_taken(&self, inbox: Inbox<'_>, scratch: &mut Vec<u32>, out: &mut [f64]) {
-        self.tables.receive_taken(inbox, scratch, out);
-    }
-
-    fn receive_alternatives(
-        &self,
-        inbox: Inbox<'_>,
-        actions: usize,
-        scratch: &mut Vec<u32>,
-        out: &mut [f64],
-    ) -> bool {
-        self.tables.receive_alternatives(inbox, actions, scratch, out)
-    }
-
-    fn table(&self, agent: usize, which: usize) -> Option<&[f64]> {
-        self.tables.table(agent, which)
+    fn values_mut(&mut self) -> &mut dyn QValues {
+        &mut self.tables
     }
 }
 

@@ -48,14 +48,23 @@ pub struct Inbox<'a> {
     pub steps: usize,
 }
 
-/// Estimates Q_{f_j} and Q_{g_jk}, and tells their values.
+/// Estimates Q_{f_j} and Q_{g_jk} for the current policy.
 pub trait Critic: Send + Sync {
     /// What it needs sampled.
     fn samples(&self) -> Samples;
 
-    /// Line 6: estimates every agent's Q-functions for the current policy and shadow rewards.
+    /// Line 6: estimates every agent's Q-functions from the shadow rewards.
     fn evaluate(&mut self, evidence: Evidence<'_>);
 
+    /// What it found.
+    fn values(&self) -> &dyn QValues;
+
+    /// What it found, to be weighed by the multipliers.
+    fn values_mut(&mut self) -> &mut dyn QValues;
+}
+
+/// Q values along trajectories: what neighbours send each other.
+pub trait QValues: Send + Sync {
     /// Fixes the multipliers: from now on values are of Q_f + Σ_k μ_k·Q_gk. Returns an agent with a value that is not
     /// finite, and that value.
     fn weigh(&mut self, signals: &Signals, mu: &Ragged<f64>) -> Option<(usize, f64)>;
@@ -64,7 +73,7 @@ pub trait Critic: Send + Sync {
     fn receive_taken(&self, inbox: Inbox<'_>, scratch: &mut Vec<u32>, out: &mut [f64]);
 
     /// Σ_j of the senders' values with agent i's action replaced by each of its `actions`, as `[step][action of i]`.
-    /// False if this critic cannot tell.
+    /// False if these values are known at the actions taken only.
     fn receive_alternatives(
         &self,
         inbox: Inbox<'_>,
@@ -73,7 +82,7 @@ pub trait Critic: Send + Sync {
         out: &mut [f64],
     ) -> bool;
 
-    /// Agent j's table of Q values of utility `which` (0: f, then g_jk), as `[∏ S][∏ A]` over N_j^{κ_q}, if it keeps
+    /// Agent j's table of Q values of utility `which` (0: f, then g_jk), as `[∏ S][∏ A]` over N_j^{κ_q}, if there are
     /// tables.
     fn table(&self, agent: usize, which: usize) -> Option<&[f64]>;
 }

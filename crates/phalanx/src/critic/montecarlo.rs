@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::{Critic, Evidence, Inbox, Samples};
+use super::{Critic, Evidence, Inbox, QValues, Samples};
 use crate::Ragged;
 use crate::parallel::agent_blocks;
 use crate::problem::Problem;
@@ -40,6 +40,16 @@ impl Critic for MonteCarlo {
 
     fn evaluate(&mut self, _evidence: Evidence<'_>) {}
 
+    fn values(&self) -> &dyn QValues {
+        self
+    }
+
+    fn values_mut(&mut self) -> &mut dyn QValues {
+        self
+    }
+}
+
+impl QValues for MonteCarlo {
     fn weigh(&mut self, signals: &Signals, mu: &Ragged<f64>) -> Option<(usize, f64)> {
         let blocks = agent_blocks(self.actions.len());
         let rows = self.rewards.split_rows_mut(&blocks);

@@ -2,11 +2,12 @@
 
 use rayon::prelude::*;
 
-use super::Inbox;
+use super::{Inbox, QValues};
 use crate::columns::pair_column;
 use crate::indexing::PairIndex;
 use crate::parallel::agent_blocks;
 use crate::problem::Problem;
+use crate::shadow::Signals;
 use crate::world::World;
 use crate::{Ragged, Result};
 
@@ -39,11 +40,6 @@ impl QTables {
         &self.index
     }
 
-    /// Agent j's table of utility `which` (0: f, then g_jk).
-    pub fn table(&self, agent: usize, which: usize) -> Option<&[f64]> {
-        self.tables.row(agent).chunks_exact(self.index.size(agent)).nth(which)
-    }
-
     /// Runs `learn(agent, table of one utility, which)` for every agent, in parallel, with scratch from `init`.
     pub fn for_each_agent<S>(
         &mut self,
@@ -59,9 +55,10 @@ impl QTables {
             }
         });
     }
+}
 
-    /// Forms Q_f + Σ_k μ_k·Q_gk; returns an agent with a value that is not finite.
-    pub fn weigh(&mut self, mu: &Ragged<f64>) -> Option<(usize, f64)> {
+impl QValues for QTables {
+    fn weigh(&mut self, _signals: &Signals, mu: &Ragged<f64>) -> Option<(usize, f64)> {
         let blocks = agent_blocks(self.weighted.rows());
         let tables = &self.tables;
         let rows = self.weighted.split_rows_mut(&blocks);
@@ -87,7 +84,7 @@ impl QTables {
     }
 
     /// `out[k]` = Σ_j W_j(z_j^k).
-    pub fn receive_taken(&self, inbox: Inbox<'_>, scratch: &mut Vec<u32>, out: &mut [f64]) {
+    fn receive_taken(&self, inbox: Inbox<'_>, scratch: &mut Vec<u32>, out: &mut [f64]) {
         out.fill(0.0);
         for &j in inbox.from {
             let j = j as usize;
@@ -100,7 +97,7 @@ impl QTables {
     }
 
     /// `out[k][b]` = Σ_j W_j(z_j^k with a_i = b).
-    pub fn receive_alternatives(
+    fn receive_alternatives(
         &self,
         inbox: Inbox<'_>,
         actions: usize,
@@ -130,5 +127,9 @@ impl QTables {
             }
         }
         true
+    }
+
+    fn table(&self, agent: usize, which: usize) -> Option<&[f64]> {
+        self.tables.row(agent).chunks_exact(self.index.size(agent)).nth(which)
     }
 }

@@ -1,10 +1,8 @@
 //! Temporal-difference learning of truncated Q tables. Paper: alg:subroutine, eq:td_learning.
 
-use super::{Critic, Evidence, Inbox, QTables, Samples};
-use crate::Ragged;
+use super::{Critic, Evidence, QTables, QValues, Samples};
 use crate::columns::pair_column;
 use crate::problem::Problem;
-use crate::shadow::Signals;
 
 /// Step sizes η_Q^k.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -88,26 +86,12 @@ impl Critic for Td {
         });
     }
 
-    fn weigh(&mut self, _signals: &Signals, mu: &Ragged<f64>) -> Option<(usize, f64)> {
-        self.tables.weigh(mu)
+    fn values(&self) -> &dyn QValues {
+        &self.tables
     }
 
-    fn receive_taken(&self, inbox: Inbox<'_>, scratch: &mut Vec<u32>, out: &mut [f64]) {
-        self.tables.receive_taken(inbox, scratch, out);
-    }
-
-    fn receive_alternatives(
-        &self,
-        inbox: Inbox<'_>,
-        actions: usize,
-        scratch: &mut Vec<u32>,
-        out: &mut [f64],
-    ) -> bool {
-        self.tables.receive_alternatives(inbox, actions, scratch, out)
-    }
-
-    fn table(&self, agent: usize, which: usize) -> Option<&[f64]> {
-        self.tables.table(agent, which)
+    fn values_mut(&mut self) -> &mut dyn QValues {
+        &mut self.tables
     }
 }
 
