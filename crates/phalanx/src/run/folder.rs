@@ -103,11 +103,11 @@ impl RunFolder {
     pub fn record(&mut self, summary: &Summary, session: &Session) -> Result<()> {
         let algorithm = session.algorithm();
         let Summary { iteration, objective, violation_total, violation_max, violation_mean, .. } = summary;
-        let return_ = summary.return_.map(|r| r.to_string()).unwrap_or_default();
+        let return_ = summary.return_.map(|r| format!("{r:?}")).unwrap_or_default();
         let agent_steps = algorithm.agent_steps_per_iteration() * (*iteration as u64 + 1);
         self.metrics.row(format_args!(
-            "{iteration},{return_},{objective},{violation_total},{violation_max},{violation_mean},{},{},{},\
-             {agent_steps},{}",
+            "{iteration},{return_},{objective:?},{violation_total:?},{violation_max:?},{violation_mean:?},{:?},{:?},\
+             {:?},{agent_steps},{}",
             summary.mu_mean,
             summary.mu_max,
             summary.gradient_norm,
@@ -147,7 +147,7 @@ impl RunFolder {
             for (k, constraint) in agent.constraints.iter().enumerate() {
                 let bound = if constraint.bound.sign() > 0.0 { "at_least" } else { "at_most" };
                 agents.row(format_args!(
-                    "{i},{},{},{bound},{},{},{}",
+                    "{i},{},{:?},{bound},{:?},{:?},{:?}",
                     csv_field(&constraint.name),
                     evaluation.values.row(i)[k],
                     constraint.bound.threshold(),
