@@ -7,12 +7,14 @@ use anyhow::{Result, bail};
 
 const HELP: &str = "\
 cargo xtask test     all checks: format, lints, tests, documentation, examples and benchmarks compile
+cargo xtask crash    kill a run fifty times at random moments, resume it, compare every byte
 cargo xtask bench    the benchmark table: iterations by stage, agent-steps a second by network size";
 
 fn main() -> ExitCode {
     let command = std::env::args().nth(1).unwrap_or_default();
     let done = match command.as_str() {
         "test" => test(),
+        "crash" => crash(),
         "bench" => bench::run(),
         _ => {
             println!("{HELP}");
@@ -44,6 +46,12 @@ fn test() -> Result<()> {
     cargo(&["bench", "--workspace", "--no-run"], &[])?;
     println!("all checks passed in {:.0} s", begin.elapsed().as_secs_f64());
     Ok(())
+}
+
+/// The crash test at full length.
+fn crash() -> Result<()> {
+    let test = ["test", "--release", "--package", "phalanx-cli", "--test", "crash", "--", "--nocapture"];
+    cargo(&test, &[("PHALANX_KILLS", "50")])
 }
 
 /// Runs cargo and shows what it ran.

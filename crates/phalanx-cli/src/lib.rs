@@ -22,6 +22,8 @@ struct Cli {
 enum Command {
     /// Train a policy and evaluate it.
     Train(train::TrainArgs),
+    /// Go on with a run that was interrupted.
+    Resume(train::ResumeArgs),
     /// Print a configuration with every setting resolved.
     Config(Source),
     /// List the built-in presets.
@@ -66,7 +68,8 @@ impl Source {
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
     let done = match &cli.command {
-        Command::Train(args) => train::run(args),
+        Command::Train(args) => train::train(args),
+        Command::Resume(args) => train::resume(args),
         Command::Config(source) => {
             source.load(None).map(|config| print(&config.to_toml())).map_err(Into::into)
         }
@@ -77,8 +80,14 @@ pub fn main() -> ExitCode {
         Command::Bench(args) => bench::run(args),
     };
     let Err(error) = done else { return ExitCode::SUCCESS };
-    eprintln!("error: {}", one_line(&error.to_string()));
-    let bad_input = error.downcast_ref::<phalanx::Error>().is_some_and(phalanx::Error::is_bad_input);
+    let cause = error.downcast_ref::<phalanx::Error>();
+    // What went wrong comes first; a context says what can be done about it.
+    let message = match cause.map(ToString::to_string) {
+        Some(cause) if cause != error.to_string() => format!("{cause}; {error}"),
+        _ => error.to_string(),
+    };
+    eprintln!("error: {}", one_line(&message));
+    let bad_input = cause.is_some_and(phalanx::Error::is_bad_input);
     ExitCode::from(if bad_input { 2 } else { 1 })
 }
 

@@ -1,11 +1,13 @@
-//! `phalanx train`.
+//! `phalanx train` and `phalanx resume`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use phalanx::algorithm::Summary;
-use phalanx::run::{self, Config, Provenance, RunFolder, Session};
+use phalanx::run::{self, Config, Ending, Provenance, Resumed, RunFolder, Session};
 
 use crate::{Source, on_threads, print, table};
 
@@ -19,7 +21,25 @@ pub struct TrainArgs {
     /// Folder for the results; must be new or empty [default: runs/<name>-seed<seed>].
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Threads to use [default: all cores]. Results do not depend on it.
+    /// Start from the policy of another run.
+    #[arg(long, value_name = "RUN")]
+    init: Option<PathBuf>,
+    #[command(flatten)]
+    how: How,
+}
+
+#[derive(clap::Args)]
+pub struct ResumeArgs {
+    /// Folder of the run.
+    run: PathBuf,
+    #[command(flatten)]
+    how: How,
+}
+
+/// How a run is carried out and shown; nothing here changes its results.
+#[derive(clap::Args)]
+struct How {
+    /// Threads to use [default: all cores].
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
     /// Print one line of JSON at the end and nothing else.
@@ -27,31 +47,87 @@ pub struct TrainArgs {
     json: bool,
 }
 
-pub fn run(args: &TrainArgs) -> anyhow::Result<()> {
+/// `phalanx train`.
+pub fn train(args: &TrainArgs) -> anyhow::Result<()> {
     let config = args.source.load(args.seed)?;
     if let Some(out) = &args.out {
         RunFolder::check_free(out)?;
     }
-    on_threads(args.threads, || train(args, &config))?
+    on_threads(args.how.threads, || begin(args, &config))?
 }
 
-fn train(args: &TrainArgs, config: &Config) -> anyhow::Result<()> {
+fn begin(args: &TrainArgs, config: &Config) -> anyhow::Result<()> {
     let mut session = Session::new(config)?;
+    if let Some(init) = &args.init {
+        session.warm_start(&init.join("policy.safetensors"))?;
+    }
     for warning in session.warnings() {
         eprintln!("warning: {warning}");
     }
-    let folder = args.out.clone().unwrap_or_else(|| default_folder(&args.source.source, config.seed));
-    let bar = progress_bar(config.iterations, args.json);
+    let path = args.out.clone().unwrap_or_else(|| default_folder(&args.source.source, config.seed));
     let provenance = Provenance { commit: env!("PHALANX_COMMIT").into(), command_line: arguments() };
-    let result = run::train(&mut session, &folder, provenance, |summary| show(&bar, summary));
+    let mut folder = RunFolder::create(&path, &session, provenance)?;
+    go_on(&mut session, &mut folder, Duration::ZERO, &args.how)
+}
+
+/// `phalanx resume`.
+pub fn resume(args: &ResumeArgs) -> anyhow::Result<()> {
+    on_threads(args.how.threads, || match RunFolder::resume(&args.run)? {
+        Resumed::Finished => {
+            eprintln!("{} is finished; there is nothing to resume", args.run.display());
+            Ok(())
+        }
+        Resumed::Ready { mut session, mut folder, elapsed, notes } => {
+            for note in notes {
+                eprintln!("note: {note}");
+            }
+            go_on(&mut session, &mut folder, elapsed, &args.how)
+        }
+    })?
+}
+
+/// Trains to the end, or until the user interrupts.
+fn go_on(session: &mut Session, folder: &mut RunFolder, elapsed: Duration, how: &How) -> anyhow::Result<()> {
+    let stop = stop_on_signals()?;
+    let bar = progress_bar(session.config().iterations, how.json);
+    let ending = run::train(session, folder, elapsed, &stop, |summary| show(&bar, summary));
     bar.finish_and_clear();
-    let (outcome, evaluation) = result?;
-    if args.json {
-        print(&format!("{}\n", serde_json::to_string(&outcome)?));
-    } else {
-        print(&table::closing(&session, &outcome, &evaluation));
+    match ending {
+        Ok(Ending::Finished(outcome, _)) if how.json => {
+            print(&format!("{}\n", serde_json::to_string(&outcome)?))
+        }
+        Ok(Ending::Finished(outcome, evaluation)) => print(&table::closing(session, &outcome, &evaluation)),
+        Ok(Ending::Stopped { iteration }) => {
+            anyhow::bail!("stopped after {iteration} iterations; {}", how_to_resume(folder.path()))
+        }
+        Err(error) => {
+            let error = anyhow::Error::from(error);
+            return Err(match folder.last_checkpoint() {
+                Some(iteration) => {
+                    let resume = how_to_resume(folder.path());
+                    error.context(format!(
+                        "the checkpoint of iteration {iteration} is whole; once mended, {resume}"
+                    ))
+                }
+                None => error,
+            });
+        }
     }
     Ok(())
+}
+
+fn how_to_resume(path: &Path) -> String {
+    format!("go on with `phalanx resume {}`", path.display())
+}
+
+/// A flag that Ctrl-C and SIGTERM set; a second one ends the process at once.
+fn stop_on_signals() -> anyhow::Result<Arc<AtomicBool>> {
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        signal_hook::flag::register_conditional_shutdown(signal, 1, stop.clone())?;
+        signal_hook::flag::register(signal, stop.clone())?;
+    }
+    Ok(stop)
 }
 
 /// The command line, for the record.
@@ -61,7 +137,7 @@ fn arguments() -> Vec<String> {
 
 /// `runs/<name>-seed<seed>`, numbered on if that exists.
 fn default_folder(source: &str, seed: u64) -> PathBuf {
-    let stem = std::path::Path::new(source).file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let stem = Path::new(source).file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let first = PathBuf::from("runs").join(format!("{stem}-seed{seed}"));
     let numbered = |k| PathBuf::from("runs").join(format!("{stem}-seed{seed}-{k}"));
     std::iter::once(first).chain((2..).map(numbered)).find(|path| !path.exists()).unwrap_or_default()

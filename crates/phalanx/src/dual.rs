@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::Ragged;
+use crate::state::{Field, Fields};
 
 /// Which update.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,6 +50,14 @@ impl Dual {
         let mut mu: Ragged<f64> = Ragged::zeros(constraints.iter().copied());
         mu.data_mut().fill(mu_0);
         Dual { integral: mu.clone(), mu }
+    }
+
+    /// What it remembers.
+    pub(crate) fn fields(&mut self) -> Fields<'_> {
+        vec![
+            ("dual.mu", Field::Numbers(self.mu.data_mut())),
+            ("dual.integral", Field::Numbers(self.integral.data_mut())),
+        ]
     }
 
     /// μ^{t+1} from g̃^t. Every agent uses its own g̃_ik and μ_ik only. `schedule` scales η_μ and η_I.

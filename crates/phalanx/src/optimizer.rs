@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::Ragged;
+use crate::state::{Field, Fields};
 
 /// Which step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,6 +44,15 @@ impl Optimizer {
             OptimizerKind::Adam => Ragged::zeros_like(theta),
         };
         Optimizer { kind, step: 0, first: moments(), second: moments() }
+    }
+
+    /// What it remembers.
+    pub(crate) fn fields(&mut self) -> Fields<'_> {
+        vec![
+            ("optimizer.step", Field::Counter(&mut self.step)),
+            ("optimizer.first", Field::Numbers(self.first.data_mut())),
+            ("optimizer.second", Field::Numbers(self.second.data_mut())),
+        ]
     }
 
     /// Begins a step of size `eta`: its constants, and the moments to pass to [`StepSize::ascend`] row by row.

@@ -17,6 +17,7 @@ use crate::problem::{Problem, Scaling};
 use crate::rollout::{self, Request, StartFrom, Trajectory};
 use crate::schedule::Schedule;
 use crate::shadow::Signals;
+use crate::state::{Field, Fields};
 use crate::stream::{Place, Purpose, Stream};
 use crate::utility::project_onto_simplex;
 use crate::world::World;
@@ -58,7 +59,7 @@ pub struct PrimalDual {
     settings: Settings,
     stream: Stream,
     // What an iteration changes.
-    iteration: usize,
+    iteration: u64,
     policy: Tabular,
     dual: Dual,
     critic: Box<dyn Critic>,
@@ -174,11 +175,11 @@ impl PrimalDual {
     /// One iteration of Algorithm 1, lines 3 to 9.
     pub fn step(&mut self) -> Result<Summary> {
         self.make_room();
+        let t = self.iteration();
         let mut clock = Clock::start(&mut self.stage_times);
 
         // Line 3: B trajectories of length H under π_θ; beside them the trajectory that Algorithm 2 evaluates on.
-        let requests: Vec<Request> =
-            requests(self.iteration, self.settings.batch, self.trajectories.len()).collect();
+        let requests: Vec<Request> = requests(t, self.settings.batch, self.trajectories.len()).collect();
         let sampler = self.policy.sampler();
         rollout::simulate(&*self.world, sampler, &self.stream, &requests, &mut self.trajectories);
         self.exchange.sampled(self.trajectories.iter().map(Trajectory::steps).sum());
@@ -197,14 +198,14 @@ impl PrimalDual {
         clock.stage(Stage::Critic);
 
         // Line 7: μ_i^{t+1} = P_U(−η_μ·g̃_i/n), or another dual update.
-        let schedule = self.settings.dual_schedule.factor(self.iteration, self.settings.iterations);
+        let schedule = self.settings.dual_schedule.factor(t, self.settings.iterations);
         self.dual.update(&self.settings.dual, &self.signals.slack, schedule);
-        finite(&self.dual.mu, "mu", self.iteration)?;
+        finite(&self.dual.mu, "mu", t)?;
         clock.stage(Stage::Dual);
 
         // Line 8: neighbours share μ_j^{t+1} and Q̃_j along the batch; each agent estimates ∇̃_{θ_i} L.
         if let Some((agent, value)) = self.critic.values_mut().weigh(&self.signals, &self.dual.mu) {
-            return Err(Error::Diverged { iteration: self.iteration, agent, quantity: "Q", value });
+            return Err(Error::Diverged { iteration: t, agent, quantity: "Q", value });
         }
         self.exchange.shared(self.settings.batch, self.settings.horizon);
         let (rule, groups) = (&self.gradient_rule, &self.q_groups);
@@ -212,10 +213,9 @@ impl PrimalDual {
         clock.stage(Stage::Gradient);
 
         // Line 9: θ_i^{t+1} = P_Θ(θ_i + η_θ·∇̃_{θ_i} L).
-        let eta = self.settings.eta_theta
-            * self.settings.actor_schedule.factor(self.iteration, self.settings.iterations);
+        let eta = self.settings.eta_theta * self.settings.actor_schedule.factor(t, self.settings.iterations);
         ascend(&mut self.policy, &mut self.optimizer, &self.gradient, eta, self.settings.theta_box);
-        finite(self.policy.theta(), "theta", self.iteration)?;
+        finite(self.policy.theta(), "theta", t)?;
         clock.stage(Stage::Update);
 
         self.iteration += 1;
@@ -240,6 +240,22 @@ impl PrimalDual {
         self.trajectories = Vec::new();
     }
 
+    /// Everything that the next iteration depends on: θ, optimiser, μ, integral, critic, counters.
+    pub fn fields(&mut self) -> Fields<'_> {
+        let mut fields = vec![("iteration", Field::Counter(&mut self.iteration))];
+        fields.push(("theta", Field::Numbers(self.policy.theta_mut().data_mut())));
+        fields.extend(self.optimizer.fields());
+        fields.extend(self.dual.fields());
+        fields.extend(self.critic.memory().map(|numbers| ("critic", Field::Numbers(numbers))));
+        fields.extend(self.exchange.fields());
+        fields
+    }
+
+    /// To be called after [`PrimalDual::fields`] have been written to.
+    pub fn restored(&mut self) {
+        self.policy.refresh();
+    }
+
     /// The policy after the last iteration.
     pub fn policy(&self) -> &Tabular {
         &self.policy
@@ -252,7 +268,12 @@ impl PrimalDual {
 
     /// Iterations done.
     pub fn iteration(&self) -> usize {
-        self.iteration
+        self.iteration as usize
+    }
+
+    /// Starts from another policy.
+    pub fn start_from(&mut self, theta: Ragged<f64>) {
+        self.policy.update(|own| *own = theta);
     }
 
     /// λ̃, f̃, g̃, shadow rewards, critic and gradient of the last iteration, for tests and diagnostics.
@@ -284,7 +305,7 @@ impl PrimalDual {
         let violations = Violations::of(self.signals.slack.data());
         let mu = self.dual.mu.data();
         Summary {
-            iteration: self.iteration - 1,
+            iteration: self.iteration() - 1,
             return_: mean_return(&*self.world, &self.visits.counts, episodes),
             objective: self.signals.objective.iter().sum::<f64>() / n,
             violation_total: violations.total,

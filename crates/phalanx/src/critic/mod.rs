@@ -61,6 +61,11 @@ pub trait Critic: Send + Sync {
 
     /// What it found, to be weighed by the multipliers.
     fn values_mut(&mut self) -> &mut dyn QValues;
+
+    /// What it carries from one iteration to the next, if anything.
+    fn memory(&mut self) -> Option<&mut [f64]> {
+        None
+    }
 }
 
 /// Q values along trajectories: what neighbours send each other.

@@ -40,6 +40,11 @@ impl QTables {
         &self.index
     }
 
+    /// All tables, agent by agent.
+    pub(crate) fn numbers_mut(&mut self) -> &mut [f64] {
+        self.tables.data_mut()
+    }
+
     /// Runs `learn(agent, table of one utility, which)` for every agent, in parallel, with scratch from `init`.
     pub fn for_each_agent<S>(
         &mut self,

@@ -86,6 +86,10 @@ impl Critic for Td {
         });
     }
 
+    fn memory(&mut self) -> Option<&mut [f64]> {
+        self.warm.then(|| self.tables.numbers_mut())
+    }
+
     fn values(&self) -> &dyn QValues {
         &self.tables
     }

@@ -7,6 +7,7 @@
 use serde::Serialize;
 
 use crate::Ragged;
+use crate::state::{Field, Fields};
 
 /// Messages and bytes sent so far, by kind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -89,6 +90,19 @@ impl InProcess {
             self.traffic.duals.messages += self.q_links;
             self.traffic.duals.bytes += self.duals * size_of::<f64>() as u64;
         }
+    }
+
+    /// What it remembers.
+    pub(crate) fn fields(&mut self) -> Fields<'_> {
+        let Traffic { states, q_values, duals } = &mut self.traffic;
+        vec![
+            ("exchange.states.messages", Field::Counter(&mut states.messages)),
+            ("exchange.states.bytes", Field::Counter(&mut states.bytes)),
+            ("exchange.q_values.messages", Field::Counter(&mut q_values.messages)),
+            ("exchange.q_values.bytes", Field::Counter(&mut q_values.bytes)),
+            ("exchange.duals.messages", Field::Counter(&mut duals.messages)),
+            ("exchange.duals.bytes", Field::Counter(&mut duals.bytes)),
+        ]
     }
 
     /// Everything counted so far.

@@ -7,6 +7,7 @@ use std::path::Path;
 use safetensors::tensor::{Dtype, SafeTensors, View};
 
 use super::{Parameterisation, Tabular};
+use crate::durable::{self, little_endian};
 use crate::{Error, Result};
 
 /// One row of θ, borrowed for writing.
@@ -25,7 +26,7 @@ impl View for ThetaView<'_> {
     }
 
     fn data(&self) -> Cow<'_, [u8]> {
-        Cow::Owned(self.values.iter().flat_map(|x| x.to_le_bytes()).collect())
+        little_endian(self.values)
     }
 
     fn data_len(&self) -> usize {
@@ -46,8 +47,9 @@ impl Tabular {
             Parameterisation::Direct => "direct",
         };
         let metadata = HashMap::from([("policy".to_string(), kind.to_string())]);
-        safetensors::serialize_to_file(tensors, Some(metadata), path)
-            .map_err(|e| Error::write(path, std::io::Error::other(e.to_string())))
+        durable::replace(path, |temporary| {
+            safetensors::serialize_to_file(tensors, Some(metadata), temporary).map_err(std::io::Error::other)
+        })
     }
 
     /// Replaces θ by what [`Tabular::save`] wrote for a policy of the same shapes.

@@ -90,6 +90,11 @@ impl Tabular {
         &self.theta
     }
 
+    /// θ, to be changed; [`Tabular::refresh`] must follow.
+    pub(crate) fn theta_mut(&mut self) -> &mut Ragged<f64> {
+        &mut self.theta
+    }
+
     /// π_i as `[∏ S_{N_i^κ}][A_i]`.
     pub fn probabilities(&self, agent: usize) -> &[f64] {
         self.probabilities.row(agent)
@@ -110,7 +115,8 @@ impl Tabular {
         }
     }
 
-    fn refresh(&mut self) {
+    /// Brings π in step with θ.
+    pub(crate) fn refresh(&mut self) {
         let blocks = agent_blocks(self.actions.len());
         let (theta, actions, direct) =
             (&self.theta, &self.actions, self.parameterisation == Parameterisation::Direct);

@@ -1,24 +1,33 @@
 //! What a run leaves behind on disk.
 
-use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::fmt::Write;
+use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
-use serde_json::json;
+use serde::{Deserialize, Serialize};
 
+use super::checkpoint::{self, Manifest};
+use super::config::Config;
 use super::evaluate::Evaluation;
+use super::events;
 use super::session::Session;
 use crate::algorithm::{Stage, Summary};
-use crate::{Error, Result};
+use crate::durable::{self, Log};
+use crate::{Error, Result, document};
 
-/// A run's folder: `config.toml`, `meta.json`, `metrics.csv`, `timings.csv`, `agents.csv`, `policy.safetensors`.
+/// A run's folder: `config.toml`, `meta.json`, `metrics.csv`, `timings.csv`, `checkpoints/`, `tb/`, and at the end
+/// `agents.csv` and `policy.safetensors`.
 pub struct RunFolder {
     path: PathBuf,
-    metrics: Table,
-    timings: Table,
+    /// Held as long as the run is: two processes in one folder would spoil each other's files.
+    _lock: File,
+    metrics: Log,
+    timings: Log,
+    events: Log,
     last_times: [Duration; Stage::COUNT],
-    provenance: Provenance,
+    meta: Meta,
+    config_crc32c: u32,
 }
 
 /// What a run says about its own making.
@@ -30,27 +39,35 @@ pub struct Provenance {
     pub command_line: Vec<String>,
 }
 
-/// A CSV file being written.
-struct Table {
-    path: PathBuf,
-    out: BufWriter<File>,
+/// `meta.json`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Meta {
+    version: String,
+    commit: String,
+    command_line: Vec<String>,
+    status: String,
 }
 
-impl Table {
-    fn create(path: PathBuf, header: &str) -> Result<Self> {
-        let file = File::create(&path).map_err(|e| Error::write(&path, e))?;
-        let mut table = Table { out: BufWriter::with_capacity(1 << 16, file), path };
-        table.row(format_args!("{header}"))?;
-        Ok(table)
-    }
+const FINISHED: &str = "finished";
 
-    fn row(&mut self, row: std::fmt::Arguments<'_>) -> Result<()> {
-        writeln!(self.out, "{row}").map_err(|e| Error::write(&self.path, e))
-    }
+/// Rows that TensorBoard is given at most; more would only slow it down.
+const EVENTS: usize = 10_000;
 
-    fn flush(&mut self) -> Result<()> {
-        self.out.flush().map_err(|e| Error::write(&self.path, e))
-    }
+/// A run that was begun before.
+pub enum Resumed {
+    /// It is done.
+    Finished,
+    /// It can go on from where its last whole checkpoint was.
+    Ready {
+        /// The run in memory.
+        session: Box<Session>,
+        /// Its folder.
+        folder: Box<RunFolder>,
+        /// Time that it has spent in training already.
+        elapsed: Duration,
+        /// What the user should know: damaged checkpoints, a start from the beginning.
+        notes: Vec<String>,
+    },
 }
 
 impl RunFolder {
@@ -74,24 +91,82 @@ impl RunFolder {
         RunFolder::check_free(path)?;
         std::fs::create_dir_all(path)
             .map_err(|e| Error::config("--out", format!("{} cannot be made: {e}", path.display())))?;
-        let mut stages = String::from("iteration");
-        for name in Stage::NAMES {
-            stages += &format!(",{name}_s");
+        let lock = lock(path)?;
+        let config = session.config().to_toml();
+        durable::replace_text(&path.join("config.toml"), &config)?;
+        if session.is_warm() {
+            session.algorithm().policy().save(&path.join(INITIAL_POLICY))?;
         }
+        let meta = Meta {
+            version: env!("CARGO_PKG_VERSION").into(),
+            commit: provenance.commit,
+            command_line: provenance.command_line,
+            status: "running".into(),
+        };
         let folder = RunFolder {
-            metrics: Table::create(
-                path.join("metrics.csv"),
-                "iteration,return,objective,violation_total,violation_max,violation_mean,mu_mean,mu_max,\
-                 gradient_norm,agent_steps,comm_bytes",
-            )?,
-            timings: Table::create(path.join("timings.csv"), &stages)?,
+            metrics: new_metrics(path)?,
+            timings: new_timings(path)?,
+            events: new_events(path)?,
             last_times: [Duration::ZERO; Stage::COUNT],
             path: path.to_path_buf(),
-            provenance,
+            _lock: lock,
+            meta,
+            config_crc32c: crc32c::crc32c(config.as_bytes()),
         };
-        folder.write("config.toml", &session.config().to_toml())?;
-        folder.write_meta("running")?;
+        folder.write_meta()?;
         Ok(folder)
+    }
+
+    /// Opens the folder of a run that was begun before, and brings run and files to its last whole checkpoint.
+    pub fn resume(path: &Path) -> Result<Resumed> {
+        let config_path = path.join("config.toml");
+        if !config_path.is_file() {
+            return Err(Error::file(path, "is not a run: it has no config.toml"));
+        }
+        let mut meta: Meta = document::read(&path.join("meta.json"), &[])?;
+        if meta.status == FINISHED {
+            return Ok(Resumed::Finished);
+        }
+        let lock = lock(path)?;
+        let text = std::fs::read_to_string(&config_path)
+            .map_err(|e| Error::file(&config_path, format!("cannot be read: {e}")))?;
+        let config_crc32c = crc32c::crc32c(text.as_bytes());
+        let mut session = Session::new(&Config::read(&config_path)?)?;
+        let mut notes = Vec::new();
+        let found = newest_whole(path, config_crc32c, &mut notes)?;
+        let (metrics, timings, events, elapsed) = match &found {
+            Some(manifest) => {
+                let checkpoints = path.join(CHECKPOINTS);
+                session.restore(|fields| checkpoint::restore(&checkpoints, manifest.iteration, fields))?;
+                (
+                    Log::reopen(path.join(METRICS), manifest.metrics_bytes)?,
+                    Log::reopen(path.join(TIMINGS), manifest.timings_bytes)?,
+                    Log::reopen(path.join(TENSORBOARD).join(events::FILE_NAME), manifest.events_bytes)?,
+                    Duration::try_from_secs_f64(manifest.elapsed_s).unwrap_or_default(),
+                )
+            }
+            None => {
+                notes.push("there is no whole checkpoint; the run starts at iteration 0".into());
+                let initial = path.join(INITIAL_POLICY);
+                if initial.exists() {
+                    session.warm_start(&initial)?;
+                }
+                (new_metrics(path)?, new_timings(path)?, new_events(path)?, Duration::ZERO)
+            }
+        };
+        meta.status = "running".into();
+        let folder = RunFolder {
+            metrics,
+            timings,
+            events,
+            last_times: session.algorithm().stage_times(),
+            path: path.to_path_buf(),
+            _lock: lock,
+            meta,
+            config_crc32c,
+        };
+        folder.write_meta()?;
+        Ok(Resumed::Ready { session: Box::new(session), folder: Box::new(folder), elapsed, notes })
     }
 
     /// Where it is.
@@ -99,13 +174,13 @@ impl RunFolder {
         &self.path
     }
 
-    /// Adds an iteration to `metrics.csv` and `timings.csv`.
+    /// Adds an iteration to `metrics.csv`, `timings.csv` and the TensorBoard events.
     pub fn record(&mut self, summary: &Summary, session: &Session) -> Result<()> {
         let algorithm = session.algorithm();
         let Summary { iteration, objective, violation_total, violation_max, violation_mean, .. } = summary;
         let return_ = summary.return_.map(|r| format!("{r:?}")).unwrap_or_default();
         let agent_steps = algorithm.agent_steps_per_iteration() * (*iteration as u64 + 1);
-        self.metrics.row(format_args!(
+        self.metrics.push_line(format_args!(
             "{iteration},{return_},{objective:?},{violation_total:?},{violation_max:?},{violation_mean:?},{:?},{:?},\
              {:?},{agent_steps},{}",
             summary.mu_mean,
@@ -115,7 +190,7 @@ impl RunFolder {
         ))?;
         let times = algorithm.stage_times();
         let spent = |k: usize| (times[k] - self.last_times[k]).as_secs_f64();
-        self.timings.row(format_args!(
+        self.timings.push_line(format_args!(
             "{iteration},{:.9},{:.9},{:.9},{:.9},{:.9},{:.9}",
             spent(0),
             spent(1),
@@ -125,13 +200,49 @@ impl RunFolder {
             spent(5)
         ))?;
         self.last_times = times;
+        if iteration.is_multiple_of(session.config().iterations.div_ceil(EVENTS)) {
+            let mut scalars = vec![
+                ("result/objective", *objective),
+                ("violation/total", *violation_total),
+                ("violation/max", *violation_max),
+                ("dual/mean", summary.mu_mean),
+                ("dual/max", summary.mu_max),
+                ("actor/gradient_norm", summary.gradient_norm),
+            ];
+            scalars.extend(summary.return_.map(|r| ("result/return", r)));
+            self.events.push(&events::scalars(unix_time(), *iteration, &scalars))?;
+        }
         Ok(())
     }
 
-    /// Writes what is still buffered.
+    /// Makes everything so far durable: a kill from now on loses nothing before this moment.
+    pub fn checkpoint(&mut self, session: &mut Session, elapsed: Duration) -> Result<()> {
+        if !self.path.is_dir() {
+            let gone = std::io::Error::new(std::io::ErrorKind::NotFound, "the run's folder has vanished");
+            return Err(Error::write(&self.path, gone));
+        }
+        let manifest = Manifest {
+            iteration: session.algorithm().iteration(),
+            elapsed_s: elapsed.as_secs_f64(),
+            metrics_bytes: self.metrics.commit()?,
+            timings_bytes: self.timings.commit()?,
+            events_bytes: self.events.commit()?,
+            config_crc32c: self.config_crc32c,
+            state_crc32c: 0,
+        };
+        checkpoint::write(&self.path.join(CHECKPOINTS), session.fields(), manifest)
+    }
+
+    /// Iteration of the newest checkpoint, if there is one.
+    pub fn last_checkpoint(&self) -> Option<usize> {
+        checkpoint::iterations(&self.path.join(CHECKPOINTS)).last().copied()
+    }
+
+    /// Hands what is still in memory to the operating system.
     pub fn flush(&mut self) -> Result<()> {
-        self.metrics.flush()?;
-        self.timings.flush()
+        self.metrics.write_pending()?;
+        self.timings.write_pending()?;
+        self.events.write_pending()
     }
 
     /// Writes `policy.safetensors`.
@@ -141,46 +252,121 @@ impl RunFolder {
 
     /// Writes `agents.csv` and closes the run.
     pub fn finish(&mut self, session: &Session, evaluation: &Evaluation) -> Result<()> {
-        let header = "agent,constraint,value,bound,threshold,dual,violation";
-        let mut agents = Table::create(self.path.join("agents.csv"), header)?;
+        let mut text = String::from("agent,constraint,value,bound,threshold,dual,violation\n");
         for (i, agent) in session.problem().agents.iter().enumerate() {
             for (k, constraint) in agent.constraints.iter().enumerate() {
                 let bound = if constraint.bound.sign() > 0.0 { "at_least" } else { "at_most" };
-                agents.row(format_args!(
+                // Writing to memory cannot fail.
+                let _ = writeln!(
+                    text,
                     "{i},{},{:?},{bound},{:?},{:?},{:?}",
                     csv_field(&constraint.name),
                     evaluation.values.row(i)[k],
                     constraint.bound.threshold(),
                     session.algorithm().mu().row(i)[k],
                     (-evaluation.slack.row(i)[k]).max(0.0),
-                ))?;
+                );
             }
         }
-        agents.flush()?;
-        self.write_meta("finished")
+        durable::replace_text(&self.path.join("agents.csv"), &text)?;
+        self.set_status(FINISHED)
+    }
+
+    /// Notes in `meta.json` that the run stopped before its end.
+    pub fn set_status(&mut self, status: &str) -> Result<()> {
+        self.meta.status = status.into();
+        self.write_meta()
     }
 
     /// Notes in `meta.json` that the run failed; the rows so far are kept.
     pub fn fail(&mut self, reason: &str) {
         // The failure itself is what the user must see: a second one, in noting it, is not reported.
         let _ = self.flush();
-        let _ = self.write_meta(&format!("failed: {reason}"));
+        let _ = self.set_status(&format!("failed: {reason}"));
     }
 
-    fn write_meta(&self, status: &str) -> Result<()> {
-        let meta = json!({
-            "version": env!("CARGO_PKG_VERSION"),
-            "commit": self.provenance.commit,
-            "command_line": self.provenance.command_line,
-            "status": status,
-        });
-        self.write("meta.json", &format!("{meta:#}\n"))
+    fn write_meta(&self) -> Result<()> {
+        let path = self.path.join("meta.json");
+        let text = serde_json::to_string_pretty(&self.meta).map_err(|e| Error::write(&path, e.into()))?;
+        durable::replace_text(&path, &format!("{text}\n"))
     }
+}
 
-    fn write(&self, name: &str, text: &str) -> Result<()> {
-        let path = self.path.join(name);
-        std::fs::write(&path, text).map_err(|e| Error::write(&path, e))
+const METRICS: &str = "metrics.csv";
+const TIMINGS: &str = "timings.csv";
+const CHECKPOINTS: &str = "checkpoints";
+const TENSORBOARD: &str = "tb";
+const INITIAL_POLICY: &str = "init.safetensors";
+
+fn new_metrics(path: &Path) -> Result<Log> {
+    let header = "iteration,return,objective,violation_total,violation_max,violation_mean,mu_mean,mu_max,\
+                  gradient_norm,agent_steps,comm_bytes\n";
+    Log::create(path.join(METRICS), header.as_bytes())
+}
+
+fn new_timings(path: &Path) -> Result<Log> {
+    let mut header = String::from("iteration");
+    for name in Stage::NAMES {
+        header += &format!(",{name}_s");
     }
+    Log::create(path.join(TIMINGS), format!("{header}\n").as_bytes())
+}
+
+fn new_events(path: &Path) -> Result<Log> {
+    let folder = path.join(TENSORBOARD);
+    std::fs::create_dir_all(&folder).map_err(|e| Error::write(&folder, e))?;
+    Log::create(folder.join(events::FILE_NAME), &events::file_start(unix_time()))
+}
+
+fn unix_time() -> f64 {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0.0, |time| time.as_secs_f64())
+}
+
+/// Takes the folder for this process; the operating system gives it back when the process ends, however it ends.
+fn lock(path: &Path) -> Result<File> {
+    let file = File::create(path.join("lock")).map_err(|e| Error::write(path.join("lock"), e))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => {
+            Err(Error::file(path, "is in use: another process is training in this folder"))
+        }
+        Err(TryLockError::Error(e)) => Err(Error::write(path.join("lock"), e)),
+    }
+}
+
+/// The newest checkpoint whose state is whole and whose tables are as long as it says.
+fn newest_whole(path: &Path, config_crc32c: u32, notes: &mut Vec<String>) -> Result<Option<Manifest>> {
+    let folder = path.join(CHECKPOINTS);
+    for iteration in checkpoint::iterations(&folder).into_iter().rev() {
+        match checkpoint::verify(&folder, iteration).and_then(|manifest| check_tables(path, manifest)) {
+            Ok(manifest) if manifest.config_crc32c != config_crc32c => {
+                let message =
+                    "was changed after the run began; put it back as it was, or train a new run from it";
+                return Err(Error::file(path.join("config.toml"), message));
+            }
+            Ok(manifest) => return Ok(Some(manifest)),
+            Err(error) => notes.push(format!("checkpoint {iteration} cannot be used: {error}")),
+        }
+    }
+    Ok(None)
+}
+
+fn check_tables(path: &Path, manifest: Manifest) -> Result<Manifest> {
+    let events = path.join(TENSORBOARD).join(events::FILE_NAME);
+    for (file, length) in [
+        (path.join(METRICS), manifest.metrics_bytes),
+        (path.join(TIMINGS), manifest.timings_bytes),
+        (events, manifest.events_bytes),
+    ] {
+        let found = file.metadata().map_err(|e| Error::file(&file, format!("cannot be read: {e}")))?.len();
+        if found < length {
+            return Err(Error::file(
+                &file,
+                format!("has {found} bytes where the checkpoint knows of {length}"),
+            ));
+        }
+    }
+    Ok(manifest)
 }
 
 /// Quotes a field if it needs it.

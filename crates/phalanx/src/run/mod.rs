@@ -1,8 +1,10 @@
 //! Runs: configuration → checked → built; the loop around an algorithm, and what it leaves behind.
 
 mod build;
+mod checkpoint;
 mod config;
 mod evaluate;
+mod events;
 mod folder;
 pub mod preset;
 mod session;
@@ -14,6 +16,6 @@ pub use config::{
     DualConfig, EvaluationConfig, NetworkConfig, PolicyConfig, UtilityConfig, WorldConfig,
 };
 pub use evaluate::{Evaluation, evaluate};
-pub use folder::{Provenance, RunFolder};
+pub use folder::{Provenance, Resumed, RunFolder};
 pub use session::Session;
-pub use train::{Outcome, train};
+pub use train::{Ending, Outcome, train};

@@ -1,5 +1,6 @@
 //! A run in memory: built from a configuration, advanced one iteration at a time.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use super::build;
@@ -8,6 +9,7 @@ use super::evaluate::{Evaluation, evaluate};
 use crate::Result;
 use crate::algorithm::{PrimalDual, Summary};
 use crate::problem::Problem;
+use crate::state::{Field, Fields};
 use crate::stream::Stream;
 use crate::world::World;
 
@@ -18,6 +20,7 @@ pub struct Session {
     problem: Arc<Problem>,
     algorithm: PrimalDual,
     warnings: Vec<String>,
+    is_warm: bool,
 }
 
 impl Session {
@@ -33,12 +36,59 @@ impl Session {
     pub fn with(config: &Config, world: Arc<dyn World>, problem: Problem) -> Result<Self> {
         let problem = Arc::new(problem);
         let algorithm = build::algorithm(config, &world, &problem)?;
-        Ok(Session { config: config.clone(), world, problem, algorithm, warnings: Vec::new() })
+        Ok(Session {
+            config: config.clone(),
+            world,
+            problem,
+            algorithm,
+            warnings: Vec::new(),
+            is_warm: false,
+        })
+    }
+
+    /// Starts from the policy in a file instead of the configuration's initial one.
+    pub fn warm_start(&mut self, policy: &Path) -> Result<()> {
+        let mut start = self.algorithm.policy().clone();
+        start.load(policy)?;
+        self.algorithm.start_from(start.theta().clone());
+        self.is_warm = true;
+        Ok(())
+    }
+
+    /// Whether [`Session::warm_start`] was used.
+    pub fn is_warm(&self) -> bool {
+        self.is_warm
+    }
+
+    /// Everything that the next iteration depends on.
+    pub fn fields(&mut self) -> Fields<'_> {
+        self.algorithm.fields()
+    }
+
+    /// Size of a checkpoint.
+    pub fn state_bytes(&mut self) -> usize {
+        let size = |field: &Field<'_>| match field {
+            Field::Numbers(numbers) => size_of_val(*numbers),
+            Field::Counter(_) => size_of::<u64>(),
+        };
+        self.fields().iter().map(|(_, field)| size(field)).sum()
+    }
+
+    /// Replaces the state by what `read` writes into its fields.
+    pub fn restore(&mut self, read: impl FnOnce(Fields<'_>) -> Result<()>) -> Result<()> {
+        read(self.algorithm.fields())?;
+        self.algorithm.restored();
+        Ok(())
+    }
+
+    /// Whether all iterations are done.
+    pub fn is_done(&self) -> bool {
+        self.algorithm.iteration() >= self.config.iterations
     }
 
     /// One iteration; none once all are done.
     pub fn advance(&mut self) -> Result<Option<Summary>> {
-        if self.algorithm.iteration() >= self.config.iterations {
+        if self.is_done() {
             self.algorithm.forget_samples();
             return Ok(None);
         }

@@ -1,12 +1,13 @@
 //! The training loop with everything that a run records.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
 use super::evaluate::Evaluation;
-use super::folder::{Provenance, RunFolder};
+use super::folder::RunFolder;
 use super::session::Session;
 use crate::Result;
 use crate::algorithm::Summary;
@@ -31,7 +32,7 @@ pub struct Outcome {
     pub violation_max: f64,
     /// The mean violation over constraints.
     pub violation_mean: f64,
-    /// Seconds in the training loop, metrics included.
+    /// Seconds in the training loop, metrics and checkpoints included.
     pub wall_s: f64,
     /// Agent-steps simulated in training.
     pub agent_steps: u64,
@@ -45,35 +46,96 @@ pub struct Outcome {
     pub evaluation_episodes: usize,
 }
 
-/// Trains `session` to the end into a new folder at `path`, calling `progress` after every iteration, and evaluates
-/// the final policy.
+/// How a call of [`train`] ended.
+pub enum Ending {
+    /// All iterations are done and the policy is evaluated.
+    Finished(Box<Outcome>, Box<Evaluation>),
+    /// It was asked to stop; a checkpoint holds the iterations done.
+    Stopped {
+        /// How many.
+        iteration: usize,
+    },
+}
+
+/// Trains `session` to the end (or until `stop` is set), calling `progress` after every iteration, and evaluates the
+/// final policy. `elapsed` is what earlier calls for the same run have spent.
 pub fn train(
     session: &mut Session,
-    path: &Path,
-    provenance: Provenance,
+    folder: &mut RunFolder,
+    elapsed: Duration,
+    stop: &AtomicBool,
     mut progress: impl FnMut(&Summary),
-) -> Result<(Outcome, Evaluation)> {
-    let mut folder = RunFolder::create(path, session, provenance)?;
-    let result = iterate(session, &mut folder, &mut progress);
+) -> Result<Ending> {
+    let result = iterate(session, folder, elapsed, stop, &mut progress);
     result.inspect_err(|error| folder.fail(&error.to_string()))
 }
 
 fn iterate(
     session: &mut Session,
     folder: &mut RunFolder,
+    elapsed: Duration,
+    stop: &AtomicBool,
     progress: &mut impl FnMut(&Summary),
-) -> Result<(Outcome, Evaluation)> {
+) -> Result<Ending> {
     let begin = Instant::now();
+    let mut pace = Pace::new(session);
     while let Some(summary) = session.advance()? {
         folder.record(&summary, session)?;
         progress(&summary);
+        let stopping = stop.load(Ordering::Relaxed);
+        if stopping || pace.is_due() {
+            pace.time(|| folder.checkpoint(session, elapsed + begin.elapsed()))?;
+        }
+        if stopping && !session.is_done() {
+            folder.set_status("stopped")?;
+            return Ok(Ending::Stopped { iteration: session.algorithm().iteration() });
+        }
+    }
+    if pace.is_affordable() {
+        pace.time(|| folder.checkpoint(session, elapsed + begin.elapsed()))?;
     }
     folder.flush()?;
-    let wall = begin.elapsed();
+    let wall = elapsed + begin.elapsed();
     folder.save_policy(session)?;
     let evaluation = session.evaluate();
     folder.finish(session, &evaluation)?;
-    Ok((outcome(session, folder.path(), &evaluation, wall), evaluation))
+    let outcome = outcome(session, folder.path(), &evaluation, wall);
+    Ok(Ending::Finished(Box::new(outcome), Box::new(evaluation)))
+}
+
+/// When to write checkpoints: often, but for no more than a fiftieth of the time.
+struct Pace {
+    last: Instant,
+    cost: Duration,
+}
+
+impl Pace {
+    const SHORTEST: Duration = Duration::from_millis(250);
+    const SHARE: u32 = 50;
+    /// Assumed before the first one is timed.
+    const BYTES_PER_SECOND: f64 = 1e8;
+
+    fn new(session: &mut Session) -> Self {
+        let seconds = 0.003 + session.state_bytes() as f64 / Pace::BYTES_PER_SECOND;
+        Pace { last: Instant::now(), cost: Duration::from_secs_f64(seconds) }
+    }
+
+    fn is_affordable(&self) -> bool {
+        self.last.elapsed() >= self.cost * Pace::SHARE
+    }
+
+    fn is_due(&self) -> bool {
+        let since = self.last.elapsed();
+        since >= Pace::SHORTEST && since >= self.cost * Pace::SHARE
+    }
+
+    fn time(&mut self, write: impl FnOnce() -> Result<()>) -> Result<()> {
+        let begin = Instant::now();
+        write()?;
+        self.cost = begin.elapsed();
+        self.last = Instant::now();
+        Ok(())
+    }
 }
 
 fn outcome(session: &Session, path: &Path, evaluation: &Evaluation, wall: Duration) -> Outcome {

@@ -1,0 +1,421 @@
+//! Drawing: figures of panels of layers, to SVG and PNG. All that is known of the plotting crate is in this file.
+
+use std::sync::Arc;
+
+use kuva::backend::raster::RasterBackend;
+use kuva::backend::svg::SvgBackend;
+use kuva::plot::legend::{LegendEntry, LegendShape};
+use kuva::plot::scatter::{MarkerShape, ScatterPlot};
+use kuva::plot::{BandPlot, LinePlot};
+use kuva::render::annotations::ShadedRegion;
+use kuva::render::layout::{Layout, TickFormat};
+use kuva::render::plots::Plot;
+use kuva::render::render::{Primitive, Scene, TextAnchor, render_legend_at, render_multiple};
+use kuva::render::theme::Theme;
+
+use super::scale::{Scale, Values};
+use super::series::{Point, Span};
+
+/// A colour by its red, green and blue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Colour(u8, u8, u8);
+
+impl Colour {
+    /// For what is wrong.
+    pub const ALARM: Colour = Colour(0xD5, 0x5E, 0x00);
+    /// For what is only there for orientation.
+    pub const QUIET: Colour = Colour(0x55, 0x55, 0x55);
+
+    /// The k-th colour of a series, from 0. The palette of Okabe and Ito, which all kinds of colour vision tell
+    /// apart, without its yellow (too light on white) and its vermilion ([`Colour::ALARM`]).
+    pub fn of_series(k: usize) -> Colour {
+        const SERIES: [Colour; 6] = [
+            Colour(0x00, 0x72, 0xB2),
+            Colour(0x00, 0x9E, 0x73),
+            Colour(0xCC, 0x79, 0xA7),
+            Colour(0x56, 0xB4, 0xE9),
+            Colour(0xE6, 0x9F, 0x00),
+            Colour(0x33, 0x33, 0x33),
+        ];
+        SERIES[k % SERIES.len()]
+    }
+
+    /// Mixed with white; 1 leaves it as it is.
+    pub fn tint(self, share: f64) -> Colour {
+        let mix = |c: u8| (255.0 - share * (255.0 - f64::from(c))).round() as u8;
+        Colour(mix(self.0), mix(self.1), mix(self.2))
+    }
+
+    fn css(self) -> String {
+        format!("#{:02x}{:02x}{:02x}", self.0, self.1, self.2)
+    }
+}
+
+/// The shape of a mark.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mark {
+    Circle,
+    Square,
+    Triangle,
+    Diamond,
+    TriangleDown,
+}
+
+impl Mark {
+    /// The k-th shape of a series, from 0.
+    pub fn of_series(k: usize) -> Mark {
+        [Mark::Circle, Mark::Square, Mark::Triangle, Mark::Diamond, Mark::TriangleDown][k % 5]
+    }
+
+    fn shape(self) -> MarkerShape {
+        match self {
+            Mark::Circle => MarkerShape::Circle,
+            Mark::Square => MarkerShape::Square,
+            Mark::Triangle => MarkerShape::Triangle,
+            Mark::Diamond => MarkerShape::Diamond,
+            Mark::TriangleDown => MarkerShape::TriangleDown,
+        }
+    }
+}
+
+/// One thing drawn in a panel. All coordinates are finite.
+#[derive(Debug, Clone)]
+pub enum Shape {
+    /// A curve; a single point is drawn as a mark.
+    Line { points: Vec<Point>, width: f64 },
+    /// The area between two curves.
+    Band(Vec<Span>),
+    /// Marks, without a line through them.
+    Marks { points: Vec<Point>, mark: Mark },
+    /// A line along y = 0, or along x = 0 in a panel of names.
+    ZeroLine,
+    /// All that is below zero.
+    BelowZero,
+}
+
+/// A shape with its colour and its line in the legend.
+#[derive(Debug, Clone)]
+pub struct Layer {
+    pub shape: Shape,
+    pub colour: Colour,
+    /// Empty: none.
+    pub label: String,
+}
+
+/// An axis of a panel.
+#[derive(Debug, Clone)]
+pub struct Axis {
+    pub label: String,
+    pub values: Values,
+}
+
+impl Axis {
+    pub fn new(label: impl Into<String>, values: Values) -> Axis {
+        Axis { label: label.into(), values }
+    }
+}
+
+/// A pair of axes and what is drawn in it, from back to front.
+#[derive(Debug, Clone)]
+pub struct Panel {
+    pub x: Axis,
+    pub y: Axis,
+    /// Names along the y axis, from top to bottom, instead of numbers: the first is at y = 1, the next at y = 2.
+    pub names: Vec<String>,
+    pub layers: Vec<Layer>,
+}
+
+/// How panels are arranged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Arrangement {
+    /// Below one another; they share their x axis.
+    Stacked,
+    /// Next to one another.
+    SideBySide,
+}
+
+/// A whole drawing. Layers with the same label stand in the legend once.
+#[derive(Debug, Clone)]
+pub struct Figure {
+    pub title: String,
+    pub subtitle: String,
+    pub panels: Vec<Panel>,
+    pub arrangement: Arrangement,
+}
+
+/// A drawing in both formats.
+pub struct Drawing {
+    pub svg: String,
+    pub png: Vec<u8>,
+}
+
+const WIDTH: f64 = 900.0;
+/// Height of a panel with its axis, alone and among others.
+const PANEL_HEIGHT: f64 = 440.0;
+const STACKED_HEIGHT: f64 = 270.0;
+const TITLE_SIZE: u32 = 18;
+const TEXT_SIZE: u32 = 13;
+const TICK_SIZE: u32 = 12;
+/// Space around everything and between the panels.
+const GAP: f64 = 16.0;
+const LEGEND_ROW: f64 = 22.0;
+/// Below the plotting area: tick labels, and the axis title.
+const BELOW_TICKS: f64 = 24.0;
+const BELOW_TITLE: f64 = 26.0;
+/// Pixels of the PNG a unit of the drawing.
+const PNG_SCALE: f32 = 2.0;
+/// Labels are cut to this many characters.
+const LONGEST_LABEL: usize = 60;
+
+/// Draws a figure.
+pub fn draw(figure: &Figure) -> Result<Drawing, String> {
+    let legend = legend_rows(&legend_entries(figure));
+    let header = GAP + 24.0 + 20.0 + LEGEND_ROW * legend.len() as f64 + 14.0;
+    let stacked = figure.arrangement == Arrangement::Stacked;
+    let count = figure.panels.len().max(1) as f64;
+    let panel_height = if stacked && count > 1.0 { STACKED_HEIGHT } else { PANEL_HEIGHT };
+    let panel_width = if stacked { WIDTH } else { WIDTH / count };
+    let height = header + if stacked { panel_height * count } else { panel_height };
+
+    let mut scene = Scene::new(WIDTH, height);
+    let theme = theme();
+    scene.background_color = Some(theme.background.clone());
+    scene.text_color = Some(theme.text_color.clone());
+    scene.font_family = theme.font_family.clone();
+    text(&mut scene, &figure.title, GAP + 18.0, TITLE_SIZE, true, Colour(0x11, 0x11, 0x11));
+    text(&mut scene, &figure.subtitle, GAP + 40.0, TEXT_SIZE, false, Colour::QUIET);
+    for (row, entries) in legend.into_iter().enumerate() {
+        let y = GAP + 55.0 + LEGEND_ROW * row as f64;
+        for (x, entry) in entries {
+            render_legend_at(&[entry], None, None, false, &mut scene, x, y, 0.0, TEXT_SIZE, &theme);
+        }
+    }
+
+    let panels: Vec<ScaledPanel> = figure.panels.iter().map(|panel| ScaledPanel::new(panel, stacked)).collect();
+    // Stacked panels share their left edge, so that iterations are below one another.
+    let widest = panels.iter().map(ScaledPanel::left_margin).fold(0.0, f64::max);
+    for (k, panel) in panels.iter().enumerate() {
+        let left = if stacked { widest } else { panel.left_margin() };
+        let drawn = render_multiple(panel.plots(), panel.layout(panel_width, panel_height, left, &theme));
+        let (x, y) = if stacked { (0.0, k as f64 * panel_height) } else { (k as f64 * panel_width, 0.0) };
+        scene.defs.extend(drawn.defs);
+        scene.add(Primitive::GroupStart {
+            transform: Some(format!("translate({x},{})", header + y)),
+            title: None,
+            extra_attrs: None,
+        });
+        scene.elements.extend(drawn.elements);
+        scene.add(Primitive::GroupEnd);
+    }
+
+    let png = RasterBackend::new().with_scale(PNG_SCALE).render_scene(&scene)?;
+    let svg = SvgBackend::new().render_scene(&scene);
+    // Without a view box a browser cuts the drawing off instead of scaling it.
+    let svg = svg.replacen("<svg ", &format!("<svg viewBox=\"0 0 {WIDTH} {height}\" "), 1);
+    Ok(Drawing { svg, png })
+}
+
+fn theme() -> Theme {
+    Theme {
+        axis_color: "#333333".into(),
+        tick_color: "#333333".into(),
+        text_color: "#222222".into(),
+        grid_color: "#e6e6e6".into(),
+        font_family: Some("DejaVu Sans, Verdana, Arial, sans-serif".into()),
+        ..Theme::light()
+    }
+}
+
+fn text(scene: &mut Scene, content: &str, y: f64, size: u32, bold: bool, colour: Colour) {
+    let content = plain(content, 2 * LONGEST_LABEL);
+    let color = Some(colour.css().as_str().into());
+    scene.add(Primitive::Text { x: GAP, y, content, size, anchor: TextAnchor::Start, rotate: None, bold, color });
+}
+
+/// Text as it can be drawn: without control characters (XML has no way to write them), with `$` kept from starting
+/// a formula, and cut if it is long.
+fn plain(content: &str, longest: usize) -> String {
+    let clean = content.chars().map(|c| if c.is_control() || c == '\u{FFFE}' || c == '\u{FFFF}' { ' ' } else { c });
+    let mut text: String = clean.clone().take(longest).collect();
+    if clean.count() > longest {
+        text.pop();
+        text.push('…');
+    }
+    text.replace('$', "\\$")
+}
+
+/// About how wide a text is drawn: the crate does not tell.
+fn text_width(content: &str, size: u32) -> f64 {
+    let em = |c: char| match c {
+        'i' | 'j' | 'l' | '.' | ',' | ':' | ';' | '|' | '\'' | ' ' | '\u{2009}' | 'f' | 't' | 'I' | '(' | ')' => 0.34,
+        'm' | 'w' | 'M' | 'W' | '−' | '×' | '…' | '%' => 0.9,
+        c if c.is_ascii() => 0.63,
+        _ => 0.8,
+    };
+    f64::from(size) * content.chars().map(em).sum::<f64>()
+}
+
+fn legend_entries(figure: &Figure) -> Vec<LegendEntry> {
+    let mut entries: Vec<LegendEntry> = Vec::new();
+    for layer in figure.panels.iter().flat_map(|panel| &panel.layers) {
+        let label = plain(&layer.label, LONGEST_LABEL);
+        if label.is_empty() || entries.iter().any(|entry| entry.label == label) {
+            continue;
+        }
+        let (shape, colour) = match &layer.shape {
+            Shape::Line { .. } | Shape::ZeroLine => (LegendShape::Line, layer.colour),
+            Shape::Band(_) => (LegendShape::Rect, layer.colour.tint(BAND_OPACITY)),
+            Shape::BelowZero => (LegendShape::Rect, layer.colour.tint(SHADE_OPACITY)),
+            Shape::Marks { mark, .. } => (LegendShape::Marker(mark.shape()), layer.colour),
+        };
+        entries.push(LegendEntry { label, color: colour.css(), shape, dasharray: None });
+    }
+    entries
+}
+
+/// The entries in rows, each with its place from the left.
+fn legend_rows(entries: &[LegendEntry]) -> Vec<Vec<(f64, LegendEntry)>> {
+    let mut rows: Vec<Vec<(f64, LegendEntry)>> = Vec::new();
+    let mut x = f64::INFINITY;
+    for entry in entries {
+        let width = 50.0 + text_width(&entry.label, TEXT_SIZE);
+        if x + width > WIDTH {
+            rows.push(Vec::new());
+            x = GAP - 5.0;
+        }
+        if let Some(row) = rows.last_mut() {
+            row.push((x, entry.clone()));
+        }
+        x += width;
+    }
+    rows
+}
+
+const BAND_OPACITY: f64 = 0.25;
+const SHADE_OPACITY: f64 = 0.1;
+const MARK_SIZE: f64 = 4.0;
+
+/// A panel with its axes found.
+struct ScaledPanel<'a> {
+    panel: &'a Panel,
+    x: Scale,
+    y: Scale,
+}
+
+impl<'a> ScaledPanel<'a> {
+    fn new(panel: &'a Panel, wide: bool) -> Self {
+        let (mut xs, mut ys) = (Vec::new(), Vec::new());
+        for layer in &panel.layers {
+            match &layer.shape {
+                Shape::Line { points, .. } | Shape::Marks { points, .. } => {
+                    xs.extend(points.iter().map(|point| point.0));
+                    ys.extend(points.iter().map(|point| point.1));
+                }
+                Shape::Band(spans) => {
+                    xs.extend(spans.iter().map(|span| span.x));
+                    ys.extend(spans.iter().flat_map(|span| [span.low, span.high]));
+                }
+                Shape::ZeroLine if panel.names.is_empty() => ys.push(0.0),
+                Shape::ZeroLine => xs.push(0.0),
+                Shape::BelowZero => {}
+            }
+        }
+        let x = Scale::fit(xs.into_iter(), panel.x.values, if wide { 8 } else { 4 });
+        let mut y = Scale::fit(ys.into_iter(), panel.y.values, 5);
+        if !panel.names.is_empty() {
+            (y.low, y.high, y.step, y.exponent) = (0.4, panel.names.len() as f64 + 0.6, 1.0, 0);
+        }
+        ScaledPanel { panel, x, y }
+    }
+
+    fn left_margin(&self) -> f64 {
+        let labels = if self.panel.names.is_empty() { self.y.labels() } else { self.names() };
+        let title = if self.panel.y.label.is_empty() { 0.0 } else { 24.0 };
+        GAP + title + 14.0 + labels.iter().map(|label| text_width(label, TICK_SIZE)).fold(0.0, f64::max)
+    }
+
+    /// The names as they are drawn.
+    fn names(&self) -> Vec<String> {
+        self.panel.names.iter().map(|name| plain(name, 28)).collect()
+    }
+
+    /// A point as the plotting crate gets it: in the units of the axes, since it draws no range below 2e-16.
+    fn place(&self, (x, y): Point) -> Point {
+        let y = if self.panel.names.is_empty() { y } else { self.panel.names.len() as f64 + 1.0 - y };
+        (self.x.in_units(x), self.y.in_units(y))
+    }
+
+    fn layout(&self, width: f64, height: f64, left: f64, theme: &Theme) -> Layout {
+        let (x, y) = (&self.x, &self.y);
+        let (low, high) = (self.place((x.low, y.low)), self.place((x.high, y.high)));
+        let format = |scale: &Scale| {
+            let scale = scale.clone();
+            TickFormat::Custom(Arc::new(move |value| scale.label(value)))
+        };
+        let title = |axis: &Axis, scale: &Scale| plain(&axis.label, LONGEST_LABEL) + &scale.unit();
+        let mut layout = Layout::new((low.0, high.0), (low.1.min(high.1), high.1.max(low.1)))
+            .with_width(width)
+            .with_height(height)
+            .with_force_margins(left, GAP + 8.0)
+            .with_force_margins_y(6.0, BELOW_TICKS + BELOW_TITLE)
+            .with_x_axis_min(low.0)
+            .with_x_axis_max(high.0)
+            .with_y_axis_min(low.1.min(high.1))
+            .with_y_axis_max(high.1.max(low.1))
+            .with_x_tick_step(x.in_units(x.step))
+            .with_y_tick_step(y.in_units(y.step))
+            .with_x_tick_format(format(x))
+            .with_y_tick_format(format(y))
+            .with_label_size(TEXT_SIZE)
+            .with_tick_size(TICK_SIZE)
+            .with_theme(theme.clone())
+            .with_x_label(title(&self.panel.x, x));
+        if !self.panel.y.label.is_empty() {
+            layout = layout.with_y_label(title(&self.panel.y, y));
+        }
+        if !self.panel.names.is_empty() {
+            layout = layout.with_y_categories(self.names().into_iter().rev().collect());
+        }
+        for layer in self.panel.layers.iter().filter(|layer| matches!(layer.shape, Shape::BelowZero)) {
+            let region = if self.panel.names.is_empty() {
+                ShadedRegion::horizontal(low.1, low.1.max(0.0))
+            } else {
+                ShadedRegion::vertical(low.0, low.0.max(0.0))
+            };
+            layout = layout.with_shaded_region(region.with_color(layer.colour.css()).with_opacity(SHADE_OPACITY));
+        }
+        layout
+    }
+
+    fn plots(&self) -> Vec<Plot> {
+        let line = |points: &[Point], colour: Colour, width: f64| {
+            let points = points.iter().map(|&point| self.place(point));
+            Plot::Line(LinePlot::new().with_data(points).with_color(colour.css()).with_stroke_width(width))
+        };
+        let marks = |points: &[Point], colour: Colour, mark: Mark| {
+            let points = points.iter().map(|&point| self.place(point));
+            let plot = ScatterPlot::new().with_data(points).with_color(colour.css());
+            Plot::Scatter(plot.with_marker(mark.shape()).with_size(MARK_SIZE))
+        };
+        let draw = |layer: &Layer| match &layer.shape {
+            Shape::Line { points, .. } if points.len() == 1 => marks(points, layer.colour, Mark::Circle),
+            Shape::Line { points, width } => line(points, layer.colour, *width),
+            Shape::Marks { points, mark } => marks(points, layer.colour, *mark),
+            Shape::Band(spans) => {
+                let at = |pick: fn(&Span) -> f64| spans.iter().map(move |span| self.place((span.x, pick(span))));
+                let band = BandPlot::new(
+                    at(|span| span.low).map(|point| point.0),
+                    at(|span| span.low).map(|point| point.1),
+                    at(|span| span.high).map(|point| point.1),
+                );
+                Plot::Band(band.with_color(layer.colour.css()).with_opacity(BAND_OPACITY))
+            }
+            Shape::ZeroLine if self.panel.names.is_empty() => {
+                line(&[(self.x.low, 0.0), (self.x.high, 0.0)], layer.colour, 1.2)
+            }
+            Shape::ZeroLine => line(&[(0.0, self.y.low), (0.0, self.y.high)], layer.colour, 1.2),
+            Shape::BelowZero => line(&[], layer.colour, 0.0),
+        };
+        self.panel.layers.iter().map(draw).collect()
+    }
+}

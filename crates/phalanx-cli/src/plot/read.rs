@@ -1,0 +1,327 @@
+//! Reading the CSV files of a run folder.
+//!
+//! Every error names the file, the line and what to do about it: these files may be cut short by a killed run or
+//! edited by hand.
+
+use std::borrow::Cow;
+use std::path::Path;
+
+use phalanx::{Error, Result};
+
+/// The columns of `metrics.csv` that are drawn, one entry an iteration. An empty cell is a NaN.
+#[derive(Debug, Default)]
+pub struct Metrics {
+    pub iteration: Vec<f64>,
+    /// NaN throughout if the world has no return.
+    pub return_: Vec<f64>,
+    pub objective: Vec<f64>,
+    pub violation_total: Vec<f64>,
+    pub violation_max: Vec<f64>,
+    pub mu_mean: Vec<f64>,
+    pub mu_max: Vec<f64>,
+}
+
+impl Metrics {
+    /// Reads `<run>/metrics.csv`, which must have a row.
+    pub fn read(run: &Path) -> Result<Self> {
+        let path = run.join("metrics.csv");
+        let text = read_bytes(&path, "name the folder of a run, as `phalanx train` prints it")?;
+        let mut metrics = Metrics::default();
+        let names = [
+            "iteration",
+            "return",
+            "objective",
+            "violation_total",
+            "violation_max",
+            "mu_mean",
+            "mu_max",
+        ];
+        read_rows(&path, &text, names, |cells| {
+            let Metrics { iteration, return_, objective, violation_total, violation_max, mu_mean, mu_max } =
+                &mut metrics;
+            iteration.push(cells[0].number()?);
+            return_.push(if cells[1].text.is_empty() { f64::NAN } else { cells[1].number()? });
+            objective.push(cells[2].number()?);
+            violation_total.push(cells[3].number()?);
+            violation_max.push(cells[4].number()?);
+            mu_mean.push(cells[5].number()?);
+            mu_max.push(cells[6].number()?);
+            Ok(())
+        })?;
+        if metrics.iteration.is_empty() {
+            let message = "has no rows, so there is nothing to draw; train for at least one iteration";
+            return Err(Error::file(&path, message));
+        }
+        Ok(metrics)
+    }
+
+    /// Whether any iteration has a return.
+    pub fn has_return(&self) -> bool {
+        self.return_.iter().any(|value| value.is_finite())
+    }
+}
+
+/// One row of `agents.csv`: how far an agent is on the safe side of one constraint.
+#[derive(Debug, PartialEq)]
+pub struct Margin {
+    pub agent: u64,
+    pub constraint: String,
+    /// Distance of the value from its threshold, positive on the safe side.
+    pub slack: f64,
+}
+
+/// Reads `<run>/agents.csv`; no rows if the run has no constraints, `None` if it has not been written: that happens
+/// at the end of a run.
+pub fn margins(run: &Path) -> Result<Option<Vec<Margin>>> {
+    let path = run.join("agents.csv");
+    if !path.exists() {
+        return Ok(None);
+    }
+    let text = read_bytes(&path, "check its permissions")?;
+    let mut margins = Vec::new();
+    read_rows(&path, &text, ["agent", "constraint", "value", "bound", "threshold"], |cells| {
+        let [agent, constraint, value, bound, threshold] = cells;
+        let (value, threshold) = (value.number()?, threshold.number()?);
+        let slack = match &*bound.text {
+            b"at_least" => value - threshold,
+            b"at_most" => threshold - value,
+            _ => return Err(bound.refused("allowed are `at_least` and `at_most`")),
+        };
+        let constraint = String::from_utf8_lossy(&constraint.text).into_owned();
+        margins.push(Margin { agent: agent.index()?, constraint, slack });
+        Ok(())
+    })?;
+    Ok(Some(margins))
+}
+
+fn read_bytes(path: &Path, advice: &str) -> Result<Vec<u8>> {
+    std::fs::read(path).map_err(|error| Error::file(path, format!("cannot be read ({error}); {advice}")))
+}
+
+/// A cell with its name, for messages.
+struct Cell<'a> {
+    column: &'static str,
+    text: Cow<'a, [u8]>,
+}
+
+impl Cell<'_> {
+    fn number(&self) -> std::result::Result<f64, String> {
+        let parsed = std::str::from_utf8(&self.text).ok().and_then(|text| text.trim().parse().ok());
+        parsed.ok_or_else(|| self.refused("it must be a number"))
+    }
+
+    fn index(&self) -> std::result::Result<u64, String> {
+        let parsed = std::str::from_utf8(&self.text).ok().and_then(|text| text.trim().parse().ok());
+        parsed.ok_or_else(|| self.refused("it must be a whole number"))
+    }
+
+    fn refused(&self, wanted: &str) -> String {
+        let shown: String = String::from_utf8_lossy(&self.text).chars().take(40).collect();
+        format!("`{}` is `{shown}`; {wanted}", self.column)
+    }
+}
+
+/// Calls `row` with the named columns of every line below the header.
+fn read_rows<const N: usize>(
+    path: &Path,
+    text: &[u8],
+    names: [&'static str; N],
+    mut row: impl FnMut(&[Cell<'_>; N]) -> std::result::Result<(), String>,
+) -> Result<()> {
+    let mut lines = Lines { rest: text, next_line: 1 };
+    let mut fields = Vec::new();
+    if lines.next(&mut fields).is_none() {
+        return Err(Error::file(path, "is empty; train the run again"));
+    }
+    let columns = fields.len();
+    let mut position = [0; N];
+    for (position, name) in position.iter_mut().zip(names) {
+        *position = fields.iter().position(|field| **field == *name.as_bytes()).ok_or_else(|| {
+            let message = format!("line 1: no column `{name}`; the file must begin with the header of a run");
+            Error::file(path, message)
+        })?;
+    }
+    let mut rows = 0;
+    while let Some(line) = lines.next(&mut fields) {
+        let refused = |message: String| {
+            let advice = "correct or delete the line, or train the run again";
+            Error::file(path, format!("line {line}: {message} ({advice})"))
+        };
+        if fields.len() != columns {
+            // A run that is being written, or was killed, ends anywhere in a row.
+            let cut_short = lines.rest.is_empty() && !text.ends_with(b"\n") && rows > 0;
+            if cut_short && fields.len() < columns {
+                break;
+            }
+            return Err(refused(format!("{} columns instead of {columns}", fields.len())));
+        }
+        let cells = std::array::from_fn(|k| Cell {
+            column: names[k],
+            text: Cow::Borrowed(fields[position[k]].as_ref()),
+        });
+        row(&cells).map_err(refused)?;
+        rows += 1;
+    }
+    Ok(())
+}
+
+/// Splits CSV text into rows of fields.
+struct Lines<'a> {
+    rest: &'a [u8],
+    next_line: usize,
+}
+
+impl<'a> Lines<'a> {
+    /// The fields of the next row that is not blank, and the line (from 1) that it begins on.
+    fn next(&mut self, fields: &mut Vec<Cow<'a, [u8]>>) -> Option<usize> {
+        loop {
+            if self.rest.is_empty() {
+                return None;
+            }
+            let line = self.next_line;
+            let end = self.rest.iter().position(|&b| b == b'\n').unwrap_or(self.rest.len());
+            let plain = self.rest[..end].trim_ascii();
+            fields.clear();
+            if plain.contains(&b'"') {
+                self.quoted_row(fields);
+            } else {
+                fields.extend(plain.split(|&b| b == b',').map(Cow::Borrowed));
+                self.rest = self.rest.get(end + 1..).unwrap_or_default();
+                self.next_line += 1;
+            }
+            if !plain.is_empty() {
+                return Some(line);
+            }
+        }
+    }
+
+    /// A row in which a field may hold commas, line ends and doubled quotation marks between quotation marks.
+    fn quoted_row(&mut self, fields: &mut Vec<Cow<'a, [u8]>>) {
+        let mut field = Vec::new();
+        let mut quoted = false;
+        let mut at = 0;
+        while let Some(&byte) = self.rest.get(at) {
+            at += 1;
+            self.next_line += usize::from(byte == b'\n');
+            match byte {
+                b'"' if quoted && self.rest.get(at) == Some(&b'"') => {
+                    field.push(b'"');
+                    at += 1;
+                }
+                b'"' => quoted = !quoted,
+                b',' if !quoted => fields.push(Cow::Owned(std::mem::take(&mut field))),
+                b'\n' if !quoted => break,
+                _ => field.push(byte),
+            }
+        }
+        if field.last() == Some(&b'\r') {
+            field.pop();
+        }
+        fields.push(Cow::Owned(field));
+        self.rest = &self.rest[at..];
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEADER: &str = "iteration,return,objective,violation_total,violation_max,violation_mean,mu_mean,mu_max,\
+                          gradient_norm,agent_steps,comm_bytes\n";
+    const AGENTS: &str = "agent,constraint,value,bound,threshold,dual,violation\n";
+
+    fn folder(name: &str, text: impl AsRef<[u8]>) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join(name), text).unwrap();
+        folder
+    }
+
+    fn metrics_of(text: impl AsRef<[u8]>) -> Result<Metrics> {
+        Metrics::read(folder("metrics.csv", text).path())
+    }
+
+    /// What the user reads.
+    fn message(text: impl AsRef<[u8]>) -> String {
+        metrics_of(text).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn columns_are_found_by_name() {
+        let text = "mu_max,mu_mean,iteration,return,objective,violation_total,violation_max\n8,7,0,1,2,3,4\n";
+        let metrics = metrics_of(text).unwrap();
+        assert_eq!((metrics.iteration[0], metrics.return_[0], metrics.mu_max[0]), (0.0, 1.0, 8.0));
+    }
+
+    #[test]
+    fn an_empty_return_and_numbers_that_are_none_are_accepted() {
+        let metrics = metrics_of(format!("{HEADER}0,,NaN,inf,-inf,0,0,0,0,1,1\r\n")).unwrap();
+        assert!(!metrics.has_return());
+        assert!(metrics.objective[0].is_nan() && metrics.violation_total[0].is_infinite());
+    }
+
+    #[test]
+    fn errors_name_the_file_the_line_and_the_remedy() {
+        let good = "0,1,2,0,0,0,0,0,0,1,1\n";
+        let wrong_number = message(format!("{HEADER}{good}1,1,abc,0,0,0,0,0,0,1,1\n"));
+        for part in ["metrics.csv", "line 3", "`objective` is `abc`", "must be a number", "delete the line"] {
+            assert!(wrong_number.contains(part), "{wrong_number}");
+        }
+        let short = message(format!("{HEADER}{good}1,1\n{good}"));
+        assert!(short.contains("line 3: 2 columns instead of 11"), "{short}");
+        let long = message(format!("{HEADER}{good}{}", good.trim_end().to_string() + ",7"));
+        assert!(long.contains("line 3: 12 columns instead of 11"), "{long}");
+        let empty_cell = message(format!("{HEADER}0,1,,0,0,0,0,0,0,1,1\n"));
+        assert!(empty_cell.contains("line 2: `objective` is ``"), "{empty_cell}");
+        assert!(message(HEADER).contains("no rows"));
+        assert!(message("").contains("is empty"));
+        assert!(message("a,b\n1,2\n").contains("line 1: no column `iteration`"));
+        let missing = Metrics::read(Path::new("/nowhere")).unwrap_err();
+        assert!(missing.to_string().contains("/nowhere/metrics.csv") && missing.is_bad_input(), "{missing}");
+    }
+
+    #[test]
+    fn a_last_row_that_is_still_being_written_is_left_out() {
+        let good = "0,1,2,0,0,0,0,0,0,1,1\n";
+        assert_eq!(metrics_of(format!("{HEADER}{good}1,1,2,0.")).unwrap().iteration, [0.0]);
+        assert_eq!(metrics_of(format!("{HEADER}{}", good.trim_end())).unwrap().iteration, [0.0]);
+        assert!(message(format!("{HEADER}1,1,2,0.")).contains("line 2: 4 columns"));
+    }
+
+    #[test]
+    fn slack_has_the_sign_of_safety() {
+        let text = format!(
+            "{AGENTS}0,entropy,0.7,at_least,0.5,0,0\n1,\"a, \"\"b\"\"\nc\",0.9,at_most,0.5,0,0.4\n2,x,1,at_most,2,0,0\n"
+        );
+        let margins = margins(folder("agents.csv", text).path()).unwrap().unwrap();
+        let found: Vec<_> = margins.iter().map(|m| (m.agent, m.constraint.as_str(), m.slack)).collect();
+        assert_eq!(found, [(0, "entropy", 0.7 - 0.5), (1, "a, \"b\"\nc", 0.5 - 0.9), (2, "x", 1.0)]);
+    }
+
+    #[test]
+    fn a_wrong_bound_and_a_wrong_agent_are_named() {
+        let margins_of = |row: &str| margins(folder("agents.csv", format!("{AGENTS}{row}")).path());
+        let bound = margins_of("0,x,1,near,2,0,0\n").unwrap_err().to_string();
+        assert!(bound.contains("line 2: `bound` is `near`; allowed are"), "{bound}");
+        let agent = margins_of("-1,x,1,at_most,2,0,0\n").unwrap_err().to_string();
+        assert!(agent.contains("line 2: `agent` is `-1`; it must be a whole number"), "{agent}");
+        // The line count goes on behind a field with a line end in it.
+        let behind = margins_of("0,\"x\ny\",1,at_most,2,0,0\n1,x,?,at_most,2,0,0\n").unwrap_err().to_string();
+        assert!(behind.contains("line 4: `value` is `?`"), "{behind}");
+        assert_eq!(margins(Path::new("/nowhere")).unwrap(), None);
+    }
+
+    #[test]
+    fn no_bytes_make_it_panic() {
+        let pieces: [&[u8]; 9] =
+            [b"\"", b",", b"\n", b"\r\n", b"1e999", b"-0", b"\xff\xfe", b"at_least", AGENTS.as_bytes()];
+        let mut state = 1_u64;
+        for _ in 0..2000 {
+            let mut text = Vec::new();
+            for _ in 0..40 {
+                state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                text.extend(pieces[(state >> 33) as usize % pieces.len()]);
+            }
+            let _ = margins(folder("agents.csv", &text).path());
+        }
+    }
+}

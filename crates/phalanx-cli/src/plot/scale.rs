@@ -1,0 +1,162 @@
+//! The range and the tick labels of an axis.
+
+/// An axis: what it reaches over and where its ticks are.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Scale {
+    pub low: f64,
+    pub high: f64,
+    /// Distance of two ticks.
+    pub step: f64,
+    /// Tick labels are in units of 10^exponent.
+    pub exponent: i32,
+    /// Digits of a tick label behind the point.
+    decimals: usize,
+}
+
+/// What the values on an axis are like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Values {
+    /// Any numbers.
+    Real,
+    /// Numbers from 0 on; 0 is always on the axis.
+    FromZero,
+    /// Counted things: ticks at whole numbers only.
+    Whole,
+}
+
+/// Share of the range that is left free at either end, so that a curve along the edge is seen.
+const MARGIN: f64 = 0.04;
+
+impl Scale {
+    /// An axis that all of `values` (finite) fit on, with about `ticks` ticks.
+    pub fn fit(values: impl Iterator<Item = f64>, kind: Values, ticks: usize) -> Scale {
+        let (mut low, mut high) = if kind == Values::FromZero { (0.0, 0.0) } else { (f64::MAX, f64::MIN) };
+        for value in values {
+            (low, high) = (f64::min(low, value), f64::max(high, value));
+        }
+        if low > high {
+            (low, high) = (0.0, 0.0);
+        }
+        let size = low.abs().max(high.abs());
+        // A range of nothing but rounding errors is no range.
+        if high - low <= (1e-9 * size).max(1e-290) {
+            let around = if kind == Values::Whole { (1e-6 * size).max(0.5) } else { 0.1 * size };
+            (low, high) = match kind {
+                _ if size <= 1e-290 && kind != Values::Whole => (-f64::from(kind != Values::FromZero), 1.0),
+                Values::FromZero => (0.0, high + around),
+                _ => (low - around, high + around),
+            };
+        }
+        let margin = MARGIN * (high - low);
+        (low, high) = (low - margin, high + margin);
+        let mut step = nice((high - low) / ticks as f64);
+        if kind == Values::Whole {
+            step = step.max(1.0);
+        }
+        let size = low.abs().max(high.abs());
+        let plain = if kind == Values::Whole { size < 1e9 } else { (1e-3..1e5).contains(&size) };
+        let exponent = if plain { 0 } else { 3 * (size.log10() / 3.0).floor() as i32 };
+        let decimals = (exponent as f64 - step.log10() - 1e-9).ceil().clamp(0.0, 15.0) as usize;
+        Scale { low, high, step, exponent, decimals }
+    }
+
+    /// A value in the unit of the axis, 10^exponent.
+    pub fn in_units(&self, value: f64) -> f64 {
+        value * 10_f64.powi(-self.exponent)
+    }
+
+    /// What a tick at `value` (in units of the axis) says.
+    pub fn label(&self, value: f64) -> String {
+        let text = format!("{:.*}", self.decimals, value.abs());
+        let (whole, fraction) = text.split_at(text.find('.').unwrap_or(text.len()));
+        // Thin spaces part thousands.
+        let mut grouped = String::new();
+        for (k, digit) in whole.chars().enumerate() {
+            if k > 0 && (whole.len() - k).is_multiple_of(3) && whole.len() > 4 {
+                grouped.push('\u{2009}');
+            }
+            grouped.push(digit);
+        }
+        let is_zero = text.bytes().all(|b| matches!(b, b'0' | b'.'));
+        format!("{}{grouped}{fraction}", if value < 0.0 && !is_zero { "−" } else { "" })
+    }
+
+    /// The labels of all ticks.
+    pub fn labels(&self) -> Vec<String> {
+        let (first, last) = ((self.low / self.step).ceil() as i64, (self.high / self.step).floor() as i64);
+        (first..=last).map(|k| self.label(self.in_units(k as f64 * self.step))).collect()
+    }
+
+    /// What the axis title must add, e.g. ` (×10⁻⁶)`; empty without an exponent.
+    pub fn unit(&self) -> String {
+        if self.exponent == 0 {
+            return String::new();
+        }
+        let superscript = |c: char| match c {
+            '-' => '⁻',
+            '1' => '¹',
+            '2' => '²',
+            '3' => '³',
+            digit => digit.to_digit(10).and_then(|d| char::from_u32(0x2070 + d)).unwrap_or(digit),
+        };
+        format!(" (×10{})", self.exponent.to_string().chars().map(superscript).collect::<String>())
+    }
+}
+
+/// The nearest of 1, 2 and 5 times a power of ten that is not much smaller than `step`.
+fn nice(step: f64) -> f64 {
+    let magnitude = 10_f64.powf(step.log10().floor());
+    let factor = [1.0, 2.0, 5.0].into_iter().find(|factor| step <= 1.2 * factor * magnitude).unwrap_or(10.0);
+    factor * magnitude
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn labels(values: &[f64], kind: Values) -> (Vec<String>, String) {
+        let scale = Scale::fit(values.iter().copied(), kind, 5);
+        (scale.labels(), scale.unit())
+    }
+
+    #[test]
+    fn ticks_are_round_numbers() {
+        assert_eq!(labels(&[0.0, 1.0], Values::Real).0, ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]);
+        assert_eq!(labels(&[-3.0, 9.0], Values::Real).0, ["−2", "0", "2", "4", "6", "8"]);
+        assert_eq!(labels(&[5.0, 10.0], Values::FromZero).0, ["0", "2", "4", "6", "8", "10"]);
+        assert_eq!(labels(&[0.0, 25_000.0], Values::Whole).0[1], "5\u{2009}000");
+    }
+
+    #[test]
+    fn small_and_large_numbers_get_a_unit() {
+        let (ticks, unit) = labels(&[0.0, 2.1e-7], Values::FromZero);
+        assert_eq!((ticks[1].as_str(), unit.as_str()), ("50", " (×10⁻⁹)"));
+        let (ticks, unit) = labels(&[-4e12, 4e12], Values::Real);
+        assert_eq!((ticks[0].as_str(), unit.as_str()), ("−4", " (×10¹²)"));
+    }
+
+    #[test]
+    fn counted_things_have_whole_ticks() {
+        assert_eq!(labels(&[0.0], Values::Whole).0, ["0"]);
+        assert_eq!(labels(&[0.0, 1.0], Values::Whole).0, ["0", "1"]);
+    }
+
+    #[test]
+    fn any_values_give_a_range_with_few_ticks() {
+        let hard = [0.0, 1.0, -1.0, 1e-290, -1e290, 1e290, 5e-324, 1e9, 1e9 + 1e-6, 0.1 + 0.2, 0.3, 1e16];
+        for kind in [Values::Real, Values::FromZero, Values::Whole] {
+            for a in hard {
+                for b in hard {
+                    let scale = Scale::fit([a, b].into_iter(), kind, 5);
+                    let context = format!("{a} {b} {kind:?} {scale:?}");
+                    assert!(scale.low < scale.high && (scale.high - scale.low).is_finite(), "{context}");
+                    assert!(scale.low <= a && b <= scale.high || a > b, "{context}");
+                    assert!(scale.in_units(scale.high - scale.low) > 1e-9 || kind == Values::Whole, "{context}");
+                    let ticks = (scale.high - scale.low) / scale.step;
+                    assert!(ticks < 13.0 && (ticks > 1.0 || kind == Values::Whole), "{context}");
+                }
+            }
+        }
+        assert_eq!(Scale::fit([].into_iter(), Values::Real, 5).low, -1.08);
+    }
+}

@@ -1,0 +1,15 @@
+//! What an algorithm must remember to go on as if it had never stopped.
+
+/// One named piece of state, readable and writable in place.
+///
+/// An algorithm lists its pieces once; saving and restoring walk the same list, so neither can forget one.
+#[derive(Debug)]
+pub enum Field<'a> {
+    /// Numbers in a fixed order; how many follows from the configuration.
+    Numbers(&'a mut [f64]),
+    /// A count.
+    Counter(&'a mut u64),
+}
+
+/// The pieces of a state, with their names in checkpoints.
+pub type Fields<'a> = Vec<(&'static str, Field<'a>)>;

@@ -1,0 +1,179 @@
+//! A run that is stopped and resumed goes on as if it had never stopped, for every kind of every part.
+
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use phalanx::run::{Config, Ending, Provenance, Resumed, RunFolder, Session, train};
+
+const FILES: [&str; 3] = ["metrics.csv", "agents.csv", "policy.safetensors"];
+
+fn config(settings: &[(&str, &str)]) -> Config {
+    let small =
+        [("world.n", "5"), ("horizon", "20"), ("batch", "3"), ("critic.steps", "40"), ("iterations", "12")];
+    let small = small.into_iter().chain([("evaluation.episodes", "5")]).chain(settings.iter().copied());
+    Config::preset("synthetic").unwrap().with_all(small).unwrap()
+}
+
+fn begin(config: &Config, path: &Path) -> (Session, RunFolder) {
+    let session = Session::new(config).unwrap();
+    let folder = RunFolder::create(path, &session, Provenance::default()).unwrap();
+    (session, folder)
+}
+
+/// Trains until `stop_after` iterations are done.
+fn run_until(session: &mut Session, folder: &mut RunFolder, stop_after: usize) -> Ending {
+    let stop = AtomicBool::new(false);
+    train(session, folder, Duration::ZERO, &stop, |summary| {
+        if summary.iteration + 1 >= stop_after {
+            stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        }
+    })
+    .unwrap()
+}
+
+fn resume(path: &Path) -> (Box<Session>, Box<RunFolder>, Vec<String>) {
+    match RunFolder::resume(path).unwrap() {
+        Resumed::Ready { session, folder, notes, .. } => (session, folder, notes),
+        Resumed::Finished => panic!("the run is not finished"),
+    }
+}
+
+fn read(path: &Path) -> [Vec<u8>; 3] {
+    FILES.map(|name| std::fs::read(path.join(name)).unwrap())
+}
+
+#[test]
+fn every_combination_of_kinds_resumes_to_the_same_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut combinations = 0;
+    for dual in ["proximal", "descent", "pi"] {
+        for critic in ["td", "lstd", "montecarlo"] {
+            for policy in ["softmax", "direct"] {
+                if critic == "montecarlo" && policy == "direct" {
+                    continue;
+                }
+                for (optimizer, start) in [("adam", "warm"), ("sgd", "cold")] {
+                    let name = format!("{dual}-{critic}-{policy}-{optimizer}");
+                    let config = config(&[
+                        ("dual.kind", dual),
+                        ("critic.kind", critic),
+                        ("policy.kind", policy),
+                        ("actor.optimizer", optimizer),
+                        ("critic.start", start),
+                    ]);
+                    let whole = folder.path().join(format!("{name}-whole"));
+                    let (mut session, mut files) = begin(&config, &whole);
+                    assert!(matches!(run_until(&mut session, &mut files, usize::MAX), Ending::Finished(..)));
+                    let parts = folder.path().join(format!("{name}-parts"));
+                    let (mut session, mut files) = begin(&config, &parts);
+                    assert!(matches!(
+                        run_until(&mut session, &mut files, 5),
+                        Ending::Stopped { iteration: 5 }
+                    ));
+                    drop((session, files));
+                    let (mut session, mut files, notes) = resume(&parts);
+                    assert_eq!(notes, Vec::<String>::new());
+                    assert!(matches!(
+                        run_until(&mut session, &mut files, 9),
+                        Ending::Stopped { iteration: 9 }
+                    ));
+                    drop((session, files));
+                    let (mut session, mut files, _) = resume(&parts);
+                    assert!(matches!(run_until(&mut session, &mut files, usize::MAX), Ending::Finished(..)));
+                    assert!(read(&parts) == read(&whole), "{name} differs");
+                    combinations += 1;
+                }
+            }
+        }
+    }
+    assert_eq!(combinations, 3 * 5 * 2);
+}
+
+#[test]
+fn a_damaged_checkpoint_is_passed_over_for_the_one_before() {
+    let folder = tempfile::tempdir().unwrap();
+    let whole = folder.path().join("whole");
+    let (mut session, mut files) = begin(&config(&[]), &whole);
+    run_until(&mut session, &mut files, usize::MAX);
+    let damage: [&dyn Fn(&Path); 4] = [
+        &|path| std::fs::write(path.with_extension("safetensors"), b"nonsense").unwrap(),
+        &|path| std::fs::remove_file(path.with_extension("safetensors")).unwrap(),
+        &|path| {
+            let bytes = std::fs::read(path.with_extension("safetensors")).unwrap();
+            std::fs::write(path.with_extension("safetensors"), &bytes[..bytes.len() / 2]).unwrap();
+        },
+        &|path| std::fs::write(path, b"{\"iteration\": 9").unwrap(),
+    ];
+    for (k, damage) in damage.iter().enumerate() {
+        let path = folder.path().join(format!("damaged{k}"));
+        let (mut session, mut files) = begin(&config(&[]), &path);
+        run_until(&mut session, &mut files, 5);
+        run_until(&mut session, &mut files, 9);
+        drop((session, files));
+        damage(&path.join("checkpoints/000000009.json"));
+        let (mut session, mut files, notes) = resume(&path);
+        assert!(notes.len() == 1 && notes[0].contains("checkpoint 9"), "{notes:?}");
+        assert_eq!(session.algorithm().iteration(), 5);
+        run_until(&mut session, &mut files, usize::MAX);
+        assert!(read(&path) == read(&whole), "damage {k}");
+    }
+}
+
+#[test]
+fn a_run_without_a_checkpoint_starts_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let (whole, path) = (folder.path().join("whole"), folder.path().join("killed"));
+    let (mut session, mut files) = begin(&config(&[]), &whole);
+    run_until(&mut session, &mut files, usize::MAX);
+    // As a kill leaves it: rows beyond any checkpoint.
+    let (mut session, mut files) = begin(&config(&[]), &path);
+    let summary = session.advance().unwrap().unwrap();
+    files.record(&summary, &session).unwrap();
+    files.flush().unwrap();
+    drop((session, files));
+    let (mut session, mut files, notes) = resume(&path);
+    assert!(notes[0].contains("iteration 0"), "{notes:?}");
+    run_until(&mut session, &mut files, usize::MAX);
+    assert!(read(&path) == read(&whole));
+    assert!(matches!(RunFolder::resume(&path).unwrap(), Resumed::Finished));
+}
+
+#[test]
+fn a_warm_start_begins_at_the_other_runs_policy_also_after_a_kill() {
+    let folder = tempfile::tempdir().unwrap();
+    let teacher = folder.path().join("teacher");
+    let (mut session, mut files) = begin(&config(&[]), &teacher);
+    run_until(&mut session, &mut files, usize::MAX);
+    let learnt = session.algorithm().policy().theta().clone();
+    let mut session = Session::new(&config(&[("seed", "9")])).unwrap();
+    session.warm_start(&teacher.join("policy.safetensors")).unwrap();
+    assert_eq!(session.algorithm().policy().theta(), &learnt);
+    let path = folder.path().join("pupil");
+    drop(RunFolder::create(&path, &session, Provenance::default()).unwrap());
+    let (session, _, _) = resume(&path);
+    assert_eq!(session.algorithm().policy().theta(), &learnt);
+}
+
+#[test]
+fn what_cannot_be_resumed_is_refused_with_the_reason() {
+    let folder = tempfile::tempdir().unwrap();
+    let message = |path: &Path| match RunFolder::resume(path) {
+        Err(error) => error.to_string(),
+        Ok(_) => panic!("{} was resumed", path.display()),
+    };
+    assert!(message(&folder.path().join("nowhere")).contains("is not a run"));
+    assert!(message(folder.path()).contains("config.toml"));
+    let path = folder.path().join("run");
+    let (mut session, mut files) = begin(&config(&[]), &path);
+    run_until(&mut session, &mut files, 5);
+    assert!(message(&path).contains("in use"), "two processes at once");
+    drop((session, files));
+    let text = std::fs::read_to_string(path.join("config.toml")).unwrap();
+    std::fs::write(path.join("config.toml"), text.replace("batch = 3", "batch = 4")).unwrap();
+    assert!(message(&path).contains("was changed"));
+    std::fs::write(path.join("config.toml"), "kappa = \"one\"").unwrap();
+    assert!(message(&path).contains("kappa"));
+    std::fs::write(path.join("meta.json"), "{").unwrap();
+    assert!(message(&path).contains("meta.json"));
+}
