@@ -8,6 +8,10 @@ fn main() {
     let commit = commit.map(|bytes| String::from_utf8_lossy(&bytes).trim().to_string());
     // Sources without their history, as from a registry, have no commit to tell.
     println!("cargo::rustc-env=PHALANX_COMMIT={}", commit.as_deref().unwrap_or("unknown"));
-    println!("cargo::rerun-if-changed=../../.git/HEAD");
-    println!("cargo::rerun-if-changed=../../.git/refs/heads");
+    for path in ["../../.git/HEAD", "../../.git/refs/heads"] {
+        if std::path::Path::new(path).exists() {
+            println!("cargo::rerun-if-changed={path}");
+        }
+    }
+    println!("cargo::rerun-if-changed=build.rs");
 }

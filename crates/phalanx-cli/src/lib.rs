@@ -71,7 +71,8 @@ pub fn main() -> ExitCode {
         Command::Train(args) => train::train(args),
         Command::Resume(args) => train::resume(args),
         Command::Config(source) => {
-            source.load(None).map(|config| print(&config.to_toml())).map_err(Into::into)
+            let resolved = source.load(None).and_then(|config| phalanx::run::resolve(&config));
+            resolved.map(|config| print(&config.to_toml())).map_err(Into::into)
         }
         Command::Presets => {
             list_presets();

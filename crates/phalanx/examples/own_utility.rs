@@ -46,7 +46,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     let mut session = Session::with(&config, world, problem)?;
     while session.advance()?.is_some() {}
-    let result = session.evaluate();
+    let result = session.evaluate()?;
     println!("mean squared distance from the target: {:.5}", -result.objective);
     println!("total violation: {:.5}", result.violations.total);
     assert!(result.objective > -0.002);

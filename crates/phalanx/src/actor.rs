@@ -10,8 +10,8 @@ use crate::parallel::agent_blocks;
 use crate::policy::{Parameterisation, Tabular};
 use crate::rollout::Trajectory;
 
-/// What is subtracted from the summed Q values before they weigh a score. No choice changes the expected gradient of
-/// a soft-max policy when Q is exact.
+/// What is subtracted from the summed Q values before they weigh a score. None of it changes the expected gradient of
+/// a soft-max policy, except that `mean` contains the sample itself: a bias of the order 1/(B·H).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Baseline {
@@ -112,9 +112,12 @@ pub fn local_gradient(
         let steps = observations.iter().zip(trajectory.actions(agent)).zip(&rule.weights);
         let steps = steps.zip(values.chunks_exact(per_step));
         if direct {
+            // Less the expectation: projection onto the simplex would undo a common shift of a row, but Adam, which
+            // rescales each entry by itself, would follow it.
             for (((&x, _), &w), values) in steps {
-                let row = &mut out[x as usize * actions..][..actions];
-                row.iter_mut().zip(values).for_each(|(g, v)| *g += w * v);
+                let row = x as usize * actions;
+                let expected: f64 = pi[row..row + actions].iter().zip(values).map(|(p, v)| p * v).sum();
+                out[row..row + actions].iter_mut().zip(values).for_each(|(g, v)| *g += w * (v - expected));
             }
             continue;
         }

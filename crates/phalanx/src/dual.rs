@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::Ragged;
+use crate::projection::clip;
 use crate::state::{Field, Fields};
 
 /// Which update.
@@ -62,7 +63,7 @@ impl Dual {
 
     /// μ^{t+1} from g̃^t. Every agent uses its own g̃_ik and μ_ik only. `schedule` scales η_μ and η_I.
     pub fn update(&mut self, rule: &DualRule, slack: &Ragged<f64>, schedule: f64) {
-        let project = |mu: f64| mu.max(0.0).min(rule.mu_max);
+        let project = |mu: f64| clip(mu, 0.0, rule.mu_max);
         let states = self.mu.data_mut().iter_mut().zip(self.integral.data_mut());
         for ((mu, integral), &g) in states.zip(slack.data()) {
             let gradient = rule.slack_factor * g;

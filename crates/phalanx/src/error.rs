@@ -32,7 +32,17 @@ pub enum Error {
         iteration: usize,
         /// Agent concerned.
         agent: usize,
-        /// `theta`, `mu`, `Q` or `lambda`.
+        /// What: `g`, `mu`, `Q`, `theta`, …
+        quantity: &'static str,
+        /// The offending value.
+        value: f64,
+    },
+    /// The final policy cannot be evaluated.
+    #[error("agent {agent}: {quantity} of the final policy is {value}; its utility has no value there")]
+    NoValue {
+        /// Agent concerned.
+        agent: usize,
+        /// `f` or `g`.
         quantity: &'static str,
         /// The offending value.
         value: f64,

@@ -173,7 +173,8 @@ fn fill_states(
     out: &mut [u32],
 ) {
     for (run, place) in runs_within(runs, groups) {
-        if run.len() < SHORT_RUN {
+        // An empty group has one joint value: number 0.
+        if run.len() < SHORT_RUN || terms.row(run.start).is_empty() {
             for (m, out) in out[place].iter_mut().enumerate() {
                 let value = |term: &StateTerm| term.stride * u32::from(states[term.agent as usize + m]);
                 *out = terms.row(run.start).iter().map(value).sum();
@@ -197,6 +198,9 @@ fn fill_pairs(
     out: &mut [u32],
 ) {
     for (run, place) in runs_within(runs, groups) {
+        if terms.row(run.start).is_empty() {
+            out[place.clone()].fill(0);
+        }
         for (k, term) in terms.row(run.start).iter().enumerate() {
             let all = term.agent as usize..term.agent as usize + run.len();
             let strides = [term.state_stride, term.action_stride];

@@ -13,7 +13,7 @@
 //! while let Some(metrics) = session.advance()? {
 //!     println!("{}: return {:?}, violation {:.3}", metrics.iteration, metrics.return_, metrics.violation_total);
 //! }
-//! let result = session.evaluate();
+//! let result = session.evaluate()?;
 //! assert!(result.violations.total >= 0.0);
 //! # Ok::<(), phalanx::Error>(())
 //! ```
@@ -35,6 +35,7 @@ pub mod optimizer;
 mod parallel;
 pub mod policy;
 pub mod problem;
+mod projection;
 pub mod ragged;
 pub mod rollout;
 pub mod run;

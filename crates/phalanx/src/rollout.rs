@@ -72,7 +72,7 @@ pub struct Request {
 const CHUNK: usize = 64;
 
 /// From this many agents on, one trajectory keeps all threads busy; below, threads take a trajectory each.
-const SPLIT_AGENTS: usize = 1 << 15;
+pub const SPLIT_AGENTS: usize = 1 << 15;
 
 /// Agents of one trajectory that a thread advances at a time.
 const SPLIT_BLOCK: usize = 4096;

@@ -11,6 +11,7 @@
 //!
 //! and Q-evaluation: 11 → 4 → 11.
 
+use phalanx::algorithm::LastIteration;
 use phalanx::run::{Config, Session};
 
 const CONFIG: &str = r#"
@@ -67,7 +68,7 @@ fn assert_close(found: &[f64], expected: &[f64]) {
 #[test]
 fn paper_scaling_is_the_literal_algorithm() {
     let session = one_iteration("paper");
-    let (visits, signals, critic, gradient, trajectories) = session.algorithm().last();
+    let LastIteration { trajectories, visits, signals, q, gradient } = session.algorithm().last();
 
     // Line 3.
     let [batch, evaluation] = trajectories else { panic!("one batch and one evaluation trajectory") };
@@ -97,7 +98,7 @@ fn paper_scaling_is_the_literal_algorithm() {
         (1, 0, 0.0, 0.1 / 3.0),         // r_f1: 0, 0.1
         (1, 1, 1.0, (1.0 + 0.5) / 3.0), // r_g1: 2, 1
     ] {
-        assert_close(critic.values().table(agent, which).unwrap(), &table(first, second));
+        assert_close(q.table(agent, which).unwrap(), &table(first, second));
     }
 
     // Line 7: μ = P_[0,10](−4·(−0.75)/2).
@@ -122,7 +123,7 @@ fn paper_scaling_is_the_literal_algorithm() {
 #[test]
 fn authors_scaling_drops_the_discount_and_averages_over_neighbours() {
     let session = one_iteration("authors");
-    let (_, _, _, gradient, _) = session.algorithm().last();
+    let LastIteration { gradient, .. } = session.algorithm().last();
     // μ = −4·(−0.75), without 1/n.
     assert_close(session.algorithm().mu().data(), &[3.0, 3.0]);
     let first = (0.5 + 3.0 + 0.0 + 3.0) / 2.0 * 0.5;
@@ -133,7 +134,7 @@ fn authors_scaling_drops_the_discount_and_averages_over_neighbours() {
 #[test]
 fn normalised_scaling_rescales_and_centres() {
     let session = one_iteration("normalised");
-    let (visits, signals, _, gradient, _) = session.algorithm().last();
+    let LastIteration { visits, signals, gradient, .. } = session.algorithm().last();
     // Mass 1.5 becomes 1/(1−γ) = 2.
     assert_close(visits.occupancy.row(0), &[2.0 / 3.0, 0.0, 0.0, 4.0 / 3.0]);
     // g = 4/9 + 16/9 − 2; μ = max(0, −4·g).

@@ -17,7 +17,10 @@ use support::{REFERENCES, Reference, numbers};
 
 /// The problem that the file carries, in the literal scaling.
 fn problem(reference: &Reference) -> Problem {
-    let text = format!("scaling = \"paper\"\n[world]\nkind = \"table\"\nfile = {:?}", reference.path);
+    let text = format!(
+        "scaling = \"paper\"\n[world]\nkind = \"table\"\nallow_infeasible = true\nfile = {:?}",
+        reference.path
+    );
     let config = Config::from_toml(&text, std::path::Path::new(".")).unwrap();
     Session::new(&config).unwrap().problem().clone()
 }
@@ -159,7 +162,19 @@ fn table_gradients_approach_the_true_ones_without_truncation() {
         let tables = QTables::new(&reference.table, 2, &problem).unwrap();
         let mut critic = Lstd::new(tables, &problem, 2_000_000, 1e-12);
         let gradient = sampled_gradient(&reference, &policy, &mut critic, baseline, 20_000);
-        let error = relative_error(&gradient, reference.output(exact));
+        let mut exact = reference.output(exact).clone();
+        if parameterisation == Parameterisation::Direct {
+            // Ours is less each row's expectation under π, which the projection onto the simplex does not see.
+            for i in 0..reference.agents() {
+                let mut row = numbers(&exact[i]);
+                for (law, row) in policy.probabilities(i).chunks(2).zip(row.chunks_mut(2)) {
+                    let expected = law[0] * row[0] + law[1] * row[1];
+                    row.iter_mut().for_each(|x| *x -= expected);
+                }
+                exact[i] = row.into();
+            }
+        }
+        let error = relative_error(&gradient, &exact);
         assert!(error < 0.03, "{parameterisation:?} {baseline:?}: {error}");
     }
 }

@@ -45,11 +45,11 @@ fn synthetic_reaches_the_constrained_optimum_on_every_seed() {
 fn proximal_violation_falls_with_the_dual_step() {
     let mean = |eta_mu: &str| {
         let run = |seed: &str| exact(&[("dual.kind", "proximal"), ("dual.eta_mu", eta_mu), ("seed", seed)]).1;
-        ["1", "2", "3"].map(run).iter().sum::<f64>() / 3.0
+        ["1", "2", "3", "4", "5"].map(run).iter().sum::<f64>() / 5.0
     };
     let violations = ["0", "1", "3", "10"].map(mean);
     assert!(violations.is_sorted_by(|a, b| a > b), "{violations:?}");
-    // The trial of the method found 4.45, 0.96, 0.40 and 0.11.
+    // The penalty method's stationary points violate by 4.61, 0.93, 0.38 and 0.13; 400 iterations end near them.
     assert!(violations[0] > 4.0 && violations[3] < 0.15, "{violations:?}");
 }
 
@@ -59,6 +59,7 @@ fn every_critic_policy_and_dual_learns() {
         &[("critic.kind", "lstd")][..],
         &[("critic.kind", "montecarlo"), ("critic.steps", "200"), ("batch", "20")],
         &[("policy.kind", "direct"), ("actor.optimizer", "sgd"), ("actor.eta_theta", "0.3")],
+        &[("policy.kind", "direct"), ("actor.eta_theta", "0.01")],
         &[("dual.kind", "descent"), ("dual.eta_mu", "0.5")],
         &[("actor.baseline", "mean")],
         &[("actor.optimizer", "sgd"), ("actor.eta_theta", "3")],
@@ -79,7 +80,7 @@ fn the_papers_examples_meet_their_constraints() {
         let mut session = Session::new(&config).unwrap();
         let first = session.advance().unwrap().unwrap();
         while session.advance().unwrap().is_some() {}
-        let result = session.evaluate();
+        let result = session.evaluate().unwrap();
         let improved =
             if preset == "entropy" { result.objective > 0.65 } else { result.objective > first.objective };
         assert!(improved, "{preset}: {} → {}", first.objective, result.objective);

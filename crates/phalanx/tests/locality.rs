@@ -184,7 +184,7 @@ fn received_values_come_from_twice_the_radius_at_most() {
         let received = |trajectory: &Trajectory| {
             let inbox = phalanx::critic::Inbox { to: agent, from: groups.row(agent), trajectory, steps: 50 };
             let mut out = vec![0.0; 100];
-            assert!(critic.values().receive_alternatives(inbox, 2, &mut Vec::new(), &mut out));
+            critic.values().receive_alternatives(inbox, 2, &mut Vec::new(), &mut out);
             out
         };
         assert_eq!(received(&scrambled(&batch, agent, 2 * kappa_q)), received(&batch), "agent {agent}");

@@ -18,10 +18,47 @@ fn worlds() -> Vec<(String, Box<dyn World>)> {
     }
     let rewired = Line::new(9, Start::Uniform, 0.0).unwrap().with_network(Network::grid(3, 3).unwrap());
     worlds.push(("line on a grid of links".into(), Box::new(rewired)));
+    worlds.push(("unequal table".into(), Box::new(unequal_table())));
     for name in REFERENCES {
         worlds.push((name.into(), Box::new(Reference::read(name).table)));
     }
     worlds
+}
+
+/// 150 agents of unequal sizes, the largest allowed among them; some without parents, some with distant ones.
+fn unequal_table() -> Table {
+    let n = 150;
+    let states: Vec<usize> = (0..n).map(|i| if i == 7 { 256 } else { 1 + i % 4 }).collect();
+    let actions: Vec<usize> = (0..n).map(|i| if i == 9 { 256 } else { 1 + i % 3 }).collect();
+    let parents: Vec<Vec<usize>> = (0..n)
+        .map(|i| match i {
+            7 | 9 => vec![i],
+            _ if i % 5 == 4 => vec![],
+            _ if i % 5 == 3 => vec![i / 2, i],
+            _ => vec![i],
+        })
+        .collect();
+    let transition = (0..n)
+        .map(|i| {
+            let rows: usize = parents[i].iter().map(|&p| states[p] * actions[p]).product();
+            let law = |row: usize| {
+                let weights: Vec<f64> =
+                    (0..states[i]).map(|s| ((row * 7 + s * 3) % 5) as f64 + 0.1).collect();
+                let total: f64 = weights.iter().sum();
+                weights.into_iter().map(move |w| w / total).collect::<Vec<_>>()
+            };
+            (0..rows).flat_map(law).collect::<Vec<f64>>()
+        })
+        .collect::<Vec<_>>();
+    let local: Vec<Vec<f64>> = states.iter().map(|&s| vec![1.0 / s as f64; s]).collect();
+    let model = serde_json::json!({
+        "n": n, "state_sizes": states, "action_sizes": actions, "parents": parents, "transition": transition,
+        "edges": (1..n).map(|i| (i - 1, i)).collect::<Vec<_>>(), "rho": {"kind": "product", "local": local},
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.json");
+    std::fs::write(&path, model.to_string()).unwrap();
+    Table::read(&path).unwrap()
 }
 
 #[test]

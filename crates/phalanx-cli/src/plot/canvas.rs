@@ -10,7 +10,7 @@ use kuva::plot::{BandPlot, LinePlot};
 use kuva::render::annotations::ShadedRegion;
 use kuva::render::layout::{Layout, TickFormat};
 use kuva::render::plots::Plot;
-use kuva::render::render::{Primitive, Scene, TextAnchor, render_legend_at, render_multiple};
+use kuva::render::render::{Primitive, Scene, TextAnchor, TextSpan, render_legend_at, render_multiple};
 use kuva::render::theme::Theme;
 
 use super::scale::{Scale, Values};
@@ -93,7 +93,19 @@ pub enum Shape {
     BelowZero,
 }
 
-/// A shape with its colour and its line in the legend.
+impl Shape {
+    /// What hides more is drawn earlier.
+    fn depth(&self) -> u8 {
+        match self {
+            Shape::BelowZero | Shape::ZeroLine => 0,
+            Shape::Band(_) => 1,
+            Shape::Line { width, .. } if *width < 2.0 => 2,
+            Shape::Line { .. } | Shape::Marks { .. } => 3,
+        }
+    }
+}
+
+/// A shape with its colour and its entry in the legend.
 #[derive(Debug, Clone)]
 pub struct Layer {
     pub shape: Shape,
@@ -115,7 +127,7 @@ impl Axis {
     }
 }
 
-/// A pair of axes and what is drawn in it, from back to front.
+/// A pair of axes and what is drawn in it: areas at the back, then thin lines, then thick ones and marks, else as given.
 #[derive(Debug, Clone)]
 pub struct Panel {
     pub x: Axis,
@@ -150,54 +162,61 @@ pub struct Drawing {
 }
 
 const WIDTH: f64 = 900.0;
-/// Height of a panel with its axis, alone and among others.
-const PANEL_HEIGHT: f64 = 440.0;
-const STACKED_HEIGHT: f64 = 270.0;
+/// Height of a plotting area, alone and among others below it.
+const TALL: f64 = 350.0;
+const LOW: f64 = 200.0;
 const TITLE_SIZE: u32 = 18;
 const TEXT_SIZE: u32 = 13;
 const TICK_SIZE: u32 = 12;
 /// Space around everything and between the panels.
-const GAP: f64 = 16.0;
+const GAP: f64 = 20.0;
 const LEGEND_ROW: f64 = 22.0;
-/// Below the plotting area: tick labels, and the axis title.
-const BELOW_TICKS: f64 = 24.0;
-const BELOW_TITLE: f64 = 26.0;
+/// Above a plotting area: the caption of its y axis.
+const ABOVE: f64 = 32.0;
+/// Below a plotting area: its tick labels, and the caption of its x axis.
+const TICK_LABELS: f64 = 26.0;
+const CAPTION: f64 = 36.0;
 /// Pixels of the PNG a unit of the drawing.
 const PNG_SCALE: f32 = 2.0;
 /// Labels are cut to this many characters.
 const LONGEST_LABEL: usize = 60;
+/// Entries of a legend, the last of which counts the rest.
+const LONGEST_LEGEND: usize = 16;
 
 /// Draws a figure.
 pub fn draw(figure: &Figure) -> Result<Drawing, String> {
     let legend = legend_rows(&legend_entries(figure));
-    let header = GAP + 24.0 + 20.0 + LEGEND_ROW * legend.len() as f64 + 14.0;
+    let header = GAP + 48.0 + LEGEND_ROW * legend.len() as f64;
     let stacked = figure.arrangement == Arrangement::Stacked;
-    let count = figure.panels.len().max(1) as f64;
-    let panel_height = if stacked && count > 1.0 { STACKED_HEIGHT } else { PANEL_HEIGHT };
-    let panel_width = if stacked { WIDTH } else { WIDTH / count };
-    let height = header + if stacked { panel_height * count } else { panel_height };
+    let count = figure.panels.len().max(1);
+    let plot_height = if stacked && count > 1 { LOW } else { TALL };
+    let panel_width = if stacked { WIDTH } else { WIDTH / count as f64 };
+    let row_height = ABOVE + plot_height + TICK_LABELS;
+    let height = header + row_height * if stacked { count as f64 } else { 1.0 } + CAPTION;
 
     let mut scene = Scene::new(WIDTH, height);
     let theme = theme();
     scene.background_color = Some(theme.background.clone());
     scene.text_color = Some(theme.text_color.clone());
     scene.font_family = theme.font_family.clone();
-    text(&mut scene, &figure.title, GAP + 18.0, TITLE_SIZE, true, Colour(0x11, 0x11, 0x11));
-    text(&mut scene, &figure.subtitle, GAP + 40.0, TEXT_SIZE, false, Colour::QUIET);
+    title(&mut scene, &figure.title);
+    text(&mut scene, &figure.subtitle, (GAP, GAP + 36.0), TextAnchor::Start, Colour::QUIET);
     for (row, entries) in legend.into_iter().enumerate() {
-        let y = GAP + 55.0 + LEGEND_ROW * row as f64;
+        let y = GAP + 52.0 + LEGEND_ROW * row as f64;
         for (x, entry) in entries {
             render_legend_at(&[entry], None, None, false, &mut scene, x, y, 0.0, TEXT_SIZE, &theme);
         }
     }
 
-    let panels: Vec<ScaledPanel> = figure.panels.iter().map(|panel| ScaledPanel::new(panel, stacked)).collect();
+    let most_ticks = (if stacked { 11 } else { 6 }, if plot_height == LOW { 7 } else { 10 });
+    let panels: Vec<ScaledPanel> =
+        figure.panels.iter().map(|panel| ScaledPanel::new(panel, most_ticks)).collect();
     // Stacked panels share their left edge, so that iterations are below one another.
     let widest = panels.iter().map(ScaledPanel::left_margin).fold(0.0, f64::max);
     for (k, panel) in panels.iter().enumerate() {
         let left = if stacked { widest } else { panel.left_margin() };
-        let drawn = render_multiple(panel.plots(), panel.layout(panel_width, panel_height, left, &theme));
-        let (x, y) = if stacked { (0.0, k as f64 * panel_height) } else { (k as f64 * panel_width, 0.0) };
+        let drawn = render_multiple(panel.plots(), panel.layout(panel_width, row_height, left, &theme));
+        let (x, y) = if stacked { (0.0, k as f64 * row_height) } else { (k as f64 * panel_width, 0.0) };
         scene.defs.extend(drawn.defs);
         scene.add(Primitive::GroupStart {
             transform: Some(format!("translate({x},{})", header + y)),
@@ -205,6 +224,14 @@ pub fn draw(figure: &Figure) -> Result<Drawing, String> {
             extra_attrs: None,
         });
         scene.elements.extend(drawn.elements);
+        // The captions are drawn here since the crate would turn that of the y axis on its side, which is hard to read.
+        let caption = |axis: &Axis, scale: &Scale| axis.label.clone() + &scale.unit();
+        let ink = Colour(0x22, 0x22, 0x22);
+        text(&mut scene, &caption(&panel.panel.y, &panel.y), (GAP, ABOVE - 10.0), TextAnchor::Start, ink);
+        if !stacked || k + 1 == count {
+            let below = (0.5 * (left + panel_width - GAP), row_height + 16.0);
+            text(&mut scene, &caption(&panel.panel.x, &panel.x), below, TextAnchor::Middle, ink);
+        }
         scene.add(Primitive::GroupEnd);
     }
 
@@ -226,29 +253,49 @@ fn theme() -> Theme {
     }
 }
 
-fn text(scene: &mut Scene, content: &str, y: f64, size: u32, bold: bool, colour: Colour) {
-    let content = plain(content, 2 * LONGEST_LABEL);
-    let color = Some(colour.css().as_str().into());
-    scene.add(Primitive::Text { x: GAP, y, content, size, anchor: TextAnchor::Start, rotate: None, bold, color });
+fn title(scene: &mut Scene, content: &str) {
+    // Bold is drawn in spans only.
+    let span = TextSpan { bold: true, ..TextSpan::plain(shortened(content, LONGEST_LABEL)) };
+    let (x, y, size, anchor) = (GAP, GAP + 14.0, TITLE_SIZE, TextAnchor::Start);
+    scene.add(Primitive::RichText { x, y, spans: vec![span], size, anchor, color: None });
 }
 
-/// Text as it can be drawn: without control characters (XML has no way to write them), with `$` kept from starting
-/// a formula, and cut if it is long.
-fn plain(content: &str, longest: usize) -> String {
-    let clean = content.chars().map(|c| if c.is_control() || c == '\u{FFFE}' || c == '\u{FFFF}' { ' ' } else { c });
-    let mut text: String = clean.clone().take(longest).collect();
-    if clean.count() > longest {
+fn text(scene: &mut Scene, content: &str, (x, y): Point, anchor: TextAnchor, colour: Colour) {
+    scene.add(Primitive::Text {
+        x,
+        y,
+        content: plain(content, 2 * LONGEST_LABEL),
+        size: TEXT_SIZE,
+        anchor,
+        rotate: None,
+        bold: false,
+        color: Some(colour.css().as_str().into()),
+    });
+}
+
+/// Text without control characters (XML has no way to write them), and cut if it is long.
+fn shortened(content: &str, longest: usize) -> String {
+    let clean = |c: char| if c.is_control() || matches!(c, '\u{FFFE}' | '\u{FFFF}') { ' ' } else { c };
+    let mut text: String = content.chars().map(clean).take(longest).collect();
+    if content.chars().count() > longest {
         text.pop();
         text.push('…');
     }
-    text.replace('$', "\\$")
+    text
+}
+
+/// Text for a label, where the crate would take what is between two `$` for a formula.
+fn plain(content: &str, longest: usize) -> String {
+    shortened(content, longest).replace('$', "\\$")
 }
 
 /// About how wide a text is drawn: the crate does not tell.
 fn text_width(content: &str, size: u32) -> f64 {
     let em = |c: char| match c {
-        'i' | 'j' | 'l' | '.' | ',' | ':' | ';' | '|' | '\'' | ' ' | '\u{2009}' | 'f' | 't' | 'I' | '(' | ')' => 0.34,
-        'm' | 'w' | 'M' | 'W' | '−' | '×' | '…' | '%' => 0.9,
+        'i' | 'j' | 'l' | '.' | ',' | ':' | ';' | '|' | '\'' | ' ' | '\u{2009}' => 0.31,
+        'f' | 't' | 'r' | 'I' | '(' | ')' | '-' => 0.4,
+        'c' | 's' | 'z' | 'k' | 'v' | 'x' | 'y' | '_' => 0.57,
+        'm' | 'w' | 'M' | 'W' | '−' | '×' | '…' | '%' => 0.95,
         c if c.is_ascii() => 0.63,
         _ => 0.8,
     };
@@ -270,6 +317,11 @@ fn legend_entries(figure: &Figure) -> Vec<LegendEntry> {
         };
         entries.push(LegendEntry { label, color: colour.css(), shape, dasharray: None });
     }
+    if entries.len() > LONGEST_LEGEND {
+        let label = format!("and {} more", entries.len() - LONGEST_LEGEND + 1);
+        entries.truncate(LONGEST_LEGEND - 1);
+        entries.push(LegendEntry { label, color: "none".into(), shape: LegendShape::Rect, dasharray: None });
+    }
     entries
 }
 
@@ -278,7 +330,7 @@ fn legend_rows(entries: &[LegendEntry]) -> Vec<Vec<(f64, LegendEntry)>> {
     let mut rows: Vec<Vec<(f64, LegendEntry)>> = Vec::new();
     let mut x = f64::INFINITY;
     for entry in entries {
-        let width = 50.0 + text_width(&entry.label, TEXT_SIZE);
+        let width = 44.0 + text_width(&entry.label, TEXT_SIZE);
         if x + width > WIDTH {
             rows.push(Vec::new());
             x = GAP - 5.0;
@@ -303,7 +355,7 @@ struct ScaledPanel<'a> {
 }
 
 impl<'a> ScaledPanel<'a> {
-    fn new(panel: &'a Panel, wide: bool) -> Self {
+    fn new(panel: &'a Panel, most_ticks: (usize, usize)) -> Self {
         let (mut xs, mut ys) = (Vec::new(), Vec::new());
         for layer in &panel.layers {
             match &layer.shape {
@@ -320,8 +372,8 @@ impl<'a> ScaledPanel<'a> {
                 Shape::BelowZero => {}
             }
         }
-        let x = Scale::fit(xs.into_iter(), panel.x.values, if wide { 8 } else { 4 });
-        let mut y = Scale::fit(ys.into_iter(), panel.y.values, 5);
+        let x = Scale::fit(xs.into_iter(), panel.x.values, most_ticks.0);
+        let mut y = Scale::fit(ys.into_iter(), panel.y.values, most_ticks.1);
         if !panel.names.is_empty() {
             (y.low, y.high, y.step, y.exponent) = (0.4, panel.names.len() as f64 + 0.6, 1.0, 0);
         }
@@ -330,8 +382,7 @@ impl<'a> ScaledPanel<'a> {
 
     fn left_margin(&self) -> f64 {
         let labels = if self.panel.names.is_empty() { self.y.labels() } else { self.names() };
-        let title = if self.panel.y.label.is_empty() { 0.0 } else { 24.0 };
-        GAP + title + 14.0 + labels.iter().map(|label| text_width(label, TICK_SIZE)).fold(0.0, f64::max)
+        GAP + 12.0 + labels.iter().map(|label| text_width(label, TICK_SIZE)).fold(0.0, f64::max)
     }
 
     /// The names as they are drawn.
@@ -352,12 +403,11 @@ impl<'a> ScaledPanel<'a> {
             let scale = scale.clone();
             TickFormat::Custom(Arc::new(move |value| scale.label(value)))
         };
-        let title = |axis: &Axis, scale: &Scale| plain(&axis.label, LONGEST_LABEL) + &scale.unit();
         let mut layout = Layout::new((low.0, high.0), (low.1.min(high.1), high.1.max(low.1)))
             .with_width(width)
             .with_height(height)
-            .with_force_margins(left, GAP + 8.0)
-            .with_force_margins_y(6.0, BELOW_TICKS + BELOW_TITLE)
+            .with_force_margins(left, GAP)
+            .with_force_margins_y(ABOVE, TICK_LABELS)
             .with_x_axis_min(low.0)
             .with_x_axis_max(high.0)
             .with_y_axis_min(low.1.min(high.1))
@@ -366,13 +416,8 @@ impl<'a> ScaledPanel<'a> {
             .with_y_tick_step(y.in_units(y.step))
             .with_x_tick_format(format(x))
             .with_y_tick_format(format(y))
-            .with_label_size(TEXT_SIZE)
             .with_tick_size(TICK_SIZE)
-            .with_theme(theme.clone())
-            .with_x_label(title(&self.panel.x, x));
-        if !self.panel.y.label.is_empty() {
-            layout = layout.with_y_label(title(&self.panel.y, y));
-        }
+            .with_theme(theme.clone());
         if !self.panel.names.is_empty() {
             layout = layout.with_y_categories(self.names().into_iter().rev().collect());
         }
@@ -382,7 +427,8 @@ impl<'a> ScaledPanel<'a> {
             } else {
                 ShadedRegion::vertical(low.0, low.0.max(0.0))
             };
-            layout = layout.with_shaded_region(region.with_color(layer.colour.css()).with_opacity(SHADE_OPACITY));
+            layout =
+                layout.with_shaded_region(region.with_color(layer.colour.css()).with_opacity(SHADE_OPACITY));
         }
         layout
     }
@@ -402,7 +448,8 @@ impl<'a> ScaledPanel<'a> {
             Shape::Line { points, width } => line(points, layer.colour, *width),
             Shape::Marks { points, mark } => marks(points, layer.colour, *mark),
             Shape::Band(spans) => {
-                let at = |pick: fn(&Span) -> f64| spans.iter().map(move |span| self.place((span.x, pick(span))));
+                let at =
+                    |pick: fn(&Span) -> f64| spans.iter().map(move |span| self.place((span.x, pick(span))));
                 let band = BandPlot::new(
                     at(|span| span.low).map(|point| point.0),
                     at(|span| span.low).map(|point| point.1),
@@ -416,6 +463,8 @@ impl<'a> ScaledPanel<'a> {
             Shape::ZeroLine => line(&[(0.0, self.y.low), (0.0, self.y.high)], layer.colour, 1.2),
             Shape::BelowZero => line(&[], layer.colour, 0.0),
         };
-        self.panel.layers.iter().map(draw).collect()
+        let mut layers: Vec<&Layer> = self.panel.layers.iter().collect();
+        layers.sort_by_key(|layer| layer.shape.depth());
+        layers.into_iter().map(draw).collect()
     }
 }

@@ -5,7 +5,7 @@ mod read;
 mod scale;
 mod series;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use canvas::{Arrangement, Axis, Colour, Figure, Layer, Mark, Panel, Shape};
@@ -16,6 +16,12 @@ use series::{Point, Span};
 
 /// Up to this many agents are drawn one by one.
 const MOST_AGENTS: usize = 200;
+/// Provided that they have no more constraints than this: more could not be told apart, and would make a large file.
+const MOST_MARKS: usize = 2000;
+/// Curves of constraints in one panel.
+const MOST_CURVES: usize = 30;
+/// Up to this many marks stand on stems.
+const MOST_STEMS: usize = 60;
 /// In larger networks, this many constraints with the least slack are named.
 const NAMED: usize = 20;
 /// From this many runs on a band leaves out the outermost tenths.
@@ -60,28 +66,28 @@ pub fn plot_runs(runs: &[PathBuf], out: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let groups = groups(&read);
     let with_return = read.iter().all(|(_, metrics)| metrics.has_return());
     let title = |what: &str| format!("{what}: {}", listed(groups.iter().map(|group| group.name.as_str())));
-    let subtitle = format!("training batches, first {rows} iterations of {} runs", runs.len());
-    let panel = |label: &str, values: Values, column: fn(&Metrics) -> &[f64]| Panel {
-        x: Axis::new("iteration", Values::Whole),
-        y: Axis::new(label, values),
-        names: Vec::new(),
-        layers: groups.iter().enumerate().flat_map(|(k, group)| group.layers(k, rows, column)).collect(),
+    let averaged = match 2 * mean_reach(rows) + 1 {
+        window if rows >= ROWS_FOR_MEAN => format!("; thick lines: average of {window} iterations"),
+        _ => String::new(),
+    };
+    let subtitle = format!("from training batches; first {rows} iterations of {} runs{averaged}", runs.len());
+    let panel = |label: &str, values: Values, column: fn(&Metrics) -> &[f64]| {
+        let label_of =
+            |group: &Group| if groups.len() > 1 { format!("{}: ", group.name) } else { String::new() };
+        let layers =
+            groups.iter().enumerate().map(|(k, group)| group.layers(k, &label_of(group), rows, column));
+        iteration_panel(label, values, layers.flatten().collect())
     };
     let first = if with_return {
-        panel("return per agent and episode", Values::Real, |metrics| &metrics.return_)
+        panel(RETURN, Values::Real, |metrics| &metrics.return_)
     } else {
-        panel("objective F(θ)", Values::Real, |metrics| &metrics.objective)
+        panel(OBJECTIVE, Values::Real, |metrics| &metrics.objective)
     };
     let violations = vec![
-        panel("total over constraints", Values::FromZero, |metrics| &metrics.violation_total),
-        panel("worst constraint", Values::FromZero, |metrics| &metrics.violation_max),
+        panel(TOTAL_VIOLATION, Values::FromZero, |metrics| &metrics.violation_total),
+        panel(WORST_VIOLATION, Values::FromZero, |metrics| &metrics.violation_max),
     ];
-    let figure = |what: &str, panels| Figure {
-        title: title(what),
-        subtitle: subtitle.clone(),
-        panels,
-        arrangement: Arrangement::Stacked,
-    };
+    let figure = |what: &str, panels| stacked(title(what), &subtitle, panels);
     write(
         out,
         vec![
@@ -96,7 +102,8 @@ fn write(out: &Path, figures: Vec<(&str, Figure)>) -> anyhow::Result<Vec<PathBuf
     std::fs::create_dir_all(out).map_err(|error| Error::write(out, error))?;
     let mut files = Vec::new();
     for (name, figure) in figures {
-        let drawing = canvas::draw(&figure).map_err(|reason| anyhow::anyhow!("cannot draw {name}: {reason}"))?;
+        let drawing =
+            canvas::draw(&figure).map_err(|reason| anyhow::anyhow!("cannot draw {name}: {reason}"))?;
         for (extension, bytes) in [("svg", drawing.svg.as_bytes()), ("png", &drawing.png)] {
             let path = out.join(format!("{name}.{extension}"));
             std::fs::write(&path, bytes).map_err(|error| Error::write(&path, error))?;
@@ -108,70 +115,82 @@ fn write(out: &Path, figures: Vec<(&str, Figure)>) -> anyhow::Result<Vec<PathBuf
 
 /// The name of a run's folder, also if it is given as `.`.
 fn name_of(run: &Path) -> String {
-    let named = if run.file_name().is_some() { run.to_path_buf() } else { run.canonicalize().unwrap_or_default() };
+    let named =
+        if run.file_name().is_some() { run.to_path_buf() } else { run.canonicalize().unwrap_or_default() };
     named.file_name().map_or_else(|| "run".into(), |name| name.to_string_lossy().into_owned())
 }
 
 // ---- one run --------------------------------------------------------------------------------------------------------
 
+const RETURN: &str = "return per agent and episode";
+const OBJECTIVE: &str = "objective F(θ)";
+const TOTAL_VIOLATION: &str = "total violation (sum over agents and constraints)";
+const WORST_VIOLATION: &str = "worst violation (largest over agents and constraints)";
+
 fn return_figure(run: &str, metrics: &Metrics) -> Figure {
     let (what, label, values) = if metrics.has_return() {
-        ("Return", "return per agent and episode", &metrics.return_)
+        ("Return", RETURN, &metrics.return_)
     } else {
-        ("Objective", "objective F(θ)", &metrics.objective)
+        ("Objective", OBJECTIVE, &metrics.objective)
     };
-    let panel = iteration_panel(label, Values::Real, vec![history("", Colour::of_series(0), metrics, values)]);
-    training_figure(format!("{what}: {run}"), "training batches", vec![panel])
+    let panel = iteration_panel(label, Values::Real, history("", Colour::of_series(0), metrics, values));
+    stacked(format!("{what}: {run}"), "from the training batch of each iteration", vec![panel])
 }
 
 fn violation_figure(run: &str, metrics: &Metrics) -> Figure {
     let panel = |label: &str, values: &[f64]| {
-        iteration_panel(label, Values::FromZero, vec![history("", Colour::ALARM, metrics, values)])
+        iteration_panel(label, Values::FromZero, history("", Colour::ALARM, metrics, values))
     };
     let panels = vec![
-        panel("total over constraints", &metrics.violation_total),
-        panel("worst constraint", &metrics.violation_max),
+        panel(TOTAL_VIOLATION, &metrics.violation_total),
+        panel(WORST_VIOLATION, &metrics.violation_max),
     ];
-    let subtitle = "training batches, whose noise counts as violation; `margins` shows the closing evaluation";
-    training_figure(format!("Violation: {run}"), subtitle, panels)
+    let subtitle = "from training batches, whose noise counts as violation; for the final policy see margins";
+    stacked(format!("Violation: {run}"), subtitle, panels)
 }
 
 fn duals_figure(run: &str, metrics: &Metrics) -> Figure {
-    let layers = vec![
-        history("largest", Colour::of_series(2), metrics, &metrics.mu_max),
-        history("mean", Colour::of_series(0), metrics, &metrics.mu_mean),
-    ];
+    let mut layers = history("largest", Colour::of_series(2), metrics, &metrics.mu_max);
+    layers.extend(history("mean", Colour::of_series(0), metrics, &metrics.mu_mean));
     let panel = iteration_panel("multiplier μ", Values::FromZero, layers);
-    training_figure(format!("Multipliers: {run}"), "over all agents and constraints", vec![panel])
+    stacked(format!("Multipliers: {run}"), "over all agents and constraints", vec![panel])
 }
 
-fn training_figure(title: String, subtitle: &str, panels: Vec<Panel>) -> Figure {
+fn stacked(title: String, subtitle: &str, panels: Vec<Panel>) -> Figure {
     Figure { title, subtitle: subtitle.into(), panels, arrangement: Arrangement::Stacked }
 }
 
-fn iteration_panel(label: &str, values: Values, layers: Vec<Vec<Layer>>) -> Panel {
-    Panel {
-        x: Axis::new("iteration", Values::Whole),
-        y: Axis::new(label, values),
-        names: Vec::new(),
-        layers: layers.concat(),
-    }
+fn iteration_panel(label: &str, values: Values, layers: Vec<Layer>) -> Panel {
+    Panel { x: Axis::new("iteration", Values::Whole), y: Axis::new(label, values), names: Vec::new(), layers }
 }
 
-/// A column against the iteration: every iteration, and in long runs their moving mean over it.
+/// A column against the iteration: each of them, and in long runs their moving mean before that.
 fn history(name: &str, colour: Colour, metrics: &Metrics, values: &[f64]) -> Vec<Layer> {
     let points = series::points(&metrics.iteration, values);
-    let labelled = |what: String| if name.is_empty() { what } else { format!("{name}, {what}") };
-    let line = |points, width, colour, label| Layer { shape: Shape::Line { points, width }, colour, label };
+    let label = |what: &str| if name.is_empty() { what.to_string() } else { format!("{name}, {what}") };
     if points.len() < ROWS_FOR_MEAN {
-        return vec![line(series::thin(points), 2.0, colour, name.to_string())];
+        let marks = Shape::Marks { points: points.clone(), mark: Mark::Circle };
+        let marks = Layer { shape: marks, colour, label: String::new() };
+        return vec![line(points, THICK, colour, name.into()), marks];
     }
-    let window = (points.len() / 40) | 1;
-    let mean = series::thin(series::moving_mean(&points, window));
+    let reach = mean_reach(points.len());
+    let mean = series::moving_mean(&points, reach);
     vec![
-        line(series::thin(points), 1.0, colour.tint(0.4), labelled("each iteration".into())),
-        line(mean, 2.2, colour, labelled(format!("mean of {window} iterations"))),
+        line(mean, THICK, colour, label(&format!("average of {} iterations", 2 * reach + 1))),
+        line(points, THIN, colour.tint(0.4), label("each iteration")),
     ]
+}
+
+const THICK: f64 = 2.2;
+const THIN: f64 = 1.0;
+
+fn line(points: Vec<Point>, width: f64, colour: Colour, label: String) -> Layer {
+    Layer { shape: Shape::Line { points: series::thin(points), width }, colour, label }
+}
+
+/// Iterations on either side that a moving mean takes in.
+fn mean_reach(rows: usize) -> usize {
+    ((rows as f64).sqrt() / 4.0).ceil() as usize
 }
 
 // ---- the margins of agents ------------------------------------------------------------------------------------------
@@ -184,48 +203,58 @@ fn margins_figure(run: &str, margins: &[Margin]) -> Figure {
         "closing evaluation: {violated} of {} constraints of {agents} agents violated",
         margins.len()
     );
-    if agents <= MOST_AGENTS {
-        let panels = vec![agents_panel(margins)];
-        return Figure { title, subtitle, panels, arrangement: Arrangement::Stacked };
+    let constraints = by_constraint(margins);
+    if agents <= MOST_AGENTS && margins.len() <= MOST_MARKS {
+        return stacked(title, &subtitle, vec![agents_panel(&constraints)]);
     }
-    let panels = vec![quantile_panel(margins), worst_panel(margins)];
+    let panels = vec![quantile_panel(&constraints), worst_panel(&constraints)];
     Figure { title, subtitle, panels, arrangement: Arrangement::SideBySide }
 }
 
-/// The names of the constraints in the order of the file.
-fn constraint_names(margins: &[Margin]) -> Vec<&str> {
-    let mut names = Vec::new();
-    let mut known = HashSet::new();
-    for margin in margins {
-        if known.insert(margin.constraint.as_str()) {
-            names.push(margin.constraint.as_str());
-        }
+/// The margins that can be drawn, by the name of the constraint, in the order of the file.
+fn by_constraint(margins: &[Margin]) -> Vec<(&str, Vec<&Margin>)> {
+    let mut place = HashMap::new();
+    let mut constraints: Vec<(&str, Vec<&Margin>)> = Vec::new();
+    for margin in margins.iter().filter(|margin| series::is_drawable(margin.slack)) {
+        let name = margin.constraint.as_str();
+        let k = *place.entry(name).or_insert_with(|| {
+            constraints.push((name, Vec::new()));
+            constraints.len() - 1
+        });
+        constraints[k].1.push(margin);
     }
-    names
+    constraints
 }
 
+const SLACK: &str = "slack: distance from the threshold, negative if violated";
+
+/// The zero line, and what is unsafe below it.
 fn background() -> Vec<Layer> {
     let unlabelled = |shape, colour| Layer { shape, colour, label: String::new() };
     vec![unlabelled(Shape::BelowZero, Colour::ALARM), unlabelled(Shape::ZeroLine, Colour::QUIET)]
 }
 
-const SLACK: &str = "slack (distance from the threshold)";
+/// A thin line from the zero line to a mark.
+fn stem(from: Point, to: Point, colour: Colour) -> Layer {
+    line(vec![from, to], 1.5, colour.tint(0.5), String::new())
+}
 
-/// Every agent's slack; a constraint has its own mark and colour, but what is violated has the colour of alarm.
-fn agents_panel(margins: &[Margin]) -> Panel {
-    let names = constraint_names(margins);
+/// Every agent's slack; a constraint has its own mark and colour, but what is violated is in the colour of alarm.
+fn agents_panel(constraints: &[(&str, Vec<&Margin>)]) -> Panel {
     let mut layers = background();
-    for (k, name) in names.iter().enumerate() {
+    let count = constraints.len() as f64;
+    let with_stems = constraints.iter().map(|(_, margins)| margins.len()).sum::<usize>() <= MOST_STEMS;
+    for (k, (name, margins)) in constraints.iter().enumerate() {
         // Constraints of one agent stand next to one another.
-        let aside = (k as f64 - 0.5 * (names.len() - 1) as f64) * (0.6 / names.len() as f64).min(0.2);
-        let of_constraint = margins.iter().filter(|margin| margin.constraint == *name);
-        let drawable = of_constraint.filter(|margin| series::is_drawable(margin.slack));
-        let (bad, good): (Vec<&Margin>, Vec<&Margin>) = drawable.partition(|margin| margin.slack < 0.0);
-        let sides = [(good, "safe", Colour::of_series(k)), (bad, "violated", Colour::ALARM)];
-        for (side, what, colour) in sides {
-            let points: Vec<Point> = side.iter().map(|margin| (margin.agent as f64 + aside, margin.slack)).collect();
+        let aside = (k as f64 - 0.5 * (count - 1.0)) * (0.6 / count).min(0.2);
+        let mark = Mark::of_series(k);
+        for (what, colour) in [("safe", Colour::of_series(k)), ("violated", Colour::ALARM)] {
+            let side = margins.iter().filter(|margin| (margin.slack < 0.0) == (what == "violated"));
+            let points: Vec<Point> = side.map(|margin| (margin.agent as f64 + aside, margin.slack)).collect();
+            if with_stems {
+                layers.extend(points.iter().map(|&(x, y)| stem((x, 0.0), (x, y), colour)));
+            }
             let label = format!("{name}: {} {what}", points.len());
-            let mark = Mark::of_series(k);
             layers.push(Layer { shape: Shape::Marks { points, mark }, colour, label });
         }
     }
@@ -238,18 +267,15 @@ fn agents_panel(margins: &[Margin]) -> Panel {
 }
 
 /// The slack that a share of the agents stays below, a curve a constraint.
-fn quantile_panel(margins: &[Margin]) -> Panel {
+fn quantile_panel(constraints: &[(&str, Vec<&Margin>)]) -> Panel {
     let mut layers = background();
-    for (k, name) in constraint_names(margins).into_iter().enumerate() {
-        let of_constraint = margins.iter().filter(|margin| margin.constraint == name);
-        let mut slacks: Vec<f64> =
-            of_constraint.map(|margin| margin.slack).filter(|&slack| series::is_drawable(slack)).collect();
+    for (k, (name, margins)) in constraints.iter().take(MOST_CURVES).enumerate() {
+        let mut slacks: Vec<f64> = margins.iter().map(|margin| margin.slack).collect();
         slacks.sort_by(f64::total_cmp);
         let last = slacks.len().max(2) - 1;
-        let at = |(rank, slack)| (100.0 * rank as f64 / last as f64, slack);
-        let points = series::thin(slacks.into_iter().enumerate().map(at).collect());
-        let shape = Shape::Line { points, width: 2.2 };
-        layers.push(Layer { shape, colour: Colour::of_series(k), label: name.to_string() });
+        let points =
+            slacks.into_iter().enumerate().map(|(rank, slack)| (100.0 * rank as f64 / last as f64, slack));
+        layers.push(line(points.collect(), THICK, Colour::of_series(k), (*name).into()));
     }
     Panel {
         x: Axis::new("agents, from the least slack on (%)", Values::Whole),
@@ -259,31 +285,28 @@ fn quantile_panel(margins: &[Margin]) -> Panel {
     }
 }
 
-/// The constraints with the least slack, by name.
-fn worst_panel(margins: &[Margin]) -> Panel {
-    let constraints = constraint_names(margins);
-    let mut order: Vec<&Margin> = margins.iter().filter(|margin| series::is_drawable(margin.slack)).collect();
-    order.sort_by(|a, b| a.slack.total_cmp(&b.slack).then(a.agent.cmp(&b.agent)));
-    order.truncate(NAMED);
+/// The agents with the least slack, by name.
+fn worst_panel(constraints: &[(&str, Vec<&Margin>)]) -> Panel {
+    let numbered =
+        constraints.iter().enumerate().flat_map(|(k, (_, margins))| margins.iter().map(move |m| (k, m)));
+    let mut worst: Vec<(usize, &&Margin)> = numbered.collect();
+    worst.sort_by(|(_, a), (_, b)| a.slack.total_cmp(&b.slack).then(a.agent.cmp(&b.agent)));
+    worst.truncate(NAMED);
     let mut names = Vec::new();
     let mut layers = background();
-    for (row, margin) in order.iter().enumerate() {
-        names.push(if constraints.len() > 1 {
-            format!("agent {}, {}", margin.agent, margin.constraint)
-        } else {
-            format!("agent {}", margin.agent)
-        });
-        let k = constraints.iter().position(|name| *name == margin.constraint).unwrap_or(0);
-        let (y, mark) = (row as f64 + 1.0, Mark::of_series(k));
+    for (row, &(k, margin)) in worst.iter().enumerate() {
+        let constraint =
+            if constraints.len() > 1 { format!(", {}", margin.constraint) } else { String::new() };
+        names.push(format!("agent {}{constraint}", margin.agent));
+        let y = row as f64 + 1.0;
         let colour = if margin.slack < 0.0 { Colour::ALARM } else { Colour::of_series(k) };
-        let stem = Shape::Line { points: vec![(0.0, y), (margin.slack, y)], width: 1.2 };
-        layers.push(Layer { shape: stem, colour: colour.tint(0.5), label: String::new() });
-        let head = Shape::Marks { points: vec![(margin.slack, y)], mark };
+        layers.push(stem((0.0, y), (margin.slack, y), colour));
+        let head = Shape::Marks { points: vec![(margin.slack, y)], mark: Mark::of_series(k) };
         layers.push(Layer { shape: head, colour, label: String::new() });
     }
     Panel {
-        x: Axis::new(format!("slack of the {} worst", order.len()), Values::Real),
-        y: Axis::new("", Values::Whole),
+        x: Axis::new("slack", Values::Real),
+        y: Axis::new(format!("the {} with the least slack", worst.len()), Values::Whole),
         names,
         layers,
     }
@@ -332,9 +355,14 @@ fn listed<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
 }
 
 impl Group<'_> {
-    /// Band and mean of a column over the first `rows` iterations, in the k-th colour.
-    fn layers(&self, k: usize, rows: usize, column: fn(&Metrics) -> &[f64]) -> Vec<Layer> {
-        let quantiles = self.runs.len() >= RUNS_FOR_QUANTILES;
+    /// Mean and band of a column over the first `rows` iterations, in the k-th colour.
+    fn layers(&self, k: usize, label: &str, rows: usize, column: fn(&Metrics) -> &[f64]) -> Vec<Layer> {
+        let count = self.runs.len();
+        let (outermost, reach) = if count < RUNS_FOR_QUANTILES {
+            (0.0, "lowest to highest run")
+        } else {
+            (0.1, "10–90 % of runs")
+        };
         let (mut band, mut mean) = (Vec::new(), Vec::new());
         for row in 0..rows {
             let x = self.runs[0].iteration[row];
@@ -344,24 +372,23 @@ impl Group<'_> {
                 continue;
             }
             values.sort_by(f64::total_cmp);
-            let outermost = if quantiles { 0.1 } else { 0.0 };
             let (low, high) =
                 (series::quantile(&values, outermost), series::quantile(&values, 1.0 - outermost));
             band.push(Span { x, low, high });
             mean.push((x, values.iter().sum::<f64>() / values.len() as f64));
         }
         let colour = Colour::of_series(k);
+        let runs = if count == 1 { "1 run".into() } else { format!("mean of {count} runs") };
         let mut layers = Vec::new();
-        if self.runs.len() > 1 {
-            let reach = if quantiles { "10–90 % of runs" } else { "lowest to highest run" };
-            let label = format!("{}: {reach}", self.name);
-            layers.push(Layer { shape: Shape::Band(series::thin_spans(band)), colour, label });
+        if mean.len() >= ROWS_FOR_MEAN {
+            layers.push(line(mean.clone(), THIN, colour.tint(0.6), String::new()));
+            mean = series::moving_mean(&mean, mean_reach(mean.len()));
         }
-        let label = match self.runs.len() {
-            1 => self.name.clone(),
-            count => format!("{}: mean of {count} runs", self.name),
-        };
-        layers.push(Layer { shape: Shape::Line { points: series::thin(mean), width: 2.0 }, colour, label });
+        layers.push(line(mean, THICK, colour, format!("{label}{runs}")));
+        if count > 1 {
+            let shape = Shape::Band(series::thin_spans(band));
+            layers.push(Layer { shape, colour, label: format!("{label}{reach}") });
+        }
         layers
     }
 }

@@ -27,15 +27,8 @@ impl Metrics {
         let path = run.join("metrics.csv");
         let text = read_bytes(&path, "name the folder of a run, as `phalanx train` prints it")?;
         let mut metrics = Metrics::default();
-        let names = [
-            "iteration",
-            "return",
-            "objective",
-            "violation_total",
-            "violation_max",
-            "mu_mean",
-            "mu_max",
-        ];
+        let names =
+            ["iteration", "return", "objective", "violation_total", "violation_max", "mu_mean", "mu_max"];
         read_rows(&path, &text, names, |cells| {
             let Metrics { iteration, return_, objective, violation_total, violation_max, mu_mean, mu_max } =
                 &mut metrics;

@@ -28,7 +28,7 @@ pub enum Values {
 const MARGIN: f64 = 0.04;
 
 impl Scale {
-    /// An axis that all of `values` (finite) fit on, with about `ticks` ticks.
+    /// An axis that all of `values` (finite) fit on, with up to `ticks` steps from tick to tick.
     pub fn fit(values: impl Iterator<Item = f64>, kind: Values, ticks: usize) -> Scale {
         let (mut low, mut high) = if kind == Values::FromZero { (0.0, 0.0) } else { (f64::MAX, f64::MIN) };
         for value in values {
@@ -54,7 +54,7 @@ impl Scale {
             step = step.max(1.0);
         }
         let size = low.abs().max(high.abs());
-        let plain = if kind == Values::Whole { size < 1e9 } else { (1e-3..1e5).contains(&size) };
+        let plain = if kind == Values::Whole { size < 1e7 } else { (1e-3..1e5).contains(&size) };
         let exponent = if plain { 0 } else { 3 * (size.log10() / 3.0).floor() as i32 };
         let decimals = (exponent as f64 - step.log10() - 1e-9).ceil().clamp(0.0, 15.0) as usize;
         Scale { low, high, step, exponent, decimals }
@@ -103,10 +103,10 @@ impl Scale {
     }
 }
 
-/// The nearest of 1, 2 and 5 times a power of ten that is not much smaller than `step`.
+/// The smallest of 1, 2 and 5 times a power of ten that is no smaller than `step`.
 fn nice(step: f64) -> f64 {
     let magnitude = 10_f64.powf(step.log10().floor());
-    let factor = [1.0, 2.0, 5.0].into_iter().find(|factor| step <= 1.2 * factor * magnitude).unwrap_or(10.0);
+    let factor = [1.0, 2.0, 5.0].into_iter().find(|factor| step <= factor * magnitude).unwrap_or(10.0);
     factor * magnitude
 }
 
@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     fn labels(values: &[f64], kind: Values) -> (Vec<String>, String) {
-        let scale = Scale::fit(values.iter().copied(), kind, 5);
+        let scale = Scale::fit(values.iter().copied(), kind, 7);
         (scale.labels(), scale.unit())
     }
 
@@ -147,16 +147,19 @@ mod tests {
         for kind in [Values::Real, Values::FromZero, Values::Whole] {
             for a in hard {
                 for b in hard {
-                    let scale = Scale::fit([a, b].into_iter(), kind, 5);
+                    let scale = Scale::fit([a, b].into_iter(), kind, 7);
                     let context = format!("{a} {b} {kind:?} {scale:?}");
                     assert!(scale.low < scale.high && (scale.high - scale.low).is_finite(), "{context}");
                     assert!(scale.low <= a && b <= scale.high || a > b, "{context}");
-                    assert!(scale.in_units(scale.high - scale.low) > 1e-9 || kind == Values::Whole, "{context}");
+                    assert!(
+                        scale.in_units(scale.high - scale.low) > 1e-9 || kind == Values::Whole,
+                        "{context}"
+                    );
                     let ticks = (scale.high - scale.low) / scale.step;
-                    assert!(ticks < 13.0 && (ticks > 1.0 || kind == Values::Whole), "{context}");
+                    assert!(ticks <= 7.01 && (ticks > 2.0 || kind == Values::Whole), "{context}");
                 }
             }
         }
-        assert_eq!(Scale::fit([].into_iter(), Values::Real, 5).low, -1.08);
+        assert_eq!(Scale::fit([].into_iter(), Values::Real, 7).low, -1.08);
     }
 }

@@ -36,7 +36,8 @@ pub fn thin(points: Vec<Point>) -> Vec<Point> {
     kept.push(points[0]);
     for bin in bins(points.len()).map(|bin| &points[bin]) {
         let by_height = |a: &&Point, b: &&Point| a.1.total_cmp(&b.1);
-        let (Some(&lowest), Some(&highest)) = (bin.iter().min_by(by_height), bin.iter().max_by(by_height)) else {
+        let (Some(&lowest), Some(&highest)) = (bin.iter().min_by(by_height), bin.iter().max_by(by_height))
+        else {
             continue;
         };
         kept.extend(if lowest.0 <= highest.0 { [lowest, highest] } else { [highest, lowest] });
@@ -64,19 +65,16 @@ fn bins(count: usize) -> impl Iterator<Item = std::ops::Range<usize>> {
     (0..BINS).map(move |k| k * count / BINS..(k + 1) * count / BINS)
 }
 
-/// The mean over a window of `window` points (odd) around every point; the window is cut at the ends.
-pub fn moving_mean(points: &[Point], window: usize) -> Vec<Point> {
-    let reach = window / 2;
+/// The mean of every point with the `reach` points before and behind it, where there are as many: near the ends it would
+/// be that of fewer points, and noisier or shifted.
+pub fn moving_mean(points: &[Point], reach: usize) -> Vec<Point> {
     let mut sums = Vec::with_capacity(points.len() + 1);
     sums.push(0.0);
     for &(_, y) in points {
         sums.push(sums[sums.len() - 1] + y);
     }
-    let mean_around = |k: usize| {
-        let (begin, end) = (k.saturating_sub(reach), (k + reach + 1).min(points.len()));
-        (sums[end] - sums[begin]) / (end - begin) as f64
-    };
-    points.iter().enumerate().map(|(k, &(x, _))| (x, mean_around(k))).collect()
+    let mean = |k: usize| (sums[k + reach + 1] - sums[k - reach]) / (2 * reach + 1) as f64;
+    (reach..points.len().saturating_sub(reach)).map(|k| (points[k].0, mean(k))).collect()
 }
 
 /// The value below which a share `share` of the ascending `sorted` lies, interpolated between neighbours.
@@ -118,9 +116,11 @@ mod tests {
     }
 
     #[test]
-    fn a_moving_mean_is_cut_at_the_ends() {
-        let points = [(0.0, 1.0), (1.0, 2.0), (2.0, 6.0), (3.0, 0.0)];
-        assert_eq!(moving_mean(&points, 3), [(0.0, 1.5), (1.0, 3.0), (2.0, 8.0 / 3.0), (3.0, 3.0)]);
+    fn a_moving_mean_has_full_windows_only() {
+        let points = [(0.0, 1.0), (1.0, 2.0), (2.0, 6.0), (3.0, 1.0)];
+        assert_eq!(moving_mean(&points, 1), [(1.0, 3.0), (2.0, 3.0)]);
+        assert_eq!(moving_mean(&points, 0), points);
+        assert_eq!(moving_mean(&points, 2), []);
     }
 
     #[test]

@@ -2,4 +2,4 @@
 
 mod primal_dual;
 
-pub use primal_dual::{PrimalDual, Settings, Stage, Summary, Violations, mean_return};
+pub use primal_dual::{LastIteration, PrimalDual, Settings, Stage, Summary, Violations, mean_return};

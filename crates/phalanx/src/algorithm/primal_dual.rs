@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use rayon::prelude::*;
 
 use crate::actor::{self, GradientRule};
-use crate::critic::{Critic, Evidence};
+use crate::critic::{Critic, Evidence, QValues};
 use crate::dual::{Dual, DualRule};
 use crate::exchange::InProcess;
 use crate::occupancy::Visits;
@@ -14,6 +14,7 @@ use crate::optimizer::{Optimizer, OptimizerKind};
 use crate::parallel::agent_blocks;
 use crate::policy::{Parameterisation, Tabular};
 use crate::problem::{Problem, Scaling};
+use crate::projection::clip;
 use crate::rollout::{self, Request, StartFrom, Trajectory};
 use crate::schedule::Schedule;
 use crate::shadow::Signals;
@@ -78,6 +79,21 @@ pub struct PrimalDual {
     stage_times: [Duration; Stage::COUNT],
 }
 
+/// Intermediate results of an iteration.
+#[derive(Clone, Copy)]
+pub struct LastIteration<'a> {
+    /// Line 3: the batch, then the trajectory of Q-evaluation if there is one.
+    pub trajectories: &'a [Trajectory],
+    /// Line 4.
+    pub visits: &'a Visits,
+    /// Line 5.
+    pub signals: &'a Signals,
+    /// Line 6.
+    pub q: &'a dyn QValues,
+    /// Line 8.
+    pub gradient: &'a Ragged<f64>,
+}
+
 /// The parts of an iteration, for timing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
@@ -121,7 +137,7 @@ pub struct Summary {
     /// Mean of μ^{t+1}.
     pub mu_mean: f64,
     /// Largest of μ^{t+1}.
-    pub mu_max: f64,
+    pub mu_largest: f64,
     /// ‖∇̃_θ L‖₂.
     pub gradient_norm: f64,
 }
@@ -135,21 +151,24 @@ impl PrimalDual {
         critic: Box<dyn Critic>,
         settings: Settings,
         stream: Stream,
-    ) -> Self {
+    ) -> Result<Self> {
         let n = world.network().agents();
         let actions: Vec<usize> = (0..n).map(|i| world.actions(i)).collect();
         let constraints: Vec<usize> = problem.agents.iter().map(|agent| agent.constraints.len()).collect();
         let q_groups = world.network().neighbourhoods(settings.kappa_q);
         let gradient_rule = gradient_rule(&problem, &settings, n);
-        let alternatives: Vec<usize> = if gradient_rule.needs_alternatives(policy.parameterisation()) {
-            actions.clone()
-        } else {
-            vec![1; n]
-        };
+        let needs_alternatives = gradient_rule.needs_alternatives(policy.parameterisation());
+        if needs_alternatives && !critic.values().knows_alternatives() {
+            return Err(Error::config(
+                "critic.kind",
+                "cannot tell Q at other actions, which this actor needs",
+            ));
+        }
+        let alternatives = if needs_alternatives { actions.clone() } else { vec![1; n] };
         let policy_groups = Ragged::from_rows(
             (0..n).map(|i| policy.observations().terms(i).iter().map(|term| term.agent).collect::<Vec<_>>()),
         );
-        PrimalDual {
+        Ok(PrimalDual {
             iteration: 0,
             dual: Dual::new(&constraints, settings.mu_0),
             optimizer: Optimizer::new(settings.optimizer, policy.theta()),
@@ -169,7 +188,7 @@ impl PrimalDual {
             actions,
             q_groups,
             gradient_rule,
-        }
+        })
     }
 
     /// One iteration of Algorithm 1, lines 3 to 9.
@@ -191,6 +210,8 @@ impl PrimalDual {
         self.visits.add(batch, &self.occupancy_weights, &self.actions);
         // Line 5: g̃_i and the shadow rewards r̃_{f_i}, r̃_{g_i}.
         self.signals.evaluate(&self.problem, &self.visits.occupancy);
+        finite(&self.signals.slack, "g", t)?;
+        finite(&self.signals.rewards, "the shadow reward", t)?;
         clock.stage(Stage::Occupancy);
 
         // Line 6: Q̃_{f_i}, Q̃_{g_i} ← Eval(π_θ, r̃).
@@ -210,6 +231,7 @@ impl PrimalDual {
         self.exchange.shared(self.settings.batch, self.settings.horizon);
         let (rule, groups) = (&self.gradient_rule, &self.q_groups);
         actor::gradients(&self.policy, batch, self.critic.values(), groups, rule, &mut self.gradient);
+        finite(&self.gradient, "the gradient", t)?;
         clock.stage(Stage::Gradient);
 
         // Line 9: θ_i^{t+1} = P_Θ(θ_i + η_θ·∇̃_{θ_i} L).
@@ -276,9 +298,15 @@ impl PrimalDual {
         self.policy.update(|own| *own = theta);
     }
 
-    /// λ̃, f̃, g̃, shadow rewards, critic and gradient of the last iteration, for tests and diagnostics.
-    pub fn last(&self) -> (&Visits, &Signals, &dyn Critic, &Ragged<f64>, &[Trajectory]) {
-        (&self.visits, &self.signals, &*self.critic, &self.gradient, &self.trajectories)
+    /// What the last iteration found on its way, for tests and diagnostics.
+    pub fn last(&self) -> LastIteration<'_> {
+        LastIteration {
+            trajectories: &self.trajectories,
+            visits: &self.visits,
+            signals: &self.signals,
+            q: self.critic.values(),
+            gradient: &self.gradient,
+        }
     }
 
     /// Time spent so far, by stage.
@@ -312,7 +340,7 @@ impl PrimalDual {
             violation_max: violations.max,
             violation_mean: violations.mean,
             mu_mean: if mu.is_empty() { 0.0 } else { mu.iter().sum::<f64>() / mu.len() as f64 },
-            mu_max: mu.iter().copied().fold(0.0, f64::max),
+            mu_largest: mu.iter().copied().fold(0.0, f64::max),
             gradient_norm: self.gradient.data().iter().map(|g| g * g).sum::<f64>().sqrt(),
         }
     }
@@ -330,13 +358,13 @@ pub struct Violations {
 }
 
 impl Violations {
-    /// From all g_ik, in agent order.
+    /// From all g_ik, in agent order. A NaN makes them NaN.
     pub fn of(slack: &[f64]) -> Self {
         let (mut total, mut max) = (0.0, 0.0f64);
         for &g in slack {
-            let violation = (-g).max(0.0);
+            let violation = clip(-g, 0.0, f64::INFINITY);
             total += violation;
-            max = max.max(violation);
+            max = if max > violation { max } else { violation };
         }
         Violations { total, max, mean: if slack.is_empty() { 0.0 } else { total / slack.len() as f64 } }
     }
@@ -392,7 +420,7 @@ fn ascend(
                 if direct {
                     theta.chunks_exact_mut(actions[i]).for_each(|law| project_onto_simplex(law, 1.0));
                 } else if let Some([low, high]) = theta_box {
-                    theta.iter_mut().for_each(|x| *x = x.max(low).min(high));
+                    theta.iter_mut().for_each(|x| *x = clip(*x, low, high));
                 }
             }
         });

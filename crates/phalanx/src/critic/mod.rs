@@ -77,15 +77,12 @@ pub trait QValues: Send + Sync {
     /// Σ_j of the senders' values at the pairs visited, one a step.
     fn receive_taken(&self, inbox: Inbox<'_>, scratch: &mut Vec<u32>, out: &mut [f64]);
 
+    /// Whether values at other actions than those taken are known.
+    fn knows_alternatives(&self) -> bool;
+
     /// Σ_j of the senders' values with agent i's action replaced by each of its `actions`, as `[step][action of i]`.
-    /// False if these values are known at the actions taken only.
-    fn receive_alternatives(
-        &self,
-        inbox: Inbox<'_>,
-        actions: usize,
-        scratch: &mut Vec<u32>,
-        out: &mut [f64],
-    ) -> bool;
+    /// NaN if they are not known.
+    fn receive_alternatives(&self, inbox: Inbox<'_>, actions: usize, scratch: &mut Vec<u32>, out: &mut [f64]);
 
     /// Agent j's table of Q values of utility `which` (0: f, then g_jk), as `[∏ S][∏ A]` over N_j^{κ_q}, if there are
     /// tables.

@@ -84,8 +84,12 @@ impl QValues for MonteCarlo {
         }
     }
 
-    fn receive_alternatives(&self, _: Inbox<'_>, _: usize, _: &mut Vec<u32>, _: &mut [f64]) -> bool {
+    fn knows_alternatives(&self) -> bool {
         false
+    }
+
+    fn receive_alternatives(&self, _: Inbox<'_>, _: usize, _: &mut Vec<u32>, out: &mut [f64]) {
+        out.fill(f64::NAN);
     }
 
     fn table(&self, _agent: usize, _which: usize) -> Option<&[f64]> {

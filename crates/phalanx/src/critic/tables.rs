@@ -108,13 +108,14 @@ impl QValues for QTables {
         actions: usize,
         scratch: &mut Vec<u32>,
         out: &mut [f64],
-    ) -> bool {
+    ) {
         out.fill(0.0);
         for &j in inbox.from {
             let j = j as usize;
             let terms = self.index.terms(j);
-            let Some(own) = terms.iter().find(|term| term.agent as usize == inbox.to) else { return false };
-            let stride = own.action_stride as usize;
+            // A sender that does not see the receiver has the same value whatever it does.
+            let own = terms.iter().find(|term| term.agent as usize == inbox.to);
+            let stride = own.map_or(0, |own| own.action_stride as usize);
             // Without agent i's own action; its alternatives are then one stride apart.
             pair_column(terms, Some(inbox.to), inbox.trajectory, inbox.steps, scratch);
             let table = self.weighted.row(j);
@@ -131,6 +132,9 @@ impl QValues for QTables {
                 }
             }
         }
+    }
+
+    fn knows_alternatives(&self) -> bool {
         true
     }
 

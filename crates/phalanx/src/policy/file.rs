@@ -42,14 +42,17 @@ impl Tabular {
             let shape = [values.len() / self.actions(i), self.actions(i)];
             (format!("theta.{i}"), ThetaView { shape, values })
         });
-        let kind = match self.parameterisation() {
-            Parameterisation::Softmax => "softmax",
-            Parameterisation::Direct => "direct",
-        };
-        let metadata = HashMap::from([("policy".to_string(), kind.to_string())]);
+        let metadata = HashMap::from([("policy".to_string(), self.kind().to_string())]);
         durable::replace(path, |temporary| {
             safetensors::serialize_to_file(tensors, Some(metadata), temporary).map_err(std::io::Error::other)
         })
+    }
+
+    fn kind(&self) -> &'static str {
+        match self.parameterisation() {
+            Parameterisation::Softmax => "softmax",
+            Parameterisation::Direct => "direct",
+        }
     }
 
     /// Replaces θ by what [`Tabular::save`] wrote for a policy of the same shapes.
@@ -57,6 +60,17 @@ impl Tabular {
         let bytes = std::fs::read(path).map_err(|e| Error::file(path, format!("cannot be read: {e}")))?;
         let tensors = SafeTensors::deserialize(&bytes)
             .map_err(|e| Error::file(path, format!("is not a whole safetensors file: {e}")))?;
+        let (_, header) = SafeTensors::read_metadata(&bytes)
+            .map_err(|e| Error::file(path, format!("is not a whole safetensors file: {e}")))?;
+        let found =
+            header.metadata().as_ref().and_then(|metadata| metadata.get("policy")).map(String::as_str);
+        if found != Some(self.kind()) {
+            let found = found.unwrap_or("unknown");
+            return Err(Error::file(
+                path,
+                format!("is a policy of kind `{found}`, but `{}` is needed", self.kind()),
+            ));
+        }
         let mut theta = self.theta().clone();
         for i in 0..self.agents() {
             let name = format!("theta.{i}");
@@ -80,6 +94,12 @@ impl Tabular {
             }
             if let Some(bad) = row.iter().find(|x| !x.is_finite()) {
                 return Err(Error::file(path, format!("{name} holds {bad}")));
+            }
+            let is_law =
+                |law: &[f64]| law.iter().all(|&p| p >= 0.0) && (law.iter().sum::<f64>() - 1.0).abs() < 1e-9;
+            let direct = self.parameterisation() == Parameterisation::Direct;
+            if let Some(x) = row.chunks_exact(self.actions(i)).position(|law| direct && !is_law(law)) {
+                return Err(Error::file(path, format!("{name}, row {x}: the probabilities do not sum to 1")));
             }
         }
         self.update(|own| *own = theta);
@@ -108,6 +128,9 @@ mod tests {
         assert_eq!(loaded.theta(), saved.theta());
         let message = make(2, 0.0).load(&path).unwrap_err().to_string();
         assert!(message.contains("[4, 2]") && message.contains("[8, 2]"), "{message}");
+        let mut direct = Tabular::new(&world, 1, Parameterisation::Direct, 0.0, &Stream::new(3)).unwrap();
+        let message = direct.load(&path).unwrap_err().to_string();
+        assert!(message.contains("kind `softmax`, but `direct`"), "{message}");
         std::fs::write(&path, &std::fs::read(&path).unwrap()[..50]).unwrap();
         assert!(loaded.load(&path).unwrap_err().to_string().contains("safetensors"));
     }

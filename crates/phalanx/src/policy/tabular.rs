@@ -6,6 +6,7 @@ use rayon::prelude::*;
 
 use super::Parameterisation;
 use crate::indexing::StateIndex;
+use crate::memory::room_for;
 use crate::parallel::agent_blocks;
 use crate::sampler::{outcome, write_thresholds};
 use crate::stream::{Place, Purpose, Stream};
@@ -39,6 +40,9 @@ impl Tabular {
         let states: Vec<usize> = (0..n).map(|i| world.states(i)).collect();
         let actions: Vec<usize> = (0..n).map(|i| world.actions(i)).collect();
         let observations = StateIndex::new(&world.network().neighbourhoods(kappa), &states, "kappa")?;
+        // θ, π, the gradient and an optimiser's two moments.
+        let entries: u128 = (0..n).map(|i| observations.size(i) as u128 * actions[i] as u128).sum();
+        room_for(5 * 8 * entries, "kappa", &format!("policies of {entries} parameters"))?;
         let mut theta: Ragged<f64> = Ragged::zeros((0..n).map(|i| observations.size(i) * actions[i]));
         if init_std > 0.0 {
             let place = Place { purpose: Purpose::PolicyInit, iteration: 0, trajectory: 0 };
@@ -122,8 +126,7 @@ impl Tabular {
             (&self.theta, &self.actions, self.parameterisation == Parameterisation::Direct);
         let probabilities = self.probabilities.split_rows_mut(&blocks);
         let thresholds = self.thresholds.split_rows_mut(&blocks);
-        let refresh_block = |((block, mut pi), mut thresholds): ((&Range<usize>, _), _)| {
-            let _: (&crate::ragged::RowsMut<'_, f64>, &crate::ragged::RowsMut<'_, u32>) = (&pi, &thresholds);
+        blocks.par_iter().zip(probabilities).zip(thresholds).for_each(|((block, mut pi), mut thresholds)| {
             for i in block.clone() {
                 let pi = pi.row_mut(i);
                 pi.copy_from_slice(theta.row(i));
@@ -140,8 +143,7 @@ impl Tabular {
                     write_thresholds(law, thresholds);
                 }
             }
-        };
-        blocks.par_iter().zip(probabilities).zip(thresholds).for_each(refresh_block);
+        });
     }
 }
 

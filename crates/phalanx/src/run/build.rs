@@ -6,8 +6,8 @@ use std::sync::Arc;
 use serde::Deserialize;
 
 use super::config::{
-    Config, ConstraintConfig, CriticKind, CriticStart, CriticStep, NetworkConfig, UtilityConfig, WorldConfig,
-    check_gamma,
+    Config, ConstraintConfig, CriticKind, CriticStart, CriticStep, DEFAULT_GAMMA, NetworkConfig,
+    UtilityConfig, WorldConfig, check_gamma,
 };
 use super::preset;
 use crate::algorithm::{PrimalDual, Settings};
@@ -19,11 +19,22 @@ use crate::policy::Tabular;
 use crate::problem::{AgentProblem, Bound, Constraint, Problem, Scaling};
 use crate::stream::Stream;
 use crate::utility::{Kind, LocalSpace, LocalTable, ScaledUtility, UtilitySpec};
-use crate::world::{Line, Table, World};
+use crate::world::{LARGEST_LOCAL_SPACE, Line, Table, World};
 use crate::{Error, Result, document};
 
-/// The discount factor when neither the configuration nor the world states one.
-const DEFAULT_GAMMA: f64 = 0.99;
+/// `config` with what only the world's file can tell: builds world and problem, and so finds their mistakes too.
+pub fn resolve(config: &Config) -> Result<Config> {
+    let world = world(config)?;
+    let (problem, _) = problem(config, &*world)?;
+    Ok(with_gamma(config, &problem))
+}
+
+/// `config` with the problem's discount factor.
+pub(super) fn with_gamma(config: &Config, problem: &Problem) -> Config {
+    let mut resolved = config.clone();
+    resolved.gamma = Some(problem.gamma);
+    resolved
+}
 
 /// Builds the world with its links.
 pub fn world(config: &Config) -> Result<Arc<dyn World>> {
@@ -35,7 +46,7 @@ pub fn world(config: &Config) -> Result<Arc<dyn World>> {
                 None => Arc::new(line),
             })
         }
-        WorldConfig::Table { file } => {
+        WorldConfig::Table { file, .. } => {
             let table = Table::read(&config.locate(file))?;
             Ok(match network(config, table.network().agents())? {
                 Some(network) => Arc::new(table.with_network(network)),
@@ -128,7 +139,7 @@ pub fn problem(config: &Config, world: &dyn World) -> Result<(Problem, Vec<Strin
             }
         }
         (None, Some(own)) => {
-            let added = add_own_constraints(&own.constraints, mass, &mut agents);
+            let added = add_own_constraints(config, &own.constraints, mass, &mut agents);
             warnings.extend(added.map_err(|error| of_model(config, error))?);
         }
         (None, None) => {}
@@ -349,7 +360,12 @@ fn add_constraint(
         let shadow_scale = constraint.shadow_scale.unwrap_or(1.0);
         // Most agents have one constraint; a growing vector would make room for four.
         agents[i].constraints.reserve_exact(1);
-        agents[i].constraints.push(Constraint { name: name.clone(), utility, bound, shadow_scale });
+        let name = if agents[i].constraints.is_empty() {
+            name.clone()
+        } else {
+            distinct_name(&name, &agents[i].constraints)
+        };
+        agents[i].constraints.push(Constraint { name, utility, bound, shadow_scale });
     }
     Ok((out_of_reach > 0).then(|| {
         format!(
@@ -385,35 +401,54 @@ fn infeasible(constraint: &ConstraintConfig, bound: Bound, agent: usize, extreme
     )
 }
 
-/// Adds the constraints of a model file. There is no key to allow bounds out of reach there: they are warned of.
+/// Adds the constraints of a model file; a warning if some are out of reach and that is allowed.
 fn add_own_constraints(
+    config: &Config,
     lists: &[Vec<UtilitySpec>],
     mass: f64,
     agents: &mut [AgentProblem],
-) -> Result<Vec<String>> {
-    let mut warnings = Vec::new();
+) -> Result<Option<String>> {
+    let allowed = matches!(config.world, WorldConfig::Table { allow_infeasible: true, .. });
+    let (mut out_of_reach, mut least_violation) = (0, 0.0);
     let bound = Bound::AtLeast(0.0);
     for (i, (list, agent)) in lists.iter().zip(agents).enumerate() {
         agent.constraints.reserve_exact(list.len());
         for (k, spec) in list.iter().enumerate() {
             let field = format!("g[{i}][{k}]");
             let utility = spec.build(agent.space, &field)?;
-            if let Some((_, best)) = best_slack(&utility, bound, agent.space, mass) {
-                let kind = &spec.kind;
-                warnings
-                    .push(format!("{field} ({kind}): no policy can meet it; its value is at most {best:.6}"));
+            if let Some((best, _)) = best_slack(&utility, bound, agent.space, mass) {
+                if !allowed {
+                    let message = format!(
+                        "is {best} at most, so it cannot reach 0; change it, or set world.allow_infeasible = true"
+                    );
+                    return Err(Error::config(field, message));
+                }
+                out_of_reach += 1;
+                least_violation -= best;
             }
-            let name = spec.kind.as_str().into();
+            let name = distinct_name(&spec.kind, &agent.constraints);
             agent.constraints.push(Constraint { name, utility, bound, shadow_scale: 1.0 });
         }
     }
-    Ok(warnings)
+    Ok((out_of_reach > 0).then(|| {
+        format!(
+            "no policy can meet {out_of_reach} constraints of the model; their violations sum to at least \
+             {least_violation:.6}"
+        )
+    }))
+}
+
+/// `name`, numbered on if the agent has a constraint of that name.
+fn distinct_name(name: &str, others: &[Constraint]) -> Arc<str> {
+    let taken = |candidate: &str| others.iter().any(|other| &*other.name == candidate);
+    let numbered = (2..).map(|k| format!("{name}-{k}"));
+    std::iter::once(name.to_string()).chain(numbered).find(|c| !taken(c)).unwrap_or_default().into()
 }
 
 /// Says which file a mistake in a model's own utilities is in.
 fn of_model(config: &Config, error: Error) -> Error {
     match (&config.world, error) {
-        (WorldConfig::Table { file }, error @ Error::Config { .. }) => {
+        (WorldConfig::Table { file, .. }, error @ Error::Config { .. }) => {
             Error::file(config.locate(file), error.to_string())
         }
         (_, error) => error,
@@ -422,6 +457,7 @@ fn of_model(config: &Config, error: Error) -> Error {
 
 /// Builds Algorithm 1.
 pub fn algorithm(config: &Config, world: &Arc<dyn World>, problem: &Arc<Problem>) -> Result<PrimalDual> {
+    check_fit(config, &**world, problem)?;
     check_room(config, world.network().agents())?;
     let stream = Stream::new(config.seed);
     let policy = Tabular::new(&**world, config.kappa, config.policy.kind, config.policy.init_std, &stream)?;
@@ -448,7 +484,38 @@ pub fn algorithm(config: &Config, world: &Arc<dyn World>, problem: &Arc<Problem>
         theta_box: config.policy.theta_box,
     };
     let critic = critic(config, &**world, problem)?;
-    Ok(PrimalDual::new(world.clone(), problem.clone(), policy, critic, settings, stream))
+    PrimalDual::new(world.clone(), problem.clone(), policy, critic, settings, stream)
+}
+
+/// Whether world, problem and configuration speak of the same thing; they may have been put together in Rust.
+fn check_fit(config: &Config, world: &dyn World, problem: &Problem) -> Result<()> {
+    let n = world.network().agents();
+    if problem.agents.len() != n {
+        let message = format!("has {} agents, but the world has {n}", problem.agents.len());
+        return Err(Error::config("problem", message));
+    }
+    if problem.scaling != config.scaling {
+        let message =
+            format!("is {:?} in the configuration, but {:?} in the problem", config.scaling, problem.scaling);
+        return Err(Error::config("scaling", message));
+    }
+    for (i, agent) in problem.agents.iter().enumerate() {
+        let expected =
+            LocalSpace { states: world.states(i), actions: world.actions(i), gamma: problem.gamma };
+        if agent.space != expected {
+            let message = format!("agent {i} has {:?}, but its world {expected:?}", agent.space);
+            return Err(Error::config("problem", message));
+        }
+        let sizes = [expected.states, expected.actions];
+        if sizes.iter().any(|size| !(1..=LARGEST_LOCAL_SPACE).contains(size)) {
+            let message =
+                format!("agent {i} has {sizes:?} states and actions; 1 to {LARGEST_LOCAL_SPACE} are allowed");
+            return Err(Error::config("world", message));
+        }
+        agent.objective.validate(agent.space, "objective")?;
+        agent.constraints.iter().try_for_each(|c| c.utility.validate(agent.space, &c.name))?;
+    }
+    Ok(())
 }
 
 /// Whether weights and trajectories fit into memory; the larger part is blamed.
@@ -476,7 +543,15 @@ fn critic(config: &Config, world: &dyn World, problem: &Problem) -> Result<Box<d
             };
             Box::new(Td::new(tables()?, problem, critic.steps, rule, critic.start == CriticStart::Warm))
         }
-        CriticKind::Lstd => Box::new(Lstd::new(tables()?, problem, critic.steps, critic.ridge)),
+        CriticKind::Lstd => {
+            let tables = tables()?;
+            let largest = (0..problem.agents.len()).map(|j| tables.index().size(j)).max().unwrap_or(0);
+            // Every thread solves a dense system over the pairs that can have been visited.
+            let unknowns = largest.min(critic.steps + 1) as u128;
+            let bytes = 8 * unknowns * unknowns * rayon::current_num_threads() as u128;
+            room_for(bytes, "critic.steps", &format!("LSTD over {unknowns} pairs"))?;
+            Box::new(Lstd::new(tables, problem, critic.steps, critic.ridge))
+        }
         CriticKind::Montecarlo => Box::new(MonteCarlo::new(problem, critic.steps)),
     })
 }

@@ -1,6 +1,5 @@
 //! Evaluation of a fixed policy on fresh episodes.
 
-use crate::Ragged;
 use crate::algorithm::{Violations, mean_return};
 use crate::occupancy::Visits;
 use crate::policy::Tabular;
@@ -8,6 +7,7 @@ use crate::problem::Problem;
 use crate::rollout::{self, Request, StartFrom, Trajectory};
 use crate::stream::{Place, Purpose, Stream};
 use crate::world::World;
+use crate::{Error, Ragged, Result};
 
 /// What a policy achieves, estimated on episodes of its own.
 #[derive(Debug, Clone)]
@@ -26,8 +26,8 @@ pub struct Evaluation {
     pub violations: Violations,
 }
 
-/// Runs `episodes` episodes of `horizon` steps, one in memory at a time per thread, and evaluates every utility at
-/// the occupancy pooled over them.
+/// Runs `episodes` episodes of `horizon` steps, a few in memory at a time, and evaluates every utility at the
+/// occupancy pooled over them.
 pub fn evaluate(
     world: &dyn World,
     problem: &Problem,
@@ -35,11 +35,11 @@ pub fn evaluate(
     stream: &Stream,
     horizon: usize,
     episodes: usize,
-) -> Evaluation {
+) -> Result<Evaluation> {
     // Enough at a time to occupy many threads, few enough to stay small in memory; results do not depend on it.
     const AT_ONCE: usize = 16;
     let n = world.network().agents();
-    let at_once = if n < 10_000 { AT_ONCE.min(episodes) } else { 1 };
+    let at_once = if n < rollout::SPLIT_AGENTS { AT_ONCE.min(episodes) } else { 1 };
     let actions: Vec<usize> = (0..n).map(|i| world.actions(i)).collect();
     let weights = problem.occupancy_weights(horizon, episodes);
     let mut trajectories = vec![Trajectory::new(n, horizon); at_once];
@@ -59,25 +59,32 @@ pub fn evaluate(
     summarise(world, problem, &visits, episodes)
 }
 
-fn summarise(world: &dyn World, problem: &Problem, visits: &Visits, episodes: usize) -> Evaluation {
+fn summarise(world: &dyn World, problem: &Problem, visits: &Visits, episodes: usize) -> Result<Evaluation> {
     let constraints = || problem.agents.iter().map(|agent| agent.constraints.len());
     let (mut values, mut slack) = (Ragged::zeros(constraints()), Ragged::zeros(constraints()));
     let mut objective = 0.0;
     for (i, agent) in problem.agents.iter().enumerate() {
         let lambda = visits.occupancy.row(i);
-        objective += agent.objective.value(lambda, agent.space);
+        let value = agent.objective.value(lambda, agent.space);
+        check(value, i, "f")?;
+        objective += value;
         for (k, constraint) in agent.constraints.iter().enumerate() {
             let value = constraint.utility.value(lambda, agent.space);
+            check(value, i, "g")?;
             values.row_mut(i)[k] = value;
             slack.row_mut(i)[k] = constraint.bound.slack(value);
         }
     }
-    Evaluation {
+    Ok(Evaluation {
         episodes,
         return_: mean_return(world, &visits.counts, episodes as f64),
         objective: objective / problem.agents.len() as f64,
         violations: Violations::of(slack.data()),
         values,
         slack,
-    }
+    })
+}
+
+fn check(value: f64, agent: usize, quantity: &'static str) -> Result<()> {
+    if value.is_finite() { Ok(()) } else { Err(Error::NoValue { agent, quantity, value }) }
 }

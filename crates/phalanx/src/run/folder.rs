@@ -184,7 +184,7 @@ impl RunFolder {
             "{iteration},{return_},{objective:?},{violation_total:?},{violation_max:?},{violation_mean:?},{:?},{:?},\
              {:?},{agent_steps},{}",
             summary.mu_mean,
-            summary.mu_max,
+            summary.mu_largest,
             summary.gradient_norm,
             algorithm.traffic().bytes(),
         ))?;
@@ -206,7 +206,7 @@ impl RunFolder {
                 ("violation/total", *violation_total),
                 ("violation/max", *violation_max),
                 ("dual/mean", summary.mu_mean),
-                ("dual/max", summary.mu_max),
+                ("dual/max", summary.mu_largest),
                 ("actor/gradient_norm", summary.gradient_norm),
             ];
             scalars.extend(summary.return_.map(|r| ("result/return", r)));
@@ -299,7 +299,7 @@ const TENSORBOARD: &str = "tb";
 const INITIAL_POLICY: &str = "init.safetensors";
 
 fn new_metrics(path: &Path) -> Result<Log> {
-    let header = "iteration,return,objective,violation_total,violation_max,violation_mean,mu_mean,mu_max,\
+    let header = "iteration,return,objective,violation_total,violation_max,violation_mean,mu_mean,mu_largest,\
                   gradient_norm,agent_steps,comm_bytes\n";
     Log::create(path.join(METRICS), header.as_bytes())
 }

@@ -10,7 +10,7 @@ pub mod preset;
 mod session;
 mod train;
 
-pub use build::{problem, world};
+pub use build::{problem, resolve, world};
 pub use config::{
     ActorConfig, Algorithm, Config, ConstraintConfig, CriticConfig, CriticKind, CriticStart, CriticStep,
     DualConfig, EvaluationConfig, NetworkConfig, PolicyConfig, UtilityConfig, WorldConfig,

@@ -37,7 +37,7 @@ impl Session {
         let problem = Arc::new(problem);
         let algorithm = build::algorithm(config, &world, &problem)?;
         Ok(Session {
-            config: config.clone(),
+            config: build::with_gamma(config, &problem),
             world,
             problem,
             algorithm,
@@ -96,7 +96,7 @@ impl Session {
     }
 
     /// Evaluates the current policy on fresh episodes, as many as `[evaluation]` asks for and allows.
-    pub fn evaluate(&self) -> Evaluation {
+    pub fn evaluate(&self) -> Result<Evaluation> {
         let evaluation = &self.config.evaluation;
         let episode = self.world.network().agents() as u64 * self.config.horizon as u64;
         let affordable = (evaluation.max_agent_steps / episode).max(1);

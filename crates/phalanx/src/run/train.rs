@@ -97,7 +97,7 @@ fn iterate(
     folder.flush()?;
     let wall = elapsed + begin.elapsed();
     folder.save_policy(session)?;
-    let evaluation = session.evaluate();
+    let evaluation = session.evaluate()?;
     folder.finish(session, &evaluation)?;
     let outcome = outcome(session, folder.path(), &evaluation, wall);
     Ok(Ending::Finished(Box::new(outcome), Box::new(evaluation)))

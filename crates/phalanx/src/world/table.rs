@@ -259,6 +259,7 @@ fn reward_channel(model: &Model) -> Vec<Channel> {
     let tables: Option<Vec<Vec<f64>>> = model.f.iter().map(UtilitySpec::reward_table).collect();
     let fits = |tables: &Vec<Vec<f64>>| {
         tables.len() == model.n
+            && tables.iter().flatten().all(|r| r.is_finite())
             && tables.iter().enumerate().all(|(i, t)| t.len() == model.state_sizes[i] * model.action_sizes[i])
     };
     match tables.filter(fits) {

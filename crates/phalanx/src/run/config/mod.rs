@@ -22,6 +22,9 @@ use crate::utility::UtilitySpec;
 use crate::world::Start;
 use crate::{Error, Result};
 
+/// The discount factor when neither the configuration nor a model file states one.
+pub const DEFAULT_GAMMA: f64 = 0.99;
+
 /// Everything that determines a run. Field names are the keys of the file.
 #[derive(Debug, Clone, Serialize)]
 pub struct Config {
@@ -99,6 +102,8 @@ pub enum WorldConfig {
     Table {
         /// The file.
         file: PathBuf,
+        /// Train even if no occupancy can meet one of the file's own constraints.
+        allow_infeasible: bool,
     },
 }
 
@@ -385,7 +390,7 @@ impl Config {
     pub fn to_toml(&self) -> String {
         let mut resolved = self.clone();
         let absolute = |file: &mut PathBuf| *file = self.locate(file);
-        if let WorldConfig::Table { file } = &mut resolved.world {
+        if let WorldConfig::Table { file, .. } = &mut resolved.world {
             absolute(file);
         }
         let utilities = resolved.constraint.iter_mut().flatten().map(|c| &mut c.utility);

@@ -6,8 +6,8 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::{
-    ActorConfig, Algorithm, Config, ConstraintConfig, CriticConfig, CriticKind, DualConfig, EvaluationConfig,
-    NetworkConfig, PolicyConfig, UtilityConfig, WorldConfig,
+    ActorConfig, Algorithm, Config, ConstraintConfig, CriticConfig, CriticKind, DEFAULT_GAMMA, DualConfig,
+    EvaluationConfig, NetworkConfig, PolicyConfig, UtilityConfig, WorldConfig,
 };
 use crate::actor::Baseline;
 use crate::document::{describe, reject_nan};
@@ -81,6 +81,8 @@ struct LineKeys {
 #[serde(deny_unknown_fields)]
 struct TableKeys {
     file: PathBuf,
+    #[serde(default)]
+    allow_infeasible: bool,
 }
 
 impl Config {
@@ -114,6 +116,9 @@ impl Config {
             actor: raw.actor,
             evaluation: raw.evaluation,
         };
+        if matches!(config.world, WorldConfig::Line { .. }) {
+            config.gamma.get_or_insert(DEFAULT_GAMMA);
+        }
         config.actor.baseline.get_or_insert(match (raw.scaling, config.critic.kind) {
             (Scaling::Paper | Scaling::Authors, _) => Baseline::None,
             (Scaling::Normalised, CriticKind::Montecarlo) => Baseline::Mean,
@@ -156,8 +161,8 @@ fn read_world(mut table: toml::Table) -> Result<WorldConfig> {
             Ok(WorldConfig::Line { n, start, mixing })
         }
         Some("table") => {
-            let TableKeys { file } = section(table, "world")?;
-            Ok(WorldConfig::Table { file })
+            let TableKeys { file, allow_infeasible } = section(table, "world")?;
+            Ok(WorldConfig::Table { file, allow_infeasible })
         }
         Some(other) => {
             Err(Error::config("world.kind", format!("`{other}` is unknown; allowed are `line`, `table`")))
