@@ -55,13 +55,15 @@ struct Run {
 }
 
 fn measure(n: usize, iterations: usize, out: &std::path::Path) -> Result<Run> {
-    let output = Command::new("target/release/phalanx")
+    let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
+    let output = Command::new(std::path::Path::new(&target).join("release/phalanx"))
         .args(["train", "synthetic", "--json", "--set", "evaluation.episodes=1"])
         .args(["--set", &format!("world.n={n}"), "--set", &format!("iterations={iterations}")])
         .arg("--out")
         .arg(out)
         .output()
-        .context("cannot run target/release/phalanx; start this from the project's folder")?;
+        .context("cannot run release/phalanx; start this from the project's folder")?;
+    anyhow::ensure!(output.status.success(), "phalanx train: {}", String::from_utf8_lossy(&output.stderr));
     let line: Value = serde_json::from_slice(&output.stdout).context("no result of phalanx train")?;
     let number = |key: &str| line[key].as_f64().with_context(|| format!("`{key}` is missing"));
     let agent_steps = number("agent_steps")?;

@@ -164,6 +164,30 @@ fn a_run_that_diverges_says_where_and_keeps_its_rows() {
     assert_eq!(metrics.lines().count(), 1 + iteration, "a header and a row for every whole iteration");
 }
 
+/// A value that cannot be computed must never pass for a constraint that is kept.
+#[test]
+fn a_constraint_that_is_not_a_number_stops_the_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_phalanx"))
+        .args([
+            "train",
+            "apprenticeship",
+            "--out",
+            "run",
+            "--set",
+            "scaling=paper",
+            "--set",
+            "constraint.0.scale=1",
+        ])
+        .args(["--set", "constraint.0.r=[1e308,-1e308,1e308,-1e308]"])
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{message}");
+    assert!(message.contains("agent 0: g is "), "{message}");
+}
+
 #[test]
 fn closing_table_names_agents_scaling_and_folder() {
     let folder = tempfile::tempdir().unwrap();

@@ -251,7 +251,7 @@ fn check_size(size: u64, agent: usize, members: usize, what: &str) -> Result<()>
         what,
         format!(
             "agent {agent} reads {members} agents, so its table would have {} entries (at most {LARGEST_TABLE} \
-             are allowed); choose a smaller radius",
+             are allowed); let it read fewer",
             if size == u64::MAX { "over 10^19".to_string() } else { size.to_string() }
         ),
     ))

@@ -39,8 +39,9 @@ fn cited_labels(text: &str) -> BTreeSet<String> {
             let rest = &line[at + 1..];
             let spaced = rest.strip_prefix(' ').filter(|_| prefix == "subsec");
             let rest = spaced.unwrap_or(rest);
-            let word_end =
-                rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(rest.len());
+            let word_end = rest
+                .find(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '-'))
+                .unwrap_or(rest.len());
             if !PREFIXES.contains(&prefix) || word_end == 0 {
                 continue;
             }

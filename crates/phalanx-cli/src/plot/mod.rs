@@ -35,8 +35,8 @@ const ROWS_FOR_MEAN: usize = 60;
 /// `margins` is drawn from `agents.csv`, which a run writes at its end: it is left out for a run that has not come to
 /// its end or has no constraints.
 pub fn plot_run(run: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let metrics = Metrics::read(run)?;
-    let margins = read::margins(run)?.unwrap_or_default();
+    let (metrics, margins) = rayon::join(|| Metrics::read(run), || read::margins(run));
+    let (metrics, margins) = (metrics?, margins?.unwrap_or_default());
     let name = name_of(run);
     let mut figures = vec![
         ("return", return_figure(&name, &metrics)),
@@ -100,10 +100,10 @@ pub fn plot_runs(runs: &[PathBuf], out: &Path) -> anyhow::Result<Vec<PathBuf>> {
 /// Draws the figures and writes them as `<out>/<name>.svg` and `<out>/<name>.png`.
 fn write(out: &Path, figures: Vec<(&str, Figure)>) -> anyhow::Result<Vec<PathBuf>> {
     std::fs::create_dir_all(out).map_err(|error| Error::write(out, error))?;
+    let (names, figures): (Vec<&str>, Vec<Figure>) = figures.into_iter().unzip();
+    let drawings = canvas::draw(&figures).map_err(|reason| anyhow::anyhow!("cannot draw: {reason}"))?;
     let mut files = Vec::new();
-    for (name, figure) in figures {
-        let drawing =
-            canvas::draw(&figure).map_err(|reason| anyhow::anyhow!("cannot draw {name}: {reason}"))?;
+    for (name, drawing) in names.into_iter().zip(drawings) {
         for (extension, bytes) in [("svg", drawing.svg.as_bytes()), ("png", &drawing.png)] {
             let path = out.join(format!("{name}.{extension}"));
             std::fs::write(&path, bytes).map_err(|error| Error::write(&path, error))?;

@@ -45,7 +45,7 @@ impl QTables {
         self.tables.data_mut()
     }
 
-    /// Runs `learn(agent, table of one utility, which)` for every agent, in parallel, with scratch from `init`.
+    /// Runs `learn(agent, index, its tables, scratch)` for every agent, in parallel, with scratch from `init`.
     pub fn for_each_agent<S>(
         &mut self,
         init: impl Fn() -> S + Sync + Send,

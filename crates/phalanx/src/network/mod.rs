@@ -1,6 +1,6 @@
 //! Agents on an undirected graph.
 //!
-//! Links say who influences whom; hop distances on them decide how far an agent looks
+//! Links say who talks to whom; hop distances on them decide how far an agent looks
 //! ([`Network::neighbourhoods`]). The constructors for standard shapes and random graphs are in `generate`,
 //! the reader for user-supplied graphs in `edge_list`.
 

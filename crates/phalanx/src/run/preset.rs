@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-/// Name, one-line description and text of every preset.
+/// Name and text of every preset.
 const PRESETS: [(&str, &str); 4] = [
     ("synthetic", include_str!("../../../../presets/synthetic.toml")),
     ("apprenticeship", include_str!("../../../../presets/apprenticeship.toml")),
