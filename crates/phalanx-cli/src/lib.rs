@@ -1,6 +1,7 @@
 //! Command line of Phalanx: commands, progress and tables. The mathematics is in the `phalanx` library.
 
 mod bench;
+mod eval;
 mod table;
 mod train;
 
@@ -24,6 +25,10 @@ enum Command {
     Train(train::TrainArgs),
     /// Go on with a run that was interrupted.
     Resume(train::ResumeArgs),
+    /// Evaluate a policy on fresh episodes: is every agent safe, and how sure is that?
+    Eval(eval::EvalArgs),
+    /// Write the estimated occupancy measures of a run's policy (an expert for apprenticeship learning).
+    Occupancy(eval::OccupancyArgs),
     /// Print a configuration with every setting resolved.
     Config(Source),
     /// List the built-in presets.
@@ -70,6 +75,8 @@ pub fn main() -> ExitCode {
     let done = match &cli.command {
         Command::Train(args) => train::train(args),
         Command::Resume(args) => train::resume(args),
+        Command::Eval(args) => eval::eval(args),
+        Command::Occupancy(args) => eval::occupancy(args),
         Command::Config(source) => {
             let resolved = source.load(None).and_then(|config| phalanx::run::resolve(&config));
             resolved.map(|config| print(&config.to_toml())).map_err(Into::into)

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use phalanx::run::{Evaluation, Outcome, Session};
+use phalanx::run::{Assessment, Evaluation, Interval, Outcome, Session, Verdict};
 
 /// Agents shown at most.
 const WORST: usize = 5;
@@ -69,5 +69,71 @@ fn worst_agents(session: &Session, evaluation: &Evaluation) -> String {
     if rows.len() > WORST {
         let _ = writeln!(text, "          and {} more in agents.csv", rows.len() - WORST);
     }
+    text
+}
+
+/// What `phalanx eval` says of a policy: estimates with intervals, verdicts, and the agents in most danger.
+pub fn assessment(session: &Session, assessment: &Assessment) -> String {
+    let mut text = String::new();
+    let n = session.world().network().agents();
+    let percent = 100.0 * assessment.confidence;
+    let mut line = |name: &str, value: String| {
+        let _ = writeln!(text, "{name:<18} {value}");
+    };
+    let shown =
+        |i: Interval| format!("{:.5}  ({percent} % interval {:.5} to {:.5})", i.value, i.lower, i.upper);
+    line("episodes", format!("{} of {} steps", assessment.episodes, assessment.horizon));
+    if let Some(return_) = assessment.return_ {
+        line("return", shown(return_));
+    }
+    line("objective", shown(assessment.objective));
+    if assessment.constraints.is_empty() {
+        return text;
+    }
+    line(
+        "violation",
+        format!("{:.5} in total, {:.5} at most", assessment.violation_total, assessment.violation_max),
+    );
+    let verdicts = assessment.agents(n);
+    let count = |wanted: Verdict| verdicts.iter().filter(|&&verdict| verdict == wanted).count();
+    let (safe, broken) = (count(Verdict::Safe), count(Verdict::Unsafe));
+    line("agents", format!("{safe} safe, {broken} unsafe, {} undecided", n - safe - broken));
+    let mut rows: Vec<_> = assessment.constraints.iter().collect();
+    let slack = |end: f64, c: &phalanx::run::ConstraintAssessment| match c.bound {
+        "at_least" => end - c.threshold,
+        _ => c.threshold - end,
+    };
+    rows.sort_by(|a, b| slack(a.utility.value, a).total_cmp(&slack(b.utility.value, b)));
+    let _ = writeln!(
+        text,
+        "\n{:>8}  {:<16} {:>10} {:>23} {:>12}  verdict",
+        "agent", "constraint", "value", "interval", "bound"
+    );
+    for c in rows.iter().take(WORST) {
+        let relation = if c.bound == "at_least" { "≥" } else { "≤" };
+        let _ = writeln!(
+            text,
+            "{:>8}  {:<16} {:>10.4} {:>23} {:>12}  {}",
+            c.agent,
+            c.constraint,
+            c.utility.value,
+            format!("{:.4} to {:.4}", c.utility.lower, c.utility.upper),
+            format!("{relation} {}", c.threshold),
+            match c.verdict {
+                Verdict::Safe => "safe",
+                Verdict::Unsafe => "unsafe",
+                Verdict::Undecided => "undecided",
+            }
+        );
+    }
+    if rows.len() > WORST {
+        let _ = writeln!(text, "          and {} more with --json", rows.len() - WORST);
+    }
+    let _ = writeln!(
+        text,
+        "\nAll {} intervals together hold with {percent} % confidence: jackknife over episodes, Student's t, Bonferroni,\n\
+         widened by what steps beyond the horizon could change.",
+        rows.len()
+    );
     text
 }

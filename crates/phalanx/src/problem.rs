@@ -46,6 +46,14 @@ impl Bound {
         }
     }
 
+    /// Its name in configurations and tables.
+    pub fn key(self) -> &'static str {
+        match self {
+            Bound::AtLeast(_) => "at_least",
+            Bound::AtMost(_) => "at_most",
+        }
+    }
+
     /// dg/d(utility).
     pub fn sign(self) -> f64 {
         match self {
@@ -84,6 +92,13 @@ pub struct AgentProblem {
     pub objective: ScaledUtility,
     /// g_ik ≥ 0.
     pub constraints: Vec<Constraint>,
+}
+
+impl AgentProblem {
+    /// The objective, then every bounded utility.
+    pub fn utilities(&self) -> impl Iterator<Item = &ScaledUtility> {
+        std::iter::once(&self.objective).chain(self.constraints.iter().map(|constraint| &constraint.utility))
+    }
 }
 
 /// The problem of all agents: maximise the mean of f_i subject to every g_ik ≥ 0.

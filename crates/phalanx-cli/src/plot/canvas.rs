@@ -1,4 +1,9 @@
-//! Drawing: figures of panels of layers, to SVG and PNG. All that is known of the plotting crate is in this file.
+//! Drawing: figures of panels of layers, to SVG and PNG. All that is known of the plotting crate (kuva) is in
+//! this file, so that it can be exchanged.
+//!
+//! Its axes, grid, curves, marks and both back ends are used. Titles, captions and the legend are laid out here,
+//! as are ranges and ticks (`scale`): its own put the legend beside the data, turn captions on their side and
+//! draw nothing if a range is small.
 
 use std::sync::Arc;
 
@@ -27,8 +32,8 @@ impl Colour {
     /// For what is only there for orientation.
     pub const QUIET: Colour = Colour(0x55, 0x55, 0x55);
 
-    /// The k-th colour of a series, from 0. The palette of Okabe and Ito, which all kinds of colour vision tell
-    /// apart, without its yellow (too light on white) and its vermilion ([`Colour::ALARM`]).
+    /// The k-th colour of a series, from 0. The palette of Okabe and Ito, which all kinds of colour vision
+    /// tell apart, without its yellow (too light on white) and its vermilion ([`Colour::ALARM`]).
     pub fn of_series(k: usize) -> Colour {
         const SERIES: [Colour; 6] = [
             Colour(0x00, 0x72, 0xB2),
@@ -128,12 +133,13 @@ impl Axis {
     }
 }
 
-/// A pair of axes and what is drawn in it: areas at the back, then thin lines, then thick ones and marks, else as given.
+/// A pair of axes and what is drawn in it: areas at the back, then thin lines, then thick ones and marks,
+/// else as given.
 #[derive(Debug, Clone)]
 pub struct Panel {
     pub x: Axis,
     pub y: Axis,
-    /// Names along the y axis, from top to bottom, instead of numbers: the first is at y = 1, the next at y = 2.
+    /// Names along the y axis, from top to bottom, instead of numbers: at y = 1, 2, …
     pub names: Vec<String>,
     pub layers: Vec<Layer>,
 }
@@ -186,8 +192,8 @@ const LONGEST_LEGEND: usize = 16;
 
 /// Draws figures, on all threads.
 pub fn draw(figures: &[Figure]) -> Result<Vec<Drawing>, String> {
-    // One after another up to here: the crate numbers parts of drawings in the order in which they come to be, and the
-    // same figures shall give the same bytes.
+    // These one after another: the crate numbers clipping areas as they come, and the same figures shall give
+    // the same bytes.
     let scenes: Vec<Scene> = figures.iter().map(scene).collect();
     scenes
         .par_iter()
@@ -242,7 +248,8 @@ fn scene(figure: &Figure) -> Scene {
             extra_attrs: None,
         });
         scene.elements.extend(drawn.elements);
-        // The captions are drawn here since the crate would turn that of the y axis on its side, which is hard to read.
+        // The captions are drawn here since the crate would turn that of the y axis on its side, which is
+        // hard to read.
         let caption = |axis: &Axis, scale: &Scale| axis.label.clone() + &scale.unit();
         let ink = Colour(0x22, 0x22, 0x22);
         text(&mut scene, &caption(&panel.panel.y, &panel.y), (GAP, ABOVE - 10.0), TextAnchor::Start, ink);
@@ -267,7 +274,7 @@ fn theme() -> Theme {
 }
 
 fn title(scene: &mut Scene, content: &str) {
-    // Bold is drawn in spans only.
+    // In a PNG the crate draws bold in spans only.
     let span = TextSpan { bold: true, ..TextSpan::plain(shortened(content, LONGEST_LABEL)) };
     let (x, y, size, anchor) = (GAP, GAP + 14.0, TITLE_SIZE, TextAnchor::Start);
     scene.add(Primitive::RichText { x, y, spans: vec![span], size, anchor, color: None });
@@ -286,15 +293,16 @@ fn text(scene: &mut Scene, content: &str, (x, y): Point, anchor: TextAnchor, col
     });
 }
 
-/// Text without control characters (XML has no way to write them), and cut if it is long.
+/// Text without control characters (XML has no way to write them). Of a long text the middle is left out:
+/// names of runs tend to differ at their ends.
 fn shortened(content: &str, longest: usize) -> String {
     let clean = |c: char| if c.is_control() || matches!(c, '\u{FFFE}' | '\u{FFFF}') { ' ' } else { c };
-    let mut text: String = content.chars().map(clean).take(longest).collect();
-    if content.chars().count() > longest {
-        text.pop();
-        text.push('…');
+    let text: Vec<char> = content.chars().map(clean).collect();
+    if text.len() <= longest {
+        return text.into_iter().collect();
     }
-    text
+    let (head, tail) = (longest / 2, longest - longest / 2 - 1);
+    text[..head].iter().chain(['…'].iter()).chain(&text[text.len() - tail..]).collect()
 }
 
 /// Text for a label, where the crate would take what is between two `$` for a formula.
@@ -479,5 +487,67 @@ impl<'a> ScaledPanel<'a> {
         let mut layers: Vec<&Layer> = self.panel.layers.iter().collect();
         layers.sort_by_key(|layer| layer.shape.depth());
         layers.into_iter().map(draw).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_text_can_be_drawn() {
+        assert_eq!(plain("a$b\u{7}\n<&>", 60), "a\\$b  <&>");
+        assert_eq!(shortened("a-rather-long-name-seed7", 11), "a-rat…seed7");
+        let figure = Figure {
+            title: "<&>\"'$x$ \u{0}\u{1F600}".into(),
+            subtitle: "\u{FFFF}".repeat(500),
+            panels: Vec::new(),
+            arrangement: Arrangement::Stacked,
+        };
+        let drawing = draw(&[figure]).unwrap().remove(0);
+        assert!(drawing.svg.contains("&lt;&amp;&gt;"));
+        assert!(!drawing.svg.contains(['\u{0}', '\u{FFFF}']));
+    }
+
+    #[test]
+    fn long_legends_are_cut() {
+        let layer = |k: usize| Layer {
+            shape: Shape::ZeroLine,
+            colour: Colour::of_series(k),
+            label: format!("constraint number {k}"),
+        };
+        let axis = Axis::new("x", Values::Real);
+        let panel =
+            Panel { x: axis.clone(), y: axis, names: Vec::new(), layers: (0..100).map(layer).collect() };
+        let figure = Figure {
+            title: String::new(),
+            subtitle: String::new(),
+            panels: vec![panel],
+            arrangement: Arrangement::Stacked,
+        };
+        let entries = legend_entries(&figure);
+        assert_eq!((entries.len(), entries[15].label.as_str()), (16, "and 85 more"));
+        for row in legend_rows(&entries) {
+            assert!(row.iter().all(|(x, entry)| x + text_width(&entry.label, TEXT_SIZE) < WIDTH));
+        }
+    }
+
+    #[test]
+    fn the_same_figure_gives_the_same_picture() {
+        let line = Layer {
+            shape: Shape::Line { points: vec![(0.0, 1.0), (1.0, 3.0)], width: 2.0 },
+            colour: Colour::ALARM,
+            label: "line".into(),
+        };
+        let axis = Axis::new("x", Values::Real);
+        let panel = Panel { x: axis.clone(), y: axis, names: Vec::new(), layers: vec![line] };
+        let figure = Figure {
+            title: "t".into(),
+            subtitle: "s".into(),
+            panels: vec![panel.clone(), panel],
+            arrangement: Arrangement::SideBySide,
+        };
+        let drawings = draw(&[figure.clone(), figure]).unwrap();
+        assert_eq!(drawings[0].png, drawings[1].png);
     }
 }

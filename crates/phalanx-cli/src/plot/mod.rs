@@ -1,39 +1,29 @@
 //! `phalanx plot`: pictures of runs, drawn from their folders.
 
 mod canvas;
+mod margins;
 mod read;
+mod runs;
 mod scale;
 mod series;
 
-use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use canvas::{Arrangement, Axis, Colour, Figure, Layer, Mark, Panel, Shape};
 use phalanx::Error;
-use read::{Margin, Metrics};
+use read::Metrics;
+pub use runs::plot_runs;
 use scale::Values;
-use series::{Point, Span};
+use series::Point;
 
-/// Up to this many agents are drawn one by one.
-const MOST_AGENTS: usize = 200;
-/// Provided that they have no more constraints than this: more could not be told apart, and would make a large file.
-const MOST_MARKS: usize = 2000;
-/// Curves of constraints in one panel.
-const MOST_CURVES: usize = 30;
-/// Up to this many marks stand on stems.
-const MOST_STEMS: usize = 60;
-/// In larger networks, this many constraints with the least slack are named.
-const NAMED: usize = 20;
-/// From this many runs on a band leaves out the outermost tenths.
-const RUNS_FOR_QUANTILES: usize = 5;
 /// Series of at least this many iterations are also drawn as a moving mean.
 const ROWS_FOR_MEAN: usize = 60;
 
-/// Draws one run into `<run>/plots`: `return`, `violation`, `duals` and `margins`, each as SVG and PNG, and gives the
-/// files.
+/// Draws one run into `<run>/plots`: `return`, `violation`, `duals` and `margins`, each as SVG and PNG, and
+/// gives the files.
 ///
-/// `margins` is drawn from `agents.csv`, which a run writes at its end: it is left out for a run that has not come to
-/// its end or has no constraints.
+/// `margins` is drawn from `agents.csv`, which a run writes at its end: it is left out for a run that has not
+/// come to its end or has no constraints.
 pub fn plot_run(run: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let (metrics, margins) = rayon::join(|| Metrics::read(run), || read::margins(run));
     let (metrics, margins) = (metrics?, margins?.unwrap_or_default());
@@ -44,57 +34,9 @@ pub fn plot_run(run: &Path) -> anyhow::Result<Vec<PathBuf>> {
         ("duals", duals_figure(&name, &metrics)),
     ];
     if !margins.is_empty() {
-        figures.push(("margins", margins_figure(&name, &margins)));
+        figures.push(("margins", margins::figure(&name, &margins)));
     }
     write(&run.join("plots"), figures)
-}
-
-/// Draws several runs together into `out`: `return` and `violation`, each as SVG and PNG, and gives the files.
-///
-/// A curve is the mean over runs, its band reaches from the lowest to the highest run, or from 5 runs on over the
-/// middle 80 % of them. Runs whose folders differ in the seed only (`name-seed1`, `name-seed2`) make up one curve;
-/// without such folders all runs make up one. All runs are cut to the length of the shortest.
-pub fn plot_runs(runs: &[PathBuf], out: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    if runs.is_empty() {
-        return Err(Error::config("RUN", "none given; name the folders of one or more runs").into());
-    }
-    let mut read = Vec::new();
-    for run in runs {
-        read.push((name_of(run), Metrics::read(run)?));
-    }
-    let rows = read.iter().map(|(_, metrics)| metrics.iteration.len()).min().unwrap_or(0);
-    let groups = groups(&read);
-    let with_return = read.iter().all(|(_, metrics)| metrics.has_return());
-    let title = |what: &str| format!("{what}: {}", listed(groups.iter().map(|group| group.name.as_str())));
-    let averaged = match 2 * mean_reach(rows) + 1 {
-        window if rows >= ROWS_FOR_MEAN => format!("; thick lines: average of {window} iterations"),
-        _ => String::new(),
-    };
-    let subtitle = format!("from training batches; first {rows} iterations of {} runs{averaged}", runs.len());
-    let panel = |label: &str, values: Values, column: fn(&Metrics) -> &[f64]| {
-        let label_of =
-            |group: &Group| if groups.len() > 1 { format!("{}: ", group.name) } else { String::new() };
-        let layers =
-            groups.iter().enumerate().map(|(k, group)| group.layers(k, &label_of(group), rows, column));
-        iteration_panel(label, values, layers.flatten().collect())
-    };
-    let first = if with_return {
-        panel(RETURN, Values::Real, |metrics| &metrics.return_)
-    } else {
-        panel(OBJECTIVE, Values::Real, |metrics| &metrics.objective)
-    };
-    let violations = vec![
-        panel(TOTAL_VIOLATION, Values::FromZero, |metrics| &metrics.violation_total),
-        panel(WORST_VIOLATION, Values::FromZero, |metrics| &metrics.violation_max),
-    ];
-    let figure = |what: &str, panels| stacked(title(what), &subtitle, panels);
-    write(
-        out,
-        vec![
-            ("return", figure(if with_return { "Return" } else { "Objective" }, vec![first])),
-            ("violation", figure("Violation", violations)),
-        ],
-    )
 }
 
 /// Draws the figures and writes them as `<out>/<name>.svg` and `<out>/<name>.png`.
@@ -119,8 +61,6 @@ fn name_of(run: &Path) -> String {
         if run.file_name().is_some() { run.to_path_buf() } else { run.canonicalize().unwrap_or_default() };
     named.file_name().map_or_else(|| "run".into(), |name| name.to_string_lossy().into_owned())
 }
-
-// ---- one run --------------------------------------------------------------------------------------------------------
 
 const RETURN: &str = "return per agent and episode";
 const OBJECTIVE: &str = "objective F(θ)";
@@ -164,7 +104,7 @@ fn iteration_panel(label: &str, values: Values, layers: Vec<Layer>) -> Panel {
     Panel { x: Axis::new("iteration", Values::Whole), y: Axis::new(label, values), names: Vec::new(), layers }
 }
 
-/// A column against the iteration: each of them, and in long runs their moving mean before that.
+/// A column against the iteration: each of them, and in long runs their moving mean over it.
 fn history(name: &str, colour: Colour, metrics: &Metrics, values: &[f64]) -> Vec<Layer> {
     let points = series::points(&metrics.iteration, values);
     let label = |what: &str| if name.is_empty() { what.to_string() } else { format!("{name}, {what}") };
@@ -193,202 +133,165 @@ fn mean_reach(rows: usize) -> usize {
     ((rows as f64).sqrt() / 4.0).ceil() as usize
 }
 
-// ---- the margins of agents ------------------------------------------------------------------------------------------
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-fn margins_figure(run: &str, margins: &[Margin]) -> Figure {
-    let agents = margins.iter().map(|margin| margin.agent).collect::<HashSet<_>>().len();
-    let violated = margins.iter().filter(|margin| margin.slack < 0.0).count();
-    let title = format!("Margins: {run}");
-    let subtitle = format!(
-        "closing evaluation: {violated} of {} constraints of {agents} agents violated",
-        margins.len()
-    );
-    let constraints = by_constraint(margins);
-    if agents <= MOST_AGENTS && margins.len() <= MOST_MARKS {
-        return stacked(title, &subtitle, vec![agents_panel(&constraints)]);
+    const METRICS: &str = "iteration,return,objective,violation_total,violation_max,violation_mean,mu_mean,\
+                           mu_max,gradient_norm,agent_steps,comm_bytes\n";
+    const AGENTS: &str = "agent,constraint,value,bound,threshold,dual,violation\n";
+
+    /// A run folder `name` in `root` with these rows.
+    fn run(root: &Path, name: &str, metrics: &str, agents: &str) -> PathBuf {
+        let folder = root.join(name);
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("metrics.csv"), format!("{METRICS}{metrics}")).unwrap();
+        std::fs::write(folder.join("agents.csv"), format!("{AGENTS}{agents}")).unwrap();
+        folder
     }
-    let panels = vec![quantile_panel(&constraints), worst_panel(&constraints)];
-    Figure { title, subtitle, panels, arrangement: Arrangement::SideBySide }
-}
 
-/// The margins that can be drawn, by the name of the constraint, in the order of the file.
-fn by_constraint(margins: &[Margin]) -> Vec<(&str, Vec<&Margin>)> {
-    let mut place = HashMap::new();
-    let mut constraints: Vec<(&str, Vec<&Margin>)> = Vec::new();
-    for margin in margins.iter().filter(|margin| series::is_drawable(margin.slack)) {
-        let name = margin.constraint.as_str();
-        let k = *place.entry(name).or_insert_with(|| {
-            constraints.push((name, Vec::new()));
-            constraints.len() - 1
-        });
-        constraints[k].1.push(margin);
+    /// Rows that all hold `value`, but for the iteration.
+    fn rows(count: usize, value: &str) -> String {
+        let cells = format!("{value},").repeat(8);
+        (0..count).map(|k| format!("{k},{cells}1,1\n")).collect()
     }
-    constraints
-}
 
-const SLACK: &str = "slack: distance from the threshold, negative if violated";
+    fn agents(count: usize, value: impl Fn(usize) -> f64) -> String {
+        (0..count).map(|i| format!("{i},entropy,{},at_least,0.5,0,0\n", value(i))).collect()
+    }
 
-/// The zero line, and what is unsafe below it.
-fn background() -> Vec<Layer> {
-    let unlabelled = |shape, colour| Layer { shape, colour, label: String::new() };
-    vec![unlabelled(Shape::BelowZero, Colour::ALARM), unlabelled(Shape::ZeroLine, Colour::QUIET)]
-}
-
-/// A thin line from the zero line to a mark.
-fn stem(from: Point, to: Point, colour: Colour) -> Layer {
-    line(vec![from, to], 1.5, colour.tint(0.5), String::new())
-}
-
-/// Every agent's slack; a constraint has its own mark and colour, but what is violated is in the colour of alarm.
-fn agents_panel(constraints: &[(&str, Vec<&Margin>)]) -> Panel {
-    let mut layers = background();
-    let count = constraints.len() as f64;
-    let with_stems = constraints.iter().map(|(_, margins)| margins.len()).sum::<usize>() <= MOST_STEMS;
-    for (k, (name, margins)) in constraints.iter().enumerate() {
-        // Constraints of one agent stand next to one another.
-        let aside = (k as f64 - 0.5 * (count - 1.0)) * (0.6 / count).min(0.2);
-        let mark = Mark::of_series(k);
-        for (what, colour) in [("safe", Colour::of_series(k)), ("violated", Colour::ALARM)] {
-            let side = margins.iter().filter(|margin| (margin.slack < 0.0) == (what == "violated"));
-            let points: Vec<Point> = side.map(|margin| (margin.agent as f64 + aside, margin.slack)).collect();
-            if with_stems {
-                layers.extend(points.iter().map(|&(x, y)| stem((x, 0.0), (x, y), colour)));
+    /// The names of the files without their folder; checks that each is of its format.
+    fn checked(files: &[PathBuf]) -> Vec<String> {
+        for file in files {
+            let bytes = std::fs::read(file).unwrap();
+            if file.extension().unwrap() == "png" {
+                assert!(
+                    bytes.starts_with(b"\x89PNG\r\n\x1a\n") && bytes.ends_with(b"IEND\xaeB`\x82"),
+                    "{file:?}"
+                );
+            } else {
+                let text = String::from_utf8(bytes).unwrap();
+                assert!(text.starts_with("<svg ") && text.trim_end().ends_with("</svg>"), "{file:?}");
+                assert!(!text.contains("NaN") && !text.contains("inf\""), "{file:?}");
+                assert!(text.len() < 1_000_000, "{file:?} has {} bytes", text.len());
             }
-            let label = format!("{name}: {} {what}", points.len());
-            layers.push(Layer { shape: Shape::Marks { points, mark }, colour, label });
         }
+        files.iter().map(|file| file.file_name().unwrap().to_string_lossy().into_owned()).collect()
     }
-    Panel {
-        x: Axis::new("agent", Values::Whole),
-        y: Axis::new(SLACK, Values::Real),
-        names: Vec::new(),
-        layers,
-    }
-}
 
-/// The slack that a share of the agents stays below, a curve a constraint.
-fn quantile_panel(constraints: &[(&str, Vec<&Margin>)]) -> Panel {
-    let mut layers = background();
-    for (k, (name, margins)) in constraints.iter().take(MOST_CURVES).enumerate() {
-        let mut slacks: Vec<f64> = margins.iter().map(|margin| margin.slack).collect();
-        slacks.sort_by(f64::total_cmp);
-        let last = slacks.len().max(2) - 1;
-        let points =
-            slacks.into_iter().enumerate().map(|(rank, slack)| (100.0 * rank as f64 / last as f64, slack));
-        layers.push(line(points.collect(), THICK, Colour::of_series(k), (*name).into()));
-    }
-    Panel {
-        x: Axis::new("agents, from the least slack on (%)", Values::Whole),
-        y: Axis::new(SLACK, Values::Real),
-        names: Vec::new(),
-        layers,
-    }
-}
+    const ALL: [&str; 8] = [
+        "return.svg",
+        "return.png",
+        "violation.svg",
+        "violation.png",
+        "duals.svg",
+        "duals.png",
+        "margins.svg",
+        "margins.png",
+    ];
 
-/// The agents with the least slack, by name.
-fn worst_panel(constraints: &[(&str, Vec<&Margin>)]) -> Panel {
-    let numbered =
-        constraints.iter().enumerate().flat_map(|(k, (_, margins))| margins.iter().map(move |m| (k, m)));
-    let mut worst: Vec<(usize, &&Margin)> = numbered.collect();
-    worst.sort_by(|(_, a), (_, b)| a.slack.total_cmp(&b.slack).then(a.agent.cmp(&b.agent)));
-    worst.truncate(NAMED);
-    let mut names = Vec::new();
-    let mut layers = background();
-    for (row, &(k, margin)) in worst.iter().enumerate() {
-        let constraint =
-            if constraints.len() > 1 { format!(", {}", margin.constraint) } else { String::new() };
-        names.push(format!("agent {}{constraint}", margin.agent));
-        let y = row as f64 + 1.0;
-        let colour = if margin.slack < 0.0 { Colour::ALARM } else { Colour::of_series(k) };
-        layers.push(stem((0.0, y), (margin.slack, y), colour));
-        let head = Shape::Marks { points: vec![(margin.slack, y)], mark: Mark::of_series(k) };
-        layers.push(Layer { shape: head, colour, label: String::new() });
+    fn text_of(folder: &Path, name: &str) -> String {
+        std::fs::read_to_string(folder.join("plots").join(name)).unwrap()
     }
-    Panel {
-        x: Axis::new("slack", Values::Real),
-        y: Axis::new(format!("the {} with the least slack", worst.len()), Values::Whole),
-        names,
-        layers,
+
+    #[test]
+    fn a_run_gives_four_plots_in_two_formats() {
+        let root = tempfile::tempdir().unwrap();
+        let metrics: String = (0..100).map(|k| format!("{k},{k}.5,0.1,0.{k},0.01,0,1,2,1,1,1\n")).collect();
+        let folder = run(root.path(), "one", &metrics, &agents(10, |i| 0.4 + 0.03 * i as f64));
+        assert_eq!(checked(&plot_run(&folder).unwrap()), ALL);
+        assert!(text_of(&folder, "return.svg").contains("return per agent and episode"));
+        assert!(text_of(&folder, "margins.svg").contains("entropy: 6 safe"));
+        assert!(text_of(&folder, "margins.svg").contains("entropy: 4 violated"));
     }
-}
 
-// ---- several runs ---------------------------------------------------------------------------------------------------
+    #[test]
+    fn without_a_return_the_objective_is_drawn() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = run(root.path(), "one", "0,,0.5,0,0,0,0,0,0,1,1\n1,,0.6,0,0,0,0,0,0,1,1\n", "");
+        assert_eq!(checked(&plot_run(&folder).unwrap()), ALL[..6]);
+        assert!(text_of(&folder, "return.svg").contains("objective F(θ)"));
+    }
 
-/// Runs that make up one curve.
-struct Group<'a> {
-    name: String,
-    runs: Vec<&'a Metrics>,
-}
-
-/// Runs that differ in the seed only go together; if none do, all of them.
-fn groups(runs: &[(String, Metrics)]) -> Vec<Group<'_>> {
-    let mut groups: Vec<Group> = Vec::new();
-    for (folder, metrics) in runs {
-        let name = without_seed(folder);
-        match groups.iter_mut().find(|group| group.name == name) {
-            Some(group) => group.runs.push(metrics),
-            None => groups.push(Group { name: name.to_string(), runs: vec![metrics] }),
+    #[test]
+    fn degenerate_values_are_drawn() {
+        let root = tempfile::tempdir().unwrap();
+        let hard =
+            ["0", "-0.0", "1", "-7.25", "NaN", "inf", "-inf", "1e308", "-1e308", "5e-324", "1e-17", "1e16"];
+        for value in hard {
+            for count in [1, 2, 100] {
+                let slack = value.parse().unwrap();
+                let folder = run(root.path(), "one", &rows(count, value), &agents(count, |_| slack));
+                assert_eq!(checked(&plot_run(&folder).unwrap()), ALL, "{value} {count}");
+                plot_runs(&[folder.clone(), folder], &root.path().join("out")).unwrap();
+            }
         }
+        let folder = run(root.path(), "mixed", &hard.map(|value| rows(1, value)).concat(), "");
+        checked(&plot_run(&folder).unwrap());
     }
-    if groups.len() == runs.len() {
-        let name = listed(runs.iter().map(|(folder, _)| folder.as_str()));
-        return vec![Group { name, runs: runs.iter().map(|(_, metrics)| metrics).collect() }];
-    }
-    groups
-}
 
-/// `name` of `name-seed7` and `name-seed7-2`, as `phalanx train` names its folders.
-fn without_seed(folder: &str) -> &str {
-    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-    match folder.rsplit_once("-seed") {
-        Some((name, rest)) if rest.split('-').all(is_number) && !name.is_empty() => name,
-        _ => folder,
-    }
-}
-
-/// A few names, with commas.
-fn listed<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
-    const SHOWN: usize = 3;
-    let more = names.len().saturating_sub(SHOWN);
-    let shown = names.take(SHOWN).collect::<Vec<_>>().join(", ");
-    if more > 0 { format!("{shown} and {more} more") } else { shown }
-}
-
-impl Group<'_> {
-    /// Mean and band of a column over the first `rows` iterations, in the k-th colour.
-    fn layers(&self, k: usize, label: &str, rows: usize, column: fn(&Metrics) -> &[f64]) -> Vec<Layer> {
-        let count = self.runs.len();
-        let (outermost, reach) = if count < RUNS_FOR_QUANTILES {
-            (0.0, "lowest to highest run")
-        } else {
-            (0.1, "10–90 % of runs")
+    #[test]
+    fn large_networks_get_quantiles_and_the_worst_named() {
+        let root = tempfile::tempdir().unwrap();
+        let of_size = |count: usize| {
+            let folder = run(root.path(), "one", &rows(1, "1"), &agents(count, |i| 1.0 - i as f64 * 1e-3));
+            checked(&plot_run(&folder).unwrap());
+            text_of(&folder, "margins.svg")
         };
-        let (mut band, mut mean) = (Vec::new(), Vec::new());
-        for row in 0..rows {
-            let x = self.runs[0].iteration[row];
-            let at_row = self.runs.iter().map(|metrics| column(metrics)[row]);
-            let mut values: Vec<f64> = at_row.filter(|&value| series::is_drawable(value)).collect();
-            if values.is_empty() || !series::is_drawable(x) {
-                continue;
-            }
-            values.sort_by(f64::total_cmp);
-            let (low, high) =
-                (series::quantile(&values, outermost), series::quantile(&values, 1.0 - outermost));
-            band.push(Span { x, low, high });
-            mean.push((x, values.iter().sum::<f64>() / values.len() as f64));
+        assert!(!of_size(200).contains("the least slack"));
+        let text = of_size(1000);
+        assert!(text.contains("the 20 with the least slack"));
+        assert!(
+            text.contains(">agent 999<") && text.contains(">agent 980<") && !text.contains(">agent 979<")
+        );
+    }
+
+    #[test]
+    fn long_runs_and_many_constraints_make_small_files() {
+        let root = tempfile::tempdir().unwrap();
+        let metrics: String = (0..100_000)
+            .map(|k| format!("{k},{0},{0},{0},{0},0,{0},{0},1,1,1\n", (k * 7919) % 1013))
+            .collect();
+        let row = |k: usize| format!("{},constraint {},{},at_most,0.5,0,0\n", k % 150, k / 150, k as f64);
+        let agents: String = (0..30_000).map(row).collect();
+        let folder = run(root.path(), "long", &metrics, &agents);
+        checked(&plot_run(&folder).unwrap());
+        checked(&plot_runs(&[folder.clone(), folder.clone(), folder], root.path()).unwrap());
+    }
+
+    #[test]
+    fn an_unfinished_run_is_drawn_without_margins() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = run(root.path(), "one", &rows(3, "1"), "");
+        std::fs::remove_file(folder.join("agents.csv")).unwrap();
+        assert_eq!(checked(&plot_run(&folder).unwrap()), ALL[..6]);
+    }
+
+    #[test]
+    fn runs_together_are_cut_to_the_shortest_and_named_by_their_folders() {
+        let root = tempfile::tempdir().unwrap();
+        let one = |name: &str, count, value| run(root.path(), name, &rows(count, value), "");
+        let mut runs =
+            vec![one("line-seed1", 30, "1"), one("line-seed2-3", 20, "2"), one("ring-seed1", 25, "4")];
+        let out = root.path().join("deep/out");
+        assert_eq!(checked(&plot_runs(&runs, &out).unwrap()), ALL[..4]);
+        let text = std::fs::read_to_string(out.join("return.svg")).unwrap();
+        for part in
+            ["first 20 iterations of 3 runs", "line: mean of 2 runs", "line: lowest to highest run", ">ring<"]
+        {
+            assert!(text.contains(part), "{part}");
         }
-        let colour = Colour::of_series(k);
-        let runs = if count == 1 { "1 run".into() } else { format!("mean of {count} runs") };
-        let mut layers = Vec::new();
-        if mean.len() >= ROWS_FOR_MEAN {
-            layers.push(line(mean.clone(), THIN, colour.tint(0.6), String::new()));
-            mean = series::moving_mean(&mean, mean_reach(mean.len()));
-        }
-        layers.push(line(mean, THICK, colour, format!("{label}{runs}")));
-        if count > 1 {
-            let shape = Shape::Band(series::thin_spans(band));
-            layers.push(Layer { shape, colour, label: format!("{label}{reach}") });
-        }
-        layers
+        runs.extend((3..7).map(|seed| one(&format!("line-seed{seed}"), 20, "3")));
+        plot_runs(&runs, &out).unwrap();
+        let text = std::fs::read_to_string(out.join("violation.svg")).unwrap();
+        assert!(text.contains("line: 10–90 % of runs") && text.contains("line: mean of 6 runs"));
+    }
+
+    #[test]
+    fn missing_runs_are_named() {
+        let missing = plot_run(Path::new("/nowhere")).unwrap_err();
+        assert!(missing.to_string().contains("/nowhere/metrics.csv"), "{missing}");
+        assert!(missing.downcast_ref::<Error>().is_some_and(Error::is_bad_input));
+        assert!(plot_runs(&[], Path::new("out")).unwrap_err().to_string().contains("none given"));
     }
 }

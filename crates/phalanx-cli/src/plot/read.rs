@@ -1,7 +1,7 @@
 //! Reading the CSV files of a run folder.
 //!
-//! Every error names the file, the line and what to do about it: these files may be cut short by a killed run or
-//! edited by hand.
+//! Every error names the file, the line and what to do about it: these files may be cut short by a killed run
+//! or edited by hand.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -63,8 +63,8 @@ pub struct Margin {
     pub slack: f64,
 }
 
-/// Reads `<run>/agents.csv`; no rows if the run has no constraints, `None` if it has not been written: that happens
-/// at the end of a run.
+/// Reads `<run>/agents.csv`; no rows if the run has no constraints, `None` if it has not been written: that
+/// happens at the end of a run.
 pub fn margins(run: &Path) -> Result<Option<Vec<Margin>>> {
     let path = run.join("agents.csv");
     if !path.exists() {
@@ -219,8 +219,8 @@ impl<'a> Lines<'a> {
 mod tests {
     use super::*;
 
-    const HEADER: &str = "iteration,return,objective,violation_total,violation_max,violation_mean,mu_mean,mu_max,\
-                          gradient_norm,agent_steps,comm_bytes\n";
+    const HEADER: &str = "iteration,return,objective,violation_total,violation_max,violation_mean,mu_mean,\
+                          mu_max,gradient_norm,agent_steps,comm_bytes\n";
     const AGENTS: &str = "agent,constraint,value,bound,threshold,dual,violation\n";
 
     fn folder(name: &str, text: impl AsRef<[u8]>) -> tempfile::TempDir {
@@ -283,7 +283,8 @@ mod tests {
     #[test]
     fn slack_has_the_sign_of_safety() {
         let text = format!(
-            "{AGENTS}0,entropy,0.7,at_least,0.5,0,0\n1,\"a, \"\"b\"\"\nc\",0.9,at_most,0.5,0,0.4\n2,x,1,at_most,2,0,0\n"
+            "{AGENTS}0,entropy,0.7,at_least,0.5,0,0\n1,\"a, \"\"b\"\"\nc\",0.9,at_most,0.5,0,0.4\n\
+             2,x,1,at_most,2,0,0\n"
         );
         let margins = margins(folder("agents.csv", text).path()).unwrap().unwrap();
         let found: Vec<_> = margins.iter().map(|m| (m.agent, m.constraint.as_str(), m.slack)).collect();

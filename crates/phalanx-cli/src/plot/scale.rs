@@ -124,7 +124,7 @@ mod tests {
         assert_eq!(labels(&[0.0, 1.0], Values::Real).0, ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]);
         assert_eq!(labels(&[-3.0, 9.0], Values::Real).0, ["−2", "0", "2", "4", "6", "8"]);
         assert_eq!(labels(&[5.0, 10.0], Values::FromZero).0, ["0", "2", "4", "6", "8", "10"]);
-        assert_eq!(labels(&[0.0, 25_000.0], Values::Whole).0[1], "5\u{2009}000");
+        assert_eq!(labels(&[0.0, 25_000.0], Values::Whole).0[1..3], ["5000", "10\u{2009}000"]);
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! Series of numbers made ready for drawing: thinned, averaged, ordered. Values that are not finite are left out.
+//! Series of numbers made ready for drawing: thinned, averaged, ordered. Values that are not finite are left
+//! out.
 
 /// A point of a curve.
 pub type Point = (f64, f64);
@@ -27,7 +28,8 @@ pub fn points(x: &[f64], y: &[f64]) -> Vec<Point> {
     x.iter().copied().zip(y.iter().copied()).filter(|&(x, y)| is_drawable(x) && is_drawable(y)).collect()
 }
 
-/// At most about 1,400 of the points: the lowest and the highest of every bin, so that peaks stay, and both ends.
+/// At most about 1,400 of the points: the lowest and the highest of every bin, so that peaks stay, and both
+/// ends.
 pub fn thin(points: Vec<Point>) -> Vec<Point> {
     if points.len() <= 2 * BINS {
         return points;
@@ -65,8 +67,8 @@ fn bins(count: usize) -> impl Iterator<Item = std::ops::Range<usize>> {
     (0..BINS).map(move |k| k * count / BINS..(k + 1) * count / BINS)
 }
 
-/// The mean of every point with the `reach` points before and behind it, where there are as many: near the ends it would
-/// be that of fewer points, and noisier or shifted.
+/// The mean of every point with the `reach` points before and behind it, where there are as many: near the
+/// ends it would be that of fewer points, and noisier or shifted.
 pub fn moving_mean(points: &[Point], reach: usize) -> Vec<Point> {
     let mut sums = Vec::with_capacity(points.len() + 1);
     sums.push(0.0);

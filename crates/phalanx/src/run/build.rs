@@ -390,12 +390,13 @@ fn best_slack(utility: &ScaledUtility, bound: Bound, space: LocalSpace, mass: f6
 }
 
 fn infeasible(constraint: &ConstraintConfig, bound: Bound, agent: usize, extreme: f64) -> String {
-    let (key, relation) = match bound {
-        Bound::AtLeast(_) => ("at_least", "above the maximum"),
-        Bound::AtMost(_) => ("at_most", "below the minimum"),
+    let relation = match bound {
+        Bound::AtLeast(_) => "above the maximum",
+        Bound::AtMost(_) => "below the minimum",
     };
     format!(
-        "{key} = {} is {relation} {extreme} of `{}` (agent {agent}); change it, or set allow_infeasible = true",
+        "{} = {} is {relation} {extreme} of `{}` (agent {agent}); change it, or set allow_infeasible = true",
+        bound.key(),
         bound.threshold(),
         constraint.utility.spec.kind
     )

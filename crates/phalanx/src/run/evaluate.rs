@@ -26,8 +26,7 @@ pub struct Evaluation {
     pub violations: Violations,
 }
 
-/// Runs `episodes` episodes of `horizon` steps, a few in memory at a time, and evaluates every utility at the
-/// occupancy pooled over them.
+/// Runs `episodes` episodes of `horizon` steps and evaluates every utility at the occupancy pooled over them.
 pub fn evaluate(
     world: &dyn World,
     problem: &Problem,
@@ -36,27 +35,49 @@ pub fn evaluate(
     horizon: usize,
     episodes: usize,
 ) -> Result<Evaluation> {
-    // Enough at a time to occupy many threads, few enough to stay small in memory; results do not depend on it.
-    const AT_ONCE: usize = 16;
-    let n = world.network().agents();
-    let at_once = if n < rollout::SPLIT_AGENTS { AT_ONCE.min(episodes) } else { 1 };
-    let actions: Vec<usize> = (0..n).map(|i| world.actions(i)).collect();
-    let weights = problem.occupancy_weights(horizon, episodes);
-    let mut trajectories = vec![Trajectory::new(n, horizon); at_once];
-    let mut visits = Visits::new((0..n).map(|i| world.states(i) * actions[i]));
-    for first in (0..episodes).step_by(at_once) {
-        let requests: Vec<Request> = (first..episodes.min(first + at_once))
-            .map(|k| Request {
-                place: Place { purpose: Purpose::Evaluation, iteration: 0, trajectory: k as u32 },
-                start_purpose: Purpose::EvaluationStart,
-                start: StartFrom::World,
-            })
-            .collect();
-        let batch = &mut trajectories[..requests.len()];
-        rollout::simulate(world, policy.sampler(), stream, &requests, batch);
-        visits.add(batch, &weights, &actions);
-    }
+    let visits = Episodes { world, policy, stream, horizon, episodes }
+        .visits(&problem.occupancy_weights(horizon, episodes));
     summarise(world, problem, &visits, episodes)
+}
+
+/// Fresh episodes of a fixed policy. The same ones every time they are asked for.
+pub(super) struct Episodes<'a> {
+    pub world: &'a dyn World,
+    pub policy: &'a Tabular,
+    pub stream: &'a Stream,
+    pub horizon: usize,
+    pub episodes: usize,
+}
+
+impl Episodes<'_> {
+    /// Their visits, pooled.
+    pub fn visits(&self, weights: &[f64]) -> Visits {
+        let actions: Vec<usize> = (0..self.policy.agents()).map(|i| self.policy.actions(i)).collect();
+        let mut visits = Visits::new((0..actions.len()).map(|i| self.world.states(i) * actions[i]));
+        self.for_each_chunk(|batch| visits.add(batch, weights, &actions));
+        visits
+    }
+
+    /// Hands them out in order, a few at a time.
+    pub fn for_each_chunk(&self, mut work: impl FnMut(&[Trajectory])) {
+        // Enough at a time to occupy many threads, few enough to stay small in memory; results do not depend on it.
+        const AT_ONCE: usize = 16;
+        let n = self.policy.agents();
+        let at_once = if n < rollout::SPLIT_AGENTS { AT_ONCE.min(self.episodes) } else { 1 };
+        let mut trajectories = vec![Trajectory::new(n, self.horizon); at_once];
+        for first in (0..self.episodes).step_by(at_once) {
+            let requests: Vec<Request> = (first..self.episodes.min(first + at_once))
+                .map(|k| Request {
+                    place: Place { purpose: Purpose::Evaluation, iteration: 0, trajectory: k as u32 },
+                    start_purpose: Purpose::EvaluationStart,
+                    start: StartFrom::World,
+                })
+                .collect();
+            let batch = &mut trajectories[..requests.len()];
+            rollout::simulate(self.world, self.policy.sampler(), self.stream, &requests, batch);
+            work(batch);
+        }
+    }
 }
 
 fn summarise(world: &dyn World, problem: &Problem, visits: &Visits, episodes: usize) -> Result<Evaluation> {
@@ -85,6 +106,6 @@ fn summarise(world: &dyn World, problem: &Problem, visits: &Visits, episodes: us
     })
 }
 
-fn check(value: f64, agent: usize, quantity: &'static str) -> Result<()> {
+pub(super) fn check(value: f64, agent: usize, quantity: &'static str) -> Result<()> {
     if value.is_finite() { Ok(()) } else { Err(Error::NoValue { agent, quantity, value }) }
 }

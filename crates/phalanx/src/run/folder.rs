@@ -255,13 +255,13 @@ impl RunFolder {
         let mut text = String::from("agent,constraint,value,bound,threshold,dual,violation\n");
         for (i, agent) in session.problem().agents.iter().enumerate() {
             for (k, constraint) in agent.constraints.iter().enumerate() {
-                let bound = if constraint.bound.sign() > 0.0 { "at_least" } else { "at_most" };
                 // Writing to memory cannot fail.
                 let _ = writeln!(
                     text,
-                    "{i},{},{:?},{bound},{:?},{:?},{:?}",
+                    "{i},{},{:?},{},{:?},{:?},{:?}",
                     csv_field(&constraint.name),
                     evaluation.values.row(i)[k],
+                    constraint.bound.key(),
                     constraint.bound.threshold(),
                     session.algorithm().mu().row(i)[k],
                     (-evaluation.slack.row(i)[k]).max(0.0),

@@ -1,5 +1,6 @@
 //! Runs: configuration → checked → built; the loop around an algorithm, and what it leaves behind.
 
+mod assess;
 mod build;
 mod checkpoint;
 mod config;
@@ -10,6 +11,7 @@ pub mod preset;
 mod session;
 mod train;
 
+pub use assess::{Assessment, ConstraintAssessment, Interval, Verdict, assess, assessment_horizon};
 pub use build::{problem, resolve, world};
 pub use config::{
     ActorConfig, Algorithm, Config, ConstraintConfig, CriticConfig, CriticKind, CriticStart, CriticStep,

@@ -3,15 +3,16 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use super::assess::{Assessment, assess, assessment_horizon};
 use super::build;
 use super::config::Config;
-use super::evaluate::{Evaluation, evaluate};
-use crate::Result;
+use super::evaluate::{Episodes, Evaluation, evaluate};
 use crate::algorithm::{PrimalDual, Summary};
 use crate::problem::Problem;
 use crate::state::{Field, Fields};
 use crate::stream::Stream;
 use crate::world::World;
+use crate::{Error, Ragged, Result};
 
 /// A training run.
 pub struct Session {
@@ -29,6 +30,24 @@ impl Session {
         let world = build::world(config)?;
         let (problem, warnings) = build::problem(config, &*world)?;
         Ok(Session { warnings, ..Session::with(config, world, problem)? })
+    }
+
+    /// A run's configuration with its policy, for evaluation.
+    pub fn of_run(run: &Path) -> Result<Self> {
+        let config = run.join("config.toml");
+        if !config.is_file() {
+            return Err(Error::file(run, "is not a run: it has no config.toml"));
+        }
+        let policy = run.join("policy.safetensors");
+        if !policy.exists() {
+            return Err(Error::file(
+                run,
+                "has no policy yet: it is not finished; `phalanx resume` goes on with it",
+            ));
+        }
+        let mut session = Session::new(&Config::read(&config)?)?;
+        session.warm_start(&policy)?;
+        Ok(session)
     }
 
     /// As [`Session::new`] with a world or a problem of one's own; `[world]`, `[objective]` and `[[constraint]]` of
@@ -103,6 +122,28 @@ impl Session {
         let episodes = evaluation.episodes.min(usize::try_from(affordable).unwrap_or(usize::MAX));
         let stream = Stream::new(self.config.seed);
         evaluate(&*self.world, &self.problem, self.algorithm.policy(), &stream, self.config.horizon, episodes)
+    }
+
+    /// Assesses the current policy on fresh episodes with numbers of their own: `seed` is the evaluation's, not the
+    /// run's. Fewer than `episodes` are run where `[evaluation] max_agent_steps` would be exceeded.
+    pub fn assess(&self, episodes: usize, seed: u64, confidence: f64) -> Result<Assessment> {
+        let length = assessment_horizon(&self.problem, self.config.horizon);
+        let steps = 2 * self.world.network().agents() as u64 * length as u64;
+        let affordable = (self.config.evaluation.max_agent_steps / steps).max(8);
+        let episodes = episodes.min(usize::try_from(affordable).unwrap_or(usize::MAX));
+        let (world, policy) = (&*self.world, self.algorithm.policy());
+        // Another key than training with the same number has.
+        let stream = Stream::new(seed ^ 0x6576_616c_7561_7465);
+        assess(world, &self.problem, policy, &stream, self.config.horizon, episodes, confidence)
+    }
+
+    /// λ_i of the current policy, pooled over fresh episodes as in [`Session::assess`].
+    pub fn occupancy(&self, episodes: usize, seed: u64) -> Ragged<f64> {
+        let horizon = assessment_horizon(&self.problem, self.config.horizon);
+        let stream = Stream::new(seed ^ 0x6576_616c_7561_7465);
+        let (world, policy) = (&*self.world, self.algorithm.policy());
+        let episodes = Episodes { world, policy, stream: &stream, horizon, episodes };
+        episodes.visits(&self.problem.occupancy_weights(horizon, episodes.episodes)).occupancy
     }
 
     /// What was asked for.

@@ -1,0 +1,126 @@
+//! `phalanx eval` and `phalanx occupancy`.
+
+use std::path::{Path, PathBuf};
+
+use phalanx::run::{Assessment, Config, Session, Verdict};
+use serde_json::json;
+
+use crate::{Source, on_threads, print, table};
+
+#[derive(clap::Args)]
+pub struct EvalArgs {
+    /// Run folder, preset or TOML file.
+    #[arg(value_name = "RUN|PRESET|FILE.toml")]
+    source: String,
+    /// Change a setting of a preset or file.
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    sets: Vec<String>,
+    /// Policy of a preset or file: uniform.
+    #[arg(long)]
+    policy: Option<String>,
+    /// Episodes to run.
+    #[arg(long, default_value_t = 400)]
+    episodes: usize,
+    /// Seed of these episodes; they share no numbers with training.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Confidence of all constraints' intervals together.
+    #[arg(long, default_value_t = 0.99)]
+    confidence: f64,
+    /// Threads to use [default: all cores].
+    #[arg(long, value_name = "N")]
+    threads: Option<usize>,
+    /// Print one line of JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(clap::Args)]
+pub struct OccupancyArgs {
+    /// Folder of the run.
+    run: PathBuf,
+    /// JSON file to write.
+    #[arg(long, value_name = "FILE.json")]
+    out: PathBuf,
+    /// Episodes to run.
+    #[arg(long, default_value_t = 400)]
+    episodes: usize,
+    /// Seed of these episodes.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Threads to use [default: all cores].
+    #[arg(long, value_name = "N")]
+    threads: Option<usize>,
+}
+
+/// `phalanx eval`.
+pub fn eval(args: &EvalArgs) -> anyhow::Result<()> {
+    on_threads(args.threads, || {
+        let session = open(args)?;
+        let assessment = session.assess(args.episodes, args.seed, args.confidence)?;
+        if args.json {
+            print(&format!("{}\n", in_json(args, &session, &assessment)?));
+        } else {
+            print(&table::assessment(&session, &assessment));
+        }
+        Ok(())
+    })?
+}
+
+fn open(args: &EvalArgs) -> phalanx::Result<Session> {
+    let run = Path::new(&args.source);
+    if run.is_dir() {
+        if let Some(policy) = &args.policy {
+            let message =
+                format!("`{policy}` was given with a run, whose own policy is evaluated; leave it out");
+            return Err(phalanx::Error::config("--policy", message));
+        }
+        if !args.sets.is_empty() {
+            return Err(phalanx::Error::config("--set", "goes with a preset or a file, not with a run"));
+        }
+        return Session::of_run(run);
+    }
+    let source = Source { source: args.source.clone(), sets: args.sets.clone() };
+    let config: Config = source.load(None)?;
+    match args.policy.as_deref() {
+        // The initial policy is the uniform one, unless the configuration perturbs it.
+        Some("uniform") => Session::new(&config.with("policy.init_std", "0.0")?),
+        Some(other) => Err(phalanx::Error::config(
+            "--policy",
+            format!("`{other}` is unknown for this world; allowed is uniform"),
+        )),
+        None => {
+            let message =
+                "is missing: a preset or file has no trained policy; use --policy uniform, or name a run";
+            Err(phalanx::Error::config("--policy", message))
+        }
+    }
+}
+
+fn in_json(args: &EvalArgs, session: &Session, assessment: &Assessment) -> serde_json::Result<String> {
+    let verdicts = assessment.agents(session.world().network().agents());
+    let count = |wanted: Verdict| verdicts.iter().filter(|&&verdict| verdict == wanted).count();
+    let mut value = serde_json::to_value(assessment)?;
+    value["source"] = json!(args.source);
+    value["seed"] = json!(args.seed);
+    value["safe"] = json!(count(Verdict::Safe));
+    value["unsafe"] = json!(count(Verdict::Unsafe));
+    value["undecided"] = json!(count(Verdict::Undecided));
+    serde_json::to_string(&value)
+}
+
+/// `phalanx occupancy`.
+pub fn occupancy(args: &OccupancyArgs) -> anyhow::Result<()> {
+    if args.episodes == 0 {
+        return Err(phalanx::Error::config("--episodes", "0; at least 1 is needed").into());
+    }
+    on_threads(args.threads, || {
+        let session = Session::of_run(&args.run)?;
+        let lambda = session.occupancy(args.episodes, args.seed);
+        let rows: Vec<&[f64]> = lambda.iter().collect();
+        let text = json!({ "gamma": session.problem().gamma, "lambda": rows }).to_string();
+        std::fs::write(&args.out, text + "\n").map_err(|e| phalanx::Error::write(&args.out, e))?;
+        eprintln!("λ of {} agents over {} episodes is in {}", rows.len(), args.episodes, args.out.display());
+        Ok(())
+    })?
+}

@@ -1,0 +1,143 @@
+//! How far every agent is on the safe side of its constraints, from the closing evaluation.
+
+use std::collections::{HashMap, HashSet};
+
+use super::canvas::{Arrangement, Axis, Colour, Figure, Layer, Mark, Panel, Shape};
+use super::read::Margin;
+use super::scale::Values;
+use super::series::{self, Point};
+use super::{THICK, line, stacked};
+
+/// Up to this many agents are drawn one by one.
+const MOST_AGENTS: usize = 200;
+/// Provided that they have no more constraints than this: more could not be told apart, and would make a
+/// large file.
+const MOST_MARKS: usize = 2000;
+/// Curves of constraints that are drawn: more could not be told apart.
+const MOST_CURVES: usize = 30;
+/// Up to this many marks stand on stems.
+const MOST_STEMS: usize = 60;
+/// In larger networks, this many constraints with the least slack are named.
+const NAMED: usize = 20;
+
+/// Slack with its sign against the agent; in large networks its distribution, and the worst agents by name.
+pub fn figure(run: &str, margins: &[Margin]) -> Figure {
+    let agents = margins.iter().map(|margin| margin.agent).collect::<HashSet<_>>().len();
+    let violated = margins.iter().filter(|margin| margin.slack < 0.0).count();
+    let title = format!("Margins: {run}");
+    let subtitle = format!(
+        "closing evaluation: {violated} of {} constraints of {agents} agents violated",
+        margins.len()
+    );
+    let constraints = by_constraint(margins);
+    if agents <= MOST_AGENTS && margins.len() <= MOST_MARKS {
+        return stacked(title, &subtitle, vec![agents_panel(&constraints)]);
+    }
+    let panels = vec![quantile_panel(&constraints), worst_panel(&constraints)];
+    Figure { title, subtitle, panels, arrangement: Arrangement::SideBySide }
+}
+
+/// The margins that can be drawn, by the name of the constraint, in the order of the file.
+fn by_constraint(margins: &[Margin]) -> Vec<(&str, Vec<&Margin>)> {
+    let mut place = HashMap::new();
+    let mut constraints: Vec<(&str, Vec<&Margin>)> = Vec::new();
+    for margin in margins.iter().filter(|margin| series::is_drawable(margin.slack)) {
+        let name = margin.constraint.as_str();
+        let k = *place.entry(name).or_insert_with(|| {
+            constraints.push((name, Vec::new()));
+            constraints.len() - 1
+        });
+        constraints[k].1.push(margin);
+    }
+    constraints
+}
+
+const SLACK: &str = "slack: distance from the threshold, negative if violated";
+
+/// The zero line, and what is unsafe below it.
+fn background() -> Vec<Layer> {
+    let unlabelled = |shape, colour| Layer { shape, colour, label: String::new() };
+    vec![unlabelled(Shape::BelowZero, Colour::ALARM), unlabelled(Shape::ZeroLine, Colour::QUIET)]
+}
+
+/// A thin line from the zero line to a mark.
+fn stem(from: Point, to: Point, colour: Colour) -> Layer {
+    line(vec![from, to], 1.5, colour.tint(0.5), String::new())
+}
+
+/// Every agent's slack; a constraint has its own mark and colour, but what is violated is in the colour of
+/// alarm.
+fn agents_panel(constraints: &[(&str, Vec<&Margin>)]) -> Panel {
+    let mut layers = background();
+    let count = constraints.len() as f64;
+    let with_stems = constraints.iter().map(|(_, margins)| margins.len()).sum::<usize>() <= MOST_STEMS;
+    for (k, (name, margins)) in constraints.iter().enumerate() {
+        // Constraints of one agent stand next to one another.
+        let aside = (k as f64 - 0.5 * (count - 1.0)) * (0.6 / count).min(0.2);
+        let mark = Mark::of_series(k);
+        for (what, colour) in [("safe", Colour::of_series(k)), ("violated", Colour::ALARM)] {
+            let side = margins.iter().filter(|margin| (margin.slack < 0.0) == (what == "violated"));
+            let points: Vec<Point> = side.map(|margin| (margin.agent as f64 + aside, margin.slack)).collect();
+            if points.is_empty() {
+                continue;
+            }
+            if with_stems {
+                layers.extend(points.iter().map(|&(x, y)| stem((x, 0.0), (x, y), colour)));
+            }
+            let label = format!("{name}: {} {what}", points.len());
+            layers.push(Layer { shape: Shape::Marks { points, mark }, colour, label });
+        }
+    }
+    Panel {
+        x: Axis::new("agent", Values::Whole),
+        y: Axis::new(SLACK, Values::Real),
+        names: Vec::new(),
+        layers,
+    }
+}
+
+/// The slack that a share of the agents stays below, a curve a constraint.
+fn quantile_panel(constraints: &[(&str, Vec<&Margin>)]) -> Panel {
+    let mut layers = background();
+    for (k, (name, margins)) in constraints.iter().take(MOST_CURVES).enumerate() {
+        let mut slacks: Vec<f64> = margins.iter().map(|margin| margin.slack).collect();
+        slacks.sort_by(f64::total_cmp);
+        let last = slacks.len().max(2) - 1;
+        let points =
+            slacks.into_iter().enumerate().map(|(rank, slack)| (100.0 * rank as f64 / last as f64, slack));
+        layers.push(line(points.collect(), THICK, Colour::of_series(k), (*name).into()));
+    }
+    Panel {
+        x: Axis::new("agents, from the least slack on (%)", Values::Whole),
+        y: Axis::new(SLACK, Values::Real),
+        names: Vec::new(),
+        layers,
+    }
+}
+
+/// The agents with the least slack, by name.
+fn worst_panel(constraints: &[(&str, Vec<&Margin>)]) -> Panel {
+    let numbered =
+        constraints.iter().enumerate().flat_map(|(k, (_, margins))| margins.iter().map(move |m| (k, m)));
+    let mut worst: Vec<(usize, &&Margin)> = numbered.collect();
+    worst.sort_by(|(_, a), (_, b)| a.slack.total_cmp(&b.slack).then(a.agent.cmp(&b.agent)));
+    worst.truncate(NAMED);
+    let mut names = Vec::new();
+    let mut layers = background();
+    for (row, &(k, margin)) in worst.iter().enumerate() {
+        let constraint =
+            if constraints.len() > 1 { format!(", {}", margin.constraint) } else { String::new() };
+        names.push(format!("agent {}{constraint}", margin.agent));
+        let y = row as f64 + 1.0;
+        let colour = if margin.slack < 0.0 { Colour::ALARM } else { Colour::of_series(k) };
+        layers.push(stem((0.0, y), (margin.slack, y), colour));
+        let head = Shape::Marks { points: vec![(margin.slack, y)], mark: Mark::of_series(k) };
+        layers.push(Layer { shape: head, colour, label: String::new() });
+    }
+    Panel {
+        x: Axis::new("slack", Values::Real),
+        y: Axis::new(format!("the {} with the least slack", worst.len()), Values::Whole),
+        names,
+        layers,
+    }
+}

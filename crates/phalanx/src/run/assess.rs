@@ -1,0 +1,345 @@
+//! How sure a policy is to be safe: every constraint's value with a confidence interval.
+//!
+//! Method: the delete-one jackknife over independent episodes. It takes away the leading bias of a non-linear utility
+//! of an estimated occupancy (errata 22) and estimates its variance without knowing its gradient; Student's t with one
+//! degree of freedom less than there are episodes gives the interval. Assumptions: independent episodes (keyed streams),
+//! and a utility that is smooth where the policy is; at a kink of an unsquared distance the interval is a guide only.
+//!
+//! Episodes are cut at a horizon. In the normalised scaling they are run until γ^H ≤ 0.001, and intervals are widened
+//! by what the missing tail could change: γ^H·(mass)·(largest − smallest shadow reward), to first order. The other
+//! scalings define their utilities on episodes of length H, so nothing is missing.
+
+use rayon::prelude::*;
+use serde::Serialize;
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+use super::evaluate::{Episodes, check};
+use crate::algorithm::mean_return;
+use crate::parallel::agent_blocks;
+use crate::policy::Tabular;
+use crate::problem::{Problem, Scaling};
+use crate::rollout::Trajectory;
+use crate::stream::Stream;
+use crate::world::World;
+use crate::{Error, Ragged, Result};
+
+/// What is left of the discounted mass when episodes are cut, in the normalised scaling.
+const REMAINDER: f64 = 1e-3;
+
+/// An estimate with its confidence interval.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Interval {
+    /// The estimate.
+    pub value: f64,
+    /// Lower end.
+    pub lower: f64,
+    /// Upper end.
+    pub upper: f64,
+}
+
+/// What can be said about a constraint, or about all constraints of an agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// The whole interval keeps the bound.
+    Safe,
+    /// The whole interval breaks the bound.
+    Unsafe,
+    /// The interval holds the bound: more episodes would tell, or nothing would.
+    Undecided,
+}
+
+/// One constraint of one agent.
+#[derive(Debug, Clone, Serialize)]
+pub struct ConstraintAssessment {
+    /// The agent.
+    pub agent: usize,
+    /// The constraint's name.
+    pub constraint: String,
+    /// `at_least` or `at_most`.
+    pub bound: &'static str,
+    /// The bound.
+    pub threshold: f64,
+    /// The utility.
+    #[serde(flatten)]
+    pub utility: Interval,
+    /// What follows.
+    pub verdict: Verdict,
+}
+
+/// A policy's assessment.
+#[derive(Debug, Clone, Serialize)]
+pub struct Assessment {
+    /// Episodes run.
+    pub episodes: usize,
+    /// Their length.
+    pub horizon: usize,
+    /// Confidence of all constraints' intervals together (Bonferroni), and of each of the others alone.
+    pub confidence: f64,
+    /// Undiscounted return over the training horizon, mean over agents.
+    #[serde(rename = "return")]
+    pub return_: Option<Interval>,
+    /// F(θ).
+    pub objective: Interval,
+    /// Σ max(0, −g) at the estimates.
+    pub violation_total: f64,
+    /// The largest violation at the estimates.
+    pub violation_max: f64,
+    /// Every constraint.
+    pub constraints: Vec<ConstraintAssessment>,
+}
+
+impl Assessment {
+    /// Each agent's verdict: unsafe if any constraint is, safe if all are.
+    pub fn agents(&self, n: usize) -> Vec<Verdict> {
+        let mut verdicts = vec![Verdict::Safe; n];
+        for constraint in &self.constraints {
+            let verdict = &mut verdicts[constraint.agent];
+            *verdict = match (*verdict, constraint.verdict) {
+                (Verdict::Unsafe, _) | (_, Verdict::Unsafe) => Verdict::Unsafe,
+                (Verdict::Undecided, _) | (_, Verdict::Undecided) => Verdict::Undecided,
+                (Verdict::Safe, Verdict::Safe) => Verdict::Safe,
+            };
+        }
+        verdicts
+    }
+}
+
+/// The length of episodes that `problem` should be assessed on.
+pub fn assessment_horizon(problem: &Problem, horizon: usize) -> usize {
+    if problem.scaling != Scaling::Normalised || problem.gamma == 0.0 {
+        return horizon;
+    }
+    horizon.max((REMAINDER.ln() / problem.gamma.ln()).ceil() as usize)
+}
+
+/// Assesses `policy` on `episodes` ≥ 2 fresh episodes; `horizon` is that of training.
+pub fn assess(
+    world: &dyn World,
+    problem: &Problem,
+    policy: &Tabular,
+    stream: &Stream,
+    horizon: usize,
+    episodes: usize,
+    confidence: f64,
+) -> Result<Assessment> {
+    if episodes < 2 {
+        return Err(Error::config("--episodes", format!("{episodes}; an interval needs at least 2")));
+    }
+    if !(confidence > 0.0 && confidence < 1.0) {
+        return Err(Error::config(
+            "--confidence",
+            format!("{confidence}; a number between 0 and 1 is needed"),
+        ));
+    }
+    let length = assessment_horizon(problem, horizon);
+    let source = Episodes { world, policy, stream, horizon: length, episodes };
+    let weights = problem.occupancy_weights(length, episodes);
+    let pooled = source.visits(&weights);
+    let mut jackknife = Jackknife::new(world, problem, &weights, horizon, episodes, &pooled.occupancy)?;
+    // The same episodes once more, one left out at a time: cheaper than keeping them.
+    source.for_each_chunk(|batch| jackknife.leave_out(batch));
+    jackknife.finish(length, confidence)
+}
+
+/// Running sums over left-out episodes.
+struct Jackknife<'a> {
+    problem: &'a Problem,
+    world: &'a dyn World,
+    weights: &'a [f64],
+    horizon: usize,
+    episodes: usize,
+    pooled: &'a Ragged<f64>,
+    /// Utilities at the pooled occupancy, `[f, g₁, …]` per agent.
+    values: Ragged<f64>,
+    /// Σ and Σ² of (value without an episode − value), alike.
+    sums: Ragged<[f64; 2]>,
+    objective: [f64; 2],
+    returns: Vec<f64>,
+}
+
+impl<'a> Jackknife<'a> {
+    fn new(
+        world: &'a dyn World,
+        problem: &'a Problem,
+        weights: &'a [f64],
+        horizon: usize,
+        episodes: usize,
+        pooled: &'a Ragged<f64>,
+    ) -> Result<Self> {
+        let mut values: Ragged<f64> =
+            Ragged::zeros(problem.agents.iter().map(|agent| 1 + agent.constraints.len()));
+        for (i, agent) in problem.agents.iter().enumerate() {
+            agent.utilities().zip(values.row_mut(i)).try_for_each(|(utility, value)| {
+                *value = utility.value(pooled.row(i), agent.space);
+                check(*value, i, "a utility")
+            })?;
+        }
+        Ok(Jackknife {
+            sums: Ragged::zeros_like(&values),
+            values,
+            problem,
+            world,
+            weights,
+            horizon,
+            episodes,
+            pooled,
+            objective: [0.0; 2],
+            returns: Vec::new(),
+        })
+    }
+
+    fn leave_out(&mut self, batch: &[Trajectory]) {
+        let n = self.problem.agents.len();
+        let blocks = agent_blocks(n);
+        let (problem, weights, pooled, values) = (self.problem, self.weights, self.pooled, &self.values);
+        let episodes = self.episodes as f64;
+        let rewards = self.world.channels().iter().find(|channel| channel.name == "reward");
+        let horizon = self.horizon;
+        // Per agent and episode of the batch: the change of f, and the return.
+        let mut per_episode: Ragged<[f64; 2]> = Ragged::zeros(std::iter::repeat_n(batch.len(), n));
+        let parts = self.sums.split_rows_mut(&blocks).into_iter().zip(per_episode.split_rows_mut(&blocks));
+        let parts: Vec<_> = blocks.iter().zip(parts).collect();
+        parts.into_par_iter().for_each_init(Vec::new, |scratch, (block, (mut sums, mut per_episode))| {
+            for i in block.clone() {
+                let agent = &problem.agents[i];
+                for (e, trajectory) in batch.iter().enumerate() {
+                    leave_one_out(
+                        trajectory,
+                        i,
+                        agent.space.actions,
+                        weights,
+                        episodes,
+                        pooled.row(i),
+                        scratch,
+                    );
+                    for ((utility, value), sums) in agent.utilities().zip(values.row(i)).zip(sums.row_mut(i))
+                    {
+                        let change = utility.value(scratch, agent.space) - value;
+                        sums[0] += change;
+                        sums[1] += change * change;
+                    }
+                    let change = agent.objective.value(scratch, agent.space) - values.row(i)[0];
+                    let table = rewards.map_or(&[][..], |channel| channel.tables.row(i));
+                    let pairs = trajectory.states(i).iter().zip(trajectory.actions(i)).take(horizon);
+                    let cells = pairs.map(|(&s, &a)| usize::from(s) * agent.space.actions + usize::from(a));
+                    let return_ = cells.filter_map(|cell| table.get(cell)).sum();
+                    per_episode.row_mut(i)[e] = [change, return_];
+                }
+            }
+        });
+        for e in 0..batch.len() {
+            let total = |which: usize| (0..n).map(|i| per_episode.row(i)[e][which]).sum::<f64>() / n as f64;
+            let change = total(0);
+            self.objective[0] += change;
+            self.objective[1] += change * change;
+            self.returns.push(total(1));
+        }
+    }
+
+    fn finish(self, length: usize, confidence: f64) -> Result<Assessment> {
+        let episodes = self.episodes;
+        let count = self.problem.constraint_count().max(1) as f64;
+        let student = StudentsT::new(0.0, 1.0, (episodes - 1) as f64)
+            .map_err(|e| Error::config("--episodes", format!("{episodes}: {e}")))?;
+        let quantile = |miss: f64| student.inverse_cdf(1.0 - miss / 2.0);
+        let (alone, together) = (quantile(1.0 - confidence), quantile((1.0 - confidence) / count));
+        let n = self.problem.agents.len() as f64;
+        let mut constraints = Vec::with_capacity(self.problem.constraint_count());
+        let (mut objective, mut objective_tail) = (0.0, 0.0);
+        let (mut violation_total, mut violation_max) = (0.0, 0.0f64);
+        for (i, agent) in self.problem.agents.iter().enumerate() {
+            let lambda = self.pooled.row(i);
+            let mut gradient = vec![0.0; lambda.len()];
+            objective += self.values.row(i)[0] / n;
+            agent.objective.gradient(lambda, agent.space, &mut gradient);
+            objective_tail += self.tail(length, &gradient) / n;
+            for (k, constraint) in agent.constraints.iter().enumerate() {
+                constraint.utility.gradient(lambda, agent.space, &mut gradient);
+                let (value, sums) = (self.values.row(i)[k + 1], self.sums.row(i)[k + 1]);
+                let utility = interval(value, sums, episodes, together, self.tail(length, &gradient));
+                let ends = [constraint.bound.slack(utility.lower), constraint.bound.slack(utility.upper)];
+                let verdict = match ends {
+                    [a, b] if a >= 0.0 && b >= 0.0 => Verdict::Safe,
+                    [a, b] if a < 0.0 && b < 0.0 => Verdict::Unsafe,
+                    _ => Verdict::Undecided,
+                };
+                let violation = (-constraint.bound.slack(utility.value)).max(0.0);
+                violation_total += violation;
+                violation_max = violation_max.max(violation);
+                constraints.push(ConstraintAssessment {
+                    agent: i,
+                    constraint: constraint.name.to_string(),
+                    bound: constraint.bound.key(),
+                    threshold: constraint.bound.threshold(),
+                    utility,
+                    verdict,
+                });
+            }
+        }
+        let has_rewards = mean_return(self.world, self.pooled, 1.0).is_some();
+        Ok(Assessment {
+            episodes,
+            horizon: length,
+            confidence,
+            return_: has_rewards.then(|| mean_interval(&self.returns, alone)),
+            objective: interval(objective, self.objective, episodes, alone, objective_tail),
+            violation_total,
+            violation_max,
+            constraints,
+        })
+    }
+
+    /// What steps beyond the horizon could change, to first order.
+    fn tail(&self, length: usize, gradient: &[f64]) -> f64 {
+        if self.problem.scaling != Scaling::Normalised {
+            return 0.0;
+        }
+        let largest = gradient.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let smallest = gradient.iter().copied().fold(f64::INFINITY, f64::min);
+        let remainder = self.problem.gamma.powi(length.min(i32::MAX as usize) as i32);
+        remainder / (1.0 - self.problem.gamma) * (largest - smallest)
+    }
+}
+
+/// λ̄ without one episode: (E·λ̄ − λ_e)/(E − 1). `weights` hold 1/E.
+fn leave_one_out(
+    trajectory: &Trajectory,
+    agent: usize,
+    actions: usize,
+    weights: &[f64],
+    episodes: f64,
+    pooled: &[f64],
+    out: &mut Vec<f64>,
+) {
+    out.clear();
+    out.extend_from_slice(pooled);
+    let pairs = trajectory.states(agent).iter().zip(trajectory.actions(agent));
+    for ((&s, &a), w) in pairs.zip(weights) {
+        out[usize::from(s) * actions + usize::from(a)] -= w;
+    }
+    let rescale = episodes / (episodes - 1.0);
+    // Rounding may leave a cell that only this episode visited a little below zero.
+    out.iter_mut().for_each(|x| *x = (*x * rescale).max(0.0));
+}
+
+/// The jackknife's bias-corrected estimate ± (quantile·standard error + quantile²·|bias| + tail).
+///
+/// The bias is that of the second-order term ½·Δ'HΔ; its quantile² multiple covers that term itself, which is all there
+/// is where the slope vanishes: at a policy whose entropy is close to the largest possible.
+fn interval(value: f64, [sum, squares]: [f64; 2], episodes: usize, quantile: f64, tail: f64) -> Interval {
+    let e = episodes as f64;
+    let bias = (e - 1.0) / e * sum;
+    let corrected = value - bias;
+    let variance = (e - 1.0) / e * (squares - sum * sum / e).max(0.0);
+    let half = quantile * variance.sqrt() + quantile * quantile * bias.abs() + tail;
+    Interval { value: corrected, lower: corrected - half, upper: corrected + half }
+}
+
+fn mean_interval(samples: &[f64], quantile: f64) -> Interval {
+    let e = samples.len() as f64;
+    let mean = samples.iter().sum::<f64>() / e;
+    let variance = samples.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (e - 1.0);
+    let half = quantile * (variance / e).sqrt();
+    Interval { value: mean, lower: mean - half, upper: mean + half }
+}

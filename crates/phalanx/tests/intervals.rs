@@ -1,0 +1,83 @@
+//! Confidence intervals hold what they promise, against exact values.
+
+mod support;
+
+use phalanx::run::{Config, Session, Verdict};
+use support::{binary_entropy, line_state_one};
+
+/// The line with n = 5 and a policy that is not symmetric; `threshold` for all agents.
+fn session(threshold: f64) -> Session {
+    let config = Config::preset("synthetic").unwrap();
+    let settings =
+        [("world.n", "5"), ("policy.init_std", "1"), ("constraint.0.at_least", &threshold.to_string())];
+    Session::new(&config.with_all(settings).unwrap()).unwrap()
+}
+
+fn exact(session: &Session) -> (f64, Vec<f64>) {
+    let d = line_state_one(session.algorithm().policy(), 0.99);
+    let objective = d.iter().enumerate().map(|(i, d)| if i == 0 { *d } else { 0.1 * d }).sum::<f64>() / 5.0;
+    (objective, d.iter().map(|&d| binary_entropy(d)).collect())
+}
+
+#[test]
+fn intervals_cover_the_exact_values() {
+    let session = session(0.3);
+    let (objective, entropies) = exact(&session);
+    let (mut covered, mut all_covered, mut objective_covered, mut half) = (0, 0, 0, 0.0);
+    let runs = 200;
+    for seed in 0..runs {
+        let assessment = session.assess(100, seed, 0.99).unwrap();
+        let holds = |value: f64, lower: f64, upper: f64| usize::from((lower..=upper).contains(&value));
+        let constraints = assessment.constraints.iter().zip(&entropies);
+        let hits: usize = constraints.map(|(c, &exact)| holds(exact, c.utility.lower, c.utility.upper)).sum();
+        covered += hits;
+        all_covered += usize::from(hits == 5);
+        objective_covered += holds(objective, assessment.objective.lower, assessment.objective.upper);
+        half += (assessment.constraints[2].utility.upper - assessment.constraints[2].utility.lower) / 2.0;
+    }
+    assert!(covered as f64 >= 0.99 * (5 * runs) as f64, "{covered} of {}", 5 * runs);
+    assert!(all_covered as f64 >= 0.97 * runs as f64, "{all_covered} of {runs}");
+    assert!(objective_covered as f64 >= 0.97 * runs as f64, "{objective_covered} of {runs}");
+    // Wide intervals would cover anything.
+    assert!(half / (runs as f64) < 0.05, "{}", half / runs as f64);
+}
+
+#[test]
+fn a_policy_at_the_threshold_is_undecided_and_others_are_told() {
+    let (_, entropies) = exact(&session(0.3));
+    let runs = 200;
+    let mut undecided = 0;
+    let at_threshold = session(entropies[2]);
+    for seed in 0..runs {
+        let assessment = at_threshold.assess(60, seed, 0.99).unwrap();
+        undecided += usize::from(assessment.agents(5)[2] == Verdict::Undecided);
+    }
+    assert!(undecided as f64 >= 0.95 * runs as f64, "{undecided} of {runs}");
+    let verdict = |threshold: f64| session(threshold).assess(400, 1, 0.99).unwrap().agents(5)[2];
+    assert_eq!([verdict(entropies[2] - 0.1), verdict(entropies[2] + 0.04)], [Verdict::Safe, Verdict::Unsafe]);
+}
+
+#[test]
+fn the_jackknife_takes_the_bias_away() {
+    // With two episodes only, plugging in is biased by far more than the corrected estimate.
+    let session = session(0.3);
+    let (_, entropies) = exact(&session);
+    let mean = |seeds: std::ops::Range<u64>| {
+        let count = (seeds.end - seeds.start) as f64;
+        let value = |seed| session.assess(4, seed, 0.9).unwrap().constraints[1].utility.value;
+        seeds.map(value).sum::<f64>() / count
+    };
+    let plug_in = {
+        let config = session.config();
+        let values = (0..400).map(|seed| {
+            let stream = phalanx::stream::Stream::new(10_000 + seed);
+            let policy = session.algorithm().policy();
+            let (world, problem) = (session.world(), session.problem());
+            let horizon = phalanx::run::assessment_horizon(problem, config.horizon);
+            phalanx::run::evaluate(world, problem, policy, &stream, horizon, 4).unwrap().values.row(1)[0]
+        });
+        values.sum::<f64>() / 400.0
+    };
+    let (biased, corrected) = (plug_in - entropies[1], mean(0..400) - entropies[1]);
+    assert!(biased < 0.0 && corrected.abs() < biased.abs() / 2.0, "{biased} {corrected}");
+}
