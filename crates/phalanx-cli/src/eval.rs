@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use phalanx::run::{Assessment, Config, Session, Verdict};
+use phalanx::run::{Assessment, Config, Registry, Session, Verdict};
 use serde_json::json;
 
 use crate::{Source, on_threads, print, table};
@@ -54,9 +54,9 @@ pub struct OccupancyArgs {
 }
 
 /// `phalanx eval`.
-pub fn eval(args: &EvalArgs) -> anyhow::Result<()> {
+pub fn eval(args: &EvalArgs, registry: &Registry) -> anyhow::Result<()> {
     on_threads(args.threads, || {
-        let session = open(args)?;
+        let session = open(args, registry)?;
         let assessment = session.assess(args.episodes, args.seed, args.confidence)?;
         if args.json {
             print(&format!("{}\n", in_json(args, &session, &assessment)?));
@@ -67,7 +67,7 @@ pub fn eval(args: &EvalArgs) -> anyhow::Result<()> {
     })?
 }
 
-fn open(args: &EvalArgs) -> phalanx::Result<Session> {
+fn open(args: &EvalArgs, registry: &Registry) -> phalanx::Result<Session> {
     let run = Path::new(&args.source);
     if run.is_dir() {
         if let Some(policy) = &args.policy {
@@ -78,10 +78,10 @@ fn open(args: &EvalArgs) -> phalanx::Result<Session> {
         if !args.sets.is_empty() {
             return Err(phalanx::Error::config("--set", "goes with a preset or a file, not with a run"));
         }
-        return Session::of_run(run);
+        return Session::of_run(run, registry);
     }
     let source = Source { source: args.source.clone(), sets: args.sets.clone() };
-    let config: Config = source.load(None)?;
+    let config: Config = source.load(None, registry)?;
     match args.policy.as_deref() {
         // The initial policy is the uniform one, unless the configuration perturbs it.
         Some("uniform") => Session::new(&config.with("policy.init_std", "0.0")?),
@@ -110,12 +110,12 @@ fn in_json(args: &EvalArgs, session: &Session, assessment: &Assessment) -> serde
 }
 
 /// `phalanx occupancy`.
-pub fn occupancy(args: &OccupancyArgs) -> anyhow::Result<()> {
+pub fn occupancy(args: &OccupancyArgs, registry: &Registry) -> anyhow::Result<()> {
     if args.episodes == 0 {
         return Err(phalanx::Error::config("--episodes", "0; at least 1 is needed").into());
     }
     on_threads(args.threads, || {
-        let session = Session::of_run(&args.run)?;
+        let session = Session::of_run(&args.run, registry)?;
         let lambda = session.occupancy(args.episodes, args.seed);
         let rows: Vec<&[f64]> = lambda.iter().collect();
         let text = json!({ "gamma": session.problem().gamma, "lambda": rows }).to_string();

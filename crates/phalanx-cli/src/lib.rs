@@ -9,7 +9,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use phalanx::run::{Config, preset};
+use phalanx::run::{Config, Registry, preset};
 
 /// Safe policies for networks of agents.
 #[derive(Parser)]
@@ -50,7 +50,7 @@ struct Source {
 
 impl Source {
     /// The configuration, with `seed` on top if given.
-    fn load(&self, seed: Option<u64>) -> phalanx::Result<Config> {
+    fn load(&self, seed: Option<u64>, registry: &Registry) -> phalanx::Result<Config> {
         let mut settings = Vec::new();
         for set in &self.sets {
             let (key, value) = set.split_once('=').ok_or_else(|| {
@@ -64,21 +64,32 @@ impl Source {
         }
         let seed = seed.map(|seed| seed.to_string());
         settings.extend(seed.as_deref().map(|seed| ("seed", seed)));
-        let config = Config::open(&self.source)?;
+        let config = Config::open(&self.source)?.with_registry(registry.clone());
         if settings.is_empty() { Ok(config) } else { config.with_all(settings) }
     }
 }
 
 /// Runs the command line of this process. Exit status: 0 fine, 1 the run failed, 2 bad input.
 pub fn main() -> ExitCode {
+    main_with(Registry::default())
+}
+
+/// As [`main`], for a program with worlds of its own: every command knows them by their name in `registry`.
+pub fn main_with(registry: Registry) -> ExitCode {
+    // A panic is a bug, which the message above it says; scripts get the status of a failed run.
+    let command_line = std::panic::AssertUnwindSafe(|| run(&registry));
+    std::panic::catch_unwind(command_line).unwrap_or(ExitCode::FAILURE)
+}
+
+fn run(registry: &Registry) -> ExitCode {
     let cli = Cli::parse();
     let done = match &cli.command {
-        Command::Train(args) => train::train(args),
-        Command::Resume(args) => train::resume(args),
-        Command::Eval(args) => eval::eval(args),
-        Command::Occupancy(args) => eval::occupancy(args),
+        Command::Train(args) => train::train(args, registry),
+        Command::Resume(args) => train::resume(args, registry),
+        Command::Eval(args) => eval::eval(args, registry),
+        Command::Occupancy(args) => eval::occupancy(args, registry),
         Command::Config(source) => {
-            let resolved = source.load(None).and_then(|config| phalanx::run::resolve(&config));
+            let resolved = source.load(None, registry).and_then(|config| phalanx::run::resolve(&config));
             resolved.map(|config| print(&config.to_toml())).map_err(Into::into)
         }
         Command::Presets => {

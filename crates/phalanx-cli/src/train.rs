@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use phalanx::algorithm::Summary;
-use phalanx::run::{self, Config, Ending, Provenance, Resumed, RunFolder, Session};
+use phalanx::run::{self, Config, Ending, Provenance, Registry, Resumed, RunFolder, Session};
 
 use crate::{Source, on_threads, print, table};
 
@@ -48,8 +48,8 @@ struct How {
 }
 
 /// `phalanx train`.
-pub fn train(args: &TrainArgs) -> anyhow::Result<()> {
-    let config = args.source.load(args.seed)?;
+pub fn train(args: &TrainArgs, registry: &Registry) -> anyhow::Result<()> {
+    let config = args.source.load(args.seed, registry)?;
     if let Some(out) = &args.out {
         RunFolder::check_free(out)?;
     }
@@ -71,8 +71,8 @@ fn begin(args: &TrainArgs, config: &Config) -> anyhow::Result<()> {
 }
 
 /// `phalanx resume`.
-pub fn resume(args: &ResumeArgs) -> anyhow::Result<()> {
-    on_threads(args.how.threads, || match RunFolder::resume(&args.run)? {
+pub fn resume(args: &ResumeArgs, registry: &Registry) -> anyhow::Result<()> {
+    on_threads(args.how.threads, || match RunFolder::resume(&args.run, registry)? {
         Resumed::Finished => {
             eprintln!("{} is finished; there is nothing to resume", args.run.display());
             Ok(())

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use phalanx::run::{Config, Ending, Provenance, Resumed, RunFolder, Session, train};
+use phalanx::run::{Config, Ending, Provenance, Registry, Resumed, RunFolder, Session, train};
 
 const FILES: [&str; 3] = ["metrics.csv", "agents.csv", "policy.safetensors"];
 
@@ -33,7 +33,7 @@ fn run_until(session: &mut Session, folder: &mut RunFolder, stop_after: usize) -
 }
 
 fn resume(path: &Path) -> (Box<Session>, Box<RunFolder>, Vec<String>) {
-    match RunFolder::resume(path).unwrap() {
+    match RunFolder::resume(path, &Registry::default()).unwrap() {
         Resumed::Ready { session, folder, notes, .. } => (session, folder, notes),
         Resumed::Finished => panic!("the run is not finished"),
     }
@@ -136,7 +136,7 @@ fn a_run_without_a_checkpoint_starts_again() {
     assert!(notes[0].contains("iteration 0"), "{notes:?}");
     run_until(&mut session, &mut files, usize::MAX);
     assert!(read(&path) == read(&whole));
-    assert!(matches!(RunFolder::resume(&path).unwrap(), Resumed::Finished));
+    assert!(matches!(RunFolder::resume(&path, &Registry::default()).unwrap(), Resumed::Finished));
 }
 
 #[test]
@@ -158,7 +158,7 @@ fn a_warm_start_begins_at_the_other_runs_policy_also_after_a_kill() {
 #[test]
 fn what_cannot_be_resumed_is_refused_with_the_reason() {
     let folder = tempfile::tempdir().unwrap();
-    let message = |path: &Path| match RunFolder::resume(path) {
+    let message = |path: &Path| match RunFolder::resume(path, &Registry::default()) {
         Err(error) => error.to_string(),
         Ok(_) => panic!("{} was resumed", path.display()),
     };

@@ -1,9 +1,9 @@
 //! Drawing: figures of panels of layers, to SVG and PNG. All that is known of the plotting crate (kuva) is in
 //! this file, so that it can be exchanged.
 //!
-//! Its axes, grid, curves, marks and both back ends are used. Titles, captions and the legend are laid out here,
-//! as are ranges and ticks (`scale`): its own put the legend beside the data, turn captions on their side and
-//! draw nothing if a range is small.
+//! Its axes, grid, curves, marks and both back ends are used. Titles, captions and the legend are laid out
+//! here, as are ranges and ticks (`scale`): its own put the legend beside the data, turn captions on their
+//! side and draw nothing if a range is small.
 
 use std::sync::Arc;
 

@@ -167,25 +167,41 @@ struct Lines<'a> {
 impl<'a> Lines<'a> {
     /// The fields of the next row that is not blank, and the line (from 1) that it begins on.
     fn next(&mut self, fields: &mut Vec<Cow<'a, [u8]>>) -> Option<usize> {
-        loop {
-            if self.rest.is_empty() {
-                return None;
-            }
+        while !self.rest.is_empty() {
             let line = self.next_line;
-            let end = self.rest.iter().position(|&b| b == b'\n').unwrap_or(self.rest.len());
-            let plain = self.rest[..end].trim_ascii();
             fields.clear();
-            if plain.contains(&b'"') {
+            if !self.plain_row(fields) {
+                fields.clear();
                 self.quoted_row(fields);
-            } else {
-                fields.extend(plain.split(|&b| b == b',').map(Cow::Borrowed));
-                self.rest = self.rest.get(end + 1..).unwrap_or_default();
-                self.next_line += 1;
             }
-            if !plain.is_empty() {
+            if !matches!(&fields[..], [blank] if blank.is_empty()) {
                 return Some(line);
             }
         }
+        None
+    }
+
+    /// A row without quotation marks, in one pass since files are long; `false` if there are some after all.
+    fn plain_row(&mut self, fields: &mut Vec<Cow<'a, [u8]>>) -> bool {
+        let (mut begin, mut end) = (0, self.rest.len());
+        for (at, byte) in self.rest.iter().enumerate() {
+            match byte {
+                b',' => {
+                    fields.push(Cow::Borrowed(&self.rest[begin..at]));
+                    begin = at + 1;
+                }
+                b'\n' => {
+                    end = at;
+                    break;
+                }
+                b'"' => return false,
+                _ => {}
+            }
+        }
+        fields.push(Cow::Borrowed(self.rest[begin..end].trim_ascii_end()));
+        self.rest = self.rest.get(end + 1..).unwrap_or_default();
+        self.next_line += 1;
+        true
     }
 
     /// A row in which a field may hold commas, line ends and doubled quotation marks between quotation marks.

@@ -53,6 +53,13 @@ pub fn world(config: &Config) -> Result<Arc<dyn World>> {
                 None => Arc::new(table),
             })
         }
+        WorldConfig::Own { kind, keys } => {
+            let world = config.registry.build(kind, keys)?;
+            if config.network.is_some() {
+                return Err(Error::config("network", format!("`{kind}` brings its own links")));
+            }
+            Ok(world)
+        }
     }
 }
 

@@ -11,6 +11,7 @@ use super::checkpoint::{self, Manifest};
 use super::config::Config;
 use super::evaluate::Evaluation;
 use super::events;
+use super::registry::Registry;
 use super::session::Session;
 use crate::algorithm::{Stage, Summary};
 use crate::durable::{self, Log};
@@ -118,7 +119,7 @@ impl RunFolder {
     }
 
     /// Opens the folder of a run that was begun before, and brings run and files to its last whole checkpoint.
-    pub fn resume(path: &Path) -> Result<Resumed> {
+    pub fn resume(path: &Path, registry: &Registry) -> Result<Resumed> {
         let config_path = path.join("config.toml");
         if !config_path.is_file() {
             return Err(Error::file(path, "is not a run: it has no config.toml"));
@@ -131,7 +132,7 @@ impl RunFolder {
         let text = std::fs::read_to_string(&config_path)
             .map_err(|e| Error::file(&config_path, format!("cannot be read: {e}")))?;
         let config_crc32c = crc32c::crc32c(text.as_bytes());
-        let mut session = Session::new(&Config::read(&config_path)?)?;
+        let mut session = Session::new(&Config::read(&config_path)?.with_registry(registry.clone()))?;
         let mut notes = Vec::new();
         let found = newest_whole(path, config_crc32c, &mut notes)?;
         let (metrics, timings, events, elapsed) = match &found {

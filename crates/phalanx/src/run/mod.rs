@@ -8,6 +8,7 @@ mod evaluate;
 mod events;
 mod folder;
 pub mod preset;
+mod registry;
 mod session;
 mod train;
 
@@ -19,5 +20,6 @@ pub use config::{
 };
 pub use evaluate::{Evaluation, evaluate};
 pub use folder::{Provenance, Resumed, RunFolder};
+pub use registry::Registry;
 pub use session::Session;
 pub use train::{Ending, Outcome, train};

@@ -7,6 +7,7 @@ use super::assess::{Assessment, assess, assessment_horizon};
 use super::build;
 use super::config::Config;
 use super::evaluate::{Episodes, Evaluation, evaluate};
+use super::registry::Registry;
 use crate::algorithm::{PrimalDual, Summary};
 use crate::problem::Problem;
 use crate::state::{Field, Fields};
@@ -33,7 +34,7 @@ impl Session {
     }
 
     /// A run's configuration with its policy, for evaluation.
-    pub fn of_run(run: &Path) -> Result<Self> {
+    pub fn of_run(run: &Path, registry: &Registry) -> Result<Self> {
         let config = run.join("config.toml");
         if !config.is_file() {
             return Err(Error::file(run, "is not a run: it has no config.toml"));
@@ -45,7 +46,7 @@ impl Session {
                 "has no policy yet: it is not finished; `phalanx resume` goes on with it",
             ));
         }
-        let mut session = Session::new(&Config::read(&config)?)?;
+        let mut session = Session::new(&Config::read(&config)?.with_registry(registry.clone()))?;
         session.warm_start(&policy)?;
         Ok(session)
     }

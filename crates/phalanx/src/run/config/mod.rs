@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::preset;
+use super::registry::Registry;
 pub(super) use check::check_gamma;
 
 use crate::actor::Baseline;
@@ -34,6 +35,9 @@ pub struct Config {
     /// Folder that relative files are looked up in.
     #[serde(skip)]
     base: PathBuf,
+    /// Worlds beside the built-in ones.
+    #[serde(skip)]
+    pub(super) registry: Registry,
     /// `primal-dual`.
     pub algorithm: Algorithm,
     /// T.
@@ -86,8 +90,7 @@ pub enum Algorithm {
 }
 
 /// `[world]`.
-#[derive(Debug, Clone, Serialize)]
-#[serde(tag = "kind", rename_all = "lowercase")]
+#[derive(Debug, Clone)]
 pub enum WorldConfig {
     /// The paper's synthetic line.
     Line {
@@ -105,6 +108,37 @@ pub enum WorldConfig {
         /// Train even if no occupancy can meet one of the file's own constraints.
         allow_infeasible: bool,
     },
+    /// One from the [`Registry`].
+    Own {
+        /// Its name there.
+        kind: String,
+        /// Its keys.
+        keys: toml::Table,
+    },
+}
+
+impl Serialize for WorldConfig {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        #[serde(tag = "kind", rename_all = "lowercase")]
+        enum BuiltIn<'a> {
+            Line { n: usize, start: Start, mixing: f64 },
+            Table { file: &'a Path, allow_infeasible: bool },
+        }
+        match self {
+            WorldConfig::Line { n, start, mixing } => {
+                BuiltIn::Line { n: *n, start: *start, mixing: *mixing }.serialize(serializer)
+            }
+            WorldConfig::Table { file, allow_infeasible } => {
+                BuiltIn::Table { file, allow_infeasible: *allow_infeasible }.serialize(serializer)
+            }
+            WorldConfig::Own { kind, keys } => {
+                let mut table = keys.clone();
+                table.insert("kind".into(), kind.as_str().into());
+                table.serialize(serializer)
+            }
+        }
+    }
 }
 
 /// `[network]`: replaces the world's own links.
@@ -383,7 +417,13 @@ impl Config {
         for (key, value) in settings {
             set::set(&mut source, key, value)?;
         }
-        Config::from_table(source, self.base.clone())
+        Ok(Config::from_table(source, self.base.clone())?.with_registry(self.registry.clone()))
+    }
+
+    /// The same with worlds beside the built-in ones.
+    pub fn with_registry(mut self, registry: Registry) -> Self {
+        self.registry = registry;
+        self
     }
 
     /// The fully resolved configuration as TOML.
@@ -459,7 +499,6 @@ mod tests {
             ("gamma", "nan", "gamma: nan"),
             ("world.n", "\"ten\"", "world.n: invalid type: string \"ten\""),
             ("world.nn", "3", "world.nn: unknown field `nn`"),
-            ("world.kind", "torus", "world.kind: `torus` is unknown"),
             ("dual.mu_max", "-1", "dual.mu_max"),
             ("dual.kind", "magic", "dual.kind: unknown variant `magic`"),
             ("constraint.3.at_least", "1", "there is no entry 3"),

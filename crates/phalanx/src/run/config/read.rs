@@ -12,6 +12,7 @@ use super::{
 use crate::actor::Baseline;
 use crate::document::{describe, reject_nan};
 use crate::problem::Scaling;
+use crate::run::registry::Registry;
 use crate::world::Start;
 use crate::{Error, Result};
 
@@ -97,6 +98,7 @@ impl Config {
         let mut config = Config {
             source,
             base,
+            registry: Registry::default(),
             algorithm: raw.algorithm,
             iterations: raw.iterations,
             seed: raw.seed,
@@ -164,9 +166,7 @@ fn read_world(mut table: toml::Table) -> Result<WorldConfig> {
             let TableKeys { file, allow_infeasible } = section(table, "world")?;
             Ok(WorldConfig::Table { file, allow_infeasible })
         }
-        Some(other) => {
-            Err(Error::config("world.kind", format!("`{other}` is unknown; allowed are `line`, `table`")))
-        }
+        Some(kind) => Ok(WorldConfig::Own { kind: kind.into(), keys: table }),
         None => Err(Error::config("world.kind", "is missing; allowed are `line`, `table`")),
     }
 }

@@ -1,0 +1,350 @@
+//! The book in `docs/book`: every command in it is run, every file in it is used, in the order of the page.
+//!
+//! How a block is marked, after the language in its info string:
+//!
+//! * `json` and `toml`: `file=NAME` writes the block to that file; `part-of=NAME` says that its lines stand in that
+//!   file of the same page. A block that is one `{{#include …}}` must name a file that exists.
+//! * `console`: lines with `$ ` are run in a fresh folder, where they must succeed; other lines must occur in the output
+//!   of the command above them. `…` stands for anything. `output=sketch` leaves numbers and verdicts open, `fails=N`
+//!   wants that exit status, `elsewhere` is for commands that other checks run or that are not ours. A line `^C`
+//!   interrupts the command above it once its run has begun.
+//! * `rust`: includes only, of files that are compiled elsewhere. `text`: anything.
+#![cfg(unix)]
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+const BINARY: &str = env!("CARGO_BIN_EXE_phalanx");
+
+#[test]
+fn the_problem() {
+    Page::read("problem.md").run();
+}
+
+#[test]
+fn a_first_run() {
+    Page::read("first-run.md").run();
+}
+
+#[test]
+fn your_own_model() {
+    Page::read("own-model.md").run();
+}
+
+#[test]
+fn your_own_utility() {
+    Page::read("own-utility.md").run();
+}
+
+#[test]
+fn your_own_world() {
+    Page::read("own-world.md").run();
+}
+
+#[test]
+fn reading_the_results() {
+    Page::read("results.md").run();
+}
+
+#[test]
+fn reference() {
+    Page::read("reference.md").run();
+}
+
+const TESTED: [&str; 7] = [
+    "problem.md",
+    "first-run.md",
+    "own-model.md",
+    "own-utility.md",
+    "own-world.md",
+    "results.md",
+    "reference.md",
+];
+
+#[test]
+fn every_page_is_in_the_summary_and_tested() {
+    let summary = std::fs::read_to_string(source().join("SUMMARY.md")).unwrap();
+    assert_eq!(links(&summary), TESTED);
+    let mut found: Vec<String> =
+        source().read_dir().unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    found.retain(|name| name != "SUMMARY.md");
+    found.sort();
+    let mut tested = TESTED;
+    tested.sort();
+    assert_eq!(found, tested);
+}
+
+#[test]
+fn links_and_includes_lead_somewhere() {
+    for name in TESTED {
+        let page = Page::read(name);
+        for target in links(&page.text).into_iter().filter(|target| !target.starts_with("http")) {
+            let file = target.split('#').next().unwrap();
+            assert!(file.is_empty() || source().join(file).is_file(), "{name}: no file {target}");
+        }
+        for file in includes(&page.text) {
+            assert!(source().join(file).is_file(), "{name}: no file {file} to include");
+        }
+    }
+}
+
+/// The rule in words on the page "Your own model", as a table.
+#[test]
+fn the_machines_follow_the_rule_on_their_page() {
+    let page = Page::read("own-model.md");
+    let model: serde_json::Value = serde_json::from_str(page.file("machines.json")).unwrap();
+    for (machine, parents) in [vec![0], vec![0, 1], vec![1, 2]].into_iter().enumerate() {
+        let mut expected: Vec<f64> = Vec::new();
+        let joint: u32 = 1 << parents.len();
+        for (states, actions) in (0..joint).flat_map(|states| (0..joint).map(move |actions| (states, actions))) {
+            // The machine itself is its last parent, the least significant digit.
+            let (own, serviced, before_worn) = (states & 1, actions & 1, states >> 1);
+            let worn = match (own, serviced) {
+                (_, 1) => 0.1,
+                (1, _) => 1.0,
+                _ if before_worn == 1 => 0.4,
+                _ => 0.1,
+            };
+            expected.extend([1.0 - worn, worn]);
+        }
+        assert_eq!(model["parents"][machine], serde_json::json!(parents));
+        let written: Vec<f64> = serde_json::from_value(model["transition"][machine].clone()).unwrap();
+        assert_eq!(written, expected, "machine {machine}");
+    }
+}
+
+/// One page.
+struct Page {
+    name: String,
+    text: String,
+    blocks: Vec<Block>,
+}
+
+/// A fenced block.
+struct Block {
+    place: String,
+    language: String,
+    options: BTreeMap<String, String>,
+    body: String,
+}
+
+impl Page {
+    fn read(name: &str) -> Page {
+        let text = std::fs::read_to_string(source().join(name)).unwrap();
+        let mut blocks = Vec::new();
+        let mut open: Option<Block> = None;
+        for (number, line) in text.lines().enumerate() {
+            let Some(info) = line.strip_prefix("```") else {
+                if let Some(block) = &mut open {
+                    block.body += line;
+                    block.body += "\n";
+                }
+                continue;
+            };
+            match open.take() {
+                Some(block) => blocks.push(block),
+                None => open = Some(Block::new(format!("{name}, line {}", number + 1), info)),
+            }
+        }
+        assert!(open.is_none(), "{name}: the last block is not closed");
+        Page { name: name.into(), text, blocks }
+    }
+
+    /// The text of a file that the page writes.
+    fn file(&self, name: &str) -> &str {
+        let writes = |block: &&Block| block.options.get("file").is_some_and(|file| file == name);
+        let block = self.blocks.iter().find(writes);
+        &block.unwrap_or_else(|| panic!("{}: no block writes {name}", self.name)).body
+    }
+
+    fn run(&self) {
+        let folder = tempfile::tempdir().unwrap();
+        for block in &self.blocks {
+            block.check_options();
+            match block.language.as_str() {
+                "text" => {}
+                "console" => block.run_commands(folder.path()),
+                "json" | "toml" | "rust" if block.is_include() => {}
+                "json" | "toml" => self.write(block, folder.path()),
+                other => panic!("{}: a block of `{other}` is not tested by anything", block.place),
+            }
+        }
+    }
+
+    fn write(&self, block: &Block, folder: &Path) {
+        let place = &block.place;
+        if let Some(name) = block.options.get("part-of") {
+            let whole: Vec<String> = self.file(name).lines().map(squeeze).collect();
+            for line in block.body.lines().map(squeeze).filter(|line| !line.is_empty()) {
+                assert!(whole.contains(&line), "{place}: `{line}` is not in {name}");
+            }
+            return;
+        }
+        let name =
+            block.options.get("file").unwrap_or_else(|| panic!("{place}: a block without file= or part-of="));
+        assert!(!name.contains('/'), "{place}: {name}");
+        std::fs::write(folder.join(name), &block.body).unwrap();
+    }
+}
+
+impl Block {
+    fn new(place: String, info: &str) -> Block {
+        let mut parts = info.split(',').map(str::trim);
+        let language = parts.next().unwrap_or_default().to_string();
+        let options = parts.map(|part| {
+            let (key, value) = part.split_once('=').unwrap_or((part, ""));
+            (key.to_string(), value.to_string())
+        });
+        Block { place, language, options: options.collect(), body: String::new() }
+    }
+
+    fn check_options(&self) {
+        let known: &[&str] = match self.language.as_str() {
+            "console" => &["fails", "output", "elsewhere"],
+            "json" | "toml" => &["file", "part-of"],
+            _ => &[],
+        };
+        for (key, value) in &self.options {
+            assert!(known.contains(&key.as_str()), "{}: unknown mark `{key}`", self.place);
+            assert!(key != "output" || value == "sketch", "{}: output={value}", self.place);
+        }
+    }
+
+    fn is_include(&self) -> bool {
+        let body = self.body.trim();
+        body.starts_with("{{#include ") && body.ends_with("}}") && body.lines().count() == 1
+    }
+
+    fn run_commands(&self, folder: &Path) {
+        let mut lines = self.body.lines().peekable();
+        while let Some(line) = lines.next() {
+            let command =
+                line.strip_prefix("$ ").unwrap_or_else(|| panic!("{}: output before a command", self.place));
+            let is_interrupted = lines.next_if_eq(&"^C").is_some();
+            let mut shown = Vec::new();
+            while let Some(output) = lines.next_if(|line| !line.starts_with("$ ")) {
+                shown.push(output);
+            }
+            if self.options.contains_key("elsewhere") {
+                assert!(!command.starts_with("phalanx "), "{}: `{command}` could be run", self.place);
+                continue;
+            }
+            if command.starts_with("phalanx plot") && !shell("phalanx plot --help", folder).status.success() {
+                return;
+            }
+            let output = if is_interrupted { interrupted(command, folder) } else { shell(command, folder) };
+            self.compare(command, &shown, &output);
+        }
+    }
+
+    fn compare(&self, command: &str, shown: &[&str], output: &Output) {
+        let (stdout, stderr) =
+            (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        let status = self.options.get("fails").map_or(0, |status| status.parse().unwrap());
+        let said = format!("{}: `{command}` says\n{stdout}{stderr}", self.place);
+        assert_eq!(output.status.code(), Some(status), "{said}");
+        // The message of a failure must be on standard error.
+        let text = if status == 0 { format!("{stdout}{stderr}") } else { stderr.into_owned() };
+        let is_sketch = self.options.contains_key("output");
+        let form = |line: &str| if is_sketch { sketch(&squeeze(line)) } else { squeeze(line) };
+        let found: Vec<String> = text.lines().map(form).collect();
+        for line in shown {
+            let wanted = form(line);
+            assert!(found.iter().any(|line| matches(line, &wanted)), "no line `{wanted}`: {said}");
+        }
+    }
+}
+
+/// Runs a command line with the program in front of everything else on the path.
+fn shell(command: &str, folder: &Path) -> Output {
+    spawn(command, folder).wait_with_output().unwrap()
+}
+
+/// Starts a training run and presses Ctrl-C once it has begun.
+fn interrupted(command: &str, folder: &Path) -> Output {
+    let (_, run) = command.split_once("--out ").expect("an interrupted command with --out");
+    let meta = folder.join(run.split(' ').next().unwrap()).join("meta.json");
+    let process = spawn(&format!("exec {command}"), folder);
+    let begin = Instant::now();
+    while !meta.exists() && begin.elapsed() < Duration::from_secs(20) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    // Enough for a few iterations.
+    std::thread::sleep(Duration::from_millis(50));
+    assert!(Command::new("kill").args(["-INT", &process.id().to_string()]).status().unwrap().success());
+    process.wait_with_output().unwrap()
+}
+
+fn spawn(command: &str, folder: &Path) -> Child {
+    let programs = Path::new(BINARY).parent().unwrap().display();
+    let path = format!("{programs}:{}", std::env::var("PATH").unwrap_or_default());
+    let mut shell = Command::new("sh");
+    shell.args(["-c", command]).current_dir(folder).env("PATH", path);
+    shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+fn source() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/book/src")
+}
+
+/// What stands in `](…)`.
+fn links(text: &str) -> Vec<&str> {
+    text.split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(target, _)| target).collect()
+}
+
+/// What stands in `{{#include …}}`.
+fn includes(text: &str) -> Vec<&str> {
+    text.split("{{#include ").skip(1).filter_map(|rest| rest.split_once("}}")).map(|(file, _)| file).collect()
+}
+
+/// The line with single spaces.
+fn squeeze(line: &str) -> String {
+    line.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The line without its numbers and verdicts.
+fn sketch(line: &str) -> String {
+    let mut out = String::new();
+    let mut rest = line.chars().peekable();
+    while let Some(c) = rest.next() {
+        if c == '-' && rest.peek().is_some_and(char::is_ascii_digit) && !out.ends_with(char::is_alphanumeric) {
+            continue;
+        }
+        if !c.is_ascii_digit() {
+            out.push(c);
+            continue;
+        }
+        while rest.next_if(|&c| c.is_ascii_digit() || c == '.').is_some() {}
+        if rest.peek() == Some(&'e') {
+            let mut ahead = rest.clone().skip(1).skip_while(|&c| c == '-').peekable();
+            if ahead.peek().is_some_and(char::is_ascii_digit) {
+                while rest.next_if(|&c| c.is_ascii_digit() || c == 'e' || c == '-').is_some() {}
+            }
+        }
+        out.push('#');
+    }
+    out.replace("unsafe", "safe").replace("undecided", "safe")
+}
+
+/// Whether the pieces of `wanted` between `…` occur in `line`, in order.
+fn matches(line: &str, wanted: &str) -> bool {
+    let mut rest = line;
+    wanted.split('…').map(str::trim).all(|piece| match rest.split_once(piece) {
+        Some((_, behind)) => {
+            rest = behind;
+            true
+        }
+        None => false,
+    })
+}
+
+#[test]
+fn lines_are_compared_as_documented() {
+    assert_eq!(sketch("a-1 -2.5e-7 to 3e5, 4 s."), "a-# # to #, # s.");
+    assert_eq!(sketch("0.0066 undecided"), sketch("-0.0019 unsafe"));
+    assert!(matches("error: /x/y.json: no", "error: …/y.json: no"));
+    assert!(matches("anything", "…"));
+    assert!(!matches("b a", "a…b"));
+}
