@@ -38,14 +38,39 @@ fn test() -> Result<()> {
     cargo(&["fmt", "--all", "--check"], &[])?;
     cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"], &[])?;
     // Property tests draw the same cases every time here; plain `cargo test` draws new ones.
-    let same_cases = [("PROPTEST_RNG_SEED", "1")];
-    cargo(&["test", "--workspace", "--lib", "--bins", "--tests", "--examples"], &same_cases)?;
+    let mut environment = vec![("PROPTEST_RNG_SEED", "1")];
+    let python = python_with_tensorboard();
+    match &python {
+        Ok(python) => environment.push(("PHALANX_PYTHON", python)),
+        Err(error) => println!("the test against TensorBoard is skipped: {error:#}"),
+    }
+    cargo(&["test", "--workspace", "--lib", "--bins", "--tests", "--examples"], &environment)?;
     cargo(&["test", "--workspace", "--doc"], &[])?;
     cargo(&["run", "--quiet", "--package", "phalanx", "--example", "own_utility"], &[])?;
     cargo(&["doc", "--workspace", "--no-deps"], &[("RUSTDOCFLAGS", "-D warnings")])?;
     cargo(&["bench", "--workspace", "--no-run"], &[])?;
     println!("all checks passed in {:.0} s", begin.elapsed().as_secs_f64());
     Ok(())
+}
+
+/// A Python environment of the project's own with the package `tensorboard`, made on first use.
+fn python_with_tensorboard() -> Result<String> {
+    let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
+    let folder = std::path::absolute(std::path::Path::new(&target).join("python"))?;
+    let python = folder.join("bin/python");
+    let works = |python: &std::path::Path| {
+        let import = "import tensorboard.backend.event_processing.event_accumulator";
+        Command::new(python).args(["-c", import]).output().is_ok_and(|output| output.status.success())
+    };
+    if !works(&python) {
+        println!("> making {}", folder.display());
+        let made = Command::new("python3").args(["-m", "venv"]).arg(&folder).status()?;
+        anyhow::ensure!(made.success(), "python3 cannot make a virtual environment");
+        let installed =
+            Command::new(&python).args(["-m", "pip", "install", "--quiet", "tensorboard"]).status()?;
+        anyhow::ensure!(installed.success() && works(&python), "tensorboard cannot be installed");
+    }
+    Ok(python.display().to_string())
 }
 
 /// The crash test at full length.

@@ -98,7 +98,9 @@ fn the_machines_follow_the_rule_on_their_page() {
     for (machine, parents) in [vec![0], vec![0, 1], vec![1, 2]].into_iter().enumerate() {
         let mut expected: Vec<f64> = Vec::new();
         let joint: u32 = 1 << parents.len();
-        for (states, actions) in (0..joint).flat_map(|states| (0..joint).map(move |actions| (states, actions))) {
+        for (states, actions) in
+            (0..joint).flat_map(|states| (0..joint).map(move |actions| (states, actions)))
+        {
             // The machine itself is its last parent, the least significant digit.
             let (own, serviced, before_worn) = (states & 1, actions & 1, states >> 1);
             let worn = match (own, serviced) {
@@ -309,7 +311,8 @@ fn sketch(line: &str) -> String {
     let mut out = String::new();
     let mut rest = line.chars().peekable();
     while let Some(c) = rest.next() {
-        if c == '-' && rest.peek().is_some_and(char::is_ascii_digit) && !out.ends_with(char::is_alphanumeric) {
+        if c == '-' && rest.peek().is_some_and(char::is_ascii_digit) && !out.ends_with(char::is_alphanumeric)
+        {
             continue;
         }
         if !c.is_ascii_digit() {

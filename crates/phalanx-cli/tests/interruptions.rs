@@ -1,0 +1,104 @@
+//! Signals, full disks and vanished folders: a message, the right status, and nothing lost.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+const PHALANX: &str = env!("CARGO_BIN_EXE_phalanx");
+
+fn wait_for(path: &Path) {
+    let begin = Instant::now();
+    while !path.exists() {
+        assert!(begin.elapsed() < Duration::from_secs(60), "{} did not appear", path.display());
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn checkpoint_exists(run: &Path) -> bool {
+    run.join("checkpoints")
+        .read_dir()
+        .is_ok_and(|entries| entries.flatten().any(|e| e.path().extension().is_some_and(|x| x == "json")))
+}
+
+#[test]
+fn signals_stop_with_a_checkpoint_and_say_how_to_go_on() {
+    for signal in ["-INT", "-TERM"] {
+        let folder = tempfile::tempdir().unwrap();
+        let process = Command::new(PHALANX)
+            .args(["train", "synthetic", "--set", "iterations=1000000", "--out", "run"])
+            .current_dir(folder.path())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        wait_for(&folder.path().join("run/metrics.csv"));
+        std::thread::sleep(Duration::from_millis(100));
+        assert!(Command::new("kill").args([signal, &process.id().to_string()]).status().unwrap().success());
+        let output = process.wait_with_output().unwrap();
+        let message = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{message}");
+        assert!(message.contains("stopped after") && message.contains("phalanx resume run"), "{message}");
+        assert!(checkpoint_exists(&folder.path().join("run")));
+        let meta = std::fs::read_to_string(folder.path().join("run/meta.json")).unwrap();
+        assert!(meta.contains("\"stopped\""), "{meta}");
+    }
+}
+
+#[test]
+fn a_vanished_folder_stops_the_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let process = Command::new(PHALANX)
+        .args(["train", "synthetic", "--set", "iterations=1000000", "--out", "run"])
+        .current_dir(folder.path())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    wait_for(&folder.path().join("run/metrics.csv"));
+    std::fs::rename(folder.path().join("run"), folder.path().join("elsewhere")).unwrap();
+    let output = process.wait_with_output().unwrap();
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{message}");
+    assert!(message.contains("vanished"), "{message}");
+    assert!(!folder.path().join("run").exists(), "the folder was made again");
+}
+
+/// On a file system of a few hundred kilobytes; needs the right to mount one, which CI has.
+#[test]
+fn a_full_disk_stops_the_run_and_its_checkpoint_resumes() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = folder.path().join("disk");
+    std::fs::create_dir(&disk).unwrap();
+    let mount = |options: &str| {
+        let arguments = ["-t", "tmpfs", "-o", options, "phalanx-test"];
+        Command::new("mount").args(arguments).arg(&disk).stderr(Stdio::null()).status()
+    };
+    if !mount("size=400k").is_ok_and(|status| status.success()) {
+        println!("skipped: this user may not mount a small file system");
+        return;
+    }
+    struct Unmount<'a>(&'a Path);
+    impl Drop for Unmount<'_> {
+        fn drop(&mut self) {
+            let _ = Command::new("umount").arg(self.0).status();
+        }
+    }
+    let _unmount = Unmount(&disk);
+    let train = ["train", "synthetic", "--set", "iterations=9000", "--json", "--out"];
+    let whole = Command::new(PHALANX).args(train).arg("whole").current_dir(folder.path()).output().unwrap();
+    assert!(whole.status.success());
+    let full = Command::new(PHALANX).args(train).arg("disk/run").current_dir(folder.path()).output().unwrap();
+    let message = String::from_utf8(full.stderr).unwrap();
+    assert_eq!(full.status.code(), Some(1), "{message}");
+    assert!(
+        message.contains("No space left on device") && message.contains("phalanx resume disk/run"),
+        "{message}"
+    );
+    assert!(mount("remount,size=50m").unwrap().success());
+    let resumed =
+        Command::new(PHALANX).args(["resume", "disk/run", "--json"]).current_dir(folder.path()).output();
+    let resumed = resumed.unwrap();
+    assert!(resumed.status.success(), "{}", String::from_utf8_lossy(&resumed.stderr));
+    for name in ["metrics.csv", "agents.csv", "policy.safetensors"] {
+        let read = |run: &str| std::fs::read(folder.path().join(run).join(name)).unwrap();
+        assert!(read("whole") == read("disk/run"), "{name} differs");
+    }
+}
