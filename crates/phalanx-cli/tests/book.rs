@@ -2,8 +2,8 @@
 //!
 //! How a block is marked, after the language in its info string:
 //!
-//! * `json` and `toml`: `file=NAME` writes the block to that file; `part-of=NAME` says that its lines stand in that
-//!   file of the same page. A block that is one `{{#include …}}` must name a file that exists.
+//! * `json` and `toml`: `file=NAME` writes the block to that file, `append=NAME` adds it there; `part-of=NAME` says that
+//!   its lines stand in that file of the same page. A block that is one `{{#include …}}` must name a file that exists.
 //! * `console`: lines with `$ ` are run in a fresh folder, where they must succeed; other lines must occur in the output
 //!   of the command above them. `…` stands for anything. `output=sketch` leaves numbers and verdicts open, `fails=N`
 //!   wants that exit status, `elsewhere` is for commands that other checks run or that are not ours. A line `^C`
@@ -81,8 +81,12 @@ fn links_and_includes_lead_somewhere() {
     for name in TESTED {
         let page = Page::read(name);
         for target in links(&page.text).into_iter().filter(|target| !target.starts_with("http")) {
-            let file = target.split('#').next().unwrap();
-            assert!(file.is_empty() || source().join(file).is_file(), "{name}: no file {target}");
+            let (file, anchor) = target.split_once('#').unwrap_or((target, ""));
+            let file = if file.is_empty() { name } else { file };
+            let text = std::fs::read_to_string(source().join(file)).unwrap_or_default();
+            let is_heading = |line: &str| line.starts_with('#') && slug(line) == anchor;
+            let leads = if anchor.is_empty() { !text.is_empty() } else { text.lines().any(is_heading) };
+            assert!(leads, "{name}: {target} leads nowhere");
         }
         for file in includes(&page.text) {
             assert!(source().join(file).is_file(), "{name}: no file {file} to include");
@@ -184,10 +188,14 @@ impl Page {
             }
             return;
         }
-        let name =
-            block.options.get("file").unwrap_or_else(|| panic!("{place}: a block without file= or part-of="));
+        let mut text = String::new();
+        if let Some(name) = block.options.get("append") {
+            text = std::fs::read_to_string(folder.join(name)).unwrap() + "\n";
+        }
+        let name = block.options.get("file").or(block.options.get("append"));
+        let name = name.unwrap_or_else(|| panic!("{place}: a block without file=, append= or part-of="));
         assert!(!name.contains('/'), "{place}: {name}");
-        std::fs::write(folder.join(name), &block.body).unwrap();
+        std::fs::write(folder.join(name), text + &block.body).unwrap();
     }
 }
 
@@ -205,7 +213,7 @@ impl Block {
     fn check_options(&self) {
         let known: &[&str] = match self.language.as_str() {
             "console" => &["fails", "output", "elsewhere"],
-            "json" | "toml" => &["file", "part-of"],
+            "json" | "toml" => &["file", "append", "part-of"],
             _ => &[],
         };
         for (key, value) in &self.options {
@@ -294,6 +302,12 @@ fn source() -> PathBuf {
 /// What stands in `](…)`.
 fn links(text: &str) -> Vec<&str> {
     text.split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(target, _)| target).collect()
+}
+
+/// A heading as the part of a link after `#`.
+fn slug(heading: &str) -> String {
+    let words = heading.trim_start_matches(['#', ' ']).to_lowercase().replace(' ', "-");
+    words.chars().filter(|&c| c.is_alphanumeric() || c == '-').collect()
 }
 
 /// What stands in `{{#include …}}`.

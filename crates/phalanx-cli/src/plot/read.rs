@@ -4,6 +4,8 @@
 //! or edited by hand.
 
 use std::borrow::Cow;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 
 use phalanx::{Error, Result};
@@ -25,11 +27,10 @@ impl Metrics {
     /// Reads `<run>/metrics.csv`, which must have a row.
     pub fn read(run: &Path) -> Result<Self> {
         let path = run.join("metrics.csv");
-        let text = read_bytes(&path, "name the folder of a run, as `phalanx train` prints it")?;
         let mut metrics = Metrics::default();
         let names =
             ["iteration", "return", "objective", "violation_total", "violation_max", "mu_mean", "mu_max"];
-        read_rows(&path, &text, names, |cells| {
+        read_rows(&path, names, |cells| {
             let Metrics { iteration, return_, objective, violation_total, violation_max, mu_mean, mu_max } =
                 &mut metrics;
             iteration.push(cells[0].number()?);
@@ -70,9 +71,8 @@ pub fn margins(run: &Path) -> Result<Option<Vec<Margin>>> {
     if !path.exists() {
         return Ok(None);
     }
-    let text = read_bytes(&path, "check its permissions")?;
     let mut margins = Vec::new();
-    read_rows(&path, &text, ["agent", "constraint", "value", "bound", "threshold"], |cells| {
+    read_rows(&path, ["agent", "constraint", "value", "bound", "threshold"], |cells| {
         let [agent, constraint, value, bound, threshold] = cells;
         let (value, threshold) = (value.number()?, threshold.number()?);
         let slack = match &*bound.text {
@@ -85,10 +85,6 @@ pub fn margins(run: &Path) -> Result<Option<Vec<Margin>>> {
         Ok(())
     })?;
     Ok(Some(margins))
-}
-
-fn read_bytes(path: &Path, advice: &str) -> Result<Vec<u8>> {
-    std::fs::read(path).map_err(|error| Error::file(path, format!("cannot be read ({error}); {advice}")))
 }
 
 /// A cell with its name, for messages.
@@ -117,118 +113,118 @@ impl Cell<'_> {
 /// Calls `row` with the named columns of every line below the header.
 fn read_rows<const N: usize>(
     path: &Path,
-    text: &[u8],
     names: [&'static str; N],
     mut row: impl FnMut(&[Cell<'_>; N]) -> std::result::Result<(), String>,
 ) -> Result<()> {
-    let mut lines = Lines { rest: text, next_line: 1 };
-    let mut fields = Vec::new();
-    if lines.next(&mut fields).is_none() {
+    let unreadable = |error: std::io::Error| {
+        let advice = "name the folder of a run, as `phalanx train` prints it";
+        Error::file(path, format!("cannot be read ({error}); {advice}"))
+    };
+    let mut records = Records::open(path).map_err(unreadable)?;
+    if records.next().map_err(unreadable)?.is_none() {
         return Err(Error::file(path, "is empty; train the run again"));
     }
-    let columns = fields.len();
-    let mut position = [0; N];
-    for (position, name) in position.iter_mut().zip(names) {
-        *position = fields.iter().position(|field| **field == *name.as_bytes()).ok_or_else(|| {
-            let message = format!("line 1: no column `{name}`; the file must begin with the header of a run");
-            Error::file(path, message)
-        })?;
+    // For every column of the file, its place among the names.
+    let mut places = Vec::new();
+    for_each_field(&records.text, |field| {
+        places.push(names.iter().position(|name| *field == *name.as_bytes()))
+    });
+    if let Some(name) = (0..N).find(|k| !places.contains(&Some(*k))).map(|k| names[k]) {
+        let message = format!("line 1: no column `{name}`; the file must begin with the header of a run");
+        return Err(Error::file(path, message));
     }
     let mut rows = 0;
-    while let Some(line) = lines.next(&mut fields) {
-        let refused = |message: String| {
-            let advice = "correct or delete the line, or train the run again";
-            Error::file(path, format!("line {line}: {message} ({advice})"))
-        };
-        if fields.len() != columns {
-            // A run that is being written, or was killed, ends anywhere in a row.
-            let cut_short = lines.rest.is_empty() && !text.ends_with(b"\n") && rows > 0;
-            if cut_short && fields.len() < columns {
-                break;
+    while let Some(line) = records.next().map_err(unreadable)? {
+        let mut cells = names.map(|column| Cell { column, text: Cow::Borrowed(&[]) });
+        let mut columns = 0;
+        for_each_field(&records.text, |field| {
+            if let Some(Some(place)) = places.get(columns) {
+                cells[*place].text = field;
             }
-            return Err(refused(format!("{} columns instead of {columns}", fields.len())));
-        }
-        let cells = std::array::from_fn(|k| Cell {
-            column: names[k],
-            text: Cow::Borrowed(fields[position[k]].as_ref()),
+            columns += 1;
         });
-        row(&cells).map_err(refused)?;
+        let done = if columns == places.len() {
+            row(&cells)
+        } else if columns < places.len() && records.cut_short && rows > 0 {
+            // A run that is being written, or was killed, ends anywhere in a row.
+            break;
+        } else {
+            Err(format!("{columns} columns instead of {}", places.len()))
+        };
+        let advice = "correct or delete the line, or train the run again";
+        done.map_err(|message| Error::file(path, format!("line {line}: {message} ({advice})")))?;
         rows += 1;
     }
     Ok(())
 }
 
-/// Splits CSV text into rows of fields.
-struct Lines<'a> {
-    rest: &'a [u8],
-    next_line: usize,
+/// The records of a CSV file, one at a time: long runs have large files.
+struct Records {
+    reader: BufReader<File>,
+    /// The present record without its line end.
+    text: Vec<u8>,
+    /// Whether the file ended within it.
+    cut_short: bool,
+    lines_read: usize,
 }
 
-impl<'a> Lines<'a> {
-    /// The fields of the next row that is not blank, and the line (from 1) that it begins on.
-    fn next(&mut self, fields: &mut Vec<Cow<'a, [u8]>>) -> Option<usize> {
-        while !self.rest.is_empty() {
-            let line = self.next_line;
-            fields.clear();
-            if !self.plain_row(fields) {
-                fields.clear();
-                self.quoted_row(fields);
-            }
-            if !matches!(&fields[..], [blank] if blank.is_empty()) {
-                return Some(line);
-            }
-        }
-        None
+impl Records {
+    fn open(path: &Path) -> std::io::Result<Self> {
+        let reader = BufReader::with_capacity(1 << 18, File::open(path)?);
+        Ok(Records { reader, text: Vec::new(), cut_short: false, lines_read: 0 })
     }
 
-    /// A row without quotation marks, in one pass since files are long; `false` if there are some after all.
-    fn plain_row(&mut self, fields: &mut Vec<Cow<'a, [u8]>>) -> bool {
-        let (mut begin, mut end) = (0, self.rest.len());
-        for (at, byte) in self.rest.iter().enumerate() {
-            match byte {
-                b',' => {
-                    fields.push(Cow::Borrowed(&self.rest[begin..at]));
-                    begin = at + 1;
-                }
-                b'\n' => {
-                    end = at;
+    /// Goes to the next record that is not blank and gives the line (from 1) that it begins on.
+    fn next(&mut self) -> std::io::Result<Option<usize>> {
+        loop {
+            self.text.clear();
+            let first_line = self.lines_read + 1;
+            let mut quoted = false;
+            // Between quotation marks a line end belongs to a field.
+            loop {
+                let length = self.text.len();
+                if self.reader.read_until(b'\n', &mut self.text)? == 0 {
                     break;
                 }
-                b'"' => return false,
-                _ => {}
-            }
-        }
-        fields.push(Cow::Borrowed(self.rest[begin..end].trim_ascii_end()));
-        self.rest = self.rest.get(end + 1..).unwrap_or_default();
-        self.next_line += 1;
-        true
-    }
-
-    /// A row in which a field may hold commas, line ends and doubled quotation marks between quotation marks.
-    fn quoted_row(&mut self, fields: &mut Vec<Cow<'a, [u8]>>) {
-        let mut field = Vec::new();
-        let mut quoted = false;
-        let mut at = 0;
-        while let Some(&byte) = self.rest.get(at) {
-            at += 1;
-            self.next_line += usize::from(byte == b'\n');
-            match byte {
-                b'"' if quoted && self.rest.get(at) == Some(&b'"') => {
-                    field.push(b'"');
-                    at += 1;
+                self.lines_read += 1;
+                let line = &self.text[length..];
+                if line.contains(&b'"') {
+                    quoted ^= line.iter().filter(|byte| **byte == b'"').count() % 2 == 1;
                 }
-                b'"' => quoted = !quoted,
-                b',' if !quoted => fields.push(Cow::Owned(std::mem::take(&mut field))),
-                b'\n' if !quoted => break,
-                _ => field.push(byte),
+                if !quoted {
+                    break;
+                }
+            }
+            if self.text.is_empty() {
+                return Ok(None);
+            }
+            self.cut_short = !self.text.ends_with(b"\n");
+            self.text.truncate(self.text.trim_ascii_end().len());
+            if !self.text.is_empty() {
+                return Ok(Some(first_line));
             }
         }
-        if field.last() == Some(&b'\r') {
-            field.pop();
-        }
-        fields.push(Cow::Owned(field));
-        self.rest = &self.rest[at..];
     }
+}
+
+/// Splits a record. A field in quotation marks may hold commas, line ends and doubled quotation marks.
+fn for_each_field<'a>(record: &'a [u8], mut visit: impl FnMut(Cow<'a, [u8]>)) {
+    if !record.contains(&b'"') {
+        record.split(|byte| *byte == b',').for_each(|field| visit(Cow::Borrowed(field)));
+        return;
+    }
+    let mut field = Vec::new();
+    let mut quoted = false;
+    let mut bytes = record.iter().peekable();
+    while let Some(&byte) = bytes.next() {
+        match byte {
+            b'"' if quoted && bytes.next_if_eq(&&b'"').is_some() => field.push(b'"'),
+            b'"' => quoted = !quoted,
+            b',' if !quoted => visit(Cow::Owned(std::mem::take(&mut field))),
+            _ => field.push(byte),
+        }
+    }
+    visit(Cow::Owned(field));
 }
 
 #[cfg(test)]

@@ -15,8 +15,9 @@ mod train;
 pub use assess::{Assessment, ConstraintAssessment, Interval, Verdict, assess, assessment_horizon};
 pub use build::{problem, resolve, world};
 pub use config::{
-    ActorConfig, Algorithm, Config, ConstraintConfig, CriticConfig, CriticKind, CriticStart, CriticStep,
-    DualConfig, EvaluationConfig, NetworkConfig, PolicyConfig, UtilityConfig, WorldConfig,
+    ActorConfig, Algorithm, CheckpointConfig, Config, ConstraintConfig, CriticConfig, CriticKind,
+    CriticStart, CriticStep, DualConfig, EvaluationConfig, NetworkConfig, PolicyConfig, UtilityConfig,
+    WorldConfig,
 };
 pub use evaluate::{Evaluation, evaluate};
 pub use folder::{Provenance, Resumed, RunFolder};

@@ -105,28 +105,32 @@ fn iterate(
 
 /// When to write checkpoints: often, but for no more than a fiftieth of the time.
 struct Pace {
+    /// Least time between two; none if there are to be none.
+    shortest: Option<Duration>,
     last: Instant,
     cost: Duration,
 }
 
 impl Pace {
-    const SHORTEST: Duration = Duration::from_millis(250);
     const SHARE: u32 = 50;
     /// Assumed before the first one is timed.
     const BYTES_PER_SECOND: f64 = 1e8;
 
     fn new(session: &mut Session) -> Self {
         let seconds = 0.003 + session.state_bytes() as f64 / Pace::BYTES_PER_SECOND;
-        Pace { last: Instant::now(), cost: Duration::from_secs_f64(seconds) }
+        Pace {
+            shortest: Duration::try_from_secs_f64(session.config().checkpoint.seconds).ok(),
+            last: Instant::now(),
+            cost: Duration::from_secs_f64(seconds),
+        }
     }
 
     fn is_affordable(&self) -> bool {
-        self.last.elapsed() >= self.cost * Pace::SHARE
+        self.shortest.is_some() && self.last.elapsed() >= self.cost * Pace::SHARE
     }
 
     fn is_due(&self) -> bool {
-        let since = self.last.elapsed();
-        since >= Pace::SHORTEST && since >= self.cost * Pace::SHARE
+        self.shortest.is_some_and(|shortest| self.last.elapsed() >= shortest) && self.is_affordable()
     }
 
     fn time(&mut self, write: impl FnOnce() -> Result<()>) -> Result<()> {

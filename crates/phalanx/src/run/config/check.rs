@@ -59,6 +59,10 @@ impl Config {
                 ));
             }
         }
+        if self.checkpoint.seconds.is_nan() || self.checkpoint.seconds < 0.0 {
+            let message = format!("{}; at least 0 is needed", self.checkpoint.seconds);
+            return Err(Error::config("checkpoint.seconds", message));
+        }
         check_schedule("dual.schedule", self.dual.schedule)?;
         check_schedule("actor.schedule", self.actor.schedule)?;
         self.check_critic()?;

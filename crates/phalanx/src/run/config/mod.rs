@@ -78,6 +78,8 @@ pub struct Config {
     pub actor: ActorConfig,
     /// The closing evaluation.
     pub evaluation: EvaluationConfig,
+    /// How often the state is saved.
+    pub checkpoint: CheckpointConfig,
 }
 
 /// Which algorithm.
@@ -349,6 +351,20 @@ impl Default for ActorConfig {
             baseline: None,
             schedule: Schedule::default(),
         }
+    }
+}
+
+/// `[checkpoint]`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct CheckpointConfig {
+    /// Least time between checkpoints; more where writing one takes more than a fiftieth of it. `inf` for none.
+    pub seconds: f64,
+}
+
+impl Default for CheckpointConfig {
+    fn default() -> Self {
+        CheckpointConfig { seconds: 0.25 }
     }
 }
 

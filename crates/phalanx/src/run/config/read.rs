@@ -6,8 +6,8 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::{
-    ActorConfig, Algorithm, Config, ConstraintConfig, CriticConfig, CriticKind, DEFAULT_GAMMA, DualConfig,
-    EvaluationConfig, NetworkConfig, PolicyConfig, UtilityConfig, WorldConfig,
+    ActorConfig, Algorithm, CheckpointConfig, Config, ConstraintConfig, CriticConfig, CriticKind,
+    DEFAULT_GAMMA, DualConfig, EvaluationConfig, NetworkConfig, PolicyConfig, UtilityConfig, WorldConfig,
 };
 use crate::actor::Baseline;
 use crate::document::{describe, reject_nan};
@@ -50,6 +50,8 @@ struct Raw {
     actor: ActorConfig,
     #[serde(default)]
     evaluation: EvaluationConfig,
+    #[serde(default)]
+    checkpoint: CheckpointConfig,
 }
 
 fn default_iterations() -> usize {
@@ -117,6 +119,7 @@ impl Config {
             dual: raw.dual,
             actor: raw.actor,
             evaluation: raw.evaluation,
+            checkpoint: raw.checkpoint,
         };
         if matches!(config.world, WorldConfig::Line { .. }) {
             config.gamma.get_or_insert(DEFAULT_GAMMA);
