@@ -100,18 +100,15 @@ fn go_on(session: &mut Session, folder: &mut RunFolder, elapsed: Duration, how: 
         Ok(Ending::Stopped { iteration }) => {
             anyhow::bail!("stopped after {iteration} iterations; {}", how_to_resume(folder.path()))
         }
-        Err(error) => {
-            let error = anyhow::Error::from(error);
-            return Err(match folder.last_checkpoint() {
-                Some(iteration) => {
-                    let resume = how_to_resume(folder.path());
-                    error.context(format!(
-                        "the checkpoint of iteration {iteration} is whole; once mended, {resume}"
-                    ))
-                }
-                None => error,
-            });
+        Err(error @ phalanx::Error::Write { .. }) => {
+            let whole = match folder.last_checkpoint() {
+                Some(iteration) => format!("the checkpoint of iteration {iteration} is whole"),
+                None => "there is no checkpoint yet".into(),
+            };
+            let advice = format!("{whole}; once mended, {}", how_to_resume(folder.path()));
+            return Err(anyhow::Error::from(error).context(advice));
         }
+        Err(error) => return Err(error.into()),
     }
     Ok(())
 }

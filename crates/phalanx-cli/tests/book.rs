@@ -94,6 +94,18 @@ fn links_and_includes_lead_somewhere() {
     }
 }
 
+/// A new setting must be added to the reference.
+#[test]
+fn the_reference_shows_every_default() {
+    let page = Page::read("reference.md");
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("minimal.toml"), page.file("minimal.toml")).unwrap();
+    let command = "phalanx config minimal.toml";
+    let resolved = String::from_utf8(shell(command, folder.path()).stdout).unwrap();
+    let shown = page.blocks.iter().find_map(|block| block.body.strip_prefix(&format!("$ {command}\n")));
+    assert_eq!(shown.unwrap(), resolved);
+}
+
 /// The rule in words on the page "Your own model", as a table.
 #[test]
 fn the_machines_follow_the_rule_on_their_page() {

@@ -209,7 +209,8 @@ fn broken_runs_are_refused_in_one_line_with_nothing_changed() {
 /// Damage that a run survives: it goes back to what is whole, says so, and ends as if nothing had happened.
 #[test]
 fn damaged_checkpoints_are_passed_over() {
-    let damage: [(&str, fn(&Path), &str); 5] = [
+    type Damage = (&'static str, fn(&Path), &'static str);
+    let damage: [Damage; 5] = [
         ("state cut off", |p| cut(p, "half/checkpoints/000000020.safetensors"), "damaged"),
         ("no state", |p| remove(p, "half/checkpoints/000000020.safetensors"), "cannot be read"),
         ("half a manifest", |p| cut(p, "half/checkpoints/000000020.json"), "parsed"),

@@ -71,7 +71,7 @@ fn a_full_disk_stops_the_run_and_its_checkpoint_resumes() {
         let arguments = ["-t", "tmpfs", "-o", options, "phalanx-test"];
         Command::new("mount").args(arguments).arg(&disk).stderr(Stdio::null()).status()
     };
-    if !mount("size=400k").is_ok_and(|status| status.success()) {
+    if !mount("size=900k").is_ok_and(|status| status.success()) {
         println!("skipped: this user may not mount a small file system");
         return;
     }
@@ -82,7 +82,16 @@ fn a_full_disk_stops_the_run_and_its_checkpoint_resumes() {
         }
     }
     let _unmount = Unmount(&disk);
-    let train = ["train", "synthetic", "--set", "iterations=9000", "--json", "--out"];
+    let train = [
+        "train",
+        "synthetic",
+        "--set",
+        "iterations=9000",
+        "--set",
+        "checkpoint.seconds=0.02",
+        "--json",
+        "--out",
+    ];
     let whole = Command::new(PHALANX).args(train).arg("whole").current_dir(folder.path()).output().unwrap();
     assert!(whole.status.success());
     let full = Command::new(PHALANX).args(train).arg("disk/run").current_dir(folder.path()).output().unwrap();
