@@ -38,6 +38,15 @@ pub fn closing(session: &Session, outcome: &Outcome, evaluation: &Evaluation) ->
             ),
         );
         text += &worst_agents(session, evaluation);
+        let ceiling = session.config().dual.mu_max;
+        let at_ceiling =
+            session.algorithm().mu().data().iter().filter(|&&mu| mu >= ceiling && mu > 0.0).count();
+        if at_ceiling > 0 {
+            let _ = writeln!(
+                text,
+                "\n{at_ceiling} multipliers are at dual.mu_max = {ceiling}: their constraints may be out of reach, or badly scaled"
+            );
+        }
     }
     let _ = writeln!(text, "\nfiles in {}", outcome.run.display());
     text

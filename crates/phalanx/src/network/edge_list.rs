@@ -82,7 +82,7 @@ fn parse_agent(column: &str, agents: Option<usize>) -> std::result::Result<u32, 
     // Digits that do not parse are a number too large even for u32, hence unknown as well.
     match column.parse::<u32>() {
         Ok(agent) if agent as usize <= last => Ok(agent),
-        _ => Err(format!("agent {column} is unknown, agents are 0..={last}")),
+        _ => Err(format!("agent {column} is unknown, agents are 0 to {last}")),
     }
 }
 
@@ -132,13 +132,13 @@ mod tests {
     #[test]
     fn mistakes_are_located_and_explained() {
         for (text, agents, expected) in [
-            ("0 1\n# two\n\n1 12\n", Some(10), "line 4: agent 12 is unknown, agents are 0..=9"),
-            ("0 10", Some(10), "line 1: agent 10 is unknown, agents are 0..=9"),
-            ("4294967295 0", None, "line 1: agent 4294967295 is unknown, agents are 0..=4294967294"),
+            ("0 1\n# two\n\n1 12\n", Some(10), "line 4: agent 12 is unknown, agents are 0 to 9"),
+            ("0 10", Some(10), "line 1: agent 10 is unknown, agents are 0 to 9"),
+            ("4294967295 0", None, "line 1: agent 4294967295 is unknown, agents are 0 to 4294967294"),
             (
                 "0 99999999999999999999999",
                 None,
-                "line 1: agent 99999999999999999999999 is unknown, agents are 0..=4294967294",
+                "line 1: agent 99999999999999999999999 is unknown, agents are 0 to 4294967294",
             ),
             ("0 1\n0 b", Some(3), "line 2: `b` is not an agent number, expected a whole number from 0 to 2"),
             ("-1 0", Some(3), "line 1: `-1` is not an agent number, expected a whole number from 0 to 2"),

@@ -35,7 +35,7 @@ impl Network {
         for (k, (a, b)) in edges.into_iter().enumerate() {
             let largest = a.max(b);
             if largest >= agents {
-                let message = format!("edge {k} joins agent {largest}, but agents are 0..={}", agents - 1);
+                let message = format!("edge {k} joins agent {largest}, but agents are 0 to {}", agents - 1);
                 return Err(Error::config("edges", message));
             }
             links.push((a as u32, b as u32));
@@ -145,8 +145,8 @@ mod tests {
         let message = |agents, edges: &[(usize, usize)]| {
             Network::from_edges(agents, edges.iter().copied()).unwrap_err().to_string()
         };
-        assert_eq!(message(10, &[(0, 1), (12, 3)]), "edges: edge 1 joins agent 12, but agents are 0..=9");
-        assert_eq!(message(10, &[(0, 10)]), "edges: edge 0 joins agent 10, but agents are 0..=9");
+        assert_eq!(message(10, &[(0, 1), (12, 3)]), "edges: edge 1 joins agent 12, but agents are 0 to 9");
+        assert_eq!(message(10, &[(0, 10)]), "edges: edge 0 joins agent 10, but agents are 0 to 9");
         assert_eq!(message(0, &[]), "network.agents: 0 agents given, allowed are 1 to 4294967295");
         assert_eq!(
             message(1 << 32, &[]),

@@ -166,7 +166,12 @@ fn objectives(config: &Config, world: &dyn World, spaces: &[LocalSpace]) -> Resu
             .map(|(i, (spec, &space))| spec.build(space, &format!("f[{i}]")))
             .collect::<Result<_>>()
             .map_err(|error| of_model(config, error))?,
-        _ => return Err(Error::config("objective", "is missing, e.g. [objective] kind = \"return\"")),
+        _ => {
+            return Err(Error::config(
+                "objective",
+                "is missing, e.g. [objective] with kind = \"return\" (of a reward channel) or kind = \"linear\" and a table r",
+            ));
+        }
     };
     if config.scaling == Scaling::Normalised {
         for (objective, space) in objectives.iter_mut().zip(spaces) {

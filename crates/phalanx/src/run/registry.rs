@@ -43,7 +43,10 @@ impl Registry {
         let Some(build) = self.worlds.get(kind) else {
             let known: Vec<&str> =
                 ["line", "table"].into_iter().chain(self.worlds.keys().map(String::as_str)).collect();
-            let message = format!("`{kind}` is unknown; allowed are {}", known.join(", "));
+            let message = format!(
+                "`{kind}` is unknown; allowed are {} (a world of one's own is known to the program that registers it)",
+                known.join(", ")
+            );
             return Err(Error::config("world.kind", message));
         };
         build(keys)
