@@ -2,6 +2,7 @@
 
 mod bench;
 mod eval;
+mod plot;
 mod table;
 mod train;
 
@@ -29,12 +30,35 @@ enum Command {
     Eval(eval::EvalArgs),
     /// Write the estimated occupancy measures of a run's policy (an expert for apprenticeship learning).
     Occupancy(eval::OccupancyArgs),
+    /// Draw a run (into its own folder), or several runs together, as SVG and PNG.
+    Plot(PlotArgs),
     /// Print a configuration with every setting resolved.
     Config(Source),
     /// List the built-in presets.
     Presets,
     /// Measure simulation alone.
     Bench(bench::BenchArgs),
+}
+
+#[derive(clap::Args)]
+struct PlotArgs {
+    /// Folders of the runs.
+    #[arg(required = true, value_name = "RUN")]
+    runs: Vec<std::path::PathBuf>,
+    /// Folder for the figures of several runs together [default: plots].
+    #[arg(long, value_name = "DIR", default_value = "plots")]
+    out: std::path::PathBuf,
+}
+
+fn draw(args: &PlotArgs) -> anyhow::Result<()> {
+    let files = match &args.runs[..] {
+        [run] => plot::plot_run(run)?,
+        runs => plot::plot_runs(runs, &args.out)?,
+    };
+    for file in files {
+        print(&format!("{}\n", file.display()));
+    }
+    Ok(())
 }
 
 /// Where a configuration comes from.
@@ -86,6 +110,7 @@ fn run(registry: &Registry) -> ExitCode {
     let done = match &cli.command {
         Command::Train(args) => train::train(args, registry),
         Command::Resume(args) => train::resume(args, registry),
+        Command::Plot(args) => draw(args),
         Command::Eval(args) => eval::eval(args, registry),
         Command::Occupancy(args) => eval::occupancy(args, registry),
         Command::Config(source) => {

@@ -48,7 +48,7 @@ pub fn closing(session: &Session, outcome: &Outcome, evaluation: &Evaluation) ->
             );
         }
     }
-    let _ = writeln!(text, "\nfiles in {}", outcome.run.display());
+    let _ = writeln!(text, "\nfiles in {} (plots in plots/)", outcome.run.display());
     text
 }
 

@@ -9,7 +9,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use phalanx::algorithm::Summary;
 use phalanx::run::{self, Config, Ending, Provenance, Registry, Resumed, RunFolder, Session};
 
-use crate::{Source, on_threads, print, table};
+use crate::{Source, on_threads, plot, print, table};
 
 #[derive(clap::Args)]
 pub struct TrainArgs {
@@ -96,7 +96,13 @@ fn go_on(session: &mut Session, folder: &mut RunFolder, elapsed: Duration, how: 
         Ok(Ending::Finished(outcome, _)) if how.json => {
             print(&format!("{}\n", serde_json::to_string(&outcome)?))
         }
-        Ok(Ending::Finished(outcome, evaluation)) => print(&table::closing(session, &outcome, &evaluation)),
+        Ok(Ending::Finished(outcome, evaluation)) => {
+            // The run is complete without its pictures: that they cannot be drawn is no failure of it.
+            if let Err(error) = plot::plot_run(folder.path()) {
+                eprintln!("warning: no plots: {error}");
+            }
+            print(&table::closing(session, &outcome, &evaluation));
+        }
         Ok(Ending::Stopped { iteration }) => {
             anyhow::bail!("stopped after {iteration} iterations; {}", how_to_resume(folder.path()))
         }

@@ -249,7 +249,7 @@ fn broken_inputs() -> Vec<Broken> {
         ),
         line("edges from a folder", "network.kind=edges network.file=folder", "folder … cannot be read")
             .with("folder/inside.txt", ""),
-        links("an unknown agent", "0 1\n1 12\n", "line 2 … agent 12 … 0..=3"),
+        links("an unknown agent", "0 1\n1 12\n", "line 2 … agent 12 … 0 to 3"),
         links("a negative agent", "0 -1\n", "line 1 … -1 … 0 to 3"),
         links("a link of three", "0 1 2\n", "line 1 … 3 columns … two agent numbers"),
         links("a word in place of an agent", "0 b\n", "line 1 … `b` … 0 to 3"),
@@ -479,7 +479,7 @@ fn broken_inputs() -> Vec<Broken> {
         model("gamma = 1 in a model", "0.9,", "1.0,", "gamma … 1 … below 1"),
         model("300 states", "[2, 3]", "[300, 3]", "state_sizes[0] … 300 … 1 to 256"),
         model("no actions", "[2, 1]", "[2, 0]", "action_sizes[1] … 0 … 1 to 256"),
-        model("edge to an unknown agent", "[[0, 1]]", "[[0, 9]]", "edges … agent 9 … 0..=1"),
+        model("edge to an unknown agent", "[[0, 1]]", "[[0, 9]]", "edges … agent 9 … 0 to 1"),
         model("edge to a negative agent", "[[0, 1]]", "[[0, -1]]", "edges[0][1] … -1 … at least 0"),
         model("edge of three", "[[0, 1]]", "[[0, 1, 1]]", "edges[0] … length 3"),
         model("unknown parent", "[[0], [1]]", "[[0], [9]]", "parents[1] … agent 9 … 0 to 1"),

@@ -90,7 +90,7 @@ fn violation_figure(run: &str, metrics: &Metrics) -> Figure {
 }
 
 fn duals_figure(run: &str, metrics: &Metrics) -> Figure {
-    let mut layers = history("largest", Colour::of_series(2), metrics, &metrics.mu_max);
+    let mut layers = history("largest", Colour::of_series(2), metrics, &metrics.mu_largest);
     layers.extend(history("mean", Colour::of_series(0), metrics, &metrics.mu_mean));
     let panel = iteration_panel("multiplier μ", Values::FromZero, layers);
     stacked(format!("Multipliers: {run}"), "over all agents and constraints", vec![panel])
@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     const METRICS: &str = "iteration,return,objective,violation_total,violation_max,violation_mean,mu_mean,\
-                           mu_max,gradient_norm,agent_steps,comm_bytes\n";
+                           mu_largest,gradient_norm,agent_steps,comm_bytes\n";
     const AGENTS: &str = "agent,constraint,value,bound,threshold,dual,violation\n";
 
     /// A run folder `name` in `root` with these rows.

@@ -20,7 +20,7 @@ pub struct Metrics {
     pub violation_total: Vec<f64>,
     pub violation_max: Vec<f64>,
     pub mu_mean: Vec<f64>,
-    pub mu_max: Vec<f64>,
+    pub mu_largest: Vec<f64>,
 }
 
 impl Metrics {
@@ -29,17 +29,24 @@ impl Metrics {
         let path = run.join("metrics.csv");
         let mut metrics = Metrics::default();
         let names =
-            ["iteration", "return", "objective", "violation_total", "violation_max", "mu_mean", "mu_max"];
+            ["iteration", "return", "objective", "violation_total", "violation_max", "mu_mean", "mu_largest"];
         read_rows(&path, names, |cells| {
-            let Metrics { iteration, return_, objective, violation_total, violation_max, mu_mean, mu_max } =
-                &mut metrics;
+            let Metrics {
+                iteration,
+                return_,
+                objective,
+                violation_total,
+                violation_max,
+                mu_mean,
+                mu_largest,
+            } = &mut metrics;
             iteration.push(cells[0].number()?);
             return_.push(if cells[1].text.is_empty() { f64::NAN } else { cells[1].number()? });
             objective.push(cells[2].number()?);
             violation_total.push(cells[3].number()?);
             violation_max.push(cells[4].number()?);
             mu_mean.push(cells[5].number()?);
-            mu_max.push(cells[6].number()?);
+            mu_largest.push(cells[6].number()?);
             Ok(())
         })?;
         if metrics.iteration.is_empty() {
@@ -232,7 +239,7 @@ mod tests {
     use super::*;
 
     const HEADER: &str = "iteration,return,objective,violation_total,violation_max,violation_mean,mu_mean,\
-                          mu_max,gradient_norm,agent_steps,comm_bytes\n";
+                          mu_largest,gradient_norm,agent_steps,comm_bytes\n";
     const AGENTS: &str = "agent,constraint,value,bound,threshold,dual,violation\n";
 
     fn folder(name: &str, text: impl AsRef<[u8]>) -> tempfile::TempDir {
@@ -252,9 +259,10 @@ mod tests {
 
     #[test]
     fn columns_are_found_by_name() {
-        let text = "mu_max,mu_mean,iteration,return,objective,violation_total,violation_max\n8,7,0,1,2,3,4\n";
+        let text =
+            "mu_largest,mu_mean,iteration,return,objective,violation_total,violation_max\n8,7,0,1,2,3,4\n";
         let metrics = metrics_of(text).unwrap();
-        assert_eq!((metrics.iteration[0], metrics.return_[0], metrics.mu_max[0]), (0.0, 1.0, 8.0));
+        assert_eq!((metrics.iteration[0], metrics.return_[0], metrics.mu_largest[0]), (0.0, 1.0, 8.0));
     }
 
     #[test]
