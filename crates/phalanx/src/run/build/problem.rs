@@ -1,0 +1,220 @@
+//! Objectives and constraints of all agents, with the check that their bounds can be met.
+
+use std::sync::Arc;
+
+use super::utilities::utilities;
+use crate::problem::{AgentProblem, Bound, Constraint, Problem, Scaling};
+use crate::run::config::{Config, ConstraintConfig, DEFAULT_GAMMA, WorldConfig, check_gamma};
+use crate::utility::{Kind, LocalSpace, ScaledUtility, UtilitySpec};
+use crate::world::World;
+use crate::{Error, Result};
+
+/// Builds every agent's objective and constraints. Also returns warnings: bounds that cannot be met but are allowed.
+pub fn problem(config: &Config, world: &dyn World) -> Result<(Problem, Vec<String>)> {
+    let own = world.own_problem();
+    let gamma = config.gamma.or(own.and_then(|own| own.gamma)).unwrap_or(DEFAULT_GAMMA);
+    check_gamma("gamma", gamma).map_err(|error| of_model(config, error))?;
+    let spaces: Vec<LocalSpace> = (0..world.network().agents())
+        .map(|i| LocalSpace { states: world.states(i), actions: world.actions(i), gamma })
+        .collect();
+    let objectives = objectives(config, world, &spaces)?;
+    let mut agents: Vec<AgentProblem> = objectives
+        .into_iter()
+        .zip(&spaces)
+        .map(|(objective, &space)| AgentProblem { space, objective, constraints: Vec::new() })
+        .collect();
+    let mut problem = Problem { agents: Vec::new(), gamma, scaling: config.scaling };
+    let mass = problem.mass(config.horizon);
+    let mut warnings = Vec::new();
+    match (&config.constraint, own) {
+        (Some(list), _) => {
+            for (k, constraint) in list.iter().enumerate() {
+                let field = format!("constraint.{k}");
+                warnings.extend(add_constraint(config, world, constraint, &field, mass, &mut agents)?);
+            }
+        }
+        (None, Some(own)) => {
+            let added = add_own_constraints(config, &own.constraints, mass, &mut agents);
+            warnings.extend(added.map_err(|error| of_model(config, error))?);
+        }
+        (None, None) => {}
+    }
+    problem.agents = agents;
+    Ok((problem, warnings))
+}
+
+fn objectives(config: &Config, world: &dyn World, spaces: &[LocalSpace]) -> Result<Vec<ScaledUtility>> {
+    let mut objectives = match (&config.objective, world.own_problem()) {
+        (Some(utility), _) => utilities(config, world, utility, spaces, None, "objective")?,
+        (None, Some(own)) if !own.objectives.is_empty() => own
+            .objectives
+            .iter()
+            .zip(spaces)
+            .enumerate()
+            .map(|(i, (spec, &space))| spec.build(space, &format!("f[{i}]")))
+            .collect::<Result<_>>()
+            .map_err(|error| of_model(config, error))?,
+        _ => {
+            return Err(Error::config(
+                "objective",
+                "is missing, e.g. [objective] with kind = \"return\" (of a reward channel) or kind = \"linear\" and a table r",
+            ));
+        }
+    };
+    if config.scaling == Scaling::Normalised {
+        for (objective, space) in objectives.iter_mut().zip(spaces) {
+            if matches!(objective.kind, Kind::Linear { .. }) {
+                objective.scale *= 1.0 - space.gamma;
+                objective.offset *= 1.0 - space.gamma;
+            }
+        }
+    }
+    Ok(objectives)
+}
+
+/// Adds one `[[constraint]]` to its agents; a warning if its bound is out of reach and that is allowed.
+fn add_constraint(
+    config: &Config,
+    world: &dyn World,
+    constraint: &ConstraintConfig,
+    field: &str,
+    mass: f64,
+    agents: &mut [AgentProblem],
+) -> Result<Option<String>> {
+    let n = agents.len();
+    let members: Vec<usize> = match &constraint.agents {
+        Some(list) => list.clone(),
+        None => (0..n).collect(),
+    };
+    if let Some(unknown) = members.iter().find(|&&i| i >= n) {
+        return Err(Error::config(
+            format!("{field}.agents"),
+            format!("names agent {unknown}, but agents are 0 to {}", n - 1),
+        ));
+    }
+    if members.is_empty() {
+        return Err(Error::config(format!("{field}.agents"), "is empty; leave it out for all agents"));
+    }
+    let mut seen = members.clone();
+    seen.sort_unstable();
+    if let Some(twice) = seen.windows(2).find(|pair| pair[0] == pair[1]) {
+        return Err(Error::config(format!("{field}.agents"), format!("names agent {} twice", twice[0])));
+    }
+    if constraint.shadow_scale.is_some() && config.scaling != Scaling::Authors {
+        return Err(Error::config(format!("{field}.shadow_scale"), "is for scaling = \"authors\""));
+    }
+    let bound = match (constraint.at_least, constraint.at_most) {
+        (Some(threshold), _) => Bound::AtLeast(threshold),
+        (None, Some(threshold)) => Bound::AtMost(threshold),
+        (None, None) => return Err(Error::config(field, "give exactly one of `at_least` and `at_most`")),
+    };
+    let name: Arc<str> = constraint.name.as_str().into();
+    let spaces: Vec<LocalSpace> = agents.iter().map(|agent| agent.space).collect();
+    let built = utilities(config, world, &constraint.utility, &spaces, Some(&members), field)?;
+    let (mut out_of_reach, mut least_violation) = (0, 0.0);
+    for (&i, utility) in members.iter().zip(built) {
+        if let Some((best, extreme)) = best_slack(&utility, bound, spaces[i], mass) {
+            if !constraint.allow_infeasible {
+                return Err(Error::config(field, infeasible(constraint, bound, i, extreme)));
+            }
+            out_of_reach += 1;
+            least_violation -= best;
+        }
+        let shadow_scale = constraint.shadow_scale.unwrap_or(1.0);
+        // Most agents have one constraint; a growing vector would make room for four.
+        agents[i].constraints.reserve_exact(1);
+        let name = if agents[i].constraints.is_empty() {
+            name.clone()
+        } else {
+            distinct_name(&name, &agents[i].constraints)
+        };
+        agents[i].constraints.push(Constraint { name, utility, bound, shadow_scale });
+    }
+    Ok((out_of_reach > 0).then(|| {
+        format!(
+            "{field} ({name}): no policy can meet the bound {} for {out_of_reach} of {} agents; their violations sum \
+             to at least {least_violation:.6}",
+            bound.threshold(),
+            members.len()
+        )
+    }))
+}
+
+/// The largest possible slack where it is negative, with the utility's extreme value.
+fn best_slack(utility: &ScaledUtility, bound: Bound, space: LocalSpace, mass: f64) -> Option<(f64, f64)> {
+    let (min, max) = utility.range(space, mass)?;
+    let extreme = match bound {
+        Bound::AtLeast(_) => max,
+        Bound::AtMost(_) => min,
+    };
+    let slack = bound.slack(extreme);
+    // Closed forms of the ends carry rounding errors.
+    (slack < -1e-9 * (1.0 + extreme.abs())).then_some((slack, extreme))
+}
+
+fn infeasible(constraint: &ConstraintConfig, bound: Bound, agent: usize, extreme: f64) -> String {
+    let relation = match bound {
+        Bound::AtLeast(_) => "above the maximum",
+        Bound::AtMost(_) => "below the minimum",
+    };
+    format!(
+        "{} = {} is {relation} {extreme} of `{}` (agent {agent}); change it, or set allow_infeasible = true",
+        bound.key(),
+        bound.threshold(),
+        constraint.utility.spec.kind
+    )
+}
+
+/// Adds the constraints of a model file; a warning if some are out of reach and that is allowed.
+fn add_own_constraints(
+    config: &Config,
+    lists: &[Vec<UtilitySpec>],
+    mass: f64,
+    agents: &mut [AgentProblem],
+) -> Result<Option<String>> {
+    let allowed = matches!(config.world, WorldConfig::Table { allow_infeasible: true, .. });
+    let (mut out_of_reach, mut least_violation) = (0, 0.0);
+    let bound = Bound::AtLeast(0.0);
+    for (i, (list, agent)) in lists.iter().zip(agents).enumerate() {
+        agent.constraints.reserve_exact(list.len());
+        for (k, spec) in list.iter().enumerate() {
+            let field = format!("g[{i}][{k}]");
+            let utility = spec.build(agent.space, &field)?;
+            if let Some((best, _)) = best_slack(&utility, bound, agent.space, mass) {
+                if !allowed {
+                    let message = format!(
+                        "is {best} at most, so it cannot reach 0; change it, or set world.allow_infeasible = true"
+                    );
+                    return Err(Error::config(field, message));
+                }
+                out_of_reach += 1;
+                least_violation -= best;
+            }
+            let name = distinct_name(&spec.kind, &agent.constraints);
+            agent.constraints.push(Constraint { name, utility, bound, shadow_scale: 1.0 });
+        }
+    }
+    Ok((out_of_reach > 0).then(|| {
+        format!(
+            "no policy can meet {out_of_reach} constraints of the model; their violations sum to at least \
+             {least_violation:.6}"
+        )
+    }))
+}
+
+/// `name`, numbered on if the agent has a constraint of that name.
+fn distinct_name(name: &str, others: &[Constraint]) -> Arc<str> {
+    let taken = |candidate: &str| others.iter().any(|other| &*other.name == candidate);
+    let numbered = (2..).map(|k| format!("{name}-{k}"));
+    std::iter::once(name.to_string()).chain(numbered).find(|c| !taken(c)).unwrap_or_default().into()
+}
+
+/// Says which file a mistake in a model's own utilities is in.
+fn of_model(config: &Config, error: Error) -> Error {
+    match (&config.world, error) {
+        (WorldConfig::Table { file, .. }, error @ Error::Config { .. }) => {
+            Error::file(config.locate(file), error.to_string())
+        }
+        (_, error) => error,
+    }
+}

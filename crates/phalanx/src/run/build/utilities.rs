@@ -1,0 +1,149 @@
+//! One utility of the configuration, for every agent that has it.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use serde::Deserialize;
+
+use crate::run::config::{Config, UtilityConfig};
+use crate::run::preset;
+use crate::utility::{Kind, LocalSpace, LocalTable, ScaledUtility, UtilitySpec};
+use crate::world::World;
+use crate::{Error, Result, document};
+
+/// One utility of the configuration, for every agent (or those in `agents`).
+pub(super) fn utilities(
+    config: &Config,
+    world: &dyn World,
+    utility: &UtilityConfig,
+    spaces: &[LocalSpace],
+    agents: Option<&[usize]>,
+    field: &str,
+) -> Result<Vec<ScaledUtility>> {
+    let everyone: Vec<usize>;
+    let agents = match agents {
+        Some(agents) => agents,
+        None => {
+            everyone = (0..spaces.len()).collect();
+            &everyone
+        }
+    };
+    if utility.spec.kind == "return" {
+        return returns(world, utility, spaces, agents, field);
+    }
+    if utility.channel.is_some() {
+        return Err(Error::config(format!("{field}.channel"), "is for kind `return`"));
+    }
+    let tables = utility.file.as_ref().map(|file| read_tables(config, file, spaces)).transpose()?;
+    let mut built: Vec<ScaledUtility> = Vec::with_capacity(agents.len());
+    for &i in agents {
+        let spec = tables.as_ref().map_or(utility.spec.clone(), |tables| tables.spec_of(i, &utility.spec));
+        built.push(spec.build(spaces[i], field).map_err(|error| match error {
+            Error::Config { field, message } if field.ends_with(".kind") => {
+                Error::config(field, format!("{message}, return"))
+            }
+            Error::Config { field, message } => Error::config(field, format!("{message} (agent {i})")),
+            other => other,
+        })?);
+    }
+    Ok(built)
+}
+
+/// Discounted returns of a reward channel.
+fn returns(
+    world: &dyn World,
+    utility: &UtilityConfig,
+    spaces: &[LocalSpace],
+    agents: &[usize],
+    field: &str,
+) -> Result<Vec<ScaledUtility>> {
+    let name = utility.channel.as_deref().unwrap_or("reward");
+    let channel = world.channels().iter().find(|channel| channel.name == name).ok_or_else(|| {
+        let names: Vec<&str> = world.channels().iter().map(|channel| channel.name.as_str()).collect();
+        Error::config(format!("{field}.channel"), format!("`{name}` is unknown; this world has {names:?}"))
+    })?;
+    let spec = UtilitySpec { scale: utility.spec.scale, offset: utility.spec.offset, ..Default::default() };
+    if spec != (UtilitySpec { kind: String::new(), ..utility.spec.clone() }) || utility.file.is_some() {
+        return Err(Error::config(field, "kind `return` takes `channel`, `scale` and `offset` only"));
+    }
+    // Agents with equal rewards share one table.
+    let mut shared: Vec<Arc<[f64]>> = Vec::new();
+    agents
+        .iter()
+        .map(|&i| {
+            let row = channel.tables.row(i);
+            let r = match shared.iter().rev().take(8).find(|table| table[..] == *row) {
+                Some(table) => table.clone(),
+                None => {
+                    let table: Arc<[f64]> = row.into();
+                    shared.push(table.clone());
+                    table
+                }
+            };
+            let (scale, offset) = (spec.scale.unwrap_or(1.0), spec.offset.unwrap_or(0.0));
+            let utility = ScaledUtility { kind: Kind::Linear { r }, scale, offset };
+            utility.validate(spaces[i], field)?;
+            Ok(utility)
+        })
+        .collect()
+}
+
+/// A file with one table per agent, for utilities whose parameters differ between agents. `lambda` is what an
+/// occupancy file calls its tables; it serves as the expert.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TablesFile {
+    gamma: Option<f64>,
+    r: Option<Vec<LocalTable>>,
+    #[serde(alias = "lambda")]
+    expert: Option<Vec<LocalTable>>,
+    lo: Option<Vec<LocalTable>>,
+    hi: Option<Vec<LocalTable>>,
+    a: Option<Vec<LocalTable>>,
+    b: Option<Vec<f64>>,
+    center: Option<Vec<LocalTable>>,
+    radius: Option<Vec<f64>>,
+}
+
+fn read_tables(config: &Config, file: &Path, spaces: &[LocalSpace]) -> Result<TablesFile> {
+    let tables: TablesFile = match preset::builtin(file) {
+        Some(text) => document::parse(text, file, &[]),
+        None => document::read(&config.locate(file), &[]),
+    }?;
+    let gamma = spaces[0].gamma;
+    if let Some(made_with) = tables.gamma.filter(|made_with| (made_with - gamma).abs() > 1e-12) {
+        let message = format!("was made with gamma = {made_with}, but this run has gamma = {gamma}");
+        return Err(Error::file(file, message));
+    }
+    let TablesFile { gamma: _, r, expert, lo, hi, a, b, center, radius } = &tables;
+    let of_tables = [("r", r), ("lambda", expert), ("lo", lo), ("hi", hi), ("a", a), ("center", center)];
+    let lengths = of_tables.map(|(key, list)| (key, list.as_ref().map(Vec::len)));
+    let of_numbers = [("b", b), ("radius", radius)].map(|(key, list)| (key, list.as_ref().map(Vec::len)));
+    for (key, length) in lengths.into_iter().chain(of_numbers) {
+        if let Some(length) = length.filter(|&length| length != spaces.len()) {
+            let message = format!("`{key}` has {length} entries for {} agents", spaces.len());
+            return Err(Error::file(file, message));
+        }
+    }
+    Ok(tables)
+}
+
+impl TablesFile {
+    /// Agent i's utility: `shared` with what the file says of agent i.
+    fn spec_of(&self, agent: usize, shared: &UtilitySpec) -> UtilitySpec {
+        fn pick<T: Clone>(list: &Option<Vec<T>>, shared: &Option<T>, agent: usize) -> Option<T> {
+            list.as_ref().map_or(shared.clone(), |list| list.get(agent).cloned())
+        }
+        UtilitySpec {
+            r: pick(&self.r, &shared.r, agent),
+            expert: pick(&self.expert, &shared.expert, agent),
+            lo: pick(&self.lo, &shared.lo, agent),
+            hi: pick(&self.hi, &shared.hi, agent),
+            a: pick(&self.a, &shared.a, agent),
+            b: pick(&self.b, &shared.b, agent),
+            center: pick(&self.center, &shared.center, agent),
+            radius: pick(&self.radius, &shared.radius, agent),
+            ..shared.clone()
+        }
+    }
+}
