@@ -149,7 +149,12 @@ fn one_line(text: &str) -> String {
 
 /// Writes to standard output; a reader that has gone away is no error.
 fn print(text: &str) {
-    let _ = std::io::stdout().write_all(text.as_bytes());
+    if let Err(error) = std::io::stdout().write_all(text.as_bytes())
+        && error.kind() != std::io::ErrorKind::BrokenPipe
+    {
+        eprintln!("error: cannot write to standard output: {error}");
+        std::process::exit(1);
+    }
 }
 
 /// More threads than this are a mistake.

@@ -141,7 +141,7 @@ pub fn assessment(session: &Session, assessment: &Assessment) -> String {
     let _ = writeln!(
         text,
         "\nAll {} intervals together hold with {percent} % confidence: jackknife over episodes, Student's t, Bonferroni,\n\
-         widened by what steps beyond the horizon could change.",
+         widened by what steps beyond the horizon and rarely visited states could change.",
         rows.len()
     );
     text

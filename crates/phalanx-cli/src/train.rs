@@ -65,13 +65,15 @@ fn begin(args: &TrainArgs, config: &Config) -> anyhow::Result<()> {
         eprintln!("warning: {warning}");
     }
     let path = args.out.clone().unwrap_or_else(|| default_folder(&args.source.source, config.seed));
+    let stop = stop_on_signals()?;
     let provenance = Provenance { commit: env!("PHALANX_COMMIT").into(), command_line: arguments() };
     let mut folder = RunFolder::create(&path, &session, provenance)?;
-    go_on(&mut session, &mut folder, Duration::ZERO, &args.how)
+    go_on(&mut session, &mut folder, Duration::ZERO, &stop, &args.how)
 }
 
 /// `phalanx resume`.
 pub fn resume(args: &ResumeArgs, registry: &Registry) -> anyhow::Result<()> {
+    let stop = stop_on_signals()?;
     on_threads(args.how.threads, || match RunFolder::resume(&args.run, registry)? {
         Resumed::Finished => {
             eprintln!("{} is finished; there is nothing to resume", args.run.display());
@@ -81,16 +83,21 @@ pub fn resume(args: &ResumeArgs, registry: &Registry) -> anyhow::Result<()> {
             for note in notes {
                 eprintln!("note: {note}");
             }
-            go_on(&mut session, &mut folder, elapsed, &args.how)
+            go_on(&mut session, &mut folder, elapsed, &stop, &args.how)
         }
     })?
 }
 
 /// Trains to the end, or until the user interrupts.
-fn go_on(session: &mut Session, folder: &mut RunFolder, elapsed: Duration, how: &How) -> anyhow::Result<()> {
-    let stop = stop_on_signals()?;
+fn go_on(
+    session: &mut Session,
+    folder: &mut RunFolder,
+    elapsed: Duration,
+    stop: &AtomicBool,
+    how: &How,
+) -> anyhow::Result<()> {
     let bar = progress_bar(session.config().iterations, how.json);
-    let ending = run::train(session, folder, elapsed, &stop, |summary| show(&bar, summary));
+    let ending = run::train(session, folder, elapsed, stop, |summary| show(&bar, summary));
     bar.finish_and_clear();
     match ending {
         Ok(Ending::Finished(outcome, _)) if how.json => {
@@ -106,9 +113,9 @@ fn go_on(session: &mut Session, folder: &mut RunFolder, elapsed: Duration, how: 
         Ok(Ending::Stopped { iteration }) => {
             anyhow::bail!("stopped after {iteration} iterations; {}", how_to_resume(folder.path()))
         }
-        Err(error @ phalanx::Error::Write { .. }) => {
+        Err(error @ phalanx::Error::Write { .. }) if folder.path().is_dir() => {
             let whole = match folder.last_checkpoint() {
-                Some(iteration) => format!("the checkpoint of iteration {iteration} is whole"),
+                Some(iteration) => format!("the last checkpoint is of iteration {iteration}"),
                 None => "there is no checkpoint yet".into(),
             };
             let advice = format!("{whole}; once mended, {}", how_to_resume(folder.path()));

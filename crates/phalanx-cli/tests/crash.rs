@@ -14,7 +14,7 @@ fn start(arguments: &[&str], folder: &Path) -> Child {
         .args(["--json", "--threads", "2"])
         .current_dir(folder)
         .stdout(Stdio::null())
-        .stderr(Stdio::null())
+        .stderr(std::fs::File::create(folder.join("notes")).unwrap())
         .spawn()
         .unwrap()
 }
@@ -54,21 +54,32 @@ fn killed_runs_end_in_the_same_bytes() {
         random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         whole_time.mul_f64(1.05 * ((random >> 33) as f64 / (1u64 << 31) as f64))
     };
-    let (mut killed, mut runs, mut resumed) = (0, 0, 0);
+    let (mut killed, mut runs, mut resumed, mut from_checkpoint) = (0, 0, 0, 0);
     while killed < kills {
         let run = format!("run{runs}");
         runs += 1;
         let mut done = kill_after(train(&run, folder.path()), moment());
         while !done {
             killed += 1;
-            if !folder.path().join(&run).join("meta.json").exists() {
+            if !folder.path().join(&run).join("config.toml").exists() {
                 // Killed before there was a run.
                 break;
             }
             resumed += 1;
+            let checkpoints = folder.path().join(&run).join("checkpoints");
+            let manifests = checkpoints.read_dir().into_iter().flatten().flatten();
+            let had_checkpoint =
+                manifests.map(|e| e.path()).any(|path| path.extension().is_some_and(|e| e == "json"));
+            from_checkpoint += usize::from(had_checkpoint);
+            let notes = folder.path().join("notes");
             let process = start(&["resume", &run], folder.path());
             let patience = if killed < kills { moment() } else { Duration::from_secs(600) };
             done = kill_after(process, patience);
+            let said = std::fs::read_to_string(&notes).unwrap();
+            assert!(
+                !had_checkpoint || !said.contains("iteration 0"),
+                "a whole checkpoint was not used: {said}"
+            );
         }
         if done {
             let found = read(&run);
@@ -78,5 +89,8 @@ fn killed_runs_end_in_the_same_bytes() {
         }
         let _ = std::fs::remove_dir_all(folder.path().join(&run));
     }
-    println!("{killed} kills, {resumed} resumes, {runs} runs: all bytes the same");
+    assert!(from_checkpoint > 0, "no resume began at a checkpoint");
+    println!(
+        "{killed} kills, {resumed} resumes ({from_checkpoint} from a checkpoint), {runs} runs: all bytes the same"
+    );
 }

@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 const PHALANX: &str = env!("CARGO_BIN_EXE_phalanx");
 
-fn wait_for(path: &Path) {
+fn wait_for_checkpoint(run: &Path) {
     let begin = Instant::now();
-    while !path.exists() {
-        assert!(begin.elapsed() < Duration::from_secs(60), "{} did not appear", path.display());
+    while !checkpoint_exists(run) {
+        assert!(begin.elapsed() < Duration::from_secs(60), "no checkpoint in {}", run.display());
         std::thread::sleep(Duration::from_millis(5));
     }
 }
@@ -30,8 +30,7 @@ fn signals_stop_with_a_checkpoint_and_say_how_to_go_on() {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        wait_for(&folder.path().join("run/metrics.csv"));
-        std::thread::sleep(Duration::from_millis(100));
+        wait_for_checkpoint(&folder.path().join("run"));
         assert!(Command::new("kill").args([signal, &process.id().to_string()]).status().unwrap().success());
         let output = process.wait_with_output().unwrap();
         let message = String::from_utf8(output.stderr).unwrap();
@@ -52,7 +51,7 @@ fn a_vanished_folder_stops_the_run() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    wait_for(&folder.path().join("run/metrics.csv"));
+    wait_for_checkpoint(&folder.path().join("run"));
     std::fs::rename(folder.path().join("run"), folder.path().join("elsewhere")).unwrap();
     let output = process.wait_with_output().unwrap();
     let message = String::from_utf8(output.stderr).unwrap();

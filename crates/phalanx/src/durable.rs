@@ -28,6 +28,23 @@ pub fn replace_text(path: &Path, text: &str) -> Result<()> {
     replace(path, |temporary| std::fs::write(temporary, text))
 }
 
+/// Makes a folder, if it is not there, in one that is.
+pub fn create_dir(path: &Path) -> Result<()> {
+    match std::fs::create_dir(path) {
+        Err(e) if e.kind() != std::io::ErrorKind::AlreadyExists => Err(Error::write(path, e)),
+        _ => sync_folder(path).map_err(|e| Error::write(path, e)),
+    }
+}
+
+/// Gives a file that a library made for its owner alone the mode of the others in a run.
+pub fn readable_by_all(path: &Path) -> std::io::Result<()> {
+    #[cfg(unix)]
+    std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o644))?;
+    #[cfg(not(unix))]
+    let _ = path;
+    Ok(())
+}
+
 /// A rename is durable once the folder is.
 fn sync_folder(path: &Path) -> std::io::Result<()> {
     match path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
@@ -52,6 +69,7 @@ impl Log {
     /// A new file that begins with `start`.
     pub fn create(path: PathBuf, start: &[u8]) -> Result<Self> {
         let file = File::create(&path).map_err(|e| Error::write(&path, e))?;
+        sync_folder(&path).map_err(|e| Error::write(&path, e))?;
         let mut log = Log { path, file, pending: Vec::with_capacity(PENDING), length: 0 };
         log.push(start)?;
         Ok(log)
@@ -65,6 +83,19 @@ impl Log {
         });
         let file = opened.map_err(|e| Error::write(&path, e))?;
         Ok(Log { path, file, pending: Vec::with_capacity(PENDING), length })
+    }
+
+    /// Whether the file is still the one under its name: folders get moved, removed and made again.
+    pub fn is_in_place(&self) -> bool {
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::MetadataExt;
+            let identity = |metadata: std::fs::Metadata| (metadata.dev(), metadata.ino());
+            let (open, named) = (self.file.metadata().map(identity), self.path.metadata().map(identity));
+            matches!((open, named), (Ok(open), Ok(named)) if open == named)
+        }
+        #[cfg(not(unix))]
+        self.path.exists()
     }
 
     /// Adds bytes.

@@ -59,7 +59,7 @@ fn a_policy_at_the_threshold_is_undecided_and_others_are_told() {
 
 #[test]
 fn the_jackknife_takes_the_bias_away() {
-    // With two episodes only, plugging in is biased by far more than the corrected estimate.
+    // With four episodes only, plugging in is biased by far more than the corrected estimate.
     let session = session(0.3);
     let (_, entropies) = exact(&session);
     let mean = |seeds: std::ops::Range<u64>| {
@@ -80,4 +80,23 @@ fn the_jackknife_takes_the_bias_away() {
     };
     let (biased, corrected) = (plug_in - entropies[1], mean(0..400) - entropies[1]);
     assert!(biased < 0.0 && corrected.abs() < biased.abs() / 2.0, "{biased} {corrected}");
+}
+
+/// An event that no episode shows is not therefore impossible.
+#[test]
+fn an_event_too_rare_to_be_seen_is_not_safe() {
+    // One agent; each step it falls into an absorbing bad state with probability 2·10⁻⁴.
+    let folder = tempfile::tempdir().unwrap();
+    let model = r#"{"n": 1, "gamma": 0.9, "state_sizes": [2], "action_sizes": [1], "edges": [], "parents": [[0]],
+        "transition": [[0.9998, 0.0002, 0, 1]], "rho": {"kind": "product", "local": [[1, 0]]},
+        "f": [{"kind": "linear", "r": [1, 0]}]}"#;
+    std::fs::write(folder.path().join("model.json"), model).unwrap();
+    let text = "horizon = 20\n[world]\nkind = \"table\"\nfile = \"model.json\"\n\
+                [[constraint]]\nkind = \"linear\"\nr = [0, 1]\nscale = 0.1\nat_most = 0.001";
+    let session = Session::new(&Config::from_toml(text, folder.path()).unwrap()).unwrap();
+    // Exactly γ·p/(1 − γ·(1 − p)) = 0.0018: above the bound, and rarely seen in 30 episodes.
+    for seed in 0..20 {
+        let assessment = session.assess(30, seed, 0.99).unwrap();
+        assert_ne!(assessment.agents(1)[0], Verdict::Safe, "seed {seed}: {:?}", assessment.constraints);
+    }
 }

@@ -120,6 +120,40 @@ fn a_damaged_checkpoint_is_passed_over_for_the_one_before() {
     }
 }
 
+/// Useless checkpoints must not stand in the way of new ones.
+#[test]
+fn after_a_start_from_zero_new_checkpoints_count() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run");
+    let (mut session, mut files) = begin(&config(&[]), &path);
+    run_until(&mut session, &mut files, 8);
+    run_until(&mut session, &mut files, 10);
+    drop((session, files));
+    for iteration in [8, 10] {
+        std::fs::write(path.join(format!("checkpoints/{iteration:09}.safetensors")), b"nonsense").unwrap();
+    }
+    let (mut session, mut files, notes) = resume(&path);
+    assert!(notes.iter().any(|note| note.contains("iteration 0")), "{notes:?}");
+    run_until(&mut session, &mut files, 3);
+    drop((session, files));
+    let (session, _, notes) = resume(&path);
+    assert_eq!((session.algorithm().iteration(), notes), (3, vec![]));
+}
+
+#[test]
+fn logs_that_results_do_not_need_may_be_removed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run");
+    let (mut session, mut files) = begin(&config(&[]), &path);
+    run_until(&mut session, &mut files, 5);
+    drop((session, files));
+    std::fs::remove_dir_all(path.join("tb")).unwrap();
+    std::fs::remove_file(path.join("meta.json")).unwrap();
+    let (session, _, notes) = resume(&path);
+    assert_eq!(session.algorithm().iteration(), 5);
+    assert!(notes.len() == 1 && notes[0].contains("begins anew"), "{notes:?}");
+}
+
 #[test]
 fn a_run_without_a_checkpoint_starts_again() {
     let folder = tempfile::tempdir().unwrap();

@@ -44,7 +44,9 @@ impl Tabular {
         });
         let metadata = HashMap::from([("policy".to_string(), self.kind().to_string())]);
         durable::replace(path, |temporary| {
-            safetensors::serialize_to_file(tensors, Some(metadata), temporary).map_err(std::io::Error::other)
+            safetensors::serialize_to_file(tensors, Some(metadata), temporary)
+                .map_err(std::io::Error::other)?;
+            durable::readable_by_all(temporary)
         })
     }
 

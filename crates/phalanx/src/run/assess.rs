@@ -5,6 +5,9 @@
 //! degree of freedom less than there are episodes gives the interval. Assumptions: independent episodes (keyed streams),
 //! and a utility that is smooth where the policy is; at a kink of an unsquared distance the interval is a guide only.
 //!
+//! A (state, action) that fewer than ten episodes visited adds what it could change if it were as frequent as that
+//! allows: an event too rare to be seen must not pass for one that cannot happen.
+//!
 //! Episodes are cut at a horizon. In the normalised scaling they are run until γ^H ≤ 0.001, and intervals are widened
 //! by what the missing tail could change: γ^H·(mass)·(largest − smallest shadow reward), to first order. The other
 //! scalings define their utilities on episodes of length H, so nothing is missing.
@@ -25,6 +28,9 @@ use crate::{Error, Ragged, Result};
 
 /// What is left of the discounted mass when episodes are cut, in the normalised scaling.
 const REMAINDER: f64 = 1e-3;
+
+/// Visits in fewer episodes than this are too few for a normal approximation.
+const FEW_EPISODES: u32 = 10;
 
 /// An estimate with its confidence interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -113,7 +119,7 @@ pub fn assessment_horizon(problem: &Problem, horizon: usize) -> usize {
     horizon.max((REMAINDER.ln() / problem.gamma.ln()).ceil() as usize)
 }
 
-/// Assesses `policy` on `episodes` ≥ 2 fresh episodes; `horizon` is that of training.
+/// Assesses `policy` on `episodes` ≥ 3 fresh episodes; `horizon` is that of training.
 pub fn assess(
     world: &dyn World,
     problem: &Problem,
@@ -123,8 +129,8 @@ pub fn assess(
     episodes: usize,
     confidence: f64,
 ) -> Result<Assessment> {
-    if episodes < 2 {
-        return Err(Error::config("--episodes", format!("{episodes}; an interval needs at least 2")));
+    if episodes < 3 {
+        return Err(Error::config("--episodes", format!("{episodes}; an interval needs at least 3")));
     }
     if !(confidence > 0.0 && confidence < 1.0) {
         return Err(Error::config(
@@ -156,6 +162,8 @@ struct Jackknife<'a> {
     sums: Ragged<[f64; 2]>,
     objective: [f64; 2],
     returns: Vec<f64>,
+    /// Number of episodes that visited each (state, action), per agent.
+    visited: Ragged<u32>,
 }
 
 impl<'a> Jackknife<'a> {
@@ -186,6 +194,7 @@ impl<'a> Jackknife<'a> {
             pooled,
             objective: [0.0; 2],
             returns: Vec::new(),
+            visited: Ragged::zeros_like(pooled),
         })
     }
 
@@ -198,36 +207,43 @@ impl<'a> Jackknife<'a> {
         let horizon = self.horizon;
         // Per agent and episode of the batch: the change of f, and the return.
         let mut per_episode: Ragged<[f64; 2]> = Ragged::zeros(std::iter::repeat_n(batch.len(), n));
-        let parts = self.sums.split_rows_mut(&blocks).into_iter().zip(per_episode.split_rows_mut(&blocks));
-        let parts: Vec<_> = blocks.iter().zip(parts).collect();
-        parts.into_par_iter().for_each_init(Vec::new, |scratch, (block, (mut sums, mut per_episode))| {
-            for i in block.clone() {
-                let agent = &problem.agents[i];
-                for (e, trajectory) in batch.iter().enumerate() {
-                    leave_one_out(
-                        trajectory,
-                        i,
-                        agent.space.actions,
-                        weights,
-                        episodes,
-                        pooled.row(i),
-                        scratch,
-                    );
-                    for ((utility, value), sums) in agent.utilities().zip(values.row(i)).zip(sums.row_mut(i))
-                    {
-                        let change = utility.value(scratch, agent.space) - value;
-                        sums[0] += change;
-                        sums[1] += change * change;
+        let outputs = self.sums.split_rows_mut(&blocks).into_iter().zip(self.visited.split_rows_mut(&blocks));
+        let outputs = outputs.zip(per_episode.split_rows_mut(&blocks));
+        let parts: Vec<_> = blocks.iter().zip(outputs).collect();
+        parts.into_par_iter().for_each_init(
+            Vec::new,
+            |scratch, (block, ((mut sums, mut visited), mut per_episode))| {
+                for i in block.clone() {
+                    let agent = &problem.agents[i];
+                    for (e, trajectory) in batch.iter().enumerate() {
+                        leave_one_out(
+                            trajectory,
+                            i,
+                            agent.space.actions,
+                            weights,
+                            episodes,
+                            pooled.row(i),
+                            scratch,
+                        );
+                        for ((utility, value), sums) in
+                            agent.utilities().zip(values.row(i)).zip(sums.row_mut(i))
+                        {
+                            let change = utility.value(scratch, agent.space) - value;
+                            sums[0] += change;
+                            sums[1] += change * change;
+                        }
+                        let change = agent.objective.value(scratch, agent.space) - values.row(i)[0];
+                        count_episode(trajectory, i, agent.space.actions, visited.row_mut(i));
+                        let table = rewards.map_or(&[][..], |channel| channel.tables.row(i));
+                        let pairs = trajectory.states(i).iter().zip(trajectory.actions(i)).take(horizon);
+                        let cells =
+                            pairs.map(|(&s, &a)| usize::from(s) * agent.space.actions + usize::from(a));
+                        let return_ = cells.filter_map(|cell| table.get(cell)).sum();
+                        per_episode.row_mut(i)[e] = [change, return_];
                     }
-                    let change = agent.objective.value(scratch, agent.space) - values.row(i)[0];
-                    let table = rewards.map_or(&[][..], |channel| channel.tables.row(i));
-                    let pairs = trajectory.states(i).iter().zip(trajectory.actions(i)).take(horizon);
-                    let cells = pairs.map(|(&s, &a)| usize::from(s) * agent.space.actions + usize::from(a));
-                    let return_ = cells.filter_map(|cell| table.get(cell)).sum();
-                    per_episode.row_mut(i)[e] = [change, return_];
                 }
-            }
-        });
+            },
+        );
         for e in 0..batch.len() {
             let total = |which: usize| (0..n).map(|i| per_episode.row(i)[e][which]).sum::<f64>() / n as f64;
             let change = total(0);
@@ -254,10 +270,12 @@ impl<'a> Jackknife<'a> {
             objective += self.values.row(i)[0] / n;
             agent.objective.gradient(lambda, agent.space, &mut gradient);
             objective_tail += self.tail(length, &gradient) / n;
+            objective_tail += self.rare(i, &gradient, 1.0 - confidence) / n;
             for (k, constraint) in agent.constraints.iter().enumerate() {
                 constraint.utility.gradient(lambda, agent.space, &mut gradient);
                 let (value, sums) = (self.values.row(i)[k + 1], self.sums.row(i)[k + 1]);
-                let utility = interval(value, sums, episodes, together, self.tail(length, &gradient));
+                let tail = self.tail(length, &gradient) + self.rare(i, &gradient, (1.0 - confidence) / count);
+                let utility = interval(value, sums, episodes, together, tail);
                 let ends = [constraint.bound.slack(utility.lower), constraint.bound.slack(utility.upper)];
                 let verdict = match ends {
                     [a, b] if a >= 0.0 && b >= 0.0 => Verdict::Safe,
@@ -290,16 +308,43 @@ impl<'a> Jackknife<'a> {
         })
     }
 
+    /// What a (state, action) that few episodes visited could change. If k of E did, an episode visits it with
+    /// probability (k + ln(1/miss) + √(2·k·ln(1/miss)))/E at most, with confidence 1 − `miss` (for k = 0 the rule of
+    /// three), and then it can take all of the episode's mass. Without this, an event too rare to be seen, or seen at
+    /// the end of a single episode, would pass for one that cannot happen.
+    fn rare(&self, agent: usize, gradient: &[f64], miss: f64) -> f64 {
+        let log = (1.0 / miss).ln();
+        let few = FEW_EPISODES.min(self.episodes as u32);
+        let excess = |&k: &u32| (log + (2.0 * f64::from(k) * log).sqrt()) / self.episodes as f64;
+        let rare = self.visited.row(agent).iter().filter(|&&k| k < few);
+        let largest = rare.map(excess).fold(0.0, f64::max);
+        largest.min(1.0) * self.pooled.row(agent).iter().sum::<f64>() * oscillation(gradient)
+    }
+
     /// What steps beyond the horizon could change, to first order.
     fn tail(&self, length: usize, gradient: &[f64]) -> f64 {
         if self.problem.scaling != Scaling::Normalised {
             return 0.0;
         }
-        let largest = gradient.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let smallest = gradient.iter().copied().fold(f64::INFINITY, f64::min);
         let remainder = self.problem.gamma.powi(length.min(i32::MAX as usize) as i32);
-        remainder / (1.0 - self.problem.gamma) * (largest - smallest)
+        remainder / (1.0 - self.problem.gamma) * oscillation(gradient)
     }
+}
+
+/// Counts the episode for every cell that it visited.
+fn count_episode(trajectory: &Trajectory, agent: usize, actions: usize, visited: &mut [u32]) {
+    let mut seen = vec![false; visited.len()];
+    for (&s, &a) in trajectory.states(agent).iter().zip(trajectory.actions(agent)) {
+        seen[usize::from(s) * actions + usize::from(a)] = true;
+    }
+    visited.iter_mut().zip(seen).for_each(|(count, seen)| *count += u32::from(seen));
+}
+
+/// Largest less smallest entry.
+fn oscillation(gradient: &[f64]) -> f64 {
+    let largest = gradient.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let smallest = gradient.iter().copied().fold(f64::INFINITY, f64::min);
+    largest - smallest
 }
 
 /// λ̄ without one episode: (E·λ̄ − λ_e)/(E − 1). `weights` hold 1/E.

@@ -30,7 +30,7 @@ pub struct Manifest {
     pub timings_bytes: u64,
     /// Length of the TensorBoard events.
     pub events_bytes: u64,
-    /// Checksum (CRC-32C) of `config.toml`: a checkpoint belongs to its configuration.
+    /// Checksum (CRC-32C) of `config.toml` and the files it names: a checkpoint belongs to its configuration.
     pub config_crc32c: u32,
     /// Checksum of the state; filled in on writing.
     pub state_crc32c: u32,
@@ -38,12 +38,13 @@ pub struct Manifest {
 
 /// Writes a checkpoint into `folder` and removes those before the last two.
 pub fn write(folder: &Path, fields: Fields<'_>, mut manifest: Manifest) -> Result<()> {
-    std::fs::create_dir_all(folder).map_err(|e| Error::write(folder, e))?;
+    durable::create_dir(folder)?;
     let state = state_path(folder, manifest.iteration);
     let mut checksum = 0;
     durable::replace(&state, |temporary| {
         let tensors = fields.iter().map(|(name, field)| (*name, FieldView::new(field)));
         safetensors::serialize_to_file(tensors, None, temporary).map_err(std::io::Error::other)?;
+        durable::readable_by_all(temporary)?;
         checksum = file_checksum(temporary)?;
         Ok(())
     })?;
@@ -57,6 +58,20 @@ pub fn write(folder: &Path, fields: Fields<'_>, mut manifest: Manifest) -> Resul
         let _ = std::fs::remove_file(state_path(folder, iteration));
     }
     Ok(())
+}
+
+/// Removes every checkpoint but those up to `last` (all, if none), and what a kill may have left half-written: numbers
+/// above would be taken for newer ones.
+pub fn discard_after(folder: &Path, last: Option<usize>) {
+    for entry in folder.read_dir().into_iter().flatten().flatten() {
+        let path = entry.path();
+        let number =
+            path.file_stem().and_then(|stem| stem.to_str()).and_then(|stem| stem.parse::<usize>().ok());
+        if number.is_none_or(|number| last.is_none_or(|last| number > last)) {
+            // What cannot be removed is found out by its checksum.
+            let _ = std::fs::remove_file(path);
+        }
+    }
 }
 
 /// Iterations of the checkpoints in `folder`, ascending, whole or not.

@@ -47,6 +47,9 @@ struct Meta {
     commit: String,
     command_line: Vec<String>,
     status: String,
+    /// Whether it began at another run's policy.
+    #[serde(default)]
+    is_warm: bool,
 }
 
 const FINISHED: &str = "finished";
@@ -81,7 +84,9 @@ impl RunFolder {
         if path.exists() && !path.is_dir() {
             return refused("is a file, not a folder");
         }
-        if path.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
+        // A kill may have left the lock of a run that was not yet one.
+        let is_other = |entry: std::io::Result<std::fs::DirEntry>| entry.is_ok_and(|e| e.file_name() != LOCK);
+        if path.read_dir().is_ok_and(|mut entries| entries.any(is_other)) {
             return refused("is not empty; name a new folder, or remove it");
         }
         Ok(())
@@ -93,16 +98,19 @@ impl RunFolder {
         std::fs::create_dir_all(path)
             .map_err(|e| Error::config("--out", format!("{} cannot be made: {e}", path.display())))?;
         let lock = lock(path)?;
-        let config = session.config().to_toml();
-        durable::replace_text(&path.join("config.toml"), &config)?;
+        RunFolder::check_free(path)?;
         if session.is_warm() {
             session.algorithm().policy().save(&path.join(INITIAL_POLICY))?;
         }
+        // From here on it is a run, which `resume` can start: all that it needs is there.
+        let config = session.config().to_toml();
+        durable::replace_text(&path.join("config.toml"), &config)?;
         let meta = Meta {
             version: env!("CARGO_PKG_VERSION").into(),
             commit: provenance.commit,
             command_line: provenance.command_line,
             status: "running".into(),
+            is_warm: session.is_warm(),
         };
         let folder = RunFolder {
             metrics: new_metrics(path)?,
@@ -112,7 +120,7 @@ impl RunFolder {
             path: path.to_path_buf(),
             _lock: lock,
             meta,
-            config_crc32c: crc32c::crc32c(config.as_bytes()),
+            config_crc32c: input_checksum(&config, session.config())?,
         };
         folder.write_meta()?;
         Ok(folder)
@@ -124,32 +132,39 @@ impl RunFolder {
         if !config_path.is_file() {
             return Err(Error::file(path, "is not a run: it has no config.toml"));
         }
-        let mut meta: Meta = document::read(&path.join("meta.json"), &[])?;
-        if meta.status == FINISHED {
+        if read_meta(path)?.status == FINISHED {
             return Ok(Resumed::Finished);
         }
         let lock = lock(path)?;
+        // Once more: another process may have finished it before the lock was free.
+        let mut meta = read_meta(path)?;
+        if meta.status == FINISHED {
+            return Ok(Resumed::Finished);
+        }
         let text = std::fs::read_to_string(&config_path)
             .map_err(|e| Error::file(&config_path, format!("cannot be read: {e}")))?;
-        let config_crc32c = crc32c::crc32c(text.as_bytes());
-        let mut session = Session::new(&Config::read(&config_path)?.with_registry(registry.clone()))?;
+        let config = Config::read(&config_path)?.with_registry(registry.clone());
+        let config_crc32c = input_checksum(&text, &config)?;
+        let mut session = Session::new(&config)?;
         let mut notes = Vec::new();
         let found = newest_whole(path, config_crc32c, &mut notes)?;
+        checkpoint::discard_after(&path.join(CHECKPOINTS), found.as_ref().map(|manifest| manifest.iteration));
         let (metrics, timings, events, elapsed) = match &found {
             Some(manifest) => {
                 let checkpoints = path.join(CHECKPOINTS);
                 session.restore(|fields| checkpoint::restore(&checkpoints, manifest.iteration, fields))?;
+                let events = path.join(TENSORBOARD).join(events::FILE_NAME);
                 (
                     Log::reopen(path.join(METRICS), manifest.metrics_bytes)?,
-                    Log::reopen(path.join(TIMINGS), manifest.timings_bytes)?,
-                    Log::reopen(path.join(TENSORBOARD).join(events::FILE_NAME), manifest.events_bytes)?,
+                    reopen_or(path.join(TIMINGS), manifest.timings_bytes, || new_timings(path), &mut notes)?,
+                    reopen_or(events, manifest.events_bytes, || new_events(path), &mut notes)?,
                     Duration::try_from_secs_f64(manifest.elapsed_s).unwrap_or_default(),
                 )
             }
             None => {
                 notes.push("there is no whole checkpoint; the run starts at iteration 0".into());
                 let initial = path.join(INITIAL_POLICY);
-                if initial.exists() {
+                if meta.is_warm || initial.exists() {
                     session.warm_start(&initial)?;
                 }
                 (new_metrics(path)?, new_timings(path)?, new_events(path)?, Duration::ZERO)
@@ -218,10 +233,7 @@ impl RunFolder {
 
     /// Makes everything so far durable: a kill from now on loses nothing before this moment.
     pub fn checkpoint(&mut self, session: &mut Session, elapsed: Duration) -> Result<()> {
-        if !self.path.is_dir() {
-            let gone = std::io::Error::new(std::io::ErrorKind::NotFound, "the run's folder has vanished");
-            return Err(Error::write(&self.path, gone));
-        }
+        self.check_in_place()?;
         let manifest = Manifest {
             iteration: session.algorithm().iteration(),
             elapsed_s: elapsed.as_secs_f64(),
@@ -237,6 +249,23 @@ impl RunFolder {
     /// Iteration of the newest checkpoint, if there is one.
     pub fn last_checkpoint(&self) -> Option<usize> {
         checkpoint::iterations(&self.path.join(CHECKPOINTS)).last().copied()
+    }
+
+    fn check_in_place(&self) -> Result<()> {
+        if self.metrics.is_in_place() {
+            return Ok(());
+        }
+        let gone = std::io::Error::new(std::io::ErrorKind::NotFound, "the run's folder has vanished");
+        Err(Error::write(&self.path, gone))
+    }
+
+    /// Makes all rows durable.
+    pub fn commit(&mut self) -> Result<()> {
+        self.check_in_place()?;
+        self.metrics.commit()?;
+        self.timings.commit()?;
+        self.events.commit()?;
+        Ok(())
     }
 
     /// Hands what is still in memory to the operating system.
@@ -269,6 +298,7 @@ impl RunFolder {
                 );
             }
         }
+        self.check_in_place()?;
         durable::replace_text(&self.path.join("agents.csv"), &text)?;
         self.set_status(FINISHED)
     }
@@ -297,6 +327,7 @@ const METRICS: &str = "metrics.csv";
 const TIMINGS: &str = "timings.csv";
 const CHECKPOINTS: &str = "checkpoints";
 const TENSORBOARD: &str = "tb";
+const LOCK: &str = "lock";
 const INITIAL_POLICY: &str = "init.safetensors";
 
 fn new_metrics(path: &Path) -> Result<Log> {
@@ -315,7 +346,7 @@ fn new_timings(path: &Path) -> Result<Log> {
 
 fn new_events(path: &Path) -> Result<Log> {
     let folder = path.join(TENSORBOARD);
-    std::fs::create_dir_all(&folder).map_err(|e| Error::write(&folder, e))?;
+    durable::create_dir(&folder)?;
     Log::create(folder.join(events::FILE_NAME), &events::file_start(unix_time()))
 }
 
@@ -325,13 +356,13 @@ fn unix_time() -> f64 {
 
 /// Takes the folder for this process; the operating system gives it back when the process ends, however it ends.
 fn lock(path: &Path) -> Result<File> {
-    let file = File::create(path.join("lock")).map_err(|e| Error::write(path.join("lock"), e))?;
+    let file = File::create(path.join(LOCK)).map_err(|e| Error::write(path.join(LOCK), e))?;
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => {
             Err(Error::file(path, "is in use: another process is training in this folder"))
         }
-        Err(TryLockError::Error(e)) => Err(Error::write(path.join("lock"), e)),
+        Err(TryLockError::Error(e)) => Err(Error::write(path.join(LOCK), e)),
     }
 }
 
@@ -353,21 +384,46 @@ fn newest_whole(path: &Path, config_crc32c: u32, notes: &mut Vec<String>) -> Res
 }
 
 fn check_tables(path: &Path, manifest: Manifest) -> Result<Manifest> {
-    let events = path.join(TENSORBOARD).join(events::FILE_NAME);
-    for (file, length) in [
-        (path.join(METRICS), manifest.metrics_bytes),
-        (path.join(TIMINGS), manifest.timings_bytes),
-        (events, manifest.events_bytes),
-    ] {
-        let found = file.metadata().map_err(|e| Error::file(&file, format!("cannot be read: {e}")))?.len();
-        if found < length {
-            return Err(Error::file(
-                &file,
-                format!("has {found} bytes where the checkpoint knows of {length}"),
-            ));
-        }
+    let (file, length) = (path.join(METRICS), manifest.metrics_bytes);
+    let found = file.metadata().map_err(|e| Error::file(&file, format!("cannot be read: {e}")))?.len();
+    if found < length {
+        return Err(Error::file(&file, format!("has {found} bytes where the checkpoint knows of {length}")));
     }
     Ok(manifest)
+}
+
+/// A log that results do not depend on: if it is gone or cut, a new one, and a note.
+fn reopen_or(
+    path: PathBuf,
+    length: u64,
+    create: impl FnOnce() -> Result<Log>,
+    notes: &mut Vec<String>,
+) -> Result<Log> {
+    if path.metadata().is_ok_and(|metadata| metadata.len() >= length) {
+        return Log::reopen(path, length);
+    }
+    notes.push(format!("{} is gone or cut off; it begins anew", path.display()));
+    create()
+}
+
+/// `meta.json`; a run that was killed before it had one is running.
+fn read_meta(path: &Path) -> Result<Meta> {
+    let file = path.join("meta.json");
+    if file.exists() {
+        return document::read(&file, &[]);
+    }
+    let (version, commit, status) = (env!("CARGO_PKG_VERSION").into(), "unknown".into(), "running".into());
+    Ok(Meta { version, commit, command_line: Vec::new(), status, is_warm: false })
+}
+
+/// Checksum of a configuration and of every file that it names.
+fn input_checksum(text: &str, config: &Config) -> Result<u32> {
+    let mut checksum = crc32c::crc32c(text.as_bytes());
+    for file in config.input_files() {
+        let bytes = std::fs::read(&file).map_err(|e| Error::file(&file, format!("cannot be read: {e}")))?;
+        checksum = crc32c::crc32c_append(checksum, &bytes);
+    }
+    Ok(checksum)
 }
 
 /// Quotes a field if it needs it.

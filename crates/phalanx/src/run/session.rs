@@ -133,15 +133,14 @@ impl Session {
         let affordable = (self.config.evaluation.max_agent_steps / steps).max(8);
         let episodes = episodes.min(usize::try_from(affordable).unwrap_or(usize::MAX));
         let (world, policy) = (&*self.world, self.algorithm.policy());
-        // Another key than training with the same number has.
-        let stream = Stream::new(seed ^ 0x6576_616c_7561_7465);
+        let stream = evaluation_stream(seed);
         assess(world, &self.problem, policy, &stream, self.config.horizon, episodes, confidence)
     }
 
     /// λ_i of the current policy, pooled over fresh episodes as in [`Session::assess`].
     pub fn occupancy(&self, episodes: usize, seed: u64) -> Ragged<f64> {
         let horizon = assessment_horizon(&self.problem, self.config.horizon);
-        let stream = Stream::new(seed ^ 0x6576_616c_7561_7465);
+        let stream = evaluation_stream(seed);
         let (world, policy) = (&*self.world, self.algorithm.policy());
         let episodes = Episodes { world, policy, stream: &stream, horizon, episodes };
         episodes.visits(&self.problem.occupancy_weights(horizon, episodes.episodes)).occupancy
@@ -171,4 +170,9 @@ impl Session {
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
+}
+
+/// Another key than training with the same seed has.
+fn evaluation_stream(seed: u64) -> Stream {
+    Stream::new(seed ^ 0x6576_616c_7561_7465)
 }

@@ -94,7 +94,7 @@ fn iterate(
     if pace.is_affordable() {
         pace.time(|| folder.checkpoint(session, elapsed + begin.elapsed()))?;
     }
-    folder.flush()?;
+    folder.commit()?;
     let wall = elapsed + begin.elapsed();
     folder.save_policy(session)?;
     let evaluation = session.evaluate()?;

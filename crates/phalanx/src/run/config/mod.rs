@@ -457,6 +457,18 @@ impl Config {
         toml::to_string(&resolved).unwrap_or_else(|e| format!("# cannot be written: {e}\n"))
     }
 
+    /// Every file that the configuration names, built-in ones apart.
+    pub fn input_files(&self) -> Vec<PathBuf> {
+        let world = match &self.world {
+            WorldConfig::Table { file, .. } => Some(file),
+            WorldConfig::Line { .. } | WorldConfig::Own { .. } => None,
+        };
+        let utilities = self.constraint.iter().flatten().map(|c| &c.utility).chain(&self.objective);
+        let files = world.into_iter().chain(utilities.filter_map(|utility| utility.file.as_ref()));
+        let files = files.chain(self.network.as_ref().and_then(|network| network.file.as_ref()));
+        files.filter(|file| preset::builtin(file).is_none()).map(|file| self.locate(file)).collect()
+    }
+
     /// Where a file named in the configuration is; names of built-in files stay as they are.
     pub fn locate(&self, file: &Path) -> PathBuf {
         if preset::builtin(file).is_some() {
