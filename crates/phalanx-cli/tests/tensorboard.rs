@@ -40,8 +40,12 @@ fn tensorboard_reads_what_metrics_say() {
         .stdout(std::process::Stdio::null())
         .spawn()
         .unwrap();
-    std::thread::sleep(std::time::Duration::from_millis(600));
-    process.kill().unwrap();
+    // Until there is a checkpoint, or the run is over on a fast machine.
+    let checkpoints = folder.path().join("run/checkpoints");
+    while process.try_wait().unwrap().is_none() && !checkpoints.exists() {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let _ = process.kill();
     process.wait().unwrap();
     let resumed = run(phalanx, &["resume", "run", "--json"], folder.path());
     assert!(resumed.status.success(), "{}", String::from_utf8_lossy(&resumed.stderr));
