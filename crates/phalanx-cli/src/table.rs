@@ -108,11 +108,7 @@ pub fn assessment(session: &Session, assessment: &Assessment) -> String {
     let (safe, broken) = (count(Verdict::Safe), count(Verdict::Unsafe));
     line("agents", format!("{safe} safe, {broken} unsafe, {} undecided", n - safe - broken));
     let mut rows: Vec<_> = assessment.constraints.iter().collect();
-    let slack = |end: f64, c: &phalanx::run::ConstraintAssessment| match c.bound {
-        "at_least" => end - c.threshold,
-        _ => c.threshold - end,
-    };
-    rows.sort_by(|a, b| slack(a.utility.value, a).total_cmp(&slack(b.utility.value, b)));
+    rows.sort_by(|a, b| a.slack.total_cmp(&b.slack));
     let _ = writeln!(
         text,
         "\n{:>8}  {:<16} {:>10} {:>23} {:>12}  verdict",

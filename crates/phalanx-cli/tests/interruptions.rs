@@ -1,7 +1,7 @@
 //! Signals, full disks and vanished folders: a message, the right status, and nothing lost.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 const PHALANX: &str = env!("CARGO_BIN_EXE_phalanx");
@@ -20,17 +20,23 @@ fn checkpoint_exists(run: &Path) -> bool {
         .is_ok_and(|entries| entries.flatten().any(|e| e.path().extension().is_some_and(|x| x == "json")))
 }
 
+/// A run in `run` that would take very long, begun and past its first checkpoint.
+fn endless_run(folder: &Path) -> Child {
+    let process = Command::new(PHALANX)
+        .args(["train", "synthetic", "--set", "iterations=1000000", "--out", "run"])
+        .current_dir(folder)
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    wait_for_checkpoint(&folder.join("run"));
+    process
+}
+
 #[test]
 fn signals_stop_with_a_checkpoint_and_say_how_to_go_on() {
     for signal in ["-INT", "-TERM"] {
         let folder = tempfile::tempdir().unwrap();
-        let process = Command::new(PHALANX)
-            .args(["train", "synthetic", "--set", "iterations=1000000", "--out", "run"])
-            .current_dir(folder.path())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        wait_for_checkpoint(&folder.path().join("run"));
+        let process = endless_run(folder.path());
         assert!(Command::new("kill").args([signal, &process.id().to_string()]).status().unwrap().success());
         let output = process.wait_with_output().unwrap();
         let message = String::from_utf8(output.stderr).unwrap();
@@ -45,13 +51,7 @@ fn signals_stop_with_a_checkpoint_and_say_how_to_go_on() {
 #[test]
 fn a_vanished_folder_stops_the_run() {
     let folder = tempfile::tempdir().unwrap();
-    let process = Command::new(PHALANX)
-        .args(["train", "synthetic", "--set", "iterations=1000000", "--out", "run"])
-        .current_dir(folder.path())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    wait_for_checkpoint(&folder.path().join("run"));
+    let process = endless_run(folder.path());
     std::fs::rename(folder.path().join("run"), folder.path().join("elsewhere")).unwrap();
     let output = process.wait_with_output().unwrap();
     let message = String::from_utf8(output.stderr).unwrap();

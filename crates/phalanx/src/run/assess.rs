@@ -69,6 +69,9 @@ pub struct ConstraintAssessment {
     /// The utility.
     #[serde(flatten)]
     pub utility: Interval,
+    /// g at the estimate: its distance from the bound, negative if it is broken.
+    #[serde(skip)]
+    pub slack: f64,
     /// What follows.
     pub verdict: Verdict,
 }
@@ -158,7 +161,7 @@ struct Jackknife<'a> {
     pooled: &'a Ragged<f64>,
     /// Utilities at the pooled occupancy, `[f, g₁, …]` per agent.
     values: Ragged<f64>,
-    /// Σ and Σ² of (value without an episode − value), alike.
+    /// Σ and Σ² of (value without an episode − value), of every g, and of F.
     sums: Ragged<[f64; 2]>,
     objective: [f64; 2],
     returns: Vec<f64>,
@@ -184,7 +187,7 @@ impl<'a> Jackknife<'a> {
             })?;
         }
         Ok(Jackknife {
-            sums: Ragged::zeros_like(&values),
+            sums: Ragged::zeros(problem.agents.iter().map(|agent| agent.constraints.len())),
             values,
             problem,
             world,
@@ -225,14 +228,15 @@ impl<'a> Jackknife<'a> {
                             pooled.row(i),
                             scratch,
                         );
-                        for ((utility, value), sums) in
-                            agent.utilities().zip(values.row(i)).zip(sums.row_mut(i))
-                        {
-                            let change = utility.value(scratch, agent.space) - value;
+                        let mut changes = agent
+                            .utilities()
+                            .zip(values.row(i))
+                            .map(|(utility, value)| utility.value(scratch, agent.space) - value);
+                        let change = changes.next().unwrap_or_default();
+                        for (change, sums) in changes.zip(sums.row_mut(i)) {
                             sums[0] += change;
                             sums[1] += change * change;
                         }
-                        let change = agent.objective.value(scratch, agent.space) - values.row(i)[0];
                         count_episode(trajectory, i, agent.space.actions, visited.row_mut(i));
                         let table = rewards.map_or(&[][..], |channel| channel.tables.row(i));
                         let pairs = trajectory.states(i).iter().zip(trajectory.actions(i)).take(horizon);
@@ -273,7 +277,7 @@ impl<'a> Jackknife<'a> {
             objective_tail += self.rare(i, &gradient, 1.0 - confidence) / n;
             for (k, constraint) in agent.constraints.iter().enumerate() {
                 constraint.utility.gradient(lambda, agent.space, &mut gradient);
-                let (value, sums) = (self.values.row(i)[k + 1], self.sums.row(i)[k + 1]);
+                let (value, sums) = (self.values.row(i)[k + 1], self.sums.row(i)[k]);
                 let tail = self.tail(length, &gradient) + self.rare(i, &gradient, (1.0 - confidence) / count);
                 let utility = interval(value, sums, episodes, together, tail);
                 let ends = [constraint.bound.slack(utility.lower), constraint.bound.slack(utility.upper)];
@@ -282,7 +286,8 @@ impl<'a> Jackknife<'a> {
                     [a, b] if a < 0.0 && b < 0.0 => Verdict::Unsafe,
                     _ => Verdict::Undecided,
                 };
-                let violation = (-constraint.bound.slack(utility.value)).max(0.0);
+                let slack = constraint.bound.slack(utility.value);
+                let violation = (-slack).max(0.0);
                 violation_total += violation;
                 violation_max = violation_max.max(violation);
                 constraints.push(ConstraintAssessment {
@@ -291,6 +296,7 @@ impl<'a> Jackknife<'a> {
                     bound: constraint.bound.key(),
                     threshold: constraint.bound.threshold(),
                     utility,
+                    slack,
                     verdict,
                 });
             }
