@@ -45,8 +45,8 @@ fn stages(c: &mut Criterion) {
         signals.evaluate(problem, &visits.occupancy);
         let tables = QTables::new(world, 1, problem).unwrap();
         let mut critic = Td::new(tables, problem, STEPS, StepRule::Harmonic { h: 50.0, k1: 100.0 }, true);
-        let evidence = Evidence { signals: &signals, evaluation: evaluation.first() };
-        critic.evaluate(evidence);
+        let evidence = Evidence { policy: &policy, signals: &signals, evaluation: evaluation.first() };
+        critic.evaluate(evidence).expect("tables need no solver");
         let mu = Ragged::from_rows(vec![[1.0]; n]);
         let rule = GradientRule { weights, baseline: Baseline::Counterfactual, neighbour_mean: false };
 

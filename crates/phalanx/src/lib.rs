@@ -26,6 +26,7 @@ pub mod document;
 pub mod dual;
 mod durable;
 pub mod error;
+pub mod exact;
 pub mod exchange;
 pub mod indexing;
 mod memory;

@@ -15,6 +15,11 @@ pub enum Schedule {
         /// Factor at the last iteration.
         end: f64,
     },
+    /// T^`exponent` throughout; 1/3 is the η_μ of thm:convergence.
+    Total {
+        /// The exponent.
+        exponent: f64,
+    },
     /// (t + 1)^`exponent`; 1/3 is the adaptive η_μ^t of thm:convergence.
     Power {
         /// The exponent.
@@ -38,6 +43,7 @@ impl Schedule {
                 let share = if hold < 1.0 { ((progress - hold) / (1.0 - hold)).clamp(0.0, 1.0) } else { 0.0 };
                 1.0 + share * (end - 1.0)
             }
+            Schedule::Total { exponent } => (total as f64).powf(exponent),
             Schedule::Power { exponent } => ((t + 1) as f64).powf(exponent),
         }
     }
@@ -54,6 +60,7 @@ mod tests {
         assert_eq!([linear.factor(0, 10), linear.factor(4, 10)], [1.0, 1.0]);
         assert!((linear.factor(9, 10) - 0.1).abs() < 1e-12);
         assert!((linear.factor(7, 10) - (1.0 - 0.6 * 0.9)).abs() < 1e-12);
+        assert!((Schedule::Total { exponent: 1.0 / 3.0 }.factor(0, 1000) - 10.0).abs() < 1e-12);
         assert!((Schedule::Power { exponent: 1.0 / 3.0 }.factor(7, 0) - 2.0).abs() < 1e-12);
     }
 }

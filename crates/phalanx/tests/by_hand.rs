@@ -68,7 +68,7 @@ fn assert_close(found: &[f64], expected: &[f64]) {
 #[test]
 fn paper_scaling_is_the_literal_algorithm() {
     let session = one_iteration("paper");
-    let LastIteration { trajectories, visits, signals, q, gradient } = session.algorithm().last();
+    let LastIteration { trajectories, visits, signals, q, gradient } = session.algorithm().last().unwrap();
 
     // Line 3.
     let [batch, evaluation] = trajectories else { panic!("one batch and one evaluation trajectory") };
@@ -123,7 +123,7 @@ fn paper_scaling_is_the_literal_algorithm() {
 #[test]
 fn authors_scaling_drops_the_discount_and_averages_over_neighbours() {
     let session = one_iteration("authors");
-    let LastIteration { gradient, .. } = session.algorithm().last();
+    let LastIteration { gradient, .. } = session.algorithm().last().unwrap();
     // μ = −4·(−0.75), without 1/n.
     assert_close(session.algorithm().mu().data(), &[3.0, 3.0]);
     let first = (0.5 + 3.0 + 0.0 + 3.0) / 2.0 * 0.5;
@@ -134,7 +134,7 @@ fn authors_scaling_drops_the_discount_and_averages_over_neighbours() {
 #[test]
 fn normalised_scaling_rescales_and_centres() {
     let session = one_iteration("normalised");
-    let LastIteration { visits, signals, gradient, .. } = session.algorithm().last();
+    let LastIteration { visits, signals, gradient, .. } = session.algorithm().last().unwrap();
     // Mass 1.5 becomes 1/(1−γ) = 2.
     assert_close(visits.occupancy.row(0), &[2.0 / 3.0, 0.0, 0.0, 4.0 / 3.0]);
     // g = 4/9 + 16/9 − 2; μ = max(0, −4·g).

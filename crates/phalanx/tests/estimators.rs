@@ -116,7 +116,8 @@ fn sampled_gradient(
     let steps = (1e-4f64.ln() / reference.gamma().ln()) as usize;
     let samples = critic.samples();
     let evaluation = sample(reference, policy, 1, samples.evaluation_pairs.max(1), StartFrom::Uniform, 7);
-    critic.evaluate(Evidence { signals: &signals, evaluation: evaluation.first() });
+    let evidence = Evidence { policy: &policy, signals: &signals, evaluation: evaluation.first() };
+    critic.evaluate(evidence).unwrap();
     let mu = Ragged::from_rows((0..reference.agents()).map(|i| numbers(&reference.input("mu")[i])));
     assert_eq!(critic.values_mut().weigh(&signals, &mu), None);
     let batch = sample(reference, policy, trajectories, steps + samples.batch_tail, StartFrom::World, 8);
@@ -193,7 +194,8 @@ fn lstd_approaches_the_fixed_point_of_td() {
             let tables = QTables::new(&reference.table, kappa_q, &problem).unwrap();
             let mut critic = Lstd::new(tables, &problem, steps, 1e-12);
             let evaluation = sample(&reference, &policy, 1, steps + 1, StartFrom::Uniform, 3);
-            critic.evaluate(Evidence { signals: &signals, evaluation: evaluation.first() });
+            let evidence = Evidence { policy: &policy, signals: &signals, evaluation: evaluation.first() };
+            critic.evaluate(evidence).unwrap();
             let found = (0..reference.agents()).map(|j| critic.values().table(j, 0).unwrap().to_vec());
             errors.push(relative_error(&Ragged::from_rows(found), reference.output("Qf_hat_td_stationary")));
         }

@@ -117,7 +117,13 @@ fn a_critic_reads_its_kappa_q_hop_neighbourhood_only() {
         for make in critics {
             let learn = |trajectory: &Trajectory| {
                 let mut critic = make();
-                critic.evaluate(Evidence { signals: &signals, evaluation: Some(trajectory) });
+                critic
+                    .evaluate(Evidence {
+                        policy: &policy(1),
+                        signals: &signals,
+                        evaluation: Some(trajectory),
+                    })
+                    .unwrap();
                 critic
             };
             let before = learn(&trajectory);
@@ -176,7 +182,8 @@ fn received_values_come_from_twice_the_radius_at_most() {
     let kappa_q = 1;
     let tables = QTables::new(&line(), kappa_q, &problem).unwrap();
     let mut critic = Td::new(tables, &problem, 399, StepRule::Constant(0.2), false);
-    critic.evaluate(Evidence { signals: &signals, evaluation: Some(&evaluation) });
+    let evidence = Evidence { policy: &policy(1), signals: &signals, evaluation: Some(&evaluation) };
+    critic.evaluate(evidence).unwrap();
     critic.values_mut().weigh(&signals, &Ragged::from_rows((0..N).map(|i| [i as f64])));
     let groups = line().network().neighbourhoods(kappa_q);
     let batch = trajectory(50);

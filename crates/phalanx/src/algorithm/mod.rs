@@ -1,5 +1,68 @@
 //! Algorithms: one iteration each; the loop around it is `run`'s.
 
+mod exact;
 mod primal_dual;
+mod summary;
+mod update;
 
-pub use primal_dual::{LastIteration, PrimalDual, Settings, Stage, Summary, Violations, mean_return};
+use std::time::Duration;
+
+use crate::exchange::Traffic;
+use crate::policy::Tabular;
+use crate::state::Fields;
+use crate::{Ragged, Result};
+
+pub use exact::{ExactPrimalDual, ExactSettings, StepSizes};
+pub use primal_dual::{LastIteration, PrimalDual, Settings};
+pub use summary::{Summary, Violations, mean_return};
+pub use update::Stage;
+
+/// One iteration at a time, with a state that can be saved and restored.
+pub trait Algorithm: Send + Sync {
+    /// One iteration.
+    fn step(&mut self) -> Result<Summary>;
+
+    /// Gives back memory that only the next iteration needs.
+    fn forget_samples(&mut self) {}
+
+    /// Everything that the next iteration depends on.
+    fn fields(&mut self) -> Fields<'_>;
+
+    /// To be called after [`Algorithm::fields`] have been written to.
+    fn restored(&mut self);
+
+    /// The policy after the last iteration.
+    fn policy(&self) -> &Tabular;
+
+    /// μ after the last iteration.
+    fn mu(&self) -> &Ragged<f64>;
+
+    /// Iterations done.
+    fn iteration(&self) -> usize;
+
+    /// Starts from another policy.
+    fn start_from(&mut self, theta: Ragged<f64>);
+
+    /// Time spent so far, by stage.
+    fn stage_times(&self) -> [Duration; Stage::COUNT];
+
+    /// Messages and bytes so far.
+    fn traffic(&self) -> Traffic {
+        Traffic::default()
+    }
+
+    /// Agent-steps simulated in one iteration.
+    fn agent_steps_per_iteration(&self) -> u64 {
+        0
+    }
+
+    /// What the last iteration of a sampled algorithm found on its way, for tests and diagnostics.
+    fn last(&self) -> Option<LastIteration<'_>> {
+        None
+    }
+
+    /// Whether [`Summary::stationarity`] is reported.
+    fn knows_stationarity(&self) -> bool {
+        false
+    }
+}

@@ -3,6 +3,7 @@
 use multiversion::multiversion;
 
 use super::{Critic, Evidence, QTables, QValues, Samples};
+use crate::Result;
 use crate::columns::pair_column;
 use crate::problem::Problem;
 
@@ -48,8 +49,8 @@ impl Critic for Lstd {
         Samples { evaluation_pairs: self.steps + 1, batch_tail: 0 }
     }
 
-    fn evaluate(&mut self, evidence: Evidence<'_>) {
-        let Some(trajectory) = evidence.evaluation else { return };
+    fn evaluate(&mut self, evidence: Evidence<'_>) -> Result<()> {
+        let Some(trajectory) = evidence.evaluation else { return Ok(()) };
         let (gamma, ridge, actions) = (self.gamma, self.ridge, &self.actions);
         self.tables.for_each_agent(Scratch::default, |j, index, tables, scratch| {
             pair_column(index.terms(j), None, trajectory, trajectory.steps(), &mut scratch.pairs);
@@ -86,6 +87,7 @@ impl Critic for Lstd {
                 }
             }
         });
+        Ok(())
     }
 
     fn values(&self) -> &dyn QValues {

@@ -3,15 +3,18 @@
 //! A critic hands over Q values *along a trajectory*: what neighbours exchange in the paper, and all that the actor
 //! needs to know. Agent j's critic reads the states and actions of N_j^{κ_q} only.
 
+mod exact;
 mod lstd;
 mod montecarlo;
 mod tables;
 mod td;
 
-use crate::Ragged;
+use crate::policy::Tabular;
 use crate::rollout::Trajectory;
 use crate::shadow::Signals;
+use crate::{Ragged, Result};
 
+pub use exact::ExactCritic;
 pub use lstd::Lstd;
 pub use montecarlo::MonteCarlo;
 pub use tables::QTables;
@@ -20,6 +23,8 @@ pub use td::{StepRule, Td};
 /// What line 6 works from.
 #[derive(Debug, Clone, Copy)]
 pub struct Evidence<'a> {
+    /// π_θ itself, which only the exact critic looks at.
+    pub policy: &'a Tabular,
     /// Shadow rewards of line 5.
     pub signals: &'a Signals,
     /// The trajectory of Q-evaluation, from the uniform ρ₀, if the critic asked for one.
@@ -54,7 +59,7 @@ pub trait Critic: Send + Sync {
     fn samples(&self) -> Samples;
 
     /// Line 6: estimates every agent's Q-functions from the shadow rewards.
-    fn evaluate(&mut self, evidence: Evidence<'_>);
+    fn evaluate(&mut self, evidence: Evidence<'_>) -> Result<()>;
 
     /// What it found.
     fn values(&self) -> &dyn QValues;

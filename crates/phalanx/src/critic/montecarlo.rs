@@ -3,10 +3,10 @@
 use rayon::prelude::*;
 
 use super::{Critic, Evidence, Inbox, QValues, Samples};
-use crate::Ragged;
 use crate::parallel::agent_blocks;
 use crate::problem::Problem;
 use crate::shadow::Signals;
+use crate::{Ragged, Result};
 
 /// Q_j^k = Σ_{l ≥ k} γ^{l−k}·r_j(s_j^l, a_j^l) along the batch itself.
 ///
@@ -38,7 +38,9 @@ impl Critic for MonteCarlo {
         Samples { evaluation_pairs: 0, batch_tail: self.tail }
     }
 
-    fn evaluate(&mut self, _evidence: Evidence<'_>) {}
+    fn evaluate(&mut self, _evidence: Evidence<'_>) -> Result<()> {
+        Ok(())
+    }
 
     fn values(&self) -> &dyn QValues {
         self

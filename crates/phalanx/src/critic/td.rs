@@ -1,6 +1,7 @@
 //! Temporal-difference learning of truncated Q tables. Paper: alg:subroutine, eq:td_learning.
 
 use super::{Critic, Evidence, QTables, QValues, Samples};
+use crate::Result;
 use crate::columns::pair_column;
 use crate::problem::Problem;
 
@@ -61,8 +62,8 @@ impl Critic for Td {
         Samples { evaluation_pairs: self.steps.len() + 1, batch_tail: 0 }
     }
 
-    fn evaluate(&mut self, evidence: Evidence<'_>) {
-        let Some(trajectory) = evidence.evaluation else { return };
+    fn evaluate(&mut self, evidence: Evidence<'_>) -> Result<()> {
+        let Some(trajectory) = evidence.evaluation else { return Ok(()) };
         let (steps, gamma, warm, actions) = (&self.steps, self.gamma, self.warm, &self.actions);
         let init = || (Vec::new(), Vec::new());
         self.tables.for_each_agent(init, |j, index, tables, (pairs, own): &mut (Vec<u32>, Vec<u32>)| {
@@ -84,6 +85,7 @@ impl Critic for Td {
                 learn(q, reward, pairs, own, steps, gamma);
             }
         });
+        Ok(())
     }
 
     fn memory(&mut self) -> Option<&mut [f64]> {

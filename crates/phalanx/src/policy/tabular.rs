@@ -84,6 +84,11 @@ impl Tabular {
         self.actions[agent]
     }
 
+    /// |A_i| of every agent.
+    pub fn action_counts(&self) -> &[usize] {
+        &self.actions
+    }
+
     /// Which states each agent's policy reads, and how they number its table.
     pub fn observations(&self) -> &StateIndex {
         &self.observations

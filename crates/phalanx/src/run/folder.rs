@@ -113,7 +113,7 @@ impl RunFolder {
             is_warm: session.is_warm(),
         };
         let folder = RunFolder {
-            metrics: new_metrics(path)?,
+            metrics: new_metrics(path, session.algorithm().knows_stationarity())?,
             timings: new_timings(path)?,
             events: new_events(path)?,
             last_times: [Duration::ZERO; Stage::COUNT],
@@ -167,7 +167,12 @@ impl RunFolder {
                 if meta.is_warm || initial.exists() {
                     session.warm_start(&initial)?;
                 }
-                (new_metrics(path)?, new_timings(path)?, new_events(path)?, Duration::ZERO)
+                (
+                    new_metrics(path, session.algorithm().knows_stationarity())?,
+                    new_timings(path)?,
+                    new_events(path)?,
+                    Duration::ZERO,
+                )
             }
         };
         meta.status = "running".into();
@@ -195,10 +200,12 @@ impl RunFolder {
         let algorithm = session.algorithm();
         let Summary { iteration, objective, violation_total, violation_max, violation_mean, .. } = summary;
         let return_ = summary.return_.map(|r| format!("{r:?}")).unwrap_or_default();
+        let stationarity =
+            summary.stationarity.map(|s| format!(",{:?},{:?},{:?}", s.x, s.y, s.e)).unwrap_or_default();
         let agent_steps = algorithm.agent_steps_per_iteration() * (*iteration as u64 + 1);
         self.metrics.push_line(format_args!(
             "{iteration},{return_},{objective:?},{violation_total:?},{violation_max:?},{violation_mean:?},{:?},{:?},\
-             {:?},{agent_steps},{}",
+             {:?},{agent_steps},{}{stationarity}",
             summary.mu_mean,
             summary.mu_largest,
             summary.gradient_norm,
@@ -225,6 +232,9 @@ impl RunFolder {
                 ("dual/max", summary.mu_largest),
                 ("actor/gradient_norm", summary.gradient_norm),
             ];
+            if let Some(s) = summary.stationarity {
+                scalars.extend([("stationarity/X", s.x), ("stationarity/Y", s.y), ("stationarity/E", s.e)]);
+            }
             scalars.extend(summary.return_.map(|r| ("result/return", r)));
             self.events.push(&events::scalars(unix_time(), *iteration, &scalars))?;
         }
@@ -330,9 +340,12 @@ const TENSORBOARD: &str = "tb";
 const LOCK: &str = "lock";
 const INITIAL_POLICY: &str = "init.safetensors";
 
-fn new_metrics(path: &Path) -> Result<Log> {
-    let header = "iteration,return,objective,violation_total,violation_max,violation_mean,mu_mean,mu_largest,\
-                  gradient_norm,agent_steps,comm_bytes\n";
+fn new_metrics(path: &Path, with_stationarity: bool) -> Result<Log> {
+    let mut header = String::from(
+        "iteration,return,objective,violation_total,violation_max,violation_mean,mu_mean,mu_largest,gradient_norm,\
+         agent_steps,comm_bytes",
+    );
+    header += if with_stationarity { ",X,Y,E\n" } else { "\n" };
     Log::create(path.join(METRICS), header.as_bytes())
 }
 

@@ -8,7 +8,7 @@ use super::build;
 use super::config::Config;
 use super::evaluate::{Episodes, Evaluation, evaluate};
 use super::registry::Registry;
-use crate::algorithm::{PrimalDual, Summary};
+use crate::algorithm::{Algorithm, Summary};
 use crate::problem::Problem;
 use crate::state::{Field, Fields};
 use crate::stream::Stream;
@@ -20,7 +20,7 @@ pub struct Session {
     config: Config,
     world: Arc<dyn World>,
     problem: Arc<Problem>,
-    algorithm: PrimalDual,
+    algorithm: Box<dyn Algorithm>,
     warnings: Vec<String>,
     is_warm: bool,
 }
@@ -162,8 +162,8 @@ impl Session {
     }
 
     /// Policy, multipliers and diagnostics.
-    pub fn algorithm(&self) -> &PrimalDual {
-        &self.algorithm
+    pub fn algorithm(&self) -> &dyn Algorithm {
+        &*self.algorithm
     }
 
     /// Things that the user should know, such as bounds that no policy can meet.

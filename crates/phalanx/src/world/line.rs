@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Channel, World};
+use super::{Channel, StartLaw, World};
 use crate::memory::room_for;
 use crate::network::Network;
 use crate::sampler::{uniform, write_thresholds};
@@ -163,6 +163,15 @@ impl World for Line {
                 next[m] = self.odds(end, actions[end], || states[end + 1]).sample(draws[m]);
             }
         }
+    }
+
+    fn start_law(&self) -> Option<StartLaw> {
+        let one = match self.start {
+            Start::Ones => 1.0,
+            Start::Uniform => 0.5,
+            Start::Zeros => 0.0,
+        };
+        Some(StartLaw::Product { local: vec![vec![1.0 - one, one]; self.network.agents()] })
     }
 
     fn channels(&self) -> &[Channel] {

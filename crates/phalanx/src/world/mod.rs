@@ -16,7 +16,7 @@ use crate::stream::{Place, Stream};
 use crate::utility::UtilitySpec;
 
 pub use line::{Line, Start};
-pub use table::Table;
+pub use table::{Model, StartLaw, Table};
 
 /// Local states and actions are stored as bytes.
 pub const LARGEST_LOCAL_SPACE: usize = 256;
@@ -87,6 +87,11 @@ pub trait World: Send + Sync + Debug {
     /// The outcome must be the inverse cumulative law: state x iff the draw lies in x's interval of
     /// [`World::transition`], laid out in the order of the states.
     fn step(&self, agents: Range<usize>, states: &[u8], actions: &[u8], draws: &[u32], next: &mut [u8]);
+
+    /// ρ, the law that [`World::start`] samples from; exact computations need it. None if it is not known.
+    fn start_law(&self) -> Option<StartLaw> {
+        None
+    }
 
     /// Named rewards r_i(s_i, a_i). The first named `reward` is what `return` reports.
     fn channels(&self) -> &[Channel] {

@@ -76,6 +76,7 @@ pub struct Table {
     /// The same as sampling thresholds, |S_i| − 1 a law.
     thresholds: Ragged<u32>,
     start: StartThresholds,
+    start_law: StartLaw,
     channels: Vec<Channel>,
     own_problem: OwnProblem,
 }
@@ -129,6 +130,7 @@ impl Table {
             network,
             parents,
             laws: Ragged::from_rows(model.transition),
+            start_law: model.rho,
             thresholds,
             states: model.state_sizes,
             actions: model.action_sizes,
@@ -334,6 +336,10 @@ impl World for Table {
                 *next = outcome(&self.thresholds.row(agent)[row as usize * width..][..width], draw);
             }
         }
+    }
+
+    fn start_law(&self) -> Option<StartLaw> {
+        Some(self.start_law.clone())
     }
 
     fn channels(&self) -> &[Channel] {

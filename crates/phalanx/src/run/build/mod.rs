@@ -7,9 +7,11 @@ use std::sync::Arc;
 
 pub use problem::problem;
 
-use super::config::{Config, CriticKind, CriticStart, CriticStep, NetworkConfig, WorldConfig};
-use crate::algorithm::{PrimalDual, Settings};
-use crate::critic::{Critic, Lstd, MonteCarlo, QTables, StepRule, Td};
+use super::config::{
+    self, Config, CriticKind, CriticStart, CriticStep, NetworkConfig, StepRuleKind, WorldConfig,
+};
+use crate::algorithm::{Algorithm, ExactPrimalDual, ExactSettings, PrimalDual, Settings, StepSizes};
+use crate::critic::{Critic, ExactCritic, Lstd, MonteCarlo, QTables, StepRule, Td};
 use crate::dual::DualRule;
 use crate::memory::room_for;
 use crate::network::Network;
@@ -119,26 +121,50 @@ fn network(config: &Config, n: usize) -> Result<Option<Network>> {
     Ok(Some(network))
 }
 
-/// Builds Algorithm 1.
-pub fn algorithm(config: &Config, world: &Arc<dyn World>, problem: &Arc<Problem>) -> Result<PrimalDual> {
+/// Builds the algorithm.
+pub fn algorithm(
+    config: &Config,
+    world: &Arc<dyn World>,
+    problem: &Arc<Problem>,
+) -> Result<Box<dyn Algorithm>> {
     check_fit(config, &**world, problem)?;
-    check_room(config, world.network().agents())?;
+    let n = world.network().agents();
     let stream = Stream::new(config.seed);
     let policy = Tabular::new(&**world, config.kappa, config.policy.kind, config.policy.init_std, &stream)?;
-    let n = world.network().agents();
+    let dual = DualRule {
+        kind: config.dual.kind,
+        eta_mu: config.dual.eta_mu,
+        eta_integral: config.dual.eta_integral,
+        mu_max: config.dual.mu_max,
+        centre: config.dual.centre,
+        slack_factor: if config.scaling == Scaling::Paper { 1.0 / n as f64 } else { 1.0 },
+    };
+    if config.algorithm == config::Algorithm::Exact {
+        let settings = ExactSettings {
+            iterations: config.iterations,
+            kappa_q: config.kappa_q,
+            truncation: config.critic.truncation,
+            dual,
+            mu_0: config.dual.mu_0,
+            dual_schedule: config.dual.schedule,
+            optimizer: config.actor.optimizer,
+            step_sizes: match config.actor.rule {
+                StepRuleKind::Constant => StepSizes::Constant(config.actor.eta_theta),
+                StepRuleKind::Theorem => StepSizes::Theorem,
+                StepRuleKind::Local => StepSizes::Local,
+            },
+            actor_schedule: config.actor.schedule,
+            theta_box: config.policy.theta_box,
+        };
+        return Ok(Box::new(ExactPrimalDual::new(&**world, problem.clone(), policy, settings)?));
+    }
+    check_room(config, n)?;
     let settings = Settings {
         iterations: config.iterations,
         horizon: config.horizon,
         batch: config.batch,
         kappa_q: config.kappa_q,
-        dual: DualRule {
-            kind: config.dual.kind,
-            eta_mu: config.dual.eta_mu,
-            eta_integral: config.dual.eta_integral,
-            mu_max: config.dual.mu_max,
-            centre: config.dual.centre,
-            slack_factor: if config.scaling == Scaling::Paper { 1.0 / n as f64 } else { 1.0 },
-        },
+        dual,
         mu_0: config.dual.mu_0,
         dual_schedule: config.dual.schedule,
         baseline: config.actor.baseline.unwrap_or(crate::actor::Baseline::None),
@@ -147,8 +173,8 @@ pub fn algorithm(config: &Config, world: &Arc<dyn World>, problem: &Arc<Problem>
         actor_schedule: config.actor.schedule,
         theta_box: config.policy.theta_box,
     };
-    let critic = critic(config, &**world, problem)?;
-    PrimalDual::new(world.clone(), problem.clone(), policy, critic, settings, stream)
+    let critic = critic(config, &**world, problem, &policy)?;
+    Ok(Box::new(PrimalDual::new(world.clone(), problem.clone(), policy, critic, settings, stream)?))
 }
 
 /// Whether world, problem and configuration speak of the same thing; they may have been put together in Rust.
@@ -196,7 +222,12 @@ fn check_room(config: &Config, n: usize) -> Result<()> {
     room_for(evaluation + of_batch, field, &what)
 }
 
-fn critic(config: &Config, world: &dyn World, problem: &Problem) -> Result<Box<dyn Critic>> {
+fn critic(
+    config: &Config,
+    world: &dyn World,
+    problem: &Problem,
+    policy: &Tabular,
+) -> Result<Box<dyn Critic>> {
     let critic = &config.critic;
     let tables = || QTables::new(world, config.kappa_q, problem);
     Ok(match critic.kind {
@@ -217,5 +248,8 @@ fn critic(config: &Config, world: &dyn World, problem: &Problem) -> Result<Box<d
             Box::new(Lstd::new(tables, problem, critic.steps, critic.ridge))
         }
         CriticKind::Montecarlo => Box::new(MonteCarlo::new(problem, critic.steps)),
+        CriticKind::Exact => {
+            Box::new(ExactCritic::new(world, problem, policy, config.kappa_q, critic.truncation)?)
+        }
     })
 }

@@ -1,7 +1,9 @@
 //! What a typed configuration must satisfy before anything is built.
 
-use super::{Config, CriticKind, CriticStep};
+use super::{Algorithm, Config, CriticKind, CriticStep, StepRuleKind};
 use crate::actor::Baseline;
+use crate::exact::Truncation;
+use crate::optimizer::OptimizerKind;
 use crate::policy::Parameterisation;
 use crate::schedule::Schedule;
 use crate::{Error, Result};
@@ -66,6 +68,7 @@ impl Config {
         check_schedule("dual.schedule", self.dual.schedule)?;
         check_schedule("actor.schedule", self.actor.schedule)?;
         self.check_critic()?;
+        self.check_exact()?;
         if let Some([low, high]) = self.policy.theta_box {
             if low > high || low == f64::INFINITY || high == f64::NEG_INFINITY {
                 return Err(Error::config("policy.box", format!("[{low}, {high}] holds no number")));
@@ -76,6 +79,31 @@ impl Config {
                     "is for `softmax`; `direct` is projected onto the simplex",
                 ));
             }
+        }
+        Ok(())
+    }
+
+    /// What only the exact algorithm can do, or cannot.
+    fn check_exact(&self) -> Result<()> {
+        let exact = self.algorithm == Algorithm::Exact;
+        if self.actor.rule != StepRuleKind::Constant {
+            let rule = if self.actor.rule == StepRuleKind::Theorem { "theorem" } else { "local" };
+            let needs = [
+                ("algorithm", "exact", exact),
+                ("actor.optimizer", "sgd", self.actor.optimizer == OptimizerKind::Sgd),
+                ("policy.kind", "softmax", self.policy.kind == Parameterisation::Softmax),
+                ("dual.mu_max", "finite", self.dual.mu_max.is_finite()),
+            ];
+            if let Some((key, value, _)) = needs.iter().find(|(_, _, met)| !met) {
+                return Err(Error::config("actor.rule", format!("`{rule}` needs {key} = {value}")));
+            }
+        }
+        if !exact && self.critic.kind == CriticKind::Exact && self.critic.truncation == Truncation::None {
+            return Err(Error::config(
+                "critic.truncation",
+                "`none` is for algorithm = \"exact\"; a critic has tables over neighbourhoods: use fixed, averaged or td, \
+                 with a larger kappa_q if less is to be cut off",
+            ));
         }
         Ok(())
     }
@@ -137,7 +165,7 @@ fn check_schedule(field: &str, schedule: Schedule) -> Result<()> {
         Schedule::Linear { hold, end } if !((0.0..=1.0).contains(&hold) && end >= 0.0 && end.is_finite()) => {
             Err(Error::config(field, format!("hold = {hold} must be in 0 to 1 and end = {end} at least 0")))
         }
-        Schedule::Power { exponent } if !exponent.is_finite() => {
+        Schedule::Power { exponent } | Schedule::Total { exponent } if !exponent.is_finite() => {
             Err(Error::config(field, format!("exponent = {exponent} must be finite")))
         }
         _ => Ok(()),

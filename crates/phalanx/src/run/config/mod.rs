@@ -15,6 +15,7 @@ pub(super) use check::check_gamma;
 use crate::actor::Baseline;
 use crate::document::one_line;
 use crate::dual::DualKind;
+use crate::exact::Truncation;
 use crate::optimizer::OptimizerKind;
 use crate::policy::Parameterisation;
 use crate::problem::Scaling;
@@ -38,7 +39,7 @@ pub struct Config {
     /// Worlds beside the built-in ones.
     #[serde(skip)]
     pub(super) registry: Registry,
-    /// `primal-dual`.
+    /// `primal-dual` or `exact`.
     pub algorithm: Algorithm,
     /// T.
     pub iterations: usize,
@@ -89,6 +90,8 @@ pub enum Algorithm {
     /// Algorithm 1 of the paper.
     #[default]
     PrimalDual,
+    /// The same without sampling: the exact setting.
+    Exact,
 }
 
 /// `[world]`.
@@ -236,6 +239,8 @@ pub enum CriticKind {
     Lstd,
     /// Sampled returns.
     Montecarlo,
+    /// The truth, by enumeration.
+    Exact,
 }
 
 /// Where TD starts.
@@ -262,7 +267,7 @@ pub enum CriticStep {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CriticConfig {
-    /// `td`, `lstd` or `montecarlo`.
+    /// `td`, `lstd`, `montecarlo` or `exact`.
     pub kind: CriticKind,
     /// K: TD updates, LSTD transitions, or steps that Monte-Carlo returns look beyond the horizon.
     pub steps: usize,
@@ -278,6 +283,8 @@ pub struct CriticConfig {
     pub eta_q: f64,
     /// LSTD's ridge.
     pub ridge: f64,
+    /// `fixed`, `averaged`, `td` or `none`: which truncated Q the exact critic and the exact algorithm use.
+    pub truncation: Truncation,
 }
 
 impl Default for CriticConfig {
@@ -291,6 +298,7 @@ impl Default for CriticConfig {
             k1: 100.0,
             eta_q: 0.3,
             ridge: 1e-6,
+            truncation: Truncation::default(),
         }
     }
 }
@@ -329,6 +337,18 @@ impl Default for DualConfig {
     }
 }
 
+/// Where η_θ comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum StepRuleKind {
+    /// `eta_theta`.
+    Constant,
+    /// 1/(L_θθ + 4·L_θμ²·η_μ) with the constants that the paper bounds.
+    Theorem,
+    /// The same with constants estimated around the initial policy.
+    Local,
+}
+
 /// `[actor]`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -337,6 +357,8 @@ pub struct ActorConfig {
     pub optimizer: OptimizerKind,
     /// η_θ.
     pub eta_theta: f64,
+    /// `constant` (η_θ as given), `theorem` or `local` (from smoothness constants; exact algorithm).
+    pub rule: StepRuleKind,
     /// `none`, `mean` or `counterfactual`. Default: what the scaling and the critic allow.
     pub baseline: Option<Baseline>,
     /// Change of η_θ over the iterations.
@@ -348,6 +370,7 @@ impl Default for ActorConfig {
         ActorConfig {
             optimizer: OptimizerKind::Adam,
             eta_theta: 0.02,
+            rule: StepRuleKind::Constant,
             baseline: None,
             schedule: Schedule::default(),
         }

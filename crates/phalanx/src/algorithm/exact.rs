@@ -1,0 +1,262 @@
+//! Algorithm 1 in the exact setting: occupancies, shadow Q-functions and gradients without sampling error, so that
+//! truncation is all that is left of it. Paper: thm:convergence, rmk:exact_setting_error.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::update::{Clock, Stage, ascend, finite};
+use super::{Algorithm, Summary};
+use crate::dual::{Dual, DualRule};
+use crate::exact::{Chain, Constants, Domain, Stationarity, System, Truncated, Truncation, local_constants};
+use crate::optimizer::{Optimizer, OptimizerKind};
+use crate::policy::{Parameterisation, Tabular};
+use crate::problem::{Problem, Scaling};
+use crate::schedule::Schedule;
+use crate::shadow::Signals;
+use crate::state::{Field, Fields};
+use crate::world::World;
+use crate::{Error, Ragged, Result};
+
+/// The constants of an exact run.
+#[derive(Debug, Clone)]
+pub struct ExactSettings {
+    /// T, which schedules refer to.
+    pub iterations: usize,
+    /// κ_q.
+    pub kappa_q: usize,
+    /// Which truncated Q-functions.
+    pub truncation: Truncation,
+    /// Line 7.
+    pub dual: DualRule,
+    /// Start of every multiplier.
+    pub mu_0: f64,
+    /// Change of η_μ over the iterations.
+    pub dual_schedule: Schedule,
+    /// Line 9.
+    pub optimizer: OptimizerKind,
+    /// η_θ, or the rule that gives it.
+    pub step_sizes: StepSizes,
+    /// Change of η_θ over the iterations.
+    pub actor_schedule: Schedule,
+    /// Θ_i as a box, for soft-max policies.
+    pub theta_box: Option<[f64; 2]>,
+}
+
+/// Where η_θ comes from.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum StepSizes {
+    /// A number.
+    Constant(f64),
+    /// 1/(L_θθ + 4·L_θμ²·η_μ) with the constants of lemma:properties. Paper: thm:convergence.
+    Theorem,
+    /// The same formula with constants estimated around the initial policy (errata 7).
+    Local,
+}
+
+/// State and buffers of the exact algorithm.
+pub struct ExactPrimalDual {
+    problem: Arc<Problem>,
+    settings: ExactSettings,
+    // What an iteration changes.
+    iteration: u64,
+    policy: Tabular,
+    dual: Dual,
+    optimizer: Optimizer,
+    // Derived from the settings.
+    system: System,
+    groups: Ragged<u32>,
+    /// None if nothing is truncated.
+    truncated: Option<Truncated>,
+    /// Factor on Σ_j: 1/n in the paper's scaling, else 1.
+    factor: f64,
+    /// L_θθ and L_θμ in the units of the steps, where a rule needs them.
+    smoothness: Option<[f64; 2]>,
+    stage_times: [Duration; Stage::COUNT],
+}
+
+impl ExactPrimalDual {
+    /// Line 1; refuses networks whose joint space is too large.
+    pub fn new(
+        world: &dyn World,
+        problem: Arc<Problem>,
+        policy: Tabular,
+        settings: ExactSettings,
+    ) -> Result<Self> {
+        let n = policy.agents() as f64;
+        let factor = match problem.scaling {
+            Scaling::Normalised => 1.0,
+            Scaling::Paper => 1.0 / n,
+            Scaling::Authors => {
+                let message = "`authors` describes sampled episodes; with algorithm = \"exact\" use `normalised` or `paper`";
+                return Err(Error::config("scaling", message));
+            }
+        };
+        let system = System::new(world, &problem, &policy)?;
+        let groups = world.network().neighbourhoods(settings.kappa_q);
+        let truncated = match settings.truncation {
+            Truncation::None => None,
+            kind => Some(Truncated::new(&system, &policy, &groups, kind)?),
+        };
+        let smoothness = match settings.step_sizes {
+            StepSizes::Constant(_) => None,
+            StepSizes::Theorem => {
+                let constants = Constants::new(&problem, system.dynamics(), settings.dual.mu_max);
+                let constants = constants.ok_or_else(|| {
+                    Error::config(
+                        "actor.rule",
+                        "`theorem` needs bounded shadow rewards, which a utility here does not have (errata 8); use \
+                         squared distances and a start law of full support, or `local`",
+                    )
+                })?;
+                // The constants are those of L = (1/n) Σ_i …; without 1/n all derivatives are n times larger.
+                Some([constants.l_tt, constants.l_tm].map(|constant| n * factor * constant))
+            }
+            StepSizes::Local => {
+                let ends = if settings.dual.mu_max.is_finite() { settings.dual.mu_max } else { 1.0 };
+                Some(local_constants(&system, &problem, &policy, ends)?.map(|constant| n * factor * constant))
+            }
+        };
+        let constraints: Vec<usize> = problem.agents.iter().map(|agent| agent.constraints.len()).collect();
+        Ok(ExactPrimalDual {
+            iteration: 0,
+            dual: Dual::new(&constraints, settings.mu_0),
+            optimizer: Optimizer::new(settings.optimizer, policy.theta()),
+            stage_times: [Duration::ZERO; Stage::COUNT],
+            problem,
+            settings,
+            policy,
+            system,
+            groups,
+            truncated,
+            factor,
+            smoothness,
+        })
+    }
+
+    /// Line 8: the gradient, times n if there is no 1/n in this scaling; and n·∇L whole, for the metrics.
+    fn gradients(&self, chain: &Chain<'_>, signals: &Signals) -> Result<[Ragged<f64>; 2]> {
+        // Everything is linear in the rewards, so those of an agent are added up before anything is solved.
+        let rewards = weighted_rewards(signals, &self.dual.mu);
+        let none = Ragged::zeros(std::iter::repeat_n(0, rewards.rows()));
+        let values = chain.values(&rewards)?;
+        let whole = chain.action_values(&rewards, &values, &none);
+        let used = match &self.truncated {
+            None => whole.clone(),
+            Some(truncated) => {
+                let tables = truncated.tables(chain, &rewards, &values, chain.state_occupancy())?;
+                chain.truncated_action_values(&tables, &none, &self.groups)
+            }
+        };
+        Ok([used, whole])
+    }
+
+    fn eta_theta(&self, eta_mu: f64) -> f64 {
+        match (self.settings.step_sizes, self.smoothness) {
+            (StepSizes::Constant(eta), _) => eta,
+            (_, Some([l_tt, l_tm])) => 1.0 / (l_tt + 4.0 * l_tm * l_tm * eta_mu),
+            (_, None) => 0.0,
+        }
+    }
+}
+
+/// r_f + Σ_k μ_k·r_gk of every agent.
+fn weighted_rewards(signals: &Signals, mu: &Ragged<f64>) -> Ragged<f64> {
+    Ragged::from_rows((0..mu.rows()).map(|i| {
+        let cells = signals.rewards.row(i).len() / (1 + mu.row(i).len());
+        let (f, gs) = signals.rewards.row(i).split_at(cells);
+        let mut sum = f.to_vec();
+        for (g, mu) in gs.chunks_exact(cells).zip(mu.row(i)) {
+            sum.iter_mut().zip(g).for_each(|(sum, r)| *sum += mu * r);
+        }
+        sum
+    }))
+}
+
+impl Algorithm for ExactPrimalDual {
+    /// One iteration of Algorithm 1, lines 3 to 9, with exact quantities.
+    fn step(&mut self) -> Result<Summary> {
+        let t = self.iteration();
+        let mut times = self.stage_times;
+        let mut clock = Clock::start(&mut times);
+
+        // Lines 3 to 5: λ_i, g_i and the shadow rewards.
+        let chain = self.system.under(&self.policy)?;
+        let signals = chain.signals(&self.problem);
+        finite(&signals.slack, "g", t)?;
+        finite(&signals.rewards, "the shadow reward", t)?;
+        clock.stage(Stage::Occupancy);
+
+        // Line 7: μ^{t+1}.
+        let schedule = self.settings.dual_schedule.factor(t, self.settings.iterations);
+        self.dual.update(&self.settings.dual, &signals.slack, schedule);
+        finite(&self.dual.mu, "mu", t)?;
+        clock.stage(Stage::Dual);
+
+        // Lines 6 and 8: Q and the gradient, truncated and whole.
+        let [used, whole] = self.gradients(&chain, &signals)?;
+        clock.stage(Stage::Critic);
+        let kind = self.policy.parameterisation();
+        let gradient = match kind {
+            Parameterisation::Softmax => chain.gradient(&used, kind, self.factor),
+            // Less the expectation, as in sampled runs: Adam would follow a common shift of a row.
+            Parameterisation::Direct => chain.centred(&used, self.factor),
+        };
+        finite(&gradient, "the gradient", t)?;
+        let truth = chain.gradient(&whole, kind, 1.0 / self.policy.agents() as f64);
+        let domain = Domain::of(&self.policy, self.settings.theta_box);
+        let mu_max = self.settings.dual.mu_max;
+        let stationarity = Stationarity::new(&truth, domain, &self.dual.mu, &signals.slack, mu_max);
+        clock.stage(Stage::Gradient);
+
+        // Line 9.
+        let summary = Summary {
+            stationarity: Some(stationarity),
+            ..Summary::new(t, &signals, &self.dual.mu, &gradient)
+        };
+        let eta = self.eta_theta(schedule * self.settings.dual.eta_mu)
+            * self.settings.actor_schedule.factor(t, self.settings.iterations);
+        drop(chain);
+        ascend(&mut self.policy, &mut self.optimizer, &gradient, eta, self.settings.theta_box);
+        finite(self.policy.theta(), "theta", t)?;
+        clock.stage(Stage::Update);
+        self.stage_times = times;
+        self.iteration += 1;
+        Ok(summary)
+    }
+
+    fn fields(&mut self) -> Fields<'_> {
+        let mut fields = vec![("iteration", Field::Counter(&mut self.iteration))];
+        fields.push(("theta", Field::Numbers(self.policy.theta_mut().data_mut())));
+        fields.extend(self.optimizer.fields());
+        fields.extend(self.dual.fields());
+        fields
+    }
+
+    fn restored(&mut self) {
+        self.policy.refresh();
+    }
+
+    fn policy(&self) -> &Tabular {
+        &self.policy
+    }
+
+    fn mu(&self) -> &Ragged<f64> {
+        &self.dual.mu
+    }
+
+    fn iteration(&self) -> usize {
+        self.iteration as usize
+    }
+
+    fn start_from(&mut self, theta: Ragged<f64>) {
+        self.policy.update(|own| *own = theta);
+    }
+
+    fn stage_times(&self) -> [Duration; Stage::COUNT] {
+        self.stage_times
+    }
+
+    fn knows_stationarity(&self) -> bool {
+        true
+    }
+}

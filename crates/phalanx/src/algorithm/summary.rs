@@ -1,0 +1,84 @@
+//! What an iteration looked like, in numbers.
+
+use crate::Ragged;
+use crate::exact::Stationarity;
+use crate::projection::clip;
+use crate::shadow::Signals;
+use crate::world::World;
+
+/// What an iteration looked like: estimates from its own batch, or exact values.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Summary {
+    /// t.
+    pub iteration: usize,
+    /// Undiscounted sum of the channel `reward` over an episode, mean over agents; none without such a channel, or if
+    /// nothing was sampled.
+    pub return_: Option<f64>,
+    /// F̃ = mean of f̃_i.
+    pub objective: f64,
+    /// Σ max(0, −g̃_ik).
+    pub violation_total: f64,
+    /// Largest of them.
+    pub violation_max: f64,
+    /// Mean over constraints.
+    pub violation_mean: f64,
+    /// Mean of μ^{t+1}.
+    pub mu_mean: f64,
+    /// Largest of μ^{t+1}.
+    pub mu_largest: f64,
+    /// ‖∇̃_θ L‖₂.
+    pub gradient_norm: f64,
+    /// Distance of (θ^t, μ^{t+1}) from a stationary point, where it is known.
+    pub stationarity: Option<Stationarity>,
+}
+
+impl Summary {
+    /// From the signals, multipliers and gradient of iteration t.
+    pub fn new(iteration: usize, signals: &Signals, mu: &Ragged<f64>, gradient: &Ragged<f64>) -> Self {
+        let violations = Violations::of(signals.slack.data());
+        let mu = mu.data();
+        Summary {
+            iteration,
+            return_: None,
+            objective: signals.objective.iter().sum::<f64>() / signals.objective.len() as f64,
+            violation_total: violations.total,
+            violation_max: violations.max,
+            violation_mean: violations.mean,
+            mu_mean: if mu.is_empty() { 0.0 } else { mu.iter().sum::<f64>() / mu.len() as f64 },
+            mu_largest: mu.iter().copied().fold(0.0, f64::max),
+            gradient_norm: gradient.data().iter().map(|g| g * g).sum::<f64>().sqrt(),
+            stationarity: None,
+        }
+    }
+}
+
+/// Constraint violations max(0, −g_ik), summed up.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Violations {
+    /// Their sum.
+    pub total: f64,
+    /// The largest.
+    pub max: f64,
+    /// Their mean.
+    pub mean: f64,
+}
+
+impl Violations {
+    /// From all g_ik, in agent order. A NaN makes them NaN.
+    pub fn of(slack: &[f64]) -> Self {
+        let (mut total, mut max) = (0.0, 0.0f64);
+        for &g in slack {
+            let violation = clip(-g, 0.0, f64::INFINITY);
+            total += violation;
+            max = if max > violation { max } else { violation };
+        }
+        Violations { total, max, mean: if slack.is_empty() { 0.0 } else { total / slack.len() as f64 } }
+    }
+}
+
+/// Undiscounted return of the channel `reward` over an episode, mean over agents.
+pub fn mean_return(world: &dyn World, counts: &Ragged<f64>, episodes: f64) -> Option<f64> {
+    let channel = world.channels().iter().find(|channel| channel.name == "reward")?;
+    let total: f64 = counts.data().iter().zip(channel.tables.data()).map(|(count, r)| count * r).sum();
+    Some(total / (episodes * counts.rows() as f64))
+}

@@ -1,0 +1,96 @@
+//! What every algorithm here does with a gradient: a projected step, a look at the numbers, the time it took.
+
+use std::time::{Duration, Instant};
+
+use rayon::prelude::*;
+
+use crate::optimizer::Optimizer;
+use crate::parallel::agent_blocks;
+use crate::policy::{Parameterisation, Tabular};
+use crate::projection::clip;
+use crate::utility::project_onto_simplex;
+use crate::{Error, Ragged, Result};
+
+/// The parts of an iteration, for timing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    /// Line 3, and the trajectory of Algorithm 2.
+    Sampling,
+    /// Lines 4 and 5.
+    Occupancy,
+    /// Line 6.
+    Critic,
+    /// Line 7.
+    Dual,
+    /// Line 8.
+    Gradient,
+    /// Line 9.
+    Update,
+}
+
+impl Stage {
+    /// How many there are.
+    pub const COUNT: usize = 6;
+    /// All, in order, with their names in `timings.csv`.
+    pub const NAMES: [&'static str; Stage::COUNT] =
+        ["sampling", "occupancy", "critic", "dual", "gradient", "update"];
+}
+
+/// Line 9: θ_i ← P_Θ(θ_i + η·gradient).
+pub(super) fn ascend(
+    policy: &mut Tabular,
+    optimizer: &mut Optimizer,
+    gradient: &Ragged<f64>,
+    eta: f64,
+    theta_box: Option<[f64; 2]>,
+) {
+    let actions: Vec<usize> = (0..policy.agents()).map(|i| policy.actions(i)).collect();
+    let direct = policy.parameterisation() == Parameterisation::Direct;
+    let (step, first, second) = optimizer.begin(eta);
+    policy.update(|theta| {
+        let blocks = agent_blocks(gradient.rows());
+        let moments = first.split_rows_mut(&blocks).into_iter().zip(second.split_rows_mut(&blocks));
+        let rows: Vec<_> = theta.split_rows_mut(&blocks).into_iter().zip(moments).collect();
+        blocks.par_iter().zip(rows).for_each(|(block, (mut theta, (mut first, mut second)))| {
+            for i in block.clone() {
+                let theta = theta.row_mut(i);
+                step.ascend(theta, gradient.row(i), first.row_mut(i), second.row_mut(i));
+                if direct {
+                    theta.chunks_exact_mut(actions[i]).for_each(|law| project_onto_simplex(law, 1.0));
+                } else if let Some([low, high]) = theta_box {
+                    theta.iter_mut().for_each(|x| *x = clip(*x, low, high));
+                }
+            }
+        });
+    });
+}
+
+/// Stops a run at the first value that is not finite.
+pub(super) fn finite(values: &Ragged<f64>, quantity: &'static str, iteration: usize) -> Result<()> {
+    if values.data().iter().all(|x| x.is_finite()) {
+        return Ok(());
+    }
+    let bad = |row: &[f64]| row.iter().copied().find(|x| !x.is_finite());
+    match values.iter().enumerate().find_map(|(agent, row)| Some((agent, bad(row)?))) {
+        Some((agent, value)) => Err(Error::Diverged { iteration, agent, quantity, value }),
+        None => Ok(()),
+    }
+}
+
+/// Adds up the time between calls.
+pub(super) struct Clock<'a> {
+    times: &'a mut [Duration; Stage::COUNT],
+    last: Instant,
+}
+
+impl<'a> Clock<'a> {
+    pub fn start(times: &'a mut [Duration; Stage::COUNT]) -> Self {
+        Clock { times, last: Instant::now() }
+    }
+
+    pub fn stage(&mut self, stage: Stage) {
+        let now = Instant::now();
+        self.times[stage as usize] += now - self.last;
+        self.last = now;
+    }
+}

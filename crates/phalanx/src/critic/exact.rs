@@ -1,0 +1,58 @@
+//! Truncated Q-functions without error: isolates what a run owes to its critic.
+
+use super::{Critic, Evidence, QTables, QValues, Samples};
+use crate::Result;
+use crate::exact::{System, Truncated, Truncation};
+use crate::policy::Tabular;
+use crate::problem::Problem;
+use crate::world::World;
+
+/// Solves for the tables of `critic.truncation` by enumeration; samples nothing.
+#[derive(Debug)]
+pub struct ExactCritic {
+    system: System,
+    truncated: Truncated,
+    tables: QTables,
+}
+
+impl ExactCritic {
+    /// For policies shaped like `policy`; fails if the joint space is too large.
+    pub fn new(
+        world: &dyn World,
+        problem: &Problem,
+        policy: &Tabular,
+        kappa_q: usize,
+        kind: Truncation,
+    ) -> Result<Self> {
+        let system = System::new(world, problem, policy)?;
+        let groups = world.network().neighbourhoods(kappa_q);
+        Ok(ExactCritic {
+            truncated: Truncated::new(&system, policy, &groups, kind)?,
+            tables: QTables::new(world, kappa_q, problem)?,
+            system,
+        })
+    }
+}
+
+impl Critic for ExactCritic {
+    fn samples(&self) -> Samples {
+        Samples::default()
+    }
+
+    fn evaluate(&mut self, evidence: Evidence<'_>) -> Result<()> {
+        let chain = self.system.under(evidence.policy)?;
+        let rewards = &evidence.signals.rewards;
+        let values = chain.values(rewards)?;
+        let tables = self.truncated.tables(&chain, rewards, &values, chain.state_occupancy())?;
+        self.tables.numbers_mut().copy_from_slice(tables.data());
+        Ok(())
+    }
+
+    fn values(&self) -> &dyn QValues {
+        &self.tables
+    }
+
+    fn values_mut(&mut self) -> &mut dyn QValues {
+        &mut self.tables
+    }
+}

@@ -1,0 +1,377 @@
+//! Uniform bounds on utilities, and the Lipschitz constants and estimation errors that the theorems are made of.
+//! Paper: assump:utility, prop:F_theta_smooth, lemma:properties, prop:estimators.
+
+use super::case::EstimatorInput;
+use super::decay::{Decay, TruncationBound};
+use super::dynamics::{Dynamics, digits};
+use crate::Ragged;
+use crate::problem::Problem;
+use crate::utility::{Kind, LocalSpace, Power, ScaledUtility};
+
+/// M_π, the bound on ‖∇_{θ_i} log π_i‖₂, for tabular soft-max policies: √2, not the general 2 (errata 13). Direct
+/// policies have none (errata 9). Paper: assump:policy.
+pub const SCORE_BOUND: f64 = std::f64::consts::SQRT_2;
+
+/// Bounds on a utility's gradient over all occupancies that an agent can have.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct UtilityBounds {
+    /// sup ‖r‖_∞ of its shadow reward r.
+    pub reward_inf: f64,
+    /// sup ‖r‖₂.
+    pub reward_2: f64,
+    /// L_λ: ‖r(λ) − r(λ')‖_∞ ≤ L_λ ‖λ − λ'‖₂. Paper: assump:utility.
+    pub l_lambda: f64,
+}
+
+impl UtilityBounds {
+    /// Over the occupancies of an agent that starts with law `start`, for which d ≥ (1−γ) ρ. `None` where no bound is
+    /// known: where the gradient grows without limit or jumps (errata 8), and for utilities of unknown form.
+    pub fn new(utility: &ScaledUtility, space: LocalSpace, start: &[f64]) -> Option<Self> {
+        let q = 1.0 - space.gamma;
+        let (reward_inf, reward_2, l_lambda) = match &utility.kind {
+            Kind::Linear { r } => (largest(r), length(r), 0.0),
+            Kind::StateEntropy => {
+                let least = q * start.iter().copied().fold(f64::INFINITY, f64::min);
+                if least <= 0.0 {
+                    return None;
+                }
+                let u = q * (least.ln() + 1.0).abs().max(1.0);
+                (u, u * (space.cells() as f64).sqrt(), q * q * (space.actions as f64).sqrt() / least)
+            }
+            Kind::ActionL2sq => {
+                let root = (space.states as f64).sqrt();
+                (2.0 / q, 2.0 * root / q, 2.0 * root)
+            }
+            Kind::L2sq => (2.0 / q, 2.0 / q, 2.0),
+            Kind::NegL2sqExpert { expert } => {
+                (2.0 * (1.0 / q + largest(expert)), 2.0 * (1.0 / q + length(expert)), 2.0)
+            }
+            Kind::NegDistBox { lo, hi, power: Power::Two } => {
+                let nearest: Vec<f64> = lo.iter().zip(&**hi).map(|(&lo, &hi)| 0f64.max(lo).min(hi)).collect();
+                to_set(q, length(&nearest))
+            }
+            Kind::NegDistHalfspace { a, b, power: Power::Two } => to_set(q, (-b).max(0.0) / length(a)),
+            Kind::NegDistBall { center, radius: _, power: Power::Two } => to_set(q, length(center)),
+            Kind::SaEntropy
+            | Kind::NegL2Expert { .. }
+            | Kind::NegKlExpert { .. }
+            | Kind::NegDistBox { power: Power::One, .. }
+            | Kind::NegDistHalfspace { power: Power::One, .. }
+            | Kind::NegDistBall { power: Power::One, .. }
+            | Kind::Custom(_) => return None,
+        };
+        let scale = utility.scale.abs();
+        Some(UtilityBounds {
+            reward_inf: scale * reward_inf,
+            reward_2: scale * reward_2,
+            l_lambda: scale * l_lambda,
+        })
+    }
+
+    fn larger(self, other: Self) -> Self {
+        UtilityBounds {
+            reward_inf: self.reward_inf.max(other.reward_inf),
+            reward_2: self.reward_2.max(other.reward_2),
+            l_lambda: self.l_lambda.max(other.l_lambda),
+        }
+    }
+}
+
+/// −D²/2 of a set that has a point of length `point`: its gradient λ − Πλ is no longer than ‖λ‖ + ‖point‖, with
+/// ‖λ‖ ≤ 1/(1−γ), and it is nonexpansive.
+fn to_set(q: f64, point: f64) -> (f64, f64, f64) {
+    let longest = 1.0 / q + point;
+    (longest, longest, 1.0)
+}
+
+/// ‖x‖_∞.
+fn largest(x: &[f64]) -> f64 {
+    x.iter().fold(0.0, |largest, x| f64::max(largest, x.abs()))
+}
+
+/// ‖x‖₂.
+fn length(x: &[f64]) -> f64 {
+    x.iter().map(|x| x * x).sum::<f64>().sqrt()
+}
+
+/// The constants of a problem with soft-max policies and multipliers in [0, μ̄], names as in the paper.
+///
+/// The paper has one constraint an agent. With up to m of them the weight of all multipliers together is taken as m μ̄
+/// in `l_tt` and `m_theta`; `l_tm` and the errors of the estimators are the paper's for m = 1.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Constants {
+    /// L_θ, smoothness of f and g in θ. Paper: prop:F_theta_smooth with ℓ_ψ,1 = √n for n agents (errata 13).
+    pub l_theta: f64,
+    /// L_θθ. Paper: lemma:properties (III).
+    pub l_tt: f64,
+    /// L_θμ. Paper: lemma:properties (III).
+    pub l_tm: f64,
+    /// M_θ, bound on ‖∇_θ L‖₂. Paper: lemma:properties (II).
+    pub m_theta: f64,
+    /// M_r in the ∞-norm, as lemma:truncated_grad means it (errata 17).
+    pub m_r_inf: f64,
+    /// M_r in the 2-norm, as lemma:properties (I) means it (errata 17).
+    pub m_r_2: f64,
+    /// L_λ. Paper: assump:utility.
+    pub l_lambda: f64,
+    /// M_π, [`SCORE_BOUND`].
+    pub m_pi: f64,
+    pub(super) agents: usize,
+    pub(super) gamma: f64,
+    mu_bar: f64,
+}
+
+/// Errors of the estimates from one batch, squared from `eps2` on. Paper: prop:estimators, eq:def_epsilon.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Estimators {
+    /// ε₁: occupancies, in the 2-norm.
+    pub eps1: f64,
+    /// ε₂: one agent's policy gradient, sampling.
+    pub eps2: f64,
+    /// ε₃: one agent's policy gradient, truncation.
+    pub eps3: f64,
+    /// ε_μ: the dual gradient of all agents.
+    pub eps_mu: f64,
+    /// ε_θ: the policy gradient of all agents.
+    pub eps_theta: f64,
+}
+
+impl Constants {
+    /// `None` if some utility has no uniform bound, or if μ̄ is infinite (Paper: assump:dual_variable).
+    pub fn new(problem: &Problem, dynamics: &Dynamics, mu_bar: f64) -> Option<Self> {
+        if mu_bar.is_infinite() {
+            return None;
+        }
+        let mut bounds = UtilityBounds { reward_inf: 0.0, reward_2: 0.0, l_lambda: 0.0 };
+        for (agent, start) in problem.agents.iter().zip(local_starts(dynamics)) {
+            for utility in agent.utilities() {
+                bounds = bounds.larger(UtilityBounds::new(utility, agent.space, &start)?);
+            }
+        }
+        let constraints = problem.agents.iter().map(|agent| agent.constraints.len()).max()?;
+        let weight = 1.0 + constraints.max(1) as f64 * mu_bar;
+        let n = problem.agents.len() as f64;
+        let q = 1.0 - problem.gamma;
+        let UtilityBounds { reward_inf, reward_2, l_lambda } = bounds;
+        let l_theta = 4.0 * l_lambda * n / q.powi(4)
+            + 8.0 * n * reward_inf / q.powi(3)
+            + 2.0 * n * reward_inf / q.powi(2);
+        let l_tm = reward_2 * SCORE_BOUND / q.powi(2);
+        Some(Constants {
+            l_theta,
+            l_tt: weight * l_theta,
+            l_tm,
+            m_theta: n.sqrt() * weight * l_tm,
+            m_r_inf: reward_inf,
+            m_r_2: reward_2,
+            l_lambda,
+            m_pi: SCORE_BOUND,
+            agents: problem.agents.len(),
+            gamma: problem.gamma,
+            mu_bar,
+        })
+    }
+
+    /// η_θ = 1/(L_θθ + 4 L_θμ² η_μ). Paper: thm:convergence.
+    pub fn eta_theta(&self, eta_mu: f64) -> f64 {
+        1.0 / (self.l_tt + 4.0 * self.l_tm.powi(2) * eta_mu)
+    }
+
+    /// All errors for tables over `groups` (row i is N_i^{κ_q}). `None` where [`Decay::truncation`] has no bound.
+    pub fn estimators(
+        &self,
+        input: &EstimatorInput,
+        groups: &Ragged<u32>,
+        decay: &Decay,
+        kappa_q: usize,
+    ) -> Option<Estimators> {
+        let eps2 = self.eps2(input);
+        let eps3 = self.eps3(&decay.truncation(self.m_r_inf, kappa_q)?);
+        Some(Estimators {
+            eps1: eps1(input, self.gamma),
+            eps2,
+            eps3,
+            eps_mu: self.eps_mu(input),
+            eps_theta: spread(groups) * eps2 + self.agents as f64 * eps3,
+        })
+    }
+
+    /// ε_μ = (M_r ε₁)²/n.
+    pub(super) fn eps_mu(&self, input: &EstimatorInput) -> f64 {
+        (self.m_r_2 * eps1(input, self.gamma)).powi(2) / self.agents as f64
+    }
+
+    /// ε₂ = 4 [(1+μ̄) M_r M_π/(1−γ)²]² [((1−γ) ε₀ + L_λ ε₁/M_r)² + (2 − 8 log δ₀)/B + γ^{2H}].
+    pub(super) fn eps2(&self, input: &EstimatorInput) -> f64 {
+        let q = 1.0 - self.gamma;
+        // M_r is multiplied in: it is 0 where all utilities are constant.
+        let critic = q * input.eps0 * self.m_r_2 + self.l_lambda * eps1(input, self.gamma);
+        let actor = (2.0 - 8.0 * input.delta0.ln()) / input.batch + self.gamma.powf(2.0 * input.horizon);
+        let weight = (1.0 + self.mu_bar) * self.m_pi / q.powi(2);
+        4.0 * weight.powi(2) * (critic.powi(2) + self.m_r_2.powi(2) * actor)
+    }
+
+    /// ε₃ = 4 [(1+μ̄) M_π c₀ φ₀^κ_q/(1−γ)]².
+    fn eps3(&self, bound: &TruncationBound) -> f64 {
+        4.0 * ((1.0 + self.mu_bar) * self.m_pi * bound.q_error() / (1.0 - self.gamma)).powi(2)
+    }
+}
+
+/// ε₁ = √((4 + 2 γ^{2H} B − 16 log δ₀)/((1−γ)² B)), the error of an occupancy estimate in the 2-norm. B may be
+/// infinite. Paper: eq:def_epsilon.
+pub fn eps1(input: &EstimatorInput, gamma: f64) -> f64 {
+    let drawn = (4.0 - 16.0 * input.delta0.ln()) / input.batch;
+    let cut = 2.0 * gamma.powf(2.0 * input.horizon);
+    (drawn + cut).sqrt() / (1.0 - gamma)
+}
+
+/// Σ_i |N_i|²/n².
+pub(super) fn spread(groups: &Ragged<u32>) -> f64 {
+    groups.iter().map(|group| (group.len() as f64 / groups.rows() as f64).powi(2)).sum()
+}
+
+/// ρ_i of every agent.
+fn local_starts(dynamics: &Dynamics) -> Vec<Vec<f64>> {
+    let mut starts: Vec<Vec<f64>> = dynamics.states().iter().map(|&size| vec![0.0; size]).collect();
+    for (joint, p) in dynamics.start().iter().enumerate() {
+        for (start, state) in starts.iter_mut().zip(digits(joint, dynamics.states())) {
+            start[usize::from(state)] += p;
+        }
+    }
+    starts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::decay::tests::{REFERENCES, Reference, assert_close, assert_number, reference};
+    use super::*;
+    use crate::utility::Utility;
+
+    #[test]
+    fn agrees_with_the_reference() {
+        for name in REFERENCES {
+            let Reference { case, dynamics, output, .. } = reference(name);
+            let (eta_mu, input) = (case.algorithm.unwrap().eta_mu, case.estimator.unwrap());
+            let decay = Decay::new(&dynamics, case.problem.gamma).unwrap();
+            let constants = Constants::new(&case.problem, &dynamics, case.mu_bar);
+            let estimators = constants
+                .as_ref()
+                .and_then(|constants| constants.estimators(&input, &case.groups, &decay, case.kappa_q));
+            assert_number(name, Some(eps1(&input, case.problem.gamma)), &output["eps1"], 1e-9);
+            let expected = &output["constants"];
+            assert_eq!(constants.is_none(), expected.is_null(), "{name}");
+            for (field, found) in [
+                ("L_theta", constants.map(|c| c.l_theta)),
+                ("L_tt", constants.map(|c| c.l_tt)),
+                ("L_tm", constants.map(|c| c.l_tm)),
+                ("M_theta", constants.map(|c| c.m_theta)),
+                ("eta_theta", constants.map(|c| c.eta_theta(eta_mu))),
+                ("M_r_inf", constants.map(|c| c.m_r_inf)),
+                ("M_r_2", constants.map(|c| c.m_r_2)),
+                ("L_lambda", constants.map(|c| c.l_lambda)),
+            ] {
+                assert_number(&format!("{name}, {field}"), found, &expected[field], 1e-9);
+            }
+            let expected = &output["estimators"];
+            assert_eq!(estimators.is_none(), expected.is_null(), "{name}");
+            for (field, found) in [
+                ("eps1", estimators.map(|e| e.eps1)),
+                ("eps2", estimators.map(|e| e.eps2)),
+                ("eps3", estimators.map(|e| e.eps3)),
+                ("eps_mu", estimators.map(|e| e.eps_mu)),
+                ("eps_theta", estimators.map(|e| e.eps_theta)),
+            ] {
+                assert_number(&format!("{name}, {field}"), found, &expected[field], 1e-9);
+            }
+        }
+    }
+
+    const SPACE: LocalSpace = LocalSpace { states: 2, actions: 2, gamma: 0.5 };
+    const START: [f64; 2] = [0.25, 0.75];
+
+    /// ‖r‖_∞, ‖r‖₂ and L_λ of a utility twice as large as `kind`, halved again: the scale must enter.
+    fn bounds(kind: Kind) -> Option<[f64; 3]> {
+        let bounds = UtilityBounds::new(&ScaledUtility { kind, scale: -2.0, offset: 7.0 }, SPACE, &START)?;
+        Some([bounds.reward_inf, bounds.reward_2, bounds.l_lambda].map(|bound| bound / 2.0))
+    }
+
+    #[test]
+    fn bounds_by_hand() {
+        let table = |values: [f64; 4]| -> std::sync::Arc<[f64]> { values.into() };
+        let (inf, power) = (f64::INFINITY, Power::Two);
+        let expert = table([3.0, 0.0, 4.0, 0.0]);
+        let boxed =
+            Kind::NegDistBox { lo: table([-inf, 3.0, -1.0, -9.0]), hi: table([inf, inf, 1.0, -4.0]), power };
+        let halfspace = |b| Kind::NegDistHalfspace { a: expert.clone(), b, power };
+        let ball = Kind::NegDistBall { center: expert.clone(), radius: 1.0, power };
+        // State 0 has d ≥ 1/8.
+        let slope = 0.5 * (8f64.ln() - 1.0);
+        let root = 2f64.sqrt();
+        for (kind, expected) in [
+            (Kind::Linear { r: table([1.0, -2.0, 2.0, 4.0]) }, [4.0, 5.0, 0.0]),
+            (Kind::StateEntropy, [slope, 2.0 * slope, 2.0 * root]),
+            (Kind::ActionL2sq, [4.0, 4.0 * root, 2.0 * root]),
+            (Kind::L2sq, [4.0, 4.0, 2.0]),
+            (Kind::NegL2sqExpert { expert: expert.clone() }, [12.0, 14.0, 2.0]),
+            (boxed, [7.0, 7.0, 1.0]),
+            (halfspace(2.0), [2.0, 2.0, 1.0]),
+            (halfspace(-10.0), [4.0, 4.0, 1.0]),
+            (ball, [7.0, 7.0, 1.0]),
+        ] {
+            let name = kind.name();
+            for (x, y) in bounds(kind).unwrap().into_iter().zip(expected) {
+                assert_close(name, x, y, 1e-14);
+            }
+        }
+        for kind in [
+            Kind::SaEntropy,
+            Kind::NegL2Expert { expert: expert.clone() },
+            Kind::NegKlExpert { expert: expert.clone() },
+            Kind::NegDistBall { center: expert, radius: 1.0, power: Power::One },
+        ] {
+            assert_eq!(bounds(kind), None);
+        }
+        let entropy = ScaledUtility::from(Kind::StateEntropy);
+        assert_eq!(UtilityBounds::new(&entropy, SPACE, &[0.0, 1.0]), None);
+    }
+
+    /// No occupancy with d ≥ (1−γ) ρ and mass 1/(1−γ) = 2 may exceed a bound.
+    #[test]
+    fn bounds_hold() {
+        let table = |values: [f64; 4]| -> std::sync::Arc<[f64]> { values.into() };
+        let power = Power::Two;
+        let kinds = [
+            Kind::StateEntropy,
+            Kind::ActionL2sq,
+            Kind::L2sq,
+            Kind::NegL2sqExpert { expert: table([0.5, 1.0, 0.25, 0.25]) },
+            Kind::NegDistBox { lo: table([0.5; 4]), hi: table([1.0; 4]), power },
+            Kind::NegDistHalfspace { a: table([1.0, 2.0, 0.0, -1.0]), b: -1.0, power },
+            Kind::NegDistBall { center: table([0.5; 4]), radius: 0.5, power },
+        ];
+        let occupancies: Vec<[f64; 4]> = [0.125, 0.2, 0.5, 0.625]
+            .iter()
+            .flat_map(|d| {
+                [0.0, 0.3, 1.0].map(|a| [d * a, d * (1.0 - a), (1.0 - d) * a, (1.0 - d) * (1.0 - a)])
+            })
+            .map(|p| p.map(|p| 2.0 * p))
+            .collect();
+        let gradient = |kind: &Kind, occupancy: &[f64; 4]| {
+            let mut out = [0.0; 4];
+            kind.gradient(occupancy, SPACE, &mut out);
+            out
+        };
+        let minus = |x: [f64; 4], y: [f64; 4]| [0, 1, 2, 3].map(|k| x[k] - y[k]);
+        for kind in kinds {
+            let [reward_inf, reward_2, l_lambda] = bounds(kind.clone()).unwrap().map(|x| x * (1.0 + 1e-12));
+            for x in &occupancies {
+                let r = gradient(&kind, x);
+                assert!(largest(&r) <= reward_inf && length(&r) <= reward_2, "{}", kind.name());
+                for y in &occupancies {
+                    let change = largest(&minus(r, gradient(&kind, y)));
+                    assert!(change <= l_lambda * length(&minus(*x, *y)) + 1e-12, "{}", kind.name());
+                }
+            }
+        }
+    }
+}

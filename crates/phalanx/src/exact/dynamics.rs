@@ -1,0 +1,149 @@
+//! A factored world written out: its laws as tables, its start law over joint states.
+
+use crate::indexing::PairIndex;
+use crate::network::Network;
+use crate::world::{StartLaw, World};
+use crate::{Error, Ragged, Result};
+
+/// Most joint states that exact computations take on.
+pub const LARGEST_JOINT_SPACE: usize = 1 << 16;
+
+/// The dynamics of a small factored world. Joint values are numbered with the smallest agent id most significant.
+#[derive(Debug, Clone)]
+pub struct Dynamics {
+    network: Network,
+    states: Vec<usize>,
+    actions: Vec<usize>,
+    joint_states: usize,
+    parents: Ragged<u32>,
+    laws: Ragged<f64>,
+    start: Vec<f64>,
+}
+
+impl Dynamics {
+    /// Writes `world` out. Fails if its joint state space is larger than [`LARGEST_JOINT_SPACE`], or if it does not
+    /// tell its start law.
+    pub fn new(world: &dyn World) -> Result<Self> {
+        let n = world.network().agents();
+        let joint_states = Dynamics::count_joint_states(world).ok_or_else(|| {
+            let digits: f64 = (0..n).map(|i| (world.states(i) as f64).log10()).sum();
+            let message = format!(
+                "the {n} agents have {} joint states; exact computations take at most {LARGEST_JOINT_SPACE}",
+                in_words(digits)
+            );
+            Error::config("world", message)
+        })?;
+        let states: Vec<usize> = (0..n).map(|i| world.states(i)).collect();
+        let actions: Vec<usize> = (0..n).map(|i| world.actions(i)).collect();
+        let parents = Ragged::from_rows((0..n).map(|i| world.parents(i)));
+        let index = PairIndex::new(&parents, &states, &actions, "world")?;
+        let mut laws = Ragged::zeros((0..n).map(|i| index.size(i) * states[i]));
+        for i in 0..n {
+            write_laws(world, i, parents.row(i), &states, &actions, laws.row_mut(i));
+        }
+        let start = match world.start_law() {
+            Some(StartLaw::Product { local }) => local.iter().fold(vec![1.0], |joint, law| {
+                joint.iter().flat_map(|p| law.iter().map(move |q| p * q)).collect()
+            }),
+            Some(StartLaw::Joint { p }) => p,
+            None => {
+                return Err(Error::config(
+                    "world",
+                    "does not tell its start law (World::start_law), which exact computations need",
+                ));
+            }
+        };
+        Ok(Dynamics { network: world.network().clone(), states, actions, joint_states, parents, laws, start })
+    }
+
+    /// |S|, if it is small enough for exact computations.
+    pub fn count_joint_states(world: &dyn World) -> Option<usize> {
+        let n = world.network().agents();
+        (0..n).try_fold(1usize, |size, i| {
+            size.checked_mul(world.states(i)).filter(|&size| size <= LARGEST_JOINT_SPACE)
+        })
+    }
+
+    /// Number of agents.
+    pub fn agents(&self) -> usize {
+        self.states.len()
+    }
+
+    /// Who talks to whom.
+    pub fn network(&self) -> &Network {
+        &self.network
+    }
+
+    /// |S_i| of every agent.
+    pub fn states(&self) -> &[usize] {
+        &self.states
+    }
+
+    /// |A_i| of every agent.
+    pub fn actions(&self) -> &[usize] {
+        &self.actions
+    }
+
+    /// |S_i|·|A_i|.
+    pub fn cells(&self, agent: usize) -> usize {
+        self.states[agent] * self.actions[agent]
+    }
+
+    /// |S|.
+    pub fn joint_states(&self) -> usize {
+        self.joint_states
+    }
+
+    /// |A|, which may be too large to be written out.
+    pub fn joint_actions(&self) -> u128 {
+        self.actions.iter().fold(1u128, |size, &a| size.saturating_mul(a as u128))
+    }
+
+    /// Row i: the agents, ascending, whose state and action enter ℙ_i.
+    pub fn parents(&self) -> &Ragged<u32> {
+        &self.parents
+    }
+
+    /// Row i is ℙ_i as `[∏ S_parents][∏ A_parents][S_i]`.
+    pub fn laws(&self) -> &Ragged<f64> {
+        &self.laws
+    }
+
+    /// ρ over joint states.
+    pub fn start(&self) -> &[f64] {
+        &self.start
+    }
+}
+
+fn write_laws(
+    world: &dyn World,
+    agent: usize,
+    parents: &[u32],
+    states: &[usize],
+    actions: &[usize],
+    out: &mut [f64],
+) {
+    let sizes = |of: &[usize]| parents.iter().map(|&p| of[p as usize]).collect::<Vec<_>>();
+    let (state_sizes, action_sizes) = (sizes(states), sizes(actions));
+    let joint_actions: usize = action_sizes.iter().product();
+    for (row, law) in out.chunks_exact_mut(states[agent]).enumerate() {
+        let s = digits(row / joint_actions, &state_sizes);
+        let a = digits(row % joint_actions, &action_sizes);
+        world.transition(agent, &s, &a, law);
+    }
+}
+
+/// The local values behind a joint number, smallest agent most significant.
+pub(super) fn digits(mut number: usize, sizes: &[usize]) -> Vec<u8> {
+    let mut values = vec![0; sizes.len()];
+    for (value, size) in values.iter_mut().zip(sizes).rev() {
+        *value = (number % size) as u8;
+        number /= size;
+    }
+    values
+}
+
+/// 10^`digits` for a message.
+fn in_words(digits: f64) -> String {
+    if digits < 15.0 { format!("{:.0}", 10f64.powf(digits)) } else { format!("about 10^{digits:.0}") }
+}

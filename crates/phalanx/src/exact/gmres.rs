@@ -1,0 +1,221 @@
+//! (I − γP) x = b for several right-hand sides at once, given only how to apply P.
+//!
+//! Restarted GMRES (Saad and Schultz, 1986). It stops at the true residual; since the inverse has norm 1/(1−γ) for a
+//! stochastic P, that bounds the error. The lanes are independent problems that share the applications of P.
+//!
+//! The eigenvalue 1−γ would make restarts stall when γ is close to 1, so its mode is kept out of the iteration. Of P
+//! itself it is the constant: known, and subtracted. Of Pᵀ it is the total mass, which is right from the start.
+
+/// Krylov vectors between restarts.
+const RESTART: usize = 40;
+
+/// Residuals below this, relative to what rounding leaves of them, count as none.
+const ROUNDING: f64 = 8.0 * f64::EPSILON;
+
+/// Whether P or its transpose is applied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    /// P: values of states.
+    Values,
+    /// Pᵀ: visits of states.
+    Visits,
+}
+
+/// x with ‖b − (I − γP)x‖∞ as small as rounding allows. `apply` writes P·v, or Pᵀ·v. None if it did not get there: P may
+/// mix too slowly for `most` applications.
+pub fn solve<const L: usize>(
+    side: Side,
+    gamma: f64,
+    mut apply: impl FnMut(&[[f64; L]], &mut [[f64; L]]),
+    b: &[[f64; L]],
+    most: usize,
+) -> Option<Vec<[f64; L]>> {
+    let size = b.len();
+    let zero = || vec![[0.0; L]; size];
+    let mut x = vec![mean(b).map(|mean| mean / (1.0 - gamma)); size];
+    let mut applied = zero();
+    let mut basis: Vec<Vec<[f64; L]>> = Vec::new();
+    let mut used = 0;
+    loop {
+        // r = b − x + γPx.
+        apply(&x, &mut applied);
+        used += 1;
+        let mut residual = zero();
+        for (((r, b), x), p) in residual.iter_mut().zip(b).zip(x.iter()).zip(&applied) {
+            for l in 0..L {
+                r[l] = b[l] - x[l] + gamma * p[l];
+            }
+        }
+        if side == Side::Values {
+            let mean = subtract_mean(&mut residual);
+            x.iter_mut().for_each(|x| (0..L).for_each(|l| x[l] += mean[l] / (1.0 - gamma)));
+        }
+        let (left, of_x, of_b) = (largest(&residual), largest(&x), largest(b));
+        if (0..L).all(|l| left[l] <= ROUNDING * (of_x[l] + of_b[l])) {
+            return Some(x);
+        }
+        if used >= most {
+            return None;
+        }
+        let norm = norms(&residual);
+        basis.clear();
+        basis.push(scaled(&residual, norm));
+        // Column k of the Hessenberg matrix, rotated to triangular form as it grows; `rhs` is rotated along.
+        let mut columns: Vec<Vec<[f64; L]>> = Vec::new();
+        let mut rotations: Vec<[[f64; L]; 2]> = Vec::new();
+        let mut rhs = vec![norm];
+        for k in 0..RESTART.min(size) {
+            apply(&basis[k], &mut applied);
+            used += 1;
+            let mut w = zero();
+            for ((w, v), p) in w.iter_mut().zip(&basis[k]).zip(&applied) {
+                for l in 0..L {
+                    w[l] = v[l] - gamma * p[l];
+                }
+            }
+            if side == Side::Values {
+                subtract_mean(&mut w);
+            }
+            let mut column = Vec::with_capacity(k + 2);
+            for v in &basis {
+                let along = dot(&w, v);
+                for (w, v) in w.iter_mut().zip(v) {
+                    for l in 0..L {
+                        w[l] -= along[l] * v[l];
+                    }
+                }
+                column.push(along);
+            }
+            let rest = norms(&w);
+            basis.push(scaled(&w, rest));
+            for (i, [c, s]) in rotations.iter().enumerate() {
+                for l in 0..L {
+                    let (a, b) = (column[i][l], column[i + 1][l]);
+                    (column[i][l], column[i + 1][l]) = (c[l] * a + s[l] * b, -s[l] * a + c[l] * b);
+                }
+            }
+            let (mut rotation, mut carried) = ([[1.0; L], [0.0; L]], [0.0; L]);
+            for l in 0..L {
+                let (a, b) = (column[k][l], rest[l]);
+                let length = a.hypot(b);
+                if length > 0.0 {
+                    (rotation[0][l], rotation[1][l]) = (a / length, b / length);
+                }
+                column[k][l] = length;
+                carried[l] = -rotation[1][l] * rhs[k][l];
+                rhs[k][l] *= rotation[0][l];
+            }
+            rotations.push(rotation);
+            rhs.push(carried);
+            columns.push(column);
+            // What this cycle can still gain: stop when the estimate is far below the target.
+            let target = |l: usize| 0.25 * ROUNDING * (of_x[l] + of_b[l]);
+            if (0..L).all(|l| carried[l].abs() <= target(l)) {
+                break;
+            }
+        }
+        for l in 0..L {
+            let steps = columns.len();
+            let mut y = vec![0.0; steps];
+            for i in (0..steps).rev() {
+                let known: f64 = (i + 1..steps).map(|j| columns[j][i][l] * y[j]).sum();
+                // A lane that was solved earlier has nothing left to add.
+                y[i] = if columns[i][i][l] > 0.0 { (rhs[i][l] - known) / columns[i][i][l] } else { 0.0 };
+            }
+            for (y, v) in y.iter().zip(&basis) {
+                x.iter_mut().zip(v).for_each(|(x, v)| x[l] += y * v[l]);
+            }
+        }
+    }
+}
+
+fn subtract_mean<const L: usize>(x: &mut [[f64; L]]) -> [f64; L] {
+    let mean = mean(x);
+    x.iter_mut().for_each(|x| (0..L).for_each(|l| x[l] -= mean[l]));
+    mean
+}
+
+fn mean<const L: usize>(x: &[[f64; L]]) -> [f64; L] {
+    let mut sum = [0.0; L];
+    x.iter().for_each(|x| (0..L).for_each(|l| sum[l] += x[l]));
+    sum.map(|sum| sum / x.len() as f64)
+}
+
+fn largest<const L: usize>(x: &[[f64; L]]) -> [f64; L] {
+    x.iter().fold([0.0; L], |m, x| std::array::from_fn(|l| f64::max(m[l], x[l].abs())))
+}
+
+fn dot<const L: usize>(x: &[[f64; L]], y: &[[f64; L]]) -> [f64; L] {
+    let mut sum = [0.0; L];
+    for (x, y) in x.iter().zip(y) {
+        for l in 0..L {
+            sum[l] += x[l] * y[l];
+        }
+    }
+    sum
+}
+
+fn norms<const L: usize>(x: &[[f64; L]]) -> [f64; L] {
+    dot(x, x).map(f64::sqrt)
+}
+
+/// x divided by `norm`; zero where that is.
+fn scaled<const L: usize>(x: &[[f64; L]], norm: [f64; L]) -> Vec<[f64; L]> {
+    let inverse = norm.map(|norm| if norm > 0.0 { 1.0 / norm } else { 0.0 });
+    x.iter().map(|x| std::array::from_fn(|l| x[l] * inverse[l])).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A ring on which one moves left or right with unequal odds, and a state that is rarely left.
+    fn matrix(n: usize) -> Vec<Vec<f64>> {
+        let mut p = vec![vec![0.0; n]; n];
+        for s in 0..n {
+            let (stay, left) = if s == 3 { (0.99, 0.005) } else { (0.1, 0.3) };
+            p[s][s] += stay;
+            p[s][(s + n - 1) % n] += left;
+            p[s][(s + 1) % n] += 1.0 - stay - left;
+        }
+        p
+    }
+
+    fn multiply(p: &[Vec<f64>], side: Side, v: &[[f64; 2]], out: &mut [[f64; 2]]) {
+        for (s, out) in out.iter_mut().enumerate() {
+            let weight = |t: usize| if side == Side::Values { p[s][t] } else { p[t][s] };
+            *out = std::array::from_fn(|l| (0..v.len()).map(|t| weight(t) * v[t][l]).sum());
+        }
+    }
+
+    #[test]
+    fn solves_to_rounding_whatever_the_discount() {
+        let p = matrix(60);
+        for side in [Side::Values, Side::Visits] {
+            for gamma in [0.0, 0.5, 0.99, 0.9999, 0.9999999] {
+                let b: Vec<[f64; 2]> =
+                    (0..60).map(|s| [f64::from(u8::from(s == 7)), (s as f64).sin()]).collect();
+                let apply = |v: &[[f64; 2]], out: &mut [[f64; 2]]| multiply(&p, side, v, out);
+                let x = solve(side, gamma, apply, &b, 10_000).unwrap();
+                let mut again = vec![[0.0; 2]; 60];
+                multiply(&p, side, &x, &mut again);
+                for l in 0..2 {
+                    let scale = 1.0 + x.iter().fold(0.0, |m: f64, x| m.max(x[l].abs()));
+                    for s in 0..60 {
+                        let off = x[s][l] - gamma * again[s][l] - b[s][l];
+                        assert!(off.abs() <= 1e-14 * scale, "{side:?}, γ = {gamma}: {off}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_lane_of_zeros_stays_zero() {
+        let p = matrix(30);
+        let b: Vec<[f64; 2]> = (0..30).map(|s| [0.0, s as f64]).collect();
+        let apply = |v: &[[f64; 2]], out: &mut [[f64; 2]]| multiply(&p, Side::Values, v, out);
+        let x = solve(Side::Values, 0.9, apply, &b, 1000).unwrap();
+        assert!(x.iter().all(|x| x[0] == 0.0 && x[1].is_finite()));
+    }
+}

@@ -1,0 +1,33 @@
+//! The truth on small networks, by enumeration of the joint space.
+
+mod case;
+mod certificate;
+mod constants;
+mod contraction;
+mod decay;
+mod distance;
+mod dynamics;
+mod gmres;
+mod gradient;
+mod induced;
+mod prescription;
+mod report;
+mod smoothness;
+mod stationarity;
+mod stationary;
+mod system;
+mod truncation;
+
+pub use case::{AlgorithmInput, Case, EstimatorInput, Input};
+pub use certificate::Certificate;
+pub use constants::{Constants, Estimators, SCORE_BOUND, UtilityBounds, eps1};
+pub use decay::{Decay, TruncationBound};
+pub use distance::distances;
+pub use dynamics::{Dynamics, LARGEST_JOINT_SPACE};
+pub use induced::Induced;
+pub use prescription::{SamplePlan, Steps, TdBound, TdSetting, dual_bound};
+pub use report::{LARGEST_REPORTED, report};
+pub use smoothness::local_constants;
+pub use stationarity::{Domain, Stationarity, largest_in_box, largest_on_simplices};
+pub use system::{Chain, System};
+pub use truncation::{LARGEST_TD_TABLE, Truncated, Truncation};

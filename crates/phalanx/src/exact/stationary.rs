@@ -1,0 +1,135 @@
+//! Where the chain ends up: the law of one endless trajectory.
+
+use faer::Mat;
+use faer::linalg::solvers::Solve;
+
+use super::system::Chain;
+use crate::{Error, Result};
+
+/// Most joint states for which the law is sought: elimination is cubic.
+const LARGEST: usize = 2048;
+
+impl Chain<'_> {
+    /// lim (1/K)·Σ_{k<K} P(s^k = ·), from the start law: the stationary law where there is only one. States that are left
+    /// for ever have exactly 0.
+    pub fn stationary(&self) -> Result<Vec<f64>> {
+        let size = self.system().dynamics().joint_states();
+        if size > LARGEST {
+            let message =
+                format!("stationary laws are found for up to {LARGEST} joint states; there are {size}");
+            return Err(Error::config("world", message));
+        }
+        let matrix = self.transition_matrix();
+        let class = classes(&matrix, size);
+        let closed: Vec<Vec<usize>> = closed_classes(&matrix, size, &class);
+        let start = self.system().dynamics().start();
+        let weights = absorbed(&matrix, size, start, &closed);
+        let mut law = vec![0.0; size];
+        for (members, weight) in closed.iter().zip(weights) {
+            for (&s, p) in members.iter().zip(class_law(&matrix, size, members)) {
+                law[s] = weight * p;
+            }
+        }
+        Ok(law)
+    }
+}
+
+/// Number of the communicating class of every state (Kosaraju's two passes, without recursion).
+fn classes(matrix: &[f64], size: usize) -> Vec<usize> {
+    let forward = |s: usize, t: usize| matrix[s * size + t] > 0.0;
+    let mut order = Vec::with_capacity(size);
+    let mut seen = vec![false; size];
+    for root in 0..size {
+        if seen[root] {
+            continue;
+        }
+        seen[root] = true;
+        let mut path = vec![(root, 0)];
+        while let Some((s, from)) = path.pop() {
+            match (from..size).find(|&t| forward(s, t) && !seen[t]) {
+                Some(t) => {
+                    seen[t] = true;
+                    path.extend([(s, t + 1), (t, 0)]);
+                }
+                None => order.push(s),
+            }
+        }
+    }
+    let mut class = vec![usize::MAX; size];
+    let mut count = 0;
+    for &root in order.iter().rev() {
+        if class[root] != usize::MAX {
+            continue;
+        }
+        class[root] = count;
+        let mut waiting = vec![root];
+        while let Some(s) = waiting.pop() {
+            for t in 0..size {
+                if forward(t, s) && class[t] == usize::MAX {
+                    class[t] = count;
+                    waiting.push(t);
+                }
+            }
+        }
+        count += 1;
+    }
+    class
+}
+
+/// The classes that are never left.
+fn closed_classes(matrix: &[f64], size: usize, class: &[usize]) -> Vec<Vec<usize>> {
+    let count = class.iter().max().map_or(0, |last| last + 1);
+    let mut members = vec![Vec::new(); count];
+    for (s, &c) in class.iter().enumerate() {
+        members[c].push(s);
+    }
+    let leaves = |s: usize| (0..size).any(|t| matrix[s * size + t] > 0.0 && class[t] != class[s]);
+    members.into_iter().filter(|members| !members.iter().any(|&s| leaves(s))).collect()
+}
+
+/// Probability of ending in each closed class.
+fn absorbed(matrix: &[f64], size: usize, start: &[f64], closed: &[Vec<usize>]) -> Vec<f64> {
+    let mut kept = vec![false; size];
+    closed.iter().flatten().for_each(|&s| kept[s] = true);
+    let transient: Vec<usize> = (0..size).filter(|&s| !kept[s]).collect();
+    let system = Mat::from_fn(transient.len(), transient.len(), |i, j| {
+        f64::from(u8::from(i == j)) - matrix[transient[j] * size + transient[i]]
+    });
+    let begin = Mat::from_fn(transient.len(), 1, |i, _| start[transient[i]]);
+    let visits = system.partial_piv_lu().solve(&begin);
+    let weight = |members: &Vec<usize>| {
+        let at_once: f64 = members.iter().map(|&s| start[s]).sum();
+        let later = transient
+            .iter()
+            .enumerate()
+            .map(|(i, &t)| visits[(i, 0)] * members.iter().map(|&s| matrix[t * size + s]).sum::<f64>());
+        at_once + later.sum::<f64>()
+    };
+    closed.iter().map(weight).collect()
+}
+
+/// The stationary law of a closed class by state reduction (Grassmann, Taksar and Heyman, 1985), which subtracts
+/// nothing and so loses no digits.
+fn class_law(matrix: &[f64], size: usize, members: &[usize]) -> Vec<f64> {
+    let m = members.len();
+    let mut p: Vec<f64> =
+        members.iter().flat_map(|&s| members.iter().map(move |&t| matrix[s * size + t])).collect();
+    for k in (1..m).rev() {
+        let out: f64 = p[k * m..k * m + k].iter().sum();
+        for i in 0..k {
+            p[i * m + k] /= out;
+        }
+        for i in 0..k {
+            let share = p[i * m + k];
+            for j in 0..k {
+                p[i * m + j] += share * p[k * m + j];
+            }
+        }
+    }
+    let mut law = vec![1.0];
+    for k in 1..m {
+        law.push((0..k).map(|i| law[i] * p[i * m + k]).sum());
+    }
+    let total: f64 = law.iter().sum();
+    law.iter().map(|p| p / total).collect()
+}

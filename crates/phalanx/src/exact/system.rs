@@ -1,0 +1,285 @@
+//! A network written out with its radii, and what follows from a policy in it.
+
+use faer::linalg::solvers::{PartialPivLu, SolveCore};
+use faer::{Conj, Mat};
+use rayon::prelude::*;
+
+use super::contraction::{Laws, Layout, Plan, Prepared, Role, Room, Var};
+use super::dynamics::Dynamics;
+use super::gmres::{self, Side};
+use crate::policy::Tabular;
+use crate::problem::Problem;
+use crate::shadow::Signals;
+use crate::world::World;
+use crate::{Error, Ragged, Result};
+
+/// Up to so many joint states a dense factorisation is quicker than iterating.
+const DENSE: usize = 256;
+
+/// Right-hand sides solved together.
+const LANES: usize = 8;
+
+/// Applications of P before iterating is given up: what plain iteration would need for γ = 0.999.
+const MOST_APPLICATIONS: usize = 30_000;
+
+/// Everything about a small network that does not depend on the policy: laws, numberings, plans.
+#[derive(Debug, Clone)]
+pub struct System {
+    dynamics: Dynamics,
+    laws: Laws,
+    gamma: f64,
+    /// Indices of all joint states.
+    joint: Layout,
+    /// Number of agent i's observation in joint state s, `[agent][s]`.
+    observations: Vec<Vec<u32>>,
+    /// Agent i's own state in joint state s, `[agent][s]`.
+    own_states: Vec<Vec<u32>>,
+    /// E[v(s') | s].
+    forward: Plan,
+    /// E[v(s') | s, a_i], by agent.
+    own_action: Vec<Plan>,
+}
+
+impl System {
+    /// Writes out `world` for policies shaped like `policy`, with the discount of `problem`.
+    pub fn new(world: &dyn World, problem: &Problem, policy: &Tabular) -> Result<Self> {
+        let dynamics = Dynamics::new(world)?;
+        let n = dynamics.agents();
+        let laws = Laws::new(&dynamics);
+        let everyone: Vec<usize> = (0..n).collect();
+        let plan =
+            |roles: &[Role]| Plan::new(&dynamics, &laws, policy.observations(), roles, &everyone, &everyone);
+        let forward = plan(&vec![Role::Follows; n])?;
+        let own_action = (0..n).map(|i| {
+            let mut roles = vec![Role::Follows; n];
+            roles[i] = Role::Free;
+            plan(&roles)
+        });
+        let own_action = own_action.collect::<Result<Vec<_>>>()?;
+        let joint = states_of(&dynamics, &everyone);
+        let seen = |agents: &[usize]| joint.positions_in(&states_of(&dynamics, agents));
+        let observed = |i: usize| {
+            policy.observations().terms(i).iter().map(|term| term.agent as usize).collect::<Vec<_>>()
+        };
+        Ok(System {
+            observations: (0..n).map(|i| seen(&observed(i))).collect(),
+            own_states: (0..n).map(|i| seen(&[i])).collect(),
+            gamma: problem.gamma,
+            forward,
+            own_action,
+            joint,
+            laws,
+            dynamics,
+        })
+    }
+
+    /// The world's tables.
+    pub fn dynamics(&self) -> &Dynamics {
+        &self.dynamics
+    }
+
+    /// γ.
+    pub fn gamma(&self) -> f64 {
+        self.gamma
+    }
+
+    pub(super) fn laws(&self) -> &Laws {
+        &self.laws
+    }
+
+    pub(super) fn joint(&self) -> &Layout {
+        &self.joint
+    }
+
+    pub(super) fn own_action_plan(&self, agent: usize) -> &Plan {
+        &self.own_action[agent]
+    }
+
+    /// Number of agent i's observation in every joint state.
+    pub(super) fn observations(&self, agent: usize) -> &[u32] {
+        &self.observations[agent]
+    }
+
+    /// Agent i's own state in every joint state.
+    pub(super) fn own_states(&self, agent: usize) -> &[u32] {
+        &self.own_states[agent]
+    }
+
+    /// The chain that `policy` makes of the network.
+    pub fn under<'a>(&'a self, policy: &'a Tabular) -> Result<Chain<'a>> {
+        let forward = self.forward.prepare(&self.laws, policy);
+        let dense = (self.dynamics.joint_states() <= DENSE).then(|| {
+            let matrix = transition_matrix(&forward, self.dynamics.joint_states());
+            let size = self.dynamics.joint_states();
+            let system = Mat::from_fn(size, size, |s, t| {
+                f64::from(u8::from(s == t)) - self.gamma * matrix[s * size + t]
+            });
+            system.partial_piv_lu()
+        });
+        let mut chain = Chain { system: self, policy, forward, dense, state_occupancy: Vec::new() };
+        chain.state_occupancy = chain.discounted_visits(self.dynamics.start())?;
+        Ok(chain)
+    }
+}
+
+/// The joint state of `agents` as a layout.
+pub(super) fn states_of(dynamics: &Dynamics, agents: &[usize]) -> Layout {
+    Layout::new(agents.iter().map(|&i| (Var::State(i), dynamics.states()[i])).collect())
+}
+
+fn transition_matrix(forward: &Prepared<'_>, size: usize) -> Vec<f64> {
+    let mut matrix = vec![0.0; size * size];
+    let mut room = Room::<LANES>::default();
+    for first in (0..size).step_by(LANES) {
+        let unit = |s: usize| std::array::from_fn(|l| f64::from(u8::from(s == first + l)));
+        forward.apply(&(0..size).map(unit).collect::<Vec<[f64; LANES]>>(), &mut room);
+        let width = LANES.min(size - first);
+        for (row, values) in matrix.chunks_exact_mut(size).zip(&room.now) {
+            row[first..first + width].copy_from_slice(&values[..width]);
+        }
+    }
+    matrix
+}
+
+/// A policy at work: the Markov chain of joint states, solved exactly.
+pub struct Chain<'a> {
+    system: &'a System,
+    policy: &'a Tabular,
+    forward: Prepared<'a>,
+    dense: Option<PartialPivLu<f64>>,
+    state_occupancy: Vec<f64>,
+}
+
+impl<'a> Chain<'a> {
+    /// The network.
+    pub fn system(&self) -> &'a System {
+        self.system
+    }
+
+    /// The policy.
+    pub fn policy(&self) -> &'a Tabular {
+        self.policy
+    }
+
+    /// Σ_k γ^k P(s^k = s), which sums to 1/(1−γ). Paper: eq:occupancy measure.
+    pub fn state_occupancy(&self) -> &[f64] {
+        &self.state_occupancy
+    }
+
+    /// P_π as `[s][s']`.
+    pub fn transition_matrix(&self) -> Vec<f64> {
+        transition_matrix(&self.forward, self.system.dynamics.joint_states())
+    }
+
+    /// One step of the chain: the law of s' from the law of s.
+    pub fn advance(&self, law: &[f64]) -> Vec<f64> {
+        self.forward.apply_back(law)
+    }
+
+    /// λ_i(s_i, a_i) for the given weights of joint states. Paper: eq:local_occupancy_measure.
+    pub fn local(&self, state_weights: &[f64]) -> Ragged<f64> {
+        let dynamics = &self.system.dynamics;
+        Ragged::from_rows((0..dynamics.agents()).map(|i| {
+            let actions = dynamics.actions()[i];
+            let pi = self.policy.probabilities(i);
+            let mut table = vec![0.0; dynamics.states()[i] * actions];
+            let places = self.system.own_states[i].iter().zip(&self.system.observations[i]);
+            for ((&own, &seen), weight) in places.zip(state_weights) {
+                let law = &pi[seen as usize * actions..][..actions];
+                let row = &mut table[own as usize * actions..][..actions];
+                row.iter_mut().zip(law).for_each(|(cell, p)| *cell += weight * p);
+            }
+            table
+        }))
+    }
+
+    /// λ_i of every agent.
+    pub fn occupancy(&self) -> Ragged<f64> {
+        self.local(&self.state_occupancy)
+    }
+
+    /// f_i, g_ik and shadow rewards.
+    pub fn signals(&self, problem: &Problem) -> Signals {
+        let mut signals = Signals::new(problem);
+        signals.evaluate(problem, &self.occupancy());
+        signals
+    }
+
+    /// (I − γP_πᵀ)⁻¹·start.
+    pub fn discounted_visits(&self, start: &[f64]) -> Result<Vec<f64>> {
+        if let Some(lu) = &self.dense {
+            let mut x = Mat::from_fn(start.len(), 1, |s, _| start[s]);
+            lu.solve_transpose_in_place_with_conj(Conj::No, x.as_mut());
+            return Ok((0..start.len()).map(|s| x[(s, 0)]).collect());
+        }
+        let b: Vec<[f64; 1]> = start.iter().map(|&p| [p]).collect();
+        let apply = |v: &[[f64; 1]], out: &mut [[f64; 1]]| {
+            let pushed = self.forward.apply_back(v.as_flattened());
+            out.iter_mut().zip(pushed).for_each(|(out, p)| *out = [p]);
+        };
+        let x = gmres::solve(Side::Visits, self.system.gamma, apply, &b, MOST_APPLICATIONS);
+        Ok(x.ok_or_else(too_slow)?.into_iter().flatten().collect())
+    }
+
+    /// V_h(s) of every utility: for agent i's rewards `[1 + m_i][S_i][A_i]`, the discounted sum from each joint state
+    /// under the policy. Returned as `[utility][s]`, agent by agent.
+    pub fn values(&self, rewards: &Ragged<f64>) -> Result<Vec<Vec<f64>>> {
+        let expected = self.expected_rewards(rewards);
+        let size = self.system.dynamics.joint_states();
+        if let Some(lu) = &self.dense {
+            let mut x = Mat::from_fn(size, expected.len(), |s, h| expected[h][s]);
+            lu.solve_in_place_with_conj(Conj::No, x.as_mut());
+            return Ok((0..expected.len()).map(|h| (0..size).map(|s| x[(s, h)]).collect()).collect());
+        }
+        // Groups depend on the number of utilities alone, so results do not depend on the threads.
+        let groups: Vec<&[Vec<f64>]> = expected.chunks(LANES).collect();
+        let solved = groups.par_iter().map(|group| self.solve_group(group)).collect::<Result<Vec<_>>>()?;
+        Ok(solved.into_iter().flatten().collect())
+    }
+
+    /// Σ_a π(a|s)·r_h(s_i, a_i), by utility and joint state.
+    pub(super) fn expected_rewards(&self, rewards: &Ragged<f64>) -> Vec<Vec<f64>> {
+        let dynamics = &self.system.dynamics;
+        let mut expected = Vec::new();
+        for i in 0..dynamics.agents() {
+            let actions = dynamics.actions()[i];
+            let pi = self.policy.probabilities(i);
+            for table in rewards.row(i).chunks_exact(dynamics.states()[i] * actions) {
+                let places = self.system.own_states[i].iter().zip(&self.system.observations[i]);
+                expected.push(
+                    places
+                        .map(|(&own, &seen)| {
+                            let law = &pi[seen as usize * actions..][..actions];
+                            let row = &table[own as usize * actions..][..actions];
+                            law.iter().zip(row).map(|(p, r)| p * r).sum()
+                        })
+                        .collect(),
+                );
+            }
+        }
+        expected
+    }
+
+    fn solve_group(&self, group: &[Vec<f64>]) -> Result<Vec<Vec<f64>>> {
+        let size = self.system.dynamics.joint_states();
+        let b: Vec<[f64; LANES]> = (0..size)
+            .map(|s| std::array::from_fn(|l| group.get(l).map_or(0.0, |reward| reward[s])))
+            .collect();
+        let mut room = Room::default();
+        let apply = |v: &[[f64; LANES]], out: &mut [[f64; LANES]]| {
+            self.forward.apply(v, &mut room);
+            out.copy_from_slice(&room.now);
+        };
+        let x = gmres::solve(Side::Values, self.system.gamma, apply, &b, MOST_APPLICATIONS);
+        let x = x.ok_or_else(too_slow)?;
+        Ok((0..group.len()).map(|l| x.iter().map(|x| x[l]).collect()).collect())
+    }
+}
+
+fn too_slow() -> Error {
+    let message = format!(
+        "the exact equations were not solved within {MOST_APPLICATIONS} applications of the chain, which mixes too \
+         slowly for this discount"
+    );
+    Error::config("gamma", message)
+}
