@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use phalanx::run::{Assessment, Config, Registry, Session, Verdict};
+use phalanx::run::{Assessment, Config, Registry, Session, Truth, Verdict};
 use serde_json::json;
 
 use crate::{Source, on_threads, print, table};
@@ -58,10 +58,11 @@ pub fn eval(args: &EvalArgs, registry: &Registry) -> anyhow::Result<()> {
     on_threads(args.threads, || {
         let session = open(args, registry)?;
         let assessment = session.assess(args.episodes, args.seed, args.confidence)?;
+        let truth = session.truth()?;
         if args.json {
-            print(&format!("{}\n", in_json(args, &session, &assessment)?));
+            print(&format!("{}\n", in_json(args, &session, &assessment, truth.as_ref())?));
         } else {
-            print(&table::assessment(&session, &assessment));
+            print(&table::assessment(&session, &assessment, truth.as_ref()));
         }
         Ok(())
     })?
@@ -97,10 +98,16 @@ fn open(args: &EvalArgs, registry: &Registry) -> phalanx::Result<Session> {
     }
 }
 
-fn in_json(args: &EvalArgs, session: &Session, assessment: &Assessment) -> serde_json::Result<String> {
+fn in_json(
+    args: &EvalArgs,
+    session: &Session,
+    assessment: &Assessment,
+    truth: Option<&Truth>,
+) -> serde_json::Result<String> {
     let verdicts = assessment.agents(session.world().network().agents());
     let count = |wanted: Verdict| verdicts.iter().filter(|&&verdict| verdict == wanted).count();
     let mut value = serde_json::to_value(assessment)?;
+    value["exact"] = serde_json::to_value(truth)?;
     value["source"] = json!(args.source);
     value["seed"] = json!(args.seed);
     value["safe"] = json!(count(Verdict::Safe));

@@ -2,6 +2,7 @@
 
 mod bench;
 mod eval;
+mod exact;
 mod plot;
 mod table;
 mod train;
@@ -30,6 +31,8 @@ enum Command {
     Eval(eval::EvalArgs),
     /// Write the estimated occupancy measures of a run's policy (an expert for apprenticeship learning).
     Occupancy(eval::OccupancyArgs),
+    /// Say everything exactly: occupancies, Q, gradients, stationarity, certificates of a small model.
+    Exact(exact::ExactArgs),
     /// Draw a run (into its own folder), or several runs together, as SVG and PNG.
     Plot(PlotArgs),
     /// Print a configuration with every setting resolved.
@@ -113,6 +116,7 @@ fn run(registry: &Registry) -> ExitCode {
         Command::Plot(args) => draw(args),
         Command::Eval(args) => eval::eval(args, registry),
         Command::Occupancy(args) => eval::occupancy(args, registry),
+        Command::Exact(args) => exact::exact(args),
         Command::Config(source) => {
             let resolved = source.load(None, registry).and_then(|config| phalanx::run::resolve(&config));
             resolved.map(|config| print(&config.to_toml())).map_err(Into::into)

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use phalanx::run::{Assessment, Evaluation, Interval, Outcome, Session, Verdict};
+use phalanx::run::{Assessment, Evaluation, Interval, Outcome, Session, Truth, Verdict};
 
 /// Agents shown at most.
 const WORST: usize = 5;
@@ -37,6 +37,7 @@ pub fn closing(session: &Session, outcome: &Outcome, evaluation: &Evaluation) ->
                 outcome.violation_total, outcome.violation_max
             ),
         );
+        text += &exactly(outcome.exact.as_ref());
         text += &worst_agents(session, evaluation);
         let ceiling = session.config().dual.mu_max;
         let at_ceiling =
@@ -48,8 +49,21 @@ pub fn closing(session: &Session, outcome: &Outcome, evaluation: &Evaluation) ->
             );
         }
     }
+    if constraints == 0 {
+        text += &exactly(outcome.exact.as_ref());
+    }
     let _ = writeln!(text, "\nfiles in {} (plots in plots/)", outcome.run.display());
     text
+}
+
+/// The line of exact values, if there are any.
+fn exactly(truth: Option<&Truth>) -> String {
+    let Some(truth) = truth else { return String::new() };
+    let return_ = truth.return_.map(|r| format!("return {r:.4}, ")).unwrap_or_default();
+    format!(
+        "{:<18} {return_}objective {:.6}, violation {:.6}, stationarity E {:.2e} (X {:.2e}, Y {:.2e})\n",
+        "exactly", truth.objective, truth.violation_total, truth.e, truth.x, truth.y
+    )
 }
 
 /// The constraints with the least slack.
@@ -82,7 +96,7 @@ fn worst_agents(session: &Session, evaluation: &Evaluation) -> String {
 }
 
 /// What `phalanx eval` says of a policy: estimates with intervals, verdicts, and the agents in most danger.
-pub fn assessment(session: &Session, assessment: &Assessment) -> String {
+pub fn assessment(session: &Session, assessment: &Assessment, truth: Option<&Truth>) -> String {
     let mut text = String::new();
     let n = session.world().network().agents();
     let percent = 100.0 * assessment.confidence;
@@ -97,7 +111,7 @@ pub fn assessment(session: &Session, assessment: &Assessment) -> String {
     }
     line("objective", shown(assessment.objective));
     if assessment.constraints.is_empty() {
-        return text;
+        return text + &exactly(truth);
     }
     line(
         "violation",
@@ -107,6 +121,7 @@ pub fn assessment(session: &Session, assessment: &Assessment) -> String {
     let count = |wanted: Verdict| verdicts.iter().filter(|&&verdict| verdict == wanted).count();
     let (safe, broken) = (count(Verdict::Safe), count(Verdict::Unsafe));
     line("agents", format!("{safe} safe, {broken} unsafe, {} undecided", n - safe - broken));
+    text += &exactly(truth);
     let mut rows: Vec<_> = assessment.constraints.iter().collect();
     rows.sort_by(|a, b| a.slack.total_cmp(&b.slack));
     let _ = writeln!(

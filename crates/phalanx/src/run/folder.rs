@@ -15,7 +15,8 @@ use super::registry::Registry;
 use super::session::Session;
 use crate::algorithm::{Stage, Summary};
 use crate::durable::{self, Log};
-use crate::{Error, Result, document};
+use crate::problem::Problem;
+use crate::{Error, Ragged, Result, document};
 
 /// A run's folder: `config.toml`, `meta.json`, `metrics.csv`, `timings.csv`, `checkpoints/`, `tb/`, and at the end
 /// `agents.csv` and `policy.safetensors`.
@@ -437,6 +438,19 @@ fn input_checksum(text: &str, config: &Config) -> Result<u32> {
         checksum = crc32c::crc32c_append(checksum, &bytes);
     }
     Ok(checksum)
+}
+
+/// The multipliers of a finished run, from its `agents.csv`; none if they cannot be had.
+pub fn read_multipliers(run: &Path, problem: &Problem) -> Option<Ragged<f64>> {
+    let text = std::fs::read_to_string(run.join("agents.csv")).ok()?;
+    // A name may be quoted and hold commas; the columns after it may not.
+    let duals = text.lines().skip(1).map(|line| line.rsplit(',').nth(1)?.parse().ok());
+    let duals: Vec<f64> = duals.collect::<Option<_>>()?;
+    let mut mu: Ragged<f64> = Ragged::zeros(problem.agents.iter().map(|agent| agent.constraints.len()));
+    (duals.len() == mu.data().len()).then(|| {
+        mu.data_mut().copy_from_slice(&duals);
+        mu
+    })
 }
 
 /// Quotes a field if it needs it.

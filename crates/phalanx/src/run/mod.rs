@@ -11,16 +11,18 @@ pub mod preset;
 mod registry;
 mod session;
 mod train;
+mod truth;
 
 pub use assess::{Assessment, ConstraintAssessment, Interval, Verdict, assess, assessment_horizon};
 pub use build::{problem, resolve, world};
 pub use config::{
     ActorConfig, Algorithm, CheckpointConfig, Config, ConstraintConfig, CriticConfig, CriticKind,
-    CriticStart, CriticStep, DualConfig, EvaluationConfig, NetworkConfig, PolicyConfig, UtilityConfig,
-    WorldConfig,
+    CriticStart, CriticStep, DualConfig, EvaluationConfig, NetworkConfig, PolicyConfig, StepRuleKind,
+    UtilityConfig, WorldConfig,
 };
 pub use evaluate::{Evaluation, evaluate};
 pub use folder::{Provenance, Resumed, RunFolder};
 pub use registry::Registry;
 pub use session::Session;
 pub use train::{Ending, Outcome, train};
+pub use truth::{Evaluated, QUICK_JOINT_SPACE, Truth};

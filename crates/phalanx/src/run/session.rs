@@ -8,6 +8,7 @@ use super::build;
 use super::config::Config;
 use super::evaluate::{Episodes, Evaluation, evaluate};
 use super::registry::Registry;
+use super::truth::{Evaluated, Truth};
 use crate::algorithm::{Algorithm, Summary};
 use crate::problem::Problem;
 use crate::state::{Field, Fields};
@@ -23,6 +24,8 @@ pub struct Session {
     algorithm: Box<dyn Algorithm>,
     warnings: Vec<String>,
     is_warm: bool,
+    /// Of a run that is being evaluated.
+    final_mu: Option<Ragged<f64>>,
 }
 
 impl Session {
@@ -48,6 +51,7 @@ impl Session {
         }
         let mut session = Session::new(&Config::read(&config)?.with_registry(registry.clone()))?;
         session.warm_start(&policy)?;
+        session.final_mu = super::folder::read_multipliers(run, &session.problem);
         Ok(session)
     }
 
@@ -63,6 +67,7 @@ impl Session {
             algorithm,
             warnings: Vec::new(),
             is_warm: false,
+            final_mu: None,
         })
     }
 
@@ -135,6 +140,21 @@ impl Session {
         let (world, policy) = (&*self.world, self.algorithm.policy());
         let stream = evaluation_stream(seed);
         assess(world, &self.problem, policy, &stream, self.config.horizon, episodes, confidence)
+    }
+
+    /// The current policy evaluated exactly; none if the network is too large for that to be quick.
+    pub fn truth(&self) -> Result<Option<Truth>> {
+        if !Truth::is_quick(&*self.world) {
+            return Ok(None);
+        }
+        let evaluated = Evaluated {
+            policy: self.algorithm.policy(),
+            mu: self.final_mu.as_ref().unwrap_or(self.algorithm.mu()),
+            mu_max: self.config.dual.mu_max,
+            theta_box: self.config.policy.theta_box,
+            horizon: self.config.horizon,
+        };
+        Truth::new(&*self.world, &self.problem, &evaluated).map(Some)
     }
 
     /// λ_i of the current policy, pooled over fresh episodes as in [`Session::assess`].

@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::evaluate::Evaluation;
 use super::folder::RunFolder;
 use super::session::Session;
+use super::truth::Truth;
 use crate::Result;
 use crate::algorithm::Summary;
 
@@ -44,6 +45,8 @@ pub struct Outcome {
     pub scaling: crate::problem::Scaling,
     /// Episodes of the closing evaluation.
     pub evaluation_episodes: usize,
+    /// The final policy evaluated exactly, where the network is small enough.
+    pub exact: Option<Truth>,
 }
 
 /// How a call of [`train`] ended.
@@ -99,7 +102,8 @@ fn iterate(
     folder.save_policy(session)?;
     let evaluation = session.evaluate()?;
     folder.finish(session, &evaluation)?;
-    let outcome = outcome(session, folder.path(), &evaluation, wall);
+    let truth = session.truth()?;
+    let outcome = outcome(session, folder.path(), &evaluation, truth, wall);
     Ok(Ending::Finished(Box::new(outcome), Box::new(evaluation)))
 }
 
@@ -142,7 +146,13 @@ impl Pace {
     }
 }
 
-fn outcome(session: &Session, path: &Path, evaluation: &Evaluation, wall: Duration) -> Outcome {
+fn outcome(
+    session: &Session,
+    path: &Path,
+    evaluation: &Evaluation,
+    exact: Option<Truth>,
+    wall: Duration,
+) -> Outcome {
     let algorithm = session.algorithm();
     let agent_steps = algorithm.agent_steps_per_iteration() * algorithm.iteration() as u64;
     Outcome {
@@ -160,5 +170,6 @@ fn outcome(session: &Session, path: &Path, evaluation: &Evaluation, wall: Durati
         comm_bytes: algorithm.traffic().bytes(),
         scaling: session.config().scaling,
         evaluation_episodes: evaluation.episodes,
+        exact,
     }
 }

@@ -1,0 +1,137 @@
+//! The set of all joint occupancies, as variables and rows of a program. Paper: eq:Lambda.
+
+use super::super::dynamics::{Dynamics, digits};
+use super::program::{Affine, Program};
+use crate::indexing::PairIndex;
+use crate::{Ragged, Result};
+
+/// Variables x(s, a) = (1−γ) λ(s, a) of every joint state that can be reached, and their local marginals.
+///
+/// The paper's Λ mixes the two scalings (errata 14); x has mass 1. Its variables count in units of the mean of x,
+/// so that they are of the same size as everything else in the program: the solver's success depends on it.
+#[derive(Debug, Clone)]
+pub(super) struct Occupancies {
+    /// (1−γ) λ_i, a cell `[S_i][A_i]` each; constant 0 where the agent's state cannot be reached.
+    pub marginals: Vec<Vec<Affine>>,
+    /// The joint states behind the variables, |A| variables each, in their order.
+    reached: Vec<usize>,
+    joint_actions: usize,
+    /// One unit of a variable.
+    share: f64,
+    gamma: f64,
+}
+
+impl Occupancies {
+    /// Declares x and requires Σ_a x(s′, a) = (1−γ) ρ(s′) + γ Σ_{s,a} P(s′|s, a) x(s, a), x ≥ 0.
+    ///
+    /// States that no policy reaches are left out: they would have to be 0, and an interior-point method needs an
+    /// interior. The uniform policy is inside what is left.
+    pub fn declare(program: &mut Program, dynamics: &Dynamics, gamma: f64) -> Result<Self> {
+        let laws = JointLaws::new(dynamics)?;
+        let (states, actions) = (dynamics.states(), dynamics.actions());
+        let joint_actions: usize = actions.iter().product();
+        let mut balance = vec![Affine::default(); dynamics.joint_states()];
+        let mut marginals: Vec<Vec<Affine>> =
+            states.iter().zip(actions).map(|(s, a)| vec![Affine::default(); s * a]).collect();
+        let mut reached: Vec<usize> =
+            (0..dynamics.joint_states()).filter(|&s| dynamics.start()[s] > 0.0).collect();
+        let mut is_reached: Vec<bool> = dynamics.start().iter().map(|p| *p > 0.0).collect();
+        let share = 1.0 / (dynamics.joint_states() * joint_actions) as f64;
+        let mut next = Vec::new();
+        let mut place = 0;
+        while let Some(&state) = reached.get(place) {
+            place += 1;
+            let local_states = digits(state, states);
+            for action in 0..joint_actions {
+                let local_actions = digits(action, actions);
+                let x = Affine::variable(program.variable(), share);
+                program.require_nonnegative(x.clone());
+                balance[state].add(1.0, &x);
+                for (i, marginal) in marginals.iter_mut().enumerate() {
+                    let cell = usize::from(local_states[i]) * actions[i] + usize::from(local_actions[i]);
+                    marginal[cell].add(1.0, &x);
+                }
+                if gamma == 0.0 {
+                    continue;
+                }
+                laws.write(&local_states, &local_actions, &mut next);
+                for &(to, p) in &next {
+                    balance[to].add(-gamma * p, &x);
+                    if !std::mem::replace(&mut is_reached[to], true) {
+                        reached.push(to);
+                    }
+                }
+            }
+        }
+        for &state in &reached {
+            let inflow = (1.0 - gamma) * dynamics.start()[state];
+            program.require_zero(std::mem::take(&mut balance[state]).shifted(-inflow));
+        }
+        for cell in marginals.iter_mut().flatten().filter(|cell| !cell.is_constant()) {
+            // A variable of its own: utilities that use the cell many times stay sparse.
+            let marginal = Affine::variable(program.variable(), 1.0);
+            program.require_zero(std::mem::replace(cell, marginal.clone()).plus(-1.0, &marginal));
+        }
+        Ok(Occupancies { marginals, reached, joint_actions, share, gamma })
+    }
+
+    /// λ as `[S][A]` from the values of the variables; what rounding made negative is 0.
+    pub fn joint(&self, variables: &[f64], dynamics: &Dynamics) -> Vec<f64> {
+        let mut joint = vec![0.0; dynamics.joint_states() * self.joint_actions];
+        for (&state, x) in self.reached.iter().zip(variables.chunks_exact(self.joint_actions)) {
+            let row = &mut joint[state * self.joint_actions..][..self.joint_actions];
+            row.iter_mut().zip(x).for_each(|(to, x)| *to = x.max(0.0) * self.share / (1.0 - self.gamma));
+        }
+        joint
+    }
+}
+
+/// Row i: Σ of `joint` (`[S][A]`) over all (s, a) with the given (s_i, a_i). Paper: eq:local_occupancy_measure.
+pub(super) fn local_marginals(joint: &[f64], dynamics: &Dynamics) -> Ragged<f64> {
+    let (states, actions) = (dynamics.states(), dynamics.actions());
+    let joint_actions: usize = actions.iter().product();
+    let mut marginals = Ragged::zeros(states.iter().zip(actions).map(|(s, a)| s * a));
+    for (state, row) in joint.chunks_exact(joint_actions).enumerate() {
+        let local_states = digits(state, states);
+        for (action, mass) in row.iter().enumerate() {
+            let local_actions = digits(action, actions);
+            for i in 0..states.len() {
+                let cell = usize::from(local_states[i]) * actions[i] + usize::from(local_actions[i]);
+                marginals.row_mut(i)[cell] += mass;
+            }
+        }
+    }
+    marginals
+}
+
+/// P(s′ | s, a) = ∏_i ℙ_i, without the next states of probability 0.
+pub(super) struct JointLaws<'a> {
+    dynamics: &'a Dynamics,
+    parents: PairIndex,
+}
+
+impl<'a> JointLaws<'a> {
+    pub fn new(dynamics: &'a Dynamics) -> Result<Self> {
+        let parents = PairIndex::new(dynamics.parents(), dynamics.states(), dynamics.actions(), "world")?;
+        Ok(JointLaws { dynamics, parents })
+    }
+
+    /// Replaces `next` by (s′, P(s′ | s, a)), ascending in s′.
+    pub fn write(&self, states: &[u8], actions: &[u8], next: &mut Vec<(usize, f64)>) {
+        next.clear();
+        next.push((0, 1.0));
+        for i in 0..self.dynamics.agents() {
+            let size = self.dynamics.states()[i];
+            let mut row = [0];
+            self.parents.fill(i..i + 1, states, actions, &mut row);
+            let law = &self.dynamics.laws().row(i)[row[0] as usize * size..][..size];
+            let extend = |&(prefix, p): &(usize, f64)| {
+                law.iter()
+                    .enumerate()
+                    .filter(|(_, q)| **q > 0.0)
+                    .map(move |(to, q)| (prefix * size + to, p * q))
+            };
+            *next = next.iter().flat_map(extend).collect();
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! A conic program, put together piece by piece and handed to Clarabel.
+
+use clarabel::algebra::CscMatrix;
+use clarabel::solver::{
+    DefaultSettings, DefaultSolution, DefaultSolver, IPSolver, SolverStatus,
+    SupportedConeT::{self, ExponentialConeT, NonnegativeConeT, SecondOrderConeT, ZeroConeT},
+};
+
+/// The gap that the solver aims at, relative to the size of the program's numbers. Prices of curved rows are
+/// only as good as its square root.
+const TARGET_GAP: f64 = 1e-13;
+
+/// The residuals that it aims at.
+const TARGET_RESIDUAL: f64 = 1e-10;
+
+/// What is still taken when rounding keeps the solver from its targets.
+const ACCEPTED: f64 = 1e-7;
+
+/// How far it goes to the boundary of the cones, one attempt each. A step that ends too close to the boundary of
+/// an exponential cone can leave the next one no room; shorter steps avoid that and take longer.
+const STEP_FRACTIONS: [f64; 3] = [0.99, 0.9, 0.7];
+
+/// constant + Σ coefficient · variable.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Affine {
+    constant: f64,
+    terms: Vec<(usize, f64)>,
+}
+
+impl Affine {
+    pub fn constant(constant: f64) -> Self {
+        Affine { constant, terms: Vec::new() }
+    }
+
+    /// factor · `variable`.
+    pub fn variable(variable: usize, factor: f64) -> Self {
+        Affine { constant: 0.0, terms: vec![(variable, factor)] }
+    }
+
+    /// This plus `shift`.
+    pub fn shifted(mut self, shift: f64) -> Self {
+        self.constant += shift;
+        self
+    }
+
+    /// This plus factor · `other`.
+    pub fn plus(mut self, factor: f64, other: &Affine) -> Self {
+        self.add(factor, other);
+        self
+    }
+
+    /// Adds factor · `other`.
+    pub fn add(&mut self, factor: f64, other: &Affine) {
+        if factor != 0.0 {
+            self.constant += factor * other.constant;
+            self.terms.extend(other.terms.iter().map(|(variable, by)| (*variable, factor * by)));
+        }
+    }
+
+    /// factor · this.
+    pub fn scaled(&self, factor: f64) -> Self {
+        Affine::default().plus(factor, self)
+    }
+
+    /// Whether no variable enters.
+    pub fn is_constant(&self) -> bool {
+        self.terms.is_empty()
+    }
+
+    /// Its largest coefficient, which is 1 in the solver's units: absolute tolerances are relative to it.
+    fn unit(&self) -> f64 {
+        let largest = self.terms.iter().map(|(_, by)| by.abs()).fold(0.0, f64::max);
+        if largest > 0.0 { largest } else { 1.0 }
+    }
+}
+
+/// Maximise an affine function over variables whose affine functions lie in cones.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Program {
+    variables: usize,
+    zero: Vec<Affine>,
+    nonnegative: Vec<Affine>,
+    second_order: Vec<Vec<Affine>>,
+    exponential: Vec<[Affine; 3]>,
+}
+
+/// Names a row of [`Program::require_nonnegative`].
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Row(usize);
+
+/// A solved program.
+#[derive(Debug)]
+pub(super) struct Solution {
+    /// The value of every variable.
+    pub variables: Vec<f64>,
+    /// An upper bound on the maximum, from the dual program.
+    pub bound: f64,
+    prices: Vec<f64>,
+}
+
+impl Solution {
+    /// What the maximum gains per unit by which the row may be negative: its multiplier, ≥ 0.
+    pub fn price(&self, row: Row) -> f64 {
+        self.prices[row.0]
+    }
+}
+
+/// Why there is no [`Solution`].
+#[derive(Debug, PartialEq, thiserror::Error)]
+pub(super) enum Unsolved {
+    /// No variables satisfy all rows.
+    #[error("infeasible")]
+    Infeasible,
+    /// The solver gave up, in its words.
+    #[error("{0}")]
+    GaveUp(String),
+}
+
+impl Program {
+    /// A new variable.
+    pub fn variable(&mut self) -> usize {
+        self.variables += 1;
+        self.variables - 1
+    }
+
+    /// `row` = 0.
+    pub fn require_zero(&mut self, row: Affine) {
+        self.zero.push(row);
+    }
+
+    /// `row` ≥ 0.
+    pub fn require_nonnegative(&mut self, row: Affine) -> Row {
+        self.nonnegative.push(row);
+        Row(self.nonnegative.len() - 1)
+    }
+
+    /// ‖`vector`‖₂ ≤ `length`.
+    pub fn require_norm(&mut self, length: Affine, vector: impl IntoIterator<Item = Affine>) {
+        self.second_order.push(std::iter::once(length).chain(vector).collect());
+    }
+
+    /// y exp(x / y) ≤ z, y > 0.
+    pub fn require_exponential(&mut self, x: Affine, y: Affine, z: Affine) {
+        self.exponential.push([x, y, z]);
+    }
+
+    /// Maximises `objective`.
+    pub fn maximise(&self, objective: &Affine) -> Result<Solution, Unsolved> {
+        let mut costs = vec![0.0; self.variables];
+        objective.terms.iter().for_each(|(variable, by)| costs[*variable] -= by / objective.unit());
+
+        let mut rows = Rows::default();
+        self.zero.iter().chain(&self.nonnegative).for_each(|row| rows.push(row, row.unit()));
+        // The rows of these cones belong together and cannot be rescaled one by one.
+        self.second_order.iter().flatten().for_each(|row| rows.push(row, 1.0));
+        self.exponential.iter().flatten().for_each(|row| rows.push(row, 1.0));
+        let (coefficients, constants) = rows.into_matrix(self.variables);
+
+        let mut cones: Vec<SupportedConeT<f64>> =
+            vec![ZeroConeT(self.zero.len()), NonnegativeConeT(self.nonnegative.len())];
+        cones.extend(self.second_order.iter().map(|cone| SecondOrderConeT(cone.len())));
+        cones.extend(self.exponential.iter().map(|_| ExponentialConeT()));
+
+        let no_squares = CscMatrix::zeros((self.variables, self.variables));
+        let mut failure = String::new();
+        for max_step_fraction in STEP_FRACTIONS {
+            let settings = settings(max_step_fraction);
+            let mut solver =
+                DefaultSolver::new(&no_squares, &costs, &coefficients, &constants, &cones, settings)
+                    .map_err(|error| Unsolved::GaveUp(error.to_string()))?;
+            solver.solve();
+            match solver.solution.status {
+                SolverStatus::Solved | SolverStatus::AlmostSolved => {
+                    return Ok(self.in_own_units(solver.solution, objective));
+                }
+                SolverStatus::PrimalInfeasible => return Err(Unsolved::Infeasible),
+                status => failure = status.to_string(),
+            }
+        }
+        Err(Unsolved::GaveUp(failure))
+    }
+
+    fn in_own_units(&self, solution: DefaultSolution<f64>, objective: &Affine) -> Solution {
+        let prices = solution.z[self.zero.len()..].iter().zip(&self.nonnegative);
+        Solution {
+            prices: prices.map(|(price, row)| price.max(0.0) * objective.unit() / row.unit()).collect(),
+            bound: objective.constant - objective.unit() * solution.obj_val_dual,
+            variables: solution.x,
+        }
+    }
+}
+
+fn settings(max_step_fraction: f64) -> DefaultSettings<f64> {
+    DefaultSettings {
+        verbose: false,
+        max_step_fraction,
+        // Below this the solver changes to a method for exponential cones that asks for more centrality than
+        // thousands of other rows leave: it would stop there and then.
+        min_switch_step_length: 1e-3,
+        tol_gap_abs: TARGET_GAP,
+        tol_gap_rel: TARGET_GAP,
+        tol_feas: TARGET_RESIDUAL,
+        reduced_tol_gap_abs: ACCEPTED,
+        reduced_tol_gap_rel: ACCEPTED,
+        reduced_tol_feas: ACCEPTED,
+        ..DefaultSettings::default()
+    }
+}
+
+/// Rows `constants − coefficients · variables`, the solver's form.
+#[derive(Default)]
+struct Rows {
+    constants: Vec<f64>,
+    at_row: Vec<usize>,
+    at_column: Vec<usize>,
+    coefficients: Vec<f64>,
+}
+
+impl Rows {
+    /// Appends `row` / `unit`.
+    fn push(&mut self, row: &Affine, unit: f64) {
+        for (variable, by) in &row.terms {
+            self.at_row.push(self.constants.len());
+            self.at_column.push(*variable);
+            self.coefficients.push(-by / unit);
+        }
+        self.constants.push(row.constant / unit);
+    }
+
+    fn into_matrix(self, variables: usize) -> (CscMatrix<f64>, Vec<f64>) {
+        let shape = (self.constants.len(), variables);
+        // Repeated entries are added up.
+        let matrix =
+            CscMatrix::new_from_triplets(shape.0, shape.1, self.at_row, self.at_column, self.coefficients);
+        (matrix, self.constants)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// max 100 x s.t. 3 − 2x ≥ 0: x = 3/2, and another unit of the row is worth 50.
+    #[test]
+    fn prices_are_in_the_units_of_the_program() {
+        let mut program = Program::default();
+        let x = program.variable();
+        let row = program.require_nonnegative(Affine::variable(x, -2.0).shifted(3.0));
+        let solution = program.maximise(&Affine::variable(x, 100.0).shifted(7.0)).unwrap();
+        assert!((solution.variables[x] - 1.5).abs() < 1e-8);
+        assert!((solution.bound - 157.0).abs() < 1e-6);
+        assert!((solution.price(row) - 50.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn no_solution_is_told_apart_from_no_success() {
+        let mut program = Program::default();
+        let x = program.variable();
+        program.require_nonnegative(Affine::variable(x, 1.0).shifted(-1.0));
+        let unbounded = program.maximise(&Affine::variable(x, 1.0)).unwrap_err();
+        assert!(matches!(unbounded, Unsolved::GaveUp(_)), "{unbounded:?}");
+        program.require_nonnegative(Affine::variable(x, -1.0));
+        assert_eq!(program.maximise(&Affine::variable(x, 1.0)).unwrap_err(), Unsolved::Infeasible);
+    }
+}

@@ -1,0 +1,99 @@
+//! Exact evaluation of a policy, where the network is small enough.
+
+use serde::Serialize;
+
+use crate::algorithm::{Violations, mean_return};
+use crate::exact::{Domain, Dynamics, Stationarity, System};
+use crate::policy::Tabular;
+use crate::problem::Problem;
+use crate::world::World;
+use crate::{Ragged, Result};
+
+/// Networks of more joint states are not evaluated exactly unless asked to: it would take longer than many a run.
+pub const QUICK_JOINT_SPACE: usize = 1 << 12;
+
+/// What a policy is worth, without sampling error. Occupancies are those of the whole discounted future.
+#[derive(Debug, Clone, Serialize)]
+pub struct Truth {
+    /// Expected undiscounted return over an episode, mean over agents, if the world has the channel `reward`.
+    #[serde(rename = "return")]
+    pub return_: Option<f64>,
+    /// F(θ).
+    pub objective: f64,
+    /// Σ max(0, −g).
+    pub violation_total: f64,
+    /// The largest violation.
+    pub violation_max: f64,
+    /// The mean violation.
+    pub violation_mean: f64,
+    /// 𝒳 of eq:metrics.
+    #[serde(rename = "X")]
+    pub x: f64,
+    /// 𝒴.
+    #[serde(rename = "Y")]
+    pub y: f64,
+    /// ℰ = 𝒳² + 𝒴².
+    #[serde(rename = "E")]
+    pub e: f64,
+    /// λ_i.
+    #[serde(skip)]
+    pub occupancy: Ragged<f64>,
+}
+
+/// A policy and multipliers to be evaluated.
+pub struct Evaluated<'a> {
+    /// The policy.
+    pub policy: &'a Tabular,
+    /// μ.
+    pub mu: &'a Ragged<f64>,
+    /// Upper end of U.
+    pub mu_max: f64,
+    /// Θ as a box.
+    pub theta_box: Option<[f64; 2]>,
+    /// H, over which the return is counted.
+    pub horizon: usize,
+}
+
+impl Truth {
+    /// Whether `world` is small enough, and tells what is needed, for this to be a matter of seconds at most.
+    pub fn is_quick(world: &dyn World) -> bool {
+        Dynamics::count_joint_states(world).is_some_and(|states| states <= QUICK_JOINT_SPACE)
+            && world.start_law().is_some()
+    }
+
+    /// Evaluates a policy exactly.
+    pub fn new(world: &dyn World, problem: &Problem, evaluated: &Evaluated<'_>) -> Result<Self> {
+        let Evaluated { policy, mu, mu_max, theta_box, horizon } = *evaluated;
+        let system = System::new(world, problem, policy)?;
+        let chain = system.under(policy)?;
+        let signals = chain.signals(problem);
+        let values = chain.values(&signals.rewards)?;
+        let whole = chain.action_values(&signals.rewards, &values, mu);
+        let gradient = chain.gradient(&whole, policy.parameterisation(), 1.0 / policy.agents() as f64);
+        let domain = Domain::of(policy, theta_box);
+        let Stationarity { x, y, e } = Stationarity::new(&gradient, domain, mu, &signals.slack, mu_max);
+        let return_ = if world.channels().iter().any(|channel| channel.name == "reward") {
+            let mut law = system.dynamics().start().to_vec();
+            let mut visits = vec![0.0; law.len()];
+            for _ in 0..horizon {
+                visits.iter_mut().zip(&law).for_each(|(sum, p)| *sum += p);
+                law = chain.advance(&law);
+            }
+            mean_return(world, &chain.local(&visits), 1.0)
+        } else {
+            None
+        };
+        let violations = Violations::of(signals.slack.data());
+        Ok(Truth {
+            return_,
+            objective: signals.objective.iter().sum::<f64>() / signals.objective.len() as f64,
+            violation_total: violations.total,
+            violation_max: violations.max,
+            violation_mean: violations.mean,
+            x,
+            y,
+            e,
+            occupancy: chain.occupancy(),
+        })
+    }
+}
