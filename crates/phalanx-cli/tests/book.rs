@@ -49,17 +49,23 @@ fn reading_the_results() {
 }
 
 #[test]
+fn the_exact_setting() {
+    Page::read("exact.md").run();
+}
+
+#[test]
 fn reference() {
     Page::read("reference.md").run();
 }
 
-const TESTED: [&str; 7] = [
+const TESTED: [&str; 8] = [
     "problem.md",
     "first-run.md",
     "own-model.md",
     "own-utility.md",
     "own-world.md",
     "results.md",
+    "exact.md",
     "reference.md",
 ];
 

@@ -3,11 +3,12 @@
 use std::path::Path;
 
 /// Name and text of every preset.
-const PRESETS: [(&str, &str); 4] = [
+const PRESETS: [(&str, &str); 5] = [
     ("synthetic", include_str!("../../../../presets/synthetic.toml")),
     ("apprenticeship", include_str!("../../../../presets/apprenticeship.toml")),
     ("feasibility", include_str!("../../../../presets/feasibility.toml")),
     ("entropy", include_str!("../../../../presets/entropy.toml")),
+    ("exact", include_str!("../../../../presets/exact.toml")),
 ];
 
 /// Data files that presets refer to as `preset:<name>`.

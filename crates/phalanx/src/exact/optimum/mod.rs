@@ -21,7 +21,7 @@ use program::{Affine, Program, Row, Solution, Unsolved};
 use utilities::{Curvature, concave};
 
 /// Most joint (state, action) pairs that the program takes on.
-pub const LARGEST_PROGRAM: u128 = 1 << 16;
+const LARGEST_PROGRAM: u128 = 1 << 16;
 
 /// Most multiplications of one iteration, of which there are about thirty: half a minute in all.
 const LARGEST_WORK: f64 = 4e8;
@@ -79,8 +79,7 @@ impl SlaterPoint {
 ///
 /// # Errors
 /// A utility whose sign makes it not concave, or that is written in Rust; a world that is too large, e.g. with more
-/// pairs than [`LARGEST_PROGRAM`];
-/// constraints that no policy satisfies together.
+/// than 2¹⁶ pairs; constraints that no policy satisfies together.
 pub fn optimum(dynamics: &Dynamics, problem: &Problem) -> Result<Optimum> {
     let mut model = Model::new(dynamics, problem)?;
     let mut objective = Affine::default();
@@ -160,7 +159,7 @@ struct Point {
 impl<'a> Model<'a> {
     fn new(dynamics: &'a Dynamics, problem: &'a Problem) -> Result<Self> {
         check_size(dynamics)?;
-        check_shapes(dynamics, problem)?;
+        check_problem(dynamics, problem)?;
         let mut program = Program::default();
         let occupancies = Occupancies::declare(&mut program, dynamics, problem.gamma)?;
         Ok(Model { dynamics, problem, program, occupancies })
@@ -217,10 +216,12 @@ impl<'a> Model<'a> {
     }
 }
 
+/// The multipliers of `rows`.
 fn prices(rows: &Ragged<Row>, solution: &Solution) -> Ragged<f64> {
     Ragged::from_rows(rows.iter().map(|rows| rows.iter().map(|row| solution.price(*row))))
 }
 
+/// Whether the program is small enough to be solved while one waits.
 fn check_size(dynamics: &Dynamics) -> Result<()> {
     let (states, actions) = (dynamics.joint_states(), dynamics.joint_actions());
     let pairs = actions.saturating_mul(states as u128);
@@ -244,7 +245,11 @@ fn most_successors(dynamics: &Dynamics, i: usize) -> usize {
     laws.map(|law| law.iter().filter(|p| **p > 0.0).count()).max().unwrap_or(1)
 }
 
-fn check_shapes(dynamics: &Dynamics, problem: &Problem) -> Result<()> {
+/// Whether `problem` is one of this world, with utilities that make sense.
+fn check_problem(dynamics: &Dynamics, problem: &Problem) -> Result<()> {
+    if !(0.0..1.0).contains(&problem.gamma) {
+        return Err(Error::config("gamma", format!("is {}, but must be in [0, 1)", problem.gamma)));
+    }
     let (agents, found) = (dynamics.agents(), problem.agents.len());
     if agents != found {
         return Err(Error::config("problem", format!("has {found} agents, but the world has {agents}")));
@@ -257,6 +262,11 @@ fn check_shapes(dynamics: &Dynamics, problem: &Problem) -> Result<()> {
                 "agent {i} has {} states and {} actions, but {} and {} in the world",
                 found.0, found.1, expected.0, expected.1
             );
+            return Err(Error::config("problem", message));
+        }
+        if agent.space.gamma != problem.gamma {
+            let message =
+                format!("agent {i} discounts by {}, but the problem by {}", agent.space.gamma, problem.gamma);
             return Err(Error::config("problem", message));
         }
         agent.objective.validate(agent.space, &format!("f[{i}]"))?;

@@ -21,7 +21,11 @@ fn random_law(rng: &mut Sequence, size: usize) -> Vec<f64> {
     weights.iter().map(|w| w / total).collect()
 }
 
-/// Agents that all influence each other.
+fn first_of(size: usize) -> Vec<f64> {
+    (0..size).map(|s| if s == 0 { 1.0 } else { 0.0 }).collect()
+}
+
+/// Agents that all influence each other; all start in state 0, from where everything can be reached.
 fn random_world(rng: &mut Sequence, state_sizes: Vec<usize>, action_sizes: Vec<usize>) -> Dynamics {
     let n = state_sizes.len();
     let pairs: usize = state_sizes.iter().chain(&action_sizes).product();
@@ -32,7 +36,7 @@ fn random_world(rng: &mut Sequence, state_sizes: Vec<usize>, action_sizes: Vec<u
         edges: (1..n).map(|i| (i - 1, i)).collect(),
         parents: vec![(0..n).collect(); n],
         transition: state_sizes.iter().map(|&size| laws(size)).collect(),
-        rho: StartLaw::Product { local: state_sizes.iter().map(|&size| random_law(rng, size)).collect() },
+        rho: StartLaw::Product { local: state_sizes.iter().map(|&size| first_of(size)).collect() },
         state_sizes,
         action_sizes,
         f: vec![],
@@ -477,6 +481,12 @@ fn shapes_and_sizes_are_checked() {
     wrong.agents[1].space.actions = 3;
     let message = optimum(&dynamics, &wrong).unwrap_err().to_string();
     assert_eq!(message, "problem: agent 1 has 2 states and 3 actions, but 2 and 2 in the world");
+    let mut wrong = problem.clone();
+    wrong.gamma = 1.0;
+    assert_eq!(optimum(&dynamics, &wrong).unwrap_err().to_string(), "gamma: is 1, but must be in [0, 1)");
+    wrong.gamma = 0.8;
+    let message = optimum(&dynamics, &wrong).unwrap_err().to_string();
+    assert_eq!(message, "problem: agent 0 discounts by 0.9, but the problem by 0.8");
     let mut wrong = problem;
     wrong.agents[1].objective = linear(&[1.0]);
     assert!(optimum(&dynamics, &wrong).unwrap_err().to_string().starts_with("f[1].r: has 1 entries"));
