@@ -129,6 +129,25 @@ fn expert(name: &str, from: &str, to: &str, words: &str) -> Broken {
         .with("expert.json", replaced(EXPERT, from, to))
 }
 
+/// `phalanx exact` of `case.json` with one place changed; the message must name the file.
+fn case(name: &str, from: &str, to: &str, words: &str) -> Broken {
+    called(name, "exact case.json", words)
+        .with("case.json", replaced(&whole_case(), from, to))
+        .says("case.json")
+}
+
+/// A case that works: the model with constraints, parameters and multipliers.
+fn whole_case() -> String {
+    let model = MODEL.trim_end().trim_end_matches('}');
+    let constraints = r#""g": [[{"kind": "state_entropy", "offset": -0.1}], []]"#;
+    format!(
+        r#"{{"input": {{"name": "pair", "format": 1, "model": {model}, {constraints}}}, "kappa": 0, "kappa_q": 1,
+        "theta": [[0.5, -0.5, 0.25, 0], [0, 0, 0]], "mu": [[1.5], []], "mu_bar": 5, "box": [-2, 2],
+        "estimator": {{"B": 200, "H": 60, "delta0": 0.001, "eps0": 0.05}},
+        "algorithm": {{"T": 3, "eta_mu": 8.0, "eta_theta": 0.5}}}}}}"#
+    )
+}
+
 /// Links from `links.txt`.
 fn links(name: &str, text: impl Into<Vec<u8>>, words: &str) -> Broken {
     line(name, "network.kind=edges network.file=links.txt", words).with("links.txt", text).says("links.txt")
@@ -613,6 +632,139 @@ fn broken_inputs() -> Vec<Broken> {
             "train line.toml --out results --set kappa=-1 --json",
             "kappa … -1 … at least 0",
         ),
+        // The exact setting.
+        called("exact of nothing", "exact nosuch.json", "nosuch.json … cannot be read"),
+        called("exact of TOML that is none", "exact line.toml", "line.toml … unknown field"),
+        called("exact without a model", "exact case.json", "case.json … missing field `model`")
+            .with("case.json", r#"{"input": {"kappa": 1}}"#),
+        called("exact of a list", "exact case.json", "case.json … object").with("case.json", "[1, 2]"),
+        called("exact of half a file", "exact case.json", "case.json … parsed … EOF")
+            .with("case.json", &whole_case().as_bytes()[..200]),
+        called("exact on no threads", "exact case.json --threads 0", "--threads … 0 … 1 to")
+            .with("case.json", whole_case()),
+        case("an unknown key", r#""kappa_q""#, r#""kapa_q""#, "kapa_q … unknown field … kappa_q"),
+        case("another format", r#""format": 1"#, r#""format": 2"#, "format … 2 … format 1"),
+        case("no discount", r#""gamma": 0.9,"#, "", "model.gamma … missing"),
+        case("gamma of a case is 1", r#""gamma": 0.9"#, r#""gamma": 1.0"#, "model.gamma … 1 … below 1"),
+        case(
+            "a law that does not sum to 1",
+            "0.25, 0.75",
+            "0.25, 0.85",
+            "model.transition[0], row 1 … agent 0 … 1.1",
+        ),
+        case(
+            "a negative probability",
+            "0.25, 0.75",
+            "1.75, -0.75",
+            "model.transition[0], row 1 … probability",
+        ),
+        case("a law too few", "0.25, 0.75, ", "", "model.transition[0] … 6 numbers … 8"),
+        case("an unknown parent", "[[0], [1]]", "[[0], [2]]", "model.parents[1] … agent 2 … 0 to 1"),
+        case("an unknown neighbour", "[[0, 1]]", "[[0, 7]]", "model.edges … agent 7"),
+        case("objectives missing", &format!(",\n    {OBJECTIVES}"), "", "model.f … missing"),
+        case("an objective of another size", "[0, 0, 1, 1]", "[0, 0, 1]", "model.f[0] … r"),
+        case(
+            "an unknown constraint",
+            r#"{"kind": "state_entropy", "offset""#,
+            r#"{"kind": "entropy", "offset""#,
+            "model.g[0][0] … entropy … state_entropy",
+        ),
+        case("kappa of a case < 0", r#""kappa": 0"#, r#""kappa": -1"#, "kappa … -1 … at least 0"),
+        case("parameters of too few agents", ", [0, 0, 0]]", "]", "theta … 1 lists … 2 agents"),
+        case(
+            "parameters too few",
+            "[0.5, -0.5, 0.25, 0]",
+            "[0.5, -0.5, 0.25]",
+            "theta[0] … 3 numbers … agent 0 has 4",
+        ),
+        case("a parameter that is none", "0.25, 0]", "\"x\", 0]", "theta[0][2] … number"),
+        case("a parameter too large to be one", "0.25, 0]", "1e400, 0]", "case.json … number out of range"),
+        case("a parameter outside the box", "0.25, 0]", "0.25, 3]", "theta[0][3] … 3 … [-2, 2]"),
+        case("an empty box", "[-2, 2]", "[2, -2]", "box … [2, -2]"),
+        case("multipliers too many", "[[1.5], []]", "[[1.5, 0], []]", "mu[0] … 2 numbers … agent 0 has 1"),
+        case("a negative multiplier", "[[1.5], []]", "[[-1.5], []]", "mu[0][0] … -1.5 … 0 to mu_bar = 5"),
+        case("a multiplier above its bound", "[[1.5], []]", "[[5.5], []]", "mu[0][0] … 5.5 … 5"),
+        case("mu_bar < 0", r#""mu_bar": 5"#, r#""mu_bar": -5"#, "mu_bar … -5 … at least 0"),
+        case("no sample", r#""B": 200"#, r#""B": 0"#, "estimator.B … 0 … above 0"),
+        case("delta0 is no probability", "0.001", "1.5", "estimator.delta0 … 1.5 … probability"),
+        case("eta_mu of a case < 0", "8.0", "-8.0", "algorithm.eta_mu … -8 … at least 0"),
+        case("iterations of a case < 0", r#""T": 3"#, r#""T": -3"#, "algorithm.T … -3 … at least 0"),
+        called(
+            "a case with too many joint states",
+            "exact case.json",
+            "case.json … 131072 joint states … 65536",
+        )
+        .with("case.json", many_agents(17)),
+        called(
+            "a case with too many pairs",
+            "exact case.json",
+            "case.json … 8192 joint states … pairs … 16777216",
+        )
+        .with("case.json", many_agents(13)),
+        called("a program with too many pairs", "exact case.json --optimum", "case.json … pairs … 65536")
+            .with("case.json", many_agents(10)),
+        called("the optimum of a convex utility", "exact case.json --optimum", "case.json … f[1] … convex")
+            .with("case.json", whole_case().replace(r#"{"kind": "state_entropy"}]"#, r#"{"kind": "l2sq"}]"#)),
+        called("constraints that no policy keeps", "exact case.json --optimum", "case.json … no policy")
+            .with("case.json", whole_case().replace(r#""offset": -0.1"#, r#""offset": -9.0"#)),
+        line(
+            "an exact run of too many agents",
+            "algorithm=exact world.n=17",
+            "world … 131072 joint states … 65536",
+        ),
+        line(
+            "an exact critic of too many agents",
+            "critic.kind=exact world.n=40",
+            "world … 1099511627776 joint states … 65536",
+        ),
+        line(
+            "an exact run of a crowd",
+            "algorithm=exact world.n=1000",
+            "world … about 10^301 joint states … 65536",
+        ),
+        line(
+            "the authors' scaling without samples",
+            "algorithm=exact scaling=authors",
+            "scaling … authors … normalised",
+        ),
+        line("unknown truncation", "critic.truncation=mean", "critic.truncation … mean … averaged"),
+        line(
+            "a critic that truncates nothing",
+            "critic.kind=exact critic.truncation=none",
+            "critic.truncation … none … averaged",
+        ),
+        line(
+            "td of too large a neighbourhood",
+            "algorithm=exact critic.truncation=td world.n=8 kappa_q=3",
+            "kappa_q … 16384 pairs … 1100",
+        ),
+        line("unknown step rule", "actor.rule=optimal", "actor.rule … optimal … theorem"),
+        line(
+            "a step rule for samples",
+            "actor.rule=theorem actor.optimizer=sgd",
+            "actor.rule … algorithm = exact",
+        ),
+        line(
+            "a step rule for adam",
+            "actor.rule=local algorithm=exact",
+            "actor.rule … actor.optimizer = sgd",
+        ),
+        line(
+            "a step rule for simplices",
+            "actor.rule=local algorithm=exact actor.optimizer=sgd policy.kind=direct",
+            "actor.rule … policy.kind = softmax",
+        ),
+        line(
+            "a step rule without a bound",
+            "actor.rule=theorem algorithm=exact actor.optimizer=sgd dual.mu_max=inf",
+            "actor.rule … dual.mu_max = finite",
+        ),
+        line(
+            "theorem steps without constants",
+            "actor.rule=theorem algorithm=exact actor.optimizer=sgd world.start=zeros",
+            "actor.rule … bounded shadow rewards",
+        ),
+        line("total schedule without an exponent", "dual.schedule.kind=total", "dual.schedule … exponent"),
         called("no threads", "train line.toml --threads 0", "--threads … 0 … 1 to"),
         called("a million threads", "train line.toml --threads 1000000", "--threads … 1000000"),
         called("bench of an unknown world", "bench torus", "torus … line"),
@@ -622,6 +774,22 @@ fn broken_inputs() -> Vec<Broken> {
     ];
     all.extend(not_finite());
     all
+}
+
+/// A case of `n` independent agents with two states and two actions.
+fn many_agents(n: usize) -> String {
+    let list = |entry: &str| vec![entry; n].join(", ");
+    let parents: Vec<String> = (0..n).map(|i| format!("[{i}]")).collect();
+    format!(
+        r#"{{"model": {{"n": {n}, "gamma": 0.9, "state_sizes": [{}], "action_sizes": [{}], "edges": [], "parents": [{}],
+        "transition": [{}], "rho": {{"kind": "product", "local": [{}]}}, "f": [{}]}}}}"#,
+        list("2"),
+        list("2"),
+        parents.join(", "),
+        list("[0.5, 0.5, 0.25, 0.75, 1, 0, 0, 1]"),
+        list("[0.5, 0.5]"),
+        list(r#"{"kind": "linear", "r": [0, 0, 1, 1]}"#)
+    )
 }
 
 /// nan and ±inf in every place that takes a number, with the settings that make it count.
@@ -675,7 +843,7 @@ fn not_finite() -> Vec<Broken> {
 }
 
 /// Command lines that do not parse: the usage that comes with the message may take several lines.
-const BROKEN_COMMAND_LINES: [&[&str]; 18] = [
+const BROKEN_COMMAND_LINES: [&[&str]; 20] = [
     &[],
     &["frobnicate"],
     &["train"],
@@ -693,6 +861,8 @@ const BROKEN_COMMAND_LINES: [&[&str]; 18] = [
     &["train", "line.toml", "--json=3"],
     &["config"],
     &["bench"],
+    &["exact"],
+    &["exact", "model.json", "--json"],
     &["bench", "line", "--n", "-5"],
 ];
 

@@ -82,7 +82,7 @@ fn a_run_leaves_its_folder_and_one_line_of_json() {
 #[test]
 fn threads_change_no_byte() {
     let folder = tempfile::tempdir().unwrap();
-    let settings: [&[&str]; 4] = [
+    let settings: [&[&str]; 6] = [
         &["--set", "iterations=40"],
         &[
             "--set",
@@ -114,6 +114,8 @@ fn threads_change_no_byte() {
             "--set",
             "batch=9",
         ],
+        &["--set", "iterations=5", "--set", "algorithm=exact"],
+        &["--set", "iterations=5", "--set", "critic.kind=exact", "--set", "critic.truncation=td"],
     ];
     for (k, settings) in settings.iter().enumerate() {
         let run = |threads: &str| {

@@ -48,16 +48,20 @@ fn every_combination_of_kinds_resumes_to_the_same_bytes() {
     let folder = tempfile::tempdir().unwrap();
     let mut combinations = 0;
     for dual in ["proximal", "descent", "pi"] {
-        for critic in ["td", "lstd", "montecarlo"] {
+        for critic in ["td", "lstd", "montecarlo", "exact", "the exact algorithm"] {
             for policy in ["softmax", "direct"] {
                 if critic == "montecarlo" && policy == "direct" {
                     continue;
                 }
                 for (optimizer, start) in [("adam", "warm"), ("sgd", "cold")] {
                     let name = format!("{dual}-{critic}-{policy}-{optimizer}");
+                    let kind = match critic {
+                        "the exact algorithm" => ("algorithm", "exact"),
+                        critic => ("critic.kind", critic),
+                    };
                     let config = config(&[
                         ("dual.kind", dual),
-                        ("critic.kind", critic),
+                        kind,
                         ("policy.kind", policy),
                         ("actor.optimizer", optimizer),
                         ("critic.start", start),
@@ -87,7 +91,7 @@ fn every_combination_of_kinds_resumes_to_the_same_bytes() {
             }
         }
     }
-    assert_eq!(combinations, 3 * 5 * 2);
+    assert_eq!(combinations, 3 * 9 * 2);
 }
 
 #[test]
