@@ -9,6 +9,8 @@
 //! A *plan* (which sums, in which order, where each entry lies) depends on the network alone and is made once; the
 //! policy's probabilities enter when it is carried out.
 
+use multiversion::multiversion;
+
 use super::dynamics::Dynamics;
 use crate::indexing::StateIndex;
 use crate::policy::Tabular;
@@ -165,22 +167,8 @@ impl Step {
 
     fn run<const L: usize>(&self, left: &[[f64; L]], right: &[f64], out: &mut Vec<[f64; L]>) {
         out.clear();
-        let [ls, rs] = self.strides;
-        for outer in &self.outer {
-            out.extend(self.inner.iter().map(|inner| {
-                let (mut l, mut r) = ((outer[0] + inner[0]) as usize, (outer[1] + inner[1]) as usize);
-                let mut sum = [0.0; L];
-                for _ in 0..self.terms {
-                    let (values, weight) = (&left[l], right[r]);
-                    for lane in 0..L {
-                        sum[lane] += weight * values[lane];
-                    }
-                    l += ls;
-                    r += rs;
-                }
-                sum
-            }));
-        }
+        out.resize(self.len(), [0.0; L]);
+        run_step(self, left, right, out);
     }
 
     /// The adjoint: `left[o, x] += right[o, x]·out[o]`.
@@ -196,6 +184,26 @@ impl Step {
                     r += rs;
                 }
             }
+        }
+    }
+}
+
+#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw", "x86_64+avx2"))]
+fn run_step<const L: usize>(step: &Step, left: &[[f64; L]], right: &[f64], out: &mut [[f64; L]]) {
+    let [ls, rs] = step.strides;
+    for (outer, block) in step.outer.iter().zip(out.chunks_exact_mut(step.inner.len())) {
+        for (inner, out) in step.inner.iter().zip(block) {
+            let (mut l, mut r) = ((outer[0] + inner[0]) as usize, (outer[1] + inner[1]) as usize);
+            let mut sum = [0.0; L];
+            for _ in 0..step.terms {
+                let (values, weight) = (&left[l], right[r]);
+                for lane in 0..L {
+                    sum[lane] += weight * values[lane];
+                }
+                l += ls;
+                r += rs;
+            }
+            *out = sum;
         }
     }
 }

@@ -6,6 +6,8 @@
 //! The eigenvalue 1−γ would make restarts stall when γ is close to 1, so its mode is kept out of the iteration. Of P
 //! itself it is the constant: known, and subtracted. Of Pᵀ it is the total mass, which is right from the start.
 
+use multiversion::multiversion;
+
 /// Krylov vectors between restarts.
 const RESTART: usize = 40;
 
@@ -78,13 +80,7 @@ pub fn solve<const L: usize>(
             }
             let mut column = Vec::with_capacity(k + 2);
             for v in &basis {
-                let along = dot(&w, v);
-                for (w, v) in w.iter_mut().zip(v) {
-                    for l in 0..L {
-                        w[l] -= along[l] * v[l];
-                    }
-                }
-                column.push(along);
+                column.push(take_out(&mut w, v));
             }
             let rest = norms(&w);
             basis.push(scaled(&w, rest));
@@ -114,16 +110,19 @@ pub fn solve<const L: usize>(
                 break;
             }
         }
-        for l in 0..L {
-            let steps = columns.len();
-            let mut y = vec![0.0; steps];
-            for i in (0..steps).rev() {
-                let known: f64 = (i + 1..steps).map(|j| columns[j][i][l] * y[j]).sum();
+        let steps = columns.len();
+        let mut y = vec![[0.0; L]; steps];
+        for i in (0..steps).rev() {
+            for l in 0..L {
+                let known: f64 = (i + 1..steps).map(|j| columns[j][i][l] * y[j][l]).sum();
                 // A lane that was solved earlier has nothing left to add.
-                y[i] = if columns[i][i][l] > 0.0 { (rhs[i][l] - known) / columns[i][i][l] } else { 0.0 };
+                y[i][l] = if columns[i][i][l] > 0.0 { (rhs[i][l] - known) / columns[i][i][l] } else { 0.0 };
             }
-            for (y, v) in y.iter().zip(&basis) {
-                x.iter_mut().zip(v).for_each(|(x, v)| x[l] += y * v[l]);
+        }
+        for (y, v) in y.iter().zip(&basis) {
+            for (x, v) in x.iter_mut().zip(v) {
+                let (old, direction) = (*x, *v);
+                *x = std::array::from_fn(|l| old[l] + y[l] * direction[l]);
             }
         }
     }
@@ -153,6 +152,23 @@ fn dot<const L: usize>(x: &[[f64; L]], y: &[[f64; L]]) -> [f64; L] {
         }
     }
     sum
+}
+
+/// Subtracts from w what lies along the unit vector v, and returns how much that was.
+#[multiversion(targets("x86_64+avx2"))]
+fn take_out<const L: usize>(w: &mut [[f64; L]], v: &[[f64; L]]) -> [f64; L] {
+    let mut along = [0.0; L];
+    for (w, v) in w.iter().zip(v) {
+        for l in 0..L {
+            along[l] += w[l] * v[l];
+        }
+    }
+    for (w, v) in w.iter_mut().zip(v) {
+        // By value: otherwise the compiler vectorises across rows, with gathers.
+        let (old, direction) = (*w, *v);
+        *w = std::array::from_fn(|l| old[l] - along[l] * direction[l]);
+    }
+    along
 }
 
 fn norms<const L: usize>(x: &[[f64; L]]) -> [f64; L] {
