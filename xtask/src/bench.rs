@@ -10,10 +10,13 @@ use crate::cargo;
 /// Network size and iterations of each row; the first is the preset itself.
 const SIZES: [(usize, usize); 4] = [(10, 400), (1_000, 60), (10_000, 12), (100_000, 4)];
 
+/// The same for the exact algorithm.
+const EXACT_SIZES: [(usize, usize); 3] = [(5, 400), (10, 40), (12, 6)];
+
 /// Runs of each size; the table shows the median.
 const REPEATS: usize = 5;
 
-/// Trains `synthetic` at several sizes and prints time an iteration, its breakdown by stage and the rate.
+/// Trains `synthetic` and `exact` at several sizes and prints time an iteration, its breakdown by stage and the rate.
 pub fn run() -> Result<()> {
     cargo(&["build", "--release"], &[])?;
     let folder = std::env::temp_dir().join(format!("phalanx-bench-{}", std::process::id()));
@@ -27,7 +30,7 @@ pub fn run() -> Result<()> {
         let mut runs = Vec::new();
         for repeat in 0..REPEATS {
             let out = folder.join(format!("{n}-{repeat}"));
-            runs.push(measure(n, iterations, &out)?);
+            runs.push(measure("synthetic", n, iterations, &out)?);
         }
         runs.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
         let run = &runs[REPEATS / 2];
@@ -44,6 +47,17 @@ pub fn run() -> Result<()> {
             stage("update_s"),
         );
     }
+    println!(
+        "\nphalanx train exact, median of {REPEATS} runs: Algorithm 1 without sampling, with E at every iteration\n"
+    );
+    println!("| {:>7} | {:>9} |\n|---:|---:|", "n", "ms an it.");
+    for (n, iterations) in EXACT_SIZES {
+        let out = |repeat| folder.join(format!("exact-{n}-{repeat}"));
+        let runs = (0..REPEATS).map(|repeat| measure("exact", n, iterations, &out(repeat)));
+        let mut runs = runs.collect::<Result<Vec<_>>>()?;
+        runs.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
+        println!("| {n:>7} | {:>9.3} |", 1e3 * runs[REPEATS / 2].seconds / iterations as f64);
+    }
     std::fs::remove_dir_all(&folder).with_context(|| format!("cannot remove {}", folder.display()))
 }
 
@@ -54,10 +68,10 @@ struct Run {
     stages: Vec<(String, f64)>,
 }
 
-fn measure(n: usize, iterations: usize, out: &std::path::Path) -> Result<Run> {
+fn measure(preset: &str, n: usize, iterations: usize, out: &std::path::Path) -> Result<Run> {
     let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
     let output = Command::new(std::path::Path::new(&target).join("release/phalanx"))
-        .args(["train", "synthetic", "--json", "--set", "evaluation.episodes=1"])
+        .args(["train", preset, "--json", "--set", "evaluation.episodes=1"])
         .args(["--set", &format!("world.n={n}"), "--set", &format!("iterations={iterations}")])
         .arg("--out")
         .arg(out)
