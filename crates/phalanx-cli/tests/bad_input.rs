@@ -736,7 +736,7 @@ fn broken_inputs() -> Vec<Broken> {
         line(
             "td of too large a neighbourhood",
             "algorithm=exact critic.truncation=td world.n=8 kappa_q=3",
-            "kappa_q … 16384 pairs … 1100",
+            "kappa_q … agent 2 … 4096 pairs … 1100",
         ),
         line("unknown step rule", "actor.rule=optimal", "actor.rule … optimal … theorem"),
         line(

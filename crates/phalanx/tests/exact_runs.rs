@@ -68,8 +68,7 @@ fn pi_reaches_the_optimum_of_the_line() {
     let case = reference["cases"].as_array().unwrap().iter().find(wanted).unwrap();
     let best = 0.01 * case["per_agent"].as_f64().unwrap();
     for (truncation, kappa_q) in [("fixed", "1"), ("averaged", "2")] {
-        let session =
-            trained(&[("iterations", "450"), ("critic.truncation", truncation), ("kappa_q", kappa_q)]);
+        let session = trained(&[("critic.truncation", truncation), ("kappa_q", kappa_q)]);
         let truth = session.truth().unwrap().unwrap();
         assert!((truth.objective - best).abs() < 1e-4, "{truncation}: {} is not {best}", truth.objective);
         assert!(truth.violation_total < 1e-4, "{truncation}: violation {}", truth.violation_total);

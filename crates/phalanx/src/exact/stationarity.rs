@@ -229,7 +229,8 @@ fn largest_size(values: &[f64]) -> f64 {
 }
 
 fn dot(x: &[f64], y: &[f64]) -> f64 {
-    x.iter().zip(y).map(|(a, b)| a * b).sum()
+    // From +0: the sum of nothing would be −0.
+    x.iter().zip(y).fold(0.0, |sum, (a, b)| sum + a * b)
 }
 
 fn norm(x: &[f64]) -> f64 {

@@ -69,8 +69,8 @@ impl Truncated {
     pub fn new(system: &System, policy: &Tabular, groups: &Ragged<u32>, kind: Truncation) -> Result<Self> {
         let groups: Vec<Vec<usize>> =
             groups.iter().map(|group| group.iter().map(|&k| k as usize).collect()).collect();
-        let make = |group: Vec<usize>| Neighbourhood::new(system, policy.observations(), group, kind);
-        Ok(Truncated { kind, agents: groups.into_iter().map(make).collect::<Result<_>>()? })
+        let make = |(agent, group)| Neighbourhood::new(system, policy.observations(), agent, group, kind);
+        Ok(Truncated { kind, agents: groups.into_iter().enumerate().map(make).collect::<Result<_>>()? })
     }
 
     /// Every agent's tables, row j as `[1 + m_j][∏ S][∏ A]`, from its shadow rewards and the values V_h of
@@ -96,16 +96,25 @@ impl Truncated {
 }
 
 impl Neighbourhood {
-    fn new(system: &System, observations: &StateIndex, group: Vec<usize>, kind: Truncation) -> Result<Self> {
+    fn new(
+        system: &System,
+        observations: &StateIndex,
+        agent: usize,
+        group: Vec<usize>,
+        kind: Truncation,
+    ) -> Result<Self> {
         let dynamics = system.dynamics();
         let n = dynamics.agents();
         let pairs = group
             .iter()
             .try_fold(1usize, |size, &k| size.checked_mul(dynamics.states()[k] * dynamics.actions()[k]));
-        let pairs = pairs.ok_or_else(|| Error::config("kappa_q", "its tables are too large"))?;
+        let pairs = pairs.ok_or_else(|| {
+            Error::config("kappa_q", format!("the table of agent {agent} is too large to be numbered"))
+        })?;
         if kind == Truncation::Td && pairs > LARGEST_TD_TABLE {
             let message = format!(
-                "a neighbourhood has {pairs} pairs; fixed points of temporal differences take at most {LARGEST_TD_TABLE}"
+                "the neighbourhood of agent {agent} has {pairs} pairs; fixed points of temporal differences take at most \
+                 {LARGEST_TD_TABLE}"
             );
             return Err(Error::config("kappa_q", message));
         }
