@@ -107,14 +107,16 @@ impl System {
 
     /// The chain that `policy` makes of the network.
     pub fn under<'a>(&'a self, policy: &'a Tabular) -> Result<Chain<'a>> {
+        self.chain(policy, self.dynamics.joint_states() <= DENSE)
+    }
+
+    fn chain<'a>(&'a self, policy: &'a Tabular, dense: bool) -> Result<Chain<'a>> {
         let forward = self.forward.prepare(&self.laws, policy);
-        let dense = (self.dynamics.joint_states() <= DENSE).then(|| {
-            let matrix = transition_matrix(&forward, self.dynamics.joint_states());
+        let dense = dense.then(|| {
             let size = self.dynamics.joint_states();
-            let system = Mat::from_fn(size, size, |s, t| {
-                f64::from(u8::from(s == t)) - self.gamma * matrix[s * size + t]
-            });
-            system.partial_piv_lu()
+            let matrix = transition_matrix(&forward, size);
+            let unit = |s, t| f64::from(u8::from(s == t));
+            Mat::from_fn(size, size, |s, t| unit(s, t) - self.gamma * matrix[s * size + t]).partial_piv_lu()
         });
         let mut chain = Chain { system: self, policy, forward, dense, state_occupancy: Vec::new() };
         chain.state_occupancy = chain.discounted_visits(self.dynamics.start())?;
@@ -282,4 +284,53 @@ fn too_slow() -> Error {
          slowly for this discount"
     );
     Error::config("gamma", message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::Config;
+    use crate::stream::Stream;
+
+    /// The same chain solved by factorisation and by iteration.
+    #[test]
+    fn factorised_and_iterated_solutions_agree() {
+        for (n, gamma, init_std) in [("5", "0.9", 1.0), ("7", "0.99", 3.0), ("8", "0.999", 0.5)] {
+            let config =
+                Config::preset("exact").unwrap().with_all([("world.n", n), ("gamma", gamma)]).unwrap();
+            let world = crate::run::world(&config).unwrap();
+            let (problem, _) = crate::run::problem(&config, &*world).unwrap();
+            let policy = Tabular::new(&*world, 1, config.policy.kind, init_std, &Stream::new(7)).unwrap();
+            let system = System::new(&*world, &problem, &policy).unwrap();
+            let [factorised, iterated] = [true, false].map(|dense| system.chain(&policy, dense).unwrap());
+            let scale = 1.0 / (1.0 - problem.gamma);
+            let close = |a: &[f64], b: &[f64]| a.iter().zip(b).all(|(a, b)| (a - b).abs() <= 1e-12 * scale);
+            assert!(close(factorised.state_occupancy(), iterated.state_occupancy()), "n = {n}");
+            let rewards = factorised.signals(&problem).rewards;
+            let values = [&factorised, &iterated].map(|chain| chain.values(&rewards).unwrap());
+            for (a, b) in values[0].iter().zip(&values[1]) {
+                assert!(close(a, b), "n = {n}, γ = {gamma}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_chain_is_stochastic_and_advances_its_own_law() {
+        let config = Config::preset("exact").unwrap().with("world.n", "4").unwrap();
+        let world = crate::run::world(&config).unwrap();
+        let (problem, _) = crate::run::problem(&config, &*world).unwrap();
+        let policy = Tabular::new(&*world, 1, config.policy.kind, 1.0, &Stream::new(3)).unwrap();
+        let system = System::new(&*world, &problem, &policy).unwrap();
+        let chain = system.under(&policy).unwrap();
+        let matrix = chain.transition_matrix();
+        for row in matrix.chunks_exact(16) {
+            assert!((row.iter().sum::<f64>() - 1.0).abs() < 1e-14);
+        }
+        let law: Vec<f64> = (0..16).map(|s| f64::from(s) / 120.0).collect();
+        let next = chain.advance(&law);
+        for t in 0..16 {
+            let expected: f64 = (0..16).map(|s| law[s] * matrix[s * 16 + t]).sum();
+            assert!((next[t] - expected).abs() < 1e-15);
+        }
+    }
 }
