@@ -8,12 +8,11 @@ use phalanx::critic::{Critic, Evidence, Lstd, MonteCarlo, QTables};
 use phalanx::occupancy::Visits;
 use phalanx::policy::{Parameterisation, Tabular};
 use phalanx::problem::Problem;
-use phalanx::rollout::{Request, StartFrom, Trajectory, simulate};
+use phalanx::rollout::StartFrom;
 use phalanx::run::{Config, Session};
 use phalanx::shadow::Signals;
-use phalanx::stream::{Place, Purpose, Stream};
 use phalanx::world::World;
-use support::{REFERENCES, Reference, numbers};
+use support::{REFERENCES, Reference, numbers, sample};
 
 /// The problem that the file carries, in the literal scaling.
 fn problem(reference: &Reference) -> Problem {
@@ -30,26 +29,6 @@ fn exact_signals(reference: &Reference, problem: &Problem) -> Signals {
     let mut signals = Signals::new(problem);
     signals.evaluate(problem, &Ragged::from_rows(lambda));
     signals
-}
-
-fn sample(
-    reference: &Reference,
-    policy: &Tabular,
-    trajectories: usize,
-    steps: usize,
-    start: StartFrom,
-    seed: u64,
-) -> Vec<Trajectory> {
-    let mut batch = vec![Trajectory::new(reference.agents(), steps); trajectories];
-    let requests: Vec<Request> = (0..trajectories)
-        .map(|k| Request {
-            place: Place { purpose: Purpose::Batch, iteration: 0, trajectory: k as u32 },
-            start_purpose: Purpose::BatchStart,
-            start,
-        })
-        .collect();
-    simulate(&reference.table, policy.sampler(), &Stream::new(seed), &requests, &mut batch);
-    batch
 }
 
 /// ‖found − exact‖ / ‖exact‖ over all agents.
@@ -92,7 +71,7 @@ fn sampled_occupancies_approach_the_exact_ones() {
         let actions: Vec<usize> = (0..reference.agents()).map(|i| reference.table.actions(i)).collect();
         let mut errors = Vec::new();
         for trajectories in [100, 10_000] {
-            let batch = sample(&reference, &policy, trajectories, steps, StartFrom::World, 1);
+            let batch = sample(&reference.table, &policy, trajectories, steps, StartFrom::World, 1);
             let cells = (0..reference.agents()).map(|i| reference.table.states(i) * actions[i]);
             let mut visits = Visits::new(cells);
             visits.add(&batch, &problem.occupancy_weights(steps, trajectories), &actions);
@@ -115,12 +94,14 @@ fn sampled_gradient(
     let signals = exact_signals(reference, &problem);
     let steps = (1e-4f64.ln() / reference.gamma().ln()) as usize;
     let samples = critic.samples();
-    let evaluation = sample(reference, policy, 1, samples.evaluation_pairs.max(1), StartFrom::Uniform, 7);
-    let evidence = Evidence { policy: &policy, signals: &signals, evaluation: evaluation.first() };
+    let evaluation =
+        sample(&reference.table, policy, 1, samples.evaluation_pairs.max(1), StartFrom::Uniform, 7);
+    let evidence = Evidence { policy, signals: &signals, evaluation: evaluation.first() };
     critic.evaluate(evidence).unwrap();
     let mu = Ragged::from_rows((0..reference.agents()).map(|i| numbers(&reference.input("mu")[i])));
     assert_eq!(critic.values_mut().weigh(&signals, &mu), None);
-    let batch = sample(reference, policy, trajectories, steps + samples.batch_tail, StartFrom::World, 8);
+    let batch =
+        sample(&reference.table, policy, trajectories, steps + samples.batch_tail, StartFrom::World, 8);
     let n = reference.agents() as f64;
     let weights = problem.occupancy_weights(steps, trajectories).into_iter().map(|w| w / n).collect();
     let rule = GradientRule { weights, baseline, neighbour_mean: false };
@@ -193,7 +174,7 @@ fn lstd_approaches_the_fixed_point_of_td() {
             let kappa_q = reference.input("kappa_q").as_u64().unwrap() as usize;
             let tables = QTables::new(&reference.table, kappa_q, &problem).unwrap();
             let mut critic = Lstd::new(tables, &problem, steps, 1e-12);
-            let evaluation = sample(&reference, &policy, 1, steps + 1, StartFrom::Uniform, 3);
+            let evaluation = sample(&reference.table, &policy, 1, steps + 1, StartFrom::Uniform, 3);
             let evidence = Evidence { policy: &policy, signals: &signals, evaluation: evaluation.first() };
             critic.evaluate(evidence).unwrap();
             let found = (0..reference.agents()).map(|j| critic.values().table(j, 0).unwrap().to_vec());

@@ -5,7 +5,7 @@ use std::{ops::Range, process::ExitCode, sync::Arc};
 use phalanx::network::Network;
 use phalanx::run::Registry;
 use phalanx::stream::{DRAW_RANGE, Place, Stream};
-use phalanx::world::{Channel, World};
+use phalanx::world::{Channel, StartLaw, World};
 
 #[derive(Debug)]
 struct Lamps {
@@ -33,6 +33,10 @@ impl World for Lamps {
     }
 
     fn start(&self, _: &Stream, _: Place, _: Range<usize>, states: &mut [u8]) { states.fill(0) }
+
+    fn start_law(&self) -> Option<StartLaw> {
+        Some(StartLaw::Product { local: vec![vec![1.0, 0.0]; self.ring.agents()] })
+    }
 
     fn step(&self, agents: Range<usize>, _: &[u8], actions: &[u8], draws: &[u32], next: &mut [u8]) {
         let (n, fails) = (self.ring.agents(), (0.1 * f64::from(DRAW_RANGE)).round() as u32);

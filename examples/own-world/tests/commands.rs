@@ -21,6 +21,9 @@ fn train_resume_and_eval_know_the_world() {
     // Burning pays 1 and a switch costs 0.3, so lamps burn as much as they may: 0.8 less at most 0.3 a step.
     assert!(result["objective"].as_f64().unwrap() > 0.5, "{line}");
     assert!(result["violation_max"].as_f64().unwrap() < 0.02, "{line}");
+    // It tells its start law, so the truth is known.
+    let exact = result["exact"]["objective"].as_f64().unwrap();
+    assert!((exact - result["objective"].as_f64().unwrap()).abs() < 0.05, "{line}");
     own_world(&["resume", "run"], folder.path());
     assert!(own_world(&["eval", "run", "--episodes", "50"], folder.path()).contains("burning"));
     let bad =

@@ -1,4 +1,27 @@
 //! The truth on small networks, by enumeration of the joint space.
+//!
+//! A [`System`] is a network written out (at most [`LARGEST_JOINT_SPACE`] joint states); [`System::under`] a policy it is a
+//! [`Chain`], which knows occupancies, values and gradients. [`Truncated`] has the Q-functions over neighbourhoods,
+//! [`Stationarity`] the paper's metrics, [`Decay`] and [`Certificate`] say how far influence reaches, [`optimum`] how well any
+//! policy can do, and [`report`] says it all at once for a [`Case`] from a file.
+//!
+//! ```
+//! use phalanx::exact::{Domain, Stationarity, System};
+//! use phalanx::policy::Parameterisation;
+//! use phalanx::run::{Config, Session};
+//!
+//! let session = Session::new(&Config::preset("exact")?.with("world.n", "4")?)?;
+//! let (problem, policy, mu) = (session.problem(), session.algorithm().policy(), session.algorithm().mu());
+//! let system = System::new(session.world(), problem, policy)?; // once for a network
+//! let chain = system.under(policy)?; // for every policy
+//! let signals = chain.signals(problem); // f, g and shadow rewards
+//! let values = chain.values(&signals.rewards)?; // V of every utility
+//! let slopes = chain.action_values(&signals.rewards, &values, mu);
+//! let gradient = chain.gradient(&slopes, Parameterisation::Softmax, 1.0 / 4.0);
+//! let at = Stationarity::new(&gradient, Domain::Everywhere, mu, &signals.slack, f64::INFINITY);
+//! assert!(at.x > 0.0 && at.y == 0.0); // The uniform policy is feasible, but not stationary.
+//! # Ok::<(), phalanx::Error>(())
+//! ```
 
 mod case;
 mod certificate;

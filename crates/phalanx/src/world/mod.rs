@@ -124,7 +124,44 @@ pub struct OwnProblem {
     pub gamma: Option<f64>,
 }
 
-/// Checks that `step` samples from `transition`, reads the parents only, and that sizes fit: what every world
+/// Whether the start law is one, and allows the start state that was drawn.
+fn check_start_law(world: &dyn World, drawn: &[u8]) -> Result<(), String> {
+    let n = drawn.len();
+    let is_law = |law: &[f64]| {
+        law.iter().all(|p| (0.0..=1.0 + 1e-9).contains(p)) && (law.iter().sum::<f64>() - 1.0).abs() <= 1e-8
+    };
+    match world.start_law() {
+        None => Ok(()),
+        Some(StartLaw::Product { local }) => {
+            if local.len() != n {
+                return Err(format!("start_law has {} laws for {n} agents", local.len()));
+            }
+            for (i, law) in local.iter().enumerate() {
+                if law.len() != world.states(i) || !is_law(law) {
+                    return Err(format!("start_law of agent {i} is no law over {} states", world.states(i)));
+                }
+                if law[usize::from(drawn[i])] == 0.0 {
+                    return Err(format!("agent {i} starts in state {}, which start_law excludes", drawn[i]));
+                }
+            }
+            Ok(())
+        }
+        Some(StartLaw::Joint { p }) => {
+            let joint = drawn.iter().enumerate();
+            let number = joint.fold(0, |number, (i, &s)| number * world.states(i) + usize::from(s));
+            let size = (0..n).try_fold(1usize, |size, i| size.checked_mul(world.states(i)));
+            if size != Some(p.len()) || !is_law(&p) {
+                return Err("start_law is no law over the joint states".into());
+            }
+            if p[number] == 0.0 {
+                return Err(format!("joint state {number} was drawn, which start_law excludes"));
+            }
+            Ok(())
+        }
+    }
+}
+
+/// Checks that `step` samples from `transition`, reads the parents only, and that sizes and start law fit: what every world
 /// must satisfy. Meant for tests of a new world; looks at no more than 64 agents.
 ///
 /// # Errors
@@ -152,6 +189,7 @@ pub fn check(world: &dyn World) -> Result<(), String> {
     if halves != states {
         return Err("start depends on how the agents are split".into());
     }
+    check_start_law(world, &states)?;
     let all_draws: Vec<u32> = (0..n).map(|_| words.next_u32() >> 1).collect();
     let random_joint = |words: &mut crate::stream::Sequence, sizes: &dyn Fn(usize) -> usize| -> Vec<u8> {
         (0..n).map(|i| (words.next_u32() as usize % sizes(i)) as u8).collect()

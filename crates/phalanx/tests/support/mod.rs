@@ -4,7 +4,8 @@
 use std::path::PathBuf;
 
 use phalanx::policy::{Parameterisation, Tabular};
-use phalanx::stream::Stream;
+use phalanx::rollout::{Request, StartFrom, Trajectory, simulate};
+use phalanx::stream::{Place, Purpose, Stream};
 use phalanx::world::{Table, World};
 use serde_json::Value;
 
@@ -69,6 +70,27 @@ impl Reference {
         });
         direct
     }
+}
+
+/// Trajectories of `steps` pairs under `policy`, all of the numbers from `seed`.
+pub fn sample(
+    world: &dyn World,
+    policy: &Tabular,
+    trajectories: usize,
+    steps: usize,
+    start: StartFrom,
+    seed: u64,
+) -> Vec<Trajectory> {
+    let mut batch = vec![Trajectory::new(policy.agents(), steps); trajectories];
+    let requests: Vec<Request> = (0..trajectories)
+        .map(|k| Request {
+            place: Place { purpose: Purpose::Batch, iteration: 0, trajectory: k as u32 },
+            start_purpose: Purpose::BatchStart,
+            start,
+        })
+        .collect();
+    simulate(world, policy.sampler(), &Stream::new(seed), &requests, &mut batch);
+    batch
 }
 
 /// All numbers in a possibly nested list, in order.
