@@ -1,11 +1,11 @@
 //! `phalanx eval` and `phalanx occupancy`.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use phalanx::run::{Assessment, Config, Registry, Session, Truth, Verdict};
 use serde_json::json;
 
-use crate::{Source, on_threads, print, table};
+use crate::{Source, on_threads, open_run, print, table};
 
 #[derive(clap::Args)]
 pub struct EvalArgs {
@@ -69,17 +69,13 @@ pub fn eval(args: &EvalArgs, registry: &Registry) -> anyhow::Result<()> {
 }
 
 fn open(args: &EvalArgs, registry: &Registry) -> phalanx::Result<Session> {
-    let run = Path::new(&args.source);
-    if run.is_dir() {
+    if let Some(session) = open_run(&args.source, &args.sets, registry)? {
         if let Some(policy) = &args.policy {
             let message =
                 format!("`{policy}` was given with a run, whose own policy is evaluated; leave it out");
             return Err(phalanx::Error::config("--policy", message));
         }
-        if !args.sets.is_empty() {
-            return Err(phalanx::Error::config("--set", "goes with a preset or a file, not with a run"));
-        }
-        return Session::of_run(run, registry);
+        return Ok(session);
     }
     let source = Source { source: args.source.clone(), sets: args.sets.clone() };
     let config: Config = source.load(None, registry)?;

@@ -1,6 +1,7 @@
 //! Command line of Phalanx: commands, progress and tables. The mathematics is in the `phalanx` library.
 
 mod bench;
+mod check;
 mod eval;
 mod exact;
 mod plot;
@@ -8,10 +9,11 @@ mod table;
 mod train;
 
 use std::io::Write;
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use phalanx::run::{Config, Registry, preset};
+use phalanx::run::{Config, Registry, Session, preset};
 
 /// Safe policies for networks of agents.
 #[derive(Parser)]
@@ -33,6 +35,8 @@ enum Command {
     Occupancy(eval::OccupancyArgs),
     /// Say everything exactly: occupancies, Q, gradients, stationarity, certificates of a small model.
     Exact(exact::ExactArgs),
+    /// Say which assumptions of the theory hold, what its bounds are worth, and what to change; for small networks.
+    Check(check::CheckArgs),
     /// Draw a run (into its own folder), or several runs together, as SVG and PNG.
     Plot(PlotArgs),
     /// Print a configuration with every setting resolved.
@@ -96,6 +100,18 @@ impl Source {
     }
 }
 
+/// The run in the folder `source`, with its trained policy; none if it is no folder.
+fn open_run(source: &str, sets: &[String], registry: &Registry) -> phalanx::Result<Option<Session>> {
+    let run = Path::new(source);
+    if !run.is_dir() {
+        return Ok(None);
+    }
+    if !sets.is_empty() {
+        return Err(phalanx::Error::config("--set", "goes with a preset or a file, not with a run"));
+    }
+    Session::of_run(run, registry).map(Some)
+}
+
 /// Runs the command line of this process. Exit status: 0 fine, 1 the run failed, 2 bad input.
 pub fn main() -> ExitCode {
     main_with(Registry::default())
@@ -117,6 +133,7 @@ fn run(registry: &Registry) -> ExitCode {
         Command::Eval(args) => eval::eval(args, registry),
         Command::Occupancy(args) => eval::occupancy(args, registry),
         Command::Exact(args) => exact::exact(args),
+        Command::Check(args) => check::check(args, registry),
         Command::Config(source) => {
             let resolved = source.load(None, registry).and_then(|config| phalanx::run::resolve(&config));
             resolved.map(|config| print(&config.to_toml())).map_err(Into::into)

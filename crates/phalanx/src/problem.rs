@@ -46,6 +46,14 @@ impl Bound {
         }
     }
 
+    /// The end of a utility's range (smallest, largest) that satisfies it best.
+    pub fn easiest(self, (smallest, largest): (f64, f64)) -> f64 {
+        match self {
+            Bound::AtLeast(_) => largest,
+            Bound::AtMost(_) => smallest,
+        }
+    }
+
     /// Its name in configurations and tables.
     pub fn key(self) -> &'static str {
         match self {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::policy::{Parameterisation, Tabular};
 use crate::problem::{AgentProblem, Bound, Constraint, Problem, Scaling};
@@ -50,7 +50,7 @@ pub struct Input {
 }
 
 /// Sample sizes of prop:estimators.
-#[derive(Debug, Clone, Copy, Deserialize)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EstimatorInput {
     /// B.

@@ -52,7 +52,8 @@ impl Certificate {
             // K as (I − γ C)⁻¹ γ C: subtracting I would cost the digits of small entries.
             let k = (Mat::<f64>::identity(n, n) - &discounted).partial_piv_lu().solve(&discounted);
             let far = |i: usize| (0..n as u32).filter(move |j| !groups.row(i).contains(j));
-            (0..n).map(|i| far(i).map(|j| k[(i, j as usize)]).sum()).collect()
+            // From 0: the sum of no numbers would be −0.
+            (0..n).map(|i| far(i).fold(0.0, |sum, j| sum + k[(i, j as usize)])).collect()
         });
         let cells = dynamics.states().iter().zip(dynamics.actions()).map(|(s, a)| s * a).collect();
         Certificate { policy_influence, closed_loop, spectral_radius, outside, gamma, cells }

@@ -1,6 +1,8 @@
 //! Uniform bounds on utilities, and the Lipschitz constants and estimation errors that the theorems are made of.
 //! Paper: assump:utility, prop:F_theta_smooth, lemma:properties, prop:estimators.
 
+use serde::Serialize;
+
 use super::case::EstimatorInput;
 use super::decay::{Decay, TruncationBound};
 use super::dynamics::{Dynamics, digits};
@@ -98,7 +100,7 @@ fn length(x: &[f64]) -> f64 {
 ///
 /// The paper has one constraint an agent. With up to m of them the weight of all multipliers together is taken as m μ̄
 /// in `l_tt` and `m_theta`; `l_tm` and the errors of the estimators are the paper's for m = 1.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Constants {
     /// L_θ, smoothness of f and g in θ. Paper: prop:F_theta_smooth with ℓ_ψ,1 = √n for n agents (errata 13).
     pub l_theta: f64,
@@ -116,8 +118,11 @@ pub struct Constants {
     pub l_lambda: f64,
     /// M_π, [`SCORE_BOUND`].
     pub m_pi: f64,
+    #[serde(skip)]
     pub(super) agents: usize,
+    #[serde(skip)]
     pub(super) gamma: f64,
+    #[serde(skip)]
     mu_bar: f64,
 }
 

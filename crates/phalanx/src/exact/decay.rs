@@ -4,6 +4,8 @@
 //! The assumption is about transitions only. Under κ-hop policies with κ > 0 the bounds here can fail (errata 1); those
 //! of [`Certificate`](super::Certificate) take the policies into account and hold.
 
+use serde::Serialize;
+
 use super::constants::SCORE_BOUND;
 use super::distance::distances;
 use super::dynamics::Dynamics;
@@ -30,7 +32,7 @@ pub struct Decay {
 }
 
 /// c₀ φ₀^κ_q, the lemma's bound on the truncation error of a Q-function, at one ω. Paper: lemma:truncated_grad.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct TruncationBound {
     /// ω.
     pub omega: f64,

@@ -3,12 +3,14 @@
 //! Orders of magnitude to compare a run with, not settings for it: with the constants that can be proved, step sizes
 //! come out many orders too small (errata 7).
 
+use serde::Serialize;
+
 use super::case::EstimatorInput;
 use super::constants::{Constants, spread};
 use crate::{Error, Ragged, Result};
 
 /// Step sizes of Algorithm 1. Paper: thm:convergence.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Steps {
     /// η_μ.
     pub eta_mu: f64,
@@ -37,7 +39,7 @@ impl Steps {
 /// Settings for an O(ε)-FOSP with probability 1 − δ, up to truncation. Paper: thm:sample_complexity.
 ///
 /// Counts are whole numbers in floating point: small ε take them beyond any integer type.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize)]
 pub struct SamplePlan {
     /// T = ε^−1.5.
     pub iterations: f64,
@@ -110,7 +112,7 @@ impl SamplePlan {
 }
 
 /// The setting in which temporal differences are run. Paper: prop:subroutine_complexity.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct TdSetting {
     /// σ: from anywhere, every pair of the neighbourhood is met `k0` steps later with at least this probability.
     pub sigma: f64,
@@ -134,7 +136,7 @@ pub struct TdSetting {
 ///
 /// The bound is stated for the truncated Q-function at fixed values outside the neighbourhood, to which temporal
 /// differences do not converge (errata 3); read it as distance to their own fixed point.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct TdBound {
     /// h, the smallest that is allowed.
     pub h: f64,
@@ -188,7 +190,8 @@ pub fn dual_bound(optimal: f64, strictly_feasible: f64, slack: f64) -> Result<f6
     Ok((optimal - strictly_feasible) / slack)
 }
 
-fn check_open_unit(field: &str, value: f64) -> Result<()> {
+/// Whether `value` lies strictly between 0 and 1.
+pub(crate) fn check_open_unit(field: &str, value: f64) -> Result<()> {
     if value > 0.0 && value < 1.0 {
         return Ok(());
     }

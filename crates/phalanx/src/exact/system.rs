@@ -168,6 +168,11 @@ impl<'a> Chain<'a> {
         &self.state_occupancy
     }
 
+    /// E[v(s') | s] of functions v of the joint state.
+    pub(super) fn forward(&self) -> &Prepared<'a> {
+        &self.forward
+    }
+
     /// P_π as `[s][s']`.
     pub fn transition_matrix(&self) -> Vec<f64> {
         transition_matrix(&self.forward, self.system.dynamics.joint_states())

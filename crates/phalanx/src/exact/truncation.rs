@@ -350,7 +350,12 @@ impl Average {
 }
 
 /// ∏_k π_k(a_k | observation of k) over the joint actions of `group`, given the observations of its members.
-fn joint_law(policy: &Tabular, group: &[usize], observation: impl Fn(usize) -> u32, law: &mut Vec<f64>) {
+pub(super) fn joint_law(
+    policy: &Tabular,
+    group: &[usize],
+    observation: impl Fn(usize) -> u32,
+    law: &mut Vec<f64>,
+) {
     law.clear();
     law.push(1.0);
     for (k, &agent) in group.iter().enumerate() {

@@ -2,6 +2,7 @@
 
 mod assess;
 mod build;
+pub mod check;
 mod checkpoint;
 mod config;
 mod evaluate;

@@ -149,7 +149,7 @@ impl Session {
         }
         let evaluated = Evaluated {
             policy: self.algorithm.policy(),
-            mu: self.final_mu.as_ref().unwrap_or(self.algorithm.mu()),
+            mu: self.mu(),
             mu_max: self.config.dual.mu_max,
             theta_box: self.config.policy.theta_box,
             horizon: self.config.horizon,
@@ -179,6 +179,11 @@ impl Session {
     /// Objectives and constraints.
     pub fn problem(&self) -> &Problem {
         &self.problem
+    }
+
+    /// μ: of the run if it is one that is being evaluated, else of the algorithm.
+    pub fn mu(&self) -> &Ragged<f64> {
+        self.final_mu.as_ref().unwrap_or(self.algorithm.mu())
     }
 
     /// Policy, multipliers and diagnostics.

@@ -11,6 +11,8 @@ mod program;
 mod tests;
 mod utilities;
 
+use rayon::prelude::*;
+
 use super::Dynamics;
 use crate::problem::Problem;
 use crate::utility::ScaledUtility;
@@ -125,17 +127,17 @@ pub fn slater_point(dynamics: &Dynamics, problem: &Problem) -> Result<SlaterPoin
 /// As [`slater_point`].
 pub fn largest_slacks(dynamics: &Dynamics, problem: &Problem) -> Result<Ragged<f64>> {
     let model = Model::new(dynamics, problem)?;
-    let mut largest = Ragged::with_capacity(problem.agents.len());
-    for (i, agent) in problem.agents.iter().enumerate() {
-        let alone = |k| {
-            let mut model = model.clone();
-            let slack = model.slack(i, k)?;
-            let solution = model.program.maximise(&slack).map_err(|unsolved| gave_up(&unsolved))?;
-            Ok(model.point(&solution).slack.row(i)[k])
-        };
-        largest.push_row((0..agent.constraints.len()).map(alone).collect::<Result<Vec<f64>>>()?);
-    }
-    Ok(largest)
+    let alone = |i: usize, k: usize| {
+        let mut model = model.clone();
+        let slack = model.slack(i, k)?;
+        let solution = model.program.maximise(&slack).map_err(|unsolved| gave_up(&unsolved))?;
+        Ok(model.point(&solution).slack.row(i)[k])
+    };
+    let rows =
+        problem.agents.par_iter().enumerate().map(|(i, agent)| {
+            (0..agent.constraints.len()).map(|k| alone(i, k)).collect::<Result<Vec<f64>>>()
+        });
+    Ok(Ragged::from_rows(rows.collect::<Result<Vec<_>>>()?))
 }
 
 /// The occupancies of a world, and the pieces of its problem as far as they were asked for: a piece that nothing

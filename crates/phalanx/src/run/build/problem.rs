@@ -142,11 +142,7 @@ fn add_constraint(
 
 /// The largest possible slack where it is negative, with the utility's extreme value.
 fn best_slack(utility: &ScaledUtility, bound: Bound, space: LocalSpace, mass: f64) -> Option<(f64, f64)> {
-    let (min, max) = utility.range(space, mass)?;
-    let extreme = match bound {
-        Bound::AtLeast(_) => max,
-        Bound::AtMost(_) => min,
-    };
+    let extreme = bound.easiest(utility.range(space, mass)?);
     let slack = bound.slack(extreme);
     // Closed forms of the ends carry rounding errors.
     (slack < -1e-9 * (1.0 + extreme.abs())).then_some((slack, extreme))

@@ -1,0 +1,312 @@
+//! `phalanx check`.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use phalanx::exact::{Case, SamplePlan};
+use phalanx::run::check::{
+    Check, ClosedLoop, DecayCheck, Feasibility, Multipliers, Sizes, Subject, Targets, TdCheck, Theorems,
+    TruncationCheck,
+};
+use phalanx::run::{Registry, Session};
+
+use crate::{Source, on_threads, open_run, print};
+
+#[derive(clap::Args)]
+pub struct CheckArgs {
+    /// Preset, TOML file, run folder (its policy), or model with policy and multipliers (as for `phalanx exact`).
+    #[arg(value_name = "PRESET|FILE|RUN")]
+    source: String,
+    /// Change a setting of a preset or TOML file.
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    sets: Vec<String>,
+    /// How close to stationary the theorems are asked to get.
+    #[arg(long, default_value_t = 0.1, allow_negative_numbers = true)]
+    epsilon: f64,
+    /// Probability with which they may fail.
+    #[arg(long, default_value_t = 0.05, allow_negative_numbers = true)]
+    delta: f64,
+    /// Threads to use [default: all cores].
+    #[arg(long, value_name = "N")]
+    threads: Option<usize>,
+    /// Print one line of JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Constraints shown at most.
+const MOST_CONSTRAINTS: usize = 12;
+
+/// `phalanx check`.
+pub fn check(args: &CheckArgs, registry: &Registry) -> anyhow::Result<()> {
+    let targets = Targets { epsilon: args.epsilon, delta: args.delta };
+    on_threads(args.threads, || {
+        let check = match Checked::open(args, registry)? {
+            Checked::Model(case) => Check::new(&Subject::from(&*case), targets),
+            Checked::Session(session) => Check::new(&Subject::from(&*session), targets),
+        }?;
+        if args.json {
+            print(&format!("{}\n", serde_json::to_string(&check)?));
+        } else {
+            print(&in_words(&check));
+        }
+        Ok(())
+    })?
+}
+
+/// What a source holds.
+enum Checked {
+    Model(Box<Case>),
+    Session(Box<Session>),
+}
+
+impl Checked {
+    fn open(args: &CheckArgs, registry: &Registry) -> phalanx::Result<Self> {
+        if let Some(session) = open_run(&args.source, &args.sets, registry)? {
+            return Ok(Checked::Session(Box::new(session)));
+        }
+        let path = Path::new(&args.source);
+        if path.extension().is_some_and(|extension| extension == "json") {
+            if !args.sets.is_empty() {
+                return Err(phalanx::Error::config(
+                    "--set",
+                    "goes with a preset or a TOML file, not with a model",
+                ));
+            }
+            return Ok(Checked::Model(Box::new(Case::read(path)?)));
+        }
+        let source = Source { source: args.source.clone(), sets: args.sets.clone() };
+        let session = Session::new(&source.load(None, registry)?)?;
+        session.warnings().iter().for_each(|warning| eprintln!("warning: {warning}"));
+        Ok(Checked::Session(Box::new(session)))
+    }
+}
+
+fn in_words(check: &Check) -> String {
+    let mut text = String::new();
+    sizes(&mut text, &check.sizes);
+    decay(&mut text, &check.decay);
+    closed_loop(&mut text, &check.closed_loop);
+    truncation(&mut text, &check.truncation, &check.sizes);
+    feasibility(&mut text, &check.feasibility);
+    theorems(&mut text, &check.theorems);
+    td(&mut text, &check.td);
+    text += "\nAdvice\n";
+    for advice in &check.advice {
+        let _ = writeln!(text, "- {advice}");
+    }
+    text
+}
+
+/// A line of the form `name   value`.
+fn line(text: &mut String, name: &str, value: impl AsRef<str>) {
+    let _ = writeln!(text, "{name:<18} {}", value.as_ref());
+}
+
+/// A number in scientific form, or a dash.
+fn or_dash(x: Option<f64>) -> String {
+    x.map_or_else(|| "-".into(), |x| format!("{x:.3e}"))
+}
+
+fn sizes(text: &mut String, sizes: &Sizes) {
+    let Sizes { agents, joint_states, joint_actions, gamma, kappa, kappa_q, diameter } = sizes;
+    line(text, "agents", format!("{agents}: {joint_states} joint states x {joint_actions} joint actions"));
+    line(text, "gamma", format!("{gamma}"));
+    line(
+        text,
+        "radii",
+        format!("kappa {kappa} (policies), kappa_q {kappa_q} (Q); the diameter is {diameter}"),
+    );
+}
+
+fn decay(text: &mut String, decay: &DecayCheck) {
+    let DecayCheck { chi_at_0, two_over_gamma, .. } = decay;
+    let (verdict, relation) = if decay.holds { ("holds", "below") } else { ("fails", "not below") };
+    let row: Vec<String> = decay
+        .binding_row
+        .iter()
+        .map(|influence| {
+            let name = if influence.agent == decay.binding_agent {
+                "itself".into()
+            } else {
+                format!("agent {}", influence.agent)
+            };
+            format!("{name} {:.2}", influence.size)
+        })
+        .collect();
+    line(
+        text,
+        "decay assumption",
+        format!("{verdict}: chi(0+) = {chi_at_0:.3} is {relation} 2/gamma = {two_over_gamma:.3}"),
+    );
+    line(text, "", format!("binding agent {}: {}", decay.binding_agent, row.join(", ")));
+    if let Some(bound) = &decay.bound {
+        let omega_sup = decay.omega_sup.unwrap_or(f64::INFINITY);
+        line(
+            text,
+            "",
+            format!(
+                "omega < {omega_sup:.3}; best for kappa_q = {}: omega {:.3}, c0 {:.3e}, phi0 {:.3}",
+                bound.kappa_q, bound.omega, bound.c0, bound.phi0
+            ),
+        );
+    } else if decay.holds {
+        line(text, "", "any omega will do: nobody influences anybody at a distance");
+    }
+    if let Some(gamma) = decay.gamma_below {
+        let mixing = decay.mixing_above.map(|mixing| format!(", or with world.mixing > {mixing:.4}"));
+        line(text, "", format!("would hold with gamma < {gamma:.4}{}", mixing.unwrap_or_default()));
+    }
+}
+
+fn closed_loop(text: &mut String, closed: &ClosedLoop) {
+    let radius = closed.spectral_radius;
+    let verdict = match (closed.holds, closed.gradient_error) {
+        (true, Some(error)) => {
+            format!("holds: spectral radius {radius:.3}; gradient error at most {error:.3e}")
+        }
+        (true, None) => format!("holds: spectral radius {radius:.3}; direct policies have no bounded score"),
+        (false, _) => format!("none: spectral radius {radius:.3} is not below 1"),
+    };
+    line(text, "certificate", verdict);
+}
+
+fn truncation(text: &mut String, check: &TruncationCheck, sizes: &Sizes) {
+    let at = match check.multipliers {
+        Multipliers::Given => "the multipliers given",
+        Multipliers::Optimal => "the optimal multipliers",
+        Multipliers::Ones => "multipliers of 1",
+    };
+    let _ = writeln!(
+        text,
+        "\nError of the truncated gradient at {at}, largest over agents; the gradient itself is {:.3e}\n\
+         {:>9} {:>10} {:>12} {:>12} {:>12} {:>12}",
+        check.gradient, "kappa_q", "neighbours", "predicted", "certified", "fixed", "averaged"
+    );
+    for row in &check.rows {
+        let mark = if row.kappa_q == sizes.kappa_q.min(sizes.diameter) { "*" } else { "" };
+        let _ = writeln!(
+            text,
+            "{:>9} {:>10} {:>12} {:>12} {:>12} {:>12}",
+            format!("{mark}{}", row.kappa_q),
+            row.neighbours,
+            or_dash(row.predicted),
+            or_dash(row.certified),
+            or_dash(row.fixed),
+            or_dash(row.averaged)
+        );
+    }
+}
+
+fn feasibility(text: &mut String, check: &Feasibility) {
+    text.push('\n');
+    line(
+        text,
+        "objective",
+        format!("{:.6}; violations sum to {:.6}", check.objective, check.violation_total),
+    );
+    for note in &check.notes {
+        line(text, "no optimum", note);
+    }
+    if let Some((optimum, gap)) = check.optimum.zip(check.gap) {
+        line(text, "optimum", format!("{optimum:.6}; this policy lacks {gap:.6}"));
+    }
+    if let Some(margin) = check.slater_margin {
+        line(text, "Slater margin", format!("{margin:.6}"));
+    }
+    if check.constraints.is_empty() {
+        return;
+    }
+    if let Some(bound) = check.dual_bound {
+        line(text, "multipliers", format!("{bound:.4} at most; dual.mu_max = {}", check.mu_max));
+    }
+    let _ = writeln!(
+        text,
+        "\n{:>8}  {:<16} {:>10} {:>12} {:>11}",
+        "agent", "constraint", "slack", "largest", "multiplier"
+    );
+    let number = |x: Option<f64>| x.map_or_else(|| "-".into(), |x| format!("{x:.4}"));
+    for constraint in check.constraints.iter().take(MOST_CONSTRAINTS) {
+        let _ = writeln!(
+            text,
+            "{:>8}  {:<16} {:>10.4} {:>12} {:>11}",
+            constraint.agent,
+            constraint.constraint,
+            constraint.slack,
+            number(constraint.largest_slack),
+            number(constraint.multiplier)
+        );
+    }
+    if !check.slacks_over_policies {
+        text.push_str("          largest: over all occupancies, whether the world lets them happen or not\n");
+    }
+    if check.constraints.len() > MOST_CONSTRAINTS {
+        let _ =
+            writeln!(text, "          and {} more with --json", check.constraints.len() - MOST_CONSTRAINTS);
+    }
+}
+
+fn theorems(text: &mut String, check: &Theorems) {
+    let Targets { epsilon, delta } = check.targets;
+    text.push('\n');
+    if let Some(note) = &check.note {
+        line(text, "theorems", format!("say nothing: {note}"));
+        return;
+    }
+    if let Some(steps) = check.exact {
+        let of = format!(
+            "eta_mu {:.3e}, eta_theta {:.3e} for {} iterations",
+            steps.eta_mu, steps.eta_theta, check.iterations
+        );
+        line(text, "Theorem 1", of);
+    }
+    line(text, "Theorem 2", format!("for epsilon = {epsilon} with probability {}", 1.0 - delta));
+    let _ = writeln!(
+        text,
+        "{:>9} {:>10} {:>10} {:>8} {:>8} {:>10} {:>10} {:>10} {:>10}",
+        "", "T", "B", "H", "paper's", "epsilon_0", "eta_mu", "eta_theta", "samples"
+    );
+    for (name, plan) in [("orders", &check.orders), ("explicit", &check.explicit)] {
+        let Some(SamplePlan { iterations, steps, estimator, literal_horizon, samples }) = plan else {
+            continue;
+        };
+        let _ = writeln!(
+            text,
+            "{name:>9} {iterations:>10} {:>10.2e} {:>8} {literal_horizon:>8} {:>10.2e} {:>10.2e} {:>10.2e} {samples:>10.2e}",
+            estimator.batch, estimator.horizon, estimator.eps0, steps.eta_mu, steps.eta_theta,
+        );
+    }
+}
+
+fn td(text: &mut String, check: &TdCheck) {
+    text.push('\n');
+    for note in &check.notes {
+        line(text, "TD", note);
+    }
+    if let (Some(setting), Some(bound)) = (&check.setting, &check.bound) {
+        line(text, "TD exploration", format!("sigma {:.3e} within k0 = {} steps", setting.sigma, setting.k0));
+        line(
+            text,
+            "TD steps",
+            format!("h {:.3e}, k1 {:.3e}, C {:.3e}, C' {:.3e}", bound.h, bound.k1, bound.c, bound.c_prime),
+        );
+        line(text, "TD error", format!("at most {:.3e} after {} steps", bound.error, check.steps));
+    }
+    if let Some(measured) = &check.measured {
+        line(
+            text,
+            "",
+            format!(
+                "measured: {:.3e} to the paper's tables (entries up to {:.3e})",
+                measured.to_fixed, measured.largest_q
+            ),
+        );
+        if let Some((limit, between)) = measured.to_limit.zip(measured.limit_to_fixed) {
+            line(
+                text,
+                "",
+                format!("          {limit:.3e} to TD's own limit, which is {between:.3e} from those tables"),
+            );
+        }
+    }
+}

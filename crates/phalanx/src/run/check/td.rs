@@ -1,0 +1,138 @@
+//! What temporal differences are promised and what they reach. Paper: prop:subroutine_complexity.
+
+use serde::Serialize;
+
+use super::Point;
+use crate::critic::{Critic, Evidence, QTables, StepRule, Td};
+use crate::exact::{TdBound, TdSetting, Truncation};
+use crate::rollout::{self, Request, StartFrom, Trajectory};
+use crate::stream::{Place, Purpose, Stream};
+use crate::{Ragged, Result};
+
+/// Trajectories that TD is tried on.
+const TRIALS: u32 = 5;
+
+/// The bound on K steps of TD with its step sizes, and K such steps.
+#[derive(Debug, Clone, Serialize)]
+pub struct TdCheck {
+    /// K.
+    pub steps: usize,
+    /// Why something below is missing.
+    pub notes: Vec<String>,
+    /// σ, k₀ and what else the bound depends on, for the agent with the largest neighbourhood.
+    pub setting: Option<TdSetting>,
+    /// Step sizes and bound.
+    pub bound: Option<TdBound>,
+    /// What K steps with these step sizes reach.
+    pub measured: Option<TdMeasured>,
+}
+
+/// Distances between tables: largest entry over agents and utilities, median over five trajectories.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct TdMeasured {
+    /// The largest |Q̂|, to compare distances with.
+    pub largest_q: f64,
+    /// From what TD learnt to the tables with everybody else held at 0, which the paper means.
+    pub to_fixed: f64,
+    /// From what TD learnt to its own fixed point under the stationary law (errata 3).
+    pub to_limit: Option<f64>,
+    /// Between those two: what no number of steps removes.
+    pub limit_to_fixed: Option<f64>,
+}
+
+impl TdCheck {
+    pub(super) fn new(point: &Point<'_>, delta: f64) -> Result<Self> {
+        let steps = point.subject.critic_steps;
+        let mut check = TdCheck { steps, notes: Vec::new(), setting: None, bound: None, measured: None };
+        match setting(point, delta) {
+            Ok(Some(setting)) => {
+                let bound = TdBound::new(&setting)?;
+                check.setting = Some(setting);
+                check.bound = Some(bound);
+                check.measured = Some(measure(point, &bound, &mut check.notes)?);
+            }
+            Ok(None) => {
+                check.notes.push("some pair of a neighbourhood may never be met: there is no bound".into())
+            }
+            Err(error) => check.notes.push(error.to_string()),
+        }
+        Ok(check)
+    }
+}
+
+fn measure(point: &Point<'_>, bound: &TdBound, notes: &mut Vec<String>) -> Result<TdMeasured> {
+    let fixed = point.tables(point.groups, Truncation::Fixed, point.chain.state_occupancy())?;
+    let stationary = point.chain.stationary();
+    let limit = match stationary.and_then(|weights| point.tables(point.groups, Truncation::Td, &weights)) {
+        Ok(limit) => Some(limit),
+        Err(error) => {
+            notes.push(error.to_string());
+            None
+        }
+    };
+    let learnt = (0..TRIALS).map(|trial| learn(point, bound, trial)).collect::<Result<Vec<_>>>()?;
+    let median_to = |tables: &Ragged<f64>| {
+        let mut gaps: Vec<f64> = learnt.iter().map(|learnt| largest_gap(learnt, tables.data())).collect();
+        gaps.sort_by(f64::total_cmp);
+        gaps[gaps.len() / 2]
+    };
+    Ok(TdMeasured {
+        largest_q: fixed.data().iter().fold(0.0, |largest, q| f64::max(largest, q.abs())),
+        to_fixed: median_to(&fixed),
+        to_limit: limit.as_ref().map(median_to),
+        limit_to_fixed: limit.as_ref().map(|limit| largest_gap(limit.data(), fixed.data())),
+    })
+}
+
+/// The proposition's setting; none if there is no σ.
+fn setting(point: &Point<'_>, delta: f64) -> Result<Option<TdSetting>> {
+    let Some(exploration) = point.chain.exploration(point.groups)? else { return Ok(None) };
+    let dynamics = point.chain.system().dynamics();
+    let shapes = point.groups.iter().map(|group| {
+        let pairs = group.iter().map(|&k| dynamics.cells(k as usize)).max().unwrap_or(1);
+        (group.len(), pairs)
+    });
+    // C_i grows with |N_i| log(|S_i||A_i|).
+    let weight = |&(neighbours, pairs): &(usize, usize)| neighbours as f64 * (pairs as f64).ln();
+    let (neighbours, pairs) = shapes.max_by(|a, b| weight(a).total_cmp(&weight(b))).unwrap_or((1, 1));
+    Ok(Some(TdSetting {
+        // It must be below 1; where all is certain, any smaller one is true as well.
+        sigma: exploration.sigma.min(1.0 - f64::EPSILON),
+        k0: exploration.k0,
+        gamma: point.sizes.gamma,
+        reward_bound: point.reward_bound(),
+        neighbours,
+        pairs,
+        delta,
+        steps: point.subject.critic_steps,
+    }))
+}
+
+/// The tables after K steps from zero along one trajectory. Paper: alg:subroutine.
+fn learn(point: &Point<'_>, bound: &TdBound, trial: u32) -> Result<Vec<f64>> {
+    let subject = point.subject;
+    let tables = QTables::new(subject.world, subject.kappa_q, subject.problem)?;
+    let rule = StepRule::Harmonic { h: bound.h, k1: bound.k1 };
+    let mut td = Td::new(tables, subject.problem, subject.critic_steps, rule, false);
+    let mut trajectory = [Trajectory::new(point.sizes.agents, td.samples().evaluation_pairs)];
+    let request = Request {
+        place: Place { purpose: Purpose::Critic, iteration: 0, trajectory: trial },
+        start_purpose: Purpose::CriticStart,
+        start: StartFrom::Uniform,
+    };
+    let stream = Stream::new(subject.seed);
+    rollout::simulate(subject.world, subject.policy.sampler(), &stream, &[request], &mut trajectory);
+    td.evaluate(Evidence {
+        policy: subject.policy,
+        signals: point.signals,
+        evaluation: Some(&trajectory[0]),
+    })?;
+    let of_agent = |j: usize| (0..=subject.problem.agents[j].constraints.len()).map(move |which| (j, which));
+    let tables = (0..point.sizes.agents).flat_map(of_agent).map(|(j, which)| td.values().table(j, which));
+    Ok(tables.flatten().flatten().copied().collect())
+}
+
+/// ‖a − b‖_∞.
+fn largest_gap(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).fold(0.0, |largest, (a, b)| f64::max(largest, (a - b).abs()))
+}
