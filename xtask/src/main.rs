@@ -8,7 +8,8 @@ use anyhow::{Result, bail};
 const HELP: &str = "\
 cargo xtask test     all checks: format, lints, tests, documentation, examples and benchmarks compile
 cargo xtask crash    kill a run fifty times at random moments, resume it, compare every byte
-cargo xtask bench    the benchmark table: iterations by stage, agent-steps a second by network size";
+cargo xtask bench    the benchmark table: iterations by stage, agent-steps a second by network size
+cargo xtask theory   the numbers and figures of docs/theory.md";
 
 fn main() -> ExitCode {
     let command = std::env::args().nth(1).unwrap_or_default();
@@ -16,6 +17,7 @@ fn main() -> ExitCode {
         "test" => test(),
         "crash" => crash(),
         "bench" => bench::run(),
+        "theory" => theory(),
         _ => {
             println!("{HELP}");
             return ExitCode::from(2);
@@ -36,7 +38,11 @@ mod bench;
 fn test() -> Result<()> {
     let begin = Instant::now();
     cargo(&["fmt", "--all", "--check"], &[])?;
-    cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"], &[])?;
+    let theory = ["--features", "xtask/theory"];
+    cargo(
+        &[&["clippy", "--workspace", "--all-targets"][..], &theory, &["--", "-D", "warnings"]].concat(),
+        &[],
+    )?;
     // Property tests draw the same cases every time here; plain `cargo test` draws new ones.
     let mut environment = vec![("PROPTEST_RNG_SEED", "1")];
     let python = python_with_tensorboard();
@@ -77,6 +83,12 @@ fn python_with_tensorboard() -> Result<String> {
 fn crash() -> Result<()> {
     let test = ["test", "--release", "--package", "phalanx-cli", "--test", "crash", "--", "--nocapture"];
     cargo(&test, &[("PHALANX_KILLS", "50")])
+}
+
+/// Runs everything that `docs/theory.md` tells of, and draws its figures.
+fn theory() -> Result<()> {
+    cargo(&["build", "--release"], &[])?;
+    cargo(&["run", "--quiet", "--package", "xtask", "--features", "theory", "--bin", "theory"], &[])
 }
 
 /// Runs cargo and shows what it ran.

@@ -8,6 +8,8 @@ mod plot;
 mod table;
 mod train;
 
+pub use plot::figure;
+
 use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;

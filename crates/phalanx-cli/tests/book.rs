@@ -1,4 +1,5 @@
-//! The book in `docs/book`: every command in it is run, every file in it is used, in the order of the page.
+//! The book in `docs/book`, and `docs/theory.md`: every command in them is run, every file in them is used, in the order of
+//! the page.
 //!
 //! How a block is marked, after the language in its info string:
 //!
@@ -6,8 +7,9 @@
 //!   its lines stand in that file of the same page. A block that is one `{{#include …}}` must name a file that exists.
 //! * `console`: lines with `$ ` are run in a fresh folder, where they must succeed; other lines must occur in the output
 //!   of the command above them. `…` stands for anything. `output=sketch` leaves numbers and verdicts open, `fails=N`
-//!   wants that exit status, `elsewhere` is for commands that other checks run or that are not ours. A line `^C`
-//!   interrupts the command above it once its run has begun.
+//!   wants that exit status, `short=N` runs with N iterations and takes the output as a sketch, `elsewhere` is for
+//!   commands that other checks run or that are not ours. A line `^C` interrupts the command above it once its run has
+//!   begun.
 //! * `rust`: includes only, of files that are compiled elsewhere. `text`: anything.
 #![cfg(unix)]
 
@@ -58,6 +60,18 @@ fn reference() {
     Page::read("reference.md").run();
 }
 
+/// From the folder of the book.
+const THEORY: &str = "../../theory.md";
+
+/// Its commands are run in the project's folder, or what looks like it.
+#[test]
+fn theory() {
+    let page = Page::read(THEORY);
+    let folder = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink(source().join("../.."), folder.path().join("docs")).unwrap();
+    page.run_in(folder.path());
+}
+
 const TESTED: [&str; 8] = [
     "problem.md",
     "first-run.md",
@@ -84,14 +98,16 @@ fn every_page_is_in_the_summary_and_tested() {
 
 #[test]
 fn links_and_includes_lead_somewhere() {
-    for name in TESTED {
+    for name in TESTED.into_iter().chain([THEORY]) {
         let page = Page::read(name);
+        let folder = source().join(name).parent().unwrap().to_path_buf();
         for target in links(&page.text).into_iter().filter(|target| !target.starts_with("http")) {
             let (file, anchor) = target.split_once('#').unwrap_or((target, ""));
-            let file = if file.is_empty() { name } else { file };
-            let text = std::fs::read_to_string(source().join(file)).unwrap_or_default();
+            let path = if file.is_empty() { source().join(name) } else { folder.join(file) };
             let is_heading = |line: &str| line.starts_with('#') && slug(line) == anchor;
-            let leads = if anchor.is_empty() { !text.is_empty() } else { text.lines().any(is_heading) };
+            let has_heading =
+                || std::fs::read_to_string(&path).is_ok_and(|text| text.lines().any(is_heading));
+            let leads = if anchor.is_empty() { path.exists() } else { has_heading() };
             assert!(leads, "{name}: {target} leads nowhere");
         }
         for file in includes(&page.text) {
@@ -184,14 +200,17 @@ impl Page {
     }
 
     fn run(&self) {
-        let folder = tempfile::tempdir().unwrap();
+        self.run_in(tempfile::tempdir().unwrap().path());
+    }
+
+    fn run_in(&self, folder: &Path) {
         for block in &self.blocks {
             block.check_options();
             match block.language.as_str() {
                 "text" => {}
-                "console" => block.run_commands(folder.path()),
+                "console" => block.run_commands(folder),
                 "json" | "toml" | "rust" if block.is_include() => {}
-                "json" | "toml" => self.write(block, folder.path()),
+                "json" | "toml" => self.write(block, folder),
                 other => panic!("{}: a block of `{other}` is not tested by anything", block.place),
             }
         }
@@ -230,7 +249,7 @@ impl Block {
 
     fn check_options(&self) {
         let known: &[&str] = match self.language.as_str() {
-            "console" => &["fails", "output", "elsewhere"],
+            "console" => &["fails", "output", "short", "elsewhere"],
             "json" | "toml" => &["file", "append", "part-of"],
             _ => &[],
         };
@@ -259,9 +278,18 @@ impl Block {
                 assert!(!command.starts_with("phalanx "), "{}: `{command}` could be run", self.place);
                 continue;
             }
+            let command = &self.shortened(command);
             let output = if is_interrupted { interrupted(command, folder) } else { shell(command, folder) };
             self.compare(command, &shown, &output);
         }
+    }
+
+    /// The command with the number of iterations that `short=` asks for.
+    fn shortened(&self, command: &str) -> String {
+        let Some(iterations) = self.options.get("short") else { return command.into() };
+        let (before, after) = command.split_once("--set iterations=").expect("`short` with iterations set");
+        let after = after.trim_start_matches(|c: char| c.is_ascii_digit());
+        format!("{before}--set iterations={iterations}{after}")
     }
 
     fn compare(&self, command: &str, shown: &[&str], output: &Output) {
@@ -272,7 +300,7 @@ impl Block {
         assert_eq!(output.status.code(), Some(status), "{said}");
         // The message of a failure must be on standard error.
         let text = if status == 0 { format!("{stdout}{stderr}") } else { stderr.into_owned() };
-        let is_sketch = self.options.contains_key("output");
+        let is_sketch = self.options.contains_key("output") || self.options.contains_key("short");
         let form = |line: &str| if is_sketch { sketch(&squeeze(line)) } else { squeeze(line) };
         let found: Vec<String> = text.lines().map(form).collect();
         for line in shown {

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use kuva::backend::raster::RasterBackend;
 use kuva::backend::svg::SvgBackend;
 use kuva::plot::legend::{LegendEntry, LegendShape};
+use kuva::plot::line::LineStyle;
 use kuva::plot::scatter::{MarkerShape, ScatterPlot};
 use kuva::plot::{BandPlot, LinePlot};
 use kuva::render::annotations::ShadedRegion;
@@ -89,6 +90,8 @@ impl Mark {
 pub enum Shape {
     /// A curve; a single point is drawn as a mark.
     Line { points: Vec<Point>, width: f64 },
+    /// A broken curve.
+    Dashes(Vec<Point>),
     /// The area between two curves.
     Band(Vec<Span>),
     /// Marks, without a line through them.
@@ -107,6 +110,8 @@ impl Shape {
             Shape::Band(_) => 1,
             Shape::Line { width, .. } if *width < 2.0 => 2,
             Shape::Line { .. } | Shape::Marks { .. } => 3,
+            // A prediction is seen on top of what it predicts.
+            Shape::Dashes(_) => 4,
         }
     }
 }
@@ -331,12 +336,13 @@ fn legend_entries(figure: &Figure) -> Vec<LegendEntry> {
             continue;
         }
         let (shape, colour) = match &layer.shape {
-            Shape::Line { .. } | Shape::ZeroLine => (LegendShape::Line, layer.colour),
+            Shape::Line { .. } | Shape::Dashes(_) | Shape::ZeroLine => (LegendShape::Line, layer.colour),
             Shape::Band(_) => (LegendShape::Rect, layer.colour.tint(BAND_OPACITY)),
             Shape::BelowZero => (LegendShape::Rect, layer.colour.tint(SHADE_OPACITY)),
             Shape::Marks { mark, .. } => (LegendShape::Marker(mark.shape()), layer.colour),
         };
-        entries.push(LegendEntry { label, color: colour.css(), shape, dasharray: None });
+        let dasharray = matches!(layer.shape, Shape::Dashes(_)).then(|| DASHES.into());
+        entries.push(LegendEntry { label, color: colour.css(), shape, dasharray });
     }
     if entries.len() > LONGEST_LEGEND {
         let label = format!("and {} more", entries.len() - LONGEST_LEGEND + 1);
@@ -367,6 +373,9 @@ fn legend_rows(entries: &[LegendEntry]) -> Vec<Vec<(f64, LegendEntry)>> {
 const BAND_OPACITY: f64 = 0.25;
 const SHADE_OPACITY: f64 = 0.1;
 const MARK_SIZE: f64 = 4.0;
+/// Lengths of the strokes of a broken curve and of the gaps between them, and its width.
+const DASHES: &str = "8 6";
+const DASH_WIDTH: f64 = 1.8;
 
 /// A panel with its axes found.
 struct ScaledPanel<'a> {
@@ -380,7 +389,7 @@ impl<'a> ScaledPanel<'a> {
         let (mut xs, mut ys) = (Vec::new(), Vec::new());
         for layer in &panel.layers {
             match &layer.shape {
-                Shape::Line { points, .. } | Shape::Marks { points, .. } => {
+                Shape::Line { points, .. } | Shape::Marks { points, .. } | Shape::Dashes(points) => {
                     xs.extend(points.iter().map(|point| point.0));
                     ys.extend(points.iter().map(|point| point.1));
                 }
@@ -414,25 +423,31 @@ impl<'a> ScaledPanel<'a> {
     /// A point as the plotting crate gets it: in the units of the axes, since it draws no range below 2e-16.
     fn place(&self, (x, y): Point) -> Point {
         let y = if self.panel.names.is_empty() { y } else { self.panel.names.len() as f64 + 1.0 - y };
-        (self.x.in_units(x), self.y.in_units(y))
+        (self.x.in_units(self.x.place(x)), self.y.in_units(self.y.place(y)))
+    }
+
+    /// The lower left and the upper right corner of the plotting area, likewise.
+    fn corners(&self) -> (Point, Point) {
+        let (x, y) = (&self.x, &self.y);
+        ((x.in_units(x.low), y.in_units(y.low)), (x.in_units(x.high), y.in_units(y.high)))
     }
 
     fn layout(&self, width: f64, height: f64, left: f64, theme: &Theme) -> Layout {
         let (x, y) = (&self.x, &self.y);
-        let (low, high) = (self.place((x.low, y.low)), self.place((x.high, y.high)));
+        let (low, high) = self.corners();
         let format = |scale: &Scale| {
             let scale = scale.clone();
             TickFormat::Custom(Arc::new(move |value| scale.label(value)))
         };
-        let mut layout = Layout::new((low.0, high.0), (low.1.min(high.1), high.1.max(low.1)))
+        let mut layout = Layout::new((low.0, high.0), (low.1, high.1))
             .with_width(width)
             .with_height(height)
             .with_force_margins(left, GAP)
             .with_force_margins_y(ABOVE, TICK_LABELS)
             .with_x_axis_min(low.0)
             .with_x_axis_max(high.0)
-            .with_y_axis_min(low.1.min(high.1))
-            .with_y_axis_max(high.1.max(low.1))
+            .with_y_axis_min(low.1)
+            .with_y_axis_max(high.1)
             .with_x_tick_step(x.in_units(x.step))
             .with_y_tick_step(y.in_units(y.step))
             .with_x_tick_format(format(x))
@@ -455,10 +470,17 @@ impl<'a> ScaledPanel<'a> {
     }
 
     fn plots(&self) -> Vec<Plot> {
-        let line = |points: &[Point], colour: Colour, width: f64| {
+        let curve = |points: &[Point], colour: Colour, width: f64| {
             let points = points.iter().map(|&point| self.place(point));
-            Plot::Line(LinePlot::new().with_data(points).with_color(colour.css()).with_stroke_width(width))
+            LinePlot::new().with_data(points).with_color(colour.css()).with_stroke_width(width)
         };
+        // Between places in the units of the axes.
+        let straight = |from: Point, to: Point, colour: Colour| {
+            let plot = LinePlot::new().with_data([from, to]).with_color(colour.css());
+            Plot::Line(plot.with_stroke_width(1.2))
+        };
+        let ((left, bottom), (right, top)) = self.corners();
+        let zero = self.place((0.0, 0.0));
         let marks = |points: &[Point], colour: Colour, mark: Mark| {
             let points = points.iter().map(|&point| self.place(point));
             let plot = ScatterPlot::new().with_data(points).with_color(colour.css());
@@ -466,7 +488,11 @@ impl<'a> ScaledPanel<'a> {
         };
         let draw = |layer: &Layer| match &layer.shape {
             Shape::Line { points, .. } if points.len() == 1 => marks(points, layer.colour, Mark::Circle),
-            Shape::Line { points, width } => line(points, layer.colour, *width),
+            Shape::Line { points, width } => Plot::Line(curve(points, layer.colour, *width)),
+            Shape::Dashes(points) => {
+                let style = LineStyle::Custom(DASHES.into());
+                Plot::Line(curve(points, layer.colour, DASH_WIDTH).with_line_style(style))
+            }
             Shape::Marks { points, mark } => marks(points, layer.colour, *mark),
             Shape::Band(spans) => {
                 let at =
@@ -479,10 +505,10 @@ impl<'a> ScaledPanel<'a> {
                 Plot::Band(band.with_color(layer.colour.css()).with_opacity(BAND_OPACITY))
             }
             Shape::ZeroLine if self.panel.names.is_empty() => {
-                line(&[(self.x.low, 0.0), (self.x.high, 0.0)], layer.colour, 1.2)
+                straight((left, zero.1), (right, zero.1), layer.colour)
             }
-            Shape::ZeroLine => line(&[(0.0, self.y.low), (0.0, self.y.high)], layer.colour, 1.2),
-            Shape::BelowZero => line(&[], layer.colour, 0.0),
+            Shape::ZeroLine => straight((zero.0, bottom), (zero.0, top), layer.colour),
+            Shape::BelowZero => Plot::Line(curve(&[], layer.colour, 0.0)),
         };
         let mut layers: Vec<&Layer> = self.panel.layers.iter().collect();
         layers.sort_by_key(|layer| layer.shape.depth());

@@ -1,6 +1,7 @@
 //! `phalanx plot`: pictures of runs, drawn from their folders.
 
 mod canvas;
+pub mod figure;
 mod margins;
 mod read;
 mod runs;

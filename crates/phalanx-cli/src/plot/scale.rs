@@ -11,6 +11,8 @@ pub struct Scale {
     pub exponent: i32,
     /// Digits of a tick label behind the point.
     decimals: usize,
+    /// Whether `low`, `high` and `step` count decades: places on the axis are logarithms to base 10.
+    logarithmic: bool,
 }
 
 /// What the values on an axis are like.
@@ -22,6 +24,8 @@ pub enum Values {
     FromZero,
     /// Counted things: ticks at whole numbers only.
     Whole,
+    /// Positive numbers over several orders of magnitude: a logarithmic axis. Others are drawn at its lower end.
+    Log,
 }
 
 /// Share of the range that is left free at either end, so that a curve along the edge is seen.
@@ -30,6 +34,9 @@ const MARGIN: f64 = 0.04;
 impl Scale {
     /// An axis that all of `values` (finite) fit on, with up to `ticks` steps from tick to tick.
     pub fn fit(values: impl Iterator<Item = f64>, kind: Values, ticks: usize) -> Scale {
+        if kind == Values::Log {
+            return Scale::decades(values, ticks);
+        }
         let (mut low, mut high) = if kind == Values::FromZero { (0.0, 0.0) } else { (f64::MAX, f64::MIN) };
         for value in values {
             (low, high) = (f64::min(low, value), f64::max(high, value));
@@ -57,16 +64,48 @@ impl Scale {
         let plain = if kind == Values::Whole { size < 1e7 } else { (1e-3..1e5).contains(&size) };
         let exponent = if plain { 0 } else { 3 * (size.log10() / 3.0).floor() as i32 };
         let decimals = (exponent as f64 - step.log10() - 1e-9).ceil().clamp(0.0, 15.0) as usize;
-        Scale { low, high, step, exponent, decimals }
+        Scale { low, high, step, exponent, decimals, logarithmic: false }
     }
 
-    /// A value in the unit of the axis, 10^exponent.
-    pub fn in_units(&self, value: f64) -> f64 {
-        value * 10_f64.powi(-self.exponent)
+    /// A logarithmic axis over whole decades, with ticks at powers of ten.
+    fn decades(values: impl Iterator<Item = f64>, ticks: usize) -> Scale {
+        let (mut low, mut high) = (f64::MAX, f64::MIN);
+        for decade in values.filter(|&value| value > 0.0).map(f64::log10) {
+            (low, high) = (low.min(decade.floor()), high.max(decade.ceil()));
+        }
+        if low > high {
+            (low, high) = (0.0, 0.0);
+        }
+        high = high.max(low + 1.0);
+        let step = ((high - low) / ticks as f64).ceil();
+        let margin = MARGIN * (high - low);
+        let (low, high) = (low - margin, high + margin);
+        Scale { low, high, step, exponent: 0, decimals: 0, logarithmic: true }
+    }
+
+    /// Where a value is on the axis, in the unit of `low` and `high`.
+    pub fn place(&self, value: f64) -> f64 {
+        match self.logarithmic {
+            true if value > 0.0 => value.log10(),
+            true => self.low,
+            false => value,
+        }
+    }
+
+    /// A place in the unit of the axis, 10^exponent.
+    pub fn in_units(&self, place: f64) -> f64 {
+        place * 10_f64.powi(-self.exponent)
     }
 
     /// What a tick at `value` (in units of the axis) says.
     pub fn label(&self, value: f64) -> String {
+        if self.logarithmic {
+            return match value.round() as i32 {
+                0 => "1".into(),
+                1 => "10".into(),
+                decade => power_of_ten(decade),
+            };
+        }
         let text = format!("{:.*}", self.decimals, value.abs());
         let (whole, fraction) = text.split_at(text.find('.').unwrap_or(text.len()));
         // Thin spaces part thousands.
@@ -92,15 +131,20 @@ impl Scale {
         if self.exponent == 0 {
             return String::new();
         }
-        let superscript = |c: char| match c {
-            '-' => '⁻',
-            '1' => '¹',
-            '2' => '²',
-            '3' => '³',
-            digit => digit.to_digit(10).and_then(|d| char::from_u32(0x2070 + d)).unwrap_or(digit),
-        };
-        format!(" (×10{})", self.exponent.to_string().chars().map(superscript).collect::<String>())
+        format!(" (×{})", power_of_ten(self.exponent))
     }
+}
+
+/// E.g. 10⁻³.
+fn power_of_ten(exponent: i32) -> String {
+    let superscript = |c: char| match c {
+        '-' => '⁻',
+        '1' => '¹',
+        '2' => '²',
+        '3' => '³',
+        digit => digit.to_digit(10).and_then(|d| char::from_u32(0x2070 + d)).unwrap_or(digit),
+    };
+    format!("10{}", exponent.to_string().chars().map(superscript).collect::<String>())
 }
 
 /// The smallest of 1, 2 and 5 times a power of ten that is no smaller than `step`.
@@ -139,6 +183,17 @@ mod tests {
     fn counted_things_have_whole_ticks() {
         assert_eq!(labels(&[0.0], Values::Whole).0, ["0"]);
         assert_eq!(labels(&[0.0, 1.0], Values::Whole).0, ["0", "1"]);
+    }
+
+    #[test]
+    fn logarithmic_axes_have_ticks_at_powers_of_ten() {
+        assert_eq!(labels(&[0.02, 300.0], Values::Log).0, ["10⁻²", "10⁻¹", "1", "10", "10²", "10³"]);
+        assert_eq!(labels(&[1e-16, 1.0], Values::Log).0, ["10⁻¹⁵", "10⁻¹²", "10⁻⁹", "10⁻⁶", "10⁻³", "1"]);
+        assert_eq!(labels(&[5.0], Values::Log).0, ["1", "10"]);
+        assert_eq!(labels(&[], Values::Log).0, ["1", "10"]);
+        let scale = Scale::fit([0.0, 1e-3, 1.0].into_iter(), Values::Log, 7);
+        assert_eq!((scale.place(1e-3), scale.place(0.0)), (-3.0, scale.low));
+        assert_eq!(scale.unit(), "");
     }
 
     #[test]
