@@ -20,20 +20,23 @@ use series::Point;
 /// Series of at least this many iterations are also drawn as a moving mean.
 const ROWS_FOR_MEAN: usize = 60;
 
-/// Draws one run into `<run>/plots`: `return`, `violation`, `duals` and `margins`, each as SVG and PNG, and
-/// gives the files.
+/// Draws one run into `<run>/plots`: `return`, `violation`, `duals`, `stationarity` and `margins`, each as SVG and
+/// PNG, and gives the files.
 ///
-/// `margins` is drawn from `agents.csv`, which a run writes at its end: it is left out for a run that has not
+/// `stationarity` is for runs of the exact algorithm. `margins` is drawn from `agents.csv`, which a run writes at its end: it is left out for a run that has not
 /// come to its end or has no constraints.
 pub fn plot_run(run: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let (metrics, margins) = rayon::join(|| Metrics::read(run), || read::margins(run));
     let (metrics, margins) = (metrics?, margins?.unwrap_or_default());
+    let stationarity = read::stationarity(run)?;
     let name = name_of(run);
+    let source = if stationarity.is_some() { Source::Exact } else { Source::Batches };
     let mut figures = vec![
-        ("return", return_figure(&name, &metrics)),
-        ("violation", violation_figure(&name, &metrics)),
+        ("return", return_figure(&name, &metrics, source)),
+        ("violation", violation_figure(&name, &metrics, source)),
         ("duals", duals_figure(&name, &metrics)),
     ];
+    figures.extend(stationarity.map(|columns| ("stationarity", stationarity_figure(&name, columns))));
     if !margins.is_empty() {
         figures.push(("margins", margins::figure(&name, &margins)));
     }
@@ -68,17 +71,28 @@ const OBJECTIVE: &str = "objective F(θ)";
 const TOTAL_VIOLATION: &str = "total violation (sum over agents and constraints)";
 const WORST_VIOLATION: &str = "worst violation (largest over agents and constraints)";
 
-fn return_figure(run: &str, metrics: &Metrics) -> Figure {
+/// Where the numbers of a run come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Source {
+    Batches,
+    Exact,
+}
+
+fn return_figure(run: &str, metrics: &Metrics, source: Source) -> Figure {
     let (what, label, values) = if metrics.has_return() {
         ("Return", RETURN, &metrics.return_)
     } else {
         ("Objective", OBJECTIVE, &metrics.objective)
     };
     let panel = iteration_panel(label, Values::Real, history("", Colour::of_series(0), metrics, values));
-    stacked(format!("{what}: {run}"), "from the training batch of each iteration", vec![panel])
+    let subtitle = match source {
+        Source::Batches => "from the training batch of each iteration",
+        Source::Exact => "exact, at each iteration",
+    };
+    stacked(format!("{what}: {run}"), subtitle, vec![panel])
 }
 
-fn violation_figure(run: &str, metrics: &Metrics) -> Figure {
+fn violation_figure(run: &str, metrics: &Metrics, source: Source) -> Figure {
     let panel = |label: &str, values: &[f64]| {
         iteration_panel(label, Values::FromZero, history("", Colour::ALARM, metrics, values))
     };
@@ -86,7 +100,12 @@ fn violation_figure(run: &str, metrics: &Metrics) -> Figure {
         panel(TOTAL_VIOLATION, &metrics.violation_total),
         panel(WORST_VIOLATION, &metrics.violation_max),
     ];
-    let subtitle = "from training batches, whose noise counts as violation; for the final policy see margins";
+    let subtitle = match source {
+        Source::Batches => {
+            "from training batches, whose noise counts as violation; for the final policy see margins"
+        }
+        Source::Exact => "exact, at each iteration",
+    };
     stacked(format!("Violation: {run}"), subtitle, panels)
 }
 
@@ -95,6 +114,20 @@ fn duals_figure(run: &str, metrics: &Metrics) -> Figure {
     layers.extend(history("mean", Colour::of_series(0), metrics, &metrics.mu_mean));
     let panel = iteration_panel("multiplier μ", Values::FromZero, layers);
     stacked(format!("Multipliers: {run}"), "over all agents and constraints", vec![panel])
+}
+
+fn stationarity_figure(run: &str, columns: read::Stationarity) -> Figure {
+    let curve = |k: usize, label: &str, width: f64, values: &[f64]| {
+        line(series::points(&columns.iteration, values), width, Colour::of_series(k), label.into())
+    };
+    let layers = vec![
+        curve(0, "E = X² + Y²", THICK, &columns.e),
+        curve(1, "X (parameters)", THIN, &columns.x),
+        curve(2, "Y (multipliers)", THIN, &columns.y),
+    ];
+    let subtitle = "how far parameters and multipliers are from a first-order stationary point";
+    let panel = iteration_panel("distance", Values::Log, layers);
+    stacked(format!("Stationarity: {run}"), subtitle, vec![panel])
 }
 
 fn stacked(title: String, subtitle: &str, panels: Vec<Panel>) -> Figure {
@@ -193,6 +226,21 @@ mod tests {
 
     fn text_of(folder: &Path, name: &str) -> String {
         std::fs::read_to_string(folder.join("plots").join(name)).unwrap()
+    }
+
+    #[test]
+    fn an_exact_run_also_shows_how_far_it_is_from_stationary() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().join("exact");
+        std::fs::create_dir_all(&folder).unwrap();
+        let rows: String =
+            (0..80).map(|k| format!("{k},,1,0,0,0,0,0,1,0,0,0.5,0.0,{:?}\n", 0.9_f64.powi(k))).collect();
+        let header = METRICS.trim_end();
+        std::fs::write(folder.join("metrics.csv"), format!("{header},X,Y,E\n{rows}")).unwrap();
+        let names = checked(&plot_run(&folder).unwrap());
+        assert!(names.contains(&"stationarity.svg".into()) && names.contains(&"stationarity.png".into()));
+        assert!(text_of(&folder, "stationarity.svg").contains("E = X² + Y²"));
+        assert!(text_of(&folder, "return.svg").contains("exact, at each iteration"));
     }
 
     #[test]

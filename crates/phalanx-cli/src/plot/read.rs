@@ -62,6 +62,35 @@ impl Metrics {
     }
 }
 
+/// The columns of `metrics.csv` that only runs without sampling have.
+#[derive(Debug, Default)]
+pub struct Stationarity {
+    pub iteration: Vec<f64>,
+    pub x: Vec<f64>,
+    pub y: Vec<f64>,
+    pub e: Vec<f64>,
+}
+
+/// Reads X, Y and E from `<run>/metrics.csv`; `None` if it does not have them.
+pub fn stationarity(run: &Path) -> Result<Option<Stationarity>> {
+    let path = run.join("metrics.csv");
+    let mut header = String::new();
+    let read = File::open(&path).and_then(|file| BufReader::new(file).read_line(&mut header));
+    // What is wrong with the file is said where the other columns are read.
+    if read.is_err() || !header.trim_end().ends_with(",X,Y,E") {
+        return Ok(None);
+    }
+    let mut columns = Stationarity::default();
+    read_rows(&path, ["iteration", "X", "Y", "E"], |cells| {
+        columns.iteration.push(cells[0].number()?);
+        columns.x.push(cells[1].number()?);
+        columns.y.push(cells[2].number()?);
+        columns.e.push(cells[3].number()?);
+        Ok(())
+    })?;
+    Ok(Some(columns))
+}
+
 /// One row of `agents.csv`: how far an agent is on the safe side of one constraint.
 #[derive(Debug, PartialEq)]
 pub struct Margin {
