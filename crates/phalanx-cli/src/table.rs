@@ -17,11 +17,14 @@ pub fn closing(session: &Session, outcome: &Outcome, evaluation: &Evaluation) ->
         let _ = writeln!(text, "{name:<18} {value}");
     };
     line("iterations", format!("{} in {:.2} s", outcome.iterations, outcome.wall_s));
-    line(
-        "agent-steps",
-        format!("{} ({:.1} million a second)", outcome.agent_steps, outcome.agent_steps_per_s / 1e6),
-    );
-    line("sent by agents", format!("{} bytes", outcome.comm_bytes));
+    // Nothing is sampled in the exact setting.
+    if outcome.agent_steps > 0 {
+        line(
+            "agent-steps",
+            format!("{} ({:.1} million a second)", outcome.agent_steps, outcome.agent_steps_per_s / 1e6),
+        );
+        line("sent by agents", format!("{} bytes", outcome.comm_bytes));
+    }
     line("scaling", scaling.trim_matches('"').to_string());
     line("evaluated on", format!("{} fresh episodes", outcome.evaluation_episodes));
     if let Some(return_) = outcome.return_ {
