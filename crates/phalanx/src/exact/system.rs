@@ -319,6 +319,28 @@ mod tests {
         }
     }
 
+    /// So many states that a solver which goes on past its own rounding errors would never end.
+    #[test]
+    fn large_chains_are_solved_to_rounding() {
+        let config = Config::preset("exact").unwrap().with("world.n", "14").unwrap();
+        let world = crate::run::world(&config).unwrap();
+        let (problem, _) = crate::run::problem(&config, &*world).unwrap();
+        let policy = Tabular::new(&*world, 1, config.policy.kind, 0.0, &Stream::new(7)).unwrap();
+        let system = System::new(&*world, &problem, &policy).unwrap();
+        let chain = system.under(&policy).unwrap();
+        let rewards = chain.signals(&problem).rewards;
+        let values = chain.values(&rewards).unwrap();
+        // ⟨r, λ⟩ = ⟨ρ, V⟩, two ways to the same number.
+        let lambda = chain.occupancy();
+        let start = system.dynamics().start();
+        for i in 0..14 {
+            let of_f = &rewards.row(i)[..4];
+            let by_visits: f64 = of_f.iter().zip(lambda.row(i)).map(|(r, l)| r * l).sum();
+            let by_values: f64 = start.iter().zip(&values[2 * i]).map(|(p, v)| p * v).sum();
+            assert!((by_visits - by_values).abs() < 1e-13, "agent {i}: {by_visits}, {by_values}");
+        }
+    }
+
     #[test]
     fn the_chain_is_stochastic_and_advances_its_own_law() {
         let config = Config::preset("exact").unwrap().with("world.n", "4").unwrap();
