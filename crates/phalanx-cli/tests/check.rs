@@ -92,7 +92,7 @@ fn bad_input_is_one_line_and_status_2() {
         (&["missing.toml"], "missing.toml: cannot be read"),
         (&["empty"], "empty: is not a run"),
         (&["synthetic", "--epsilon", "0"], "epsilon: 0; more than 0 and less than 1 is needed"),
-        (&["synthetic", "--epsilon", "-1e-3"], "epsilon: -0.001; more than 0"),
+        (&["synthetic", "--epsilon", "-0.001"], "epsilon: -0.001; more than 0"),
         (&["synthetic", "--epsilon", "nan"], "epsilon: NaN; more than 0"),
         (&["synthetic", "--delta", "1"], "delta: 1; more than 0 and less than 1 is needed"),
         (

@@ -37,7 +37,7 @@ fn on_decay(check: &Check) -> String {
     match exceeded {
         Some((bound, error)) => format!(
             "The decay assumption holds, yet the truncation error {error:.2e} exceeds the lemma's bound {bound:.2e}: the \
-             lemma forgets that policies carry influence too. Go by the certificate."
+             lemma forgets that policies carry influence too."
         ),
         None => "The decay assumption holds.".into(),
     }

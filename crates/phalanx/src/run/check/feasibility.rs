@@ -7,6 +7,9 @@ use crate::Result;
 use crate::algorithm::Violations;
 use crate::exact::{largest_slacks, optimum, slater_point};
 
+/// With more joint pairs the program of every constraint alone is left out: they would take minutes together.
+const QUICK_PAIRS: u128 = 1 << 14;
+
 /// The constrained optimum over all policies, beside the policy at hand. Paper: eq:dec_prob, lemma:boundedness_dual.
 ///
 /// Multipliers are in the units of `dual.mu_max`: those of L = (1/n) Σ_i [f_i + Σ_k μ_ik g_ik], divided by
@@ -58,9 +61,11 @@ impl Feasibility {
         let (subject, signals) = (point.subject, point.signals);
         let (dynamics, problem) = (point.chain.system().dynamics(), subject.problem);
         let mut notes = Vec::new();
-        let alone = found(largest_slacks(dynamics, problem), &mut notes);
         let slater = found(slater_point(dynamics, problem), &mut notes);
         let best = found(optimum(dynamics, problem), &mut notes);
+        let pairs = point.sizes.joint_actions.saturating_mul(dynamics.joint_states() as u128);
+        let alone =
+            (pairs <= QUICK_PAIRS).then(|| found(largest_slacks(dynamics, problem), &mut notes)).flatten();
         let mass = 1.0 / (1.0 - problem.gamma);
         let mut constraints = Vec::new();
         let mut largest_per_unit = 0f64;
