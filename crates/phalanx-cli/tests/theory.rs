@@ -160,31 +160,6 @@ fn no_e_is_left_but_a_violation() {
     assert!(number(&high["violation_max"]) < 1e-9);
 }
 
-/// Paper: eq:grad_lagrangian.
-#[test]
-fn the_gradient_is_that_of_the_lagrangian() {
-    const STEP: f64 = 1e-4;
-    let model: Value = serde_json::from_str(&std::fs::read_to_string(file("line4.json")).unwrap()).unwrap();
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("model.json").display().to_string();
-    let report = |model: &Value| {
-        std::fs::write(&path, model.to_string()).unwrap();
-        phalanx(&["exact", &path])
-    };
-    let gradient = &report(&model)["grad_true"];
-    for (agent, k) in [(0, 0), (1, 1), (2, 3), (3, 2)] {
-        let lagrangian = |step: f64| {
-            let mut moved = model.clone();
-            let theta = &mut moved["input"]["theta"][agent][k];
-            *theta = json!(number(theta) + step);
-            number(&report(&moved)["L"])
-        };
-        let difference = (lagrangian(STEP) - lagrangian(-STEP)) / (2.0 * STEP);
-        let found = number(&gradient[agent][k]);
-        assert!((difference - found).abs() < 1e-8, "agent {agent}: {found} and {difference}");
-    }
-}
-
 #[test]
 fn figures_are_shown_and_small() {
     let page = std::fs::read_to_string(docs().join("theory.md")).unwrap();
