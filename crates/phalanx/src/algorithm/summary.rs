@@ -68,7 +68,8 @@ impl Violations {
     pub fn of(slack: &[f64]) -> Self {
         let (mut total, mut max) = (0.0, 0.0f64);
         for &g in slack {
-            let violation = clip(-g, 0.0, f64::INFINITY);
+            // Plus 0, or a slack of 0 would count as −0.
+            let violation = clip(-g, 0.0, f64::INFINITY) + 0.0;
             total += violation;
             max = if max > violation { max } else { violation };
         }

@@ -6,18 +6,19 @@ use faer::linalg::solvers::Solve;
 use super::system::Chain;
 use crate::{Error, Result};
 
-/// Most joint states for which the law is sought: elimination is cubic.
-const LARGEST: usize = 2048;
+/// Most joint states for which the law is found by elimination, which is cubic; beyond, by iteration.
+const ELIMINATED: usize = 1024;
+
+/// Steps of the iteration before it is given up.
+const MOST_STEPS: usize = 100_000;
 
 impl Chain<'_> {
-    /// lim (1/K)·Σ_{k<K} P(s^k = ·), from the start law: the stationary law where there is only one. States that are left
-    /// for ever have exactly 0.
+    /// lim (1/K)·Σ_{k<K} P(s^k = ·), from the start law: the stationary law where there is only one. Up to a thousand
+    /// joint states, those that are left for ever have exactly 0.
     pub fn stationary(&self) -> Result<Vec<f64>> {
         let size = self.system().dynamics().joint_states();
-        if size > LARGEST {
-            let message =
-                format!("stationary laws are found for up to {LARGEST} joint states; there are {size}");
-            return Err(Error::config("world", message));
+        if size > ELIMINATED {
+            return self.stationary_by_iteration();
         }
         let matrix = self.transition_matrix();
         let class = classes(&matrix, size);
@@ -31,6 +32,28 @@ impl Chain<'_> {
             }
         }
         Ok(law)
+    }
+}
+
+impl Chain<'_> {
+    /// Half a step at a time: a chain that may stay where it is has the same limit and no periods.
+    fn stationary_by_iteration(&self) -> Result<Vec<f64>> {
+        let mut law = self.system().dynamics().start().to_vec();
+        for _ in 0..MOST_STEPS {
+            let (mut change, stepped) = (0.0, self.advance(&law));
+            for (now, next) in law.iter_mut().zip(stepped) {
+                let half = 0.5 * (*now + next);
+                change += (half - *now).abs();
+                *now = half;
+            }
+            if change <= 4.0 * f64::EPSILON {
+                return Ok(law);
+            }
+        }
+        let message = format!(
+            "the law of an endless trajectory was not reached in {MOST_STEPS} steps: the chain mixes too slowly"
+        );
+        Err(Error::config("world", message))
     }
 }
 
@@ -132,4 +155,27 @@ fn class_law(matrix: &[f64], size: usize, members: &[usize]) -> Vec<f64> {
     }
     let total: f64 = law.iter().sum();
     law.iter().map(|p| p / total).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::exact::System;
+    use crate::policy::Tabular;
+    use crate::run::Config;
+    use crate::stream::Stream;
+
+    #[test]
+    fn eliminated_and_iterated_laws_agree_and_stay() {
+        let config = Config::preset("exact").unwrap().with("world.n", "6").unwrap();
+        let world = crate::run::world(&config).unwrap();
+        let (problem, _) = crate::run::problem(&config, &*world).unwrap();
+        let policy = Tabular::new(&*world, 1, config.policy.kind, 1.0, &Stream::new(5)).unwrap();
+        let system = System::new(&*world, &problem, &policy).unwrap();
+        let chain = system.under(&policy).unwrap();
+        let law = chain.stationary().unwrap();
+        let others = [chain.stationary_by_iteration().unwrap(), chain.advance(&law)];
+        for other in &others {
+            assert!(law.iter().zip(other).all(|(a, b)| (a - b).abs() < 1e-13));
+        }
+    }
 }
