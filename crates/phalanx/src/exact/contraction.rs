@@ -326,6 +326,11 @@ impl Plan {
         Ok(Plan { preparations, steps, input, output })
     }
 
+    /// Multiplications of one expectation.
+    pub fn work(&self) -> usize {
+        self.steps.iter().map(|step| step.len() * step.terms).sum()
+    }
+
     /// How v is laid out.
     pub fn input(&self) -> &Layout {
         &self.input

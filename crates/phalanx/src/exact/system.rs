@@ -83,6 +83,11 @@ impl System {
         self.gamma
     }
 
+    /// Multiplications of one step of a chain: what everything here takes a few hundred times.
+    pub fn work(&self) -> usize {
+        self.forward.work()
+    }
+
     pub(super) fn laws(&self) -> &Laws {
         &self.laws
     }

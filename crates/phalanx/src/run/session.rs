@@ -143,10 +143,7 @@ impl Session {
     }
 
     /// The current policy evaluated exactly; none if the network is too large for that to be quick.
-    pub fn truth(&self) -> Result<Option<Truth>> {
-        if !Truth::is_quick(&*self.world) {
-            return Ok(None);
-        }
+    pub fn truth(&self) -> Option<Truth> {
         let evaluated = Evaluated {
             policy: self.algorithm.policy(),
             mu: self.mu(),
@@ -154,7 +151,7 @@ impl Session {
             theta_box: self.config.policy.theta_box,
             horizon: self.config.horizon,
         };
-        Truth::new(&*self.world, &self.problem, &evaluated).map(Some)
+        Truth::if_quick(&*self.world, &self.problem, &evaluated)
     }
 
     /// λ_i of the current policy, pooled over fresh episodes as in [`Session::assess`].

@@ -12,6 +12,9 @@ use crate::{Ragged, Result};
 /// Networks of more joint states are not evaluated exactly unless asked to: it would take longer than many a run.
 pub const QUICK_JOINT_SPACE: usize = 1 << 12;
 
+/// Nor those where one expectation over next states takes more multiplications than this.
+const QUICK_WORK: usize = 1 << 21;
+
 /// What a policy is worth, without sampling error. Occupancies are those of the whole discounted future.
 #[derive(Debug, Clone, Serialize)]
 pub struct Truth {
@@ -55,16 +58,25 @@ pub struct Evaluated<'a> {
 }
 
 impl Truth {
-    /// Whether `world` is small enough, and tells what is needed, for this to be a matter of seconds at most.
-    pub fn is_quick(world: &dyn World) -> bool {
-        Dynamics::count_joint_states(world).is_some_and(|states| states <= QUICK_JOINT_SPACE)
-            && world.start_law().is_some()
+    /// Evaluates a policy exactly if that is a matter of seconds at most; none if not, or if it cannot be done.
+    pub fn if_quick(world: &dyn World, problem: &Problem, evaluated: &Evaluated<'_>) -> Option<Self> {
+        Dynamics::count_joint_states(world).filter(|&states| states <= QUICK_JOINT_SPACE)?;
+        let system = System::new(world, problem, evaluated.policy).ok()?;
+        (system.work() <= QUICK_WORK).then(|| Truth::within(&system, world, problem, evaluated).ok())?
     }
 
     /// Evaluates a policy exactly.
     pub fn new(world: &dyn World, problem: &Problem, evaluated: &Evaluated<'_>) -> Result<Self> {
+        Truth::within(&System::new(world, problem, evaluated.policy)?, world, problem, evaluated)
+    }
+
+    fn within(
+        system: &System,
+        world: &dyn World,
+        problem: &Problem,
+        evaluated: &Evaluated<'_>,
+    ) -> Result<Self> {
         let Evaluated { policy, mu, mu_max, theta_box, horizon } = *evaluated;
-        let system = System::new(world, problem, policy)?;
         let chain = system.under(policy)?;
         let signals = chain.signals(problem);
         let values = chain.values(&signals.rewards)?;
