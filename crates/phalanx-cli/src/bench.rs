@@ -55,7 +55,7 @@ fn measure(args: &BenchArgs) -> anyhow::Result<()> {
                 start: StartFrom::World,
             })
             .collect();
-        rollout::simulate(&world, policy.sampler(), &stream, &requests, trajectories);
+        rollout::simulate(&world, &policy, &stream, &requests, trajectories);
     };
     simulate(0, &mut trajectories);
     let (begin, mut rounds) = (Instant::now(), 0);

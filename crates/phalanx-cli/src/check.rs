@@ -43,7 +43,9 @@ pub fn check(args: &CheckArgs, registry: &Registry) -> anyhow::Result<()> {
     on_threads(args.threads, || {
         let check = match Checked::open(args, registry)? {
             Checked::Model(case) => Check::new(&Subject::from(&*case), targets),
-            Checked::Session(session) => Check::new(&Subject::from(&*session), targets),
+            Checked::Session(session) => {
+                Subject::try_from(&*session).and_then(|subject| Check::new(&subject, targets))
+            }
         }?;
         if args.json {
             print(&format!("{}\n", serde_json::to_string(&check)?));

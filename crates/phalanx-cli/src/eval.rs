@@ -15,7 +15,7 @@ pub struct EvalArgs {
     /// Change a setting of a preset or file.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     sets: Vec<String>,
-    /// Policy of a preset or file: uniform.
+    /// Policy of a preset or file: uniform, or one that its world knows (wireless: matching).
     #[arg(long)]
     policy: Option<String>,
     /// Episodes to run.
@@ -80,12 +80,11 @@ fn open(args: &EvalArgs, registry: &Registry) -> phalanx::Result<Session> {
     let source = Source { source: args.source.clone(), sets: args.sets.clone() };
     let config: Config = source.load(None, registry)?;
     match args.policy.as_deref() {
-        // The initial policy is the uniform one, unless the configuration perturbs it.
-        Some("uniform") => Session::new(&config.with("policy.init_std", "0.0")?),
-        Some(other) => Err(phalanx::Error::config(
-            "--policy",
-            format!("`{other}` is unknown for this world; allowed is uniform"),
-        )),
+        // The initial table is the uniform one, unless the configuration perturbs it.
+        Some("uniform") if config.policy.kind.parameterisation().is_some() => {
+            Session::new(&config.with("policy.init_std", "0.0")?)
+        }
+        Some(name) => Session::scripted(&config, name),
         None => {
             let message =
                 "is missing: a preset or file has no trained policy; use --policy uniform, or name a run";

@@ -36,7 +36,7 @@ fn stages(c: &mut Criterion) {
         let groups = world.network().neighbourhoods(1);
         let mut trajectories = vec![Trajectory::new(n, HORIZON); BATCH];
         trajectories.push(Trajectory::new(n, STEPS + 1));
-        simulate(world, policy.sampler(), &stream, &requests(), &mut trajectories);
+        simulate(world, &policy, &stream, &requests(), &mut trajectories);
         let (batch, evaluation) = trajectories.split_at(BATCH);
         let weights = problem.occupancy_weights(HORIZON, BATCH);
         let mut visits = Visits::new(vec![4; n]);
@@ -45,16 +45,16 @@ fn stages(c: &mut Criterion) {
         signals.evaluate(problem, &visits.occupancy);
         let tables = QTables::new(world, 1, problem).unwrap();
         let mut critic = Td::new(tables, problem, STEPS, StepRule::Harmonic { h: 50.0, k1: 100.0 }, true);
-        let evidence = Evidence { policy: &policy, signals: &signals, evaluation: evaluation.first() };
+        let evidence = Evidence { iteration: 0, policy: &policy, signals: &signals, batch, evaluation };
         critic.evaluate(evidence).expect("tables need no solver");
         let mu = Ragged::from_rows(vec![[1.0]; n]);
-        let rule = GradientRule { weights, baseline: Baseline::Counterfactual, neighbour_mean: false };
+        let rule = GradientRule { weights, baseline: Baseline::Counterfactual, neighbour_mean: false, all_actions: false, entropy: 0.0 };
 
         let mut group = c.benchmark_group("stage");
         group.throughput(Throughput::Elements((n * (BATCH * HORIZON + STEPS)) as u64));
         let mut fresh = trajectories.clone();
         group.bench_function(BenchmarkId::new("sampling", n), |b| {
-            b.iter(|| simulate(world, policy.sampler(), &stream, &requests(), &mut fresh));
+            b.iter(|| simulate(world, &policy, &stream, &requests(), &mut fresh));
         });
         group.bench_function(BenchmarkId::new("occupancy", n), |b| {
             b.iter(|| {

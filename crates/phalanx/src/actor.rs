@@ -7,7 +7,7 @@ use crate::Ragged;
 use crate::columns::state_column;
 use crate::critic::{Inbox, QValues};
 use crate::parallel::agent_blocks;
-use crate::policy::{Parameterisation, Tabular};
+use crate::policy::{Parameterisation, Policy, Receive, Tabular, floored_ln};
 use crate::rollout::Trajectory;
 
 /// What is subtracted from the summed Q values before they weigh a score. None of it changes the expected gradient of
@@ -32,21 +32,26 @@ pub struct GradientRule {
     pub baseline: Baseline,
     /// Divide agent i's sum by |N_i^{κ_q}| (the authors' scaling).
     pub neighbour_mean: bool,
+    /// Sum over all actions with their probabilities, Σ_b π(b|x)·A(b)·∇ log π(b|x), instead of the one taken.
+    pub all_actions: bool,
+    /// Weight of the entropy of π(·|x), added to what is maximised.
+    pub entropy: f64,
 }
 
 impl GradientRule {
     /// Whether agents need Q at their alternative actions, or at the taken one only. The direct parameterisation
     /// always does: its score 1/π is unbounded, so its gradient is formed without it (errata 9).
-    pub fn needs_alternatives(&self, parameterisation: Parameterisation) -> bool {
-        self.baseline == Baseline::Counterfactual || parameterisation == Parameterisation::Direct
+    pub fn needs_alternatives(&self, is_direct: bool) -> bool {
+        self.baseline == Baseline::Counterfactual || self.all_actions || is_direct
     }
 }
 
 /// Buffers of one agent's gradient.
 #[derive(Debug, Default)]
 pub struct Scratch {
-    values: Vec<f64>,
-    pairs: Vec<u32>,
+    pub(crate) values: Vec<f64>,
+    pub(crate) pairs: Vec<u32>,
+    pub(crate) laws: Vec<f64>,
     observations: Vec<u32>,
     visits: Vec<f64>,
 }
@@ -55,7 +60,7 @@ pub struct Scratch {
 ///
 /// `q_groups` row i is N_i^{κ_q}. Cost: |N_i^{κ_q}|·|A_i| table look-ups an agent and step.
 pub fn gradients(
-    policy: &Tabular,
+    policy: &dyn Policy,
     batch: &[Trajectory],
     values: &dyn QValues,
     q_groups: &Ragged<u32>,
@@ -64,7 +69,7 @@ pub fn gradients(
 ) {
     let blocks = agent_blocks(policy.agents());
     let rows = out.split_rows_mut(&blocks);
-    let alternatives = rule.needs_alternatives(policy.parameterisation());
+    let alternatives = rule.needs_alternatives(policy.is_direct());
     blocks.par_iter().zip(rows).for_each_init(Scratch::default, |scratch, (block, mut rows)| {
         for i in block.clone() {
             let group = q_groups.row(i);
@@ -76,7 +81,7 @@ pub fn gradients(
                     values.receive_taken(inbox, pairs, out);
                 }
             };
-            local_gradient(policy, i, batch, receive, rule, scratch, rows.row_mut(i));
+            policy.gradient(i, batch, &receive, rule, scratch, rows.row_mut(i));
             if rule.neighbour_mean {
                 let factor = 1.0 / group.len() as f64;
                 rows.row_mut(i).iter_mut().for_each(|g| *g *= factor);
@@ -85,13 +90,26 @@ pub fn gradients(
     });
 }
 
-/// Agent i's gradient, given what it `receive`s (written over its last argument): Σ_j of the neighbours' values along
-/// a trajectory, one a step, or `[step][own action]` where the rule needs alternatives. Reads the columns of N_i^κ only.
-pub fn local_gradient(
+/// Shortens every agent's gradient to a norm of `largest` at most.
+pub fn clip(gradient: &mut Ragged<f64>, largest: f64) {
+    if largest == f64::INFINITY {
+        return;
+    }
+    for i in 0..gradient.rows() {
+        let row = gradient.row_mut(i);
+        let norm = row.iter().map(|g| g * g).sum::<f64>().sqrt();
+        if norm > largest {
+            row.iter_mut().for_each(|g| *g *= largest / norm);
+        }
+    }
+}
+
+/// Agent i's gradient of a table. Reads the columns of N_i^κ only.
+pub(crate) fn tabular_gradient(
     policy: &Tabular,
     agent: usize,
     batch: &[Trajectory],
-    receive: impl Fn(&Trajectory, &mut Vec<u32>, &mut [f64]),
+    receive: &Receive<'_>,
     rule: &GradientRule,
     scratch: &mut Scratch,
     out: &mut [f64],
@@ -99,11 +117,12 @@ pub fn local_gradient(
     let actions = policy.actions(agent);
     let pi = policy.probabilities(agent);
     let direct = policy.parameterisation() == Parameterisation::Direct;
-    let per_step = if rule.needs_alternatives(policy.parameterisation()) { actions } else { 1 };
-    let Scratch { values, pairs, observations, visits } = scratch;
+    let per_step = if rule.needs_alternatives(direct) { actions } else { 1 };
+    let by_mean = rule.baseline == Baseline::Mean && !rule.all_actions && !direct;
+    let Scratch { values, pairs, observations, visits, .. } = scratch;
     out.fill(0.0);
     visits.clear();
-    visits.resize(if rule.baseline == Baseline::Mean && !direct { out.len() } else { 0 }, 0.0);
+    visits.resize(if by_mean || rule.entropy != 0.0 { out.len() } else { 0 }, 0.0);
     for trajectory in batch {
         values.resize(rule.weights.len() * per_step, 0.0);
         receive(trajectory, pairs, values);
@@ -118,6 +137,22 @@ pub fn local_gradient(
                 let row = x as usize * actions;
                 let expected: f64 = pi[row..row + actions].iter().zip(values).map(|(p, v)| p * v).sum();
                 out[row..row + actions].iter_mut().zip(values).for_each(|(g, v)| *g += w * (v - expected));
+            }
+            continue;
+        }
+        if rule.entropy != 0.0 && !by_mean {
+            for ((&x, &a), &w) in observations.iter().zip(trajectory.actions(agent)).zip(&rule.weights) {
+                visits[x as usize * actions + usize::from(a)] += w;
+            }
+        }
+        if rule.all_actions {
+            for (((&x, _), &w), values) in steps {
+                let row = x as usize * actions;
+                let law = &pi[row..row + actions];
+                let expected: f64 = law.iter().zip(values).map(|(p, v)| p * v).sum();
+                for ((g, p), v) in out[row..row + actions].iter_mut().zip(law).zip(values) {
+                    *g += w * p * (v - expected);
+                }
             }
             continue;
         }
@@ -149,7 +184,7 @@ pub fn local_gradient(
     if direct {
         return;
     }
-    if rule.baseline == Baseline::Mean {
+    if by_mean {
         let mean = out.iter().sum::<f64>() / visits.iter().sum::<f64>();
         out.iter_mut().zip(visits.iter()).for_each(|(c, v)| *c -= mean * v);
     }
@@ -157,5 +192,15 @@ pub fn local_gradient(
     for (row, law) in out.chunks_exact_mut(actions).zip(pi.chunks_exact(actions)) {
         let total: f64 = row.iter().sum();
         row.iter_mut().zip(law).for_each(|(g, p)| *g -= p * total);
+    }
+    if rule.entropy == 0.0 {
+        return;
+    }
+    // ∂ entropy(π(·|x))/∂θ(x, b) = −π(b|x)·(ln π(b|x) + entropy), once for every visit of x.
+    let laws = pi.chunks_exact(actions).zip(visits.chunks_exact(actions));
+    for (row, (law, visits)) in out.chunks_exact_mut(actions).zip(laws) {
+        let weight = rule.entropy * visits.iter().sum::<f64>();
+        let entropy = -law.iter().map(|&p| p * floored_ln(p)).sum::<f64>();
+        row.iter_mut().zip(law).for_each(|(g, &p)| *g -= weight * p * (floored_ln(p) + entropy));
     }
 }

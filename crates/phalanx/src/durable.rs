@@ -128,12 +128,12 @@ impl Log {
 }
 
 /// The bytes of numbers as files hold them; the very memory where the machine has that order.
-pub(crate) fn little_endian(numbers: &[f64]) -> Cow<'_, [u8]> {
+pub(crate) fn little_endian<T: bytemuck::Pod>(numbers: &[T]) -> Cow<'_, [u8]> {
+    let bytes: &[u8] = bytemuck::cast_slice(numbers);
     if cfg!(target_endian = "little") {
-        Cow::Borrowed(bytemuck::cast_slice(numbers))
-    } else {
-        Cow::Owned(numbers.iter().flat_map(|x| x.to_le_bytes()).collect())
+        return Cow::Borrowed(bytes);
     }
+    Cow::Owned(bytes.chunks_exact(size_of::<T>()).flat_map(|word| word.iter().rev().copied()).collect())
 }
 
 #[cfg(test)]

@@ -6,19 +6,19 @@ use crate::Ragged;
 use crate::parallel::agent_blocks;
 use crate::rollout::Trajectory;
 
-/// Visits of every agent to its own (s, a), row i as `[S_i][A_i]`.
+/// Visits of every agent to its own (s, a), row i as `[S_i][A_i]`, then the totals of sampled channels.
 #[derive(Debug, Clone)]
 pub struct Visits {
-    /// λ̃_i.
+    /// λ̃_i, and discounted totals.
     pub occupancy: Ragged<f64>,
-    /// Plain counts over all trajectories and steps, for undiscounted returns.
+    /// Plain counts and totals over all trajectories and steps, for undiscounted returns.
     pub counts: Ragged<f64>,
 }
 
 impl Visits {
-    /// No visits, for agents with tables of the given sizes.
-    pub fn new(cells: impl IntoIterator<Item = usize>) -> Self {
-        let occupancy = Ragged::zeros(cells);
+    /// No visits, for agents with rows of the given lengths ([`crate::problem::Problem::row_length`]).
+    pub fn new(lengths: impl IntoIterator<Item = usize>) -> Self {
+        let occupancy = Ragged::zeros(lengths);
         Visits { counts: Ragged::zeros_like(&occupancy), occupancy }
     }
 
@@ -42,7 +42,16 @@ impl Visits {
                     let pairs = trajectory.states(i).iter().zip(trajectory.actions(i)).zip(weights);
                     let visits =
                         pairs.map(|((&s, &a), &w)| (usize::from(s) * actions[i] + usize::from(a), w));
-                    add_visits(visits, occupancy.row_mut(i), counts.row_mut(i));
+                    let cells = occupancy.row_mut(i).len() - trajectory.channels();
+                    let (occupancy, totals) = occupancy.row_mut(i).split_at_mut(cells);
+                    let (counts, plain_totals) = counts.row_mut(i).split_at_mut(cells);
+                    add_visits(visits, occupancy, counts);
+                    for (channel, (total, plain)) in totals.iter_mut().zip(plain_totals).enumerate() {
+                        for (&r, w) in trajectory.rewards(channel, i).iter().zip(weights) {
+                            *total += w * f64::from(r);
+                            *plain += f64::from(r);
+                        }
+                    }
                 }
             }
         });

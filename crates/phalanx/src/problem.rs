@@ -10,7 +10,7 @@ use crate::utility::{LocalSpace, ScaledUtility};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Scaling {
-    /// λ̃ is rescaled to mass 1/(1−γ); linear objectives are multiplied by 1−γ; the dual step acts on g and the actor
+    /// λ̃ is rescaled to mass 1/(1−γ); linear and channel objectives are multiplied by 1−γ; the dual step acts on g and the actor
     /// on the sum over neighbours, both without 1/n; shadow rewards are centred by their occupancy mean
     /// (errata 5, 6, 16, 17).
     #[default]
@@ -118,9 +118,17 @@ pub struct Problem {
     pub gamma: f64,
     /// How occupancies and steps are scaled.
     pub scaling: Scaling,
+    /// Number of the world's channels that are recorded while simulating. Occupancy rows, and those of shadow
+    /// rewards, have so many entries behind the cells: discounted totals, and their weights.
+    pub sampled_channels: usize,
 }
 
 impl Problem {
+    /// Entries of agent i's row of occupancies: its cells, then the totals of sampled channels.
+    pub fn row_length(&self, agent: usize) -> usize {
+        self.agents[agent].space.cells() + self.sampled_channels
+    }
+
     /// Number of constraints of all agents.
     pub fn constraint_count(&self) -> usize {
         self.agents.iter().map(|agent| agent.constraints.len()).sum()
@@ -160,7 +168,7 @@ mod tests {
     #[test]
     fn weights_have_the_mass_of_their_scaling() {
         for (scaling, mass) in [(Scaling::Normalised, 100.0), (Scaling::Paper, 71.528)] {
-            let problem = Problem { agents: vec![], gamma: 0.99, scaling };
+            let problem = Problem { agents: vec![], gamma: 0.99, scaling, sampled_channels: 0 };
             let total: f64 = problem.occupancy_weights(125, 1).iter().sum();
             assert!((total - mass).abs() < 1e-2, "{total}");
             assert!((total - problem.mass(125)).abs() < 1e-10);

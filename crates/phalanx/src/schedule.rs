@@ -8,12 +8,15 @@ use serde::{Deserialize, Serialize};
 pub enum Schedule {
     /// 1. (With braces, or keys that it does not have would be accepted.)
     Constant {},
-    /// 1 until `hold`·T, then linearly down (or up) to `end` at T.
+    /// 1 until `hold`·T, then linearly down (or up) to `end` at `until`·T and from there on.
     Linear {
         /// Share of the iterations before the change begins.
         hold: f64,
-        /// Factor at the last iteration.
+        /// Factor at the end of the change.
         end: f64,
+        /// Share of the iterations at which it is reached.
+        #[serde(default = "all")]
+        until: f64,
     },
     /// T^`exponent` throughout; 1/3 is the η_μ of thm:convergence.
     Total {
@@ -27,6 +30,26 @@ pub enum Schedule {
     },
 }
 
+fn all() -> f64 {
+    1.0
+}
+
+/// A weight on the entropy of policies, and how it changes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct EntropyBonus {
+    /// At the start.
+    pub weight: f64,
+    /// Its factor over the iterations.
+    pub schedule: Schedule,
+}
+
+impl EntropyBonus {
+    /// The weight at iteration `t` (from 0) of `total`.
+    pub fn at(&self, t: usize, total: usize) -> f64 {
+        if self.weight == 0.0 { 0.0 } else { self.weight * self.schedule.factor(t, total) }
+    }
+}
+
 impl Default for Schedule {
     fn default() -> Self {
         Schedule::Constant {}
@@ -38,9 +61,10 @@ impl Schedule {
     pub fn factor(self, t: usize, total: usize) -> f64 {
         match self {
             Schedule::Constant {} => 1.0,
-            Schedule::Linear { hold, end } => {
+            Schedule::Linear { hold, end, until } => {
                 let progress = (t + 1) as f64 / total.max(1) as f64;
-                let share = if hold < 1.0 { ((progress - hold) / (1.0 - hold)).clamp(0.0, 1.0) } else { 0.0 };
+                let share =
+                    if hold < until { ((progress - hold) / (until - hold)).clamp(0.0, 1.0) } else { 0.0 };
                 1.0 + share * (end - 1.0)
             }
             Schedule::Total { exponent } => (total as f64).powf(exponent),
@@ -55,7 +79,10 @@ mod tests {
 
     #[test]
     fn factors_by_hand() {
-        let linear = Schedule::Linear { hold: 0.5, end: 0.1 };
+        let linear = Schedule::Linear { hold: 0.5, end: 0.1, until: 1.0 };
+        let early = Schedule::Linear { hold: 0.0, end: 0.0, until: 0.8 };
+        assert!((early.factor(3, 10) - 0.5).abs() < 1e-12 && early.factor(7, 10).abs() < 1e-12);
+        assert_eq!(early.factor(9, 10), 0.0);
         assert_eq!(Schedule::Constant {}.factor(7, 10), 1.0);
         assert_eq!([linear.factor(0, 10), linear.factor(4, 10)], [1.0, 1.0]);
         assert!((linear.factor(9, 10) - 0.1).abs() < 1e-12);

@@ -5,6 +5,7 @@ use rayon::prelude::*;
 use crate::Ragged;
 use crate::parallel::agent_blocks;
 use crate::problem::{Problem, Scaling};
+use crate::rollout::Trajectory;
 
 /// What each agent computes from its own λ̃_i.
 #[derive(Debug, Clone)]
@@ -13,7 +14,8 @@ pub struct Signals {
     pub objective: Vec<f64>,
     /// g̃_ik, a row an agent.
     pub slack: Ragged<f64>,
-    /// Shadow rewards, row i as `[1 + m_i][S_i][A_i]`: of f_i first, then of every g_ik.
+    /// Shadow rewards, row i as `[1 + m_i][row]`: of f_i first, then of every g_ik. A row is the table `[S_i][A_i]`, then
+    /// one weight for each sampled channel.
     pub rewards: Ragged<f64>,
 }
 
@@ -24,7 +26,8 @@ impl Signals {
             objective: vec![0.0; problem.agents.len()],
             slack: Ragged::zeros(problem.agents.iter().map(|agent| agent.constraints.len())),
             rewards: Ragged::zeros(
-                problem.agents.iter().map(|agent| (1 + agent.constraints.len()) * agent.space.cells()),
+                (0..problem.agents.len())
+                    .map(|i| (1 + problem.agents[i].constraints.len()) * problem.row_length(i)),
             ),
         }
     }
@@ -51,18 +54,18 @@ impl Signals {
                 for i in block.clone() {
                     let agent = &problem.agents[i];
                     let lambda = occupancy.row(i);
-                    let mut tables = rewards.row_mut(i).chunks_exact_mut(agent.space.cells());
+                    let mut tables = rewards.row_mut(i).chunks_exact_mut(problem.row_length(i));
                     let slack = slack.row_mut(i);
                     objective[i - block.start] = agent.objective.value(lambda, agent.space);
                     if let Some(table) = tables.next() {
                         agent.objective.gradient(lambda, agent.space, table);
-                        finish(table, lambda, 1.0, problem.scaling);
+                        finish(table, lambda, agent.space.cells(), 1.0, problem.scaling);
                     }
                     for ((constraint, slack), table) in agent.constraints.iter().zip(slack).zip(tables) {
                         *slack = constraint.slack(lambda, agent.space);
                         constraint.utility.gradient(lambda, agent.space, table);
                         let factor = constraint.bound.sign() * constraint.shadow_scale;
-                        finish(table, lambda, factor, problem.scaling);
+                        finish(table, lambda, agent.space.cells(), factor, problem.scaling);
                     }
                 }
             },
@@ -70,17 +73,38 @@ impl Signals {
     }
 }
 
-fn finish(table: &mut [f64], lambda: &[f64], factor: f64, scaling: Scaling) {
+/// What a shadow reward pays agent `agent` at each of the first `steps` steps of a trajectory.
+pub fn reward_column(
+    row: &[f64],
+    trajectory: &Trajectory,
+    agent: usize,
+    actions: usize,
+    steps: usize,
+    out: &mut Vec<f64>,
+) {
+    let (table, weights) = row.split_at(row.len() - trajectory.channels());
+    let pairs = trajectory.states(agent).iter().zip(trajectory.actions(agent)).take(steps);
+    out.clear();
+    out.extend(pairs.map(|(&s, &a)| table[usize::from(s) * actions + usize::from(a)]));
+    for (channel, &weight) in weights.iter().enumerate().filter(|(_, weight)| **weight != 0.0) {
+        let rewards = trajectory.rewards(channel, agent);
+        out.iter_mut().zip(rewards).for_each(|(out, &r)| *out += weight * f64::from(r));
+    }
+}
+
+fn finish(row: &mut [f64], lambda: &[f64], cells: usize, factor: f64, scaling: Scaling) {
     let mean = match scaling {
         Scaling::Normalised => {
             let (mut weighted, mut mass) = (0.0, 0.0);
-            for (r, l) in table.iter().zip(lambda) {
+            for (r, l) in row.iter().zip(&lambda[..cells]) {
                 weighted += r * l;
                 mass += l;
             }
+            weighted += row[cells..].iter().zip(&lambda[cells..]).map(|(r, l)| r * l).sum::<f64>();
             weighted / mass
         }
         Scaling::Paper | Scaling::Authors => 0.0,
     };
-    table.iter_mut().for_each(|r| *r = factor * (*r - mean));
+    row[..cells].iter_mut().for_each(|r| *r = factor * (*r - mean));
+    row[cells..].iter_mut().for_each(|r| *r *= factor);
 }

@@ -7,6 +7,8 @@
 pub enum Field<'a> {
     /// Numbers in a fixed order; how many follows from the configuration.
     Numbers(&'a mut [f64]),
+    /// The same in single precision.
+    Singles(&'a mut [f32]),
     /// A count.
     Counter(&'a mut u64),
 }

@@ -176,7 +176,7 @@ fn mixing_that_is_advised_is_enough() {
     let with = |mixing: f64| {
         let mixing = mixing.to_string();
         let session = session(&[("world.n", "4"), ("world.mixing", &mixing)]);
-        Check::new(&Subject::from(&session), TARGETS).unwrap()
+        Check::new(&Subject::try_from(&session).unwrap(), TARGETS).unwrap()
     };
     let unmixed = with(0.0);
     let above = unmixed.decay.mixing_above.unwrap();
@@ -193,7 +193,7 @@ fn mixing_that_is_advised_is_enough() {
 fn what_cannot_be_said_is_named() {
     // Too many pairs for the conic program.
     let large = session(&[("world.n", "9"), ("dual.mu_max", "inf")]);
-    let check = Check::new(&Subject::from(&large), TARGETS).unwrap();
+    let check = Check::new(&Subject::try_from(&large).unwrap(), TARGETS).unwrap();
     assert!(check.feasibility.notes[0].contains("512 joint states x 512 joint actions"));
     assert_eq!((check.feasibility.notes.len(), check.feasibility.slacks_over_policies), (1, false));
     assert_eq!(check.truncation.multipliers, Multipliers::Ones);
@@ -212,10 +212,10 @@ fn what_cannot_be_said_is_named() {
     );
     // Direct policies have no bounded score.
     let direct = session(&[("world.n", "4"), ("policy.kind", "direct"), ("world.mixing", "0.5")]);
-    let check = Check::new(&Subject::from(&direct), TARGETS).unwrap();
+    let check = Check::new(&Subject::try_from(&direct).unwrap(), TARGETS).unwrap();
     assert!(check.decay.holds && check.closed_loop.holds && check.theorems.constants.is_none());
     assert!(check.truncation.rows.iter().all(|row| row.predicted.is_none() && row.certified.is_none()));
     for (epsilon, delta) in [(0.0, 0.1), (1.0, 0.1), (f64::NAN, 0.1), (0.1, 0.0), (0.1, 1.0)] {
-        assert!(Check::new(&Subject::from(&direct), Targets { epsilon, delta }).unwrap_err().is_bad_input());
+        assert!(Check::new(&Subject::try_from(&direct).unwrap(), Targets { epsilon, delta }).unwrap_err().is_bad_input());
     }
 }

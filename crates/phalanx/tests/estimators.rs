@@ -96,7 +96,7 @@ fn sampled_gradient(
     let samples = critic.samples();
     let evaluation =
         sample(&reference.table, policy, 1, samples.evaluation_pairs.max(1), StartFrom::Uniform, 7);
-    let evidence = Evidence { policy, signals: &signals, evaluation: evaluation.first() };
+    let evidence = Evidence { iteration: 0, policy, signals: &signals, batch: &[], evaluation: &evaluation };
     critic.evaluate(evidence).unwrap();
     let mu = Ragged::from_rows((0..reference.agents()).map(|i| numbers(&reference.input("mu")[i])));
     assert_eq!(critic.values_mut().weigh(&signals, &mu), None);
@@ -104,7 +104,7 @@ fn sampled_gradient(
         sample(&reference.table, policy, trajectories, steps + samples.batch_tail, StartFrom::World, 8);
     let n = reference.agents() as f64;
     let weights = problem.occupancy_weights(steps, trajectories).into_iter().map(|w| w / n).collect();
-    let rule = GradientRule { weights, baseline, neighbour_mean: false };
+    let rule = GradientRule { weights, baseline, neighbour_mean: false, all_actions: false, entropy: 0.0 };
     let everyone = reference.table.network().neighbourhoods(reference.agents());
     let mut gradient = Ragged::zeros_like(policy.theta());
     gradients(policy, &batch, critic.values(), &everyone, &rule, &mut gradient);
@@ -175,7 +175,8 @@ fn lstd_approaches_the_fixed_point_of_td() {
             let tables = QTables::new(&reference.table, kappa_q, &problem).unwrap();
             let mut critic = Lstd::new(tables, &problem, steps, 1e-12);
             let evaluation = sample(&reference.table, &policy, 1, steps + 1, StartFrom::Uniform, 3);
-            let evidence = Evidence { policy: &policy, signals: &signals, evaluation: evaluation.first() };
+            let evidence =
+                Evidence { iteration: 0, policy: &policy, signals: &signals, batch: &[], evaluation: &evaluation };
             critic.evaluate(evidence).unwrap();
             let found = (0..reference.agents()).map(|j| critic.values().table(j, 0).unwrap().to_vec());
             let tables = reference.output("Qf_hat_td_stationary").as_array().unwrap().iter();

@@ -14,7 +14,7 @@ fn session(threshold: f64) -> Session {
 }
 
 fn exact(session: &Session) -> (f64, Vec<f64>) {
-    let d = line_state_one(session.algorithm().policy(), 0.99);
+    let d = line_state_one(session.algorithm().policy().tabular().unwrap(), 0.99);
     let objective = d.iter().enumerate().map(|(i, d)| if i == 0 { *d } else { 0.1 * d }).sum::<f64>() / 5.0;
     (objective, d.iter().map(|&d| binary_entropy(d)).collect())
 }
@@ -71,7 +71,7 @@ fn the_jackknife_takes_the_bias_away() {
         let config = session.config();
         let values = (0..400).map(|seed| {
             let stream = phalanx::stream::Stream::new(10_000 + seed);
-            let policy = session.algorithm().policy();
+            let policy = session.algorithm().policy().tabular().unwrap();
             let (world, problem) = (session.world(), session.problem());
             let horizon = phalanx::run::assessment_horizon(problem, config.horizon);
             phalanx::run::evaluate(world, problem, policy, &stream, horizon, 4).unwrap().values.row(1)[0]

@@ -16,7 +16,7 @@ fn train(settings: &[(&str, &str)]) -> Session {
 }
 
 fn exact(settings: &[(&str, &str)]) -> (f64, f64) {
-    line_objective_and_violation(train(settings).algorithm().policy(), 0.99, 0.5)
+    line_objective_and_violation(train(settings).algorithm().policy().tabular().unwrap(), 0.99, 0.5)
 }
 
 #[test]
@@ -24,7 +24,7 @@ fn the_enumeration_knows_the_uniform_policy() {
     // Fair coins: d(1) of the last agent is 1/2; upstream, d = (1−γ)/2 + γ/2·(d' + 0.8·(1−d')).
     let config = Config::preset("synthetic").unwrap().with("world.n", "4").unwrap();
     let session = Session::new(&config).unwrap();
-    let found = line_state_one(session.algorithm().policy(), 0.99);
+    let found = line_state_one(session.algorithm().policy().tabular().unwrap(), 0.99);
     let upstream = |d: f64| 0.005 + 0.99 * 0.5 * (d + 0.8 * (1.0 - d));
     let expected = [0.005 + 0.99 * upstream(upstream(0.5)), upstream(upstream(0.5)), upstream(0.5), 0.5];
     for (f, e) in found.iter().zip(expected) {

@@ -3,9 +3,9 @@
 mod support;
 
 use phalanx::Ragged;
-use phalanx::actor::{Baseline, GradientRule, Scratch, local_gradient};
+use phalanx::actor::{Baseline, GradientRule, Scratch};
 use phalanx::critic::{Critic, Evidence, Lstd, QTables, StepRule, Td};
-use phalanx::policy::{Parameterisation, Tabular};
+use phalanx::policy::{Parameterisation, Policy, Tabular};
 use phalanx::problem::Problem;
 use phalanx::rollout::{Request, StartFrom, Trajectory, simulate};
 use phalanx::run::{Config, Session};
@@ -34,7 +34,7 @@ fn trajectory(steps: usize) -> Trajectory {
         start_purpose: Purpose::BatchStart,
         start: StartFrom::World,
     };
-    simulate(&line(), policy(1).sampler(), &Stream::new(6), &[request], &mut trajectories);
+    simulate(&line(), &policy(1), &Stream::new(6), &[request], &mut trajectories);
     let [trajectory] = trajectories;
     trajectory
 }
@@ -66,7 +66,7 @@ fn a_policy_reads_its_kappa_hop_neighbourhood_only() {
                 let draw = [numbers.next_u32() >> 1];
                 let act = |states: &[u8]| {
                     let mut action = [9];
-                    policy.sampler().act(agent..agent + 1, states, &draw, &mut action);
+                    policy.act(agent..agent + 1, states, &draw, &mut action);
                     action[0]
                 };
                 let before = act(&states);
@@ -119,9 +119,11 @@ fn a_critic_reads_its_kappa_q_hop_neighbourhood_only() {
                 let mut critic = make();
                 critic
                     .evaluate(Evidence {
+                        iteration: 0,
                         policy: &policy(1),
                         signals: &signals,
-                        evaluation: Some(trajectory),
+                        batch: &[],
+                        evaluation: std::slice::from_ref(trajectory),
                     })
                     .unwrap();
                 critic
@@ -152,7 +154,7 @@ fn a_gradient_reads_its_kappa_hop_neighbourhood_only() {
         let policy = policy(kappa);
         for baseline in [Baseline::None, Baseline::Mean, Baseline::Counterfactual] {
             let weights = (0..steps).map(|k| 0.9f64.powi(k as i32)).collect();
-            let rule = GradientRule { weights, baseline, neighbour_mean: false };
+            let rule = GradientRule { weights, baseline, neighbour_mean: false, all_actions: false, entropy: 0.0 };
             for agent in 0..N {
                 let gradient = |trajectory: &Trajectory| {
                     let receive = |_: &Trajectory, _: &mut Vec<u32>, values: &mut [f64]| {
@@ -160,7 +162,7 @@ fn a_gradient_reads_its_kappa_hop_neighbourhood_only() {
                     };
                     let mut out = vec![0.0; policy.theta().row(agent).len()];
                     let batch = std::slice::from_ref(trajectory);
-                    local_gradient(&policy, agent, batch, receive, &rule, &mut Scratch::default(), &mut out);
+                    policy.gradient(agent, batch, &receive, &rule, &mut Scratch::default(), &mut out);
                     out
                 };
                 let before = gradient(&trajectory);
@@ -182,7 +184,8 @@ fn received_values_come_from_twice_the_radius_at_most() {
     let kappa_q = 1;
     let tables = QTables::new(&line(), kappa_q, &problem).unwrap();
     let mut critic = Td::new(tables, &problem, 399, StepRule::Constant(0.2), false);
-    let evidence = Evidence { policy: &policy(1), signals: &signals, evaluation: Some(&evaluation) };
+    let evidence =
+        Evidence { iteration: 0, policy: &policy(1), signals: &signals, batch: &[], evaluation: &[evaluation] };
     critic.evaluate(evidence).unwrap();
     critic.values_mut().weigh(&signals, &Ragged::from_rows((0..N).map(|i| [i as f64])));
     let groups = line().network().neighbourhoods(kappa_q);

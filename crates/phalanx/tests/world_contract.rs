@@ -124,7 +124,7 @@ fn line_and_its_table_are_one_world() {
             start_purpose: Purpose::BatchStart,
             start: StartFrom::World,
         };
-        simulate(world, policy.sampler(), &stream, &[request], &mut trajectories);
+        simulate(world, &policy, &stream, &[request], &mut trajectories);
         trajectories
     };
     assert_eq!(run(&line), run(&table));

@@ -59,7 +59,7 @@ fn lamps(keys: &toml::Table) -> phalanx::Result<Arc<dyn World>> {
     }
     // Light is worth 1, switching costs 0.3: rewards by (state, action).
     let tables = phalanx::Ragged::from_rows(vec![[0.0, -0.3, 1.0, 0.7]; n]);
-    Ok(Arc::new(Lamps { ring: Network::ring(n)?, reward: [Channel { name: "reward".into(), tables }] }))
+    Ok(Arc::new(Lamps { ring: Network::ring(n)?, reward: [Channel::table("reward", tables)] }))
 }
 
 fn main() -> ExitCode {

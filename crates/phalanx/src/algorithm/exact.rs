@@ -9,7 +9,7 @@ use super::{Algorithm, Summary};
 use crate::dual::{Dual, DualRule};
 use crate::exact::{Chain, Constants, Domain, Stationarity, System, Truncated, Truncation, local_constants};
 use crate::optimizer::{Optimizer, OptimizerKind};
-use crate::policy::{Parameterisation, Tabular};
+use crate::policy::{Parameterisation, Policy, Tabular};
 use crate::problem::{Problem, Scaling};
 use crate::schedule::Schedule;
 use crate::shadow::Signals;
@@ -236,7 +236,7 @@ impl Algorithm for ExactPrimalDual {
         self.policy.refresh();
     }
 
-    fn policy(&self) -> &Tabular {
+    fn policy(&self) -> &dyn Policy {
         &self.policy
     }
 

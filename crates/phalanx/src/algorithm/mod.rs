@@ -8,7 +8,7 @@ mod update;
 use std::time::Duration;
 
 use crate::exchange::Traffic;
-use crate::policy::Tabular;
+use crate::policy::Policy;
 use crate::state::Fields;
 use crate::{Ragged, Result};
 
@@ -32,7 +32,7 @@ pub trait Algorithm: Send + Sync {
     fn restored(&mut self);
 
     /// The policy after the last iteration.
-    fn policy(&self) -> &Tabular;
+    fn policy(&self) -> &dyn Policy;
 
     /// μ after the last iteration.
     fn mu(&self) -> &Ragged<f64>;

@@ -11,10 +11,10 @@ use crate::dual::{Dual, DualRule};
 use crate::exchange::InProcess;
 use crate::occupancy::Visits;
 use crate::optimizer::{Optimizer, OptimizerKind};
-use crate::policy::Tabular;
+use crate::policy::Policy;
 use crate::problem::{Problem, Scaling};
 use crate::rollout::{self, Request, StartFrom, Trajectory};
-use crate::schedule::Schedule;
+use crate::schedule::{EntropyBonus, Schedule};
 use crate::shadow::Signals;
 use crate::state::{Field, Fields};
 use crate::stream::{Place, Purpose, Stream};
@@ -40,8 +40,14 @@ pub struct Settings {
     pub dual_schedule: Schedule,
     /// Line 8.
     pub baseline: actor::Baseline,
+    /// Whether the gradient sums over all actions instead of the one taken.
+    pub all_actions: bool,
+    /// Entropy bonus over the iterations.
+    pub entropy: EntropyBonus,
     /// Line 9.
     pub optimizer: OptimizerKind,
+    /// Largest norm of an agent's gradient.
+    pub clip: f64,
     /// η_θ.
     pub eta_theta: f64,
     /// Change of η_θ over the iterations.
@@ -58,7 +64,7 @@ pub struct PrimalDual {
     stream: Stream,
     // What an iteration changes.
     iteration: u64,
-    policy: Tabular,
+    policy: Box<dyn Policy>,
     dual: Dual,
     critic: Box<dyn Critic>,
     optimizer: Optimizer,
@@ -96,7 +102,7 @@ impl PrimalDual {
     pub fn new(
         world: Arc<dyn World>,
         problem: Arc<Problem>,
-        policy: Tabular,
+        policy: Box<dyn Policy>,
         critic: Box<dyn Critic>,
         settings: Settings,
         stream: Stream,
@@ -106,7 +112,7 @@ impl PrimalDual {
         let constraints: Vec<usize> = problem.agents.iter().map(|agent| agent.constraints.len()).collect();
         let q_groups = world.network().neighbourhoods(settings.kappa_q);
         let gradient_rule = gradient_rule(&problem, &settings, n);
-        let needs_alternatives = gradient_rule.needs_alternatives(policy.parameterisation());
+        let needs_alternatives = gradient_rule.needs_alternatives(policy.is_direct());
         if needs_alternatives && !critic.values().knows_alternatives() {
             return Err(Error::config(
                 "critic.kind",
@@ -114,17 +120,14 @@ impl PrimalDual {
             ));
         }
         let alternatives = if needs_alternatives { actions.clone() } else { vec![1; n] };
-        let policy_groups = Ragged::from_rows(
-            (0..n).map(|i| policy.observations().terms(i).iter().map(|term| term.agent).collect::<Vec<_>>()),
-        );
         Ok(PrimalDual {
             iteration: 0,
             dual: Dual::new(&constraints, settings.mu_0),
             optimizer: Optimizer::new(settings.optimizer, policy.theta()),
-            exchange: InProcess::new(&policy_groups, &q_groups, &constraints, &alternatives),
+            exchange: InProcess::new(&policy.groups(), &q_groups, &constraints, &alternatives),
             occupancy_weights: problem.occupancy_weights(settings.horizon, settings.batch),
             trajectories: Vec::new(),
-            visits: Visits::new((0..n).map(|i| world.states(i) * actions[i])),
+            visits: Visits::new((0..n).map(|i| problem.row_length(i))),
             signals: Signals::new(&problem),
             gradient: Ragged::zeros_like(policy.theta()),
             stage_times: [Duration::ZERO; Stage::COUNT],
@@ -147,10 +150,9 @@ impl PrimalDual {
         }
         let (n, samples) = (self.actions.len(), self.critic.samples());
         let steps = self.settings.horizon + samples.batch_tail;
-        self.trajectories.extend((0..self.settings.batch).map(|_| Trajectory::new(n, steps)));
-        if samples.evaluation_pairs > 0 {
-            self.trajectories.push(Trajectory::new(n, samples.evaluation_pairs));
-        }
+        let room = |steps| Trajectory::with_channels(n, steps, self.problem.sampled_channels);
+        self.trajectories.extend((0..self.settings.batch).map(|_| room(steps)));
+        self.trajectories.extend((0..samples.chains).map(|_| room(samples.evaluation_pairs)));
     }
 
     fn summary(&self) -> Summary {
@@ -172,8 +174,7 @@ impl Algorithm for PrimalDual {
 
         // Line 3: B trajectories of length H under π_θ; beside them the trajectory that Algorithm 2 evaluates on.
         let requests: Vec<Request> = requests(t, self.settings.batch, self.trajectories.len()).collect();
-        let sampler = self.policy.sampler();
-        rollout::simulate(&*self.world, sampler, &self.stream, &requests, &mut self.trajectories);
+        rollout::simulate(&*self.world, &*self.policy, &self.stream, &requests, &mut self.trajectories);
         self.exchange.sampled(self.trajectories.iter().map(Trajectory::steps).sum());
         let (batch, evaluation) = self.trajectories.split_at(self.settings.batch);
         clock.stage(Stage::Sampling);
@@ -188,8 +189,8 @@ impl Algorithm for PrimalDual {
         clock.stage(Stage::Occupancy);
 
         // Line 6: Q̃_{f_i}, Q̃_{g_i} ← Eval(π_θ, r̃).
-        let evidence =
-            Evidence { policy: &self.policy, signals: &self.signals, evaluation: evaluation.first() };
+        let (policy, signals) = (&*self.policy, &self.signals);
+        let evidence = Evidence { iteration: t, policy, signals, batch, evaluation };
         self.critic.evaluate(evidence)?;
         clock.stage(Stage::Critic);
 
@@ -204,14 +205,16 @@ impl Algorithm for PrimalDual {
             return Err(Error::Diverged { iteration: t, agent, quantity: "Q", value });
         }
         self.exchange.shared(self.settings.batch, self.settings.horizon);
+        self.gradient_rule.entropy = self.settings.entropy.at(t, self.settings.iterations);
         let (rule, groups) = (&self.gradient_rule, &self.q_groups);
-        actor::gradients(&self.policy, batch, self.critic.values(), groups, rule, &mut self.gradient);
+        actor::gradients(&*self.policy, batch, self.critic.values(), groups, rule, &mut self.gradient);
         finite(&self.gradient, "the gradient", t)?;
+        actor::clip(&mut self.gradient, self.settings.clip);
         clock.stage(Stage::Gradient);
 
         // Line 9: θ_i^{t+1} = P_Θ(θ_i + η_θ·∇̃_{θ_i} L).
         let eta = self.settings.eta_theta * self.settings.actor_schedule.factor(t, self.settings.iterations);
-        ascend(&mut self.policy, &mut self.optimizer, &self.gradient, eta, self.settings.theta_box);
+        ascend(&mut *self.policy, &mut self.optimizer, &self.gradient, eta, self.settings.theta_box);
         finite(self.policy.theta(), "theta", t)?;
         clock.stage(Stage::Update);
 
@@ -230,7 +233,7 @@ impl Algorithm for PrimalDual {
         fields.push(("theta", Field::Numbers(self.policy.theta_mut().data_mut())));
         fields.extend(self.optimizer.fields());
         fields.extend(self.dual.fields());
-        fields.extend(self.critic.memory().map(|numbers| ("critic", Field::Numbers(numbers))));
+        fields.extend(self.critic.fields());
         fields.extend(self.exchange.fields());
         fields
     }
@@ -241,8 +244,8 @@ impl Algorithm for PrimalDual {
     }
 
     /// The policy after the last iteration.
-    fn policy(&self) -> &Tabular {
-        &self.policy
+    fn policy(&self) -> &dyn Policy {
+        &*self.policy
     }
 
     /// μ after the last iteration.
@@ -257,7 +260,8 @@ impl Algorithm for PrimalDual {
 
     /// Starts from another policy.
     fn start_from(&mut self, theta: Ragged<f64>) {
-        self.policy.update(|own| *own = theta);
+        *self.policy.theta_mut() = theta;
+        self.policy.refresh();
     }
 
     /// What the last iteration found on its way, for tests and diagnostics.
@@ -285,7 +289,7 @@ impl Algorithm for PrimalDual {
     fn agent_steps_per_iteration(&self) -> u64 {
         let samples = self.critic.samples();
         let batch = self.settings.batch * (self.settings.horizon + samples.batch_tail);
-        let evaluation = samples.evaluation_pairs.saturating_sub(1);
+        let evaluation = samples.chains * samples.evaluation_pairs.saturating_sub(1);
         (self.actions.len() * (batch + evaluation)) as u64
     }
 }
@@ -297,7 +301,13 @@ fn gradient_rule(problem: &Problem, settings: &Settings, n: usize) -> GradientRu
         Scaling::Paper => weights.iter_mut().for_each(|w| *w /= n as f64),
         Scaling::Authors => weights.fill(1.0 / settings.batch as f64),
     }
-    GradientRule { weights, baseline: settings.baseline, neighbour_mean: problem.scaling == Scaling::Authors }
+    GradientRule {
+        weights,
+        baseline: settings.baseline,
+        neighbour_mean: problem.scaling == Scaling::Authors,
+        all_actions: settings.all_actions,
+        entropy: 0.0,
+    }
 }
 
 fn requests(iteration: usize, batch: usize, count: usize) -> impl Iterator<Item = Request> {

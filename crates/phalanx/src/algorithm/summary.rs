@@ -4,7 +4,7 @@ use crate::Ragged;
 use crate::exact::Stationarity;
 use crate::projection::clip;
 use crate::shadow::Signals;
-use crate::world::World;
+use crate::world::{World, sampled_channels};
 
 /// What an iteration looked like: estimates from its own batch, or exact values.
 #[derive(Debug, Clone, PartialEq)]
@@ -79,7 +79,17 @@ impl Violations {
 
 /// Undiscounted return of the channel `reward` over an episode, mean over agents.
 pub fn mean_return(world: &dyn World, counts: &Ragged<f64>, episodes: f64) -> Option<f64> {
-    let channel = world.channels().iter().find(|channel| channel.name == "reward")?;
-    let total: f64 = counts.data().iter().zip(channel.tables.data()).map(|(count, r)| count * r).sum();
+    let place = world.channels().iter().position(|channel| channel.name == "reward")?;
+    let total: f64 = match world.channels()[place].tables() {
+        Some(tables) => {
+            let rows = counts.iter().zip(tables.iter());
+            rows.map(|(counts, r)| counts.iter().zip(r).map(|(count, r)| count * r).sum::<f64>()).sum()
+        }
+        None => {
+            let sampled = sampled_channels(world);
+            let behind = sampled.len() - sampled.iter().position(|&sampled| sampled == place)?;
+            counts.iter().map(|counts| counts[counts.len() - behind]).sum()
+        }
+    };
     Some(total / (episodes * counts.rows() as f64))
 }

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use crate::optimizer::Optimizer;
 use crate::parallel::agent_blocks;
-use crate::policy::{Parameterisation, Tabular};
+use crate::policy::Policy;
 use crate::projection::clip;
 use crate::utility::project_onto_simplex;
 use crate::{Error, Ragged, Result};
@@ -38,31 +38,30 @@ impl Stage {
 
 /// Line 9: θ_i ← P_Θ(θ_i + η·gradient).
 pub(super) fn ascend(
-    policy: &mut Tabular,
+    policy: &mut dyn Policy,
     optimizer: &mut Optimizer,
     gradient: &Ragged<f64>,
     eta: f64,
     theta_box: Option<[f64; 2]>,
 ) {
-    let actions: Vec<usize> = (0..policy.agents()).map(|i| policy.actions(i)).collect();
-    let direct = policy.parameterisation() == Parameterisation::Direct;
+    let actions = policy.action_counts().to_vec();
+    let direct = policy.is_direct();
     let (step, first, second) = optimizer.begin(eta);
-    policy.update(|theta| {
-        let blocks = agent_blocks(gradient.rows());
-        let moments = first.split_rows_mut(&blocks).into_iter().zip(second.split_rows_mut(&blocks));
-        let rows: Vec<_> = theta.split_rows_mut(&blocks).into_iter().zip(moments).collect();
-        blocks.par_iter().zip(rows).for_each(|(block, (mut theta, (mut first, mut second)))| {
-            for i in block.clone() {
-                let theta = theta.row_mut(i);
-                step.ascend(theta, gradient.row(i), first.row_mut(i), second.row_mut(i));
-                if direct {
-                    theta.chunks_exact_mut(actions[i]).for_each(|law| project_onto_simplex(law, 1.0));
-                } else if let Some([low, high]) = theta_box {
-                    theta.iter_mut().for_each(|x| *x = clip(*x, low, high));
-                }
+    let blocks = agent_blocks(gradient.rows());
+    let moments = first.split_rows_mut(&blocks).into_iter().zip(second.split_rows_mut(&blocks));
+    let rows: Vec<_> = policy.theta_mut().split_rows_mut(&blocks).into_iter().zip(moments).collect();
+    blocks.par_iter().zip(rows).for_each(|(block, (mut theta, (mut first, mut second)))| {
+        for i in block.clone() {
+            let theta = theta.row_mut(i);
+            step.ascend(theta, gradient.row(i), first.row_mut(i), second.row_mut(i));
+            if direct {
+                theta.chunks_exact_mut(actions[i]).for_each(|law| project_onto_simplex(law, 1.0));
+            } else if let Some([low, high]) = theta_box {
+                theta.iter_mut().for_each(|x| *x = clip(*x, low, high));
             }
-        });
+        }
     });
+    policy.refresh();
 }
 
 /// Stops a run at the first value that is not finite.

@@ -1,11 +1,11 @@
 //! Truncated Q-functions without error: isolates what a run owes to its critic.
 
 use super::{Critic, Evidence, QTables, QValues, Samples};
-use crate::Result;
 use crate::exact::{System, Truncated, Truncation};
 use crate::policy::Tabular;
 use crate::problem::Problem;
 use crate::world::World;
+use crate::{Error, Result};
 
 /// Solves for the tables of `critic.truncation` by enumeration; samples nothing.
 #[derive(Debug)]
@@ -40,7 +40,10 @@ impl Critic for ExactCritic {
     }
 
     fn evaluate(&mut self, evidence: Evidence<'_>) -> Result<()> {
-        let chain = self.system.under(evidence.policy)?;
+        let Some(policy) = evidence.policy.tabular() else {
+            return Err(Error::config("critic.kind", "`exact` needs a policy of tables (`softmax` or `direct`)"));
+        };
+        let chain = self.system.under(policy)?;
         let rewards = &evidence.signals.rewards;
         let values = chain.values(rewards)?;
         let tables = self.truncated.tables(&chain, rewards, &values, chain.state_occupancy())?;

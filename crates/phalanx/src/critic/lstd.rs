@@ -6,6 +6,7 @@ use super::{Critic, Evidence, QTables, QValues, Samples};
 use crate::Result;
 use crate::columns::pair_column;
 use crate::problem::Problem;
+use crate::shadow::reward_column;
 
 /// Solves (D + ridge·I − γ·C)·Q = D·r̄ over the pairs visited along the trajectory of alg:subroutine, where D counts
 /// departures and C transitions, both divided by K. Pairs never left have Q = 0.
@@ -38,6 +39,7 @@ struct Scratch {
     /// Number of a visited pair in the system, by pair.
     unknown_of: Vec<u32>,
     visited: Vec<u32>,
+    rewards: Vec<f64>,
     /// Rows of the system followed by its right-hand sides: `[unknown][unknowns + utilities]`.
     system: Vec<f64>,
 }
@@ -46,11 +48,11 @@ const NOT_VISITED: u32 = u32::MAX;
 
 impl Critic for Lstd {
     fn samples(&self) -> Samples {
-        Samples { evaluation_pairs: self.steps + 1, batch_tail: 0 }
+        Samples { chains: 1, evaluation_pairs: self.steps + 1, batch_tail: 0 }
     }
 
     fn evaluate(&mut self, evidence: Evidence<'_>) -> Result<()> {
-        let Some(trajectory) = evidence.evaluation else { return Ok(()) };
+        let Some(trajectory) = evidence.evaluation.first() else { return Ok(()) };
         let (gamma, ridge, actions) = (self.gamma, self.ridge, &self.actions);
         self.tables.for_each_agent(Scratch::default, |j, index, tables, scratch| {
             pair_column(index.terms(j), None, trajectory, trajectory.steps(), &mut scratch.pairs);
@@ -66,16 +68,18 @@ impl Critic for Lstd {
             for row in 0..unknowns {
                 scratch.system[row * width + row] = ridge;
             }
-            for (k, z) in scratch.pairs.windows(2).enumerate() {
+            for z in scratch.pairs.windows(2) {
                 let (now, next) =
                     (scratch.unknown_of[z[0] as usize] as usize, scratch.unknown_of[z[1] as usize] as usize);
                 let row = &mut scratch.system[now * width..(now + 1) * width];
                 row[now] += weight;
                 row[next] -= weight * gamma;
-                let own =
-                    usize::from(trajectory.states(j)[k]) * actions[j] + usize::from(trajectory.actions(j)[k]);
-                for (rhs, reward) in row[unknowns..].iter_mut().zip(rewards.chunks_exact(cells)) {
-                    *rhs += weight * reward[own];
+            }
+            for (utility, reward) in rewards.chunks_exact(cells).enumerate() {
+                reward_column(reward, trajectory, j, actions[j], trajectory.steps(), &mut scratch.rewards);
+                for (z, reward) in scratch.pairs.iter().zip(&scratch.rewards[..scratch.pairs.len() - 1]) {
+                    let now = scratch.unknown_of[*z as usize] as usize;
+                    scratch.system[now * width + unknowns + utility] += weight * reward;
                 }
             }
             solve_dominant(&mut scratch.system, unknowns, width);

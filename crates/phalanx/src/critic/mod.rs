@@ -4,37 +4,48 @@
 //! needs to know. Agent j's critic reads the states and actions of N_j^{κ_q} only.
 
 mod exact;
+mod features;
+mod linear;
 mod lstd;
 mod montecarlo;
 mod tables;
 mod td;
 
-use crate::policy::Tabular;
+use crate::policy::Policy;
 use crate::rollout::Trajectory;
 use crate::shadow::Signals;
+use crate::state::Fields;
 use crate::{Ragged, Result};
 
 pub use exact::ExactCritic;
+pub use features::{AllFeatures, CriticFeatures, FeatureSet};
+pub use linear::{LearnsFrom, LinearCritic, LinearRule};
 pub use lstd::Lstd;
 pub use montecarlo::MonteCarlo;
 pub use tables::QTables;
 pub use td::{StepRule, Td};
 
 /// What line 6 works from.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct Evidence<'a> {
+    /// t.
+    pub iteration: usize,
     /// π_θ itself, which only the exact critic looks at.
-    pub policy: &'a Tabular,
+    pub policy: &'a dyn Policy,
     /// Shadow rewards of line 5.
     pub signals: &'a Signals,
-    /// The trajectory of Q-evaluation, from the uniform ρ₀, if the critic asked for one.
-    pub evaluation: Option<&'a Trajectory>,
+    /// The trajectories of line 3, with the tail that the critic asked for.
+    pub batch: &'a [Trajectory],
+    /// The trajectories of Q-evaluation, from the uniform ρ₀, as many as the critic asked for.
+    pub evaluation: &'a [Trajectory],
 }
 
 /// Samples that a critic wants beside the batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Samples {
-    /// State–action pairs of a trajectory of its own, from the uniform ρ₀ (0: none).
+    /// Trajectories of its own, from the uniform ρ₀.
+    pub chains: usize,
+    /// State–action pairs of each of them.
     pub evaluation_pairs: usize,
     /// Steps that every batch trajectory is carried on beyond the horizon.
     pub batch_tail: usize,
@@ -68,8 +79,8 @@ pub trait Critic: Send + Sync {
     fn values_mut(&mut self) -> &mut dyn QValues;
 
     /// What it carries from one iteration to the next, if anything.
-    fn memory(&mut self) -> Option<&mut [f64]> {
-        None
+    fn fields(&mut self) -> Fields<'_> {
+        Vec::new()
     }
 }
 

@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use super::{Critic, Evidence, Inbox, QValues, Samples};
 use crate::parallel::agent_blocks;
 use crate::problem::Problem;
-use crate::shadow::Signals;
+use crate::shadow::{Signals, reward_column};
 use crate::{Ragged, Result};
 
 /// Q_j^k = Σ_{l ≥ k} γ^{l−k}·r_j(s_j^l, a_j^l) along the batch itself.
@@ -17,7 +17,7 @@ pub struct MonteCarlo {
     tail: usize,
     gamma: f64,
     actions: Vec<usize>,
-    /// Row j is r_f + Σ_k μ_k·r_gk as `[S_j][A_j]`.
+    /// Row j is r_f + Σ_k μ_k·r_gk, laid out as the shadow rewards.
     rewards: Ragged<f64>,
 }
 
@@ -28,14 +28,14 @@ impl MonteCarlo {
             tail,
             gamma: problem.gamma,
             actions: problem.agents.iter().map(|agent| agent.space.actions).collect(),
-            rewards: Ragged::zeros(problem.agents.iter().map(|agent| agent.space.cells())),
+            rewards: Ragged::zeros((0..problem.agents.len()).map(|j| problem.row_length(j))),
         }
     }
 }
 
 impl Critic for MonteCarlo {
     fn samples(&self) -> Samples {
-        Samples { evaluation_pairs: 0, batch_tail: self.tail }
+        Samples { batch_tail: self.tail, ..Samples::default() }
     }
 
     fn evaluate(&mut self, _evidence: Evidence<'_>) -> Result<()> {
@@ -73,12 +73,13 @@ impl QValues for MonteCarlo {
         out.fill(0.0);
         for &j in inbox.from {
             let j = j as usize;
-            let (states, actions) = (inbox.trajectory.states(j), inbox.trajectory.actions(j));
-            let reward = self.rewards.row(j);
+            let (row, trajectory) = (self.rewards.row(j), inbox.trajectory);
+            let mut rewards = Vec::new();
+            reward_column(row, trajectory, j, self.actions[j], trajectory.steps(), &mut rewards);
             let mut value = 0.0;
-            for k in (0..states.len()).rev() {
+            for (k, reward) in rewards.into_iter().enumerate().rev() {
                 value *= self.gamma;
-                value += reward[usize::from(states[k]) * self.actions[j] + usize::from(actions[k])];
+                value += reward;
                 if k < inbox.steps {
                     out[k] += value;
                 }

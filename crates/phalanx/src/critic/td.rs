@@ -4,6 +4,8 @@ use super::{Critic, Evidence, QTables, QValues, Samples};
 use crate::Result;
 use crate::columns::pair_column;
 use crate::problem::Problem;
+use crate::shadow::reward_column;
+use crate::state::{Field, Fields};
 
 /// Step sizes η_Q^k.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -20,7 +22,8 @@ pub enum StepRule {
 }
 
 impl StepRule {
-    fn step(self, k: usize) -> f64 {
+    /// η_Q^k.
+    pub fn step(self, k: usize) -> f64 {
         match self {
             StepRule::Harmonic { h, k1 } => h / (k as f64 + k1),
             StepRule::Constant(step) => step,
@@ -56,17 +59,25 @@ impl Td {
     }
 }
 
+/// One agent's columns.
+#[derive(Default)]
+struct Scratch {
+    pairs: Vec<u32>,
+    own: Vec<u32>,
+    column: Vec<f64>,
+}
+
 impl Critic for Td {
     fn samples(&self) -> Samples {
         // K updates need K + 1 pairs.
-        Samples { evaluation_pairs: self.steps.len() + 1, batch_tail: 0 }
+        Samples { chains: 1, evaluation_pairs: self.steps.len() + 1, batch_tail: 0 }
     }
 
     fn evaluate(&mut self, evidence: Evidence<'_>) -> Result<()> {
-        let Some(trajectory) = evidence.evaluation else { return Ok(()) };
+        let Some(trajectory) = evidence.evaluation.first() else { return Ok(()) };
         let (steps, gamma, warm, actions) = (&self.steps, self.gamma, self.warm, &self.actions);
-        let init = || (Vec::new(), Vec::new());
-        self.tables.for_each_agent(init, |j, index, tables, (pairs, own): &mut (Vec<u32>, Vec<u32>)| {
+        let init = Scratch::default;
+        self.tables.for_each_agent(init, |j, index, tables, Scratch { pairs, own, column }| {
             pair_column(index.terms(j), None, trajectory, trajectory.steps(), pairs);
             own.clear();
             own.extend(
@@ -82,14 +93,22 @@ impl Critic for Td {
             let rewards = evidence.signals.rewards.row(j);
             let cells = rewards.len() / (tables.len() / index.size(j));
             for (q, reward) in tables.chunks_exact_mut(index.size(j)).zip(rewards.chunks_exact(cells)) {
-                learn(q, reward, pairs, own, steps, gamma);
+                if trajectory.channels() > 0 {
+                    // What a step pays is then no table over the own pair, but one over the steps.
+                    reward_column(reward, trajectory, j, actions[j], trajectory.steps(), column);
+                    own.clear();
+                    own.extend(0..column.len() as u32);
+                    learn(q, column, pairs, own, steps, gamma);
+                } else {
+                    learn(q, reward, pairs, own, steps, gamma);
+                }
             }
         });
         Ok(())
     }
 
-    fn memory(&mut self) -> Option<&mut [f64]> {
-        self.warm.then(|| self.tables.numbers_mut())
+    fn fields(&mut self) -> Fields<'_> {
+        if self.warm { vec![("critic", Field::Numbers(self.tables.numbers_mut()))] } else { Vec::new() }
     }
 
     fn values(&self) -> &dyn QValues {

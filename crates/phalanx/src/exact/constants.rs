@@ -44,6 +44,10 @@ impl UtilityBounds {
                 let root = (space.states as f64).sqrt();
                 (2.0 / q, 2.0 * root / q, 2.0 * root)
             }
+            Kind::ActionL2 { .. } => {
+                let root = (space.states as f64).sqrt();
+                (q, q * root, q * q * root)
+            }
             Kind::L2sq => (2.0 / q, 2.0 / q, 2.0),
             Kind::NegL2sqExpert { expert } => {
                 (2.0 * (1.0 / q + largest(expert)), 2.0 * (1.0 / q + length(expert)), 2.0)
@@ -60,6 +64,7 @@ impl UtilityBounds {
             | Kind::NegDistBox { power: Power::One, .. }
             | Kind::NegDistHalfspace { power: Power::One, .. }
             | Kind::NegDistBall { power: Power::One, .. }
+            | Kind::Channel { .. }
             | Kind::Custom(_) => return None,
         };
         let scale = utility.scale.abs();
@@ -316,6 +321,7 @@ mod tests {
             (Kind::Linear { r: table([1.0, -2.0, 2.0, 4.0]) }, [4.0, 5.0, 0.0]),
             (Kind::StateEntropy, [slope, 2.0 * slope, 2.0 * root]),
             (Kind::ActionL2sq, [4.0, 4.0 * root, 2.0 * root]),
+            (Kind::ActionL2 { from: 0 }, [0.5, 0.5 * root, 0.25 * root]),
             (Kind::L2sq, [4.0, 4.0, 2.0]),
             (Kind::NegL2sqExpert { expert: expert.clone() }, [12.0, 14.0, 2.0]),
             (boxed, [7.0, 7.0, 1.0]),

@@ -160,7 +160,7 @@ fn class_law(matrix: &[f64], size: usize, members: &[usize]) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use crate::exact::System;
-    use crate::policy::Tabular;
+    use crate::policy::{Parameterisation, Tabular};
     use crate::run::Config;
     use crate::stream::Stream;
 
@@ -169,7 +169,7 @@ mod tests {
         let config = Config::preset("exact").unwrap().with("world.n", "6").unwrap();
         let world = crate::run::world(&config).unwrap();
         let (problem, _) = crate::run::problem(&config, &*world).unwrap();
-        let policy = Tabular::new(&*world, 1, config.policy.kind, 1.0, &Stream::new(5)).unwrap();
+        let policy = Tabular::new(&*world, 1, Parameterisation::Softmax, 1.0, &Stream::new(5)).unwrap();
         let system = System::new(&*world, &problem, &policy).unwrap();
         let chain = system.under(&policy).unwrap();
         let law = chain.stationary().unwrap();

@@ -43,6 +43,10 @@ pub struct System {
 impl System {
     /// Writes out `world` for policies shaped like `policy`, with the discount of `problem`.
     pub fn new(world: &dyn World, problem: &Problem, policy: &Tabular) -> Result<Self> {
+        if problem.sampled_channels > 0 {
+            let message = "pays rewards that depend on neighbours or chance (errata 24); exact computations need r_i(s_i, a_i)";
+            return Err(Error::config("world", message));
+        }
         let dynamics = Dynamics::new(world)?;
         let n = dynamics.agents();
         let laws = Laws::new(&dynamics);
@@ -299,6 +303,7 @@ fn too_slow() -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::policy::Parameterisation;
     use crate::run::Config;
     use crate::stream::Stream;
 
@@ -310,7 +315,7 @@ mod tests {
                 Config::preset("exact").unwrap().with_all([("world.n", n), ("gamma", gamma)]).unwrap();
             let world = crate::run::world(&config).unwrap();
             let (problem, _) = crate::run::problem(&config, &*world).unwrap();
-            let policy = Tabular::new(&*world, 1, config.policy.kind, init_std, &Stream::new(7)).unwrap();
+            let policy = Tabular::new(&*world, 1, Parameterisation::Softmax, init_std, &Stream::new(7)).unwrap();
             let system = System::new(&*world, &problem, &policy).unwrap();
             let [factorised, iterated] = [true, false].map(|dense| system.chain(&policy, dense).unwrap());
             let scale = 1.0 / (1.0 - problem.gamma);
@@ -330,7 +335,7 @@ mod tests {
         let config = Config::preset("exact").unwrap().with("world.n", "14").unwrap();
         let world = crate::run::world(&config).unwrap();
         let (problem, _) = crate::run::problem(&config, &*world).unwrap();
-        let policy = Tabular::new(&*world, 1, config.policy.kind, 0.0, &Stream::new(7)).unwrap();
+        let policy = Tabular::new(&*world, 1, Parameterisation::Softmax, 0.0, &Stream::new(7)).unwrap();
         let system = System::new(&*world, &problem, &policy).unwrap();
         let chain = system.under(&policy).unwrap();
         let rewards = chain.signals(&problem).rewards;
@@ -351,7 +356,7 @@ mod tests {
         let config = Config::preset("exact").unwrap().with("world.n", "4").unwrap();
         let world = crate::run::world(&config).unwrap();
         let (problem, _) = crate::run::problem(&config, &*world).unwrap();
-        let policy = Tabular::new(&*world, 1, config.policy.kind, 1.0, &Stream::new(3)).unwrap();
+        let policy = Tabular::new(&*world, 1, Parameterisation::Softmax, 1.0, &Stream::new(3)).unwrap();
         let system = System::new(&*world, &problem, &policy).unwrap();
         let chain = system.under(&policy).unwrap();
         let matrix = chain.transition_matrix();

@@ -1,11 +1,24 @@
 //! κ-hop policies π_i(a_i | s_{N_i^κ}). Paper: assump:khop_policy.
 
 mod file;
+mod linear;
+mod logits;
 mod tabular;
+
+use std::fmt::Debug;
+use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-pub use tabular::{ActionSampler, Tabular};
+use crate::Ragged;
+use crate::actor::{GradientRule, Scratch};
+use crate::rollout::Trajectory;
+
+pub use file::{load, save};
+pub use linear::{LinearPolicy, PolicyFeatures};
+pub(crate) use logits::floored_ln;
+pub use logits::logit_gradients;
+pub use tabular::Tabular;
 
 /// How θ_i makes a law over actions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -15,4 +28,94 @@ pub enum Parameterisation {
     Softmax,
     /// π(b | x) = θ(x, b), every row in the simplex.
     Direct,
+}
+
+/// What an agent receives along a trajectory (written over the last argument): Σ_j of its neighbours' values, one a
+/// step, or `[step][own action]` where the rule needs alternatives. The vector is a buffer.
+pub type Receive<'a> = dyn Fn(&Trajectory, &mut Vec<u32>, &mut [f64]) + 'a;
+
+/// Policies of all agents. Agent i's parameters are row i of θ; it reads the states of N_i^κ and nothing else.
+pub trait Policy: Send + Sync + Debug {
+    /// |A_i| of every agent.
+    fn action_counts(&self) -> &[usize];
+
+    /// Row i is N_i^κ, ascending.
+    fn groups(&self) -> Ragged<u32>;
+
+    /// θ.
+    fn theta(&self) -> &Ragged<f64>;
+
+    /// θ, to be changed; [`Policy::refresh`] must follow.
+    fn theta_mut(&mut self) -> &mut Ragged<f64>;
+
+    /// Brings everything that is derived from θ in step with it.
+    fn refresh(&mut self);
+
+    /// Draws actions in one trajectory: `actions[m]` and `draws[m]` (31 bits) belong to agent `agents.start + m`;
+    /// `states` has one entry an agent of the world.
+    fn act(&self, agents: Range<usize>, states: &[u8], draws: &[u32], actions: &mut [u8]);
+
+    /// How to act in many trajectories at once, if that is faster.
+    fn together(&self) -> Option<&dyn ActTogether> {
+        None
+    }
+
+    /// Agent i's gradient from the batch and what it `receive`s, written over `out`. Paper: eq:grad_estimate.
+    fn gradient(
+        &self,
+        agent: usize,
+        batch: &[Trajectory],
+        receive: &Receive<'_>,
+        rule: &GradientRule,
+        scratch: &mut Scratch,
+        out: &mut [f64],
+    );
+
+    /// Name of its kind in files.
+    fn kind(&self) -> &'static str;
+
+    /// Names and shapes of agent i's tensors, which make up its row of θ in order.
+    fn tensors(&self, agent: usize) -> Vec<(String, Vec<usize>)>;
+
+    /// Whether files hold single precision: all there is to know of a policy that computes in it.
+    fn is_single(&self) -> bool {
+        false
+    }
+
+    /// The tables, for exact computations.
+    fn tabular(&self) -> Option<&Tabular> {
+        None
+    }
+
+    /// Whether rows of θ are laws, which steps must be projected to.
+    fn is_direct(&self) -> bool {
+        false
+    }
+
+    /// Number of agents.
+    fn agents(&self) -> usize {
+        self.action_counts().len()
+    }
+
+    /// |A_i|.
+    fn actions(&self, agent: usize) -> usize {
+        self.action_counts()[agent]
+    }
+}
+
+/// Acting in many trajectories at once.
+pub trait ActTogether: Sync {
+    /// One step of `count` trajectories: `states`, `draws` and `actions` are `[trajectory][agent]`.
+    fn act_together(&self, count: usize, states: &[u8], draws: &[u32], actions: &mut [u8]);
+}
+
+/// Replaces a row of logits by its soft-max.
+pub(crate) fn softmax(row: &mut [f64]) {
+    let largest = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let mut total = 0.0;
+    for x in row.iter_mut() {
+        *x = (*x - largest).exp();
+        total += *x;
+    }
+    row.iter_mut().for_each(|x| *x /= total);
 }

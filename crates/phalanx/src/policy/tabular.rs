@@ -4,10 +4,12 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::Parameterisation;
+use super::{Parameterisation, Policy, Receive, softmax};
+use crate::actor::{GradientRule, Scratch, tabular_gradient};
 use crate::indexing::StateIndex;
 use crate::memory::room_for;
 use crate::parallel::agent_blocks;
+use crate::rollout::Trajectory;
 use crate::sampler::{outcome, write_thresholds};
 use crate::stream::{Place, Purpose, Stream};
 use crate::world::World;
@@ -20,7 +22,7 @@ pub struct Tabular {
     observations: StateIndex,
     actions: Vec<usize>,
     theta: Ragged<f64>,
-    /// π in the shape of θ, kept in step with it by [`Tabular::refresh`].
+    /// π in the shape of θ, kept in step with it by [`Policy::refresh`].
     probabilities: Ragged<f64>,
     /// π as sampling thresholds, A_i − 1 an observation.
     thresholds: Ragged<u32>,
@@ -68,6 +70,13 @@ impl Tabular {
         Ok(policy)
     }
 
+    /// A fixed policy: agent i's law over actions by its own state, row i of `laws` as `[S_i][A_i]`.
+    pub fn scripted(world: &dyn World, laws: Ragged<f64>) -> Result<Self> {
+        let mut policy = Tabular::new(world, 0, Parameterisation::Direct, 0.0, &Stream::new(0))?;
+        policy.update(|theta| *theta = laws);
+        Ok(policy)
+    }
+
     /// How θ makes π.
     pub fn parameterisation(&self) -> Parameterisation {
         self.parameterisation
@@ -99,11 +108,6 @@ impl Tabular {
         &self.theta
     }
 
-    /// θ, to be changed; [`Tabular::refresh`] must follow.
-    pub(crate) fn theta_mut(&mut self) -> &mut Ragged<f64> {
-        &mut self.theta
-    }
-
     /// π_i as `[∏ S_{N_i^κ}][A_i]`.
     pub fn probabilities(&self, agent: usize) -> &[f64] {
         self.probabilities.row(agent)
@@ -114,18 +118,28 @@ impl Tabular {
         update(&mut self.theta);
         self.refresh();
     }
+}
 
-    /// What sampling needs, and nothing more.
-    pub fn sampler(&self) -> ActionSampler<'_> {
-        ActionSampler {
-            observations: &self.observations,
-            thresholds: &self.thresholds,
-            actions: &self.actions,
-        }
+impl Policy for Tabular {
+    fn action_counts(&self) -> &[usize] {
+        &self.actions
+    }
+
+    fn groups(&self) -> Ragged<u32> {
+        let members = |i| self.observations.terms(i).iter().map(|term| term.agent).collect::<Vec<_>>();
+        Ragged::from_rows((0..self.agents()).map(members))
+    }
+
+    fn theta(&self) -> &Ragged<f64> {
+        &self.theta
+    }
+
+    fn theta_mut(&mut self) -> &mut Ragged<f64> {
+        &mut self.theta
     }
 
     /// Brings π in step with θ.
-    pub(crate) fn refresh(&mut self) {
+    fn refresh(&mut self) {
         let blocks = agent_blocks(self.actions.len());
         let (theta, actions, direct) =
             (&self.theta, &self.actions, self.parameterisation == Parameterisation::Direct);
@@ -150,30 +164,8 @@ impl Tabular {
             }
         });
     }
-}
 
-/// Replaces a row of parameters by its soft-max.
-fn softmax(row: &mut [f64]) {
-    let largest = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let mut total = 0.0;
-    for x in row.iter_mut() {
-        *x = (*x - largest).exp();
-        total += *x;
-    }
-    row.iter_mut().for_each(|x| *x /= total);
-}
-
-/// Draws actions of agents from the states of their κ-hop neighbours.
-#[derive(Debug, Clone, Copy)]
-pub struct ActionSampler<'a> {
-    observations: &'a StateIndex,
-    thresholds: &'a Ragged<u32>,
-    actions: &'a [usize],
-}
-
-impl ActionSampler<'_> {
-    /// `actions[m]` and `draws[m]` belong to agent `agents.start + m`; `states` has one entry an agent of the world.
-    pub fn act(&self, agents: Range<usize>, states: &[u8], draws: &[u32], actions: &mut [u8]) {
+    fn act(&self, agents: Range<usize>, states: &[u8], draws: &[u32], actions: &mut [u8]) {
         let mut observations = [0; TILE];
         for first in (0..agents.len()).step_by(TILE) {
             let tile = first..(first + TILE).min(agents.len());
@@ -193,6 +185,38 @@ impl ActionSampler<'_> {
                 };
             }
         }
+    }
+
+    fn gradient(
+        &self,
+        agent: usize,
+        batch: &[Trajectory],
+        receive: &Receive<'_>,
+        rule: &GradientRule,
+        scratch: &mut Scratch,
+        out: &mut [f64],
+    ) {
+        tabular_gradient(self, agent, batch, receive, rule, scratch, out);
+    }
+
+    fn kind(&self) -> &'static str {
+        match self.parameterisation {
+            Parameterisation::Softmax => "softmax",
+            Parameterisation::Direct => "direct",
+        }
+    }
+
+    fn tensors(&self, agent: usize) -> Vec<(String, Vec<usize>)> {
+        let actions = self.actions[agent];
+        vec![(format!("theta.{agent}"), vec![self.theta.row(agent).len() / actions, actions])]
+    }
+
+    fn tabular(&self) -> Option<&Tabular> {
+        Some(self)
+    }
+
+    fn is_direct(&self) -> bool {
+        self.parameterisation == Parameterisation::Direct
     }
 }
 
@@ -231,7 +255,7 @@ mod tests {
         for joint in 0..8u8 {
             let states = [joint >> 2, joint >> 1 & 1, joint & 1];
             let mut action = [9];
-            policy.sampler().act(1..2, &states, &[1 << 30], &mut action);
+            policy.act(1..2, &states, &[1 << 30], &mut action);
             assert_eq!(action[0], u8::from(states[0] == 1 && states[2] == 0));
         }
     }

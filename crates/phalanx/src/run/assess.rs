@@ -19,11 +19,11 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 use super::evaluate::{Episodes, check};
 use crate::algorithm::mean_return;
 use crate::parallel::agent_blocks;
-use crate::policy::Tabular;
+use crate::policy::Policy;
 use crate::problem::{Problem, Scaling};
 use crate::rollout::Trajectory;
 use crate::stream::Stream;
-use crate::world::World;
+use crate::world::{ChannelValues, World, sampled_channels};
 use crate::{Error, Ragged, Result};
 
 /// What is left of the discounted mass when episodes are cut, in the normalised scaling.
@@ -126,7 +126,7 @@ pub fn assessment_horizon(problem: &Problem, horizon: usize) -> usize {
 pub fn assess(
     world: &dyn World,
     problem: &Problem,
-    policy: &Tabular,
+    policy: &dyn Policy,
     stream: &Stream,
     horizon: usize,
     episodes: usize,
@@ -142,7 +142,7 @@ pub fn assess(
         ));
     }
     let length = assessment_horizon(problem, horizon);
-    let source = Episodes { world, policy, stream, horizon: length, episodes };
+    let source = Episodes { world, policy, problem, stream, horizon: length, episodes };
     let weights = problem.occupancy_weights(length, episodes);
     let pooled = source.visits(&weights);
     let mut jackknife = Jackknife::new(world, problem, &weights, horizon, episodes, &pooled.occupancy)?;
@@ -206,7 +206,7 @@ impl<'a> Jackknife<'a> {
         let blocks = agent_blocks(n);
         let (problem, weights, pooled, values) = (self.problem, self.weights, self.pooled, &self.values);
         let episodes = self.episodes as f64;
-        let rewards = self.world.channels().iter().find(|channel| channel.name == "reward");
+        let returns = Returns::of(self.world);
         let horizon = self.horizon;
         // Per agent and episode of the batch: the change of f, and the return.
         let mut per_episode: Ragged<[f64; 2]> = Ragged::zeros(std::iter::repeat_n(batch.len(), n));
@@ -238,11 +238,7 @@ impl<'a> Jackknife<'a> {
                             sums[1] += change * change;
                         }
                         count_episode(trajectory, i, agent.space.actions, visited.row_mut(i));
-                        let table = rewards.map_or(&[][..], |channel| channel.tables.row(i));
-                        let pairs = trajectory.states(i).iter().zip(trajectory.actions(i)).take(horizon);
-                        let cells =
-                            pairs.map(|(&s, &a)| usize::from(s) * agent.space.actions + usize::from(a));
-                        let return_ = cells.filter_map(|cell| table.get(cell)).sum();
+                        let return_ = returns.along(trajectory, i, agent.space.actions, horizon);
                         per_episode.row_mut(i)[e] = [change, return_];
                     }
                 }
@@ -273,12 +269,12 @@ impl<'a> Jackknife<'a> {
             let mut gradient = vec![0.0; lambda.len()];
             objective += self.values.row(i)[0] / n;
             agent.objective.gradient(lambda, agent.space, &mut gradient);
-            objective_tail += self.tail(length, &gradient) / n;
+            objective_tail += self.tail(i, length, &gradient) / n;
             objective_tail += self.rare(i, &gradient, 1.0 - confidence) / n;
             for (k, constraint) in agent.constraints.iter().enumerate() {
                 constraint.utility.gradient(lambda, agent.space, &mut gradient);
                 let (value, sums) = (self.values.row(i)[k + 1], self.sums.row(i)[k]);
-                let tail = self.tail(length, &gradient) + self.rare(i, &gradient, (1.0 - confidence) / count);
+                let tail = self.tail(i, length, &gradient) + self.rare(i, &gradient, (1.0 - confidence) / count);
                 let utility = interval(value, sums, episodes, together, tail);
                 let ends = [constraint.bound.slack(utility.lower), constraint.bound.slack(utility.upper)];
                 let verdict = match ends {
@@ -322,18 +318,67 @@ impl<'a> Jackknife<'a> {
         let log = (1.0 / miss).ln();
         let few = FEW_EPISODES.min(self.episodes as u32);
         let excess = |&k: &u32| (log + (2.0 * f64::from(k) * log).sqrt()) / self.episodes as f64;
-        let rare = self.visited.row(agent).iter().filter(|&&k| k < few);
+        let cells = self.problem.agents[agent].space.cells();
+        let rare = self.visited.row(agent)[..cells].iter().filter(|&&k| k < few);
         let largest = rare.map(excess).fold(0.0, f64::max);
-        largest.min(1.0) * self.pooled.row(agent).iter().sum::<f64>() * oscillation(gradient)
+        largest.min(1.0) * self.pooled.row(agent)[..cells].iter().sum::<f64>() * self.oscillation(agent, gradient)
     }
 
     /// What steps beyond the horizon could change, to first order.
-    fn tail(&self, length: usize, gradient: &[f64]) -> f64 {
+    fn tail(&self, agent: usize, length: usize, gradient: &[f64]) -> f64 {
         if self.problem.scaling != Scaling::Normalised {
             return 0.0;
         }
         let remainder = self.problem.gamma.powi(length.min(i32::MAX as usize) as i32);
-        remainder / (1.0 - self.problem.gamma) * oscillation(gradient)
+        remainder / (1.0 - self.problem.gamma) * self.oscillation(agent, gradient)
+    }
+
+    /// Largest less smallest that a step can pay.
+    fn oscillation(&self, agent: usize, gradient: &[f64]) -> f64 {
+        let (table, weights) = gradient.split_at(self.problem.agents[agent].space.cells());
+        let largest = table.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let smallest = table.iter().copied().fold(f64::INFINITY, f64::min);
+        let channels = self.world.channels().iter().filter_map(|channel| match &channel.values {
+            ChannelValues::Sampled { range: [low, high] } => Some(high - low),
+            ChannelValues::Table(_) => None,
+        });
+        largest - smallest + channels.zip(weights).map(|(span, weight)| span * weight.abs()).sum::<f64>()
+    }
+}
+
+/// Where `return` comes from.
+enum Returns<'a> {
+    Table(&'a Ragged<f64>),
+    /// Number among the sampled channels.
+    Sampled(usize),
+    None,
+}
+
+impl<'a> Returns<'a> {
+    fn of(world: &'a dyn World) -> Self {
+        let channels = world.channels();
+        let Some(place) = channels.iter().position(|channel| channel.name == "reward") else {
+            return Returns::None;
+        };
+        match channels[place].tables() {
+            Some(tables) => Returns::Table(tables),
+            None => Returns::Sampled(sampled_channels(world).iter().take_while(|&&p| p != place).count()),
+        }
+    }
+
+    /// Undiscounted, over the first `horizon` steps.
+    fn along(&self, trajectory: &Trajectory, agent: usize, actions: usize, horizon: usize) -> f64 {
+        match self {
+            Returns::Table(tables) => {
+                let pairs = trajectory.states(agent).iter().zip(trajectory.actions(agent)).take(horizon);
+                let row = tables.row(agent);
+                pairs.map(|(&s, &a)| row[usize::from(s) * actions + usize::from(a)]).sum()
+            }
+            Returns::Sampled(channel) => {
+                trajectory.rewards(*channel, agent).iter().take(horizon).map(|&r| f64::from(r)).sum()
+            }
+            Returns::None => 0.0,
+        }
     }
 }
 
@@ -344,13 +389,6 @@ fn count_episode(trajectory: &Trajectory, agent: usize, actions: usize, visited:
         seen[usize::from(s) * actions + usize::from(a)] = true;
     }
     visited.iter_mut().zip(seen).for_each(|(count, seen)| *count += u32::from(seen));
-}
-
-/// Largest less smallest entry.
-fn oscillation(gradient: &[f64]) -> f64 {
-    let largest = gradient.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let smallest = gradient.iter().copied().fold(f64::INFINITY, f64::min);
-    largest - smallest
 }
 
 /// λ̄ without one episode: (E·λ̄ − λ_e)/(E − 1). `weights` hold 1/E.
@@ -369,9 +407,15 @@ fn leave_one_out(
     for ((&s, &a), w) in pairs.zip(weights) {
         out[usize::from(s) * actions + usize::from(a)] -= w;
     }
+    let cells = out.len() - trajectory.channels();
+    for (channel, total) in out[cells..].iter_mut().enumerate() {
+        let rewards = trajectory.rewards(channel, agent).iter().zip(weights);
+        *total -= rewards.map(|(&r, w)| w * f64::from(r)).sum::<f64>();
+    }
     let rescale = episodes / (episodes - 1.0);
+    out.iter_mut().for_each(|x| *x *= rescale);
     // Rounding may leave a cell that only this episode visited a little below zero.
-    out.iter_mut().for_each(|x| *x = (*x * rescale).max(0.0));
+    out[..cells].iter_mut().for_each(|x| *x = x.max(0.0));
 }
 
 /// The jackknife's bias-corrected estimate ± (quantile·standard error + quantile²·|bias| + tail).

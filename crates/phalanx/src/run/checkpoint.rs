@@ -119,6 +119,10 @@ pub fn restore(folder: &Path, iteration: usize, fields: Fields<'_>) -> Result<()
         }
         let words = tensor.data().as_chunks::<8>().0;
         match field {
+            Field::Singles(numbers) => {
+                let words = tensor.data().as_chunks::<4>().0;
+                numbers.iter_mut().zip(words).for_each(|(x, word)| *x = f32::from_le_bytes(*word));
+            }
             Field::Numbers(numbers) => {
                 numbers.iter_mut().zip(words).for_each(|(x, word)| *x = f64::from_le_bytes(*word));
             }
@@ -166,6 +170,9 @@ impl<'a> FieldView<'a> {
         match field {
             Field::Numbers(numbers) => {
                 FieldView { data: little_endian(numbers), shape: [numbers.len()], dtype: Dtype::F64 }
+            }
+            Field::Singles(numbers) => {
+                FieldView { data: little_endian(numbers), shape: [numbers.len()], dtype: Dtype::F32 }
             }
             Field::Counter(counter) => {
                 FieldView { data: Cow::Owned(counter.to_le_bytes().to_vec()), shape: [1], dtype: Dtype::U64 }

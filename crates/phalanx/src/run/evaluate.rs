@@ -2,7 +2,7 @@
 
 use crate::algorithm::{Violations, mean_return};
 use crate::occupancy::Visits;
-use crate::policy::Tabular;
+use crate::policy::Policy;
 use crate::problem::Problem;
 use crate::rollout::{self, Request, StartFrom, Trajectory};
 use crate::stream::{Place, Purpose, Stream};
@@ -30,12 +30,12 @@ pub struct Evaluation {
 pub fn evaluate(
     world: &dyn World,
     problem: &Problem,
-    policy: &Tabular,
+    policy: &dyn Policy,
     stream: &Stream,
     horizon: usize,
     episodes: usize,
 ) -> Result<Evaluation> {
-    let visits = Episodes { world, policy, stream, horizon, episodes }
+    let visits = Episodes { world, policy, problem, stream, horizon, episodes }
         .visits(&problem.occupancy_weights(horizon, episodes));
     summarise(world, problem, &visits, episodes)
 }
@@ -43,7 +43,8 @@ pub fn evaluate(
 /// Fresh episodes of a fixed policy. The same ones every time they are asked for.
 pub(super) struct Episodes<'a> {
     pub world: &'a dyn World,
-    pub policy: &'a Tabular,
+    pub policy: &'a dyn Policy,
+    pub problem: &'a Problem,
     pub stream: &'a Stream,
     pub horizon: usize,
     pub episodes: usize,
@@ -52,9 +53,9 @@ pub(super) struct Episodes<'a> {
 impl Episodes<'_> {
     /// Their visits, pooled.
     pub fn visits(&self, weights: &[f64]) -> Visits {
-        let actions: Vec<usize> = (0..self.policy.agents()).map(|i| self.policy.actions(i)).collect();
-        let mut visits = Visits::new((0..actions.len()).map(|i| self.world.states(i) * actions[i]));
-        self.for_each_chunk(|batch| visits.add(batch, weights, &actions));
+        let actions = self.policy.action_counts();
+        let mut visits = Visits::new((0..actions.len()).map(|i| self.problem.row_length(i)));
+        self.for_each_chunk(|batch| visits.add(batch, weights, actions));
         visits
     }
 
@@ -64,7 +65,7 @@ impl Episodes<'_> {
         const AT_ONCE: usize = 16;
         let n = self.policy.agents();
         let at_once = if n < rollout::SPLIT_AGENTS { AT_ONCE.min(self.episodes) } else { 1 };
-        let mut trajectories = vec![Trajectory::new(n, self.horizon); at_once];
+        let mut trajectories = vec![Trajectory::with_channels(n, self.horizon, self.problem.sampled_channels); at_once];
         for first in (0..self.episodes).step_by(at_once) {
             let requests: Vec<Request> = (first..self.episodes.min(first + at_once))
                 .map(|k| Request {
@@ -74,7 +75,7 @@ impl Episodes<'_> {
                 })
                 .collect();
             let batch = &mut trajectories[..requests.len()];
-            rollout::simulate(self.world, self.policy.sampler(), self.stream, &requests, batch);
+            rollout::simulate(self.world, self.policy, self.stream, &requests, batch);
             work(batch);
         }
     }

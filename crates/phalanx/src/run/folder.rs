@@ -15,6 +15,7 @@ use super::registry::Registry;
 use super::session::Session;
 use crate::algorithm::{Stage, Summary};
 use crate::durable::{self, Log};
+use crate::policy;
 use crate::problem::Problem;
 use crate::{Error, Ragged, Result, document};
 
@@ -101,7 +102,7 @@ impl RunFolder {
         let lock = lock(path)?;
         RunFolder::check_free(path)?;
         if session.is_warm() {
-            session.algorithm().policy().save(&path.join(INITIAL_POLICY))?;
+            policy::save(session.algorithm().policy(), &path.join(INITIAL_POLICY))?;
         }
         // From here on it is a run, which `resume` can start: all that it needs is there.
         let config = session.config().to_toml();
@@ -288,7 +289,7 @@ impl RunFolder {
 
     /// Writes `policy.safetensors`.
     pub fn save_policy(&self, session: &Session) -> Result<()> {
-        session.algorithm().policy().save(&self.path.join("policy.safetensors"))
+        policy::save(session.algorithm().policy(), &self.path.join("policy.safetensors"))
     }
 
     /// Writes `agents.csv` and closes the run.

@@ -10,6 +10,7 @@ use super::evaluate::{Episodes, Evaluation, evaluate};
 use super::registry::Registry;
 use super::truth::{Evaluated, Truth};
 use crate::algorithm::{Algorithm, Summary};
+use crate::policy::{self, Policy, Tabular};
 use crate::problem::Problem;
 use crate::state::{Field, Fields};
 use crate::stream::Stream;
@@ -26,6 +27,7 @@ pub struct Session {
     is_warm: bool,
     /// Of a run that is being evaluated.
     final_mu: Option<Ragged<f64>>,
+    scripted: Option<Tabular>,
 }
 
 impl Session {
@@ -55,6 +57,27 @@ impl Session {
         Ok(session)
     }
 
+    /// The configuration with a scripted policy, for evaluation: `uniform`, or one that the world knows.
+    pub fn scripted(config: &Config, name: &str) -> Result<Self> {
+        let mut session = Session::new(config)?;
+        let world = &*session.world;
+        let n = world.network().agents();
+        let laws = match name {
+            "uniform" => Some(Ragged::from_rows((0..n).map(|i| {
+                let actions = world.actions(i);
+                vec![1.0 / actions as f64; world.states(i) * actions]
+            }))),
+            name => world.scripted(name, config.horizon),
+        };
+        let laws = laws.ok_or_else(|| {
+            let known = ["uniform"].iter().chain(world.scripted_names()).copied().collect::<Vec<_>>();
+            let message = format!("`{name}` is unknown for this world; allowed are {}", known.join(", "));
+            Error::config("--policy", message)
+        })?;
+        session.scripted = Some(Tabular::scripted(world, laws)?);
+        Ok(session)
+    }
+
     /// As [`Session::new`] with a world or a problem of one's own; `[world]`, `[objective]` and `[[constraint]]` of
     /// `config` are not looked at.
     pub fn with(config: &Config, world: Arc<dyn World>, problem: Problem) -> Result<Self> {
@@ -68,14 +91,14 @@ impl Session {
             warnings: Vec::new(),
             is_warm: false,
             final_mu: None,
+            scripted: None,
         })
     }
 
     /// Starts from the policy in a file instead of the configuration's initial one.
-    pub fn warm_start(&mut self, policy: &Path) -> Result<()> {
-        let mut start = self.algorithm.policy().clone();
-        start.load(policy)?;
-        self.algorithm.start_from(start.theta().clone());
+    pub fn warm_start(&mut self, file: &Path) -> Result<()> {
+        let theta = policy::load(self.algorithm.policy(), file)?;
+        self.algorithm.start_from(theta);
         self.is_warm = true;
         Ok(())
     }
@@ -94,6 +117,7 @@ impl Session {
     pub fn state_bytes(&mut self) -> usize {
         let size = |field: &Field<'_>| match field {
             Field::Numbers(numbers) => size_of_val(*numbers),
+            Field::Singles(numbers) => size_of_val(*numbers),
             Field::Counter(_) => size_of::<u64>(),
         };
         self.fields().iter().map(|(_, field)| size(field)).sum()
@@ -127,7 +151,7 @@ impl Session {
         let affordable = (evaluation.max_agent_steps / episode).max(1);
         let episodes = evaluation.episodes.min(usize::try_from(affordable).unwrap_or(usize::MAX));
         let stream = Stream::new(self.config.seed);
-        evaluate(&*self.world, &self.problem, self.algorithm.policy(), &stream, self.config.horizon, episodes)
+        evaluate(&*self.world, &self.problem, self.policy(), &stream, self.config.horizon, episodes)
     }
 
     /// Assesses the current policy on fresh episodes with numbers of their own: `seed` is the evaluation's, not the
@@ -137,7 +161,7 @@ impl Session {
         let steps = 2 * self.world.network().agents() as u64 * length as u64;
         let affordable = (self.config.evaluation.max_agent_steps / steps).max(8);
         let episodes = episodes.min(usize::try_from(affordable).unwrap_or(usize::MAX));
-        let (world, policy) = (&*self.world, self.algorithm.policy());
+        let (world, policy) = (&*self.world, self.policy());
         let stream = evaluation_stream(seed);
         assess(world, &self.problem, policy, &stream, self.config.horizon, episodes, confidence)
     }
@@ -145,7 +169,7 @@ impl Session {
     /// The current policy evaluated exactly; none if the network is too large for that to be quick.
     pub fn truth(&self) -> Option<Truth> {
         let evaluated = Evaluated {
-            policy: self.algorithm.policy(),
+            policy: self.policy().tabular()?,
             mu: self.mu(),
             mu_max: self.config.dual.mu_max,
             theta_box: self.config.policy.theta_box,
@@ -158,8 +182,8 @@ impl Session {
     pub fn occupancy(&self, episodes: usize, seed: u64) -> Ragged<f64> {
         let horizon = assessment_horizon(&self.problem, self.config.horizon);
         let stream = evaluation_stream(seed);
-        let (world, policy) = (&*self.world, self.algorithm.policy());
-        let episodes = Episodes { world, policy, stream: &stream, horizon, episodes };
+        let (world, policy) = (&*self.world, self.policy());
+        let episodes = Episodes { world, policy, problem: &self.problem, stream: &stream, horizon, episodes };
         episodes.visits(&self.problem.occupancy_weights(horizon, episodes.episodes)).occupancy
     }
 
@@ -181,6 +205,14 @@ impl Session {
     /// μ: of the run if it is one that is being evaluated, else of the algorithm.
     pub fn mu(&self) -> &Ragged<f64> {
         self.final_mu.as_ref().unwrap_or(self.algorithm.mu())
+    }
+
+    /// The policy that is evaluated: a scripted one, or the algorithm's.
+    pub fn policy(&self) -> &dyn Policy {
+        match &self.scripted {
+            Some(scripted) => scripted,
+            None => self.algorithm.policy(),
+        }
     }
 
     /// Policy, multipliers and diagnostics.

@@ -37,6 +37,21 @@ pub enum Kind {
     /// 1/(2|A|) and 1/2 (errata 10, 23). Convex, and stationary at a uniform action marginal: start from an
     /// asymmetric policy (errata 10).
     ActionL2sq,
+    /// (q²/2)·‖Σ_s λ(s, ·)‖² over the actions from `from` on: the normalised form of [`Kind::ActionL2sq`], with values
+    /// between 1/(2|A|) and 1/2 (errata 23). `from` = 1 leaves action 0 out: the authors' code sets the occupancy of
+    /// doing nothing to 0 before it takes the norm.
+    ActionL2 {
+        /// First action that counts.
+        from: usize,
+    },
+    /// The discounted total of a reward channel that is recorded while simulating, which stands behind the cells of
+    /// an occupancy row; for rewards that depend on neighbours (errata 24).
+    Channel {
+        /// Number among the sampled channels.
+        place: usize,
+        /// Smallest and largest reward of a step.
+        range: [f64; 2],
+    },
     /// ‖λ‖² of the whole table, the other reading of the paper's ℓ₂-constraints (errata 23); gradient 2 λ.
     L2sq,
     /// −‖λ − expert‖₂; gradient −(λ − expert)/‖λ − expert‖₂, and 0 at the expert. Paper: sec:example,
@@ -97,6 +112,9 @@ impl Kind {
             Kind::StateEntropy => "state_entropy",
             Kind::SaEntropy => "sa_entropy",
             Kind::ActionL2sq => "action_l2sq",
+            Kind::ActionL2 { from: 0 } => "action_l2",
+            Kind::ActionL2 { .. } => "active_l2",
+            Kind::Channel { .. } => "return",
             Kind::L2sq => "l2sq",
             Kind::NegL2Expert { .. } => "neg_l2_expert",
             Kind::NegL2sqExpert { .. } => "neg_l2sq_expert",
@@ -111,9 +129,14 @@ impl Kind {
 
 impl Utility for Kind {
     fn value(&self, occupancy: &[f64], space: LocalSpace) -> f64 {
-        debug_assert_eq!(occupancy.len(), space.cells());
+        let (occupancy, channels) = occupancy.split_at(space.cells());
         let q = 1.0 - space.gamma;
         match self {
+            Kind::Channel { place, .. } => channels[*place],
+            Kind::ActionL2 { from } => {
+                let marginal = |action: usize| q * action_marginal(occupancy, action, space.actions);
+                (*from..space.actions).map(|action| 0.5 * marginal(action).powi(2)).sum()
+            }
             Kind::Linear { r } => dot(r, occupancy),
             Kind::StateEntropy => occupancy
                 .chunks_exact(space.actions)
@@ -121,7 +144,7 @@ impl Utility for Kind {
                 .sum(),
             Kind::SaEntropy => occupancy.iter().map(|x| entropy_term(q * x)).sum(),
             Kind::ActionL2sq => (0..space.actions)
-                .map(|action| occupancy[action..].iter().step_by(space.actions).sum::<f64>().powi(2))
+                .map(|action| action_marginal(occupancy, action, space.actions).powi(2))
                 .sum(),
             Kind::L2sq => dot(occupancy, occupancy),
             Kind::NegL2Expert { expert } => -squared_distance(occupancy, expert).sqrt(),
@@ -146,10 +169,22 @@ impl Utility for Kind {
     }
 
     fn gradient(&self, occupancy: &[f64], space: LocalSpace, out: &mut [f64]) {
-        debug_assert_eq!(occupancy.len(), space.cells());
-        debug_assert_eq!(out.len(), space.cells());
+        let (occupancy, _) = occupancy.split_at(space.cells());
+        let (out, channels) = out.split_at_mut(space.cells());
+        channels.fill(0.0);
         let q = 1.0 - space.gamma;
         match self {
+            Kind::Channel { place, .. } => {
+                out.fill(0.0);
+                channels[*place] = 1.0;
+            }
+            Kind::ActionL2 { from } => {
+                for action in 0..space.actions {
+                    let marginal = action_marginal(occupancy, action, space.actions);
+                    let value = if action < *from { 0.0 } else { q * q * marginal };
+                    out[action..].iter_mut().step_by(space.actions).for_each(|slope| *slope = value);
+                }
+            }
             Kind::Linear { r } => out.copy_from_slice(r),
             Kind::StateEntropy => {
                 let rows = occupancy.chunks_exact(space.actions).zip(out.chunks_exact_mut(space.actions));
@@ -164,7 +199,7 @@ impl Utility for Kind {
             }
             Kind::ActionL2sq => {
                 for action in 0..space.actions {
-                    let marginal: f64 = occupancy[action..].iter().step_by(space.actions).sum();
+                    let marginal = action_marginal(occupancy, action, space.actions);
                     out[action..].iter_mut().step_by(space.actions).for_each(|slope| *slope = 2.0 * marginal);
                 }
             }
@@ -214,6 +249,11 @@ impl Utility for Kind {
     fn range(&self, space: LocalSpace, mass: f64) -> Option<(f64, f64)> {
         super::range::range(self, space, mass)
     }
+}
+
+/// Σ_s λ(s, action).
+fn action_marginal(occupancy: &[f64], action: usize, actions: usize) -> f64 {
+    occupancy[action..].iter().step_by(actions).sum()
 }
 
 fn dot(x: &[f64], y: &[f64]) -> f64 {
@@ -310,7 +350,20 @@ mod tests {
         let slopes = [2.0, 3.0, 1.0, 3.0].map(|halvings| -0.5 * (1.0 - halvings * ln2));
         assert_at_occupancy(Kind::SaEntropy, 1.75 * ln2, slopes);
         assert_at_occupancy(Kind::ActionL2sq, 1.5 * 1.5 + 0.5 * 0.5, [3.0, 1.0, 3.0, 1.0]);
+        assert_at_occupancy(Kind::ActionL2 { from: 0 }, 2.5 / 8.0, [0.375, 0.125, 0.375, 0.125]);
+        assert_at_occupancy(Kind::ActionL2 { from: 1 }, 0.25 / 8.0, [0.0, 0.125, 0.0, 0.125]);
         assert_at_occupancy(Kind::L2sq, 1.375, [1.0, 0.5, 2.0, 0.5]);
+    }
+
+    #[test]
+    fn totals_of_channels_stand_behind_the_cells() {
+        let row = [0.5, 0.25, 1.0, 0.25, 3.0, 7.0];
+        let mut out = [f64::NAN; 6];
+        let channel = Kind::Channel { place: 1, range: [0.0, 4.0] };
+        channel.gradient(&row, SPACE, &mut out);
+        assert_eq!((channel.value(&row, SPACE), out), (7.0, [0.0, 0.0, 0.0, 0.0, 0.0, 1.0]));
+        Kind::L2sq.gradient(&row, SPACE, &mut out);
+        assert_eq!((Kind::L2sq.value(&row, SPACE), out), (1.375, [1.0, 0.5, 2.0, 0.5, 0.0, 0.0]));
     }
 
     #[test]

@@ -12,8 +12,10 @@ use super::{Kind, LOG_FLOOR, LocalSpace, Utility, project_onto_simplex};
 
 /// Smallest and largest value of `kind` over nonnegative tables of total mass `mass`.
 pub(super) fn range(kind: &Kind, space: LocalSpace, mass: f64) -> Option<(f64, f64)> {
-    if let Kind::Custom(utility) = kind {
-        return utility.range(space, mass);
+    match kind {
+        Kind::Custom(utility) => return utility.range(space, mass),
+        Kind::Channel { range: [low, high], .. } => return Some((low * mass, high * mass)),
+        _ => {}
     }
     let extremes = Extremes::of(kind, space, mass)?;
     Some((kind.value(&extremes.lowest, space), kind.value(&extremes.highest, space)))
@@ -49,6 +51,11 @@ impl Extremes {
             Kind::StateEntropy | Kind::SaEntropy => Extremes { lowest: vertex(0), highest: uniform() },
             // Convex and symmetric.
             Kind::ActionL2sq | Kind::L2sq => Extremes { lowest: uniform(), highest: vertex(0) },
+            Kind::ActionL2 { from: 0 } => Extremes { lowest: uniform(), highest: vertex(0) },
+            // All on an action that does not count, or all on one that does.
+            Kind::ActionL2 { from } => {
+                Extremes { lowest: vertex(0), highest: vertex((*from).min(space.actions - 1)) }
+            }
             // ‖mass·e_k − x‖² = ‖x‖² + mass² − 2 mass x_k: the farthest vertex has the smallest x_k.
             Kind::NegL2Expert { expert: point }
             | Kind::NegL2sqExpert { expert: point }
@@ -77,7 +84,7 @@ impl Extremes {
             Kind::NegDistHalfspace { a, .. } => {
                 Extremes { lowest: vertex(largest(a)), highest: vertex(smallest(a)) }
             }
-            Kind::Custom(_) => return None,
+            Kind::Channel { .. } | Kind::Custom(_) => return None,
         })
     }
 }
@@ -261,7 +268,7 @@ mod tests {
                     kind.value(&vertex, space)
                 })
                 .collect();
-            let convex = matches!(kind, Kind::ActionL2sq | Kind::L2sq);
+            let convex = matches!(kind, Kind::ActionL2sq | Kind::ActionL2 { .. } | Kind::L2sq);
             let (vertex_end, optimum, sign) = if convex {
                 (at_vertices.iter().copied().fold(f64::MIN, f64::max) - high, &extremes.lowest, -1.0)
             } else {

@@ -8,11 +8,13 @@ use super::{Kind, LocalSpace, LocalTable, Power, ScaledUtility};
 use crate::{Error, Result};
 
 /// The names [`UtilitySpec::kind`] can have.
-const KNOWN_KINDS: [&str; 11] = [
+const KNOWN_KINDS: [&str; 13] = [
     "linear",
     "state_entropy",
     "sa_entropy",
     "action_l2sq",
+    "action_l2",
+    "active_l2",
     "l2sq",
     "neg_l2_expert",
     "neg_l2sq_expert",
@@ -85,6 +87,8 @@ impl UtilitySpec {
             "state_entropy" => Kind::StateEntropy,
             "sa_entropy" => Kind::SaEntropy,
             "action_l2sq" => Kind::ActionL2sq,
+            "action_l2" => Kind::ActionL2 { from: 0 },
+            "active_l2" => Kind::ActionL2 { from: 1 },
             "l2sq" => Kind::L2sq,
             "neg_l2_expert" => Kind::NegL2Expert { expert: read.table("expert", &self.expert)? },
             "neg_l2sq_expert" => Kind::NegL2sqExpert { expert: read.table("expert", &self.expert)? },
@@ -129,7 +133,13 @@ impl UtilitySpec {
 fn parameters(kind: &Kind) -> &'static [&'static str] {
     match kind {
         Kind::Linear { .. } => &["r"],
-        Kind::StateEntropy | Kind::SaEntropy | Kind::ActionL2sq | Kind::L2sq | Kind::Custom(_) => &[],
+        Kind::StateEntropy
+        | Kind::SaEntropy
+        | Kind::ActionL2sq
+        | Kind::ActionL2 { .. }
+        | Kind::Channel { .. }
+        | Kind::L2sq
+        | Kind::Custom(_) => &[],
         Kind::NegL2Expert { .. } | Kind::NegL2sqExpert { .. } | Kind::NegKlExpert { .. } => &["expert"],
         Kind::NegDistBox { .. } => &["lo", "hi", "power"],
         Kind::NegDistHalfspace { .. } => &["a", "b", "power"],

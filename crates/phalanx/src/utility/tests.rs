@@ -31,6 +31,7 @@ pub(super) fn any_kind(space: LocalSpace) -> impl Strategy<Value = Kind> {
         Just(Kind::StateEntropy),
         Just(Kind::SaEntropy),
         Just(Kind::ActionL2sq),
+        (0..2usize).prop_map(|from| Kind::ActionL2 { from }),
         Just(Kind::L2sq),
         table(0.0, 3.0).prop_map(|expert| Kind::NegL2Expert { expert }),
         table(0.0, 3.0).prop_map(|expert| Kind::NegL2sqExpert { expert }),

@@ -22,7 +22,13 @@ impl ScaledUtility {
             check_table(table, space, &format!("{field}.{key}"), "finite", f64::is_finite)
         };
         match &self.kind {
-            Kind::StateEntropy | Kind::SaEntropy | Kind::ActionL2sq | Kind::L2sq | Kind::Custom(_) => Ok(()),
+            Kind::StateEntropy
+            | Kind::SaEntropy
+            | Kind::ActionL2sq
+            | Kind::ActionL2 { .. }
+            | Kind::Channel { .. }
+            | Kind::L2sq
+            | Kind::Custom(_) => Ok(()),
             Kind::Linear { r } => finite_table(r, "r"),
             Kind::NegL2Expert { expert } | Kind::NegL2sqExpert { expert } | Kind::NegKlExpert { expert } => {
                 let occupancy = |x: f64| x.is_finite() && x >= 0.0;

@@ -86,10 +86,10 @@ impl Line {
             start,
             middle: [[mixed(0.0), mixed(0.0)], [mixed(0.8), mixed(1.0)]],
             copy: [mixed(0.0), mixed(1.0)],
-            channels: [Channel {
-                name: "reward".into(),
-                tables: Ragged::from_rows((0..n).map(|i| [0.0, 0.0, reward(i), reward(i)])),
-            }],
+            channels: [Channel::table(
+                "reward",
+                Ragged::from_rows((0..n).map(|i| [0.0, 0.0, reward(i), reward(i)])),
+            )],
         })
     }
 

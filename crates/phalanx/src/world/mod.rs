@@ -88,12 +88,53 @@ pub trait World: Send + Sync + Debug {
     /// [`World::transition`], laid out in the order of the states.
     fn step(&self, agents: Range<usize>, states: &[u8], actions: &[u8], draws: &[u32], next: &mut [u8]);
 
+    /// Rewards of the sampled channel number `channel` (its place in [`World::channels`]) that agents earned in the
+    /// step which [`World::step`] makes from the same arguments: `rewards[m]` and `draws[m]` belong to agent
+    /// `agents.start + m`. The same draw decides both, so rewards may depend on what came out.
+    fn sample_rewards(
+        &self,
+        channel: usize,
+        agents: Range<usize>,
+        states: &[u8],
+        actions: &[u8],
+        draws: &[u32],
+        rewards: &mut [f32],
+    ) {
+        let _ = (channel, agents, states, actions, draws);
+        rewards.fill(0.0);
+    }
+
+    /// Names of the scripted policies beside `uniform`.
+    fn scripted_names(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// A scripted policy for episodes of `horizon` steps: agent i's law over actions by its own state, row i as
+    /// `[S_i][A_i]`. None if there is none of that name.
+    fn scripted(&self, name: &str, horizon: usize) -> Option<Ragged<f64>> {
+        let _ = (name, horizon);
+        None
+    }
+
+    /// What networks see of agent i's neighbours' states, in place of one symbol a neighbour.
+    fn view(&self, agent: usize, group: &[u32]) -> Option<Box<dyn View>> {
+        let _ = (agent, group);
+        None
+    }
+
+    /// Features of what agent i's neighbours in `group` (i among them) see and do, beside the generic ones of linear
+    /// critics.
+    fn features(&self, agent: usize, group: &[u32]) -> Option<Box<dyn Features>> {
+        let _ = (agent, group);
+        None
+    }
+
     /// ρ, the law that [`World::start`] samples from; exact computations need it. None if it is not known.
     fn start_law(&self) -> Option<StartLaw> {
         None
     }
 
-    /// Named rewards r_i(s_i, a_i). The first named `reward` is what `return` reports.
+    /// Named rewards. The one named `reward` is what `return` reports.
     fn channels(&self) -> &[Channel] {
         &[]
     }
@@ -104,13 +145,91 @@ pub trait World: Send + Sync + Debug {
     }
 }
 
-/// A named reward over each agent's own state and action.
+/// A named reward of every agent.
 #[derive(Debug, Clone)]
 pub struct Channel {
     /// Name in the config, e.g. `reward`.
     pub name: String,
-    /// Row i is `[S_i][A_i]`.
-    pub tables: Ragged<f64>,
+    /// Where it comes from.
+    pub values: ChannelValues,
+}
+
+/// Where a channel's rewards come from.
+#[derive(Debug, Clone)]
+pub enum ChannelValues {
+    /// r_i(s_i, a_i): row i is `[S_i][A_i]`.
+    Table(Ragged<f64>),
+    /// Depends on neighbours or on chance too (errata 24): recorded while simulating, from
+    /// [`World::sample_rewards`].
+    Sampled {
+        /// Smallest and largest possible reward.
+        range: [f64; 2],
+    },
+}
+
+impl Channel {
+    /// A reward over each agent's own state and action.
+    pub fn table(name: &str, tables: Ragged<f64>) -> Self {
+        Channel { name: name.into(), values: ChannelValues::Table(tables) }
+    }
+
+    /// A reward that is recorded while simulating, between the ends of `range`.
+    pub fn sampled(name: &str, range: [f64; 2]) -> Self {
+        Channel { name: name.into(), values: ChannelValues::Sampled { range } }
+    }
+
+    /// Its tables, if it has any.
+    pub fn tables(&self) -> Option<&Ragged<f64>> {
+        match &self.values {
+            ChannelValues::Table(tables) => Some(tables),
+            ChannelValues::Sampled { .. } => None,
+        }
+    }
+}
+
+/// Places in [`World::channels`] of the channels that are recorded while simulating, in order.
+pub fn sampled_channels(world: &dyn World) -> Vec<usize> {
+    let channels = world.channels().iter().enumerate();
+    channels.filter(|(_, channel)| channel.tables().is_none()).map(|(place, _)| place).collect()
+}
+
+/// Rows of numbers that a network reads: what agent i's neighbourhood looks like from i.
+pub trait View: Send + Sync + Debug {
+    /// Number of rows and their width.
+    fn shape(&self) -> [usize; 2];
+
+    /// Writes the view of the neighbours' `states`, in the order of their group, row by row.
+    fn write(&self, states: &[u8], out: &mut [f32]);
+}
+
+/// Indicator features of what a neighbourhood sees and does.
+pub trait Features: Send + Sync + Debug {
+    /// How many there are.
+    fn count(&self) -> usize;
+
+    /// Adds the numbers of those that are active, given the neighbours' states and actions in the order of their
+    /// group.
+    fn active(&self, states: &[u8], actions: &[u8], out: &mut Vec<u32>);
+
+    /// Adds ⟨weights, features⟩ with the action of `member` (its place in the group) replaced by each of its
+    /// alternatives; `actions` are as before afterwards. Worth writing where few features change.
+    fn add_alternatives(
+        &self,
+        weights: &[f64],
+        states: &[u8],
+        actions: &mut [u8],
+        member: usize,
+        out: &mut [f64],
+    ) {
+        let (taken, mut active) = (actions[member], Vec::new());
+        for (b, out) in out.iter_mut().enumerate() {
+            actions[member] = b as u8;
+            active.clear();
+            self.active(states, actions, &mut active);
+            *out += active.iter().map(|&x| weights[x as usize]).sum::<f64>();
+        }
+        actions[member] = taken;
+    }
 }
 
 /// Utilities that a model file carries.
@@ -255,8 +374,9 @@ pub fn check(world: &dyn World) -> Result<(), String> {
         }
     }
     for channel in world.channels() {
+        let Some(tables) = channel.tables() else { continue };
         for i in 0..n {
-            let (found, expected) = (channel.tables.row(i).len(), world.states(i) * world.actions(i));
+            let (found, expected) = (tables.row(i).len(), world.states(i) * world.actions(i));
             if found != expected {
                 return Err(format!(
                     "channel {}: agent {i} has {found} entries, not {expected}",

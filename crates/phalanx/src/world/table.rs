@@ -265,7 +265,7 @@ fn reward_channel(model: &Model) -> Vec<Channel> {
             && tables.iter().enumerate().all(|(i, t)| t.len() == model.state_sizes[i] * model.action_sizes[i])
     };
     match tables.filter(fits) {
-        Some(tables) => vec![Channel { name: "reward".into(), tables: Ragged::from_rows(tables) }],
+        Some(tables) => vec![Channel::table("reward", Ragged::from_rows(tables))],
         None => Vec::new(),
     }
 }

@@ -89,7 +89,7 @@ pub fn sample(
             start,
         })
         .collect();
-    simulate(world, policy.sampler(), &Stream::new(seed), &requests, &mut batch);
+    simulate(world, policy, &Stream::new(seed), &requests, &mut batch);
     batch
 }
 

@@ -65,14 +65,14 @@ fn problem(
         let space = LocalSpace { states: dynamics.states()[i], actions: dynamics.actions()[i], gamma };
         AgentProblem { space, objective, constraints }
     });
-    Problem { agents: agents.collect(), gamma, scaling: Scaling::Paper }
+    Problem { agents: agents.collect(), gamma, scaling: Scaling::Paper, sampled_channels: 0 }
 }
 
 /// The paper's line with the entropy of every agent's state at least `threshold`.
 fn line(n: usize, start: Start, gamma: f64, threshold: f64) -> (Dynamics, Problem) {
     let world = Line::new(n, start, 0.0).unwrap();
     let dynamics = Dynamics::new(&world).unwrap();
-    let rewards = world.channels()[0].tables.iter();
+    let rewards = world.channels()[0].tables().unwrap().iter();
     let parts = rewards.map(|r| (linear(r), vec![at_least(Kind::StateEntropy, threshold)]));
     let problem = problem(&dynamics, gamma, parts);
     (dynamics, problem)
@@ -280,6 +280,7 @@ fn concave_utilities(near: &[f64], rng: &mut Sequence) -> Vec<ScaledUtility> {
         positive(Kind::StateEntropy),
         positive(Kind::SaEntropy),
         negative(Kind::ActionL2sq),
+        negative(Kind::ActionL2 { from: 1 }),
         negative(Kind::L2sq),
         positive(Kind::NegL2Expert { expert: beyond.clone() }),
         positive(Kind::NegL2sqExpert { expert: beyond.clone() }),

@@ -34,8 +34,8 @@ impl Curvature {
             | Kind::NegDistBox { .. }
             | Kind::NegDistHalfspace { .. }
             | Kind::NegDistBall { .. } => Curvature::Concave,
-            Kind::ActionL2sq | Kind::L2sq => Curvature::Convex,
-            Kind::Custom(_) => Curvature::Unknown,
+            Kind::ActionL2sq | Kind::ActionL2 { .. } | Kind::L2sq => Curvature::Convex,
+            Kind::Channel { .. } | Kind::Custom(_) => Curvature::Unknown,
         }
     }
 }
@@ -70,6 +70,10 @@ pub(super) fn concave(
             let marginal = |action: usize| sum(x[action..].iter().step_by(space.actions));
             square(program, (0..space.actions).map(marginal)).scaled(1.0 / (q * q))
         }
+        Kind::ActionL2 { from } => {
+            let marginal = |action: usize| sum(x[action..].iter().step_by(space.actions));
+            square(program, (*from..space.actions).map(marginal)).scaled(0.5)
+        }
         Kind::L2sq => square(program, x.iter().cloned()).scaled(1.0 / (q * q)),
         Kind::NegL2Expert { expert } => norm(program, difference(x, expert, q)).scaled(-1.0 / q),
         Kind::NegL2sqExpert { expert } => square(program, difference(x, expert, q)).scaled(-1.0 / (q * q)),
@@ -93,7 +97,7 @@ pub(super) fn concave(
             let distance = positive_part(program, &from_center.shifted(-q * radius));
             of_distance(program, distance, *power, q)
         }
-        Kind::Custom(_) => return None,
+        Kind::Channel { .. } | Kind::Custom(_) => return None,
     };
     Some(base.scaled(factor))
 }

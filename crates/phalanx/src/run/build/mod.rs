@@ -8,15 +8,17 @@ use std::sync::Arc;
 pub use problem::problem;
 
 use super::config::{
-    self, Config, CriticKind, CriticStart, CriticStep, NetworkConfig, StepRuleKind, WorldConfig,
+    self, Config, CriticKind, CriticOn, CriticSolver, CriticStart, CriticStep, NetworkConfig, PolicyConfig,
+    PolicyKind, StepRuleKind, WorldConfig,
 };
 use crate::algorithm::{Algorithm, ExactPrimalDual, ExactSettings, PrimalDual, Settings, StepSizes};
-use crate::critic::{Critic, ExactCritic, Lstd, MonteCarlo, QTables, StepRule, Td};
+use crate::critic::{AllFeatures, Critic, ExactCritic, LearnsFrom, LinearCritic, LinearRule, Lstd, MonteCarlo, QTables, StepRule, Td};
 use crate::dual::DualRule;
 use crate::memory::room_for;
 use crate::network::Network;
-use crate::policy::Tabular;
+use crate::policy::{LinearPolicy, Parameterisation, Policy, Tabular};
 use crate::problem::{Problem, Scaling};
+use crate::schedule::EntropyBonus;
 use crate::stream::Stream;
 use crate::utility::LocalSpace;
 use crate::world::{LARGEST_LOCAL_SPACE, Line, Table, World};
@@ -130,7 +132,6 @@ pub fn algorithm(
     check_fit(config, &**world, problem)?;
     let n = world.network().agents();
     let stream = Stream::new(config.seed);
-    let policy = Tabular::new(&**world, config.kappa, config.policy.kind, config.policy.init_std, &stream)?;
     let dual = DualRule {
         kind: config.dual.kind,
         eta_mu: config.dual.eta_mu,
@@ -156,6 +157,7 @@ pub fn algorithm(
             actor_schedule: config.actor.schedule,
             theta_box: config.policy.theta_box,
         };
+        let policy = tables(config, &**world, &stream)?;
         return Ok(Box::new(ExactPrimalDual::new(&**world, problem.clone(), policy, settings)?));
     }
     check_room(config, n)?;
@@ -168,13 +170,32 @@ pub fn algorithm(
         mu_0: config.dual.mu_0,
         dual_schedule: config.dual.schedule,
         baseline: config.actor.baseline.unwrap_or(crate::actor::Baseline::None),
+        all_actions: config.actor.all_actions,
+        entropy: EntropyBonus { weight: config.actor.entropy, schedule: config.actor.entropy_schedule },
         optimizer: config.actor.optimizer,
+        clip: config.actor.clip,
         eta_theta: config.actor.eta_theta,
         actor_schedule: config.actor.schedule,
         theta_box: config.policy.theta_box,
     };
-    let critic = critic(config, &**world, problem, &policy)?;
+    let policy = policy(config, &**world, &stream)?;
+    let critic = critic(config, &**world, problem, &*policy, &stream)?;
     Ok(Box::new(PrimalDual::new(world.clone(), problem.clone(), policy, critic, settings, stream)?))
+}
+
+/// The tables of a tabular policy.
+fn tables(config: &Config, world: &dyn World, stream: &Stream) -> Result<Tabular> {
+    let parameterisation = config.policy.kind.parameterisation().unwrap_or(Parameterisation::Softmax);
+    Tabular::new(world, config.kappa, parameterisation, config.policy.init_std, stream)
+}
+
+fn policy(config: &Config, world: &dyn World, stream: &Stream) -> Result<Box<dyn Policy>> {
+    let PolicyConfig { kind, init_std, features, .. } = config.policy;
+    Ok(match kind {
+        PolicyKind::Softmax | PolicyKind::Direct => Box::new(tables(config, world, stream)?),
+        PolicyKind::Linear => Box::new(LinearPolicy::new(world, config.kappa, features, init_std, stream)?),
+        PolicyKind::Network => todo!("network policies"),
+    })
 }
 
 /// Whether world, problem and configuration speak of the same thing; they may have been put together in Rust.
@@ -226,17 +247,18 @@ fn critic(
     config: &Config,
     world: &dyn World,
     problem: &Problem,
-    policy: &Tabular,
+    policy: &dyn Policy,
+    stream: &Stream,
 ) -> Result<Box<dyn Critic>> {
     let critic = &config.critic;
+    let step_rule = match critic.step {
+        CriticStep::Harmonic => StepRule::Harmonic { h: critic.h, k1: critic.k1 },
+        CriticStep::Constant => StepRule::Constant(critic.eta_q),
+    };
     let tables = || QTables::new(world, config.kappa_q, problem);
     Ok(match critic.kind {
         CriticKind::Td => {
-            let rule = match critic.step {
-                CriticStep::Harmonic => StepRule::Harmonic { h: critic.h, k1: critic.k1 },
-                CriticStep::Constant => StepRule::Constant(critic.eta_q),
-            };
-            Box::new(Td::new(tables()?, problem, critic.steps, rule, critic.start == CriticStart::Warm))
+            Box::new(Td::new(tables()?, problem, critic.steps, step_rule, critic.start == CriticStart::Warm))
         }
         CriticKind::Lstd => {
             let tables = tables()?;
@@ -248,8 +270,48 @@ fn critic(
             Box::new(Lstd::new(tables, problem, critic.steps, critic.ridge))
         }
         CriticKind::Montecarlo => Box::new(MonteCarlo::new(problem, critic.steps)),
+        CriticKind::Linear => Box::new(linear_critic(config, world, problem, step_rule)?),
+        CriticKind::Network => todo!("network critics {stream:?}"),
         CriticKind::Exact => {
+            let policy = policy.tabular().ok_or_else(|| {
+                Error::config("policy.kind", "the critic `exact` needs tables (`softmax` or `direct`)")
+            })?;
             Box::new(ExactCritic::new(world, problem, policy, config.kappa_q, critic.truncation)?)
         }
     })
+}
+
+/// Which samples a linear or network critic learns from.
+fn learns_from(config: &Config) -> LearnsFrom {
+    let (steps, episode) = (config.critic.steps, config.critic.episode);
+    match config.critic.on {
+        CriticOn::Batch => LearnsFrom::Batch,
+        CriticOn::Chain if episode == 0 => LearnsFrom::Chains { count: 1, steps },
+        CriticOn::Chain => LearnsFrom::Chains { count: steps.div_ceil(episode), steps: episode },
+    }
+}
+
+fn linear_critic(
+    config: &Config,
+    world: &dyn World,
+    problem: &Problem,
+    step_rule: StepRule,
+) -> Result<LinearCritic> {
+    let critic = &config.critic;
+    let features = AllFeatures::new(world, config.kappa_q, critic.features, critic.world_features);
+    let rule = match critic.solver {
+        CriticSolver::Lstd => LinearRule::Lstd { ridge: critic.ridge, average: critic.average },
+        CriticSolver::Td => LinearRule::Td(step_rule),
+    };
+    if let LinearRule::Lstd { average, .. } = rule {
+        // Equations are kept for every agent, or made anew on every thread.
+        let square = |set: &crate::critic::FeatureSet| (set.count() as u128).pow(2);
+        let largest = features.sets.iter().map(square).max().unwrap_or(0);
+        let kept: u128 = if average > 0.0 { features.sets.iter().map(square).sum() } else { 0 };
+        let bytes = 8 * (kept + 3 * largest * rayon::current_num_threads() as u128);
+        let most = features.sets.iter().map(|set| set.count()).max().unwrap_or(0);
+        let what = format!("LSTD over up to {most} features of {} agents", features.sets.len());
+        room_for(bytes, "critic.features", &what)?;
+    }
+    Ok(LinearCritic::new(features, problem, rule, learns_from(config)))
 }

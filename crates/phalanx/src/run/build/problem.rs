@@ -6,7 +6,7 @@ use super::utilities::utilities;
 use crate::problem::{AgentProblem, Bound, Constraint, Problem, Scaling};
 use crate::run::config::{Config, ConstraintConfig, DEFAULT_GAMMA, WorldConfig, check_gamma};
 use crate::utility::{Kind, LocalSpace, ScaledUtility, UtilitySpec};
-use crate::world::World;
+use crate::world::{World, sampled_channels};
 use crate::{Error, Result};
 
 /// Builds every agent's objective and constraints. Also returns warnings: bounds that cannot be met but are allowed.
@@ -23,7 +23,7 @@ pub fn problem(config: &Config, world: &dyn World) -> Result<(Problem, Vec<Strin
         .zip(&spaces)
         .map(|(objective, &space)| AgentProblem { space, objective, constraints: Vec::new() })
         .collect();
-    let mut problem = Problem { agents: Vec::new(), gamma, scaling: config.scaling };
+    let mut problem = Problem { agents: Vec::new(), gamma, scaling: config.scaling, sampled_channels: sampled_channels(world).len() };
     let mass = problem.mass(config.horizon);
     let mut warnings = Vec::new();
     match (&config.constraint, own) {
@@ -63,7 +63,7 @@ fn objectives(config: &Config, world: &dyn World, spaces: &[LocalSpace]) -> Resu
     };
     if config.scaling == Scaling::Normalised {
         for (objective, space) in objectives.iter_mut().zip(spaces) {
-            if matches!(objective.kind, Kind::Linear { .. }) {
+            if matches!(objective.kind, Kind::Linear { .. } | Kind::Channel { .. }) {
                 objective.scale *= 1.0 - space.gamma;
                 objective.offset *= 1.0 - space.gamma;
             }

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use crate::run::config::{Config, UtilityConfig};
 use crate::run::preset;
 use crate::utility::{Kind, LocalSpace, LocalTable, ScaledUtility, UtilitySpec};
-use crate::world::World;
+use crate::world::{ChannelValues, World};
 use crate::{Error, Result, document};
 
 /// One utility of the configuration, for every agent (or those in `agents`).
@@ -66,12 +66,24 @@ fn returns(
     if spec != (UtilitySpec { kind: String::new(), ..utility.spec.clone() }) || utility.file.is_some() {
         return Err(Error::config(field, "kind `return` takes `channel`, `scale` and `offset` only"));
     }
+    let sampled = world.channels().iter().filter(|channel| channel.tables().is_none());
+    let sampled_place = sampled.take_while(|channel| channel.name != name).count();
     // Agents with equal rewards share one table.
     let mut shared: Vec<Arc<[f64]>> = Vec::new();
     agents
         .iter()
         .map(|&i| {
-            let row = channel.tables.row(i);
+            let (scale, offset) = (spec.scale.unwrap_or(1.0), spec.offset.unwrap_or(0.0));
+            let tables = match &channel.values {
+                ChannelValues::Table(tables) => tables,
+                ChannelValues::Sampled { range } => {
+                    let kind = Kind::Channel { place: sampled_place, range: *range };
+                    let utility = ScaledUtility { kind, scale, offset };
+                    utility.validate(spaces[i], field)?;
+                    return Ok(utility);
+                }
+            };
+            let row = tables.row(i);
             let r = match shared.iter().rev().take(8).find(|table| table[..] == *row) {
                 Some(table) => table.clone(),
                 None => {
@@ -80,7 +92,6 @@ fn returns(
                     table
                 }
             };
-            let (scale, offset) = (spec.scale.unwrap_or(1.0), spec.offset.unwrap_or(0.0));
             let utility = ScaledUtility { kind: Kind::Linear { r }, scale, offset };
             utility.validate(spaces[i], field)?;
             Ok(utility)

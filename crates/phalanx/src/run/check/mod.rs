@@ -26,7 +26,7 @@ use crate::policy::{Parameterisation, Tabular};
 use crate::problem::Problem;
 use crate::shadow::Signals;
 use crate::world::World;
-use crate::{Ragged, Result};
+use crate::{Error, Ragged, Result};
 
 /// What is checked.
 #[derive(Debug, Clone, Copy)]
@@ -57,13 +57,19 @@ pub struct Subject<'a> {
     pub seed: u64,
 }
 
-impl<'a> From<&'a Session> for Subject<'a> {
-    fn from(session: &'a Session) -> Self {
+impl<'a> TryFrom<&'a Session> for Subject<'a> {
+    type Error = Error;
+
+    fn try_from(session: &'a Session) -> Result<Self> {
         let config = session.config();
-        Subject {
+        let policy = session.policy().tabular().ok_or_else(|| {
+            let message = "only tables (`softmax`, `direct`) can be checked: their laws are enumerated";
+            Error::config("policy.kind", message)
+        })?;
+        Ok(Subject {
             world: session.world(),
             problem: session.problem(),
-            policy: session.algorithm().policy(),
+            policy,
             kappa: config.kappa,
             kappa_q: config.kappa_q,
             mu: session.mu(),
@@ -73,10 +79,10 @@ impl<'a> From<&'a Session> for Subject<'a> {
             critic_steps: config.critic.steps,
             mixing: match config.world {
                 WorldConfig::Line { mixing, .. } => Some(mixing),
-                WorldConfig::Table { .. } | WorldConfig::Own { .. } => None,
+                _ => None,
             },
             seed: config.seed,
-        }
+        })
     }
 }
 

@@ -121,11 +121,13 @@ fn learn(point: &Point<'_>, bound: &TdBound, trial: u32) -> Result<Vec<f64>> {
         start: StartFrom::Uniform,
     };
     let stream = Stream::new(subject.seed);
-    rollout::simulate(subject.world, subject.policy.sampler(), &stream, &[request], &mut trajectory);
+    rollout::simulate(subject.world, subject.policy, &stream, &[request], &mut trajectory);
     td.evaluate(Evidence {
+        iteration: 0,
         policy: subject.policy,
         signals: point.signals,
-        evaluation: Some(&trajectory[0]),
+        batch: &[],
+        evaluation: &trajectory,
     })?;
     let of_agent = |j: usize| (0..=subject.problem.agents[j].constraints.len()).map(move |which| (j, which));
     let tables = (0..point.sizes.agents).flat_map(of_agent).map(|(j, which)| td.values().table(j, which));

@@ -1,10 +1,9 @@
 //! What a typed configuration must satisfy before anything is built.
 
-use super::{Algorithm, Config, CriticKind, CriticStep, StepRuleKind};
+use super::{Algorithm, Config, CriticKind, CriticSolver, CriticStep, PolicyKind, StepRuleKind};
 use crate::actor::Baseline;
 use crate::exact::Truncation;
 use crate::optimizer::OptimizerKind;
-use crate::policy::Parameterisation;
 use crate::schedule::Schedule;
 use crate::{Error, Result};
 
@@ -41,6 +40,8 @@ impl Config {
             ("dual.mu_0", self.dual.mu_0),
             ("dual.centre", self.dual.centre),
             ("actor.eta_theta", self.actor.eta_theta),
+            ("actor.entropy", self.actor.entropy),
+            ("critic.learning_rate", self.critic.learning_rate),
         ];
         for (field, value) in not_negative {
             if !(value.is_finite() && value >= 0.0) {
@@ -67,13 +68,20 @@ impl Config {
         }
         check_schedule("dual.schedule", self.dual.schedule)?;
         check_schedule("actor.schedule", self.actor.schedule)?;
+        check_schedule("actor.entropy_schedule", self.actor.entropy_schedule)?;
+        for (field, clip) in [("actor.clip", self.actor.clip), ("critic.clip", self.critic.clip)] {
+            if clip.is_nan() || clip <= 0.0 {
+                return Err(Error::config(field, format!("{clip}; a number above 0 is needed, `inf` for none")));
+            }
+        }
         self.check_critic()?;
         self.check_exact()?;
+        self.check_layers()?;
         if let Some([low, high]) = self.policy.theta_box {
             if low > high || low == f64::INFINITY || high == f64::NEG_INFINITY {
                 return Err(Error::config("policy.box", format!("[{low}, {high}] holds no number")));
             }
-            if self.policy.kind == Parameterisation::Direct {
+            if self.policy.kind == PolicyKind::Direct {
                 return Err(Error::config(
                     "policy.box",
                     "is for `softmax`; `direct` is projected onto the simplex",
@@ -91,7 +99,7 @@ impl Config {
             let needs = [
                 ("algorithm", "exact", exact),
                 ("actor.optimizer", "sgd", self.actor.optimizer == OptimizerKind::Sgd),
-                ("policy.kind", "softmax", self.policy.kind == Parameterisation::Softmax),
+                ("policy.kind", "softmax", self.policy.kind == PolicyKind::Softmax),
                 ("dual.mu_max", "finite", self.dual.mu_max.is_finite()),
             ];
             if let Some((key, value, _)) = needs.iter().find(|(_, _, met)| !met) {
@@ -104,6 +112,46 @@ impl Config {
                 "`none` is for algorithm = \"exact\"; a critic has tables over neighbourhoods: use fixed, averaged or td, \
                  with a larger kappa_q if less is to be cut off",
             ));
+        }
+        Ok(())
+    }
+
+    /// What goes with linear and network models, and what they need.
+    fn check_layers(&self) -> Result<()> {
+        let (policy, critic) = (&self.policy, &self.critic);
+        let tables = policy.kind.parameterisation().is_some();
+        if !tables && (self.algorithm == Algorithm::Exact || critic.kind == CriticKind::Exact) {
+            let message = "exact computations enumerate tables; use `softmax` or `direct`";
+            return Err(Error::config("policy.kind", message));
+        }
+        if policy.theta_box.is_some() && policy.kind == PolicyKind::Network {
+            return Err(Error::config("policy.box", "is for `softmax` and `linear`"));
+        }
+        if self.actor.entropy > 0.0 && policy.kind == PolicyKind::Direct {
+            return Err(Error::config("actor.entropy", "is for soft-max policies; `direct` has none"));
+        }
+        if self.actor.entropy > 0.0 && self.algorithm == Algorithm::Exact {
+            return Err(Error::config("actor.entropy", "is for algorithm = \"primal-dual\""));
+        }
+        let of_policy = (policy.kind == PolicyKind::Network, "policy", policy.embedding, policy.row_hidden);
+        let of_critic = (critic.kind == CriticKind::Network, "critic", critic.embedding, critic.row_hidden);
+        let widths = [&policy.hidden, &critic.hidden];
+        for ((used, section, embedding, row_hidden), hidden) in [of_policy, of_critic].into_iter().zip(widths) {
+            let named = [("embedding".to_string(), embedding), ("row_hidden".to_string(), row_hidden)];
+            let hidden = hidden.iter().enumerate().map(|(k, &width)| (format!("hidden.{k}"), width));
+            if let Some((key, _)) = named.into_iter().chain(hidden).find(|(_, width)| used && *width == 0) {
+                return Err(Error::config(format!("{section}.{key}"), "0; a layer has at least one unit"));
+            }
+            let widest = 1 << 16;
+            let all = if section == "policy" { &policy.hidden } else { &critic.hidden };
+            let largest = all.iter().copied().chain([embedding, row_hidden]).max().unwrap_or(0);
+            if used && largest > widest {
+                let message = format!("a layer of {largest} units; at most {widest} are possible");
+                return Err(Error::config(format!("{section}.hidden"), message));
+            }
+        }
+        if critic.passes == 0 {
+            return Err(Error::config("critic.passes", "0; at least 1 is needed"));
         }
         Ok(())
     }
@@ -121,7 +169,14 @@ impl Config {
                 return Err(Error::config(field, format!("{value}; a finite number above 0 is needed")));
             }
         }
-        if critic.kind == CriticKind::Td {
+        let shares = [("critic.average", critic.average, 1.0), ("critic.polyak", critic.polyak, 1.0)];
+        for (field, share, below) in shares {
+            if !(0.0..below).contains(&share) {
+                return Err(Error::config(field, format!("{share}; a share of at least 0 and below 1 is needed")));
+            }
+        }
+        let by_td = critic.kind == CriticKind::Linear && critic.solver == CriticSolver::Td;
+        if critic.kind == CriticKind::Td || by_td {
             let (field, first) = match critic.step {
                 CriticStep::Harmonic => ("critic.h / critic.k1", critic.h / critic.k1),
                 CriticStep::Constant => ("critic.eta_q", critic.eta_q),
@@ -141,7 +196,13 @@ impl Config {
                     "`counterfactual` needs Q at other actions, which `montecarlo` cannot tell; use `mean` or `none`",
                 ));
             }
-            if self.policy.kind == Parameterisation::Direct {
+            if self.actor.all_actions {
+                return Err(Error::config(
+                    "actor.all_actions",
+                    "needs Q at other actions, which `montecarlo` cannot tell; use another critic",
+                ));
+            }
+            if self.policy.kind == PolicyKind::Direct {
                 return Err(Error::config(
                     "policy.kind",
                     "`direct` needs Q at other actions, which `montecarlo` cannot tell; use `td` or `lstd`",
@@ -162,8 +223,11 @@ pub(in crate::run) fn check_gamma(field: &str, gamma: f64) -> Result<()> {
 
 fn check_schedule(field: &str, schedule: Schedule) -> Result<()> {
     match schedule {
-        Schedule::Linear { hold, end } if !((0.0..=1.0).contains(&hold) && end >= 0.0 && end.is_finite()) => {
+        Schedule::Linear { hold, end, .. } if !((0.0..=1.0).contains(&hold) && end >= 0.0 && end.is_finite()) => {
             Err(Error::config(field, format!("hold = {hold} must be in 0 to 1 and end = {end} at least 0")))
+        }
+        Schedule::Linear { hold, until, .. } if !((0.0..=1.0).contains(&until) && until >= hold) => {
+            Err(Error::config(field, format!("until = {until} must be at least hold = {hold} and at most 1")))
         }
         Schedule::Power { exponent } | Schedule::Total { exponent } if !exponent.is_finite() => {
             Err(Error::config(field, format!("exponent = {exponent} must be finite")))

@@ -17,7 +17,8 @@ use crate::document::one_line;
 use crate::dual::DualKind;
 use crate::exact::Truncation;
 use crate::optimizer::OptimizerKind;
-use crate::policy::Parameterisation;
+use crate::critic::CriticFeatures;
+use crate::policy::{Parameterisation, PolicyFeatures};
 use crate::problem::Scaling;
 use crate::schedule::Schedule;
 use crate::utility::UtilitySpec;
@@ -214,18 +215,59 @@ pub struct ConstraintConfig {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct PolicyConfig {
-    /// `softmax` or `direct`.
-    pub kind: Parameterisation,
+    /// `softmax` or `direct` (tables), `linear` or `network`.
+    pub kind: PolicyKind,
     /// Standard deviation of the initial parameters around uniform.
     pub init_std: f64,
     /// Θ_i as a box `[low, high]`, for `softmax`.
     #[serde(rename = "box", skip_serializing_if = "Option::is_none")]
     pub theta_box: Option<[f64; 2]>,
+    /// `pair` or `additive` (linear).
+    pub features: PolicyFeatures,
+    /// Dimension of the embedding of a neighbour's state (network).
+    pub embedding: usize,
+    /// Width of the layer that each row of a world's own view goes through, before rows are put together (network).
+    pub row_hidden: usize,
+    /// Widths of the hidden layers (network).
+    pub hidden: Vec<usize>,
+}
+
+/// Which policy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PolicyKind {
+    /// A table of logits.
+    Softmax,
+    /// A table of probabilities.
+    Direct,
+    /// Logits that are sums over neighbours.
+    Linear,
+    /// A neural network an agent.
+    Network,
+}
+
+impl PolicyKind {
+    /// How θ makes π, if it is a table.
+    pub fn parameterisation(self) -> Option<Parameterisation> {
+        match self {
+            PolicyKind::Softmax => Some(Parameterisation::Softmax),
+            PolicyKind::Direct => Some(Parameterisation::Direct),
+            PolicyKind::Linear | PolicyKind::Network => None,
+        }
+    }
 }
 
 impl Default for PolicyConfig {
     fn default() -> Self {
-        PolicyConfig { kind: Parameterisation::Softmax, init_std: 0.0, theta_box: None }
+        PolicyConfig {
+            kind: PolicyKind::Softmax,
+            init_std: 0.0,
+            theta_box: None,
+            features: PolicyFeatures::Pair,
+            embedding: 4,
+            row_hidden: 32,
+            hidden: vec![32],
+        }
     }
 }
 
@@ -239,8 +281,42 @@ pub enum CriticKind {
     Lstd,
     /// Sampled returns.
     Montecarlo,
+    /// Sums of features over neighbours.
+    Linear,
+    /// A neural network an agent and utility.
+    Network,
     /// The truth, by enumeration.
     Exact,
+}
+
+/// How a linear critic learns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CriticSolver {
+    /// The fixed point on the samples.
+    Lstd,
+    /// One pass of temporal differences.
+    Td,
+}
+
+/// Which samples a linear or network critic learns from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CriticOn {
+    /// The batch.
+    Batch,
+    /// K transitions of their own.
+    Chain,
+}
+
+/// A network critic's loss.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CriticLoss {
+    /// ½·δ².
+    Mse,
+    /// ½·δ² within 1, linear beyond.
+    Huber,
 }
 
 /// Where TD starts.
@@ -267,13 +343,14 @@ pub enum CriticStep {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CriticConfig {
-    /// `td`, `lstd`, `montecarlo` or `exact`.
+    /// `td` or `lstd` (tables), `montecarlo`, `linear`, `network` or `exact`.
     pub kind: CriticKind,
-    /// K: TD updates, LSTD transitions, or steps that Monte-Carlo returns look beyond the horizon.
+    /// K: TD updates, transitions of LSTD, linear and network critics, or steps that Monte-Carlo returns look beyond
+    /// the horizon.
     pub steps: usize,
-    /// `warm` or `cold` (TD).
+    /// `warm` or `cold` (TD on tables).
     pub start: CriticStart,
-    /// `harmonic` or `constant` (TD).
+    /// `harmonic` or `constant` (TD, also linear).
     pub step: CriticStep,
     /// h of the harmonic rule.
     pub h: f64,
@@ -281,8 +358,44 @@ pub struct CriticConfig {
     pub k1: f64,
     /// The constant rule's step.
     pub eta_q: f64,
-    /// LSTD's ridge.
+    /// LSTD's ridge (also linear).
     pub ridge: f64,
+    /// `chain` (K transitions of their own) or `batch` (linear, network).
+    pub on: CriticOn,
+    /// Transitions after which the K start over from ρ₀; 0 for one chain of K (linear, network).
+    pub episode: usize,
+    /// `lstd` or `td` (linear).
+    pub solver: CriticSolver,
+    /// Share of the last iteration's equations that LSTD keeps (linear).
+    pub average: f64,
+    /// `own`, `additive` or `pair` (linear).
+    pub features: CriticFeatures,
+    /// Add the features that the world knows, if it does (linear).
+    pub world_features: bool,
+    /// Dimension of the embeddings of states and actions (network).
+    pub embedding: usize,
+    /// Width of the layer that each row of a world's own view goes through (network).
+    pub row_hidden: usize,
+    /// Widths of the hidden layers (network).
+    pub hidden: Vec<usize>,
+    /// `adam` or `sgd` (network).
+    pub optimizer: OptimizerKind,
+    /// Step size of the optimiser (network).
+    pub learning_rate: f64,
+    /// Transitions of a gradient step; 0 for one at a time, in order (network).
+    pub minibatch: usize,
+    /// Passes over the K transitions (network, with minibatches).
+    pub passes: usize,
+    /// `mse` or `huber` (network).
+    pub loss: CriticLoss,
+    /// Share of itself that the target network keeps at each step; 0 for no target (network).
+    pub polyak: f64,
+    /// Largest norm of a gradient; `inf` for any (network).
+    pub clip: f64,
+    /// Two critics, of which the smaller value counts (network).
+    pub twin: bool,
+    /// One critic for f + Σ μ·g instead of one for each utility (network).
+    pub merged: bool,
     /// `fixed`, `averaged`, `td` or `none`: which truncated Q the exact critic and the exact algorithm use.
     pub truncation: Truncation,
 }
@@ -298,6 +411,24 @@ impl Default for CriticConfig {
             k1: 100.0,
             eta_q: 0.3,
             ridge: 1e-6,
+            on: CriticOn::Chain,
+            episode: 0,
+            solver: CriticSolver::Lstd,
+            average: 0.0,
+            features: CriticFeatures::Pair,
+            world_features: true,
+            embedding: 4,
+            row_hidden: 32,
+            hidden: vec![32],
+            optimizer: OptimizerKind::Adam,
+            learning_rate: 1e-3,
+            minibatch: 64,
+            passes: 1,
+            loss: CriticLoss::Mse,
+            polyak: 0.95,
+            clip: f64::INFINITY,
+            twin: false,
+            merged: false,
             truncation: Truncation::default(),
         }
     }
@@ -361,8 +492,16 @@ pub struct ActorConfig {
     pub rule: StepRuleKind,
     /// `none`, `mean` or `counterfactual`. Default: what the scaling and the critic allow.
     pub baseline: Option<Baseline>,
+    /// Sum over all actions with their probabilities instead of using the one taken.
+    pub all_actions: bool,
+    /// Weight of the entropy of π(·|x), which is added to what is maximised.
+    pub entropy: f64,
+    /// Largest norm of an agent's gradient; `inf` for any.
+    pub clip: f64,
     /// Change of η_θ over the iterations.
     pub schedule: Schedule,
+    /// Change of the entropy's weight over the iterations.
+    pub entropy_schedule: Schedule,
 }
 
 impl Default for ActorConfig {
@@ -372,7 +511,11 @@ impl Default for ActorConfig {
             eta_theta: 0.02,
             rule: StepRuleKind::Constant,
             baseline: None,
+            all_actions: false,
+            entropy: 0.0,
+            clip: f64::INFINITY,
             schedule: Schedule::default(),
+            entropy_schedule: Schedule::default(),
         }
     }
 }

@@ -126,7 +126,7 @@ impl Config {
         }
         config.actor.baseline.get_or_insert(match (raw.scaling, config.critic.kind) {
             (Scaling::Paper | Scaling::Authors, _) => Baseline::None,
-            (Scaling::Normalised, CriticKind::Montecarlo) => Baseline::Mean,
+            (Scaling::Normalised, CriticKind::Montecarlo | CriticKind::Network) => Baseline::Mean,
             (Scaling::Normalised, _) => Baseline::Counterfactual,
         });
         config.check()?;

@@ -1,0 +1,184 @@
+//! Indicator features of what a neighbourhood sees and does, for linear critics.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Ragged;
+use crate::rollout::Trajectory;
+use crate::world::{Features, World};
+
+/// The generic features of a linear critic.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CriticFeatures {
+    /// The own state and action, together.
+    Own,
+    /// Each neighbour's state and action, together: an advantage that does not depend on what others do.
+    Additive,
+    /// The own pair, and each combination of own and neighbour's pair.
+    Pair,
+}
+
+/// The features of agent j's critic over its group N_j^{κ_q}.
+#[derive(Debug)]
+pub struct FeatureSet {
+    /// The generic blocks.
+    blocks: Vec<Block>,
+    /// Place of j in its group.
+    own: usize,
+    own_actions: u32,
+    /// What the world adds, from `world_first` on.
+    world: Option<Box<dyn Features>>,
+    world_first: u32,
+    count: usize,
+}
+
+/// One member's indicators: the active one is `first + own_stride·(own pair) + (member's pair)`.
+#[derive(Debug, Clone, Copy)]
+struct Block {
+    /// Place in the group.
+    member: usize,
+    first: u32,
+    own_stride: u32,
+    actions: u32,
+}
+
+impl FeatureSet {
+    /// The features of `agent` over `group`.
+    pub fn new(world: &dyn World, agent: usize, group: &[u32], kind: CriticFeatures, with_world: bool) -> Self {
+        let own = group.iter().position(|&m| m as usize == agent).unwrap_or(0);
+        let pairs = |m: usize| (world.states(m) * world.actions(m)) as u32;
+        let mut first = 0;
+        let mut blocks = Vec::new();
+        for (member, &m) in group.iter().enumerate() {
+            let is_own = member == own;
+            let m = m as usize;
+            let (own_stride, size) = match kind {
+                CriticFeatures::Own if !is_own => continue,
+                CriticFeatures::Pair if !is_own => (pairs(m), pairs(agent) * pairs(m)),
+                _ => (0, pairs(m)),
+            };
+            blocks.push(Block { member, first, own_stride, actions: world.actions(m) as u32 });
+            first += size;
+        }
+        let world_features = if with_world { world.features(agent, group) } else { None };
+        let count = first as usize + world_features.as_ref().map_or(0, |features| features.count());
+        let own_actions = world.actions(agent) as u32;
+        FeatureSet { blocks, own, own_actions, world: world_features, world_first: first, count }
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    fn own_pair(&self, states: &[u8], actions: &[u8]) -> u32 {
+        u32::from(states[self.own]) * self.own_actions + u32::from(actions[self.own])
+    }
+
+    /// Adds the numbers of the active ones, given the group's states and actions.
+    pub fn active(&self, states: &[u8], actions: &[u8], out: &mut Vec<u32>) {
+        let own = self.own_pair(states, actions);
+        out.extend(self.blocks.iter().map(|block| {
+            let pair = u32::from(states[block.member]) * block.actions + u32::from(actions[block.member]);
+            block.first + block.own_stride * own + pair
+        }));
+        if let Some(world) = &self.world {
+            let generic = out.len();
+            world.active(states, actions, out);
+            out[generic..].iter_mut().for_each(|x| *x += self.world_first);
+        }
+    }
+
+    /// Adds ⟨weights, φ⟩ with the action of `member` replaced by each of its alternatives.
+    pub fn add_alternatives(
+        &self,
+        weights: &[f64],
+        states: &[u8],
+        actions: &mut [u8],
+        member: usize,
+        out: &mut [f64],
+    ) {
+        let taken = actions[member];
+        let mut common = 0.0;
+        for block in &self.blocks {
+            let by_own = block.own_stride != 0 && member == self.own;
+            if block.member != member && !by_own {
+                let pair = u32::from(states[block.member]) * block.actions + u32::from(actions[block.member]);
+                common += weights[(block.first + block.own_stride * self.own_pair(states, actions) + pair) as usize];
+                continue;
+            }
+            for (b, out) in out.iter_mut().enumerate() {
+                actions[member] = b as u8;
+                let pair = u32::from(states[block.member]) * block.actions + u32::from(actions[block.member]);
+                *out += weights[(block.first + block.own_stride * self.own_pair(states, actions) + pair) as usize];
+            }
+            actions[member] = taken;
+        }
+        out.iter_mut().for_each(|out| *out += common);
+        if let Some(world) = &self.world {
+            world.add_alternatives(&weights[self.world_first as usize..], states, actions, member, out);
+        }
+    }
+}
+
+/// Reads the states and actions of a group at one step.
+pub fn read_group(group: &[u32], trajectory: &Trajectory, step: usize, states: &mut Vec<u8>, actions: &mut Vec<u8>) {
+    states.clear();
+    actions.clear();
+    for &m in group {
+        states.push(trajectory.states(m as usize)[step]);
+        actions.push(trajectory.actions(m as usize)[step]);
+    }
+}
+
+/// The active features at the first `steps` steps of a trajectory, one row a step.
+pub fn feature_rows(set: &FeatureSet, group: &[u32], trajectory: &Trajectory, steps: usize, rows: &mut FeatureRows) {
+    rows.ends.clear();
+    rows.active.clear();
+    let FeatureRows { active, ends, states, actions } = rows;
+    for k in 0..steps {
+        read_group(group, trajectory, k, states, actions);
+        set.active(states, actions, active);
+        ends.push(active.len());
+    }
+}
+
+/// Active features step by step.
+#[derive(Debug, Default)]
+pub struct FeatureRows {
+    active: Vec<u32>,
+    ends: Vec<usize>,
+    states: Vec<u8>,
+    actions: Vec<u8>,
+}
+
+impl FeatureRows {
+    /// Those of step k.
+    pub fn row(&self, step: usize) -> &[u32] {
+        let first = if step == 0 { 0 } else { self.ends[step - 1] };
+        &self.active[first..self.ends[step]]
+    }
+
+    /// Number of steps.
+    pub fn steps(&self) -> usize {
+        self.ends.len()
+    }
+}
+
+/// All agents' features with their groups.
+#[derive(Debug)]
+pub struct AllFeatures {
+    /// N_j^{κ_q}.
+    pub groups: Ragged<u32>,
+    /// Agent j's features over it.
+    pub sets: Vec<FeatureSet>,
+}
+
+impl AllFeatures {
+    /// Features of every agent over its κ_q-hop neighbourhood.
+    pub fn new(world: &dyn World, kappa_q: usize, kind: CriticFeatures, with_world: bool) -> Self {
+        let groups = world.network().neighbourhoods(kappa_q);
+        let sets = (0..groups.rows()).map(|j| FeatureSet::new(world, j, groups.row(j), kind, with_world)).collect();
+        AllFeatures { groups, sets }
+    }
+}

@@ -1,0 +1,175 @@
+//! Log-linear soft-max policies: logits are sums of one entry for every neighbour.
+
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+use super::logits::logit_gradients;
+use super::{Policy, Receive, softmax};
+use crate::actor::{GradientRule, Scratch};
+use crate::memory::room_for;
+use crate::rollout::Trajectory;
+use crate::sampler::{outcome, write_thresholds};
+use crate::stream::{Place, Purpose, Stream};
+use crate::world::{LARGEST_LOCAL_SPACE, World};
+use crate::{Ragged, Result};
+
+/// What the logits of a log-linear policy are sums of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PolicyFeatures {
+    /// An entry for each neighbour's state.
+    Additive,
+    /// An entry for the own state, and one for each pair of own and neighbour's state.
+    Pair,
+}
+
+/// ln π_i(b | x) = Σ_{m ∈ N_i^κ} θ_m(x_i, x_m, b) + const: parameters grow with |N_i^κ|, not exponentially as a table.
+///
+/// Row i of θ is `[feature][A_i]`. Features are indicators: the blocks of the members of N_i^κ follow each other, the
+/// own block as `[S_i]`, another's as `[S_i][S_m]` (`pair`) or `[S_m]` (`additive`).
+#[derive(Debug, Clone)]
+pub struct LinearPolicy {
+    features: PolicyFeatures,
+    terms: Ragged<Term>,
+    actions: Vec<usize>,
+    theta: Ragged<f64>,
+}
+
+/// One member's block of features: the active one is `first + own_stride·x_i + x_m`.
+#[derive(Debug, Clone, Copy, Default)]
+struct Term {
+    agent: u32,
+    first: u32,
+    own_stride: u32,
+}
+
+impl LinearPolicy {
+    /// Uniform policies, perturbed by normal noise of size `init_std` on θ (errata 10).
+    pub fn new(
+        world: &dyn World,
+        kappa: usize,
+        features: PolicyFeatures,
+        init_std: f64,
+        stream: &Stream,
+    ) -> Result<Self> {
+        let n = world.network().agents();
+        let actions: Vec<usize> = (0..n).map(|i| world.actions(i)).collect();
+        let groups = world.network().neighbourhoods(kappa);
+        let mut counts = vec![0u32; n];
+        let terms = Ragged::from_rows((0..n).map(|i| {
+            let mut first = 0;
+            let row: Vec<Term> = (groups.row(i).iter())
+                .map(|&agent| {
+                    let (own, states) = (world.states(i) as u32, world.states(agent as usize) as u32);
+                    let pair = features == PolicyFeatures::Pair && agent as usize != i;
+                    let term = Term { agent, first, own_stride: if pair { states } else { 0 } };
+                    first += if pair { own * states } else { states };
+                    term
+                })
+                .collect();
+            counts[i] = first;
+            row
+        }));
+        // θ, the gradient and an optimiser's two moments.
+        let entries: u128 = counts.iter().zip(&actions).map(|(&count, &a)| u128::from(count) * a as u128).sum();
+        room_for(4 * 8 * entries, "kappa", &format!("policies of {entries} parameters"))?;
+        let mut theta: Ragged<f64> = Ragged::zeros(counts.iter().zip(&actions).map(|(&c, &a)| c as usize * a));
+        if init_std > 0.0 {
+            let place = Place { purpose: Purpose::PolicyInit, iteration: 0, trajectory: 0 };
+            for i in 0..n {
+                let mut sequence = stream.sequence(place, i as u32);
+                theta.row_mut(i).iter_mut().for_each(|x| *x = init_std * sequence.normal());
+            }
+        }
+        Ok(LinearPolicy { features, terms, actions, theta })
+    }
+
+    /// Where the entries of the active features begin in agent i's row, given everybody's state.
+    fn active(&self, agent: usize, state: impl Fn(usize) -> u8) -> impl Iterator<Item = usize> {
+        let own = usize::from(state(agent));
+        self.terms.row(agent).iter().map(move |term| {
+            let feature =
+                term.first as usize + term.own_stride as usize * own + usize::from(state(term.agent as usize));
+            feature * self.actions[agent]
+        })
+    }
+
+    fn law(&self, agent: usize, state: impl Fn(usize) -> u8, law: &mut [f64]) {
+        let theta = self.theta.row(agent);
+        law.fill(0.0);
+        for entry in self.active(agent, state) {
+            law.iter_mut().zip(&theta[entry..]).for_each(|(logit, x)| *logit += x);
+        }
+        softmax(law);
+    }
+}
+
+impl Policy for LinearPolicy {
+    fn action_counts(&self) -> &[usize] {
+        &self.actions
+    }
+
+    fn groups(&self) -> Ragged<u32> {
+        Ragged::from_rows(self.terms.iter().map(|row| row.iter().map(|term| term.agent).collect::<Vec<_>>()))
+    }
+
+    fn theta(&self) -> &Ragged<f64> {
+        &self.theta
+    }
+
+    fn theta_mut(&mut self) -> &mut Ragged<f64> {
+        &mut self.theta
+    }
+
+    fn refresh(&mut self) {}
+
+    fn act(&self, agents: Range<usize>, states: &[u8], draws: &[u32], actions: &mut [u8]) {
+        let mut law = [0.0; LARGEST_LOCAL_SPACE];
+        let mut thresholds = [0; LARGEST_LOCAL_SPACE];
+        for ((agent, action), &draw) in agents.zip(actions).zip(draws) {
+            let law = &mut law[..self.actions[agent]];
+            self.law(agent, |m| states[m], law);
+            let thresholds = &mut thresholds[..law.len() - 1];
+            write_thresholds(law, thresholds);
+            *action = outcome(thresholds, draw);
+        }
+    }
+
+    fn gradient(
+        &self,
+        agent: usize,
+        batch: &[Trajectory],
+        receive: &Receive<'_>,
+        rule: &GradientRule,
+        scratch: &mut Scratch,
+        out: &mut [f64],
+    ) {
+        let (actions, steps) = (self.actions[agent], rule.weights.len());
+        let Scratch { values, pairs, laws, .. } = scratch;
+        laws.resize(batch.len() * steps * actions, 0.0);
+        let each_step = || batch.iter().flat_map(|trajectory| (0..steps).map(move |k| (trajectory, k)));
+        for ((trajectory, k), law) in each_step().zip(laws.chunks_exact_mut(actions)) {
+            self.law(agent, |m| trajectory.states(m)[k], law);
+        }
+        logit_gradients(agent, actions, batch, receive, rule, laws, values, pairs);
+        out.fill(0.0);
+        for ((trajectory, k), slopes) in each_step().zip(laws.chunks_exact(actions)) {
+            for entry in self.active(agent, |m| trajectory.states(m)[k]) {
+                out[entry..].iter_mut().zip(slopes).for_each(|(g, slope)| *g += slope);
+            }
+        }
+    }
+
+    fn kind(&self) -> &'static str {
+        match self.features {
+            PolicyFeatures::Additive => "linear-additive",
+            PolicyFeatures::Pair => "linear-pair",
+        }
+    }
+
+    fn tensors(&self, agent: usize) -> Vec<(String, Vec<usize>)> {
+        let actions = self.actions[agent];
+        vec![(format!("theta.{agent}"), vec![self.theta.row(agent).len() / actions, actions])]
+    }
+}
