@@ -80,6 +80,6 @@ impl Violations {
 /// Undiscounted return of the channel `reward` over an episode, mean over agents.
 pub fn mean_return(world: &dyn World, counts: &Ragged<f64>, episodes: f64) -> Option<f64> {
     let channel = world.channels().iter().find(|channel| channel.name == "reward")?;
-    let total: f64 = counts.data().iter().zip(channel.tables.data()).map(|(count, r)| count * r).sum();
+    let total: f64 = counts.data().iter().zip(channel.tables()?.data()).map(|(count, r)| count * r).sum();
     Some(total / (episodes * counts.rows() as f64))
 }

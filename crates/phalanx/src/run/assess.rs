@@ -23,7 +23,7 @@ use crate::policy::Tabular;
 use crate::problem::{Problem, Scaling};
 use crate::rollout::Trajectory;
 use crate::stream::Stream;
-use crate::world::World;
+use crate::world::{Channel, World};
 use crate::{Error, Ragged, Result};
 
 /// What is left of the discounted mass when episodes are cut, in the normalised scaling.
@@ -206,7 +206,8 @@ impl<'a> Jackknife<'a> {
         let blocks = agent_blocks(n);
         let (problem, weights, pooled, values) = (self.problem, self.weights, self.pooled, &self.values);
         let episodes = self.episodes as f64;
-        let rewards = self.world.channels().iter().find(|channel| channel.name == "reward");
+        let rewards =
+            self.world.channels().iter().find(|channel| channel.name == "reward").and_then(Channel::tables);
         let horizon = self.horizon;
         // Per agent and episode of the batch: the change of f, and the return.
         let mut per_episode: Ragged<[f64; 2]> = Ragged::zeros(std::iter::repeat_n(batch.len(), n));
@@ -238,7 +239,7 @@ impl<'a> Jackknife<'a> {
                             sums[1] += change * change;
                         }
                         count_episode(trajectory, i, agent.space.actions, visited.row_mut(i));
-                        let table = rewards.map_or(&[][..], |channel| channel.tables.row(i));
+                        let table = rewards.map_or(&[][..], |tables| tables.row(i));
                         let pairs = trajectory.states(i).iter().zip(trajectory.actions(i)).take(horizon);
                         let cells =
                             pairs.map(|(&s, &a)| usize::from(s) * agent.space.actions + usize::from(a));

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Channel, StartLaw, World};
+use super::{Channel, ChannelValues, StartLaw, World};
 use crate::memory::room_for;
 use crate::network::Network;
 use crate::sampler::{uniform, write_thresholds};
@@ -88,7 +88,9 @@ impl Line {
             copy: [mixed(0.0), mixed(1.0)],
             channels: [Channel {
                 name: "reward".into(),
-                tables: Ragged::from_rows((0..n).map(|i| [0.0, 0.0, reward(i), reward(i)])),
+                values: ChannelValues::Table(Ragged::from_rows(
+                    (0..n).map(|i| [0.0, 0.0, reward(i), reward(i)]),
+                )),
             }],
         })
     }

@@ -6,6 +6,7 @@
 
 mod line;
 mod table;
+mod wireless;
 
 use std::fmt::Debug;
 use std::ops::Range;
@@ -17,6 +18,7 @@ use crate::utility::UtilitySpec;
 
 pub use line::{Line, Start};
 pub use table::{Model, StartLaw, Table};
+pub use wireless::{Deadlines, Probabilities, Wireless, WirelessSpec};
 
 /// Local states and actions are stored as bytes.
 pub const LARGEST_LOCAL_SPACE: usize = 256;
@@ -93,9 +95,34 @@ pub trait World: Send + Sync + Debug {
         None
     }
 
-    /// Named rewards r_i(s_i, a_i). The first named `reward` is what `return` reports.
+    /// Named rewards. The first named `reward` is what `return` reports.
     fn channels(&self) -> &[Channel] {
         &[]
+    }
+
+    /// Rewards of the sampled channel number `channel` (its place in [`World::channels`]) that agents earned in the step
+    /// that [`World::step`] made from the same arguments. `rewards[m]` and `draws[m]` belong to agent
+    /// `agents.start + m`.
+    fn sample_rewards(
+        &self,
+        _channel: usize,
+        _agents: Range<usize>,
+        _states: &[u8],
+        _actions: &[u8],
+        _draws: &[u32],
+        _rewards: &mut [f32],
+    ) {
+    }
+
+    /// Names of scripted policies beside `uniform`.
+    fn scripted_names(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// A scripted policy: agent i's law over actions by its own state, row i as `[S_i][A_i]`. None if there is none of
+    /// that name.
+    fn scripted(&self, _name: &str, _horizon: usize) -> Option<Ragged<f64>> {
+        None
     }
 
     /// Objective and constraints that come with the world, for configs that do not state their own.
@@ -104,13 +131,32 @@ pub trait World: Send + Sync + Debug {
     }
 }
 
-/// A named reward over each agent's own state and action.
+/// A named reward of each agent.
 #[derive(Debug, Clone)]
 pub struct Channel {
     /// Name in the config, e.g. `reward`.
     pub name: String,
-    /// Row i is `[S_i][A_i]`.
-    pub tables: Ragged<f64>,
+    /// What it pays.
+    pub values: ChannelValues,
+}
+
+/// What a channel pays.
+#[derive(Debug, Clone)]
+pub enum ChannelValues {
+    /// r_i(s_i, a_i): row i is `[S_i][A_i]`.
+    Table(Ragged<f64>),
+    /// Depends on neighbours or on chance too: recorded while simulating, by [`World::sample_rewards`].
+    Sampled,
+}
+
+impl Channel {
+    /// The tables, unless the rewards are sampled.
+    pub fn tables(&self) -> Option<&Ragged<f64>> {
+        match &self.values {
+            ChannelValues::Table(tables) => Some(tables),
+            ChannelValues::Sampled => None,
+        }
+    }
 }
 
 /// Utilities that a model file carries.
@@ -255,8 +301,9 @@ pub fn check(world: &dyn World) -> Result<(), String> {
         }
     }
     for channel in world.channels() {
+        let Some(tables) = channel.tables() else { continue };
         for i in 0..n {
-            let (found, expected) = (channel.tables.row(i).len(), world.states(i) * world.actions(i));
+            let (found, expected) = (tables.row(i).len(), world.states(i) * world.actions(i));
             if found != expected {
                 return Err(format!(
                     "channel {}: agent {i} has {found} entries, not {expected}",

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Channel, LARGEST_LOCAL_SPACE, OwnProblem, World};
+use super::{Channel, ChannelValues, LARGEST_LOCAL_SPACE, OwnProblem, World};
 use crate::indexing::PairIndex;
 use crate::network::Network;
 use crate::sampler::{outcome, write_thresholds};
@@ -265,7 +265,9 @@ fn reward_channel(model: &Model) -> Vec<Channel> {
             && tables.iter().enumerate().all(|(i, t)| t.len() == model.state_sizes[i] * model.action_sizes[i])
     };
     match tables.filter(fits) {
-        Some(tables) => vec![Channel { name: "reward".into(), tables: Ragged::from_rows(tables) }],
+        Some(tables) => {
+            vec![Channel { name: "reward".into(), values: ChannelValues::Table(Ragged::from_rows(tables)) }]
+        }
         None => Vec::new(),
     }
 }

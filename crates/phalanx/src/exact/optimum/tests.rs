@@ -72,7 +72,7 @@ fn problem(
 fn line(n: usize, start: Start, gamma: f64, threshold: f64) -> (Dynamics, Problem) {
     let world = Line::new(n, start, 0.0).unwrap();
     let dynamics = Dynamics::new(&world).unwrap();
-    let rewards = world.channels()[0].tables.iter();
+    let rewards = world.channels()[0].tables().unwrap().iter();
     let parts = rewards.map(|r| (linear(r), vec![at_least(Kind::StateEntropy, threshold)]));
     let problem = problem(&dynamics, gamma, parts);
     (dynamics, problem)

@@ -66,12 +66,17 @@ fn returns(
     if spec != (UtilitySpec { kind: String::new(), ..utility.spec.clone() }) || utility.file.is_some() {
         return Err(Error::config(field, "kind `return` takes `channel`, `scale` and `offset` only"));
     }
+    let Some(tables) = channel.tables() else {
+        let message =
+            format!("`{name}` depends on neighbours or on chance, not on own state and action alone");
+        return Err(Error::config(format!("{field}.channel"), message));
+    };
     // Agents with equal rewards share one table.
     let mut shared: Vec<Arc<[f64]>> = Vec::new();
     agents
         .iter()
         .map(|&i| {
-            let row = channel.tables.row(i);
+            let row = tables.row(i);
             let r = match shared.iter().rev().take(8).find(|table| table[..] == *row) {
                 Some(table) => table.clone(),
                 None => {

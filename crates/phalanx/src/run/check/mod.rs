@@ -73,7 +73,7 @@ impl<'a> From<&'a Session> for Subject<'a> {
             critic_steps: config.critic.steps,
             mixing: match config.world {
                 WorldConfig::Line { mixing, .. } => Some(mixing),
-                WorldConfig::Table { .. } | WorldConfig::Own { .. } => None,
+                WorldConfig::Wireless(_) | WorldConfig::Table { .. } | WorldConfig::Own { .. } => None,
             },
             seed: config.seed,
         }
