@@ -27,6 +27,8 @@ pub enum Purpose {
     PolicyInit = 7,
     /// Random graphs.
     Graph = 8,
+    /// Random constants of a world.
+    Constants = 9,
 }
 
 /// A trajectory's place in the keyed stream.

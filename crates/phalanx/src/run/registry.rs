@@ -41,8 +41,10 @@ impl Registry {
 
     pub(super) fn build(&self, kind: &str, keys: &toml::Table) -> Result<Arc<dyn World>> {
         let Some(build) = self.worlds.get(kind) else {
-            let known: Vec<&str> =
-                ["line", "table"].into_iter().chain(self.worlds.keys().map(String::as_str)).collect();
+            let known: Vec<&str> = ["line", "wireless", "table"]
+                .into_iter()
+                .chain(self.worlds.keys().map(String::as_str))
+                .collect();
             let message = format!(
                 "`{kind}` is unknown; allowed are {} (a world of one's own is known to the program that registers it)",
                 known.join(", ")

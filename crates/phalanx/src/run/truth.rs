@@ -84,7 +84,11 @@ impl Truth {
         let gradient = chain.gradient(&whole, policy.parameterisation(), 1.0 / policy.agents() as f64);
         let domain = Domain::of(policy, theta_box);
         let Stationarity { x, y, e } = Stationarity::new(&gradient, domain, mu, &signals.slack, mu_max);
-        let return_ = if world.channels().iter().any(|channel| channel.name == "reward") {
+        let return_ = if world
+            .channels()
+            .iter()
+            .any(|channel| channel.name == "reward" && channel.tables().is_some())
+        {
             let mut law = system.dynamics().start().to_vec();
             let mut visits = vec![0.0; law.len()];
             for _ in 0..horizon {

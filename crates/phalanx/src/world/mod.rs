@@ -6,6 +6,7 @@
 
 mod line;
 mod table;
+mod wireless;
 
 use std::fmt::Debug;
 use std::ops::Range;
@@ -17,6 +18,7 @@ use crate::utility::UtilitySpec;
 
 pub use line::{Line, Start};
 pub use table::{Model, StartLaw, Table};
+pub use wireless::{Deadlines, Probabilities, Wireless, WirelessSpec};
 
 /// Local states and actions are stored as bytes.
 pub const LARGEST_LOCAL_SPACE: usize = 256;

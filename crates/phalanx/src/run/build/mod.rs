@@ -21,7 +21,7 @@ use crate::problem::{Problem, Scaling};
 use crate::schedule::EntropyBonus;
 use crate::stream::Stream;
 use crate::utility::LocalSpace;
-use crate::world::{LARGEST_LOCAL_SPACE, Line, Table, World};
+use crate::world::{LARGEST_LOCAL_SPACE, Line, Table, Wireless, World};
 use crate::{Error, Result};
 
 /// `config` with what only the world's file can tell: builds world and problem, and so finds their mistakes too.
@@ -46,6 +46,13 @@ pub fn world(config: &Config) -> Result<Arc<dyn World>> {
             Ok(match network(config, *n)? {
                 Some(network) => Arc::new(line.with_network(network)),
                 None => Arc::new(line),
+            })
+        }
+        WorldConfig::Wireless(spec) => {
+            let wireless = Wireless::new(spec)?;
+            Ok(match network(config, wireless.network().agents())? {
+                Some(network) => Arc::new(wireless.with_network(network)),
+                None => Arc::new(wireless),
             })
         }
         WorldConfig::Table { file, .. } => {

@@ -22,7 +22,7 @@ use crate::policy::{Parameterisation, PolicyFeatures};
 use crate::problem::Scaling;
 use crate::schedule::Schedule;
 use crate::utility::UtilitySpec;
-use crate::world::Start;
+use crate::world::{Start, WirelessSpec};
 use crate::{Error, Result};
 
 /// The discount factor when neither the configuration nor a model file states one.
@@ -107,6 +107,8 @@ pub enum WorldConfig {
         /// Weight toward uniform transitions.
         mixing: f64,
     },
+    /// The paper's wireless access network.
+    Wireless(WirelessSpec),
     /// A factored model from a file.
     Table {
         /// The file.
@@ -129,12 +131,14 @@ impl Serialize for WorldConfig {
         #[serde(tag = "kind", rename_all = "lowercase")]
         enum BuiltIn<'a> {
             Line { n: usize, start: Start, mixing: f64 },
+            Wireless(&'a WirelessSpec),
             Table { file: &'a Path, allow_infeasible: bool },
         }
         match self {
             WorldConfig::Line { n, start, mixing } => {
                 BuiltIn::Line { n: *n, start: *start, mixing: *mixing }.serialize(serializer)
             }
+            WorldConfig::Wireless(spec) => BuiltIn::Wireless(spec).serialize(serializer),
             WorldConfig::Table { file, allow_infeasible } => {
                 BuiltIn::Table { file, allow_infeasible: *allow_infeasible }.serialize(serializer)
             }
@@ -627,7 +631,7 @@ impl Config {
     pub fn input_files(&self) -> Vec<PathBuf> {
         let world = match &self.world {
             WorldConfig::Table { file, .. } => Some(file),
-            WorldConfig::Line { .. } | WorldConfig::Own { .. } => None,
+            WorldConfig::Line { .. } | WorldConfig::Wireless(_) | WorldConfig::Own { .. } => None,
         };
         let utilities = self.constraint.iter().flatten().map(|c| &c.utility).chain(&self.objective);
         let files = world.into_iter().chain(utilities.filter_map(|utility| utility.file.as_ref()));

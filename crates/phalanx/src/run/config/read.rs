@@ -121,7 +121,7 @@ impl Config {
             evaluation: raw.evaluation,
             checkpoint: raw.checkpoint,
         };
-        if matches!(config.world, WorldConfig::Line { .. }) {
+        if matches!(config.world, WorldConfig::Line { .. } | WorldConfig::Wireless(_)) {
             config.gamma.get_or_insert(DEFAULT_GAMMA);
         }
         config.actor.baseline.get_or_insert(match (raw.scaling, config.critic.kind) {
@@ -165,12 +165,13 @@ fn read_world(mut table: toml::Table) -> Result<WorldConfig> {
             let LineKeys { n, start, mixing } = section(table, "world")?;
             Ok(WorldConfig::Line { n, start, mixing })
         }
+        Some("wireless") => Ok(WorldConfig::Wireless(section(table, "world")?)),
         Some("table") => {
             let TableKeys { file, allow_infeasible } = section(table, "world")?;
             Ok(WorldConfig::Table { file, allow_infeasible })
         }
         Some(kind) => Ok(WorldConfig::Own { kind: kind.into(), keys: table }),
-        None => Err(Error::config("world.kind", "is missing; allowed are `line`, `table`")),
+        None => Err(Error::config("world.kind", "is missing; allowed are `line`, `wireless`, `table`")),
     }
 }
 

@@ -1,0 +1,240 @@
+//! What learners can know of the wireless network beyond neighbours' states one by one: who is in whose way.
+
+use super::Wireless;
+use super::grid::ACTIONS;
+use crate::world::{Features, View, World};
+
+/// Indicators over a group of users: the queue of every neighbour, and for every member the queue that it sends from, if
+/// it is the only member to address its access point.
+///
+/// These see how actions interact. A critic that is a sum over single users cannot: its advantages would not depend on
+/// what others do.
+#[derive(Debug)]
+pub struct Sends {
+    members: Vec<Member>,
+    count: usize,
+}
+
+#[derive(Debug)]
+struct Member {
+    /// First indicator of its queue; none for the agent itself, whose state is a generic feature.
+    queue: Option<u32>,
+    /// First indicator of its undisturbed sends.
+    sends: u32,
+    /// By action: the access point's number within the group, or [`NOWHERE`].
+    targets: [u8; ACTIONS],
+}
+
+/// Access points that a group can number: enough for neighbourhoods of four hops.
+const NOWHERE: u8 = 127;
+const SLOTS: usize = NOWHERE as usize + 1;
+
+impl Sends {
+    /// Of `agent`'s group; none if it can address too many access points.
+    pub fn new(world: &Wireless, agent: usize, group: &[u32]) -> Option<Self> {
+        let mut points: Vec<usize> = Vec::new();
+        let mut first = 0;
+        let mut members = Vec::with_capacity(group.len());
+        for &user in group {
+            let user = user as usize;
+            let mut targets = [NOWHERE; ACTIONS];
+            for (action, target) in targets.iter_mut().enumerate() {
+                let Some(y) = world.access_point(user, action as u8) else { continue };
+                let place = points.iter().position(|&other| other == y).unwrap_or_else(|| {
+                    points.push(y);
+                    points.len() - 1
+                });
+                *target = u8::try_from(place).ok().filter(|&place| place < NOWHERE)?;
+            }
+            let states = world.states(user) as u32;
+            let queue = (user != agent).then_some(first);
+            let sends = first + if queue.is_some() { states } else { 0 };
+            first = sends + states;
+            members.push(Member { queue, sends, targets });
+        }
+        Some(Sends { members, count: first as usize })
+    }
+
+    /// How many members address each access point.
+    fn loads(&self, actions: &[u8], except: Option<usize>) -> [u8; SLOTS] {
+        let mut loads = [0u8; SLOTS];
+        for (m, (member, &action)) in self.members.iter().zip(actions).enumerate() {
+            if except != Some(m) {
+                loads[usize::from(member.targets[usize::from(action)])] += 1;
+            }
+        }
+        // Nobody sends to nowhere, and nobody does so alone.
+        loads[usize::from(NOWHERE)] = 2;
+        loads
+    }
+}
+
+impl Features for Sends {
+    fn count(&self) -> usize {
+        self.count
+    }
+
+    fn active(&self, states: &[u8], actions: &[u8], out: &mut Vec<u32>) {
+        let loads = self.loads(actions, None);
+        for ((member, &queue), &action) in self.members.iter().zip(states).zip(actions) {
+            out.extend(member.queue.map(|first| first + u32::from(queue)));
+            let target = member.targets[usize::from(action)];
+            if queue != 0 && loads[usize::from(target)] == 1 {
+                out.push(member.sends + u32::from(queue));
+            }
+        }
+    }
+
+    /// Only the member's own send changes, and that of the one whose access point it joins.
+    fn add_alternatives(
+        &self,
+        weights: &[f64],
+        states: &[u8],
+        actions: &mut [u8],
+        chooser: usize,
+        out: &mut [f64],
+    ) {
+        let loads = self.loads(actions, Some(chooser));
+        let mut common = 0.0;
+        // The only one at an access point, who would lose its send.
+        let mut who = [0u8; SLOTS];
+        for (m, member) in self.members.iter().enumerate() {
+            let queue = states[m];
+            common += member.queue.map_or(0.0, |first| weights[(first + u32::from(queue)) as usize]);
+            let target = usize::from(member.targets[usize::from(actions[m])]);
+            if m != chooser && queue != 0 && loads[target] == 1 {
+                who[target] = m as u8;
+                common += weights[(member.sends + u32::from(queue)) as usize];
+            }
+        }
+        let own = &self.members[chooser];
+        let send = if states[chooser] == 0 { 0.0 } else { weights[own.sends as usize + usize::from(states[chooser])] };
+        for (out, &target) in out.iter_mut().zip(&own.targets) {
+            let change = match loads[usize::from(target)] {
+                0 => send,
+                1 => {
+                    let m = usize::from(who[usize::from(target)]);
+                    let sent = weights[self.members[m].sends as usize + usize::from(states[m])];
+                    if states[m] == 0 || m == chooser { 0.0 } else { -sent }
+                }
+                _ => 0.0,
+            };
+            *out += common + change;
+        }
+    }
+}
+
+/// Queues as the paper's networks see them: one row for each number of steps left, with one entry for each user of the
+/// (2κ + 1)² window around the agent; 0 beyond the edge.
+#[derive(Debug)]
+pub struct Window {
+    rows: usize,
+    width: usize,
+    /// Place of each member of the group in the window.
+    places: Vec<usize>,
+}
+
+impl Window {
+    /// Of `agent`'s group, which must lie within a window around it.
+    pub fn new(world: &Wireless, agent: usize, group: &[u32]) -> Self {
+        let at = |user: usize| [user / world.columns(), user % world.columns()];
+        let [row, column] = at(agent);
+        let apart = |&user: &u32| {
+            let [r, c] = at(user as usize);
+            r.abs_diff(row).max(c.abs_diff(column))
+        };
+        let reach = group.iter().map(apart).max().unwrap_or(0);
+        // At the edge a whole window may hold no one as far away as the radius; the shape must not depend on that.
+        let side = 2 * reach + 1;
+        let place = |&user: &u32| {
+            let [r, c] = at(user as usize);
+            (r + reach - row) * side + c + reach - column
+        };
+        let rows = group.iter().map(|&user| world.deadline(user as usize)).max().unwrap_or(1);
+        Window { rows, width: side * side, places: group.iter().map(place).collect() }
+    }
+}
+
+impl View for Window {
+    fn shape(&self) -> [usize; 2] {
+        [self.rows, self.width]
+    }
+
+    fn write(&self, states: &[u8], out: &mut [f32]) {
+        out.fill(0.0);
+        for (row, out) in out.chunks_exact_mut(self.width).enumerate() {
+            for (&queue, &place) in states.iter().zip(&self.places) {
+                out[place] = f32::from(queue >> row & 1);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stream::{Place, Purpose, Stream};
+    use crate::world::WirelessSpec;
+
+    /// Alternatives worked out from what changes are those worked out one by one.
+    #[test]
+    fn alternatives_are_the_sums_of_active_features() {
+        let world = Wireless::new(&WirelessSpec { rows: 4, columns: 3, ..WirelessSpec::default() }).unwrap();
+        let place = Place { purpose: Purpose::Evaluation, iteration: 0, trajectory: 0 };
+        let mut words = Stream::new(4).sequence(place, 0);
+        for agent in 0..12 {
+            let group: Vec<u32> = world.network().neighbourhoods(1).row(agent).to_vec();
+            let sends = Sends::new(&world, agent, &group).unwrap();
+            let weights: Vec<f64> = (0..sends.count()).map(|_| words.normal()).collect();
+            for _ in 0..200 {
+                let states: Vec<u8> = group.iter().map(|_| (words.next_u32() % 4) as u8).collect();
+                let mut actions: Vec<u8> = group.iter().map(|_| (words.next_u32() % 5) as u8).collect();
+                let chooser = words.next_u32() as usize % group.len();
+                let mut fast = [0.25; ACTIONS];
+                let before = actions.clone();
+                sends.add_alternatives(&weights, &states, &mut actions, chooser, &mut fast);
+                assert_eq!(actions, before);
+                for (action, fast) in fast.into_iter().enumerate() {
+                    actions[chooser] = action as u8;
+                    let mut active = Vec::new();
+                    sends.active(&states, &actions, &mut active);
+                    let slow: f64 = active.iter().map(|&x| weights[x as usize]).sum();
+                    assert!((fast - 0.25 - slow).abs() < 1e-12, "agent {agent}, action {action}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn sends_by_hand() {
+        // Users 0 1 / 2 3 share one access point; 0 reaches it with 4, 1 with 3, 2 with 2, 3 with 1.
+        let world = Wireless::new(&WirelessSpec { rows: 2, columns: 2, ..WirelessSpec::default() }).unwrap();
+        let sends = Sends::new(&world, 0, &[0, 1, 2, 3]).unwrap();
+        let active = |states: [u8; 4], actions: [u8; 4]| {
+            let mut out = Vec::new();
+            sends.active(&states, &actions, &mut out);
+            out
+        };
+        // Own sends 0–3; then 4–7 queue of user 1, 8–11 its sends, 12–15 queue of user 2, …
+        assert_eq!(sends.count(), 28);
+        assert_eq!(active([2, 0, 3, 1], [4, 0, 0, 0]), [2, 4, 15, 21]);
+        assert_eq!(active([2, 1, 3, 1], [4, 3, 0, 0]), [5, 15, 21]);
+        assert_eq!(active([2, 1, 3, 1], [1, 3, 0, 0]), [5, 9, 15, 21]);
+        assert_eq!(active([0, 1, 3, 1], [4, 0, 0, 0]), [5, 15, 21]);
+    }
+
+    #[test]
+    fn a_window_shows_bits_where_users_stand() {
+        let world = Wireless::new(&WirelessSpec { rows: 3, columns: 4, ..WirelessSpec::default() }).unwrap();
+        // Around user 4, at the left edge: nobody in the first column of the window.
+        let group = world.network().neighbourhoods(1);
+        assert_eq!(group.row(4), [0, 1, 4, 5, 8, 9]);
+        let window = Window::new(&world, 4, group.row(4));
+        assert_eq!(window.shape(), [2, 9]);
+        let mut out = [9.0; 18];
+        window.write(&[1, 2, 3, 0, 2, 1], &mut out);
+        let soon = [0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0];
+        let later = [0.0, 0.0, 1.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0];
+        assert_eq!((&out[..9], &out[9..]), (&soon[..], &later[..]));
+    }
+}

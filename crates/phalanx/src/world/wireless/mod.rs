@@ -1,0 +1,313 @@
+//! The paper's wireless access network: users on a grid share access points. Paper: subsec: wireless.
+
+mod assignment;
+mod constants;
+mod features;
+mod grid;
+mod matching;
+#[cfg(test)]
+mod tests;
+
+use std::ops::Range;
+
+use super::{Channel, Features, StartLaw, View, World};
+use crate::network::Network;
+use crate::sampler::uniform;
+use crate::stream::{DRAW_RANGE, Place, Stream};
+use crate::{Ragged, Result};
+
+use constants::Constants;
+pub use constants::{Deadlines, Probabilities, WirelessSpec};
+use grid::{ACTIONS, Grid};
+
+/// The channel `reward`, by its place in [`World::channels`].
+const REWARD: usize = 0;
+
+/// Users on a grid, row by row, and an access point in the middle of every four of them.
+///
+/// * State of user i: its queue, d_i bits. Bit k is a packet that must be sent within k + 1 steps. At the start every
+///   bit is a fair coin.
+/// * Actions: 0 nothing; 1, 2, 3, 4 the access point up-left, up-right, down-left, down-right. At the edge of the grid some of
+///   these do not exist: then nothing is sent and nobody is disturbed.
+/// * A step: a user that addresses an access point y sends its earliest packet, if it has one. It gets through with
+///   probability q_y if nobody else addresses y; one who addresses y with an empty queue is in the way all the same. Then
+///   every deadline comes a step nearer, packets that are due are lost, and with probability p_i a packet arrives that has d_i
+///   steps left.
+/// * Links: users who share an access point, so that N_i^κ is the window of (2κ + 1)² users around i.
+///
+/// Channel `reward`: 1 for a packet that gets through. It depends on what neighbours do and on chance (errata 24).
+/// Channel `send`: 1 for addressing an access point that exists, whatever the queue holds: what the paper's comparison with
+/// MAPPO-L limits. Scripted policy `matching`: the best fixed plan of who uses which access point.
+#[derive(Debug, Clone)]
+pub struct Wireless {
+    network: Network,
+    constants: Constants,
+    users: Vec<User>,
+    /// See [`Grid::steps_back`].
+    steps_back: [usize; ACTIONS],
+    channels: [Channel; 2],
+}
+
+/// What sampling needs to know of a user.
+#[derive(Debug, Clone, Copy)]
+struct User {
+    /// The queue with a new packet alone.
+    newest: u8,
+    /// A packet arrives iff the draw has passed this.
+    arrival: u32,
+    /// By action: a packet that is sent alone gets through iff the draw is below the first number, or between `arrival` and
+    /// the second.
+    through: [[u32; 2]; ACTIONS],
+}
+
+/// The law of (gets through, arrives) for a packet sent alone, as cumulative probabilities of: through and no arrival, not
+/// through and no arrival, through and arrival. The fourth takes the rest.
+///
+/// A queue without its earliest packet is a smaller number than with it, and an arrival sets the highest bit: in this order
+/// the four outcomes are in the order of the next states, whatever the state, or share one. So a single draw decides
+/// next state and success together.
+///
+/// The numbers are multiples of 2⁻⁵⁰. Sums of them are exact in any order, which makes `step` and `transition` agree on
+/// every draw.
+fn cumulative(arrival: f64, success: f64) -> [f64; 3] {
+    const GRAINS: f64 = (1u64 << 50) as f64;
+    let grain = |p: f64| (p * GRAINS).round() / GRAINS;
+    let none = grain(1.0 - arrival);
+    [grain(success * none), none, none + grain(success * (1.0 - none))]
+}
+
+/// The smallest draw beyond a cumulative probability.
+fn threshold(cumulative: f64) -> u32 {
+    (cumulative * f64::from(DRAW_RANGE)).round() as u32
+}
+
+/// One step's end: packets that are due are lost, a new one may arrive.
+#[inline(always)]
+fn shifted(queue: u8, arrives: bool, newest: u8) -> u8 {
+    queue >> 1 | if arrives { newest } else { 0 }
+}
+
+/// The queue after its earliest packet has got through.
+#[inline(always)]
+fn without_earliest(queue: u8) -> u8 {
+    queue & queue.wrapping_sub(1)
+}
+
+impl Wireless {
+    /// The network that `spec` describes.
+    pub fn new(spec: &WirelessSpec) -> Result<Self> {
+        let constants = Constants::new(spec)?;
+        let grid = constants.grid;
+        let users = (0..grid.users()).map(|i| User::new(&constants, i)).collect();
+        let send = |i: usize| {
+            let exists = move |a: usize| if grid.access_point(i, a as u8).is_some() { 1.0 } else { 0.0 };
+            (0..1usize << constants.deadline[i]).flat_map(move |_| (0..ACTIONS).map(exists))
+        };
+        let send = Ragged::from_rows((0..grid.users()).map(send));
+        Ok(Wireless {
+            network: links(grid)?,
+            users,
+            steps_back: grid.steps_back(),
+            channels: [
+                Channel::sampled("reward", [0.0, 1.0]),
+                Channel::table("send", send),
+            ],
+            constants,
+        })
+    }
+
+    /// The same dynamics with other communication links.
+    pub fn with_network(mut self, network: Network) -> Self {
+        self.network = network;
+        self
+    }
+
+    /// Rows of users.
+    pub fn rows(&self) -> usize {
+        self.constants.grid.rows
+    }
+
+    /// Columns of users.
+    pub fn columns(&self) -> usize {
+        self.constants.grid.columns
+    }
+
+    /// Number of access points, (rows − 1) · (columns − 1), numbered row by row.
+    pub fn access_points(&self) -> usize {
+        self.constants.grid.access_points()
+    }
+
+    /// d_i.
+    pub fn deadline(&self, user: usize) -> usize {
+        usize::from(self.constants.deadline[user])
+    }
+
+    /// p_i.
+    pub fn arrival(&self, user: usize) -> f64 {
+        self.constants.arrival[user]
+    }
+
+    /// q_y.
+    pub fn success(&self, access_point: usize) -> f64 {
+        self.constants.success[access_point]
+    }
+
+    /// The access point that `user` addresses with `action`; none for action 0 and beyond the edge.
+    pub fn access_point(&self, user: usize, action: u8) -> Option<usize> {
+        self.constants.grid.access_point(user, action)
+    }
+
+    /// The four users around an access point, ascending, with the action by which each addresses it. O(1).
+    pub fn around(&self, access_point: usize) -> [(usize, u8); 4] {
+        self.constants.grid.around(access_point)
+    }
+
+    /// The three others who could be in the way when `user` takes `action`, each with the action by which it would be; none if
+    /// there is no such access point. O(1).
+    pub fn contenders(&self, user: usize, action: u8) -> Option<[(usize, u8); 3]> {
+        let around = self.around(self.access_point(user, action)?);
+        let mut others = around.into_iter().filter(|&(other, _)| other != user);
+        Some(std::array::from_fn(|_| others.next().expect("three of four are others")))
+    }
+
+    /// Whether a packet of user i gets through.
+    #[inline(always)]
+    fn delivers(&self, i: usize, queue: u8, actions: &[u8], draw: u32) -> bool {
+        let user = &self.users[i];
+        let action = usize::from(actions[i]);
+        let [first, second] = user.through[action];
+        let lucky = draw < first || (user.arrival..second).contains(&draw);
+        lucky && queue != 0 && self.is_alone(i, action, actions)
+    }
+
+    /// Whether user i, who addresses an access point that exists, is the only one to do so.
+    #[inline(always)]
+    fn is_alone(&self, i: usize, action: usize, actions: &[u8]) -> bool {
+        let first = i - self.steps_back[action];
+        let below = first + self.constants.grid.columns;
+        let count = |at: usize, action: u8| u8::from(actions[at] == action);
+        count(first, 4) + count(first + 1, 3) + count(below, 2) + count(below + 1, 1) == 1
+    }
+}
+
+impl User {
+    fn new(constants: &Constants, i: usize) -> Self {
+        let arrival = constants.arrival[i];
+        let none = cumulative(arrival, 0.0)[1];
+        User {
+            newest: 1 << (constants.deadline[i] - 1),
+            arrival: threshold(none),
+            through: std::array::from_fn(|action| match constants.grid.access_point(i, action as u8) {
+                Some(y) => {
+                    let [first, _, second] = cumulative(arrival, constants.success[y]);
+                    [threshold(first), threshold(second)]
+                }
+                // Never.
+                None => [0, threshold(none)],
+            }),
+        }
+    }
+}
+
+/// Everybody with whom a user shares an access point.
+fn links(grid: Grid) -> Result<Network> {
+    let later = (0..grid.users()).flat_map(|user| {
+        grid.window(user).users().filter(move |&other| other > user).map(move |other| (user, other))
+    });
+    Network::from_edges(grid.users(), later)
+}
+
+impl World for Wireless {
+    fn network(&self) -> &Network {
+        &self.network
+    }
+
+    fn states(&self, agent: usize) -> usize {
+        1 << self.constants.deadline[agent]
+    }
+
+    fn actions(&self, _agent: usize) -> usize {
+        ACTIONS
+    }
+
+    fn parents(&self, agent: usize) -> Vec<u32> {
+        self.constants.grid.window(agent).users().map(|user| user as u32).collect()
+    }
+
+    fn transition(&self, agent: usize, states: &[u8], actions: &[u8], law: &mut [f64]) {
+        let window = self.constants.grid.window(agent);
+        let own = window.place(agent);
+        let (queue, newest) = (states[own], self.users[agent].newest);
+        let point = self.access_point(agent, actions[own]).filter(|&y| {
+            let addresses = |&(user, action): &(usize, u8)| actions[window.place(user)] == action;
+            queue != 0 && self.around(y).iter().filter(|around| addresses(around)).count() == 1
+        });
+        let success = point.map_or(0.0, |y| self.success(y));
+        let [first, second, third] = cumulative(self.arrival(agent), success);
+        law.fill(0.0);
+        for (queue, arrives, p) in [
+            (without_earliest(queue), false, first),
+            (queue, false, second - first),
+            (without_earliest(queue), true, third - second),
+            (queue, true, 1.0 - third),
+        ] {
+            law[usize::from(shifted(queue, arrives, newest))] += p;
+        }
+    }
+
+    fn start(&self, stream: &Stream, place: Place, agents: Range<usize>, states: &mut [u8]) {
+        for (agent, state) in agents.zip(states) {
+            *state = uniform(self.states(agent), stream.words(place, agent as u32, 0)[0] >> 1);
+        }
+    }
+
+    fn step(&self, agents: Range<usize>, states: &[u8], actions: &[u8], draws: &[u32], next: &mut [u8]) {
+        for ((i, next), &draw) in agents.zip(next).zip(draws) {
+            let (queue, user) = (states[i], &self.users[i]);
+            let left = if self.delivers(i, queue, actions, draw) { without_earliest(queue) } else { queue };
+            *next = shifted(left, draw >= user.arrival, user.newest);
+        }
+    }
+
+    fn start_law(&self) -> Option<StartLaw> {
+        let coins = |&deadline: &u8| vec![1.0 / f64::from(1u32 << deadline); 1 << deadline];
+        Some(StartLaw::Product { local: self.constants.deadline.iter().map(coins).collect() })
+    }
+
+    fn channels(&self) -> &[Channel] {
+        &self.channels
+    }
+
+    fn sample_rewards(
+        &self,
+        channel: usize,
+        agents: Range<usize>,
+        states: &[u8],
+        actions: &[u8],
+        draws: &[u32],
+        rewards: &mut [f32],
+    ) {
+        if channel != REWARD {
+            return;
+        }
+        for ((i, reward), &draw) in agents.zip(rewards).zip(draws) {
+            *reward = f32::from(u8::from(self.delivers(i, states[i], actions, draw)));
+        }
+    }
+
+    fn view(&self, agent: usize, group: &[u32]) -> Option<Box<dyn View>> {
+        Some(Box::new(features::Window::new(self, agent, group)))
+    }
+
+    fn features(&self, agent: usize, group: &[u32]) -> Option<Box<dyn Features>> {
+        features::Sends::new(self, agent, group).map(|sends| Box::new(sends) as Box<dyn Features>)
+    }
+
+    fn scripted_names(&self) -> &'static [&'static str] {
+        &["matching"]
+    }
+
+    fn scripted(&self, name: &str, horizon: usize) -> Option<Ragged<f64>> {
+        (name == "matching").then(|| matching::policy(self, horizon))
+    }
+}
