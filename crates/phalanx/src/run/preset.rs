@@ -3,8 +3,9 @@
 use std::path::Path;
 
 /// Name and text of every preset.
-const PRESETS: [(&str, &str); 5] = [
+const PRESETS: [(&str, &str); 6] = [
     ("synthetic", include_str!("../../../../presets/synthetic.toml")),
+    ("wireless", include_str!("../../../../presets/wireless.toml")),
     ("apprenticeship", include_str!("../../../../presets/apprenticeship.toml")),
     ("feasibility", include_str!("../../../../presets/feasibility.toml")),
     ("entropy", include_str!("../../../../presets/entropy.toml")),

@@ -102,9 +102,9 @@ impl Features for Sends {
             let queue = states[m];
             common += member.queue.map_or(0.0, |first| weights[(first + u32::from(queue)) as usize]);
             let target = usize::from(member.targets[usize::from(actions[m])]);
-            if m != chooser && queue != 0 && loads[target] == 1 {
+            if m != chooser && loads[target] == 1 {
                 who[target] = m as u8;
-                common += weights[(member.sends + u32::from(queue)) as usize];
+                common += if queue == 0 { 0.0 } else { weights[(member.sends + u32::from(queue)) as usize] };
             }
         }
         let own = &self.members[chooser];
@@ -115,7 +115,7 @@ impl Features for Sends {
                 1 => {
                     let m = usize::from(who[usize::from(target)]);
                     let sent = weights[self.members[m].sends as usize + usize::from(states[m])];
-                    if states[m] == 0 || m == chooser { 0.0 } else { -sent }
+                    if states[m] == 0 { 0.0 } else { -sent }
                 }
                 _ => 0.0,
             };
