@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use gif::{Encoder, Frame, Repeat};
+use rayon::prelude::*;
 
 use super::palette::{Histogram, Palette};
 use super::raster::Image;
@@ -35,17 +36,17 @@ impl Delays {
 pub fn encode(
     frames: usize,
     delays: Delays,
-    mut draw: impl FnMut(usize) -> anyhow::Result<Image>,
+    draw: impl Fn(usize) -> anyhow::Result<Image> + Sync,
 ) -> anyhow::Result<Vec<u8>> {
     let mut histogram = Histogram::default();
-    for k in 0..frames {
-        histogram.add(&draw(k)?);
-    }
+    in_order(frames, &draw, |_, image| {
+        histogram.add(&image);
+        Ok(())
+    })?;
     let palette = Palette::of(&histogram);
     let mut encoder: Option<Encoder<Vec<u8>>> = None;
     let mut before: Vec<u8> = Vec::new();
-    for k in 0..frames {
-        let image = draw(k)?;
+    in_order(frames, &draw, |k, image| {
         let now = palette.numbers(&image);
         let encoder = match &mut encoder {
             Some(encoder) => encoder,
@@ -59,9 +60,25 @@ pub fn encode(
         let delay = if k + 1 == frames { delays.last } else { delays.each };
         encoder.write_frame(&changes(&before, &now, image.width, delay)?)?;
         before = now;
-    }
+        Ok(())
+    })?;
     let encoder = encoder.ok_or_else(|| anyhow::anyhow!("an animation without frames"))?;
     Ok(encoder.into_inner()?)
+}
+
+/// Draws on all threads, a few frames at a time, and hands the images over one by one.
+fn in_order(
+    frames: usize,
+    draw: &(impl Fn(usize) -> anyhow::Result<Image> + Sync),
+    mut take: impl FnMut(usize, Image) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    const AT_ONCE: usize = 16;
+    for first in (0..frames).step_by(AT_ONCE) {
+        let last = frames.min(first + AT_ONCE);
+        let images: Vec<Image> = (first..last).into_par_iter().map(draw).collect::<anyhow::Result<_>>()?;
+        (first..last).zip(images).try_for_each(|(k, image)| take(k, image))?;
+    }
+    Ok(())
 }
 
 /// The number that means "as before".

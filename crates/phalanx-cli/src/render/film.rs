@@ -4,7 +4,7 @@ use super::shape::{Picture, Shape};
 use crate::plot::canvas::{Colour, shortened, text_width};
 
 /// An episode that can be drawn, one step at a time. This is all that a world has to provide.
-pub trait Film {
+pub trait Film: Sync {
     /// Steps of the episode.
     fn steps(&self) -> usize;
 

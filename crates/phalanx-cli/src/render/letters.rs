@@ -1,6 +1,7 @@
 //! Text as coverage: how much of each pixel is ink.
 
 use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::plot::canvas::{letter_baseline, lettering};
 
@@ -14,22 +15,27 @@ pub struct Letters {
     pub baseline: i32,
 }
 
+/// What a text is known by: its letters, whether they are bold, and the bits of their size.
+type Key = (String, bool, u32);
+
 /// Texts that have been drawn before: most of an animation's texts are the same in every frame.
 #[derive(Debug, Default)]
 pub struct LetterCase {
-    known: HashMap<(String, bool, u32), Letters>,
+    known: Mutex<HashMap<Key, Arc<Letters>>>,
 }
 
 impl LetterCase {
     /// The text in letters of `pixels` height (an em).
-    pub fn get(&mut self, content: &str, bold: bool, pixels: f32) -> anyhow::Result<&Letters> {
+    pub fn get(&self, content: &str, bold: bool, pixels: f32) -> anyhow::Result<Arc<Letters>> {
+        // Nothing that can panic is done while the texts are locked.
+        let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let key = (content.to_string(), bold, pixels.to_bits());
-        Ok(match self.known.entry(key) {
-            std::collections::hash_map::Entry::Occupied(known) => known.into_mut(),
-            std::collections::hash_map::Entry::Vacant(new) => {
-                new.insert(Letters::draw(content, bold, pixels)?)
-            }
-        })
+        if let Some(letters) = known().get(&key) {
+            return Ok(letters.clone());
+        }
+        let letters = Arc::new(Letters::draw(content, bold, pixels)?);
+        known().insert(key, letters.clone());
+        Ok(letters)
     }
 }
 
@@ -60,7 +66,7 @@ mod tests {
 
     #[test]
     fn letters_stand_on_their_baseline() {
-        let mut case = LetterCase::default();
+        let case = LetterCase::default();
         for pixels in [9.0, 11.0, 13.0, 26.0] {
             let letters = case.get("HE", false, pixels).unwrap();
             let rows: Vec<&[u8]> = letters.coverage.chunks(letters.width).collect();
@@ -75,10 +81,10 @@ mod tests {
 
     #[test]
     fn longer_texts_are_wider_and_empty_ones_are_nothing() {
-        let mut case = LetterCase::default();
-        let width = |text: &str, case: &mut LetterCase| case.get(text, false, 12.0).unwrap().width;
-        assert_eq!(width("", &mut case), 0);
-        assert!(width("step 10", &mut case) > width("step 1", &mut case));
-        assert_eq!(case.known.len(), 3);
+        let case = LetterCase::default();
+        let width = |text: &str| case.get(text, false, 12.0).unwrap().width;
+        assert_eq!(width(""), 0);
+        assert!(width("step 10") > width("step 1"));
+        assert_eq!(case.known.lock().unwrap().len(), 3);
     }
 }

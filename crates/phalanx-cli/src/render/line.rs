@@ -109,7 +109,9 @@ impl Film for LineFilm {
         for i in 1..states.len() {
             if i % A_ROW != 0 {
                 let pen = Pen::new(Colour::QUIET.tint(0.3), 1.4);
-                shapes.push(Shape::line(self.centre(i - 1), self.centre(i), pen));
+                // From ring to ring.
+                let ((left, y), (right, _)) = (self.centre(i - 1), self.centre(i));
+                shapes.push(Shape::line((left + radius + 3.5, y), (right - radius - 3.5, y), pen));
             }
         }
         for (i, (&state, &action)) in states.iter().zip(actions).enumerate() {
@@ -122,13 +124,6 @@ impl Film for LineFilm {
                 anchor,
                 colour: Colour::QUIET,
             };
-            // Links end at the ring.
-            shapes.push(Shape::Disc {
-                centre: (x, y),
-                radius: radius + 3.0,
-                fill: Some(Colour::PAPER),
-                outline: None,
-            });
             shapes.push(agent((x, y), radius, state));
             shapes.extend(ring((x, y), radius + 3.0, kept.get(i).copied().flatten()));
             shapes.push(action_mark((x, y + radius + 11.0), action));

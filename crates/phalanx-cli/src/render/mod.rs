@@ -27,6 +27,7 @@ use film::Film;
 use phalanx::Error;
 use phalanx::run::Registry;
 use raster::Raster;
+use rayon::prelude::*;
 use target::Target;
 
 use crate::{plot, print};
@@ -139,7 +140,7 @@ fn write(
     target: &Target,
     delays: Delays,
 ) -> anyhow::Result<String> {
-    let mut raster = Raster::default();
+    let raster = Raster::default();
     let save = |path: &Path, bytes: &[u8]| std::fs::write(path, bytes).map_err(|e| Error::write(path, e));
     match target {
         Target::Animation(file) => {
@@ -153,10 +154,10 @@ fn write(
             Ok(file.display().to_string())
         }
         Target::Frames(folder) => {
-            for &step in shown {
+            shown.par_iter().try_for_each(|&step| {
                 let image = raster.draw(&film::frame(film, title, step), 1.0)?;
-                save(&folder.join(frame_name(step)), &still::encode(&image)?)?;
-            }
+                anyhow::Ok(save(&folder.join(frame_name(step)), &still::encode(&image)?)?)
+            })?;
             let others = other_frames(folder, shown);
             let note =
                 if others == 0 { String::new() } else { format!(" (beside {others} that were there)") };
@@ -202,7 +203,7 @@ mod tests {
     #[test]
     fn an_animation_of_the_grid_keeps_its_colours() {
         let film = wireless::invented(5, 5, 3, 4);
-        let mut raster = Raster::default();
+        let raster = Raster::default();
         let images: Vec<raster::Image> =
             (0..4).map(|k| raster.draw(&film::frame(&film, "grid", k), 1.0).unwrap()).collect();
         let bytes = animation::encode(4, Delays::of(2.0).unwrap(), |k| Ok(images[k].clone())).unwrap();

@@ -24,7 +24,7 @@ pub struct Raster {
 
 impl Raster {
     /// Draws a picture with `scale` pixels a unit of length.
-    pub fn draw(&mut self, picture: &Picture, scale: f32) -> anyhow::Result<Image> {
+    pub fn draw(&self, picture: &Picture, scale: f32) -> anyhow::Result<Image> {
         let pixels = |length: f32| (length * scale).ceil().max(1.0) as u32;
         let (width, height) = (pixels(picture.width), pixels(picture.height));
         let mut canvas = Pixmap::new(width, height)
@@ -38,7 +38,7 @@ impl Raster {
         Ok(Image { width: width as usize, height: height as usize, pixels })
     }
 
-    fn add(&mut self, canvas: &mut Pixmap, shape: &Shape) -> anyhow::Result<()> {
+    fn add(&self, canvas: &mut Pixmap, shape: &Shape) -> anyhow::Result<()> {
         match shape {
             Shape::Disc { centre: (x, y), radius, fill, outline } => {
                 paint(canvas, PathBuilder::from_circle(*x, *y, *radius), *fill, *outline);
@@ -57,7 +57,7 @@ impl Raster {
     }
 
     fn write(
-        &mut self,
+        &self,
         canvas: &mut Pixmap,
         (x, y): Point,
         content: &str,
