@@ -56,7 +56,7 @@ pub struct OccupancyArgs {
 /// `phalanx eval`.
 pub fn eval(args: &EvalArgs, registry: &Registry) -> anyhow::Result<()> {
     on_threads(args.threads, || {
-        let session = open(args, registry)?;
+        let session = open(&args.source, &args.sets, args.policy.as_deref(), registry)?;
         let assessment = session.assess(args.episodes, args.seed, args.confidence)?;
         let truth = session.truth();
         if args.json {
@@ -68,18 +68,23 @@ pub fn eval(args: &EvalArgs, registry: &Registry) -> anyhow::Result<()> {
     })?
 }
 
-fn open(args: &EvalArgs, registry: &Registry) -> phalanx::Result<Session> {
-    if let Some(session) = open_run(&args.source, &args.sets, registry)? {
-        if let Some(policy) = &args.policy {
-            let message =
-                format!("`{policy}` was given with a run, whose own policy is evaluated; leave it out");
+/// A run with its own policy, or a preset or file with the policy that is named.
+pub fn open(
+    source: &str,
+    sets: &[String],
+    policy: Option<&str>,
+    registry: &Registry,
+) -> phalanx::Result<Session> {
+    if let Some(session) = open_run(source, sets, registry)? {
+        if let Some(policy) = policy {
+            let message = format!("`{policy}` was given with a run, whose own policy is used; leave it out");
             return Err(phalanx::Error::config("--policy", message));
         }
         return Ok(session);
     }
-    let source = Source { source: args.source.clone(), sets: args.sets.clone() };
+    let source = Source { source: source.into(), sets: sets.to_vec() };
     let config: Config = source.load(None, registry)?;
-    match args.policy.as_deref() {
+    match policy {
         // The initial table is the uniform one, unless the configuration perturbs it.
         Some("uniform") if config.policy.kind.parameterisation().is_some() => {
             Session::new(&config.with("policy.init_std", "0.0")?)

@@ -5,6 +5,7 @@ mod check;
 mod eval;
 mod exact;
 mod plot;
+mod render;
 mod table;
 mod train;
 
@@ -41,6 +42,8 @@ enum Command {
     Check(check::CheckArgs),
     /// Draw a run (into its own folder), or several runs together, as SVG and PNG.
     Plot(PlotArgs),
+    /// Draw an episode of a policy: an animated GIF, or PNGs.
+    Render(render::RenderArgs),
     /// Print a configuration with every setting resolved.
     Config(Source),
     /// List the built-in presets.
@@ -132,6 +135,7 @@ fn run(registry: &Registry) -> ExitCode {
         Command::Train(args) => train::train(args, registry),
         Command::Resume(args) => train::resume(args, registry),
         Command::Plot(args) => draw(args),
+        Command::Render(args) => render::render(args, registry),
         Command::Eval(args) => eval::eval(args, registry),
         Command::Occupancy(args) => eval::occupancy(args, registry),
         Command::Exact(args) => exact::exact(args),

@@ -53,6 +53,16 @@ impl Colour {
         Colour(mix(self.0), mix(self.1), mix(self.2))
     }
 
+    /// White.
+    pub const PAPER: Colour = Colour(0xFF, 0xFF, 0xFF);
+    /// For text.
+    pub const INK: Colour = Colour(0x22, 0x22, 0x22);
+
+    /// Red, green and blue.
+    pub fn rgb(self) -> [u8; 3] {
+        [self.0, self.1, self.2]
+    }
+
     fn css(self) -> String {
         format!("#{:02x}{:02x}{:02x}", self.0, self.1, self.2)
     }
@@ -256,7 +266,7 @@ fn scene(figure: &Figure) -> Scene {
         // The captions are drawn here since the crate would turn that of the y axis on its side, which is
         // hard to read.
         let caption = |axis: &Axis, scale: &Scale| axis.label.clone() + &scale.unit();
-        let ink = Colour(0x22, 0x22, 0x22);
+        let ink = Colour::INK;
         text(&mut scene, &caption(&panel.panel.y, &panel.y), (GAP, ABOVE - 10.0), TextAnchor::Start, ink);
         if !stacked || k + 1 == count {
             let below = (0.5 * (left + panel_width - GAP), row_height + 16.0);
@@ -298,9 +308,33 @@ fn text(scene: &mut Scene, content: &str, (x, y): Point, anchor: TextAnchor, col
     });
 }
 
+/// A line of text as a PNG, black on white, with its baseline in row [`letter_baseline`]: the crate has the only
+/// font in the program, and shows it in pictures alone.
+pub fn lettering(content: &str, bold: bool, pixels: f32) -> Result<Vec<u8>, String> {
+    let content = shortened(content, 2 * LONGEST_LABEL);
+    // No letter in use is wider.
+    let width = f64::from(LETTER_SIZE) * 1.25 * (content.chars().count() + 1) as f64;
+    let mut scene = Scene::new(width, 1.6 * f64::from(LETTER_SIZE));
+    let span = TextSpan { bold, ..TextSpan::plain(content) };
+    let (size, anchor) = (LETTER_SIZE, TextAnchor::Start);
+    let (x, y) = (0.1 * f64::from(LETTER_SIZE), LETTER_BASELINE);
+    scene.add(Primitive::RichText { x, y, spans: vec![span], size, anchor, color: None });
+    RasterBackend::new().with_scale(pixels / LETTER_SIZE as f32).render_scene(&scene)
+}
+
+/// Row of the baseline in a picture of [`lettering`].
+pub fn letter_baseline(pixels: f32) -> i32 {
+    // As the crate cuts it.
+    (LETTER_BASELINE as f32 * (pixels / LETTER_SIZE as f32)) as i32
+}
+
+/// The size in which [`lettering`] lays out, before it is scaled.
+const LETTER_SIZE: u32 = 20;
+const LETTER_BASELINE: f64 = 24.0;
+
 /// Text without control characters (XML has no way to write them). Of a long text the middle is left out:
 /// names of runs tend to differ at their ends.
-fn shortened(content: &str, longest: usize) -> String {
+pub fn shortened(content: &str, longest: usize) -> String {
     let clean = |c: char| if c.is_control() || matches!(c, '\u{FFFE}' | '\u{FFFF}') { ' ' } else { c };
     let text: Vec<char> = content.chars().map(clean).collect();
     if text.len() <= longest {
@@ -316,7 +350,7 @@ fn plain(content: &str, longest: usize) -> String {
 }
 
 /// About how wide a text is drawn: the crate does not tell.
-fn text_width(content: &str, size: u32) -> f64 {
+pub fn text_width(content: &str, size: u32) -> f64 {
     let em = |c: char| match c {
         'i' | 'j' | 'l' | '.' | ',' | ':' | ';' | '|' | '\'' | ' ' | '\u{2009}' => 0.31,
         'f' | 't' | 'r' | 'I' | '(' | ')' | '-' => 0.4,

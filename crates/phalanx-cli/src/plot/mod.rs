@@ -1,6 +1,6 @@
 //! `phalanx plot`: pictures of runs, drawn from their folders.
 
-mod canvas;
+pub mod canvas;
 pub mod figure;
 mod margins;
 mod read;
@@ -60,7 +60,7 @@ fn write(out: &Path, figures: Vec<(&str, Figure)>) -> anyhow::Result<Vec<PathBuf
 }
 
 /// The name of a run's folder, also if it is given as `.`.
-fn name_of(run: &Path) -> String {
+pub fn name_of(run: &Path) -> String {
     let named =
         if run.file_name().is_some() { run.to_path_buf() } else { run.canonicalize().unwrap_or_default() };
     named.file_name().map_or_else(|| "run".into(), |name| name.to_string_lossy().into_owned())

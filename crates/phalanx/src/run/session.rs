@@ -12,8 +12,9 @@ use super::truth::{Evaluated, Truth};
 use crate::algorithm::{Algorithm, Summary};
 use crate::policy::{self, Policy, Tabular};
 use crate::problem::Problem;
+use crate::rollout::{self, Request, StartFrom, Trajectory};
 use crate::state::{Field, Fields};
-use crate::stream::Stream;
+use crate::stream::{Place, Purpose, Stream};
 use crate::world::World;
 use crate::{Error, Ragged, Result};
 
@@ -187,6 +188,20 @@ impl Session {
         episodes.visits(&self.problem.occupancy_weights(horizon, episodes.episodes)).occupancy
     }
 
+    /// The k-th of the episodes of [`Session::assess`] with the same seed, from 0 and below 2²⁴, over `steps` steps.
+    pub fn episode(&self, k: u32, seed: u64, steps: usize) -> Trajectory {
+        let request = Request {
+            place: Place { purpose: Purpose::Evaluation, iteration: 0, trajectory: k },
+            start_purpose: Purpose::EvaluationStart,
+            start: StartFrom::World,
+        };
+        let (agents, channels) = (self.world.network().agents(), self.problem.sampled_channels);
+        let mut found = [Trajectory::with_channels(agents, steps, channels)];
+        rollout::simulate(&*self.world, self.policy(), &evaluation_stream(seed), &[request], &mut found);
+        let [found] = found;
+        found
+    }
+
     /// What was asked for.
     pub fn config(&self) -> &Config {
         &self.config
@@ -229,4 +244,24 @@ impl Session {
 /// Another key than training with the same seed has.
 fn evaluation_stream(seed: u64) -> Stream {
     Stream::new(seed ^ 0x6576_616c_7561_7465)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::occupancy::Visits;
+
+    #[test]
+    fn single_episodes_are_those_of_the_evaluation() {
+        let config = Config::preset("synthetic").unwrap().with("policy.init_std", "1.0").unwrap();
+        let session = Session::new(&config).unwrap();
+        let steps = assessment_horizon(session.problem(), session.config().horizon);
+        let episodes: Vec<Trajectory> = (0..3).map(|k| session.episode(k, 5, steps)).collect();
+        let mut visits = Visits::new([4; 10]);
+        visits.add(&episodes, &session.problem().occupancy_weights(steps, 3), &[2; 10]);
+        assert_eq!(visits.occupancy, session.occupancy(3, 5));
+        assert_ne!(visits.occupancy, session.occupancy(3, 6));
+        // A shorter one is the beginning of a longer one.
+        assert_eq!(session.episode(1, 5, 20).states(7), &episodes[1].states(7)[..20]);
+    }
 }

@@ -1,0 +1,228 @@
+//! Episodes to draw: all that this command asks of the library. Each world's steps become plain data here.
+
+use phalanx::problem::Problem;
+use phalanx::rollout::Trajectory;
+use phalanx::run::{Registry, Session, WorldConfig};
+use phalanx::world::Wireless;
+use phalanx::{Error, Result};
+
+use super::film::Film;
+use super::line::{self, LineFilm, LineStep};
+use super::wireless::{self, Corner, Outcome, Sending, WirelessFilm, WirelessStep};
+
+/// Which episode.
+#[derive(Debug, Clone, Copy)]
+pub struct Wanted<'a> {
+    pub source: &'a str,
+    pub sets: &'a [String],
+    pub policy: Option<&'a str>,
+    pub seed: u64,
+    /// Which of the seed's episodes, from 0.
+    pub episode: u32,
+    /// None: the horizon, but no more than [`MOST_UNASKED`].
+    pub steps: Option<usize>,
+}
+
+/// An episode that was found.
+pub struct Found {
+    pub film: Box<dyn Film>,
+    /// Steps of an episode in training.
+    pub horizon: usize,
+}
+
+/// Steps that are drawn without being asked for.
+pub const MOST_UNASKED: usize = 250;
+/// Steps that are drawn at all.
+pub const MOST_STEPS: usize = 1000;
+/// Episodes of a seed that have numbers of their own.
+const MOST_EPISODES: u32 = 1 << 24;
+/// A trajectory is kept whole while it is drawn.
+const MOST_AGENT_STEPS: usize = 1 << 30;
+
+/// Runs one episode.
+pub fn find(wanted: &Wanted<'_>, registry: &Registry) -> Result<Found> {
+    if let Some(steps) = wanted.steps.filter(|steps| !(1..=MOST_STEPS).contains(steps)) {
+        return Err(Error::config("--steps", format!("{steps}; allowed are 1 to {MOST_STEPS}")));
+    }
+    if wanted.episode >= MOST_EPISODES {
+        let message = format!("{}; allowed are 0 to {}", wanted.episode, MOST_EPISODES - 1);
+        return Err(Error::config("--episode", message));
+    }
+    let session = crate::eval::open(wanted.source, wanted.sets, wanted.policy, registry)?;
+    let horizon = session.config().horizon;
+    let steps = wanted.steps.unwrap_or(horizon.min(MOST_UNASKED));
+    let agents = session.world().network().agents();
+    if agents.saturating_mul(steps) > MOST_AGENT_STEPS {
+        let message = format!("{steps} steps of {agents} agents; {} are possible", MOST_AGENT_STEPS / agents);
+        return Err(Error::config("--steps", message));
+    }
+    let film: Box<dyn Film> = match &session.config().world {
+        WorldConfig::Line { .. } => Box::new(line_film(&session, wanted, steps)),
+        WorldConfig::Wireless(spec) => {
+            Box::new(wireless_film(&session, &Wireless::new(spec)?, wanted, steps))
+        }
+        other => {
+            let kind = match other {
+                WorldConfig::Own { kind, .. } => kind,
+                _ => "table",
+            };
+            return Err(Error::config("world.kind", format!("`{kind}` has no pictures; line and wireless have")));
+        }
+    };
+    Ok(Found { film, horizon })
+}
+
+fn line_film(session: &Session, wanted: &Wanted<'_>, steps: usize) -> LineFilm {
+    let trajectory = session.episode(wanted.episode, wanted.seed, steps);
+    let world = session.world();
+    let agents = world.network().agents();
+    let drawn = agents.min(line::MOST_AGENTS);
+    // By step.
+    let mut rewards = vec![0.0; steps];
+    for channel in world.channels().iter().filter(|channel| channel.name == "reward") {
+        for i in 0..agents {
+            let pairs = trajectory.states(i).iter().zip(trajectory.actions(i));
+            for (reward, (&s, &a)) in rewards.iter_mut().zip(pairs) {
+                let row = channel.tables().map_or(&[][..], |tables| tables.row(i));
+                *reward += row.get(usize::from(s) * world.actions(i) + usize::from(a)).copied().unwrap_or(0.0);
+            }
+        }
+    }
+    let scales = scales(session.problem(), steps);
+    let kept: Vec<Vec<Option<bool>>> = (0..drawn)
+        .map(|i| kept_so_far(session.problem(), &scales, i, &Course::of(&trajectory, i)))
+        .collect();
+    let mut reward = 0.0;
+    let step = |k: usize| {
+        reward += rewards[k] / agents as f64;
+        LineStep {
+            states: (0..drawn).map(|i| trajectory.states(i)[k]).collect(),
+            actions: (0..drawn).map(|i| trajectory.actions(i)[k]).collect(),
+            kept: kept.iter().map(|kept| kept[k]).collect(),
+            reward,
+        }
+    };
+    LineFilm { agents, steps: (0..steps).map(step).collect() }
+}
+
+fn wireless_film(session: &Session, world: &Wireless, wanted: &Wanted<'_>, steps: usize) -> WirelessFilm {
+    let trajectory = session.episode(wanted.episode, wanted.seed, steps);
+    let (rows, columns) =
+        (world.rows().min(wireless::MOST_A_SIDE), world.columns().min(wireless::MOST_A_SIDE));
+    let drawn: Vec<usize> =
+        (0..rows).flat_map(|row| (0..columns).map(move |column| row * world.columns() + column)).collect();
+    let users = world.rows() * world.columns();
+    let scales = scales(session.problem(), steps);
+    let kept: Vec<Vec<Option<bool>>> = drawn
+        .iter()
+        .map(|&i| kept_so_far(session.problem(), &scales, i, &Course::of(&trajectory, i)))
+        .collect();
+    let sending = |user: usize, k: usize| {
+        let to = Corner::of_action(trajectory.actions(user)[k])?;
+        let Some(contenders) = world.contenders(user, trajectory.actions(user)[k]) else {
+            return Some(Sending { to, outcome: Outcome::NoAccessPoint });
+        };
+        let disturbed = contenders.iter().any(|&(other, action)| trajectory.actions(other)[k] == action);
+        let outcome = if disturbed {
+            Outcome::Collided
+        } else if trajectory.states(user)[k] == 0 {
+            Outcome::Empty
+        } else if trajectory.rewards(0, user)[k] > 0.0 {
+            Outcome::Delivered
+        } else {
+            Outcome::Failed
+        };
+        Some(Sending { to, outcome })
+    };
+    let (mut delivered, mut collided) = (0, 0);
+    let step = |k: usize| {
+        for outcome in (0..users).filter_map(|user| sending(user, k)).map(|sending| sending.outcome) {
+            delivered += usize::from(outcome == Outcome::Delivered);
+            collided += usize::from(outcome == Outcome::Collided);
+        }
+        let queue = |&i: &usize| {
+            (0..world.deadline(i)).map(|bit| trajectory.states(i)[k] >> bit & 1 == 1).collect::<Vec<_>>()
+        };
+        WirelessStep {
+            queues: drawn.iter().map(queue).collect(),
+            sends: drawn.iter().map(|&i| sending(i, k)).collect(),
+            kept: kept.iter().map(|kept| kept[k]).collect(),
+            delivered,
+            collided,
+        }
+    };
+    let grid = (world.rows(), world.columns());
+    WirelessFilm { rows, columns, grid, steps: (0..steps).map(step).collect() }
+}
+
+/// By step: what the problem's scaling multiplies the γ^k of all steps up to and including it by.
+fn scales(problem: &Problem, steps: usize) -> Vec<f64> {
+    (1..=steps).map(|steps| problem.occupancy_weights(steps, 1)[0]).collect()
+}
+
+/// What one agent saw, did and earned.
+struct Course<'a> {
+    states: &'a [u8],
+    actions: &'a [u8],
+    /// By sampled channel.
+    rewards: Vec<&'a [f32]>,
+}
+
+impl<'a> Course<'a> {
+    fn of(trajectory: &'a Trajectory, agent: usize) -> Self {
+        Course {
+            states: trajectory.states(agent),
+            actions: trajectory.actions(agent),
+            rewards: (0..trajectory.channels()).map(|channel| trajectory.rewards(channel, agent)).collect(),
+        }
+    }
+}
+
+/// By step: whether an agent's constraints hold at the occupancy of its states and actions up to and including it;
+/// none if it has no constraints, or one without a value there.
+fn kept_so_far(
+    problem: &Problem,
+    scales: &[f64],
+    agent: usize,
+    course: &Course<'_>,
+) -> Vec<Option<bool>> {
+    let local = &problem.agents[agent];
+    let mut visits = vec![0.0; problem.row_length(agent)];
+    let mut power = 1.0;
+    let mut kept = Vec::with_capacity(scales.len());
+    for (k, scale) in scales.iter().enumerate() {
+        visits[usize::from(course.states[k]) * local.space.actions + usize::from(course.actions[k])] += power;
+        for (total, rewards) in visits[local.space.cells()..].iter_mut().zip(&course.rewards) {
+            *total += power * f64::from(rewards[k]);
+        }
+        power *= problem.gamma;
+        let occupancy: Vec<f64> = visits.iter().map(|visits| scale * visits).collect();
+        let slack = local.constraints.iter().map(|constraint| constraint.slack(&occupancy, local.space));
+        let smallest = slack.reduce(|a, b| if a.is_nan() { a } else { b.min(a) });
+        kept.push(smallest.filter(|slack| !slack.is_nan()).map(|slack| slack >= 0.0));
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use phalanx::run::Config;
+
+    #[test]
+    fn an_entropy_is_kept_once_both_states_were_seen_often_enough() {
+        // The entropy of a state with a share of 1/6 is 0.45, of 1/7 0.41, of 2/10 0.50; γ changes them by less than 0.03.
+        let config = Config::preset("synthetic").unwrap().with("constraint.0.at_least", "0.43").unwrap();
+        let session = Session::new(&config).unwrap();
+        let states = [0, 0, 0, 1, 0, 0, 0, 0, 0, 1];
+        let scales = scales(session.problem(), states.len());
+        let kept = kept_so_far(
+            session.problem(),
+            &scales,
+            3,
+            &Course { states: &states, actions: &[0; 10], rewards: vec![] },
+        );
+        let expected = [0, 0, 0, 1, 1, 1, 0, 0, 0, 1].map(|kept| Some(kept == 1));
+        assert_eq!(kept, expected);
+    }
+}

@@ -1,0 +1,90 @@
+//! Text as coverage: how much of each pixel is ink.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::plot::canvas::{letter_baseline, lettering};
+
+/// A text in one size, row by row.
+#[derive(Debug)]
+pub struct Letters {
+    pub width: usize,
+    /// 0 is none, 255 all.
+    pub coverage: Vec<u8>,
+    /// Row of the baseline.
+    pub baseline: i32,
+}
+
+/// What a text is known by: its letters, whether they are bold, and the bits of their size.
+type Key = (String, bool, u32);
+
+/// Texts that have been drawn before: most of an animation's texts are the same in every frame.
+#[derive(Debug, Default)]
+pub struct LetterCase {
+    known: Mutex<HashMap<Key, Arc<Letters>>>,
+}
+
+impl LetterCase {
+    /// The text in letters of `pixels` height (an em).
+    pub fn get(&self, content: &str, bold: bool, pixels: f32) -> anyhow::Result<Arc<Letters>> {
+        // Nothing that can panic is done while the texts are locked.
+        let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (content.to_string(), bold, pixels.to_bits());
+        if let Some(letters) = known().get(&key) {
+            return Ok(letters.clone());
+        }
+        let letters = Arc::new(Letters::draw(content, bold, pixels)?);
+        known().insert(key, letters.clone());
+        Ok(letters)
+    }
+}
+
+impl Letters {
+    fn draw(content: &str, bold: bool, pixels: f32) -> anyhow::Result<Letters> {
+        let bytes =
+            lettering(content, bold, pixels).map_err(|reason| anyhow::anyhow!("no text: {reason}"))?;
+        let mut reader = png::Decoder::new(std::io::Cursor::new(bytes)).read_info()?;
+        let size = reader.output_buffer_size().unwrap_or(0);
+        let mut picture = vec![0; size];
+        let info = reader.next_frame(&mut picture)?;
+        let (width, height) = (info.width as usize, info.height as usize);
+        let channels = info.color_type.samples();
+        // Black on white: what is not white is ink.
+        let ink = |x: usize, y: usize| 255 - picture[(y * width + x) * channels];
+        // Without the room on both sides, so that a text stands where it begins and ends.
+        let has_ink = |&x: &usize| (0..height).any(|y| ink(x, y) > 0);
+        let left = (0..width).find(has_ink).unwrap_or(0);
+        let right = (0..width).rfind(has_ink).map_or(left, |x| x + 1);
+        let coverage = (0..height).flat_map(|y| (left..right).map(move |x| (x, y))).map(|(x, y)| ink(x, y));
+        Ok(Letters { width: right - left, coverage: coverage.collect(), baseline: letter_baseline(pixels) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn letters_stand_on_their_baseline() {
+        let case = LetterCase::default();
+        for pixels in [9.0, 11.0, 13.0, 26.0] {
+            let letters = case.get("HE", false, pixels).unwrap();
+            let rows: Vec<&[u8]> = letters.coverage.chunks(letters.width).collect();
+            let has_ink = |&y: &usize| rows[y].iter().any(|&c| c > 99);
+            let below = (0..rows.len()).rfind(has_ink).unwrap() + 1;
+            assert_eq!(below as i32, letters.baseline, "{pixels}");
+            // Capitals of this font are 0.73 of an em high.
+            let above = (0..rows.len()).find(has_ink).unwrap();
+            assert!(((below - above) as f32 - 0.73 * pixels).abs() <= 1.0, "{pixels}: {above} to {below}");
+        }
+    }
+
+    #[test]
+    fn longer_texts_are_wider_and_empty_ones_are_nothing() {
+        let case = LetterCase::default();
+        let width = |text: &str| case.get(text, false, 12.0).unwrap().width;
+        assert_eq!(width(""), 0);
+        assert!(width("step 10") > width("step 1"));
+        assert_eq!(case.known.lock().unwrap().len(), 3);
+    }
+}

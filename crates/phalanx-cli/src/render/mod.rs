@@ -1,0 +1,229 @@
+//! `phalanx render`: an episode as an animation, as one picture, or as a picture a step.
+//!
+//! [`episode`] runs an episode and turns it into a world's [`film::Film`]; a world draws a step as shapes (`line`,
+//! `wireless`); `film` puts a title, a status and a legend around them, `raster` turns them into pixels, and
+//! `animation` and `still` into files.
+
+mod animation;
+mod episode;
+mod film;
+mod letters;
+mod line;
+mod palette;
+mod raster;
+mod ring;
+mod shape;
+mod still;
+mod target;
+// Its film has no episodes yet: they come with the world.
+mod wireless;
+
+use std::path::{Path, PathBuf};
+
+use animation::Delays;
+use episode::{Found, Wanted};
+use film::Film;
+use phalanx::Error;
+use phalanx::run::Registry;
+use raster::Raster;
+use rayon::prelude::*;
+use target::Target;
+
+use crate::{plot, print};
+
+#[derive(clap::Args)]
+pub struct RenderArgs {
+    /// Run folder, preset or TOML file.
+    #[arg(value_name = "RUN|PRESET|FILE.toml")]
+    source: String,
+    /// Change a setting of a preset or file.
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    sets: Vec<String>,
+    /// Policy of a preset or file: uniform.
+    #[arg(long)]
+    policy: Option<String>,
+    /// Seed of the episode; `phalanx eval` runs the same episodes with the same seed.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Which of the seed's episodes, from 0.
+    #[arg(long, value_name = "K", default_value_t = 0)]
+    episode: u32,
+    /// Steps to run [default: the horizon, at most 250].
+    #[arg(long, value_name = "N")]
+    steps: Option<usize>,
+    /// Draw these steps alone, e.g. 1,10,20 [default: all; in one PNG at most 12, evenly spaced].
+    #[arg(long, value_name = "STEPS", value_delimiter = ',')]
+    only: Vec<usize>,
+    /// Steps a second of an animation.
+    #[arg(long, default_value_t = 2.0)]
+    fps: f64,
+    /// FILE.gif: animation; FILE.png: one picture; DIR/: a PNG a step [default: plots/episode.gif of the run, or
+    /// episode.gif].
+    #[arg(long)]
+    out: Option<PathBuf>,
+}
+
+/// Steps that are put into one picture without being asked for, and at all.
+const SHEET_UNASKED: usize = 12;
+const SHEET_MOST: usize = 48;
+/// Pixels of a sheet a unit of length: it is for print. Frames are for screens.
+const SHEET_SCALE: f32 = 2.0;
+
+/// `phalanx render`.
+pub fn render(args: &RenderArgs, registry: &Registry) -> anyhow::Result<()> {
+    let target = Target::of(args.out.as_deref(), &args.source)?;
+    let Some(delays) = Delays::of(args.fps) else {
+        let message = format!("{}; allowed are {} to {}", args.fps, Delays::LEAST_FPS, Delays::MOST_FPS);
+        return Err(Error::config("--fps", message).into());
+    };
+    let wanted = Wanted {
+        source: &args.source,
+        sets: &args.sets,
+        policy: args.policy.as_deref(),
+        seed: args.seed,
+        episode: args.episode,
+        steps: args.steps,
+    };
+    let Found { film, horizon } = episode::find(&wanted, registry)?;
+    let shown = shown_steps(&args.only, film.steps(), &target)?;
+    let folder = target.folder();
+    if !folder.as_os_str().is_empty() {
+        std::fs::create_dir_all(folder).map_err(|error| Error::write(folder, error))?;
+    }
+    let written = write(&*film, &title(args), &shown, &target, delays)?;
+    let mut message = format!("{written}: {}", steps_in_words(shown.len(), film.steps()));
+    if film.steps() < horizon && args.steps.is_none() {
+        message += &format!(" (an episode in training has {horizon}; --steps draws more)");
+    }
+    print(&format!("{message}\n"));
+    Ok(())
+}
+
+fn title(args: &RenderArgs) -> String {
+    let source = Path::new(&args.source);
+    let name = if source.is_dir() { plot::name_of(source) } else { args.source.clone() };
+    let policy = args.policy.as_ref().map(|policy| format!(", policy {policy}")).unwrap_or_default();
+    format!("{name}{policy}: episode {} of seed {}", args.episode, args.seed)
+}
+
+fn steps_in_words(shown: usize, steps: usize) -> String {
+    let plural = if steps == 1 { "" } else { "s" };
+    if shown == steps { format!("{steps} step{plural}") } else { format!("{shown} of {steps} steps") }
+}
+
+/// The steps to draw, from 0.
+fn shown_steps(only: &[usize], steps: usize, target: &Target) -> phalanx::Result<Vec<usize>> {
+    if let Some(step) = only.iter().find(|step| !(1..=steps).contains(step)) {
+        return Err(Error::config("--only", format!("step {step}; the episode has steps 1 to {steps}")));
+    }
+    let is_sheet = matches!(target, Target::Sheet(_));
+    if is_sheet && only.len() > SHEET_MOST {
+        let message = format!("{} steps in one picture; allowed are {SHEET_MOST}", only.len());
+        return Err(Error::config("--only", message));
+    }
+    if !only.is_empty() {
+        return Ok(only.iter().map(|step| step - 1).collect());
+    }
+    if is_sheet && steps > SHEET_UNASKED {
+        // The first, the last, and what is between them.
+        return Ok((0..SHEET_UNASKED).map(|k| k * (steps - 1) / (SHEET_UNASKED - 1)).collect());
+    }
+    Ok((0..steps).collect())
+}
+
+/// Draws the steps and writes them; says what was written.
+fn write(
+    film: &dyn Film,
+    title: &str,
+    shown: &[usize],
+    target: &Target,
+    delays: Delays,
+) -> anyhow::Result<String> {
+    let raster = Raster::default();
+    let save = |path: &Path, bytes: &[u8]| std::fs::write(path, bytes).map_err(|e| Error::write(path, e));
+    match target {
+        Target::Animation(file) => {
+            let draw = |k: usize| raster.draw(&film::frame(film, title, shown[k]), 1.0);
+            save(file, &animation::encode(shown.len(), delays, draw)?)?;
+            Ok(file.display().to_string())
+        }
+        Target::Sheet(file) => {
+            let image = raster.draw(&film::sheet(film, title, shown), SHEET_SCALE)?;
+            save(file, &still::encode(&image)?)?;
+            Ok(file.display().to_string())
+        }
+        Target::Frames(folder) => {
+            shown.par_iter().try_for_each(|&step| {
+                let image = raster.draw(&film::frame(film, title, step), 1.0)?;
+                anyhow::Ok(save(&folder.join(frame_name(step)), &still::encode(&image)?)?)
+            })?;
+            let others = other_frames(folder, shown);
+            let note =
+                if others == 0 { String::new() } else { format!(" (beside {others} that were there)") };
+            Ok(format!("{}{note}", folder.join("step-….png").display()))
+        }
+    }
+}
+
+/// Names that sort by step.
+fn frame_name(step: usize) -> String {
+    format!("step-{:04}.png", step + 1)
+}
+
+/// How many pictures of steps are in the folder that were not drawn now: a program that makes a film of the folder
+/// would take them, too.
+fn other_frames(folder: &Path, shown: &[usize]) -> usize {
+    let ours: Vec<String> = shown.iter().map(|&step| frame_name(step)).collect();
+    let is_other = |name: &str| {
+        name.starts_with("step-") && name.ends_with(".png") && !ours.iter().any(|ours| ours == name)
+    };
+    let entries = folder.read_dir().into_iter().flatten().flatten();
+    entries.filter(|entry| is_other(&entry.file_name().to_string_lossy())).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sheet_has_the_first_and_the_last_step() {
+        let (sheet, frames) = (Target::Sheet("a.png".into()), Target::Frames("a/".into()));
+        assert_eq!(shown_steps(&[], 125, &sheet).unwrap()[..3], [0, 11, 22]);
+        assert_eq!(shown_steps(&[], 125, &sheet).unwrap().last(), Some(&124));
+        assert_eq!(shown_steps(&[], 12, &sheet).unwrap(), (0..12).collect::<Vec<_>>());
+        assert_eq!(shown_steps(&[], 125, &frames).unwrap().len(), 125);
+        assert_eq!(shown_steps(&[3, 1], 5, &frames).unwrap(), [2, 0]);
+        for only in [vec![0], vec![6], vec![1; 49]] {
+            assert!(shown_steps(&only, 5, &sheet).is_err());
+        }
+    }
+
+    /// Every colour of an animation is close to what was drawn, and the flat ones are exact.
+    #[test]
+    fn an_animation_of_the_grid_keeps_its_colours() {
+        let film = wireless::invented(5, 5, 3, 4);
+        let raster = Raster::default();
+        let images: Vec<raster::Image> =
+            (0..4).map(|k| raster.draw(&film::frame(&film, "grid", k), 1.0).unwrap()).collect();
+        let bytes = animation::encode(4, Delays::of(2.0).unwrap(), |k| Ok(images[k].clone())).unwrap();
+        let mut options = gif::DecodeOptions::new();
+        options.set_color_output(gif::ColorOutput::RGBA);
+        let mut decoder = options.read_info(&bytes[..]).unwrap();
+        let mut shown = vec![[0u8; 3]; images[0].pixels.len()];
+        for image in &images {
+            let frame = decoder.read_next_frame().unwrap().unwrap();
+            let places = (0..frame.height).flat_map(|y| (0..frame.width).map(move |x| (x, y)));
+            for ((x, y), pixel) in places.zip(frame.buffer.chunks_exact(4)) {
+                if pixel[3] > 0 {
+                    let at = usize::from(frame.top + y) * image.width + usize::from(frame.left + x);
+                    shown[at].copy_from_slice(&pixel[..3]);
+                }
+            }
+            let error = |(a, b): (&[u8; 3], &[u8; 3])| a.iter().zip(b).map(|(a, b)| a.abs_diff(*b)).max();
+            let worst = image.pixels.iter().zip(&shown).filter_map(error).max();
+            assert!(worst <= Some(16), "{worst:?}");
+            let flat = image.pixels.iter().zip(&shown).filter(|(a, b)| a == b).count();
+            assert!(flat * 100 > 95 * image.pixels.len(), "{flat}");
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! `phalanx render`: the pictures that it writes are read again.
+
+use std::path::Path;
+
+use assert_cmd::Command;
+use tempfile::TempDir;
+
+fn phalanx(folder: &Path, arguments: &str) -> assert_cmd::assert::Assert {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_phalanx"));
+    command.current_dir(folder).args(arguments.split_whitespace()).assert()
+}
+
+fn stdout(assert: &assert_cmd::assert::Assert) -> String {
+    String::from_utf8(assert.get_output().stdout.clone()).unwrap()
+}
+
+/// Width, height and pixels.
+type Image = (usize, usize, Vec<[u8; 3]>);
+
+fn read_png(path: &Path) -> Image {
+    let file = std::io::BufReader::new(std::fs::File::open(path).unwrap());
+    let mut reader = png::Decoder::new(file).read_info().unwrap();
+    let mut bytes = vec![0; reader.output_buffer_size().unwrap()];
+    let info = reader.next_frame(&mut bytes).unwrap();
+    assert_eq!(info.color_type, png::ColorType::Rgb);
+    (info.width as usize, info.height as usize, bytes.as_chunks::<3>().0.to_vec())
+}
+
+/// The frames as they are seen, with how long, in hundredths of a second.
+fn read_gif(path: &Path) -> Vec<(Image, u16)> {
+    let mut options = gif::DecodeOptions::new();
+    options.set_color_output(gif::ColorOutput::RGBA);
+    let mut decoder = options.read_info(std::fs::File::open(path).unwrap()).unwrap();
+    let (width, height) = (usize::from(decoder.width()), usize::from(decoder.height()));
+    let mut seen = vec![[0; 3]; width * height];
+    let mut frames = Vec::new();
+    while let Some(frame) = decoder.read_next_frame().unwrap() {
+        let places = (0..frame.height).flat_map(|y| (0..frame.width).map(move |x| (x, y)));
+        for ((x, y), pixel) in places.zip(frame.buffer.as_chunks::<4>().0) {
+            if pixel[3] > 0 {
+                let at = usize::from(frame.top + y) * width + usize::from(frame.left + x);
+                seen[at].copy_from_slice(&pixel[..3]);
+            }
+        }
+        frames.push(((width, height, seen.clone()), frame.delay));
+    }
+    frames
+}
+
+/// State 1 and state 0.
+const ON: [u8; 3] = [0x00, 0x72, 0xB2];
+const OFF: [u8; 3] = [0xFF, 0xFF, 0xFF];
+
+/// Where the agents of a line of ten are in a frame, found by their discs: in a picture in which all are in state 1,
+/// runs of ON in the row that has most of it.
+fn centres(all_on: &Image) -> Vec<(usize, usize)> {
+    let (width, height, pixels) = all_on;
+    let row = |y: usize| &pixels[y * width..(y + 1) * width];
+    let count = |y: &usize| row(*y).iter().filter(|&&pixel| pixel == ON).count();
+    let most = (0..*height).map(|y| count(&y)).max().unwrap();
+    let rows: Vec<usize> = (0..*height).filter(|y| count(y) == most).collect();
+    let y = rows[rows.len() / 2];
+    let mut centres = Vec::new();
+    let mut x = 0;
+    for run in row(y).chunk_by(|a, b| a == b) {
+        if run[0] == ON && run.len() > 10 {
+            centres.push((x + run.len() / 2, y));
+        }
+        x += run.len();
+    }
+    centres
+}
+
+#[test]
+fn the_line_as_an_animation_and_as_pngs() {
+    let folder = TempDir::new().unwrap();
+    let folder = folder.path();
+    // Everybody starts in state 1, or in state 0, which the first step shows.
+    for (start, name) in [("ones", "ones.gif"), ("zeros", "zeros.gif"), ("uniform", "mixed.gif")] {
+        let common = format!("render synthetic --policy uniform --set world.start={start} --steps 6 --fps 4");
+        let said = stdout(&phalanx(folder, &format!("{common} --out {name}")).success());
+        assert_eq!(said, format!("{name}: 6 steps\n"));
+        let said = stdout(&phalanx(folder, &format!("{common} --out {start}/")).success());
+        assert_eq!(said, format!("{start}/step-….png: 6 steps\n"));
+    }
+    let ones = read_gif(&folder.join("ones.gif"));
+    assert_eq!(ones.iter().map(|(_, delay)| *delay).collect::<Vec<_>>(), [25, 25, 25, 25, 25, 200]);
+    let centres = centres(&ones[0].0);
+    assert_eq!(centres.len(), 10);
+    let states = |(width, _, pixels): &Image| -> Vec<u8> {
+        let state = |&(x, y): &(usize, usize)| match pixels[y * width + x] {
+            ON => 1,
+            OFF => 0,
+            other => panic!("{other:?}"),
+        };
+        centres.iter().map(state).collect()
+    };
+    assert_eq!(states(&read_gif(&folder.join("zeros.gif"))[0].0), [0; 10]);
+    for name in ["ones", "zeros", "uniform"] {
+        let gif = if name == "uniform" { "mixed".to_string() } else { name.to_string() };
+        let animation = read_gif(&folder.join(gif + ".gif"));
+        let frames: Vec<Image> =
+            (1..=6).map(|k| read_png(&folder.join(format!("{name}/step-{k:04}.png")))).collect();
+        for (k, ((image, _), frame)) in animation.iter().zip(&frames).enumerate() {
+            assert!(image.0 <= 900 && (image.0, image.1) == (frame.0, frame.1));
+            // The palette is exact for what is flat, and near for the edges.
+            assert_eq!(states(image), states(frame), "{name}, step {k}");
+            let error = |(a, b): (&[u8; 3], &[u8; 3])| a.iter().zip(b).map(|(a, b)| a.abs_diff(*b)).max();
+            assert!(image.2.iter().zip(&frame.2).filter_map(error).max() <= Some(12));
+            if k > 0 {
+                // Agent 0 takes over the state of agent 1; this line has no other noise there.
+                assert_eq!(states(frame)[0], states(&frames[k - 1])[1], "{name}, step {k}");
+            }
+        }
+    }
+    // A start that is a coin for every agent has both states in it, and another seed other ones.
+    let first = states(&read_png(&folder.join("uniform/step-0001.png")));
+    assert!(first.contains(&0) && first.contains(&1));
+    phalanx(folder, "render synthetic --policy uniform --seed 2 --steps 1 --out seed2/").success();
+    phalanx(folder, "render synthetic --policy uniform --episode 1 --steps 1 --out other/").success();
+    assert_ne!(states(&read_png(&folder.join("seed2/step-0001.png"))), first);
+    assert_ne!(states(&read_png(&folder.join("other/step-0001.png"))), first);
+}
+
+#[test]
+fn a_run_gets_its_animation_among_its_plots() {
+    let folder = TempDir::new().unwrap();
+    let folder = folder.path();
+    phalanx(folder, "train synthetic --set iterations=1 --set evaluation.episodes=4 --out run").success();
+    let said = stdout(&phalanx(folder, "render run --steps 3").success());
+    assert_eq!(said, "run/plots/episode.gif: 3 steps\n");
+    assert_eq!(read_gif(&folder.join("run/plots/episode.gif")).len(), 3);
+    // The same episode every time, to the byte.
+    phalanx(folder, "render run --steps 3 --out again.gif").success();
+    let read = |path: &str| std::fs::read(folder.join(path)).unwrap();
+    assert_eq!(read("run/plots/episode.gif"), read("again.gif"));
+    let said = stdout(&phalanx(folder, "render run --out sheet.png").success());
+    assert_eq!(said, "sheet.png: 12 of 125 steps\n");
+    let (width, height, pixels) = read_png(&folder.join("sheet.png"));
+    assert!(width <= 1800 && height > 500 && pixels.contains(&ON));
+    let said = stdout(&phalanx(folder, "render run --only 5,1 --out steps/").success());
+    assert_eq!(said, "steps/step-….png: 2 of 125 steps\n");
+    let said = stdout(&phalanx(folder, "render run --only 2 --out steps").success());
+    assert_eq!(said, "steps/step-….png (beside 2 that were there): 1 of 125 steps\n");
+}
+
+#[test]
+fn long_episodes_and_large_networks_are_cut_and_it_is_said() {
+    let folder = TempDir::new().unwrap();
+    let set = "--policy uniform --set horizon=300 --set world.n=1000";
+    let said = stdout(&phalanx(folder.path(), &format!("render synthetic {set} --out a.png")).success());
+    assert_eq!(said, "a.png: 12 of 250 steps (an episode in training has 300; --steps draws more)\n");
+    phalanx(folder.path(), &format!("render synthetic {set} --only 1 --out all/")).success();
+    phalanx(
+        folder.path(),
+        &format!("render synthetic {set} --set world.n=401 --set world.start=ones --only 1 --out cut/"),
+    )
+    .success();
+    // 400 agents of 1000 or of 401 take the same room.
+    let size = |name: &str| {
+        let (width, height, _) = read_png(&folder.path().join(name).join("step-0001.png"));
+        (width, height)
+    };
+    assert_eq!(size("all"), size("cut"));
+    assert!(size("all").0 <= 900);
+}
+
+#[test]
+fn bad_options_are_refused_in_one_line() {
+    let folder = TempDir::new().unwrap();
+    std::fs::write(
+        folder.path().join("model.json"),
+        r#"{"n": 1, "gamma": 0.9, "state_sizes": [2], "action_sizes": [1], "edges": [], "parents": [[0]],
+            "transition": [[0.5, 0.5, 0.5, 0.5]], "rho": {"kind": "product", "local": [[0.5, 0.5]]},
+            "f": [{"kind": "state_entropy"}]}"#,
+    )
+    .unwrap();
+    std::fs::write(folder.path().join("table.toml"), "[world]\nkind = \"table\"\nfile = \"model.json\"\n")
+        .unwrap();
+    for (arguments, wanted) in [
+        ("synthetic", "--policy: is missing"),
+        ("synthetic --policy uniform --out a.mp4", "allowed are FILE.gif"),
+        ("synthetic --policy uniform --out frames", "allowed are FILE.gif"),
+        ("synthetic --policy uniform --fps 0", "--fps: 0; allowed are 0.1 to 50"),
+        ("synthetic --policy uniform --steps 0", "--steps: 0; allowed are 1 to 1000"),
+        ("synthetic --policy uniform --steps 1001", "--steps: 1001"),
+        ("synthetic --policy uniform --steps 5 --only 6", "--only: step 6; the episode has steps 1 to 5"),
+        ("synthetic --policy uniform --episode 16777216", "--episode: 16777216; allowed are 0 to 16777215"),
+        ("table.toml --policy uniform", "world.kind: `table` has no pictures"),
+    ] {
+        let assert = phalanx(folder.path(), &format!("render {arguments}")).code(2);
+        let stderr = String::from_utf8(assert.get_output().stderr.clone()).unwrap();
+        assert!(stderr.starts_with("error: ") && stderr.lines().count() == 1, "{arguments}: {stderr}");
+        assert!(stderr.contains(wanted), "{arguments}: {stderr}");
+    }
+    let left: Vec<_> = folder.path().read_dir().unwrap().collect();
+    assert_eq!(left.len(), 2, "{left:?}");
+}
