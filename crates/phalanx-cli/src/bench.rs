@@ -5,16 +5,16 @@ use std::time::{Duration, Instant};
 use phalanx::policy::{Parameterisation, Tabular};
 use phalanx::rollout::{self, Request, StartFrom, Trajectory};
 use phalanx::stream::{Place, Purpose, Stream};
-use phalanx::world::{Line, Start, World};
+use phalanx::world::{Line, Start, Wireless, WirelessSpec, World, sampled_channels};
 use serde_json::json;
 
 use crate::{on_threads, print};
 
 #[derive(clap::Args)]
 pub struct BenchArgs {
-    /// World to simulate: line.
+    /// World to simulate: line or wireless.
     world: String,
-    /// Number of agents.
+    /// Number of agents; `wireless` takes the squarest grid of no more than these.
     #[arg(long, default_value_t = 1000)]
     n: usize,
     /// Threads to use [default: all cores].
@@ -30,23 +30,47 @@ const BATCH: u32 = 16;
 const HORIZON: usize = 128;
 
 pub fn run(args: &BenchArgs) -> anyhow::Result<()> {
-    if args.world != "line" {
-        let message = format!("`{}` is unknown; allowed is `line`", args.world);
-        return Err(phalanx::Error::config("world", message).into());
-    }
-    on_threads(args.threads, || measure(args))?
+    on_threads(args.threads, || {
+        let blame = |error| match error {
+            phalanx::Error::Config { message, .. } => phalanx::Error::config("--n", message),
+            other => other,
+        };
+        match args.world.as_str() {
+            "line" => {
+                let world = Line::new(args.n, Start::Uniform, 0.0).map_err(blame)?;
+                measure(args, &world, 1, "on a line")
+            }
+            "wireless" => {
+                let spec = squarest(args.n)?;
+                let world = Wireless::new(&spec).map_err(blame)?;
+                // Tables over the nine users of a neighbourhood would not fit.
+                measure(args, &world, 0, &format!("on a grid of {} × {}", spec.rows, spec.columns))
+            }
+            other => {
+                let message = format!("`{other}` is unknown; allowed are `line` and `wireless`");
+                Err(phalanx::Error::config("world", message).into())
+            }
+        }
+    })?
 }
 
-fn measure(args: &BenchArgs) -> anyhow::Result<()> {
-    let world = Line::new(args.n, Start::Uniform, 0.0).map_err(|error| match error {
-        phalanx::Error::Config { message, .. } => phalanx::Error::config("--n", message),
-        other => other,
-    })?;
+/// The squarest grid of no more than `n` users.
+fn squarest(n: usize) -> Result<WirelessSpec, phalanx::Error> {
+    let rows = n.isqrt();
+    if rows < 2 {
+        let message = format!("{n} users; a grid has 4 at the least");
+        return Err(phalanx::Error::config("--n", message));
+    }
+    Ok(WirelessSpec { rows, columns: n / rows, ..WirelessSpec::default() })
+}
+
+fn measure(args: &BenchArgs, world: &dyn World, kappa: usize, shape: &str) -> anyhow::Result<()> {
+    let n = world.network().agents();
     let stream = Stream::new(1);
-    let policy = Tabular::new(&world, 1, Parameterisation::Softmax, 1.0, &stream)?;
+    let policy = Tabular::new(world, kappa, Parameterisation::Softmax, 1.0, &stream)?;
     // A large network is measured on fewer trajectories: memory, not statistics, is the limit.
-    let batch = BATCH.min((100_000_000 / (args.n * HORIZON)).max(1) as u32);
-    let mut trajectories = vec![Trajectory::new(world.network().agents(), HORIZON); batch as usize];
+    let batch = BATCH.min((100_000_000 / (n * HORIZON)).max(1) as u32);
+    let mut trajectories = vec![Trajectory::new(n, HORIZON); batch as usize];
     let simulate = |iteration: u32, trajectories: &mut [Trajectory]| {
         let requests: Vec<Request> = (0..batch)
             .map(|trajectory| Request {
@@ -55,7 +79,7 @@ fn measure(args: &BenchArgs) -> anyhow::Result<()> {
                 start: StartFrom::World,
             })
             .collect();
-        rollout::simulate(&world, &policy, &stream, &requests, trajectories);
+        rollout::simulate(world, &policy, &stream, &requests, trajectories);
     };
     simulate(0, &mut trajectories);
     let (begin, mut rounds) = (Instant::now(), 0);
@@ -64,17 +88,16 @@ fn measure(args: &BenchArgs) -> anyhow::Result<()> {
         simulate(rounds, &mut trajectories);
     }
     let env_steps = f64::from(rounds) * f64::from(batch) * HORIZON as f64 / begin.elapsed().as_secs_f64();
-    let agent_steps = env_steps * args.n as f64;
+    let agent_steps = env_steps * n as f64;
     if args.json {
         let line = json!({
-            "world": args.world, "n": args.n, "threads": rayon::current_num_threads(),
+            "world": args.world, "n": n, "threads": rayon::current_num_threads(),
             "env_steps_per_s": env_steps, "agent_steps_per_s": agent_steps,
         });
         print(&format!("{line}\n"));
     } else {
         print(&format!(
-            "{} agents on a line: {env_steps:.0} steps a second, {:.1} million agent-steps a second\n",
-            args.n,
+            "{n} agents {shape}: {env_steps:.0} steps a second, {:.1} million agent-steps a second\n",
             agent_steps / 1e6
         ));
     }

@@ -105,6 +105,19 @@ fn line(name: &str, settings: &str, words: &str) -> Broken {
     settings.fold(called(name, "train line.toml", words), Broken::set)
 }
 
+/// `wireless.toml` with settings, separated by spaces.
+fn wireless(name: &str, settings: &str, words: &str) -> Broken {
+    let broken = called(name, "train wireless.toml", words).with("wireless.toml", wireless_config());
+    settings.split(' ').fold(broken, Broken::set)
+}
+
+/// A configuration that works: four users who share an access point.
+fn wireless_config() -> String {
+    let world = "kind = \"wireless\"\nrows = 2\ncolumns = 2\n";
+    let text = replaced(LINE, "kind = \"line\"\nn = 4\n", world);
+    replaced(&text, "kind = \"return\"", "kind = \"return\"\nchannel = \"send\"\nscale = -1.0")
+}
+
 /// `line.toml` with another text.
 fn config(name: &str, text: impl Into<Vec<u8>>, words: &str) -> Broken {
     called(name, "train line.toml", words).with("line.toml", text)
@@ -221,11 +234,51 @@ fn broken_inputs() -> Vec<Broken> {
         line("unknown scaling", "scaling=magic", "scaling … magic … normalised … paper"),
         line("unknown algorithm", "algorithm=magic", "algorithm … magic … primal-dual"),
         called("resolving it", "config line.toml --set kappa=-1", "kappa … -1 … at least 0"),
+        // [world] of kind `wireless`.
+        wireless("a single row of users", "world.rows=1", "world.rows … 1 … at least 2"),
+        wireless("no columns", "world.columns=0", "world.columns … 0 … at least 2"),
+        wireless("rows < 0", "world.rows=-2", "world.rows … -2 … at least 0"),
+        wireless("a side in one number", "world.m=5", "world … unknown field `m` … rows … columns"),
+        wireless("no deadline", "world.deadline=0", "world.deadline … 0 … 1 to 8"),
+        wireless("a deadline beyond a byte", "world.deadline=9", "world.deadline … 9 … 1 to 8"),
+        wireless("deadline < 0", "world.deadline=-1", "world.deadline … -1 … whole number"),
+        wireless("a deadline in words", "world.deadline=soon", "world.deadline … soon … whole number … list"),
+        wireless("a deadline that is not whole", "world.deadline=1.5", "world.deadline … 1.5 … whole number"),
+        wireless("too few deadlines", "world.deadline=[1,2]", "world.deadline … 2 entries … 4 users"),
+        wireless("one deadline too long", "world.deadline=[1,2,9,1]", "world.deadline.2 … 9 … 1 to 8"),
+        wireless(
+            "a deadline of another type",
+            "world.deadline=[1,2.5]",
+            "world.deadline … 2.5 … whole number",
+        ),
+        wireless("arrival > 1", "world.arrival=1.5", "world.arrival … 1.5 … 0 to 1"),
+        wireless("arrival is not a number", "world.arrival=nan", "world.arrival … nan"),
+        wireless("arrival in words", "world.arrival=often", "world.arrival … often … number … list … low"),
+        wireless("too many arrivals", "world.arrival=[0,0,0,0,0]", "world.arrival … 5 entries … 4 users"),
+        wireless("success < 0", "world.success=-0.1", "world.success … -0.1 … 0 to 1"),
+        wireless("infinite success", "world.success=inf", "world.success … inf … 0 to 1"),
+        wireless("success by user", "world.success=[1,1,1,1]", "world.success … 4 entries … 1 access point"),
+        wireless("one success > 1", "world.success=[2]", "world.success.0 … 2 … 0 to 1"),
+        wireless("low above high", "world.success={low=0.5,high=0.4}", "world.success … 0.5 … above … 0.4"),
+        wireless("low < 0", "world.success={low=-1,high=0.4}", "world.success.low … -1 … 0 to 1"),
+        wireless("low without high", "world.arrival={low=0.5}", "world.arrival … missing … high"),
+        wireless("a range with more", "world.arrival={low=0,high=1,mid=0}", "world.arrival … `mid` … high"),
+        wireless("a seed in words", "world.seed=four", "world.seed … four … whole number"),
+        wireless(
+            "more users than numbers",
+            "world.rows=100000 world.columns=100000",
+            "world.rows … 10000000000",
+        ),
+        wireless(
+            "more users than memory",
+            "world.rows=60000 world.columns=60000 world.deadline=8",
+            "world.rows … 3600000000 users … memory",
+        ),
         // [world] and [network].
         line("no agents", "world.n=0", "world.n … 0 … 2 to"),
         line("n < 0", "world.n=-3", "world.n … -3 … at least 0"),
         line("n in words", "world.n=ten", "world.n … ten … whole number"),
-        line("unknown world", "world.kind=torus", "world.kind … torus … line … table"),
+        line("unknown world", "world.kind=torus", "world.kind … torus … line … wireless … table"),
         line("unknown key of a world", "world.nn=3", "world … unknown field `nn` … mixing"),
         line("unknown start", "world.start=twos", "world.start … twos … ones … uniform"),
         line("mixing > 1", "world.mixing=1.5", "world.mixing … 1.5 … 0 to 1"),
@@ -767,7 +820,9 @@ fn broken_inputs() -> Vec<Broken> {
         line("total schedule without an exponent", "dual.schedule.kind=total", "dual.schedule … exponent"),
         called("no threads", "train line.toml --threads 0", "--threads … 0 … 1 to"),
         called("a million threads", "train line.toml --threads 1000000", "--threads … 1000000"),
-        called("bench of an unknown world", "bench torus", "torus … line"),
+        called("bench of an unknown world", "bench torus", "torus … line … wireless"),
+        called("bench of three users", "bench wireless --n 3", "--n … 3 … 4"),
+        called("bench of too many users", "bench wireless --n 9000000000000", "--n … users"),
         called("bench without agents", "bench line --n 0", "--n … 0 … 2 to"),
         called("bench of too many agents", "bench line --n 4294967295", "--n … 4294967295"),
         called("bench without threads", "bench line --threads 0", "--threads … 0 … 1 to"),
@@ -990,6 +1045,7 @@ fn the_files_that_entries_break_work() {
         ("model.toml", MODEL_TOML.into()),
         ("expert.json", EXPERT.into()),
         ("links.txt", b"0 1\n1 2\n2 3\n".to_vec()),
+        ("wireless.toml", wireless_config().into()),
     ];
     let folder = folder(&files);
     let expert = ["--set", "objective.kind=neg_l2sq_expert", "--set", "objective.file=expert.json"];
@@ -1000,6 +1056,7 @@ fn the_files_that_entries_break_work() {
         ("line.toml", &links),
         ("table.toml", &[]),
         ("table.toml", &["--set", "world.file=model.toml"]),
+        ("wireless.toml", &[]),
     ] {
         let output = phalanx(folder.path()).args(["train", config]).args(settings).output().unwrap();
         assert_eq!(output.status.code(), Some(0), "{config} {settings:?}: {output:?}");

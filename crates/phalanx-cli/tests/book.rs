@@ -46,6 +46,11 @@ fn your_own_world() {
 }
 
 #[test]
+fn wireless_access() {
+    Page::read("wireless.md").run();
+}
+
+#[test]
 fn reading_the_results() {
     Page::read("results.md").run();
 }
@@ -72,12 +77,13 @@ fn theory() {
     page.run_in(folder.path());
 }
 
-const TESTED: [&str; 8] = [
+const TESTED: [&str; 9] = [
     "problem.md",
     "first-run.md",
     "own-model.md",
     "own-utility.md",
     "own-world.md",
+    "wireless.md",
     "results.md",
     "exact.md",
     "reference.md",

@@ -218,4 +218,11 @@ fn bench_measures_simulation() {
     let text = stdout(phalanx(&["bench", "line", "--n", "50", "--threads", "1", "--json"], folder.path()));
     let line: Value = serde_json::from_str(&text).unwrap();
     assert!(line["agent_steps_per_s"].as_f64() > line["env_steps_per_s"].as_f64());
+    // The squarest grid of at most 50 users has 7 rows of 7.
+    let text =
+        stdout(phalanx(&["bench", "wireless", "--n", "50", "--threads", "1", "--json"], folder.path()));
+    let line: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!((line["world"].as_str(), line["n"].as_u64()), (Some("wireless"), Some(49)));
+    let ratio = line["agent_steps_per_s"].as_f64().unwrap() / line["env_steps_per_s"].as_f64().unwrap();
+    assert!((ratio - 49.0).abs() < 1e-6, "{ratio}");
 }

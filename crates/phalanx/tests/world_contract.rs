@@ -6,7 +6,7 @@ use phalanx::network::Network;
 use phalanx::policy::{Parameterisation, Tabular};
 use phalanx::rollout::{Request, StartFrom, Trajectory, simulate};
 use phalanx::stream::{Place, Purpose, Stream};
-use phalanx::world::{Line, Start, Table, World, check};
+use phalanx::world::{Line, Start, Table, Wireless, WirelessSpec, World, check};
 use support::{REFERENCES, Reference};
 
 fn worlds() -> Vec<(String, Box<dyn World>)> {
@@ -18,6 +18,11 @@ fn worlds() -> Vec<(String, Box<dyn World>)> {
     }
     let rewired = Line::new(9, Start::Uniform, 0.0).unwrap().with_network(Network::grid(3, 3).unwrap());
     worlds.push(("line on a grid of links".into(), Box::new(rewired)));
+    for text in ["", "rows = 3\ncolumns = 2\ndeadline = [1, 2, 3, 4, 5, 8]\narrival = { low = 0, high = 1 }"]
+    {
+        let spec: WirelessSpec = toml::from_str(text).unwrap();
+        worlds.push((format!("wireless {text}"), Box::new(Wireless::new(&spec).unwrap())));
+    }
     worlds.push(("unequal table".into(), Box::new(unequal_table())));
     for name in REFERENCES {
         worlds.push((name.into(), Box::new(Reference::read(name).table)));

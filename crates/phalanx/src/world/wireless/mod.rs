@@ -170,23 +170,26 @@ impl Wireless {
         Some(std::array::from_fn(|_| others.next().expect("three of four are others")))
     }
 
-    /// Whether a packet of user i gets through.
+    /// Whether a packet of user i gets through. Without branches, which would be guessed wrongly half of the time.
     #[inline(always)]
     fn delivers(&self, i: usize, queue: u8, actions: &[u8], draw: u32) -> bool {
         let user = &self.users[i];
         let action = usize::from(actions[i]);
         let [first, second] = user.through[action];
-        let lucky = draw < first || (user.arrival..second).contains(&draw);
-        lucky && queue != 0 && self.is_alone(i, action, actions)
+        let is_lucky = (draw < first) | ((draw >= user.arrival) & (draw < second));
+        is_lucky & (queue != 0) & self.is_alone(i, action, actions)
     }
 
-    /// Whether user i, who addresses an access point that exists, is the only one to do so.
+    /// Whether user i is the only one who addresses the access point that it addresses.
+    ///
+    /// Beyond the edge of the grid this tells of four other users, which does not matter: nobody has luck there.
     #[inline(always)]
     fn is_alone(&self, i: usize, action: usize, actions: &[u8]) -> bool {
-        let first = i - self.steps_back[action];
-        let below = first + self.constants.grid.columns;
-        let count = |at: usize, action: u8| u8::from(actions[at] == action);
-        count(first, 4) + count(first + 1, 3) + count(below, 2) + count(below + 1, 1) == 1
+        let columns = self.constants.grid.columns;
+        let first = i.wrapping_sub(self.steps_back[action]).min(self.users.len() - columns - 2);
+        let (above, below) = (&actions[first..first + 2], &actions[first + columns..first + columns + 2]);
+        let count = u8::from(above[0] == 4) + u8::from(above[1] == 3);
+        count + u8::from(below[0] == 2) + u8::from(below[1] == 1) == 1
     }
 }
 
