@@ -30,6 +30,7 @@ pub mod exact;
 pub mod exchange;
 pub mod indexing;
 mod memory;
+pub mod net;
 pub mod network;
 pub mod occupancy;
 pub mod optimizer;

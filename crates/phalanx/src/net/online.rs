@@ -1,0 +1,209 @@
+//! Temporal-difference learning one sample at a time: the steps depend on each other, so there is nothing to batch.
+//! Everything that a step does stays in one function, vectorised over the units of a layer.
+
+use multiversion::multiversion;
+use multiversion::target::match_target;
+
+use super::architecture::{Linear, Net};
+use super::kernel::{PLAIN, inner_product, multiply_add, panels};
+use super::matrix::{Finish, Matrix, MatrixMut, Start};
+use super::pass::{Tape, first};
+use super::real::Real;
+
+/// Samples x₀, …, x_K that follow each other, with the rewards r₀, …, r_{K−1} between them.
+#[derive(Debug, Clone, Copy)]
+pub struct Chain<'a, T> {
+    /// (K + 1) × (rows · width) numbers.
+    pub rows: &'a [T],
+    /// (K + 1) × slots bytes.
+    pub symbols: &'a [u8],
+    /// K rewards.
+    pub rewards: &'a [T],
+    /// Discount factor γ.
+    pub gamma: T,
+    /// Step size η.
+    pub eta: T,
+}
+
+/// A network that follows slowly and values the next sample.
+#[derive(Debug)]
+pub struct Target<'a, T> {
+    /// Its parameters.
+    pub w: &'a mut [T],
+    /// What it keeps of itself each step: w̄ ← τ·w̄ + (1 − τ)·w.
+    pub tau: T,
+}
+
+impl Net {
+    /// For k = 0, …, K−1: w ← w + η·(r_k + γ·Q(x_{k+1}) − Q(x_k))·∇Q(x_k), and Q(x_{k+1}) by the target network if there
+    /// is one. Q is the network's only output. Returns the mean square of the K differences.
+    pub fn td<T: Real>(
+        &self,
+        w: &mut [T],
+        target: Option<Target<T>>,
+        chain: Chain<T>,
+        tape: &mut Tape<T>,
+    ) -> T {
+        let samples = chain.rewards.len() + 1;
+        assert_eq!(self.outputs(), 1, "a value is one number");
+        assert_eq!(w.len(), self.parameters(), "parameters of another network");
+        assert_eq!(chain.rows.len(), samples * self.row_inputs(), "rows of another network");
+        assert_eq!(chain.symbols.len(), samples * self.symbol_inputs(), "symbols of another network");
+        if let Some(target) = &target {
+            assert_eq!(target.w.len(), w.len(), "parameters of another network");
+        }
+        td(self, w, target, chain, tape)
+    }
+}
+
+#[multiversion(targets("x86_64+avx512f+avx512vl+fma", "x86_64+avx2+fma"))]
+fn td<T: Real>(net: &Net, w: &mut [T], target: Option<Target<T>>, chain: Chain<T>, tape: &mut Tape<T>) -> T {
+    match_target! {
+        "x86_64+avx512f+avx512vl+fma" => steps::<T, true>(net, w, target, chain, tape),
+        "x86_64+avx2+fma" => steps::<T, true>(net, w, target, chain, tape),
+        _ => steps::<T, false>(net, w, target, chain, tape),
+    }
+}
+
+#[inline(always)]
+fn steps<T: Real, const FUSED: bool>(
+    net: &Net,
+    w: &mut [T],
+    mut target: Option<Target<T>>,
+    chain: Chain<T>,
+    tape: &mut Tape<T>,
+) -> T {
+    let mut squares = T::ZERO;
+    for (k, &reward) in chain.rewards.iter().enumerate() {
+        let [value, next] = match &mut target {
+            // Both at once: they share the weights.
+            None => evaluate::<T, FUSED, 2>(net, w, chain, k, tape),
+            Some(target) => {
+                let [next] = evaluate::<T, FUSED, 1>(net, target.w, chain, k + 1, tape);
+                let [value] = evaluate::<T, FUSED, 1>(net, w, chain, k, tape);
+                [value, next]
+            }
+        };
+        let difference = reward + chain.gamma * next - value;
+        squares += difference * difference;
+        ascend::<T, FUSED>(net, w, chain, k, chain.eta * difference, tape);
+        if let Some(Target { w: slow, tau }) = &mut target {
+            for (slow, &fast) in slow.iter_mut().zip(&*w) {
+                *slow = *tau * *slow + (T::ONE - *tau) * fast;
+            }
+        }
+    }
+    squares / T::from_f64(chain.rewards.len().max(1) as f64)
+}
+
+/// Q of the samples k, …, k + S − 1. The tape keeps what each layer returned.
+#[inline(always)]
+fn evaluate<T: Real, const FUSED: bool, const S: usize>(
+    net: &Net,
+    w: &[T],
+    chain: Chain<T>,
+    k: usize,
+    tape: &mut Tape<T>,
+) -> [T; S] {
+    let Tape { ops, input, layers, .. } = tape;
+    let width = net.layers[0].inputs;
+    let input = first(input, S * width);
+    for (s, input) in input.chunks_exact_mut(width).enumerate() {
+        if let (Some(layer), Some(rows)) = (&net.row_layer, net.architecture().rows) {
+            let x = &chain.rows[(k + s) * net.row_inputs()..][..net.row_inputs()];
+            let x = Matrix::new(x, rows.count, rows.width);
+            let y = MatrixMut::new(input, rows.count, rows.hidden);
+            let bias = Start::Bias(&w[layer.biases()]);
+            panels::<T, PLAIN, FUSED, 2, 32>(x, layer.matrix(w), bias, Finish::Relu, y, &mut ops.scratch);
+        }
+        for table in &net.tables {
+            let codes = &chain.symbols[(k + s) * net.slots + table.slot..][..table.symbols.slots];
+            let embeddings = &w[table.range()];
+            let dimension = table.symbols.dimension;
+            for (part, &code) in input[table.column..].chunks_exact_mut(dimension).zip(codes) {
+                part.copy_from_slice(&embeddings[usize::from(code) * dimension..][..dimension]);
+            }
+        }
+    }
+    if layers.len() < net.layers.len() {
+        layers.resize_with(net.layers.len(), Vec::new);
+    }
+    let last = net.layers.len() - 1;
+    for (l, layer) in net.layers.iter().enumerate() {
+        let (below, here) = layers.split_at_mut(l);
+        let x = Matrix::new(below.last().map_or(&*input, |x| x), S, layer.inputs);
+        let y = MatrixMut::new(first(&mut here[0], S * layer.outputs), S, layer.outputs);
+        let finish = if l == last { Finish::Plain } else { Finish::Relu };
+        let bias = Start::Bias(&w[layer.biases()]);
+        panels::<T, PLAIN, FUSED, 2, 32>(x, layer.matrix(w), bias, finish, y, &mut ops.scratch);
+    }
+    std::array::from_fn(|s| layers[last][s])
+}
+
+/// w += `step`·∇Q(x_k), from what the first sample on the tape left.
+#[inline(always)]
+fn ascend<T: Real, const FUSED: bool>(
+    net: &Net,
+    w: &mut [T],
+    chain: Chain<T>,
+    k: usize,
+    step: T,
+    tape: &mut Tape<T>,
+) {
+    let Tape { input, layers, above, below, .. } = tape;
+    first(above, 1)[0] = step;
+    for (l, layer) in net.layers.iter().enumerate().rev() {
+        let x = if l == 0 { &input[..layer.inputs] } else { &layers[l - 1][..layer.inputs] };
+        let dx = first(below, layer.inputs);
+        ascend_layer::<T, FUSED>(layer, w, x, &above[..layer.outputs], Some(dx));
+        // Embeddings have no ReLU.
+        let masked = if l == 0 { net.row_columns() } else { layer.inputs };
+        for (dx, &x) in dx[..masked].iter_mut().zip(x) {
+            *dx = if x > T::ZERO { *dx } else { T::ZERO };
+        }
+        std::mem::swap(above, below);
+    }
+    if let (Some(layer), Some(rows)) = (&net.row_layer, net.architecture().rows) {
+        let x = &chain.rows[k * net.row_inputs()..][..net.row_inputs()];
+        for (x, dy) in x.chunks_exact(rows.width).zip(above.chunks_exact(rows.hidden)) {
+            ascend_layer::<T, FUSED>(layer, w, x, dy, None);
+        }
+    }
+    for table in &net.tables {
+        let codes = &chain.symbols[k * net.slots + table.slot..][..table.symbols.slots];
+        let embeddings = &mut w[table.range()];
+        let dimension = table.symbols.dimension;
+        for (part, &code) in above[table.column..].chunks_exact(dimension).zip(codes) {
+            let row = &mut embeddings[usize::from(code) * dimension..][..dimension];
+            row.iter_mut().zip(part).for_each(|(e, &d)| *e += d);
+        }
+    }
+}
+
+/// dx = W·dy, then W += x ⊗ dy and b += dy: each row of the weights is loaded once.
+#[inline(always)]
+fn ascend_layer<T: Real, const FUSED: bool>(
+    layer: &Linear,
+    w: &mut [T],
+    x: &[T],
+    dy: &[T],
+    mut dx: Option<&mut [T]>,
+) {
+    let (weights, biases) = w[layer.offset..layer.biases().end].split_at_mut(layer.inputs * layer.outputs);
+    if let (&[dy], Some(dx)) = (dy, &mut dx) {
+        for ((w, dx), &x) in weights.iter_mut().zip(dx.iter_mut()).zip(x) {
+            *dx = *w * dy;
+            *w = multiply_add::<T, FUSED>(x, dy, *w);
+        }
+    } else {
+        for (i, (row, &x)) in weights.chunks_exact_mut(layer.outputs).zip(x).enumerate() {
+            if let Some(dx) = &mut dx {
+                dx[i] = inner_product::<T, FUSED>(row, dy);
+            }
+            for (w, &dy) in row.iter_mut().zip(dy) {
+                *w = multiply_add::<T, FUSED>(x, dy, *w);
+            }
+        }
+    }
+    biases.iter_mut().zip(dy).for_each(|(b, &dy)| *b += dy);
+}

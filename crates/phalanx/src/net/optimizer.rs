@@ -1,0 +1,134 @@
+//! Steps on flat slices of parameters. The caller owns every state.
+
+use super::ops::{Cpu, Ops};
+use super::real::Real;
+
+/// Adam (Kingma and Ba, 2015), descending.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Adam {
+    /// Step size η.
+    pub rate: f64,
+    /// Decay of the first and second moments.
+    pub beta: [f64; 2],
+    /// Added to the root of the second moment.
+    pub epsilon: f64,
+}
+
+impl Adam {
+    /// β = (0.9, 0.999), ε = 1e-8.
+    pub fn new(rate: f64) -> Self {
+        Adam { rate, beta: [0.9, 0.999], epsilon: 1e-8 }
+    }
+
+    /// w ← w − η·m̂/(√v̂ + ε) with bias-corrected moments. `step` counts from 1; `first` and `second` begin at 0.
+    pub fn descend<T: Real>(
+        &self,
+        step: u64,
+        w: &mut [T],
+        gradient: &[T],
+        first: &mut [T],
+        second: &mut [T],
+    ) {
+        debug_assert!(step >= 1);
+        Cpu::default().adam(self, step, w, gradient, first, second);
+    }
+}
+
+/// w ← w − η·gradient.
+pub fn sgd<T: Real>(rate: T, w: &mut [T], gradient: &[T]) {
+    Cpu::default().blend(-rate, gradient, T::ONE, w);
+}
+
+/// target ← τ·target + (1 − τ)·w.
+pub fn polyak<T: Real>(tau: T, w: &[T], target: &mut [T]) {
+    Cpu::default().blend(T::ONE - tau, w, tau, target);
+}
+
+/// Shrinks the gradient to the norm `largest` if it is longer; returns the norm it had.
+pub fn clip<T: Real>(largest: T, gradient: &mut [T]) -> T {
+    let norm = norm(gradient);
+    if norm > largest {
+        let factor = largest / norm;
+        gradient.iter_mut().for_each(|g| *g *= factor);
+    }
+    norm
+}
+
+/// Euclidean norm. Sixteen partial sums, each in order: the same on every CPU.
+fn norm<T: Real>(x: &[T]) -> T {
+    let mut sums = [T::ZERO; 16];
+    let (blocks, rest) = x.as_chunks::<16>();
+    for block in blocks {
+        for l in 0..16 {
+            sums[l] += block[l] * block[l];
+        }
+    }
+    for (sum, &x) in sums.iter_mut().zip(rest) {
+        *sum += x * x;
+    }
+    sums.into_iter().fold(T::ZERO, |a, b| a + b).sqrt()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn adam_by_hand() {
+        let adam = Adam::new(0.1);
+        let (mut w, mut first, mut second) = ([1.0, 1.0], [0.0; 2], [0.0; 2]);
+        // First step: m̂ = g, v̂ = g², so the move is −η·sign(g); a gradient of 0 moves nothing.
+        adam.descend(1, &mut w, &[2.0, 0.0], &mut first, &mut second);
+        assert!((w[0] - 0.9f64).abs() < 1e-8 && w[1] == 1.0);
+        // Second: m̂ = (0.09·2 + 0.1·(−1))/0.19, v̂ = (0.000999·4 + 0.001)/0.001999.
+        adam.descend(2, &mut w, &[-1.0, 0.0], &mut first, &mut second);
+        let (m, v): (f64, f64) = ((0.18 - 0.1) / 0.19, (0.003996 + 0.001) / 0.001999);
+        assert!((w[0] - (0.9 - 0.1 * m / v.sqrt())).abs() < 1e-8, "{w:?}");
+        assert!((first[0] - 0.08).abs() < 1e-15 && (second[0] - 0.004996).abs() < 1e-15);
+    }
+
+    #[test]
+    fn adam_of_f32_is_that_of_f64() {
+        let count = 1003;
+        let gradient = |i: usize, step: u64| {
+            ((i as f64 * 0.37 + step as f64).sin() * 10f64.powi(i as i32 % 9 - 6)) as f32
+        };
+        let (mut w, mut first, mut second) = (vec![0.0f32; count], vec![0.0f32; count], vec![0.0f32; count]);
+        let (mut exact, mut m, mut v) = (vec![0.0f64; count], vec![0.0f64; count], vec![0.0f64; count]);
+        let adam = Adam::new(1e-3);
+        for step in 1..=20 {
+            let g: Vec<f32> = (0..count).map(|i| gradient(i, step)).collect();
+            adam.descend(step, &mut w, &g, &mut first, &mut second);
+            for i in 0..count {
+                let g = f64::from(g[i]);
+                m[i] = 0.9 * m[i] + 0.1 * g;
+                v[i] = 0.999 * v[i] + 0.001 * g * g;
+                let (m, v) =
+                    (m[i] / (1.0 - 0.9f64.powi(step as i32)), v[i] / (1.0 - 0.999f64.powi(step as i32)));
+                exact[i] -= 1e-3 * m / (v.sqrt() + 1e-8);
+            }
+        }
+        for i in 0..count {
+            assert!((f64::from(w[i]) - exact[i]).abs() < 2e-7, "{i}: {} {}", w[i], exact[i]);
+        }
+    }
+
+    #[test]
+    fn sgd_and_polyak() {
+        let (mut w, mut target) = ([1.0, 2.0, 3.0], [5.0, 5.0, 5.0]);
+        sgd(0.5, &mut w, &[2.0, -2.0, 0.0]);
+        assert_eq!(w, [0.0, 3.0, 3.0]);
+        polyak(0.75, &w, &mut target);
+        assert_eq!(target, [3.75, 4.5, 4.5]);
+    }
+
+    #[test]
+    fn clipping_keeps_the_direction() {
+        let mut gradient = vec![0.0; 20];
+        (gradient[1], gradient[19]) = (3.0, -4.0);
+        assert_eq!(clip(10.0, &mut gradient), 5.0);
+        assert_eq!((gradient[1], gradient[19]), (3.0, -4.0));
+        assert_eq!(clip(1.0, &mut gradient), 5.0);
+        assert!((gradient[1] - 0.6f64).abs() < 1e-15 && (gradient[19] + 0.8f64).abs() < 1e-15);
+    }
+}

@@ -1,0 +1,297 @@
+//! Forward and backward passes of a batch.
+//!
+//! The embeddings of a batch repeat: there are few symbols and many samples. Where it pays, the first layer therefore never
+//! sees the embeddings of the samples. Each slot's part of its weights is multiplied with the embedding *table* instead,
+//! and a sample adds up one row per slot of the products; backward, the gradients of the samples with the same symbol are
+//! added up first. The sums are the same in another order.
+
+use super::architecture::{Linear, Net, Symbols, Table};
+use super::matrix::{Codes, Finish, Matrix, MatrixMut, Start};
+use super::ops::{Cpu, Ops};
+use super::real::Real;
+
+/// Samples for one network.
+#[derive(Debug, Clone, Copy)]
+pub struct Batch<'a, T> {
+    /// How many.
+    pub size: usize,
+    /// `size` × (rows · width) numbers.
+    pub rows: &'a [T],
+    /// `size` × slots of all groups, one byte each, below the group's vocabulary.
+    pub symbols: &'a [u8],
+}
+
+/// What a forward pass leaves for the backward pass, in buffers that are used again. One tape serves networks of any
+/// size, one after the other.
+#[derive(Debug, Clone, Default)]
+pub struct Tape<T> {
+    pub(super) ops: Cpu<T>,
+    /// What the first layer reads: `[rows | embeddings]`, or the rows alone where embeddings come in products.
+    pub(super) input: Vec<T>,
+    /// What each layer returns; the last one holds the outputs.
+    pub(super) layers: Vec<Vec<T>>,
+    /// Products of embedding tables and weights, then their gradients.
+    products: Vec<T>,
+    /// Gradients of the layer at hand and of the one below.
+    pub(super) above: Vec<T>,
+    pub(super) below: Vec<T>,
+    /// Size of the batch of the last forward pass.
+    size: usize,
+}
+
+/// The first `length` elements, made if there are fewer.
+pub(super) fn first<T: Real>(buffer: &mut Vec<T>, length: usize) -> &mut [T] {
+    if buffer.len() < length {
+        buffer.resize(length, T::ZERO);
+    }
+    &mut buffer[..length]
+}
+
+impl Net {
+    /// The outputs, `size` × [`Net::outputs`].
+    ///
+    /// `w` are the parameters. Cost: 2 operations a weight and sample. Symbols must be below their vocabulary.
+    pub fn forward<'t, T: Real>(&self, w: &[T], batch: Batch<T>, tape: &'t mut Tape<T>) -> &'t [T] {
+        self.check(w, batch);
+        let Tape { ops, input, layers, products, size, .. } = tape;
+        *size = batch.size;
+        if layers.len() < self.layers.len() {
+            layers.resize_with(self.layers.len(), Vec::new);
+        }
+        let tabled = self.is_tabled(batch.size);
+        let width = self.input_width(tabled);
+        let input = first(input, batch.size * width);
+        if let Some(layer) = &self.row_layer {
+            self.each_row_block(batch, width, |x, column, stride| {
+                let y =
+                    MatrixMut { data: &mut input[column..], rows: x.rows, columns: layer.outputs, stride };
+                ops.linear(x, layer.matrix(w), Start::Bias(&w[layer.biases()]), Finish::Relu, y);
+            });
+        }
+        if !tabled {
+            for table in &self.tables {
+                let y = MatrixMut::new(input, batch.size, width).columns(table.column, table.width());
+                ops.gather(table.matrix(w), self.codes(table, batch), y);
+            }
+        }
+        let last = self.layers.len() - 1;
+        for (l, layer) in self.layers.iter().enumerate() {
+            let (below, here) = layers.split_at_mut(l);
+            let y = first(&mut here[0], batch.size * layer.outputs);
+            let finish = if l == last { Finish::Plain } else { Finish::Relu };
+            let bias = &w[layer.biases()];
+            let (x, start) = match below.last() {
+                Some(x) => (Matrix::new(x, batch.size, layer.inputs), Start::Bias(bias)),
+                None if tabled => {
+                    y.chunks_exact_mut(layer.outputs).for_each(|row| row.copy_from_slice(bias));
+                    for table in &self.tables {
+                        self.multiply_table(w, table, ops, products);
+                        let Symbols { slots, vocabulary, .. } = table.symbols;
+                        let products = Matrix::new(products, slots * vocabulary, layer.outputs);
+                        let y = MatrixMut::new(y, batch.size, layer.outputs);
+                        ops.gather_sum(products, self.codes(table, batch), vocabulary, y);
+                    }
+                    (Matrix::new(input, batch.size, width), Start::Result)
+                }
+                None => (Matrix::new(input, batch.size, width), Start::Bias(bias)),
+            };
+            let weights = layer.rows_of(w, 0, x.columns);
+            ops.linear(x, weights, start, finish, MatrixMut::new(y, batch.size, layer.outputs));
+        }
+        &layers[last][..batch.size * self.outputs()]
+    }
+
+    /// The gradient of Σ `d_outputs` · outputs in the parameters, for the batch and parameters of the last forward pass.
+    ///
+    /// `gradient` is overwritten. Cost: 4 operations a weight and sample, 2 for the layer of the rows.
+    pub fn backward<T: Real>(
+        &self,
+        w: &[T],
+        batch: Batch<T>,
+        tape: &mut Tape<T>,
+        d_outputs: &[T],
+        gradient: &mut [T],
+    ) {
+        self.check(w, batch);
+        assert_eq!(gradient.len(), self.parameters(), "a gradient for each parameter");
+        assert_eq!(d_outputs.len(), batch.size * self.outputs(), "a derivative for each output");
+        assert_eq!(tape.size, batch.size, "backward follows the forward pass of the same batch");
+        let Tape { ops, input, layers, products, above, below, .. } = tape;
+        let size = batch.size;
+        first(above, d_outputs.len()).copy_from_slice(d_outputs);
+        for (l, layer) in self.layers.iter().enumerate().skip(1).rev() {
+            let x = Matrix::new(&layers[l - 1], size, layer.inputs);
+            let dy = Matrix::new(above, size, layer.outputs);
+            layer.to_parameters(x, dy, ops, gradient);
+            let dx = MatrixMut::new(first(below, size * layer.inputs), size, layer.inputs);
+            ops.linear_to_data(dy, layer.matrix(w), Start::Zero, Finish::Mask(x), dx);
+            std::mem::swap(above, below);
+        }
+        let layer = &self.layers[0];
+        let tabled = self.is_tabled(size);
+        let width = self.input_width(tabled);
+        let dy = Matrix::new(above, size, layer.outputs);
+        let x = Matrix::new(input, size, width);
+        layer.to_parameters(x, dy, ops, gradient);
+        if tabled {
+            for table in &self.tables {
+                self.backward_products(w, table, dy, self.codes(table, batch), ops, products, gradient);
+            }
+        }
+        let dx = first(below, size * width);
+        if let Some(row_layer) = &self.row_layer {
+            let columns = self.row_columns();
+            let mask = Finish::Mask(x.columns(0, columns));
+            let d_rows = MatrixMut::new(dx, size, width).columns(0, columns);
+            ops.linear_to_data(dy, layer.rows_of(w, 0, columns), Start::Zero, mask, d_rows);
+            gradient[row_layer.offset..row_layer.biases().end].fill(T::ZERO);
+            self.each_row_block(batch, width, |x, column, stride| {
+                let dy = Matrix { data: &dx[column..], rows: x.rows, columns: row_layer.outputs, stride };
+                let (weights, biases) = gradient[row_layer.offset..row_layer.biases().end]
+                    .split_at_mut(row_layer.weights().len());
+                let dw = MatrixMut::new(weights, row_layer.inputs, row_layer.outputs);
+                ops.linear_to_weights(x, dy, Start::Result, dw);
+                ops.add_rows(dy, biases);
+            });
+        }
+        if !tabled {
+            for table in &self.tables {
+                let (column, columns) = (table.column, table.width());
+                let d_table = MatrixMut::new(dx, size, width).columns(column, columns);
+                ops.linear_to_data(
+                    dy,
+                    layer.rows_of(w, column, columns),
+                    Start::Zero,
+                    Finish::Plain,
+                    d_table,
+                );
+                let d_table = Matrix::new(dx, size, width).columns(column, columns);
+                let target = &mut gradient[table.range()];
+                target.fill(T::ZERO);
+                let target = MatrixMut::new(target, table.symbols.vocabulary, table.symbols.dimension);
+                ops.scatter(d_table, self.codes(table, batch), target);
+            }
+        }
+    }
+
+    fn check<T: Real>(&self, w: &[T], batch: Batch<T>) {
+        assert_eq!(w.len(), self.parameters(), "parameters of another network");
+        assert_eq!(batch.rows.len(), batch.size * self.row_inputs(), "rows of another network");
+        assert_eq!(batch.symbols.len(), batch.size * self.symbol_inputs(), "symbols of another network");
+    }
+
+    /// Whether embeddings come in products of tables and weights: fewer operations for all groups together.
+    fn is_tabled(&self, size: usize) -> bool {
+        let (mut dense, mut tabled) = (0, 0);
+        for Symbols { slots, vocabulary, dimension } in self.tables.iter().map(|table| table.symbols) {
+            dense += slots * size * dimension;
+            // Adding up rows takes about as long as this many multiplications.
+            tabled += slots * (vocabulary * dimension + size * 2);
+        }
+        tabled < dense
+    }
+
+    /// Columns that the first layer reads from memory.
+    fn input_width(&self, tabled: bool) -> usize {
+        if tabled { self.row_columns() } else { self.layers[0].inputs }
+    }
+
+    /// Calls `each` with the rows of a batch, the place in the input where they go, and the stride there: all at once
+    /// where the rows lie without gaps, else one row of every sample at a time.
+    fn each_row_block<T: Real>(
+        &self,
+        batch: Batch<T>,
+        width: usize,
+        mut each: impl FnMut(Matrix<T>, usize, usize),
+    ) {
+        let Some(rows) = self.architecture().rows else { return };
+        if width == rows.count * rows.hidden || batch.size == 1 {
+            each(Matrix::new(batch.rows, batch.size * rows.count, rows.width), 0, rows.hidden);
+        } else if batch.size > 0 {
+            let all = Matrix::new(batch.rows, batch.size, rows.count * rows.width);
+            (0..rows.count)
+                .for_each(|r| each(all.columns(r * rows.width, rows.width), r * rows.hidden, width));
+        }
+    }
+
+    fn codes<'a, T>(&self, table: &Table, batch: Batch<'a, T>) -> Codes<'a> {
+        let data = batch.symbols.get(table.slot..).unwrap_or(&[]);
+        Codes { data, slots: table.symbols.slots, stride: self.slots }
+    }
+
+    /// The product of a table with each slot's part of the first layer's weights, `[slot][symbol][output]`.
+    fn multiply_table<T: Real>(&self, w: &[T], table: &Table, ops: &mut Cpu<T>, products: &mut Vec<T>) {
+        let layer = &self.layers[0];
+        let Symbols { slots, vocabulary, dimension } = table.symbols;
+        let products = first(products, slots * vocabulary * layer.outputs);
+        for (slot, y) in products.chunks_exact_mut(vocabulary * layer.outputs).enumerate() {
+            let weights = layer.rows_of(w, table.column + slot * dimension, dimension);
+            let y = MatrixMut::new(y, vocabulary, layer.outputs);
+            ops.linear(table.matrix(w), weights, Start::Zero, Finish::Plain, y);
+        }
+    }
+
+    /// Backward through the products of a table.
+    #[allow(clippy::too_many_arguments)]
+    fn backward_products<T: Real>(
+        &self,
+        w: &[T],
+        table: &Table,
+        dy: Matrix<T>,
+        codes: Codes,
+        ops: &mut Cpu<T>,
+        products: &mut Vec<T>,
+        gradient: &mut [T],
+    ) {
+        let layer = &self.layers[0];
+        let Symbols { slots, vocabulary, dimension } = table.symbols;
+        let products = first(products, slots * vocabulary * layer.outputs);
+        products.fill(T::ZERO);
+        ops.scatter_sum(dy, codes, vocabulary, MatrixMut::new(products, slots * vocabulary, layer.outputs));
+        for (slot, dp) in products.chunks_exact(vocabulary * layer.outputs).enumerate() {
+            let dp = Matrix::new(dp, vocabulary, layer.outputs);
+            let row = table.column + slot * dimension;
+            let dw = &mut gradient[layer.offset + row * layer.outputs..][..dimension * layer.outputs];
+            ops.linear_to_weights(
+                table.matrix(w),
+                dp,
+                Start::Zero,
+                MatrixMut::new(dw, dimension, layer.outputs),
+            );
+            let start = if slot == 0 { Start::Zero } else { Start::Result };
+            let d_table = MatrixMut::new(&mut gradient[table.range()], vocabulary, dimension);
+            ops.linear_to_data(dp, layer.rows_of(w, row, dimension), start, Finish::Plain, d_table);
+        }
+    }
+}
+
+impl Linear {
+    pub(super) fn matrix<'a, T>(&self, w: &'a [T]) -> Matrix<'a, T> {
+        self.rows_of(w, 0, self.inputs)
+    }
+
+    /// The weights of the inputs from `first` on, `count` of them.
+    fn rows_of<'a, T>(&self, w: &'a [T], first: usize, count: usize) -> Matrix<'a, T> {
+        Matrix::new(&w[self.weights()][first * self.outputs..], count, self.outputs)
+    }
+
+    /// Backward to the biases and to the weights of the inputs that `x` has.
+    fn to_parameters<T: Real>(&self, x: Matrix<T>, dy: Matrix<T>, ops: &mut Cpu<T>, gradient: &mut [T]) {
+        let dw = &mut gradient[self.weights()];
+        ops.linear_to_weights(x, dy, Start::Zero, MatrixMut::new(dw, x.columns, self.outputs));
+        let db = &mut gradient[self.biases()];
+        db.fill(T::ZERO);
+        ops.add_rows(dy, db);
+    }
+}
+
+impl Table {
+    pub(super) fn matrix<'a, T>(&self, w: &'a [T]) -> Matrix<'a, T> {
+        Matrix::new(&w[self.range()], self.symbols.vocabulary, self.symbols.dimension)
+    }
+
+    /// Columns of the concatenation.
+    fn width(&self) -> usize {
+        self.symbols.slots * self.symbols.dimension
+    }
+}
