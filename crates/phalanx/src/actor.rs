@@ -7,7 +7,7 @@ use crate::Ragged;
 use crate::columns::state_column;
 use crate::critic::{Inbox, QValues};
 use crate::parallel::agent_blocks;
-use crate::policy::{Parameterisation, Policy, Receive, Tabular, floored_ln};
+use crate::policy::{NetScratch, Parameterisation, Policy, Receive, Tabular, floored_ln};
 use crate::rollout::Trajectory;
 
 /// What is subtracted from the summed Q values before they weigh a score. None of it changes the expected gradient of
@@ -52,6 +52,7 @@ pub struct Scratch {
     pub(crate) values: Vec<f64>,
     pub(crate) pairs: Vec<u32>,
     pub(crate) laws: Vec<f64>,
+    pub(crate) net: NetScratch,
     observations: Vec<u32>,
     visits: Vec<f64>,
 }
@@ -73,8 +74,9 @@ pub fn gradients(
     blocks.par_iter().zip(rows).for_each_init(Scratch::default, |scratch, (block, mut rows)| {
         for i in block.clone() {
             let group = q_groups.row(i);
-            let receive = |trajectory: &Trajectory, pairs: &mut Vec<u32>, out: &mut [f64]| {
-                let inbox = Inbox { to: i, from: group, trajectory, steps: rule.weights.len() };
+            let receive = |number: usize, pairs: &mut Vec<u32>, out: &mut [f64]| {
+                let (trajectory, steps) = (&batch[number], rule.weights.len());
+                let inbox = Inbox { to: i, from: group, number, trajectory, steps };
                 if alternatives {
                     values.receive_alternatives(inbox, policy.actions(i), pairs, out);
                 } else {
@@ -123,9 +125,9 @@ pub(crate) fn tabular_gradient(
     out.fill(0.0);
     visits.clear();
     visits.resize(if by_mean || rule.entropy != 0.0 { out.len() } else { 0 }, 0.0);
-    for trajectory in batch {
+    for (number, trajectory) in batch.iter().enumerate() {
         values.resize(rule.weights.len() * per_step, 0.0);
-        receive(trajectory, pairs, values);
+        receive(number, pairs, values);
         let terms = policy.observations().terms(agent);
         state_column(terms, trajectory, rule.weights.len(), observations);
         let steps = observations.iter().zip(trajectory.actions(agent)).zip(&rule.weights);

@@ -44,6 +44,7 @@ pub mod run;
 pub mod sampler;
 pub mod schedule;
 pub mod shadow;
+pub mod sight;
 pub mod state;
 pub mod stream;
 pub mod utility;

@@ -29,6 +29,10 @@ pub enum Purpose {
     Graph = 8,
     /// Random constants of a world.
     Constants = 9,
+    /// Initial parameters of critics.
+    CriticInit = 10,
+    /// The order in which critics see their samples.
+    CriticOrder = 11,
 }
 
 /// A trajectory's place in the keyed stream.

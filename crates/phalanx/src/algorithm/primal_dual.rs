@@ -190,7 +190,7 @@ impl Algorithm for PrimalDual {
 
         // Line 6: Q̃_{f_i}, Q̃_{g_i} ← Eval(π_θ, r̃).
         let (policy, signals) = (&*self.policy, &self.signals);
-        let evidence = Evidence { iteration: t, policy, signals, batch, evaluation };
+        let evidence = Evidence { iteration: t, policy, mu: &self.dual.mu, signals, batch, evaluation };
         self.critic.evaluate(evidence)?;
         clock.stage(Stage::Critic);
 
@@ -204,6 +204,8 @@ impl Algorithm for PrimalDual {
         if let Some((agent, value)) = self.critic.values_mut().weigh(&self.signals, &self.dual.mu) {
             return Err(Error::Diverged { iteration: t, agent, quantity: "Q", value });
         }
+        let alternatives = self.gradient_rule.needs_alternatives(self.policy.is_direct());
+        self.critic.values_mut().prepare(batch, self.settings.horizon, alternatives);
         self.exchange.shared(self.settings.batch, self.settings.horizon);
         self.gradient_rule.entropy = self.settings.entropy.at(t, self.settings.iterations);
         let (rule, groups) = (&self.gradient_rule, &self.q_groups);

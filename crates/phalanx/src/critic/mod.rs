@@ -8,6 +8,7 @@ mod features;
 mod linear;
 mod lstd;
 mod montecarlo;
+mod network;
 mod tables;
 mod td;
 
@@ -22,6 +23,7 @@ pub use features::{AllFeatures, CriticFeatures, FeatureSet};
 pub use linear::{LearnsFrom, LinearCritic, LinearRule};
 pub use lstd::Lstd;
 pub use montecarlo::MonteCarlo;
+pub use network::{NetworkCritic, NetworkRule};
 pub use tables::QTables;
 pub use td::{StepRule, Td};
 
@@ -32,6 +34,8 @@ pub struct Evidence<'a> {
     pub iteration: usize,
     /// π_θ itself, which only the exact critic looks at.
     pub policy: &'a dyn Policy,
+    /// μ^t, before line 7.
+    pub mu: &'a Ragged<f64>,
     /// Shadow rewards of line 5.
     pub signals: &'a Signals,
     /// The trajectories of line 3, with the tail that the critic asked for.
@@ -58,6 +62,8 @@ pub struct Inbox<'a> {
     pub to: usize,
     /// The senders j ∈ N_i^{κ_q}, i among them.
     pub from: &'a [u32],
+    /// Number of the trajectory in the batch that the critic was [told of](QValues::prepare).
+    pub number: usize,
     /// The trajectory, of which the first `steps` steps are wanted.
     pub trajectory: &'a Trajectory,
     /// How many steps.
@@ -89,6 +95,12 @@ pub trait QValues: Send + Sync {
     /// Fixes the multipliers: from now on values are of Q_f + Σ_k μ_k·Q_gk. Returns an agent with a value that is not
     /// finite, and that value.
     fn weigh(&mut self, signals: &Signals, mu: &Ragged<f64>) -> Option<(usize, f64)>;
+
+    /// Looks at the first `steps` steps of the batch before its values are received, for critics that are faster at once
+    /// than one trajectory at a time. `alternatives`: whether [`QValues::receive_alternatives`] will be asked.
+    fn prepare(&mut self, batch: &[Trajectory], steps: usize, alternatives: bool) {
+        let _ = (batch, steps, alternatives);
+    }
 
     /// Σ_j of the senders' values at the pairs visited, one a step.
     fn receive_taken(&self, inbox: Inbox<'_>, scratch: &mut Vec<u32>, out: &mut [f64]);

@@ -21,8 +21,8 @@ pub fn logit_gradients(
     let steps = rule.weights.len();
     let per_step = if rule.needs_alternatives(false) { actions } else { 1 };
     values.resize(batch.len() * steps * per_step, 0.0);
-    for (trajectory, values) in batch.iter().zip(values.chunks_exact_mut(steps * per_step)) {
-        receive(trajectory, pairs, values);
+    for (number, values) in values.chunks_exact_mut(steps * per_step).enumerate() {
+        receive(number, pairs, values);
     }
     let mean = if rule.baseline == Baseline::Mean && !rule.all_actions { weighted_mean(values, rule) } else { 0.0 };
     let rows = laws.chunks_exact_mut(steps * actions).zip(values.chunks_exact(steps * per_step)).zip(batch);

@@ -3,6 +3,7 @@
 mod file;
 mod linear;
 mod logits;
+mod network;
 mod tabular;
 
 use std::fmt::Debug;
@@ -18,6 +19,8 @@ pub use file::{load, save};
 pub use linear::{LinearPolicy, PolicyFeatures};
 pub(crate) use logits::floored_ln;
 pub use logits::logit_gradients;
+pub(crate) use network::NetScratch;
+pub use network::NetworkPolicy;
 pub use tabular::Tabular;
 
 /// How θ_i makes a law over actions.
@@ -30,9 +33,10 @@ pub enum Parameterisation {
     Direct,
 }
 
-/// What an agent receives along a trajectory (written over the last argument): Σ_j of its neighbours' values, one a
-/// step, or `[step][own action]` where the rule needs alternatives. The vector is a buffer.
-pub type Receive<'a> = dyn Fn(&Trajectory, &mut Vec<u32>, &mut [f64]) + 'a;
+/// What an agent receives along a trajectory, given by its number in the batch (written over the last argument): Σ_j of
+/// its neighbours' values, one a step, or `[step][own action]` where the rule needs alternatives. The vector is a
+/// buffer.
+pub type Receive<'a> = dyn Fn(usize, &mut Vec<u32>, &mut [f64]) + 'a;
 
 /// Policies of all agents. Agent i's parameters are row i of θ; it reads the states of N_i^κ and nothing else.
 pub trait Policy: Send + Sync + Debug {

@@ -3,13 +3,15 @@
 use std::path::Path;
 
 /// Name and text of every preset.
-const PRESETS: [(&str, &str); 6] = [
+const PRESETS: [(&str, &str); 8] = [
     ("synthetic", include_str!("../../../../presets/synthetic.toml")),
     ("wireless", include_str!("../../../../presets/wireless.toml")),
     ("apprenticeship", include_str!("../../../../presets/apprenticeship.toml")),
     ("feasibility", include_str!("../../../../presets/feasibility.toml")),
     ("entropy", include_str!("../../../../presets/entropy.toml")),
     ("exact", include_str!("../../../../presets/exact.toml")),
+    ("paper/synthetic", include_str!("../../../../presets/paper/synthetic.toml")),
+    ("paper/wireless", include_str!("../../../../presets/paper/wireless.toml")),
 ];
 
 /// Data files that presets refer to as `preset:<name>`.

@@ -8,17 +8,19 @@ use std::sync::Arc;
 pub use problem::problem;
 
 use super::config::{
-    self, Config, CriticKind, CriticOn, CriticSolver, CriticStart, CriticStep, NetworkConfig, PolicyConfig,
+    self, Config, CriticKind, CriticLoss, CriticOn, CriticSolver, CriticStart, CriticStep, NetworkConfig, PolicyConfig,
     PolicyKind, StepRuleKind, WorldConfig,
 };
 use crate::algorithm::{Algorithm, ExactPrimalDual, ExactSettings, PrimalDual, Settings, StepSizes};
-use crate::critic::{AllFeatures, Critic, ExactCritic, LearnsFrom, LinearCritic, LinearRule, Lstd, MonteCarlo, QTables, StepRule, Td};
+use crate::critic::{AllFeatures, Critic, ExactCritic, LearnsFrom, LinearCritic, LinearRule, NetworkCritic, NetworkRule, Lstd, MonteCarlo, QTables, StepRule, Td};
 use crate::dual::DualRule;
 use crate::memory::room_for;
+use crate::net::Loss;
 use crate::network::Network;
-use crate::policy::{LinearPolicy, Parameterisation, Policy, Tabular};
+use crate::policy::{LinearPolicy, NetworkPolicy, Parameterisation, Policy, Tabular};
 use crate::problem::{Problem, Scaling};
 use crate::schedule::EntropyBonus;
+use crate::sight::Widths;
 use crate::stream::Stream;
 use crate::utility::LocalSpace;
 use crate::world::{LARGEST_LOCAL_SPACE, Line, Table, Wireless, World};
@@ -201,7 +203,11 @@ fn policy(config: &Config, world: &dyn World, stream: &Stream) -> Result<Box<dyn
     Ok(match kind {
         PolicyKind::Softmax | PolicyKind::Direct => Box::new(tables(config, world, stream)?),
         PolicyKind::Linear => Box::new(LinearPolicy::new(world, config.kappa, features, init_std, stream)?),
-        PolicyKind::Network => todo!("network policies"),
+        PolicyKind::Network => {
+            let PolicyConfig { embedding, row_hidden, ref hidden, output_gain, .. } = config.policy;
+            let widths = Widths { embedding, row_hidden, hidden: hidden.clone() };
+            Box::new(NetworkPolicy::new(world, config.kappa, &widths, output_gain, stream)?)
+        }
     })
 }
 
@@ -278,7 +284,7 @@ fn critic(
         }
         CriticKind::Montecarlo => Box::new(MonteCarlo::new(problem, critic.steps)),
         CriticKind::Linear => Box::new(linear_critic(config, world, problem, step_rule)?),
-        CriticKind::Network => todo!("network critics {stream:?}"),
+        CriticKind::Network => Box::new(network_critic(config, world, problem, stream)?),
         CriticKind::Exact => {
             let policy = policy.tabular().ok_or_else(|| {
                 Error::config("policy.kind", "the critic `exact` needs tables (`softmax` or `direct`)")
@@ -321,4 +327,33 @@ fn linear_critic(
         room_for(bytes, "critic.features", &what)?;
     }
     Ok(LinearCritic::new(features, problem, rule, learns_from(config)))
+}
+
+fn network_critic(
+    config: &Config,
+    world: &dyn World,
+    problem: &Problem,
+    stream: &Stream,
+) -> Result<NetworkCritic> {
+    let critic = &config.critic;
+    let widths = Widths {
+        embedding: critic.embedding,
+        row_hidden: critic.row_hidden,
+        hidden: critic.hidden.clone(),
+    };
+    let rule = NetworkRule {
+        optimizer: critic.optimizer,
+        learning_rate: critic.learning_rate,
+        minibatch: critic.minibatch,
+        passes: critic.passes,
+        loss: match critic.loss {
+            CriticLoss::Mse => Loss::Squared,
+            CriticLoss::Huber => Loss::Huber { width: 1.0 },
+        },
+        polyak: critic.polyak,
+        clip: critic.clip,
+        twin: critic.twin,
+        merged: critic.merged,
+    };
+    NetworkCritic::new(world, problem, config.kappa_q, &widths, rule, learns_from(config), *stream)
 }

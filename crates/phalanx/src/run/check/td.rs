@@ -125,6 +125,7 @@ fn learn(point: &Point<'_>, bound: &TdBound, trial: u32) -> Result<Vec<f64>> {
     td.evaluate(Evidence {
         iteration: 0,
         policy: subject.policy,
+        mu: subject.mu,
         signals: point.signals,
         batch: &[],
         evaluation: &trajectory,

@@ -35,6 +35,7 @@ impl Config {
         }
         let not_negative = [
             ("policy.init_std", self.policy.init_std),
+            ("policy.output_gain", self.policy.output_gain),
             ("dual.eta_mu", self.dual.eta_mu),
             ("dual.eta_integral", self.dual.eta_integral),
             ("dual.mu_0", self.dual.mu_0),
@@ -149,6 +150,10 @@ impl Config {
                 let message = format!("a layer of {largest} units; at most {widest} are possible");
                 return Err(Error::config(format!("{section}.hidden"), message));
             }
+        }
+        if critic.minibatch == 0 && critic.kind == CriticKind::Network && critic.optimizer != OptimizerKind::Sgd {
+            let message = "`adam` needs minibatches; set critic.minibatch above 0, or critic.optimizer = \"sgd\"";
+            return Err(Error::config("critic.optimizer", message));
         }
         if critic.passes == 0 {
             return Err(Error::config("critic.passes", "0; at least 1 is needed"));

@@ -234,6 +234,8 @@ pub struct PolicyConfig {
     pub row_hidden: usize,
     /// Widths of the hidden layers (network).
     pub hidden: Vec<usize>,
+    /// Size of the last layer's initial weights: a small one starts near uniform (network).
+    pub output_gain: f64,
 }
 
 /// Which policy.
@@ -271,6 +273,7 @@ impl Default for PolicyConfig {
             embedding: 4,
             row_hidden: 32,
             hidden: vec![32],
+            output_gain: 0.01,
         }
     }
 }

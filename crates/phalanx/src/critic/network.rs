@@ -1,0 +1,463 @@
+//! Truncated Q-functions from neural networks, one an agent and utility.
+
+use std::cell::RefCell;
+
+use rayon::prelude::*;
+
+use super::linear::LearnsFrom;
+use super::{Critic, Evidence, Inbox, QValues, Samples};
+use crate::memory::room_for;
+use crate::net::{Adam, Chain, Loss, Net, Tape, Target, clip, polyak, sgd};
+use crate::optimizer::OptimizerKind;
+use crate::parallel::agent_blocks;
+use crate::problem::Problem;
+use crate::rollout::Trajectory;
+use crate::shadow::{Signals, reward_column};
+use crate::sight::{Inputs, Sight, Widths};
+use crate::state::{Field, Fields};
+use crate::stream::{Place, Purpose, Stream};
+use crate::world::World;
+use crate::{Ragged, Result};
+
+/// How the networks learn.
+#[derive(Debug, Clone)]
+pub struct NetworkRule {
+    /// Step of a gradient.
+    pub optimizer: OptimizerKind,
+    /// Its size.
+    pub learning_rate: f64,
+    /// Transitions of a gradient step, shuffled; 0: one at a time, in order, by plain gradient steps.
+    pub minibatch: usize,
+    /// Passes over the transitions.
+    pub passes: usize,
+    /// Of a prediction against r + γ·Q'.
+    pub loss: Loss,
+    /// Share of itself that the target network keeps at a gradient step; 0: the network is its own target.
+    pub polyak: f64,
+    /// Largest norm of a gradient.
+    pub clip: f64,
+    /// Two networks, of which the smaller value counts.
+    pub twin: bool,
+    /// One network for f + Σ μ·g.
+    pub merged: bool,
+}
+
+/// Networks Q_u(s, a)_{N_j} of every agent j and utility u, trained by temporal differences with a target network.
+///
+/// The target values a pass's next states once, at its beginning; it follows the network after every gradient step.
+pub struct NetworkCritic {
+    sights: Vec<Sight>,
+    nets: Vec<Net>,
+    rule: NetworkRule,
+    from: LearnsFrom,
+    stream: Stream,
+    gamma: f64,
+    actions: Vec<usize>,
+    /// Row j is `[utility][twin][parameter]`.
+    weights: Ragged<f32>,
+    targets: Ragged<f32>,
+    first: Ragged<f32>,
+    second: Ragged<f32>,
+    /// Gradient steps of every network so far.
+    steps: u64,
+    /// μ^{t+1}.
+    mu: Ragged<f64>,
+    /// Σ_u of weighted values along the batch, row j as `[trajectory][step]`.
+    along: Ragged<f64>,
+    horizon: usize,
+}
+
+impl NetworkCritic {
+    /// Networks over κ_q-hop neighbourhoods with orthogonal weights.
+    pub fn new(
+        world: &dyn World,
+        problem: &Problem,
+        kappa_q: usize,
+        widths: &Widths,
+        rule: NetworkRule,
+        from: LearnsFrom,
+        stream: Stream,
+    ) -> Result<Self> {
+        let n = world.network().agents();
+        let groups = world.network().neighbourhoods(kappa_q);
+        let sights: Vec<Sight> = (0..n).map(|j| Sight::new(world, j, groups.row(j), true)).collect();
+        let nets = sights.iter().map(|sight| Net::new(sight.architecture(widths, 1), "critic.hidden"));
+        let nets: Vec<Net> = nets.collect::<Result<_>>()?;
+        let utilities = |j: usize| if rule.merged { 1 } else { 1 + problem.agents[j].constraints.len() };
+        let twins = if rule.twin { 2 } else { 1 };
+        let length = |j: usize| utilities(j) * twins * nets[j].parameters();
+        let parameters: u128 = (0..n).map(|j| length(j) as u128).sum();
+        room_for(16 * parameters, "critic.hidden", &format!("networks of {parameters} parameters"))?;
+        let place = Place { purpose: Purpose::CriticInit, iteration: 0, trajectory: 0 };
+        let weights = Ragged::from_rows((0..n).map(|j| {
+            let mut sequence = stream.sequence(place, j as u32);
+            let count = utilities(j) * twins;
+            (0..count).flat_map(|_| nets[j].initialise::<f32>(1.0, &mut sequence)).collect::<Vec<_>>()
+        }));
+        let none = || Ragged::zeros(std::iter::repeat_n(0, n));
+        let adam = rule.optimizer == OptimizerKind::Adam;
+        let targeted = rule.polyak > 0.0;
+        Ok(NetworkCritic {
+            targets: if targeted { weights.clone() } else { none() },
+            first: if adam { Ragged::zeros_like(&weights) } else { none() },
+            second: if adam { Ragged::zeros_like(&weights) } else { none() },
+            weights,
+            sights,
+            nets,
+            rule,
+            from,
+            stream,
+            gamma: problem.gamma,
+            actions: problem.agents.iter().map(|agent| agent.space.actions).collect(),
+            steps: 0,
+            mu: Ragged::zeros(problem.agents.iter().map(|agent| agent.constraints.len())),
+            along: Ragged::zeros(std::iter::repeat_n(0, n)),
+            horizon: 0,
+        })
+    }
+
+    /// Values of agent j's networks for samples, weighed by μ^{t+1} and summed: written over `out`.
+    fn weighed(&self, j: usize, inputs: &Inputs, scratch: &mut Reading, out: &mut [f64]) {
+        let (net, row) = (&self.nets[j], self.weights.row(j));
+        let twins = if self.rule.twin { 2 } else { 1 };
+        out.fill(0.0);
+        for (utility, weights) in row.chunks_exact(twins * net.parameters()).enumerate() {
+            let mu = if utility == 0 { 1.0 } else { self.mu.row(j)[utility - 1] };
+            if mu == 0.0 {
+                continue;
+            }
+            least(net, weights, inputs, &mut scratch.tape, &mut scratch.values);
+            out.iter_mut().zip(&scratch.values).for_each(|(out, &q)| *out += mu * f64::from(q));
+        }
+    }
+}
+
+/// The value of one network, or the smaller of two.
+fn least(net: &Net, weights: &[f32], inputs: &Inputs, tape: &mut Tape<f32>, values: &mut Vec<f32>) {
+    let mut twins = weights.chunks_exact(net.parameters());
+    values.clear();
+    if let Some(weights) = twins.next() {
+        values.extend_from_slice(net.forward(weights, inputs.batch(), tape));
+    }
+    for weights in twins {
+        let other = net.forward(weights, inputs.batch(), tape);
+        values.iter_mut().zip(other).for_each(|(v, &o)| *v = if o < *v { o } else { *v });
+    }
+}
+
+/// Buffers of one thread's look at values.
+#[derive(Default)]
+struct Reading {
+    inputs: Inputs,
+    tape: Tape<f32>,
+    values: Vec<f32>,
+    sums: Vec<f64>,
+}
+
+thread_local! {
+    static READING: RefCell<Reading> = RefCell::default();
+}
+
+/// Buffers of one agent's learning.
+#[derive(Default)]
+struct Scratch {
+    now: Inputs,
+    next: Inputs,
+    part: Inputs,
+    tape: Tape<f32>,
+    /// Rewards of all transitions, then of those in a minibatch.
+    rewards: Vec<f32>,
+    column: Vec<f64>,
+    next_values: Vec<f32>,
+    wanted: Vec<f32>,
+    slopes: Vec<f32>,
+    gradient: Vec<f32>,
+    order: Vec<u32>,
+}
+
+/// One agent's networks of one utility.
+struct Learner<'a> {
+    net: &'a Net,
+    rule: &'a NetworkRule,
+    gamma: f32,
+    /// `[twin][parameter]`.
+    weights: &'a mut [f32],
+    targets: &'a mut [f32],
+    first: &'a mut [f32],
+    second: &'a mut [f32],
+    /// Gradient steps before this evaluation.
+    steps: u64,
+}
+
+impl Learner<'_> {
+    /// Passes over all transitions in minibatches, in the order of `scratch.order`.
+    fn learn(&mut self, scratch: &mut Scratch) {
+        let Scratch { now, next, part, tape, rewards, next_values, wanted, slopes, gradient, order, .. } = scratch;
+        let parameters = self.net.parameters();
+        gradient.resize(parameters, 0.0);
+        let mut step = self.steps;
+        for order in order.chunks_exact(now.size) {
+            let valued_by = if self.targets.is_empty() { &*self.weights } else { &*self.targets };
+            least(self.net, valued_by, next, tape, next_values);
+            for members in order.chunks(self.rule.minibatch) {
+                step += 1;
+                part.clear();
+                wanted.clear();
+                for &k in members {
+                    part.copy(now, k as usize);
+                    wanted.push(rewards[k as usize] + self.gamma * next_values[k as usize]);
+                }
+                slopes.resize(members.len(), 0.0);
+                for twin in 0..self.weights.len() / parameters {
+                    let range = twin * parameters..(twin + 1) * parameters;
+                    let weights = &mut self.weights[range.clone()];
+                    let values = self.net.forward(weights, part.batch(), tape);
+                    self.rule.loss.evaluate(values, wanted, None, slopes);
+                    self.net.backward(weights, part.batch(), tape, slopes, gradient);
+                    if self.rule.clip < f64::INFINITY {
+                        clip(self.rule.clip as f32, gradient);
+                    }
+                    match self.rule.optimizer {
+                        OptimizerKind::Sgd => sgd(self.rule.learning_rate as f32, weights, gradient),
+                        OptimizerKind::Adam => {
+                            let (first, second) = (&mut self.first[range.clone()], &mut self.second[range.clone()]);
+                            Adam::new(self.rule.learning_rate).descend(step, weights, gradient, first, second);
+                        }
+                    }
+                    if !self.targets.is_empty() {
+                        polyak(self.rule.polyak as f32, weights, &mut self.targets[range]);
+                    }
+                }
+            }
+        }
+    }
+
+    /// eq:td_learning with a gradient, one transition at a time along a chain.
+    fn learn_online(&mut self, inputs: &Inputs, rewards: &[f32], tape: &mut Tape<f32>) {
+        let parameters = self.net.parameters();
+        for twin in 0..self.weights.len() / parameters {
+            let range = twin * parameters..(twin + 1) * parameters;
+            let chain = Chain {
+                rows: &inputs.rows,
+                symbols: &inputs.symbols,
+                rewards,
+                gamma: self.gamma,
+                eta: self.rule.learning_rate as f32,
+            };
+            let target = (!self.targets.is_empty())
+                .then_some(())
+                .map(|()| Target { w: &mut self.targets[range.clone()], tau: self.rule.polyak as f32 });
+            self.net.td(&mut self.weights[range], target, chain, tape);
+        }
+    }
+}
+
+impl Critic for NetworkCritic {
+    fn samples(&self) -> Samples {
+        self.from.samples()
+    }
+
+    fn evaluate(&mut self, evidence: Evidence<'_>) -> Result<()> {
+        let trajectories = self.from.pick(&evidence);
+        let transitions: usize = trajectories.iter().map(|trajectory| trajectory.steps() - 1).sum();
+        let (rule, nets, sights, actions) = (&self.rule, &self.nets, &self.sights, &self.actions);
+        let (gamma, steps, stream) = (self.gamma as f32, self.steps, &self.stream);
+        let iteration = evidence.iteration as u32;
+        let blocks: Vec<_> = agent_blocks(actions.len());
+        let weights = self.weights.split_rows_mut(&blocks).into_iter().zip(self.targets.split_rows_mut(&blocks));
+        let moments = self.first.split_rows_mut(&blocks).into_iter().zip(self.second.split_rows_mut(&blocks));
+        let parts: Vec<_> = blocks.iter().zip(weights.zip(moments)).collect();
+        parts.into_par_iter().for_each_init(Scratch::default, |scratch, (block, ((mut w, mut target), (mut m, mut v)))| {
+            for j in block.clone() {
+                let net = &nets[j];
+                let width = net.parameters() * if rule.twin { 2 } else { 1 };
+                let mut weights = w.row_mut(j).chunks_exact_mut(width);
+                let mut targets = target.row_mut(j).chunks_exact_mut(width);
+                let mut first = m.row_mut(j).chunks_exact_mut(width);
+                let mut second = v.row_mut(j).chunks_exact_mut(width);
+                let place = Place { purpose: Purpose::CriticOrder, iteration, trajectory: 0 };
+                prepare(rule, &sights[j], trajectories, transitions, stream.sequence(place, j as u32), scratch);
+                let rewards = evidence.signals.rewards.row(j);
+                let mu = evidence.mu.row(j);
+                for utility in 0.. {
+                    let Some(weights) = weights.next() else { break };
+                    let mut learner = Learner {
+                        net,
+                        rule,
+                        gamma,
+                        weights,
+                        targets: targets.next().unwrap_or_default(),
+                        first: first.next().unwrap_or_default(),
+                        second: second.next().unwrap_or_default(),
+                        steps,
+                    };
+                    let row = rewards.len() / (1 + mu.len());
+                    let reward: Vec<f64> = if rule.merged {
+                        merged(rewards, mu)
+                    } else {
+                        rewards[utility * row..(utility + 1) * row].to_vec()
+                    };
+                    scratch.rewards.clear();
+                    for trajectory in trajectories {
+                        let steps = trajectory.steps() - 1;
+                        reward_column(&reward, trajectory, j, actions[j], steps, &mut scratch.column);
+                        scratch.rewards.extend(scratch.column.iter().map(|&r| r as f32));
+                    }
+                    if rule.minibatch > 0 {
+                        learner.learn(scratch);
+                        continue;
+                    }
+                    let mut first = 0;
+                    for trajectory in trajectories {
+                        let Scratch { now, rewards, tape, .. } = &mut *scratch;
+                        now.clear();
+                        sights[j].push_steps(trajectory, trajectory.steps(), now);
+                        let end = first + trajectory.steps() - 1;
+                        learner.learn_online(now, &rewards[first..end], tape);
+                        first = end;
+                    }
+                }
+            }
+        });
+        if self.rule.minibatch > 0 {
+            self.steps += (self.rule.passes * transitions.div_ceil(self.rule.minibatch)) as u64;
+        }
+        Ok(())
+    }
+
+    fn values(&self) -> &dyn QValues {
+        self
+    }
+
+    fn values_mut(&mut self) -> &mut dyn QValues {
+        self
+    }
+
+    fn fields(&mut self) -> Fields<'_> {
+        vec![
+            ("critic", Field::Singles(self.weights.data_mut())),
+            ("critic.target", Field::Singles(self.targets.data_mut())),
+            ("critic.first", Field::Singles(self.first.data_mut())),
+            ("critic.second", Field::Singles(self.second.data_mut())),
+            ("critic.steps", Field::Counter(&mut self.steps)),
+        ]
+    }
+}
+
+/// f + Σ μ·g, laid out as one shadow reward.
+fn merged(rewards: &[f64], mu: &[f64]) -> Vec<f64> {
+    let row = rewards.len() / (1 + mu.len());
+    let (f, gs) = rewards.split_at(row);
+    let mut merged = f.to_vec();
+    for (g, &mu) in gs.chunks_exact(row).zip(mu) {
+        merged.iter_mut().zip(g).for_each(|(r, g)| *r += mu * g);
+    }
+    merged
+}
+
+/// Inputs before and after every transition, and a fresh order of them for every pass.
+fn prepare(
+    rule: &NetworkRule,
+    sight: &Sight,
+    trajectories: &[Trajectory],
+    transitions: usize,
+    mut sequence: crate::stream::Sequence,
+    scratch: &mut Scratch,
+) {
+    if rule.minibatch == 0 {
+        return;
+    }
+    let Scratch { now, next, part, order, .. } = scratch;
+    now.clear();
+    next.clear();
+    for trajectory in trajectories {
+        part.clear();
+        sight.push_steps(trajectory, trajectory.steps(), part);
+        for k in 0..trajectory.steps() - 1 {
+            now.copy(part, k);
+            next.copy(part, k + 1);
+        }
+    }
+    order.clear();
+    for _ in 0..rule.passes {
+        let first = order.len();
+        order.extend(0..transitions as u32);
+        // Fisher and Yates.
+        for k in (1..transitions).rev() {
+            let other = (u64::from(sequence.next_u32()) * (k as u64 + 1)) >> 32;
+            order.swap(first + k, first + other as usize);
+        }
+    }
+}
+
+impl QValues for NetworkCritic {
+    fn weigh(&mut self, _signals: &Signals, mu: &Ragged<f64>) -> Option<(usize, f64)> {
+        self.mu.data_mut().copy_from_slice(mu.data());
+        let bad = |row: &[f32]| row.iter().copied().find(|w| !w.is_finite());
+        (0..self.nets.len()).find_map(|j| bad(self.weights.row(j)).map(|value| (j, f64::from(value))))
+    }
+
+    fn prepare(&mut self, batch: &[Trajectory], steps: usize, alternatives: bool) {
+        self.horizon = steps;
+        if alternatives {
+            return;
+        }
+        let n = self.nets.len();
+        let mut along = Ragged::zeros(std::iter::repeat_n(batch.len() * steps, n));
+        let blocks = agent_blocks(n);
+        let critic = &*self;
+        blocks.par_iter().zip(along.split_rows_mut(&blocks)).for_each_init(
+            Reading::default,
+            |reading, (block, mut rows)| {
+                for j in block.clone() {
+                    let mut inputs = std::mem::take(&mut reading.inputs);
+                    inputs.clear();
+                    batch.iter().for_each(|trajectory| critic.sights[j].push_steps(trajectory, steps, &mut inputs));
+                    critic.weighed(j, &inputs, reading, rows.row_mut(j));
+                    reading.inputs = inputs;
+                }
+            },
+        );
+        self.along = along;
+    }
+
+    fn receive_taken(&self, inbox: Inbox<'_>, _scratch: &mut Vec<u32>, out: &mut [f64]) {
+        out.fill(0.0);
+        let first = inbox.number * self.horizon;
+        for &j in inbox.from {
+            let values = &self.along.row(j as usize)[first..first + inbox.steps];
+            out.iter_mut().zip(values).for_each(|(out, q)| *out += q);
+        }
+    }
+
+    fn knows_alternatives(&self) -> bool {
+        true
+    }
+
+    fn receive_alternatives(&self, inbox: Inbox<'_>, actions: usize, _: &mut Vec<u32>, out: &mut [f64]) {
+        out.fill(0.0);
+        READING.with_borrow_mut(|reading| {
+            let mut inputs = std::mem::take(&mut reading.inputs);
+            let mut sums = std::mem::take(&mut reading.sums);
+            for &j in inbox.from {
+                let sight = &self.sights[j as usize];
+                inputs.clear();
+                let trajectory = inbox.trajectory;
+                for k in 0..inbox.steps {
+                    for b in 0..actions {
+                        let action = |m: usize| if m == inbox.to { b as u8 } else { trajectory.actions(m)[k] };
+                        sight.push(|m| trajectory.states(m)[k], action, &mut inputs);
+                    }
+                }
+                sums.resize(inputs.size, 0.0);
+                self.weighed(j as usize, &inputs, reading, &mut sums);
+                out.iter_mut().zip(&sums).for_each(|(out, q)| *out += q);
+            }
+            (reading.inputs, reading.sums) = (inputs, sums);
+        });
+    }
+
+    fn table(&self, _agent: usize, _which: usize) -> Option<&[f64]> {
+        None
+    }
+}

@@ -1,0 +1,208 @@
+//! Soft-max policies from neural networks, one an agent.
+
+use std::cell::RefCell;
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use super::logits::logit_gradients;
+use super::{ActTogether, Policy, Receive, softmax};
+use crate::actor::{GradientRule, Scratch};
+use crate::memory::room_for;
+use crate::net::{Net, Tape};
+use crate::parallel::agent_blocks;
+use crate::rollout::Trajectory;
+use crate::sampler::{outcome, write_thresholds};
+use crate::sight::{Inputs, Sight, Widths};
+use crate::stream::{Place, Purpose, Stream};
+use crate::world::{LARGEST_LOCAL_SPACE, World};
+use crate::{Ragged, Result};
+
+/// π_i(· | x) = soft-max of a network's outputs. Row i of θ holds its parameters; the network itself computes in single
+/// precision.
+#[derive(Debug)]
+pub struct NetworkPolicy {
+    sights: Vec<Sight>,
+    nets: Vec<Net>,
+    actions: Vec<usize>,
+    theta: Ragged<f64>,
+    /// θ in single precision.
+    weights: Ragged<f32>,
+}
+
+/// Multiplications a step below which threads would cost more than they save.
+const WORTH_THREADS: usize = 1 << 17;
+
+impl NetworkPolicy {
+    /// Networks with orthogonal weights. The last layer's are `output_gain` times as large: a small gain starts close to
+    /// uniform without being symmetric (errata 10).
+    pub fn new(
+        world: &dyn World,
+        kappa: usize,
+        widths: &Widths,
+        output_gain: f64,
+        stream: &Stream,
+    ) -> Result<Self> {
+        let n = world.network().agents();
+        let groups = world.network().neighbourhoods(kappa);
+        let actions: Vec<usize> = (0..n).map(|i| world.actions(i)).collect();
+        let sights: Vec<Sight> = (0..n).map(|i| Sight::new(world, i, groups.row(i), false)).collect();
+        let nets = sights.iter().zip(&actions);
+        let nets: Vec<Net> = nets
+            .map(|(sight, &actions)| Net::new(sight.architecture(widths, actions), "policy.hidden"))
+            .collect::<Result<_>>()?;
+        let parameters: u128 = nets.iter().map(|net| net.parameters() as u128).sum();
+        // θ, the gradient, an optimiser's two moments, and single precision.
+        room_for(36 * parameters, "policy.hidden", &format!("networks of {parameters} parameters"))?;
+        let place = Place { purpose: Purpose::PolicyInit, iteration: 0, trajectory: 0 };
+        let theta = Ragged::from_rows(nets.iter().enumerate().map(|(i, net)| {
+            let mut sequence = stream.sequence(place, i as u32);
+            let weights: Vec<f32> = net.initialise(output_gain, &mut sequence);
+            weights.into_iter().map(f64::from).collect::<Vec<_>>()
+        }));
+        let weights = Ragged::zeros(nets.iter().map(Net::parameters));
+        let mut policy = NetworkPolicy { sights, nets, actions, theta, weights };
+        policy.refresh();
+        Ok(policy)
+    }
+
+    /// Draws one action a sample of agent i's inputs.
+    fn draw(&self, agent: usize, acting: &mut Acting, draws: impl Iterator<Item = u32>, actions: &mut [u8]) {
+        let logits = self.nets[agent].forward(self.weights.row(agent), acting.inputs.batch(), &mut acting.tape);
+        let (mut law, mut thresholds) = ([0.0; LARGEST_LOCAL_SPACE], [0; LARGEST_LOCAL_SPACE]);
+        let law = &mut law[..self.actions[agent]];
+        let thresholds = &mut thresholds[..law.len() - 1];
+        for ((logits, draw), action) in logits.chunks_exact(law.len()).zip(draws).zip(actions) {
+            law.iter_mut().zip(logits).for_each(|(p, &logit)| *p = f64::from(logit));
+            softmax(law);
+            write_thresholds(law, thresholds);
+            *action = outcome(thresholds, draw);
+        }
+    }
+}
+
+/// Buffers of one thread's acting.
+#[derive(Default)]
+struct Acting {
+    inputs: Inputs,
+    tape: Tape<f32>,
+}
+
+thread_local! {
+    static ACTING: RefCell<Acting> = RefCell::default();
+}
+
+impl Policy for NetworkPolicy {
+    fn action_counts(&self) -> &[usize] {
+        &self.actions
+    }
+
+    fn groups(&self) -> Ragged<u32> {
+        Ragged::from_rows(self.sights.iter().map(|sight| sight.group().to_vec()))
+    }
+
+    fn theta(&self) -> &Ragged<f64> {
+        &self.theta
+    }
+
+    fn theta_mut(&mut self) -> &mut Ragged<f64> {
+        &mut self.theta
+    }
+
+    fn refresh(&mut self) {
+        let blocks = agent_blocks(self.actions.len());
+        let weights = self.weights.split_rows_mut(&blocks);
+        let theta = &self.theta;
+        blocks.par_iter().zip(weights).for_each(|(block, mut weights)| {
+            for i in block.clone() {
+                weights.row_mut(i).iter_mut().zip(theta.row(i)).for_each(|(w, &x)| *w = x as f32);
+            }
+        });
+    }
+
+    fn act(&self, agents: Range<usize>, states: &[u8], draws: &[u32], actions: &mut [u8]) {
+        ACTING.with_borrow_mut(|acting| {
+            for ((agent, action), &draw) in agents.zip(actions).zip(draws) {
+                acting.inputs.clear();
+                self.sights[agent].push(|m| states[m], |_| 0, &mut acting.inputs);
+                self.draw(agent, acting, std::iter::once(draw), std::slice::from_mut(action));
+            }
+        });
+    }
+
+    fn together(&self) -> Option<&dyn ActTogether> {
+        Some(self)
+    }
+
+    fn gradient(
+        &self,
+        agent: usize,
+        batch: &[Trajectory],
+        receive: &Receive<'_>,
+        rule: &GradientRule,
+        scratch: &mut Scratch,
+        out: &mut [f64],
+    ) {
+        let (actions, steps) = (self.actions[agent], rule.weights.len());
+        let Scratch { values, pairs, laws, net: NetScratch { inputs, tape, slopes, gradient }, .. } = scratch;
+        inputs.clear();
+        batch.iter().for_each(|trajectory| self.sights[agent].push_steps(trajectory, steps, inputs));
+        let (net, weights) = (&self.nets[agent], self.weights.row(agent));
+        let logits = net.forward(weights, inputs.batch(), tape);
+        laws.clear();
+        laws.extend(logits.iter().map(|&logit| f64::from(logit)));
+        laws.chunks_exact_mut(actions).for_each(softmax);
+        logit_gradients(agent, actions, batch, receive, rule, laws, values, pairs);
+        slopes.clear();
+        slopes.extend(laws.iter().map(|&slope| slope as f32));
+        gradient.resize(out.len(), 0.0);
+        net.backward(weights, inputs.batch(), tape, slopes, gradient);
+        out.iter_mut().zip(gradient.iter()).for_each(|(g, &slope)| *g = f64::from(slope));
+    }
+
+    fn kind(&self) -> &'static str {
+        "network"
+    }
+
+    fn tensors(&self, agent: usize) -> Vec<(String, Vec<usize>)> {
+        let tensors = self.nets[agent].tensors().into_iter();
+        tensors.map(|tensor| (format!("theta.{agent}.{}", tensor.name), tensor.shape)).collect()
+    }
+
+    fn is_single(&self) -> bool {
+        true
+    }
+}
+
+/// Buffers of one agent's backward pass.
+#[derive(Debug, Default)]
+pub(crate) struct NetScratch {
+    inputs: Inputs,
+    tape: Tape<f32>,
+    slopes: Vec<f32>,
+    gradient: Vec<f32>,
+}
+
+impl ActTogether for NetworkPolicy {
+    fn act_together(&self, count: usize, states: &[u8], draws: &[u32], actions: &mut [u8]) {
+        let n = self.actions.len();
+        let mut by_agent = vec![0; count * n];
+        let act = |(agent, actions): (usize, &mut [u8])| {
+            ACTING.with_borrow_mut(|acting| {
+                acting.inputs.clear();
+                for states in states.chunks_exact(n) {
+                    self.sights[agent].push(|m| states[m], |_| 0, &mut acting.inputs);
+                }
+                self.draw(agent, acting, draws[agent..].iter().step_by(n).copied(), actions);
+            });
+        };
+        if count * self.weights.data().len() < WORTH_THREADS {
+            by_agent.chunks_exact_mut(count).enumerate().for_each(act);
+        } else {
+            by_agent.par_chunks_exact_mut(count).enumerate().for_each(act);
+        }
+        for (t, actions) in actions.chunks_exact_mut(n).enumerate() {
+            actions.iter_mut().enumerate().for_each(|(agent, action)| *action = by_agent[agent * count + t]);
+        }
+    }
+}
