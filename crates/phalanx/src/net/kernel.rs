@@ -7,7 +7,7 @@
 //! B is used where it lies. Only what cannot be loaded as whole vectors is copied into `scratch` first: a transposed B, and
 //! the last columns.
 
-use pulp::{Arch, Simd, WithSimd};
+use pulp::{Simd, WithSimd};
 
 use super::matrix::{Finish, Matrix, MatrixMut, Start};
 use super::real::Real;
@@ -41,9 +41,9 @@ impl<T: Real> Product<'_, T> {
     /// Computes it, with an operand transposed as `form` says.
     pub fn compute(self, form: Form) {
         match form {
-            Form::Plain => Arch::new().dispatch(Formed::<T, PLAIN>(self)),
-            Form::LeftTransposed => Arch::new().dispatch(Formed::<T, LEFT_TRANSPOSED>(self)),
-            Form::RightTransposed => Arch::new().dispatch(Formed::<T, RIGHT_TRANSPOSED>(self)),
+            Form::Plain => T::dispatch(Formed::<T, PLAIN>(self)),
+            Form::LeftTransposed => T::dispatch(Formed::<T, LEFT_TRANSPOSED>(self)),
+            Form::RightTransposed => T::dispatch(Formed::<T, RIGHT_TRANSPOSED>(self)),
         }
     }
 

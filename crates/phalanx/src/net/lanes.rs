@@ -1,6 +1,6 @@
 //! Vectors of numbers as wide as the CPU has them.
 
-use pulp::Simd;
+use pulp::{Arch, Scalar, Simd, WithSimd};
 
 use super::transpose;
 
@@ -8,6 +8,9 @@ use super::transpose;
 pub trait Lanes: Sized + Copy {
     /// A vector.
     type Vector<S: Simd>: Copy;
+
+    /// Runs `op` with the best instructions there are; `f64`, which only checks gradients, has plain ones, for shorter builds.
+    fn dispatch<Op: WithSimd>(op: Op) -> Op::Output;
 
     /// Numbers in a vector.
     fn lanes<S: Simd>() -> usize;
@@ -47,11 +50,26 @@ pub trait Lanes: Sized + Copy {
     }
 }
 
+/// One number at a time.
+struct Plain;
+
+impl Plain {
+    #[inline(always)]
+    fn dispatch<Op: WithSimd>(self, op: Op) -> Op::Output {
+        op.with_simd(Scalar::new())
+    }
+}
+
 macro_rules! lanes {
-    ($type:ident, $vector:ident, $lanes:ident, $splat:ident, $vectors:ident, $vectors_mut:ident, $load:ident, $store:ident,
+    ($type:ident, $dispatch:expr, $vector:ident, $lanes:ident, $splat:ident, $vectors:ident, $vectors_mut:ident, $load:ident, $store:ident,
      $mul_add:ident, $add:ident, $greater:ident, $select:ident, $sum:ident, {$($more:item)*}) => {
         impl Lanes for $type {
             type Vector<S: Simd> = S::$vector;
+
+            #[inline(always)]
+            fn dispatch<Op: WithSimd>(op: Op) -> Op::Output {
+                $dispatch.dispatch(op)
+            }
 
             #[inline(always)]
             fn lanes<S: Simd>() -> usize {
@@ -110,7 +128,7 @@ macro_rules! lanes {
 }
 
 lanes!(
-    f32, f32s, F32_LANES, splat_f32s, as_simd_f32s, as_mut_simd_f32s, partial_load_f32s, partial_store_f32s,
+    f32, Arch::new(), f32s, F32_LANES, splat_f32s, as_simd_f32s, as_mut_simd_f32s, partial_load_f32s, partial_store_f32s,
     mul_add_e_f32s, add_f32s, greater_than_f32s, select_f32s, reduce_sum_f32s,
     {
         #[inline(always)]
@@ -126,7 +144,7 @@ lanes!(
     }
 );
 lanes!(
-    f64, f64s, F64_LANES, splat_f64s, as_simd_f64s, as_mut_simd_f64s, partial_load_f64s, partial_store_f64s,
+    f64, Plain, f64s, F64_LANES, splat_f64s, as_simd_f64s, as_mut_simd_f64s, partial_load_f64s, partial_store_f64s,
     mul_add_e_f64s, add_f64s, greater_than_f64s, select_f64s, reduce_sum_f64s,
     {}
 );

@@ -1,7 +1,7 @@
 //! Temporal-difference learning one sample at a time: the steps depend on each other, so there is nothing to batch.
 //! Everything that a step does stays in one function, vectorised over the units of a layer.
 
-use pulp::{Arch, Simd, WithSimd};
+use pulp::{Simd, WithSimd};
 
 use super::architecture::{Linear, Net};
 use super::kernel::{Product, inner_product, room};
@@ -51,7 +51,7 @@ impl Net {
         if let Some(target) = &target {
             assert_eq!(target.w.len(), w.len(), "parameters of another network");
         }
-        Arch::new().dispatch(Run { net: self, w, target, chain, tape })
+        T::dispatch(Run { net: self, w, target, chain, tape })
     }
 }
 

@@ -1,7 +1,7 @@
 //! Everything that networks do with numbers: the one door that another device would have to offer.
 
 use multiversion::multiversion;
-use pulp::{Arch, Simd, WithSimd};
+use pulp::{Simd, WithSimd};
 
 use super::kernel::{Form, Product};
 use super::matrix::{Codes, Finish, Matrix, MatrixMut, Start};
@@ -110,7 +110,7 @@ impl<T: Real> Ops<T> for Cpu<T> {
     }
 
     fn gather_sum(&mut self, table: Matrix<T>, codes: Codes, vocabulary: usize, y: MatrixMut<T>) {
-        Arch::new().dispatch(GatherSum { table, codes, vocabulary, y });
+        T::dispatch(GatherSum { table, codes, vocabulary, y });
     }
 
     fn scatter_sum(&mut self, dy: Matrix<T>, codes: Codes, vocabulary: usize, table: MatrixMut<T>) {
