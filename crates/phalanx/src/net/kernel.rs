@@ -1,15 +1,13 @@
 //! The one matrix product behind every linear operation.
 //!
-//! `C = finish(start + A·B)` in tiles of R rows and L columns whose sums stay in registers: each step of the depth loads L
-//! numbers of B and multiplies them with R numbers of A. Plain loops of fixed length, which the compiler turns into vector
-//! instructions; the sum of an element runs over the depth in order, whatever the tile, so that a sample's result does
-//! not depend on the batch it is in.
+//! `C = finish(start + A·B)` in tiles of R rows and one or two vectors of columns whose sums stay in registers: each step
+//! of the depth loads the vectors of B and multiplies them with R numbers of A. The sum of an element runs over the depth
+//! in order, whatever the tile, so that a sample's result does not depend on the batch it is in.
 //!
-//! B is used where it lies. Only what cannot be loaded as L neighbouring numbers is copied into `scratch` first: a
-//! transposed B, and the last columns.
+//! B is used where it lies. Only what cannot be loaded as whole vectors is copied into `scratch` first: a transposed B, and
+//! the last columns.
 
-use multiversion::multiversion;
-use multiversion::target::match_target;
+use pulp::{Simd, WithSimd};
 
 use super::matrix::{Finish, Matrix, MatrixMut, Start};
 use super::real::Real;
@@ -25,306 +23,368 @@ pub(super) enum Form {
     RightTransposed,
 }
 
-pub(super) const PLAIN: u8 = Form::Plain as u8;
+const PLAIN: u8 = Form::Plain as u8;
 const LEFT_TRANSPOSED: u8 = Form::LeftTransposed as u8;
 const RIGHT_TRANSPOSED: u8 = Form::RightTransposed as u8;
 
-/// `C = finish(start + A·B)`, with A or B transposed as `form` says.
-pub(super) fn product<T: Real>(
-    form: Form,
-    left: Matrix<T>,
-    right: Matrix<T>,
-    start: Start<T>,
-    finish: Finish<T>,
-    result: MatrixMut<T>,
-    scratch: &mut Vec<T>,
-) {
-    match form {
-        Form::Plain => product_of::<T, PLAIN>(left, right, start, finish, result, scratch),
-        Form::LeftTransposed => product_of::<T, LEFT_TRANSPOSED>(left, right, start, finish, result, scratch),
-        Form::RightTransposed => {
-            product_of::<T, RIGHT_TRANSPOSED>(left, right, start, finish, result, scratch)
+/// `result = finish(start + left·right)`.
+pub(super) struct Product<'a, T> {
+    pub left: Matrix<'a, T>,
+    pub right: Matrix<'a, T>,
+    pub start: Start<'a, T>,
+    pub finish: Finish<'a, T>,
+    pub result: MatrixMut<'a, T>,
+    pub scratch: &'a mut Vec<T>,
+}
+
+impl<T: Real> Product<'_, T> {
+    /// Computes it, with an operand transposed as `form` says.
+    pub fn compute(self, form: Form) {
+        match form {
+            Form::Plain => T::dispatch(Formed::<T, PLAIN>(self)),
+            Form::LeftTransposed => T::dispatch(Formed::<T, LEFT_TRANSPOSED>(self)),
+            Form::RightTransposed => T::dispatch(Formed::<T, RIGHT_TRANSPOSED>(self)),
+        }
+    }
+
+    /// A plain product with instructions that the caller chose already.
+    #[inline(always)]
+    pub fn compute_with<S: Simd>(self, simd: S) {
+        Formed::<T, PLAIN>(self).with_simd(simd);
+    }
+}
+
+struct Formed<'a, T, const FORM: u8>(Product<'a, T>);
+
+impl<T: Real, const FORM: u8> WithSimd for Formed<'_, T, FORM> {
+    type Output = ();
+
+    /// One panel of columns after the other; narrower panels for the last ones.
+    #[inline(always)]
+    fn with_simd<S: Simd>(mut self, simd: S) {
+        if FORM == PLAIN && self.0.result.columns == 1 && self.0.right.stride == 1 {
+            return self.0.inner_products(simd);
+        }
+        let lanes = T::lanes::<S>();
+        let columns = self.0.result.columns;
+        if FORM == RIGHT_TRANSPOSED && columns <= lanes / 2 {
+            return self.0.narrow(simd);
+        }
+        let mut column = 0;
+        while columns - column >= 2 * lanes {
+            self.panel::<S, 2, true>(simd, column);
+            column += 2 * lanes;
+        }
+        if columns - column >= lanes {
+            self.panel::<S, 1, true>(simd, column);
+            column += lanes;
+        }
+        if column < columns {
+            self.panel::<S, 1, false>(simd, column);
         }
     }
 }
 
-#[multiversion(targets("x86_64+avx512f+avx512vl+fma", "x86_64+avx2+fma"))]
-fn product_of<T: Real, const FORM: u8>(
-    left: Matrix<T>,
-    right: Matrix<T>,
-    start: Start<T>,
-    finish: Finish<T>,
-    result: MatrixMut<T>,
-    scratch: &mut Vec<T>,
-) {
-    // Tiles are as large as the registers allow: 32 of 16 numbers, or 16 of 8 or fewer.
-    match_target! {
-        "x86_64+avx512f+avx512vl+fma" => panels::<T, FORM, true, 8, 32>(left, right, start, finish, result, scratch),
-        "x86_64+avx2+fma" => panels::<T, FORM, true, 4, 16>(left, right, start, finish, result, scratch),
-        _ => panels::<T, FORM, false, 4, 8>(left, right, start, finish, result, scratch),
-    }
-}
-
-/// One panel of L columns after the other; narrower panels for the last columns.
-#[inline(always)]
-pub(super) fn panels<T: Real, const FORM: u8, const FUSED: bool, const R: usize, const L: usize>(
-    left: Matrix<T>,
-    right: Matrix<T>,
-    start: Start<T>,
-    finish: Finish<T>,
-    mut result: MatrixMut<T>,
-    scratch: &mut Vec<T>,
-) {
-    let columns = result.columns;
-    if FORM == PLAIN && columns == 1 && right.stride == 1 {
-        return inner_products::<T, FUSED>(left, right.data, start, finish, result);
-    }
-    let mut column = 0;
-    while L > 16 && columns - column > 16 {
-        let used = (columns - column).min(L);
-        panel::<T, FORM, FUSED, R, L>(left, right, start, finish, &mut result, column, used, scratch);
-        column += used;
-    }
-    while L > 8 && columns - column > 8 {
-        let used = (columns - column).min(16);
-        panel::<T, FORM, FUSED, R, 16>(left, right, start, finish, &mut result, column, used, scratch);
-        column += used;
-    }
-    while column < columns {
-        let used = (columns - column).min(8);
-        panel::<T, FORM, FUSED, R, 8>(left, right, start, finish, &mut result, column, used, scratch);
-        column += used;
-    }
-}
-
-/// The columns `column..column + used` of the result, `used` ≤ L.
-#[inline(always)]
-#[allow(clippy::too_many_arguments)]
-fn panel<T: Real, const FORM: u8, const FUSED: bool, const R: usize, const L: usize>(
-    left: Matrix<T>,
-    right: Matrix<T>,
-    start: Start<T>,
-    finish: Finish<T>,
-    result: &mut MatrixMut<T>,
-    column: usize,
-    used: usize,
-    scratch: &mut Vec<T>,
-) {
-    let depth = if FORM == LEFT_TRANSPOSED { left.rows } else { left.columns };
-    let right = if FORM == RIGHT_TRANSPOSED {
-        pack_transposed::<T, L>(right, column, used, scratch)
-    } else if used < L {
-        pack::<T, L>(right, column, used, scratch)
-    } else {
-        Matrix {
-            data: right.data.get(column..).unwrap_or(&[]),
-            rows: depth,
-            columns: L,
-            stride: right.stride,
+impl<T: Real, const FORM: u8> Formed<'_, T, FORM> {
+    /// C vectors of columns from `column` on; the last columns if not `FULL`.
+    #[inline(always)]
+    fn panel<S: Simd, const C: usize, const FULL: bool>(&mut self, simd: S, column: usize) {
+        let Product { left, right, start, finish, ref mut result, ref mut scratch } = self.0;
+        let wide = C * T::lanes::<S>();
+        let used = if FULL { wide } else { result.columns - column };
+        let depth = if FORM == LEFT_TRANSPOSED { left.rows } else { left.columns };
+        let right = if FORM == RIGHT_TRANSPOSED {
+            pack_transposed(simd, right, column, used, wide, scratch)
+        } else if FULL {
+            Matrix { data: right.data.get(column..).unwrap_or(&[]), rows: depth, ..right }
+        } else {
+            pack::<T, S>(simd, right, column, scratch)
+        };
+        let mut tiles = Tiles::<T, FORM> { left, right, start, finish, result, depth, column, used };
+        let rows = tiles.result.rows;
+        let mut row = 0;
+        // As many sums as registers allow.
+        if S::REGISTER_COUNT >= 32 {
+            while row + 8 <= rows {
+                tiles.tile::<S, 8, C, FULL>(simd, row);
+                row += 8;
+            }
         }
-    };
-    let mut row = 0;
-    while row + R <= result.rows {
-        tile::<T, FORM, FUSED, R, L>(left, right, start, finish, result, row, column, used, depth);
-        row += R;
-    }
-    if R > 4 && row + 4 <= result.rows {
-        tile::<T, FORM, FUSED, 4, L>(left, right, start, finish, result, row, column, used, depth);
-        row += 4;
-    }
-    if row + 2 <= result.rows {
-        tile::<T, FORM, FUSED, 2, L>(left, right, start, finish, result, row, column, used, depth);
-        row += 2;
-    }
-    if row < result.rows {
-        tile::<T, FORM, FUSED, 1, L>(left, right, start, finish, result, row, column, used, depth);
+        while row + 4 <= rows {
+            tiles.tile::<S, 4, C, FULL>(simd, row);
+            row += 4;
+        }
+        if row + 2 <= rows {
+            tiles.tile::<S, 2, C, FULL>(simd, row);
+            row += 2;
+        }
+        if row < rows {
+            tiles.tile::<S, 1, C, FULL>(simd, row);
+        }
     }
 }
 
-/// R rows by L columns of the result, of which `used` columns exist.
-#[inline(always)]
-#[allow(clippy::too_many_arguments)]
-fn tile<T: Real, const FORM: u8, const FUSED: bool, const R: usize, const L: usize>(
-    left: Matrix<T>,
-    right: Matrix<T>,
-    start: Start<T>,
-    finish: Finish<T>,
-    result: &mut MatrixMut<T>,
-    row: usize,
-    column: usize,
-    used: usize,
+/// The tiles of one panel: `used` columns from `column` on. `right` begins at its first column.
+struct Tiles<'a, 'b, T, const FORM: u8> {
+    left: Matrix<'a, T>,
+    right: Matrix<'a, T>,
+    start: Start<'a, T>,
+    finish: Finish<'a, T>,
+    result: &'a mut MatrixMut<'b, T>,
     depth: usize,
-) {
-    let mut sums = [[T::ZERO; L]; R];
-    match start {
-        Start::Zero => {}
-        Start::Bias(bias) => {
-            let mut first = [T::ZERO; L];
-            copy(&mut first, &bias[column..column + used]);
-            sums = [first; R];
-        }
-        Start::Result => {
-            for r in 0..R {
-                copy(&mut sums[r], &result.row(row + r)[column..column + used]);
-            }
-        }
-    }
-    let steps = right.data.chunks(right.stride).take(depth);
-    if FORM == LEFT_TRANSPOSED {
-        for (step, a) in steps.zip(left.data.chunks(left.stride)) {
-            let b: &[T; L] = step[..L].try_into().expect("L numbers");
-            let a: &[T; R] = a[row..row + R].try_into().expect("R numbers");
-            for r in 0..R {
-                for l in 0..L {
-                    sums[r][l] = multiply_add::<T, FUSED>(a[r], b[l], sums[r][l]);
+    column: usize,
+    used: usize,
+}
+
+impl<T: Real, const FORM: u8> Tiles<'_, '_, T, FORM> {
+    /// R rows from `row` on.
+    #[inline(always)]
+    fn tile<S: Simd, const R: usize, const C: usize, const FULL: bool>(&mut self, simd: S, row: usize) {
+        let columns = self.column..self.column + self.used;
+        let mut sums = [[T::splat(simd, T::ZERO); C]; R];
+        match self.start {
+            Start::Zero => {}
+            Start::Bias(bias) => sums = [load::<T, S, C, FULL>(simd, &bias[columns.clone()]); R],
+            Start::Result => {
+                for r in 0..R {
+                    sums[r] = load::<T, S, C, FULL>(simd, &self.result.row(row + r)[columns.clone()]);
                 }
             }
         }
-    } else {
-        let rows: [&[T]; R] = std::array::from_fn(|r| &left.row(row + r)[..depth]);
-        for (k, step) in steps.enumerate() {
-            let b: &[T; L] = step[..L].try_into().expect("L numbers");
+        let wide = C * T::lanes::<S>();
+        let steps = self.right.data.chunks(self.right.stride).take(self.depth);
+        if FORM == LEFT_TRANSPOSED {
+            for (b, a) in steps.zip(self.left.data.chunks(self.left.stride)) {
+                let b = T::vectors::<S>(&b[..wide]);
+                let a = &a[row..row + R];
+                for r in 0..R {
+                    let a = T::splat(simd, a[r]);
+                    for c in 0..C {
+                        sums[r][c] = T::mul_add(simd, a, b[c], sums[r][c]);
+                    }
+                }
+            }
+        } else {
+            let mut rows = [&[][..]; R];
             for r in 0..R {
-                let a = rows[r][k];
-                for l in 0..L {
-                    sums[r][l] = multiply_add::<T, FUSED>(a, b[l], sums[r][l]);
+                rows[r] = &self.left.row(row + r)[..self.depth];
+            }
+            for (k, b) in steps.enumerate() {
+                let b = T::vectors::<S>(&b[..wide]);
+                for r in 0..R {
+                    let a = T::splat(simd, rows[r][k]);
+                    for c in 0..C {
+                        sums[r][c] = T::mul_add(simd, a, b[c], sums[r][c]);
+                    }
                 }
             }
         }
-    }
-    for r in 0..R {
-        match finish {
+        match self.finish {
             Finish::Plain => {}
             Finish::Relu => {
-                for l in 0..L {
-                    sums[r][l] = if sums[r][l] > T::ZERO { sums[r][l] } else { T::ZERO };
+                for r in 0..R {
+                    for c in 0..C {
+                        sums[r][c] = T::where_positive(simd, sums[r][c], sums[r][c]);
+                    }
                 }
             }
             Finish::Mask(kept) => {
-                let mut mask = [T::ZERO; L];
-                copy(&mut mask, &kept.row(row + r)[column..column + used]);
-                for l in 0..L {
-                    sums[r][l] = if mask[l] > T::ZERO { sums[r][l] } else { T::ZERO };
+                for r in 0..R {
+                    let kept = load::<T, S, C, FULL>(simd, &kept.row(row + r)[columns.clone()]);
+                    for c in 0..C {
+                        sums[r][c] = T::where_positive(simd, kept[c], sums[r][c]);
+                    }
                 }
             }
         }
-        let target = &mut result.row_mut(row + r)[column..column + used];
-        match <&mut [T; L]>::try_from(&mut *target) {
-            Ok(target) => *target = sums[r],
-            Err(_) => target.copy_from_slice(&sums[r][..used]),
+        for r in 0..R {
+            let target = &mut self.result.row_mut(row + r)[columns.clone()];
+            if FULL {
+                T::vectors_mut::<S>(target)[..C].copy_from_slice(&sums[r]);
+            } else {
+                T::store_part(simd, target, sums[r][0]);
+            }
         }
     }
 }
 
-/// A·b for a vector b, which lies in one piece.
+/// C whole vectors, or one in part.
 #[inline(always)]
-fn inner_products<T: Real, const FUSED: bool>(
-    left: Matrix<T>,
-    right: &[T],
-    start: Start<T>,
-    finish: Finish<T>,
-    mut result: MatrixMut<T>,
-) {
-    for row in 0..result.rows {
-        let first = match start {
-            Start::Zero => T::ZERO,
-            Start::Bias(bias) => bias[0],
-            Start::Result => result.row(row)[0],
-        };
-        let sum = first + inner_product::<T, FUSED>(left.row(row), &right[..left.columns]);
-        let keep = match finish {
+fn load<T: Real, S: Simd, const C: usize, const FULL: bool>(simd: S, x: &[T]) -> [T::Vector<S>; C] {
+    // Plain loops here and below: a closure would be compiled without the vector instructions.
+    let mut vectors = [T::splat(simd, T::ZERO); C];
+    if FULL {
+        vectors.copy_from_slice(&T::vectors::<S>(x)[..C]);
+    } else {
+        vectors[0] = T::load_part(simd, x);
+    }
+    vectors
+}
+
+impl<T: Real> Product<'_, T> {
+    /// A·b for a vector b, which lies in one piece.
+    #[inline(always)]
+    fn inner_products<S: Simd>(mut self, simd: S) {
+        for row in 0..self.result.rows {
+            let sum = inner_product(simd, self.left.row(row), &self.right.data[..self.left.columns]);
+            self.finish_one(row, 0, sum);
+        }
+    }
+
+    /// A·Bᵀ with few columns: vectors along the depth, summed up at the end, which needs no transposed copy of B.
+    #[inline(always)]
+    fn narrow<S: Simd>(mut self, simd: S) {
+        let rows = self.result.rows;
+        let mut row = 0;
+        while row + 4 <= rows {
+            self.narrow_rows::<S, 4>(simd, row);
+            row += 4;
+        }
+        while row < rows {
+            self.narrow_rows::<S, 1>(simd, row);
+            row += 1;
+        }
+    }
+
+    #[inline(always)]
+    fn narrow_rows<S: Simd, const R: usize>(&mut self, simd: S, row: usize) {
+        let columns = self.result.columns;
+        let mut column = 0;
+        while column + 4 <= columns {
+            self.narrow_tile::<S, R, 4>(simd, row, column);
+            column += 4;
+        }
+        while column < columns {
+            self.narrow_tile::<S, R, 1>(simd, row, column);
+            column += 1;
+        }
+    }
+
+    #[inline(always)]
+    fn narrow_tile<S: Simd, const R: usize, const C: usize>(&mut self, simd: S, row: usize, column: usize) {
+        let (lanes, depth) = (T::lanes::<S>(), self.left.columns);
+        let (mut a, mut b) = ([&[][..]; R], [&[][..]; C]);
+        for r in 0..R {
+            a[r] = &self.left.row(row + r)[..depth];
+        }
+        for c in 0..C {
+            b[c] = &self.right.row(column + c)[..depth];
+        }
+        let mut sums = [[T::splat(simd, T::ZERO); C]; R];
+        let whole = depth / lanes;
+        let (mut vectors_a, mut vectors_b) = ([&[][..]; R], [&[][..]; C]);
+        for r in 0..R {
+            vectors_a[r] = &T::vectors::<S>(a[r])[..whole];
+        }
+        for c in 0..C {
+            vectors_b[c] = &T::vectors::<S>(b[c])[..whole];
+        }
+        for k in 0..whole {
+            for r in 0..R {
+                for c in 0..C {
+                    sums[r][c] = T::mul_add(simd, vectors_a[r][k], vectors_b[c][k], sums[r][c]);
+                }
+            }
+        }
+        let done = whole * lanes;
+        if done < depth {
+            for r in 0..R {
+                let a = T::load_part(simd, &a[r][done..]);
+                for c in 0..C {
+                    sums[r][c] = T::mul_add(simd, a, T::load_part(simd, &b[c][done..]), sums[r][c]);
+                }
+            }
+        }
+        for r in 0..R {
+            for c in 0..C {
+                self.finish_one(row + r, column + c, T::sum(simd, sums[r][c]));
+            }
+        }
+    }
+
+    /// Stores one element of the result, given its sum over the depth.
+    #[inline(always)]
+    fn finish_one(&mut self, row: usize, column: usize, sum: T) {
+        let target = &mut self.result.row_mut(row)[column];
+        let sum = sum
+            + match self.start {
+                Start::Zero => T::ZERO,
+                Start::Bias(bias) => bias[column],
+                Start::Result => *target,
+            };
+        let keep = match self.finish {
             Finish::Plain => true,
             Finish::Relu => sum > T::ZERO,
-            Finish::Mask(kept) => kept.row(row)[0] > T::ZERO,
+            Finish::Mask(kept) => kept.row(row)[column] > T::ZERO,
         };
-        result.row_mut(row)[0] = if keep { sum } else { T::ZERO };
+        *target = if keep { sum } else { T::ZERO };
     }
 }
 
-/// Σ a·b in sixteen partial sums.
+/// Σ a·b, a partial sum for each lane.
 #[inline(always)]
-pub(super) fn inner_product<T: Real, const FUSED: bool>(a: &[T], b: &[T]) -> T {
-    let (a, a_rest) = a.as_chunks::<16>();
-    let (b, b_rest) = b.as_chunks::<16>();
-    let mut sums = [T::ZERO; 16];
-    for (a, b) in a.iter().zip(b) {
-        for l in 0..16 {
-            sums[l] = multiply_add::<T, FUSED>(a[l], b[l], sums[l]);
-        }
+pub(super) fn inner_product<T: Real, S: Simd>(simd: S, a: &[T], b: &[T]) -> T {
+    let mut sums = T::splat(simd, T::ZERO);
+    let (whole_a, whole_b) = (T::vectors::<S>(a), T::vectors::<S>(b));
+    for (&a, &b) in whole_a.iter().zip(whole_b) {
+        sums = T::mul_add(simd, a, b, sums);
     }
-    for (l, (&a, &b)) in a_rest.iter().zip(b_rest).enumerate() {
-        sums[l] = multiply_add::<T, FUSED>(a, b, sums[l]);
+    let done = whole_a.len() * T::lanes::<S>();
+    if done < a.len() {
+        sums = T::mul_add(simd, T::load_part(simd, &a[done..]), T::load_part(simd, &b[done..]), sums);
     }
-    for half in [8, 4, 2, 1] {
-        for l in 0..half {
-            sums[l] += sums[l + half];
-        }
-    }
-    sums[0]
+    T::sum(simd, sums)
 }
 
-/// Fills the beginning of `target`: in one piece where the lengths agree.
+/// The columns of B from `column` on, less than a vector of them, filled up with zeros.
 #[inline(always)]
-fn copy<T: Copy, const L: usize>(target: &mut [T; L], source: &[T]) {
-    match <&[T; L]>::try_from(source) {
-        Ok(source) => *target = *source,
-        Err(_) => target[..source.len()].copy_from_slice(source),
+fn pack<'a, T: Real, S: Simd>(simd: S, right: Matrix<T>, column: usize, scratch: &'a mut Vec<T>) -> Matrix<'a, T> {
+    let (rows, lanes) = (right.rows, T::lanes::<S>());
+    let packed = room(scratch, rows * lanes);
+    for (target, source) in T::vectors_mut::<S>(packed).iter_mut().zip(right.data.chunks(right.stride)) {
+        *target = T::load_part(simd, &source[column..right.columns]);
     }
+    Matrix { data: packed, rows, columns: lanes, stride: lanes }
 }
 
-/// a·b + c. Where no instruction does both at once, `mul_add` would call a function.
+/// The rows of B from `column` on, `used` of them, as columns, filled up with zeros to `wide`.
 #[inline(always)]
-pub(super) fn multiply_add<T: Real, const FUSED: bool>(a: T, b: T, c: T) -> T {
-    if FUSED { a.mul_add(b, c) } else { a * b + c }
-}
-
-/// Columns `column..column + used` of B, filled up with zeros to L.
-#[inline(always)]
-fn pack<'a, T: Real, const L: usize>(
+fn pack_transposed<'a, T: Real, S: Simd>(
+    simd: S,
     right: Matrix<T>,
     column: usize,
     used: usize,
+    wide: usize,
     scratch: &'a mut Vec<T>,
 ) -> Matrix<'a, T> {
-    let rows = right.rows;
-    if scratch.len() < rows * L {
-        scratch.resize(rows * L, T::ZERO);
-    }
-    for (target, source) in
-        scratch.as_chunks_mut::<L>().0.iter_mut().zip(right.data.chunks(right.stride)).take(rows)
-    {
-        let source = &source[column..column + used];
-        for l in 0..L {
-            target[l] = if l < used { source[l] } else { T::ZERO };
+    let (rows, lanes) = (right.columns, T::lanes::<S>());
+    let packed = room(scratch, rows * wide);
+    // Whole blocks, then what is left of rows and columns.
+    let (whole_rows, whole_columns) = (rows / lanes * lanes, used / lanes * lanes);
+    for l in (0..whole_columns).step_by(lanes) {
+        let source = &right.data[(column + l) * right.stride..];
+        for k in (0..whole_rows).step_by(lanes) {
+            T::transpose(simd, &source[k..], right.stride, &mut packed[k * wide + l..], wide);
+        }
+        for k in whole_rows..rows {
+            for i in 0..lanes {
+                packed[k * wide + l + i] = source[i * right.stride + k];
+            }
         }
     }
-    Matrix { data: &scratch[..rows * L], rows, columns: L, stride: L }
+    for k in 0..rows {
+        for l in whole_columns..wide {
+            packed[k * wide + l] = if l < used { right.row(column + l)[k] } else { T::ZERO };
+        }
+    }
+    Matrix { data: packed, rows, columns: wide, stride: wide }
 }
 
-/// Rows `column..column + used` of B as columns, filled up with zeros to L.
+/// The first `length` numbers of a buffer, made if there are fewer.
 #[inline(always)]
-fn pack_transposed<'a, T: Real, const L: usize>(
-    right: Matrix<T>,
-    column: usize,
-    used: usize,
-    scratch: &'a mut Vec<T>,
-) -> Matrix<'a, T> {
-    let rows = right.columns;
-    if scratch.len() < rows * L {
-        scratch.resize(rows * L, T::ZERO);
+pub(super) fn room<T: Real>(buffer: &mut Vec<T>, length: usize) -> &mut [T] {
+    if buffer.len() < length {
+        buffer.resize(length, T::ZERO);
     }
-    let (packed, _) = scratch.as_chunks_mut::<L>();
-    for l in 0..L {
-        if l < used {
-            let source = &right.row(column + l)[..rows];
-            for k in 0..rows {
-                packed[k][l] = source[k];
-            }
-        } else {
-            for k in 0..rows {
-                packed[k][l] = T::ZERO;
-            }
-        }
-    }
-    Matrix { data: &scratch[..rows * L], rows, columns: L, stride: L }
+    &mut buffer[..length]
 }

@@ -39,6 +39,7 @@ mod architecture;
 mod heads;
 mod init;
 mod kernel;
+mod lanes;
 pub mod matrix;
 mod online;
 pub mod ops;
@@ -47,6 +48,7 @@ mod pass;
 mod real;
 #[cfg(test)]
 mod tests;
+mod transpose;
 
 pub use architecture::{Architecture, Net, Rows, Symbols, Tensor};
 pub use heads::{Loss, softmax};

@@ -1,13 +1,12 @@
 //! Temporal-difference learning one sample at a time: the steps depend on each other, so there is nothing to batch.
 //! Everything that a step does stays in one function, vectorised over the units of a layer.
 
-use multiversion::multiversion;
-use multiversion::target::match_target;
+use pulp::{Simd, WithSimd};
 
 use super::architecture::{Linear, Net};
-use super::kernel::{PLAIN, inner_product, multiply_add, panels};
+use super::kernel::{Product, inner_product, room};
 use super::matrix::{Finish, Matrix, MatrixMut, Start};
-use super::pass::{Tape, first};
+use super::pass::Tape;
 use super::real::Real;
 
 /// Samples x₀, …, x_K that follow each other, with the rewards r₀, …, r_{K−1} between them.
@@ -52,69 +51,69 @@ impl Net {
         if let Some(target) = &target {
             assert_eq!(target.w.len(), w.len(), "parameters of another network");
         }
-        td(self, w, target, chain, tape)
+        T::dispatch(Run { net: self, w, target, chain, tape })
     }
 }
 
-#[multiversion(targets("x86_64+avx512f+avx512vl+fma", "x86_64+avx2+fma"))]
-fn td<T: Real>(net: &Net, w: &mut [T], target: Option<Target<T>>, chain: Chain<T>, tape: &mut Tape<T>) -> T {
-    match_target! {
-        "x86_64+avx512f+avx512vl+fma" => steps::<T, true>(net, w, target, chain, tape),
-        "x86_64+avx2+fma" => steps::<T, true>(net, w, target, chain, tape),
-        _ => steps::<T, false>(net, w, target, chain, tape),
-    }
+struct Run<'a, 'b, T> {
+    net: &'a Net,
+    w: &'a mut [T],
+    target: Option<Target<'a, T>>,
+    chain: Chain<'a, T>,
+    tape: &'b mut Tape<T>,
 }
 
-#[inline(always)]
-fn steps<T: Real, const FUSED: bool>(
-    net: &Net,
-    w: &mut [T],
-    mut target: Option<Target<T>>,
-    chain: Chain<T>,
-    tape: &mut Tape<T>,
-) -> T {
-    let mut squares = T::ZERO;
-    for (k, &reward) in chain.rewards.iter().enumerate() {
-        let [value, next] = match &mut target {
-            // Both at once: they share the weights.
-            None => evaluate::<T, FUSED, 2>(net, w, chain, k, tape),
-            Some(target) => {
-                let [next] = evaluate::<T, FUSED, 1>(net, target.w, chain, k + 1, tape);
-                let [value] = evaluate::<T, FUSED, 1>(net, w, chain, k, tape);
-                [value, next]
-            }
-        };
-        let difference = reward + chain.gamma * next - value;
-        squares += difference * difference;
-        ascend::<T, FUSED>(net, w, chain, k, chain.eta * difference, tape);
-        if let Some(Target { w: slow, tau }) = &mut target {
-            for (slow, &fast) in slow.iter_mut().zip(&*w) {
-                *slow = *tau * *slow + (T::ONE - *tau) * fast;
+impl<T: Real> WithSimd for Run<'_, '_, T> {
+    type Output = T;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) -> T {
+        let Run { net, w, mut target, chain, tape } = self;
+        let mut squares = T::ZERO;
+        for (k, &reward) in chain.rewards.iter().enumerate() {
+            let [value, next] = match &mut target {
+                // Both at once: they share the weights.
+                None => evaluate::<T, S, 2>(simd, net, w, chain, k, tape),
+                Some(target) => {
+                    let [next] = evaluate::<T, S, 1>(simd, net, target.w, chain, k + 1, tape);
+                    let [value] = evaluate::<T, S, 1>(simd, net, w, chain, k, tape);
+                    [value, next]
+                }
+            };
+            let difference = reward + chain.gamma * next - value;
+            squares += difference * difference;
+            ascend(simd, net, w, chain, k, chain.eta * difference, tape);
+            if let Some(Target { w: slow, tau }) = &mut target {
+                for (slow, &fast) in slow.iter_mut().zip(&*w) {
+                    *slow = *tau * *slow + (T::ONE - *tau) * fast;
+                }
             }
         }
+        squares / T::from_f64(chain.rewards.len().max(1) as f64)
     }
-    squares / T::from_f64(chain.rewards.len().max(1) as f64)
 }
 
-/// Q of the samples k, …, k + S − 1. The tape keeps what each layer returned.
+/// Q of the samples k, …, k + N − 1. The tape keeps what each layer returned.
 #[inline(always)]
-fn evaluate<T: Real, const FUSED: bool, const S: usize>(
+fn evaluate<T: Real, S: Simd, const N: usize>(
+    simd: S,
     net: &Net,
     w: &[T],
     chain: Chain<T>,
     k: usize,
     tape: &mut Tape<T>,
-) -> [T; S] {
+) -> [T; N] {
     let Tape { ops, input, layers, .. } = tape;
     let width = net.layers[0].inputs;
-    let input = first(input, S * width);
+    let input = room(input, N * width);
     for (s, input) in input.chunks_exact_mut(width).enumerate() {
         if let (Some(layer), Some(rows)) = (&net.row_layer, net.architecture().rows) {
             let x = &chain.rows[(k + s) * net.row_inputs()..][..net.row_inputs()];
             let x = Matrix::new(x, rows.count, rows.width);
             let y = MatrixMut::new(input, rows.count, rows.hidden);
             let bias = Start::Bias(&w[layer.biases()]);
-            panels::<T, PLAIN, FUSED, 2, 32>(x, layer.matrix(w), bias, Finish::Relu, y, &mut ops.scratch);
+            let (right, scratch) = (layer.matrix(w), &mut ops.scratch);
+            Product { left: x, right, start: bias, finish: Finish::Relu, result: y, scratch }.compute_with(simd);
         }
         for table in &net.tables {
             let codes = &chain.symbols[(k + s) * net.slots + table.slot..][..table.symbols.slots];
@@ -131,18 +130,20 @@ fn evaluate<T: Real, const FUSED: bool, const S: usize>(
     let last = net.layers.len() - 1;
     for (l, layer) in net.layers.iter().enumerate() {
         let (below, here) = layers.split_at_mut(l);
-        let x = Matrix::new(below.last().map_or(&*input, |x| x), S, layer.inputs);
-        let y = MatrixMut::new(first(&mut here[0], S * layer.outputs), S, layer.outputs);
+        let x = Matrix::new(below.last().map_or(&*input, |x| x), N, layer.inputs);
+        let y = MatrixMut::new(room(&mut here[0], N * layer.outputs), N, layer.outputs);
         let finish = if l == last { Finish::Plain } else { Finish::Relu };
         let bias = Start::Bias(&w[layer.biases()]);
-        panels::<T, PLAIN, FUSED, 2, 32>(x, layer.matrix(w), bias, finish, y, &mut ops.scratch);
+        let (right, scratch) = (layer.matrix(w), &mut ops.scratch);
+        Product { left: x, right, start: bias, finish, result: y, scratch }.compute_with(simd);
     }
     std::array::from_fn(|s| layers[last][s])
 }
 
 /// w += `step`·∇Q(x_k), from what the first sample on the tape left.
 #[inline(always)]
-fn ascend<T: Real, const FUSED: bool>(
+fn ascend<T: Real, S: Simd>(
+    simd: S,
     net: &Net,
     w: &mut [T],
     chain: Chain<T>,
@@ -151,11 +152,11 @@ fn ascend<T: Real, const FUSED: bool>(
     tape: &mut Tape<T>,
 ) {
     let Tape { input, layers, above, below, .. } = tape;
-    first(above, 1)[0] = step;
+    room(above, 1)[0] = step;
     for (l, layer) in net.layers.iter().enumerate().rev() {
         let x = if l == 0 { &input[..layer.inputs] } else { &layers[l - 1][..layer.inputs] };
-        let dx = first(below, layer.inputs);
-        ascend_layer::<T, FUSED>(layer, w, x, &above[..layer.outputs], Some(dx));
+        let dx = room(below, layer.inputs);
+        ascend_layer(simd, layer, w, x, &above[..layer.outputs], Some(dx));
         // Embeddings have no ReLU.
         let masked = if l == 0 { net.row_columns() } else { layer.inputs };
         for (dx, &x) in dx[..masked].iter_mut().zip(x) {
@@ -166,7 +167,7 @@ fn ascend<T: Real, const FUSED: bool>(
     if let (Some(layer), Some(rows)) = (&net.row_layer, net.architecture().rows) {
         let x = &chain.rows[k * net.row_inputs()..][..net.row_inputs()];
         for (x, dy) in x.chunks_exact(rows.width).zip(above.chunks_exact(rows.hidden)) {
-            ascend_layer::<T, FUSED>(layer, w, x, dy, None);
+            ascend_layer(simd, layer, w, x, dy, None);
         }
     }
     for table in &net.tables {
@@ -182,7 +183,8 @@ fn ascend<T: Real, const FUSED: bool>(
 
 /// dx = W·dy, then W += x ⊗ dy and b += dy: each row of the weights is loaded once.
 #[inline(always)]
-fn ascend_layer<T: Real, const FUSED: bool>(
+fn ascend_layer<T: Real, S: Simd>(
+    simd: S,
     layer: &Linear,
     w: &mut [T],
     x: &[T],
@@ -193,17 +195,31 @@ fn ascend_layer<T: Real, const FUSED: bool>(
     if let (&[dy], Some(dx)) = (dy, &mut dx) {
         for ((w, dx), &x) in weights.iter_mut().zip(dx.iter_mut()).zip(x) {
             *dx = *w * dy;
-            *w = multiply_add::<T, FUSED>(x, dy, *w);
+            *w += x * dy;
         }
     } else {
         for (i, (row, &x)) in weights.chunks_exact_mut(layer.outputs).zip(x).enumerate() {
             if let Some(dx) = &mut dx {
-                dx[i] = inner_product::<T, FUSED>(row, dy);
+                dx[i] = inner_product(simd, row, dy);
             }
-            for (w, &dy) in row.iter_mut().zip(dy) {
-                *w = multiply_add::<T, FUSED>(x, dy, *w);
-            }
+            add_scaled(simd, x, dy, row);
         }
     }
     biases.iter_mut().zip(dy).for_each(|(b, &dy)| *b += dy);
+}
+
+/// y += a·x.
+#[inline(always)]
+fn add_scaled<T: Real, S: Simd>(simd: S, a: T, x: &[T], y: &mut [T]) {
+    let factor = T::splat(simd, a);
+    let whole = T::vectors_mut::<S>(y);
+    let done = whole.len() * T::lanes::<S>();
+    for (y, &x) in whole.iter_mut().zip(T::vectors::<S>(x)) {
+        *y = T::mul_add(simd, factor, x, *y);
+    }
+    if done < y.len() {
+        let (x, y) = (&x[done..], &mut y[done..]);
+        let sum = T::mul_add(simd, factor, T::load_part(simd, x), T::load_part(simd, y));
+        T::store_part(simd, y, sum);
+    }
 }

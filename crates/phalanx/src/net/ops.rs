@@ -1,8 +1,9 @@
 //! Everything that networks do with numbers: the one door that another device would have to offer.
 
 use multiversion::multiversion;
+use pulp::{Simd, WithSimd};
 
-use super::kernel::{Form, product};
+use super::kernel::{Form, Product};
 use super::matrix::{Codes, Finish, Matrix, MatrixMut, Start};
 use super::optimizer::Adam;
 use super::real::Real;
@@ -63,7 +64,7 @@ pub struct Cpu<T> {
 
 impl<T: Real> Ops<T> for Cpu<T> {
     fn linear(&mut self, x: Matrix<T>, w: Matrix<T>, start: Start<T>, finish: Finish<T>, y: MatrixMut<T>) {
-        product(Form::Plain, x, w, start, finish, y, &mut self.scratch);
+        Product { left: x, right: w, start, finish, result: y, scratch: &mut self.scratch }.compute(Form::Plain);
     }
 
     fn linear_to_data(
@@ -74,11 +75,14 @@ impl<T: Real> Ops<T> for Cpu<T> {
         finish: Finish<T>,
         dx: MatrixMut<T>,
     ) {
-        product(Form::RightTransposed, dy, w, start, finish, dx, &mut self.scratch);
+        Product { left: dy, right: w, start, finish, result: dx, scratch: &mut self.scratch }
+            .compute(Form::RightTransposed);
     }
 
     fn linear_to_weights(&mut self, x: Matrix<T>, dy: Matrix<T>, start: Start<T>, dw: MatrixMut<T>) {
-        product(Form::LeftTransposed, x, dy, start, Finish::Plain, dw, &mut self.scratch);
+        let finish = Finish::Plain;
+        Product { left: x, right: dy, start, finish, result: dw, scratch: &mut self.scratch }
+            .compute(Form::LeftTransposed);
     }
 
     fn add_rows(&mut self, dy: Matrix<T>, db: &mut [T]) {
@@ -106,7 +110,7 @@ impl<T: Real> Ops<T> for Cpu<T> {
     }
 
     fn gather_sum(&mut self, table: Matrix<T>, codes: Codes, vocabulary: usize, y: MatrixMut<T>) {
-        gather_sum(table, codes, vocabulary, y);
+        T::dispatch(GatherSum { table, codes, vocabulary, y });
     }
 
     fn scatter_sum(&mut self, dy: Matrix<T>, codes: Codes, vocabulary: usize, table: MatrixMut<T>) {
@@ -143,7 +147,59 @@ fn add<T: Real>(target: &mut [T], source: &[T]) {
     }
 }
 
-/// Columns handled together by the sums of rows.
+/// `y[s] += Σ_j table[j·vocabulary + c_j]`.
+struct GatherSum<'a, T> {
+    table: Matrix<'a, T>,
+    codes: Codes<'a>,
+    vocabulary: usize,
+    y: MatrixMut<'a, T>,
+}
+
+impl<T: Real> WithSimd for GatherSum<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(mut self, simd: S) {
+        let columns = self.y.columns;
+        for s in 0..self.y.rows {
+            let mut column = 0;
+            while let Some(next) = self.strip::<S, 8>(simd, s, column) {
+                column = next;
+            }
+            while let Some(next) = self.strip::<S, 1>(simd, s, column) {
+                column = next;
+            }
+            if column < columns {
+                for (slot, &code) in self.codes.sample(s).iter().enumerate() {
+                    let row = self.table.row(slot * self.vocabulary + usize::from(code));
+                    add(&mut self.y.row_mut(s)[column..], &row[column..]);
+                }
+            }
+        }
+    }
+}
+
+impl<T: Real> GatherSum<'_, T> {
+    /// The sum of C vectors of columns, kept in registers; where the next ones begin, or `None` if there are fewer.
+    #[inline(always)]
+    fn strip<S: Simd, const C: usize>(&mut self, simd: S, s: usize, column: usize) -> Option<usize> {
+        let end = column + C * T::lanes::<S>();
+        let target = T::vectors_mut::<S>(self.y.row_mut(s).get_mut(column..end)?);
+        let mut sum = [T::splat(simd, T::ZERO); C];
+        sum.copy_from_slice(target);
+        for (slot, &code) in self.codes.sample(s).iter().enumerate() {
+            let row = self.table.row(slot * self.vocabulary + usize::from(code));
+            let row = T::vectors::<S>(&row[column..end]);
+            for c in 0..C {
+                sum[c] = T::sum_of(simd, sum[c], row[c]);
+            }
+        }
+        target.copy_from_slice(&sum);
+        Some(end)
+    }
+}
+
+/// Columns handled together by the sum of rows.
 const STRIP: usize = 32;
 
 #[multiversion(targets("x86_64+avx512f+avx512vl+fma", "x86_64+avx2+fma"))]
@@ -164,32 +220,6 @@ fn add_rows<T: Real>(dy: Matrix<T>, db: &mut [T]) {
     if !rest.is_empty() {
         for row in dy.data.chunks(dy.stride).take(dy.rows) {
             add(rest, &row[column..]);
-        }
-    }
-}
-
-#[multiversion(targets("x86_64+avx512f+avx512vl+fma", "x86_64+avx2+fma"))]
-fn gather_sum<T: Real>(table: Matrix<T>, codes: Codes, vocabulary: usize, mut y: MatrixMut<T>) {
-    for s in 0..y.rows {
-        let symbols = codes.sample(s);
-        let (strips, rest) = y.row_mut(s).as_chunks_mut::<STRIP>();
-        let mut column = 0;
-        for strip in strips {
-            let mut sum = *strip;
-            for (slot, &code) in symbols.iter().enumerate() {
-                let row = table.row(slot * vocabulary + usize::from(code));
-                let row: &[T; STRIP] = row[column..column + STRIP].try_into().expect("a strip");
-                for l in 0..STRIP {
-                    sum[l] += row[l];
-                }
-            }
-            *strip = sum;
-            column += STRIP;
-        }
-        if !rest.is_empty() {
-            for (slot, &code) in symbols.iter().enumerate() {
-                add(rest, &table.row(slot * vocabulary + usize::from(code))[column..]);
-            }
         }
     }
 }

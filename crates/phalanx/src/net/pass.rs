@@ -6,6 +6,7 @@
 //! added up first. The sums are the same in another order.
 
 use super::architecture::{Linear, Net, Symbols, Table};
+use super::kernel::room;
 use super::matrix::{Codes, Finish, Matrix, MatrixMut, Start};
 use super::ops::{Cpu, Ops};
 use super::real::Real;
@@ -39,14 +40,6 @@ pub struct Tape<T> {
     size: usize,
 }
 
-/// The first `length` elements, made if there are fewer.
-pub(super) fn first<T: Real>(buffer: &mut Vec<T>, length: usize) -> &mut [T] {
-    if buffer.len() < length {
-        buffer.resize(length, T::ZERO);
-    }
-    &mut buffer[..length]
-}
-
 impl Net {
     /// The outputs, `size` × [`Net::outputs`].
     ///
@@ -60,7 +53,7 @@ impl Net {
         }
         let tabled = self.is_tabled(batch.size);
         let width = self.input_width(tabled);
-        let input = first(input, batch.size * width);
+        let input = room(input, batch.size * width);
         if let Some(layer) = &self.row_layer {
             self.each_row_block(batch, width, |x, column, stride| {
                 let y =
@@ -77,7 +70,7 @@ impl Net {
         let last = self.layers.len() - 1;
         for (l, layer) in self.layers.iter().enumerate() {
             let (below, here) = layers.split_at_mut(l);
-            let y = first(&mut here[0], batch.size * layer.outputs);
+            let y = room(&mut here[0], batch.size * layer.outputs);
             let finish = if l == last { Finish::Plain } else { Finish::Relu };
             let bias = &w[layer.biases()];
             let (x, start) = match below.last() {
@@ -118,12 +111,12 @@ impl Net {
         assert_eq!(tape.size, batch.size, "backward follows the forward pass of the same batch");
         let Tape { ops, input, layers, products, above, below, .. } = tape;
         let size = batch.size;
-        first(above, d_outputs.len()).copy_from_slice(d_outputs);
+        room(above, d_outputs.len()).copy_from_slice(d_outputs);
         for (l, layer) in self.layers.iter().enumerate().skip(1).rev() {
             let x = Matrix::new(&layers[l - 1], size, layer.inputs);
             let dy = Matrix::new(above, size, layer.outputs);
             layer.to_parameters(x, dy, ops, gradient);
-            let dx = MatrixMut::new(first(below, size * layer.inputs), size, layer.inputs);
+            let dx = MatrixMut::new(room(below, size * layer.inputs), size, layer.inputs);
             ops.linear_to_data(dy, layer.matrix(w), Start::Zero, Finish::Mask(x), dx);
             std::mem::swap(above, below);
         }
@@ -138,7 +131,7 @@ impl Net {
                 self.backward_products(w, table, dy, self.codes(table, batch), ops, products, gradient);
             }
         }
-        let dx = first(below, size * width);
+        let dx = room(below, size * width);
         if let Some(row_layer) = &self.row_layer {
             let columns = self.row_columns();
             let mask = Finish::Mask(x.columns(0, columns));
@@ -223,7 +216,7 @@ impl Net {
     fn multiply_table<T: Real>(&self, w: &[T], table: &Table, ops: &mut Cpu<T>, products: &mut Vec<T>) {
         let layer = &self.layers[0];
         let Symbols { slots, vocabulary, dimension } = table.symbols;
-        let products = first(products, slots * vocabulary * layer.outputs);
+        let products = room(products, slots * vocabulary * layer.outputs);
         for (slot, y) in products.chunks_exact_mut(vocabulary * layer.outputs).enumerate() {
             let weights = layer.rows_of(w, table.column + slot * dimension, dimension);
             let y = MatrixMut::new(y, vocabulary, layer.outputs);
@@ -245,7 +238,7 @@ impl Net {
     ) {
         let layer = &self.layers[0];
         let Symbols { slots, vocabulary, dimension } = table.symbols;
-        let products = first(products, slots * vocabulary * layer.outputs);
+        let products = room(products, slots * vocabulary * layer.outputs);
         products.fill(T::ZERO);
         ops.scatter_sum(dy, codes, vocabulary, MatrixMut::new(products, slots * vocabulary, layer.outputs));
         for (slot, dp) in products.chunks_exact(vocabulary * layer.outputs).enumerate() {

@@ -3,9 +3,12 @@
 use std::fmt::Debug;
 use std::ops::{Add, AddAssign, Div, Mul, MulAssign, Neg, Sub, SubAssign};
 
+use super::lanes::Lanes;
+
 /// A floating-point number.
 pub trait Real:
-    Copy
+    Lanes
+    + Copy
     + Default
     + Debug
     + PartialOrd
@@ -32,9 +35,6 @@ pub trait Real:
     /// Exactly this number.
     fn to_f64(self) -> f64;
 
-    /// `self · factor + addend`, rounded once.
-    fn mul_add(self, factor: Self, addend: Self) -> Self;
-
     /// Square root.
     fn sqrt(self) -> Self;
 
@@ -59,11 +59,6 @@ macro_rules! real {
             #[inline(always)]
             fn to_f64(self) -> f64 {
                 f64::from(self)
-            }
-
-            #[inline(always)]
-            fn mul_add(self, factor: Self, addend: Self) -> Self {
-                $type::mul_add(self, factor, addend)
             }
 
             #[inline(always)]

@@ -249,24 +249,24 @@ fn one_online_step_follows_the_gradient() {
 struct Plain;
 
 impl Plain {
-    fn product(
-        at: impl Fn(usize, usize, usize) -> f64,
+    fn product<T: Real>(
+        at: impl Fn(usize, usize, usize) -> T,
         depth: usize,
-        start: Start<f64>,
-        finish: Finish<f64>,
-        mut y: MatrixMut<f64>,
+        start: Start<T>,
+        finish: Finish<T>,
+        mut y: MatrixMut<T>,
     ) {
         for i in 0..y.rows {
             for j in 0..y.columns {
                 let first = match start {
-                    Start::Zero => 0.0,
+                    Start::Zero => T::ZERO,
                     Start::Bias(bias) => bias[j],
                     Start::Result => y.row(i)[j],
                 };
-                let sum = first + (0..depth).map(|k| at(i, j, k)).sum::<f64>();
+                let sum = first + (0..depth).map(|k| at(i, j, k)).fold(T::ZERO, |sum, x| sum + x);
                 y.row_mut(i)[j] = match finish {
-                    Finish::Relu => sum.max(0.0),
-                    Finish::Mask(kept) if kept.row(i)[j] <= 0.0 => 0.0,
+                    Finish::Relu => if sum > T::ZERO { sum } else { T::ZERO },
+                    Finish::Mask(kept) if kept.row(i)[j] <= T::ZERO => T::ZERO,
                     _ => sum,
                 };
             }
@@ -274,38 +274,38 @@ impl Plain {
     }
 }
 
-impl Ops<f64> for Plain {
+impl<T: Real> Ops<T> for Plain {
     fn linear(
         &mut self,
-        x: Matrix<f64>,
-        w: Matrix<f64>,
-        start: Start<f64>,
-        finish: Finish<f64>,
-        y: MatrixMut<f64>,
+        x: Matrix<T>,
+        w: Matrix<T>,
+        start: Start<T>,
+        finish: Finish<T>,
+        y: MatrixMut<T>,
     ) {
         Self::product(|i, j, k| x.row(i)[k] * w.row(k)[j], x.columns, start, finish, y);
     }
 
     fn linear_to_data(
         &mut self,
-        dy: Matrix<f64>,
-        w: Matrix<f64>,
-        start: Start<f64>,
-        finish: Finish<f64>,
-        dx: MatrixMut<f64>,
+        dy: Matrix<T>,
+        w: Matrix<T>,
+        start: Start<T>,
+        finish: Finish<T>,
+        dx: MatrixMut<T>,
     ) {
         Self::product(|i, j, k| dy.row(i)[k] * w.row(j)[k], dy.columns, start, finish, dx);
     }
 
-    fn linear_to_weights(&mut self, x: Matrix<f64>, dy: Matrix<f64>, start: Start<f64>, dw: MatrixMut<f64>) {
+    fn linear_to_weights(&mut self, x: Matrix<T>, dy: Matrix<T>, start: Start<T>, dw: MatrixMut<T>) {
         Self::product(|i, j, k| x.row(k)[i] * dy.row(k)[j], x.rows, start, Finish::Plain, dw);
     }
 
-    fn add_rows(&mut self, dy: Matrix<f64>, db: &mut [f64]) {
-        (0..dy.rows).for_each(|s| db.iter_mut().zip(dy.row(s)).for_each(|(b, d)| *b += d));
+    fn add_rows(&mut self, dy: Matrix<T>, db: &mut [T]) {
+        (0..dy.rows).for_each(|s| db.iter_mut().zip(dy.row(s)).for_each(|(b, &d)| *b += d));
     }
 
-    fn gather(&mut self, table: Matrix<f64>, codes: Codes, mut y: MatrixMut<f64>) {
+    fn gather(&mut self, table: Matrix<T>, codes: Codes, mut y: MatrixMut<T>) {
         for s in 0..y.rows {
             for j in 0..y.columns {
                 y.row_mut(s)[j] = table.row(codes.sample(s)[j / table.columns].into())[j % table.columns];
@@ -313,7 +313,7 @@ impl Ops<f64> for Plain {
         }
     }
 
-    fn scatter(&mut self, dy: Matrix<f64>, codes: Codes, mut table: MatrixMut<f64>) {
+    fn scatter(&mut self, dy: Matrix<T>, codes: Codes, mut table: MatrixMut<T>) {
         for s in 0..dy.rows {
             for j in 0..dy.columns {
                 let columns = table.columns;
@@ -322,20 +322,20 @@ impl Ops<f64> for Plain {
         }
     }
 
-    fn gather_sum(&mut self, table: Matrix<f64>, codes: Codes, vocabulary: usize, mut y: MatrixMut<f64>) {
+    fn gather_sum(&mut self, table: Matrix<T>, codes: Codes, vocabulary: usize, mut y: MatrixMut<T>) {
         for s in 0..y.rows {
             for (slot, &code) in codes.sample(s).iter().enumerate() {
                 let row = table.row(slot * vocabulary + usize::from(code));
-                y.row_mut(s).iter_mut().zip(row).for_each(|(y, t)| *y += t);
+                y.row_mut(s).iter_mut().zip(row).for_each(|(y, &t)| *y += t);
             }
         }
     }
 
-    fn scatter_sum(&mut self, dy: Matrix<f64>, codes: Codes, vocabulary: usize, mut table: MatrixMut<f64>) {
+    fn scatter_sum(&mut self, dy: Matrix<T>, codes: Codes, vocabulary: usize, mut table: MatrixMut<T>) {
         for s in 0..dy.rows {
             for (slot, &code) in codes.sample(s).iter().enumerate() {
                 let row = table.row_mut(slot * vocabulary + usize::from(code));
-                row.iter_mut().zip(dy.row(s)).for_each(|(t, d)| *t += d);
+                row.iter_mut().zip(dy.row(s)).for_each(|(t, &d)| *t += d);
             }
         }
     }
@@ -344,38 +344,47 @@ impl Ops<f64> for Plain {
         &mut self,
         rule: &Adam,
         step: u64,
-        w: &mut [f64],
-        gradient: &[f64],
-        first: &mut [f64],
-        second: &mut [f64],
+        w: &mut [T],
+        gradient: &[T],
+        first: &mut [T],
+        second: &mut [T],
     ) {
+        let [beta1, beta2] = rule.beta;
         for i in 0..w.len() {
-            first[i] = rule.beta[0] * first[i] + (1.0 - rule.beta[0]) * gradient[i];
-            second[i] = rule.beta[1] * second[i] + (1.0 - rule.beta[1]) * gradient[i].powi(2);
-            let m = first[i] / (1.0 - rule.beta[0].powi(step as i32));
-            let v = second[i] / (1.0 - rule.beta[1].powi(step as i32));
-            w[i] -= rule.rate * m / (v.sqrt() + rule.epsilon);
+            let g = gradient[i].to_f64();
+            let m = beta1 * first[i].to_f64() + (1.0 - beta1) * g;
+            let v = beta2 * second[i].to_f64() + (1.0 - beta2) * g * g;
+            (first[i], second[i]) = (T::from_f64(m), T::from_f64(v));
+            let (m, v) = (m / (1.0 - beta1.powi(step as i32)), v / (1.0 - beta2.powi(step as i32)));
+            w[i] -= T::from_f64(rule.rate * m / (v.sqrt() + rule.epsilon));
         }
     }
 
-    fn blend(&mut self, a: f64, x: &[f64], b: f64, y: &mut [f64]) {
-        y.iter_mut().zip(x).for_each(|(y, x)| *y = a * x + b * *y);
+    fn blend(&mut self, a: T, x: &[T], b: T, y: &mut [T]) {
+        y.iter_mut().zip(x).for_each(|(y, &x)| *y = a * x + b * *y);
     }
 }
 
 /// Runs one operation on both implementations, on the same numbers, and compares all they wrote.
-fn same(length: usize, seed: u32, mut run: impl FnMut(&mut dyn Ops<f64>, &mut [f64])) {
-    let before: Vec<f64> = normals(length, &mut sequence(seed));
+fn same<T: Real>(length: usize, seed: u32, mut run: impl FnMut(&mut dyn Ops<T>, &mut [T])) {
+    let before: Vec<T> = normals(length, &mut sequence(seed));
     let [mut fast, mut plain] = [before.clone(), before];
     run(&mut Cpu::default(), &mut fast);
     run(&mut Plain, &mut plain);
+    let tolerance = if size_of::<T>() == 4 { 2e-5 } else { 1e-13 };
     for (i, (f, p)) in fast.iter().zip(&plain).enumerate() {
-        assert!((f - p).abs() < 1e-12, "{i}: {f} is not {p}");
+        let (f, p) = (f.to_f64(), p.to_f64());
+        assert!((f - p).abs() < tolerance * (1.0 + p.abs()), "{i}: {f} is not {p}");
     }
 }
 
 #[test]
 fn linear_operations_are_their_definitions() {
+    linear_operations::<f32>();
+    linear_operations::<f64>();
+}
+
+fn linear_operations<T: Real>() {
     let sizes = [1, 2, 3, 5, 8, 9, 15, 16, 17, 31, 33, 40, 65];
     let mut sequence = sequence(0);
     for case in 0..300 {
@@ -383,17 +392,17 @@ fn linear_operations_are_their_definitions() {
         let (m, n) = (size(), size());
         let k = if case % 20 == 0 { 0 } else { size() };
         let gap = case % 3;
-        let a: Vec<f64> = normals((m.max(k) + 1) * (m.max(k) + gap), &mut sequence);
-        let b: Vec<f64> = normals((n.max(k) + 1) * (n.max(k) + gap), &mut sequence);
-        let kept: Vec<f64> = normals(m * n, &mut sequence);
-        let bias: Vec<f64> = normals(n, &mut sequence);
+        let a: Vec<T> = normals((m.max(k) + 1) * (m.max(k) + gap), &mut sequence);
+        let b: Vec<T> = normals((n.max(k) + 1) * (n.max(k) + gap), &mut sequence);
+        let kept: Vec<T> = normals(m * n, &mut sequence);
+        let bias: Vec<T> = normals(n, &mut sequence);
         let start = [Start::Zero, Start::Bias(&bias), Start::Result][case % 3];
         let finish = [Finish::Plain, Finish::Relu, Finish::Mask(Matrix::new(&kept, m, n))][case / 3 % 3];
         let view =
             |data, rows, columns: usize| Matrix { data, rows, columns, stride: (columns + gap).max(1) };
         // One number more than the result: nothing outside of it may change.
         let length = (m - 1) * (n + gap) + n + 1;
-        fn result(data: &mut [f64], rows: usize, columns: usize, gap: usize) -> MatrixMut<'_, f64> {
+        fn result<T>(data: &mut [T], rows: usize, columns: usize, gap: usize) -> MatrixMut<'_, T> {
             MatrixMut { data, rows, columns, stride: columns + gap }
         }
         same(length, 1, |ops, y| {
@@ -411,12 +420,17 @@ fn linear_operations_are_their_definitions() {
 
 #[test]
 fn other_operations_are_their_definitions() {
+    other_operations::<f32>();
+    other_operations::<f64>();
+}
+
+fn other_operations<T: Real>() {
     let mut sequence = sequence(1);
     for width in [1, 4, 7, 32, 33, 100] {
         let (size, slots, vocabulary) = (13, 3, 5);
         let bytes: Vec<u8> = (0..size * (slots + 1)).map(|_| (sequence.uniform() * 5.0) as u8).collect();
         let codes = Codes { data: &bytes[1..], slots, stride: slots + 1 };
-        let x: Vec<f64> = normals(1500.max(size * width * slots), &mut sequence);
+        let x: Vec<T> = normals(1500.max(size * width * slots), &mut sequence);
         same(size * slots * width, 5, |ops, y| {
             ops.gather(Matrix::new(&x, vocabulary, width), codes, MatrixMut::new(y, size, slots * width));
         });
@@ -431,12 +445,12 @@ fn other_operations_are_their_definitions() {
             let table = MatrixMut::new(y, slots * vocabulary, width);
             ops.scatter_sum(Matrix::new(&x, size, width), codes, vocabulary, table);
         });
-        same(3 * width, 9, |ops, y| {
+        same::<T>(3 * width, 9, |ops, y| {
             let (w, moments) = y.split_at_mut(width);
-            moments.iter_mut().for_each(|m| *m = m.abs());
+            moments.iter_mut().for_each(|m| *m = (*m).abs());
             let (first, second) = moments.split_at_mut(width);
             ops.adam(&Adam::new(0.1), 3, w, &x[..width], first, second);
         });
-        same(width, 10, |ops, y| ops.blend(0.3, &x[..width], -1.5, y));
+        same(width, 10, |ops, y| ops.blend(T::from_f64(0.3), &x[..width], T::from_f64(-1.5), y));
     }
 }
