@@ -124,6 +124,13 @@ pub trait World: Send + Sync + Debug {
         None
     }
 
+    /// Features of the states of agent i's neighbours in `group` (i among them), beside the generic ones of linear
+    /// policies. They are asked with no actions.
+    fn policy_features(&self, agent: usize, group: &[u32]) -> Option<Box<dyn Features>> {
+        let _ = (agent, group);
+        None
+    }
+
     /// Features of what agent i's neighbours in `group` (i among them) see and do, beside the generic ones of linear
     /// critics.
     fn features(&self, agent: usize, group: &[u32]) -> Option<Box<dyn Features>> {

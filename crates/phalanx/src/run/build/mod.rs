@@ -199,10 +199,12 @@ fn tables(config: &Config, world: &dyn World, stream: &Stream) -> Result<Tabular
 }
 
 fn policy(config: &Config, world: &dyn World, stream: &Stream) -> Result<Box<dyn Policy>> {
-    let PolicyConfig { kind, init_std, features, .. } = config.policy;
+    let PolicyConfig { kind, init_std, features, world_features, .. } = config.policy;
     Ok(match kind {
         PolicyKind::Softmax | PolicyKind::Direct => Box::new(tables(config, world, stream)?),
-        PolicyKind::Linear => Box::new(LinearPolicy::new(world, config.kappa, features, init_std, stream)?),
+        PolicyKind::Linear => {
+            Box::new(LinearPolicy::new(world, config.kappa, features, world_features, init_std, stream)?)
+        }
         PolicyKind::Network => {
             let PolicyConfig { embedding, row_hidden, ref hidden, output_gain, .. } = config.policy;
             let widths = Widths { embedding, row_hidden, hidden: hidden.clone() };
