@@ -3,6 +3,7 @@
 //! `cargo bench -p phalanx --bench net [seconds]`. The peak is the best of a few square `gemm` products that fit the cache,
 //! measured in turns with the steps, because the clock of a shared machine wanders. Medians are printed.
 
+use std::cell::RefCell;
 use std::hint::black_box;
 use std::time::Instant;
 
@@ -43,11 +44,9 @@ struct Agent {
     w: Vec<f32>,
     first: Vec<f32>,
     second: Vec<f32>,
-    gradient: Vec<f32>,
     rows: Vec<f32>,
     symbols: Vec<u8>,
     d_outputs: Vec<f32>,
-    tape: Tape<f32>,
     step: u64,
 }
 
@@ -65,12 +64,10 @@ impl Agent {
         }
         Agent {
             first: zeros.clone(),
-            second: zeros.clone(),
-            gradient: zeros,
+            second: zeros,
             rows: (0..samples * net.row_inputs()).map(|_| sequence.normal() as f32).collect(),
             symbols,
             d_outputs: (0..samples * net.outputs()).map(|_| 1e-3 * sequence.normal() as f32).collect(),
-            tape: Tape::default(),
             step: 0,
             w,
         }
@@ -85,19 +82,23 @@ impl Agent {
         }
     }
 
+    /// Forward, backward and Adam for all minibatches, with the thread's own buffers.
     fn train(&mut self, net: &Net, size: usize, minibatches: usize) {
-        let mut tape = std::mem::take(&mut self.tape);
-        let mut gradient = std::mem::take(&mut self.gradient);
-        for m in 0..minibatches {
-            let batch = self.batch(net, size, m);
-            let d_outputs = &self.d_outputs[m * size * net.outputs()..][..size * net.outputs()];
-            black_box(net.forward(&self.w, batch, &mut tape));
-            net.backward(&self.w, batch, &mut tape, d_outputs, &mut gradient);
-            self.step += 1;
-            let (first, second) = (&mut self.first, &mut self.second);
-            Adam::new(1e-4).descend(self.step, &mut self.w, &gradient, first, second);
+        thread_local! {
+            static BUFFERS: RefCell<(Tape<f32>, Vec<f32>)> = RefCell::default();
         }
-        (self.tape, self.gradient) = (tape, gradient);
+        BUFFERS.with_borrow_mut(|(tape, gradient)| {
+            gradient.resize(net.parameters(), 0.0);
+            for m in 0..minibatches {
+                let batch = self.batch(net, size, m);
+                let d_outputs = &self.d_outputs[m * size * net.outputs()..][..size * net.outputs()];
+                black_box(net.forward(&self.w, batch, tape));
+                net.backward(&self.w, batch, tape, d_outputs, gradient);
+                self.step += 1;
+                let (first, second) = (&mut self.first, &mut self.second);
+                Adam::new(1e-4).descend(self.step, &mut self.w, gradient, first, second);
+            }
+        });
     }
 }
 
@@ -208,14 +209,14 @@ fn online(seconds: f64) {
     let net = net(None, vec![group; 2], &[32], 1);
     let mut agents: Vec<Agent> = (0..20).map(|i| Agent::new(&net, 501, i)).collect();
     let rewards: Vec<f32> = (0..500).map(|k| (k % 3) as f32 * 0.1).collect();
-    let mut times = Vec::new();
+    let (mut times, mut tape) = (Vec::new(), Tape::default());
     let begin = Instant::now();
     while begin.elapsed().as_secs_f64() < seconds {
         let start = Instant::now();
         for agent in &mut agents {
             let chain =
                 Chain { rows: &[], symbols: &agent.symbols, rewards: &rewards, gamma: 0.9, eta: 1e-3 };
-            black_box(net.td(&mut agent.w, None, chain, &mut agent.tape));
+            black_box(net.td(&mut agent.w, None, chain, &mut tape));
         }
         times.push(start.elapsed().as_secs_f64());
     }

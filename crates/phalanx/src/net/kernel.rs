@@ -323,7 +323,7 @@ impl<T: Real> Product<'_, T> {
 
 /// Σ a·b, a partial sum for each lane.
 #[inline(always)]
-pub(super) fn inner_product<T: Real, S: Simd>(simd: S, a: &[T], b: &[T]) -> T {
+fn inner_product<T: Real, S: Simd>(simd: S, a: &[T], b: &[T]) -> T {
     let mut sums = T::splat(simd, T::ZERO);
     let (whole_a, whole_b) = (T::vectors::<S>(a), T::vectors::<S>(b));
     for (&a, &b) in whole_a.iter().zip(whole_b) {
