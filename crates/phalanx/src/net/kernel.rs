@@ -184,7 +184,7 @@ impl<T: Real, const FORM: u8> Tiles<'_, '_, T, FORM> {
             Finish::Relu => {
                 for r in 0..R {
                     for c in 0..C {
-                        sums[r][c] = T::where_positive(simd, sums[r][c], sums[r][c]);
+                        sums[r][c] = T::relu(simd, sums[r][c]);
                     }
                 }
             }
@@ -312,12 +312,12 @@ impl<T: Real> Product<'_, T> {
                 Start::Bias(bias) => bias[column],
                 Start::Result => *target,
             };
-        let keep = match self.finish {
-            Finish::Plain => true,
-            Finish::Relu => sum > T::ZERO,
-            Finish::Mask(kept) => kept.row(row)[column] > T::ZERO,
+        let drop = match self.finish {
+            Finish::Plain => false,
+            Finish::Relu => sum < T::ZERO,
+            Finish::Mask(kept) => kept.row(row)[column] <= T::ZERO,
         };
-        *target = if keep { sum } else { T::ZERO };
+        *target = if drop { T::ZERO } else { sum };
     }
 }
 
@@ -338,7 +338,12 @@ fn inner_product<T: Real, S: Simd>(simd: S, a: &[T], b: &[T]) -> T {
 
 /// The columns of B from `column` on, less than a vector of them, filled up with zeros.
 #[inline(always)]
-fn pack<'a, T: Real, S: Simd>(simd: S, right: Matrix<T>, column: usize, scratch: &'a mut Vec<T>) -> Matrix<'a, T> {
+fn pack<'a, T: Real, S: Simd>(
+    simd: S,
+    right: Matrix<T>,
+    column: usize,
+    scratch: &'a mut Vec<T>,
+) -> Matrix<'a, T> {
     let (rows, lanes) = (right.rows, T::lanes::<S>());
     let packed = room(scratch, rows * lanes);
     for (target, source) in T::vectors_mut::<S>(packed).iter_mut().zip(right.data.chunks(right.stride)) {

@@ -113,7 +113,8 @@ fn evaluate<T: Real, S: Simd, const N: usize>(
             let y = MatrixMut::new(input, rows.count, rows.hidden);
             let bias = Start::Bias(&w[layer.biases()]);
             let (right, scratch) = (layer.matrix(w), &mut ops.scratch);
-            Product { left: x, right, start: bias, finish: Finish::Relu, result: y, scratch }.compute_with(simd);
+            Product { left: x, right, start: bias, finish: Finish::Relu, result: y, scratch }
+                .compute_with(simd);
         }
         for table in &net.tables {
             let codes = &chain.symbols[(k + s) * net.slots + table.slot..][..table.symbols.slots];
@@ -200,11 +201,25 @@ fn ascend_layer<T: Real, S: Simd>(
     } else {
         let mut i = 0;
         while i + 4 <= layer.inputs {
-            ascend_rows::<T, S, 4>(simd, &mut weights[i * layer.outputs..], &x[i..], dy, dx.as_deref_mut(), i);
+            ascend_rows::<T, S, 4>(
+                simd,
+                &mut weights[i * layer.outputs..],
+                &x[i..],
+                dy,
+                dx.as_deref_mut(),
+                i,
+            );
             i += 4;
         }
         while i < layer.inputs {
-            ascend_rows::<T, S, 1>(simd, &mut weights[i * layer.outputs..], &x[i..], dy, dx.as_deref_mut(), i);
+            ascend_rows::<T, S, 1>(
+                simd,
+                &mut weights[i * layer.outputs..],
+                &x[i..],
+                dy,
+                dx.as_deref_mut(),
+                i,
+            );
             i += 1;
         }
     }

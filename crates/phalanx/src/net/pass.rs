@@ -76,13 +76,13 @@ impl Net {
             let (x, start) = match below.last() {
                 Some(x) => (Matrix::new(x, batch.size, layer.inputs), Start::Bias(bias)),
                 None if tabled => {
-                    y.chunks_exact_mut(layer.outputs).for_each(|row| row.copy_from_slice(bias));
-                    for table in &self.tables {
+                    for (g, table) in self.tables.iter().enumerate() {
                         self.multiply_table(w, table, ops, products);
                         let Symbols { slots, vocabulary, .. } = table.symbols;
                         let products = Matrix::new(products, slots * vocabulary, layer.outputs);
+                        let start = if g == 0 { Start::Bias(bias) } else { Start::Result };
                         let y = MatrixMut::new(y, batch.size, layer.outputs);
-                        ops.gather_sum(products, self.codes(table, batch), vocabulary, y);
+                        ops.gather_sum(products, self.codes(table, batch), vocabulary, start, y);
                     }
                     (Matrix::new(input, batch.size, width), Start::Result)
                 }
