@@ -1,7 +1,8 @@
 //! Networks against the machine: how much of the matrix-product peak a training step reaches.
 //!
-//! `cargo bench -p phalanx --bench net [seconds]`. The peak is the best of a few square `gemm` products that fit the cache,
-//! measured in turns with the steps, because the clock of a shared machine wanders. Medians are printed.
+//! `cargo bench -p phalanx --bench net [seconds]`. The peak is the best of a few square `gemm` products that
+//! fit the cache, measured in turns with the steps, because the clock of a shared machine wanders. Medians
+//! are printed.
 
 use std::cell::RefCell;
 use std::hint::black_box;
@@ -102,8 +103,8 @@ impl Agent {
     }
 }
 
-/// Operations of a forward and backward pass of one sample as the layers are defined: 2 a weight, forward, to the weights
-/// and to the data, not to the data of the layer of the rows.
+/// Operations of a forward and backward pass of one sample as the layers are defined: 2 a weight, forward, to
+/// the weights and to the data, not to the data of the layer of the rows.
 fn operations(net: &Net) -> f64 {
     let architecture = net.architecture();
     let mut total = 0;
@@ -159,7 +160,8 @@ impl Peak {
     fn measure(&mut self, pool: &rayon::ThreadPool) -> f64 {
         let mut best: f64 = 0.0;
         for &n in &self.sizes {
-            let count = (1 << 25) / (n * n * n) + 1;
+            // About as long as a step, so that both lose as much to whatever else the machine does.
+            let count = (1 << 28) / (n * n * n) + 1;
             let start = Instant::now();
             pool.scope(|scope| {
                 for [a, b, c] in &mut self.operands {

@@ -9,7 +9,8 @@ pub trait Lanes: Sized + Copy {
     /// A vector.
     type Vector<S: Simd>: Copy;
 
-    /// Runs `op` with the best instructions there are; `f64`, which only checks gradients, has plain ones, for shorter builds.
+    /// Runs `op` with the best instructions there are; `f64`, which only checks gradients, has plain ones,
+    /// for shorter builds.
     fn dispatch<Op: WithSimd>(op: Op) -> Op::Output;
 
     /// Numbers in a vector.
@@ -50,8 +51,8 @@ pub trait Lanes: Sized + Copy {
     /// The sum over the lanes.
     fn sum<S: Simd>(simd: S, v: Self::Vector<S>) -> Self;
 
-    /// `target[j][i] = source[i][j]` for a block of as many rows and columns as a vector has lanes. Both begin at the first
-    /// number of the block; rows are a stride apart.
+    /// `target[j][i] = source[i][j]` for a block of as many rows and columns as a vector has lanes. Both
+    /// begin at the first number of the block; rows are a stride apart.
     #[inline(always)]
     fn transpose<S: Simd>(
         _simd: S,
@@ -75,8 +76,11 @@ impl Plain {
 }
 
 macro_rules! lanes {
-    ($type:ident, $dispatch:expr, $vector:ident, $lanes:ident, $splat:ident, $vectors:ident, $vectors_mut:ident, $load:ident, $store:ident,
-     $mul_add:ident, $add:ident, $less:ident, $greater:ident, $select:ident, $sum:ident, {$($more:item)*}) => {
+    (
+        $type:ident, $dispatch:expr, $vector:ident, $lanes:ident, $splat:ident, $vectors:ident, $vectors_mut:ident,
+        $load:ident, $store:ident, $mul_add:ident, $add:ident, $less:ident, $greater:ident, $select:ident, $sum:ident,
+        {$($more:item)*}
+    ) => {
         impl Lanes for $type {
             type Vector<S: Simd> = S::$vector;
 

@@ -1,5 +1,5 @@
-//! Temporal-difference learning one sample at a time: the steps depend on each other, so there is nothing to batch.
-//! Everything that a step does stays in one function, vectorised over the units of a layer.
+//! Temporal-difference learning one sample at a time: the steps depend on each other, so there is nothing to
+//! batch. Everything that a step does stays in one function, vectorised over the units of a layer.
 
 use pulp::{Simd, WithSimd};
 
@@ -34,8 +34,8 @@ pub struct Target<'a, T> {
 }
 
 impl Net {
-    /// For k = 0, …, K−1: w ← w + η·(r_k + γ·Q(x_{k+1}) − Q(x_k))·∇Q(x_k), and Q(x_{k+1}) by the target network if there
-    /// is one. Q is the network's only output. Returns the mean square of the K differences.
+    /// For k = 0, …, K−1: w ← w + η·(r_k + γ·Q(x_{k+1}) − Q(x_k))·∇Q(x_k), and Q(x_{k+1}) by the target
+    /// network if there is one. Q is the network's only output. Returns the mean square of the K differences.
     pub fn td<T: Real>(
         &self,
         w: &mut [T],

@@ -1,8 +1,9 @@
 //! Square blocks of numbers, transposed in registers.
 //!
-//! Compilers turn plain loops into single loads and stores: 1.5 cycles a number instead of 0.4.
+//! Compilers turn plain loops into single loads and stores: 0.4 ns a number instead of less than 0.2 (Zen 4).
 
-/// `target[j][i] = source[i][j]` for a block of `size` × `size` numbers; both begin at the first number of the block.
+/// `target[j][i] = source[i][j]` for a block of `size` × `size` numbers; both begin at the first number of
+/// the block.
 #[inline(always)]
 pub(super) fn plain<T: Copy>(
     size: usize,
