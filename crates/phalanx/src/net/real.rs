@@ -38,6 +38,7 @@ pub trait Real:
     /// Square root.
     fn sqrt(self) -> Self;
 
+    /// Without its sign.
     fn abs(self) -> Self;
 
     /// e^x in plain arithmetic, so that loops over it become vector instructions.
