@@ -42,8 +42,8 @@ pub struct LinearPolicy {
 #[derive(Debug, Clone, Copy, Default)]
 struct Term {
     agent: u32,
-    first: u32,
     own_stride: u32,
+    first: u64,
 }
 
 /// The features that the world adds for an agent: theirs are the numbers from `first` on.
@@ -66,14 +66,14 @@ impl LinearPolicy {
         let n = world.network().agents();
         let actions: Vec<usize> = (0..n).map(|i| world.actions(i)).collect();
         let groups = world.network().neighbourhoods(kappa);
-        let mut counts = vec![0u32; n];
+        let mut counts = vec![0u64; n];
         let terms = Ragged::from_rows((0..n).map(|i| {
             let mut first = 0;
             let row: Vec<Term> = (groups.row(i).iter())
                 .map(|&agent| {
-                    let (own, states) = (world.states(i) as u32, world.states(agent as usize) as u32);
+                    let (own, states) = (world.states(i) as u64, world.states(agent as usize) as u64);
                     let pair = features == PolicyFeatures::Pair && agent as usize != i;
-                    let term = Term { agent, first, own_stride: if pair { states } else { 0 } };
+                    let term = Term { agent, own_stride: if pair { states as u32 } else { 0 }, first };
                     first += if pair { own * states } else { states };
                     term
                 })

@@ -300,11 +300,10 @@ fn critic(
 
 /// Which samples a linear or network critic learns from.
 fn learns_from(config: &Config) -> LearnsFrom {
-    let (steps, episode) = (config.critic.steps, config.critic.episode);
+    let (steps, count) = config.chains();
     match config.critic.on {
         CriticOn::Batch => LearnsFrom::Batch,
-        CriticOn::Chain if episode == 0 => LearnsFrom::Chains { count: 1, steps },
-        CriticOn::Chain => LearnsFrom::Chains { count: steps.div_ceil(episode), steps: episode },
+        CriticOn::Chain => LearnsFrom::Chains { count, steps },
     }
 }
 
@@ -315,7 +314,11 @@ fn linear_critic(
     step_rule: StepRule,
 ) -> Result<LinearCritic> {
     let critic = &config.critic;
-    let features = AllFeatures::new(world, config.kappa_q, critic.features, critic.world_features);
+    let features = AllFeatures::new(world, config.kappa_q, critic.features, critic.world_features)?;
+    // Weights of every utility, and their weighted sum.
+    let rows = features.sets.iter().zip(&problem.agents);
+    let weights: u128 = rows.map(|(set, agent)| set.count() as u128 * (2 + agent.constraints.len() as u128)).sum();
+    room_for(8 * weights, "critic.features", &format!("linear critics of {weights} weights"))?;
     let rule = match critic.solver {
         CriticSolver::Lstd => LinearRule::Lstd { ridge: critic.ridge, average: critic.average },
         CriticSolver::Td => LinearRule::Td(step_rule),
@@ -359,5 +362,13 @@ fn network_critic(
         twin: critic.twin,
         merged: critic.merged,
     };
-    NetworkCritic::new(world, problem, config.kappa_q, &widths, rule, learns_from(config), *stream)
+    let from = learns_from(config);
+    let transitions = match from {
+        LearnsFrom::Batch => config.batch as u128 * config.horizon as u128,
+        LearnsFrom::Chains { count, steps } => count as u128 * steps as u128,
+    };
+    // Every thread holds the order of an agent's samples in all passes.
+    let bytes = 4 * rule.passes as u128 * transitions * rayon::current_num_threads() as u128;
+    room_for(bytes, "critic.passes", &format!("{} passes over {transitions} transitions", rule.passes))?;
+    NetworkCritic::new(world, problem, config.kappa_q, &widths, rule, from, *stream)
 }

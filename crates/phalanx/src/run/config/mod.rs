@@ -323,7 +323,7 @@ pub enum CriticOn {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CriticLoss {
-    /// ½·δ².
+    /// δ².
     Mse,
     /// ½·δ² within 1, linear beyond.
     Huber,
