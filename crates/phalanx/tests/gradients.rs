@@ -115,7 +115,7 @@ fn widths() -> Widths {
 /// Policies of every kind with random parameters. Tables over many queues would be too large.
 fn policies(world: &dyn World) -> Vec<Box<dyn Policy>> {
     let stream = Stream::new(11);
-    let linear = |features| LinearPolicy::new(world, KAPPA, features, 0.7, &stream).unwrap();
+    let linear = |features| LinearPolicy::new(world, KAPPA, features, true, 0.7, &stream).unwrap();
     let mut network = NetworkPolicy::new(world, KAPPA, &widths(), 1.0, &stream).unwrap();
     // Biases of 0 would put empty queues on the kink of a ReLU.
     for (x, theta) in network.theta_mut().data_mut().iter_mut().enumerate() {

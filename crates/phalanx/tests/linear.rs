@@ -41,12 +41,12 @@ fn multipliers(n: usize) -> Ragged<f64> {
 }
 
 fn chains(world: &dyn World, count: usize, pairs: usize, seed: u64) -> Vec<Trajectory> {
-    let policy = LinearPolicy::new(world, 1, PolicyFeatures::Pair, 1.0, &Stream::new(8)).unwrap();
+    let policy = LinearPolicy::new(world, 1, PolicyFeatures::Pair, true, 1.0, &Stream::new(8)).unwrap();
     sample(world, &policy, count, pairs, StartFrom::Uniform, seed)
 }
 
 fn evaluate(critic: &mut dyn Critic, world: &dyn World, signals: &Signals, evaluation: &[Trajectory]) {
-    let policy = LinearPolicy::new(world, 0, PolicyFeatures::Pair, 0.0, &Stream::new(0)).unwrap();
+    let policy = LinearPolicy::new(world, 0, PolicyFeatures::Pair, true, 0.0, &Stream::new(0)).unwrap();
     let mu = multipliers(world.network().agents());
     let evidence = Evidence { iteration: 0, policy: &policy, mu: &mu, signals, batch: &[], evaluation };
     critic.evaluate(evidence).unwrap();
@@ -295,7 +295,7 @@ fn alternatives_are_what_would_be_received() {
             let rule = LinearRule::Td(StepRule::Constant(0.3));
             let from = LearnsFrom::Chains { count: 1, steps: 100 };
             let mut critic = LinearCritic::new(features, problem, rule, from);
-            let policy = LinearPolicy::new(world, 0, PolicyFeatures::Pair, 0.0, &Stream::new(0)).unwrap();
+            let policy = LinearPolicy::new(world, 0, PolicyFeatures::Pair, true, 0.0, &Stream::new(0)).unwrap();
             let evaluation = &learnt_from[..];
             let evidence = Evidence {
                 iteration: 0,

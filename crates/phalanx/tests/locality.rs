@@ -63,7 +63,7 @@ fn widths() -> Widths {
 /// Policies of every kind with random parameters. Tables over windows of users would be too large.
 fn policies(world: &dyn World, kappa: usize) -> Vec<Box<dyn Policy>> {
     let stream = Stream::new(5);
-    let linear = |features| LinearPolicy::new(world, kappa, features, 1.0, &stream).unwrap();
+    let linear = |features| LinearPolicy::new(world, kappa, features, true, 1.0, &stream).unwrap();
     let mut policies: Vec<Box<dyn Policy>> = vec![
         Box::new(linear(PolicyFeatures::Additive)),
         Box::new(linear(PolicyFeatures::Pair)),
@@ -102,7 +102,7 @@ fn scrambled(world: &dyn World, trajectory: &Trajectory, agent: usize, radius: u
 }
 
 fn trajectory(world: &dyn World, steps: usize, seed: u64) -> Trajectory {
-    let policy = LinearPolicy::new(world, 1, PolicyFeatures::Pair, 1.0, &Stream::new(5)).unwrap();
+    let policy = LinearPolicy::new(world, 1, PolicyFeatures::Pair, true, 1.0, &Stream::new(5)).unwrap();
     sample(world, &policy, 1, steps, StartFrom::World, seed).remove(0)
 }
 
@@ -253,7 +253,7 @@ fn learnt(
     alternatives: bool,
 ) -> Box<dyn Critic> {
     let mut critic = make();
-    let policy = LinearPolicy::new(world, 0, PolicyFeatures::Pair, 0.0, &Stream::new(0)).unwrap();
+    let policy = LinearPolicy::new(world, 0, PolicyFeatures::Pair, true, 0.0, &Stream::new(0)).unwrap();
     let mu = Ragged::from_rows((0..policy.agents()).map(|i| [0.5 + i as f64]));
     let evaluation = std::slice::from_ref(evaluation);
     let evidence = Evidence { iteration: 0, policy: &policy, mu: &mu, signals, batch: &[], evaluation };

@@ -50,7 +50,7 @@ struct Term {
 #[derive(Debug)]
 struct WorldTerm {
     features: Box<dyn Features>,
-    first: u32,
+    first: u64,
 }
 
 impl LinearPolicy {
@@ -86,7 +86,7 @@ impl LinearPolicy {
             let features = if with_world { world.policy_features(i, groups.row(i)) } else { None };
             world_terms.push(features.map(|features| {
                 let first = *count;
-                *count += features.count() as u32;
+                *count += features.count() as u64;
                 WorldTerm { features, first }
             }));
         }
@@ -106,17 +106,18 @@ impl LinearPolicy {
 
     /// Adds the numbers of the active features, given everybody's state; `seen` is a buffer.
     fn active(&self, agent: usize, state: impl Fn(usize) -> u8, seen: &mut Vec<u8>, out: &mut Vec<u32>) {
-        let own = u32::from(state(agent));
+        let own = u64::from(state(agent));
         seen.clear();
         for term in self.terms.row(agent) {
             let state = state(term.agent as usize);
             seen.push(state);
-            out.push(term.first + term.own_stride * own + u32::from(state));
+            // What fits into memory fits into 32 bits.
+            out.push((term.first + u64::from(term.own_stride) * own + u64::from(state)) as u32);
         }
         if let Some(world) = &self.world[agent] {
             let generic = out.len();
             world.features.active(seen, &[], out);
-            out[generic..].iter_mut().for_each(|feature| *feature += world.first);
+            out[generic..].iter_mut().for_each(|feature| *feature += world.first as u32);
         }
     }
 
