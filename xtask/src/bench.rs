@@ -13,10 +13,14 @@ const SIZES: [(usize, usize); 4] = [(10, 400), (1_000, 60), (10_000, 12), (100_0
 /// The same for the exact algorithm.
 const EXACT_SIZES: [(usize, usize); 3] = [(5, 400), (10, 40), (12, 6)];
 
+/// Presets with linear and network models, and iterations of each.
+const MODELS: [(&str, usize); 3] = [("wireless", 100), ("paper/wireless", 40), ("paper/synthetic", 100)];
+
 /// Runs of each size; the table shows the median.
 const REPEATS: usize = 5;
 
-/// Trains `synthetic` and `exact` at several sizes and prints time an iteration, its breakdown by stage and the rate.
+/// Trains `synthetic` and `exact` at several sizes, then presets with larger models, and prints time an iteration, its
+/// breakdown by stage and the rate. At the end the networks alone, against the machine's arithmetic peak.
 pub fn run() -> Result<()> {
     cargo(&["build", "--release"], &[])?;
     let folder = std::env::temp_dir().join(format!("phalanx-bench-{}", std::process::id()));
@@ -30,7 +34,7 @@ pub fn run() -> Result<()> {
         let mut runs = Vec::new();
         for repeat in 0..REPEATS {
             let out = folder.join(format!("{n}-{repeat}"));
-            runs.push(measure("synthetic", n, iterations, &out)?);
+            runs.push(measure("synthetic", Some(n), iterations, &out)?);
         }
         runs.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
         let run = &runs[REPEATS / 2];
@@ -53,12 +57,42 @@ pub fn run() -> Result<()> {
     println!("| {:>7} | {:>9} |\n|---:|---:|", "n", "ms an it.");
     for (n, iterations) in EXACT_SIZES {
         let out = |repeat| folder.join(format!("exact-{n}-{repeat}"));
-        let runs = (0..REPEATS).map(|repeat| measure("exact", n, iterations, &out(repeat)));
+        let runs = (0..REPEATS).map(|repeat| measure("exact", Some(n), iterations, &out(repeat)));
         let mut runs = runs.collect::<Result<Vec<_>>>()?;
         runs.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
         println!("| {n:>7} | {:>9.3} |", 1e3 * runs[REPEATS / 2].seconds / iterations as f64);
     }
-    std::fs::remove_dir_all(&folder).with_context(|| format!("cannot remove {}", folder.display()))
+    models(&folder)?;
+    std::fs::remove_dir_all(&folder).with_context(|| format!("cannot remove {}", folder.display()))?;
+    println!("\nnetworks alone, in this run\n");
+    cargo(&["bench", "-p", "phalanx", "--bench", "net"], &[])
+}
+
+/// Presets with linear and network models.
+fn models(folder: &std::path::Path) -> Result<()> {
+    println!("\nphalanx train, median of {REPEATS} runs; stages in milliseconds an iteration\n");
+    println!("| {:>15} | {:>9} | sampling | critic | gradient | update |", "preset", "ms an it.");
+    println!("|---:|---:|---:|---:|---:|---:|");
+    for (preset, iterations) in MODELS {
+        let out = |repeat| folder.join(format!("{}-{repeat}", preset.replace('/', "-")));
+        let runs = (0..REPEATS).map(|repeat| measure(preset, None, iterations, &out(repeat)));
+        let mut runs = runs.collect::<Result<Vec<_>>>()?;
+        runs.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
+        let run = &runs[REPEATS / 2];
+        let stage = |name: &str| {
+            let ns = run.stages.iter().find(|(stage, _)| stage == name).map_or(f64::NAN, |(_, ns)| *ns);
+            1e-6 * ns * run.rate * run.seconds / iterations as f64
+        };
+        println!(
+            "| {preset:>15} | {:>9.2} | {:>8.2} | {:>6.2} | {:>8.2} | {:>6.2} |",
+            1e3 * run.seconds / iterations as f64,
+            stage("sampling_s"),
+            stage("critic_s"),
+            stage("gradient_s"),
+            stage("update_s"),
+        );
+    }
+    Ok(())
 }
 
 struct Run {
@@ -68,11 +102,12 @@ struct Run {
     stages: Vec<(String, f64)>,
 }
 
-fn measure(preset: &str, n: usize, iterations: usize, out: &std::path::Path) -> Result<Run> {
+fn measure(preset: &str, n: Option<usize>, iterations: usize, out: &std::path::Path) -> Result<Run> {
     let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
     let output = Command::new(std::path::Path::new(&target).join("release/phalanx"))
         .args(["train", preset, "--json", "--set", "evaluation.episodes=1"])
-        .args(["--set", &format!("world.n={n}"), "--set", &format!("iterations={iterations}")])
+        .args(n.iter().flat_map(|n| ["--set".to_string(), format!("world.n={n}")]))
+        .args(["--set", &format!("iterations={iterations}")])
         .arg("--out")
         .arg(out)
         .output()

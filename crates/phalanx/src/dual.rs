@@ -34,6 +34,8 @@ pub struct DualRule {
     pub centre: f64,
     /// Factor on g: 1/n in the paper's scaling, else 1.
     pub slack_factor: f64,
+    /// Slack that is aimed at: constraints are kept with a little to spare, against estimation noise.
+    pub margin: f64,
 }
 
 /// The multipliers and what their update remembers.
@@ -66,7 +68,7 @@ impl Dual {
         let project = |mu: f64| clip(mu, 0.0, rule.mu_max);
         let states = self.mu.data_mut().iter_mut().zip(self.integral.data_mut());
         for ((mu, integral), &g) in states.zip(slack.data()) {
-            let gradient = rule.slack_factor * g;
+            let gradient = rule.slack_factor * (g - rule.margin);
             let step = schedule * rule.eta_mu * gradient;
             match rule.kind {
                 DualKind::Proximal => *mu = project(rule.centre - step),
@@ -86,7 +88,7 @@ mod tests {
 
     fn run(kind: DualKind, slacks: &[f64]) -> Vec<f64> {
         let rule =
-            DualRule { kind, eta_mu: 2.0, eta_integral: 0.5, mu_max: 3.0, centre: 0.25, slack_factor: 0.5 };
+            DualRule { kind, eta_mu: 2.0, eta_integral: 0.5, mu_max: 3.0, centre: 0.25, slack_factor: 0.5, margin: 0.0 };
         let mut dual = Dual::new(&[1], 1.0);
         slacks
             .iter()
@@ -95,6 +97,29 @@ mod tests {
                 dual.mu.row(0)[0]
             })
             .collect()
+    }
+
+    #[test]
+    fn a_margin_is_aimed_at() {
+        let slacks = [0.5, 0.75, -0.25];
+        let aim = |margin: f64| {
+            let rule = DualRule {
+                kind: DualKind::Descent,
+                eta_mu: 1.0,
+                eta_integral: 0.0,
+                mu_max: 9.0,
+                centre: 0.0,
+                slack_factor: 1.0,
+                margin,
+            };
+            let mut dual = Dual::new(&[1], 1.0);
+            slacks.map(|g| {
+                dual.update(&rule, &Ragged::from_rows([[g]]), 1.0);
+                dual.mu.row(0)[0]
+            })
+        };
+        assert_eq!(aim(0.0), [0.5, 0.0, 0.25]);
+        assert_eq!(aim(0.5), [1.0, 0.75, 1.5]);
     }
 
     #[test]

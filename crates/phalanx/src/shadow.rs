@@ -73,6 +73,15 @@ impl Signals {
     }
 }
 
+/// f + Σ_k μ_k·g_k of rows that follow each other, f first. All have the length of `out`.
+pub fn weigh(rows: &[f64], mu: &[f64], out: &mut [f64]) {
+    let (f, gs) = rows.split_at(out.len());
+    out.copy_from_slice(f);
+    for (g, &mu) in gs.chunks_exact(out.len()).zip(mu) {
+        out.iter_mut().zip(g).for_each(|(sum, g)| *sum += mu * g);
+    }
+}
+
 /// What a shadow reward pays agent `agent` at each of the first `steps` steps of a trajectory.
 pub fn reward_column(
     row: &[f64],

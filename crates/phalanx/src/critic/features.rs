@@ -26,6 +26,8 @@ pub struct FeatureSet {
     /// Place of j in its group.
     own: usize,
     own_actions: u32,
+    /// |A_m| of every member.
+    actions: Vec<usize>,
     /// What the world adds, from `world_first` on.
     world: Option<Box<dyn Features>>,
     world_first: u32,
@@ -73,10 +75,11 @@ impl FeatureSet {
         let world_features = if with_world { world.features(agent, group) } else { None };
         let count = first as usize + world_features.as_ref().map_or(0, |features| features.count());
         let own_actions = world.actions(agent) as u32;
+        let actions = group.iter().map(|&m| world.actions(m as usize)).collect();
         if u32::try_from(count).is_err() {
             return Err(too_many());
         }
-        Ok(FeatureSet { blocks, own, own_actions, world: world_features, world_first: first, count })
+        Ok(FeatureSet { blocks, own, own_actions, actions, world: world_features, world_first: first, count })
     }
 
     /// How many there are.
@@ -102,8 +105,40 @@ impl FeatureSet {
         }
     }
 
+    /// |A_m| of every member.
+    pub fn action_counts(&self) -> &[usize] {
+        &self.actions
+    }
+
     /// Adds ⟨weights, φ⟩ with the action of `member` replaced by each of its alternatives.
     pub fn add_alternatives(
+        &self,
+        weights: &[f64],
+        states: &[u8],
+        actions: &mut [u8],
+        member: usize,
+        out: &mut [f64],
+    ) {
+        self.add_generic_alternatives(weights, states, actions, member, out);
+        if let Some(world) = &self.world {
+            world.add_alternatives(&weights[self.world_first as usize..], states, actions, member, out);
+        }
+    }
+
+    /// The same for every member in turn, one after the other.
+    pub fn add_all_alternatives(&self, weights: &[f64], states: &[u8], actions: &mut [u8], out: &mut [f64]) {
+        let mut first = 0;
+        for (member, &count) in self.actions.iter().enumerate() {
+            self.add_generic_alternatives(weights, states, actions, member, &mut out[first..first + count]);
+            first += count;
+        }
+        if let Some(world) = &self.world {
+            let weights = &weights[self.world_first as usize..];
+            world.add_all_alternatives(weights, states, actions, &self.actions, out);
+        }
+    }
+
+    fn add_generic_alternatives(
         &self,
         weights: &[f64],
         states: &[u8],
@@ -128,9 +163,6 @@ impl FeatureSet {
             actions[member] = taken;
         }
         out.iter_mut().for_each(|out| *out += common);
-        if let Some(world) = &self.world {
-            world.add_alternatives(&weights[self.world_first as usize..], states, actions, member, out);
-        }
     }
 }
 

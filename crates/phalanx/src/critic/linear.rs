@@ -4,12 +4,12 @@ use faer::linalg::solvers::Solve;
 use faer::{Mat, MatMut};
 use rayon::prelude::*;
 
-use super::features::{AllFeatures, FeatureRows, feature_rows, read_group};
+use super::features::{AllFeatures, FeatureRows, FeatureSet, feature_rows, read_group};
 use super::{Critic, Evidence, Inbox, QValues, Samples, StepRule};
 use crate::parallel::agent_blocks;
 use crate::problem::Problem;
 use crate::rollout::Trajectory;
-use crate::shadow::{Signals, reward_column};
+use crate::shadow::{Signals, reward_column, weigh};
 use crate::state::{Field, Fields};
 use crate::{Ragged, Result};
 
@@ -76,7 +76,14 @@ pub struct LinearCritic {
     equations: Ragged<f64>,
     /// Weight of all averaged iterations so far, 1 in the limit.
     averaged: [f64; 1],
+    /// Values at all alternatives of all members along the batch, row j as `[trajectory][step][member, action]`; empty
+    /// where that would be too much.
+    ahead: Ragged<f64>,
+    horizon: usize,
 }
+
+/// Values kept ahead at most: enough for small networks, where every sender would work them out once for each receiver.
+const MOST_AHEAD: usize = 1 << 23;
 
 impl LinearCritic {
     /// Zero weights.
@@ -91,6 +98,8 @@ impl LinearCritic {
             weighted: Ragged::zeros((0..n).map(count)),
             equations,
             averaged: [0.0],
+            ahead: Ragged::zeros(std::iter::repeat_n(0, n)),
+            horizon: 0,
             rule,
             from,
             gamma: problem.gamma,
@@ -98,6 +107,11 @@ impl LinearCritic {
             features,
         }
     }
+}
+
+/// Alternatives of all members together.
+fn width_of(set: &FeatureSet) -> usize {
+    set.action_counts().iter().sum()
 }
 
 /// Buffers of one agent's learning.
@@ -274,14 +288,38 @@ impl QValues for LinearCritic {
         let mut bad = None;
         for j in 0..self.actions.len() {
             let weighted = self.weighted.row_mut(j);
-            let (f, gs) = self.weights.row(j).split_at(weighted.len());
-            weighted.copy_from_slice(f);
-            for (g, &mu) in gs.chunks_exact(weighted.len()).zip(mu.row(j)) {
-                weighted.iter_mut().zip(g).for_each(|(w, g)| *w += mu * g);
-            }
+            weigh(self.weights.row(j), mu.row(j), weighted);
             bad = bad.or_else(|| weighted.iter().find(|w| !w.is_finite()).map(|&value| (j, value)));
         }
         bad
+    }
+
+    fn prepare(&mut self, batch: &[Trajectory], steps: usize, alternatives: bool) {
+        let n = self.actions.len();
+        let rows = (0..n).map(|j| batch.len() * steps * width_of(&self.features.sets[j]));
+        let fits = alternatives && rows.clone().sum::<usize>() <= MOST_AHEAD;
+        if !fits || !self.ahead.iter().map(<[f64]>::len).eq(rows.clone()) {
+            self.ahead = Ragged::zeros(rows.map(|row| if fits { row } else { 0 }));
+        }
+        self.horizon = steps;
+        if !fits {
+            return;
+        }
+        let (features, weighted, blocks) = (&self.features, &self.weighted, agent_blocks(n));
+        let parts: Vec<_> = blocks.iter().zip(self.ahead.split_rows_mut(&blocks)).collect();
+        parts.into_par_iter().for_each(|(block, mut ahead)| {
+            let (mut states, mut actions) = (Vec::new(), Vec::new());
+            for j in block.clone() {
+                let (set, group) = (&features.sets[j], features.groups.row(j));
+                let row = ahead.row_mut(j);
+                row.fill(0.0);
+                let each_step = batch.iter().flat_map(|trajectory| (0..steps).map(move |k| (trajectory, k)));
+                for ((trajectory, k), out) in each_step.zip(row.chunks_exact_mut(width_of(set))) {
+                    read_group(group, trajectory, k, &mut states, &mut actions);
+                    set.add_all_alternatives(weighted.row(j), &states, &mut actions, out);
+                }
+            }
+        });
     }
 
     fn receive_taken(&self, inbox: Inbox<'_>, active: &mut Vec<u32>, out: &mut [f64]) {
@@ -310,6 +348,15 @@ impl QValues for LinearCritic {
             let j = j as usize;
             let (set, group, weights) = (&self.features.sets[j], self.features.groups.row(j), self.weighted.row(j));
             let member = group.iter().position(|&m| m as usize == inbox.to);
+            let ahead = self.ahead.row(j);
+            if let Some(member) = member.filter(|_| !ahead.is_empty()) {
+                let (width, first) = (width_of(set), set.action_counts()[..member].iter().sum::<usize>());
+                let rows = ahead[inbox.number * self.horizon * width..].chunks_exact(width);
+                for (row, out) in rows.zip(out.chunks_exact_mut(actions).take(inbox.steps)) {
+                    out.iter_mut().zip(&row[first..]).for_each(|(out, q)| *out += q);
+                }
+                continue;
+            }
             for (k, out) in out.chunks_exact_mut(actions).take(inbox.steps).enumerate() {
                 read_group(group, inbox.trajectory, k, &mut states, &mut taken);
                 match member {

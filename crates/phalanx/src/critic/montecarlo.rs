@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use super::{Critic, Evidence, Inbox, QValues, Samples};
 use crate::parallel::agent_blocks;
 use crate::problem::Problem;
-use crate::shadow::{Signals, reward_column};
+use crate::shadow::{Signals, reward_column, weigh};
 use crate::{Ragged, Result};
 
 /// Q_j^k = Σ_{l ≥ k} γ^{l−k}·r_j(s_j^l, a_j^l) along the batch itself.
@@ -57,12 +57,7 @@ impl QValues for MonteCarlo {
         let rows = self.rewards.split_rows_mut(&blocks);
         blocks.par_iter().zip(rows).for_each(|(block, mut rows)| {
             for j in block.clone() {
-                let row = rows.row_mut(j);
-                let (f, gs) = signals.rewards.row(j).split_at(row.len());
-                row.copy_from_slice(f);
-                for (g, &mu) in gs.chunks_exact(row.len()).zip(mu.row(j)) {
-                    row.iter_mut().zip(g).for_each(|(r, g)| *r += mu * g);
-                }
+                weigh(signals.rewards.row(j), mu.row(j), rows.row_mut(j));
             }
         });
         (0..self.actions.len())

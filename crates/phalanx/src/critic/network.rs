@@ -12,7 +12,7 @@ use crate::optimizer::OptimizerKind;
 use crate::parallel::agent_blocks;
 use crate::problem::Problem;
 use crate::rollout::Trajectory;
-use crate::shadow::{Signals, reward_column};
+use crate::shadow::{Signals, reward_column, weigh};
 use crate::sight::{Inputs, Sight, Widths};
 use crate::state::{Field, Fields};
 use crate::stream::{Place, Purpose, Stream};
@@ -292,11 +292,10 @@ impl Critic for NetworkCritic {
                         steps,
                     };
                     let row = rewards.len() / (1 + mu.len());
-                    let reward: Vec<f64> = if rule.merged {
-                        merged(rewards, mu)
-                    } else {
-                        rewards[utility * row..(utility + 1) * row].to_vec()
-                    };
+                    let mut reward = rewards[utility * row..(utility + 1) * row].to_vec();
+                    if rule.merged {
+                        weigh(rewards, mu, &mut reward);
+                    }
                     scratch.rewards.clear();
                     for trajectory in trajectories {
                         let steps = trajectory.steps() - 1;
@@ -342,17 +341,6 @@ impl Critic for NetworkCritic {
             ("critic.steps", Field::Counter(&mut self.steps)),
         ]
     }
-}
-
-/// f + Σ μ·g, laid out as one shadow reward.
-fn merged(rewards: &[f64], mu: &[f64]) -> Vec<f64> {
-    let row = rewards.len() / (1 + mu.len());
-    let (f, gs) = rewards.split_at(row);
-    let mut merged = f.to_vec();
-    for (g, &mu) in gs.chunks_exact(row).zip(mu) {
-        merged.iter_mut().zip(g).for_each(|(r, g)| *r += mu * g);
-    }
-    merged
 }
 
 /// Inputs before and after every transition, and a fresh order of them for every pass.

@@ -7,7 +7,7 @@ use crate::columns::pair_column;
 use crate::indexing::PairIndex;
 use crate::parallel::agent_blocks;
 use crate::problem::Problem;
-use crate::shadow::Signals;
+use crate::shadow::{Signals, weigh};
 use crate::world::World;
 use crate::{Ragged, Result};
 
@@ -71,13 +71,7 @@ impl QValues for QTables {
             let mut bad = None;
             for j in block.clone() {
                 let weighted = rows.row_mut(j);
-                let (f, gs) = tables.row(j).split_at(weighted.len());
-                weighted.copy_from_slice(f);
-                for (g, &mu) in gs.chunks_exact(weighted.len()).zip(mu.row(j)) {
-                    for (w, q) in weighted.iter_mut().zip(g) {
-                        *w += mu * q;
-                    }
-                }
+                weigh(tables.row(j), mu.row(j), weighted);
                 if let Some(&value) = weighted.iter().find(|w| !w.is_finite()) {
                     bad = bad.or(Some((j, value)));
                 }

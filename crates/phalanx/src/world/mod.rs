@@ -239,6 +239,24 @@ pub trait Features: Send + Sync + Debug {
         }
         actions[member] = taken;
     }
+
+    /// As [`Features::add_alternatives`] for every member in turn: `out` holds the alternatives of the first member,
+    /// then of the second, and so on, each as many as `counts` says.
+    fn add_all_alternatives(
+        &self,
+        weights: &[f64],
+        states: &[u8],
+        actions: &mut [u8],
+        counts: &[usize],
+        out: &mut [f64],
+    ) {
+        let mut rest = out;
+        for (member, &count) in counts.iter().enumerate() {
+            let (own, tail) = rest.split_at_mut(count);
+            self.add_alternatives(weights, states, actions, member, own);
+            rest = tail;
+        }
+    }
 }
 
 /// Utilities that a model file carries.

@@ -147,6 +147,7 @@ pub fn algorithm(
         eta_integral: config.dual.eta_integral,
         mu_max: config.dual.mu_max,
         centre: config.dual.centre,
+        margin: config.dual.margin,
         slack_factor: if config.scaling == Scaling::Paper { 1.0 / n as f64 } else { 1.0 },
     };
     if config.algorithm == config::Algorithm::Exact {

@@ -40,6 +40,7 @@ impl Config {
             ("dual.eta_integral", self.dual.eta_integral),
             ("dual.mu_0", self.dual.mu_0),
             ("dual.centre", self.dual.centre),
+            ("dual.margin", self.dual.margin),
             ("actor.eta_theta", self.actor.eta_theta),
             ("actor.entropy", self.actor.entropy),
             ("critic.learning_rate", self.critic.learning_rate),

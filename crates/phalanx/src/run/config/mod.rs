@@ -460,6 +460,8 @@ pub struct DualConfig {
     pub mu_0: f64,
     /// Centre of the `proximal` term.
     pub centre: f64,
+    /// Slack that multipliers aim at: every g ≥ margin instead of g ≥ 0. Violations are reported without it.
+    pub margin: f64,
     /// Change of η_μ (and the integral gain) over the iterations.
     pub schedule: Schedule,
 }
@@ -473,6 +475,7 @@ impl Default for DualConfig {
             mu_max: 50.0,
             mu_0: 0.0,
             centre: 0.0,
+            margin: 0.0,
             schedule: Schedule::default(),
         }
     }

@@ -56,12 +56,10 @@ impl Sends {
     }
 
     /// How many members address each access point.
-    fn loads(&self, actions: &[u8], except: Option<usize>) -> [u8; SLOTS] {
+    fn loads(&self, actions: &[u8]) -> [u8; SLOTS] {
         let mut loads = [0u8; SLOTS];
-        for (m, (member, &action)) in self.members.iter().zip(actions).enumerate() {
-            if except != Some(m) {
-                loads[usize::from(member.targets[usize::from(action)])] += 1;
-            }
+        for (member, &action) in self.members.iter().zip(actions) {
+            loads[usize::from(member.targets[usize::from(action)])] += 1;
         }
         // Nobody sends to nowhere, and nobody does so alone.
         loads[usize::from(NOWHERE)] = 2;
@@ -75,7 +73,7 @@ impl Features for Sends {
     }
 
     fn active(&self, states: &[u8], actions: &[u8], out: &mut Vec<u32>) {
-        let loads = self.loads(actions, None);
+        let loads = self.loads(actions);
         for ((member, &queue), &action) in self.members.iter().zip(states).zip(actions) {
             out.extend(member.queue.map(|first| first + u32::from(queue)));
             let target = member.targets[usize::from(action)];
@@ -94,7 +92,9 @@ impl Features for Sends {
         chooser: usize,
         out: &mut [f64],
     ) {
-        let loads = self.loads(actions, Some(chooser));
+        let mut loads = self.loads(actions);
+        let target = usize::from(self.members[chooser].targets[usize::from(actions[chooser])]);
+        loads[target] -= u8::from(target != usize::from(NOWHERE));
         let mut common = 0.0;
         // The only one at an access point, who would lose its send.
         let mut who = [0u8; SLOTS];
@@ -120,6 +120,65 @@ impl Features for Sends {
                 _ => 0.0,
             };
             *out += common + change;
+        }
+    }
+
+    /// Everybody's sends are looked at once; then each member in turn is taken away from its access point.
+    fn add_all_alternatives(
+        &self,
+        weights: &[f64],
+        states: &[u8],
+        actions: &mut [u8],
+        _counts: &[usize],
+        out: &mut [f64],
+    ) {
+        let loads = self.loads(actions);
+        // Of every access point: the value of all its sends if it has one sender, and the sum of senders' numbers, which
+        // tells the other one of two.
+        let (mut whose, mut common) = ([0u16; SLOTS], 0.0);
+        let send = |m: usize| {
+            let queue = usize::from(states[m]);
+            if queue == 0 { 0.0 } else { weights[self.members[m].sends as usize + queue] }
+        };
+        for (m, member) in self.members.iter().enumerate() {
+            common += member.queue.map_or(0.0, |first| weights[first as usize + usize::from(states[m])]);
+            let target = usize::from(member.targets[usize::from(actions[m])]);
+            whose[target] += m as u16;
+            common += if loads[target] == 1 { send(m) } else { 0.0 };
+        }
+        for (chooser, out) in out.chunks_exact_mut(ACTIONS).enumerate() {
+            let own = &self.members[chooser];
+            let left = usize::from(own.targets[usize::from(actions[chooser])]);
+            let value = send(chooser);
+            // Without the chooser: its own send is gone, and one that it disturbed alone gets through.
+            let without = if left == usize::from(NOWHERE) {
+                common
+            } else {
+                match loads[left] {
+                    1 => common - value,
+                    2 => common + send(usize::from(whose[left]) - chooser),
+                    _ => common,
+                }
+            };
+            for (out, &target) in out.iter_mut().zip(&own.targets) {
+                let at = usize::from(target);
+                let change = if target == NOWHERE {
+                    0.0
+                } else if at == left {
+                    match loads[at] {
+                        1 => value,
+                        2 => -send(usize::from(whose[at]) - chooser),
+                        _ => 0.0,
+                    }
+                } else {
+                    match loads[at] {
+                        0 => value,
+                        1 => -send(usize::from(whose[at])),
+                        _ => 0.0,
+                    }
+                };
+                *out += without + change;
+            }
         }
     }
 }
@@ -247,6 +306,12 @@ mod tests {
                 let before = actions.clone();
                 sends.add_alternatives(&weights, &states, &mut actions, chooser, &mut fast);
                 assert_eq!(actions, before);
+                let mut all = vec![0.25; group.len() * ACTIONS];
+                let counts = vec![ACTIONS; group.len()];
+                sends.add_all_alternatives(&weights, &states, &mut actions, &counts, &mut all);
+                for (fast, all) in fast.iter().zip(&all[chooser * ACTIONS..]) {
+                    assert!((fast - all).abs() < 1e-12, "agent {agent}, member {chooser}");
+                }
                 for (action, fast) in fast.into_iter().enumerate() {
                     actions[chooser] = action as u8;
                     let mut active = Vec::new();
