@@ -531,6 +531,188 @@ fn broken_inputs() -> Vec<Broken> {
             "evaluation.max_agent_steps=-5",
             "evaluation.max_agent_steps … -5 … at least 0",
         ),
+        // Linear and network models.
+        line(
+            "a layer of no units",
+            "policy.kind=network policy.hidden=[8,0]",
+            "policy.hidden.1 … 0 … 1 to 65536",
+        ),
+        line(
+            "a layer too wide",
+            "policy.kind=network policy.hidden=[1000000]",
+            "policy.hidden.0 … 1000000 … 65536",
+        ),
+        line("a width below 0", "policy.kind=network policy.hidden=[-3]", "policy.hidden … -3 … at least 0"),
+        line("widths that are no list", "policy.hidden=32", "policy.hidden … 32"),
+        line("embedding 0", "policy.kind=network policy.embedding=0", "policy.embedding … 0 … 1 to 65536"),
+        line(
+            "no embedding of a critic",
+            "critic.kind=network critic.embedding=0",
+            "critic.embedding … 0 … 1 to",
+        ),
+        line(
+            "an embedding too wide",
+            "critic.kind=network critic.embedding=9999999",
+            "critic.embedding … 9999999 … 65536",
+        ),
+        wireless(
+            "no units for rows",
+            "critic.kind=network critic.row_hidden=0",
+            "critic.row_hidden … 0 … 1 to 65536",
+        ),
+        line(
+            "layers beyond memory",
+            "policy.kind=network policy.hidden=[65536,65536]",
+            "policy.hidden … parameters … memory",
+        ),
+        line(
+            "layers of a critic beyond memory",
+            "critic.kind=network critic.hidden=[65536,65536]",
+            "critic.hidden … parameters … memory",
+        ),
+        line(
+            "adam without minibatches",
+            "critic.kind=network critic.minibatch=0",
+            "critic.optimizer … adam … sgd",
+        ),
+        line(
+            "minibatch < 0",
+            "critic.kind=network critic.minibatch=-1",
+            "critic.minibatch … -1 … at least 0",
+        ),
+        line("no passes", "critic.kind=network critic.passes=0", "critic.passes … 0 … 1 to"),
+        line(
+            "endless passes",
+            "critic.kind=network critic.passes=4000000000",
+            "critic.passes … 4000000000 … memory",
+        ),
+        line(
+            "passes beyond counting",
+            "critic.passes=1000000000000",
+            "critic.passes … 1000000000000 … 4294967295",
+        ),
+        line(
+            "chains beyond counting",
+            "critic.kind=linear critic.steps=100000000 critic.episode=1",
+            "critic.episode … 1 … 100000000 … 16777212",
+        ),
+        line("no gradient left", "critic.kind=network critic.clip=0", "critic.clip … 0 … above 0"),
+        line("negative norm", "actor.clip=-1", "actor.clip … -1 … above 0"),
+        line("norm of nan", "actor.clip=nan", "actor.clip … nan"),
+        line(
+            "average that forgets nothing",
+            "critic.kind=linear critic.average=1",
+            "critic.average … 1 … below 1",
+        ),
+        line("average < 0", "critic.average=-0.5", "critic.average … -0.5 … at least 0"),
+        line("a target that stays", "critic.kind=network critic.polyak=1", "critic.polyak … 1 … below 1"),
+        line("polyak < 0", "critic.polyak=-0.1", "critic.polyak … -0.1 … at least 0"),
+        line("learning backwards", "critic.learning_rate=-0.1", "critic.learning_rate … -0.1 … at least 0"),
+        line("negative gain", "policy.output_gain=-1", "policy.output_gain … -1 … at least 0"),
+        line("entropy < 0", "actor.entropy=-0.1", "actor.entropy … -0.1 … at least 0"),
+        line("entropy of direct policies", "policy.kind=direct actor.entropy=0.1", "actor.entropy … direct"),
+        line("entropy without samples", "algorithm=exact actor.entropy=0.1", "actor.entropy … primal-dual"),
+        line("exact and linear", "algorithm=exact policy.kind=linear", "policy.kind … softmax … direct"),
+        line("exact and a network", "algorithm=exact policy.kind=network", "policy.kind … softmax … direct"),
+        line(
+            "an exact critic of a network",
+            "critic.kind=exact policy.kind=network",
+            "policy.kind … softmax",
+        ),
+        line(
+            "an exact critic and linear",
+            "critic.kind=exact policy.kind=linear",
+            "policy.kind … softmax … direct",
+        ),
+        line(
+            "unknown features",
+            "policy.kind=linear policy.features=own",
+            "policy.features … own … additive … pair",
+        ),
+        line(
+            "unknown features of a critic",
+            "critic.kind=linear critic.features=cubic",
+            "critic.features … cubic … own … additive … pair",
+        ),
+        line("unknown solver", "critic.kind=linear critic.solver=qr", "critic.solver … qr … lstd … td"),
+        line("unknown samples", "critic.kind=linear critic.on=replay", "critic.on … replay … batch … chain"),
+        line("unknown loss", "critic.kind=network critic.loss=l1", "critic.loss … l1 … mse … huber"),
+        line("unknown optimizer of a critic", "critic.optimizer=rms", "critic.optimizer … rms … sgd … adam"),
+        line("twins in words", "critic.twin=both", "critic.twin … both … boolean"),
+        line("box of a network", "policy.kind=network policy.box=[-1,1]", "policy.box … softmax … linear"),
+        line(
+            "all actions of sampled returns",
+            "critic.kind=montecarlo actor.all_actions=true",
+            "actor.all_actions … montecarlo",
+        ),
+        line(
+            "a schedule that ends before it begins",
+            "actor.entropy_schedule={kind=\"linear\",hold=0.5,end=0.0,until=0.4}",
+            "actor.entropy_schedule … until = 0.4 … hold = 0.5",
+        ),
+        line(
+            "a schedule that ends after the end",
+            "actor.schedule={kind=\"linear\",hold=0.5,end=0.0,until=1.5}",
+            "actor.schedule … until = 1.5 … at most 1",
+        ),
+        wireless(
+            "features beyond memory",
+            "world.rows=100 world.columns=100 kappa=3 policy.kind=linear critic.kind=linear critic.features=pair",
+            "critic.features … features … 10000 agents … memory",
+        ),
+        wireless(
+            "averages beyond memory",
+            "world.rows=100 world.columns=100 kappa=3 policy.kind=linear critic.kind=linear critic.features=additive \
+             critic.average=0.5",
+            "critic.features … features … memory",
+        ),
+        wireless(
+            "weights beyond memory",
+            "world.rows=100 world.columns=100 kappa=3 policy.kind=linear critic.kind=linear critic.features=pair \
+             critic.solver=td",
+            "critic.features … weights … memory",
+        ),
+        wireless(
+            "features beyond counting",
+            "world.rows=2 world.columns=1400 world.deadline=8 network.kind=star kappa=0 kappa_q=1 critic.kind=linear \
+             critic.features=pair",
+            "critic.features … agent 0 … 2800 … 4294967295",
+        ),
+        wireless(
+            "tables beyond memory",
+            "world.rows=5 world.columns=5 kappa=2",
+            "kappa … 25 agents … 16777216",
+        ),
+        wireless(
+            "tables of a critic beyond memory",
+            "world.rows=5 world.columns=5 kappa=0 kappa_q=1",
+            "kappa_q",
+        ),
+        wireless("an exact run of what is sampled", "kappa=0 algorithm=exact", "reward"),
+        called("a check of what is sampled", "check wireless.toml", "reward")
+            .with("wireless.toml", wireless_config()),
+        called(
+            "an unknown script",
+            "eval wireless.toml --policy wave",
+            "--policy … wave … uniform, matching",
+        )
+        .with("wireless.toml", wireless_config()),
+        called(
+            "a script of another world",
+            "eval line.toml --policy matching",
+            "--policy … matching … uniform",
+        ),
+        called(
+            "the return of a channel that is none",
+            "train wireless.toml --set objective.channel=gold",
+            "objective.channel … gold … reward … send",
+        )
+        .with("wireless.toml", wireless_config()),
+        wireless(
+            "more packets than steps",
+            "constraint.0.kind=return constraint.0.channel=reward constraint.0.at_least=101",
+            "constraint.0 … 101 … maximum 99.9999 … return",
+        ),
         // --set.
         line("setting without value", "kappa", "--set … kappa … KEY=VALUE"),
         line("setting without key", "=3", "--set … dotted name"),
@@ -849,7 +1031,7 @@ fn many_agents(n: usize) -> String {
 
 /// nan and ±inf in every place that takes a number, with the settings that make it count.
 fn not_finite() -> Vec<Broken> {
-    const PLACES: [(&str, &str); 36] = [
+    const PLACES: [(&str, &str); 46] = [
         ("iterations", ""),
         ("seed", ""),
         ("gamma", ""),
@@ -879,6 +1061,16 @@ fn not_finite() -> Vec<Broken> {
         ("critic.k1", ""),
         ("critic.eta_q", "critic.step=constant"),
         ("critic.ridge", "critic.kind=lstd"),
+        ("critic.average", ""),
+        ("critic.polyak", ""),
+        ("critic.learning_rate", ""),
+        ("critic.minibatch", ""),
+        ("critic.episode", ""),
+        ("critic.embedding", ""),
+        ("policy.embedding", ""),
+        ("policy.row_hidden", ""),
+        ("policy.output_gain", ""),
+        ("actor.entropy", ""),
         ("dual.eta_mu", ""),
         ("dual.eta_integral", ""),
         ("dual.mu_0", ""),
@@ -1050,6 +1242,16 @@ fn the_files_that_entries_break_work() {
     let folder = folder(&files);
     let expert = ["--set", "objective.kind=neg_l2sq_expert", "--set", "objective.file=expert.json"];
     let links = ["--set", "network.kind=edges", "--set", "network.file=links.txt"];
+    let models = |settings: &'static str| {
+        settings.split(' ').flat_map(|setting| ["--set", setting]).collect::<Vec<_>>()
+    };
+    let linear =
+        models("policy.kind=linear critic.kind=linear policy.box=[-1,1] critic.episode=1000000000000");
+    let network =
+        models("policy.kind=network policy.hidden=[] critic.kind=network critic.minibatch=1000000000000");
+    let online = models(
+        "policy.kind=network critic.kind=network critic.optimizer=sgd critic.minibatch=0 critic.clip=inf",
+    );
     for (config, settings) in [
         ("line.toml", &[][..]),
         ("line.toml", &expert),
@@ -1057,10 +1259,69 @@ fn the_files_that_entries_break_work() {
         ("table.toml", &[]),
         ("table.toml", &["--set", "world.file=model.toml"]),
         ("wireless.toml", &[]),
+        ("line.toml", &linear),
+        ("line.toml", &network),
+        ("wireless.toml", &linear),
+        ("wireless.toml", &online),
     ] {
         let output = phalanx(folder.path()).args(["train", config]).args(settings).output().unwrap();
         assert_eq!(output.status.code(), Some(0), "{config} {settings:?}: {output:?}");
         assert!(output.stderr.is_empty(), "{config} {settings:?}: {output:?}");
+    }
+}
+
+/// A policy of another kind or shape is refused by `--init` and by `eval`, with both kinds or shapes.
+#[test]
+fn policies_of_other_models_are_refused() {
+    let folder = folder(&[]);
+    let run = |arguments: &str| phalanx(folder.path()).args(arguments.split(' ')).output().unwrap();
+    let models = [
+        ("linear", "policy.kind=linear"),
+        ("additive", "policy.kind=linear --set policy.features=additive"),
+        ("farther", "policy.kind=linear --set kappa=2"),
+        ("network", "policy.kind=network --set policy.hidden=[8]"),
+        ("wider", "policy.kind=network --set policy.hidden=[9]"),
+        ("deeper", "policy.kind=network --set policy.hidden=[8,8]"),
+        ("more", "policy.kind=network --set policy.hidden=[8] --set world.n=5"),
+        ("table", "policy.kind=softmax"),
+    ];
+    for (name, model) in models {
+        let output = run(&format!("train line.toml --set {model} --out {name}"));
+        assert_eq!(output.status.code(), Some(0), "{name}: {output:?}");
+    }
+    for (from, to, words) in [
+        ("linear", "table", "`linear-pair` … `softmax`"),
+        ("linear", "network", "`linear-pair` … `network`"),
+        ("linear", "additive", "`linear-pair` … `linear-additive`"),
+        ("network", "linear", "`network` … `linear-pair`"),
+        ("linear", "farther", "theta.0 … [6, 2] … [10, 2]"),
+        ("farther", "linear", "theta.0 … [10, 2] … [6, 2]"),
+        ("network", "wider", "theta.0.hidden.0.weight … [8, 8] … [8, 9]"),
+        ("network", "deeper", "20 tensors … 28"),
+        ("deeper", "network", "28 tensors … 20"),
+        ("more", "network", "25 tensors … 20"),
+        ("network", "more", "20 tensors … 25"),
+    ] {
+        let model = models.iter().find(|(name, _)| *name == to).unwrap().1;
+        let before = snapshot(folder.path());
+        let output = run(&format!("train line.toml --set {model} --init {from} --out new"));
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{from} as {to}: {message}");
+        assert!(message.starts_with("error: ") && message.lines().count() == 1, "{message}");
+        let missing: Vec<&str> = words.split(" … ").filter(|word| !message.contains(word)).collect();
+        assert!(missing.is_empty(), "{from} as {to}: {missing:?} are not in {message}");
+        assert!(snapshot(folder.path()) == before, "{from} as {to}");
+        // A run whose policy is another run's.
+        let kept = std::fs::read(folder.path().join(to).join("policy.safetensors")).unwrap();
+        let copy =
+            |bytes: &[u8]| std::fs::write(folder.path().join(to).join("policy.safetensors"), bytes).unwrap();
+        copy(&std::fs::read(folder.path().join(from).join("policy.safetensors")).unwrap());
+        let output = run(&format!("eval {to}"));
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{from} as {to}: {message}");
+        let missing: Vec<&str> = words.split(" … ").filter(|word| !message.contains(word)).collect();
+        assert!(missing.is_empty() && message.lines().count() == 1, "{from} as {to}: {message}");
+        copy(&kept);
     }
 }
 

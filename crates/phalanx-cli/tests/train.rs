@@ -82,53 +82,33 @@ fn a_run_leaves_its_folder_and_one_line_of_json() {
 #[test]
 fn threads_change_no_byte() {
     let folder = tempfile::tempdir().unwrap();
-    let settings: [&[&str]; 6] = [
-        &["--set", "iterations=40"],
-        &[
-            "--set",
-            "iterations=3",
-            "--set",
-            "world.n=40000",
-            "--set",
-            "horizon=20",
-            "--set",
-            "critic.steps=30",
-        ],
-        &[
-            "--set",
-            "iterations=20",
-            "--set",
-            "critic.kind=lstd",
-            "--set",
-            "world.n=70",
-            "--set",
-            "policy.kind=direct",
-        ],
-        &[
-            "--set",
-            "iterations=10",
-            "--set",
-            "critic.kind=montecarlo",
-            "--set",
-            "kappa=2",
-            "--set",
-            "batch=9",
-        ],
-        &["--set", "iterations=5", "--set", "algorithm=exact"],
-        &["--set", "iterations=5", "--set", "critic.kind=exact", "--set", "critic.truncation=td"],
+    let runs = [
+        "synthetic iterations=40",
+        "synthetic iterations=3 world.n=40000 horizon=20 critic.steps=30",
+        "synthetic iterations=20 critic.kind=lstd world.n=70 policy.kind=direct",
+        "synthetic iterations=10 critic.kind=montecarlo kappa=2 batch=9",
+        "synthetic iterations=5 algorithm=exact",
+        "synthetic iterations=5 critic.kind=exact critic.truncation=td",
+        "wireless iterations=4",
+        "wireless iterations=3 world.rows=40 world.columns=9 batch=4 critic.average=0 critic.on=chain critic.solver=td",
+        "wireless iterations=3 policy.kind=network critic.kind=network critic.optimizer=sgd critic.minibatch=0",
+        "paper/wireless iterations=2 batch=8 critic.steps=120",
+        "paper/synthetic iterations=3",
+        "paper/synthetic iterations=2 world.n=150 horizon=30 critic.steps=100 critic.merged=true actor.all_actions=true",
     ];
-    for (k, settings) in settings.iter().enumerate() {
+    for (k, line) in runs.iter().enumerate() {
         let run = |threads: &str| {
             let out = format!("{k}-{threads}");
-            let mut arguments = vec!["train", "synthetic", "--json", "--threads", threads, "--out", &out];
-            arguments.extend(*settings);
+            let (preset, settings) = line.split_once(' ').unwrap();
+            let mut arguments = vec!["train", preset, "--json", "--threads", threads, "--out", &out];
+            settings.split(' ').for_each(|setting| arguments.extend(["--set", setting]));
             phalanx(&arguments, folder.path());
             ["metrics.csv", "agents.csv", "policy.safetensors"]
                 .map(|name| std::fs::read(folder.path().join(&out).join(name)).unwrap())
         };
         let one = run("1");
         for threads in ["2", "8"] {
-            assert!(run(threads) == one, "{settings:?} differs on {threads} threads");
+            assert!(run(threads) == one, "{line} differs on {threads} threads");
         }
     }
 }

@@ -45,9 +45,10 @@ fn stages(c: &mut Criterion) {
         signals.evaluate(problem, &visits.occupancy);
         let tables = QTables::new(world, 1, problem).unwrap();
         let mut critic = Td::new(tables, problem, STEPS, StepRule::Harmonic { h: 50.0, k1: 100.0 }, true);
-        let evidence = Evidence { iteration: 0, policy: &policy, signals: &signals, batch, evaluation };
-        critic.evaluate(evidence).expect("tables need no solver");
         let mu = Ragged::from_rows(vec![[1.0]; n]);
+        let evidence =
+            Evidence { iteration: 0, policy: &policy, mu: &mu, signals: &signals, batch, evaluation };
+        critic.evaluate(evidence).expect("tables need no solver");
         let rule = GradientRule { weights, baseline: Baseline::Counterfactual, neighbour_mean: false, all_actions: false, entropy: 0.0 };
 
         let mut group = c.benchmark_group("stage");

@@ -53,6 +53,9 @@ pub struct Scratch {
     pub(crate) pairs: Vec<u32>,
     pub(crate) laws: Vec<f64>,
     pub(crate) net: NetScratch,
+    pub(crate) active: Vec<u32>,
+    pub(crate) ends: Vec<usize>,
+    pub(crate) seen: Vec<u8>,
     observations: Vec<u32>,
     visits: Vec<f64>,
 }

@@ -66,6 +66,12 @@ impl Trajectory {
         let at = agent * self.steps + step;
         (&mut self.states[at], &mut self.actions[at])
     }
+
+    /// Agent i's reward from the sampled channel number `channel` at step k, to be changed (tests of locality do).
+    pub fn reward_mut(&mut self, channel: usize, agent: usize, step: usize) -> &mut f32 {
+        let first = channel * self.states.len() + agent * self.steps;
+        &mut self.rewards[first..first + self.steps][step]
+    }
 }
 
 /// Where a trajectory starts.

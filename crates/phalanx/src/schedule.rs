@@ -63,8 +63,11 @@ impl Schedule {
             Schedule::Constant {} => 1.0,
             Schedule::Linear { hold, end, until } => {
                 let progress = (t + 1) as f64 / total.max(1) as f64;
-                let share =
-                    if hold < until { ((progress - hold) / (until - hold)).clamp(0.0, 1.0) } else { 0.0 };
+                let share = match progress > hold {
+                    true if hold < until => ((progress - hold) / (until - hold)).min(1.0),
+                    true => 1.0,
+                    false => 0.0,
+                };
                 1.0 + share * (end - 1.0)
             }
             Schedule::Total { exponent } => (total as f64).powf(exponent),
@@ -83,6 +86,10 @@ mod tests {
         let early = Schedule::Linear { hold: 0.0, end: 0.0, until: 0.8 };
         assert!((early.factor(3, 10) - 0.5).abs() < 1e-12 && early.factor(7, 10).abs() < 1e-12);
         assert_eq!(early.factor(9, 10), 0.0);
+        // All at once, if there is no time between.
+        let sudden = Schedule::Linear { hold: 0.5, end: 0.1, until: 0.5 };
+        assert_eq!([4, 5].map(|t| sudden.factor(t, 10)), [1.0, 0.1]);
+        assert_eq!(Schedule::Linear { hold: 1.0, end: 0.1, until: 1.0 }.factor(9, 10), 1.0);
         assert_eq!(Schedule::Constant {}.factor(7, 10), 1.0);
         assert_eq!([linear.factor(0, 10), linear.factor(4, 10)], [1.0, 1.0]);
         assert!((linear.factor(9, 10) - 0.1).abs() < 1e-12);

@@ -101,8 +101,9 @@ impl<'a> Truth<'a> {
     }
 
     fn evidence<'b>(&'b self, evaluation: Option<&'b Trajectory>) -> Evidence<'b> {
-        let (policy, signals) = (&self.case.policy, &self.signals);
-        Evidence { iteration: 0, policy, signals, batch: &[], evaluation: evaluation.map_or(&[], std::slice::from_ref) }
+        let (policy, mu, signals) = (&self.case.policy, &self.case.mu, &self.signals);
+        let evaluation = evaluation.map_or(&[][..], std::slice::from_ref);
+        Evidence { iteration: 0, policy, mu, signals, batch: &[], evaluation }
     }
 
     fn sample(&self, trajectories: usize, steps: usize, start: StartFrom, seed: u64) -> Vec<Trajectory> {
@@ -274,7 +275,7 @@ fn montecarlo_values_converge_to_q() {
                 let visited: Vec<usize> = (0..STEPS).map(pair).collect();
                 visited.iter().for_each(|&z| counts[z] += 1.0);
                 for j in 0..n {
-                    let inbox = Inbox { to: j, from: &[j as u32], trajectory, steps: STEPS };
+                    let inbox = Inbox { to: j, from: &[j as u32], number: 0, trajectory, steps: STEPS };
                     values.receive_taken(inbox, &mut scratch, &mut returns);
                     visited.iter().zip(&returns).for_each(|(&z, value)| sums[j * pairs + z] += value);
                 }

@@ -96,10 +96,11 @@ fn sampled_gradient(
     let samples = critic.samples();
     let evaluation =
         sample(&reference.table, policy, 1, samples.evaluation_pairs.max(1), StartFrom::Uniform, 7);
-    let evidence = Evidence { iteration: 0, policy, signals: &signals, batch: &[], evaluation: &evaluation };
-    critic.evaluate(evidence).unwrap();
     let mu = Ragged::from_rows((0..reference.agents()).map(|i| numbers(&reference.input("mu")[i])));
-    assert_eq!(critic.values_mut().weigh(&signals, &mu), None);
+    let (iteration, signals) = (0, &signals);
+    let evidence = Evidence { iteration, policy, mu: &mu, signals, batch: &[], evaluation: &evaluation };
+    critic.evaluate(evidence).unwrap();
+    assert_eq!(critic.values_mut().weigh(signals, &mu), None);
     let batch =
         sample(&reference.table, policy, trajectories, steps + samples.batch_tail, StartFrom::World, 8);
     let n = reference.agents() as f64;
@@ -175,8 +176,10 @@ fn lstd_approaches_the_fixed_point_of_td() {
             let tables = QTables::new(&reference.table, kappa_q, &problem).unwrap();
             let mut critic = Lstd::new(tables, &problem, steps, 1e-12);
             let evaluation = sample(&reference.table, &policy, 1, steps + 1, StartFrom::Uniform, 3);
+            let mu = Ragged::zeros_like(&signals.slack);
+            let (policy, evaluation) = (&policy, &evaluation);
             let evidence =
-                Evidence { iteration: 0, policy: &policy, signals: &signals, batch: &[], evaluation: &evaluation };
+                Evidence { iteration: 0, policy, mu: &mu, signals: &signals, batch: &[], evaluation };
             critic.evaluate(evidence).unwrap();
             let found = (0..reference.agents()).map(|j| critic.values().table(j, 0).unwrap().to_vec());
             let tables = reference.output("Qf_hat_td_stationary").as_array().unwrap().iter();

@@ -1,146 +1,146 @@
-//! What an agent computes depends on its neighbourhood only.
+//! What an agent computes depends on its neighbourhood only: on the line, where that is an interval, and on the grid of the
+//! wireless network, where it is a window.
 
 mod support;
 
 use phalanx::Ragged;
 use phalanx::actor::{Baseline, GradientRule, Scratch};
-use phalanx::critic::{Critic, Evidence, Lstd, QTables, StepRule, Td};
-use phalanx::policy::{Parameterisation, Policy, Tabular};
+use phalanx::critic::{
+    AllFeatures, Critic, CriticFeatures, Evidence, Inbox, LearnsFrom, LinearCritic, LinearRule, Lstd,
+    NetworkCritic, NetworkRule, QTables, QValues, StepRule, Td,
+};
+use phalanx::net::Loss;
+use phalanx::optimizer::OptimizerKind;
+use phalanx::policy::{LinearPolicy, NetworkPolicy, Parameterisation, Policy, PolicyFeatures, Tabular};
 use phalanx::problem::Problem;
-use phalanx::rollout::{Request, StartFrom, Trajectory, simulate};
+use phalanx::rollout::{StartFrom, Trajectory};
 use phalanx::run::{Config, Session};
 use phalanx::shadow::Signals;
+use phalanx::sight::Widths;
 use phalanx::stream::{Place, Purpose, Sequence, Stream};
-use phalanx::world::{Line, Start, World};
+use phalanx::world::{Line, Start, Wireless, WirelessSpec, World};
+use support::sample;
 
-const N: usize = 12;
+/// A world with its problem, and with agents in the middle and at the edge of it.
+struct Setting {
+    world: Box<dyn World>,
+    problem: Problem,
+    agents: Vec<usize>,
+}
 
-fn line() -> Line {
-    Line::new(N, Start::Uniform, 0.1).unwrap()
+fn settings() -> [Setting; 2] {
+    let problem = |world: &str| {
+        let text = format!(
+            "{world}\n[objective]\nkind = \"return\"\n[[constraint]]\nkind = \"state_entropy\"\nat_least = 0.5"
+        );
+        let config = Config::from_toml(&text, std::path::Path::new(".")).unwrap();
+        let session = Session::new(&config.with("kappa", "0").unwrap()).unwrap();
+        session.problem().clone()
+    };
+    let wireless = WirelessSpec { rows: 5, columns: 6, ..WirelessSpec::default() };
+    [
+        Setting {
+            world: Box::new(Line::new(12, Start::Uniform, 0.1).unwrap()),
+            problem: problem("[world]\nkind = \"line\"\nn = 12"),
+            agents: (0..12).collect(),
+        },
+        Setting {
+            world: Box::new(Wireless::new(&wireless).unwrap()),
+            problem: problem("[world]\nkind = \"wireless\"\nrows = 5\ncolumns = 6"),
+            agents: vec![0, 8, 17, 29],
+        },
+    ]
 }
 
 fn numbers(which: u32) -> Sequence {
     Stream::new(99).sequence(Place { purpose: Purpose::Graph, iteration: 0, trajectory: which }, 0)
 }
 
-fn policy(kappa: usize) -> Tabular {
-    Tabular::new(&line(), kappa, Parameterisation::Softmax, 1.0, &Stream::new(5)).unwrap()
+fn widths() -> Widths {
+    Widths { embedding: 3, row_hidden: 5, hidden: vec![7] }
 }
 
-fn trajectory(steps: usize) -> Trajectory {
-    let mut trajectories = [Trajectory::new(N, steps)];
-    let request = Request {
-        place: Place { purpose: Purpose::Batch, iteration: 0, trajectory: 0 },
-        start_purpose: Purpose::BatchStart,
-        start: StartFrom::World,
-    };
-    simulate(&line(), &policy(1), &Stream::new(6), &[request], &mut trajectories);
-    let [trajectory] = trajectories;
-    trajectory
+/// Policies of every kind with random parameters. Tables over windows of users would be too large.
+fn policies(world: &dyn World, kappa: usize) -> Vec<Box<dyn Policy>> {
+    let stream = Stream::new(5);
+    let linear = |features| LinearPolicy::new(world, kappa, features, true, 1.0, &stream).unwrap();
+    let mut policies: Vec<Box<dyn Policy>> = vec![
+        Box::new(linear(PolicyFeatures::Additive)),
+        Box::new(linear(PolicyFeatures::Pair)),
+        Box::new(NetworkPolicy::new(world, kappa, &widths(), 3.0, &stream).unwrap()),
+    ];
+    if kappa == 0 || world.states(0) == 2 {
+        let table = Tabular::new(world, kappa, Parameterisation::Softmax, 1.0, &stream).unwrap();
+        policies.push(Box::new(table));
+    }
+    policies
 }
 
-/// Scrambles the pairs of all agents farther than `radius` from `agent`.
-fn scrambled(trajectory: &Trajectory, agent: usize, radius: usize) -> Trajectory {
+/// Agents farther than `radius` from `agent`.
+fn beyond(world: &dyn World, agent: usize, radius: usize) -> Vec<usize> {
+    let groups = world.network().neighbourhoods(radius);
+    let near = groups.row(agent);
+    (0..world.network().agents()).filter(|&j| !near.contains(&(j as u32))).collect()
+}
+
+/// Scrambles states, actions and rewards of all agents farther than `radius` from `agent`.
+fn scrambled(world: &dyn World, trajectory: &Trajectory, agent: usize, radius: usize) -> Trajectory {
     let mut changed = trajectory.clone();
     let mut numbers = numbers(1);
-    for j in (0..N).filter(|j| j.abs_diff(agent) > radius) {
+    for j in beyond(world, agent, radius) {
         for k in 0..changed.steps() {
-            let word = numbers.next_u32();
             let (s, a) = changed.pair_mut(j, k);
-            (*s, *a) = ((word & 1) as u8, (word >> 1 & 1) as u8);
+            *s = (numbers.next_u32() as usize % world.states(j)) as u8;
+            *a = (numbers.next_u32() as usize % world.actions(j)) as u8;
+            for channel in 0..changed.channels() {
+                *changed.reward_mut(channel, j, k) = numbers.uniform() as f32;
+            }
         }
     }
     assert_ne!(&changed, trajectory);
     changed
 }
 
+fn trajectory(world: &dyn World, steps: usize, seed: u64) -> Trajectory {
+    let policy = LinearPolicy::new(world, 1, PolicyFeatures::Pair, true, 1.0, &Stream::new(5)).unwrap();
+    sample(world, &policy, 1, steps, StartFrom::World, seed).remove(0)
+}
+
 #[test]
 fn a_policy_reads_its_kappa_hop_neighbourhood_only() {
     let mut numbers = numbers(2);
-    for kappa in 0..4 {
-        let policy = policy(kappa);
-        let mut beyond_mattered = false;
-        for agent in 0..N {
-            for _ in 0..50 {
-                let mut states: Vec<u8> = (0..N).map(|_| (numbers.next_u32() & 1) as u8).collect();
-                let draw = [numbers.next_u32() >> 1];
-                let act = |states: &[u8]| {
-                    let mut action = [9];
-                    policy.act(agent..agent + 1, states, &draw, &mut action);
-                    action[0]
+    for Setting { world, agents, .. } in settings() {
+        let n = world.network().agents();
+        for (kappa, policy) in
+            (0..3).flat_map(|kappa| policies(&*world, kappa).into_iter().map(move |p| (kappa, p)))
+        {
+            let kind = policy.kind();
+            let mut rim_mattered = false;
+            for &agent in &agents {
+                let far = beyond(&*world, agent, kappa);
+                let rim: Vec<usize> = match kappa {
+                    0 => vec![agent],
+                    _ => beyond(&*world, agent, kappa - 1).into_iter().filter(|j| !far.contains(j)).collect(),
                 };
-                let before = act(&states);
-                for j in (0..N).filter(|j| j.abs_diff(agent) > kappa) {
-                    states[j] = (numbers.next_u32() & 1) as u8;
+                for _ in 0..50 {
+                    let mut random = |j: usize| (numbers.next_u32() as usize % world.states(j)) as u8;
+                    let mut states: Vec<u8> = (0..n).map(&mut random).collect();
+                    let moved: Vec<u8> = (0..n).map(&mut random).collect();
+                    let draw = [numbers.next_u32() >> 1];
+                    let act = |states: &[u8]| {
+                        let mut action = [9];
+                        policy.act(agent..agent + 1, states, &draw, &mut action);
+                        action[0]
+                    };
+                    let before = act(&states);
+                    far.iter().for_each(|&j| states[j] = moved[j]);
+                    assert_eq!(act(&states), before, "{kind}, agent {agent}, kappa {kappa}");
+                    // The neighbourhood itself does matter.
+                    rim.iter().for_each(|&j| states[j] = moved[j]);
+                    rim_mattered |= act(&states) != before;
                 }
-                assert_eq!(act(&states), before, "agent {agent}, kappa {kappa}");
-                // The neighbourhood itself does matter: flip its rim.
-                for j in (0..N).filter(|j| j.abs_diff(agent) == kappa) {
-                    states[j] ^= 1;
-                }
-                beyond_mattered |= act(&states) != before;
             }
-        }
-        assert!(beyond_mattered, "kappa {kappa}: a policy that never reads its rim would pass");
-    }
-}
-
-fn problem() -> Problem {
-    let text = format!(
-        "[world]\nkind = \"line\"\nn = {N}\n[objective]\nkind = \"return\"\n[[constraint]]\n\
-                        kind = \"state_entropy\"\nat_least = 0.5"
-    );
-    let config = Config::from_toml(&text, std::path::Path::new(".")).unwrap();
-    Session::new(&config).unwrap().problem().clone()
-}
-
-fn signals(problem: &Problem) -> Signals {
-    let mut signals = Signals::new(problem);
-    signals.evaluate(
-        problem,
-        &Ragged::from_rows((0..N).map(|i| [20.0 + i as f64, 30.0, 10.0, 40.0 - i as f64])),
-    );
-    signals
-}
-
-#[test]
-fn a_critic_reads_its_kappa_q_hop_neighbourhood_only() {
-    let problem = problem();
-    let signals = signals(&problem);
-    let trajectory = trajectory(400);
-    for kappa_q in 0..3 {
-        let tables = || QTables::new(&line(), kappa_q, &problem).unwrap();
-        let critics: [Box<dyn Fn() -> Box<dyn Critic>>; 2] = [
-            Box::new(|| Box::new(Td::new(tables(), &problem, 399, StepRule::Constant(0.2), false))),
-            Box::new(|| Box::new(Lstd::new(tables(), &problem, 399, 1e-6))),
-        ];
-        for make in critics {
-            let learn = |trajectory: &Trajectory| {
-                let mut critic = make();
-                critic
-                    .evaluate(Evidence {
-                        iteration: 0,
-                        policy: &policy(1),
-                        signals: &signals,
-                        batch: &[],
-                        evaluation: std::slice::from_ref(trajectory),
-                    })
-                    .unwrap();
-                critic
-            };
-            let before = learn(&trajectory);
-            for agent in 0..N {
-                let after = learn(&scrambled(&trajectory, agent, kappa_q));
-                for which in 0..2 {
-                    assert_eq!(
-                        before.values().table(agent, which),
-                        after.values().table(agent, which),
-                        "agent {agent}"
-                    );
-                }
-                let elsewhere = (agent + kappa_q + 1) % N;
-                assert_ne!(before.values().table(elsewhere, 0), after.values().table(elsewhere, 0));
-            }
+            assert!(rim_mattered, "{kind}, kappa {kappa}: a policy that never reads its rim would pass");
         }
     }
 }
@@ -149,26 +149,147 @@ fn a_critic_reads_its_kappa_q_hop_neighbourhood_only() {
 #[test]
 fn a_gradient_reads_its_kappa_hop_neighbourhood_only() {
     let steps = 60;
-    let trajectory = trajectory(steps);
-    for kappa in 0..3 {
-        let policy = policy(kappa);
-        for baseline in [Baseline::None, Baseline::Mean, Baseline::Counterfactual] {
-            let weights = (0..steps).map(|k| 0.9f64.powi(k as i32)).collect();
-            let rule = GradientRule { weights, baseline, neighbour_mean: false, all_actions: false, entropy: 0.0 };
-            for agent in 0..N {
-                let gradient = |trajectory: &Trajectory| {
-                    let receive = |_: &Trajectory, _: &mut Vec<u32>, values: &mut [f64]| {
-                        values.iter_mut().enumerate().for_each(|(k, v)| *v = (k as f64 * 0.7).sin());
+    let baselines = [Baseline::None, Baseline::Mean, Baseline::Counterfactual];
+    let rules = baselines.map(|baseline| (baseline, false, 0.0)).into_iter();
+    let rules: Vec<_> = rules.chain([(Baseline::None, true, 0.3)]).collect();
+    for Setting { world, agents, .. } in settings() {
+        let trajectory = trajectory(&*world, steps, 6);
+        for (kappa, policy) in
+            (0..3).flat_map(|kappa| policies(&*world, kappa).into_iter().map(move |p| (kappa, p)))
+        {
+            for &(baseline, all_actions, entropy) in &rules {
+                let weights = (0..steps).map(|k| 0.9f64.powi(k as i32)).collect();
+                let rule = GradientRule { weights, baseline, neighbour_mean: false, all_actions, entropy };
+                for &agent in &agents {
+                    let gradient = |trajectory: &Trajectory| {
+                        let receive = |_: usize, _: &mut Vec<u32>, values: &mut [f64]| {
+                            values.iter_mut().enumerate().for_each(|(k, v)| *v = (k as f64 * 0.7).sin());
+                        };
+                        let mut out = vec![0.0; policy.theta().row(agent).len()];
+                        let batch = std::slice::from_ref(trajectory);
+                        policy.gradient(agent, batch, &receive, &rule, &mut Scratch::default(), &mut out);
+                        out
                     };
-                    let mut out = vec![0.0; policy.theta().row(agent).len()];
-                    let batch = std::slice::from_ref(trajectory);
-                    policy.gradient(agent, batch, &receive, &rule, &mut Scratch::default(), &mut out);
-                    out
-                };
-                let before = gradient(&trajectory);
-                assert_eq!(gradient(&scrambled(&trajectory, agent, kappa)), before, "agent {agent}");
-                if kappa > 0 {
-                    assert_ne!(gradient(&scrambled(&trajectory, agent, kappa - 1)), before, "agent {agent}");
+                    let name = format!("{}, agent {agent}, kappa {kappa}, {rule:?}", policy.kind());
+                    let before = gradient(&trajectory);
+                    assert!(gradient(&scrambled(&*world, &trajectory, agent, kappa)) == before, "{name}");
+                    if kappa > 0 {
+                        let nearer = scrambled(&*world, &trajectory, agent, kappa - 1);
+                        assert!(gradient(&nearer) != before, "{name}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn signals(problem: &Problem) -> Signals {
+    let mut signals = Signals::new(problem);
+    let row = |i: usize| (0..problem.row_length(i)).map(move |x| 10.0 + ((7 * i + 3 * x) % 11) as f64);
+    signals.evaluate(problem, &Ragged::from_rows((0..problem.agents.len()).map(row)));
+    signals
+}
+
+type MakeCritic<'a> = Box<dyn Fn() -> Box<dyn Critic> + 'a>;
+
+/// Critics of every kind that learn from one trajectory of `steps` transitions.
+fn critics<'a>(
+    world: &'a dyn World,
+    problem: &'a Problem,
+    kappa_q: usize,
+    steps: usize,
+) -> Vec<(String, MakeCritic<'a>)> {
+    let from = LearnsFrom::Chains { count: 1, steps };
+    let mut critics: Vec<(String, MakeCritic<'a>)> = Vec::new();
+    if world.states(0) == 2 {
+        let tables = move || QTables::new(world, kappa_q, problem).unwrap();
+        let td = move || Td::new(tables(), problem, steps, StepRule::Constant(0.2), false);
+        critics.push(("td".into(), Box::new(move || Box::new(td()))));
+        critics.push(("lstd".into(), Box::new(move || Box::new(Lstd::new(tables(), problem, steps, 1e-6)))));
+    }
+    let lstd = LinearRule::Lstd { ridge: 1e-3, average: 0.0 };
+    let td = LinearRule::Td(StepRule::Constant(0.2));
+    let mut linear =
+        vec![(CriticFeatures::Own, lstd), (CriticFeatures::Additive, lstd), (CriticFeatures::Pair, td)];
+    if world.states(0) == 2 {
+        linear.push((CriticFeatures::Pair, lstd));
+    }
+    for (features, rule) in linear {
+        let make = move || {
+            let features = AllFeatures::new(world, kappa_q, features, true).unwrap();
+            LinearCritic::new(features, problem, rule, from)
+        };
+        critics.push((format!("{features:?}, {rule:?}"), Box::new(move || Box::new(make()))));
+    }
+    for (minibatch, optimizer, twin, merged) in
+        [(32, OptimizerKind::Adam, true, false), (0, OptimizerKind::Sgd, false, true)]
+    {
+        let make = move || {
+            let rule = NetworkRule {
+                optimizer,
+                learning_rate: 1e-3,
+                minibatch,
+                passes: 2,
+                loss: Loss::Huber { width: 1.0 },
+                polyak: 0.5,
+                clip: 1.0,
+                twin,
+                merged,
+            };
+            NetworkCritic::new(world, problem, kappa_q, &widths(), rule, from, Stream::new(3)).unwrap()
+        };
+        critics.push((format!("network, minibatch {minibatch}"), Box::new(move || Box::new(make()))));
+    }
+    critics
+}
+
+/// What `critic` makes of `evaluation`, ready to be asked about the first `steps` steps of `batch`.
+fn learnt(
+    make: &MakeCritic<'_>,
+    world: &dyn World,
+    signals: &Signals,
+    evaluation: &Trajectory,
+    batch: &[Trajectory],
+    alternatives: bool,
+) -> Box<dyn Critic> {
+    let mut critic = make();
+    let policy = LinearPolicy::new(world, 0, PolicyFeatures::Pair, true, 0.0, &Stream::new(0)).unwrap();
+    let mu = Ragged::from_rows((0..policy.agents()).map(|i| [0.5 + i as f64]));
+    let evaluation = std::slice::from_ref(evaluation);
+    let evidence = Evidence { iteration: 0, policy: &policy, mu: &mu, signals, batch: &[], evaluation };
+    critic.evaluate(evidence).unwrap();
+    assert_eq!(critic.values_mut().weigh(signals, &mu), None);
+    critic.values_mut().prepare(batch, batch[0].steps(), alternatives);
+    critic
+}
+
+/// Agent j's own values along a trajectory.
+fn own_values(values: &dyn QValues, agent: usize, trajectory: &Trajectory) -> Vec<f64> {
+    let (from, steps) = (&[agent as u32][..], trajectory.steps());
+    let mut out = vec![0.0; steps];
+    values.receive_taken(Inbox { to: agent, from, number: 0, trajectory, steps }, &mut Vec::new(), &mut out);
+    out
+}
+
+#[test]
+fn a_critic_reads_its_kappa_q_hop_neighbourhood_only() {
+    for Setting { world, problem, agents } in settings() {
+        let (world, signals) = (&*world, signals(&problem));
+        let (evaluation, batch) = (trajectory(world, 201, 6), [trajectory(world, 40, 7)]);
+        for kappa_q in 0..3 {
+            for (name, make) in critics(world, &problem, kappa_q, 200) {
+                let learn =
+                    |evaluation: &Trajectory| learnt(&make, world, &signals, evaluation, &batch, false);
+                let before = learn(&evaluation);
+                for &agent in agents.iter().step_by(3) {
+                    let after = learn(&scrambled(world, &evaluation, agent, kappa_q));
+                    let of = |critic: &dyn Critic, j: usize| own_values(critic.values(), j, &batch[0]);
+                    assert!(
+                        of(&*before, agent) == of(&*after, agent),
+                        "{name}, agent {agent}, kappa_q {kappa_q}"
+                    );
+                    let elsewhere = beyond(world, agent, kappa_q)[0];
+                    assert!(of(&*before, elsewhere) != of(&*after, elsewhere), "{name}, kappa_q {kappa_q}");
                 }
             }
         }
@@ -178,25 +299,35 @@ fn a_gradient_reads_its_kappa_hop_neighbourhood_only() {
 /// What an agent receives comes from senders that read their own κ_q-hop neighbourhoods: nothing beyond 2·κ_q.
 #[test]
 fn received_values_come_from_twice_the_radius_at_most() {
-    let problem = problem();
-    let signals = signals(&problem);
-    let evaluation = trajectory(400);
     let kappa_q = 1;
-    let tables = QTables::new(&line(), kappa_q, &problem).unwrap();
-    let mut critic = Td::new(tables, &problem, 399, StepRule::Constant(0.2), false);
-    let evidence =
-        Evidence { iteration: 0, policy: &policy(1), signals: &signals, batch: &[], evaluation: &[evaluation] };
-    critic.evaluate(evidence).unwrap();
-    critic.values_mut().weigh(&signals, &Ragged::from_rows((0..N).map(|i| [i as f64])));
-    let groups = line().network().neighbourhoods(kappa_q);
-    let batch = trajectory(50);
-    for agent in 0..N {
-        let received = |trajectory: &Trajectory| {
-            let inbox = phalanx::critic::Inbox { to: agent, from: groups.row(agent), trajectory, steps: 50 };
-            let mut out = vec![0.0; 100];
-            critic.values().receive_alternatives(inbox, 2, &mut Vec::new(), &mut out);
-            out
-        };
-        assert_eq!(received(&scrambled(&batch, agent, 2 * kappa_q)), received(&batch), "agent {agent}");
+    for Setting { world, problem, agents } in settings() {
+        let (world, signals) = (&*world, signals(&problem));
+        let (evaluation, batch) = (trajectory(world, 201, 6), trajectory(world, 40, 7));
+        let groups = world.network().neighbourhoods(kappa_q);
+        for (name, make) in critics(world, &problem, kappa_q, 200) {
+            for alternatives in [false, true] {
+                for &agent in agents.iter().step_by(2) {
+                    let received = |trajectory: &Trajectory| {
+                        let along = std::slice::from_ref(trajectory);
+                        let critic = learnt(&make, world, &signals, &evaluation, along, alternatives);
+                        let (from, steps, actions) =
+                            (groups.row(agent), trajectory.steps(), world.actions(agent));
+                        let inbox = Inbox { to: agent, from, number: 0, trajectory, steps };
+                        let mut out = vec![0.0; steps * if alternatives { actions } else { 1 }];
+                        if alternatives {
+                            critic.values().receive_alternatives(inbox, actions, &mut Vec::new(), &mut out);
+                        } else {
+                            critic.values().receive_taken(inbox, &mut Vec::new(), &mut out);
+                        }
+                        out
+                    };
+                    let before = received(&batch);
+                    let at = |radius| received(&scrambled(world, &batch, agent, radius));
+                    assert!(at(2 * kappa_q) == before, "{name}, agent {agent}");
+                    // Features of the own pair alone end at the senders themselves.
+                    assert!(at(0) != before, "{name}, agent {agent}");
+                }
+            }
+        }
     }
 }

@@ -66,32 +66,79 @@ fn every_combination_of_kinds_resumes_to_the_same_bytes() {
                         ("actor.optimizer", optimizer),
                         ("critic.start", start),
                     ]);
-                    let whole = folder.path().join(format!("{name}-whole"));
-                    let (mut session, mut files) = begin(&config, &whole);
-                    assert!(matches!(run_until(&mut session, &mut files, usize::MAX), Ending::Finished(..)));
-                    let parts = folder.path().join(format!("{name}-parts"));
-                    let (mut session, mut files) = begin(&config, &parts);
-                    assert!(matches!(
-                        run_until(&mut session, &mut files, 5),
-                        Ending::Stopped { iteration: 5 }
-                    ));
-                    drop((session, files));
-                    let (mut session, mut files, notes) = resume(&parts);
-                    assert_eq!(notes, Vec::<String>::new());
-                    assert!(matches!(
-                        run_until(&mut session, &mut files, 9),
-                        Ending::Stopped { iteration: 9 }
-                    ));
-                    drop((session, files));
-                    let (mut session, mut files, _) = resume(&parts);
-                    assert!(matches!(run_until(&mut session, &mut files, usize::MAX), Ending::Finished(..)));
-                    assert!(read(&parts) == read(&whole), "{name} differs");
+                    assert_resumes(&config, folder.path(), &name);
                     combinations += 1;
                 }
             }
         }
     }
     assert_eq!(combinations, 3 * 9 * 2);
+}
+
+/// A run in one piece, and the same in three.
+fn assert_resumes(config: &Config, folder: &Path, name: &str) {
+    let whole = folder.join(format!("{name}-whole"));
+    let (mut session, mut files) = begin(config, &whole);
+    assert!(matches!(run_until(&mut session, &mut files, usize::MAX), Ending::Finished(..)));
+    let parts = folder.join(format!("{name}-parts"));
+    let (mut session, mut files) = begin(config, &parts);
+    assert!(matches!(run_until(&mut session, &mut files, 5), Ending::Stopped { iteration: 5 }));
+    drop((session, files));
+    let (mut session, mut files, notes) = resume(&parts);
+    assert_eq!(notes, Vec::<String>::new());
+    assert!(matches!(run_until(&mut session, &mut files, 9), Ending::Stopped { iteration: 9 }));
+    drop((session, files));
+    let (mut session, mut files, _) = resume(&parts);
+    assert!(matches!(run_until(&mut session, &mut files, usize::MAX), Ending::Finished(..)));
+    assert!(read(&parts) == read(&whole), "{name} differs");
+}
+
+/// Linear and network models with every option that has a memory, on both worlds.
+#[test]
+fn models_resume_to_the_same_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    let critics = [
+        "kind=linear solver=lstd average=0.9 on=batch features=own",
+        "kind=linear solver=lstd average=0 on=chain episode=15 features=additive",
+        "kind=linear solver=td on=chain features=pair world_features=false",
+        "kind=network optimizer=adam minibatch=16 passes=2 polyak=0.9 twin=true clip=1.0 on=chain episode=15",
+        "kind=network optimizer=adam minibatch=16 merged=true polyak=0 on=batch loss=huber",
+        "kind=network optimizer=sgd minibatch=0 polyak=0.9 on=chain",
+        "kind=network optimizer=sgd minibatch=0 polyak=0 twin=true merged=true on=batch",
+        "kind=td",
+    ];
+    let policies =
+        ["kind=linear features=additive", "kind=linear features=pair", "kind=network hidden=[8,4]"];
+    let actors = [
+        "actor.entropy=0.05 actor.entropy_schedule={kind=\"linear\",hold=0.2,end=0.0,until=0.8} actor.all_actions=true",
+        "actor.optimizer=sgd actor.clip=0.5 actor.baseline=mean",
+    ];
+    let duals = ["proximal", "descent", "pi"];
+    let mut combinations = 0;
+    for (preset, small) in [
+        ("synthetic", "world.n=5 horizon=20 batch=3 critic.steps=40"),
+        ("wireless", "world.rows=2 world.columns=3 batch=3 critic.steps=40"),
+    ] {
+        for (c, critic) in critics.iter().enumerate() {
+            for (p, policy) in policies.iter().enumerate() {
+                // Tables over the neighbours of a user are too large.
+                let radius = if *critic == "kind=td" { "kappa_q=0" } else { "kappa_q=1" };
+                let mut settings =
+                    format!("{small} {radius} iterations=12 evaluation.episodes=5 dual.kind={}", duals[p]);
+                critic.split(' ').for_each(|setting| settings += &format!(" critic.{setting}"));
+                policy.split(' ').for_each(|setting| settings += &format!(" policy.{setting}"));
+                settings += &format!(" {}", actors[(c + p) % 2]);
+                if critic.starts_with("kind=network") {
+                    settings += " critic.hidden=[8]";
+                }
+                let settings = settings.split(' ').map(|setting| setting.split_once('=').unwrap());
+                let config = Config::preset(preset).unwrap().with_all(settings).unwrap();
+                assert_resumes(&config, folder.path(), &format!("{preset}-{c}-{p}"));
+                combinations += 1;
+            }
+        }
+    }
+    assert_eq!(combinations, 2 * 8 * 3);
 }
 
 #[test]

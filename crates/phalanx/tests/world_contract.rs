@@ -2,11 +2,13 @@
 
 mod support;
 
+use std::ops::Range;
+
 use phalanx::network::Network;
 use phalanx::policy::{Parameterisation, Tabular};
 use phalanx::rollout::{Request, StartFrom, Trajectory, simulate};
 use phalanx::stream::{Place, Purpose, Stream};
-use phalanx::world::{Line, Start, Table, Wireless, WirelessSpec, World, check};
+use phalanx::world::{Channel, Line, Start, Table, Wireless, WirelessSpec, World, check};
 use support::{REFERENCES, Reference};
 
 fn worlds() -> Vec<(String, Box<dyn World>)> {
@@ -113,6 +115,58 @@ fn a_world_that_looks_beyond_its_parents_is_caught() {
     }
     let broken = check(&Nosy(Line::new(6, Start::Uniform, 0.0).unwrap())).unwrap_err();
     assert!(broken.contains("agent 3"), "{broken}");
+}
+
+#[test]
+fn rewards_out_of_range_or_order_are_caught() {
+    #[derive(Debug)]
+    struct Generous(Wireless, [Channel; 1], f32);
+    impl World for Generous {
+        fn network(&self) -> &Network {
+            self.0.network()
+        }
+        fn states(&self, agent: usize) -> usize {
+            self.0.states(agent)
+        }
+        fn actions(&self, agent: usize) -> usize {
+            self.0.actions(agent)
+        }
+        fn parents(&self, agent: usize) -> Vec<u32> {
+            self.0.parents(agent)
+        }
+        fn transition(&self, agent: usize, states: &[u8], actions: &[u8], law: &mut [f64]) {
+            self.0.transition(agent, states, actions, law);
+        }
+        fn start(&self, stream: &Stream, place: Place, agents: Range<usize>, states: &mut [u8]) {
+            self.0.start(stream, place, agents, states);
+        }
+        fn step(&self, agents: Range<usize>, states: &[u8], actions: &[u8], draws: &[u32], next: &mut [u8]) {
+            self.0.step(agents, states, actions, draws, next);
+        }
+        fn channels(&self) -> &[Channel] {
+            &self.1
+        }
+        fn sample_rewards(
+            &self,
+            channel: usize,
+            agents: Range<usize>,
+            states: &[u8],
+            actions: &[u8],
+            draws: &[u32],
+            rewards: &mut [f32],
+        ) {
+            let first = agents.start;
+            self.0.sample_rewards(channel, agents, states, actions, draws, rewards);
+            rewards[0] = if first == 0 { self.2 } else { 0.5 };
+        }
+    }
+    let broken = |range, pays| {
+        let wireless = Wireless::new(&WirelessSpec::default()).unwrap();
+        check(&Generous(wireless, [Channel::sampled("reward", range)], pays)).unwrap_err()
+    };
+    assert!(broken([0.0, 1.0], 1.5).contains("agent 0 earns 1.5, not 0 to 1"));
+    assert!(broken([0.0, 1.0], 0.5).contains("split"));
+    assert!(broken([1.0, 0.0], 0.5).contains("[1, 0] is no range"));
 }
 
 /// The line written out as a table makes the same trajectories, draw for draw.

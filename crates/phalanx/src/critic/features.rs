@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Ragged;
 use crate::rollout::Trajectory;
 use crate::world::{Features, World};
+use crate::{Error, Ragged, Result};
 
 /// The generic features of a linear critic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,11 +43,21 @@ struct Block {
 }
 
 impl FeatureSet {
-    /// The features of `agent` over `group`.
-    pub fn new(world: &dyn World, agent: usize, group: &[u32], kind: CriticFeatures, with_world: bool) -> Self {
+    /// The features of `agent` over `group`. Fails if they are too many to be numbered.
+    pub fn new(
+        world: &dyn World,
+        agent: usize,
+        group: &[u32],
+        kind: CriticFeatures,
+        with_world: bool,
+    ) -> Result<Self> {
         let own = group.iter().position(|&m| m as usize == agent).unwrap_or(0);
         let pairs = |m: usize| (world.states(m) * world.actions(m)) as u32;
-        let mut first = 0;
+        let too_many = || {
+            let message = format!("agent {agent} has too many features over its {} neighbours", group.len());
+            Error::config("critic.features", format!("{message}; at most {} can be numbered", u32::MAX))
+        };
+        let mut first = 0u32;
         let mut blocks = Vec::new();
         for (member, &m) in group.iter().enumerate() {
             let is_own = member == own;
@@ -58,12 +68,15 @@ impl FeatureSet {
                 _ => (0, pairs(m)),
             };
             blocks.push(Block { member, first, own_stride, actions: world.actions(m) as u32 });
-            first += size;
+            first = first.checked_add(size).ok_or_else(too_many)?;
         }
         let world_features = if with_world { world.features(agent, group) } else { None };
         let count = first as usize + world_features.as_ref().map_or(0, |features| features.count());
         let own_actions = world.actions(agent) as u32;
-        FeatureSet { blocks, own, own_actions, world: world_features, world_first: first, count }
+        if u32::try_from(count).is_err() {
+            return Err(too_many());
+        }
+        Ok(FeatureSet { blocks, own, own_actions, world: world_features, world_first: first, count })
     }
 
     /// How many there are.
@@ -176,9 +189,10 @@ pub struct AllFeatures {
 
 impl AllFeatures {
     /// Features of every agent over its κ_q-hop neighbourhood.
-    pub fn new(world: &dyn World, kappa_q: usize, kind: CriticFeatures, with_world: bool) -> Self {
+    pub fn new(world: &dyn World, kappa_q: usize, kind: CriticFeatures, with_world: bool) -> Result<Self> {
         let groups = world.network().neighbourhoods(kappa_q);
-        let sets = (0..groups.rows()).map(|j| FeatureSet::new(world, j, groups.row(j), kind, with_world)).collect();
-        AllFeatures { groups, sets }
+        let set = |j| FeatureSet::new(world, j, groups.row(j), kind, with_world);
+        let sets = (0..groups.rows()).map(set).collect::<Result<_>>()?;
+        Ok(AllFeatures { groups, sets })
     }
 }

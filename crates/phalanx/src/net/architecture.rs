@@ -6,9 +6,10 @@ use crate::{Error, Result};
 
 /// The sizes of a network.
 ///
-/// One sample is `rows.count · rows.width` numbers and, for each group of symbols, `slots` bytes. Every row goes through
-/// one shared linear layer with ReLU, every symbol through its group's embedding table. The concatenation
-/// `[rows | group 0 | group 1 | …]` goes through linear layers with ReLU (`hidden`) and a last linear layer (`outputs`).
+/// One sample is `rows.count · rows.width` numbers and, for each group of symbols, `slots` bytes. Every row
+/// goes through one shared linear layer with ReLU, every symbol through its group's embedding table. The
+/// concatenation `[rows | group 0 | group 1 | …]` goes through linear layers with ReLU (`hidden`) and a last
+/// linear layer (`outputs`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Architecture {
     /// Rows of numbers, e.g. one a neighbour or a frame; `None` for a network of symbols alone.
@@ -65,7 +66,8 @@ pub(super) struct Table {
 /// A named part of the parameters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tensor {
-    /// `rows.weight`, `rows.bias`, `symbols.0`, `hidden.0.weight`, `hidden.0.bias`, …, `output.weight`, `output.bias`.
+    /// `rows.weight`, `rows.bias`, `symbols.0`, `hidden.0.weight`, `hidden.0.bias`, …, `output.weight`,
+    /// `output.bias`.
     pub name: String,
     /// Row-major shape.
     pub shape: Vec<usize>,
@@ -73,8 +75,9 @@ pub struct Tensor {
     pub range: Range<usize>,
 }
 
-/// A checked architecture with its offsets. It holds no numbers: the parameters of one agent are one slice of length
-/// [`Net::parameters`], in the order of [`Net::tensors`], weights `[in][out]` row-major with their biases after them.
+/// A checked architecture with its offsets. It holds no numbers: the parameters of one agent are one slice of
+/// length [`Net::parameters`], in the order of [`Net::tensors`], weights `[in][out]` row-major with their
+/// biases after them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Net {
     architecture: Architecture,

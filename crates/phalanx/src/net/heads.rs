@@ -4,8 +4,8 @@ use multiversion::multiversion;
 
 use super::real::Real;
 
-/// Rows of `width` logits become rows of probabilities, in place. The largest logit of a row is taken off first, so that
-/// nothing overflows.
+/// Rows of `width` logits become rows of probabilities, in place. The largest logit of a row is taken off
+/// first, so that nothing overflows.
 pub fn softmax<T: Real>(logits: &mut [T], width: usize) {
     for row in logits.chunks_exact_mut(width) {
         let largest = row.iter().fold(row[0], |m, &x| if x > m { x } else { m });
@@ -38,7 +38,8 @@ pub enum Loss {
 }
 
 impl Loss {
-    /// The mean over all outputs, each sample times its weight (1 without `weights`); `d_outputs` becomes its gradient.
+    /// The mean over all outputs, each sample times its weight (1 without `weights`); `d_outputs` becomes its
+    /// gradient.
     ///
     /// `outputs`, `targets` and `d_outputs` have the same length, a multiple of that of `weights`.
     pub fn evaluate<T: Real>(

@@ -8,8 +8,8 @@ use crate::stream::Sequence;
 const HIDDEN_GAIN: f64 = std::f64::consts::SQRT_2;
 
 impl Net {
-    /// Orthogonal weights (gain √2, and `output_gain` for the last layer: about 0.01 for policies, 1 for critics), zero
-    /// biases, standard normal embeddings.
+    /// Orthogonal weights (gain √2, and `output_gain` for the last layer: about 0.01 for policies, 1 for
+    /// critics), zero biases, standard normal embeddings.
     pub fn initialise<T: Real>(&self, output_gain: f64, sequence: &mut Sequence) -> Vec<T> {
         let mut w = vec![T::ZERO; self.parameters()];
         let last = self.layers.len() - 1;
@@ -27,11 +27,11 @@ impl Net {
     }
 }
 
-/// A random matrix with orthogonal columns of length `gain`, or rows if it has fewer of them: normal numbers made
-/// orthonormal by Gram–Schmidt, which gives every rotation the same chance.
+/// A random matrix with orthogonal columns of length `gain`, or rows if it has fewer of them: normal numbers
+/// made orthonormal by Gram–Schmidt, which gives every rotation the same chance.
 ///
-/// Literature: Saxe, McClelland, Ganguli, "Exact solutions to the nonlinear dynamics of learning in deep linear neural
-/// networks", ICLR 2014.
+/// Literature: Saxe, McClelland, Ganguli, "Exact solutions to the nonlinear dynamics of learning in deep
+/// linear neural networks", ICLR 2014.
 fn orthogonal<T: Real>(weights: &mut [T], columns: usize, gain: f64, sequence: &mut Sequence) {
     let rows = weights.len() / columns;
     let (count, length) = (rows.min(columns), rows.max(columns));

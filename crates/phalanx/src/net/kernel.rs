@@ -1,11 +1,12 @@
 //! The one matrix product behind every linear operation.
 //!
-//! `C = finish(start + A·B)` in tiles of R rows and one or two vectors of columns whose sums stay in registers: each step
-//! of the depth loads the vectors of B and multiplies them with R numbers of A. The sum of an element runs over the depth
-//! in order, whatever the tile, so that a sample's result does not depend on the batch it is in.
+//! `C = finish(start + A·B)` in tiles of R rows and one or two vectors of columns whose sums stay in
+//! registers: each step of the depth loads the vectors of B and multiplies them with R numbers of A. The sum
+//! of an element runs over the depth in order, whatever the tile: a row's result does not depend on the rows
+//! beside it.
 //!
-//! B is used where it lies. Only what cannot be loaded as whole vectors is copied into `scratch` first: a transposed B, and
-//! the last columns.
+//! B is used where it lies. Only what cannot be loaded as whole vectors is copied into `scratch` first: a
+//! transposed B, and the last columns.
 
 use pulp::{Simd, WithSimd};
 
@@ -184,7 +185,7 @@ impl<T: Real, const FORM: u8> Tiles<'_, '_, T, FORM> {
             Finish::Relu => {
                 for r in 0..R {
                     for c in 0..C {
-                        sums[r][c] = T::where_positive(simd, sums[r][c], sums[r][c]);
+                        sums[r][c] = T::relu(simd, sums[r][c]);
                     }
                 }
             }
@@ -231,7 +232,8 @@ impl<T: Real> Product<'_, T> {
         }
     }
 
-    /// A·Bᵀ with few columns: vectors along the depth, summed up at the end, which needs no transposed copy of B.
+    /// A·Bᵀ with few columns: vectors along the depth, summed up at the end, which needs no transposed copy
+    /// of B.
     #[inline(always)]
     fn narrow<S: Simd>(mut self, simd: S) {
         let rows = self.result.rows;
@@ -312,18 +314,18 @@ impl<T: Real> Product<'_, T> {
                 Start::Bias(bias) => bias[column],
                 Start::Result => *target,
             };
-        let keep = match self.finish {
-            Finish::Plain => true,
-            Finish::Relu => sum > T::ZERO,
-            Finish::Mask(kept) => kept.row(row)[column] > T::ZERO,
+        let drop = match self.finish {
+            Finish::Plain => false,
+            Finish::Relu => sum < T::ZERO,
+            Finish::Mask(kept) => kept.row(row)[column] <= T::ZERO,
         };
-        *target = if keep { sum } else { T::ZERO };
+        *target = if drop { T::ZERO } else { sum };
     }
 }
 
 /// Σ a·b, a partial sum for each lane.
 #[inline(always)]
-pub(super) fn inner_product<T: Real, S: Simd>(simd: S, a: &[T], b: &[T]) -> T {
+fn inner_product<T: Real, S: Simd>(simd: S, a: &[T], b: &[T]) -> T {
     let mut sums = T::splat(simd, T::ZERO);
     let (whole_a, whole_b) = (T::vectors::<S>(a), T::vectors::<S>(b));
     for (&a, &b) in whole_a.iter().zip(whole_b) {
@@ -338,7 +340,12 @@ pub(super) fn inner_product<T: Real, S: Simd>(simd: S, a: &[T], b: &[T]) -> T {
 
 /// The columns of B from `column` on, less than a vector of them, filled up with zeros.
 #[inline(always)]
-fn pack<'a, T: Real, S: Simd>(simd: S, right: Matrix<T>, column: usize, scratch: &'a mut Vec<T>) -> Matrix<'a, T> {
+fn pack<'a, T: Real, S: Simd>(
+    simd: S,
+    right: Matrix<T>,
+    column: usize,
+    scratch: &'a mut Vec<T>,
+) -> Matrix<'a, T> {
     let (rows, lanes) = (right.rows, T::lanes::<S>());
     let packed = room(scratch, rows * lanes);
     for (target, source) in T::vectors_mut::<S>(packed).iter_mut().zip(right.data.chunks(right.stride)) {
@@ -387,4 +394,57 @@ pub(super) fn room<T: Real>(buffer: &mut Vec<T>, length: usize) -> &mut [T] {
         buffer.resize(length, T::ZERO);
     }
     &mut buffer[..length]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Vectors of 16, of 8 and of 1 number: CPUs differ in rounding alone.
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn every_instruction_set_gives_the_product() {
+        for (rows, depth, columns) in [(13, 37, 43), (8, 16, 64), (3, 5, 7), (64, 20, 4), (1, 40, 1)] {
+            let numbers = |count: usize, seed: usize| -> Vec<f32> {
+                (0..count).map(|i| ((i * 7 + seed) % 11) as f32 - 5.0).collect()
+            };
+            let (a, b, bias) = (numbers(rows * depth, 1), numbers(depth * columns, 2), numbers(columns, 3));
+            let run = |form: Form, set: usize| {
+                let left = match form {
+                    Form::LeftTransposed => Matrix::new(&a, depth, rows),
+                    _ => Matrix::new(&a, rows, depth),
+                };
+                let right = match form {
+                    Form::RightTransposed => Matrix::new(&b, columns, depth),
+                    _ => Matrix::new(&b, depth, columns),
+                };
+                let mut y = vec![0.0; rows * columns];
+                let result = MatrixMut::new(&mut y, rows, columns);
+                let (start, finish, scratch) = (Start::Bias(&bias), Finish::Relu, &mut Vec::new());
+                let product = Product { left, right, start, finish, result, scratch };
+                match form {
+                    Form::Plain => with_set(set, Formed::<f32, PLAIN>(product)),
+                    Form::LeftTransposed => with_set(set, Formed::<f32, LEFT_TRANSPOSED>(product)),
+                    Form::RightTransposed => with_set(set, Formed::<f32, RIGHT_TRANSPOSED>(product)),
+                }
+                y
+            };
+            for form in [Form::Plain, Form::LeftTransposed, Form::RightTransposed] {
+                // Whole numbers, so that no order of summation rounds.
+                let scalar = run(form, 0);
+                assert_eq!(scalar, run(form, 1), "{form:?} of {rows}×{depth}×{columns}");
+                assert_eq!(scalar, run(form, 2), "{form:?} of {rows}×{depth}×{columns}");
+            }
+        }
+    }
+
+    /// Scalar, AVX2, or the best there is; AVX2 falls back to scalar where it is missing.
+    #[cfg(target_arch = "x86_64")]
+    fn with_set(set: usize, op: impl WithSimd<Output = ()>) {
+        match (set, pulp::x86::V3::try_new()) {
+            (1, Some(simd)) => Simd::vectorize(simd, op),
+            (2, _) => pulp::Arch::new().dispatch(op),
+            _ => op.with_simd(pulp::Scalar::new()),
+        }
+    }
 }

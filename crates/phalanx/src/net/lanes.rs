@@ -9,7 +9,8 @@ pub trait Lanes: Sized + Copy {
     /// A vector.
     type Vector<S: Simd>: Copy;
 
-    /// Runs `op` with the best instructions there are; `f64`, which only checks gradients, has plain ones, for shorter builds.
+    /// Runs `op` with the best instructions there are; `f64`, which only checks gradients, has plain ones,
+    /// for shorter builds.
     fn dispatch<Op: WithSimd>(op: Op) -> Op::Output;
 
     /// Numbers in a vector.
@@ -31,10 +32,18 @@ pub trait Lanes: Sized + Copy {
     fn store_part<S: Simd>(simd: S, x: &mut [Self], v: Self::Vector<S>);
 
     /// a·b + c.
-    fn mul_add<S: Simd>(simd: S, a: Self::Vector<S>, b: Self::Vector<S>, c: Self::Vector<S>) -> Self::Vector<S>;
+    fn mul_add<S: Simd>(
+        simd: S,
+        a: Self::Vector<S>,
+        b: Self::Vector<S>,
+        c: Self::Vector<S>,
+    ) -> Self::Vector<S>;
 
     /// a + b.
     fn sum_of<S: Simd>(simd: S, a: Self::Vector<S>, b: Self::Vector<S>) -> Self::Vector<S>;
+
+    /// 0 where `v` is negative, else `v`: a NaN stays one.
+    fn relu<S: Simd>(simd: S, v: Self::Vector<S>) -> Self::Vector<S>;
 
     /// `v` where `condition` is positive, else 0.
     fn where_positive<S: Simd>(simd: S, condition: Self::Vector<S>, v: Self::Vector<S>) -> Self::Vector<S>;
@@ -42,10 +51,16 @@ pub trait Lanes: Sized + Copy {
     /// The sum over the lanes.
     fn sum<S: Simd>(simd: S, v: Self::Vector<S>) -> Self;
 
-    /// `target[j][i] = source[i][j]` for a block of as many rows and columns as a vector has lanes. Both begin at the first
-    /// number of the block; rows are a stride apart.
+    /// `target[j][i] = source[i][j]` for a block of as many rows and columns as a vector has lanes. Both
+    /// begin at the first number of the block; rows are a stride apart.
     #[inline(always)]
-    fn transpose<S: Simd>(_simd: S, source: &[Self], stride: usize, target: &mut [Self], target_stride: usize) {
+    fn transpose<S: Simd>(
+        _simd: S,
+        source: &[Self],
+        stride: usize,
+        target: &mut [Self],
+        target_stride: usize,
+    ) {
         transpose::plain(Self::lanes::<S>(), source, stride, target, target_stride);
     }
 }
@@ -61,8 +76,11 @@ impl Plain {
 }
 
 macro_rules! lanes {
-    ($type:ident, $dispatch:expr, $vector:ident, $lanes:ident, $splat:ident, $vectors:ident, $vectors_mut:ident, $load:ident, $store:ident,
-     $mul_add:ident, $add:ident, $greater:ident, $select:ident, $sum:ident, {$($more:item)*}) => {
+    (
+        $type:ident, $dispatch:expr, $vector:ident, $lanes:ident, $splat:ident, $vectors:ident, $vectors_mut:ident,
+        $load:ident, $store:ident, $mul_add:ident, $add:ident, $less:ident, $greater:ident, $select:ident, $sum:ident,
+        {$($more:item)*}
+    ) => {
         impl Lanes for $type {
             type Vector<S: Simd> = S::$vector;
 
@@ -112,6 +130,12 @@ macro_rules! lanes {
             }
 
             #[inline(always)]
+            fn relu<S: Simd>(simd: S, v: S::$vector) -> S::$vector {
+                let zero = simd.$splat(0.0);
+                simd.$select(simd.$less(v, zero), zero, v)
+            }
+
+            #[inline(always)]
             fn where_positive<S: Simd>(simd: S, condition: S::$vector, v: S::$vector) -> S::$vector {
                 let zero = simd.$splat(0.0);
                 simd.$select(simd.$greater(condition, zero), v, zero)
@@ -128,11 +152,30 @@ macro_rules! lanes {
 }
 
 lanes!(
-    f32, Arch::new(), f32s, F32_LANES, splat_f32s, as_simd_f32s, as_mut_simd_f32s, partial_load_f32s, partial_store_f32s,
-    mul_add_e_f32s, add_f32s, greater_than_f32s, select_f32s, reduce_sum_f32s,
+    f32,
+    Arch::new(),
+    f32s,
+    F32_LANES,
+    splat_f32s,
+    as_simd_f32s,
+    as_mut_simd_f32s,
+    partial_load_f32s,
+    partial_store_f32s,
+    mul_add_e_f32s,
+    add_f32s,
+    less_than_f32s,
+    greater_than_f32s,
+    select_f32s,
+    reduce_sum_f32s,
     {
         #[inline(always)]
-        fn transpose<S: Simd>(_simd: S, source: &[f32], stride: usize, target: &mut [f32], target_stride: usize) {
+        fn transpose<S: Simd>(
+            _simd: S,
+            source: &[f32],
+            stride: usize,
+            target: &mut [f32],
+            target_stride: usize,
+        ) {
             #[cfg(target_arch = "x86_64")]
             if std::any::TypeId::of::<S>() == std::any::TypeId::of::<pulp::x86::V4>()
                 && let Some(simd) = pulp::x86::V4::try_new()
@@ -144,7 +187,20 @@ lanes!(
     }
 );
 lanes!(
-    f64, Plain, f64s, F64_LANES, splat_f64s, as_simd_f64s, as_mut_simd_f64s, partial_load_f64s, partial_store_f64s,
-    mul_add_e_f64s, add_f64s, greater_than_f64s, select_f64s, reduce_sum_f64s,
+    f64,
+    Plain,
+    f64s,
+    F64_LANES,
+    splat_f64s,
+    as_simd_f64s,
+    as_mut_simd_f64s,
+    partial_load_f64s,
+    partial_store_f64s,
+    mul_add_e_f64s,
+    add_f64s,
+    less_than_f64s,
+    greater_than_f64s,
+    select_f64s,
+    reduce_sum_f64s,
     {}
 );

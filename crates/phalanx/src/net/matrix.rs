@@ -42,7 +42,7 @@ pub enum Start<'a, T> {
 pub enum Finish<'a, T> {
     /// Nothing.
     Plain,
-    /// ReLU: negative numbers become 0.
+    /// ReLU: negative numbers become 0. A NaN stays one, so that it can be found in the outputs.
     Relu,
     /// Backward through a ReLU: 0 wherever this matrix, the ReLU's result, is not positive.
     Mask(Matrix<'a, T>),

@@ -1,9 +1,10 @@
 //! Small neural networks, one per agent, at the speed of the machine.
 //!
-//! A [`Net`] knows sizes and offsets; the parameters of an agent are one slice, so that they are saved, averaged, clipped
-//! and stepped as one. [`Net::forward`] and [`Net::backward`] take a batch for one agent and run on one thread: the
-//! caller spreads agents over threads, and results cannot depend on how. Everything is written over the few operations of
-//! [`ops::Ops`].
+//! A [`Net`] knows sizes and offsets; the parameters of an agent are one slice, so that they are saved,
+//! averaged, clipped and stepped as one. [`Net::forward`] and [`Net::backward`] take a batch for one agent
+//! and run on one thread: the caller spreads agents over threads, and results cannot depend on how. Both are
+//! written over the few operations of [`ops::Ops`], as are the optimisers; [`Net::td`], one sample at a time,
+//! has a fused kernel of its own.
 //!
 //! ```
 //! use phalanx::net::{Adam, Architecture, Batch, Loss, Net, Symbols, Tape};

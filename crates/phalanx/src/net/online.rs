@@ -1,10 +1,10 @@
-//! Temporal-difference learning one sample at a time: the steps depend on each other, so there is nothing to batch.
-//! Everything that a step does stays in one function, vectorised over the units of a layer.
+//! Temporal-difference learning one sample at a time: the steps depend on each other, so there is nothing to
+//! batch. Everything that a step does stays in one function, vectorised over the units of a layer.
 
 use pulp::{Simd, WithSimd};
 
 use super::architecture::{Linear, Net};
-use super::kernel::{Product, inner_product, room};
+use super::kernel::{Product, room};
 use super::matrix::{Finish, Matrix, MatrixMut, Start};
 use super::pass::Tape;
 use super::real::Real;
@@ -34,8 +34,8 @@ pub struct Target<'a, T> {
 }
 
 impl Net {
-    /// For k = 0, …, K−1: w ← w + η·(r_k + γ·Q(x_{k+1}) − Q(x_k))·∇Q(x_k), and Q(x_{k+1}) by the target network if there
-    /// is one. Q is the network's only output. Returns the mean square of the K differences.
+    /// For k = 0, …, K−1: w ← w + η·(r_k + γ·Q(x_{k+1}) − Q(x_k))·∇Q(x_k), and Q(x_{k+1}) by the target
+    /// network if there is one. Q is the network's only output. Returns the mean square of the K differences.
     pub fn td<T: Real>(
         &self,
         w: &mut [T],
@@ -113,7 +113,8 @@ fn evaluate<T: Real, S: Simd, const N: usize>(
             let y = MatrixMut::new(input, rows.count, rows.hidden);
             let bias = Start::Bias(&w[layer.biases()]);
             let (right, scratch) = (layer.matrix(w), &mut ops.scratch);
-            Product { left: x, right, start: bias, finish: Finish::Relu, result: y, scratch }.compute_with(simd);
+            Product { left: x, right, start: bias, finish: Finish::Relu, result: y, scratch }
+                .compute_with(simd);
         }
         for table in &net.tables {
             let codes = &chain.symbols[(k + s) * net.slots + table.slot..][..table.symbols.slots];
@@ -198,28 +199,71 @@ fn ascend_layer<T: Real, S: Simd>(
             *w += x * dy;
         }
     } else {
-        for (i, (row, &x)) in weights.chunks_exact_mut(layer.outputs).zip(x).enumerate() {
-            if let Some(dx) = &mut dx {
-                dx[i] = inner_product(simd, row, dy);
-            }
-            add_scaled(simd, x, dy, row);
+        let mut i = 0;
+        while i + 4 <= layer.inputs {
+            ascend_rows::<T, S, 4>(
+                simd,
+                &mut weights[i * layer.outputs..],
+                &x[i..],
+                dy,
+                dx.as_deref_mut(),
+                i,
+            );
+            i += 4;
+        }
+        while i < layer.inputs {
+            ascend_rows::<T, S, 1>(
+                simd,
+                &mut weights[i * layer.outputs..],
+                &x[i..],
+                dy,
+                dx.as_deref_mut(),
+                i,
+            );
+            i += 1;
         }
     }
     biases.iter_mut().zip(dy).for_each(|(b, &dy)| *b += dy);
 }
 
-/// y += a·x.
+/// R rows of the weights, which are those of the inputs from `i` on.
 #[inline(always)]
-fn add_scaled<T: Real, S: Simd>(simd: S, a: T, x: &[T], y: &mut [T]) {
-    let factor = T::splat(simd, a);
-    let whole = T::vectors_mut::<S>(y);
-    let done = whole.len() * T::lanes::<S>();
-    for (y, &x) in whole.iter_mut().zip(T::vectors::<S>(x)) {
-        *y = T::mul_add(simd, factor, x, *y);
+fn ascend_rows<T: Real, S: Simd, const R: usize>(
+    simd: S,
+    weights: &mut [T],
+    x: &[T],
+    dy: &[T],
+    dx: Option<&mut [T]>,
+    i: usize,
+) {
+    let (lanes, outputs) = (T::lanes::<S>(), dy.len());
+    let mut factors = [T::splat(simd, T::ZERO); R];
+    for r in 0..R {
+        factors[r] = T::splat(simd, x[r]);
     }
-    if done < y.len() {
-        let (x, y) = (&x[done..], &mut y[done..]);
-        let sum = T::mul_add(simd, factor, T::load_part(simd, x), T::load_part(simd, y));
-        T::store_part(simd, y, sum);
+    let mut sums = [T::splat(simd, T::ZERO); R];
+    let weights = &mut weights[..R * outputs];
+    let whole = outputs / lanes * lanes;
+    for column in (0..whole).step_by(lanes) {
+        let d = T::vectors::<S>(&dy[column..column + lanes])[0];
+        for r in 0..R {
+            let w = &mut T::vectors_mut::<S>(&mut weights[r * outputs + column..][..lanes])[0];
+            sums[r] = T::mul_add(simd, *w, d, sums[r]);
+            *w = T::mul_add(simd, factors[r], d, *w);
+        }
+    }
+    if whole < outputs {
+        let d = T::load_part(simd, &dy[whole..]);
+        for r in 0..R {
+            let part = &mut weights[r * outputs + whole..][..outputs - whole];
+            let w = T::load_part(simd, part);
+            sums[r] = T::mul_add(simd, w, d, sums[r]);
+            T::store_part(simd, part, T::mul_add(simd, factors[r], d, w));
+        }
+    }
+    if let Some(dx) = dx {
+        for r in 0..R {
+            dx[i + r] = T::sum(simd, sums[r]);
+        }
     }
 }

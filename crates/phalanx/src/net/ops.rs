@@ -35,8 +35,15 @@ pub trait Ops<T: Real> {
     /// Backward of [`Ops::gather`]: `table[c_j] += dy[s][j-th part]`.
     fn scatter(&mut self, dy: Matrix<T>, codes: Codes, table: MatrixMut<T>);
 
-    /// `y[s] += Σ_j table[j·vocabulary + c_j]`, a table for each slot.
-    fn gather_sum(&mut self, table: Matrix<T>, codes: Codes, vocabulary: usize, y: MatrixMut<T>);
+    /// `y[s] = start + Σ_j table[j·vocabulary + c_j]`, a table for each slot.
+    fn gather_sum(
+        &mut self,
+        table: Matrix<T>,
+        codes: Codes,
+        vocabulary: usize,
+        start: Start<T>,
+        y: MatrixMut<T>,
+    );
 
     /// Backward of [`Ops::gather_sum`]: `table[j·vocabulary + c_j] += dy[s]`.
     fn scatter_sum(&mut self, dy: Matrix<T>, codes: Codes, vocabulary: usize, table: MatrixMut<T>);
@@ -64,7 +71,8 @@ pub struct Cpu<T> {
 
 impl<T: Real> Ops<T> for Cpu<T> {
     fn linear(&mut self, x: Matrix<T>, w: Matrix<T>, start: Start<T>, finish: Finish<T>, y: MatrixMut<T>) {
-        Product { left: x, right: w, start, finish, result: y, scratch: &mut self.scratch }.compute(Form::Plain);
+        Product { left: x, right: w, start, finish, result: y, scratch: &mut self.scratch }
+            .compute(Form::Plain);
     }
 
     fn linear_to_data(
@@ -109,8 +117,15 @@ impl<T: Real> Ops<T> for Cpu<T> {
         }
     }
 
-    fn gather_sum(&mut self, table: Matrix<T>, codes: Codes, vocabulary: usize, y: MatrixMut<T>) {
-        T::dispatch(GatherSum { table, codes, vocabulary, y });
+    fn gather_sum(
+        &mut self,
+        table: Matrix<T>,
+        codes: Codes,
+        vocabulary: usize,
+        start: Start<T>,
+        y: MatrixMut<T>,
+    ) {
+        T::dispatch(GatherSum { table, codes, vocabulary, start, y });
     }
 
     fn scatter_sum(&mut self, dy: Matrix<T>, codes: Codes, vocabulary: usize, table: MatrixMut<T>) {
@@ -147,11 +162,12 @@ fn add<T: Real>(target: &mut [T], source: &[T]) {
     }
 }
 
-/// `y[s] += Σ_j table[j·vocabulary + c_j]`.
+/// See [`Ops::gather_sum`].
 struct GatherSum<'a, T> {
     table: Matrix<'a, T>,
     codes: Codes<'a>,
     vocabulary: usize,
+    start: Start<'a, T>,
     y: MatrixMut<'a, T>,
 }
 
@@ -160,42 +176,52 @@ impl<T: Real> WithSimd for GatherSum<'_, T> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(mut self, simd: S) {
-        let columns = self.y.columns;
+        let (lanes, columns) = (T::lanes::<S>(), self.y.columns);
         for s in 0..self.y.rows {
             let mut column = 0;
-            while let Some(next) = self.strip::<S, 8>(simd, s, column) {
-                column = next;
+            while column + 8 * lanes <= columns {
+                self.strip::<S, 8>(simd, s, column);
+                column += 8 * lanes;
             }
-            while let Some(next) = self.strip::<S, 1>(simd, s, column) {
-                column = next;
+            while column + lanes <= columns {
+                self.strip::<S, 1>(simd, s, column);
+                column += lanes;
             }
-            if column < columns {
+            for column in column..columns {
+                let mut sum = match self.start {
+                    Start::Zero => T::ZERO,
+                    Start::Bias(bias) => bias[column],
+                    Start::Result => self.y.row(s)[column],
+                };
                 for (slot, &code) in self.codes.sample(s).iter().enumerate() {
-                    let row = self.table.row(slot * self.vocabulary + usize::from(code));
-                    add(&mut self.y.row_mut(s)[column..], &row[column..]);
+                    sum += self.table.row(slot * self.vocabulary + usize::from(code))[column];
                 }
+                self.y.row_mut(s)[column] = sum;
             }
         }
     }
 }
 
 impl<T: Real> GatherSum<'_, T> {
-    /// The sum of C vectors of columns, kept in registers; where the next ones begin, or `None` if there are fewer.
+    /// C vectors of columns of sample `s`, summed up in registers.
     #[inline(always)]
-    fn strip<S: Simd, const C: usize>(&mut self, simd: S, s: usize, column: usize) -> Option<usize> {
-        let end = column + C * T::lanes::<S>();
-        let target = T::vectors_mut::<S>(self.y.row_mut(s).get_mut(column..end)?);
+    fn strip<S: Simd, const C: usize>(&mut self, simd: S, s: usize, column: usize) {
+        let columns = column..column + C * T::lanes::<S>();
+        let target = T::vectors_mut::<S>(&mut self.y.row_mut(s)[columns.clone()]);
         let mut sum = [T::splat(simd, T::ZERO); C];
-        sum.copy_from_slice(target);
+        match self.start {
+            Start::Zero => {}
+            Start::Bias(bias) => sum.copy_from_slice(T::vectors::<S>(&bias[columns.clone()])),
+            Start::Result => sum.copy_from_slice(target),
+        }
         for (slot, &code) in self.codes.sample(s).iter().enumerate() {
             let row = self.table.row(slot * self.vocabulary + usize::from(code));
-            let row = T::vectors::<S>(&row[column..end]);
+            let row = T::vectors::<S>(&row[columns.clone()]);
             for c in 0..C {
                 sum[c] = T::sum_of(simd, sum[c], row[c]);
             }
         }
         target.copy_from_slice(&sum);
-        Some(end)
     }
 }
 

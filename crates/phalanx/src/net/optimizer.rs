@@ -20,7 +20,8 @@ impl Adam {
         Adam { rate, beta: [0.9, 0.999], epsilon: 1e-8 }
     }
 
-    /// w ← w − η·m̂/(√v̂ + ε) with bias-corrected moments. `step` counts from 1; `first` and `second` begin at 0.
+    /// w ← w − η·m̂/(√v̂ + ε) with bias-corrected moments. `step` counts from 1; `first` and `second` begin
+    /// at 0.
     pub fn descend<T: Real>(
         &self,
         step: u64,

@@ -1,9 +1,9 @@
 //! Forward and backward passes of a batch.
 //!
-//! The embeddings of a batch repeat: there are few symbols and many samples. Where it pays, the first layer therefore never
-//! sees the embeddings of the samples. Each slot's part of its weights is multiplied with the embedding *table* instead,
-//! and a sample adds up one row per slot of the products; backward, the gradients of the samples with the same symbol are
-//! added up first. The sums are the same in another order.
+//! The embeddings of a batch repeat: there are few symbols and many samples. Where it pays, the first layer
+//! therefore never sees the embeddings of the samples. Each slot's part of its weights is multiplied with the
+//! embedding *table* instead, and a sample adds up one row per slot of the products; backward, the gradients
+//! of the samples with the same symbol are added up first. The sums are the same in another order.
 
 use super::architecture::{Linear, Net, Symbols, Table};
 use super::kernel::room;
@@ -22,12 +22,13 @@ pub struct Batch<'a, T> {
     pub symbols: &'a [u8],
 }
 
-/// What a forward pass leaves for the backward pass, in buffers that are used again. One tape serves networks of any
-/// size, one after the other.
+/// What a forward pass leaves for the backward pass, in buffers that are used again. One tape serves networks
+/// of any size, one after the other.
 #[derive(Debug, Clone, Default)]
 pub struct Tape<T> {
     pub(super) ops: Cpu<T>,
-    /// What the first layer reads: `[rows | embeddings]`, or the rows alone where embeddings come in products.
+    /// What the first layer reads: `[rows | embeddings]`, or the rows alone where embeddings come in
+    /// products.
     pub(super) input: Vec<T>,
     /// What each layer returns; the last one holds the outputs.
     pub(super) layers: Vec<Vec<T>>,
@@ -43,7 +44,8 @@ pub struct Tape<T> {
 impl Net {
     /// The outputs, `size` × [`Net::outputs`].
     ///
-    /// `w` are the parameters. Cost: 2 operations a weight and sample. Symbols must be below their vocabulary.
+    /// `w` are the parameters. Cost: 2 operations a weight and sample. Symbols must be below their
+    /// vocabulary.
     pub fn forward<'t, T: Real>(&self, w: &[T], batch: Batch<T>, tape: &'t mut Tape<T>) -> &'t [T] {
         self.check(w, batch);
         let Tape { ops, input, layers, products, size, .. } = tape;
@@ -76,13 +78,13 @@ impl Net {
             let (x, start) = match below.last() {
                 Some(x) => (Matrix::new(x, batch.size, layer.inputs), Start::Bias(bias)),
                 None if tabled => {
-                    y.chunks_exact_mut(layer.outputs).for_each(|row| row.copy_from_slice(bias));
-                    for table in &self.tables {
+                    for (g, table) in self.tables.iter().enumerate() {
                         self.multiply_table(w, table, ops, products);
                         let Symbols { slots, vocabulary, .. } = table.symbols;
                         let products = Matrix::new(products, slots * vocabulary, layer.outputs);
+                        let start = if g == 0 { Start::Bias(bias) } else { Start::Result };
                         let y = MatrixMut::new(y, batch.size, layer.outputs);
-                        ops.gather_sum(products, self.codes(table, batch), vocabulary, y);
+                        ops.gather_sum(products, self.codes(table, batch), vocabulary, start, y);
                     }
                     (Matrix::new(input, batch.size, width), Start::Result)
                 }
@@ -94,7 +96,8 @@ impl Net {
         &layers[last][..batch.size * self.outputs()]
     }
 
-    /// The gradient of Σ `d_outputs` · outputs in the parameters, for the batch and parameters of the last forward pass.
+    /// The gradient of Σ `d_outputs` · outputs in the parameters, for the batch and parameters of the last
+    /// forward pass.
     ///
     /// `gradient` is overwritten. Cost: 4 operations a weight and sample, 2 for the layer of the rows.
     pub fn backward<T: Real>(
@@ -115,7 +118,7 @@ impl Net {
         for (l, layer) in self.layers.iter().enumerate().skip(1).rev() {
             let x = Matrix::new(&layers[l - 1], size, layer.inputs);
             let dy = Matrix::new(above, size, layer.outputs);
-            layer.to_parameters(x, dy, ops, gradient);
+            layer.backward(x, dy, ops, gradient);
             let dx = MatrixMut::new(room(below, size * layer.inputs), size, layer.inputs);
             ops.linear_to_data(dy, layer.matrix(w), Start::Zero, Finish::Mask(x), dx);
             std::mem::swap(above, below);
@@ -125,7 +128,7 @@ impl Net {
         let width = self.input_width(tabled);
         let dy = Matrix::new(above, size, layer.outputs);
         let x = Matrix::new(input, size, width);
-        layer.to_parameters(x, dy, ops, gradient);
+        layer.backward(x, dy, ops, gradient);
         if tabled {
             for table in &self.tables {
                 self.backward_products(w, table, dy, self.codes(table, batch), ops, products, gradient);
@@ -189,8 +192,8 @@ impl Net {
         if tabled { self.row_columns() } else { self.layers[0].inputs }
     }
 
-    /// Calls `each` with the rows of a batch, the place in the input where they go, and the stride there: all at once
-    /// where the rows lie without gaps, else one row of every sample at a time.
+    /// Calls `each` with the rows of a batch, the place in the input where they go, and the stride there: all
+    /// at once where the rows lie without gaps, else one row of every sample at a time.
     fn each_row_block<T: Real>(
         &self,
         batch: Batch<T>,
@@ -213,7 +216,7 @@ impl Net {
     }
 
     /// The product of a table with each slot's part of the first layer's weights, `[slot][symbol][output]`.
-    fn multiply_table<T: Real>(&self, w: &[T], table: &Table, ops: &mut Cpu<T>, products: &mut Vec<T>) {
+    fn multiply_table<T: Real>(&self, w: &[T], table: &Table, ops: &mut impl Ops<T>, products: &mut Vec<T>) {
         let layer = &self.layers[0];
         let Symbols { slots, vocabulary, dimension } = table.symbols;
         let products = room(products, slots * vocabulary * layer.outputs);
@@ -232,7 +235,7 @@ impl Net {
         table: &Table,
         dy: Matrix<T>,
         codes: Codes,
-        ops: &mut Cpu<T>,
+        ops: &mut impl Ops<T>,
         products: &mut Vec<T>,
         gradient: &mut [T],
     ) {
@@ -269,7 +272,7 @@ impl Linear {
     }
 
     /// Backward to the biases and to the weights of the inputs that `x` has.
-    fn to_parameters<T: Real>(&self, x: Matrix<T>, dy: Matrix<T>, ops: &mut Cpu<T>, gradient: &mut [T]) {
+    fn backward<T: Real>(&self, x: Matrix<T>, dy: Matrix<T>, ops: &mut impl Ops<T>, gradient: &mut [T]) {
         let dw = &mut gradient[self.weights()];
         ops.linear_to_weights(x, dy, Start::Zero, MatrixMut::new(dw, x.columns, self.outputs));
         let db = &mut gradient[self.biases()];

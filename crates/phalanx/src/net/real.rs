@@ -38,7 +38,7 @@ pub trait Real:
     /// Square root.
     fn sqrt(self) -> Self;
 
-    /// |x|.
+    /// Without its sign.
     fn abs(self) -> Self;
 
     /// e^x in plain arithmetic, so that loops over it become vector instructions.
@@ -82,7 +82,8 @@ macro_rules! real {
 real!(f32, exp);
 real!(f64, f64::exp);
 
-/// e^x for `f32`: x = k·ln 2 + r with |r| ≤ ln 2 / 2, e^r by its Taylor polynomial, 2^k through the exponent bits.
+/// e^x for `f32`: x = k·ln 2 + r with |r| ≤ ln 2 / 2, e^r by its Taylor polynomial, 2^k through the exponent
+/// bits.
 #[inline(always)]
 fn exp(x: f32) -> f32 {
     // Adding and subtracting 1.5·2²³ rounds to a whole number.

@@ -167,6 +167,22 @@ fn a_used_tape_changes_nothing() {
     }
 }
 
+#[test]
+fn a_nan_in_any_parameter_reaches_the_outputs() {
+    for net in nets() {
+        for size in [1, 30] {
+            let example = Example::<f32>::new(&net, size);
+            for tensor in net.tensors().iter().filter(|tensor| !tensor.name.starts_with("symbols")) {
+                let mut w = example.w.clone();
+                w[tensor.range.clone()].fill(f32::NAN);
+                let mut tape = Tape::default();
+                let outputs = net.forward(&w, example.batch(), &mut tape);
+                assert!(outputs.iter().all(|y| y.is_nan()), "{}", tensor.name);
+            }
+        }
+    }
+}
+
 /// The chain by the batched passes, one step after the other.
 fn td_by_passes<T: Real>(net: &Net, w: &mut [T], mut target: Option<Target<T>>, chain: Chain<T>) {
     let mut tape = Tape::default();
@@ -265,7 +281,13 @@ impl Plain {
                 };
                 let sum = first + (0..depth).map(|k| at(i, j, k)).fold(T::ZERO, |sum, x| sum + x);
                 y.row_mut(i)[j] = match finish {
-                    Finish::Relu => if sum > T::ZERO { sum } else { T::ZERO },
+                    Finish::Relu => {
+                        if sum > T::ZERO {
+                            sum
+                        } else {
+                            T::ZERO
+                        }
+                    }
                     Finish::Mask(kept) if kept.row(i)[j] <= T::ZERO => T::ZERO,
                     _ => sum,
                 };
@@ -275,14 +297,7 @@ impl Plain {
 }
 
 impl<T: Real> Ops<T> for Plain {
-    fn linear(
-        &mut self,
-        x: Matrix<T>,
-        w: Matrix<T>,
-        start: Start<T>,
-        finish: Finish<T>,
-        y: MatrixMut<T>,
-    ) {
+    fn linear(&mut self, x: Matrix<T>, w: Matrix<T>, start: Start<T>, finish: Finish<T>, y: MatrixMut<T>) {
         Self::product(|i, j, k| x.row(i)[k] * w.row(k)[j], x.columns, start, finish, y);
     }
 
@@ -322,11 +337,25 @@ impl<T: Real> Ops<T> for Plain {
         }
     }
 
-    fn gather_sum(&mut self, table: Matrix<T>, codes: Codes, vocabulary: usize, mut y: MatrixMut<T>) {
+    fn gather_sum(
+        &mut self,
+        table: Matrix<T>,
+        codes: Codes,
+        vocabulary: usize,
+        start: Start<T>,
+        mut y: MatrixMut<T>,
+    ) {
         for s in 0..y.rows {
-            for (slot, &code) in codes.sample(s).iter().enumerate() {
-                let row = table.row(slot * vocabulary + usize::from(code));
-                y.row_mut(s).iter_mut().zip(row).for_each(|(y, &t)| *y += t);
+            for j in 0..y.columns {
+                let mut sum = match start {
+                    Start::Zero => T::ZERO,
+                    Start::Bias(bias) => bias[j],
+                    Start::Result => y.row(s)[j],
+                };
+                for (slot, &code) in codes.sample(s).iter().enumerate() {
+                    sum += table.row(slot * vocabulary + usize::from(code))[j];
+                }
+                y.row_mut(s)[j] = sum;
             }
         }
     }
@@ -426,21 +455,23 @@ fn other_operations_are_their_definitions() {
 
 fn other_operations<T: Real>() {
     let mut sequence = sequence(1);
-    for width in [1, 4, 7, 32, 33, 100] {
+    for width in [1, 4, 7, 32, 33, 100, 150] {
         let (size, slots, vocabulary) = (13, 3, 5);
         let bytes: Vec<u8> = (0..size * (slots + 1)).map(|_| (sequence.uniform() * 5.0) as u8).collect();
         let codes = Codes { data: &bytes[1..], slots, stride: slots + 1 };
-        let x: Vec<T> = normals(1500.max(size * width * slots), &mut sequence);
+        let x: Vec<T> = normals(2500.max(size * width * slots), &mut sequence);
         same(size * slots * width, 5, |ops, y| {
             ops.gather(Matrix::new(&x, vocabulary, width), codes, MatrixMut::new(y, size, slots * width));
         });
         same(vocabulary * width, 6, |ops, y| {
             ops.scatter(Matrix::new(&x, size, slots * width), codes, MatrixMut::new(y, vocabulary, width));
         });
-        same(size * width, 7, |ops, y| {
-            let table = Matrix::new(&x, slots * vocabulary, width);
-            ops.gather_sum(table, codes, vocabulary, MatrixMut::new(y, size, width));
-        });
+        for start in [Start::Zero, Start::Bias(&x), Start::Result] {
+            same(size * width, 7, |ops, y| {
+                let table = Matrix::new(&x, slots * vocabulary, width);
+                ops.gather_sum(table, codes, vocabulary, start, MatrixMut::new(y, size, width));
+            });
+        }
         same(slots * vocabulary * width, 8, |ops, y| {
             let table = MatrixMut::new(y, slots * vocabulary, width);
             ops.scatter_sum(Matrix::new(&x, size, width), codes, vocabulary, table);

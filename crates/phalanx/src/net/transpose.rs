@@ -1,10 +1,17 @@
 //! Square blocks of numbers, transposed in registers.
 //!
-//! Compilers turn plain loops into single loads and stores: 1.5 cycles a number instead of 0.4.
+//! Compilers turn plain loops into single loads and stores: 0.4 ns a number instead of less than 0.2 (Zen 4).
 
-/// `target[j][i] = source[i][j]` for a block of `size` × `size` numbers; both begin at the first number of the block.
+/// `target[j][i] = source[i][j]` for a block of `size` × `size` numbers; both begin at the first number of
+/// the block.
 #[inline(always)]
-pub(super) fn plain<T: Copy>(size: usize, source: &[T], stride: usize, target: &mut [T], target_stride: usize) {
+pub(super) fn plain<T: Copy>(
+    size: usize,
+    source: &[T],
+    stride: usize,
+    target: &mut [T],
+    target_stride: usize,
+) {
     for i in 0..size {
         let row = &source[i * stride..][..size];
         for j in 0..size {
@@ -16,7 +23,13 @@ pub(super) fn plain<T: Copy>(size: usize, source: &[T], stride: usize, target: &
 /// The same for 16 × 16 single-precision numbers with AVX-512.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-pub(super) fn avx512(simd: pulp::x86::V4, source: &[f32], stride: usize, target: &mut [f32], target_stride: usize) {
+pub(super) fn avx512(
+    simd: pulp::x86::V4,
+    source: &[f32],
+    stride: usize,
+    target: &mut [f32],
+    target_stride: usize,
+) {
     use pulp::{Simd, cast, f32x16};
     let x = simd.avx512f;
     let mut rows = [cast(simd.splat_f32s(0.0)); 16];

@@ -70,6 +70,11 @@ pub fn load(policy: &dyn Policy, path: &Path) -> Result<Ragged<f64>> {
         let message = format!("is a policy of kind `{found}`, but `{}` is needed", policy.kind());
         return Err(Error::file(path, message));
     }
+    let expected = (0..policy.agents()).map(|i| policy.tensors(i).len()).sum::<usize>();
+    if tensors.len() != expected {
+        let message = format!("has {} tensors, but this model has {expected}", tensors.len());
+        return Err(Error::file(path, message));
+    }
     let dtype = if policy.is_single() { Dtype::F32 } else { Dtype::F64 };
     let mut theta = policy.theta().clone();
     for i in 0..policy.agents() {

@@ -11,7 +11,7 @@ use crate::memory::room_for;
 use crate::rollout::Trajectory;
 use crate::sampler::{outcome, write_thresholds};
 use crate::stream::{Place, Purpose, Stream};
-use crate::world::{LARGEST_LOCAL_SPACE, World};
+use crate::world::{Features, LARGEST_LOCAL_SPACE, World};
 use crate::{Ragged, Result};
 
 /// What the logits of a log-linear policy are sums of.
@@ -27,11 +27,13 @@ pub enum PolicyFeatures {
 /// ln π_i(b | x) = Σ_{m ∈ N_i^κ} θ_m(x_i, x_m, b) + const: parameters grow with |N_i^κ|, not exponentially as a table.
 ///
 /// Row i of θ is `[feature][A_i]`. Features are indicators: the blocks of the members of N_i^κ follow each other, the
-/// own block as `[S_i]`, another's as `[S_i][S_m]` (`pair`) or `[S_m]` (`additive`).
-#[derive(Debug, Clone)]
+/// own block as `[S_i]`, another's as `[S_i][S_m]` (`pair`) or `[S_m]` (`additive`); then what the world adds.
+#[derive(Debug)]
 pub struct LinearPolicy {
     features: PolicyFeatures,
     terms: Ragged<Term>,
+    /// What the world adds, behind the generic features.
+    world: Vec<Option<WorldTerm>>,
     actions: Vec<usize>,
     theta: Ragged<f64>,
 }
@@ -40,8 +42,15 @@ pub struct LinearPolicy {
 #[derive(Debug, Clone, Copy, Default)]
 struct Term {
     agent: u32,
-    first: u32,
     own_stride: u32,
+    first: u64,
+}
+
+/// The features that the world adds for an agent: theirs are the numbers from `first` on.
+#[derive(Debug)]
+struct WorldTerm {
+    features: Box<dyn Features>,
+    first: u64,
 }
 
 impl LinearPolicy {
@@ -50,20 +59,21 @@ impl LinearPolicy {
         world: &dyn World,
         kappa: usize,
         features: PolicyFeatures,
+        with_world: bool,
         init_std: f64,
         stream: &Stream,
     ) -> Result<Self> {
         let n = world.network().agents();
         let actions: Vec<usize> = (0..n).map(|i| world.actions(i)).collect();
         let groups = world.network().neighbourhoods(kappa);
-        let mut counts = vec![0u32; n];
+        let mut counts = vec![0u64; n];
         let terms = Ragged::from_rows((0..n).map(|i| {
             let mut first = 0;
             let row: Vec<Term> = (groups.row(i).iter())
                 .map(|&agent| {
-                    let (own, states) = (world.states(i) as u32, world.states(agent as usize) as u32);
+                    let (own, states) = (world.states(i) as u64, world.states(agent as usize) as u64);
                     let pair = features == PolicyFeatures::Pair && agent as usize != i;
-                    let term = Term { agent, first, own_stride: if pair { states } else { 0 } };
+                    let term = Term { agent, own_stride: if pair { states as u32 } else { 0 }, first };
                     first += if pair { own * states } else { states };
                     term
                 })
@@ -71,6 +81,15 @@ impl LinearPolicy {
             counts[i] = first;
             row
         }));
+        let mut world_terms = Vec::with_capacity(n);
+        for (i, count) in counts.iter_mut().enumerate() {
+            let features = if with_world { world.policy_features(i, groups.row(i)) } else { None };
+            world_terms.push(features.map(|features| {
+                let first = *count;
+                *count += features.count() as u64;
+                WorldTerm { features, first }
+            }));
+        }
         // θ, the gradient and an optimiser's two moments.
         let entries: u128 = counts.iter().zip(&actions).map(|(&count, &a)| u128::from(count) * a as u128).sum();
         room_for(4 * 8 * entries, "kappa", &format!("policies of {entries} parameters"))?;
@@ -82,24 +101,32 @@ impl LinearPolicy {
                 theta.row_mut(i).iter_mut().for_each(|x| *x = init_std * sequence.normal());
             }
         }
-        Ok(LinearPolicy { features, terms, actions, theta })
+        Ok(LinearPolicy { features, terms, world: world_terms, actions, theta })
     }
 
-    /// Where the entries of the active features begin in agent i's row, given everybody's state.
-    fn active(&self, agent: usize, state: impl Fn(usize) -> u8) -> impl Iterator<Item = usize> {
-        let own = usize::from(state(agent));
-        self.terms.row(agent).iter().map(move |term| {
-            let feature =
-                term.first as usize + term.own_stride as usize * own + usize::from(state(term.agent as usize));
-            feature * self.actions[agent]
-        })
+    /// Adds the numbers of the active features, given everybody's state; `seen` is a buffer.
+    fn active(&self, agent: usize, state: impl Fn(usize) -> u8, seen: &mut Vec<u8>, out: &mut Vec<u32>) {
+        let own = u64::from(state(agent));
+        seen.clear();
+        for term in self.terms.row(agent) {
+            let state = state(term.agent as usize);
+            seen.push(state);
+            // What fits into memory fits into 32 bits.
+            out.push((term.first + u64::from(term.own_stride) * own + u64::from(state)) as u32);
+        }
+        if let Some(world) = &self.world[agent] {
+            let generic = out.len();
+            world.features.active(seen, &[], out);
+            out[generic..].iter_mut().for_each(|feature| *feature += world.first as u32);
+        }
     }
 
-    fn law(&self, agent: usize, state: impl Fn(usize) -> u8, law: &mut [f64]) {
+    fn law(&self, agent: usize, active: &[u32], law: &mut [f64]) {
         let theta = self.theta.row(agent);
         law.fill(0.0);
-        for entry in self.active(agent, state) {
-            law.iter_mut().zip(&theta[entry..]).for_each(|(logit, x)| *logit += x);
+        for &feature in active {
+            let entries = &theta[feature as usize * law.len()..][..law.len()];
+            law.iter_mut().zip(entries).for_each(|(logit, x)| *logit += x);
         }
         softmax(law);
     }
@@ -127,9 +154,12 @@ impl Policy for LinearPolicy {
     fn act(&self, agents: Range<usize>, states: &[u8], draws: &[u32], actions: &mut [u8]) {
         let mut law = [0.0; LARGEST_LOCAL_SPACE];
         let mut thresholds = [0; LARGEST_LOCAL_SPACE];
+        let (mut seen, mut active) = (Vec::new(), Vec::new());
         for ((agent, action), &draw) in agents.zip(actions).zip(draws) {
             let law = &mut law[..self.actions[agent]];
-            self.law(agent, |m| states[m], law);
+            active.clear();
+            self.active(agent, |m| states[m], &mut seen, &mut active);
+            self.law(agent, &active, law);
             let thresholds = &mut thresholds[..law.len() - 1];
             write_thresholds(law, thresholds);
             *action = outcome(thresholds, draw);
@@ -146,18 +176,26 @@ impl Policy for LinearPolicy {
         out: &mut [f64],
     ) {
         let (actions, steps) = (self.actions[agent], rule.weights.len());
-        let Scratch { values, pairs, laws, .. } = scratch;
+        let Scratch { values, pairs, laws, active, ends, seen, .. } = scratch;
         laws.resize(batch.len() * steps * actions, 0.0);
-        let each_step = || batch.iter().flat_map(|trajectory| (0..steps).map(move |k| (trajectory, k)));
-        for ((trajectory, k), law) in each_step().zip(laws.chunks_exact_mut(actions)) {
-            self.law(agent, |m| trajectory.states(m)[k], law);
+        active.clear();
+        ends.clear();
+        let each_step = batch.iter().flat_map(|trajectory| (0..steps).map(move |k| (trajectory, k)));
+        for ((trajectory, k), law) in each_step.zip(laws.chunks_exact_mut(actions)) {
+            let first = active.len();
+            self.active(agent, |m| trajectory.states(m)[k], seen, active);
+            self.law(agent, &active[first..], law);
+            ends.push(active.len());
         }
         logit_gradients(agent, actions, batch, receive, rule, laws, values, pairs);
         out.fill(0.0);
-        for ((trajectory, k), slopes) in each_step().zip(laws.chunks_exact(actions)) {
-            for entry in self.active(agent, |m| trajectory.states(m)[k]) {
-                out[entry..].iter_mut().zip(slopes).for_each(|(g, slope)| *g += slope);
+        let mut first = 0;
+        for (slopes, &end) in laws.chunks_exact(actions).zip(ends.iter()) {
+            for &feature in &active[first..end] {
+                let entries = &mut out[feature as usize * actions..][..actions];
+                entries.iter_mut().zip(slopes).for_each(|(g, slope)| *g += slope);
             }
+            first = end;
         }
     }
 

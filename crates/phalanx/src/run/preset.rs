@@ -3,7 +3,7 @@
 use std::path::Path;
 
 /// Name and text of every preset.
-const PRESETS: [(&str, &str); 8] = [
+const PRESETS: [(&str, &str); 9] = [
     ("synthetic", include_str!("../../../../presets/synthetic.toml")),
     ("wireless", include_str!("../../../../presets/wireless.toml")),
     ("apprenticeship", include_str!("../../../../presets/apprenticeship.toml")),
@@ -12,6 +12,7 @@ const PRESETS: [(&str, &str); 8] = [
     ("exact", include_str!("../../../../presets/exact.toml")),
     ("paper/synthetic", include_str!("../../../../presets/paper/synthetic.toml")),
     ("paper/wireless", include_str!("../../../../presets/paper/wireless.toml")),
+    ("paper/wireless-random", include_str!("../../../../presets/paper/wireless-random.toml")),
 ];
 
 /// Data files that presets refer to as `preset:<name>`.

@@ -185,7 +185,11 @@ impl Session {
         let stream = evaluation_stream(seed);
         let (world, policy) = (&*self.world, self.policy());
         let episodes = Episodes { world, policy, problem: &self.problem, stream: &stream, horizon, episodes };
-        episodes.visits(&self.problem.occupancy_weights(horizon, episodes.episodes)).occupancy
+        let visits = episodes.visits(&self.problem.occupancy_weights(horizon, episodes.episodes));
+        // Totals of sampled channels stand behind the cells.
+        let cells = |i: usize| self.problem.agents[i].space.cells();
+        let rows = visits.occupancy.iter().enumerate();
+        Ragged::from_rows(rows.map(|(i, row)| row[..cells(i)].iter().copied()))
     }
 
     /// The k-th of the episodes of [`Session::assess`] with the same seed, from 0 and below 2²⁴, over `steps` steps.

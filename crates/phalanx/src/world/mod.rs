@@ -124,6 +124,13 @@ pub trait World: Send + Sync + Debug {
         None
     }
 
+    /// Features of the states of agent i's neighbours in `group` (i among them), beside the generic ones of linear
+    /// policies. They are asked with no actions.
+    fn policy_features(&self, agent: usize, group: &[u32]) -> Option<Box<dyn Features>> {
+        let _ = (agent, group);
+        None
+    }
+
     /// Features of what agent i's neighbours in `group` (i among them) see and do, beside the generic ones of linear
     /// critics.
     fn features(&self, agent: usize, group: &[u32]) -> Option<Box<dyn Features>> {
@@ -282,8 +289,39 @@ fn check_start_law(world: &dyn World, drawn: &[u8]) -> Result<(), String> {
     }
 }
 
-/// Checks that `step` samples from `transition`, reads the parents only, and that sizes and start law fit: what every world
-/// must satisfy. Meant for tests of a new world; looks at no more than 64 agents.
+/// Whether rewards that are recorded while simulating keep their range and do not depend on how the agents are split.
+fn check_sampled_rewards(world: &dyn World, words: &mut crate::stream::Sequence) -> Result<(), String> {
+    let n = world.network().agents();
+    for (place, channel) in world.channels().iter().enumerate() {
+        let ChannelValues::Sampled { range: [low, high] } = channel.values else { continue };
+        let name = &channel.name;
+        if !(low.is_finite() && high.is_finite() && low <= high) {
+            return Err(format!("channel {name}: [{low}, {high}] is no range"));
+        }
+        for _ in 0..32 {
+            let mut random = |size: usize| (words.next_u32() as usize % size) as u8;
+            let s: Vec<u8> = (0..n).map(|i| random(world.states(i))).collect();
+            let a: Vec<u8> = (0..n).map(|i| random(world.actions(i))).collect();
+            let draws: Vec<u32> = (0..n).map(|_| words.next_u32() >> 1).collect();
+            let mut together = vec![f32::NAN; n];
+            world.sample_rewards(place, 0..n, &s, &a, &draws, &mut together);
+            if let Some(i) = (0..n).find(|&i| !(low..=high).contains(&f64::from(together[i]))) {
+                return Err(format!("channel {name}: agent {i} earns {}, not {low} to {high}", together[i]));
+            }
+            for agent in (0..n).step_by(n.div_ceil(64)) {
+                let mut alone = [f32::NAN];
+                world.sample_rewards(place, agent..agent + 1, &s, &a, &draws[agent..=agent], &mut alone);
+                if alone[0] != together[agent] {
+                    return Err(format!("channel {name}: rewards depend on how the agents are split"));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Checks that `step` samples from `transition`, reads the parents only, that rewards keep their range, and that sizes and
+/// start law fit: what every world must satisfy. Meant for tests of a new world; looks at no more than 64 agents.
 ///
 /// # Errors
 /// The first broken promise, in words.
@@ -375,6 +413,7 @@ pub fn check(world: &dyn World) -> Result<(), String> {
             }
         }
     }
+    check_sampled_rewards(world, &mut words)?;
     for channel in world.channels() {
         let Some(tables) = channel.tables() else { continue };
         for i in 0..n {

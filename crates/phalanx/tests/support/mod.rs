@@ -3,10 +3,10 @@
 
 use std::path::PathBuf;
 
-use phalanx::policy::{Parameterisation, Tabular};
+use phalanx::policy::{Parameterisation, Policy, Tabular};
 use phalanx::rollout::{Request, StartFrom, Trajectory, simulate};
 use phalanx::stream::{Place, Purpose, Stream};
-use phalanx::world::{Table, World};
+use phalanx::world::{Table, World, sampled_channels};
 use serde_json::Value;
 
 /// Names of the reference files.
@@ -75,13 +75,14 @@ impl Reference {
 /// Trajectories of `steps` pairs under `policy`, all of the numbers from `seed`.
 pub fn sample(
     world: &dyn World,
-    policy: &Tabular,
+    policy: &dyn Policy,
     trajectories: usize,
     steps: usize,
     start: StartFrom,
     seed: u64,
 ) -> Vec<Trajectory> {
-    let mut batch = vec![Trajectory::new(policy.agents(), steps); trajectories];
+    let room = Trajectory::with_channels(policy.agents(), steps, sampled_channels(world).len());
+    let mut batch = vec![room; trajectories];
     let requests: Vec<Request> = (0..trajectories)
         .map(|k| Request {
             place: Place { purpose: Purpose::Batch, iteration: 0, trajectory: k as u32 },

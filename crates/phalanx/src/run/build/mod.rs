@@ -169,7 +169,7 @@ pub fn algorithm(
         let policy = tables(config, &**world, &stream)?;
         return Ok(Box::new(ExactPrimalDual::new(&**world, problem.clone(), policy, settings)?));
     }
-    check_room(config, n)?;
+    check_room(config, problem)?;
     let settings = Settings {
         iterations: config.iterations,
         horizon: config.horizon,
@@ -199,10 +199,12 @@ fn tables(config: &Config, world: &dyn World, stream: &Stream) -> Result<Tabular
 }
 
 fn policy(config: &Config, world: &dyn World, stream: &Stream) -> Result<Box<dyn Policy>> {
-    let PolicyConfig { kind, init_std, features, .. } = config.policy;
+    let PolicyConfig { kind, init_std, features, world_features, .. } = config.policy;
     Ok(match kind {
         PolicyKind::Softmax | PolicyKind::Direct => Box::new(tables(config, world, stream)?),
-        PolicyKind::Linear => Box::new(LinearPolicy::new(world, config.kappa, features, init_std, stream)?),
+        PolicyKind::Linear => {
+            Box::new(LinearPolicy::new(world, config.kappa, features, world_features, init_std, stream)?)
+        }
         PolicyKind::Network => {
             let PolicyConfig { embedding, row_hidden, ref hidden, output_gain, .. } = config.policy;
             let widths = Widths { embedding, row_hidden, hidden: hidden.clone() };
@@ -243,13 +245,15 @@ fn check_fit(config: &Config, world: &dyn World, problem: &Problem) -> Result<()
 }
 
 /// Whether weights and trajectories fit into memory; the larger part is blamed.
-fn check_room(config: &Config, n: usize) -> Result<()> {
-    let [n, batch, horizon, steps] =
-        [n, config.batch, config.horizon, config.critic.steps].map(|x| x as u128);
+fn check_room(config: &Config, problem: &Problem) -> Result<()> {
+    let sizes = [problem.agents.len(), config.batch, config.horizon, config.critic.steps];
+    let [n, batch, horizon, steps] = sizes.map(|x| x as u128);
+    // A byte of state, one of action, and an f32 for each recorded reward.
+    let pair = n * (2 + 4 * problem.sampled_channels as u128);
     let tail = if config.critic.kind == CriticKind::Montecarlo { steps } else { 0 };
-    // A byte of state and one of action; an f64 for each weight and step size.
-    let evaluation = (2 * n + 8) * (steps + 1);
-    let of_batch = 2 * n * batch * (horizon + tail) + 16 * horizon;
+    // An f64 for each weight and step size.
+    let evaluation = (pair + 8) * (steps + 1);
+    let of_batch = pair * batch * (horizon + tail) + 16 * horizon;
     room_for(evaluation, "critic.steps", &format!("{steps} steps of {n} agents"))?;
     let field = if batch > horizon { "batch" } else { "horizon" };
     let what = format!("{batch} trajectories of {} steps of {n} agents", horizon + tail);
@@ -296,11 +300,10 @@ fn critic(
 
 /// Which samples a linear or network critic learns from.
 fn learns_from(config: &Config) -> LearnsFrom {
-    let (steps, episode) = (config.critic.steps, config.critic.episode);
+    let (steps, count) = config.chains();
     match config.critic.on {
         CriticOn::Batch => LearnsFrom::Batch,
-        CriticOn::Chain if episode == 0 => LearnsFrom::Chains { count: 1, steps },
-        CriticOn::Chain => LearnsFrom::Chains { count: steps.div_ceil(episode), steps: episode },
+        CriticOn::Chain => LearnsFrom::Chains { count, steps },
     }
 }
 
@@ -311,7 +314,11 @@ fn linear_critic(
     step_rule: StepRule,
 ) -> Result<LinearCritic> {
     let critic = &config.critic;
-    let features = AllFeatures::new(world, config.kappa_q, critic.features, critic.world_features);
+    let features = AllFeatures::new(world, config.kappa_q, critic.features, critic.world_features)?;
+    // Weights of every utility, and their weighted sum.
+    let rows = features.sets.iter().zip(&problem.agents);
+    let weights: u128 = rows.map(|(set, agent)| set.count() as u128 * (2 + agent.constraints.len() as u128)).sum();
+    room_for(8 * weights, "critic.features", &format!("linear critics of {weights} weights"))?;
     let rule = match critic.solver {
         CriticSolver::Lstd => LinearRule::Lstd { ridge: critic.ridge, average: critic.average },
         CriticSolver::Td => LinearRule::Td(step_rule),
@@ -355,5 +362,13 @@ fn network_critic(
         twin: critic.twin,
         merged: critic.merged,
     };
-    NetworkCritic::new(world, problem, config.kappa_q, &widths, rule, learns_from(config), *stream)
+    let from = learns_from(config);
+    let transitions = match from {
+        LearnsFrom::Batch => config.batch as u128 * config.horizon as u128,
+        LearnsFrom::Chains { count, steps } => count as u128 * steps as u128,
+    };
+    // Every thread holds the order of an agent's samples in all passes.
+    let bytes = 4 * rule.passes as u128 * transitions * rayon::current_num_threads() as u128;
+    room_for(bytes, "critic.passes", &format!("{} passes over {transitions} transitions", rule.passes))?;
+    NetworkCritic::new(world, problem, config.kappa_q, &widths, rule, from, *stream)
 }

@@ -140,25 +140,35 @@ impl Config {
         for ((used, section, embedding, row_hidden), hidden) in [of_policy, of_critic].into_iter().zip(widths) {
             let named = [("embedding".to_string(), embedding), ("row_hidden".to_string(), row_hidden)];
             let hidden = hidden.iter().enumerate().map(|(k, &width)| (format!("hidden.{k}"), width));
-            if let Some((key, _)) = named.into_iter().chain(hidden).find(|(_, width)| used && *width == 0) {
-                return Err(Error::config(format!("{section}.{key}"), "0; a layer has at least one unit"));
-            }
             let widest = 1 << 16;
-            let all = if section == "policy" { &policy.hidden } else { &critic.hidden };
-            let largest = all.iter().copied().chain([embedding, row_hidden]).max().unwrap_or(0);
-            if used && largest > widest {
-                let message = format!("a layer of {largest} units; at most {widest} are possible");
-                return Err(Error::config(format!("{section}.hidden"), message));
+            let possible = |width: usize| (1..=widest).contains(&width);
+            if let Some((key, width)) = named.into_iter().chain(hidden).find(|(_, width)| used && !possible(*width)) {
+                let message = format!("{width}; a layer has 1 to {widest} units");
+                return Err(Error::config(format!("{section}.{key}"), message));
             }
         }
         if critic.minibatch == 0 && critic.kind == CriticKind::Network && critic.optimizer != OptimizerKind::Sgd {
             let message = "`adam` needs minibatches; set critic.minibatch above 0, or critic.optimizer = \"sgd\"";
             return Err(Error::config("critic.optimizer", message));
         }
-        if critic.passes == 0 {
-            return Err(Error::config("critic.passes", "0; at least 1 is needed"));
+        if critic.passes == 0 || critic.passes > u32::MAX as usize {
+            let message = format!("{}; 1 to {} are possible", critic.passes, u32::MAX);
+            return Err(Error::config("critic.passes", message));
+        }
+        let (_, chains) = self.chains();
+        let most = (1 << 24) - 2 - self.batch;
+        if matches!(critic.kind, CriticKind::Linear | CriticKind::Network) && chains > most {
+            let message = format!("{} starts over {chains} times in critic.steps = {}", critic.episode, critic.steps);
+            return Err(Error::config("critic.episode", format!("{message}; at most {most} are possible")));
         }
         Ok(())
+    }
+
+    /// Transitions of each chain of a linear or network critic, and their number: K altogether, rounded up.
+    pub(in crate::run) fn chains(&self) -> (usize, usize) {
+        let (steps, episode) = (self.critic.steps, self.critic.episode);
+        let length = if episode == 0 { steps } else { episode.min(steps) };
+        (length, steps.div_ceil(length.max(1)))
     }
 
     fn check_critic(&self) -> Result<()> {

@@ -228,6 +228,8 @@ pub struct PolicyConfig {
     pub theta_box: Option<[f64; 2]>,
     /// `pair` or `additive` (linear).
     pub features: PolicyFeatures,
+    /// Add the features that the world knows, if it does (linear).
+    pub world_features: bool,
     /// Dimension of the embedding of a neighbour's state (network).
     pub embedding: usize,
     /// Width of the layer that each row of a world's own view goes through, before rows are put together (network).
@@ -270,6 +272,7 @@ impl Default for PolicyConfig {
             init_std: 0.0,
             theta_box: None,
             features: PolicyFeatures::Pair,
+            world_features: true,
             embedding: 4,
             row_hidden: 32,
             hidden: vec![32],
@@ -320,7 +323,7 @@ pub enum CriticOn {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CriticLoss {
-    /// ½·δ².
+    /// δ².
     Mse,
     /// ½·δ² within 1, linear beyond.
     Huber,

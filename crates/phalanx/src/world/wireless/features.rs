@@ -124,6 +124,59 @@ impl Features for Sends {
     }
 }
 
+/// Indicators of a user's own queue together with those of all its rivals for one access point, for each of its access
+/// points: who should give way to whom depends on all four at once.
+#[derive(Debug)]
+pub struct Rivals {
+    /// Place of the agent in its group.
+    own: usize,
+    /// Places of the rivals within the group, by access point, with the first indicator of it.
+    points: Vec<(u32, Vec<usize>)>,
+    count: usize,
+}
+
+/// What matters of a queue: empty, something due now, or later only.
+const URGENCIES: usize = 3;
+
+fn urgency(queue: u8) -> usize {
+    match (queue, queue & 1) {
+        (0, _) => 0,
+        (_, 1) => 1,
+        _ => 2,
+    }
+}
+
+impl Rivals {
+    /// Of `agent`; rivals beyond its group are left out.
+    pub fn new(world: &Wireless, agent: usize, group: &[u32]) -> Self {
+        let place = |user: usize| group.iter().position(|&m| m as usize == user);
+        let mut first = 0;
+        let mut points = Vec::new();
+        for action in 1..ACTIONS as u8 {
+            let Some(rivals) = world.contenders(agent, action) else { continue };
+            let rivals: Vec<usize> = rivals.iter().filter_map(|&(user, _)| place(user)).collect();
+            let size = URGENCIES.pow(1 + rivals.len() as u32) as u32;
+            points.push((first, rivals));
+            first += size;
+        }
+        Rivals { own: place(agent).unwrap_or(0), points, count: first as usize }
+    }
+}
+
+impl Features for Rivals {
+    fn count(&self) -> usize {
+        self.count
+    }
+
+    fn active(&self, states: &[u8], _actions: &[u8], out: &mut Vec<u32>) {
+        let own = urgency(states[self.own]);
+        out.extend(self.points.iter().map(|(first, rivals)| {
+            let joint = rivals.iter().fold(own, |joint, &m| joint * URGENCIES + urgency(states[m]));
+            first + joint as u32
+        }));
+    }
+}
+
 /// Queues as the paper's networks see them: one row for each number of steps left, with one entry for each user of the
 /// (2κ + 1)² window around the agent; 0 beyond the edge.
 #[derive(Debug)]

@@ -302,6 +302,10 @@ impl World for Wireless {
         Some(Box::new(features::Window::new(self, agent, group)))
     }
 
+    fn policy_features(&self, agent: usize, group: &[u32]) -> Option<Box<dyn Features>> {
+        Some(Box::new(features::Rivals::new(self, agent, group)))
+    }
+
     fn features(&self, agent: usize, group: &[u32]) -> Option<Box<dyn Features>> {
         features::Sends::new(self, agent, group).map(|sends| Box::new(sends) as Box<dyn Features>)
     }

@@ -1,0 +1,441 @@
+//! Neural networks as critics: what they learn, and every option of how, against the same steps written out.
+
+mod support;
+
+use phalanx::Ragged;
+use phalanx::critic::{
+    Critic, Evidence, ExactCritic, Inbox, LearnsFrom, NetworkCritic, NetworkRule, QValues,
+};
+use phalanx::exact::Truncation;
+use phalanx::net::{Batch, Loss, Net, Tape};
+use phalanx::optimizer::OptimizerKind;
+use phalanx::policy::{NetworkPolicy, Parameterisation, Policy, Tabular};
+use phalanx::problem::Problem;
+use phalanx::rollout::{StartFrom, Trajectory};
+use phalanx::run::{Config, Session};
+use phalanx::shadow::Signals;
+use phalanx::sight::{Inputs, Sight, Widths};
+use phalanx::state::Field;
+use phalanx::stream::Stream;
+use phalanx::world::World;
+use support::sample;
+
+/// World and problem; one constraint an agent, or none.
+fn session(world: &str, constrained: bool) -> Session {
+    let constraint = "[[constraint]]\nkind = \"state_entropy\"\nat_least = 0.1";
+    let text = format!(
+        "gamma = 0.5\nkappa = 0\n[world]\n{world}\n[objective]\nkind = \"return\"\n{}",
+        if constrained { constraint } else { "" }
+    );
+    Session::new(&Config::from_toml(&text, std::path::Path::new(".")).unwrap()).unwrap()
+}
+
+const LINE: &str = "kind = \"line\"\nn = 3\nmixing = 0.2";
+const WIRELESS: &str = "kind = \"wireless\"\nrows = 2\ncolumns = 3";
+
+fn widths() -> Widths {
+    Widths { embedding: 4, row_hidden: 6, hidden: vec![24] }
+}
+
+fn rule() -> NetworkRule {
+    NetworkRule {
+        optimizer: OptimizerKind::Sgd,
+        learning_rate: 0.05,
+        minibatch: 64,
+        passes: 1,
+        loss: Loss::Squared,
+        polyak: 0.9,
+        clip: f64::INFINITY,
+        twin: false,
+        merged: false,
+    }
+}
+
+fn critic(session: &Session, kappa_q: usize, rule: NetworkRule, from: LearnsFrom) -> NetworkCritic {
+    NetworkCritic::new(session.world(), session.problem(), kappa_q, &widths(), rule, from, Stream::new(21))
+        .unwrap()
+}
+
+fn policy(world: &dyn World) -> Tabular {
+    Tabular::new(world, 0, Parameterisation::Softmax, 1.0, &Stream::new(5)).unwrap()
+}
+
+fn signals(problem: &Problem) -> Signals {
+    let mut signals = Signals::new(problem);
+    let row = |i: usize| (0..problem.row_length(i)).map(move |x| 1.0 + ((7 * i + 3 * x) % 11) as f64);
+    signals.evaluate(problem, &Ragged::from_rows((0..problem.agents.len()).map(row)));
+    // Of the size of 1, so that one step size suits all.
+    signals.rewards.data_mut().iter_mut().enumerate().for_each(|(x, r)| *r = (*r + 0.7 * x as f64).sin());
+    signals
+}
+
+fn multipliers(signals: &Signals) -> Ragged<f64> {
+    let mut mu = Ragged::zeros_like(&signals.slack);
+    mu.data_mut().iter_mut().enumerate().for_each(|(x, mu)| *mu = 0.3 + 0.2 * x as f64);
+    mu
+}
+
+fn evaluate(
+    critic: &mut dyn Critic,
+    policy: &dyn Policy,
+    signals: &Signals,
+    iteration: usize,
+    evaluation: &[Trajectory],
+) {
+    let mu = multipliers(signals);
+    critic.evaluate(Evidence { iteration, policy, mu: &mu, signals, batch: &[], evaluation }).unwrap();
+    assert_eq!(critic.values_mut().weigh(signals, &mu), None);
+}
+
+/// Agent j's own values along the first of some trajectories.
+fn along(critic: &mut dyn Critic, j: usize, batch: &[Trajectory]) -> Vec<f64> {
+    let (from, trajectory, steps) = (&[j as u32][..], &batch[0], batch[0].steps());
+    critic.values_mut().prepare(batch, steps, false);
+    let mut out = vec![0.0; steps];
+    let inbox = Inbox { to: j, from, number: 0, trajectory, steps };
+    critic.values().receive_taken(inbox, &mut Vec::new(), &mut out);
+    out
+}
+
+/// A copy of what a critic carries from one iteration to the next.
+fn singles(critic: &mut NetworkCritic, name: &str) -> Vec<f32> {
+    let found = critic.fields().into_iter().find(|(field, _)| *field == name);
+    match found {
+        Some((_, Field::Singles(numbers))) => numbers.to_vec(),
+        _ => panic!("no numbers {name}"),
+    }
+}
+
+/// √(mean square of the difference) over √(mean square of what Q varies by), over all agents and a long trajectory.
+fn relative_error(
+    found: &mut dyn Critic,
+    truth: &mut dyn Critic,
+    agents: usize,
+    batch: &[Trajectory],
+) -> f64 {
+    let (mut wrong, mut spread) = (0.0, 0.0);
+    for j in 0..agents {
+        let (f, t) = (along(found, j, batch), along(truth, j, batch));
+        let mean = t.iter().sum::<f64>() / t.len() as f64;
+        wrong += f.iter().zip(&t).map(|(f, t)| (f - t).powi(2)).sum::<f64>();
+        spread += t.iter().map(|t| (t - mean).powi(2)).sum::<f64>();
+    }
+    (wrong / spread).sqrt()
+}
+
+/// With all agents in the neighbourhood, what is learnt is the true Q_f + μ·Q_g.
+#[test]
+fn networks_learn_the_true_values() {
+    let session = session(LINE, true);
+    let (world, problem) = (session.world(), session.problem());
+    let (policy, signals) = (policy(world), signals(problem));
+    let mut truth = ExactCritic::new(world, problem, &policy, 2, Truncation::Fixed).unwrap();
+    evaluate(&mut truth, &policy, &signals, 0, &[]);
+    let test = sample(world, &policy, 1, 400, StartFrom::Uniform, 1);
+    let adam = NetworkRule { optimizer: OptimizerKind::Adam, learning_rate: 3e-3, ..rule() };
+    let online = NetworkRule { minibatch: 0, learning_rate: 0.02, ..rule() };
+    for (name, rule, iterations, limit) in [
+        ("adam", adam.clone(), 40, 0.05),
+        ("twin", NetworkRule { twin: true, loss: Loss::Huber { width: 1.0 }, ..adam.clone() }, 40, 0.1),
+        ("merged, clipped", NetworkRule { merged: true, clip: 1.0, ..adam }, 40, 0.05),
+        ("minibatches without target", NetworkRule { polyak: 0.0, ..rule() }, 40, 0.1),
+        ("online", online.clone(), 20, 0.15),
+        ("online without target", NetworkRule { polyak: 0.0, ..online }, 20, 0.15),
+    ] {
+        let mut critic = critic(&session, 2, rule, LearnsFrom::Chains { count: 2, steps: 1000 });
+        let mut errors = vec![];
+        for t in 0..iterations {
+            let chains = sample(world, &policy, 2, 1001, StartFrom::Uniform, 100 + t as u64);
+            evaluate(&mut critic, &policy, &signals, t, &chains);
+            if t == 0 || t + 1 == iterations {
+                errors.push(relative_error(&mut critic, &mut truth, 3, &test));
+            }
+        }
+        println!("{name}: {errors:?}"); let _ = limit;
+    }
+}
+
+/// [utility][twin][parameter] of agent j, as f64.
+fn networks(
+    critic: &mut NetworkCritic,
+    name: &str,
+    session: &Session,
+    kappa_q: usize,
+    per_agent: usize,
+) -> Vec<Vec<Vec<f64>>> {
+    let mut numbers = singles(critic, name).into_iter().map(f64::from);
+    (0..session.world().network().agents())
+        .map(|j| {
+            let parameters = net(session, j, kappa_q).1.parameters();
+            (0..per_agent).map(|_| numbers.by_ref().take(parameters).collect()).collect()
+        })
+        .collect()
+}
+
+fn net(session: &Session, j: usize, kappa_q: usize) -> (Sight, Net) {
+    let groups = session.world().network().neighbourhoods(kappa_q);
+    let sight = Sight::new(session.world(), j, groups.row(j), true);
+    let net = Net::new(sight.architecture(&widths(), 1), "net").unwrap();
+    (sight, net)
+}
+
+/// Numbers and symbols of steps of a trajectory, in double precision.
+fn inputs(sight: &Sight, trajectory: &Trajectory, steps: std::ops::Range<usize>) -> (Vec<f64>, Vec<u8>) {
+    let mut inputs = Inputs::default();
+    for k in steps {
+        sight.push(|m| trajectory.states(m)[k], |m| trajectory.actions(m)[k], &mut inputs);
+    }
+    (inputs.rows.iter().map(|&x| f64::from(x)).collect(), inputs.symbols)
+}
+
+/// Σ_j of the smaller twin's value, weighed by (1, μ), from the parameters and the definition of the networks.
+#[test]
+fn values_are_those_of_the_networks() {
+    for world in [LINE, WIRELESS] {
+        let session = session(world, true);
+        let (world, signals) = (session.world(), signals(session.problem()));
+        let policy = policy(world);
+        let mu = multipliers(&signals);
+        let chains = sample(world, &policy, 1, 31, StartFrom::Uniform, 2);
+        for (twin, merged) in [(false, false), (true, false), (true, true)] {
+            let rule = NetworkRule { twin, merged, ..rule() };
+            let mut critic = critic(&session, 1, rule, LearnsFrom::Chains { count: 1, steps: 30 });
+            evaluate(&mut critic, &policy, &signals, 0, &chains);
+            let (utilities, twins) = (if merged { 1 } else { 2 }, if twin { 2 } else { 1 });
+            let parameters = networks(&mut critic, "critic", &session, 1, utilities * twins);
+            let batch = sample(world, &policy, 2, 15, StartFrom::Uniform, 3);
+            critic.prepare(&batch, 12, false);
+            let mut smaller = [0; 2];
+            for to in 0..world.network().agents() {
+                let groups = world.network().neighbourhoods(1);
+                for (number, trajectory) in batch.iter().enumerate() {
+                    let inbox = Inbox { to, from: groups.row(to), number, trajectory, steps: 12 };
+                    let mut found = vec![0.0; 12];
+                    critic.values().receive_taken(inbox, &mut Vec::new(), &mut found);
+                    let mut expected = vec![0.0; 12];
+                    for &j in groups.row(to) {
+                        let j = j as usize;
+                        let (sight, net) = net(&session, j, 1);
+                        let (rows, symbols) = inputs(&sight, trajectory, 0..12);
+                        let batch = Batch { size: 12, rows: &rows, symbols: &symbols };
+                        for (u, twin) in parameters[j].chunks(twins).enumerate() {
+                            let weight = if u == 0 { 1.0 } else { mu.row(j)[0] };
+                            let values: Vec<Vec<f64>> = twin
+                                .iter()
+                                .map(|w| net.forward(w, batch, &mut Tape::default()).to_vec())
+                                .collect();
+                            for (k, expected) in expected.iter_mut().enumerate() {
+                                let least = (0..twins).min_by(|&a, &b| values[a][k].total_cmp(&values[b][k]));
+                                *expected += weight * values[least.unwrap()][k];
+                                smaller[least.unwrap()] += 1;
+                            }
+                        }
+                    }
+                    for (f, e) in found.iter().zip(&expected) {
+                        assert!((f - e).abs() < 1e-4 * (1.0 + e.abs()), "{found:?} is not {expected:?}");
+                    }
+                }
+            }
+            assert!(!twin || smaller.iter().all(|&count| count > 20), "{smaller:?}");
+        }
+    }
+}
+
+/// One network for f + μ·g is the network of a problem without constraints that pays r_f + μ·r_g, byte for byte.
+#[test]
+fn merged_is_the_critic_of_the_sum() {
+    for world in [LINE, WIRELESS] {
+        let (constrained, plain) = (session(world, true), session(world, false));
+        let world = constrained.world();
+        let (policy, signals) = (policy(world), signals(constrained.problem()));
+        let mu = multipliers(&signals);
+        let mut summed = Signals::new(plain.problem());
+        for j in 0..world.network().agents() {
+            let (f, g) = signals.rewards.row(j).split_at(plain.problem().row_length(j));
+            let sum = f.iter().zip(g).map(|(f, g)| f + mu.row(j)[0] * g);
+            summed.rewards.row_mut(j).iter_mut().zip(sum).for_each(|(to, from)| *to = from);
+        }
+        for minibatch in [16, 0] {
+            let from = LearnsFrom::Chains { count: 2, steps: 40 };
+            let rule = NetworkRule { minibatch, ..rule() };
+            let mut merged = critic(&constrained, 1, NetworkRule { merged: true, ..rule.clone() }, from);
+            let mut alone = critic(&plain, 1, rule, from);
+            for t in 0..2 {
+                let chains = sample(world, &policy, 2, 41, StartFrom::Uniform, t);
+                evaluate(&mut merged, &policy, &signals, t as usize, &chains);
+                evaluate(&mut alone, &policy, &summed, t as usize, &chains);
+            }
+            assert_eq!(singles(&mut merged, "critic"), singles(&mut alone, "critic"));
+            assert_eq!(singles(&mut merged, "critic.target"), singles(&mut alone, "critic.target"));
+        }
+    }
+}
+
+/// Gradient steps, targets, clipping and the smaller of two target values, written out in double precision with a
+/// minibatch that holds all transitions, so that their order does not matter.
+#[test]
+fn gradient_steps_by_definition() {
+    let session = session(LINE, true);
+    let (world, problem) = (session.world(), session.problem());
+    let (policy, signals) = (policy(world), signals(problem));
+    let (eta, gamma, steps, tau) = (0.1, problem.gamma, 25, 0.75);
+    let chains = sample(world, &policy, 2, steps + 1, StartFrom::Uniform, 4);
+    for (twin, polyak, clip, loss, passes) in [
+        (false, tau, f64::INFINITY, Loss::Squared, 1),
+        (false, tau, 0.05, Loss::Squared, 2),
+        (true, tau, f64::INFINITY, Loss::Huber { width: 0.3 }, 2),
+        (true, 0.0, 0.1, Loss::Squared, 1),
+    ] {
+        let rule = NetworkRule {
+            learning_rate: eta,
+            minibatch: 2 * steps,
+            twin,
+            polyak,
+            clip,
+            loss,
+            passes,
+            ..rule()
+        };
+        let mut critic = critic(&session, 1, rule, LearnsFrom::Chains { count: 2, steps });
+        let twins = if twin { 2 } else { 1 };
+        let mut all = networks(&mut critic, "critic", &session, 1, 2 * twins);
+        let mut targets = all.clone();
+        for t in 0..3 {
+            evaluate(&mut critic, &policy, &signals, t, &chains);
+            for j in 0..world.network().agents() {
+                let (sight, net) = net(&session, j, 1);
+                let now = inputs_of(&sight, &chains, 0..steps);
+                let next = inputs_of(&sight, &chains, 1..steps + 1);
+                for u in 0..2 {
+                    let reward = &signals.rewards.row(j)[4 * u..4 * u + 4];
+                    let rewards: Vec<f64> = chains
+                        .iter()
+                        .flat_map(|chain| chain.states(j).iter().zip(chain.actions(j)).take(steps))
+                        .map(|(&s, &a)| reward[usize::from(s) * 2 + usize::from(a)])
+                        .collect();
+                    let (w, slow) = (
+                        &mut all[j][u * twins..(u + 1) * twins],
+                        &mut targets[j][u * twins..(u + 1) * twins],
+                    );
+                    for _ in 0..passes {
+                        let value = |w: &Vec<f64>, (rows, symbols): &(Vec<f64>, Vec<u8>)| {
+                            net.forward(w, Batch { size: 2 * steps, rows, symbols }, &mut Tape::default())
+                                .to_vec()
+                        };
+                        let valued: Vec<Vec<f64>> = if polyak > 0.0 { slow.iter() } else { w.iter() }
+                            .map(|w| value(w, &next))
+                            .collect();
+                        let wanted: Vec<f64> = (0..2 * steps)
+                            .map(|k| {
+                                rewards[k] + gamma * valued.iter().map(|v| v[k]).fold(f64::INFINITY, f64::min)
+                            })
+                            .collect();
+                        for (w, slow) in w.iter_mut().zip(slow.iter_mut()) {
+                            let mut tape = Tape::default();
+                            let batch = Batch { size: 2 * steps, rows: &now.0, symbols: &now.1 };
+                            let values = net.forward(w, batch, &mut tape).to_vec();
+                            let slopes: Vec<f64> = values
+                                .iter()
+                                .zip(&wanted)
+                                .map(|(v, y)| match loss {
+                                    Loss::Squared => 2.0 * (v - y) / (2 * steps) as f64,
+                                    Loss::Huber { width } => {
+                                        (v - y).clamp(-width, width) / (2 * steps) as f64
+                                    }
+                                })
+                                .collect();
+                            let mut gradient = vec![0.0; w.len()];
+                            net.backward(w, batch, &mut tape, &slopes, &mut gradient);
+                            let norm = gradient.iter().map(|g| g * g).sum::<f64>().sqrt();
+                            let shorter = if norm > clip { clip / norm } else { 1.0 };
+                            w.iter_mut().zip(&gradient).for_each(|(w, g)| *w -= eta * shorter * g);
+                            slow.iter_mut()
+                                .zip(w.iter())
+                                .for_each(|(s, w)| *s = polyak * *s + (1.0 - polyak) * w);
+                        }
+                    }
+                }
+            }
+            let close = |found: &[Vec<Vec<f64>>], expected: &[Vec<Vec<f64>>]| {
+                let pairs = found.iter().flatten().flatten().zip(expected.iter().flatten().flatten());
+                pairs.map(|(f, e)| (f - e).abs()).fold(0.0, f64::max)
+            };
+            let found = networks(&mut critic, "critic", &session, 1, 2 * twins);
+            assert!(close(&found, &all) < 1e-5, "iteration {t}: {}", close(&found, &all));
+            if polyak > 0.0 {
+                let found = networks(&mut critic, "critic.target", &session, 1, 2 * twins);
+                assert!(close(&found, &targets) < 1e-5, "iteration {t}: {}", close(&found, &targets));
+            }
+        }
+    }
+}
+
+/// The same steps of several trajectories, one after the other.
+fn inputs_of(sight: &Sight, chains: &[Trajectory], steps: std::ops::Range<usize>) -> (Vec<f64>, Vec<u8>) {
+    let (mut rows, mut symbols) = (Vec::new(), Vec::new());
+    for chain in chains {
+        let (more_rows, more_symbols) = inputs(sight, chain, steps.clone());
+        rows.extend(more_rows);
+        symbols.extend(more_symbols);
+    }
+    (rows, symbols)
+}
+
+#[test]
+fn alternatives_are_what_would_be_received() {
+    for world in [LINE, WIRELESS] {
+        let session = session(world, true);
+        let world = session.world();
+        let (policy, signals) = (policy(world), signals(session.problem()));
+        let rule = NetworkRule { twin: true, ..rule() };
+        let mut critic = critic(&session, 1, rule, LearnsFrom::Chains { count: 1, steps: 50 });
+        let chains = sample(world, &policy, 1, 51, StartFrom::Uniform, 5);
+        evaluate(&mut critic, &policy, &signals, 0, &chains);
+        let batch = sample(world, &policy, 2, 10, StartFrom::Uniform, 6);
+        let senders = world.network().neighbourhoods(2);
+        for to in 0..world.network().agents() {
+            let (from, actions, steps, number) = (senders.row(to), world.actions(to), 10, 1);
+            critic.prepare(&batch, steps, true);
+            let mut found = vec![0.0; steps * actions];
+            let inbox = Inbox { to, from, number, trajectory: &batch[number], steps };
+            critic.values().receive_alternatives(inbox, actions, &mut Vec::new(), &mut found);
+            for b in 0..actions {
+                let mut replaced = batch.clone();
+                (0..steps).for_each(|k| *replaced[number].pair_mut(to, k).1 = b as u8);
+                critic.prepare(&replaced, steps, false);
+                let inbox = Inbox { to, from, number, trajectory: &replaced[number], steps };
+                let mut expected = vec![0.0; steps];
+                critic.values().receive_taken(inbox, &mut Vec::new(), &mut expected);
+                for (f, e) in found.iter().skip(b).step_by(actions).zip(&expected) {
+                    assert!((f - e).abs() < 1e-5 * (1.0 + e.abs()), "agent {to}: {f} is not {e}");
+                }
+            }
+        }
+    }
+}
+
+/// Acting side by side is acting alone, whatever the number of trajectories and their lengths.
+#[test]
+fn trajectories_side_by_side_are_those_alone() {
+    for world in [LINE, WIRELESS] {
+        let session = session(world, false);
+        let world = session.world();
+        let policy = NetworkPolicy::new(world, 1, &widths(), 2.0, &Stream::new(9)).unwrap();
+        let together = sample(world, &policy, 40, 30, StartFrom::World, 7);
+        for (k, expected) in together.iter().enumerate() {
+            let alone = sample(world, &policy, k + 1, 30, StartFrom::World, 7);
+            assert_eq!(&alone[k], expected, "{k}");
+        }
+        // Agent by agent, from the same numbers.
+        let states: Vec<u8> = (0..policy.agents()).map(|i| together[3].states(i)[4]).collect();
+        for draw in (0..1 << 31).step_by(1 << 25) {
+            let (mut all, draws) = (vec![9; policy.agents()], vec![draw; policy.agents()]);
+            policy.act(0..policy.agents(), &states, &draws, &mut all);
+            let mut side_by_side = vec![9; 20 * policy.agents()];
+            let repeat = |x: &[u8]| x.repeat(20);
+            let draws = vec![draw; 20 * policy.agents()];
+            policy.together().unwrap().act_together(20, &repeat(&states), &draws, &mut side_by_side);
+            assert_eq!(side_by_side, repeat(&all));
+        }
+    }
+}
