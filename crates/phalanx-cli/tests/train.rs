@@ -207,6 +207,7 @@ fn presets_are_listed_with_what_they_are() {
         "entropy",
         "paper/synthetic",
         "paper/wireless",
+        "paper/wireless-random",
     ] {
         let line = text.lines().find(|line| line.starts_with(name)).unwrap();
         assert!(line.len() > name.len() + 20, "{line}");
