@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use phalanx::algorithm::Summary;
-use phalanx::run::{self, Config, Ending, Provenance, Registry, Resumed, RunFolder, Session};
+use phalanx::run::{self, Config, Ending, Provenance, Registry, Resumed, RunFolder, Session, preset};
 
 use crate::{Source, on_threads, plot, print, table};
 
@@ -145,9 +145,14 @@ fn arguments() -> Vec<String> {
     std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect()
 }
 
-/// `runs/<name>-seed<seed>`, numbered on if that exists.
+/// `runs/<name>-seed<seed>`, numbered on if that exists. The preset `paper/wireless` is called `paper-wireless`: its run must
+/// not be taken for one of `wireless`.
 fn default_folder(source: &str, seed: u64) -> PathBuf {
-    let stem = Path::new(source).file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let stem = if preset::text(source).is_some() {
+        source.replace('/', "-")
+    } else {
+        Path::new(source).file_stem().unwrap_or_default().to_string_lossy().into_owned()
+    };
     let first = PathBuf::from("runs").join(format!("{stem}-seed{seed}"));
     let numbered = |k| PathBuf::from("runs").join(format!("{stem}-seed{seed}-{k}"));
     std::iter::once(first).chain((2..).map(numbered)).find(|path| !path.exists()).unwrap_or_default()

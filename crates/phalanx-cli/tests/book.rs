@@ -46,6 +46,11 @@ fn your_own_world() {
 }
 
 #[test]
+fn tables_linear_models_networks() {
+    Page::read("models.md").run();
+}
+
+#[test]
 fn wireless_access() {
     Page::read("wireless.md").run();
 }
@@ -77,12 +82,13 @@ fn theory() {
     page.run_in(folder.path());
 }
 
-const TESTED: [&str; 9] = [
+const TESTED: [&str; 10] = [
     "problem.md",
     "first-run.md",
     "own-model.md",
     "own-utility.md",
     "own-world.md",
+    "models.md",
     "wireless.md",
     "results.md",
     "exact.md",

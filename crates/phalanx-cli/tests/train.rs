@@ -182,11 +182,33 @@ fn closing_table_names_agents_scaling_and_folder() {
     assert!(text.contains("runs/synthetic-seed1-2"), "{text}");
 }
 
+/// `paper/synthetic` is no folder, and its runs are none of `synthetic`.
+#[test]
+fn a_slash_in_the_name_of_a_preset_makes_no_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let short = ["--set", "iterations=1", "--set", "evaluation.episodes=1", "--json"];
+    let arguments = [&["train", "paper/synthetic"][..], &short].concat();
+    for wanted in ["runs/paper-synthetic-seed1", "runs/paper-synthetic-seed1-2"] {
+        let line: Value = serde_json::from_str(&stdout(phalanx(&arguments, folder.path()))).unwrap();
+        assert_eq!(line["run"].as_str(), Some(wanted));
+        assert!(folder.path().join(wanted).join("policy.safetensors").is_file());
+    }
+}
+
 #[test]
 fn presets_are_listed_with_what_they_are() {
     let folder = tempfile::tempdir().unwrap();
     let text = stdout(phalanx(&["presets"], folder.path()));
-    for name in ["synthetic", "apprenticeship", "feasibility", "entropy"] {
+    for name in [
+        "synthetic",
+        "wireless",
+        "apprenticeship",
+        "feasibility",
+        "entropy",
+        "paper/synthetic",
+        "paper/wireless",
+        "paper/wireless-random",
+    ] {
         let line = text.lines().find(|line| line.starts_with(name)).unwrap();
         assert!(line.len() > name.len() + 20, "{line}");
     }
