@@ -30,13 +30,13 @@ pub struct NetworkRule {
     pub minibatch: usize,
     /// Passes over the transitions.
     pub passes: usize,
-    /// Of a prediction against r + γ·Q'.
+    /// Of a prediction against r + γ·Q', in minibatches.
     pub loss: Loss,
     /// Share of itself that the target network keeps at a gradient step; 0: the network is its own target.
     pub polyak: f64,
-    /// Largest norm of a gradient.
+    /// Largest norm of a minibatch's gradient.
     pub clip: f64,
-    /// Two networks, of which the smaller value counts.
+    /// Two networks, of which the smaller value counts; without minibatches each learns from its own.
     pub twin: bool,
     /// One network for f + Σ μ·g.
     pub merged: bool,

@@ -169,7 +169,7 @@ pub fn algorithm(
         let policy = tables(config, &**world, &stream)?;
         return Ok(Box::new(ExactPrimalDual::new(&**world, problem.clone(), policy, settings)?));
     }
-    check_room(config, n)?;
+    check_room(config, n, problem.sampled_channels)?;
     let settings = Settings {
         iterations: config.iterations,
         horizon: config.horizon,
@@ -243,13 +243,14 @@ fn check_fit(config: &Config, world: &dyn World, problem: &Problem) -> Result<()
 }
 
 /// Whether weights and trajectories fit into memory; the larger part is blamed.
-fn check_room(config: &Config, n: usize) -> Result<()> {
+fn check_room(config: &Config, n: usize, sampled_channels: usize) -> Result<()> {
     let [n, batch, horizon, steps] =
         [n, config.batch, config.horizon, config.critic.steps].map(|x| x as u128);
     let tail = if config.critic.kind == CriticKind::Montecarlo { steps } else { 0 };
-    // A byte of state and one of action; an f64 for each weight and step size.
-    let evaluation = (2 * n + 8) * (steps + 1);
-    let of_batch = 2 * n * batch * (horizon + tail) + 16 * horizon;
+    // A byte of state and one of action, and an f32 a sampled channel; an f64 for each weight and step size.
+    let pair = 2 + 4 * sampled_channels as u128;
+    let evaluation = (pair * n + 8) * (steps + 1);
+    let of_batch = pair * n * batch * (horizon + tail) + 16 * horizon;
     room_for(evaluation, "critic.steps", &format!("{steps} steps of {n} agents"))?;
     let field = if batch > horizon { "batch" } else { "horizon" };
     let what = format!("{batch} trajectories of {} steps of {n} agents", horizon + tail);

@@ -393,13 +393,13 @@ pub struct CriticConfig {
     pub minibatch: usize,
     /// Passes over the K transitions (network, with minibatches).
     pub passes: usize,
-    /// `mse` or `huber` (network).
+    /// `mse` or `huber` (network, with minibatches).
     pub loss: CriticLoss,
     /// Share of itself that the target network keeps at each step; 0 for no target (network).
     pub polyak: f64,
-    /// Largest norm of a gradient; `inf` for any (network).
+    /// Largest norm of a gradient; `inf` for any (network, with minibatches).
     pub clip: f64,
-    /// Two critics, of which the smaller value counts (network).
+    /// Two critics, of which the smaller value counts; without minibatches each learns from its own (network).
     pub twin: bool,
     /// One critic for f + Σ μ·g instead of one for each utility (network).
     pub merged: bool,

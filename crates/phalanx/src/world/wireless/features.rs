@@ -144,7 +144,7 @@ impl Window {
             r.abs_diff(row).max(c.abs_diff(column))
         };
         let reach = group.iter().map(apart).max().unwrap_or(0);
-        // At the edge a whole window may hold no one as far away as the radius; the shape must not depend on that.
+        // Where nobody is as far away as the radius, the window ends with the farthest.
         let side = 2 * reach + 1;
         let place = |&user: &u32| {
             let [r, c] = at(user as usize);
