@@ -314,8 +314,8 @@ fn linear_critic(
     let features = AllFeatures::new(world, config.kappa_q, critic.features, critic.world_features)?;
     // Weights of every utility, and their weighted sum.
     let rows = features.sets.iter().zip(&problem.agents);
-    let weights: u128 = rows.map(|(set, agent)| set.count() as u128 * (2 + agent.constraints.len() as u128)).sum();
-    room_for(8 * weights, "critic.features", &format!("linear critics of {weights} weights"))?;
+    let weights: usize = rows.map(|(set, agent)| set.count() * (2 + agent.constraints.len())).sum();
+    room_for(8 * weights as u128, "critic.features", &format!("linear critics of {weights} weights"))?;
     let rule = match critic.solver {
         CriticSolver::Lstd => LinearRule::Lstd { ridge: critic.ridge, average: critic.average },
         CriticSolver::Td => LinearRule::Td(step_rule),

@@ -142,7 +142,8 @@ impl Config {
             let hidden = hidden.iter().enumerate().map(|(k, &width)| (format!("hidden.{k}"), width));
             let widest = 1 << 16;
             let possible = |width: usize| (1..=widest).contains(&width);
-            if let Some((key, width)) = named.into_iter().chain(hidden).find(|(_, width)| used && !possible(*width)) {
+            let mut all = named.into_iter().chain(hidden);
+            if let Some((key, width)) = all.find(|(_, width)| used && !possible(*width)) {
                 let message = format!("{width}; a layer has 1 to {widest} units");
                 return Err(Error::config(format!("{section}.{key}"), message));
             }
@@ -158,7 +159,8 @@ impl Config {
         let (_, chains) = self.chains();
         let most = (1 << 24) - 2 - self.batch;
         if matches!(critic.kind, CriticKind::Linear | CriticKind::Network) && chains > most {
-            let message = format!("{} starts over {chains} times in critic.steps = {}", critic.episode, critic.steps);
+            let (episode, steps) = (critic.episode, critic.steps);
+            let message = format!("{episode} makes {chains} chains of critic.steps = {steps}");
             return Err(Error::config("critic.episode", format!("{message}; at most {most} are possible")));
         }
         Ok(())
