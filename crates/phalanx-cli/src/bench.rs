@@ -70,7 +70,8 @@ fn measure(args: &BenchArgs, world: &dyn World, kappa: usize, shape: &str) -> an
     let policy = Tabular::new(world, kappa, Parameterisation::Softmax, 1.0, &stream)?;
     // A large network is measured on fewer trajectories: memory, not statistics, is the limit.
     let batch = BATCH.min((100_000_000 / (n * HORIZON)).max(1) as u32);
-    let mut trajectories = vec![Trajectory::with_channels(n, HORIZON, sampled_channels(world).len()); batch as usize];
+    let mut trajectories =
+        vec![Trajectory::with_channels(n, HORIZON, sampled_channels(world).len()); batch as usize];
     let simulate = |iteration: u32, trajectories: &mut [Trajectory]| {
         let requests: Vec<Request> = (0..batch)
             .map(|trajectory| Request {

@@ -658,7 +658,7 @@ fn broken_inputs() -> Vec<Broken> {
         wireless(
             "features beyond memory",
             "world.rows=100 world.columns=100 kappa=3 policy.kind=linear critic.kind=linear critic.features=pair",
-            "critic.features … features … 10000 agents … memory",
+            "critic.features … GiB … memory",
         ),
         wireless(
             "averages beyond memory",
@@ -681,7 +681,7 @@ fn broken_inputs() -> Vec<Broken> {
         wireless(
             "tables beyond memory",
             "world.rows=5 world.columns=5 kappa=2",
-            "kappa … 25 agents … 16777216",
+            "kappa … 15 agents … 16777216",
         ),
         wireless(
             "tables of a critic beyond memory",
@@ -691,6 +691,7 @@ fn broken_inputs() -> Vec<Broken> {
         wireless("an exact run of what is sampled", "kappa=0 algorithm=exact", "reward"),
         called("a check of what is sampled", "check wireless.toml", "reward")
             .with("wireless.toml", wireless_config()),
+        called("a check of networks", "check line.toml --set policy.kind=network", "policy.kind … softmax"),
         called(
             "an unknown script",
             "eval wireless.toml --policy wave",

@@ -49,7 +49,13 @@ fn stages(c: &mut Criterion) {
         let evidence =
             Evidence { iteration: 0, policy: &policy, mu: &mu, signals: &signals, batch, evaluation };
         critic.evaluate(evidence).expect("tables need no solver");
-        let rule = GradientRule { weights, baseline: Baseline::Counterfactual, neighbour_mean: false, all_actions: false, entropy: 0.0 };
+        let rule = GradientRule {
+            weights,
+            baseline: Baseline::Counterfactual,
+            neighbour_mean: false,
+            all_actions: false,
+            entropy: 0.0,
+        };
 
         let mut group = c.benchmark_group("stage");
         group.throughput(Throughput::Elements((n * (BATCH * HORIZON + STEPS)) as u64));

@@ -30,7 +30,7 @@ pub struct GradientRule {
     pub weights: Vec<f64>,
     /// What is subtracted.
     pub baseline: Baseline,
-    /// Divide agent i's sum by |N_i^{κ_q}| (the authors' scaling).
+    /// Divide the sum that agent i receives by |N_i^{κ_q}| (the authors' scaling).
     pub neighbour_mean: bool,
     /// Sum over all actions with their probabilities, Σ_b π(b|x)·A(b)·∇ log π(b|x), instead of the one taken.
     pub all_actions: bool,
@@ -85,12 +85,11 @@ pub fn gradients(
                 } else {
                     values.receive_taken(inbox, pairs, out);
                 }
+                if rule.neighbour_mean {
+                    out.iter_mut().for_each(|q| *q /= group.len() as f64);
+                }
             };
             policy.gradient(i, batch, &receive, rule, scratch, rows.row_mut(i));
-            if rule.neighbour_mean {
-                let factor = 1.0 / group.len() as f64;
-                rows.row_mut(i).iter_mut().for_each(|g| *g *= factor);
-            }
         }
     });
 }

@@ -87,8 +87,15 @@ mod tests {
     use super::*;
 
     fn run(kind: DualKind, slacks: &[f64]) -> Vec<f64> {
-        let rule =
-            DualRule { kind, eta_mu: 2.0, eta_integral: 0.5, mu_max: 3.0, centre: 0.25, slack_factor: 0.5, margin: 0.0 };
+        let rule = DualRule {
+            kind,
+            eta_mu: 2.0,
+            eta_integral: 0.5,
+            mu_max: 3.0,
+            centre: 0.25,
+            slack_factor: 0.5,
+            margin: 0.0,
+        };
         let mut dual = Dual::new(&[1], 1.0);
         slacks
             .iter()

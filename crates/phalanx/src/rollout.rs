@@ -29,7 +29,12 @@ impl Trajectory {
     /// The same with room for the rewards of `channels` sampled channels.
     pub fn with_channels(agents: usize, steps: usize, channels: usize) -> Self {
         let column = || vec![0; agents * steps];
-        Trajectory { steps, states: column(), actions: column(), rewards: vec![0.0; channels * agents * steps] }
+        Trajectory {
+            steps,
+            states: column(),
+            actions: column(),
+            rewards: vec![0.0; channels * agents * steps],
+        }
     }
 
     /// Number of sampled channels.
@@ -238,7 +243,12 @@ impl Simulation<'_> {
     }
 
     /// All trajectories side by side, step by step, for policies that act faster in many at once.
-    fn run_together(&self, together: &dyn ActTogether, requests: &[Request], trajectories: &mut [Trajectory]) {
+    fn run_together(
+        &self,
+        together: &dyn ActTogether,
+        requests: &[Request],
+        trajectories: &mut [Trajectory],
+    ) {
         let agents = self.world.network().agents();
         // Longest first: those still going are then the first ones.
         let mut jobs: Vec<Job<'_>> = requests
@@ -269,7 +279,8 @@ impl Simulation<'_> {
             }
             let all = going * agents;
             together.act_together(going, &now[..all], &act_draws[..all], &mut actions[..all]);
-            let rows = now.chunks_exact(agents).zip(actions.chunks_exact(agents)).zip(next.chunks_exact_mut(agents));
+            let rows =
+                now.chunks_exact(agents).zip(actions.chunks_exact(agents)).zip(next.chunks_exact_mut(agents));
             for (job, ((now, actions), next)) in jobs.iter_mut().zip(rows) {
                 let moves = &job.draws[if k.is_multiple_of(2) { 1 } else { 3 }][..agents];
                 self.world.step(0..agents, now, actions, moves, next);

@@ -87,8 +87,8 @@ mod tests {
         assert!((early.factor(3, 10) - 0.5).abs() < 1e-12 && early.factor(7, 10).abs() < 1e-12);
         assert_eq!(early.factor(9, 10), 0.0);
         // All at once, if there is no time between.
-        let sudden = Schedule::Linear { hold: 0.5, end: 0.1, until: 0.5 };
-        assert_eq!([4, 5].map(|t| sudden.factor(t, 10)), [1.0, 0.1]);
+        let sudden = Schedule::Linear { hold: 0.5, end: 0.25, until: 0.5 };
+        assert_eq!([4, 5].map(|t| sudden.factor(t, 10)), [1.0, 0.25]);
         assert_eq!(Schedule::Linear { hold: 1.0, end: 0.1, until: 1.0 }.factor(9, 10), 1.0);
         assert_eq!(Schedule::Constant {}.factor(7, 10), 1.0);
         assert_eq!([linear.factor(0, 10), linear.factor(4, 10)], [1.0, 1.0]);

@@ -42,7 +42,8 @@ pub struct Inputs {
 impl Sight {
     /// What `agent` sees of `group`, itself among it.
     pub fn new(world: &dyn World, agent: usize, group: &[u32], with_actions: bool) -> Self {
-        let largest = |size: &dyn Fn(usize) -> usize| group.iter().map(|&m| size(m as usize)).max().unwrap_or(1);
+        let largest =
+            |size: &dyn Fn(usize) -> usize| group.iter().map(|&m| size(m as usize)).max().unwrap_or(1);
         Sight {
             group: group.to_vec(),
             view: world.view(agent, group),

@@ -216,6 +216,10 @@ fn what_cannot_be_said_is_named() {
     assert!(check.decay.holds && check.closed_loop.holds && check.theorems.constants.is_none());
     assert!(check.truncation.rows.iter().all(|row| row.predicted.is_none() && row.certified.is_none()));
     for (epsilon, delta) in [(0.0, 0.1), (1.0, 0.1), (f64::NAN, 0.1), (0.1, 0.0), (0.1, 1.0)] {
-        assert!(Check::new(&Subject::try_from(&direct).unwrap(), Targets { epsilon, delta }).unwrap_err().is_bad_input());
+        assert!(
+            Check::new(&Subject::try_from(&direct).unwrap(), Targets { epsilon, delta })
+                .unwrap_err()
+                .is_bad_input()
+        );
     }
 }

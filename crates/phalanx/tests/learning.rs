@@ -73,6 +73,27 @@ fn every_critic_policy_and_dual_learns() {
     }
 }
 
+/// Policies and critics that are no tables; what they achieve is estimated on 400 episodes.
+#[test]
+fn linear_and_network_models_learn() {
+    let linear = &[("policy.kind", "linear"), ("critic.kind", "linear")][..];
+    let additive =
+        [("policy.features", "additive"), ("critic.features", "additive"), ("critic.solver", "td")];
+    let network = [("policy.kind", "network"), ("actor.eta_theta", "0.005")];
+    let critic = [("critic.kind", "network"), ("critic.learning_rate", "3e-3")];
+    for (settings, least) in [
+        (linear.to_vec(), 0.145),
+        ([linear, &additive].concat(), 0.145),
+        ([linear, &network].concat(), 0.145),
+        ([&network[..], &critic].concat(), 0.13),
+    ] {
+        let found = train(&settings).evaluate().unwrap();
+        // From 0.082 at the start.
+        assert!((least..0.155).contains(&found.objective), "{settings:?}: {}", found.objective);
+        assert!(found.violations.total < 0.1, "{settings:?}: {:?}", found.violations);
+    }
+}
+
 #[test]
 fn the_papers_examples_meet_their_constraints() {
     for preset in ["apprenticeship", "feasibility", "entropy"] {

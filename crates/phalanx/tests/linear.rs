@@ -295,7 +295,8 @@ fn alternatives_are_what_would_be_received() {
             let rule = LinearRule::Td(StepRule::Constant(0.3));
             let from = LearnsFrom::Chains { count: 1, steps: 100 };
             let mut critic = LinearCritic::new(features, problem, rule, from);
-            let policy = LinearPolicy::new(world, 0, PolicyFeatures::Pair, true, 0.0, &Stream::new(0)).unwrap();
+            let policy =
+                LinearPolicy::new(world, 0, PolicyFeatures::Pair, true, 0.0, &Stream::new(0)).unwrap();
             let evaluation = &learnt_from[..];
             let evidence = Evidence {
                 iteration: 0,

@@ -66,7 +66,10 @@ pub fn find(wanted: &Wanted<'_>, registry: &Registry) -> Result<Found> {
                 WorldConfig::Own { kind, .. } => kind,
                 _ => "table",
             };
-            return Err(Error::config("world.kind", format!("`{kind}` has no pictures; line and wireless have")));
+            return Err(Error::config(
+                "world.kind",
+                format!("`{kind}` has no pictures; line and wireless have"),
+            ));
         }
     };
     Ok(Found { film, horizon })
@@ -84,14 +87,14 @@ fn line_film(session: &Session, wanted: &Wanted<'_>, steps: usize) -> LineFilm {
             let pairs = trajectory.states(i).iter().zip(trajectory.actions(i));
             for (reward, (&s, &a)) in rewards.iter_mut().zip(pairs) {
                 let row = channel.tables().map_or(&[][..], |tables| tables.row(i));
-                *reward += row.get(usize::from(s) * world.actions(i) + usize::from(a)).copied().unwrap_or(0.0);
+                *reward +=
+                    row.get(usize::from(s) * world.actions(i) + usize::from(a)).copied().unwrap_or(0.0);
             }
         }
     }
     let scales = scales(session.problem(), steps);
-    let kept: Vec<Vec<Option<bool>>> = (0..drawn)
-        .map(|i| kept_so_far(session.problem(), &scales, i, &Course::of(&trajectory, i)))
-        .collect();
+    let kept: Vec<Vec<Option<bool>>> =
+        (0..drawn).map(|i| kept_so_far(session.problem(), &scales, i, &Course::of(&trajectory, i))).collect();
     let mut reward = 0.0;
     let step = |k: usize| {
         reward += rewards[k] / agents as f64;
@@ -180,12 +183,7 @@ impl<'a> Course<'a> {
 
 /// By step: whether an agent's constraints hold at the occupancy of its states and actions up to and including it;
 /// none if it has no constraints, or one without a value there.
-fn kept_so_far(
-    problem: &Problem,
-    scales: &[f64],
-    agent: usize,
-    course: &Course<'_>,
-) -> Vec<Option<bool>> {
+fn kept_so_far(problem: &Problem, scales: &[f64], agent: usize, course: &Course<'_>) -> Vec<Option<bool>> {
     let local = &problem.agents[agent];
     let mut visits = vec![0.0; problem.row_length(agent)];
     let mut power = 1.0;

@@ -41,7 +41,10 @@ impl Critic for ExactCritic {
 
     fn evaluate(&mut self, evidence: Evidence<'_>) -> Result<()> {
         let Some(policy) = evidence.policy.tabular() else {
-            return Err(Error::config("critic.kind", "`exact` needs a policy of tables (`softmax` or `direct`)"));
+            return Err(Error::config(
+                "critic.kind",
+                "`exact` needs a policy of tables (`softmax` or `direct`)",
+            ));
         };
         let chain = self.system.under(policy)?;
         let rewards = &evidence.signals.rewards;

@@ -152,13 +152,15 @@ impl FeatureSet {
             let by_own = block.own_stride != 0 && member == self.own;
             if block.member != member && !by_own {
                 let pair = u32::from(states[block.member]) * block.actions + u32::from(actions[block.member]);
-                common += weights[(block.first + block.own_stride * self.own_pair(states, actions) + pair) as usize];
+                common += weights
+                    [(block.first + block.own_stride * self.own_pair(states, actions) + pair) as usize];
                 continue;
             }
             for (b, out) in out.iter_mut().enumerate() {
                 actions[member] = b as u8;
                 let pair = u32::from(states[block.member]) * block.actions + u32::from(actions[block.member]);
-                *out += weights[(block.first + block.own_stride * self.own_pair(states, actions) + pair) as usize];
+                *out += weights
+                    [(block.first + block.own_stride * self.own_pair(states, actions) + pair) as usize];
             }
             actions[member] = taken;
         }
@@ -167,7 +169,13 @@ impl FeatureSet {
 }
 
 /// Reads the states and actions of a group at one step.
-pub fn read_group(group: &[u32], trajectory: &Trajectory, step: usize, states: &mut Vec<u8>, actions: &mut Vec<u8>) {
+pub fn read_group(
+    group: &[u32],
+    trajectory: &Trajectory,
+    step: usize,
+    states: &mut Vec<u8>,
+    actions: &mut Vec<u8>,
+) {
     states.clear();
     actions.clear();
     for &m in group {
@@ -177,7 +185,13 @@ pub fn read_group(group: &[u32], trajectory: &Trajectory, step: usize, states: &
 }
 
 /// The active features at the first `steps` steps of a trajectory, one row a step.
-pub fn feature_rows(set: &FeatureSet, group: &[u32], trajectory: &Trajectory, steps: usize, rows: &mut FeatureRows) {
+pub fn feature_rows(
+    set: &FeatureSet,
+    group: &[u32],
+    trajectory: &Trajectory,
+    steps: usize,
+    rows: &mut FeatureRows,
+) {
     rows.ends.clear();
     rows.active.clear();
     let FeatureRows { active, ends, states, actions } = rows;

@@ -91,8 +91,9 @@ impl LinearCritic {
         let count = |j: usize| features.sets[j].count();
         let n = features.sets.len();
         let kept = matches!(rule, LinearRule::Lstd { average, .. } if average > 0.0);
-        let equations =
-            Ragged::zeros((0..n).map(|j| if kept { count(j) * (count(j) + problem.row_length(j)) } else { 0 }));
+        let equations = Ragged::zeros(
+            (0..n).map(|j| if kept { count(j) * (count(j) + problem.row_length(j)) } else { 0 }),
+        );
         LinearCritic {
             weights: Ragged::zeros((0..n).map(|j| (1 + problem.agents[j].constraints.len()) * count(j))),
             weighted: Ragged::zeros((0..n).map(count)),
@@ -137,26 +138,37 @@ impl Critic for LinearCritic {
         let (rule, gamma, mass) = (self.rule, self.gamma, self.averaged[0]);
         let (features, actions) = (&self.features, &self.actions);
         let blocks = agent_blocks(actions.len());
-        let rows = self.weights.split_rows_mut(&blocks).into_iter().zip(self.equations.split_rows_mut(&blocks));
+        let rows =
+            self.weights.split_rows_mut(&blocks).into_iter().zip(self.equations.split_rows_mut(&blocks));
         let parts: Vec<_> = blocks.iter().zip(rows).collect();
-        parts.into_par_iter().for_each_init(Scratch::default, |scratch, (block, (mut weights, mut equations))| {
-            for j in block.clone() {
-                let agent = Agent {
-                    features,
-                    j,
-                    actions: actions[j],
-                    rewards: evidence.signals.rewards.row(j),
-                    trajectories,
-                    gamma,
-                };
-                match rule {
-                    LinearRule::Lstd { ridge, average } => {
-                        agent.lstd(ridge, average, mass, equations.row_mut(j), weights.row_mut(j), scratch);
+        parts.into_par_iter().for_each_init(
+            Scratch::default,
+            |scratch, (block, (mut weights, mut equations))| {
+                for j in block.clone() {
+                    let agent = Agent {
+                        features,
+                        j,
+                        actions: actions[j],
+                        rewards: evidence.signals.rewards.row(j),
+                        trajectories,
+                        gamma,
+                    };
+                    match rule {
+                        LinearRule::Lstd { ridge, average } => {
+                            agent.lstd(
+                                ridge,
+                                average,
+                                mass,
+                                equations.row_mut(j),
+                                weights.row_mut(j),
+                                scratch,
+                            );
+                        }
+                        LinearRule::Td(steps) => agent.td(steps, weights.row_mut(j), scratch),
                     }
-                    LinearRule::Td(steps) => agent.td(steps, weights.row_mut(j), scratch),
                 }
-            }
-        });
+            },
+        );
         Ok(())
     }
 
@@ -214,8 +226,8 @@ impl Agent<'_> {
             let cells = width - trajectory.channels();
             for k in 0..rows.steps() - 1 {
                 let (now, next) = (rows.row(k), rows.row(k + 1));
-                let own =
-                    usize::from(trajectory.states(j)[k]) * self.actions + usize::from(trajectory.actions(j)[k]);
+                let own = usize::from(trajectory.states(j)[k]) * self.actions
+                    + usize::from(trajectory.actions(j)[k]);
                 for &x in now {
                     let row = &mut matrix[x as usize * count..][..count];
                     now.iter().for_each(|&y| row[y as usize] += 1.0);
@@ -327,7 +339,8 @@ impl QValues for LinearCritic {
         let (mut states, mut actions) = (Vec::new(), Vec::new());
         for &j in inbox.from {
             let j = j as usize;
-            let (set, group, weights) = (&self.features.sets[j], self.features.groups.row(j), self.weighted.row(j));
+            let (set, group, weights) =
+                (&self.features.sets[j], self.features.groups.row(j), self.weighted.row(j));
             for (k, out) in out[..inbox.steps].iter_mut().enumerate() {
                 read_group(group, inbox.trajectory, k, &mut states, &mut actions);
                 active.clear();
@@ -346,7 +359,8 @@ impl QValues for LinearCritic {
         let (mut states, mut taken) = (Vec::new(), Vec::new());
         for &j in inbox.from {
             let j = j as usize;
-            let (set, group, weights) = (&self.features.sets[j], self.features.groups.row(j), self.weighted.row(j));
+            let (set, group, weights) =
+                (&self.features.sets[j], self.features.groups.row(j), self.weighted.row(j));
             let member = group.iter().position(|&m| m as usize == inbox.to);
             let ahead = self.ahead.row(j);
             if let Some(member) = member.filter(|_| !ahead.is_empty()) {

@@ -30,13 +30,13 @@ pub struct NetworkRule {
     pub minibatch: usize,
     /// Passes over the transitions.
     pub passes: usize,
-    /// Of a prediction against r + γ·Q'.
+    /// Of a prediction against r + γ·Q', in minibatches.
     pub loss: Loss,
     /// Share of itself that the target network keeps at a gradient step; 0: the network is its own target.
     pub polyak: f64,
-    /// Largest norm of a gradient.
+    /// Largest norm of a minibatch's gradient.
     pub clip: f64,
-    /// Two networks, of which the smaller value counts.
+    /// Two networks, of which the smaller value counts; without minibatches each learns from its own.
     pub twin: bool,
     /// One network for f + Σ μ·g.
     pub merged: bool,
@@ -192,7 +192,8 @@ struct Learner<'a> {
 impl Learner<'_> {
     /// Passes over all transitions in minibatches, in the order of `scratch.order`.
     fn learn(&mut self, scratch: &mut Scratch) {
-        let Scratch { now, next, part, tape, rewards, next_values, wanted, slopes, gradient, order, .. } = scratch;
+        let Scratch { now, next, part, tape, rewards, next_values, wanted, slopes, gradient, order, .. } =
+            scratch;
         let parameters = self.net.parameters();
         gradient.resize(parameters, 0.0);
         let mut step = self.steps;
@@ -220,8 +221,10 @@ impl Learner<'_> {
                     match self.rule.optimizer {
                         OptimizerKind::Sgd => sgd(self.rule.learning_rate as f32, weights, gradient),
                         OptimizerKind::Adam => {
-                            let (first, second) = (&mut self.first[range.clone()], &mut self.second[range.clone()]);
-                            Adam::new(self.rule.learning_rate).descend(step, weights, gradient, first, second);
+                            let (first, second) =
+                                (&mut self.first[range.clone()], &mut self.second[range.clone()]);
+                            Adam::new(self.rule.learning_rate)
+                                .descend(step, weights, gradient, first, second);
                         }
                     }
                     if !self.targets.is_empty() {
@@ -264,60 +267,71 @@ impl Critic for NetworkCritic {
         let (gamma, steps, stream) = (self.gamma as f32, self.steps, &self.stream);
         let iteration = evidence.iteration as u32;
         let blocks: Vec<_> = agent_blocks(actions.len());
-        let weights = self.weights.split_rows_mut(&blocks).into_iter().zip(self.targets.split_rows_mut(&blocks));
+        let weights =
+            self.weights.split_rows_mut(&blocks).into_iter().zip(self.targets.split_rows_mut(&blocks));
         let moments = self.first.split_rows_mut(&blocks).into_iter().zip(self.second.split_rows_mut(&blocks));
         let parts: Vec<_> = blocks.iter().zip(weights.zip(moments)).collect();
-        parts.into_par_iter().for_each_init(Scratch::default, |scratch, (block, ((mut w, mut target), (mut m, mut v)))| {
-            for j in block.clone() {
-                let net = &nets[j];
-                let width = net.parameters() * if rule.twin { 2 } else { 1 };
-                let mut weights = w.row_mut(j).chunks_exact_mut(width);
-                let mut targets = target.row_mut(j).chunks_exact_mut(width);
-                let mut first = m.row_mut(j).chunks_exact_mut(width);
-                let mut second = v.row_mut(j).chunks_exact_mut(width);
-                let place = Place { purpose: Purpose::CriticOrder, iteration, trajectory: 0 };
-                prepare(rule, &sights[j], trajectories, transitions, stream.sequence(place, j as u32), scratch);
-                let rewards = evidence.signals.rewards.row(j);
-                let mu = evidence.mu.row(j);
-                for utility in 0.. {
-                    let Some(weights) = weights.next() else { break };
-                    let mut learner = Learner {
-                        net,
+        parts.into_par_iter().for_each_init(
+            Scratch::default,
+            |scratch, (block, ((mut w, mut target), (mut m, mut v)))| {
+                for j in block.clone() {
+                    let net = &nets[j];
+                    let width = net.parameters() * if rule.twin { 2 } else { 1 };
+                    let mut weights = w.row_mut(j).chunks_exact_mut(width);
+                    let mut targets = target.row_mut(j).chunks_exact_mut(width);
+                    let mut first = m.row_mut(j).chunks_exact_mut(width);
+                    let mut second = v.row_mut(j).chunks_exact_mut(width);
+                    let place = Place { purpose: Purpose::CriticOrder, iteration, trajectory: 0 };
+                    prepare(
                         rule,
-                        gamma,
-                        weights,
-                        targets: targets.next().unwrap_or_default(),
-                        first: first.next().unwrap_or_default(),
-                        second: second.next().unwrap_or_default(),
-                        steps,
-                    };
-                    let row = rewards.len() / (1 + mu.len());
-                    let mut reward = rewards[utility * row..(utility + 1) * row].to_vec();
-                    if rule.merged {
-                        weigh(rewards, mu, &mut reward);
-                    }
-                    scratch.rewards.clear();
-                    for trajectory in trajectories {
-                        let steps = trajectory.steps() - 1;
-                        reward_column(&reward, trajectory, j, actions[j], steps, &mut scratch.column);
-                        scratch.rewards.extend(scratch.column.iter().map(|&r| r as f32));
-                    }
-                    if rule.minibatch > 0 {
-                        learner.learn(scratch);
-                        continue;
-                    }
-                    let mut first = 0;
-                    for trajectory in trajectories {
-                        let Scratch { now, rewards, tape, .. } = &mut *scratch;
-                        now.clear();
-                        sights[j].push_steps(trajectory, trajectory.steps(), now);
-                        let end = first + trajectory.steps() - 1;
-                        learner.learn_online(now, &rewards[first..end], tape);
-                        first = end;
+                        &sights[j],
+                        trajectories,
+                        transitions,
+                        stream.sequence(place, j as u32),
+                        scratch,
+                    );
+                    let rewards = evidence.signals.rewards.row(j);
+                    let mu = evidence.mu.row(j);
+                    for utility in 0.. {
+                        let Some(weights) = weights.next() else { break };
+                        let mut learner = Learner {
+                            net,
+                            rule,
+                            gamma,
+                            weights,
+                            targets: targets.next().unwrap_or_default(),
+                            first: first.next().unwrap_or_default(),
+                            second: second.next().unwrap_or_default(),
+                            steps,
+                        };
+                        let row = rewards.len() / (1 + mu.len());
+                        let mut reward = rewards[utility * row..(utility + 1) * row].to_vec();
+                        if rule.merged {
+                            weigh(rewards, mu, &mut reward);
+                        }
+                        scratch.rewards.clear();
+                        for trajectory in trajectories {
+                            let steps = trajectory.steps() - 1;
+                            reward_column(&reward, trajectory, j, actions[j], steps, &mut scratch.column);
+                            scratch.rewards.extend(scratch.column.iter().map(|&r| r as f32));
+                        }
+                        if rule.minibatch > 0 {
+                            learner.learn(scratch);
+                            continue;
+                        }
+                        let mut first = 0;
+                        for trajectory in trajectories {
+                            let Scratch { now, rewards, tape, .. } = &mut *scratch;
+                            now.clear();
+                            sights[j].push_steps(trajectory, trajectory.steps(), now);
+                            let end = first + trajectory.steps() - 1;
+                            learner.learn_online(now, &rewards[first..end], tape);
+                            first = end;
+                        }
                     }
                 }
-            }
-        });
+            },
+        );
         if self.rule.minibatch > 0 {
             self.steps += (self.rule.passes * transitions.div_ceil(self.rule.minibatch)) as u64;
         }
@@ -400,7 +414,9 @@ impl QValues for NetworkCritic {
                 for j in block.clone() {
                     let mut inputs = std::mem::take(&mut reading.inputs);
                     inputs.clear();
-                    batch.iter().for_each(|trajectory| critic.sights[j].push_steps(trajectory, steps, &mut inputs));
+                    batch
+                        .iter()
+                        .for_each(|trajectory| critic.sights[j].push_steps(trajectory, steps, &mut inputs));
                     critic.weighed(j, &inputs, reading, rows.row_mut(j));
                     reading.inputs = inputs;
                 }
@@ -433,7 +449,8 @@ impl QValues for NetworkCritic {
                 let trajectory = inbox.trajectory;
                 for k in 0..inbox.steps {
                     for b in 0..actions {
-                        let action = |m: usize| if m == inbox.to { b as u8 } else { trajectory.actions(m)[k] };
+                        let action =
+                            |m: usize| if m == inbox.to { b as u8 } else { trajectory.actions(m)[k] };
                         sight.push(|m| trajectory.states(m)[k], action, &mut inputs);
                     }
                 }

@@ -138,7 +138,12 @@ impl Case {
             });
             Ok(AgentProblem { space, objective, constraints: constraints.collect::<Result<_>>()? })
         });
-        let problem = Problem { agents: agents.collect::<Result<_>>()?, gamma, scaling: Scaling::Paper, sampled_channels: 0 };
+        let problem = Problem {
+            agents: agents.collect::<Result<_>>()?,
+            gamma,
+            scaling: Scaling::Paper,
+            sampled_channels: 0,
+        };
         let kappa = input.kappa.unwrap_or(1);
         let kappa_q = input.kappa_q.unwrap_or(kappa);
         let mut policy = Tabular::new(&world, kappa, Parameterisation::Softmax, 0.0, &Stream::new(0))?;

@@ -315,7 +315,8 @@ mod tests {
                 Config::preset("exact").unwrap().with_all([("world.n", n), ("gamma", gamma)]).unwrap();
             let world = crate::run::world(&config).unwrap();
             let (problem, _) = crate::run::problem(&config, &*world).unwrap();
-            let policy = Tabular::new(&*world, 1, Parameterisation::Softmax, init_std, &Stream::new(7)).unwrap();
+            let policy =
+                Tabular::new(&*world, 1, Parameterisation::Softmax, init_std, &Stream::new(7)).unwrap();
             let system = System::new(&*world, &problem, &policy).unwrap();
             let [factorised, iterated] = [true, false].map(|dense| system.chain(&policy, dense).unwrap());
             let scale = 1.0 / (1.0 - problem.gamma);

@@ -91,9 +91,11 @@ impl LinearPolicy {
             }));
         }
         // θ, the gradient and an optimiser's two moments.
-        let entries: u128 = counts.iter().zip(&actions).map(|(&count, &a)| u128::from(count) * a as u128).sum();
+        let entries: u128 =
+            counts.iter().zip(&actions).map(|(&count, &a)| u128::from(count) * a as u128).sum();
         room_for(4 * 8 * entries, "kappa", &format!("policies of {entries} parameters"))?;
-        let mut theta: Ragged<f64> = Ragged::zeros(counts.iter().zip(&actions).map(|(&c, &a)| c as usize * a));
+        let mut theta: Ragged<f64> =
+            Ragged::zeros(counts.iter().zip(&actions).map(|(&c, &a)| c as usize * a));
         if init_std > 0.0 {
             let place = Place { purpose: Purpose::PolicyInit, iteration: 0, trajectory: 0 };
             for i in 0..n {
@@ -187,7 +189,7 @@ impl Policy for LinearPolicy {
             self.law(agent, &active[first..], law);
             ends.push(active.len());
         }
-        logit_gradients(agent, actions, batch, receive, rule, laws, values, pairs);
+        logit_gradients(agent, batch, receive, rule, laws, values, pairs);
         out.fill(0.0);
         let mut first = 0;
         for (slopes, &end) in laws.chunks_exact(actions).zip(ends.iter()) {

@@ -10,7 +10,6 @@ use crate::rollout::Trajectory;
 /// with respect to the logits there. `values` and `pairs` are buffers.
 pub fn logit_gradients(
     agent: usize,
-    actions: usize,
     batch: &[Trajectory],
     receive: &Receive<'_>,
     rule: &GradientRule,
@@ -19,19 +18,22 @@ pub fn logit_gradients(
     pairs: &mut Vec<u32>,
 ) {
     let steps = rule.weights.len();
+    let actions = laws.len() / (batch.len() * steps);
     let per_step = if rule.needs_alternatives(false) { actions } else { 1 };
     values.resize(batch.len() * steps * per_step, 0.0);
     for (number, values) in values.chunks_exact_mut(steps * per_step).enumerate() {
         receive(number, pairs, values);
     }
-    let mean = if rule.baseline == Baseline::Mean && !rule.all_actions { weighted_mean(values, rule) } else { 0.0 };
+    let mean =
+        if rule.baseline == Baseline::Mean && !rule.all_actions { weighted_mean(values, rule) } else { 0.0 };
     let rows = laws.chunks_exact_mut(steps * actions).zip(values.chunks_exact(steps * per_step)).zip(batch);
     for ((laws, values), trajectory) in rows {
         let steps = laws.chunks_exact_mut(actions).zip(values.chunks_exact(per_step));
         for (((law, values), &a), &w) in steps.zip(trajectory.actions(agent)).zip(&rule.weights) {
             let bonus = rule.entropy * w;
             // −Σ π ln π, for the bonus's slope −π(b)·(ln π(b) + entropy).
-            let entropy: f64 = if bonus == 0.0 { 0.0 } else { -law.iter().map(|&p| p * floored_ln(p)).sum::<f64>() };
+            let entropy: f64 =
+                if bonus == 0.0 { 0.0 } else { -law.iter().map(|&p| p * floored_ln(p)).sum::<f64>() };
             let expected: f64 =
                 if per_step == 1 { mean } else { law.iter().zip(values).map(|(p, v)| p * v).sum() };
             let taken = if per_step == 1 { values[0] } else { values[usize::from(a)] };

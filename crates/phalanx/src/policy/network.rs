@@ -68,7 +68,8 @@ impl NetworkPolicy {
 
     /// Draws one action a sample of agent i's inputs.
     fn draw(&self, agent: usize, acting: &mut Acting, draws: impl Iterator<Item = u32>, actions: &mut [u8]) {
-        let logits = self.nets[agent].forward(self.weights.row(agent), acting.inputs.batch(), &mut acting.tape);
+        let logits =
+            self.nets[agent].forward(self.weights.row(agent), acting.inputs.batch(), &mut acting.tape);
         let (mut law, mut thresholds) = ([0.0; LARGEST_LOCAL_SPACE], [0; LARGEST_LOCAL_SPACE]);
         let law = &mut law[..self.actions[agent]];
         let thresholds = &mut thresholds[..law.len() - 1];
@@ -152,7 +153,7 @@ impl Policy for NetworkPolicy {
         laws.clear();
         laws.extend(logits.iter().map(|&logit| f64::from(logit)));
         laws.chunks_exact_mut(actions).for_each(softmax);
-        logit_gradients(agent, actions, batch, receive, rule, laws, values, pairs);
+        logit_gradients(agent, batch, receive, rule, laws, values, pairs);
         slopes.clear();
         slopes.extend(laws.iter().map(|&slope| slope as f32));
         gradient.resize(out.len(), 0.0);

@@ -274,7 +274,8 @@ impl<'a> Jackknife<'a> {
             for (k, constraint) in agent.constraints.iter().enumerate() {
                 constraint.utility.gradient(lambda, agent.space, &mut gradient);
                 let (value, sums) = (self.values.row(i)[k + 1], self.sums.row(i)[k]);
-                let tail = self.tail(i, length, &gradient) + self.rare(i, &gradient, (1.0 - confidence) / count);
+                let tail =
+                    self.tail(i, length, &gradient) + self.rare(i, &gradient, (1.0 - confidence) / count);
                 let utility = interval(value, sums, episodes, together, tail);
                 let ends = [constraint.bound.slack(utility.lower), constraint.bound.slack(utility.upper)];
                 let verdict = match ends {
@@ -321,7 +322,9 @@ impl<'a> Jackknife<'a> {
         let cells = self.problem.agents[agent].space.cells();
         let rare = self.visited.row(agent)[..cells].iter().filter(|&&k| k < few);
         let largest = rare.map(excess).fold(0.0, f64::max);
-        largest.min(1.0) * self.pooled.row(agent)[..cells].iter().sum::<f64>() * self.oscillation(agent, gradient)
+        largest.min(1.0)
+            * self.pooled.row(agent)[..cells].iter().sum::<f64>()
+            * self.oscillation(agent, gradient)
     }
 
     /// What steps beyond the horizon could change, to first order.

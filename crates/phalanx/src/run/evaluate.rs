@@ -65,7 +65,8 @@ impl Episodes<'_> {
         const AT_ONCE: usize = 16;
         let n = self.policy.agents();
         let at_once = if n < rollout::SPLIT_AGENTS { AT_ONCE.min(self.episodes) } else { 1 };
-        let mut trajectories = vec![Trajectory::with_channels(n, self.horizon, self.problem.sampled_channels); at_once];
+        let mut trajectories =
+            vec![Trajectory::with_channels(n, self.horizon, self.problem.sampled_channels); at_once];
         for first in (0..self.episodes).step_by(at_once) {
             let requests: Vec<Request> = (first..self.episodes.min(first + at_once))
                 .map(|k| Request {

@@ -60,7 +60,19 @@ impl Session {
 
     /// The configuration with a scripted policy, for evaluation: `uniform`, or one that the world knows.
     pub fn scripted(config: &Config, name: &str) -> Result<Self> {
-        let mut session = Session::new(config)?;
+        // Nothing is trained, so the models of the configuration, which may be large, are not built.
+        let small = config.with_all([
+            ("algorithm", "primal-dual"),
+            ("kappa", "0"),
+            ("kappa_q", "0"),
+            ("policy.kind", "softmax"),
+            ("critic.kind", "montecarlo"),
+            ("actor.baseline", "mean"),
+            ("actor.rule", "constant"),
+            ("actor.all_actions", "false"),
+        ])?;
+        let mut session = Session::new(&small)?;
+        session.config = build::with_gamma(config, &session.problem);
         let world = &*session.world;
         let n = world.network().agents();
         let laws = match name {

@@ -8,11 +8,14 @@ use std::sync::Arc;
 pub use problem::problem;
 
 use super::config::{
-    self, Config, CriticKind, CriticLoss, CriticOn, CriticSolver, CriticStart, CriticStep, NetworkConfig, PolicyConfig,
-    PolicyKind, StepRuleKind, WorldConfig,
+    self, Config, CriticKind, CriticLoss, CriticOn, CriticSolver, CriticStart, CriticStep, NetworkConfig,
+    PolicyConfig, PolicyKind, StepRuleKind, WorldConfig,
 };
 use crate::algorithm::{Algorithm, ExactPrimalDual, ExactSettings, PrimalDual, Settings, StepSizes};
-use crate::critic::{AllFeatures, Critic, ExactCritic, LearnsFrom, LinearCritic, LinearRule, NetworkCritic, NetworkRule, Lstd, MonteCarlo, QTables, StepRule, Td};
+use crate::critic::{
+    AllFeatures, Critic, ExactCritic, LearnsFrom, LinearCritic, LinearRule, Lstd, MonteCarlo, NetworkCritic,
+    NetworkRule, QTables, StepRule, Td,
+};
 use crate::dual::DualRule;
 use crate::memory::room_for;
 use crate::net::Loss;
@@ -318,8 +321,8 @@ fn linear_critic(
     let features = AllFeatures::new(world, config.kappa_q, critic.features, critic.world_features)?;
     // Weights of every utility, and their weighted sum.
     let rows = features.sets.iter().zip(&problem.agents);
-    let weights: u128 = rows.map(|(set, agent)| set.count() as u128 * (2 + agent.constraints.len() as u128)).sum();
-    room_for(8 * weights, "critic.features", &format!("linear critics of {weights} weights"))?;
+    let weights: usize = rows.map(|(set, agent)| set.count() * (2 + agent.constraints.len())).sum();
+    room_for(8 * weights as u128, "critic.features", &format!("linear critics of {weights} weights"))?;
     let rule = match critic.solver {
         CriticSolver::Lstd => LinearRule::Lstd { ridge: critic.ridge, average: critic.average },
         CriticSolver::Td => LinearRule::Td(step_rule),
@@ -344,11 +347,8 @@ fn network_critic(
     stream: &Stream,
 ) -> Result<NetworkCritic> {
     let critic = &config.critic;
-    let widths = Widths {
-        embedding: critic.embedding,
-        row_hidden: critic.row_hidden,
-        hidden: critic.hidden.clone(),
-    };
+    let widths =
+        Widths { embedding: critic.embedding, row_hidden: critic.row_hidden, hidden: critic.hidden.clone() };
     let rule = NetworkRule {
         optimizer: critic.optimizer,
         learning_rate: critic.learning_rate,

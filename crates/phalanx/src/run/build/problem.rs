@@ -23,7 +23,12 @@ pub fn problem(config: &Config, world: &dyn World) -> Result<(Problem, Vec<Strin
         .zip(&spaces)
         .map(|(objective, &space)| AgentProblem { space, objective, constraints: Vec::new() })
         .collect();
-    let mut problem = Problem { agents: Vec::new(), gamma, scaling: config.scaling, sampled_channels: sampled_channels(world).len() };
+    let mut problem = Problem {
+        agents: Vec::new(),
+        gamma,
+        scaling: config.scaling,
+        sampled_channels: sampled_channels(world).len(),
+    };
     let mass = problem.mass(config.horizon);
     let mut warnings = Vec::new();
     match (&config.constraint, own) {

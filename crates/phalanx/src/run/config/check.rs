@@ -73,7 +73,10 @@ impl Config {
         check_schedule("actor.entropy_schedule", self.actor.entropy_schedule)?;
         for (field, clip) in [("actor.clip", self.actor.clip), ("critic.clip", self.critic.clip)] {
             if clip.is_nan() || clip <= 0.0 {
-                return Err(Error::config(field, format!("{clip}; a number above 0 is needed, `inf` for none")));
+                return Err(Error::config(
+                    field,
+                    format!("{clip}; a number above 0 is needed, `inf` for none"),
+                ));
             }
         }
         self.check_critic()?;
@@ -138,18 +141,24 @@ impl Config {
         let of_policy = (policy.kind == PolicyKind::Network, "policy", policy.embedding, policy.row_hidden);
         let of_critic = (critic.kind == CriticKind::Network, "critic", critic.embedding, critic.row_hidden);
         let widths = [&policy.hidden, &critic.hidden];
-        for ((used, section, embedding, row_hidden), hidden) in [of_policy, of_critic].into_iter().zip(widths) {
+        for ((used, section, embedding, row_hidden), hidden) in [of_policy, of_critic].into_iter().zip(widths)
+        {
             let named = [("embedding".to_string(), embedding), ("row_hidden".to_string(), row_hidden)];
             let hidden = hidden.iter().enumerate().map(|(k, &width)| (format!("hidden.{k}"), width));
             let widest = 1 << 16;
             let possible = |width: usize| (1..=widest).contains(&width);
-            if let Some((key, width)) = named.into_iter().chain(hidden).find(|(_, width)| used && !possible(*width)) {
+            let mut all = named.into_iter().chain(hidden);
+            if let Some((key, width)) = all.find(|(_, width)| used && !possible(*width)) {
                 let message = format!("{width}; a layer has 1 to {widest} units");
                 return Err(Error::config(format!("{section}.{key}"), message));
             }
         }
-        if critic.minibatch == 0 && critic.kind == CriticKind::Network && critic.optimizer != OptimizerKind::Sgd {
-            let message = "`adam` needs minibatches; set critic.minibatch above 0, or critic.optimizer = \"sgd\"";
+        if critic.minibatch == 0
+            && critic.kind == CriticKind::Network
+            && critic.optimizer != OptimizerKind::Sgd
+        {
+            let message =
+                "`adam` needs minibatches; set critic.minibatch above 0, or critic.optimizer = \"sgd\"";
             return Err(Error::config("critic.optimizer", message));
         }
         if critic.passes == 0 || critic.passes > u32::MAX as usize {
@@ -159,7 +168,8 @@ impl Config {
         let (_, chains) = self.chains();
         let most = (1 << 24) - 2 - self.batch;
         if matches!(critic.kind, CriticKind::Linear | CriticKind::Network) && chains > most {
-            let message = format!("{} starts over {chains} times in critic.steps = {}", critic.episode, critic.steps);
+            let (episode, steps) = (critic.episode, critic.steps);
+            let message = format!("{episode} makes {chains} chains of critic.steps = {steps}");
             return Err(Error::config("critic.episode", format!("{message}; at most {most} are possible")));
         }
         Ok(())
@@ -188,7 +198,10 @@ impl Config {
         let shares = [("critic.average", critic.average, 1.0), ("critic.polyak", critic.polyak, 1.0)];
         for (field, share, below) in shares {
             if !(0.0..below).contains(&share) {
-                return Err(Error::config(field, format!("{share}; a share of at least 0 and below 1 is needed")));
+                return Err(Error::config(
+                    field,
+                    format!("{share}; a share of at least 0 and below 1 is needed"),
+                ));
             }
         }
         let by_td = critic.kind == CriticKind::Linear && critic.solver == CriticSolver::Td;
@@ -239,7 +252,9 @@ pub(in crate::run) fn check_gamma(field: &str, gamma: f64) -> Result<()> {
 
 fn check_schedule(field: &str, schedule: Schedule) -> Result<()> {
     match schedule {
-        Schedule::Linear { hold, end, .. } if !((0.0..=1.0).contains(&hold) && end >= 0.0 && end.is_finite()) => {
+        Schedule::Linear { hold, end, .. }
+            if !((0.0..=1.0).contains(&hold) && end >= 0.0 && end.is_finite()) =>
+        {
             Err(Error::config(field, format!("hold = {hold} must be in 0 to 1 and end = {end} at least 0")))
         }
         Schedule::Linear { hold, until, .. } if !((0.0..=1.0).contains(&until) && until >= hold) => {

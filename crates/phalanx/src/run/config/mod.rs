@@ -13,11 +13,11 @@ use super::registry::Registry;
 pub(super) use check::check_gamma;
 
 use crate::actor::Baseline;
+use crate::critic::CriticFeatures;
 use crate::document::one_line;
 use crate::dual::DualKind;
 use crate::exact::Truncation;
 use crate::optimizer::OptimizerKind;
-use crate::critic::CriticFeatures;
 use crate::policy::{Parameterisation, PolicyFeatures};
 use crate::problem::Scaling;
 use crate::schedule::Schedule;
@@ -221,7 +221,7 @@ pub struct ConstraintConfig {
 pub struct PolicyConfig {
     /// `softmax` or `direct` (tables), `linear` or `network`.
     pub kind: PolicyKind,
-    /// Standard deviation of the initial parameters around uniform.
+    /// Standard deviation of the initial parameters around uniform (tables, linear).
     pub init_std: f64,
     /// Θ_i as a box `[low, high]`, for `softmax`.
     #[serde(rename = "box", skip_serializing_if = "Option::is_none")]
@@ -396,13 +396,13 @@ pub struct CriticConfig {
     pub minibatch: usize,
     /// Passes over the K transitions (network, with minibatches).
     pub passes: usize,
-    /// `mse` or `huber` (network).
+    /// `mse` or `huber` (network, with minibatches).
     pub loss: CriticLoss,
     /// Share of itself that the target network keeps at each step; 0 for no target (network).
     pub polyak: f64,
-    /// Largest norm of a gradient; `inf` for any (network).
+    /// Largest norm of a gradient; `inf` for any (network, with minibatches).
     pub clip: f64,
-    /// Two critics, of which the smaller value counts (network).
+    /// Two critics, of which the smaller value counts; without minibatches each learns from its own (network).
     pub twin: bool,
     /// One critic for f + Σ μ·g instead of one for each utility (network).
     pub merged: bool,

@@ -108,7 +108,11 @@ impl Features for Sends {
             }
         }
         let own = &self.members[chooser];
-        let send = if states[chooser] == 0 { 0.0 } else { weights[own.sends as usize + usize::from(states[chooser])] };
+        let send = if states[chooser] == 0 {
+            0.0
+        } else {
+            weights[own.sends as usize + usize::from(states[chooser])]
+        };
         for (out, &target) in out.iter_mut().zip(&own.targets) {
             let change = match loads[usize::from(target)] {
                 0 => send,
@@ -256,7 +260,7 @@ impl Window {
             r.abs_diff(row).max(c.abs_diff(column))
         };
         let reach = group.iter().map(apart).max().unwrap_or(0);
-        // At the edge a whole window may hold no one as far away as the radius; the shape must not depend on that.
+        // Where nobody is as far away as the radius, the window ends with the farthest.
         let side = 2 * reach + 1;
         let place = |&user: &u32| {
             let [r, c] = at(user as usize);

@@ -108,10 +108,7 @@ impl Wireless {
             network: links(grid)?,
             users,
             steps_back: grid.steps_back(),
-            channels: [
-                Channel::sampled("reward", [0.0, 1.0]),
-                Channel::table("send", send),
-            ],
+            channels: [Channel::sampled("reward", [0.0, 1.0]), Channel::table("send", send)],
             constants,
         })
     }
