@@ -80,7 +80,7 @@ fn table_row<'t>(
     &theta[group.iter().fold(0, number) * actions..][..actions]
 }
 
-/// One entry for every neighbour's state, together with the own one if they are `pairs`.
+/// One entry for every neighbour's state, together with the own one if they are `pairs`, and what the world adds.
 fn linear_law(
     world: &dyn World,
     group: &[u32],
@@ -103,6 +103,16 @@ fn linear_law(
         let entries = &theta[(first + row) * actions..];
         logits.iter_mut().zip(entries).for_each(|(logit, x)| *logit += x);
         first += size;
+    }
+    if let Some(features) = world.policy_features(agent, group) {
+        let seen: Vec<u8> = group.iter().map(|&m| states[m as usize]).collect();
+        let mut active = Vec::new();
+        features.active(&seen, &[], &mut active);
+        for row in active {
+            let entries = &theta[(first + row as usize) * actions..];
+            logits.iter_mut().zip(entries).for_each(|(logit, x)| *logit += x);
+        }
+        first += features.count();
     }
     assert_eq!(first * actions, theta.len());
     softmax(&logits)

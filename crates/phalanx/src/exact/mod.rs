@@ -11,7 +11,8 @@
 //! use phalanx::run::{Config, Session};
 //!
 //! let session = Session::new(&Config::preset("exact")?.with("world.n", "4")?)?;
-//! let (problem, policy, mu) = (session.problem(), session.algorithm().policy(), session.algorithm().mu());
+//! let (problem, mu) = (session.problem(), session.algorithm().mu());
+//! let policy = session.policy().tabular().expect("`exact` has tables");
 //! let system = System::new(session.world(), problem, policy)?; // once for a network
 //! let chain = system.under(policy)?; // for every policy
 //! let signals = chain.signals(problem); // f, g and shadow rewards

@@ -346,6 +346,26 @@ mod tests {
     }
 
     #[test]
+    fn rivals_by_hand() {
+        // User 0 of a 2 × 3 grid reaches one access point with three rivals, user 1 two of them.
+        let world = Wireless::new(&WirelessSpec { rows: 2, columns: 3, ..WirelessSpec::default() }).unwrap();
+        let group = [0, 1, 2, 3, 4, 5];
+        let active = |agent: usize, states: [u8; 6]| {
+            let rivals = Rivals::new(&world, agent, &group);
+            let mut out = Vec::new();
+            rivals.active(&states, &[], &mut out);
+            (rivals.count(), out)
+        };
+        // Queues 0 1 2 / 3 0 1 are empty, due, later / due, empty, due.
+        let states = [0, 1, 2, 3, 0, 1];
+        // In base 3: 0110 for user 0; 1010 and 1201 for user 1.
+        assert_eq!(active(0, states), (81, vec![9 + 3]));
+        assert_eq!(active(1, states), (162, vec![27 + 3, 81 + 27 + 2 * 9 + 1]));
+        // Alone, nobody is known to be in the way.
+        assert_eq!(Rivals::new(&world, 1, &[1]).count(), 6);
+    }
+
+    #[test]
     fn a_window_shows_bits_where_users_stand() {
         let world = Wireless::new(&WirelessSpec { rows: 3, columns: 4, ..WirelessSpec::default() }).unwrap();
         // Around user 4, at the left edge: nobody in the first column of the window.
