@@ -4,7 +4,7 @@ use crate::Ragged;
 use crate::exact::Stationarity;
 use crate::projection::clip;
 use crate::shadow::Signals;
-use crate::world::{World, sampled_channels};
+use crate::world::{World, sampled_channels, sampled_number};
 
 /// What an iteration looked like: estimates from its own batch, or exact values.
 #[derive(Debug, Clone, PartialEq)]
@@ -86,8 +86,7 @@ pub fn mean_return(world: &dyn World, counts: &Ragged<f64>, episodes: f64) -> Op
             rows.map(|(counts, r)| counts.iter().zip(r).map(|(count, r)| count * r).sum::<f64>()).sum()
         }
         None => {
-            let sampled = sampled_channels(world);
-            let behind = sampled.len() - sampled.iter().position(|&sampled| sampled == place)?;
+            let behind = sampled_channels(world).len() - sampled_number(world, place);
             counts.iter().map(|counts| counts[counts.len() - behind]).sum()
         }
     };

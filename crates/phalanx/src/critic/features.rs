@@ -44,6 +44,14 @@ struct Block {
     actions: u32,
 }
 
+impl Block {
+    /// The active indicator, given the agent's own pair and the group's states and actions.
+    fn feature(&self, own_pair: u32, states: &[u8], actions: &[u8]) -> u32 {
+        let pair = u32::from(states[self.member]) * self.actions + u32::from(actions[self.member]);
+        self.first + self.own_stride * own_pair + pair
+    }
+}
+
 impl FeatureSet {
     /// The features of `agent` over `group`. Fails if they are too many to be numbered.
     pub fn new(
@@ -94,10 +102,7 @@ impl FeatureSet {
     /// Adds the numbers of the active ones, given the group's states and actions.
     pub fn active(&self, states: &[u8], actions: &[u8], out: &mut Vec<u32>) {
         let own = self.own_pair(states, actions);
-        out.extend(self.blocks.iter().map(|block| {
-            let pair = u32::from(states[block.member]) * block.actions + u32::from(actions[block.member]);
-            block.first + block.own_stride * own + pair
-        }));
+        out.extend(self.blocks.iter().map(|block| block.feature(own, states, actions)));
         if let Some(world) = &self.world {
             let generic = out.len();
             world.active(states, actions, out);
@@ -149,18 +154,17 @@ impl FeatureSet {
         let taken = actions[member];
         let mut common = 0.0;
         for block in &self.blocks {
+            let weight = |actions: &[u8]| {
+                weights[block.feature(self.own_pair(states, actions), states, actions) as usize]
+            };
             let by_own = block.own_stride != 0 && member == self.own;
             if block.member != member && !by_own {
-                let pair = u32::from(states[block.member]) * block.actions + u32::from(actions[block.member]);
-                common += weights
-                    [(block.first + block.own_stride * self.own_pair(states, actions) + pair) as usize];
+                common += weight(actions);
                 continue;
             }
             for (b, out) in out.iter_mut().enumerate() {
                 actions[member] = b as u8;
-                let pair = u32::from(states[block.member]) * block.actions + u32::from(actions[block.member]);
-                *out += weights
-                    [(block.first + block.own_stride * self.own_pair(states, actions) + pair) as usize];
+                *out += weight(actions);
             }
             actions[member] = taken;
         }

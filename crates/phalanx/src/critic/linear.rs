@@ -75,7 +75,7 @@ pub struct LinearCritic {
     /// `[feature][row]`: right-hand sides follow from it for any shadow reward. Empty unless they are averaged.
     equations: Ragged<f64>,
     /// Weight of all averaged iterations so far, 1 in the limit.
-    averaged: [f64; 1],
+    averaged: f64,
     /// Values at all alternatives of all members along the batch, row j as `[trajectory][step][member, action]`; empty
     /// where that would be too much.
     ahead: Ragged<f64>,
@@ -98,7 +98,7 @@ impl LinearCritic {
             weights: Ragged::zeros((0..n).map(|j| (1 + problem.agents[j].constraints.len()) * count(j))),
             weighted: Ragged::zeros((0..n).map(count)),
             equations,
-            averaged: [0.0],
+            averaged: 0.0,
             ahead: Ragged::zeros(std::iter::repeat_n(0, n)),
             horizon: 0,
             rule,
@@ -133,9 +133,9 @@ impl Critic for LinearCritic {
     fn evaluate(&mut self, evidence: Evidence<'_>) -> Result<()> {
         let trajectories = self.from.pick(&evidence);
         if let LinearRule::Lstd { average, .. } = self.rule {
-            self.averaged[0] = average * self.averaged[0] + (1.0 - average);
+            self.averaged = average * self.averaged + (1.0 - average);
         }
-        let (rule, gamma, mass) = (self.rule, self.gamma, self.averaged[0]);
+        let (rule, gamma, mass) = (self.rule, self.gamma, self.averaged);
         let (features, actions) = (&self.features, &self.actions);
         let blocks = agent_blocks(actions.len());
         let rows =
@@ -185,7 +185,7 @@ impl Critic for LinearCritic {
             LinearRule::Lstd { average: 0.0, .. } => Vec::new(),
             LinearRule::Lstd { .. } => vec![
                 ("critic", Field::Numbers(self.equations.data_mut())),
-                ("critic.averaged", Field::Numbers(&mut self.averaged)),
+                ("critic.averaged", Field::Numbers(std::slice::from_mut(&mut self.averaged))),
             ],
             LinearRule::Td(_) => vec![("critic", Field::Numbers(self.weights.data_mut()))],
         }
@@ -243,14 +243,11 @@ impl Agent<'_> {
         }
         fresh.iter_mut().for_each(|x| *x /= transitions);
         // Exponential average, divided by its mass: the first iterations count as they are.
-        let current: &mut [f64] = if equations.is_empty() {
-            fresh
-        } else {
-            equations.iter_mut().zip(fresh.iter()).for_each(|(e, f)| *e = average * *e + (1.0 - average) * f);
-            fresh.iter_mut().zip(equations.iter()).for_each(|(f, e)| *f = e / mass);
-            fresh
-        };
-        let (matrix, visits) = current.split_at(count * count);
+        for (f, e) in fresh.iter_mut().zip(equations) {
+            *e = average * *e + (1.0 - average) * *f;
+            *f = *e / mass;
+        }
+        let (matrix, visits) = fresh.split_at(count * count);
         system.clear();
         system.extend_from_slice(matrix);
         system.iter_mut().step_by(count + 1).for_each(|x| *x += ridge);

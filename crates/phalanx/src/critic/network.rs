@@ -247,9 +247,9 @@ impl Learner<'_> {
                 gamma: self.gamma,
                 eta: self.rule.learning_rate as f32,
             };
-            let target = (!self.targets.is_empty())
-                .then_some(())
-                .map(|()| Target { w: &mut self.targets[range.clone()], tau: self.rule.polyak as f32 });
+            // Without targets there is nothing at that place.
+            let target = self.targets.get_mut(range.clone());
+            let target = target.map(|w| Target { w, tau: self.rule.polyak as f32 });
             self.net.td(&mut self.weights[range], target, chain, tape);
         }
     }

@@ -23,7 +23,7 @@ use crate::policy::Policy;
 use crate::problem::{Problem, Scaling};
 use crate::rollout::Trajectory;
 use crate::stream::Stream;
-use crate::world::{ChannelValues, World, sampled_channels};
+use crate::world::{ChannelValues, World, sampled_number};
 use crate::{Error, Ragged, Result};
 
 /// What is left of the discounted mass when episodes are cut, in the normalised scaling.
@@ -365,7 +365,7 @@ impl<'a> Returns<'a> {
         };
         match channels[place].tables() {
             Some(tables) => Returns::Table(tables),
-            None => Returns::Sampled(sampled_channels(world).iter().take_while(|&&p| p != place).count()),
+            None => Returns::Sampled(sampled_number(world, place)),
         }
     }
 

@@ -202,6 +202,11 @@ pub fn sampled_channels(world: &dyn World) -> Vec<usize> {
     channels.filter(|(_, channel)| channel.tables().is_none()).map(|(place, _)| place).collect()
 }
 
+/// Number, among the channels that are recorded while simulating, of the one at `place` in [`World::channels`].
+pub fn sampled_number(world: &dyn World, place: usize) -> usize {
+    sampled_channels(world).iter().take_while(|&&sampled| sampled < place).count()
+}
+
 /// Rows of numbers that a network reads: what agent i's neighbourhood looks like from i.
 pub trait View: Send + Sync + Debug {
     /// Number of rows and their width.

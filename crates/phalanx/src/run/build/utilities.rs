@@ -8,7 +8,7 @@ use serde::Deserialize;
 use crate::run::config::{Config, UtilityConfig};
 use crate::run::preset;
 use crate::utility::{Kind, LocalSpace, LocalTable, ScaledUtility, UtilitySpec};
-use crate::world::{ChannelValues, World};
+use crate::world::{ChannelValues, World, sampled_number};
 use crate::{Error, Result, document};
 
 /// One utility of the configuration, for every agent (or those in `agents`).
@@ -58,16 +58,16 @@ fn returns(
     field: &str,
 ) -> Result<Vec<ScaledUtility>> {
     let name = utility.channel.as_deref().unwrap_or("reward");
-    let channel = world.channels().iter().find(|channel| channel.name == name).ok_or_else(|| {
+    let found = world.channels().iter().position(|channel| channel.name == name);
+    let place = found.ok_or_else(|| {
         let names: Vec<&str> = world.channels().iter().map(|channel| channel.name.as_str()).collect();
         Error::config(format!("{field}.channel"), format!("`{name}` is unknown; this world has {names:?}"))
     })?;
+    let channel = &world.channels()[place];
     let spec = UtilitySpec { scale: utility.spec.scale, offset: utility.spec.offset, ..Default::default() };
     if spec != (UtilitySpec { kind: String::new(), ..utility.spec.clone() }) || utility.file.is_some() {
         return Err(Error::config(field, "kind `return` takes `channel`, `scale` and `offset` only"));
     }
-    let sampled = world.channels().iter().filter(|channel| channel.tables().is_none());
-    let sampled_place = sampled.take_while(|channel| channel.name != name).count();
     // Agents with equal rewards share one table.
     let mut shared: Vec<Arc<[f64]>> = Vec::new();
     agents
@@ -77,7 +77,7 @@ fn returns(
             let tables = match &channel.values {
                 ChannelValues::Table(tables) => tables,
                 ChannelValues::Sampled { range } => {
-                    let kind = Kind::Channel { place: sampled_place, range: *range };
+                    let kind = Kind::Channel { place: sampled_number(world, place), range: *range };
                     let utility = ScaledUtility { kind, scale, offset };
                     utility.validate(spaces[i], field)?;
                     return Ok(utility);
