@@ -5,18 +5,18 @@ use std::time::{Duration, Instant};
 use phalanx::policy::{Parameterisation, Tabular};
 use phalanx::rollout::{self, Request, StartFrom, Trajectory};
 use phalanx::stream::{Place, Purpose, Stream};
-use phalanx::world::{Line, Start, Wireless, WirelessSpec, World, sampled_channels};
+use phalanx::world::{Evolution, Line, Pistonball, PistonballSpec, Start, Wireless, WirelessSpec, World};
 use serde_json::json;
 
 use crate::{on_threads, print};
 
 #[derive(clap::Args)]
 pub struct BenchArgs {
-    /// World to simulate: line or wireless.
+    /// World to simulate: line, wireless or pistonball.
     world: String,
-    /// Number of agents; `wireless` takes the squarest grid of no more than these.
-    #[arg(long, default_value_t = 1000)]
-    n: usize,
+    /// Number of agents; `wireless` takes the squarest grid of no more than these [default: 1000, 10 pistons].
+    #[arg(long)]
+    n: Option<usize>,
     /// Threads to use [default: all cores].
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
@@ -35,19 +35,26 @@ pub fn run(args: &BenchArgs) -> anyhow::Result<()> {
             phalanx::Error::Config { message, .. } => phalanx::Error::config("--n", message),
             other => other,
         };
+        let n = args.n.unwrap_or(if args.world == "pistonball" { 10 } else { 1000 });
         match args.world.as_str() {
             "line" => {
-                let world = Line::new(args.n, Start::Uniform, 0.0).map_err(blame)?;
+                let world = Line::new(n, Start::Uniform, 0.0).map_err(blame)?;
                 measure(args, &world, 1, "on a line")
             }
             "wireless" => {
-                let spec = squarest(args.n)?;
+                let spec = squarest(n)?;
                 let world = Wireless::new(&spec).map_err(blame)?;
                 // Tables over the nine users of a neighbourhood would not fit.
                 measure(args, &world, 0, &format!("on a grid of {} × {}", spec.rows, spec.columns))
             }
+            "pistonball" => {
+                let spec = PistonballSpec { n, ..PistonballSpec::default() };
+                let world = Pistonball::new(&spec).map_err(blame)?;
+                measure(args, &world, 0, "under a ball")
+            }
             other => {
-                let message = format!("`{other}` is unknown; allowed are `line` and `wireless`");
+                let message =
+                    format!("`{other}` is unknown; allowed are `line`, `wireless` and `pistonball`");
                 Err(phalanx::Error::config("world", message).into())
             }
         }
@@ -67,11 +74,12 @@ fn squarest(n: usize) -> Result<WirelessSpec, phalanx::Error> {
 fn measure(args: &BenchArgs, world: &dyn World, kappa: usize, shape: &str) -> anyhow::Result<()> {
     let n = world.network().agents();
     let stream = Stream::new(1);
-    let policy = Tabular::new(world, kappa, Parameterisation::Softmax, 1.0, &stream)?;
+    // Pistons move at random: a fixed policy may end its episodes early.
+    let init_std = if matches!(world.evolution(), Evolution::Joint(_)) { 0.0 } else { 1.0 };
+    let policy = Tabular::new(world, kappa, Parameterisation::Softmax, init_std, &stream)?;
     // A large network is measured on fewer trajectories: memory, not statistics, is the limit.
     let batch = BATCH.min((100_000_000 / (n * HORIZON)).max(1) as u32);
-    let mut trajectories =
-        vec![Trajectory::with_channels(n, HORIZON, sampled_channels(world).len()); batch as usize];
+    let mut trajectories = vec![Trajectory::of(world, HORIZON); batch as usize];
     let simulate = |iteration: u32, trajectories: &mut [Trajectory]| {
         let requests: Vec<Request> = (0..batch)
             .map(|trajectory| Request {
@@ -83,12 +91,13 @@ fn measure(args: &BenchArgs, world: &dyn World, kappa: usize, shape: &str) -> an
         rollout::simulate(world, &policy, &stream, &requests, trajectories);
     };
     simulate(0, &mut trajectories);
-    let (begin, mut rounds) = (Instant::now(), 0);
+    let (begin, mut rounds, mut steps) = (Instant::now(), 0, 0);
     while begin.elapsed() < Duration::from_secs(1) {
         rounds += 1;
         simulate(rounds, &mut trajectories);
+        steps += trajectories.iter().map(Trajectory::steps).sum::<usize>();
     }
-    let env_steps = f64::from(rounds) * f64::from(batch) * HORIZON as f64 / begin.elapsed().as_secs_f64();
+    let env_steps = steps as f64 / begin.elapsed().as_secs_f64();
     let agent_steps = env_steps * n as f64;
     if args.json {
         let line = json!({

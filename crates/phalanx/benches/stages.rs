@@ -42,7 +42,7 @@ fn stages(c: &mut Criterion) {
         let mut visits = Visits::new(vec![4; n]);
         visits.add(batch, &weights, &actions);
         let mut signals = Signals::new(problem);
-        signals.evaluate(problem, &visits.occupancy);
+        signals.evaluate(problem, &visits.occupancy, 1.0);
         let tables = QTables::new(world, 1, problem).unwrap();
         let mut critic = Td::new(tables, problem, STEPS, StepRule::Harmonic { h: 50.0, k1: 100.0 }, true);
         let mu = Ragged::from_rows(vec![[1.0]; n]);
@@ -54,6 +54,7 @@ fn stages(c: &mut Criterion) {
             baseline: Baseline::Counterfactual,
             neighbour_mean: false,
             all_actions: false,
+            normalise: false,
             entropy: 0.0,
         };
 
@@ -71,7 +72,7 @@ fn stages(c: &mut Criterion) {
         });
         let mut fresh = Signals::new(problem);
         group.bench_function(BenchmarkId::new("shadow rewards", n), |b| {
-            b.iter(|| fresh.evaluate(problem, &visits.occupancy));
+            b.iter(|| fresh.evaluate(problem, &visits.occupancy, 1.0));
         });
         group.bench_function(BenchmarkId::new("critic", n), |b| b.iter(|| critic.evaluate(evidence)));
         critic.values_mut().weigh(&signals, &mu);

@@ -7,7 +7,7 @@ use crate::Ragged;
 use crate::columns::state_column;
 use crate::critic::{Inbox, QValues};
 use crate::parallel::agent_blocks;
-use crate::policy::{NetScratch, Parameterisation, Policy, Receive, Tabular, floored_ln};
+use crate::policy::{NetScratch, Parameterisation, Policy, Receive, Spread, Tabular, floored_ln};
 use crate::rollout::Trajectory;
 
 /// What is subtracted from the summed Q values before they weigh a score. None of it changes the expected gradient of
@@ -34,11 +34,18 @@ pub struct GradientRule {
     pub neighbour_mean: bool,
     /// Sum over all actions with their probabilities, Σ_b π(b|x)·A(b)·∇ log π(b|x), instead of the one taken.
     pub all_actions: bool,
+    /// Divide what weighs the scores by its standard deviation over the agent's batch.
+    pub normalise: bool,
     /// Weight of the entropy of π(·|x), added to what is maximised.
     pub entropy: f64,
 }
 
 impl GradientRule {
+    /// Steps of a trajectory that count.
+    pub fn steps(&self, trajectory: &Trajectory) -> usize {
+        trajectory.steps().min(self.weights.len())
+    }
+
     /// Whether agents need Q at their alternative actions, or at the taken one only. The direct parameterisation
     /// always does: its score 1/π is unbounded, so its gradient is formed without it (errata 9).
     pub fn needs_alternatives(&self, is_direct: bool) -> bool {
@@ -78,7 +85,7 @@ pub fn gradients(
         for i in block.clone() {
             let group = q_groups.row(i);
             let receive = |number: usize, pairs: &mut Vec<u32>, out: &mut [f64]| {
-                let (trajectory, steps) = (&batch[number], rule.weights.len());
+                let (trajectory, steps) = (&batch[number], rule.steps(&batch[number]));
                 let inbox = Inbox { to: i, from: group, number, trajectory, steps };
                 if alternatives {
                     values.receive_alternatives(inbox, policy.actions(i), pairs, out);
@@ -127,11 +134,16 @@ pub(crate) fn tabular_gradient(
     out.fill(0.0);
     visits.clear();
     visits.resize(if by_mean || rule.entropy != 0.0 { out.len() } else { 0 }, 0.0);
+    let mut spread = Spread::default();
     for (number, trajectory) in batch.iter().enumerate() {
-        values.resize(rule.weights.len() * per_step, 0.0);
+        let steps = rule.steps(trajectory);
+        values.resize(steps * per_step, 0.0);
         receive(number, pairs, values);
+        if rule.normalise {
+            spread.add(values, &rule.weights);
+        }
         let terms = policy.observations().terms(agent);
-        state_column(terms, trajectory, rule.weights.len(), observations);
+        state_column(terms, trajectory, steps, observations);
         let steps = observations.iter().zip(trajectory.actions(agent)).zip(&rule.weights);
         let steps = steps.zip(values.chunks_exact(per_step));
         if direct {
@@ -191,6 +203,9 @@ pub(crate) fn tabular_gradient(
     if by_mean {
         let mean = out.iter().sum::<f64>() / visits.iter().sum::<f64>();
         out.iter_mut().zip(visits.iter()).for_each(|(c, v)| *c -= mean * v);
+    }
+    if rule.normalise {
+        out.iter_mut().for_each(|c| *c /= spread.deviation());
     }
     // ∂ log π(a|x)/∂θ(x, b) = 1[a = b] − π(b|x), summed over the samples of x.
     for (row, law) in out.chunks_exact_mut(actions).zip(pi.chunks_exact(actions)) {

@@ -4,6 +4,7 @@ use rayon::prelude::*;
 
 use crate::Ragged;
 use crate::parallel::agent_blocks;
+use crate::problem::Problem;
 use crate::rollout::Trajectory;
 
 /// Visits of every agent to its own (s, a), row i as `[S_i][A_i]`, then the totals of sampled channels.
@@ -13,19 +14,41 @@ pub struct Visits {
     pub occupancy: Ragged<f64>,
     /// Plain counts and totals over all trajectories and steps, for undiscounted returns.
     pub counts: Ragged<f64>,
+    /// Weight of all steps so far, and what it would be had no episode ended early.
+    mass: [f64; 2],
 }
 
 impl Visits {
     /// No visits, for agents with rows of the given lengths ([`crate::problem::Problem::row_length`]).
     pub fn new(lengths: impl IntoIterator<Item = usize>) -> Self {
         let occupancy = Ragged::zeros(lengths);
-        Visits { counts: Ragged::zeros_like(&occupancy), occupancy }
+        Visits { counts: Ragged::zeros_like(&occupancy), occupancy, mass: [0.0; 2] }
     }
 
     /// Forgets all visits.
     pub fn clear(&mut self) {
         self.occupancy.data_mut().fill(0.0);
         self.counts.data_mut().fill(0.0);
+        self.mass = [0.0; 2];
+    }
+
+    /// Discounted share of the horizon that was lived; 1 unless episodes ended early.
+    pub fn live(&self) -> f64 {
+        let [lived, whole] = self.mass;
+        lived / whole
+    }
+
+    /// Rescales the cells to the mass that they would have had, had no episode ended early: a law of where an agent is
+    /// while the episode goes on. Totals stay as they are, since nothing is earned after the end.
+    pub fn rescale(&mut self, problem: &Problem) {
+        if !problem.rescales_lives() {
+            return;
+        }
+        let live = self.live();
+        for i in 0..self.occupancy.rows() {
+            let cells = problem.agents[i].space.cells();
+            self.occupancy.row_mut(i)[..cells].iter_mut().for_each(|x| *x /= live);
+        }
     }
 
     /// λ̃_i(s, a) += Σ_τ Σ_k w_k·1[s_i^k = s, a_i^k = a].
@@ -33,6 +56,11 @@ impl Visits {
     /// `weights[k]` holds γ^k with the batch size and the scaling in it (`Problem::occupancy_weights`); only the
     /// first `weights.len()` steps count. Reads agent i's own columns only. Cost: one addition a step.
     pub fn add(&mut self, batch: &[Trajectory], weights: &[f64], actions: &[usize]) {
+        let whole: f64 = weights.iter().sum();
+        for trajectory in batch {
+            let lived = weights.get(..trajectory.steps()).map_or(whole, |weights| weights.iter().sum());
+            self.mass = [self.mass[0] + lived, self.mass[1] + whole];
+        }
         let blocks = agent_blocks(actions.len());
         let occupancy = self.occupancy.split_rows_mut(&blocks);
         let counts = self.counts.split_rows_mut(&blocks);

@@ -121,12 +121,19 @@ pub struct Problem {
     /// Number of the world's channels that are recorded while simulating. Occupancy rows, and those of shadow
     /// rewards, have so many entries behind the cells: discounted totals, and their weights.
     pub sampled_channels: usize,
+    /// Whether episodes may end before the horizon, as those of joint worlds.
+    pub episodic: bool,
 }
 
 impl Problem {
     /// Entries of agent i's row of occupancies: its cells, then the totals of sampled channels.
     pub fn row_length(&self, agent: usize) -> usize {
         self.agents[agent].space.cells() + self.sampled_channels
+    }
+
+    /// Whether occupancies are laws over the steps that were lived. The literal formulas leave them as they are.
+    pub fn rescales_lives(&self) -> bool {
+        self.episodic && self.scaling != Scaling::Paper
     }
 
     /// Number of constraints of all agents.
@@ -168,7 +175,8 @@ mod tests {
     #[test]
     fn weights_have_the_mass_of_their_scaling() {
         for (scaling, mass) in [(Scaling::Normalised, 100.0), (Scaling::Paper, 71.528)] {
-            let problem = Problem { agents: vec![], gamma: 0.99, scaling, sampled_channels: 0 };
+            let problem =
+                Problem { agents: vec![], gamma: 0.99, scaling, sampled_channels: 0, episodic: false };
             let total: f64 = problem.occupancy_weights(125, 1).iter().sum();
             assert!((total - mass).abs() < 1e-2, "{total}");
             assert!((total - problem.mass(125)).abs() < 1e-10);

@@ -35,8 +35,10 @@ impl Signals {
     /// g̃_ik = g_ik(λ̃_i), r̃ = ∇_λ of f_i and g_ik at λ̃_i.
     ///
     /// Normalised scaling centres each shadow reward by its mean under λ̃_i: a constant changes no gradient
-    /// (errata 17), and it is the derivative of the rescaling of λ̃ to a fixed mass.
-    pub fn evaluate(&mut self, problem: &Problem, occupancy: &Ragged<f64>) {
+    /// (errata 17), and it is the derivative of the rescaling of λ̃ to a fixed mass. `live` is the share of that mass
+    /// which was lived ([`Visits::live`](crate::occupancy::Visits::live)): where episodes end early, the cells of λ̃ were rescaled by it, and so are their
+    /// shadow rewards; rewards of sampled channels are totals, neither rescaled nor centred.
+    pub fn evaluate(&mut self, problem: &Problem, occupancy: &Ragged<f64>, live: f64) {
         let blocks = agent_blocks(problem.agents.len());
         let slack = self.slack.split_rows_mut(&blocks);
         let rewards = self.rewards.split_rows_mut(&blocks);
@@ -59,13 +61,13 @@ impl Signals {
                     objective[i - block.start] = agent.objective.value(lambda, agent.space);
                     if let Some(table) = tables.next() {
                         agent.objective.gradient(lambda, agent.space, table);
-                        finish(table, lambda, agent.space.cells(), 1.0, problem.scaling);
+                        finish(table, lambda, agent.space.cells(), 1.0, problem, live);
                     }
                     for ((constraint, slack), table) in agent.constraints.iter().zip(slack).zip(tables) {
                         *slack = constraint.slack(lambda, agent.space);
                         constraint.utility.gradient(lambda, agent.space, table);
                         let factor = constraint.bound.sign() * constraint.shadow_scale;
-                        finish(table, lambda, agent.space.cells(), factor, problem.scaling);
+                        finish(table, lambda, agent.space.cells(), factor, problem, live);
                     }
                 }
             },
@@ -101,19 +103,22 @@ pub fn reward_column(
     }
 }
 
-fn finish(row: &mut [f64], lambda: &[f64], cells: usize, factor: f64, scaling: Scaling) {
-    let mean = match scaling {
+fn finish(row: &mut [f64], lambda: &[f64], cells: usize, factor: f64, problem: &Problem, live: f64) {
+    let mean = match problem.scaling {
         Scaling::Normalised => {
             let (mut weighted, mut mass) = (0.0, 0.0);
             for (r, l) in row.iter().zip(&lambda[..cells]) {
                 weighted += r * l;
                 mass += l;
             }
-            weighted += row[cells..].iter().zip(&lambda[cells..]).map(|(r, l)| r * l).sum::<f64>();
+            if !problem.episodic {
+                weighted += row[cells..].iter().zip(&lambda[cells..]).map(|(r, l)| r * l).sum::<f64>();
+            }
             weighted / mass
         }
         Scaling::Paper | Scaling::Authors => 0.0,
     };
-    row[..cells].iter_mut().for_each(|r| *r = factor * (*r - mean));
+    let of_cells = if problem.rescales_lives() { factor / live } else { factor };
+    row[..cells].iter_mut().for_each(|r| *r = of_cells * (*r - mean));
     row[cells..].iter_mut().for_each(|r| *r *= factor);
 }

@@ -71,27 +71,30 @@ impl Sight {
         }
         let rows = self.view.as_ref().map(|view| {
             let [count, width] = view.shape();
-            Rows { count, width, hidden: widths.row_hidden }
+            Rows { count: count * view.frames(), width, hidden: widths.row_hidden }
         });
         Architecture { rows, symbols, hidden: widths.hidden.clone(), outputs }
     }
 
-    /// Adds a sample: `state(m)` and `action(m)` of every member m.
-    pub fn push(&self, state: impl Fn(usize) -> u8, action: impl Fn(usize) -> u8, inputs: &mut Inputs) {
+    /// Adds step k of a trajectory as a sample, with `action(m)` of every member m.
+    pub fn push(&self, trajectory: &Trajectory, k: usize, action: impl Fn(usize) -> u8, inputs: &mut Inputs) {
         let members = || self.group.iter().map(|&m| m as usize);
         match &self.view {
             Some(view) => {
-                inputs.states.clear();
-                inputs.states.extend(members().map(&state));
                 let [count, width] = view.shape();
-                let first = inputs.rows.len();
-                inputs.rows.resize(first + count * width, 0.0);
-                view.write(&inputs.states, &mut inputs.rows[first..]);
+                for frame in 0..view.frames() {
+                    let step = k.saturating_sub(frame);
+                    inputs.states.clear();
+                    inputs.states.extend(members().map(|m| trajectory.states(m)[step]));
+                    let first = inputs.rows.len();
+                    inputs.rows.resize(first + count * width, 0.0);
+                    view.write(&inputs.states, trajectory.shared(step), &mut inputs.rows[first..]);
+                }
             }
-            None => inputs.symbols.extend(members().map(&state)),
+            None => inputs.symbols.extend(members().map(|m| trajectory.states(m)[k])),
         }
         if self.with_actions {
-            inputs.symbols.extend(members().map(&action));
+            inputs.symbols.extend(members().map(action));
         }
         inputs.size += 1;
     }
@@ -99,7 +102,7 @@ impl Sight {
     /// Adds the first `steps` steps of a trajectory.
     pub fn push_steps(&self, trajectory: &Trajectory, steps: usize, inputs: &mut Inputs) {
         for k in 0..steps {
-            self.push(|m| trajectory.states(m)[k], |m| trajectory.actions(m)[k], inputs);
+            self.push(trajectory, k, |m| trajectory.actions(m)[k], inputs);
         }
     }
 }

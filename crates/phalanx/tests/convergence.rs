@@ -310,7 +310,14 @@ fn sampled_gradient(
     let batch = truth.sample(trajectories, steps + critic.samples().batch_tail, StartFrom::World, seed);
     let n = case.policy.agents() as f64;
     let weights = case.problem.occupancy_weights(steps, trajectories).into_iter().map(|w| w / n).collect();
-    let rule = GradientRule { weights, baseline, neighbour_mean: false, all_actions: false, entropy: 0.0 };
+    let rule = GradientRule {
+        weights,
+        baseline,
+        neighbour_mean: false,
+        all_actions: false,
+        normalise: false,
+        entropy: 0.0,
+    };
     let mut gradient = Ragged::zeros_like(case.policy.theta());
     gradients(&case.policy, &batch, critic.values(), groups, &rule, &mut gradient);
     gradient.data().to_vec()
@@ -608,7 +615,7 @@ fn the_exact_critic_of_a_run_has_the_tables_of_the_batchs_shadow_rewards() {
             session.advance().unwrap();
             let last = session.algorithm().last().unwrap();
             let mut signals = Signals::new(&problem);
-            signals.evaluate(&problem, &last.visits.occupancy);
+            signals.evaluate(&problem, &last.visits.occupancy, 1.0);
             let system = System::new(session.world(), &problem, &policy).unwrap();
             let chain = system.under(&policy).unwrap();
             let (rewards, weights) = (&signals.rewards, chain.state_occupancy());

@@ -27,7 +27,7 @@ fn problem(reference: &Reference) -> Problem {
 fn exact_signals(reference: &Reference, problem: &Problem) -> Signals {
     let lambda = (0..reference.agents()).map(|i| numbers(&reference.output("lambda")[i]));
     let mut signals = Signals::new(problem);
-    signals.evaluate(problem, &Ragged::from_rows(lambda));
+    signals.evaluate(problem, &Ragged::from_rows(lambda), 1.0);
     signals
 }
 
@@ -105,7 +105,14 @@ fn sampled_gradient(
         sample(&reference.table, policy, trajectories, steps + samples.batch_tail, StartFrom::World, 8);
     let n = reference.agents() as f64;
     let weights = problem.occupancy_weights(steps, trajectories).into_iter().map(|w| w / n).collect();
-    let rule = GradientRule { weights, baseline, neighbour_mean: false, all_actions: false, entropy: 0.0 };
+    let rule = GradientRule {
+        weights,
+        baseline,
+        neighbour_mean: false,
+        all_actions: false,
+        normalise: false,
+        entropy: 0.0,
+    };
     let everyone = reference.table.network().neighbourhoods(reference.agents());
     let mut gradient = Ragged::zeros_like(policy.theta());
     gradients(policy, &batch, critic.values(), &everyone, &rule, &mut gradient);

@@ -16,7 +16,7 @@ use phalanx::shadow::Signals;
 use phalanx::sight::{Inputs, Sight, Widths};
 use phalanx::stream::Stream;
 use phalanx::world::{Line, Start, Wireless, WirelessSpec, World};
-use support::{Reference, sample};
+use support::{Reference, act, moment, sample};
 
 const KAPPA: usize = 1;
 const STEPS: usize = 9;
@@ -159,7 +159,7 @@ fn law<'a>(kind: &str, world: &'a dyn World, agent: usize) -> Law<'a> {
             let net = Net::new(sight.architecture(&widths(), actions), "net").unwrap();
             Box::new(move |theta, x| {
                 let mut inputs = Inputs::default();
-                sight.push(|m| x[m], |_| 0, &mut inputs);
+                sight.push(&moment(x), 0, |_| 0, &mut inputs);
                 let rows: Vec<f64> = inputs.rows.iter().map(|&x| f64::from(x)).collect();
                 let batch = Batch { size: 1, rows: &rows, symbols: &inputs.symbols };
                 softmax(net.forward(theta, batch, &mut Tape::default()))
@@ -240,7 +240,7 @@ fn climbed(law: &Law<'_>, samples: &[Sample], rule: &GradientRule, is_direct: bo
 fn rules() -> Vec<GradientRule> {
     let rule = |baseline, neighbour_mean, all_actions, entropy| {
         let weights = (0..STEPS).map(|k| 0.3 * 0.8f64.powi(k as i32)).collect();
-        GradientRule { weights, baseline, neighbour_mean, all_actions, entropy }
+        GradientRule { weights, baseline, neighbour_mean, all_actions, normalise: false, entropy }
     };
     use Baseline::{Counterfactual, Mean, None};
     vec![
@@ -317,10 +317,9 @@ fn actions_are_drawn_from_the_laws() {
                     for (b, p) in law(policy.theta().row(agent), &states).into_iter().enumerate() {
                         // In the middle of the action's interval of [0, 1), in units of 2⁻³¹.
                         let draw = ((below + 0.5 * p) * f64::from(1u32 << 31)) as u32;
-                        let mut action = [255];
-                        policy.act(agent..agent + 1, &states, &[draw], &mut action);
+                        let action = act(&*policy, &states, &vec![draw; agents])[agent];
                         assert!(
-                            usize::from(action[0]) == b || p < 1e-5,
+                            usize::from(action) == b || p < 1e-5,
                             "{}, agent {agent}, {b}",
                             policy.kind()
                         );

@@ -31,7 +31,7 @@ const WIRELESS: &str = "kind = \"wireless\"\nrows = 3\ncolumns = 3\ndeadline = [
 fn signals(problem: &Problem) -> Signals {
     let mut signals = Signals::new(problem);
     let row = |i: usize| (0..problem.row_length(i)).map(move |x| 1.0 + ((7 * i + 3 * x) % 11) as f64);
-    signals.evaluate(problem, &Ragged::from_rows((0..problem.agents.len()).map(row)));
+    signals.evaluate(problem, &Ragged::from_rows((0..problem.agents.len()).map(row)), 1.0);
     signals
 }
 

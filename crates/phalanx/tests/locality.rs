@@ -6,8 +6,8 @@ mod support;
 use phalanx::Ragged;
 use phalanx::actor::{Baseline, GradientRule, Scratch};
 use phalanx::critic::{
-    AllFeatures, Critic, CriticFeatures, Evidence, Inbox, LearnsFrom, LinearCritic, LinearRule, Lstd,
-    NetworkCritic, NetworkRule, QTables, QValues, StepRule, Td,
+    AllFeatures, Critic, CriticFeatures, Descent, Evidence, Inbox, LearnsFrom, LinearCritic, LinearRule,
+    Lstd, NetworkCritic, NetworkRule, QTables, QValues, StepRule, Td,
 };
 use phalanx::net::Loss;
 use phalanx::optimizer::OptimizerKind;
@@ -19,7 +19,7 @@ use phalanx::shadow::Signals;
 use phalanx::sight::Widths;
 use phalanx::stream::{Place, Purpose, Sequence, Stream};
 use phalanx::world::{Line, Start, Wireless, WirelessSpec, World};
-use support::sample;
+use support::{act, sample};
 
 /// A world with its problem, and with agents in the middle and at the edge of it.
 struct Setting {
@@ -126,12 +126,8 @@ fn a_policy_reads_its_kappa_hop_neighbourhood_only() {
                     let mut random = |j: usize| (numbers.next_u32() as usize % world.states(j)) as u8;
                     let mut states: Vec<u8> = (0..n).map(&mut random).collect();
                     let moved: Vec<u8> = (0..n).map(&mut random).collect();
-                    let draw = [numbers.next_u32() >> 1];
-                    let act = |states: &[u8]| {
-                        let mut action = [9];
-                        policy.act(agent..agent + 1, states, &draw, &mut action);
-                        action[0]
-                    };
+                    let draws = vec![numbers.next_u32() >> 1; n];
+                    let act = |states: &[u8]| act(&*policy, states, &draws)[agent];
                     let before = act(&states);
                     far.iter().for_each(|&j| states[j] = moved[j]);
                     assert_eq!(act(&states), before, "{kind}, agent {agent}, kappa {kappa}");
@@ -159,7 +155,14 @@ fn a_gradient_reads_its_kappa_hop_neighbourhood_only() {
         {
             for &(baseline, all_actions, entropy) in &rules {
                 let weights = (0..steps).map(|k| 0.9f64.powi(k as i32)).collect();
-                let rule = GradientRule { weights, baseline, neighbour_mean: false, all_actions, entropy };
+                let rule = GradientRule {
+                    weights,
+                    baseline,
+                    neighbour_mean: false,
+                    all_actions,
+                    normalise: false,
+                    entropy,
+                };
                 for &agent in &agents {
                     let gradient = |trajectory: &Trajectory| {
                         let receive = |_: usize, _: &mut Vec<u32>, values: &mut [f64]| {
@@ -186,7 +189,7 @@ fn a_gradient_reads_its_kappa_hop_neighbourhood_only() {
 fn signals(problem: &Problem) -> Signals {
     let mut signals = Signals::new(problem);
     let row = |i: usize| (0..problem.row_length(i)).map(move |x| 10.0 + ((7 * i + 3 * x) % 11) as f64);
-    signals.evaluate(problem, &Ragged::from_rows((0..problem.agents.len()).map(row)));
+    signals.evaluate(problem, &Ragged::from_rows((0..problem.agents.len()).map(row)), 1.0);
     signals
 }
 
@@ -226,13 +229,11 @@ fn critics<'a>(
     {
         let make = move || {
             let rule = NetworkRule {
-                optimizer,
-                learning_rate: 1e-3,
+                descent: Descent { optimizer, learning_rate: 1e-3, clip: 1.0 },
                 minibatch,
                 passes: 2,
                 loss: Loss::Huber { width: 1.0 },
                 polyak: 0.5,
-                clip: 1.0,
                 twin,
                 merged,
             };

@@ -4,12 +4,12 @@ mod support;
 
 use phalanx::Ragged;
 use phalanx::critic::{
-    Critic, Evidence, ExactCritic, Inbox, LearnsFrom, NetworkCritic, NetworkRule, QValues,
+    Critic, Descent, Evidence, ExactCritic, Inbox, LearnsFrom, NetworkCritic, NetworkRule, QValues,
 };
 use phalanx::exact::Truncation;
 use phalanx::net::{Batch, Loss, Net, Tape};
 use phalanx::optimizer::OptimizerKind;
-use phalanx::policy::{NetworkPolicy, Parameterisation, Policy, Tabular};
+use phalanx::policy::{Acting, NetworkPolicy, Parameterisation, Policy, Tabular};
 use phalanx::problem::Problem;
 use phalanx::rollout::{StartFrom, Trajectory};
 use phalanx::run::{Config, Session};
@@ -18,7 +18,7 @@ use phalanx::sight::{Inputs, Sight, Widths};
 use phalanx::state::Field;
 use phalanx::stream::Stream;
 use phalanx::world::World;
-use support::sample;
+use support::{act, moment, sample};
 
 /// World and problem; one constraint an agent, or none.
 fn session(world: &str, constrained: bool) -> Session {
@@ -37,15 +37,17 @@ fn widths() -> Widths {
     Widths { embedding: 4, row_hidden: 6, hidden: vec![24] }
 }
 
+fn sgd(learning_rate: f64) -> Descent {
+    Descent { optimizer: OptimizerKind::Sgd, learning_rate, clip: f64::INFINITY }
+}
+
 fn rule() -> NetworkRule {
     NetworkRule {
-        optimizer: OptimizerKind::Sgd,
-        learning_rate: 0.05,
+        descent: sgd(0.05),
         minibatch: 64,
         passes: 1,
         loss: Loss::Squared,
         polyak: 0.9,
-        clip: f64::INFINITY,
         twin: false,
         merged: false,
     }
@@ -63,7 +65,7 @@ fn policy(world: &dyn World) -> Tabular {
 fn signals(problem: &Problem) -> Signals {
     let mut signals = Signals::new(problem);
     let row = |i: usize| (0..problem.row_length(i)).map(move |x| 1.0 + ((7 * i + 3 * x) % 11) as f64);
-    signals.evaluate(problem, &Ragged::from_rows((0..problem.agents.len()).map(row)));
+    signals.evaluate(problem, &Ragged::from_rows((0..problem.agents.len()).map(row)), 1.0);
     // Of the size of 1, so that one step size suits all.
     signals.rewards.data_mut().iter_mut().enumerate().for_each(|(x, r)| *r = (*r + 0.7 * x as f64).sin());
     signals
@@ -132,13 +134,18 @@ fn networks_learn_the_true_values() {
     let mut truth = ExactCritic::new(world, problem, &policy, 2, Truncation::Fixed).unwrap();
     evaluate(&mut truth, &policy, &signals, 0, &[]);
     let test = sample(world, &policy, 1, 400, StartFrom::Uniform, 1);
-    let adam = NetworkRule { optimizer: OptimizerKind::Adam, learning_rate: 1e-3, ..rule() };
-    let online = NetworkRule { minibatch: 0, learning_rate: 0.005, ..rule() };
+    let adam = NetworkRule { descent: Descent { optimizer: OptimizerKind::Adam, ..sgd(1e-3) }, ..rule() };
+    let online = NetworkRule { minibatch: 0, descent: sgd(0.005), ..rule() };
     for (name, rule, iterations, limit) in [
         ("adam", adam.clone(), 120, 0.1),
         ("twin", NetworkRule { twin: true, loss: Loss::Huber { width: 1.0 }, ..adam.clone() }, 120, 0.15),
-        ("merged, clipped", NetworkRule { merged: true, clip: 1.0, ..adam }, 120, 0.1),
-        ("minibatches without target", NetworkRule { polyak: 0.0, learning_rate: 0.02, ..rule() }, 120, 0.15),
+        (
+            "merged, clipped",
+            NetworkRule { merged: true, descent: Descent { clip: 1.0, ..adam.descent }, ..adam },
+            120,
+            0.1,
+        ),
+        ("minibatches without target", NetworkRule { polyak: 0.0, descent: sgd(0.02), ..rule() }, 120, 0.15),
         ("online", online.clone(), 80, 0.12),
         ("online without target", NetworkRule { polyak: 0.0, ..online }, 80, 0.12),
     ] {
@@ -188,7 +195,7 @@ fn net(session: &Session, j: usize, kappa_q: usize) -> (Sight, Net) {
 fn inputs(sight: &Sight, trajectory: &Trajectory, steps: std::ops::Range<usize>) -> (Vec<f64>, Vec<u8>) {
     let mut inputs = Inputs::default();
     for k in steps {
-        sight.push(|m| trajectory.states(m)[k], |m| trajectory.actions(m)[k], &mut inputs);
+        sight.push(trajectory, k, |m| trajectory.actions(m)[k], &mut inputs);
     }
     (inputs.rows.iter().map(|&x| f64::from(x)).collect(), inputs.symbols)
 }
@@ -292,11 +299,10 @@ fn gradient_steps_by_definition() {
         (true, 0.0, 0.1, Loss::Squared, 1),
     ] {
         let rule = NetworkRule {
-            learning_rate: eta,
+            descent: Descent { clip, ..sgd(eta) },
             minibatch: 2 * steps,
             twin,
             polyak,
-            clip,
             loss,
             passes,
             ..rule()
@@ -435,11 +441,13 @@ fn trajectories_side_by_side_are_those_alone() {
         let states: Vec<u8> = (0..policy.agents()).map(|i| together[3].states(i)[4]).collect();
         for draw in (0..1 << 31).step_by(1 << 25) {
             let (mut all, draws) = (vec![9; policy.agents()], vec![draw; policy.agents()]);
-            policy.act(0..policy.agents(), &states, &draws, &mut all);
+            all.copy_from_slice(&act(&policy, &states, &draws));
             let mut side_by_side = vec![9; 20 * policy.agents()];
             let repeat = |x: &[u8]| x.repeat(20);
             let draws = vec![draw; 20 * policy.agents()];
-            policy.together().unwrap().act_together(20, &repeat(&states), &draws, &mut side_by_side);
+            let Acting::Together(together) = policy.acting() else { panic!("networks act together") };
+            let moment = moment(&states);
+            together.act(&[&moment; 20], 0, &draws, &mut side_by_side);
             assert_eq!(side_by_side, repeat(&all));
         }
     }

@@ -8,7 +8,9 @@ use phalanx::network::Network;
 use phalanx::policy::{Parameterisation, Tabular};
 use phalanx::rollout::{Request, StartFrom, Trajectory, simulate};
 use phalanx::stream::{Place, Purpose, Stream};
-use phalanx::world::{Channel, Line, Start, Table, Wireless, WirelessSpec, World, check};
+use phalanx::world::{
+    Channel, Evolution, Factored, Line, Start, Table, Wireless, WirelessSpec, World, check,
+};
 use support::{REFERENCES, Reference};
 
 fn worlds() -> Vec<(String, Box<dyn World>)> {
@@ -90,6 +92,11 @@ fn a_world_that_looks_beyond_its_parents_is_caught() {
         fn actions(&self, agent: usize) -> usize {
             self.0.actions(agent)
         }
+        fn evolution(&self) -> Evolution<'_> {
+            Evolution::Factored(self)
+        }
+    }
+    impl Factored for Nosy {
         fn parents(&self, agent: usize) -> Vec<u32> {
             self.0.parents(agent)
         }
@@ -131,6 +138,14 @@ fn rewards_out_of_range_or_order_are_caught() {
         fn actions(&self, agent: usize) -> usize {
             self.0.actions(agent)
         }
+        fn channels(&self) -> &[Channel] {
+            &self.1
+        }
+        fn evolution(&self) -> Evolution<'_> {
+            Evolution::Factored(self)
+        }
+    }
+    impl Factored for Generous {
         fn parents(&self, agent: usize) -> Vec<u32> {
             self.0.parents(agent)
         }
@@ -142,9 +157,6 @@ fn rewards_out_of_range_or_order_are_caught() {
         }
         fn step(&self, agents: Range<usize>, states: &[u8], actions: &[u8], draws: &[u32], next: &mut [u8]) {
             self.0.step(agents, states, actions, draws, next);
-        }
-        fn channels(&self) -> &[Channel] {
-            &self.1
         }
         fn sample_rewards(
             &self,

@@ -5,7 +5,7 @@ use std::{ops::Range, process::ExitCode, sync::Arc};
 use phalanx::network::Network;
 use phalanx::run::Registry;
 use phalanx::stream::{DRAW_RANGE, Place, Stream};
-use phalanx::world::{Channel, StartLaw, World};
+use phalanx::world::{Channel, Evolution, Factored, StartLaw, World};
 
 #[derive(Debug)]
 struct Lamps {
@@ -19,7 +19,11 @@ impl World for Lamps {
     fn states(&self, _agent: usize) -> usize { 2 }
     fn actions(&self, _agent: usize) -> usize { 2 }
     fn channels(&self) -> &[Channel] { &self.reward }
+    fn evolution(&self) -> Evolution<'_> { Evolution::Factored(self) }
+}
 
+#[rustfmt::skip]
+impl Factored for Lamps {
     fn parents(&self, agent: usize) -> Vec<u32> {
         let left = (agent + self.ring.agents() - 1) % self.ring.agents();
         let mut parents = vec![left as u32, agent as u32];

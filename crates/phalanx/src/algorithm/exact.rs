@@ -2,7 +2,7 @@
 //! truncation is all that is left of it. Paper: thm:convergence, rmk:exact_setting_error.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::update::{Clock, Stage, ascend, finite};
 use super::{Algorithm, Summary};
@@ -177,7 +177,7 @@ impl Algorithm for ExactPrimalDual {
     fn step(&mut self) -> Result<Summary> {
         let t = self.iteration();
         let mut times = self.stage_times;
-        let mut clock = Clock::start(&mut times);
+        let mut clock = Clock::start(&mut times, Instant::now());
 
         // Lines 3 to 5: λ_i, g_i and the shadow rewards.
         let chain = self.system.under(&self.policy)?;

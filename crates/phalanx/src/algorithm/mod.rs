@@ -51,8 +51,8 @@ pub trait Algorithm: Send + Sync {
         Traffic::default()
     }
 
-    /// Agent-steps simulated in one iteration.
-    fn agent_steps_per_iteration(&self) -> u64 {
+    /// Agent-steps simulated so far.
+    fn agent_steps(&self) -> u64 {
         0
     }
 

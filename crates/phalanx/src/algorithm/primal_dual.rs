@@ -1,7 +1,7 @@
 //! Primal-dual actor-critic with shadow rewards and κ-hop policies. Paper: alg:pdac.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::update::{Clock, Stage, ascend, finite};
 use super::{Algorithm, Summary, mean_return};
@@ -50,6 +50,10 @@ pub struct Settings {
     pub clip: f64,
     /// η_θ.
     pub eta_theta: f64,
+    /// Whether step k counts γ^k in the gradient; else all steps that were lived count alike.
+    pub discount: bool,
+    /// Whether an agent's advantages are divided by their standard deviation.
+    pub normalise: bool,
     /// Change of η_θ over the iterations.
     pub actor_schedule: Schedule,
     /// Θ_i as a box, for soft-max policies.
@@ -64,6 +68,7 @@ pub struct PrimalDual {
     stream: Stream,
     // What an iteration changes.
     iteration: u64,
+    agent_steps: u64,
     policy: Box<dyn Policy>,
     dual: Dual,
     critic: Box<dyn Critic>,
@@ -122,6 +127,7 @@ impl PrimalDual {
         let alternatives = if needs_alternatives { actions.clone() } else { vec![1; n] };
         Ok(PrimalDual {
             iteration: 0,
+            agent_steps: 0,
             dual: Dual::new(&constraints, settings.mu_0),
             optimizer: Optimizer::new(settings.optimizer, policy.theta()),
             exchange: InProcess::new(&policy.groups(), &q_groups, &constraints, &alternatives),
@@ -143,16 +149,51 @@ impl PrimalDual {
         })
     }
 
-    /// Room for line 3's trajectories, kept from one iteration to the next.
-    fn make_room(&mut self) {
-        if !self.trajectories.is_empty() {
-            return;
-        }
-        let (n, samples) = (self.actions.len(), self.critic.samples());
+    /// Line 3: the batch, and what the critic wants beside it. Trajectories are kept from one iteration to the next.
+    fn sample(&mut self) {
+        let (samples, batch) = (self.critic.samples(), self.settings.batch);
         let steps = self.settings.horizon + samples.batch_tail;
-        let room = |steps| Trajectory::with_channels(n, steps, self.problem.sampled_channels);
-        self.trajectories.extend((0..self.settings.batch).map(|_| room(steps)));
-        self.trajectories.extend((0..samples.chains).map(|_| room(samples.evaluation_pairs)));
+        let world = self.world.clone();
+        let room = |steps| Trajectory::of(&*world, steps);
+        if self.trajectories.is_empty() {
+            self.trajectories.extend((0..batch).map(|_| room(steps)));
+        }
+        self.trajectories.truncate(batch + samples.chains);
+        let missing = batch + samples.chains - self.trajectories.len();
+        self.trajectories.extend((0..missing).map(|_| room(samples.evaluation_pairs)));
+        self.simulate_from(0);
+        // Where episodes end early, more of them make up for the transitions that are missing.
+        let wanted = samples.chains * samples.evaluation_pairs.saturating_sub(1);
+        loop {
+            let evaluation = &mut self.trajectories[batch..];
+            let done: usize = evaluation.iter().map(Trajectory::transitions).sum();
+            if done >= wanted {
+                // The last one may have gone too far.
+                if let Some(last) = evaluation.last_mut().filter(|_| done > wanted) {
+                    last.cut(last.transitions() - (done - wanted) + 1);
+                }
+                return;
+            }
+            let first = self.trajectories.len();
+            let count = ((wanted - done) * (first - batch)).div_ceil(done).min(wanted - done);
+            self.trajectories.extend((0..count).map(|_| room(samples.evaluation_pairs)));
+            self.simulate_from(first);
+        }
+    }
+
+    /// Simulates the trajectories from number `first` on.
+    fn simulate_from(&mut self, first: usize) {
+        let count = self.trajectories.len();
+        let requests: Vec<Request> =
+            requests(self.iteration as usize, self.settings.batch, count).skip(first).collect();
+        let trajectories = &mut self.trajectories[first..];
+        rollout::simulate(&*self.world, &*self.policy, &self.stream, &requests, trajectories);
+        self.exchange.sampled(trajectories.iter().map(Trajectory::steps).sum());
+        // The last pair of a chain is only looked at.
+        let (batch, evaluation) = trajectories.split_at(self.settings.batch.saturating_sub(first));
+        let steps: usize = batch.iter().map(Trajectory::steps).sum();
+        let transitions: usize = evaluation.iter().map(Trajectory::transitions).sum();
+        self.agent_steps += (self.actions.len() * (steps + transitions)) as u64;
     }
 
     fn summary(&self) -> Summary {
@@ -168,22 +209,21 @@ impl PrimalDual {
 impl Algorithm for PrimalDual {
     /// One iteration of Algorithm 1, lines 3 to 9.
     fn step(&mut self) -> Result<Summary> {
-        self.make_room();
         let t = self.iteration();
-        let mut clock = Clock::start(&mut self.stage_times);
+        let begin = Instant::now();
 
         // Line 3: B trajectories of length H under π_θ; beside them the trajectory that Algorithm 2 evaluates on.
-        let requests: Vec<Request> = requests(t, self.settings.batch, self.trajectories.len()).collect();
-        rollout::simulate(&*self.world, &*self.policy, &self.stream, &requests, &mut self.trajectories);
-        self.exchange.sampled(self.trajectories.iter().map(Trajectory::steps).sum());
+        self.sample();
+        let mut clock = Clock::start(&mut self.stage_times, begin);
         let (batch, evaluation) = self.trajectories.split_at(self.settings.batch);
         clock.stage(Stage::Sampling);
 
         // Line 4: λ̃_i.
         self.visits.clear();
         self.visits.add(batch, &self.occupancy_weights, &self.actions);
+        self.visits.rescale(&self.problem);
         // Line 5: g̃_i and the shadow rewards r̃_{f_i}, r̃_{g_i}.
-        self.signals.evaluate(&self.problem, &self.visits.occupancy);
+        self.signals.evaluate(&self.problem, &self.visits.occupancy, self.visits.live());
         finite(&self.signals.slack, "g", t)?;
         finite(&self.signals.rewards, "the shadow reward", t)?;
         clock.stage(Stage::Occupancy);
@@ -206,7 +246,11 @@ impl Algorithm for PrimalDual {
         }
         let alternatives = self.gradient_rule.needs_alternatives(self.policy.is_direct());
         self.critic.values_mut().prepare(batch, self.settings.horizon, alternatives);
-        self.exchange.shared(self.settings.batch, self.settings.horizon);
+        let lived: usize = batch.iter().map(|trajectory| self.gradient_rule.steps(trajectory)).sum();
+        self.exchange.shared(self.settings.batch, lived);
+        if !self.settings.discount {
+            self.gradient_rule.weights.fill(1.0 / lived as f64);
+        }
         self.gradient_rule.entropy = self.settings.entropy.at(t, self.settings.iterations);
         let (rule, groups) = (&self.gradient_rule, &self.q_groups);
         actor::gradients(&*self.policy, batch, self.critic.values(), groups, rule, &mut self.gradient);
@@ -231,7 +275,10 @@ impl Algorithm for PrimalDual {
 
     /// Everything that the next iteration depends on: θ, optimiser, μ, integral, critic, counters.
     fn fields(&mut self) -> Fields<'_> {
-        let mut fields = vec![("iteration", Field::Counter(&mut self.iteration))];
+        let mut fields = vec![
+            ("iteration", Field::Counter(&mut self.iteration)),
+            ("agent_steps", Field::Counter(&mut self.agent_steps)),
+        ];
         fields.push(("theta", Field::Numbers(self.policy.theta_mut().data_mut())));
         fields.extend(self.optimizer.fields());
         fields.extend(self.dual.fields());
@@ -287,12 +334,9 @@ impl Algorithm for PrimalDual {
         self.exchange.traffic()
     }
 
-    /// Agent-steps simulated in one iteration: n·(B·H + K).
-    fn agent_steps_per_iteration(&self) -> u64 {
-        let samples = self.critic.samples();
-        let batch = self.settings.batch * (self.settings.horizon + samples.batch_tail);
-        let evaluation = samples.chains * samples.evaluation_pairs.saturating_sub(1);
-        (self.actions.len() * (batch + evaluation)) as u64
+    /// Agent-steps simulated so far: n·(B·H + K) an iteration, fewer where episodes end early.
+    fn agent_steps(&self) -> u64 {
+        self.agent_steps
     }
 }
 
@@ -308,6 +352,7 @@ fn gradient_rule(problem: &Problem, settings: &Settings, n: usize) -> GradientRu
         baseline: settings.baseline,
         neighbour_mean: problem.scaling == Scaling::Authors,
         all_actions: settings.all_actions,
+        normalise: settings.normalise,
         entropy: 0.0,
     }
 }

@@ -83,8 +83,8 @@ pub(super) struct Clock<'a> {
 }
 
 impl<'a> Clock<'a> {
-    pub fn start(times: &'a mut [Duration; Stage::COUNT]) -> Self {
-        Clock { times, last: Instant::now() }
+    pub fn start(times: &'a mut [Duration; Stage::COUNT], begin: Instant) -> Self {
+        Clock { times, last: begin }
     }
 
     pub fn stage(&mut self, stage: Stage) {

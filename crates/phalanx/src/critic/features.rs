@@ -216,15 +216,13 @@ pub struct FeatureRows {
 }
 
 impl FeatureRows {
-    /// Those of step k.
+    /// Those of step k; after the last step there are none, and so no value.
     pub fn row(&self, step: usize) -> &[u32] {
+        if step >= self.ends.len() {
+            return &[];
+        }
         let first = if step == 0 { 0 } else { self.ends[step - 1] };
         &self.active[first..self.ends[step]]
-    }
-
-    /// Number of steps.
-    pub fn steps(&self) -> usize {
-        self.ends.len()
     }
 }
 

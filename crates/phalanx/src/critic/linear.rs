@@ -224,7 +224,7 @@ impl Agent<'_> {
         for trajectory in self.trajectories {
             feature_rows(set, self.features.groups.row(j), trajectory, trajectory.steps(), rows);
             let cells = width - trajectory.channels();
-            for k in 0..rows.steps() - 1 {
+            for k in 0..trajectory.transitions() {
                 let (now, next) = (rows.row(k), rows.row(k + 1));
                 let own = usize::from(trajectory.states(j)[k]) * self.actions
                     + usize::from(trajectory.actions(j)[k]);
@@ -278,7 +278,7 @@ impl Agent<'_> {
                 reward_column(row, trajectory, j, self.actions, trajectory.steps(), rewards);
                 std::mem::swap(column, rewards);
             }
-            for k in 0..rows.steps() - 1 {
+            for k in 0..trajectory.transitions() {
                 let (now, next) = (rows.row(k), rows.row(k + 1));
                 let step = steps.step(update) / now.len() as f64;
                 update += 1;
@@ -322,10 +322,12 @@ impl QValues for LinearCritic {
                 let (set, group) = (&features.sets[j], features.groups.row(j));
                 let row = ahead.row_mut(j);
                 row.fill(0.0);
-                let each_step = batch.iter().flat_map(|trajectory| (0..steps).map(move |k| (trajectory, k)));
-                for ((trajectory, k), out) in each_step.zip(row.chunks_exact_mut(width_of(set))) {
-                    read_group(group, trajectory, k, &mut states, &mut actions);
-                    set.add_all_alternatives(weighted.row(j), &states, &mut actions, out);
+                let width = width_of(set);
+                for (trajectory, row) in batch.iter().zip(row.chunks_exact_mut(steps * width)) {
+                    for (k, out) in row.chunks_exact_mut(width).take(trajectory.steps()).enumerate() {
+                        read_group(group, trajectory, k, &mut states, &mut actions);
+                        set.add_all_alternatives(weighted.row(j), &states, &mut actions, out);
+                    }
                 }
             }
         });

@@ -6,6 +6,7 @@ use super::{Critic, Evidence, QTables, QValues, Samples};
 use crate::Result;
 use crate::columns::pair_column;
 use crate::problem::Problem;
+use crate::rollout::Trajectory;
 use crate::shadow::reward_column;
 
 /// Solves (D + ridge·I − γ·C)·Q = D·r̄ over the pairs visited along the trajectory of alg:subroutine, where D counts
@@ -35,7 +36,8 @@ impl Lstd {
 /// Buffers of one agent's solve.
 #[derive(Debug, Default)]
 struct Scratch {
-    pairs: Vec<u32>,
+    /// Pairs along every trajectory.
+    columns: Vec<Vec<u32>>,
     /// Number of a visited pair in the system, by pair.
     unknown_of: Vec<u32>,
     visited: Vec<u32>,
@@ -52,10 +54,13 @@ impl Critic for Lstd {
     }
 
     fn evaluate(&mut self, evidence: Evidence<'_>) -> Result<()> {
-        let Some(trajectory) = evidence.evaluation.first() else { return Ok(()) };
+        let transitions: usize = evidence.evaluation.iter().map(Trajectory::transitions).sum();
         let (gamma, ridge, actions) = (self.gamma, self.ridge, &self.actions);
         self.tables.for_each_agent(Scratch::default, |j, index, tables, scratch| {
-            pair_column(index.terms(j), None, trajectory, trajectory.steps(), &mut scratch.pairs);
+            scratch.columns.resize(evidence.evaluation.len(), Vec::new());
+            for (trajectory, pairs) in evidence.evaluation.iter().zip(&mut scratch.columns) {
+                pair_column(index.terms(j), None, trajectory, trajectory.steps(), pairs);
+            }
             number_visited(scratch, index.size(j));
             let utilities = tables.len() / index.size(j);
             let unknowns = scratch.visited.len();
@@ -64,22 +69,26 @@ impl Critic for Lstd {
             scratch.system.resize(unknowns * width, 0.0);
             let rewards = evidence.signals.rewards.row(j);
             let cells = rewards.len() / utilities;
-            let weight = 1.0 / (scratch.pairs.len() - 1) as f64;
+            let weight = 1.0 / transitions as f64;
             for row in 0..unknowns {
                 scratch.system[row * width + row] = ridge;
             }
-            for z in scratch.pairs.windows(2) {
-                let (now, next) =
-                    (scratch.unknown_of[z[0] as usize] as usize, scratch.unknown_of[z[1] as usize] as usize);
-                let row = &mut scratch.system[now * width..(now + 1) * width];
-                row[now] += weight;
-                row[next] -= weight * gamma;
-            }
-            for (utility, reward) in rewards.chunks_exact(cells).enumerate() {
-                reward_column(reward, trajectory, j, actions[j], trajectory.steps(), &mut scratch.rewards);
-                for (z, reward) in scratch.pairs.iter().zip(&scratch.rewards[..scratch.pairs.len() - 1]) {
-                    let now = scratch.unknown_of[*z as usize] as usize;
-                    scratch.system[now * width + unknowns + utility] += weight * reward;
+            for (trajectory, pairs) in evidence.evaluation.iter().zip(&scratch.columns) {
+                let number = |z: u32| scratch.unknown_of[z as usize] as usize;
+                for (k, &z) in pairs[..trajectory.transitions()].iter().enumerate() {
+                    let row = &mut scratch.system[number(z) * width..][..width];
+                    row[number(z)] += weight;
+                    // After the end of an episode comes nothing.
+                    if let Some(&next) = pairs.get(k + 1) {
+                        row[number(next)] -= weight * gamma;
+                    }
+                }
+                for (utility, reward) in rewards.chunks_exact(cells).enumerate() {
+                    let steps = trajectory.transitions();
+                    reward_column(reward, trajectory, j, actions[j], steps, &mut scratch.rewards);
+                    for (&z, reward) in pairs.iter().zip(&scratch.rewards) {
+                        scratch.system[number(z) * width + unknowns + utility] += weight * reward;
+                    }
                 }
             }
             solve_dominant(&mut scratch.system, unknowns, width);
@@ -108,7 +117,7 @@ fn number_visited(scratch: &mut Scratch, size: usize) {
     scratch.visited.clear();
     scratch.unknown_of.clear();
     scratch.unknown_of.resize(size, NOT_VISITED);
-    for &z in &scratch.pairs {
+    for &z in scratch.columns.iter().flatten() {
         let number = &mut scratch.unknown_of[z as usize];
         if *number == NOT_VISITED {
             *number = scratch.visited.len() as u32;

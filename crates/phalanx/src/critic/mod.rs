@@ -3,12 +3,14 @@
 //! A critic hands over Q values *along a trajectory*: what neighbours exchange in the paper, and all that the actor
 //! needs to know. Agent j's critic reads the states and actions of N_j^{κ_q} only.
 
+mod descent;
 mod exact;
 mod features;
 mod linear;
 mod lstd;
 mod montecarlo;
 mod network;
+mod returns;
 mod tables;
 mod td;
 
@@ -18,12 +20,14 @@ use crate::shadow::Signals;
 use crate::state::Fields;
 use crate::{Ragged, Result};
 
+pub use descent::Descent;
 pub use exact::ExactCritic;
 pub use features::{AllFeatures, CriticFeatures, FeatureSet};
 pub use linear::{LearnsFrom, LinearCritic, LinearRule};
 pub use lstd::Lstd;
 pub use montecarlo::MonteCarlo;
 pub use network::{NetworkCritic, NetworkRule};
+pub use returns::{Returns, ReturnsRule};
 pub use tables::QTables;
 pub use td::{StepRule, Td};
 

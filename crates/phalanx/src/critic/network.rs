@@ -4,10 +4,11 @@ use std::cell::RefCell;
 
 use rayon::prelude::*;
 
+use super::descent::{Descent, shuffle};
 use super::linear::LearnsFrom;
 use super::{Critic, Evidence, Inbox, QValues, Samples};
 use crate::memory::room_for;
-use crate::net::{Adam, Chain, Loss, Net, Tape, Target, clip, polyak, sgd};
+use crate::net::{Chain, Loss, Net, Tape, Target, polyak};
 use crate::optimizer::OptimizerKind;
 use crate::parallel::agent_blocks;
 use crate::problem::Problem;
@@ -22,10 +23,8 @@ use crate::{Ragged, Result};
 /// How the networks learn.
 #[derive(Debug, Clone)]
 pub struct NetworkRule {
-    /// Step of a gradient.
-    pub optimizer: OptimizerKind,
-    /// Its size.
-    pub learning_rate: f64,
+    /// Steps of a gradient.
+    pub descent: Descent,
     /// Transitions of a gradient step, shuffled; 0: one at a time, in order, by plain gradient steps.
     pub minibatch: usize,
     /// Passes over the transitions.
@@ -34,8 +33,6 @@ pub struct NetworkRule {
     pub loss: Loss,
     /// Share of itself that the target network keeps at a gradient step; 0: the network is its own target.
     pub polyak: f64,
-    /// Largest norm of a minibatch's gradient.
-    pub clip: f64,
     /// Two networks, of which the smaller value counts; without minibatches each learns from its own.
     pub twin: bool,
     /// One network for f + Σ μ·g.
@@ -95,7 +92,7 @@ impl NetworkCritic {
             (0..count).flat_map(|_| nets[j].initialise::<f32>(1.0, &mut sequence)).collect::<Vec<_>>()
         }));
         let none = || Ragged::zeros(std::iter::repeat_n(0, n));
-        let adam = rule.optimizer == OptimizerKind::Adam;
+        let adam = rule.descent.optimizer == OptimizerKind::Adam;
         let targeted = rule.polyak > 0.0;
         Ok(NetworkCritic {
             targets: if targeted { weights.clone() } else { none() },
@@ -163,6 +160,8 @@ thread_local! {
 struct Scratch {
     now: Inputs,
     next: Inputs,
+    /// 0 where the episode ended with the transition, else 1.
+    goes_on: Vec<f32>,
     part: Inputs,
     tape: Tape<f32>,
     /// Rewards of all transitions, then of those in a minibatch.
@@ -192,8 +191,8 @@ struct Learner<'a> {
 impl Learner<'_> {
     /// Passes over all transitions in minibatches, in the order of `scratch.order`.
     fn learn(&mut self, scratch: &mut Scratch) {
-        let Scratch { now, next, part, tape, rewards, next_values, wanted, slopes, gradient, order, .. } =
-            scratch;
+        let Scratch { now, next, goes_on, part, tape, rewards, .. } = scratch;
+        let Scratch { next_values, wanted, slopes, gradient, order, .. } = scratch;
         let parameters = self.net.parameters();
         gradient.resize(parameters, 0.0);
         let mut step = self.steps;
@@ -206,7 +205,9 @@ impl Learner<'_> {
                 wanted.clear();
                 for &k in members {
                     part.copy(now, k as usize);
-                    wanted.push(rewards[k as usize] + self.gamma * next_values[k as usize]);
+                    wanted.push(
+                        rewards[k as usize] + self.gamma * goes_on[k as usize] * next_values[k as usize],
+                    );
                 }
                 slopes.resize(members.len(), 0.0);
                 for twin in 0..self.weights.len() / parameters {
@@ -215,18 +216,10 @@ impl Learner<'_> {
                     let values = self.net.forward(weights, part.batch(), tape);
                     self.rule.loss.evaluate(values, wanted, None, slopes);
                     self.net.backward(weights, part.batch(), tape, slopes, gradient);
-                    if self.rule.clip < f64::INFINITY {
-                        clip(self.rule.clip as f32, gradient);
-                    }
-                    match self.rule.optimizer {
-                        OptimizerKind::Sgd => sgd(self.rule.learning_rate as f32, weights, gradient),
-                        OptimizerKind::Adam => {
-                            let (first, second) =
-                                (&mut self.first[range.clone()], &mut self.second[range.clone()]);
-                            Adam::new(self.rule.learning_rate)
-                                .descend(step, weights, gradient, first, second);
-                        }
-                    }
+                    // Without Adam there is nothing at that place.
+                    let first = self.first.get_mut(range.clone()).unwrap_or_default();
+                    let second = self.second.get_mut(range.clone()).unwrap_or_default();
+                    self.rule.descent.step(step, weights, gradient, first, second);
                     if !self.targets.is_empty() {
                         polyak(self.rule.polyak as f32, weights, &mut self.targets[range]);
                     }
@@ -235,22 +228,28 @@ impl Learner<'_> {
         }
     }
 
-    /// eq:td_learning with a gradient, one transition at a time along a chain.
+    /// eq:td_learning with a gradient, one transition at a time along a chain. There is one reward fewer than inputs,
+    /// or as many if the episode ended with the last.
     fn learn_online(&mut self, inputs: &Inputs, rewards: &[f32], tape: &mut Tape<f32>) {
         let parameters = self.net.parameters();
+        let (along, after) = rewards.split_at(rewards.len().min(inputs.size - 1));
         for twin in 0..self.weights.len() / parameters {
             let range = twin * parameters..(twin + 1) * parameters;
-            let chain = Chain {
-                rows: &inputs.rows,
-                symbols: &inputs.symbols,
-                rewards,
-                gamma: self.gamma,
-                eta: self.rule.learning_rate as f32,
+            let mut learn = |rows: &[f32], symbols: &[u8], rewards: &[f32], gamma: f32| {
+                let eta = self.rule.descent.learning_rate as f32;
+                // Without targets there is nothing at that place.
+                let target = self.targets.get_mut(range.clone());
+                let target = target.map(|w| Target { w, tau: self.rule.polyak as f32 });
+                let chain = Chain { rows, symbols, rewards, gamma, eta };
+                self.net.td(&mut self.weights[range.clone()], target, chain, tape);
             };
-            // Without targets there is nothing at that place.
-            let target = self.targets.get_mut(range.clone());
-            let target = target.map(|w| Target { w, tau: self.rule.polyak as f32 });
-            self.net.td(&mut self.weights[range], target, chain, tape);
+            learn(&inputs.rows, &inputs.symbols, along, self.gamma);
+            if !after.is_empty() {
+                // Nothing comes after the end, so whatever stands there counts for nothing.
+                let rows = inputs.rows[inputs.rows.len() - self.net.row_inputs()..].repeat(2);
+                let symbols = inputs.symbols[inputs.symbols.len() - self.net.symbol_inputs()..].repeat(2);
+                learn(&rows, &symbols, after, 0.0);
+            }
         }
     }
 }
@@ -262,7 +261,7 @@ impl Critic for NetworkCritic {
 
     fn evaluate(&mut self, evidence: Evidence<'_>) -> Result<()> {
         let trajectories = self.from.pick(&evidence);
-        let transitions: usize = trajectories.iter().map(|trajectory| trajectory.steps() - 1).sum();
+        let transitions: usize = trajectories.iter().map(Trajectory::transitions).sum();
         let (rule, nets, sights, actions) = (&self.rule, &self.nets, &self.sights, &self.actions);
         let (gamma, steps, stream) = (self.gamma as f32, self.steps, &self.stream);
         let iteration = evidence.iteration as u32;
@@ -311,7 +310,7 @@ impl Critic for NetworkCritic {
                         }
                         scratch.rewards.clear();
                         for trajectory in trajectories {
-                            let steps = trajectory.steps() - 1;
+                            let steps = trajectory.transitions();
                             reward_column(&reward, trajectory, j, actions[j], steps, &mut scratch.column);
                             scratch.rewards.extend(scratch.column.iter().map(|&r| r as f32));
                         }
@@ -324,7 +323,7 @@ impl Critic for NetworkCritic {
                             let Scratch { now, rewards, tape, .. } = &mut *scratch;
                             now.clear();
                             sights[j].push_steps(trajectory, trajectory.steps(), now);
-                            let end = first + trajectory.steps() - 1;
+                            let end = first + trajectory.transitions();
                             learner.learn_online(now, &rewards[first..end], tape);
                             first = end;
                         }
@@ -369,27 +368,22 @@ fn prepare(
     if rule.minibatch == 0 {
         return;
     }
-    let Scratch { now, next, part, order, .. } = scratch;
+    let Scratch { now, next, goes_on, part, order, .. } = scratch;
     now.clear();
     next.clear();
+    goes_on.clear();
     for trajectory in trajectories {
         part.clear();
         sight.push_steps(trajectory, trajectory.steps(), part);
-        for k in 0..trajectory.steps() - 1 {
+        for k in 0..trajectory.transitions() {
+            let ends = k + 1 == trajectory.steps();
             now.copy(part, k);
-            next.copy(part, k + 1);
+            // What stands for the state after the end is not looked at.
+            next.copy(part, if ends { k } else { k + 1 });
+            goes_on.push(if ends { 0.0 } else { 1.0 });
         }
     }
-    order.clear();
-    for _ in 0..rule.passes {
-        let first = order.len();
-        order.extend(0..transitions as u32);
-        // Fisher and Yates.
-        for k in (1..transitions).rev() {
-            let other = (u64::from(sequence.next_u32()) * (k as u64 + 1)) >> 32;
-            order.swap(first + k, first + other as usize);
-        }
-    }
+    shuffle(rule.passes, transitions, &mut sequence, order);
 }
 
 impl QValues for NetworkCritic {
@@ -414,11 +408,20 @@ impl QValues for NetworkCritic {
                 for j in block.clone() {
                     let mut inputs = std::mem::take(&mut reading.inputs);
                     inputs.clear();
-                    batch
-                        .iter()
-                        .for_each(|trajectory| critic.sights[j].push_steps(trajectory, steps, &mut inputs));
-                    critic.weighed(j, &inputs, reading, rows.row_mut(j));
-                    reading.inputs = inputs;
+                    let length = |trajectory: &Trajectory| trajectory.steps().min(steps);
+                    for trajectory in batch {
+                        critic.sights[j].push_steps(trajectory, length(trajectory), &mut inputs);
+                    }
+                    let mut sums = std::mem::take(&mut reading.sums);
+                    sums.resize(inputs.size, 0.0);
+                    critic.weighed(j, &inputs, reading, &mut sums);
+                    let mut first = 0;
+                    for (trajectory, row) in batch.iter().zip(rows.row_mut(j).chunks_exact_mut(steps)) {
+                        let end = first + length(trajectory);
+                        row[..end - first].copy_from_slice(&sums[first..end]);
+                        first = end;
+                    }
+                    (reading.inputs, reading.sums) = (inputs, sums);
                 }
             },
         );
@@ -451,7 +454,7 @@ impl QValues for NetworkCritic {
                     for b in 0..actions {
                         let action =
                             |m: usize| if m == inbox.to { b as u8 } else { trajectory.actions(m)[k] };
-                        sight.push(|m| trajectory.states(m)[k], action, &mut inputs);
+                        sight.push(trajectory, k, action, &mut inputs);
                     }
                 }
                 sums.resize(inputs.size, 0.0);

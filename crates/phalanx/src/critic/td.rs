@@ -74,33 +74,37 @@ impl Critic for Td {
     }
 
     fn evaluate(&mut self, evidence: Evidence<'_>) -> Result<()> {
-        let Some(trajectory) = evidence.evaluation.first() else { return Ok(()) };
         let (steps, gamma, warm, actions) = (&self.steps, self.gamma, self.warm, &self.actions);
         let init = Scratch::default;
         self.tables.for_each_agent(init, |j, index, tables, Scratch { pairs, own, column }| {
-            pair_column(index.terms(j), None, trajectory, trajectory.steps(), pairs);
-            own.clear();
-            own.extend(
-                trajectory
-                    .states(j)
-                    .iter()
-                    .zip(trajectory.actions(j))
-                    .map(|(&s, &a)| u32::from(s) * actions[j] as u32 + u32::from(a)),
-            );
             if !warm {
                 tables.fill(0.0);
             }
             let rewards = evidence.signals.rewards.row(j);
             let cells = rewards.len() / (tables.len() / index.size(j));
-            for (q, reward) in tables.chunks_exact_mut(index.size(j)).zip(rewards.chunks_exact(cells)) {
-                if trajectory.channels() > 0 {
-                    // What a step pays is then no table over the own pair, but one over the steps.
-                    reward_column(reward, trajectory, j, actions[j], trajectory.steps(), column);
-                    own.clear();
-                    own.extend(0..column.len() as u32);
-                    learn(q, column, pairs, own, steps, gamma);
-                } else {
-                    learn(q, reward, pairs, own, steps, gamma);
+            let mut first = 0;
+            for trajectory in evidence.evaluation {
+                let steps = &steps[first..];
+                first += trajectory.transitions();
+                pair_column(index.terms(j), None, trajectory, trajectory.steps(), pairs);
+                own.clear();
+                own.extend(
+                    trajectory
+                        .states(j)
+                        .iter()
+                        .zip(trajectory.actions(j))
+                        .map(|(&s, &a)| u32::from(s) * actions[j] as u32 + u32::from(a)),
+                );
+                for (q, reward) in tables.chunks_exact_mut(index.size(j)).zip(rewards.chunks_exact(cells)) {
+                    if trajectory.channels() > 0 {
+                        // What a step pays is then no table over the own pair, but one over the steps.
+                        reward_column(reward, trajectory, j, actions[j], trajectory.steps(), column);
+                        own.clear();
+                        own.extend(0..column.len() as u32);
+                        learn(q, column, pairs, own, steps, gamma, trajectory.ended());
+                    } else {
+                        learn(q, reward, pairs, own, steps, gamma, trajectory.ended());
+                    }
                 }
             }
         });
@@ -122,12 +126,26 @@ impl Critic for Td {
 
 /// eq:td_learning for k = 1 … K: Q(z^{k−1}) += η^{k−1}·(r(z^{k−1}) + γ·Q(z^k) − Q(z^{k−1})).
 ///
-/// `pairs` number (s, a) of the neighbourhood, `own` the agent's own pair, which its reward is a table of.
-pub fn learn(q: &mut [f64], reward: &[f64], pairs: &[u32], own: &[u32], steps: &[f64], gamma: f64) {
+/// `pairs` number (s, a) of the neighbourhood, `own` the agent's own pair, which its reward is a table of. After the last
+/// pair of an episode that `ended` comes nothing: Q = 0.
+pub fn learn(
+    q: &mut [f64],
+    reward: &[f64],
+    pairs: &[u32],
+    own: &[u32],
+    steps: &[f64],
+    gamma: f64,
+    ended: bool,
+) {
     for ((z, &own), &eta) in pairs.windows(2).zip(own).zip(steps) {
         let (now, next) = (z[0] as usize, z[1] as usize);
         let target = reward[own as usize] + gamma * q[next];
         q[now] += eta * (target - q[now]);
+    }
+    if let (true, Some(&last), Some(&own), Some(&eta)) =
+        (ended, pairs.last(), own.last(), steps.get(pairs.len() - 1))
+    {
+        q[last as usize] += eta * (reward[own as usize] - q[last as usize]);
     }
 }
 
@@ -139,11 +157,15 @@ mod tests {
     fn updates_by_hand() {
         let mut q = [0.0, 10.0];
         // z: 0 → 1 → 1 → 0, rewards 1 and 2 by own pair.
-        learn(&mut q, &[1.0, 2.0], &[0, 1, 1, 0], &[0, 1, 0, 1], &[0.5, 0.25, 0.1], 0.9);
+        learn(&mut q, &[1.0, 2.0], &[0, 1, 1, 0], &[0, 1, 0, 1], &[0.5, 0.25, 0.1], 0.9, false);
         let first = 0.5 * (1.0 + 0.9 * 10.0);
         let second = 10.0 + 0.25 * (2.0 + 0.9 * 10.0 - 10.0);
         let third = second + 0.1 * (1.0 + 0.9 * first - second);
         assert_eq!(q, [first, third]);
+        // One more step, after which the episode ends.
+        let mut ended = [0.0, 10.0];
+        learn(&mut ended, &[1.0, 2.0], &[0, 1, 1, 0], &[0, 1, 0, 1], &[0.5, 0.25, 0.1, 0.2], 0.9, true);
+        assert_eq!(ended, [first + 0.2 * (2.0 - first), third]);
     }
 
     #[test]

@@ -143,6 +143,7 @@ impl Case {
             gamma,
             scaling: Scaling::Paper,
             sampled_channels: 0,
+            episodic: false,
         };
         let kappa = input.kappa.unwrap_or(1);
         let kappa_q = input.kappa_q.unwrap_or(kappa);

@@ -241,7 +241,7 @@ pub(super) mod tests {
         let output = file["output"].take();
         let lambda: Vec<Vec<f64>> = serde_json::from_value(output["lambda"].clone()).unwrap();
         let mut signals = Signals::new(&case.problem);
-        signals.evaluate(&case.problem, &Ragged::from_rows(lambda));
+        signals.evaluate(&case.problem, &Ragged::from_rows(lambda), 1.0);
         Reference { dynamics: Dynamics::new(&case.world).unwrap(), rewards: signals.rewards, case, output }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::indexing::PairIndex;
 use crate::network::Network;
-use crate::world::{StartLaw, World};
+use crate::world::{Evolution, Factored, StartLaw, World};
 use crate::{Error, Ragged, Result};
 
 /// Most joint states that exact computations take on.
@@ -24,6 +24,10 @@ impl Dynamics {
     /// Writes `world` out. Fails if its joint state space is larger than [`LARGEST_JOINT_SPACE`], or if it does not
     /// tell its start law.
     pub fn new(world: &dyn World) -> Result<Self> {
+        let Evolution::Factored(factored) = world.evolution() else {
+            let message = "is simulated whole; exact computations need every agent's own law of transitions";
+            return Err(Error::config("world", message));
+        };
         let n = world.network().agents();
         let joint_states = Dynamics::count_joint_states(world).ok_or_else(|| {
             let digits: f64 = (0..n).map(|i| (world.states(i) as f64).log10()).sum();
@@ -35,13 +39,13 @@ impl Dynamics {
         })?;
         let states: Vec<usize> = (0..n).map(|i| world.states(i)).collect();
         let actions: Vec<usize> = (0..n).map(|i| world.actions(i)).collect();
-        let parents = Ragged::from_rows((0..n).map(|i| world.parents(i)));
+        let parents = Ragged::from_rows((0..n).map(|i| factored.parents(i)));
         let index = PairIndex::new(&parents, &states, &actions, "world")?;
         let mut laws = Ragged::zeros((0..n).map(|i| index.size(i) * states[i]));
         for i in 0..n {
-            write_laws(world, i, parents.row(i), &states, &actions, laws.row_mut(i));
+            write_laws(factored, i, parents.row(i), &states, &actions, laws.row_mut(i));
         }
-        let start = match world.start_law() {
+        let start = match factored.start_law() {
             Some(StartLaw::Product { local }) => local.iter().fold(vec![1.0], |joint, law| {
                 joint.iter().flat_map(|p| law.iter().map(move |q| p * q)).collect()
             }),
@@ -49,15 +53,18 @@ impl Dynamics {
             None => {
                 return Err(Error::config(
                     "world",
-                    "does not tell its start law (World::start_law), which exact computations need",
+                    "does not tell its start law (Factored::start_law), which exact computations need",
                 ));
             }
         };
         Ok(Dynamics { network: world.network().clone(), states, actions, joint_states, parents, laws, start })
     }
 
-    /// |S|, if it is small enough for exact computations.
+    /// |S|, if the world is factored and small enough for exact computations.
     pub fn count_joint_states(world: &dyn World) -> Option<usize> {
+        if matches!(world.evolution(), Evolution::Joint(_)) {
+            return None;
+        }
         let n = world.network().agents();
         (0..n).try_fold(1usize, |size, i| {
             size.checked_mul(world.states(i)).filter(|&size| size <= LARGEST_JOINT_SPACE)
@@ -116,7 +123,7 @@ impl Dynamics {
 }
 
 fn write_laws(
-    world: &dyn World,
+    world: &dyn Factored,
     agent: usize,
     parents: &[u32],
     states: &[usize],

@@ -217,7 +217,7 @@ impl<'a> Chain<'a> {
     /// f_i, g_ik and shadow rewards.
     pub fn signals(&self, problem: &Problem) -> Signals {
         let mut signals = Signals::new(problem);
-        signals.evaluate(problem, &self.occupancy());
+        signals.evaluate(problem, &self.occupancy(), 1.0);
         signals
     }
 

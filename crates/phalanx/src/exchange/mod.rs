@@ -81,9 +81,9 @@ impl InProcess {
         self.traffic.states.bytes += steps * (self.policy_links.max(self.q_links) + self.q_links);
     }
 
-    /// Algorithm 1, line 8: Q values along `trajectories` of `steps` steps, and the multipliers.
+    /// Algorithm 1, line 8: Q values along `trajectories` of `steps` steps altogether, and the multipliers.
     pub fn shared(&mut self, trajectories: usize, steps: usize) {
-        let values = (trajectories * steps) as u64 * self.q_values_per_step;
+        let values = steps as u64 * self.q_values_per_step;
         self.traffic.q_values.messages += trajectories as u64 * self.q_links;
         self.traffic.q_values.bytes += values * size_of::<f64>() as u64;
         if self.duals > 0 {
@@ -122,7 +122,7 @@ mod tests {
         let (policy, q) = (network.neighbourhoods(1), network.neighbourhoods(1));
         let mut exchange = InProcess::new(&policy, &q, &[1, 1, 1], &[2, 2, 2]);
         exchange.sampled(10);
-        exchange.shared(2, 5);
+        exchange.shared(2, 10);
         let traffic = exchange.traffic();
         // Four directed links; a byte of state and a byte of action on each, every step.
         assert_eq!(traffic.states, Count { messages: 40, bytes: 80 });
@@ -137,7 +137,7 @@ mod tests {
         let alone = Network::line(3).unwrap().neighbourhoods(0);
         let mut exchange = InProcess::new(&alone, &alone, &[1; 3], &[2; 3]);
         exchange.sampled(10);
-        exchange.shared(2, 5);
+        exchange.shared(2, 10);
         assert_eq!(exchange.traffic(), Traffic::default());
     }
 }

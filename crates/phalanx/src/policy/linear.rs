@@ -5,7 +5,7 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use super::logits::logit_gradients;
-use super::{Policy, Receive, softmax};
+use super::{ActAlone, Acting, Policy, Receive, softmax};
 use crate::actor::{GradientRule, Scratch};
 use crate::memory::room_for;
 use crate::rollout::Trajectory;
@@ -134,6 +134,23 @@ impl LinearPolicy {
     }
 }
 
+impl ActAlone for LinearPolicy {
+    fn act(&self, agents: Range<usize>, states: &[u8], draws: &[u32], actions: &mut [u8]) {
+        let mut law = [0.0; LARGEST_LOCAL_SPACE];
+        let mut thresholds = [0; LARGEST_LOCAL_SPACE];
+        let (mut seen, mut active) = (Vec::new(), Vec::new());
+        for ((agent, action), &draw) in agents.zip(actions).zip(draws) {
+            let law = &mut law[..self.actions[agent]];
+            active.clear();
+            self.active(agent, |m| states[m], &mut seen, &mut active);
+            self.law(agent, &active, law);
+            let thresholds = &mut thresholds[..law.len() - 1];
+            write_thresholds(law, thresholds);
+            *action = outcome(thresholds, draw);
+        }
+    }
+}
+
 impl Policy for LinearPolicy {
     fn action_counts(&self) -> &[usize] {
         &self.actions
@@ -153,19 +170,14 @@ impl Policy for LinearPolicy {
 
     fn refresh(&mut self) {}
 
-    fn act(&self, agents: Range<usize>, states: &[u8], draws: &[u32], actions: &mut [u8]) {
-        let mut law = [0.0; LARGEST_LOCAL_SPACE];
-        let mut thresholds = [0; LARGEST_LOCAL_SPACE];
+    fn acting(&self) -> Acting<'_> {
+        Acting::Alone(self)
+    }
+
+    fn law(&self, agent: usize, trajectory: &Trajectory, k: usize, out: &mut [f64]) {
         let (mut seen, mut active) = (Vec::new(), Vec::new());
-        for ((agent, action), &draw) in agents.zip(actions).zip(draws) {
-            let law = &mut law[..self.actions[agent]];
-            active.clear();
-            self.active(agent, |m| states[m], &mut seen, &mut active);
-            self.law(agent, &active, law);
-            let thresholds = &mut thresholds[..law.len() - 1];
-            write_thresholds(law, thresholds);
-            *action = outcome(thresholds, draw);
-        }
+        self.active(agent, |m| trajectory.states(m)[k], &mut seen, &mut active);
+        LinearPolicy::law(self, agent, &active, out);
     }
 
     fn gradient(
@@ -177,12 +189,14 @@ impl Policy for LinearPolicy {
         scratch: &mut Scratch,
         out: &mut [f64],
     ) {
-        let (actions, steps) = (self.actions[agent], rule.weights.len());
+        let actions = self.actions[agent];
         let Scratch { values, pairs, laws, active, ends, seen, .. } = scratch;
-        laws.resize(batch.len() * steps * actions, 0.0);
+        let steps = |trajectory: &Trajectory| rule.steps(trajectory);
+        laws.resize(batch.iter().map(steps).sum::<usize>() * actions, 0.0);
         active.clear();
         ends.clear();
-        let each_step = batch.iter().flat_map(|trajectory| (0..steps).map(move |k| (trajectory, k)));
+        let each_step =
+            batch.iter().flat_map(|trajectory| (0..steps(trajectory)).map(move |k| (trajectory, k)));
         for ((trajectory, k), law) in each_step.zip(laws.chunks_exact_mut(actions)) {
             let first = active.len();
             self.active(agent, |m| trajectory.states(m)[k], seen, active);

@@ -17,18 +17,34 @@ pub fn logit_gradients(
     values: &mut Vec<f64>,
     pairs: &mut Vec<u32>,
 ) {
-    let steps = rule.weights.len();
-    let actions = laws.len() / (batch.len() * steps);
+    let total: usize = batch.iter().map(|trajectory| rule.steps(trajectory)).sum();
+    let actions = laws.len() / total;
     let per_step = if rule.needs_alternatives(false) { actions } else { 1 };
-    values.resize(batch.len() * steps * per_step, 0.0);
-    for (number, values) in values.chunks_exact_mut(steps * per_step).enumerate() {
-        receive(number, pairs, values);
+    values.resize(total * per_step, 0.0);
+    let mut rest = &mut values[..];
+    for (number, trajectory) in batch.iter().enumerate() {
+        let (own, tail) = rest.split_at_mut(rule.steps(trajectory) * per_step);
+        receive(number, pairs, own);
+        rest = tail;
     }
-    let mean =
-        if rule.baseline == Baseline::Mean && !rule.all_actions { weighted_mean(values, rule) } else { 0.0 };
-    let rows = laws.chunks_exact_mut(steps * actions).zip(values.chunks_exact(steps * per_step)).zip(batch);
-    for ((laws, values), trajectory) in rows {
-        let steps = laws.chunks_exact_mut(actions).zip(values.chunks_exact(per_step));
+    let mut spread = Spread::default();
+    if per_step == 1 {
+        let mut first = 0;
+        for trajectory in batch {
+            let steps = rule.steps(trajectory);
+            spread.add(&values[first..first + steps], &rule.weights);
+            first += steps;
+        }
+    }
+    let mean = if rule.baseline == Baseline::Mean && !rule.all_actions { spread.mean() } else { 0.0 };
+    let scale = if rule.normalise { 1.0 / spread.deviation() } else { 1.0 };
+    let (mut laws, mut values) = (laws, &values[..]);
+    for trajectory in batch {
+        let steps = rule.steps(trajectory);
+        let (own_laws, other_laws) = laws.split_at_mut(steps * actions);
+        let (own_values, other_values) = values.split_at(steps * per_step);
+        (laws, values) = (other_laws, other_values);
+        let steps = own_laws.chunks_exact_mut(actions).zip(own_values.chunks_exact(per_step));
         for (((law, values), &a), &w) in steps.zip(trajectory.actions(agent)).zip(&rule.weights) {
             let bonus = rule.entropy * w;
             // −Σ π ln π, for the bonus's slope −π(b)·(ln π(b) + entropy).
@@ -43,7 +59,7 @@ pub fn logit_gradients(
                     *p * (values[b] - expected)
                 } else {
                     let indicator = f64::from(u8::from(b == usize::from(a)));
-                    (taken - expected) * (indicator - *p)
+                    scale * (taken - expected) * (indicator - *p)
                 };
                 *p = w * advantage + slope;
             }
@@ -56,13 +72,31 @@ pub(crate) fn floored_ln(p: f64) -> f64 {
     p.max(f64::MIN_POSITIVE).ln()
 }
 
-fn weighted_mean(values: &[f64], rule: &GradientRule) -> f64 {
-    let (mut total, mut mass) = (0.0, 0.0);
-    for values in values.chunks_exact(rule.weights.len()) {
-        for (v, w) in values.iter().zip(&rule.weights) {
-            total += w * v;
-            mass += w;
+/// Weighted mean and spread of values.
+#[derive(Debug, Default)]
+pub(crate) struct Spread {
+    mass: f64,
+    total: f64,
+    squares: f64,
+}
+
+impl Spread {
+    /// Adds values with their weights.
+    pub fn add(&mut self, values: &[f64], weights: &[f64]) {
+        for (v, w) in values.iter().zip(weights) {
+            self.mass += w;
+            self.total += w * v;
+            self.squares += w * v * v;
         }
     }
-    total / mass
+
+    /// Σ w·v / Σ w.
+    pub fn mean(&self) -> f64 {
+        self.total / self.mass
+    }
+
+    /// Standard deviation, a little above 0.
+    pub fn deviation(&self) -> f64 {
+        (self.squares / self.mass - self.mean().powi(2)).max(0.0).sqrt() + 1e-8
+    }
 }

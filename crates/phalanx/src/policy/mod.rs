@@ -4,6 +4,7 @@ mod file;
 mod linear;
 mod logits;
 mod network;
+mod rule;
 mod tabular;
 
 use std::fmt::Debug;
@@ -17,10 +18,11 @@ use crate::rollout::Trajectory;
 
 pub use file::{load, save};
 pub use linear::{LinearPolicy, PolicyFeatures};
-pub(crate) use logits::floored_ln;
 pub use logits::logit_gradients;
+pub(crate) use logits::{Spread, floored_ln};
 pub(crate) use network::NetScratch;
 pub use network::NetworkPolicy;
+pub use rule::RulePolicy;
 pub use tabular::Tabular;
 
 /// How θ_i makes a law over actions.
@@ -55,14 +57,11 @@ pub trait Policy: Send + Sync + Debug {
     /// Brings everything that is derived from θ in step with it.
     fn refresh(&mut self);
 
-    /// Draws actions in one trajectory: `actions[m]` and `draws[m]` (31 bits) belong to agent `agents.start + m`;
-    /// `states` has one entry an agent of the world.
-    fn act(&self, agents: Range<usize>, states: &[u8], draws: &[u32], actions: &mut [u8]);
+    /// How it draws actions.
+    fn acting(&self) -> Acting<'_>;
 
-    /// How to act in many trajectories at once, if that is faster.
-    fn together(&self) -> Option<&dyn ActTogether> {
-        None
-    }
+    /// Agent i's probabilities of its actions at step k of a trajectory.
+    fn law(&self, agent: usize, trajectory: &Trajectory, k: usize, out: &mut [f64]);
 
     /// Agent i's gradient from the batch and what it `receive`s, written over `out`. Paper: eq:grad_estimate.
     fn gradient(
@@ -107,10 +106,27 @@ pub trait Policy: Send + Sync + Debug {
     }
 }
 
+/// How a policy draws actions.
+#[derive(Clone, Copy)]
+pub enum Acting<'a> {
+    /// From the present states, in one trajectory at a time.
+    Alone(&'a dyn ActAlone),
+    /// In many trajectories at once, from all that they tell so far.
+    Together(&'a dyn ActTogether),
+}
+
+/// Acting from the present states.
+pub trait ActAlone: Sync {
+    /// Draws actions in one trajectory: `actions[m]` and `draws[m]` (31 bits) belong to agent `agents.start + m`;
+    /// `states` has one entry an agent of the world.
+    fn act(&self, agents: Range<usize>, states: &[u8], draws: &[u32], actions: &mut [u8]);
+}
+
 /// Acting in many trajectories at once.
 pub trait ActTogether: Sync {
-    /// One step of `count` trajectories: `states`, `draws` and `actions` are `[trajectory][agent]`.
-    fn act_together(&self, count: usize, states: &[u8], draws: &[u32], actions: &mut [u8]);
+    /// Draws the actions of step k of several trajectories, whose states up to then are known: `draws` and `actions` are
+    /// `[trajectory][agent]`.
+    fn act(&self, trajectories: &[&Trajectory], k: usize, draws: &[u32], actions: &mut [u8]);
 }
 
 /// Replaces a row of logits by its soft-max.

@@ -1,12 +1,11 @@
 //! Soft-max policies from neural networks, one an agent.
 
 use std::cell::RefCell;
-use std::ops::Range;
 
 use rayon::prelude::*;
 
 use super::logits::logit_gradients;
-use super::{ActTogether, Policy, Receive, softmax};
+use super::{ActTogether, Acting, Policy, Receive, softmax};
 use crate::actor::{GradientRule, Scratch};
 use crate::memory::room_for;
 use crate::net::{Net, Tape};
@@ -67,7 +66,7 @@ impl NetworkPolicy {
     }
 
     /// Draws one action a sample of agent i's inputs.
-    fn draw(&self, agent: usize, acting: &mut Acting, draws: impl Iterator<Item = u32>, actions: &mut [u8]) {
+    fn draw(&self, agent: usize, acting: &mut Buffers, draws: impl Iterator<Item = u32>, actions: &mut [u8]) {
         let logits =
             self.nets[agent].forward(self.weights.row(agent), acting.inputs.batch(), &mut acting.tape);
         let (mut law, mut thresholds) = ([0.0; LARGEST_LOCAL_SPACE], [0; LARGEST_LOCAL_SPACE]);
@@ -84,13 +83,13 @@ impl NetworkPolicy {
 
 /// Buffers of one thread's acting.
 #[derive(Default)]
-struct Acting {
+struct Buffers {
     inputs: Inputs,
     tape: Tape<f32>,
 }
 
 thread_local! {
-    static ACTING: RefCell<Acting> = RefCell::default();
+    static ACTING: RefCell<Buffers> = RefCell::default();
 }
 
 impl Policy for NetworkPolicy {
@@ -121,18 +120,16 @@ impl Policy for NetworkPolicy {
         });
     }
 
-    fn act(&self, agents: Range<usize>, states: &[u8], draws: &[u32], actions: &mut [u8]) {
-        ACTING.with_borrow_mut(|acting| {
-            for ((agent, action), &draw) in agents.zip(actions).zip(draws) {
-                acting.inputs.clear();
-                self.sights[agent].push(|m| states[m], |_| 0, &mut acting.inputs);
-                self.draw(agent, acting, std::iter::once(draw), std::slice::from_mut(action));
-            }
-        });
+    fn acting(&self) -> Acting<'_> {
+        Acting::Together(self)
     }
 
-    fn together(&self) -> Option<&dyn ActTogether> {
-        Some(self)
+    fn law(&self, agent: usize, trajectory: &Trajectory, k: usize, out: &mut [f64]) {
+        let Buffers { mut inputs, mut tape } = Buffers::default();
+        self.sights[agent].push(trajectory, k, |_| 0, &mut inputs);
+        let logits = self.nets[agent].forward(self.weights.row(agent), inputs.batch(), &mut tape);
+        out.iter_mut().zip(logits).for_each(|(p, &logit)| *p = f64::from(logit));
+        softmax(out);
     }
 
     fn gradient(
@@ -144,10 +141,12 @@ impl Policy for NetworkPolicy {
         scratch: &mut Scratch,
         out: &mut [f64],
     ) {
-        let (actions, steps) = (self.actions[agent], rule.weights.len());
+        let actions = self.actions[agent];
         let Scratch { values, pairs, laws, net: NetScratch { inputs, tape, slopes, gradient }, .. } = scratch;
         inputs.clear();
-        batch.iter().for_each(|trajectory| self.sights[agent].push_steps(trajectory, steps, inputs));
+        for trajectory in batch {
+            self.sights[agent].push_steps(trajectory, rule.steps(trajectory), inputs);
+        }
         let (net, weights) = (&self.nets[agent], self.weights.row(agent));
         let logits = net.forward(weights, inputs.batch(), tape);
         laws.clear();
@@ -185,14 +184,14 @@ pub(crate) struct NetScratch {
 }
 
 impl ActTogether for NetworkPolicy {
-    fn act_together(&self, count: usize, states: &[u8], draws: &[u32], actions: &mut [u8]) {
-        let n = self.actions.len();
+    fn act(&self, trajectories: &[&Trajectory], k: usize, draws: &[u32], actions: &mut [u8]) {
+        let (n, count) = (self.actions.len(), trajectories.len());
         let mut by_agent = vec![0; count * n];
         let act = |(agent, actions): (usize, &mut [u8])| {
             ACTING.with_borrow_mut(|acting| {
                 acting.inputs.clear();
-                for states in states.chunks_exact(n) {
-                    self.sights[agent].push(|m| states[m], |_| 0, &mut acting.inputs);
+                for trajectory in trajectories {
+                    self.sights[agent].push(trajectory, k, |_| 0, &mut acting.inputs);
                 }
                 self.draw(agent, acting, draws[agent..].iter().step_by(n).copied(), actions);
             });

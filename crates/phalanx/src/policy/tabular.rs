@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::{Parameterisation, Policy, Receive, softmax};
+use super::{ActAlone, Acting, Parameterisation, Policy, Receive, softmax};
 use crate::actor::{GradientRule, Scratch, tabular_gradient};
 use crate::indexing::StateIndex;
 use crate::memory::room_for;
@@ -120,6 +120,30 @@ impl Tabular {
     }
 }
 
+impl ActAlone for Tabular {
+    fn act(&self, agents: Range<usize>, states: &[u8], draws: &[u32], actions: &mut [u8]) {
+        let mut observations = [0; TILE];
+        for first in (0..agents.len()).step_by(TILE) {
+            let tile = first..(first + TILE).min(agents.len());
+            let observations = &mut observations[..tile.len()];
+            let members = agents.start + tile.start..agents.start + tile.end;
+            self.observations.fill(members.clone(), states, observations);
+            let choices = actions[tile.clone()].iter_mut().zip(&draws[tile]).zip(observations);
+            let places = self.thresholds.offsets()[members.clone()].iter().zip(&self.actions[members]);
+            let data = self.thresholds.data();
+            for ((&place, &count), ((action, &draw), &mut observation)) in places.zip(choices) {
+                // Two actions, the most common case, need one comparison.
+                *action = if count == 2 {
+                    u8::from(draw >= data[place + observation as usize])
+                } else {
+                    let width = count - 1;
+                    outcome(&data[place + observation as usize * width..][..width], draw)
+                };
+            }
+        }
+    }
+}
+
 impl Policy for Tabular {
     fn action_counts(&self) -> &[usize] {
         &self.actions
@@ -165,26 +189,16 @@ impl Policy for Tabular {
         });
     }
 
-    fn act(&self, agents: Range<usize>, states: &[u8], draws: &[u32], actions: &mut [u8]) {
-        let mut observations = [0; TILE];
-        for first in (0..agents.len()).step_by(TILE) {
-            let tile = first..(first + TILE).min(agents.len());
-            let observations = &mut observations[..tile.len()];
-            let members = agents.start + tile.start..agents.start + tile.end;
-            self.observations.fill(members.clone(), states, observations);
-            let choices = actions[tile.clone()].iter_mut().zip(&draws[tile]).zip(observations);
-            let places = self.thresholds.offsets()[members.clone()].iter().zip(&self.actions[members]);
-            let data = self.thresholds.data();
-            for ((&place, &count), ((action, &draw), &mut observation)) in places.zip(choices) {
-                // Two actions, the most common case, need one comparison.
-                *action = if count == 2 {
-                    u8::from(draw >= data[place + observation as usize])
-                } else {
-                    let width = count - 1;
-                    outcome(&data[place + observation as usize * width..][..width], draw)
-                };
-            }
-        }
+    fn acting(&self) -> Acting<'_> {
+        Acting::Alone(self)
+    }
+
+    fn law(&self, agent: usize, trajectory: &Trajectory, k: usize, out: &mut [f64]) {
+        let terms = self.observations().terms(agent).iter();
+        let seen: usize = terms
+            .map(|term| term.stride as usize * usize::from(trajectory.states(term.agent as usize)[k]))
+            .sum();
+        out.copy_from_slice(&self.probabilities(agent)[seen * out.len()..][..out.len()]);
     }
 
     fn gradient(

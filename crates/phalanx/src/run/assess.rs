@@ -18,6 +18,7 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use super::evaluate::{Episodes, check};
 use crate::algorithm::mean_return;
+use crate::occupancy::Visits;
 use crate::parallel::agent_blocks;
 use crate::policy::Policy;
 use crate::problem::{Problem, Scaling};
@@ -145,7 +146,7 @@ pub fn assess(
     let source = Episodes { world, policy, problem, stream, horizon: length, episodes };
     let weights = problem.occupancy_weights(length, episodes);
     let pooled = source.visits(&weights);
-    let mut jackknife = Jackknife::new(world, problem, &weights, horizon, episodes, &pooled.occupancy)?;
+    let mut jackknife = Jackknife::new(world, problem, &weights, horizon, episodes, &pooled)?;
     // The same episodes once more, one left out at a time: cheaper than keeping them.
     source.for_each_chunk(|batch| jackknife.leave_out(batch));
     jackknife.finish(length, confidence)
@@ -159,6 +160,8 @@ struct Jackknife<'a> {
     horizon: usize,
     episodes: usize,
     pooled: &'a Ragged<f64>,
+    /// Discounted share of the horizon that was lived, all episodes together.
+    live: f64,
     /// Utilities at the pooled occupancy, `[f, g₁, …]` per agent.
     values: Ragged<f64>,
     /// Σ and Σ² of (value without an episode − value), of every g, and of F.
@@ -176,8 +179,9 @@ impl<'a> Jackknife<'a> {
         weights: &'a [f64],
         horizon: usize,
         episodes: usize,
-        pooled: &'a Ragged<f64>,
+        visits: &'a Visits,
     ) -> Result<Self> {
+        let pooled = &visits.occupancy;
         let mut values: Ragged<f64> =
             Ragged::zeros(problem.agents.iter().map(|agent| 1 + agent.constraints.len()));
         for (i, agent) in problem.agents.iter().enumerate() {
@@ -195,6 +199,7 @@ impl<'a> Jackknife<'a> {
             horizon,
             episodes,
             pooled,
+            live: if problem.rescales_lives() { visits.live() } else { 1.0 },
             objective: [0.0; 2],
             returns: Vec::new(),
             visited: Ragged::zeros_like(pooled),
@@ -207,6 +212,15 @@ impl<'a> Jackknife<'a> {
         let (problem, weights, pooled, values) = (self.problem, self.weights, self.pooled, &self.values);
         let episodes = self.episodes as f64;
         let returns = Returns::of(self.world);
+        let whole: f64 = weights.iter().sum();
+        // Of all episodes, and without each of the batch.
+        let lives: Vec<[f64; 2]> = (batch.iter())
+            .map(|trajectory| {
+                let lived = weights.get(..trajectory.steps()).map_or(whole, |lived| lived.iter().sum());
+                let without = (episodes * self.live - lived / whole) / (episodes - 1.0);
+                [self.live, if self.problem.rescales_lives() { without } else { 1.0 }]
+            })
+            .collect();
         let horizon = self.horizon;
         // Per agent and episode of the batch: the change of f, and the return.
         let mut per_episode: Ragged<[f64; 2]> = Ragged::zeros(std::iter::repeat_n(batch.len(), n));
@@ -218,13 +232,14 @@ impl<'a> Jackknife<'a> {
             |scratch, (block, ((mut sums, mut visited), mut per_episode))| {
                 for i in block.clone() {
                     let agent = &problem.agents[i];
-                    for (e, trajectory) in batch.iter().enumerate() {
+                    for (e, (trajectory, &live)) in batch.iter().zip(&lives).enumerate() {
                         leave_one_out(
                             trajectory,
                             i,
                             agent.space.actions,
                             weights,
                             episodes,
+                            live,
                             pooled.row(i),
                             scratch,
                         );
@@ -394,23 +409,27 @@ fn count_episode(trajectory: &Trajectory, agent: usize, actions: usize, visited:
     visited.iter_mut().zip(seen).for_each(|(count, seen)| *count += u32::from(seen));
 }
 
-/// λ̄ without one episode: (E·λ̄ − λ_e)/(E − 1). `weights` hold 1/E.
+/// λ̄ without one episode: (E·λ̄ − λ_e)/(E − 1). `weights` hold 1/E. Cells were divided by the first of `live`, the
+/// share of the horizon that all episodes lived, and are divided by the second, that of the others.
+#[allow(clippy::too_many_arguments)]
 fn leave_one_out(
     trajectory: &Trajectory,
     agent: usize,
     actions: usize,
     weights: &[f64],
     episodes: f64,
+    live: [f64; 2],
     pooled: &[f64],
     out: &mut Vec<f64>,
 ) {
     out.clear();
     out.extend_from_slice(pooled);
+    let cells = out.len() - trajectory.channels();
+    out[..cells].iter_mut().for_each(|x| *x *= live[0]);
     let pairs = trajectory.states(agent).iter().zip(trajectory.actions(agent));
     for ((&s, &a), w) in pairs.zip(weights) {
         out[usize::from(s) * actions + usize::from(a)] -= w;
     }
-    let cells = out.len() - trajectory.channels();
     for (channel, total) in out[cells..].iter_mut().enumerate() {
         let rewards = trajectory.rewards(channel, agent).iter().zip(weights);
         *total -= rewards.map(|(&r, w)| w * f64::from(r)).sum::<f64>();
@@ -418,7 +437,7 @@ fn leave_one_out(
     let rescale = episodes / (episodes - 1.0);
     out.iter_mut().for_each(|x| *x *= rescale);
     // Rounding may leave a cell that only this episode visited a little below zero.
-    out[..cells].iter_mut().for_each(|x| *x = x.max(0.0));
+    out[..cells].iter_mut().for_each(|x| *x = x.max(0.0) / live[1]);
 }
 
 /// The jackknife's bias-corrected estimate ± (quantile·standard error + quantile²·|bias| + tail).

@@ -56,6 +56,7 @@ impl Episodes<'_> {
         let actions = self.policy.action_counts();
         let mut visits = Visits::new((0..actions.len()).map(|i| self.problem.row_length(i)));
         self.for_each_chunk(|batch| visits.add(batch, weights, actions));
+        visits.rescale(self.problem);
         visits
     }
 
@@ -65,8 +66,7 @@ impl Episodes<'_> {
         const AT_ONCE: usize = 16;
         let n = self.policy.agents();
         let at_once = if n < rollout::SPLIT_AGENTS { AT_ONCE.min(self.episodes) } else { 1 };
-        let mut trajectories =
-            vec![Trajectory::with_channels(n, self.horizon, self.problem.sampled_channels); at_once];
+        let mut trajectories = vec![Trajectory::of(self.world, self.horizon); at_once];
         for first in (0..self.episodes).step_by(at_once) {
             let requests: Vec<Request> = (first..self.episodes.min(first + at_once))
                 .map(|k| Request {

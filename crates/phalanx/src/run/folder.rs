@@ -204,7 +204,7 @@ impl RunFolder {
         let return_ = summary.return_.map(|r| format!("{r:?}")).unwrap_or_default();
         let stationarity =
             summary.stationarity.map(|s| format!(",{:?},{:?},{:?}", s.x, s.y, s.e)).unwrap_or_default();
-        let agent_steps = algorithm.agent_steps_per_iteration() * (*iteration as u64 + 1);
+        let agent_steps = algorithm.agent_steps();
         self.metrics.push_line(format_args!(
             "{iteration},{return_},{objective:?},{violation_total:?},{violation_max:?},{violation_mean:?},{:?},{:?},\
              {:?},{agent_steps},{}{stationarity}",

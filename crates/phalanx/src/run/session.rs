@@ -10,12 +10,12 @@ use super::evaluate::{Episodes, Evaluation, evaluate};
 use super::registry::Registry;
 use super::truth::{Evaluated, Truth};
 use crate::algorithm::{Algorithm, Summary};
-use crate::policy::{self, Policy, Tabular};
+use crate::policy::{self, Policy, RulePolicy, Tabular};
 use crate::problem::Problem;
 use crate::rollout::{self, Request, StartFrom, Trajectory};
 use crate::state::{Field, Fields};
 use crate::stream::{Place, Purpose, Stream};
-use crate::world::World;
+use crate::world::{Script, World};
 use crate::{Error, Ragged, Result};
 
 /// A training run.
@@ -28,7 +28,7 @@ pub struct Session {
     is_warm: bool,
     /// Of a run that is being evaluated.
     final_mu: Option<Ragged<f64>>,
-    scripted: Option<Tabular>,
+    scripted: Option<Box<dyn Policy>>,
 }
 
 impl Session {
@@ -75,19 +75,22 @@ impl Session {
         session.config = build::with_gamma(config, &session.problem);
         let world = &*session.world;
         let n = world.network().agents();
-        let laws = match name {
-            "uniform" => Some(Ragged::from_rows((0..n).map(|i| {
+        let script = match name {
+            "uniform" => Some(Script::Laws(Ragged::from_rows((0..n).map(|i| {
                 let actions = world.actions(i);
                 vec![1.0 / actions as f64; world.states(i) * actions]
-            }))),
+            })))),
             name => world.scripted(name, config.horizon),
         };
-        let laws = laws.ok_or_else(|| {
+        let script = script.ok_or_else(|| {
             let known = ["uniform"].iter().chain(world.scripted_names()).copied().collect::<Vec<_>>();
             let message = format!("`{name}` is unknown for this world; allowed are {}", known.join(", "));
             Error::config("--policy", message)
         })?;
-        session.scripted = Some(Tabular::scripted(world, laws)?);
+        session.scripted = Some(match script {
+            Script::Laws(laws) => Box::new(Tabular::scripted(world, laws)?),
+            Script::Rule(rule) => Box::new(RulePolicy::new(world, rule)),
+        });
         Ok(session)
     }
 
@@ -211,8 +214,7 @@ impl Session {
             start_purpose: Purpose::EvaluationStart,
             start: StartFrom::World,
         };
-        let (agents, channels) = (self.world.network().agents(), self.problem.sampled_channels);
-        let mut found = [Trajectory::with_channels(agents, steps, channels)];
+        let mut found = [Trajectory::of(&*self.world, steps)];
         rollout::simulate(&*self.world, self.policy(), &evaluation_stream(seed), &[request], &mut found);
         let [found] = found;
         found
@@ -241,7 +243,7 @@ impl Session {
     /// The policy that is evaluated: a scripted one, or the algorithm's.
     pub fn policy(&self) -> &dyn Policy {
         match &self.scripted {
-            Some(scripted) => scripted,
+            Some(scripted) => &**scripted,
             None => self.algorithm.policy(),
         }
     }

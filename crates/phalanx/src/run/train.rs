@@ -154,7 +154,7 @@ fn outcome(
     wall: Duration,
 ) -> Outcome {
     let algorithm = session.algorithm();
-    let agent_steps = algorithm.agent_steps_per_iteration() * algorithm.iteration() as u64;
+    let agent_steps = algorithm.agent_steps();
     Outcome {
         run: path.to_path_buf(),
         seed: session.config().seed,

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Channel, StartLaw, World};
+use super::{Channel, Evolution, Factored, StartLaw, World};
 use crate::memory::room_for;
 use crate::network::Network;
 use crate::sampler::{uniform, write_thresholds};
@@ -123,6 +123,16 @@ impl World for Line {
         2
     }
 
+    fn evolution(&self) -> Evolution<'_> {
+        Evolution::Factored(self)
+    }
+
+    fn channels(&self) -> &[Channel] {
+        &self.channels
+    }
+}
+
+impl Factored for Line {
     fn parents(&self, agent: usize) -> Vec<u32> {
         let last = self.network.agents() - 1;
         (agent as u32..=(agent + 1).min(last) as u32).collect()
@@ -172,10 +182,6 @@ impl World for Line {
             Start::Zeros => 0.0,
         };
         Some(StartLaw::Product { local: vec![vec![1.0 - one, one]; self.network.agents()] })
-    }
-
-    fn channels(&self) -> &[Channel] {
-        &self.channels
     }
 }
 

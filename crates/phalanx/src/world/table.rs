@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Channel, LARGEST_LOCAL_SPACE, OwnProblem, World};
+use super::{Channel, Evolution, Factored, LARGEST_LOCAL_SPACE, OwnProblem, World};
 use crate::indexing::PairIndex;
 use crate::network::Network;
 use crate::sampler::{outcome, write_thresholds};
@@ -283,6 +283,20 @@ impl World for Table {
         self.actions[agent]
     }
 
+    fn evolution(&self) -> Evolution<'_> {
+        Evolution::Factored(self)
+    }
+
+    fn channels(&self) -> &[Channel] {
+        &self.channels
+    }
+
+    fn own_problem(&self) -> Option<&OwnProblem> {
+        Some(&self.own_problem)
+    }
+}
+
+impl Factored for Table {
     fn parents(&self, agent: usize) -> Vec<u32> {
         self.parents.terms(agent).iter().map(|term| term.agent).collect()
     }
@@ -340,14 +354,6 @@ impl World for Table {
 
     fn start_law(&self) -> Option<StartLaw> {
         Some(self.start_law.clone())
-    }
-
-    fn channels(&self) -> &[Channel] {
-        &self.channels
-    }
-
-    fn own_problem(&self) -> Option<&OwnProblem> {
-        Some(&self.own_problem)
     }
 }
 

@@ -3,10 +3,10 @@
 
 use std::path::PathBuf;
 
-use phalanx::policy::{Parameterisation, Policy, Tabular};
+use phalanx::policy::{Acting, Parameterisation, Policy, Tabular};
 use phalanx::rollout::{Request, StartFrom, Trajectory, simulate};
 use phalanx::stream::{Place, Purpose, Stream};
-use phalanx::world::{Table, World, sampled_channels};
+use phalanx::world::{Table, World};
 use serde_json::Value;
 
 /// Names of the reference files.
@@ -81,7 +81,7 @@ pub fn sample(
     start: StartFrom,
     seed: u64,
 ) -> Vec<Trajectory> {
-    let room = Trajectory::with_channels(policy.agents(), steps, sampled_channels(world).len());
+    let room = Trajectory::of(world, steps);
     let mut batch = vec![room; trajectories];
     let requests: Vec<Request> = (0..trajectories)
         .map(|k| Request {
@@ -156,4 +156,21 @@ pub fn line_objective_and_violation(policy: &Tabular, gamma: f64, threshold: f64
     let objective = d.iter().enumerate().map(|(i, d)| reward(i) * d).sum::<f64>() / d.len() as f64;
     let violation = d.iter().map(|&d| (threshold - binary_entropy(d)).max(0.0)).sum();
     (objective, violation)
+}
+
+/// A trajectory of one step in which agents are in `states`.
+pub fn moment(states: &[u8]) -> Trajectory {
+    let mut moment = Trajectory::new(states.len(), 1);
+    states.iter().enumerate().for_each(|(i, &s)| *moment.pair_mut(i, 0).0 = s);
+    moment
+}
+
+/// What everybody does in `states`.
+pub fn act(policy: &dyn Policy, states: &[u8], draws: &[u32]) -> Vec<u8> {
+    let mut actions = vec![255; states.len()];
+    match policy.acting() {
+        Acting::Alone(alone) => alone.act(0..states.len(), states, draws, &mut actions),
+        Acting::Together(together) => together.act(&[&moment(states)], 0, draws, &mut actions),
+    }
+    actions
 }

@@ -65,7 +65,7 @@ fn problem(
         let space = LocalSpace { states: dynamics.states()[i], actions: dynamics.actions()[i], gamma };
         AgentProblem { space, objective, constraints }
     });
-    Problem { agents: agents.collect(), gamma, scaling: Scaling::Paper, sampled_channels: 0 }
+    Problem { agents: agents.collect(), gamma, scaling: Scaling::Paper, sampled_channels: 0, episodic: false }
 }
 
 /// The paper's line with the entropy of every agent's state at least `threshold`.

@@ -8,13 +8,13 @@ use std::sync::Arc;
 pub use problem::problem;
 
 use super::config::{
-    self, Config, CriticKind, CriticLoss, CriticOn, CriticSolver, CriticStart, CriticStep, NetworkConfig,
-    PolicyConfig, PolicyKind, StepRuleKind, WorldConfig,
+    self, Config, CriticConfig, CriticKind, CriticLoss, CriticOn, CriticSolver, CriticStart, CriticStep,
+    NetworkConfig, PolicyConfig, PolicyKind, StepRuleKind, WorldConfig,
 };
 use crate::algorithm::{Algorithm, ExactPrimalDual, ExactSettings, PrimalDual, Settings, StepSizes};
 use crate::critic::{
-    AllFeatures, Critic, ExactCritic, LearnsFrom, LinearCritic, LinearRule, Lstd, MonteCarlo, NetworkCritic,
-    NetworkRule, QTables, StepRule, Td,
+    AllFeatures, Critic, Descent, ExactCritic, LearnsFrom, LinearCritic, LinearRule, Lstd, MonteCarlo,
+    NetworkCritic, NetworkRule, QTables, Returns, ReturnsRule, StepRule, Td,
 };
 use crate::dual::DualRule;
 use crate::memory::room_for;
@@ -26,7 +26,7 @@ use crate::schedule::EntropyBonus;
 use crate::sight::Widths;
 use crate::stream::Stream;
 use crate::utility::LocalSpace;
-use crate::world::{LARGEST_LOCAL_SPACE, Line, Table, Wireless, World};
+use crate::world::{LARGEST_LOCAL_SPACE, Line, Pistonball, Table, Wireless, World};
 use crate::{Error, Result};
 
 /// `config` with what only the world's file can tell: builds world and problem, and so finds their mistakes too.
@@ -58,6 +58,13 @@ pub fn world(config: &Config) -> Result<Arc<dyn World>> {
             Ok(match network(config, wireless.network().agents())? {
                 Some(network) => Arc::new(wireless.with_network(network)),
                 None => Arc::new(wireless),
+            })
+        }
+        WorldConfig::Pistonball(spec) => {
+            let pistonball = Pistonball::new(spec)?;
+            Ok(match network(config, spec.n)? {
+                Some(network) => Arc::new(pistonball.with_network(network)),
+                None => Arc::new(pistonball),
             })
         }
         WorldConfig::Table { file, .. } => {
@@ -187,6 +194,8 @@ pub fn algorithm(
         entropy: EntropyBonus { weight: config.actor.entropy, schedule: config.actor.entropy_schedule },
         optimizer: config.actor.optimizer,
         clip: config.actor.clip,
+        discount: config.actor.discount,
+        normalise: config.actor.normalise,
         eta_theta: config.actor.eta_theta,
         actor_schedule: config.actor.schedule,
         theta_box: config.policy.theta_box,
@@ -293,6 +302,7 @@ fn critic(
         CriticKind::Montecarlo => Box::new(MonteCarlo::new(problem, critic.steps)),
         CriticKind::Linear => Box::new(linear_critic(config, world, problem, step_rule)?),
         CriticKind::Network => Box::new(network_critic(config, world, problem, stream)?),
+        CriticKind::Returns => Box::new(returns_critic(config, world, problem, stream)?),
         CriticKind::Exact => {
             let policy = policy.tabular().ok_or_else(|| {
                 Error::config("policy.kind", "the critic `exact` needs tables (`softmax` or `direct`)")
@@ -340,6 +350,40 @@ fn linear_critic(
     Ok(LinearCritic::new(features, problem, rule, learns_from(config)))
 }
 
+fn descent(critic: &CriticConfig) -> Descent {
+    Descent { optimizer: critic.optimizer, learning_rate: critic.learning_rate, clip: critic.clip }
+}
+
+fn loss(critic: &CriticConfig) -> Loss {
+    match critic.loss {
+        CriticLoss::Mse => Loss::Squared,
+        CriticLoss::Huber => Loss::Huber { width: 1.0 },
+    }
+}
+
+fn widths(critic: &CriticConfig) -> Widths {
+    Widths { embedding: critic.embedding, row_hidden: critic.row_hidden, hidden: critic.hidden.clone() }
+}
+
+/// Every thread holds the order of an agent's samples in all passes.
+fn room_for_order(passes: usize, samples: u128) -> Result<()> {
+    let bytes = 4 * passes as u128 * samples * rayon::current_num_threads() as u128;
+    room_for(bytes, "critic.passes", &format!("{passes} passes over {samples} transitions"))
+}
+
+fn returns_critic(config: &Config, world: &dyn World, problem: &Problem, stream: &Stream) -> Result<Returns> {
+    let critic = &config.critic;
+    let rule = ReturnsRule {
+        lambda: critic.lambda,
+        descent: descent(critic),
+        minibatch: critic.minibatch,
+        passes: critic.passes,
+        loss: loss(critic),
+    };
+    room_for_order(rule.passes, config.batch as u128 * config.horizon as u128)?;
+    Returns::new(world, problem, config.kappa_q, &widths(critic), rule, *stream)
+}
+
 fn network_critic(
     config: &Config,
     world: &dyn World,
@@ -347,19 +391,12 @@ fn network_critic(
     stream: &Stream,
 ) -> Result<NetworkCritic> {
     let critic = &config.critic;
-    let widths =
-        Widths { embedding: critic.embedding, row_hidden: critic.row_hidden, hidden: critic.hidden.clone() };
     let rule = NetworkRule {
-        optimizer: critic.optimizer,
-        learning_rate: critic.learning_rate,
+        descent: descent(critic),
         minibatch: critic.minibatch,
         passes: critic.passes,
-        loss: match critic.loss {
-            CriticLoss::Mse => Loss::Squared,
-            CriticLoss::Huber => Loss::Huber { width: 1.0 },
-        },
+        loss: loss(critic),
         polyak: critic.polyak,
-        clip: critic.clip,
         twin: critic.twin,
         merged: critic.merged,
     };
@@ -368,8 +405,6 @@ fn network_critic(
         LearnsFrom::Batch => config.batch as u128 * config.horizon as u128,
         LearnsFrom::Chains { count, steps } => count as u128 * steps as u128,
     };
-    // Every thread holds the order of an agent's samples in all passes.
-    let bytes = 4 * rule.passes as u128 * transitions * rayon::current_num_threads() as u128;
-    room_for(bytes, "critic.passes", &format!("{} passes over {transitions} transitions", rule.passes))?;
-    NetworkCritic::new(world, problem, config.kappa_q, &widths, rule, from, *stream)
+    room_for_order(rule.passes, transitions)?;
+    NetworkCritic::new(world, problem, config.kappa_q, &widths(critic), rule, from, *stream)
 }

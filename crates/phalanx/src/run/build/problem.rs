@@ -6,7 +6,7 @@ use super::utilities::utilities;
 use crate::problem::{AgentProblem, Bound, Constraint, Problem, Scaling};
 use crate::run::config::{Config, ConstraintConfig, DEFAULT_GAMMA, WorldConfig, check_gamma};
 use crate::utility::{Kind, LocalSpace, ScaledUtility, UtilitySpec};
-use crate::world::{World, sampled_channels};
+use crate::world::{Evolution, World, sampled_channels};
 use crate::{Error, Result};
 
 /// Builds every agent's objective and constraints. Also returns warnings: bounds that cannot be met but are allowed.
@@ -28,6 +28,7 @@ pub fn problem(config: &Config, world: &dyn World) -> Result<(Problem, Vec<Strin
         gamma,
         scaling: config.scaling,
         sampled_channels: sampled_channels(world).len(),
+        episodic: matches!(world.evolution(), Evolution::Joint(_)),
     };
     let mass = problem.mass(config.horizon);
     let mut warnings = Vec::new();

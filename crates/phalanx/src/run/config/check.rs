@@ -132,6 +132,12 @@ impl Config {
         if policy.theta_box.is_some() && policy.kind == PolicyKind::Network {
             return Err(Error::config("policy.box", "is for `softmax` and `linear`"));
         }
+        let by_table = self.actor.all_actions || policy.kind == PolicyKind::Direct;
+        if self.actor.normalise && (by_table || self.actor.baseline == Some(Baseline::Counterfactual)) {
+            let message = "is for actors that look at the action taken alone: baseline `mean` or `none`, no \
+                           `all_actions`, no `direct`";
+            return Err(Error::config("actor.normalise", message));
+        }
         if self.actor.entropy > 0.0 && policy.kind == PolicyKind::Direct {
             return Err(Error::config("actor.entropy", "is for soft-max policies; `direct` has none"));
         }
@@ -139,7 +145,8 @@ impl Config {
             return Err(Error::config("actor.entropy", "is for algorithm = \"primal-dual\""));
         }
         let of_policy = (policy.kind == PolicyKind::Network, "policy", policy.embedding, policy.row_hidden);
-        let of_critic = (critic.kind == CriticKind::Network, "critic", critic.embedding, critic.row_hidden);
+        let networks = matches!(critic.kind, CriticKind::Network | CriticKind::Returns);
+        let of_critic = (networks, "critic", critic.embedding, critic.row_hidden);
         let widths = [&policy.hidden, &critic.hidden];
         for ((used, section, embedding, row_hidden), hidden) in [of_policy, of_critic].into_iter().zip(widths)
         {
@@ -195,6 +202,13 @@ impl Config {
                 return Err(Error::config(field, format!("{value}; a finite number above 0 is needed")));
             }
         }
+        if !(0.0..=1.0).contains(&critic.lambda) {
+            return Err(Error::config("critic.lambda", format!("{}; allowed are 0 to 1", critic.lambda)));
+        }
+        if critic.kind == CriticKind::Returns && critic.minibatch == 0 {
+            let message = "0; `returns` learns in minibatches of at least 1";
+            return Err(Error::config("critic.minibatch", message));
+        }
         let shares = [("critic.average", critic.average, 1.0), ("critic.polyak", critic.polyak, 1.0)];
         for (field, share, below) in shares {
             if !(0.0..below).contains(&share) {
@@ -218,24 +232,24 @@ impl Config {
             }
         }
         let baseline = self.actor.baseline;
-        if critic.kind == CriticKind::Montecarlo {
+        let sampled = match critic.kind {
+            CriticKind::Montecarlo => Some("montecarlo"),
+            CriticKind::Returns => Some("returns"),
+            _ => None,
+        };
+        if let Some(kind) = sampled {
+            let needs = format!("Q at other actions, which `{kind}` cannot tell");
             if baseline == Some(Baseline::Counterfactual) {
-                return Err(Error::config(
-                    "actor.baseline",
-                    "`counterfactual` needs Q at other actions, which `montecarlo` cannot tell; use `mean` or `none`",
-                ));
+                let message = format!("`counterfactual` needs {needs}; use `mean` or `none`");
+                return Err(Error::config("actor.baseline", message));
             }
             if self.actor.all_actions {
-                return Err(Error::config(
-                    "actor.all_actions",
-                    "needs Q at other actions, which `montecarlo` cannot tell; use another critic",
-                ));
+                let message = format!("needs {needs}; use another critic");
+                return Err(Error::config("actor.all_actions", message));
             }
             if self.policy.kind == PolicyKind::Direct {
-                return Err(Error::config(
-                    "policy.kind",
-                    "`direct` needs Q at other actions, which `montecarlo` cannot tell; use `td` or `lstd`",
-                ));
+                let message = format!("`direct` needs {needs}; use `td` or `lstd`");
+                return Err(Error::config("policy.kind", message));
             }
         }
         Ok(())

@@ -22,7 +22,7 @@ use crate::policy::{Parameterisation, PolicyFeatures};
 use crate::problem::Scaling;
 use crate::schedule::Schedule;
 use crate::utility::UtilitySpec;
-use crate::world::{Start, WirelessSpec};
+use crate::world::{PistonballSpec, Start, WirelessSpec};
 use crate::{Error, Result};
 
 /// The discount factor when neither the configuration nor a model file states one.
@@ -109,6 +109,8 @@ pub enum WorldConfig {
     },
     /// The paper's wireless access network.
     Wireless(WirelessSpec),
+    /// The physical game of PettingZoo, or the paper's on it.
+    Pistonball(PistonballSpec),
     /// A factored model from a file.
     Table {
         /// The file.
@@ -132,6 +134,7 @@ impl Serialize for WorldConfig {
         enum BuiltIn<'a> {
             Line { n: usize, start: Start, mixing: f64 },
             Wireless(&'a WirelessSpec),
+            Pistonball(&'a PistonballSpec),
             Table { file: &'a Path, allow_infeasible: bool },
         }
         match self {
@@ -139,6 +142,7 @@ impl Serialize for WorldConfig {
                 BuiltIn::Line { n: *n, start: *start, mixing: *mixing }.serialize(serializer)
             }
             WorldConfig::Wireless(spec) => BuiltIn::Wireless(spec).serialize(serializer),
+            WorldConfig::Pistonball(spec) => BuiltIn::Pistonball(spec).serialize(serializer),
             WorldConfig::Table { file, allow_infeasible } => {
                 BuiltIn::Table { file, allow_infeasible: *allow_infeasible }.serialize(serializer)
             }
@@ -295,6 +299,8 @@ pub enum CriticKind {
     Linear,
     /// A neural network an agent and utility.
     Network,
+    /// Sampled λ-returns minus a learnt baseline.
+    Returns,
     /// The truth, by enumeration.
     Exact,
 }
@@ -353,7 +359,7 @@ pub enum CriticStep {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CriticConfig {
-    /// `td` or `lstd` (tables), `montecarlo`, `linear`, `network` or `exact`.
+    /// `td` or `lstd` (tables), `montecarlo`, `returns`, `linear`, `network` or `exact`.
     pub kind: CriticKind,
     /// K: TD updates, transitions of LSTD, linear and network critics, or steps that Monte-Carlo returns look beyond
     /// the horizon.
@@ -382,25 +388,27 @@ pub struct CriticConfig {
     pub features: CriticFeatures,
     /// Add the features that the world knows, if it does (linear).
     pub world_features: bool,
-    /// Dimension of the embeddings of states and actions (network).
+    /// λ of sampled returns: 1 for rewards alone, less to trust the learnt baseline (returns).
+    pub lambda: f64,
+    /// Dimension of the embeddings of states and actions (network, returns).
     pub embedding: usize,
-    /// Width of the layer that each row of a world's own view goes through (network).
+    /// Width of the layer that each row of a world's own view goes through (network, returns).
     pub row_hidden: usize,
-    /// Widths of the hidden layers (network).
+    /// Widths of the hidden layers (network, returns).
     pub hidden: Vec<usize>,
-    /// `adam` or `sgd` (network).
+    /// `adam` or `sgd` (network, returns).
     pub optimizer: OptimizerKind,
-    /// Step size of the optimiser (network).
+    /// Step size of the optimiser (network, returns).
     pub learning_rate: f64,
-    /// Transitions of a gradient step; 0 for one at a time, in order (network).
+    /// Transitions of a gradient step (network, returns); 0 for one at a time, in order (network).
     pub minibatch: usize,
-    /// Passes over the K transitions (network, with minibatches).
+    /// Passes over the K transitions (network, with minibatches) or the batch (returns).
     pub passes: usize,
-    /// `mse` or `huber` (network, with minibatches).
+    /// `mse` or `huber` (network, with minibatches; returns).
     pub loss: CriticLoss,
     /// Share of itself that the target network keeps at each step; 0 for no target (network).
     pub polyak: f64,
-    /// Largest norm of a gradient; `inf` for any (network, with minibatches).
+    /// Largest norm of a gradient; `inf` for any (network, with minibatches; returns).
     pub clip: f64,
     /// Two critics, of which the smaller value counts; without minibatches each learns from its own (network).
     pub twin: bool,
@@ -427,6 +435,7 @@ impl Default for CriticConfig {
             average: 0.0,
             features: CriticFeatures::Pair,
             world_features: true,
+            lambda: 0.95,
             embedding: 4,
             row_hidden: 32,
             hidden: vec![32],
@@ -511,6 +520,10 @@ pub struct ActorConfig {
     pub entropy: f64,
     /// Largest norm of an agent's gradient; `inf` for any.
     pub clip: f64,
+    /// Step k counts γ^k in the gradient, as the estimator says; `false`: every step that was lived counts alike.
+    pub discount: bool,
+    /// Divide an agent's advantages by their standard deviation over the batch.
+    pub normalise: bool,
     /// Change of η_θ over the iterations.
     pub schedule: Schedule,
     /// Change of the entropy's weight over the iterations.
@@ -527,6 +540,8 @@ impl Default for ActorConfig {
             all_actions: false,
             entropy: 0.0,
             clip: f64::INFINITY,
+            discount: true,
+            normalise: false,
             schedule: Schedule::default(),
             entropy_schedule: Schedule::default(),
         }
@@ -640,7 +655,7 @@ impl Config {
     pub fn input_files(&self) -> Vec<PathBuf> {
         let world = match &self.world {
             WorldConfig::Table { file, .. } => Some(file),
-            WorldConfig::Line { .. } | WorldConfig::Wireless(_) | WorldConfig::Own { .. } => None,
+            _ => None,
         };
         let utilities = self.constraint.iter().flatten().map(|c| &c.utility).chain(&self.objective);
         let files = world.into_iter().chain(utilities.filter_map(|utility| utility.file.as_ref()));

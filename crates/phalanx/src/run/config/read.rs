@@ -121,12 +121,16 @@ impl Config {
             evaluation: raw.evaluation,
             checkpoint: raw.checkpoint,
         };
-        if matches!(config.world, WorldConfig::Line { .. } | WorldConfig::Wireless(_)) {
+        if matches!(
+            config.world,
+            WorldConfig::Line { .. } | WorldConfig::Wireless(_) | WorldConfig::Pistonball(_)
+        ) {
             config.gamma.get_or_insert(DEFAULT_GAMMA);
         }
         config.actor.baseline.get_or_insert(match (raw.scaling, config.critic.kind) {
             (Scaling::Paper | Scaling::Authors, _) => Baseline::None,
             (Scaling::Normalised, CriticKind::Montecarlo | CriticKind::Network) => Baseline::Mean,
+            (Scaling::Normalised, CriticKind::Returns) => Baseline::None,
             (Scaling::Normalised, _) => Baseline::Counterfactual,
         });
         config.check()?;
@@ -166,12 +170,16 @@ fn read_world(mut table: toml::Table) -> Result<WorldConfig> {
             Ok(WorldConfig::Line { n, start, mixing })
         }
         Some("wireless") => Ok(WorldConfig::Wireless(section(table, "world")?)),
+        Some("pistonball") => Ok(WorldConfig::Pistonball(section(table, "world")?)),
         Some("table") => {
             let TableKeys { file, allow_infeasible } = section(table, "world")?;
             Ok(WorldConfig::Table { file, allow_infeasible })
         }
         Some(kind) => Ok(WorldConfig::Own { kind: kind.into(), keys: table }),
-        None => Err(Error::config("world.kind", "is missing; allowed are `line`, `wireless`, `table`")),
+        None => {
+            let message = "is missing; allowed are `line`, `wireless`, `pistonball`, `table`";
+            Err(Error::config("world.kind", message))
+        }
     }
 }
 

@@ -276,7 +276,7 @@ impl View for Window {
         [self.rows, self.width]
     }
 
-    fn write(&self, states: &[u8], out: &mut [f32]) {
+    fn write(&self, states: &[u8], _shared: &[f32], out: &mut [f32]) {
         out.fill(0.0);
         for (row, out) in out.chunks_exact_mut(self.width).enumerate() {
             for (&queue, &place) in states.iter().zip(&self.places) {
@@ -374,7 +374,7 @@ mod tests {
         let window = Window::new(&world, 4, group.row(4));
         assert_eq!(window.shape(), [2, 9]);
         let mut out = [9.0; 18];
-        window.write(&[1, 2, 3, 0, 2, 1], &mut out);
+        window.write(&[1, 2, 3, 0, 2, 1], &[], &mut out);
         let soon = [0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0];
         let later = [0.0, 0.0, 1.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0];
         assert_eq!((&out[..9], &out[9..]), (&soon[..], &later[..]));

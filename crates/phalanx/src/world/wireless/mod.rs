@@ -10,7 +10,7 @@ mod tests;
 
 use std::ops::Range;
 
-use super::{Channel, Features, StartLaw, View, World};
+use super::{Channel, Evolution, Factored, Features, Script, StartLaw, View, World};
 use crate::network::Network;
 use crate::sampler::uniform;
 use crate::stream::{DRAW_RANGE, Place, Stream};
@@ -230,6 +230,36 @@ impl World for Wireless {
         ACTIONS
     }
 
+    fn evolution(&self) -> Evolution<'_> {
+        Evolution::Factored(self)
+    }
+
+    fn channels(&self) -> &[Channel] {
+        &self.channels
+    }
+
+    fn view(&self, agent: usize, group: &[u32]) -> Option<Box<dyn View>> {
+        Some(Box::new(features::Window::new(self, agent, group)))
+    }
+
+    fn policy_features(&self, agent: usize, group: &[u32]) -> Option<Box<dyn Features>> {
+        Some(Box::new(features::Rivals::new(self, agent, group)))
+    }
+
+    fn features(&self, agent: usize, group: &[u32]) -> Option<Box<dyn Features>> {
+        features::Sends::new(self, agent, group).map(|sends| Box::new(sends) as Box<dyn Features>)
+    }
+
+    fn scripted_names(&self) -> &'static [&'static str] {
+        &["matching"]
+    }
+
+    fn scripted(&self, name: &str, horizon: usize) -> Option<Script> {
+        (name == "matching").then(|| Script::Laws(matching::policy(self, horizon)))
+    }
+}
+
+impl Factored for Wireless {
     fn parents(&self, agent: usize) -> Vec<u32> {
         self.constants.grid.window(agent).users().map(|user| user as u32).collect()
     }
@@ -274,10 +304,6 @@ impl World for Wireless {
         Some(StartLaw::Product { local: self.constants.deadline.iter().map(coins).collect() })
     }
 
-    fn channels(&self) -> &[Channel] {
-        &self.channels
-    }
-
     fn sample_rewards(
         &self,
         channel: usize,
@@ -293,25 +319,5 @@ impl World for Wireless {
         for ((i, reward), &draw) in agents.zip(rewards).zip(draws) {
             *reward = f32::from(u8::from(self.delivers(i, states[i], actions, draw)));
         }
-    }
-
-    fn view(&self, agent: usize, group: &[u32]) -> Option<Box<dyn View>> {
-        Some(Box::new(features::Window::new(self, agent, group)))
-    }
-
-    fn policy_features(&self, agent: usize, group: &[u32]) -> Option<Box<dyn Features>> {
-        Some(Box::new(features::Rivals::new(self, agent, group)))
-    }
-
-    fn features(&self, agent: usize, group: &[u32]) -> Option<Box<dyn Features>> {
-        features::Sends::new(self, agent, group).map(|sends| Box::new(sends) as Box<dyn Features>)
-    }
-
-    fn scripted_names(&self) -> &'static [&'static str] {
-        &["matching"]
-    }
-
-    fn scripted(&self, name: &str, horizon: usize) -> Option<Ragged<f64>> {
-        (name == "matching").then(|| matching::policy(self, horizon))
     }
 }

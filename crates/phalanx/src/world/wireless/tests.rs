@@ -369,7 +369,7 @@ fn returns_of_the_uniform_policy_and_of_the_matching() {
         assert!((uniform - uniform_return).abs() < 0.02, "{uniform}");
         assert!((uniform - again).abs() < 0.015, "{uniform}, by the rules {again}");
 
-        let policy = world.scripted("matching", HORIZON).unwrap();
+        let Some(Script::Laws(policy)) = world.scripted("matching", HORIZON) else { panic!("no laws") };
         let plan: Vec<u8> =
             (0..25).map(|i| policy.row(i)[..ACTIONS].iter().position(|&p| p == 1.0).unwrap() as u8).collect();
         let matching = simulated(&world, &policy, EPISODES);
