@@ -112,6 +112,9 @@ pub fn assessment(session: &Session, assessment: &Assessment, truth: Option<&Tru
     if let Some(return_) = assessment.return_ {
         line("return", shown(return_));
     }
+    if let (Some(solved), Some(steps)) = (assessment.solved, assessment.steps) {
+        line("solved", format!("{:.1} % of the episodes, {steps:.1} steps on average", 100.0 * solved));
+    }
     line("objective", shown(assessment.objective));
     if assessment.constraints.is_empty() {
         return text + &exactly(truth);

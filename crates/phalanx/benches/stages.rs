@@ -2,7 +2,7 @@
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use phalanx::Ragged;
-use phalanx::actor::{Baseline, GradientRule, gradients};
+use phalanx::actor::{Baseline, GradientRule, QGroups, gradients};
 use phalanx::critic::{Critic, Evidence, QTables, StepRule, Td};
 use phalanx::occupancy::Visits;
 use phalanx::policy::{Parameterisation, Tabular};
@@ -78,7 +78,9 @@ fn stages(c: &mut Criterion) {
         critic.values_mut().weigh(&signals, &mu);
         let mut gradient = Ragged::zeros_like(policy.theta());
         group.bench_function(BenchmarkId::new("gradient", n), |b| {
-            b.iter(|| gradients(&policy, batch, critic.values(), &groups, &rule, &mut gradient));
+            b.iter(|| {
+                gradients(&policy, batch, critic.values(), QGroups::all(&groups), &rule, &mut gradient)
+            });
         });
         group.finish();
     }

@@ -67,14 +67,30 @@ pub struct Scratch {
     visits: Vec<f64>,
 }
 
+/// Whose values reach whom.
+#[derive(Debug, Clone, Copy)]
+pub struct QGroups<'a> {
+    /// Row i is N_i^{κ_q}: agents whose values agent i sums up.
+    pub senders: &'a Ragged<u32>,
+    /// Row i is N_i^{κ_g}: those among them whose constraints count.
+    pub constrained: &'a Ragged<u32>,
+}
+
+impl<'a> QGroups<'a> {
+    /// Constraints count wherever objectives do, as in the paper.
+    pub fn all(senders: &'a Ragged<u32>) -> Self {
+        QGroups { senders, constrained: senders }
+    }
+}
+
 /// ∇̃_{θ_i} L for every agent, from the batch and the values that its neighbours send.
 ///
-/// `q_groups` row i is N_i^{κ_q}. Cost: |N_i^{κ_q}|·|A_i| table look-ups an agent and step.
+/// Cost: |N_i^{κ_q}|·|A_i| table look-ups an agent and step.
 pub fn gradients(
     policy: &dyn Policy,
     batch: &[Trajectory],
     values: &dyn QValues,
-    q_groups: &Ragged<u32>,
+    groups: QGroups<'_>,
     rule: &GradientRule,
     out: &mut Ragged<f64>,
 ) {
@@ -83,10 +99,10 @@ pub fn gradients(
     let alternatives = rule.needs_alternatives(policy.is_direct());
     blocks.par_iter().zip(rows).for_each_init(Scratch::default, |scratch, (block, mut rows)| {
         for i in block.clone() {
-            let group = q_groups.row(i);
+            let (group, constrained) = (groups.senders.row(i), groups.constrained.row(i));
             let receive = |number: usize, pairs: &mut Vec<u32>, out: &mut [f64]| {
                 let (trajectory, steps) = (&batch[number], rule.steps(&batch[number]));
-                let inbox = Inbox { to: i, from: group, number, trajectory, steps };
+                let inbox = Inbox { to: i, from: group, constrained, number, trajectory, steps };
                 if alternatives {
                     values.receive_alternatives(inbox, policy.actions(i), pairs, out);
                 } else {

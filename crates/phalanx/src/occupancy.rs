@@ -6,6 +6,7 @@ use crate::Ragged;
 use crate::parallel::agent_blocks;
 use crate::problem::Problem;
 use crate::rollout::Trajectory;
+use crate::state::{Field, Fields};
 
 /// Visits of every agent to its own (s, a), row i as `[S_i][A_i]`, then the totals of sampled channels.
 #[derive(Debug, Clone)]
@@ -86,6 +87,51 @@ impl Visits {
     }
 }
 
+/// λ̃ averaged over the iterations, for utilities that are not linear: a batch of few episodes makes entropies look
+/// smaller than they are (errata 22), and rare cells look rarer or more frequent.
+#[derive(Debug, Clone, Default)]
+pub struct RunningOccupancy {
+    keeps: f64,
+    /// Exponential average, and its weight so far, 1 in the limit.
+    sums: Ragged<f64>,
+    weight: f64,
+    /// Their ratio.
+    mean: Ragged<f64>,
+}
+
+impl RunningOccupancy {
+    /// Keeps the share `keeps` of itself at an iteration; 0 keeps nothing and needs no memory.
+    pub fn new(keeps: f64, like: &Ragged<f64>) -> Self {
+        let room = || if keeps > 0.0 { Ragged::zeros_like(like) } else { Ragged::default() };
+        RunningOccupancy { keeps, sums: room(), weight: 0.0, mean: room() }
+    }
+
+    /// The average with the occupancy of one more batch in it.
+    pub fn update<'a>(&'a mut self, batch: &'a Ragged<f64>) -> &'a Ragged<f64> {
+        if self.keeps == 0.0 {
+            return batch;
+        }
+        self.weight = self.keeps * self.weight + (1.0 - self.keeps);
+        let sums = self.sums.data_mut().iter_mut().zip(self.mean.data_mut());
+        for ((sum, mean), x) in sums.zip(batch.data()) {
+            *sum = self.keeps * *sum + (1.0 - self.keeps) * x;
+            *mean = *sum / self.weight;
+        }
+        &self.mean
+    }
+
+    /// What it remembers.
+    pub(crate) fn fields(&mut self) -> Fields<'_> {
+        if self.keeps == 0.0 {
+            return Vec::new();
+        }
+        vec![
+            ("occupancy", Field::Numbers(self.sums.data_mut())),
+            ("occupancy.weight", Field::Numbers(std::slice::from_mut(&mut self.weight))),
+        ]
+    }
+}
+
 /// Adds weighted visits to cells.
 fn add_visits(visits: impl Iterator<Item = (usize, f64)>, occupancy: &mut [f64], counts: &mut [f64]) {
     // Consecutive additions to one cell would wait for each other, so every fourth step has its own partial sums.
@@ -126,6 +172,15 @@ mod tests {
         assert_eq!(visits.occupancy.row(0), [3.75, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]);
         assert_eq!(visits.occupancy.row(1), [0.0, 2.5, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.25]);
         assert_eq!(visits.counts.row(1), [0.0, 4.0, 0.0, 2.0, 0.0, 0.0, 0.0, 0.0, 2.0]);
+    }
+
+    #[test]
+    fn running_occupancies_weigh_the_first_batches_fully() {
+        let mut running = RunningOccupancy::new(0.5, &Ragged::zeros([1]));
+        let mut after = |x: f64| running.update(&Ragged::from_rows([[x]])).row(0)[0];
+        assert_eq!([after(4.0), after(1.0)], [4.0, (0.25 * 4.0 + 0.5) / 0.75]);
+        let batch = Ragged::from_rows([[3.0]]);
+        assert_eq!(RunningOccupancy::new(0.0, &batch).update(&batch).row(0), [3.0]);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 mod support;
 
 use phalanx::Ragged;
-use phalanx::actor::{Baseline, GradientRule, gradients};
+use phalanx::actor::{Baseline, GradientRule, QGroups, gradients};
 use phalanx::critic::{
     Critic, Evidence, ExactCritic, Inbox, Lstd, MonteCarlo, QTables, QValues, StepRule, Td,
 };
@@ -275,7 +275,14 @@ fn montecarlo_values_converge_to_q() {
                 let visited: Vec<usize> = (0..STEPS).map(pair).collect();
                 visited.iter().for_each(|&z| counts[z] += 1.0);
                 for j in 0..n {
-                    let inbox = Inbox { to: j, from: &[j as u32], number: 0, trajectory, steps: STEPS };
+                    let inbox = Inbox {
+                        to: j,
+                        from: &[j as u32],
+                        constrained: &[j as u32],
+                        number: 0,
+                        trajectory,
+                        steps: STEPS,
+                    };
                     values.receive_taken(inbox, &mut scratch, &mut returns);
                     visited.iter().zip(&returns).for_each(|(&z, value)| sums[j * pairs + z] += value);
                 }
@@ -319,7 +326,7 @@ fn sampled_gradient(
         entropy: 0.0,
     };
     let mut gradient = Ragged::zeros_like(case.policy.theta());
-    gradients(&case.policy, &batch, critic.values(), groups, &rule, &mut gradient);
+    gradients(&case.policy, &batch, critic.values(), QGroups::all(groups), &rule, &mut gradient);
     gradient.data().to_vec()
 }
 

@@ -3,7 +3,7 @@
 mod support;
 
 use phalanx::Ragged;
-use phalanx::actor::{Baseline, GradientRule, gradients};
+use phalanx::actor::{Baseline, GradientRule, QGroups, gradients};
 use phalanx::critic::{Critic, Evidence, Lstd, MonteCarlo, QTables};
 use phalanx::occupancy::Visits;
 use phalanx::policy::{Parameterisation, Tabular};
@@ -115,7 +115,7 @@ fn sampled_gradient(
     };
     let everyone = reference.table.network().neighbourhoods(reference.agents());
     let mut gradient = Ragged::zeros_like(policy.theta());
-    gradients(policy, &batch, critic.values(), &everyone, &rule, &mut gradient);
+    gradients(policy, &batch, critic.values(), QGroups::all(&everyone), &rule, &mut gradient);
     gradient
 }
 

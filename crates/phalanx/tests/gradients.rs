@@ -7,7 +7,7 @@
 mod support;
 
 use phalanx::Ragged;
-use phalanx::actor::{Baseline, GradientRule, gradients};
+use phalanx::actor::{Baseline, GradientRule, QGroups, gradients};
 use phalanx::critic::{Inbox, QValues};
 use phalanx::net::{Batch, Net, Tape};
 use phalanx::policy::{LinearPolicy, NetworkPolicy, Parameterisation, Policy, PolicyFeatures, Tabular};
@@ -271,7 +271,7 @@ fn gradients_are_derivatives() {
             let tolerance = if policy.is_single() { 3e-5 } else { 1e-8 };
             for rule in rules().iter().filter(|rule| rule.entropy == 0.0 || !policy.is_direct()) {
                 let mut found = Ragged::zeros_like(policy.theta());
-                gradients(&*policy, &batch, &Made, &senders, rule, &mut found);
+                gradients(&*policy, &batch, &Made, QGroups::all(&senders), rule, &mut found);
                 for agent in [0, agents / 2, agents - 1] {
                     let law = law(policy.kind(), world, agent);
                     let mut theta = policy.theta().row(agent).to_vec();

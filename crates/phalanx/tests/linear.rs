@@ -57,7 +57,11 @@ fn evaluate(critic: &mut dyn Critic, world: &dyn World, signals: &Signals, evalu
 fn along(values: &dyn QValues, j: usize, trajectory: &Trajectory) -> Vec<f64> {
     let (from, steps) = (&[j as u32][..], trajectory.steps());
     let mut out = vec![0.0; steps];
-    values.receive_taken(Inbox { to: j, from, number: 0, trajectory, steps }, &mut Vec::new(), &mut out);
+    values.receive_taken(
+        Inbox { to: j, from, constrained: from, number: 0, trajectory, steps },
+        &mut Vec::new(),
+        &mut out,
+    );
     out
 }
 
@@ -312,13 +316,14 @@ fn alternatives_are_what_would_be_received() {
                 // Some senders within two hops see the receiver, some do not.
                 let (from, actions, steps) = (senders.row(to), world.actions(to), 12);
                 let mut found = vec![0.0; steps * actions];
-                let inbox = Inbox { to, from, number: 0, trajectory: &batch[0], steps };
+                let inbox = Inbox { to, from, constrained: from, number: 0, trajectory: &batch[0], steps };
                 critic.values().receive_alternatives(inbox, actions, &mut Vec::new(), &mut found);
                 for b in 0..actions {
                     let mut replaced = batch[0].clone();
                     (0..steps).for_each(|k| *replaced.pair_mut(to, k).1 = b as u8);
                     let mut expected = vec![0.0; steps];
-                    let inbox = Inbox { to, from, number: 0, trajectory: &replaced, steps };
+                    let inbox =
+                        Inbox { to, from, constrained: from, number: 0, trajectory: &replaced, steps };
                     critic.values().receive_taken(inbox, &mut Vec::new(), &mut expected);
                     let found: Vec<f64> = found.iter().skip(b).step_by(actions).copied().collect();
                     assert_close(&found, &expected, 1e-12);

@@ -7,7 +7,7 @@ use phalanx::Ragged;
 use phalanx::actor::{Baseline, GradientRule, Scratch};
 use phalanx::critic::{
     AllFeatures, Critic, CriticFeatures, Descent, Evidence, Inbox, LearnsFrom, LinearCritic, LinearRule,
-    Lstd, NetworkCritic, NetworkRule, QTables, QValues, StepRule, Td,
+    Lstd, NetworkCritic, NetworkRule, QTables, QValues, StepRule, Td, Wanted,
 };
 use phalanx::net::Loss;
 use phalanx::optimizer::OptimizerKind;
@@ -260,7 +260,7 @@ fn learnt(
     let evidence = Evidence { iteration: 0, policy: &policy, mu: &mu, signals, batch: &[], evaluation };
     critic.evaluate(evidence).unwrap();
     assert_eq!(critic.values_mut().weigh(signals, &mu), None);
-    critic.values_mut().prepare(batch, batch[0].steps(), alternatives);
+    critic.values_mut().prepare(batch, batch[0].steps(), Wanted { alternatives, partial: false });
     critic
 }
 
@@ -268,7 +268,11 @@ fn learnt(
 fn own_values(values: &dyn QValues, agent: usize, trajectory: &Trajectory) -> Vec<f64> {
     let (from, steps) = (&[agent as u32][..], trajectory.steps());
     let mut out = vec![0.0; steps];
-    values.receive_taken(Inbox { to: agent, from, number: 0, trajectory, steps }, &mut Vec::new(), &mut out);
+    values.receive_taken(
+        Inbox { to: agent, from, constrained: from, number: 0, trajectory, steps },
+        &mut Vec::new(),
+        &mut out,
+    );
     out
 }
 
@@ -313,7 +317,8 @@ fn received_values_come_from_twice_the_radius_at_most() {
                         let critic = learnt(&make, world, &signals, &evaluation, along, alternatives);
                         let (from, steps, actions) =
                             (groups.row(agent), trajectory.steps(), world.actions(agent));
-                        let inbox = Inbox { to: agent, from, number: 0, trajectory, steps };
+                        let inbox =
+                            Inbox { to: agent, from, constrained: from, number: 0, trajectory, steps };
                         let mut out = vec![0.0; steps * if alternatives { actions } else { 1 }];
                         if alternatives {
                             critic.values().receive_alternatives(inbox, actions, &mut Vec::new(), &mut out);

@@ -4,7 +4,7 @@ mod support;
 
 use phalanx::Ragged;
 use phalanx::critic::{
-    Critic, Descent, Evidence, ExactCritic, Inbox, LearnsFrom, NetworkCritic, NetworkRule, QValues,
+    Critic, Descent, Evidence, ExactCritic, Inbox, LearnsFrom, NetworkCritic, NetworkRule, QValues, Wanted,
 };
 use phalanx::exact::Truncation;
 use phalanx::net::{Batch, Loss, Net, Tape};
@@ -92,9 +92,9 @@ fn evaluate(
 /// Agent j's own values along the first of some trajectories.
 fn along(critic: &mut dyn Critic, j: usize, batch: &[Trajectory]) -> Vec<f64> {
     let (from, trajectory, steps) = (&[j as u32][..], &batch[0], batch[0].steps());
-    critic.values_mut().prepare(batch, steps, false);
+    critic.values_mut().prepare(batch, steps, Wanted { alternatives: false, partial: false });
     let mut out = vec![0.0; steps];
-    let inbox = Inbox { to: j, from, number: 0, trajectory, steps };
+    let inbox = Inbox { to: j, from, constrained: from, number: 0, trajectory, steps };
     critic.values().receive_taken(inbox, &mut Vec::new(), &mut out);
     out
 }
@@ -216,12 +216,19 @@ fn values_are_those_of_the_networks() {
             let (utilities, twins) = (if merged { 1 } else { 2 }, if twin { 2 } else { 1 });
             let parameters = networks(&mut critic, "critic", &session, 1, utilities * twins);
             let batch = sample(world, &policy, 2, 15, StartFrom::Uniform, 3);
-            critic.prepare(&batch, 12, false);
+            critic.prepare(&batch, 12, Wanted { alternatives: false, partial: false });
             let mut smaller = [0; 2];
             for to in 0..world.network().agents() {
                 let groups = world.network().neighbourhoods(1);
                 for (number, trajectory) in batch.iter().enumerate() {
-                    let inbox = Inbox { to, from: groups.row(to), number, trajectory, steps: 12 };
+                    let inbox = Inbox {
+                        to,
+                        from: groups.row(to),
+                        constrained: groups.row(to),
+                        number,
+                        trajectory,
+                        steps: 12,
+                    };
                     let mut found = vec![0.0; 12];
                     critic.values().receive_taken(inbox, &mut Vec::new(), &mut found);
                     let mut expected = vec![0.0; 12];
@@ -406,15 +413,16 @@ fn alternatives_are_what_would_be_received() {
         let senders = world.network().neighbourhoods(2);
         for to in 0..world.network().agents() {
             let (from, actions, steps, number) = (senders.row(to), world.actions(to), 10, 1);
-            critic.prepare(&batch, steps, true);
+            critic.prepare(&batch, steps, Wanted { alternatives: true, partial: false });
             let mut found = vec![0.0; steps * actions];
-            let inbox = Inbox { to, from, number, trajectory: &batch[number], steps };
+            let inbox = Inbox { to, from, constrained: from, number, trajectory: &batch[number], steps };
             critic.values().receive_alternatives(inbox, actions, &mut Vec::new(), &mut found);
             for b in 0..actions {
                 let mut replaced = batch.clone();
                 (0..steps).for_each(|k| *replaced[number].pair_mut(to, k).1 = b as u8);
-                critic.prepare(&replaced, steps, false);
-                let inbox = Inbox { to, from, number, trajectory: &replaced[number], steps };
+                critic.prepare(&replaced, steps, Wanted { alternatives: false, partial: false });
+                let inbox =
+                    Inbox { to, from, constrained: from, number, trajectory: &replaced[number], steps };
                 let mut expected = vec![0.0; steps];
                 critic.values().receive_taken(inbox, &mut Vec::new(), &mut expected);
                 for (f, e) in found.iter().skip(b).step_by(actions).zip(&expected) {

@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 
 use super::update::{Clock, Stage, ascend, finite};
 use super::{Algorithm, Summary, mean_return};
-use crate::actor::{self, GradientRule};
-use crate::critic::{Critic, Evidence, QValues};
+use crate::actor::{self, GradientRule, QGroups};
+use crate::critic::{Critic, Evidence, QValues, Wanted};
 use crate::dual::{Dual, DualRule};
 use crate::exchange::InProcess;
-use crate::occupancy::Visits;
+use crate::occupancy::{RunningOccupancy, Visits};
 use crate::optimizer::{Optimizer, OptimizerKind};
 use crate::policy::Policy;
 use crate::problem::{Problem, Scaling};
@@ -32,6 +32,10 @@ pub struct Settings {
     pub batch: usize,
     /// κ_q: radius of truncated Q-functions.
     pub kappa_q: usize,
+    /// κ_g ≤ κ_q: radius within which neighbours' constraints count.
+    pub kappa_g: usize,
+    /// Share of the running λ̃ that is kept at an iteration; 0: the batch's own, as line 4 says.
+    pub occupancy_average: f64,
     /// Line 7.
     pub dual: DualRule,
     /// Start of every multiplier.
@@ -70,6 +74,7 @@ pub struct PrimalDual {
     iteration: u64,
     agent_steps: u64,
     policy: Box<dyn Policy>,
+    running: RunningOccupancy,
     dual: Dual,
     critic: Box<dyn Critic>,
     optimizer: Optimizer,
@@ -77,6 +82,7 @@ pub struct PrimalDual {
     // Derived from the settings.
     actions: Vec<usize>,
     q_groups: Ragged<u32>,
+    g_groups: Ragged<u32>,
     occupancy_weights: Vec<f64>,
     gradient_rule: GradientRule,
     // Results of the last iteration.
@@ -116,6 +122,7 @@ impl PrimalDual {
         let actions: Vec<usize> = (0..n).map(|i| world.actions(i)).collect();
         let constraints: Vec<usize> = problem.agents.iter().map(|agent| agent.constraints.len()).collect();
         let q_groups = world.network().neighbourhoods(settings.kappa_q);
+        let g_groups = world.network().neighbourhoods(settings.kappa_g);
         let gradient_rule = gradient_rule(&problem, &settings, n);
         let needs_alternatives = gradient_rule.needs_alternatives(policy.is_direct());
         if needs_alternatives && !critic.values().knows_alternatives() {
@@ -125,15 +132,17 @@ impl PrimalDual {
             ));
         }
         let alternatives = if needs_alternatives { actions.clone() } else { vec![1; n] };
+        let visits = Visits::new((0..n).map(|i| problem.row_length(i)));
         Ok(PrimalDual {
+            running: RunningOccupancy::new(settings.occupancy_average, &visits.occupancy),
             iteration: 0,
             agent_steps: 0,
             dual: Dual::new(&constraints, settings.mu_0),
             optimizer: Optimizer::new(settings.optimizer, policy.theta()),
-            exchange: InProcess::new(&policy.groups(), &q_groups, &constraints, &alternatives),
+            exchange: InProcess::new(&policy.groups(), &q_groups, &g_groups, &constraints, &alternatives),
             occupancy_weights: problem.occupancy_weights(settings.horizon, settings.batch),
             trajectories: Vec::new(),
-            visits: Visits::new((0..n).map(|i| problem.row_length(i))),
+            visits,
             signals: Signals::new(&problem),
             gradient: Ragged::zeros_like(policy.theta()),
             stage_times: [Duration::ZERO; Stage::COUNT],
@@ -145,6 +154,7 @@ impl PrimalDual {
             critic,
             actions,
             q_groups,
+            g_groups,
             gradient_rule,
         })
     }
@@ -223,7 +233,8 @@ impl Algorithm for PrimalDual {
         self.visits.add(batch, &self.occupancy_weights, &self.actions);
         self.visits.rescale(&self.problem);
         // Line 5: g̃_i and the shadow rewards r̃_{f_i}, r̃_{g_i}.
-        self.signals.evaluate(&self.problem, &self.visits.occupancy, self.visits.live());
+        let occupancy = self.running.update(&self.visits.occupancy);
+        self.signals.evaluate(&self.problem, occupancy, self.visits.live());
         finite(&self.signals.slack, "g", t)?;
         finite(&self.signals.rewards, "the shadow reward", t)?;
         clock.stage(Stage::Occupancy);
@@ -244,15 +255,19 @@ impl Algorithm for PrimalDual {
         if let Some((agent, value)) = self.critic.values_mut().weigh(&self.signals, &self.dual.mu) {
             return Err(Error::Diverged { iteration: t, agent, quantity: "Q", value });
         }
-        let alternatives = self.gradient_rule.needs_alternatives(self.policy.is_direct());
-        self.critic.values_mut().prepare(batch, self.settings.horizon, alternatives);
+        let wanted = Wanted {
+            alternatives: self.gradient_rule.needs_alternatives(self.policy.is_direct()),
+            partial: self.settings.kappa_g < self.settings.kappa_q,
+        };
+        self.critic.values_mut().prepare(batch, self.settings.horizon, wanted);
         let lived: usize = batch.iter().map(|trajectory| self.gradient_rule.steps(trajectory)).sum();
         self.exchange.shared(self.settings.batch, lived);
         if !self.settings.discount {
             self.gradient_rule.weights.fill(1.0 / lived as f64);
         }
         self.gradient_rule.entropy = self.settings.entropy.at(t, self.settings.iterations);
-        let (rule, groups) = (&self.gradient_rule, &self.q_groups);
+        let (rule, groups) =
+            (&self.gradient_rule, QGroups { senders: &self.q_groups, constrained: &self.g_groups });
         actor::gradients(&*self.policy, batch, self.critic.values(), groups, rule, &mut self.gradient);
         finite(&self.gradient, "the gradient", t)?;
         actor::clip(&mut self.gradient, self.settings.clip);
@@ -281,6 +296,7 @@ impl Algorithm for PrimalDual {
         ];
         fields.push(("theta", Field::Numbers(self.policy.theta_mut().data_mut())));
         fields.extend(self.optimizer.fields());
+        fields.extend(self.running.fields());
         fields.extend(self.dual.fields());
         fields.extend(self.critic.fields());
         fields.extend(self.exchange.fields());

@@ -5,7 +5,7 @@ use faer::{Mat, MatMut};
 use rayon::prelude::*;
 
 use super::features::{AllFeatures, FeatureRows, FeatureSet, feature_rows, read_group};
-use super::{Critic, Evidence, Inbox, QValues, Samples, StepRule};
+use super::{Critic, Evidence, Inbox, QValues, Samples, StepRule, Wanted};
 use crate::parallel::agent_blocks;
 use crate::problem::Problem;
 use crate::rollout::Trajectory;
@@ -292,6 +292,17 @@ impl Agent<'_> {
     }
 }
 
+impl LinearCritic {
+    /// Weights of what sender j tells the receiver: with its constraints, or without.
+    fn told(&self, inbox: &Inbox<'_>, j: usize) -> &[f64] {
+        if inbox.counts_constraints(j as u32) {
+            self.weighted.row(j)
+        } else {
+            &self.weights.row(j)[..self.features.sets[j].count()]
+        }
+    }
+}
+
 impl QValues for LinearCritic {
     fn weigh(&mut self, _signals: &Signals, mu: &Ragged<f64>) -> Option<(usize, f64)> {
         let mut bad = None;
@@ -303,10 +314,10 @@ impl QValues for LinearCritic {
         bad
     }
 
-    fn prepare(&mut self, batch: &[Trajectory], steps: usize, alternatives: bool) {
+    fn prepare(&mut self, batch: &[Trajectory], steps: usize, wanted: Wanted) {
         let n = self.actions.len();
         let rows = (0..n).map(|j| batch.len() * steps * width_of(&self.features.sets[j]));
-        let fits = alternatives && rows.clone().sum::<usize>() <= MOST_AHEAD;
+        let fits = wanted.alternatives && rows.clone().sum::<usize>() <= MOST_AHEAD;
         if !fits || !self.ahead.iter().map(<[f64]>::len).eq(rows.clone()) {
             self.ahead = Ragged::zeros(rows.map(|row| if fits { row } else { 0 }));
         }
@@ -339,7 +350,7 @@ impl QValues for LinearCritic {
         for &j in inbox.from {
             let j = j as usize;
             let (set, group, weights) =
-                (&self.features.sets[j], self.features.groups.row(j), self.weighted.row(j));
+                (&self.features.sets[j], self.features.groups.row(j), self.told(&inbox, j));
             for (k, out) in out[..inbox.steps].iter_mut().enumerate() {
                 read_group(group, inbox.trajectory, k, &mut states, &mut actions);
                 active.clear();
@@ -359,9 +370,10 @@ impl QValues for LinearCritic {
         for &j in inbox.from {
             let j = j as usize;
             let (set, group, weights) =
-                (&self.features.sets[j], self.features.groups.row(j), self.weighted.row(j));
+                (&self.features.sets[j], self.features.groups.row(j), self.told(&inbox, j));
             let member = group.iter().position(|&m| m as usize == inbox.to);
-            let ahead = self.ahead.row(j);
+            // What was worked out ahead has the constraints in it.
+            let ahead = if inbox.counts_constraints(j as u32) { self.ahead.row(j) } else { &[] };
             if let Some(member) = member.filter(|_| !ahead.is_empty()) {
                 let (width, first) = (width_of(set), set.action_counts()[..member].iter().sum::<usize>());
                 let rows = ahead[inbox.number * self.horizon * width..].chunks_exact(width);

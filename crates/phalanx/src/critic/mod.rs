@@ -64,14 +64,24 @@ pub struct Samples {
 pub struct Inbox<'a> {
     /// The receiver i.
     pub to: usize,
-    /// The senders j ∈ N_i^{κ_q}, i among them.
+    /// The senders j ∈ N_i^{κ_q}, i among them, ascending.
     pub from: &'a [u32],
+    /// Those whose constraints count, j ∈ N_i^{κ_g}, ascending; the others send values of Q_f alone.
+    pub constrained: &'a [u32],
     /// Number of the trajectory in the batch that the critic was [told of](QValues::prepare).
     pub number: usize,
     /// The trajectory, of which the first `steps` steps are wanted.
     pub trajectory: &'a Trajectory,
     /// How many steps.
     pub steps: usize,
+}
+
+impl Inbox<'_> {
+    /// Whether the constraints of sender j count.
+    #[inline]
+    pub fn counts_constraints(&self, sender: u32) -> bool {
+        self.constrained.len() == self.from.len() || self.constrained.binary_search(&sender).is_ok()
+    }
 }
 
 /// Estimates Q_{f_j} and Q_{g_jk} for the current policy.
@@ -94,6 +104,15 @@ pub trait Critic: Send + Sync {
     }
 }
 
+/// What values will be asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wanted {
+    /// Whether at all alternatives of the receivers ([`QValues::receive_alternatives`]), or at the actions taken.
+    pub alternatives: bool,
+    /// Whether some senders' constraints do not count.
+    pub partial: bool,
+}
+
 /// Q values along trajectories: what neighbours send each other.
 pub trait QValues: Send + Sync {
     /// Fixes the multipliers: from now on values are of Q_f + Σ_k μ_k·Q_gk. Returns an agent with a value that is not
@@ -101,9 +120,9 @@ pub trait QValues: Send + Sync {
     fn weigh(&mut self, signals: &Signals, mu: &Ragged<f64>) -> Option<(usize, f64)>;
 
     /// Looks at the first `steps` steps of the batch before its values are received, for critics that are faster at once
-    /// than one trajectory at a time. `alternatives`: whether [`QValues::receive_alternatives`] will be asked.
-    fn prepare(&mut self, batch: &[Trajectory], steps: usize, alternatives: bool) {
-        let _ = (batch, steps, alternatives);
+    /// than one trajectory at a time.
+    fn prepare(&mut self, batch: &[Trajectory], steps: usize, wanted: Wanted) {
+        let _ = (batch, steps, wanted);
     }
 
     /// Σ_j of the senders' values at the pairs visited, one a step.

@@ -17,8 +17,9 @@ pub struct MonteCarlo {
     tail: usize,
     gamma: f64,
     actions: Vec<usize>,
-    /// Row j is r_f + Σ_k μ_k·r_gk, laid out as the shadow rewards.
+    /// Row j is r_f + Σ_k μ_k·r_gk, laid out as the shadow rewards, and r_f alone.
     rewards: Ragged<f64>,
+    objective: Ragged<f64>,
 }
 
 impl MonteCarlo {
@@ -29,6 +30,7 @@ impl MonteCarlo {
             gamma: problem.gamma,
             actions: problem.agents.iter().map(|agent| agent.space.actions).collect(),
             rewards: Ragged::zeros((0..problem.agents.len()).map(|j| problem.row_length(j))),
+            objective: Ragged::zeros((0..problem.agents.len()).map(|j| problem.row_length(j))),
         }
     }
 }
@@ -55,9 +57,12 @@ impl QValues for MonteCarlo {
     fn weigh(&mut self, signals: &Signals, mu: &Ragged<f64>) -> Option<(usize, f64)> {
         let blocks = agent_blocks(self.actions.len());
         let rows = self.rewards.split_rows_mut(&blocks);
-        blocks.par_iter().zip(rows).for_each(|(block, mut rows)| {
+        let objectives = self.objective.split_rows_mut(&blocks);
+        blocks.par_iter().zip(rows).zip(objectives).for_each(|((block, mut rows), mut objectives)| {
             for j in block.clone() {
-                weigh(signals.rewards.row(j), mu.row(j), rows.row_mut(j));
+                let (all, objective) = (signals.rewards.row(j), objectives.row_mut(j));
+                objective.copy_from_slice(&all[..objective.len()]);
+                weigh(all, mu.row(j), rows.row_mut(j));
             }
         });
         (0..self.actions.len())
@@ -67,8 +72,9 @@ impl QValues for MonteCarlo {
     fn receive_taken(&self, inbox: Inbox<'_>, _scratch: &mut Vec<u32>, out: &mut [f64]) {
         out.fill(0.0);
         for &j in inbox.from {
+            let told = if inbox.counts_constraints(j) { &self.rewards } else { &self.objective };
             let j = j as usize;
-            let (row, trajectory) = (self.rewards.row(j), inbox.trajectory);
+            let (row, trajectory) = (told.row(j), inbox.trajectory);
             let mut rewards = Vec::new();
             reward_column(row, trajectory, j, self.actions[j], trajectory.steps(), &mut rewards);
             let mut value = 0.0;

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use super::descent::{Descent, shuffle};
 use super::linear::LearnsFrom;
-use super::{Critic, Evidence, Inbox, QValues, Samples};
+use super::{Critic, Evidence, Inbox, QValues, Samples, Wanted};
 use crate::memory::room_for;
 use crate::net::{Chain, Loss, Net, Tape, Target, polyak};
 use crate::optimizer::OptimizerKind;
@@ -59,9 +59,11 @@ pub struct NetworkCritic {
     steps: u64,
     /// μ^{t+1}.
     mu: Ragged<f64>,
-    /// Σ_u of weighted values along the batch, row j as `[trajectory][step]`.
+    /// Σ_u of weighted values along the batch, row j as `[trajectory][step]`; then those of f alone, if some agents
+    /// want them.
     along: Ragged<f64>,
-    horizon: usize,
+    /// First step of every trajectory in those rows.
+    offsets: Vec<usize>,
 }
 
 impl NetworkCritic {
@@ -109,18 +111,19 @@ impl NetworkCritic {
             steps: 0,
             mu: Ragged::zeros(problem.agents.iter().map(|agent| agent.constraints.len())),
             along: Ragged::zeros(std::iter::repeat_n(0, n)),
-            horizon: 0,
+            offsets: Vec::new(),
         })
     }
 
-    /// Values of agent j's networks for samples, weighed by μ^{t+1} and summed: written over `out`.
-    fn weighed(&self, j: usize, inputs: &Inputs, scratch: &mut Reading, out: &mut [f64]) {
+    /// Values of agent j's networks for samples, weighed by μ^{t+1} and summed over the utilities that count: written over
+    /// `out`.
+    fn weighed(&self, j: usize, constraints: bool, inputs: &Inputs, scratch: &mut Reading, out: &mut [f64]) {
         let (net, row) = (&self.nets[j], self.weights.row(j));
         let twins = if self.rule.twin { 2 } else { 1 };
         out.fill(0.0);
         for (utility, weights) in row.chunks_exact(twins * net.parameters()).enumerate() {
             let mu = if utility == 0 { 1.0 } else { self.mu.row(j)[utility - 1] };
-            if mu == 0.0 {
+            if mu == 0.0 || (utility > 0 && !constraints) {
                 continue;
             }
             least(net, weights, inputs, &mut scratch.tape, &mut scratch.values);
@@ -393,13 +396,22 @@ impl QValues for NetworkCritic {
         (0..self.nets.len()).find_map(|j| bad(self.weights.row(j)).map(|value| (j, f64::from(value))))
     }
 
-    fn prepare(&mut self, batch: &[Trajectory], steps: usize, alternatives: bool) {
-        self.horizon = steps;
-        if alternatives {
+    fn prepare(&mut self, batch: &[Trajectory], steps: usize, wanted: Wanted) {
+        if wanted.alternatives {
             return;
         }
         let n = self.nets.len();
-        let mut along = Ragged::zeros(std::iter::repeat_n(batch.len() * steps, n));
+        let length = |trajectory: &Trajectory| trajectory.steps().min(steps);
+        let lengths: Vec<usize> = batch.iter().map(length).collect();
+        let total: usize = lengths.iter().sum();
+        let mut offset = 0;
+        self.offsets.clear();
+        for length in lengths {
+            self.offsets.push(offset);
+            offset += length;
+        }
+        let kinds = if wanted.partial { 2 } else { 1 };
+        let mut along = Ragged::zeros(std::iter::repeat_n(kinds * total, n));
         let blocks = agent_blocks(n);
         let critic = &*self;
         blocks.par_iter().zip(along.split_rows_mut(&blocks)).for_each_init(
@@ -408,20 +420,13 @@ impl QValues for NetworkCritic {
                 for j in block.clone() {
                     let mut inputs = std::mem::take(&mut reading.inputs);
                     inputs.clear();
-                    let length = |trajectory: &Trajectory| trajectory.steps().min(steps);
                     for trajectory in batch {
                         critic.sights[j].push_steps(trajectory, length(trajectory), &mut inputs);
                     }
-                    let mut sums = std::mem::take(&mut reading.sums);
-                    sums.resize(inputs.size, 0.0);
-                    critic.weighed(j, &inputs, reading, &mut sums);
-                    let mut first = 0;
-                    for (trajectory, row) in batch.iter().zip(rows.row_mut(j).chunks_exact_mut(steps)) {
-                        let end = first + length(trajectory);
-                        row[..end - first].copy_from_slice(&sums[first..end]);
-                        first = end;
+                    for (kind, row) in rows.row_mut(j).chunks_exact_mut(total).enumerate() {
+                        critic.weighed(j, kind == 0, &inputs, reading, row);
                     }
-                    (reading.inputs, reading.sums) = (inputs, sums);
+                    reading.inputs = inputs;
                 }
             },
         );
@@ -430,9 +435,11 @@ impl QValues for NetworkCritic {
 
     fn receive_taken(&self, inbox: Inbox<'_>, _scratch: &mut Vec<u32>, out: &mut [f64]) {
         out.fill(0.0);
-        let first = inbox.number * self.horizon;
         for &j in inbox.from {
-            let values = &self.along.row(j as usize)[first..first + inbox.steps];
+            let row = self.along.row(j as usize);
+            // Without constraints: the second half.
+            let first = if inbox.counts_constraints(j) { 0 } else { row.len() / 2 };
+            let values = &row[first + self.offsets[inbox.number]..][..inbox.steps];
             out.iter_mut().zip(values).for_each(|(out, q)| *out += q);
         }
     }
@@ -458,7 +465,8 @@ impl QValues for NetworkCritic {
                     }
                 }
                 sums.resize(inputs.size, 0.0);
-                self.weighed(j as usize, &inputs, reading, &mut sums);
+                let constraints = inbox.counts_constraints(j);
+                self.weighed(j as usize, constraints, &inputs, reading, &mut sums);
                 out.iter_mut().zip(&sums).for_each(|(out, q)| *out += q);
             }
             (reading.inputs, reading.sums) = (inputs, sums);

@@ -315,7 +315,9 @@ impl QValues for Returns {
         out.fill(0.0);
         let first = self.offsets[inbox.number];
         for &j in inbox.from {
-            let advantages = &self.weighted.row(j as usize)[first..first + inbox.steps];
+            // A row of advantages begins with those of the objective.
+            let told = if inbox.counts_constraints(j) { &self.weighted } else { &self.advantages };
+            let advantages = &told.row(j as usize)[first..first + inbox.steps];
             out.iter_mut().zip(advantages).for_each(|(out, a)| *out += a);
         }
     }

@@ -62,6 +62,17 @@ impl QTables {
     }
 }
 
+impl QTables {
+    /// What sender j tells the receiver: with its constraints, or without.
+    fn told(&self, inbox: &Inbox<'_>, j: usize) -> &[f64] {
+        if inbox.counts_constraints(j as u32) {
+            self.weighted.row(j)
+        } else {
+            &self.tables.row(j)[..self.index.size(j)]
+        }
+    }
+}
+
 impl QValues for QTables {
     fn weigh(&mut self, _signals: &Signals, mu: &Ragged<f64>) -> Option<(usize, f64)> {
         let blocks = agent_blocks(self.weighted.rows());
@@ -88,7 +99,7 @@ impl QValues for QTables {
         for &j in inbox.from {
             let j = j as usize;
             pair_column(self.index.terms(j), None, inbox.trajectory, inbox.steps, scratch);
-            let table = self.weighted.row(j);
+            let table = self.told(&inbox, j);
             for (out, &z) in out.iter_mut().zip(scratch.iter()) {
                 *out += table[z as usize];
             }
@@ -112,7 +123,7 @@ impl QValues for QTables {
             let stride = own.map_or(0, |own| own.action_stride as usize);
             // Without agent i's own action; its alternatives are then one stride apart.
             pair_column(terms, Some(inbox.to), inbox.trajectory, inbox.steps, scratch);
-            let table = self.weighted.row(j);
+            let table = self.told(&inbox, j);
             if actions == 2 {
                 for (out, &z) in out.as_chunks_mut::<2>().0.iter_mut().zip(scratch.iter()) {
                     out[0] += table[z as usize];

@@ -51,15 +51,24 @@ pub struct InProcess {
 }
 
 impl InProcess {
-    /// `policy` and `q` are the neighbourhoods of both radii, `constraints[j]` = m_j, and `alternatives[i]` how many
+    /// `policy` and `q` are the neighbourhoods of both radii, `constrained` those within which constraints count,
+    /// `constraints[j]` = m_j, and `alternatives[i]` how many
     /// values agent i wants for a step: |A_i| with the counterfactual baseline, else 1.
-    pub fn new(policy: &Ragged<u32>, q: &Ragged<u32>, constraints: &[usize], alternatives: &[usize]) -> Self {
+    pub fn new(
+        policy: &Ragged<u32>,
+        q: &Ragged<u32>,
+        constrained: &Ragged<u32>,
+        constraints: &[usize],
+        alternatives: &[usize],
+    ) -> Self {
         let links = |groups: &Ragged<u32>| (groups.data().len() - groups.rows()) as u64;
         let (mut q_values_per_step, mut duals) = (0, 0);
         for (i, group) in q.iter().enumerate() {
             for &j in group.iter().filter(|&&j| j as usize != i) {
-                q_values_per_step += ((1 + constraints[j as usize]) * alternatives[i]) as u64;
-                duals += constraints[j as usize] as u64;
+                let counts = constrained.row(i).binary_search(&j).is_ok();
+                let constraints = if counts { constraints[j as usize] } else { 0 };
+                q_values_per_step += ((1 + constraints) * alternatives[i]) as u64;
+                duals += constraints as u64;
             }
         }
         InProcess {
@@ -120,7 +129,7 @@ mod tests {
     fn a_line_of_three_counted_by_hand() {
         let network = Network::line(3).unwrap();
         let (policy, q) = (network.neighbourhoods(1), network.neighbourhoods(1));
-        let mut exchange = InProcess::new(&policy, &q, &[1, 1, 1], &[2, 2, 2]);
+        let mut exchange = InProcess::new(&policy, &q, &q, &[1, 1, 1], &[2, 2, 2]);
         exchange.sampled(10);
         exchange.shared(2, 10);
         let traffic = exchange.traffic();
@@ -133,9 +142,20 @@ mod tests {
     }
 
     #[test]
+    fn constraints_that_do_not_count_are_not_sent() {
+        let network = Network::line(3).unwrap();
+        let (q, own) = (network.neighbourhoods(1), network.neighbourhoods(0));
+        let mut exchange = InProcess::new(&q, &q, &own, &[1, 1, 1], &[1, 1, 1]);
+        exchange.shared(2, 10);
+        let traffic = exchange.traffic();
+        assert_eq!(traffic.q_values, Count { messages: 8, bytes: 4 * 10 * 8 });
+        assert_eq!(traffic.duals, Count::default());
+    }
+
+    #[test]
     fn without_neighbours_nothing_is_sent() {
         let alone = Network::line(3).unwrap().neighbourhoods(0);
-        let mut exchange = InProcess::new(&alone, &alone, &[1; 3], &[2; 3]);
+        let mut exchange = InProcess::new(&alone, &alone, &alone, &[1; 3], &[2; 3]);
         exchange.sampled(10);
         exchange.shared(2, 10);
         assert_eq!(exchange.traffic(), Traffic::default());

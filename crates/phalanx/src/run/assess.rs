@@ -89,6 +89,12 @@ pub struct Assessment {
     /// Undiscounted return over the training horizon, mean over agents.
     #[serde(rename = "return")]
     pub return_: Option<Interval>,
+    /// Share of the episodes that ended before the training horizon, where they can: what `solved` means is the world's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub solved: Option<f64>,
+    /// Mean length of the episodes within the training horizon, where they can end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub steps: Option<f64>,
     /// F(θ).
     pub objective: Interval,
     /// Σ max(0, −g) at the estimates.
@@ -168,6 +174,9 @@ struct Jackknife<'a> {
     sums: Ragged<[f64; 2]>,
     objective: [f64; 2],
     returns: Vec<f64>,
+    /// Episodes that ended within the training horizon, and steps of all within it.
+    ended: usize,
+    steps: usize,
     /// Number of episodes that visited each (state, action), per agent.
     visited: Ragged<u32>,
 }
@@ -202,6 +211,8 @@ impl<'a> Jackknife<'a> {
             live: if problem.rescales_lives() { visits.live() } else { 1.0 },
             objective: [0.0; 2],
             returns: Vec::new(),
+            ended: 0,
+            steps: 0,
             visited: Ragged::zeros_like(pooled),
         })
     }
@@ -259,6 +270,10 @@ impl<'a> Jackknife<'a> {
                 }
             },
         );
+        for trajectory in batch {
+            self.ended += usize::from(trajectory.ended() && trajectory.steps() <= horizon);
+            self.steps += trajectory.steps().min(horizon);
+        }
         for e in 0..batch.len() {
             let total = |which: usize| (0..n).map(|i| per_episode.row(i)[e][which]).sum::<f64>() / n as f64;
             let change = total(0);
@@ -319,6 +334,8 @@ impl<'a> Jackknife<'a> {
             horizon: length,
             confidence,
             return_: has_rewards.then(|| mean_interval(&self.returns, alone)),
+            solved: self.problem.episodic.then_some(self.ended as f64 / episodes as f64),
+            steps: self.problem.episodic.then_some(self.steps as f64 / episodes as f64),
             objective: interval(objective, self.objective, episodes, alone, objective_tail),
             violation_total,
             violation_max,

@@ -65,6 +65,7 @@ impl Session {
             ("algorithm", "primal-dual"),
             ("kappa", "0"),
             ("kappa_q", "0"),
+            ("kappa_g", "0"),
             ("policy.kind", "softmax"),
             ("critic.kind", "montecarlo"),
             ("actor.baseline", "mean"),

@@ -186,6 +186,8 @@ pub fn algorithm(
         horizon: config.horizon,
         batch: config.batch,
         kappa_q: config.kappa_q,
+        kappa_g: config.kappa_g,
+        occupancy_average: config.occupancy_average,
         dual,
         mu_0: config.dual.mu_0,
         dual_schedule: config.dual.schedule,

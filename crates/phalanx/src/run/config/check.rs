@@ -79,6 +79,16 @@ impl Config {
                 ));
             }
         }
+        if self.kappa_g > self.kappa_q {
+            let message = format!("{} is above kappa_q = {}", self.kappa_g, self.kappa_q);
+            return Err(Error::config("kappa_g", message));
+        }
+        if self.kappa_g < self.kappa_q && self.algorithm == Algorithm::Exact {
+            return Err(Error::config("kappa_g", "is for algorithm = \"primal-dual\""));
+        }
+        if self.kappa_g < self.kappa_q && self.critic.kind == CriticKind::Network && self.critic.merged {
+            return Err(Error::config("kappa_g", "must be kappa_q with critic.merged: one network has both"));
+        }
         self.check_critic()?;
         self.check_exact()?;
         self.check_layers()?;
@@ -209,7 +219,11 @@ impl Config {
             let message = "0; `returns` learns in minibatches of at least 1";
             return Err(Error::config("critic.minibatch", message));
         }
-        let shares = [("critic.average", critic.average, 1.0), ("critic.polyak", critic.polyak, 1.0)];
+        let shares = [
+            ("occupancy_average", self.occupancy_average, 1.0),
+            ("critic.average", critic.average, 1.0),
+            ("critic.polyak", critic.polyak, 1.0),
+        ];
         for (field, share, below) in shares {
             if !(0.0..below).contains(&share) {
                 return Err(Error::config(

@@ -57,8 +57,13 @@ pub struct Config {
     pub kappa: usize,
     /// κ_q: radius of truncated Q-functions.
     pub kappa_q: usize,
+    /// κ_g: radius within which neighbours' constraints enter an agent's gradient, at most κ_q.
+    pub kappa_g: usize,
     /// How occupancies and steps are scaled.
     pub scaling: Scaling,
+    /// Share of the running occupancy that is kept at an iteration, before constraints and shadow rewards are
+    /// worked out; 0 for the batch alone.
+    pub occupancy_average: f64,
     /// The environment.
     pub world: WorldConfig,
     /// Who talks to whom, if not the world's own links.

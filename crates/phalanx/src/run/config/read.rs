@@ -34,8 +34,11 @@ struct Raw {
     #[serde(default = "default_kappa")]
     kappa: usize,
     kappa_q: Option<usize>,
+    kappa_g: Option<usize>,
     #[serde(default)]
     scaling: Scaling,
+    #[serde(default)]
+    occupancy_average: f64,
     world: toml::Table,
     network: Option<NetworkConfig>,
     objective: Option<toml::Table>,
@@ -109,7 +112,9 @@ impl Config {
             batch: raw.batch,
             kappa: raw.kappa,
             kappa_q: raw.kappa_q.unwrap_or(raw.kappa),
+            kappa_g: raw.kappa_g.or(raw.kappa_q).unwrap_or(raw.kappa),
             scaling: raw.scaling,
+            occupancy_average: raw.occupancy_average,
             world: read_world(raw.world)?,
             network: raw.network,
             objective: raw.objective.map(|table| read_utility(table, "objective")).transpose()?,
