@@ -5,6 +5,7 @@
 //! simulation run on any number of threads.
 
 mod line;
+pub mod pistonball;
 mod table;
 mod wireless;
 

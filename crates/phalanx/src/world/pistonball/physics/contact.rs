@@ -1,0 +1,160 @@
+//! Which segments touch the ball, and what is remembered of each.
+
+use super::broad::Bounds;
+use super::{BALL_RADIUS, PISTON_RADIUS, Vector, max, min};
+
+/// A segment with a radius.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Capsule {
+    from: Vector,
+    along: Vector,
+    radius: f64,
+    /// Where its body is: contact points are kept relative to it.
+    body: Vector,
+    pub bounds: Bounds,
+}
+
+impl Capsule {
+    /// A segment between two points of which the first is not right of or below the second.
+    pub fn new(from: Vector, to: Vector, radius: f64, body: Vector) -> Self {
+        let bounds = Bounds {
+            left: from.x - radius,
+            top: from.y - radius,
+            right: to.x + radius,
+            bottom: to.y + radius,
+        };
+        Capsule { from, along: to.sub(from), radius, body, bounds }
+    }
+}
+
+/// A segment and the ball touching each other: a row of the solver.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Contact {
+    pub segment: usize,
+    /// Unit vector from the ball to the segment.
+    pub normal: Vector,
+    /// From the ball's centre to the point where it touches.
+    pub arm: Vector,
+    /// Distance of the two points of contact along the normal; negative if they overlap.
+    pub gap: f64,
+    /// Whether the same contact was there in the step before: only then it starts with the push of that step.
+    pub lasting: bool,
+    /// Accumulated impulses along and across the normal.
+    pub push: f64,
+    pub friction: f64,
+}
+
+impl Contact {
+    const NONE: Contact = Contact {
+        segment: 0,
+        normal: Vector::ZERO,
+        arm: Vector::ZERO,
+        gap: 0.0,
+        lasting: false,
+        push: 0.0,
+        friction: 0.0,
+    };
+}
+
+/// The ball is wide enough for three pistons, and there are four walls.
+const MOST_CONTACTS: usize = 7;
+/// A contact lost for fewer steps than this is remembered.
+const MEMORY: u64 = 3;
+/// Step number of a contact that never was.
+const NEVER: u64 = 0;
+
+/// Impulses of the last contact with a segment, and the step in which it was.
+#[derive(Debug, Clone, Copy)]
+struct Record {
+    push: f64,
+    friction: f64,
+    step: u64,
+}
+
+/// The contacts of the last step and the records of those before.
+#[derive(Debug, Clone)]
+pub(super) struct Contacts {
+    touching: [Contact; MOST_CONTACTS],
+    count: usize,
+    /// By segment.
+    records: Vec<Record>,
+    /// Number of the step. The first comes so late that `NEVER` is out of memory.
+    step: u64,
+}
+
+impl Default for Contacts {
+    fn default() -> Self {
+        Contacts { touching: [Contact::NONE; MOST_CONTACTS], count: 0, records: Vec::new(), step: 0 }
+    }
+}
+
+impl Contacts {
+    /// Forgets all.
+    pub fn reset(&mut self, segments: usize) {
+        self.count = 0;
+        self.records.clear();
+        self.records.resize(segments, Record { push: 0.0, friction: 0.0, step: NEVER });
+        self.step = NEVER + MEMORY;
+    }
+
+    pub fn touching(&self) -> &[Contact] {
+        &self.touching[..self.count]
+    }
+
+    pub fn touching_mut(&mut self) -> &mut [Contact] {
+        &mut self.touching[..self.count]
+    }
+
+    /// Begins a step: finds the candidates that touch the ball at `position`, in their order.
+    pub fn find(&mut self, segments: &[Capsule], candidates: &[usize], position: Vector, bounds: Bounds) {
+        self.step += 1;
+        self.count = 0;
+        for &segment in candidates {
+            let capsule = &segments[segment];
+            if !capsule.bounds.overlaps(bounds) {
+                continue;
+            }
+            let Some(mut contact) = touch(capsule, position) else { continue };
+            let record = self.records[segment];
+            // Lost for a step or two and found again, a contact goes on with the impulses it had, but does not start
+            // with them: so does the original.
+            let age = self.step - record.step;
+            contact.segment = segment;
+            contact.lasting = age == 1;
+            if age <= MEMORY {
+                (contact.push, contact.friction) = (record.push, record.friction);
+            }
+            self.touching[self.count] = contact;
+            self.count += 1;
+        }
+    }
+
+    /// Ends a step: keeps the impulses for the next ones.
+    pub fn remember(&mut self) {
+        for contact in &self.touching[..self.count] {
+            self.records[contact.segment] =
+                Record { push: contact.push, friction: contact.friction, step: self.step };
+        }
+    }
+}
+
+/// The contact of the ball at `position` with `capsule`, if they touch.
+fn touch(capsule: &Capsule, position: Vector) -> Option<Contact> {
+    let Capsule { from, along, radius, body, .. } = *capsule;
+    let part = max(0.0, min(along.dot(position.sub(from)) / along.dot(along), 1.0));
+    let closest = from.add(along.times(part));
+    let to_closest = closest.sub(position);
+    let (reach, squared) = (BALL_RADIUS + radius, to_closest.dot(to_closest));
+    (squared < reach * reach).then(|| {
+        // A ball in the middle of a segment leaves it sideways. It never gets there by itself.
+        let direction = if squared > 0.0 { to_closest } else { along.perpendicular().neg() };
+        let normal = direction.times(1.0 / direction.dot(direction).sqrt());
+        let arm = position.add(normal.times(BALL_RADIUS)).sub(position);
+        let other_arm = closest.add(normal.times(-radius)).sub(body);
+        let gap = other_arm.sub(arm).add(body.sub(position)).dot(normal);
+        Contact { normal, arm, gap, ..Contact::NONE }
+    })
+}
+
+// Three pistons at most: the ball's reach, twice the sum of the radii, spans fewer than four of them.
+const _: () = assert!(2.0 * (BALL_RADIUS + PISTON_RADIUS) + super::PISTON_LENGTH <= 3.0 * super::COLUMN);
