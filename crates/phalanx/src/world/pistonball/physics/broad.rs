@@ -186,7 +186,12 @@ impl Tree {
         self.spare = parent;
         while above != NONE {
             let [a, b] = self.nodes[above].children;
-            self.nodes[above].bounds = self.nodes[a].bounds.union(self.nodes[b].bounds);
+            let bounds = self.nodes[a].bounds.union(self.nodes[b].bounds);
+            if bounds == self.nodes[above].bounds {
+                // Nor does any box further up change.
+                break;
+            }
+            self.nodes[above].bounds = bounds;
             above = self.nodes[above].parent;
         }
     }
