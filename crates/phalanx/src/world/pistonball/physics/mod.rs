@@ -186,6 +186,9 @@ pub struct Physics {
 
 impl Physics {
     /// Pistons at `heights` (their y) and a ball, touching nothing yet.
+    ///
+    /// # Panics
+    /// Without a piston.
     pub fn new(heights: &[f64], ball: Ball) -> Self {
         let mut physics = Physics {
             heights: Vec::new(),
@@ -202,7 +205,11 @@ impl Physics {
     }
 
     /// As [`Physics::new`], in the memory that is there.
+    ///
+    /// # Panics
+    /// Without a piston.
     pub fn reset(&mut self, heights: &[f64], ball: Ball) {
+        assert!(!heights.is_empty(), "no piston");
         self.heights.clear();
         self.heights.extend_from_slice(heights);
         self.segments.clear();

@@ -49,7 +49,8 @@ pub(super) fn solve(motion: &mut Motion, correction: &mut Motion, contacts: &mut
     *correction = Motion { velocity: Vector { x: x.second(), y: y.second() }, omega: omega.second() };
 }
 
-/// Motion (first) and correction (second). They obey the same equations, but for friction and for what they aim at.
+/// Motion (first) and correction (second). They obey the same equations, but the correction knows no friction and aims
+/// at another speed.
 #[derive(Clone, Copy)]
 struct State {
     x: Both,
@@ -67,7 +68,7 @@ struct Row {
     /// The ball's mass as felt along the normal and across it.
     normal_mass: Both,
     tangent_mass: f64,
-    /// Speed at which the correction shall leave the overlap.
+    /// Speed along the normal to be had in the end: 0, and out of the overlap for the correction.
     bias: Both,
     /// Impulses so far, along the normal and across it.
     push: Both,
@@ -89,7 +90,7 @@ impl Row {
             arm_y: Both::splat(arm.y),
             normal_mass: Both::splat(mass(normal)),
             tangent_mass: mass(normal.perpendicular()),
-            bias: Both::splat(-CORRECTED * min(0.0, gap + SLOP) / STEP),
+            bias: Both::new(0.0, -CORRECTED * min(0.0, gap + SLOP) / STEP),
             push: Both::new(impulses.push, 0.0),
             friction: impulses.friction,
         }
@@ -131,7 +132,7 @@ impl State {
         let x = self.x.sub(row.arm_y.mul(self.omega));
         let y = self.y.add(row.arm_x.mul(self.omega));
         let closing = x.mul(row.normal_x).add(y.mul(row.normal_y));
-        let excess = row.bias.add(closing).with_first_of(closing);
+        let excess = row.bias.add(closing);
         let push = row.push.add(excess.mul(row.normal_mass)).max(Both::splat(0.0));
         let sliding = y.first() * row.normal_x.first() - x.first() * row.normal_y.first();
         let mut friction = row.friction + sliding * row.tangent_mass;

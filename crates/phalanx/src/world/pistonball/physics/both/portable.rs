@@ -43,11 +43,6 @@ impl Both {
         self.zip(other, max)
     }
 
-    /// The first of `other` and the second of `self`.
-    pub fn with_first_of(self, other: Both) -> Self {
-        Both([other.0[0], self.0[1]])
-    }
-
     /// Whether both are equal.
     pub fn same(self, other: Both) -> bool {
         self.0 == other.0

@@ -58,12 +58,6 @@ impl Both {
         Both(sse2()._mm_max_pd(self.0, other.0))
     }
 
-    /// The first of `other` and the second of `self`.
-    #[inline(always)]
-    pub fn with_first_of(self, other: Both) -> Self {
-        Both(sse2()._mm_move_sd(self.0, other.0))
-    }
-
     /// Whether both are equal.
     #[inline(always)]
     pub fn same(self, other: Both) -> bool {
