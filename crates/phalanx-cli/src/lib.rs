@@ -6,6 +6,7 @@ mod eval;
 mod exact;
 mod plot;
 mod render;
+mod replay;
 mod table;
 mod train;
 
@@ -44,6 +45,8 @@ enum Command {
     Plot(PlotArgs),
     /// Draw an episode of a policy: an animated GIF, or PNGs.
     Render(render::RenderArgs),
+    /// Play the actions of a recorded game once more.
+    Replay(replay::ReplayArgs),
     /// Print a configuration with every setting resolved.
     Config(Source),
     /// List the built-in presets.
@@ -136,6 +139,7 @@ fn run(registry: &Registry) -> ExitCode {
         Command::Resume(args) => train::resume(args, registry),
         Command::Plot(args) => draw(args),
         Command::Render(args) => render::render(args, registry),
+        Command::Replay(args) => replay::replay(args),
         Command::Eval(args) => eval::eval(args, registry),
         Command::Occupancy(args) => eval::occupancy(args, registry),
         Command::Exact(args) => exact::exact(args),

@@ -186,9 +186,20 @@ impl Tree {
         self.spare = parent;
         while above != NONE {
             let [a, b] = self.nodes[above].children;
-            self.nodes[above].bounds = self.nodes[a].bounds.union(self.nodes[b].bounds);
+            let bounds = self.nodes[a].bounds.union(self.nodes[b].bounds);
+            if bounds == self.nodes[above].bounds {
+                // Nor does any box further up change.
+                break;
+            }
+            self.nodes[above].bounds = bounds;
             above = self.nodes[above].parent;
         }
+    }
+
+    /// Gives `leaf` other bounds, and the place that fits them.
+    fn relocate(&mut self, leaf: usize, bounds: Bounds) {
+        self.remove(leaf);
+        self.insert(leaf, bounds);
     }
 
     /// Visits the leaves below `node` whose boxes overlap `bounds`, in tree order.
@@ -232,7 +243,7 @@ pub(super) struct Broad {
     moved: Vec<usize>,
     has_moved: Vec<bool>,
     /// Pistons that got a new place in this step.
-    replaced: Vec<usize>,
+    relocated: Vec<usize>,
     /// Segments that the ball reports, the newest last.
     reported: Vec<usize>,
     /// Pistons after it that overlap its box, in tree order.
@@ -261,9 +272,9 @@ impl Broad {
         self.moved.clear();
         self.has_moved.clear();
         self.has_moved.resize(pistons.len(), false);
-        self.replaced.clear();
+        self.relocated.clear();
         for list in
-            [&mut self.moved, &mut self.replaced, &mut self.reported, &mut self.after, &mut self.candidates]
+            [&mut self.moved, &mut self.relocated, &mut self.reported, &mut self.after, &mut self.candidates]
         {
             // Nothing is allocated later.
             list.reserve(segments.len());
@@ -286,7 +297,7 @@ impl Broad {
         let turn = |leaf: usize| (WALLS + leaf) % table_size;
         let ball_leaves = !self.movers.bounds(ball_leaf).contains(ball);
         let mut ball_waits = ball_leaves;
-        self.replaced.clear();
+        self.relocated.clear();
         self.moved.sort_unstable_by_key(|&piston| turn(piston));
         for &piston in &self.moved {
             self.has_moved[piston] = false;
@@ -295,23 +306,20 @@ impl Broad {
                 continue;
             }
             if ball_waits && turn(ball_leaf) < turn(piston) {
-                self.movers.remove(ball_leaf);
-                self.movers.insert(ball_leaf, ball.fat(velocity));
+                self.movers.relocate(ball_leaf, ball.fat(velocity));
                 ball_waits = false;
             }
-            self.movers.remove(piston);
-            self.movers.insert(piston, bounds.fat(Vector::ZERO));
-            self.replaced.push(piston);
+            self.movers.relocate(piston, bounds.fat(Vector::ZERO));
+            self.relocated.push(piston);
         }
         self.moved.clear();
         if ball_waits {
-            self.movers.remove(ball_leaf);
-            self.movers.insert(ball_leaf, ball.fat(velocity));
+            self.movers.relocate(ball_leaf, ball.fat(velocity));
         }
         if ball_leaves {
             self.look_around();
         } else if self.pairs_changed(ball_leaf) {
-            self.reported.retain(|segment| *segment < WALLS || !self.replaced.contains(&(segment - WALLS)));
+            self.reported.retain(|segment| *segment < WALLS || !self.relocated.contains(&(segment - WALLS)));
             self.walk();
             self.settle();
         } else if !self.settled {
@@ -323,7 +331,7 @@ impl Broad {
     /// Whether a piston that got a new place was near the ball or is now.
     fn pairs_changed(&self, ball_leaf: usize) -> bool {
         let ball = self.movers.bounds(ball_leaf);
-        self.replaced.iter().any(|&piston| {
+        self.relocated.iter().any(|&piston| {
             self.movers.bounds(piston).overlaps(ball) || self.candidates.contains(&(WALLS + piston))
         })
     }
@@ -338,7 +346,7 @@ impl Broad {
                 met_ball = true;
             } else if met_ball {
                 self.after.push(WALLS + leaf);
-            } else if self.replaced.contains(&leaf) {
+            } else if self.relocated.contains(&leaf) {
                 self.reported.push(WALLS + leaf);
             }
         });
@@ -358,7 +366,7 @@ impl Broad {
         self.movers.overlapping_before(ball_leaf, &mut |piston| {
             self.candidates.push(WALLS + piston);
             // Otherwise it has put itself onto the list already.
-            if !self.replaced.contains(&piston) {
+            if !self.relocated.contains(&piston) {
                 self.reported.push(WALLS + piston);
             }
         });

@@ -27,7 +27,7 @@ impl Capsule {
     }
 }
 
-/// A segment and the ball touching each other: a row of the solver.
+/// A segment and the ball touching each other.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Contact {
     pub segment: usize,
@@ -39,8 +39,15 @@ pub(super) struct Contact {
     pub gap: f64,
     /// Whether the same contact was there in the step before: only then it starts with the push of that step.
     pub lasting: bool,
-    /// Accumulated impulses along and across the normal.
+    pub impulses: Impulses,
+}
+
+/// What a contact has done to the ball, accumulated.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Impulses {
+    /// Along the normal.
     pub push: f64,
+    /// Across it.
     pub friction: f64,
 }
 
@@ -51,13 +58,16 @@ impl Contact {
         arm: Vector::ZERO,
         gap: 0.0,
         lasting: false,
-        push: 0.0,
-        friction: 0.0,
+        impulses: Impulses::NONE,
     };
 }
 
+impl Impulses {
+    const NONE: Impulses = Impulses { push: 0.0, friction: 0.0 };
+}
+
 /// The ball is wide enough for three pistons, and there are four walls.
-const MOST_CONTACTS: usize = 7;
+pub(super) const MOST_CONTACTS: usize = 7;
 /// A contact lost for fewer steps than this is remembered.
 const MEMORY: u64 = 3;
 /// Step number of a contact that never was.
@@ -66,8 +76,7 @@ const NEVER: u64 = 0;
 /// Impulses of the last contact with a segment, and the step in which it was.
 #[derive(Debug, Clone, Copy)]
 struct Record {
-    push: f64,
-    friction: f64,
+    impulses: Impulses,
     step: u64,
 }
 
@@ -93,7 +102,7 @@ impl Contacts {
     pub fn reset(&mut self, segments: usize) {
         self.count = 0;
         self.records.clear();
-        self.records.resize(segments, Record { push: 0.0, friction: 0.0, step: NEVER });
+        self.records.resize(segments, Record { impulses: Impulses::NONE, step: NEVER });
         self.step = NEVER + MEMORY;
     }
 
@@ -122,7 +131,7 @@ impl Contacts {
             contact.segment = segment;
             contact.lasting = age == 1;
             if age <= MEMORY {
-                (contact.push, contact.friction) = (record.push, record.friction);
+                contact.impulses = record.impulses;
             }
             self.touching[self.count] = contact;
             self.count += 1;
@@ -132,8 +141,7 @@ impl Contacts {
     /// Ends a step: keeps the impulses for the next ones.
     pub fn remember(&mut self) {
         for contact in &self.touching[..self.count] {
-            self.records[contact.segment] =
-                Record { push: contact.push, friction: contact.friction, step: self.step };
+            self.records[contact.segment] = Record { impulses: contact.impulses, step: self.step };
         }
     }
 }
@@ -146,9 +154,12 @@ fn touch(capsule: &Capsule, position: Vector) -> Option<Contact> {
     let to_closest = closest.sub(position);
     let (reach, squared) = (BALL_RADIUS + radius, to_closest.dot(to_closest));
     (squared < reach * reach).then(|| {
-        // A ball in the middle of a segment leaves it sideways. It never gets there by itself.
-        let direction = if squared > 0.0 { to_closest } else { along.perpendicular().neg() };
-        let normal = direction.times(1.0 / direction.dot(direction).sqrt());
+        // A ball right on a segment leaves it sideways. It never gets there by itself.
+        let normal = if squared > 0.0 {
+            to_closest.times(1.0 / squared.sqrt())
+        } else {
+            along.perpendicular().times(-1.0 / along.dot(along).sqrt())
+        };
         let arm = position.add(normal.times(BALL_RADIUS)).sub(position);
         let other_arm = closest.add(normal.times(-radius)).sub(body);
         let gap = other_arm.sub(arm).add(body.sub(position)).dot(normal);

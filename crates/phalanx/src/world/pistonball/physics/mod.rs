@@ -1,13 +1,14 @@
 //! The physics of Pistonball: one ball against pistons and walls, double for double that of PettingZoo.
 //!
 //! The game runs on a general physics library (pymunk, which is Chipmunk). Only a small part of it ever acts here, and
-//! that part is written out in three files: [`broad`] finds the segments near the ball, and in which order; `contact`
+//! that part is written out in three files: `broad` finds the segments near the ball, and in which order; `contact`
 //! those that touch it; `solver` what they do to it. The solver passes over the contacts one after another, so their
 //! order changes the result, and a ball between pistons is chaotic: a different last digit becomes another game within
 //! an episode. So every expression keeps the grouping of the original, and nothing may be fused or reordered.
 //!
 //! Units are pixels, seconds and radians; x grows to the right and **y grows downwards**.
 
+mod both;
 mod broad;
 mod contact;
 mod solver;
@@ -128,10 +129,6 @@ impl Vector {
         Vector { x: self.x - other.x, y: self.y - other.y }
     }
 
-    fn neg(self) -> Vector {
-        Vector { x: -self.x, y: -self.y }
-    }
-
     fn times(self, factor: f64) -> Vector {
         Vector { x: self.x * factor, y: self.y * factor }
     }
@@ -189,6 +186,9 @@ pub struct Physics {
 
 impl Physics {
     /// Pistons at `heights` (their y) and a ball, touching nothing yet.
+    ///
+    /// # Panics
+    /// Without a piston.
     pub fn new(heights: &[f64], ball: Ball) -> Self {
         let mut physics = Physics {
             heights: Vec::new(),
@@ -205,7 +205,11 @@ impl Physics {
     }
 
     /// As [`Physics::new`], in the memory that is there.
+    ///
+    /// # Panics
+    /// Without a piston.
     pub fn reset(&mut self, heights: &[f64], ball: Ball) {
+        assert!(!heights.is_empty(), "no piston");
         self.heights.clear();
         self.heights.extend_from_slice(heights);
         self.segments.clear();

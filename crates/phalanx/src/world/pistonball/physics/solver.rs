@@ -1,6 +1,7 @@
 //! What the contacts do to the ball: impulses, found by passing over the contacts again and again.
 
-use super::contact::Contact;
+use super::both::Both;
+use super::contact::{Contact, Impulses, MOST_CONTACTS};
 use super::{BALL_RADIUS, STEP, Vector, max, min};
 
 const MASS: f64 = 0.75;
@@ -25,70 +26,176 @@ pub(super) struct Motion {
 
 impl Motion {
     pub const ZERO: Motion = Motion { velocity: Vector::ZERO, omega: 0.0 };
-
-    /// Velocity of the segments, which stand still, relative to the ball's point at `arm`.
-    fn relative(self, arm: Vector) -> Vector {
-        self.velocity.add(Vector { x: -arm.y * self.omega, y: arm.x * self.omega }).neg()
-    }
-
-    /// The ball pushes with `impulse` at `arm`, and gets as much back.
-    fn push(&mut self, arm: Vector, impulse: Vector) {
-        let back = impulse.neg();
-        self.velocity = self.velocity.add(back.times(INVERSE_MASS));
-        self.omega += INVERSE_MOMENT * arm.cross(back);
-    }
-}
-
-/// A contact's constants and what it has done so far in this step.
-struct Row<'a> {
-    contact: &'a mut Contact,
-    /// Inverse of the ball's inverse mass as felt along and across the normal.
-    normal_mass: f64,
-    tangent_mass: f64,
-    /// Speed at which the overlap shall be left.
-    bias: f64,
-    /// Accumulated correcting impulse.
-    corrected: f64,
-}
-
-impl Row<'_> {
-    fn new(contact: &mut Contact) -> Row<'_> {
-        let mass = |direction| {
-            let lever = contact.arm.cross(direction);
-            1.0 / (INVERSE_MASS + INVERSE_MOMENT * lever * lever)
-        };
-        let (normal_mass, tangent_mass) = (mass(contact.normal), mass(contact.normal.perpendicular()));
-        let bias = -CORRECTED * min(0.0, contact.gap + SLOP) / STEP;
-        Row { contact, normal_mass, tangent_mass, bias, corrected: 0.0 }
-    }
-
-    /// Impulse of `along` the normal and `across` it.
-    fn impulse(&self, along: f64, across: f64) -> Vector {
-        let n = self.contact.normal;
-        Vector { x: n.x * along - n.y * across, y: n.x * across + n.y * along }
-    }
 }
 
 /// Changes the ball's `motion` so that it moves into no segment, and sets the `correction` of its position.
+///
+/// Each contact in turn sets its impulses right as if it were alone, ten times over.
 pub(super) fn solve(motion: &mut Motion, correction: &mut Motion, contacts: &mut [Contact]) {
-    let mut rows: Vec<Row> = contacts.iter_mut().map(Row::new).collect();
-    for row in rows.iter().filter(|row| row.contact.lasting) {
-        motion.push(row.contact.arm, row.impulse(row.contact.push, row.contact.friction));
+    let mut state = State {
+        x: Both::new(motion.velocity.x, 0.0),
+        y: Both::new(motion.velocity.y, 0.0),
+        omega: Both::new(motion.omega, 0.0),
+    };
+    match contacts {
+        [] => {}
+        [one] => state.pass_over_one(one),
+        [first, second] => state.pass_over([first, second]),
+        [first, second, third] => state.pass_over([first, second, third]),
+        _ => state.pass_over_many(contacts),
     }
-    for _ in 0..PASSES {
-        for row in &mut rows {
-            let Contact { normal, arm, push, friction, .. } = *row.contact;
-            let relative = motion.relative(arm);
-            let leaving = correction.relative(arm).dot(normal);
-            let corrected = max(row.corrected + (row.bias - leaving) * row.normal_mass, 0.0);
-            let new_push = max(push - relative.dot(normal) * row.normal_mass, 0.0);
-            let most = FRICTION * new_push;
-            let sliding = relative.dot(normal.perpendicular());
-            let new_friction = min(max(friction - sliding * row.tangent_mass, -most), most);
-            correction.push(arm, normal.times(corrected - row.corrected));
-            motion.push(arm, row.impulse(new_push - push, new_friction - friction));
-            row.corrected = corrected;
-            (row.contact.push, row.contact.friction) = (new_push, new_friction);
+    let State { x, y, omega } = state;
+    *motion = Motion { velocity: Vector { x: x.first(), y: y.first() }, omega: omega.first() };
+    *correction = Motion { velocity: Vector { x: x.second(), y: y.second() }, omega: omega.second() };
+}
+
+/// Motion (first) and correction (second). They obey the same equations, but the correction knows no friction and aims
+/// at another speed.
+#[derive(Clone, Copy)]
+struct State {
+    x: Both,
+    y: Both,
+    omega: Both,
+}
+
+/// A contact as the solver needs it: what is the same for both stands there twice.
+#[derive(Clone, Copy)]
+struct Row {
+    normal_x: Both,
+    normal_y: Both,
+    arm_x: Both,
+    arm_y: Both,
+    /// The ball's mass as felt along the normal and across it.
+    normal_mass: Both,
+    tangent_mass: f64,
+    /// Speed along the normal to be had in the end: 0, and out of the overlap for the correction.
+    bias: Both,
+    /// Impulses so far, along the normal and across it.
+    push: Both,
+    friction: f64,
+}
+
+impl Row {
+    #[inline(always)]
+    fn new(contact: &Contact) -> Self {
+        let Contact { normal, arm, gap, impulses, .. } = *contact;
+        let mass = |direction| {
+            let lever = arm.cross(direction);
+            1.0 / (INVERSE_MASS + INVERSE_MOMENT * lever * lever)
+        };
+        Row {
+            normal_x: Both::splat(normal.x),
+            normal_y: Both::splat(normal.y),
+            arm_x: Both::splat(arm.x),
+            arm_y: Both::splat(arm.y),
+            normal_mass: Both::splat(mass(normal)),
+            tangent_mass: mass(normal.perpendicular()),
+            bias: Both::new(0.0, -CORRECTED * min(0.0, gap + SLOP) / STEP),
+            push: Both::new(impulses.push, 0.0),
+            friction: impulses.friction,
+        }
+    }
+
+    #[inline(always)]
+    fn impulses(&self) -> Impulses {
+        Impulses { push: self.push.first(), friction: self.friction }
+    }
+}
+
+impl State {
+    /// The ball pushes with impulses of `along` the normal and `across` it, and gets as much back.
+    #[inline(always)]
+    fn push(&mut self, row: &Row, along: Both, across: f64) {
+        let across = Both::new(across, 0.0);
+        let x = row.normal_x.mul(along).sub(row.normal_y.mul(across));
+        let y = row.normal_x.mul(across).add(row.normal_y.mul(along));
+        let turn = row.arm_x.mul(y).sub(row.arm_y.mul(x));
+        self.x = self.x.sub(x.mul(Both::splat(INVERSE_MASS)));
+        self.y = self.y.sub(y.mul(Both::splat(INVERSE_MASS)));
+        self.omega = self.omega.sub(turn.mul(Both::splat(INVERSE_MOMENT)));
+    }
+
+    /// A contact that was there before starts with its impulses of then.
+    #[inline(always)]
+    fn start(&mut self, contact: &Contact) -> Row {
+        let row = Row::new(contact);
+        if contact.lasting {
+            self.push(&row, row.push, row.friction);
+        }
+        row
+    }
+
+    /// One contact sets its impulses right.
+    #[inline(always)]
+    fn act(&mut self, row: &mut Row) {
+        // Velocity of the ball's point of contact. The original has that of the segment seen from there, its negative.
+        let x = self.x.sub(row.arm_y.mul(self.omega));
+        let y = self.y.add(row.arm_x.mul(self.omega));
+        let closing = x.mul(row.normal_x).add(y.mul(row.normal_y));
+        let excess = row.bias.add(closing);
+        let push = row.push.add(excess.mul(row.normal_mass)).max(Both::splat(0.0));
+        let sliding = y.first() * row.normal_x.first() - x.first() * row.normal_y.first();
+        let mut friction = row.friction + sliding * row.tangent_mass;
+        let most = FRICTION * push.first();
+        if friction.abs() > most {
+            // Kept from the optimiser as a branch: the processor guesses it and goes on before `most` is known.
+            friction = std::hint::black_box(min(max(friction, -most), most));
+        }
+        self.push(row, push.sub(row.push), friction - row.friction);
+        (row.push, row.friction) = (push, friction);
+    }
+
+    #[inline(always)]
+    fn pass_over<const N: usize>(&mut self, contacts: [&mut Contact; N]) {
+        let mut rows = contacts.each_ref().map(|contact| self.start(contact));
+        for _ in 0..PASSES {
+            for row in &mut rows {
+                self.act(row);
+            }
+        }
+        for (contact, row) in contacts.into_iter().zip(&rows) {
+            contact.impulses = row.impulses();
+        }
+    }
+
+    /// A contact that is alone is soon done: nothing changes any more, or the last digits go to and fro.
+    fn pass_over_one(&mut self, contact: &mut Contact) {
+        let mut row = self.start(contact);
+        let (mut two_before, mut before) = ((row, *self), (row, *self));
+        let mut left = PASSES;
+        while left > 0 {
+            self.act(&mut row);
+            left -= 1;
+            let (then_row, then) = two_before;
+            let same = row.push.same(then_row.push)
+                && row.friction == then_row.friction
+                && self.omega.same(then.omega)
+                && self.x.same(then.x)
+                && self.y.same(then.y);
+            if same {
+                // Two more passes would change nothing.
+                left %= 2;
+            }
+            (two_before, before) = (before, (row, *self));
+        }
+        contact.impulses = row.impulses();
+    }
+
+    /// As [`State::pass_over`]; so many contacts are rare.
+    #[cold]
+    fn pass_over_many(&mut self, contacts: &mut [Contact]) {
+        let mut rows = [Row::new(&contacts[0]); MOST_CONTACTS];
+        let rows = &mut rows[..contacts.len()];
+        for (row, contact) in rows.iter_mut().zip(&*contacts) {
+            *row = self.start(contact);
+        }
+        for _ in 0..PASSES {
+            for row in &mut *rows {
+                self.act(row);
+            }
+        }
+        for (contact, row) in contacts.iter_mut().zip(rows) {
+            contact.impulses = row.impulses();
         }
     }
 }

@@ -1,0 +1,142 @@
+//! Pistonball against games recorded from PettingZoo: every number is the same double.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use phalanx::world::pistonball::physics::{Ball, Physics};
+use phalanx::world::pistonball::{Library, Outcome};
+
+/// Files whose name begins with `prefix`.
+fn files(prefix: &str) -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/reference/pistonball");
+    let mut files: Vec<PathBuf> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.file_name().unwrap().to_str().unwrap().starts_with(prefix))
+        .collect();
+    files.sort();
+    files
+}
+
+/// A recorded game, row by row.
+struct Recording {
+    file: String,
+    rows: Vec<HashMap<String, String>>,
+}
+
+impl Recording {
+    fn open(path: &Path) -> Self {
+        let text = std::fs::read_to_string(path).unwrap();
+        let mut lines = text.lines();
+        let columns: Vec<&str> = lines.next().unwrap().split(',').collect();
+        let rows = lines
+            .map(|line| columns.iter().map(|c| c.to_string()).zip(line.split(',').map(Into::into)).collect())
+            .collect();
+        Recording { file: path.file_name().unwrap().to_str().unwrap().into(), rows }
+    }
+
+    fn text(&self, row: usize, column: &str) -> &str {
+        &self.rows[row][column]
+    }
+
+    fn number(&self, row: usize, column: &str) -> f64 {
+        self.text(row, column).parse().unwrap()
+    }
+
+    fn heights(&self, row: usize) -> Vec<f64> {
+        self.text(row, "piston_y").split(';').map(|y| y.parse().unwrap()).collect()
+    }
+
+    fn actions(&self, row: usize) -> Vec<u8> {
+        self.text(row, "actions").bytes().map(|digit| digit - b'0').collect()
+    }
+
+    fn ball(&self, row: usize) -> Ball {
+        let [x, y, vx, vy, angle, omega] = BALL.map(|column| self.number(row, column));
+        Ball { x, y, vx, vy, angle, omega }
+    }
+
+    #[track_caller]
+    fn check(&self, row: usize, column: &str, ours: f64) {
+        let theirs = self.number(row, column);
+        let file = &self.file;
+        assert!(
+            ours.to_bits() == theirs.to_bits(),
+            "{file}, row {row}, {column}: {ours:?}, recorded {theirs:?}"
+        );
+    }
+
+    fn check_ball(&self, row: usize, ball: Ball) {
+        let Ball { x, y, vx, vy, angle, omega } = ball;
+        for (column, ours) in BALL.into_iter().zip([x, y, vx, vy, angle, omega]) {
+            self.check(row, column, ours);
+        }
+    }
+
+    fn check_text(&self, row: usize, column: &str, ours: &str) {
+        let (theirs, file) = (self.text(row, column), &self.file);
+        assert!(ours == theirs, "{file}, row {row}, {column}: {ours}, recorded {theirs}");
+    }
+}
+
+const BALL: [&str; 6] = ["ball_x", "ball_y", "ball_vx", "ball_vy", "ball_angle", "ball_omega"];
+
+#[test]
+fn whole_games() {
+    let files = files("ep_");
+    assert!(files.len() >= 78, "{} games", files.len());
+    for path in &files {
+        let game = Recording::open(path);
+        let last = game.rows.len() - 1;
+        let mut library = Library::new(&game.heights(0), game.ball(0), last);
+        for row in 1..=last {
+            let Outcome { reward, terminated, truncated } = library.step(&game.actions(row));
+            let heights: Vec<String> = library.physics().heights().iter().map(f64::to_string).collect();
+            game.check_text(row, "piston_y", &heights.join(";"));
+            game.check_ball(row, library.physics().ball());
+            game.check(row, "reward", reward);
+            game.check_text(row, "terminated", if terminated { "1" } else { "0" });
+            // The file does not say how long the game might have been; one that ended at the wall was not at its end.
+            game.check_text(row, "truncated", if truncated && !terminated { "1" } else { "0" });
+        }
+    }
+}
+
+#[test]
+fn physics_steps_and_the_order_of_contacts() {
+    let files = files("sub_");
+    assert!(files.len() >= 5, "{} games", files.len());
+    for path in &files {
+        let game = Recording::open(path);
+        let mut physics = Physics::new(&game.heights(0), game.ball(0));
+        for row in 1..game.rows.len() {
+            let piston = game.number(row, "agent") as usize;
+            physics.move_piston(piston, game.number(row, "action") - 1.0);
+            physics.step();
+            game.check(row, "piston_y", physics.heights()[piston]);
+            game.check_ball(row, physics.ball());
+            let touching: Vec<String> = physics.touching().map(|segment| segment.to_string()).collect();
+            let touching = if touching.is_empty() { "-".into() } else { touching.join(" ") };
+            game.check_text(row, "contacts", &touching);
+        }
+    }
+}
+
+/// Memory that is used again does not remember.
+#[test]
+fn reset_is_new() {
+    let games: Vec<Recording> = files("sub_").iter().map(|path| Recording::open(path)).collect();
+    let mut used = Physics::new(&[491.0; 2], games[0].ball(0));
+    for game in &games {
+        used.reset(&game.heights(0), game.ball(0));
+        let mut new = Physics::new(&game.heights(0), game.ball(0));
+        for step in 0..50 {
+            let up = |piston: usize| [-1.0, 0.0, 1.0][(piston * 7 + step * 5) / 3 % 3];
+            used.advance(up);
+            new.advance(up);
+            assert_eq!(used.ball(), new.ball());
+            assert_eq!(used.heights(), new.heights());
+            assert!(used.touching().eq(new.touching()));
+        }
+    }
+}
