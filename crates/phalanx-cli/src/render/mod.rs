@@ -39,7 +39,8 @@ pub struct RenderArgs {
     /// Change a setting of a preset or file.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     sets: Vec<String>,
-    /// Policy of a preset or file: uniform, or one that its world knows (pistonball: still, random, wave).
+    /// Policy of a preset or file: uniform, or one that its world knows (wireless: matching; pistonball: still,
+    /// random, wave).
     #[arg(long)]
     policy: Option<String>,
     /// Seed of the episode; `phalanx eval` runs the same episodes with the same seed.
