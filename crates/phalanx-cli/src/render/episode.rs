@@ -2,7 +2,7 @@
 
 use phalanx::problem::Problem;
 use phalanx::rollout::Trajectory;
-use phalanx::run::{Registry, Session, WorldConfig};
+use phalanx::run::{Registry, Session, WorldConfig, assessment_horizon};
 use phalanx::world::Wireless;
 use phalanx::{Error, Result};
 
@@ -204,7 +204,8 @@ fn margins(session: &Session, seed: u64) -> Margins {
         return Margins::None;
     }
     let agents = session.world().network().agents();
-    let cost = agents.saturating_mul(2 * MARGIN_EPISODES).saturating_mul(session.config().horizon);
+    let length = assessment_horizon(session.problem(), session.config().horizon);
+    let cost = agents.saturating_mul(2 * MARGIN_EPISODES).saturating_mul(length);
     if cost > MOST_MARGIN_STEPS {
         return Margins::LeftOut;
     }
