@@ -196,3 +196,66 @@ fn bad_options_are_refused_in_one_line() {
     let left: Vec<_> = folder.path().read_dir().unwrap().collect();
     assert_eq!(left.len(), 2, "{left:?}");
 }
+
+/// The ball's colour, inside its edge, and that of pistons under it.
+const BALL: [u8; 3] = [0xF6, 0xDD, 0xA6];
+const UNDER: [u8; 3] = ON;
+
+/// Mean x of the pixels of a colour above the small print and the legend, if there are enough to tell.
+fn mean_x((width, height, pixels): &Image, colour: [u8; 3]) -> Option<f64> {
+    let upper = width * (2 * height / 3);
+    let places: Vec<usize> = (0..upper).filter(|&at| pixels[at] == colour).map(|at| at % width).collect();
+    (places.len() > 100).then(|| places.iter().sum::<usize>() as f64 / places.len() as f64)
+}
+
+#[test]
+fn a_wave_of_pistons_carries_the_ball_to_the_left() {
+    let folder = TempDir::new().unwrap();
+    let folder = folder.path();
+    for n in [10, 20] {
+        let arguments = format!("render pistonball --policy wave --set world.n={n} --out wave.gif");
+        let said = stdout(&phalanx(folder, &arguments).success());
+        let frames = read_gif(&folder.join("wave.gif"));
+        assert_eq!(said, format!("wave.gif: {} steps (the episode ended there)\n", frames.len()));
+        assert!((5..100).contains(&frames.len()));
+        let places: Vec<f64> = frames.iter().map(|(image, _)| mean_x(image, BALL).unwrap()).collect();
+        let width = frames[0].0.0 as f64;
+        assert!(width <= 900.0 && places[0] > 0.7 * width, "{places:?}");
+        assert!(places[places.len() - 1] < 0.3 * width, "{places:?}");
+        for ((image, _), ball) in frames.iter().zip(places) {
+            // Two or three pistons: at most half of one more on either side.
+            let under = mean_x(image, UNDER).unwrap();
+            assert!((under - ball).abs() < 0.6 * width / f64::from(n), "{under} {ball}");
+        }
+    }
+    let said = stdout(
+        &phalanx(folder, "render pistonball --policy still --set world.n=2 --steps 1 --out two/").success(),
+    );
+    assert!(said.starts_with("two/step-….png: 1 step"), "{said}");
+    assert!(mean_x(&read_png(&folder.join("two/step-0001.png")), BALL).is_some());
+}
+
+#[test]
+fn a_run_on_pistons_shows_its_margins() {
+    let folder = TempDir::new().unwrap();
+    let folder = folder.path();
+    let train =
+        "train pistonball --set iterations=1 --set batch=2 --set horizon=20 --set evaluation.episodes=4";
+    phalanx(folder, &format!("{train} --out run")).success();
+    let said = stdout(&phalanx(folder, "render run --steps 3").success());
+    assert_eq!(said, "run/plots/episode.gif: 3 steps\n");
+    assert_eq!(read_gif(&folder.join("run/plots/episode.gif")).len(), 3);
+    phalanx(folder, "render run --steps 3 --out sheet.png").success();
+    assert!(read_png(&folder.join("sheet.png")).0 <= 1800);
+    // Green where the entropy is as large as it has to be, else vermilion.
+    let margins = |at_least: &str| {
+        let set = format!("--set constraint.0.at_least={at_least} --only 1 --out {at_least}/");
+        phalanx(folder, &format!("render pistonball --policy random {set}")).success();
+        let image = read_png(&folder.join(at_least).join("step-0001.png"));
+        let count = |colour| image.2.iter().filter(|&&pixel| pixel == colour).count();
+        (count([0x00, 0x9E, 0x73]), count([0xD5, 0x5E, 0x00]))
+    };
+    // The legend has a little of both.
+    let ((kept, none), (few, broken)) = (margins("0.5"), margins("2.8"));
+    assert!(kept > 10 * none && broken > 10 * few, "{kept} {none} {few} {broken}");
+}

@@ -2,12 +2,13 @@
 
 use phalanx::problem::Problem;
 use phalanx::rollout::Trajectory;
-use phalanx::run::{Registry, Session, WorldConfig};
+use phalanx::run::{Registry, Session, WorldConfig, assessment_horizon};
 use phalanx::world::Wireless;
 use phalanx::{Error, Result};
 
 use super::film::Film;
 use super::line::{self, LineFilm, LineStep};
+use super::pistonball::{self, Margins, PistonballFilm, PistonballStep};
 use super::wireless::{self, Corner, Outcome, Sending, WirelessFilm, WirelessStep};
 
 /// Which episode.
@@ -28,6 +29,8 @@ pub struct Found {
     pub film: Box<dyn Film>,
     /// Steps of an episode in training.
     pub horizon: usize,
+    /// Whether the episode ended with the last step, so that there are no more.
+    pub ended: bool,
 }
 
 /// Steps that are drawn without being asked for.
@@ -38,6 +41,9 @@ pub const MOST_STEPS: usize = 1000;
 const MOST_EPISODES: u32 = 1 << 24;
 /// A trajectory is kept whole while it is drawn.
 const MOST_AGENT_STEPS: usize = 1 << 30;
+/// Episodes over which a policy's margins are estimated, and how long that may take.
+const MARGIN_EPISODES: usize = 64;
+const MOST_MARGIN_STEPS: usize = 1 << 22;
 
 /// Runs one episode.
 pub fn find(wanted: &Wanted<'_>, registry: &Registry) -> Result<Found> {
@@ -56,10 +62,15 @@ pub fn find(wanted: &Wanted<'_>, registry: &Registry) -> Result<Found> {
         let message = format!("{steps} steps of {agents} agents; {} are possible", MOST_AGENT_STEPS / agents);
         return Err(Error::config("--steps", message));
     }
+    let run = || session.episode(wanted.episode, wanted.seed, steps);
+    let mut ended = false;
     let film: Box<dyn Film> = match &session.config().world {
-        WorldConfig::Line { .. } => Box::new(line_film(&session, wanted, steps)),
-        WorldConfig::Wireless(spec) => {
-            Box::new(wireless_film(&session, &Wireless::new(spec)?, wanted, steps))
+        WorldConfig::Line { .. } => Box::new(line_film(&session, &run())),
+        WorldConfig::Wireless(spec) => Box::new(wireless_film(&session, &Wireless::new(spec)?, &run())),
+        WorldConfig::Pistonball(_) => {
+            let film = pistonball_film(&session, &run(), margins(&session, wanted.seed));
+            ended = film.is_solved;
+            Box::new(film)
         }
         other => {
             let kind = match other {
@@ -68,15 +79,15 @@ pub fn find(wanted: &Wanted<'_>, registry: &Registry) -> Result<Found> {
             };
             return Err(Error::config(
                 "world.kind",
-                format!("`{kind}` has no pictures; line and wireless have"),
+                format!("`{kind}` has no pictures; line, wireless and pistonball have"),
             ));
         }
     };
-    Ok(Found { film, horizon })
+    Ok(Found { film, horizon, ended })
 }
 
-fn line_film(session: &Session, wanted: &Wanted<'_>, steps: usize) -> LineFilm {
-    let trajectory = session.episode(wanted.episode, wanted.seed, steps);
+fn line_film(session: &Session, trajectory: &Trajectory) -> LineFilm {
+    let steps = trajectory.steps();
     let world = session.world();
     let agents = world.network().agents();
     let drawn = agents.min(line::MOST_AGENTS);
@@ -94,7 +105,7 @@ fn line_film(session: &Session, wanted: &Wanted<'_>, steps: usize) -> LineFilm {
     }
     let scales = scales(session.problem(), steps);
     let kept: Vec<Vec<Option<bool>>> =
-        (0..drawn).map(|i| kept_so_far(session.problem(), &scales, i, &Course::of(&trajectory, i))).collect();
+        (0..drawn).map(|i| kept_so_far(session.problem(), &scales, i, &Course::of(trajectory, i))).collect();
     let mut reward = 0.0;
     let step = |k: usize| {
         reward += rewards[k] / agents as f64;
@@ -108,8 +119,8 @@ fn line_film(session: &Session, wanted: &Wanted<'_>, steps: usize) -> LineFilm {
     LineFilm { agents, steps: (0..steps).map(step).collect() }
 }
 
-fn wireless_film(session: &Session, world: &Wireless, wanted: &Wanted<'_>, steps: usize) -> WirelessFilm {
-    let trajectory = session.episode(wanted.episode, wanted.seed, steps);
+fn wireless_film(session: &Session, world: &Wireless, trajectory: &Trajectory) -> WirelessFilm {
+    let steps = trajectory.steps();
     let (rows, columns) =
         (world.rows().min(wireless::MOST_A_SIDE), world.columns().min(wireless::MOST_A_SIDE));
     let drawn: Vec<usize> =
@@ -118,7 +129,7 @@ fn wireless_film(session: &Session, world: &Wireless, wanted: &Wanted<'_>, steps
     let scales = scales(session.problem(), steps);
     let kept: Vec<Vec<Option<bool>>> = drawn
         .iter()
-        .map(|&i| kept_so_far(session.problem(), &scales, i, &Course::of(&trajectory, i)))
+        .map(|&i| kept_so_far(session.problem(), &scales, i, &Course::of(trajectory, i)))
         .collect();
     let sending = |user: usize, k: usize| {
         let to = Corner::of_action(trajectory.actions(user)[k])?;
@@ -156,6 +167,55 @@ fn wireless_film(session: &Session, world: &Wireless, wanted: &Wanted<'_>, steps
     };
     let grid = (world.rows(), world.columns());
     WirelessFilm { rows, columns, grid, steps: (0..steps).map(step).collect() }
+}
+
+fn pistonball_film(session: &Session, trajectory: &Trajectory, margins: Margins) -> PistonballFilm {
+    let (steps, pistons) = (trajectory.steps(), session.world().network().agents());
+    let firsts = pistonball::windows(pistons, (0..steps).map(|k| trajectory.shared(k)[0]));
+    let mut reward = 0.0;
+    let step = |(k, first): (usize, usize)| {
+        let drawn = first..first + pistonball::drawn(pistons);
+        let law = |i: usize| {
+            let mut law = [0.0; 3];
+            session.policy().law(i, trajectory, k, &mut law);
+            law.map(|share| share as f32)
+        };
+        let earned: f64 = (0..pistons).map(|i| f64::from(trajectory.rewards(0, i)[k])).sum();
+        reward += earned / pistons as f64;
+        // x, y, vx, vy, ω and angle of the ball.
+        let ball = trajectory.shared(k);
+        PistonballStep {
+            first,
+            levels: drawn.clone().map(|i| trajectory.states(i)[k]).collect(),
+            actions: drawn.clone().map(|i| trajectory.actions(i)[k]).collect(),
+            laws: drawn.map(law).collect(),
+            ball: (ball[0], ball[1]),
+            angle: ball[5],
+            reward,
+        }
+    };
+    let steps = firsts.into_iter().enumerate().map(step).collect();
+    PistonballFilm { pistons, steps, is_solved: trajectory.ended(), margins }
+}
+
+/// The policy's margins, as `phalanx eval` with the same seed and so many episodes has them.
+fn margins(session: &Session, seed: u64) -> Margins {
+    if session.problem().constraint_count() == 0 {
+        return Margins::None;
+    }
+    let agents = session.world().network().agents();
+    let length = assessment_horizon(session.problem(), session.config().horizon);
+    let cost = agents.saturating_mul(2 * MARGIN_EPISODES).saturating_mul(length);
+    if cost > MOST_MARGIN_STEPS {
+        return Margins::LeftOut;
+    }
+    let Ok(assessment) = session.assess(MARGIN_EPISODES, seed, 0.99) else { return Margins::LeftOut };
+    let mut of_pistons = vec![None; agents];
+    for constraint in &assessment.constraints {
+        let margin: &mut Option<f64> = &mut of_pistons[constraint.agent];
+        *margin = Some(margin.map_or(constraint.slack, |other| other.min(constraint.slack)));
+    }
+    Margins::Known { of_pistons, episodes: assessment.episodes }
 }
 
 /// By step: what the problem's scaling multiplies the γ^k of all steps up to and including it by.

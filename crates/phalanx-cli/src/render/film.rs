@@ -59,11 +59,14 @@ pub fn frame(film: &dyn Film, title: &str, step: usize) -> Picture {
 /// Several steps in one picture.
 pub fn sheet(film: &dyn Film, title: &str, steps: &[usize]) -> Picture {
     let (width, height) = film.size();
-    let fitting = (WIDEST + GAP) / (SMALLEST_SCALE * width + GAP);
+    // A status needs its room, too: drawings may be narrower. A part of the gap will do for it.
+    let text = |&step: &usize| text_width(&status(film, step), TEXT as u32) as f32 - 0.6 * GAP;
+    let text = steps.iter().map(text).fold(0.0, f32::max).min(WIDEST);
+    let fitting = (WIDEST + GAP) / ((SMALLEST_SCALE * width).max(text) + GAP);
     let columns = (fitting as usize).clamp(1, MOST_COLUMNS).min(steps.len()).max(1);
     let gaps = GAP * (columns - 1) as f32;
     let scale = ((WIDEST - gaps) / (columns as f32 * width)).min(1.0);
-    let (panel_width, panel_height) = (scale * width, scale * height);
+    let (panel_width, panel_height) = ((scale * width).max(text), scale * height);
     let mut page = Page::new(film, title, columns as f32 * panel_width + gaps);
     page.skip(6.0);
     let left = page.left(columns as f32 * panel_width + gaps);
@@ -143,6 +146,7 @@ impl Page {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::render::shape::Point;
 
     struct Blank {
         size: (f32, f32),
@@ -187,6 +191,26 @@ mod tests {
                     assert!((0.0..picture.width).contains(&x) && (0.0..picture.height).contains(&y));
                 }
             }
+        }
+    }
+
+    #[test]
+    fn a_status_does_not_run_into_the_next() {
+        let picture = sheet(&Blank { size: (40.0, 40.0) }, "t", &[0, 9, 19, 29]);
+        let statuses: Vec<(Point, f32)> = picture
+            .shapes
+            .iter()
+            .filter_map(|shape| match shape {
+                Shape::Text { at, content, .. } if content.starts_with("step") => {
+                    Some((*at, text_width(content, TEXT as u32) as f32))
+                }
+                _ => None,
+            })
+            .collect();
+        assert_eq!(statuses.len(), 4);
+        for pair in statuses.windows(2) {
+            let [((x, y), width), ((next, same), _)] = pair else { unreachable!() };
+            assert!(y < same || x + width < *next, "{statuses:?}");
         }
     }
 

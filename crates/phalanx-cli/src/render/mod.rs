@@ -1,7 +1,7 @@
 //! `phalanx render`: an episode as an animation, as one picture, or as a picture a step.
 //!
 //! [`episode`] runs an episode and turns it into a world's [`film::Film`]; a world draws a step as shapes (`line`,
-//! `wireless`); `film` puts a title, a status and a legend around them, `raster` turns them into pixels, and
+//! `wireless`, `pistonball`); `film` puts a title, a status and a legend around them, `raster` turns them into pixels, and
 //! `animation` and `still` into files.
 
 mod animation;
@@ -10,12 +10,12 @@ mod film;
 mod letters;
 mod line;
 mod palette;
+mod pistonball;
 mod raster;
 mod ring;
 mod shape;
 mod still;
 mod target;
-// Its film has no episodes yet: they come with the world.
 mod wireless;
 
 use std::path::{Path, PathBuf};
@@ -39,7 +39,8 @@ pub struct RenderArgs {
     /// Change a setting of a preset or file.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     sets: Vec<String>,
-    /// Policy of a preset or file: uniform.
+    /// Policy of a preset or file: uniform, or one that its world knows (wireless: matching; pistonball: still,
+    /// random, wave).
     #[arg(long)]
     policy: Option<String>,
     /// Seed of the episode; `phalanx eval` runs the same episodes with the same seed.
@@ -84,7 +85,7 @@ pub fn render(args: &RenderArgs, registry: &Registry) -> anyhow::Result<()> {
         episode: args.episode,
         steps: args.steps,
     };
-    let Found { film, horizon } = episode::find(&wanted, registry)?;
+    let Found { film, horizon, ended } = episode::find(&wanted, registry)?;
     let shown = shown_steps(&args.only, film.steps(), &target)?;
     let folder = target.folder();
     if !folder.as_os_str().is_empty() {
@@ -92,7 +93,9 @@ pub fn render(args: &RenderArgs, registry: &Registry) -> anyhow::Result<()> {
     }
     let written = write(&*film, &title(args), &shown, &target, delays)?;
     let mut message = format!("{written}: {}", steps_in_words(shown.len(), film.steps()));
-    if film.steps() < horizon && args.steps.is_none() {
+    if ended {
+        message += " (the episode ended there)";
+    } else if film.steps() < horizon && args.steps.is_none() {
         message += &format!(" (an episode in training has {horizon}; --steps draws more)");
     }
     print(&format!("{message}\n"));

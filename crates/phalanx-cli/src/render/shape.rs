@@ -137,6 +137,23 @@ impl Shape {
     }
 }
 
+#[cfg(test)]
+impl Shape {
+    /// Whether a drawing of the given width and height holds it, but for the width of lines and letters.
+    pub fn is_within(&self, (width, height): Point) -> bool {
+        let inside =
+            |(x, y): Point| (-0.01..=width + 0.01).contains(&x) && (-0.01..=height + 0.01).contains(&y);
+        match self {
+            Shape::Disc { centre: (x, y), radius: r, .. } => inside((x - r, y - r)) && inside((x + r, y + r)),
+            Shape::Box { corner, size, .. } => {
+                inside(*corner) && inside((corner.0 + size.0, corner.1 + size.1))
+            }
+            Shape::Line { points, .. } | Shape::Area { points, .. } => points.iter().copied().all(inside),
+            Shape::Text { at, .. } => inside(*at),
+        }
+    }
+}
+
 /// A small sign.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sign {

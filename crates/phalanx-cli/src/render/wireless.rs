@@ -371,22 +371,8 @@ mod tests {
             let film = invented(rows, columns, 3, 4);
             let (width, height) = film.size();
             assert!(width <= WIDEST + 0.01);
-            let inside =
-                |(x, y): Point| (-0.01..=width + 0.01).contains(&x) && (-0.01..=height + 0.01).contains(&y);
             for shape in (0..4).flat_map(|step| film.draw(step)) {
-                let is_inside = match &shape {
-                    Shape::Disc { centre: (x, y), radius: r, .. } => {
-                        inside((x - r, y - r)) && inside((x + r, y + r))
-                    }
-                    Shape::Box { corner, size, .. } => {
-                        inside(*corner) && inside((corner.0 + size.0, corner.1 + size.1))
-                    }
-                    Shape::Line { points, .. } | Shape::Area { points, .. } => {
-                        points.iter().copied().all(inside)
-                    }
-                    Shape::Text { at, .. } => inside(*at),
-                };
-                assert!(is_inside, "{rows} × {columns}: {shape:?}");
+                assert!(shape.is_within((width, height)), "{rows} × {columns}: {shape:?}");
             }
         }
     }
