@@ -1,7 +1,7 @@
 //! Which segments touch the ball, and what is remembered of each.
 
 use super::broad::Bounds;
-use super::{BALL_RADIUS, PISTON_RADIUS, Vector, max, min};
+use super::{BALL_RADIUS, PISTON_RADIUS, Vector};
 
 /// A segment with a radius.
 #[derive(Debug, Clone, Copy)]
@@ -149,8 +149,15 @@ impl Contacts {
 /// The contact of the ball at `position` with `capsule`, if they touch.
 fn touch(capsule: &Capsule, position: Vector) -> Option<Contact> {
     let Capsule { from, along, radius, body, .. } = *capsule;
-    let part = max(0.0, min(along.dot(position.sub(from)) / along.dot(along), 1.0));
-    let closest = from.add(along.times(part));
+    let (ahead, length) = (along.dot(position.sub(from)), along.dot(along));
+    // Most contacts are with an end, which takes no division.
+    let closest = if ahead <= 0.0 {
+        from
+    } else if ahead >= length {
+        from.add(along)
+    } else {
+        from.add(along.times(ahead / length))
+    };
     let to_closest = closest.sub(position);
     let (reach, squared) = (BALL_RADIUS + radius, to_closest.dot(to_closest));
     (squared < reach * reach).then(|| {
