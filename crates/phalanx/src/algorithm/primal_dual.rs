@@ -174,21 +174,28 @@ impl PrimalDual {
         self.simulate_from(0);
         // Where episodes end early, more of them make up for the transitions that are missing.
         let wanted = samples.chains * samples.evaluation_pairs.saturating_sub(1);
-        loop {
-            let evaluation = &mut self.trajectories[batch..];
-            let done: usize = evaluation.iter().map(Trajectory::transitions).sum();
-            if done >= wanted {
-                // The last one may have gone too far.
-                if let Some(last) = evaluation.last_mut().filter(|_| done > wanted) {
-                    last.cut(last.transitions() - (done - wanted) + 1);
-                }
-                return;
-            }
+        let mut done = self.evaluation_transitions();
+        while done < wanted {
             let first = self.trajectories.len();
             let count = ((wanted - done) * (first - batch)).div_ceil(done).min(wanted - done);
             self.trajectories.extend((0..count).map(|_| room(samples.evaluation_pairs)));
             self.simulate_from(first);
+            done = self.evaluation_transitions();
         }
+        // The last ones may be too many, or too long.
+        while let Some(last) = self.trajectories.last_mut().filter(|_| done > wanted) {
+            let before = done - last.transitions();
+            if before >= wanted {
+                self.trajectories.pop();
+            } else {
+                last.cut(wanted - before + 1);
+            }
+            done = self.evaluation_transitions();
+        }
+    }
+
+    fn evaluation_transitions(&self) -> usize {
+        self.trajectories[self.settings.batch..].iter().map(Trajectory::transitions).sum()
     }
 
     /// Simulates the trajectories from number `first` on.
