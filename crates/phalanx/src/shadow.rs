@@ -35,7 +35,8 @@ impl Signals {
     /// g̃_ik = g_ik(λ̃_i), r̃ = ∇_λ of f_i and g_ik at λ̃_i.
     ///
     /// Normalised scaling centres each shadow reward by its mean under λ̃_i: a constant changes no gradient
-    /// (errata 17), and it is the derivative of the rescaling of λ̃ to a fixed mass. `live` is the share of that mass
+    /// (errata 17), and it is the derivative of the rescaling of λ̃ to a fixed mass. Where episodes end early the literal
+    /// scaling alone does without. `live` is the share of that mass
     /// which was lived ([`Visits::live`](crate::occupancy::Visits::live)): where episodes end early, the cells of λ̃ were rescaled by it, and so are their
     /// shadow rewards; rewards of sampled channels are totals, neither rescaled nor centred.
     pub fn evaluate(&mut self, problem: &Problem, occupancy: &Ragged<f64>, live: f64) {
@@ -104,19 +105,19 @@ pub fn reward_column(
 }
 
 fn finish(row: &mut [f64], lambda: &[f64], cells: usize, factor: f64, problem: &Problem, live: f64) {
-    let mean = match problem.scaling {
-        Scaling::Normalised => {
-            let (mut weighted, mut mass) = (0.0, 0.0);
-            for (r, l) in row.iter().zip(&lambda[..cells]) {
-                weighted += r * l;
-                mass += l;
-            }
-            if !problem.episodic {
-                weighted += row[cells..].iter().zip(&lambda[cells..]).map(|(r, l)| r * l).sum::<f64>();
-            }
-            weighted / mass
+    // The mean that belongs to a rescaling by all steps, or by those that were lived.
+    let mean = if problem.scaling == Scaling::Normalised || problem.rescales_lives() {
+        let (mut weighted, mut mass) = (0.0, 0.0);
+        for (r, l) in row.iter().zip(&lambda[..cells]) {
+            weighted += r * l;
+            mass += l;
         }
-        Scaling::Paper | Scaling::Authors => 0.0,
+        if !problem.episodic {
+            weighted += row[cells..].iter().zip(&lambda[cells..]).map(|(r, l)| r * l).sum::<f64>();
+        }
+        weighted / mass
+    } else {
+        0.0
     };
     let of_cells = if problem.rescales_lives() { factor / live } else { factor };
     row[..cells].iter_mut().for_each(|r| *r = of_cells * (*r - mean));

@@ -3,10 +3,11 @@
 use std::path::Path;
 
 /// Name and text of every preset.
-const PRESETS: [(&str, &str); 10] = [
+const PRESETS: [(&str, &str); 13] = [
     ("synthetic", include_str!("../../../../presets/synthetic.toml")),
     ("wireless", include_str!("../../../../presets/wireless.toml")),
     ("pistonball", include_str!("../../../../presets/pistonball.toml")),
+    ("pistonball20", include_str!("../../../../presets/pistonball20.toml")),
     ("apprenticeship", include_str!("../../../../presets/apprenticeship.toml")),
     ("feasibility", include_str!("../../../../presets/feasibility.toml")),
     ("entropy", include_str!("../../../../presets/entropy.toml")),
@@ -14,6 +15,8 @@ const PRESETS: [(&str, &str); 10] = [
     ("paper/synthetic", include_str!("../../../../presets/paper/synthetic.toml")),
     ("paper/wireless", include_str!("../../../../presets/paper/wireless.toml")),
     ("paper/wireless-random", include_str!("../../../../presets/paper/wireless-random.toml")),
+    ("paper/pistonball", include_str!("../../../../presets/paper/pistonball.toml")),
+    ("paper/pistonball20", include_str!("../../../../presets/paper/pistonball20.toml")),
 ];
 
 /// Data files that presets refer to as `preset:<name>`.
