@@ -14,7 +14,13 @@ const SIZES: [(usize, usize); 4] = [(10, 400), (1_000, 60), (10_000, 12), (100_0
 const EXACT_SIZES: [(usize, usize); 3] = [(5, 400), (10, 40), (12, 6)];
 
 /// Presets with linear and network models, and iterations of each.
-const MODELS: [(&str, usize); 3] = [("wireless", 100), ("paper/wireless", 40), ("paper/synthetic", 100)];
+const MODELS: [(&str, usize); 5] = [
+    ("wireless", 100),
+    ("paper/wireless", 40),
+    ("paper/synthetic", 100),
+    ("pistonball", 100),
+    ("paper/pistonball", 20),
+];
 
 /// Runs of each size; the table shows the median.
 const REPEATS: usize = 5;
