@@ -184,13 +184,12 @@ impl PrimalDual {
         }
         // The last ones may be too many, or too long.
         while let Some(last) = self.trajectories.last_mut().filter(|_| done > wanted) {
-            let before = done - last.transitions();
-            if before >= wanted {
-                self.trajectories.pop();
-            } else {
-                last.cut(wanted - before + 1);
+            done -= last.transitions();
+            if done < wanted {
+                last.keep_transitions(wanted - done);
+                break;
             }
-            done = self.evaluation_transitions();
+            self.trajectories.pop();
         }
     }
 

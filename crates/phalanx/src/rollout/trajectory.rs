@@ -76,10 +76,10 @@ impl Trajectory {
         if self.ended { self.steps } else { self.steps.saturating_sub(1) }
     }
 
-    /// Keeps the first `steps` steps; an end beyond them is forgotten.
-    pub fn cut(&mut self, steps: usize) {
-        if steps < self.steps {
-            (self.steps, self.ended) = (steps, false);
+    /// Keeps the first `transitions` transitions, if there are more: the trajectory is cut off after them.
+    pub fn keep_transitions(&mut self, transitions: usize) {
+        if transitions < self.transitions() {
+            (self.steps, self.ended) = (transitions + 1, false);
         }
     }
 
