@@ -56,6 +56,11 @@ fn wireless_access() {
 }
 
 #[test]
+fn pistonball() {
+    Page::read("pistonball.md").run();
+}
+
+#[test]
 fn reading_the_results() {
     Page::read("results.md").run();
 }
@@ -82,7 +87,7 @@ fn theory() {
     page.run_in(folder.path());
 }
 
-const TESTED: [&str; 10] = [
+const TESTED: [&str; 11] = [
     "problem.md",
     "first-run.md",
     "own-model.md",
@@ -90,6 +95,7 @@ const TESTED: [&str; 10] = [
     "own-world.md",
     "models.md",
     "wireless.md",
+    "pistonball.md",
     "results.md",
     "exact.md",
     "reference.md",
