@@ -3,11 +3,17 @@
 use std::ops::Range;
 
 /// `rows` slices of `T`, contiguous in row order (compressed sparse rows).
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Ragged<T> {
     data: Vec<T>,
     /// `offsets[i]..offsets[i + 1]` is row i; one entry more than there are rows.
     offsets: Vec<usize>,
+}
+
+impl<T> Default for Ragged<T> {
+    fn default() -> Self {
+        Ragged::with_capacity(0)
+    }
 }
 
 impl<T> Ragged<T> {

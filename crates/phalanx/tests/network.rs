@@ -54,7 +54,17 @@ fn rule() -> NetworkRule {
 }
 
 fn critic(session: &Session, kappa_q: usize, rule: NetworkRule, from: LearnsFrom) -> NetworkCritic {
-    NetworkCritic::new(session.world(), session.problem(), kappa_q, &widths(), rule, from, Stream::new(21))
+    critic_of(session, kappa_q, &widths(), rule, from)
+}
+
+fn critic_of(
+    session: &Session,
+    kappa_q: usize,
+    widths: &Widths,
+    rule: NetworkRule,
+    from: LearnsFrom,
+) -> NetworkCritic {
+    NetworkCritic::new(session.world(), session.problem(), kappa_q, widths, rule, from, Stream::new(21))
         .unwrap()
 }
 
@@ -399,14 +409,18 @@ fn inputs_of(sight: &Sight, chains: &[Trajectory], steps: std::ops::Range<usize>
     (rows, symbols)
 }
 
+/// Networks with one hidden layer are asked anew for every alternative, those with more go on from its sums.
 #[test]
 fn alternatives_are_what_would_be_received() {
-    for world in [LINE, WIRELESS] {
+    for (world, hidden) in
+        [LINE, WIRELESS].into_iter().flat_map(|w| [vec![24], vec![20, 9], vec![16, 8, 5]].map(|h| (w, h)))
+    {
         let session = session(world, true);
         let world = session.world();
         let (policy, signals) = (policy(world), signals(session.problem()));
         let rule = NetworkRule { twin: true, ..rule() };
-        let mut critic = critic(&session, 1, rule, LearnsFrom::Chains { count: 1, steps: 50 });
+        let from = LearnsFrom::Chains { count: 1, steps: 50 };
+        let mut critic = critic_of(&session, 1, &Widths { hidden, ..widths() }, rule, from);
         let chains = sample(world, &policy, 1, 51, StartFrom::Uniform, 5);
         evaluate(&mut critic, &policy, &signals, 0, &chains);
         let batch = sample(world, &policy, 2, 10, StartFrom::Uniform, 6);

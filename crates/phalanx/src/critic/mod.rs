@@ -3,6 +3,7 @@
 //! A critic hands over Q values *along a trajectory*: what neighbours exchange in the paper, and all that the actor
 //! needs to know. Agent j's critic reads the states and actions of N_j^{κ_q} only.
 
+mod alternatives;
 mod descent;
 mod exact;
 mod features;

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 
 use rayon::prelude::*;
 
+use super::alternatives::{self, Split};
 use super::descent::{Descent, shuffle};
 use super::linear::LearnsFrom;
 use super::{Critic, Evidence, Inbox, QValues, Samples, Wanted};
@@ -64,6 +65,11 @@ pub struct NetworkCritic {
     along: Ragged<f64>,
     /// First step of every trajectory in those rows.
     offsets: Vec<usize>,
+    /// The networks in two parts, for values at alternatives.
+    splits: Vec<Option<Split>>,
+    /// Sums in the first hidden layers along the batch, row j as `[utility][twin][trajectory][step][unit]`; empty where
+    /// that would be too much, or is not asked for.
+    sums: Ragged<f32>,
 }
 
 impl NetworkCritic {
@@ -93,6 +99,7 @@ impl NetworkCritic {
             let count = utilities(j) * twins;
             (0..count).flat_map(|_| nets[j].initialise::<f32>(1.0, &mut sequence)).collect::<Vec<_>>()
         }));
+        let splits = nets.iter().map(Split::new).collect::<Result<_>>()?;
         let none = || Ragged::zeros(std::iter::repeat_n(0, n));
         let adam = rule.descent.optimizer == OptimizerKind::Adam;
         let targeted = rule.polyak > 0.0;
@@ -112,6 +119,8 @@ impl NetworkCritic {
             mu: Ragged::zeros(problem.agents.iter().map(|agent| agent.constraints.len())),
             along: Ragged::zeros(std::iter::repeat_n(0, n)),
             offsets: Vec::new(),
+            splits,
+            sums: Ragged::default(),
         })
     }
 
@@ -129,6 +138,80 @@ impl NetworkCritic {
             least(net, weights, inputs, &mut scratch.tape, &mut scratch.values);
             out.iter_mut().zip(&scratch.values).for_each(|(out, &q)| *out += mu * f64::from(q));
         }
+    }
+}
+
+/// Sums kept at most along a batch.
+const MOST_SUMS: usize = 1 << 24;
+
+impl NetworkCritic {
+    /// Sums in the first hidden layers along the batch, if they can be used and are not too many.
+    fn first_sums(&self, batch: &[Trajectory], steps: usize, total: usize) -> Ragged<f32> {
+        let n = self.nets.len();
+        let networks = |j: usize| self.weights.row(j).len() / self.nets[j].parameters();
+        let width = |j: usize| self.splits[j].as_ref().map(Split::width);
+        let Some(widths) = (0..n).map(width).collect::<Option<Vec<usize>>>() else {
+            return Ragged::default();
+        };
+        let lengths: Vec<usize> = widths.iter().enumerate().map(|(j, w)| networks(j) * total * w).collect();
+        if lengths.iter().sum::<usize>() > MOST_SUMS {
+            return Ragged::default();
+        }
+        let mut sums = Ragged::zeros(lengths);
+        let blocks = agent_blocks(n);
+        blocks.par_iter().zip(sums.split_rows_mut(&blocks)).for_each_init(
+            Reading::default,
+            |Reading { inputs, tape, .. }, (block, mut rows)| {
+                for j in block.clone() {
+                    let Some(split) = &self.splits[j] else { continue };
+                    inputs.clear();
+                    for trajectory in batch {
+                        self.sights[j].push_steps(trajectory, trajectory.steps().min(steps), inputs);
+                    }
+                    let networks = self.weights.row(j).chunks_exact(self.nets[j].parameters());
+                    for (w, row) in networks.zip(rows.row_mut(j).chunks_exact_mut(total * split.width())) {
+                        row.copy_from_slice(split.sums(w, inputs.batch(), tape));
+                    }
+                }
+            },
+        );
+        sums
+    }
+
+    /// Adds sender j's values at the alternatives of the receiver, from its sums along the batch. False if it cannot.
+    fn add_alternatives(&self, j: usize, inbox: &Inbox<'_>, actions: usize, out: &mut [f64]) -> bool {
+        let member = self.sights[j].group().iter().position(|&m| m as usize == inbox.to);
+        let (Some(split), Some(slot), false) = (&self.splits[j], member, self.sums.rows() == 0) else {
+            return false;
+        };
+        let parameters = self.nets[j].parameters();
+        let twins = if self.rule.twin { 2 } else { 1 };
+        let rows = self.sums.row(j);
+        let each = rows.len() * parameters / self.weights.row(j).len();
+        let first = self.offsets[inbox.number] * split.width();
+        let taken = &inbox.trajectory.actions(inbox.to)[..inbox.steps];
+        READING.with_borrow_mut(|Reading { values, split: scratch, .. }| {
+            let networks = self.weights.row(j).chunks_exact(parameters).zip(rows.chunks_exact(each));
+            for (number, (w, sums)) in networks.enumerate() {
+                let utility = number / twins;
+                let mu = if utility == 0 { 1.0 } else { self.mu.row(j)[utility - 1] };
+                if mu == 0.0 || (utility > 0 && !inbox.counts_constraints(j as u32)) {
+                    continue;
+                }
+                let sums = &sums[first..first + inbox.steps * split.width()];
+                let outputs = split.outputs(w, sums, slot, taken, actions, scratch);
+                if number % twins == 0 {
+                    values.clear();
+                    values.extend_from_slice(outputs);
+                } else {
+                    values.iter_mut().zip(outputs).for_each(|(v, &o)| *v = if o < *v { o } else { *v });
+                }
+                if number % twins == twins - 1 {
+                    out.iter_mut().zip(values.iter()).for_each(|(out, &q)| *out += mu * f64::from(q));
+                }
+            }
+        });
+        true
     }
 }
 
@@ -152,6 +235,7 @@ struct Reading {
     tape: Tape<f32>,
     values: Vec<f32>,
     sums: Vec<f64>,
+    split: alternatives::Scratch,
 }
 
 thread_local! {
@@ -397,18 +481,18 @@ impl QValues for NetworkCritic {
     }
 
     fn prepare(&mut self, batch: &[Trajectory], steps: usize, wanted: Wanted) {
-        if wanted.alternatives {
-            return;
-        }
         let n = self.nets.len();
         let length = |trajectory: &Trajectory| trajectory.steps().min(steps);
-        let lengths: Vec<usize> = batch.iter().map(length).collect();
-        let total: usize = lengths.iter().sum();
-        let mut offset = 0;
+        let mut total = 0;
         self.offsets.clear();
-        for length in lengths {
-            self.offsets.push(offset);
-            offset += length;
+        for trajectory in batch {
+            self.offsets.push(total);
+            total += length(trajectory);
+        }
+        self.sums = Ragged::default();
+        if wanted.alternatives {
+            self.sums = self.first_sums(batch, steps, total);
+            return;
         }
         let kinds = if wanted.partial { 2 } else { 1 };
         let mut along = Ragged::zeros(std::iter::repeat_n(kinds * total, n));
@@ -450,10 +534,12 @@ impl QValues for NetworkCritic {
 
     fn receive_alternatives(&self, inbox: Inbox<'_>, actions: usize, _: &mut Vec<u32>, out: &mut [f64]) {
         out.fill(0.0);
+        let whole = inbox.from.iter().filter(|&&j| !self.add_alternatives(j as usize, &inbox, actions, out));
+        let whole: Vec<u32> = whole.copied().collect();
         READING.with_borrow_mut(|reading| {
             let mut inputs = std::mem::take(&mut reading.inputs);
             let mut sums = std::mem::take(&mut reading.sums);
-            for &j in inbox.from {
+            for j in whole {
                 let sight = &self.sights[j as usize];
                 inputs.clear();
                 let trajectory = inbox.trajectory;
