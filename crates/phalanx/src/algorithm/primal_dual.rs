@@ -175,20 +175,34 @@ impl PrimalDual {
         // Where episodes end early, more of them make up for the transitions that are missing.
         let wanted = samples.chains * samples.evaluation_pairs.saturating_sub(1);
         loop {
-            let evaluation = &mut self.trajectories[batch..];
+            let evaluation = &self.trajectories[batch..];
             let done: usize = evaluation.iter().map(Trajectory::transitions).sum();
             if done >= wanted {
-                // The last one may have gone too far.
-                if let Some(last) = evaluation.last_mut().filter(|_| done > wanted) {
-                    last.cut(last.transitions() - (done - wanted) + 1);
-                }
-                return;
+                return self.keep_transitions(wanted);
             }
-            let first = self.trajectories.len();
-            let count = ((wanted - done) * (first - batch)).div_ceil(done).min(wanted - done);
-            self.trajectories.extend((0..count).map(|_| room(samples.evaluation_pairs)));
+            // As many as it takes if they last as long as those before, but never more than there are: the first may
+            // have been very short.
+            let (missing, first) = (wanted - done, self.trajectories.len());
+            let count = (missing * evaluation.len()).div_ceil(done).min(evaluation.len());
+            self.trajectories.extend((0..count).map(|_| room(samples.evaluation_pairs.min(missing + 1))));
             self.simulate_from(first);
         }
+    }
+
+    /// Keeps the first `wanted` transitions of Q-evaluation.
+    fn keep_transitions(&mut self, wanted: usize) {
+        let (mut kept, mut left) = (self.settings.batch, wanted);
+        for trajectory in &mut self.trajectories[self.settings.batch..] {
+            if left == 0 {
+                break;
+            }
+            if trajectory.transitions() > left {
+                trajectory.cut(left + 1);
+            }
+            left -= trajectory.transitions();
+            kept += 1;
+        }
+        self.trajectories.truncate(kept);
     }
 
     /// Simulates the trajectories from number `first` on.
@@ -350,7 +364,8 @@ impl Algorithm for PrimalDual {
         self.exchange.traffic()
     }
 
-    /// Agent-steps simulated so far: n·(B·H + K) an iteration, fewer where episodes end early.
+    /// Agent-steps simulated so far: n·(B·H + K) an iteration. Where episodes end early, the batch has fewer, and
+    /// Q-evaluation some more than it keeps.
     fn agent_steps(&self) -> u64 {
         self.agent_steps
     }

@@ -76,9 +76,9 @@ impl Trajectory {
         if self.ended { self.steps } else { self.steps.saturating_sub(1) }
     }
 
-    /// Keeps the first `steps` steps; an end beyond them is forgotten.
+    /// Cuts the episode off after its first `steps` steps, as if nothing were known of what came then.
     pub fn cut(&mut self, steps: usize) {
-        if steps < self.steps {
+        if steps <= self.steps {
             (self.steps, self.ended) = (steps, false);
         }
     }
