@@ -122,7 +122,7 @@ fn a_piston_sees_its_neighbourhood_and_the_ball_above_it() {
 
 #[test]
 fn waves_win_and_chance_loses() {
-    let config = Config::preset("pistonball").unwrap().with("evaluation.episodes", "40").unwrap();
+    let config = Config::preset("pistonball").unwrap().with("evaluation.episodes", "200").unwrap();
     let returns = |name: &str| {
         let session = Session::scripted(&config, name).unwrap();
         let solved = (0..40).filter(|&k| session.episode(k, 3, config.horizon).ended()).count();

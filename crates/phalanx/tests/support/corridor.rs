@@ -16,6 +16,8 @@ pub struct Corridor {
     network: Network,
     channels: [Channel; 1],
     flaw: Flaw,
+    /// Episodes begun so far.
+    begun: AtomicU32,
 }
 
 /// A promise that is broken.
@@ -36,12 +38,10 @@ pub const SQUARES: u8 = 3;
 /// What the agents earn at the goal.
 pub const PRIZES: [f32; 2] = [1.0, 0.5];
 
-static BEGUN: AtomicU32 = AtomicU32::new(0);
-
 impl Corridor {
     pub fn new(flaw: Flaw) -> Self {
         let channels = [Channel::sampled("reward", [0.0, 1.0])];
-        Corridor { network: Network::line(2).unwrap(), channels, flaw }
+        Corridor { network: Network::line(2).unwrap(), channels, flaw, begun: AtomicU32::new(0) }
     }
 }
 
@@ -68,7 +68,7 @@ impl Joint for Corridor {
         2
     }
     fn begin(&self, stream: &Stream, place: Place) -> Box<dyn Episode> {
-        let before = BEGUN.fetch_add(1, Ordering::Relaxed);
+        let before = self.begun.fetch_add(1, Ordering::Relaxed);
         let chance = if self.flaw == Flaw::Memory { before } else { stream.words(place, 0, 0)[0] };
         Box::new(Walk { square: (chance % 2) as u8, steps: 0, flaw: self.flaw })
     }
