@@ -111,6 +111,11 @@ fn wireless(name: &str, settings: &str, words: &str) -> Broken {
     settings.split(' ').fold(broken, Broken::set)
 }
 
+/// The preset `pistonball` with settings, separated by spaces.
+fn pistons(name: &str, settings: &str, words: &str) -> Broken {
+    settings.split(' ').fold(called(name, "train pistonball", words), Broken::set)
+}
+
 /// A configuration that works: four users who share an access point.
 fn wireless_config() -> String {
     let world = "kind = \"wireless\"\nrows = 2\ncolumns = 2\n";
@@ -1009,6 +1014,70 @@ fn broken_inputs() -> Vec<Broken> {
         called("bench without agents", "bench line --n 0", "--n … 0 … 2 to"),
         called("bench of too many agents", "bench line --n 4294967295", "--n … 4294967295"),
         called("bench without threads", "bench line --threads 0", "--threads … 0 … 1 to"),
+        called("bench of one piston", "bench pistonball --n 1", "--n … 1"),
+        pistons("one piston", "world.n=1", "world.n … 1 … 2 to"),
+        pistons("too many pistons", "world.n=50000", "world.n … 50000 … 2 to 49155"),
+        pistons("another game", "world.game=chess", "world.game … chess … paper … pettingzoo"),
+        pistons("a number as a game", "world.game=3", "world.game"),
+        pistons("a key of another world", "world.mixing=0.1", "world … mixing … game"),
+        pistons("lambda > 1", "critic.lambda=1.5", "critic.lambda … 1.5 … 0 to 1"),
+        pistons("lambda < 0", "critic.lambda=-0.5", "critic.lambda … -0.5 … 0 to 1"),
+        pistons("empty minibatches", "critic.minibatch=0", "critic.minibatch … 0 … returns … at least 1"),
+        pistons("kappa_g above kappa_q", "kappa_q=1 kappa_g=2", "kappa_g … 2 … kappa_q = 1"),
+        pistons("kappa_g < 0", "kappa_g=-1", "kappa_g … -1"),
+        pistons(
+            "one network for objective and constraints, of which some count",
+            "critic.kind=network critic.merged=true kappa_g=0",
+            "kappa_g … critic.merged",
+        ),
+        line(
+            "kappa_g of the exact algorithm",
+            "algorithm=exact kappa_q=1 kappa_g=0",
+            "kappa_g … primal-dual",
+        ),
+        pistons("nothing new in occupancies", "occupancy_average=1", "occupancy_average … 1 … below 1"),
+        pistons("occupancies that turn", "occupancy_average=-0.1", "occupancy_average … -0.1 … at least 0"),
+        pistons(
+            "normalised alternatives",
+            "critic.kind=network actor.baseline=counterfactual",
+            "actor.normalise … baseline `mean` or `none`",
+        ),
+        pistons(
+            "returns of alternatives",
+            "actor.baseline=counterfactual actor.normalise=false",
+            "actor.baseline … returns",
+        ),
+        pistons(
+            "returns of all actions",
+            "actor.all_actions=true actor.normalise=false",
+            "actor.all_actions … returns",
+        ),
+        pistons(
+            "returns of direct policies",
+            "policy.kind=direct kappa=0 actor.normalise=false actor.entropy=0",
+            "policy.kind … returns",
+        ),
+        pistons(
+            "an exact critic of pistons",
+            "critic.kind=exact policy.kind=softmax kappa=0 actor.normalise=false",
+            "world … exact computations need",
+        ),
+        pistons(
+            "exact pistons",
+            "algorithm=exact policy.kind=softmax kappa=0 actor.entropy=0",
+            "world … exact computations need",
+        ),
+        called(
+            "a check of pistons",
+            "check pistonball --set policy.kind=softmax --set kappa=0",
+            "world … exact computations need",
+        ),
+        called("a check of networks", "check pistonball", "policy.kind … softmax"),
+        called(
+            "an unknown script",
+            "eval pistonball --policy tsunami",
+            "--policy … tsunami … still, random, wave",
+        ),
     ];
     all.extend(not_finite());
     all

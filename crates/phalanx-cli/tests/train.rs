@@ -95,6 +95,10 @@ fn threads_change_no_byte() {
         "paper/wireless iterations=2 batch=8 critic.steps=120",
         "paper/synthetic iterations=3",
         "paper/synthetic iterations=2 world.n=150 horizon=30 critic.steps=100 critic.merged=true actor.all_actions=true",
+        "pistonball iterations=3 batch=3 horizon=30 evaluation.episodes=20",
+        "pistonball iterations=3 world.n=4 batch=2 horizon=60 critic.kind=network critic.steps=150 critic.minibatch=32 critic.on=chain kappa_g=0 evaluation.episodes=20",
+        "pistonball iterations=3 world.n=3 kappa=0 policy.kind=softmax critic.kind=td critic.steps=150 actor.normalise=false world.game=pettingzoo evaluation.episodes=20",
+        "synthetic iterations=5 critic.kind=returns world.n=70 occupancy_average=0.9 kappa_g=0 actor.normalise=true actor.baseline=mean",
     ];
     for (k, line) in runs.iter().enumerate() {
         let run = |threads: &str| {

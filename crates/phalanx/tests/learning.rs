@@ -58,6 +58,7 @@ fn every_critic_policy_and_dual_learns() {
     for settings in [
         &[("critic.kind", "lstd")][..],
         &[("critic.kind", "montecarlo"), ("critic.steps", "200"), ("batch", "20")],
+        &[("critic.kind", "returns"), ("critic.lambda", "0.9"), ("batch", "20")],
         &[("policy.kind", "direct"), ("actor.optimizer", "sgd"), ("actor.eta_theta", "0.3")],
         &[("policy.kind", "direct"), ("actor.eta_theta", "0.01")],
         &[("dual.kind", "descent"), ("dual.eta_mu", "0.5")],

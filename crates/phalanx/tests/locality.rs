@@ -7,7 +7,7 @@ use phalanx::Ragged;
 use phalanx::actor::{Baseline, GradientRule, Scratch};
 use phalanx::critic::{
     AllFeatures, Critic, CriticFeatures, Descent, Evidence, Inbox, LearnsFrom, LinearCritic, LinearRule,
-    Lstd, NetworkCritic, NetworkRule, QTables, QValues, StepRule, Td, Wanted,
+    Lstd, NetworkCritic, NetworkRule, QTables, QValues, Returns, ReturnsRule, StepRule, Td, Wanted,
 };
 use phalanx::net::Loss;
 use phalanx::optimizer::OptimizerKind;
@@ -332,6 +332,49 @@ fn received_values_come_from_twice_the_radius_at_most() {
                     assert!(at(2 * kappa_q) == before, "{name}, agent {agent}");
                     // Features of the own pair alone end at the senders themselves.
                     assert!(at(0) != before, "{name}, agent {agent}");
+                }
+            }
+        }
+    }
+}
+
+/// Advantages are known along the batch that they were learnt from: agent j's depend on the neighbourhood that its baseline
+/// sees, and what is received from its senders' alone.
+#[test]
+fn sampled_returns_read_the_neighbourhoods_of_their_senders_only() {
+    for Setting { world, problem, agents } in settings() {
+        let (world, signals) = (&*world, signals(&problem));
+        let mu = Ragged::from_rows((0..world.network().agents()).map(|i| [0.5 + i as f64]));
+        let policy = LinearPolicy::new(world, 0, PolicyFeatures::Pair, true, 0.0, &Stream::new(0)).unwrap();
+        let batch = trajectory(world, 60, 7);
+        for kappa_q in 0..3 {
+            let groups = world.network().neighbourhoods(kappa_q);
+            let received = |trajectory: &Trajectory, agent: usize, from: &[u32]| {
+                let descent = Descent { optimizer: OptimizerKind::Adam, learning_rate: 1e-2, clip: 1.0 };
+                let rule =
+                    ReturnsRule { lambda: 0.9, descent, minibatch: 32, passes: 2, loss: Loss::Squared };
+                let mut critic =
+                    Returns::new(world, &problem, kappa_q, &widths(), rule, Stream::new(3)).unwrap();
+                let (policy, batch) = (&policy, std::slice::from_ref(trajectory));
+                // The second time, values are subtracted that were learnt the first time.
+                for iteration in 0..2 {
+                    let evidence =
+                        Evidence { iteration, policy, mu: &mu, signals: &signals, batch, evaluation: &[] };
+                    critic.evaluate(evidence).unwrap();
+                }
+                assert_eq!(critic.weigh(&signals, &mu), None);
+                let mut out = vec![0.0; 40];
+                let inbox = Inbox { to: agent, from, constrained: from, number: 0, trajectory, steps: 40 };
+                critic.receive_taken(inbox, &mut Vec::new(), &mut out);
+                out
+            };
+            for &agent in agents.iter().step_by(3) {
+                let name = format!("agent {agent}, kappa_q {kappa_q}");
+                for (from, radius) in [(&[agent as u32][..], kappa_q), (groups.row(agent), 2 * kappa_q)] {
+                    let before = received(&batch, agent, from);
+                    let at = |radius| received(&scrambled(world, &batch, agent, radius), agent, from);
+                    assert!(at(radius) == before, "{name}");
+                    assert!(kappa_q == 0 || at(radius - 1) != before, "{name}");
                 }
             }
         }

@@ -102,6 +102,32 @@ fn whole_games() {
     }
 }
 
+/// Between the levels of discrete actions, heights are any double.
+#[test]
+fn games_with_continuous_actions() {
+    let files = files("cont_");
+    assert!(files.len() >= 2, "{} games", files.len());
+    for path in &files {
+        let game = Recording::open(path);
+        let last = game.rows.len() - 1;
+        let mut library = Library::new(&game.heights(0), game.ball(0), last);
+        let mut off_the_grid = 0;
+        for row in 1..=last {
+            let actions: Vec<f64> =
+                game.text(row, "actions").split(';').map(|action| action.parse().unwrap()).collect();
+            let Outcome { reward, terminated, truncated } = library.step_continuous(&actions);
+            let heights = library.physics().heights();
+            assert_eq!(heights, game.heights(row), "{}, row {row}", game.file);
+            off_the_grid += heights.iter().filter(|&&y| (491.0 - y) % 4.0 != 0.0).count();
+            game.check_ball(row, library.physics().ball());
+            game.check(row, "reward", reward);
+            game.check_text(row, "terminated", if terminated { "1" } else { "0" });
+            game.check_text(row, "truncated", if truncated && !terminated { "1" } else { "0" });
+        }
+        assert!(off_the_grid > last, "{}: {off_the_grid}", game.file);
+    }
+}
+
 #[test]
 fn physics_steps_and_the_order_of_contacts() {
     let files = files("sub_");

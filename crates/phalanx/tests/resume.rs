@@ -141,6 +141,39 @@ fn models_resume_to_the_same_bytes() {
     assert_eq!(combinations, 2 * 8 * 3);
 }
 
+/// Episodes that end early, sampled returns with their learnt baseline, running occupancies, and the actor's options.
+#[test]
+fn joint_worlds_and_sampled_returns_resume_to_the_same_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    let pistons =
+        "pistonball world.n=3 horizon=25 batch=2 policy.hidden=[8] critic.hidden=[8] critic.steps=40";
+    let returns =
+        "critic.kind=returns critic.hidden=[8] critic.minibatch=16 critic.passes=2 actor.baseline=mean";
+    let line = format!("synthetic world.n=5 horizon=20 batch=3 {returns}");
+    let users =
+        format!("wireless world.rows=2 world.columns=3 batch=3 kappa_q=1 actor.all_actions=false {returns}");
+    for (k, settings) in [
+        format!("{pistons} occupancy_average=0.8 kappa_g=0"),
+        format!("{pistons} critic.kind=network critic.on=chain critic.minibatch=16 kappa=1 actor.normalise=false"),
+        format!("{pistons} critic.kind=network critic.on=batch critic.minibatch=0 critic.optimizer=sgd kappa_g=0 actor.baseline=mean"),
+        format!("{pistons} critic.kind=td critic.start=warm kappa=0 policy.kind=softmax actor.normalise=false"),
+        format!("{pistons} critic.kind=linear critic.features=own critic.average=0.9 critic.on=chain kappa=1 policy.kind=linear actor.baseline=mean"),
+        format!("{pistons} critic.kind=montecarlo world.game=pettingzoo kappa=0 policy.kind=softmax scaling=authors"),
+        format!("{line} occupancy_average=0.8 actor.normalise=true actor.discount=false kappa_g=0 critic.lambda=0.7"),
+        format!("{line} critic.optimizer=sgd critic.loss=huber critic.clip=1.0 scaling=paper constraint.0.at_least=0.2"),
+        format!("{users} occupancy_average=0.5 actor.normalise=true kappa_g=0 policy.kind=network policy.hidden=[8]"),
+    ]
+    .iter()
+    .enumerate()
+    {
+        let (preset, settings) = settings.split_once(' ').unwrap();
+        let settings = settings.split(' ').map(|setting| setting.split_once('=').unwrap());
+        let settings = settings.chain([("iterations", "12"), ("evaluation.episodes", "5")]);
+        let config = Config::preset(preset).unwrap().with_all(settings).unwrap();
+        assert_resumes(&config, folder.path(), &format!("{preset}-{k}"));
+    }
+}
+
 #[test]
 fn a_damaged_checkpoint_is_passed_over_for_the_one_before() {
     let folder = tempfile::tempdir().unwrap();

@@ -176,9 +176,11 @@ impl PrimalDual {
         let wanted = samples.chains * samples.evaluation_pairs.saturating_sub(1);
         let mut done = self.evaluation_transitions();
         while done < wanted {
-            let first = self.trajectories.len();
-            let count = ((wanted - done) * (first - batch)).div_ceil(done).min(wanted - done);
-            self.trajectories.extend((0..count).map(|_| room(samples.evaluation_pairs)));
+            // As many as it takes if they last as long as those before, but not many times as many: the first may have been
+            // very short.
+            let (missing, first) = (wanted - done, self.trajectories.len());
+            let count = (missing * (first - batch)).div_ceil(done).min(4 * (first - batch));
+            self.trajectories.extend((0..count).map(|_| room(samples.evaluation_pairs.min(missing + 1))));
             self.simulate_from(first);
             done = self.evaluation_transitions();
         }
@@ -356,7 +358,8 @@ impl Algorithm for PrimalDual {
         self.exchange.traffic()
     }
 
-    /// Agent-steps simulated so far: n·(B·H + K) an iteration, fewer where episodes end early.
+    /// Agent-steps simulated so far: n·(B·H + K) an iteration. Where episodes end early, the batch has fewer, and
+    /// Q-evaluation some more than it keeps.
     fn agent_steps(&self) -> u64 {
         self.agent_steps
     }

@@ -1,6 +1,8 @@
 //! Shared by the integration tests: reference models with exact values, and the exact occupancy of a line.
 #![allow(dead_code)] // Every test binary uses its own part.
 
+pub mod corridor;
+
 use std::path::PathBuf;
 
 use phalanx::policy::{Acting, Parameterisation, Policy, Tabular};
