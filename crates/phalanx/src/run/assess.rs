@@ -22,6 +22,7 @@ use crate::occupancy::Visits;
 use crate::parallel::agent_blocks;
 use crate::policy::Policy;
 use crate::problem::{Problem, Scaling};
+use crate::projection::clip;
 use crate::rollout::Trajectory;
 use crate::stream::Stream;
 use crate::world::{ChannelValues, World, sampled_number};
@@ -42,6 +43,15 @@ pub struct Interval {
     pub lower: f64,
     /// Upper end.
     pub upper: f64,
+}
+
+impl Interval {
+    /// Cut to what is possible, where that is known.
+    fn within(self, range: Option<(f64, f64)>) -> Self {
+        let Some((low, high)) = range else { return self };
+        let cut = |x: f64| clip(x, low, high);
+        Interval { value: cut(self.value), lower: cut(self.lower), upper: cut(self.upper) }
+    }
 }
 
 /// What can be said about a constraint, or about all constraints of an agent.
@@ -307,6 +317,8 @@ impl<'a> Jackknife<'a> {
                 let tail =
                     self.tail(i, length, &gradient) + self.rare(i, &gradient, (1.0 - confidence) / count);
                 let utility = interval(value, sums, episodes, together, tail);
+                let utility =
+                    utility.within(constraint.utility.range(agent.space, self.problem.mass(length)));
                 let ends = [constraint.bound.slack(utility.lower), constraint.bound.slack(utility.upper)];
                 let verdict = match ends {
                     [a, b] if a >= 0.0 && b >= 0.0 => Verdict::Safe,
@@ -354,9 +366,8 @@ impl<'a> Jackknife<'a> {
         let cells = self.problem.agents[agent].space.cells();
         let rare = self.visited.row(agent)[..cells].iter().filter(|&&k| k < few);
         let largest = rare.map(excess).fold(0.0, f64::max);
-        largest.min(1.0)
-            * self.pooled.row(agent)[..cells].iter().sum::<f64>()
-            * self.oscillation(agent, gradient)
+        // Of sampled channels, a rare cell tells nothing.
+        largest.min(1.0) * self.pooled.row(agent)[..cells].iter().sum::<f64>() * spread(&gradient[..cells])
     }
 
     /// What steps beyond the horizon could change, to first order.
@@ -371,14 +382,18 @@ impl<'a> Jackknife<'a> {
     /// Largest less smallest that a step can pay.
     fn oscillation(&self, agent: usize, gradient: &[f64]) -> f64 {
         let (table, weights) = gradient.split_at(self.problem.agents[agent].space.cells());
-        let largest = table.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let smallest = table.iter().copied().fold(f64::INFINITY, f64::min);
         let channels = self.world.channels().iter().filter_map(|channel| match &channel.values {
             ChannelValues::Sampled { range: [low, high] } => Some(high - low),
             ChannelValues::Table(_) => None,
         });
-        largest - smallest + channels.zip(weights).map(|(span, weight)| span * weight.abs()).sum::<f64>()
+        spread(table) + channels.zip(weights).map(|(span, weight)| span * weight.abs()).sum::<f64>()
     }
+}
+
+/// Largest less smallest.
+fn spread(numbers: &[f64]) -> f64 {
+    let largest = numbers.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    largest - numbers.iter().copied().fold(f64::INFINITY, f64::min)
 }
 
 /// Where `return` comes from.

@@ -25,7 +25,7 @@ use crate::exact::{Case, Chain, Decay, System, check_open_unit, distances};
 use crate::policy::{Parameterisation, Tabular};
 use crate::problem::Problem;
 use crate::shadow::Signals;
-use crate::world::World;
+use crate::world::{Evolution, World};
 use crate::{Error, Ragged, Result};
 
 /// What is checked.
@@ -62,6 +62,11 @@ impl<'a> TryFrom<&'a Session> for Subject<'a> {
 
     fn try_from(session: &'a Session) -> Result<Self> {
         let config = session.config();
+        if matches!(session.world().evolution(), Evolution::Joint(_)) {
+            let message =
+                "is simulated whole; only worlds in which every agent has a law of its own can be checked";
+            return Err(Error::config("world.kind", message));
+        }
         let policy = session.policy().tabular().ok_or_else(|| {
             let message = "only tables (`softmax`, `direct`) can be checked: their laws are enumerated";
             Error::config("policy.kind", message)
