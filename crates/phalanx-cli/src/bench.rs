@@ -77,8 +77,10 @@ fn measure(args: &BenchArgs, world: &dyn World, kappa: usize, shape: &str) -> an
     // Pistons move at random: a fixed policy may end its episodes early.
     let init_std = if matches!(world.evolution(), Evolution::Joint(_)) { 0.0 } else { 1.0 };
     let policy = Tabular::new(world, kappa, Parameterisation::Softmax, init_std, &stream)?;
-    // A large network is measured on fewer trajectories: memory, not statistics, is the limit.
-    let batch = BATCH.min((100_000_000 / (n * HORIZON)).max(1) as u32);
+    // A large network is measured on fewer trajectories: memory, not statistics, is the limit; of a joint world, the
+    // physics, with as many steps as there are pistons.
+    let work = if matches!(world.evolution(), Evolution::Joint(_)) { n * n } else { n };
+    let batch = BATCH.min((100_000_000 / (work * HORIZON)).max(1) as u32);
     let mut trajectories = vec![Trajectory::of(world, HORIZON); batch as usize];
     let simulate = |iteration: u32, trajectories: &mut [Trajectory]| {
         let requests: Vec<Request> = (0..batch)

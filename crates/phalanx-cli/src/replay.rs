@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use phalanx::Error;
-use phalanx::world::pistonball::Library;
 use phalanx::world::pistonball::physics::{
     BALL_RADIUS, Ball, HEIGHT, LEVELS, LOWEST, MOVE, Physics, WALL, width,
 };
+use phalanx::world::pistonball::{Library, MOST_PISTONS};
 
 use crate::print;
 
@@ -108,8 +108,9 @@ impl<'a> Row<'a> {
             }
             heights.push(height);
         }
-        if heights.len() < FEWEST_PISTONS {
-            let message = format!("{} piston; at least {FEWEST_PISTONS} are needed", heights.len());
+        if !(FEWEST_PISTONS..=MOST_PISTONS).contains(&heights.len()) {
+            let message =
+                format!("{} pistons; allowed are {FEWEST_PISTONS} to {MOST_PISTONS}", heights.len());
             return Err(self.blame(HEIGHTS, message));
         }
         Ok(heights)

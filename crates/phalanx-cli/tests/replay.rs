@@ -103,7 +103,7 @@ fn bad_files_are_refused_in_one_line() {
         (start("491;487", "495;487"), "line 2, column piston_y: 495 is no height"),
         (start("491;487", "423;487"), "line 2, column piston_y: 423 is no height"),
         (start("491;487", "491;nan"), "line 2, column piston_y: `nan` is not a finite number"),
-        (start("--,491;487", "-,491"), "line 2, column piston_y: 1 piston; at least 2 are needed"),
+        (start("--,491;487", "-,491"), "line 2, column piston_y: 1 pistons; allowed are 2 to 10000"),
         (start("491;487", ""), "line 2, column piston_y: `` is not a finite number"),
         (start("--", "---"), "line 2, column actions: `---` does not fit 2 pistons; the start has --"),
         (start(",1", ""), "line 2, column ball_omega: missing; 7 of 8 fields"),

@@ -59,8 +59,7 @@ impl Visits {
     pub fn add(&mut self, batch: &[Trajectory], weights: &[f64], actions: &[usize]) {
         let whole: f64 = weights.iter().sum();
         for trajectory in batch {
-            let lived = weights.get(..trajectory.steps()).map_or(whole, |weights| weights.iter().sum());
-            self.mass = [self.mass[0] + lived, self.mass[1] + whole];
+            self.mass = [self.mass[0] + lived(trajectory, weights), self.mass[1] + whole];
         }
         let blocks = agent_blocks(actions.len());
         let occupancy = self.occupancy.split_rows_mut(&blocks);
@@ -85,6 +84,11 @@ impl Visits {
             }
         });
     }
+}
+
+/// Weight of the steps that a trajectory lived, of those that have one.
+pub fn lived(trajectory: &Trajectory, weights: &[f64]) -> f64 {
+    weights[..trajectory.steps().min(weights.len())].iter().sum()
 }
 
 /// λ̃ averaged over the iterations, for utilities that are not linear: a batch of few episodes makes entropies look

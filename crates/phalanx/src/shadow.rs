@@ -35,10 +35,11 @@ impl Signals {
     /// g̃_ik = g_ik(λ̃_i), r̃ = ∇_λ of f_i and g_ik at λ̃_i.
     ///
     /// Normalised scaling centres each shadow reward by its mean under λ̃_i: a constant changes no gradient
-    /// (errata 17), and it is the derivative of the rescaling of λ̃ to a fixed mass. Where episodes end early the literal
-    /// scaling alone does without. `live` is the share of that mass
-    /// which was lived ([`Visits::live`](crate::occupancy::Visits::live)): where episodes end early, the cells of λ̃ were rescaled by it, and so are their
-    /// shadow rewards; rewards of sampled channels are totals, neither rescaled nor centred.
+    /// (errata 17), and it is the derivative of the rescaling of λ̃ to a fixed mass.
+    ///
+    /// Where episodes end early, the cells of λ̃ were divided by the share of the mass that was lived, `live`
+    /// ([`Visits::live`](crate::occupancy::Visits::live)), in every scaling but the literal one. Their shadow rewards are then
+    /// centred and divided by it (quotient rule); those of sampled channels, which are totals, are neither.
     pub fn evaluate(&mut self, problem: &Problem, occupancy: &Ragged<f64>, live: f64) {
         let blocks = agent_blocks(problem.agents.len());
         let slack = self.slack.split_rows_mut(&blocks);

@@ -176,11 +176,14 @@ impl PrimalDual {
         let wanted = samples.chains * samples.evaluation_pairs.saturating_sub(1);
         let mut done = self.evaluation_transitions();
         while done < wanted {
-            // As many as it takes if they last as long as those before, but not many times as many: the first may have been
+            // As many as it takes if they last as long as those before, but no more than there are: the first may have been
             // very short.
             let (missing, first) = (wanted - done, self.trajectories.len());
-            let count = (missing * (first - batch)).div_ceil(done).min(4 * (first - batch));
-            self.trajectories.extend((0..count).map(|_| room(samples.evaluation_pairs.min(missing + 1))));
+            let count = (missing * (first - batch)).div_ceil(done).min(first - batch);
+            // Room for a whole chain each would be far too much where episodes are short.
+            let typical = done.div_ceil(first - batch);
+            let pairs = samples.evaluation_pairs.min(missing + 1).min((8 * typical).max(SHORTEST_CHAIN));
+            self.trajectories.extend((0..count).map(|_| room(pairs)));
             self.simulate_from(first);
             done = self.evaluation_transitions();
         }
@@ -271,7 +274,9 @@ impl Algorithm for PrimalDual {
         let lived: usize = batch.iter().map(|trajectory| self.gradient_rule.steps(trajectory)).sum();
         self.exchange.shared(self.settings.batch, lived);
         if !self.settings.discount {
-            self.gradient_rule.weights.fill(1.0 / lived as f64);
+            // The literal scaling divides by n as well.
+            let agents = if self.problem.scaling == Scaling::Paper { self.actions.len() } else { 1 };
+            self.gradient_rule.weights.fill(1.0 / (lived * agents) as f64);
         }
         self.gradient_rule.entropy = self.settings.entropy.at(t, self.settings.iterations);
         let (rule, groups) =
@@ -364,6 +369,9 @@ impl Algorithm for PrimalDual {
         self.agent_steps
     }
 }
+
+/// Room that a further chain of Q-evaluation has at least.
+const SHORTEST_CHAIN: usize = 256;
 
 fn gradient_rule(problem: &Problem, settings: &Settings, n: usize) -> GradientRule {
     let mut weights = problem.occupancy_weights(settings.horizon, settings.batch);

@@ -124,6 +124,15 @@ impl NetworkCritic {
         })
     }
 
+    /// What a utility of agent j counts: 1 for f, μ^{t+1} for constraints, if those count at all.
+    fn weight(&self, j: usize, utility: usize, constraints: bool) -> f64 {
+        match utility.checked_sub(1) {
+            None => 1.0,
+            Some(k) if constraints => self.mu.row(j)[k],
+            Some(_) => 0.0,
+        }
+    }
+
     /// Values of agent j's networks for samples, weighed by μ^{t+1} and summed over the utilities that count: written over
     /// `out`.
     fn weighed(&self, j: usize, constraints: bool, inputs: &Inputs, scratch: &mut Reading, out: &mut [f64]) {
@@ -131,8 +140,8 @@ impl NetworkCritic {
         let twins = if self.rule.twin { 2 } else { 1 };
         out.fill(0.0);
         for (utility, weights) in row.chunks_exact(twins * net.parameters()).enumerate() {
-            let mu = if utility == 0 { 1.0 } else { self.mu.row(j)[utility - 1] };
-            if mu == 0.0 || (utility > 0 && !constraints) {
+            let mu = self.weight(j, utility, constraints);
+            if mu == 0.0 {
                 continue;
             }
             least(net, weights, inputs, &mut scratch.tape, &mut scratch.values);
@@ -194,8 +203,8 @@ impl NetworkCritic {
             let networks = self.weights.row(j).chunks_exact(parameters).zip(rows.chunks_exact(each));
             for (number, (w, sums)) in networks.enumerate() {
                 let utility = number / twins;
-                let mu = if utility == 0 { 1.0 } else { self.mu.row(j)[utility - 1] };
-                if mu == 0.0 || (utility > 0 && !inbox.counts_constraints(j as u32)) {
+                let mu = self.weight(j, utility, inbox.counts_constraints(j as u32));
+                if mu == 0.0 {
                     continue;
                 }
                 let sums = &sums[first..first + inbox.steps * split.width()];
@@ -534,8 +543,12 @@ impl QValues for NetworkCritic {
 
     fn receive_alternatives(&self, inbox: Inbox<'_>, actions: usize, _: &mut Vec<u32>, out: &mut [f64]) {
         out.fill(0.0);
-        let whole = inbox.from.iter().filter(|&&j| !self.add_alternatives(j as usize, &inbox, actions, out));
-        let whole: Vec<u32> = whole.copied().collect();
+        let mut whole = Vec::new();
+        for &j in inbox.from {
+            if !self.add_alternatives(j as usize, &inbox, actions, out) {
+                whole.push(j);
+            }
+        }
         READING.with_borrow_mut(|reading| {
             let mut inputs = std::mem::take(&mut reading.inputs);
             let mut sums = std::mem::take(&mut reading.sums);

@@ -221,6 +221,13 @@ impl Learner<'_> {
     }
 }
 
+/// Rows of the given lengths, in the memory that is there if they are as before. What they hold is to be written over.
+fn fit(rows: &mut Ragged<f64>, lengths: impl Iterator<Item = usize> + Clone) {
+    if !rows.iter().map(<[f64]>::len).eq(lengths.clone()) {
+        *rows = Ragged::zeros(lengths);
+    }
+}
+
 /// What a network's outputs are multiplied by.
 fn scale(squares: f64) -> f64 {
     squares.sqrt().max(1e-6)
@@ -242,7 +249,8 @@ impl Critic for Returns {
             samples.extend((0..trajectory.transitions()).map(|k| (sample + k) as u32));
             sample += trajectory.steps();
         }
-        self.advantages = Ragged::zeros((0..n).map(|j| self.squares.row(j).len() * transitions));
+        let squares = &self.squares;
+        fit(&mut self.advantages, (0..n).map(|j| squares.row(j).len() * transitions));
         let blocks = agent_blocks(n);
         let (rule, nets, sights, actions) = (&self.rule, &self.nets, &self.sights, &self.actions);
         let (gamma, steps, stream) = (self.gamma, self.steps, &self.stream);
@@ -304,11 +312,21 @@ impl QValues for Returns {
     fn weigh(&mut self, _signals: &Signals, mu: &Ragged<f64>) -> Option<(usize, f64)> {
         let n = self.nets.len();
         let length = |j: usize| self.advantages.row(j).len() / (1 + mu.row(j).len());
-        self.weighted = Ragged::zeros((0..n).map(length));
-        for j in 0..n {
-            weigh(self.advantages.row(j), mu.row(j), self.weighted.row_mut(j));
-        }
-        (0..n).find_map(|j| self.weighted.row(j).iter().find(|x| !x.is_finite()).map(|&value| (j, value)))
+        fit(&mut self.weighted, (0..n).map(length));
+        let (advantages, blocks) = (&self.advantages, agent_blocks(n));
+        let rows = self.weighted.split_rows_mut(&blocks);
+        let found: Vec<_> = (blocks.par_iter().zip(rows))
+            .map(|(block, mut rows)| {
+                let mut bad = None;
+                for j in block.clone() {
+                    weigh(advantages.row(j), mu.row(j), rows.row_mut(j));
+                    let value = rows.row_mut(j).iter().find(|x| !x.is_finite());
+                    bad = bad.or(value.map(|&value| (j, value)));
+                }
+                bad
+            })
+            .collect();
+        found.into_iter().flatten().next()
     }
 
     fn receive_taken(&self, inbox: Inbox<'_>, _scratch: &mut Vec<u32>, out: &mut [f64]) {

@@ -47,6 +47,8 @@ pub struct InProcess {
     /// Σ over those links j → i of (1 + m_j)·(alternatives of i) values a step, and of m_j.
     q_values_per_step: u64,
     duals: u64,
+    /// Those links on which there are multipliers to send.
+    dual_links: u64,
     traffic: Traffic,
 }
 
@@ -62,13 +64,14 @@ impl InProcess {
         alternatives: &[usize],
     ) -> Self {
         let links = |groups: &Ragged<u32>| (groups.data().len() - groups.rows()) as u64;
-        let (mut q_values_per_step, mut duals) = (0, 0);
+        let (mut q_values_per_step, mut duals, mut dual_links) = (0, 0, 0);
         for (i, group) in q.iter().enumerate() {
             for &j in group.iter().filter(|&&j| j as usize != i) {
                 let counts = constrained.row(i).binary_search(&j).is_ok();
                 let constraints = if counts { constraints[j as usize] } else { 0 };
                 q_values_per_step += ((1 + constraints) * alternatives[i]) as u64;
                 duals += constraints as u64;
+                dual_links += u64::from(constraints > 0);
             }
         }
         InProcess {
@@ -77,6 +80,7 @@ impl InProcess {
             q_links: links(q),
             q_values_per_step,
             duals,
+            dual_links,
             traffic: Traffic::default(),
         }
     }
@@ -95,10 +99,8 @@ impl InProcess {
         let values = steps as u64 * self.q_values_per_step;
         self.traffic.q_values.messages += trajectories as u64 * self.q_links;
         self.traffic.q_values.bytes += values * size_of::<f64>() as u64;
-        if self.duals > 0 {
-            self.traffic.duals.messages += self.q_links;
-            self.traffic.duals.bytes += self.duals * size_of::<f64>() as u64;
-        }
+        self.traffic.duals.messages += self.dual_links;
+        self.traffic.duals.bytes += self.duals * size_of::<f64>() as u64;
     }
 
     /// What it remembers.
@@ -150,6 +152,11 @@ mod tests {
         let traffic = exchange.traffic();
         assert_eq!(traffic.q_values, Count { messages: 8, bytes: 4 * 10 * 8 });
         assert_eq!(traffic.duals, Count::default());
+        // Radius 1 of 2 on a line of three: the ends do not hear of each other's constraints.
+        let mut exchange = InProcess::new(&q, &network.neighbourhoods(2), &q, &[1, 1, 1], &[1, 1, 1]);
+        exchange.shared(1, 1);
+        assert_eq!(exchange.traffic().duals, Count { messages: 4, bytes: 32 });
+        assert_eq!(exchange.traffic().q_values.bytes, (4 * 2 + 2) * 8);
     }
 
     #[test]

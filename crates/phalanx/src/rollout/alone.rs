@@ -21,7 +21,7 @@ pub struct Simulation<'a> {
     pub stream: &'a Stream,
     pub split: usize,
     /// Places of the sampled channels.
-    pub sampled: Vec<usize>,
+    pub sampled: &'a [usize],
 }
 
 impl Simulation<'_> {

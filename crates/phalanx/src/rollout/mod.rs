@@ -75,8 +75,7 @@ pub fn simulate(
         (Evolution::Factored(factored), Acting::Alone(alone)) => (factored, alone),
     };
     let split = if agents < SPLIT_AGENTS { agents } else { SPLIT_BLOCK };
-    let sampled = sampled.clone();
-    let simulation = Simulation { world, factored, policy: alone, stream, split, sampled };
+    let simulation = Simulation { world, factored, policy: alone, stream, split, sampled: &sampled };
     if agents >= SPLIT_AGENTS {
         jobs.into_iter().for_each(|(request, trajectory)| simulation.run(request, trajectory));
         return;
@@ -194,7 +193,7 @@ mod tests {
                 policy: &policy,
                 stream: &stream,
                 split,
-                sampled: Vec::new(),
+                sampled: &[],
             };
             simulation.run(&request(0), &mut trajectory);
             trajectory

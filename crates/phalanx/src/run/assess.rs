@@ -18,7 +18,7 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use super::evaluate::{Episodes, check};
 use crate::algorithm::mean_return;
-use crate::occupancy::Visits;
+use crate::occupancy::{Visits, lived};
 use crate::parallel::agent_blocks;
 use crate::policy::Policy;
 use crate::problem::{Problem, Scaling};
@@ -46,11 +46,16 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// Cut to what is possible, where that is known.
+    /// With its ends cut to what is possible, where that is known. The estimate itself stays: one without bias may be
+    /// beyond.
     fn within(self, range: Option<(f64, f64)>) -> Self {
         let Some((low, high)) = range else { return self };
-        let cut = |x: f64| clip(x, low, high);
-        Interval { value: cut(self.value), lower: cut(self.lower), upper: cut(self.upper) }
+        let Interval { value, lower, upper } = self;
+        Interval {
+            value,
+            lower: clip(lower, low.min(value), value),
+            upper: clip(upper, value, high.max(value)),
+        }
     }
 }
 
@@ -237,8 +242,7 @@ impl<'a> Jackknife<'a> {
         // Of all episodes, and without each of the batch.
         let lives: Vec<[f64; 2]> = (batch.iter())
             .map(|trajectory| {
-                let lived = weights.get(..trajectory.steps()).map_or(whole, |lived| lived.iter().sum());
-                let without = (episodes * self.live - lived / whole) / (episodes - 1.0);
+                let without = (episodes * self.live - lived(trajectory, weights) / whole) / (episodes - 1.0);
                 [self.live, if self.problem.rescales_lives() { without } else { 1.0 }]
             })
             .collect();
@@ -366,8 +370,11 @@ impl<'a> Jackknife<'a> {
         let cells = self.problem.agents[agent].space.cells();
         let rare = self.visited.row(agent)[..cells].iter().filter(|&&k| k < few);
         let largest = rare.map(excess).fold(0.0, f64::max);
-        // Of sampled channels, a rare cell tells nothing.
-        largest.min(1.0) * self.pooled.row(agent)[..cells].iter().sum::<f64>() * spread(&gradient[..cells])
+        // Where episodes end early, one that does not weighs more than its number. Of sampled channels, a rare cell tells
+        // nothing.
+        (largest / self.live).min(1.0)
+            * self.pooled.row(agent)[..cells].iter().sum::<f64>()
+            * spread(&gradient[..cells])
     }
 
     /// What steps beyond the horizon could change, to first order.
@@ -379,14 +386,15 @@ impl<'a> Jackknife<'a> {
         remainder / (1.0 - self.problem.gamma) * self.oscillation(agent, gradient)
     }
 
-    /// Largest less smallest that a step can pay.
+    /// Largest less smallest that a step can pay; of cells, as a share of the time lived.
     fn oscillation(&self, agent: usize, gradient: &[f64]) -> f64 {
         let (table, weights) = gradient.split_at(self.problem.agents[agent].space.cells());
         let channels = self.world.channels().iter().filter_map(|channel| match &channel.values {
             ChannelValues::Sampled { range: [low, high] } => Some(high - low),
             ChannelValues::Table(_) => None,
         });
-        spread(table) + channels.zip(weights).map(|(span, weight)| span * weight.abs()).sum::<f64>()
+        spread(table) / self.live
+            + channels.zip(weights).map(|(span, weight)| span * weight.abs()).sum::<f64>()
     }
 }
 

@@ -93,6 +93,18 @@ pub fn check(world: &dyn World) -> Result<(), String> {
             return Err(format!("channel {}: [{low}, {high}] is no range", channel.name));
         }
     }
+    for channel in world.channels() {
+        let Some(tables) = channel.tables() else { continue };
+        for i in 0..n {
+            let (found, expected) = (tables.row(i).len(), world.states(i) * world.actions(i));
+            if found != expected {
+                return Err(format!(
+                    "channel {}: agent {i} has {found} entries, not {expected}",
+                    channel.name
+                ));
+            }
+        }
+    }
     match world.evolution() {
         Evolution::Factored(factored) => check_factored(world, factored),
         Evolution::Joint(joint) => check_joint(world, joint),
@@ -177,20 +189,7 @@ fn check_factored(world: &dyn World, factored: &dyn Factored) -> Result<(), Stri
             }
         }
     }
-    check_sampled_rewards(world, factored, &mut words)?;
-    for channel in world.channels() {
-        let Some(tables) = channel.tables() else { continue };
-        for i in 0..n {
-            let (found, expected) = (tables.row(i).len(), world.states(i) * world.actions(i));
-            if found != expected {
-                return Err(format!(
-                    "channel {}: agent {i} has {found} entries, not {expected}",
-                    channel.name
-                ));
-            }
-        }
-    }
-    Ok(())
+    check_sampled_rewards(world, factored, &mut words)
 }
 
 /// Whether episodes are what their place in the stream makes them, and stay within sizes and ranges.

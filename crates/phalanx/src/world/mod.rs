@@ -191,7 +191,8 @@ pub struct Channel {
 /// Where a channel's rewards come from.
 #[derive(Debug, Clone)]
 pub enum ChannelValues {
-    /// r_i(s_i, a_i): row i is `[S_i][A_i]`.
+    /// r_i(s_i, a_i): row i is `[S_i][A_i]`. A utility of the occupancy: where episodes end early, a rate over the time
+    /// lived, not a total.
     Table(Ragged<f64>),
     /// Depends on neighbours or on chance too (errata 24): recorded while simulating, from
     /// [`Factored::sample_rewards`] or [`Episode::step`].

@@ -382,7 +382,11 @@ fn returns_critic(config: &Config, world: &dyn World, problem: &Problem, stream:
         passes: critic.passes,
         loss: loss(critic),
     };
-    room_for_order(rule.passes, config.batch as u128 * config.horizon as u128)?;
+    let steps = config.batch as u128 * (config.horizon as u128 + 1);
+    room_for_order(rule.passes, steps)?;
+    // Advantages of every utility along the batch, and their sum.
+    let numbers: u128 = problem.agents.iter().map(|agent| 2 + agent.constraints.len() as u128).sum();
+    room_for(8 * numbers * steps, "batch", &format!("advantages along {steps} steps"))?;
     Returns::new(world, problem, config.kappa_q, &widths(critic), rule, *stream)
 }
 

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use crate::run::config::{Config, UtilityConfig};
 use crate::run::preset;
 use crate::utility::{Kind, LocalSpace, LocalTable, ScaledUtility, UtilitySpec};
-use crate::world::{ChannelValues, World, sampled_number};
+use crate::world::{ChannelValues, Evolution, World, sampled_number};
 use crate::{Error, Result, document};
 
 /// One utility of the configuration, for every agent (or those in `agents`).
@@ -77,7 +77,8 @@ fn returns(
             let tables = match &channel.values {
                 ChannelValues::Table(tables) => tables,
                 ChannelValues::Sampled { range } => {
-                    let kind = Kind::Channel { place: sampled_number(world, place), range: *range };
+                    let kind =
+                        Kind::Channel { place: sampled_number(world, place), range: lived(world, *range) };
                     let utility = ScaledUtility { kind, scale, offset };
                     utility.validate(spaces[i], field)?;
                     return Ok(utility);
@@ -97,6 +98,14 @@ fn returns(
             Ok(utility)
         })
         .collect()
+}
+
+/// The range of a reward a step, if after an episode's end none is earned.
+fn lived(world: &dyn World, [low, high]: [f64; 2]) -> [f64; 2] {
+    match world.evolution() {
+        Evolution::Factored(_) => [low, high],
+        Evolution::Joint(_) => [low.min(0.0), high.max(0.0)],
+    }
 }
 
 /// A file with one table per agent, for utilities whose parameters differ between agents. `lambda` is what an

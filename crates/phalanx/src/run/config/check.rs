@@ -83,8 +83,16 @@ impl Config {
             let message = format!("{} is above kappa_q = {}", self.kappa_g, self.kappa_q);
             return Err(Error::config("kappa_g", message));
         }
-        if self.kappa_g < self.kappa_q && self.algorithm == Algorithm::Exact {
-            return Err(Error::config("kappa_g", "is for algorithm = \"primal-dual\""));
+        let sampled_only = [
+            ("kappa_g", self.kappa_g < self.kappa_q),
+            ("occupancy_average", self.occupancy_average > 0.0),
+            ("actor.normalise", self.actor.normalise),
+            ("actor.discount", !self.actor.discount),
+        ];
+        if let Some((field, _)) =
+            sampled_only.iter().find(|(_, set)| *set && self.algorithm == Algorithm::Exact)
+        {
+            return Err(Error::config(*field, "is for algorithm = \"primal-dual\""));
         }
         if self.kappa_g < self.kappa_q && self.critic.kind == CriticKind::Network && self.critic.merged {
             return Err(Error::config("kappa_g", "must be kappa_q with critic.merged: one network has both"));

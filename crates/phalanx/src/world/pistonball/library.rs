@@ -95,9 +95,10 @@ pub(super) fn left_edge(ball: Ball) -> f64 {
     (ball.x - BALL_RADIUS).trunc().max(WALL)
 }
 
-/// Smallest and largest reward of a step: the ball starts at least a pixel from the wall.
+/// Smallest and largest reward of a step, by the shortest way that a ball can start with.
 pub(super) fn range(pistons: usize) -> [f64; 2] {
-    let way = WHOLE_WAY * longest_way(pistons);
+    let shortest = (width(pistons) - FROM_RIGHT - f64::from(OFFSET_X) - BALL_RADIUS - WALL).max(1.0);
+    let way = WHOLE_WAY * longest_way(pistons) / shortest;
     [TIME_PENALTY - way, way]
 }
 

@@ -42,8 +42,8 @@ pub enum Game {
     Pettingzoo,
 }
 
-/// Pistons that the game can have: beyond, the order of contacts is not known.
-const MOST_PISTONS: usize = 49_155;
+/// Pistons that the game can have. Boxes are searched for by recursion, as deep as there are pistons in the worst case.
+pub const MOST_PISTONS: usize = 10_000;
 
 /// Pistons 0 – 1 – … – n−1 from the left under a ball that starts on the right.
 ///
