@@ -1064,15 +1064,21 @@ fn broken_inputs() -> Vec<Broken> {
         ),
         pistons(
             "exact pistons",
-            "algorithm=exact policy.kind=softmax kappa=0 actor.entropy=0",
+            "algorithm=exact policy.kind=softmax kappa=0 actor.entropy=0 occupancy_average=0 actor.normalise=false \
+             actor.discount=true",
             "world … exact computations need",
         ),
         called(
             "a check of pistons",
             "check pistonball --set policy.kind=softmax --set kappa=0",
-            "world … exact computations need",
+            "world … simulated whole",
         ),
-        called("a check of networks", "check pistonball", "policy.kind … softmax"),
+        called("a check of networks on pistons", "check pistonball", "world … simulated whole"),
+        pistons(
+            "running occupancies of an exact run",
+            "algorithm=exact policy.kind=softmax kappa=0 actor.entropy=0",
+            "occupancy_average … primal-dual",
+        ),
         called(
             "an unknown script",
             "eval pistonball --policy tsunami",
