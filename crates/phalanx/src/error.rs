@@ -22,6 +22,12 @@ pub enum Error {
         /// What is wrong and where in the file.
         message: String,
     },
+    /// A run's folder that somebody else is working in.
+    #[error("{path}: is in use: another process is training in this folder")]
+    InUse {
+        /// The folder.
+        path: String,
+    },
     /// A NaN or an infinity appeared while training.
     #[error(
         "iteration {iteration}, agent {agent}: {quantity} is {value}; try a smaller actor.eta_theta, \
@@ -75,7 +81,7 @@ impl Error {
 
     /// Whether the input is at fault (exit status 2) rather than the run (exit status 1).
     pub fn is_bad_input(&self) -> bool {
-        matches!(self, Error::Config { .. } | Error::File { .. })
+        matches!(self, Error::Config { .. } | Error::File { .. } | Error::InUse { .. })
     }
 }
 

@@ -11,6 +11,7 @@ use super::checkpoint::{self, Manifest};
 use super::config::Config;
 use super::evaluate::Evaluation;
 use super::events;
+use super::outcome::Outcome;
 use super::registry::Registry;
 use super::session::Session;
 use crate::algorithm::{Stage, Summary};
@@ -20,7 +21,7 @@ use crate::problem::Problem;
 use crate::{Error, Ragged, Result, document};
 
 /// A run's folder: `config.toml`, `meta.json`, `metrics.csv`, `timings.csv`, `checkpoints/`, `tb/`, and at the end
-/// `agents.csv` and `policy.safetensors`.
+/// `agents.csv`, `outcome.json` and `policy.safetensors`.
 pub struct RunFolder {
     path: PathBuf,
     /// Held as long as the run is: two processes in one folder would spoil each other's files.
@@ -44,14 +45,23 @@ pub struct Provenance {
 
 /// `meta.json`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Meta {
-    version: String,
+pub(super) struct Meta {
+    pub(super) version: String,
     commit: String,
     command_line: Vec<String>,
     status: String,
     /// Whether it began at another run's policy.
     #[serde(default)]
-    is_warm: bool,
+    pub(super) is_warm: bool,
+    /// Of `config.toml` and of every file that it names; earlier versions did not keep it.
+    #[serde(default)]
+    pub(super) config_crc32c: Option<u32>,
+}
+
+impl Meta {
+    pub(super) fn is_finished(&self) -> bool {
+        self.status == FINISHED
+    }
 }
 
 const FINISHED: &str = "finished";
@@ -107,12 +117,14 @@ impl RunFolder {
         // From here on it is a run, which `resume` can start: all that it needs is there.
         let config = session.config().to_toml();
         durable::replace_text(&path.join("config.toml"), &config)?;
+        let config_crc32c = input_checksum(&config, session.config())?;
         let meta = Meta {
             version: env!("CARGO_PKG_VERSION").into(),
             commit: provenance.commit,
             command_line: provenance.command_line,
             status: "running".into(),
             is_warm: session.is_warm(),
+            config_crc32c: Some(config_crc32c),
         };
         let folder = RunFolder {
             metrics: new_metrics(path, session.algorithm().knows_stationarity())?,
@@ -122,7 +134,7 @@ impl RunFolder {
             path: path.to_path_buf(),
             _lock: lock,
             meta,
-            config_crc32c: input_checksum(&config, session.config())?,
+            config_crc32c,
         };
         folder.write_meta()?;
         Ok(folder)
@@ -134,13 +146,13 @@ impl RunFolder {
         if !config_path.is_file() {
             return Err(Error::file(path, "is not a run: it has no config.toml"));
         }
-        if read_meta(path)?.status == FINISHED {
+        if read_meta(path)?.is_finished() {
             return Ok(Resumed::Finished);
         }
         let lock = lock(path)?;
         // Once more: another process may have finished it before the lock was free.
         let mut meta = read_meta(path)?;
-        if meta.status == FINISHED {
+        if meta.is_finished() {
             return Ok(Resumed::Finished);
         }
         let text = std::fs::read_to_string(&config_path)
@@ -292,8 +304,8 @@ impl RunFolder {
         policy::save(session.algorithm().policy(), &self.path.join("policy.safetensors"))
     }
 
-    /// Writes `agents.csv` and closes the run.
-    pub fn finish(&mut self, session: &Session, evaluation: &Evaluation) -> Result<()> {
+    /// Writes `agents.csv` and `outcome.json` and closes the run.
+    pub fn finish(&mut self, session: &Session, evaluation: &Evaluation, outcome: &Outcome) -> Result<()> {
         let mut text = String::from("agent,constraint,value,bound,threshold,dual,violation\n");
         for (i, agent) in session.problem().agents.iter().enumerate() {
             for (k, constraint) in agent.constraints.iter().enumerate() {
@@ -312,6 +324,7 @@ impl RunFolder {
         }
         self.check_in_place()?;
         durable::replace_text(&self.path.join("agents.csv"), &text)?;
+        outcome.write(&self.path)?;
         self.set_status(FINISHED)
     }
 
@@ -374,9 +387,7 @@ fn lock(path: &Path) -> Result<File> {
     let file = File::create(path.join(LOCK)).map_err(|e| Error::write(path.join(LOCK), e))?;
     match file.try_lock() {
         Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => {
-            Err(Error::file(path, "is in use: another process is training in this folder"))
-        }
+        Err(TryLockError::WouldBlock) => Err(Error::InUse { path: path.display().to_string() }),
         Err(TryLockError::Error(e)) => Err(Error::write(path.join(LOCK), e)),
     }
 }
@@ -422,17 +433,17 @@ fn reopen_or(
 }
 
 /// `meta.json`; a run that was killed before it had one is running.
-fn read_meta(path: &Path) -> Result<Meta> {
+pub(super) fn read_meta(path: &Path) -> Result<Meta> {
     let file = path.join("meta.json");
     if file.exists() {
         return document::read(&file, &[]);
     }
     let (version, commit, status) = (env!("CARGO_PKG_VERSION").into(), "unknown".into(), "running".into());
-    Ok(Meta { version, commit, command_line: Vec::new(), status, is_warm: false })
+    Ok(Meta { version, commit, command_line: Vec::new(), status, is_warm: false, config_crc32c: None })
 }
 
 /// Checksum of a configuration and of every file that it names.
-fn input_checksum(text: &str, config: &Config) -> Result<u32> {
+pub(super) fn input_checksum(text: &str, config: &Config) -> Result<u32> {
     let mut checksum = crc32c::crc32c(text.as_bytes());
     for file in config.input_files() {
         let bytes = std::fs::read(&file).map_err(|e| Error::file(&file, format!("cannot be read: {e}")))?;

@@ -8,9 +8,11 @@ mod config;
 mod evaluate;
 mod events;
 mod folder;
+mod outcome;
 pub mod preset;
 mod registry;
 mod session;
+mod standing;
 mod train;
 mod truth;
 
@@ -18,12 +20,14 @@ pub use assess::{Assessment, ConstraintAssessment, Interval, Verdict, assess, as
 pub use build::{problem, resolve, world};
 pub use config::{
     ActorConfig, Algorithm, CheckpointConfig, Config, ConstraintConfig, CriticConfig, CriticKind,
-    CriticStart, CriticStep, DualConfig, EvaluationConfig, NetworkConfig, PolicyConfig, StepRuleKind,
-    UtilityConfig, WorldConfig,
+    CriticStart, CriticStep, Difference, DualConfig, EvaluationConfig, NetworkConfig, PolicyConfig,
+    StepRuleKind, UtilityConfig, WorldConfig,
 };
 pub use evaluate::{Evaluation, evaluate};
 pub use folder::{Provenance, Resumed, RunFolder};
+pub use outcome::Outcome;
 pub use registry::Registry;
 pub use session::Session;
-pub use train::{Ending, Outcome, train};
+pub use standing::Standing;
+pub use train::{Ending, train};
 pub use truth::{Evaluated, QUICK_JOINT_SPACE, Truth};

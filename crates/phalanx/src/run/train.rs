@@ -1,53 +1,14 @@
 //! The training loop with everything that a run records.
 
-use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use serde::Serialize;
-
 use super::evaluate::Evaluation;
 use super::folder::RunFolder;
+use super::outcome::Outcome;
 use super::session::Session;
-use super::truth::Truth;
 use crate::Result;
 use crate::algorithm::Summary;
-
-/// The closing line of a run, as `--json` prints it.
-#[derive(Debug, Clone, Serialize)]
-pub struct Outcome {
-    /// The run's folder.
-    pub run: PathBuf,
-    /// Seed.
-    pub seed: u64,
-    /// Iterations done.
-    pub iterations: usize,
-    /// Undiscounted episode return, mean over agents.
-    #[serde(rename = "return")]
-    pub return_: Option<f64>,
-    /// F(θ).
-    pub objective: f64,
-    /// Σ_i Σ_k max(0, −g_ik).
-    pub violation_total: f64,
-    /// The largest violation.
-    pub violation_max: f64,
-    /// The mean violation over constraints.
-    pub violation_mean: f64,
-    /// Seconds in the training loop, metrics and checkpoints included.
-    pub wall_s: f64,
-    /// Agent-steps simulated in training.
-    pub agent_steps: u64,
-    /// Their rate.
-    pub agent_steps_per_s: f64,
-    /// Bytes that agents sent each other in training.
-    pub comm_bytes: u64,
-    /// Which scaling the run used.
-    pub scaling: crate::problem::Scaling,
-    /// Episodes of the closing evaluation.
-    pub evaluation_episodes: usize,
-    /// The final policy evaluated exactly, where the network is small enough.
-    pub exact: Option<Truth>,
-}
 
 /// How a call of [`train`] ended.
 pub enum Ending {
@@ -101,9 +62,8 @@ fn iterate(
     let wall = elapsed + begin.elapsed();
     folder.save_policy(session)?;
     let evaluation = session.evaluate()?;
-    folder.finish(session, &evaluation)?;
-    let truth = session.truth();
-    let outcome = outcome(session, folder.path(), &evaluation, truth, wall);
+    let outcome = Outcome::of(session, folder.path(), &evaluation, wall);
+    folder.finish(session, &evaluation, &outcome)?;
     Ok(Ending::Finished(Box::new(outcome), Box::new(evaluation)))
 }
 
@@ -143,33 +103,5 @@ impl Pace {
         self.cost = begin.elapsed();
         self.last = Instant::now();
         Ok(())
-    }
-}
-
-fn outcome(
-    session: &Session,
-    path: &Path,
-    evaluation: &Evaluation,
-    exact: Option<Truth>,
-    wall: Duration,
-) -> Outcome {
-    let algorithm = session.algorithm();
-    let agent_steps = algorithm.agent_steps();
-    Outcome {
-        run: path.to_path_buf(),
-        seed: session.config().seed,
-        iterations: algorithm.iteration(),
-        return_: evaluation.return_,
-        objective: evaluation.objective,
-        violation_total: evaluation.violations.total,
-        violation_max: evaluation.violations.max,
-        violation_mean: evaluation.violations.mean,
-        wall_s: wall.as_secs_f64(),
-        agent_steps,
-        agent_steps_per_s: agent_steps as f64 / wall.as_secs_f64(),
-        comm_bytes: algorithm.traffic().bytes(),
-        scaling: session.config().scaling,
-        evaluation_episodes: evaluation.episodes,
-        exact,
     }
 }

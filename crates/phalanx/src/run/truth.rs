@@ -1,6 +1,6 @@
 //! Exact evaluation of a policy, where the network is small enough.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::algorithm::{Violations, mean_return};
 use crate::exact::{Domain, Dynamics, Stationarity, System};
@@ -16,7 +16,7 @@ pub const QUICK_JOINT_SPACE: usize = 1 << 12;
 const QUICK_WORK: usize = 1 << 21;
 
 /// What a policy is worth, without sampling error. Occupancies are those of the whole discounted future.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Truth {
     /// Expected undiscounted return over an episode, mean over agents, if the world has the channel `reward`.
     #[serde(rename = "return")]
@@ -38,9 +38,13 @@ pub struct Truth {
     /// ℰ = 𝒳² + 𝒴².
     #[serde(rename = "E")]
     pub e: f64,
-    /// λ_i.
-    #[serde(skip)]
+    /// λ_i; empty if the rest was read from a file.
+    #[serde(skip, default = "no_rows")]
     pub occupancy: Ragged<f64>,
+}
+
+fn no_rows() -> Ragged<f64> {
+    Ragged::zeros([])
 }
 
 /// A policy and multipliers to be evaluated.

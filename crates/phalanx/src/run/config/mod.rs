@@ -1,6 +1,7 @@
 //! The typed configuration of a run: what the user wrote, checked and completed.
 
 mod check;
+mod difference;
 mod read;
 mod set;
 
@@ -11,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::preset;
 use super::registry::Registry;
 pub(super) use check::check_gamma;
+pub use difference::Difference;
 
 use crate::actor::Baseline;
 use crate::critic::CriticFeatures;
@@ -639,6 +641,11 @@ impl Config {
     pub fn with_registry(mut self, registry: Registry) -> Self {
         self.registry = registry;
         self
+    }
+
+    /// Worlds beside the built-in ones.
+    pub fn registry(&self) -> &Registry {
+        &self.registry
     }
 
     /// The fully resolved configuration as TOML.

@@ -1,0 +1,98 @@
+//! The numbers that a run ends with.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::{Deserialize, Deserializer, Serialize};
+
+use super::evaluate::Evaluation;
+use super::session::Session;
+use super::truth::Truth;
+use crate::{Error, Result, document, durable};
+
+/// The closing line of a run, as `--json` prints it and `outcome.json` keeps it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Outcome {
+    /// The run's folder.
+    pub run: PathBuf,
+    /// Seed.
+    pub seed: u64,
+    /// Iterations done.
+    pub iterations: usize,
+    /// Undiscounted episode return, mean over agents.
+    #[serde(rename = "return")]
+    pub return_: Option<f64>,
+    /// F(θ).
+    pub objective: f64,
+    /// Σ_i Σ_k max(0, −g_ik).
+    pub violation_total: f64,
+    /// The largest violation.
+    pub violation_max: f64,
+    /// The mean violation over constraints.
+    pub violation_mean: f64,
+    /// Seconds in the training loop, metrics and checkpoints included.
+    pub wall_s: f64,
+    /// Agent-steps simulated in training.
+    pub agent_steps: u64,
+    /// Their rate.
+    #[serde(deserialize_with = "number_or_null")]
+    pub agent_steps_per_s: f64,
+    /// Bytes that agents sent each other in training.
+    pub comm_bytes: u64,
+    /// Which scaling the run used.
+    pub scaling: crate::problem::Scaling,
+    /// Episodes of the closing evaluation.
+    pub evaluation_episodes: usize,
+    /// The final policy evaluated exactly, where the network is small enough.
+    pub exact: Option<Truth>,
+}
+
+const FILE: &str = "outcome.json";
+
+impl Outcome {
+    /// What `session`, trained to its end in `path`, has reached.
+    pub(super) fn of(session: &Session, path: &Path, evaluation: &Evaluation, wall: Duration) -> Self {
+        let algorithm = session.algorithm();
+        let agent_steps = algorithm.agent_steps();
+        Outcome {
+            run: path.to_path_buf(),
+            seed: session.config().seed,
+            iterations: algorithm.iteration(),
+            return_: evaluation.return_,
+            objective: evaluation.objective,
+            violation_total: evaluation.violations.total,
+            violation_max: evaluation.violations.max,
+            violation_mean: evaluation.violations.mean,
+            wall_s: wall.as_secs_f64(),
+            agent_steps,
+            agent_steps_per_s: agent_steps as f64 / wall.as_secs_f64(),
+            comm_bytes: algorithm.traffic().bytes(),
+            scaling: session.config().scaling,
+            evaluation_episodes: evaluation.episodes,
+            exact: session.truth(),
+        }
+    }
+
+    /// Writes `outcome.json`, durably.
+    pub(super) fn write(&self, folder: &Path) -> Result<()> {
+        let path = folder.join(FILE);
+        let text = serde_json::to_string_pretty(self).map_err(|e| Error::write(&path, e.into()))?;
+        durable::replace_text(&path, &format!("{text}\n"))
+    }
+
+    /// Reads `outcome.json`; none if there is no such file. Fields of later versions are passed over.
+    pub(super) fn read(folder: &Path) -> Result<Option<Self>> {
+        let path = folder.join(FILE);
+        if !path.exists() {
+            return Ok(None);
+        }
+        let outcome: Outcome = document::read(&path, &[])?;
+        // Folders get moved, and are named from elsewhere.
+        Ok(Some(Outcome { run: folder.to_path_buf(), ..outcome }))
+    }
+}
+
+/// A rate over no time at all is no number, which JSON writes as `null`.
+fn number_or_null<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<f64, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or(f64::NAN))
+}
