@@ -4,6 +4,7 @@ mod bench;
 mod check;
 mod eval;
 mod exact;
+pub mod fleet;
 mod plot;
 mod render;
 mod replay;

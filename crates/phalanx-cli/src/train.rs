@@ -66,8 +66,7 @@ fn begin(args: &TrainArgs, config: &Config) -> anyhow::Result<()> {
     }
     let path = args.out.clone().unwrap_or_else(|| default_folder(&args.source.source, config.seed));
     let stop = stop_on_signals()?;
-    let provenance = Provenance { commit: env!("PHALANX_COMMIT").into(), command_line: arguments() };
-    let mut folder = RunFolder::create(&path, &session, provenance)?;
+    let mut folder = RunFolder::create(&path, &session, provenance())?;
     go_on(&mut session, &mut folder, Duration::ZERO, &stop, &args.how)
 }
 
@@ -131,7 +130,7 @@ fn how_to_resume(path: &Path) -> String {
 }
 
 /// A flag that Ctrl-C and SIGTERM set; a second one ends the process at once.
-fn stop_on_signals() -> anyhow::Result<Arc<AtomicBool>> {
+pub fn stop_on_signals() -> anyhow::Result<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
         signal_hook::flag::register_conditional_shutdown(signal, 1, stop.clone())?;
@@ -140,9 +139,10 @@ fn stop_on_signals() -> anyhow::Result<Arc<AtomicBool>> {
     Ok(stop)
 }
 
-/// The command line, for the record.
-fn arguments() -> Vec<String> {
-    std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect()
+/// Commit and command line, for the record.
+pub fn provenance() -> Provenance {
+    let command_line = std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect();
+    Provenance { commit: env!("PHALANX_COMMIT").into(), command_line }
 }
 
 /// `runs/<name>-seed<seed>`, numbered on if that exists. The preset `paper/wireless` is called `paper-wireless`: its run must
