@@ -5,6 +5,7 @@ mod check;
 mod eval;
 mod exact;
 pub mod fleet;
+mod paper;
 mod plot;
 mod render;
 mod replay;
@@ -52,6 +53,8 @@ enum Command {
     Config(Source),
     /// List the built-in presets.
     Presets,
+    /// Make the paper's experiments again, and say which of its claims hold.
+    Paper(paper::PaperArgs),
     /// Measure simulation alone.
     Bench(bench::BenchArgs),
 }
@@ -153,6 +156,7 @@ fn run(registry: &Registry) -> ExitCode {
             list_presets();
             Ok(())
         }
+        Command::Paper(args) => paper::paper(args, registry),
         Command::Bench(args) => bench::run(args),
     };
     let Err(error) = done else { return ExitCode::SUCCESS };

@@ -12,10 +12,10 @@ use std::path::{Path, PathBuf};
 
 use canvas::{Arrangement, Axis, Colour, Figure, Layer, Mark, Panel, Shape};
 use phalanx::Error;
-use read::Metrics;
+pub use read::Metrics;
 pub use runs::plot_runs;
-use scale::Values;
-use series::Point;
+pub use scale::Values;
+pub use series::{Point, Span, moving_mean, points, quantile, thin_spans};
 
 /// Series of at least this many iterations are also drawn as a moving mean.
 const ROWS_FOR_MEAN: usize = 60;
@@ -44,7 +44,7 @@ pub fn plot_run(run: &Path) -> anyhow::Result<Vec<PathBuf>> {
 }
 
 /// Draws the figures and writes them as `<out>/<name>.svg` and `<out>/<name>.png`.
-fn write(out: &Path, figures: Vec<(&str, Figure)>) -> anyhow::Result<Vec<PathBuf>> {
+pub fn write(out: &Path, figures: Vec<(&str, Figure)>) -> anyhow::Result<Vec<PathBuf>> {
     std::fs::create_dir_all(out).map_err(|error| Error::write(out, error))?;
     let (names, figures): (Vec<&str>, Vec<Figure>) = figures.into_iter().unzip();
     let drawings = canvas::draw(&figures).map_err(|reason| anyhow::anyhow!("cannot draw: {reason}"))?;
@@ -66,9 +66,9 @@ pub fn name_of(run: &Path) -> String {
     named.file_name().map_or_else(|| "run".into(), |name| name.to_string_lossy().into_owned())
 }
 
-const RETURN: &str = "return per agent and episode";
+pub const RETURN: &str = "return per agent and episode";
 const OBJECTIVE: &str = "objective F(θ)";
-const TOTAL_VIOLATION: &str = "total violation (sum over agents and constraints)";
+pub const TOTAL_VIOLATION: &str = "total violation (sum over agents and constraints)";
 const WORST_VIOLATION: &str = "worst violation (largest over agents and constraints)";
 
 /// Where the numbers of a run come from.
@@ -155,15 +155,15 @@ fn history(name: &str, colour: Colour, metrics: &Metrics, values: &[f64]) -> Vec
     ]
 }
 
-const THICK: f64 = 2.2;
+pub const THICK: f64 = 2.2;
 const THIN: f64 = 1.0;
 
-fn line(points: Vec<Point>, width: f64, colour: Colour, label: String) -> Layer {
+pub fn line(points: Vec<Point>, width: f64, colour: Colour, label: String) -> Layer {
     Layer { shape: Shape::Line { points: series::thin(points), width }, colour, label }
 }
 
 /// Iterations on either side that a moving mean takes in.
-fn mean_reach(rows: usize) -> usize {
+pub fn mean_reach(rows: usize) -> usize {
     ((rows as f64).sqrt() / 4.0).ceil() as usize
 }
 

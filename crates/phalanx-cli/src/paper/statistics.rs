@@ -1,0 +1,91 @@
+//! Numbers over seeds: mean, interquartile mean, intervals.
+
+use phalanx::stream::{Place, Purpose, Stream};
+
+/// Resamples of a bootstrap interval.
+const RESAMPLES: usize = 4000;
+
+/// Share of an interval.
+pub const CONFIDENCE: f64 = 0.95;
+
+/// The mean; NaN of nothing.
+pub fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// The standard deviation over seeds, with n − 1; 0 of a single value.
+pub fn deviation(values: &[f64]) -> f64 {
+    if values.len() < 2 {
+        return 0.0;
+    }
+    let mean = mean(values);
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    (squares / (values.len() - 1) as f64).sqrt()
+}
+
+/// The interquartile mean: of what is left when a quarter of the weight is cut off at each end. Values on the edge count
+/// in part, so it is defined for any number of values.
+pub fn interquartile_mean(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let n = sorted.len() as f64;
+    let (low, high) = (n / 4.0, 3.0 * n / 4.0);
+    let weight = |k: usize| ((k + 1) as f64).min(high) - (k as f64).max(low);
+    let weighted = sorted.iter().enumerate().map(|(k, value)| weight(k).max(0.0) * value);
+    weighted.sum::<f64>() / (high - low)
+}
+
+/// Bootstrap interval (percentiles) of the mean over seeds.
+pub fn interval(values: &[f64]) -> (f64, f64) {
+    bootstrap(|draw| mean_of(values, draw))
+}
+
+/// Bootstrap interval of mean(a) − mean(b), seeds of both drawn apart.
+pub fn interval_of_difference(a: &[f64], b: &[f64]) -> (f64, f64) {
+    bootstrap(|draw| mean_of(a, draw) - mean_of(b, draw))
+}
+
+/// Mean of as many draws with replacement as there are values.
+fn mean_of(values: &[f64], draw: &mut dyn FnMut(usize) -> usize) -> f64 {
+    (0..values.len()).map(|_| values[draw(values.len())]).sum::<f64>() / values.len() as f64
+}
+
+fn bootstrap(statistic: impl Fn(&mut dyn FnMut(usize) -> usize) -> f64) -> (f64, f64) {
+    // Always the same draws: a report does not change when it is made once more.
+    let place = Place { purpose: Purpose::Evaluation, iteration: 0, trajectory: 0 };
+    let mut sequence = Stream::new(0x626f_6f74).sequence(place, 0);
+    let mut draw = |count: usize| ((sequence.uniform() * count as f64) as usize).min(count - 1);
+    let mut found: Vec<f64> = (0..RESAMPLES).map(|_| statistic(&mut draw)).collect();
+    found.sort_by(f64::total_cmp);
+    let tail = (1.0 - CONFIDENCE) / 2.0;
+    let at = |share: f64| crate::plot::quantile(&found, share);
+    (at(tail), at(1.0 - tail))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_interquartile_mean_cuts_a_quarter_at_each_end() {
+        assert_eq!(interquartile_mean(&[4.0, 1.0, 3.0, 2.0]), 2.5);
+        // Three values: 0.75 of the weight goes at each end, half of which is the outer values' quarter.
+        assert!((interquartile_mean(&[0.0, 3.0, 9.0]) - (0.25 * 0.0 + 3.0 + 0.25 * 9.0) / 1.5).abs() < 1e-12);
+        assert_eq!(interquartile_mean(&[7.0]), 7.0);
+        assert_eq!(interquartile_mean(&[100.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, -50.0]), 3.5);
+    }
+
+    #[test]
+    fn intervals_hold_the_mean_and_shrink_with_more_seeds() {
+        let few = [1.0, 2.0, 3.0];
+        let (low, high) = interval(&few);
+        assert!(low >= 1.0 && low < 1.5 && high > 2.5 && high <= 3.0, "{low} {high}");
+        let many: Vec<f64> = (0..60).map(|k| few[k % 3]).collect();
+        let (low, high) = interval(&many);
+        assert!(low > 1.7 && high < 2.3, "{low} {high}");
+        let (low, high) = interval_of_difference(&[5.0, 5.0], &[1.0, 2.0]);
+        assert!((3.0..=3.1).contains(&low) && (3.9..=4.0).contains(&high), "{low} {high}");
+        assert_eq!(interval(&[2.0]), (2.0, 2.0));
+        assert_eq!(deviation(&[1.0, 2.0, 3.0]), 1.0);
+    }
+}
