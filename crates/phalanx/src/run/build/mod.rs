@@ -16,7 +16,7 @@ use crate::critic::{
     AllFeatures, Critic, Descent, ExactCritic, LearnsFrom, LinearCritic, LinearRule, Lstd, MonteCarlo,
     NetworkCritic, NetworkRule, QTables, Returns, ReturnsRule, StepRule, Td,
 };
-use crate::dual::DualRule;
+use crate::dual::{DualKind, DualRule};
 use crate::memory::room_for;
 use crate::net::Loss;
 use crate::network::Network;
@@ -151,12 +151,14 @@ pub fn algorithm(
     check_fit(config, &**world, problem)?;
     let n = world.network().agents();
     let stream = Stream::new(config.seed);
+    // A step of length 0 around a centre stays there.
+    let is_fixed = config.algorithm == config::Algorithm::Penalty;
     let dual = DualRule {
-        kind: config.dual.kind,
-        eta_mu: config.dual.eta_mu,
+        kind: if is_fixed { DualKind::Proximal } else { config.dual.kind },
+        eta_mu: if is_fixed { 0.0 } else { config.dual.eta_mu },
         eta_integral: config.dual.eta_integral,
         mu_max: config.dual.mu_max,
-        centre: config.dual.centre,
+        centre: if is_fixed { config.dual.mu_0 } else { config.dual.centre },
         margin: config.dual.margin,
         slack_factor: if config.scaling == Scaling::Paper { 1.0 / n as f64 } else { 1.0 },
     };

@@ -42,7 +42,7 @@ pub struct Config {
     /// Worlds beside the built-in ones.
     #[serde(skip)]
     pub(super) registry: Registry,
-    /// `primal-dual` or `exact`.
+    /// `primal-dual`, `exact` or `penalty`.
     pub algorithm: Algorithm,
     /// T.
     pub iterations: usize,
@@ -100,6 +100,9 @@ pub enum Algorithm {
     PrimalDual,
     /// The same without sampling: the exact setting.
     Exact,
+    /// The same with multipliers that stay at `dual.mu_0`: a fixed penalty on violated constraints, or with 0 and
+    /// `actor.entropy` a fixed entropy penalty.
+    Penalty,
 }
 
 /// `[world]`.
