@@ -35,9 +35,13 @@ impl Setting {
     }
 }
 
-/// A value as a person would write it: strings without quotes.
+/// A value as a person would write it: strings without quotes, very large and small numbers with an exponent.
 pub fn plain(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), Into::into)
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Float(number) => format!("{number:?}"),
+        other => other.to_string(),
+    }
 }
 
 /// Every setting of a sweep, in order: the last key of the grid changes fastest, then come the samples.
@@ -134,7 +138,7 @@ pub fn run_seed(file: &SweepFile, setting: &Setting, seed: u64) -> u64 {
         return seed;
     }
     let pairs = file.set.iter().chain(&setting.values);
-    let mut parts: Vec<String> = pairs.map(|(key, value)| format!("{key}={value}")).collect();
+    let mut parts: Vec<String> = pairs.map(|(key, value)| format!("{key}={}", plain(value))).collect();
     // Where a key stands in the file does not matter.
     parts.sort();
     hash(&format!("{}\n{}\n{seed}", file.base, parts.join("\n"))) >> 33
@@ -188,6 +192,10 @@ mod tests {
         let text = "base = \"x\"\n[grid]\n\"dual.kind\" = [\"pi\", \"a/b\", \"a:b\"]\n\"policy.hidden\" = [[32, 16]]";
         let names = folder_names(&settings(&read(text)).unwrap());
         assert_eq!(names[0], "dual.kind=pi,policy.hidden=32+16");
+        assert_eq!(
+            labels("base = \"x\"\n[grid]\nkappa = [1e300, 0.1, 1e-9]"),
+            ["kappa=1e300", "kappa=0.1", "kappa=1e-9"]
+        );
         // Both would be `a_b`.
         assert!(
             names[1] != names[2] && names[1].starts_with("dual.kind=a_b,policy.hidden=32+16-"),
