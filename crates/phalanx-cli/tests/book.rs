@@ -66,6 +66,11 @@ fn reading_the_results() {
 }
 
 #[test]
+fn many_runs() {
+    Page::read("sweeps.md").run();
+}
+
+#[test]
 fn the_exact_setting() {
     Page::read("exact.md").run();
 }
@@ -87,7 +92,7 @@ fn theory() {
     page.run_in(folder.path());
 }
 
-const TESTED: [&str; 11] = [
+const TESTED: [&str; 12] = [
     "problem.md",
     "first-run.md",
     "own-model.md",
@@ -97,6 +102,7 @@ const TESTED: [&str; 11] = [
     "wireless.md",
     "pistonball.md",
     "results.md",
+    "sweeps.md",
     "exact.md",
     "reference.md",
 ];

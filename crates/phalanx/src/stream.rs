@@ -33,6 +33,8 @@ pub enum Purpose {
     CriticInit = 10,
     /// The order in which critics see their samples.
     CriticOrder = 11,
+    /// Settings of a random search.
+    Search = 12,
 }
 
 /// A trajectory's place in the keyed stream.
