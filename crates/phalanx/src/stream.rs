@@ -33,6 +33,8 @@ pub enum Purpose {
     CriticInit = 10,
     /// The order in which critics see their samples.
     CriticOrder = 11,
+    /// The order in which actors are updated and see their samples.
+    UpdateOrder = 12,
 }
 
 /// A trajectory's place in the keyed stream.

@@ -13,6 +13,7 @@ use super::registry::Registry;
 pub(super) use check::check_gamma;
 
 use crate::actor::Baseline;
+use crate::algorithm::MappoRule;
 use crate::critic::CriticFeatures;
 use crate::document::one_line;
 use crate::dual::DualKind;
@@ -40,7 +41,7 @@ pub struct Config {
     /// Worlds beside the built-in ones.
     #[serde(skip)]
     pub(super) registry: Registry,
-    /// `primal-dual` or `exact`.
+    /// `primal-dual`, `exact` or `mappo-l`.
     pub algorithm: Algorithm,
     /// T.
     pub iterations: usize,
@@ -83,6 +84,8 @@ pub struct Config {
     pub dual: DualConfig,
     /// Lines 8 and 9.
     pub actor: ActorConfig,
+    /// MAPPO-Lagrangian, in place of critic, dual and actor.
+    pub mappo: MappoRule,
     /// The closing evaluation.
     pub evaluation: EvaluationConfig,
     /// How often the state is saved.
@@ -98,6 +101,8 @@ pub enum Algorithm {
     PrimalDual,
     /// The same without sampling: the exact setting.
     Exact,
+    /// MAPPO-Lagrangian, to compare with.
+    MappoL,
 }
 
 /// `[world]`.
