@@ -66,8 +66,6 @@ pub struct MappoRule {
     pub learning_rate: f64,
     /// Adam's step for critics.
     pub critic_learning_rate: f64,
-    /// Change of both over the iterations.
-    pub decay: Schedule,
     /// Passes over the batch.
     pub epochs: usize,
     /// Parts of the batch, each a gradient step; from 2 on they are shuffled.
@@ -96,6 +94,8 @@ pub struct MappoRule {
     pub row_hidden: usize,
     /// Widths of the critics' hidden layers.
     pub hidden: Vec<usize>,
+    /// Change of both learning rates over the iterations.
+    pub decay: Schedule,
 }
 
 impl Default for MappoRule {
@@ -106,7 +106,6 @@ impl Default for MappoRule {
             behaviour: Behaviour::Corrected,
             learning_rate: 5e-4,
             critic_learning_rate: 5e-4,
-            decay: Schedule::default(),
             epochs: 5,
             minibatches: 1,
             clip: 0.2,
@@ -121,6 +120,7 @@ impl Default for MappoRule {
             embedding: 4,
             row_hidden: 32,
             hidden: vec![64, 64],
+            decay: Schedule::default(),
         }
     }
 }
