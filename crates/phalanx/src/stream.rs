@@ -35,6 +35,8 @@ pub enum Purpose {
     CriticOrder = 11,
     /// Settings of a random search.
     Search = 12,
+    /// The order in which actors are updated and see their samples.
+    UpdateOrder = 13,
 }
 
 /// A trajectory's place in the keyed stream.
