@@ -297,4 +297,15 @@ impl Film for PistonballFilm {
         }
         (!notes.is_empty()).then(|| notes.join("; "))
     }
+
+    /// The ball at the right, in the middle and at the left; and where the pistons of its right half hold it highest.
+    fn moments(&self) -> Vec<(&'static str, usize)> {
+        let last = self.steps.len().saturating_sub(1);
+        let middle = (WALL + 0.5 * COLUMN * self.pistons as f64) as f32;
+        let is_left = |step: &PistonballStep| step.ball.0 <= middle;
+        let crossing = self.steps.iter().position(is_left).unwrap_or(last / 2);
+        let right = self.steps.iter().enumerate().filter(|(_, step)| step.ball.0 > middle);
+        let raised = right.min_by(|(_, a), (_, b)| a.ball.1.total_cmp(&b.ball.1)).map_or(0, |(k, _)| k);
+        vec![("start", 0), ("middle", crossing), ("end", last), ("raised", raised)]
+    }
 }

@@ -116,3 +116,12 @@ fn only_the_last_step_solves() {
     film.is_solved = false;
     assert_eq!(film.status(1), film.status(0));
 }
+
+#[test]
+fn moments_are_found_by_where_the_ball_is() {
+    let mut film = film(10, (400.0, 400.0), Margins::None);
+    for ball in [(380.0, 350.0), (250.0, 300.0), (90.0, 440.0)] {
+        film.steps.push(PistonballStep { ball, ..film.steps[0].clone() });
+    }
+    assert_eq!(film.moments(), [("start", 0), ("middle", 2), ("end", 3), ("raised", 1)]);
+}
