@@ -127,10 +127,10 @@ fn truncation() {
     let mut whole = 0;
     for row in &results.rows {
         let number = |column: &str| results.number(row, column);
-        // Smaller errors than 1e-13 are written as 0.
-        if number("kappa_q") == 3.0 {
+        // Smaller errors than 1e-12, with gradients of about 10, are written as 0.
+        if number("kappa_q") == 2.0 {
             whole += 1;
-            assert!(number("fixed") <= 1e-12 && number("averaged") <= 1e-12, "{row:?}");
+            assert_eq!([number("fixed"), number("averaged")], [0.0; 2], "{row:?}");
             continue;
         }
         assert!(number("fixed") > 1e-4, "{row:?}");
@@ -150,7 +150,7 @@ fn truncation() {
         assert_eq!(is_wrong, family.number(row, "kappa") >= 2.0, "{row:?}");
     }
     check_figures(&folder, &["truncation", "counterexample"]);
-    assert!(folder.join("models/line4-mixed.json").is_file());
+    assert!(folder.join("models/line3-mixed.json").is_file());
 }
 
 #[test]
@@ -194,6 +194,7 @@ fn cost() {
 fn visual_pistonball() {
     let (_root, folder) = made("visual-pistonball");
     check_visual(&folder, &["start", "middle", "end", "neighbour"], 2);
+    Sheet::read(&folder.join("results.csv")).check(&["solved"]);
 }
 
 #[test]
@@ -207,7 +208,7 @@ fn visual_wireless() {
 
 fn check_visual(folder: &Path, stills: &[&str], policies: usize) {
     let results = Sheet::read(&folder.join("results.csv"));
-    results.check(&["seed", "return", "violation", "episode", "steps", "solved"]);
+    results.check(&["seed", "return", "violation", "episode", "steps"]);
     assert_eq!(results.rows.len(), policies);
     let mut pictures: Vec<PathBuf> =
         stills.iter().map(|name| folder.join(format!("figures/{name}.png"))).collect();

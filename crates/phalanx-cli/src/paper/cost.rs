@@ -187,7 +187,7 @@ fn figure(results: &Sheet, title: &str, columns: [&str; 2]) -> Figure {
     };
     let unit = if columns[0] == "seconds" { "seconds an iteration" } else { "bytes an agent and iteration" };
     Figure {
-        title: format!("{title} against the radius"),
+        title: format!("{title} against κ"),
         subtitle: "κ = κ_q = κ_g, on one thread; the last mark of a curve is the diameter of its network"
             .into(),
         panels: vec![panel(columns[0], unit, false), panel(columns[1], "relative to κ = diameter", true)],

@@ -58,11 +58,16 @@ pub fn make(bench: &Bench<'_>) -> anyhow::Result<()> {
         slopes.push([eta_mu, by_theorem, fitted[0], fitted[1], THEOREM].map(number).into());
         let times = if eta_mu == 1.0 { String::new() } else { format!("{eta_mu} ") };
         let steps = if rule == "theorem" { ", the theorem's η_θ" } else { "" };
-        let fitted = fitted.map(|slope| format!("{slope:.2}").replace('-', "−"));
+        let fitted = fitted.map(two_digits);
         labels.push(format!("η_μ = {times}T^⅓{steps} (slopes {}, {})", fitted[0], fitted[1]));
     }
     bench.sheet("slopes.csv", &slopes)?;
     bench.figures(vec![("rate", laid_out(&figure(&results, &labels, from)))])
+}
+
+/// A slope in words; there is no −0.
+fn two_digits(slope: f64) -> String {
+    format!("{:.2}", (100.0 * slope).round() / 100.0 + 0.0).replace('-', "−")
 }
 
 fn run(bench: &Bench<'_>, eta_mu: f64, rule: &str, iterations: usize) -> anyhow::Result<Run> {
@@ -93,7 +98,8 @@ fn points(results: &Sheet, (eta_mu, rule): (f64, &str), column: &str) -> Vec<(f6
 }
 
 fn figure(results: &Sheet, labels: &[String], from: f64) -> Figure {
-    let longest = results.points("T", "T", |_| true).into_iter().fold(0.0f64, |most, (t, _)| most.max(t));
+    let lengths = || results.points("T", "T", |_| true).into_iter().map(|(t, _)| t);
+    let (shortest, longest) = (lengths().fold(f64::MAX, f64::min), lengths().fold(0.0, f64::max));
     let panel = |what: &str, column: &str| {
         let mut curves: Vec<Curve> = CURVES
             .into_iter()
@@ -104,15 +110,15 @@ fn figure(results: &Sheet, labels: &[String], from: f64) -> Figure {
                 style: Style::Marked,
             })
             .collect();
-        // Through the middle of what is drawn; its height means nothing.
+        // Among what is drawn; its height means nothing.
         let order = |t: f64| (t, 3e-4 * (t / 100.0).powf(THEOREM));
-        let points = vec![order(0.1 * from.min(1000.0)), order(longest)];
+        let points = vec![order(shortest), order(longest)];
         curves.push(Curve { label: "slope −⅔ of the theorem".into(), points, style: Style::Dashed });
         let axis = |label: &str| Axis { label: label.into(), spacing: Spacing::Logarithmic };
         Panel { x: axis("iterations T"), y: axis(what), curves }
     };
     Figure {
-        title: "Stationarity against the number of iterations".into(),
+        title: "Stationarity against iterations".into(),
         subtitle: format!(
             "line of 4 agents, γ = 0.8, the paper's scaling; a mark is a run of T iterations; slopes for T ≥ {from}"
         ),

@@ -77,7 +77,7 @@ impl Sheet {
 
 /// Six digits. Numbers that are smaller than rounding errors, which differ between machines, are 0; NaN is an empty cell.
 pub fn number(x: f64) -> String {
-    const ROUNDING: f64 = 1e-13;
+    const ROUNDING: f64 = 1e-12;
     match x {
         x if x.is_nan() => String::new(),
         x if x.abs() < ROUNDING => "0".into(),

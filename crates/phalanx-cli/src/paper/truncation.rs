@@ -19,7 +19,7 @@ pub fn make(bench: &Bench<'_>) -> anyhow::Result<()> {
     let (agents, radii) = match bench.lab.length {
         Length::Whole => (7, 6),
         Length::Quick => (5, 4),
-        Length::Cut(_) => (4, 3),
+        Length::Cut(_) => (3, 3),
     };
     // The same with four agents, for the optimum over all policies and the theorem's step size.
     let mut small = models::line(4, 0.8, 0.0);

@@ -28,10 +28,14 @@ struct Shown {
     /// The experiment whose run it is, and the run's setting.
     panel: &'static str,
     setting: Setting,
+    /// What stands above its pictures.
+    title: &'static str,
     /// Moments and the names of their pictures.
     stills: &'static [(&'static str, &'static str)],
     /// Whether its whole episode is drawn.
     is_film: bool,
+    /// Whether its episodes come to an end of their own, which is looked for.
+    is_solvable: bool,
 }
 
 /// Ten pistons at κ = 3, c = 2, η_μ = 100, from the start to the end; and κ = 2 where the right hold the ball up for the left.
@@ -39,14 +43,18 @@ pub fn pistonball(bench: &Bench<'_>) -> anyhow::Result<()> {
     let trained = Shown {
         panel: "pistonball-eta",
         setting: of_panel(panels::pistonball_eta(), "η_μ = 100")?,
+        title: "Pistonball, κ = 3, c = 2, η_μ = 100",
         stills: &[("start", "start"), ("middle", "middle"), ("end", "end")],
         is_film: true,
+        is_solvable: true,
     };
     let neighbour = Shown {
         panel: "pistonball-kappa",
         setting: of_panel(panels::pistonball_kappa(), "κ = 2")?,
+        title: "Pistonball, κ = 2, c = 2",
         stills: &[("raised", "neighbour")],
         is_film: false,
+        is_solvable: true,
     };
     make(bench, &[trained, neighbour])
 }
@@ -57,8 +65,15 @@ pub fn wireless(bench: &Bench<'_>) -> anyhow::Result<()> {
         .into_iter()
         .find(|setting| setting.preset == "paper/wireless" && setting.name == "c = 0.3");
     let setting = setting.ok_or_else(|| anyhow::anyhow!("the panel has no setting c = 0.3"))?;
-    let stills = &[("first", "first"), ("second", "second")];
-    make(bench, &[Shown { panel: "wireless-threshold", setting, stills, is_film: true }])
+    let shown = Shown {
+        panel: "wireless-threshold",
+        setting,
+        title: "Wireless network, κ = 1, c = 0.3, η_μ = 100",
+        stills: &[("first", "first"), ("second", "second")],
+        is_film: true,
+        is_solvable: false,
+    };
+    make(bench, &[shown])
 }
 
 fn of_panel(settings: Vec<Setting>, name: &str) -> anyhow::Result<Setting> {
@@ -73,13 +88,17 @@ fn make(bench: &Bench<'_>, all: &[Shown]) -> anyhow::Result<()> {
         bench.lab.check()?;
         let session = Session::of_run(&folder, &bench.lab.registry)?;
         let most = if let Length::Cut(_) = bench.lab.length { 12 } else { session.config().horizon };
-        let solved = (0..EPISODES).find(|&k| session.episode(k, EPISODES_SEED, most).ended());
+        let is_solved = |&k: &u32| session.episode(k, EPISODES_SEED, most).ended();
+        let solved = (0..EPISODES).find(|k| shown.is_solvable && is_solved(k));
         let episode = solved.unwrap_or(0);
-        let sets: Vec<String> =
-            shown.setting.sets.iter().map(|(key, value)| format!("{key}={value}")).collect();
-        let title = format!("{} {}: episode {episode}", shown.setting.preset, sets.join(" "));
+        let mut title = format!("{}: episode {episode}", shown.title);
+        if bench.lab.length != Length::Whole {
+            title = format!("[{}] {title}", bench.lab.length.words().to_uppercase());
+        }
         let reel = Reel::of_session(&session, episode, EPISODES_SEED, most, title)?;
         draw(bench, &reel, shown)?;
+        let sets: Vec<String> =
+            shown.setting.sets.iter().map(|(key, value)| format!("{key}={value}")).collect();
         let pictures: Vec<&str> = shown.stills.iter().map(|(_, name)| *name).collect();
         results.push(vec![
             pictures.join(" "),
@@ -90,7 +109,7 @@ fn make(bench: &Bench<'_>, all: &[Shown]) -> anyhow::Result<()> {
             number(outcome.violation_total),
             episode.to_string(),
             reel.steps().to_string(),
-            u8::from(solved.is_some()).to_string(),
+            if shown.is_solvable { u8::from(solved.is_some()).to_string() } else { String::new() },
             reel.status(reel.steps().saturating_sub(1)),
         ]);
     }
