@@ -2,7 +2,7 @@
 
 use super::lab::Bench;
 use super::setting::Setting;
-use super::{panels, trained};
+use super::{cost, panels, rate, samples, trained, truncation, visual};
 
 /// An experiment.
 pub struct Experiment {
@@ -66,6 +66,22 @@ pub const ALL: &[Experiment] = &[
         panels::wireless_threshold,
     ),
     trained("wireless-eta", "Wireless: dual step sizes", "fig:exp_wireless, right", panels::wireless_eta),
+    computed("rate", "Stationarity against iterations, exact gradients", "thm:convergence", rate::make),
+    computed(
+        "truncation",
+        "Truncated gradients against their bounds",
+        "lemma:truncated_grad",
+        truncation::make,
+    ),
+    computed("samples", "What samples are worth", "thm:sample_complexity", samples::make),
+    computed("cost", "Time and traffic against the radius", "sec:numerical_exp", cost::make),
+    computed(
+        "visual-pistonball",
+        "Pistonball: what is learnt",
+        "fig:visualization, fig:neighbor",
+        visual::pistonball,
+    ),
+    computed("visual-wireless", "Wireless: what is learnt", "fig:wire-visual", visual::wireless),
 ];
 
 const fn trained(
@@ -75,6 +91,15 @@ const fn trained(
     settings: fn() -> Vec<Setting>,
 ) -> Experiment {
     Experiment { id, title, label, kind: Kind::Trained(settings) }
+}
+
+const fn computed(
+    id: &'static str,
+    title: &'static str,
+    label: &'static str,
+    make: fn(&Bench<'_>) -> anyhow::Result<()>,
+) -> Experiment {
+    Experiment { id, title, label, kind: Kind::Computed(make) }
 }
 
 impl Experiment {

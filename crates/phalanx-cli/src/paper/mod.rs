@@ -1,14 +1,21 @@
 //! `phalanx paper`: the paper's experiments, made again one by one or all together, and what became of its claims.
 
 mod catalogue;
+mod cost;
 mod curves;
 mod lab;
+mod models;
 mod panels;
+mod parts;
+mod rate;
+mod samples;
 mod setting;
 mod sheet;
 mod shown;
 mod statistics;
 mod trained;
+mod truncation;
+mod visual;
 
 use std::path::PathBuf;
 
