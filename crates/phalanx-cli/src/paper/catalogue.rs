@@ -2,7 +2,7 @@
 
 use super::lab::Bench;
 use super::setting::Setting;
-use super::{panels, trained};
+use super::{baseline_table, panels, trained};
 
 /// An experiment.
 pub struct Experiment {
@@ -66,6 +66,12 @@ pub const ALL: &[Experiment] = &[
         panels::wireless_threshold,
     ),
     trained("wireless-eta", "Wireless: dual step sizes", "fig:exp_wireless, right", panels::wireless_eta),
+    Experiment {
+        id: "table",
+        title: "Comparison with MAPPO-Lagrangian",
+        label: "tab:baseline",
+        kind: Kind::Computed(baseline_table::make),
+    },
 ];
 
 const fn trained(

@@ -1,9 +1,13 @@
 //! `phalanx paper`: the paper's experiments, made again one by one or all together, and what became of its claims.
 
+mod baseline_table;
 mod catalogue;
+mod claims;
+mod course;
 mod curves;
 mod lab;
 mod panels;
+mod report;
 mod setting;
 mod sheet;
 mod shown;
@@ -57,6 +61,11 @@ pub fn paper(args: &PaperArgs, registry: &Registry) -> anyhow::Result<()> {
         experiment.make(&bench)?;
         bench.finish()?;
         print(&format!("  {}\n", lab.folder(experiment.id).display()));
+    }
+    if args.what.iter().any(|word| matches!(word.as_str(), "all" | "report")) {
+        for file in report::write(&lab.root, &lab.provenance.commit)? {
+            print(&format!("{}\n", file.display()));
+        }
     }
     Ok(())
 }
