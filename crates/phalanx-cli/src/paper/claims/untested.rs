@@ -38,6 +38,12 @@ pub const UNTESTED: &[Untested] = &[
         reason: "a motive, not an outcome; what it costs is in the claim on κ = 0",
     },
     Untested {
+        place: "fig:wire-visual",
+        sentence: "Agents always take the same actions, and each access point is only used by one agent in order to avoid \
+                   collision.",
+        reason: "describes two pictures of one policy; visual-wireless shows its like",
+    },
+    Untested {
         place: "subsec: wireless",
         sentence: "Some agents even choose to forfeit their own packets, either by not taking actions or selecting non-existent \
                    access points.",

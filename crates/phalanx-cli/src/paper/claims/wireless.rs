@@ -5,7 +5,6 @@ use super::{Claim, Rows, Test};
 const KAPPA: &str = "wireless-kappa";
 const THRESHOLD: &str = "wireless-threshold";
 const ETA: &str = "wireless-eta";
-const VISUAL: &str = "visual-wireless";
 
 fn kappa(kappa: usize) -> Rows {
     Rows::setting(KAPPA, &format!("κ = {kappa}"))
@@ -38,19 +37,6 @@ pub fn claims() -> Vec<Claim> {
         .why(
             "Policies that coordinate by what neighbours have in their queues earn far more than the published 3.4, and \
              c = 0.3 forbids them: it asks for nearly the same action all the time.",
-        ),
-        Claim::new(
-            "wireless.same-actions",
-            "fig:wire-visual",
-            "Agents always take the same actions (η = 100, c = 0.3).",
-            vec![Test::Within { which: Rows::all(VISUAL), column: "same_action", low: 0.95, high: 1.0 }],
-        )
-        .why("c = 0.3 is kept by an agent that takes one action in three of four steps; no bound asks for more."),
-        Claim::new(
-            "wireless.no-collisions",
-            "fig:wire-visual",
-            "Each access point is only used by one agent in order to avoid collision.",
-            vec![Test::Within { which: Rows::all(VISUAL), column: "collisions", low: 0.0, high: 0.0 }],
         ),
         Claim::new(
             "wireless.large-eta-needed",

@@ -101,19 +101,26 @@ impl Gathered {
     }
 }
 
+/// How a status begins that is no result.
+const UNFINISHED: [&str; 4] = ["failed", "busy", "stopped", "refused"];
+
 impl Found {
     /// Runs without a result: method, setting, seed and reason.
     pub fn failures(&self) -> Vec<String> {
         let Some(results) = self.sheets.get("results") else { return Vec::new() };
-        if results.column("seed").is_none() || results.column("status").is_none() {
-            return Vec::new();
-        }
-        let failed = results.rows.iter().filter(|row| results.text(row, "status") != "finished");
+        let failed = results.rows.iter().filter(|row| {
+            let status = results.text(row, "status");
+            UNFINISHED.iter().any(|word| status.starts_with(word))
+        });
         let words = failed.map(|row| {
             let [method, setting, seed, status] =
                 ["method", "setting", "seed", "status"].map(|column| results.text(row, column));
-            let who = [method, setting].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>();
-            format!("{}, seed {seed}: {status}", who.join(", "))
+            let seed = if seed.is_empty() { String::new() } else { format!("seed {seed}") };
+            // Computed experiments name their rows in the first columns.
+            let named = if method.is_empty() { row.iter().take(2).cloned().collect() } else { Vec::new() };
+            let who = [vec![method.to_string(), setting.to_string()], named, vec![seed]].concat();
+            let who: Vec<String> = who.into_iter().filter(|part| !part.is_empty()).collect();
+            format!("{}: {status}", who.join(", "))
         });
         words.collect()
     }

@@ -57,6 +57,7 @@ fn claim(claim: &Judged) -> String {
         format!("<article class=\"claim\" data-verdict=\"{word}\" id=\"claim-{id}\">\n<p class=\"badges\">");
     text += &claim.judgements.iter().map(badge).collect::<String>();
     text += &format!("</p>\n<blockquote>{}</blockquote>\n", escaped(&claim.sentence));
+    text += &deciding(claim);
     let links = claim.experiments.iter().map(|id| {
         let id = escaped(id);
         format!("<a href=\"#{id}\">{id}</a>")
@@ -70,9 +71,18 @@ fn claim(claim: &Judged) -> String {
     if !claim.why.is_empty() {
         text += &format!("<p class=\"why\"><b>Why:</b> {}</p>\n", escaped(claim.why));
     }
-    text += "<details><summary>Tests and numbers</summary>\n";
+    text += "<details><summary>All tests and numbers</summary>\n";
     text += &claim.judgements.iter().map(judgement).collect::<String>();
     text + "</details>\n</article>\n"
+}
+
+/// The first finding that the verdict rests on.
+fn deciding(claim: &Judged) -> String {
+    let findings = claim.judgements.first().into_iter().flat_map(|judgement| &judgement.findings);
+    let found = findings.into_iter().find(|finding| finding.verdict == claim.verdict);
+    let Some(finding) = found.filter(|_| claim.verdict != Verdict::Missing) else { return String::new() };
+    let (test, numbers) = (escaped(&finding.test), escaped(&finding.numbers));
+    format!("<p class=\"deciding\">{test}: <span class=\"numbers\">{numbers}</span></p>\n")
 }
 
 fn badge(judgement: &Judgement) -> String {
