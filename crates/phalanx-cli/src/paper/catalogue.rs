@@ -2,7 +2,7 @@
 
 use super::lab::Bench;
 use super::setting::Setting;
-use super::{cost, panels, rate, samples, trained, truncation, visual};
+use super::{baseline_table, cost, panels, rate, samples, trained, truncation, versus, visual};
 
 /// An experiment.
 pub struct Experiment {
@@ -66,6 +66,20 @@ pub const ALL: &[Experiment] = &[
         panels::wireless_threshold,
     ),
     trained("wireless-eta", "Wireless: dual step sizes", "fig:exp_wireless, right", panels::wireless_eta),
+    trained(
+        "baselines-pistonball",
+        "Pistonball: cumulative constraints, against MAPPO-Lagrangian",
+        "fig:baseline",
+        versus::pistonball,
+    ),
+    trained(
+        "baselines-wireless",
+        "Wireless: cumulative constraints, against MAPPO-Lagrangian",
+        "fig:baseline_wire",
+        versus::wireless,
+    ),
+    computed("table", "Comparison with MAPPO-Lagrangian", "tab:baseline", baseline_table::make),
+    trained("penalty", "Wireless: a general utility against a penalty", "fig:grad_penalty", versus::penalty),
     computed("rate", "Stationarity against iterations, exact gradients", "thm:convergence", rate::make),
     computed(
         "truncation",

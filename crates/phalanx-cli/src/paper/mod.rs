@@ -1,7 +1,10 @@
 //! `phalanx paper`: the paper's experiments, made again one by one or all together, and what became of its claims.
 
+mod baseline_table;
 mod catalogue;
 mod cost;
+mod claims;
+mod course;
 mod curves;
 mod lab;
 mod models;
@@ -9,12 +12,14 @@ mod panels;
 mod parts;
 mod rate;
 mod samples;
+mod report;
 mod setting;
 mod sheet;
 mod shown;
 mod statistics;
 mod trained;
 mod truncation;
+mod versus;
 mod visual;
 
 use std::path::PathBuf;
@@ -64,6 +69,11 @@ pub fn paper(args: &PaperArgs, registry: &Registry) -> anyhow::Result<()> {
         experiment.make(&bench)?;
         bench.finish()?;
         print(&format!("  {}\n", lab.folder(experiment.id).display()));
+    }
+    if args.what.iter().any(|word| matches!(word.as_str(), "all" | "report")) {
+        for file in report::write(&lab.root, &lab.provenance.commit)? {
+            print(&format!("{}\n", file.display()));
+        }
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Summaries as tables for the terminal and for Markdown.
+//! Summaries as tables for the terminal and for the report.
 
 use super::sheet::Sheet;
 
@@ -46,16 +46,4 @@ pub fn summary(summary: &Sheet) -> String {
         format!("  {}\n", cells.join("  ").trim_end())
     };
     all().map(line).collect()
-}
-
-/// As Markdown.
-pub fn markdown(summary: &Sheet) -> String {
-    let (heading, rows) = rows(summary);
-    let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
-    let mut text = line(heading.iter().map(|cell| cell.to_string()).collect());
-    text += &format!("|{}\n", "---|".repeat(heading.len()));
-    for row in rows {
-        text += &line(row);
-    }
-    text
 }

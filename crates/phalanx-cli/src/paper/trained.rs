@@ -2,6 +2,7 @@
 
 use phalanx::run::Outcome;
 
+use super::course;
 use super::curves::{self, Course};
 use super::lab::Bench;
 use super::setting::Setting;
@@ -11,7 +12,7 @@ use crate::fleet::Finish;
 use crate::plot::Metrics;
 
 /// Columns of `results.csv`: one row a run.
-const RESULTS: [&str; 19] = [
+const RESULTS: [&str; 23] = [
     "method",
     "setting",
     "preset",
@@ -24,6 +25,10 @@ const RESULTS: [&str; 19] = [
     "violation_max",
     "violation_mean",
     "violation_peak",
+    "violation_start",
+    "return_start",
+    "early_return",
+    "settled",
     "iterations",
     "wall_s",
     "agent_steps",
@@ -100,12 +105,19 @@ fn result(setting: &Setting, seed: u64, finish: &Finish, metrics: Option<&Metric
             let Outcome { objective, violation_total, violation_max, violation_mean, wall_s, .. } = **outcome;
             row.push(outcome.return_.map(number).unwrap_or_default());
             row.extend([objective, violation_total, violation_max, violation_mean].map(number));
-            row.push(number(metrics.map_or(f64::NAN, Course::peak_violation)));
+            let course = [
+                Course::peak_violation,
+                course::violation_at_start,
+                course::return_at_start,
+                course::early_return,
+                course::settled,
+            ];
+            row.extend(course.map(|quantity| number(metrics.map_or(f64::NAN, quantity))));
             row.push(outcome.iterations.to_string());
             row.push(format!("{wall_s:.2}"));
             row.extend([outcome.agent_steps, outcome.comm_bytes].map(|count| count.to_string()));
         }
-        _ => row.extend(std::iter::repeat_n(String::new(), 10)),
+        _ => row.extend(std::iter::repeat_n(String::new(), 14)),
     }
     row.extend(published(setting));
     row.push(setting.counts.to_string());

@@ -1,0 +1,164 @@
+//! The sentences of the paper's experimental section that can be true or false, and what became of them.
+//!
+//! A claim is a list of tests on `results.csv`; all must hold. Verdicts are computed, never written down.
+
+mod baselines;
+mod cost;
+mod evidence;
+mod exact;
+mod penalty;
+mod pistonball;
+mod published;
+mod synthetic;
+mod test;
+mod theory;
+mod untested;
+mod verdict;
+mod wireless;
+
+#[cfg(test)]
+mod tests;
+
+pub use baselines::{AGGREGATE, ALONE, CENTRAL};
+pub use evidence::{Evidence, Rows};
+use serde::Serialize;
+pub use test::Test;
+pub use untested::{UNTESTED, Untested};
+pub use verdict::{Finding, Verdict, short};
+
+use super::setting::{LITERAL, OURS};
+
+/// What counts as comparable: a share of the return.
+pub const COMPARABLE: f64 = 0.05;
+
+/// A sentence of the paper.
+#[derive(Debug, Clone)]
+pub struct Claim {
+    /// Its name, `environment.what`.
+    pub id: String,
+    /// Label of the section or figure.
+    pub place: &'static str,
+    /// The sentence, in short.
+    pub sentence: String,
+    /// All must hold.
+    pub tests: Vec<Test>,
+    /// Why it may fail, as far as that is known; shown where it does not hold.
+    pub why: &'static str,
+}
+
+impl Claim {
+    /// Without a reason for failing.
+    pub fn new(id: &str, place: &'static str, sentence: &str, tests: Vec<Test>) -> Claim {
+        Claim { id: id.into(), place, sentence: sentence.into(), tests, why: "" }
+    }
+
+    /// With one.
+    pub fn why(self, why: &'static str) -> Claim {
+        Claim { why, ..self }
+    }
+
+    /// What it needs, each once, in the order of the tests.
+    pub fn experiments(&self) -> Vec<&'static str> {
+        let mut found = Vec::new();
+        for rows in self.tests.iter().flat_map(Test::rows) {
+            if !found.contains(&rows.id()) {
+                found.push(rows.id());
+            }
+        }
+        found
+    }
+
+    fn judge(&self, evidence: &Evidence) -> Judged {
+        let rows: Vec<&Rows> = self.tests.iter().flat_map(Test::rows).collect();
+        let by_method = rows.iter().any(|rows| rows.is_by_method());
+        let has = |method: &str| rows.iter().all(|rows| evidence.rows(rows, method).is_ok());
+        let methods: &[&str] = match by_method {
+            false => &["all"],
+            true if has(LITERAL) => &[OURS, LITERAL],
+            true => &[OURS],
+        };
+        let judgements = methods.iter().map(|method| {
+            Judgement::of(method, self.tests.iter().map(|test| test.judge(evidence, method)).collect())
+        });
+        Judged::of(self, judgements.collect())
+    }
+}
+
+/// What became of a claim, for one method.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Judgement {
+    /// Whose rows were judged: `ours`, `as published`, or `all` where the claim itself names methods.
+    pub method: String,
+    /// What follows from all findings.
+    pub verdict: Verdict,
+    /// One a test.
+    pub findings: Vec<Finding>,
+}
+
+impl Judgement {
+    fn of(method: &str, findings: Vec<Finding>) -> Judgement {
+        let verdict = Verdict::of_all(findings.iter().map(|finding| finding.verdict));
+        Judgement { method: method.into(), verdict, findings }
+    }
+}
+
+/// A claim with its verdicts.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Judged {
+    /// Its name.
+    pub id: String,
+    /// Label of the section or figure.
+    pub place: String,
+    /// The sentence, in short.
+    pub sentence: String,
+    /// What it needs.
+    pub experiments: Vec<String>,
+    /// The verdict that counts: that of the recommended settings.
+    pub verdict: Verdict,
+    /// First that which counts; then, where there are such rows, that of the settings as published.
+    pub judgements: Vec<Judgement>,
+    /// Why, where it does not hold and the reason is known.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub why: &'static str,
+}
+
+impl Judged {
+    fn of(claim: &Claim, judgements: Vec<Judgement>) -> Judged {
+        let decided =
+            |judgement: &Judgement| matches!(judgement.verdict, Verdict::Fails | Verdict::Undecided);
+        Judged {
+            id: claim.id.clone(),
+            place: claim.place.into(),
+            sentence: claim.sentence.clone(),
+            experiments: claim.experiments().into_iter().map(String::from).collect(),
+            verdict: judgements.first().map_or(Verdict::Missing, |judgement| judgement.verdict),
+            why: if judgements.iter().any(decided) { claim.why } else { "" },
+            judgements,
+        }
+    }
+
+    /// Its group: what stands before the point of its name.
+    pub fn group(&self) -> &str {
+        self.id.split('.').next().unwrap_or_default()
+    }
+}
+
+/// All claims, in the order of the paper.
+pub fn all() -> Vec<Claim> {
+    let parts = [
+        synthetic::claims(),
+        pistonball::claims(),
+        wireless::claims(),
+        baselines::claims(),
+        penalty::claims(),
+        cost::claims(),
+        theory::claims(),
+    ];
+    parts.into_iter().flatten().collect()
+}
+
+/// Judges all claims by what there is.
+pub fn judge(evidence: &Evidence) -> Vec<Judged> {
+    let judged = all().iter().map(|claim| claim.judge(evidence)).collect::<Vec<_>>();
+    judged.into_iter().chain(published::judge(evidence)).collect()
+}

@@ -1,0 +1,86 @@
+//! Whether the published figures are reached: one claim a panel, from the rows that are to reach them.
+
+use super::super::catalogue::{ALL, Experiment, Kind};
+use super::super::setting::OURS;
+use super::super::sheet::Sheet;
+use super::super::statistics::mean;
+use super::evidence::Sample;
+use super::verdict::{Estimate, Finding, Verdict, short};
+use super::{Claim, Evidence, Judged, Judgement, Rows};
+
+/// One claim for every experiment with figures to reach.
+pub fn judge(evidence: &Evidence) -> Vec<Judged> {
+    ALL.iter()
+        .filter(|experiment| has_figures(experiment))
+        .map(|experiment| of(experiment, evidence))
+        .collect()
+}
+
+fn has_figures(experiment: &Experiment) -> bool {
+    matches!(experiment.kind, Kind::Trained(settings) if settings().iter().any(|setting| setting.counts))
+}
+
+fn of(experiment: &Experiment, evidence: &Evidence) -> Judged {
+    let sentence = format!("Our returns and violations reach the published ones. ({})", experiment.title);
+    let claim = Claim::new(&format!("published.{}", experiment.id), experiment.label, &sentence, Vec::new());
+    let findings = match evidence.sheets.get(experiment.id) {
+        Some(sheet) => settings(sheet).iter().map(|name| reaches(evidence, experiment.id, name)).collect(),
+        None => {
+            let test = "return at least, violation at most the published one".into();
+            vec![Finding::missing(test, format!("no results of {}", experiment.id))]
+        }
+    };
+    let mut judged = Judged::of(&claim, vec![Judgement::of(OURS, findings)]);
+    judged.experiments = vec![experiment.id.into()];
+    judged
+}
+
+/// Settings that count, each once.
+fn settings(sheet: &Sheet) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    for row in sheet.rows.iter().filter(|row| sheet.text(row, "counts") == "true") {
+        let setting = sheet.text(row, "setting").to_string();
+        if !found.contains(&setting) {
+            found.push(setting);
+        }
+    }
+    found
+}
+
+fn reaches(evidence: &Evidence, experiment: &'static str, setting: &str) -> Finding {
+    let rows = Rows::setting(experiment, setting).with("counts", "true").called(setting);
+    let sample = |column: &str| evidence.sample(&rows, OURS, column);
+    let named = if setting.is_empty() { String::new() } else { format!("{setting}: ") };
+    let test = format!("{named}mean return at least, mean violation at most the published one");
+    let found = (|| {
+        Ok::<_, String>([
+            (sample("return")?, sample("published_return")?),
+            (sample("violation_total")?, sample("published_violation")?),
+        ])
+    })();
+    match found {
+        Ok([(return_, goal), (violation, most)]) => {
+            let (goal, most) = (mean(&goal.values), mean(&most.values));
+            let parts = [one(&return_, |value| value >= goal), one(&violation, |value| value <= most)];
+            let text = |sample: &Sample, goal: f64| {
+                let Estimate { mean, low, high, seeds, .. } = Estimate::of(&sample.values);
+                let [mean, low, high, goal] = [mean, low, high, goal].map(short);
+                format!("{mean} [{low}, {high}], published {goal}, {seeds} seeds")
+            };
+            let numbers = format!("return {}; violation {}", text(&return_, goal), text(&violation, most));
+            Finding { absent: return_.absent, ..Finding::plain(test, Verdict::of_all(parts), numbers) }
+        }
+        Err(reason) => Finding::missing(test, reason),
+    }
+}
+
+/// By the mean over seeds; where it falls short but the published figure is in its interval, nothing is decided.
+fn one(sample: &Sample, reached: impl Fn(f64) -> bool) -> Verdict {
+    let Estimate { mean, low, high, seeds, .. } = Estimate::of(&sample.values);
+    match (seeds, reached(mean), reached(low) || reached(high)) {
+        (0 | 1, ..) => Verdict::Undecided,
+        (_, true, _) => Verdict::Holds,
+        (_, false, true) => Verdict::Undecided,
+        (_, false, false) => Verdict::Fails,
+    }
+}

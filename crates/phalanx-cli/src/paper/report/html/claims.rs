@@ -1,0 +1,116 @@
+//! Claims, in groups, each with its numbers and the way to its figures.
+
+use super::super::super::claims::{Finding, Judged, Judgement, Verdict};
+use super::escaped;
+
+/// Groups by name, with what they are called, in the order of the claims.
+pub fn groups(claims: &[Judged]) -> Vec<(String, String)> {
+    let mut found: Vec<(String, String)> = Vec::new();
+    for claim in claims {
+        let group = claim.group();
+        if found.iter().any(|(name, _)| name == group) {
+            continue;
+        }
+        let title = match group {
+            "synthetic" => "Synthetic line",
+            "pistonball" => "Pistonball",
+            "pistonball20" => "Twenty pistons",
+            "wireless" => "Wireless",
+            "baselines" => "Baselines",
+            "penalty" => "Entropy penalty",
+            "cost" => "Cost",
+            "theory" => "Theory",
+            "published" => "Published figures",
+            other => other,
+        };
+        found.push((group.into(), title.into()));
+    }
+    found
+}
+
+/// All claims, with buttons that show some.
+pub fn section(claims: &[Judged]) -> String {
+    let mut text = String::from("<section id=\"claims\">\n<h2>Claims</h2>\n");
+    text += "<div class=\"filters\" role=\"group\" aria-label=\"Show claims by verdict\">\n";
+    text += &format!(
+        "<button type=\"button\" data-filter=\"all\" aria-pressed=\"true\">all <b>{}</b></button>\n",
+        claims.len()
+    );
+    for verdict in Verdict::ALL {
+        let (word, count) = (verdict.word(), claims.iter().filter(|claim| claim.verdict == verdict).count());
+        text += &format!(
+            "<button type=\"button\" class=\"{word}\" data-filter=\"{word}\" aria-pressed=\"false\">{word} <b>{count}</b></button>\n"
+        );
+    }
+    text += "</div>\n<p class=\"shown\" role=\"status\"></p>\n";
+    for (group, title) in groups(claims) {
+        text += &format!("<div class=\"group\">\n<h3 id=\"group-{group}\">{}</h3>\n", escaped(&title));
+        text += &claims.iter().filter(|claim| claim.group() == group).map(claim).collect::<String>();
+        text += "</div>\n";
+    }
+    text + "</section>\n"
+}
+
+fn claim(claim: &Judged) -> String {
+    let (id, word) = (escaped(&claim.id), claim.verdict.word());
+    let mut text =
+        format!("<article class=\"claim\" data-verdict=\"{word}\" id=\"claim-{id}\">\n<p class=\"badges\">");
+    text += &claim.judgements.iter().map(badge).collect::<String>();
+    text += &format!("</p>\n<blockquote>{}</blockquote>\n", escaped(&claim.sentence));
+    text += &deciding(claim);
+    let links = claim.experiments.iter().map(|id| {
+        let id = escaped(id);
+        format!("<a href=\"#{id}\">{id}</a>")
+    });
+    let links: Vec<String> = links.collect();
+    text += &format!(
+        "<p class=\"source\"><code>{id}</code> · {} · {}</p>\n",
+        escaped(&claim.place),
+        links.join(", ")
+    );
+    if !claim.why.is_empty() {
+        text += &format!("<p class=\"why\"><b>Why:</b> {}</p>\n", escaped(claim.why));
+    }
+    text += "<details><summary>All tests and numbers</summary>\n";
+    text += &claim.judgements.iter().map(judgement).collect::<String>();
+    text + "</details>\n</article>\n"
+}
+
+/// The first finding that the verdict rests on.
+fn deciding(claim: &Judged) -> String {
+    let findings = claim.judgements.first().into_iter().flat_map(|judgement| &judgement.findings);
+    let found = findings.into_iter().find(|finding| finding.verdict == claim.verdict);
+    let Some(finding) = found.filter(|_| claim.verdict != Verdict::Missing) else { return String::new() };
+    let (test, numbers) = (escaped(&finding.test), escaped(&finding.numbers));
+    format!("<p class=\"deciding\">{test}: <span class=\"numbers\">{numbers}</span></p>\n")
+}
+
+fn badge(judgement: &Judgement) -> String {
+    let word = judgement.verdict.word();
+    let whose = if judgement.method == "all" { String::new() } else { format!("{}: ", judgement.method) };
+    format!("<span class=\"badge {word}\">{}{word}</span> ", escaped(&whose))
+}
+
+fn judgement(judgement: &Judgement) -> String {
+    let whose = if judgement.method == "all" {
+        String::new()
+    } else {
+        format!("<h4>{}</h4>\n", escaped(&judgement.method))
+    };
+    let findings: String = judgement.findings.iter().map(finding).collect();
+    format!("{whose}<ul class=\"findings\">\n{findings}</ul>\n")
+}
+
+fn finding(finding: &Finding) -> String {
+    let absent = if finding.absent.is_empty() {
+        String::new()
+    } else {
+        format!(" <strong>Without: {}.</strong>", escaped(&finding.absent.join("; ")))
+    };
+    let word = finding.verdict.word();
+    format!(
+        "<li><span class=\"badge {word}\">{word}</span> {}: <span class=\"numbers\">{}</span>{absent}</li>\n",
+        escaped(&finding.test),
+        escaped(&finding.numbers)
+    )
+}
