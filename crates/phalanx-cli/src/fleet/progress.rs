@@ -50,7 +50,7 @@ impl Progress {
         let iterations: usize = waiting().map(|(_, job)| job.config.iterations).sum();
         let target = if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr_with_hz(8) };
         let bar = ProgressBar::with_draw_target(Some(iterations as u64), target);
-        if let Ok(style) = ProgressStyle::with_template("{bar:20} {msg} ({eta} left)") {
+        if let Ok(style) = ProgressStyle::with_template("{bar:20} {eta} left, {wide_msg}") {
             bar.set_style(style);
         }
         let finished = jobs.len() - waiting().count();

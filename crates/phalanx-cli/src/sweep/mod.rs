@@ -103,12 +103,12 @@ impl Done {
         self.finishes.get(k.checked_sub(self.first)?)
     }
 
-    fn count(&self, wanted: fn(&Finish) -> bool) -> usize {
+    fn count(&self, wanted: Way) -> usize {
         self.finishes.iter().filter(|finish| wanted(finish)).count()
     }
 
     /// Names of those that ended in a certain way.
-    fn names<'a>(&self, plan: &'a Plan, wanted: fn(&Finish) -> bool) -> Vec<&'a str> {
+    fn names<'a>(&self, plan: &'a Plan, wanted: Way) -> Vec<&'a str> {
         let jobs = plan.jobs.iter().skip(self.first).zip(&self.finishes);
         jobs.filter(|(_, finish)| wanted(finish)).map(|(job, _)| job.name.as_str()).collect()
     }
@@ -248,6 +248,9 @@ fn report(
     Ok(())
 }
 
+/// Whether a run ended in a certain way.
+type Way = fn(&Finish) -> bool;
+
 fn is_failed(finish: &Finish) -> bool {
     matches!(finish, Finish::Failed(_))
 }
@@ -264,7 +267,7 @@ fn is_stopped(finish: &Finish) -> bool {
 fn verdict(plan: &Plan, done: &Done) -> anyhow::Result<()> {
     /// Runs named in one line at most; the summary has all.
     const NAMED: usize = 10;
-    let kinds: [(&str, fn(&Finish) -> bool); 3] =
+    let kinds: [(&str, Way); 3] =
         [("failed", is_failed), ("are in use by another process", is_busy), ("are stopped", is_stopped)];
     let mut parts = Vec::new();
     for (what, wanted) in kinds {
