@@ -215,6 +215,8 @@ fn presets_are_listed_with_what_they_are() {
         "paper/synthetic",
         "paper/wireless",
         "paper/wireless-random",
+        "baselines/mappo-l-pistonball",
+        "baselines/mappo-l-wireless",
     ] {
         let line = text.lines().find(|line| line.starts_with(name)).unwrap();
         assert!(line.len() > name.len() + 20, "{line}");
