@@ -179,7 +179,16 @@ fn samples() {
 fn cost() {
     let (_root, folder) = made("cost");
     let results = Sheet::read(&folder.join("results.csv"));
-    results.check(&["kappa", "diameter", "agents", "iterations", "seconds", "bytes", "state_bytes"]);
+    results.check(&[
+        "kappa",
+        "diameter",
+        "agents",
+        "iterations",
+        "seconds",
+        "seconds_least",
+        "bytes",
+        "state_bytes",
+    ]);
     for rows in results.rows.chunk_by(|a, b| results.text(a, "world") == results.text(b, "world")) {
         let bytes: Vec<f64> = rows.iter().map(|row| results.number(row, "bytes")).collect();
         assert!(bytes[0] == 0.0 && bytes.is_sorted() && bytes[1] > 0.0, "{bytes:?}");
