@@ -91,9 +91,8 @@ mod tests {
     fn a_new_scale_keeps_what_the_network_says() {
         let (old, new) = ((1.0, 2.0), (-3.0, 0.5));
         let (mut weights, mut biases) = ([0.25f32, -1.5], [0.75f32]);
-        let said = |scale: (f64, f64), w: &[f32], b: &[f32]| {
-            scale.0 + scale.1 * f64::from(w[0] * 2.0 + w[1] * -1.0 + b[0])
-        };
+        let said =
+            |scale: (f64, f64), w: &[f32], b: &[f32]| scale.0 + scale.1 * f64::from(w[0] * 2.0 - w[1] + b[0]);
         let before = said(old, &weights, &biases);
         preserve(old, new, &mut weights, &mut biases);
         assert!((said(new, &weights, &biases) - before).abs() < 1e-6);
