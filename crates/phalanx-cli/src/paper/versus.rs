@@ -54,7 +54,7 @@ pub fn wireless() -> Vec<Setting> {
 pub fn penalty() -> Vec<Setting> {
     let bounded = |method, name: String| {
         Setting::new(method, name, "wireless")
-            .set("constraint", "[{ kind = \"action_entropy\", at_least = 1.3 }]")
+            .set("constraint", "[{ kind = \"action_entropy\", at_least = 1.5 }]")
             .set("iterations", 1200)
     };
     let ours = bounded(OURS, "η_μ = 200".into()).set("dual.kind", "proximal").set("dual.eta_mu", 200);
