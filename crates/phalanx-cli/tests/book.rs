@@ -71,6 +71,11 @@ fn the_exact_setting() {
 }
 
 #[test]
+fn the_paper() {
+    Page::read("paper.md").run();
+}
+
+#[test]
 fn reference() {
     Page::read("reference.md").run();
 }
@@ -87,7 +92,7 @@ fn theory() {
     page.run_in(folder.path());
 }
 
-const TESTED: [&str; 11] = [
+const TESTED: [&str; 12] = [
     "problem.md",
     "first-run.md",
     "own-model.md",
@@ -98,6 +103,7 @@ const TESTED: [&str; 11] = [
     "pistonball.md",
     "results.md",
     "exact.md",
+    "paper.md",
     "reference.md",
 ];
 

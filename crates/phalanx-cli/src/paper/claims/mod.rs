@@ -118,8 +118,8 @@ pub struct Judged {
     /// First that which counts; then, where there are such rows, that of the settings as published.
     pub judgements: Vec<Judgement>,
     /// Why, where it does not hold and the reason is known.
-    #[serde(skip_serializing_if = "str::is_empty")]
-    pub why: &'static str,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub why: String,
 }
 
 impl Judged {
@@ -132,7 +132,7 @@ impl Judged {
             sentence: claim.sentence.clone(),
             experiments: claim.experiments().into_iter().map(String::from).collect(),
             verdict: judgements.first().map_or(Verdict::Missing, |judgement| judgement.verdict),
-            why: if judgements.iter().any(decided) { claim.why } else { "" },
+            why: if judgements.iter().any(decided) { claim.why.into() } else { String::new() },
             judgements,
         }
     }

@@ -23,16 +23,26 @@ fn has_figures(experiment: &Experiment) -> bool {
 fn of(experiment: &Experiment, evidence: &Evidence) -> Judged {
     let sentence = format!("Our returns and violations reach the published ones. ({})", experiment.title);
     let claim = Claim::new(&format!("published.{}", experiment.id), experiment.label, &sentence, Vec::new());
-    let findings = match evidence.sheets.get(experiment.id) {
-        Some(sheet) => settings(sheet).iter().map(|name| reaches(evidence, experiment.id, name)).collect(),
+    let (names, findings): (Vec<String>, Vec<Finding>) = match evidence.sheets.get(experiment.id) {
+        Some(sheet) => settings(sheet)
+            .into_iter()
+            .map(|name| (name.clone(), reaches(evidence, experiment.id, &name)))
+            .unzip(),
         None => {
             let test = "return at least, violation at most the published one".into();
-            vec![Finding::missing(test, format!("no results of {}", experiment.id))]
+            (vec![String::new()], vec![Finding::missing(test, format!("no results of {}", experiment.id))])
         }
     };
-    let mut judged = Judged::of(&claim, vec![Judgement::of(OURS, findings)]);
-    judged.experiments = vec![experiment.id.into()];
-    judged
+    let with = |verdict: Verdict| -> Vec<&str> {
+        let found = names.iter().zip(&findings).filter(|(_, finding)| finding.verdict == verdict);
+        found.map(|(name, _)| if name.is_empty() { OURS } else { name.as_str() }).collect()
+    };
+    let parts = [("Not reached", with(Verdict::Fails)), ("Undecided", with(Verdict::Undecided))];
+    let parts = parts.into_iter().filter(|(_, names)| !names.is_empty());
+    let why: Vec<String> = parts.map(|(what, names)| format!("{what}: {}.", names.join("; "))).collect();
+    let why = why.join(" ");
+    let judgements = vec![Judgement::of(OURS, findings)];
+    Judged { experiments: vec![experiment.id.into()], why, ..Judged::of(&claim, judgements) }
 }
 
 /// Settings that count, each once.

@@ -14,7 +14,7 @@ pub enum Test {
     Above { column: &'static str, more: Rows, less: Rows, by: f64 },
     /// Means differ by at most a share.
     Comparable { column: &'static str, one: Rows, other: Rows, share: f64 },
-    /// The mean is not larger than another by more than an amount.
+    /// The mean is not larger than another by more than a share.
     NotAbove { column: &'static str, which: Rows, than: Rows, by: f64 },
     /// The mean is at most a number.
     AtMost { column: &'static str, which: Rows, bound: f64 },
@@ -82,7 +82,7 @@ impl Test {
                 format!("{} of {} is within {share} of that of {}", name(column), one.label, other.label)
             }
             Test::NotAbove { column, which, than, by } => {
-                let more = if *by == 0.0 { String::new() } else { format!(" by more than {by}") };
+                let more = if *by == 0.0 { String::new() } else { format!(" by more than {}", percent(*by)) };
                 format!("{} of {} is not above that of {}{more}", name(column), which.label, than.label)
             }
             Test::AtMost { column, which, bound } => {
@@ -192,7 +192,7 @@ impl Test {
         let verdict = match self {
             Test::Above { by, .. } => estimate.above(by * scale),
             Test::Comparable { share, .. } => estimate.within(share * scale),
-            Test::NotAbove { by, .. } => estimate.at_most(*by),
+            Test::NotAbove { by, .. } => estimate.at_most(by * scale),
             Test::SomeSeedBelow { share, .. } => {
                 return self.some_below(a, share * mean(&b.values), b);
             }
