@@ -26,7 +26,7 @@ pub fn write(report: &Report) -> String {
     text += "## Claims\n\n";
     text += &rows(
         &["claim", "paper", "sentence", "verdict", "as published"],
-        report.claims.iter().map(|claim| claim_row(claim)),
+        report.claims.iter().map(claim_row),
     );
     text += "\n## How each was judged\n\n";
     text += &report.claims.iter().map(judged).collect::<String>();
