@@ -4,11 +4,12 @@ mod bench;
 mod check;
 mod eval;
 mod exact;
-pub mod fleet;
+mod fleet;
 mod paper;
 mod plot;
 mod render;
 mod replay;
+mod sweep;
 mod table;
 mod train;
 
@@ -35,6 +36,8 @@ enum Command {
     Train(train::TrainArgs),
     /// Go on with a run that was interrupted.
     Resume(train::ResumeArgs),
+    /// Carry out many runs: a grid of settings, or settings at random, with several seeds each.
+    Sweep(sweep::SweepArgs),
     /// Evaluate a policy on fresh episodes: is every agent safe, and how sure is that?
     Eval(eval::EvalArgs),
     /// Write the estimated occupancy measures of a run's policy (an expert for apprenticeship learning).
@@ -141,6 +144,7 @@ fn run(registry: &Registry) -> ExitCode {
     let done = match &cli.command {
         Command::Train(args) => train::train(args, registry),
         Command::Resume(args) => train::resume(args, registry),
+        Command::Sweep(args) => sweep::sweep(args, registry),
         Command::Plot(args) => draw(args),
         Command::Render(args) => render::render(args, registry),
         Command::Replay(args) => replay::replay(args),

@@ -166,6 +166,115 @@ fn whole_case() -> String {
     )
 }
 
+/// `phalanx sweep` of `sweep.toml` with this text behind its base, `line.toml`.
+fn sweep(name: &str, text: &str, words: &str) -> Broken {
+    let text = format!("base = \"line.toml\"\n{text}\n");
+    called(name, "sweep sweep.toml", words).with("sweep.toml", text).says("sweep.toml")
+}
+
+/// Sweeps: the file itself, and settings that one of the runs would refuse.
+fn broken_sweeps() -> Vec<Broken> {
+    let whole = "base = \"line.toml\"\n[grid]\nkappa = [0, 1]";
+    let base = |name: &str, text: &str, words: &str| {
+        called(name, "sweep sweep.toml", words).with("sweep.toml", text)
+    };
+    vec![
+        called("no such sweep", "sweep nosuch.toml", "nosuch.toml … cannot be read"),
+        base("an empty sweep", "", "sweep.toml … base is missing"),
+        base("a base that is a number", "base = 3", "sweep.toml … base … 3"),
+        base("no such base", "base = \"nosuch\"", "sweep.toml … base … nosuch … synthetic"),
+        base("no such base file", "base = \"nosuch.toml\"", "nosuch.toml … cannot be read"),
+        base("a sweep that is cut off", "base = \"line.toml\"\n[grid", "sweep.toml … line 2"),
+        sweep(
+            "an unknown key of a sweep",
+            "grids = 3",
+            "`grids` is unknown … base, seeds, noise, set, grid, random",
+        ),
+        sweep("no seeds", "seeds = []", "seeds … the list is empty"),
+        sweep("seeds = 0", "seeds = 0", "seeds: 0; allowed are 1"),
+        sweep("seeds < 0", "seeds = [1, -2]", "seeds … -2 … at least 0"),
+        sweep("a seed twice", "seeds = [1, 2, 1]", "seeds: 1 is there twice"),
+        sweep("seeds in words", "seeds = \"many\"", "seeds … many … a list"),
+        sweep("unknown noise", "noise = \"loud\"", "noise … loud … own … shared"),
+        sweep("a grid that is no section", "grid = 3", "grid: 3; a section"),
+        sweep("an empty list", "[grid]\nkappa = []", "grid.kappa: the list is empty"),
+        sweep("no list", "[grid]\nkappa = 1", "grid.kappa: 1 is not a list; write [1]"),
+        sweep("a value twice", "[grid]\nkappa = [1, 0, 1]", "grid.kappa: 1 is there twice"),
+        sweep("the seed in a grid", "[grid]\nseed = [1, 2]", "grid.seed … seeds = "),
+        sweep(
+            "a key in two places",
+            "[set]\nkappa = 1\n[grid]\nkappa = [0, 1]",
+            "grid.kappa … in [set] already",
+        ),
+        sweep("an unknown setting", "[grid]\nkapa = [0, 1]", "setting kapa=0: … unknown field `kapa`"),
+        sweep("an unknown setting of all", "[set]\nkapa = 1", "unknown field `kapa`"),
+        sweep(
+            "one bad value",
+            "[grid]\nkappa = [0, 1]\ngamma = [0.9, 1.5]",
+            "setting kappa=0,gamma=1.5: gamma: 1.5",
+        ),
+        sweep("no such entry", "[grid]\n\"constraint.3.at_least\" = [0.1]", "there is no entry 3"),
+        sweep(
+            "a bound out of reach",
+            "[grid]\n\"constraint.0.at_least\" = [0.1, 0.9]",
+            "setting constraint.0.at_least=0.9: constraint.0",
+        ),
+        sweep(
+            "no agents in one setting",
+            "[grid]\nkappa = [0]\n\"world.n\" = [4, 0]",
+            "setting kappa=0,world.n=0: world.n",
+        ),
+        sweep(
+            "too many runs",
+            "seeds = 1000\n[random]\nsamples = 1000\nkappa = [0, 1]",
+            "more than 100000 runs",
+        ),
+        sweep("no number of samples", "[random]\nkappa = [0, 1]", "random.samples is missing"),
+        sweep("no samples", "[random]\nsamples = 0\nkappa = [0, 1]", "random.samples: 0; allowed are 1"),
+        sweep("nothing to draw", "[random]\nsamples = 2", "no key to draw"),
+        sweep("an empty choice", "[random]\nsamples = 2\nkappa = []", "random.kappa: the list is empty"),
+        sweep("neither list nor range", "[random]\nsamples = 2\nkappa = 1", "random.kappa: 1; a list or"),
+        sweep("half a range", "[random]\nsamples = 2\nkappa = { low = 1 }", "random.kappa.high is missing"),
+        sweep(
+            "no range",
+            "[random]\nsamples = 2\nkappa = { low = 2, high = 1 }",
+            "low = 2 is not below high = 1",
+        ),
+        sweep(
+            "a range of words",
+            "[random]\nsamples = 2\nkappa = { low = \"a\", high = 1 }",
+            "random.kappa.low",
+        ),
+        sweep(
+            "an endless range",
+            "[random]\nsamples = 2\ngamma = { low = 0.1, high = inf }",
+            "random.gamma.high: inf",
+        ),
+        sweep(
+            "a logarithm of nothing",
+            "[random]\nsamples = 2\ngamma = { low = 0.0, high = 0.5, scale = \"log\" }",
+            "random.gamma.low: 0.0 … above 0",
+        ),
+        sweep(
+            "an unknown scale",
+            "[random]\nsamples = 2\ngamma = { low = 0.1, high = 0.5, scale = \"cubic\" }",
+            "random.gamma.scale … cubic … linear … log",
+        ),
+        sweep(
+            "an unknown key of a range",
+            "[random]\nsamples = 2\ngamma = { low = 0.1, high = 0.5, step = 0.1 }",
+            "random.gamma.step is unknown",
+        ),
+        called("no jobs", "sweep sweep.toml --jobs 0", "--jobs … 0 … 1 to 1024").with("sweep.toml", whole),
+        called("no threads in a sweep", "sweep sweep.toml --threads 0", "--threads … 0")
+            .with("sweep.toml", whole),
+        called("no such run", "sweep sweep.toml --index 2", "--index: 2; there are 2 runs")
+            .with("sweep.toml", whole),
+        called("a file for results", "sweep sweep.toml --out line.toml", "line.toml")
+            .with("sweep.toml", whole),
+    ]
+}
+
 /// Links from `links.txt`.
 fn links(name: &str, text: impl Into<Vec<u8>>, words: &str) -> Broken {
     line(name, "network.kind=edges network.file=links.txt", words).with("links.txt", text).says("links.txt")
@@ -697,6 +806,38 @@ fn broken_inputs() -> Vec<Broken> {
         called("a check of what is sampled", "check wireless.toml", "reward")
             .with("wireless.toml", wireless_config()),
         called("a check of networks", "check line.toml --set policy.kind=network", "policy.kind … softmax"),
+        pistons(
+            "a general utility of mappo",
+            "algorithm=mappo-l",
+            "constraint … state_entropy … sums of rewards",
+        ),
+        line("tables of mappo", "algorithm=mappo-l", "policy.kind … mappo-l … network"),
+        line("an unknown scope", "mappo.scope=none", "mappo.scope … none … global … local … aggregate"),
+        line("an unknown sight", "mappo.actor_sees=all", "mappo.actor_sees … all … local … khop … global"),
+        line("an unknown behaviour", "mappo.behaviour=good", "mappo.behaviour … good … faithful … corrected"),
+        line("an unknown key of mappo", "mappo.learning_rates=1", "mappo … learning_rates"),
+        line("actors that unlearn", "mappo.learning_rate=-1", "mappo.learning_rate … -1 … at least 0"),
+        line(
+            "critics that unlearn",
+            "mappo.critic_learning_rate=-1",
+            "mappo.critic_learning_rate … -1 … at least 0",
+        ),
+        line("a bonus for certainty", "mappo.entropy=-0.1", "mappo.entropy … -0.1 … at least 0"),
+        line("multipliers < 0", "mappo.lambda_0=-1", "mappo.lambda_0 … -1 … at least 0"),
+        line("multipliers that turn", "mappo.lambda_rate=-1", "mappo.lambda_rate … -1 … at least 0"),
+        line("infinite multipliers", "mappo.lambda_rate=inf", "mappo.lambda_rate … inf … finite"),
+        line("no epochs", "mappo.epochs=0", "mappo.epochs … 0 … 1 to"),
+        line("no minibatches", "mappo.minibatches=0", "mappo.minibatches … 0 … 1 to"),
+        line("ratios of nothing", "mappo.clip=0", "mappo.clip … 0 … above 0"),
+        line("values that stay", "mappo.value_clip=0", "mappo.value_clip … 0 … above 0"),
+        line("no gradients", "mappo.max_gradient=0", "mappo.max_gradient … 0 … above 0"),
+        line("a loss of nothing", "mappo.huber=0", "mappo.huber … 0 … above 0"),
+        line("advantages over 0", "mappo.advantage_epsilon=0", "mappo.advantage_epsilon … 0 … above 0"),
+        line("lambda_gae > 1", "mappo.lambda_gae=1.5", "mappo.lambda_gae … 1.5 … 0 to 1"),
+        line("a layer of nothing", "mappo.hidden=[0]", "mappo.hidden.0 … 0 … 1 to 65536"),
+        line("rows of nothing", "mappo.row_hidden=0", "mappo.row_hidden … 0 … 1 to 65536"),
+        line("an embedding of nothing", "mappo.embedding=0", "mappo.embedding … 0 … 1 to 65536"),
+        line("a decay that grows late", "mappo.decay.kind=linear", "mappo.decay"),
         called(
             "an unknown script",
             "eval wireless.toml --policy wave",
@@ -1086,6 +1227,7 @@ fn broken_inputs() -> Vec<Broken> {
         ),
     ];
     all.extend(not_finite());
+    all.extend(broken_sweeps());
     all
 }
 
@@ -1166,7 +1308,7 @@ fn not_finite() -> Vec<Broken> {
 }
 
 /// Command lines that do not parse: the usage that comes with the message may take several lines.
-const BROKEN_COMMAND_LINES: [&[&str]; 20] = [
+const BROKEN_COMMAND_LINES: [&[&str]; 22] = [
     &[],
     &["frobnicate"],
     &["train"],
@@ -1186,6 +1328,8 @@ const BROKEN_COMMAND_LINES: [&[&str]; 20] = [
     &["bench"],
     &["exact"],
     &["exact", "model.json", "--json"],
+    &["sweep"],
+    &["sweep", "line.toml", "--index", "-1"],
     &["bench", "line", "--n", "-5"],
 ];
 

@@ -66,6 +66,11 @@ fn reading_the_results() {
 }
 
 #[test]
+fn many_runs() {
+    Page::read("sweeps.md").run();
+}
+
+#[test]
 fn the_exact_setting() {
     Page::read("exact.md").run();
 }
@@ -92,7 +97,7 @@ fn theory() {
     page.run_in(folder.path());
 }
 
-const TESTED: [&str; 12] = [
+const TESTED: [&str; 13] = [
     "problem.md",
     "first-run.md",
     "own-model.md",
@@ -102,6 +107,7 @@ const TESTED: [&str; 12] = [
     "wireless.md",
     "pistonball.md",
     "results.md",
+    "sweeps.md",
     "exact.md",
     "paper.md",
     "reference.md",

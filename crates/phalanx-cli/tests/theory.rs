@@ -60,6 +60,11 @@ fn truncation() {
     for row in table("truncation.csv") {
         let holds = number(&row["mixing"]) > 0.158;
         assert_eq!(row["lemma"].is_null(), !holds, "{row}");
+        if number(&row["kappa_q"]) == 6.0 {
+            let errors = ["fixed", "averaged", "certificate"].map(|column| number(&row[column]));
+            assert_eq!(errors, [0.0; 3], "nothing is cut off: {row}");
+            continue;
+        }
         let bound = number(&row[if holds { "lemma" } else { "certificate" }]);
         for error in ["fixed", "averaged"].map(|kind| number(&row[kind])) {
             assert!(error < 1e-3 * bound && error <= number(&row["certificate"]), "{row}");

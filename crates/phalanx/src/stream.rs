@@ -33,6 +33,10 @@ pub enum Purpose {
     CriticInit = 10,
     /// The order in which critics see their samples.
     CriticOrder = 11,
+    /// Settings of a random search.
+    Search = 12,
+    /// The order in which actors are updated and see their samples.
+    UpdateOrder = 13,
 }
 
 /// A trajectory's place in the keyed stream.

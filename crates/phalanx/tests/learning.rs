@@ -109,3 +109,35 @@ fn the_papers_examples_meet_their_constraints() {
         assert!(result.violations.max < 0.03, "{preset}: {:?}", result.violations);
     }
 }
+
+/// The baselines with constant multipliers: nothing moves them, and both learn.
+#[test]
+fn a_fixed_penalty_stays_and_is_learnt_with() {
+    let config = |mu: &str, entropy: &str| {
+        let keys = [
+            ("algorithm", "penalty"),
+            ("iterations", "150"),
+            ("dual.mu_0", mu),
+            ("actor.entropy", entropy),
+            ("world.n", "4"),
+        ];
+        Config::preset("synthetic").unwrap().with_all(keys).unwrap()
+    };
+    let trained = |config: &Config| {
+        let mut session = Session::new(config).unwrap();
+        while session.advance().unwrap().is_some() {}
+        let mu = session.mu().data().to_vec();
+        (mu, session.evaluate().unwrap())
+    };
+    let (mu, without) = trained(&config("0.0", "0.0"));
+    assert_eq!(mu, [0.0; 4]);
+    assert!(without.violations.total > 1.0, "nothing holds it back: {}", without.violations.total);
+    let (mu, penalised) = trained(&config("0.5", "0.0"));
+    assert_eq!(mu, [0.5; 4]);
+    let (_, entropic) = trained(&config("0.0", "0.05"));
+    let random = 0.5 * 1.3 / 4.0;
+    for evaluation in [&penalised, &entropic] {
+        assert!(evaluation.violations.total < 0.5 * without.violations.total);
+        assert!(evaluation.objective > 1.1 * random && evaluation.objective < without.objective);
+    }
+}

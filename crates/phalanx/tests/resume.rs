@@ -143,6 +143,32 @@ fn models_resume_to_the_same_bytes() {
 
 /// Episodes that end early, sampled returns with their learnt baseline, running occupancies, and the actor's options.
 #[test]
+fn mappo_resumes_to_the_same_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    let small =
+        "algorithm=mappo-l policy.kind=network policy.hidden=[8] mappo.hidden=[8] mappo.lambda_rate=0.1";
+    let line = r#"constraint=[{kind="linear",r=[0,1,0,1],at_most=50}]"#;
+    let pistons = r#"constraint=[{kind="return",channel="height",at_most=2}]"#;
+    let users = r#"constraint=[{kind="return",channel="send",at_most=3},{kind="return",at_least=1}]"#;
+    for (k, settings) in [
+        format!("synthetic world.n=5 horizon=20 batch=3 {line} {small}"),
+        format!("synthetic world.n=5 horizon=20 batch=3 {line} {small} mappo.scope=local mappo.actor_sees=local mappo.minibatches=3"),
+        format!("wireless world.rows=2 world.columns=3 batch=3 {users} {small} mappo.scope=aggregate"),
+        format!("wireless world.rows=2 world.columns=3 batch=3 {users} {small} mappo.behaviour=faithful mappo.minibatches=2"),
+        format!("pistonball world.n=3 horizon=25 batch=2 {pistons} {small} mappo.actor_sees=global"),
+    ]
+    .iter()
+    .enumerate()
+    {
+        let (preset, settings) = settings.split_once(' ').unwrap();
+        let settings = settings.split(' ').map(|setting| setting.split_once('=').unwrap());
+        let settings = settings.chain([("iterations", "12"), ("evaluation.episodes", "5")]);
+        let config = Config::preset(preset).unwrap().with_all(settings).unwrap();
+        assert_resumes(&config, folder.path(), &format!("mappo-{preset}-{k}"));
+    }
+}
+
+#[test]
 fn joint_worlds_and_sampled_returns_resume_to_the_same_bytes() {
     let folder = tempfile::tempdir().unwrap();
     let pistons =

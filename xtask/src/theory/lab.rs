@@ -63,11 +63,29 @@ impl Lab {
         Ok(Run { folder, columns: columns(&metrics) })
     }
 
-    /// What `phalanx exact` says of a model.
-    pub fn exact(&self, model: &Value) -> Result<Value> {
-        let file = self.scratch.join("model.json");
-        std::fs::write(&file, model.to_string())?;
-        Ok(serde_json::from_str(&self.phalanx(&["exact", path(&file)?])?)?)
+    /// Makes an experiment of the paper, and takes its tables (by the names they get here), figures and models over.
+    pub fn paper(&self, id: &str, tables: &[(&str, &str)]) -> Result<()> {
+        let folder = self.scratch.join("paper").join(id);
+        self.phalanx(&["paper", id, "--out", path(&self.scratch.join("paper"))?])?;
+        for (table, name) in tables {
+            self.write(
+                &format!("{name}.csv"),
+                &std::fs::read_to_string(folder.join(format!("{table}.csv")))?,
+            )?;
+        }
+        for part in ["figures", "models"] {
+            // Not every experiment has models.
+            for entry in folder.join(part).read_dir().into_iter().flatten() {
+                let file = entry?.path();
+                let name =
+                    file.file_name().and_then(|name| name.to_str()).context("a file without a name")?;
+                if !name.ends_with(".png") {
+                    self.write(name, &std::fs::read_to_string(&file)?)?;
+                }
+            }
+        }
+        println!("paper {id}");
+        Ok(())
     }
 
     /// The share of its (discounted) time that each agent of a line spends in state 1, from sampled episodes.

@@ -2,7 +2,6 @@
 
 mod experiments;
 mod lab;
-mod models;
 
 use std::time::Instant;
 
@@ -11,10 +10,9 @@ use anyhow::Result;
 fn main() -> Result<()> {
     let begin = Instant::now();
     let mut lab = lab::Lab::new()?;
-    experiments::truncation(&mut lab)?;
-    experiments::counterexample(&mut lab)?;
+    lab.paper("truncation", &[("results", "truncation"), ("counterexample", "counterexample")])?;
+    lab.paper("rate", &[("results", "rate")])?;
     experiments::limit(&mut lab)?;
-    experiments::rate(&mut lab)?;
     experiments::drift(&mut lab)?;
     experiments::multipliers(&mut lab)?;
     lab.draw()?;

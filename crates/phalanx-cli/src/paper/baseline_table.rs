@@ -1,10 +1,10 @@
 //! `table`: the paper's comparison with MAPPO-Lagrangian, its figures beside ours. Paper: tab:baseline.
 
 use super::catalogue;
-use super::claims::{AGGREGATE, ALONE, CENTRAL};
 use super::lab::{Bench, Record};
 use super::setting::OURS;
 use super::sheet::Sheet;
+use super::versus::{AGGREGATE, GLOBAL, LOCAL};
 use crate::plot::canvas::{Arrangement, Axis, Colour, Figure, Layer, Mark, Panel, Shape};
 use crate::plot::{self, Values};
 
@@ -24,9 +24,9 @@ const WORLDS: [World; 2] = [
         experiment: "baselines-pistonball",
         published: [
             Published(OURS, 51.788, 1.346, 0.04919),
-            Published(CENTRAL, 50.612, 2.118, 0.06884),
+            Published(GLOBAL, 50.612, 2.118, 0.06884),
             Published(AGGREGATE, 48.197, 6.188, 0.2179),
-            Published(ALONE, 41.102, 18.769, 0.09303),
+            Published(LOCAL, 41.102, 18.769, 0.09303),
         ],
     },
     World {
@@ -34,9 +34,9 @@ const WORLDS: [World; 2] = [
         experiment: "baselines-wireless",
         published: [
             Published(OURS, 3.373, 0.112, 0.1926),
-            Published(CENTRAL, 3.347, 0.131, 0.4),
+            Published(GLOBAL, 3.347, 0.131, 0.4),
             Published(AGGREGATE, 3.106, 0.673, 1.189),
-            Published(ALONE, 3.148, 0.614, 1.576),
+            Published(LOCAL, 3.148, 0.614, 1.576),
         ],
     },
 ];
@@ -179,7 +179,7 @@ mod tests {
         let numbers = ["3", "", "56.2", "0.3", "55.9", "56.5", "0.01", "0.01", "0", "0.02"];
         sheet.push([&[OURS, ""], &numbers[..]].concat().into_iter().map(String::from).collect());
         let numbers = ["2", "3", "50.1", "1.5", "49", "51.2", "0.2", "0.1", "0.1", "0.3"];
-        sheet.push([&[CENTRAL, "κ = 3"], &numbers[..]].concat().into_iter().map(String::from).collect());
+        sheet.push([&[GLOBAL, "κ = 3"], &numbers[..]].concat().into_iter().map(String::from).collect());
         sheet
     }
 

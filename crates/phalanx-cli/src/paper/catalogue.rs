@@ -2,7 +2,7 @@
 
 use super::lab::Bench;
 use super::setting::Setting;
-use super::{baseline_table, panels, trained};
+use super::{baseline_table, cost, panels, rate, samples, trained, truncation, versus, visual};
 
 /// An experiment.
 pub struct Experiment {
@@ -66,12 +66,36 @@ pub const ALL: &[Experiment] = &[
         panels::wireless_threshold,
     ),
     trained("wireless-eta", "Wireless: dual step sizes", "fig:exp_wireless, right", panels::wireless_eta),
-    Experiment {
-        id: "table",
-        title: "Comparison with MAPPO-Lagrangian",
-        label: "tab:baseline",
-        kind: Kind::Computed(baseline_table::make),
-    },
+    trained(
+        "baselines-pistonball",
+        "Pistonball: cumulative constraints, against MAPPO-Lagrangian",
+        "fig:baseline",
+        versus::pistonball,
+    ),
+    trained(
+        "baselines-wireless",
+        "Wireless: cumulative constraints, against MAPPO-Lagrangian",
+        "fig:baseline_wire",
+        versus::wireless,
+    ),
+    computed("table", "Comparison with MAPPO-Lagrangian", "tab:baseline", baseline_table::make),
+    trained("penalty", "Wireless: a general utility against a penalty", "fig:grad_penalty", versus::penalty),
+    computed("rate", "Stationarity against iterations, exact gradients", "thm:convergence", rate::make),
+    computed(
+        "truncation",
+        "Truncated gradients against their bounds",
+        "lemma:truncated_grad",
+        truncation::make,
+    ),
+    computed("samples", "What samples are worth", "thm:sample_complexity", samples::make),
+    computed("cost", "Time and traffic against the radius", "sec:numerical_exp", cost::make),
+    computed(
+        "visual-pistonball",
+        "Pistonball: what is learnt",
+        "fig:visualization, fig:neighbor",
+        visual::pistonball,
+    ),
+    computed("visual-wireless", "Wireless: what is learnt", "fig:wire-visual", visual::wireless),
 ];
 
 const fn trained(
@@ -81,6 +105,15 @@ const fn trained(
     settings: fn() -> Vec<Setting>,
 ) -> Experiment {
     Experiment { id, title, label, kind: Kind::Trained(settings) }
+}
+
+const fn computed(
+    id: &'static str,
+    title: &'static str,
+    label: &'static str,
+    make: fn(&Bench<'_>) -> anyhow::Result<()>,
+) -> Experiment {
+    Experiment { id, title, label, kind: Kind::Computed(make) }
 }
 
 impl Experiment {

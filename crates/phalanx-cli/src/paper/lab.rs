@@ -136,6 +136,11 @@ impl Lab {
         self.root.join(id)
     }
 
+    /// The folder of a run of an experiment.
+    pub fn run_folder(&self, id: &str, setting: &Setting, seed: u64) -> PathBuf {
+        self.folder(id).join("runs").join(format!("{}-seed{seed}", setting.slug()))
+    }
+
     /// Begins or goes on with an experiment.
     pub fn begin(&self, id: &'static str) -> anyhow::Result<Bench<'_>> {
         let folder = self.folder(id);
@@ -172,15 +177,20 @@ impl Bench<'_> {
 
     /// The folder of a run.
     pub fn run_folder(&self, setting: &Setting, seed: u64) -> PathBuf {
-        self.file("runs").join(format!("{}-seed{seed}", setting.slug()))
+        self.lab.run_folder(self.id, setting, seed)
     }
 
     /// Trains every setting with every seed: one [`Finish`] each, by setting, then by seed.
     pub fn train(&self, settings: &[Setting]) -> anyhow::Result<Vec<Vec<Finish>>> {
+        self.train_seeds(settings, &self.lab.seeds)
+    }
+
+    /// The same with other seeds.
+    pub fn train_seeds(&self, settings: &[Setting], seeds: &[u64]) -> anyhow::Result<Vec<Vec<Finish>>> {
         let lab = self.lab;
         let mut jobs = Vec::new();
         for setting in settings {
-            for &seed in &lab.seeds {
+            for &seed in seeds {
                 jobs.push(Job {
                     name: format!("{}: {}, {}, seed {seed}", self.id, setting.method, setting.name),
                     folder: self.run_folder(setting, seed),
@@ -190,7 +200,7 @@ impl Bench<'_> {
         }
         let mut finishes = fleet::carry_out(&jobs, &lab.workers, &lab.stop, &lab.provenance)?.into_iter();
         lab.check()?;
-        Ok(settings.iter().map(|_| finishes.by_ref().take(lab.seeds.len()).collect()).collect())
+        Ok(settings.iter().map(|_| finishes.by_ref().take(seeds.len()).collect()).collect())
     }
 
     /// Writes a file.

@@ -3,16 +3,24 @@
 mod baseline_table;
 mod catalogue;
 mod claims;
+mod cost;
 mod course;
 mod curves;
 mod lab;
+mod models;
 mod panels;
+mod parts;
+mod rate;
 mod report;
+mod samples;
 mod setting;
 mod sheet;
 mod shown;
 mod statistics;
 mod trained;
+mod truncation;
+mod versus;
+mod visual;
 
 use std::path::PathBuf;
 

@@ -75,6 +75,17 @@ impl Sheet {
     }
 }
 
+/// Six digits. Numbers that are smaller than rounding errors, which differ between machines, are 0; NaN is an empty cell.
+pub fn number(x: f64) -> String {
+    const ROUNDING: f64 = 1e-12;
+    match x {
+        x if x.is_nan() => String::new(),
+        x if x.abs() < ROUNDING => "0".into(),
+        x if x == x.round() => format!("{x}"),
+        x => format!("{x:.5e}").parse::<f64>().map_or_else(|_| String::new(), |x| format!("{x:?}")),
+    }
+}
+
 fn quoted(cell: &str) -> String {
     if cell.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", cell.replace('"', "\"\""))

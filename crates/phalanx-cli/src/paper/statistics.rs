@@ -35,6 +35,21 @@ pub fn interquartile_mean(values: &[f64]) -> f64 {
     weighted.sum::<f64>() / (high - low)
 }
 
+/// The exponent of the power law that fits points best: by least squares of logarithms. NaN of fewer than two points that
+/// have logarithms.
+pub fn slope(points: &[(f64, f64)]) -> f64 {
+    let logs: Vec<(f64, f64)> = points
+        .iter()
+        .map(|&(x, y)| (x.ln(), y.ln()))
+        .filter(|(x, y)| x.is_finite() && y.is_finite())
+        .collect();
+    let (x, y): (Vec<f64>, Vec<f64>) = logs.iter().copied().unzip();
+    let (x, y) = (mean(&x), mean(&y));
+    let sums = logs.iter().map(|&(a, b)| ((a - x) * (b - y), (a - x).powi(2)));
+    let (both, own) = sums.fold((0.0, 0.0), |(both, own), (a, b)| (both + a, own + b));
+    if logs.len() < 2 { f64::NAN } else { both / own }
+}
+
 /// Bootstrap interval (percentiles) of the mean over seeds.
 pub fn interval(values: &[f64]) -> (f64, f64) {
     bootstrap(|draw| mean_of(values, draw))
@@ -73,6 +88,13 @@ mod tests {
         assert!((interquartile_mean(&[0.0, 3.0, 9.0]) - (0.25 * 0.0 + 3.0 + 0.25 * 9.0) / 1.5).abs() < 1e-12);
         assert_eq!(interquartile_mean(&[7.0]), 7.0);
         assert_eq!(interquartile_mean(&[100.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, -50.0]), 3.5);
+    }
+
+    #[test]
+    fn slopes_are_exponents() {
+        let points: Vec<(f64, f64)> = (1..9).map(|k| (f64::from(k), 3.0 * f64::from(k).powf(-0.5))).collect();
+        assert!((slope(&points) + 0.5).abs() < 1e-12);
+        assert!(slope(&[(1.0, 2.0), (3.0, 0.0)]).is_nan());
     }
 
     #[test]

@@ -85,7 +85,8 @@ pub fn draw(figures: &[Figure]) -> anyhow::Result<Vec<Picture>> {
     Ok(drawings.into_iter().map(|drawing| Picture { svg: drawing.svg, png: drawing.png }).collect())
 }
 
-fn laid_out(figure: &Figure) -> canvas::Figure {
+/// What is drawn, in the terms of the canvas.
+pub(crate) fn laid_out(figure: &Figure) -> canvas::Figure {
     let mut labels: Vec<&str> = Vec::new();
     for curve in figure.panels.iter().flat_map(|panel| &panel.curves) {
         if !labels.contains(&curve.label.as_str()) {

@@ -55,20 +55,25 @@ pub fn find(wanted: &Wanted<'_>, registry: &Registry) -> Result<Found> {
         return Err(Error::config("--episode", message));
     }
     let session = crate::eval::open(wanted.source, wanted.sets, wanted.policy, registry)?;
+    let steps = wanted.steps.unwrap_or(session.config().horizon.min(MOST_UNASKED));
+    of_session(&session, wanted.episode, wanted.seed, steps)
+}
+
+/// Runs the session's episode number `k`, from 0, over `steps` steps.
+pub fn of_session(session: &Session, k: u32, seed: u64, steps: usize) -> Result<Found> {
     let horizon = session.config().horizon;
-    let steps = wanted.steps.unwrap_or(horizon.min(MOST_UNASKED));
     let agents = session.world().network().agents();
     if agents.saturating_mul(steps) > MOST_AGENT_STEPS {
         let message = format!("{steps} steps of {agents} agents; {} are possible", MOST_AGENT_STEPS / agents);
         return Err(Error::config("--steps", message));
     }
-    let run = || session.episode(wanted.episode, wanted.seed, steps);
+    let run = || session.episode(k, seed, steps);
     let mut ended = false;
     let film: Box<dyn Film> = match &session.config().world {
-        WorldConfig::Line { .. } => Box::new(line_film(&session, &run())),
-        WorldConfig::Wireless(spec) => Box::new(wireless_film(&session, &Wireless::new(spec)?, &run())),
+        WorldConfig::Line { .. } => Box::new(line_film(session, &run())),
+        WorldConfig::Wireless(spec) => Box::new(wireless_film(session, &Wireless::new(spec)?, &run())),
         WorldConfig::Pistonball(_) => {
-            let film = pistonball_film(&session, &run(), margins(&session, wanted.seed));
+            let film = pistonball_film(session, &run(), margins(session, seed));
             ended = film.is_solved;
             Box::new(film)
         }
@@ -154,12 +159,18 @@ fn wireless_film(session: &Session, world: &Wireless, trajectory: &Trajectory) -
             delivered += usize::from(outcome == Outcome::Delivered);
             collided += usize::from(outcome == Outcome::Collided);
         }
+        let chance = |&i: &usize| {
+            let mut law = vec![0.0; session.world().actions(i)];
+            session.policy().law(i, trajectory, k, &mut law);
+            law.get(usize::from(trajectory.actions(i)[k])).map_or(0.0, |&share| share as f32)
+        };
         let queue = |&i: &usize| {
             (0..world.deadline(i)).map(|bit| trajectory.states(i)[k] >> bit & 1 == 1).collect::<Vec<_>>()
         };
         WirelessStep {
             queues: drawn.iter().map(queue).collect(),
             sends: drawn.iter().map(|&i| sending(i, k)).collect(),
+            chances: drawn.iter().map(chance).collect(),
             kept: kept.iter().map(|kept| kept[k]).collect(),
             delivered,
             collided,

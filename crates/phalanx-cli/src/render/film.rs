@@ -22,6 +22,11 @@ pub trait Film: Sync {
 
     /// What is not in the drawing, if anything.
     fn note(&self) -> Option<String>;
+
+    /// Steps that are worth a picture of their own, by name.
+    fn moments(&self) -> Vec<(&'static str, usize)> {
+        Vec::new()
+    }
 }
 
 /// A sign, drawn around (0, 0) within 22 × 16, and its meaning.

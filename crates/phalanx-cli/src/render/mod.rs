@@ -12,6 +12,7 @@ mod line;
 mod palette;
 mod pistonball;
 mod raster;
+mod reel;
 mod ring;
 mod shape;
 mod still;
@@ -20,13 +21,12 @@ mod wireless;
 
 use std::path::{Path, PathBuf};
 
-use animation::Delays;
+pub use animation::Delays;
 use episode::{Found, Wanted};
-use film::Film;
 use phalanx::Error;
 use phalanx::run::Registry;
-use raster::Raster;
 use rayon::prelude::*;
+pub use reel::Reel;
 use target::Target;
 
 use crate::{plot, print};
@@ -67,8 +67,6 @@ pub struct RenderArgs {
 /// Steps that are put into one picture without being asked for, and at all.
 const SHEET_UNASKED: usize = 12;
 const SHEET_MOST: usize = 48;
-/// Pixels of a sheet a unit of length: it is for print. Frames are for screens.
-const SHEET_SCALE: f32 = 2.0;
 
 /// `phalanx render`.
 pub fn render(args: &RenderArgs, registry: &Registry) -> anyhow::Result<()> {
@@ -86,16 +84,17 @@ pub fn render(args: &RenderArgs, registry: &Registry) -> anyhow::Result<()> {
         steps: args.steps,
     };
     let Found { film, horizon, ended } = episode::find(&wanted, registry)?;
-    let shown = shown_steps(&args.only, film.steps(), &target)?;
+    let reel = Reel::new(film, title(args));
+    let shown = shown_steps(&args.only, reel.steps(), &target)?;
     let folder = target.folder();
     if !folder.as_os_str().is_empty() {
         std::fs::create_dir_all(folder).map_err(|error| Error::write(folder, error))?;
     }
-    let written = write(&*film, &title(args), &shown, &target, delays)?;
-    let mut message = format!("{written}: {}", steps_in_words(shown.len(), film.steps()));
+    let written = write(&reel, &shown, &target, delays)?;
+    let mut message = format!("{written}: {}", steps_in_words(shown.len(), reel.steps()));
     if ended {
         message += " (the episode ended there)";
-    } else if film.steps() < horizon && args.steps.is_none() {
+    } else if reel.steps() < horizon && args.steps.is_none() {
         message += &format!(" (an episode in training has {horizon}; --steps draws more)");
     }
     print(&format!("{message}\n"));
@@ -135,30 +134,20 @@ fn shown_steps(only: &[usize], steps: usize, target: &Target) -> phalanx::Result
 }
 
 /// Draws the steps and writes them; says what was written.
-fn write(
-    film: &dyn Film,
-    title: &str,
-    shown: &[usize],
-    target: &Target,
-    delays: Delays,
-) -> anyhow::Result<String> {
-    let raster = Raster::default();
+fn write(reel: &Reel, shown: &[usize], target: &Target, delays: Delays) -> anyhow::Result<String> {
     let save = |path: &Path, bytes: &[u8]| std::fs::write(path, bytes).map_err(|e| Error::write(path, e));
     match target {
         Target::Animation(file) => {
-            let draw = |k: usize| raster.draw(&film::frame(film, title, shown[k]), 1.0);
-            save(file, &animation::encode(shown.len(), delays, draw)?)?;
+            save(file, &reel.animation(shown, delays)?)?;
             Ok(file.display().to_string())
         }
         Target::Sheet(file) => {
-            let image = raster.draw(&film::sheet(film, title, shown), SHEET_SCALE)?;
-            save(file, &still::encode(&image)?)?;
+            save(file, &reel.sheet(shown)?)?;
             Ok(file.display().to_string())
         }
         Target::Frames(folder) => {
             shown.par_iter().try_for_each(|&step| {
-                let image = raster.draw(&film::frame(film, title, step), 1.0)?;
-                anyhow::Ok(save(&folder.join(frame_name(step)), &still::encode(&image)?)?)
+                anyhow::Ok(save(&folder.join(frame_name(step)), &reel.frame(step)?)?)
             })?;
             let others = other_frames(folder, shown);
             let note =
@@ -168,8 +157,8 @@ fn write(
     }
 }
 
-/// Names that sort by step.
-fn frame_name(step: usize) -> String {
+/// Names that sort by step, from 0.
+pub fn frame_name(step: usize) -> String {
     format!("step-{:04}.png", step + 1)
 }
 
@@ -186,6 +175,7 @@ fn other_frames(folder: &Path, shown: &[usize]) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use super::raster::Raster;
     use super::*;
 
     #[test]

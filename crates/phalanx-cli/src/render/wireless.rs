@@ -25,6 +25,8 @@ pub struct WirelessStep {
     pub queues: Vec<Vec<bool>>,
     /// What each user does; none: it sends nothing.
     pub sends: Vec<Option<Sending>>,
+    /// How probable that was.
+    pub chances: Vec<f32>,
     /// Whether the user's constraints hold for this episode so far; none if it has none.
     pub kept: Vec<Option<bool>>,
     /// Packets delivered and users that collided, in the whole grid, up to and including this step.
@@ -95,6 +97,9 @@ impl Outcome {
     }
 }
 
+/// The row of probabilities below the queues.
+const CHANCE_HEIGHT: f32 = 11.0;
+
 /// Users side by side that are drawn at most.
 pub const MOST_A_SIDE: usize = 20;
 
@@ -141,6 +146,11 @@ impl WirelessFilm {
 
     fn radius(&self) -> f32 {
         0.155 * self.pitch()
+    }
+
+    /// Whether numbers and probabilities can be read.
+    fn has_room(&self) -> bool {
+        self.radius() >= 11.0
     }
 
     fn access_side(&self) -> f32 {
@@ -204,7 +214,8 @@ impl Film for WirelessFilm {
 
     fn size(&self) -> (f32, f32) {
         // Below the last row are its queues, or strokes to access points that are not there.
-        let below = (0.425 * self.pitch() + 19.0).max(0.53 * self.pitch());
+        let chance = if self.has_room() { CHANCE_HEIGHT } else { 0.0 };
+        let below = (0.425 * self.pitch() + 19.0 + chance).max(0.53 * self.pitch());
         (self.columns as f32 * self.pitch(), (self.rows.max(1) - 1) as f32 * self.pitch() + below)
     }
 
@@ -229,15 +240,19 @@ impl Film for WirelessFilm {
             let (x, y) = self.centre(user);
             shapes.push(disc((x, y), radius, step.kept.get(user).copied().flatten()));
             shapes.extend(slots((x, y + radius + 6.0), 2.0 * radius + 4.0, queue));
-            if radius >= 11.0 {
-                shapes.push(Shape::Text {
-                    at: (x, y + 4.0),
-                    content: user_number(user, self).to_string(),
-                    size: 11.0,
+            if self.has_room() {
+                let text = |y, content, size| Shape::Text {
+                    at: (x, y),
+                    content,
+                    size,
                     bold: false,
                     anchor: Anchor::Middle,
                     colour: Colour::QUIET,
-                });
+                };
+                shapes.push(text(y + 4.0, user_number(user, self).to_string(), 11.0));
+                let chance = step.chances.get(user).map(|chance| format!("{chance:.2}"));
+                let below = y + radius + 17.0 + CHANCE_HEIGHT;
+                shapes.extend(chance.map(|chance| text(below, chance, 9.5)));
             }
         }
         for (user, sending) in step.sends.iter().enumerate() {
@@ -268,6 +283,12 @@ impl Film for WirelessFilm {
             arrow(Outcome::Failed, "failed by chance"),
             arrow(Outcome::Empty, "queue empty, or no access point"),
         ];
+        if self.has_room() {
+            let (content, at) = ("0.9".into(), (0.0, 4.0));
+            let (size, bold, anchor, colour) = (9.5, false, Anchor::Middle, Colour::QUIET);
+            let sign = vec![Shape::Text { at, content, size, bold, anchor, colour }];
+            entries.push(Entry { sign, label: "probability of what is done" });
+        }
         entries.extend(self.steps.first().into_iter().flat_map(|step| ring_legend(&step.kept)));
         entries
     }
@@ -276,6 +297,14 @@ impl Film for WirelessFilm {
         let (rows, columns) = self.grid;
         ((rows, columns) != (self.rows, self.columns))
             .then(|| format!("the first {} × {} of {rows} × {columns} users", self.rows, self.columns))
+    }
+
+    /// Two steps one after the other, as in the paper.
+    fn moments(&self) -> Vec<(&'static str, usize)> {
+        let last = self.steps.len().saturating_sub(1);
+        // The queues of the first steps are those of the start.
+        let first = last.min(self.steps.len() / 2);
+        vec![("first", first.min(last.saturating_sub(1))), ("second", (first + 1).min(last))]
     }
 }
 
@@ -324,6 +353,7 @@ pub fn invented(rows: usize, columns: usize, deadline: usize, steps: usize) -> W
         film.steps.push(WirelessStep {
             queues: queues.clone(),
             sends: sends.clone(),
+            chances: vec![0.25; queues.len()],
             kept,
             delivered,
             collided,

@@ -1,6 +1,7 @@
 //! Algorithms: one iteration each; the loop around it is `run`'s.
 
 mod exact;
+mod mappo;
 mod primal_dual;
 mod summary;
 mod update;
@@ -13,6 +14,7 @@ use crate::state::Fields;
 use crate::{Ragged, Result};
 
 pub use exact::{ExactPrimalDual, ExactSettings, StepSizes};
+pub use mappo::{ActorSees, Behaviour, Mappo, MappoRule, MappoSettings, Scope};
 pub use primal_dual::{LastIteration, PrimalDual, Settings};
 pub use summary::{Summary, Violations, mean_return};
 pub use update::Stage;

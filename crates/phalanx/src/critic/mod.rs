@@ -22,6 +22,7 @@ use crate::state::Fields;
 use crate::{Ragged, Result};
 
 pub use descent::Descent;
+pub(crate) use descent::shuffle;
 pub use exact::ExactCritic;
 pub use features::{AllFeatures, CriticFeatures, FeatureSet};
 pub use linear::{LearnsFrom, LinearCritic, LinearRule};

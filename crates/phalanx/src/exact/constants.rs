@@ -59,6 +59,7 @@ impl UtilityBounds {
             Kind::NegDistHalfspace { a, b, power: Power::Two } => to_set(q, (-b).max(0.0) / length(a)),
             Kind::NegDistBall { center, radius: _, power: Power::Two } => to_set(q, length(center)),
             Kind::SaEntropy
+            | Kind::ActionEntropy
             | Kind::NegL2Expert { .. }
             | Kind::NegKlExpert { .. }
             | Kind::NegDistBox { power: Power::One, .. }

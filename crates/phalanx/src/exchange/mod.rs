@@ -94,6 +94,12 @@ impl InProcess {
         self.traffic.states.bytes += steps * (self.policy_links.max(self.q_links) + self.q_links);
     }
 
+    /// Sampling of `steps` steps by agents whose critics read states alone, within the policy radius.
+    pub fn observed(&mut self, steps: usize) {
+        self.traffic.states.messages += steps as u64 * self.policy_links;
+        self.traffic.states.bytes += steps as u64 * self.policy_links;
+    }
+
     /// Algorithm 1, line 8: Q values along `trajectories` of `steps` steps altogether, and the multipliers.
     pub fn shared(&mut self, trajectories: usize, steps: usize) {
         let values = steps as u64 * self.q_values_per_step;

@@ -65,6 +65,17 @@ impl NetworkPolicy {
         Ok(policy)
     }
 
+    /// What agents see, their networks, and their parameters in single precision, to be changed; [`NetworkPolicy::adopt`]
+    /// must follow.
+    pub(crate) fn parts_mut(&mut self) -> (&[Sight], &[Net], &mut Ragged<f32>) {
+        (&self.sights, &self.nets, &mut self.weights)
+    }
+
+    /// Makes θ what the parameters in single precision have become.
+    pub(crate) fn adopt(&mut self) {
+        self.theta.data_mut().iter_mut().zip(self.weights.data()).for_each(|(x, &w)| *x = f64::from(w));
+    }
+
     /// Draws one action a sample of agent i's inputs.
     fn draw(&self, agent: usize, acting: &mut Buffers, draws: impl Iterator<Item = u32>, actions: &mut [u8]) {
         let logits =

@@ -92,7 +92,10 @@ impl Outcome {
     }
 }
 
-/// A rate over no time at all is no number, which JSON writes as `null`.
-fn number_or_null<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<f64, D::Error> {
+/// A rate over no time at all, or the distance of multipliers beyond all bounds from a stationary point, is no number, which
+/// JSON writes as `null`.
+pub(super) fn number_or_null<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> std::result::Result<f64, D::Error> {
     Ok(Option::deserialize(deserializer)?.unwrap_or(f64::NAN))
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 /// Name and text of every preset.
-const PRESETS: [(&str, &str); 13] = [
+const PRESETS: [(&str, &str); 15] = [
     ("synthetic", include_str!("../../../../presets/synthetic.toml")),
     ("wireless", include_str!("../../../../presets/wireless.toml")),
     ("pistonball", include_str!("../../../../presets/pistonball.toml")),
@@ -17,6 +17,8 @@ const PRESETS: [(&str, &str); 13] = [
     ("paper/wireless-random", include_str!("../../../../presets/paper/wireless-random.toml")),
     ("paper/pistonball", include_str!("../../../../presets/paper/pistonball.toml")),
     ("paper/pistonball20", include_str!("../../../../presets/paper/pistonball20.toml")),
+    ("baselines/mappo-l-pistonball", include_str!("../../../../presets/baselines/mappo-l-pistonball.toml")),
+    ("baselines/mappo-l-wireless", include_str!("../../../../presets/baselines/mappo-l-wireless.toml")),
 ];
 
 /// Data files that presets refer to as `preset:<name>`.

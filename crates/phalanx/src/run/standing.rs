@@ -123,6 +123,12 @@ mod tests {
             let exact = outcome.exact.as_ref().unwrap();
             [outcome.objective, outcome.return_.unwrap(), outcome.violation_total, exact.objective, exact.e]
         };
+        // What is no number is `null` in the file, and is read all the same.
+        let mut endless = Outcome { agent_steps_per_s: f64::INFINITY, ..(*reached).clone() };
+        endless.exact.as_mut().unwrap().e = f64::INFINITY;
+        endless.write(folder.path()).unwrap();
+        let endless = Outcome::read(folder.path()).unwrap().unwrap();
+        assert!(endless.agent_steps_per_s.is_nan() && endless.exact.unwrap().e.is_nan());
         for (read, reached) in numbers(&read).into_iter().zip(numbers(&reached)) {
             assert!((read - reached).abs() <= 1e-14 * reached.abs(), "{read} instead of {reached}");
         }

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::outcome::number_or_null;
 use crate::algorithm::{Violations, mean_return};
 use crate::exact::{Domain, Dynamics, Stationarity, System};
 use crate::policy::Tabular;
@@ -30,13 +31,13 @@ pub struct Truth {
     /// The mean violation.
     pub violation_mean: f64,
     /// 𝒳 of eq:metrics.
-    #[serde(rename = "X")]
+    #[serde(rename = "X", deserialize_with = "number_or_null")]
     pub x: f64,
     /// 𝒴.
-    #[serde(rename = "Y")]
+    #[serde(rename = "Y", deserialize_with = "number_or_null")]
     pub y: f64,
     /// ℰ = 𝒳² + 𝒴².
-    #[serde(rename = "E")]
+    #[serde(rename = "E", deserialize_with = "number_or_null")]
     pub e: f64,
     /// λ_i; empty if the rest was read from a file.
     #[serde(skip, default = "no_rows")]

@@ -32,6 +32,9 @@ pub enum Kind {
     /// −Σ p ln p with p = q λ, the entropy of (state, action) pairs; gradient −q (ln p + 1). What the
     /// notation Entropy(λ_i) of the paper's experiments suggests, but not what it means there (errata 23).
     SaEntropy,
+    /// −Σ_a d_a ln d_a with d_a = q Σ_s λ(s, a), the entropy of actions; gradient −q (ln d_a + 1). Paper:
+    /// subsec: benefits_general, the requirement that is set against the entropy penalty.
+    ActionEntropy,
     /// ‖Σ_s λ(s, ·)‖², large for agents that keep to one action; gradient 2 Σ_s λ(s, a). Paper:
     /// sec:numerical_exp, ℓ₂-constraints, whose normalised form is `scale` = q²/2, with values between
     /// 1/(2|A|) and 1/2 (errata 10, 23). Convex, and stationary at a uniform action marginal: start from an
@@ -111,6 +114,7 @@ impl Kind {
             Kind::Linear { .. } => "linear",
             Kind::StateEntropy => "state_entropy",
             Kind::SaEntropy => "sa_entropy",
+            Kind::ActionEntropy => "action_entropy",
             Kind::ActionL2sq => "action_l2sq",
             Kind::ActionL2 { from: 0 } => "action_l2",
             Kind::ActionL2 { .. } => "active_l2",
@@ -143,6 +147,9 @@ impl Utility for Kind {
                 .map(|row| entropy_term(q * row.iter().sum::<f64>()))
                 .sum(),
             Kind::SaEntropy => occupancy.iter().map(|x| entropy_term(q * x)).sum(),
+            Kind::ActionEntropy => (0..space.actions)
+                .map(|action| entropy_term(q * action_marginal(occupancy, action, space.actions)))
+                .sum(),
             Kind::ActionL2sq => (0..space.actions)
                 .map(|action| action_marginal(occupancy, action, space.actions).powi(2))
                 .sum(),
@@ -195,6 +202,13 @@ impl Utility for Kind {
             Kind::SaEntropy => {
                 for (slope, x) in out.iter_mut().zip(occupancy) {
                     *slope = -q * (floored(q * x).ln() + 1.0);
+                }
+            }
+            Kind::ActionEntropy => {
+                for action in 0..space.actions {
+                    let marginal = q * action_marginal(occupancy, action, space.actions);
+                    let value = -q * (floored(marginal).ln() + 1.0);
+                    out[action..].iter_mut().step_by(space.actions).for_each(|slope| *slope = value);
                 }
             }
             Kind::ActionL2sq => {
@@ -346,6 +360,10 @@ mod tests {
         let (d0, d1): (f64, f64) = (0.375, 0.625);
         let (low, high) = (-0.5 * (d0.ln() + 1.0), -0.5 * (d1.ln() + 1.0));
         assert_at_occupancy(Kind::StateEntropy, -d0 * d0.ln() - d1 * d1.ln(), [low, low, high, high]);
+        let (d0, d1): (f64, f64) = (0.75, 0.25);
+        let (first, second) = (-0.5 * (d0.ln() + 1.0), -0.5 * (d1.ln() + 1.0));
+        let slopes = [first, second, first, second];
+        assert_at_occupancy(Kind::ActionEntropy, -d0 * d0.ln() - d1 * d1.ln(), slopes);
         let ln2 = std::f64::consts::LN_2;
         let slopes = [2.0, 3.0, 1.0, 3.0].map(|halvings| -0.5 * (1.0 - halvings * ln2));
         assert_at_occupancy(Kind::SaEntropy, 1.75 * ln2, slopes);
@@ -404,7 +422,7 @@ mod tests {
     fn unvisited_cells_give_finite_numbers_and_nan_stays_visible() {
         let expert = table([2.0, 0.0, 0.0, 0.0]);
         let mut out = [0.0; 4];
-        for kind in [Kind::StateEntropy, Kind::SaEntropy, Kind::NegKlExpert { expert }] {
+        for kind in [Kind::StateEntropy, Kind::SaEntropy, Kind::ActionEntropy, Kind::NegKlExpert { expert }] {
             for occupancy in [[0.0; 4], [2.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 2.0]] {
                 kind.gradient(&occupancy, SPACE, &mut out);
                 assert!(

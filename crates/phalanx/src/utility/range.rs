@@ -48,7 +48,9 @@ impl Extremes {
         Some(match kind {
             Kind::Linear { r } => Extremes { lowest: vertex(smallest(r)), highest: vertex(largest(r)) },
             // Concave and symmetric: largest at the uniform table, smallest at any vertex.
-            Kind::StateEntropy | Kind::SaEntropy => Extremes { lowest: vertex(0), highest: uniform() },
+            Kind::StateEntropy | Kind::SaEntropy | Kind::ActionEntropy => {
+                Extremes { lowest: vertex(0), highest: uniform() }
+            }
             // Convex and symmetric.
             Kind::ActionL2sq | Kind::L2sq => Extremes { lowest: uniform(), highest: vertex(0) },
             Kind::ActionL2 { from: 0 } => Extremes { lowest: uniform(), highest: vertex(0) },
@@ -160,6 +162,7 @@ mod tests {
         );
         let ln2 = std::f64::consts::LN_2;
         assert_range(Kind::StateEntropy, space, 2.0, 0.0, ln2);
+        assert_range(Kind::ActionEntropy, space, 2.0, 0.0, (space.actions as f64).ln());
         assert_range(Kind::SaEntropy, space, 2.0, 0.0, 2.0 * ln2);
         assert_range(Kind::SaEntropy, space, 1.0, 0.5 * ln2, 0.5 * 8f64.ln());
         assert_range(Kind::ActionL2sq, space, 2.0, 2.0, 4.0);

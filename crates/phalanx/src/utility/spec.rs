@@ -8,10 +8,11 @@ use super::{Kind, LocalSpace, LocalTable, Power, ScaledUtility};
 use crate::{Error, Result};
 
 /// The names [`UtilitySpec::kind`] can have.
-const KNOWN_KINDS: [&str; 13] = [
+const KNOWN_KINDS: [&str; 14] = [
     "linear",
     "state_entropy",
     "sa_entropy",
+    "action_entropy",
     "action_l2sq",
     "action_l2",
     "active_l2",
@@ -86,6 +87,7 @@ impl UtilitySpec {
             "linear" => Kind::Linear { r: read.table("r", &self.r)? },
             "state_entropy" => Kind::StateEntropy,
             "sa_entropy" => Kind::SaEntropy,
+            "action_entropy" => Kind::ActionEntropy,
             "action_l2sq" => Kind::ActionL2sq,
             "action_l2" => Kind::ActionL2 { from: 0 },
             "active_l2" => Kind::ActionL2 { from: 1 },
@@ -135,6 +137,7 @@ fn parameters(kind: &Kind) -> &'static [&'static str] {
         Kind::Linear { .. } => &["r"],
         Kind::StateEntropy
         | Kind::SaEntropy
+        | Kind::ActionEntropy
         | Kind::ActionL2sq
         | Kind::ActionL2 { .. }
         | Kind::Channel { .. }

@@ -30,6 +30,7 @@ pub(super) fn any_kind(space: LocalSpace) -> impl Strategy<Value = Kind> {
         table(-2.0, 2.0).prop_map(|r| Kind::Linear { r }),
         Just(Kind::StateEntropy),
         Just(Kind::SaEntropy),
+        Just(Kind::ActionEntropy),
         Just(Kind::ActionL2sq),
         (0..2usize).prop_map(|from| Kind::ActionL2 { from }),
         Just(Kind::L2sq),

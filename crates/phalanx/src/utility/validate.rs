@@ -24,6 +24,7 @@ impl ScaledUtility {
         match &self.kind {
             Kind::StateEntropy
             | Kind::SaEntropy
+            | Kind::ActionEntropy
             | Kind::ActionL2sq
             | Kind::ActionL2 { .. }
             | Kind::Channel { .. }

@@ -145,6 +145,19 @@ fn the_settings_as_published_are_judged_beside_ours_where_there_are_rows() {
 }
 
 #[test]
+fn where_only_the_published_settings_count_their_verdict_does() {
+    let mut sheet = returns(&[(OURS, "a", &[2.0, 2.1]), (OURS, "b", &[1.0, 1.1])]);
+    sheet.rows.extend(returns(&[(LITERAL, "a", &[1.0, 1.1]), (LITERAL, "b", &[2.0, 2.1])]).rows);
+    sheet.columns.push("counts".into());
+    for row in &mut sheet.rows {
+        row.push((row[0] == LITERAL).to_string());
+    }
+    let judged = claim().judge(&evidence("trial", sheet));
+    let methods: Vec<&str> = judged.judgements.iter().map(|judgement| judgement.method.as_str()).collect();
+    assert_eq!((judged.verdict, methods), (Verdict::Fails, vec![LITERAL, OURS]));
+}
+
+#[test]
 fn seeds_that_failed_are_named() {
     let rows: [(&str, &str, &[f64]); 2] = [(OURS, "a", &[2.0, f64::NAN, 2.1]), (OURS, "b", &[1.0, 1.1])];
     let judged = claim().judge(&evidence("trial", returns(&rows)));

@@ -76,6 +76,19 @@ pub struct PistonballStep {
     pub reward: f64,
 }
 
+impl PistonballStep {
+    /// Whether the ball lies on the piston below its middle, or nearly so.
+    fn is_held(&self) -> bool {
+        let column = ((f64::from(self.ball.0) - WALL) / COLUMN).max(0.0) as usize;
+        let level = column.checked_sub(self.first).and_then(|k| self.levels.get(k));
+        let head = 0.125 * COLUMN;
+        level.is_some_and(|&level| {
+            let top = LOWEST - MOVE * f64::from(level) - head;
+            f64::from(self.ball.1) + BALL_RADIUS >= top - MOVE
+        })
+    }
+}
+
 /// Largest size of a unit of the world, in pixels.
 const LARGEST: f32 = 1.5;
 /// Of the walls this much is drawn, in units of the world; the rest is empty.
@@ -296,5 +309,17 @@ impl Film for PistonballFilm {
             }
         }
         (!notes.is_empty()).then(|| notes.join("; "))
+    }
+
+    /// The ball at the right, in the middle and at the left; and where pistons of the right half hold it highest.
+    fn moments(&self) -> Vec<(&'static str, usize)> {
+        let last = self.steps.len().saturating_sub(1);
+        let middle = (WALL + 0.5 * COLUMN * self.pistons as f64) as f32;
+        let is_left = |step: &PistonballStep| step.ball.0 <= middle;
+        let crossing = self.steps.iter().position(is_left).unwrap_or(last / 2);
+        let is_held = |(_, step): &(usize, &PistonballStep)| step.ball.0 > middle && step.is_held();
+        let right = self.steps.iter().enumerate().filter(is_held);
+        let raised = right.min_by(|(_, a), (_, b)| a.ball.1.total_cmp(&b.ball.1)).map_or(0, |(k, _)| k);
+        vec![("start", 0), ("middle", crossing), ("end", last), ("raised", raised)]
     }
 }

@@ -279,6 +279,7 @@ fn concave_utilities(near: &[f64], rng: &mut Sequence) -> Vec<ScaledUtility> {
         negative(Kind::Linear { r: reward }),
         positive(Kind::StateEntropy),
         positive(Kind::SaEntropy),
+        positive(Kind::ActionEntropy),
         negative(Kind::ActionL2sq),
         negative(Kind::ActionL2 { from: 1 }),
         negative(Kind::L2sq),

@@ -28,6 +28,7 @@ impl Curvature {
             Kind::Linear { .. } => Curvature::Linear,
             Kind::StateEntropy
             | Kind::SaEntropy
+            | Kind::ActionEntropy
             | Kind::NegL2Expert { .. }
             | Kind::NegL2sqExpert { .. }
             | Kind::NegKlExpert { .. }
@@ -66,6 +67,10 @@ pub(super) fn concave(
         Kind::Linear { r } => weighted_sum(r, x).scaled(1.0 / q),
         Kind::StateEntropy => entropy(program, x.chunks_exact(space.actions).map(sum)),
         Kind::SaEntropy => entropy(program, x.iter().cloned()),
+        Kind::ActionEntropy => {
+            let marginal = |action: usize| sum(x[action..].iter().step_by(space.actions));
+            entropy(program, (0..space.actions).map(marginal))
+        }
         Kind::ActionL2sq => {
             let marginal = |action: usize| sum(x[action..].iter().step_by(space.actions));
             square(program, (0..space.actions).map(marginal)).scaled(1.0 / (q * q))

@@ -11,12 +11,14 @@ use super::config::{
     self, Config, CriticConfig, CriticKind, CriticLoss, CriticOn, CriticSolver, CriticStart, CriticStep,
     NetworkConfig, PolicyConfig, PolicyKind, StepRuleKind, WorldConfig,
 };
-use crate::algorithm::{Algorithm, ExactPrimalDual, ExactSettings, PrimalDual, Settings, StepSizes};
+use crate::algorithm::{
+    Algorithm, ExactPrimalDual, ExactSettings, Mappo, MappoSettings, PrimalDual, Settings, StepSizes,
+};
 use crate::critic::{
     AllFeatures, Critic, Descent, ExactCritic, LearnsFrom, LinearCritic, LinearRule, Lstd, MonteCarlo,
     NetworkCritic, NetworkRule, QTables, Returns, ReturnsRule, StepRule, Td,
 };
-use crate::dual::DualRule;
+use crate::dual::{DualKind, DualRule};
 use crate::memory::room_for;
 use crate::net::Loss;
 use crate::network::Network;
@@ -151,12 +153,14 @@ pub fn algorithm(
     check_fit(config, &**world, problem)?;
     let n = world.network().agents();
     let stream = Stream::new(config.seed);
+    // A step of length 0 around a centre stays there.
+    let is_fixed = config.algorithm == config::Algorithm::Penalty;
     let dual = DualRule {
-        kind: config.dual.kind,
-        eta_mu: config.dual.eta_mu,
+        kind: if is_fixed { DualKind::Proximal } else { config.dual.kind },
+        eta_mu: if is_fixed { 0.0 } else { config.dual.eta_mu },
         eta_integral: config.dual.eta_integral,
         mu_max: config.dual.mu_max,
-        centre: config.dual.centre,
+        centre: if is_fixed { config.dual.mu_0 } else { config.dual.centre },
         margin: config.dual.margin,
         slack_factor: if config.scaling == Scaling::Paper { 1.0 / n as f64 } else { 1.0 },
     };
@@ -181,6 +185,9 @@ pub fn algorithm(
         return Ok(Box::new(ExactPrimalDual::new(&**world, problem.clone(), policy, settings)?));
     }
     check_room(config, problem)?;
+    if config.algorithm == config::Algorithm::MappoL {
+        return Ok(Box::new(mappo(config, world, problem, stream)?));
+    }
     let settings = Settings {
         iterations: config.iterations,
         horizon: config.horizon,
@@ -220,12 +227,36 @@ fn policy(config: &Config, world: &dyn World, stream: &Stream) -> Result<Box<dyn
         PolicyKind::Linear => {
             Box::new(LinearPolicy::new(world, config.kappa, features, world_features, init_std, stream)?)
         }
-        PolicyKind::Network => {
-            let PolicyConfig { embedding, row_hidden, ref hidden, output_gain, .. } = config.policy;
-            let widths = Widths { embedding, row_hidden, hidden: hidden.clone() };
-            Box::new(NetworkPolicy::new(world, config.kappa, &widths, output_gain, stream)?)
-        }
+        PolicyKind::Network => Box::new(networks(config, config.kappa, world, stream)?),
     })
+}
+
+/// The networks of a network policy.
+fn networks(config: &Config, radius: usize, world: &dyn World, stream: &Stream) -> Result<NetworkPolicy> {
+    let PolicyConfig { embedding, row_hidden, ref hidden, output_gain, .. } = config.policy;
+    let widths = Widths { embedding, row_hidden, hidden: hidden.clone() };
+    NetworkPolicy::new(world, radius, &widths, output_gain, stream)
+}
+
+fn mappo(config: &Config, world: &Arc<dyn World>, problem: &Arc<Problem>, stream: Stream) -> Result<Mappo> {
+    let rule = &config.mappo;
+    let samples = config.batch as u128 * config.horizon as u128;
+    // Advantages and rewards along the batch, and the order of an agent's samples on every thread.
+    let numbers: u128 = problem.agents.iter().map(|agent| 3 + agent.constraints.len() as u128).sum();
+    room_for(8 * numbers * samples, "batch", &format!("advantages along {samples} steps"))?;
+    let orders = if rule.minibatches > 1 { rule.epochs as u128 } else { 0 };
+    let bytes = 4 * orders * samples * rayon::current_num_threads() as u128;
+    room_for(bytes, "mappo.epochs", &format!("{} passes over {samples} steps", rule.epochs))?;
+    let radius = rule.actor_sees.radius(config.kappa, world.network().agents());
+    let policy = networks(config, radius, &**world, &stream)?;
+    let settings = MappoSettings {
+        iterations: config.iterations,
+        horizon: config.horizon,
+        batch: config.batch,
+        kappa: config.kappa,
+        rule: rule.clone(),
+    };
+    Mappo::new(world.clone(), problem.clone(), policy, settings, stream)
 }
 
 /// Whether world, problem and configuration speak of the same thing; they may have been put together in Rust.

@@ -100,6 +100,7 @@ impl Config {
         self.check_critic()?;
         self.check_exact()?;
         self.check_layers()?;
+        self.check_mappo()?;
         if let Some([low, high]) = self.policy.theta_box {
             if low > high || low == f64::INFINITY || high == f64::NEG_INFINITY {
                 return Err(Error::config("policy.box", format!("[{low}, {high}] holds no number")));
@@ -110,6 +111,16 @@ impl Config {
                     "is for `softmax`; `direct` is projected onto the simplex",
                 ));
             }
+        }
+        Ok(())
+    }
+
+    /// MAPPO-Lagrangian's own keys, and what it takes over from others.
+    fn check_mappo(&self) -> Result<()> {
+        self.mappo.check()?;
+        check_schedule("mappo.decay", self.mappo.decay)?;
+        if self.algorithm == Algorithm::MappoL && self.policy.kind != PolicyKind::Network {
+            return Err(Error::config("policy.kind", "algorithm = \"mappo-l\" needs `network`"));
         }
         Ok(())
     }

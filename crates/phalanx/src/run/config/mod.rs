@@ -15,6 +15,7 @@ pub(super) use check::check_gamma;
 pub use difference::Difference;
 
 use crate::actor::Baseline;
+use crate::algorithm::MappoRule;
 use crate::critic::CriticFeatures;
 use crate::document::one_line;
 use crate::dual::DualKind;
@@ -42,7 +43,7 @@ pub struct Config {
     /// Worlds beside the built-in ones.
     #[serde(skip)]
     pub(super) registry: Registry,
-    /// `primal-dual` or `exact`.
+    /// `primal-dual`, `exact`, `penalty` or `mappo-l`.
     pub algorithm: Algorithm,
     /// T.
     pub iterations: usize,
@@ -85,6 +86,8 @@ pub struct Config {
     pub dual: DualConfig,
     /// Lines 8 and 9.
     pub actor: ActorConfig,
+    /// MAPPO-Lagrangian, in place of critic, dual and actor.
+    pub mappo: MappoRule,
     /// The closing evaluation.
     pub evaluation: EvaluationConfig,
     /// How often the state is saved.
@@ -100,6 +103,11 @@ pub enum Algorithm {
     PrimalDual,
     /// The same without sampling: the exact setting.
     Exact,
+    /// The same with multipliers that stay at `dual.mu_0`: a fixed penalty on violated constraints, or with 0 and
+    /// `actor.entropy` a fixed entropy penalty.
+    Penalty,
+    /// MAPPO-Lagrangian, to compare with.
+    MappoL,
 }
 
 /// `[world]`.

@@ -10,6 +10,7 @@ use super::{
     DEFAULT_GAMMA, DualConfig, EvaluationConfig, NetworkConfig, PolicyConfig, UtilityConfig, WorldConfig,
 };
 use crate::actor::Baseline;
+use crate::algorithm::MappoRule;
 use crate::document::{describe, reject_nan};
 use crate::problem::Scaling;
 use crate::run::registry::Registry;
@@ -51,6 +52,8 @@ struct Raw {
     dual: DualConfig,
     #[serde(default)]
     actor: ActorConfig,
+    #[serde(default)]
+    mappo: MappoRule,
     #[serde(default)]
     evaluation: EvaluationConfig,
     #[serde(default)]
@@ -123,6 +126,7 @@ impl Config {
             critic: raw.critic,
             dual: raw.dual,
             actor: raw.actor,
+            mappo: raw.mappo,
             evaluation: raw.evaluation,
             checkpoint: raw.checkpoint,
         };

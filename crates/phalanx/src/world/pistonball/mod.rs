@@ -48,8 +48,8 @@ pub const MOST_PISTONS: usize = 10_000;
 /// Pistons 0 – 1 – … – n−1 from the left under a ball that starts on the right.
 ///
 /// A piston's state is its height, one of 17 levels; its actions are 0 down, 1 still, 2 up. An episode ends when the ball
-/// reaches the left wall. Channels: `reward`, recorded while simulating, and `height`, the level as a share of the
-/// highest.
+/// reaches the left wall. Channels, both recorded while simulating: `reward`, and `height`, the level that a step begins at
+/// as a share of the highest.
 ///
 /// What is shared is the ball: x, y, vx, vy, ω and its angle. A piston sees of it what its [`View`] shows: position
 /// and speed while a part of the ball is above its neighbourhood, else only on which side it is.
@@ -74,17 +74,11 @@ impl Pistonball {
             Game::Paper => paper::range(n),
             Game::Pettingzoo => library::range(n),
         };
-        let height = |cell: usize| (cell / ACTIONS) as f64 / (LEVELS - 1) as f64;
         Ok(Pistonball {
             network: Network::line(n)?,
             game,
-            channels: [
-                Channel::sampled("reward", range),
-                Channel::table(
-                    "height",
-                    Ragged::from_rows((0..n).map(|_| (0..LEVELS * ACTIONS).map(height).collect::<Vec<_>>())),
-                ),
-            ],
+            // Heights are recorded, though they follow from states: a bound on them is on a sum over the steps lived.
+            channels: [Channel::sampled("reward", range), Channel::sampled("height", [0.0, 1.0])],
         })
     }
 
@@ -169,6 +163,8 @@ impl Episode for Library {
     }
 
     fn step(&mut self, actions: &[u8], _draws: &[u32], rewards: &mut [f32]) -> bool {
+        let (rewards, heights) = rewards.split_at_mut(actions.len());
+        write_heights(self.physics(), heights);
         let outcome = Library::step(self, actions);
         rewards.fill(outcome.reward as f32);
         outcome.terminated
@@ -182,6 +178,13 @@ fn observe(physics: &Physics, states: &mut [u8], shared: &mut [f32]) {
     }
     let Ball { x, y, vx, vy, angle, omega } = physics.ball();
     shared.copy_from_slice(&[x, y, vx, vy, omega, angle].map(|number| number as f32));
+}
+
+/// The channel `height`.
+fn write_heights(physics: &Physics, heights: &mut [f32]) {
+    for (height, y) in heights.iter_mut().zip(physics.heights()) {
+        *height = ((LOWEST - y) / (LOWEST - HIGHEST)) as f32;
+    }
 }
 
 /// Height of a level, −1 for the lowest and 1 for the highest.

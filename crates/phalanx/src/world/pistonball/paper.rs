@@ -2,7 +2,7 @@
 
 use super::library::{has_arrived, left_edge};
 use super::physics::{Ball, Physics};
-use super::{longest_way, observe, under};
+use super::{longest_way, observe, under, write_heights};
 use crate::world::Episode;
 
 /// Reward for each pixel that the ball goes to the left, and to the right.
@@ -50,6 +50,8 @@ impl Episode for PaperGame {
     }
 
     fn step(&mut self, actions: &[u8], _draws: &[u32], rewards: &mut [f32]) -> bool {
+        let (rewards, heights) = rewards.split_at_mut(actions.len());
+        write_heights(&self.physics, heights);
         self.physics.advance(|piston| f64::from(actions[piston]) - 1.0);
         self.steps += 1;
         let ball = self.physics.ball();
@@ -85,11 +87,12 @@ mod tests {
         let ball = Ball { x: 260.0, y: 400.0, vx: 0.0, vy: 0.0, angle: 0.0, omega: 0.0 };
         let mut game = PaperGame::new(&[491.0; 10], ball);
         for step in 1..=15 {
-            let mut rewards = [f32::NAN; 10];
+            let mut rewards = [f32::NAN; 20];
             assert!(!game.step(&[1; 10], &[0; 10], &mut rewards));
             // The ball covers 220 to 300: pistons 4 (200 to 240), 5 and 6 (280 to 320).
             let near = |i: usize| if (4..=6).contains(&i) && step >= 10 { -1.0 } else { 0.0 };
-            assert_eq!(rewards, std::array::from_fn(near), "step {step}");
+            assert_eq!(rewards[..10], std::array::from_fn::<f32, 10, _>(near), "step {step}");
+            assert_eq!(rewards[10..], [0.0; 10], "all pistons are down");
         }
     }
 
@@ -102,15 +105,17 @@ mod tests {
         let mut paid = 0;
         for step in 1..=60 {
             let before = game.physics.ball();
-            let mut rewards = [f32::NAN; 10];
+            let mut rewards = [f32::NAN; 20];
             let ended = game.step(&[1; 10], &[0; 10], &mut rewards);
+            // Sixteen moves from the bottom to the top.
+            assert_eq!(rewards[10..], std::array::from_fn::<f32, 10, _>(|i| i as f32 / 16.0));
             let after = game.physics.ball();
             let edge = |ball: Ball| (ball.x - 40.0).trunc().max(40.0);
             let left = edge(before) - edge(after);
             let is_under = |i: usize, ball: Ball| {
                 ball.x - 40.0 < 80.0 + 40.0 * i as f64 && ball.x + 40.0 > 40.0 + 40.0 * i as f64
             };
-            for (i, &reward) in rewards.iter().enumerate() {
+            for (i, &reward) in rewards[..10].iter().enumerate() {
                 let near = is_under(i, before) || is_under(i, after);
                 let expected = if left >= 0.0 { 0.5 * left } else { left };
                 if left != 0.0 {

@@ -1,4 +1,4 @@
-//! Models with policies and multipliers for `phalanx exact`.
+//! Models with policies and multipliers, as `phalanx exact` reads them.
 
 use serde_json::{Value, json};
 

@@ -1,0 +1,33 @@
+//! Experiments in parts: what a call has computed, the next one only reads.
+
+use phalanx::Error;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::lab::Bench;
+
+impl Bench<'_> {
+    /// The part called `name`: read from `parts/<name>.json`, or made and written there. Fails if the user has asked to
+    /// stop. (A folder holds results of one length only, which [`super::lab::Lab::begin`] sees to.)
+    pub fn part<T: Serialize + DeserializeOwned>(
+        &self,
+        name: &str,
+        make: impl FnOnce() -> anyhow::Result<T>,
+    ) -> anyhow::Result<T> {
+        self.lab.check()?;
+        let file = self.file("parts").join(format!("{name}.json"));
+        // What cannot be read was cut short, or is of an older program: it is made once more.
+        let read = |text: String| serde_json::from_str(&text).ok();
+        if let Some(part) = std::fs::read_to_string(&file).ok().and_then(read) {
+            return Ok(part);
+        }
+        let text = serde_json::to_string(&make()?)?;
+        let unfinished = file.with_extension("json.new");
+        std::fs::create_dir_all(self.file("parts"))
+            .and_then(|()| std::fs::write(&unfinished, &text))
+            .and_then(|()| std::fs::rename(&unfinished, &file))
+            .map_err(|error| Error::write(&file, error))?;
+        // As a later call will read it, to the last digit.
+        Ok(serde_json::from_str(&text)?)
+    }
+}

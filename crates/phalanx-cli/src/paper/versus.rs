@@ -1,0 +1,77 @@
+//! What the paper compares its method with: fig:baseline, fig:baseline_wire and fig:grad_penalty.
+
+use super::setting::{OURS, Setting};
+
+/// The paper's three baselines.
+pub const GLOBAL: &str = "MAPPO-L";
+pub const AGGREGATE: &str = "decentralised aggregate MAPPO-L";
+pub const LOCAL: &str = "decentralised MAPPO-L";
+/// Others, for orientation.
+const INDEPENDENT: &str = "independent learners";
+const EVERYWHERE: &str = "full observability";
+const FIXED: &str = "fixed penalty";
+/// The entropy penalty.
+pub const PENALTY: &str = "entropy penalty";
+
+/// A bound on the discounted sum of heights, and on that of packets sent. The paper does not publish its own; these bind.
+const HEIGHTS: &str = "[{ name = \"height\", kind = \"return\", channel = \"height\", at_most = 1.5 }]";
+const SENDING: &str = "[{ name = \"send\", kind = \"return\", channel = \"send\", at_most = 2.5 }]";
+
+/// Cumulative constraints on Pistonball. Paper: fig:baseline.
+pub fn pistonball() -> Vec<Setting> {
+    let bounded = |method, preset| Setting::new(method, "", preset).set("constraint", HEIGHTS);
+    let ours = |method| {
+        bounded(method, "pistonball")
+            .set("dual.kind", "pi")
+            .set("dual.eta_mu", 1)
+            .set("dual.eta_integral", 0.05)
+    };
+    let theirs = |method, scope| bounded(method, "baselines/mappo-l-pistonball").set("mappo.scope", scope);
+    vec![
+        ours(OURS).published(51.788, 0.04919),
+        theirs(GLOBAL, "global").reported(50.612, 0.06884),
+        theirs(AGGREGATE, "aggregate").reported(48.197, 0.2179),
+        theirs(LOCAL, "local").reported(41.102, 0.09303),
+        ours(INDEPENDENT).kappa(0),
+        ours(EVERYWHERE).set("kappa", 9).set("kappa_q", 9),
+        ours(FIXED).set("algorithm", "penalty").set("dual.mu_0", 0.3),
+    ]
+}
+
+/// Cumulative constraints on the wireless network. Paper: fig:baseline_wire.
+pub fn wireless() -> Vec<Setting> {
+    let bounded = |method, preset| Setting::new(method, "", preset).set("constraint", SENDING);
+    let ours = |method| bounded(method, "wireless");
+    let theirs = |method, scope| bounded(method, "baselines/mappo-l-wireless").set("mappo.scope", scope);
+    vec![
+        ours(OURS).published(3.373, 0.1926),
+        theirs(GLOBAL, "global").reported(3.347, 0.4),
+        theirs(AGGREGATE, "aggregate").reported(3.106, 1.189),
+        theirs(LOCAL, "local").reported(3.148, 1.576),
+        ours(INDEPENDENT).kappa(0),
+        ours(FIXED).set("algorithm", "penalty").set("dual.mu_0", 0.05),
+    ]
+}
+
+/// A requirement on the entropy of actions, against a fixed entropy penalty. Paper: fig:grad_penalty.
+pub fn penalty() -> Vec<Setting> {
+    let bounded = |method, name: String| {
+        Setting::new(method, name, "wireless")
+            .set("constraint", "[{ kind = \"action_entropy\", at_least = 1.3 }]")
+            .set("iterations", 1200)
+    };
+    let ours = bounded(OURS, "η_μ = 200".into()).set("dual.kind", "proximal").set("dual.eta_mu", 200);
+    let fixed = |weight: f64| {
+        bounded(PENALTY, format!("λ = {weight}"))
+            .set("algorithm", "penalty")
+            .set("actor.entropy", weight)
+            .set("actor.entropy_schedule", "{ kind = \"constant\" }")
+    };
+    vec![
+        ours.published(3.18, 0.75),
+        fixed(0.024).reported(3.21, 1.38),
+        fixed(0.0245).reported(3.12, 1.22),
+        fixed(0.025).reported(3.05, 1.0),
+        fixed(0.026).reported(2.67, 0.82),
+    ]
+}

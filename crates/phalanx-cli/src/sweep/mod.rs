@@ -1,0 +1,284 @@
+//! `phalanx sweep`: a product of settings, or settings at random, each with several seeds.
+
+mod file;
+mod settings;
+mod statistics;
+mod summary;
+
+use std::path::{Path, PathBuf};
+
+use phalanx::run::{Config, Registry, RunFolder, Session, Standing, preset};
+use phalanx::{Error, Result};
+use serde_json::json;
+
+use crate::fleet::{self, Finish, Job, Workers};
+use crate::print;
+use crate::train::{provenance, stop_on_signals};
+use file::SweepFile;
+use settings::Setting;
+
+#[derive(clap::Args)]
+pub struct SweepArgs {
+    /// What to run: `base`, `seeds`, `[set]`, `[grid]`, `[random]`.
+    #[arg(value_name = "FILE.toml")]
+    file: PathBuf,
+    /// Runs at a time [default: one on every core].
+    #[arg(long, value_name = "N")]
+    jobs: Option<usize>,
+    /// Threads of each run [default: 1].
+    #[arg(long, value_name = "N")]
+    threads: Option<usize>,
+    /// Carry out this run alone, from 0: for the array jobs of a cluster.
+    #[arg(long, value_name = "I")]
+    index: Option<usize>,
+    /// Folder of the runs and of the summary [default: runs/<name of the file>].
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Print one line of JSON at the end and nothing else.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Everything that is to be run.
+struct Plan {
+    base: String,
+    settings: Vec<Setting>,
+    /// Setting (its number) and seed of every run.
+    runs: Vec<(usize, u64)>,
+    /// The same runs, ready to be carried out. Their seeds may be others than the file's.
+    jobs: Vec<Job>,
+}
+
+impl Plan {
+    fn new(file: &SweepFile, out: &Path, registry: &Registry) -> Result<Self> {
+        let refused = |message: String| Error::file(&file.path, message);
+        let settings = settings::settings(file).map_err(refused)?;
+        let base = open_base(file)?.with_registry(registry.clone());
+        let folders = settings::folder_names(&settings);
+        let (mut runs, mut jobs) = (Vec::new(), Vec::new());
+        for (number, (setting, folder)) in settings.iter().zip(&folders).enumerate() {
+            for &seed in &file.seeds {
+                let run_seed = settings::run_seed(file, setting, seed);
+                let config = configured(file, &base, setting, run_seed)
+                    .map_err(|error| refused(in_words(setting, &error)))?;
+                let name =
+                    if folder.is_empty() { format!("seed{seed}") } else { format!("{folder}-seed{seed}") };
+                jobs.push(Job { folder: out.join(&name), name, config });
+                runs.push((number, seed));
+            }
+        }
+        Ok(Plan { base: file.base.clone(), settings, runs, jobs })
+    }
+
+    /// Keys that differ between settings.
+    fn keys(&self) -> impl Iterator<Item = &String> {
+        self.settings.first().into_iter().flat_map(|setting| setting.values.iter().map(|(key, _)| key))
+    }
+
+    /// Builds a run of each setting, or of one run's: what it refuses is found before the first run begins.
+    fn check(&self, file: &SweepFile, only: Option<usize>) -> Result<()> {
+        let mut last = None;
+        for (k, (&(number, _), job)) in self.runs.iter().zip(&self.jobs).enumerate() {
+            if only.is_some_and(|only| only != k) || last == Some(number) {
+                continue;
+            }
+            last = Some(number);
+            Session::new(&job.config)
+                .map_err(|error| Error::file(&file.path, in_words(&self.settings[number], &error)))?;
+        }
+        Ok(())
+    }
+}
+
+/// How the runs ended that this call was about.
+struct Done {
+    /// Number of the first.
+    first: usize,
+    finishes: Vec<Finish>,
+}
+
+impl Done {
+    /// How run `k` ended, if it is one of them.
+    fn of(&self, k: usize) -> Option<&Finish> {
+        self.finishes.get(k.checked_sub(self.first)?)
+    }
+
+    fn count(&self, wanted: fn(&Finish) -> bool) -> usize {
+        self.finishes.iter().filter(|finish| wanted(finish)).count()
+    }
+
+    /// Names of those that ended in a certain way.
+    fn names<'a>(&self, plan: &'a Plan, wanted: fn(&Finish) -> bool) -> Vec<&'a str> {
+        let jobs = plan.jobs.iter().skip(self.first).zip(&self.finishes);
+        jobs.filter(|(_, finish)| wanted(finish)).map(|(job, _)| job.name.as_str()).collect()
+    }
+}
+
+fn open_base(file: &SweepFile) -> Result<Config> {
+    let path = file.locate(&file.base);
+    let is_file = Path::new(&path).exists() || path.ends_with(".toml");
+    if preset::text(&file.base).is_none() && is_file {
+        return Config::read(Path::new(&path));
+    }
+    Config::preset(&file.base).map_err(|error| match error {
+        Error::Config { message, .. } => Error::file(&file.path, format!("base: {message}")),
+        other => other,
+    })
+}
+
+fn configured(file: &SweepFile, base: &Config, setting: &Setting, seed: u64) -> Result<Config> {
+    let as_toml = |(key, value): &(String, toml::Value)| {
+        let value = match value.as_str() {
+            Some(name) if key.rsplit('.').next() == Some("file") => toml::Value::String(file.locate(name)),
+            _ => value.clone(),
+        };
+        (key.clone(), value.to_string())
+    };
+    let seed = ("seed".to_string(), seed.to_string());
+    let pairs: Vec<(String, String)> =
+        file.set.iter().chain(&setting.values).map(as_toml).chain([seed]).collect();
+    base.with_all(pairs.iter().map(|(key, value)| (key.as_str(), value.as_str())))
+}
+
+/// A mistake with the setting that has it.
+fn in_words(setting: &Setting, error: &Error) -> String {
+    let message = match error {
+        // There is no such flag here.
+        Error::Config { field, message } if field == "--set" => message.clone(),
+        other => other.to_string(),
+    };
+    let label = setting.label();
+    if label.is_empty() { message } else { format!("setting {label}: {message}") }
+}
+
+/// `phalanx sweep`.
+pub fn sweep(args: &SweepArgs, registry: &Registry) -> anyhow::Result<()> {
+    let workers = Workers::of(args.jobs, args.threads, args.json)?;
+    let file = SweepFile::read(&args.file)?;
+    let name = args.file.file_stem().unwrap_or_default();
+    let out = args.out.clone().unwrap_or_else(|| PathBuf::from("runs").join(name));
+    if out.exists() && !out.is_dir() {
+        return Err(Error::config("--out", format!("{} is a file, not a folder", out.display())).into());
+    }
+    let plan = Plan::new(&file, &out, registry)?;
+    let total = plan.jobs.len();
+    let jobs = match args.index {
+        None => &plan.jobs[..],
+        Some(index) => plan.jobs.get(index..=index).ok_or_else(|| {
+            let message = format!("{index}; there are {total} runs, numbered from 0 to {}", total - 1);
+            Error::config("--index", message)
+        })?,
+    };
+    plan.check(&file, args.index)?;
+    let stop = stop_on_signals()?;
+    let finishes = fleet::carry_out(jobs, &workers, &stop, &provenance())?;
+    let done = Done { first: args.index.unwrap_or(0), finishes };
+    let files = everything(&plan, &done).map(|finishes| write(&plan, &finishes, &out)).transpose()?;
+    report(args, &plan, &done, files.as_ref(), &out)?;
+    verdict(&plan, &done)
+}
+
+/// How every run of the sweep ended; none if other calls have still to finish some.
+fn everything(plan: &Plan, done: &Done) -> Option<Vec<Finish>> {
+    let one = |(k, job): (usize, &Job)| {
+        if let Some(finish) = done.of(k) {
+            return Some(finish.clone());
+        }
+        match RunFolder::standing(&job.folder, &job.config) {
+            Ok(Standing::Finished(outcome)) => Some(Finish::Done(outcome)),
+            _ => None,
+        }
+    };
+    plan.jobs.iter().enumerate().map(one).collect()
+}
+
+/// The summary that was written.
+struct Files {
+    csv: PathBuf,
+    markdown: PathBuf,
+    table: String,
+}
+
+fn write(plan: &Plan, finishes: &[Finish], out: &Path) -> Result<Files> {
+    let (csv, markdown) = (out.join("summary.csv"), out.join("summary.md"));
+    std::fs::create_dir_all(out).map_err(|e| Error::write(out, e))?;
+    replace(&csv, &summary::csv(plan, finishes))?;
+    let table = summary::markdown(plan, finishes);
+    replace(&markdown, &table)?;
+    Ok(Files { csv, markdown, table })
+}
+
+/// The last jobs of an array may write at the same time: each writes a file of its own and puts it in place whole.
+fn replace(path: &Path, text: &str) -> Result<()> {
+    let temporary = path.with_extension(format!("{}.tmp", std::process::id()));
+    let written = std::fs::write(&temporary, text).and_then(|()| std::fs::rename(&temporary, path));
+    written.map_err(|e| Error::write(path, e))
+}
+
+fn report(
+    args: &SweepArgs,
+    plan: &Plan,
+    done: &Done,
+    files: Option<&Files>,
+    out: &Path,
+) -> anyhow::Result<()> {
+    if args.json {
+        let line = json!({
+            "sweep": args.file,
+            "out": out,
+            "runs": plan.jobs.len(),
+            "asked_for": done.finishes.len(),
+            "finished": done.count(|finish| matches!(finish, Finish::Done(_))),
+            "failed": done.count(is_failed),
+            "in_use": done.count(is_busy),
+            "stopped": done.count(is_stopped),
+            "failed_runs": done.names(plan, is_failed),
+            "summary_csv": files.map(|files| &files.csv),
+            "summary_md": files.map(|files| &files.markdown),
+        });
+        print(&format!("{}\n", serde_json::to_string(&line)?));
+        return Ok(());
+    }
+    match files {
+        Some(Files { csv, markdown, table }) => {
+            print(&format!("{table}\nalso in {} and {}\n", markdown.display(), csv.display()));
+        }
+        None => eprintln!("there is no summary yet: other runs of the {} are not finished", plan.jobs.len()),
+    }
+    Ok(())
+}
+
+fn is_failed(finish: &Finish) -> bool {
+    matches!(finish, Finish::Failed(_))
+}
+
+fn is_busy(finish: &Finish) -> bool {
+    matches!(finish, Finish::Busy)
+}
+
+fn is_stopped(finish: &Finish) -> bool {
+    matches!(finish, Finish::Stopped)
+}
+
+/// An error if not every run that was asked for is finished.
+fn verdict(plan: &Plan, done: &Done) -> anyhow::Result<()> {
+    /// Runs named in one line at most; the summary has all.
+    const NAMED: usize = 10;
+    let kinds: [(&str, fn(&Finish) -> bool); 3] =
+        [("failed", is_failed), ("are in use by another process", is_busy), ("are stopped", is_stopped)];
+    let mut parts = Vec::new();
+    for (what, wanted) in kinds {
+        let names = done.names(plan, wanted);
+        if names.is_empty() {
+            continue;
+        }
+        let more =
+            if names.len() > NAMED { format!(" and {} more", names.len() - NAMED) } else { String::new() };
+        let named = names[..names.len().min(NAMED)].join(" ");
+        parts.push(format!("{} of {} runs {what}: {named}{more}", names.len(), done.finishes.len()));
+    }
+    if parts.is_empty() {
+        return Ok(());
+    }
+    anyhow::bail!("{}; the same command goes on with them", parts.join("; "))
+}

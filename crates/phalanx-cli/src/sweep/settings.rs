@@ -1,0 +1,257 @@
+//! From a sweep's file to its runs: the product of the grid, the draws of a random search, names and seeds.
+
+use std::collections::BTreeMap;
+
+use phalanx::stream::{Place, Purpose, Stream};
+use toml::Value;
+
+use super::file::{Draw, MOST_RUNS, Noise, Random, SweepFile};
+
+/// What is special about a group of runs that differ in their seed only.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Setting {
+    /// Keys of the grid and of the random search, with their values.
+    pub values: Vec<(String, Value)>,
+}
+
+impl Setting {
+    /// What tables call it, such as `kappa=1,critic.average=0.5`.
+    pub fn label(&self) -> String {
+        let parts: Vec<String> =
+            self.values.iter().map(|(key, value)| format!("{key}={}", plain(value))).collect();
+        parts.join(",")
+    }
+
+    /// The same in characters that are safe in the name of a folder.
+    fn folder_name(&self) -> String {
+        let safe = |c: char| c.is_ascii_alphanumeric() || "=.,+-_".contains(c);
+        let parts = self.values.iter().map(|(key, value)| {
+            let value: String = plain(value).chars().filter(|c| !" \"'[]{}".contains(*c)).collect();
+            // Commas go between settings.
+            format!("{key}={}", value.replace(',', "+"))
+        });
+        let name = parts.collect::<Vec<_>>().join(",");
+        name.chars().map(|c| if safe(c) { c } else { '_' }).collect()
+    }
+}
+
+/// A value as a person would write it: strings without quotes, very large and small numbers with an exponent.
+pub fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Float(number) => format!("{number:?}"),
+        other => other.to_string(),
+    }
+}
+
+/// Every setting of a sweep, in order: the last key of the grid changes fastest, then come the samples.
+pub fn settings(file: &SweepFile) -> Result<Vec<Setting>, String> {
+    let samples = file.random.as_ref().map_or(1, |random| random.samples);
+    let counts = file.grid.iter().map(|(_, values)| values.len()).chain([samples, file.seeds.len()]);
+    let runs = counts.fold(1usize, usize::saturating_mul);
+    if runs > MOST_RUNS {
+        return Err(format!("it asks for more than {MOST_RUNS} runs"));
+    }
+    let mut found = vec![Setting { values: Vec::new() }];
+    for (key, values) in &file.grid {
+        found = (found.iter())
+            .flat_map(|setting| {
+                values.iter().map(move |value| extended(setting, [(key.clone(), value.clone())]))
+            })
+            .collect();
+    }
+    let Some(random) = &file.random else { return Ok(found) };
+    let mut samples: Vec<Vec<(String, Value)>> = Vec::new();
+    for sample in (0..random.samples).map(|k| drawn(random, k)) {
+        // Of a few values, the same may be drawn again; it would be the same runs.
+        if !samples.contains(&sample) {
+            samples.push(sample);
+        }
+    }
+    Ok(found
+        .iter()
+        .flat_map(|setting| samples.iter().map(|sample| extended(setting, sample.clone())))
+        .collect())
+}
+
+fn extended(setting: &Setting, more: impl IntoIterator<Item = (String, Value)>) -> Setting {
+    Setting { values: setting.values.iter().cloned().chain(more).collect() }
+}
+
+/// Sample `k` of a random search. It depends on the seed, on k and on each key's name: more samples, or another key, leave
+/// those that are there as they are.
+fn drawn(random: &Random, k: usize) -> Vec<(String, Value)> {
+    let stream = Stream::new(random.seed);
+    let place = Place { purpose: Purpose::Search, iteration: k as u32, trajectory: 0 };
+    let draw = |(key, draw): &(String, Draw)| {
+        let u = stream.sequence(place, hash(key) as u32).uniform();
+        (key.clone(), draw.at(u))
+    };
+    random.keys.iter().map(draw).collect()
+}
+
+impl Draw {
+    /// The value at quantile `u` in [0, 1).
+    fn at(&self, u: f64) -> Value {
+        let between = |low: f64, high: f64, log: bool| {
+            if log { low * (high / low).powf(u) } else { low + u * (high - low) }
+        };
+        match self {
+            Draw::OneOf(values) => values[((u * values.len() as f64) as usize).min(values.len() - 1)].clone(),
+            &Draw::Whole { low, high, log } => {
+                // Every whole number has the stretch up to the next.
+                let number = between(low as f64, high as f64 + 1.0, log).floor();
+                Value::Integer((number as i64).clamp(low, high))
+            }
+            &Draw::Real { low, high, log } => {
+                let number = between(low, high, log);
+                // Four digits: names stay short, and a name tells the very value.
+                let short = format!("{number:.3e}").parse().unwrap_or(number);
+                Value::Float(short.clamp(low, high))
+            }
+        }
+    }
+}
+
+/// A folder's name for each setting, without the seed. Where two would be the same, or one too long for a file system,
+/// a number that the setting determines is put behind it.
+pub fn folder_names(settings: &[Setting]) -> Vec<String> {
+    /// Room is left for a seed within the usual 255 bytes.
+    const LONGEST: usize = 180;
+    let names: Vec<String> = settings.iter().map(Setting::folder_name).collect();
+    let mut counts = BTreeMap::new();
+    names.iter().for_each(|name| *counts.entry(name.as_str()).or_insert(0) += 1);
+    let numbered = |(name, setting): (&String, &Setting)| {
+        if counts[name.as_str()] == 1 && name.len() <= LONGEST {
+            return name.clone();
+        }
+        let short: String = name.chars().take(LONGEST).collect();
+        format!("{short}-{:08x}", hash(&setting.label()) as u32)
+    };
+    names.iter().zip(settings).map(numbered).collect()
+}
+
+/// The seed that a run's configuration is given. With noise of its own it comes from everything that the file sets, so
+/// that different settings share no random numbers; else it is the plain seed.
+pub fn run_seed(file: &SweepFile, setting: &Setting, seed: u64) -> u64 {
+    if file.noise == Noise::Shared {
+        return seed;
+    }
+    let pairs = file.set.iter().chain(&setting.values);
+    let mut parts: Vec<String> = pairs.map(|(key, value)| format!("{key}={}", plain(value))).collect();
+    // Where a key stands in the file does not matter.
+    parts.sort();
+    hash(&format!("{}\n{}\n{seed}", file.base, parts.join("\n"))) >> 33
+}
+
+/// 64 bits that are the same on every machine and in every version: FNV-1a, mixed once more so that all bits depend on
+/// all characters.
+fn hash(text: &str) -> u64 {
+    let fnv = text.bytes().fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    });
+    let mixed = (fnv ^ (fnv >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> SweepFile {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("sweep.toml");
+        std::fs::write(&path, text).unwrap();
+        SweepFile::read(&path).unwrap()
+    }
+
+    fn labels(text: &str) -> Vec<String> {
+        settings(&read(text)).unwrap().iter().map(Setting::label).collect()
+    }
+
+    #[test]
+    fn the_grid_is_a_product_in_the_order_of_the_file() {
+        let text = "base = \"synthetic\"\n[grid]\nkappa = [0, 1]\n\"constraint.0.at_least\" = [0.3, 0.2]";
+        assert_eq!(
+            labels(text),
+            [
+                "kappa=0,constraint.0.at_least=0.3",
+                "kappa=0,constraint.0.at_least=0.2",
+                "kappa=1,constraint.0.at_least=0.3",
+                "kappa=1,constraint.0.at_least=0.2",
+            ]
+        );
+        // Without quotes it is the same key.
+        assert_eq!(labels("base = \"x\"\n[grid]\ncritic.average = [0.5]"), ["critic.average=0.5"]);
+        assert_eq!(labels("base = \"x\""), [""]);
+    }
+
+    #[test]
+    fn folders_have_safe_names_of_their_own() {
+        let text = "base = \"x\"\n[grid]\n\"dual.kind\" = [\"pi\", \"a/b\", \"a:b\"]\n\"policy.hidden\" = [[32, 16]]";
+        let names = folder_names(&settings(&read(text)).unwrap());
+        assert_eq!(names[0], "dual.kind=pi,policy.hidden=32+16");
+        assert_eq!(
+            labels("base = \"x\"\n[grid]\nkappa = [1e300, 0.1, 1e-9]"),
+            ["kappa=1e300", "kappa=0.1", "kappa=1e-9"]
+        );
+        // Both would be `a_b`.
+        assert!(
+            names[1] != names[2] && names[1].starts_with("dual.kind=a_b,policy.hidden=32+16-"),
+            "{names:?}"
+        );
+        let long = format!("base = \"x\"\n[grid]\nkappa = [\"{}\"]", "k".repeat(400));
+        assert!(folder_names(&settings(&read(&long)).unwrap())[0].len() < 200);
+    }
+
+    #[test]
+    fn samples_are_in_range_and_stay_when_more_are_asked_for() {
+        let text = |samples: usize, more: &str| {
+            format!(
+                "base = \"x\"\n[random]\nsamples = {samples}\nseed = 3\nbatch = {{ low = 2, high = 4 }}\n\
+                 \"actor.eta_theta\" = {{ low = 1e-4, high = 1.0, scale = \"log\" }}\n{more}"
+            )
+        };
+        let many = settings(&read(&text(2000, ""))).unwrap();
+        let numbers = |k: usize| many.iter().map(move |s| &s.values[k].1);
+        for wanted in 2..=4 {
+            let share =
+                numbers(0).filter(|v| v.as_integer() == Some(wanted)).count() as f64 / many.len() as f64;
+            assert!((share - 1.0 / 3.0).abs() < 0.05, "{wanted}: {share}");
+        }
+        let steps: Vec<f64> = numbers(1).map(|v| v.as_float().unwrap()).collect();
+        assert!(steps.iter().all(|step| (1e-4..=1.0).contains(step)));
+        // Half of them below the geometric mean of the ends.
+        let below = steps.iter().filter(|&&step| step < 1e-2).count() as f64 / steps.len() as f64;
+        assert!((below - 0.5).abs() < 0.05, "{below}");
+        let few = settings(&read(&text(5, ""))).unwrap();
+        assert_eq!(few, many[..5]);
+        let wider = settings(&read(&text(5, "kappa = [0, 1]"))).unwrap();
+        assert!(wider.iter().zip(&few).all(|(wide, few)| wide.values[..2] == few.values[..]));
+        // Of two values there are no twenty different settings.
+        assert_eq!(labels("base = \"x\"\n[random]\nsamples = 20\nkappa = [0, 1]").len(), 2);
+    }
+
+    #[test]
+    fn noise_is_keyed_by_the_whole_setting() {
+        let text = "base = \"x\"\nseeds = 2\n[set]\nbatch = 3\n[grid]\nkappa = [0, 1]\nhorizon = [5]";
+        let file = read(text);
+        let found = settings(&file).unwrap();
+        let seeds: Vec<u64> =
+            found.iter().flat_map(|s| [1, 2].map(|seed| run_seed(&file, s, seed))).collect();
+        assert!(seeds.iter().all(|&seed| seed < 1 << 31));
+        assert!((0..4).all(|k| !seeds[..k].contains(&seeds[k])), "{seeds:?}");
+        // These must never change: finished runs would not be found again.
+        assert_eq!(seeds, KNOWN);
+        let moved = read("base = \"x\"\n[set]\nhorizon = 5\n[grid]\nbatch = [3]\nkappa = [0]");
+        assert_eq!(run_seed(&moved, &settings(&moved).unwrap()[0], 1), seeds[0]);
+        let other = read(&text.replace("batch = 3", "batch = 4"));
+        assert_ne!(run_seed(&other, &found[0], 1), seeds[0]);
+        let shared = read(&format!("noise = \"shared\"\n{text}"));
+        assert_eq!(run_seed(&shared, &found[0], 2), 2);
+    }
+
+    /// By the same formula in Python.
+    const KNOWN: [u64; 4] = [1274675966, 33536014, 1828200478, 193718925];
+}

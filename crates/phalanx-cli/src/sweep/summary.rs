@@ -1,0 +1,148 @@
+//! What all runs of a sweep have reached: a row a run, and a row a setting.
+
+use std::fmt::Write;
+
+use phalanx::run::Outcome;
+use serde_json::Value;
+
+use super::Plan;
+use super::settings::plain;
+use super::statistics::Spread;
+use crate::fleet::Finish;
+
+/// Fields of a run's outcome, with those of its exact evaluation.
+const FIELDS: [&str; 12] = [
+    "iterations",
+    "return",
+    "objective",
+    "violation_total",
+    "violation_max",
+    "violation_mean",
+    "wall_s",
+    "agent_steps",
+    "agent_steps_per_s",
+    "comm_bytes",
+    "scaling",
+    "evaluation_episodes",
+];
+const EXACT: [&str; 8] =
+    ["return", "objective", "violation_total", "violation_max", "violation_mean", "X", "Y", "E"];
+
+/// `summary.csv`: one row a run, whatever became of it.
+pub fn csv(plan: &Plan, finishes: &[Finish]) -> String {
+    let keys: Vec<&String> = plan.keys().collect();
+    // What a setting says already, as the number of iterations, needs no second column.
+    let fields = || FIELDS.into_iter().filter(|field| !keys.iter().any(|key| key == field));
+    let mut header = vec!["index".to_string(), "run".into()];
+    header.extend(keys.iter().map(|key| field(key)));
+    header.extend(["seed", "config_seed", "status"].map(Into::into));
+    header.extend(fields().map(Into::into));
+    header.extend(EXACT.map(|name| format!("exact.{name}")));
+    let mut text = header.join(",") + "\n";
+    for (k, ((&(setting, seed), job), finish)) in plan.runs.iter().zip(&plan.jobs).zip(finishes).enumerate() {
+        let mut row = vec![k.to_string(), field(&job.name)];
+        row.extend(plan.settings[setting].values.iter().map(|(_, value)| field(&plain(value))));
+        row.extend([seed.to_string(), job.config.seed.to_string(), field(&status(finish))]);
+        let outcome = match finish {
+            Finish::Done(outcome) => serde_json::to_value(outcome).unwrap_or_default(),
+            _ => Value::Null,
+        };
+        row.extend(fields().map(|name| cell(&outcome[name])));
+        row.extend(EXACT.map(|name| cell(&outcome["exact"][name])));
+        text += &(row.join(",") + "\n");
+    }
+    text
+}
+
+fn status(finish: &Finish) -> String {
+    match finish {
+        Finish::Done(_) => "finished".into(),
+        Finish::Failed(reason) => format!("failed: {reason}"),
+        Finish::Busy => "in use".into(),
+        Finish::Stopped => "stopped".into(),
+    }
+}
+
+fn cell(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => field(text),
+        other => other.to_string(),
+    }
+}
+
+/// Quotes a field if it needs it.
+fn field(text: &str) -> String {
+    if text.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.to_string()
+    }
+}
+
+/// `summary.md`: one row a setting. Runs that are not finished are named, not averaged over.
+pub fn markdown(plan: &Plan, finishes: &[Finish]) -> String {
+    let mut rows =
+        vec![["setting", "seeds", "return", "objective", "violation_total", "missing"].map(String::from)];
+    for (number, setting) in plan.settings.iter().enumerate() {
+        let runs = || plan.runs.iter().zip(finishes).filter(|((of, _), _)| *of == number);
+        let done: Vec<&Outcome> = (runs())
+            .filter_map(
+                |(_, finish)| if let Finish::Done(outcome) = finish { Some(&**outcome) } else { None },
+            )
+            .collect();
+        let missing: Vec<String> = (runs())
+            .filter(|(_, finish)| !matches!(finish, Finish::Done(_)))
+            .map(|((_, seed), finish)| {
+                let status = status(finish);
+                format!("seed {seed} {}", status.split(':').next().unwrap_or_default())
+            })
+            .collect();
+        let returns: Vec<f64> = done.iter().filter_map(|outcome| outcome.return_).collect();
+        let column = |pick: fn(&Outcome) -> f64| done.iter().map(|outcome| pick(outcome)).collect::<Vec<_>>();
+        let label = setting.label();
+        rows.push([
+            if label.is_empty() { plan.base.clone() } else { label }.replace('|', "\\|"),
+            done.len().to_string(),
+            shown(&returns, 4),
+            shown(&column(|outcome| outcome.objective), 5),
+            shown(&column(|outcome| outcome.violation_total), 5),
+            missing.join(", "),
+        ]);
+    }
+    let mut text = aligned(&rows);
+    text += "\nMean over seeds ± standard error (interquartile mean).\n";
+    let failed = plan.jobs.iter().zip(finishes).filter_map(|(job, finish)| match finish {
+        Finish::Failed(reason) => Some((&job.name, reason)),
+        _ => None,
+    });
+    for (k, (name, reason)) in failed.enumerate() {
+        let blank = if k == 0 { "\n" } else { "" };
+        // Writing to memory cannot fail.
+        let _ = writeln!(text, "{blank}- `{name}` failed: {}", crate::one_line(reason));
+    }
+    text
+}
+
+fn shown(values: &[f64], digits: usize) -> String {
+    let Some(Spread { mean, error, iqm }) = Spread::of(values) else { return String::new() };
+    match error {
+        Some(error) => format!("{mean:.digits$} ± {error:.digits$} ({iqm:.digits$})"),
+        None => format!("{mean:.digits$}"),
+    }
+}
+
+/// A table in Markdown that can be read as it is.
+fn aligned<const N: usize>(rows: &[[String; N]]) -> String {
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let widths: [usize; N] = std::array::from_fn(width);
+    let mut text = String::new();
+    for (k, row) in rows.iter().enumerate() {
+        let cells = row.iter().zip(widths).map(|(cell, width)| format!("| {cell:width$} "));
+        text += &(cells.collect::<String>() + "|\n");
+        if k == 0 {
+            text += &(widths.map(|width| format!("|{}", "-".repeat(width + 2))).concat() + "|\n");
+        }
+    }
+    text
+}

@@ -1,0 +1,389 @@
+//! MAPPO-Lagrangian, whole and in two decentralised forms: what the paper compares with. Paper: subsec: app_baseline.
+//!
+//! Every agent has an actor, a critic of the reward, and for each constraint a critic of the cost and a multiplier. Beside the
+//! published programs, networks have no layer normalisation, and values are normalised once an iteration
+//! (`docs/decisions.md`).
+//!
+//! Literature: Gu and others, "Multi-agent constrained policy optimisation", 2021.
+
+mod actors;
+mod gae;
+mod multiplier;
+mod normaliser;
+mod rewards;
+mod rule;
+mod steps;
+mod surrogate;
+mod value_loss;
+mod values;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rayon::prelude::*;
+
+use self::actors::{Actor, ActorRule, Scratch};
+use self::rewards::{Rewards, received};
+use self::steps::{Parameters, Steps};
+use self::surrogate::Surrogate;
+use self::values::{Experience, Values};
+use super::update::{Clock, Stage, finite};
+use super::{Algorithm, Summary, mean_return};
+use crate::critic::shuffle;
+use crate::exchange::{InProcess, Traffic};
+use crate::occupancy::Visits;
+use crate::parallel::agent_blocks;
+use crate::policy::{NetworkPolicy, Policy};
+use crate::problem::Problem;
+use crate::rollout::{self, Request, StartFrom, Trajectory};
+use crate::shadow::Signals;
+use crate::state::{Field, Fields};
+use crate::stream::{Place, Purpose, Stream};
+use crate::world::World;
+use crate::{Ragged, Result};
+
+pub use rule::{ActorSees, Behaviour, MappoRule, Scope};
+
+/// What MAPPO-Lagrangian shares with other algorithms, and its own constants.
+#[derive(Debug, Clone)]
+pub struct MappoSettings {
+    /// T, which schedules refer to.
+    pub iterations: usize,
+    /// H.
+    pub horizon: usize,
+    /// B.
+    pub batch: usize,
+    /// κ.
+    pub kappa: usize,
+    /// `[mappo]`.
+    pub rule: MappoRule,
+}
+
+/// State and buffers of MAPPO-Lagrangian.
+pub struct Mappo {
+    world: Arc<dyn World>,
+    problem: Arc<Problem>,
+    settings: MappoSettings,
+    stream: Stream,
+    // What an iteration changes.
+    iteration: u64,
+    agent_steps: u64,
+    /// Gradient steps of every network so far.
+    steps: u64,
+    policy: NetworkPolicy,
+    first: Ragged<f32>,
+    second: Ragged<f32>,
+    values: Values,
+    lambda: Ragged<f64>,
+    exchange: InProcess,
+    // Derived from the settings.
+    rewards: Rewards,
+    groups: Ragged<u32>,
+    actions: Vec<usize>,
+    occupancy_weights: Vec<f64>,
+    // Results of the last iteration.
+    trajectories: Vec<Trajectory>,
+    visits: Visits,
+    signals: Signals,
+    gradient: Ragged<f64>,
+    stage_times: [Duration; Stage::COUNT],
+}
+
+impl Mappo {
+    /// Actors, critics and multipliers to begin with; refuses problems that are not cumulative.
+    pub fn new(
+        world: Arc<dyn World>,
+        problem: Arc<Problem>,
+        policy: NetworkPolicy,
+        settings: MappoSettings,
+        stream: Stream,
+    ) -> Result<Self> {
+        let n = world.network().agents();
+        let rewards = Rewards::new(&problem)?;
+        let groups = match settings.rule.scope {
+            Scope::Global => Ragged::from_rows((0..n).map(|_| 0..n as u32)),
+            Scope::Local | Scope::Aggregate => world.network().neighbourhoods(settings.kappa),
+        };
+        let values = Values::new(&*world, &problem, &groups, &settings.rule, &stream)?;
+        let constraints: Vec<usize> = problem.agents.iter().map(|agent| agent.constraints.len()).collect();
+        let mut lambda = Ragged::zeros(constraints);
+        lambda.data_mut().fill(settings.rule.lambda_0);
+        let visits = Visits::new((0..n).map(|i| problem.row_length(i)));
+        Ok(Mappo {
+            iteration: 0,
+            agent_steps: 0,
+            steps: 0,
+            first: Ragged::zeros_like(policy.theta()),
+            second: Ragged::zeros_like(policy.theta()),
+            gradient: Ragged::zeros_like(policy.theta()),
+            values,
+            lambda,
+            exchange: traffic(&policy, &groups, settings.rule.scope),
+            rewards,
+            groups,
+            actions: (0..n).map(|i| world.actions(i)).collect(),
+            occupancy_weights: problem.occupancy_weights(settings.horizon, settings.batch),
+            trajectories: Vec::new(),
+            visits,
+            signals: Signals::new(&problem),
+            stage_times: [Duration::ZERO; Stage::COUNT],
+            world,
+            problem,
+            settings,
+            stream,
+            policy,
+        })
+    }
+
+    /// B episodes, one step longer than H: those that go on are valued at the state behind.
+    fn sample(&mut self) {
+        let (batch, horizon) = (self.settings.batch, self.settings.horizon);
+        if self.trajectories.is_empty() {
+            self.trajectories.extend((0..batch).map(|_| Trajectory::of(&*self.world, horizon + 1)));
+        }
+        let iteration = self.iteration as u32;
+        let request = |trajectory: usize| Request {
+            place: Place { purpose: Purpose::Batch, iteration, trajectory: trajectory as u32 },
+            start_purpose: Purpose::BatchStart,
+            start: StartFrom::World,
+        };
+        let requests: Vec<Request> = (0..batch).map(request).collect();
+        rollout::simulate(&*self.world, &self.policy, &self.stream, &requests, &mut self.trajectories);
+        let lived: usize = self.trajectories.iter().map(Trajectory::steps).sum();
+        self.exchange.observed(lived);
+        self.agent_steps += (self.actions.len() * lived) as u64;
+    }
+
+    /// What every agent learns from at every sample.
+    fn received(&self, steps: &[usize]) -> Ragged<f64> {
+        let n = self.actions.len();
+        let (mut column, mut rewards) = (Vec::new(), Vec::new());
+        let mut own = Ragged::with_capacity(n);
+        for i in 0..n {
+            let which = (0, 1 + self.lambda.row(i).len());
+            self.rewards.along(i, which, &self.trajectories, steps, &mut column, &mut rewards);
+            own.push_row(rewards.iter().copied());
+        }
+        received(self.settings.rule.scope, own, &self.groups)
+    }
+
+    /// Ĵ_c − b of every constraint.
+    fn excess(&self) -> Ragged<f64> {
+        let mut excess = self.signals.slack.clone();
+        if self.settings.rule.behaviour == Behaviour::Faithful {
+            // The published programs know one cost, the same for all: the mean over the agents that have a constraint.
+            let most = excess.iter().map(<[f64]>::len).max().unwrap_or(0);
+            for k in 0..most {
+                let all: Vec<f64> = excess.iter().filter_map(|row| row.get(k).copied()).collect();
+                let mean = all.iter().sum::<f64>() / all.len() as f64;
+                for i in 0..excess.rows() {
+                    excess.row_mut(i).iter_mut().skip(k).take(1).for_each(|slack| *slack = mean);
+                }
+            }
+        }
+        excess.data_mut().iter_mut().for_each(|slack| *slack = -*slack);
+        excess
+    }
+
+    fn steps(&self, rate: f64) -> Steps {
+        let MappoRule { epochs, minibatches, max_gradient, decay, .. } = self.settings.rule;
+        let rate = rate * decay.factor(self.iteration(), self.settings.iterations);
+        Steps { rate, largest: max_gradient, before: self.steps, epochs, minibatches }
+    }
+
+    /// Proximal steps of all actors, each followed by its multipliers.
+    fn improve(&mut self, steps: &[usize], advantages: &Ragged<f64>, excess: &Ragged<f64>) {
+        let MappoRule { clip, entropy, lambda_rate, learning_rate, scope, .. } = self.settings.rule;
+        let rule = ActorRule {
+            surrogate: Surrogate { clip, entropy },
+            lambda_rate,
+            gamma: self.problem.gamma,
+            steps: self.steps(learning_rate),
+        };
+        let (n, iteration, stream) = (self.actions.len(), self.iteration as u32, self.stream);
+        let place = |number| Place { purpose: Purpose::UpdateOrder, iteration, trajectory: number };
+        let (sights, nets, weights) = self.policy.parts_mut();
+        let batch = &self.trajectories[..];
+        if scope == Scope::Global {
+            // One after another: each weighs its samples by how the laws of those before it have changed.
+            let mut order = Vec::new();
+            shuffle(1, n, &mut stream.sequence(place(1), 0), &mut order);
+            let mut product = vec![1.0; steps.iter().sum()];
+            let mut scratch = Scratch::default();
+            for &i in &order {
+                let i = i as usize;
+                let mut actor = Actor {
+                    rule: &rule,
+                    sight: &sights[i],
+                    net: &nets[i],
+                    parameters: Parameters {
+                        weights: weights.row_mut(i),
+                        first: self.first.row_mut(i),
+                        second: self.second.row_mut(i),
+                    },
+                    lambda: self.lambda.row_mut(i),
+                    excess: excess.row(i),
+                    gradient: self.gradient.row_mut(i),
+                };
+                let mut sequence = stream.sequence(place(0), i as u32);
+                actor.improve(i, (batch, steps), advantages.row(i), &product, &mut sequence, &mut scratch);
+                actor.pass_on(&mut product, &mut scratch);
+            }
+        } else {
+            let blocks = agent_blocks(n);
+            let parameters = weights.split_rows_mut(&blocks).into_iter();
+            let moments =
+                self.first.split_rows_mut(&blocks).into_iter().zip(self.second.split_rows_mut(&blocks));
+            let results =
+                self.lambda.split_rows_mut(&blocks).into_iter().zip(self.gradient.split_rows_mut(&blocks));
+            let parts: Vec<_> = blocks.iter().zip(parameters.zip(moments).zip(results)).collect();
+            parts.into_par_iter().for_each_init(Scratch::default, |scratch, (block, (mine, results))| {
+                let (mut weights, (mut first, mut second)) = mine;
+                let (mut lambda, mut gradient) = results;
+                for i in block.clone() {
+                    let mut actor = Actor {
+                        rule: &rule,
+                        sight: &sights[i],
+                        net: &nets[i],
+                        parameters: Parameters {
+                            weights: weights.row_mut(i),
+                            first: first.row_mut(i),
+                            second: second.row_mut(i),
+                        },
+                        lambda: lambda.row_mut(i),
+                        excess: excess.row(i),
+                        gradient: gradient.row_mut(i),
+                    };
+                    let mut sequence = stream.sequence(place(0), i as u32);
+                    actor.improve(i, (batch, steps), advantages.row(i), &[], &mut sequence, scratch);
+                }
+            });
+        }
+        self.policy.adopt();
+    }
+}
+
+impl Algorithm for Mappo {
+    fn step(&mut self) -> Result<Summary> {
+        let t = self.iteration();
+        let mut times = self.stage_times;
+        let mut clock = Clock::start(&mut times, Instant::now());
+
+        // B episodes under π_θ.
+        self.sample();
+        clock.stage(Stage::Sampling);
+
+        // Objective and constraints of the batch, as for every other algorithm.
+        self.visits.clear();
+        self.visits.add(&self.trajectories, &self.occupancy_weights, &self.actions);
+        self.visits.rescale(&self.problem);
+        self.signals.evaluate(&self.problem, &self.visits.occupancy, self.visits.live());
+        finite(&self.signals.slack, "g", t)?;
+        let excess = self.excess();
+        clock.stage(Stage::Occupancy);
+
+        // Â_r and Â_c by the critics as they are; then the critics learn.
+        let horizon = self.settings.horizon;
+        let steps: Vec<usize> =
+            self.trajectories.iter().map(|trajectory| trajectory.transitions().min(horizon)).collect();
+        let samples: usize = steps.iter().sum();
+        let received = self.received(&steps);
+        let mut advantages =
+            Ragged::zeros(self.lambda.iter().map(|constraints| (1 + constraints.len()) * samples));
+        let of_critics = self.steps(self.settings.rule.critic_learning_rate);
+        let experience = Experience {
+            iteration: t as u32,
+            batch: &self.trajectories,
+            steps: &steps,
+            rewards: &self.rewards,
+            received: &received,
+            stream: &self.stream,
+        };
+        self.values.learn(&experience, of_critics, &mut advantages);
+        finite(&advantages, "the advantage", t)?;
+        clock.stage(Stage::Critic);
+
+        // θ up the clipped surrogate of Â_r − λ·Â_c, and λ up the constraint, minibatch by minibatch.
+        self.improve(&steps, &advantages, &excess);
+        self.exchange.shared(self.settings.batch, samples);
+        self.steps += of_critics.count(samples);
+        finite(&self.lambda, "lambda", t)?;
+        finite(&self.gradient, "the gradient", t)?;
+        finite(self.policy.theta(), "theta", t)?;
+        clock.stage(Stage::Update);
+
+        self.stage_times = times;
+        self.iteration += 1;
+        Ok(Summary {
+            return_: mean_return(&*self.world, &self.visits.counts, self.settings.batch as f64),
+            ..Summary::new(t, &self.signals, &self.lambda, &self.gradient)
+        })
+    }
+
+    /// Gives back the memory of the last iteration's trajectories.
+    fn forget_samples(&mut self) {
+        self.trajectories = Vec::new();
+    }
+
+    fn fields(&mut self) -> Fields<'_> {
+        let mut fields = vec![
+            ("iteration", Field::Counter(&mut self.iteration)),
+            ("agent_steps", Field::Counter(&mut self.agent_steps)),
+            ("steps", Field::Counter(&mut self.steps)),
+        ];
+        fields.push(("theta", Field::Numbers(self.policy.theta_mut().data_mut())));
+        fields.push(("actor.first", Field::Singles(self.first.data_mut())));
+        fields.push(("actor.second", Field::Singles(self.second.data_mut())));
+        fields.push(("mu", Field::Numbers(self.lambda.data_mut())));
+        fields.extend(self.values.fields());
+        fields.extend(self.exchange.fields());
+        fields
+    }
+
+    fn restored(&mut self) {
+        self.policy.refresh();
+    }
+
+    fn policy(&self) -> &dyn Policy {
+        &self.policy
+    }
+
+    /// λ after the last iteration.
+    fn mu(&self) -> &Ragged<f64> {
+        &self.lambda
+    }
+
+    fn iteration(&self) -> usize {
+        self.iteration as usize
+    }
+
+    fn start_from(&mut self, theta: Ragged<f64>) {
+        *self.policy.theta_mut() = theta;
+        self.policy.refresh();
+    }
+
+    fn stage_times(&self) -> [Duration; Stage::COUNT] {
+        self.stage_times
+    }
+
+    fn traffic(&self) -> Traffic {
+        self.exchange.traffic()
+    }
+
+    fn agent_steps(&self) -> u64 {
+        self.agent_steps
+    }
+}
+
+/// Who sends whom something: states as far as actors and critics see, rewards from those whose rewards count. Costs and
+/// multipliers are everyone's own.
+fn traffic(policy: &NetworkPolicy, critics: &Ragged<u32>, scope: Scope) -> InProcess {
+    let n = policy.agents();
+    let actors = policy.groups();
+    let seen = if actors.data().len() > critics.data().len() { &actors } else { critics };
+    let alone = Ragged::from_rows((0..n as u32).map(|i| [i]));
+    let paying = if scope == Scope::Local { &alone } else { critics };
+    // With the team's reward comes the product of ratios.
+    let numbers = if scope == Scope::Global { 2 } else { 1 };
+    InProcess::new(seen, paying, &alone, &vec![0; n], &vec![numbers; n])
+}
