@@ -125,7 +125,7 @@ fn ten() -> Vec<Claim> {
             "fig:visualization",
             "The learned policy (κ = 3, c = 2, η_μ = 100) moves the ball from the right wall to the left.",
             vec![Test::Within {
-                which: Rows::all("visual-pistonball"),
+                which: Rows::all("visual-pistonball").called("the policies shown"),
                 column: "solved",
                 low: 1.0,
                 high: 1.0,
