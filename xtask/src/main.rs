@@ -50,6 +50,9 @@ fn test() -> Result<()> {
         Ok(python) => environment.push(("PHALANX_PYTHON", python)),
         Err(error) => println!("the test against TensorBoard is skipped: {error:#}"),
     }
+    if let Err(error) = browser() {
+        println!("the test of the report's page is skipped: {error:#}");
+    }
     cargo(&["test", "--workspace", "--lib", "--bins", "--tests", "--examples"], &environment)?;
     cargo(&["test", "--workspace", "--doc"], &[])?;
     cargo(&["run", "--quiet", "--package", "phalanx", "--example", "own_utility"], &[])?;
@@ -77,6 +80,25 @@ fn python_with_tensorboard() -> Result<String> {
         anyhow::ensure!(installed.success() && works(&python), "tensorboard cannot be installed");
     }
     Ok(python.display().to_string())
+}
+
+/// Chromium, installed where it is missing and that is allowed.
+fn browser() -> Result<()> {
+    let works =
+        || Command::new("chromium").arg("--version").output().is_ok_and(|output| output.status.success());
+    if works() {
+        return Ok(());
+    }
+    let user = Command::new("id").arg("-u").output()?;
+    anyhow::ensure!(user.stdout.trim_ascii() == b"0", "there is no chromium, and only root can install it");
+    for arguments in [&["update"][..], &["install", "-y", "--no-install-recommends", "chromium"]] {
+        println!("> apt-get {}", arguments.join(" "));
+        let status =
+            Command::new("apt-get").args(arguments).env("DEBIAN_FRONTEND", "noninteractive").status()?;
+        anyhow::ensure!(status.success(), "`apt-get {}` failed", arguments.join(" "));
+    }
+    anyhow::ensure!(works(), "chromium cannot be started");
+    Ok(())
 }
 
 /// The crash test at full length.

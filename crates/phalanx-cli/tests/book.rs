@@ -76,6 +76,11 @@ fn the_exact_setting() {
 }
 
 #[test]
+fn the_paper() {
+    Page::read("paper.md").run();
+}
+
+#[test]
 fn reference() {
     Page::read("reference.md").run();
 }
@@ -92,7 +97,7 @@ fn theory() {
     page.run_in(folder.path());
 }
 
-const TESTED: [&str; 12] = [
+const TESTED: [&str; 13] = [
     "problem.md",
     "first-run.md",
     "own-model.md",
@@ -104,6 +109,7 @@ const TESTED: [&str; 12] = [
     "results.md",
     "sweeps.md",
     "exact.md",
+    "paper.md",
     "reference.md",
 ];
 

@@ -2,8 +2,8 @@
 
 mod baseline_table;
 mod catalogue;
-mod cost;
 mod claims;
+mod cost;
 mod course;
 mod curves;
 mod lab;
@@ -11,8 +11,8 @@ mod models;
 mod panels;
 mod parts;
 mod rate;
-mod samples;
 mod report;
+mod samples;
 mod setting;
 mod sheet;
 mod shown;

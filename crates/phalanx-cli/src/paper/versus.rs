@@ -21,7 +21,10 @@ const SENDING: &str = "[{ name = \"send\", kind = \"return\", channel = \"send\"
 pub fn pistonball() -> Vec<Setting> {
     let bounded = |method, preset| Setting::new(method, "", preset).set("constraint", HEIGHTS);
     let ours = |method| {
-        bounded(method, "pistonball").set("dual.kind", "pi").set("dual.eta_mu", 1).set("dual.eta_integral", 0.05)
+        bounded(method, "pistonball")
+            .set("dual.kind", "pi")
+            .set("dual.eta_mu", 1)
+            .set("dual.eta_integral", 0.05)
     };
     let theirs = |method, scope| bounded(method, "baselines/mappo-l-pistonball").set("mappo.scope", scope);
     vec![

@@ -1,18 +1,12 @@
 //! Comparison with MAPPO-Lagrangian: subsec: app_baseline.
 
 use super::super::setting::OURS;
+use super::super::versus::{AGGREGATE, GLOBAL, LOCAL};
 use super::{Claim, Rows, Test};
 
 const PLACE: &str = "subsec: app_baseline";
 const PISTONBALL: &str = "baselines-pistonball";
 const WIRELESS: &str = "baselines-wireless";
-
-/// The original, with global information.
-pub const CENTRAL: &str = "MAPPO-L";
-/// With rewards summed over the neighbourhood.
-pub const AGGREGATE: &str = "decentralised aggregate MAPPO-L";
-/// With own rewards.
-pub const ALONE: &str = "decentralised MAPPO-L";
 
 fn above(experiment: &'static str, more: &str, less: &str) -> Test {
     Test::Above {
@@ -34,8 +28,8 @@ pub fn claims() -> Vec<Claim> {
             "Training for individual rewards is especially problematic in scenarios such as wireless communication.",
             vec![Test::LargerLoss {
                 column: "return",
-                larger: [Rows::method(WIRELESS, ALONE), Rows::method(WIRELESS, CENTRAL)],
-                smaller: [Rows::method(PISTONBALL, ALONE), Rows::method(PISTONBALL, CENTRAL)],
+                larger: [Rows::method(WIRELESS, LOCAL), Rows::method(WIRELESS, GLOBAL)],
+                smaller: [Rows::method(PISTONBALL, LOCAL), Rows::method(PISTONBALL, GLOBAL)],
             }],
         )
         .why("The paper's own table has it the other way round: 19 % are lost in Pistonball, 6 % in wireless."),
@@ -57,12 +51,12 @@ fn of_world((world, experiment): (&str, &'static str)) -> Vec<Claim> {
         claim(
             "beats-mappo-l",
             "Our method consistently outperforms the baselines: MAPPO-L.",
-            vec![above(experiment, OURS, CENTRAL)],
+            vec![above(experiment, OURS, GLOBAL)],
         ),
         claim(
             "beats-decentralised",
             "Our method consistently outperforms the baselines: Decentralised MAPPO-L.",
-            vec![above(experiment, OURS, ALONE)],
+            vec![above(experiment, OURS, LOCAL)],
         ),
         claim(
             "beats-aggregate",
@@ -73,17 +67,17 @@ fn of_world((world, experiment): (&str, &'static str)) -> Vec<Claim> {
         claim(
             "violation",
             "… while maintaining a satisfying constraint violation: no more than any baseline.",
-            [CENTRAL, AGGREGATE, ALONE].map(not_more_violation).into(),
+            [GLOBAL, AGGREGATE, LOCAL].map(not_more_violation).into(),
         ),
         claim(
             "mappo-l-closest",
             "MAPPO-L is the closest baseline in terms of performance.",
-            vec![above(experiment, CENTRAL, AGGREGATE), above(experiment, CENTRAL, ALONE)],
+            vec![above(experiment, GLOBAL, AGGREGATE), above(experiment, GLOBAL, LOCAL)],
         ),
         claim(
             "decentralised-drops",
             "If we adapt MAPPO-L to the decentralised case, the performance quickly drops.",
-            vec![above(experiment, CENTRAL, ALONE)],
+            vec![above(experiment, GLOBAL, LOCAL)],
         ),
     ]
 }

@@ -18,13 +18,7 @@ pub fn claims() -> Vec<Claim> {
              most 80 % of the time at full range.",
             "seconds_relative",
             0.8,
-        )
-        .why("Where the game itself takes most of the time, the radius matters little."),
-        claim(
-            "traffic",
-            "… and an agent sends at most half of the bytes.",
-            "bytes_relative",
-            0.5,
         ),
+        claim("traffic", "… and an agent sends at most half of the bytes.", "bytes_relative", 0.5),
     ]
 }

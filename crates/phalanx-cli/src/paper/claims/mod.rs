@@ -19,7 +19,6 @@ mod wireless;
 #[cfg(test)]
 mod tests;
 
-pub use baselines::{AGGREGATE, ALONE, CENTRAL};
 pub use evidence::{Evidence, Rows};
 use serde::Serialize;
 pub use test::Test;
@@ -72,8 +71,10 @@ impl Claim {
         let rows: Vec<&Rows> = self.tests.iter().flat_map(Test::rows).collect();
         let by_method = rows.iter().any(|rows| rows.is_by_method());
         let has = |method: &str| rows.iter().all(|rows| evidence.rows(rows, method).is_ok());
+        let literal_counts = rows.iter().any(|rows| evidence.counts_alone(rows.experiment, LITERAL));
         let methods: &[&str] = match by_method {
             false => &["all"],
+            true if literal_counts => &[LITERAL, OURS],
             true if has(LITERAL) => &[OURS, LITERAL],
             true => &[OURS],
         };
@@ -113,13 +114,14 @@ pub struct Judged {
     pub sentence: String,
     /// What it needs.
     pub experiments: Vec<String>,
-    /// The verdict that counts: that of the recommended settings.
+    /// The verdict that counts: that of the recommended settings, or of those as published where only these are to reach what
+    /// is published.
     pub verdict: Verdict,
-    /// First that which counts; then, where there are such rows, that of the settings as published.
+    /// First that which counts; then, where there are such rows, that of the other settings.
     pub judgements: Vec<Judgement>,
     /// Why, where it does not hold and the reason is known.
-    #[serde(skip_serializing_if = "str::is_empty")]
-    pub why: &'static str,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub why: String,
 }
 
 impl Judged {
@@ -132,7 +134,7 @@ impl Judged {
             sentence: claim.sentence.clone(),
             experiments: claim.experiments().into_iter().map(String::from).collect(),
             verdict: judgements.first().map_or(Verdict::Missing, |judgement| judgement.verdict),
-            why: if judgements.iter().any(decided) { claim.why } else { "" },
+            why: if judgements.iter().any(decided) { claim.why.into() } else { String::new() },
             judgements,
         }
     }

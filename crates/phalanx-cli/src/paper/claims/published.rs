@@ -23,35 +23,55 @@ fn has_figures(experiment: &Experiment) -> bool {
 fn of(experiment: &Experiment, evidence: &Evidence) -> Judged {
     let sentence = format!("Our returns and violations reach the published ones. ({})", experiment.title);
     let claim = Claim::new(&format!("published.{}", experiment.id), experiment.label, &sentence, Vec::new());
-    let findings = match evidence.sheets.get(experiment.id) {
-        Some(sheet) => settings(sheet).iter().map(|name| reaches(evidence, experiment.id, name)).collect(),
+    let (names, findings): (Vec<String>, Vec<Finding>) = match evidence.sheets.get(experiment.id) {
+        Some(sheet) => settings(sheet)
+            .into_iter()
+            .map(|(method, setting)| {
+                (named(&method, &setting), reaches(evidence, experiment.id, &method, &setting))
+            })
+            .unzip(),
         None => {
             let test = "return at least, violation at most the published one".into();
-            vec![Finding::missing(test, format!("no results of {}", experiment.id))]
+            (vec![String::new()], vec![Finding::missing(test, format!("no results of {}", experiment.id))])
         }
     };
-    let mut judged = Judged::of(&claim, vec![Judgement::of(OURS, findings)]);
-    judged.experiments = vec![experiment.id.into()];
-    judged
+    let with = |verdict: Verdict| -> Vec<&str> {
+        let found = names.iter().zip(&findings).filter(|(_, finding)| finding.verdict == verdict);
+        found.map(|(name, _)| name.as_str()).collect()
+    };
+    let parts = [("Not reached", with(Verdict::Fails)), ("Undecided", with(Verdict::Undecided))];
+    let parts = parts.into_iter().filter(|(_, names)| !names.is_empty());
+    let why: Vec<String> = parts.map(|(what, names)| format!("{what}: {}.", names.join("; "))).collect();
+    let why = why.join(" ");
+    let judgements = vec![Judgement::of("all", findings)];
+    Judged { experiments: vec![experiment.id.into()], why, ..Judged::of(&claim, judgements) }
 }
 
-/// Settings that count, each once.
-fn settings(sheet: &Sheet) -> Vec<String> {
-    let mut found: Vec<String> = Vec::new();
+/// Methods and settings that count, each once.
+fn settings(sheet: &Sheet) -> Vec<(String, String)> {
+    let mut found: Vec<(String, String)> = Vec::new();
     for row in sheet.rows.iter().filter(|row| sheet.text(row, "counts") == "true") {
-        let setting = sheet.text(row, "setting").to_string();
-        if !found.contains(&setting) {
-            found.push(setting);
+        let pair = (sheet.text(row, "method").to_string(), sheet.text(row, "setting").to_string());
+        if !found.contains(&pair) {
+            found.push(pair);
         }
     }
     found
 }
 
-fn reaches(evidence: &Evidence, experiment: &'static str, setting: &str) -> Finding {
-    let rows = Rows::setting(experiment, setting).with("counts", "true").called(setting);
-    let sample = |column: &str| evidence.sample(&rows, OURS, column);
-    let named = if setting.is_empty() { String::new() } else { format!("{setting}: ") };
-    let test = format!("{named}mean return at least, mean violation at most the published one");
+fn named(method: &str, setting: &str) -> String {
+    match (method, setting) {
+        (OURS, setting) if !setting.is_empty() => setting.into(),
+        (method, "") => method.into(),
+        (method, setting) => format!("{method}, {setting}"),
+    }
+}
+
+fn reaches(evidence: &Evidence, experiment: &'static str, method: &str, setting: &str) -> Finding {
+    let rows = Rows::setting(experiment, setting).with("counts", "true").called(&named(method, setting));
+    let sample = |column: &str| evidence.sample(&rows, method, column);
+    let test =
+        format!("{}: mean return at least, mean violation at most the published one", named(method, setting));
     let found = (|| {
         Ok::<_, String>([
             (sample("return")?, sample("published_return")?),

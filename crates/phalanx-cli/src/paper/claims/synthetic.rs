@@ -85,10 +85,14 @@ pub fn claims() -> Vec<Claim> {
             "fig:exp, left",
             "A stricter restriction on the communication range does not compromise the optimality.",
             [1, 2]
-                .map(|k| Test::NotAbove { column: "return", which: kappa(5), than: kappa(k), by: 0.8 })
+                .map(|k| Test::NotAbove {
+                    column: "return",
+                    which: kappa(5),
+                    than: kappa(k),
+                    by: COMPARABLE,
+                })
                 .into(),
-        )
-        .why("0.8 is 5 % of the published return."),
+        ),
         Claim::new(
             "synthetic.no-communication-worse",
             "fig:exp, left",

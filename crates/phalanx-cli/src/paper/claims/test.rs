@@ -14,7 +14,7 @@ pub enum Test {
     Above { column: &'static str, more: Rows, less: Rows, by: f64 },
     /// Means differ by at most a share.
     Comparable { column: &'static str, one: Rows, other: Rows, share: f64 },
-    /// The mean is not larger than another by more than an amount.
+    /// The mean is not larger than another by more than a share.
     NotAbove { column: &'static str, which: Rows, than: Rows, by: f64 },
     /// The mean is at most a number.
     AtMost { column: &'static str, which: Rows, bound: f64 },
@@ -32,8 +32,8 @@ pub enum Test {
     Bounded { which: Rows, column: &'static str, bound: &'static str },
     /// From row to row, a number falls to a share of what it was, or less. For what has no seeds.
     Decays { which: Rows, column: &'static str, share: f64 },
-    /// In the last row, a number is at most a share of what it is in the first. For what has no seeds.
-    Falls { which: Rows, column: &'static str, share: f64 },
+    /// In the last row, what a number is above another column is at most a share of that in the first. For what has no seeds.
+    Falls { which: Rows, column: &'static str, above: &'static str, share: f64 },
     /// One of them holds.
     OneOf(Vec<Test>),
 }
@@ -82,7 +82,7 @@ impl Test {
                 format!("{} of {} is within {share} of that of {}", name(column), one.label, other.label)
             }
             Test::NotAbove { column, which, than, by } => {
-                let more = if *by == 0.0 { String::new() } else { format!(" by more than {by}") };
+                let more = if *by == 0.0 { String::new() } else { format!(" by more than {}", percent(*by)) };
                 format!("{} of {} is not above that of {}{more}", name(column), which.label, than.label)
             }
             Test::AtMost { column, which, bound } => {
@@ -117,11 +117,13 @@ impl Test {
                 let share = percent(*share);
                 format!("{} falls to {share} or less from row to row of {}", name(column), which.label)
             }
-            Test::Falls { which, column, share } => {
-                let share = percent(*share);
-                let column = name(column);
-                format!("{column} in the last row of {} is at most {share} of that in the first", which.label)
-            }
+            Test::Falls { which, column, above, share } => format!(
+                "what {} of {} is above {} is in the last row at most {} of that in the first",
+                name(column),
+                which.label,
+                name(above),
+                percent(*share)
+            ),
             Test::OneOf(tests) => tests.iter().map(Test::words).collect::<Vec<_>>().join(", or "),
         }
     }
@@ -165,12 +167,21 @@ impl Test {
                     (Err(reason), _) | (_, Err(reason)) => missing(reason),
                 }
             }
-            Test::Within { which, column, .. }
-            | Test::Decays { which, column, .. }
-            | Test::Falls { which, column, .. } => match evidence.sample(which, method, column) {
-                Ok(sample) => self.computed(&sample.values),
-                Err(reason) => missing(reason),
-            },
+            Test::Within { which, column, .. } | Test::Decays { which, column, .. } => {
+                match evidence.sample(which, method, column) {
+                    Ok(sample) => self.computed(&sample.values),
+                    Err(reason) => missing(reason),
+                }
+            }
+            Test::Falls { which, column, above, .. } => {
+                match (evidence.sample(which, method, column), evidence.sample(which, method, above)) {
+                    (Ok(value), Ok(floor)) => {
+                        let pairs = value.values.iter().zip(&floor.values);
+                        self.computed(&pairs.map(|(value, floor)| value - floor).collect::<Vec<_>>())
+                    }
+                    (Err(reason), _) | (_, Err(reason)) => missing(reason),
+                }
+            }
             Test::Bounded { which, column, bound } => match evidence.rows(which, method) {
                 Ok((sheet, rows)) => exact::bounded(self.words(), sheet, &rows, column, bound),
                 Err(reason) => missing(reason),
@@ -192,7 +203,7 @@ impl Test {
         let verdict = match self {
             Test::Above { by, .. } => estimate.above(by * scale),
             Test::Comparable { share, .. } => estimate.within(share * scale),
-            Test::NotAbove { by, .. } => estimate.at_most(*by),
+            Test::NotAbove { by, .. } => estimate.at_most(by * scale),
             Test::SomeSeedBelow { share, .. } => {
                 return self.some_below(a, share * mean(&b.values), b);
             }
@@ -260,6 +271,15 @@ fn name(column: &str) -> &str {
         "early_return" => "return over the first fifth of training",
         "settled" => "number of iterations to nine tenths of the way",
         "wall_s" => "time",
+        "seconds_relative" => "share of the time at full range",
+        "bytes_relative" => "share of the bytes at full range",
+        "E" => "ℰ",
+        "E_exact" => "ℰ with exact gradients",
+        "E_final" => "slope of the last ℰ",
+        "E_min" => "slope of the least ℰ",
+        "fixed" | "error" => "error of the truncated gradient",
+        "lemma" => "the lemma's bound",
+        "solved" => "whether the ball arrives",
         "comm_bytes" => "number of bytes sent",
         other => other,
     }

@@ -116,13 +116,14 @@ fn computed_numbers_have_no_seeds() {
     let decays = |share| Test::Decays { which: rows(), column: "error", share };
     assert_eq!(judge(decays(0.5)).verdict, Verdict::Holds);
     assert_eq!(judge(decays(0.1)).verdict, Verdict::Fails);
-    let falls = |column, share| Test::Falls { which: rows(), column, share };
-    assert_eq!(judge(falls("error", 0.1)).verdict, Verdict::Holds);
-    assert_eq!(judge(falls("kappa", 0.1)).verdict, Verdict::Fails);
+    // From 9 − 0 to 0.1 − 2, and from 0 − 9 to 2 − 0.1.
+    let falls = |column, above, share| Test::Falls { which: rows(), column, above, share };
+    assert_eq!(judge(falls("bound", "kappa", 0.1)).verdict, Verdict::Holds);
+    assert_eq!(judge(falls("kappa", "bound", 0.1)).verdict, Verdict::Fails);
     let within = |high| Test::Within { which: rows(), column: "error", low: 0.0, high };
     assert_eq!(judge(within(8.0)).verdict, Verdict::Holds);
     assert_eq!(judge(within(7.0)).verdict, Verdict::Fails);
-    assert_eq!(judge(falls("nothing", 1.0)).verdict, Verdict::Missing);
+    assert_eq!(judge(falls("nothing", "bound", 1.0)).verdict, Verdict::Missing);
 }
 
 fn claim() -> Claim {
@@ -134,7 +135,7 @@ fn claim() -> Claim {
 fn the_settings_as_published_are_judged_beside_ours_where_there_are_rows() {
     let ours: [(&str, &str, &[f64]); 2] = [(OURS, "a", &[2.0, 2.1]), (OURS, "b", &[1.0, 1.1])];
     let alone = claim().judge(&evidence("trial", returns(&ours)));
-    assert_eq!((alone.verdict, alone.judgements.len(), alone.why), (Verdict::Holds, 1, ""));
+    assert_eq!((alone.verdict, alone.judgements.len(), alone.why.as_str()), (Verdict::Holds, 1, ""));
     // One of the two settings is not enough for a second verdict.
     let half = [ours[0], ours[1], (LITERAL, "a", &[0.0, 0.1])];
     assert_eq!(claim().judge(&evidence("trial", returns(&half))).judgements.len(), 1);
@@ -142,6 +143,19 @@ fn the_settings_as_published_are_judged_beside_ours_where_there_are_rows() {
     let both = claim().judge(&evidence("trial", returns(&both)));
     assert_eq!((both.verdict, both.judgements[1].verdict), (Verdict::Holds, Verdict::Fails));
     assert_eq!(both.why, "known", "one of the verdicts needs a reason");
+}
+
+#[test]
+fn where_only_the_published_settings_count_their_verdict_does() {
+    let mut sheet = returns(&[(OURS, "a", &[2.0, 2.1]), (OURS, "b", &[1.0, 1.1])]);
+    sheet.rows.extend(returns(&[(LITERAL, "a", &[1.0, 1.1]), (LITERAL, "b", &[2.0, 2.1])]).rows);
+    sheet.columns.push("counts".into());
+    for row in &mut sheet.rows {
+        row.push((row[0] == LITERAL).to_string());
+    }
+    let judged = claim().judge(&evidence("trial", sheet));
+    let methods: Vec<&str> = judged.judgements.iter().map(|judgement| judgement.method.as_str()).collect();
+    assert_eq!((judged.verdict, methods), (Verdict::Fails, vec![LITERAL, OURS]));
 }
 
 #[test]
@@ -197,7 +211,7 @@ fn published_figures_are_reached_by_means() {
     assert_eq!(panel(&[10.0, 10.2], &[0.6, 0.9]).verdict, Verdict::Fails);
     assert_eq!(panel(&[9.0, 10.2], &[0.0, 0.0]).verdict, Verdict::Undecided);
     assert_eq!(panel(&[10.2], &[0.0]).verdict, Verdict::Undecided);
-    let test = &panel(&[9.0, 9.0], &[0.0, 0.0]).judgements[0].findings[0];
-    assert!(test.test.starts_with("κ = 1: "), "the setting is named");
-    assert_eq!(test.verdict, Verdict::Fails);
+    let short = panel(&[9.0, 9.0], &[0.0, 0.0]);
+    assert_eq!((short.verdict, short.why.as_str()), (Verdict::Fails, "Not reached: κ = 1."));
+    assert_eq!(panel(&[9.0, 10.2], &[0.0, 0.0]).why, "Undecided: κ = 1.");
 }

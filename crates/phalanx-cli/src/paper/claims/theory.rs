@@ -15,7 +15,7 @@ fn rate() -> Vec<Claim> {
         which: Rows::all("rate/slopes")
             .with("eta_mu", "10")
             .with("theorem", theorem)
-            .called("log ℰ against log T (η_μ = 10·T^⅓)"),
+            .called("runs of T iterations, η_μ = 10·T^⅓,"),
         column,
         low: -2.0,
         high: RATE,
@@ -81,6 +81,7 @@ fn samples() -> Vec<Claim> {
     let falls = |what: &str, label: &str| Test::Falls {
         which: Rows::all("samples").with("what", what).called(label),
         column: "E",
+        above: "E_exact",
         share: 0.5,
     };
     vec![
@@ -97,8 +98,7 @@ fn samples() -> Vec<Claim> {
             "theory.samples",
             "thm:sample_complexity",
             "With more samples, Algorithm 1 comes nearer to a stationary point.",
-            vec![falls("batch", "ℰ by the batch B"), falls("transitions", "ℰ by the transitions K")],
-        )
-        .why("ℰ of a run has a floor, that of exact gradients with as many iterations."),
+            vec![falls("batch", "runs by the batch B"), falls("transitions", "runs by the transitions K")],
+        ),
     ]
 }

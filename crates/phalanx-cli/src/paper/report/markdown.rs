@@ -1,7 +1,6 @@
 //! `REPORT.md`.
 
 use super::super::claims::{Judged, Judgement, UNTESTED};
-use super::super::setting::OURS;
 use super::gathered::{Found, Tuning};
 use super::tables::{self, Table};
 use super::{METHOD, Report};
@@ -24,10 +23,8 @@ pub fn write(report: &Report) -> String {
         text += "\n";
     }
     text += "## Claims\n\n";
-    text += &rows(
-        &["claim", "paper", "sentence", "verdict", "as published"],
-        report.claims.iter().map(|claim| claim_row(claim)),
-    );
+    text +=
+        &rows(&["claim", "paper", "sentence", "verdict", "beside it"], report.claims.iter().map(claim_row));
     text += "\n## How each was judged\n\n";
     text += &report.claims.iter().map(judged).collect::<String>();
     text += "## Sentences that are not tested\n\n";
@@ -46,14 +43,15 @@ pub fn write(report: &Report) -> String {
 }
 
 fn claim_row(claim: &Judged) -> Vec<String> {
-    let second = claim.judgements.get(1).map_or("", |judgement| judgement.verdict.word());
+    let second = claim.judgements.get(1);
+    let second = second.map(|judgement| format!("{}: {}", judgement.method, judgement.verdict.word()));
     let id = &claim.id;
     vec![
         format!("`{id}`"),
         claim.place.clone(),
         claim.sentence.clone(),
         format!("**{}**", claim.verdict.word()),
-        second.into(),
+        second.unwrap_or_default(),
     ]
 }
 
@@ -69,8 +67,8 @@ fn judged(claim: &Judged) -> String {
 }
 
 fn judgement(judgement: &Judgement) -> String {
-    let whose = if judgement.method == "all" { OURS } else { &judgement.method };
-    let mut text = format!("- {whose}: **{}**\n", judgement.verdict.word());
+    let whose = if judgement.method == "all" { String::new() } else { format!("{}: ", judgement.method) };
+    let mut text = format!("- {whose}**{}**\n", judgement.verdict.word());
     for finding in &judgement.findings {
         let absent = if finding.absent.is_empty() {
             String::new()

@@ -18,14 +18,14 @@ pub struct Table {
 /// Longer tables are cut.
 const MOST_ROWS: usize = 80;
 
-/// The summary of a trained experiment; the results of another.
+/// The summary of a trained experiment; of another the table that it made for readers, or its results.
 pub fn of(found: &Found) -> Option<Table> {
     if let Some(summary) = found.sheets.get("summary") {
         let (heading, rows) = shown::rows(summary);
         let heading = heading.into_iter().map(String::from).collect();
         return Some(Table { heading, rows, left_out: 0 });
     }
-    found.sheets.get("results").map(whole)
+    found.sheets.get("table").or(found.sheets.get("results")).map(whole)
 }
 
 /// A sheet as it is, its numbers shortened.

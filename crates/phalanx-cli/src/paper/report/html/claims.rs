@@ -28,8 +28,8 @@ pub fn groups(claims: &[Judged]) -> Vec<(String, String)> {
     found
 }
 
-/// All claims, with buttons that show some.
-pub fn section(claims: &[Judged]) -> String {
+/// All claims, with buttons that show some. `made` are the experiments that there are links to.
+pub fn section(claims: &[Judged], made: &[&str]) -> String {
     let mut text = String::from("<section id=\"claims\">\n<h2>Claims</h2>\n");
     text += "<div class=\"filters\" role=\"group\" aria-label=\"Show claims by verdict\">\n";
     text += &format!(
@@ -45,13 +45,17 @@ pub fn section(claims: &[Judged]) -> String {
     text += "</div>\n<p class=\"shown\" role=\"status\"></p>\n";
     for (group, title) in groups(claims) {
         text += &format!("<div class=\"group\">\n<h3 id=\"group-{group}\">{}</h3>\n", escaped(&title));
-        text += &claims.iter().filter(|claim| claim.group() == group).map(claim).collect::<String>();
+        text += &claims
+            .iter()
+            .filter(|claim| claim.group() == group)
+            .map(|it| claim(it, made))
+            .collect::<String>();
         text += "</div>\n";
     }
     text + "</section>\n"
 }
 
-fn claim(claim: &Judged) -> String {
+fn claim(claim: &Judged, made: &[&str]) -> String {
     let (id, word) = (escaped(&claim.id), claim.verdict.word());
     let mut text =
         format!("<article class=\"claim\" data-verdict=\"{word}\" id=\"claim-{id}\">\n<p class=\"badges\">");
@@ -59,8 +63,8 @@ fn claim(claim: &Judged) -> String {
     text += &format!("</p>\n<blockquote>{}</blockquote>\n", escaped(&claim.sentence));
     text += &deciding(claim);
     let links = claim.experiments.iter().map(|id| {
-        let id = escaped(id);
-        format!("<a href=\"#{id}\">{id}</a>")
+        let name = escaped(id);
+        if made.contains(&id.as_str()) { format!("<a href=\"#{name}\">{name}</a>") } else { name }
     });
     let links: Vec<String> = links.collect();
     text += &format!(
@@ -69,20 +73,26 @@ fn claim(claim: &Judged) -> String {
         links.join(", ")
     );
     if !claim.why.is_empty() {
-        text += &format!("<p class=\"why\"><b>Why:</b> {}</p>\n", escaped(claim.why));
+        text += &format!("<p class=\"why\"><b>Why:</b> {}</p>\n", escaped(&claim.why));
     }
     text += "<details><summary>All tests and numbers</summary>\n";
     text += &claim.judgements.iter().map(judgement).collect::<String>();
     text + "</details>\n</article>\n"
 }
 
-/// The first finding that the verdict rests on.
+/// Findings that are shown without being asked for.
+const MOST_SHOWN: usize = 2;
+
+/// The first findings that the verdict rests on.
 fn deciding(claim: &Judged) -> String {
     let findings = claim.judgements.first().into_iter().flat_map(|judgement| &judgement.findings);
-    let found = findings.into_iter().find(|finding| finding.verdict == claim.verdict);
-    let Some(finding) = found.filter(|_| claim.verdict != Verdict::Missing) else { return String::new() };
-    let (test, numbers) = (escaped(&finding.test), escaped(&finding.numbers));
-    format!("<p class=\"deciding\">{test}: <span class=\"numbers\">{numbers}</span></p>\n")
+    let resting = findings.into_iter().filter(|finding| finding.verdict == claim.verdict);
+    let shown = resting.filter(|_| claim.verdict != Verdict::Missing).take(MOST_SHOWN);
+    let line = |finding: &Finding| {
+        let (test, numbers) = (escaped(&finding.test), escaped(&finding.numbers));
+        format!("<p class=\"deciding\">{test}: <span class=\"numbers\">{numbers}</span></p>\n")
+    };
+    shown.map(line).collect()
 }
 
 fn badge(judgement: &Judgement) -> String {

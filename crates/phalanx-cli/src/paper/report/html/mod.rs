@@ -24,7 +24,8 @@ pub fn write(report: &Report) -> anyhow::Result<String> {
     page += &contents(report);
     page += "<main>\n";
     page += &summary(report);
-    page += &claims::section(&report.claims);
+    let made = report.gathered.experiments.iter().map(|found| found.record.id.as_str());
+    page += &claims::section(&report.claims, &made.collect::<Vec<_>>());
     page += &untested();
     page += "<section id=\"experiments\">\n<h2>Experiments</h2>\n";
     for found in &report.gathered.experiments {
