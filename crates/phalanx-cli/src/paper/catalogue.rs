@@ -145,10 +145,11 @@ mod tests {
             let Kind::Trained(settings) = experiment.kind else { continue };
             let settings = settings();
             for (k, setting) in settings.iter().enumerate() {
+                let name = |setting: &Setting| (setting.method, setting.name.clone());
                 assert!(
-                    settings[..k].iter().all(|other| other.slug() != setting.slug()),
-                    "{}",
-                    setting.slug()
+                    settings[..k].iter().all(|other| name(other) != name(setting)),
+                    "{:?}",
+                    name(setting)
                 );
                 let config = setting.config(1, Length::Whole, &Registry::default());
                 let resolved = config.and_then(|config| phalanx::run::resolve(&config));

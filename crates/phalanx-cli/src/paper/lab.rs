@@ -136,9 +136,14 @@ impl Lab {
         self.root.join(id)
     }
 
-    /// The folder of a run of an experiment.
-    pub fn run_folder(&self, id: &str, setting: &Setting, seed: u64) -> PathBuf {
-        self.folder(id).join("runs").join(format!("{}-seed{seed}", setting.slug()))
+    /// The folder of a run. Experiments that ask for the same run share it: panels have points in common.
+    pub fn run_folder(&self, setting: &Setting, seed: u64) -> phalanx::Result<PathBuf> {
+        let config = setting.config(seed, self.length, &self.registry)?.to_toml();
+        let preset = setting.preset.replace('/', "-");
+        Ok(self
+            .root
+            .join("runs")
+            .join(format!("{preset}-{:08x}-seed{seed}", crc32c::crc32c(config.as_bytes()))))
     }
 
     /// Begins or goes on with an experiment.
@@ -175,11 +180,6 @@ impl Bench<'_> {
         self.lab.folder(self.id).join(name)
     }
 
-    /// The folder of a run.
-    pub fn run_folder(&self, setting: &Setting, seed: u64) -> PathBuf {
-        self.lab.run_folder(self.id, setting, seed)
-    }
-
     /// Trains every setting with every seed: one [`Finish`] each, by setting, then by seed.
     pub fn train(&self, settings: &[Setting]) -> anyhow::Result<Vec<Vec<Finish>>> {
         self.train_seeds(settings, &self.lab.seeds)
@@ -193,7 +193,7 @@ impl Bench<'_> {
             for &seed in seeds {
                 jobs.push(Job {
                     name: format!("{}: {}, {}, seed {seed}", self.id, setting.method, setting.name),
-                    folder: self.run_folder(setting, seed),
+                    folder: lab.run_folder(setting, seed)?,
                     config: setting.config(seed, lab.length, &lab.registry)?,
                 });
             }

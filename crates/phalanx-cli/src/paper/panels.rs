@@ -132,13 +132,14 @@ pub fn wireless_threshold() -> Vec<Setting> {
     ]
 }
 
-/// Dual step sizes, c = 0.2. The step sizes are those of the published update and scaling, so the literal settings are what is
-/// to reach the published results here; with the recommended policy and critic the same update is for information.
+/// Dual step sizes, c = 0.2. They are those of the published update and scaling, so here the literal settings are what is to reach
+/// the published results; the recommended policy and critic, with the same update, are for information.
 pub fn wireless_eta() -> Vec<Setting> {
     let literal =
         |eta: usize| Setting::new(LITERAL, format!("η_μ = {eta}"), "paper/wireless").set("dual.eta_mu", eta);
     let ours = |eta: usize| {
         Setting::new(OURS, format!("η_μ = {eta}"), "wireless")
+            .set("iterations", 1000)
             .set("dual.kind", "proximal")
             .set("dual.eta_mu", eta)
             .set("dual.margin", 0)

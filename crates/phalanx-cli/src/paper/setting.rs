@@ -62,16 +62,6 @@ impl Setting {
         Setting { counts: false, ..self.published(return_, violation) }
     }
 
-    /// The name of its runs' folders, without the seed: letters, digits, `-`, `.` and `=`.
-    pub fn slug(&self) -> String {
-        let text = format!("{}-{}", self.method, self.name);
-        let text = text.replace('κ', "kappa").replace('η', "eta").replace('μ', "mu").replace('λ', "lambda");
-        let kept = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '=' | '-' | '_');
-        let text: String =
-            text.chars().filter(|c| !c.is_whitespace()).map(|c| if kept(c) { c } else { '_' }).collect();
-        text
-    }
-
     /// The configuration of the run with `seed`.
     pub fn config(&self, seed: u64, length: Length, registry: &Registry) -> phalanx::Result<Config> {
         let seed = seed.to_string();
@@ -91,12 +81,6 @@ impl Setting {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn folders_have_plain_names() {
-        assert_eq!(Setting::new(OURS, "κ = 1", "wireless").slug(), "ours-kappa=1");
-        assert_eq!(Setting::new(LITERAL, "η_μ = 100, c/2", "wireless").slug(), "aspublished-eta_mu=100_c_2");
-    }
 
     #[test]
     fn a_shorter_length_changes_iterations_and_evaluation_alone() {

@@ -72,7 +72,7 @@ pub fn make(bench: &Bench<'_>, title: &str, settings: &[Setting]) -> anyhow::Res
         let mut runs = Vec::new();
         for (&seed, finish) in bench.lab.seeds.iter().zip(finishes) {
             let metrics = match finish {
-                Finish::Done(_) => Some(Metrics::read(&bench.run_folder(setting, seed))?),
+                Finish::Done(outcome) => Some(Metrics::read(&outcome.run)?),
                 _ => None,
             };
             results.push(result(setting, seed, finish, metrics.as_ref()));

@@ -25,8 +25,7 @@ const EPISODES: u32 = 20;
 
 /// A policy to be shown: one of a panel, and what is drawn of it.
 struct Shown {
-    /// The experiment whose run it is, and the run's setting.
-    panel: &'static str,
+    /// What was trained.
     setting: Setting,
     /// What stands above its pictures.
     title: &'static str,
@@ -41,7 +40,6 @@ struct Shown {
 /// Ten pistons at κ = 3, c = 2, η_μ = 100, from the start to the end; and κ = 2 where the right hold the ball up for the left.
 pub fn pistonball(bench: &Bench<'_>) -> anyhow::Result<()> {
     let trained = Shown {
-        panel: "pistonball-eta",
         setting: of_panel(panels::pistonball_eta(), "η_μ = 100")?,
         title: "Pistonball, κ = 3, c = 2, η_μ = 100",
         stills: &[("start", "start"), ("middle", "middle"), ("end", "end")],
@@ -49,7 +47,6 @@ pub fn pistonball(bench: &Bench<'_>) -> anyhow::Result<()> {
         is_solvable: true,
     };
     let neighbour = Shown {
-        panel: "pistonball-kappa",
         setting: of_panel(panels::pistonball_kappa(), "κ = 2")?,
         title: "Pistonball, κ = 2, c = 2",
         stills: &[("raised", "neighbour")],
@@ -66,7 +63,6 @@ pub fn wireless(bench: &Bench<'_>) -> anyhow::Result<()> {
         .find(|setting| setting.preset == "paper/wireless" && setting.name == "c = 0.3");
     let setting = setting.ok_or_else(|| anyhow::anyhow!("the panel has no setting c = 0.3"))?;
     let shown = Shown {
-        panel: "wireless-threshold",
         setting,
         title: "Wireless network, κ = 1, c = 0.3, η_μ = 100",
         stills: &[("first", "first"), ("second", "second")],
@@ -84,9 +80,9 @@ fn of_panel(settings: Vec<Setting>, name: &str) -> anyhow::Result<Setting> {
 fn make(bench: &Bench<'_>, all: &[Shown]) -> anyhow::Result<()> {
     let runs = trained(bench, all)?;
     let mut results = Sheet::new(&COLUMNS);
-    for (shown, (folder, outcome)) in all.iter().zip(runs) {
+    for (shown, outcome) in all.iter().zip(runs) {
         bench.lab.check()?;
-        let session = Session::of_run(&folder, &bench.lab.registry)?;
+        let session = Session::of_run(&outcome.run, &bench.lab.registry)?;
         let most = if let Length::Cut(_) = bench.lab.length { 12 } else { session.config().horizon };
         let is_solved = |&k: &u32| session.episode(k, EPISODES_SEED, most).ended();
         let solved = (0..EPISODES).find(|k| shown.is_solvable && is_solved(k));
@@ -116,33 +112,18 @@ fn make(bench: &Bench<'_>, all: &[Shown]) -> anyhow::Result<()> {
     bench.sheet("results.csv", &results)
 }
 
-/// The runs, from their panels if they have been trained there with this length.
-fn trained(bench: &Bench<'_>, all: &[Shown]) -> anyhow::Result<Vec<(PathBuf, Box<Outcome>)>> {
-    let lab = bench.lab;
-    let mut runs = Vec::new();
-    for shown in all {
-        let config = shown.setting.config(SEED, lab.length, &lab.registry)?;
-        let there = lab.run_folder(shown.panel, &shown.setting, SEED);
-        runs.push(match RunFolder::standing(&there, &config) {
-            Ok(Standing::Finished(outcome)) => Some((there, outcome)),
-            _ => None,
-        });
-    }
-    let missing = all.iter().zip(&runs).filter(|(_, run)| run.is_none());
-    let missing: Vec<Setting> = missing.map(|(shown, _)| shown.setting.clone()).collect();
-    let mut finishes = bench.train_seeds(&missing, &[SEED])?.into_iter().flatten();
-    let mut found = Vec::new();
-    for (shown, run) in all.iter().zip(runs) {
-        found.push(match run {
-            Some(run) => run,
-            None => match finishes.next() {
-                Some(Finish::Done(outcome)) => (bench.run_folder(&shown.setting, SEED), outcome),
-                Some(Finish::Failed(reason)) => anyhow::bail!("{}: {reason}", shown.setting.name),
-                _ => anyhow::bail!("{}: another process trains it; try again later", shown.setting.name),
-            },
-        });
-    }
-    Ok(found)
+/// The runs; those of panels are shared, and there already if these were made.
+fn trained(bench: &Bench<'_>, all: &[Shown]) -> anyhow::Result<Vec<Box<Outcome>>> {
+    let settings: Vec<Setting> = all.iter().map(|shown| shown.setting.clone()).collect();
+    let finishes = bench.train_seeds(&settings, &[SEED])?.into_iter().flatten();
+    let outcomes = finishes.zip(&settings).map(|(finish, setting)| match finish {
+        Finish::Done(outcome) => Ok(outcome),
+        Finish::Failed(reason) => anyhow::bail!("{}: {reason}", setting.name),
+        Finish::Busy | Finish::Stopped => {
+            anyhow::bail!("{}: another process trains it; try again later", setting.name)
+        }
+    });
+    outcomes.collect()
 }
 
 /// Draws the stills, and the whole episode as `figures/episode.gif` and `frames/step-….png`.
