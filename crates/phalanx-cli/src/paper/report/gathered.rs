@@ -187,9 +187,15 @@ fn figures(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut files = with_extension(folder, &["svg"])?;
     let raster = with_extension(folder, &["png"])?;
     files.extend(raster.into_iter().filter(|png| !png.with_extension("svg").is_file()));
-    files.sort();
+    files.sort_by_key(|file| {
+        let moment = MOMENTS.iter().position(|moment| file.file_stem().is_some_and(|stem| stem == *moment));
+        (moment.unwrap_or(MOMENTS.len()), file.clone())
+    });
     Ok(files)
 }
+
+/// Stills of an episode stand in the order of time.
+const MOMENTS: [&str; 5] = ["start", "first", "middle", "second", "end"];
 
 fn tuning(root: &Path) -> Result<Option<Tuning>> {
     let file = root.join("tuning.md");
