@@ -1,9 +1,7 @@
 //! `visual-pistonball` and `visual-wireless`: what trained policies do, as the paper shows it. Paper: fig:visualization,
 //! fig:neighbor, fig:wire-visual.
 
-use std::path::PathBuf;
-
-use phalanx::run::{Outcome, RunFolder, Session, Standing};
+use phalanx::run::{Outcome, Session};
 use rayon::prelude::*;
 
 use super::lab::{Bench, Length};

@@ -5,7 +5,7 @@ use super::{Claim, Rows, Test};
 
 const PLACE: &str = "subsec: benefits_general";
 const EXPERIMENT: &str = "penalty";
-const COEFFICIENTS: [&str; 4] = ["0.024", "0.0245", "0.025", "0.026"];
+const COEFFICIENTS: [&str; 6] = ["0.012", "0.024", "0.0245", "0.025", "0.026", "0.05"];
 
 /// The paper's limit on the total violation.
 const LIMIT: f64 = 1.0;

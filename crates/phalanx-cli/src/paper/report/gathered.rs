@@ -18,7 +18,7 @@ pub struct Gathered {
     /// The others, each with the reason.
     pub absent: Vec<Absent>,
     /// `tuning.md` or `tuning.csv`.
-    pub tuning: Option<Tuning>,
+    pub tuning: Tuning,
 }
 
 /// A complete experiment.
@@ -197,12 +197,17 @@ fn figures(folder: &Path) -> Result<Vec<PathBuf>> {
 /// Stills of an episode stand in the order of time.
 const MOMENTS: [&str; 5] = ["start", "first", "middle", "second", "end"];
 
-fn tuning(root: &Path) -> Result<Option<Tuning>> {
+/// How the settings of the catalogue were found.
+const OWN_TUNING: &str = include_str!("../../../../../docs/paper/tuning.md");
+
+/// What `tuning.md` or `tuning.csv` says, of settings of one's own; else how those of the catalogue were found.
+fn tuning(root: &Path) -> Result<Tuning> {
     let file = root.join("tuning.md");
     match std::fs::read_to_string(&file) {
-        Ok(words) => return Ok(Some(Tuning::Words(words))),
+        Ok(words) => return Ok(Tuning::Words(words)),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
         Err(error) => return Err(Error::file(&file, format!("cannot be read: {error}"))),
     }
-    Ok(Sheet::read(&root.join("tuning.csv"))?.map(Tuning::Table))
+    let table = Sheet::read(&root.join("tuning.csv"))?.map(Tuning::Table);
+    Ok(table.unwrap_or_else(|| Tuning::Words(OWN_TUNING.into())))
 }

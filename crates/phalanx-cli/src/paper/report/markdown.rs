@@ -33,11 +33,8 @@ pub fn write(report: &Report) -> String {
     text += "\n## Experiments\n\n";
     text += &report.gathered.experiments.iter().map(experiment).collect::<String>();
     match &report.gathered.tuning {
-        Some(Tuning::Words(words)) => text += &format!("## Tuning budget\n\n{}\n", words.trim()),
-        Some(Tuning::Table(sheet)) => {
-            text += &format!("## Tuning budget\n\n{}", table(&tables::whole(sheet)))
-        }
-        None => {}
+        Tuning::Words(words) => text += &format!("## Tuning budget\n\n{}\n", words.trim()),
+        Tuning::Table(sheet) => text += &format!("## Tuning budget\n\n{}", table(&tables::whole(sheet))),
     }
     text
 }

@@ -115,6 +115,9 @@ fn another_version_is_refused() {
 #[test]
 fn the_tuning_budget_is_taken_over() {
     let folder = tempfile::tempdir().unwrap();
+    // How the settings of the catalogue were found is always said.
+    let [_, markdown, page] = texts(folder.path());
+    assert!(markdown.contains("## Tuning budget\n\n") && page.contains("id=\"tuning\""));
     std::fs::write(folder.path().join("tuning.csv"), "method,runs\nMAPPO-L,12\n").unwrap();
     let [_, markdown, page] = texts(folder.path());
     assert!(markdown.contains("## Tuning budget\n\n| method | runs |\n|---|---|\n| MAPPO-L | 12 |"));

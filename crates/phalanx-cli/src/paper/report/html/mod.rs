@@ -51,9 +51,7 @@ fn contents(report: &Report) -> String {
         text += &format!("<li><a href=\"#{id}\">{id}</a></li>\n");
     }
     text += "</ul></li>\n";
-    if report.gathered.tuning.is_some() {
-        text += "<li><a href=\"#tuning\">Tuning budget</a></li>\n";
-    }
+    text += "<li><a href=\"#tuning\">Tuning budget</a></li>\n";
     text + "</ul>\n</nav>\n"
 }
 
@@ -105,9 +103,8 @@ fn untested() -> String {
 
 fn tuning(report: &Report) -> String {
     let content = match &report.gathered.tuning {
-        Some(Tuning::Words(words)) => format!("<pre class=\"words\">{}</pre>\n", escaped(words.trim())),
-        Some(Tuning::Table(sheet)) => table(&tables::whole(sheet)),
-        None => return String::new(),
+        Tuning::Words(words) => format!("<pre class=\"words\">{}</pre>\n", escaped(words.trim())),
+        Tuning::Table(sheet) => table(&tables::whole(sheet)),
     };
     format!("<section id=\"tuning\">\n<h2>Tuning budget</h2>\n{content}</section>\n")
 }
