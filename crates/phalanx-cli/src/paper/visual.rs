@@ -111,11 +111,11 @@ fn make(bench: &Bench<'_>, all: &[Shown]) -> anyhow::Result<()> {
 }
 
 /// The runs; those of panels are shared, and there already if these were made.
-fn trained(bench: &Bench<'_>, all: &[Shown]) -> anyhow::Result<Vec<Box<Outcome>>> {
+fn trained(bench: &Bench<'_>, all: &[Shown]) -> anyhow::Result<Vec<Outcome>> {
     let settings: Vec<Setting> = all.iter().map(|shown| shown.setting.clone()).collect();
     let finishes = bench.train_seeds(&settings, &[SEED])?.into_iter().flatten();
     let outcomes = finishes.zip(&settings).map(|(finish, setting)| match finish {
-        Finish::Done(outcome) => Ok(outcome),
+        Finish::Done(outcome) => Ok(*outcome),
         Finish::Failed(reason) => anyhow::bail!("{}: {reason}", setting.name),
         Finish::Busy | Finish::Stopped => {
             anyhow::bail!("{}: another process trains it; try again later", setting.name)
