@@ -198,8 +198,13 @@ impl Bench<'_> {
                 });
             }
         }
-        let mut finishes = fleet::carry_out(&jobs, &lab.workers, &lab.stop, &lab.provenance)?.into_iter();
+        let finishes = fleet::carry_out(&jobs, &lab.workers, &lab.stop, &lab.provenance)?;
         lab.check()?;
+        if let Some((_, job)) = finishes.iter().zip(&jobs).find(|(finish, _)| matches!(finish, Finish::Busy))
+        {
+            anyhow::bail!("{}: another process trains it; call again when it is done", job.name);
+        }
+        let mut finishes = finishes.into_iter();
         Ok(settings.iter().map(|_| finishes.by_ref().take(seeds.len()).collect()).collect())
     }
 

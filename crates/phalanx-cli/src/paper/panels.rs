@@ -104,7 +104,8 @@ pub fn pistonball20() -> Vec<Setting> {
             .set("kappa_g", 0)
             .published(return_, violation)
     };
-    vec![one(1, 69.0, 0.20), one(3, 69.0, 0.13)]
+    // At the preset's 3e-3 a piston of one of three seeds got stuck on an action at κ = 1.
+    vec![one(1, 69.0, 0.20).set("actor.eta_theta", 2e-3), one(3, 69.0, 0.13)]
 }
 
 /// Communication ranges of the wireless network, c = 0.2.

@@ -60,6 +60,11 @@ pub fn interval_of_difference(a: &[f64], b: &[f64]) -> (f64, f64) {
     bootstrap(|draw| mean_of(a, draw) - mean_of(b, draw))
 }
 
+/// Bootstrap interval of mean(a)/mean(a of) − mean(b)/mean(b of), all seeds drawn apart.
+pub fn interval_of_shares([a, of_a]: [&[f64]; 2], [b, of_b]: [&[f64]; 2]) -> (f64, f64) {
+    bootstrap(|draw| mean_of(a, draw) / mean_of(of_a, draw) - mean_of(b, draw) / mean_of(of_b, draw))
+}
+
 /// Mean of as many draws with replacement as there are values.
 fn mean_of(values: &[f64], draw: &mut dyn FnMut(usize) -> usize) -> f64 {
     (0..values.len()).map(|_| values[draw(values.len())]).sum::<f64>() / values.len() as f64

@@ -168,7 +168,7 @@ fn summarise(setting: &Setting, seeds: &[u64], finishes: &[Finish], runs: &[Metr
     row.extend(published(setting));
     let reaches = setting
         .published
-        .filter(|_| setting.counts && !returns.is_empty())
+        .filter(|_| setting.counts && returns.len() == seeds.len())
         .map(|published| mean(&returns) >= published.return_ && mean(&violations) <= published.violation);
     row.push(reaches.map(|reaches| if reaches { "yes" } else { "no" }).unwrap_or_default().into());
     row

@@ -11,7 +11,8 @@ use super::sheet::{Sheet, number};
 use crate::fleet::Finish;
 use crate::render::{Delays, Reel, frame_name};
 
-/// Columns of `results.csv`: one row a policy, with the evaluation of its run and the episode that is shown.
+/// Columns of `results.csv`: one row a policy, with the evaluation of its run, the episode that is shown, and which share of the first
+/// twenty are solved.
 const COLUMNS: [&str; 10] =
     ["pictures", "preset", "set", "seed", "return", "violation", "episode", "steps", "solved", "status"];
 
@@ -83,8 +84,8 @@ fn make(bench: &Bench<'_>, all: &[Shown]) -> anyhow::Result<()> {
         let session = Session::of_run(&outcome.run, &bench.lab.registry)?;
         let most = if let Length::Cut(_) = bench.lab.length { 12 } else { session.config().horizon };
         let is_solved = |&k: &u32| session.episode(k, EPISODES_SEED, most).ended();
-        let solved = (0..EPISODES).find(|k| shown.is_solvable && is_solved(k));
-        let episode = solved.unwrap_or(0);
+        let solved: Vec<u32> = (0..EPISODES).filter(|k| shown.is_solvable && is_solved(k)).collect();
+        let episode = solved.first().copied().unwrap_or(0);
         let mut title = format!("{}: episode {episode}", shown.title);
         if bench.lab.length != Length::Whole {
             title = format!("[{}] {title}", bench.lab.length.words().to_uppercase());
@@ -103,7 +104,7 @@ fn make(bench: &Bench<'_>, all: &[Shown]) -> anyhow::Result<()> {
             number(outcome.violation_total),
             episode.to_string(),
             reel.steps().to_string(),
-            if shown.is_solvable { u8::from(solved.is_some()).to_string() } else { String::new() },
+            if shown.is_solvable { number(solved.len() as f64 / f64::from(EPISODES)) } else { String::new() },
             reel.status(reel.steps().saturating_sub(1)),
         ]);
     }

@@ -29,6 +29,9 @@ fn feasible() -> Vec<Rows> {
 const INFEASIBLE: &str = "c = 0.8 is infeasible: with H = 125 the measure has 71.5 % of its mass, so that its entropy is \
                           at most 0.7355, and 0.645 of violation is left whatever the policy.";
 
+/// About 2.5 % of the sum of the thresholds.
+const BALANCED: f64 = 0.15;
+
 /// Its claims.
 pub fn claims() -> Vec<Claim> {
     vec![
@@ -53,7 +56,8 @@ pub fn claims() -> Vec<Claim> {
                 .flat_map(|which| {
                     [
                         Test::Rises { which: which.clone(), from: "return_start", to: "return" },
-                        Test::Rises { which, from: "violation_start", to: "violation_peak" },
+                        // From a random policy, which keeps them, to the edge of the constraints.
+                        Test::Rises { which, from: "violation_start", to: "violation_total" },
                     ]
                 })
                 .collect(),
@@ -64,7 +68,12 @@ pub fn claims() -> Vec<Claim> {
             "Eventually, the agents find a balance between maximising the cumulative reward and satisfying the constraint.",
             feasible()
                 .into_iter()
-                .map(|which| Test::Rises { which, from: "violation_total", to: "violation_peak" })
+                .flat_map(|which| {
+                    [
+                        Test::Rises { which: which.clone(), from: "return_start", to: "return" },
+                        Test::AtMost { column: "violation_total", which, bound: BALANCED },
+                    ]
+                })
                 .collect(),
         ),
         Claim::new(

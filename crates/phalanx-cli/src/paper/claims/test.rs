@@ -154,22 +154,17 @@ impl Test {
                 }
             }
             Test::LargerLoss { column, larger, smaller } => {
-                let kept = |[which, from]: &[Rows; 2]| -> Result<Sample, String> {
-                    let (sample, from) =
-                        (evidence.sample(which, method, column)?, evidence.sample(from, method, column)?);
-                    let whole = mean(&from.values);
-                    let absent = [sample.absent, from.absent].concat();
-                    Ok(Sample { values: sample.values.iter().map(|value| value / whole).collect(), absent })
+                let both = |[which, from]: &[Rows; 2]| -> Result<[Sample; 2], String> {
+                    Ok([evidence.sample(which, method, column)?, evidence.sample(from, method, column)?])
                 };
-                match (kept(smaller), kept(larger)) {
-                    // What is lost is larger where less is kept.
-                    (Ok(smaller), Ok(larger)) => self.compare(&smaller, &larger),
+                match (both(smaller), both(larger)) {
+                    (Ok(smaller), Ok(larger)) => self.shares(&smaller, &larger),
                     (Err(reason), _) | (_, Err(reason)) => missing(reason),
                 }
             }
             Test::Within { which, column, .. } | Test::Decays { which, column, .. } => {
                 match evidence.sample(which, method, column) {
-                    Ok(sample) => self.computed(&sample.values),
+                    Ok(sample) => self.computed(&sample.values, sample.absent),
                     Err(reason) => missing(reason),
                 }
             }
@@ -177,7 +172,8 @@ impl Test {
                 match (evidence.sample(which, method, column), evidence.sample(which, method, above)) {
                     (Ok(value), Ok(floor)) => {
                         let pairs = value.values.iter().zip(&floor.values);
-                        self.computed(&pairs.map(|(value, floor)| value - floor).collect::<Vec<_>>())
+                        let excess: Vec<f64> = pairs.map(|(value, floor)| value - floor).collect();
+                        self.computed(&excess, [value.absent.clone(), floor.absent.clone()].concat())
                     }
                     (Err(reason), _) | (_, Err(reason)) => missing(reason),
                 }
@@ -224,7 +220,19 @@ impl Test {
         self.finding(verdict, estimate.text(), Some(estimate), sample.absent.clone())
     }
 
-    fn computed(&self, values: &[f64]) -> Finding {
+    /// What is lost is larger where a smaller share is kept.
+    fn shares(&self, smaller: &[Sample; 2], larger: &[Sample; 2]) -> Finding {
+        let values = |[part, whole]: &[Sample; 2]| [part.values.clone(), whole.values.clone()];
+        let (smaller_values, larger_values) = (values(smaller), values(larger));
+        let estimate = Estimate::of_shares(&smaller_values, &larger_values);
+        let kept = |[part, whole]: &[Vec<f64>; 2]| short(mean(part) / mean(whole));
+        let (one, other) = (kept(&smaller_values), kept(&larger_values));
+        let numbers = format!("{one} kept against {other}, difference {}", estimate.text());
+        let absent = smaller.iter().chain(larger).flat_map(|sample| sample.absent.clone()).collect();
+        self.finding(estimate.above(0.0), numbers, Some(estimate), absent)
+    }
+
+    fn computed(&self, values: &[f64], absent: Vec<String>) -> Finding {
         let holds = match self {
             Test::Within { low, high, .. } => exact::is_within(values, *low, *high),
             Test::Decays { share, .. } => exact::decays(values, *share),
@@ -232,7 +240,7 @@ impl Test {
             _ => None,
         };
         let numbers: Vec<String> = values.iter().map(|&value| short(value)).collect();
-        Finding::plain(self.words(), exact::verdict(holds), numbers.join(", "))
+        self.finding(exact::verdict(holds), numbers.join(", "), None, absent)
     }
 
     /// One seed is enough; none proves nothing unless there were many.
@@ -257,6 +265,9 @@ impl Test {
         mut absent: Vec<String>,
     ) -> Finding {
         absent.dedup();
+        // Who diverges must not be judged by what is left.
+        let verdict =
+            if verdict == Verdict::Holds && !absent.is_empty() { Verdict::Undecided } else { verdict };
         Finding { test: self.words(), verdict, numbers, estimate, absent }
     }
 }

@@ -17,7 +17,7 @@ fn rate() -> Vec<Claim> {
             .with("theorem", theorem)
             .called("runs of T iterations, η_μ = 10·T^⅓,"),
         column,
-        low: -2.0,
+        low: f64::NEG_INFINITY,
         high: RATE,
     };
     let claim = |id: &str, sentence: &str, test: Test| {

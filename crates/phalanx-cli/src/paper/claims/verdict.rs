@@ -2,7 +2,9 @@
 
 use serde::Serialize;
 
-use super::super::statistics::{CONFIDENCE, interquartile_mean, interval, interval_of_difference, mean};
+use super::super::statistics::{
+    CONFIDENCE, interquartile_mean, interval, interval_of_difference, interval_of_shares, mean,
+};
 
 /// What became of a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -80,6 +82,14 @@ impl Estimate {
         let (low, high) = interval_of_difference(a, b);
         let iqm = interquartile_mean(a) - interquartile_mean(b);
         Estimate { mean: mean(a) - mean(b), iqm, low, high, seeds: a.len().min(b.len()) }
+    }
+
+    /// Of mean(a)/mean(a of) − mean(b)/mean(b of), for pairs `[a, a of]` and `[b, b of]`.
+    pub fn of_shares([a, of_a]: &[Vec<f64>; 2], [b, of_b]: &[Vec<f64>; 2]) -> Estimate {
+        let share = |of: fn(&[f64]) -> f64| of(a) / of(of_a) - of(b) / of(of_b);
+        let (low, high) = interval_of_shares([a, of_a], [b, of_b]);
+        let seeds = [a, of_a, b, of_b].map(|values| values.len()).into_iter().min().unwrap_or(0);
+        Estimate { mean: share(mean), iqm: share(interquartile_mean), low, high, seeds }
     }
 
     /// Holds where the whole interval is above `bound`, fails where it is below.

@@ -73,6 +73,9 @@ impl Gathered {
             match Record::read(&folder)? {
                 None if described.is_some() => gathered.absent.push(absent("not made")),
                 None => {}
+                Some(record) if record.id != id => {
+                    gathered.absent.push(absent("holds a copy of another experiment"))
+                }
                 Some(record) if !record.complete => gathered.absent.push(absent("begun, but not complete")),
                 Some(record) => gathered.experiments.push(Found {
                     record,
