@@ -24,11 +24,9 @@ pub fn pistonball() -> Vec<Setting> {
     let bounded = |method, preset| Setting::new(method, "", preset).set("constraint", HEIGHTS);
     let ours = |method| {
         bounded(method, "pistonball")
-            .set("actor.eta_theta", 4.1e-3)
-            .set("critic.learning_rate", 2.9e-3)
             .set("dual.kind", "pi")
-            .set("dual.eta_mu", 0.31)
-            .set("dual.eta_integral", 0.097)
+            .set("dual.eta_mu", 0.3)
+            .set("dual.eta_integral", 0.1)
             .set("dual.margin", 0.06)
     };
     let theirs = |method, scope| {
