@@ -65,12 +65,11 @@ fn experiments_go_on_where_they_were() {
     let experiment = folder.path().join("p/synthetic-eta");
     let numbers = || {
         let text = std::fs::read_to_string(experiment.join("results.csv")).unwrap();
-        // All but the time.
-        let wall = text.lines().next().unwrap().split(',').position(|name| name == "wall_s").unwrap();
+        // All but the time. Cells before it may have commas in them, those behind it have none.
+        let wall = text.lines().next().unwrap().rsplit(',').position(|name| name == "wall_s").unwrap();
         let row = |line: &str| {
-            let cells =
-                line.split(',').enumerate().filter(|(k, _)| *k != wall).map(|(_, cell)| cell.to_string());
-            cells.collect::<Vec<_>>().join(",")
+            let cells = line.rsplit(',').enumerate().filter(|(k, _)| *k != wall);
+            cells.map(|(_, cell)| cell.to_string()).collect::<Vec<_>>().join(",")
         };
         text.lines().map(row).collect::<Vec<_>>()
     };

@@ -132,9 +132,9 @@ fn a_fixed_penalty_stays_and_is_learnt_with() {
     let (mu, without) = trained(&config("0.0", "0.0"));
     assert_eq!(mu, [0.0; 4]);
     assert!(without.violations.total > 1.0, "nothing holds it back: {}", without.violations.total);
-    let (mu, penalised) = trained(&config("0.5", "0.0"));
-    assert_eq!(mu, [0.5; 4]);
-    let (_, entropic) = trained(&config("0.0", "0.05"));
+    let (mu, penalised) = trained(&config("0.2", "0.0"));
+    assert_eq!(mu, [0.2; 4]);
+    let (_, entropic) = trained(&config("0.0", "0.01"));
     let random = 0.5 * 1.3 / 4.0;
     for evaluation in [&penalised, &entropic] {
         assert!(evaluation.violations.total < 0.5 * without.violations.total);
