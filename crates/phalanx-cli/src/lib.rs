@@ -9,6 +9,8 @@ mod paper;
 mod plot;
 mod render;
 mod replay;
+mod sheet;
+mod statistics;
 mod sweep;
 mod table;
 mod train;
