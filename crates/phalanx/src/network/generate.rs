@@ -59,7 +59,7 @@ impl Network {
                 *slot = other;
             }
         }
-        Ok(Network { adjacency })
+        Ok(Network { adjacency, part: None })
     }
 
     /// Agents at uniform random points of the unit square, linked when closer than `radius`.

@@ -102,7 +102,7 @@ fn summarise(world: &dyn World, problem: &Problem, visits: &Visits, episodes: us
         episodes,
         return_: mean_return(world, &visits.counts, episodes as f64),
         objective: objective / problem.agents.len() as f64,
-        violations: Violations::of(slack.data()),
+        violations: Violations::of(&slack),
         values,
         slack,
     })

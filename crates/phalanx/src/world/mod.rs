@@ -8,12 +8,14 @@
 mod contract;
 mod joint;
 mod line;
+mod part;
 pub mod pistonball;
 mod table;
 mod wireless;
 
 use std::fmt::Debug;
 use std::ops::Range;
+use std::sync::Arc;
 
 use crate::Ragged;
 use crate::network::Network;
@@ -23,6 +25,7 @@ use crate::utility::UtilitySpec;
 pub use contract::check;
 pub use joint::{Episode, Joint};
 pub use line::{Line, Start};
+pub use part::part_of;
 pub use pistonball::{Pistonball, PistonballSpec};
 pub use table::{Model, StartLaw, Table};
 pub use wireless::{Deadlines, Probabilities, Wireless, WirelessSpec};
@@ -85,6 +88,14 @@ pub trait World: Send + Sync + Debug {
 
     /// How it moves on.
     fn evolution(&self) -> Evolution<'_>;
+
+    /// The same world for the agents of `network` only, a part of its own: what they do must be what they do here, draw by
+    /// draw, for all agents that the part [owns](Network::own) and those between them. None: it is asked for one agent at a
+    /// time then, which is slower.
+    fn part(&self, network: &Network) -> Option<Arc<dyn World>> {
+        let _ = network;
+        None
+    }
 
     /// Names of the scripted policies beside `uniform`.
     fn scripted_names(&self) -> &'static [&'static str] {

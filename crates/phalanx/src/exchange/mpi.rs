@@ -1,0 +1,1 @@
+//! Processes that talk to each other over MPI.
