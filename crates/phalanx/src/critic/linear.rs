@@ -11,6 +11,7 @@ use crate::problem::Problem;
 use crate::rollout::Trajectory;
 use crate::shadow::{Signals, reward_column, weigh};
 use crate::state::{Field, Fields};
+use crate::world::Columns;
 use crate::{Ragged, Result};
 
 /// How the weights are found.
@@ -79,6 +80,9 @@ pub struct LinearCritic {
     /// Values at all alternatives of all members along the batch, row j as `[trajectory][step][member, action]`; empty
     /// where that would be too much.
     ahead: Ragged<f64>,
+    /// Whether receivers are told how much the alternatives of a step differ, which is all that a gradient depends on:
+    /// where nothing is worked out ahead, that is far less work.
+    tells_changes: bool,
     horizon: usize,
 }
 
@@ -100,6 +104,7 @@ impl LinearCritic {
             equations,
             averaged: 0.0,
             ahead: Ragged::zeros(std::iter::repeat_n(0, n)),
+            tells_changes: false,
             horizon: 0,
             rule,
             from,
@@ -303,6 +308,30 @@ impl LinearCritic {
     }
 }
 
+impl LinearCritic {
+    /// What sender j tells the receiver, one of its `member`s, up to a number that all alternatives of a step share. Returns
+    /// whether its features can do that.
+    fn add_changes(
+        &self,
+        inbox: &Inbox<'_>,
+        j: usize,
+        weights: &[f64],
+        member: Option<usize>,
+        actions: usize,
+        out: &mut [f64],
+    ) -> bool {
+        // A sender that does not see the receiver has the same value whatever it does.
+        let Some(member) = member else { return true };
+        let (group, trajectory) = (self.features.groups.row(j), inbox.trajectory);
+        let columns = |m: usize| {
+            let agent = group[m] as usize;
+            Columns { states: trajectory.states(agent), actions: trajectory.actions(agent) }
+        };
+        let out = &mut out[..inbox.steps * actions];
+        self.features.sets[j].add_changes(weights, &columns, member, actions, out)
+    }
+}
+
 impl QValues for LinearCritic {
     fn weigh(&mut self, _signals: &Signals, mu: &Ragged<f64>) -> Option<(usize, f64)> {
         let mut bad = None;
@@ -322,6 +351,7 @@ impl QValues for LinearCritic {
             self.ahead = Ragged::zeros(rows.map(|row| if fits { row } else { 0 }));
         }
         self.horizon = steps;
+        self.tells_changes = wanted.alternatives && !fits;
         if !fits {
             return;
         }
@@ -380,6 +410,9 @@ impl QValues for LinearCritic {
                 for (row, out) in rows.zip(out.chunks_exact_mut(actions).take(inbox.steps)) {
                     out.iter_mut().zip(&row[first..]).for_each(|(out, q)| *out += q);
                 }
+                continue;
+            }
+            if self.tells_changes && self.add_changes(&inbox, j, weights, member, actions, out) {
                 continue;
             }
             for (k, out) in out.chunks_exact_mut(actions).take(inbox.steps).enumerate() {

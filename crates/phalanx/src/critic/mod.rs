@@ -134,7 +134,8 @@ pub trait QValues: Send + Sync {
     fn knows_alternatives(&self) -> bool;
 
     /// Σ_j of the senders' values with agent i's action replaced by each of its `actions`, as `[step][action of i]`.
-    /// NaN if they are not known.
+    /// NaN if they are not known. A critic that was [told of](QValues::prepare) a batch may leave out what all alternatives
+    /// of a step share: no gradient depends on it.
     fn receive_alternatives(&self, inbox: Inbox<'_>, actions: usize, scratch: &mut Vec<u32>, out: &mut [f64]);
 
     /// Agent j's table of Q values of utility `which` (0: f, then g_jk), as `[∏ S][∏ A]` over N_j^{κ_q}, if there are
