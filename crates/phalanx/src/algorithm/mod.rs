@@ -16,7 +16,7 @@ use crate::{Ragged, Result};
 pub use exact::{ExactPrimalDual, ExactSettings, StepSizes};
 pub use mappo::{ActorSees, Behaviour, Mappo, MappoRule, MappoSettings, Scope};
 pub use primal_dual::{LastIteration, PrimalDual, Settings};
-pub use summary::{Summary, Violations, mean_return};
+pub use summary::{Summary, Violations, mean_return, returns};
 pub use update::Stage;
 
 /// One iteration at a time, with a state that can be saved and restored.

@@ -79,16 +79,24 @@ impl Violations {
 
 /// Undiscounted return of the channel `reward` over an episode, mean over agents.
 pub fn mean_return(world: &dyn World, counts: &Ragged<f64>, episodes: f64) -> Option<f64> {
+    let total: f64 = returns(world, counts)?.sum();
+    Some(total / (episodes * counts.rows() as f64))
+}
+
+/// Every agent's plain return, summed over the episodes that `counts` are of, if the world has the channel `reward`.
+pub fn returns<'a>(
+    world: &'a dyn World,
+    counts: &'a Ragged<f64>,
+) -> Option<Box<dyn Iterator<Item = f64> + 'a>> {
     let place = world.channels().iter().position(|channel| channel.name == "reward")?;
-    let total: f64 = match world.channels()[place].tables() {
+    Some(match world.channels()[place].tables() {
         Some(tables) => {
             let rows = counts.iter().zip(tables.iter());
-            rows.map(|(counts, r)| counts.iter().zip(r).map(|(count, r)| count * r).sum::<f64>()).sum()
+            Box::new(rows.map(|(counts, r)| counts.iter().zip(r).map(|(count, r)| count * r).sum::<f64>()))
         }
         None => {
             let behind = sampled_channels(world).len() - sampled_number(world, place);
-            counts.iter().map(|counts| counts[counts.len() - behind]).sum()
+            Box::new(counts.iter().map(move |counts| counts[counts.len() - behind]))
         }
-    };
-    Some(total / (episodes * counts.rows() as f64))
+    })
 }

@@ -1,6 +1,6 @@
 //! Evaluation of a fixed policy on fresh episodes.
 
-use crate::algorithm::{Violations, mean_return};
+use crate::algorithm::{Violations, mean_return, returns};
 use crate::occupancy::Visits;
 use crate::policy::Policy;
 use crate::problem::Problem;
@@ -18,6 +18,10 @@ pub struct Evaluation {
     pub return_: Option<f64>,
     /// F = mean of f_i.
     pub objective: f64,
+    /// f_i, by agent.
+    pub objectives: Vec<f64>,
+    /// Undiscounted episode return, by agent, if the world has the channel `reward`.
+    pub returns: Option<Vec<f64>>,
     /// Value of the bounded utility, by agent and constraint.
     pub values: Ragged<f64>,
     /// g_ik, by agent and constraint.
@@ -85,12 +89,12 @@ impl Episodes<'_> {
 fn summarise(world: &dyn World, problem: &Problem, visits: &Visits, episodes: usize) -> Result<Evaluation> {
     let constraints = || problem.agents.iter().map(|agent| agent.constraints.len());
     let (mut values, mut slack) = (Ragged::zeros(constraints()), Ragged::zeros(constraints()));
-    let mut objective = 0.0;
+    let mut objectives = Vec::with_capacity(problem.agents.len());
     for (i, agent) in problem.agents.iter().enumerate() {
         let lambda = visits.occupancy.row(i);
         let value = agent.objective.value(lambda, agent.space);
         check(value, i, "f")?;
-        objective += value;
+        objectives.push(value);
         for (k, constraint) in agent.constraints.iter().enumerate() {
             let value = constraint.utility.value(lambda, agent.space);
             check(value, i, "g")?;
@@ -101,7 +105,9 @@ fn summarise(world: &dyn World, problem: &Problem, visits: &Visits, episodes: us
     Ok(Evaluation {
         episodes,
         return_: mean_return(world, &visits.counts, episodes as f64),
-        objective: objective / problem.agents.len() as f64,
+        objective: objectives.iter().sum::<f64>() / problem.agents.len() as f64,
+        returns: returns(world, &visits.counts).map(|all| all.map(|x| x / episodes as f64).collect()),
+        objectives,
         violations: Violations::of(slack.data()),
         values,
         slack,

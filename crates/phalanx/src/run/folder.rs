@@ -1,27 +1,27 @@
 //! What a run leaves behind on disk.
 
-use std::fmt::Write;
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
+use super::agents;
 use super::checkpoint::{self, Manifest};
 use super::config::Config;
 use super::evaluate::Evaluation;
 use super::events;
+use super::multipliers;
 use super::outcome::Outcome;
 use super::registry::Registry;
 use super::session::Session;
 use crate::algorithm::{Stage, Summary};
 use crate::durable::{self, Log};
 use crate::policy;
-use crate::problem::Problem;
-use crate::{Error, Ragged, Result, document};
+use crate::{Error, Result, document};
 
 /// A run's folder: `config.toml`, `meta.json`, `metrics.csv`, `timings.csv`, `checkpoints/`, `tb/`, and at the end
-/// `agents.csv`, `outcome.json` and `policy.safetensors`.
+/// `agents.csv`, `returns.csv`, `agents-summary.csv`, `multipliers.safetensors`, `outcome.json` and `policy.safetensors`.
 pub struct RunFolder {
     path: PathBuf,
     /// Held as long as the run is: two processes in one folder would spoil each other's files.
@@ -304,26 +304,12 @@ impl RunFolder {
         policy::save(session.algorithm().policy(), &self.path.join("policy.safetensors"))
     }
 
-    /// Writes `agents.csv` and `outcome.json` and closes the run.
+    /// Writes what there is to say of the agents, the multipliers and `outcome.json`, and closes the run.
     pub fn finish(&mut self, session: &Session, evaluation: &Evaluation, outcome: &Outcome) -> Result<()> {
-        let mut text = String::from("agent,constraint,value,bound,threshold,dual,violation\n");
-        for (i, agent) in session.problem().agents.iter().enumerate() {
-            for (k, constraint) in agent.constraints.iter().enumerate() {
-                // Writing to memory cannot fail.
-                let _ = writeln!(
-                    text,
-                    "{i},{},{:?},{},{:?},{:?},{:?}",
-                    csv_field(&constraint.name),
-                    evaluation.values.row(i)[k],
-                    constraint.bound.key(),
-                    constraint.bound.threshold(),
-                    session.algorithm().mu().row(i)[k],
-                    (-evaluation.slack.row(i)[k]).max(0.0),
-                );
-            }
-        }
         self.check_in_place()?;
-        durable::replace_text(&self.path.join("agents.csv"), &text)?;
+        let (mu, output) = (session.algorithm().mu(), session.config().output.agents);
+        agents::write(&self.path, session.problem(), mu, evaluation, output)?;
+        multipliers::write(&self.path, mu)?;
         outcome.write(&self.path)?;
         self.set_status(FINISHED)
     }
@@ -450,26 +436,4 @@ pub(super) fn input_checksum(text: &str, config: &Config) -> Result<u32> {
         checksum = crc32c::crc32c_append(checksum, &bytes);
     }
     Ok(checksum)
-}
-
-/// The multipliers of a finished run, from its `agents.csv`; none if they cannot be had.
-pub fn read_multipliers(run: &Path, problem: &Problem) -> Option<Ragged<f64>> {
-    let text = std::fs::read_to_string(run.join("agents.csv")).ok()?;
-    // A name may be quoted and hold commas; the columns after it may not.
-    let duals = text.lines().skip(1).map(|line| line.rsplit(',').nth(1)?.parse().ok());
-    let duals: Vec<f64> = duals.collect::<Option<_>>()?;
-    let mut mu: Ragged<f64> = Ragged::zeros(problem.agents.iter().map(|agent| agent.constraints.len()));
-    (duals.len() == mu.data().len()).then(|| {
-        mu.data_mut().copy_from_slice(&duals);
-        mu
-    })
-}
-
-/// Quotes a field if it needs it.
-fn csv_field(text: &str) -> String {
-    if text.contains([',', '"', '\n']) {
-        format!("\"{}\"", text.replace('"', "\"\""))
-    } else {
-        text.to_string()
-    }
 }

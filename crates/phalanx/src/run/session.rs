@@ -54,7 +54,7 @@ impl Session {
         }
         let mut session = Session::new(&Config::read(&config)?.with_registry(registry.clone()))?;
         session.warm_start(&policy)?;
-        session.final_mu = super::folder::read_multipliers(run, &session.problem);
+        session.final_mu = super::multipliers::read(run, &session.problem)?;
         Ok(session)
     }
 

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::agents::AgentsOutput;
 use super::preset;
 use super::registry::Registry;
 pub(super) use check::check_gamma;
@@ -92,6 +93,8 @@ pub struct Config {
     pub evaluation: EvaluationConfig,
     /// How often the state is saved.
     pub checkpoint: CheckpointConfig,
+    /// What is written at the end.
+    pub output: OutputConfig,
 }
 
 /// Which algorithm.
@@ -575,6 +578,14 @@ impl Default for CheckpointConfig {
     fn default() -> Self {
         CheckpointConfig { seconds: 0.25 }
     }
+}
+
+/// `[output]`.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct OutputConfig {
+    /// Which agents are listed: all of them, or in a large network the worst.
+    pub agents: AgentsOutput,
 }
 
 /// `[evaluation]`.

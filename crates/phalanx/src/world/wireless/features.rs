@@ -206,26 +206,30 @@ impl Features for Sends {
     ) -> bool {
         let own = &self.members[chooser];
         let own_sends = &weights[own.sends as usize..];
-        let queues = columns(chooser).states;
-        let nobody =
-            Rival { columns: Columns { states: queues, actions: queues }, action: ABSENT, sends: own_sends };
+        let queues = &columns(chooser).states[..out.len() / ACTIONS];
+        let nobody = Rival { states: queues, actions: queues, action: ABSENT, sends: own_sends };
         for (choice, &point) in own.targets.iter().enumerate().filter(|(_, point)| **point != NOWHERE) {
             let mut rivals = [nobody; 3];
             let others = self.points[usize::from(point)].iter().zip([4, 3, 2, 1]);
             let others = others.filter(|&(&m, _)| m != ABSENT && usize::from(m) != chooser);
             for (rival, (&m, action)) in rivals.iter_mut().zip(others) {
+                let Columns { states, actions } = columns(usize::from(m));
                 let sends = &weights[self.members[usize::from(m)].sends as usize..];
-                *rival = Rival { columns: columns(usize::from(m)), action, sends };
-            }
-            for (k, (out, &queue)) in out.chunks_exact_mut(ACTIONS).zip(queues).enumerate() {
-                let there = rivals.map(|rival| rival.columns.actions[k] == rival.action);
-                out[choice] += match there {
-                    [false, false, false] => send(own_sends, queue),
-                    [true, false, false] => -rivals[0].send(k),
-                    [false, true, false] => -rivals[1].send(k),
-                    [false, false, true] => -rivals[2].send(k),
-                    _ => 0.0,
+                *rival = Rival {
+                    states: &states[..queues.len()],
+                    actions: &actions[..queues.len()],
+                    action,
+                    sends,
                 };
+            }
+            for (k, (out, &queue)) in out.as_chunks_mut::<ACTIONS>().0.iter_mut().zip(queues).enumerate() {
+                let (mut count, mut lost) = (0, 0.0);
+                for rival in &rivals {
+                    let is_there = rival.actions[k] == rival.action;
+                    count += u32::from(is_there);
+                    lost += send_if(is_there, rival.sends, rival.states[k]);
+                }
+                out[choice] += send_if(count == 0, own_sends, queue) - if count == 1 { lost } else { 0.0 };
             }
         }
         true
@@ -235,22 +239,20 @@ impl Features for Sends {
 /// One who may be in the way at an access point.
 #[derive(Clone, Copy)]
 struct Rival<'a, 'w> {
-    columns: Columns<'a>,
+    states: &'a [u8],
+    actions: &'a [u8],
     /// By which it addresses the access point.
     action: u8,
     /// Weights of its undisturbed sends, by queue.
     sends: &'w [f64],
 }
 
-impl Rival<'_, '_> {
-    fn send(&self, k: usize) -> f64 {
-        send(self.sends, self.columns.states[k])
-    }
-}
-
-/// Value of a send from a queue; from an empty one nothing is sent.
-fn send(sends: &[f64], queue: u8) -> f64 {
-    if queue == 0 { 0.0 } else { sends[usize::from(queue)] }
+/// Value of a send from a queue, if there is one: from an empty queue nothing is sent. Without branches, which would be
+/// guessed wrongly half of the time.
+#[inline(always)]
+fn send_if(sends: bool, weights: &[f64], queue: u8) -> f64 {
+    let mask = u64::from(sends & (queue != 0)).wrapping_neg();
+    f64::from_bits(weights[usize::from(queue)].to_bits() & mask)
 }
 
 /// Indicators of a user's own queue together with those of all its rivals for one access point, for each of its access
