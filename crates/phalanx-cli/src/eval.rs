@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use phalanx::run::{Assessment, Config, Registry, Session, Truth, Verdict};
+use phalanx::run::{Assessment, Config, Registry, Session, Truth, Verdict, WORST_LISTED};
 use serde_json::json;
 
 use crate::{Source, on_threads, open_run, print, table};
@@ -60,9 +60,9 @@ pub fn eval(args: &EvalArgs, registry: &Registry) -> anyhow::Result<()> {
         let assessment = session.assess(args.episodes, args.seed, args.confidence)?;
         let truth = session.truth();
         if args.json {
-            print(&format!("{}\n", in_json(args, &session, &assessment, truth.as_ref())?));
+            print(&format!("{}\n", in_json(args, &session, assessment, truth.as_ref())?));
         } else {
-            print(&table::assessment(&session, &assessment, truth.as_ref()));
+            print(&table::assessment(&session, assessment, truth.as_ref()));
         }
         Ok(())
     })?
@@ -101,13 +101,19 @@ pub fn open(
 fn in_json(
     args: &EvalArgs,
     session: &Session,
-    assessment: &Assessment,
+    mut assessment: Assessment,
     truth: Option<&Truth>,
 ) -> serde_json::Result<String> {
-    let verdicts = assessment.agents(session.world().network().agents());
+    let n = session.world().network().agents();
+    let verdicts = assessment.agents(n);
+    let constraints = assessment.constraints.len();
+    if !session.config().output.agents.lists_all(n) {
+        assessment.keep_worst(WORST_LISTED);
+    }
     let count = |wanted: Verdict| verdicts.iter().filter(|&&verdict| verdict == wanted).count();
     let mut value = serde_json::to_value(assessment)?;
     value["exact"] = serde_json::to_value(truth)?;
+    value["constraint_count"] = json!(constraints);
     value["source"] = json!(args.source);
     value["seed"] = json!(args.seed);
     value["safe"] = json!(count(Verdict::Safe));
@@ -123,7 +129,7 @@ pub fn occupancy(args: &OccupancyArgs, registry: &Registry) -> anyhow::Result<()
     }
     on_threads(args.threads, || {
         let session = Session::of_run(&args.run, registry)?;
-        let lambda = session.occupancy(args.episodes, args.seed);
+        let lambda = session.occupancy(args.episodes, args.seed)?;
         let rows: Vec<&[f64]> = lambda.iter().collect();
         let text = json!({ "gamma": session.problem().gamma, "lambda": rows }).to_string();
         std::fs::write(&args.out, text + "\n").map_err(|e| phalanx::Error::write(&args.out, e))?;

@@ -2,7 +2,9 @@
 
 use std::fmt::Write;
 
-use phalanx::run::{Assessment, Evaluation, Interval, Outcome, Session, Truth, Verdict};
+use phalanx::run::{
+    Assessment, Evaluation, Interval, Outcome, Session, Truth, Verdict, WORST_LISTED, least_slack,
+};
 
 /// Agents shown at most.
 const WORST: usize = 5;
@@ -71,16 +73,12 @@ fn exactly(truth: Option<&Truth>) -> String {
 
 /// The constraints with the least slack.
 fn worst_agents(session: &Session, evaluation: &Evaluation) -> String {
-    let mut rows: Vec<(f64, usize, usize)> = Vec::new();
-    for (i, slack) in evaluation.slack.iter().enumerate() {
-        rows.extend(slack.iter().enumerate().map(|(k, &g)| (g, i, k)));
-    }
-    rows.sort_by(|a, b| a.0.total_cmp(&b.0));
     let mut text = format!(
         "\n{:>8}  {:<16} {:>10} {:>12} {:>10} {:>9}\n",
         "agent", "constraint", "value", "bound", "slack", "dual"
     );
-    for &(slack, i, k) in rows.iter().take(WORST) {
+    for (i, k) in least_slack(&evaluation.slack, WORST) {
+        let slack = evaluation.slack.row(i)[k];
         let constraint = &session.problem().agents[i].constraints[k];
         let relation = if constraint.bound.sign() > 0.0 { "≥" } else { "≤" };
         let _ = writeln!(
@@ -92,14 +90,26 @@ fn worst_agents(session: &Session, evaluation: &Evaluation) -> String {
             session.algorithm().mu().row(i)[k],
         );
     }
-    if rows.len() > WORST {
-        let _ = writeln!(text, "          and {} more in agents.csv", rows.len() - WORST);
+    let count = evaluation.slack.data().len();
+    if count <= WORST {
+        return text;
+    }
+    let agents = session.world().network().agents();
+    if session.config().output.agents.lists_all(agents) {
+        let _ = writeln!(text, "          and {} more in agents.csv", count - WORST);
+    } else {
+        let listed = count.min(WORST_LISTED);
+        let _ = writeln!(
+            text,
+            "          and {} more: the worst {listed} in agents.csv, all in agents-summary.csv by quantiles",
+            count - WORST
+        );
     }
     text
 }
 
 /// What `phalanx eval` says of a policy: estimates with intervals, verdicts, and the agents in most danger.
-pub fn assessment(session: &Session, assessment: &Assessment, truth: Option<&Truth>) -> String {
+pub fn assessment(session: &Session, mut assessment: Assessment, truth: Option<&Truth>) -> String {
     let mut text = String::new();
     let n = session.world().network().agents();
     let percent = 100.0 * assessment.confidence;
@@ -128,14 +138,14 @@ pub fn assessment(session: &Session, assessment: &Assessment, truth: Option<&Tru
     let (safe, broken) = (count(Verdict::Safe), count(Verdict::Unsafe));
     line("agents", format!("{safe} safe, {broken} unsafe, {} undecided", n - safe - broken));
     text += &exactly(truth);
-    let mut rows: Vec<_> = assessment.constraints.iter().collect();
-    rows.sort_by(|a, b| a.slack.total_cmp(&b.slack));
+    let count = assessment.constraints.len();
+    assessment.keep_worst(WORST);
     let _ = writeln!(
         text,
         "\n{:>8}  {:<16} {:>10} {:>23} {:>12}  verdict",
         "agent", "constraint", "value", "interval", "bound"
     );
-    for c in rows.iter().take(WORST) {
+    for c in &assessment.constraints {
         let relation = if c.bound == "at_least" { "≥" } else { "≤" };
         let _ = writeln!(
             text,
@@ -152,14 +162,14 @@ pub fn assessment(session: &Session, assessment: &Assessment, truth: Option<&Tru
             }
         );
     }
-    if rows.len() > WORST {
-        let _ = writeln!(text, "          and {} more with --json", rows.len() - WORST);
+    if count > WORST {
+        let _ = writeln!(text, "          and {} more with --json", count - WORST);
     }
     let _ = writeln!(
         text,
         "\nAll {} intervals together hold with {percent} % confidence: jackknife over episodes, Student's t, Bonferroni,\n\
          widened by what steps beyond the horizon and rarely visited states could change.",
-        rows.len()
+        count
     );
     text
 }

@@ -140,7 +140,7 @@ impl RunningOccupancy {
             return Vec::new();
         }
         vec![
-            ("occupancy", Field::Numbers(self.sums.data_mut())),
+            ("occupancy", Field::Rows(&mut self.sums)),
             ("occupancy.weight", Field::Numbers(std::slice::from_mut(&mut self.weight))),
         ]
     }

@@ -260,7 +260,11 @@ fn learnt(
     let evidence = Evidence { iteration: 0, policy: &policy, mu: &mu, signals, batch: &[], evaluation };
     critic.evaluate(evidence).unwrap();
     assert_eq!(critic.values_mut().weigh(signals, &mu), None);
-    critic.values_mut().prepare(batch, batch[0].steps(), Wanted { alternatives, partial: false });
+    critic.values_mut().prepare(
+        batch,
+        batch[0].steps(),
+        Wanted { alternatives, partial: false, levels: true },
+    );
     critic
 }
 

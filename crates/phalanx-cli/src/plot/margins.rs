@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::canvas::{Arrangement, Axis, Colour, Figure, Layer, Mark, Panel, Shape};
-use super::read::Margin;
+use super::read::{Margin, Spread};
 use super::scale::Values;
 use super::series::{self, Point};
 use super::{THICK, line, stacked};
@@ -20,16 +20,24 @@ const MOST_STEMS: usize = 60;
 /// In larger networks, this many constraints with the least slack are named.
 const NAMED: usize = 20;
 
-/// Slack with its sign against the agent; in large networks its distribution, and the worst agents by name.
-pub fn figure(run: &str, margins: &[Margin]) -> Figure {
+/// Slack with its sign against the agent; in large networks its distribution, and the worst agents by name. Where the
+/// margins are those of the worst agents only, `spreads` tells of all.
+pub fn figure(run: &str, margins: &[Margin], spreads: &[Spread]) -> Figure {
     let agents = margins.iter().map(|margin| margin.agent).collect::<HashSet<_>>().len();
     let violated = margins.iter().filter(|margin| margin.slack < 0.0).count();
     let title = format!("Margins: {run}");
+    let constraints = by_constraint(margins);
+    let all: u64 = spreads.iter().map(|spread| spread.count).sum();
+    if all > margins.len() as u64 {
+        let violated: u64 = spreads.iter().map(|spread| spread.violated).sum();
+        let subtitle = format!("closing evaluation: {violated} of {all} constraints violated");
+        let panels = vec![spread_panel(spreads), worst_panel(&constraints)];
+        return Figure { title, subtitle, panels, arrangement: Arrangement::SideBySide };
+    }
     let subtitle = format!(
         "closing evaluation: {violated} of {} constraints of {agents} agents violated",
         margins.len()
     );
-    let constraints = by_constraint(margins);
     if agents <= MOST_AGENTS && margins.len() <= MOST_MARKS {
         return stacked(title, &subtitle, vec![agents_panel(&constraints)]);
     }
@@ -98,15 +106,30 @@ fn agents_panel(constraints: &[(&str, Vec<&Margin>)]) -> Panel {
 
 /// The slack that a share of the agents stays below, a curve a constraint.
 fn quantile_panel(constraints: &[(&str, Vec<&Margin>)]) -> Panel {
-    let mut layers = background();
+    let mut curves = Vec::new();
     for (k, (name, margins)) in constraints.iter().take(MOST_CURVES).enumerate() {
         let mut slacks: Vec<f64> = margins.iter().map(|margin| margin.slack).collect();
         slacks.sort_by(f64::total_cmp);
         let last = slacks.len().max(2) - 1;
         let points =
             slacks.into_iter().enumerate().map(|(rank, slack)| (100.0 * rank as f64 / last as f64, slack));
-        layers.push(line(points.collect(), THICK, Colour::of_series(k), (*name).into()));
+        curves.push(line(points.collect(), THICK, Colour::of_series(k), (*name).into()));
     }
+    share_panel(curves)
+}
+
+/// The same from quantiles.
+fn spread_panel(spreads: &[Spread]) -> Panel {
+    let curve = |(k, spread): (usize, &Spread)| {
+        let (shares, slacks): (Vec<f64>, Vec<f64>) = spread.quantiles.iter().copied().unzip();
+        line(series::points(&shares, &slacks), THICK, Colour::of_series(k), spread.constraint.clone())
+    };
+    share_panel(spreads.iter().take(MOST_CURVES).enumerate().map(curve).collect())
+}
+
+fn share_panel(curves: Vec<Layer>) -> Panel {
+    let mut layers = background();
+    layers.extend(curves);
     Panel {
         x: Axis::new("agents, from the least slack on (%)", Values::Whole),
         y: Axis::new(SLACK, Values::Real),

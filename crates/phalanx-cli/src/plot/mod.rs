@@ -23,11 +23,13 @@ const ROWS_FOR_MEAN: usize = 60;
 /// Draws one run into `<run>/plots`: `return`, `violation`, `duals`, `stationarity` and `margins`, each as SVG and
 /// PNG, and gives the files.
 ///
-/// `stationarity` is for runs of the exact algorithm. `margins` is drawn from `agents.csv`, which a run writes at its end: it is left out for a run that has not
-/// come to its end or has no constraints.
+/// `stationarity` is for runs of the exact algorithm. `margins` is drawn from `agents.csv`, which a run writes at its end: it
+/// is left out for a run that has not come to its end or has no constraints. Where that file holds the worst agents only,
+/// `agents-summary.csv` tells of the others.
 pub fn plot_run(run: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let (metrics, margins) = rayon::join(|| Metrics::read(run), || read::margins(run));
     let (metrics, margins) = (metrics?, margins?.unwrap_or_default());
+    let spreads = read::spreads(run)?;
     let stationarity = read::stationarity(run)?;
     let name = name_of(run);
     let source = if stationarity.is_some() { Source::Exact } else { Source::Batches };
@@ -38,7 +40,7 @@ pub fn plot_run(run: &Path) -> anyhow::Result<Vec<PathBuf>> {
     ];
     figures.extend(stationarity.map(|columns| ("stationarity", stationarity_figure(&name, columns))));
     if !margins.is_empty() {
-        figures.push(("margins", margins::figure(&name, &margins)));
+        figures.push(("margins", margins::figure(&name, &margins, &spreads)));
     }
     write(&run.join("plots"), figures)
 }

@@ -123,6 +123,64 @@ pub fn margins(run: &Path) -> Result<Option<Vec<Margin>>> {
     Ok(Some(margins))
 }
 
+/// How one constraint's slack is spread over the agents, from `agents-summary.csv`.
+#[derive(Debug, PartialEq)]
+pub struct Spread {
+    pub constraint: String,
+    /// Agents that have it.
+    pub count: u64,
+    /// Those that break it.
+    pub violated: u64,
+    /// The slack that a share of them stays below, as (percent, slack).
+    pub quantiles: Vec<(f64, f64)>,
+}
+
+/// Columns of `agents-summary.csv` with the shares that they stand for, in percent.
+const QUANTILES: [(&str, f64); 13] = [
+    ("min", 0.0),
+    ("p0.1", 0.1),
+    ("p1", 1.0),
+    ("p5", 5.0),
+    ("p10", 10.0),
+    ("p25", 25.0),
+    ("p50", 50.0),
+    ("p75", 75.0),
+    ("p90", 90.0),
+    ("p95", 95.0),
+    ("p99", 99.0),
+    ("p99.9", 99.9),
+    ("max", 100.0),
+];
+
+/// Reads the slacks of `<run>/agents-summary.csv`; none if there is no such file: earlier versions did not write it.
+pub fn spreads(run: &Path) -> Result<Vec<Spread>> {
+    let path = run.join("agents-summary.csv");
+    let mut spreads = Vec::new();
+    if !path.exists() {
+        return Ok(spreads);
+    }
+    let mut names =
+        ["quantity", "constraint", "count", "negative"].into_iter().chain(QUANTILES.map(|(name, _)| name));
+    let names: [&'static str; 17] = std::array::from_fn(|_| names.next().unwrap_or_default());
+    read_rows(&path, names, |cells| {
+        if &*cells[0].text != b"slack" {
+            return Ok(());
+        }
+        let mut quantiles = Vec::with_capacity(QUANTILES.len());
+        for ((_, percent), cell) in QUANTILES.into_iter().zip(&cells[4..]) {
+            quantiles.push((percent, cell.number()?));
+        }
+        spreads.push(Spread {
+            constraint: String::from_utf8_lossy(&cells[1].text).into_owned(),
+            count: cells[2].index()?,
+            violated: cells[3].index()?,
+            quantiles,
+        });
+        Ok(())
+    })?;
+    Ok(spreads)
+}
+
 /// A cell with its name, for messages.
 struct Cell<'a> {
     column: &'static str,

@@ -3,6 +3,7 @@
 mod exact;
 mod mappo;
 mod primal_dual;
+mod still;
 mod summary;
 mod tally;
 mod update;
@@ -17,6 +18,7 @@ use crate::{Ragged, Result};
 pub use exact::{ExactPrimalDual, ExactSettings, StepSizes};
 pub use mappo::{ActorSees, Behaviour, Mappo, MappoRule, MappoSettings, Scope};
 pub use primal_dual::{LastIteration, PrimalDual, Settings};
+pub use still::Still;
 pub use summary::{Summary, Violations, earnings, mean_return};
 pub use tally::Tally;
 pub use update::Stage;

@@ -360,6 +360,7 @@ impl PrimalDual {
         let wanted = Wanted {
             alternatives: self.gradient_rule.needs_alternatives(self.policy.is_direct()),
             partial: self.settings.kappa_g < self.settings.kappa_q,
+            levels: self.policy.is_direct() || self.settings.normalise,
         };
         self.critic.values_mut().prepare(batch, self.settings.horizon, wanted);
         let lived: usize = batch.iter().map(|trajectory| self.gradient_rule.steps(trajectory)).sum();
@@ -442,7 +443,7 @@ impl Algorithm for PrimalDual {
             ("iteration", Field::Counter(&mut self.iteration)),
             ("agent_steps", Field::Counter(&mut self.agent_steps)),
         ];
-        fields.push(("theta", Field::Numbers(self.policy.theta_mut().data_mut())));
+        fields.push(("theta", Field::Rows(self.policy.theta_mut())));
         fields.extend(self.optimizer.fields());
         fields.extend(self.running.fields());
         fields.extend(self.dual.fields());

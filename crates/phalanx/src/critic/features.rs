@@ -5,7 +5,7 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use crate::rollout::Trajectory;
-use crate::world::{Features, World};
+use crate::world::{Columns, Features, World};
 use crate::{Error, Ragged, Result};
 
 /// The generic features of a linear critic.
@@ -24,12 +24,12 @@ pub enum CriticFeatures {
 #[derive(Debug)]
 pub struct FeatureSet {
     /// The generic blocks.
-    blocks: Vec<Block>,
+    blocks: Box<[Block]>,
     /// Place of j in its group.
     own: usize,
     own_actions: u32,
     /// |A_m| of every member.
-    actions: Vec<usize>,
+    actions: Box<[usize]>,
     /// What the world adds, from `world_first` on.
     world: Option<Box<dyn Features>>,
     world_first: u32,
@@ -40,7 +40,7 @@ pub struct FeatureSet {
 #[derive(Debug, Clone, Copy)]
 struct Block {
     /// Place in the group.
-    member: usize,
+    member: u32,
     first: u32,
     own_stride: u32,
     actions: u32,
@@ -49,7 +49,8 @@ struct Block {
 impl Block {
     /// The active indicator, given the agent's own pair and the group's states and actions.
     fn feature(&self, own_pair: u32, states: &[u8], actions: &[u8]) -> u32 {
-        let pair = u32::from(states[self.member]) * self.actions + u32::from(actions[self.member]);
+        let pair =
+            u32::from(states[self.member as usize]) * self.actions + u32::from(actions[self.member as usize]);
         self.first + self.own_stride * own_pair + pair
     }
 }
@@ -79,7 +80,7 @@ impl FeatureSet {
                 CriticFeatures::Pair if !is_own => (pairs(m), pairs(agent) * pairs(m)),
                 _ => (0, pairs(m)),
             };
-            blocks.push(Block { member, first, own_stride, actions: world.actions(m) as u32 });
+            blocks.push(Block { member: member as u32, first, own_stride, actions: world.actions(m) as u32 });
             first = first.checked_add(size).ok_or_else(too_many)?;
         }
         let world_features = if with_world { world.features(agent, group) } else { None };
@@ -89,6 +90,7 @@ impl FeatureSet {
         if u32::try_from(count).is_err() {
             return Err(too_many());
         }
+        let blocks = blocks.into();
         Ok(FeatureSet { blocks, own, own_actions, actions, world: world_features, world_first: first, count })
     }
 
@@ -145,6 +147,45 @@ impl FeatureSet {
         }
     }
 
+    /// As [`FeatureSet::add_alternatives`] along a trajectory, up to a number that all alternatives of a step share: `out` is
+    /// `[step][alternative]`. Returns whether it is written, which the world decides.
+    pub fn add_changes<'a>(
+        &self,
+        weights: &[f64],
+        columns: &dyn Fn(usize) -> Columns<'a>,
+        member: usize,
+        alternatives: usize,
+        out: &mut [f64],
+    ) -> bool {
+        if let Some(world) = &self.world
+            && !world.add_changes(&weights[self.world_first as usize..], columns, member, alternatives, out)
+        {
+            return false;
+        }
+        let own = columns(self.own);
+        for block in &self.blocks {
+            let by_own = block.own_stride != 0 && member == self.own;
+            if block.member as usize != member && !by_own {
+                continue;
+            }
+            let other = columns(block.member as usize);
+            let pair = |column: Columns<'_>, k: usize, actions: u32, b: u32| {
+                u32::from(column.states[k]) * actions + b
+            };
+            for (k, out) in out.chunks_exact_mut(alternatives).enumerate() {
+                for (b, out) in out.iter_mut().enumerate() {
+                    let action = |m: usize, column: Columns<'_>| {
+                        if m == member { b as u32 } else { u32::from(column.actions[k]) }
+                    };
+                    let own = pair(own, k, self.own_actions, action(self.own, own));
+                    let other = pair(other, k, block.actions, action(block.member as usize, other));
+                    *out += weights[(block.first + block.own_stride * own + other) as usize];
+                }
+            }
+        }
+        true
+    }
+
     fn add_generic_alternatives(
         &self,
         weights: &[f64],
@@ -160,7 +201,7 @@ impl FeatureSet {
                 weights[block.feature(self.own_pair(states, actions), states, actions) as usize]
             };
             let by_own = block.own_stride != 0 && member == self.own;
-            if block.member != member && !by_own {
+            if block.member as usize != member && !by_own {
                 common += weight(actions);
                 continue;
             }

@@ -1,5 +1,7 @@
 //! Linear truncated Q-functions over indicator features, for neighbourhoods that are too large for tables.
 
+use std::cell::RefCell;
+
 use faer::linalg::solvers::Solve;
 use faer::{Mat, MatMut};
 use rayon::prelude::*;
@@ -10,7 +12,7 @@ use crate::problem::Problem;
 use crate::rollout::Trajectory;
 use crate::shadow::{Signals, reward_column, weigh};
 use crate::state::{Field, Fields};
-use crate::world::LARGEST_LOCAL_SPACE;
+use crate::world::{Columns, LARGEST_LOCAL_SPACE};
 use crate::{Ragged, Result};
 
 /// How the weights are found.
@@ -79,6 +81,9 @@ pub struct LinearCritic {
     /// Values at all alternatives of all members along the batch, row j as `[trajectory][step][member, action]`; empty
     /// where that would be too much.
     ahead: Ragged<f64>,
+    /// Whether receivers are told how much the alternatives of a step differ, which is all that a gradient depends on:
+    /// where nothing is worked out ahead, that is far less work.
+    tells_changes: bool,
     horizon: usize,
 }
 
@@ -100,6 +105,7 @@ impl LinearCritic {
             equations,
             averaged: 0.0,
             ahead: Ragged::zeros(std::iter::repeat_n(0, n)),
+            tells_changes: false,
             horizon: 0,
             rule,
             from,
@@ -183,10 +189,10 @@ impl Critic for LinearCritic {
         match self.rule {
             LinearRule::Lstd { average: 0.0, .. } => Vec::new(),
             LinearRule::Lstd { .. } => vec![
-                ("critic", Field::Numbers(self.equations.data_mut())),
+                ("critic", Field::Rows(&mut self.equations)),
                 ("critic.averaged", Field::Numbers(std::slice::from_mut(&mut self.averaged))),
             ],
-            LinearRule::Td(_) => vec![("critic", Field::Numbers(self.weights.data_mut()))],
+            LinearRule::Td(_) => vec![("critic", Field::Rows(&mut self.weights))],
         }
     }
 }
@@ -302,6 +308,34 @@ impl LinearCritic {
     }
 }
 
+thread_local! {
+    static CHANGES: RefCell<Vec<f64>> = RefCell::default();
+}
+
+impl LinearCritic {
+    /// What sender j tells the receiver, one of its `member`s, up to a number that all alternatives of a step share. Returns
+    /// whether its features can do that.
+    fn add_changes(
+        &self,
+        inbox: &Inbox<'_>,
+        j: usize,
+        weights: &[f64],
+        member: Option<usize>,
+        actions: usize,
+        out: &mut [f64],
+    ) -> bool {
+        // A sender that does not see the receiver has the same value whatever it does.
+        let Some(member) = member else { return true };
+        let (group, trajectory) = (self.features.groups.row(j), inbox.trajectory);
+        let columns = |m: usize| {
+            let agent = group[m] as usize;
+            Columns { states: trajectory.states(agent), actions: trajectory.actions(agent) }
+        };
+        let out = &mut out[..inbox.steps * actions];
+        self.features.sets[j].add_changes(weights, &columns, member, actions, out)
+    }
+}
+
 impl QValues for LinearCritic {
     fn weigh(&mut self, _signals: &Signals, mu: &Ragged<f64>) -> Option<(usize, f64)> {
         let mut bad = None;
@@ -326,6 +360,7 @@ impl QValues for LinearCritic {
             self.ahead = Ragged::zeros(lengths);
         }
         self.horizon = steps;
+        self.tells_changes = wanted.alternatives && !wanted.levels;
         let (features, weighted, blocks) = (&self.features, &self.weighted, &self.features.blocks);
         let parts: Vec<_> = blocks.iter().zip(self.ahead.split_rows_mut(blocks)).collect();
         parts.into_par_iter().for_each(|(block, mut ahead)| {
@@ -387,6 +422,18 @@ impl QValues for LinearCritic {
                 out.iter_mut().zip(&row[first..]).for_each(|(out, q)| *out += q);
             }
             return;
+        }
+        if self.tells_changes && self.ahead.row(j).is_empty() {
+            let told = CHANGES.with_borrow_mut(|changes| {
+                changes.clear();
+                changes.resize(inbox.steps * actions, 0.0);
+                let told = self.add_changes(inbox, j, weights, member, actions, changes);
+                out.iter_mut().zip(&*changes).filter(|_| told).for_each(|(out, q)| *out += q);
+                told
+            });
+            if told {
+                return;
+            }
         }
         let mut values = [0.0; LARGEST_LOCAL_SPACE];
         let values = &mut values[..actions];

@@ -113,6 +113,8 @@ pub struct Wanted {
     pub alternatives: bool,
     /// Whether some senders' constraints do not count.
     pub partial: bool,
+    /// Whether what all alternatives of a step share matters: the gradient of a soft-max does not depend on it.
+    pub levels: bool,
 }
 
 /// Q values along trajectories: what neighbours send each other.
@@ -141,7 +143,8 @@ pub trait QValues: Send + Sync {
     fn knows_alternatives(&self) -> bool;
 
     /// As [`QValues::add_taken`] with agent i's action replaced by each of its `actions`, as `[step][action of i]`. NaN if
-    /// they are not known.
+    /// they are not known. A critic that was [told of](QValues::prepare) a batch may leave out what all alternatives of a step
+    /// share, unless that is [wanted](Wanted::levels).
     fn add_alternatives(
         &self,
         sender: u32,

@@ -481,10 +481,10 @@ impl Critic for NetworkCritic {
 
     fn fields(&mut self) -> Fields<'_> {
         vec![
-            ("critic", Field::Singles(self.weights.data_mut())),
-            ("critic.target", Field::Singles(self.targets.data_mut())),
-            ("critic.first", Field::Singles(self.first.data_mut())),
-            ("critic.second", Field::Singles(self.second.data_mut())),
+            ("critic", Field::SingleRows(&mut self.weights)),
+            ("critic.target", Field::SingleRows(&mut self.targets)),
+            ("critic.first", Field::SingleRows(&mut self.first)),
+            ("critic.second", Field::SingleRows(&mut self.second)),
             ("critic.steps", Field::Counter(&mut self.steps)),
         ]
     }

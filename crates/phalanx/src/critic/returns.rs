@@ -306,10 +306,10 @@ impl Critic for Returns {
 
     fn fields(&mut self) -> Fields<'_> {
         vec![
-            ("critic", Field::Singles(self.weights.data_mut())),
-            ("critic.first", Field::Singles(self.first.data_mut())),
-            ("critic.second", Field::Singles(self.second.data_mut())),
-            ("critic.squares", Field::Numbers(self.squares.data_mut())),
+            ("critic", Field::SingleRows(&mut self.weights)),
+            ("critic.first", Field::SingleRows(&mut self.first)),
+            ("critic.second", Field::SingleRows(&mut self.second)),
+            ("critic.squares", Field::Rows(&mut self.squares)),
             ("critic.steps", Field::Counter(&mut self.steps)),
         ]
     }

@@ -44,9 +44,9 @@ impl QTables {
         &self.index
     }
 
-    /// All tables, agent by agent.
-    pub(crate) fn numbers_mut(&mut self) -> &mut [f64] {
-        self.tables.data_mut()
+    /// All tables, a row an agent.
+    pub(crate) fn tables_mut(&mut self) -> &mut Ragged<f64> {
+        &mut self.tables
     }
 
     /// Runs `learn(agent, index, its tables, scratch)` for every agent, in parallel, with scratch from `init`.

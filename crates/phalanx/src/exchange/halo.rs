@@ -71,6 +71,40 @@ impl Halo {
         Ok(Halo { peers, partition, links, border, total: network.total(), members: OnceLock::new() })
     }
 
+    fn without_borders(peers: &Arc<dyn Peers>) -> Self {
+        Halo {
+            peers: peers.clone(),
+            partition: Partition::alone(),
+            links: Vec::new(),
+            border: Vec::new(),
+            total: 0,
+            members: OnceLock::new(),
+        }
+    }
+
+    /// What the first process decides, everywhere; elsewhere `decide` is not called.
+    pub fn decide(&self, decide: impl FnOnce() -> Result<u8>) -> Result<u8> {
+        if !self.is_first() {
+            let heard = self.tell(Vec::new())?;
+            return match heard.split_first() {
+                Some((&FAILED, [bad_input, message @ ..])) => {
+                    let message = String::from_utf8_lossy(message).into_owned();
+                    Err(Error::Peers { message, bad_input: *bad_input != 0 })
+                }
+                first => Ok(first.map_or(0, |(&decision, _)| decision)),
+            };
+        }
+        let decided = decide();
+        let message = match &decided {
+            Ok(decision) => vec![*decision],
+            Err(error) => {
+                [&[FAILED, u8::from(error.is_bad_input())][..], error.to_string().as_bytes()].concat()
+            }
+        };
+        self.tell(message)?;
+        decided
+    }
+
     /// The processes.
     pub fn peers(&self) -> &dyn Peers {
         &*self.peers
@@ -235,6 +269,9 @@ impl Halo {
     }
 }
 
+/// A decision that could not be made.
+const FAILED: u8 = u8::MAX;
+
 /// Numbers that were sent as bytes, whose place in memory may be any.
 pub(crate) fn numbers(bytes: &[u8]) -> Vec<f64> {
     bytes.as_chunks::<8>().0.iter().map(|word| f64::from_le_bytes(*word)).collect()
@@ -242,16 +279,23 @@ pub(crate) fn numbers(bytes: &[u8]) -> Vec<f64> {
 
 /// Before there is a halo: fails everywhere if it failed somewhere.
 pub fn agree_among<T>(peers: &Arc<dyn Peers>, result: Result<T>) -> Result<T> {
-    let partition = Partition::alone();
-    let halo = Halo {
-        peers: peers.clone(),
-        partition,
-        links: Vec::new(),
-        border: Vec::new(),
-        total: 0,
-        members: OnceLock::new(),
+    agree(&Halo::without_borders(peers), result)
+}
+
+/// Before there is a halo: fails everywhere if `what` is not the same text everywhere.
+pub fn same_among(peers: &Arc<dyn Peers>, text: &str, what: &str) -> Result<()> {
+    let halo = Halo::without_borders(peers);
+    let texts = halo.gather(text.as_bytes())?;
+    let other = texts.iter().position(|other| other != text.as_bytes());
+    let same = match other {
+        None => Ok(()),
+        Some(rank) => {
+            let message =
+                format!("rank {rank} has another {what} than rank 0; start all ranks with the same");
+            Err(Error::config("--mpi", message))
+        }
     };
-    agree(&halo, result)
+    agree(&halo, same)
 }
 
 fn agree<T>(halo: &Halo, result: Result<T>) -> Result<T> {

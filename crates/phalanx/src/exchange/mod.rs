@@ -12,7 +12,7 @@ pub mod mpi;
 mod tests;
 
 pub(crate) use halo::numbers;
-pub use halo::{Halo, Messages, agree_among};
+pub use halo::{Halo, Messages, agree_among, same_among};
 pub use letters::Letters;
 pub use peers::{Crew, Peers};
 pub use traffic::{Bound, Carried, Count, Largest, Ledger, Links, Traffic};

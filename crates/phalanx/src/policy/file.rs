@@ -1,5 +1,9 @@
 //! `policy.safetensors`. Tables: one f64 tensor `theta.<i>` an agent, of shape `[∏ S_{N_i^κ}, A_i]`; linear policies:
 //! the same with one row a feature; networks: one f32 tensor a layer, `theta.<i>.<layer>`.
+//!
+//! A tensor an agent is too much for large networks: a million names are a header of 100 MB, the most that the format
+//! allows. Above [`MOST_NAMED`] agents tables and linear policies have all rows of θ in one tensor `theta`; agent i's are
+//! `theta[offsets[i]..offsets[i + 1]]`, with `theta.columns[i]` = A_i columns.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -11,16 +15,36 @@ use super::Policy;
 use crate::durable::{self, little_endian};
 use crate::{Error, Ragged, Result};
 
-/// One row of θ, borrowed for writing.
-struct ThetaView<'a> {
+/// Agents that have tensors of their own at most.
+pub const MOST_NAMED: usize = 10_000;
+
+/// Numbers to be written as one tensor.
+struct Numbers<'a> {
     shape: Vec<usize>,
-    values: &'a [f64],
-    single: bool,
+    dtype: Dtype,
+    data: Cow<'a, [u8]>,
 }
 
-impl View for ThetaView<'_> {
+impl<'a> Numbers<'a> {
+    /// Some of θ; in single precision if the policy computes in it.
+    fn of_theta(shape: Vec<usize>, values: &'a [f64], single: bool) -> Self {
+        if single {
+            let data = values.iter().flat_map(|&x| (x as f32).to_le_bytes()).collect();
+            return Numbers { shape, dtype: Dtype::F32, data };
+        }
+        Numbers { shape, dtype: Dtype::F64, data: little_endian(values) }
+    }
+
+    fn of_counts(counts: impl ExactSizeIterator<Item = usize>) -> Self {
+        let shape = vec![counts.len()];
+        let data = counts.flat_map(|count| (count as u64).to_le_bytes()).collect();
+        Numbers { shape, dtype: Dtype::U64, data }
+    }
+}
+
+impl View for Numbers<'_> {
     fn dtype(&self) -> Dtype {
-        if self.single { Dtype::F32 } else { Dtype::F64 }
+        self.dtype
     }
 
     fn shape(&self) -> &[usize] {
@@ -28,34 +52,69 @@ impl View for ThetaView<'_> {
     }
 
     fn data(&self) -> Cow<'_, [u8]> {
-        if self.single {
-            return Cow::Owned(self.values.iter().flat_map(|&x| (x as f32).to_le_bytes()).collect());
-        }
-        little_endian(self.values)
+        Cow::Borrowed(&self.data)
     }
 
     fn data_len(&self) -> usize {
-        self.values.len() * if self.single { 4 } else { 8 }
+        self.data.len()
     }
 }
 
 /// Writes θ; the metadata say the kind of policy.
 pub fn save(policy: &dyn Policy, path: &Path) -> Result<()> {
-    let single = policy.is_single();
-    let tensors = (0..policy.agents()).flat_map(|i| {
-        let mut rest = policy.theta().row(i);
-        policy.tensors(i).into_iter().map(move |(name, shape)| {
-            let (values, tail) = rest.split_at(shape.iter().product());
-            rest = tail;
-            (name, ThetaView { shape, values, single })
-        })
-    });
+    save_in(policy, path, Layout::of(policy))
+}
+
+/// How θ is laid out in a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Layout {
+    /// Tensors of its own for every agent.
+    Named,
+    /// One tensor for all.
+    Flat,
+}
+
+impl Layout {
+    fn of(policy: &dyn Policy) -> Self {
+        // Layers of networks have shapes of their own, and far fewer agents can have one.
+        if policy.agents() > MOST_NAMED && !policy.is_single() { Layout::Flat } else { Layout::Named }
+    }
+}
+
+fn save_in(policy: &dyn Policy, path: &Path, layout: Layout) -> Result<()> {
     let metadata = HashMap::from([("policy".to_string(), policy.kind().to_string())]);
+    let single = policy.is_single();
     durable::replace(path, |temporary| {
-        safetensors::serialize_to_file(tensors, Some(metadata), temporary).map_err(std::io::Error::other)?;
+        match layout {
+            Layout::Named => {
+                let tensors = (0..policy.agents()).flat_map(|i| {
+                    let mut rest = policy.theta().row(i);
+                    policy.tensors(i).into_iter().map(move |(name, shape)| {
+                        let (values, tail) = rest.split_at(shape.iter().product());
+                        rest = tail;
+                        (name, Numbers::of_theta(shape, values, single))
+                    })
+                });
+                safetensors::serialize_to_file(tensors, Some(metadata), temporary)
+            }
+            Layout::Flat => {
+                let theta = policy.theta();
+                let tensors = [
+                    (FLAT, Numbers::of_theta(vec![theta.data().len()], theta.data(), single)),
+                    (OFFSETS, Numbers::of_counts(theta.offsets().iter().copied())),
+                    (COLUMNS, Numbers::of_counts(policy.action_counts().iter().copied())),
+                ];
+                safetensors::serialize_to_file(tensors, Some(metadata), temporary)
+            }
+        }
+        .map_err(std::io::Error::other)?;
         durable::readable_by_all(temporary)
     })
 }
+
+const FLAT: &str = "theta";
+const OFFSETS: &str = "theta.offsets";
+const COLUMNS: &str = "theta.columns";
 
 /// θ as [`save`] wrote it for a policy of the same kind and shapes as `policy`.
 pub fn load(policy: &dyn Policy, path: &Path) -> Result<Ragged<f64>> {
@@ -70,40 +129,95 @@ pub fn load(policy: &dyn Policy, path: &Path) -> Result<Ragged<f64>> {
         let message = format!("is a policy of kind `{found}`, but `{}` is needed", policy.kind());
         return Err(Error::file(path, message));
     }
+    let theta = if tensors.tensor(OFFSETS).is_ok() {
+        load_flat(policy, path, &tensors)?
+    } else {
+        load_named(policy, path, &tensors)?
+    };
+    check_numbers(policy, path, &theta)?;
+    Ok(theta)
+}
+
+/// The tensor `name`, if it is of this kind and shape.
+fn tensor<'a>(
+    tensors: &SafeTensors<'a>,
+    path: &Path,
+    name: &str,
+    dtype: Dtype,
+    shape: &[usize],
+) -> Result<&'a [u8]> {
+    let tensor = tensors.tensor(name).map_err(|e| Error::file(path, format!("{name}: {e}")))?;
+    if tensor.dtype() != dtype || tensor.shape() != shape {
+        let found = (tensor.dtype(), tensor.shape());
+        let message = format!(
+            "{name} is {:?} of shape {:?}, but this model needs {dtype:?} of shape {shape:?}",
+            found.0, found.1
+        );
+        return Err(Error::file(path, message));
+    }
+    Ok(tensor.data())
+}
+
+fn dtype_of(policy: &dyn Policy) -> Dtype {
+    if policy.is_single() { Dtype::F32 } else { Dtype::F64 }
+}
+
+fn load_named(policy: &dyn Policy, path: &Path, tensors: &SafeTensors<'_>) -> Result<Ragged<f64>> {
     let expected = (0..policy.agents()).map(|i| policy.tensors(i).len()).sum::<usize>();
     if tensors.len() != expected {
         let message = format!("has {} tensors, but this model has {expected}", tensors.len());
         return Err(Error::file(path, message));
     }
-    let dtype = if policy.is_single() { Dtype::F32 } else { Dtype::F64 };
+    let dtype = dtype_of(policy);
     let mut theta = policy.theta().clone();
     for i in 0..policy.agents() {
         let mut rest = theta.row_mut(i);
         for (name, shape) in policy.tensors(i) {
-            let tensor = tensors.tensor(&name).map_err(|e| Error::file(path, format!("{name}: {e}")))?;
-            if tensor.dtype() != dtype || tensor.shape() != shape {
-                let found = (tensor.dtype(), tensor.shape());
-                let message = format!(
-                    "{name} is {:?} of shape {:?}, but this model needs {dtype:?} of shape {shape:?}",
-                    found.0, found.1
-                );
-                return Err(Error::file(path, message));
-            }
+            let bytes = tensor(tensors, path, &name, dtype, &shape)?;
             let (values, tail) = rest.split_at_mut(shape.iter().product());
             rest = tail;
-            read_numbers(tensor.data(), dtype, values);
-            if let Some(bad) = values.iter().find(|x| !x.is_finite()) {
-                return Err(Error::file(path, format!("{name} holds {bad}")));
-            }
-            let is_law =
-                |law: &[f64]| law.iter().all(|&p| p >= 0.0) && (law.iter().sum::<f64>() - 1.0).abs() < 1e-9;
-            let laws = values.chunks_exact(policy.actions(i));
-            if let Some(x) = laws.into_iter().position(|law| policy.is_direct() && !is_law(law)) {
-                return Err(Error::file(path, format!("{name}, row {x}: the probabilities do not sum to 1")));
-            }
+            read_numbers(bytes, dtype, values);
         }
     }
     Ok(theta)
+}
+
+fn load_flat(policy: &dyn Policy, path: &Path, tensors: &SafeTensors<'_>) -> Result<Ragged<f64>> {
+    let expected = policy.theta();
+    let same = |name: &str, counts: &[usize]| {
+        let bytes = tensor(tensors, path, name, Dtype::U64, &[counts.len()])?;
+        let found = bytes.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word));
+        match found.zip(counts).enumerate().find(|(_, (found, count))| *found != **count as u64) {
+            None => Ok(()),
+            Some((i, (found, count))) => {
+                Err(Error::file(path, format!("{name}[{i}] is {found}, but this model needs {count}")))
+            }
+        }
+    };
+    same(OFFSETS, expected.offsets())?;
+    same(COLUMNS, policy.action_counts())?;
+    let dtype = dtype_of(policy);
+    let bytes = tensor(tensors, path, FLAT, dtype, &[expected.data().len()])?;
+    let mut theta = Ragged::zeros_like(expected);
+    read_numbers(bytes, dtype, theta.data_mut());
+    Ok(theta)
+}
+
+/// Whether all of θ are finite, and laws where they must be.
+fn check_numbers(policy: &dyn Policy, path: &Path, theta: &Ragged<f64>) -> Result<()> {
+    let is_law = |law: &[f64]| law.iter().all(|&p| p >= 0.0) && (law.iter().sum::<f64>() - 1.0).abs() < 1e-9;
+    for (i, row) in theta.iter().enumerate() {
+        if let Some(bad) = row.iter().find(|x| !x.is_finite()) {
+            return Err(Error::file(path, format!("theta.{i} holds {bad}")));
+        }
+        if !policy.is_direct() {
+            continue;
+        }
+        if let Some(x) = row.chunks_exact(policy.actions(i)).position(|law| !is_law(law)) {
+            return Err(Error::file(path, format!("theta.{i}, row {x}: the probabilities do not sum to 1")));
+        }
+    }
+    Ok(())
 }
 
 fn read_numbers(bytes: &[u8], dtype: Dtype, out: &mut [f64]) {
@@ -141,5 +255,54 @@ mod tests {
         assert!(message.contains("kind `softmax`, but `direct`"), "{message}");
         std::fs::write(&path, &std::fs::read(&path).unwrap()[..50]).unwrap();
         assert!(load(&saved, &path).unwrap_err().to_string().contains("safetensors"));
+    }
+
+    #[test]
+    fn both_layouts_hold_the_same() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("policy.safetensors");
+        let make = |n, kappa, kind, std| {
+            let world = Line::new(n, Start::Uniform, 0.0).unwrap();
+            Tabular::new(&world, kappa, kind, std, &Stream::new(3)).unwrap()
+        };
+        for kind in [Parameterisation::Softmax, Parameterisation::Direct] {
+            let saved = make(7, 1, kind, 1.0);
+            for layout in [Layout::Named, Layout::Flat] {
+                save_in(&saved, &path, layout).unwrap();
+                assert_eq!(&load(&make(7, 1, kind, 0.0), &path).unwrap(), saved.theta(), "{layout:?}");
+            }
+            // More agents, and more neighbours.
+            let message = load(&make(8, 1, kind, 0.0), &path).unwrap_err().to_string();
+            assert!(
+                message.contains("theta.offsets is U64 of shape [8], but") && message.contains("[9]"),
+                "{message}"
+            );
+            let message = load(&make(7, 2, kind, 0.0), &path).unwrap_err().to_string();
+            assert!(message.contains("theta.offsets[1] is 8, but this model needs 16"), "{message}");
+        }
+        let mut laws = make(7, 1, Parameterisation::Direct, 0.0);
+        laws.theta_mut().row_mut(3)[4] = 0.7;
+        for (layout, of_what) in [(Layout::Named, "theta.3, row 2"), (Layout::Flat, "theta.3, row 2")] {
+            save_in(&laws, &path, layout).unwrap();
+            assert!(load(&laws, &path).unwrap_err().to_string().contains(of_what));
+        }
+        let mut broken = make(7, 1, Parameterisation::Softmax, 0.0);
+        broken.theta_mut().row_mut(5)[0] = f64::NAN;
+        save_in(&broken, &path, Layout::Flat).unwrap();
+        assert!(load(&broken, &path).unwrap_err().to_string().contains("theta.5 holds NaN"));
+    }
+
+    #[test]
+    fn large_networks_have_one_tensor() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("policy.safetensors");
+        for (n, tensors) in [(MOST_NAMED, MOST_NAMED), (MOST_NAMED + 1, 3)] {
+            let world = Line::new(n, Start::Uniform, 0.0).unwrap();
+            let policy = Tabular::new(&world, 0, Parameterisation::Softmax, 1.0, &Stream::new(3)).unwrap();
+            save(&policy, &path).unwrap();
+            let bytes = std::fs::read(&path).unwrap();
+            assert_eq!(SafeTensors::deserialize(&bytes).unwrap().len(), tensors);
+            assert_eq!(&load(&policy, &path).unwrap(), policy.theta());
+        }
     }
 }

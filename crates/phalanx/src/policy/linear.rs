@@ -124,29 +124,71 @@ impl LinearPolicy {
     }
 
     fn law(&self, agent: usize, active: &[u32], law: &mut [f64]) {
-        let theta = self.theta.row(agent);
-        law.fill(0.0);
-        for &feature in active {
-            let entries = &theta[feature as usize * law.len()..][..law.len()];
-            law.iter_mut().zip(entries).for_each(|(logit, x)| *logit += x);
-        }
+        add_up(self.theta.row(agent), active, law);
         softmax(law);
     }
 }
 
+/// The sum of the active rows of `[feature][action]`, in their order.
+fn add_up(rows: &[f64], active: &[u32], sums: &mut [f64]) {
+    /// With a known number of actions, sums stay in registers.
+    fn of_length<const N: usize>(rows: &[f64], active: &[u32], sums: &mut [f64]) {
+        let (rows, mut total) = (rows.as_chunks::<N>().0, [0.0; N]);
+        for &feature in active {
+            total.iter_mut().zip(&rows[feature as usize]).for_each(|(sum, x)| *sum += x);
+        }
+        sums.copy_from_slice(&total);
+    }
+    match sums.len() {
+        2 => of_length::<2>(rows, active, sums),
+        3 => of_length::<3>(rows, active, sums),
+        4 => of_length::<4>(rows, active, sums),
+        5 => of_length::<5>(rows, active, sums),
+        count => {
+            sums.fill(0.0);
+            for &feature in active {
+                let row = &rows[feature as usize * count..][..count];
+                sums.iter_mut().zip(row).for_each(|(sum, x)| *sum += x);
+            }
+        }
+    }
+}
+
+/// Agents that act together: their parameters are fetched one after the other without waiting, which is most of the time
+/// in networks that do not fit into a cache.
+const TILE: usize = 32;
+
 impl ActAlone for LinearPolicy {
     fn act(&self, agents: Range<usize>, states: &[u8], draws: &[u32], actions: &mut [u8]) {
-        let mut law = [0.0; LARGEST_LOCAL_SPACE];
         let mut thresholds = [0; LARGEST_LOCAL_SPACE];
-        let (mut seen, mut active) = (Vec::new(), Vec::new());
-        for ((agent, action), &draw) in agents.zip(actions).zip(draws) {
-            let law = &mut law[..self.actions[agent]];
+        let (mut seen, mut active, mut laws) = (Vec::new(), Vec::new(), Vec::new());
+        let tiles = actions.chunks_mut(TILE).zip(draws.chunks(TILE));
+        for (first, (actions, draws)) in agents.step_by(TILE).zip(tiles) {
+            let members = first..first + actions.len();
             active.clear();
-            self.active(agent, |m| states[m], &mut seen, &mut active);
-            self.law(agent, &active, law);
-            let thresholds = &mut thresholds[..law.len() - 1];
-            write_thresholds(law, thresholds);
-            *action = outcome(thresholds, draw);
+            let ends: [usize; TILE] = std::array::from_fn(|m| {
+                if m < members.len() {
+                    self.active(first + m, |other| states[other], &mut seen, &mut active);
+                }
+                active.len()
+            });
+            laws.clear();
+            let mut start = 0;
+            for (agent, &end) in members.clone().zip(&ends) {
+                let place = laws.len();
+                laws.resize(place + self.actions[agent], 0.0);
+                add_up(self.theta.row(agent), &active[start..end], &mut laws[place..]);
+                start = end;
+            }
+            let mut rest = &mut laws[..];
+            for ((agent, action), &draw) in members.zip(actions).zip(draws) {
+                let (law, tail) = rest.split_at_mut(self.actions[agent]);
+                rest = tail;
+                softmax(law);
+                let thresholds = &mut thresholds[..law.len() - 1];
+                write_thresholds(law, thresholds);
+                *action = outcome(thresholds, draw);
+            }
         }
     }
 }

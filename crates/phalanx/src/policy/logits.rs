@@ -38,6 +38,7 @@ pub fn logit_gradients(
     }
     let mean = if rule.baseline == Baseline::Mean && !rule.all_actions { spread.mean() } else { 0.0 };
     let scale = if rule.normalise { 1.0 / spread.deviation() } else { 1.0 };
+    let mut logarithms = vec![0.0; actions];
     let (mut laws, mut values) = (laws, &values[..]);
     for trajectory in batch {
         let steps = rule.steps(trajectory);
@@ -48,13 +49,16 @@ pub fn logit_gradients(
         for (((law, values), &a), &w) in steps.zip(trajectory.actions(agent)).zip(&rule.weights) {
             let bonus = rule.entropy * w;
             // −Σ π ln π, for the bonus's slope −π(b)·(ln π(b) + entropy).
-            let entropy: f64 =
-                if bonus == 0.0 { 0.0 } else { -law.iter().map(|&p| p * floored_ln(p)).sum::<f64>() };
+            let mut entropy = 0.0;
+            if bonus != 0.0 {
+                logarithms.iter_mut().zip(law.iter()).for_each(|(ln, &p)| *ln = floored_ln(p));
+                entropy = -law.iter().zip(&logarithms).map(|(p, ln)| p * ln).sum::<f64>();
+            }
             let expected: f64 =
                 if per_step == 1 { mean } else { law.iter().zip(values).map(|(p, v)| p * v).sum() };
             let taken = if per_step == 1 { values[0] } else { values[usize::from(a)] };
             for (b, p) in law.iter_mut().enumerate() {
-                let slope = if bonus == 0.0 { 0.0 } else { -bonus * *p * (floored_ln(*p) + entropy) };
+                let slope = if bonus == 0.0 { 0.0 } else { -bonus * *p * (logarithms[b] + entropy) };
                 let advantage = if rule.all_actions {
                     *p * (values[b] - expected)
                 } else {

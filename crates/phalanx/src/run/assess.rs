@@ -12,6 +12,8 @@
 //! by what the missing tail could change: γ^H·(mass)·(largest − smallest shadow reward), to first order. The other
 //! scalings define their utilities on episodes of length H, so nothing is missing.
 
+use std::sync::Arc;
+
 use rayon::prelude::*;
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, StudentsT};
@@ -77,7 +79,8 @@ pub struct ConstraintAssessment {
     /// The agent.
     pub agent: usize,
     /// The constraint's name.
-    pub constraint: String,
+    #[serde(serialize_with = "as_text")]
+    pub constraint: Arc<str>,
     /// `at_least` or `at_most`.
     pub bound: &'static str,
     /// The bound.
@@ -90,6 +93,10 @@ pub struct ConstraintAssessment {
     pub slack: f64,
     /// What follows.
     pub verdict: Verdict,
+}
+
+fn as_text<S: serde::Serializer>(name: &Arc<str>, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+    serializer.serialize_str(name)
 }
 
 /// A policy's assessment.
@@ -121,6 +128,18 @@ pub struct Assessment {
 }
 
 impl Assessment {
+    /// Keeps the constraints with the least slack, `count` at most, least first.
+    pub fn keep_worst(&mut self, count: usize) {
+        let order = |a: &ConstraintAssessment, b: &ConstraintAssessment| {
+            a.slack.total_cmp(&b.slack).then(a.agent.cmp(&b.agent))
+        };
+        if self.constraints.len() > count {
+            self.constraints.select_nth_unstable_by(count, order);
+            self.constraints.truncate(count);
+        }
+        self.constraints.sort_by(order);
+    }
+
     /// Each agent's verdict: unsafe if any constraint is, safe if all are.
     pub fn agents(&self, n: usize) -> Vec<Verdict> {
         let mut verdicts = vec![Verdict::Safe; n];
@@ -164,12 +183,12 @@ pub fn assess(
         ));
     }
     let length = assessment_horizon(problem, horizon);
-    let source = Episodes { world, policy, problem, stream, horizon: length, episodes };
+    let source = Episodes { world, policy, problem, stream, horizon: length, episodes, halo: None };
     let weights = problem.occupancy_weights(length, episodes);
-    let pooled = source.visits(&weights);
+    let pooled = source.visits(&weights)?;
     let mut jackknife = Jackknife::new(world, problem, &weights, horizon, episodes, &pooled)?;
     // The same episodes once more, one left out at a time: cheaper than keeping them.
-    source.for_each_chunk(|batch| jackknife.leave_out(batch));
+    source.for_each_chunk(|batch| jackknife.leave_out(batch))?;
     jackknife.finish(length, confidence)
 }
 
@@ -335,7 +354,7 @@ impl<'a> Jackknife<'a> {
                 violation_max = violation_max.max(violation);
                 constraints.push(ConstraintAssessment {
                     agent: i,
-                    constraint: constraint.name.to_string(),
+                    constraint: constraint.name.clone(),
                     bound: constraint.bound.key(),
                     threshold: constraint.bound.threshold(),
                     utility,

@@ -306,6 +306,30 @@ pub trait Features: Send + Sync + Debug {
             rest = tail;
         }
     }
+
+    /// As [`Features::add_alternatives`] along a trajectory, up to a number that all alternatives of a step share:
+    /// `columns` gives a member's states and actions, one a step; `out` is `[step][alternative]`. Returns whether it is
+    /// written; worth it where few members matter to each other.
+    fn add_changes<'a>(
+        &self,
+        weights: &[f64],
+        columns: &dyn Fn(usize) -> Columns<'a>,
+        member: usize,
+        alternatives: usize,
+        out: &mut [f64],
+    ) -> bool {
+        let _ = (weights, columns, member, alternatives, out);
+        false
+    }
+}
+
+/// What one agent saw and did along a trajectory.
+#[derive(Debug, Clone, Copy)]
+pub struct Columns<'a> {
+    /// Its states, one a step.
+    pub states: &'a [u8],
+    /// Its actions.
+    pub actions: &'a [u8],
 }
 
 /// A policy that a world knows.

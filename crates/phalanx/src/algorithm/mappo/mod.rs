@@ -331,10 +331,10 @@ impl Algorithm for Mappo {
             ("agent_steps", Field::Counter(&mut self.agent_steps)),
             ("steps", Field::Counter(&mut self.steps)),
         ];
-        fields.push(("theta", Field::Numbers(self.policy.theta_mut().data_mut())));
-        fields.push(("actor.first", Field::Singles(self.first.data_mut())));
-        fields.push(("actor.second", Field::Singles(self.second.data_mut())));
-        fields.push(("mu", Field::Numbers(self.lambda.data_mut())));
+        fields.push(("theta", Field::Rows(self.policy.theta_mut())));
+        fields.push(("actor.first", Field::SingleRows(&mut self.first)));
+        fields.push(("actor.second", Field::SingleRows(&mut self.second)));
+        fields.push(("mu", Field::Rows(&mut self.lambda)));
         fields.extend(self.values.fields());
         fields.extend(self.exchange.fields());
         fields

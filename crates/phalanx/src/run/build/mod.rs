@@ -19,6 +19,7 @@ use crate::critic::{
     NetworkCritic, NetworkRule, QTables, Returns, ReturnsRule, StepRule, Td,
 };
 use crate::dual::{DualKind, DualRule};
+use crate::exchange::Halo;
 use crate::memory::room_for;
 use crate::net::Loss;
 use crate::network::Network;
@@ -28,7 +29,7 @@ use crate::schedule::EntropyBonus;
 use crate::sight::Widths;
 use crate::stream::Stream;
 use crate::utility::LocalSpace;
-use crate::world::{LARGEST_LOCAL_SPACE, Line, Pistonball, Table, Wireless, World};
+use crate::world::{Evolution, LARGEST_LOCAL_SPACE, Line, Pistonball, Table, Wireless, World};
 use crate::{Error, Result};
 
 /// `config` with what only the world's file can tell: builds world and problem, and so finds their mistakes too.
@@ -145,13 +146,16 @@ fn network(config: &Config, n: usize) -> Result<Option<Network>> {
 }
 
 /// Builds the algorithm.
+///
+/// `halo`: where the network is shared out over processes, and `world` is this one's part.
 pub fn algorithm(
     config: &Config,
     world: &Arc<dyn World>,
     problem: &Arc<Problem>,
+    halo: Option<Arc<Halo>>,
 ) -> Result<Box<dyn Algorithm>> {
     check_fit(config, &**world, problem)?;
-    let n = world.network().agents();
+    let n = world.network().total();
     let stream = Stream::new(config.seed);
     // A step of length 0 around a centre stays there.
     let is_fixed = config.algorithm == config::Algorithm::Penalty;
@@ -211,7 +215,47 @@ pub fn algorithm(
     };
     let policy = policy(config, &**world, &stream)?;
     let critic = critic(config, &**world, problem, &*policy, &stream)?;
-    Ok(Box::new(PrimalDual::new(world.clone(), problem.clone(), policy, critic, settings, stream)?))
+    let algorithm = PrimalDual::new(world.clone(), problem.clone(), policy, critic, settings, stream)?;
+    Ok(match halo {
+        None => Box::new(algorithm),
+        Some(halo) => Box::new(algorithm.shared_out(halo)?),
+    })
+}
+
+/// Whether a run can be shared out over processes.
+pub fn check_parts(config: &Config, world: &dyn World) -> Result<()> {
+    let refused = |what: String| Err(Error::config("--mpi", what));
+    if matches!(world.evolution(), Evolution::Joint(_)) {
+        let why =
+            "this world is simulated whole: its agents share what none of them owns; train it without --mpi";
+        return refused(why.into());
+    }
+    match config.algorithm {
+        config::Algorithm::PrimalDual | config::Algorithm::Penalty => {}
+        other => {
+            let name = serde_json::to_string(&other).unwrap_or_default();
+            return refused(format!(
+                "algorithm = {name} looks at the whole network; \"primal-dual\" and \"penalty\" can be shared out"
+            ));
+        }
+    }
+    if config.critic.kind == CriticKind::Exact {
+        return refused("critic.kind = \"exact\" looks at the whole network; use another critic".into());
+    }
+    Ok(())
+}
+
+/// The policy that `config` trains, as it is at the start.
+pub fn bare_policy(config: &Config, world: &dyn World) -> Result<Box<dyn Policy>> {
+    let stream = Stream::new(config.seed);
+    Ok(match config.algorithm {
+        config::Algorithm::MappoL => {
+            let radius = config.mappo.actor_sees.radius(config.kappa, world.network().agents());
+            Box::new(networks(config, radius, world, &stream)?)
+        }
+        config::Algorithm::Exact => Box::new(tables(config, world, &stream)?),
+        config::Algorithm::PrimalDual | config::Algorithm::Penalty => policy(config, world, &stream)?,
+    })
 }
 
 /// The tables of a tabular policy.

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::agents::AgentsOutput;
 use super::preset;
 use super::registry::Registry;
 pub(super) use check::check_gamma;
@@ -92,6 +93,8 @@ pub struct Config {
     pub evaluation: EvaluationConfig,
     /// How often the state is saved.
     pub checkpoint: CheckpointConfig,
+    /// What is written at the end.
+    pub output: OutputConfig,
 }
 
 /// Which algorithm.
@@ -577,6 +580,14 @@ impl Default for CheckpointConfig {
     }
 }
 
+/// `[output]`.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct OutputConfig {
+    /// Which agents are listed: all of them, or in a large network the worst.
+    pub agents: AgentsOutput,
+}
+
 /// `[evaluation]`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -601,6 +612,15 @@ impl Config {
             Error::config("preset", format!("`{name}` is neither a preset ({}) nor a file", names.join(", ")))
         })?;
         Config::parse(text, Path::new(name), Path::new("."))
+    }
+
+    /// The configuration of the run in a folder.
+    pub fn of_run(run: &Path) -> Result<Self> {
+        let path = run.join("config.toml");
+        if !path.is_file() {
+            return Err(Error::file(run, "is not a run: it has no config.toml"));
+        }
+        Config::read(&path)
     }
 
     /// A TOML file.

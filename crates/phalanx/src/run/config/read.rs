@@ -7,7 +7,8 @@ use serde::de::DeserializeOwned;
 
 use super::{
     ActorConfig, Algorithm, CheckpointConfig, Config, ConstraintConfig, CriticConfig, CriticKind,
-    DEFAULT_GAMMA, DualConfig, EvaluationConfig, NetworkConfig, PolicyConfig, UtilityConfig, WorldConfig,
+    DEFAULT_GAMMA, DualConfig, EvaluationConfig, NetworkConfig, OutputConfig, PolicyConfig, UtilityConfig,
+    WorldConfig,
 };
 use crate::actor::Baseline;
 use crate::algorithm::MappoRule;
@@ -58,6 +59,8 @@ struct Raw {
     evaluation: EvaluationConfig,
     #[serde(default)]
     checkpoint: CheckpointConfig,
+    #[serde(default)]
+    output: OutputConfig,
 }
 
 fn default_iterations() -> usize {
@@ -129,6 +132,7 @@ impl Config {
             mappo: raw.mappo,
             evaluation: raw.evaluation,
             checkpoint: raw.checkpoint,
+            output: raw.output,
         };
         if matches!(
             config.world,

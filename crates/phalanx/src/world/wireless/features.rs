@@ -2,7 +2,7 @@
 
 use super::Wireless;
 use super::grid::ACTIONS;
-use crate::world::{Features, View};
+use crate::world::{Columns, Features, View};
 
 /// Indicators over a group of users: the queue of every neighbour, and for every member the queue that it sends from, if
 /// it is the only member to address its access point.
@@ -11,7 +11,10 @@ use crate::world::{Features, View};
 /// what others do.
 #[derive(Debug)]
 pub struct Sends {
-    members: Vec<Member>,
+    members: Box<[Member]>,
+    /// Of every access point: the places in the group of the four around it, or [`ABSENT`]. The first addresses it with
+    /// action 4, the last with 1.
+    points: Box<[[u8; 4]]>,
     count: usize,
 }
 
@@ -28,6 +31,8 @@ struct Member {
 /// Access points that a group can number: enough for neighbourhoods of four hops.
 const NOWHERE: u8 = 127;
 const SLOTS: usize = NOWHERE as usize + 1;
+/// One who is not in the group.
+const ABSENT: u8 = u8::MAX;
 
 impl Sends {
     /// Of `agent`'s group; none if it can address too many access points.
@@ -52,7 +57,10 @@ impl Sends {
             first = sends + states;
             members.push(Member { queue, sends, targets });
         }
-        Some(Sends { members, count: first as usize })
+        let place = |user: usize| group.iter().position(|&m| m as usize == user);
+        let place = |user: usize| place(user).and_then(|place| u8::try_from(place).ok()).unwrap_or(ABSENT);
+        let points = points.iter().map(|&y| world.around(y).map(|(user, _)| place(user))).collect();
+        Some(Sends { members: members.into(), points, count: first as usize })
     }
 
     /// How many members address each access point.
@@ -185,6 +193,66 @@ impl Features for Sends {
             }
         }
     }
+
+    /// Only the sends at the chooser's access points change: its own if nobody is there, that of the one who is there if it
+    /// is one.
+    fn add_changes<'a>(
+        &self,
+        weights: &[f64],
+        columns: &dyn Fn(usize) -> Columns<'a>,
+        chooser: usize,
+        _alternatives: usize,
+        out: &mut [f64],
+    ) -> bool {
+        let own = &self.members[chooser];
+        let own_sends = &weights[own.sends as usize..];
+        let queues = &columns(chooser).states[..out.len() / ACTIONS];
+        let nobody = Rival { states: queues, actions: queues, action: ABSENT, sends: own_sends };
+        for (choice, &point) in own.targets.iter().enumerate().filter(|(_, point)| **point != NOWHERE) {
+            let mut rivals = [nobody; 3];
+            let others = self.points[usize::from(point)].iter().zip([4, 3, 2, 1]);
+            let others = others.filter(|&(&m, _)| m != ABSENT && usize::from(m) != chooser);
+            for (rival, (&m, action)) in rivals.iter_mut().zip(others) {
+                let Columns { states, actions } = columns(usize::from(m));
+                let sends = &weights[self.members[usize::from(m)].sends as usize..];
+                *rival = Rival {
+                    states: &states[..queues.len()],
+                    actions: &actions[..queues.len()],
+                    action,
+                    sends,
+                };
+            }
+            for (k, (out, &queue)) in out.as_chunks_mut::<ACTIONS>().0.iter_mut().zip(queues).enumerate() {
+                let (mut count, mut lost) = (0, 0.0);
+                for rival in &rivals {
+                    let is_there = rival.actions[k] == rival.action;
+                    count += u32::from(is_there);
+                    lost += send_if(is_there, rival.sends, rival.states[k]);
+                }
+                out[choice] += send_if(count == 0, own_sends, queue) - if count == 1 { lost } else { 0.0 };
+            }
+        }
+        true
+    }
+}
+
+/// One who may be in the way at an access point.
+#[derive(Clone, Copy)]
+struct Rival<'a, 'w> {
+    states: &'a [u8],
+    actions: &'a [u8],
+    /// By which it addresses the access point.
+    action: u8,
+    /// Weights of its undisturbed sends, by queue.
+    sends: &'w [f64],
+}
+
+/// Value of a send from a queue, if there is one: from an empty queue nothing is sent. Without branches, which would be
+/// guessed wrongly half of the time.
+#[inline(always)]
+fn send_if(sends: bool, weights: &[f64], queue: u8) -> f64 {
+    let mask = u64::from(sends & (queue != 0)).wrapping_neg();
+    f64::from_bits(weights[usize::from(queue)].to_bits() & mask)
 }
 
 /// Indicators of a user's own queue together with those of all its rivals for one access point, for each of its access
@@ -313,6 +381,13 @@ mod tests {
                 let mut all = vec![0.25; group.len() * ACTIONS];
                 let counts = vec![ACTIONS; group.len()];
                 sends.add_all_alternatives(&weights, &states, &mut actions, &counts, &mut all);
+                // One step is a trajectory too; what all alternatives share does not count.
+                let column = |m: usize| Columns { states: &states[m..=m], actions: &before[m..=m] };
+                let mut changes = [0.25; ACTIONS];
+                assert!(sends.add_changes(&weights, &column, chooser, ACTIONS, &mut changes));
+                for (value, change) in fast.iter().zip(changes) {
+                    assert!((value - fast[0] - (change - changes[0])).abs() < 1e-12, "agent {agent}");
+                }
                 for (fast, all) in fast.iter().zip(&all[chooser * ACTIONS..]) {
                     assert!((fast - all).abs() < 1e-12, "agent {agent}, member {chooser}");
                 }
