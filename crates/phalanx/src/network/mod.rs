@@ -1,14 +1,15 @@
 //! Agents on an undirected graph.
 //!
 //! Links say who talks to whom; hop distances on them decide how far an agent looks
-//! ([`Network::neighbourhoods`]). The constructors for standard shapes and random graphs are in `generate`,
-//! the reader for user-supplied graphs in `edge_list`.
+//! ([`Network::neighbourhoods`]). The constructors for standard shapes and random graphs are in `generate`
+//! and `social`, the reader for user-supplied graphs in `edge_list`.
 
 mod edge_list;
 mod generate;
 mod neighbourhood;
 mod part;
 mod partition;
+mod social;
 
 use std::sync::Arc;
 

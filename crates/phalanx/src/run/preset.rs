@@ -3,11 +3,13 @@
 use std::path::Path;
 
 /// Name and text of every preset.
-const PRESETS: [(&str, &str); 15] = [
+const PRESETS: [(&str, &str); 17] = [
     ("synthetic", include_str!("../../../../presets/synthetic.toml")),
     ("wireless", include_str!("../../../../presets/wireless.toml")),
     ("pistonball", include_str!("../../../../presets/pistonball.toml")),
     ("pistonball20", include_str!("../../../../presets/pistonball20.toml")),
+    ("epidemic", include_str!("../../../../presets/epidemic.toml")),
+    ("epidemic-grid", include_str!("../../../../presets/epidemic-grid.toml")),
     ("apprenticeship", include_str!("../../../../presets/apprenticeship.toml")),
     ("feasibility", include_str!("../../../../presets/feasibility.toml")),
     ("entropy", include_str!("../../../../presets/entropy.toml")),
@@ -22,8 +24,10 @@ const PRESETS: [(&str, &str); 15] = [
 ];
 
 /// Data files that presets refer to as `preset:<name>`.
-const FILES: [(&str, &str); 1] =
-    [("preset:line-expert.json", include_str!("../../../../presets/line-expert.json"))];
+const FILES: [(&str, &str); 2] = [
+    ("preset:line-expert.json", include_str!("../../../../presets/line-expert.json")),
+    ("preset:karate-club.txt", include_str!("../../../../presets/karate-club.txt")),
+];
 
 /// Names of the presets, recommended one first.
 pub fn names() -> impl Iterator<Item = &'static str> {

@@ -6,6 +6,7 @@
 //! the world is [joint](Joint): simulated whole, and its episodes may end early.
 
 mod contract;
+mod epidemic;
 mod joint;
 mod line;
 mod part;
@@ -23,6 +24,7 @@ use crate::stream::{Place, Stream};
 use crate::utility::UtilitySpec;
 
 pub use contract::check;
+pub use epidemic::{Epidemic, EpidemicModel, EpidemicSpec};
 pub use joint::{Episode, Joint};
 pub use line::{Line, Start};
 pub use part::part_of;
@@ -266,7 +268,7 @@ pub trait Features: Send + Sync + Debug {
     fn count(&self) -> usize;
 
     /// Adds the numbers of those that are active, given the neighbours' states and actions in the order of their
-    /// group.
+    /// group. One that is added several times counts so often, as where neighbours share it.
     fn active(&self, states: &[u8], actions: &[u8], out: &mut Vec<u32>);
 
     /// Adds ⟨weights, features⟩ with the action of `member` (its place in the group) replaced by each of its

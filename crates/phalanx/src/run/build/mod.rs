@@ -1,15 +1,17 @@
 //! From a configuration to the objects of a run: world, problem, policy, critic, algorithm.
 
+mod network;
 mod problem;
 mod utilities;
 
 use std::sync::Arc;
 
+use network::{contacts, links};
 pub use problem::problem;
 
 use super::config::{
     self, Config, CriticConfig, CriticKind, CriticLoss, CriticOn, CriticSolver, CriticStart, CriticStep,
-    NetworkConfig, PolicyConfig, PolicyKind, StepRuleKind, WorldConfig,
+    PolicyConfig, PolicyKind, StepRuleKind, WorldConfig,
 };
 use crate::algorithm::{
     Algorithm, ExactPrimalDual, ExactSettings, Mappo, MappoSettings, PrimalDual, Settings, StepSizes,
@@ -22,14 +24,13 @@ use crate::dual::{DualKind, DualRule};
 use crate::exchange::Halo;
 use crate::memory::room_for;
 use crate::net::Loss;
-use crate::network::Network;
 use crate::policy::{LinearPolicy, NetworkPolicy, Parameterisation, Policy, Tabular};
 use crate::problem::{Problem, Scaling};
 use crate::schedule::EntropyBonus;
 use crate::sight::Widths;
 use crate::stream::Stream;
 use crate::utility::LocalSpace;
-use crate::world::{Evolution, LARGEST_LOCAL_SPACE, Line, Pistonball, Table, Wireless, World};
+use crate::world::{Epidemic, Evolution, LARGEST_LOCAL_SPACE, Line, Pistonball, Table, Wireless, World};
 use crate::{Error, Result};
 
 /// `config` with what only the world's file can tell: builds world and problem, and so finds their mistakes too.
@@ -51,28 +52,29 @@ pub fn world(config: &Config) -> Result<Arc<dyn World>> {
     match &config.world {
         WorldConfig::Line { n, start, mixing } => {
             let line = Line::new(*n, *start, *mixing)?;
-            Ok(match network(config, *n)? {
+            Ok(match links(config, *n)? {
                 Some(network) => Arc::new(line.with_network(network)),
                 None => Arc::new(line),
             })
         }
         WorldConfig::Wireless(spec) => {
             let wireless = Wireless::new(spec)?;
-            Ok(match network(config, wireless.network().agents())? {
+            Ok(match links(config, wireless.network().agents())? {
                 Some(network) => Arc::new(wireless.with_network(network)),
                 None => Arc::new(wireless),
             })
         }
         WorldConfig::Pistonball(spec) => {
             let pistonball = Pistonball::new(spec)?;
-            Ok(match network(config, spec.n)? {
+            Ok(match links(config, spec.n)? {
                 Some(network) => Arc::new(pistonball.with_network(network)),
                 None => Arc::new(pistonball),
             })
         }
+        WorldConfig::Epidemic(spec) => Ok(Arc::new(Epidemic::new(spec, contacts(config, spec.n)?)?)),
         WorldConfig::Table { file, .. } => {
             let table = Table::read(&config.locate(file))?;
-            Ok(match network(config, table.network().agents())? {
+            Ok(match links(config, table.network().agents())? {
                 Some(network) => Arc::new(table.with_network(network)),
                 None => Arc::new(table),
             })
@@ -85,64 +87,6 @@ pub fn world(config: &Config) -> Result<Arc<dyn World>> {
             Ok(world)
         }
     }
-}
-
-fn network(config: &Config, n: usize) -> Result<Option<Network>> {
-    let Some(NetworkConfig { kind, rows, columns, radius, probability, seed, file }) = &config.network else {
-        return Ok(None);
-    };
-    let missing =
-        |key: &str| Error::config(format!("network.{key}"), format!("is missing; `{kind}` needs it"));
-    let given = [
-        ("rows", rows.is_some(), &["grid"][..]),
-        ("columns", columns.is_some(), &["grid"]),
-        ("radius", radius.is_some(), &["geometric"]),
-        ("probability", probability.is_some(), &["erdos_renyi"]),
-        ("seed", seed.is_some(), &["geometric", "erdos_renyi"]),
-        ("file", file.is_some(), &["edges"]),
-    ];
-    if let Some((key, _, users)) =
-        given.iter().find(|(_, given, users)| *given && !users.contains(&kind.as_str()))
-    {
-        return Err(Error::config(format!("network.{key}"), format!("is for kind {}", users.join(" and "))));
-    }
-    let seed = seed.unwrap_or(0);
-    let network = match kind.as_str() {
-        "line" => Network::line(n),
-        "ring" => Network::ring(n),
-        "star" => Network::star(n),
-        "complete" => Network::complete(n),
-        "grid" => {
-            let (rows, columns) =
-                (rows.ok_or_else(|| missing("rows"))?, columns.ok_or_else(|| missing("columns"))?);
-            let agents = rows as u128 * columns as u128;
-            if agents != n as u128 {
-                let message =
-                    format!("{rows} × {columns} columns make {agents} agents, but the world has {n}");
-                return Err(Error::config("network.rows", message));
-            }
-            Network::grid(rows, columns)
-        }
-        "geometric" => Network::random_geometric(n, radius.ok_or_else(|| missing("radius"))?, seed),
-        "erdos_renyi" => Network::erdos_renyi(n, probability.ok_or_else(|| missing("probability"))?, seed),
-        "edges" => {
-            let file = file.as_ref().ok_or_else(|| missing("file"))?;
-            Network::read_edge_list(&config.locate(file), Some(n))
-        }
-        other => Err(Error::config(
-            "network.kind",
-            format!(
-                "`{other}` is unknown; allowed are line, ring, grid, star, complete, geometric, erdos_renyi, edges"
-            ),
-        )),
-    }?;
-    if network.agents() != n {
-        return Err(Error::config(
-            "network",
-            format!("links {} agents, but the world has {n}", network.agents()),
-        ));
-    }
-    Ok(Some(network))
 }
 
 /// Builds the algorithm.
