@@ -69,7 +69,7 @@ fn copy(path: &Path, from: &str, to: &str) {
 
 fn nothing(_: &Path) {}
 
-const BROKEN: [Entry; 29] = [
+const BROKEN: [Entry; 31] = [
     ("no such run", nothing, "resume nowhere", "nowhere … is not a run"),
     ("a file", |p| write(p, "file", b"x"), "resume file", "file … is not a run"),
     ("an empty folder", |p| std::fs::create_dir(p.join("empty")).unwrap(), "resume empty", "no config.toml"),
@@ -146,6 +146,18 @@ const BROKEN: [Entry; 29] = [
         |p| copy(p, "direct/policy.safetensors", "done/policy.safetensors"),
         "eval done",
         "kind `direct` … `softmax`",
+    ),
+    (
+        "multipliers that are cut off",
+        |p| cut(p, "done/multipliers.safetensors"),
+        "eval done",
+        "multipliers.safetensors … whole",
+    ),
+    (
+        "multipliers of another run",
+        |p| copy(p, "done/policy.safetensors", "done/multipliers.safetensors"),
+        "eval done",
+        "multipliers.safetensors … mu",
     ),
     ("no confidence", nothing, "eval done --confidence 0", "--confidence … 0 … between 0 and 1"),
     ("full confidence", nothing, "eval done --confidence 1", "--confidence … 1 … between 0 and 1"),

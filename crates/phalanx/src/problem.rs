@@ -72,7 +72,7 @@ impl Bound {
 }
 
 /// One safety constraint of one agent.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Constraint {
     /// Its name in tables, e.g. `state_entropy`.
     pub name: Arc<str>,
@@ -92,7 +92,7 @@ impl Constraint {
 }
 
 /// One agent's objective and constraints.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct AgentProblem {
     /// |S_i|, |A_i| and γ.
     pub space: LocalSpace,
@@ -112,8 +112,8 @@ impl AgentProblem {
 /// The problem of all agents: maximise the mean of f_i subject to every g_ik ≥ 0.
 #[derive(Debug, Clone)]
 pub struct Problem {
-    /// One entry an agent.
-    pub agents: Vec<AgentProblem>,
+    /// One entry an agent; those that want the same share it, see [`share`].
+    pub agents: Vec<Arc<AgentProblem>>,
     /// γ.
     pub gamma: f64,
     /// How occupancies and steps are scaled.
@@ -123,6 +123,23 @@ pub struct Problem {
     pub sampled_channels: usize,
     /// Whether episodes may end before the horizon, as those of joint worlds.
     pub episodic: bool,
+}
+
+/// One entry an agent, the same one for agents that want the same as one of the last few before them: in large networks
+/// most do.
+pub fn share(agents: impl IntoIterator<Item = AgentProblem>) -> Vec<Arc<AgentProblem>> {
+    const LOOKED_AT: usize = 8;
+    let mut distinct: Vec<Arc<AgentProblem>> = Vec::new();
+    let one =
+        |agent: AgentProblem| match distinct.iter().rev().take(LOOKED_AT).find(|other| ***other == agent) {
+            Some(same) => same.clone(),
+            None => {
+                let agent = Arc::new(agent);
+                distinct.push(agent.clone());
+                agent
+            }
+        };
+    agents.into_iter().map(one).collect()
 }
 
 impl Problem {

@@ -1,13 +1,14 @@
 //! Rows of unequal length in one block of memory: the layout of everything kept per agent.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 /// `rows` slices of `T`, contiguous in row order (compressed sparse rows).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ragged<T> {
     data: Vec<T>,
-    /// `offsets[i]..offsets[i + 1]` is row i; one entry more than there are rows.
-    offsets: Vec<usize>,
+    /// `offsets[i]..offsets[i + 1]` is row i; one entry more than there are rows. Shared by all of the same shape.
+    offsets: Arc<Vec<usize>>,
 }
 
 impl<T> Default for Ragged<T> {
@@ -21,22 +22,25 @@ impl<T> Ragged<T> {
     pub fn with_capacity(rows: usize) -> Self {
         let mut offsets = Vec::with_capacity(rows + 1);
         offsets.push(0);
-        Ragged { data: Vec::new(), offsets }
+        Ragged { data: Vec::new(), offsets: offsets.into() }
     }
 
     /// Collects rows in order.
     pub fn from_rows<R: IntoIterator<Item = T>>(rows: impl IntoIterator<Item = R>) -> Self {
-        let mut ragged = Ragged::with_capacity(0);
+        let (mut data, mut offsets) = (Vec::new(), vec![0]);
         for row in rows {
-            ragged.push_row(row);
+            data.extend(row);
+            offsets.push(data.len());
         }
-        ragged
+        data.shrink_to_fit();
+        offsets.shrink_to_fit();
+        Ragged { data, offsets: offsets.into() }
     }
 
     /// Appends a row.
     pub fn push_row(&mut self, row: impl IntoIterator<Item = T>) {
         self.data.extend(row);
-        self.offsets.push(self.data.len());
+        Arc::make_mut(&mut self.offsets).push(self.data.len());
     }
 
     /// Number of rows.
@@ -106,7 +110,8 @@ impl<T: Clone + Default> Ragged<T> {
             total += length;
             offsets.push(total);
         }
-        Ragged { data: vec![T::default(); total], offsets }
+        offsets.shrink_to_fit();
+        Ragged { data: vec![T::default(); total], offsets: offsets.into() }
     }
 
     /// Rows of the same lengths as in `other`, filled with the default value.

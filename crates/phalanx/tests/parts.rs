@@ -131,6 +131,14 @@ fn a_grid_of_networks() {
     same_bytes("paper/wireless", &counterfactual, &[2]);
 }
 
+#[test]
+fn an_epidemic() {
+    same_bytes("epidemic", &[], &[2, 4]);
+    let hubs = [("network.kind", "scale_free"), ("network.links", "2"), ("world.n", "60")];
+    same_bytes("epidemic-grid", &hubs, &[3]);
+    same_bytes("epidemic-grid", &[], &[4]);
+}
+
 /// A world without means of its own.
 #[test]
 fn a_model_from_a_file() {

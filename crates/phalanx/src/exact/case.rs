@@ -1,6 +1,7 @@
 //! A model with a policy and multipliers, as it stands in a file: what `phalanx exact` works on.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -136,7 +137,7 @@ impl Case {
                 let name = spec.kind.as_str().into();
                 Ok(Constraint { name, utility, bound: Bound::AtLeast(0.0), shadow_scale: 1.0 })
             });
-            Ok(AgentProblem { space, objective, constraints: constraints.collect::<Result<_>>()? })
+            Ok(Arc::new(AgentProblem { space, objective, constraints: constraints.collect::<Result<_>>()? }))
         });
         let problem = Problem {
             agents: agents.collect::<Result<_>>()?,

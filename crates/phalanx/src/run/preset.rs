@@ -3,9 +3,10 @@
 use std::path::Path;
 
 /// Name and text of every preset.
-const PRESETS: [(&str, &str); 17] = [
+const PRESETS: [(&str, &str); 18] = [
     ("synthetic", include_str!("../../../../presets/synthetic.toml")),
     ("wireless", include_str!("../../../../presets/wireless.toml")),
+    ("wireless-grid", include_str!("../../../../presets/wireless-grid.toml")),
     ("pistonball", include_str!("../../../../presets/pistonball.toml")),
     ("pistonball20", include_str!("../../../../presets/pistonball20.toml")),
     ("epidemic", include_str!("../../../../presets/epidemic.toml")),

@@ -19,7 +19,7 @@ pub enum Power {
 
 /// The base function of a utility, before scale and offset. Below, λ is the occupancy measure of one agent
 /// and q = 1−γ; tables have the layout of λ and are shared, so that many agents can use one.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Kind {
     /// ⟨r, λ⟩, the discounted return of reward r; gradient r. Paper: eq:cmdp-LP.
     Linear {

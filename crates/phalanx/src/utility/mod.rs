@@ -92,9 +92,16 @@ pub trait Utility: Send + Sync + std::fmt::Debug {
     }
 }
 
+/// Whether it is the same one.
+impl PartialEq for dyn Utility {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::addr_eq(self, other)
+    }
+}
+
 /// `scale · base(λ) + offset`. A constraint "base ≥ c" is `scale: 1, offset: −c`; "base ≤ c" is
 /// `scale: −1, offset: c` (errata 15).
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct ScaledUtility {
     /// The base function.
     pub kind: Kind,

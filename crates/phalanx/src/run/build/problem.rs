@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::utilities::utilities;
-use crate::problem::{AgentProblem, Bound, Constraint, Problem, Scaling};
+use crate::problem::{AgentProblem, Bound, Constraint, Problem, Scaling, share};
 use crate::run::config::{Config, ConstraintConfig, DEFAULT_GAMMA, WorldConfig, check_gamma};
 use crate::utility::{Kind, LocalSpace, ScaledUtility, UtilitySpec};
 use crate::world::{Evolution, World, sampled_channels};
@@ -45,7 +45,7 @@ pub fn problem(config: &Config, world: &dyn World) -> Result<(Problem, Vec<Strin
         }
         (None, None) => {}
     }
-    problem.agents = agents;
+    problem.agents = share(agents);
     Ok((problem, warnings))
 }
 

@@ -7,6 +7,7 @@ mod spec;
 mod tests;
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::{Channel, Evolution, Factored, Features, Script, StartLaw, View, World};
 use crate::network::Network;
@@ -115,6 +116,18 @@ impl World for Epidemic {
         Some(Box::new(features::Exposure::new(self, agent, group)))
     }
 
+    fn part(&self, network: &Network) -> Option<Arc<dyn World>> {
+        let rows = |channel: &Channel| {
+            let row = channel.tables().map(|tables| tables.row(0).to_vec()).unwrap_or_default();
+            Channel::table(
+                &channel.name,
+                Ragged::from_rows((0..network.agents()).map(|_| row.iter().copied())),
+            )
+        };
+        let channels = self.channels.each_ref().map(rows);
+        Some(Arc::new(Epidemic { network: network.clone(), channels, ..self.clone() }))
+    }
+
     fn scripted_names(&self) -> &'static [&'static str] {
         &["none", "protect", "treat", "both"]
     }
@@ -157,7 +170,7 @@ impl Factored for Epidemic {
 
     fn start(&self, stream: &Stream, place: Place, agents: Range<usize>, states: &mut [u8]) {
         for (agent, state) in agents.zip(states) {
-            let draw = stream.words(place, agent as u32, 0)[0] >> 1;
+            let draw = stream.words(place, self.network.id(agent), 0)[0] >> 1;
             *state = if draw >= self.infected_from { INFECTED } else { SUSCEPTIBLE };
         }
     }
