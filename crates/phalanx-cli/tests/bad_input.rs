@@ -639,7 +639,11 @@ fn broken_inputs() -> Vec<Broken> {
         line("unknown optimizer", "actor.optimizer=rmsprop", "actor.optimizer … rmsprop … adam"),
         line("unknown baseline", "actor.baseline=zero", "actor.baseline … zero … counterfactual"),
         line("unknown key of an actor", "actor.eta=3", "actor … `eta` … eta_theta"),
-        line("agents that are neither all nor summed up", "output.agents=some", "output.agents … some … auto … all … summary"),
+        line(
+            "agents that are neither all nor summed up",
+            "output.agents=some",
+            "output.agents … some … auto … all … summary",
+        ),
         line("an unknown output", "output.plots=true", "output … plots … unknown … agents"),
         line("evaluation without episodes", "evaluation.episodes=0", "evaluation.episodes … 0 … at least 1"),
         line(
@@ -1607,8 +1611,7 @@ fn every_preset_trains_and_prints_one_line_of_json() {
     for name in names {
         // One of them has ten thousand agents: four hundred episodes of theirs would take a while.
         let short = ["--set", "iterations=2", "--set", "evaluation.episodes=20"];
-        let output =
-            phalanx(folder.path()).args(["train", name, "--json"]).args(short).output().unwrap();
+        let output = phalanx(folder.path()).args(["train", name, "--json"]).args(short).output().unwrap();
         assert_eq!(output.status.code(), Some(0), "{name}: {output:?}");
         assert!(output.stderr.is_empty(), "{name}: {output:?}");
         let outcome = json_line(&output.stdout);

@@ -18,11 +18,15 @@ const N: usize = 200_000;
 fn two_hundred_thousand_agents_train_and_are_summed_up() {
     let folder = tempfile::tempdir().unwrap();
     let n = format!("world.n={N}");
-    let short = ["gamma=0.5", "horizon=10", "batch=2", "critic.steps=10", "iterations=2", "evaluation.episodes=2"];
+    let short =
+        ["gamma=0.5", "horizon=10", "batch=2", "critic.steps=10", "iterations=2", "evaluation.episodes=2"];
     let mut arguments = vec!["train", "synthetic", "--out", "run", "--set", n.as_str()];
     short.iter().for_each(|set| arguments.extend(["--set", set]));
     let text = phalanx(&arguments, folder.path());
-    assert!(text.contains("and 199995 more: the worst 1000 in agents.csv, all in agents-summary.csv"), "{text}");
+    assert!(
+        text.contains("and 199995 more: the worst 1000 in agents.csv, all in agents-summary.csv"),
+        "{text}"
+    );
     let run = folder.path().join("run");
     let lines = |name: &str| std::fs::read_to_string(run.join(name)).unwrap().lines().count();
     assert_eq!([lines("agents.csv"), lines("returns.csv"), lines("agents-summary.csv")], [1001, 1001, 7]);

@@ -137,7 +137,10 @@ fn large_runs_resume_and_evaluate_to_the_same() {
         "policy.safetensors",
         "multipliers.safetensors",
     ] {
-        assert!(std::fs::read(whole.join(name)).unwrap() == std::fs::read(parts.join(name)).unwrap(), "{name}");
+        assert!(
+            std::fs::read(whole.join(name)).unwrap() == std::fs::read(parts.join(name)).unwrap(),
+            "{name}"
+        );
     }
     assert_eq!(rows(&whole.join("agents.csv")).len(), WORST_LISTED);
     // Policy and multipliers are the trained ones, though no list has all of them.

@@ -82,7 +82,8 @@ pub struct PrimalDual {
     // Derived from the settings.
     actions: Vec<usize>,
     q_groups: Ragged<u32>,
-    g_groups: Ragged<u32>,
+    /// Where it is another group.
+    g_groups: Option<Ragged<u32>>,
     occupancy_weights: Vec<f64>,
     gradient_rule: GradientRule,
     // Results of the last iteration.
@@ -122,7 +123,8 @@ impl PrimalDual {
         let actions: Vec<usize> = (0..n).map(|i| world.actions(i)).collect();
         let constraints: Vec<usize> = problem.agents.iter().map(|agent| agent.constraints.len()).collect();
         let q_groups = world.network().neighbourhoods(settings.kappa_q);
-        let g_groups = world.network().neighbourhoods(settings.kappa_g);
+        let differ = settings.kappa_g != settings.kappa_q;
+        let g_groups = differ.then(|| world.network().neighbourhoods(settings.kappa_g));
         let gradient_rule = gradient_rule(&problem, &settings, n);
         let needs_alternatives = gradient_rule.needs_alternatives(policy.is_direct());
         if needs_alternatives && !critic.values().knows_alternatives() {
@@ -139,7 +141,13 @@ impl PrimalDual {
             agent_steps: 0,
             dual: Dual::new(&constraints, settings.mu_0),
             optimizer: Optimizer::new(settings.optimizer, policy.theta()),
-            exchange: InProcess::new(&policy.groups(), &q_groups, &g_groups, &constraints, &alternatives),
+            exchange: InProcess::new(
+                &policy.groups(),
+                &q_groups,
+                g_groups.as_ref().unwrap_or(&q_groups),
+                &constraints,
+                &alternatives,
+            ),
             occupancy_weights: problem.occupancy_weights(settings.horizon, settings.batch),
             trajectories: Vec::new(),
             visits,
@@ -279,8 +287,8 @@ impl Algorithm for PrimalDual {
             self.gradient_rule.weights.fill(1.0 / (lived * agents) as f64);
         }
         self.gradient_rule.entropy = self.settings.entropy.at(t, self.settings.iterations);
-        let (rule, groups) =
-            (&self.gradient_rule, QGroups { senders: &self.q_groups, constrained: &self.g_groups });
+        let (rule, senders) = (&self.gradient_rule, &self.q_groups);
+        let groups = QGroups { senders, constrained: self.g_groups.as_ref().unwrap_or(senders) };
         actor::gradients(&*self.policy, batch, self.critic.values(), groups, rule, &mut self.gradient);
         finite(&self.gradient, "the gradient", t)?;
         actor::clip(&mut self.gradient, self.settings.clip);

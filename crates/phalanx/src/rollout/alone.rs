@@ -13,6 +13,10 @@ use crate::world::{Factored, World};
 /// Steps that are simulated step by step before they are turned into columns.
 const CHUNK: usize = 64;
 
+/// The same in large networks, where these steps are a fair part of all memory.
+const SHORT_CHUNK: usize = 32;
+const LARGE: usize = 1 << 18;
+
 /// One trajectory's simulation; agents are advanced in runs of `split`, in parallel if there are several.
 pub struct Simulation<'a> {
     pub world: &'a dyn World,
@@ -28,15 +32,16 @@ impl Simulation<'_> {
     pub fn run(&self, request: &Request, trajectory: &mut Trajectory) {
         let agents = self.world.network().agents();
         let steps = trajectory.room();
+        let at_once = if agents < LARGE { CHUNK } else { SHORT_CHUNK };
         trajectory.finish(steps, false);
         let mut draws: Draws = std::array::from_fn(|_| vec![0; agents.next_multiple_of(LANES)]);
         // Rows `[step][agent]`, one more than a chunk: the last is the first state of the next chunk.
-        let mut states = vec![0; (CHUNK.min(steps) + 1) * agents];
-        let mut actions = vec![0; CHUNK.min(steps) * agents];
-        let mut rewards = vec![0.0; self.sampled.len() * CHUNK.min(steps) * agents];
+        let mut states = vec![0; (at_once.min(steps) + 1) * agents];
+        let mut actions = vec![0; at_once.min(steps) * agents];
+        let mut rewards = vec![0.0; self.sampled.len() * at_once.min(steps) * agents];
         self.start(request, &mut states[..agents]);
-        for first in (0..steps).step_by(CHUNK) {
-            let chunk = CHUNK.min(steps - first);
+        for first in (0..steps).step_by(at_once) {
+            let chunk = at_once.min(steps - first);
             for k in 0..chunk {
                 let (now, next) = states[k * agents..(k + 2) * agents].split_at_mut(agents);
                 let act = &mut actions[k * agents..(k + 1) * agents];
