@@ -2,19 +2,22 @@
 
 use std::time::{Duration, Instant};
 
+use phalanx::network::Network;
 use phalanx::policy::{Parameterisation, Tabular};
 use phalanx::rollout::{self, Request, StartFrom, Trajectory};
 use phalanx::stream::{Place, Purpose, Stream};
-use phalanx::world::{Evolution, Line, Pistonball, PistonballSpec, Start, Wireless, WirelessSpec, World};
+use phalanx::world::{
+    Epidemic, EpidemicSpec, Evolution, Line, Pistonball, PistonballSpec, Start, Wireless, WirelessSpec, World,
+};
 use serde_json::json;
 
 use crate::{on_threads, print};
 
 #[derive(clap::Args)]
 pub struct BenchArgs {
-    /// World to simulate: line, wireless or pistonball.
+    /// World to simulate: line, wireless, pistonball or epidemic.
     world: String,
-    /// Number of agents; `wireless` takes the squarest grid of no more than these [default: 1000, 10 pistons].
+    /// Number of agents; `wireless` and `epidemic` take the squarest grid of no more than these [default: 1000, 10 pistons].
     #[arg(long)]
     n: Option<usize>,
     /// Threads to use [default: all cores].
@@ -42,10 +45,17 @@ pub fn run(args: &BenchArgs) -> anyhow::Result<()> {
                 measure(args, &world, 1, "on a line")
             }
             "wireless" => {
-                let spec = squarest(n)?;
+                let [rows, columns] = squarest(n, 2)?;
+                let spec = WirelessSpec { rows, columns, ..WirelessSpec::default() };
                 let world = Wireless::new(&spec).map_err(blame)?;
                 // Tables over the nine users of a neighbourhood would not fit.
-                measure(args, &world, 0, &format!("on a grid of {} × {}", spec.rows, spec.columns))
+                measure(args, &world, 0, &format!("on a grid of {rows} × {columns}"))
+            }
+            "epidemic" => {
+                let [rows, columns] = squarest(n, 1)?;
+                let network = Network::grid(rows, columns).map_err(blame)?;
+                let world = Epidemic::new(&EpidemicSpec::default(), network).map_err(blame)?;
+                measure(args, &world, 0, &format!("on a grid of {rows} × {columns}"))
             }
             "pistonball" => {
                 let spec = PistonballSpec { n, ..PistonballSpec::default() };
@@ -53,22 +63,23 @@ pub fn run(args: &BenchArgs) -> anyhow::Result<()> {
                 measure(args, &world, 0, "under a ball")
             }
             other => {
-                let message =
-                    format!("`{other}` is unknown; allowed are `line`, `wireless` and `pistonball`");
+                let message = format!(
+                    "`{other}` is unknown; allowed are `line`, `wireless`, `pistonball` and `epidemic`"
+                );
                 Err(phalanx::Error::config("world", message).into())
             }
         }
     })?
 }
 
-/// The squarest grid of no more than `n` users.
-fn squarest(n: usize) -> Result<WirelessSpec, phalanx::Error> {
+/// Rows and columns of the squarest grid of no more than `n` agents, with at least `smallest` of either.
+fn squarest(n: usize, smallest: usize) -> Result<[usize; 2], phalanx::Error> {
     let rows = n.isqrt();
-    if rows < 2 {
-        let message = format!("{n} users; a grid has 4 at the least");
+    if rows < smallest {
+        let message = format!("{n} agents; a grid has {} at the least", smallest * smallest);
         return Err(phalanx::Error::config("--n", message));
     }
-    Ok(WirelessSpec { rows, columns: n / rows, ..WirelessSpec::default() })
+    Ok([rows, n / rows])
 }
 
 fn measure(args: &BenchArgs, world: &dyn World, kappa: usize, shape: &str) -> anyhow::Result<()> {

@@ -129,7 +129,7 @@ pub fn occupancy(args: &OccupancyArgs, registry: &Registry) -> anyhow::Result<()
     }
     on_threads(args.threads, || {
         let session = Session::of_run(&args.run, registry)?;
-        let lambda = session.occupancy(args.episodes, args.seed);
+        let lambda = session.occupancy(args.episodes, args.seed)?;
         let rows: Vec<&[f64]> = lambda.iter().collect();
         let text = json!({ "gamma": session.problem().gamma, "lambda": rows }).to_string();
         std::fs::write(&args.out, text + "\n").map_err(|e| phalanx::Error::write(&args.out, e))?;

@@ -9,6 +9,8 @@ mod paper;
 mod plot;
 mod render;
 mod replay;
+mod sheet;
+mod statistics;
 mod sweep;
 mod table;
 mod train;
@@ -18,6 +20,7 @@ pub use plot::figure;
 use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::{Parser, Subcommand};
 use phalanx::run::{Config, Registry, Session, preset};
@@ -170,9 +173,20 @@ fn run(registry: &Registry) -> ExitCode {
         Some(cause) if cause != error.to_string() => format!("{cause}; {error}"),
         _ => error.to_string(),
     };
-    eprintln!("error: {}", one_line(&message));
+    if !QUIET.load(Ordering::Relaxed) {
+        eprintln!("error: {}", one_line(&message));
+    }
     let bad_input = cause.is_some_and(phalanx::Error::is_bad_input);
     ExitCode::from(if bad_input { 2 } else { 1 })
+}
+
+/// Whether errors are another process's to report.
+static QUIET: AtomicBool = AtomicBool::new(false);
+
+/// Leaves the reporting of errors to another process, or not.
+#[cfg(feature = "mpi")]
+fn be_quiet(quiet: bool) {
+    QUIET.store(quiet, Ordering::Relaxed);
 }
 
 fn list_presets() {

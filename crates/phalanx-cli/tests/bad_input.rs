@@ -116,6 +116,18 @@ fn pistons(name: &str, settings: &str, words: &str) -> Broken {
     settings.split(' ').fold(called(name, "train pistonball", words), Broken::set)
 }
 
+/// The preset `epidemic` with settings, separated by spaces.
+fn epidemic(name: &str, settings: &str, words: &str) -> Broken {
+    settings.split(' ').fold(called(name, "train epidemic", words), Broken::set)
+}
+
+/// `epidemic.toml`: four agents, whose network is to be said, with settings, separated by spaces.
+fn contacts(name: &str, settings: &str, words: &str) -> Broken {
+    let text = replaced(LINE, "kind = \"line\"\nn = 4\n", "kind = \"epidemic\"\n");
+    let broken = called(name, "train epidemic.toml", words).with("epidemic.toml", text);
+    settings.split(' ').filter(|setting| !setting.is_empty()).fold(broken, Broken::set)
+}
+
 /// A configuration that works: four users who share an access point.
 fn wireless_config() -> String {
     let world = "kind = \"wireless\"\nrows = 2\ncolumns = 2\n";
@@ -387,6 +399,81 @@ fn broken_inputs() -> Vec<Broken> {
             "more users than memory",
             "world.rows=60000 world.columns=60000 world.deadline=8",
             "world.rows … 3600000000 users … memory",
+        ),
+        // [world] of kind `epidemic`.
+        epidemic("infection > 1", "world.infection=1.5", "world.infection … 1.5 … 0 to 1"),
+        epidemic("import < 0", "world.import=-0.1", "world.import … -0.1 … 0 to 1"),
+        epidemic("recovery is not a number", "world.recovery=nan", "world.recovery … nan"),
+        epidemic("infinite recovery", "world.treated_recovery=inf", "world.treated_recovery … inf … 0 to 1"),
+        epidemic("protection > 1", "world.protection=2", "world.protection … 2 … 0 to 1"),
+        epidemic("start > 1", "world.start=1.01", "world.start … 1.01 … 0 to 1"),
+        epidemic("waning without immunity", "world.waning=0.1", "world.waning … sirs"),
+        epidemic("waning > 1", "world.model=sirs world.waning=3", "world.waning … 3 … 0 to 1"),
+        epidemic("a cost below 0", "world.treat_cost=-1", "world.treat_cost … -1 … at least 0"),
+        epidemic("an infinite cost", "world.protect_cost=inf", "world.protect_cost … inf … finite"),
+        epidemic("an unknown disease", "world.model=seir", "world.model … seir … sis … sirs"),
+        epidemic("an unknown key of a disease", "world.beta=0.1", "world … unknown field `beta` … infection"),
+        epidemic("an unknown channel", "constraint.0.channel=masks", "masks … reward … infected … treatment"),
+        epidemic("agents that the file knows not", "world.n=20", "karate-club.txt … agent … 0 to 19"),
+        epidemic("a file for a grid", "network.kind=grid", "network.file … edges"),
+        contacts("nobody to infect", "", "world.n … missing … network"),
+        contacts("an epidemic of no agents", "world.n=0", "world.n … 0 agents"),
+        contacts("an epidemic of too many", "world.n=1000000000000", "world.n … memory"),
+        contacts("a ring of how many", "network.kind=ring", "world.n … missing … ring"),
+        contacts(
+            "a grid of another number",
+            "world.n=5 network.kind=grid network.rows=2 network.columns=2",
+            "network.rows … 4 agents … world has 5",
+        ),
+        contacts(
+            "a grid beyond memory",
+            "network.kind=grid network.rows=60000 network.columns=60000",
+            "network.rows … 3600000000 … memory",
+        ),
+        contacts(
+            "an odd small world",
+            "world.n=9 network.kind=small_world network.neighbours=3 network.rewire=0",
+            "network.neighbours … 3 … even … below 9",
+        ),
+        contacts(
+            "a small world of strangers",
+            "world.n=9 network.kind=small_world network.neighbours=0 network.rewire=0",
+            "network.neighbours … 0 … even",
+        ),
+        contacts(
+            "a small world of everybody",
+            "world.n=9 network.kind=small_world network.neighbours=10 network.rewire=0",
+            "network.neighbours … 10 … below 9",
+        ),
+        contacts(
+            "a small world half said",
+            "world.n=9 network.kind=small_world network.neighbours=4",
+            "network.rewire … missing … small_world",
+        ),
+        contacts(
+            "rewire > 1",
+            "world.n=9 network.kind=small_world network.neighbours=4 network.rewire=1.1",
+            "network.rewire … 1.1 … 0 to 1",
+        ),
+        contacts(
+            "no links for newcomers",
+            "world.n=9 network.kind=scale_free network.links=0",
+            "network.links … 0 … 1 to below 9",
+        ),
+        contacts(
+            "more links than agents",
+            "world.n=9 network.kind=scale_free network.links=9",
+            "network.links … 9 … below 9",
+        ),
+        contacts(
+            "links of a small world",
+            "world.n=9 network.kind=small_world network.links=2",
+            "network.links … scale_free",
+        ),
+        contacts(
+            "links half said",
+            "world.n=9 network.kind=scale_free",
+            "network.links … missing … scale_free",
         ),
         // [world] and [network].
         line("no agents", "world.n=0", "world.n … 0 … 2 to"),

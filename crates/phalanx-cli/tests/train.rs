@@ -92,6 +92,8 @@ fn threads_change_no_byte() {
         "wireless iterations=4",
         "wireless iterations=3 world.rows=40 world.columns=9 batch=4 critic.average=0 critic.on=chain critic.solver=td",
         "wireless iterations=3 policy.kind=network critic.kind=network critic.optimizer=sgd critic.minibatch=0",
+        "epidemic iterations=4 evaluation.episodes=50",
+        "epidemic-grid iterations=2 world.n=2000 batch=3 evaluation.episodes=20",
         "paper/wireless iterations=2 batch=8 critic.steps=120",
         "paper/synthetic iterations=3",
         "paper/synthetic iterations=2 world.n=150 horizon=30 critic.steps=100 critic.merged=true actor.all_actions=true",
@@ -209,6 +211,8 @@ fn presets_are_listed_with_what_they_are() {
     for name in [
         "synthetic",
         "wireless",
+        "epidemic",
+        "epidemic-grid",
         "apprenticeship",
         "feasibility",
         "entropy",
@@ -234,6 +238,10 @@ fn bench_measures_simulation() {
         stdout(phalanx(&["bench", "wireless", "--n", "50", "--threads", "1", "--json"], folder.path()));
     let line: Value = serde_json::from_str(&text).unwrap();
     assert_eq!((line["world"].as_str(), line["n"].as_u64()), (Some("wireless"), Some(49)));
+    let text =
+        stdout(phalanx(&["bench", "epidemic", "--n", "50", "--threads", "1", "--json"], folder.path()));
+    let epidemic: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!((epidemic["world"].as_str(), epidemic["n"].as_u64()), (Some("epidemic"), Some(49)));
     let ratio = line["agent_steps_per_s"].as_f64().unwrap() / line["env_steps_per_s"].as_f64().unwrap();
     assert!((ratio - 49.0).abs() < 1e-6, "{ratio}");
 }

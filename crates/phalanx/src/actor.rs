@@ -1,11 +1,14 @@
 //! Policy gradients from received Q values. Paper: alg:pdac line 8, eq:grad_estimate.
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::Ragged;
 use crate::columns::state_column;
 use crate::critic::{Inbox, QValues};
+use crate::exchange::Letters;
 use crate::parallel::agent_blocks;
 use crate::policy::{NetScratch, Parameterisation, Policy, Receive, Spread, Tabular, floored_ln};
 use crate::rollout::Trajectory;
@@ -83,6 +86,17 @@ impl<'a> QGroups<'a> {
     }
 }
 
+/// What agents hear from their neighbours.
+#[derive(Clone, Copy)]
+pub struct Heard<'a> {
+    /// Values of the agents of this process.
+    pub values: &'a dyn QValues,
+    /// Whose values reach whom.
+    pub groups: QGroups<'a>,
+    /// Values from other processes, if there are any.
+    pub elsewhere: Option<&'a Letters>,
+}
+
 /// ∇̃_{θ_i} L for every agent, from the batch and the values that its neighbours send.
 ///
 /// Cost: |N_i^{κ_q}|·|A_i| table look-ups an agent and step.
@@ -94,19 +108,39 @@ pub fn gradients(
     rule: &GradientRule,
     out: &mut Ragged<f64>,
 ) {
-    let blocks = agent_blocks(policy.agents());
-    let rows = out.split_rows_mut(&blocks);
+    let heard = Heard { values, groups, elsewhere: None };
+    gradients_of(&agent_blocks(policy.agents()), policy, batch, heard, rule, out);
+}
+
+/// The same for the agents in `blocks`.
+pub fn gradients_of(
+    blocks: &[Range<usize>],
+    policy: &dyn Policy,
+    batch: &[Trajectory],
+    heard: Heard<'_>,
+    rule: &GradientRule,
+    out: &mut Ragged<f64>,
+) {
+    let rows = out.split_rows_mut(blocks);
     let alternatives = rule.needs_alternatives(policy.is_direct());
+    let Heard { values, groups, elsewhere } = heard;
     blocks.par_iter().zip(rows).for_each_init(Scratch::default, |scratch, (block, mut rows)| {
         for i in block.clone() {
             let (group, constrained) = (groups.senders.row(i), groups.constrained.row(i));
+            let elsewhere = elsewhere.filter(|letters| letters.reaches(i));
             let receive = |number: usize, pairs: &mut Vec<u32>, out: &mut [f64]| {
                 let (trajectory, steps) = (&batch[number], rule.steps(&batch[number]));
                 let inbox = Inbox { to: i, from: group, constrained, number, trajectory, steps };
-                if alternatives {
-                    values.receive_alternatives(inbox, policy.actions(i), pairs, out);
-                } else {
-                    values.receive_taken(inbox, pairs, out);
+                let told = |j: u32| elsewhere.and_then(|letters| letters.from_elsewhere(i, j, number));
+                out.fill(0.0);
+                for &j in group {
+                    match told(j) {
+                        Some(told) => out.iter_mut().zip(told).for_each(|(out, q)| *out += q),
+                        None if alternatives => {
+                            values.add_alternatives(j, &inbox, policy.actions(i), pairs, out);
+                        }
+                        None => values.add_taken(j, &inbox, pairs, out),
+                    }
                 }
                 if rule.neighbour_mean {
                     out.iter_mut().for_each(|q| *q /= group.len() as f64);

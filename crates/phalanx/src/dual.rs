@@ -57,10 +57,7 @@ impl Dual {
 
     /// What it remembers.
     pub(crate) fn fields(&mut self) -> Fields<'_> {
-        vec![
-            ("dual.mu", Field::Numbers(self.mu.data_mut())),
-            ("dual.integral", Field::Numbers(self.integral.data_mut())),
-        ]
+        vec![("dual.mu", Field::Rows(&mut self.mu)), ("dual.integral", Field::Rows(&mut self.integral))]
     }
 
     /// μ^{t+1} from g̃^t. Every agent uses its own g̃_ik and μ_ik only. `schedule` scales η_μ and η_I.

@@ -53,6 +53,14 @@ pub enum Error {
         /// The offending value.
         value: f64,
     },
+    /// The processes of a run cannot go on together.
+    #[error("{message}")]
+    Peers {
+        /// What happened.
+        message: String,
+        /// Whether the input is at fault.
+        bad_input: bool,
+    },
     /// Writing a result failed.
     #[error("cannot write {path}: {source}")]
     Write {
@@ -81,7 +89,11 @@ impl Error {
 
     /// Whether the input is at fault (exit status 2) rather than the run (exit status 1).
     pub fn is_bad_input(&self) -> bool {
-        matches!(self, Error::Config { .. } | Error::File { .. } | Error::InUse { .. })
+        match self {
+            Error::Config { .. } | Error::File { .. } | Error::InUse { .. } => true,
+            Error::Peers { bad_input, .. } => *bad_input,
+            _ => false,
+        }
     }
 }
 

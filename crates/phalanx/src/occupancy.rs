@@ -1,5 +1,7 @@
 //! Estimated local occupancy measures. Paper: alg:pdac line 4, eq:occupancy_estimate.
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 
 use crate::Ragged;
@@ -17,13 +19,21 @@ pub struct Visits {
     pub counts: Ragged<f64>,
     /// Weight of all steps so far, and what it would be had no episode ended early.
     mass: [f64; 2],
+    /// Agents that are looked at.
+    blocks: Vec<Range<usize>>,
 }
 
 impl Visits {
     /// No visits, for agents with rows of the given lengths ([`crate::problem::Problem::row_length`]).
     pub fn new(lengths: impl IntoIterator<Item = usize>) -> Self {
         let occupancy = Ragged::zeros(lengths);
-        Visits { counts: Ragged::zeros_like(&occupancy), occupancy, mass: [0.0; 2] }
+        let blocks = agent_blocks(occupancy.rows());
+        Visits { counts: Ragged::zeros_like(&occupancy), occupancy, mass: [0.0; 2], blocks }
+    }
+
+    /// Looks at the agents in `blocks` only.
+    pub fn only(self, blocks: Vec<Range<usize>>) -> Self {
+        Visits { blocks, ..self }
     }
 
     /// Forgets all visits.
@@ -61,9 +71,9 @@ impl Visits {
         for trajectory in batch {
             self.mass = [self.mass[0] + lived(trajectory, weights), self.mass[1] + whole];
         }
-        let blocks = agent_blocks(actions.len());
-        let occupancy = self.occupancy.split_rows_mut(&blocks);
-        let counts = self.counts.split_rows_mut(&blocks);
+        let blocks = &self.blocks;
+        let occupancy = self.occupancy.split_rows_mut(blocks);
+        let counts = self.counts.split_rows_mut(blocks);
         blocks.par_iter().zip(occupancy).zip(counts).for_each(|((block, mut occupancy), mut counts)| {
             for i in block.clone() {
                 for trajectory in batch {
@@ -130,7 +140,7 @@ impl RunningOccupancy {
             return Vec::new();
         }
         vec![
-            ("occupancy", Field::Numbers(self.sums.data_mut())),
+            ("occupancy", Field::Rows(&mut self.sums)),
             ("occupancy.weight", Field::Numbers(std::slice::from_mut(&mut self.weight))),
         ]
     }

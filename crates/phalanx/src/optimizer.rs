@@ -50,8 +50,8 @@ impl Optimizer {
     pub(crate) fn fields(&mut self) -> Fields<'_> {
         vec![
             ("optimizer.step", Field::Counter(&mut self.step)),
-            ("optimizer.first", Field::Numbers(self.first.data_mut())),
-            ("optimizer.second", Field::Numbers(self.second.data_mut())),
+            ("optimizer.first", Field::Rows(&mut self.first)),
+            ("optimizer.second", Field::Rows(&mut self.second)),
         ]
     }
 

@@ -1,9 +1,23 @@
-//! Work split by agent. Blocks depend on the number of agents alone, never on the number of threads.
+//! Work split by agent. Blocks depend on the agents alone, never on the number of threads.
 
 use std::ops::Range;
 
 /// Consecutive runs of agents to hand to threads: small enough to share out evenly, large enough to be worth it.
 pub fn agent_blocks(agents: usize) -> Vec<Range<usize>> {
-    let block = (agents / 64).clamp(4, 512);
-    (0..agents).step_by(block).map(|start| start..(start + block).min(agents)).collect()
+    blocks_of(std::slice::from_ref(&(0..agents)))
 }
+
+/// The same for some agents only.
+pub fn blocks_of(runs: &[Range<usize>]) -> Vec<Range<usize>> {
+    let agents: usize = runs.iter().map(Range::len).sum();
+    let block = (agents / 64).clamp(4, 512);
+    let cut = |run: &Range<usize>| {
+        let end = run.end;
+        run.clone().step_by(block).map(move |start| start..(start + block).min(end))
+    };
+    runs.iter().flat_map(cut).collect()
+}
+
+/// Agents whose numbers are summed up first, in agent order; then the sums of these groups are. Large enough that a process
+/// tells others little, small enough that processes can own whole groups.
+pub const FOLD: usize = 256;

@@ -1,5 +1,7 @@
 //! Constraint values and shadow rewards. Paper: alg:pdac line 5, def:shadow.
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 
 use crate::Ragged;
@@ -17,6 +19,8 @@ pub struct Signals {
     /// Shadow rewards, row i as `[1 + m_i][row]`: of f_i first, then of every g_ik. A row is the table `[S_i][A_i]`, then
     /// one weight for each sampled channel.
     pub rewards: Ragged<f64>,
+    /// Agents that are looked at.
+    blocks: Vec<Range<usize>>,
 }
 
 impl Signals {
@@ -29,7 +33,13 @@ impl Signals {
                 (0..problem.agents.len())
                     .map(|i| (1 + problem.agents[i].constraints.len()) * problem.row_length(i)),
             ),
+            blocks: agent_blocks(problem.agents.len()),
         }
+    }
+
+    /// Looks at the agents in `blocks` only.
+    pub fn only(self, blocks: Vec<Range<usize>>) -> Self {
+        Signals { blocks, ..self }
     }
 
     /// g̃_ik = g_ik(λ̃_i), r̃ = ∇_λ of f_i and g_ik at λ̃_i.
@@ -41,15 +51,16 @@ impl Signals {
     /// ([`Visits::live`](crate::occupancy::Visits::live)), in every scaling but the literal one. Their shadow rewards are then
     /// centred and divided by it (quotient rule); those of sampled channels, which are totals, are neither.
     pub fn evaluate(&mut self, problem: &Problem, occupancy: &Ragged<f64>, live: f64) {
-        let blocks = agent_blocks(problem.agents.len());
-        let slack = self.slack.split_rows_mut(&blocks);
-        let rewards = self.rewards.split_rows_mut(&blocks);
-        let mut objective_rest = &mut self.objective[..];
+        let blocks = &self.blocks;
+        let slack = self.slack.split_rows_mut(blocks);
+        let rewards = self.rewards.split_rows_mut(blocks);
+        let (mut rest, mut done) = (&mut self.objective[..], 0);
         let objective: Vec<&mut [f64]> = blocks
             .iter()
             .map(|block| {
-                let (head, tail) = std::mem::take(&mut objective_rest).split_at_mut(block.len());
-                objective_rest = tail;
+                let (_, tail) = std::mem::take(&mut rest).split_at_mut(block.start - done);
+                let (head, tail) = tail.split_at_mut(block.len());
+                (rest, done) = (tail, block.end);
                 head
             })
             .collect();

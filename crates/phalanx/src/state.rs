@@ -1,14 +1,18 @@
 //! What an algorithm must remember to go on as if it had never stopped.
 
+use crate::Ragged;
+
 /// One named piece of state, readable and writable in place.
 ///
 /// An algorithm lists its pieces once; saving and restoring walk the same list, so neither can forget one.
 #[derive(Debug)]
 pub enum Field<'a> {
-    /// Numbers in a fixed order; how many follows from the configuration.
+    /// Numbers that do not belong to single agents; how many follows from the configuration.
     Numbers(&'a mut [f64]),
+    /// A row an agent.
+    Rows(&'a mut Ragged<f64>),
     /// The same in single precision.
-    Singles(&'a mut [f32]),
+    SingleRows(&'a mut Ragged<f32>),
     /// A count.
     Counter(&'a mut u64),
 }

@@ -81,9 +81,14 @@ impl Stream {
     /// The draws of two consecutive steps `2·pair` and `2·pair + 1` for the agents from `first` on.
     ///
     /// `rows` are `[action, world]` of the even step, then of the odd step; entry `m` of each is for agent
-    /// `first + m`. All have the same length, a multiple of [`LANES`]. One cipher block serves both steps of an agent.
+    /// `first + m`. All have the same length. One cipher block serves both steps of an agent.
     pub fn step_pair(&self, place: Place, pair: u32, first: u32, rows: [&mut [u32]; 4]) {
-        step_pair_draws(self.key, [pair, place.iteration, place.last_counter()], first, rows);
+        step_pair_draws(self.key, [pair, place.iteration, place.last_counter()], first, &[], rows);
+    }
+
+    /// As [`Stream::step_pair`] for agents of any numbers: entry `m` of every row is for agent `agents[m]`.
+    pub fn step_pair_of(&self, place: Place, pair: u32, agents: &[u32], rows: [&mut [u32]; 4]) {
+        step_pair_draws(self.key, [pair, place.iteration, place.last_counter()], 0, agents, rows);
     }
 }
 
@@ -161,22 +166,41 @@ fn philox_lanes<const L: usize>(mut c: [[u64; L]; 4], mut key: [u32; 2]) -> [[u6
     c
 }
 
+/// For the agents in `listed`, or those from `first_agent` on if there are none.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw", "x86_64+avx2"))]
-fn step_pair_draws(key: [u32; 2], place: [u32; 3], first_agent: u32, rows: [&mut [u32]; 4]) {
-    let [r0, r1, r2, r3] = rows;
-    let even = r0.as_chunks_mut::<LANES>().0.iter_mut().zip(r1.as_chunks_mut::<LANES>().0);
-    let odd = r2.as_chunks_mut::<LANES>().0.iter_mut().zip(r3.as_chunks_mut::<LANES>().0);
-    for (block, ((r0, r1), (r2, r3))) in even.zip(odd).enumerate() {
+fn step_pair_draws(
+    key: [u32; 2],
+    place: [u32; 3],
+    first_agent: u32,
+    listed: &[u32],
+    mut rows: [&mut [u32]; 4],
+) {
+    let [pair, iteration, last] = place.map(u64::from);
+    let count = rows[0].len();
+    for start in (0..count).step_by(LANES) {
+        let lanes = LANES.min(count - start);
         // Plain loops here too: a closure would be compiled without the vector instructions of this version.
         let mut ids = [0; LANES];
-        for l in 0..LANES {
-            ids[l] = u64::from(first_agent.wrapping_add((block * LANES + l) as u32));
-        }
-        let [pair, iteration, last] = place.map(u64::from);
-        let words = philox_lanes([ids, [pair; LANES], [iteration; LANES], [last; LANES]], key);
-        for (row, word) in [(r0, &words[0]), (r1, &words[1]), (r2, &words[2]), (r3, &words[3])] {
+        if listed.is_empty() {
             for l in 0..LANES {
-                row[l] = word[l] as u32 >> 1;
+                ids[l] = u64::from(first_agent.wrapping_add((start + l) as u32));
+            }
+        } else {
+            for (id, &agent) in ids.iter_mut().zip(&listed[start..start + lanes]) {
+                *id = u64::from(agent);
+            }
+        }
+        let words = philox_lanes([ids, [pair; LANES], [iteration; LANES], [last; LANES]], key);
+        for (row, word) in rows.iter_mut().zip(&words) {
+            let row = &mut row[start..start + lanes];
+            if let Ok(row) = <&mut [u32; LANES]>::try_from(&mut *row) {
+                for l in 0..LANES {
+                    row[l] = word[l] as u32 >> 1;
+                }
+            } else {
+                for (out, word) in row.iter_mut().zip(word) {
+                    *out = *word as u32 >> 1;
+                }
             }
         }
     }
@@ -206,13 +230,21 @@ mod tests {
     fn vectorised_draws_are_the_single_blocks() {
         let stream = Stream::new(0x1234_5678_9abc_def0);
         let place = Place { purpose: Purpose::Batch, iteration: 3, trajectory: 7 };
-        for (first, count) in [(0, 16), (7, 48)] {
-            let mut rows: [Vec<u32>; 4] = std::array::from_fn(|_| vec![0; count]);
-            let [r0, r1, r2, r3] = &mut rows;
-            stream.step_pair(place, 11, first, [r0, r1, r2, r3]);
-            for m in 0..count {
-                let words = stream.words(place, first + m as u32, 11);
-                assert_eq!(std::array::from_fn(|w| rows[w][m]), words.map(|w| w >> 1));
+        for (first, count) in [(0, 16), (7, 48), (3, 5), (9, 37)] {
+            let agents: Vec<u32> = (0..count as u32).map(|m| first + m * m).collect();
+            for listed in [false, true] {
+                let mut rows: [Vec<u32>; 4] = std::array::from_fn(|_| vec![0; count]);
+                let [r0, r1, r2, r3] = &mut rows;
+                if listed {
+                    stream.step_pair_of(place, 11, &agents, [r0, r1, r2, r3]);
+                } else {
+                    stream.step_pair(place, 11, first, [r0, r1, r2, r3]);
+                }
+                for m in 0..count {
+                    let agent = if listed { agents[m] } else { first + m as u32 };
+                    let words = stream.words(place, agent, 11);
+                    assert_eq!(std::array::from_fn(|w| rows[w][m]), words.map(|w| w >> 1));
+                }
             }
         }
     }

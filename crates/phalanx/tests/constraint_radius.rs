@@ -116,7 +116,11 @@ fn constraints_beyond_their_radius_do_not_count() {
             // Each sender's values with its constraints, and without: as if its multipliers were zero.
             let mut sent = |mu: &Ragged<f64>| {
                 assert_eq!(critic.values_mut().weigh(&signals, mu), None);
-                critic.values_mut().prepare(batch, STEPS, Wanted { alternatives, partial: false });
+                critic.values_mut().prepare(
+                    batch,
+                    STEPS,
+                    Wanted { alternatives, partial: false, levels: true },
+                );
                 let from = |to: usize, j: u32| received(&*critic, to, &[j], &[j], batch, alternatives);
                 let all = (0..N).map(|to| senders.row(to).iter().map(|&j| from(to, j)).collect());
                 all.collect::<Vec<Vec<Vec<f64>>>>()
@@ -124,7 +128,7 @@ fn constraints_beyond_their_radius_do_not_count() {
             let (without, with) = (sent(&nothing), sent(&mu));
             for kappa_g in 0..=KAPPA_Q {
                 let constrained = world.network().neighbourhoods(kappa_g);
-                let wanted = Wanted { alternatives, partial: kappa_g < KAPPA_Q };
+                let wanted = Wanted { alternatives, partial: kappa_g < KAPPA_Q, levels: true };
                 critic.values_mut().prepare(batch, STEPS, wanted);
                 for to in 0..N {
                     let (from, near) = (senders.row(to), constrained.row(to));

@@ -639,7 +639,7 @@ fn the_exact_critic_of_a_run_has_the_tables_of_the_batchs_shadow_rewards() {
 /// What a warm critic carries over.
 fn carried_by(critic: &mut Td) -> &mut [f64] {
     match critic.fields().pop() {
-        Some((_, phalanx::state::Field::Numbers(numbers))) => numbers,
+        Some((_, phalanx::state::Field::Rows(rows))) => rows.data_mut(),
         other => panic!("{other:?}"),
     }
 }

@@ -36,10 +36,10 @@ impl QValues for Made {
         None
     }
 
-    fn receive_taken(&self, inbox: Inbox<'_>, _: &mut Vec<u32>, out: &mut [f64]) {
+    fn add_taken(&self, sender: u32, inbox: &Inbox<'_>, _: &mut Vec<u32>, out: &mut [f64]) {
         for (k, out) in out.iter_mut().enumerate() {
             let taken = usize::from(inbox.trajectory.actions(inbox.to)[k]);
-            *out = inbox.from.iter().map(|&j| Made::value(j, inbox.number, k, taken)).sum();
+            *out += Made::value(sender, inbox.number, k, taken);
         }
     }
 
@@ -47,10 +47,17 @@ impl QValues for Made {
         true
     }
 
-    fn receive_alternatives(&self, inbox: Inbox<'_>, actions: usize, _: &mut Vec<u32>, out: &mut [f64]) {
+    fn add_alternatives(
+        &self,
+        sender: u32,
+        inbox: &Inbox<'_>,
+        actions: usize,
+        _: &mut Vec<u32>,
+        out: &mut [f64],
+    ) {
         for (k, out) in out.chunks_exact_mut(actions).enumerate() {
             for (b, out) in out.iter_mut().enumerate() {
-                *out = inbox.from.iter().map(|&j| Made::value(j, inbox.number, k, b)).sum();
+                *out += Made::value(sender, inbox.number, k, b);
             }
         }
     }

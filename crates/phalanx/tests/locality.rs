@@ -1,5 +1,5 @@
 //! What an agent computes depends on its neighbourhood only: on the line, where that is an interval, and on the grid of the
-//! wireless network, where it is a window.
+//! wireless network, where it is a window, and an epidemic on a grid.
 
 mod support;
 
@@ -10,6 +10,7 @@ use phalanx::critic::{
     Lstd, NetworkCritic, NetworkRule, QTables, QValues, Returns, ReturnsRule, StepRule, Td, Wanted,
 };
 use phalanx::net::Loss;
+use phalanx::network::Network;
 use phalanx::optimizer::OptimizerKind;
 use phalanx::policy::{LinearPolicy, NetworkPolicy, Parameterisation, Policy, PolicyFeatures, Tabular};
 use phalanx::problem::Problem;
@@ -18,7 +19,7 @@ use phalanx::run::{Config, Session};
 use phalanx::shadow::Signals;
 use phalanx::sight::Widths;
 use phalanx::stream::{Place, Purpose, Sequence, Stream};
-use phalanx::world::{Line, Start, Wireless, WirelessSpec, World};
+use phalanx::world::{Epidemic, EpidemicModel, EpidemicSpec, Line, Start, Wireless, WirelessSpec, World};
 use support::{act, sample};
 
 /// A world with its problem, and with agents in the middle and at the edge of it.
@@ -28,7 +29,7 @@ struct Setting {
     agents: Vec<usize>,
 }
 
-fn settings() -> [Setting; 2] {
+fn settings() -> [Setting; 3] {
     let problem = |world: &str| {
         let text = format!(
             "{world}\n[objective]\nkind = \"return\"\n[[constraint]]\nkind = \"state_entropy\"\nat_least = 0.5"
@@ -37,6 +38,7 @@ fn settings() -> [Setting; 2] {
         let session = Session::new(&config.with("kappa", "0").unwrap()).unwrap();
         session.problem().clone()
     };
+    let epidemic = EpidemicSpec { model: EpidemicModel::Sirs, ..EpidemicSpec::default() };
     let wireless = WirelessSpec { rows: 5, columns: 6, ..WirelessSpec::default() };
     [
         Setting {
@@ -47,6 +49,11 @@ fn settings() -> [Setting; 2] {
         Setting {
             world: Box::new(Wireless::new(&wireless).unwrap()),
             problem: problem("[world]\nkind = \"wireless\"\nrows = 5\ncolumns = 6"),
+            agents: vec![0, 8, 17, 29],
+        },
+        Setting {
+            world: Box::new(Epidemic::new(&epidemic, Network::grid(5, 6).unwrap()).unwrap()),
+            problem: problem("[world]\nkind = \"epidemic\"\nmodel = \"sirs\"\nn = 30"),
             agents: vec![0, 8, 17, 29],
         },
     ]
@@ -69,6 +76,10 @@ fn policies(world: &dyn World, kappa: usize) -> Vec<Box<dyn Policy>> {
         Box::new(linear(PolicyFeatures::Pair)),
         Box::new(NetworkPolicy::new(world, kappa, &widths(), 3.0, &stream).unwrap()),
     ];
+    // Of neighbours this sees what the world tells; beyond one hop only an epidemic does.
+    if world.scripted_names().contains(&"treat") {
+        policies.push(Box::new(linear(PolicyFeatures::Own)));
+    }
     if kappa == 0 || world.states(0) == 2 {
         let table = Tabular::new(world, kappa, Parameterisation::Softmax, 1.0, &stream).unwrap();
         policies.push(Box::new(table));
@@ -260,7 +271,11 @@ fn learnt(
     let evidence = Evidence { iteration: 0, policy: &policy, mu: &mu, signals, batch: &[], evaluation };
     critic.evaluate(evidence).unwrap();
     assert_eq!(critic.values_mut().weigh(signals, &mu), None);
-    critic.values_mut().prepare(batch, batch[0].steps(), Wanted { alternatives, partial: false });
+    critic.values_mut().prepare(
+        batch,
+        batch[0].steps(),
+        Wanted { alternatives, partial: false, levels: true },
+    );
     critic
 }
 

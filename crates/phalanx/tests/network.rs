@@ -102,7 +102,7 @@ fn evaluate(
 /// Agent j's own values along the first of some trajectories.
 fn along(critic: &mut dyn Critic, j: usize, batch: &[Trajectory]) -> Vec<f64> {
     let (from, trajectory, steps) = (&[j as u32][..], &batch[0], batch[0].steps());
-    critic.values_mut().prepare(batch, steps, Wanted { alternatives: false, partial: false });
+    critic.values_mut().prepare(batch, steps, Wanted { alternatives: false, partial: false, levels: true });
     let mut out = vec![0.0; steps];
     let inbox = Inbox { to: j, from, constrained: from, number: 0, trajectory, steps };
     critic.values().receive_taken(inbox, &mut Vec::new(), &mut out);
@@ -113,7 +113,7 @@ fn along(critic: &mut dyn Critic, j: usize, batch: &[Trajectory]) -> Vec<f64> {
 fn singles(critic: &mut NetworkCritic, name: &str) -> Vec<f32> {
     let found = critic.fields().into_iter().find(|(field, _)| *field == name);
     match found {
-        Some((_, Field::Singles(numbers))) => numbers.to_vec(),
+        Some((_, Field::SingleRows(rows))) => rows.data().to_vec(),
         _ => panic!("no numbers {name}"),
     }
 }
@@ -226,7 +226,7 @@ fn values_are_those_of_the_networks() {
             let (utilities, twins) = (if merged { 1 } else { 2 }, if twin { 2 } else { 1 });
             let parameters = networks(&mut critic, "critic", &session, 1, utilities * twins);
             let batch = sample(world, &policy, 2, 15, StartFrom::Uniform, 3);
-            critic.prepare(&batch, 12, Wanted { alternatives: false, partial: false });
+            critic.prepare(&batch, 12, Wanted { alternatives: false, partial: false, levels: true });
             let mut smaller = [0; 2];
             for to in 0..world.network().agents() {
                 let groups = world.network().neighbourhoods(1);
@@ -427,14 +427,18 @@ fn alternatives_are_what_would_be_received() {
         let senders = world.network().neighbourhoods(2);
         for to in 0..world.network().agents() {
             let (from, actions, steps, number) = (senders.row(to), world.actions(to), 10, 1);
-            critic.prepare(&batch, steps, Wanted { alternatives: true, partial: false });
+            critic.prepare(&batch, steps, Wanted { alternatives: true, partial: false, levels: true });
             let mut found = vec![0.0; steps * actions];
             let inbox = Inbox { to, from, constrained: from, number, trajectory: &batch[number], steps };
             critic.values().receive_alternatives(inbox, actions, &mut Vec::new(), &mut found);
             for b in 0..actions {
                 let mut replaced = batch.clone();
                 (0..steps).for_each(|k| *replaced[number].pair_mut(to, k).1 = b as u8);
-                critic.prepare(&replaced, steps, Wanted { alternatives: false, partial: false });
+                critic.prepare(
+                    &replaced,
+                    steps,
+                    Wanted { alternatives: false, partial: false, levels: true },
+                );
                 let inbox =
                     Inbox { to, from, constrained: from, number, trajectory: &replaced[number], steps };
                 let mut expected = vec![0.0; steps];

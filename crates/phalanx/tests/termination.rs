@@ -168,7 +168,7 @@ fn teach(critic: &mut dyn Critic, session: &Session, trajectories: &[Trajectory]
 
 /// Agent j's own values at the first `steps` steps of every trajectory.
 fn values(critic: &mut dyn Critic, j: usize, batch: &[Trajectory], steps: usize) -> Vec<f64> {
-    critic.values_mut().prepare(batch, steps, Wanted { alternatives: false, partial: false });
+    critic.values_mut().prepare(batch, steps, Wanted { alternatives: false, partial: false, levels: true });
     let mut found = Vec::new();
     for (number, trajectory) in batch.iter().enumerate() {
         let (from, steps) = (&[j as u32][..], steps.min(trajectory.steps()));
@@ -378,8 +378,8 @@ fn learnt(critic: &mut Returns) -> (Vec<f32>, Vec<f64>) {
     let (mut weights, mut squares) = (Vec::new(), Vec::new());
     for (name, field) in critic.fields() {
         match (name, field) {
-            ("critic", Field::Singles(found)) => weights = found.to_vec(),
-            ("critic.squares", Field::Numbers(found)) => squares = found.to_vec(),
+            ("critic", Field::SingleRows(found)) => weights = found.data().to_vec(),
+            ("critic.squares", Field::Rows(found)) => squares = found.data().to_vec(),
             _ => {}
         }
     }
@@ -443,9 +443,10 @@ fn without_values_advantages_are_sampled_returns() {
     let mut critic = returns(&session, 1.0, 1);
     for (name, field) in critic.fields() {
         match field {
-            Field::Singles(weights) => weights.fill(0.0),
-            Field::Numbers(squares) => squares.fill(4.0),
+            Field::SingleRows(weights) => weights.data_mut().fill(0.0),
+            Field::Rows(squares) => squares.data_mut().fill(4.0),
             Field::Counter(steps) => *steps = 7,
+            Field::Numbers(_) => unreachable!(),
         }
         assert!(name.starts_with("critic"));
     }

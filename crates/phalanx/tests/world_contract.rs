@@ -9,7 +9,8 @@ use phalanx::policy::{Parameterisation, Tabular};
 use phalanx::rollout::{Request, StartFrom, Trajectory, simulate};
 use phalanx::stream::{Place, Purpose, Stream};
 use phalanx::world::{
-    Channel, Evolution, Factored, Line, Start, Table, Wireless, WirelessSpec, World, check,
+    Channel, Epidemic, EpidemicSpec, Evolution, Factored, Line, Start, Table, Wireless, WirelessSpec, World,
+    check,
 };
 use support::{REFERENCES, Reference};
 
@@ -26,6 +27,22 @@ fn worlds() -> Vec<(String, Box<dyn World>)> {
     {
         let spec: WirelessSpec = toml::from_str(text).unwrap();
         worlds.push((format!("wireless {text}"), Box::new(Wireless::new(&spec).unwrap())));
+    }
+    let networks = [
+        ("one", Network::line(1)),
+        ("grid", Network::grid(4, 5)),
+        ("small world", Network::small_world(60, 6, 0.2, 1)),
+        ("scale-free", Network::scale_free(300, 3, 1)),
+        ("isolated", Network::erdos_renyi(40, 0.01, 1)),
+    ];
+    for (name, network) in networks {
+        for text in
+            ["", "model = 'sirs'\nimport = 0\nwaning = 1", "model = 'sirs'\nprotection = 1\ninfection = 1"]
+        {
+            let spec: EpidemicSpec = toml::from_str(text).unwrap();
+            let world = Epidemic::new(&spec, network.as_ref().unwrap().clone()).unwrap();
+            worlds.push((format!("epidemic {name} {text}"), Box::new(world)));
+        }
     }
     worlds.push(("unequal table".into(), Box::new(unequal_table())));
     for name in REFERENCES {

@@ -14,9 +14,7 @@ mod rate;
 mod report;
 mod samples;
 mod setting;
-mod sheet;
 mod shown;
-mod statistics;
 mod trained;
 mod truncation;
 mod versus;
@@ -30,7 +28,7 @@ use phalanx::Error;
 use phalanx::run::Registry;
 
 use crate::fleet::Workers;
-use crate::{print, train};
+use crate::{print, sheet, statistics, train};
 
 #[derive(clap::Args)]
 pub struct PaperArgs {

@@ -1,5 +1,7 @@
 //! A few numbers about a few seeds.
 
+use crate::statistics::{deviation, interquartile_mean, mean};
+
 /// Mean, standard error and interquartile mean of the same quantity over seeds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Spread {
@@ -14,23 +16,9 @@ pub struct Spread {
 impl Spread {
     /// Of these values; none of none.
     pub fn of(values: &[f64]) -> Option<Self> {
-        let n = values.len() as f64;
-        let mean = values.iter().sum::<f64>() / n;
-        let variance = values.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (n - 1.0);
-        let error = (values.len() > 1).then(|| (variance / n).sqrt());
-        (!values.is_empty()).then(|| Spread { mean, error, iqm: interquartile_mean(values) })
+        let error = (values.len() > 1).then(|| deviation(values) / (values.len() as f64).sqrt());
+        (!values.is_empty()).then(|| Spread { mean: mean(values), error, iqm: interquartile_mean(values) })
     }
-}
-
-/// The mean of the middle half. A quarter of n that is no whole number takes a part of the value at the edge.
-fn interquartile_mean(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let n = sorted.len() as f64;
-    let (from, to) = (n / 4.0, 3.0 * n / 4.0);
-    // Value k covers the stretch from k to k + 1.
-    let weight = |k: usize| ((k as f64 + 1.0).min(to) - (k as f64).max(from)).max(0.0);
-    sorted.iter().enumerate().map(|(k, x)| weight(k) * x).sum::<f64>() / (to - from)
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use super::Plan;
 use super::settings::plain;
 use super::statistics::Spread;
 use crate::fleet::Finish;
+use crate::sheet::quoted;
 
 /// Fields of a run's outcome, with those of its exact evaluation.
 const FIELDS: [&str; 12] = [
@@ -34,15 +35,15 @@ pub fn csv(plan: &Plan, finishes: &[Finish]) -> String {
     // What a setting says already, as the number of iterations, needs no second column.
     let fields = || FIELDS.into_iter().filter(|field| !keys.iter().any(|key| key == field));
     let mut header = vec!["index".to_string(), "run".into()];
-    header.extend(keys.iter().map(|key| field(key)));
+    header.extend(keys.iter().map(|key| quoted(key)));
     header.extend(["seed", "config_seed", "status"].map(Into::into));
     header.extend(fields().map(Into::into));
     header.extend(EXACT.map(|name| format!("exact.{name}")));
     let mut text = header.join(",") + "\n";
     for (k, ((&(setting, seed), job), finish)) in plan.runs.iter().zip(&plan.jobs).zip(finishes).enumerate() {
-        let mut row = vec![k.to_string(), field(&job.name)];
-        row.extend(plan.settings[setting].values.iter().map(|(_, value)| field(&plain(value))));
-        row.extend([seed.to_string(), job.config.seed.to_string(), field(&status(finish))]);
+        let mut row = vec![k.to_string(), quoted(&job.name)];
+        row.extend(plan.settings[setting].values.iter().map(|(_, value)| quoted(&plain(value))));
+        row.extend([seed.to_string(), job.config.seed.to_string(), quoted(&status(finish))]);
         let outcome = match finish {
             Finish::Done(outcome) => serde_json::to_value(outcome).unwrap_or_default(),
             _ => Value::Null,
@@ -66,17 +67,8 @@ fn status(finish: &Finish) -> String {
 fn cell(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
-        Value::String(text) => field(text),
+        Value::String(text) => quoted(text),
         other => other.to_string(),
-    }
-}
-
-/// Quotes a field if it needs it.
-fn field(text: &str) -> String {
-    if text.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", text.replace('"', "\"\""))
-    } else {
-        text.to_string()
     }
 }
 

@@ -226,7 +226,7 @@ impl Algorithm for ExactPrimalDual {
 
     fn fields(&mut self) -> Fields<'_> {
         let mut fields = vec![("iteration", Field::Counter(&mut self.iteration))];
-        fields.push(("theta", Field::Numbers(self.policy.theta_mut().data_mut())));
+        fields.push(("theta", Field::Rows(self.policy.theta_mut())));
         fields.extend(self.optimizer.fields());
         fields.extend(self.dual.fields());
         fields

@@ -3,12 +3,14 @@
 mod exact;
 mod mappo;
 mod primal_dual;
+mod still;
 mod summary;
+mod tally;
 mod update;
 
 use std::time::Duration;
 
-use crate::exchange::Traffic;
+use crate::exchange::{Bound, Carried, Traffic};
 use crate::policy::Policy;
 use crate::state::Fields;
 use crate::{Ragged, Result};
@@ -16,7 +18,9 @@ use crate::{Ragged, Result};
 pub use exact::{ExactPrimalDual, ExactSettings, StepSizes};
 pub use mappo::{ActorSees, Behaviour, Mappo, MappoRule, MappoSettings, Scope};
 pub use primal_dual::{LastIteration, PrimalDual, Settings};
-pub use summary::{Summary, Violations, mean_return, returns};
+pub use still::Still;
+pub use summary::{Summary, Violations, earnings, mean_return};
+pub use tally::Tally;
 pub use update::Stage;
 
 /// One iteration at a time, with a state that can be saved and restored.
@@ -51,6 +55,16 @@ pub trait Algorithm: Send + Sync {
     /// Messages and bytes so far.
     fn traffic(&self) -> Traffic {
         Traffic::default()
+    }
+
+    /// The most that an agent can send in an iteration.
+    fn traffic_bound(&self) -> Bound {
+        Bound::default()
+    }
+
+    /// What every process sent in the last iteration, where there are several; known to the first only.
+    fn carried(&self) -> &[Carried] {
+        &[]
     }
 
     /// Agent-steps simulated so far.

@@ -1,16 +1,19 @@
 //! Primal-dual actor-critic with shadow rewards and κ-hop policies. Paper: alg:pdac.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::tally::{Tally, tallies};
 use super::update::{Clock, Stage, ascend, finite};
-use super::{Algorithm, Summary, mean_return};
-use crate::actor::{self, GradientRule, QGroups};
+use super::{Algorithm, Summary, earnings};
+use crate::actor::{self, GradientRule, Heard, QGroups};
 use crate::critic::{Critic, Evidence, QValues, Wanted};
 use crate::dual::{Dual, DualRule};
-use crate::exchange::InProcess;
+use crate::exchange::{Bound, Carried, Halo, Largest, Ledger, Letters, Links};
 use crate::occupancy::{RunningOccupancy, Visits};
 use crate::optimizer::{Optimizer, OptimizerKind};
+use crate::parallel::{FOLD, blocks_of};
 use crate::policy::Policy;
 use crate::problem::{Problem, Scaling};
 use crate::rollout::{self, Request, StartFrom, Trajectory};
@@ -78,20 +81,35 @@ pub struct PrimalDual {
     dual: Dual,
     critic: Box<dyn Critic>,
     optimizer: Optimizer,
-    exchange: InProcess,
+    exchange: Ledger,
     // Derived from the settings.
     actions: Vec<usize>,
     q_groups: Ragged<u32>,
-    /// Where it is another group.
-    g_groups: Option<Ragged<u32>>,
+    g_groups: Ragged<u32>,
     occupancy_weights: Vec<f64>,
     gradient_rule: GradientRule,
+    largest: Largest,
+    /// Constraints of all agents of the whole network.
+    constraints: usize,
+    /// Where the network is shared out over several processes.
+    shares: Option<Shares>,
     // Results of the last iteration.
     trajectories: Vec<Trajectory>,
     visits: Visits,
     signals: Signals,
     gradient: Ragged<f64>,
     stage_times: [Duration; Stage::COUNT],
+}
+
+/// One process's part in a run of several.
+struct Shares {
+    halo: Arc<Halo>,
+    letters: Letters,
+    /// Own agents that hear from nobody in other processes, and the others.
+    inner: Vec<Range<usize>>,
+    outer: Vec<Range<usize>>,
+    /// Of all processes, in the last iteration.
+    carried: Vec<Carried>,
 }
 
 /// Intermediate results of an iteration.
@@ -123,9 +141,8 @@ impl PrimalDual {
         let actions: Vec<usize> = (0..n).map(|i| world.actions(i)).collect();
         let constraints: Vec<usize> = problem.agents.iter().map(|agent| agent.constraints.len()).collect();
         let q_groups = world.network().neighbourhoods(settings.kappa_q);
-        let differ = settings.kappa_g != settings.kappa_q;
-        let g_groups = differ.then(|| world.network().neighbourhoods(settings.kappa_g));
-        let gradient_rule = gradient_rule(&problem, &settings, n);
+        let g_groups = world.network().neighbourhoods(settings.kappa_g);
+        let gradient_rule = gradient_rule(&problem, &settings, world.network().total());
         let needs_alternatives = gradient_rule.needs_alternatives(policy.is_direct());
         if needs_alternatives && !critic.values().knows_alternatives() {
             return Err(Error::config(
@@ -134,24 +151,25 @@ impl PrimalDual {
             ));
         }
         let alternatives = if needs_alternatives { actions.clone() } else { vec![1; n] };
-        let visits = Visits::new((0..n).map(|i| problem.row_length(i)));
+        let (network, blocks) = (world.network(), world.network().blocks());
+        let visits = Visits::new((0..n).map(|i| problem.row_length(i))).only(blocks.clone());
+        let groups = policy.groups();
+        let own = network.own_agents();
+        let (links, largest) = Links::to(own, &groups, &q_groups, &g_groups, &constraints, &alternatives);
         Ok(PrimalDual {
             running: RunningOccupancy::new(settings.occupancy_average, &visits.occupancy),
             iteration: 0,
             agent_steps: 0,
             dual: Dual::new(&constraints, settings.mu_0),
             optimizer: Optimizer::new(settings.optimizer, policy.theta()),
-            exchange: InProcess::new(
-                &policy.groups(),
-                &q_groups,
-                g_groups.as_ref().unwrap_or(&q_groups),
-                &constraints,
-                &alternatives,
-            ),
+            exchange: Ledger::new(links),
+            largest,
+            constraints: network.own_agents().map(|i| constraints[i]).sum(),
+            shares: None,
             occupancy_weights: problem.occupancy_weights(settings.horizon, settings.batch),
             trajectories: Vec::new(),
             visits,
-            signals: Signals::new(&problem),
+            signals: Signals::new(&problem).only(blocks),
             gradient: Ragged::zeros_like(policy.theta()),
             stage_times: [Duration::ZERO; Stage::COUNT],
             world,
@@ -167,8 +185,25 @@ impl PrimalDual {
         })
     }
 
+    /// Takes part in a run of several processes; the world is this one's part of the network.
+    pub fn shared_out(mut self, halo: Arc<Halo>) -> Result<Self> {
+        let network = self.world.network();
+        self.exchange = Ledger::new(self.exchange.links().of_all(&halo)?);
+        self.largest = self.largest.of_all(&halo)?;
+        let mut constraints = [self.constraints as u64];
+        halo.fold(&mut constraints, |a, b| a + b)?;
+        self.constraints = constraints[0] as usize;
+        let needs_alternatives = self.gradient_rule.needs_alternatives(self.policy.is_direct());
+        let wants = self.actions.iter().map(|&a| if needs_alternatives { a } else { 1 }).collect();
+        let Settings { batch, horizon, .. } = self.settings;
+        let letters = Letters::new(&halo, &self.q_groups, wants, batch, horizon);
+        let [inner, outer] = letters.split(&network.own()).map(|runs| blocks_of(&runs));
+        self.shares = Some(Shares { halo, letters, inner, outer, carried: Vec::new() });
+        Ok(self)
+    }
+
     /// Line 3: the batch, and what the critic wants beside it. Trajectories are kept from one iteration to the next.
-    fn sample(&mut self) {
+    fn sample(&mut self) -> Result<()> {
         let (samples, batch) = (self.critic.samples(), self.settings.batch);
         let steps = self.settings.horizon + samples.batch_tail;
         let world = self.world.clone();
@@ -179,7 +214,7 @@ impl PrimalDual {
         self.trajectories.truncate(batch + samples.chains);
         let missing = batch + samples.chains - self.trajectories.len();
         self.trajectories.extend((0..missing).map(|_| room(samples.evaluation_pairs)));
-        self.simulate_from(0);
+        self.simulate_from(0)?;
         // Where episodes end early, more of them make up for the transitions that are missing.
         let wanted = samples.chains * samples.evaluation_pairs.saturating_sub(1);
         let mut done = self.evaluation_transitions();
@@ -192,7 +227,7 @@ impl PrimalDual {
             let typical = done.div_ceil(first - batch);
             let pairs = samples.evaluation_pairs.min(missing + 1).min((8 * typical).max(SHORTEST_CHAIN));
             self.trajectories.extend((0..count).map(|_| room(pairs)));
-            self.simulate_from(first);
+            self.simulate_from(first)?;
             done = self.evaluation_transitions();
         }
         // The last ones may be too many, or too long.
@@ -204,6 +239,7 @@ impl PrimalDual {
             }
             self.trajectories.pop();
         }
+        Ok(())
     }
 
     fn evaluation_transitions(&self) -> usize {
@@ -211,42 +247,83 @@ impl PrimalDual {
     }
 
     /// Simulates the trajectories from number `first` on.
-    fn simulate_from(&mut self, first: usize) {
+    fn simulate_from(&mut self, first: usize) -> Result<()> {
         let count = self.trajectories.len();
         let requests: Vec<Request> =
             requests(self.iteration as usize, self.settings.batch, count).skip(first).collect();
         let trajectories = &mut self.trajectories[first..];
-        rollout::simulate(&*self.world, &*self.policy, &self.stream, &requests, trajectories);
+        let (world, policy, stream) = (&*self.world, &*self.policy, &self.stream);
+        match &self.shares {
+            None => rollout::simulate(world, policy, stream, &requests, trajectories),
+            Some(Shares { halo, .. }) => {
+                rollout::simulate_part(world, policy, stream, &requests, trajectories, halo)?;
+            }
+        }
         self.exchange.sampled(trajectories.iter().map(Trajectory::steps).sum());
         // The last pair of a chain is only looked at.
         let (batch, evaluation) = trajectories.split_at(self.settings.batch.saturating_sub(first));
         let steps: usize = batch.iter().map(Trajectory::steps).sum();
         let transitions: usize = evaluation.iter().map(Trajectory::transitions).sum();
-        self.agent_steps += (self.actions.len() * (steps + transitions)) as u64;
+        self.agent_steps += (self.world.network().total() * (steps + transitions)) as u64;
+        Ok(())
     }
 
-    fn summary(&self) -> Summary {
-        let episodes = self.settings.batch as f64;
-        let signals = &self.signals;
-        Summary {
-            return_: mean_return(&*self.world, &self.visits.counts, episodes),
-            ..Summary::new(self.iteration() - 1, signals, &self.dual.mu, &self.gradient)
+    fn summary(&self) -> Result<Summary> {
+        let (network, signals) = (self.world.network(), &self.signals);
+        let earned = earnings(&*self.world, &self.visits.counts);
+        let return_ = |i: usize| earned.as_ref().map_or(0.0, |earned| earned(i));
+        let (slack, mu) = (&signals.slack, &self.dual.mu);
+        let own = tallies(network.own_agents(), return_, &signals.objective, slack, mu, &self.gradient);
+        let all = match &self.shares {
+            None => Tally::fold(&own),
+            Some(Shares { halo, .. }) => Tally::fold_all(&own, halo)?,
+        };
+        let agents = network.total();
+        let episodes = (self.settings.batch * agents) as f64;
+        Ok(Summary {
+            return_: earned.as_ref().map(|_| all.return_ / episodes),
+            ..Summary::of(self.iteration(), &all, agents, self.constraints)
+        })
+    }
+
+    /// Steps of an iteration, and those of the batch, where no episode ends early.
+    fn steps(&self) -> [usize; 2] {
+        let (samples, Settings { batch, horizon, .. }) = (self.critic.samples(), &self.settings);
+        [batch * (horizon + samples.batch_tail) + samples.chains * samples.evaluation_pairs, batch * horizon]
+    }
+
+    /// The most that this process can send in an iteration.
+    fn carried_bound(&self, halo: &Halo) -> u64 {
+        let [steps, batch] = self.steps();
+        let needs_alternatives = self.gradient_rule.needs_alternatives(self.policy.is_direct());
+        let values = if needs_alternatives { self.actions.iter().copied().max().unwrap_or(1) } else { 1 };
+        let each = 2 * steps as u64 + self.largest.weighted_values(batch, values);
+        let own = self.world.network().own_agents().count();
+        let summed = if halo.partition().is_aligned() { own.div_ceil(FOLD) } else { own };
+        halo.told() as u64 * each
+            + (summed * size_of::<Tally>()) as u64
+            + 64 * (halo.peers().count() as u64 + 1)
+    }
+
+    /// Fails everywhere if it failed in one process.
+    fn agree<T>(&self, result: Result<T>) -> Result<T> {
+        let network = self.world.network();
+        let result = result.map_err(|error| match error {
+            Error::Diverged { iteration, agent, quantity, value } => {
+                Error::Diverged { iteration, agent: network.id(agent) as usize, quantity, value }
+            }
+            other => other,
+        });
+        match &self.shares {
+            None => result,
+            Some(Shares { halo, .. }) => halo.agree(result),
         }
     }
-}
 
-impl Algorithm for PrimalDual {
-    /// One iteration of Algorithm 1, lines 3 to 9.
-    fn step(&mut self) -> Result<Summary> {
-        let t = self.iteration();
-        let begin = Instant::now();
-
-        // Line 3: B trajectories of length H under π_θ; beside them the trajectory that Algorithm 2 evaluates on.
-        self.sample();
-        let mut clock = Clock::start(&mut self.stage_times, begin);
+    /// Lines 4 to 7, up to the values that neighbours share.
+    fn look(&mut self, clock: &mut Clock<'_>) -> Result<()> {
+        let t = self.iteration as usize;
         let (batch, evaluation) = self.trajectories.split_at(self.settings.batch);
-        clock.stage(Stage::Sampling);
-
         // Line 4: λ̃_i.
         self.visits.clear();
         self.visits.add(batch, &self.occupancy_weights, &self.actions);
@@ -269,27 +346,46 @@ impl Algorithm for PrimalDual {
         self.dual.update(&self.settings.dual, &self.signals.slack, schedule);
         finite(&self.dual.mu, "mu", t)?;
         clock.stage(Stage::Dual);
-
-        // Line 8: neighbours share μ_j^{t+1} and Q̃_j along the batch; each agent estimates ∇̃_{θ_i} L.
         if let Some((agent, value)) = self.critic.values_mut().weigh(&self.signals, &self.dual.mu) {
             return Err(Error::Diverged { iteration: t, agent, quantity: "Q", value });
         }
+        Ok(())
+    }
+
+    /// Lines 8 and 9.
+    fn improve(&mut self, clock: &mut Clock<'_>) -> Result<()> {
+        let t = self.iteration as usize;
+        let batch = &self.trajectories[..self.settings.batch];
+        // Line 8: neighbours share μ_j^{t+1} and Q̃_j along the batch; each agent estimates ∇̃_{θ_i} L.
         let wanted = Wanted {
             alternatives: self.gradient_rule.needs_alternatives(self.policy.is_direct()),
             partial: self.settings.kappa_g < self.settings.kappa_q,
+            levels: self.policy.is_direct() || self.settings.normalise,
         };
         self.critic.values_mut().prepare(batch, self.settings.horizon, wanted);
         let lived: usize = batch.iter().map(|trajectory| self.gradient_rule.steps(trajectory)).sum();
         self.exchange.shared(self.settings.batch, lived);
         if !self.settings.discount {
             // The literal scaling divides by n as well.
-            let agents = if self.problem.scaling == Scaling::Paper { self.actions.len() } else { 1 };
+            let agents =
+                if self.problem.scaling == Scaling::Paper { self.world.network().total() } else { 1 };
             self.gradient_rule.weights.fill(1.0 / (lived * agents) as f64);
         }
         self.gradient_rule.entropy = self.settings.entropy.at(t, self.settings.iterations);
-        let (rule, senders) = (&self.gradient_rule, &self.q_groups);
-        let groups = QGroups { senders, constrained: self.g_groups.as_ref().unwrap_or(senders) };
-        actor::gradients(&*self.policy, batch, self.critic.values(), groups, rule, &mut self.gradient);
+        let (rule, policy, values) = (&self.gradient_rule, &*self.policy, self.critic.values());
+        let groups = QGroups { senders: &self.q_groups, constrained: &self.g_groups };
+        let (heard, gradient) = (Heard { values, groups, elsewhere: None }, &mut self.gradient);
+        match &mut self.shares {
+            None => actor::gradients_of(&self.world.network().blocks(), policy, batch, heard, rule, gradient),
+            Some(Shares { halo, letters, inner, outer, .. }) => {
+                letters.write(batch, values, &self.g_groups, wanted.alternatives);
+                letters.carry(halo, &mut || {
+                    actor::gradients_of(inner, policy, batch, heard, rule, gradient);
+                })?;
+                let heard = Heard { elsewhere: Some(letters), ..heard };
+                actor::gradients_of(outer, policy, batch, heard, rule, gradient);
+            }
+        }
         finite(&self.gradient, "the gradient", t)?;
         actor::clip(&mut self.gradient, self.settings.clip);
         clock.stage(Stage::Gradient);
@@ -299,9 +395,41 @@ impl Algorithm for PrimalDual {
         ascend(&mut *self.policy, &mut self.optimizer, &self.gradient, eta, self.settings.theta_box);
         finite(self.policy.theta(), "theta", t)?;
         clock.stage(Stage::Update);
+        Ok(())
+    }
+}
 
+impl Algorithm for PrimalDual {
+    /// One iteration of Algorithm 1, lines 3 to 9.
+    fn step(&mut self) -> Result<Summary> {
+        let begin = Instant::now();
+        let sent = self.shares.as_ref().map(|shares| shares.halo.peers().sent());
+        let mut times = self.stage_times;
+        // Line 3: B trajectories of length H under π_θ; beside them the trajectory that Algorithm 2 evaluates on.
+        self.sample()?;
+        let mut clock = Clock::start(&mut times, begin);
+        clock.stage(Stage::Sampling);
+        let looked = self.look(&mut clock);
+        self.agree(looked)?;
+        let improved = self.improve(&mut clock);
+        self.agree(improved)?;
+        let summary = self.summary()?;
+        clock.stage(Stage::Update);
+        self.stage_times = times;
+        if let (Some(Shares { halo, .. }), Some(sent)) = (&self.shares, sent) {
+            let carried = [halo.peers().sent() - sent, self.carried_bound(halo)];
+            let all = halo.gather(bytemuck::cast_slice(&carried))?;
+            let word = |bytes: &[u8], k: usize| {
+                bytes.as_chunks::<8>().0.get(k).map_or(0, |word| u64::from_le_bytes(*word))
+            };
+            let all =
+                all.iter().map(|bytes| Carried { bytes: word(bytes, 0), bound: word(bytes, 1) }).collect();
+            if let Some(shares) = &mut self.shares {
+                shares.carried = all;
+            }
+        }
         self.iteration += 1;
-        Ok(self.summary())
+        Ok(summary)
     }
 
     /// Gives back the memory of the last iteration's trajectories, the largest part in a large network.
@@ -315,7 +443,7 @@ impl Algorithm for PrimalDual {
             ("iteration", Field::Counter(&mut self.iteration)),
             ("agent_steps", Field::Counter(&mut self.agent_steps)),
         ];
-        fields.push(("theta", Field::Numbers(self.policy.theta_mut().data_mut())));
+        fields.push(("theta", Field::Rows(self.policy.theta_mut())));
         fields.extend(self.optimizer.fields());
         fields.extend(self.running.fields());
         fields.extend(self.dual.fields());
@@ -369,6 +497,15 @@ impl Algorithm for PrimalDual {
     /// Messages and bytes so far.
     fn traffic(&self) -> crate::exchange::Traffic {
         self.exchange.traffic()
+    }
+
+    fn traffic_bound(&self) -> Bound {
+        let [steps, batch] = self.steps();
+        self.largest.bound(steps, batch)
+    }
+
+    fn carried(&self) -> &[Carried] {
+        self.shares.as_ref().map_or(&[], |shares| &shares.carried)
     }
 
     /// Agent-steps simulated so far: n·(B·H + K) an iteration. Where episodes end early, the batch has fewer, and

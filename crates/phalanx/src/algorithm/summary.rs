@@ -1,8 +1,8 @@
 //! What an iteration looked like, in numbers.
 
+use super::tally::{Tally, tallies};
 use crate::Ragged;
 use crate::exact::Stationarity;
-use crate::projection::clip;
 use crate::shadow::Signals;
 use crate::world::{World, sampled_channels, sampled_number};
 
@@ -35,18 +35,24 @@ pub struct Summary {
 impl Summary {
     /// From the signals, multipliers and gradient of iteration t.
     pub fn new(iteration: usize, signals: &Signals, mu: &Ragged<f64>, gradient: &Ragged<f64>) -> Self {
-        let violations = Violations::of(signals.slack.data());
-        let mu = mu.data();
+        let agents = 0..signals.objective.len();
+        let all = tallies(agents.clone(), |_| 0.0, &signals.objective, &signals.slack, mu, gradient);
+        Summary::of(iteration, &Tally::fold(&all), agents.len(), mu.data().len())
+    }
+
+    /// From what so many agents with so many constraints contribute.
+    pub fn of(iteration: usize, tally: &Tally, agents: usize, constraints: usize) -> Self {
+        let mean = |total: f64| if constraints == 0 { 0.0 } else { total / constraints as f64 };
         Summary {
             iteration,
             return_: None,
-            objective: signals.objective.iter().sum::<f64>() / signals.objective.len() as f64,
-            violation_total: violations.total,
-            violation_max: violations.max,
-            violation_mean: violations.mean,
-            mu_mean: if mu.is_empty() { 0.0 } else { mu.iter().sum::<f64>() / mu.len() as f64 },
-            mu_largest: mu.iter().copied().fold(0.0, f64::max),
-            gradient_norm: gradient.data().iter().map(|g| g * g).sum::<f64>().sqrt(),
+            objective: tally.objective / agents as f64,
+            violation_total: tally.violation_total,
+            violation_max: tally.violation_max,
+            violation_mean: mean(tally.violation_total),
+            mu_mean: mean(tally.mu_total),
+            mu_largest: tally.mu_largest,
+            gradient_norm: tally.gradient_squares.sqrt(),
             stationarity: None,
         }
     }
@@ -64,39 +70,34 @@ pub struct Violations {
 }
 
 impl Violations {
-    /// From all g_ik, in agent order. A NaN makes them NaN.
-    pub fn of(slack: &[f64]) -> Self {
-        let (mut total, mut max) = (0.0, 0.0f64);
-        for &g in slack {
-            // Plus 0, or a slack of 0 would count as −0.
-            let violation = clip(-g, 0.0, f64::INFINITY) + 0.0;
-            total += violation;
-            max = if max > violation { max } else { violation };
-        }
-        Violations { total, max, mean: if slack.is_empty() { 0.0 } else { total / slack.len() as f64 } }
+    /// From every agent's g_ik. A NaN makes them NaN.
+    pub fn of(slack: &Ragged<f64>) -> Self {
+        let agents: Vec<Tally> = slack.iter().map(|row| Tally::of(0.0, 0.0, row, &[], &[])).collect();
+        let Tally { violation_total, violation_max, .. } = Tally::fold(&agents);
+        let mean = if slack.data().is_empty() { 0.0 } else { violation_total / slack.data().len() as f64 };
+        Violations { total: violation_total, max: violation_max, mean }
     }
+}
+
+/// What every agent earned from the channel `reward`, undiscounted, over all trajectories that were counted; none without
+/// such a channel.
+pub fn earnings<'a>(world: &'a dyn World, counts: &'a Ragged<f64>) -> Option<impl Fn(usize) -> f64 + 'a> {
+    let place = world.channels().iter().position(|channel| channel.name == "reward")?;
+    let tables = world.channels()[place].tables();
+    let behind = sampled_channels(world).len() - sampled_number(world, place);
+    Some(move |agent: usize| {
+        let counts = counts.row(agent);
+        match tables {
+            Some(tables) => counts.iter().zip(tables.row(agent)).map(|(count, r)| count * r).sum::<f64>(),
+            None => counts[counts.len() - behind],
+        }
+    })
 }
 
 /// Undiscounted return of the channel `reward` over an episode, mean over agents.
 pub fn mean_return(world: &dyn World, counts: &Ragged<f64>, episodes: f64) -> Option<f64> {
-    let total: f64 = returns(world, counts)?.sum();
-    Some(total / (episodes * counts.rows() as f64))
-}
-
-/// Every agent's plain return, summed over the episodes that `counts` are of, if the world has the channel `reward`.
-pub fn returns<'a>(
-    world: &'a dyn World,
-    counts: &'a Ragged<f64>,
-) -> Option<Box<dyn Iterator<Item = f64> + 'a>> {
-    let place = world.channels().iter().position(|channel| channel.name == "reward")?;
-    Some(match world.channels()[place].tables() {
-        Some(tables) => {
-            let rows = counts.iter().zip(tables.iter());
-            Box::new(rows.map(|(counts, r)| counts.iter().zip(r).map(|(count, r)| count * r).sum::<f64>()))
-        }
-        None => {
-            let behind = sampled_channels(world).len() - sampled_number(world, place);
-            Box::new(counts.iter().map(move |counts| counts[counts.len() - behind]))
-        }
-    })
+    let earned = earnings(world, counts)?;
+    let tally = |agent: usize| Tally { return_: earned(agent), ..Tally::default() };
+    let all: Vec<Tally> = (0..counts.rows()).map(tally).collect();
+    Some(Tally::fold(&all).return_ / (episodes * counts.rows() as f64))
 }

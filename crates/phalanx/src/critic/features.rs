@@ -1,5 +1,7 @@
 //! Indicator features of what a neighbourhood sees and does, for linear critics.
 
+use std::ops::Range;
+
 use serde::{Deserialize, Serialize};
 
 use crate::rollout::Trajectory;
@@ -274,6 +276,10 @@ pub struct AllFeatures {
     pub groups: Ragged<u32>,
     /// Agent j's features over it.
     pub sets: Vec<FeatureSet>,
+    /// Agents that learn here.
+    pub blocks: Vec<Range<usize>>,
+    /// Agents of the whole network.
+    pub total: usize,
 }
 
 impl AllFeatures {
@@ -282,6 +288,6 @@ impl AllFeatures {
         let groups = world.network().neighbourhoods(kappa_q);
         let set = |j| FeatureSet::new(world, j, groups.row(j), kind, with_world);
         let sets = (0..groups.rows()).map(set).collect::<Result<_>>()?;
-        Ok(AllFeatures { groups, sets })
+        Ok(AllFeatures { groups, sets, blocks: world.network().blocks(), total: world.network().total() })
     }
 }

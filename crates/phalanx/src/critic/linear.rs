@@ -1,17 +1,18 @@
 //! Linear truncated Q-functions over indicator features, for neighbourhoods that are too large for tables.
 
+use std::cell::RefCell;
+
 use faer::linalg::solvers::Solve;
 use faer::{Mat, MatMut};
 use rayon::prelude::*;
 
 use super::features::{AllFeatures, FeatureRows, FeatureSet, feature_rows, read_group};
 use super::{Critic, Evidence, Inbox, QValues, Samples, StepRule, Wanted};
-use crate::parallel::agent_blocks;
 use crate::problem::Problem;
 use crate::rollout::Trajectory;
 use crate::shadow::{Signals, reward_column, weigh};
 use crate::state::{Field, Fields};
-use crate::world::Columns;
+use crate::world::{Columns, LARGEST_LOCAL_SPACE};
 use crate::{Ragged, Result};
 
 /// How the weights are found.
@@ -142,9 +143,8 @@ impl Critic for LinearCritic {
         }
         let (rule, gamma, mass) = (self.rule, self.gamma, self.averaged);
         let (features, actions) = (&self.features, &self.actions);
-        let blocks = agent_blocks(actions.len());
-        let rows =
-            self.weights.split_rows_mut(&blocks).into_iter().zip(self.equations.split_rows_mut(&blocks));
+        let blocks = &features.blocks;
+        let rows = self.weights.split_rows_mut(blocks).into_iter().zip(self.equations.split_rows_mut(blocks));
         let parts: Vec<_> = blocks.iter().zip(rows).collect();
         parts.into_par_iter().for_each_init(
             Scratch::default,
@@ -189,10 +189,10 @@ impl Critic for LinearCritic {
         match self.rule {
             LinearRule::Lstd { average: 0.0, .. } => Vec::new(),
             LinearRule::Lstd { .. } => vec![
-                ("critic", Field::Numbers(self.equations.data_mut())),
+                ("critic", Field::Rows(&mut self.equations)),
                 ("critic.averaged", Field::Numbers(std::slice::from_mut(&mut self.averaged))),
             ],
-            LinearRule::Td(_) => vec![("critic", Field::Numbers(self.weights.data_mut()))],
+            LinearRule::Td(_) => vec![("critic", Field::Rows(&mut self.weights))],
         }
     }
 }
@@ -308,6 +308,10 @@ impl LinearCritic {
     }
 }
 
+thread_local! {
+    static CHANGES: RefCell<Vec<f64>> = RefCell::default();
+}
+
 impl LinearCritic {
     /// What sender j tells the receiver, one of its `member`s, up to a number that all alternatives of a step share. Returns
     /// whether its features can do that.
@@ -344,24 +348,29 @@ impl QValues for LinearCritic {
     }
 
     fn prepare(&mut self, batch: &[Trajectory], steps: usize, wanted: Wanted) {
-        let n = self.actions.len();
-        let rows = (0..n).map(|j| batch.len() * steps * width_of(&self.features.sets[j]));
-        let fits = wanted.alternatives && rows.clone().sum::<usize>() <= MOST_AHEAD;
-        if !fits || !self.ahead.iter().map(<[f64]>::len).eq(rows.clone()) {
-            self.ahead = Ragged::zeros(rows.map(|row| if fits { row } else { 0 }));
+        // An agent's share of the memory depends on nobody else, so that a process with a part of them does the same.
+        let length = |j: usize| {
+            let length = batch.len() * steps * width_of(&self.features.sets[j]);
+            let fits = wanted.alternatives && length.saturating_mul(self.features.total) <= MOST_AHEAD;
+            if fits { length } else { 0 }
+        };
+        let mut lengths = vec![0; self.actions.len()];
+        self.features.blocks.iter().cloned().flatten().for_each(|j| lengths[j] = length(j));
+        if !self.ahead.iter().map(<[f64]>::len).eq(lengths.iter().copied()) {
+            self.ahead = Ragged::zeros(lengths);
         }
         self.horizon = steps;
-        self.tells_changes = wanted.alternatives && !fits;
-        if !fits {
-            return;
-        }
-        let (features, weighted, blocks) = (&self.features, &self.weighted, agent_blocks(n));
-        let parts: Vec<_> = blocks.iter().zip(self.ahead.split_rows_mut(&blocks)).collect();
+        self.tells_changes = wanted.alternatives && !wanted.levels;
+        let (features, weighted, blocks) = (&self.features, &self.weighted, &self.features.blocks);
+        let parts: Vec<_> = blocks.iter().zip(self.ahead.split_rows_mut(blocks)).collect();
         parts.into_par_iter().for_each(|(block, mut ahead)| {
             let (mut states, mut actions) = (Vec::new(), Vec::new());
             for j in block.clone() {
                 let (set, group) = (&features.sets[j], features.groups.row(j));
                 let row = ahead.row_mut(j);
+                if row.is_empty() {
+                    continue;
+                }
                 row.fill(0.0);
                 let width = width_of(set);
                 for (trajectory, row) in batch.iter().zip(row.chunks_exact_mut(steps * width)) {
@@ -374,19 +383,16 @@ impl QValues for LinearCritic {
         });
     }
 
-    fn receive_taken(&self, inbox: Inbox<'_>, active: &mut Vec<u32>, out: &mut [f64]) {
-        out.fill(0.0);
+    fn add_taken(&self, sender: u32, inbox: &Inbox<'_>, active: &mut Vec<u32>, out: &mut [f64]) {
         let (mut states, mut actions) = (Vec::new(), Vec::new());
-        for &j in inbox.from {
-            let j = j as usize;
-            let (set, group, weights) =
-                (&self.features.sets[j], self.features.groups.row(j), self.told(&inbox, j));
-            for (k, out) in out[..inbox.steps].iter_mut().enumerate() {
-                read_group(group, inbox.trajectory, k, &mut states, &mut actions);
-                active.clear();
-                set.active(&states, &actions, active);
-                *out += active.iter().map(|&x| weights[x as usize]).sum::<f64>();
-            }
+        let j = sender as usize;
+        let (set, group, weights) =
+            (&self.features.sets[j], self.features.groups.row(j), self.told(inbox, j));
+        for (k, out) in out[..inbox.steps].iter_mut().enumerate() {
+            read_group(group, inbox.trajectory, k, &mut states, &mut actions);
+            active.clear();
+            set.active(&states, &actions, active);
+            *out += active.iter().map(|&x| weights[x as usize]).sum::<f64>();
         }
     }
 
@@ -394,40 +400,58 @@ impl QValues for LinearCritic {
         true
     }
 
-    fn receive_alternatives(&self, inbox: Inbox<'_>, actions: usize, active: &mut Vec<u32>, out: &mut [f64]) {
-        out.fill(0.0);
+    fn add_alternatives(
+        &self,
+        sender: u32,
+        inbox: &Inbox<'_>,
+        actions: usize,
+        active: &mut Vec<u32>,
+        out: &mut [f64],
+    ) {
         let (mut states, mut taken) = (Vec::new(), Vec::new());
-        for &j in inbox.from {
-            let j = j as usize;
-            let (set, group, weights) =
-                (&self.features.sets[j], self.features.groups.row(j), self.told(&inbox, j));
-            let member = group.iter().position(|&m| m as usize == inbox.to);
-            // What was worked out ahead has the constraints in it.
-            let ahead = if inbox.counts_constraints(j as u32) { self.ahead.row(j) } else { &[] };
-            if let Some(member) = member.filter(|_| !ahead.is_empty()) {
-                let (width, first) = (width_of(set), set.action_counts()[..member].iter().sum::<usize>());
-                let rows = ahead[inbox.number * self.horizon * width..].chunks_exact(width);
-                for (row, out) in rows.zip(out.chunks_exact_mut(actions).take(inbox.steps)) {
-                    out.iter_mut().zip(&row[first..]).for_each(|(out, q)| *out += q);
+        let j = sender as usize;
+        let (set, group, weights) =
+            (&self.features.sets[j], self.features.groups.row(j), self.told(inbox, j));
+        let member = group.iter().position(|&m| m as usize == inbox.to);
+        // What was worked out ahead has the constraints in it.
+        let ahead = if inbox.counts_constraints(sender) { self.ahead.row(j) } else { &[] };
+        if let Some(member) = member.filter(|_| !ahead.is_empty()) {
+            let (width, first) = (width_of(set), set.action_counts()[..member].iter().sum::<usize>());
+            let rows = ahead[inbox.number * self.horizon * width..].chunks_exact(width);
+            for (row, out) in rows.zip(out.chunks_exact_mut(actions).take(inbox.steps)) {
+                out.iter_mut().zip(&row[first..]).for_each(|(out, q)| *out += q);
+            }
+            return;
+        }
+        if self.tells_changes && self.ahead.row(j).is_empty() {
+            let told = CHANGES.with_borrow_mut(|changes| {
+                changes.clear();
+                changes.resize(inbox.steps * actions, 0.0);
+                let told = self.add_changes(inbox, j, weights, member, actions, changes);
+                out.iter_mut().zip(&*changes).filter(|_| told).for_each(|(out, q)| *out += q);
+                told
+            });
+            if told {
+                return;
+            }
+        }
+        let mut values = [0.0; LARGEST_LOCAL_SPACE];
+        let values = &mut values[..actions];
+        for (k, out) in out.chunks_exact_mut(actions).take(inbox.steps).enumerate() {
+            read_group(group, inbox.trajectory, k, &mut states, &mut taken);
+            match member {
+                Some(member) => {
+                    values.fill(0.0);
+                    set.add_alternatives(weights, &states, &mut taken, member, values);
                 }
-                continue;
-            }
-            if self.tells_changes && self.add_changes(&inbox, j, weights, member, actions, out) {
-                continue;
-            }
-            for (k, out) in out.chunks_exact_mut(actions).take(inbox.steps).enumerate() {
-                read_group(group, inbox.trajectory, k, &mut states, &mut taken);
-                match member {
-                    Some(member) => set.add_alternatives(weights, &states, &mut taken, member, out),
-                    // A sender that does not see the receiver has the same value whatever it does.
-                    None => {
-                        active.clear();
-                        set.active(&states, &taken, active);
-                        let value = active.iter().map(|&x| weights[x as usize]).sum::<f64>();
-                        out.iter_mut().for_each(|out| *out += value);
-                    }
+                // A sender that does not see the receiver has the same value whatever it does.
+                None => {
+                    active.clear();
+                    set.active(&states, &taken, active);
+                    values.fill(active.iter().map(|&x| weights[x as usize]).sum::<f64>());
                 }
             }
+            out.iter_mut().zip(&*values).for_each(|(out, q)| *out += q);
         }
     }
 

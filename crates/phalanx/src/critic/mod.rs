@@ -113,6 +113,8 @@ pub struct Wanted {
     pub alternatives: bool,
     /// Whether some senders' constraints do not count.
     pub partial: bool,
+    /// Whether what all alternatives of a step share matters: the gradient of a soft-max does not depend on it.
+    pub levels: bool,
 }
 
 /// Q values along trajectories: what neighbours send each other.
@@ -127,16 +129,42 @@ pub trait QValues: Send + Sync {
         let _ = (batch, steps, wanted);
     }
 
-    /// Σ_j of the senders' values at the pairs visited, one a step.
-    fn receive_taken(&self, inbox: Inbox<'_>, scratch: &mut Vec<u32>, out: &mut [f64]);
+    /// Adds sender j's values at the pairs visited, one a step. Each is one number that is worked out before it is added: a
+    /// value that was sent from elsewhere must make the same sum.
+    fn add_taken(&self, sender: u32, inbox: &Inbox<'_>, scratch: &mut Vec<u32>, out: &mut [f64]);
+
+    /// Σ_j of the senders' values at the pairs visited, one a step, in the order of the senders.
+    fn receive_taken(&self, inbox: Inbox<'_>, scratch: &mut Vec<u32>, out: &mut [f64]) {
+        out.fill(0.0);
+        inbox.from.iter().for_each(|&j| self.add_taken(j, &inbox, scratch, out));
+    }
 
     /// Whether values at other actions than those taken are known.
     fn knows_alternatives(&self) -> bool;
 
-    /// Σ_j of the senders' values with agent i's action replaced by each of its `actions`, as `[step][action of i]`.
-    /// NaN if they are not known. A critic that was [told of](QValues::prepare) a batch may leave out what all alternatives
-    /// of a step share: no gradient depends on it.
-    fn receive_alternatives(&self, inbox: Inbox<'_>, actions: usize, scratch: &mut Vec<u32>, out: &mut [f64]);
+    /// As [`QValues::add_taken`] with agent i's action replaced by each of its `actions`, as `[step][action of i]`. NaN if
+    /// they are not known. A critic that was [told of](QValues::prepare) a batch may leave out what all alternatives of a step
+    /// share, unless that is [wanted](Wanted::levels).
+    fn add_alternatives(
+        &self,
+        sender: u32,
+        inbox: &Inbox<'_>,
+        actions: usize,
+        scratch: &mut Vec<u32>,
+        out: &mut [f64],
+    );
+
+    /// As [`QValues::receive_taken`] at all alternatives of agent i.
+    fn receive_alternatives(
+        &self,
+        inbox: Inbox<'_>,
+        actions: usize,
+        scratch: &mut Vec<u32>,
+        out: &mut [f64],
+    ) {
+        out.fill(0.0);
+        inbox.from.iter().for_each(|&j| self.add_alternatives(j, &inbox, actions, scratch, out));
+    }
 
     /// Agent j's table of Q values of utility `which` (0: f, then g_jk), as `[∏ S][∏ A]` over N_j^{κ_q}, if there are
     /// tables.

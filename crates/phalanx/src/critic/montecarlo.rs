@@ -69,21 +69,18 @@ impl QValues for MonteCarlo {
             .find_map(|j| self.rewards.row(j).iter().find(|r| !r.is_finite()).map(|&value| (j, value)))
     }
 
-    fn receive_taken(&self, inbox: Inbox<'_>, _scratch: &mut Vec<u32>, out: &mut [f64]) {
-        out.fill(0.0);
-        for &j in inbox.from {
-            let told = if inbox.counts_constraints(j) { &self.rewards } else { &self.objective };
-            let j = j as usize;
-            let (row, trajectory) = (told.row(j), inbox.trajectory);
-            let mut rewards = Vec::new();
-            reward_column(row, trajectory, j, self.actions[j], trajectory.steps(), &mut rewards);
-            let mut value = 0.0;
-            for (k, reward) in rewards.into_iter().enumerate().rev() {
-                value *= self.gamma;
-                value += reward;
-                if k < inbox.steps {
-                    out[k] += value;
-                }
+    fn add_taken(&self, sender: u32, inbox: &Inbox<'_>, _scratch: &mut Vec<u32>, out: &mut [f64]) {
+        let told = if inbox.counts_constraints(sender) { &self.rewards } else { &self.objective };
+        let j = sender as usize;
+        let (row, trajectory) = (told.row(j), inbox.trajectory);
+        let mut rewards = Vec::new();
+        reward_column(row, trajectory, j, self.actions[j], trajectory.steps(), &mut rewards);
+        let mut value = 0.0;
+        for (k, reward) in rewards.into_iter().enumerate().rev() {
+            value *= self.gamma;
+            value += reward;
+            if k < inbox.steps {
+                out[k] += value;
             }
         }
     }
@@ -92,7 +89,7 @@ impl QValues for MonteCarlo {
         false
     }
 
-    fn receive_alternatives(&self, _: Inbox<'_>, _: usize, _: &mut Vec<u32>, out: &mut [f64]) {
+    fn add_alternatives(&self, _: u32, _: &Inbox<'_>, _: usize, _: &mut Vec<u32>, out: &mut [f64]) {
         out.fill(f64::NAN);
     }
 

@@ -1,6 +1,7 @@
 //! Truncated Q-functions from neural networks, one an agent and utility.
 
 use std::cell::RefCell;
+use std::ops::Range;
 
 use rayon::prelude::*;
 
@@ -11,7 +12,6 @@ use super::{Critic, Evidence, Inbox, QValues, Samples, Wanted};
 use crate::memory::room_for;
 use crate::net::{Chain, Loss, Net, Tape, Target, polyak};
 use crate::optimizer::OptimizerKind;
-use crate::parallel::agent_blocks;
 use crate::problem::Problem;
 use crate::rollout::Trajectory;
 use crate::shadow::{Signals, reward_column, weigh};
@@ -46,6 +46,11 @@ pub struct NetworkRule {
 pub struct NetworkCritic {
     sights: Vec<Sight>,
     nets: Vec<Net>,
+    /// Numbers in the whole network, and its size.
+    ids: Vec<u32>,
+    total: usize,
+    /// Agents that learn here.
+    blocks: Vec<Range<usize>>,
     rule: NetworkRule,
     from: LearnsFrom,
     stream: Stream,
@@ -95,7 +100,7 @@ impl NetworkCritic {
         room_for(16 * parameters, "critic.hidden", &format!("networks of {parameters} parameters"))?;
         let place = Place { purpose: Purpose::CriticInit, iteration: 0, trajectory: 0 };
         let weights = Ragged::from_rows((0..n).map(|j| {
-            let mut sequence = stream.sequence(place, j as u32);
+            let mut sequence = stream.sequence(place, world.network().id(j));
             let count = utilities(j) * twins;
             (0..count).flat_map(|_| nets[j].initialise::<f32>(1.0, &mut sequence)).collect::<Vec<_>>()
         }));
@@ -110,6 +115,9 @@ impl NetworkCritic {
             weights,
             sights,
             nets,
+            ids: (0..n).map(|j| world.network().id(j)).collect(),
+            total: world.network().total(),
+            blocks: world.network().blocks(),
             rule,
             from,
             stream,
@@ -120,7 +128,7 @@ impl NetworkCritic {
             along: Ragged::zeros(std::iter::repeat_n(0, n)),
             offsets: Vec::new(),
             splits,
-            sums: Ragged::default(),
+            sums: Ragged::zeros(std::iter::repeat_n(0, n)),
         })
     }
 
@@ -156,23 +164,24 @@ const MOST_SUMS: usize = 1 << 24;
 impl NetworkCritic {
     /// Sums in the first hidden layers along the batch, if they can be used and are not too many.
     fn first_sums(&self, batch: &[Trajectory], steps: usize, total: usize) -> Ragged<f32> {
-        let n = self.nets.len();
         let networks = |j: usize| self.weights.row(j).len() / self.nets[j].parameters();
-        let width = |j: usize| self.splits[j].as_ref().map(Split::width);
-        let Some(widths) = (0..n).map(width).collect::<Option<Vec<usize>>>() else {
-            return Ragged::default();
+        // An agent's share of the memory depends on nobody else, so that a process with a part of them does the same.
+        let length = |j: usize| {
+            let width = self.splits[j].as_ref().map_or(0, Split::width);
+            let length = networks(j) * total * width;
+            if length.saturating_mul(self.total) <= MOST_SUMS { length } else { 0 }
         };
-        let lengths: Vec<usize> = widths.iter().enumerate().map(|(j, w)| networks(j) * total * w).collect();
-        if lengths.iter().sum::<usize>() > MOST_SUMS {
-            return Ragged::default();
-        }
+        let mut lengths = vec![0; self.nets.len()];
+        self.blocks.iter().cloned().flatten().for_each(|j| lengths[j] = length(j));
         let mut sums = Ragged::zeros(lengths);
-        let blocks = agent_blocks(n);
-        blocks.par_iter().zip(sums.split_rows_mut(&blocks)).for_each_init(
+        let blocks = &self.blocks;
+        blocks.par_iter().zip(sums.split_rows_mut(blocks)).for_each_init(
             Reading::default,
             |Reading { inputs, tape, .. }, (block, mut rows)| {
                 for j in block.clone() {
-                    let Some(split) = &self.splits[j] else { continue };
+                    let Some(split) = self.splits[j].as_ref().filter(|_| !rows.row_mut(j).is_empty()) else {
+                        continue;
+                    };
                     inputs.clear();
                     for trajectory in batch {
                         self.sights[j].push_steps(trajectory, trajectory.steps().min(steps), inputs);
@@ -187,40 +196,69 @@ impl NetworkCritic {
         sums
     }
 
-    /// Adds sender j's values at the alternatives of the receiver, from its sums along the batch. False if it cannot.
-    fn add_alternatives(&self, j: usize, inbox: &Inbox<'_>, actions: usize, out: &mut [f64]) -> bool {
+    /// Sender j's values at the alternatives of the receiver, from its sums along the batch, written over zeros. False if
+    /// they cannot be had that way.
+    fn alternatives_from_sums(
+        &self,
+        j: usize,
+        inbox: &Inbox<'_>,
+        actions: usize,
+        reading: &mut Reading,
+        out: &mut [f64],
+    ) -> bool {
         let member = self.sights[j].group().iter().position(|&m| m as usize == inbox.to);
-        let (Some(split), Some(slot), false) = (&self.splits[j], member, self.sums.rows() == 0) else {
+        let rows = self.sums.row(j);
+        let (Some(split), Some(slot), false) = (&self.splits[j], member, rows.is_empty()) else {
             return false;
         };
         let parameters = self.nets[j].parameters();
         let twins = if self.rule.twin { 2 } else { 1 };
-        let rows = self.sums.row(j);
         let each = rows.len() * parameters / self.weights.row(j).len();
         let first = self.offsets[inbox.number] * split.width();
         let taken = &inbox.trajectory.actions(inbox.to)[..inbox.steps];
-        READING.with_borrow_mut(|Reading { values, split: scratch, .. }| {
-            let networks = self.weights.row(j).chunks_exact(parameters).zip(rows.chunks_exact(each));
-            for (number, (w, sums)) in networks.enumerate() {
-                let utility = number / twins;
-                let mu = self.weight(j, utility, inbox.counts_constraints(j as u32));
-                if mu == 0.0 {
-                    continue;
-                }
-                let sums = &sums[first..first + inbox.steps * split.width()];
-                let outputs = split.outputs(w, sums, slot, taken, actions, scratch);
-                if number % twins == 0 {
-                    values.clear();
-                    values.extend_from_slice(outputs);
-                } else {
-                    values.iter_mut().zip(outputs).for_each(|(v, &o)| *v = if o < *v { o } else { *v });
-                }
-                if number % twins == twins - 1 {
-                    out.iter_mut().zip(values.iter()).for_each(|(out, &q)| *out += mu * f64::from(q));
-                }
+        let Reading { values, split: scratch, .. } = reading;
+        let networks = self.weights.row(j).chunks_exact(parameters).zip(rows.chunks_exact(each));
+        for (number, (w, sums)) in networks.enumerate() {
+            let utility = number / twins;
+            let mu = self.weight(j, utility, inbox.counts_constraints(j as u32));
+            if mu == 0.0 {
+                continue;
             }
-        });
+            let sums = &sums[first..first + inbox.steps * split.width()];
+            let outputs = split.outputs(w, sums, slot, taken, actions, scratch);
+            if number % twins == 0 {
+                values.clear();
+                values.extend_from_slice(outputs);
+            } else {
+                values.iter_mut().zip(outputs).for_each(|(v, &o)| *v = if o < *v { o } else { *v });
+            }
+            if number % twins == twins - 1 {
+                out.iter_mut().zip(values.iter()).for_each(|(out, &q)| *out += mu * f64::from(q));
+            }
+        }
         true
+    }
+
+    /// The same by a whole pass for every alternative.
+    fn alternatives_whole(
+        &self,
+        j: usize,
+        inbox: &Inbox<'_>,
+        actions: usize,
+        reading: &mut Reading,
+        out: &mut [f64],
+    ) {
+        let mut inputs = std::mem::take(&mut reading.inputs);
+        inputs.clear();
+        let trajectory = inbox.trajectory;
+        for k in 0..inbox.steps {
+            for b in 0..actions {
+                let action = |m: usize| if m == inbox.to { b as u8 } else { trajectory.actions(m)[k] };
+                self.sights[j].push(trajectory, k, action, &mut inputs);
+            }
+        }
+        self.weighed(j, inbox.counts_constraints(j as u32), &inputs, reading, out);
+        reading.inputs = inputs;
     }
 }
 
@@ -361,10 +399,10 @@ impl Critic for NetworkCritic {
         let (rule, nets, sights, actions) = (&self.rule, &self.nets, &self.sights, &self.actions);
         let (gamma, steps, stream) = (self.gamma as f32, self.steps, &self.stream);
         let iteration = evidence.iteration as u32;
-        let blocks: Vec<_> = agent_blocks(actions.len());
+        let (blocks, ids) = (&self.blocks, &self.ids);
         let weights =
-            self.weights.split_rows_mut(&blocks).into_iter().zip(self.targets.split_rows_mut(&blocks));
-        let moments = self.first.split_rows_mut(&blocks).into_iter().zip(self.second.split_rows_mut(&blocks));
+            self.weights.split_rows_mut(blocks).into_iter().zip(self.targets.split_rows_mut(blocks));
+        let moments = self.first.split_rows_mut(blocks).into_iter().zip(self.second.split_rows_mut(blocks));
         let parts: Vec<_> = blocks.iter().zip(weights.zip(moments)).collect();
         parts.into_par_iter().for_each_init(
             Scratch::default,
@@ -382,7 +420,7 @@ impl Critic for NetworkCritic {
                         &sights[j],
                         trajectories,
                         transitions,
-                        stream.sequence(place, j as u32),
+                        stream.sequence(place, ids[j]),
                         scratch,
                     );
                     let rewards = evidence.signals.rewards.row(j);
@@ -443,10 +481,10 @@ impl Critic for NetworkCritic {
 
     fn fields(&mut self) -> Fields<'_> {
         vec![
-            ("critic", Field::Singles(self.weights.data_mut())),
-            ("critic.target", Field::Singles(self.targets.data_mut())),
-            ("critic.first", Field::Singles(self.first.data_mut())),
-            ("critic.second", Field::Singles(self.second.data_mut())),
+            ("critic", Field::SingleRows(&mut self.weights)),
+            ("critic.target", Field::SingleRows(&mut self.targets)),
+            ("critic.first", Field::SingleRows(&mut self.first)),
+            ("critic.second", Field::SingleRows(&mut self.second)),
             ("critic.steps", Field::Counter(&mut self.steps)),
         ]
     }
@@ -498,16 +536,17 @@ impl QValues for NetworkCritic {
             self.offsets.push(total);
             total += length(trajectory);
         }
-        self.sums = Ragged::default();
         if wanted.alternatives {
             self.sums = self.first_sums(batch, steps, total);
             return;
         }
         let kinds = if wanted.partial { 2 } else { 1 };
-        let mut along = Ragged::zeros(std::iter::repeat_n(kinds * total, n));
-        let blocks = agent_blocks(n);
+        let mut lengths = vec![0; n];
+        self.blocks.iter().cloned().flatten().for_each(|j| lengths[j] = kinds * total);
+        let mut along = Ragged::zeros(lengths);
         let critic = &*self;
-        blocks.par_iter().zip(along.split_rows_mut(&blocks)).for_each_init(
+        let blocks = &critic.blocks;
+        blocks.par_iter().zip(along.split_rows_mut(blocks)).for_each_init(
             Reading::default,
             |reading, (block, mut rows)| {
                 for j in block.clone() {
@@ -526,49 +565,35 @@ impl QValues for NetworkCritic {
         self.along = along;
     }
 
-    fn receive_taken(&self, inbox: Inbox<'_>, _scratch: &mut Vec<u32>, out: &mut [f64]) {
-        out.fill(0.0);
-        for &j in inbox.from {
-            let row = self.along.row(j as usize);
-            // Without constraints: the second half.
-            let first = if inbox.counts_constraints(j) { 0 } else { row.len() / 2 };
-            let values = &row[first + self.offsets[inbox.number]..][..inbox.steps];
-            out.iter_mut().zip(values).for_each(|(out, q)| *out += q);
-        }
+    fn add_taken(&self, sender: u32, inbox: &Inbox<'_>, _scratch: &mut Vec<u32>, out: &mut [f64]) {
+        let row = self.along.row(sender as usize);
+        // Without constraints: the second half.
+        let first = if inbox.counts_constraints(sender) { 0 } else { row.len() / 2 };
+        let values = &row[first + self.offsets[inbox.number]..][..inbox.steps];
+        out.iter_mut().zip(values).for_each(|(out, q)| *out += q);
     }
 
     fn knows_alternatives(&self) -> bool {
         true
     }
 
-    fn receive_alternatives(&self, inbox: Inbox<'_>, actions: usize, _: &mut Vec<u32>, out: &mut [f64]) {
-        out.fill(0.0);
-        let mut whole = Vec::new();
-        for &j in inbox.from {
-            if !self.add_alternatives(j as usize, &inbox, actions, out) {
-                whole.push(j);
-            }
-        }
+    fn add_alternatives(
+        &self,
+        sender: u32,
+        inbox: &Inbox<'_>,
+        actions: usize,
+        _: &mut Vec<u32>,
+        out: &mut [f64],
+    ) {
         READING.with_borrow_mut(|reading| {
-            let mut inputs = std::mem::take(&mut reading.inputs);
-            let mut sums = std::mem::take(&mut reading.sums);
-            for j in whole {
-                let sight = &self.sights[j as usize];
-                inputs.clear();
-                let trajectory = inbox.trajectory;
-                for k in 0..inbox.steps {
-                    for b in 0..actions {
-                        let action =
-                            |m: usize| if m == inbox.to { b as u8 } else { trajectory.actions(m)[k] };
-                        sight.push(trajectory, k, action, &mut inputs);
-                    }
-                }
-                sums.resize(inputs.size, 0.0);
-                let constraints = inbox.counts_constraints(j);
-                self.weighed(j as usize, constraints, &inputs, reading, &mut sums);
-                out.iter_mut().zip(&sums).for_each(|(out, q)| *out += q);
+            let mut values = std::mem::take(&mut reading.sums);
+            values.clear();
+            values.resize(inbox.steps * actions, 0.0);
+            if !self.alternatives_from_sums(sender as usize, inbox, actions, reading, &mut values) {
+                self.alternatives_whole(sender as usize, inbox, actions, reading, &mut values);
             }
-            (reading.inputs, reading.sums) = (inputs, sums);
+            out.iter_mut().zip(&values).for_each(|(out, q)| *out += q);
+            reading.sums = values;
         });
     }
 

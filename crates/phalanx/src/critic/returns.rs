@@ -1,5 +1,7 @@
 //! Sampled λ-returns minus a learnt baseline.
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 
 use super::descent::{Descent, shuffle};
@@ -7,7 +9,6 @@ use super::{Critic, Evidence, Inbox, QValues, Samples};
 use crate::memory::room_for;
 use crate::net::{Loss, Net, Tape};
 use crate::optimizer::OptimizerKind;
-use crate::parallel::agent_blocks;
 use crate::problem::Problem;
 use crate::rollout::Trajectory;
 use crate::shadow::{Signals, reward_column, weigh};
@@ -46,6 +47,10 @@ pub struct ReturnsRule {
 pub struct Returns {
     sights: Vec<Sight>,
     nets: Vec<Net>,
+    /// Numbers in the whole network.
+    ids: Vec<u32>,
+    /// Agents that learn here.
+    blocks: Vec<Range<usize>>,
     rule: ReturnsRule,
     stream: Stream,
     gamma: f64,
@@ -91,7 +96,7 @@ impl Returns {
         room_for(16 * parameters, "critic.hidden", &format!("networks of {parameters} parameters"))?;
         let place = Place { purpose: Purpose::CriticInit, iteration: 0, trajectory: 0 };
         let weights = Ragged::from_rows(nets.iter().enumerate().map(|(j, net)| {
-            let mut sequence = stream.sequence(place, j as u32);
+            let mut sequence = stream.sequence(place, world.network().id(j));
             net.initialise::<f32>(OUTPUT_GAIN, &mut sequence)
         }));
         let moments = || match rule.descent.optimizer {
@@ -104,6 +109,8 @@ impl Returns {
             weights,
             sights,
             nets,
+            ids: (0..n).map(|j| world.network().id(j)).collect(),
+            blocks: world.network().blocks(),
             rule,
             stream,
             gamma: problem.gamma,
@@ -251,14 +258,14 @@ impl Critic for Returns {
         }
         let squares = &self.squares;
         fit(&mut self.advantages, (0..n).map(|j| squares.row(j).len() * transitions));
-        let blocks = agent_blocks(n);
+        let (blocks, ids) = (&self.blocks, &self.ids);
         let (rule, nets, sights, actions) = (&self.rule, &self.nets, &self.sights, &self.actions);
         let (gamma, steps, stream) = (self.gamma, self.steps, &self.stream);
         let iteration = evidence.iteration as u32;
-        let weights = self.weights.split_rows_mut(&blocks).into_iter();
-        let moments = self.first.split_rows_mut(&blocks).into_iter().zip(self.second.split_rows_mut(&blocks));
-        let results = self.squares.split_rows_mut(&blocks).into_iter();
-        let results = results.zip(self.advantages.split_rows_mut(&blocks));
+        let weights = self.weights.split_rows_mut(blocks).into_iter();
+        let moments = self.first.split_rows_mut(blocks).into_iter().zip(self.second.split_rows_mut(blocks));
+        let results = self.squares.split_rows_mut(blocks).into_iter();
+        let results = results.zip(self.advantages.split_rows_mut(blocks));
         let parts: Vec<_> = blocks.iter().zip(weights.zip(moments).zip(results)).collect();
         parts.into_par_iter().for_each_init(Scratch::default, |scratch, (block, ((w, moments), results))| {
             let (mut weights, (mut first, mut second)) = (w, moments);
@@ -280,7 +287,7 @@ impl Critic for Returns {
                 let rewards = evidence.signals.rewards.row(j);
                 learner.look(rewards, steps > 0, advantages.row_mut(j), scratch);
                 let place = Place { purpose: Purpose::CriticOrder, iteration, trajectory: 0 };
-                let mut sequence = stream.sequence(place, j as u32);
+                let mut sequence = stream.sequence(place, ids[j]);
                 shuffle(rule.passes, samples.len(), &mut sequence, &mut scratch.order);
                 learner.learn(steps, &samples, scratch);
             }
@@ -299,10 +306,10 @@ impl Critic for Returns {
 
     fn fields(&mut self) -> Fields<'_> {
         vec![
-            ("critic", Field::Singles(self.weights.data_mut())),
-            ("critic.first", Field::Singles(self.first.data_mut())),
-            ("critic.second", Field::Singles(self.second.data_mut())),
-            ("critic.squares", Field::Numbers(self.squares.data_mut())),
+            ("critic", Field::SingleRows(&mut self.weights)),
+            ("critic.first", Field::SingleRows(&mut self.first)),
+            ("critic.second", Field::SingleRows(&mut self.second)),
+            ("critic.squares", Field::Rows(&mut self.squares)),
             ("critic.steps", Field::Counter(&mut self.steps)),
         ]
     }
@@ -313,8 +320,8 @@ impl QValues for Returns {
         let n = self.nets.len();
         let length = |j: usize| self.advantages.row(j).len() / (1 + mu.row(j).len());
         fit(&mut self.weighted, (0..n).map(length));
-        let (advantages, blocks) = (&self.advantages, agent_blocks(n));
-        let rows = self.weighted.split_rows_mut(&blocks);
+        let (advantages, blocks) = (&self.advantages, &self.blocks);
+        let rows = self.weighted.split_rows_mut(blocks);
         let found: Vec<_> = (blocks.par_iter().zip(rows))
             .map(|(block, mut rows)| {
                 let mut bad = None;
@@ -329,22 +336,19 @@ impl QValues for Returns {
         found.into_iter().flatten().next()
     }
 
-    fn receive_taken(&self, inbox: Inbox<'_>, _scratch: &mut Vec<u32>, out: &mut [f64]) {
-        out.fill(0.0);
+    fn add_taken(&self, sender: u32, inbox: &Inbox<'_>, _scratch: &mut Vec<u32>, out: &mut [f64]) {
         let first = self.offsets[inbox.number];
-        for &j in inbox.from {
-            // A row of advantages begins with those of the objective.
-            let told = if inbox.counts_constraints(j) { &self.weighted } else { &self.advantages };
-            let advantages = &told.row(j as usize)[first..first + inbox.steps];
-            out.iter_mut().zip(advantages).for_each(|(out, a)| *out += a);
-        }
+        // A row of advantages begins with those of the objective.
+        let told = if inbox.counts_constraints(sender) { &self.weighted } else { &self.advantages };
+        let advantages = &told.row(sender as usize)[first..first + inbox.steps];
+        out.iter_mut().zip(advantages).for_each(|(out, a)| *out += a);
     }
 
     fn knows_alternatives(&self) -> bool {
         false
     }
 
-    fn receive_alternatives(&self, _: Inbox<'_>, _: usize, _: &mut Vec<u32>, out: &mut [f64]) {
+    fn add_alternatives(&self, _: u32, _: &Inbox<'_>, _: usize, _: &mut Vec<u32>, out: &mut [f64]) {
         out.fill(f64::NAN);
     }
 

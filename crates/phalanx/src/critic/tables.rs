@@ -1,11 +1,12 @@
 //! One table of Q values an agent and utility, over the pairs of its κ_q-hop neighbourhood.
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 
 use super::{Inbox, QValues};
 use crate::columns::pair_column;
 use crate::indexing::PairIndex;
-use crate::parallel::agent_blocks;
 use crate::problem::Problem;
 use crate::shadow::{Signals, weigh};
 use crate::world::World;
@@ -15,6 +16,8 @@ use crate::{Ragged, Result};
 #[derive(Debug, Clone)]
 pub struct QTables {
     index: PairIndex,
+    /// Agents that learn here.
+    blocks: Vec<Range<usize>>,
     /// Row j is `[1 + m_j][∏ S][∏ A]`.
     tables: Ragged<f64>,
     /// Row j is Q_f + Σ_k μ_k·Q_gk.
@@ -31,6 +34,7 @@ impl QTables {
         Ok(QTables {
             tables: Ragged::zeros((0..n).map(|j| (1 + problem.agents[j].constraints.len()) * index.size(j))),
             weighted: Ragged::zeros((0..n).map(|j| index.size(j))),
+            blocks: world.network().blocks(),
             index,
         })
     }
@@ -40,9 +44,9 @@ impl QTables {
         &self.index
     }
 
-    /// All tables, agent by agent.
-    pub(crate) fn numbers_mut(&mut self) -> &mut [f64] {
-        self.tables.data_mut()
+    /// All tables, a row an agent.
+    pub(crate) fn tables_mut(&mut self) -> &mut Ragged<f64> {
+        &mut self.tables
     }
 
     /// Runs `learn(agent, index, its tables, scratch)` for every agent, in parallel, with scratch from `init`.
@@ -51,8 +55,8 @@ impl QTables {
         init: impl Fn() -> S + Sync + Send,
         learn: impl Fn(usize, &PairIndex, &mut [f64], &mut S) + Sync + Send,
     ) {
-        let blocks = agent_blocks(self.weighted.rows());
-        let tables = self.tables.split_rows_mut(&blocks);
+        let blocks = &self.blocks;
+        let tables = self.tables.split_rows_mut(blocks);
         let index = &self.index;
         blocks.par_iter().zip(tables).for_each_init(init, |scratch, (block, mut tables)| {
             for j in block.clone() {
@@ -75,10 +79,9 @@ impl QTables {
 
 impl QValues for QTables {
     fn weigh(&mut self, _signals: &Signals, mu: &Ragged<f64>) -> Option<(usize, f64)> {
-        let blocks = agent_blocks(self.weighted.rows());
-        let tables = &self.tables;
-        let rows = self.weighted.split_rows_mut(&blocks);
-        let weigh_block = |(block, mut rows): (&std::ops::Range<usize>, crate::ragged::RowsMut<'_, f64>)| {
+        let (blocks, tables) = (&self.blocks, &self.tables);
+        let rows = self.weighted.split_rows_mut(blocks);
+        let weigh_block = |(block, mut rows): (&Range<usize>, crate::ragged::RowsMut<'_, f64>)| {
             let mut bad = None;
             for j in block.clone() {
                 let weighted = rows.row_mut(j);
@@ -93,47 +96,42 @@ impl QValues for QTables {
         found.into_iter().flatten().next()
     }
 
-    /// `out[k]` = Σ_j W_j(z_j^k).
-    fn receive_taken(&self, inbox: Inbox<'_>, scratch: &mut Vec<u32>, out: &mut [f64]) {
-        out.fill(0.0);
-        for &j in inbox.from {
-            let j = j as usize;
-            pair_column(self.index.terms(j), None, inbox.trajectory, inbox.steps, scratch);
-            let table = self.told(&inbox, j);
-            for (out, &z) in out.iter_mut().zip(scratch.iter()) {
-                *out += table[z as usize];
-            }
+    /// `out[k]` += W_j(z_j^k).
+    fn add_taken(&self, sender: u32, inbox: &Inbox<'_>, scratch: &mut Vec<u32>, out: &mut [f64]) {
+        let j = sender as usize;
+        pair_column(self.index.terms(j), None, inbox.trajectory, inbox.steps, scratch);
+        let table = self.told(inbox, j);
+        for (out, &z) in out.iter_mut().zip(scratch.iter()) {
+            *out += table[z as usize];
         }
     }
 
-    /// `out[k][b]` = Σ_j W_j(z_j^k with a_i = b).
-    fn receive_alternatives(
+    /// `out[k][b]` += W_j(z_j^k with a_i = b).
+    fn add_alternatives(
         &self,
-        inbox: Inbox<'_>,
+        sender: u32,
+        inbox: &Inbox<'_>,
         actions: usize,
         scratch: &mut Vec<u32>,
         out: &mut [f64],
     ) {
-        out.fill(0.0);
-        for &j in inbox.from {
-            let j = j as usize;
-            let terms = self.index.terms(j);
-            // A sender that does not see the receiver has the same value whatever it does.
-            let own = terms.iter().find(|term| term.agent as usize == inbox.to);
-            let stride = own.map_or(0, |own| own.action_stride as usize);
-            // Without agent i's own action; its alternatives are then one stride apart.
-            pair_column(terms, Some(inbox.to), inbox.trajectory, inbox.steps, scratch);
-            let table = self.told(&inbox, j);
-            if actions == 2 {
-                for (out, &z) in out.as_chunks_mut::<2>().0.iter_mut().zip(scratch.iter()) {
-                    out[0] += table[z as usize];
-                    out[1] += table[z as usize + stride];
-                }
-            } else {
-                for (out, &z) in out.chunks_exact_mut(actions).zip(scratch.iter()) {
-                    for (b, out) in out.iter_mut().enumerate() {
-                        *out += table[z as usize + b * stride];
-                    }
+        let j = sender as usize;
+        let terms = self.index.terms(j);
+        // A sender that does not see the receiver has the same value whatever it does.
+        let own = terms.iter().find(|term| term.agent as usize == inbox.to);
+        let stride = own.map_or(0, |own| own.action_stride as usize);
+        // Without agent i's own action; its alternatives are then one stride apart.
+        pair_column(terms, Some(inbox.to), inbox.trajectory, inbox.steps, scratch);
+        let table = self.told(inbox, j);
+        if actions == 2 {
+            for (out, &z) in out.as_chunks_mut::<2>().0.iter_mut().zip(scratch.iter()) {
+                out[0] += table[z as usize];
+                out[1] += table[z as usize + stride];
+            }
+        } else {
+            for (out, &z) in out.chunks_exact_mut(actions).zip(scratch.iter()) {
+                for (b, out) in out.iter_mut().enumerate() {
+                    *out += table[z as usize + b * stride];
                 }
             }
         }

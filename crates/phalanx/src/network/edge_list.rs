@@ -10,6 +10,7 @@ use std::path::Path;
 
 use super::{MAX_AGENTS, Network, check_agents};
 use crate::error::{Error, Result};
+use crate::memory::room_for;
 
 impl Network {
     /// Reads a network from the edge list at `path`.
@@ -25,9 +26,20 @@ impl Network {
         }
         let text = std::fs::read_to_string(path)
             .map_err(|source| Error::file(path, format!("cannot be read: {source}")))?;
-        let links = parse(&text, agents).map_err(|message| Error::file(path, message))?;
-        let from_largest = || links.iter().map(|&(a, b)| a.max(b) as usize + 1).max().unwrap_or(1);
-        Ok(Network::from_links(agents.unwrap_or_else(from_largest), &links))
+        Network::parse_edge_list(&text, path, agents)
+    }
+
+    /// As [`Network::read_edge_list`], from text at hand; `path` is what errors call it.
+    pub fn parse_edge_list(text: &str, path: &Path, agents: Option<usize>) -> Result<Network> {
+        if let Some(agents) = agents {
+            check_agents(agents)?;
+        }
+        let links = parse(text, agents).map_err(|message| Error::file(path, message))?;
+        let largest = links.iter().map(|&(a, b)| a.max(b)).max().unwrap_or(0);
+        let agents = agents.unwrap_or(largest as usize + 1);
+        // A single line may name an agent so large that there is no room for all those before it.
+        room_for(16 * agents as u128, "network.file", &format!("agents up to {largest}"))?;
+        Ok(Network::from_links(agents, &links))
     }
 }
 

@@ -9,7 +9,7 @@ use crate::ragged::Ragged;
 use crate::stream::{Place, Purpose, Stream};
 
 /// Where random graphs take their numbers from: they are drawn once, before any iteration.
-const PLACE: Place = Place { purpose: Purpose::Graph, iteration: 0, trajectory: 0 };
+pub(super) const PLACE: Place = Place { purpose: Purpose::Graph, iteration: 0, trajectory: 0 };
 
 impl Network {
     /// Agents in a row, each linked to the next. O(agents).
@@ -41,6 +41,14 @@ impl Network {
         Network::from_edges(agents, right.chain(below))
     }
 
+    /// The grid of exactly `agents` agents with the most rows that are no more than its columns; a line where `agents` is
+    /// prime. O(agents).
+    pub fn squarest_grid(agents: usize) -> Result<Network> {
+        check_agents(agents)?;
+        let rows = (1..=agents.isqrt()).rev().find(|&rows| agents.is_multiple_of(rows)).unwrap_or(1);
+        Network::grid(rows, agents / rows)
+    }
+
     /// Agent 0 linked to all others. O(agents).
     pub fn star(agents: usize) -> Result<Network> {
         Network::from_edges(agents, (1..agents).map(|i| (0, i)))
@@ -59,7 +67,7 @@ impl Network {
                 *slot = other;
             }
         }
-        Ok(Network { adjacency })
+        Ok(Network { adjacency, part: None })
     }
 
     /// Agents at uniform random points of the unit square, linked when closer than `radius`.
@@ -137,7 +145,7 @@ fn pairs(agents: usize) -> f64 {
 /// number.
 ///
 /// Asking beforehand turns most hopeless settings into a message instead of an aborted process.
-fn room_for_links(field: &str, value: f64, expected: f64) -> Result<Vec<(u32, u32)>> {
+pub(super) fn room_for_links(field: &str, value: f64, expected: f64) -> Result<Vec<(u32, u32)>> {
     let mut links = Vec::new();
     match links.try_reserve_exact(expected.ceil() as usize) {
         Ok(()) => Ok(links),
@@ -238,6 +246,10 @@ mod tests {
         assert_eq!(Network::grid(5, 1).unwrap(), Network::line(5).unwrap());
         assert_eq!(edges(Network::grid(1, 1)), []);
         assert_eq!(Network::grid(30, 40).unwrap().edge_count(), 29 * 40 + 30 * 39);
+        assert_eq!(Network::squarest_grid(12).unwrap(), Network::grid(3, 4).unwrap());
+        assert_eq!(Network::squarest_grid(25).unwrap(), Network::grid(5, 5).unwrap());
+        assert_eq!(Network::squarest_grid(7).unwrap(), Network::line(7).unwrap());
+        assert!(Network::squarest_grid(0).is_err());
     }
 
     #[test]

@@ -1,15 +1,23 @@
 //! Agents on an undirected graph.
 //!
 //! Links say who talks to whom; hop distances on them decide how far an agent looks
-//! ([`Network::neighbourhoods`]). The constructors for standard shapes and random graphs are in `generate`,
-//! the reader for user-supplied graphs in `edge_list`.
+//! ([`Network::neighbourhoods`]). The constructors for standard shapes and random graphs are in `generate`
+//! and `social`, the reader for user-supplied graphs in `edge_list`.
 
 mod edge_list;
 mod generate;
 mod neighbourhood;
+mod part;
+mod partition;
+mod social;
+
+use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::ragged::Ragged;
+
+use part::Part;
+pub use partition::{Partition, Share};
 
 /// Agents are numbered with 32 bits; the last number is kept free so that "agent + 1" always fits.
 const MAX_AGENTS: usize = u32::MAX as usize;
@@ -21,6 +29,8 @@ const MAX_AGENTS: usize = u32::MAX as usize;
 pub struct Network {
     /// Row i holds the agents linked to agent i, ascending. Symmetric.
     adjacency: Ragged<u32>,
+    /// Where these agents stand in a larger network, if they are a part of one.
+    part: Option<Arc<Part>>,
 }
 
 impl Network {
@@ -53,7 +63,7 @@ impl Network {
             row.sort_unstable();
             repeated |= row.windows(2).any(|pair| pair[0] == pair[1]);
         }
-        Network { adjacency: if repeated { without_repeats(&adjacency) } else { adjacency } }
+        Network { adjacency: if repeated { without_repeats(&adjacency) } else { adjacency }, part: None }
     }
 
     /// Number of agents, at least 1.

@@ -18,6 +18,9 @@ use crate::{Ragged, Result};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PolicyFeatures {
+    /// An entry for the own state alone: what is seen of neighbours is left to the world's features, whose number need not
+    /// grow with theirs.
+    Own,
     /// An entry for each neighbour's state.
     Additive,
     /// An entry for the own state, and one for each pair of own and neighbour's state.
@@ -27,7 +30,8 @@ pub enum PolicyFeatures {
 /// ln π_i(b | x) = Σ_{m ∈ N_i^κ} θ_m(x_i, x_m, b) + const: parameters grow with |N_i^κ|, not exponentially as a table.
 ///
 /// Row i of θ is `[feature][A_i]`. Features are indicators: the blocks of the members of N_i^κ follow each other, the
-/// own block as `[S_i]`, another's as `[S_i][S_m]` (`pair`) or `[S_m]` (`additive`); then what the world adds.
+/// own block as `[S_i]`, another's as `[S_i][S_m]` (`pair`), `[S_m]` (`additive`) or nothing (`own`); then what the world
+/// adds.
 #[derive(Debug)]
 pub struct LinearPolicy {
     features: PolicyFeatures,
@@ -72,9 +76,13 @@ impl LinearPolicy {
             let row: Vec<Term> = (groups.row(i).iter())
                 .map(|&agent| {
                     let (own, states) = (world.states(i) as u64, world.states(agent as usize) as u64);
-                    let pair = features == PolicyFeatures::Pair && agent as usize != i;
-                    let term = Term { agent, own_stride: if pair { states as u32 } else { 0 }, first };
-                    first += if pair { own * states } else { states };
+                    let (own_stride, count) = match features {
+                        PolicyFeatures::Own if agent as usize != i => (0, 0),
+                        PolicyFeatures::Pair if agent as usize != i => (states as u32, own * states),
+                        _ => (0, states),
+                    };
+                    let term = Term { agent, own_stride, first };
+                    first += count;
                     term
                 })
                 .collect();
@@ -99,7 +107,7 @@ impl LinearPolicy {
         if init_std > 0.0 {
             let place = Place { purpose: Purpose::PolicyInit, iteration: 0, trajectory: 0 };
             for i in 0..n {
-                let mut sequence = stream.sequence(place, i as u32);
+                let mut sequence = stream.sequence(place, world.network().id(i));
                 theta.row_mut(i).iter_mut().for_each(|x| *x = init_std * sequence.normal());
             }
         }
@@ -113,6 +121,9 @@ impl LinearPolicy {
         for term in self.terms.row(agent) {
             let state = state(term.agent as usize);
             seen.push(state);
+            if self.features == PolicyFeatures::Own && term.agent as usize != agent {
+                continue;
+            }
             // What fits into memory fits into 32 bits.
             out.push((term.first + u64::from(term.own_stride) * own + u64::from(state)) as u32);
         }
@@ -259,6 +270,7 @@ impl Policy for LinearPolicy {
 
     fn kind(&self) -> &'static str {
         match self.features {
+            PolicyFeatures::Own => "linear-own",
             PolicyFeatures::Additive => "linear-additive",
             PolicyFeatures::Pair => "linear-pair",
         }

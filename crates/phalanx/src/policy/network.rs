@@ -1,6 +1,7 @@
 //! Soft-max policies from neural networks, one an agent.
 
 use std::cell::RefCell;
+use std::ops::Range;
 
 use rayon::prelude::*;
 
@@ -27,6 +28,8 @@ pub struct NetworkPolicy {
     theta: Ragged<f64>,
     /// θ in single precision.
     weights: Ragged<f32>,
+    /// Agents that act here.
+    acting: Range<usize>,
 }
 
 /// Multiplications a step below which threads would cost more than they save.
@@ -55,12 +58,13 @@ impl NetworkPolicy {
         room_for(36 * parameters, "policy.hidden", &format!("networks of {parameters} parameters"))?;
         let place = Place { purpose: Purpose::PolicyInit, iteration: 0, trajectory: 0 };
         let theta = Ragged::from_rows(nets.iter().enumerate().map(|(i, net)| {
-            let mut sequence = stream.sequence(place, i as u32);
+            let mut sequence = stream.sequence(place, world.network().id(i));
             let weights: Vec<f32> = net.initialise(output_gain, &mut sequence);
             weights.into_iter().map(f64::from).collect::<Vec<_>>()
         }));
         let weights = Ragged::zeros(nets.iter().map(Net::parameters));
-        let mut policy = NetworkPolicy { sights, nets, actions, theta, weights };
+        let acting = world.network().sweep();
+        let mut policy = NetworkPolicy { sights, nets, actions, theta, weights, acting };
         policy.refresh();
         Ok(policy)
     }
@@ -197,8 +201,9 @@ pub(crate) struct NetScratch {
 impl ActTogether for NetworkPolicy {
     fn act(&self, trajectories: &[&Trajectory], k: usize, draws: &[u32], actions: &mut [u8]) {
         let (n, count) = (self.actions.len(), trajectories.len());
-        let mut by_agent = vec![0; count * n];
-        let act = |(agent, actions): (usize, &mut [u8])| {
+        let mut by_agent = vec![0; count * self.acting.len()];
+        let act = |(place, actions): (usize, &mut [u8])| {
+            let agent = self.acting.start + place;
             ACTING.with_borrow_mut(|acting| {
                 acting.inputs.clear();
                 for trajectory in trajectories {
@@ -213,7 +218,8 @@ impl ActTogether for NetworkPolicy {
             by_agent.par_chunks_exact_mut(count).enumerate().for_each(act);
         }
         for (t, actions) in actions.chunks_exact_mut(n).enumerate() {
-            actions.iter_mut().enumerate().for_each(|(agent, action)| *action = by_agent[agent * count + t]);
+            let acting = actions[self.acting.clone()].iter_mut().enumerate();
+            acting.for_each(|(place, action)| *action = by_agent[place * count + t]);
         }
     }
 }

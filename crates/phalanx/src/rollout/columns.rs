@@ -2,11 +2,12 @@
 
 use rayon::prelude::*;
 
-/// Turns rows `[channel][step][agent]` into steps `first..first + chunk` of columns `[channel][agent][step]`.
+/// Turns the first `chunk[0]` of `chunk[1]` rows `[channel][step][agent]` into the steps from `first` on of columns
+/// `[channel][agent][step]`.
 pub fn copy_rewards(
     rows: &[f32],
     agents: usize,
-    chunk: usize,
+    chunk: [usize; 2],
     first: usize,
     steps: usize,
     columns: &mut [f32],
@@ -14,11 +15,12 @@ pub fn copy_rewards(
     if columns.is_empty() {
         return;
     }
+    let [count, chunk] = chunk;
     for (rows, columns) in rows.chunks_exact(chunk * agents).zip(columns.chunks_exact_mut(agents * steps)) {
         columns.par_chunks_mut(COLUMN_BLOCK * steps).enumerate().for_each(|(block, columns)| {
             for (m, column) in columns.chunks_exact_mut(steps).enumerate() {
                 let agent = block * COLUMN_BLOCK + m;
-                let out = column[first..first + chunk].iter_mut();
+                let out = column[first..first + count].iter_mut();
                 out.enumerate().for_each(|(k, out)| *out = rows[k * agents + agent]);
             }
         });

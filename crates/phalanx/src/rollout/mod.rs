@@ -4,17 +4,21 @@ mod alone;
 mod columns;
 mod together;
 mod trajectory;
+mod wide;
 
 use std::ops::Range;
 
+use crate::exchange::Halo;
 use crate::policy::{Acting, Policy};
 use crate::sampler::uniform;
 use crate::stream::{Place, Purpose, Stream};
 use crate::world::{Evolution, Factored, World, sampled_channels};
+use crate::{Error, Result};
 
 use alone::Simulation;
 use together::Lockstep;
 pub use trajectory::Trajectory;
+use wide::Wide;
 
 /// Where a trajectory starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,8 +50,8 @@ impl Request {
 /// From this many agents on, one trajectory keeps all threads busy; below, threads take a trajectory each.
 pub const SPLIT_AGENTS: usize = 1 << 15;
 
-/// Agents of one trajectory that a thread advances at a time.
-const SPLIT_BLOCK: usize = 4096;
+/// Trajectories of so many agents that are simulated side by side: more would share what is in cache, but need more memory.
+const SIDE_BY_SIDE: usize = 2;
 
 /// Simulates every requested trajectory under `policy`.
 ///
@@ -74,13 +78,37 @@ pub fn simulate(
         }
         (Evolution::Factored(factored), Acting::Alone(alone)) => (factored, alone),
     };
-    let split = if agents < SPLIT_AGENTS { agents } else { SPLIT_BLOCK };
-    let simulation = Simulation { world, factored, policy: alone, stream, split, sampled: &sampled };
     if agents >= SPLIT_AGENTS {
-        jobs.into_iter().for_each(|(request, trajectory)| simulation.run(request, trajectory));
+        let policy = policy.acting();
+        let wide = Wide { world, factored, policy, stream, sampled: &sampled, halo: None };
+        for jobs in jobs.chunks_mut(SIDE_BY_SIDE) {
+            // Only peers can fail.
+            let _ = wide.run(jobs);
+        }
         return;
     }
+    let simulation = Simulation { world, factored, policy: alone, stream, sampled: &sampled };
     one_by_one(jobs, |(request, trajectory)| simulation.run(request, trajectory));
+}
+
+/// As [`simulate`] for a world that is a part of a network: neighbouring processes do the same at the same time. Afterwards the
+/// columns of ghosts are complete, except for rewards.
+pub fn simulate_part(
+    world: &dyn World,
+    policy: &dyn Policy,
+    stream: &Stream,
+    requests: &[Request],
+    trajectories: &mut [Trajectory],
+    halo: &Halo,
+) -> Result<()> {
+    assert_eq!(requests.len(), trajectories.len());
+    let Evolution::Factored(factored) = world.evolution() else {
+        return Err(Error::config("--mpi", "a world that is simulated whole cannot be shared out"));
+    };
+    let mut jobs: Vec<_> = requests.iter().zip(trajectories).collect();
+    jobs.sort_by_key(|(_, trajectory)| std::cmp::Reverse(trajectory.room()));
+    let (sampled, policy) = (sampled_channels(world), policy.acting());
+    Wide { world, factored, policy, stream, sampled: &sampled, halo: Some(halo) }.run(&mut jobs)
 }
 
 /// Runs every job on whichever thread is free next.
@@ -118,7 +146,7 @@ fn start(
         StartFrom::World => factored.start(stream, place, agents, states),
         StartFrom::Uniform => {
             for (agent, state) in agents.zip(states) {
-                let draw = stream.words(place, agent as u32, 0)[0] >> 1;
+                let draw = stream.words(place, world.network().id(agent), 0)[0] >> 1;
                 *state = uniform(world.states(agent), draw);
             }
         }

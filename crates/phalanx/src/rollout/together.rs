@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::{Draws, Request, Trajectory, of_step, start};
 use crate::policy::Acting;
-use crate::stream::{LANES, Stream};
+use crate::stream::Stream;
 use crate::world::{Episode, Evolution, Factored, World};
 
 /// What trajectories have in common.
@@ -94,7 +94,7 @@ impl<'a> Lockstep<'a> {
         Job {
             request,
             trajectory,
-            draws: std::array::from_fn(|_| vec![0; agents.next_multiple_of(LANES)]),
+            draws: std::array::from_fn(|_| vec![0; agents]),
             states,
             rewards: vec![0.0; self.sampled.len() * agents],
             motion,

@@ -183,12 +183,12 @@ pub fn assess(
         ));
     }
     let length = assessment_horizon(problem, horizon);
-    let source = Episodes { world, policy, problem, stream, horizon: length, episodes };
+    let source = Episodes { world, policy, problem, stream, horizon: length, episodes, halo: None };
     let weights = problem.occupancy_weights(length, episodes);
-    let pooled = source.visits(&weights);
+    let pooled = source.visits(&weights)?;
     let mut jackknife = Jackknife::new(world, problem, &weights, horizon, episodes, &pooled)?;
     // The same episodes once more, one left out at a time: cheaper than keeping them.
-    source.for_each_chunk(|batch| jackknife.leave_out(batch));
+    source.for_each_chunk(|batch| jackknife.leave_out(batch))?;
     jackknife.finish(length, confidence)
 }
 

@@ -1,17 +1,21 @@
 //! The whole state of a run on disk.
 //!
-//! A checkpoint is a safetensors file with every piece of state and, written after it, a manifest with its checksum
-//! and with the lengths that the run's tables had at that moment. One without a whole manifest does not exist.
+//! A checkpoint is a safetensors file with every piece of state, or one for each process of several, and, written after them, a
+//! manifest with their checksums and with the lengths that the run's tables had at that moment. One without a whole manifest does
+//! not exist. Rows of state say whose they are, so that other processes, or another number of them, can go on with it.
 
 use std::borrow::Cow;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use bytemuck::Pod;
 use safetensors::tensor::{Dtype, SafeTensors, View};
 use serde::{Deserialize, Serialize};
 
 use crate::durable::{self, little_endian};
+use crate::network::Network;
 use crate::state::{Field, Fields};
-use crate::{Error, Result};
+use crate::{Error, Ragged, Result};
 
 /// Checkpoints kept: the newest, and one in case it is damaged.
 const KEPT: usize = 2;
@@ -32,44 +36,103 @@ pub struct Manifest {
     pub events_bytes: u64,
     /// Checksum (CRC-32C) of `config.toml` and the files it names: a checkpoint belongs to its configuration.
     pub config_crc32c: u32,
-    /// Checksum of the state; filled in on writing.
-    pub state_crc32c: u32,
+    /// The files of state, one for each process.
+    pub pieces: Vec<Piece>,
 }
 
-/// Writes a checkpoint into `folder` and removes those before the last two.
-pub fn write(folder: &Path, fields: Fields<'_>, mut manifest: Manifest) -> Result<()> {
+/// One process's file of state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Piece {
+    /// Its first agent.
+    pub first: u32,
+    /// Its last agent.
+    pub last: u32,
+    /// Checksum of the file.
+    pub crc32c: u32,
+}
+
+/// Writes the state of the agents that `network` owns, as number `which.0` of `which.1` pieces. They are a checkpoint once
+/// [`conclude`] has written its manifest.
+pub fn write(
+    folder: &Path,
+    iteration: usize,
+    which: (usize, usize),
+    fields: &Fields<'_>,
+    network: &Network,
+) -> Result<Piece> {
     durable::create_dir(folder)?;
-    let state = state_path(folder, manifest.iteration);
-    let mut checksum = 0;
-    durable::replace(&state, |temporary| {
-        let tensors = fields.iter().map(|(name, field)| (*name, FieldView::new(field)));
+    let own = network.own();
+    let ids: Vec<u32> = network.own_agents().map(|i| network.id(i)).collect();
+    let (first, last) = (ids.first().copied().unwrap_or(0), ids.last().copied().unwrap_or(0));
+    let mut tensors: Vec<(String, Tensor<'_>)> = Vec::new();
+    for (name, field) in fields {
+        match field {
+            Field::Numbers(numbers) => {
+                tensors.push((name.to_string(), Tensor::new(little_endian(numbers), Dtype::F64)));
+            }
+            Field::Counter(counter) => {
+                let data = Cow::Owned(counter.to_le_bytes().to_vec());
+                tensors.push((name.to_string(), Tensor::new(data, Dtype::U64)));
+            }
+            Field::Rows(rows) => {
+                let lengths = lengths(rows, &own);
+                tensors.push((name.to_string(), Tensor::new(own_rows(rows, &own), Dtype::F64)));
+                tensors.push((format!("{name}.rows"), Tensor::new(lengths, Dtype::U32)));
+            }
+            Field::SingleRows(rows) => {
+                let lengths = lengths(rows, &own);
+                tensors.push((name.to_string(), Tensor::new(own_rows(rows, &own), Dtype::F32)));
+                tensors.push((format!("{name}.rows"), Tensor::new(lengths, Dtype::U32)));
+            }
+        }
+    }
+    if (last - first) as usize + 1 != ids.len() {
+        tensors.push((AGENTS.into(), Tensor::new(little_endian(&ids), Dtype::U32)));
+    }
+    let mut crc32c = 0;
+    durable::replace(&state_path(folder, iteration, which), |temporary| {
         safetensors::serialize_to_file(tensors, None, temporary).map_err(std::io::Error::other)?;
         durable::readable_by_all(temporary)?;
-        checksum = file_checksum(temporary)?;
+        crc32c = file_checksum(temporary)?;
         Ok(())
     })?;
-    manifest.state_crc32c = checksum;
+    Ok(Piece { first, last, crc32c })
+}
+
+/// Numbers of the agents in a file, where they do not follow each other.
+const AGENTS: &str = "agents";
+
+/// Writes the manifest of a checkpoint whose pieces are written, and removes those before the last two.
+pub fn conclude(folder: &Path, manifest: &Manifest) -> Result<()> {
     let path = manifest_path(folder, manifest.iteration);
     let text = serde_json::to_string_pretty(&manifest).map_err(|e| Error::write(&path, e.into()))?;
     durable::replace_text(&path, &text)?;
-    for iteration in iterations(folder).into_iter().rev().skip(KEPT) {
+    let kept: Vec<usize> = iterations(folder).into_iter().rev().take(KEPT).collect();
+    let oldest = kept.last().copied().unwrap_or(0);
+    for iteration in iterations(folder).into_iter().filter(|&iteration| iteration < oldest) {
         // The manifest first: state without one is nothing. What cannot be removed does no harm.
         let _ = std::fs::remove_file(manifest_path(folder, iteration));
-        let _ = std::fs::remove_file(state_path(folder, iteration));
     }
+    remove(folder, |number| number.is_some_and(|number| number < oldest));
     Ok(())
 }
 
 /// Removes every checkpoint but those up to `last` (all, if none), and what a kill may have left half-written: numbers
 /// above would be taken for newer ones.
 pub fn discard_after(folder: &Path, last: Option<usize>) {
+    // What cannot be removed is found out by its checksum.
+    remove(folder, |number| number.is_none_or(|number| last.is_none_or(|last| number > last)));
+}
+
+/// Removes files by the iteration in their names; half-written ones have none.
+fn remove(folder: &Path, unwanted: impl Fn(Option<usize>) -> bool) {
     for entry in folder.read_dir().into_iter().flatten().flatten() {
-        let path = entry.path();
-        let number =
-            path.file_stem().and_then(|stem| stem.to_str()).and_then(|stem| stem.parse::<usize>().ok());
-        if number.is_none_or(|number| last.is_none_or(|last| number > last)) {
-            // What cannot be removed is found out by its checksum.
-            let _ = std::fs::remove_file(path);
+        let name = entry.file_name().into_string().unwrap_or_default();
+        let whole = name.ends_with(".json") || name.ends_with(".safetensors");
+        let number = name.split('.').next().filter(|_| whole).and_then(|number| number.parse().ok());
+        if unwanted(number) {
+            let _ = std::fs::remove_file(entry.path());
         }
     }
 }
@@ -89,55 +152,187 @@ pub fn iterations(folder: &Path) -> Vec<usize> {
 pub fn verify(folder: &Path, iteration: usize) -> Result<Manifest> {
     let path = manifest_path(folder, iteration);
     let manifest: Manifest = crate::document::read(&path, &[])?;
-    let state = state_path(folder, iteration);
-    let checksum = file_checksum(&state).map_err(|e| Error::file(&state, format!("cannot be read: {e}")))?;
-    if checksum != manifest.state_crc32c || manifest.iteration != iteration {
-        return Err(Error::file(&state, "is damaged: its checksum is not the one in its manifest"));
+    for (number, piece) in manifest.pieces.iter().enumerate() {
+        let state = state_path(folder, iteration, (number, manifest.pieces.len()));
+        let checksum =
+            file_checksum(&state).map_err(|e| Error::file(&state, format!("cannot be read: {e}")))?;
+        if checksum != piece.crc32c || manifest.iteration != iteration {
+            return Err(Error::file(&state, "is damaged: its checksum is not the one in its manifest"));
+        }
+    }
+    if manifest.pieces.is_empty() {
+        return Err(Error::file(&path, "names no files of state"));
     }
     Ok(manifest)
 }
 
-/// Restores every field from a checkpoint that [`verify`] found whole.
-pub fn restore(folder: &Path, iteration: usize, fields: Fields<'_>) -> Result<()> {
-    let path = state_path(folder, iteration);
-    let bytes = std::fs::read(&path).map_err(|e| Error::file(&path, format!("cannot be read: {e}")))?;
-    let unfit = |message: String| Error::file(&path, message);
-    let tensors = SafeTensors::deserialize(&bytes).map_err(|e| unfit(format!("is not whole: {e}")))?;
-    if tensors.len() != fields.len() {
-        return Err(unfit(format!(
-            "holds {} pieces of state, but this run has {}",
-            tensors.len(),
-            fields.len()
-        )));
+/// Restores the state of the agents that `network` owns from a checkpoint that [`verify`] found whole.
+pub fn restore(folder: &Path, manifest: &Manifest, mut fields: Fields<'_>, network: &Network) -> Result<()> {
+    let own: Vec<u32> = network.own_agents().map(|i| network.id(i)).collect();
+    let mut restored = 0;
+    for (number, piece) in manifest.pieces.iter().enumerate() {
+        let from = own.partition_point(|&id| id < piece.first);
+        if own.get(from).is_none_or(|&id| id > piece.last) {
+            continue;
+        }
+        let path = state_path(folder, manifest.iteration, (number, manifest.pieces.len()));
+        let bytes = std::fs::read(&path).map_err(|e| Error::file(&path, format!("cannot be read: {e}")))?;
+        restored += restore_piece(piece, &bytes, &mut fields, network, manifest.pieces.len() == 1)
+            .map_err(|message| Error::file(&path, message))?;
     }
-    for (name, field) in fields {
-        let tensor = tensors.tensor(name).map_err(|e| unfit(format!("{name}: {e}")))?;
-        let expected = FieldView::new(&field);
-        if tensor.dtype() != expected.dtype() || tensor.shape() != expected.shape() {
-            let (found, wanted) = (tensor.shape(), expected.shape());
-            return Err(unfit(format!("{name} has shape {found:?}, but this run has {wanted:?}")));
-        }
-        let words = tensor.data().as_chunks::<8>().0;
-        match field {
-            Field::Singles(numbers) => {
-                let words = tensor.data().as_chunks::<4>().0;
-                numbers.iter_mut().zip(words).for_each(|(x, word)| *x = f32::from_le_bytes(*word));
-            }
-            Field::Numbers(numbers) => {
-                numbers.iter_mut().zip(words).for_each(|(x, word)| *x = f64::from_le_bytes(*word));
-            }
-            Field::Counter(counter) => {
-                if let Some(word) = words.first() {
-                    *counter = u64::from_le_bytes(*word);
-                }
-            }
-        }
+    if restored != own.len() {
+        let message = format!("holds the state of {restored} agents, but this run has {}", own.len());
+        return Err(Error::file(manifest_path(folder, manifest.iteration), message));
     }
     Ok(())
 }
 
-fn state_path(folder: &Path, iteration: usize) -> PathBuf {
-    folder.join(format!("{iteration:09}.safetensors"))
+/// Restores what a file holds; says for how many agents. `alone`: it is the only one.
+fn restore_piece(
+    piece: &Piece,
+    bytes: &[u8],
+    fields: &mut Fields<'_>,
+    network: &Network,
+    alone: bool,
+) -> std::result::Result<usize, String> {
+    let tensors = SafeTensors::deserialize(bytes).map_err(|e| format!("is not whole: {e}"))?;
+    let ids: Vec<u32> = match tensors.tensor(AGENTS) {
+        Ok(tensor) => words(tensor.data()).map(u32::from_le_bytes).collect(),
+        Err(_) => (piece.first..=piece.last).collect(),
+    };
+    let expected: usize = fields.iter().map(|(_, field)| 1 + usize::from(is_rows(field))).sum();
+    let found = tensors.len() - usize::from(tensors.tensor(AGENTS).is_ok());
+    if found != expected {
+        return Err(format!("holds {found} pieces of state, but this run has {expected}"));
+    }
+    // Everything is in one file and here: rows need not be those of agents.
+    let everything = alone && network.ids().is_none();
+    let mut is_own = vec![false; network.agents()];
+    network.own_agents().for_each(|i| is_own[i] = true);
+    let here: Vec<Option<usize>> = if everything {
+        Vec::new()
+    } else {
+        let number = |id: &u32| match network.ids() {
+            Some(known) => known.binary_search(id).ok(),
+            None => Some(*id as usize).filter(|&i| i < network.agents()),
+        };
+        ids.iter().map(|id| number(id).filter(|&i| is_own[i])).collect()
+    };
+    for (name, field) in fields.iter_mut() {
+        let tensor = |name: &str, dtype: Dtype| {
+            let tensor = tensors.tensor(name).map_err(|e| format!("{name}: {e}"))?;
+            if tensor.dtype() != dtype {
+                return Err(format!("{name} is {:?}, but this run has {dtype:?}", tensor.dtype()));
+            }
+            Ok(tensor.data())
+        };
+        let unfit = |found: usize, wanted: usize| {
+            Err(format!("{name} has shape [{found}], but this run has [{wanted}]"))
+        };
+        let lengths = || -> std::result::Result<Vec<usize>, String> {
+            let data = tensor(&format!("{name}.rows"), Dtype::U32)?;
+            Ok(words(data).map(|word| u32::from_le_bytes(word) as usize).collect())
+        };
+        match field {
+            Field::Numbers(numbers) => {
+                let data = tensor(name, Dtype::F64)?;
+                if data.len() != size_of_val(*numbers) {
+                    return unfit(data.len() / 8, numbers.len());
+                }
+                numbers.iter_mut().zip(words(data)).for_each(|(x, word)| *x = f64::from_le_bytes(word));
+            }
+            Field::Counter(counter) => {
+                if let Some(word) = words(tensor(name, Dtype::U64)?).next() {
+                    **counter = u64::from_le_bytes(word);
+                }
+            }
+            Field::Rows(rows) => {
+                let data = tensor(name, Dtype::F64)?;
+                let wanted = rows.data().len();
+                if !fill(rows, &here, everything, &lengths()?, data, f64::from_le_bytes) {
+                    return unfit(data.len() / 8, wanted);
+                }
+            }
+            Field::SingleRows(rows) => {
+                let data = tensor(name, Dtype::F32)?;
+                let wanted = rows.data().len();
+                if !fill(rows, &here, everything, &lengths()?, data, f32::from_le_bytes) {
+                    return unfit(data.len() / 4, wanted);
+                }
+            }
+        }
+    }
+    Ok(if everything { network.agents() } else { here.iter().flatten().count() })
+}
+
+fn is_rows(field: &Field<'_>) -> bool {
+    matches!(field, Field::Rows(_) | Field::SingleRows(_))
+}
+
+/// Writes rows of the given lengths to where they belong. False if one does not fit there.
+fn fill<T: Copy, const N: usize>(
+    rows: &mut Ragged<T>,
+    here: &[Option<usize>],
+    everything: bool,
+    lengths: &[usize],
+    data: &[u8],
+    read: impl Fn([u8; N]) -> T,
+) -> bool {
+    if lengths.iter().sum::<usize>() * N != data.len() {
+        return false;
+    }
+    if everything {
+        let fits = rows.iter().map(<[T]>::len).eq(lengths.iter().copied());
+        let all = rows.data_mut().iter_mut().zip(words(data));
+        all.filter(|_| fits).for_each(|(x, word)| *x = read(word));
+        return fits;
+    }
+    let mut data = words(data);
+    for (&length, place) in lengths.iter().zip(here) {
+        match place {
+            None => {
+                if length > 0 {
+                    data.nth(length - 1);
+                }
+            }
+            Some(i) if rows.row(*i).len() != length => return false,
+            Some(i) => rows.row_mut(*i).iter_mut().zip(&mut data).for_each(|(x, word)| *x = read(word)),
+        }
+    }
+    lengths.len() == here.len()
+}
+
+fn words<const N: usize>(data: &[u8]) -> impl Iterator<Item = [u8; N]> {
+    data.as_chunks::<N>().0.iter().copied()
+}
+
+/// The rows of some agents, one after the other: the very memory where they follow each other.
+fn own_rows<'a, T: Pod>(rows: &'a Ragged<T>, own: &[Range<usize>]) -> Cow<'a, [u8]> {
+    let offsets = rows.offsets();
+    match own {
+        // All there are, which need not be those of agents.
+        [all] if all.start == 0 && all.end >= rows.rows() => little_endian(rows.data()),
+        [run] => little_endian(&rows.data()[offsets[run.start]..offsets[run.end]]),
+        runs => {
+            let parts =
+                runs.iter().map(|run| little_endian(&rows.data()[offsets[run.start]..offsets[run.end]]));
+            Cow::Owned(parts.collect::<Vec<_>>().concat())
+        }
+    }
+}
+
+fn lengths<T>(rows: &Ragged<T>, own: &[Range<usize>]) -> Cow<'static, [u8]> {
+    let is_all = own.len() == 1 && own[0].start == 0 && own[0].end >= rows.rows();
+    let own: Vec<usize> =
+        if is_all { (0..rows.rows()).collect() } else { own.iter().cloned().flatten().collect() };
+    Cow::Owned(own.into_iter().flat_map(|i| (rows.row(i).len() as u32).to_le_bytes()).collect())
+}
+
+fn state_path(folder: &Path, iteration: usize, (number, count): (usize, usize)) -> PathBuf {
+    if count == 1 {
+        return folder.join(format!("{iteration:09}.safetensors"));
+    }
+    folder.join(format!("{iteration:09}.{number}-of-{count}.safetensors"))
 }
 
 fn manifest_path(folder: &Path, iteration: usize) -> PathBuf {
@@ -158,30 +353,20 @@ fn file_checksum(path: &Path) -> std::io::Result<u32> {
     }
 }
 
-/// A field as a tensor.
-struct FieldView<'a> {
+/// Numbers as a tensor.
+struct Tensor<'a> {
     data: Cow<'a, [u8]>,
     shape: [usize; 1],
     dtype: Dtype,
 }
 
-impl<'a> FieldView<'a> {
-    fn new(field: &'a Field<'_>) -> Self {
-        match field {
-            Field::Numbers(numbers) => {
-                FieldView { data: little_endian(numbers), shape: [numbers.len()], dtype: Dtype::F64 }
-            }
-            Field::Singles(numbers) => {
-                FieldView { data: little_endian(numbers), shape: [numbers.len()], dtype: Dtype::F32 }
-            }
-            Field::Counter(counter) => {
-                FieldView { data: Cow::Owned(counter.to_le_bytes().to_vec()), shape: [1], dtype: Dtype::U64 }
-            }
-        }
+impl<'a> Tensor<'a> {
+    fn new(data: Cow<'a, [u8]>, dtype: Dtype) -> Self {
+        Tensor { shape: [data.len() * 8 / dtype.bitsize()], data, dtype }
     }
 }
 
-impl View for FieldView<'_> {
+impl View for Tensor<'_> {
     fn dtype(&self) -> Dtype {
         self.dtype
     }
@@ -211,40 +396,98 @@ mod tests {
             timings_bytes: 20,
             events_bytes: 30,
             config_crc32c: 7,
-            state_crc32c: 0,
+            pieces: Vec::new(),
         }
     }
 
     fn write_one(folder: &Path, iteration: usize) {
         let (mut numbers, mut counter) = ([iteration as f64, f64::MIN_POSITIVE], iteration as u64);
         let fields = vec![("a", Field::Numbers(&mut numbers)), ("b", Field::Counter(&mut counter))];
-        write(folder, fields, manifest(iteration)).unwrap();
+        let piece = write(folder, iteration, (0, 1), &fields, &Network::line(3).unwrap()).unwrap();
+        conclude(folder, &Manifest { pieces: vec![piece], ..manifest(iteration) }).unwrap();
     }
 
     #[test]
     fn what_is_written_is_restored_and_two_are_kept() {
         let folder = tempfile::tempdir().unwrap();
+        let network = Network::line(3).unwrap();
         for iteration in [3, 10, 200] {
             write_one(folder.path(), iteration);
         }
         assert_eq!(iterations(folder.path()), [10, 200]);
+        assert_eq!(folder.path().read_dir().unwrap().count(), 4);
         let found = verify(folder.path(), 200).unwrap();
-        assert_eq!(Manifest { state_crc32c: 0, ..found }, manifest(200));
+        assert_eq!(Manifest { pieces: Vec::new(), ..found }, manifest(200));
+        let found = verify(folder.path(), 10).unwrap();
         let (mut numbers, mut counter) = ([0.0; 2], 0);
         let fields = vec![("a", Field::Numbers(&mut numbers)), ("b", Field::Counter(&mut counter))];
-        restore(folder.path(), 10, fields).unwrap();
+        restore(folder.path(), &found, fields, &network).unwrap();
         assert_eq!((numbers, counter), ([10.0, f64::MIN_POSITIVE], 10));
         let mut short = [0.0; 1];
         let fields = vec![("a", Field::Numbers(&mut short)), ("b", Field::Counter(&mut counter))];
-        let message = restore(folder.path(), 10, fields).unwrap_err().to_string();
+        let message = restore(folder.path(), &found, fields, &network).unwrap_err().to_string();
         assert!(message.contains("a has shape [2], but this run has [1]"), "{message}");
+    }
+
+    /// Agent i has i numbers, in both precisions.
+    fn rows(network: &Network, filled: bool) -> (Ragged<f64>, Ragged<f32>) {
+        let value = |id: u32, k: u32| if filled { f64::from(100 * id + k) } else { -1.0 };
+        let row = |i: usize| (0..network.id(i)).map(move |k| value(network.id(i), k));
+        let doubles = Ragged::from_rows((0..network.agents()).map(row));
+        let singles = Ragged::from_rows((0..network.agents()).map(|i| row(i).map(|x| x as f32)));
+        (doubles, singles)
+    }
+
+    #[test]
+    fn any_number_of_processes_goes_on_with_what_others_wrote() {
+        let network = Network::random_geometric(40, 0.25, 5).unwrap();
+        let parts = |count: usize| -> Vec<Network> {
+            let partition = crate::network::Partition::new(&network, count).unwrap();
+            let part = |process: usize| {
+                let share = partition.share(&network, process, 1, |i| vec![i as u32]);
+                network.part(share.ids, |id| partition.owner(id) == process)
+            };
+            if count == 1 { vec![network.clone()] } else { (0..count).map(part).collect() }
+        };
+        for (before, after) in [(1, 1), (1, 3), (3, 1), (2, 4), (4, 3)] {
+            let folder = tempfile::tempdir().unwrap();
+            let mut pieces = Vec::new();
+            for (number, part) in parts(before).iter().enumerate() {
+                let (mut doubles, mut singles) = rows(part, true);
+                let mut counter = 9;
+                let fields = vec![
+                    ("a", Field::Rows(&mut doubles)),
+                    ("b", Field::SingleRows(&mut singles)),
+                    ("c", Field::Counter(&mut counter)),
+                ];
+                pieces.push(write(folder.path(), 7, (number, before), &fields, part).unwrap());
+            }
+            conclude(folder.path(), &Manifest { pieces, ..manifest(7) }).unwrap();
+            let found = verify(folder.path(), 7).unwrap();
+            for part in parts(after) {
+                let (mut doubles, mut singles) = rows(&part, false);
+                let mut counter = 0;
+                let fields = vec![
+                    ("a", Field::Rows(&mut doubles)),
+                    ("b", Field::SingleRows(&mut singles)),
+                    ("c", Field::Counter(&mut counter)),
+                ];
+                restore(folder.path(), &found, fields, &part).unwrap();
+                let (expected, expected_singles) = rows(&part, true);
+                assert_eq!(counter, 9);
+                for i in part.own_agents() {
+                    assert_eq!(doubles.row(i), expected.row(i), "{before} {after}");
+                    assert_eq!(singles.row(i), expected_singles.row(i));
+                }
+            }
+        }
     }
 
     #[test]
     fn damage_is_noticed() {
         let folder = tempfile::tempdir().unwrap();
         write_one(folder.path(), 5);
-        let path = state_path(folder.path(), 5);
+        let path = state_path(folder.path(), 5, (0, 1));
         let whole = std::fs::read(&path).unwrap();
         let mut flipped = whole.clone();
         flipped[whole.len() - 3] ^= 1;

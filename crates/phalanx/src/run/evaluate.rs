@@ -1,6 +1,7 @@
 //! Evaluation of a fixed policy on fresh episodes.
 
-use crate::algorithm::{Violations, mean_return, returns};
+use crate::algorithm::{Tally, Violations, earnings};
+use crate::exchange::Halo;
 use crate::occupancy::Visits;
 use crate::policy::Policy;
 use crate::problem::Problem;
@@ -39,9 +40,20 @@ pub fn evaluate(
     horizon: usize,
     episodes: usize,
 ) -> Result<Evaluation> {
-    let visits = Episodes { world, policy, problem, stream, horizon, episodes }
-        .visits(&problem.occupancy_weights(horizon, episodes));
-    summarise(world, problem, &visits, episodes)
+    let episodes = Episodes { world, policy, problem, stream, horizon, episodes, halo: None };
+    let found = episodes.look()?;
+    Ok(episodes.evaluation(&found.numbers, found.values, found.slack))
+}
+
+/// The same where the network is shared out over processes: what the first of them finds, nothing elsewhere.
+pub(super) fn evaluate_part(episodes: &Episodes<'_>, halo: &Halo) -> Result<Option<Evaluation>> {
+    let found = halo.agree(episodes.look())?;
+    let own = || episodes.world.network().own_agents();
+    let rows = |rows: &Ragged<f64>| halo.gather_ragged(&own().map(|i| rows.row(i)).collect::<Vec<_>>());
+    let (values, slack) = (rows(&found.values)?, rows(&found.slack)?);
+    let mine: Vec<f64> = own().flat_map(|i| found.numbers[i]).collect();
+    let all: Vec<f64> = halo.gather_rows(2, &mine)?;
+    Ok(halo.is_first().then(|| episodes.evaluation(all.as_chunks::<2>().0, values, slack)))
 }
 
 /// Fresh episodes of a fixed policy. The same ones every time they are asked for.
@@ -52,23 +64,36 @@ pub(super) struct Episodes<'a> {
     pub stream: &'a Stream,
     pub horizon: usize,
     pub episodes: usize,
+    /// Borders with other processes.
+    pub halo: Option<&'a Halo>,
+}
+
+/// What single agents did.
+struct Found {
+    /// f_i, and what was earned in all episodes.
+    numbers: Vec<[f64; 2]>,
+    values: Ragged<f64>,
+    slack: Ragged<f64>,
 }
 
 impl Episodes<'_> {
     /// Their visits, pooled.
-    pub fn visits(&self, weights: &[f64]) -> Visits {
+    pub fn visits(&self, weights: &[f64]) -> Result<Visits> {
         let actions = self.policy.action_counts();
-        let mut visits = Visits::new((0..actions.len()).map(|i| self.problem.row_length(i)));
-        self.for_each_chunk(|batch| visits.add(batch, weights, actions));
+        let visits = Visits::new((0..actions.len()).map(|i| self.problem.row_length(i)));
+        let mut visits = visits.only(self.world.network().blocks());
+        self.for_each_chunk(|batch| visits.add(batch, weights, actions))?;
         visits.rescale(self.problem);
-        visits
+        Ok(visits)
     }
 
     /// Hands them out in order, a few at a time.
-    pub fn for_each_chunk(&self, mut work: impl FnMut(&[Trajectory])) {
+    pub fn for_each_chunk(&self, mut work: impl FnMut(&[Trajectory])) -> Result<()> {
         // Enough at a time to occupy many threads, few enough to stay small in memory; results do not depend on it.
         const AT_ONCE: usize = 16;
-        let n = self.policy.agents();
+        // The same in all processes.
+        let processes = self.halo.map_or(1, |halo| halo.peers().count());
+        let n = self.world.network().total() / processes;
         let at_once = if n < rollout::SPLIT_AGENTS { AT_ONCE.min(self.episodes) } else { 1 };
         let mut trajectories = vec![Trajectory::of(self.world, self.horizon); at_once];
         for first in (0..self.episodes).step_by(at_once) {
@@ -80,38 +105,61 @@ impl Episodes<'_> {
                 })
                 .collect();
             let batch = &mut trajectories[..requests.len()];
-            rollout::simulate(self.world, self.policy, self.stream, &requests, batch);
+            match self.halo {
+                None => rollout::simulate(self.world, self.policy, self.stream, &requests, batch),
+                Some(halo) => {
+                    rollout::simulate_part(self.world, self.policy, self.stream, &requests, batch, halo)?;
+                }
+            }
             work(batch);
         }
+        Ok(())
     }
-}
 
-fn summarise(world: &dyn World, problem: &Problem, visits: &Visits, episodes: usize) -> Result<Evaluation> {
-    let constraints = || problem.agents.iter().map(|agent| agent.constraints.len());
-    let (mut values, mut slack) = (Ragged::zeros(constraints()), Ragged::zeros(constraints()));
-    let mut objectives = Vec::with_capacity(problem.agents.len());
-    for (i, agent) in problem.agents.iter().enumerate() {
-        let lambda = visits.occupancy.row(i);
-        let value = agent.objective.value(lambda, agent.space);
-        check(value, i, "f")?;
-        objectives.push(value);
-        for (k, constraint) in agent.constraints.iter().enumerate() {
-            let value = constraint.utility.value(lambda, agent.space);
-            check(value, i, "g")?;
-            values.row_mut(i)[k] = value;
-            slack.row_mut(i)[k] = constraint.bound.slack(value);
+    /// Every own agent's utilities at its pooled occupancy.
+    fn look(&self) -> Result<Found> {
+        let (problem, network) = (self.problem, self.world.network());
+        let visits = self.visits(&problem.occupancy_weights(self.horizon, self.episodes))?;
+        let earned = earnings(self.world, &visits.counts);
+        let constraints = || problem.agents.iter().map(|agent| agent.constraints.len());
+        let mut found = Found {
+            numbers: vec![[0.0; 2]; problem.agents.len()],
+            values: Ragged::zeros(constraints()),
+            slack: Ragged::zeros(constraints()),
+        };
+        for i in network.own_agents() {
+            let (agent, lambda, id) = (&problem.agents[i], visits.occupancy.row(i), network.id(i) as usize);
+            let value = agent.objective.value(lambda, agent.space);
+            check(value, id, "f")?;
+            found.numbers[i] = [value, earned.as_ref().map_or(0.0, |earned| earned(i))];
+            for (k, constraint) in agent.constraints.iter().enumerate() {
+                let value = constraint.utility.value(lambda, agent.space);
+                check(value, id, "g")?;
+                found.values.row_mut(i)[k] = value;
+                found.slack.row_mut(i)[k] = constraint.bound.slack(value);
+            }
+        }
+        Ok(found)
+    }
+
+    /// From all agents' f_i and earnings, values and slacks.
+    fn evaluation(&self, numbers: &[[f64; 2]], values: Ragged<f64>, slack: Ragged<f64>) -> Evaluation {
+        let (agents, episodes) = (numbers.len() as f64, self.episodes as f64);
+        let tally = |&[objective, return_]: &[f64; 2]| Tally { objective, return_, ..Tally::default() };
+        let all = Tally::fold(&numbers.iter().map(tally).collect::<Vec<_>>());
+        let is_paid = self.world.channels().iter().any(|channel| channel.name == "reward");
+        let returns = || numbers.iter().map(|[_, earned]| earned / episodes).collect();
+        Evaluation {
+            episodes: self.episodes,
+            return_: is_paid.then(|| all.return_ / (episodes * agents)),
+            objective: all.objective / agents,
+            objectives: numbers.iter().map(|[objective, _]| *objective).collect(),
+            returns: is_paid.then(returns),
+            violations: Violations::of(&slack),
+            values,
+            slack,
         }
     }
-    Ok(Evaluation {
-        episodes,
-        return_: mean_return(world, &visits.counts, episodes as f64),
-        objective: objectives.iter().sum::<f64>() / problem.agents.len() as f64,
-        returns: returns(world, &visits.counts).map(|all| all.map(|x| x / episodes as f64).collect()),
-        objectives,
-        violations: Violations::of(slack.data()),
-        values,
-        slack,
-    })
 }
 
 pub(super) fn check(value: f64, agent: usize, quantity: &'static str) -> Result<()> {

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use serde::{Deserialize, Serialize};
 
 use super::agents;
-use super::checkpoint::{self, Manifest};
+use super::checkpoint::{self, Manifest, Piece};
 use super::config::Config;
 use super::evaluate::Evaluation;
 use super::events;
@@ -17,6 +17,7 @@ use super::registry::Registry;
 use super::session::Session;
 use crate::algorithm::{Stage, Summary};
 use crate::durable::{self, Log};
+use crate::exchange::{Carried, Traffic};
 use crate::policy;
 use crate::{Error, Result, document};
 
@@ -30,6 +31,7 @@ pub struct RunFolder {
     timings: Log,
     events: Log,
     last_times: [Duration; Stage::COUNT],
+    last_traffic: Traffic,
     meta: Meta,
     config_crc32c: u32,
 }
@@ -111,8 +113,9 @@ impl RunFolder {
             .map_err(|e| Error::config("--out", format!("{} cannot be made: {e}", path.display())))?;
         let lock = lock(path)?;
         RunFolder::check_free(path)?;
-        if session.is_warm() {
-            policy::save(session.algorithm().policy(), &path.join(INITIAL_POLICY))?;
+        if let Some(policy) = session.warm_from() {
+            let copy = |temporary: &Path| std::fs::copy(policy, temporary).map(drop);
+            durable::replace(&path.join(INITIAL_POLICY), copy)?;
         }
         // From here on it is a run, which `resume` can start: all that it needs is there.
         let config = session.config().to_toml();
@@ -123,7 +126,7 @@ impl RunFolder {
             commit: provenance.commit,
             command_line: provenance.command_line,
             status: "running".into(),
-            is_warm: session.is_warm(),
+            is_warm: session.warm_from().is_some(),
             config_crc32c: Some(config_crc32c),
         };
         let folder = RunFolder {
@@ -131,6 +134,7 @@ impl RunFolder {
             timings: new_timings(path)?,
             events: new_events(path)?,
             last_times: [Duration::ZERO; Stage::COUNT],
+            last_traffic: Traffic::default(),
             path: path.to_path_buf(),
             _lock: lock,
             meta,
@@ -142,65 +146,11 @@ impl RunFolder {
 
     /// Opens the folder of a run that was begun before, and brings run and files to its last whole checkpoint.
     pub fn resume(path: &Path, registry: &Registry) -> Result<Resumed> {
-        let config_path = path.join("config.toml");
-        if !config_path.is_file() {
-            return Err(Error::file(path, "is not a run: it has no config.toml"));
-        }
-        if read_meta(path)?.is_finished() {
-            return Ok(Resumed::Finished);
-        }
-        let lock = lock(path)?;
-        // Once more: another process may have finished it before the lock was free.
-        let mut meta = read_meta(path)?;
-        if meta.is_finished() {
-            return Ok(Resumed::Finished);
-        }
-        let text = std::fs::read_to_string(&config_path)
-            .map_err(|e| Error::file(&config_path, format!("cannot be read: {e}")))?;
-        let config = Config::read(&config_path)?.with_registry(registry.clone());
-        let config_crc32c = input_checksum(&text, &config)?;
+        let config = Config::of_run(path)?.with_registry(registry.clone());
+        let Some(revived) = Revived::find(path, &config)? else { return Ok(Resumed::Finished) };
         let mut session = Session::new(&config)?;
-        let mut notes = Vec::new();
-        let found = newest_whole(path, config_crc32c, &mut notes)?;
-        checkpoint::discard_after(&path.join(CHECKPOINTS), found.as_ref().map(|manifest| manifest.iteration));
-        let (metrics, timings, events, elapsed) = match &found {
-            Some(manifest) => {
-                let checkpoints = path.join(CHECKPOINTS);
-                session.restore(|fields| checkpoint::restore(&checkpoints, manifest.iteration, fields))?;
-                let events = path.join(TENSORBOARD).join(events::FILE_NAME);
-                (
-                    Log::reopen(path.join(METRICS), manifest.metrics_bytes)?,
-                    reopen_or(path.join(TIMINGS), manifest.timings_bytes, || new_timings(path), &mut notes)?,
-                    reopen_or(events, manifest.events_bytes, || new_events(path), &mut notes)?,
-                    Duration::try_from_secs_f64(manifest.elapsed_s).unwrap_or_default(),
-                )
-            }
-            None => {
-                notes.push("there is no whole checkpoint; the run starts at iteration 0".into());
-                let initial = path.join(INITIAL_POLICY);
-                if meta.is_warm || initial.exists() {
-                    session.warm_start(&initial)?;
-                }
-                (
-                    new_metrics(path, session.algorithm().knows_stationarity())?,
-                    new_timings(path)?,
-                    new_events(path)?,
-                    Duration::ZERO,
-                )
-            }
-        };
-        meta.status = "running".into();
-        let folder = RunFolder {
-            metrics,
-            timings,
-            events,
-            last_times: session.algorithm().stage_times(),
-            path: path.to_path_buf(),
-            _lock: lock,
-            meta,
-            config_crc32c,
-        };
-        folder.write_meta()?;
+        revived.from.apply(path, &mut session)?;
+        let (folder, elapsed, notes) = revived.open(path, &session)?;
         Ok(Resumed::Ready { session: Box::new(session), folder: Box::new(folder), elapsed, notes })
     }
 
@@ -217,24 +167,30 @@ impl RunFolder {
         let stationarity =
             summary.stationarity.map(|s| format!(",{:?},{:?},{:?}", s.x, s.y, s.e)).unwrap_or_default();
         let agent_steps = algorithm.agent_steps();
+        let traffic = algorithm.traffic();
+        let kinds = traffic.since(&self.last_traffic).kinds();
+        self.last_traffic = traffic;
+        let [states, q_values, duals] = kinds.map(|(_, sent)| format!("{},{}", sent.messages, sent.bytes));
         self.metrics.push_line(format_args!(
             "{iteration},{return_},{objective:?},{violation_total:?},{violation_max:?},{violation_mean:?},{:?},{:?},\
-             {:?},{agent_steps},{}{stationarity}",
+             {:?},{agent_steps},{},{states},{q_values},{duals}{stationarity}",
             summary.mu_mean,
             summary.mu_largest,
             summary.gradient_norm,
-            algorithm.traffic().bytes(),
+            traffic.bytes(),
         ))?;
         let times = algorithm.stage_times();
         let spent = |k: usize| (times[k] - self.last_times[k]).as_secs_f64();
         self.timings.push_line(format_args!(
-            "{iteration},{:.9},{:.9},{:.9},{:.9},{:.9},{:.9}",
+            "{iteration},{:.9},{:.9},{:.9},{:.9},{:.9},{:.9},{},{}",
             spent(0),
             spent(1),
             spent(2),
             spent(3),
             spent(4),
-            spent(5)
+            spent(5),
+            by_rank(algorithm.carried(), |carried| carried.bytes),
+            by_rank(algorithm.carried(), |carried| carried.bound),
         ))?;
         self.last_times = times;
         if iteration.is_multiple_of(session.config().iterations.div_ceil(EVENTS)) {
@@ -258,16 +214,23 @@ impl RunFolder {
     /// Makes everything so far durable: a kill from now on loses nothing before this moment.
     pub fn checkpoint(&mut self, session: &mut Session, elapsed: Duration) -> Result<()> {
         self.check_in_place()?;
+        let piece = write_state(&self.path, session)?;
+        self.conclude(session.algorithm().iteration(), elapsed, vec![piece])
+    }
+
+    /// Completes a checkpoint whose pieces are written.
+    pub(super) fn conclude(&mut self, iteration: usize, elapsed: Duration, pieces: Vec<Piece>) -> Result<()> {
+        self.check_in_place()?;
         let manifest = Manifest {
-            iteration: session.algorithm().iteration(),
+            iteration,
             elapsed_s: elapsed.as_secs_f64(),
             metrics_bytes: self.metrics.commit()?,
             timings_bytes: self.timings.commit()?,
             events_bytes: self.events.commit()?,
             config_crc32c: self.config_crc32c,
-            state_crc32c: 0,
+            pieces,
         };
-        checkpoint::write(&self.path.join(CHECKPOINTS), session.fields(), manifest)
+        checkpoint::conclude(&self.path.join(CHECKPOINTS), &manifest)
     }
 
     /// Iteration of the newest checkpoint, if there is one.
@@ -299,7 +262,7 @@ impl RunFolder {
         self.events.write_pending()
     }
 
-    /// Writes `policy.safetensors`.
+    /// Writes `policy.safetensors`; the session must be of the whole network.
     pub fn save_policy(&self, session: &Session) -> Result<()> {
         policy::save(session.algorithm().policy(), &self.path.join("policy.safetensors"))
     }
@@ -344,7 +307,8 @@ const INITIAL_POLICY: &str = "init.safetensors";
 fn new_metrics(path: &Path, with_stationarity: bool) -> Result<Log> {
     let mut header = String::from(
         "iteration,return,objective,violation_total,violation_max,violation_mean,mu_mean,mu_largest,gradient_norm,\
-         agent_steps,comm_bytes",
+         agent_steps,comm_bytes,states_messages,states_bytes,q_values_messages,q_values_bytes,duals_messages,\
+         duals_bytes",
     );
     header += if with_stationarity { ",X,Y,E\n" } else { "\n" };
     Log::create(path.join(METRICS), header.as_bytes())
@@ -355,7 +319,14 @@ fn new_timings(path: &Path) -> Result<Log> {
     for name in Stage::NAMES {
         header += &format!(",{name}_s");
     }
+    header += ",mpi_bytes,mpi_bound";
     Log::create(path.join(TIMINGS), format!("{header}\n").as_bytes())
+}
+
+/// One number for each of several processes.
+fn by_rank(carried: &[Carried], number: impl Fn(&Carried) -> u64) -> String {
+    let numbers: Vec<String> = carried.iter().map(|carried| number(carried).to_string()).collect();
+    numbers.join(";")
 }
 
 fn new_events(path: &Path) -> Result<Log> {
@@ -376,6 +347,114 @@ fn lock(path: &Path) -> Result<File> {
         Err(TryLockError::WouldBlock) => Err(Error::InUse { path: path.display().to_string() }),
         Err(TryLockError::Error(e)) => Err(Error::write(path.join(LOCK), e)),
     }
+}
+
+/// A run that is not finished, on the way to go on.
+pub(super) struct Revived {
+    lock: File,
+    meta: Meta,
+    config_crc32c: u32,
+    notes: Vec<String>,
+    /// From where.
+    pub(super) from: From,
+}
+
+/// Where a run goes on from.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) enum From {
+    /// A checkpoint.
+    Checkpoint(Manifest),
+    /// Its beginning, with the policy that it was given if it was given one.
+    Beginning { is_warm: bool },
+}
+
+impl From {
+    /// Brings a session, or one process's part of it, there.
+    pub fn apply(&self, path: &Path, session: &mut Session) -> Result<()> {
+        match self {
+            From::Checkpoint(manifest) => {
+                let folder = path.join(CHECKPOINTS);
+                let network = session.world().network().clone();
+                session.restore(|fields| checkpoint::restore(&folder, manifest, fields, &network))
+            }
+            From::Beginning { is_warm: true } => session.warm_start(&path.join(INITIAL_POLICY)),
+            From::Beginning { is_warm: false } => Ok(()),
+        }
+    }
+}
+
+impl Revived {
+    /// Locks the folder and looks for the last whole checkpoint; none if the run is finished.
+    pub fn find(path: &Path, config: &Config) -> Result<Option<Self>> {
+        if read_meta(path)?.is_finished() {
+            return Ok(None);
+        }
+        let lock = lock(path)?;
+        // Once more: another process may have finished it before the lock was free.
+        let meta = read_meta(path)?;
+        if meta.is_finished() {
+            return Ok(None);
+        }
+        let config_path = path.join("config.toml");
+        let text = std::fs::read_to_string(&config_path)
+            .map_err(|e| Error::file(&config_path, format!("cannot be read: {e}")))?;
+        let config_crc32c = input_checksum(&text, config)?;
+        let mut notes = Vec::new();
+        let found = newest_whole(path, config_crc32c, &mut notes)?;
+        checkpoint::discard_after(&path.join(CHECKPOINTS), found.as_ref().map(|manifest| manifest.iteration));
+        let from = match found {
+            Some(manifest) => From::Checkpoint(manifest),
+            None => {
+                notes.push("there is no whole checkpoint; the run starts at iteration 0".into());
+                From::Beginning { is_warm: meta.is_warm || path.join(INITIAL_POLICY).exists() }
+            }
+        };
+        Ok(Some(Revived { lock, meta, config_crc32c, notes, from }))
+    }
+
+    /// Cuts the files back to where the run goes on. Also says how long it took so far, and what the user should know.
+    pub fn open(self, path: &Path, session: &Session) -> Result<(RunFolder, Duration, Vec<String>)> {
+        let Revived { lock, mut meta, config_crc32c, mut notes, from } = self;
+        let (metrics, timings, events, elapsed) = match &from {
+            From::Checkpoint(manifest) => {
+                let events = path.join(TENSORBOARD).join(events::FILE_NAME);
+                (
+                    Log::reopen(path.join(METRICS), manifest.metrics_bytes)?,
+                    reopen_or(path.join(TIMINGS), manifest.timings_bytes, || new_timings(path), &mut notes)?,
+                    reopen_or(events, manifest.events_bytes, || new_events(path), &mut notes)?,
+                    Duration::try_from_secs_f64(manifest.elapsed_s).unwrap_or_default(),
+                )
+            }
+            From::Beginning { .. } => (
+                new_metrics(path, session.algorithm().knows_stationarity())?,
+                new_timings(path)?,
+                new_events(path)?,
+                Duration::ZERO,
+            ),
+        };
+        meta.status = "running".into();
+        let folder = RunFolder {
+            metrics,
+            timings,
+            events,
+            last_times: session.algorithm().stage_times(),
+            last_traffic: session.algorithm().traffic(),
+            path: path.to_path_buf(),
+            _lock: lock,
+            meta,
+            config_crc32c,
+        };
+        folder.write_meta()?;
+        Ok((folder, elapsed, notes))
+    }
+}
+
+/// Writes the state of a session, or of one process's part of it.
+pub(super) fn write_state(path: &Path, session: &mut Session) -> Result<Piece> {
+    let iteration = session.algorithm().iteration();
+    let network = session.world().network().clone();
+    let which = session.halo().map_or((0, 1), |halo| (halo.peers().rank(), halo.peers().count()));
+    checkpoint::write(&path.join(CHECKPOINTS), iteration, which, &session.fields(), &network)
 }
 
 /// The newest checkpoint whose state is whole and whose tables are as long as it says.

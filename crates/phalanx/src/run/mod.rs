@@ -32,5 +32,5 @@ pub use outcome::Outcome;
 pub use registry::Registry;
 pub use session::Session;
 pub use standing::Standing;
-pub use train::{Ending, train};
+pub use train::{Ending, PartEnding, ResumedPart, resume_part, train, train_part};
 pub use truth::{Evaluated, QUICK_JOINT_SPACE, Truth};

@@ -8,6 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use super::evaluate::Evaluation;
 use super::session::Session;
 use super::truth::Truth;
+use crate::exchange::{Bound, Carried, Traffic};
 use crate::{Error, Result, document, durable};
 
 /// The closing line of a run, as `--json` prints it and `outcome.json` keeps it.
@@ -39,6 +40,15 @@ pub struct Outcome {
     pub agent_steps_per_s: f64,
     /// Bytes that agents sent each other in training.
     pub comm_bytes: u64,
+    /// The same by kind, with the number of messages.
+    #[serde(default)]
+    pub traffic: Traffic,
+    /// The most that one agent can send in one iteration, in bytes by kind.
+    #[serde(default)]
+    pub traffic_bound: Bound,
+    /// What every process sent in the last iteration, and could at most; empty if there was one.
+    #[serde(default)]
+    pub processes: Vec<Carried>,
     /// Which scaling the run used.
     pub scaling: crate::problem::Scaling,
     /// Episodes of the closing evaluation.
@@ -50,8 +60,14 @@ pub struct Outcome {
 const FILE: &str = "outcome.json";
 
 impl Outcome {
-    /// What `session`, trained to its end in `path`, has reached.
-    pub(super) fn of(session: &Session, path: &Path, evaluation: &Evaluation, wall: Duration) -> Self {
+    /// What `session`, trained to its end in `path`, has reached; `exact` if that is known.
+    pub(super) fn of(
+        session: &Session,
+        path: &Path,
+        evaluation: &Evaluation,
+        wall: Duration,
+        exact: Option<Truth>,
+    ) -> Self {
         let algorithm = session.algorithm();
         let agent_steps = algorithm.agent_steps();
         Outcome {
@@ -67,9 +83,12 @@ impl Outcome {
             agent_steps,
             agent_steps_per_s: agent_steps as f64 / wall.as_secs_f64(),
             comm_bytes: algorithm.traffic().bytes(),
+            traffic: algorithm.traffic(),
+            traffic_bound: algorithm.traffic_bound(),
+            processes: algorithm.carried().to_vec(),
             scaling: session.config().scaling,
             evaluation_episodes: evaluation.episodes,
-            exact: session.truth(),
+            exact,
         }
     }
 

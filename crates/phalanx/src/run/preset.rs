@@ -3,12 +3,14 @@
 use std::path::Path;
 
 /// Name and text of every preset.
-const PRESETS: [(&str, &str); 16] = [
+const PRESETS: [(&str, &str); 18] = [
     ("synthetic", include_str!("../../../../presets/synthetic.toml")),
     ("wireless", include_str!("../../../../presets/wireless.toml")),
     ("wireless-grid", include_str!("../../../../presets/wireless-grid.toml")),
     ("pistonball", include_str!("../../../../presets/pistonball.toml")),
     ("pistonball20", include_str!("../../../../presets/pistonball20.toml")),
+    ("epidemic", include_str!("../../../../presets/epidemic.toml")),
+    ("epidemic-grid", include_str!("../../../../presets/epidemic-grid.toml")),
     ("apprenticeship", include_str!("../../../../presets/apprenticeship.toml")),
     ("feasibility", include_str!("../../../../presets/feasibility.toml")),
     ("entropy", include_str!("../../../../presets/entropy.toml")),
@@ -23,8 +25,10 @@ const PRESETS: [(&str, &str); 16] = [
 ];
 
 /// Data files that presets refer to as `preset:<name>`.
-const FILES: [(&str, &str); 1] =
-    [("preset:line-expert.json", include_str!("../../../../presets/line-expert.json"))];
+const FILES: [(&str, &str); 2] = [
+    ("preset:line-expert.json", include_str!("../../../../presets/line-expert.json")),
+    ("preset:karate-club.txt", include_str!("../../../../presets/karate-club.txt")),
+];
 
 /// Names of the presets, recommended one first.
 pub fn names() -> impl Iterator<Item = &'static str> {

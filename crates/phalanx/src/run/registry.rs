@@ -41,7 +41,7 @@ impl Registry {
 
     pub(super) fn build(&self, kind: &str, keys: &toml::Table) -> Result<Arc<dyn World>> {
         let Some(build) = self.worlds.get(kind) else {
-            let known: Vec<&str> = ["line", "wireless", "pistonball", "table"]
+            let known: Vec<&str> = ["line", "wireless", "pistonball", "epidemic", "table"]
                 .into_iter()
                 .chain(self.worlds.keys().map(String::as_str))
                 .collect();

@@ -1,21 +1,23 @@
 //! A run in memory: built from a configuration, advanced one iteration at a time.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::assess::{Assessment, assess, assessment_horizon};
 use super::build;
 use super::config::Config;
-use super::evaluate::{Episodes, Evaluation, evaluate};
+use super::evaluate::{Episodes, Evaluation, evaluate, evaluate_part};
 use super::registry::Registry;
 use super::truth::{Evaluated, Truth};
-use crate::algorithm::{Algorithm, Summary};
+use crate::algorithm::{Algorithm, Still, Summary};
+use crate::exchange::{Halo, Peers, agree_among, same_among};
+use crate::network::Partition;
 use crate::policy::{self, Policy, RulePolicy, Tabular};
 use crate::problem::Problem;
 use crate::rollout::{self, Request, StartFrom, Trajectory};
 use crate::state::{Field, Fields};
 use crate::stream::{Place, Purpose, Stream};
-use crate::world::{Script, World};
+use crate::world::{Evolution, Script, World, part_of};
 use crate::{Error, Ragged, Result};
 
 /// A training run.
@@ -25,10 +27,11 @@ pub struct Session {
     problem: Arc<Problem>,
     algorithm: Box<dyn Algorithm>,
     warnings: Vec<String>,
-    is_warm: bool,
-    /// Of a run that is being evaluated.
-    final_mu: Option<Ragged<f64>>,
+    /// The policy that it began with, if it was not the configuration's.
+    warm_from: Option<PathBuf>,
     scripted: Option<Box<dyn Policy>>,
+    /// Where the network is shared out over processes, of which this is one.
+    halo: Option<Arc<Halo>>,
 }
 
 impl Session {
@@ -41,10 +44,7 @@ impl Session {
 
     /// A run's configuration with its policy, for evaluation.
     pub fn of_run(run: &Path, registry: &Registry) -> Result<Self> {
-        let config = run.join("config.toml");
-        if !config.is_file() {
-            return Err(Error::file(run, "is not a run: it has no config.toml"));
-        }
+        let config = Config::of_run(run)?;
         let policy = run.join("policy.safetensors");
         if !policy.exists() {
             return Err(Error::file(
@@ -52,10 +52,82 @@ impl Session {
                 "has no policy yet: it is not finished; `phalanx resume` goes on with it",
             ));
         }
-        let mut session = Session::new(&Config::read(&config)?.with_registry(registry.clone()))?;
+        let config = config.with_registry(registry.clone());
+        let world = build::world(&config)?;
+        let (problem, warnings) = build::problem(&config, &*world)?;
+        let mu = super::multipliers::read(run, &problem)?;
+        let mu = mu.unwrap_or_else(|| no_multipliers(&problem, config.dual.mu_0));
+        let mut session = Session::still(&config, world, problem, mu)?;
         session.warm_start(&policy)?;
-        session.final_mu = super::multipliers::read(run, &session.problem)?;
-        Ok(session)
+        Ok(Session { warnings, ..session })
+    }
+
+    /// The configuration's initial policy with some multipliers, not to be trained.
+    fn still(config: &Config, world: Arc<dyn World>, problem: Problem, mu: Ragged<f64>) -> Result<Self> {
+        let policy = build::bare_policy(config, &*world)?;
+        let algorithm = Box::new(Still::new(policy, mu));
+        Ok(Session {
+            config: build::with_gamma(config, &problem),
+            world,
+            problem: Arc::new(problem),
+            algorithm,
+            warnings: Vec::new(),
+            warm_from: None,
+            scripted: None,
+            halo: None,
+        })
+    }
+
+    /// One process's part of a run, which all `peers` build at the same time: they must have the same configuration.
+    ///
+    /// Every process looks at the whole network once, and then keeps its agents and those near them.
+    pub fn shared_out(config: &Config, peers: Arc<dyn Peers>) -> Result<Self> {
+        same_among(&peers, &config.to_toml(), "configuration")?;
+        let built = build::world(config).and_then(|world| {
+            build::check_parts(config, &*world)?;
+            let (problem, warnings) = build::problem(config, &*world)?;
+            let partition = Partition::new(world.network(), peers.count())?;
+            Ok((world, problem, warnings, partition))
+        });
+        let (world, problem, warnings, partition) = agree_among(&peers, built)?;
+        let depth = config.kappa.max(config.kappa_q);
+        let share = match world.evolution() {
+            Evolution::Factored(factored) => {
+                partition.share(world.network(), peers.rank(), depth, |i| factored.parents(i))
+            }
+            Evolution::Joint(_) => partition.share(world.network(), peers.rank(), depth, |_| Vec::new()),
+        };
+        let network = world.network().part(share.ids.clone(), |id| partition.owner(id) == peers.rank());
+        let halo = Arc::new(Halo::new(peers, partition, &share, &network)?);
+        let Problem { ref agents, gamma, scaling, sampled_channels, episodic } = problem;
+        let agents = share.ids.iter().map(|&id| agents[id as usize].clone()).collect();
+        let own = Problem { agents, gamma, scaling, sampled_channels, episodic };
+        drop(problem);
+        let part = part_of(world, network);
+        let session = part.and_then(|world| Session::build(config, world, own, Some(halo.clone())));
+        let session = halo.agree(session)?;
+        Ok(Session { warnings, ..session })
+    }
+
+    /// What a shared-out run has come to: the whole network with its policy and multipliers, at the first process.
+    pub(super) fn whole(&self) -> Result<Option<Session>> {
+        let Some(halo) = &self.halo else { return Ok(None) };
+        let own = |rows: &Ragged<f64>| {
+            let rows: Vec<&[f64]> = self.world.network().own_agents().map(|i| rows.row(i)).collect();
+            halo.gather_ragged(&rows)
+        };
+        let (theta, mu) = (own(self.algorithm.policy().theta())?, own(self.algorithm.mu())?);
+        let whole = || -> Result<Option<Session>> {
+            if !halo.is_first() {
+                return Ok(None);
+            }
+            let world = build::world(&self.config)?;
+            let (problem, _) = build::problem(&self.config, &*world)?;
+            let mut session = Session::still(&self.config, world, problem, mu)?;
+            session.algorithm.start_from(theta);
+            Ok(Some(session))
+        };
+        halo.agree(whole())
     }
 
     /// The configuration with a scripted policy, for evaluation: `uniform`, or one that the world knows.
@@ -98,31 +170,57 @@ impl Session {
     /// As [`Session::new`] with a world or a problem of one's own; `[world]`, `[objective]` and `[[constraint]]` of
     /// `config` are not looked at.
     pub fn with(config: &Config, world: Arc<dyn World>, problem: Problem) -> Result<Self> {
+        Session::build(config, world, problem, None)
+    }
+
+    fn build(
+        config: &Config,
+        world: Arc<dyn World>,
+        problem: Problem,
+        halo: Option<Arc<Halo>>,
+    ) -> Result<Self> {
         let problem = Arc::new(problem);
-        let algorithm = build::algorithm(config, &world, &problem)?;
+        let algorithm = build::algorithm(config, &world, &problem, halo.clone())?;
         Ok(Session {
             config: build::with_gamma(config, &problem),
             world,
             problem,
             algorithm,
             warnings: Vec::new(),
-            is_warm: false,
-            final_mu: None,
+            warm_from: None,
             scripted: None,
+            halo,
         })
     }
 
     /// Starts from the policy in a file instead of the configuration's initial one.
     pub fn warm_start(&mut self, file: &Path) -> Result<()> {
-        let theta = policy::load(self.algorithm.policy(), file)?;
+        let theta = match self.world.network().ids() {
+            None => policy::load(self.algorithm.policy(), file)?,
+            Some(ids) => {
+                // Files are of whole networks.
+                let whole =
+                    policy::load(&*build::bare_policy(&self.config, &*build::world(&self.config)?)?, file)?;
+                // A ghost's policy may look different here; nobody asks for it.
+                let before = self.algorithm.policy().theta();
+                let row = |i: usize| {
+                    if before.row(i).len() == whole.row(ids[i] as usize).len() {
+                        whole.row(ids[i] as usize).to_vec()
+                    } else {
+                        before.row(i).to_vec()
+                    }
+                };
+                Ragged::from_rows((0..ids.len()).map(row))
+            }
+        };
         self.algorithm.start_from(theta);
-        self.is_warm = true;
+        self.warm_from = Some(file.to_path_buf());
         Ok(())
     }
 
-    /// Whether [`Session::warm_start`] was used.
-    pub fn is_warm(&self) -> bool {
-        self.is_warm
+    /// The file that [`Session::warm_start`] was used with.
+    pub fn warm_from(&self) -> Option<&Path> {
+        self.warm_from.as_deref()
     }
 
     /// Everything that the next iteration depends on.
@@ -134,7 +232,8 @@ impl Session {
     pub fn state_bytes(&mut self) -> usize {
         let size = |field: &Field<'_>| match field {
             Field::Numbers(numbers) => size_of_val(*numbers),
-            Field::Singles(numbers) => size_of_val(*numbers),
+            Field::Rows(rows) => size_of_val(rows.data()),
+            Field::SingleRows(rows) => size_of_val(rows.data()),
             Field::Counter(_) => size_of::<u64>(),
         };
         self.fields().iter().map(|(_, field)| size(field)).sum()
@@ -163,12 +262,37 @@ impl Session {
 
     /// Evaluates the current policy on fresh episodes, as many as `[evaluation]` asks for and allows.
     pub fn evaluate(&self) -> Result<Evaluation> {
-        let evaluation = &self.config.evaluation;
-        let episode = self.world.network().agents() as u64 * self.config.horizon as u64;
-        let affordable = (evaluation.max_agent_steps / episode).max(1);
-        let episodes = evaluation.episodes.min(usize::try_from(affordable).unwrap_or(usize::MAX));
         let stream = Stream::new(self.config.seed);
+        let episodes = self.evaluation_episodes();
         evaluate(&*self.world, &self.problem, self.policy(), &stream, self.config.horizon, episodes)
+    }
+
+    /// The same for a run that may be shared out over processes: at the first of them, nothing elsewhere.
+    pub(super) fn evaluate_all(&self) -> Result<Option<Evaluation>> {
+        let Some(halo) = &self.halo else { return self.evaluate().map(Some) };
+        let episodes = Episodes {
+            world: &*self.world,
+            policy: self.policy(),
+            problem: &self.problem,
+            stream: &Stream::new(self.config.seed),
+            horizon: self.config.horizon,
+            episodes: self.evaluation_episodes(),
+            halo: Some(halo),
+        };
+        evaluate_part(&episodes, halo)
+    }
+
+    /// As many as `[evaluation]` asks for and allows.
+    fn evaluation_episodes(&self) -> usize {
+        let evaluation = &self.config.evaluation;
+        let episode = self.world.network().total() as u64 * self.config.horizon as u64;
+        let affordable = (evaluation.max_agent_steps / episode).max(1);
+        evaluation.episodes.min(usize::try_from(affordable).unwrap_or(usize::MAX))
+    }
+
+    /// Where the network is shared out over processes, of which this is one.
+    pub fn halo(&self) -> Option<&Arc<Halo>> {
+        self.halo.as_ref()
     }
 
     /// Assesses the current policy on fresh episodes with numbers of their own: `seed` is the evaluation's, not the
@@ -196,16 +320,24 @@ impl Session {
     }
 
     /// λ_i of the current policy, pooled over fresh episodes as in [`Session::assess`].
-    pub fn occupancy(&self, episodes: usize, seed: u64) -> Ragged<f64> {
+    pub fn occupancy(&self, episodes: usize, seed: u64) -> Result<Ragged<f64>> {
         let horizon = assessment_horizon(&self.problem, self.config.horizon);
         let stream = evaluation_stream(seed);
         let (world, policy) = (&*self.world, self.policy());
-        let episodes = Episodes { world, policy, problem: &self.problem, stream: &stream, horizon, episodes };
-        let visits = episodes.visits(&self.problem.occupancy_weights(horizon, episodes.episodes));
+        let episodes = Episodes {
+            world,
+            policy,
+            problem: &self.problem,
+            stream: &stream,
+            horizon,
+            episodes,
+            halo: None,
+        };
+        let visits = episodes.visits(&self.problem.occupancy_weights(horizon, episodes.episodes))?;
         // Totals of sampled channels stand behind the cells.
         let cells = |i: usize| self.problem.agents[i].space.cells();
         let rows = visits.occupancy.iter().enumerate();
-        Ragged::from_rows(rows.map(|(i, row)| row[..cells(i)].iter().copied()))
+        Ok(Ragged::from_rows(rows.map(|(i, row)| row[..cells(i)].iter().copied())))
     }
 
     /// The k-th of the episodes of [`Session::assess`] with the same seed, from 0 and below 2²⁴, over `steps` steps.
@@ -236,9 +368,9 @@ impl Session {
         &self.problem
     }
 
-    /// μ: of the run if it is one that is being evaluated, else of the algorithm.
+    /// μ.
     pub fn mu(&self) -> &Ragged<f64> {
-        self.final_mu.as_ref().unwrap_or(self.algorithm.mu())
+        self.algorithm.mu()
     }
 
     /// The policy that is evaluated: a scripted one, or the algorithm's.
@@ -260,6 +392,13 @@ impl Session {
     }
 }
 
+/// Every multiplier as it is at the start.
+fn no_multipliers(problem: &Problem, mu_0: f64) -> Ragged<f64> {
+    let mut mu = Ragged::zeros(problem.agents.iter().map(|agent| agent.constraints.len()));
+    mu.data_mut().fill(mu_0);
+    mu
+}
+
 /// Another key than training with the same seed has.
 fn evaluation_stream(seed: u64) -> Stream {
     Stream::new(seed ^ 0x6576_616c_7561_7465)
@@ -278,8 +417,8 @@ mod tests {
         let episodes: Vec<Trajectory> = (0..3).map(|k| session.episode(k, 5, steps)).collect();
         let mut visits = Visits::new([4; 10]);
         visits.add(&episodes, &session.problem().occupancy_weights(steps, 3), &[2; 10]);
-        assert_eq!(visits.occupancy, session.occupancy(3, 5));
-        assert_ne!(visits.occupancy, session.occupancy(3, 6));
+        assert_eq!(visits.occupancy, session.occupancy(3, 5).unwrap());
+        assert_ne!(visits.occupancy, session.occupancy(3, 6).unwrap());
         // A shorter one is the beginning of a longer one.
         assert_eq!(session.episode(1, 5, 20).states(7), &episodes[1].states(7)[..20]);
     }

@@ -1,19 +1,38 @@
 //! The training loop with everything that a run records.
 
+use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use super::checkpoint::Piece;
+use super::config::Config;
 use super::evaluate::Evaluation;
-use super::folder::RunFolder;
+use super::folder::{From, Revived, RunFolder, write_state};
 use super::outcome::Outcome;
+use super::registry::Registry;
 use super::session::Session;
-use crate::Result;
 use crate::algorithm::Summary;
+use crate::exchange::{Halo, Peers, agree_among};
+use crate::{Error, Result};
 
 /// How a call of [`train`] ended.
 pub enum Ending {
     /// All iterations are done and the policy is evaluated.
     Finished(Box<Outcome>, Box<Evaluation>),
+    /// It was asked to stop; a checkpoint holds the iterations done.
+    Stopped {
+        /// How many.
+        iteration: usize,
+    },
+}
+
+/// How a call of [`train_part`] ended.
+pub enum PartEnding {
+    /// All iterations are done and the policy is evaluated; told by the first process, with the whole network.
+    Finished(Box<Outcome>, Box<Evaluation>, Box<Session>),
+    /// The same, told elsewhere.
+    Elsewhere,
     /// It was asked to stop; a checkpoint holds the iterations done.
     Stopped {
         /// How many.
@@ -62,9 +81,157 @@ fn iterate(
     let wall = elapsed + begin.elapsed();
     folder.save_policy(session)?;
     let evaluation = session.evaluate()?;
-    let outcome = Outcome::of(session, folder.path(), &evaluation, wall);
+    let outcome = Outcome::of(session, folder.path(), &evaluation, wall, session.truth());
     folder.finish(session, &evaluation, &outcome)?;
     Ok(Ending::Finished(Box::new(outcome), Box::new(evaluation)))
+}
+
+/// As [`train`] for one process of several: they call it at the same time. The first one has the run's folder, which is `path`
+/// for all of them. Its `stop` is the one that counts.
+pub fn train_part(
+    session: &mut Session,
+    mut folder: Option<&mut RunFolder>,
+    path: &Path,
+    elapsed: Duration,
+    stop: &AtomicBool,
+    mut progress: impl FnMut(&Summary),
+) -> Result<PartEnding> {
+    let result = iterate_part(session, folder.as_deref_mut(), path, elapsed, stop, &mut progress);
+    result.inspect_err(|error| folder.into_iter().for_each(|folder| folder.fail(&error.to_string())))
+}
+
+/// What the first process decides after an iteration.
+const GO_ON: u8 = 0;
+const CHECKPOINT: u8 = 1;
+const STOP: u8 = 2;
+
+fn iterate_part(
+    session: &mut Session,
+    mut folder: Option<&mut RunFolder>,
+    path: &Path,
+    elapsed: Duration,
+    stop: &AtomicBool,
+    progress: &mut impl FnMut(&Summary),
+) -> Result<PartEnding> {
+    let Some(halo) = session.halo().cloned() else {
+        return Err(Error::config("--mpi", "this run is not shared out"));
+    };
+    let begin = Instant::now();
+    let mut pace = Pace::new(session);
+    while let Some(summary) = session.advance()? {
+        let decision = halo.decide(|| {
+            if let Some(folder) = &mut folder {
+                folder.record(&summary, session)?;
+            }
+            progress(&summary);
+            let stopping = stop.load(Ordering::Relaxed);
+            Ok(if stopping {
+                STOP
+            } else if pace.is_due() {
+                CHECKPOINT
+            } else {
+                GO_ON
+            })
+        })?;
+        if decision != GO_ON {
+            pace.time(|| save(session, &mut folder, path, &halo, elapsed + begin.elapsed()))?;
+        }
+        if decision == STOP && !session.is_done() {
+            halo.agree(folder.map_or(Ok(()), |folder| folder.set_status("stopped")))?;
+            return Ok(PartEnding::Stopped { iteration: session.algorithm().iteration() });
+        }
+    }
+    let last = halo.decide(|| Ok(if pace.is_affordable() { CHECKPOINT } else { GO_ON }))?;
+    if last == CHECKPOINT {
+        pace.time(|| save(session, &mut folder, path, &halo, elapsed + begin.elapsed()))?;
+    }
+    let wall = elapsed + begin.elapsed();
+    let evaluation = session.evaluate_all()?;
+    let whole = session.whole()?;
+    let results = match (folder, evaluation, whole) {
+        (Some(folder), Some(evaluation), Some(whole)) => {
+            conclude(session, folder, evaluation, whole, wall).map(Some)
+        }
+        _ => Ok(None),
+    };
+    Ok(match halo.agree(results)? {
+        Some((outcome, evaluation, whole)) => PartEnding::Finished(outcome, evaluation, whole),
+        None => PartEnding::Elsewhere,
+    })
+}
+
+type Results = (Box<Outcome>, Box<Evaluation>, Box<Session>);
+
+/// Writes everything that a run ends with.
+fn conclude(
+    session: &Session,
+    folder: &mut RunFolder,
+    evaluation: Evaluation,
+    whole: Session,
+    wall: Duration,
+) -> Result<Results> {
+    folder.commit()?;
+    folder.save_policy(&whole)?;
+    let outcome = Outcome::of(session, folder.path(), &evaluation, wall, whole.truth());
+    folder.finish(&whole, &evaluation, &outcome)?;
+    Ok((Box::new(outcome), Box::new(evaluation), Box::new(whole)))
+}
+
+/// A checkpoint of all processes: each writes its own piece, the first one the manifest.
+fn save(
+    session: &mut Session,
+    folder: &mut Option<&mut RunFolder>,
+    path: &Path,
+    halo: &Halo,
+    elapsed: Duration,
+) -> Result<()> {
+    let piece = halo.agree(write_state(path, session))?;
+    let numbers = [piece.first, piece.last, piece.crc32c];
+    let all = halo.gather(bytemuck::cast_slice(&numbers))?;
+    let pieces = all.iter().filter_map(|bytes| {
+        let [first, last, crc32c] = bytes.as_chunks::<4>().0 else { return None };
+        let [first, last, crc32c] = [first, last, crc32c].map(|word| u32::from_le_bytes(*word));
+        Some(Piece { first, last, crc32c })
+    });
+    let concluded = match folder {
+        Some(folder) => folder.conclude(session.algorithm().iteration(), elapsed, pieces.collect()),
+        None => Ok(()),
+    };
+    halo.agree(concluded)
+}
+
+/// Opens the folder of a run that was begun before and brings every process's part to its last whole checkpoint. Only the first
+/// process gets the folder. None if the run is finished.
+pub fn resume_part(path: &Path, registry: &Registry, peers: &Arc<dyn Peers>) -> Result<Option<ResumedPart>> {
+    let config = agree_among(peers, Config::of_run(path))?.with_registry(registry.clone());
+    let mut session = Session::shared_out(&config, peers.clone())?;
+    let Some(halo) = session.halo().cloned() else { return Ok(None) };
+    let found = if halo.is_first() { Revived::find(path, &config) } else { Ok(None) };
+    let revived = halo.agree(found)?;
+    let from = revived.as_ref().map(|revived| &revived.from);
+    let text = serde_json::to_vec(&from).map_err(|e| Error::file(path, e.to_string()))?;
+    let heard = halo.tell(text)?;
+    let from: Option<From> = serde_json::from_slice(&heard).map_err(|e| Error::file(path, e.to_string()))?;
+    let Some(from) = from else { return Ok(None) };
+    halo.agree(from.apply(path, &mut session))?;
+    let opened = revived.map(|revived| revived.open(path, &session)).transpose();
+    let (folder, elapsed, notes) = match halo.agree(opened)? {
+        Some((folder, elapsed, notes)) => (Some(folder), elapsed, notes),
+        None => (None, Duration::ZERO, Vec::new()),
+    };
+    Ok(Some(ResumedPart { session, folder, elapsed, notes }))
+}
+
+/// One process's part of a run that was begun before.
+pub struct ResumedPart {
+    /// The part in memory.
+    pub session: Session,
+    /// The run's folder, at the first process.
+    pub folder: Option<RunFolder>,
+    /// Time that it has spent in training already.
+    pub elapsed: Duration,
+    /// What the user should know.
+    pub notes: Vec<String>,
 }
 
 /// When to write checkpoints: often, but for no more than a fiftieth of the time.

@@ -104,7 +104,7 @@ impl Truth {
         } else {
             None
         };
-        let violations = Violations::of(signals.slack.data());
+        let violations = Violations::of(&signals.slack);
         Ok(Truth {
             return_,
             objective: signals.objective.iter().sum::<f64>() / signals.objective.len() as f64,

@@ -1,6 +1,7 @@
 //! The paper's synthetic environment: binary agents in a line. Paper: subsec: synthetic.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -37,6 +38,9 @@ pub enum Start {
 #[derive(Debug, Clone)]
 pub struct Line {
     network: Network,
+    /// Number of the first agent here in the whole line, and that line's length.
+    first: usize,
+    total: usize,
     start: Start,
     /// P(next = 1) of a middle agent by (own action, right neighbour's state), and as thresholds on the draw.
     middle: [[Odds; 2]; 2],
@@ -83,6 +87,8 @@ impl Line {
         let reward = |i: usize| if i == 0 { 1.0 } else { 0.1 };
         Ok(Line {
             network: Network::line(n)?,
+            first: 0,
+            total: n,
             start,
             middle: [[mixed(0.0), mixed(0.0)], [mixed(0.8), mixed(1.0)]],
             copy: [mixed(0.0), mixed(1.0)],
@@ -100,9 +106,9 @@ impl Line {
     }
 
     fn odds(&self, agent: usize, action: u8, right: impl FnOnce() -> u8) -> Odds {
-        if agent == self.network.agents() - 1 {
+        if self.first + agent == self.total - 1 {
             self.copy[usize::from(action)]
-        } else if agent == 0 {
+        } else if self.first + agent == 0 {
             self.copy[usize::from(right())]
         } else {
             self.middle[usize::from(action)][usize::from(right())]
@@ -130,12 +136,24 @@ impl World for Line {
     fn channels(&self) -> &[Channel] {
         &self.channels
     }
+
+    fn part(&self, network: &Network) -> Option<Arc<dyn World>> {
+        let window = network.window();
+        let tables = self.channels[0].tables().filter(|_| !window.is_empty() && self.first == 0)?;
+        let rewards = Ragged::from_rows(window.clone().map(|id| tables.row(id).to_vec()));
+        Some(Arc::new(Line {
+            network: network.clone(),
+            first: window.start,
+            channels: [Channel::table("reward", rewards)],
+            ..*self
+        }))
+    }
 }
 
 impl Factored for Line {
     fn parents(&self, agent: usize) -> Vec<u32> {
-        let last = self.network.agents() - 1;
-        (agent as u32..=(agent + 1).min(last) as u32).collect()
+        let right = (self.first + agent + 1).min(self.total - 1) - self.first;
+        (agent as u32..=right as u32).collect()
     }
 
     fn transition(&self, agent: usize, states: &[u8], actions: &[u8], law: &mut [f64]) {
@@ -149,15 +167,15 @@ impl Factored for Line {
             Start::Zeros => states.fill(0),
             Start::Uniform => {
                 for (agent, state) in agents.zip(states) {
-                    *state = uniform(2, stream.words(place, agent as u32, 0)[0] >> 1);
+                    *state = uniform(2, stream.words(place, (self.first + agent) as u32, 0)[0] >> 1);
                 }
             }
         }
     }
 
     fn step(&self, agents: Range<usize>, states: &[u8], actions: &[u8], draws: &[u32], next: &mut [u8]) {
-        let last = self.network.agents() - 1;
-        let middle = agents.start.max(1)..agents.end.min(last);
+        let last = self.total - 1 - self.first;
+        let middle = agents.start.max(usize::from(self.first == 0))..agents.end.min(last);
         let thresholds = self.middle.map(|row| row.map(|odds| odds.threshold));
         if middle.start < middle.end {
             let here = middle.start - agents.start..middle.end - agents.start;
@@ -168,7 +186,7 @@ impl Factored for Line {
             }
         }
         for end in [0, last] {
-            if agents.contains(&end) {
+            if agents.contains(&end) && (self.first == 0 || end == last) {
                 let m = end - agents.start;
                 next[m] = self.odds(end, actions[end], || states[end + 1]).sample(draws[m]);
             }

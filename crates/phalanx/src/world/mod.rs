@@ -6,14 +6,17 @@
 //! the world is [joint](Joint): simulated whole, and its episodes may end early.
 
 mod contract;
+mod epidemic;
 mod joint;
 mod line;
+mod part;
 pub mod pistonball;
 mod table;
 mod wireless;
 
 use std::fmt::Debug;
 use std::ops::Range;
+use std::sync::Arc;
 
 use crate::Ragged;
 use crate::network::Network;
@@ -21,8 +24,10 @@ use crate::stream::{Place, Stream};
 use crate::utility::UtilitySpec;
 
 pub use contract::check;
+pub use epidemic::{Epidemic, EpidemicModel, EpidemicSpec};
 pub use joint::{Episode, Joint};
 pub use line::{Line, Start};
+pub use part::part_of;
 pub use pistonball::{Pistonball, PistonballSpec};
 pub use table::{Model, StartLaw, Table};
 pub use wireless::{Deadlines, Probabilities, Wireless, WirelessSpec};
@@ -85,6 +90,14 @@ pub trait World: Send + Sync + Debug {
 
     /// How it moves on.
     fn evolution(&self) -> Evolution<'_>;
+
+    /// The same world for the agents of `network` only, a part of its own: what they do must be what they do here, draw by
+    /// draw, for all agents that the part [owns](Network::own) and those between them. None: it is asked for one agent at a
+    /// time then, which is slower.
+    fn part(&self, network: &Network) -> Option<Arc<dyn World>> {
+        let _ = network;
+        None
+    }
 
     /// Names of the scripted policies beside `uniform`.
     fn scripted_names(&self) -> &'static [&'static str] {
@@ -255,7 +268,7 @@ pub trait Features: Send + Sync + Debug {
     fn count(&self) -> usize;
 
     /// Adds the numbers of those that are active, given the neighbours' states and actions in the order of their
-    /// group.
+    /// group. One that is added several times counts so often, as where neighbours share it.
     fn active(&self, states: &[u8], actions: &[u8], out: &mut Vec<u32>);
 
     /// Adds ⟨weights, features⟩ with the action of `member` (its place in the group) replaced by each of its

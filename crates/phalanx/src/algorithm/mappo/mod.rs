@@ -30,7 +30,7 @@ use self::values::{Experience, Values};
 use super::update::{Clock, Stage, finite};
 use super::{Algorithm, Summary, mean_return};
 use crate::critic::shuffle;
-use crate::exchange::{InProcess, Traffic};
+use crate::exchange::{Ledger, Links, Traffic};
 use crate::occupancy::Visits;
 use crate::parallel::agent_blocks;
 use crate::policy::{NetworkPolicy, Policy};
@@ -75,7 +75,7 @@ pub struct Mappo {
     second: Ragged<f32>,
     values: Values,
     lambda: Ragged<f64>,
-    exchange: InProcess,
+    exchange: Ledger,
     // Derived from the settings.
     rewards: Rewards,
     groups: Ragged<u32>,
@@ -331,10 +331,10 @@ impl Algorithm for Mappo {
             ("agent_steps", Field::Counter(&mut self.agent_steps)),
             ("steps", Field::Counter(&mut self.steps)),
         ];
-        fields.push(("theta", Field::Numbers(self.policy.theta_mut().data_mut())));
-        fields.push(("actor.first", Field::Singles(self.first.data_mut())));
-        fields.push(("actor.second", Field::Singles(self.second.data_mut())));
-        fields.push(("mu", Field::Numbers(self.lambda.data_mut())));
+        fields.push(("theta", Field::Rows(self.policy.theta_mut())));
+        fields.push(("actor.first", Field::SingleRows(&mut self.first)));
+        fields.push(("actor.second", Field::SingleRows(&mut self.second)));
+        fields.push(("mu", Field::Rows(&mut self.lambda)));
         fields.extend(self.values.fields());
         fields.extend(self.exchange.fields());
         fields
@@ -377,7 +377,7 @@ impl Algorithm for Mappo {
 
 /// Who sends whom something: states as far as actors and critics see, rewards from those whose rewards count. Costs and
 /// multipliers are everyone's own.
-fn traffic(policy: &NetworkPolicy, critics: &Ragged<u32>, scope: Scope) -> InProcess {
+fn traffic(policy: &NetworkPolicy, critics: &Ragged<u32>, scope: Scope) -> Ledger {
     let n = policy.agents();
     let actors = policy.groups();
     let seen = if actors.data().len() > critics.data().len() { &actors } else { critics };
@@ -385,5 +385,6 @@ fn traffic(policy: &NetworkPolicy, critics: &Ragged<u32>, scope: Scope) -> InPro
     let paying = if scope == Scope::Local { &alone } else { critics };
     // With the team's reward comes the product of ratios.
     let numbers = if scope == Scope::Global { 2 } else { 1 };
-    InProcess::new(seen, paying, &alone, &vec![0; n], &vec![numbers; n])
+    let (links, _) = Links::to(0..n, seen, paying, &alone, &vec![0; n], &vec![numbers; n]);
+    Ledger::new(links)
 }

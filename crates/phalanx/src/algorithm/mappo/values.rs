@@ -142,10 +142,10 @@ impl Values {
     /// What it remembers.
     pub fn fields(&mut self) -> Fields<'_> {
         vec![
-            ("critic", Field::Singles(self.weights.data_mut())),
-            ("critic.first", Field::Singles(self.first.data_mut())),
-            ("critic.second", Field::Singles(self.second.data_mut())),
-            ("critic.normalisers", Field::Numbers(self.normalisers.data_mut())),
+            ("critic", Field::SingleRows(&mut self.weights)),
+            ("critic.first", Field::SingleRows(&mut self.first)),
+            ("critic.second", Field::SingleRows(&mut self.second)),
+            ("critic.normalisers", Field::Rows(&mut self.normalisers)),
         ]
     }
 }

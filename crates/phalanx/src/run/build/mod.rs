@@ -1,15 +1,17 @@
 //! From a configuration to the objects of a run: world, problem, policy, critic, algorithm.
 
+mod network;
 mod problem;
 mod utilities;
 
 use std::sync::Arc;
 
+use network::{contacts, links};
 pub use problem::problem;
 
 use super::config::{
     self, Config, CriticConfig, CriticKind, CriticLoss, CriticOn, CriticSolver, CriticStart, CriticStep,
-    NetworkConfig, PolicyConfig, PolicyKind, StepRuleKind, WorldConfig,
+    PolicyConfig, PolicyKind, StepRuleKind, WorldConfig,
 };
 use crate::algorithm::{
     Algorithm, ExactPrimalDual, ExactSettings, Mappo, MappoSettings, PrimalDual, Settings, StepSizes,
@@ -19,16 +21,16 @@ use crate::critic::{
     NetworkCritic, NetworkRule, QTables, Returns, ReturnsRule, StepRule, Td,
 };
 use crate::dual::{DualKind, DualRule};
+use crate::exchange::Halo;
 use crate::memory::room_for;
 use crate::net::Loss;
-use crate::network::Network;
 use crate::policy::{LinearPolicy, NetworkPolicy, Parameterisation, Policy, Tabular};
 use crate::problem::{Problem, Scaling};
 use crate::schedule::EntropyBonus;
 use crate::sight::Widths;
 use crate::stream::Stream;
 use crate::utility::LocalSpace;
-use crate::world::{LARGEST_LOCAL_SPACE, Line, Pistonball, Table, Wireless, World};
+use crate::world::{Epidemic, Evolution, LARGEST_LOCAL_SPACE, Line, Pistonball, Table, Wireless, World};
 use crate::{Error, Result};
 
 /// `config` with what only the world's file can tell: builds world and problem, and so finds their mistakes too.
@@ -50,28 +52,29 @@ pub fn world(config: &Config) -> Result<Arc<dyn World>> {
     match &config.world {
         WorldConfig::Line { n, start, mixing } => {
             let line = Line::new(*n, *start, *mixing)?;
-            Ok(match network(config, *n)? {
+            Ok(match links(config, *n)? {
                 Some(network) => Arc::new(line.with_network(network)),
                 None => Arc::new(line),
             })
         }
         WorldConfig::Wireless(spec) => {
             let wireless = Wireless::new(spec)?;
-            Ok(match network(config, wireless.network().agents())? {
+            Ok(match links(config, wireless.network().agents())? {
                 Some(network) => Arc::new(wireless.with_network(network)),
                 None => Arc::new(wireless),
             })
         }
         WorldConfig::Pistonball(spec) => {
             let pistonball = Pistonball::new(spec)?;
-            Ok(match network(config, spec.n)? {
+            Ok(match links(config, spec.n)? {
                 Some(network) => Arc::new(pistonball.with_network(network)),
                 None => Arc::new(pistonball),
             })
         }
+        WorldConfig::Epidemic(spec) => Ok(Arc::new(Epidemic::new(spec, contacts(config, spec.n)?)?)),
         WorldConfig::Table { file, .. } => {
             let table = Table::read(&config.locate(file))?;
-            Ok(match network(config, table.network().agents())? {
+            Ok(match links(config, table.network().agents())? {
                 Some(network) => Arc::new(table.with_network(network)),
                 None => Arc::new(table),
             })
@@ -86,72 +89,17 @@ pub fn world(config: &Config) -> Result<Arc<dyn World>> {
     }
 }
 
-fn network(config: &Config, n: usize) -> Result<Option<Network>> {
-    let Some(NetworkConfig { kind, rows, columns, radius, probability, seed, file }) = &config.network else {
-        return Ok(None);
-    };
-    let missing =
-        |key: &str| Error::config(format!("network.{key}"), format!("is missing; `{kind}` needs it"));
-    let given = [
-        ("rows", rows.is_some(), &["grid"][..]),
-        ("columns", columns.is_some(), &["grid"]),
-        ("radius", radius.is_some(), &["geometric"]),
-        ("probability", probability.is_some(), &["erdos_renyi"]),
-        ("seed", seed.is_some(), &["geometric", "erdos_renyi"]),
-        ("file", file.is_some(), &["edges"]),
-    ];
-    if let Some((key, _, users)) =
-        given.iter().find(|(_, given, users)| *given && !users.contains(&kind.as_str()))
-    {
-        return Err(Error::config(format!("network.{key}"), format!("is for kind {}", users.join(" and "))));
-    }
-    let seed = seed.unwrap_or(0);
-    let network = match kind.as_str() {
-        "line" => Network::line(n),
-        "ring" => Network::ring(n),
-        "star" => Network::star(n),
-        "complete" => Network::complete(n),
-        "grid" => {
-            let (rows, columns) =
-                (rows.ok_or_else(|| missing("rows"))?, columns.ok_or_else(|| missing("columns"))?);
-            let agents = rows as u128 * columns as u128;
-            if agents != n as u128 {
-                let message =
-                    format!("{rows} × {columns} columns make {agents} agents, but the world has {n}");
-                return Err(Error::config("network.rows", message));
-            }
-            Network::grid(rows, columns)
-        }
-        "geometric" => Network::random_geometric(n, radius.ok_or_else(|| missing("radius"))?, seed),
-        "erdos_renyi" => Network::erdos_renyi(n, probability.ok_or_else(|| missing("probability"))?, seed),
-        "edges" => {
-            let file = file.as_ref().ok_or_else(|| missing("file"))?;
-            Network::read_edge_list(&config.locate(file), Some(n))
-        }
-        other => Err(Error::config(
-            "network.kind",
-            format!(
-                "`{other}` is unknown; allowed are line, ring, grid, star, complete, geometric, erdos_renyi, edges"
-            ),
-        )),
-    }?;
-    if network.agents() != n {
-        return Err(Error::config(
-            "network",
-            format!("links {} agents, but the world has {n}", network.agents()),
-        ));
-    }
-    Ok(Some(network))
-}
-
 /// Builds the algorithm.
+///
+/// `halo`: where the network is shared out over processes, and `world` is this one's part.
 pub fn algorithm(
     config: &Config,
     world: &Arc<dyn World>,
     problem: &Arc<Problem>,
+    halo: Option<Arc<Halo>>,
 ) -> Result<Box<dyn Algorithm>> {
     check_fit(config, &**world, problem)?;
-    let n = world.network().agents();
+    let n = world.network().total();
     let stream = Stream::new(config.seed);
     // A step of length 0 around a centre stays there.
     let is_fixed = config.algorithm == config::Algorithm::Penalty;
@@ -211,7 +159,47 @@ pub fn algorithm(
     };
     let policy = policy(config, &**world, &stream)?;
     let critic = critic(config, &**world, problem, &*policy, &stream)?;
-    Ok(Box::new(PrimalDual::new(world.clone(), problem.clone(), policy, critic, settings, stream)?))
+    let algorithm = PrimalDual::new(world.clone(), problem.clone(), policy, critic, settings, stream)?;
+    Ok(match halo {
+        None => Box::new(algorithm),
+        Some(halo) => Box::new(algorithm.shared_out(halo)?),
+    })
+}
+
+/// Whether a run can be shared out over processes.
+pub fn check_parts(config: &Config, world: &dyn World) -> Result<()> {
+    let refused = |what: String| Err(Error::config("--mpi", what));
+    if matches!(world.evolution(), Evolution::Joint(_)) {
+        let why =
+            "this world is simulated whole: its agents share what none of them owns; train it without --mpi";
+        return refused(why.into());
+    }
+    match config.algorithm {
+        config::Algorithm::PrimalDual | config::Algorithm::Penalty => {}
+        other => {
+            let name = serde_json::to_string(&other).unwrap_or_default();
+            return refused(format!(
+                "algorithm = {name} looks at the whole network; \"primal-dual\" and \"penalty\" can be shared out"
+            ));
+        }
+    }
+    if config.critic.kind == CriticKind::Exact {
+        return refused("critic.kind = \"exact\" looks at the whole network; use another critic".into());
+    }
+    Ok(())
+}
+
+/// The policy that `config` trains, as it is at the start.
+pub fn bare_policy(config: &Config, world: &dyn World) -> Result<Box<dyn Policy>> {
+    let stream = Stream::new(config.seed);
+    Ok(match config.algorithm {
+        config::Algorithm::MappoL => {
+            let radius = config.mappo.actor_sees.radius(config.kappa, world.network().agents());
+            Box::new(networks(config, radius, world, &stream)?)
+        }
+        config::Algorithm::Exact => Box::new(tables(config, world, &stream)?),
+        config::Algorithm::PrimalDual | config::Algorithm::Penalty => policy(config, world, &stream)?,
+    })
 }
 
 /// The tables of a tabular policy.

@@ -26,7 +26,7 @@ use crate::policy::{Parameterisation, PolicyFeatures};
 use crate::problem::Scaling;
 use crate::schedule::Schedule;
 use crate::utility::UtilitySpec;
-use crate::world::{PistonballSpec, Start, WirelessSpec};
+use crate::world::{EpidemicSpec, PistonballSpec, Start, WirelessSpec};
 use crate::{Error, Result};
 
 /// The discount factor when neither the configuration nor a model file states one.
@@ -129,6 +129,8 @@ pub enum WorldConfig {
     Wireless(WirelessSpec),
     /// The physical game of PettingZoo, or the paper's on it.
     Pistonball(PistonballSpec),
+    /// A disease on a network of contacts, which is that of `[network]`.
+    Epidemic(EpidemicSpec),
     /// A factored model from a file.
     Table {
         /// The file.
@@ -153,6 +155,7 @@ impl Serialize for WorldConfig {
             Line { n: usize, start: Start, mixing: f64 },
             Wireless(&'a WirelessSpec),
             Pistonball(&'a PistonballSpec),
+            Epidemic(&'a EpidemicSpec),
             Table { file: &'a Path, allow_infeasible: bool },
         }
         match self {
@@ -161,6 +164,7 @@ impl Serialize for WorldConfig {
             }
             WorldConfig::Wireless(spec) => BuiltIn::Wireless(spec).serialize(serializer),
             WorldConfig::Pistonball(spec) => BuiltIn::Pistonball(spec).serialize(serializer),
+            WorldConfig::Epidemic(spec) => BuiltIn::Epidemic(spec).serialize(serializer),
             WorldConfig::Table { file, allow_infeasible } => {
                 BuiltIn::Table { file, allow_infeasible: *allow_infeasible }.serialize(serializer)
             }
@@ -173,11 +177,11 @@ impl Serialize for WorldConfig {
     }
 }
 
-/// `[network]`: replaces the world's own links.
+/// `[network]`: replaces the world's own links; in an epidemic, who meets whom.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NetworkConfig {
-    /// `line`, `ring`, `grid`, `star`, `complete`, `geometric`, `erdos_renyi` or `edges`.
+    /// `line`, `ring`, `grid`, `star`, `complete`, `geometric`, `erdos_renyi`, `small_world`, `scale_free` or `edges`.
     pub kind: String,
     /// Rows of a `grid`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -191,6 +195,15 @@ pub struct NetworkConfig {
     /// Link probability of an `erdos_renyi` graph.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probability: Option<f64>,
+    /// Links of each agent in the ring that a `small_world` starts from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub neighbours: Option<usize>,
+    /// Probability that a link of a `small_world` is moved.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rewire: Option<f64>,
+    /// Links that every new agent of a `scale_free` graph makes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub links: Option<usize>,
     /// Seed of the random graphs (default 0: the graph does not change with the run's seed).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
@@ -248,7 +261,7 @@ pub struct PolicyConfig {
     /// Θ_i as a box `[low, high]`, for `softmax`.
     #[serde(rename = "box", skip_serializing_if = "Option::is_none")]
     pub theta_box: Option<[f64; 2]>,
-    /// `pair` or `additive` (linear).
+    /// `pair`, `additive` or `own` (linear).
     pub features: PolicyFeatures,
     /// Add the features that the world knows, if it does (linear).
     pub world_features: bool,
@@ -612,6 +625,15 @@ impl Config {
             Error::config("preset", format!("`{name}` is neither a preset ({}) nor a file", names.join(", ")))
         })?;
         Config::parse(text, Path::new(name), Path::new("."))
+    }
+
+    /// The configuration of the run in a folder.
+    pub fn of_run(run: &Path) -> Result<Self> {
+        let path = run.join("config.toml");
+        if !path.is_file() {
+            return Err(Error::file(run, "is not a run: it has no config.toml"));
+        }
+        Config::read(&path)
     }
 
     /// A TOML file.

@@ -15,7 +15,7 @@ use crate::algorithm::MappoRule;
 use crate::document::{describe, reject_nan};
 use crate::problem::Scaling;
 use crate::run::registry::Registry;
-use crate::world::Start;
+use crate::world::{EpidemicSpec, Start};
 use crate::{Error, Result};
 
 /// The file as a whole, sections unread.
@@ -136,7 +136,10 @@ impl Config {
         };
         if matches!(
             config.world,
-            WorldConfig::Line { .. } | WorldConfig::Wireless(_) | WorldConfig::Pistonball(_)
+            WorldConfig::Line { .. }
+                | WorldConfig::Wireless(_)
+                | WorldConfig::Pistonball(_)
+                | WorldConfig::Epidemic(_)
         ) {
             config.gamma.get_or_insert(DEFAULT_GAMMA);
         }
@@ -184,13 +187,14 @@ fn read_world(mut table: toml::Table) -> Result<WorldConfig> {
         }
         Some("wireless") => Ok(WorldConfig::Wireless(section(table, "world")?)),
         Some("pistonball") => Ok(WorldConfig::Pistonball(section(table, "world")?)),
+        Some("epidemic") => Ok(WorldConfig::Epidemic(section::<EpidemicSpec>(table, "world")?.completed())),
         Some("table") => {
             let TableKeys { file, allow_infeasible } = section(table, "world")?;
             Ok(WorldConfig::Table { file, allow_infeasible })
         }
         Some(kind) => Ok(WorldConfig::Own { kind: kind.into(), keys: table }),
         None => {
-            let message = "is missing; allowed are `line`, `wireless`, `pistonball`, `table`";
+            let message = "is missing; allowed are `line`, `wireless`, `pistonball`, `epidemic`, `table`";
             Err(Error::config("world.kind", message))
         }
     }

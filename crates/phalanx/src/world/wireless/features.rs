@@ -2,7 +2,7 @@
 
 use super::Wireless;
 use super::grid::ACTIONS;
-use crate::world::{Columns, Features, View, World};
+use crate::world::{Columns, Features, View};
 
 /// Indicators over a group of users: the queue of every neighbour, and for every member the queue that it sends from, if
 /// it is the only member to address its access point.
@@ -51,7 +51,7 @@ impl Sends {
                 });
                 *target = u8::try_from(place).ok().filter(|&place| place < NOWHERE)?;
             }
-            let states = world.states(user) as u32;
+            let states = 1u32 << world.deadline(user);
             let queue = (user != agent).then_some(first);
             let sends = first + if queue.is_some() { states } else { 0 };
             first = sends + states;

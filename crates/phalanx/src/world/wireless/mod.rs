@@ -9,6 +9,7 @@ mod matching;
 mod tests;
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::{Channel, Evolution, Factored, Features, Script, StartLaw, View, World};
 use crate::network::Network;
@@ -41,7 +42,11 @@ const REWARD: usize = 0;
 #[derive(Debug, Clone)]
 pub struct Wireless {
     network: Network,
-    constants: Constants,
+    /// Of the whole grid, by the numbers of its users.
+    constants: Arc<Constants>,
+    /// Number in the whole grid of the first agent here.
+    first: usize,
+    /// By the numbers of agents here.
     users: Vec<User>,
     /// See [`Grid::steps_back`].
     steps_back: [usize; ACTIONS],
@@ -109,7 +114,8 @@ impl Wireless {
             users,
             steps_back: grid.steps_back(),
             channels: [Channel::sampled("reward", [0.0, 1.0]), Channel::table("send", send)],
-            constants,
+            constants: Arc::new(constants),
+            first: 0,
         })
     }
 
@@ -167,7 +173,12 @@ impl Wireless {
         Some(std::array::from_fn(|_| others.next().expect("three of four are others")))
     }
 
-    /// Whether a packet of user i gets through. Without branches, which would be guessed wrongly half of the time.
+    /// Numbers in the whole grid.
+    fn in_whole(&self, agent: usize, group: &[u32]) -> (usize, Vec<u32>) {
+        (self.first + agent, group.iter().map(|&m| m + self.first as u32).collect())
+    }
+
+    /// Whether a packet of agent i gets through. Without branches, which would be guessed wrongly half of the time.
     #[inline(always)]
     fn delivers(&self, i: usize, queue: u8, actions: &[u8], draw: u32) -> bool {
         let user = &self.users[i];
@@ -177,7 +188,7 @@ impl Wireless {
         is_lucky & (queue != 0) & self.is_alone(i, action, actions)
     }
 
-    /// Whether user i is the only one who addresses the access point that it addresses.
+    /// Whether agent i is the only one who addresses the access point that it addresses.
     ///
     /// Beyond the edge of the grid this tells of four other users, which does not matter: nobody has luck there.
     #[inline(always)]
@@ -223,7 +234,7 @@ impl World for Wireless {
     }
 
     fn states(&self, agent: usize) -> usize {
-        1 << self.constants.deadline[agent]
+        1 << self.constants.deadline[self.first + agent]
     }
 
     fn actions(&self, _agent: usize) -> usize {
@@ -239,15 +250,32 @@ impl World for Wireless {
     }
 
     fn view(&self, agent: usize, group: &[u32]) -> Option<Box<dyn View>> {
-        Some(Box::new(features::Window::new(self, agent, group)))
+        let (user, group) = self.in_whole(agent, group);
+        Some(Box::new(features::Window::new(self, user, &group)))
     }
 
     fn policy_features(&self, agent: usize, group: &[u32]) -> Option<Box<dyn Features>> {
-        Some(Box::new(features::Rivals::new(self, agent, group)))
+        let (user, group) = self.in_whole(agent, group);
+        Some(Box::new(features::Rivals::new(self, user, &group)))
     }
 
     fn features(&self, agent: usize, group: &[u32]) -> Option<Box<dyn Features>> {
-        features::Sends::new(self, agent, group).map(|sends| Box::new(sends) as Box<dyn Features>)
+        let (user, group) = self.in_whole(agent, group);
+        features::Sends::new(self, user, &group).map(|sends| Box::new(sends) as Box<dyn Features>)
+    }
+
+    fn part(&self, network: &Network) -> Option<Arc<dyn World>> {
+        let window = network.window();
+        let send = self.channels[1].tables().filter(|_| !window.is_empty() && self.first == 0)?;
+        let send = Ragged::from_rows(window.clone().map(|id| send.row(id).to_vec()));
+        Some(Arc::new(Wireless {
+            network: network.clone(),
+            constants: self.constants.clone(),
+            first: window.start,
+            users: self.users[window].to_vec(),
+            steps_back: self.steps_back,
+            channels: [self.channels[0].clone(), Channel::table("send", send)],
+        }))
     }
 
     fn scripted_names(&self) -> &'static [&'static str] {
@@ -261,19 +289,21 @@ impl World for Wireless {
 
 impl Factored for Wireless {
     fn parents(&self, agent: usize) -> Vec<u32> {
-        self.constants.grid.window(agent).users().map(|user| user as u32).collect()
+        let users = self.constants.grid.window(self.first + agent).users();
+        users.filter_map(|user| user.checked_sub(self.first)).map(|agent| agent as u32).collect()
     }
 
     fn transition(&self, agent: usize, states: &[u8], actions: &[u8], law: &mut [f64]) {
-        let window = self.constants.grid.window(agent);
-        let own = window.place(agent);
+        let user = self.first + agent;
+        let window = self.constants.grid.window(user);
+        let own = window.place(user);
         let (queue, newest) = (states[own], self.users[agent].newest);
-        let point = self.access_point(agent, actions[own]).filter(|&y| {
+        let point = self.access_point(user, actions[own]).filter(|&y| {
             let addresses = |&(user, action): &(usize, u8)| actions[window.place(user)] == action;
             queue != 0 && self.around(y).iter().filter(|around| addresses(around)).count() == 1
         });
         let success = point.map_or(0.0, |y| self.success(y));
-        let [first, second, third] = cumulative(self.arrival(agent), success);
+        let [first, second, third] = cumulative(self.arrival(user), success);
         law.fill(0.0);
         for (queue, arrives, p) in [
             (without_earliest(queue), false, first),
@@ -287,7 +317,7 @@ impl Factored for Wireless {
 
     fn start(&self, stream: &Stream, place: Place, agents: Range<usize>, states: &mut [u8]) {
         for (agent, state) in agents.zip(states) {
-            *state = uniform(self.states(agent), stream.words(place, agent as u32, 0)[0] >> 1);
+            *state = uniform(self.states(agent), stream.words(place, (self.first + agent) as u32, 0)[0] >> 1);
         }
     }
 

@@ -1,5 +1,8 @@
 //! `phalanx train` and `phalanx resume`.
 
+#[cfg_attr(not(feature = "mpi"), path = "no_parts.rs")]
+mod parts;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -39,16 +42,22 @@ pub struct ResumeArgs {
 /// How a run is carried out and shown; nothing here changes its results.
 #[derive(clap::Args)]
 struct How {
-    /// Threads to use [default: all cores].
+    /// Threads to use [default: all cores; with --mpi this process's share of them].
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
     /// Print one line of JSON at the end and nothing else.
     #[arg(long)]
     json: bool,
+    /// Share the network out over the processes that `mpirun` has started (needs a build with MPI).
+    #[arg(long)]
+    mpi: bool,
 }
 
 /// `phalanx train`.
 pub fn train(args: &TrainArgs, registry: &Registry) -> anyhow::Result<()> {
+    if args.how.mpi {
+        return parts::train(args, registry);
+    }
     let config = args.source.load(args.seed, registry)?;
     if let Some(out) = &args.out {
         RunFolder::check_free(out)?;
@@ -72,6 +81,9 @@ fn begin(args: &TrainArgs, config: &Config) -> anyhow::Result<()> {
 
 /// `phalanx resume`.
 pub fn resume(args: &ResumeArgs, registry: &Registry) -> anyhow::Result<()> {
+    if args.how.mpi {
+        return parts::resume(args, registry);
+    }
     let stop = stop_on_signals()?;
     on_threads(args.how.threads, || match RunFolder::resume(&args.run, registry)? {
         Resumed::Finished => {

@@ -86,7 +86,8 @@ pub fn number(x: f64) -> String {
     }
 }
 
-fn quoted(cell: &str) -> String {
+/// A cell as CSV has it, quoted if it needs that.
+pub fn quoted(cell: &str) -> String {
     if cell.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", cell.replace('"', "\"\""))
     } else {

@@ -1,0 +1,180 @@
+//! An epidemic on a network of contacts, which agents can slow down by protecting and by treating themselves.
+
+mod features;
+mod law;
+mod spec;
+#[cfg(test)]
+mod tests;
+
+use std::ops::Range;
+
+use super::{Channel, Evolution, Factored, Features, Script, StartLaw, View, World};
+use crate::network::Network;
+use crate::sampler::write_thresholds;
+use crate::stream::{Place, Stream};
+use crate::{Ragged, Result};
+
+use law::{ACTIONS, Chances, INFECTED, Moves, PROTECT, SUSCEPTIBLE, TREAT};
+pub use spec::{EpidemicModel, EpidemicSpec};
+
+/// Agents who meet their neighbours in the network.
+///
+/// * State: 0 susceptible, 1 infected, and in the model `sirs` 2 recovered.
+/// * Actions: 0 nothing, 1 protect oneself, 2 be treated.
+/// * A step: a susceptible agent of whose contacts k are infected becomes infected with probability 1 − (1 − ε)·(1 − β)^k;
+///   if it protects itself, ε and β are multiplied by 1 − ψ. An infected agent recovers with probability δ, under treatment
+///   δ⁺. In `sis` it is then susceptible again; in `sirs` it is immune, which it loses with probability ω.
+/// * Links: the contacts, so that N_i^1 is what agent i's next state depends on.
+///
+/// Channels, all of the own state and action: `reward`, 1 unless infected, minus what the action costs; `infected`; `treatment`.
+/// Scripted policies: `none`, `protect` (while susceptible), `treat` (while infected) and `both`.
+///
+/// An agent's step reads its own row of the network only, and nothing else is kept by agent but the channels' tables.
+#[derive(Debug, Clone)]
+pub struct Epidemic {
+    network: Network,
+    chances: Chances,
+    moves: Moves,
+    /// Law of the first state of every agent, and infected from this draw on.
+    start: Vec<f64>,
+    infected_from: u32,
+    channels: [Channel; 3],
+}
+
+impl Epidemic {
+    /// The epidemic that `spec` describes among the agents of `network`. O(agents + links).
+    pub fn new(spec: &EpidemicSpec, network: Network) -> Result<Self> {
+        spec.check()?;
+        let n = network.agents();
+        let chances = Chances::new(spec);
+        let states = chances.states();
+        let contacts = (0..n).map(|i| network.neighbours(i).len()).max().unwrap_or(0);
+        let mut start = vec![0.0; states];
+        start[usize::from(SUSCEPTIBLE)] = 1.0 - spec.start;
+        start[usize::from(INFECTED)] = spec.start;
+        let mut thresholds = vec![0; states - 1];
+        write_thresholds(&start, &mut thresholds);
+        let costs = [0.0, spec.protect_cost, spec.treat_cost];
+        let channel = |name: &str, value: &dyn Fn(u8, u8) -> f64| {
+            let pairs = (0..states as u8).flat_map(|s| (0..ACTIONS as u8).map(move |a| (s, a)));
+            let row: Vec<f64> = pairs.map(|(s, a)| value(s, a)).collect();
+            Channel::table(name, Ragged::from_rows((0..n).map(|_| row.iter().copied())))
+        };
+        let is = |yes: bool| if yes { 1.0 } else { 0.0 };
+        Ok(Epidemic {
+            moves: Moves::new(&chances, contacts),
+            chances,
+            start,
+            infected_from: thresholds[usize::from(SUSCEPTIBLE)],
+            channels: [
+                channel("reward", &|s, a| is(s != INFECTED) - costs[usize::from(a)]),
+                channel("infected", &|s, _| is(s == INFECTED)),
+                channel("treatment", &|_, a| is(a == TREAT)),
+            ],
+            network,
+        })
+    }
+
+    /// How many of the agents in `contacts` are infected.
+    #[inline(always)]
+    fn infected(contacts: &[u32], states: &[u8]) -> usize {
+        contacts.iter().map(|&j| usize::from(states[j as usize] == INFECTED)).sum()
+    }
+}
+
+impl World for Epidemic {
+    fn network(&self) -> &Network {
+        &self.network
+    }
+
+    fn states(&self, _agent: usize) -> usize {
+        self.chances.states()
+    }
+
+    fn actions(&self, _agent: usize) -> usize {
+        ACTIONS
+    }
+
+    fn evolution(&self) -> Evolution<'_> {
+        Evolution::Factored(self)
+    }
+
+    fn channels(&self) -> &[Channel] {
+        &self.channels
+    }
+
+    fn view(&self, agent: usize, group: &[u32]) -> Option<Box<dyn View>> {
+        Some(Box::new(features::Outlook::new(self, agent, group)))
+    }
+
+    fn policy_features(&self, agent: usize, group: &[u32]) -> Option<Box<dyn Features>> {
+        Some(Box::new(features::Risk::new(self, agent, group)))
+    }
+
+    fn features(&self, agent: usize, group: &[u32]) -> Option<Box<dyn Features>> {
+        Some(Box::new(features::Exposure::new(self, agent, group)))
+    }
+
+    fn scripted_names(&self) -> &'static [&'static str] {
+        &["none", "protect", "treat", "both"]
+    }
+
+    fn scripted(&self, name: &str, _horizon: usize) -> Option<Script> {
+        let [protects, treats] = match name {
+            "none" => [false, false],
+            "protect" => [true, false],
+            "treat" => [false, true],
+            "both" => [true, true],
+            _ => return None,
+        };
+        let action = |state: u8| match state {
+            SUSCEPTIBLE if protects => PROTECT,
+            INFECTED if treats => TREAT,
+            _ => 0,
+        };
+        let mut row = vec![0.0; self.chances.states() * ACTIONS];
+        for (state, law) in row.chunks_exact_mut(ACTIONS).enumerate() {
+            law[usize::from(action(state as u8))] = 1.0;
+        }
+        let rows = (0..self.network.agents()).map(|_| row.iter().copied());
+        Some(Script::Laws(Ragged::from_rows(rows)))
+    }
+}
+
+impl Factored for Epidemic {
+    fn parents(&self, agent: usize) -> Vec<u32> {
+        let contacts = self.network.neighbours(agent);
+        let (before, after) = contacts.split_at(own_place(contacts, agent));
+        [before, &[agent as u32], after].concat()
+    }
+
+    fn transition(&self, agent: usize, states: &[u8], actions: &[u8], law: &mut [f64]) {
+        let own = own_place(self.network.neighbours(agent), agent);
+        let others = states[..own].iter().chain(&states[own + 1..]);
+        let infected = others.filter(|&&state| state == INFECTED).count();
+        self.chances.write_law(states[own], actions[own], infected, law);
+    }
+
+    fn start(&self, stream: &Stream, place: Place, agents: Range<usize>, states: &mut [u8]) {
+        for (agent, state) in agents.zip(states) {
+            let draw = stream.words(place, agent as u32, 0)[0] >> 1;
+            *state = if draw >= self.infected_from { INFECTED } else { SUSCEPTIBLE };
+        }
+    }
+
+    fn step(&self, agents: Range<usize>, states: &[u8], actions: &[u8], draws: &[u32], next: &mut [u8]) {
+        for ((i, next), &draw) in agents.zip(next).zip(draws) {
+            let infected = Self::infected(self.network.neighbours(i), states);
+            *next = self.moves.get(states[i], actions[i], infected).sample(draw);
+        }
+    }
+
+    fn start_law(&self) -> Option<StartLaw> {
+        Some(StartLaw::Product { local: vec![self.start.clone(); self.network.agents()] })
+    }
+}
+
+/// Where `agent` stands among its contacts.
+fn own_place(contacts: &[u32], agent: usize) -> usize {
+    contacts.partition_point(|&j| (j as usize) < agent)
+}

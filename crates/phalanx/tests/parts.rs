@@ -1,0 +1,236 @@
+//! A network shared out over processes learns what it learns in one: the same bytes. Threads stand for the processes here; MPI's
+//! own tests are those of the command line.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use phalanx::exchange::{Crew, Peers};
+use phalanx::run::{
+    Config, PartEnding, Provenance, Registry, Resumed, RunFolder, Session, resume_part, train, train_part,
+};
+
+/// Runs `work` on so many threads that can talk to each other, each with a pool of its own.
+fn crew<T: Send>(count: usize, work: impl Fn(Arc<dyn Peers>) -> T + Sync) -> Vec<T> {
+    let work = &work;
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = Crew::new(count)
+            .into_iter()
+            .map(|peers| {
+                scope.spawn(move || {
+                    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+                    pool.install(|| work(peers))
+                })
+            })
+            .collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    })
+}
+
+fn config(preset: &str, sets: &[(&str, &str)]) -> Config {
+    let common = [("iterations", "4"), ("evaluation.episodes", "20")];
+    Config::preset(preset).unwrap().with_all(common.iter().chain(sets).copied()).unwrap()
+}
+
+/// Trains in one process.
+fn whole(config: &Config, path: &Path) {
+    let mut session = Session::new(config).unwrap();
+    let mut folder = RunFolder::create(path, &session, Provenance::default()).unwrap();
+    train(&mut session, &mut folder, Duration::ZERO, &AtomicBool::new(false), |_| ()).unwrap();
+}
+
+/// Trains in `count` processes until `stop` iterations are done.
+fn parts(config: &Config, path: &Path, count: usize, stop: usize) {
+    crew(count, |peers| {
+        let mut session = Session::shared_out(config, peers).unwrap();
+        let is_first = session.halo().unwrap().is_first();
+        let mut folder = is_first.then(|| RunFolder::create(path, &session, Provenance::default()).unwrap());
+        let flag = AtomicBool::new(false);
+        let ending = train_part(&mut session, folder.as_mut(), path, Duration::ZERO, &flag, |summary| {
+            flag.store(summary.iteration + 1 == stop, std::sync::atomic::Ordering::Relaxed);
+        });
+        match ending.unwrap() {
+            PartEnding::Finished(..) => assert!(is_first),
+            PartEnding::Elsewhere => assert!(!is_first),
+            PartEnding::Stopped { iteration } => assert_eq!(iteration, stop),
+        }
+    });
+}
+
+const RESULTS: [&str; 5] =
+    ["metrics.csv", "agents.csv", "agents-summary.csv", "policy.safetensors", "multipliers.safetensors"];
+
+fn assert_same(one: &Path, other: &Path, what: &str) {
+    for name in RESULTS {
+        let [a, b] = [one, other].map(|path| std::fs::read(path.join(name)).unwrap());
+        if a != b {
+            let text =
+                [&a, &b].map(|bytes| String::from_utf8_lossy(&bytes[..bytes.len().min(2000)]).into_owned());
+            panic!("{what}: {name} differs\n{}\n{}", text[0], text[1]);
+        }
+    }
+}
+
+fn same_bytes(preset: &str, sets: &[(&str, &str)], counts: &[usize]) {
+    let config = config(preset, sets);
+    let folder = tempfile::tempdir().unwrap();
+    let one = folder.path().join("one");
+    whole(&config, &one);
+    for &count in counts {
+        let path = folder.path().join(format!("parts-{count}"));
+        parts(&config, &path, count, usize::MAX);
+        assert_same(&one, &path, &format!("{preset} {sets:?} on {count}"));
+    }
+}
+
+#[test]
+fn a_line_of_tables() {
+    same_bytes("synthetic", &[("world.n", "23")], &[1, 2, 4]);
+    same_bytes("synthetic", &[("world.n", "23"), ("kappa", "0"), ("kappa_q", "2"), ("kappa_g", "1")], &[3]);
+    same_bytes("synthetic", &[("world.n", "12"), ("kappa", "2"), ("kappa_q", "0")], &[4]);
+    same_bytes("synthetic", &[("world.n", "9"), ("policy.kind", "direct"), ("critic.kind", "lstd")], &[9]);
+    same_bytes("synthetic", &[("world.n", "9"), ("scaling", "paper"), ("actor.baseline", "none")], &[2]);
+    let mean = [("critic.kind", "montecarlo"), ("actor.baseline", "mean"), ("critic.steps", "30")];
+    same_bytes("synthetic", &mean, &[2]);
+}
+
+/// Long enough for borders between whole groups of agents.
+#[test]
+fn a_long_line() {
+    let sets = [("world.n", "20000"), ("iterations", "2"), ("critic.steps", "20"), ("horizon", "20")];
+    same_bytes("synthetic", &sets, &[2]);
+}
+
+#[test]
+fn a_line_whose_links_are_others() {
+    let sets = [("world.n", "16"), ("network.kind", "ring")];
+    same_bytes("synthetic", &sets, &[3]);
+    let sets = [
+        ("world.n", "40"),
+        ("network.kind", "geometric"),
+        ("network.radius", "0.2"),
+        ("kappa", "0"),
+        ("kappa_q", "0"),
+    ];
+    same_bytes("synthetic", &sets, &[4]);
+}
+
+#[test]
+fn a_grid_of_linear_models() {
+    same_bytes("wireless", &[], &[1, 2, 4]);
+    same_bytes("wireless", &[("world.rows", "3"), ("world.columns", "9"), ("kappa_q", "2")], &[4]);
+    let other_links = [("network.kind", "ring"), ("critic.rule", "td")];
+    same_bytes("wireless", &other_links[..1], &[3]);
+}
+
+#[test]
+fn a_grid_of_networks() {
+    same_bytes("paper/wireless", &[("iterations", "2")], &[2, 4]);
+    let counterfactual = [("iterations", "2"), ("actor.baseline", "counterfactual"), ("kappa_g", "0")];
+    same_bytes("paper/wireless", &counterfactual, &[2]);
+}
+
+/// A world without means of its own.
+#[test]
+fn a_model_from_a_file() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/reference");
+    for file in ["grid2x3.json", "star4_joint_rho.json"] {
+        let text = format!(
+            "iterations = 3\nkappa = 1\nhorizon = 20\nbatch = 2\n[world]\nkind = \"table\"\nfile = \"{file}\"\nallow_infeasible = true\n\
+             [critic]\nkind = \"td\"\nsteps = 30\n"
+        );
+        let config = Config::from_toml(&text, &folder).unwrap();
+        let temporary = tempfile::tempdir().unwrap();
+        let one = temporary.path().join("one");
+        whole(&config, &one);
+        for count in [2, 4] {
+            let path = temporary.path().join(format!("parts-{count}"));
+            parts(&config, &path, count, usize::MAX);
+            assert_same(&one, &path, file);
+        }
+    }
+}
+
+#[test]
+fn stopped_and_resumed_with_another_number_of_processes() {
+    for (preset, sets) in [
+        ("synthetic", &[("world.n", "23")][..]),
+        ("wireless", &[("critic.average", "0.5")]),
+        ("paper/wireless", &[("iterations", "3")]),
+    ] {
+        let config = config(preset, sets);
+        let folder = tempfile::tempdir().unwrap();
+        let one = folder.path().join("one");
+        whole(&config, &one);
+        let path = folder.path().join("parts");
+        parts(&config, &path, 3, 2);
+        crew(2, |peers| {
+            let resumed = resume_part(&path, &Registry::default(), &peers).unwrap().unwrap();
+            let (mut session, mut folder) = (resumed.session, resumed.folder);
+            assert_eq!(session.algorithm().iteration(), 2);
+            let flag = AtomicBool::new(false);
+            train_part(&mut session, folder.as_mut(), &path, resumed.elapsed, &flag, |_| ()).unwrap();
+        });
+        assert_same(&one, &path, preset);
+        let again = crew(2, |peers| resume_part(&path, &Registry::default(), &peers).unwrap().is_none());
+        assert_eq!(again, [true, true]);
+
+        // From several to one.
+        let path = folder.path().join("again");
+        parts(&config, &path, 2, 1);
+        let Resumed::Ready { mut session, mut folder, elapsed, .. } =
+            RunFolder::resume(&path, &Registry::default()).unwrap()
+        else {
+            panic!("it is not finished");
+        };
+        train(&mut session, &mut folder, elapsed, &AtomicBool::new(false), |_| ()).unwrap();
+        assert_same(&one, &path, preset);
+    }
+}
+
+#[test]
+fn what_cannot_be_shared_out_is_refused_by_all() {
+    let refusal = |configs: &[Config], count: usize| {
+        let found = crew(count, |peers| {
+            let config = &configs[peers.rank() % configs.len()];
+            Session::shared_out(config, peers).err().map(|error| (error.to_string(), error.is_bad_input()))
+        });
+        let first = found[0].clone().unwrap();
+        assert!(found.iter().all(|error| error.as_ref() == Some(&first)), "{found:?}");
+        assert!(first.1);
+        first.0
+    };
+    let line = config("synthetic", &[("world.n", "3")]);
+    assert!(refusal(&[line], 4).contains("--mpi: 4 processes for 3 agents"));
+    assert!(refusal(&[config("pistonball", &[])], 2).contains("--mpi: this world is simulated whole"));
+    assert!(refusal(&[config("exact", &[])], 2).contains("--mpi: algorithm = \"exact\""));
+    let different = [config("synthetic", &[]), config("synthetic", &[("seed", "2")])];
+    assert!(refusal(&different, 2).contains("rank 1 has another configuration"));
+}
+
+/// A run that fails in one process fails in all, for the same reason as in one.
+#[test]
+fn a_failure_is_everybodys() {
+    let sets = [("world.n", "20"), ("critic.step", "constant"), ("critic.eta_q", "1e300")];
+    let config = config("synthetic", &sets);
+    let mut session = Session::new(&config).unwrap();
+    let alone = loop {
+        match session.advance() {
+            Ok(Some(_)) => {}
+            Ok(None) => panic!("it should fail"),
+            Err(error) => break error.to_string(),
+        }
+    };
+    let found = crew(4, |peers| {
+        let mut session = Session::shared_out(&config, peers).unwrap();
+        loop {
+            match session.advance() {
+                Ok(Some(_)) => {}
+                Ok(None) => panic!("it should fail"),
+                Err(error) => break error.to_string(),
+            }
+        }
+    });
+    assert_eq!(found, vec![alone; 4]);
+}
