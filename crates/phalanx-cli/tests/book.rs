@@ -61,6 +61,11 @@ fn wireless_access() {
 }
 
 #[test]
+fn an_epidemic() {
+    Page::read("epidemic.md").run();
+}
+
+#[test]
 fn pistonball() {
     Page::read("pistonball.md").run();
 }

@@ -187,6 +187,7 @@ fn bad_options_are_refused_in_one_line() {
         ("synthetic --policy uniform --steps 5 --only 6", "--only: step 6; the episode has steps 1 to 5"),
         ("synthetic --policy uniform --episode 16777216", "--episode: 16777216; allowed are 0 to 16777215"),
         ("table.toml --policy uniform", "world.kind: `table` has no pictures"),
+        ("epidemic --policy none", "world.kind: `epidemic` has no pictures"),
     ] {
         let assert = phalanx(folder.path(), &format!("render {arguments}")).code(2);
         let stderr = String::from_utf8(assert.get_output().stderr.clone()).unwrap();

@@ -80,6 +80,7 @@ pub fn of_session(session: &Session, k: u32, seed: u64, steps: usize) -> Result<
         other => {
             let kind = match other {
                 WorldConfig::Own { kind, .. } => kind,
+                WorldConfig::Epidemic(_) => "epidemic",
                 _ => "table",
             };
             return Err(Error::config(

@@ -4,7 +4,7 @@
 
 use super::Epidemic;
 use super::law::{INFECTED, PROTECT, RECOVERED, TREAT};
-use crate::world::{Features, View};
+use crate::world::{Columns, Features, View};
 
 /// Levels of exposure: 0, 1, 2, and 3 or more infected contacts.
 pub const LEVELS: usize = 4;
@@ -31,6 +31,7 @@ struct Contacts {
     roles: Option<Box<[Role]>>,
     /// Whether there is anybody farther away.
     far: bool,
+    members: usize,
     states: usize,
 }
 
@@ -55,6 +56,7 @@ impl Contacts {
             own,
             roles: far.then(|| group.iter().map(role).collect()),
             far,
+            members: group.len(),
             states: world.chances.states(),
         }
     }
@@ -150,13 +152,13 @@ impl Exposure {
     }
 
     /// Adds the values at the alternatives of `member`, if that at the actions taken is `value`.
-    fn add_changes(
+    fn add_around(
         &self,
+        (value, level): (f64, usize),
         weights: &[f64],
         states: &[u8],
         actions: &[u8],
         member: usize,
-        (value, level): (f64, usize),
         out: &mut [f64],
     ) {
         let weight = |action: u8| weights[self.feature(states, level, member, action)];
@@ -187,7 +189,7 @@ impl Features for Exposure {
         out: &mut [f64],
     ) {
         let value = self.value(weights, states, actions);
-        self.add_changes(weights, states, actions, member, value, out);
+        self.add_around(value, weights, states, actions, member, out);
     }
 
     fn add_all_alternatives(
@@ -202,9 +204,45 @@ impl Features for Exposure {
         let mut rest = out;
         for (member, &count) in counts.iter().enumerate() {
             let (here, tail) = rest.split_at_mut(count);
-            self.add_changes(weights, states, actions, member, value, here);
+            self.add_around(value, weights, states, actions, member, here);
             rest = tail;
         }
+    }
+
+    /// Of all indicators that of the chooser alone changes: with the exposure if it is the agent itself, else with the agent's
+    /// state.
+    fn add_changes<'a>(
+        &self,
+        weights: &[f64],
+        columns: &dyn Fn(usize) -> Columns<'a>,
+        member: usize,
+        alternatives: usize,
+        out: &mut [f64],
+    ) -> bool {
+        let steps = out.len() / alternatives;
+        let own = &columns(self.0.own).states[..steps];
+        let states = &columns(member).states[..steps];
+        let kinds = self.conducts();
+        let mut add = |k: usize, first: usize, stride: usize| {
+            for (b, out) in (0..).zip(&mut out[k * alternatives..][..alternatives]) {
+                *out += weights[first + stride * conduct(states[k], b)];
+            }
+        };
+        match self.0.role(member) {
+            Role::Own => {
+                let mut infected = vec![0usize; steps];
+                for contact in (0..self.0.members).filter(|&m| self.0.role(m) == Role::Contact) {
+                    let counts = infected.iter_mut().zip(columns(contact).states);
+                    counts.for_each(|(count, &state)| *count += usize::from(state == INFECTED));
+                }
+                (0..steps).for_each(|k| add(k, level(infected[k]), LEVELS));
+            }
+            Role::Contact => {
+                (0..steps).for_each(|k| add(k, (LEVELS + usize::from(own[k])) * kinds, 1));
+            }
+            Role::Far => (0..steps).for_each(|k| add(k, (LEVELS + self.0.states) * kinds, 1)),
+        }
+        true
     }
 }
 
@@ -272,6 +310,13 @@ mod tests {
                 for (member, all) in all.chunks_exact(ACTIONS).enumerate() {
                     let mut out = [0.0; ACTIONS];
                     features.add_alternatives(&weights, &states, &mut actions, member, &mut out);
+                    // One step is a trajectory too; what all alternatives share does not count.
+                    let column = |m: usize| Columns { states: &states[m..=m], actions: &taken[m..=m] };
+                    let mut changes = [0.25; ACTIONS];
+                    assert!(features.add_changes(&weights, &column, member, ACTIONS, &mut changes));
+                    for b in 0..ACTIONS {
+                        assert!((out[b] - out[0] - (changes[b] - changes[0])).abs() < 1e-12);
+                    }
                     for b in 0..ACTIONS {
                         let mut active = Vec::new();
                         actions[member] = b as u8;
