@@ -54,6 +54,14 @@ fn test() -> Result<()> {
         println!("the test of the report's page is skipped: {error:#}");
     }
     cargo(&["test", "--workspace", "--lib", "--bins", "--tests", "--examples"], &environment)?;
+    match open_mpi() {
+        Ok(()) => {
+            let mpi = ["--package", "phalanx-cli", "--features", "mpi"];
+            cargo(&[&["clippy"][..], &mpi, &["--tests", "--", "-D", "warnings"]].concat(), &[])?;
+            cargo(&[&["test"][..], &mpi, &["--test", "mpi"]].concat(), &[])?;
+        }
+        Err(error) => println!("the tests of runs over MPI are skipped: {error:#}"),
+    }
     cargo(&["test", "--workspace", "--doc"], &[])?;
     cargo(&["run", "--quiet", "--package", "phalanx", "--example", "own_utility"], &[])?;
     cargo(&["doc", "--workspace", "--no-deps"], &[("RUSTDOCFLAGS", "-D warnings")])?;
@@ -84,20 +92,43 @@ fn python_with_tensorboard() -> Result<String> {
 
 /// Chromium, installed where it is missing and that is allowed.
 fn browser() -> Result<()> {
-    let works =
-        || Command::new("chromium").arg("--version").output().is_ok_and(|output| output.status.success());
+    install("chromium", || starts("chromium"), &["chromium"])
+}
+
+/// Open MPI with what its Rust interface is built with, installed where it is missing and that is allowed.
+fn open_mpi() -> Result<()> {
+    // The interface reads the C headers with libclang, which has no program to ask for.
+    let clang = || {
+        let folders = std::path::Path::new("/usr/lib").read_dir().into_iter().flatten().flatten();
+        let has = |folder: std::path::PathBuf| {
+            let names = folder.join("lib").read_dir().into_iter().flatten().flatten();
+            names.into_iter().any(|entry| entry.file_name().to_string_lossy().starts_with("libclang"))
+        };
+        folders.into_iter().any(|folder| has(folder.path())) || std::env::var_os("LIBCLANG_PATH").is_some()
+    };
+    let packages = ["openmpi-bin", "libopenmpi-dev", "libclang-dev"];
+    install("Open MPI", || starts("mpirun") && starts("mpicc") && clang(), &packages)
+}
+
+fn starts(program: &str) -> bool {
+    Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success())
+}
+
+/// Installs Debian's packages unless what they bring is there.
+fn install(what: &str, works: impl Fn() -> bool, packages: &[&str]) -> Result<()> {
     if works() {
         return Ok(());
     }
     let user = Command::new("id").arg("-u").output()?;
-    anyhow::ensure!(user.stdout.trim_ascii() == b"0", "there is no chromium, and only root can install it");
-    for arguments in [&["update"][..], &["install", "-y", "--no-install-recommends", "chromium"]] {
+    anyhow::ensure!(user.stdout.trim_ascii() == b"0", "there is no {what}, and only root can install it");
+    let install = [&["install", "-y", "--no-install-recommends"][..], packages].concat();
+    for arguments in [&["update"][..], &install] {
         println!("> apt-get {}", arguments.join(" "));
         let status =
             Command::new("apt-get").args(arguments).env("DEBIAN_FRONTEND", "noninteractive").status()?;
         anyhow::ensure!(status.success(), "`apt-get {}` failed", arguments.join(" "));
     }
-    anyhow::ensure!(works(), "chromium cannot be started");
+    anyhow::ensure!(works(), "{what} cannot be started");
     Ok(())
 }
 

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use phalanx::exchange::{Bound, Carried};
 use phalanx::run::{
     Assessment, Evaluation, Interval, Outcome, Session, Truth, Verdict, WORST_LISTED, least_slack,
 };
@@ -26,6 +27,20 @@ pub fn closing(session: &Session, outcome: &Outcome, evaluation: &Evaluation) ->
             format!("{} ({:.1} million a second)", outcome.agent_steps, outcome.agent_steps_per_s / 1e6),
         );
         line("sent by agents", format!("{} bytes", outcome.comm_bytes));
+        let per_iteration = (agents * outcome.iterations.max(1)) as f64;
+        let Bound { states, q_values, duals } = outcome.traffic_bound;
+        for ((kind, sent), bound) in outcome.traffic.kinds().into_iter().zip([states, q_values, duals]) {
+            let each = sent.bytes as f64 / per_iteration;
+            let messages = sent.messages as f64 / per_iteration;
+            let what = format!("{each:.1} bytes in {messages:.1} messages an agent and iteration");
+            // Not every algorithm knows one.
+            let most = if bound > 0 { format!(", at most {bound} bytes") } else { String::new() };
+            line(&format!("  {}", kind.replace('_', " ")), what + &most);
+        }
+        for (rank, Carried { bytes, bound }) in outcome.processes.iter().enumerate() {
+            let what = format!("{bytes} bytes over MPI in the last iteration, at most {bound}");
+            line(&format!("  rank {rank}"), what);
+        }
     }
     line("scaling", scaling.trim_matches('"').to_string());
     line("evaluated on", format!("{} fresh episodes", outcome.evaluation_episodes));

@@ -112,7 +112,7 @@ impl AgentProblem {
 /// The problem of all agents: maximise the mean of f_i subject to every g_ik ≥ 0.
 #[derive(Debug, Clone)]
 pub struct Problem {
-    /// One entry an agent; those that want the same share it, see [`share`].
+    /// One entry an agent; those that want the same share it, see [`Sharing`].
     pub agents: Vec<Arc<AgentProblem>>,
     /// γ.
     pub gamma: f64,
@@ -125,21 +125,23 @@ pub struct Problem {
     pub episodic: bool,
 }
 
-/// One entry an agent, the same one for agents that want the same as one of the last few before them: in large networks
-/// most do.
-pub fn share(agents: impl IntoIterator<Item = AgentProblem>) -> Vec<Arc<AgentProblem>> {
-    const LOOKED_AT: usize = 8;
-    let mut distinct: Vec<Arc<AgentProblem>> = Vec::new();
-    let one =
-        |agent: AgentProblem| match distinct.iter().rev().take(LOOKED_AT).find(|other| ***other == agent) {
-            Some(same) => same.clone(),
-            None => {
-                let agent = Arc::new(agent);
-                distinct.push(agent.clone());
-                agent
-            }
-        };
-    agents.into_iter().map(one).collect()
+/// Gives agents that want the same as one of the last few before them the same entry: in large networks most do.
+#[derive(Debug, Default)]
+pub struct Sharing {
+    distinct: Vec<Arc<AgentProblem>>,
+}
+
+impl Sharing {
+    /// The entry of an agent.
+    pub fn entry(&mut self, agent: AgentProblem) -> Arc<AgentProblem> {
+        const LOOKED_AT: usize = 8;
+        let last = self.distinct.iter().rev().take(LOOKED_AT).find(|other| ***other == agent);
+        last.cloned().unwrap_or_else(|| {
+            let agent = Arc::new(agent);
+            self.distinct.push(agent.clone());
+            agent
+        })
+    }
 }
 
 impl Problem {

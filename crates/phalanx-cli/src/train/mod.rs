@@ -125,16 +125,20 @@ fn go_on(
             anyhow::bail!("stopped after {iteration} iterations; {}", how_to_resume(folder.path()))
         }
         Err(error @ phalanx::Error::Write { .. }) if folder.path().is_dir() => {
-            let whole = match folder.last_checkpoint() {
-                Some(iteration) => format!("the last checkpoint is of iteration {iteration}"),
-                None => "there is no checkpoint yet".into(),
-            };
+            let whole = last_checkpoint(folder.path());
             let advice = format!("{whole}; once mended, {}", how_to_resume(folder.path()));
             return Err(anyhow::Error::from(error).context(advice));
         }
         Err(error) => return Err(error.into()),
     }
     Ok(())
+}
+
+fn last_checkpoint(path: &Path) -> String {
+    match RunFolder::last_checkpoint(path) {
+        Some(iteration) => format!("the last checkpoint is of iteration {iteration}"),
+        None => "there is no checkpoint yet".into(),
+    }
 }
 
 fn how_to_resume(path: &Path) -> String {

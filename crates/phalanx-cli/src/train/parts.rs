@@ -10,8 +10,8 @@ use phalanx::exchange::{Halo, Peers, agree_among};
 use phalanx::run::{self, PartEnding, Registry, RunFolder, Session};
 
 use super::{
-    How, ResumeArgs, TrainArgs, default_folder, how_to_resume, progress_bar, provenance, show,
-    stop_on_signals,
+    How, ResumeArgs, TrainArgs, default_folder, how_to_resume, last_checkpoint, progress_bar, provenance,
+    show, stop_on_signals,
 };
 use crate::{on_threads, plot, print, table};
 
@@ -40,7 +40,7 @@ pub fn train(args: &TrainArgs, registry: &Registry) -> anyhow::Result<()> {
         let path = Path::new(std::str::from_utf8(&name)?);
         let made = halo.is_first().then(|| RunFolder::create(path, &session, provenance())).transpose();
         let folder = halo.agree(made)?;
-        ranks.advise(format!("; {}", how_to_resume(path)));
+        advise(ranks, path);
         go_on(&mut session, folder, path, &halo, Duration::ZERO, stop, &args.how)
     })
 }
@@ -55,7 +55,7 @@ pub fn resume(args: &ResumeArgs, registry: &Registry) -> anyhow::Result<()> {
             return Ok(());
         };
         resumed.notes.iter().for_each(|note| eprintln!("note: {note}"));
-        ranks.advise(format!("; {}", how_to_resume(&args.run)));
+        advise(ranks, &args.run);
         let mut session = resumed.session;
         let Some(halo) = session.halo().cloned() else { return Ok(()) };
         go_on(&mut session, resumed.folder, &args.run, &halo, resumed.elapsed, stop, &args.how)
@@ -75,6 +75,12 @@ fn with_ranks(
     on_threads(Some(how.threads.unwrap_or_else(|| threads_here(ranks.count()))), || {
         work(&peers, &ranks, &stop)
     })?
+}
+
+/// What a rank says that has to give up.
+fn advise(ranks: &Mpi, path: &Path) {
+    let path = path.to_path_buf();
+    ranks.advise(move || format!("; {}; {}", last_checkpoint(&path), how_to_resume(&path)));
 }
 
 /// Processors for each of the ranks on this machine.

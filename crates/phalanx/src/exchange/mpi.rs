@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use mpi::environment::Universe;
 use mpi::request::{Request, Scope};
@@ -17,10 +17,8 @@ pub struct Mpi {
     rank: usize,
     count: usize,
     sent: AtomicU64,
-    /// Set by whoever wants the run to end.
-    stop: Arc<AtomicBool>,
-    /// What to tell the user if it cannot go on.
-    advice: Mutex<String>,
+    /// What to tell the user if the run cannot go on.
+    advice: Mutex<Box<dyn Fn() -> String + Send>>,
 }
 
 /// Keeps MPI running; drop it last.
@@ -34,11 +32,11 @@ const LARGEST: usize = 1 << 30;
 /// Looks before others get a chance to use the processor.
 const LOOKS: usize = 256;
 
-/// How long a rank waits for another after all were told to stop. `mpirun` does that when one of them has died, and kills the
-/// others about a second later.
-const PATIENCE: Duration = Duration::from_millis(400);
+/// How long a rank may take to end in good order once it was told to stop. `mpirun` tells all ranks when one of them has died,
+/// which the others would wait for in vain, and kills them about a second later.
+const PATIENCE: Duration = Duration::from_millis(600);
 
-/// Starts MPI. Setting `stop` makes ranks give up that wait for each other.
+/// Starts MPI. A while after `stop` is set, this process ends, whatever it is doing.
 pub fn start(stop: Arc<AtomicBool>) -> Result<(Session, Arc<Mpi>)> {
     let refused = |message: &str| Error::config("--mpi", message);
     // Several threads work, but one at a time talks.
@@ -52,21 +50,29 @@ pub fn start(stop: Arc<AtomicBool>) -> Result<(Session, Arc<Mpi>)> {
         rank: world.rank() as usize,
         count: world.size() as usize,
         sent: AtomicU64::new(0),
-        stop,
-        advice: Mutex::new(String::new()),
+        advice: Mutex::new(Box::new(String::new)),
     };
-    Ok((Session { _universe: universe }, Arc::new(peers)))
+    let peers = Arc::new(peers);
+    let watched = peers.clone();
+    std::thread::spawn(move || {
+        while !stop.load(Ordering::Relaxed) {
+            std::thread::sleep(PATIENCE / 12);
+        }
+        std::thread::sleep(PATIENCE);
+        watched.give_up();
+    });
+    Ok((Session { _universe: universe }, peers))
 }
 
 impl Mpi {
     /// What to tell the user if a rank has to give up.
-    pub fn advise(&self, advice: String) {
-        *self.advice.lock().unwrap_or_else(PoisonError::into_inner) = advice;
+    pub fn advise(&self, advice: impl Fn() -> String + Send + 'static) {
+        *self.advice.lock().unwrap_or_else(PoisonError::into_inner) = Box::new(advice);
     }
 
     /// Ends this process: another one does not answer, and messages that are under way cannot be taken back.
     fn give_up(&self) -> ! {
-        let advice = self.advice.lock().unwrap_or_else(PoisonError::into_inner);
+        let advice = self.advice.lock().unwrap_or_else(PoisonError::into_inner)();
         eprintln!(
             "error: rank {}: the run was told to stop, or one of its processes has died{advice}",
             self.rank
@@ -75,11 +81,7 @@ impl Mpi {
     }
 
     /// Waits until a request is done.
-    fn finish<'a, D: ?Sized, S: Scope<'a>>(
-        &self,
-        mut request: Request<'a, D, S>,
-        told: &mut Option<Instant>,
-    ) {
+    fn finish<'a, D: ?Sized, S: Scope<'a>>(mut request: Request<'a, D, S>) {
         let mut looks = 0;
         loop {
             match request.test() {
@@ -92,10 +94,6 @@ impl Mpi {
                 continue;
             }
             std::thread::yield_now();
-            if self.stop.load(Ordering::Relaxed) && told.get_or_insert_with(Instant::now).elapsed() > PATIENCE
-            {
-                self.give_up();
-            }
         }
     }
 }
@@ -133,9 +131,8 @@ impl Peers for Mpi {
                 }
             }
             meanwhile();
-            let mut told = None;
-            receives.into_iter().for_each(|request| self.finish(request, &mut told));
-            sends.into_iter().for_each(|request| self.finish(request, &mut told));
+            receives.into_iter().for_each(Mpi::finish);
+            sends.into_iter().for_each(Mpi::finish);
         });
         Ok(())
     }

@@ -233,9 +233,9 @@ impl RunFolder {
         checkpoint::conclude(&self.path.join(CHECKPOINTS), &manifest)
     }
 
-    /// Iteration of the newest checkpoint, if there is one.
-    pub fn last_checkpoint(&self) -> Option<usize> {
-        checkpoint::iterations(&self.path.join(CHECKPOINTS)).last().copied()
+    /// Iteration of the newest checkpoint of the run in a folder, if there is one.
+    pub fn last_checkpoint(path: &Path) -> Option<usize> {
+        checkpoint::iterations(&path.join(CHECKPOINTS)).last().copied()
     }
 
     fn check_in_place(&self) -> Result<()> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::super::dynamics::digits;
 use super::polytope::JointLaws;
 use super::*;
-use crate::problem::{AgentProblem, Bound, Constraint, Scaling, share};
+use crate::problem::{AgentProblem, Bound, Constraint, Scaling};
 use crate::stream::{Place, Purpose, Sequence, Stream};
 use crate::utility::{Kind, LocalSpace, Power, Utility};
 use crate::world::{Line, Model as WorldModel, Start, StartLaw, Table, World};
@@ -65,7 +65,13 @@ fn problem(
         let space = LocalSpace { states: dynamics.states()[i], actions: dynamics.actions()[i], gamma };
         AgentProblem { space, objective, constraints }
     });
-    Problem { agents: share(agents), gamma, scaling: Scaling::Paper, sampled_channels: 0, episodic: false }
+    Problem {
+        agents: agents.map(Arc::new).collect(),
+        gamma,
+        scaling: Scaling::Paper,
+        sampled_channels: 0,
+        episodic: false,
+    }
 }
 
 /// The paper's line with the entropy of every agent's state at least `threshold`.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::utilities::utilities;
-use crate::problem::{AgentProblem, Bound, Constraint, Problem, Scaling, share};
+use crate::problem::{AgentProblem, Bound, Constraint, Problem, Scaling, Sharing};
 use crate::run::config::{Config, ConstraintConfig, DEFAULT_GAMMA, WorldConfig, check_gamma};
 use crate::utility::{Kind, LocalSpace, ScaledUtility, UtilitySpec};
 use crate::world::{Evolution, World, sampled_channels};
@@ -18,10 +18,11 @@ pub fn problem(config: &Config, world: &dyn World) -> Result<(Problem, Vec<Strin
         .map(|i| LocalSpace { states: world.states(i), actions: world.actions(i), gamma })
         .collect();
     let objectives = objectives(config, world, &spaces)?;
-    let mut agents: Vec<AgentProblem> = objectives
+    let mut sharing = Sharing::default();
+    let mut agents: Vec<Arc<AgentProblem>> = objectives
         .into_iter()
         .zip(&spaces)
-        .map(|(objective, &space)| AgentProblem { space, objective, constraints: Vec::new() })
+        .map(|(objective, &space)| sharing.entry(AgentProblem { space, objective, constraints: Vec::new() }))
         .collect();
     let mut problem = Problem {
         agents: Vec::new(),
@@ -45,7 +46,7 @@ pub fn problem(config: &Config, world: &dyn World) -> Result<(Problem, Vec<Strin
         }
         (None, None) => {}
     }
-    problem.agents = share(agents);
+    problem.agents = agents;
     Ok((problem, warnings))
 }
 
@@ -85,7 +86,7 @@ fn add_constraint(
     constraint: &ConstraintConfig,
     field: &str,
     mass: f64,
-    agents: &mut [AgentProblem],
+    agents: &mut [Arc<AgentProblem>],
 ) -> Result<Option<String>> {
     let n = agents.len();
     let members: Vec<usize> = match &constraint.agents {
@@ -118,6 +119,7 @@ fn add_constraint(
     let spaces: Vec<LocalSpace> = agents.iter().map(|agent| agent.space).collect();
     let built = utilities(config, world, &constraint.utility, &spaces, Some(&members), field)?;
     let (mut out_of_reach, mut least_violation) = (0, 0.0);
+    let mut sharing = Sharing::default();
     for (&i, utility) in members.iter().zip(built) {
         if let Some((best, extreme)) = best_slack(&utility, bound, spaces[i], mass) {
             if !constraint.allow_infeasible {
@@ -127,14 +129,14 @@ fn add_constraint(
             least_violation -= best;
         }
         let shadow_scale = constraint.shadow_scale.unwrap_or(1.0);
-        // Most agents have one constraint; a growing vector would make room for four.
-        agents[i].constraints.reserve_exact(1);
-        let name = if agents[i].constraints.is_empty() {
+        let mut agent = AgentProblem::clone(&agents[i]);
+        let name = if agent.constraints.is_empty() {
             name.clone()
         } else {
-            distinct_name(&name, &agents[i].constraints)
+            distinct_name(&name, &agent.constraints)
         };
-        agents[i].constraints.push(Constraint { name, utility, bound, shadow_scale });
+        agent.constraints.push(Constraint { name, utility, bound, shadow_scale });
+        agents[i] = sharing.entry(agent);
     }
     Ok((out_of_reach > 0).then(|| {
         format!(
@@ -172,13 +174,14 @@ fn add_own_constraints(
     config: &Config,
     lists: &[Vec<UtilitySpec>],
     mass: f64,
-    agents: &mut [AgentProblem],
+    agents: &mut [Arc<AgentProblem>],
 ) -> Result<Option<String>> {
     let allowed = matches!(config.world, WorldConfig::Table { allow_infeasible: true, .. });
     let (mut out_of_reach, mut least_violation) = (0, 0.0);
     let bound = Bound::AtLeast(0.0);
+    let mut sharing = Sharing::default();
     for (i, (list, agent)) in lists.iter().zip(agents).enumerate() {
-        agent.constraints.reserve_exact(list.len());
+        let mut extended = AgentProblem::clone(agent);
         for (k, spec) in list.iter().enumerate() {
             let field = format!("g[{i}][{k}]");
             let utility = spec.build(agent.space, &field)?;
@@ -192,9 +195,10 @@ fn add_own_constraints(
                 out_of_reach += 1;
                 least_violation -= best;
             }
-            let name = distinct_name(&spec.kind, &agent.constraints);
-            agent.constraints.push(Constraint { name, utility, bound, shadow_scale: 1.0 });
+            let name = distinct_name(&spec.kind, &extended.constraints);
+            extended.constraints.push(Constraint { name, utility, bound, shadow_scale: 1.0 });
         }
+        *agent = sharing.entry(extended);
     }
     Ok((out_of_reach > 0).then(|| {
         format!(
