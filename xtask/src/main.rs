@@ -8,7 +8,7 @@ use anyhow::{Result, bail};
 const HELP: &str = "\
 cargo xtask test     all checks: format, lints, tests, documentation, examples and benchmarks compile
 cargo xtask crash    kill a run fifty times at random moments, resume it, compare every byte
-cargo xtask bench    the benchmark table: iterations by stage, agent-steps a second by network size
+cargo xtask bench    the benchmark tables: iterations by stage, speed and memory by network size, MPI; `bench help` lists them
 cargo xtask theory   the numbers and figures of docs/theory.md";
 
 fn main() -> ExitCode {
@@ -16,7 +16,7 @@ fn main() -> ExitCode {
     let done = match command.as_str() {
         "test" => test(),
         "crash" => crash(),
-        "bench" => bench::run(),
+        "bench" => bench::run(&std::env::args().skip(2).collect::<Vec<_>>()),
         "theory" => theory(),
         _ => {
             println!("{HELP}");

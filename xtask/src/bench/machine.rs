@@ -1,0 +1,57 @@
+//! What measurements are made on.
+
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+/// Processors that may be used.
+pub fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, |cores| cores.get())
+}
+
+/// Processes that wanted a processor in the last minute, on average.
+pub fn load() -> f64 {
+    let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    text.split_whitespace().next().and_then(|load| load.parse().ok()).unwrap_or(f64::NAN)
+}
+
+/// Bytes that are free.
+pub fn free_memory() -> u64 {
+    memory("MemAvailable:").unwrap_or(u64::MAX)
+}
+
+fn memory(name: &str) -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+    Some(1024 * line.trim().trim_end_matches(" kB").parse::<u64>().ok()?)
+}
+
+fn cpu_model() -> Option<String> {
+    let text = std::fs::read_to_string("/proc/cpuinfo").ok()?;
+    let line = text.lines().find(|line| line.starts_with("model name"))?;
+    Some(line.split_once(':')?.1.trim().to_string())
+}
+
+/// What a command prints, without the line's end.
+fn said(program: &str, arguments: &[&str]) -> Option<String> {
+    let output = Command::new(program).args(arguments).output().ok().filter(|o| o.status.success())?;
+    Some(String::from_utf8_lossy(&output.stdout).trim().to_string())
+}
+
+/// Today by UTC, as YYYY-MM-DD.
+pub fn today() -> Option<String> {
+    said("date", &["-u", "+%F"])
+}
+
+/// The machine and the state of the sources.
+pub fn describe() -> Value {
+    json!({
+        "cores": cores(),
+        "cpu": cpu_model(),
+        "memory_bytes": memory("MemTotal:"),
+        "load": load(),
+        "commit": said("git", &["rev-parse", "HEAD"]),
+        "has_changes": said("git", &["status", "--porcelain", "--untracked-files=no"]).map(|list| !list.is_empty()),
+        "mpirun": said("mpirun", &["--version"]).and_then(|text| text.lines().next().map(str::to_string)),
+    })
+}
