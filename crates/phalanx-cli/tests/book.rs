@@ -51,6 +51,11 @@ fn tables_linear_models_networks() {
 }
 
 #[test]
+fn several_processes() {
+    Page::read("processes.md").run();
+}
+
+#[test]
 fn wireless_access() {
     Page::read("wireless.md").run();
 }

@@ -286,6 +286,12 @@ impl PrimalDual {
         })
     }
 
+    /// Whether what an iteration needs no more is given back at once: it is much of all memory then, and to have it again
+    /// takes little of the time.
+    fn is_large(&self) -> bool {
+        self.actions.len() >= rollout::SPLIT_AGENTS
+    }
+
     /// Steps of an iteration, and those of the batch, where no episode ends early.
     fn steps(&self) -> [usize; 2] {
         let (samples, Settings { batch, horizon, .. }) = (self.critic.samples(), &self.settings);
@@ -346,6 +352,9 @@ impl PrimalDual {
         self.dual.update(&self.settings.dual, &self.signals.slack, schedule);
         finite(&self.dual.mu, "mu", t)?;
         clock.stage(Stage::Dual);
+        if self.is_large() {
+            self.trajectories.truncate(self.settings.batch);
+        }
         if let Some((agent, value)) = self.critic.values_mut().weigh(&self.signals, &self.dual.mu) {
             return Err(Error::Diverged { iteration: t, agent, quantity: "Q", value });
         }
@@ -385,6 +394,9 @@ impl PrimalDual {
                 let heard = Heard { elsewhere: Some(letters), ..heard };
                 actor::gradients_of(outer, policy, batch, heard, rule, gradient);
             }
+        }
+        if self.is_large() {
+            self.critic.values_mut().forget();
         }
         finite(&self.gradient, "the gradient", t)?;
         actor::clip(&mut self.gradient, self.settings.clip);

@@ -123,6 +123,9 @@ pub trait QValues: Send + Sync {
     /// finite, and that value.
     fn weigh(&mut self, signals: &Signals, mu: &Ragged<f64>) -> Option<(usize, f64)>;
 
+    /// Gives back memory that is filled again at the next [`QValues::weigh`].
+    fn forget(&mut self) {}
+
     /// Looks at the first `steps` steps of the batch before its values are received, for critics that are faster at once
     /// than one trajectory at a time.
     fn prepare(&mut self, batch: &[Trajectory], steps: usize, wanted: Wanted) {

@@ -33,7 +33,7 @@ impl QTables {
         let index = PairIndex::new(&world.network().neighbourhoods(kappa_q), &states, &actions, "kappa_q")?;
         Ok(QTables {
             tables: Ragged::zeros((0..n).map(|j| (1 + problem.agents[j].constraints.len()) * index.size(j))),
-            weighted: Ragged::zeros((0..n).map(|j| index.size(j))),
+            weighted: Ragged::default(),
             blocks: world.network().blocks(),
             index,
         })
@@ -79,6 +79,9 @@ impl QTables {
 
 impl QValues for QTables {
     fn weigh(&mut self, _signals: &Signals, mu: &Ragged<f64>) -> Option<(usize, f64)> {
+        if self.weighted.rows() == 0 {
+            self.weighted = Ragged::zeros((0..self.tables.rows()).map(|j| self.index.size(j)));
+        }
         let (blocks, tables) = (&self.blocks, &self.tables);
         let rows = self.weighted.split_rows_mut(blocks);
         let weigh_block = |(block, mut rows): (&Range<usize>, crate::ragged::RowsMut<'_, f64>)| {
@@ -94,6 +97,10 @@ impl QValues for QTables {
         };
         let found: Vec<_> = blocks.par_iter().zip(rows).map(weigh_block).collect();
         found.into_iter().flatten().next()
+    }
+
+    fn forget(&mut self) {
+        self.weighted = Ragged::default();
     }
 
     /// `out[k]` += W_j(z_j^k).
