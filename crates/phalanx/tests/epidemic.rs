@@ -41,7 +41,7 @@ fn sampled_and_exact_occupancies_agree() {
         for script in ["uniform", "none", "protect", "treat", "both"] {
             let session = Session::scripted(&config(&format!("{world}{network}")), script).unwrap();
             let truth = session.truth().unwrap();
-            let sampled = session.occupancy(20_000, 3);
+            let sampled = session.occupancy(20_000, 3).unwrap();
             for (found, exact) in sampled.data().iter().zip(truth.occupancy.data()) {
                 assert!((found - exact).abs() < 0.03, "{script}: {found} is not {exact}");
             }
