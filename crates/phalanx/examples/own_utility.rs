@@ -41,8 +41,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let world = run::world(&config)?;
     let (mut problem, _) = run::problem(&config, &*world)?;
     let share: Arc<dyn Utility> = Arc::new(Share { target: 0.6 });
-    for agent in &mut problem.agents {
-        agent.objective = ScaledUtility { kind: Kind::Custom(share.clone()), scale: 1.0, offset: 0.0 };
+    for i in 0..problem.agents.len() {
+        problem.agent_mut(i).objective =
+            ScaledUtility { kind: Kind::Custom(share.clone()), scale: 1.0, offset: 0.0 };
     }
     let mut session = Session::with(&config, world, problem)?;
     while session.advance()?.is_some() {}

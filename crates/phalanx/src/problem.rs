@@ -145,6 +145,11 @@ impl Sharing {
 }
 
 impl Problem {
+    /// Agent i's entry, to be changed for that agent alone.
+    pub fn agent_mut(&mut self, agent: usize) -> &mut AgentProblem {
+        Arc::make_mut(&mut self.agents[agent])
+    }
+
     /// Entries of agent i's row of occupancies: its cells, then the totals of sampled channels.
     pub fn row_length(&self, agent: usize) -> usize {
         self.agents[agent].space.cells() + self.sampled_channels

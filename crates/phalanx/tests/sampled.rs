@@ -233,7 +233,7 @@ fn evaluations_agree_with_single_episodes() {
         }
         assert_close(assessment.objective.value, objective);
         // λ itself has cells and nothing behind them.
-        let lambda: Ragged<f64> = session.occupancy(40, 9);
+        let lambda: Ragged<f64> = session.occupancy(40, 9).unwrap();
         for i in 0..4 {
             assert_eq!(lambda.row(i).len(), session.world().states(i) * 5);
             assert_close(lambda.row(i).iter().sum(), 5.0);

@@ -213,19 +213,18 @@ mod tests {
         let world = Line::new(1000, Start::Uniform, 0.1).unwrap();
         let stream = Stream::new(5);
         let policy = Tabular::new(&world, 1, Parameterisation::Softmax, 1.0, &stream).unwrap();
-        let run = |split| {
-            let mut trajectory = Trajectory::new(1000, 150);
-            let simulation = Simulation {
-                world: &world,
-                factored: &world,
-                policy: &policy,
-                stream: &stream,
-                split,
-                sampled: &[],
-            };
-            simulation.run(&request(0), &mut trajectory);
-            trajectory
+        let mut whole = [Trajectory::new(1000, 150)];
+        simulate(&world, &policy, &stream, &[request(0)], &mut whole);
+        let mut split = Trajectory::new(1000, 150);
+        let wide = Wide {
+            world: &world,
+            factored: &world,
+            policy: policy.acting(),
+            stream: &stream,
+            sampled: &[],
+            halo: None,
         };
-        assert_eq!(run(1000), run(96));
+        wide.run(&mut [(&request(0), &mut split)]).unwrap();
+        assert_eq!(whole, [split]);
     }
 }

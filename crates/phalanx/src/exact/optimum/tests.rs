@@ -406,7 +406,7 @@ fn states_out_of_reach_are_no_obstacle() {
 fn impossible_constraints_are_named() {
     // Not even a fair coin has entropy 0.7 > ln 2.
     let (dynamics, mut problem) = line(3, Start::Uniform, 0.9, 0.4);
-    problem.agents[2].constraints[0].bound = Bound::AtLeast(0.7);
+    problem.agent_mut(2).constraints[0].bound = Bound::AtLeast(0.7);
     let message = optimum(&dynamics, &problem).unwrap_err().to_string();
     assert_eq!(
         message,
@@ -416,9 +416,9 @@ fn impossible_constraints_are_named() {
     // Each of these can be met, but not both: agent 0 copies agent 1.
     let (dynamics, mut problem) = line(3, Start::Uniform, 0.9, 0.0);
     let often = linear(&[0.0, 0.0, 0.1, 0.1]);
-    problem.agents[0].constraints =
+    problem.agent_mut(0).constraints =
         vec![Constraint { bound: Bound::AtMost(0.3), ..at_least(often.clone(), 0.0) }];
-    problem.agents[1].constraints = vec![at_least(often, 0.7)];
+    problem.agent_mut(1).constraints = vec![at_least(often, 0.7)];
     assert!(largest_slacks(&dynamics, &problem).unwrap().data().iter().all(|g| *g > 0.0));
     let message = optimum(&dynamics, &problem).unwrap_err().to_string();
     let start = "g: no policy satisfies all constraints: of g[0][0] (linear at_most 0.3) and g[1][0] (linear at_least 0.7), \
@@ -442,12 +442,12 @@ fn what_has_no_convex_program_is_named() {
     let (dynamics, problem) = line(3, Start::Uniform, 0.9, 0.4);
     let with_objective = |objective: ScaledUtility| {
         let mut problem = problem.clone();
-        problem.agents[1].objective = objective;
+        problem.agent_mut(1).objective = objective;
         optimum(&dynamics, &problem).unwrap_err().to_string()
     };
     let with_constraint = |constraint: Constraint| {
         let mut problem = problem.clone();
-        problem.agents[2].constraints.push(constraint);
+        problem.agent_mut(2).constraints.push(constraint);
         optimum(&dynamics, &problem).unwrap_err().to_string()
     };
     let end = "is no convex program; its optimum is not computed";
@@ -471,11 +471,11 @@ fn what_has_no_convex_program_is_named() {
     );
     // With factor 0 anything is a constant.
     let mut constant = problem.clone();
-    constant.agents[1].objective =
+    constant.agent_mut(1).objective =
         ScaledUtility { kind: Kind::Custom(Arc::new(Own)), scale: 0.0, offset: 2.0 };
     assert!(optimum(&dynamics, &constant).is_ok());
     // The margin does not depend on the objective.
-    constant.agents[1].objective = Kind::L2sq.into();
+    constant.agent_mut(1).objective = Kind::L2sq.into();
     assert!(slater_point(&dynamics, &constant).unwrap().margin > 0.0);
 }
 
@@ -486,7 +486,7 @@ fn shapes_and_sizes_are_checked() {
     let message = optimum(&other, &problem).unwrap_err().to_string();
     assert_eq!(message, "problem: has 3 agents, but the world has 4");
     let mut wrong = problem.clone();
-    wrong.agents[1].space.actions = 3;
+    wrong.agent_mut(1).space.actions = 3;
     let message = optimum(&dynamics, &wrong).unwrap_err().to_string();
     assert_eq!(message, "problem: agent 1 has 2 states and 3 actions, but 2 and 2 in the world");
     let mut wrong = problem.clone();
@@ -496,7 +496,7 @@ fn shapes_and_sizes_are_checked() {
     let message = optimum(&dynamics, &wrong).unwrap_err().to_string();
     assert_eq!(message, "problem: agent 0 discounts by 0.9, but the problem by 0.8");
     let mut wrong = problem;
-    wrong.agents[1].objective = linear(&[1.0]);
+    wrong.agent_mut(1).objective = linear(&[1.0]);
     assert!(optimum(&dynamics, &wrong).unwrap_err().to_string().starts_with("f[1].r: has 1 entries"));
     let (large, problem) = line(9, Start::Uniform, 0.9, 0.4);
     let message = optimum(&large, &problem).unwrap_err().to_string();

@@ -358,7 +358,7 @@ impl View for Window {
 mod tests {
     use super::*;
     use crate::stream::{Place, Purpose, Stream};
-    use crate::world::WirelessSpec;
+    use crate::world::{WirelessSpec, World};
 
     /// Alternatives worked out from what changes are those worked out one by one.
     #[test]
