@@ -1,5 +1,6 @@
 //! Runs of the real command, measured.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
@@ -92,10 +93,9 @@ impl Measured {
     /// Seconds of a typical iteration: the median, without the first one if there are three or more. It is the one in which
     /// memory is touched for the first time.
     pub fn iteration_s(&self) -> f64 {
-        let count = self.stages.first().map_or(0, |(_, times)| times.len());
-        let of = |t: usize| self.stages.iter().map(|(_, times)| times[t]).sum();
-        let mut sums: Vec<f64> = (usize::from(count > 2)..count).map(of).collect();
-        median(&mut sums)
+        let mut times = iterations(&self.stages);
+        let first = usize::from(times.len() > 2);
+        median(&mut times[first..])
     }
 
     /// Everything, to be kept.
@@ -197,7 +197,8 @@ impl Laboratory {
             "load_before": load,
             "whole_s": whole_s,
             "peak_bytes": peaks,
-            "stages_s": stages.iter().cloned().collect::<std::collections::BTreeMap<_, _>>(),
+            "stages_s": stages.iter().map(|(name, times)| (name.clone(), times.iter().sum())).collect::<BTreeMap<_, f64>>(),
+            "iterations_s": iterations(&stages),
             "outcome": outcome,
         });
         Ok(Measured { outcome, stages, peaks, whole_s, raw })
@@ -209,6 +210,12 @@ impl Drop for Laboratory {
         // Nothing is lost if it stays.
         let _ = std::fs::remove_dir_all(&self.folder);
     }
+}
+
+/// Seconds of every iteration, all stages together.
+fn iterations(stages: &[(String, Vec<f64>)]) -> Vec<f64> {
+    let count = stages.first().map_or(0, |(_, times)| times.len());
+    (0..count).map(|t| stages.iter().map(|(_, times)| times[t]).sum()).collect()
 }
 
 /// The columns of `timings.csv` that are seconds.
@@ -235,6 +242,7 @@ mod tests {
     fn seconds_are_read_and_other_columns_passed_over() {
         let columns =
             stages("iteration,sampling_s,update_s,mpi_bytes\n0,1.5,2,12;40\n1,0.5,1,12;40\n").unwrap();
+        assert_eq!(iterations(&columns), [3.5, 1.5]);
         assert_eq!(columns, [("sampling_s".into(), vec![1.5, 0.5]), ("update_s".into(), vec![2.0, 1.0])]);
     }
 

@@ -18,19 +18,28 @@ struct Run {
     n: usize,
     ranks: usize,
     threads: usize,
+    /// Whether threads share the agents of a trajectory; in smaller networks each has a trajectory of its own.
+    is_wide: bool,
     /// Bytes of the process that sends most.
     sent: f64,
     peaks: Vec<u64>,
     iteration_s: f64,
 }
 
+/// Agents from which on they do so in one process (`rollout::SPLIT_AGENTS`); processes of several always do.
+const WIDE: usize = 1 << 15;
+
+/// World and radius.
+pub type Kind = (&'static str, usize);
+
 /// Seconds that things take.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Costs {
     /// Of a thread for an agent-step, by world and radius, where it was measured.
-    pub agent_step: Vec<((&'static str, usize), f64)>,
-    /// For an agent in an iteration, whatever the number of threads, by world; only of those with runs on different numbers.
-    pub serial: Vec<(&'static str, f64)>,
+    pub agent_step: Vec<(Kind, f64)>,
+    /// For an agent-step whatever the number of threads; only where there are runs on different numbers, elsewhere it is part
+    /// of the other.
+    pub serial: Vec<(Kind, f64)>,
     /// A message.
     pub message: f64,
     /// A byte that is sent.
@@ -59,7 +68,8 @@ pub fn run(folder: &Path, file: Option<&Path>) -> Result<()> {
         let runs = content["runs"].as_array().into_iter().flatten();
         runs.filter(|run| groups.iter().any(|group| run["group"] == *group)).filter_map(read).collect()
     };
-    let runs = of_group(&["scale", "ranks"]);
+    let mut runs = of_group(&["scale", "ranks"]);
+    runs.retain(|run| run.is_wide);
     ensure!(!runs.is_empty(), "{} has no runs to fit", path.display());
     println!("\nthe cost model, fitted to {} runs of {}\n", runs.len(), path.display());
     let costs = fitted(&runs);
@@ -74,44 +84,53 @@ fn read(run: &Value) -> Option<Run> {
     let number = |value: &Value| value.as_u64().map(|x| x as usize);
     let peaks = run["peak_bytes"].as_array()?;
     let processes = run["outcome"]["processes"].as_array().into_iter().flatten();
+    let n = number(&run["about"]["n"])?;
     Some(Run {
         world: WORLDS.into_iter().find(|world| run["about"]["world"] == world.name)?,
         kappa: number(&run["about"]["kappa"])?,
-        n: number(&run["about"]["n"])?,
+        n,
         ranks: number(&run["ranks"]).unwrap_or(1),
         threads: number(&run["threads"])?,
+        is_wide: n >= WIDE || run["ranks"].is_number(),
         sent: processes.filter_map(|process| process["bytes"].as_f64()).fold(0.0, f64::max),
         peaks: peaks.iter().filter_map(Value::as_u64).collect(),
         iteration_s: run["iteration_s"].as_f64()?,
     })
 }
 
-/// Worlds and radii that were measured.
-fn kinds(runs: &[Run]) -> Vec<(&'static str, usize)> {
-    let mut kinds: Vec<_> = runs.iter().map(|run| (run.world.name, run.kappa)).collect();
-    kinds.sort_unstable();
-    kinds.dedup();
-    kinds
+impl Run {
+    fn kind(&self) -> Kind {
+        (self.world.name, self.kappa)
+    }
+
+    /// Agent-steps that each process simulates in an iteration.
+    fn work(&self) -> f64 {
+        self.n as f64 / self.ranks as f64 * self.world.pairs as f64
+    }
 }
 
-/// Worlds with runs on different numbers of threads.
-fn varied(runs: &[Run]) -> Vec<&'static str> {
-    let varies = |world: &World| {
-        let mut threads = runs.iter().filter(|run| run.world.name == world.name).map(|run| run.threads);
+/// What was measured, and of that what was measured on different numbers of threads.
+fn kinds(runs: &[Run]) -> [Vec<Kind>; 2] {
+    let mut kinds: Vec<Kind> = runs.iter().map(Run::kind).collect();
+    kinds.sort_unstable();
+    kinds.dedup();
+    let varies = |kind: &&Kind| {
+        let mut threads = runs.iter().filter(|run| run.kind() == **kind).map(|run| run.threads);
         threads.next().is_some_and(|first| threads.any(|other| other != first))
     };
-    WORLDS.into_iter().filter(varies).map(|world| world.name).collect()
+    let varied = kinds.iter().filter(varies).copied().collect();
+    [kinds, varied]
 }
 
 fn fitted(runs: &[Run]) -> Costs {
-    let (kinds, varied) = (kinds(runs), varied(runs));
+    let [kinds, varied] = kinds(runs);
     let equation = |run: &Run| {
-        let agents = run.n as f64 / run.ranks as f64;
-        let work = agents * run.world.pairs as f64 / run.threads as f64;
-        let own = kinds.iter().map(|&kind| if kind == (run.world.name, run.kappa) { work } else { 0.0 });
-        let serial = varied.iter().map(|&world| if world == run.world.name { agents } else { 0.0 });
-        let others = [messages(&run.world, run.ranks), run.sent];
-        (own.chain(serial).chain(others).collect(), run.iteration_s)
+        let of = |kinds: &[Kind], work: f64| -> Vec<f64> {
+            kinds.iter().map(|&kind| if kind == run.kind() { work } else { 0.0 }).collect()
+        };
+        let shared = of(&kinds, run.work() / run.threads as f64);
+        let others = vec![messages(&run.world, run.ranks), run.sent];
+        ([shared, of(&varied, run.work()), others].concat(), run.iteration_s)
     };
     let found = fit(&runs.iter().map(equation).collect::<Vec<_>>());
     let (own, others) = found.split_at(kinds.len());
@@ -126,21 +145,18 @@ fn fitted(runs: &[Run]) -> Costs {
 
 impl Costs {
     /// Of a thread for an agent-step.
-    pub fn agent_step(&self, world: &World, kappa: usize) -> Option<f64> {
-        let kind = (world.name, kappa);
+    pub fn agent_step(&self, kind: Kind) -> Option<f64> {
         self.agent_step.iter().find(|(other, _)| *other == kind).map(|&(_, seconds)| seconds)
     }
 
-    /// For an agent in an iteration; nothing where it is not known.
-    pub fn serial(&self, world: &World) -> f64 {
-        self.serial.iter().find(|(name, _)| *name == world.name).map_or(0.0, |&(_, seconds)| seconds)
+    /// For an agent-step whatever the number of threads; nothing where it is not known.
+    pub fn serial(&self, kind: Kind) -> f64 {
+        self.serial.iter().find(|(other, _)| *other == kind).map_or(0.0, |&(_, seconds)| seconds)
     }
 
     fn of(&self, run: &Run) -> f64 {
-        let agents = run.n as f64 / run.ranks as f64;
-        let step = self.agent_step(&run.world, run.kappa).unwrap_or(f64::NAN);
-        step * agents * run.world.pairs as f64 / run.threads as f64
-            + self.serial(&run.world) * agents
+        let shared = self.agent_step(run.kind()).unwrap_or(f64::NAN) / run.threads as f64;
+        run.work() * (shared + self.serial(run.kind()))
             + self.message * messages(&run.world, run.ranks)
             + self.byte * run.sent
     }
@@ -151,8 +167,8 @@ fn show(costs: &Costs) {
     for ((world, kappa), seconds) in &costs.agent_step {
         println!("| agent-step of a thread, {world}, κ = {kappa} | {:.2} ns |", 1e9 * seconds);
     }
-    for (world, seconds) in &costs.serial {
-        println!("| agent and iteration that threads do not share, {world} | {:.1} ns |", 1e9 * seconds);
+    for ((world, kappa), seconds) in &costs.serial {
+        println!("| agent-step that threads do not share, {world}, κ = {kappa} | {:.2} ns |", 1e9 * seconds);
     }
     println!("| message on this machine | {:.2} µs |", 1e6 * costs.message);
     println!("| byte sent on this machine | {:.3} ns |", 1e9 * costs.byte);
@@ -208,13 +224,22 @@ mod tests {
     fn costs_are_found_again() {
         let truth = Costs {
             agent_step: vec![(("epidemic", 1), 5e-7), (("line", 1), 1e-8)],
-            serial: vec![("line", 1e-6), ("epidemic", 4e-6)],
+            serial: vec![(("line", 1), 1e-9), (("epidemic", 1), 4e-8)],
             message: 3e-6,
             byte: 0.0,
         };
         let run = |world: World, n: usize, ranks: usize, threads: usize| {
-            let mut run =
-                Run { world, kappa: 1, n, ranks, threads, sent: 0.0, peaks: Vec::new(), iteration_s: 0.0 };
+            let mut run = Run {
+                world,
+                kappa: 1,
+                n,
+                ranks,
+                threads,
+                is_wide: true,
+                sent: 0.0,
+                peaks: Vec::new(),
+                iteration_s: 0.0,
+            };
             run.iteration_s = truth.of(&run);
             run
         };
@@ -229,14 +254,12 @@ mod tests {
         ];
         let found = fitted(&runs);
         let near = |a: f64, b: f64| (a - b).abs() < 1e-4 * b;
-        assert!(near(found.agent_step(&LINE, 1).unwrap(), 1e-8), "{found:?}");
-        assert!(near(found.agent_step(&EPIDEMIC, 1).unwrap(), 5e-7), "{found:?}");
+        let (line, epidemic) = (("line", 1), ("epidemic", 1));
+        assert!(near(found.agent_step(line).unwrap(), 1e-8) && near(found.serial(line), 1e-9), "{found:?}");
         assert!(
-            near(found.serial(&LINE), 1e-6)
-                && near(found.serial(&EPIDEMIC), 4e-6)
-                && near(found.message, 3e-6)
-                && found.byte == 0.0,
+            near(found.agent_step(epidemic).unwrap(), 5e-7) && near(found.serial(epidemic), 4e-8),
             "{found:?}"
         );
+        assert!(near(found.message, 3e-6) && found.byte == 0.0, "{found:?}");
     }
 }

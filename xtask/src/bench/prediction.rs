@@ -88,12 +88,12 @@ pub fn run(costs: &Costs, memory: impl Fn(&World) -> Memory) {
 
 /// None if the world was not measured.
 fn predict(world: &World, costs: &Costs, cluster: &Cluster) -> Option<Times> {
-    let agents = AGENTS as f64 / cluster.hosts as f64;
+    let work = AGENTS as f64 / cluster.hosts as f64 * world.pairs as f64;
     let others = (cluster.hosts - 1) as f64;
     let star = WITH_FIRST as f64 * (cluster.latency + costs.message * others);
     Some(Times {
-        shared: costs.agent_step(world, 1)? * agents * world.pairs as f64 / cluster.cores as f64,
-        serial: costs.serial(world) * agents,
+        shared: costs.agent_step((world.name, 1))? * work / cluster.cores as f64,
+        serial: costs.serial((world.name, 1)) * work,
         // Both neighbours at once. Work in the meantime is not counted: it may hide some of this.
         messages: world.exchanges() as f64 * (cluster.latency + costs.message) + star,
         // To be made and read, as on the measured machine, and carried.
@@ -110,17 +110,18 @@ mod tests {
     fn a_prediction_by_hand() {
         let costs = Costs {
             agent_step: vec![(("line", 1), 1e-8)],
-            serial: vec![("line", 1e-7)],
+            serial: vec![(("line", 1), 1e-10)],
             message: 0.0,
             byte: 0.0,
         };
         let times = predict(&LINE, &costs, &CLUSTER).unwrap();
         assert!((times.shared - 1e-8 * 1e6 * 1126.0 / 32.0).abs() < 1e-12);
-        assert!((times.serial - 0.1).abs() < 1e-12);
+        assert!((times.serial - 0.1126).abs() < 1e-12);
         assert!((times.messages - (1002.0 + 10.0) * 20e-6).abs() < 1e-12);
         assert!((times.halo - (2.0 * 2.0 * 1126.0 + 2.0 * 8.0 * 2.0 * 625.0) / 3.125e9).abs() < 1e-12);
         assert!(
-            (times.sum() - times.shared - 0.1 - times.messages - times.halo - times.gather).abs() < 1e-12
+            (times.sum() - times.shared - times.serial - times.messages - times.halo - times.gather).abs()
+                < 1e-12
         );
         assert_eq!(predict(&EPIDEMIC, &costs, &CLUSTER), None);
     }

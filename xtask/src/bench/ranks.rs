@@ -14,9 +14,9 @@ const SHARE: usize = 100_000;
 /// Iterations of these runs.
 const ITERATIONS: usize = 6;
 
-/// Further networks on one and two processes, for the cost model: small ones, in which messages count, and one with a long
-/// border.
-const FURTHER: [(World, usize, usize); 3] = [(LINE, 2_000, 60), (LINE, 20_000, 12), (EPIDEMIC, 10_000, 3)];
+/// Further networks on one and two processes, with their iterations, for the cost model: small ones, in which messages count, and
+/// one with a long border.
+const FURTHER: [(World, usize, usize); 3] = [(LINE, 2_000, 60), (LINE, 20_000, 12), (EPIDEMIC, 40_000, 3)];
 
 /// Agents and processes of the runs that show what every process needs to set up.
 const SET_UP: (usize, usize) = (400_000, 8);
@@ -121,6 +121,14 @@ pub fn run(laboratory: &mut Laboratory, record: &mut Record, largest: usize) -> 
             alone.iteration_s(),
             both.iteration_s()
         );
+    }
+    let (world, n, iterations) = FURTHER[FURTHER.len() - 1];
+    let n = n.min(largest);
+    println!("\n{}, {n} agents, κ = 1, without MPI\n", world.name);
+    println!("| threads | s an iteration |\n|---:|---:|");
+    for threads in [1, 2] {
+        let run = bench.measure(&world, n, Over::Threads(threads), iterations)?;
+        println!("| {threads} | {:.4} |", run.iteration_s());
     }
     bench.set_up(largest)
 }

@@ -60,7 +60,16 @@ impl Record {
     }
 
     fn write(&self) -> Result<()> {
-        let text = serde_json::to_string_pretty(&self.content)?;
+        // A line for each entry, and for each run in the lists: short, and fit to be compared by line.
+        let line = |(key, value): (&String, &Value)| match value.as_array().filter(|list| !list.is_empty()) {
+            Some(list) => {
+                let entries: Vec<String> = list.iter().map(Value::to_string).collect();
+                format!("{}: [\n{}\n]", json!(key), entries.join(",\n"))
+            }
+            None => format!("{}: {value}", json!(key)),
+        };
+        let lines: Vec<String> = self.content.as_object().into_iter().flatten().map(line).collect();
+        let text = format!("{{\n{}\n}}", lines.join(",\n"));
         std::fs::write(&self.path, text + "\n")
             .with_context(|| format!("cannot write {}", self.path.display()))
     }
