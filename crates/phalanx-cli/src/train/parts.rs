@@ -87,7 +87,10 @@ fn advise(ranks: &Mpi, path: &Path) {
 fn threads_here(ranks: usize) -> usize {
     let here = std::env::var("OMPI_COMM_WORLD_LOCAL_SIZE").ok().and_then(|count| count.parse().ok());
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
-    (cores / here.unwrap_or(ranks)).max(1)
+    let all = std::fs::read_to_string("/proc/cpuinfo")
+        .map_or(cores, |text| text.lines().filter(|line| line.starts_with("processor")).count());
+    // `mpirun` may have tied a rank to some of them: then these are all its own.
+    if cores < all { cores } else { (cores / here.unwrap_or(ranks)).max(1) }
 }
 
 /// Trains to the end, or until the user interrupts.

@@ -32,11 +32,14 @@ const LARGEST: usize = 1 << 30;
 /// Looks before others get a chance to use the processor.
 const LOOKS: usize = 256;
 
-/// How long a rank may take to end in good order once it was told to stop. `mpirun` tells all ranks when one of them has died,
-/// which the others would wait for in vain, and kills them about a second later.
-const PATIENCE: Duration = Duration::from_millis(600);
+/// `mpirun` tells all ranks to stop when one of them has died, which the others would wait for in vain, and kills them about a
+/// second later. Before that, each says how the run can go on.
+const BEFORE_WORD: Duration = Duration::from_millis(600);
 
-/// Starts MPI. A while after `stop` is set, this process ends, whatever it is doing.
+/// How long a rank may take to end in good order once it was told to stop; what holds it up may be a rank that is gone.
+const PATIENCE: Duration = Duration::from_secs(25);
+
+/// Starts MPI. A while after `stop` is set, this process says so, and at last it ends, whatever it is doing.
 pub fn start(stop: Arc<AtomicBool>) -> Result<(Session, Arc<Mpi>)> {
     let refused = |message: &str| Error::config("--mpi", message);
     // Several threads work, but one at a time talks.
@@ -56,28 +59,30 @@ pub fn start(stop: Arc<AtomicBool>) -> Result<(Session, Arc<Mpi>)> {
     let watched = peers.clone();
     std::thread::spawn(move || {
         while !stop.load(Ordering::Relaxed) {
-            std::thread::sleep(PATIENCE / 12);
+            std::thread::sleep(BEFORE_WORD / 12);
         }
+        std::thread::sleep(BEFORE_WORD);
+        watched.warn();
         std::thread::sleep(PATIENCE);
-        watched.give_up();
+        // Messages that are under way cannot be taken back.
+        std::process::exit(1);
     });
     Ok((Session { _universe: universe }, peers))
 }
 
 impl Mpi {
-    /// What to tell the user if a rank has to give up.
+    /// What to tell the user if the run cannot go on.
     pub fn advise(&self, advice: impl Fn() -> String + Send + 'static) {
         *self.advice.lock().unwrap_or_else(PoisonError::into_inner) = Box::new(advice);
     }
 
-    /// Ends this process: another one does not answer, and messages that are under way cannot be taken back.
-    fn give_up(&self) -> ! {
+    /// Says how the run can go on if it does not end in good order.
+    fn warn(&self) {
         let advice = self.advice.lock().unwrap_or_else(PoisonError::into_inner)();
         eprintln!(
             "error: rank {}: the run was told to stop, or one of its processes has died{advice}",
             self.rank
         );
-        std::process::exit(1)
     }
 
     /// Waits until a request is done.
