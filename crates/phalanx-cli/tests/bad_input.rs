@@ -833,8 +833,8 @@ fn broken_inputs() -> Vec<Broken> {
         ),
         line(
             "unknown features",
-            "policy.kind=linear policy.features=own",
-            "policy.features … own … additive … pair",
+            "policy.kind=linear policy.features=triple",
+            "policy.features … triple … own … additive … pair",
         ),
         line(
             "unknown features of a critic",

@@ -107,7 +107,7 @@ fn theory() {
     page.run_in(folder.path());
 }
 
-const TESTED: [&str; 13] = [
+const TESTED: [&str; 15] = [
     "problem.md",
     "first-run.md",
     "own-model.md",
@@ -116,8 +116,10 @@ const TESTED: [&str; 13] = [
     "models.md",
     "wireless.md",
     "pistonball.md",
+    "epidemic.md",
     "results.md",
     "sweeps.md",
+    "processes.md",
     "exact.md",
     "paper.md",
     "reference.md",
