@@ -220,7 +220,12 @@ fn what_cannot_be_shared_out_is_refused_by_all() {
 /// A run that fails in one process fails in all, for the same reason as in one.
 #[test]
 fn a_failure_is_everybodys() {
-    let sets = [("world.n", "20"), ("critic.step", "constant"), ("critic.eta_q", "1e300")];
+    let sets = [
+        ("world.n", "20"),
+        ("dual.mu_max", "inf"),
+        ("dual.eta_mu", "1e308"),
+        ("constraint.0.at_least", "0.69"),
+    ];
     let config = config("synthetic", &sets);
     let mut session = Session::new(&config).unwrap();
     let alone = loop {

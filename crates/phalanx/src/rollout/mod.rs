@@ -50,9 +50,6 @@ impl Request {
 /// From this many agents on, one trajectory keeps all threads busy; below, threads take a trajectory each.
 pub const SPLIT_AGENTS: usize = 1 << 15;
 
-/// Trajectories of so many agents that are simulated side by side: more would share what is in cache, but need more memory.
-const SIDE_BY_SIDE: usize = 2;
-
 /// Simulates every requested trajectory under `policy`.
 ///
 /// Each trajectory is filled until there is no more room, or its episode ends. The numbers drawn depend on the place, the
@@ -79,9 +76,10 @@ pub fn simulate(
         (Evolution::Factored(factored), Acting::Alone(alone)) => (factored, alone),
     };
     if agents >= SPLIT_AGENTS {
+        let piece = wide::piece(policy);
         let policy = policy.acting();
-        let wide = Wide { world, factored, policy, stream, sampled: &sampled, halo: None };
-        for jobs in jobs.chunks_mut(SIDE_BY_SIDE) {
+        let wide = Wide { world, factored, policy, stream, sampled: &sampled, piece, halo: None };
+        for jobs in jobs.chunks_mut(wide::side_by_side(agents, sampled.len())) {
             // Only peers can fail.
             let _ = wide.run(jobs);
         }
@@ -107,8 +105,8 @@ pub fn simulate_part(
     };
     let mut jobs: Vec<_> = requests.iter().zip(trajectories).collect();
     jobs.sort_by_key(|(_, trajectory)| std::cmp::Reverse(trajectory.room()));
-    let (sampled, policy) = (sampled_channels(world), policy.acting());
-    Wide { world, factored, policy, stream, sampled: &sampled, halo: Some(halo) }.run(&mut jobs)
+    let (sampled, piece, policy) = (sampled_channels(world), wide::piece(policy), policy.acting());
+    Wide { world, factored, policy, stream, sampled: &sampled, piece, halo: Some(halo) }.run(&mut jobs)
 }
 
 /// Runs every job on whichever thread is free next.
@@ -222,6 +220,7 @@ mod tests {
             policy: policy.acting(),
             stream: &stream,
             sampled: &[],
+            piece: 16,
             halo: None,
         };
         wide.run(&mut [(&request(0), &mut split)]).unwrap();

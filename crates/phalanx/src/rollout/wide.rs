@@ -9,12 +9,35 @@ use super::columns::{copy_columns, copy_rewards};
 use super::{Draws, Request, Trajectory, of_step, start};
 use crate::Result;
 use crate::exchange::{Halo, Messages};
-use crate::policy::Acting;
+use crate::policy::{Acting, Policy};
 use crate::stream::Stream;
 use crate::world::{Factored, World};
 
-/// Agents that a thread advances at a time, in all trajectories.
+/// Agents whose columns are written at a time, and that a thread advances at a time at most.
 const PIECE: usize = 4096;
+
+/// Agents that a thread advances at a time at least.
+const SMALL_PIECE: usize = 128;
+
+/// Bytes of parameters of the agents that a thread advances at a time: they should stay in its cache from one trajectory to
+/// the next.
+const CACHED: usize = 1 << 19;
+
+/// Bytes that the steps of a chunk may need, of all trajectories that are simulated side by side.
+const ROOM: usize = 1 << 28;
+
+/// Agents that a thread advances at a time.
+pub fn piece(policy: &dyn Policy) -> usize {
+    let bytes = size_of_val(policy.theta().data()) / policy.agents().max(1);
+    (CACHED / bytes.max(1)).clamp(SMALL_PIECE, PIECE)
+}
+
+/// Trajectories of so many agents that are simulated side by side.
+pub fn side_by_side(agents: usize, sampled: usize) -> usize {
+    let draws = 4 * size_of::<u32>();
+    let each = agents * (2 * CHUNK + 1 + draws + sampled * CHUNK * size_of::<f32>());
+    (ROOM / each.max(1)).max(2)
+}
 
 /// Steps that are simulated step by step before they are turned into columns.
 const CHUNK: usize = 32;
@@ -27,6 +50,8 @@ pub struct Wide<'a> {
     pub stream: &'a Stream,
     /// Places of the sampled channels.
     pub sampled: &'a [usize],
+    /// Agents that a thread advances at a time.
+    pub piece: usize,
     /// Borders with other processes.
     pub halo: Option<&'a Halo>,
 }
@@ -143,7 +168,7 @@ impl Wide<'_> {
                 out.push(&mut job.actions[row.start + sweep.start..row.start + sweep.end]);
                 seen.push((&job.states[row.clone()], of_step(&job.draws, step)[0]));
             }
-            over_pieces(sweep.start, out, |job, members, actions| {
+            over_pieces(self.piece, sweep.start, out, |job, members, actions| {
                 let (states, draws) = seen[job];
                 policy.act(members.clone(), states, &draws[members], actions);
             });
@@ -200,7 +225,7 @@ impl Wide<'_> {
                 out.push(&mut later[sweep.clone()]);
                 seen.push((&*now, &job.actions[row.clone()], of_step(&job.draws, step)[1]));
             }
-            over_pieces(sweep.start, out, |job, members, later| {
+            over_pieces(self.piece, sweep.start, out, |job, members, later| {
                 let (states, actions, draws) = seen[job];
                 self.factored.step(members.clone(), states, actions, &draws[members], later);
             });
@@ -223,7 +248,7 @@ impl Wide<'_> {
                 let row = k * agents..(k + 1) * agents;
                 seen.push((&job.states[row.clone()], &job.actions[row], of_step(&job.draws, step)[1]));
             }
-            over_pieces(sweep.start, out, |job, members, rewards| {
+            over_pieces(self.piece, sweep.start, out, |job, members, rewards| {
                 let (states, actions, draws) = seen[job];
                 let draws = &draws[members.clone()];
                 self.factored.sample_rewards(channel, members, states, actions, draws, rewards);
@@ -271,18 +296,19 @@ impl Wide<'_> {
 /// Runs `work(trajectory, agents, their part of its row)` on pieces of one row for each trajectory, whose first entries belong to
 /// agent `first`. A piece is worked on in all trajectories before the next one: what is known of its agents stays in cache.
 fn over_pieces<T: Send>(
+    size: usize,
     first: usize,
     rows: Vec<&mut [T]>,
     work: impl Fn(usize, Range<usize>, &mut [T]) + Sync,
 ) {
     let length = rows.first().map_or(0, |row| row.len());
-    let mut pieces: Vec<Vec<&mut [T]>> = (0..length.div_ceil(PIECE)).map(|_| Vec::new()).collect();
+    let mut pieces: Vec<Vec<&mut [T]>> = (0..length.div_ceil(size)).map(|_| Vec::new()).collect();
     for row in rows {
-        row.chunks_mut(PIECE).zip(&mut pieces).for_each(|(part, piece)| piece.push(part));
+        row.chunks_mut(size).zip(&mut pieces).for_each(|(part, piece)| piece.push(part));
     }
     let all = |(piece, parts): (usize, Vec<&mut [T]>)| {
         for (job, part) in parts.into_iter().enumerate() {
-            let start = first + piece * PIECE;
+            let start = first + piece * size;
             work(job, start..start + part.len(), part);
         }
     };
