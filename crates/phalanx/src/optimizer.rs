@@ -41,7 +41,12 @@ impl Optimizer {
     pub fn new(kind: OptimizerKind, theta: &Ragged<f64>) -> Self {
         let moments = || match kind {
             OptimizerKind::Sgd => Ragged::zeros(std::iter::repeat_n(0, theta.rows())),
-            OptimizerKind::Adam => Ragged::zeros_like(theta),
+            OptimizerKind::Adam => {
+                let mut zeros = Ragged::zeros_like(theta);
+                // Has the operating system hand out the memory now: it takes longer than a step.
+                zeros.data_mut().fill(0.0);
+                zeros
+            }
         };
         Optimizer { kind, step: 0, first: moments(), second: moments() }
     }

@@ -224,7 +224,8 @@ fn a_failure_is_everybodys() {
         ("world.n", "20"),
         ("dual.mu_max", "inf"),
         ("dual.eta_mu", "1e308"),
-        ("constraint.0.at_least", "0.69"),
+        ("constraint.0.scale", "1e10"),
+        ("constraint.0.at_least", "6.9e9"),
     ];
     let config = config("synthetic", &sets);
     let mut session = Session::new(&config).unwrap();
