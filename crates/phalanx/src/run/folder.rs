@@ -146,6 +146,9 @@ impl RunFolder {
 
     /// Opens the folder of a run that was begun before, and brings run and files to its last whole checkpoint.
     pub fn resume(path: &Path, registry: &Registry) -> Result<Resumed> {
+        if path.join("config.toml").is_file() && read_meta(path)?.is_finished() {
+            return Ok(Resumed::Finished);
+        }
         let config = Config::of_run(path)?.with_registry(registry.clone());
         let Some(revived) = Revived::find(path, &config)? else { return Ok(Resumed::Finished) };
         let mut session = Session::new(&config)?;
