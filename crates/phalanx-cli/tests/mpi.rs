@@ -110,7 +110,15 @@ fn ends(mut child: Child, within: Duration) -> Output {
 #[test]
 fn a_killed_rank_ends_the_run_which_can_be_resumed() {
     let folder = tempfile::tempdir().unwrap();
-    let settings = sets(&["world.n=1000", "iterations=150", "checkpoint.seconds=0.05"]);
+    // Few steps an iteration: ranks that share a core wait for each other at every one.
+    let settings = sets(&[
+        "world.n=1000",
+        "iterations=600",
+        "horizon=10",
+        "batch=2",
+        "critic.steps=20",
+        "checkpoint.seconds=0.05",
+    ]);
     let common = [&["train", "synthetic", "--json"][..], &settings].concat();
     let one = folder.path().join("one");
     finished(

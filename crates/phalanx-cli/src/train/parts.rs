@@ -72,9 +72,11 @@ fn with_ranks(
     // Everybody finds the same errors, or is told of them; one of them says so.
     crate::be_quiet(ranks.rank() != 0);
     let peers: Arc<dyn Peers> = ranks.clone();
-    on_threads(Some(how.threads.unwrap_or_else(|| threads_here(ranks.count()))), || {
-        work(&peers, &ranks, &stop)
-    })?
+    let threads = how.threads.unwrap_or_else(|| threads_here(ranks.count()));
+    let result = on_threads(Some(threads), || work(&peers, &ranks, &stop));
+    // Whatever it is, it is told; `mpirun` may stop the others for it.
+    ranks.done();
+    result?
 }
 
 /// What a rank says that has to give up.

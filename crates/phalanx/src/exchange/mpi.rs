@@ -17,6 +17,8 @@ pub struct Mpi {
     rank: usize,
     count: usize,
     sent: AtomicU64,
+    /// Whether this rank's work is over, so that being told to stop is nothing to report.
+    is_done: AtomicBool,
     /// What to tell the user if the run cannot go on.
     advice: Mutex<Box<dyn Fn() -> String + Send>>,
 }
@@ -53,6 +55,7 @@ pub fn start(stop: Arc<AtomicBool>) -> Result<(Session, Arc<Mpi>)> {
         rank: world.rank() as usize,
         count: world.size() as usize,
         sent: AtomicU64::new(0),
+        is_done: AtomicBool::new(false),
         advice: Mutex::new(Box::new(String::new)),
     };
     let peers = Arc::new(peers);
@@ -62,6 +65,9 @@ pub fn start(stop: Arc<AtomicBool>) -> Result<(Session, Arc<Mpi>)> {
             std::thread::sleep(BEFORE_WORD / 12);
         }
         std::thread::sleep(BEFORE_WORD);
+        if watched.is_done.load(Ordering::Relaxed) {
+            return;
+        }
         watched.warn();
         std::thread::sleep(PATIENCE);
         // Messages that are under way cannot be taken back.
@@ -74,6 +80,11 @@ impl Mpi {
     /// What to tell the user if the run cannot go on.
     pub fn advise(&self, advice: impl Fn() -> String + Send + 'static) {
         *self.advice.lock().unwrap_or_else(PoisonError::into_inner) = Box::new(advice);
+    }
+
+    /// Ends the watch over this rank.
+    pub fn done(&self) {
+        self.is_done.store(true, Ordering::Relaxed);
     }
 
     /// Says how the run can go on if it does not end in good order.
