@@ -72,7 +72,8 @@ impl Network {
 
     /// Agents that belong to this process, as ascending runs: all, if this is the whole network.
     pub fn own(&self) -> Vec<Range<usize>> {
-        self.part.as_ref().map_or_else(|| vec![0..self.agents()], |part| part.own.clone())
+        let everybody = || std::iter::once(0..self.agents()).collect();
+        self.part.as_ref().map_or_else(everybody, |part| part.own.clone())
     }
 
     /// Those agents one by one, ascending.
@@ -107,6 +108,6 @@ mod tests {
         assert_eq!(rows, [&[1, 5][..], &[0], &[3], &[2, 4], &[3], &[0]]);
         assert!(part.window().is_empty());
         assert_eq!(ring.part(vec![3, 4, 5], |id| id == 4).window(), 3..6);
-        assert_eq!((ring.window(), ring.own(), ring.id(7)), (0..10, vec![0..10], 7));
+        assert_eq!((ring.window(), ring.sweep(), ring.id(7)), (0..10, 0..10, 7));
     }
 }
