@@ -94,7 +94,7 @@ impl Partition {
         }
     }
 
-    /// Whether every process owns whole groups of [`FOLD`] consecutive agents.
+    /// Whether every process owns whole groups of 256 consecutive agents.
     pub fn is_aligned(&self) -> bool {
         let inner = &self.bounds[1..self.bounds.len() - 1];
         self.order.is_none() && inner.iter().all(|bound| bound.is_multiple_of(FOLD))
