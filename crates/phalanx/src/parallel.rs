@@ -18,6 +18,18 @@ pub fn blocks_of(runs: &[Range<usize>]) -> Vec<Range<usize>> {
     runs.iter().flat_map(cut).collect()
 }
 
+/// Ascending agents as runs of consecutive ones.
+pub fn runs_of(agents: impl IntoIterator<Item = usize>) -> Vec<Range<usize>> {
+    let mut runs: Vec<Range<usize>> = Vec::new();
+    for i in agents {
+        match runs.last_mut() {
+            Some(run) if run.end == i => run.end = i + 1,
+            _ => runs.push(i..i + 1),
+        }
+    }
+    runs
+}
+
 /// Agents whose numbers are summed up first, in agent order; then the sums of these groups are. Large enough that a process
 /// tells others little, small enough that processes can own whole groups.
 pub const FOLD: usize = 256;

@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::Peers;
 use crate::network::{Network, Partition, Share};
+use crate::parallel::runs_of;
 use crate::{Error, Result};
 
 /// A process's borders with its neighbours.
@@ -61,13 +62,7 @@ impl Halo {
         let mut sent: Vec<u32> = links.iter().flat_map(|link| link.sends.iter().copied()).collect();
         sent.sort_unstable();
         sent.dedup();
-        let mut border: Vec<Range<usize>> = Vec::new();
-        for i in sent.into_iter().map(|i| i as usize) {
-            match border.last_mut() {
-                Some(run) if run.end == i => run.end = i + 1,
-                _ => border.push(i..i + 1),
-            }
-        }
+        let border = runs_of(sent.into_iter().map(|i| i as usize));
         Ok(Halo { peers, partition, links, border, total: network.total(), members: OnceLock::new() })
     }
 
@@ -87,19 +82,14 @@ impl Halo {
         if !self.is_first() {
             let heard = self.tell(Vec::new())?;
             return match heard.split_first() {
-                Some((&FAILED, [bad_input, message @ ..])) => {
-                    let message = String::from_utf8_lossy(message).into_owned();
-                    Err(Error::Peers { message, bad_input: *bad_input != 0 })
-                }
+                Some((&FAILED, report)) => Err(reported(report)),
                 first => Ok(first.map_or(0, |(&decision, _)| decision)),
             };
         }
         let decided = decide();
         let message = match &decided {
             Ok(decision) => vec![*decision],
-            Err(error) => {
-                [&[FAILED, u8::from(error.is_bad_input())][..], error.to_string().as_bytes()].concat()
-            }
+            Err(error) => [&[FAILED][..], &report(error)].concat(),
         };
         self.tell(message)?;
         decided
@@ -301,19 +291,27 @@ pub fn same_among(peers: &Arc<dyn Peers>, text: &str, what: &str) -> Result<()> 
 fn agree<T>(halo: &Halo, result: Result<T>) -> Result<T> {
     let mine = match &result {
         Ok(_) => Vec::new(),
-        Err(error) => [&[u8::from(error.is_bad_input())][..], error.to_string().as_bytes()].concat(),
+        Err(error) => report(error),
     };
     let first = halo.gather(&mine)?.into_iter().find(|report| !report.is_empty()).unwrap_or_default();
     let heard = halo.tell(first)?;
-    match (heard.split_first(), result) {
-        (None, result) => result,
+    match result {
+        result if heard.is_empty() => result,
         // Its own failure is said in its own words.
-        (Some(_), Err(error)) if mine == heard => Err(error),
-        (Some((&bad_input, message)), _) => {
-            let message = String::from_utf8_lossy(message).into_owned();
-            Err(Error::Peers { message, bad_input: bad_input != 0 })
-        }
+        Err(error) if mine == heard => Err(error),
+        _ => Err(reported(&heard)),
     }
+}
+
+/// An error as other processes are told of it; never empty.
+fn report(error: &Error) -> Vec<u8> {
+    [&[u8::from(error.is_bad_input())][..], error.to_string().as_bytes()].concat()
+}
+
+/// An error that was [reported](report).
+fn reported(report: &[u8]) -> Error {
+    let (bad_input, message) = report.split_first().unwrap_or((&0, &[]));
+    Error::Peers { message: String::from_utf8_lossy(message).into_owned(), bad_input: *bad_input != 0 }
 }
 
 /// Lists from everybody to everybody: what each wrote to this process.

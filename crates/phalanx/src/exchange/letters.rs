@@ -8,6 +8,7 @@ use super::Halo;
 use super::halo::Messages;
 use crate::Ragged;
 use crate::critic::{Inbox, QValues};
+use crate::parallel::runs_of;
 use crate::rollout::Trajectory;
 
 /// What owners of neighbouring agents send each other for the actor: values of agent j for agent i, where a border runs
@@ -73,21 +74,8 @@ impl Letters {
 
     /// Of some runs of agents, those that hear from nobody elsewhere, and the others.
     pub fn split(&self, runs: &[Range<usize>]) -> [Vec<Range<usize>>; 2] {
-        let mut parts = [Vec::new(), Vec::new()];
-        for i in runs.iter().cloned().flatten() {
-            let part: &mut Vec<Range<usize>> = &mut parts[usize::from(!self.places.row(i).is_empty())];
-            match part.last_mut() {
-                Some(run) if run.end == i => run.end = i + 1,
-                _ => part.push(i..i + 1),
-            }
-        }
-        parts
-    }
-
-    /// Bytes that are sent in an iteration.
-    pub fn bytes(&self) -> u64 {
-        let pairs = self.outgoing.iter().flatten();
-        pairs.map(|&(to, _)| (8 * self.steps[0] * self.wants[to as usize]) as u64).sum()
+        let agents = || runs.iter().cloned().flatten();
+        [false, true].map(|hears| runs_of(agents().filter(|&i| self.reaches(i) == hears)))
     }
 
     /// Writes what others want to hear. `constrained` are the neighbourhoods within which constraints count.

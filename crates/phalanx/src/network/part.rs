@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::Network;
 use crate::Ragged;
-use crate::parallel::blocks_of;
+use crate::parallel::{blocks_of, runs_of};
 
 /// How the agents of a part are numbered in the whole network.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,13 +31,7 @@ impl Network {
             known.collect::<Vec<u32>>()
         };
         let adjacency = Ragged::from_rows(ids.iter().map(links));
-        let mut own: Vec<Range<usize>> = Vec::new();
-        for (i, _) in ids.iter().enumerate().filter(|&(_, &id)| owned(id)) {
-            match own.last_mut() {
-                Some(run) if run.end == i => run.end = i + 1,
-                _ => own.push(i..i + 1),
-            }
-        }
+        let own = runs_of((0..ids.len()).filter(|&i| owned(ids[i])));
         Network { adjacency, part: Some(Arc::new(Part { ids, own, total: self.total() })) }
     }
 
