@@ -28,6 +28,10 @@ impl Dynamics {
             let message = "is simulated whole; exact computations need every agent's own law of transitions";
             return Err(Error::config("world", message));
         };
+        if !factored.knows_law() {
+            let message = "does not tell its law of transitions, which exact computations need";
+            return Err(Error::config("world", message));
+        }
         let n = world.network().agents();
         let joint_states = Dynamics::count_joint_states(world).ok_or_else(|| {
             let digits: f64 = (0..n).map(|i| (world.states(i) as f64).log10()).sum();

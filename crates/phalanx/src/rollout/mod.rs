@@ -75,7 +75,7 @@ pub fn simulate(
         }
         (Evolution::Factored(factored), Acting::Alone(alone)) => (factored, alone),
     };
-    if agents >= SPLIT_AGENTS {
+    if agents >= SPLIT_AGENTS && !factored.is_whole() {
         let piece = wide::piece(policy);
         let policy = policy.acting();
         let wide = Wide { world, factored, policy, stream, sampled: &sampled, piece, halo: None };

@@ -1,16 +1,20 @@
-//! Worlds that a program adds to the built-in ones.
+//! Worlds and utilities that a program adds to the built-in ones.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Debug};
 use std::sync::Arc;
 
+use crate::utility::{LocalSpace, Utility};
 use crate::world::World;
 use crate::{Error, Result};
 
 /// Makes a world from the keys of `[world]` other than `kind`.
 type Build = dyn Fn(&toml::Table) -> Result<Arc<dyn World>> + Send + Sync;
 
-/// Worlds by the name that `world.kind` has for them.
+/// Makes an agent's utility.
+type BuildUtility = dyn Fn(usize, LocalSpace) -> Result<Arc<dyn Utility>> + Send + Sync;
+
+/// Worlds by the name that `world.kind` has for them, and utilities by the `kind` of an objective or a constraint.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -27,6 +31,7 @@ type Build = dyn Fn(&toml::Table) -> Result<Arc<dyn World>> + Send + Sync;
 #[derive(Clone, Default)]
 pub struct Registry {
     worlds: BTreeMap<String, Arc<Build>>,
+    utilities: BTreeMap<String, Arc<BuildUtility>>,
 }
 
 impl Registry {
@@ -37,6 +42,36 @@ impl Registry {
         build: impl Fn(&toml::Table) -> Result<Arc<dyn World>> + Send + Sync + 'static,
     ) {
         self.worlds.insert(kind.into(), Arc::new(build));
+    }
+
+    /// Adds a utility. `build` is given the agent and its space; it may refuse, and should [check](crate::utility::check_gradient) a
+    /// gradient that somebody wrote by hand. Beside `kind` a configuration may give `scale` and `offset`.
+    pub fn add_utility(
+        &mut self,
+        kind: &str,
+        build: impl Fn(usize, LocalSpace) -> Result<Arc<dyn Utility>> + Send + Sync + 'static,
+    ) {
+        self.utilities.insert(kind.into(), Arc::new(build));
+    }
+
+    /// The utility `kind` of an agent; none if it is not one of these.
+    pub(super) fn utility(
+        &self,
+        kind: &str,
+        agent: usize,
+        space: LocalSpace,
+    ) -> Option<Result<Arc<dyn Utility>>> {
+        self.utilities.get(kind).map(|build| build(agent, space))
+    }
+
+    /// Whether there is a utility of this name.
+    pub(super) fn has_utility(&self, kind: &str) -> bool {
+        self.utilities.contains_key(kind)
+    }
+
+    /// Names of the utilities.
+    pub(super) fn utility_names(&self) -> impl Iterator<Item = &str> {
+        self.utilities.keys().map(String::as_str)
     }
 
     pub(super) fn build(&self, kind: &str, keys: &toml::Table) -> Result<Arc<dyn World>> {
@@ -57,6 +92,6 @@ impl Registry {
 
 impl Debug for Registry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.worlds.keys()).finish()
+        f.debug_list().entries(self.worlds.keys()).entries(self.utilities.keys()).finish()
     }
 }

@@ -186,6 +186,17 @@ pub trait Factored: Send + Sync + Debug {
         rewards.fill(0.0);
     }
 
+    /// Whether [`Factored::transition`] can be asked. Exact computations need it, training does not: where it cannot,
+    /// [`Factored::start_law`] is none and nobody asks.
+    fn knows_law(&self) -> bool {
+        true
+    }
+
+    /// Whether asking for a few agents costs as much as asking for all: then nobody does it for speed.
+    fn is_whole(&self) -> bool {
+        false
+    }
+
     /// ρ, the law that [`Factored::start`] samples from; exact computations need it. None if it is not known.
     fn start_law(&self) -> Option<StartLaw> {
         None

@@ -34,19 +34,53 @@ pub(super) fn utilities(
     if utility.channel.is_some() {
         return Err(Error::config(format!("{field}.channel"), "is for kind `return`"));
     }
+    if config.registry().has_utility(&utility.spec.kind) {
+        return own(config, utility, spaces, agents, field);
+    }
     let tables = utility.file.as_ref().map(|file| read_tables(config, file, spaces)).transpose()?;
     let mut built: Vec<ScaledUtility> = Vec::with_capacity(agents.len());
     for &i in agents {
         let spec = tables.as_ref().map_or(utility.spec.clone(), |tables| tables.spec_of(i, &utility.spec));
         built.push(spec.build(spaces[i], field).map_err(|error| match error {
             Error::Config { field, message } if field.ends_with(".kind") => {
-                Error::config(field, format!("{message}, return"))
+                let own =
+                    config.registry().utility_names().map(|name| format!(", {name}")).collect::<String>();
+                let hint = "(one of one's own is known to the program that registers it)";
+                Error::config(field, format!("{message}, return{own} {hint}"))
             }
             Error::Config { field, message } => Error::config(field, format!("{message} (agent {i})")),
             other => other,
         })?);
     }
     Ok(built)
+}
+
+/// Utilities that the program has registered.
+fn own(
+    config: &Config,
+    utility: &UtilityConfig,
+    spaces: &[LocalSpace],
+    agents: &[usize],
+    field: &str,
+) -> Result<Vec<ScaledUtility>> {
+    let UtilitySpec { kind, scale, offset, .. } = &utility.spec;
+    let plain = UtilitySpec { kind: kind.clone(), scale: *scale, offset: *offset, ..Default::default() };
+    if plain != utility.spec || utility.file.is_some() {
+        return Err(Error::config(field, format!("kind `{kind}` takes `scale` and `offset` only")));
+    }
+    let (scale, offset) = (scale.unwrap_or(1.0), offset.unwrap_or(0.0));
+    let build = |&i: &usize| {
+        let built = config.registry().utility(kind, i, spaces[i])?.map_err(|error| match error {
+            Error::Config { field: of, message } => Error::config(format!("{field}.{of}"), message),
+            other => other,
+        });
+        Some(built.and_then(|custom| {
+            let utility = ScaledUtility { kind: Kind::Custom(custom), scale, offset };
+            utility.validate(spaces[i], field)?;
+            Ok(utility)
+        }))
+    };
+    agents.iter().filter_map(build).collect()
 }
 
 /// Discounted returns of a reward channel.

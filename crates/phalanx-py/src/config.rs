@@ -1,0 +1,59 @@
+//! Configurations: a preset, a file or a dict, with settings on top.
+
+use std::path::Path;
+
+use phalanx::run::{Config, Registry};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString};
+use toml::Value;
+
+use crate::errors::{bad, exception};
+use crate::values::{table, to_toml};
+
+/// Sections that are replaced whole where a dict says another `kind`: keys of the old kind would not fit the new one.
+const REPLACED: [&str; 3] = ["world", "objective", "network"];
+
+/// The configuration that `source` names, with `settings` on top. Dicts are merged into sections; lists replace lists.
+pub fn config(
+    source: &Bound<'_, PyAny>,
+    settings: &Bound<'_, PyDict>,
+    registry: Registry,
+) -> PyResult<Config> {
+    let base = if let Ok(source) = source.cast::<PyDict>() {
+        let text = table(source, "")?.to_string();
+        Config::from_toml(&text, Path::new("."))
+    } else if source.is_instance_of::<PyString>() || source.hasattr("__fspath__")? {
+        let path = if let Ok(text) = source.extract::<String>() {
+            text
+        } else {
+            source.call_method0("__fspath__")?.extract()?
+        };
+        Config::open(&path)
+    } else {
+        let kind = source.get_type().name()?.to_string();
+        return Err(bad("source", format!("`{kind}`; give a preset's name, a TOML file or a dict")));
+    };
+    let base = base.map_err(|error| exception(&error))?.with_registry(registry);
+    let mut flat = Vec::new();
+    for (key, value) in settings {
+        let key: String = key.extract()?;
+        flatten(&key, to_toml(&value, &key)?, &mut flat);
+    }
+    if flat.is_empty() {
+        return Ok(base);
+    }
+    let settings = flat.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+    base.with_all(settings).map_err(|error| exception(&error))
+}
+
+/// One setting for each entry of a section.
+fn flatten(key: &str, value: Value, out: &mut Vec<(String, String)>) {
+    match value {
+        Value::Table(table) if !(REPLACED.contains(&key) && table.contains_key("kind")) => {
+            for (name, value) in table {
+                flatten(&format!("{key}.{name}"), value, out);
+            }
+        }
+        value => out.push((key.into(), value.to_string())),
+    }
+}

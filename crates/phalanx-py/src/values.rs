@@ -1,0 +1,71 @@
+//! Settings: from Python values to those of a configuration file.
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
+use toml::Value;
+
+use crate::errors::bad;
+
+/// Nested deeper than any setting is; a list that holds itself ends here.
+const DEEPEST: usize = 16;
+
+/// A value as it would stand in a file. `field` is its dotted name.
+pub fn to_toml(value: &Bound<'_, PyAny>, field: &str) -> PyResult<Value> {
+    convert(value, field, 0)
+}
+
+fn convert(value: &Bound<'_, PyAny>, field: &str, depth: usize) -> PyResult<Value> {
+    if depth > DEEPEST {
+        return Err(bad(field, "is nested too deeply"));
+    }
+    if let Ok(value) = value.cast::<PyBool>() {
+        return Ok(Value::Boolean(value.is_true()));
+    }
+    if let Ok(value) = value.cast::<PyInt>() {
+        let number = value.extract::<i64>().map_err(|_| bad(field, "is too large a number"))?;
+        return Ok(Value::Integer(number));
+    }
+    if let Ok(value) = value.cast::<PyFloat>() {
+        return Ok(Value::Float(value.extract()?));
+    }
+    if let Ok(value) = value.cast::<PyString>() {
+        return Ok(Value::String(value.extract()?));
+    }
+    if let Ok(value) = value.cast::<PyDict>() {
+        return Ok(Value::Table(table_at(value, field, depth + 1)?));
+    }
+    if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() {
+        let entries = value.try_iter()?.enumerate();
+        let entries = entries.map(|(k, entry)| convert(&entry?, &format!("{field}.{k}"), depth + 1));
+        return Ok(Value::Array(entries.collect::<PyResult<_>>()?));
+    }
+    // Arrays and numbers of NumPy.
+    if value.hasattr("tolist")? {
+        return convert(&value.call_method0("tolist")?, field, depth + 1);
+    }
+    if value.hasattr("__fspath__")? {
+        return Ok(Value::String(value.call_method0("__fspath__")?.extract()?));
+    }
+    let kind = value.get_type().name()?.to_string();
+    Err(PyTypeError::new_err(format!(
+        "{field}: `{kind}` is no setting; numbers, strings, lists and dicts are (arrays of NumPy, too)"
+    )))
+}
+
+/// A section.
+pub fn table(value: &Bound<'_, PyDict>, field: &str) -> PyResult<toml::Table> {
+    table_at(value, field, 0)
+}
+
+fn table_at(value: &Bound<'_, PyDict>, field: &str, depth: usize) -> PyResult<toml::Table> {
+    let mut table = toml::Table::new();
+    for (key, value) in value {
+        let Ok(key) = key.extract::<String>() else {
+            return Err(PyTypeError::new_err(format!("{field}: the key {} is no string", key.repr()?)));
+        };
+        let of = if field.is_empty() { key.clone() } else { format!("{field}.{key}") };
+        table.insert(key, convert(&value, &of, depth)?);
+    }
+    Ok(table)
+}
