@@ -16,7 +16,9 @@ mod table;
 mod train;
 
 pub use plot::figure;
+pub use train::{default_folder, provenance};
 
+use std::ffi::OsString;
 use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
@@ -137,13 +139,25 @@ pub fn main() -> ExitCode {
 
 /// As [`main`], for a program with worlds of its own: every command knows them by their name in `registry`.
 pub fn main_with(registry: Registry) -> ExitCode {
-    // A panic is a bug, which the message above it says; scripts get the status of a failed run.
-    let command_line = std::panic::AssertUnwindSafe(|| run(&registry));
-    std::panic::catch_unwind(command_line).unwrap_or(ExitCode::FAILURE)
+    ExitCode::from(main_of(std::env::args_os(), &registry))
 }
 
-fn run(registry: &Registry) -> ExitCode {
-    let cli = Cli::parse();
+/// As [`main_with`], with the arguments (the program's name first) of another program, which may go on afterwards: returns the
+/// exit status.
+pub fn main_of(arguments: impl IntoIterator<Item = OsString>, registry: &Registry) -> u8 {
+    // A panic is a bug, which the message above it says; scripts get the status of a failed run.
+    let command_line = std::panic::AssertUnwindSafe(|| match Cli::try_parse_from(arguments) {
+        Ok(cli) => run(&cli, registry),
+        Err(error) => {
+            // Help is no error; if it cannot be printed, nobody reads it.
+            let _ = error.print();
+            u8::try_from(error.exit_code()).unwrap_or(2)
+        }
+    });
+    std::panic::catch_unwind(command_line).unwrap_or(1)
+}
+
+fn run(cli: &Cli, registry: &Registry) -> u8 {
     let done = match &cli.command {
         Command::Train(args) => train::train(args, registry),
         Command::Resume(args) => train::resume(args, registry),
@@ -166,7 +180,7 @@ fn run(registry: &Registry) -> ExitCode {
         Command::Paper(args) => paper::paper(args, registry),
         Command::Bench(args) => bench::run(args),
     };
-    let Err(error) = done else { return ExitCode::SUCCESS };
+    let Err(error) = done else { return 0 };
     let cause = error.downcast_ref::<phalanx::Error>();
     // What went wrong comes first; a context says what can be done about it.
     let message = match cause.map(ToString::to_string) {
@@ -177,7 +191,7 @@ fn run(registry: &Registry) -> ExitCode {
         eprintln!("error: {}", one_line(&message));
     }
     let bad_input = cause.is_some_and(phalanx::Error::is_bad_input);
-    ExitCode::from(if bad_input { 2 } else { 1 })
+    if bad_input { 2 } else { 1 }
 }
 
 /// Whether errors are another process's to report.

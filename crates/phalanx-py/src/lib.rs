@@ -3,7 +3,14 @@
 
 mod config;
 mod errors;
+mod factored;
+mod own;
+mod parallel;
+mod session;
+mod train;
+mod utility;
 mod values;
+mod watch;
 
 use pyo3::prelude::*;
 
@@ -11,4 +18,16 @@ use pyo3::prelude::*;
 mod _phalanx {
     #[pymodule_export]
     use crate::errors::{ConfigError, Interrupted, TrainingError};
+    #[pymodule_export]
+    use crate::factored::factored_world;
+    #[pymodule_export]
+    use crate::own::{Own, OwnWorld};
+    #[pymodule_export]
+    use crate::parallel::parallel_world;
+    #[pymodule_export]
+    use crate::session::{Fixed, command_line, exact, presets, resolve};
+    #[pymodule_export]
+    use crate::train::{resume, train};
+    #[pymodule_export]
+    use crate::utility::PythonUtility;
 }

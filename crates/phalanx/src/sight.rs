@@ -58,6 +58,13 @@ impl Sight {
         &self.group
     }
 
+    /// How many numbers a sample is where it is a world's own view, all its moments together.
+    pub fn numbers(&self) -> Option<usize> {
+        let view = self.view.as_ref()?;
+        let [count, width] = view.shape();
+        Some(count * width * view.frames())
+    }
+
     /// The network that reads it.
     pub fn architecture(&self, widths: &Widths, outputs: usize) -> Architecture {
         let slots = self.group.len();

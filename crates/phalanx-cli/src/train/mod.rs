@@ -157,13 +157,14 @@ pub fn stop_on_signals() -> anyhow::Result<Arc<AtomicBool>> {
 
 /// Commit and command line, for the record.
 pub fn provenance() -> Provenance {
+    // An interpreter's is what a script was called with.
     let command_line = std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect();
     Provenance { commit: env!("PHALANX_COMMIT").into(), command_line }
 }
 
 /// `runs/<name>-seed<seed>`, numbered on if that exists. The preset `paper/wireless` is called `paper-wireless`: its run must
 /// not be taken for one of `wireless`.
-fn default_folder(source: &str, seed: u64) -> PathBuf {
+pub fn default_folder(source: &str, seed: u64) -> PathBuf {
     let stem = if preset::text(source).is_some() {
         source.replace('/', "-")
     } else {

@@ -1,5 +1,50 @@
-"""Safe policies for networks of agents."""
+"""Safe policies for networks of agents.
+
+Many agents live on a graph; each sees and talks to its neighbourhood only. Together they maximise the mean of local
+*general utilities*, differentiable functions of an agent's own discounted occupancy measure, and each keeps its own
+constraints, which are general utilities too.
+
+>>> import phalanx
+>>> run = phalanx.train("synthetic", iterations=20, seed=3, out=getfixture("tmp_path") / "run")
+>>> run.metrics["objective"].shape
+(20,)
+>>> run.evaluate(episodes=50).is_safe
+True
+
+- `train`, `resume`, `load`, `evaluate`, `config`, `presets`: runs, with the settings of configuration files as keywords.
+- `env`, `vector_env`: the built-in worlds as environments of PettingZoo, one or many copies.
+- `from_pettingzoo`: any parallel environment of PettingZoo, with a graph, as a world to train in.
+- `World`, `Utility`: a world and a utility of one's own.
+- `exact`: everything exact about a small model.
+"""
 
 from ._phalanx import ConfigError, Interrupted, TrainingError
+from .assessment import Assessment
+from .environment import from_pettingzoo
+from .exactly import exact
+from .policy import Policy
+from .runs import Run
+from .tables import Table
+from .training import config, evaluate, load, presets, resume, train
+from .utility import Utility
+from .world import World
 
-__all__ = ["ConfigError", "Interrupted", "TrainingError"]
+__all__ = [
+    "Assessment",
+    "ConfigError",
+    "Interrupted",
+    "Policy",
+    "Run",
+    "Table",
+    "TrainingError",
+    "Utility",
+    "World",
+    "config",
+    "evaluate",
+    "exact",
+    "from_pettingzoo",
+    "load",
+    "presets",
+    "resume",
+    "train",
+]

@@ -63,6 +63,13 @@ pub trait Policy: Send + Sync + Debug {
     /// Agent i's probabilities of its actions at step k of a trajectory.
     fn law(&self, agent: usize, trajectory: &Trajectory, k: usize, out: &mut [f64]);
 
+    /// The same where its network reads `rows`, all that a [view](crate::world::View) shows of the present and of earlier moments. False if it
+    /// reads something else.
+    fn law_of_rows(&self, agent: usize, rows: &[f32], out: &mut [f64]) -> bool {
+        let _ = (agent, rows, out);
+        false
+    }
+
     /// Agent i's gradient from the batch and what it `receive`s, written over `out`. Paper: eq:grad_estimate.
     fn gradient(
         &self,

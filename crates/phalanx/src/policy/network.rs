@@ -147,6 +147,18 @@ impl Policy for NetworkPolicy {
         softmax(out);
     }
 
+    fn law_of_rows(&self, agent: usize, rows: &[f32], out: &mut [f64]) -> bool {
+        if self.sights[agent].numbers() != Some(rows.len()) {
+            return false;
+        }
+        let batch = crate::net::Batch { size: 1, rows, symbols: &[] };
+        let mut tape = Tape::default();
+        let logits = self.nets[agent].forward(self.weights.row(agent), batch, &mut tape);
+        out.iter_mut().zip(logits).for_each(|(p, &logit)| *p = f64::from(logit));
+        softmax(out);
+        true
+    }
+
     fn gradient(
         &self,
         agent: usize,

@@ -155,6 +155,10 @@ impl Factored for Restricted {
         self.factored().transition(self.id(agent), states, actions, law);
     }
 
+    fn knows_law(&self) -> bool {
+        self.factored().knows_law()
+    }
+
     fn start(&self, stream: &Stream, place: Place, agents: Range<usize>, states: &mut [u8]) {
         for (agent, state) in agents.zip(states) {
             let id = self.id(agent);

@@ -1,0 +1,277 @@
+"""Environments that others wrote, as worlds to train in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import _phalanx
+from ._phalanx import ConfigError
+from .graphs import Graph, edges
+from .world import World, interval, whole
+
+#: What a channel is made of: `f(agent, observation, action, reward, info)`, after the step; or the name of a number in `info`.
+Channel = Callable[[Any, Any, Any, float, Mapping[str, Any]], float] | str
+#: Where nothing is known of an environment's rewards.
+WIDEST = (-1e9, 1e9)
+
+
+def from_pettingzoo(
+    make: Callable[[], Any],
+    graph: Graph,
+    *,
+    cell: Callable[..., int] | None = None,
+    cells: int | Sequence[int] = 1,
+    actions: Sequence[Any] | Mapping[Any, Sequence[Any]] | None = None,
+    channels: Mapping[str, Channel] | None = None,
+    ranges: Mapping[str, tuple[float, float]] | None = None,
+    scale: Callable[[NDArray[np.float32]], Any] | None = None,
+    name: str | None = None,
+    check: bool = True,
+) -> World:
+    """A parallel environment of PettingZoo, with a graph, as a world.
+
+    Networks of an agent (`policy={"kind": "network"}`) read the observations of its neighbourhood, flattened. Utilities of the
+    occupancy speak of what `cell(observation)` makes of an agent's own observation, one of `cells` numbers from 0; without it
+    there is one cell, and occupancies count actions alone. Episodes are begun by `reset(seed=…)` and end when every agent has
+    terminated or was truncated, or at `horizon`; of an agent that has left, observation and rewards are 0.
+
+    :param make: makes an environment, e.g. `lambda: simple_spread_v3.parallel_env(max_cycles=50)`. Several are in use at a time.
+    :param graph: links between agents by name or number: pairs, a networkx graph, or a function of two names.
+    :param actions: what an agent can do, where its action space is not discrete: a list of actions for all agents, or one an agent.
+    :param channels: rewards beside `reward`: a function of agent, observation, action, reward and info, or a name in `info`.
+    :param ranges: smallest and largest reward of a channel, where known: it tells bounds that cannot be met, and
+        makes intervals narrower.
+    :param scale: applied to an observation, as an array of numbers, before networks read it.
+    :param check: whether two episodes of one seed are played and compared before the world is used.
+
+    >>> import phalanx
+    >>> class Chase:                                        # any object with the methods of a ParallelEnv will do
+    ...     possible_agents = ["cat", "dog"]
+    ...     def observation_space(self, agent): return None
+    ...     def action_space(self, agent): return type("Discrete", (), {"n": 2})()
+    ...     def reset(self, seed=None, options=None):
+    ...         self.at, self.agents = np.zeros(2), list(self.possible_agents)
+    ...         return dict(zip(self.agents, self.at)), {}
+    ...     def step(self, actions):
+    ...         self.at = np.clip(self.at + [2 * actions["cat"] - 1, 2 * actions["dog"] - 1], -2, 2)
+    ...         far = abs(self.at[0] - self.at[1])
+    ...         seen = dict(zip(self.agents, self.at))
+    ...         no = dict.fromkeys(self.agents, False)
+    ...         return seen, {"cat": far, "dog": -far}, no, no, {agent: {} for agent in self.agents}
+    >>> world = phalanx.from_pettingzoo(Chase, [("cat", "dog")], cell=lambda at: int(at) + 2, cells=5)
+    >>> run = phalanx.train(
+    ...     world=world, objective={"kind": "return"}, policy={"kind": "network"}, critic={"kind": "returns"},
+    ...     constraint=[{"kind": "state_entropy", "at_least": 0.5}],
+    ...     iterations=3, horizon=10, out=getfixture("tmp_path") / "run",
+    ... )
+    >>> sorted(run.policy.act({"cat": 0.0, "dog": 1.0}))
+    ['cat', 'dog']
+    """
+    if not callable(make):
+        kind = type(make).__name__
+        raise ConfigError(f"make: `{kind}` is no function; give one that makes an environment, e.g. lambda: env(...)")
+    return _EnvironmentWorld(
+        Adapter(make, cell, cells, actions, channels or {}, scale), graph, ranges or {}, name, check
+    )
+
+
+class Adapter:
+    """An environment in the library's terms: agents and actions by number, observations as numbers."""
+
+    def __init__(
+        self,
+        make: Callable[[], Any],
+        cell: Callable[..., int] | None,
+        cells: int | Sequence[int],
+        actions: Sequence[Any] | Mapping[Any, Sequence[Any]] | None,
+        channels: Mapping[str, Channel],
+        scale: Callable[[NDArray[np.float32]], Any] | None,
+    ) -> None:
+        self._make, self._cell, self._scale = make, cell, scale
+        self._free: list[Any] = []
+        first = self._environment()
+        for needed in ("possible_agents", "reset", "step", "action_space", "observation_space"):
+            if not hasattr(first, needed):
+                raise ConfigError(f"make: makes a `{type(first).__name__}` without {needed}; a ParallelEnv is needed")
+        self.agents: list[Any] = list(first.possible_agents)
+        if not self.agents:
+            raise ConfigError("make: makes an environment without agents")
+        if cell is not None and not callable(cell):
+            raise ConfigError(f"cell: `{type(cell).__name__}` is no function")
+        if cell is None and cells != 1:
+            raise ConfigError("cells: is for `cell`, which is missing")
+        n = len(self.agents)
+        self.cells = [cells] * n if isinstance(cells, int) else [whole(size, "cells") for size in cells]
+        if "reward" in channels:
+            raise ConfigError("channels: `reward` is the environment's own")
+        self.channels = dict(channels)
+        self._choices = [_choices(agent, first, actions) for agent in self.agents]
+        self.actions = [found if isinstance(found, int) else len(found) for found in self._choices]
+        seen, _ = self._reset(first, 0)
+        self.widths = [len(self._flat(seen[agent])) for agent in self.agents]
+        self._ends = np.cumsum([0, *self.widths])
+        self.release(first)
+
+    def _environment(self) -> Any:
+        return self._free.pop() if self._free else self._make()
+
+    def release(self, environment: Any) -> None:
+        """Nobody plays in it any more."""
+        self._free.append(environment)
+
+    def _reset(self, environment: Any, seed: int) -> tuple[Mapping[Any, Any], Any]:
+        found = environment.reset(seed=seed)
+        if not (isinstance(found, tuple) and len(found) == 2 and isinstance(found[0], Mapping)):
+            raise ConfigError("make: its reset must give (observations by agent, infos)")
+        missing = [agent for agent in self.agents if agent not in found[0]]
+        if missing:
+            raise ConfigError(f"make: its reset gives no observation of {missing[0]!r}")
+        return found
+
+    def _flat(self, observation: Any) -> NDArray[np.float32]:
+        if isinstance(observation, Mapping):
+            parts = [self._flat(observation[key]) for key in sorted(observation)]
+            return np.concatenate(parts) if parts else np.zeros(0, np.float32)
+        if isinstance(observation, tuple):
+            return np.concatenate([self._flat(part) for part in observation])
+        array = np.asarray(observation)
+        if array.dtype.kind not in "fiub":
+            raise ConfigError(f"observations: {array.dtype} cannot be read as numbers")
+        flat = np.ravel(array).astype(np.float32)
+        return flat if self._scale is None else np.ravel(np.asarray(self._scale(flat), dtype=np.float32))
+
+    def read(self, observations: Mapping[Any, Any]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """Cells and numbers of all agents; 0 of those that are missing."""
+        cells = np.zeros(len(self.agents), dtype=np.int64)
+        numbers = np.zeros(self._ends[-1], dtype=np.float32)
+        for i, agent in enumerate(self.agents):
+            if agent not in observations:
+                continue
+            seen = observations[agent]
+            flat = self._flat(seen)
+            if len(flat) != self.widths[i]:
+                raise ConfigError(f"observations: {agent!r} has {len(flat)} numbers, not {self.widths[i]} as at first")
+            if not np.isfinite(flat).all():
+                raise ConfigError(f"observations: {agent!r} has {flat[~np.isfinite(flat)][0]}")
+            numbers[self._ends[i] : self._ends[i + 1]] = flat
+            if self._cell is not None:
+                found = self._cell(seen)
+                cells[i] = whole(found.item() if hasattr(found, "item") else found, f"cell (of {agent!r})")
+                if not 0 <= cells[i] < self.cells[i]:
+                    raise ConfigError(f"cell: gives {cells[i]} for {agent!r}; cells are 0 to {self.cells[i] - 1}")
+        return cells, numbers
+
+    def action(self, agent: Any, choice: int) -> Any:
+        """An action as the environment knows it."""
+        choices = self._choices[self.agents.index(agent)]
+        return choice if isinstance(choices, int) else choices[choice]
+
+    def begin(self, seed: int) -> _Episode:
+        """A new episode."""
+        environment = self._environment()
+        seen, _ = self._reset(environment, seed)
+        return _Episode(self, environment, seen)
+
+
+class _Episode:
+    """One episode, as the library plays it."""
+
+    def __init__(self, adapter: Adapter, environment: Any, seen: Mapping[Any, Any]) -> None:
+        self._adapter, self._environment = adapter, environment
+        self._cells, self._numbers = adapter.read(seen)
+        self._living = set(adapter.agents)
+
+    def observe(self) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        return self._cells, self._numbers
+
+    def step(self, actions: NDArray[np.int64]) -> tuple[NDArray[np.float64], bool]:
+        adapter = self._adapter
+        given = {
+            agent: adapter.action(agent, int(choice))
+            for agent, choice in zip(adapter.agents, actions, strict=True)
+            if agent in self._living
+        }
+        seen, earned, ended, cut, infos = self._environment.step(given)
+        rewards = np.zeros((1 + len(adapter.channels), len(adapter.agents)))
+        for i, agent in enumerate(adapter.agents):
+            if agent not in self._living:
+                continue
+            rewards[0, i] = reward = float(earned.get(agent, 0.0))
+            for k, (name, channel) in enumerate(adapter.channels.items()):
+                info = infos.get(agent, {})
+                if callable(channel):
+                    rewards[1 + k, i] = channel(agent, seen.get(agent), given[agent], reward, info)
+                elif channel in info:
+                    rewards[1 + k, i] = float(info[channel])
+                else:
+                    raise ConfigError(f"channels[{name!r}]: infos of {agent!r} have no {channel!r}, but {list(info)}")
+        if not np.isfinite(rewards).all():
+            raise ConfigError(f"rewards: {rewards[~np.isfinite(rewards)][0]}")
+        self._living -= {agent for agent in adapter.agents if ended.get(agent) or cut.get(agent)}
+        self._cells, self._numbers = adapter.read({agent: seen[agent] for agent in self._living if agent in seen})
+        return rewards.ravel(), not self._living
+
+    def __del__(self) -> None:
+        self._adapter.release(self._environment)
+
+
+class _EnvironmentWorld(World):
+    """What `from_pettingzoo` makes."""
+
+    def __init__(
+        self,
+        adapter: Adapter,
+        graph: Graph,
+        ranges: Mapping[str, tuple[float, float]],
+        name: str | None,
+        check: bool,
+    ) -> None:
+        self.adapter: Adapter = adapter
+        self.n = len(adapter.agents)
+        self.graph, self.ranges, self.check = graph, ranges, check
+        self.states, self.actions = adapter.cells, adapter.actions
+        self._links = edges(graph, adapter.agents)
+        unknown = [key for key in ranges if key != "reward" and key not in adapter.channels]
+        if unknown:
+            raise ConfigError(f"ranges: {unknown[0]!r} is no channel; there are {['reward', *adapter.channels]}")
+        self._name = name
+
+    @property
+    def name(self) -> str:
+        return self._name or "environment"
+
+    @cached_property
+    def built(self) -> _phalanx.OwnWorld:
+        names = ["reward", *self.adapter.channels]
+        given = {name: interval(self.ranges.get(name, WIDEST), f"ranges[{name!r}]") for name in names}
+        return _phalanx.parallel_world(
+            n=self.n,
+            edges=self._links,
+            cells=self.adapter.cells,
+            actions=self.adapter.actions,
+            widths=self.adapter.widths,
+            channels=list(given.items()),
+            begin=self.adapter.begin,
+            is_checked=bool(self.check),
+        )
+
+
+def _choices(agent: Any, environment: Any, actions: Any) -> int | list[Any]:
+    """How many actions an agent has, or which."""
+    if actions is not None:
+        listed = actions.get(agent) if isinstance(actions, Mapping) else actions
+        if listed is None or len(listed) < 1:
+            raise ConfigError(f"actions: there are none of {agent!r}")
+        return list(listed)
+    space = environment.action_space(agent)
+    size = getattr(space, "n", None)
+    if size is None or getattr(space, "start", 0) != 0:
+        raise ConfigError(
+            f"actions: {agent!r} acts in {space}, which is not Discrete from 0; give a list of actions to choose from"
+        )
+    return whole(size.item() if hasattr(size, "item") else size, "actions")

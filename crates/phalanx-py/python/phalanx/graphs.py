@@ -1,0 +1,64 @@
+"""Graphs in the forms in which people have them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any
+
+from ._phalanx import ConfigError
+
+#: Links as pairs of agents (numbers or names), a networkx graph, or a function that says whether two agents are linked.
+Graph = Iterable[Sequence[Hashable]] | Callable[[Any, Any], bool] | Any
+
+
+def edges(graph: Graph, agents: Sequence[Hashable]) -> list[tuple[int, int]]:
+    """The links of `graph` as pairs of numbers, smaller first. Its nodes must be `agents`, by name or by number.
+
+    >>> edges([("a", "b"), (1, 2)], ["a", "b", "c"])
+    [(0, 1), (1, 2)]
+    >>> edges(lambda i, j: abs(i - j) == 1, [0, 1, 2])
+    [(0, 1), (1, 2)]
+    """
+    number = {agent: i for i, agent in enumerate(agents)}
+    if callable(graph) and not hasattr(graph, "edges"):
+        pairs = ((i, j) for i in range(len(agents)) for j in range(i + 1, len(agents)))
+        return [(i, j) for i, j in pairs if graph(agents[i], agents[j])]
+
+    def find(node: Any) -> int:
+        if isinstance(node, Hashable) and node in number:
+            return number[node]
+        try:
+            index = node.__index__()
+        except (AttributeError, TypeError):
+            index = -1
+        if 0 <= index < len(agents):
+            return int(index)
+        few = ", ".join(map(repr, agents[:4])) + (", …" if len(agents) > 4 else "")
+        raise ConfigError(f"graph: {node!r} is no agent; there are {len(agents)}: {few}")
+
+    if hasattr(graph, "edges") and hasattr(graph, "nodes"):
+        nodes = list(graph.nodes)
+        if len({find(node) for node in nodes}) != len(agents):
+            raise ConfigError(f"graph: has {len(nodes)} nodes, but there are {len(agents)} agents")
+        listed = list(graph.edges)
+    else:
+        try:
+            listed = list(graph)
+        except TypeError:
+            kind = type(graph).__name__
+            raise ConfigError(
+                f"graph: `{kind}`; give pairs of agents, a networkx graph, or a function of two agents"
+            ) from None
+    found = set()
+    for pair in listed:
+        try:
+            first, second = (pair[0], pair[1]) if len(pair) in (2, 3) else (None, None)
+        except TypeError:
+            first, second = None, None
+        if first is None or second is None or isinstance(pair, str):
+            raise ConfigError(f"graph: {pair!r} is no pair of agents")
+        i, j = find(first), find(second)
+        if i == j:
+            raise ConfigError(f"graph: links {first!r} with itself")
+        found.add((min(i, j), max(i, j)))
+    return sorted(found)

@@ -1,0 +1,92 @@
+"""Worlds and utilities of one's own, under the names that configurations have for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from . import _phalanx
+from ._phalanx import ConfigError
+from .utility import Utility
+from .world import World
+
+if TYPE_CHECKING:
+    from .environment import Adapter
+
+#: Names that the library has given away.
+BUILT_IN = frozenset(
+    "line wireless pistonball epidemic table return linear state_entropy sa_entropy action_entropy action_l2sq action_l2 "
+    "active_l2 l2sq neg_l2_expert neg_l2sq_expert neg_kl_expert neg_dist_box neg_dist_halfspace neg_dist_ball".split()
+)
+
+
+class Own:
+    """What a run needs beside its folder."""
+
+    def __init__(self, world: World | None = None, utilities: Iterable[Utility] = ()) -> None:
+        self.registry = _phalanx.Own()
+        self.adapter: Adapter | None = None
+        self._names: dict[str, Utility] = {}
+        if world is not None:
+            self.add_world(world)
+        for utility in utilities:
+            self.add_utility(utility)
+
+    def add_world(self, world: World) -> str:
+        """Its name."""
+        if not isinstance(world, World):
+            kind = type(world).__name__
+            raise ConfigError(f"world: `{kind}`; give a dict, a phalanx.World, or what phalanx.from_pettingzoo makes")
+        name = _free(world.name, "world")
+        self.registry.add_world(name, world.built)
+        self.adapter = world.adapter
+        return name
+
+    def add_utility(self, utility: Utility) -> str:
+        """Its name. Another utility of the same name gets a number behind it."""
+        if not isinstance(utility, Utility):
+            raise ConfigError(f"utilities: `{type(utility).__name__}`; give a phalanx.Utility")
+        base, number = _free(utility.name, "utility"), 1
+        name = base
+        while self._names.setdefault(name, utility) is not utility:
+            number += 1
+            name = f"{base}-{number}"
+        self.registry.add_utility(name, utility.built)
+        return name
+
+    def settings(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """The same settings with names in place of objects."""
+        found = dict(settings)
+        if isinstance(found.get("world"), World):
+            found["world"] = {"kind": found["world"]}
+        elif "world" in found and not isinstance(found["world"], Mapping):
+            self.add_world(found["world"])
+        if isinstance(found.get("world"), Mapping) and isinstance(found["world"].get("kind"), World):
+            found["world"] = {**found["world"], "kind": self.add_world(found["world"]["kind"])}
+        if "objective" in found:
+            found["objective"] = self._named(found["objective"], "objective")
+        if "constraint" in found:
+            constraints = found["constraint"]
+            if isinstance(constraints, Mapping):
+                constraints = [constraints]
+            named = (self._named(entry, f"constraint.{k}") for k, entry in enumerate(constraints))
+            found["constraint"] = list(named)
+        return found
+
+    def _named(self, entry: Any, field: str) -> Any:
+        if isinstance(entry, Utility | str):
+            entry = {"kind": entry}
+        if not isinstance(entry, Mapping):
+            raise ConfigError(f"{field}: `{type(entry).__name__}`; give a dict, or a phalanx.Utility")
+        kind = entry.get("kind")
+        if isinstance(kind, Utility):
+            return {**entry, "kind": self.add_utility(kind)}
+        if callable(kind):
+            raise ConfigError(f"{field}.kind: is a function; wrap it in phalanx.Utility")
+        return dict(entry)
+
+
+def _free(name: str, what: str) -> str:
+    if name in BUILT_IN:
+        raise ConfigError(f"{what}: `{name}` is the name of a built-in one; give another, name=…")
+    return name

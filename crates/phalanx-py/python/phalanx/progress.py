@@ -1,0 +1,111 @@
+"""Progress while training: a bar in notebooks, a line in terminals, nothing elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from typing import Any, Protocol
+
+#: Least time between two looks of a bar.
+EVERY = 0.2
+
+
+class Bar(Protocol):
+    """Something that shows how far training is."""
+
+    def __call__(self, now: dict[str, Any]) -> None: ...
+
+    def close(self) -> None: ...
+
+
+def _words(now: dict[str, Any], iterations: int, seconds: float) -> str:
+    done = now["iteration"]
+    earned = f"return {now['return']:.4g}, " if now["return"] is not None else ""
+    left = seconds / done * (iterations - done)
+    return (
+        f"{done}/{iterations}: {earned}objective {now['objective']:.4g}, "
+        f"violation {now['violation_total']:.3g}, {left:.0f} s left"
+    )
+
+
+class _Terminal:
+    """One line on standard error that is written over."""
+
+    def __init__(self, iterations: int) -> None:
+        self._iterations, self._begin, self._last, self._width = iterations, time.monotonic(), 0.0, 0
+
+    def __call__(self, now: dict[str, Any]) -> None:
+        clock = time.monotonic()
+        if clock - self._last < EVERY:
+            return
+        self._last = clock
+        line = _words(now, self._iterations, clock - self._begin)
+        self._width = max(self._width, len(line))
+        print("\r" + line.ljust(self._width), end="", file=sys.stderr, flush=True)
+
+    def close(self) -> None:
+        if self._width:
+            print("\r" + " " * self._width + "\r", end="", file=sys.stderr, flush=True)
+
+
+class _Notebook:
+    """A bar of the browser's own, changed in place and gone at the end."""
+
+    def __init__(self, iterations: int) -> None:
+        from IPython.display import HTML, display
+
+        self._html: Callable[[str], Any] = HTML
+        self._iterations, self._begin, self._last = iterations, time.monotonic(), 0.0
+        self._handle: Any = display(self._html("<progress></progress>"), display_id=True)
+
+    def __call__(self, now: dict[str, Any]) -> None:
+        clock = time.monotonic()
+        if clock - self._last < EVERY:
+            return
+        self._last = clock
+        words = _words(now, self._iterations, clock - self._begin)
+        bar = f'<progress value="{now["iteration"]}" max="{self._iterations}" style="width: 20em"></progress>'
+        self._handle.update(self._html(f"{bar} {words}"))
+
+    def close(self) -> None:
+        self._handle.update(self._html(""))
+
+
+class _Quiet:
+    def __call__(self, now: dict[str, Any]) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+class _Called:
+    """Somebody's own function."""
+
+    def __init__(self, function: Callable[[dict[str, Any]], Any]) -> None:
+        self._function = function
+
+    def __call__(self, now: dict[str, Any]) -> None:
+        self._function(now)
+
+    def close(self) -> None:
+        pass
+
+
+def in_notebook() -> bool:
+    """Whether a kernel of Jupyter runs this."""
+    shell = sys.modules.get("IPython")
+    found = shell.get_ipython() if shell else None
+    return found is not None and type(found).__name__ == "ZMQInteractiveShell"
+
+
+def bar(wanted: bool | Callable[[dict[str, Any]], Any] | None, iterations: int) -> Bar:
+    """What `progress=` asks for: `None` shows where somebody is looking."""
+    if callable(wanted):
+        return _Called(wanted)
+    if wanted is None:
+        wanted = in_notebook() or sys.stderr.isatty()
+    if not wanted:
+        return _Quiet()
+    return _Notebook(iterations) if in_notebook() else _Terminal(iterations)

@@ -1,0 +1,248 @@
+"""Worlds of one's own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from . import _phalanx
+from ._phalanx import ConfigError
+from .graphs import Graph, edges
+
+if TYPE_CHECKING:
+    from .environment import Adapter
+
+#: Worlds of up to so many agents are checked unless told otherwise.
+CHECKED = 1000
+
+
+class World:
+    """A factored world: every agent's next state follows from the states and actions of its parents, and from chance.
+
+    Derive from it, set what it is made of, and write `step`, which moves all agents on at once:
+
+    - `n`: number of agents; `graph`: links as pairs of agents, a networkx graph, or a function of two agents;
+    - `states`, `actions`: how many every agent has (one number, or one an agent), at most 256;
+    - `start`: a state, an array of states, probabilities `[states]` or `[n, states]`, or a method `start(uniform)`;
+    - `rewards`: tables r(s, a) by channel, `{"reward": [states, actions] or [n, states, actions]}`;
+    - `ranges`: channels that `step` tells of in place of tables, with their smallest and largest reward,
+      `{"reward": (0.0, 1.0)}`;
+    - `step(states, actions, uniform)`: arrays of n whole numbers, and n numbers from [0, 1), an agent's own chance. Gives
+      the n next states; with `ranges` a pair of them and the rewards (an array, or a dict of arrays by channel). It must read
+      nothing but its arguments;
+    - `parents`: whose state and action enter an agent's transition, a list an agent; its neighbours and itself if not given;
+    - `transition(agent, states, actions)`: the law of an agent's next state given its parents', for exact computations; `step`
+      must then give state x iff `uniform` lies in x's interval of the law, laid out in order.
+
+    A world of at most 1,000 agents is checked before it is used: sizes and ranges, that `step` reads parents only and draws
+    from `transition` where there is one (`check = False` leaves it out).
+
+    >>> import phalanx
+    >>> class Lamps(phalanx.World):
+    ...     '''A lamp in a ring burns on if it, or its left neighbour, was switched on; one switch in ten fails.'''
+    ...     states = actions = 2
+    ...     start = 0
+    ...     rewards = {"reward": [[0.0, -0.3], [1.0, 0.7]]}
+    ...     def __init__(self, n):
+    ...         self.n, self.graph = n, [(i, (i + 1) % n) for i in range(n)]
+    ...     def step(self, states, actions, uniform):
+    ...         return ((actions | np.roll(actions, 1)) == 1) & (uniform >= 0.1)
+    >>> run = phalanx.train(
+    ...     world=Lamps(5), objective={"kind": "return"}, iterations=5, out=getfixture("tmp_path") / "run"
+    ... )
+    >>> run.config["world"]["kind"]
+    'Lamps'
+    """
+
+    n: int
+    graph: Graph
+    states: int | Sequence[int]
+    actions: int | Sequence[int]
+    start: Any = 0
+    rewards: Mapping[str, ArrayLike] = {}
+    ranges: Mapping[str, tuple[float, float]] = {}
+    parents: Sequence[Sequence[int]] | None = None
+    check: bool | None = None
+    #: For worlds around environments.
+    adapter: Adapter | None = None
+
+    @property
+    def name(self) -> str:
+        """What configurations call it."""
+        return type(self).__name__
+
+    def step(
+        self, states: NDArray[np.int64], actions: NDArray[np.int64], uniform: NDArray[np.float64]
+    ) -> Any:
+        """Moves all agents on."""
+        raise NotImplementedError(f"{self.name}.step is missing")
+
+    @cached_property
+    def built(self) -> _phalanx.OwnWorld:
+        """The world as the library knows it."""
+        for needed in ("n", "graph", "states", "actions"):
+            if not hasattr(self, needed):
+                raise ConfigError(f"{needed}: {self.name} does not set it")
+        n = whole(self.n, "n")
+        states, actions = sizes(self.states, n, "states"), sizes(self.actions, n, "actions")
+        start_law, start = self._start(n, states)
+        transition = getattr(self, "transition", None)
+        return _phalanx.factored_world(
+            n=n,
+            edges=edges(self.graph, range(n)),
+            states=states,
+            actions=actions,
+            parents=None if self.parents is None else [sorted(int(p) for p in row) for row in self.parents],
+            tables=[(name, _tables(table, states, actions, name)) for name, table in self.rewards.items()],
+            sampled=[(name, interval(pair, f"ranges[{name!r}]")) for name, pair in self.ranges.items()],
+            start_law=start_law,
+            start=start,
+            step=self._step,
+            transition=None if transition is None else lambda *given: _law(transition(*given)),
+            is_checked=n <= CHECKED if self.check is None else self.check,
+        )
+
+    def _start(self, n: int, states: list[int]) -> tuple[list[list[float]] | None, Any]:
+        start = self.start
+        if callable(start):
+            return None, lambda uniform: whole_numbers(start(uniform), "start")
+        given = np.asarray(start)
+        if given.dtype.kind in "iub" and given.ndim <= 1:
+            chosen = np.broadcast_to(given, n) if given.ndim == 0 or len(given) == n else None
+            if chosen is None:
+                raise ConfigError(f"start: {len(given)} states for {n} agents")
+            if any(not 0 <= state < size for state, size in zip(chosen, states, strict=True)):
+                raise ConfigError(f"start: {start}; states are 0 to {max(states) - 1}")
+            return [np.eye(size)[state].tolist() for state, size in zip(chosen, states, strict=True)], None
+        if given.dtype.kind != "f" or given.ndim not in (1, 2):
+            raise ConfigError("start: give a state, n states, probabilities of states, or a function")
+        laws = [given] * n if given.ndim == 1 else list(given)
+        if len(laws) != n:
+            raise ConfigError(f"start: {len(laws)} laws for {n} agents")
+        return [law.tolist() for law in laws], None
+
+    def _step(
+        self, states: NDArray[np.int64], actions: NDArray[np.int64], uniform: NDArray[np.float64]
+    ) -> tuple[NDArray[np.int64], list[NDArray[np.float64]]]:
+        moved = self.step(states, actions, uniform)
+        if not self.ranges:
+            return whole_numbers(moved, "step"), []
+        if not (isinstance(moved, tuple) and len(moved) == 2):
+            raise ConfigError("step: must give (next states, rewards), because `ranges` names channels")
+        moved, earned = moved
+        if not isinstance(earned, Mapping):
+            if len(self.ranges) > 1:
+                raise ConfigError(f"step: must give a dict of rewards by channel: {', '.join(self.ranges)}")
+            earned = {name: earned for name in self.ranges}
+        if earned.keys() != self.ranges.keys():
+            raise ConfigError(f"step: gives rewards {list(earned)}, but `ranges` has {list(self.ranges)}")
+        return whole_numbers(moved, "step"), [numbers(earned[name], "step") for name in self.ranges]
+
+    def model(self, gamma: float) -> dict[str, Any]:
+        """The world as the `model` of `phalanx.exact`; needs `transition`, and a `start` that is no function."""
+        transition = getattr(self, "transition", None)
+        if transition is None:
+            raise ConfigError(f"transition: {self.name} does not have it, and exact computations need it")
+        n = whole(self.n, "n")
+        states, actions = sizes(self.states, n, "states"), sizes(self.actions, n, "actions")
+        law, _ = self._start(n, states)
+        if law is None:
+            raise ConfigError("start: is a function; exact computations need probabilities")
+        links = edges(self.graph, range(n))
+        near = [sorted({i, *(b if a == i else a for a, b in links if i in (a, b))}) for i in range(n)]
+        parents = near if self.parents is None else [sorted(row) for row in self.parents]
+        laws = []
+        for i, row in enumerate(parents):
+            joint = product(product(*(range(states[p]) for p in row)), product(*(range(actions[p]) for p in row)))
+            given = (transition(i, np.array(s), np.array(a)) for s, a in joint)
+            laws.append(np.concatenate([_law(found) for found in given]).tolist())
+        return {
+            "n": n,
+            "gamma": gamma,
+            "state_sizes": states,
+            "action_sizes": actions,
+            "edges": [list(link) for link in links],
+            "parents": parents,
+            "transition": laws,
+            "rho": {"kind": "product", "local": law},
+        }
+
+    def __repr__(self) -> str:
+        return f"<World {self.name} of {getattr(self, 'n', '?')} agents>"
+
+
+def whole(number: Any, name: str) -> int:
+    """A whole number that was given as `name`."""
+    try:
+        return int(number.__index__())
+    except (AttributeError, TypeError):
+        raise ConfigError(f"{name}: {number!r} is no whole number") from None
+
+
+def sizes(given: Any, n: int, name: str) -> list[int]:
+    """A number an agent."""
+    array = np.asarray(given)
+    if array.dtype.kind not in "iu" or array.ndim > 1:
+        raise ConfigError(f"{name}: {given!r}; give a whole number, or one an agent")
+    if array.ndim == 1 and len(array) != n:
+        raise ConfigError(f"{name}: {len(array)} numbers for {n} agents")
+    if (array < 1).any():
+        raise ConfigError(f"{name}: {given!r}; at least 1 is needed")
+    return [int(size) for size in np.broadcast_to(array, n)]
+
+
+def whole_numbers(found: Any, name: str) -> NDArray[np.int64]:
+    """States that `name` gave."""
+    array = np.asarray(found)
+    if array.dtype.kind not in "iub" or array.ndim != 1:
+        raise ConfigError(f"{name}: gives {array.dtype} of shape {array.shape}; a whole number an agent is needed")
+    return np.ascontiguousarray(array, dtype=np.int64)
+
+
+def numbers(found: Any, name: str) -> NDArray[np.float64]:
+    """Rewards that `name` gave."""
+    array = np.asarray(found)
+    if array.dtype.kind not in "fiub" or array.ndim != 1:
+        raise ConfigError(f"{name}: gives rewards of {array.dtype} and shape {array.shape}; one an agent is needed")
+    return np.ascontiguousarray(array, dtype=np.float64)
+
+
+def interval(pair: Any, name: str) -> tuple[float, float]:
+    """Two ends."""
+    try:
+        low, high = (float(end) for end in pair)
+    except (TypeError, ValueError):
+        raise ConfigError(f"{name}: {pair!r}; give the smallest and the largest reward") from None
+    if not (np.isfinite(low) and np.isfinite(high) and low <= high):
+        raise ConfigError(f"{name}: {low} to {high} is no range")
+    return low, high
+
+
+def _tables(table: ArrayLike, states: list[int], actions: list[int], name: str) -> list[list[float]]:
+    field = f"rewards[{name!r}]"
+    try:
+        given = np.asarray(table, dtype=np.float64)
+        rows = [given] * len(states) if given.ndim == 2 else list(given)
+    except ValueError:
+        # Agents of different sizes.
+        rows = [np.asarray(row, dtype=np.float64) for row in table]  # type: ignore[union-attr]
+    if len(rows) != len(states):
+        raise ConfigError(f"{field}: {len(rows)} tables for {len(states)} agents")
+    for i, (row, s, a) in enumerate(zip(rows, states, actions, strict=True)):
+        if row.shape != (s, a):
+            raise ConfigError(f"{field}: agent {i}'s has shape {row.shape}, not {(s, a)}")
+        if not np.isfinite(row).all():
+            raise ConfigError(f"{field}: agent {i}'s holds {row[~np.isfinite(row)][0]}")
+    return [row.ravel().tolist() for row in rows]
+
+
+def _law(found: Any) -> NDArray[np.float64]:
+    array = np.asarray(found)
+    if array.dtype.kind not in "fiub" or array.ndim != 1:
+        raise ConfigError(f"transition: gives {array.dtype} of shape {array.shape}; a probability a state is needed")
+    return np.ascontiguousarray(array, dtype=np.float64)

@@ -1,0 +1,361 @@
+//! Factored worlds that somebody wrote in Python: one call moves all agents on.
+
+use std::cell::RefCell;
+use std::ops::Range;
+use std::sync::Arc;
+
+use numpy::{PyArray1, PyReadonlyArray1};
+use phalanx::Ragged;
+use phalanx::network::Network;
+use phalanx::sampler::{outcome, write_thresholds};
+use phalanx::stream::{DRAW_RANGE, Place, Stream};
+use phalanx::world::{Channel, Evolution, Factored, LARGEST_LOCAL_SPACE, StartLaw, World, check};
+use pyo3::prelude::*;
+
+use crate::errors::{bad, throw, without_lock};
+use crate::own::OwnWorld;
+use crate::watch::leave_if_hurried;
+
+/// The functions of a world, as the package has wrapped them:
+/// `step(states, actions, uniform) -> (next, rewards of each sampled channel)`, `start(uniform) -> states`,
+/// `transition(agent, states of parents, actions of parents) -> law`. States and actions are int64, the rest float64.
+struct PythonWorld {
+    network: Network,
+    states: Vec<usize>,
+    actions: Vec<usize>,
+    parents: Ragged<u32>,
+    /// Those with tables first.
+    channels: Vec<Channel>,
+    /// Ranges of those without.
+    ranges: Vec<[f64; 2]>,
+    start: Start,
+    step: Py<PyAny>,
+    transition: Option<Py<PyAny>>,
+}
+
+enum Start {
+    Laws(Vec<Vec<f64>>),
+    Function(Py<PyAny>),
+}
+
+/// A factored world, checked to be one if `is_checked`.
+#[pyfunction]
+#[pyo3(signature = (*, n, edges, states, actions, parents, tables, sampled, start_law, start, step, transition, is_checked))]
+#[expect(clippy::too_many_arguments, reason = "keywords in Python")]
+pub fn factored_world(
+    py: Python<'_>,
+    n: usize,
+    edges: Vec<(usize, usize)>,
+    states: Vec<usize>,
+    actions: Vec<usize>,
+    parents: Option<Vec<Vec<u32>>>,
+    tables: Vec<(String, Vec<Vec<f64>>)>,
+    sampled: Vec<(String, [f64; 2])>,
+    start_law: Option<Vec<Vec<f64>>>,
+    start: Option<Py<PyAny>>,
+    step: Py<PyAny>,
+    transition: Option<Py<PyAny>>,
+    is_checked: bool,
+) -> PyResult<OwnWorld> {
+    let network = network(n, edges)?;
+    check_sizes(n, &states, "states")?;
+    check_sizes(n, &actions, "actions")?;
+    let parents = match parents {
+        Some(rows) => Ragged::from_rows(rows),
+        None => network.neighbourhoods(1),
+    };
+    if parents.rows() != n {
+        return Err(bad("parents", format!("{} lists for {n} agents", parents.rows())));
+    }
+    let ranges = sampled.iter().map(|(_, range)| *range).collect();
+    let with_tables = tables.into_iter().map(|(name, rows)| Channel::table(&name, Ragged::from_rows(rows)));
+    let without = sampled.iter().map(|(name, range)| Channel::sampled(name, *range));
+    let channels = with_tables.chain(without).collect();
+    let start = match (start_law, start) {
+        (Some(laws), _) => Start::Laws(laws),
+        (None, Some(function)) => Start::Function(function),
+        (None, None) => return Err(bad("start", "is missing")),
+    };
+    if let Start::Laws(laws) = &start
+        && let Some(i) = (0..n).find(|&i| laws.get(i).is_none_or(|law| law.len() != states[i]))
+    {
+        return Err(bad("start", format!("has no law over agent {i}'s {} states", states[i])));
+    }
+    let world = PythonWorld { network, states, actions, parents, channels, ranges, start, step, transition };
+    checked(py, Arc::new(world), is_checked)
+}
+
+/// The links of `n` agents.
+pub fn network(n: usize, edges: Vec<(usize, usize)>) -> PyResult<Network> {
+    let network = Network::from_edges(n, edges);
+    network.map_err(|error| bad("graph", error.to_string().trim_start_matches("network: ")))
+}
+
+pub fn check_sizes(n: usize, sizes: &[usize], name: &str) -> PyResult<()> {
+    if sizes.len() != n {
+        return Err(bad(name, format!("{} numbers for {n} agents", sizes.len())));
+    }
+    match sizes.iter().enumerate().find(|(_, size)| !(1..=LARGEST_LOCAL_SPACE).contains(*size)) {
+        None => Ok(()),
+        Some((i, size)) => {
+            Err(bad(name, format!("agent {i} has {size}; allowed are 1 to {LARGEST_LOCAL_SPACE}")))
+        }
+    }
+}
+
+/// The world, once it has shown that it keeps what worlds promise.
+pub fn checked(py: Python<'_>, world: Arc<dyn World>, is_checked: bool) -> PyResult<OwnWorld> {
+    if is_checked {
+        let broken = without_lock(py, || Ok(check(&*world).err()))?;
+        if let Some(promise) = broken {
+            return Err(bad("world", promise));
+        }
+    }
+    Ok(OwnWorld(world))
+}
+
+impl std::fmt::Debug for PythonWorld {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "a world in Python of {} agents", self.states.len())
+    }
+}
+
+impl World for PythonWorld {
+    fn network(&self) -> &Network {
+        &self.network
+    }
+
+    fn states(&self, agent: usize) -> usize {
+        self.states[agent]
+    }
+
+    fn actions(&self, agent: usize) -> usize {
+        self.actions[agent]
+    }
+
+    fn evolution(&self) -> Evolution<'_> {
+        Evolution::Factored(self)
+    }
+
+    fn channels(&self) -> &[Channel] {
+        &self.channels
+    }
+}
+
+/// The step that a thread has made last: rewards are asked for after it.
+struct Moved {
+    /// Which world, by its address.
+    world: usize,
+    agents: Range<usize>,
+    states: Vec<u8>,
+    actions: Vec<u8>,
+    draws: Vec<u32>,
+    next: Vec<u8>,
+    /// `[channel][agent]`.
+    rewards: Vec<Vec<f64>>,
+}
+
+thread_local! {
+    static LAST: RefCell<Option<Moved>> = const { RefCell::new(None) };
+}
+
+impl Moved {
+    fn is(&self, world: usize, agents: &Range<usize>, states: &[u8], actions: &[u8], draws: &[u32]) -> bool {
+        self.world == world
+            && self.agents == *agents
+            && self.states == states
+            && self.actions == actions
+            && self.draws == draws
+    }
+}
+
+/// Agents' draws as numbers in [0, 1).
+fn uniform(draw: u32) -> f64 {
+    f64::from(draw) / f64::from(DRAW_RANGE)
+}
+
+impl PythonWorld {
+    fn address(&self) -> usize {
+        std::ptr::from_ref(self).addr()
+    }
+
+    /// Checks states that Python has given.
+    fn read_states(&self, found: &Bound<'_, PyAny>, whose: &str) -> PyResult<Vec<u8>> {
+        let found: PyReadonlyArray1<'_, i64> = found.extract()?;
+        let found = found.as_array();
+        if found.len() != self.states.len() {
+            return Err(bad(whose, format!("gives {} states for {} agents", found.len(), self.states.len())));
+        }
+        let checked = found.iter().zip(&self.states).enumerate().map(|(i, (&state, &size))| {
+            let state = usize::try_from(state).ok().filter(|&state| state < size);
+            let found = found[i];
+            state.map(|state| state as u8).ok_or_else(|| {
+                bad(whose, format!("gives agent {i} the state {found}; it has {size}, from 0"))
+            })
+        });
+        checked.collect()
+    }
+
+    /// Moves all agents on. Those that are not in `agents` have no draw, and what becomes of them is not looked at.
+    fn move_on(
+        &self,
+        agents: &Range<usize>,
+        states: &[u8],
+        actions: &[u8],
+        draws: &[u32],
+    ) -> PyResult<Moved> {
+        Python::attach(|py| {
+            let wide = |bytes: &[u8]| PyArray1::from_iter(py, bytes.iter().map(|&b| i64::from(b)));
+            let mut numbers = vec![0.0; states.len()];
+            numbers[agents.clone()].iter_mut().zip(draws).for_each(|(u, &draw)| *u = uniform(draw));
+            let numbers = PyArray1::from_vec(py, numbers);
+            let moved = self.step.bind(py).call1((wide(states), wide(actions), numbers))?;
+            let (next, rewards): (Bound<'_, PyAny>, Vec<PyReadonlyArray1<'_, f64>>) = moved.extract()?;
+            let next = self.read_states(&next, "step")?;
+            if rewards.len() != self.ranges.len() {
+                let message = format!("gives {} rewards, not {}", rewards.len(), self.ranges.len());
+                return Err(bad("step", message));
+            }
+            let tables = self.channels.len() - self.ranges.len();
+            for ((rewards, [low, high]), channel) in
+                rewards.iter().zip(&self.ranges).zip(&self.channels[tables..])
+            {
+                let (rewards, name) = (rewards.as_array(), &channel.name);
+                if rewards.len() != states.len() {
+                    let message = format!("gives {} of `{name}` for {} agents", rewards.len(), states.len());
+                    return Err(bad("step", message));
+                }
+                if let Some(i) = agents.clone().find(|&i| !(*low..=*high).contains(&rewards[i])) {
+                    let message =
+                        format!("gives agent {i} {} of `{name}`, whose range is {low} to {high}", rewards[i]);
+                    return Err(bad("step", message));
+                }
+            }
+            let rewards = rewards.iter().map(|row| row.as_array().to_vec()).collect();
+            Ok(Moved {
+                world: self.address(),
+                agents: agents.clone(),
+                states: states.to_vec(),
+                actions: actions.to_vec(),
+                draws: draws.to_vec(),
+                next,
+                rewards,
+            })
+        })
+    }
+
+    /// The same step as the last one is not made again.
+    fn with_step<T>(
+        &self,
+        agents: Range<usize>,
+        states: &[u8],
+        actions: &[u8],
+        draws: &[u32],
+        read: impl FnOnce(&Moved) -> T,
+    ) -> T {
+        leave_if_hurried();
+        let known = LAST.with_borrow_mut(|last| last.take());
+        let known = known.filter(|last| last.is(self.address(), &agents, states, actions, draws));
+        // Nothing is borrowed while Python runs: it may come back here.
+        let moved = match known {
+            Some(moved) => moved,
+            None => {
+                self.move_on(&agents, states, actions, draws).unwrap_or_else(|exception| throw(exception))
+            }
+        };
+        let found = read(&moved);
+        if !self.ranges.is_empty() {
+            LAST.set(Some(moved));
+        }
+        found
+    }
+}
+
+impl Factored for PythonWorld {
+    fn parents(&self, agent: usize) -> Vec<u32> {
+        self.parents.row(agent).to_vec()
+    }
+
+    fn transition(&self, agent: usize, states: &[u8], actions: &[u8], law: &mut [f64]) {
+        leave_if_hurried();
+        let Some(transition) = &self.transition else {
+            // Nobody asks a world that does not know.
+            return law.fill(f64::NAN);
+        };
+        let found = Python::attach(|py| {
+            let wide = |bytes: &[u8]| PyArray1::from_iter(py, bytes.iter().map(|&b| i64::from(b)));
+            let found = transition.bind(py).call1((agent, wide(states), wide(actions)))?;
+            let found: PyReadonlyArray1<'_, f64> = found.extract()?;
+            let found = found.as_array();
+            if found.len() != law.len() {
+                let message = format!("gives agent {agent} {} probabilities, not {}", found.len(), law.len());
+                return Err(bad("transition", message));
+            }
+            law.iter_mut().zip(found).for_each(|(p, &found)| *p = found);
+            Ok(())
+        });
+        found.unwrap_or_else(|exception| throw(exception));
+    }
+
+    fn start(&self, stream: &Stream, place: Place, agents: Range<usize>, states: &mut [u8]) {
+        let draw = |agent: usize| stream.words(place, self.network.id(agent), 0)[0] >> 1;
+        match &self.start {
+            Start::Laws(laws) => {
+                let mut thresholds = [0; LARGEST_LOCAL_SPACE];
+                for (agent, state) in agents.zip(states) {
+                    let thresholds = &mut thresholds[..laws[agent].len() - 1];
+                    write_thresholds(&laws[agent], thresholds);
+                    *state = outcome(thresholds, draw(agent));
+                }
+            }
+            Start::Function(function) => {
+                leave_if_hurried();
+                let found = Python::attach(|py| {
+                    let numbers = PyArray1::from_iter(py, (0..self.states.len()).map(|i| uniform(draw(i))));
+                    self.read_states(&function.bind(py).call1((numbers,))?, "start")
+                });
+                let found = found.unwrap_or_else(|exception| throw(exception));
+                states.copy_from_slice(&found[agents]);
+            }
+        }
+    }
+
+    fn step(&self, agents: Range<usize>, states: &[u8], actions: &[u8], draws: &[u32], next: &mut [u8]) {
+        let draws = &draws[..agents.len()];
+        self.with_step(agents.clone(), states, actions, draws, |moved| {
+            next[..agents.len()].copy_from_slice(&moved.next[agents]);
+        });
+    }
+
+    fn sample_rewards(
+        &self,
+        channel: usize,
+        agents: Range<usize>,
+        states: &[u8],
+        actions: &[u8],
+        draws: &[u32],
+        rewards: &mut [f32],
+    ) {
+        let number = channel - (self.channels.len() - self.ranges.len());
+        let draws = &draws[..agents.len()];
+        self.with_step(agents.clone(), states, actions, draws, |moved| {
+            let earned = &moved.rewards[number][agents];
+            rewards.iter_mut().zip(earned).for_each(|(out, &reward)| *out = reward as f32);
+        });
+    }
+
+    fn knows_law(&self) -> bool {
+        self.transition.is_some()
+    }
+
+    fn is_whole(&self) -> bool {
+        true
+    }
+
+    fn start_law(&self) -> Option<StartLaw> {
+        match &self.start {
+            Start::Laws(laws) => Some(StartLaw::Product { local: laws.clone() }),
+            Start::Function(_) => None,
+        }
+    }
+}

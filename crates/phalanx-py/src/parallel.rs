@@ -1,0 +1,202 @@
+//! Environments in the manner of PettingZoo's `ParallelEnv` as worlds: simulated whole, each agent seeing what its
+//! neighbourhood observes.
+
+use std::sync::{Arc, Mutex};
+
+use numpy::{PyArray1, PyReadonlyArray1};
+use phalanx::network::Network;
+use phalanx::stream::{Place, Stream};
+use phalanx::world::{Channel, Episode, Evolution, Joint, View, World};
+use pyo3::prelude::*;
+
+use crate::errors::{bad, throw};
+use crate::factored::{check_sizes, checked, network};
+use crate::own::OwnWorld;
+use crate::watch::leave_if_hurried;
+
+/// `begin(seed)` makes an episode with `observe() -> (cells int64[n], numbers float32[all])` and
+/// `step(actions int64[n]) -> (rewards float64[channels · n], whether it has ended)`. The package has wrapped the
+/// environment so.
+struct ParallelWorld {
+    network: Network,
+    cells: Vec<usize>,
+    actions: Vec<usize>,
+    /// Where agents' observations begin among all numbers; one entry more than agents.
+    offsets: Arc<[usize]>,
+    channels: Vec<Channel>,
+    begin: Arc<Py<PyAny>>,
+}
+
+/// A world of an environment, checked to be one if `is_checked`.
+#[pyfunction]
+#[pyo3(signature = (*, n, edges, cells, actions, widths, channels, begin, is_checked))]
+#[expect(clippy::too_many_arguments, reason = "keywords in Python")]
+pub fn parallel_world(
+    py: Python<'_>,
+    n: usize,
+    edges: Vec<(usize, usize)>,
+    cells: Vec<usize>,
+    actions: Vec<usize>,
+    widths: Vec<usize>,
+    channels: Vec<(String, [f64; 2])>,
+    begin: Py<PyAny>,
+    is_checked: bool,
+) -> PyResult<OwnWorld> {
+    let network = network(n, edges)?;
+    check_sizes(n, &cells, "cells")?;
+    check_sizes(n, &actions, "actions")?;
+    if widths.len() != n {
+        return Err(bad("observations", format!("{} widths for {n} agents", widths.len())));
+    }
+    let ends = widths.iter().scan(0, |end, width| {
+        *end += width;
+        Some(*end)
+    });
+    let offsets = std::iter::once(0).chain(ends).collect();
+    let channels = channels.iter().map(|(name, range)| Channel::sampled(name, *range)).collect();
+    let world = ParallelWorld { network, cells, actions, offsets, channels, begin: Arc::new(begin) };
+    checked(py, Arc::new(world), is_checked)
+}
+
+impl std::fmt::Debug for ParallelWorld {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "an environment of {} agents", self.cells.len())
+    }
+}
+
+impl World for ParallelWorld {
+    fn network(&self) -> &Network {
+        &self.network
+    }
+
+    fn states(&self, agent: usize) -> usize {
+        self.cells[agent]
+    }
+
+    fn actions(&self, agent: usize) -> usize {
+        self.actions[agent]
+    }
+
+    fn evolution(&self) -> Evolution<'_> {
+        Evolution::Joint(self)
+    }
+
+    fn view(&self, _agent: usize, group: &[u32]) -> Option<Box<dyn View>> {
+        let width = |&m: &u32| self.offsets[m as usize + 1] - self.offsets[m as usize];
+        let widest = group.iter().map(width).max().unwrap_or(0).max(1);
+        Some(Box::new(Observations { group: group.to_vec(), offsets: self.offsets.clone(), widest }))
+    }
+
+    fn channels(&self) -> &[Channel] {
+        &self.channels
+    }
+}
+
+/// A row for each neighbour: what it observes, with zeros behind.
+#[derive(Debug)]
+struct Observations {
+    group: Vec<u32>,
+    offsets: Arc<[usize]>,
+    widest: usize,
+}
+
+impl View for Observations {
+    fn shape(&self) -> [usize; 2] {
+        [self.group.len(), self.widest]
+    }
+
+    fn write(&self, _states: &[u8], shared: &[f32], out: &mut [f32]) {
+        for (row, &member) in out.chunks_exact_mut(self.widest).zip(&self.group) {
+            let seen = &shared[self.offsets[member as usize]..self.offsets[member as usize + 1]];
+            row[..seen.len()].copy_from_slice(seen);
+            row[seen.len()..].fill(0.0);
+        }
+    }
+}
+
+impl Joint for ParallelWorld {
+    fn shared(&self) -> usize {
+        self.offsets.last().copied().unwrap_or(0)
+    }
+
+    fn begin(&self, stream: &Stream, place: Place) -> Box<dyn Episode> {
+        leave_if_hurried();
+        // Environments take seeds of 31 bits.
+        let seed = stream.sequence(place, 0).next_u32() >> 1;
+        let played = Python::attach(|py| {
+            let episode = self.begin.bind(py).call1((seed,))?;
+            let seen = Seen::of(&episode, &self.cells, self.shared())?;
+            Ok(Played { episode: episode.unbind(), seen: Mutex::new(seen), cells: self.cells.clone() })
+        });
+        Box::new(played.unwrap_or_else(|exception| throw(exception)))
+    }
+}
+
+/// An episode in Python.
+struct Played {
+    episode: Py<PyAny>,
+    seen: Mutex<Seen>,
+    cells: Vec<usize>,
+}
+
+/// What is seen at a moment.
+struct Seen {
+    cells: Vec<u8>,
+    numbers: Vec<f32>,
+}
+
+impl Seen {
+    fn of(episode: &Bound<'_, PyAny>, sizes: &[usize], width: usize) -> PyResult<Self> {
+        let seen = episode.call_method0("observe")?;
+        let (cells, numbers): (PyReadonlyArray1<'_, i64>, PyReadonlyArray1<'_, f32>) = seen.extract()?;
+        let (cells, numbers) = (cells.as_array(), numbers.as_array());
+        if cells.len() != sizes.len() || numbers.len() != width {
+            let message = format!(
+                "{} cells and {} numbers, not {} and {width}",
+                cells.len(),
+                numbers.len(),
+                sizes.len()
+            );
+            return Err(bad("observations", message));
+        }
+        let cell = |(i, (&cell, &size)): (usize, (&i64, &usize))| {
+            let found = usize::try_from(cell).ok().filter(|&cell| cell < size);
+            found
+                .map(|cell| cell as u8)
+                .ok_or_else(|| bad("cell", format!("gives agent {i} the cell {cell}; it has {size}, from 0")))
+        };
+        let cells = cells.iter().zip(sizes).enumerate().map(cell).collect::<PyResult<_>>()?;
+        if let Some(number) = numbers.iter().find(|number| !number.is_finite()) {
+            return Err(bad("observations", format!("hold {number}")));
+        }
+        Ok(Seen { cells, numbers: numbers.to_vec() })
+    }
+}
+
+impl Episode for Played {
+    fn observe(&self, states: &mut [u8], shared: &mut [f32]) {
+        if let Ok(seen) = self.seen.lock() {
+            states.copy_from_slice(&seen.cells);
+            shared.copy_from_slice(&seen.numbers);
+        }
+    }
+
+    fn step(&mut self, actions: &[u8], _draws: &[u32], rewards: &mut [f32]) -> bool {
+        leave_if_hurried();
+        let moved = Python::attach(|py| {
+            let actions = PyArray1::from_iter(py, actions.iter().map(|&a| i64::from(a)));
+            let moved = self.episode.bind(py).call_method1("step", (actions,))?;
+            let (earned, ended): (PyReadonlyArray1<'_, f64>, bool) = moved.extract()?;
+            let earned = earned.as_array();
+            if earned.len() != rewards.len() {
+                return Err(bad("rewards", format!("{} numbers, not {}", earned.len(), rewards.len())));
+            }
+            rewards.iter_mut().zip(earned).for_each(|(out, &reward)| *out = reward as f32);
+            let width = self.seen.lock().map_or(0, |seen| seen.numbers.len());
+            Ok((Seen::of(self.episode.bind(py), &self.cells, width)?, ended))
+        });
+        let (seen, ended) = moved.unwrap_or_else(|exception| throw(exception));
+        self.seen = Mutex::new(seen);
+        ended
+    }
+}

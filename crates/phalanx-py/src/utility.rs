@@ -1,0 +1,158 @@
+//! Utilities that somebody wrote in Python.
+
+use std::sync::{Arc, Mutex};
+
+use numpy::{PyArray2, PyArrayMethods, PyReadonlyArray2, PyUntypedArrayMethods};
+use phalanx::Error;
+use phalanx::stream::{Place, Purpose, Stream};
+use phalanx::utility::{LocalSpace, Utility, check_gradient};
+use pyo3::prelude::*;
+
+use crate::errors::{bad, throw};
+use crate::watch::leave_if_hurried;
+
+/// A function of an agent's occupancy and its gradient, both called as `f(occupancy[S, A], gamma, agent)`.
+#[pyclass(frozen, module = "phalanx._phalanx")]
+#[derive(Clone)]
+pub struct PythonUtility {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    value: Py<PyAny>,
+    gradient: Py<PyAny>,
+    /// Smallest and largest value, where they are known.
+    range: Option<(f64, f64)>,
+    /// Whether agents' utilities differ.
+    by_agent: bool,
+    /// Whether the gradient is compared with differences of the value.
+    is_checked: bool,
+    /// Where agents' utilities do not differ: those made so far.
+    made: Mutex<Vec<(LocalSpace, Arc<Local>)>>,
+}
+
+#[pymethods]
+impl PythonUtility {
+    #[new]
+    fn new(
+        value: Py<PyAny>,
+        gradient: Py<PyAny>,
+        range: Option<(f64, f64)>,
+        by_agent: bool,
+        is_checked: bool,
+    ) -> Self {
+        let made = Mutex::default();
+        PythonUtility { shared: Arc::new(Shared { value, gradient, range, by_agent, is_checked, made }) }
+    }
+}
+
+impl PythonUtility {
+    /// An agent's utility. Its gradient is checked first.
+    pub fn of(&self, agent: usize, space: LocalSpace) -> phalanx::Result<Arc<dyn Utility>> {
+        let found = || {
+            let made = self.shared.made.lock().ok()?;
+            made.iter().find(|(other, _)| *other == space).map(|(_, local)| local.clone())
+        };
+        if !self.shared.by_agent
+            && let Some(local) = found()
+        {
+            return Ok(local);
+        }
+        let local = Arc::new(Local { shared: self.shared.clone(), agent });
+        check(&local, space, self.shared.is_checked)?;
+        if let (false, Ok(mut made)) = (self.shared.by_agent, self.shared.made.lock()) {
+            made.push((space, local.clone()));
+        }
+        Ok(local)
+    }
+}
+
+/// Points at which a gradient is checked.
+const POINTS: u32 = 2;
+/// Of the slope; differences of smooth functions are far closer.
+const TOLERANCE: f64 = 1e-4;
+
+/// Whether the utility has a finite value, and its gradient is one, at occupancies that visit everything.
+fn check(local: &Local, space: LocalSpace, is_checked: bool) -> phalanx::Result<()> {
+    let stream = Stream::new(0x5eed);
+    for point in 0..POINTS {
+        let place = Place { purpose: Purpose::Search, iteration: 0, trajectory: point };
+        let mut words = stream.sequence(place, 0);
+        let weights: Vec<f64> = (0..space.cells()).map(|_| 0.2 + words.uniform()).collect();
+        let mass = 1.0 / ((1.0 - space.gamma) * weights.iter().sum::<f64>());
+        let occupancy: Vec<f64> = weights.iter().map(|weight| weight * mass).collect();
+        let value = local.value(&occupancy, space);
+        if !value.is_finite() {
+            let message = format!("gives {value} at an occupancy that visits every state and action");
+            return Err(Error::config("value", message));
+        }
+        if is_checked {
+            check_gradient(local, space, &occupancy, TOLERANCE).map_err(|wrong| {
+                let (s, a) = (wrong.cell / space.actions, wrong.cell % space.actions);
+                let message = format!(
+                    "is not the gradient of value: entry [{s}, {a}] is {}, but differences of value give {} \
+                     (agent {}; pass check=False if the utility is not smooth)",
+                    wrong.analytic, wrong.numeric, local.agent
+                );
+                Error::config("gradient", message)
+            })?;
+        }
+    }
+    Ok(())
+}
+
+/// One agent's.
+struct Local {
+    shared: Arc<Shared>,
+    agent: usize,
+}
+
+impl std::fmt::Debug for Local {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "a utility in Python")
+    }
+}
+
+impl Local {
+    /// Calls one of its functions and makes something of what comes back.
+    fn call<T>(
+        &self,
+        function: &Py<PyAny>,
+        occupancy: &[f64],
+        space: LocalSpace,
+        read: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<T>,
+    ) -> T {
+        leave_if_hurried();
+        let called = Python::attach(|py| {
+            let table = PyArray2::<f64>::zeros(py, [space.states, space.actions], false);
+            // Totals of reward channels stand behind the cells.
+            table.try_readwrite()?.as_slice_mut()?.copy_from_slice(&occupancy[..space.cells()]);
+            read(function.bind(py).call1((table, space.gamma, self.agent))?.as_any())
+        });
+        called.unwrap_or_else(|exception| throw(exception))
+    }
+}
+
+impl Utility for Local {
+    fn value(&self, occupancy: &[f64], space: LocalSpace) -> f64 {
+        self.call(&self.shared.value, occupancy, space, |found| found.extract())
+    }
+
+    fn gradient(&self, occupancy: &[f64], space: LocalSpace, out: &mut [f64]) {
+        let (cells, rest) = out.split_at_mut(space.cells());
+        rest.fill(0.0);
+        self.call(&self.shared.gradient, occupancy, space, |found| {
+            let table: PyReadonlyArray2<'_, f64> = found.extract()?;
+            let (expected, shape) = ([space.states, space.actions], table.shape());
+            if shape != expected {
+                return Err(bad("gradient", format!("has shape {shape:?}, not {expected:?}")));
+            }
+            cells.iter_mut().zip(table.as_array()).for_each(|(slope, &found)| *slope = found);
+            Ok(())
+        });
+    }
+
+    fn range(&self, _: LocalSpace, _: f64) -> Option<(f64, f64)> {
+        self.shared.range
+    }
+}
