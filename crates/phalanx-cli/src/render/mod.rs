@@ -2,9 +2,10 @@
 //!
 //! [`episode`] runs an episode and turns it into a world's [`film::Film`]; a world draws a step as shapes (`line`,
 //! `wireless`, `pistonball`, `epidemic`); `film` puts a title, a status and a legend around them, `raster` turns them into pixels, and
-//! `animation` and `still` into files.
+//! `animation` and `still` into files. [`Board`] draws a moment of a game that somebody else plays.
 
 mod animation;
+mod board;
 mod epidemic;
 mod episode;
 mod film;
@@ -23,6 +24,7 @@ mod wireless;
 use std::path::{Path, PathBuf};
 
 pub use animation::Delays;
+pub use board::{Board, Moment};
 use episode::{Found, Wanted};
 use phalanx::Error;
 use phalanx::run::Registry;
