@@ -321,8 +321,7 @@ fn a_disease_spreads_from_contact_to_contact() {
         };
         seen(image).into_iter().map(is_ill).collect()
     };
-    let some: Vec<Vec<bool>> =
-        draw("none", "--set world.start=0.06", "some").iter().map(|image| ill(image)).collect();
+    let some: Vec<Vec<bool>> = draw("none", "--set world.start=0.06", "some").iter().map(ill).collect();
     let count = |ill: &[bool]| ill.iter().filter(|&&ill| ill).count();
     assert!((1..10).contains(&count(&some[0])), "{:?}", some[0]);
     for pair in some.windows(2) {

@@ -24,7 +24,8 @@ pub fn places(neighbours: &[Vec<usize>]) -> Vec<Place> {
     places
 }
 
-/// Links between any two members; where no path leads, one more than the longest path has.
+/// Links between any two members; where no path leads, half of those of the longest path and two more: apart, but not
+/// so far that the paper is empty.
 fn distances(neighbours: &[Vec<usize>]) -> Vec<Vec<f64>> {
     let n = neighbours.len();
     let mut hops = vec![vec![usize::MAX; n]; n];
@@ -42,8 +43,9 @@ fn distances(neighbours: &[Vec<usize>]) -> Vec<Vec<f64>> {
             }
         }
     }
-    let far = longest + 1;
-    hops.into_iter().map(|row| row.into_iter().map(|hops| hops.min(far) as f64).collect()).collect()
+    let far = longest / 2 + 2;
+    let links = |hops| if hops == usize::MAX { far as f64 } else { hops as f64 };
+    hops.into_iter().map(|row| row.into_iter().map(links).collect()).collect()
 }
 
 /// The two leading directions of the doubly centred squares of the distances, by subspace iteration from the ring.
@@ -166,8 +168,8 @@ mod tests {
     fn distances_are_links() {
         let rows = rows(&Network::from_edges(5, [(0, 1), (1, 2), (2, 3)]).unwrap());
         let distances = distances(&rows);
-        assert_eq!(distances[0], [0.0, 1.0, 2.0, 3.0, 4.0]);
-        assert_eq!(distances[4], [4.0, 4.0, 4.0, 4.0, 0.0]);
+        assert_eq!(distances[0], [0.0, 1.0, 2.0, 3.0, 3.0]);
+        assert_eq!(distances[4], [3.0, 3.0, 3.0, 3.0, 0.0]);
     }
 
     #[test]

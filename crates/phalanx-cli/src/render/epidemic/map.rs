@@ -14,7 +14,7 @@ const MOST_A_SIDE: usize = 20;
 const MOST_LINKS: usize = 4000;
 /// Room that a person has, at the most, as the side of a square; and for a link.
 const LARGEST_PITCH: f32 = 84.0;
-const LONGEST_LINK: f32 = 90.0;
+const LONGEST_LINK: f32 = 150.0;
 const TALLEST: f32 = 640.0;
 /// Between the centre of a person and the edge of the drawing, beside the radius.
 const EDGE: f32 = 6.0;
