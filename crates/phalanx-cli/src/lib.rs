@@ -16,6 +16,7 @@ mod table;
 mod train;
 
 pub use plot::figure;
+pub use render::{Board, Moment};
 pub use train::{default_folder, provenance};
 
 use std::ffi::OsString;

@@ -25,7 +25,7 @@ mod _phalanx {
     #[pymodule_export]
     use crate::parallel::parallel_world;
     #[pymodule_export]
-    use crate::session::{Fixed, command_line, exact, presets, resolve};
+    use crate::session::{Fixed, command_line, exact, presets, resolve, utility_kinds};
     #[pymodule_export]
     use crate::train::{resume, train};
     #[pymodule_export]

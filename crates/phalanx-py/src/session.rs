@@ -243,6 +243,12 @@ pub fn resolve(
     Ok(resolved.to_toml())
 }
 
+/// Kinds of utilities that the library has.
+#[pyfunction]
+pub fn utility_kinds() -> Vec<&'static str> {
+    phalanx::utility::KNOWN_KINDS.to_vec()
+}
+
 /// Names and descriptions of the presets.
 #[pyfunction]
 pub fn presets() -> Vec<(&'static str, &'static str)> {

@@ -19,6 +19,7 @@ def edges(graph: Graph, agents: Sequence[Hashable]) -> list[tuple[int, int]]:
     >>> edges(lambda i, j: abs(i - j) == 1, [0, 1, 2])
     [(0, 1), (1, 2)]
     """
+    given: Any = graph
     number = {agent: i for i, agent in enumerate(agents)}
     if callable(graph) and not hasattr(graph, "edges"):
         pairs = ((i, j) for i in range(len(agents)) for j in range(i + 1, len(agents)))
@@ -43,7 +44,7 @@ def edges(graph: Graph, agents: Sequence[Hashable]) -> list[tuple[int, int]]:
         listed = list(graph.edges)
     else:
         try:
-            listed = list(graph)
+            listed = list(given)
         except TypeError:
             kind = type(graph).__name__
             raise ConfigError(

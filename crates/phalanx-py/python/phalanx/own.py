@@ -14,10 +14,7 @@ if TYPE_CHECKING:
     from .environment import Adapter
 
 #: Names that the library has given away.
-BUILT_IN = frozenset(
-    "line wireless pistonball epidemic table return linear state_entropy sa_entropy action_entropy action_l2sq action_l2 "
-    "active_l2 l2sq neg_l2_expert neg_l2sq_expert neg_kl_expert neg_dist_box neg_dist_halfspace neg_dist_ball".split()
-)
+BUILT_IN = frozenset(["line", "wireless", "pistonball", "epidemic", "table", "return", *_phalanx.utility_kinds()])
 
 
 class Own:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any, Protocol
 
 #: Least time between two looks of a bar.
@@ -53,11 +54,10 @@ class _Notebook:
     """A bar of the browser's own, changed in place and gone at the end."""
 
     def __init__(self, iterations: int) -> None:
-        from IPython.display import HTML, display
-
-        self._html: Callable[[str], Any] = HTML
+        display: Any = import_module("IPython.display")
+        self._html: Callable[[str], Any] = display.HTML
         self._iterations, self._begin, self._last = iterations, time.monotonic(), 0.0
-        self._handle: Any = display(self._html("<progress></progress>"), display_id=True)
+        self._handle: Any = display.display(self._html("<progress></progress>"), display_id=True)
 
     def __call__(self, now: dict[str, Any]) -> None:
         clock = time.monotonic()

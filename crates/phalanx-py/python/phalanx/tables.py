@@ -20,8 +20,8 @@ class Table(dict[str, "np.ndarray[Any, np.dtype[Any]]"]):
     >>> table = Table({"agent": np.array([0, 1]), "value": np.array([0.5, 0.25])})
     >>> table["value"].mean()
     np.float64(0.375)
-    >>> len(table.rows()), table.rows()[1]["agent"]
-    (2, 1)
+    >>> [float(row["value"]) for row in table.rows()]
+    [0.5, 0.25]
     """
 
     @classmethod

@@ -26,7 +26,7 @@ mod validate;
 pub use check::{GradientMismatch, check_gradient};
 pub use kinds::{Kind, LOG_FLOOR, Power};
 pub use simplex::project_onto_simplex;
-pub use spec::UtilitySpec;
+pub use spec::{KNOWN_KINDS, UtilitySpec};
 pub use table::LocalTable;
 
 /// The shape of one agent's tables, and the discount that gives an occupancy measure its mass.

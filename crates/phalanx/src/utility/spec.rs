@@ -8,7 +8,7 @@ use super::{Kind, LocalSpace, LocalTable, Power, ScaledUtility};
 use crate::{Error, Result};
 
 /// The names [`UtilitySpec::kind`] can have.
-const KNOWN_KINDS: [&str; 14] = [
+pub const KNOWN_KINDS: [&str; 14] = [
     "linear",
     "state_entropy",
     "sa_entropy",
