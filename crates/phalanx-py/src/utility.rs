@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use numpy::{PyArray2, PyArrayMethods, PyReadonlyArray2, PyUntypedArrayMethods};
 use phalanx::Error;
 use phalanx::stream::{Place, Purpose, Stream};
-use phalanx::utility::{LocalSpace, Utility, check_gradient};
+use phalanx::utility::{Kind, LocalSpace, ScaledUtility, Utility, check_gradient};
 use pyo3::prelude::*;
 
 use crate::errors::{bad, throw};
@@ -69,11 +69,11 @@ impl PythonUtility {
 
 /// Points at which a gradient is checked.
 const POINTS: u32 = 2;
-/// Of the slope; differences of smooth functions are far closer.
+/// Of the largest slope; differences of smooth functions are far closer.
 const TOLERANCE: f64 = 1e-4;
 
 /// Whether the utility has a finite value, and its gradient is one, at occupancies that visit everything.
-fn check(local: &Local, space: LocalSpace, is_checked: bool) -> phalanx::Result<()> {
+fn check(local: &Arc<Local>, space: LocalSpace, is_checked: bool) -> phalanx::Result<()> {
     let stream = Stream::new(0x5eed);
     for point in 0..POINTS {
         let place = Place { purpose: Purpose::Search, iteration: 0, trajectory: point };
@@ -87,18 +87,30 @@ fn check(local: &Local, space: LocalSpace, is_checked: bool) -> phalanx::Result<
             return Err(Error::config("value", message));
         }
         if is_checked {
-            check_gradient(local, space, &occupancy, TOLERANCE).map_err(|wrong| {
+            let scale = 1.0 / steepest(local, space, &occupancy);
+            let scaled = ScaledUtility { kind: Kind::Custom(local.clone()), scale, offset: 0.0 };
+            check_gradient(&scaled, space, &occupancy, TOLERANCE).map_err(|wrong| {
                 let (s, a) = (wrong.cell / space.actions, wrong.cell % space.actions);
                 let message = format!(
                     "is not the gradient of value: entry [{s}, {a}] is {}, but differences of value give {} \
                      (agent {}; pass check=False if the utility is not smooth)",
-                    wrong.analytic, wrong.numeric, local.agent
+                    wrong.analytic / scale,
+                    wrong.numeric / scale,
+                    local.agent
                 );
                 Error::config("gradient", message)
             })?;
         }
     }
     Ok(())
+}
+
+/// The largest slope: by how much slopes may be off is a share of it. Where the gradient says that there is none, one that is small for
+/// a function of shares of time.
+fn steepest(local: &Local, space: LocalSpace, occupancy: &[f64]) -> f64 {
+    let mut slopes = vec![0.0; space.cells()];
+    local.gradient(occupancy, space, &mut slopes);
+    slopes.iter().fold(1e-3 * (1.0 - space.gamma), |largest, slope| largest.max(slope.abs()))
 }
 
 /// One agent's.

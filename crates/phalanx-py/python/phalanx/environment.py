@@ -74,7 +74,9 @@ def from_pettingzoo(
     """
     if not callable(make):
         kind = type(make).__name__
-        raise ConfigError(f"make: `{kind}` is no function; give one that makes an environment, e.g. lambda: env(...)")
+        raise ConfigError(
+            f"make: `{kind}` is no function; give one that makes an environment, e.g. lambda: env(...)"
+        )
     return _EnvironmentWorld(
         Adapter(make, cell, cells, actions, channels or {}, scale), graph, ranges or {}, name, check
     )
@@ -97,7 +99,9 @@ class Adapter:
         first = self._environment()
         for needed in ("possible_agents", "reset", "step", "action_space", "observation_space"):
             if not hasattr(first, needed):
-                raise ConfigError(f"make: makes a `{type(first).__name__}` without {needed}; a ParallelEnv is needed")
+                raise ConfigError(
+                    f"make: makes a `{type(first).__name__}` without {needed}; a ParallelEnv is needed"
+                )
         self.agents: list[Any] = list(first.possible_agents)
         if not self.agents:
             raise ConfigError("make: makes an environment without agents")
@@ -155,7 +159,9 @@ class Adapter:
             seen = observations[agent]
             flat = self._flat(seen)
             if len(flat) != self.widths[i]:
-                raise ConfigError(f"observations: {agent!r} has {len(flat)} numbers, not {self.widths[i]} as at first")
+                raise ConfigError(
+                    f"observations: {agent!r} has {len(flat)} numbers, not {self.widths[i]} as at first"
+                )
             if not np.isfinite(flat).all():
                 raise ConfigError(f"observations: {agent!r} has {flat[~np.isfinite(flat)][0]}")
             numbers[self._ends[i] : self._ends[i + 1]] = flat
@@ -209,7 +215,9 @@ class _Episode:
                 elif channel in info:
                     rewards[1 + k, i] = float(info[channel])
                 else:
-                    raise ConfigError(f"channels[{name!r}]: infos of {agent!r} have no {channel!r}, but {list(info)}")
+                    raise ConfigError(
+                        f"channels[{name!r}]: infos of {agent!r} have no {channel!r}, but {list(info)}"
+                    )
         if not np.isfinite(rewards).all():
             raise ConfigError(f"rewards: {rewards[~np.isfinite(rewards)][0]}")
         self._living -= {agent for agent in adapter.agents if ended.get(agent) or cut.get(agent)}

@@ -75,7 +75,9 @@ def _flat(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [row.ravel().tolist() if isinstance(row, np.ndarray) else _flat(row) for row in value]
     if isinstance(value, Mapping):
-        return {key: entry.ravel().tolist() if isinstance(entry, np.ndarray) else entry for key, entry in value.items()}
+        return {
+            key: entry.ravel().tolist() if isinstance(entry, np.ndarray) else entry for key, entry in value.items()
+        }
     return value
 
 

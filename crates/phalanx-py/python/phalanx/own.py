@@ -33,7 +33,9 @@ class Own:
         """Its name."""
         if not isinstance(world, World):
             kind = type(world).__name__
-            raise ConfigError(f"world: `{kind}`; give a dict, a phalanx.World, or what phalanx.from_pettingzoo makes")
+            raise ConfigError(
+                f"world: `{kind}`; give a dict, a phalanx.World, or what phalanx.from_pettingzoo makes"
+            )
         name = _free(world.name, "world")
         self.registry.add_world(name, world.built)
         self.adapter = world.adapter

@@ -24,8 +24,15 @@ def figure(run: Run, *, show_agents: bool = True) -> Figure:
     metrics, outcome = run.metrics, run.outcome
     has_return = outcome["return"] is not None
     has_agents = show_agents and len(run.agents.get("agent", ())) > 0
-    panels = ["objective", *(["return"] if has_return else []), "violation_total", *(["agents"] if has_agents else [])]
-    drawn, axes = plt.subplots(1, len(panels), figsize=(3.6 * len(panels), 3.0), layout="constrained", squeeze=False)
+    panels = [
+        "objective",
+        *(["return"] if has_return else []),
+        "violation_total",
+        *(["agents"] if has_agents else []),
+    ]
+    drawn, axes = plt.subplots(
+        1, len(panels), figsize=(3.6 * len(panels), 3.0), layout="constrained", squeeze=False
+    )
     for axis, panel in zip(axes[0], panels, strict=True):
         if panel == "agents":
             _agents(axis, run)

@@ -8,7 +8,8 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
-from . import _phalanx, progress as bars
+from . import _phalanx
+from . import progress as bars
 from ._phalanx import ConfigError, Fixed
 from .assessment import Assessment
 from .own import Own
@@ -51,7 +52,7 @@ def train(
     (2, 'proximal')
     >>> phalanx.train("synthetic", kapa=2)
     Traceback (most recent call last):
-    phalanx.ConfigError: config: unknown field `kapa`, ...
+    phalanx.ConfigError: kapa: unknown field `kapa`, expected one of ...
     """
     own, base, named = _prepared(source, settings)
     name = _name(base)
@@ -96,9 +97,7 @@ def resume(
     return Run(path, own)
 
 
-def load(
-    path: str | PathLike[str], *, world: World | None = None, utilities: Iterable[Utility] = ()
-) -> Run:
+def load(path: str | PathLike[str], *, world: World | None = None, utilities: Iterable[Utility] = ()) -> Run:
     """Opens a finished run, made here or by the command line.
 
     >>> import phalanx
@@ -171,7 +170,9 @@ def _prepared(source: Source | None, settings: Mapping[str, Any]) -> tuple[Own, 
             world = named.pop("world")
             source["world"] = world if "kind" in world else {**source.get("world", {}), **world}
         return own, source, named
-    return own, source if isinstance(source, str) else fspath(source), named
+    if not isinstance(source, str | PathLike):
+        raise ConfigError(f"source: `{type(source).__name__}`; give a preset's name, a TOML file or a dict")
+    return own, fspath(source), named
 
 
 def _name(source: Any) -> str:

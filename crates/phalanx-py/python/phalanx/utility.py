@@ -61,7 +61,11 @@ class Utility:
             raise ConfigError(f"range: {range}; give the smallest and the largest value")
         self.name = name or getattr(value, "__name__", type(value).__name__).strip("<>")
         call, asks = _adapted(value, "value")
-        slopes, asks_too = (_differentiated(call), False) if gradient is None else _adapted(gradient, "gradient")
+        if gradient is None:
+            both = _Differentiated(call)
+            call, slopes, asks_too = both.value, both.gradient, False
+        else:
+            slopes, asks_too = _adapted(gradient, "gradient")
         self.built = _phalanx.PythonUtility(
             lambda *given: _number(call(*given)),
             lambda *given: _table(slopes(*given)),
@@ -92,54 +96,71 @@ def _adapted(function: Callable[..., Any], what: str) -> tuple[_Call, bool]:
     return call, "agent" in names
 
 
-def _differentiated(value: _Call) -> _Call:
-    """The gradient by JAX or PyTorch, whichever the value is written in; found out when it is first needed."""
-    found: list[_Call] = []
+class _Differentiated:
+    """A value that JAX or PyTorch differentiate, whichever it is written in; found out when it is first needed."""
 
-    def gradient(occupancy: Occupancy, gamma: float, agent: int) -> Any:
-        if not found:
-            found.append(_which(value, occupancy, gamma, agent))
-        return found[0](occupancy, gamma, agent)
+    def __init__(self, value: _Call) -> None:
+        self._given = value
+        self._found: tuple[_Call, _Call] | None = None
 
-    return gradient
+    def value(self, *given: Any) -> Any:
+        return self._functions(*given)[0](*given)
+
+    def gradient(self, *given: Any) -> Any:
+        return self._functions(*given)[1](*given)
+
+    def _functions(self, *given: Any) -> tuple[_Call, _Call]:
+        if self._found is None:
+            self._found = _written_in(self._given, *given)
+        return self._found
 
 
-def _which(value: _Call, occupancy: Occupancy, gamma: float, agent: int) -> _Call:
+def _written_in(value: _Call, occupancy: Occupancy, gamma: float, agent: int) -> tuple[_Call, _Call]:
     torch: Any = sys.modules.get("torch")
     jax: Any = sys.modules.get("jax")
+    refused = ""
     if torch is not None:
         try:
-            if isinstance(value(torch.from_numpy(occupancy.copy()), gamma, agent), torch.Tensor):
+            table = torch.tensor(occupancy, requires_grad=True)
+            if getattr(value(table, gamma, agent), "requires_grad", False):
                 return _by_torch(value, torch)
-        except (TypeError, ValueError, AttributeError):
-            pass
+        except (TypeError, ValueError, RuntimeError, AttributeError) as error:
+            refused += f"; PyTorch: {str(error).splitlines()[0]}"
     if jax is not None:
         try:
-            if isinstance(value(jax.numpy.asarray(occupancy), gamma, agent), jax.Array):
-                return _by_jax(value, jax)
-        except (TypeError, ValueError, AttributeError):
-            pass
-    raise ConfigError("gradient: is missing; give one, or write value with functions of JAX or PyTorch")
+            # Functions of NumPy take arrays of JAX, too, but not what stands for them while a function is looked through.
+            jax.make_jaxpr(value, static_argnums=(1, 2))(occupancy, gamma, agent)
+            return _by_jax(value, jax)
+        except (TypeError, ValueError, AttributeError) as error:
+            refused += f"; JAX: {str(error).splitlines()[0]}"
+    raise ConfigError(f"gradient: is missing; give one, or write value with functions of JAX or PyTorch{refused}")
 
 
-def _by_torch(value: _Call, torch: Any) -> _Call:
+def _by_torch(function: _Call, torch: Any) -> tuple[_Call, _Call]:
+    def value(occupancy: Occupancy, gamma: float, agent: int) -> Any:
+        return function(torch.from_numpy(occupancy), gamma, agent)
+
     def gradient(occupancy: Occupancy, gamma: float, agent: int) -> Any:
         table = torch.tensor(occupancy, dtype=torch.float64, requires_grad=True)
-        (slopes,) = torch.autograd.grad(value(table, gamma, agent), table)
-        return slopes.numpy()
+        (slopes,) = torch.autograd.grad(function(table, gamma, agent), table)
+        return slopes
 
-    return gradient
+    return value, gradient
 
 
-def _by_jax(value: _Call, jax: Any) -> _Call:
-    # In single precision, JAX's own choice, differences of the value could not tell a wrong gradient.
-    derivative = jax.grad(lambda table, gamma, agent: value(table, gamma, agent))
+def _by_jax(function: _Call, jax: Any) -> tuple[_Call, _Call]:
+    # In single precision, JAX's own choice, differences of the value could not tell a wrong gradient. Agents are known when
+    # it is compiled: they are looked up in arrays of any kind.
+    def compiled(of: Any) -> _Call:
+        inner = jax.jit(of, static_argnums=(1, 2))
 
-    def gradient(occupancy: Occupancy, gamma: float, agent: int) -> Any:
-        with _double(jax):
-            return np.asarray(derivative(jax.numpy.asarray(occupancy, dtype="float64"), gamma, agent))
+        def call(occupancy: Occupancy, gamma: float, agent: int) -> Any:
+            with _double(jax):
+                return np.asarray(inner(jax.numpy.asarray(occupancy, dtype="float64"), gamma, agent))
 
-    return gradient
+        return call
+
+    return compiled(function), compiled(jax.grad(function))
 
 
 def _double(jax: Any) -> Any:
@@ -157,7 +178,9 @@ def _number(found: Any) -> float:
 def _table(found: Any) -> Occupancy:
     array = np.asarray(_detached(found))
     if array.ndim != 2 or array.dtype.kind not in "fiub":
-        raise ConfigError(f"gradient: gives {array.dtype} of shape {array.shape}; a table [states, actions] is needed")
+        raise ConfigError(
+            f"gradient: gives {array.dtype} of shape {array.shape}; a table [states, actions] is needed"
+        )
     return np.ascontiguousarray(array, dtype=np.float64)
 
 

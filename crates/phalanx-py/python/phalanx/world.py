@@ -76,9 +76,7 @@ class World:
         """What configurations call it."""
         return type(self).__name__
 
-    def step(
-        self, states: NDArray[np.int64], actions: NDArray[np.int64], uniform: NDArray[np.float64]
-    ) -> Any:
+    def step(self, states: NDArray[np.int64], actions: NDArray[np.int64], uniform: NDArray[np.float64]) -> Any:
         """Moves all agents on."""
         raise NotImplementedError(f"{self.name}.step is missing")
 
@@ -208,7 +206,9 @@ def numbers(found: Any, name: str) -> NDArray[np.float64]:
     """Rewards that `name` gave."""
     array = np.asarray(found)
     if array.dtype.kind not in "fiub" or array.ndim != 1:
-        raise ConfigError(f"{name}: gives rewards of {array.dtype} and shape {array.shape}; one an agent is needed")
+        raise ConfigError(
+            f"{name}: gives rewards of {array.dtype} and shape {array.shape}; one an agent is needed"
+        )
     return np.ascontiguousarray(array, dtype=np.float64)
 
 
@@ -244,5 +244,7 @@ def _tables(table: ArrayLike, states: list[int], actions: list[int], name: str) 
 def _law(found: Any) -> NDArray[np.float64]:
     array = np.asarray(found)
     if array.dtype.kind not in "fiub" or array.ndim != 1:
-        raise ConfigError(f"transition: gives {array.dtype} of shape {array.shape}; a probability a state is needed")
+        raise ConfigError(
+            f"transition: gives {array.dtype} of shape {array.shape}; a probability a state is needed"
+        )
     return np.ascontiguousarray(array, dtype=np.float64)
