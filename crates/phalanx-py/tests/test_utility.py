@@ -94,7 +94,7 @@ def test_wrong_ones_are_named():
     assert "gradient: gives" in fails(entropy, lambda occupancy: np.full((2, 2), "x"))
     assert "gradient: is missing" in fails(entropy)
     assert "value: gives" in fails(lambda occupancy: occupancy, lambda occupancy: occupancy)
-    assert "constraint.0.value: gives nan" in fails(lambda occupancy: float("nan"), lambda occupancy: occupancy)
+    assert "constraint.0.value: gives NaN" in fails(lambda occupancy: float("nan"), lambda occupancy: occupancy)
     assert "value: gives" in fails(lambda occupancy: "x", lambda occupancy: occupancy)
     assert "value" in fails(lambda: 1.0, lambda occupancy: occupancy)
     assert "value" in fails(lambda occupancy, other: 1.0, lambda occupancy: occupancy)

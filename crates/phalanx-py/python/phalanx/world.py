@@ -17,6 +17,8 @@ from .graphs import Graph, edges
 if TYPE_CHECKING:
     from .environment import Adapter
 
+#: States or actions of an agent at most.
+LARGEST = 256
 #: Worlds of up to so many agents are checked unless told otherwise.
 CHECKED = 1000
 
@@ -189,8 +191,8 @@ def sizes(given: Any, n: int, name: str) -> list[int]:
         raise ConfigError(f"{name}: {given!r}; give a whole number, or one an agent")
     if array.ndim == 1 and len(array) != n:
         raise ConfigError(f"{name}: {len(array)} numbers for {n} agents")
-    if (array < 1).any():
-        raise ConfigError(f"{name}: {given!r}; at least 1 is needed")
+    if (array < 1).any() or (array > LARGEST).any():
+        raise ConfigError(f"{name}: {given!r}; allowed are 1 to {LARGEST}")
     return [int(size) for size in np.broadcast_to(array, n)]
 
 
