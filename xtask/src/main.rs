@@ -1,12 +1,13 @@
 //! Developer commands: what CI runs and what a person runs are the same.
 
+use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
 use anyhow::{Result, bail};
 
 const HELP: &str = "\
-cargo xtask test     all checks: format, lints, tests, documentation, examples and benchmarks compile
+cargo xtask test     all checks: format, lints, tests, documentation, examples and benchmarks compile, the Python package
 cargo xtask crash    kill a run fifty times at random moments, resume it, compare every byte
 cargo xtask bench    the benchmark tables: iterations by stage, speed and memory by network size, MPI; `bench help` lists them
 cargo xtask theory   the numbers and figures of docs/theory.md";
@@ -33,6 +34,7 @@ fn main() -> ExitCode {
 }
 
 mod bench;
+mod python;
 
 /// Every check, in the order in which failures are cheapest to find.
 fn test() -> Result<()> {
@@ -66,14 +68,31 @@ fn test() -> Result<()> {
     cargo(&["run", "--quiet", "--package", "phalanx", "--example", "own_utility"], &[])?;
     cargo(&["doc", "--workspace", "--no-deps"], &[("RUSTDOCFLAGS", "-D warnings")])?;
     cargo(&["bench", "--workspace", "--no-run"], &[])?;
+    match python_is_new_enough() {
+        Ok(()) => python::test(&target()?, &target()?.join("debug/phalanx"))?,
+        Err(error) => println!("the tests of the Python package are skipped: {error:#}"),
+    }
     println!("all checks passed in {:.0} s", begin.elapsed().as_secs_f64());
+    Ok(())
+}
+
+/// Where cargo builds.
+fn target() -> Result<PathBuf> {
+    let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
+    Ok(std::path::absolute(target)?)
+}
+
+/// Whether there is a Python that the package can be installed in.
+fn python_is_new_enough() -> Result<()> {
+    let test = "import sys, venv; sys.exit(sys.version_info < (3, 11))";
+    let found = Command::new("python3").args(["-c", test]).output()?;
+    anyhow::ensure!(found.status.success(), "python3 is older than 3.11, or has no venv");
     Ok(())
 }
 
 /// A Python environment of the project's own with the package `tensorboard`, made on first use.
 fn python_with_tensorboard() -> Result<String> {
-    let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
-    let folder = std::path::absolute(std::path::Path::new(&target).join("python"))?;
+    let folder = target()?.join("python");
     let python = folder.join("bin/python");
     let works = |python: &std::path::Path| {
         let import = "import tensorboard.backend.event_processing.event_accumulator";

@@ -11,6 +11,7 @@
 //!   commands that other checks run or that are not ours. A line `^C` interrupts the command above it once its run has
 //!   begun.
 //! * `rust`: includes only, of files that are compiled elsewhere. `text`: anything.
+//! * `python`: run by `crates/phalanx-py/tests/test_docs.py`.
 #![cfg(unix)]
 
 use std::collections::BTreeMap;
@@ -43,6 +44,13 @@ fn your_own_utility() {
 #[test]
 fn your_own_world() {
     Page::read("own-world.md").run();
+}
+
+#[test]
+fn python() {
+    for name in TESTED.into_iter().filter(|name| name.starts_with("python")) {
+        Page::read(name).run();
+    }
 }
 
 #[test]
@@ -107,12 +115,17 @@ fn theory() {
     page.run_in(folder.path());
 }
 
-const TESTED: [&str; 15] = [
+const TESTED: [&str; 20] = [
     "problem.md",
     "first-run.md",
     "own-model.md",
     "own-utility.md",
     "own-world.md",
+    "python.md",
+    "python-envs.md",
+    "python-pettingzoo.md",
+    "python-own.md",
+    "python-exact.md",
     "models.md",
     "wireless.md",
     "pistonball.md",
@@ -249,7 +262,7 @@ impl Page {
         for block in &self.blocks {
             block.check_options();
             match block.language.as_str() {
-                "text" => {}
+                "text" | "python" => {}
                 "console" => block.run_commands(folder),
                 "json" | "toml" | "rust" if block.is_include() => {}
                 "json" | "toml" => self.write(block, folder),
@@ -293,6 +306,7 @@ impl Block {
         let known: &[&str] = match self.language.as_str() {
             "console" => &["fails", "output", "short", "elsewhere"],
             "json" | "toml" => &["file", "append", "part-of"],
+            "python" => &["short"],
             _ => &[],
         };
         for (key, value) in &self.options {

@@ -1,0 +1,42 @@
+"""Every example of the book's Python pages and the notebook, run in order."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import phalanx
+
+DOCS = Path(__file__).parents[3] / "docs"
+PAGES = sorted((DOCS / "book/src").glob("python*.md"))
+BLOCK = re.compile(r"^```python(,short)?\n(.*?)^```", re.DOTALL | re.MULTILINE)
+#: Iterations of a run in a block that is marked `short`.
+SHORT = 3
+
+
+def test_the_five_pages_are_there():
+    assert len(PAGES) == 5
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_the_book(page, monkeypatch):
+    pytest.importorskip("matplotlib").use("Agg")
+    text = page.read_text()
+    names = {}
+    whole = phalanx.train
+    for block in BLOCK.finditer(text):
+        def short(*given, **settings):
+            return whole(*given, **{**settings, "iterations": min(SHORT, settings.get("iterations", SHORT))})
+
+        monkeypatch.setattr(phalanx, "train", short if block[1] else whole)
+        # Line numbers in tracebacks are those of the page.
+        code = "\n" * text[: block.start(2)].count("\n") + block[2]
+        exec(compile(code, str(page), "exec"), names)
+
+
+def test_the_tour():
+    nbformat = pytest.importorskip("nbformat")
+    client = pytest.importorskip("nbclient")
+    notebook = nbformat.read(DOCS / "tour.ipynb", as_version=4)
+    assert sum(cell.cell_type == "code" for cell in notebook.cells) >= 8
+    client.NotebookClient(notebook, timeout=300, kernel_name="python3").execute()
