@@ -16,6 +16,7 @@ mod table;
 mod train;
 
 pub use plot::figure;
+pub use render::{Board, Moment};
 
 use std::io::Write;
 use std::path::Path;

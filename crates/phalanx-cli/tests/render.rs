@@ -186,8 +186,10 @@ fn bad_options_are_refused_in_one_line() {
         ("synthetic --policy uniform --steps 1001", "--steps: 1001"),
         ("synthetic --policy uniform --steps 5 --only 6", "--only: step 6; the episode has steps 1 to 5"),
         ("synthetic --policy uniform --episode 16777216", "--episode: 16777216; allowed are 0 to 16777215"),
-        ("table.toml --policy uniform", "world.kind: `table` has no pictures"),
-        ("epidemic --policy none", "world.kind: `epidemic` has no pictures"),
+        (
+            "table.toml --policy uniform",
+            "world.kind: `table` has no pictures; line, wireless, pistonball and epidemic have",
+        ),
     ] {
         let assert = phalanx(folder.path(), &format!("render {arguments}")).code(2);
         let stderr = String::from_utf8(assert.get_output().stderr.clone()).unwrap();
@@ -259,4 +261,98 @@ fn a_run_on_pistons_shows_its_margins() {
     // The legend has a little of both.
     let ((kept, none), (few, broken)) = (margins("0.5"), margins("2.8"));
     assert!(kept > 10 * none && broken > 10 * few, "{kept} {none} {few} {broken}");
+}
+
+/// Colours of people, and of signs on them: white on the infected, dark on others.
+const SUSCEPTIBLE: [u8; 3] = OFF;
+const INFECTED: [u8; 3] = [0xCC, 0x79, 0xA7];
+const RECOVERED: [u8; 3] = [0x89, 0xCB, 0xF0];
+const DARK: [u8; 3] = [0x22, 0x22, 0x22];
+
+/// Centres of the people of a grid, row by row, in a picture in which all are infected: the middles of areas of that
+/// colour that are larger than the legend's.
+fn people((width, height, pixels): &Image) -> Vec<usize> {
+    let mut is_seen = vec![false; pixels.len()];
+    let mut middles = Vec::new();
+    for start in 0..pixels.len() {
+        let mut area = Vec::new();
+        let mut open = vec![start];
+        while let Some(at) = open.pop() {
+            if pixels[at] != INFECTED || std::mem::replace(&mut is_seen[at], true) {
+                continue;
+            }
+            area.push((at % width, at / width));
+            open.extend((at >= *width).then(|| at - width));
+            open.extend((at / width + 1 < *height).then(|| at + width));
+            open.extend([at.saturating_sub(1), (at + 1).min(pixels.len() - 1)]);
+        }
+        if area.len() > 300 {
+            let mean = |sum: usize| (sum + area.len() / 2) / area.len();
+            let (x, y) = area.iter().fold((0, 0), |sum, at| (sum.0 + at.0, sum.1 + at.1));
+            middles.push((mean(y), mean(x)));
+        }
+    }
+    middles.sort_unstable();
+    middles.iter().map(|(y, x)| y * width + x).collect()
+}
+
+#[test]
+fn a_disease_spreads_from_contact_to_contact() {
+    let folder = TempDir::new().unwrap();
+    let folder = folder.path();
+    // Whoever has an infected contact is infected, and stays so.
+    let sure = "--set world.n=36 --set world.infection=1 --set world.import=0 --set world.recovery=0";
+    let draw = |policy: &str, sets: &str, name: &str| {
+        let arguments =
+            format!("render epidemic-grid --policy {policy} {sure} {sets} --steps 5 --out {name}/");
+        let said = stdout(&phalanx(folder, &arguments).success());
+        assert_eq!(said, format!("{name}/step-….png: 5 steps\n"));
+        (1..=5).map(|k| read_png(&folder.join(format!("{name}/step-{k:04}.png")))).collect::<Vec<Image>>()
+    };
+    let all = draw("none", "--set world.start=1", "all");
+    let people = people(&all[0]);
+    assert_eq!(people.len(), 36);
+    let seen = |(_, _, pixels): &Image| people.iter().map(|&at| pixels[at]).collect::<Vec<_>>();
+    let ill = |image: &Image| -> Vec<bool> {
+        let is_ill = |pixel| match pixel {
+            INFECTED => true,
+            SUSCEPTIBLE => false,
+            other => panic!("{other:?}"),
+        };
+        seen(image).into_iter().map(is_ill).collect()
+    };
+    let some: Vec<Vec<bool>> = draw("none", "--set world.start=0.06", "some").iter().map(ill).collect();
+    let count = |ill: &[bool]| ill.iter().filter(|&&ill| ill).count();
+    assert!((1..10).contains(&count(&some[0])), "{:?}", some[0]);
+    for pair in some.windows(2) {
+        for (i, &now) in pair[1].iter().enumerate() {
+            let (row, column) = (i / 6, i % 6);
+            let near = |&j: &usize| row.abs_diff(j / 6) + column.abs_diff(j % 6) <= 1;
+            assert_eq!(now, (0..36).filter(near).any(|j| pair[0][j]), "person {i}");
+        }
+    }
+    // Signs of what is done are on the people.
+    assert_eq!(seen(&draw("protect", "--set world.start=0", "protect")[0]), [DARK; 36]);
+    assert_eq!(seen(&draw("treat", "--set world.start=1", "treat")[0]), [OFF; 36]);
+    // Those who recover are seen to.
+    let sirs = "--set world.start=1 --set world.recovery=1 --set world.model=sirs --set world.waning=0";
+    let immune = draw("none", sirs, "immune");
+    assert_eq!((seen(&immune[0]), seen(&immune[1])), (vec![INFECTED; 36], vec![RECOVERED; 36]));
+}
+
+#[test]
+fn a_club_is_drawn_the_same_every_time() {
+    let folder = TempDir::new().unwrap();
+    let folder = folder.path();
+    for name in ["one.gif", "two.gif"] {
+        let said = stdout(&phalanx(folder, &format!("render epidemic --policy both --out {name}")).success());
+        assert_eq!(said, format!("{name}: 60 steps\n"));
+    }
+    let read = |name: &str| std::fs::read(folder.join(name)).unwrap();
+    assert_eq!(read("one.gif"), read("two.gif"));
+    let frames = read_gif(&folder.join("one.gif"));
+    assert!(frames.len() == 60 && frames[0].0.0 <= 900);
+    // Rings: `both` is far too sure of what it does.
+    let alarm = |image: &Image| image.2.iter().filter(|&&pixel| pixel == [0xD5, 0x5E, 0x00]).count();
+    assert!(alarm(&frames[59].0) > 34 * 20);
 }

@@ -3,9 +3,10 @@
 use phalanx::problem::Problem;
 use phalanx::rollout::Trajectory;
 use phalanx::run::{Registry, Session, WorldConfig, assessment_horizon};
-use phalanx::world::Wireless;
+use phalanx::world::{EpidemicModel, EpidemicSpec, Wireless, World};
 use phalanx::{Error, Result};
 
+use super::epidemic::{self, EpidemicFilm, EpidemicStep, Map};
 use super::film::Film;
 use super::line::{self, LineFilm, LineStep};
 use super::pistonball::{self, Margins, PistonballFilm, PistonballStep};
@@ -77,44 +78,47 @@ pub fn of_session(session: &Session, k: u32, seed: u64, steps: usize) -> Result<
             ended = film.is_solved;
             Box::new(film)
         }
-        other => {
-            let kind = match other {
-                WorldConfig::Own { kind, .. } => kind,
-                WorldConfig::Epidemic(_) => "epidemic",
-                _ => "table",
-            };
-            return Err(Error::config(
-                "world.kind",
-                format!("`{kind}` has no pictures; line, wireless and pistonball have"),
-            ));
-        }
+        WorldConfig::Epidemic(spec) => Box::new(epidemic_film(session, spec, &run())),
+        WorldConfig::Own { kind, .. } => return Err(no_pictures(kind)),
+        WorldConfig::Table { .. } => return Err(no_pictures("table")),
     };
     Ok(Found { film, horizon, ended })
 }
 
-fn line_film(session: &Session, trajectory: &Trajectory) -> LineFilm {
-    let steps = trajectory.steps();
-    let world = session.world();
+/// Worlds of this kind cannot be drawn.
+pub fn no_pictures(kind: &str) -> Error {
+    let message = format!("`{kind}` has no pictures; line, wireless, pistonball and epidemic have");
+    Error::config("world.kind", message)
+}
+
+/// By step: what states and actions earned, by the world's table of rewards, mean over all agents.
+fn tabled_rewards(world: &dyn World, trajectory: &Trajectory) -> Vec<f64> {
     let agents = world.network().agents();
-    let drawn = agents.min(line::MOST_AGENTS);
-    // By step.
-    let mut rewards = vec![0.0; steps];
+    let mut rewards = vec![0.0; trajectory.steps()];
     for channel in world.channels().iter().filter(|channel| channel.name == "reward") {
         for i in 0..agents {
+            let row = channel.tables().map_or(&[][..], |tables| tables.row(i));
             let pairs = trajectory.states(i).iter().zip(trajectory.actions(i));
             for (reward, (&s, &a)) in rewards.iter_mut().zip(pairs) {
-                let row = channel.tables().map_or(&[][..], |tables| tables.row(i));
                 *reward +=
                     row.get(usize::from(s) * world.actions(i) + usize::from(a)).copied().unwrap_or(0.0);
             }
         }
     }
+    rewards.iter().map(|reward| reward / agents as f64).collect()
+}
+
+fn line_film(session: &Session, trajectory: &Trajectory) -> LineFilm {
+    let steps = trajectory.steps();
+    let agents = session.world().network().agents();
+    let drawn = agents.min(line::MOST_AGENTS);
+    let rewards = tabled_rewards(session.world(), trajectory);
     let scales = scales(session.problem(), steps);
     let kept: Vec<Vec<Option<bool>>> =
         (0..drawn).map(|i| kept_so_far(session.problem(), &scales, i, &Course::of(trajectory, i))).collect();
     let mut reward = 0.0;
     let step = |k: usize| {
-        reward += rewards[k] / agents as f64;
+        reward += rewards[k];
         LineStep {
             states: (0..drawn).map(|i| trajectory.states(i)[k]).collect(),
             actions: (0..drawn).map(|i| trajectory.actions(i)[k]).collect(),
@@ -125,12 +129,38 @@ fn line_film(session: &Session, trajectory: &Trajectory) -> LineFilm {
     LineFilm { agents, steps: (0..steps).map(step).collect() }
 }
 
+fn epidemic_film(session: &Session, spec: &EpidemicSpec, trajectory: &Trajectory) -> EpidemicFilm {
+    let steps = trajectory.steps();
+    let network = session.world().network();
+    let map = Map::of(network);
+    let rewards = tabled_rewards(session.world(), trajectory);
+    let scales = scales(session.problem(), steps);
+    let kept = |&i: &usize| kept_so_far(session.problem(), &scales, i, &Course::of(trajectory, i));
+    let kept: Vec<Vec<Option<bool>>> = map.people.iter().map(kept).collect();
+    let mut infected = vec![0; steps];
+    for i in 0..network.agents() {
+        for (count, &state) in infected.iter_mut().zip(trajectory.states(i)) {
+            *count += usize::from(state == epidemic::INFECTED);
+        }
+    }
+    let mut reward = 0.0;
+    let step = |k: usize| {
+        reward += rewards[k];
+        EpidemicStep {
+            states: map.people.iter().map(|&i| trajectory.states(i)[k]).collect(),
+            actions: map.people.iter().map(|&i| trajectory.actions(i)[k]).collect(),
+            kept: kept.iter().map(|kept| kept[k]).collect(),
+            infected: infected[k] as f64 / network.agents() as f64,
+            reward: reward / (k + 1) as f64,
+        }
+    };
+    let steps = (0..steps).map(step).collect();
+    EpidemicFilm { map, has_recovered: spec.model == EpidemicModel::Sirs, steps }
+}
+
 fn wireless_film(session: &Session, world: &Wireless, trajectory: &Trajectory) -> WirelessFilm {
     let steps = trajectory.steps();
-    let (rows, columns) =
-        (world.rows().min(wireless::MOST_A_SIDE), world.columns().min(wireless::MOST_A_SIDE));
-    let drawn: Vec<usize> =
-        (0..rows).flat_map(|row| (0..columns).map(move |column| row * world.columns() + column)).collect();
+    let (rows, columns, drawn) = drawn_users(world);
     let users = world.rows() * world.columns();
     let scales = scales(session.problem(), steps);
     let kept: Vec<Vec<Option<bool>>> = drawn
@@ -138,21 +168,9 @@ fn wireless_film(session: &Session, world: &Wireless, trajectory: &Trajectory) -
         .map(|&i| kept_so_far(session.problem(), &scales, i, &Course::of(trajectory, i)))
         .collect();
     let sending = |user: usize, k: usize| {
-        let to = Corner::of_action(trajectory.actions(user)[k])?;
-        let Some(contenders) = world.contenders(user, trajectory.actions(user)[k]) else {
-            return Some(Sending { to, outcome: Outcome::NoAccessPoint });
-        };
-        let disturbed = contenders.iter().any(|&(other, action)| trajectory.actions(other)[k] == action);
-        let outcome = if disturbed {
-            Outcome::Collided
-        } else if trajectory.states(user)[k] == 0 {
-            Outcome::Empty
-        } else if trajectory.rewards(0, user)[k] > 0.0 {
-            Outcome::Delivered
-        } else {
-            Outcome::Failed
-        };
-        Some(Sending { to, outcome })
+        let is_empty = trajectory.states(user)[k] == 0;
+        let is_paid = trajectory.rewards(0, user)[k] > 0.0;
+        sending(world, user, |other| trajectory.actions(other)[k], is_empty, is_paid)
     };
     let (mut delivered, mut collided) = (0, 0);
     let step = |k: usize| {
@@ -165,9 +183,7 @@ fn wireless_film(session: &Session, world: &Wireless, trajectory: &Trajectory) -
             session.policy().law(i, trajectory, k, &mut law);
             law.get(usize::from(trajectory.actions(i)[k])).map_or(0.0, |&share| share as f32)
         };
-        let queue = |&i: &usize| {
-            (0..world.deadline(i)).map(|bit| trajectory.states(i)[k] >> bit & 1 == 1).collect::<Vec<_>>()
-        };
+        let queue = |&i: &usize| queue(world, i, trajectory.states(i)[k]);
         WirelessStep {
             queues: drawn.iter().map(queue).collect(),
             sends: drawn.iter().map(|&i| sending(i, k)).collect(),
@@ -179,6 +195,39 @@ fn wireless_film(session: &Session, world: &Wireless, trajectory: &Trajectory) -
     };
     let grid = (world.rows(), world.columns());
     WirelessFilm { rows, columns, grid, steps: (0..steps).map(step).collect() }
+}
+
+/// Rows and columns of the users that are drawn, and their numbers.
+pub fn drawn_users(world: &Wireless) -> (usize, usize, Vec<usize>) {
+    let [rows, columns] = [world.rows(), world.columns()].map(|side| side.min(wireless::MOST_A_SIDE));
+    let row = |row: usize| (0..columns).map(move |column| row * world.columns() + column);
+    (rows, columns, (0..rows).flat_map(row).collect())
+}
+
+/// The packets of a user in a state, the earliest deadline first.
+pub fn queue(world: &Wireless, user: usize, state: u8) -> Vec<bool> {
+    (0..world.deadline(user)).map(|bit| state >> bit & 1 == 1).collect()
+}
+
+/// What becomes of a user's action, by everybody's; `is_empty`: it has no packet, `is_paid`: it has its reward.
+pub fn sending(
+    world: &Wireless,
+    user: usize,
+    action: impl Fn(usize) -> u8,
+    is_empty: bool,
+    is_paid: bool,
+) -> Option<Sending> {
+    let to = Corner::of_action(action(user))?;
+    let outcome = match world.contenders(user, action(user)) {
+        None => Outcome::NoAccessPoint,
+        Some(contenders) if contenders.iter().any(|&(other, same)| action(other) == same) => {
+            Outcome::Collided
+        }
+        Some(_) if is_empty => Outcome::Empty,
+        Some(_) if is_paid => Outcome::Delivered,
+        Some(_) => Outcome::Failed,
+    };
+    Some(Sending { to, outcome })
 }
 
 fn pistonball_film(session: &Session, trajectory: &Trajectory, margins: Margins) -> PistonballFilm {

@@ -19,9 +19,9 @@ pub struct LineFilm {
 pub struct LineStep {
     /// 0 or 1.
     pub states: Vec<u8>,
-    /// 0 or 1, taken in these states.
+    /// 0 or 1, taken in these states. Empty if nobody has acted.
     pub actions: Vec<u8>,
-    /// Whether the agent's constraints hold for this episode so far; none if it has none.
+    /// Whether the agent's constraints hold for this episode so far; none if it has none. Or empty.
     pub kept: Vec<Option<bool>>,
     /// Reward up to and including this step, mean over all agents.
     pub reward: f64,
@@ -114,7 +114,7 @@ impl Film for LineFilm {
                 shapes.push(Shape::line((left + radius + 3.5, y), (right - radius - 3.5, y), pen));
             }
         }
-        for (i, (&state, &action)) in states.iter().zip(actions).enumerate() {
+        for (i, &state) in states.iter().enumerate() {
             let (x, y) = self.centre(i);
             let label = |at, anchor, content| Shape::Text {
                 at,
@@ -126,7 +126,7 @@ impl Film for LineFilm {
             };
             shapes.push(agent((x, y), radius, state));
             shapes.extend(ring((x, y), radius + 3.0, kept.get(i).copied().flatten()));
-            shapes.push(action_mark((x, y + radius + 11.0), action));
+            shapes.extend(actions.get(i).map(|&action| action_mark((x, y + radius + 11.0), action)));
             if self.is_numbered() {
                 shapes.push(label((x, y + radius + 29.0), Anchor::Middle, i.to_string()));
             } else if self.wraps() && i % A_ROW == 0 {

@@ -1,10 +1,12 @@
 //! `phalanx render`: an episode as an animation, as one picture, or as a picture a step.
 //!
 //! [`episode`] runs an episode and turns it into a world's [`film::Film`]; a world draws a step as shapes (`line`,
-//! `wireless`, `pistonball`); `film` puts a title, a status and a legend around them, `raster` turns them into pixels, and
-//! `animation` and `still` into files.
+//! `wireless`, `pistonball`, `epidemic`); `film` puts a title, a status and a legend around them, `raster` turns them into
+//! pixels, and `animation` and `still` into files. [`Board`] draws a moment of a game that somebody else plays.
 
 mod animation;
+mod board;
+mod epidemic;
 mod episode;
 mod film;
 mod letters;
@@ -22,6 +24,7 @@ mod wireless;
 use std::path::{Path, PathBuf};
 
 pub use animation::Delays;
+pub use board::{Board, Moment};
 use episode::{Found, Wanted};
 use phalanx::Error;
 use phalanx::run::Registry;
@@ -40,7 +43,7 @@ pub struct RenderArgs {
     #[arg(long = "set", value_name = "KEY=VALUE")]
     sets: Vec<String>,
     /// Policy of a preset or file: uniform, or one that its world knows (wireless: matching; pistonball: still,
-    /// random, wave).
+    /// random, wave; epidemic: none, protect, treat, both).
     #[arg(long)]
     policy: Option<String>,
     /// Seed of the episode; `phalanx eval` runs the same episodes with the same seed.

@@ -23,11 +23,11 @@ pub struct WirelessFilm {
 pub struct WirelessStep {
     /// The packets before anything is sent, one entry a slot, the earliest deadline first.
     pub queues: Vec<Vec<bool>>,
-    /// What each user does; none: it sends nothing.
+    /// What each user does; none: it sends nothing. Empty if nobody has acted.
     pub sends: Vec<Option<Sending>>,
-    /// How probable that was.
+    /// How probable that was. Empty if it is not known.
     pub chances: Vec<f32>,
-    /// Whether the user's constraints hold for this episode so far; none if it has none.
+    /// Whether the user's constraints hold for this episode so far; none if it has none. Or empty.
     pub kept: Vec<Option<bool>>,
     /// Packets delivered and users that collided, in the whole grid, up to and including this step.
     pub delivered: usize,
@@ -153,6 +153,11 @@ impl WirelessFilm {
         self.radius() >= 11.0
     }
 
+    /// Whether there are probabilities to read.
+    fn has_chances(&self) -> bool {
+        self.has_room() && self.steps.first().is_some_and(|step| !step.chances.is_empty())
+    }
+
     fn access_side(&self) -> f32 {
         0.19 * self.pitch()
     }
@@ -214,7 +219,7 @@ impl Film for WirelessFilm {
 
     fn size(&self) -> (f32, f32) {
         // Below the last row are its queues, or strokes to access points that are not there.
-        let chance = if self.has_room() { CHANCE_HEIGHT } else { 0.0 };
+        let chance = if self.has_chances() { CHANCE_HEIGHT } else { 0.0 };
         let below = (0.425 * self.pitch() + 19.0 + chance).max(0.53 * self.pitch());
         (self.columns as f32 * self.pitch(), (self.rows.max(1) - 1) as f32 * self.pitch() + below)
     }
@@ -283,7 +288,7 @@ impl Film for WirelessFilm {
             arrow(Outcome::Failed, "failed by chance"),
             arrow(Outcome::Empty, "queue empty, or no access point"),
         ];
-        if self.has_room() {
+        if self.has_chances() {
             let (content, at) = ("0.9".into(), (0.0, 4.0));
             let (size, bold, anchor, colour) = (9.5, false, Anchor::Middle, Colour::QUIET);
             let sign = vec![Shape::Text { at, content, size, bold, anchor, colour }];

@@ -1,18 +1,21 @@
 //! Pictures of Pistonball: the ball on its pistons, and below each what it may do and how safe that is.
 
 mod parts;
+mod stage;
 #[cfg(test)]
 mod tests;
 mod window;
 
-use phalanx::world::pistonball::physics::{BALL_RADIUS, COLUMN, HEIGHT, LOWEST, MOVE, WALL};
+use phalanx::world::pistonball::physics::{BALL_RADIUS, COLUMN, LOWEST, MOVE, WALL};
 
-use super::film::{Entry, Film, WIDEST};
+use super::film::{Entry, Film};
 use super::shape::{Anchor, Point, Shape};
 use crate::plot::canvas::{Colour, text_width};
 use parts::{LAW_HEIGHT, MARGIN_HEIGHT, Piston, SIGN_HEIGHT};
+use stage::BOTTOM;
 
-pub use window::{drawn, windows};
+pub use stage::Stage;
+pub use window::{drawn, page, windows};
 
 /// An episode of Pistonball, or of the pistons around the ball if there are many.
 #[derive(Debug, Clone)]
@@ -91,16 +94,10 @@ impl PistonballStep {
 
 /// Largest size of a unit of the world, in pixels.
 const LARGEST: f32 = 1.5;
-/// Of the walls this much is drawn, in units of the world; the rest is empty.
-const WALL_DRAWN: f32 = 12.0;
-/// y of the inner edge of the bottom wall.
-const FLOOR: f32 = (HEIGHT - WALL) as f32;
 /// At least from here on downwards the world is drawn; the ball is seldom higher.
 const USUAL_TOP: f32 = 325.0;
 /// Room above the ball, in units of the world.
 const ABOVE: f32 = 8.0;
-/// The bottom wall, with the pistons' numbers on it, in pixels.
-const NUMBERS_HEIGHT: f32 = 19.0;
 /// Between the rows of the small print, and the room of the margins in digits.
 const GAP: f32 = 8.0;
 const DIGITS_HEIGHT: f32 = 14.0;
@@ -113,44 +110,15 @@ impl PistonballFilm {
         drawn(self.pistons)
     }
 
-    /// Distance between pistons: whole pixels, so that all look alike.
-    fn pitch(&self) -> f32 {
-        let columns = self.drawn() as f32 + 2.0 * WALL_DRAWN / COLUMN as f32;
-        (WIDEST / columns).min(LARGEST * COLUMN as f32).floor()
-    }
-
-    /// Pixels a unit of the world.
-    fn scale(&self) -> f32 {
-        self.pitch() / COLUMN as f32
-    }
-
-    /// y of the world at the upper edge: the ball stays in the picture.
-    fn top(&self) -> f32 {
+    /// The game from a piston on: high enough for the ball to stay in the picture.
+    fn stage(&self, first: usize) -> Stage {
         let highest = self.steps.iter().map(|step| step.ball.1).fold(f32::INFINITY, f32::min);
-        (highest - BALL_RADIUS as f32 - ABOVE).clamp(0.0, USUAL_TOP)
-    }
-
-    /// A place of the world in a picture whose first piston is `first`.
-    fn place(&self, first: usize, (x, y): Point) -> Point {
-        let left = (WALL + COLUMN * first as f64) as f32 - WALL_DRAWN;
-        ((x - left) * self.scale(), (y - self.top()) * self.scale())
-    }
-
-    /// y of the floor, and of the rows of the small print below it.
-    fn floor(&self) -> f32 {
-        ((FLOOR - self.top()) * self.scale()).round()
-    }
-
-    fn law_y(&self) -> f32 {
-        self.floor() + NUMBERS_HEIGHT + GAP
-    }
-
-    fn margin_y(&self) -> f32 {
-        self.law_y() + LAW_HEIGHT + SIGN_HEIGHT + GAP
+        let top = (highest - BALL_RADIUS as f32 - ABOVE).clamp(0.0, USUAL_TOP);
+        Stage::new(self.pistons, first, top, LARGEST)
     }
 
     /// The margins in digits, if they have room.
-    fn digits(&self) -> Option<Vec<String>> {
+    fn digits(&self, pitch: f32) -> Option<Vec<String>> {
         let (low, high) = self.margins.range();
         let largest = high.max(-low);
         let decimals = (2 - i32::from(largest >= 9.995) - i32::from(largest >= 99.95)) as usize;
@@ -159,60 +127,19 @@ impl PistonballFilm {
         };
         let digits: Vec<String> = self.margins.values().iter().map(write).collect();
         let widest = digits.iter().map(|text| text_width(text, SMALL as u32) as f32).fold(0.0, f32::max);
-        (widest + 2.0 <= self.pitch()).then_some(digits)
-    }
-
-    fn walls(&self, first: usize) -> Vec<Shape> {
-        let (width, _) = self.size();
-        let wall =
-            |corner, size| Shape::Box { corner, size, fill: Some(Colour::QUIET.tint(0.8)), outline: None };
-        let thickness = (WALL_DRAWN * self.scale()).floor();
-        let mut shapes = vec![
-            Shape::Box {
-                corner: (0.0, 0.0),
-                size: (width, self.floor()),
-                fill: Some(Colour::QUIET.tint(0.05)),
-                outline: None,
-            },
-            wall((0.0, self.floor()), (width, NUMBERS_HEIGHT)),
-        ];
-        // Pistons that are not drawn have no wall beside them.
-        if first == 0 {
-            shapes.push(wall((0.0, 0.0), (thickness, self.floor() + 1.0)));
-        }
-        if first + self.drawn() == self.pistons {
-            shapes.push(wall((width - thickness, 0.0), (thickness, self.floor() + 1.0)));
-        }
-        let ceiling = (WALL as f32 - self.top()) * self.scale();
-        if ceiling > 0.0 {
-            shapes.push(wall((0.0, 0.0), (width, ceiling)));
-        }
-        shapes
-    }
-
-    /// A piston, from the first one drawn.
-    fn piston(&self, step: &PistonballStep, k: usize) -> Piston {
-        let radius = 0.125 * COLUMN as f32;
-        let left = (WALL + COLUMN * (step.first + k) as f64) as f32;
-        let right = left + COLUMN as f32;
-        let y = (LOWEST - MOVE * f64::from(step.levels[k])) as f32;
-        let (x, reach) = (step.ball.0, BALL_RADIUS as f32);
-        // A little narrower than it is, so that neighbours are told apart.
-        let hair = 0.6;
-        Piston {
-            left: self.place(step.first, (left + radius + hair, y)),
-            right: self.place(step.first, (right - radius - hair, y)).0,
-            radius: radius * self.scale(),
-            floor: self.floor(),
-            is_under_ball: left < x + reach && right > x - reach,
-        }
+        (widest + 2.0 <= pitch).then_some(digits)
     }
 
     /// What is written below a piston, from the first one drawn.
-    fn small_print(&self, step: &PistonballStep, k: usize, digits: Option<&Vec<String>>) -> Vec<Shape> {
+    fn small_print(
+        &self,
+        stage: &Stage,
+        step: &PistonballStep,
+        k: usize,
+        digits: Option<&Vec<String>>,
+    ) -> Vec<Shape> {
         let number = step.first + k;
-        let middle = (WALL + COLUMN * (number as f64 + 0.5)) as f32;
-        let x = self.place(step.first, (middle, FLOOR)).0.round();
+        let (x, floor) = stage.foot(k);
         let text = |y, content: &str, colour| Shape::Text {
             at: (x, y),
             content: content.into(),
@@ -221,21 +148,30 @@ impl PistonballFilm {
             anchor: Anchor::Middle,
             colour,
         };
-        let mut shapes = vec![text(self.floor() + 13.0, &number.to_string(), Colour::PAPER)];
-        shapes.extend(parts::law((x, self.law_y()), self.pitch(), &step.laws[k], step.actions[k]));
+        let mut shapes = vec![text(floor + 13.0, &number.to_string(), Colour::PAPER)];
+        shapes.extend(parts::law((x, law_y(stage)), stage.pitch(), &step.laws[k], step.actions[k]));
         if let Some(margin) = self.margins.values().get(number).copied().flatten() {
             let (low, high) = self.margins.range();
             let height = |value: f64| (value / (high - low).max(f64::MIN_POSITIVE)) as f32 * MARGIN_HEIGHT;
-            let zero = (self.margin_y() + height(high)).floor();
-            shapes.extend(parts::margin((x, zero), self.pitch(), height(margin)));
+            let zero = (margin_y(stage) + height(high)).floor();
+            shapes.extend(parts::margin((x, zero), stage.pitch(), height(margin)));
             if let Some(digits) = digits {
                 let colour = if margin < 0.0 { Colour::ALARM } else { Colour::QUIET };
-                let y = self.margin_y() + MARGIN_HEIGHT + DIGITS_HEIGHT - 2.0;
+                let y = margin_y(stage) + MARGIN_HEIGHT + DIGITS_HEIGHT - 2.0;
                 shapes.push(text(y, &digits[number], colour));
             }
         }
         shapes
     }
+}
+
+/// y of the rows of the small print.
+fn law_y(stage: &Stage) -> f32 {
+    stage.floor() + BOTTOM + GAP
+}
+
+fn margin_y(stage: &Stage) -> f32 {
+    law_y(stage) + LAW_HEIGHT + SIGN_HEIGHT + GAP
 }
 
 impl Film for PistonballFilm {
@@ -244,30 +180,29 @@ impl Film for PistonballFilm {
     }
 
     fn size(&self) -> (f32, f32) {
-        let width = (COLUMN as f32 * self.drawn() as f32 + 2.0 * WALL_DRAWN) * self.scale();
-        let height = match (&self.margins, self.digits()) {
-            (Margins::None | Margins::LeftOut, _) => self.law_y() + LAW_HEIGHT + SIGN_HEIGHT,
-            (Margins::Known { .. }, None) => self.margin_y() + MARGIN_HEIGHT,
-            (Margins::Known { .. }, Some(_)) => self.margin_y() + MARGIN_HEIGHT + DIGITS_HEIGHT,
+        let stage = self.stage(0);
+        let height = match (&self.margins, self.digits(stage.pitch())) {
+            (Margins::None | Margins::LeftOut, _) => law_y(&stage) + LAW_HEIGHT + SIGN_HEIGHT,
+            (Margins::Known { .. }, None) => margin_y(&stage) + MARGIN_HEIGHT,
+            (Margins::Known { .. }, Some(_)) => margin_y(&stage) + MARGIN_HEIGHT + DIGITS_HEIGHT,
         };
-        (width, height)
+        (stage.width(), height)
     }
 
     fn draw(&self, number: usize) -> Vec<Shape> {
         let step = &self.steps[number];
-        let mut shapes = self.walls(step.first);
-        shapes.extend((0..step.levels.len()).flat_map(|k| self.piston(step, k).shapes()));
-        let (width, _) = self.size();
+        let stage = self.stage(step.first);
+        let mut shapes = stage.walls();
+        shapes.extend(stage.pistons(&step.levels, step.ball.0));
         let places: Vec<Point> = self.steps[number.saturating_sub(TRAIL)..=number]
             .iter()
-            .map(|earlier| self.place(step.first, earlier.ball))
-            .filter(|(x, _)| (0.0..=width).contains(x))
+            .map(|earlier| stage.place(earlier.ball))
+            .filter(|(x, _)| (0.0..=stage.width()).contains(x))
             .collect();
         shapes.extend(parts::trail(&places));
-        let radius = BALL_RADIUS as f32 * self.scale();
-        shapes.extend(parts::ball(self.place(step.first, step.ball), radius, step.angle));
-        let digits = self.digits();
-        let small_print = |k| self.small_print(step, k, digits.as_ref());
+        shapes.extend(stage.ball(step.ball, step.angle));
+        let digits = self.digits(stage.pitch());
+        let small_print = |k| self.small_print(&stage, step, k, digits.as_ref());
         shapes.extend((0..step.levels.len()).flat_map(small_print));
         shapes
     }

@@ -99,7 +99,7 @@ fn bar_colour(action: usize, taken: u8) -> Colour {
 }
 
 /// A triangle that points down or up, or a stroke.
-fn sign((x, y): Point, half: f32, action: usize, colour: Colour) -> Shape {
+pub fn sign((x, y): Point, half: f32, action: usize, colour: Colour) -> Shape {
     let down = match action {
         0 => half,
         2 => -half,

@@ -1,4 +1,5 @@
 use super::*;
+use crate::render::film::WIDEST;
 
 /// A film of one step: pistons on rising levels, the ball at a place, and margins.
 fn film(pistons: usize, ball: Point, margins: Margins) -> PistonballFilm {
@@ -45,9 +46,10 @@ fn a_ball_at_rest_touches_its_piston() {
         // Level 4 of the first or of a later piston: 491 − 16; ball and head have radii of 40 and 5.
         let mut film = film(pistons, (100.0, 475.0 - 45.0), Margins::None);
         film.steps[0].levels.fill(4);
-        let piston = film.piston(&film.steps[0], 0);
-        let (_, y) = film.place(0, film.steps[0].ball);
-        let gap = (piston.left.1 - piston.radius) - (y + 40.0 * film.scale());
+        let stage = film.stage(0);
+        let piston = stage.piston(0, film.steps[0].levels[0], film.steps[0].ball.0);
+        let (_, y) = stage.place(film.steps[0].ball);
+        let gap = (piston.left.1 - piston.radius) - (y + 40.0 * stage.scale());
         assert!(gap.abs() < 1e-3, "{pistons}: {gap}");
     }
 }
@@ -55,22 +57,26 @@ fn a_ball_at_rest_touches_its_piston() {
 #[test]
 fn pistons_under_the_ball_are_told_apart() {
     let under = |x| -> Vec<usize> {
-        let film = film(5, (x, 400.0), Margins::None);
-        (0..5).filter(|&k| film.piston(&film.steps[0], k).is_under_ball).collect()
+        let stage = film(5, (x, 400.0), Margins::None).stage(0);
+        (0..5).filter(|&k| stage.piston(k, 0, x).is_under_ball).collect()
     };
     // Columns are 40 to 80, 80 to 120, …; a ball that only touches the edge of one is not above it.
     assert_eq!((under(120.0), under(120.5)), (vec![1, 2], vec![1, 2, 3]));
     // In a part of many pistons, numbers count from its first one.
     let film = film(100, (2020.0, 400.0), Margins::None);
     let step = &film.steps[0];
-    let under: Vec<usize> = (0..20).filter(|&k| film.piston(step, k).is_under_ball).collect();
+    let stage = film.stage(step.first);
+    let under: Vec<usize> = (0..20).filter(|&k| stage.piston(k, 0, step.ball.0).is_under_ball).collect();
     assert_eq!((step.first, under), (39, vec![9, 10, 11]));
 }
 
 #[test]
 fn margins_are_written_where_they_have_room() {
     let margins = |value: f64, pistons| known(vec![Some(value); pistons]);
-    let digits = |value, pistons| film(pistons, (100.0, 400.0), margins(value, pistons)).digits();
+    let digits = |value, pistons| {
+        let film = film(pistons, (100.0, 400.0), margins(value, pistons));
+        film.digits(film.stage(0).pitch())
+    };
     assert_eq!(digits(-0.126, 2).unwrap(), ["−0.13"; 2]);
     assert_eq!(digits(12.34, 10).unwrap()[0], "+12.3");
     assert_eq!(digits(-345.6, 20).unwrap()[0], "−346");

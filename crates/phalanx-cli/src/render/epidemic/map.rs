@@ -1,0 +1,198 @@
+//! Who is drawn of a network of contacts, and where.
+
+use phalanx::network::Network;
+
+use super::layout::{self, Place};
+use crate::render::film::WIDEST;
+use crate::render::shape::Point;
+
+/// More people than this are not drawn.
+pub const MOST_PEOPLE: usize = 400;
+/// People side by side in a grid, and in a line that takes several rows.
+const MOST_A_SIDE: usize = 20;
+/// More links than this would be a blot.
+const MOST_LINKS: usize = 4000;
+/// Room that a person has, at the most, as the side of a square; and for a link.
+const LARGEST_PITCH: f32 = 84.0;
+const LONGEST_LINK: f32 = 150.0;
+const TALLEST: f32 = 640.0;
+/// Between the centre of a person and the edge of the drawing, beside the radius.
+const EDGE: f32 = 6.0;
+
+/// People of at least this radius have numbers.
+pub const NUMBERED: f32 = 11.0;
+
+/// People and links that are drawn.
+#[derive(Debug, Clone)]
+pub struct Map {
+    /// Their numbers in the network.
+    pub people: Vec<usize>,
+    /// Their places, in the same order.
+    pub places: Vec<Point>,
+    /// Pairs of them, by where they stand in `people`; the smaller first.
+    pub links: Vec<(usize, usize)>,
+    pub radius: f32,
+    pub size: Point,
+    /// What is not drawn, if anything.
+    pub left_out: Vec<String>,
+}
+
+impl Map {
+    /// A map of the network. O(agents + links) for a grid or a line, and else for so many as are drawn.
+    pub fn of(network: &Network) -> Map {
+        match grid_shape(network) {
+            Some((1, _)) => Map::line(network),
+            Some(shape) => Map::grid(network, shape),
+            None => Map::web(network),
+        }
+    }
+
+    /// A line, to and fro in rows, so that all its links are short.
+    fn line(network: &Network) -> Map {
+        let (n, drawn) = (network.agents(), network.agents().min(MOST_PEOPLE));
+        let columns = drawn.min(MOST_A_SIDE);
+        let place = |k: usize| {
+            let (row, column) = (k / columns, k % columns);
+            (row, if row % 2 == 0 { column } else { columns - 1 - column })
+        };
+        let mut map =
+            Map::on_squares(network, (0..drawn).collect(), (drawn.div_ceil(columns), columns), place);
+        map.left_out.extend((drawn < n).then(|| format!("the first {drawn} of {n} people")));
+        map
+    }
+
+    /// A grid, or its upper left part.
+    fn grid(network: &Network, (rows, columns): (usize, usize)) -> Map {
+        let shape @ (down, across) = (rows.min(MOST_A_SIDE), columns.min(MOST_A_SIDE));
+        let people =
+            (0..down).flat_map(|row| (0..across).map(move |column| row * columns + column)).collect();
+        let mut map = Map::on_squares(network, people, shape, |k| (k / across, k % across));
+        if shape != (rows, columns) {
+            map.left_out.push(format!("the first {down} × {across} of {rows} × {columns} people"));
+        }
+        map
+    }
+
+    /// People in rows and columns.
+    fn on_squares(
+        network: &Network,
+        people: Vec<usize>,
+        (rows, columns): (usize, usize),
+        place: impl Fn(usize) -> (usize, usize),
+    ) -> Map {
+        let pitch = (WIDEST / columns.max(rows) as f32).min(LARGEST_PITCH);
+        let centre = |k: usize| {
+            let (row, column) = place(k);
+            ((column as f32 + 0.5) * pitch, (row as f32 + 0.5) * pitch)
+        };
+        let places = (0..people.len()).map(centre).collect();
+        let size = (columns as f32 * pitch, rows as f32 * pitch);
+        let (links, _) = links(network, &people);
+        Map { people, places, links, radius: radius(pitch), size, left_out: Vec::new() }
+    }
+
+    /// Any other network: whoever is near on paper is near in it.
+    fn web(network: &Network) -> Map {
+        let n = network.agents();
+        let people = nearest(network, MOST_PEOPLE);
+        let (mut links, neighbours) = links(network, &people);
+        let (places, radius, size) = on_paper(layout::places(&neighbours));
+        let mut left_out = Vec::new();
+        if people.len() < n {
+            left_out.push(format!("{} of {n} people: those nearest to person 0", people.len()));
+        }
+        if links.len() > MOST_LINKS {
+            left_out.push(format!("their {} links are left out", links.len()));
+            links.clear();
+        }
+        Map { people, places, links, radius, size, left_out }
+    }
+}
+
+fn radius(pitch: f32) -> f32 {
+    (0.23 * pitch).clamp(4.5, 12.0)
+}
+
+/// Rows and columns, if the network is a grid whose members are numbered row by row; a line has one row.
+fn grid_shape(network: &Network) -> Option<(usize, usize)> {
+    let n = network.agents();
+    let columns = match network.neighbours(0) {
+        [] | [1] => n,
+        [1, below] => *below as usize,
+        _ => return None,
+    };
+    let is_grid = |grid: Network| grid == *network;
+    (n.is_multiple_of(columns) && Network::grid(n / columns, columns).is_ok_and(is_grid))
+        .then_some((n / columns, columns))
+}
+
+/// At most so many people: those fewest links away from person 0, and then from the first who has not been reached.
+fn nearest(network: &Network, most: usize) -> Vec<usize> {
+    let n = network.agents();
+    let mut found = Vec::new();
+    let mut is_found = vec![false; n];
+    let mut next = 0;
+    for start in 0..n {
+        if found.len() >= most {
+            break;
+        }
+        if is_found[start] {
+            continue;
+        }
+        is_found[start] = true;
+        found.push(start);
+        while next < found.len() && found.len() < most {
+            for &j in network.neighbours(found[next]) {
+                if !std::mem::replace(&mut is_found[j as usize], true) {
+                    found.push(j as usize);
+                }
+            }
+            next += 1;
+        }
+    }
+    found.truncate(most);
+    found.sort_unstable();
+    found
+}
+
+/// Links among some people, as pairs and as rows, by where these stand in `people`, which ascends.
+fn links(network: &Network, people: &[usize]) -> (Vec<(usize, usize)>, Vec<Vec<usize>>) {
+    let row = |&i: &usize| -> Vec<usize> {
+        network.neighbours(i).iter().filter_map(|&j| people.binary_search(&(j as usize)).ok()).collect()
+    };
+    let rows: Vec<Vec<usize>> = people.iter().map(row).collect();
+    let pairs = rows.iter().enumerate();
+    let pairs = pairs.flat_map(|(a, row)| row.iter().filter(move |&&b| a < b).map(move |&b| (a, b)));
+    (pairs.collect(), rows)
+}
+
+/// Places in links to places in pixels that fit into a drawing; with the radius of a person, and the drawing's size.
+fn on_paper(mut places: Vec<Place>) -> (Vec<Point>, f32, Point) {
+    let n = places.len() as f64;
+    let [width, height] = extent(&places).map(|(low, high)| (high - low).max(1.0));
+    let room = [WIDEST, TALLEST].map(|room| f64::from(room - 2.0 * (12.0 + EDGE)));
+    let scale = (f64::from(LARGEST_PITCH) * (n / (width * height)).sqrt())
+        .min(f64::from(LONGEST_LINK))
+        .min(room[0] / width)
+        .min(room[1] / height);
+    places.iter_mut().flatten().for_each(|x| *x *= scale);
+    let radius = radius((scale * (width * height / n).sqrt()) as f32);
+    let between = if radius < NUMBERED { 9.0 } else { 22.0 };
+    layout::spread_out(&mut places, f64::from(2.0 * radius + between));
+    // Those who were pushed apart may need more room than there is.
+    let spread = extent(&places);
+    let fit = |(low, high): (f64, f64), room: f64| (room / (high - low).max(1e-9)).min(1.0);
+    let scale = fit(spread[0], room[0]).min(fit(spread[1], room[1]));
+    let edge = radius + EDGE;
+    let at = |place: &Place, k: usize| ((place[k] - spread[k].0) * scale) as f32 + edge;
+    let size = spread.map(|(low, high)| ((high - low) * scale) as f32 + 2.0 * edge);
+    (places.iter().map(|place| (at(place, 0), at(place, 1))).collect(), radius, (size[0], size[1]))
+}
+
+/// Smallest and largest of both coordinates.
+fn extent(places: &[Place]) -> [(f64, f64); 2] {
+    [0, 1].map(|k| {
+        let ends = |(low, high): (f64, f64), place: &Place| (low.min(place[k]), high.max(place[k]));
+        places.iter().fold((f64::INFINITY, f64::NEG_INFINITY), ends)
+    })
+}

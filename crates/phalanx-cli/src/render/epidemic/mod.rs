@@ -1,0 +1,170 @@
+//! Pictures of an epidemic: people, whom they meet, how they are and what they do about it.
+
+mod layout;
+mod map;
+#[cfg(test)]
+mod tests;
+
+use super::film::{Entry, Film};
+use super::ring::{ring, ring_legend};
+use super::shape::{Anchor, Pen, Point, Shape};
+use crate::plot::canvas::Colour;
+
+pub use map::Map;
+
+/// An episode of an epidemic, or of a part of a large network.
+#[derive(Debug, Clone)]
+pub struct EpidemicFilm {
+    pub map: Map,
+    /// Whether people can be immune.
+    pub has_recovered: bool,
+    /// One entry a step.
+    pub steps: Vec<EpidemicStep>,
+}
+
+/// One step; an entry for each of the map's people.
+#[derive(Debug, Clone, Default)]
+pub struct EpidemicStep {
+    /// 0 susceptible, 1 infected, 2 recovered.
+    pub states: Vec<u8>,
+    /// 0 nothing, 1 protect oneself, 2 be treated; taken in these states. Empty if nobody has acted.
+    pub actions: Vec<u8>,
+    /// Whether the person's constraints hold for this episode so far; none if there are none. Or empty.
+    pub kept: Vec<Option<bool>>,
+    /// Share of the whole network that is infected.
+    pub infected: f64,
+    /// Reward up to and including this step, mean over steps and over the whole network.
+    pub reward: f64,
+}
+
+const SUSCEPTIBLE: u8 = 0;
+pub const INFECTED: u8 = 1;
+const PROTECT: u8 = 1;
+const TREAT: u8 = 2;
+
+/// The colour of a state; rings have the others.
+fn colour(state: u8) -> Colour {
+    match state {
+        SUSCEPTIBLE => Colour::PAPER,
+        INFECTED => Colour::of_series(2),
+        _ => Colour::of_series(3).tint(0.7),
+    }
+}
+
+fn person(centre: Point, radius: f32, state: u8) -> Shape {
+    let edge = if state == INFECTED { colour(state) } else { Colour::QUIET.tint(0.7) };
+    Shape::Disc { centre, radius, fill: Some(colour(state)), outline: Some(Pen::new(edge, 1.2)) }
+}
+
+/// The sign of an action, on a disc of the given radius: a shield, a cross as on ambulances, or nothing.
+fn action_mark((x, y): Point, radius: f32, action: u8, state: u8) -> Vec<Shape> {
+    let ink = if state == INFECTED { Colour::PAPER } else { Colour::INK };
+    let at = |right: f32, down: f32| (x + radius * right, y + radius * down);
+    match action {
+        PROTECT => vec![Shape::Area {
+            points: vec![
+                at(-0.46, -0.48),
+                at(0.46, -0.48),
+                at(0.46, 0.06),
+                at(0.28, 0.36),
+                at(0.0, 0.58),
+                at(-0.28, 0.36),
+                at(-0.46, 0.06),
+            ],
+            fill: ink,
+        }],
+        TREAT => {
+            let bar = |width: f32, height: f32| Shape::Box {
+                corner: at(-0.5 * width, -0.5 * height),
+                size: (radius * width, radius * height),
+                fill: Some(ink),
+                outline: None,
+            };
+            vec![bar(1.16, 0.4), bar(0.4, 1.16)]
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// A contact; one through which somebody may be infected stands out.
+fn contact(from: Point, to: Point, states: (u8, u8)) -> Shape {
+    let infects = matches!(states, (SUSCEPTIBLE, INFECTED) | (INFECTED, SUSCEPTIBLE));
+    let quiet = Pen::new(Colour::QUIET.tint(0.28), 1.0);
+    Shape::line(from, to, if infects { Pen::new(colour(INFECTED).tint(0.75), 1.5) } else { quiet })
+}
+
+impl Map {
+    /// Each person has its number beside it if there is room.
+    fn is_numbered(&self) -> bool {
+        self.radius >= map::NUMBERED
+    }
+
+    /// The people of a step and their contacts.
+    pub fn draw(&self, step: &EpidemicStep) -> Vec<Shape> {
+        let EpidemicStep { states, actions, kept, .. } = step;
+        let links = self.links.iter();
+        let mut shapes: Vec<Shape> =
+            links.map(|&(a, b)| contact(self.places[a], self.places[b], (states[a], states[b]))).collect();
+        for (k, (&(x, y), &state)) in self.places.iter().zip(states).enumerate() {
+            shapes.push(person((x, y), self.radius, state));
+            shapes.extend(ring((x, y), self.radius + 2.6, kept.get(k).copied().flatten()));
+            let action = actions.get(k).copied().unwrap_or(0);
+            shapes.extend(action_mark((x, y), self.radius, action, state));
+        }
+        if self.is_numbered() {
+            shapes.extend(self.places.iter().zip(&self.people).map(|(&(x, y), number)| Shape::Text {
+                at: (x + 0.8 * self.radius + 2.0, y + self.radius + 6.0),
+                content: number.to_string(),
+                size: 9.0,
+                bold: false,
+                anchor: Anchor::Start,
+                colour: Colour::QUIET,
+            }));
+        }
+        shapes
+    }
+}
+
+impl Film for EpidemicFilm {
+    fn steps(&self) -> usize {
+        self.steps.len()
+    }
+
+    fn size(&self) -> (f32, f32) {
+        self.map.size
+    }
+
+    fn draw(&self, step: usize) -> Vec<Shape> {
+        self.map.draw(&self.steps[step])
+    }
+
+    fn status(&self, step: usize) -> String {
+        let EpidemicStep { infected, reward, .. } = self.steps[step];
+        let percent = 100.0 * infected;
+        format!("{percent:.0} % infected, mean reward so far {reward:.2}").replace('-', "−")
+    }
+
+    fn legend(&self) -> Vec<Entry> {
+        let radius = 7.0;
+        let state = |state, label| Entry { sign: vec![person((0.0, 0.0), radius, state)], label };
+        let action = |state, action, label| {
+            let mut sign = vec![person((0.0, 0.0), radius, state)];
+            sign.extend(action_mark((0.0, 0.0), radius, action, state));
+            Entry { sign, label }
+        };
+        let mut entries = vec![state(SUSCEPTIBLE, "susceptible"), state(INFECTED, "infected")];
+        entries.extend(self.has_recovered.then(|| state(2, "recovered")));
+        entries.push(action(SUSCEPTIBLE, PROTECT, "protects itself"));
+        entries.push(action(INFECTED, TREAT, "is treated"));
+        if !self.map.links.is_empty() {
+            let line = contact((-11.0, 0.0), (11.0, 0.0), (SUSCEPTIBLE, INFECTED));
+            entries.push(Entry { sign: vec![line], label: "contact that may infect" });
+        }
+        entries.extend(self.steps.first().into_iter().flat_map(|step| ring_legend(&step.kept)));
+        entries
+    }
+
+    fn note(&self) -> Option<String> {
+        (!self.map.left_out.is_empty()).then(|| self.map.left_out.join("; "))
+    }
+}

@@ -1,0 +1,137 @@
+use phalanx::network::Network;
+
+use super::*;
+use crate::render::film::WIDEST;
+
+/// A film of one step in which states and actions take turns.
+fn film(network: &Network) -> EpidemicFilm {
+    let map = Map::of(network);
+    let drawn = map.people.len();
+    let step = EpidemicStep {
+        states: (0..drawn).map(|k| (k % 3) as u8).collect(),
+        actions: (0..drawn).map(|k| (k / 3 % 3) as u8).collect(),
+        kept: vec![Some(true); drawn],
+        infected: 1.0 / 3.0,
+        reward: -0.125,
+    };
+    EpidemicFilm { map, has_recovered: true, steps: vec![step] }
+}
+
+fn networks() -> Vec<Network> {
+    let networks = [
+        Network::line(1),
+        Network::line(2),
+        Network::line(50),
+        Network::grid(5, 7),
+        Network::grid(2, 300),
+        Network::grid(300, 2),
+        Network::ring(30),
+        Network::star(40),
+        Network::complete(20),
+        Network::small_world(200, 4, 0.1, 1),
+        Network::scale_free(300, 2, 1),
+        Network::erdos_renyi(60, 0.02, 1),
+        Network::random_geometric(1000, 0.06, 1),
+    ];
+    networks.into_iter().map(Result::unwrap).collect()
+}
+
+#[test]
+fn people_do_not_overlap_and_everything_stays_in_the_picture() {
+    for network in networks() {
+        let film = film(&network);
+        let (width, height) = film.size();
+        assert!(width <= WIDEST + 0.01 && height <= WIDEST + 0.01, "{width} × {height}");
+        for shape in film.draw(0) {
+            assert!(shape.is_within((width, height)), "{} people: {shape:?}", network.agents());
+        }
+        let Map { places, radius, .. } = &film.map;
+        for i in 0..places.len() {
+            for j in 0..i {
+                let apart = (places[i].0 - places[j].0).hypot(places[i].1 - places[j].1);
+                assert!(apart > 2.0 * radius, "{} people: {i} and {j}: {apart}", network.agents());
+            }
+        }
+    }
+}
+
+#[test]
+fn a_map_is_the_same_every_time() {
+    for network in networks() {
+        assert_eq!(Map::of(&network).places, Map::of(&network).places);
+    }
+}
+
+#[test]
+fn a_grid_is_drawn_as_one() {
+    let map = Map::of(&Network::grid(3, 4).unwrap());
+    let ((x, y), (right, same), (left, below)) = (map.places[0], map.places[1], map.places[4]);
+    assert_eq!((x, y, right - x), (left, same, below - y));
+    assert_eq!(map.links.len(), 17);
+    let part = Map::of(&Network::grid(30, 10).unwrap());
+    assert_eq!((part.people.len(), part.people[10], part.people[199]), (200, 10, 199));
+    assert_eq!(part.left_out, ["the first 20 × 10 of 30 × 10 people"]);
+    // The numbers of a part are those of the whole.
+    assert_eq!(Map::of(&Network::grid(30, 40).unwrap()).people[20], 40);
+}
+
+#[test]
+fn a_long_line_goes_to_and_fro() {
+    let map = Map::of(&Network::line(1000).unwrap());
+    let apart = |&(a, b): &(usize, usize)| {
+        let ((x, y), (right, below)) = (map.places[a], map.places[b]);
+        (x - right).hypot(y - below)
+    };
+    let lengths: Vec<f32> = map.links.iter().map(apart).collect();
+    assert_eq!(lengths.len(), 399);
+    assert!(lengths.iter().all(|length| (length - lengths[0]).abs() < 0.01));
+    assert_eq!(map.left_out, ["the first 400 of 1000 people"]);
+}
+
+#[test]
+fn those_nearest_to_person_0_are_drawn_of_a_large_network() {
+    // Agents 0 to 599 are a ring: 200 on either side of person 0, but for the last.
+    let film = film(&Network::ring(600).unwrap());
+    let expected: Vec<usize> = (0..=200).chain(401..600).collect();
+    assert_eq!(film.map.people, expected);
+    assert_eq!(film.note().unwrap(), "400 of 600 people: those nearest to person 0");
+    assert_eq!(film.map.links.len(), 399);
+}
+
+#[test]
+fn too_many_links_are_left_out() {
+    let film = film(&Network::complete(100).unwrap());
+    assert_eq!(film.note().unwrap(), "their 4950 links are left out");
+    assert!(film.map.links.is_empty());
+    assert!(film.legend().iter().all(|entry| !entry.label.starts_with("contact")));
+}
+
+#[test]
+fn contacts_stand_out_where_somebody_may_be_infected() {
+    let mut film = film(&Network::line(4).unwrap());
+    film.steps[0].states = vec![0, 1, 1, 2];
+    let widths = |film: &EpidemicFilm| -> Vec<f32> {
+        let width = |shape: &Shape| match shape {
+            Shape::Line { pen, .. } => Some(pen.width),
+            _ => None,
+        };
+        film.draw(0).iter().filter_map(width).collect()
+    };
+    assert_eq!(widths(&film), [1.5, 1.0, 1.0]);
+}
+
+#[test]
+fn signs_are_explained_only_where_there_are_some() {
+    let mut film = film(&Network::line(3).unwrap());
+    assert_eq!(film.legend().len(), 8);
+    film.steps[0].kept = vec![None; 3];
+    film.has_recovered = false;
+    assert_eq!(film.legend().len(), 5);
+    assert_eq!(film.status(0), "33 % infected, mean reward so far −0.12");
+    // A moment in which nobody has acted has no signs of actions.
+    let before = film.draw(0).len();
+    film.steps[0].actions.fill(2);
+    let treated = film.draw(0).len();
+    film.steps[0].actions.clear();
+    assert!(film.draw(0).len() == before && treated == before + 6, "{before} {treated}");
+}
