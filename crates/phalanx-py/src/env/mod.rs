@@ -16,13 +16,14 @@ use phalanx::run::{Config, Registry, WorldConfig};
 use phalanx::world::World;
 use phalanx::world::pistonball::physics::Ball;
 use phalanx::world::pistonball::{Game, MAX_CYCLES};
+use phalanx_cli::Board;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::config::config;
-use crate::errors::{bad, exception, without_lock};
+use crate::errors::{bad, without_lock};
 use actions::{Actions, Space};
 use layout::{Layout, Observed};
 use play::{Play, Standing};
@@ -47,7 +48,7 @@ pub struct Games {
     /// Which of them is `reward`.
     reward: Option<usize>,
     pool: Option<ThreadPool>,
-    board: Option<picture::Board>,
+    board: Option<Board>,
 }
 
 /// Observations, channels, terminations and truncations.
@@ -355,7 +356,7 @@ impl Games {
         self.check_begun()?;
         let board = match self.board.take() {
             Some(board) => board,
-            None => picture::board(&self.config).map_err(|error| exception(&error))?,
+            None => picture::board(&self.config)?,
         };
         let board = self.board.insert(board);
         let Some(copy) = self.copies.first() else { return Err(bad("copies", "0; there is none to show")) };
