@@ -15,7 +15,7 @@ import numpy as np
 os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
 os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
 
-import phalanx  # noqa: E402
+import phalanx
 
 ACTIONS = 512
 
@@ -56,17 +56,19 @@ def main():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         from pettingzoo.butterfly import pistonball_v6
-    print(f"{'n':>3}  {'environment':<34} {'steps/s':>10} {'times':>7}")
+    print(f"{'n':>3}  {'environment':<42} {'steps/s':>10} {'times':>7}")
     for n in (10, 20):
         theirs = dict_steps(pistonball_v6.parallel_env(n_pistons=n, continuous=False), seconds)
         rows = [("pistonball_v6.parallel_env", theirs)]
-        rows.append(("phalanx.env", dict_steps(phalanx.env("pistonball", n=n, game="pettingzoo", kappa=1), seconds)))
+        rows.append(
+            ("phalanx.env", dict_steps(phalanx.env("pistonball", n=n, game="pettingzoo", kappa=1), seconds))
+        )
         for copies, threads in ((1, 1), (64, 1), (64, 2)):
             env = phalanx.vector_env("pistonball", copies, threads=threads, n=n, game="pettingzoo", kappa=1)
             name = f"phalanx.vector_env, {copies} cop{'y' if copies == 1 else 'ies'}"
             rows.append((name + (f", {threads} threads" if threads > 1 else ""), array_steps(env, seconds)))
         for name, speed in rows:
-            print(f"{n:>3}  {name:<34} {speed:>10,.0f} {speed / theirs:>7.0f}")
+            print(f"{n:>3}  {name:<42} {speed:>10,.0f} {speed / theirs:>7.0f}")
 
 
 if __name__ == "__main__":

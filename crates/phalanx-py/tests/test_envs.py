@@ -1,9 +1,12 @@
 """Worlds as environments: their API, their seeds, and what they say to bad input."""
 
 import doctest
+import functools
 import itertools
 import os
+import pathlib
 import pickle
+import re
 import subprocess
 import sys
 import warnings
@@ -14,12 +17,12 @@ import pytest
 os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
 pytest.importorskip("pettingzoo")
 
-from gymnasium import spaces  # noqa: E402
-from pettingzoo.test import parallel_api_test, parallel_seed_test  # noqa: E402
+import phalanx
+import phalanx.envs
+from gymnasium import spaces
+from pettingzoo.test import parallel_api_test, parallel_seed_test
 
-import phalanx  # noqa: E402
-import phalanx.envs  # noqa: E402
-
+BOOK = pathlib.Path(__file__).parents[3] / "docs" / "book" / "src"
 WORLDS = {
     "line": ("line", {"n": 6}),
     "line-ring": ("line", {"n": 6, "network": {"kind": "ring"}, "kappa": 2, "start": "zeros"}),
@@ -345,12 +348,13 @@ def test_bad_arguments_of_one_kind():
     refuses(TypeError, "threads", phalanx.vector_env, "line", threads="two")
     refuses(config, "threads", phalanx.vector_env, "line", threads=0)
     env = make("line")
-    with pytest.raises(phalanx.ConfigError, match="max_cycles"):
-        env.max_cycles = 0
+    for bad, error in ((0, config), (-1, config), (2**64, config), (2.5, TypeError)):
+        with pytest.raises(error, match="max_cycles"):
+            env.max_cycles = bad
     with pytest.raises(KeyError):
         env.action_space("agent_99")
     with pytest.raises(AttributeError, match="no ball"):
-        env.ball
+        _ = env.ball
 
 
 @worlds
@@ -370,7 +374,7 @@ def test_bad_seeds(name):
 @worlds
 def test_steps_outside_of_episodes(name):
     for env in (make(name, max_cycles=1), vector(name, 2)):
-        for call in (env.state, lambda: env.step({})):
+        for call in (env.state, functools.partial(env.step, {})):
             refuses(phalanx.ConfigError, "call reset", call)
     env = make(name, max_cycles=1)
     env.reset(seed=1)
@@ -417,12 +421,24 @@ def test_bad_continuous_actions():
     for bad in (1.5, -1.001, np.nan, np.inf):
         for dtype in (np.float32, np.float64):
             refuses(config, r'actions\["piston_3"\].*allowed are -1 to 1', one, np.array([bad], dtype))
-    for bad in (0.5, np.float32(0.5), np.zeros(2, np.float32), np.zeros((1, 1), np.float32), np.zeros(1, np.int64)):
+    for bad in (
+        0.5,
+        np.float32(0.5),
+        np.zeros(2, np.float32),
+        np.zeros((1, 1), np.float32),
+        np.zeros(1, np.int64),
+    ):
         refuses(TypeError, r'actions\["piston_3"\]', one, bad)
     for bad in (np.zeros(1, np.float16), [], ["x"], [0.1, 0.2], None, np.zeros(0, np.float32)):
         refuses(TypeError, r'actions\["piston_3"\]', one, bad)
     np.testing.assert_array_equal(env.state(), before)
-    for good_one in ([0.5], (0.5,), np.array([0.5]), np.array([1.0, 0.5], np.float32)[1:], np.array([-1], np.float32)):
+    for good_one in (
+        [0.5],
+        (0.5,),
+        np.array([0.5]),
+        np.array([1.0, 0.5], np.float32)[1:],
+        np.array([-1], np.float32),
+    ):
         one(good_one)
 
 
@@ -464,6 +480,17 @@ def test_bad_arrays_of_actions():
 
 def test_examples_in_the_documentation():
     assert doctest.testmod(phalanx.envs).failed == 0
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_examples_in_the_book():
+    """Every block of the page, one after another in one program."""
+    page = (BOOK / "python-envs.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```python\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    assert len(blocks) >= 4
+    names = {}
+    for block in blocks:
+        exec(compile(block, "python-envs.md", "exec"), names)  # noqa: S102
 
 
 def test_pettingzoo_is_optional():

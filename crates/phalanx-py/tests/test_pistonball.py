@@ -10,8 +10,8 @@ os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
 os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
 pistonball_v6 = pytest.importorskip("pettingzoo.butterfly.pistonball_v6")
 
-import phalanx  # noqa: E402
-from phalanx.envs import draw_start, generator  # noqa: E402
+import phalanx
+from phalanx.envs import draw_start, generator
 
 
 def theirs(n, **settings):
@@ -188,9 +188,11 @@ def test_copies_are_games_of_their_own(continuous):
         actions = np.where(rng.random((copies, n)) < 0.1, 1, actions)
         if continuous:
             actions = (0.9 * (actions - 1)).astype(np.float32)
-        _, rewards, terminations, truncations, infos = vector.step(actions)
+        _, rewards, terminations, truncations, _ = vector.step(actions)
         for k, game in enumerate(games):
-            mine = {a: actions[k, i : i + 1] if continuous else int(actions[k, i]) for i, a in enumerate(game.agents)}
+            mine = {
+                a: actions[k, i : i + 1] if continuous else int(actions[k, i]) for i, a in enumerate(game.agents)
+            }
             _, other, terminated, truncated, _ = game.step(mine)
             assert rewards[k].tolist() == list(other.values())
             assert terminations[k] == terminated["piston_0"] and truncations[k] == truncated["piston_0"]

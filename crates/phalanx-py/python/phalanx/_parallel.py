@@ -11,7 +11,7 @@ from gymnasium import spaces
 from pettingzoo import ParallelEnv  # type: ignore[import-untyped, import-not-found, unused-ignore]
 
 from ._phalanx import ConfigError
-from .envs import Array, Source, Starts, joint_state, make_games
+from .envs import MOST_CYCLES, Array, Source, Starts, joint_state, make_games, whole_number
 
 #: Frames a second of a film that plays as fast as the game.
 _FPS = {"pistonball": 20}
@@ -90,7 +90,9 @@ class WorldEnv(ParallelEnv):  # type: ignore[misc]
         space = self._action_spaces.get(agent)
         if space is None:
             i = self._number[agent]
-            space = spaces.Box(-1.0, 1.0, (1,), np.float32) if self.continuous else spaces.Discrete(self._actions[i])
+            space = (
+                spaces.Box(-1.0, 1.0, (1,), np.float32) if self.continuous else spaces.Discrete(self._actions[i])
+            )
             self._action_spaces[agent] = space
         return space
 
@@ -118,9 +120,7 @@ class WorldEnv(ParallelEnv):  # type: ignore[misc]
 
     def step(
         self, actions: dict[str, Any]
-    ) -> tuple[
-        dict[str, Array], dict[str, float], dict[str, bool], dict[str, bool], dict[str, dict[str, float]]
-    ]:
+    ) -> tuple[dict[str, Array], dict[str, float], dict[str, bool], dict[str, bool], dict[str, dict[str, float]]]:
         """One step: observations, rewards, terminations, truncations and infos by agent."""
         observations, rewards, terminations, truncations, infos, over = self._games.step_agents(actions)
         if over:
@@ -150,7 +150,7 @@ class WorldEnv(ParallelEnv):  # type: ignore[misc]
 
     @max_cycles.setter
     def max_cycles(self, max_cycles: int) -> None:
-        self._games.max_cycles = max_cycles
+        self._games.max_cycles = whole_number("max_cycles", max_cycles, MOST_CYCLES)
 
     @property
     def kappa(self) -> int:

@@ -1,6 +1,6 @@
 """What the package needs of Rust."""
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,7 @@ class Games:
         max_cycles: int | None,
         continuous: bool,
         threads: int,
-    ) -> Games: ...
+    ) -> Self: ...
     @property
     def kind(self) -> str: ...
     @property

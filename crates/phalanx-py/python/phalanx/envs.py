@@ -32,9 +32,10 @@ Array: TypeAlias = "npt.NDArray[Any]"
 #: Worlds whose preset has another name, and those that have another one where `n` is given.
 _PRESETS = {"line": "synthetic"}
 _PRESETS_BY_N = {"epidemic": "epidemic-grid"}
-#: Episodes are numbered with so many bits at most, and so are seeds of all worlds but pistonball.
+#: Seeds have 64 bits in all worlds but pistonball, where NumPy takes any.
 _LARGEST_SEED = 2**64 - 1
-_MOST_CYCLES = 2**32 - 1
+#: Steps of an episode, at most.
+MOST_CYCLES = 2**32 - 1
 
 
 def env(
@@ -334,7 +335,7 @@ def make_games(
     if not isinstance(continuous, bool):
         raise TypeError(f"continuous: {continuous!r}; True or False is needed")
     if max_cycles is not None:
-        max_cycles = whole_number("max_cycles", max_cycles, _MOST_CYCLES)
+        max_cycles = whole_number("max_cycles", max_cycles, MOST_CYCLES)
     settings: dict[str, Any] = {}
     if world:
         settings["world"] = world
