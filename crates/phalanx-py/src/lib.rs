@@ -2,6 +2,7 @@
 //! in `python/phalanx`; what is public, and documented for people, is there.
 
 mod config;
+mod env;
 mod errors;
 mod factored;
 mod own;
@@ -16,6 +17,8 @@ use pyo3::prelude::*;
 
 #[pymodule]
 mod _phalanx {
+    #[pymodule_export]
+    use crate::env::Games;
     #[pymodule_export]
     use crate::errors::{ConfigError, Interrupted, TrainingError};
     #[pymodule_export]

@@ -1,7 +1,6 @@
 """The paper's synthetic line, written in NumPy."""
 
 import numpy as np
-
 import phalanx
 
 

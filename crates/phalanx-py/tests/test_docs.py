@@ -3,9 +3,8 @@
 import re
 from pathlib import Path
 
-import pytest
-
 import phalanx
+import pytest
 
 DOCS = Path(__file__).parents[3] / "docs"
 PAGES = sorted((DOCS / "book/src").glob("python*.md"))
@@ -25,6 +24,7 @@ def test_the_book(page, monkeypatch):
     names = {}
     whole = phalanx.train
     for block in BLOCK.finditer(text):
+
         def short(*given, **settings):
             return whole(*given, **{**settings, "iterations": min(SHORT, settings.get("iterations", SHORT))})
 

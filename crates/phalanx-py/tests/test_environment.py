@@ -1,9 +1,8 @@
 """Environments that others wrote, trained in; and ones that do not fit."""
 
 import numpy as np
-import pytest
-
 import phalanx
+import pytest
 
 
 class Doors:
@@ -75,12 +74,18 @@ def test_constraints_on_channels_and_cells(tmp_path):
     )  # fmt: skip
     bound = {"kind": "return", "channel": "effort", "scale": 0.1, "at_most": 0.25}
     settings = SMALL | {"dual": {"eta_mu": 2.0, "mu_max": 20.0}}
-    free = phalanx.train(world=world, **settings, iterations=1, constraint=[{**bound, "at_most": 1.9}], out=tmp_path / "a")
+    free = phalanx.train(
+        world=world, **settings, iterations=1, constraint=[{**bound, "at_most": 1.9}], out=tmp_path / "a"
+    )
     held = phalanx.train(world=world, **settings, iterations=150, constraint=[bound], out=tmp_path / "b")
     assert free.agents["value"].min() > 0.45
     assert held.agents["value"].max() < 0.32
     spread = phalanx.train(
-        world=world, **settings, iterations=2, constraint=[{"kind": "state_entropy", "at_least": 0.1}], out=tmp_path / "c"
+        world=world,
+        **settings,
+        iterations=2,
+        constraint=[{"kind": "state_entropy", "at_least": 0.1}],
+        out=tmp_path / "c",
     )
     left = spread.agents["value"][0]
     assert left == pytest.approx(-(2 / 3 * np.log(2 / 3) + 1 / 3 * np.log(1 / 3)), abs=0.02)

@@ -4,12 +4,11 @@ import json
 from pathlib import Path
 
 import numpy as np
+import phalanx
 import pytest
 
-import phalanx
-
 REFERENCE = Path(__file__).parents[2] / "phalanx/tests/reference"
-CASES = sorted(path for path in REFERENCE.rglob("*.json") if '"output"' in path.read_text()[:10**7])
+CASES = sorted(path for path in REFERENCE.rglob("*.json") if '"output"' in path.read_text()[: 10**7])
 
 
 def same(found, expected, where):
@@ -22,7 +21,9 @@ def same(found, expected, where):
         for k, value in enumerate(expected):
             same(found[k], value, f"{where}[{k}]")
     elif isinstance(expected, int | float | list) and not isinstance(expected, bool):
-        assert np.asarray(found, dtype=float) == pytest.approx(np.asarray(expected, dtype=float), rel=1e-6, abs=1e-9), where
+        assert np.asarray(found, dtype=float) == pytest.approx(
+            np.asarray(expected, dtype=float), rel=1e-6, abs=1e-9
+        ), where
 
 
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)

@@ -1,10 +1,9 @@
 """Worlds of one's own: the line written in NumPy against the built-in one, and worlds that are none."""
 
 import numpy as np
+import phalanx
 import pytest
 from lines import KnownLine, Line
-
-import phalanx
 
 
 def trained(world, seed, out, **settings):
@@ -51,7 +50,9 @@ def test_the_model_of_a_world_is_exact():
     reward = [{"kind": "linear", "r": [0, 0, 1, 1], "scale": 1.0 if i == 0 else 0.1} for i in range(3)]
     model = KnownLine(3).model(gamma=0.9) | {"f": reward, "g": [[]] * 3}
     found = phalanx.exact(model)
-    run = phalanx.train("synthetic", world=KnownLine(3), gamma=0.9, constraint=[], iterations=1, actor={"eta_theta": 0.0})
+    run = phalanx.train(
+        "synthetic", world=KnownLine(3), gamma=0.9, constraint=[], iterations=1, actor={"eta_theta": 0.0}
+    )
     assert found["F"] * 0.1 == pytest.approx(run.outcome["exact"]["objective"])
 
 

@@ -29,7 +29,7 @@ pub mod error;
 pub mod exact;
 pub mod exchange;
 pub mod indexing;
-mod memory;
+pub mod memory;
 pub mod net;
 pub mod network;
 pub mod occupancy;

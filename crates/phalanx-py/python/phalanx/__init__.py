@@ -21,6 +21,7 @@ True
 from ._phalanx import ConfigError, Interrupted, TrainingError
 from .assessment import Assessment
 from .environment import from_pettingzoo
+from .envs import env, parallel_env, vector_env
 from .exactly import exact
 from .policy import Policy
 from .runs import Run
@@ -40,11 +41,14 @@ __all__ = [
     "Utility",
     "World",
     "config",
+    "env",
     "evaluate",
     "exact",
     "from_pettingzoo",
     "load",
+    "parallel_env",
     "presets",
     "resume",
     "train",
+    "vector_env",
 ]

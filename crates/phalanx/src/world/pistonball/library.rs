@@ -66,6 +66,15 @@ impl Library {
         self.outcome()
     }
 
+    /// The action of [`Library::step_continuous`] that moves `piston` to where `action` does in single precision.
+    ///
+    /// The library computes y − 4·action in the precision of the action, and NumPy takes the y of an `f32` as one too. Both
+    /// ends of the way are then numbers that `f64` holds, and so near each other that their difference is exact.
+    pub fn in_single_precision(&self, piston: usize, action: f32) -> f64 {
+        let y = self.physics.heights()[piston];
+        (y - f64::from(y as f32 - action * MOVE as f32)) / MOVE
+    }
+
     /// Ball and pistons.
     pub fn physics(&self) -> &Physics {
         &self.physics
@@ -150,6 +159,22 @@ mod tests {
         assert_eq!((ball.x, ball.y), (400.0, 425.0));
         assert!((spin - ball.omega).abs() < 1e-12);
         assert_eq!(draw_start(2, || 0.0).1.x, 81.0);
+    }
+
+    /// Heights of PettingZoo 1.27 after one float32 action, then two float64 ones, then one float32 action of 0.3.
+    #[test]
+    fn precision_is_that_of_the_action() {
+        let (_, ball) = draw_start(2, || 0.5);
+        let mut game = Library::new(&[479.0; 2], ball, 125);
+        let mut seen = Vec::new();
+        for single in [true, false, false, true] {
+            let action = if single { game.in_single_precision(0, 0.3) } else { 0.3 };
+            game.step_continuous(&[action, 0.0]);
+            seen.push(game.physics().heights()[0]);
+        }
+        let expected =
+            [477.799_987_792_968_75, 476.599_987_792_968_76, 475.399_987_792_968_8, 474.199_981_689_453_1];
+        assert_eq!(seen, expected);
     }
 
     #[test]

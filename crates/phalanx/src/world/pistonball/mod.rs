@@ -11,10 +11,10 @@ use super::{Channel, Episode, Evolution, Joint, Rule, Script, View, World};
 use crate::network::Network;
 use crate::stream::{Place, Stream};
 use crate::{Error, Ragged, Result};
-use paper::PaperGame;
 use physics::{Ball, COLUMN, HIGHEST, LEVELS, LOWEST, MOVE, Physics, WALL, width};
 
 pub use library::{Library, MAX_CYCLES, Outcome, draw_start};
+pub use paper::PaperGame;
 
 /// The keys of `[world]` beside `kind = "pistonball"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -42,6 +42,11 @@ impl PaperGame {
             steps: 0,
         }
     }
+
+    /// Ball and pistons.
+    pub fn physics(&self) -> &Physics {
+        &self.physics
+    }
 }
 
 impl Episode for PaperGame {

@@ -1,0 +1,457 @@
+//! Worlds that somebody else plays, step by step: many copies of one world in one object.
+
+mod actions;
+mod layout;
+mod picture;
+mod play;
+
+use std::sync::Arc;
+
+use numpy::{
+    PyArray1, PyArray2, PyArray3, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArray,
+    PyUntypedArrayMethods,
+};
+use phalanx::memory::room_for;
+use phalanx::run::{Config, Registry, WorldConfig};
+use phalanx::world::World;
+use phalanx::world::pistonball::physics::Ball;
+use phalanx::world::pistonball::{Game, MAX_CYCLES};
+use phalanx_cli::Board;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString};
+use rayon::prelude::*;
+use rayon::{ThreadPool, ThreadPoolBuilder};
+
+use crate::config::config;
+use crate::errors::{bad, without_lock};
+use actions::{Actions, Space};
+use layout::{Layout, Observed};
+use play::{Play, Standing};
+
+/// Steps are numbered in pairs, with 32 bits.
+const MOST_CYCLES: usize = u32::MAX as usize;
+
+/// Copies of one world, all of the same rules. Python around it gives seeds, and begins episodes again.
+#[pyclass(module = "phalanx._phalanx")]
+pub struct Games {
+    config: Config,
+    world: Arc<dyn World>,
+    /// Which game of pistons; none in other worlds.
+    game: Option<Game>,
+    continuous: bool,
+    max_cycles: usize,
+    layout: Layout,
+    copies: Vec<Play>,
+    actions: Actions,
+    names: Vec<Py<PyString>>,
+    channels: Vec<Py<PyString>>,
+    /// Which of them is `reward`.
+    reward: Option<usize>,
+    pool: Option<ThreadPool>,
+    board: Option<Board>,
+}
+
+/// Observations, channels, terminations and truncations.
+type Stepped<'py> = (
+    Bound<'py, PyAny>,
+    Vec<Bound<'py, PyArray2<f64>>>,
+    Bound<'py, PyArray1<bool>>,
+    Bound<'py, PyArray1<bool>>,
+);
+
+/// Observations, rewards, terminations, truncations and infos by agent, and whether the episode is over.
+type SteppedAgents<'py> = (
+    Bound<'py, PyDict>,
+    Bound<'py, PyDict>,
+    Bound<'py, PyDict>,
+    Bound<'py, PyDict>,
+    Bound<'py, PyDict>,
+    bool,
+);
+
+#[pymethods]
+impl Games {
+    #[new]
+    fn new(
+        py: Python<'_>,
+        source: &Bound<'_, PyAny>,
+        settings: &Bound<'_, PyDict>,
+        copies: usize,
+        max_cycles: Option<usize>,
+        continuous: bool,
+        threads: usize,
+    ) -> PyResult<Self> {
+        let config = config(source, settings, Registry::default())?;
+        let game = match &config.world {
+            WorldConfig::Pistonball(spec) => Some(spec.game),
+            _ => None,
+        };
+        if continuous && game != Some(Game::Pettingzoo) {
+            let message = "is for pistonball with game = \"pettingzoo\": other actions are numbers";
+            return Err(bad("continuous", message));
+        }
+        let (world, layout) = without_lock(py, || {
+            let world = phalanx::run::world(&config)?;
+            let layout = Layout::new(&*world, config.kappa)?;
+            let bytes = Play::bytes(&*world, &layout).saturating_mul(copies as u128);
+            room_for(bytes, "copies", &format!("{copies} copies of {} agents", world.network().agents()))?;
+            Ok((world, layout))
+        })?;
+        let prefix = match &config.world {
+            WorldConfig::Pistonball(_) => "piston",
+            WorldConfig::Wireless(_) => "user",
+            WorldConfig::Epidemic(_) => "person",
+            _ => "agent",
+        };
+        let name = |i| PyString::new(py, &format!("{prefix}_{i}")).unbind();
+        let channels = world.channels();
+        let games = Games {
+            names: (0..world.network().agents()).map(name).collect(),
+            channels: channels.iter().map(|channel| PyString::intern(py, &channel.name).unbind()).collect(),
+            reward: channels.iter().position(|channel| channel.name == "reward"),
+            copies: (0..copies).map(|_| Play::new(&*world, &layout)).collect(),
+            max_cycles: checked_cycles(max_cycles.unwrap_or(match game {
+                Some(_) => MAX_CYCLES,
+                None => config.horizon,
+            }))?,
+            pool: pool(threads.min(copies))?,
+            actions: Actions::default(),
+            board: None,
+            config,
+            world,
+            game,
+            continuous,
+            layout,
+        };
+        Ok(games)
+    }
+
+    /// Steps after which an episode is cut.
+    #[getter]
+    fn max_cycles(&self) -> usize {
+        self.max_cycles
+    }
+
+    #[setter]
+    fn set_max_cycles(&mut self, max_cycles: usize) -> PyResult<()> {
+        self.max_cycles = checked_cycles(max_cycles)?;
+        Ok(())
+    }
+
+    /// `line`, `pistonball`, …
+    #[getter]
+    fn kind(&self) -> String {
+        match &self.config.world {
+            WorldConfig::Line { .. } => "line".into(),
+            WorldConfig::Wireless(_) => "wireless".into(),
+            WorldConfig::Pistonball(_) => "pistonball".into(),
+            WorldConfig::Epidemic(_) => "epidemic".into(),
+            WorldConfig::Table { .. } => "table".into(),
+            WorldConfig::Own { kind, .. } => kind.clone(),
+        }
+    }
+
+    #[getter]
+    fn kappa(&self) -> usize {
+        self.config.kappa
+    }
+
+    /// Names of the agents.
+    #[getter]
+    fn names(&self, py: Python<'_>) -> Vec<Py<PyString>> {
+        self.names.iter().map(|name| name.clone_ref(py)).collect()
+    }
+
+    /// Names of the channels.
+    #[getter]
+    fn channels(&self, py: Python<'_>) -> Vec<Py<PyString>> {
+        self.channels.iter().map(|name| name.clone_ref(py)).collect()
+    }
+
+    /// Links, the smaller agent first.
+    #[getter]
+    fn graph(&self) -> Vec<(u32, u32)> {
+        let network = self.world.network();
+        let from = |i: u32| network.neighbours(i as usize).iter().map(move |&j| (i, j));
+        (0..network.agents() as u32).flat_map(from).filter(|(i, j)| i < j).collect()
+    }
+
+    /// |S_i|.
+    #[getter]
+    fn states(&self) -> Vec<usize> {
+        (0..self.names.len()).map(|i| self.world.states(i)).collect()
+    }
+
+    /// |A_i|.
+    #[getter]
+    fn action_counts(&self) -> Vec<usize> {
+        (0..self.names.len()).map(|i| self.world.actions(i)).collect()
+    }
+
+    /// κ-hop neighbourhoods.
+    #[getter]
+    fn groups(&self) -> Vec<Vec<u32>> {
+        self.layout.groups.iter().map(<[u32]>::to_vec).collect()
+    }
+
+    /// How many numbers every agent sees.
+    #[getter]
+    fn sizes(&self) -> Vec<usize> {
+        (0..self.names.len()).map(|i| self.layout.size(i)).collect()
+    }
+
+    /// Begins episodes of a factored world in the copies `which`, each of a seed and a number.
+    fn begin(
+        &mut self,
+        py: Python<'_>,
+        which: PyReadonlyArray1<'_, i64>,
+        seeds: PyReadonlyArray1<'_, u64>,
+        episodes: PyReadonlyArray1<'_, u64>,
+    ) -> PyResult<()> {
+        let which = self.which(&which)?;
+        let (seeds, episodes) = (seeds.as_slice()?.to_vec(), episodes.as_slice()?.to_vec());
+        if self.game.is_some() || seeds.len() != which.len() || episodes.len() != which.len() {
+            return Err(bad("begin", "needs a factored world, a seed and a number for each copy"));
+        }
+        let (world, layout, copies) = (&*self.world, &self.layout, &mut self.copies);
+        without_lock(py, || {
+            for (&c, (&seed, &episode)) in which.iter().zip(seeds.iter().zip(&episodes)) {
+                copies[c].begin(world, layout, seed, episode);
+            }
+            Ok(())
+        })
+    }
+
+    /// Begins games of pistons in the copies `which`: heights `[copy][piston]`, and x, y and angular velocity of the ball.
+    fn drop(
+        &mut self,
+        which: PyReadonlyArray1<'_, i64>,
+        heights: PyReadonlyArray2<'_, f64>,
+        balls: PyReadonlyArray2<'_, f64>,
+    ) -> PyResult<()> {
+        let which = self.which(&which)?;
+        let agents = self.names.len();
+        let Some(game) = self.game else { return Err(bad("drop", "is for pistonball")) };
+        if heights.shape() != [which.len(), agents] || balls.shape() != [which.len(), 3] {
+            return Err(bad("drop", "needs heights and a ball for each copy"));
+        }
+        let starts = heights.as_slice()?.chunks_exact(agents).zip(balls.as_slice()?.chunks_exact(3));
+        for (&c, (heights, ball)) in which.iter().zip(starts) {
+            let ball = Ball { x: ball[0], y: ball[1], vx: 0.0, vy: 0.0, angle: 0.0, omega: ball[2] };
+            self.copies[c].drop(&self.layout, heights, ball, game == Game::Paper);
+        }
+        Ok(())
+    }
+
+    /// What agents of the copies `which` see, `[copy][agent][number]`.
+    fn observe<'py>(&self, py: Python<'py>, which: PyReadonlyArray1<'_, i64>) -> PyResult<Bound<'py, PyAny>> {
+        let which = self.which(&which)?;
+        if self.layout.has_views() {
+            self.observe_as::<f32>(py, &which)
+        } else {
+            self.observe_as::<u8>(py, &which)
+        }
+    }
+
+    /// One step of all copies.
+    fn step<'py>(&mut self, py: Python<'py>, actions: &Bound<'py, PyUntypedArray>) -> PyResult<Stepped<'py>> {
+        self.check_playing()?;
+        let space = if self.continuous { Space::Continuous } else { Space::Discrete(&*self.world) };
+        self.actions.read(actions, [self.copies.len(), self.names.len()], space)?;
+        let observations =
+            if self.layout.has_views() { self.step_as::<f32>(py)? } else { self.step_as::<u8>(py)? };
+        let agents = self.names.len();
+        let channels = (0..self.channels.len()).map(|k| {
+            let array = PyArray2::<f64>::zeros(py, [self.copies.len(), agents], false);
+            // SAFETY: nobody else has the new array.
+            let out = unsafe { array.as_slice_mut() }?;
+            for (copy, out) in self.copies.iter().zip(out.chunks_exact_mut(agents)) {
+                out.copy_from_slice(&copy.earned[k * agents..(k + 1) * agents]);
+            }
+            Ok(array)
+        });
+        let channels = channels.collect::<PyResult<_>>()?;
+        let max_cycles = self.max_cycles;
+        let terminations = PyArray1::from_iter(py, self.copies.iter().map(|copy| copy.terminated));
+        let truncations = PyArray1::from_iter(py, self.copies.iter().map(|copy| copy.truncated(max_cycles)));
+        Ok((observations, channels, terminations, truncations))
+    }
+
+    /// What agents of the only copy see, and an empty info each.
+    fn observe_agents<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyDict>, Bound<'py, PyDict>)> {
+        let infos = PyDict::new(py);
+        for name in &self.names {
+            infos.set_item(name, PyDict::new(py))?;
+        }
+        Ok((self.seen_by_agents(py)?, infos))
+    }
+
+    /// One step of the only copy, by agent.
+    fn step_agents<'py>(
+        &mut self,
+        py: Python<'py>,
+        actions: &Bound<'py, PyAny>,
+    ) -> PyResult<SteppedAgents<'py>> {
+        self.check_playing()?;
+        let Games { world, layout, max_cycles, copies, actions: moves, names, continuous, .. } = &mut *self;
+        let space = if *continuous { Space::Continuous } else { Space::Discrete(&**world) };
+        let [copy] = &mut copies[..] else { return Err(bad("step_agents", "is for one copy")) };
+        moves.read_dict(actions, names, space, copy)?;
+        without_lock(py, || {
+            copy.step(&**world, layout, moves.of(0, names.len()), *max_cycles);
+            Ok(())
+        })?;
+        let (copy, agents) = (&self.copies[0], self.names.len());
+        let (terminated, truncated) = (copy.terminated, copy.truncated(self.max_cycles));
+        let earned = &copy.earned;
+        let [rewards, terminations, truncations, infos] = std::array::from_fn(|_| PyDict::new(py));
+        for (i, name) in self.names.iter().enumerate() {
+            let name = name.bind(py);
+            rewards.set_item(name, self.reward.map_or(0.0, |k| earned[k * agents + i]))?;
+            terminations.set_item(name, terminated)?;
+            truncations.set_item(name, truncated)?;
+            let info = PyDict::new(py);
+            for (k, channel) in self.channels.iter().enumerate() {
+                if Some(k) != self.reward {
+                    info.set_item(channel, earned[k * agents + i])?;
+                }
+            }
+            infos.set_item(name, info)?;
+        }
+        Ok((self.seen_by_agents(py)?, rewards, terminations, truncations, infos, terminated || truncated))
+    }
+
+    /// Everybody's local state, `[copy][agent]`.
+    fn joint_states<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<u8>>> {
+        self.check_begun()?;
+        let agents = self.names.len();
+        let array = PyArray2::<u8>::zeros(py, [self.copies.len(), agents], false);
+        // SAFETY: nobody else has the new array.
+        let out = unsafe { array.as_slice_mut() }?;
+        for (copy, out) in self.copies.iter().zip(out.chunks_exact_mut(agents)) {
+            out.copy_from_slice(&copy.states);
+        }
+        Ok(array)
+    }
+
+    /// y of every piston, then x, y, vx, vy, angle and ω of the ball, `[copy][number]`.
+    fn physics<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        self.check_begun()?;
+        let width = self.names.len() + 6;
+        let array = PyArray2::<f64>::zeros(py, [self.copies.len(), width], false);
+        // SAFETY: nobody else has the new array.
+        let out = unsafe { array.as_slice_mut() }?;
+        for (copy, out) in self.copies.iter().zip(out.chunks_exact_mut(width)) {
+            let Some(physics) = copy.physics() else { return Err(bad("ball", "is of pistonball")) };
+            let (heights, ball) = out.split_at_mut(width - 6);
+            heights.copy_from_slice(physics.heights());
+            let Ball { x, y, vx, vy, angle, omega } = physics.ball();
+            ball.copy_from_slice(&[x, y, vx, vy, angle, omega]);
+        }
+        Ok(array)
+    }
+
+    /// The picture of the first copy, red, green and blue as `[row][column][colour]`.
+    fn render<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyArray3<u8>>> {
+        self.check_begun()?;
+        let board = match self.board.take() {
+            Some(board) => board,
+            None => picture::board(&self.config)?,
+        };
+        let board = self.board.insert(board);
+        let Some(copy) = self.copies.first() else { return Err(bad("copies", "0; there is none to show")) };
+        picture::picture(py, board, copy, self.reward)
+    }
+}
+
+impl Games {
+    /// Numbers of copies, all of them there.
+    fn which(&self, which: &PyReadonlyArray1<'_, i64>) -> PyResult<Vec<usize>> {
+        let copies = self.copies.len();
+        let one = |&c: &i64| {
+            let number = usize::try_from(c).ok().filter(|&c| c < copies);
+            number.ok_or_else(|| bad("which", format!("{c}; there are {copies} copies")))
+        };
+        which.as_slice()?.iter().map(one).collect()
+    }
+
+    fn check_begun(&self) -> PyResult<()> {
+        if self.copies.iter().any(|copy| copy.standing == Standing::NotBegun) {
+            return Err(bad("reset", "nothing has begun; call reset() first"));
+        }
+        Ok(())
+    }
+
+    fn check_playing(&self) -> PyResult<()> {
+        self.check_begun()?;
+        if self.copies.iter().any(|copy| copy.standing == Standing::Over) {
+            return Err(bad("step", "the episode is over; call reset() to begin another one"));
+        }
+        Ok(())
+    }
+
+    fn observe_as<'py, T: Observed>(&self, py: Python<'py>, which: &[usize]) -> PyResult<Bound<'py, PyAny>> {
+        let (agents, widest) = (self.names.len(), self.layout.widest);
+        let array = PyArray3::<T>::zeros(py, [which.len(), agents, widest], false);
+        // SAFETY: nobody else has the new array.
+        let out = unsafe { array.as_slice_mut() }?;
+        for (&c, out) in which.iter().zip(out.chunks_exact_mut(agents * widest)) {
+            let copy = &self.copies[c];
+            T::write(&self.layout, &copy.states, &copy.seen, out);
+        }
+        Ok(array.into_any())
+    }
+
+    fn step_as<'py, T: Observed + Send>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let (agents, widest) = (self.names.len(), self.layout.widest);
+        let array = PyArray3::<T>::zeros(py, [self.copies.len(), agents, widest], false);
+        // SAFETY: nobody else has the new array.
+        let out = unsafe { array.as_slice_mut() }?;
+        let Games { world, layout, max_cycles, actions, pool, copies, .. } = self;
+        let one = |(c, (copy, out)): (usize, (&mut Play, &mut [T]))| {
+            copy.step(&**world, layout, actions.of(c, agents), *max_cycles);
+            T::write(layout, &copy.states, &copy.seen, out);
+        };
+        without_lock(py, || {
+            let size = agents * widest;
+            match pool {
+                None => copies.iter_mut().zip(out.chunks_exact_mut(size)).enumerate().for_each(one),
+                Some(pool) => pool.install(|| {
+                    copies.par_iter_mut().zip(out.par_chunks_exact_mut(size)).enumerate().for_each(one);
+                }),
+            }
+            Ok(())
+        })?;
+        Ok(array.into_any())
+    }
+
+    fn seen_by_agents<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let Some(copy) = self.copies.first() else { return Err(bad("copies", "0; at least 1 is needed")) };
+        let dict = PyDict::new(py);
+        for (i, name) in self.names.iter().enumerate() {
+            if self.layout.has_views() {
+                dict.set_item(name, PyArray1::from_slice(py, self.layout.of(&copy.seen, i)))?;
+            } else {
+                let group = self.layout.groups.row(i).iter();
+                dict.set_item(name, PyArray1::from_iter(py, group.map(|&m| copy.states[m as usize])))?;
+            }
+        }
+        Ok(dict)
+    }
+}
+
+fn checked_cycles(max_cycles: usize) -> PyResult<usize> {
+    if (1..=MOST_CYCLES).contains(&max_cycles) {
+        return Ok(max_cycles);
+    }
+    Err(bad("max_cycles", format!("{max_cycles}; allowed are 1 to {MOST_CYCLES}")))
+}
+
+/// Threads of their own, if more than one.
+fn pool(threads: usize) -> PyResult<Option<ThreadPool>> {
+    if threads <= 1 {
+        return Ok(None);
+    }
+    let pool = ThreadPoolBuilder::new().num_threads(threads).build();
+    pool.map(Some).map_err(|error| bad("threads", format!("{threads}: {error}")))
+}
