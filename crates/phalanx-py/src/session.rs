@@ -2,7 +2,10 @@
 
 use std::path::PathBuf;
 
-use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
+use numpy::{
+    IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArray3,
+    PyUntypedArrayMethods,
+};
 use phalanx::Ragged;
 use phalanx::rollout::Trajectory;
 use phalanx::run::{Session, WorldConfig};
@@ -19,6 +22,15 @@ use crate::watch::{pool, watch};
 #[pyclass(frozen, module = "phalanx._phalanx")]
 pub struct Fixed {
     session: Session,
+    /// N_i^κ.
+    groups: Ragged<u32>,
+}
+
+impl From<Session> for Fixed {
+    fn from(session: Session) -> Self {
+        let groups = session.policy().groups();
+        Fixed { session, groups }
+    }
 }
 
 #[pymethods]
@@ -28,7 +40,7 @@ impl Fixed {
     fn of_run(py: Python<'_>, path: PathBuf, own: &Bound<'_, Own>) -> PyResult<Self> {
         let registry = own.borrow().registry();
         let session = without_lock(py, || Session::of_run(&path, &registry))?;
-        Ok(Fixed { session })
+        Ok(session.into())
     }
 
     /// A configuration with a scripted policy: `uniform`, or one that the world knows.
@@ -42,7 +54,7 @@ impl Fixed {
     ) -> PyResult<Self> {
         let config = config(source, settings, own.borrow().registry())?;
         let session = without_lock(py, || Session::scripted(&config, policy))?;
-        Ok(Fixed { session })
+        Ok(session.into())
     }
 
     #[getter]
@@ -65,7 +77,7 @@ impl Fixed {
     /// N_i^κ of every agent, ascending.
     #[getter]
     fn groups(&self) -> Vec<Vec<u32>> {
-        self.session.policy().groups().iter().map(<[u32]>::to_vec).collect()
+        self.groups.iter().map(<[u32]>::to_vec).collect()
     }
 
     /// Whether the world is simulated whole.
@@ -124,20 +136,73 @@ impl Fixed {
         arrays(py, self.session.policy().theta())
     }
 
-    /// Probabilities of agent i's actions, given the states of its neighbourhood, ascending. Worlds that are simulated whole
-    /// are refused: states are not all that their agents see.
-    fn law_of_states<'py>(
+    /// Probabilities of agent i's actions, given what it observes: the states of its neighbourhood, ascending; or in a world
+    /// that is simulated whole the view that an environment of this package shows.
+    fn law<'py>(
         &self,
         py: Python<'py>,
         agent: usize,
-        states: PyReadonlyArray1<'py, i64>,
+        observation: Observation<'py>,
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {
-        let mut trajectory = self.moment(agent)?;
-        self.set_states(&mut trajectory, agent, states.as_slice()?)?;
-        self.law(py, agent, &trajectory)
+        let mut moment = self.moment();
+        let mut law = vec![0.0; self.actions_of(agent)?];
+        match observation {
+            Observation::States(states) => {
+                self.law_of_states(agent, states.as_slice()?, &mut moment, &mut law)
+            }
+            Observation::View(view) => self.law_of_view(agent, view.as_slice()?, &mut moment, &mut law),
+        }?;
+        Ok(law.into_pyarray(py))
     }
 
-    /// The same in a world that is simulated whole and shows `shared`.
+    /// Actions of some agents in many copies: `observations[copy, agent, number]`, of which each agent reads as many as it needs,
+    /// and a number from [0, 1) for each. Without these the likeliest ones.
+    fn act<'py>(
+        &self,
+        py: Python<'py>,
+        agents: Vec<usize>,
+        observations: Observations<'py>,
+        uniform: Option<PyReadonlyArray2<'py, f64>>,
+    ) -> PyResult<Bound<'py, PyArray2<i64>>> {
+        let shape = match &observations {
+            Observations::States(states) => states.shape(),
+            Observations::Views(views) => views.shape(),
+        };
+        let (copies, width) = (shape[0], shape[2]);
+        if shape[1] != agents.len() || uniform.as_ref().is_some_and(|u| u.shape() != &shape[..2]) {
+            return Err(bad("observations", format!("shape {shape:?} for {} agents", agents.len())));
+        }
+        let mut moment = self.moment();
+        let mut actions = Vec::with_capacity(copies * agents.len());
+        let mut law = Vec::new();
+        for copy in 0..copies {
+            for (place, &agent) in agents.iter().enumerate() {
+                law.resize(self.actions_of(agent)?, 0.0);
+                let first = (copy * agents.len() + place) * width;
+                match &observations {
+                    Observations::States(states) => {
+                        let members = self.groups.row(agent).len().min(width);
+                        let seen = &states.as_slice()?[first..first + members];
+                        self.law_of_states(agent, seen, &mut moment, &mut law)?;
+                    }
+                    Observations::Views(views) => {
+                        let needed = self.session.policy().rows_read(agent).unwrap_or(width).min(width);
+                        let seen = &views.as_slice()?[first..first + needed];
+                        self.law_of_view(agent, seen, &mut moment, &mut law)?;
+                    }
+                }
+                let number = match &uniform {
+                    Some(uniform) => uniform.as_slice().ok().map(|u| u[copy * agents.len() + place]),
+                    None => None,
+                };
+                actions.push(choice(&law, number) as i64);
+            }
+        }
+        PyArray1::from_vec(py, actions).reshape([copies, agents.len()])
+    }
+
+    /// Probabilities of agent i's actions in a world that is simulated whole, given the states of its neighbourhood and what the world
+    /// shows to all.
     fn law_of_moment<'py>(
         &self,
         py: Python<'py>,
@@ -145,60 +210,67 @@ impl Fixed {
         states: PyReadonlyArray1<'py, i64>,
         shared: PyReadonlyArray1<'py, f32>,
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {
-        let mut trajectory = self.moment(agent)?;
-        self.set_states(&mut trajectory, agent, states.as_slice()?)?;
-        let (out, shared) = (trajectory.shared_mut(0), shared.as_slice()?);
+        let mut moment = self.moment();
+        let mut law = vec![0.0; self.actions_of(agent)?];
+        let (out, shared) = (moment.shared_mut(0), shared.as_slice()?);
         if out.len() != shared.len() {
             return Err(bad("observations", format!("{} numbers, not {}", shared.len(), out.len())));
         }
         out.copy_from_slice(shared);
-        self.law(py, agent, &trajectory)
-    }
-
-    /// The same from the view that an environment of this package shows agent i.
-    fn law_of_view<'py>(
-        &self,
-        py: Python<'py>,
-        agent: usize,
-        view: PyReadonlyArray1<'py, f32>,
-    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
-        self.check_agent(agent)?;
-        let view = view.as_slice()?;
-        let mut law = vec![0.0; self.session.world().actions(agent)];
-        if self.session.policy().law_of_rows(agent, view, &mut law) {
-            return Ok(law.into_pyarray(py));
-        }
-        // Tables read heights, which stand first in what a piston sees.
-        let group = self.session.policy().groups().row(agent).len();
-        if !matches!(self.session.config().world, WorldConfig::Pistonball(_)) || view.len() < group {
-            let message = format!("{} numbers are not what agent {agent}'s policy reads", view.len());
-            return Err(bad("observations", message));
-        }
-        let levels: Vec<i64> =
-            view[..group].iter().map(|height| ((height + 1.0) * 8.0).round() as i64).collect();
-        let mut trajectory = self.moment(agent)?;
-        self.set_states(&mut trajectory, agent, &levels)?;
-        self.law(py, agent, &trajectory)
+        self.law_of_states(agent, states.as_slice()?, &mut moment, &mut law)?;
+        Ok(law.into_pyarray(py))
     }
 }
 
+/// What one agent sees.
+#[derive(FromPyObject)]
+pub enum Observation<'py> {
+    States(PyReadonlyArray1<'py, i64>),
+    View(PyReadonlyArray1<'py, f32>),
+}
+
+/// What agents of many copies see, `[copy, agent, number]`.
+#[derive(FromPyObject)]
+pub enum Observations<'py> {
+    States(PyReadonlyArray3<'py, i64>),
+    Views(PyReadonlyArray3<'py, f32>),
+}
+
+/// The action that a number from [0, 1) falls on, or the likeliest.
+fn choice(law: &[f64], number: Option<f64>) -> usize {
+    let Some(number) = number else {
+        return (0..law.len()).fold(0, |best, b| if law[b] > law[best] { b } else { best });
+    };
+    let mut total = 0.0;
+    let found = law.iter().position(|p| {
+        total += p;
+        total > number
+    });
+    found.unwrap_or(law.len() - 1)
+}
+
 impl Fixed {
-    fn check_agent(&self, agent: usize) -> PyResult<()> {
+    /// |A_i|.
+    fn actions_of(&self, agent: usize) -> PyResult<usize> {
         if agent < self.agents() {
-            return Ok(());
+            return Ok(self.session.world().actions(agent));
         }
         Err(bad("agent", format!("{agent}; agents are 0 to {}", self.agents() - 1)))
     }
 
     /// An episode of one step.
-    fn moment(&self, agent: usize) -> PyResult<Trajectory> {
-        self.check_agent(agent)?;
-        Ok(Trajectory::of(self.session.world(), 1))
+    fn moment(&self) -> Trajectory {
+        Trajectory::of(self.session.world(), 1)
     }
 
-    fn set_states(&self, trajectory: &mut Trajectory, agent: usize, states: &[i64]) -> PyResult<()> {
-        let groups = self.session.policy().groups();
-        let group = groups.row(agent);
+    fn law_of_states(
+        &self,
+        agent: usize,
+        states: &[i64],
+        moment: &mut Trajectory,
+        law: &mut [f64],
+    ) -> PyResult<()> {
+        let group = self.groups.row(agent);
         if states.len() != group.len() {
             let message = format!("agent {agent} sees {} agents, not {}", group.len(), states.len());
             return Err(bad("observations", message));
@@ -208,20 +280,37 @@ impl Fixed {
             let state = usize::try_from(state).ok().filter(|&state| state < size).ok_or_else(|| {
                 bad("observations", format!("agent {member} cannot be in state {state}; it has {size}"))
             })?;
-            *trajectory.pair_mut(member as usize, 0).0 = state as u8;
+            // Policies read their neighbourhoods only: what others have left there does not matter.
+            *moment.pair_mut(member as usize, 0).0 = state as u8;
         }
+        self.session.policy().law(agent, moment, 0, law);
         Ok(())
     }
 
-    fn law<'py>(
+    fn law_of_view(
         &self,
-        py: Python<'py>,
         agent: usize,
-        trajectory: &Trajectory,
-    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
-        let mut law = vec![0.0; self.session.world().actions(agent)];
-        self.session.policy().law(agent, trajectory, 0, &mut law);
-        Ok(law.into_pyarray(py))
+        view: &[f32],
+        moment: &mut Trajectory,
+        law: &mut [f64],
+    ) -> PyResult<()> {
+        if view.iter().any(|number| !number.is_finite()) {
+            return Err(bad("observations", format!("agent {agent}'s hold a number that is none")));
+        }
+        if self.session.policy().law_of_rows(agent, view, law) {
+            return Ok(());
+        }
+        // Tables read heights, which stand first in what a piston sees.
+        let group = self.groups.row(agent).len();
+        let reads_heights = self.session.policy().rows_read(agent).is_none()
+            && matches!(self.session.config().world, WorldConfig::Pistonball(_));
+        if !reads_heights || view.len() < group {
+            let message = format!("{} numbers are not what agent {agent}'s policy reads", view.len());
+            return Err(bad("observations", message));
+        }
+        let levels: Vec<i64> =
+            view[..group].iter().map(|height| ((height + 1.0) * 8.0).round() as i64).collect();
+        self.law_of_states(agent, &levels, moment, law)
     }
 }
 

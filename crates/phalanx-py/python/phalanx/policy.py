@@ -30,12 +30,11 @@ class Policy:
     def __init__(self, fixed: Fixed, adapter: Adapter | None) -> None:
         self._fixed = fixed
         self._adapter = adapter
+        self._agents = fixed.agents
+        self._is_joint = fixed.is_joint
         self._rng = np.random.default_rng()
-
-    @property
-    def neighbours(self) -> list[list[int]]:
-        """Whose states each agent reads, ascending; itself among them."""
-        return self._fixed.groups
+        #: Whose states each agent reads, ascending; itself among them.
+        self.neighbours: list[list[int]] = fixed.groups
 
     @property
     def parameters(self) -> list[NDArray[np.float64]]:
@@ -48,11 +47,11 @@ class Policy:
             raise ConfigError(
                 "observation: neighbours' observations enter, too; use act(observations) with those of all agents"
             )
-        return self._law(_number(agent, self._fixed.agents), observation)
+        return self._fixed.law(_number(agent, self._agents), self._read(np.ravel(np.asarray(observation))))
 
     def act(
         self, observations: Any, *, seed: int | None = None, greedy: bool = False
-    ) -> dict[Any, int] | NDArray[np.int64]:
+    ) -> dict[Any, Any] | NDArray[np.int64]:
         """Actions, given what agents observe: a dict by agent, or an array with a row an agent and, before it, any number of
         copies. They are drawn from the policy, from the beginning of `seed`'s numbers if given; `greedy` takes the
         likeliest.
@@ -61,48 +60,55 @@ class Policy:
             self._rng = np.random.default_rng(seed)
         if isinstance(observations, Mapping):
             if self._adapter is not None:
-                cells, numbers = self._adapter.read(observations)
-                laws = {
-                    agent: self._fixed.law_of_moment(i, cells[self._fixed.groups[i]], numbers)
-                    for i, agent in enumerate(self._adapter.agents)
-                    if agent in observations
-                }
-                chosen = {agent: self._draw(law, greedy) for agent, law in laws.items()}
-                return {agent: self._adapter.action(agent, choice) for agent, choice in chosen.items()}
-            return {
-                agent: self._draw(self._law(_number(agent, self._fixed.agents), seen), greedy)
-                for agent, seen in observations.items()
-            }
+                return self._act_in(self._adapter, observations, greedy)
+            seen = [np.ravel(np.asarray(observation)) for observation in observations.values()]
+            numbers = [_number(agent, self._agents) for agent in observations]
+            for number, row in zip(numbers, seen, strict=True):
+                if not self._is_joint and len(row) != len(self.neighbours[number]):
+                    raise ConfigError(
+                        f"observations: agent {number} sees {len(self.neighbours[number])} agents, not {len(row)}"
+                    )
+            table = np.zeros((1, len(seen), max(map(len, seen), default=0)), dtype=np.result_type(*seen, np.int8))
+            for place, row in enumerate(seen):
+                table[0, place, : len(row)] = row
+            return dict(zip(observations, self._choose(numbers, table, greedy)[0].tolist(), strict=True))
         table = np.asarray(observations)
-        if table.ndim < 2 or table.shape[-2] != self._fixed.agents:
+        if table.ndim < 2 or table.shape[-2] != self._agents:
             raise ConfigError(
                 f"observations: shape {table.shape}; a dict by agent is needed, or an array [..., "
-                f"{self._fixed.agents} agents, numbers]"
+                f"{self._agents} agents, numbers]"
             )
         rows = table.reshape(-1, *table.shape[-2:])
-        groups = self._fixed.groups
-        actions = np.empty(rows.shape[:2], dtype=np.int64)
-        for copy, row in enumerate(rows):
-            for i, seen in enumerate(row):
-                seen = seen if self._fixed.is_joint else seen[: len(groups[i])]
-                actions[copy, i] = self._draw(self._law(i, seen), greedy)
-        return actions.reshape(table.shape[:-1])
+        return self._choose(list(range(self._agents)), rows, greedy).reshape(table.shape[:-1])
 
-    def _law(self, agent: int, observation: Any) -> NDArray[np.float64]:
-        seen = np.ravel(np.asarray(observation))
-        if self._fixed.is_joint:
-            return self._fixed.law_of_view(agent, np.ascontiguousarray(seen, dtype=np.float32))
-        if seen.dtype.kind not in "iub" and not np.array_equal(seen, np.floor(seen)):
+    def _choose(self, agents: list[int], table: NDArray[Any], greedy: bool) -> NDArray[np.int64]:
+        uniform = None if greedy else self._rng.random(table.shape[:2])
+        return self._fixed.act(agents, self._read(table), uniform)
+
+    def _read(self, seen: NDArray[Any]) -> NDArray[Any]:
+        """Numbers as the library reads them."""
+        if seen.dtype.kind not in "fiub":
+            raise ConfigError(f"observations: {seen.dtype} cannot be read as numbers")
+        if self._is_joint:
+            return np.ascontiguousarray(seen, dtype=np.float32)
+        if seen.dtype.kind == "f" and not np.array_equal(seen, np.floor(seen)):
             raise ConfigError("observations: states are whole numbers")
-        return self._fixed.law_of_states(agent, np.ascontiguousarray(seen, dtype=np.int64))
+        return np.ascontiguousarray(seen, dtype=np.int64)
 
-    def _draw(self, law: NDArray[np.float64], greedy: bool) -> int:
-        if greedy:
-            return int(np.argmax(law))
-        return min(int(np.searchsorted(np.cumsum(law), self._rng.random(), side="right")), len(law) - 1)
+    def _act_in(self, adapter: Adapter, observations: Mapping[Any, Any], greedy: bool) -> dict[Any, Any]:
+        """In somebody else's environment, with its own observations and actions."""
+        cells, numbers = adapter.read(observations)
+        actions = {}
+        for i, agent in enumerate(adapter.agents):
+            if agent in observations:
+                law = self._fixed.law_of_moment(i, cells[self.neighbours[i]], numbers)
+                total = np.searchsorted(np.cumsum(law), self._rng.random(), side="right")
+                choice = int(np.argmax(law)) if greedy else min(int(total), len(law) - 1)
+                actions[agent] = adapter.action(agent, choice)
+        return actions
 
     def __repr__(self) -> str:
-        return f"<Policy of {self._fixed.agents} agents>"
+        return f"<Policy of {self._agents} agents>"
 
 
 def _number(agent: int | str, agents: int) -> int:

@@ -21,6 +21,8 @@ from .tables import Table
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from ._parallel import WorldEnv
+
 
 class Run:
     """A finished run; `phalanx.load` opens one again.
@@ -101,6 +103,13 @@ class Run:
         found = self._fixed.occupancy(episodes, seed, threads)
         sizes = zip(found, self._fixed.states, self._fixed.actions, strict=True)
         return [flat.reshape(states, actions) for flat, states, actions in sizes]
+
+    def env(self, *, max_cycles: int | None = None, render_mode: str | None = None) -> WorldEnv:
+        """Its world as an environment of PettingZoo, in which its policy can act; for built-in worlds."""
+        from .envs import env
+
+        cycles = self.config["horizon"] if max_cycles is None else max_cycles
+        return env(self.config, max_cycles=cycles, render_mode=render_mode)
 
     def plot(self, *, show_agents: bool = True) -> Figure:
         """Objective, return and violations over iterations, and where every agent stands (needs matplotlib)."""

@@ -70,6 +70,12 @@ pub trait Policy: Send + Sync + Debug {
         false
     }
 
+    /// How many numbers [`Policy::law_of_rows`] reads of agent i; none if it reads something else.
+    fn rows_read(&self, agent: usize) -> Option<usize> {
+        let _ = agent;
+        None
+    }
+
     /// Agent i's gradient from the batch and what it `receive`s, written over `out`. Paper: eq:grad_estimate.
     fn gradient(
         &self,

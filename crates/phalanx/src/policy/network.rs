@@ -147,8 +147,12 @@ impl Policy for NetworkPolicy {
         softmax(out);
     }
 
+    fn rows_read(&self, agent: usize) -> Option<usize> {
+        self.sights[agent].numbers()
+    }
+
     fn law_of_rows(&self, agent: usize, rows: &[f32], out: &mut [f64]) -> bool {
-        if self.sights[agent].numbers() != Some(rows.len()) {
+        if self.rows_read(agent) != Some(rows.len()) {
             return false;
         }
         let batch = crate::net::Batch { size: 1, rows, symbols: &[] };
