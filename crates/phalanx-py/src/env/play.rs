@@ -94,11 +94,12 @@ impl Play {
     pub fn bytes(world: &dyn World, layout: &Layout) -> u128 {
         // Physics keeps boxes, trees and contacts of every piston.
         let of_agent = if layout.has_views() { 512 } else { 32 };
-        let numbers = world.network().agents() as u128 * (of_agent + 16 * world.channels().len() as u128);
-        numbers + 4 * layout.remembered() as u128
+        let of_agents = world.network().agents() as u128 * (of_agent + 16 * world.channels().len() as u128);
+        size_of::<Play>() as u128 + of_agents + 4 * layout.remembered() as u128
     }
 
-    /// Begins episode number `episode` of a seed in a factored world: the one that evaluations of that seed begin with too.
+    /// Begins episode number `episode` of a seed in a factored world: the start and the chance of that episode in the evaluation
+    /// that closes a run with the seed. Training draws other numbers.
     pub fn begin(&mut self, world: &dyn World, layout: &Layout, seed: u64, episode: u64) {
         let Evolution::Factored(factored) = world.evolution() else { return };
         let stream = Stream::new(seed);
