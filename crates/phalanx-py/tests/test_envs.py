@@ -490,7 +490,7 @@ def test_examples_in_the_book():
     assert len(blocks) >= 4
     names = {}
     for block in blocks:
-        exec(compile(block, "python-envs.md", "exec"), names)  # noqa: S102
+        exec(compile(block, "python-envs.md", "exec"), names)
 
 
 def test_pettingzoo_is_optional():

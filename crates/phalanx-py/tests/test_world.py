@@ -213,3 +213,23 @@ def test_a_world_without_what_it_needs():
 
     with pytest.raises(phalanx.ConfigError, match="n: Empty does not set it"):
         phalanx.train(world=Empty(), objective={"kind": "return"})
+
+
+def test_a_world_of_ones_own_as_an_environment(tmp_path):
+    """The line in NumPy plays what the built-in one plays."""
+    pytest.importorskip("pettingzoo")
+    ours, theirs = phalanx.env(Line(5), kappa=1, max_cycles=20), phalanx.env("line", n=5, kappa=1, max_cycles=20)
+    seen, _ = ours.reset(seed=3)
+    expected, _ = theirs.reset(seed=3)
+    rng = np.random.default_rng(1)
+    while ours.agents:
+        assert all(np.array_equal(seen[agent], expected[agent]) for agent in ours.agents)
+        actions = {agent: int(rng.integers(2)) for agent in ours.agents}
+        (seen, earned, *_), (expected, rewards, *_) = ours.step(actions), theirs.step(actions)
+        assert earned == rewards
+    run = phalanx.train("synthetic", world=Line(5), iterations=2, out=tmp_path / "run")
+    assert set(run.policy.act(phalanx.env(Line(5)).reset(seed=1)[0])) == set(theirs.possible_agents)
+    with pytest.raises(phalanx.ConfigError, match="has no pictures"):
+        shown = phalanx.env(Line(5), render_mode="rgb_array")
+        shown.reset(seed=1)
+        shown.render()

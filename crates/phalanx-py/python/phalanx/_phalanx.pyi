@@ -113,6 +113,7 @@ class Games:
         cls,
         source: Any,
         settings: dict[str, Any],
+        own: Own,
         copies: int,
         max_cycles: int | None,
         continuous: bool,

@@ -20,13 +20,15 @@ import numpy as np
 import numpy.typing as npt
 
 from ._phalanx import ConfigError, Games
+from .own import Own
+from .world import World
 
 if TYPE_CHECKING:
     from ._parallel import WorldEnv
 
 __all__ = ["VectorEnv", "env", "parallel_env", "vector_env"]
 
-Source: TypeAlias = "str | os.PathLike[str] | dict[str, Any]"
+Source: TypeAlias = "str | os.PathLike[str] | dict[str, Any] | World"
 Array: TypeAlias = "npt.NDArray[Any]"
 
 #: Worlds whose preset has another name, and those that have another one where `n` is given.
@@ -52,7 +54,7 @@ def env(
 
     Arguments:
         source: a world (``"line"``, ``"wireless"``, ``"pistonball"``, ``"epidemic"``), the name of a preset, a TOML
-            file or a dict like one. A world's name stands for its recommended preset (``"epidemic"`` with ``n`` but no
+            file, a dict like one, or a :class:`phalanx.World` of one's own. A world's name stands for its recommended preset (``"epidemic"`` with ``n`` but no
             ``network`` for ``"epidemic-grid"``, as the other one brings its people along).
         kappa: how many hops an agent sees; by default as configured.
         max_cycles: steps after which an episode is cut; by default the configured ``horizon``, in pistonball 125.
@@ -349,7 +351,10 @@ def make_games(
         source = _PRESETS.get(source, source)
         if "n" in world and network is None:
             source = _PRESETS_BY_N.get(source, source)
-    return Games(source, settings, copies, max_cycles, continuous, threads)
+    own = Own()
+    if isinstance(source, World):
+        source = {"world": {"kind": own.add_world(source)}}
+    return Games(source, settings, own.registry, copies, max_cycles, continuous, threads)
 
 
 def whole_number(name: str, value: SupportsIndex, most: int = 2**48) -> int:

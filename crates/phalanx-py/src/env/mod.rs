@@ -12,10 +12,10 @@ use numpy::{
     PyUntypedArrayMethods,
 };
 use phalanx::memory::room_for;
-use phalanx::run::{Config, Registry, WorldConfig};
-use phalanx::world::World;
+use phalanx::run::{Config, WorldConfig};
 use phalanx::world::pistonball::physics::Ball;
 use phalanx::world::pistonball::{Game, MAX_CYCLES};
+use phalanx::world::{Evolution, World};
 use phalanx_cli::Board;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
@@ -24,6 +24,7 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::config::config;
 use crate::errors::{bad, without_lock};
+use crate::own::Own;
 use actions::{Actions, Space};
 use layout::{Layout, Observed};
 use play::{Play, Standing};
@@ -72,16 +73,18 @@ type SteppedAgents<'py> = (
 #[pymethods]
 impl Games {
     #[new]
+    #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn new(
         py: Python<'_>,
         source: &Bound<'_, PyAny>,
         settings: &Bound<'_, PyDict>,
+        own: &Bound<'_, Own>,
         copies: usize,
         max_cycles: Option<usize>,
         continuous: bool,
         threads: usize,
     ) -> PyResult<Self> {
-        let config = config(source, settings, Registry::default())?;
+        let config = config(source, settings, own.borrow().registry())?;
         let game = match &config.world {
             WorldConfig::Pistonball(spec) => Some(spec.game),
             _ => None,
@@ -92,6 +95,10 @@ impl Games {
         }
         let (world, layout) = without_lock(py, || {
             let world = phalanx::run::world(&config)?;
+            if game.is_none() && matches!(world.evolution(), Evolution::Joint(_)) {
+                let message = "is an environment already; play in the one that it was made of";
+                return Err(phalanx::Error::config("source", message));
+            }
             let layout = Layout::new(&*world, config.kappa)?;
             let bytes = Play::bytes(&*world, &layout).saturating_mul(copies as u128);
             room_for(bytes, "copies", &format!("{copies} copies of {} agents", world.network().agents()))?;
@@ -263,8 +270,8 @@ impl Games {
         let agents = self.names.len();
         let channels = (0..self.channels.len()).map(|k| {
             let array = PyArray2::<f64>::zeros(py, [self.copies.len(), agents], false);
-            // SAFETY: nobody else has the new array.
-            let out = unsafe { array.as_slice_mut() }?;
+            let mut writer = array.try_readwrite()?;
+            let out = writer.as_slice_mut()?;
             for (copy, out) in self.copies.iter().zip(out.chunks_exact_mut(agents)) {
                 out.copy_from_slice(&copy.earned[k * agents..(k + 1) * agents]);
             }
@@ -326,8 +333,8 @@ impl Games {
         self.check_begun()?;
         let agents = self.names.len();
         let array = PyArray2::<u8>::zeros(py, [self.copies.len(), agents], false);
-        // SAFETY: nobody else has the new array.
-        let out = unsafe { array.as_slice_mut() }?;
+        let mut writer = array.try_readwrite()?;
+        let out = writer.as_slice_mut()?;
         for (copy, out) in self.copies.iter().zip(out.chunks_exact_mut(agents)) {
             out.copy_from_slice(&copy.states);
         }
@@ -339,8 +346,8 @@ impl Games {
         self.check_begun()?;
         let width = self.names.len() + 6;
         let array = PyArray2::<f64>::zeros(py, [self.copies.len(), width], false);
-        // SAFETY: nobody else has the new array.
-        let out = unsafe { array.as_slice_mut() }?;
+        let mut writer = array.try_readwrite()?;
+        let out = writer.as_slice_mut()?;
         for (copy, out) in self.copies.iter().zip(out.chunks_exact_mut(width)) {
             let Some(physics) = copy.physics() else { return Err(bad("ball", "is of pistonball")) };
             let (heights, ball) = out.split_at_mut(width - 6);
@@ -393,8 +400,8 @@ impl Games {
     fn observe_as<'py, T: Observed>(&self, py: Python<'py>, which: &[usize]) -> PyResult<Bound<'py, PyAny>> {
         let (agents, widest) = (self.names.len(), self.layout.widest);
         let array = PyArray3::<T>::zeros(py, [which.len(), agents, widest], false);
-        // SAFETY: nobody else has the new array.
-        let out = unsafe { array.as_slice_mut() }?;
+        let mut writer = array.try_readwrite()?;
+        let out = writer.as_slice_mut()?;
         for (&c, out) in which.iter().zip(out.chunks_exact_mut(agents * widest)) {
             let copy = &self.copies[c];
             T::write(&self.layout, &copy.states, &copy.seen, out);
@@ -405,8 +412,8 @@ impl Games {
     fn step_as<'py, T: Observed + Send>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let (agents, widest) = (self.names.len(), self.layout.widest);
         let array = PyArray3::<T>::zeros(py, [self.copies.len(), agents, widest], false);
-        // SAFETY: nobody else has the new array.
-        let out = unsafe { array.as_slice_mut() }?;
+        let mut writer = array.try_readwrite()?;
+        let out = writer.as_slice_mut()?;
         let Games { world, layout, max_cycles, actions, pool, copies, .. } = self;
         let one = |(c, (copy, out)): (usize, (&mut Play, &mut [T]))| {
             copy.step(&**world, layout, actions.of(c, agents), *max_cycles);
