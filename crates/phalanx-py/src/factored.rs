@@ -140,6 +140,10 @@ impl World for PythonWorld {
     fn channels(&self) -> &[Channel] {
         &self.channels
     }
+
+    fn is_serial(&self) -> bool {
+        true
+    }
 }
 
 /// The step that a thread has made last: rewards are asked for after it.
@@ -152,7 +156,7 @@ struct Moved {
     draws: Vec<u32>,
     next: Vec<u8>,
     /// `[channel][agent]`.
-    rewards: Vec<Vec<f64>>,
+    rewards: Vec<Vec<f32>>,
 }
 
 thread_local! {
@@ -174,53 +178,87 @@ fn uniform(draw: u32) -> f64 {
     f64::from(draw) / f64::from(DRAW_RANGE)
 }
 
+/// States or actions as NumPy counts.
+fn wide<'py>(py: Python<'py>, bytes: &[u8]) -> Bound<'py, PyArray1<i64>> {
+    PyArray1::from_vec(py, bytes.iter().map(|&b| i64::from(b)).collect())
+}
+
 impl PythonWorld {
     fn address(&self) -> usize {
         std::ptr::from_ref(self).addr()
     }
 
-    /// Checks states that Python has given.
-    fn read_states(&self, found: &Bound<'_, PyAny>, whose: &str) -> PyResult<Vec<u8>> {
+    /// Checks states that Python has given, and writes those of `agents`.
+    fn read_states(
+        &self,
+        found: &Bound<'_, PyAny>,
+        whose: &str,
+        agents: Range<usize>,
+        out: &mut [u8],
+    ) -> PyResult<()> {
         let found: PyReadonlyArray1<'_, i64> = found.extract()?;
-        let found = found.as_array();
+        let found = found.as_slice()?;
         if found.len() != self.states.len() {
             return Err(bad(whose, format!("gives {} states for {} agents", found.len(), self.states.len())));
         }
-        let checked = found.iter().zip(&self.states).enumerate().map(|(i, (&state, &size))| {
-            let state = usize::try_from(state).ok().filter(|&state| state < size);
-            let found = found[i];
-            state.map(|state| state as u8).ok_or_else(|| {
-                bad(whose, format!("gives agent {i} the state {found}; it has {size}, from 0"))
-            })
-        });
-        checked.collect()
+        let is_state = |(&state, &size): (&i64, &usize)| (0..size as i64).contains(&state);
+        if let Some(i) = found.iter().zip(&self.states).position(|pair| !is_state(pair)) {
+            let message =
+                format!("gives agent {i} the state {}; it has {}, from 0", found[i], self.states[i]);
+            return Err(bad(whose, message));
+        }
+        out.iter_mut().zip(&found[agents]).for_each(|(out, &state)| *out = state as u8);
+        Ok(())
     }
 
-    /// Moves all agents on. Those that are not in `agents` have no draw, and what becomes of them is not looked at.
-    fn move_on(
+    /// Calls `step` for all agents. Those that are not in `agents` have no draw, and what becomes of them is not looked at.
+    fn call<'py>(
         &self,
+        py: Python<'py>,
         agents: &Range<usize>,
         states: &[u8],
         actions: &[u8],
         draws: &[u32],
-    ) -> PyResult<Moved> {
+    ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+        let mut numbers = vec![0.0; states.len()];
+        numbers[agents.clone()].iter_mut().zip(draws).for_each(|(u, &draw)| *u = uniform(draw));
+        let numbers = PyArray1::from_vec(py, numbers);
+        let moved = self.step.bind(py).call1((wide(py, states), wide(py, actions), numbers))?;
+        moved.extract()
+    }
+
+    /// Moves on a world without rewards to remember.
+    fn move_on(
+        &self,
+        agents: Range<usize>,
+        states: &[u8],
+        actions: &[u8],
+        draws: &[u32],
+        next: &mut [u8],
+    ) -> PyResult<()> {
         Python::attach(|py| {
-            let wide = |bytes: &[u8]| PyArray1::from_iter(py, bytes.iter().map(|&b| i64::from(b)));
-            let mut numbers = vec![0.0; states.len()];
-            numbers[agents.clone()].iter_mut().zip(draws).for_each(|(u, &draw)| *u = uniform(draw));
-            let numbers = PyArray1::from_vec(py, numbers);
-            let moved = self.step.bind(py).call1((wide(states), wide(actions), numbers))?;
-            let (next, rewards): (Bound<'_, PyAny>, Vec<PyReadonlyArray1<'_, f64>>) = moved.extract()?;
-            let next = self.read_states(&next, "step")?;
+            let (moved, _) = self.call(py, &agents, states, actions, draws)?;
+            self.read_states(&moved, "step", agents, next)
+        })
+    }
+
+    /// Moves on, and keeps what was earned.
+    fn earn(&self, agents: &Range<usize>, states: &[u8], actions: &[u8], draws: &[u32]) -> PyResult<Moved> {
+        Python::attach(|py| {
+            let (moved, rewards) = self.call(py, agents, states, actions, draws)?;
+            let mut next = vec![0; agents.len()];
+            self.read_states(&moved, "step", agents.clone(), &mut next)?;
+            let rewards: Vec<PyReadonlyArray1<'_, f64>> = rewards.extract()?;
             if rewards.len() != self.ranges.len() {
                 let message = format!("gives {} rewards, not {}", rewards.len(), self.ranges.len());
                 return Err(bad("step", message));
             }
             let tables = self.channels.len() - self.ranges.len();
+            let mut earned = Vec::with_capacity(rewards.len());
             for ((rewards, [low, high]), channel) in
                 rewards.iter().zip(&self.ranges).zip(&self.channels[tables..])
             {
-                let (rewards, name) = (rewards.as_array(), &channel.name);
+                let (rewards, name) = (rewards.as_slice()?, &channel.name);
                 if rewards.len() != states.len() {
                     let message = format!("gives {} of `{name}` for {} agents", rewards.len(), states.len());
                     return Err(bad("step", message));
@@ -230,8 +268,8 @@ impl PythonWorld {
                         format!("gives agent {i} {} of `{name}`, whose range is {low} to {high}", rewards[i]);
                     return Err(bad("step", message));
                 }
+                earned.push(rewards[agents.clone()].iter().map(|&reward| reward as f32).collect());
             }
-            let rewards = rewards.iter().map(|row| row.as_array().to_vec()).collect();
             Ok(Moved {
                 world: self.address(),
                 agents: agents.clone(),
@@ -239,7 +277,7 @@ impl PythonWorld {
                 actions: actions.to_vec(),
                 draws: draws.to_vec(),
                 next,
-                rewards,
+                rewards: earned,
             })
         })
     }
@@ -259,14 +297,10 @@ impl PythonWorld {
         // Nothing is borrowed while Python runs: it may come back here.
         let moved = match known {
             Some(moved) => moved,
-            None => {
-                self.move_on(&agents, states, actions, draws).unwrap_or_else(|exception| throw(exception))
-            }
+            None => self.earn(&agents, states, actions, draws).unwrap_or_else(|exception| throw(exception)),
         };
         let found = read(&moved);
-        if !self.ranges.is_empty() {
-            LAST.set(Some(moved));
-        }
+        LAST.set(Some(moved));
         found
     }
 }
@@ -283,8 +317,7 @@ impl Factored for PythonWorld {
             return law.fill(f64::NAN);
         };
         let found = Python::attach(|py| {
-            let wide = |bytes: &[u8]| PyArray1::from_iter(py, bytes.iter().map(|&b| i64::from(b)));
-            let found = transition.bind(py).call1((agent, wide(states), wide(actions)))?;
+            let found = transition.bind(py).call1((agent, wide(py, states), wide(py, actions)))?;
             let found: PyReadonlyArray1<'_, f64> = found.extract()?;
             let found = found.as_array();
             if found.len() != law.len() {
@@ -310,21 +343,23 @@ impl Factored for PythonWorld {
             }
             Start::Function(function) => {
                 leave_if_hurried();
-                let found = Python::attach(|py| {
+                let started = Python::attach(|py| {
                     let numbers = PyArray1::from_iter(py, (0..self.states.len()).map(|i| uniform(draw(i))));
-                    self.read_states(&function.bind(py).call1((numbers,))?, "start")
+                    self.read_states(&function.bind(py).call1((numbers,))?, "start", agents, states)
                 });
-                let found = found.unwrap_or_else(|exception| throw(exception));
-                states.copy_from_slice(&found[agents]);
+                started.unwrap_or_else(|exception| throw(exception));
             }
         }
     }
 
     fn step(&self, agents: Range<usize>, states: &[u8], actions: &[u8], draws: &[u32], next: &mut [u8]) {
-        let draws = &draws[..agents.len()];
-        self.with_step(agents.clone(), states, actions, draws, |moved| {
-            next[..agents.len()].copy_from_slice(&moved.next[agents]);
-        });
+        let (draws, next) = (&draws[..agents.len()], &mut next[..agents.len()]);
+        if self.ranges.is_empty() {
+            leave_if_hurried();
+            let moved = self.move_on(agents, states, actions, draws, next);
+            return moved.unwrap_or_else(|exception| throw(exception));
+        }
+        self.with_step(agents, states, actions, draws, |moved| next.copy_from_slice(&moved.next));
     }
 
     fn sample_rewards(
@@ -339,17 +374,12 @@ impl Factored for PythonWorld {
         let number = channel - (self.channels.len() - self.ranges.len());
         let draws = &draws[..agents.len()];
         self.with_step(agents.clone(), states, actions, draws, |moved| {
-            let earned = &moved.rewards[number][agents];
-            rewards.iter_mut().zip(earned).for_each(|(out, &reward)| *out = reward as f32);
+            rewards[..agents.len()].copy_from_slice(&moved.rewards[number]);
         });
     }
 
     fn knows_law(&self) -> bool {
         self.transition.is_some()
-    }
-
-    fn is_whole(&self) -> bool {
-        true
     }
 
     fn start_law(&self) -> Option<StartLaw> {

@@ -90,6 +90,10 @@ impl World for ParallelWorld {
     fn channels(&self) -> &[Channel] {
         &self.channels
     }
+
+    fn is_serial(&self) -> bool {
+        true
+    }
 }
 
 /// A row for each neighbour: what it observes, with zeros behind.

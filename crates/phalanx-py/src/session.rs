@@ -16,7 +16,7 @@ use pyo3::types::PyDict;
 use crate::config::config;
 use crate::errors::{bad, exception, without_lock};
 use crate::own::Own;
-use crate::watch::{pool, watch};
+use crate::watch::{Pool, watch};
 
 /// A world with its problem and a policy that is not trained any more.
 #[pyclass(frozen, module = "phalanx._phalanx")]
@@ -101,7 +101,7 @@ impl Fixed {
         threads: Option<usize>,
     ) -> PyResult<String> {
         let session = &self.session;
-        let watched = watch(py, &pool(threads)?, None, |_| {
+        let watched = watch(py, &Pool::new(threads)?, None, |_| {
             let assessment = session.assess(episodes, seed, confidence)?;
             let n = session.world().network().agents();
             let verdicts = serde_json::to_value(assessment.agents(n)).unwrap_or_default();
@@ -122,7 +122,7 @@ impl Fixed {
         threads: Option<usize>,
     ) -> PyResult<Vec<Bound<'py, PyArray1<f64>>>> {
         let session = &self.session;
-        let found = watch(py, &pool(threads)?, None, |_| session.occupancy(episodes, seed)).result?;
+        let found = watch(py, &Pool::new(threads)?, None, |_| session.occupancy(episodes, seed)).result?;
         Ok(arrays(py, &found))
     }
 

@@ -8,12 +8,11 @@ use phalanx::run::{self, Ending, Resumed, RunFolder, Session};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyUserWarning};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use rayon::ThreadPool;
 
 use crate::config::config;
 use crate::errors::{Interrupted, exception, without_lock};
 use crate::own::Own;
-use crate::watch::{pool, watch};
+use crate::watch::{Pool, watch};
 
 /// Trains and evaluates; returns the run's folder.
 #[pyfunction]
@@ -34,7 +33,7 @@ pub fn train(
     if let Some(out) = &out {
         RunFolder::check_free(out).map_err(|error| exception(&error))?;
     }
-    let pool = pool(threads)?;
+    let pool = Pool::new(threads)?;
     let mut session = without_lock(py, || {
         pool.install(|| {
             let mut session = Session::new(&config)?;
@@ -63,7 +62,7 @@ pub fn resume(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<bool> {
     let registry = own.borrow().registry();
-    let pool = pool(threads)?;
+    let pool = Pool::new(threads)?;
     let resumed = without_lock(py, || pool.install(|| RunFolder::resume(&path, &registry)))?;
     match resumed {
         Resumed::Finished => Ok(false),
@@ -85,7 +84,7 @@ fn warn(py: Python<'_>, message: &str) -> PyResult<()> {
 
 fn go_on(
     py: Python<'_>,
-    pool: &ThreadPool,
+    pool: &Pool,
     session: &mut Session,
     folder: &mut RunFolder,
     elapsed: Duration,

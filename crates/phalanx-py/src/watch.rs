@@ -4,6 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use phalanx::algorithm::Summary;
@@ -20,15 +21,47 @@ const EVERY: Duration = Duration::from_millis(50);
 /// More threads than this are a mistake.
 const MOST_THREADS: usize = 1024;
 
-/// Threads to work on; all cores if not given.
-pub fn pool(threads: Option<usize>) -> PyResult<ThreadPool> {
-    if let Some(threads) = threads.filter(|threads| !(1..=MOST_THREADS).contains(threads)) {
-        return Err(bad("threads", format!("{threads}; allowed are 1 to {MOST_THREADS}")));
+/// Threads to work on, which the interpreter knows: they ask for its lock in a fraction of the time that others need.
+pub struct Pool {
+    /// There until the end.
+    threads: Option<ThreadPool>,
+    handles: Vec<JoinHandle<()>>,
+}
+
+impl Pool {
+    /// So many threads; all cores if not given.
+    pub fn new(threads: Option<usize>) -> PyResult<Self> {
+        if let Some(threads) = threads.filter(|threads| !(1..=MOST_THREADS).contains(threads)) {
+            return Err(bad("threads", format!("{threads}; allowed are 1 to {MOST_THREADS}")));
+        }
+        let mut handles = Vec::new();
+        let known = |thread: rayon::ThreadBuilder| {
+            let work = || Python::attach(|py| py.detach(|| thread.run()));
+            handles.push(std::thread::Builder::new().spawn(work)?);
+            Ok(())
+        };
+        let builder = rayon::ThreadPoolBuilder::new().num_threads(threads.unwrap_or(0));
+        let built = builder.spawn_handler(known).build().map_err(|error| bad("threads", error))?;
+        Ok(Pool { threads: Some(built), handles })
     }
-    rayon::ThreadPoolBuilder::new()
-        .num_threads(threads.unwrap_or(0))
-        .build()
-        .map_err(|error| bad("threads", error))
+
+    /// Runs `work` on one of the threads, and what it splits on all of them. The interpreter's lock must not be held.
+    pub fn install<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
+        match &self.threads {
+            Some(threads) => threads.install(work),
+            None => work(),
+        }
+    }
+}
+
+impl Drop for Pool {
+    /// Waits for the threads: one that lets go of the interpreter while that is being shut down would take the process with it.
+    fn drop(&mut self) {
+        self.threads = None;
+        let handles = std::mem::take(&mut self.handles);
+        let wait = || handles.into_iter().for_each(|handle| drop(handle.join()));
+        Python::attach(|py| py.detach(wait));
+    }
 }
 
 /// Whether somebody has pressed Ctrl-C a second time and does not want to wait for the end of an iteration. Only the main
@@ -68,7 +101,7 @@ pub struct Watch<T> {
 /// Runs `work` on the threads of `pool`. `progress(dict)` is called now and then, and after the last iteration.
 pub fn watch<T: Send>(
     py: Python<'_>,
-    pool: &ThreadPool,
+    pool: &Pool,
     progress: Option<&Py<PyAny>>,
     work: impl FnOnce(&Watched) -> phalanx::Result<T> + Send,
 ) -> Watch<T> {

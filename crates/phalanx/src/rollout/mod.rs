@@ -70,12 +70,15 @@ pub fn simulate(
     let lockstep = Lockstep { world, policy: policy.acting(), stream, sampled: &sampled };
     let (factored, alone) = match (world.evolution(), policy.acting()) {
         (_, Acting::Together(_)) => return lockstep.run(&mut jobs),
+        (Evolution::Joint(_), Acting::Alone(_)) if world.is_serial() => {
+            return jobs.iter_mut().for_each(|job| lockstep.run(std::slice::from_mut(job)));
+        }
         (Evolution::Joint(_), Acting::Alone(_)) => {
             return one_by_one(jobs, |job| lockstep.run(std::slice::from_mut(job)));
         }
         (Evolution::Factored(factored), Acting::Alone(alone)) => (factored, alone),
     };
-    if agents >= SPLIT_AGENTS && !factored.is_whole() {
+    if agents >= SPLIT_AGENTS && !world.is_serial() {
         let piece = wide::piece(policy);
         let policy = policy.acting();
         let wide = Wide { world, factored, policy, stream, sampled: &sampled, piece, halo: None };
@@ -86,6 +89,9 @@ pub fn simulate(
         return;
     }
     let simulation = Simulation { world, factored, policy: alone, stream, sampled: &sampled };
+    if world.is_serial() {
+        return jobs.iter_mut().for_each(|(request, trajectory)| simulation.run(request, trajectory));
+    }
     one_by_one(jobs, |(request, trajectory)| simulation.run(request, trajectory));
 }
 

@@ -42,7 +42,7 @@ impl<'a> Lockstep<'a> {
             .filter(|(_, trajectory)| trajectory.room() > 0)
             .map(|(request, trajectory)| self.begin(request, trajectory))
             .collect();
-        let is_joint = matches!(self.world.evolution(), Evolution::Joint(_));
+        let in_parallel = matches!(self.world.evolution(), Evolution::Joint(_)) && !self.world.is_serial();
         let (mut act_draws, mut actions) = (vec![0; jobs.len() * agents], vec![0; jobs.len() * agents]);
         for k in 0.. {
             if jobs.is_empty() {
@@ -72,7 +72,7 @@ impl<'a> Lockstep<'a> {
             }
             // A joint step is long enough to be worth a thread.
             let work = |(job, actions): (&mut Job<'_, '_>, &[u8])| job.step(k, actions, self.sampled);
-            if is_joint && jobs.len() > 1 {
+            if in_parallel && jobs.len() > 1 {
                 jobs.par_iter_mut().zip(actions.par_chunks_exact(agents)).for_each(work);
             } else {
                 jobs.iter_mut().zip(actions.chunks_exact(agents)).for_each(work);

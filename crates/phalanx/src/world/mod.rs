@@ -91,6 +91,12 @@ pub trait World: Send + Sync + Debug {
     /// How it moves on.
     fn evolution(&self) -> Evolution<'_>;
 
+    /// Whether it moves on in one thread at a time, all agents at once, as where an interpreter does it: then neither agents nor
+    /// trajectories are split among threads.
+    fn is_serial(&self) -> bool {
+        false
+    }
+
     /// The same world for the agents of `network` only, a part of its own: what they do must be what they do here, draw by
     /// draw, for all agents that the part [owns](Network::own) and those between them. None: it is asked for one agent at a
     /// time then, which is slower.
@@ -190,11 +196,6 @@ pub trait Factored: Send + Sync + Debug {
     /// [`Factored::start_law`] is none and nobody asks.
     fn knows_law(&self) -> bool {
         true
-    }
-
-    /// Whether asking for a few agents costs as much as asking for all: then nobody does it for speed.
-    fn is_whole(&self) -> bool {
-        false
     }
 
     /// ρ, the law that [`Factored::start`] samples from; exact computations need it. None if it is not known.

@@ -125,6 +125,10 @@ impl World for Restricted {
         self.whole.actions(self.id(agent))
     }
 
+    fn is_serial(&self) -> bool {
+        self.whole.is_serial()
+    }
+
     fn evolution(&self) -> Evolution<'_> {
         Evolution::Factored(self)
     }
