@@ -137,8 +137,7 @@ impl Local {
         leave_if_hurried();
         let called = Python::attach(|py| {
             let table = PyArray2::<f64>::zeros(py, [space.states, space.actions], false);
-            // Totals of reward channels stand behind the cells.
-            table.try_readwrite()?.as_slice_mut()?.copy_from_slice(&occupancy[..space.cells()]);
+            table.try_readwrite()?.as_slice_mut()?.copy_from_slice(occupancy);
             read(function.bind(py).call1((table, space.gamma, self.agent))?.as_any())
         });
         called.unwrap_or_else(|exception| throw(exception))
@@ -151,15 +150,13 @@ impl Utility for Local {
     }
 
     fn gradient(&self, occupancy: &[f64], space: LocalSpace, out: &mut [f64]) {
-        let (cells, rest) = out.split_at_mut(space.cells());
-        rest.fill(0.0);
         self.call(&self.shared.gradient, occupancy, space, |found| {
             let table: PyReadonlyArray2<'_, f64> = found.extract()?;
             let (expected, shape) = ([space.states, space.actions], table.shape());
             if shape != expected {
                 return Err(bad("gradient", format!("has shape {shape:?}, not {expected:?}")));
             }
-            cells.iter_mut().zip(table.as_array()).for_each(|(slope, &found)| *slope = found);
+            out.iter_mut().zip(table.as_array()).for_each(|(slope, &found)| *slope = found);
             Ok(())
         });
     }

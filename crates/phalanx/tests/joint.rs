@@ -6,9 +6,9 @@ use phalanx::Ragged;
 use phalanx::policy::{NetworkPolicy, Policy, RulePolicy, Tabular};
 use phalanx::rollout::{Request, StartFrom, Trajectory, simulate};
 use phalanx::run::{Config, Session};
-use phalanx::sight::Widths;
+use phalanx::sight::{Inputs, Sight, Widths};
 use phalanx::stream::{Place, Purpose, Stream};
-use phalanx::world::{Joint, Rule, check};
+use phalanx::world::{Joint, Pistonball, PistonballSpec, Rule, World, check};
 use support::corridor::{Corridor, Flaw, PRIZES, SQUARES, configured};
 
 fn requests(count: u32) -> Vec<Request> {
@@ -234,4 +234,29 @@ fn every_critic_learns_to_go() {
         assert!(after.objective > 0.95 * best, "{critic}: {before} → {}, best {best}", after.objective);
         assert!(after.return_.unwrap() > 0.745, "{critic}: {:?}", after.return_);
     }
+}
+
+/// A policy that is shown what a network reads, without the episode around it, acts the same.
+#[test]
+fn rows_are_enough_to_act_on() {
+    let world = Pistonball::new(&PistonballSpec::default()).unwrap();
+    let stream = Stream::new(3);
+    let widths = Widths { embedding: 4, row_hidden: 8, hidden: vec![16] };
+    let policy = NetworkPolicy::new(&world, 2, &widths, 1.0, &stream).unwrap();
+    let mut episodes = [Trajectory::of(&world, 12)];
+    simulate(&world, &policy, &stream, &requests(1), &mut episodes);
+    for (agent, k) in [(0, 0), (4, 1), (9, 11)] {
+        let groups = policy.groups();
+        let mut inputs = Inputs::default();
+        Sight::new(&world, agent, groups.row(agent), false).push(&episodes[0], k, |_| 0, &mut inputs);
+        let (mut law, mut found) = ([0.0; 3], [0.0; 3]);
+        policy.law(agent, &episodes[0], k, &mut law);
+        assert_eq!(policy.rows_read(agent), Some(inputs.rows.len()));
+        assert!(policy.law_of_rows(agent, &inputs.rows, &mut found));
+        assert_eq!(law, found);
+        assert!(!policy.law_of_rows(agent, &inputs.rows[1..], &mut found));
+    }
+    let table = coin(&Corridor::new(Flaw::None), 0.5);
+    assert!(table.rows_read(0).is_none() && !table.law_of_rows(0, &[0.0], &mut [0.0; 2]));
+    assert!(!world.is_serial());
 }

@@ -46,6 +46,34 @@ impl Registry {
 
     /// Adds a utility. `build` is given the agent and its space; it may refuse, and should [check](crate::utility::check_gradient) a
     /// gradient that somebody wrote by hand. Beside `kind` a configuration may give `scale` and `offset`.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use phalanx::run::{Config, Registry, Session};
+    /// use phalanx::utility::{LocalSpace, Utility};
+    ///
+    /// /// The share of time in which an agent acts.
+    /// #[derive(Debug)]
+    /// struct Acting;
+    ///
+    /// impl Utility for Acting {
+    ///     fn value(&self, occupancy: &[f64], space: LocalSpace) -> f64 {
+    ///         (1.0 - space.gamma) * occupancy.iter().skip(1).step_by(space.actions).sum::<f64>()
+    ///     }
+    ///     fn gradient(&self, _: &[f64], space: LocalSpace, out: &mut [f64]) {
+    ///         out.fill(0.0);
+    ///         out.iter_mut().skip(1).step_by(space.actions).for_each(|slope| *slope = 1.0 - space.gamma);
+    ///     }
+    /// }
+    ///
+    /// let mut registry = Registry::default();
+    /// registry.add_utility("acting", |_agent, _space| Ok(Arc::new(Acting)));
+    /// let text = "iterations = 1\n[world]\nkind = \"line\"\nn = 3\n[objective]\nkind = \"return\"\n[[constraint]]\nkind = \"acting\"\nat_most = 0.4";
+    /// let config = Config::from_toml(text, std::path::Path::new("."))?.with_registry(registry);
+    /// let values = Session::new(&config)?.evaluate()?.values;
+    /// assert!(values.data().iter().all(|share| (share - 0.5).abs() < 0.05));
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
     pub fn add_utility(
         &mut self,
         kind: &str,
