@@ -13,6 +13,21 @@ use crate::values::{table, to_toml};
 /// Sections that are replaced whole where a dict says another `kind`: keys of the old kind would not fit the new one.
 const REPLACED: [&str; 3] = ["world", "objective", "network"];
 
+/// All sections but the list of constraints.
+const SECTIONS: [&str; 11] = [
+    "world",
+    "objective",
+    "network",
+    "policy",
+    "critic",
+    "dual",
+    "actor",
+    "mappo",
+    "evaluation",
+    "checkpoint",
+    "output",
+];
+
 /// The configuration that `source` names, with `settings` on top. Dicts are merged into sections; lists replace lists.
 pub fn config(
     source: &Bound<'_, PyAny>,
@@ -37,7 +52,11 @@ pub fn config(
     let mut flat = Vec::new();
     for (key, value) in settings {
         let key: String = key.extract()?;
-        flatten(&key, to_toml(&value, &key)?, &mut flat);
+        let value = to_toml(&value, &key)?;
+        if SECTIONS.contains(&key.as_str()) && !value.is_table() {
+            return Err(bad(&key, format!("{value}; it is a section: give a dict")));
+        }
+        flatten(&key, value, &mut flat);
     }
     if flat.is_empty() {
         return Ok(base);
@@ -49,7 +68,11 @@ pub fn config(
 /// One setting for each entry of a section.
 fn flatten(key: &str, value: Value, out: &mut Vec<(String, String)>) {
     match value {
-        Value::Table(table) if !(REPLACED.contains(&key) && table.contains_key("kind")) => {
+        // Nothing is said of a section.
+        Value::Table(table) if table.is_empty() && SECTIONS.contains(&key) => {}
+        Value::Table(table)
+            if !table.is_empty() && !(REPLACED.contains(&key) && table.contains_key("kind")) =>
+        {
             for (name, value) in table {
                 flatten(&format!("{key}.{name}"), value, out);
             }

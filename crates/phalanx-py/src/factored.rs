@@ -67,6 +67,11 @@ pub fn factored_world(
     if parents.rows() != n {
         return Err(bad("parents", format!("{} lists for {n} agents", parents.rows())));
     }
+    for (i, row) in parents.iter().enumerate() {
+        if !row.is_sorted_by(|a, b| a < b) || row.iter().any(|&parent| parent as usize >= n) {
+            return Err(bad("parents", format!("agent {i}'s are {row:?}; agents are 0 to {}", n - 1)));
+        }
+    }
     let ranges = sampled.iter().map(|(_, range)| *range).collect();
     let with_tables = tables.into_iter().map(|(name, rows)| Channel::table(&name, Ragged::from_rows(rows)));
     let without = sampled.iter().map(|(name, range)| Channel::sampled(name, *range));
@@ -81,8 +86,18 @@ pub fn factored_world(
     {
         return Err(bad("start", format!("has no law over agent {i}'s {} states", states[i])));
     }
+    if let Start::Laws(laws) = &start
+        && let Some(i) = laws.iter().position(|law| !is_law(law))
+    {
+        let message = format!("agent {i}'s {:?} are no probabilities that sum to 1", laws[i]);
+        return Err(bad("start", message));
+    }
     let world = PythonWorld { network, states, actions, parents, channels, ranges, start, step, transition };
     checked(py, Arc::new(world), is_checked)
+}
+
+fn is_law(law: &[f64]) -> bool {
+    law.iter().all(|p| (0.0..=1.0).contains(p)) && (law.iter().sum::<f64>() - 1.0).abs() <= 1e-8
 }
 
 /// The links of `n` agents.

@@ -28,9 +28,11 @@ mod _phalanx {
     #[pymodule_export]
     use crate::parallel::parallel_world;
     #[pymodule_export]
-    use crate::session::{Fixed, command_line, exact, presets, resolve, utility_kinds};
+    use crate::session::{Fixed, command_line, exact, iterations, presets, resolve, utility_kinds};
     #[pymodule_export]
     use crate::train::{resume, train};
     #[pymodule_export]
     use crate::utility::PythonUtility;
+    #[pymodule_export]
+    use crate::watch::finish_work;
 }

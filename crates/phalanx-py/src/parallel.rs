@@ -24,6 +24,8 @@ struct ParallelWorld {
     /// Where agents' observations begin among all numbers; one entry more than agents.
     offsets: Arc<[usize]>,
     channels: Vec<Channel>,
+    /// Names and ranges of the channels.
+    ranges: Arc<[(String, [f64; 2])]>,
     begin: Arc<Py<PyAny>>,
 }
 
@@ -53,8 +55,9 @@ pub fn parallel_world(
         Some(*end)
     });
     let offsets = std::iter::once(0).chain(ends).collect();
-    let channels = channels.iter().map(|(name, range)| Channel::sampled(name, *range)).collect();
-    let world = ParallelWorld { network, cells, actions, offsets, channels, begin: Arc::new(begin) };
+    let ranges: Arc<[_]> = channels.into();
+    let channels = ranges.iter().map(|(name, range)| Channel::sampled(name, *range)).collect();
+    let world = ParallelWorld { network, cells, actions, offsets, channels, ranges, begin: Arc::new(begin) };
     checked(py, Arc::new(world), is_checked)
 }
 
@@ -130,7 +133,12 @@ impl Joint for ParallelWorld {
         let played = Python::attach(|py| {
             let episode = self.begin.bind(py).call1((seed,))?;
             let seen = Seen::of(&episode, &self.cells, self.shared())?;
-            Ok(Played { episode: episode.unbind(), seen: Mutex::new(seen), cells: self.cells.clone() })
+            Ok(Played {
+                episode: episode.unbind(),
+                seen: Mutex::new(seen),
+                cells: self.cells.clone(),
+                ranges: self.ranges.clone(),
+            })
         });
         Box::new(played.unwrap_or_else(|exception| throw(exception)))
     }
@@ -141,6 +149,7 @@ struct Played {
     episode: Py<PyAny>,
     seen: Mutex<Seen>,
     cells: Vec<usize>,
+    ranges: Arc<[(String, [f64; 2])]>,
 }
 
 /// What is seen at a moment.
@@ -196,6 +205,16 @@ impl Episode for Played {
                 return Err(bad("rewards", format!("{} numbers, not {}", earned.len(), rewards.len())));
             }
             rewards.iter_mut().zip(earned).for_each(|(out, &reward)| *out = reward as f32);
+            for ((name, [low, high]), rewards) in
+                self.ranges.iter().zip(rewards.chunks_exact(self.cells.len()))
+            {
+                // In single precision, as rewards are kept: a range may have ends that are not.
+                let is_within = |reward: &f32| (*low as f32..=*high as f32).contains(reward);
+                if let Some(i) = rewards.iter().position(|reward| !is_within(reward)) {
+                    let message = format!("agent {i} earns {}, not {low} to {high}", rewards[i]);
+                    return Err(bad(&format!("ranges[{name:?}]"), message));
+                }
+            }
             let width = self.seen.lock().map_or(0, |seen| seen.numbers.len());
             Ok((Seen::of(self.episode.bind(py), &self.cells, width)?, ended))
         });

@@ -1,6 +1,7 @@
 //! A policy that is there: evaluated, asked for actions.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use numpy::{
     IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArray3,
@@ -14,9 +15,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::config::config;
-use crate::errors::{bad, exception, without_lock};
+use crate::errors::{bad, exception};
 use crate::own::Own;
-use crate::watch::{Pool, watch};
+use crate::watch::watch_all;
 
 /// A world with its problem and a policy that is not trained any more.
 #[pyclass(frozen, module = "phalanx._phalanx")]
@@ -39,7 +40,8 @@ impl Fixed {
     #[staticmethod]
     fn of_run(py: Python<'_>, path: PathBuf, own: &Bound<'_, Own>) -> PyResult<Self> {
         let registry = own.borrow().registry();
-        let session = without_lock(py, || Session::of_run(&path, &registry))?;
+        // On threads of its own: others would not live on in a forked process.
+        let session = watch_all(py, None, &Arc::default(), || Session::of_run(&path, &registry))?;
         Ok(session.into())
     }
 
@@ -53,7 +55,7 @@ impl Fixed {
         policy: &str,
     ) -> PyResult<Self> {
         let config = config(source, settings, own.borrow().registry())?;
-        let session = without_lock(py, || Session::scripted(&config, policy))?;
+        let session = watch_all(py, None, &Arc::default(), || Session::scripted(&config, policy))?;
         Ok(session.into())
     }
 
@@ -86,6 +88,18 @@ impl Fixed {
         matches!(self.session.world().evolution(), Evolution::Joint(_))
     }
 
+    /// What names of agents begin with in environments.
+    #[getter]
+    fn prefix(&self) -> &'static str {
+        agent_prefix(&self.session.config().world)
+    }
+
+    /// How many numbers each agent's network reads of a view; none where states are read.
+    #[getter]
+    fn widths(&self) -> Vec<Option<usize>> {
+        (0..self.agents()).map(|i| self.session.policy().rows_read(i)).collect()
+    }
+
     /// The resolved configuration as TOML.
     fn config(&self) -> String {
         self.session.config().to_toml()
@@ -101,7 +115,7 @@ impl Fixed {
         threads: Option<usize>,
     ) -> PyResult<String> {
         let session = &self.session;
-        let watched = watch(py, &Pool::new(threads)?, None, |_| {
+        watch_all(py, threads, session.stop(), || {
             let assessment = session.assess(episodes, seed, confidence)?;
             let n = session.world().network().agents();
             let verdicts = serde_json::to_value(assessment.agents(n)).unwrap_or_default();
@@ -109,8 +123,7 @@ impl Fixed {
             value["verdicts"] = verdicts;
             value["exact"] = serde_json::to_value(session.truth()).unwrap_or_default();
             Ok(value.to_string())
-        });
-        watched.result
+        })
     }
 
     /// λ_i of every agent, flat, pooled over fresh episodes.
@@ -122,7 +135,7 @@ impl Fixed {
         threads: Option<usize>,
     ) -> PyResult<Vec<Bound<'py, PyArray1<f64>>>> {
         let session = &self.session;
-        let found = watch(py, &Pool::new(threads)?, None, |_| session.occupancy(episodes, seed)).result?;
+        let found = watch_all(py, threads, session.stop(), || session.occupancy(episodes, seed))?;
         Ok(arrays(py, &found))
     }
 
@@ -314,6 +327,16 @@ impl Fixed {
     }
 }
 
+/// What names of agents begin with.
+pub fn agent_prefix(world: &WorldConfig) -> &'static str {
+    match world {
+        WorldConfig::Pistonball(_) => "piston",
+        WorldConfig::Wireless(_) => "user",
+        WorldConfig::Epidemic(_) => "person",
+        _ => "agent",
+    }
+}
+
 /// A list of an array an agent.
 fn arrays<'py>(py: Python<'py>, rows: &Ragged<f64>) -> Vec<Bound<'py, PyArray1<f64>>> {
     rows.iter().map(|row| PyArray1::from_slice(py, row)).collect()
@@ -328,8 +351,18 @@ pub fn resolve(
     own: &Bound<'_, Own>,
 ) -> PyResult<String> {
     let config = config(source, settings, own.borrow().registry())?;
-    let resolved = without_lock(py, || phalanx::run::resolve(&config))?;
+    let resolved = watch_all(py, None, &Arc::default(), || phalanx::run::resolve(&config))?;
     Ok(resolved.to_toml())
+}
+
+/// How many iterations a configuration asks for.
+#[pyfunction]
+pub fn iterations(
+    source: &Bound<'_, PyAny>,
+    settings: &Bound<'_, PyDict>,
+    own: &Bound<'_, Own>,
+) -> PyResult<usize> {
+    Ok(config(source, settings, own.borrow().registry())?.iterations)
 }
 
 /// Kinds of utilities that the library has.
@@ -357,5 +390,5 @@ pub fn exact(py: Python<'_>, case: &str) -> PyResult<String> {
     use phalanx::exact::{Case, Input, report};
     let input: Input = serde_json::from_str(case).map_err(|error| bad("model", error))?;
     let case = Case::new(input).map_err(|error| exception(&error))?;
-    without_lock(py, || report(&case).map(|report| report.to_string()))
+    watch_all(py, None, &Arc::default(), || report(&case).map(|report| report.to_string()))
 }

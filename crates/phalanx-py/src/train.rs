@@ -2,6 +2,8 @@
 
 use std::ffi::CString;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use phalanx::run::{self, Ending, Resumed, RunFolder, Session};
@@ -12,7 +14,7 @@ use pyo3::types::PyDict;
 use crate::config::config;
 use crate::errors::{Interrupted, exception, without_lock};
 use crate::own::Own;
-use crate::watch::{Pool, watch};
+use crate::watch::{Pool, watch, watch_all};
 
 /// Trains and evaluates; returns the run's folder.
 #[pyfunction]
@@ -33,22 +35,20 @@ pub fn train(
     if let Some(out) = &out {
         RunFolder::check_free(out).map_err(|error| exception(&error))?;
     }
-    let pool = Pool::new(threads)?;
-    let mut session = without_lock(py, || {
-        pool.install(|| {
-            let mut session = Session::new(&config)?;
-            if let Some(init) = &init {
-                session.warm_start(&init.join("policy.safetensors"))?;
-            }
-            Ok(session)
-        })
+    let stop = Arc::new(AtomicBool::new(false));
+    let mut session = watch_all(py, threads, &stop, || {
+        let mut session = Session::new(&config)?;
+        if let Some(init) = &init {
+            session.warm_start(&init.join("policy.safetensors"))?;
+        }
+        Ok(session)
     })?;
     for warning in session.warnings() {
         warn(py, warning)?;
     }
     let path = out.unwrap_or_else(|| phalanx_cli::default_folder(name, config.seed));
     let mut folder = without_lock(py, || RunFolder::create(&path, &session, phalanx_cli::provenance()))?;
-    go_on(py, &pool, &mut session, &mut folder, Duration::ZERO, progress.as_ref())?;
+    go_on(py, threads, &mut session, &mut folder, Duration::ZERO, progress.as_ref())?;
     Ok(path)
 }
 
@@ -62,15 +62,15 @@ pub fn resume(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<bool> {
     let registry = own.borrow().registry();
-    let pool = Pool::new(threads)?;
-    let resumed = without_lock(py, || pool.install(|| RunFolder::resume(&path, &registry)))?;
+    let stop = Arc::new(AtomicBool::new(false));
+    let resumed = watch_all(py, threads, &stop, || RunFolder::resume(&path, &registry))?;
     match resumed {
         Resumed::Finished => Ok(false),
         Resumed::Ready { mut session, mut folder, elapsed, notes } => {
             for note in notes {
                 warn(py, &note)?;
             }
-            go_on(py, &pool, &mut session, &mut folder, elapsed, progress.as_ref())?;
+            go_on(py, threads, &mut session, &mut folder, elapsed, progress.as_ref())?;
             Ok(true)
         }
     }
@@ -84,35 +84,40 @@ fn warn(py: Python<'_>, message: &str) -> PyResult<()> {
 
 fn go_on(
     py: Python<'_>,
-    pool: &Pool,
+    threads: Option<usize>,
     session: &mut Session,
     folder: &mut RunFolder,
     elapsed: Duration,
     progress: Option<&Py<PyAny>>,
 ) -> PyResult<()> {
-    let watched = watch(py, pool, progress, |watched| {
-        run::train(session, folder, elapsed, &watched.stop, |summary| watched.note(summary))
+    let stop = session.stop().clone();
+    let watched = watch(py, Pool::new(threads)?, progress, &stop, |notes| {
+        run::train(session, folder, elapsed, &stop, |summary| notes.note(summary))
     });
+    let interrupted = |message: String| Err(Interrupted::new_err(message));
+    let is_interrupt = |exception: &PyErr| exception.is_instance_of::<PyKeyboardInterrupt>(py);
     match (watched.result, watched.asked_to_stop) {
-        (Ok(Ending::Finished(..)), _) => Ok(()),
-        (Ok(Ending::Stopped { iteration }), asked) => {
-            let is_interrupt = asked.as_ref().is_none_or(|e| e.is_instance_of::<PyKeyboardInterrupt>(py));
-            Err(match asked {
-                Some(exception) if !is_interrupt => exception,
-                _ => Interrupted::new_err(format!(
-                    "stopped after {iteration} iterations; go on with {}",
-                    how_to_resume(folder.path())
-                )),
-            })
-        }
+        (Ok(Ending::Finished(..)), None) => Ok(()),
+        (Ok(_), Some(exception)) if !is_interrupt(&exception) => Err(exception),
+        (Ok(Ending::Finished(..)), Some(_)) => interrupted(format!(
+            "finished all the same; open it with phalanx.load({:?})",
+            shown(folder.path())
+        )),
+        (Ok(Ending::Stopped { iteration }), _) => interrupted(format!(
+            "stopped after {iteration} iterations; go on with phalanx.resume({:?})",
+            shown(folder.path())
+        )),
         (Err(exception), _) => {
             // An exception of somebody's own code is not known to the library, which would have noted it.
             folder.fail(&exception.to_string());
-            Err(exception)
+            if !is_interrupt(&exception) {
+                return Err(exception);
+            }
+            interrupted(format!("left at once; go on with phalanx.resume({:?})", shown(folder.path())))
         }
     }
 }
 
-fn how_to_resume(path: &Path) -> String {
-    format!("phalanx.resume({:?})", path.display().to_string())
+fn shown(path: &Path) -> String {
+    path.display().to_string()
 }

@@ -1,11 +1,11 @@
 //! Utilities that somebody wrote in Python.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 
 use numpy::{PyArray2, PyArrayMethods, PyReadonlyArray2, PyUntypedArrayMethods};
 use phalanx::Error;
 use phalanx::stream::{Place, Purpose, Stream};
-use phalanx::utility::{Kind, LocalSpace, ScaledUtility, Utility, check_gradient};
+use phalanx::utility::{LocalSpace, Utility};
 use pyo3::prelude::*;
 
 use crate::errors::{bad, throw};
@@ -28,7 +28,7 @@ struct Shared {
     /// Whether the gradient is compared with differences of the value.
     is_checked: bool,
     /// Where agents' utilities do not differ: those made so far.
-    made: Mutex<Vec<(LocalSpace, Arc<Local>)>>,
+    made: Mutex<Vec<(LocalSpace, Weak<Local>)>>,
 }
 
 #[pymethods]
@@ -51,7 +51,7 @@ impl PythonUtility {
     pub fn of(&self, agent: usize, space: LocalSpace) -> phalanx::Result<Arc<dyn Utility>> {
         let found = || {
             let made = self.shared.made.lock().ok()?;
-            made.iter().find(|(other, _)| *other == space).map(|(_, local)| local.clone())
+            made.iter().filter(|(other, _)| *other == space).find_map(|(_, local)| local.upgrade())
         };
         if !self.shared.by_agent
             && let Some(local) = found()
@@ -61,7 +61,8 @@ impl PythonUtility {
         let local = Arc::new(Local { shared: self.shared.clone(), agent });
         check(&local, space, self.shared.is_checked)?;
         if let (false, Ok(mut made)) = (self.shared.by_agent, self.shared.made.lock()) {
-            made.push((space, local.clone()));
+            made.retain(|(_, other)| other.strong_count() > 0);
+            made.push((space, Arc::downgrade(&local)));
         }
         Ok(local)
     }
@@ -69,48 +70,62 @@ impl PythonUtility {
 
 /// Points at which a gradient is checked.
 const POINTS: u32 = 2;
-/// Of the largest slope; differences of smooth functions are far closer.
-const TOLERANCE: f64 = 1e-4;
+/// By how much a slope may be off, as a share of it; differences of smooth functions are far closer.
+const TOLERANCE: f64 = 1e-3;
+/// The same as a share of the largest slope: differences have errors of their own.
+const SHARE_OF_LARGEST: f64 = 1e-6;
 
 /// Whether the utility has a finite value, and its gradient is one, at occupancies that visit everything.
-fn check(local: &Arc<Local>, space: LocalSpace, is_checked: bool) -> phalanx::Result<()> {
+fn check(local: &Local, space: LocalSpace, is_checked: bool) -> phalanx::Result<()> {
     let stream = Stream::new(0x5eed);
     for point in 0..POINTS {
         let place = Place { purpose: Purpose::Search, iteration: 0, trajectory: point };
         let mut words = stream.sequence(place, 0);
         let weights: Vec<f64> = (0..space.cells()).map(|_| 0.2 + words.uniform()).collect();
         let mass = 1.0 / ((1.0 - space.gamma) * weights.iter().sum::<f64>());
-        let occupancy: Vec<f64> = weights.iter().map(|weight| weight * mass).collect();
+        let mut occupancy: Vec<f64> = weights.iter().map(|weight| weight * mass).collect();
         let value = local.value(&occupancy, space);
         if !value.is_finite() {
             let message = format!("gives {value} at an occupancy that visits every state and action");
             return Err(Error::config("value", message));
         }
         if is_checked {
-            let scale = 1.0 / steepest(local, space, &occupancy);
-            let scaled = ScaledUtility { kind: Kind::Custom(local.clone()), scale, offset: 0.0 };
-            check_gradient(&scaled, space, &occupancy, TOLERANCE).map_err(|wrong| {
-                let (s, a) = (wrong.cell / space.actions, wrong.cell % space.actions);
-                let message = format!(
-                    "is not the gradient of value: entry [{s}, {a}] is {}, but differences of value give {} \
-                     (agent {}; pass check=False if the utility is not smooth)",
-                    wrong.analytic / scale,
-                    wrong.numeric / scale,
-                    local.agent
-                );
-                Error::config("gradient", message)
-            })?;
+            check_gradient(local, space, &mut occupancy)?;
         }
     }
     Ok(())
 }
 
-/// The largest slope: by how much slopes may be off is a share of it. Where the gradient says that there is none, one that is small for
-/// a function of shares of time.
-fn steepest(local: &Local, space: LocalSpace, occupancy: &[f64]) -> f64 {
-    let mut slopes = vec![0.0; space.cells()];
+/// Compares every slope with a central difference of the value.
+fn check_gradient(local: &Local, space: LocalSpace, occupancy: &mut [f64]) -> phalanx::Result<()> {
+    let mut slopes = vec![f64::NAN; occupancy.len()];
     local.gradient(occupancy, space, &mut slopes);
-    slopes.iter().fold(1e-3 * (1.0 - space.gamma), |largest, slope| largest.max(slope.abs()))
+    let largest = slopes.iter().fold(0.0, |largest: f64, slope| largest.max(slope.abs()));
+    for (cell, &slope) in slopes.iter().enumerate() {
+        let center = occupancy[cell];
+        let step = 1e-5 * center;
+        let mut value_at = |x: f64| {
+            occupancy[cell] = x;
+            local.value(occupancy, space)
+        };
+        let (above, below) = (value_at(center + step), value_at(center - step));
+        occupancy[cell] = center;
+        let difference = (above - below) / (2.0 * step);
+        // Values are rounded; sums in them more than once.
+        let rounding = 64.0 * f64::EPSILON * above.abs().max(below.abs()) / step;
+        let allowed = TOLERANCE * difference.abs() + SHARE_OF_LARGEST * largest + rounding;
+        // A NaN on either side does not agree.
+        if !((slope - difference).abs() <= allowed) {
+            let (s, a) = (cell / space.actions, cell % space.actions);
+            let message = format!(
+                "is not the gradient of value: entry [{s}, {a}] is {slope}, but differences of value give {difference} \
+                 (agent {}; pass check=False if the utility is not smooth)",
+                local.agent
+            );
+            return Err(Error::config("gradient", message));
+        }
+    }
+    Ok(())
 }
 
 /// One agent's.

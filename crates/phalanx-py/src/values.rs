@@ -2,7 +2,7 @@
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyMapping, PyString, PyTuple};
 use toml::Value;
 
 use crate::errors::bad;
@@ -35,6 +35,11 @@ fn convert(value: &Bound<'_, PyAny>, field: &str, depth: usize) -> PyResult<Valu
     if let Ok(value) = value.cast::<PyDict>() {
         return Ok(Value::Table(table_at(value, field, depth + 1)?));
     }
+    if let Ok(mapping) = value.cast::<PyMapping>() {
+        let dict = PyDict::new(value.py());
+        dict.update(mapping)?;
+        return Ok(Value::Table(table_at(&dict, field, depth + 1)?));
+    }
     if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() {
         let entries = value.try_iter()?.enumerate();
         let entries = entries.map(|(k, entry)| convert(&entry?, &format!("{field}.{k}"), depth + 1));
@@ -62,7 +67,8 @@ fn table_at(value: &Bound<'_, PyDict>, field: &str, depth: usize) -> PyResult<to
     let mut table = toml::Table::new();
     for (key, value) in value {
         let Ok(key) = key.extract::<String>() else {
-            return Err(PyTypeError::new_err(format!("{field}: the key {} is no string", key.repr()?)));
+            let whose = if field.is_empty() { "source" } else { field };
+            return Err(PyTypeError::new_err(format!("{whose}: the key {} is no string", key.repr()?)));
         };
         let of = if field.is_empty() { key.clone() } else { format!("{field}.{key}") };
         table.insert(key, convert(&value, &of, depth)?);

@@ -1,9 +1,10 @@
 //! Long work while Python stays alive: the interpreter's lock is released, Ctrl-C is noticed, progress is shown.
 
+use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -19,13 +20,16 @@ use crate::errors::{bad, caught, exception, throw};
 const EVERY: Duration = Duration::from_millis(50);
 
 /// More threads than this are a mistake.
-const MOST_THREADS: usize = 1024;
+pub const MOST_THREADS: usize = 1024;
 
 /// Threads to work on, which the interpreter knows: they ask for its lock in a fraction of the time that others need.
 pub struct Pool {
     /// There until the end.
     threads: Option<ThreadPool>,
     handles: Vec<JoinHandle<()>>,
+    /// Set when nobody wants to wait for an iteration to end, as after a second Ctrl-C: Python code that is called on these threads
+    /// is left at once.
+    hurry: Arc<AtomicBool>,
 }
 
 impl Pool {
@@ -34,15 +38,19 @@ impl Pool {
         if let Some(threads) = threads.filter(|threads| !(1..=MOST_THREADS).contains(threads)) {
             return Err(bad("threads", format!("{threads}; allowed are 1 to {MOST_THREADS}")));
         }
-        let mut handles = Vec::new();
+        let (mut handles, hurry) = (Vec::new(), Arc::new(AtomicBool::new(false)));
         let known = |thread: rayon::ThreadBuilder| {
-            let work = || Python::attach(|py| py.detach(|| thread.run()));
+            let hurry = hurry.clone();
+            let work = || {
+                HURRY.set(Some(hurry));
+                Python::attach(|py| py.detach(|| thread.run()));
+            };
             handles.push(std::thread::Builder::new().spawn(work)?);
             Ok(())
         };
         let builder = rayon::ThreadPoolBuilder::new().num_threads(threads.unwrap_or(0));
         let built = builder.spawn_handler(known).build().map_err(|error| bad("threads", error))?;
-        Ok(Pool { threads: Some(built), handles })
+        Ok(Pool { threads: Some(built), handles, hurry })
     }
 
     /// Runs `work` on one of the threads, and what it splits on all of them. The interpreter's lock must not be held.
@@ -64,27 +72,58 @@ impl Drop for Pool {
     }
 }
 
-/// Whether somebody has pressed Ctrl-C a second time and does not want to wait for the end of an iteration. Only the main
-/// thread is told of it.
-static IN_A_HURRY: AtomicBool = AtomicBool::new(false);
+thread_local! {
+    /// Whether somebody does not want to wait for the work of this thread's pool.
+    static HURRY: RefCell<Option<Arc<AtomicBool>>> = const { RefCell::new(None) };
+}
 
 /// To be called before every call of somebody's Python code: leaves at once if nobody wants to wait.
 pub fn leave_if_hurried() {
-    if IN_A_HURRY.load(Ordering::Relaxed) {
+    let hurried =
+        HURRY.with_borrow(|hurry| hurry.as_ref().is_some_and(|hurry| hurry.load(Ordering::Relaxed)));
+    if hurried {
         throw(PyKeyboardInterrupt::new_err("interrupted twice"));
     }
 }
 
-/// What the watching thread shares with the working one.
+/// Work under way, for the end of the interpreter.
+static AT_WORK: Mutex<Vec<Weak<Work>>> = Mutex::new(Vec::new());
+
+/// One piece of it.
+struct Work {
+    stop: Arc<AtomicBool>,
+    hurry: Arc<AtomicBool>,
+}
+
+/// Ends all work and waits for it. The interpreter calls it before it shuts down: a thread that asks for its lock afterwards would
+/// be ended in the middle of the library.
+#[pyfunction]
+pub fn finish_work(py: Python<'_>) {
+    py.detach(|| {
+        loop {
+            let under_way: Vec<Arc<Work>> =
+                AT_WORK.lock().map_or(Vec::new(), |work| work.iter().filter_map(Weak::upgrade).collect());
+            if under_way.is_empty() {
+                return;
+            }
+            for work in &under_way {
+                work.stop.store(true, Ordering::Relaxed);
+                work.hurry.store(true, Ordering::Relaxed);
+            }
+            drop(under_way);
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    });
+}
+
+/// Where the work is.
 #[derive(Default)]
-pub struct Watched {
-    /// Set when the work should come to an end.
-    pub stop: AtomicBool,
+pub struct Notes {
     latest: Mutex<Option<Summary>>,
 }
 
-impl Watched {
-    /// Notes where the work is.
+impl Notes {
+    /// Notes an iteration.
     pub fn note(&self, summary: &Summary) {
         if let Ok(mut latest) = self.latest.lock() {
             *latest = Some(summary.clone());
@@ -98,52 +137,79 @@ pub struct Watch<T> {
     pub asked_to_stop: Option<PyErr>,
 }
 
-/// Runs `work` on the threads of `pool`. `progress(dict)` is called now and then, and after the last iteration.
+/// Runs `work` on the threads of `pool`, until `stop` is set, as it is by Ctrl-C or if `progress` raises. `progress(dict)` is called now and
+/// then, and after the last iteration.
 pub fn watch<T: Send>(
     py: Python<'_>,
-    pool: &Pool,
+    pool: Pool,
     progress: Option<&Py<PyAny>>,
-    work: impl FnOnce(&Watched) -> phalanx::Result<T> + Send,
+    stop: &Arc<AtomicBool>,
+    work: impl FnOnce(&Notes) -> phalanx::Result<T> + Send,
 ) -> Watch<T> {
-    let watched = Watched::default();
+    stop.store(false, Ordering::Relaxed);
+    let under_way = Arc::new(Work { stop: stop.clone(), hurry: pool.hurry.clone() });
+    if let Ok(mut all) = AT_WORK.lock() {
+        all.retain(|other| other.strong_count() > 0);
+        all.push(Arc::downgrade(&under_way));
+    }
+    let notes = Notes::default();
     let mut asked_to_stop = None;
     let outcome = py.detach(|| {
-        let watched = &watched;
+        let (notes, workers) = (&notes, &pool);
         // The worker lets go of its end when it is done.
         let (done, finished) = channel::<()>();
         std::thread::scope(|scope| {
             let worker = scope.spawn(move || {
-                let outcome = catch_unwind(AssertUnwindSafe(|| pool.install(|| work(watched))));
+                let outcome = catch_unwind(AssertUnwindSafe(|| workers.install(|| work(notes))));
                 drop(done);
                 outcome
             });
             while finished.recv_timeout(EVERY) == Err(RecvTimeoutError::Timeout) {
                 let looked = Python::attach(|py| {
                     py.check_signals()?;
-                    show(py, progress, watched)
+                    if asked_to_stop.is_some() { Ok(()) } else { show(py, progress, notes) }
                 });
                 if let Err(exception) = looked {
-                    let again = watched.stop.swap(true, Ordering::Relaxed);
-                    IN_A_HURRY.fetch_or(again, Ordering::Relaxed);
-                    asked_to_stop = Some(exception);
+                    let again = stop.swap(true, Ordering::Relaxed);
+                    workers.hurry.fetch_or(again, Ordering::Relaxed);
+                    asked_to_stop.get_or_insert(exception);
                 }
             }
             worker.join()
         })
     });
-    IN_A_HURRY.store(false, Ordering::Relaxed);
     let result = match outcome {
-        Ok(Ok(Ok(value))) => show(py, progress, &watched).map(|()| value),
+        Ok(Ok(Ok(value))) => Ok(value),
         Ok(Ok(Err(error))) => Err(exception(&error)),
         Ok(Err(payload)) | Err(payload) => Err(caught(payload)),
     };
+    if result.is_ok()
+        && asked_to_stop.is_none()
+        && let Err(exception) = show(py, progress, &notes)
+    {
+        asked_to_stop = Some(exception);
+    }
+    // Its threads are gone before the interpreter may be.
+    drop(pool);
+    drop(under_way);
     Watch { result, asked_to_stop }
 }
 
+/// As [`watch`] for work that is worth nothing unless it comes to its end.
+pub fn watch_all<T: Send>(
+    py: Python<'_>,
+    threads: Option<usize>,
+    stop: &Arc<AtomicBool>,
+    work: impl FnOnce() -> phalanx::Result<T> + Send,
+) -> PyResult<T> {
+    let watched = watch(py, Pool::new(threads)?, None, stop, |_| work());
+    watched.asked_to_stop.map_or(watched.result, Err)
+}
+
 /// Tells Python of the latest iteration, once.
-fn show(py: Python<'_>, progress: Option<&Py<PyAny>>, watched: &Watched) -> PyResult<()> {
+fn show(py: Python<'_>, progress: Option<&Py<PyAny>>, notes: &Notes) -> PyResult<()> {
     let Some(progress) = progress else { return Ok(()) };
-    let Some(summary) = watched.latest.lock().ok().and_then(|mut latest| latest.take()) else {
+    let Some(summary) = notes.latest.lock().ok().and_then(|mut latest| latest.take()) else {
         return Ok(());
     };
     let dict = PyDict::new(py);

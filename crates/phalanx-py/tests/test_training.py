@@ -1,6 +1,7 @@
 """Runs from Python: what they give, how they are stopped, and that they are the command line's, byte for byte."""
 
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import numpy as np
 import pandas
 import phalanx
 import pytest
+from conftest import ROOT
 
 #: What a run leaves behind that does not tell of time or of how it was called.
 SAME = ["config.toml", "metrics.csv", "agents.csv", "returns.csv", "agents-summary.csv", "policy.safetensors",
@@ -190,6 +192,21 @@ def test_the_command_line_comes_with_the_package():
             "constraint.0",
         ),
         (lambda: phalanx.train("synthetic", threads=0), "threads"),
+        (lambda: phalanx.train("synthetic", threads="x"), "threads"),
+        (lambda: phalanx.train("synthetic", out=1), "out"),
+        (lambda: phalanx.train("synthetic", init=1), "init"),
+        (lambda: phalanx.train("synthetic", constraint=None), "constraint"),
+        (lambda: phalanx.train("synthetic", kappa={}), "kappa"),
+        (lambda: phalanx.train("synthetic", dual=[]), "dual"),
+        (lambda: phalanx.train("synthetic", progress="x"), "progress"),
+        (lambda: phalanx.train({1: 2}), "source"),
+        (lambda: phalanx.load(1), "path"),
+        (lambda: phalanx.resume(None), "run"),
+        (lambda: phalanx.load(".", utilities=1), "path"),
+        (lambda: phalanx.evaluate("synthetic", policy=1), "policy"),
+        (lambda: phalanx.evaluate("synthetic", evaluation_seed=-1), "evaluation_seed"),
+        (lambda: phalanx.evaluate("synthetic", episodes=1.5), "episodes"),
+        (lambda: phalanx.exact({"model": 1}), "model"),
         (lambda: phalanx.train("synthetic", out=__file__), "out"),
         (lambda: phalanx.train("synthetic", init="nowhere"), "nowhere"),
         (lambda: phalanx.load("nowhere"), "path"),
@@ -216,8 +233,10 @@ def test_observations_that_do_not_fit_are_named():
         ({"agent_0": [0, -1]}, "state -1"),
         ({"agent_0": [0, 0.5]}, "whole numbers"),
         ({"agent_0": [0, float("nan")]}, "whole numbers"),
-        ({"agent_10": [0, 1]}, "agent_10"),
+        ({"agent_10": [0, 1]}, "agent: 10"),
         ({"nobody": [0, 1]}, "nobody"),
+        ({"user_0": [0, 1]}, "user_0"),
+        ({0.7: [0, 1]}, "0.7"),
         (np.zeros(3), "shape"),
         (np.zeros((9, 3)), "shape"),
     ]:
@@ -239,3 +258,115 @@ def test_actions_follow_the_policy():
     assert actions[:, 3].mean() == pytest.approx(law[1], abs=4 * np.sqrt(law[0] * law[1] / 4000) + 1e-9)
     assert np.array_equal(actions, policy.act(table, seed=1))
     assert (policy.act(table[0], greedy=True)[3]) == np.argmax(law)
+
+
+def test_runs_say_what_is_wrong_with_them(tmp_path):
+    run = phalanx.train("synthetic", iterations=1, out=tmp_path / "run")
+    for call, words in [
+        (lambda: run.occupancy(0), "episodes"),
+        (lambda: run.occupancy("x"), "episodes"),
+        (lambda: run.evaluate(2), "episodes"),
+        (lambda: run.evaluate(confidence="x"), "confidence"),
+        (lambda: run.evaluate(threads=-1), "threads"),
+        (lambda: run.evaluate(seed=-1), "seed"),
+    ]:
+        with pytest.raises(phalanx.ConfigError, match=words):
+            call()
+    assert pickle.loads(pickle.dumps(run)).outcome == run.outcome
+    (run.path / "outcome.json").write_text("{")
+    with pytest.raises(phalanx.ConfigError, match="outcome.json is damaged"):
+        phalanx.load(run.path).outcome
+
+
+@pytest.mark.parametrize("what", ["evaluate", "occupancy"])
+def test_ctrl_c_ends_an_evaluation(tmp_path, what):
+    script = f"""
+        import phalanx
+        run = phalanx.train("wireless", iterations=1, evaluation={{"episodes": 1, "max_agent_steps": 10**15}}, out="run")
+        print("ready", flush=True)
+        try:
+            run.{what}(episodes=10**7)
+        except KeyboardInterrupt:
+            print("ended", flush=True)
+        """
+    with subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(script)], stdout=subprocess.PIPE, text=True, cwd=tmp_path
+    ) as process:
+        process.stdout.readline()
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        assert process.stdout.read() == "ended\n"
+    assert process.returncode == 0
+
+
+def test_ctrl_c_in_the_closing_evaluation_stops_the_run(tmp_path):
+    script = """
+        import phalanx
+        try:
+            phalanx.train(
+                "wireless", iterations=2, evaluation={"episodes": 10**7, "max_agent_steps": 10**15}, out="run",
+                progress=lambda now: print("ready", flush=True),
+            )
+        except phalanx.Interrupted as stopped:
+            print(stopped, flush=True)
+        """
+    with subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(script)], stdout=subprocess.PIPE, text=True, cwd=tmp_path
+    ) as process:
+        process.stdout.readline()
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        assert "stopped after 2 iterations; go on with phalanx.resume" in process.stdout.read()
+
+
+def test_the_interpreter_ends_while_a_thread_trains(tmp_path):
+    """In a world in Python, whose threads ask for the interpreter again and again."""
+    script = f"""
+        import sys, threading, time
+        sys.path.insert(0, {str(ROOT / "crates/phalanx-py/tests")!r})
+        import phalanx
+        from lines import Line
+        def work():
+            phalanx.train("synthetic", world=Line(5), iterations=10**7, out="run-" + sys.argv[1])
+        threading.Thread(target=work, daemon=True).start()
+        time.sleep(0.4)
+        """
+    for k in range(6):
+        call = [sys.executable, "-c", textwrap.dedent(script), str(k)]
+        assert (
+            subprocess.run(call, cwd=tmp_path, timeout=60, check=False, stderr=subprocess.DEVNULL).returncode == 0
+        )
+
+
+def test_a_forked_process_goes_on(tmp_path):
+    script = """
+        import os, sys
+        import numpy as np, phalanx
+        run = phalanx.train("synthetic", iterations=2, out="run")
+        run.evaluate(episodes=10)
+        games = phalanx.vector_env("line", copies=8, threads=2)
+        games.reset(seed=1)
+        actions = np.ones((8, 10), dtype=np.uint8)
+        games.step(actions)
+        child = os.fork()
+        if child == 0:
+            games.step(actions)
+            phalanx.load("run").policy.act({"agent_0": [0, 1]})
+            phalanx.evaluate("synthetic", episodes=5)
+            os._exit(7)
+        sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        """
+    found = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], cwd=tmp_path, timeout=60, check=False)
+    assert found.returncode == 7
+
+
+def test_a_progress_that_raises_once_is_heard(tmp_path):
+    def once(now):
+        raise LookupError(now["iteration"])
+
+    with pytest.raises(LookupError):
+        phalanx.train("synthetic", iterations=1, progress=once, out=tmp_path / "a")
+    assert phalanx.load(tmp_path / "a").outcome["iterations"] == 1
+    with pytest.raises(LookupError):
+        phalanx.train("synthetic", iterations=10**7, progress=once, out=tmp_path / "b")
+    assert '"stopped"' in (tmp_path / "b" / "meta.json").read_text()

@@ -101,6 +101,11 @@ def test_wrong_ones_are_named():
     assert "value" in fails(3)
     assert "gradient" in fails(entropy, 3)
     assert "range" in fails(entropy, entropy_slopes, range=(2.0, 1.0))
+    small = fails(lambda o: 1e5 * o[0, 0] + o[1, 1], lambda o: np.array([[1e5, 0.0], [0.0, -1.0]]))
+    assert "entry [1, 1] is -1" in small
+    assert "name" in fails(entropy, entropy_slopes, name=1)
+    assert "range" in fails(entropy, entropy_slopes, range=1)
+    assert "check" in fails(entropy, entropy_slopes, check=3)
     assert "built-in" in fails(entropy, entropy_slopes, name="state_entropy")
     assert "maximum" in fails(entropy, entropy_slopes, range=(0.0, 0.05))
 

@@ -1,5 +1,8 @@
 """Worlds of one's own: the line written in NumPy against the built-in one, and worlds that are none."""
 
+import gc
+import weakref
+
 import numpy as np
 import phalanx
 import pytest
@@ -89,13 +92,16 @@ def test_networks_and_large_worlds(tmp_path):
         world=Walk(), objective={"kind": "return"}, policy={"kind": "network"}, critic={"kind": "returns"},
         iterations=2, horizon=10, out=tmp_path / "a",
     )  # fmt: skip
-    assert run.policy.act({"walk_0": [0, 1, 2]}, seed=1)["walk_0"] in (0, 1, 2)
+    assert run.policy.act({"agent_0": [0, 1, 2]}, seed=1)["agent_0"] in (0, 1, 2)
     large = phalanx.train("synthetic", world=Line(40_000), iterations=1, horizon=5, critic={"steps": 5}, evaluation={"episodes": 1}, out=tmp_path / "b")  # fmt: skip
     assert large.outcome["agent_steps"] > 40_000
 
 
 def world(**changes):
-    return type("Changed", (Line,), changes)(4)
+    made = type("Changed", (Line,), changes)(4)
+    if "parents" in changes:
+        made.parents = changes["parents"]
+    return made
 
 
 @pytest.mark.parametrize(
@@ -109,6 +115,14 @@ def world(**changes):
         ({"step": lambda self, s, a, u: s[:, None]}, "step: gives int64 of shape"),
         ({"step": lambda self, s, a, u: None}, "step: gives object"),
         ({"step": lambda self, s, a, u: np.roll(s, 2)}, "not its parents"),
+        ({"step": 3}, "step"),
+        ({"transition": 1}, "transition"),
+        ({"parents": [[0, 99]] * 4, "check": False}, "parents"),
+        ({"parents": 1}, "parents"),
+        ({"start": [np.nan, 1.0], "check": False}, "start"),
+        ({"start": [0.5, 0.9], "check": False}, "start"),
+        ({"check": 2}, "check"),
+        ({"ranges": None}, "ranges"),
         ({"states": 0}, "states: 0"),
         ({"states": 300}, "states"),
         ({"states": [2, 2]}, "states: 2 numbers for 4 agents"),
@@ -116,7 +130,7 @@ def world(**changes):
         ({"actions": 2.5}, "actions"),
         ({"start": 2}, "start"),
         ({"start": [0, 1]}, "start: 2 states for 4 agents"),
-        ({"start": [0.5, 0.6]}, "start_law"),
+        ({"start": [0.5, 0.6]}, "start: agent 0's [0.5, 0.6] are no probabilities"),
         ({"start": np.ones((3, 2)) / 2}, "start: 3 laws"),
         ({"start": lambda self, u: np.ones(3, int)}, "start: gives 3 states"),
         ({"start": "x"}, "start"),
@@ -233,3 +247,33 @@ def test_a_world_of_ones_own_as_an_environment(tmp_path):
         shown = phalanx.env(Line(5), render_mode="rgb_array")
         shown.reset(seed=1)
         shown.render()
+
+
+def test_worlds_are_taken_as_they_are_and_let_go(tmp_path):
+    line = Line(4)
+    first = phalanx.train("synthetic", world=line, iterations=1, out=tmp_path / "a").outcome["return"]
+    line.rewards = {"reward": np.zeros((2, 2))}
+    assert first > 0 == phalanx.train("synthetic", world=line, iterations=1, out=tmp_path / "b").outcome["return"]
+    gone = weakref.ref(line)
+    utility = phalanx.Utility(lambda o: o.sum(), np.ones_like)
+    utility_gone = weakref.ref(utility)
+    phalanx.train(
+        "synthetic", world=line, constraint=[{"kind": utility, "at_most": 1e3}], iterations=1, out=tmp_path / "c"
+    )
+    del line, utility
+    gc.collect()
+    assert gone() is None and utility_gone() is None
+
+
+def test_graphs_that_can_be_gone_through_once():
+    line = KnownLine(4)
+    line.graph = ((i, i + 1) for i in range(3))
+    assert line.built.edges == [(0, 1), (1, 2), (2, 3)] == [tuple(link) for link in line.model(0.9)["edges"]]
+
+
+def test_huge_worlds_are_refused():
+    for n in (-1, 0, 2**40, 2.5):
+        line = Line(4)
+        line.n = n
+        with pytest.raises(phalanx.ConfigError, match="n: "):
+            line.built.edges

@@ -53,6 +53,9 @@ pub enum Error {
         /// The offending value.
         value: f64,
     },
+    /// Somebody has asked for an end.
+    #[error("stopped before the end")]
+    Stopped,
     /// The processes of a run cannot go on together.
     #[error("{message}")]
     Peers {

@@ -104,9 +104,10 @@ fn go_on(
     session: &mut Session,
     folder: &mut RunFolder,
     elapsed: Duration,
-    stop: &AtomicBool,
+    stop: &Arc<AtomicBool>,
     how: &How,
 ) -> anyhow::Result<()> {
+    session.heed(stop.clone());
     let bar = progress_bar(session.config().iterations, how.json);
     let ending = run::train(session, folder, elapsed, stop, |summary| show(&bar, summary));
     bar.finish_and_clear();

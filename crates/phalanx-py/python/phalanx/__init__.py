@@ -18,6 +18,9 @@ True
 - `exact`: everything exact about a small model.
 """
 
+import atexit as _atexit
+
+from . import _phalanx
 from ._phalanx import ConfigError, Interrupted, TrainingError
 from .assessment import Assessment
 from .environment import from_pettingzoo
@@ -52,3 +55,6 @@ __all__ = [
     "train",
     "vector_env",
 ]
+
+# Threads of the library must not ask for an interpreter that is being shut down.
+_atexit.register(_phalanx.finish_work)

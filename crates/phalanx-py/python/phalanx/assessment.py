@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from . import _checks
+from ._checks import real, whole
+from ._phalanx import Fixed
 from .tables import Table
 
 
@@ -43,3 +46,17 @@ class Assessment:
 
     def _repr_html_(self) -> str:
         return f"<p>{repr(self)[1:-1]}</p>{self.constraints._repr_html_()}"
+
+
+def assessed(
+    fixed: Fixed, episodes: Any, seed: Any, confidence: Any, threads: Any, seed_name: str = "seed"
+) -> Assessment:
+    """A fixed policy, assessed; arguments are checked here."""
+    return Assessment(
+        fixed.assess(
+            whole(episodes, "episodes"),
+            whole(seed, seed_name),
+            real(confidence, "confidence"),
+            _checks.threads(threads),
+        )
+    )

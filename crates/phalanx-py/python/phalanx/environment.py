@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from . import _phalanx
+from ._checks import flag, listed, mapping, names, real, text, whole
 from ._phalanx import ConfigError
 from .graphs import Graph, edges
-from .world import World, interval, whole
+from .world import LARGEST, World, interval
 
 #: What a channel is made of: `f(agent, observation, action, reward, info)`, after the step; or the name of a number in `info`.
 Channel = Callable[[Any, Any, Any, float, Mapping[str, Any]], float] | str
@@ -77,8 +77,15 @@ def from_pettingzoo(
         raise ConfigError(
             f"make: `{kind}` is no function; give one that makes an environment, e.g. lambda: env(...)"
         )
+    given = mapping({} if channels is None else channels, "channels")
+    ends = mapping({} if ranges is None else ranges, "ranges")
+    names(given, "channels")
+    names(ends, "ranges")
+    if scale is not None and not callable(scale):
+        raise ConfigError(f"scale: `{type(scale).__name__}` is no function")
+    called = "environment" if name is None else text(name, "name")
     return _EnvironmentWorld(
-        Adapter(make, cell, cells, actions, channels or {}, scale), graph, ranges or {}, name, check
+        Adapter(make, cell, cells, actions, given, scale), graph, ends, called, flag(check, "check")
     )
 
 
@@ -102,7 +109,7 @@ class Adapter:
                 raise ConfigError(
                     f"make: makes a `{type(first).__name__}` without {needed}; a ParallelEnv is needed"
                 )
-        self.agents: list[Any] = list(first.possible_agents)
+        self.agents: list[Any] = listed(first.possible_agents, "make: possible_agents")
         if not self.agents:
             raise ConfigError("make: makes an environment without agents")
         if cell is not None and not callable(cell):
@@ -110,7 +117,8 @@ class Adapter:
         if cell is None and cells != 1:
             raise ConfigError("cells: is for `cell`, which is missing")
         n = len(self.agents)
-        self.cells = [cells] * n if isinstance(cells, int) else [whole(size, "cells") for size in cells]
+        each = [cells] * n if hasattr(cells, "__index__") else listed(cells, "cells")
+        self.cells = [whole(size, "cells", 1, LARGEST) for size in each]
         if "reward" in channels:
             raise ConfigError("channels: `reward` is the environment's own")
         self.channels = dict(channels)
@@ -122,7 +130,10 @@ class Adapter:
         self.release(first)
 
     def _environment(self) -> Any:
-        return self._free.pop() if self._free else self._make()
+        try:
+            return self._free.pop()
+        except IndexError:
+            return self._make()
 
     def release(self, environment: Any) -> None:
         """Nobody plays in it any more."""
@@ -141,7 +152,7 @@ class Adapter:
         if isinstance(observation, Mapping):
             parts = [self._flat(observation[key]) for key in sorted(observation)]
             return np.concatenate(parts) if parts else np.zeros(0, np.float32)
-        if isinstance(observation, tuple):
+        if isinstance(observation, tuple) and observation:
             return np.concatenate([self._flat(part) for part in observation])
         array = np.asarray(observation)
         if array.dtype.kind not in "fiub":
@@ -166,10 +177,7 @@ class Adapter:
                 raise ConfigError(f"observations: {agent!r} has {flat[~np.isfinite(flat)][0]}")
             numbers[self._ends[i] : self._ends[i + 1]] = flat
             if self._cell is not None:
-                found = self._cell(seen)
-                cells[i] = whole(found.item() if hasattr(found, "item") else found, f"cell (of {agent!r})")
-                if not 0 <= cells[i] < self.cells[i]:
-                    raise ConfigError(f"cell: gives {cells[i]} for {agent!r}; cells are 0 to {self.cells[i] - 1}")
+                cells[i] = whole(self._cell(seen), f"cell (of {agent!r})", 0, self.cells[i] - 1)
         return cells, numbers
 
     def action(self, agent: Any, choice: int) -> Any:
@@ -202,18 +210,31 @@ class _Episode:
             for agent, choice in zip(adapter.agents, actions, strict=True)
             if agent in self._living
         }
-        seen, earned, ended, cut, infos = self._environment.step(given)
+        moved = self._environment.step(given)
+        if not (isinstance(moved, tuple) and len(moved) == 5 and all(isinstance(part, Mapping) for part in moved)):
+            raise ConfigError(
+                "make: its step must give five dicts: observations, rewards, terminations, truncations, infos"
+            )
+        seen, earned, ended, cut, infos = moved
         rewards = np.zeros((1 + len(adapter.channels), len(adapter.agents)))
         for i, agent in enumerate(adapter.agents):
             if agent not in self._living:
                 continue
-            rewards[0, i] = reward = float(earned.get(agent, 0.0))
+            leaves = ended.get(agent) or cut.get(agent)
+            missing = (
+                "reward" if agent not in earned else "observation" if agent not in seen and not leaves else None
+            )
+            if missing:
+                raise ConfigError(f"make: its step gives no {missing} of {agent!r}")
+            rewards[0, i] = reward = real(earned[agent], f"rewards (of {agent!r})")
             for k, (name, channel) in enumerate(adapter.channels.items()):
                 info = infos.get(agent, {})
                 if callable(channel):
-                    rewards[1 + k, i] = channel(agent, seen.get(agent), given[agent], reward, info)
+                    rewards[1 + k, i] = real(
+                        channel(agent, seen.get(agent), given[agent], reward, info), f"channels[{name!r}]"
+                    )
                 elif channel in info:
-                    rewards[1 + k, i] = float(info[channel])
+                    rewards[1 + k, i] = real(info[channel], f"channels[{name!r}]")
                 else:
                     raise ConfigError(
                         f"channels[{name!r}]: infos of {agent!r} have no {channel!r}, but {list(info)}"
@@ -236,14 +257,14 @@ class _EnvironmentWorld(World):
         adapter: Adapter,
         graph: Graph,
         ranges: Mapping[str, tuple[float, float]],
-        name: str | None,
+        name: str,
         check: bool,
     ) -> None:
         self.adapter: Adapter = adapter
         self.n = len(adapter.agents)
         self.graph, self.ranges, self.check = graph, ranges, check
         self.states, self.actions = adapter.cells, adapter.actions
-        self._links = edges(graph, adapter.agents)
+        self._edges = edges(graph, adapter.agents)
         unknown = [key for key in ranges if key != "reward" and key not in adapter.channels]
         if unknown:
             raise ConfigError(f"ranges: {unknown[0]!r} is no channel; there are {['reward', *adapter.channels]}")
@@ -251,15 +272,15 @@ class _EnvironmentWorld(World):
 
     @property
     def name(self) -> str:
-        return self._name or "environment"
+        return self._name
 
-    @cached_property
+    @property
     def built(self) -> _phalanx.OwnWorld:
         names = ["reward", *self.adapter.channels]
         given = {name: interval(self.ranges.get(name, WIDEST), f"ranges[{name!r}]") for name in names}
         return _phalanx.parallel_world(
             n=self.n,
-            edges=self._links,
+            edges=self._edges,
             cells=self.adapter.cells,
             actions=self.adapter.actions,
             widths=self.adapter.widths,
@@ -272,14 +293,15 @@ class _EnvironmentWorld(World):
 def _choices(agent: Any, environment: Any, actions: Any) -> int | list[Any]:
     """How many actions an agent has, or which."""
     if actions is not None:
-        listed = actions.get(agent) if isinstance(actions, Mapping) else actions
-        if listed is None or len(listed) < 1:
+        given = actions.get(agent, ()) if isinstance(actions, Mapping) else actions
+        choices = listed(given, "actions")
+        if not choices:
             raise ConfigError(f"actions: there are none of {agent!r}")
-        return list(listed)
+        return choices
     space = environment.action_space(agent)
     size = getattr(space, "n", None)
     if size is None or getattr(space, "start", 0) != 0:
         raise ConfigError(
             f"actions: {agent!r} acts in {space}, which is not Discrete from 0; give a list of actions to choose from"
         )
-    return whole(size.item() if hasattr(size, "item") else size, "actions")
+    return whole(size, "actions", 1, LARGEST)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from . import _phalanx
+from ._checks import mapping
 from ._phalanx import ConfigError
 
 
@@ -45,10 +46,11 @@ def exact(model: Mapping[str, Any] | str | PathLike[str], **settings: Any) -> di
         given = dict(model)
     else:
         raise ConfigError(f"model: `{type(model).__name__}`; give a dict or a JSON file")
-    given = given.get("input", given)
+    given = mapping(mapping(given, "model").get("input", given), "input")
     if "model" not in given:
         given = {"model": given}
     given = {**given, **settings}
+    mapping(given["model"], "model")
     tables = ("transition", "f", "g")
     inner = {key: _flat(value) if key in tables else value for key, value in given["model"].items()}
     given["model"] = inner

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from . import _phalanx
+from ._checks import listed, text
 from ._phalanx import ConfigError
 from .utility import Utility
 from .world import World
@@ -23,11 +24,17 @@ class Own:
     def __init__(self, world: World | None = None, utilities: Iterable[Utility] = ()) -> None:
         self.registry = _phalanx.Own()
         self.adapter: Adapter | None = None
+        self.world: World | None = None
         self._names: dict[str, Utility] = {}
         if world is not None:
             self.add_world(world)
-        for utility in utilities:
+        for utility in listed(utilities, "utilities"):
             self.add_utility(utility)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing of one's own."""
+        return self.world is None and not self._names
 
     def add_world(self, world: World) -> str:
         """Its name."""
@@ -36,9 +43,9 @@ class Own:
             raise ConfigError(
                 f"world: `{kind}`; give a dict, a phalanx.World, or what phalanx.from_pettingzoo makes"
             )
-        name = _free(world.name, "world")
+        name = _free(text(world.name, "name"), "world")
         self.registry.add_world(name, world.built)
-        self.adapter = world.adapter
+        self.adapter, self.world = world.adapter, world
         return name
 
     def add_utility(self, utility: Utility) -> str:
@@ -66,8 +73,7 @@ class Own:
             found["objective"] = self._named(found["objective"], "objective")
         if "constraint" in found:
             constraints = found["constraint"]
-            if isinstance(constraints, Mapping):
-                constraints = [constraints]
+            constraints = [constraints] if isinstance(constraints, Mapping) else listed(constraints, "constraint")
             named = (self._named(entry, f"constraint.{k}") for k, entry in enumerate(constraints))
             found["constraint"] = list(named)
         return found

@@ -39,7 +39,10 @@ def figure(run: Run, *, show_agents: bool = True) -> Figure:
             continue
         values = metrics[panel]
         axis.plot(metrics["iteration"], values, color=GREY, alpha=0.35, linewidth=0.8)
-        axis.plot(metrics["iteration"], _smooth(values), color=ORANGE if "violation" in panel else BLUE)
+        marker = "o" if len(values) == 1 else None
+        axis.plot(
+            metrics["iteration"], _smooth(values), color=ORANGE if "violation" in panel else BLUE, marker=marker
+        )
         axis.axhline(outcome[panel], color=GREEN, linestyle="--", linewidth=1, label="final, fresh episodes")
         axis.set(xlabel="iteration", title="total violation" if "violation" in panel else panel)
         axis.legend(frameon=False, fontsize="small")
@@ -66,8 +69,10 @@ def _agents(axis: Any, run: Run) -> None:
         axis.scatter(x[~broken], y[~broken], color=BLUE, marker=marker, s=18, label=f"{name}, kept")
         if broken.any():
             axis.scatter(x[broken], y[broken], color=ORANGE, marker=marker, s=18, label=f"{name}, broken")
-        for threshold in dict.fromkeys(table["threshold"][chosen].tolist()):
-            axis.axhline(threshold, color=GREY, linestyle=":", linewidth=1)
+        bounds = zip(table["bound"][chosen].tolist(), table["threshold"][chosen].tolist(), strict=True)
+        for bound, threshold in dict.fromkeys(bounds):
+            label = f"{name} {bound.replace('_', ' ')} {threshold:g}"
+            axis.axhline(threshold, color=GREY, linestyle=":", linewidth=1, label=label)
     axis.set(xlabel="agent", title="constraints")
     axis.legend(frameon=False, fontsize="small")
     axis.spines[["top", "right"]].set_visible(False)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ._checks import whole
 from ._phalanx import ConfigError, Fixed
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ class Policy:
         self._adapter = adapter
         self._agents = fixed.agents
         self._is_joint = fixed.is_joint
+        self._prefix = fixed.prefix
+        self._widths = fixed.widths
         self._rng = np.random.default_rng()
         #: Whose states each agent reads, ascending; itself among them.
         self.neighbours: list[list[int]] = fixed.groups
@@ -47,7 +50,7 @@ class Policy:
             raise ConfigError(
                 "observation: neighbours' observations enter, too; use act(observations) with those of all agents"
             )
-        return self._fixed.law(_number(agent, self._agents), self._read(np.ravel(np.asarray(observation))))
+        return self._fixed.law(self._number(agent), self._read(np.ravel(np.asarray(observation))))
 
     def act(
         self, observations: Any, *, seed: int | None = None, greedy: bool = False
@@ -57,29 +60,41 @@ class Policy:
         likeliest.
         """
         if seed is not None:
-            self._rng = np.random.default_rng(seed)
+            self._rng = np.random.default_rng(whole(seed, "seed"))
         if isinstance(observations, Mapping):
             if self._adapter is not None:
                 return self._act_in(self._adapter, observations, greedy)
             seen = [np.ravel(np.asarray(observation)) for observation in observations.values()]
-            numbers = [_number(agent, self._agents) for agent in observations]
+            numbers = [self._number(agent) for agent in observations]
             for number, row in zip(numbers, seen, strict=True):
+                width = self._widths[number]
                 if not self._is_joint and len(row) != len(self.neighbours[number]):
                     raise ConfigError(
                         f"observations: agent {number} sees {len(self.neighbours[number])} agents, not {len(row)}"
                     )
+                if self._is_joint and width is not None and len(row) != width:
+                    raise ConfigError(f"observations: agent {number} sees {width} numbers, not {len(row)}")
             table = np.zeros((1, len(seen), max(map(len, seen), default=0)), dtype=np.result_type(*seen, np.int8))
             for place, row in enumerate(seen):
                 table[0, place, : len(row)] = row
             return dict(zip(observations, self._choose(numbers, table, greedy)[0].tolist(), strict=True))
         table = np.asarray(observations)
-        if table.ndim < 2 or table.shape[-2] != self._agents:
+        if table.ndim < 2 or table.shape[-2] != self._agents or table.shape[-1] == 0:
             raise ConfigError(
                 f"observations: shape {table.shape}; a dict by agent is needed, or an array [..., "
                 f"{self._agents} agents, numbers]"
             )
         rows = table.reshape(-1, *table.shape[-2:])
         return self._choose(list(range(self._agents)), rows, greedy).reshape(table.shape[:-1])
+
+    def _number(self, agent: int | str) -> int:
+        """An agent's number; names of environments end with it."""
+        if isinstance(agent, str):
+            prefix, _, number = agent.rpartition("_")
+            if prefix != self._prefix or not number.isdecimal():
+                raise ConfigError(f"agent: {agent!r} is unknown; names are `{self._prefix}_0` and so on")
+            agent = int(number)
+        return whole(agent, "agent", 0, self._agents - 1)
 
     def _choose(self, agents: list[int], table: NDArray[Any], greedy: bool) -> NDArray[np.int64]:
         uniform = None if greedy else self._rng.random(table.shape[:2])
@@ -97,6 +112,9 @@ class Policy:
 
     def _act_in(self, adapter: Adapter, observations: Mapping[Any, Any], greedy: bool) -> dict[Any, Any]:
         """In somebody else's environment, with its own observations and actions."""
+        unknown = [agent for agent in observations if agent not in adapter.agents]
+        if unknown:
+            raise ConfigError(f"observations: {unknown[0]!r} is no agent")
         cells, numbers = adapter.read(observations)
         actions = {}
         for i, agent in enumerate(adapter.agents):
@@ -109,17 +127,3 @@ class Policy:
 
     def __repr__(self) -> str:
         return f"<Policy of {self._agents} agents>"
-
-
-def _number(agent: int | str, agents: int) -> int:
-    """An agent's number; names of environments end with it."""
-    if isinstance(agent, str):
-        tail = agent.rsplit("_", 1)[-1]
-        if not tail.isdecimal():
-            raise ConfigError(f"agent: {agent!r} is unknown; names end with a number, as in `agent_3`")
-        number = int(tail)
-    else:
-        number = int(agent)
-    if not 0 <= number < agents:
-        raise ConfigError(f"agent: {agent!r}; agents are 0 to {agents - 1}")
-    return number

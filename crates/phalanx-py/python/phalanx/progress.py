@@ -8,6 +8,8 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any, Protocol
 
+from ._phalanx import ConfigError
+
 #: Least time between two looks of a bar.
 EVERY = 0.2
 
@@ -20,28 +22,43 @@ class Bar(Protocol):
     def close(self) -> None: ...
 
 
-def _words(now: dict[str, Any], iterations: int, seconds: float) -> str:
-    done = now["iteration"]
-    earned = f"return {now['return']:.4g}, " if now["return"] is not None else ""
-    left = seconds / done * (iterations - done)
-    return (
-        f"{done}/{iterations}: {earned}objective {now['objective']:.4g}, "
-        f"violation {now['violation_total']:.3g}, {left:.0f} s left"
-    )
+class _Clock:
+    """Time left, from the iterations that were seen: those of an earlier call took none of it."""
+
+    def __init__(self, iterations: int) -> None:
+        self.iterations = iterations
+        self._first: tuple[int, float] | None = None
+        self._last = 0.0
+
+    def is_time(self) -> bool:
+        """Whether the last look is long enough ago."""
+        now = time.monotonic()
+        if now - self._last < EVERY:
+            return False
+        self._last = now
+        return True
+
+    def words(self, now: dict[str, Any]) -> str:
+        """Where training is."""
+        done, clock = now["iteration"], time.monotonic()
+        first, begin = self._first = self._first or (done, clock)
+        earned = f"return {now['return']:.4g}, " if now["return"] is not None else ""
+        told = f"{done}/{self.iterations}: {earned}objective {now['objective']:.4g}, violation {now['violation_total']:.3g}"
+        if done == first:
+            return told
+        return f"{told}, {(clock - begin) / (done - first) * (self.iterations - done):.0f} s left"
 
 
 class _Terminal:
     """One line on standard error that is written over."""
 
     def __init__(self, iterations: int) -> None:
-        self._iterations, self._begin, self._last, self._width = iterations, time.monotonic(), 0.0, 0
+        self._clock, self._width = _Clock(iterations), 0
 
     def __call__(self, now: dict[str, Any]) -> None:
-        clock = time.monotonic()
-        if clock - self._last < EVERY:
+        if not self._clock.is_time():
             return
-        self._last = clock
-        line = _words(now, self._iterations, clock - self._begin)
+        line = self._clock.words(now)
         self._width = max(self._width, len(line))
         print("\r" + line.ljust(self._width), end="", file=sys.stderr, flush=True)
 
@@ -56,17 +73,16 @@ class _Notebook:
     def __init__(self, iterations: int) -> None:
         display: Any = import_module("IPython.display")
         self._html: Callable[[str], Any] = display.HTML
-        self._iterations, self._begin, self._last = iterations, time.monotonic(), 0.0
+        self._clock = _Clock(iterations)
         self._handle: Any = display.display(self._html("<progress></progress>"), display_id=True)
 
     def __call__(self, now: dict[str, Any]) -> None:
-        clock = time.monotonic()
-        if clock - self._last < EVERY:
+        if not self._clock.is_time():
             return
-        self._last = clock
-        words = _words(now, self._iterations, clock - self._begin)
-        bar = f'<progress value="{now["iteration"]}" max="{self._iterations}" style="width: 20em"></progress>'
-        self._handle.update(self._html(f"{bar} {words}"))
+        bar = (
+            f'<progress value="{now["iteration"]}" max="{self._clock.iterations}" style="width: 20em"></progress>'
+        )
+        self._handle.update(self._html(f"{bar} {self._clock.words(now)}"))
 
     def close(self) -> None:
         self._handle.update(self._html(""))
@@ -104,6 +120,8 @@ def bar(wanted: bool | Callable[[dict[str, Any]], Any] | None, iterations: int) 
     """What `progress=` asks for: `None` shows where somebody is looking."""
     if callable(wanted):
         return _Called(wanted)
+    if wanted not in (None, True, False):
+        raise ConfigError(f"progress: {wanted!r}; give True, False or a function")
     if wanted is None:
         wanted = in_notebook() or sys.stderr.isatty()
     if not wanted:

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._phalanx import Fixed
-from .assessment import Assessment
+from . import _checks
+from ._checks import whole
+from ._phalanx import ConfigError, Fixed
+from .assessment import Assessment, assessed
 from .own import Own
 from .policy import Policy
 from .tables import Table
@@ -43,12 +45,20 @@ class Run:
     @cached_property
     def config(self) -> dict[str, Any]:
         """Every setting, resolved."""
-        return tomllib.loads((self.path / "config.toml").read_text())
+        path = self.path / "config.toml"
+        try:
+            return tomllib.loads(path.read_text())
+        except ValueError as error:
+            raise ConfigError(f"path: {path} is damaged: {error}") from None
 
     @cached_property
     def outcome(self) -> dict[str, Any]:
         """The closing evaluation: return, objective, violations, and what it took."""
-        found: dict[str, Any] = json.loads((self.path / "outcome.json").read_text())
+        path = self.path / "outcome.json"
+        try:
+            found: dict[str, Any] = json.loads(path.read_text())
+        except ValueError as error:
+            raise ConfigError(f"path: {path} is damaged: {error}") from None
         return found
 
     @cached_property
@@ -94,28 +104,38 @@ class Run:
         self, episodes: int = 400, *, seed: int = 1, confidence: float = 0.99, threads: int | None = None
     ) -> Assessment:
         """Evaluates the policy on fresh episodes: is every agent safe, and how sure is that?"""
-        return Assessment(self._fixed.assess(episodes, seed, confidence, threads))
+        return assessed(self._fixed, episodes, seed, confidence, threads)
 
     def occupancy(
         self, episodes: int = 400, *, seed: int = 1, threads: int | None = None
     ) -> list[NDArray[np.float64]]:
         """λ of every agent under the policy, `[states, actions]`, estimated on fresh episodes."""
-        found = self._fixed.occupancy(episodes, seed, threads)
+        found = self._fixed.occupancy(
+            whole(episodes, "episodes", 1), whole(seed, "seed"), _checks.threads(threads)
+        )
         sizes = zip(found, self._fixed.states, self._fixed.actions, strict=True)
         return [flat.reshape(states, actions) for flat, states, actions in sizes]
 
     def env(self, *, max_cycles: int | None = None, render_mode: str | None = None) -> WorldEnv:
-        """Its world as an environment of PettingZoo, in which its policy can act; for built-in worlds."""
+        """Its world as an environment of PettingZoo, in which its policy can act."""
         from .envs import env
 
         cycles = self.config["horizon"] if max_cycles is None else max_cycles
-        return env(self.config, max_cycles=cycles, render_mode=render_mode)
+        source = self.config if self._own.world is None else self._own.world
+        return env(source, kappa=self.config["kappa"], max_cycles=cycles, render_mode=render_mode)
 
     def plot(self, *, show_agents: bool = True) -> Figure:
         """Objective, return and violations over iterations, and where every agent stands (needs matplotlib)."""
         from .plots import figure
 
         return figure(self, show_agents=show_agents)
+
+    def __reduce__(self) -> Any:
+        from .training import load
+
+        if not self._own.is_empty:
+            raise TypeError("a run with a world or a utility of one's own cannot be pickled; pickle its path")
+        return load, (self.path,)
 
     def __repr__(self) -> str:
         told = self.outcome

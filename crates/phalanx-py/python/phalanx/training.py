@@ -5,13 +5,13 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from os import PathLike, fspath
-from pathlib import Path
 from typing import Any
 
-from . import _phalanx
+from . import _checks, _phalanx
 from . import progress as bars
+from ._checks import folder, text
 from ._phalanx import ConfigError, Fixed
-from .assessment import Assessment
+from .assessment import Assessment, assessed
 from .own import Own
 from .runs import Run
 from .utility import Utility
@@ -55,13 +55,14 @@ def train(
     phalanx.ConfigError: kapa: unknown field `kapa`, expected one of ...
     """
     own, base, named = _prepared(source, settings)
-    name = _name(base)
-    iterations = _iterations(base, named, own)
-    bar = bars.bar(progress, iterations)
-    folder = None if out is None else Path(fspath(out))
-    policy = None if init is None else init.path if isinstance(init, Run) else Path(fspath(init))
+    count = _checks.threads(threads)
+    where = None if out is None else folder(out, "out")
+    policy = None if init is None else init.path if isinstance(init, Run) else folder(init, "init")
+    if policy is not None and not (policy / "policy.safetensors").is_file():
+        raise ConfigError(f"init: {str(policy)!r} has no policy")
+    bar = bars.bar(progress, _phalanx.iterations(base, named, own.registry))
     try:
-        path = _phalanx.train(base, named, own.registry, name, folder, policy, threads, bar)
+        path = _phalanx.train(base, named, own.registry, _name(base), where, policy, count, bar)
     finally:
         bar.close()
     return Run(path, own)
@@ -84,14 +85,14 @@ def resume(
     >>> phalanx.resume(run.path).metrics["iteration"]         # was finished: nothing to do
     array([0, 1, 2])
     """
-    path = run.path if isinstance(run, Run) else Path(fspath(run))
+    count = _checks.threads(threads)
+    path = run.path if isinstance(run, Run) else folder(run, "run")
     own = run._own if isinstance(run, Run) and world is None else Own(world, utilities)
     if not (path / "config.toml").is_file():
         raise ConfigError(f"run: {str(path)!r} is no run; it has no config.toml")
-    iterations = tomllib.loads((path / "config.toml").read_text()).get("iterations", 1)
-    bar = bars.bar(progress, iterations)
+    bar = bars.bar(progress, _phalanx.iterations(str(path / "config.toml"), {}, own.registry))
     try:
-        _phalanx.resume(path, own.registry, threads, bar)
+        _phalanx.resume(path, own.registry, count, bar)
     finally:
         bar.close()
     return Run(path, own)
@@ -105,12 +106,12 @@ def load(path: str | PathLike[str], *, world: World | None = None, utilities: It
     >>> phalanx.load(made.path).outcome == made.outcome
     True
     """
-    folder = Path(fspath(path))
-    if not (folder / "config.toml").is_file():
-        raise ConfigError(f"path: {str(folder)!r} is no run; it has no config.toml")
-    if not (folder / "outcome.json").is_file():
-        raise ConfigError(f"path: {str(folder)!r} is not finished; phalanx.resume goes on with it")
-    return Run(folder, Own(world, utilities))
+    where = folder(path, "path")
+    if not (where / "config.toml").is_file():
+        raise ConfigError(f"path: {str(where)!r} is no run; it has no config.toml")
+    if not (where / "outcome.json").is_file():
+        raise ConfigError(f"path: {str(where)!r} is not finished; phalanx.resume goes on with it")
+    return Run(where, Own(world, utilities))
 
 
 def evaluate(
@@ -131,8 +132,8 @@ def evaluate(
     <Assessment of 50 episodes: 10 safe agents at confidence 0.99>
     """
     own, base, named = _prepared(source, settings)
-    fixed = Fixed.scripted(base, named, own.registry, policy)
-    return Assessment(fixed.assess(episodes, evaluation_seed, confidence, threads))
+    fixed = Fixed.scripted(base, named, own.registry, text(policy, "policy"))
+    return assessed(fixed, episodes, evaluation_seed, confidence, threads, "evaluation_seed")
 
 
 def config(source: Source | None = None, **settings: Any) -> dict[str, Any]:
@@ -180,17 +181,3 @@ def _name(source: Any) -> str:
     if isinstance(source, str):
         return source
     return str(source.get("world", {}).get("kind", "run"))
-
-
-def _iterations(source: Any, settings: Mapping[str, Any], own: Own) -> int:
-    """For a bar; what is wrong with the settings is told by training."""
-    if "iterations" in settings:
-        wanted = settings["iterations"]
-    elif isinstance(source, str):
-        try:
-            wanted = tomllib.loads(_phalanx.resolve(source, {}, own.registry)).get("iterations")
-        except ConfigError:
-            wanted = 1
-    else:
-        wanted = source.get("iterations", 400)
-    return wanted if isinstance(wanted, int) and wanted > 0 else 1

@@ -11,7 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _phalanx
+from ._checks import flag, text
 from ._phalanx import ConfigError
+from .world import interval
 
 #: A table `[states, actions]` of discounted visits; its mass is 1/(1 - gamma).
 Occupancy = NDArray[np.float64]
@@ -57,9 +59,10 @@ class Utility:
             raise ConfigError(f"value: `{type(value).__name__}` is no function")
         if gradient is not None and not callable(gradient):
             raise ConfigError(f"gradient: `{type(gradient).__name__}` is no function")
-        if range is not None and not (len(range) == 2 and range[0] <= range[1]):
-            raise ConfigError(f"range: {range}; give the smallest and the largest value")
-        self.name = name or getattr(value, "__name__", type(value).__name__).strip("<>")
+        ends = None if range is None else interval(range, "range")
+        self.name = (
+            getattr(value, "__name__", type(value).__name__).strip("<>") if name is None else text(name, "name")
+        )
         call, asks = _adapted(value, "value")
         if gradient is None:
             both = _Differentiated(call)
@@ -69,9 +72,9 @@ class Utility:
         self.built = _phalanx.PythonUtility(
             lambda *given: _number(call(*given)),
             lambda *given: _table(slopes(*given)),
-            range,
+            ends,
             asks or asks_too,
-            check,
+            flag(check, "check"),
         )
 
     def __repr__(self) -> str:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import cached_property
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -11,12 +10,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _phalanx
+from ._checks import flag, listed, mapping, names, real, whole
 from ._phalanx import ConfigError
 from .graphs import Graph, edges
 
 if TYPE_CHECKING:
     from .environment import Adapter
 
+#: Agents at most.
+MOST_AGENTS = 10_000_000
 #: States or actions of an agent at most.
 LARGEST = 256
 #: Worlds of up to so many agents are checked unless told otherwise.
@@ -82,30 +84,56 @@ class World:
         """Moves all agents on."""
         raise NotImplementedError(f"{self.name}.step is missing")
 
-    @cached_property
+    @property
     def built(self) -> _phalanx.OwnWorld:
-        """The world as the library knows it."""
+        """The world as the library knows it: as it is now, made and checked whenever it is asked for."""
         for needed in ("n", "graph", "states", "actions"):
             if not hasattr(self, needed):
                 raise ConfigError(f"{needed}: {self.name} does not set it")
-        n = whole(self.n, "n")
+        n = whole(self.n, "n", 1, MOST_AGENTS)
         states, actions = sizes(self.states, n, "states"), sizes(self.actions, n, "actions")
         start_law, start = self._start(n, states)
-        transition = getattr(self, "transition", None)
+        transition = self._transition()
+        rewards, ranges = mapping(self.rewards, "rewards"), mapping(self.ranges, "ranges")
+        names(rewards, "rewards")
+        names(ranges, "ranges")
+        if not callable(self.step):
+            raise ConfigError(f"step: `{type(self.step).__name__}` is no function")
         return _phalanx.factored_world(
             n=n,
-            edges=edges(self.graph, range(n)),
+            edges=self._links(n),
             states=states,
             actions=actions,
-            parents=None if self.parents is None else [sorted(int(p) for p in row) for row in self.parents],
-            tables=[(name, _tables(table, states, actions, name)) for name, table in self.rewards.items()],
-            sampled=[(name, interval(pair, f"ranges[{name!r}]")) for name, pair in self.ranges.items()],
+            parents=None if self.parents is None else self._parents(n),
+            tables=[(name, _tables(table, states, actions, name)) for name, table in rewards.items()],
+            sampled=[(name, interval(pair, f"ranges[{name!r}]")) for name, pair in ranges.items()],
             start_law=start_law,
             start=start,
             step=self._step,
             transition=None if transition is None else lambda *given: _law(transition(*given)),
-            is_checked=n <= CHECKED if self.check is None else self.check,
+            is_checked=n <= CHECKED if self.check is None else flag(self.check, "check"),
         )
+
+    def _links(self, n: int) -> list[tuple[int, int]]:
+        if isinstance(self.graph, Iterator):
+            # It can be gone through only once.
+            self.graph = list(self.graph)
+        return edges(self.graph, range(n))
+
+    def _parents(self, n: int) -> list[list[int]]:
+        rows = listed(self.parents, "parents")
+        if len(rows) != n:
+            raise ConfigError(f"parents: {len(rows)} lists for {n} agents")
+        return [
+            sorted({whole(p, f"parents[{i}]", 0, n - 1) for p in listed(row, "parents")})
+            for i, row in enumerate(rows)
+        ]
+
+    def _transition(self) -> Any:
+        transition = getattr(self, "transition", None)
+        if transition is not None and not callable(transition):
+            raise ConfigError(f"transition: `{type(transition).__name__}` is no function")
+        return transition
 
     def _start(self, n: int, states: list[int]) -> tuple[list[list[float]] | None, Any]:
         start = self.start
@@ -145,17 +173,17 @@ class World:
 
     def model(self, gamma: float) -> dict[str, Any]:
         """The world as the `model` of `phalanx.exact`; needs `transition`, and a `start` that is no function."""
-        transition = getattr(self, "transition", None)
+        transition = self._transition()
         if transition is None:
             raise ConfigError(f"transition: {self.name} does not have it, and exact computations need it")
-        n = whole(self.n, "n")
+        n = whole(self.n, "n", 1, MOST_AGENTS)
         states, actions = sizes(self.states, n, "states"), sizes(self.actions, n, "actions")
         law, _ = self._start(n, states)
         if law is None:
             raise ConfigError("start: is a function; exact computations need probabilities")
-        links = edges(self.graph, range(n))
+        links = self._links(n)
         near = [sorted({i, *(b if a == i else a for a, b in links if i in (a, b))}) for i in range(n)]
-        parents = near if self.parents is None else [sorted(row) for row in self.parents]
+        parents = near if self.parents is None else self._parents(n)
         laws = []
         for i, row in enumerate(parents):
             joint = product(product(*(range(states[p]) for p in row)), product(*(range(actions[p]) for p in row)))
@@ -174,14 +202,6 @@ class World:
 
     def __repr__(self) -> str:
         return f"<World {self.name} of {getattr(self, 'n', '?')} agents>"
-
-
-def whole(number: Any, name: str) -> int:
-    """A whole number that was given as `name`."""
-    try:
-        return int(number.__index__())
-    except (AttributeError, TypeError):
-        raise ConfigError(f"{name}: {number!r} is no whole number") from None
 
 
 def sizes(given: Any, n: int, name: str) -> list[int]:
@@ -215,11 +235,11 @@ def numbers(found: Any, name: str) -> NDArray[np.float64]:
 
 
 def interval(pair: Any, name: str) -> tuple[float, float]:
-    """Two ends."""
-    try:
-        low, high = (float(end) for end in pair)
-    except (TypeError, ValueError):
-        raise ConfigError(f"{name}: {pair!r}; give the smallest and the largest reward") from None
+    """Smallest and largest."""
+    ends = list(pair) if isinstance(pair, Sequence | np.ndarray) and not isinstance(pair, str) else []
+    if len(ends) != 2:
+        raise ConfigError(f"{name}: {pair!r}; give the smallest and the largest")
+    low, high = (real(end, name) for end in ends)
     if not (np.isfinite(low) and np.isfinite(high) and low <= high):
         raise ConfigError(f"{name}: {low} to {high} is no range")
     return low, high
@@ -228,11 +248,13 @@ def interval(pair: Any, name: str) -> tuple[float, float]:
 def _tables(table: ArrayLike, states: list[int], actions: list[int], name: str) -> list[list[float]]:
     field = f"rewards[{name!r}]"
     try:
-        given = np.asarray(table, dtype=np.float64)
+        given = np.asarray(table)
         rows = [given] * len(states) if given.ndim == 2 else list(given)
-    except ValueError:
+    except (TypeError, ValueError):
         # Agents of different sizes.
-        rows = [np.asarray(row, dtype=np.float64) for row in table]  # type: ignore[union-attr]
+        rows = [np.asarray(row) for row in listed(table, field)]
+    if any(row.dtype.kind not in "fiub" for row in rows):
+        raise ConfigError(f"{field}: {rows[0].dtype} are no numbers")
     if len(rows) != len(states):
         raise ConfigError(f"{field}: {len(rows)} tables for {len(states)} agents")
     for i, (row, s, a) in enumerate(zip(rows, states, actions, strict=True)):

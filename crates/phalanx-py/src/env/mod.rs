@@ -25,6 +25,8 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use crate::config::config;
 use crate::errors::{bad, without_lock};
 use crate::own::Own;
+use crate::session::agent_prefix;
+use crate::watch::MOST_THREADS;
 use actions::{Actions, Space};
 use layout::{Layout, Observed};
 use play::{Play, Standing};
@@ -49,6 +51,8 @@ pub struct Games {
     /// Which of them is `reward`.
     reward: Option<usize>,
     pool: Option<ThreadPool>,
+    /// The process that the pool's threads live in.
+    process: u32,
     board: Option<Board>,
 }
 
@@ -104,12 +108,7 @@ impl Games {
             room_for(bytes, "copies", &format!("{copies} copies of {} agents", world.network().agents()))?;
             Ok((world, layout))
         })?;
-        let prefix = match &config.world {
-            WorldConfig::Pistonball(_) => "piston",
-            WorldConfig::Wireless(_) => "user",
-            WorldConfig::Epidemic(_) => "person",
-            _ => "agent",
-        };
+        let prefix = agent_prefix(&config.world);
         let name = |i| PyString::new(py, &format!("{prefix}_{i}")).unbind();
         let channels = world.channels();
         let games = Games {
@@ -122,6 +121,7 @@ impl Games {
                 None => config.horizon,
             }))?,
             pool: pool(threads.min(copies))?,
+            process: std::process::id(),
             actions: Actions::default(),
             board: None,
             config,
@@ -265,8 +265,10 @@ impl Games {
         self.check_playing()?;
         let space = if self.continuous { Space::Continuous } else { Space::Discrete(&*self.world) };
         self.actions.read(actions, [self.copies.len(), self.names.len()], space)?;
-        let observations =
-            if self.layout.has_views() { self.step_as::<f32>(py)? } else { self.step_as::<u8>(py)? };
+        self.revive_pool()?;
+        let stepped = if self.layout.has_views() { self.step_as::<f32>(py) } else { self.step_as::<u8>(py) };
+        // A world of somebody's own may have failed in some copies after others had moved on.
+        let observations = stepped.inspect_err(|_| self.abandon())?;
         let agents = self.names.len();
         let channels = (0..self.channels.len()).map(|k| {
             let array = PyArray2::<f64>::zeros(py, [self.copies.len(), agents], false);
@@ -304,10 +306,11 @@ impl Games {
         let space = if *continuous { Space::Continuous } else { Space::Discrete(&**world) };
         let [copy] = &mut copies[..] else { return Err(bad("step_agents", "is for one copy")) };
         moves.read_dict(actions, names, space, copy)?;
-        without_lock(py, || {
+        let stepped = without_lock(py, || {
             copy.step(&**world, layout, moves.of(0, names.len()), *max_cycles);
             Ok(())
-        })?;
+        });
+        stepped.inspect_err(|_| self.abandon())?;
         let (copy, agents) = (&self.copies[0], self.names.len());
         let (terminated, truncated) = (copy.terminated, copy.truncated(self.max_cycles));
         let earned = &copy.earned;
@@ -380,6 +383,22 @@ impl Games {
             number.ok_or_else(|| bad("which", format!("{c}; there are {copies} copies")))
         };
         which.as_slice()?.iter().map(one).collect()
+    }
+
+    /// Makes new threads in a forked process, where the old ones are not.
+    fn revive_pool(&mut self) -> PyResult<()> {
+        if let Some(old) = self.pool.take_if(|_| self.process != std::process::id()) {
+            let threads = old.current_num_threads();
+            // Ending it would wait for threads that are not there.
+            std::mem::forget(old);
+            (self.pool, self.process) = (pool(threads)?, std::process::id());
+        }
+        Ok(())
+    }
+
+    /// Copies that are not at the same step any more cannot go on.
+    fn abandon(&mut self) {
+        self.copies.iter_mut().for_each(|copy| copy.standing = Standing::NotBegun);
     }
 
     fn check_begun(&self) -> PyResult<()> {
@@ -458,6 +477,9 @@ fn checked_cycles(max_cycles: usize) -> PyResult<usize> {
 fn pool(threads: usize) -> PyResult<Option<ThreadPool>> {
     if threads <= 1 {
         return Ok(None);
+    }
+    if threads > MOST_THREADS {
+        return Err(bad("threads", format!("{threads}; allowed are 1 to {MOST_THREADS}")));
     }
     let pool = ThreadPoolBuilder::new().num_threads(threads).build();
     pool.map(Some).map_err(|error| bad("threads", format!("{threads}: {error}")))

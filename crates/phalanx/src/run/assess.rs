@@ -173,23 +173,32 @@ pub fn assess(
     episodes: usize,
     confidence: f64,
 ) -> Result<Assessment> {
-    if episodes < 3 {
-        return Err(Error::config("--episodes", format!("{episodes}; an interval needs at least 3")));
+    let source = Episodes { world, policy, problem, stream, horizon, episodes, halo: None, stop: None };
+    source.assess(confidence)
+}
+
+impl Episodes<'_> {
+    /// Assesses the policy; the horizon is that of training.
+    pub(super) fn assess(self, confidence: f64) -> Result<Assessment> {
+        let Episodes { world, problem, horizon, episodes, .. } = self;
+        if episodes < 3 {
+            return Err(Error::config("--episodes", format!("{episodes}; an interval needs at least 3")));
+        }
+        if !(confidence > 0.0 && confidence < 1.0) {
+            return Err(Error::config(
+                "--confidence",
+                format!("{confidence}; a number between 0 and 1 is needed"),
+            ));
+        }
+        let length = assessment_horizon(problem, horizon);
+        let source = Episodes { horizon: length, ..self };
+        let weights = problem.occupancy_weights(length, episodes);
+        let pooled = source.visits(&weights)?;
+        let mut jackknife = Jackknife::new(world, problem, &weights, horizon, episodes, &pooled)?;
+        // The same episodes once more, one left out at a time: cheaper than keeping them.
+        source.for_each_chunk(|batch| jackknife.leave_out(batch))?;
+        jackknife.finish(length, confidence)
     }
-    if !(confidence > 0.0 && confidence < 1.0) {
-        return Err(Error::config(
-            "--confidence",
-            format!("{confidence}; a number between 0 and 1 is needed"),
-        ));
-    }
-    let length = assessment_horizon(problem, horizon);
-    let source = Episodes { world, policy, problem, stream, horizon: length, episodes, halo: None };
-    let weights = problem.occupancy_weights(length, episodes);
-    let pooled = source.visits(&weights)?;
-    let mut jackknife = Jackknife::new(world, problem, &weights, horizon, episodes, &pooled)?;
-    // The same episodes once more, one left out at a time: cheaper than keeping them.
-    source.for_each_chunk(|batch| jackknife.leave_out(batch))?;
-    jackknife.finish(length, confidence)
 }
 
 /// Running sums over left-out episodes.

@@ -1,5 +1,7 @@
 //! Evaluation of a fixed policy on fresh episodes.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use crate::algorithm::{Tally, Violations, earnings};
 use crate::exchange::Halo;
 use crate::occupancy::Visits;
@@ -40,9 +42,8 @@ pub fn evaluate(
     horizon: usize,
     episodes: usize,
 ) -> Result<Evaluation> {
-    let episodes = Episodes { world, policy, problem, stream, horizon, episodes, halo: None };
-    let found = episodes.look()?;
-    Ok(episodes.evaluation(&found.numbers, found.values, found.slack))
+    let episodes = Episodes { world, policy, problem, stream, horizon, episodes, halo: None, stop: None };
+    episodes.evaluate()
 }
 
 /// The same where the network is shared out over processes: what the first of them finds, nothing elsewhere.
@@ -66,6 +67,8 @@ pub(super) struct Episodes<'a> {
     pub episodes: usize,
     /// Borders with other processes.
     pub halo: Option<&'a Halo>,
+    /// Set when nobody wants to know any more. Not looked at among processes, which would have to agree.
+    pub stop: Option<&'a AtomicBool>,
 }
 
 /// What single agents did.
@@ -77,6 +80,12 @@ struct Found {
 }
 
 impl Episodes<'_> {
+    /// Every utility at the occupancy pooled over them.
+    pub fn evaluate(&self) -> Result<Evaluation> {
+        let found = self.look()?;
+        Ok(self.evaluation(&found.numbers, found.values, found.slack))
+    }
+
     /// Their visits, pooled.
     pub fn visits(&self, weights: &[f64]) -> Result<Visits> {
         let actions = self.policy.action_counts();
@@ -96,7 +105,10 @@ impl Episodes<'_> {
         let n = self.world.network().total() / processes;
         let at_once = if n < rollout::SPLIT_AGENTS { AT_ONCE.min(self.episodes) } else { 1 };
         let mut trajectories = vec![Trajectory::of(self.world, self.horizon); at_once];
-        for first in (0..self.episodes).step_by(at_once) {
+        for first in (0..self.episodes).step_by(at_once.max(1)) {
+            if self.halo.is_none() && self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) {
+                return Err(Error::Stopped);
+            }
             let requests: Vec<Request> = (first..self.episodes.min(first + at_once))
                 .map(|k| Request {
                     place: Place { purpose: Purpose::Evaluation, iteration: 0, trajectory: k as u32 },

@@ -2,11 +2,12 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
-use super::assess::{Assessment, assess, assessment_horizon};
+use super::assess::{Assessment, assessment_horizon};
 use super::build;
 use super::config::Config;
-use super::evaluate::{Episodes, Evaluation, evaluate, evaluate_part};
+use super::evaluate::{Episodes, Evaluation, evaluate_part};
 use super::registry::Registry;
 use super::truth::{Evaluated, Truth};
 use crate::algorithm::{Algorithm, Still, Summary};
@@ -32,6 +33,8 @@ pub struct Session {
     scripted: Option<Box<dyn Policy>>,
     /// Where the network is shared out over processes, of which this is one.
     halo: Option<Arc<Halo>>,
+    /// Ends evaluations.
+    stop: Arc<AtomicBool>,
 }
 
 impl Session {
@@ -75,6 +78,7 @@ impl Session {
             warm_from: None,
             scripted: None,
             halo: None,
+            stop: Arc::default(),
         })
     }
 
@@ -190,6 +194,7 @@ impl Session {
             warm_from: None,
             scripted: None,
             halo,
+            stop: Arc::default(),
         })
     }
 
@@ -263,23 +268,38 @@ impl Session {
     /// Evaluates the current policy on fresh episodes, as many as `[evaluation]` asks for and allows.
     pub fn evaluate(&self) -> Result<Evaluation> {
         let stream = Stream::new(self.config.seed);
-        let episodes = self.evaluation_episodes();
-        evaluate(&*self.world, &self.problem, self.policy(), &stream, self.config.horizon, episodes)
+        self.episodes(&stream, self.config.horizon, self.evaluation_episodes()).evaluate()
+    }
+
+    /// Episodes of the current policy.
+    fn episodes<'a>(&'a self, stream: &'a Stream, horizon: usize, episodes: usize) -> Episodes<'a> {
+        Episodes {
+            world: &*self.world,
+            policy: self.policy(),
+            problem: &self.problem,
+            stream,
+            horizon,
+            episodes,
+            halo: self.halo.as_deref(),
+            stop: Some(&self.stop),
+        }
+    }
+
+    /// Makes evaluations end, with [`Error::Stopped`], soon after `stop` is set.
+    pub fn heed(&mut self, stop: Arc<AtomicBool>) {
+        self.stop = stop;
+    }
+
+    /// What ends evaluations when it is set.
+    pub fn stop(&self) -> &Arc<AtomicBool> {
+        &self.stop
     }
 
     /// The same for a run that may be shared out over processes: at the first of them, nothing elsewhere.
     pub(super) fn evaluate_all(&self) -> Result<Option<Evaluation>> {
         let Some(halo) = &self.halo else { return self.evaluate().map(Some) };
-        let episodes = Episodes {
-            world: &*self.world,
-            policy: self.policy(),
-            problem: &self.problem,
-            stream: &Stream::new(self.config.seed),
-            horizon: self.config.horizon,
-            episodes: self.evaluation_episodes(),
-            halo: Some(halo),
-        };
-        evaluate_part(&episodes, halo)
+        let stream = Stream::new(self.config.seed);
+        evaluate_part(&self.episodes(&stream, self.config.horizon, self.evaluation_episodes()), halo)
     }
 
     /// As many as `[evaluation]` asks for and allows.
@@ -298,13 +318,16 @@ impl Session {
     /// Assesses the current policy on fresh episodes with numbers of their own: `seed` is the evaluation's, not the
     /// run's. Fewer than `episodes` are run where `[evaluation] max_agent_steps` would be exceeded.
     pub fn assess(&self, episodes: usize, seed: u64, confidence: f64) -> Result<Assessment> {
-        let length = assessment_horizon(&self.problem, self.config.horizon);
-        let steps = 2 * self.world.network().agents() as u64 * length as u64;
-        let affordable = (self.config.evaluation.max_agent_steps / steps).max(8);
-        let episodes = episodes.min(usize::try_from(affordable).unwrap_or(usize::MAX));
-        let (world, policy) = (&*self.world, self.policy());
         let stream = evaluation_stream(seed);
-        assess(world, &self.problem, policy, &stream, self.config.horizon, episodes, confidence)
+        self.episodes(&stream, self.config.horizon, self.affordable(episodes, 2)).assess(confidence)
+    }
+
+    /// As many of `episodes`, each run so many times, as `[evaluation] max_agent_steps` allows.
+    fn affordable(&self, episodes: usize, times: u64) -> usize {
+        let length = assessment_horizon(&self.problem, self.config.horizon);
+        let steps = times * self.world.network().agents() as u64 * length as u64;
+        let affordable = (self.config.evaluation.max_agent_steps / steps).max(8);
+        episodes.min(usize::try_from(affordable).unwrap_or(usize::MAX))
     }
 
     /// The current policy evaluated exactly; none if the network is too large for that to be quick.
@@ -319,20 +342,14 @@ impl Session {
         Truth::if_quick(&*self.world, &self.problem, &evaluated)
     }
 
-    /// λ_i of the current policy, pooled over fresh episodes as in [`Session::assess`].
+    /// λ_i of the current policy, pooled over fresh episodes as in [`Session::assess`], of which at least one is needed.
     pub fn occupancy(&self, episodes: usize, seed: u64) -> Result<Ragged<f64>> {
+        if episodes == 0 {
+            return Err(Error::config("--episodes", "0; at least 1 is needed"));
+        }
         let horizon = assessment_horizon(&self.problem, self.config.horizon);
         let stream = evaluation_stream(seed);
-        let (world, policy) = (&*self.world, self.policy());
-        let episodes = Episodes {
-            world,
-            policy,
-            problem: &self.problem,
-            stream: &stream,
-            horizon,
-            episodes,
-            halo: None,
-        };
+        let episodes = self.episodes(&stream, horizon, self.affordable(episodes, 1));
         let visits = episodes.visits(&self.problem.occupancy_weights(horizon, episodes.episodes))?;
         // Totals of sampled channels stand behind the cells.
         let cells = |i: usize| self.problem.agents[i].space.cells();

@@ -80,7 +80,13 @@ fn iterate(
     folder.commit()?;
     let wall = elapsed + begin.elapsed();
     folder.save_policy(session)?;
-    let evaluation = session.evaluate()?;
+    let evaluation = match session.evaluate() {
+        Err(Error::Stopped) => {
+            folder.set_status("stopped")?;
+            return Ok(Ending::Stopped { iteration: session.algorithm().iteration() });
+        }
+        evaluation => evaluation?,
+    };
     let outcome = Outcome::of(session, folder.path(), &evaluation, wall, session.truth());
     folder.finish(session, &evaluation, &outcome)?;
     Ok(Ending::Finished(Box::new(outcome), Box::new(evaluation)))

@@ -1,0 +1,77 @@
+"""Arguments that cannot be used, named."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Mapping
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any
+
+from ._phalanx import ConfigError
+
+
+def whole(value: Any, name: str, least: int = 0, most: int = 2**63 - 1) -> int:
+    """A whole number from `least` to `most`."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise ConfigError(f"{name}: {value!r} is no whole number") from None
+    if not least <= number <= most:
+        raise ConfigError(f"{name}: {number}; allowed are {least} to {most}")
+    return number
+
+
+def real(value: Any, name: str) -> float:
+    """A number."""
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise ConfigError(f"{name}: {value!r} is no number") from None
+
+
+def threads(value: Any) -> int | None:
+    """A number of threads, or none for all cores."""
+    return None if value is None else whole(value, "threads", 1, 1024)
+
+
+def folder(value: Any, name: str) -> Path:
+    """A path."""
+    if not isinstance(value, str | PathLike) or isinstance(fspath(value), bytes):
+        raise ConfigError(f"{name}: {value!r} is no path")
+    return Path(fspath(value))
+
+
+def mapping(value: Any, name: str) -> Mapping[Any, Any]:
+    """A dict."""
+    if not isinstance(value, Mapping):
+        raise ConfigError(f"{name}: `{type(value).__name__}`; give a dict")
+    return value
+
+
+def names(value: Mapping[Any, Any], name: str) -> None:
+    """Whether all keys are names."""
+    for key in value:
+        if not isinstance(key, str):
+            raise ConfigError(f"{name}: the key {key!r} is no string")
+
+
+def listed(value: Any, name: str) -> list[Any]:
+    """A list."""
+    if not isinstance(value, Iterable) or isinstance(value, str | bytes):
+        raise ConfigError(f"{name}: `{type(value).__name__}`; give a list")
+    return list(value)
+
+
+def flag(value: Any, name: str) -> bool:
+    """True or False."""
+    if value not in (True, False):
+        raise ConfigError(f"{name}: {value!r}; True or False is needed")
+    return bool(value)
+
+
+def text(value: Any, name: str) -> str:
+    """A name."""
+    if not isinstance(value, str) or not value:
+        raise ConfigError(f"{name}: {value!r} is no name")
+    return value
