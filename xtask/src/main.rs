@@ -8,6 +8,7 @@ use anyhow::{Result, bail};
 
 const HELP: &str = "\
 cargo xtask test     all checks: format, lints, tests, documentation, examples and benchmarks compile, the Python package
+cargo xtask python   the Python package alone: its wheel, lints, types, tests, examples
 cargo xtask crash    kill a run fifty times at random moments, resume it, compare every byte
 cargo xtask bench    the benchmark tables: iterations by stage, speed and memory by network size, MPI; `bench help` lists them
 cargo xtask theory   the numbers and figures of docs/theory.md";
@@ -16,6 +17,7 @@ fn main() -> ExitCode {
     let command = std::env::args().nth(1).unwrap_or_default();
     let done = match command.as_str() {
         "test" => test(),
+        "python" => python_package(),
         "crash" => crash(),
         "bench" => bench::run(&std::env::args().skip(2).collect::<Vec<_>>()),
         "theory" => theory(),
@@ -69,11 +71,18 @@ fn test() -> Result<()> {
     cargo(&["doc", "--workspace", "--no-deps"], &[("RUSTDOCFLAGS", "-D warnings")])?;
     cargo(&["bench", "--workspace", "--no-run"], &[])?;
     match python_is_new_enough() {
-        Ok(()) => python::test(&target()?, &target()?.join("debug/phalanx"))?,
+        Ok(()) => python_package()?,
         Err(error) => println!("the tests of the Python package are skipped: {error:#}"),
     }
     println!("all checks passed in {:.0} s", begin.elapsed().as_secs_f64());
     Ok(())
+}
+
+/// The Python package, against the program as tests build it.
+fn python_package() -> Result<()> {
+    python_is_new_enough()?;
+    cargo(&["build", "--package", "phalanx-cli"], &[])?;
+    python::test(&target()?, &target()?.join("debug/phalanx"))
 }
 
 /// Where cargo builds.

@@ -71,7 +71,7 @@ fn flatten(key: &str, value: Value, out: &mut Vec<(String, String)>) {
         // Nothing is said of a section.
         Value::Table(table) if table.is_empty() && SECTIONS.contains(&key) => {}
         Value::Table(table)
-            if !table.is_empty() && !(REPLACED.contains(&key) && table.contains_key("kind")) =>
+            if !(table.is_empty() || REPLACED.contains(&key) && table.contains_key("kind")) =>
         {
             for (name, value) in table {
                 flatten(&format!("{key}.{name}"), value, out);

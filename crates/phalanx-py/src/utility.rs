@@ -114,8 +114,9 @@ fn check_gradient(local: &Local, space: LocalSpace, occupancy: &mut [f64]) -> ph
         // Values are rounded; sums in them more than once.
         let rounding = 64.0 * f64::EPSILON * above.abs().max(below.abs()) / step;
         let allowed = TOLERANCE * difference.abs() + SHARE_OF_LARGEST * largest + rounding;
+        let agrees = (slope - difference).abs() <= allowed;
         // A NaN on either side does not agree.
-        if !((slope - difference).abs() <= allowed) {
+        if !agrees {
             let (s, a) = (cell / space.actions, cell % space.actions);
             let message = format!(
                 "is not the gradient of value: entry [{s}, {a}] is {slope}, but differences of value give {difference} \
