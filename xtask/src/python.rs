@@ -40,7 +40,7 @@ pub fn test(target: &Path, program: &Path) -> Result<()> {
     module("mypy", &[])?;
     module("pytest", &["-q", "crates/phalanx-py/tests"])?;
     // Examples in docstrings, of the package as it is installed.
-    module("pytest", &["-q", "--pyargs", "phalanx", "-p", "conftest", "--doctest-modules"])
+    module("pytest", &["-q", "--pyargs", "phalanx"])
 }
 
 /// The first example of the documentation, shortened.
