@@ -189,7 +189,10 @@ fn run(cli: &Cli, registry: &Registry) -> u8 {
         _ => error.to_string(),
     };
     if !QUIET.load(Ordering::Relaxed) {
-        eprintln!("error: {}", one_line(&message));
+        // At once: what other processes write must not come between.
+        let line = format!("error: {}\n", one_line(&message));
+        // Where standard error cannot be written to, nobody is told.
+        let _ = std::io::stderr().write_all(line.as_bytes());
     }
     let bad_input = cause.is_some_and(phalanx::Error::is_bad_input);
     if bad_input { 2 } else { 1 }
