@@ -188,7 +188,10 @@ fn run(cli: &Cli, registry: &Registry) -> u8 {
         Some(cause) if cause != error.to_string() => format!("{cause}; {error}"),
         _ => error.to_string(),
     };
-    if !QUIET.load(Ordering::Relaxed) {
+    if QUIET.load(Ordering::Relaxed) {
+        // `mpirun` ends all processes as soon as one fails: the one that reports must come first.
+        std::thread::sleep(std::time::Duration::from_millis(500));
+    } else {
         // At once: what other processes write must not come between.
         let line = format!("error: {}\n", one_line(&message));
         // Where standard error cannot be written to, nobody is told.
