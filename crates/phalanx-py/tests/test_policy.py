@@ -13,6 +13,8 @@ def played(run, copies, settings):
         run.config, copies, kappa=run.config["kappa"], max_cycles=run.config["horizon"], **settings
     )
     observations, _ = games.reset(seed=100)
+    # The same numbers every time.
+    run.policy.act(observations, seed=7)
     earned, playing = np.zeros(copies), np.ones(copies, dtype=bool)
     for _ in range(run.config["horizon"]):
         actions = run.policy.act(observations)
