@@ -132,24 +132,28 @@ def test_other_threads_of_python_go_on(command_line):
     assert seen > 0.2 * seconds / 0.001
 
 
+def interrupted(script, folder, wait=0.0):
+    """What a script says after Ctrl-C in a process of its own, as a person would press it: some time after its first line."""
+    call = [sys.executable, "-c", textwrap.dedent(script)]
+    with subprocess.Popen(call, stdout=subprocess.PIPE, text=True, cwd=folder) as process:
+        process.stdout.readline()
+        time.sleep(wait)
+        process.send_signal(signal.SIGINT)
+        said = process.stdout.read()
+    assert process.returncode == 0
+    return said
+
+
 def test_ctrl_c_stops_cleanly(tmp_path):
-    """In a process of its own, as a person would press it; the resumed run ends in the bytes of a whole one."""
-    script = textwrap.dedent(
-        """
+    """The resumed run ends in the bytes of a whole one."""
+    script = """
         import phalanx
         try:
             phalanx.train("synthetic", iterations=6000, seed=2, out="run", progress=lambda now: print(now["iteration"], flush=True))
         except phalanx.Interrupted as stopped:
             print("interrupted:", stopped, flush=True)
         """
-    )
-    with subprocess.Popen(
-        [sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, cwd=tmp_path
-    ) as process:
-        process.stdout.readline()
-        process.send_signal(signal.SIGINT)
-        last = process.stdout.read().splitlines()[-1]
-    assert process.returncode == 0
+    last = interrupted(script, tmp_path).splitlines()[-1]
     assert last.startswith("interrupted: stopped after ") and 'phalanx.resume("run")' in last
     resumed = phalanx.resume(tmp_path / "run")
     whole = phalanx.train("synthetic", iterations=6000, seed=2, out=tmp_path / "whole")
@@ -289,14 +293,7 @@ def test_ctrl_c_ends_an_evaluation(tmp_path, what):
         except KeyboardInterrupt:
             print("ended", flush=True)
         """
-    with subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(script)], stdout=subprocess.PIPE, text=True, cwd=tmp_path
-    ) as process:
-        process.stdout.readline()
-        time.sleep(0.5)
-        process.send_signal(signal.SIGINT)
-        assert process.stdout.read() == "ended\n"
-    assert process.returncode == 0
+    assert interrupted(script, tmp_path, wait=0.5) == "ended\n"
 
 
 def test_ctrl_c_in_the_closing_evaluation_stops_the_run(tmp_path):
@@ -310,13 +307,8 @@ def test_ctrl_c_in_the_closing_evaluation_stops_the_run(tmp_path):
         except phalanx.Interrupted as stopped:
             print(stopped, flush=True)
         """
-    with subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(script)], stdout=subprocess.PIPE, text=True, cwd=tmp_path
-    ) as process:
-        process.stdout.readline()
-        time.sleep(0.5)
-        process.send_signal(signal.SIGINT)
-        assert "stopped after 2 iterations; go on with phalanx.resume" in process.stdout.read()
+    said = interrupted(script, tmp_path, wait=0.5)
+    assert "stopped after 2 iterations; go on with phalanx.resume" in said
 
 
 def test_the_interpreter_ends_while_a_thread_trains(tmp_path):
