@@ -93,6 +93,8 @@ static AT_WORK: Mutex<Vec<Weak<Work>>> = Mutex::new(Vec::new());
 struct Work {
     stop: Arc<AtomicBool>,
     hurry: Arc<AtomicBool>,
+    /// Where it is done: a forked process has the list, but not the threads.
+    process: u32,
 }
 
 /// Ends all work and waits for it. The interpreter calls it before it shuts down: a thread that asks for its lock afterwards would
@@ -101,8 +103,9 @@ struct Work {
 pub fn finish_work(py: Python<'_>) {
     py.detach(|| {
         loop {
-            let under_way: Vec<Arc<Work>> =
+            let mut under_way: Vec<Arc<Work>> =
                 AT_WORK.lock().map_or(Vec::new(), |work| work.iter().filter_map(Weak::upgrade).collect());
+            under_way.retain(|work| work.process == std::process::id());
             if under_way.is_empty() {
                 return;
             }
@@ -147,7 +150,8 @@ pub fn watch<T: Send>(
     work: impl FnOnce(&Notes) -> phalanx::Result<T> + Send,
 ) -> Watch<T> {
     stop.store(false, Ordering::Relaxed);
-    let under_way = Arc::new(Work { stop: stop.clone(), hurry: pool.hurry.clone() });
+    let process = std::process::id();
+    let under_way = Arc::new(Work { stop: stop.clone(), hurry: pool.hurry.clone(), process });
     if let Ok(mut all) = AT_WORK.lock() {
         all.retain(|other| other.strong_count() > 0);
         all.push(Arc::downgrade(&under_way));
