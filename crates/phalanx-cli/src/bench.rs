@@ -2,10 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use phalanx::network::Network;
+use phalanx::base::stream::{Place, Purpose, Stream};
+use phalanx::graph::Graph;
 use phalanx::policy::{Parameterisation, Tabular};
-use phalanx::rollout::{self, Request, StartFrom, Trajectory};
-use phalanx::stream::{Place, Purpose, Stream};
+use phalanx::sample::rollout::{self, Request, StartFrom};
+use phalanx::world::Trajectory;
 use phalanx::world::{
     Epidemic, EpidemicSpec, Evolution, Line, Pistonball, PistonballSpec, Start, Wireless, WirelessSpec, World,
 };
@@ -53,7 +54,7 @@ pub fn run(args: &BenchArgs) -> anyhow::Result<()> {
             }
             "epidemic" => {
                 let [rows, columns] = squarest(n, 1)?;
-                let network = Network::grid(rows, columns).map_err(blame)?;
+                let network = Graph::grid(rows, columns).map_err(blame)?;
                 let world = Epidemic::new(&EpidemicSpec::default(), network).map_err(blame)?;
                 measure(args, &world, 0, &format!("on a grid of {rows} × {columns}"))
             }
@@ -83,7 +84,7 @@ fn squarest(n: usize, smallest: usize) -> Result<[usize; 2], phalanx::Error> {
 }
 
 fn measure(args: &BenchArgs, world: &dyn World, kappa: usize, shape: &str) -> anyhow::Result<()> {
-    let n = world.network().agents();
+    let n = world.graph().agents();
     let stream = Stream::new(1);
     // Pistons move at random: a fixed policy may end its episodes early.
     let init_std = if matches!(world.evolution(), Evolution::Joint(_)) { 0.0 } else { 1.0 };

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use phalanx::run::{Assessment, Config, Registry, Session, Truth, Verdict, WORST_LISTED};
+use phalanx::run::{Assessment, Config, ExactEvaluation, Registry, Session, Verdict, WORST_LISTED};
 use serde_json::json;
 
 use crate::{Source, on_threads, open_run, print, table};
@@ -102,9 +102,9 @@ fn in_json(
     args: &EvalArgs,
     session: &Session,
     mut assessment: Assessment,
-    truth: Option<&Truth>,
+    truth: Option<&ExactEvaluation>,
 ) -> serde_json::Result<String> {
-    let n = session.world().network().agents();
+    let n = session.world().graph().agents();
     let verdicts = assessment.agents(n);
     let constraints = assessment.constraints.len();
     if !session.config().output.agents.lists_all(n) {

@@ -1,6 +1,6 @@
 //! Numbers over seeds: mean, interquartile mean, intervals.
 
-use phalanx::stream::{Place, Purpose, Stream};
+use phalanx::base::stream::{Place, Purpose, Stream};
 
 /// Resamples of a bootstrap interval.
 const RESAMPLES: usize = 4000;

@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use phalanx::exchange::{Bound, Carried};
+use phalanx::distributed::{Bound, ProcessTraffic};
 use phalanx::run::{
-    Assessment, Evaluation, Interval, Outcome, Session, Truth, Verdict, WORST_LISTED, least_slack,
+    Assessment, Evaluation, ExactEvaluation, Interval, Outcome, Session, Verdict, WORST_LISTED, least_slack,
 };
 
 /// Agents shown at most.
@@ -14,7 +14,7 @@ const WORST: usize = 5;
 /// are.
 pub fn closing(session: &Session, outcome: &Outcome, evaluation: &Evaluation) -> String {
     let mut text = String::new();
-    let agents = session.world().network().agents();
+    let agents = session.world().graph().agents();
     let scaling = serde_json::to_string(&outcome.scaling).unwrap_or_default();
     let mut line = |name: &str, value: String| {
         let _ = writeln!(text, "{name:<18} {value}");
@@ -37,7 +37,7 @@ pub fn closing(session: &Session, outcome: &Outcome, evaluation: &Evaluation) ->
             let most = if bound > 0 { format!(", at most {bound} bytes") } else { String::new() };
             line(&format!("  {}", kind.replace('_', " ")), what + &most);
         }
-        for (rank, Carried { bytes, bound }) in outcome.processes.iter().enumerate() {
+        for (rank, ProcessTraffic { bytes, bound }) in outcome.processes.iter().enumerate() {
             let what = format!("{bytes} bytes over MPI in the last iteration, at most {bound}");
             line(&format!("  rank {rank}"), what);
         }
@@ -77,7 +77,7 @@ pub fn closing(session: &Session, outcome: &Outcome, evaluation: &Evaluation) ->
 }
 
 /// The line of exact values, if there are any.
-fn exactly(truth: Option<&Truth>) -> String {
+fn exactly(truth: Option<&ExactEvaluation>) -> String {
     let Some(truth) = truth else { return String::new() };
     let return_ = truth.return_.map(|r| format!("return {r:.4}, ")).unwrap_or_default();
     format!(
@@ -109,7 +109,7 @@ fn worst_agents(session: &Session, evaluation: &Evaluation) -> String {
     if count <= WORST {
         return text;
     }
-    let agents = session.world().network().agents();
+    let agents = session.world().graph().agents();
     if session.config().output.agents.lists_all(agents) {
         let _ = writeln!(text, "          and {} more in agents.csv", count - WORST);
     } else {
@@ -124,9 +124,9 @@ fn worst_agents(session: &Session, evaluation: &Evaluation) -> String {
 }
 
 /// What `phalanx eval` says of a policy: estimates with intervals, verdicts, and the agents in most danger.
-pub fn assessment(session: &Session, mut assessment: Assessment, truth: Option<&Truth>) -> String {
+pub fn assessment(session: &Session, mut assessment: Assessment, truth: Option<&ExactEvaluation>) -> String {
     let mut text = String::new();
-    let n = session.world().network().agents();
+    let n = session.world().graph().agents();
     let percent = 100.0 * assessment.confidence;
     let mut line = |name: &str, value: String| {
         let _ = writeln!(text, "{name:<18} {value}");

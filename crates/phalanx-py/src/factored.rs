@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use numpy::{PyArray1, PyReadonlyArray1};
 use phalanx::Ragged;
-use phalanx::network::Network;
-use phalanx::sampler::{outcome, write_thresholds};
-use phalanx::stream::{DRAW_RANGE, Place, Stream};
+use phalanx::base::sampler::{outcome, write_thresholds};
+use phalanx::base::stream::{DRAW_RANGE, Place, Stream};
+use phalanx::graph::Graph;
 use phalanx::world::{Channel, Evolution, Factored, LARGEST_LOCAL_SPACE, StartLaw, World, check};
 use pyo3::prelude::*;
 
@@ -20,7 +20,7 @@ use crate::watch::leave_if_hurried;
 /// `step(states, actions, uniform) -> (next, rewards of each sampled channel)`, `start(uniform) -> states`,
 /// `transition(agent, states of parents, actions of parents) -> law`. States and actions are int64, the rest float64.
 struct PythonWorld {
-    network: Network,
+    network: Graph,
     states: Vec<usize>,
     actions: Vec<usize>,
     parents: Ragged<u32>,
@@ -101,8 +101,8 @@ fn is_law(law: &[f64]) -> bool {
 }
 
 /// The links of `n` agents.
-pub fn network(n: usize, edges: Vec<(usize, usize)>) -> PyResult<Network> {
-    let network = Network::from_edges(n, edges);
+pub fn network(n: usize, edges: Vec<(usize, usize)>) -> PyResult<Graph> {
+    let network = Graph::from_edges(n, edges);
     network.map_err(|error| bad("graph", error.to_string().trim_start_matches("network: ")))
 }
 
@@ -136,7 +136,7 @@ impl std::fmt::Debug for PythonWorld {
 }
 
 impl World for PythonWorld {
-    fn network(&self) -> &Network {
+    fn graph(&self) -> &Graph {
         &self.network
     }
 

@@ -17,13 +17,13 @@ impl OwnWorld {
     /// Number of agents.
     #[getter]
     fn agents(&self) -> usize {
-        self.0.network().agents()
+        self.0.graph().agents()
     }
 
     /// Links, smaller agent first.
     #[getter]
     fn edges(&self) -> Vec<(usize, u32)> {
-        let network = self.0.network();
+        let network = self.0.graph();
         let of =
             |i: usize| network.neighbours(i).iter().filter(move |&&j| i < j as usize).map(move |&j| (i, j));
         (0..network.agents()).flat_map(of).collect()

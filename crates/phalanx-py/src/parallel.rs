@@ -4,8 +4,8 @@
 use std::sync::{Arc, Mutex};
 
 use numpy::{PyArray1, PyReadonlyArray1};
-use phalanx::network::Network;
-use phalanx::stream::{Place, Stream};
+use phalanx::base::stream::{Place, Stream};
+use phalanx::graph::Graph;
 use phalanx::world::{Channel, Episode, Evolution, Joint, View, World};
 use pyo3::prelude::*;
 
@@ -18,7 +18,7 @@ use crate::watch::leave_if_hurried;
 /// `step(actions int64[n]) -> (rewards float64[channels · n], whether it has ended)`. The package has wrapped the
 /// environment so.
 struct ParallelWorld {
-    network: Network,
+    network: Graph,
     cells: Vec<usize>,
     actions: Vec<usize>,
     /// Where agents' observations begin among all numbers; one entry more than agents.
@@ -68,7 +68,7 @@ impl std::fmt::Debug for ParallelWorld {
 }
 
 impl World for ParallelWorld {
-    fn network(&self) -> &Network {
+    fn graph(&self) -> &Graph {
         &self.network
     }
 

@@ -8,9 +8,9 @@ use numpy::{
     PyUntypedArrayMethods,
 };
 use phalanx::Ragged;
-use phalanx::rollout::Trajectory;
 use phalanx::run::{Session, WorldConfig};
 use phalanx::world::Evolution;
+use phalanx::world::Trajectory;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -61,7 +61,7 @@ impl Fixed {
 
     #[getter]
     fn agents(&self) -> usize {
-        self.session.world().network().agents()
+        self.session.world().graph().agents()
     }
 
     /// |S_i| of every agent.
@@ -117,7 +117,7 @@ impl Fixed {
         let session = &self.session;
         watch_all(py, threads, session.stop(), || {
             let assessment = session.assess(episodes, seed, confidence)?;
-            let n = session.world().network().agents();
+            let n = session.world().graph().agents();
             let verdicts = serde_json::to_value(assessment.agents(n)).unwrap_or_default();
             let mut value = serde_json::to_value(assessment).unwrap_or_default();
             value["verdicts"] = verdicts;

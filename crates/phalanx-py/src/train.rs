@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use phalanx::run::{self, Ending, Resumed, RunFolder, Session};
+use phalanx::run::{self, Ending, ResumeOutcome, RunFolder, Session};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyUserWarning};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -65,8 +65,8 @@ pub fn resume(
     let stop = Arc::new(AtomicBool::new(false));
     let resumed = watch_all(py, threads, &stop, || RunFolder::resume(&path, &registry))?;
     match resumed {
-        Resumed::Finished => Ok(false),
-        Resumed::Ready { mut session, mut folder, elapsed, notes } => {
+        ResumeOutcome::Finished => Ok(false),
+        ResumeOutcome::Ready { mut session, mut folder, elapsed, notes } => {
             for note in notes {
                 warn(py, &note)?;
             }

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, Weak};
 
 use numpy::{PyArray2, PyArrayMethods, PyReadonlyArray2, PyUntypedArrayMethods};
 use phalanx::Error;
-use phalanx::stream::{Place, Purpose, Stream};
+use phalanx::base::stream::{Place, Purpose, Stream};
 use phalanx::utility::{LocalSpace, Utility};
 use pyo3::prelude::*;
 

@@ -8,8 +8,8 @@ use std::cell::RefCell;
 use std::hint::black_box;
 use std::time::Instant;
 
-use phalanx::net::{Adam, Architecture, Batch, Chain, Net, Rows, Symbols, Tape};
-use phalanx::stream::{Place, Purpose, Sequence, Stream};
+use phalanx::base::stream::{Place, Purpose, Sequence, Stream};
+use phalanx::neural::{Adam, Architecture, Batch, Chain, Net, Rows, Symbols, Tape};
 use rayon::prelude::*;
 
 fn main() {

@@ -1,7 +1,7 @@
 //! The physics of Pistonball with random moves: steps of the game a second, by number of pistons.
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use phalanx::stream::{Place, Purpose, Sequence, Stream};
+use phalanx::base::stream::{Place, Purpose, Sequence, Stream};
 use phalanx::world::pistonball::physics::Physics;
 use phalanx::world::pistonball::{MAX_CYCLES, draw_start};
 

@@ -2,14 +2,16 @@
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use phalanx::Ragged;
-use phalanx::actor::{Baseline, GradientRule, QGroups, gradients};
-use phalanx::critic::{Critic, Evidence, QTables, StepRule, Td};
-use phalanx::occupancy::Visits;
+use phalanx::base::stream::{Place, Purpose, Stream};
+use phalanx::learn::actor::{QGroups, gradients};
+use phalanx::learn::critic::{Critic, CriticInput, QTables, StepSettings, Td};
+use phalanx::learn::shadow::Signals;
+use phalanx::policy::{Baseline, GradientSettings};
 use phalanx::policy::{Parameterisation, Tabular};
-use phalanx::rollout::{Request, StartFrom, Trajectory, simulate};
 use phalanx::run::{Config, Session};
-use phalanx::shadow::Signals;
-use phalanx::stream::{Place, Purpose, Stream};
+use phalanx::sample::occupancy::Visits;
+use phalanx::sample::rollout::{Request, StartFrom, simulate};
+use phalanx::world::Trajectory;
 
 const HORIZON: usize = 125;
 const BATCH: usize = 5;
@@ -33,7 +35,7 @@ fn stages(c: &mut Criterion) {
         let stream = Stream::new(1);
         let policy = Tabular::new(world, 1, Parameterisation::Softmax, 1.0, &stream).unwrap();
         let actions = vec![2; n];
-        let groups = world.network().neighbourhoods(1);
+        let groups = world.graph().neighbourhoods(1);
         let mut trajectories = vec![Trajectory::new(n, HORIZON); BATCH];
         trajectories.push(Trajectory::new(n, STEPS + 1));
         simulate(world, &policy, &stream, &requests(), &mut trajectories);
@@ -44,12 +46,12 @@ fn stages(c: &mut Criterion) {
         let mut signals = Signals::new(problem);
         signals.evaluate(problem, &visits.occupancy, 1.0);
         let tables = QTables::new(world, 1, problem).unwrap();
-        let mut critic = Td::new(tables, problem, STEPS, StepRule::Harmonic { h: 50.0, k1: 100.0 }, true);
+        let mut critic = Td::new(tables, problem, STEPS, StepSettings::Harmonic { h: 50.0, k1: 100.0 }, true);
         let mu = Ragged::from_rows(vec![[1.0]; n]);
         let evidence =
-            Evidence { iteration: 0, policy: &policy, mu: &mu, signals: &signals, batch, evaluation };
+            CriticInput { iteration: 0, policy: &policy, mu: &mu, signals: &signals, batch, evaluation };
         critic.evaluate(evidence).expect("tables need no solver");
-        let rule = GradientRule {
+        let rule = GradientSettings {
             weights,
             baseline: Baseline::Counterfactual,
             neighbour_mean: false,

@@ -18,37 +18,20 @@
 //! # Ok::<(), phalanx::Error>(())
 //! ```
 
-pub mod actor;
+// In reading order: a module uses those above it only (`tests/layers.rs`).
 pub mod algorithm;
-mod columns;
-pub mod critic;
-pub mod document;
-pub mod dual;
-mod durable;
-pub mod error;
+#[doc(hidden)]
+pub mod base;
+pub mod distributed;
 pub mod exact;
-pub mod exchange;
-pub mod indexing;
-pub mod memory;
-pub mod net;
-pub mod network;
-pub mod occupancy;
-pub mod optimizer;
-mod parallel;
+pub mod graph;
+pub mod learn;
+pub mod neural;
 pub mod policy;
-pub mod problem;
-mod projection;
-pub mod ragged;
-pub mod rollout;
 pub mod run;
-pub mod sampler;
-pub mod schedule;
-pub mod shadow;
-pub mod sight;
-pub mod state;
-pub mod stream;
+pub mod sample;
 pub mod utility;
 pub mod world;
 
-pub use error::{Error, Result};
-pub use ragged::Ragged;
+pub use base::error::{Error, Result};
+pub use base::ragged::Ragged;

@@ -3,20 +3,22 @@
 mod support;
 
 use phalanx::Ragged;
-use phalanx::critic::{
-    AllFeatures, Critic, CriticFeatures, Descent, Evidence, ExactCritic, Inbox, LearnsFrom, LinearCritic,
-    LinearRule, Lstd, MonteCarlo, NetworkCritic, NetworkRule, QTables, Returns, ReturnsRule, StepRule, Td,
-    Wanted,
-};
+use phalanx::base::stream::Stream;
+use phalanx::exact::ExactCritic;
 use phalanx::exact::Truncation;
-use phalanx::net::Loss;
-use phalanx::optimizer::OptimizerKind;
+use phalanx::learn::critic::{
+    AllFeatures, Critic, CriticFeatures, CriticInput, Descent, LearnsFrom, LinearCritic, LinearRule, Lstd,
+    MonteCarlo, NeuralCritic, NeuralCriticSettings, QTables, Returns, ReturnsSettings, StepSettings, Td,
+    ValueReceiver, ValueRequest,
+};
+use phalanx::learn::optimizer::OptimizerKind;
+use phalanx::learn::shadow::Signals;
+use phalanx::neural::Loss;
+use phalanx::policy::observation::Widths;
 use phalanx::policy::{Parameterisation, Tabular};
-use phalanx::rollout::{StartFrom, Trajectory};
 use phalanx::run::{Config, Session};
-use phalanx::shadow::Signals;
-use phalanx::sight::Widths;
-use phalanx::stream::Stream;
+use phalanx::sample::rollout::StartFrom;
+use phalanx::world::Trajectory;
 use support::sample;
 
 const N: usize = 6;
@@ -44,11 +46,11 @@ fn critics(session: &Session, policy: &Tabular) -> Vec<(&'static str, Box<dyn Cr
     };
     let network = |twin| {
         let (minibatch, passes, loss, polyak, merged) = (16, 2, Loss::Squared, 0.0, false);
-        let rule = NetworkRule { descent, minibatch, passes, loss, polyak, twin, merged };
-        Box::new(NetworkCritic::new(world, problem, KAPPA_Q, &widths, rule, from, Stream::new(3)).unwrap())
+        let rule = NeuralCriticSettings { descent, minibatch, passes, loss, polyak, twin, merged };
+        Box::new(NeuralCritic::new(world, problem, KAPPA_Q, &widths, rule, from, Stream::new(3)).unwrap())
     };
-    let returns = ReturnsRule { lambda: 0.9, descent, minibatch: 16, passes: 2, loss: Loss::Squared };
-    let step = StepRule::Constant(0.2);
+    let returns = ReturnsSettings { lambda: 0.9, descent, minibatch: 16, passes: 2, loss: Loss::Squared };
+    let step = StepSettings::Constant(0.2);
     vec![
         ("td", Box::new(Td::new(tables(), problem, 100, step, false))),
         ("lstd", Box::new(Lstd::new(tables(), problem, 100, 1e-3))),
@@ -76,7 +78,7 @@ fn received(
 ) -> Vec<f64> {
     let mut found = Vec::new();
     for (number, trajectory) in batch.iter().enumerate() {
-        let inbox = Inbox { to, from, constrained, number, trajectory, steps: STEPS };
+        let inbox = ValueReceiver { to, from, constrained, number, trajectory, steps: STEPS };
         let mut out = vec![f64::NAN; STEPS * if alternatives { 2 } else { 1 }];
         if alternatives {
             critic.values().receive_alternatives(inbox, 2, &mut Vec::new(), &mut out);
@@ -100,13 +102,13 @@ fn constraints_beyond_their_radius_do_not_count() {
     signals.evaluate(problem, &Ragged::from_rows((0..N).map(row)), 1.0);
     let mu = Ragged::from_rows((0..N).map(|i| [0.5 + i as f64, 2.0]));
     let nothing = Ragged::zeros_like(&mu);
-    let senders = world.network().neighbourhoods(KAPPA_Q);
+    let senders = world.graph().neighbourhoods(KAPPA_Q);
     for (name, mut critic) in critics(&session, &policy) {
         let (batch, evaluation) = (&batch[..], &chain[..]);
         let policy = &policy;
         // Twice: at first `returns` has no baseline.
         for iteration in 0..2 {
-            let evidence = Evidence { iteration, policy, mu: &mu, signals: &signals, batch, evaluation };
+            let evidence = CriticInput { iteration, policy, mu: &mu, signals: &signals, batch, evaluation };
             critic.evaluate(evidence).unwrap();
         }
         for alternatives in [false, true] {
@@ -119,7 +121,7 @@ fn constraints_beyond_their_radius_do_not_count() {
                 critic.values_mut().prepare(
                     batch,
                     STEPS,
-                    Wanted { alternatives, partial: false, levels: true },
+                    ValueRequest { alternatives, partial: false, levels: true },
                 );
                 let from = |to: usize, j: u32| received(&*critic, to, &[j], &[j], batch, alternatives);
                 let all = (0..N).map(|to| senders.row(to).iter().map(|&j| from(to, j)).collect());
@@ -127,8 +129,8 @@ fn constraints_beyond_their_radius_do_not_count() {
             };
             let (without, with) = (sent(&nothing), sent(&mu));
             for kappa_g in 0..=KAPPA_Q {
-                let constrained = world.network().neighbourhoods(kappa_g);
-                let wanted = Wanted { alternatives, partial: kappa_g < KAPPA_Q, levels: true };
+                let constrained = world.graph().neighbourhoods(kappa_g);
+                let wanted = ValueRequest { alternatives, partial: kappa_g < KAPPA_Q, levels: true };
                 critic.values_mut().prepare(batch, STEPS, wanted);
                 for to in 0..N {
                     let (from, near) = (senders.row(to), constrained.row(to));

@@ -4,17 +4,20 @@
 mod support;
 
 use phalanx::Ragged;
-use phalanx::actor::{Baseline, GradientRule, QGroups, gradients};
-use phalanx::critic::{
-    Critic, Evidence, ExactCritic, Inbox, Lstd, MonteCarlo, QTables, QValues, StepRule, Td,
-};
+use phalanx::exact::ExactCritic;
 use phalanx::exact::{Case, Chain, Input, System, Truncated, Truncation};
-use phalanx::indexing::StateIndex;
-use phalanx::occupancy::Visits;
+use phalanx::graph::indexing::StateIndex;
+use phalanx::learn::actor::{QGroups, gradients};
+use phalanx::learn::critic::{
+    Critic, CriticInput, Lstd, MonteCarlo, QTables, QValues, StepSettings, Td, ValueReceiver,
+};
+use phalanx::learn::shadow::Signals;
+use phalanx::policy::{Baseline, GradientSettings};
 use phalanx::policy::{Parameterisation, Tabular};
-use phalanx::rollout::{StartFrom, Trajectory};
 use phalanx::run::{Config, Session};
-use phalanx::shadow::Signals;
+use phalanx::sample::occupancy::Visits;
+use phalanx::sample::rollout::StartFrom;
+use phalanx::world::Trajectory;
 use phalanx::world::World;
 use rayon::prelude::*;
 use support::{Reference, sample};
@@ -100,10 +103,10 @@ impl<'a> Truth<'a> {
         self.chain.gradient(action_values, Parameterisation::Softmax, 1.0 / n)
     }
 
-    fn evidence<'b>(&'b self, evaluation: Option<&'b Trajectory>) -> Evidence<'b> {
+    fn evidence<'b>(&'b self, evaluation: Option<&'b Trajectory>) -> CriticInput<'b> {
         let (policy, mu, signals) = (&self.case.policy, &self.case.mu, &self.signals);
         let evaluation = evaluation.map_or(&[][..], std::slice::from_ref);
-        Evidence { iteration: 0, policy, mu, signals, batch: &[], evaluation }
+        CriticInput { iteration: 0, policy, mu, signals, batch: &[], evaluation }
     }
 
     fn sample(&self, trajectories: usize, steps: usize, start: StartFrom, seed: u64) -> Vec<Trajectory> {
@@ -121,7 +124,7 @@ fn weighed(tables: &Ragged<f64>, mu: &Ragged<f64>) -> Ragged<f64> {
 }
 
 fn everyone(case: &Case) -> Ragged<u32> {
-    case.world.network().neighbourhoods(case.policy.agents())
+    case.world.graph().neighbourhoods(case.policy.agents())
 }
 
 fn distance(a: &[f64], b: &[f64]) -> f64 {
@@ -275,7 +278,7 @@ fn montecarlo_values_converge_to_q() {
                 let visited: Vec<usize> = (0..STEPS).map(pair).collect();
                 visited.iter().for_each(|&z| counts[z] += 1.0);
                 for j in 0..n {
-                    let inbox = Inbox {
+                    let inbox = ValueReceiver {
                         to: j,
                         from: &[j as u32],
                         constrained: &[j as u32],
@@ -317,7 +320,7 @@ fn sampled_gradient(
     let batch = truth.sample(trajectories, steps + critic.samples().batch_tail, StartFrom::World, seed);
     let n = case.policy.agents() as f64;
     let weights = case.problem.occupancy_weights(steps, trajectories).into_iter().map(|w| w / n).collect();
-    let rule = GradientRule {
+    let rule = GradientSettings {
         weights,
         baseline,
         neighbour_mean: false,
@@ -417,7 +420,7 @@ fn td_on_one_trajectory_converges_to_the_stationary_fixed_point() {
     let tables = QTables::new(&case.world, 0, &case.problem).unwrap();
     let target = truth.fixed_point(&stationary);
     Study::new("TD", target.data(), Size { replicas: 128, samples: 5000 }, |steps, seed| {
-        let rule = StepRule::Harmonic { h, k1 };
+        let rule = StepSettings::Harmonic { h, k1 };
         learnt(&truth, &mut Td::new(tables.clone(), &case.problem, steps, rule, false), seed)
     })
     .is_not("Q with the others held", truth.tables(Truncation::Fixed).data())
@@ -452,7 +455,7 @@ fn warm_td_on_short_trajectories_converges_to_the_fixed_point_of_their_law() {
         let batch = truth.sample(trajectories, STEPS + 1, StartFrom::Uniform, seed);
         let mut carried = vec![0.0; target.data().len()];
         for (evaluation, trajectory) in batch.iter().enumerate() {
-            let rule = StepRule::Harmonic { h, k1: k1 + (evaluation * STEPS) as f64 };
+            let rule = StepSettings::Harmonic { h, k1: k1 + (evaluation * STEPS) as f64 };
             let mut critic = Td::new(tables.clone(), &case.problem, STEPS, rule, true);
             carried_by(&mut critic).copy_from_slice(&carried);
             critic.evaluate(truth.evidence(Some(trajectory))).unwrap();
@@ -614,7 +617,7 @@ fn the_exact_critic_of_a_run_has_the_tables_of_the_batchs_shadow_rewards() {
         let config = Config::from_toml(&text, std::path::Path::new(".")).unwrap();
         let mut session = Session::new(&config).unwrap();
         let problem = session.problem().clone();
-        let groups = session.world().network().neighbourhoods(1);
+        let groups = session.world().graph().neighbourhoods(1);
         let mut before = Vec::new();
         // Twice, so that tables left over from an earlier policy or batch would be found out.
         for _ in 0..2 {
@@ -639,7 +642,7 @@ fn the_exact_critic_of_a_run_has_the_tables_of_the_batchs_shadow_rewards() {
 /// What a warm critic carries over.
 fn carried_by(critic: &mut Td) -> &mut [f64] {
     match critic.fields().pop() {
-        Some((_, phalanx::state::Field::Rows(rows))) => rows.data_mut(),
+        Some((_, phalanx::base::fields::Field::Rows(rows))) => rows.data_mut(),
         other => panic!("{other:?}"),
     }
 }

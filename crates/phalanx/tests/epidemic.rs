@@ -78,7 +78,7 @@ fn sampled_training_ends_where_exact_training_does() {
 fn the_network_may_say_how_many_agents_there_are() {
     let links = |text: &str| {
         let session = Session::scripted(&config(text), "none").unwrap();
-        let network = session.world().network();
+        let network = session.world().graph();
         (network.agents(), network.edge_count())
     };
     let world = "[world]\nkind = \"epidemic\"\n";
@@ -97,7 +97,7 @@ fn the_network_may_say_how_many_agents_there_are() {
 #[test]
 fn the_karate_club() {
     let session = Session::scripted(&Config::preset("epidemic").unwrap(), "none").unwrap();
-    let network = session.world().network();
+    let network = session.world().graph();
     let degrees: Vec<usize> = (0..34).map(|i| network.neighbours(i).len()).collect();
     let published = [
         16, 9, 10, 6, 3, 4, 4, 4, 5, 2, 3, 1, 2, 5, 2, 2, 2, 2, 2, 3, 2, 2, 2, 5, 3, 3, 2, 4, 3, 4, 4, 6, 12,

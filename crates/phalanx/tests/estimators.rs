@@ -3,14 +3,15 @@
 mod support;
 
 use phalanx::Ragged;
-use phalanx::actor::{Baseline, GradientRule, QGroups, gradients};
-use phalanx::critic::{Critic, Evidence, Lstd, MonteCarlo, QTables};
-use phalanx::occupancy::Visits;
+use phalanx::learn::actor::{QGroups, gradients};
+use phalanx::learn::critic::{Critic, CriticInput, Lstd, MonteCarlo, QTables};
+use phalanx::learn::shadow::Signals;
+use phalanx::policy::{Baseline, GradientSettings};
 use phalanx::policy::{Parameterisation, Tabular};
-use phalanx::problem::Problem;
-use phalanx::rollout::StartFrom;
 use phalanx::run::{Config, Session};
-use phalanx::shadow::Signals;
+use phalanx::sample::occupancy::Visits;
+use phalanx::sample::rollout::StartFrom;
+use phalanx::utility::problem::Problem;
 use phalanx::world::World;
 use support::{REFERENCES, Reference, numbers, sample};
 
@@ -98,14 +99,14 @@ fn sampled_gradient(
         sample(&reference.table, policy, 1, samples.evaluation_pairs.max(1), StartFrom::Uniform, 7);
     let mu = Ragged::from_rows((0..reference.agents()).map(|i| numbers(&reference.input("mu")[i])));
     let (iteration, signals) = (0, &signals);
-    let evidence = Evidence { iteration, policy, mu: &mu, signals, batch: &[], evaluation: &evaluation };
+    let evidence = CriticInput { iteration, policy, mu: &mu, signals, batch: &[], evaluation: &evaluation };
     critic.evaluate(evidence).unwrap();
     assert_eq!(critic.values_mut().weigh(signals, &mu), None);
     let batch =
         sample(&reference.table, policy, trajectories, steps + samples.batch_tail, StartFrom::World, 8);
     let n = reference.agents() as f64;
     let weights = problem.occupancy_weights(steps, trajectories).into_iter().map(|w| w / n).collect();
-    let rule = GradientRule {
+    let rule = GradientSettings {
         weights,
         baseline,
         neighbour_mean: false,
@@ -113,7 +114,7 @@ fn sampled_gradient(
         normalise: false,
         entropy: 0.0,
     };
-    let everyone = reference.table.network().neighbourhoods(reference.agents());
+    let everyone = reference.table.graph().neighbourhoods(reference.agents());
     let mut gradient = Ragged::zeros_like(policy.theta());
     gradients(policy, &batch, critic.values(), QGroups::all(&everyone), &rule, &mut gradient);
     gradient
@@ -186,7 +187,7 @@ fn lstd_approaches_the_fixed_point_of_td() {
             let mu = Ragged::zeros_like(&signals.slack);
             let (policy, evaluation) = (&policy, &evaluation);
             let evidence =
-                Evidence { iteration: 0, policy, mu: &mu, signals: &signals, batch: &[], evaluation };
+                CriticInput { iteration: 0, policy, mu: &mu, signals: &signals, batch: &[], evaluation };
             critic.evaluate(evidence).unwrap();
             let found = (0..reference.agents()).map(|j| critic.values().table(j, 0).unwrap().to_vec());
             let tables = reference.output("Qf_hat_td_stationary").as_array().unwrap().iter();

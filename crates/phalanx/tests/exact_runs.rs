@@ -4,10 +4,10 @@ mod support;
 
 use std::sync::Arc;
 
+use phalanx::base::stream::Stream;
 use phalanx::exact::{Dynamics, System, optimum};
 use phalanx::policy::{Parameterisation, Tabular};
 use phalanx::run::{Config, Session};
-use phalanx::stream::Stream;
 use phalanx::world::{Line, Start, World};
 use serde_json::Value;
 use support::numbers;
@@ -91,7 +91,7 @@ fn the_optimum_is_reached_and_never_exceeded() {
         let settings =
             [small[0], small[1], ("iterations", "300"), ("dual.kind", kind), ("dual.eta_mu", eta_mu)];
         let truth = trained(&settings).truth().unwrap();
-        let bought = price * truth.violation_total / world.network().agents() as f64;
+        let bought = price * truth.violation_total / world.graph().agents() as f64;
         assert!(
             truth.objective <= best.value + bought + 1e-9,
             "{kind}: {} > {}",

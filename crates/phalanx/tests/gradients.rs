@@ -7,14 +7,16 @@
 mod support;
 
 use phalanx::Ragged;
-use phalanx::actor::{Baseline, GradientRule, QGroups, gradients};
-use phalanx::critic::{Inbox, QValues};
-use phalanx::net::{Batch, Net, Tape};
-use phalanx::policy::{LinearPolicy, NetworkPolicy, Parameterisation, Policy, PolicyFeatures, Tabular};
-use phalanx::rollout::{StartFrom, Trajectory};
-use phalanx::shadow::Signals;
-use phalanx::sight::{Inputs, Sight, Widths};
-use phalanx::stream::Stream;
+use phalanx::base::stream::Stream;
+use phalanx::learn::actor::{QGroups, gradients};
+use phalanx::learn::critic::{QValues, ValueReceiver};
+use phalanx::learn::shadow::Signals;
+use phalanx::neural::{Batch, Net, Tape};
+use phalanx::policy::observation::{Inputs, ObservationEncoder, Widths};
+use phalanx::policy::{Baseline, GradientSettings};
+use phalanx::policy::{LinearPolicy, NeuralPolicy, Parameterisation, Policy, PolicyFeatures, Tabular};
+use phalanx::sample::rollout::StartFrom;
+use phalanx::world::Trajectory;
 use phalanx::world::{Line, Start, Wireless, WirelessSpec, World};
 use support::{Reference, act, moment, sample};
 
@@ -36,7 +38,7 @@ impl QValues for Made {
         None
     }
 
-    fn add_taken(&self, sender: u32, inbox: &Inbox<'_>, _: &mut Vec<u32>, out: &mut [f64]) {
+    fn add_taken(&self, sender: u32, inbox: &ValueReceiver<'_>, _: &mut Vec<u32>, out: &mut [f64]) {
         for (k, out) in out.iter_mut().enumerate() {
             let taken = usize::from(inbox.trajectory.actions(inbox.to)[k]);
             *out += Made::value(sender, inbox.number, k, taken);
@@ -50,7 +52,7 @@ impl QValues for Made {
     fn add_alternatives(
         &self,
         sender: u32,
-        inbox: &Inbox<'_>,
+        inbox: &ValueReceiver<'_>,
         actions: usize,
         _: &mut Vec<u32>,
         out: &mut [f64],
@@ -133,7 +135,7 @@ fn widths() -> Widths {
 fn policies(world: &dyn World) -> Vec<Box<dyn Policy>> {
     let stream = Stream::new(11);
     let linear = |features| LinearPolicy::new(world, KAPPA, features, true, 0.7, &stream).unwrap();
-    let mut network = NetworkPolicy::new(world, KAPPA, &widths(), 1.0, &stream).unwrap();
+    let mut network = NeuralPolicy::new(world, KAPPA, &widths(), 1.0, &stream).unwrap();
     // Biases of 0 would put empty queues on the kink of a ReLU.
     for (x, theta) in network.theta_mut().data_mut().iter_mut().enumerate() {
         *theta += f64::from((x as f32 * 0.73).sin() * 0.1);
@@ -154,7 +156,7 @@ fn policies(world: &dyn World) -> Vec<Box<dyn Policy>> {
 
 /// The law of an agent in double precision, by the definition of its kind.
 fn law<'a>(kind: &str, world: &'a dyn World, agent: usize) -> Law<'a> {
-    let group = world.network().neighbourhoods(KAPPA).row(agent).to_vec();
+    let group = world.graph().neighbourhoods(KAPPA).row(agent).to_vec();
     let actions = world.actions(agent);
     match kind {
         "softmax" => Box::new(move |theta, x| softmax(table_row(world, &group, actions, theta, x))),
@@ -162,7 +164,7 @@ fn law<'a>(kind: &str, world: &'a dyn World, agent: usize) -> Law<'a> {
         "linear-additive" => Box::new(move |theta, x| linear_law(world, &group, agent, false, theta, x)),
         "linear-pair" => Box::new(move |theta, x| linear_law(world, &group, agent, true, theta, x)),
         "network" => {
-            let sight = Sight::new(world, agent, &group, false);
+            let sight = ObservationEncoder::new(world, agent, &group, false);
             let net = Net::new(sight.architecture(&widths(), actions), "net").unwrap();
             Box::new(move |theta, x| {
                 let mut inputs = Inputs::default();
@@ -203,7 +205,7 @@ fn samples(
     agent: usize,
     senders: &[u32],
     batch: &[Trajectory],
-    rule: &GradientRule,
+    rule: &GradientSettings,
     agents: usize,
 ) -> Vec<Sample> {
     let mut samples = Vec::new();
@@ -222,7 +224,13 @@ fn samples(
 }
 
 /// What is climbed, with values and baselines held fixed.
-fn climbed(law: &Law<'_>, samples: &[Sample], rule: &GradientRule, is_direct: bool, theta: &[f64]) -> f64 {
+fn climbed(
+    law: &Law<'_>,
+    samples: &[Sample],
+    rule: &GradientSettings,
+    is_direct: bool,
+    theta: &[f64],
+) -> f64 {
     let mass: f64 = samples.iter().map(|sample| sample.weight).sum();
     let mean = samples.iter().map(|sample| sample.weight * sample.values[sample.action]).sum::<f64>() / mass;
     let mut total = 0.0;
@@ -244,10 +252,10 @@ fn climbed(law: &Law<'_>, samples: &[Sample], rule: &GradientRule, is_direct: bo
     total
 }
 
-fn rules() -> Vec<GradientRule> {
+fn rules() -> Vec<GradientSettings> {
     let rule = |baseline, neighbour_mean, all_actions, entropy| {
         let weights = (0..STEPS).map(|k| 0.3 * 0.8f64.powi(k as i32)).collect();
-        GradientRule { weights, baseline, neighbour_mean, all_actions, normalise: false, entropy }
+        GradientSettings { weights, baseline, neighbour_mean, all_actions, normalise: false, entropy }
     };
     use Baseline::{Counterfactual, Mean, None};
     vec![
@@ -270,8 +278,8 @@ fn rules() -> Vec<GradientRule> {
 fn gradients_are_derivatives() {
     const H: f64 = 1e-5;
     for world in worlds() {
-        let (world, agents) = (&*world, world.network().agents());
-        let senders = world.network().neighbourhoods(1);
+        let (world, agents) = (&*world, world.graph().agents());
+        let senders = world.graph().neighbourhoods(1);
         for policy in policies(world) {
             let batch = sample(world, &*policy, 3, STEPS + 2, StartFrom::Uniform, 4);
             // Networks compute in single precision.
@@ -313,7 +321,7 @@ fn gradients_are_derivatives() {
 #[test]
 fn actions_are_drawn_from_the_laws() {
     for world in worlds() {
-        let (world, agents) = (&*world, world.network().agents());
+        let (world, agents) = (&*world, world.graph().agents());
         let batch = sample(world, &*policies(world)[0], 1, 40, StartFrom::Uniform, 5);
         for policy in policies(world) {
             for agent in 0..agents {

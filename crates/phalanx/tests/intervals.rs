@@ -70,7 +70,7 @@ fn the_jackknife_takes_the_bias_away() {
     let plug_in = {
         let config = session.config();
         let values = (0..400).map(|seed| {
-            let stream = phalanx::stream::Stream::new(10_000 + seed);
+            let stream = phalanx::base::stream::Stream::new(10_000 + seed);
             let policy = session.algorithm().policy().tabular().unwrap();
             let (world, problem) = (session.world(), session.problem());
             let horizon = phalanx::run::assessment_horizon(problem, config.horizon);

@@ -3,11 +3,12 @@
 mod support;
 
 use phalanx::Ragged;
-use phalanx::policy::{NetworkPolicy, Policy, RulePolicy, Tabular};
-use phalanx::rollout::{Request, StartFrom, Trajectory, simulate};
+use phalanx::base::stream::{Place, Purpose, Stream};
+use phalanx::policy::observation::{Inputs, ObservationEncoder, Widths};
+use phalanx::policy::{NeuralPolicy, Policy, RulePolicy, Tabular};
 use phalanx::run::{Config, Session};
-use phalanx::sight::{Inputs, Sight, Widths};
-use phalanx::stream::{Place, Purpose, Stream};
+use phalanx::sample::rollout::{Request, StartFrom, simulate};
+use phalanx::world::Trajectory;
 use phalanx::world::{Joint, Pistonball, PistonballSpec, Rule, World, check};
 use support::corridor::{Corridor, Flaw, PRIZES, SQUARES, configured};
 
@@ -69,7 +70,7 @@ fn every_policy_is_simulated_to_the_end_or_to_the_last_step() {
         ("goes", Box::new(coin(&world, 1.0))),
         ("fair", Box::new(coin(&world, 0.5))),
         ("every second", Box::new(RulePolicy::new(&world, Box::new(EverySecond)))),
-        ("network", Box::new(NetworkPolicy::new(&world, 1, &widths, 1.0, &stream).unwrap())),
+        ("network", Box::new(NeuralPolicy::new(&world, 1, &widths, 1.0, &stream).unwrap())),
     ];
     let rooms = [9, 1, 2, 3, 4, 5, 6, 7, 8, 30];
     let mut trajectories: Vec<Trajectory> = rooms.iter().map(|&room| Trajectory::of(&world, room)).collect();
@@ -242,13 +243,18 @@ fn rows_are_enough_to_act_on() {
     let world = Pistonball::new(&PistonballSpec::default()).unwrap();
     let stream = Stream::new(3);
     let widths = Widths { embedding: 4, row_hidden: 8, hidden: vec![16] };
-    let policy = NetworkPolicy::new(&world, 2, &widths, 1.0, &stream).unwrap();
+    let policy = NeuralPolicy::new(&world, 2, &widths, 1.0, &stream).unwrap();
     let mut episodes = [Trajectory::of(&world, 12)];
     simulate(&world, &policy, &stream, &requests(1), &mut episodes);
     for (agent, k) in [(0, 0), (4, 1), (9, 11)] {
         let groups = policy.groups();
         let mut inputs = Inputs::default();
-        Sight::new(&world, agent, groups.row(agent), false).push(&episodes[0], k, |_| 0, &mut inputs);
+        ObservationEncoder::new(&world, agent, groups.row(agent), false).push(
+            &episodes[0],
+            k,
+            |_| 0,
+            &mut inputs,
+        );
         let (mut law, mut found) = ([0.0; 3], [0.0; 3]);
         policy.law(agent, &episodes[0], k, &mut law);
         assert_eq!(policy.rows_read(agent), Some(inputs.rows.len()));

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use phalanx::run::{
-    Config, Ending, MOST_LISTED, Provenance, Registry, Resumed, RunFolder, Session, WORST_LISTED, train,
+    Config, Ending, MOST_LISTED, Provenance, Registry, ResumeOutcome, RunFolder, Session, WORST_LISTED, train,
 };
 
 /// A line of `n` agents with tiny episodes.
@@ -123,7 +123,7 @@ fn large_runs_resume_and_evaluate_to_the_same() {
     let (whole, parts) = (folder.path().join("whole"), folder.path().join("parts"));
     run(&config, &whole, usize::MAX);
     run(&config, &parts, 2);
-    let Resumed::Ready { mut session, folder: mut files, .. } =
+    let ResumeOutcome::Ready { mut session, folder: mut files, .. } =
         RunFolder::resume(&parts, &Registry::default()).unwrap()
     else {
         panic!("the run is not finished")

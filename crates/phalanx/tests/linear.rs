@@ -3,16 +3,17 @@
 mod support;
 
 use phalanx::Ragged;
-use phalanx::critic::{
-    AllFeatures, Critic, CriticFeatures, Evidence, Inbox, LearnsFrom, LinearCritic, LinearRule, Lstd,
-    QTables, QValues, StepRule,
+use phalanx::base::stream::Stream;
+use phalanx::learn::critic::{
+    AllFeatures, Critic, CriticFeatures, CriticInput, LearnsFrom, LinearCritic, LinearRule, Lstd, QTables,
+    QValues, StepSettings, ValueReceiver,
 };
+use phalanx::learn::shadow::Signals;
 use phalanx::policy::{LinearPolicy, PolicyFeatures};
-use phalanx::problem::Problem;
-use phalanx::rollout::{StartFrom, Trajectory};
 use phalanx::run::{Config, Session};
-use phalanx::shadow::Signals;
-use phalanx::stream::Stream;
+use phalanx::sample::rollout::StartFrom;
+use phalanx::utility::problem::Problem;
+use phalanx::world::Trajectory;
 use phalanx::world::World;
 use support::{Reference, sample};
 
@@ -47,8 +48,8 @@ fn chains(world: &dyn World, count: usize, pairs: usize, seed: u64) -> Vec<Traje
 
 fn evaluate(critic: &mut dyn Critic, world: &dyn World, signals: &Signals, evaluation: &[Trajectory]) {
     let policy = LinearPolicy::new(world, 0, PolicyFeatures::Pair, true, 0.0, &Stream::new(0)).unwrap();
-    let mu = multipliers(world.network().agents());
-    let evidence = Evidence { iteration: 0, policy: &policy, mu: &mu, signals, batch: &[], evaluation };
+    let mu = multipliers(world.graph().agents());
+    let evidence = CriticInput { iteration: 0, policy: &policy, mu: &mu, signals, batch: &[], evaluation };
     critic.evaluate(evidence).unwrap();
     assert_eq!(critic.values_mut().weigh(signals, &mu), None);
 }
@@ -58,7 +59,7 @@ fn along(values: &dyn QValues, j: usize, trajectory: &Trajectory) -> Vec<f64> {
     let (from, steps) = (&[j as u32][..], trajectory.steps());
     let mut out = vec![0.0; steps];
     values.receive_taken(
-        Inbox { to: j, from, constrained: from, number: 0, trajectory, steps },
+        ValueReceiver { to: j, from, constrained: from, number: 0, trajectory, steps },
         &mut Vec::new(),
         &mut out,
     );
@@ -91,7 +92,7 @@ fn features_of_the_own_pair_are_a_table() {
         assert_eq!(table.samples(), linear.samples());
         evaluate(&mut table, world, &signals, &chain);
         evaluate(&mut linear, world, &signals, &chain);
-        for j in 0..world.network().agents() {
+        for j in 0..world.graph().agents() {
             let [found, expected] =
                 [linear.values(), table.values()].map(|values| along(values, j, &other[0]));
             assert_close(&found, &expected, 1e-12);
@@ -154,8 +155,8 @@ fn assert_solves(
     weighed: &[(f64, &Signals, &[Trajectory])],
 ) {
     let (world, problem) = (session.world(), session.problem());
-    let groups = world.network().neighbourhoods(1);
-    for j in [0, 2, world.network().agents() - 1] {
+    let groups = world.graph().neighbourhoods(1);
+    for j in [0, 2, world.graph().agents() - 1] {
         let mu = multipliers(problem.agents.len()).row(j)[0];
         // (weight of the sample, its temporal difference, where it is).
         let mut terms = Vec::new();
@@ -256,7 +257,7 @@ fn temporal_differences_by_hand() {
     signals.rewards.row_mut(0)[2] = 3.0;
     (signals.rewards.row_mut(1)[1], signals.rewards.row_mut(1)[3]) = (1.0, 5.0);
     let features = AllFeatures::new(world, 1, CriticFeatures::Additive, true).unwrap();
-    let rule = LinearRule::Td(StepRule::Constant(0.5));
+    let rule = LinearRule::Td(StepSettings::Constant(0.5));
     let mut critic = LinearCritic::new(features, problem, rule, LearnsFrom::Chains { count: 1, steps: 2 });
     evaluate(&mut critic, world, &signals, std::slice::from_ref(&trajectory));
     let mut expected = Vec::new();
@@ -293,16 +294,16 @@ fn alternatives_are_what_would_be_received() {
         let learnt_from = chains(world, 1, 101, 5);
         let batch = chains(world, 1, 12, 6);
         let mu = Ragged::zeros_like(&signals.slack);
-        let senders = world.network().neighbourhoods(2);
+        let senders = world.graph().neighbourhoods(2);
         for kind in KINDS {
             let features = AllFeatures::new(world, 1, kind, true).unwrap();
-            let rule = LinearRule::Td(StepRule::Constant(0.3));
+            let rule = LinearRule::Td(StepSettings::Constant(0.3));
             let from = LearnsFrom::Chains { count: 1, steps: 100 };
             let mut critic = LinearCritic::new(features, problem, rule, from);
             let policy =
                 LinearPolicy::new(world, 0, PolicyFeatures::Pair, true, 0.0, &Stream::new(0)).unwrap();
             let evaluation = &learnt_from[..];
-            let evidence = Evidence {
+            let evidence = CriticInput {
                 iteration: 0,
                 policy: &policy,
                 mu: &mu,
@@ -312,18 +313,25 @@ fn alternatives_are_what_would_be_received() {
             };
             critic.evaluate(evidence).unwrap();
             critic.values_mut().weigh(&signals, &mu);
-            for to in 0..world.network().agents() {
+            for to in 0..world.graph().agents() {
                 // Some senders within two hops see the receiver, some do not.
                 let (from, actions, steps) = (senders.row(to), world.actions(to), 12);
                 let mut found = vec![0.0; steps * actions];
-                let inbox = Inbox { to, from, constrained: from, number: 0, trajectory: &batch[0], steps };
+                let inbox =
+                    ValueReceiver { to, from, constrained: from, number: 0, trajectory: &batch[0], steps };
                 critic.values().receive_alternatives(inbox, actions, &mut Vec::new(), &mut found);
                 for b in 0..actions {
                     let mut replaced = batch[0].clone();
                     (0..steps).for_each(|k| *replaced.pair_mut(to, k).1 = b as u8);
                     let mut expected = vec![0.0; steps];
-                    let inbox =
-                        Inbox { to, from, constrained: from, number: 0, trajectory: &replaced, steps };
+                    let inbox = ValueReceiver {
+                        to,
+                        from,
+                        constrained: from,
+                        number: 0,
+                        trajectory: &replaced,
+                        steps,
+                    };
                     critic.values().receive_taken(inbox, &mut Vec::new(), &mut expected);
                     let found: Vec<f64> = found.iter().skip(b).step_by(actions).copied().collect();
                     assert_close(&found, &expected, 1e-12);

@@ -4,21 +4,23 @@
 mod support;
 
 use phalanx::Ragged;
-use phalanx::actor::{Baseline, GradientRule, Scratch};
-use phalanx::critic::{
-    AllFeatures, Critic, CriticFeatures, Descent, Evidence, Inbox, LearnsFrom, LinearCritic, LinearRule,
-    Lstd, NetworkCritic, NetworkRule, QTables, QValues, Returns, ReturnsRule, StepRule, Td, Wanted,
+use phalanx::base::stream::{Place, Purpose, Sequence, Stream};
+use phalanx::graph::Graph;
+use phalanx::learn::critic::{
+    AllFeatures, Critic, CriticFeatures, CriticInput, Descent, LearnsFrom, LinearCritic, LinearRule, Lstd,
+    NeuralCritic, NeuralCriticSettings, QTables, QValues, Returns, ReturnsSettings, StepSettings, Td,
+    ValueReceiver, ValueRequest,
 };
-use phalanx::net::Loss;
-use phalanx::network::Network;
-use phalanx::optimizer::OptimizerKind;
-use phalanx::policy::{LinearPolicy, NetworkPolicy, Parameterisation, Policy, PolicyFeatures, Tabular};
-use phalanx::problem::Problem;
-use phalanx::rollout::{StartFrom, Trajectory};
+use phalanx::learn::optimizer::OptimizerKind;
+use phalanx::learn::shadow::Signals;
+use phalanx::neural::Loss;
+use phalanx::policy::observation::Widths;
+use phalanx::policy::{Baseline, GradientSettings, Scratch};
+use phalanx::policy::{LinearPolicy, NeuralPolicy, Parameterisation, Policy, PolicyFeatures, Tabular};
 use phalanx::run::{Config, Session};
-use phalanx::shadow::Signals;
-use phalanx::sight::Widths;
-use phalanx::stream::{Place, Purpose, Sequence, Stream};
+use phalanx::sample::rollout::StartFrom;
+use phalanx::utility::problem::Problem;
+use phalanx::world::Trajectory;
 use phalanx::world::{Epidemic, EpidemicModel, EpidemicSpec, Line, Start, Wireless, WirelessSpec, World};
 use support::{act, sample};
 
@@ -52,7 +54,7 @@ fn settings() -> [Setting; 3] {
             agents: vec![0, 8, 17, 29],
         },
         Setting {
-            world: Box::new(Epidemic::new(&epidemic, Network::grid(5, 6).unwrap()).unwrap()),
+            world: Box::new(Epidemic::new(&epidemic, Graph::grid(5, 6).unwrap()).unwrap()),
             problem: problem("[world]\nkind = \"epidemic\"\nmodel = \"sirs\"\nn = 30"),
             agents: vec![0, 8, 17, 29],
         },
@@ -74,7 +76,7 @@ fn policies(world: &dyn World, kappa: usize) -> Vec<Box<dyn Policy>> {
     let mut policies: Vec<Box<dyn Policy>> = vec![
         Box::new(linear(PolicyFeatures::Additive)),
         Box::new(linear(PolicyFeatures::Pair)),
-        Box::new(NetworkPolicy::new(world, kappa, &widths(), 3.0, &stream).unwrap()),
+        Box::new(NeuralPolicy::new(world, kappa, &widths(), 3.0, &stream).unwrap()),
     ];
     // Of neighbours this sees what the world tells; beyond one hop only an epidemic does.
     if world.scripted_names().contains(&"treat") {
@@ -89,9 +91,9 @@ fn policies(world: &dyn World, kappa: usize) -> Vec<Box<dyn Policy>> {
 
 /// Agents farther than `radius` from `agent`.
 fn beyond(world: &dyn World, agent: usize, radius: usize) -> Vec<usize> {
-    let groups = world.network().neighbourhoods(radius);
+    let groups = world.graph().neighbourhoods(radius);
     let near = groups.row(agent);
-    (0..world.network().agents()).filter(|&j| !near.contains(&(j as u32))).collect()
+    (0..world.graph().agents()).filter(|&j| !near.contains(&(j as u32))).collect()
 }
 
 /// Scrambles states, actions and rewards of all agents farther than `radius` from `agent`.
@@ -121,7 +123,7 @@ fn trajectory(world: &dyn World, steps: usize, seed: u64) -> Trajectory {
 fn a_policy_reads_its_kappa_hop_neighbourhood_only() {
     let mut numbers = numbers(2);
     for Setting { world, agents, .. } in settings() {
-        let n = world.network().agents();
+        let n = world.graph().agents();
         for (kappa, policy) in
             (0..3).flat_map(|kappa| policies(&*world, kappa).into_iter().map(move |p| (kappa, p)))
         {
@@ -166,7 +168,7 @@ fn a_gradient_reads_its_kappa_hop_neighbourhood_only() {
         {
             for &(baseline, all_actions, entropy) in &rules {
                 let weights = (0..steps).map(|k| 0.9f64.powi(k as i32)).collect();
-                let rule = GradientRule {
+                let rule = GradientSettings {
                     weights,
                     baseline,
                     neighbour_mean: false,
@@ -217,12 +219,12 @@ fn critics<'a>(
     let mut critics: Vec<(String, MakeCritic<'a>)> = Vec::new();
     if world.states(0) == 2 {
         let tables = move || QTables::new(world, kappa_q, problem).unwrap();
-        let td = move || Td::new(tables(), problem, steps, StepRule::Constant(0.2), false);
+        let td = move || Td::new(tables(), problem, steps, StepSettings::Constant(0.2), false);
         critics.push(("td".into(), Box::new(move || Box::new(td()))));
         critics.push(("lstd".into(), Box::new(move || Box::new(Lstd::new(tables(), problem, steps, 1e-6)))));
     }
     let lstd = LinearRule::Lstd { ridge: 1e-3, average: 0.0 };
-    let td = LinearRule::Td(StepRule::Constant(0.2));
+    let td = LinearRule::Td(StepSettings::Constant(0.2));
     let mut linear =
         vec![(CriticFeatures::Own, lstd), (CriticFeatures::Additive, lstd), (CriticFeatures::Pair, td)];
     if world.states(0) == 2 {
@@ -239,7 +241,7 @@ fn critics<'a>(
         [(32, OptimizerKind::Adam, true, false), (0, OptimizerKind::Sgd, false, true)]
     {
         let make = move || {
-            let rule = NetworkRule {
+            let rule = NeuralCriticSettings {
                 descent: Descent { optimizer, learning_rate: 1e-3, clip: 1.0 },
                 minibatch,
                 passes: 2,
@@ -248,7 +250,7 @@ fn critics<'a>(
                 twin,
                 merged,
             };
-            NetworkCritic::new(world, problem, kappa_q, &widths(), rule, from, Stream::new(3)).unwrap()
+            NeuralCritic::new(world, problem, kappa_q, &widths(), rule, from, Stream::new(3)).unwrap()
         };
         critics.push((format!("network, minibatch {minibatch}"), Box::new(move || Box::new(make()))));
     }
@@ -268,13 +270,13 @@ fn learnt(
     let policy = LinearPolicy::new(world, 0, PolicyFeatures::Pair, true, 0.0, &Stream::new(0)).unwrap();
     let mu = Ragged::from_rows((0..policy.agents()).map(|i| [0.5 + i as f64]));
     let evaluation = std::slice::from_ref(evaluation);
-    let evidence = Evidence { iteration: 0, policy: &policy, mu: &mu, signals, batch: &[], evaluation };
+    let evidence = CriticInput { iteration: 0, policy: &policy, mu: &mu, signals, batch: &[], evaluation };
     critic.evaluate(evidence).unwrap();
     assert_eq!(critic.values_mut().weigh(signals, &mu), None);
     critic.values_mut().prepare(
         batch,
         batch[0].steps(),
-        Wanted { alternatives, partial: false, levels: true },
+        ValueRequest { alternatives, partial: false, levels: true },
     );
     critic
 }
@@ -284,7 +286,7 @@ fn own_values(values: &dyn QValues, agent: usize, trajectory: &Trajectory) -> Ve
     let (from, steps) = (&[agent as u32][..], trajectory.steps());
     let mut out = vec![0.0; steps];
     values.receive_taken(
-        Inbox { to: agent, from, constrained: from, number: 0, trajectory, steps },
+        ValueReceiver { to: agent, from, constrained: from, number: 0, trajectory, steps },
         &mut Vec::new(),
         &mut out,
     );
@@ -323,7 +325,7 @@ fn received_values_come_from_twice_the_radius_at_most() {
     for Setting { world, problem, agents } in settings() {
         let (world, signals) = (&*world, signals(&problem));
         let (evaluation, batch) = (trajectory(world, 201, 6), trajectory(world, 40, 7));
-        let groups = world.network().neighbourhoods(kappa_q);
+        let groups = world.graph().neighbourhoods(kappa_q);
         for (name, make) in critics(world, &problem, kappa_q, 200) {
             for alternatives in [false, true] {
                 for &agent in agents.iter().step_by(2) {
@@ -332,8 +334,14 @@ fn received_values_come_from_twice_the_radius_at_most() {
                         let critic = learnt(&make, world, &signals, &evaluation, along, alternatives);
                         let (from, steps, actions) =
                             (groups.row(agent), trajectory.steps(), world.actions(agent));
-                        let inbox =
-                            Inbox { to: agent, from, constrained: from, number: 0, trajectory, steps };
+                        let inbox = ValueReceiver {
+                            to: agent,
+                            from,
+                            constrained: from,
+                            number: 0,
+                            trajectory,
+                            steps,
+                        };
                         let mut out = vec![0.0; steps * if alternatives { actions } else { 1 }];
                         if alternatives {
                             critic.values().receive_alternatives(inbox, actions, &mut Vec::new(), &mut out);
@@ -359,27 +367,28 @@ fn received_values_come_from_twice_the_radius_at_most() {
 fn sampled_returns_read_the_neighbourhoods_of_their_senders_only() {
     for Setting { world, problem, agents } in settings() {
         let (world, signals) = (&*world, signals(&problem));
-        let mu = Ragged::from_rows((0..world.network().agents()).map(|i| [0.5 + i as f64]));
+        let mu = Ragged::from_rows((0..world.graph().agents()).map(|i| [0.5 + i as f64]));
         let policy = LinearPolicy::new(world, 0, PolicyFeatures::Pair, true, 0.0, &Stream::new(0)).unwrap();
         let batch = trajectory(world, 60, 7);
         for kappa_q in 0..3 {
-            let groups = world.network().neighbourhoods(kappa_q);
+            let groups = world.graph().neighbourhoods(kappa_q);
             let received = |trajectory: &Trajectory, agent: usize, from: &[u32]| {
                 let descent = Descent { optimizer: OptimizerKind::Adam, learning_rate: 1e-2, clip: 1.0 };
                 let rule =
-                    ReturnsRule { lambda: 0.9, descent, minibatch: 32, passes: 2, loss: Loss::Squared };
+                    ReturnsSettings { lambda: 0.9, descent, minibatch: 32, passes: 2, loss: Loss::Squared };
                 let mut critic =
                     Returns::new(world, &problem, kappa_q, &widths(), rule, Stream::new(3)).unwrap();
                 let (policy, batch) = (&policy, std::slice::from_ref(trajectory));
                 // The second time, values are subtracted that were learnt the first time.
                 for iteration in 0..2 {
                     let evidence =
-                        Evidence { iteration, policy, mu: &mu, signals: &signals, batch, evaluation: &[] };
+                        CriticInput { iteration, policy, mu: &mu, signals: &signals, batch, evaluation: &[] };
                     critic.evaluate(evidence).unwrap();
                 }
                 assert_eq!(critic.weigh(&signals, &mu), None);
                 let mut out = vec![0.0; 40];
-                let inbox = Inbox { to: agent, from, constrained: from, number: 0, trajectory, steps: 40 };
+                let inbox =
+                    ValueReceiver { to: agent, from, constrained: from, number: 0, trajectory, steps: 40 };
                 critic.receive_taken(inbox, &mut Vec::new(), &mut out);
                 out
             };

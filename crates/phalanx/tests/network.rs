@@ -3,20 +3,23 @@
 mod support;
 
 use phalanx::Ragged;
-use phalanx::critic::{
-    Critic, Descent, Evidence, ExactCritic, Inbox, LearnsFrom, NetworkCritic, NetworkRule, QValues, Wanted,
-};
+use phalanx::base::fields::Field;
+use phalanx::base::stream::Stream;
+use phalanx::exact::ExactCritic;
 use phalanx::exact::Truncation;
-use phalanx::net::{Batch, Loss, Net, Tape};
-use phalanx::optimizer::OptimizerKind;
-use phalanx::policy::{Acting, NetworkPolicy, Parameterisation, Policy, Tabular};
-use phalanx::problem::Problem;
-use phalanx::rollout::{StartFrom, Trajectory};
+use phalanx::learn::critic::{
+    Critic, CriticInput, Descent, LearnsFrom, NeuralCritic, NeuralCriticSettings, QValues, ValueReceiver,
+    ValueRequest,
+};
+use phalanx::learn::optimizer::OptimizerKind;
+use phalanx::learn::shadow::Signals;
+use phalanx::neural::{Batch, Loss, Net, Tape};
+use phalanx::policy::observation::{Inputs, ObservationEncoder, Widths};
+use phalanx::policy::{Acting, NeuralPolicy, Parameterisation, Policy, Tabular};
 use phalanx::run::{Config, Session};
-use phalanx::shadow::Signals;
-use phalanx::sight::{Inputs, Sight, Widths};
-use phalanx::state::Field;
-use phalanx::stream::Stream;
+use phalanx::sample::rollout::StartFrom;
+use phalanx::utility::problem::Problem;
+use phalanx::world::Trajectory;
 use phalanx::world::World;
 use support::{act, moment, sample};
 
@@ -41,8 +44,8 @@ fn sgd(learning_rate: f64) -> Descent {
     Descent { optimizer: OptimizerKind::Sgd, learning_rate, clip: f64::INFINITY }
 }
 
-fn rule() -> NetworkRule {
-    NetworkRule {
+fn rule() -> NeuralCriticSettings {
+    NeuralCriticSettings {
         descent: sgd(0.05),
         minibatch: 64,
         passes: 1,
@@ -53,7 +56,7 @@ fn rule() -> NetworkRule {
     }
 }
 
-fn critic(session: &Session, kappa_q: usize, rule: NetworkRule, from: LearnsFrom) -> NetworkCritic {
+fn critic(session: &Session, kappa_q: usize, rule: NeuralCriticSettings, from: LearnsFrom) -> NeuralCritic {
     critic_of(session, kappa_q, &widths(), rule, from)
 }
 
@@ -61,10 +64,10 @@ fn critic_of(
     session: &Session,
     kappa_q: usize,
     widths: &Widths,
-    rule: NetworkRule,
+    rule: NeuralCriticSettings,
     from: LearnsFrom,
-) -> NetworkCritic {
-    NetworkCritic::new(session.world(), session.problem(), kappa_q, widths, rule, from, Stream::new(21))
+) -> NeuralCritic {
+    NeuralCritic::new(session.world(), session.problem(), kappa_q, widths, rule, from, Stream::new(21))
         .unwrap()
 }
 
@@ -95,22 +98,26 @@ fn evaluate(
     evaluation: &[Trajectory],
 ) {
     let mu = multipliers(signals);
-    critic.evaluate(Evidence { iteration, policy, mu: &mu, signals, batch: &[], evaluation }).unwrap();
+    critic.evaluate(CriticInput { iteration, policy, mu: &mu, signals, batch: &[], evaluation }).unwrap();
     assert_eq!(critic.values_mut().weigh(signals, &mu), None);
 }
 
 /// Agent j's own values along the first of some trajectories.
 fn along(critic: &mut dyn Critic, j: usize, batch: &[Trajectory]) -> Vec<f64> {
     let (from, trajectory, steps) = (&[j as u32][..], &batch[0], batch[0].steps());
-    critic.values_mut().prepare(batch, steps, Wanted { alternatives: false, partial: false, levels: true });
+    critic.values_mut().prepare(
+        batch,
+        steps,
+        ValueRequest { alternatives: false, partial: false, levels: true },
+    );
     let mut out = vec![0.0; steps];
-    let inbox = Inbox { to: j, from, constrained: from, number: 0, trajectory, steps };
+    let inbox = ValueReceiver { to: j, from, constrained: from, number: 0, trajectory, steps };
     critic.values().receive_taken(inbox, &mut Vec::new(), &mut out);
     out
 }
 
 /// A copy of what a critic carries from one iteration to the next.
-fn singles(critic: &mut NetworkCritic, name: &str) -> Vec<f32> {
+fn singles(critic: &mut NeuralCritic, name: &str) -> Vec<f32> {
     let found = critic.fields().into_iter().find(|(field, _)| *field == name);
     match found {
         Some((_, Field::SingleRows(rows))) => rows.data().to_vec(),
@@ -144,20 +151,31 @@ fn networks_learn_the_true_values() {
     let mut truth = ExactCritic::new(world, problem, &policy, 2, Truncation::Fixed).unwrap();
     evaluate(&mut truth, &policy, &signals, 0, &[]);
     let test = sample(world, &policy, 1, 400, StartFrom::Uniform, 1);
-    let adam = NetworkRule { descent: Descent { optimizer: OptimizerKind::Adam, ..sgd(1e-3) }, ..rule() };
-    let online = NetworkRule { minibatch: 0, descent: sgd(0.005), ..rule() };
+    let adam =
+        NeuralCriticSettings { descent: Descent { optimizer: OptimizerKind::Adam, ..sgd(1e-3) }, ..rule() };
+    let online = NeuralCriticSettings { minibatch: 0, descent: sgd(0.005), ..rule() };
     for (name, rule, iterations, limit) in [
         ("adam", adam.clone(), 120, 0.1),
-        ("twin", NetworkRule { twin: true, loss: Loss::Huber { width: 1.0 }, ..adam.clone() }, 120, 0.15),
+        (
+            "twin",
+            NeuralCriticSettings { twin: true, loss: Loss::Huber { width: 1.0 }, ..adam.clone() },
+            120,
+            0.15,
+        ),
         (
             "merged, clipped",
-            NetworkRule { merged: true, descent: Descent { clip: 1.0, ..adam.descent }, ..adam },
+            NeuralCriticSettings { merged: true, descent: Descent { clip: 1.0, ..adam.descent }, ..adam },
             120,
             0.1,
         ),
-        ("minibatches without target", NetworkRule { polyak: 0.0, descent: sgd(0.02), ..rule() }, 120, 0.15),
+        (
+            "minibatches without target",
+            NeuralCriticSettings { polyak: 0.0, descent: sgd(0.02), ..rule() },
+            120,
+            0.15,
+        ),
         ("online", online.clone(), 80, 0.12),
-        ("online without target", NetworkRule { polyak: 0.0, ..online }, 80, 0.12),
+        ("online without target", NeuralCriticSettings { polyak: 0.0, ..online }, 80, 0.12),
     ] {
         let mut critic = critic(&session, 2, rule, LearnsFrom::Chains { count: 2, steps: 1000 });
         let mut errors = vec![];
@@ -179,14 +197,14 @@ fn networks_learn_the_true_values() {
 
 /// [utility][twin][parameter] of agent j, as f64.
 fn networks(
-    critic: &mut NetworkCritic,
+    critic: &mut NeuralCritic,
     name: &str,
     session: &Session,
     kappa_q: usize,
     per_agent: usize,
 ) -> Vec<Vec<Vec<f64>>> {
     let mut numbers = singles(critic, name).into_iter().map(f64::from);
-    (0..session.world().network().agents())
+    (0..session.world().graph().agents())
         .map(|j| {
             let parameters = net(session, j, kappa_q).1.parameters();
             (0..per_agent).map(|_| numbers.by_ref().take(parameters).collect()).collect()
@@ -194,15 +212,19 @@ fn networks(
         .collect()
 }
 
-fn net(session: &Session, j: usize, kappa_q: usize) -> (Sight, Net) {
-    let groups = session.world().network().neighbourhoods(kappa_q);
-    let sight = Sight::new(session.world(), j, groups.row(j), true);
+fn net(session: &Session, j: usize, kappa_q: usize) -> (ObservationEncoder, Net) {
+    let groups = session.world().graph().neighbourhoods(kappa_q);
+    let sight = ObservationEncoder::new(session.world(), j, groups.row(j), true);
     let net = Net::new(sight.architecture(&widths(), 1), "net").unwrap();
     (sight, net)
 }
 
 /// Numbers and symbols of steps of a trajectory, in double precision.
-fn inputs(sight: &Sight, trajectory: &Trajectory, steps: std::ops::Range<usize>) -> (Vec<f64>, Vec<u8>) {
+fn inputs(
+    sight: &ObservationEncoder,
+    trajectory: &Trajectory,
+    steps: std::ops::Range<usize>,
+) -> (Vec<f64>, Vec<u8>) {
     let mut inputs = Inputs::default();
     for k in steps {
         sight.push(trajectory, k, |m| trajectory.actions(m)[k], &mut inputs);
@@ -220,18 +242,18 @@ fn values_are_those_of_the_networks() {
         let mu = multipliers(&signals);
         let chains = sample(world, &policy, 1, 31, StartFrom::Uniform, 2);
         for (twin, merged) in [(false, false), (true, false), (true, true)] {
-            let rule = NetworkRule { twin, merged, ..rule() };
+            let rule = NeuralCriticSettings { twin, merged, ..rule() };
             let mut critic = critic(&session, 1, rule, LearnsFrom::Chains { count: 1, steps: 30 });
             evaluate(&mut critic, &policy, &signals, 0, &chains);
             let (utilities, twins) = (if merged { 1 } else { 2 }, if twin { 2 } else { 1 });
             let parameters = networks(&mut critic, "critic", &session, 1, utilities * twins);
             let batch = sample(world, &policy, 2, 15, StartFrom::Uniform, 3);
-            critic.prepare(&batch, 12, Wanted { alternatives: false, partial: false, levels: true });
+            critic.prepare(&batch, 12, ValueRequest { alternatives: false, partial: false, levels: true });
             let mut smaller = [0; 2];
-            for to in 0..world.network().agents() {
-                let groups = world.network().neighbourhoods(1);
+            for to in 0..world.graph().agents() {
+                let groups = world.graph().neighbourhoods(1);
                 for (number, trajectory) in batch.iter().enumerate() {
-                    let inbox = Inbox {
+                    let inbox = ValueReceiver {
                         to,
                         from: groups.row(to),
                         constrained: groups.row(to),
@@ -279,15 +301,16 @@ fn merged_is_the_critic_of_the_sum() {
         let (policy, signals) = (policy(world), signals(constrained.problem()));
         let mu = multipliers(&signals);
         let mut summed = Signals::new(plain.problem());
-        for j in 0..world.network().agents() {
+        for j in 0..world.graph().agents() {
             let (f, g) = signals.rewards.row(j).split_at(plain.problem().row_length(j));
             let sum = f.iter().zip(g).map(|(f, g)| f + mu.row(j)[0] * g);
             summed.rewards.row_mut(j).iter_mut().zip(sum).for_each(|(to, from)| *to = from);
         }
         for minibatch in [16, 0] {
             let from = LearnsFrom::Chains { count: 2, steps: 40 };
-            let rule = NetworkRule { minibatch, ..rule() };
-            let mut merged = critic(&constrained, 1, NetworkRule { merged: true, ..rule.clone() }, from);
+            let rule = NeuralCriticSettings { minibatch, ..rule() };
+            let mut merged =
+                critic(&constrained, 1, NeuralCriticSettings { merged: true, ..rule.clone() }, from);
             let mut alone = critic(&plain, 1, rule, from);
             for t in 0..2 {
                 let chains = sample(world, &policy, 2, 41, StartFrom::Uniform, t);
@@ -315,7 +338,7 @@ fn gradient_steps_by_definition() {
         (true, tau, f64::INFINITY, Loss::Huber { width: 0.3 }, 2),
         (true, 0.0, 0.1, Loss::Squared, 1),
     ] {
-        let rule = NetworkRule {
+        let rule = NeuralCriticSettings {
             descent: Descent { clip, ..sgd(eta) },
             minibatch: 2 * steps,
             twin,
@@ -330,7 +353,7 @@ fn gradient_steps_by_definition() {
         let mut targets = all.clone();
         for t in 0..3 {
             evaluate(&mut critic, &policy, &signals, t, &chains);
-            for j in 0..world.network().agents() {
+            for j in 0..world.graph().agents() {
                 let (sight, net) = net(&session, j, 1);
                 let now = inputs_of(&sight, &chains, 0..steps);
                 let next = inputs_of(&sight, &chains, 1..steps + 1);
@@ -399,7 +422,11 @@ fn gradient_steps_by_definition() {
 }
 
 /// The same steps of several trajectories, one after the other.
-fn inputs_of(sight: &Sight, chains: &[Trajectory], steps: std::ops::Range<usize>) -> (Vec<f64>, Vec<u8>) {
+fn inputs_of(
+    sight: &ObservationEncoder,
+    chains: &[Trajectory],
+    steps: std::ops::Range<usize>,
+) -> (Vec<f64>, Vec<u8>) {
     let (mut rows, mut symbols) = (Vec::new(), Vec::new());
     for chain in chains {
         let (more_rows, more_symbols) = inputs(sight, chain, steps.clone());
@@ -418,18 +445,19 @@ fn alternatives_are_what_would_be_received() {
         let session = session(world, true);
         let world = session.world();
         let (policy, signals) = (policy(world), signals(session.problem()));
-        let rule = NetworkRule { twin: true, ..rule() };
+        let rule = NeuralCriticSettings { twin: true, ..rule() };
         let from = LearnsFrom::Chains { count: 1, steps: 50 };
         let mut critic = critic_of(&session, 1, &Widths { hidden, ..widths() }, rule, from);
         let chains = sample(world, &policy, 1, 51, StartFrom::Uniform, 5);
         evaluate(&mut critic, &policy, &signals, 0, &chains);
         let batch = sample(world, &policy, 2, 10, StartFrom::Uniform, 6);
-        let senders = world.network().neighbourhoods(2);
-        for to in 0..world.network().agents() {
+        let senders = world.graph().neighbourhoods(2);
+        for to in 0..world.graph().agents() {
             let (from, actions, steps, number) = (senders.row(to), world.actions(to), 10, 1);
-            critic.prepare(&batch, steps, Wanted { alternatives: true, partial: false, levels: true });
+            critic.prepare(&batch, steps, ValueRequest { alternatives: true, partial: false, levels: true });
             let mut found = vec![0.0; steps * actions];
-            let inbox = Inbox { to, from, constrained: from, number, trajectory: &batch[number], steps };
+            let inbox =
+                ValueReceiver { to, from, constrained: from, number, trajectory: &batch[number], steps };
             critic.values().receive_alternatives(inbox, actions, &mut Vec::new(), &mut found);
             for b in 0..actions {
                 let mut replaced = batch.clone();
@@ -437,10 +465,16 @@ fn alternatives_are_what_would_be_received() {
                 critic.prepare(
                     &replaced,
                     steps,
-                    Wanted { alternatives: false, partial: false, levels: true },
+                    ValueRequest { alternatives: false, partial: false, levels: true },
                 );
-                let inbox =
-                    Inbox { to, from, constrained: from, number, trajectory: &replaced[number], steps };
+                let inbox = ValueReceiver {
+                    to,
+                    from,
+                    constrained: from,
+                    number,
+                    trajectory: &replaced[number],
+                    steps,
+                };
                 let mut expected = vec![0.0; steps];
                 critic.values().receive_taken(inbox, &mut Vec::new(), &mut expected);
                 for (f, e) in found.iter().skip(b).step_by(actions).zip(&expected) {
@@ -457,7 +491,7 @@ fn trajectories_side_by_side_are_those_alone() {
     for world in [LINE, WIRELESS] {
         let session = session(world, false);
         let world = session.world();
-        let policy = NetworkPolicy::new(world, 1, &widths(), 2.0, &Stream::new(9)).unwrap();
+        let policy = NeuralPolicy::new(world, 1, &widths(), 2.0, &Stream::new(9)).unwrap();
         let together = sample(world, &policy, 40, 30, StartFrom::World, 7);
         for (k, expected) in together.iter().enumerate() {
             let alone = sample(world, &policy, k + 1, 30, StartFrom::World, 7);

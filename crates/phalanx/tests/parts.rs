@@ -6,16 +6,17 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use phalanx::exchange::{Crew, Peers};
+use phalanx::distributed::{Communicator, ThreadCommunicator};
 use phalanx::run::{
-    Config, PartEnding, Provenance, Registry, Resumed, RunFolder, Session, resume_part, train, train_part,
+    Config, PartEnding, Provenance, Registry, ResumeOutcome, RunFolder, Session, resume_part, train,
+    train_part,
 };
 
 /// Runs `work` on so many threads that can talk to each other, each with a pool of its own.
-fn crew<T: Send>(count: usize, work: impl Fn(Arc<dyn Peers>) -> T + Sync) -> Vec<T> {
+fn crew<T: Send>(count: usize, work: impl Fn(Arc<dyn Communicator>) -> T + Sync) -> Vec<T> {
     let work = &work;
     std::thread::scope(|scope| {
-        let threads: Vec<_> = Crew::new(count)
+        let threads: Vec<_> = ThreadCommunicator::new(count)
             .into_iter()
             .map(|peers| {
                 scope.spawn(move || {
@@ -187,7 +188,7 @@ fn stopped_and_resumed_with_another_number_of_processes() {
         // From several to one.
         let path = folder.path().join("again");
         parts(&config, &path, 2, 1);
-        let Resumed::Ready { mut session, mut folder, elapsed, .. } =
+        let ResumeOutcome::Ready { mut session, mut folder, elapsed, .. } =
             RunFolder::resume(&path, &Registry::default()).unwrap()
         else {
             panic!("it is not finished");

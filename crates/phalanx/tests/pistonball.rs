@@ -1,10 +1,10 @@
 //! Pistonball as a world of agents: what a piston sees, and what scripted policies achieve.
 
-use phalanx::policy::{NetworkPolicy, Policy};
-use phalanx::rollout::Trajectory;
+use phalanx::base::stream::Stream;
+use phalanx::policy::observation::{Inputs, ObservationEncoder, Widths};
+use phalanx::policy::{NeuralPolicy, Policy};
 use phalanx::run::{Config, Session};
-use phalanx::sight::{Inputs, Sight, Widths};
-use phalanx::stream::Stream;
+use phalanx::world::Trajectory;
 use phalanx::world::{Pistonball, PistonballSpec, World, check};
 
 const N: usize = 12;
@@ -36,8 +36,8 @@ fn moments(world: &dyn World) -> Trajectory {
 
 /// What the network of `AGENT` is given at step k.
 fn seen(world: &dyn World, trajectory: &Trajectory, k: usize) -> Vec<f32> {
-    let groups = world.network().neighbourhoods(KAPPA);
-    let sight = Sight::new(world, AGENT, groups.row(AGENT), false);
+    let groups = world.graph().neighbourhoods(KAPPA);
+    let sight = ObservationEncoder::new(world, AGENT, groups.row(AGENT), false);
     let mut inputs = Inputs::default();
     sight.push(trajectory, k, |_| 0, &mut inputs);
     assert_eq!((inputs.size, inputs.rows.len()), (1, FRAMES * FRAME));
@@ -73,7 +73,7 @@ fn an_episode_begins_as_if_it_had_always_looked_so() {
 fn a_piston_sees_its_neighbourhood_and_the_ball_above_it() {
     let world = world("paper");
     let widths = Widths { embedding: 4, row_hidden: 8, hidden: vec![16] };
-    let policy = NetworkPolicy::new(&world, KAPPA, &widths, 5.0, &Stream::new(1)).unwrap();
+    let policy = NeuralPolicy::new(&world, KAPPA, &widths, 5.0, &Stream::new(1)).unwrap();
     let trajectory = moments(&world);
     let law = |trajectory: &Trajectory, k| {
         let mut law = [0.0; 3];

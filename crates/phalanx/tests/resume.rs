@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use phalanx::run::{Config, Ending, Provenance, Registry, Resumed, RunFolder, Session, train};
+use phalanx::run::{Config, Ending, Provenance, Registry, ResumeOutcome, RunFolder, Session, train};
 
 const FILES: [&str; 3] = ["metrics.csv", "agents.csv", "policy.safetensors"];
 
@@ -34,8 +34,8 @@ fn run_until(session: &mut Session, folder: &mut RunFolder, stop_after: usize) -
 
 fn resume(path: &Path) -> (Box<Session>, Box<RunFolder>, Vec<String>) {
     match RunFolder::resume(path, &Registry::default()).unwrap() {
-        Resumed::Ready { session, folder, notes, .. } => (session, folder, notes),
-        Resumed::Finished => panic!("the run is not finished"),
+        ResumeOutcome::Ready { session, folder, notes, .. } => (session, folder, notes),
+        ResumeOutcome::Finished => panic!("the run is not finished"),
     }
 }
 
@@ -280,7 +280,7 @@ fn a_run_without_a_checkpoint_starts_again() {
     assert!(notes[0].contains("iteration 0"), "{notes:?}");
     run_until(&mut session, &mut files, usize::MAX);
     assert!(read(&path) == read(&whole));
-    assert!(matches!(RunFolder::resume(&path, &Registry::default()).unwrap(), Resumed::Finished));
+    assert!(matches!(RunFolder::resume(&path, &Registry::default()).unwrap(), ResumeOutcome::Finished));
 }
 
 #[test]

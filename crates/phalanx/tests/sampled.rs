@@ -5,8 +5,8 @@ mod support;
 
 use phalanx::Ragged;
 use phalanx::algorithm::LastIteration;
-use phalanx::rollout::Trajectory;
 use phalanx::run::{Config, Session};
+use phalanx::world::Trajectory;
 use phalanx::world::{Wireless, WirelessSpec};
 
 /// A small wireless network that trains for a few iterations.

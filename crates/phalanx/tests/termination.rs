@@ -15,20 +15,21 @@ use std::collections::HashMap;
 
 use phalanx::Ragged;
 use phalanx::algorithm::mean_return;
-use phalanx::critic::{
-    AllFeatures, Critic, CriticFeatures, Descent, Evidence, Inbox, LearnsFrom, LinearCritic, LinearRule,
-    Lstd, MonteCarlo, NetworkCritic, NetworkRule, QTables, Returns, ReturnsRule, StepRule, Td, Wanted,
+use phalanx::base::fields::Field;
+use phalanx::base::stream::Stream;
+use phalanx::learn::critic::{
+    AllFeatures, Critic, CriticFeatures, CriticInput, Descent, LearnsFrom, LinearCritic, LinearRule, Lstd,
+    MonteCarlo, NeuralCritic, NeuralCriticSettings, QTables, Returns, ReturnsSettings, StepSettings, Td,
+    ValueReceiver, ValueRequest,
 };
-use phalanx::net::{Loss, Net, Tape};
-use phalanx::occupancy::Visits;
-use phalanx::optimizer::OptimizerKind;
-use phalanx::problem::Problem;
-use phalanx::rollout::Trajectory;
+use phalanx::learn::optimizer::OptimizerKind;
+use phalanx::learn::shadow::Signals;
+use phalanx::neural::{Loss, Net, Tape};
+use phalanx::policy::observation::{Inputs, ObservationEncoder, Widths};
 use phalanx::run::Session;
-use phalanx::shadow::Signals;
-use phalanx::sight::{Inputs, Sight, Widths};
-use phalanx::state::Field;
-use phalanx::stream::Stream;
+use phalanx::sample::occupancy::Visits;
+use phalanx::utility::problem::Problem;
+use phalanx::world::Trajectory;
 use support::corridor::{Step, cut, episode, short, small};
 
 const GAMMA: f64 = 0.5;
@@ -161,19 +162,23 @@ fn teach(critic: &mut dyn Critic, session: &Session, trajectories: &[Trajectory]
     let signals = signals(session.problem());
     let (policy, mu) = (session.policy(), Ragged::from_rows(MU.map(|mu| [mu])));
     let (batch, evaluation) = (trajectories, trajectories);
-    let evidence = Evidence { iteration: 0, policy, mu: &mu, signals: &signals, batch, evaluation };
+    let evidence = CriticInput { iteration: 0, policy, mu: &mu, signals: &signals, batch, evaluation };
     critic.evaluate(evidence).unwrap();
     assert_eq!(critic.values_mut().weigh(&signals, &mu), None);
 }
 
 /// Agent j's own values at the first `steps` steps of every trajectory.
 fn values(critic: &mut dyn Critic, j: usize, batch: &[Trajectory], steps: usize) -> Vec<f64> {
-    critic.values_mut().prepare(batch, steps, Wanted { alternatives: false, partial: false, levels: true });
+    critic.values_mut().prepare(
+        batch,
+        steps,
+        ValueRequest { alternatives: false, partial: false, levels: true },
+    );
     let mut found = Vec::new();
     for (number, trajectory) in batch.iter().enumerate() {
         let (from, steps) = (&[j as u32][..], steps.min(trajectory.steps()));
         let mut out = vec![f64::NAN; steps];
-        let inbox = Inbox { to: j, from, constrained: from, number, trajectory, steps };
+        let inbox = ValueReceiver { to: j, from, constrained: from, number, trajectory, steps };
         critic.values().receive_taken(inbox, &mut Vec::new(), &mut out);
         found.extend(out);
     }
@@ -200,7 +205,7 @@ fn sampled_returns_stop_at_the_end() {
 fn differences(
     j: usize,
     trajectories: &[Trajectory],
-    rule: StepRule,
+    rule: StepSettings,
     signals: &Signals,
     see: impl Fn(&Trajectory, usize) -> Vec<String>,
 ) -> Vec<f64> {
@@ -241,7 +246,7 @@ fn temporal_differences_value_the_end_at_nothing() {
     let (world, problem) = (session.world(), session.problem());
     let signals = signals(problem);
     // The steps η go on from one trajectory to the next.
-    let rule = StepRule::Harmonic { h: 1.0, k1: 2.0 };
+    let rule = StepSettings::Harmonic { h: 1.0, k1: 2.0 };
     let chains = [short(), cut(), short()];
     let mut tables = Td::new(QTables::new(world, 1, problem).unwrap(), problem, 6, rule, false);
     let linear = |kind| {
@@ -267,7 +272,7 @@ fn temporal_differences_value_the_end_at_nothing() {
 #[test]
 fn temporal_differences_stop_after_k() {
     let session = small("normalised");
-    let rule = StepRule::Constant(0.5);
+    let rule = StepSettings::Constant(0.5);
     let [mut one, mut two] = [1, 2].map(|steps| {
         let tables = QTables::new(session.world(), 1, session.problem()).unwrap();
         Td::new(tables, session.problem(), steps, rule, false)
@@ -329,7 +334,7 @@ fn loops() -> ([Trajectory; 2], [[f64; 3]; 2]) {
 fn networks_value_the_end_at_nothing() {
     let session = small("normalised");
     let (chains, expected) = loops();
-    let rule = |optimizer, minibatch, polyak| NetworkRule {
+    let rule = |optimizer, minibatch, polyak| NeuralCriticSettings {
         descent: Descent { optimizer, learning_rate: 0.01, clip: f64::INFINITY },
         minibatch,
         passes: 40,
@@ -351,7 +356,7 @@ fn networks_value_the_end_at_nothing() {
             let name = format!("{rule:?}, {from:?}");
             let (world, problem) = (session.world(), session.problem());
             let mut critic =
-                NetworkCritic::new(world, problem, 1, &widths(), rule.clone(), from, stream).unwrap();
+                NeuralCritic::new(world, problem, 1, &widths(), rule.clone(), from, stream).unwrap();
             (0..rounds).for_each(|_| teach(&mut critic, &session, &chains));
             for (j, [of_x, of_y, of_z]) in expected.iter().enumerate() {
                 let found = values(&mut critic, j, &chains, 2);
@@ -369,7 +374,7 @@ fn networks_value_the_end_at_nothing() {
 fn returns(session: &Session, lambda: f64, passes: usize) -> Returns {
     let optimizer = OptimizerKind::Adam;
     let descent = Descent { optimizer, learning_rate: 0.01, clip: f64::INFINITY };
-    let rule = ReturnsRule { lambda, descent, minibatch: 2, passes, loss: Loss::Squared };
+    let rule = ReturnsSettings { lambda, descent, minibatch: 2, passes, loss: Loss::Squared };
     Returns::new(session.world(), session.problem(), 1, &widths(), rule, Stream::new(3)).unwrap()
 }
 
@@ -389,7 +394,7 @@ fn learnt(critic: &mut Returns) -> (Vec<f32>, Vec<f64>) {
 /// V_f + μ·V_g of agent j at every step of a trajectory, from the networks themselves.
 fn baselines(session: &Session, critic: &mut Returns, j: usize, trajectory: &Trajectory) -> Vec<f64> {
     let (weights, sizes) = learnt(critic);
-    let sight = Sight::new(session.world(), j, &[0, 1], false);
+    let sight = ObservationEncoder::new(session.world(), j, &[0, 1], false);
     let net = Net::new(sight.architecture(&widths(), 2), "critic.hidden").unwrap();
     let mut inputs = Inputs::default();
     sight.push_steps(trajectory, trajectory.steps(), &mut inputs);

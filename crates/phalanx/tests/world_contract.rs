@@ -4,10 +4,11 @@ mod support;
 
 use std::ops::Range;
 
-use phalanx::network::Network;
+use phalanx::base::stream::{Place, Purpose, Stream};
+use phalanx::graph::Graph;
 use phalanx::policy::{Parameterisation, Tabular};
-use phalanx::rollout::{Request, StartFrom, Trajectory, simulate};
-use phalanx::stream::{Place, Purpose, Stream};
+use phalanx::sample::rollout::{Request, StartFrom, simulate};
+use phalanx::world::Trajectory;
 use phalanx::world::{
     Channel, Epidemic, EpidemicSpec, Evolution, Factored, Line, Start, Table, Wireless, WirelessSpec, World,
     check,
@@ -21,7 +22,7 @@ fn worlds() -> Vec<(String, Box<dyn World>)> {
     {
         worlds.push((format!("line {n} {start:?} {mixing}"), Box::new(Line::new(n, start, mixing).unwrap())));
     }
-    let rewired = Line::new(9, Start::Uniform, 0.0).unwrap().with_network(Network::grid(3, 3).unwrap());
+    let rewired = Line::new(9, Start::Uniform, 0.0).unwrap().with_network(Graph::grid(3, 3).unwrap());
     worlds.push(("line on a grid of links".into(), Box::new(rewired)));
     for text in ["", "rows = 3\ncolumns = 2\ndeadline = [1, 2, 3, 4, 5, 8]\narrival = { low = 0, high = 1 }"]
     {
@@ -29,11 +30,11 @@ fn worlds() -> Vec<(String, Box<dyn World>)> {
         worlds.push((format!("wireless {text}"), Box::new(Wireless::new(&spec).unwrap())));
     }
     let networks = [
-        ("one", Network::line(1)),
-        ("grid", Network::grid(4, 5)),
-        ("small world", Network::small_world(60, 6, 0.2, 1)),
-        ("scale-free", Network::scale_free(300, 3, 1)),
-        ("isolated", Network::erdos_renyi(40, 0.01, 1)),
+        ("one", Graph::line(1)),
+        ("grid", Graph::grid(4, 5)),
+        ("small world", Graph::small_world(60, 6, 0.2, 1)),
+        ("scale-free", Graph::scale_free(300, 3, 1)),
+        ("isolated", Graph::erdos_renyi(40, 0.01, 1)),
     ];
     for (name, network) in networks {
         for text in
@@ -100,8 +101,8 @@ fn a_world_that_looks_beyond_its_parents_is_caught() {
     #[derive(Debug)]
     struct Nosy(Line);
     impl World for Nosy {
-        fn network(&self) -> &Network {
-            self.0.network()
+        fn graph(&self) -> &Graph {
+            self.0.graph()
         }
         fn states(&self, agent: usize) -> usize {
             self.0.states(agent)
@@ -146,8 +147,8 @@ fn rewards_out_of_range_or_order_are_caught() {
     #[derive(Debug)]
     struct Generous(Wireless, [Channel; 1], f32);
     impl World for Generous {
-        fn network(&self) -> &Network {
-            self.0.network()
+        fn graph(&self) -> &Graph {
+            self.0.graph()
         }
         fn states(&self, agent: usize) -> usize {
             self.0.states(agent)

@@ -2,20 +2,20 @@
 
 use std::{ops::Range, process::ExitCode, sync::Arc};
 
-use phalanx::network::Network;
+use phalanx::base::stream::{DRAW_RANGE, Place, Stream};
+use phalanx::graph::Graph;
 use phalanx::run::Registry;
-use phalanx::stream::{DRAW_RANGE, Place, Stream};
 use phalanx::world::{Channel, Evolution, Factored, StartLaw, World};
 
 #[derive(Debug)]
 struct Lamps {
-    ring: Network,
+    ring: Graph,
     reward: [Channel; 1],
 }
 
 #[rustfmt::skip]
 impl World for Lamps {
-    fn network(&self) -> &Network { &self.ring }
+    fn graph(&self) -> &Graph { &self.ring }
     fn states(&self, _agent: usize) -> usize { 2 }
     fn actions(&self, _agent: usize) -> usize { 2 }
     fn channels(&self) -> &[Channel] { &self.reward }
@@ -63,7 +63,7 @@ fn lamps(keys: &toml::Table) -> phalanx::Result<Arc<dyn World>> {
     }
     // Light is worth 1, switching costs 0.3: rewards by (state, action).
     let tables = phalanx::Ragged::from_rows(vec![[0.0, -0.3, 1.0, 0.7]; n]);
-    Ok(Arc::new(Lamps { ring: Network::ring(n)?, reward: [Channel::table("reward", tables)] }))
+    Ok(Arc::new(Lamps { ring: Graph::ring(n)?, reward: [Channel::table("reward", tables)] }))
 }
 
 fn main() -> ExitCode {

@@ -13,7 +13,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use phalanx::Error;
-use phalanx::run::{Config, Outcome, Provenance, RunFolder, Standing};
+use phalanx::run::{Config, Outcome, Provenance, RunFolder, RunStatus};
 
 use crate::MOST_THREADS;
 use progress::Progress;
@@ -92,14 +92,14 @@ pub fn carry_out(
         let standing = RunFolder::standing(&job.folder, &job.config);
         Ok((standing?, job))
     });
-    let standings: Vec<(Standing, &Job)> = standings.collect::<phalanx::Result<_>>()?;
+    let standings: Vec<(RunStatus, &Job)> = standings.collect::<phalanx::Result<_>>()?;
     let progress = Progress::new(&standings, workers.quiet);
     let mut finishes: Vec<Option<Finish>> = Vec::with_capacity(jobs.len());
     let mut waiting = Vec::new();
     for (k, (standing, job)) in standings.into_iter().enumerate() {
         match standing {
-            Standing::Finished(outcome) => finishes.push(Some(Finish::Done(outcome))),
-            Standing::Free | Standing::Begun => {
+            RunStatus::Finished(outcome) => finishes.push(Some(Finish::Done(outcome))),
+            RunStatus::Free | RunStatus::Begun => {
                 finishes.push(None);
                 waiting.push((k, job));
             }

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use phalanx::Error;
-use phalanx::run::{self, Ending, Provenance, Resumed, RunFolder, Session, Standing};
+use phalanx::run::{self, Ending, Provenance, ResumeOutcome, RunFolder, RunStatus, Session};
 
 use super::progress::Progress;
 use super::{Finish, Job};
@@ -60,15 +60,15 @@ fn open(job: &Job, provenance: &Provenance, progress: &Progress) -> phalanx::Res
         match RunFolder::create(&job.folder, &session, provenance.clone()) {
             Ok(folder) => return Ok(Opened::Ready(Box::new(session), Box::new(folder), Duration::ZERO)),
             // Another process may have begun it in the meantime; then it is looked at once more.
-            Err(error) if matches!(RunFolder::standing(&job.folder, &job.config)?, Standing::Free) => {
+            Err(error) if matches!(RunFolder::standing(&job.folder, &job.config)?, RunStatus::Free) => {
                 return Err(error);
             }
             Err(_) => {}
         }
     }
     match RunFolder::resume(&job.folder, job.config.registry())? {
-        Resumed::Finished => finished(job).map(Opened::Done),
-        Resumed::Ready { session, folder, elapsed, notes } => {
+        ResumeOutcome::Finished => finished(job).map(Opened::Done),
+        ResumeOutcome::Ready { session, folder, elapsed, notes } => {
             for note in notes {
                 progress.note(&format!("note: {}: {note}", job.name));
             }

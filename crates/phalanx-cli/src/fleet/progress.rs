@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use phalanx::algorithm::Summary;
-use phalanx::run::Standing;
+use phalanx::run::RunStatus;
 
 use super::{Finish, Job, unpoisoned};
 
@@ -45,8 +45,8 @@ const NAMED: usize = 3;
 
 impl Progress {
     /// Before anything has begun. What is finished already is no work.
-    pub fn new(jobs: &[(Standing, &Job)], quiet: bool) -> Self {
-        let waiting = || jobs.iter().filter(|(standing, _)| !matches!(standing, Standing::Finished(_)));
+    pub fn new(jobs: &[(RunStatus, &Job)], quiet: bool) -> Self {
+        let waiting = || jobs.iter().filter(|(standing, _)| !matches!(standing, RunStatus::Finished(_)));
         let iterations: usize = waiting().map(|(_, job)| job.config.iterations).sum();
         let target = if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr_with_hz(8) };
         let bar = ProgressBar::with_draw_target(Some(iterations as u64), target);

@@ -145,7 +145,7 @@ fn measure(bench: &Bench<'_>, world: &World, kappa: usize) -> anyhow::Result<Cos
             Ok(session) => session,
             Err(error) => return Ok(nothing(0, format!("refused: {error}"))),
         };
-        let agents = session.world().network().agents();
+        let agents = session.world().graph().agents();
         let mut seconds = Vec::new();
         let begin = Instant::now();
         // The first iteration is not counted, unless it alone has used the time up.

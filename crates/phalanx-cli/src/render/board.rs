@@ -76,7 +76,7 @@ impl Board {
             WorldConfig::Pistonball(_) => (built()?, Scene::Pistonball),
             WorldConfig::Epidemic(_) => {
                 let world = built()?;
-                let map = Map::of(world.network());
+                let map = Map::of(world.graph());
                 (world, Scene::Epidemic(map))
             }
             WorldConfig::Own { kind, .. } => return Err(no_pictures(kind)),
@@ -102,7 +102,7 @@ impl Board {
     }
 
     fn agents(&self) -> usize {
-        self.world.network().agents()
+        self.world.graph().agents()
     }
 
     fn margin(&self) -> f32 {

@@ -1,8 +1,8 @@
 //! Episodes to draw: all that this command asks of the library. Each world's steps become plain data here.
 
-use phalanx::problem::Problem;
-use phalanx::rollout::Trajectory;
 use phalanx::run::{Registry, Session, WorldConfig, assessment_horizon};
+use phalanx::utility::problem::Problem;
+use phalanx::world::Trajectory;
 use phalanx::world::{EpidemicModel, EpidemicSpec, Wireless, World};
 use phalanx::{Error, Result};
 
@@ -63,7 +63,7 @@ pub fn find(wanted: &Wanted<'_>, registry: &Registry) -> Result<Found> {
 /// Runs the session's episode number `k`, from 0, over `steps` steps.
 pub fn of_session(session: &Session, k: u32, seed: u64, steps: usize) -> Result<Found> {
     let horizon = session.config().horizon;
-    let agents = session.world().network().agents();
+    let agents = session.world().graph().agents();
     if agents.saturating_mul(steps) > MOST_AGENT_STEPS {
         let message = format!("{steps} steps of {agents} agents; {} are possible", MOST_AGENT_STEPS / agents);
         return Err(Error::config("--steps", message));
@@ -93,7 +93,7 @@ pub fn no_pictures(kind: &str) -> Error {
 
 /// By step: what states and actions earned, by the world's table of rewards, mean over all agents.
 fn tabled_rewards(world: &dyn World, trajectory: &Trajectory) -> Vec<f64> {
-    let agents = world.network().agents();
+    let agents = world.graph().agents();
     let mut rewards = vec![0.0; trajectory.steps()];
     for channel in world.channels().iter().filter(|channel| channel.name == "reward") {
         for i in 0..agents {
@@ -110,7 +110,7 @@ fn tabled_rewards(world: &dyn World, trajectory: &Trajectory) -> Vec<f64> {
 
 fn line_film(session: &Session, trajectory: &Trajectory) -> LineFilm {
     let steps = trajectory.steps();
-    let agents = session.world().network().agents();
+    let agents = session.world().graph().agents();
     let drawn = agents.min(line::MOST_AGENTS);
     let rewards = tabled_rewards(session.world(), trajectory);
     let scales = scales(session.problem(), steps);
@@ -131,7 +131,7 @@ fn line_film(session: &Session, trajectory: &Trajectory) -> LineFilm {
 
 fn epidemic_film(session: &Session, spec: &EpidemicSpec, trajectory: &Trajectory) -> EpidemicFilm {
     let steps = trajectory.steps();
-    let network = session.world().network();
+    let network = session.world().graph();
     let map = Map::of(network);
     let rewards = tabled_rewards(session.world(), trajectory);
     let scales = scales(session.problem(), steps);
@@ -231,7 +231,7 @@ pub fn sending(
 }
 
 fn pistonball_film(session: &Session, trajectory: &Trajectory, margins: Margins) -> PistonballFilm {
-    let (steps, pistons) = (trajectory.steps(), session.world().network().agents());
+    let (steps, pistons) = (trajectory.steps(), session.world().graph().agents());
     let firsts = pistonball::windows(pistons, (0..steps).map(|k| trajectory.shared(k)[0]));
     let mut reward = 0.0;
     let step = |(k, first): (usize, usize)| {
@@ -264,7 +264,7 @@ fn margins(session: &Session, seed: u64) -> Margins {
     if session.problem().constraint_count() == 0 {
         return Margins::None;
     }
-    let agents = session.world().network().agents();
+    let agents = session.world().graph().agents();
     let length = assessment_horizon(session.problem(), session.config().horizon);
     let cost = agents.saturating_mul(2 * MARGIN_EPISODES).saturating_mul(length);
     if cost > MOST_MARGIN_STEPS {

@@ -7,7 +7,7 @@ use crate::plot::canvas::{letter_baseline, lettering};
 
 /// A text in one size, row by row.
 #[derive(Debug)]
-pub struct Letters {
+pub struct TextMask {
     pub width: usize,
     /// 0 is none, 255 all.
     pub coverage: Vec<u8>,
@@ -21,26 +21,26 @@ type Key = (String, bool, u32);
 /// Texts that have been drawn before: most of an animation's texts are the same in every frame.
 #[derive(Debug, Default)]
 pub struct LetterCase {
-    known: Mutex<HashMap<Key, Arc<Letters>>>,
+    known: Mutex<HashMap<Key, Arc<TextMask>>>,
 }
 
 impl LetterCase {
     /// The text in letters of `pixels` height (an em).
-    pub fn get(&self, content: &str, bold: bool, pixels: f32) -> anyhow::Result<Arc<Letters>> {
+    pub fn get(&self, content: &str, bold: bool, pixels: f32) -> anyhow::Result<Arc<TextMask>> {
         // Nothing that can panic is done while the texts are locked.
         let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let key = (content.to_string(), bold, pixels.to_bits());
         if let Some(letters) = known().get(&key) {
             return Ok(letters.clone());
         }
-        let letters = Arc::new(Letters::draw(content, bold, pixels)?);
+        let letters = Arc::new(TextMask::draw(content, bold, pixels)?);
         known().insert(key, letters.clone());
         Ok(letters)
     }
 }
 
-impl Letters {
-    fn draw(content: &str, bold: bool, pixels: f32) -> anyhow::Result<Letters> {
+impl TextMask {
+    fn draw(content: &str, bold: bool, pixels: f32) -> anyhow::Result<TextMask> {
         let bytes =
             lettering(content, bold, pixels).map_err(|reason| anyhow::anyhow!("no text: {reason}"))?;
         let mut reader = png::Decoder::new(std::io::Cursor::new(bytes)).read_info()?;
@@ -56,7 +56,7 @@ impl Letters {
         let left = (0..width).find(has_ink).unwrap_or(0);
         let right = (0..width).rfind(has_ink).map_or(left, |x| x + 1);
         let coverage = (0..height).flat_map(|y| (left..right).map(move |x| (x, y))).map(|(x, y)| ink(x, y));
-        Ok(Letters { width: right - left, coverage: coverage.collect(), baseline: letter_baseline(pixels) })
+        Ok(TextMask { width: right - left, coverage: coverage.collect(), baseline: letter_baseline(pixels) })
     }
 }
 

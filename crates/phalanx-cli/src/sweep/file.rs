@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use phalanx::base::document;
 use phalanx::run::preset;
-use phalanx::{Error, Result, document};
+use phalanx::{Error, Result};
 use toml::{Table, Value};
 
 /// What the file says, checked as far as it can be without building anything.

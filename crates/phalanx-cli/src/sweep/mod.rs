@@ -7,7 +7,7 @@ mod summary;
 
 use std::path::{Path, PathBuf};
 
-use phalanx::run::{Config, Registry, RunFolder, Session, Standing, preset};
+use phalanx::run::{Config, Registry, RunFolder, RunStatus, Session, preset};
 use phalanx::{Error, Result};
 use serde_json::json;
 
@@ -185,7 +185,7 @@ fn everything(plan: &Plan, done: &Done) -> Option<Vec<Finish>> {
             return Some(finish.clone());
         }
         match RunFolder::standing(&job.folder, &job.config) {
-            Ok(Standing::Finished(outcome)) => Some(Finish::Done(outcome)),
+            Ok(RunStatus::Finished(outcome)) => Some(Finish::Done(outcome)),
             _ => None,
         }
     };

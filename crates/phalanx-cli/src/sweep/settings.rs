@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use phalanx::stream::{Place, Purpose, Stream};
+use phalanx::base::stream::{Place, Purpose, Stream};
 use toml::Value;
 
 use super::file::{Draw, MOST_RUNS, Noise, Random, SweepFile};

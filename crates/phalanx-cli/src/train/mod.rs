@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use phalanx::algorithm::Summary;
-use phalanx::run::{self, Config, Ending, Provenance, Registry, Resumed, RunFolder, Session, preset};
+use phalanx::run::{self, Config, Ending, Provenance, Registry, ResumeOutcome, RunFolder, Session, preset};
 
 use crate::{Source, on_threads, plot, print, table};
 
@@ -86,11 +86,11 @@ pub fn resume(args: &ResumeArgs, registry: &Registry) -> anyhow::Result<()> {
     }
     let stop = stop_on_signals()?;
     on_threads(args.how.threads, || match RunFolder::resume(&args.run, registry)? {
-        Resumed::Finished => {
+        ResumeOutcome::Finished => {
             eprintln!("{} is finished; there is nothing to resume", args.run.display());
             Ok(())
         }
-        Resumed::Ready { mut session, mut folder, elapsed, notes } => {
+        ResumeOutcome::Ready { mut session, mut folder, elapsed, notes } => {
             for note in notes {
                 eprintln!("note: {note}");
             }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use phalanx::exchange::mpi::{self, Mpi};
-use phalanx::exchange::{Halo, Peers, agree_among};
+use phalanx::distributed::mpi::{self, Mpi};
+use phalanx::distributed::{Communicator, Halo, all_ok_among};
 use phalanx::run::{self, PartEnding, Registry, RunFolder, Session};
 
 use super::{
@@ -22,7 +22,7 @@ pub fn train(args: &TrainArgs, registry: &Registry) -> anyhow::Result<()> {
             args.out.iter().filter(|_| peers.rank() == 0).try_for_each(|out| RunFolder::check_free(out))?;
             Ok(config)
         });
-        let config = agree_among(peers, config)?;
+        let config = all_ok_among(peers, config)?;
         let mut session = Session::shared_out(&config, peers.clone())?;
         let Some(halo) = session.halo().cloned() else { return Ok(()) };
         if let Some(init) = &args.init {
@@ -65,13 +65,13 @@ pub fn resume(args: &ResumeArgs, registry: &Registry) -> anyhow::Result<()> {
 /// Starts MPI and runs `work` on this rank's share of the processors.
 fn with_ranks(
     how: &How,
-    work: impl FnOnce(&Arc<dyn Peers>, &Mpi, &AtomicBool) -> anyhow::Result<()> + Send,
+    work: impl FnOnce(&Arc<dyn Communicator>, &Mpi, &AtomicBool) -> anyhow::Result<()> + Send,
 ) -> anyhow::Result<()> {
     let stop = stop_on_signals()?;
     let (_mpi, ranks) = mpi::start(stop.clone())?;
     // Everybody finds the same errors, or is told of them; one of them says so.
     crate::be_quiet(ranks.rank() != 0);
-    let peers: Arc<dyn Peers> = ranks.clone();
+    let peers: Arc<dyn Communicator> = ranks.clone();
     let threads = how.threads.unwrap_or_else(|| threads_here(ranks.count()));
     let result = on_threads(Some(threads), || work(&peers, &ranks, &stop));
     // Whatever it is, it is told; `mpirun` may stop the others for it.

@@ -1,7 +1,7 @@
 //! What agents see, in the order in which policies of the library read it.
 
 use phalanx::Ragged;
-use phalanx::memory::room_for;
+use phalanx::base::memory::check_memory;
 use phalanx::world::{Evolution, View, World};
 
 /// Everybody's κ-hop neighbourhood and how it is seen.
@@ -18,7 +18,7 @@ pub struct Layout {
 
 impl Layout {
     pub fn new(world: &dyn World, kappa: usize) -> phalanx::Result<Self> {
-        let groups = world.network().neighbourhoods(kappa);
+        let groups = world.graph().neighbourhoods(kappa);
         let mut views = Vec::new();
         if let Evolution::Joint(_) = world.evolution() {
             views.extend(groups.iter().enumerate().filter_map(|(i, group)| world.view(i, group)));
@@ -31,7 +31,7 @@ impl Layout {
         let widest = offsets.windows(2).map(|ends| ends[1] - ends[0]).max().unwrap_or(0);
         // What a step of one copy gives.
         let bytes = 4 * widest as u128 * groups.rows() as u128;
-        room_for(bytes, "kappa", &format!("{} observations of {widest} numbers", groups.rows()))?;
+        check_memory(bytes, "kappa", &format!("{} observations of {widest} numbers", groups.rows()))?;
         Ok(Layout { groups, views, offsets, widest })
     }
 

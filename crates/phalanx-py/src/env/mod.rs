@@ -11,7 +11,7 @@ use numpy::{
     PyArray1, PyArray2, PyArray3, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArray,
     PyUntypedArrayMethods,
 };
-use phalanx::memory::room_for;
+use phalanx::base::memory::check_memory;
 use phalanx::run::{Config, WorldConfig};
 use phalanx::world::pistonball::physics::Ball;
 use phalanx::world::pistonball::{Game, MAX_CYCLES};
@@ -105,14 +105,14 @@ impl Games {
             }
             let layout = Layout::new(&*world, config.kappa)?;
             let bytes = Play::bytes(&*world, &layout).saturating_mul(copies as u128);
-            room_for(bytes, "copies", &format!("{copies} copies of {} agents", world.network().agents()))?;
+            check_memory(bytes, "copies", &format!("{copies} copies of {} agents", world.graph().agents()))?;
             Ok((world, layout))
         })?;
         let prefix = agent_prefix(&config.world);
         let name = |i| PyString::new(py, &format!("{prefix}_{i}")).unbind();
         let channels = world.channels();
         let games = Games {
-            names: (0..world.network().agents()).map(name).collect(),
+            names: (0..world.graph().agents()).map(name).collect(),
             channels: channels.iter().map(|channel| PyString::intern(py, &channel.name).unbind()).collect(),
             reward: channels.iter().position(|channel| channel.name == "reward"),
             copies: (0..copies).map(|_| Play::new(&*world, &layout)).collect(),
@@ -178,7 +178,7 @@ impl Games {
     /// Links, the smaller agent first.
     #[getter]
     fn graph(&self) -> Vec<(u32, u32)> {
-        let network = self.world.network();
+        let network = self.world.graph();
         let from = |i: u32| network.neighbours(i as usize).iter().map(move |&j| (i, j));
         (0..network.agents() as u32).flat_map(from).filter(|(i, j)| i < j).collect()
     }

@@ -1,6 +1,6 @@
 //! One copy of a world, played step by step.
 
-use phalanx::stream::{Place, Purpose, Stream};
+use phalanx::base::stream::{Place, Purpose, Stream};
 use phalanx::world::pistonball::physics::{Ball, HIGHEST, LOWEST, Physics};
 use phalanx::world::pistonball::{Library, PaperGame};
 use phalanx::world::{ChannelValues, Episode, Evolution, World, sampled_number};
@@ -68,7 +68,7 @@ const TRAJECTORY_BITS: u32 = 24;
 
 impl Play {
     pub fn new(world: &dyn World, layout: &Layout) -> Self {
-        let agents = world.network().agents();
+        let agents = world.graph().agents();
         let sampled = world.channels().iter().filter(|channel| channel.tables().is_none()).count();
         let is_joint = matches!(world.evolution(), Evolution::Joint(_));
         let of_factored = if is_joint { 0 } else { agents };
@@ -94,7 +94,7 @@ impl Play {
     pub fn bytes(world: &dyn World, layout: &Layout) -> u128 {
         // Physics keeps boxes, trees and contacts of every piston.
         let of_agent = if layout.has_views() { 512 } else { 32 };
-        let of_agents = world.network().agents() as u128 * (of_agent + 16 * world.channels().len() as u128);
+        let of_agents = world.graph().agents() as u128 * (of_agent + 16 * world.channels().len() as u128);
         size_of::<Play>() as u128 + of_agents + 4 * layout.remembered() as u128
     }
 

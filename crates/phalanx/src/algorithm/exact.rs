@@ -6,14 +6,14 @@ use std::time::{Duration, Instant};
 
 use super::update::{Clock, Stage, ascend, finite};
 use super::{Algorithm, Summary};
-use crate::dual::{Dual, DualRule};
+use crate::base::fields::{Field, Fields};
+use crate::base::schedule::Schedule;
 use crate::exact::{Chain, Constants, Domain, Stationarity, System, Truncated, Truncation, local_constants};
-use crate::optimizer::{Optimizer, OptimizerKind};
+use crate::learn::dual::{Dual, DualSettings};
+use crate::learn::optimizer::{Optimizer, OptimizerKind};
+use crate::learn::shadow::Signals;
 use crate::policy::{Parameterisation, Policy, Tabular};
-use crate::problem::{Problem, Scaling};
-use crate::schedule::Schedule;
-use crate::shadow::Signals;
-use crate::state::{Field, Fields};
+use crate::utility::problem::{Problem, Scaling};
 use crate::world::World;
 use crate::{Error, Ragged, Result};
 
@@ -27,7 +27,7 @@ pub struct ExactSettings {
     /// Which truncated Q-functions.
     pub truncation: Truncation,
     /// Line 7.
-    pub dual: DualRule,
+    pub dual: DualSettings,
     /// Start of every multiplier.
     pub mu_0: f64,
     /// Change of η_μ over the iterations.
@@ -92,7 +92,7 @@ impl ExactPrimalDual {
             }
         };
         let system = System::new(world, &problem, &policy)?;
-        let groups = world.network().neighbourhoods(settings.kappa_q);
+        let groups = world.graph().neighbourhoods(settings.kappa_q);
         let truncated = match settings.truncation {
             Truncation::None => None,
             kind => Some(Truncated::new(&system, &policy, &groups, kind)?),

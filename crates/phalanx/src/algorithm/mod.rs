@@ -5,22 +5,20 @@ mod mappo;
 mod primal_dual;
 mod still;
 mod summary;
-mod tally;
 mod update;
 
 use std::time::Duration;
 
-use crate::exchange::{Bound, Carried, Traffic};
+use crate::base::fields::Fields;
+use crate::distributed::{Bound, ProcessTraffic, Traffic};
 use crate::policy::Policy;
-use crate::state::Fields;
 use crate::{Ragged, Result};
 
 pub use exact::{ExactPrimalDual, ExactSettings, StepSizes};
 pub use mappo::{ActorSees, Behaviour, Mappo, MappoRule, MappoSettings, Scope};
 pub use primal_dual::{LastIteration, PrimalDual, Settings};
 pub use still::Still;
-pub use summary::{Summary, Violations, earnings, mean_return};
-pub use tally::Tally;
+pub use summary::{Summary, mean_return, undiscounted_returns};
 pub use update::Stage;
 
 /// One iteration at a time, with a state that can be saved and restored.
@@ -63,7 +61,7 @@ pub trait Algorithm: Send + Sync {
     }
 
     /// What every process sent in the last iteration, where there are several; known to the first only.
-    fn carried(&self) -> &[Carried] {
+    fn carried(&self) -> &[ProcessTraffic] {
         &[]
     }
 

@@ -4,24 +4,25 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::tally::{Tally, tallies};
 use super::update::{Clock, Stage, ascend, finite};
-use super::{Algorithm, Summary, earnings};
-use crate::actor::{self, GradientRule, Heard, QGroups};
-use crate::critic::{Critic, Evidence, QValues, Wanted};
-use crate::dual::{Dual, DualRule};
-use crate::exchange::{Bound, Carried, Halo, Largest, Ledger, Letters, Links};
-use crate::occupancy::{RunningOccupancy, Visits};
-use crate::optimizer::{Optimizer, OptimizerKind};
-use crate::parallel::{FOLD, blocks_of};
-use crate::policy::Policy;
-use crate::problem::{Problem, Scaling};
-use crate::rollout::{self, Request, StartFrom, Trajectory};
-use crate::schedule::{EntropyBonus, Schedule};
-use crate::shadow::Signals;
-use crate::state::{Field, Fields};
-use crate::stream::{Place, Purpose, Stream};
-use crate::world::World;
+use super::{Algorithm, Summary, undiscounted_returns};
+use crate::base::fields::{Field, Fields};
+use crate::base::parallel::{FOLD, blocks_of};
+use crate::base::schedule::{EntropyBonus, Schedule};
+use crate::base::stream::{Place, Purpose, Stream};
+use crate::distributed::{Bound, Halo, Links, ProcessTraffic, TrafficCounter, TrafficLimits};
+use crate::learn::actor::{self, NeighbourValues, QGroups};
+use crate::learn::agent_metrics::{AgentMetrics, agent_metrics};
+use crate::learn::border_values::BorderValues;
+use crate::learn::critic::{Critic, CriticInput, QValues, ValueRequest};
+use crate::learn::dual::{Dual, DualSettings};
+use crate::learn::optimizer::{Optimizer, OptimizerKind};
+use crate::learn::shadow::Signals;
+use crate::policy::{Baseline, GradientSettings, Policy};
+use crate::sample::occupancy::{RunningOccupancy, Visits};
+use crate::sample::rollout::{self, Request, StartFrom};
+use crate::utility::problem::{Problem, Scaling};
+use crate::world::{Trajectory, World};
 use crate::{Error, Ragged, Result};
 
 /// The constants of Algorithm 1.
@@ -40,13 +41,13 @@ pub struct Settings {
     /// Share of the running λ̃ that is kept at an iteration; 0: the batch's own, as line 4 says.
     pub occupancy_average: f64,
     /// Line 7.
-    pub dual: DualRule,
+    pub dual: DualSettings,
     /// Start of every multiplier.
     pub mu_0: f64,
     /// Change of η_μ over the iterations.
     pub dual_schedule: Schedule,
     /// Line 8.
-    pub baseline: actor::Baseline,
+    pub baseline: Baseline,
     /// Whether the gradient sums over all actions instead of the one taken.
     pub all_actions: bool,
     /// Entropy bonus over the iterations.
@@ -81,14 +82,14 @@ pub struct PrimalDual {
     dual: Dual,
     critic: Box<dyn Critic>,
     optimizer: Optimizer,
-    exchange: Ledger,
+    exchange: TrafficCounter,
     // Derived from the settings.
     actions: Vec<usize>,
     q_groups: Ragged<u32>,
     g_groups: Ragged<u32>,
     occupancy_weights: Vec<f64>,
-    gradient_rule: GradientRule,
-    largest: Largest,
+    gradient_rule: GradientSettings,
+    largest: TrafficLimits,
     /// Constraints of all agents of the whole network.
     constraints: usize,
     /// Where the network is shared out over several processes.
@@ -104,12 +105,12 @@ pub struct PrimalDual {
 /// One process's part in a run of several.
 struct Shares {
     halo: Arc<Halo>,
-    letters: Letters,
+    letters: BorderValues,
     /// Own agents that hear from nobody in other processes, and the others.
     inner: Vec<Range<usize>>,
     outer: Vec<Range<usize>>,
     /// Of all processes, in the last iteration.
-    carried: Vec<Carried>,
+    carried: Vec<ProcessTraffic>,
 }
 
 /// Intermediate results of an iteration.
@@ -137,12 +138,12 @@ impl PrimalDual {
         settings: Settings,
         stream: Stream,
     ) -> Result<Self> {
-        let n = world.network().agents();
+        let n = world.graph().agents();
         let actions: Vec<usize> = (0..n).map(|i| world.actions(i)).collect();
         let constraints: Vec<usize> = problem.agents.iter().map(|agent| agent.constraints.len()).collect();
-        let q_groups = world.network().neighbourhoods(settings.kappa_q);
-        let g_groups = world.network().neighbourhoods(settings.kappa_g);
-        let gradient_rule = gradient_rule(&problem, &settings, world.network().total());
+        let q_groups = world.graph().neighbourhoods(settings.kappa_q);
+        let g_groups = world.graph().neighbourhoods(settings.kappa_g);
+        let gradient_rule = gradient_rule(&problem, &settings, world.graph().total());
         let needs_alternatives = gradient_rule.needs_alternatives(policy.is_direct());
         if needs_alternatives && !critic.values().knows_alternatives() {
             return Err(Error::config(
@@ -151,7 +152,7 @@ impl PrimalDual {
             ));
         }
         let alternatives = if needs_alternatives { actions.clone() } else { vec![1; n] };
-        let (network, blocks) = (world.network(), world.network().blocks());
+        let (network, blocks) = (world.graph(), world.graph().blocks());
         let visits = Visits::new((0..n).map(|i| problem.row_length(i))).only(blocks.clone());
         let groups = policy.groups();
         let own = network.own_agents();
@@ -162,7 +163,7 @@ impl PrimalDual {
             agent_steps: 0,
             dual: Dual::new(&constraints, settings.mu_0),
             optimizer: Optimizer::new(settings.optimizer, policy.theta()),
-            exchange: Ledger::new(links),
+            exchange: TrafficCounter::new(links),
             largest,
             constraints: network.own_agents().map(|i| constraints[i]).sum(),
             shares: None,
@@ -187,8 +188,8 @@ impl PrimalDual {
 
     /// Takes part in a run of several processes; the world is this one's part of the network.
     pub fn shared_out(mut self, halo: Arc<Halo>) -> Result<Self> {
-        let network = self.world.network();
-        self.exchange = Ledger::new(self.exchange.links().of_all(&halo)?);
+        let network = self.world.graph();
+        self.exchange = TrafficCounter::new(self.exchange.links().of_all(&halo)?);
         self.largest = self.largest.of_all(&halo)?;
         let mut constraints = [self.constraints as u64];
         halo.fold(&mut constraints, |a, b| a + b)?;
@@ -196,7 +197,7 @@ impl PrimalDual {
         let needs_alternatives = self.gradient_rule.needs_alternatives(self.policy.is_direct());
         let wants = self.actions.iter().map(|&a| if needs_alternatives { a } else { 1 }).collect();
         let Settings { batch, horizon, .. } = self.settings;
-        let letters = Letters::new(&halo, &self.q_groups, wants, batch, horizon);
+        let letters = BorderValues::new(&halo, &self.q_groups, wants, batch, horizon);
         let [inner, outer] = letters.split(&network.own()).map(|runs| blocks_of(&runs));
         self.shares = Some(Shares { halo, letters, inner, outer, carried: Vec::new() });
         Ok(self)
@@ -264,19 +265,19 @@ impl PrimalDual {
         let (batch, evaluation) = trajectories.split_at(self.settings.batch.saturating_sub(first));
         let steps: usize = batch.iter().map(Trajectory::steps).sum();
         let transitions: usize = evaluation.iter().map(Trajectory::transitions).sum();
-        self.agent_steps += (self.world.network().total() * (steps + transitions)) as u64;
+        self.agent_steps += (self.world.graph().total() * (steps + transitions)) as u64;
         Ok(())
     }
 
     fn summary(&self) -> Result<Summary> {
-        let (network, signals) = (self.world.network(), &self.signals);
-        let earned = earnings(&*self.world, &self.visits.counts);
+        let (network, signals) = (self.world.graph(), &self.signals);
+        let earned = undiscounted_returns(&*self.world, &self.visits.counts);
         let return_ = |i: usize| earned.as_ref().map_or(0.0, |earned| earned(i));
         let (slack, mu) = (&signals.slack, &self.dual.mu);
-        let own = tallies(network.own_agents(), return_, &signals.objective, slack, mu, &self.gradient);
+        let own = agent_metrics(network.own_agents(), return_, &signals.objective, slack, mu, &self.gradient);
         let all = match &self.shares {
-            None => Tally::fold(&own),
-            Some(Shares { halo, .. }) => Tally::fold_all(&own, halo)?,
+            None => AgentMetrics::fold(&own),
+            Some(Shares { halo, .. }) => AgentMetrics::fold_all(&own, halo)?,
         };
         let agents = network.total();
         let episodes = (self.settings.batch * agents) as f64;
@@ -304,16 +305,16 @@ impl PrimalDual {
         let needs_alternatives = self.gradient_rule.needs_alternatives(self.policy.is_direct());
         let values = if needs_alternatives { self.actions.iter().copied().max().unwrap_or(1) } else { 1 };
         let each = 2 * steps as u64 + self.largest.weighted_values(batch, values);
-        let own = self.world.network().own_agents().count();
+        let own = self.world.graph().own_agents().count();
         let summed = if halo.partition().is_aligned() { own.div_ceil(FOLD) } else { own };
         halo.told() as u64 * each
-            + (summed * size_of::<Tally>()) as u64
+            + (summed * size_of::<AgentMetrics>()) as u64
             + 64 * (halo.peers().count() as u64 + 1)
     }
 
     /// Fails everywhere if it failed in one process.
     fn agree<T>(&self, result: Result<T>) -> Result<T> {
-        let network = self.world.network();
+        let network = self.world.graph();
         let result = result.map_err(|error| match error {
             Error::Diverged { iteration, agent, quantity, value } => {
                 Error::Diverged { iteration, agent: network.id(agent) as usize, quantity, value }
@@ -343,7 +344,7 @@ impl PrimalDual {
 
         // Line 6: Q̃_{f_i}, Q̃_{g_i} ← Eval(π_θ, r̃).
         let (policy, signals) = (&*self.policy, &self.signals);
-        let evidence = Evidence { iteration: t, policy, mu: &self.dual.mu, signals, batch, evaluation };
+        let evidence = CriticInput { iteration: t, policy, mu: &self.dual.mu, signals, batch, evaluation };
         self.critic.evaluate(evidence)?;
         clock.stage(Stage::Critic);
 
@@ -366,7 +367,7 @@ impl PrimalDual {
         let t = self.iteration as usize;
         let batch = &self.trajectories[..self.settings.batch];
         // Line 8: neighbours share μ_j^{t+1} and Q̃_j along the batch; each agent estimates ∇̃_{θ_i} L.
-        let wanted = Wanted {
+        let wanted = ValueRequest {
             alternatives: self.gradient_rule.needs_alternatives(self.policy.is_direct()),
             partial: self.settings.kappa_g < self.settings.kappa_q,
             levels: self.policy.is_direct() || self.settings.normalise,
@@ -376,22 +377,21 @@ impl PrimalDual {
         self.exchange.shared(self.settings.batch, lived);
         if !self.settings.discount {
             // The literal scaling divides by n as well.
-            let agents =
-                if self.problem.scaling == Scaling::Paper { self.world.network().total() } else { 1 };
+            let agents = if self.problem.scaling == Scaling::Paper { self.world.graph().total() } else { 1 };
             self.gradient_rule.weights.fill(1.0 / (lived * agents) as f64);
         }
         self.gradient_rule.entropy = self.settings.entropy.at(t, self.settings.iterations);
         let (rule, policy, values) = (&self.gradient_rule, &*self.policy, self.critic.values());
         let groups = QGroups { senders: &self.q_groups, constrained: &self.g_groups };
-        let (heard, gradient) = (Heard { values, groups, elsewhere: None }, &mut self.gradient);
+        let (heard, gradient) = (NeighbourValues { values, groups, elsewhere: None }, &mut self.gradient);
         match &mut self.shares {
-            None => actor::gradients_of(&self.world.network().blocks(), policy, batch, heard, rule, gradient),
+            None => actor::gradients_of(&self.world.graph().blocks(), policy, batch, heard, rule, gradient),
             Some(Shares { halo, letters, inner, outer, .. }) => {
                 letters.write(batch, values, &self.g_groups, wanted.alternatives);
                 letters.carry(halo, &mut || {
                     actor::gradients_of(inner, policy, batch, heard, rule, gradient);
                 })?;
-                let heard = Heard { elsewhere: Some(letters), ..heard };
+                let heard = NeighbourValues { elsewhere: Some(letters), ..heard };
                 actor::gradients_of(outer, policy, batch, heard, rule, gradient);
             }
         }
@@ -434,8 +434,10 @@ impl Algorithm for PrimalDual {
             let word = |bytes: &[u8], k: usize| {
                 bytes.as_chunks::<8>().0.get(k).map_or(0, |word| u64::from_le_bytes(*word))
             };
-            let all =
-                all.iter().map(|bytes| Carried { bytes: word(bytes, 0), bound: word(bytes, 1) }).collect();
+            let all = all
+                .iter()
+                .map(|bytes| ProcessTraffic { bytes: word(bytes, 0), bound: word(bytes, 1) })
+                .collect();
             if let Some(shares) = &mut self.shares {
                 shares.carried = all;
             }
@@ -507,7 +509,7 @@ impl Algorithm for PrimalDual {
     }
 
     /// Messages and bytes so far.
-    fn traffic(&self) -> crate::exchange::Traffic {
+    fn traffic(&self) -> crate::distributed::Traffic {
         self.exchange.traffic()
     }
 
@@ -516,7 +518,7 @@ impl Algorithm for PrimalDual {
         self.largest.bound(steps, batch)
     }
 
-    fn carried(&self) -> &[Carried] {
+    fn carried(&self) -> &[ProcessTraffic] {
         self.shares.as_ref().map_or(&[], |shares| &shares.carried)
     }
 
@@ -530,14 +532,14 @@ impl Algorithm for PrimalDual {
 /// Room that a further chain of Q-evaluation has at least.
 const SHORTEST_CHAIN: usize = 256;
 
-fn gradient_rule(problem: &Problem, settings: &Settings, n: usize) -> GradientRule {
+fn gradient_rule(problem: &Problem, settings: &Settings, n: usize) -> GradientSettings {
     let mut weights = problem.occupancy_weights(settings.horizon, settings.batch);
     match problem.scaling {
         Scaling::Normalised => {}
         Scaling::Paper => weights.iter_mut().for_each(|w| *w /= n as f64),
         Scaling::Authors => weights.fill(1.0 / settings.batch as f64),
     }
-    GradientRule {
+    GradientSettings {
         weights,
         baseline: settings.baseline,
         neighbour_mean: problem.scaling == Scaling::Authors,

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::{Algorithm, Stage, Summary};
+use crate::base::fields::Fields;
 use crate::policy::Policy;
-use crate::state::Fields;
 use crate::{Error, Ragged, Result};
 
 /// A policy with its multipliers, to be evaluated: nothing that only training needs.

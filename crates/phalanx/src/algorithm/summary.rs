@@ -1,9 +1,9 @@
 //! What an iteration looked like, in numbers.
 
-use super::tally::{Tally, tallies};
 use crate::Ragged;
 use crate::exact::Stationarity;
-use crate::shadow::Signals;
+use crate::learn::agent_metrics::{AgentMetrics, agent_metrics};
+use crate::learn::shadow::Signals;
 use crate::world::{World, sampled_channels, sampled_number};
 
 /// What an iteration looked like: estimates from its own batch, or exact values.
@@ -36,12 +36,12 @@ impl Summary {
     /// From the signals, multipliers and gradient of iteration t.
     pub fn new(iteration: usize, signals: &Signals, mu: &Ragged<f64>, gradient: &Ragged<f64>) -> Self {
         let agents = 0..signals.objective.len();
-        let all = tallies(agents.clone(), |_| 0.0, &signals.objective, &signals.slack, mu, gradient);
-        Summary::of(iteration, &Tally::fold(&all), agents.len(), mu.data().len())
+        let all = agent_metrics(agents.clone(), |_| 0.0, &signals.objective, &signals.slack, mu, gradient);
+        Summary::of(iteration, &AgentMetrics::fold(&all), agents.len(), mu.data().len())
     }
 
     /// From what so many agents with so many constraints contribute.
-    pub fn of(iteration: usize, tally: &Tally, agents: usize, constraints: usize) -> Self {
+    pub fn of(iteration: usize, tally: &AgentMetrics, agents: usize, constraints: usize) -> Self {
         let mean = |total: f64| if constraints == 0 { 0.0 } else { total / constraints as f64 };
         Summary {
             iteration,
@@ -58,30 +58,12 @@ impl Summary {
     }
 }
 
-/// Constraint violations max(0, −g_ik), summed up.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Violations {
-    /// Their sum.
-    pub total: f64,
-    /// The largest.
-    pub max: f64,
-    /// Their mean.
-    pub mean: f64,
-}
-
-impl Violations {
-    /// From every agent's g_ik. A NaN makes them NaN.
-    pub fn of(slack: &Ragged<f64>) -> Self {
-        let agents: Vec<Tally> = slack.iter().map(|row| Tally::of(0.0, 0.0, row, &[], &[])).collect();
-        let Tally { violation_total, violation_max, .. } = Tally::fold(&agents);
-        let mean = if slack.data().is_empty() { 0.0 } else { violation_total / slack.data().len() as f64 };
-        Violations { total: violation_total, max: violation_max, mean }
-    }
-}
-
 /// What every agent earned from the channel `reward`, undiscounted, over all trajectories that were counted; none without
 /// such a channel.
-pub fn earnings<'a>(world: &'a dyn World, counts: &'a Ragged<f64>) -> Option<impl Fn(usize) -> f64 + 'a> {
+pub fn undiscounted_returns<'a>(
+    world: &'a dyn World,
+    counts: &'a Ragged<f64>,
+) -> Option<impl Fn(usize) -> f64 + 'a> {
     let place = world.channels().iter().position(|channel| channel.name == "reward")?;
     let tables = world.channels()[place].tables();
     let behind = sampled_channels(world).len() - sampled_number(world, place);
@@ -96,8 +78,8 @@ pub fn earnings<'a>(world: &'a dyn World, counts: &'a Ragged<f64>) -> Option<imp
 
 /// Undiscounted return of the channel `reward` over an episode, mean over agents.
 pub fn mean_return(world: &dyn World, counts: &Ragged<f64>, episodes: f64) -> Option<f64> {
-    let earned = earnings(world, counts)?;
-    let tally = |agent: usize| Tally { return_: earned(agent), ..Tally::default() };
-    let all: Vec<Tally> = (0..counts.rows()).map(tally).collect();
-    Some(Tally::fold(&all).return_ / (episodes * counts.rows() as f64))
+    let earned = undiscounted_returns(world, counts)?;
+    let tally = |agent: usize| AgentMetrics { return_: earned(agent), ..AgentMetrics::default() };
+    let all: Vec<AgentMetrics> = (0..counts.rows()).map(tally).collect();
+    Some(AgentMetrics::fold(&all).return_ / (episodes * counts.rows() as f64))
 }

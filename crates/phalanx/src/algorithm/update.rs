@@ -4,10 +4,9 @@ use std::time::{Duration, Instant};
 
 use rayon::prelude::*;
 
-use crate::optimizer::Optimizer;
-use crate::parallel::agent_blocks;
+use crate::base::parallel::agent_blocks;
+use crate::learn::optimizer::Optimizer;
 use crate::policy::Policy;
-use crate::projection::clip;
 use crate::utility::project_onto_simplex;
 use crate::{Error, Ragged, Result};
 
@@ -57,7 +56,7 @@ pub(super) fn ascend(
             if direct {
                 theta.chunks_exact_mut(actions[i]).for_each(|law| project_onto_simplex(law, 1.0));
             } else if let Some([low, high]) = theta_box {
-                theta.iter_mut().for_each(|x| *x = clip(*x, low, high));
+                theta.iter_mut().for_each(|x| *x = x.clamp(low, high));
             }
         }
     });

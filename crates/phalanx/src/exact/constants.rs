@@ -3,11 +3,11 @@
 
 use serde::Serialize;
 
-use super::case::EstimatorInput;
 use super::decay::{Decay, TruncationBound};
 use super::dynamics::{Dynamics, digits};
+use super::input::EstimatorInput;
 use crate::Ragged;
-use crate::problem::Problem;
+use crate::utility::problem::Problem;
 use crate::utility::{Kind, LocalSpace, Power, ScaledUtility};
 
 /// M_π, the bound on ‖∇_{θ_i} log π_i‖₂, for tabular soft-max policies: √2, not the general 2 (errata 13). Direct

@@ -12,7 +12,7 @@
 use multiversion::multiversion;
 
 use super::dynamics::Dynamics;
-use crate::indexing::StateIndex;
+use crate::graph::indexing::StateIndex;
 use crate::policy::Tabular;
 use crate::{Error, Result};
 

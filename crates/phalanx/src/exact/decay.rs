@@ -10,7 +10,7 @@ use super::constants::SCORE_BOUND;
 use super::distance::distances;
 use super::dynamics::Dynamics;
 use crate::Result;
-use crate::indexing::PairIndex;
+use crate::graph::indexing::PairIndex;
 
 /// M, the χ(ω) that it gives, and for which ω the assumption holds. Paper: assump:decay_transition.
 #[derive(Debug, Clone)]
@@ -64,7 +64,7 @@ impl Decay {
             two_over_gamma: 2.0 / gamma,
             omega_sup: None,
             binding: 0,
-            distances: distances(dynamics.network()).into_iter().map(known).collect(),
+            distances: distances(dynamics.graph()).into_iter().map(known).collect(),
         };
         for i in 0..dynamics.agents() {
             let (sum, _) = decay.row(i, 0.0);
@@ -212,7 +212,7 @@ pub(super) mod tests {
     use super::*;
     use crate::Ragged;
     use crate::exact::Case;
-    use crate::shadow::Signals;
+    use crate::learn::shadow::Signals;
     use crate::world::{Line, Start, Table};
 
     pub const REFERENCES: [&str; 7] = [

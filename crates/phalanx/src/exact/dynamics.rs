@@ -1,7 +1,7 @@
 //! A factored world written out: its laws as tables, its start law over joint states.
 
-use crate::indexing::PairIndex;
-use crate::network::Network;
+use crate::graph::Graph;
+use crate::graph::indexing::PairIndex;
 use crate::world::{Evolution, Factored, StartLaw, World};
 use crate::{Error, Ragged, Result};
 
@@ -11,7 +11,7 @@ pub const LARGEST_JOINT_SPACE: usize = 1 << 16;
 /// The dynamics of a small factored world. Joint values are numbered with the smallest agent id most significant.
 #[derive(Debug, Clone)]
 pub struct Dynamics {
-    network: Network,
+    network: Graph,
     states: Vec<usize>,
     actions: Vec<usize>,
     joint_states: usize,
@@ -32,7 +32,7 @@ impl Dynamics {
             let message = "does not tell its law of transitions, which exact computations need";
             return Err(Error::config("world", message));
         }
-        let n = world.network().agents();
+        let n = world.graph().agents();
         let joint_states = Dynamics::count_joint_states(world).ok_or_else(|| {
             let digits: f64 = (0..n).map(|i| (world.states(i) as f64).log10()).sum();
             let message = format!(
@@ -61,7 +61,7 @@ impl Dynamics {
                 ));
             }
         };
-        Ok(Dynamics { network: world.network().clone(), states, actions, joint_states, parents, laws, start })
+        Ok(Dynamics { network: world.graph().clone(), states, actions, joint_states, parents, laws, start })
     }
 
     /// |S|, if the world is factored and small enough for exact computations.
@@ -69,7 +69,7 @@ impl Dynamics {
         if matches!(world.evolution(), Evolution::Joint(_)) {
             return None;
         }
-        let n = world.network().agents();
+        let n = world.graph().agents();
         (0..n).try_fold(1usize, |size, i| {
             size.checked_mul(world.states(i)).filter(|&size| size <= LARGEST_JOINT_SPACE)
         })
@@ -81,7 +81,7 @@ impl Dynamics {
     }
 
     /// Who talks to whom.
-    pub fn network(&self) -> &Network {
+    pub fn graph(&self) -> &Graph {
         &self.network
     }
 

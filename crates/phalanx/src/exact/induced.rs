@@ -21,7 +21,7 @@ pub struct Induced {
 impl Induced {
     /// Cuts the policy of `chain` to radius `kappa`: states farther away count as 0.
     pub fn new(system: &System, chain: &Chain<'_>, kappa: usize) -> Result<Self> {
-        let near = system.dynamics().network().neighbourhoods(kappa);
+        let near = system.dynamics().graph().neighbourhoods(kappa);
         let (policy, policy_gap) = cut(chain.policy(), &near, system.dynamics().states());
         let cut_chain = system.under(&policy)?;
         let (before, after) = (chain.occupancy(), cut_chain.occupancy());

@@ -24,39 +24,41 @@
 //! # Ok::<(), phalanx::Error>(())
 //! ```
 
-mod case;
 mod certificate;
 mod constants;
 mod contraction;
+mod critic;
 mod decay;
 mod distance;
 mod dynamics;
 mod exploration;
+mod fosp;
 mod gmres;
 mod gradient;
 mod induced;
+mod input;
+mod limit_law;
 mod optimum;
-mod prescription;
 mod report;
 mod smoothness;
-mod stationarity;
-mod stationary;
 mod system;
+mod theorem_settings;
 mod truncation;
 
-pub use case::{AlgorithmInput, Case, EstimatorInput, Input};
 pub use certificate::Certificate;
 pub use constants::{Constants, Estimators, SCORE_BOUND, UtilityBounds, eps1};
+pub use critic::ExactCritic;
 pub use decay::{Decay, TruncationBound};
 pub use distance::distances;
 pub use dynamics::{Dynamics, LARGEST_JOINT_SPACE};
 pub use exploration::Exploration;
+pub use fosp::{Domain, Stationarity, largest_in_box, largest_on_simplices};
 pub use induced::Induced;
+pub use input::{AlgorithmInput, Case, EstimatorInput, Input};
 pub use optimum::{Optimum, SlaterPoint, largest_slacks, optimum, slater_point};
-pub(crate) use prescription::check_open_unit;
-pub use prescription::{SamplePlan, Steps, TdBound, TdSetting, dual_bound};
 pub use report::{LARGEST_REPORTED, report};
 pub use smoothness::local_constants;
-pub use stationarity::{Domain, Stationarity, largest_in_box, largest_on_simplices};
 pub use system::{Chain, System};
+pub(crate) use theorem_settings::check_open_unit;
+pub use theorem_settings::{SamplePlan, Steps, TdBound, TdSetting, dual_bound};
 pub use truncation::{LARGEST_TD_TABLE, Truncated, Truncation};

@@ -2,20 +2,19 @@
 
 use serde_json::{Map, Value, json};
 
-use super::case::{AlgorithmInput, Case};
 use super::certificate::Certificate;
 use super::constants::{Constants, SCORE_BOUND, eps1};
 use super::contraction::{Plan, Role, Room};
 use super::decay::Decay;
 use super::distance::distances;
+use super::fosp::{Domain, Stationarity};
 use super::induced::Induced;
-use super::stationarity::{Domain, Stationarity};
+use super::input::{AlgorithmInput, Case};
 use super::system::{Chain, System};
 use super::truncation::{LARGEST_TD_TABLE, Truncated, Truncation};
-use crate::algorithm::Violations;
+use crate::learn::agent_metrics::Violations;
+use crate::learn::shadow::Signals;
 use crate::policy::{Parameterisation, Tabular};
-use crate::projection::clip;
-use crate::shadow::Signals;
 use crate::{Error, Ragged, Result};
 
 /// Most entries of P_π and of a whole Q-function, which a report sums up.
@@ -70,8 +69,8 @@ impl Report<'_> {
         let mut put = |key: &str, value: Value| out.insert(key.into(), value);
 
         let hops = |row: &Vec<Option<u32>>| row.iter().map(|d| d.map_or(-1, i64::from)).collect::<Vec<_>>();
-        put("dist", json!(distances(self.system.dynamics().network()).iter().map(hops).collect::<Vec<_>>()));
-        put("neigh", lists(&self.system.dynamics().network().neighbourhoods(case.kappa)));
+        put("dist", json!(distances(self.system.dynamics().graph()).iter().map(hops).collect::<Vec<_>>()));
+        put("neigh", lists(&self.system.dynamics().graph().neighbourhoods(case.kappa)));
         put("neigh_q", lists(&case.groups));
         put(
             "policy",
@@ -304,7 +303,7 @@ impl Report<'_> {
             let chain = self.system.under(&policy)?;
             let signals = chain.signals(&case.problem);
             let mut mu = signals.slack.clone();
-            mu.data_mut().iter_mut().for_each(|g| *g = clip(-settings.eta_mu * *g / n, 0.0, case.mu_bar));
+            mu.data_mut().iter_mut().for_each(|g| *g = (-settings.eta_mu * *g / n).clamp(0.0, case.mu_bar));
             let values = chain.values(&signals.rewards)?;
             let whole = chain.action_values(&signals.rewards, &values, &mu);
             let truth = chain.gradient(&whole, Parameterisation::Softmax, 1.0 / n);
@@ -320,7 +319,7 @@ impl Report<'_> {
             let step = chain.gradient(&used, Parameterisation::Softmax, settings.eta_theta / n);
             let [low, high] = case.theta_box.unwrap_or([f64::NEG_INFINITY, f64::INFINITY]);
             let mut theta = policy.theta().clone();
-            theta.data_mut().iter_mut().zip(step.data()).for_each(|(x, d)| *x = clip(*x + d, low, high));
+            theta.data_mut().iter_mut().zip(step.data()).for_each(|(x, d)| *x = (*x + d).clamp(low, high));
             drop(chain);
             policy.update(|own| *own = theta);
         }

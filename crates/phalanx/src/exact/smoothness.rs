@@ -1,9 +1,9 @@
 //! Lipschitz constants of ∇L as they are around a policy, not as lemma:properties bounds them (errata 7).
 
 use super::system::System;
+use crate::base::stream::{Place, Purpose, Stream};
 use crate::policy::{Parameterisation, Tabular};
-use crate::problem::Problem;
-use crate::stream::{Place, Purpose, Stream};
+use crate::utility::problem::Problem;
 use crate::{Ragged, Result};
 
 /// Random pairs of points that are compared.

@@ -7,9 +7,9 @@ use rayon::prelude::*;
 use super::contraction::{Laws, Layout, Plan, Prepared, Role, Room, Var};
 use super::dynamics::Dynamics;
 use super::gmres::{self, Side};
+use crate::learn::shadow::Signals;
 use crate::policy::Tabular;
-use crate::problem::Problem;
-use crate::shadow::Signals;
+use crate::utility::problem::Problem;
 use crate::world::World;
 use crate::{Error, Ragged, Result};
 
@@ -303,9 +303,9 @@ fn too_slow() -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::stream::Stream;
     use crate::policy::Parameterisation;
     use crate::run::Config;
-    use crate::stream::Stream;
 
     /// The same chain solved by factorisation and by iteration.
     #[test]

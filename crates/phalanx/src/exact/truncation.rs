@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::contraction::{Layout, Plan, Role, Room, Var, pair_layout};
 use super::system::{Chain, System, states_of};
-use crate::indexing::StateIndex;
+use crate::graph::indexing::StateIndex;
 use crate::policy::Tabular;
 use crate::{Error, Ragged, Result};
 

@@ -12,7 +12,7 @@ use std::path::Path;
 use safetensors::tensor::{Dtype, SafeTensors, View};
 
 use super::Policy;
-use crate::durable::{self, little_endian};
+use crate::base::durable::{self, little_endian};
 use crate::{Error, Ragged, Result};
 
 /// Agents that have tensors of their own at most.
@@ -233,8 +233,8 @@ fn read_numbers(bytes: &[u8], dtype: Dtype, out: &mut [f64]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::stream::Stream;
     use crate::policy::{Parameterisation, Tabular};
-    use crate::stream::Stream;
     use crate::world::{Line, Start};
 
     #[test]

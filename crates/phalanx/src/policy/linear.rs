@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use super::logits::logit_gradients;
 use super::{ActAlone, Acting, Policy, Receive, softmax};
-use crate::actor::{GradientRule, Scratch};
-use crate::memory::room_for;
-use crate::rollout::Trajectory;
-use crate::sampler::{outcome, write_thresholds};
-use crate::stream::{Place, Purpose, Stream};
+use super::{GradientSettings, Scratch};
+use crate::base::memory::check_memory;
+use crate::base::sampler::{outcome, write_thresholds};
+use crate::base::stream::{Place, Purpose, Stream};
+use crate::world::Trajectory;
 use crate::world::{Features, LARGEST_LOCAL_SPACE, World};
 use crate::{Ragged, Result};
 
@@ -67,9 +67,9 @@ impl LinearPolicy {
         init_std: f64,
         stream: &Stream,
     ) -> Result<Self> {
-        let n = world.network().agents();
+        let n = world.graph().agents();
         let actions: Vec<usize> = (0..n).map(|i| world.actions(i)).collect();
-        let groups = world.network().neighbourhoods(kappa);
+        let groups = world.graph().neighbourhoods(kappa);
         let mut counts = vec![0u64; n];
         let terms = Ragged::from_rows((0..n).map(|i| {
             let mut first = 0;
@@ -101,13 +101,13 @@ impl LinearPolicy {
         // θ, the gradient and an optimiser's two moments.
         let entries: u128 =
             counts.iter().zip(&actions).map(|(&count, &a)| u128::from(count) * a as u128).sum();
-        room_for(4 * 8 * entries, "kappa", &format!("policies of {entries} parameters"))?;
+        check_memory(4 * 8 * entries, "kappa", &format!("policies of {entries} parameters"))?;
         let mut theta: Ragged<f64> =
             Ragged::zeros(counts.iter().zip(&actions).map(|(&c, &a)| c as usize * a));
         if init_std > 0.0 {
             let place = Place { purpose: Purpose::PolicyInit, iteration: 0, trajectory: 0 };
             for i in 0..n {
-                let mut sequence = stream.sequence(place, world.network().id(i));
+                let mut sequence = stream.sequence(place, world.graph().id(i));
                 theta.row_mut(i).iter_mut().for_each(|x| *x = init_std * sequence.normal());
             }
         }
@@ -238,7 +238,7 @@ impl Policy for LinearPolicy {
         agent: usize,
         batch: &[Trajectory],
         receive: &Receive<'_>,
-        rule: &GradientRule,
+        rule: &GradientSettings,
         scratch: &mut Scratch,
         out: &mut [f64],
     ) {

@@ -1,8 +1,8 @@
 //! The gradient of soft-max policies with respect to their logits, step by step. Paper: eq:grad_estimate.
 
 use super::Receive;
-use crate::actor::{Baseline, GradientRule};
-use crate::rollout::Trajectory;
+use super::{Baseline, GradientSettings};
+use crate::world::Trajectory;
 
 /// Σ over steps of w_k·(Q − baseline)·∇ log π plus the entropy bonus, as one row of |A_i| numbers a step of the batch.
 ///
@@ -12,7 +12,7 @@ pub fn logit_gradients(
     agent: usize,
     batch: &[Trajectory],
     receive: &Receive<'_>,
-    rule: &GradientRule,
+    rule: &GradientSettings,
     laws: &mut [f64],
     values: &mut Vec<f64>,
     pairs: &mut Vec<u32>,

@@ -1,9 +1,12 @@
 //! κ-hop policies π_i(a_i | s_{N_i^κ}). Paper: assump:khop_policy.
 
+pub(crate) mod columns;
 mod file;
+mod gradient;
 mod linear;
 mod logits;
-mod network;
+mod neural;
+pub mod observation;
 mod rule;
 mod tabular;
 
@@ -13,15 +16,16 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use crate::Ragged;
-use crate::actor::{GradientRule, Scratch};
-use crate::rollout::Trajectory;
+use crate::world::Trajectory;
 
 pub use file::{load, save};
+pub(crate) use gradient::tabular_gradient;
+pub use gradient::{Baseline, GradientSettings, Scratch};
 pub use linear::{LinearPolicy, PolicyFeatures};
 pub use logits::logit_gradients;
 pub(crate) use logits::{Spread, floored_ln};
-pub(crate) use network::NetScratch;
-pub use network::NetworkPolicy;
+pub use neural::NeuralPolicy;
+pub(crate) use neural::NeuralScratch;
 pub use rule::RulePolicy;
 pub use tabular::Tabular;
 
@@ -82,7 +86,7 @@ pub trait Policy: Send + Sync + Debug {
         agent: usize,
         batch: &[Trajectory],
         receive: &Receive<'_>,
-        rule: &GradientRule,
+        rule: &GradientSettings,
         scratch: &mut Scratch,
         out: &mut [f64],
     );

@@ -1,9 +1,9 @@
 //! Scripted policies that look at what a joint world shows.
 
 use super::{ActTogether, Acting, Policy, Receive};
+use super::{GradientSettings, Scratch};
 use crate::Ragged;
-use crate::actor::{GradientRule, Scratch};
-use crate::rollout::Trajectory;
+use crate::world::Trajectory;
 use crate::world::{Rule, World};
 
 /// A [`Rule`] as a policy. It has no parameters.
@@ -17,7 +17,7 @@ pub struct RulePolicy {
 impl RulePolicy {
     /// The same rule for every agent.
     pub fn new(world: &dyn World, rule: Box<dyn Rule>) -> Self {
-        let n = world.network().agents();
+        let n = world.graph().agents();
         RulePolicy {
             rule,
             actions: (0..n).map(|i| world.actions(i)).collect(),
@@ -60,7 +60,7 @@ impl Policy for RulePolicy {
         _: usize,
         _: &[Trajectory],
         _: &Receive<'_>,
-        _: &GradientRule,
+        _: &GradientSettings,
         _: &mut Scratch,
         out: &mut [f64],
     ) {

@@ -5,13 +5,13 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::{ActAlone, Acting, Parameterisation, Policy, Receive, softmax};
-use crate::actor::{GradientRule, Scratch, tabular_gradient};
-use crate::indexing::StateIndex;
-use crate::memory::room_for;
-use crate::parallel::agent_blocks;
-use crate::rollout::Trajectory;
-use crate::sampler::{outcome, write_thresholds};
-use crate::stream::{Place, Purpose, Stream};
+use super::{GradientSettings, Scratch, tabular_gradient};
+use crate::base::memory::check_memory;
+use crate::base::parallel::agent_blocks;
+use crate::base::sampler::{outcome, write_thresholds};
+use crate::base::stream::{Place, Purpose, Stream};
+use crate::graph::indexing::StateIndex;
+use crate::world::Trajectory;
 use crate::world::World;
 use crate::{Ragged, Result};
 
@@ -38,18 +38,18 @@ impl Tabular {
         init_std: f64,
         stream: &Stream,
     ) -> Result<Self> {
-        let n = world.network().agents();
+        let n = world.graph().agents();
         let states: Vec<usize> = (0..n).map(|i| world.states(i)).collect();
         let actions: Vec<usize> = (0..n).map(|i| world.actions(i)).collect();
-        let observations = StateIndex::new(&world.network().neighbourhoods(kappa), &states, "kappa")?;
+        let observations = StateIndex::new(&world.graph().neighbourhoods(kappa), &states, "kappa")?;
         // θ, π, the gradient and an optimiser's two moments.
         let entries: u128 = (0..n).map(|i| observations.size(i) as u128 * actions[i] as u128).sum();
-        room_for(5 * 8 * entries, "kappa", &format!("policies of {entries} parameters"))?;
+        check_memory(5 * 8 * entries, "kappa", &format!("policies of {entries} parameters"))?;
         let mut theta: Ragged<f64> = Ragged::zeros((0..n).map(|i| observations.size(i) * actions[i]));
         if init_std > 0.0 {
             let place = Place { purpose: Purpose::PolicyInit, iteration: 0, trajectory: 0 };
             for i in 0..n {
-                let mut sequence = stream.sequence(place, world.network().id(i));
+                let mut sequence = stream.sequence(place, world.graph().id(i));
                 theta.row_mut(i).iter_mut().for_each(|x| *x = init_std * sequence.normal());
             }
         }
@@ -206,7 +206,7 @@ impl Policy for Tabular {
         agent: usize,
         batch: &[Trajectory],
         receive: &Receive<'_>,
-        rule: &GradientRule,
+        rule: &GradientSettings,
         scratch: &mut Scratch,
         out: &mut [f64],
     ) {

@@ -8,8 +8,9 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::evaluate::Evaluation;
-use crate::problem::Problem;
-use crate::{Ragged, Result, durable};
+use crate::base::durable;
+use crate::utility::problem::Problem;
+use crate::{Ragged, Result};
 
 /// Networks up to this size are listed agent by agent, unless the configuration says otherwise.
 pub const MOST_LISTED: usize = 10_000;

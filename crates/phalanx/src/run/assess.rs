@@ -20,13 +20,12 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use super::evaluate::{Episodes, check};
 use crate::algorithm::mean_return;
-use crate::occupancy::{Visits, lived};
-use crate::parallel::agent_blocks;
+use crate::base::parallel::agent_blocks;
+use crate::base::stream::Stream;
 use crate::policy::Policy;
-use crate::problem::{Problem, Scaling};
-use crate::projection::clip;
-use crate::rollout::Trajectory;
-use crate::stream::Stream;
+use crate::sample::occupancy::{Visits, lived};
+use crate::utility::problem::{Problem, Scaling};
+use crate::world::Trajectory;
 use crate::world::{ChannelValues, World, sampled_number};
 use crate::{Error, Ragged, Result};
 
@@ -55,8 +54,8 @@ impl Interval {
         let Interval { value, lower, upper } = self;
         Interval {
             value,
-            lower: clip(lower, low.min(value), value),
-            upper: clip(upper, value, high.max(value)),
+            lower: lower.clamp(low.min(value), value),
+            upper: upper.clamp(value, high.max(value)),
         }
     }
 }

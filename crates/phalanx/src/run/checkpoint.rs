@@ -12,9 +12,9 @@ use bytemuck::Pod;
 use safetensors::tensor::{Dtype, SafeTensors, View};
 use serde::{Deserialize, Serialize};
 
-use crate::durable::{self, little_endian};
-use crate::network::Network;
-use crate::state::{Field, Fields};
+use crate::base::durable::{self, little_endian};
+use crate::base::fields::{Field, Fields};
+use crate::graph::Graph;
 use crate::{Error, Ragged, Result};
 
 /// Checkpoints kept: the newest, and one in case it is damaged.
@@ -59,7 +59,7 @@ pub fn write(
     iteration: usize,
     which: (usize, usize),
     fields: &Fields<'_>,
-    network: &Network,
+    network: &Graph,
 ) -> Result<Piece> {
     durable::create_dir(folder)?;
     let own = network.own();
@@ -151,7 +151,7 @@ pub fn iterations(folder: &Path) -> Vec<usize> {
 /// Reads the manifest of a checkpoint and checks that its state is whole.
 pub fn verify(folder: &Path, iteration: usize) -> Result<Manifest> {
     let path = manifest_path(folder, iteration);
-    let manifest: Manifest = crate::document::read(&path, &[])?;
+    let manifest: Manifest = crate::base::document::read(&path, &[])?;
     for (number, piece) in manifest.pieces.iter().enumerate() {
         let state = state_path(folder, iteration, (number, manifest.pieces.len()));
         let checksum =
@@ -167,7 +167,7 @@ pub fn verify(folder: &Path, iteration: usize) -> Result<Manifest> {
 }
 
 /// Restores the state of the agents that `network` owns from a checkpoint that [`verify`] found whole.
-pub fn restore(folder: &Path, manifest: &Manifest, mut fields: Fields<'_>, network: &Network) -> Result<()> {
+pub fn restore(folder: &Path, manifest: &Manifest, mut fields: Fields<'_>, network: &Graph) -> Result<()> {
     let own: Vec<u32> = network.own_agents().map(|i| network.id(i)).collect();
     let mut restored = 0;
     for (number, piece) in manifest.pieces.iter().enumerate() {
@@ -192,7 +192,7 @@ fn restore_piece(
     piece: &Piece,
     bytes: &[u8],
     fields: &mut Fields<'_>,
-    network: &Network,
+    network: &Graph,
     alone: bool,
 ) -> std::result::Result<usize, String> {
     let tensors = SafeTensors::deserialize(bytes).map_err(|e| format!("is not whole: {e}"))?;
@@ -403,14 +403,14 @@ mod tests {
     fn write_one(folder: &Path, iteration: usize) {
         let (mut numbers, mut counter) = ([iteration as f64, f64::MIN_POSITIVE], iteration as u64);
         let fields = vec![("a", Field::Numbers(&mut numbers)), ("b", Field::Counter(&mut counter))];
-        let piece = write(folder, iteration, (0, 1), &fields, &Network::line(3).unwrap()).unwrap();
+        let piece = write(folder, iteration, (0, 1), &fields, &Graph::line(3).unwrap()).unwrap();
         conclude(folder, &Manifest { pieces: vec![piece], ..manifest(iteration) }).unwrap();
     }
 
     #[test]
     fn what_is_written_is_restored_and_two_are_kept() {
         let folder = tempfile::tempdir().unwrap();
-        let network = Network::line(3).unwrap();
+        let network = Graph::line(3).unwrap();
         for iteration in [3, 10, 200] {
             write_one(folder.path(), iteration);
         }
@@ -430,7 +430,7 @@ mod tests {
     }
 
     /// Agent i has i numbers, in both precisions.
-    fn rows(network: &Network, filled: bool) -> (Ragged<f64>, Ragged<f32>) {
+    fn rows(network: &Graph, filled: bool) -> (Ragged<f64>, Ragged<f32>) {
         let value = |id: u32, k: u32| if filled { f64::from(100 * id + k) } else { -1.0 };
         let row = |i: usize| (0..network.id(i)).map(move |k| value(network.id(i), k));
         let doubles = Ragged::from_rows((0..network.agents()).map(row));
@@ -440,9 +440,9 @@ mod tests {
 
     #[test]
     fn any_number_of_processes_goes_on_with_what_others_wrote() {
-        let network = Network::random_geometric(40, 0.25, 5).unwrap();
-        let parts = |count: usize| -> Vec<Network> {
-            let partition = crate::network::Partition::new(&network, count).unwrap();
+        let network = Graph::random_geometric(40, 0.25, 5).unwrap();
+        let parts = |count: usize| -> Vec<Graph> {
+            let partition = crate::graph::Partition::new(&network, count).unwrap();
             let part = |process: usize| {
                 let share = partition.share(&network, process, 1, |i| vec![i as u32]);
                 network.part(share.ids, |id| partition.owner(id) == process)

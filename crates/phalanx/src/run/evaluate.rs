@@ -2,13 +2,15 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::algorithm::{Tally, Violations, earnings};
-use crate::exchange::Halo;
-use crate::occupancy::Visits;
+use crate::algorithm::undiscounted_returns;
+use crate::base::stream::{Place, Purpose, Stream};
+use crate::distributed::Halo;
+use crate::learn::agent_metrics::{AgentMetrics, Violations};
 use crate::policy::Policy;
-use crate::problem::Problem;
-use crate::rollout::{self, Request, StartFrom, Trajectory};
-use crate::stream::{Place, Purpose, Stream};
+use crate::sample::occupancy::Visits;
+use crate::sample::rollout::{self, Request, StartFrom};
+use crate::utility::problem::Problem;
+use crate::world::Trajectory;
 use crate::world::World;
 use crate::{Error, Ragged, Result};
 
@@ -49,7 +51,7 @@ pub fn evaluate(
 /// The same where the network is shared out over processes: what the first of them finds, nothing elsewhere.
 pub(super) fn evaluate_part(episodes: &Episodes<'_>, halo: &Halo) -> Result<Option<Evaluation>> {
     let found = halo.agree(episodes.look())?;
-    let own = || episodes.world.network().own_agents();
+    let own = || episodes.world.graph().own_agents();
     let rows = |rows: &Ragged<f64>| halo.gather_ragged(&own().map(|i| rows.row(i)).collect::<Vec<_>>());
     let (values, slack) = (rows(&found.values)?, rows(&found.slack)?);
     let mine: Vec<f64> = own().flat_map(|i| found.numbers[i]).collect();
@@ -90,7 +92,7 @@ impl Episodes<'_> {
     pub fn visits(&self, weights: &[f64]) -> Result<Visits> {
         let actions = self.policy.action_counts();
         let visits = Visits::new((0..actions.len()).map(|i| self.problem.row_length(i)));
-        let mut visits = visits.only(self.world.network().blocks());
+        let mut visits = visits.only(self.world.graph().blocks());
         self.for_each_chunk(|batch| visits.add(batch, weights, actions))?;
         visits.rescale(self.problem);
         Ok(visits)
@@ -102,7 +104,7 @@ impl Episodes<'_> {
         const AT_ONCE: usize = 16;
         // The same in all processes.
         let processes = self.halo.map_or(1, |halo| halo.peers().count());
-        let n = self.world.network().total() / processes;
+        let n = self.world.graph().total() / processes;
         let at_once = if n < rollout::SPLIT_AGENTS { AT_ONCE.min(self.episodes) } else { 1 };
         let mut trajectories = vec![Trajectory::of(self.world, self.horizon); at_once];
         for first in (0..self.episodes).step_by(at_once.max(1)) {
@@ -130,9 +132,9 @@ impl Episodes<'_> {
 
     /// Every own agent's utilities at its pooled occupancy.
     fn look(&self) -> Result<Found> {
-        let (problem, network) = (self.problem, self.world.network());
+        let (problem, network) = (self.problem, self.world.graph());
         let visits = self.visits(&problem.occupancy_weights(self.horizon, self.episodes))?;
-        let earned = earnings(self.world, &visits.counts);
+        let earned = undiscounted_returns(self.world, &visits.counts);
         let constraints = || problem.agents.iter().map(|agent| agent.constraints.len());
         let mut found = Found {
             numbers: vec![[0.0; 2]; problem.agents.len()],
@@ -157,8 +159,9 @@ impl Episodes<'_> {
     /// From all agents' f_i and earnings, values and slacks.
     fn evaluation(&self, numbers: &[[f64; 2]], values: Ragged<f64>, slack: Ragged<f64>) -> Evaluation {
         let (agents, episodes) = (numbers.len() as f64, self.episodes as f64);
-        let tally = |&[objective, return_]: &[f64; 2]| Tally { objective, return_, ..Tally::default() };
-        let all = Tally::fold(&numbers.iter().map(tally).collect::<Vec<_>>());
+        let tally =
+            |&[objective, return_]: &[f64; 2]| AgentMetrics { objective, return_, ..AgentMetrics::default() };
+        let all = AgentMetrics::fold(&numbers.iter().map(tally).collect::<Vec<_>>());
         let is_paid = self.world.channels().iter().any(|channel| channel.name == "reward");
         let returns = || numbers.iter().map(|[_, earned]| earned / episodes).collect();
         Evaluation {

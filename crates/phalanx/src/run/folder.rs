@@ -16,10 +16,11 @@ use super::outcome::Outcome;
 use super::registry::Registry;
 use super::session::Session;
 use crate::algorithm::{Stage, Summary};
-use crate::durable::{self, Log};
-use crate::exchange::{Carried, Traffic};
+use crate::base::document;
+use crate::base::durable::{self, Log};
+use crate::distributed::{ProcessTraffic, Traffic};
 use crate::policy;
-use crate::{Error, Result, document};
+use crate::{Error, Result};
 
 /// A run's folder: `config.toml`, `meta.json`, `metrics.csv`, `timings.csv`, `checkpoints/`, `tb/`, and at the end
 /// `agents.csv`, `returns.csv`, `agents-summary.csv`, `multipliers.safetensors`, `outcome.json` and `policy.safetensors`.
@@ -72,7 +73,7 @@ const FINISHED: &str = "finished";
 const EVENTS: usize = 10_000;
 
 /// A run that was begun before.
-pub enum Resumed {
+pub enum ResumeOutcome {
     /// It is done.
     Finished,
     /// It can go on from where its last whole checkpoint was.
@@ -145,16 +146,16 @@ impl RunFolder {
     }
 
     /// Opens the folder of a run that was begun before, and brings run and files to its last whole checkpoint.
-    pub fn resume(path: &Path, registry: &Registry) -> Result<Resumed> {
+    pub fn resume(path: &Path, registry: &Registry) -> Result<ResumeOutcome> {
         if path.join("config.toml").is_file() && read_meta(path)?.is_finished() {
-            return Ok(Resumed::Finished);
+            return Ok(ResumeOutcome::Finished);
         }
         let config = Config::of_run(path)?.with_registry(registry.clone());
-        let Some(revived) = Revived::find(path, &config)? else { return Ok(Resumed::Finished) };
+        let Some(revived) = LockedRun::find(path, &config)? else { return Ok(ResumeOutcome::Finished) };
         let mut session = Session::new(&config)?;
         revived.from.apply(path, &mut session)?;
         let (folder, elapsed, notes) = revived.open(path, &session)?;
-        Ok(Resumed::Ready { session: Box::new(session), folder: Box::new(folder), elapsed, notes })
+        Ok(ResumeOutcome::Ready { session: Box::new(session), folder: Box::new(folder), elapsed, notes })
     }
 
     /// Where it is.
@@ -327,7 +328,7 @@ fn new_timings(path: &Path) -> Result<Log> {
 }
 
 /// One number for each of several processes.
-fn by_rank(carried: &[Carried], number: impl Fn(&Carried) -> u64) -> String {
+fn by_rank(carried: &[ProcessTraffic], number: impl Fn(&ProcessTraffic) -> u64) -> String {
     let numbers: Vec<String> = carried.iter().map(|carried| number(carried).to_string()).collect();
     numbers.join(";")
 }
@@ -353,7 +354,7 @@ fn lock(path: &Path) -> Result<File> {
 }
 
 /// A run that is not finished, on the way to go on.
-pub(super) struct Revived {
+pub(super) struct LockedRun {
     lock: File,
     meta: Meta,
     config_crc32c: u32,
@@ -377,7 +378,7 @@ impl From {
         match self {
             From::Checkpoint(manifest) => {
                 let folder = path.join(CHECKPOINTS);
-                let network = session.world().network().clone();
+                let network = session.world().graph().clone();
                 session.restore(|fields| checkpoint::restore(&folder, manifest, fields, &network))
             }
             From::Beginning { is_warm: true } => session.warm_start(&path.join(INITIAL_POLICY)),
@@ -386,7 +387,7 @@ impl From {
     }
 }
 
-impl Revived {
+impl LockedRun {
     /// Locks the folder and looks for the last whole checkpoint; none if the run is finished.
     pub fn find(path: &Path, config: &Config) -> Result<Option<Self>> {
         if read_meta(path)?.is_finished() {
@@ -412,12 +413,12 @@ impl Revived {
                 From::Beginning { is_warm: meta.is_warm || path.join(INITIAL_POLICY).exists() }
             }
         };
-        Ok(Some(Revived { lock, meta, config_crc32c, notes, from }))
+        Ok(Some(LockedRun { lock, meta, config_crc32c, notes, from }))
     }
 
     /// Cuts the files back to where the run goes on. Also says how long it took so far, and what the user should know.
     pub fn open(self, path: &Path, session: &Session) -> Result<(RunFolder, Duration, Vec<String>)> {
-        let Revived { lock, mut meta, config_crc32c, mut notes, from } = self;
+        let LockedRun { lock, mut meta, config_crc32c, mut notes, from } = self;
         let (metrics, timings, events, elapsed) = match &from {
             From::Checkpoint(manifest) => {
                 let events = path.join(TENSORBOARD).join(events::FILE_NAME);
@@ -455,7 +456,7 @@ impl Revived {
 /// Writes the state of a session, or of one process's part of it.
 pub(super) fn write_state(path: &Path, session: &mut Session) -> Result<Piece> {
     let iteration = session.algorithm().iteration();
-    let network = session.world().network().clone();
+    let network = session.world().graph().clone();
     let which = session.halo().map_or((0, 1), |halo| (halo.peers().rank(), halo.peers().count()));
     checkpoint::write(&path.join(CHECKPOINTS), iteration, which, &session.fields(), &network)
 }

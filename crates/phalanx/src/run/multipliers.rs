@@ -4,8 +4,8 @@ use std::path::Path;
 
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 
-use crate::durable::{self, little_endian};
-use crate::problem::Problem;
+use crate::base::durable::{self, little_endian};
+use crate::utility::problem::Problem;
 use crate::{Error, Ragged, Result};
 
 const FILE: &str = "multipliers.safetensors";

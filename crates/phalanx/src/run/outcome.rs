@@ -6,10 +6,12 @@ use std::time::Duration;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::evaluate::Evaluation;
+use super::exact_evaluation::ExactEvaluation;
 use super::session::Session;
-use super::truth::Truth;
-use crate::exchange::{Bound, Carried, Traffic};
-use crate::{Error, Result, document, durable};
+use crate::base::document;
+use crate::base::durable;
+use crate::distributed::{Bound, ProcessTraffic, Traffic};
+use crate::{Error, Result};
 
 /// The closing line of a run, as `--json` prints it and `outcome.json` keeps it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -48,13 +50,13 @@ pub struct Outcome {
     pub traffic_bound: Bound,
     /// What every process sent in the last iteration, and could at most; empty if there was one.
     #[serde(default)]
-    pub processes: Vec<Carried>,
+    pub processes: Vec<ProcessTraffic>,
     /// Which scaling the run used.
-    pub scaling: crate::problem::Scaling,
+    pub scaling: crate::utility::problem::Scaling,
     /// Episodes of the closing evaluation.
     pub evaluation_episodes: usize,
     /// The final policy evaluated exactly, where the network is small enough.
-    pub exact: Option<Truth>,
+    pub exact: Option<ExactEvaluation>,
 }
 
 const FILE: &str = "outcome.json";
@@ -66,7 +68,7 @@ impl Outcome {
         path: &Path,
         evaluation: &Evaluation,
         wall: Duration,
-        exact: Option<Truth>,
+        exact: Option<ExactEvaluation>,
     ) -> Self {
         let algorithm = session.algorithm();
         let agent_steps = algorithm.agent_steps();

@@ -25,7 +25,7 @@ type BuildUtility = dyn Fn(usize, LocalSpace) -> Result<Arc<dyn Utility>> + Send
 /// registry.add("short-line", |_keys| Ok(Arc::new(Line::new(3, Start::Zeros, 0.0)?)));
 /// let text = "iterations = 1\n[world]\nkind = \"short-line\"\n[objective]\nkind = \"return\"";
 /// let config = Config::from_toml(text, std::path::Path::new("."))?.with_registry(registry);
-/// assert_eq!(Session::new(&config)?.world().network().agents(), 3);
+/// assert_eq!(Session::new(&config)?.world().graph().agents(), 3);
 /// # Ok::<(), phalanx::Error>(())
 /// ```
 #[derive(Clone, Default)]

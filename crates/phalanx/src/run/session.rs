@@ -8,17 +8,18 @@ use super::assess::{Assessment, assessment_horizon};
 use super::build;
 use super::config::Config;
 use super::evaluate::{Episodes, Evaluation, evaluate_part};
+use super::exact_evaluation::{ExactEvaluation, PointEvaluation};
 use super::registry::Registry;
-use super::truth::{Evaluated, Truth};
 use crate::algorithm::{Algorithm, Still, Summary};
-use crate::exchange::{Halo, Peers, agree_among, same_among};
-use crate::network::Partition;
+use crate::base::fields::{Field, Fields};
+use crate::base::stream::{Place, Purpose, Stream};
+use crate::distributed::{Communicator, Halo, all_ok_among, same_among};
+use crate::graph::Partition;
 use crate::policy::{self, Policy, RulePolicy, Tabular};
-use crate::problem::Problem;
-use crate::rollout::{self, Request, StartFrom, Trajectory};
-use crate::state::{Field, Fields};
-use crate::stream::{Place, Purpose, Stream};
-use crate::world::{Evolution, Script, World, part_of};
+use crate::sample::rollout::{self, Request, StartFrom};
+use crate::utility::problem::Problem;
+use crate::world::Trajectory;
+use crate::world::{Evolution, Script, World, sub_world};
 use crate::{Error, Ragged, Result};
 
 /// A training run.
@@ -85,29 +86,29 @@ impl Session {
     /// One process's part of a run, which all `peers` build at the same time: they must have the same configuration.
     ///
     /// Every process looks at the whole network once, and then keeps its agents and those near them.
-    pub fn shared_out(config: &Config, peers: Arc<dyn Peers>) -> Result<Self> {
+    pub fn shared_out(config: &Config, peers: Arc<dyn Communicator>) -> Result<Self> {
         same_among(&peers, &config.to_toml(), "configuration")?;
         let built = build::world(config).and_then(|world| {
             build::check_parts(config, &*world)?;
             let (problem, warnings) = build::problem(config, &*world)?;
-            let partition = Partition::new(world.network(), peers.count())?;
+            let partition = Partition::new(world.graph(), peers.count())?;
             Ok((world, problem, warnings, partition))
         });
-        let (world, problem, warnings, partition) = agree_among(&peers, built)?;
+        let (world, problem, warnings, partition) = all_ok_among(&peers, built)?;
         let depth = config.kappa.max(config.kappa_q);
         let share = match world.evolution() {
             Evolution::Factored(factored) => {
-                partition.share(world.network(), peers.rank(), depth, |i| factored.parents(i))
+                partition.share(world.graph(), peers.rank(), depth, |i| factored.parents(i))
             }
-            Evolution::Joint(_) => partition.share(world.network(), peers.rank(), depth, |_| Vec::new()),
+            Evolution::Joint(_) => partition.share(world.graph(), peers.rank(), depth, |_| Vec::new()),
         };
-        let network = world.network().part(share.ids.clone(), |id| partition.owner(id) == peers.rank());
+        let network = world.graph().part(share.ids.clone(), |id| partition.owner(id) == peers.rank());
         let halo = Arc::new(Halo::new(peers, partition, &share, &network)?);
         let Problem { ref agents, gamma, scaling, sampled_channels, episodic } = problem;
         let agents = share.ids.iter().map(|&id| agents[id as usize].clone()).collect();
         let own = Problem { agents, gamma, scaling, sampled_channels, episodic };
         drop(problem);
-        let part = part_of(world, network);
+        let part = sub_world(world, network);
         let session = part.and_then(|world| Session::build(config, world, own, Some(halo.clone())));
         let session = halo.agree(session)?;
         Ok(Session { warnings, ..session })
@@ -117,7 +118,7 @@ impl Session {
     pub(super) fn whole(&self) -> Result<Option<Session>> {
         let Some(halo) = &self.halo else { return Ok(None) };
         let own = |rows: &Ragged<f64>| {
-            let rows: Vec<&[f64]> = self.world.network().own_agents().map(|i| rows.row(i)).collect();
+            let rows: Vec<&[f64]> = self.world.graph().own_agents().map(|i| rows.row(i)).collect();
             halo.gather_ragged(&rows)
         };
         let (theta, mu) = (own(self.algorithm.policy().theta())?, own(self.algorithm.mu())?);
@@ -151,7 +152,7 @@ impl Session {
         let mut session = Session::new(&small)?;
         session.config = build::with_gamma(config, &session.problem);
         let world = &*session.world;
-        let n = world.network().agents();
+        let n = world.graph().agents();
         let script = match name {
             "uniform" => Some(Script::Laws(Ragged::from_rows((0..n).map(|i| {
                 let actions = world.actions(i);
@@ -200,7 +201,7 @@ impl Session {
 
     /// Starts from the policy in a file instead of the configuration's initial one.
     pub fn warm_start(&mut self, file: &Path) -> Result<()> {
-        let theta = match self.world.network().ids() {
+        let theta = match self.world.graph().ids() {
             None => policy::load(self.algorithm.policy(), file)?,
             Some(ids) => {
                 // Files are of whole networks.
@@ -305,7 +306,7 @@ impl Session {
     /// As many as `[evaluation]` asks for and allows.
     fn evaluation_episodes(&self) -> usize {
         let evaluation = &self.config.evaluation;
-        let episode = self.world.network().total() as u64 * self.config.horizon as u64;
+        let episode = self.world.graph().total() as u64 * self.config.horizon as u64;
         let affordable = (evaluation.max_agent_steps / episode).max(1);
         evaluation.episodes.min(usize::try_from(affordable).unwrap_or(usize::MAX))
     }
@@ -325,21 +326,21 @@ impl Session {
     /// As many of `episodes`, each run so many times, as `[evaluation] max_agent_steps` allows.
     fn affordable(&self, episodes: usize, times: u64) -> usize {
         let length = assessment_horizon(&self.problem, self.config.horizon);
-        let steps = times * self.world.network().agents() as u64 * length as u64;
+        let steps = times * self.world.graph().agents() as u64 * length as u64;
         let affordable = (self.config.evaluation.max_agent_steps / steps).max(8);
         episodes.min(usize::try_from(affordable).unwrap_or(usize::MAX))
     }
 
     /// The current policy evaluated exactly; none if the network is too large for that to be quick.
-    pub fn truth(&self) -> Option<Truth> {
-        let evaluated = Evaluated {
+    pub fn truth(&self) -> Option<ExactEvaluation> {
+        let evaluated = PointEvaluation {
             policy: self.policy().tabular()?,
             mu: self.mu(),
             mu_max: self.config.dual.mu_max,
             theta_box: self.config.policy.theta_box,
             horizon: self.config.horizon,
         };
-        Truth::if_quick(&*self.world, &self.problem, &evaluated)
+        ExactEvaluation::if_quick(&*self.world, &self.problem, &evaluated)
     }
 
     /// λ_i of the current policy, pooled over fresh episodes as in [`Session::assess`], of which at least one is needed.
@@ -424,7 +425,7 @@ fn evaluation_stream(seed: u64) -> Stream {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::occupancy::Visits;
+    use crate::sample::occupancy::Visits;
 
     #[test]
     fn single_episodes_are_those_of_the_evaluation() {

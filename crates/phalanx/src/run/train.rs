@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 use super::checkpoint::Piece;
 use super::config::Config;
 use super::evaluate::Evaluation;
-use super::folder::{From, Revived, RunFolder, write_state};
+use super::folder::{From, LockedRun, RunFolder, write_state};
 use super::outcome::Outcome;
 use super::registry::Registry;
 use super::session::Session;
 use crate::algorithm::Summary;
-use crate::exchange::{Halo, Peers, agree_among};
+use crate::distributed::{Communicator, Halo, all_ok_among};
 use crate::{Error, Result};
 
 /// How a call of [`train`] ended.
@@ -61,7 +61,7 @@ fn iterate(
     progress: &mut impl FnMut(&Summary),
 ) -> Result<Ending> {
     let begin = Instant::now();
-    let mut pace = Pace::new(session);
+    let mut pace = CheckpointTimer::new(session);
     while let Some(summary) = session.advance()? {
         folder.record(&summary, session)?;
         progress(&summary);
@@ -123,7 +123,7 @@ fn iterate_part(
         return Err(Error::config("--mpi", "this run is not shared out"));
     };
     let begin = Instant::now();
-    let mut pace = Pace::new(session);
+    let mut pace = CheckpointTimer::new(session);
     while let Some(summary) = session.advance()? {
         let decision = halo.decide(|| {
             if let Some(folder) = &mut folder {
@@ -208,11 +208,15 @@ fn save(
 
 /// Opens the folder of a run that was begun before and brings every process's part to its last whole checkpoint. Only the first
 /// process gets the folder. None if the run is finished.
-pub fn resume_part(path: &Path, registry: &Registry, peers: &Arc<dyn Peers>) -> Result<Option<ResumedPart>> {
-    let config = agree_among(peers, Config::of_run(path))?.with_registry(registry.clone());
+pub fn resume_part(
+    path: &Path,
+    registry: &Registry,
+    peers: &Arc<dyn Communicator>,
+) -> Result<Option<ResumedPart>> {
+    let config = all_ok_among(peers, Config::of_run(path))?.with_registry(registry.clone());
     let mut session = Session::shared_out(&config, peers.clone())?;
     let Some(halo) = session.halo().cloned() else { return Ok(None) };
-    let found = if halo.is_first() { Revived::find(path, &config) } else { Ok(None) };
+    let found = if halo.is_first() { LockedRun::find(path, &config) } else { Ok(None) };
     let revived = halo.agree(found)?;
     let from = revived.as_ref().map(|revived| &revived.from);
     let text = serde_json::to_vec(&from).map_err(|e| Error::file(path, e.to_string()))?;
@@ -241,21 +245,21 @@ pub struct ResumedPart {
 }
 
 /// When to write checkpoints: often, but for no more than a fiftieth of the time.
-struct Pace {
+struct CheckpointTimer {
     /// Least time between two; none if there are to be none.
     shortest: Option<Duration>,
     last: Instant,
     cost: Duration,
 }
 
-impl Pace {
+impl CheckpointTimer {
     const SHARE: u32 = 50;
     /// Assumed before the first one is timed.
     const BYTES_PER_SECOND: f64 = 1e8;
 
     fn new(session: &mut Session) -> Self {
-        let seconds = 0.003 + session.state_bytes() as f64 / Pace::BYTES_PER_SECOND;
-        Pace {
+        let seconds = 0.003 + session.state_bytes() as f64 / CheckpointTimer::BYTES_PER_SECOND;
+        CheckpointTimer {
             shortest: Duration::try_from_secs_f64(session.config().checkpoint.seconds).ok(),
             last: Instant::now(),
             cost: Duration::from_secs_f64(seconds),
@@ -263,7 +267,7 @@ impl Pace {
     }
 
     fn is_affordable(&self) -> bool {
-        self.shortest.is_some() && self.last.elapsed() >= self.cost * Pace::SHARE
+        self.shortest.is_some() && self.last.elapsed() >= self.cost * CheckpointTimer::SHARE
     }
 
     fn is_due(&self) -> bool {

@@ -15,6 +15,7 @@
 
 mod check;
 mod kinds;
+pub mod problem;
 mod range;
 mod simplex;
 mod spec;

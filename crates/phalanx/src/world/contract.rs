@@ -1,8 +1,8 @@
 //! What every world must satisfy, as a check that tests of a new world can call.
 
 use super::{ChannelValues, Evolution, Factored, Joint, LARGEST_LOCAL_SPACE, StartLaw, World};
-use crate::sampler::{outcome, write_thresholds};
-use crate::stream::{Place, Purpose, Sequence, Stream};
+use crate::base::sampler::{outcome, write_thresholds};
+use crate::base::stream::{Place, Purpose, Sequence, Stream};
 
 /// Whether the start law is one, and allows the start state that was drawn.
 fn check_start_law(world: &dyn World, factored: &dyn Factored, drawn: &[u8]) -> Result<(), String> {
@@ -47,7 +47,7 @@ fn check_sampled_rewards(
     factored: &dyn Factored,
     words: &mut Sequence,
 ) -> Result<(), String> {
-    let n = world.network().agents();
+    let n = world.graph().agents();
     for (place, channel) in world.channels().iter().enumerate() {
         let ChannelValues::Sampled { range: [low, high] } = channel.values else { continue };
         let name = &channel.name;
@@ -79,7 +79,7 @@ fn check_sampled_rewards(
 /// # Errors
 /// The first broken promise, in words.
 pub fn check(world: &dyn World) -> Result<(), String> {
-    let n = world.network().agents();
+    let n = world.graph().agents();
     for i in 0..n {
         for (what, size) in [("states", world.states(i)), ("actions", world.actions(i))] {
             if size == 0 || size > LARGEST_LOCAL_SPACE {
@@ -112,7 +112,7 @@ pub fn check(world: &dyn World) -> Result<(), String> {
 }
 
 fn check_factored(world: &dyn World, factored: &dyn Factored) -> Result<(), String> {
-    let n = world.network().agents();
+    let n = world.graph().agents();
     let stream = Stream::new(0x5eed);
     let place = |trajectory| Place { purpose: Purpose::EvaluationStart, iteration: 0, trajectory };
     let mut words = stream.sequence(place(1), u32::MAX);
@@ -203,7 +203,7 @@ fn check_factored(world: &dyn World, factored: &dyn Factored) -> Result<(), Stri
 
 /// Whether episodes are what their place in the stream makes them, and stay within sizes and ranges.
 fn check_joint(world: &dyn World, joint: &dyn Joint) -> Result<(), String> {
-    let n = world.network().agents();
+    let n = world.graph().agents();
     let stream = Stream::new(0x5eed);
     let ranges: Vec<(&str, [f64; 2])> = (world.channels().iter())
         .filter_map(|channel| match channel.values {

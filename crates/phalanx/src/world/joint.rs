@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use crate::stream::{Place, Stream};
+use crate::base::stream::{Place, Stream};
 
 /// Dynamics of a world whose agents share something that none of them owns. Episodes may end before the horizon.
 ///

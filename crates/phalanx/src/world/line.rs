@@ -6,10 +6,10 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{Channel, Evolution, Factored, StartLaw, World};
-use crate::memory::room_for;
-use crate::network::Network;
-use crate::sampler::{uniform, write_thresholds};
-use crate::stream::{Place, Stream};
+use crate::base::memory::check_memory;
+use crate::base::sampler::{uniform, write_thresholds};
+use crate::base::stream::{Place, Stream};
+use crate::graph::Graph;
 use crate::{Error, Ragged, Result};
 
 /// Law of the start states; the paper gives none (errata 25).
@@ -37,7 +37,7 @@ pub enum Start {
 /// (errata 2).
 #[derive(Debug, Clone)]
 pub struct Line {
-    network: Network,
+    network: Graph,
     /// Number of the first agent here in the whole line, and that line's length.
     first: usize,
     total: usize,
@@ -76,7 +76,7 @@ impl Line {
             return Err(Error::config("world.n", format!("{n} agents; allowed are 2 to {}", u32::MAX)));
         }
         // Links, rewards and what every run keeps for an agent at the least.
-        room_for(n as u128 * 256, "world.n", &format!("{n} agents"))?;
+        check_memory(n as u128 * 256, "world.n", &format!("{n} agents"))?;
         if !(0.0..=1.0).contains(&mixing) {
             return Err(Error::config(
                 "world.mixing",
@@ -86,7 +86,7 @@ impl Line {
         let mixed = |p: f64| Odds::new((1.0 - mixing) * p + mixing * 0.5);
         let reward = |i: usize| if i == 0 { 1.0 } else { 0.1 };
         Ok(Line {
-            network: Network::line(n)?,
+            network: Graph::line(n)?,
             first: 0,
             total: n,
             start,
@@ -100,7 +100,7 @@ impl Line {
     }
 
     /// The same dynamics with other communication links: who talks to whom need not be who influences whom.
-    pub fn with_network(mut self, network: Network) -> Self {
+    pub fn with_network(mut self, network: Graph) -> Self {
         self.network = network;
         self
     }
@@ -117,7 +117,7 @@ impl Line {
 }
 
 impl World for Line {
-    fn network(&self) -> &Network {
+    fn graph(&self) -> &Graph {
         &self.network
     }
 
@@ -137,7 +137,7 @@ impl World for Line {
         &self.channels
     }
 
-    fn part(&self, network: &Network) -> Option<Arc<dyn World>> {
+    fn part(&self, network: &Graph) -> Option<Arc<dyn World>> {
         let window = network.window();
         let tables = self.channels[0].tables().filter(|_| !window.is_empty() && self.first == 0)?;
         let rewards = Ragged::from_rows(window.clone().map(|id| tables.row(id).to_vec()));

@@ -9,9 +9,10 @@ mod contract;
 mod epidemic;
 mod joint;
 mod line;
-mod part;
 pub mod pistonball;
+mod sub_world;
 mod table;
+mod trajectory;
 mod wireless;
 
 use std::fmt::Debug;
@@ -19,17 +20,18 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::Ragged;
-use crate::network::Network;
-use crate::stream::{Place, Stream};
+use crate::base::stream::{Place, Stream};
+use crate::graph::Graph;
 use crate::utility::UtilitySpec;
 
 pub use contract::check;
 pub use epidemic::{Epidemic, EpidemicModel, EpidemicSpec};
 pub use joint::{Episode, Joint};
 pub use line::{Line, Start};
-pub use part::part_of;
 pub use pistonball::{Pistonball, PistonballSpec};
+pub use sub_world::sub_world;
 pub use table::{Model, StartLaw, Table};
+pub use trajectory::Trajectory;
 pub use wireless::{Deadlines, Probabilities, Wireless, WirelessSpec};
 
 /// Local states and actions are stored as bytes.
@@ -39,8 +41,8 @@ pub const LARGEST_LOCAL_SPACE: usize = 256;
 ///
 /// ```
 /// use std::ops::Range;
-/// use phalanx::network::Network;
-/// use phalanx::stream::{DRAW_RANGE, Place, Stream};
+/// use phalanx::graph::Graph;
+/// use phalanx::base::stream::{DRAW_RANGE, Place, Stream};
 /// use phalanx::world::{Evolution, Factored, World};
 ///
 /// /// Lamps in a ring: a lamp burns on when it, or its left neighbour, was switched on; one switch in ten fails.
@@ -48,7 +50,7 @@ pub const LARGEST_LOCAL_SPACE: usize = 256;
 /// struct Lamps { ring: Network }
 ///
 /// impl World for Lamps {
-///     fn network(&self) -> &Network { &self.ring }
+///     fn graph(&self) -> &Graph { &self.ring }
 ///     fn states(&self, _agent: usize) -> usize { 2 }
 ///     fn actions(&self, _agent: usize) -> usize { 2 }
 ///     fn evolution(&self) -> Evolution<'_> { Evolution::Factored(self) }
@@ -80,7 +82,7 @@ pub const LARGEST_LOCAL_SPACE: usize = 256;
 /// ```
 pub trait World: Send + Sync + Debug {
     /// Who talks to whom.
-    fn network(&self) -> &Network;
+    fn graph(&self) -> &Graph;
 
     /// |S_i|, at most [`LARGEST_LOCAL_SPACE`].
     fn states(&self, agent: usize) -> usize;
@@ -100,7 +102,7 @@ pub trait World: Send + Sync + Debug {
     /// The same world for the agents of `network` only, a part of its own: what they do must be what they do here, draw by
     /// draw, for all agents that the part [owns](Network::own) and those between them. None: it is asked for one agent at a
     /// time then, which is slower.
-    fn part(&self, network: &Network) -> Option<Arc<dyn World>> {
+    fn part(&self, network: &Graph) -> Option<Arc<dyn World>> {
         let _ = network;
         None
     }

@@ -6,10 +6,10 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::{Channel, Evolution, Factored, LARGEST_LOCAL_SPACE, OwnProblem, World};
-use crate::indexing::PairIndex;
-use crate::network::Network;
-use crate::sampler::{outcome, write_thresholds};
-use crate::stream::{Place, Stream};
+use crate::base::sampler::{outcome, write_thresholds};
+use crate::base::stream::{Place, Stream};
+use crate::graph::Graph;
+use crate::graph::indexing::PairIndex;
 use crate::utility::UtilitySpec;
 use crate::{Error, Ragged, Result};
 
@@ -67,7 +67,7 @@ pub enum StartLaw {
 /// A factored world given by its tables.
 #[derive(Debug, Clone)]
 pub struct Table {
-    network: Network,
+    network: Graph,
     states: Vec<usize>,
     actions: Vec<usize>,
     parents: PairIndex,
@@ -95,14 +95,14 @@ impl Table {
     /// Reads a model from a `.json` or `.toml` file: the model itself, or `{"model": …}`, or
     /// `{"input": {"model": …}}`.
     pub fn read(path: &Path) -> Result<Self> {
-        let model: Model = crate::document::read(path, &["input", "model"])?;
+        let model: Model = crate::base::document::read(path, &["input", "model"])?;
         Table::new(model).map_err(|error| Error::file(path, error.to_string()))
     }
 
     /// Checks a model and prepares it for sampling.
     pub fn new(model: Model) -> Result<Self> {
         check_sizes(&model)?;
-        let network = Network::from_edges(model.n, model.edges.iter().copied())?;
+        let network = Graph::from_edges(model.n, model.edges.iter().copied())?;
         let groups = Ragged::from_rows(model.parents.iter().map(|row| row.iter().map(|&p| p as u32)));
         let parents = PairIndex::new(&groups, &model.state_sizes, &model.action_sizes, "parents")?;
         let mut thresholds = Ragged::with_capacity(model.n);
@@ -139,7 +139,7 @@ impl Table {
     }
 
     /// The same dynamics with other communication links.
-    pub fn with_network(mut self, network: Network) -> Self {
+    pub fn with_network(mut self, network: Graph) -> Self {
         self.network = network;
         self
     }
@@ -271,7 +271,7 @@ fn reward_channel(model: &Model) -> Vec<Channel> {
 }
 
 impl World for Table {
-    fn network(&self) -> &Network {
+    fn graph(&self) -> &Graph {
         &self.network
     }
 
@@ -360,7 +360,7 @@ impl Factored for Table {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stream::Purpose;
+    use crate::base::stream::Purpose;
 
     fn two_agents() -> Model {
         Model {

@@ -3,17 +3,17 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use phalanx::network::Network;
-use phalanx::rollout::Trajectory;
+use phalanx::base::stream::{Place, Stream};
+use phalanx::graph::Graph;
 use phalanx::run::{Config, Registry, Session};
-use phalanx::stream::{Place, Stream};
+use phalanx::world::Trajectory;
 use phalanx::world::{Channel, Episode, Evolution, Joint, World};
 
 /// Two agents on the same square of a corridor. They move on by one if both act 1, and stay otherwise; beyond square 2 is
 /// the goal, where the episode ends and each earns its prize. They begin at square 0 or 1.
 #[derive(Debug)]
 pub struct Corridor {
-    network: Network,
+    network: Graph,
     channels: [Channel; 1],
     flaw: Flaw,
     /// Episodes begun so far.
@@ -41,12 +41,12 @@ pub const PRIZES: [f32; 2] = [1.0, 0.5];
 impl Corridor {
     pub fn new(flaw: Flaw) -> Self {
         let channels = [Channel::sampled("reward", [0.0, 1.0])];
-        Corridor { network: Network::line(2).unwrap(), channels, flaw, begun: AtomicU32::new(0) }
+        Corridor { network: Graph::line(2).unwrap(), channels, flaw, begun: AtomicU32::new(0) }
     }
 }
 
 impl World for Corridor {
-    fn network(&self) -> &Network {
+    fn graph(&self) -> &Graph {
         &self.network
     }
     fn states(&self, _agent: usize) -> usize {

@@ -5,9 +5,10 @@ pub mod corridor;
 
 use std::path::PathBuf;
 
+use phalanx::base::stream::{Place, Purpose, Stream};
 use phalanx::policy::{Acting, Parameterisation, Policy, Tabular};
-use phalanx::rollout::{Request, StartFrom, Trajectory, simulate};
-use phalanx::stream::{Place, Purpose, Stream};
+use phalanx::sample::rollout::{Request, StartFrom, simulate};
+use phalanx::world::Trajectory;
 use phalanx::world::{Table, World};
 use serde_json::Value;
 
@@ -40,7 +41,7 @@ impl Reference {
     }
 
     pub fn agents(&self) -> usize {
-        self.table.network().agents()
+        self.table.graph().agents()
     }
 
     pub fn gamma(&self) -> f64 {

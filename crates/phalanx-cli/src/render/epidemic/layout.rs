@@ -154,9 +154,9 @@ pub fn spread_out(places: &mut [Place], least: f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use phalanx::network::Network;
+    use phalanx::graph::Graph;
 
-    fn rows(network: &Network) -> Vec<Vec<usize>> {
+    fn rows(network: &Graph) -> Vec<Vec<usize>> {
         (0..network.agents()).map(|i| network.neighbours(i).iter().map(|&j| j as usize).collect()).collect()
     }
 
@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn distances_are_links() {
-        let rows = rows(&Network::from_edges(5, [(0, 1), (1, 2), (2, 3)]).unwrap());
+        let rows = rows(&Graph::from_edges(5, [(0, 1), (1, 2), (2, 3)]).unwrap());
         let distances = distances(&rows);
         assert_eq!(distances[0], [0.0, 1.0, 2.0, 3.0, 3.0]);
         assert_eq!(distances[4], [3.0, 3.0, 3.0, 3.0, 0.0]);
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn a_line_is_straight_and_horizontal() {
-        let places = places(&rows(&Network::line(7).unwrap()));
+        let places = places(&rows(&Graph::line(7).unwrap()));
         for pair in places.windows(2) {
             assert!((distance(pair[0], pair[1]) - 1.0).abs() < 0.01, "{places:?}");
             assert!((pair[0][1] - pair[1][1]).abs() < 0.01, "{places:?}");
@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn a_ring_is_round_and_its_members_are_in_order() {
-        let places = places(&rows(&Network::ring(12).unwrap()));
+        let places = places(&rows(&Graph::ring(12).unwrap()));
         let radii: Vec<f64> = places.iter().map(|&place| distance(place, [0.0, 0.0])).collect();
         assert!(radii.iter().all(|radius| (radius / radii[0] - 1.0).abs() < 0.02), "{radii:?}");
         let sides: Vec<f64> = (0..12).map(|i| distance(places[i], places[(i + 1) % 12])).collect();
@@ -194,9 +194,9 @@ mod tests {
     #[test]
     fn linked_members_are_close() {
         for network in [
-            Network::random_geometric(80, 0.2, 3).unwrap(),
-            Network::small_world(60, 4, 0.1, 1).unwrap(),
-            Network::scale_free(60, 2, 1).unwrap(),
+            Graph::random_geometric(80, 0.2, 3).unwrap(),
+            Graph::small_world(60, 4, 0.1, 1).unwrap(),
+            Graph::scale_free(60, 2, 1).unwrap(),
         ] {
             let rows = rows(&network);
             let places = places(&rows);
@@ -214,7 +214,7 @@ mod tests {
     #[test]
     fn nobody_is_nowhere() {
         let networks =
-            [Network::complete(9), Network::star(9), Network::from_edges(1, []), Network::from_edges(6, [])];
+            [Graph::complete(9), Graph::star(9), Graph::from_edges(1, []), Graph::from_edges(6, [])];
         for network in networks {
             let mut places = places(&rows(&network.unwrap()));
             spread_out(&mut places, 0.1);

@@ -1,6 +1,6 @@
 //! Who is drawn of a network of contacts, and where.
 
-use phalanx::network::Network;
+use phalanx::graph::Graph;
 
 use super::layout::{self, Place};
 use crate::render::film::WIDEST;
@@ -39,7 +39,7 @@ pub struct Map {
 
 impl Map {
     /// A map of the network. O(agents + links) for a grid or a line, and else for so many as are drawn.
-    pub fn of(network: &Network) -> Map {
+    pub fn of(network: &Graph) -> Map {
         match grid_shape(network) {
             Some((1, _)) => Map::line(network),
             Some(shape) => Map::grid(network, shape),
@@ -48,7 +48,7 @@ impl Map {
     }
 
     /// A line, to and fro in rows, so that all its links are short.
-    fn line(network: &Network) -> Map {
+    fn line(network: &Graph) -> Map {
         let (n, drawn) = (network.agents(), network.agents().min(MOST_PEOPLE));
         let columns = drawn.min(MOST_A_SIDE);
         let place = |k: usize| {
@@ -62,7 +62,7 @@ impl Map {
     }
 
     /// A grid, or its upper left part.
-    fn grid(network: &Network, (rows, columns): (usize, usize)) -> Map {
+    fn grid(network: &Graph, (rows, columns): (usize, usize)) -> Map {
         let shape @ (down, across) = (rows.min(MOST_A_SIDE), columns.min(MOST_A_SIDE));
         let people =
             (0..down).flat_map(|row| (0..across).map(move |column| row * columns + column)).collect();
@@ -75,7 +75,7 @@ impl Map {
 
     /// People in rows and columns.
     fn on_squares(
-        network: &Network,
+        network: &Graph,
         people: Vec<usize>,
         (rows, columns): (usize, usize),
         place: impl Fn(usize) -> (usize, usize),
@@ -92,7 +92,7 @@ impl Map {
     }
 
     /// Any other network: whoever is near on paper is near in it.
-    fn web(network: &Network) -> Map {
+    fn web(network: &Graph) -> Map {
         let n = network.agents();
         let people = nearest(network, MOST_PEOPLE);
         let (mut links, neighbours) = links(network, &people);
@@ -114,20 +114,20 @@ fn radius(pitch: f32) -> f32 {
 }
 
 /// Rows and columns, if the network is a grid whose members are numbered row by row; a line has one row.
-fn grid_shape(network: &Network) -> Option<(usize, usize)> {
+fn grid_shape(network: &Graph) -> Option<(usize, usize)> {
     let n = network.agents();
     let columns = match network.neighbours(0) {
         [] | [1] => n,
         [1, below] => *below as usize,
         _ => return None,
     };
-    let is_grid = |grid: Network| grid == *network;
-    (n.is_multiple_of(columns) && Network::grid(n / columns, columns).is_ok_and(is_grid))
+    let is_grid = |grid: Graph| grid == *network;
+    (n.is_multiple_of(columns) && Graph::grid(n / columns, columns).is_ok_and(is_grid))
         .then_some((n / columns, columns))
 }
 
 /// At most so many people: those fewest links away from person 0, and then from the first who has not been reached.
-fn nearest(network: &Network, most: usize) -> Vec<usize> {
+fn nearest(network: &Graph, most: usize) -> Vec<usize> {
     let n = network.agents();
     let mut found = Vec::new();
     let mut is_found = vec![false; n];
@@ -156,7 +156,7 @@ fn nearest(network: &Network, most: usize) -> Vec<usize> {
 }
 
 /// Links among some people, as pairs and as rows, by where these stand in `people`, which ascends.
-fn links(network: &Network, people: &[usize]) -> (Vec<(usize, usize)>, Vec<Vec<usize>>) {
+fn links(network: &Graph, people: &[usize]) -> (Vec<(usize, usize)>, Vec<Vec<usize>>) {
     let row = |&i: &usize| -> Vec<usize> {
         network.neighbours(i).iter().filter_map(|&j| people.binary_search(&(j as usize)).ok()).collect()
     };

@@ -1,10 +1,10 @@
-use phalanx::network::Network;
+use phalanx::graph::Graph;
 
 use super::*;
 use crate::render::film::WIDEST;
 
 /// A film of one step in which states and actions take turns.
-fn film(network: &Network) -> EpidemicFilm {
+fn film(network: &Graph) -> EpidemicFilm {
     let map = Map::of(network);
     let drawn = map.people.len();
     let step = EpidemicStep {
@@ -17,21 +17,21 @@ fn film(network: &Network) -> EpidemicFilm {
     EpidemicFilm { map, has_recovered: true, steps: vec![step] }
 }
 
-fn networks() -> Vec<Network> {
+fn networks() -> Vec<Graph> {
     let networks = [
-        Network::line(1),
-        Network::line(2),
-        Network::line(50),
-        Network::grid(5, 7),
-        Network::grid(2, 300),
-        Network::grid(300, 2),
-        Network::ring(30),
-        Network::star(40),
-        Network::complete(20),
-        Network::small_world(200, 4, 0.1, 1),
-        Network::scale_free(300, 2, 1),
-        Network::erdos_renyi(60, 0.02, 1),
-        Network::random_geometric(1000, 0.06, 1),
+        Graph::line(1),
+        Graph::line(2),
+        Graph::line(50),
+        Graph::grid(5, 7),
+        Graph::grid(2, 300),
+        Graph::grid(300, 2),
+        Graph::ring(30),
+        Graph::star(40),
+        Graph::complete(20),
+        Graph::small_world(200, 4, 0.1, 1),
+        Graph::scale_free(300, 2, 1),
+        Graph::erdos_renyi(60, 0.02, 1),
+        Graph::random_geometric(1000, 0.06, 1),
     ];
     networks.into_iter().map(Result::unwrap).collect()
 }
@@ -64,20 +64,20 @@ fn a_map_is_the_same_every_time() {
 
 #[test]
 fn a_grid_is_drawn_as_one() {
-    let map = Map::of(&Network::grid(3, 4).unwrap());
+    let map = Map::of(&Graph::grid(3, 4).unwrap());
     let ((x, y), (right, same), (left, below)) = (map.places[0], map.places[1], map.places[4]);
     assert_eq!((x, y, right - x), (left, same, below - y));
     assert_eq!(map.links.len(), 17);
-    let part = Map::of(&Network::grid(30, 10).unwrap());
+    let part = Map::of(&Graph::grid(30, 10).unwrap());
     assert_eq!((part.people.len(), part.people[10], part.people[199]), (200, 10, 199));
     assert_eq!(part.left_out, ["the first 20 × 10 of 30 × 10 people"]);
     // The numbers of a part are those of the whole.
-    assert_eq!(Map::of(&Network::grid(30, 40).unwrap()).people[20], 40);
+    assert_eq!(Map::of(&Graph::grid(30, 40).unwrap()).people[20], 40);
 }
 
 #[test]
 fn a_long_line_goes_to_and_fro() {
-    let map = Map::of(&Network::line(1000).unwrap());
+    let map = Map::of(&Graph::line(1000).unwrap());
     let apart = |&(a, b): &(usize, usize)| {
         let ((x, y), (right, below)) = (map.places[a], map.places[b]);
         (x - right).hypot(y - below)
@@ -91,7 +91,7 @@ fn a_long_line_goes_to_and_fro() {
 #[test]
 fn those_nearest_to_person_0_are_drawn_of_a_large_network() {
     // Agents 0 to 599 are a ring: 200 on either side of person 0, but for the last.
-    let film = film(&Network::ring(600).unwrap());
+    let film = film(&Graph::ring(600).unwrap());
     let expected: Vec<usize> = (0..=200).chain(401..600).collect();
     assert_eq!(film.map.people, expected);
     assert_eq!(film.note().unwrap(), "400 of 600 people: those nearest to person 0");
@@ -100,7 +100,7 @@ fn those_nearest_to_person_0_are_drawn_of_a_large_network() {
 
 #[test]
 fn too_many_links_are_left_out() {
-    let film = film(&Network::complete(100).unwrap());
+    let film = film(&Graph::complete(100).unwrap());
     assert_eq!(film.note().unwrap(), "their 4950 links are left out");
     assert!(film.map.links.is_empty());
     assert!(film.legend().iter().all(|entry| !entry.label.starts_with("contact")));
@@ -108,7 +108,7 @@ fn too_many_links_are_left_out() {
 
 #[test]
 fn contacts_stand_out_where_somebody_may_be_infected() {
-    let mut film = film(&Network::line(4).unwrap());
+    let mut film = film(&Graph::line(4).unwrap());
     film.steps[0].states = vec![0, 1, 1, 2];
     let widths = |film: &EpidemicFilm| -> Vec<f32> {
         let width = |shape: &Shape| match shape {
@@ -122,7 +122,7 @@ fn contacts_stand_out_where_somebody_may_be_infected() {
 
 #[test]
 fn signs_are_explained_only_where_there_are_some() {
-    let mut film = film(&Network::line(3).unwrap());
+    let mut film = film(&Graph::line(3).unwrap());
     assert_eq!(film.legend().len(), 8);
     film.steps[0].kept = vec![None; 3];
     film.has_recovered = false;

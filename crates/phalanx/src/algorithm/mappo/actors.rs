@@ -3,14 +3,14 @@
 use super::multiplier::ascend;
 use super::steps::{Parameters, Steps, look, select};
 use super::surrogate::{Sample, Surrogate};
-use crate::net::{Net, Tape, softmax};
-use crate::rollout::Trajectory;
-use crate::sight::{Inputs, Sight};
-use crate::stream::Sequence;
+use crate::base::stream::Sequence;
+use crate::neural::{Net, Tape, softmax};
+use crate::policy::observation::{Inputs, ObservationEncoder};
+use crate::world::Trajectory;
 
 /// What all actors have in common.
 #[derive(Debug, Clone, Copy)]
-pub struct ActorRule {
+pub struct ActorSettings {
     pub surrogate: Surrogate,
     pub lambda_rate: f64,
     pub gamma: f64,
@@ -19,8 +19,8 @@ pub struct ActorRule {
 
 /// One agent's actor and multipliers.
 pub struct Actor<'a> {
-    pub rule: &'a ActorRule,
-    pub sight: &'a Sight,
+    pub rule: &'a ActorSettings,
+    pub sight: &'a ObservationEncoder,
     pub net: &'a Net,
     pub parameters: Parameters<'a>,
     /// λ_i.

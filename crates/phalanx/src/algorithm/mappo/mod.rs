@@ -22,23 +22,24 @@ use std::time::{Duration, Instant};
 
 use rayon::prelude::*;
 
-use self::actors::{Actor, ActorRule, Scratch};
+use self::actors::{Actor, ActorSettings, Scratch};
 use self::rewards::{Rewards, received};
 use self::steps::{Parameters, Steps};
 use self::surrogate::Surrogate;
 use self::values::{Experience, Values};
 use super::update::{Clock, Stage, finite};
 use super::{Algorithm, Summary, mean_return};
-use crate::critic::shuffle;
-use crate::exchange::{Ledger, Links, Traffic};
-use crate::occupancy::Visits;
-use crate::parallel::agent_blocks;
-use crate::policy::{NetworkPolicy, Policy};
-use crate::problem::Problem;
-use crate::rollout::{self, Request, StartFrom, Trajectory};
-use crate::shadow::Signals;
-use crate::state::{Field, Fields};
-use crate::stream::{Place, Purpose, Stream};
+use crate::base::fields::{Field, Fields};
+use crate::base::parallel::agent_blocks;
+use crate::base::stream::{Place, Purpose, Stream};
+use crate::distributed::{Links, Traffic, TrafficCounter};
+use crate::learn::critic::shuffle;
+use crate::learn::shadow::Signals;
+use crate::policy::{NeuralPolicy, Policy};
+use crate::sample::occupancy::Visits;
+use crate::sample::rollout::{self, Request, StartFrom};
+use crate::utility::problem::Problem;
+use crate::world::Trajectory;
 use crate::world::World;
 use crate::{Ragged, Result};
 
@@ -70,12 +71,12 @@ pub struct Mappo {
     agent_steps: u64,
     /// Gradient steps of every network so far.
     steps: u64,
-    policy: NetworkPolicy,
+    policy: NeuralPolicy,
     first: Ragged<f32>,
     second: Ragged<f32>,
     values: Values,
     lambda: Ragged<f64>,
-    exchange: Ledger,
+    exchange: TrafficCounter,
     // Derived from the settings.
     rewards: Rewards,
     groups: Ragged<u32>,
@@ -94,15 +95,15 @@ impl Mappo {
     pub fn new(
         world: Arc<dyn World>,
         problem: Arc<Problem>,
-        policy: NetworkPolicy,
+        policy: NeuralPolicy,
         settings: MappoSettings,
         stream: Stream,
     ) -> Result<Self> {
-        let n = world.network().agents();
+        let n = world.graph().agents();
         let rewards = Rewards::new(&problem)?;
         let groups = match settings.rule.scope {
             Scope::Global => Ragged::from_rows((0..n).map(|_| 0..n as u32)),
-            Scope::Local | Scope::Aggregate => world.network().neighbourhoods(settings.kappa),
+            Scope::Local | Scope::Aggregate => world.graph().neighbourhoods(settings.kappa),
         };
         let values = Values::new(&*world, &problem, &groups, &settings.rule, &stream)?;
         let constraints: Vec<usize> = problem.agents.iter().map(|agent| agent.constraints.len()).collect();
@@ -194,7 +195,7 @@ impl Mappo {
     /// Proximal steps of all actors, each followed by its multipliers.
     fn improve(&mut self, steps: &[usize], advantages: &Ragged<f64>, excess: &Ragged<f64>) {
         let MappoRule { clip, entropy, lambda_rate, learning_rate, scope, .. } = self.settings.rule;
-        let rule = ActorRule {
+        let rule = ActorSettings {
             surrogate: Surrogate { clip, entropy },
             lambda_rate,
             gamma: self.problem.gamma,
@@ -377,7 +378,7 @@ impl Algorithm for Mappo {
 
 /// Who sends whom something: states as far as actors and critics see, rewards from those whose rewards count. Costs and
 /// multipliers are everyone's own.
-fn traffic(policy: &NetworkPolicy, critics: &Ragged<u32>, scope: Scope) -> Ledger {
+fn traffic(policy: &NeuralPolicy, critics: &Ragged<u32>, scope: Scope) -> TrafficCounter {
     let n = policy.agents();
     let actors = policy.groups();
     let seen = if actors.data().len() > critics.data().len() { &actors } else { critics };
@@ -386,5 +387,5 @@ fn traffic(policy: &NetworkPolicy, critics: &Ragged<u32>, scope: Scope) -> Ledge
     // With the team's reward comes the product of ratios.
     let numbers = if scope == Scope::Global { 2 } else { 1 };
     let (links, _) = Links::to(0..n, seen, paying, &alone, &vec![0; n], &vec![numbers; n]);
-    Ledger::new(links)
+    TrafficCounter::new(links)
 }

@@ -1,13 +1,11 @@
 //! The multiplier of one constraint.
 
-use crate::projection::clip;
-
 /// λ ← max(0, λ + rate·((Ĵ_c − b)·(1 − γ) + mean[ρ·Â_c])). Plain ascent without a cap.
 ///
 /// `excess` is Ĵ_c − b in the units of the constraint, `surrogate` the mean of ρ·Â_c over a minibatch: what the step at hand
 /// adds to the cost. NaN stays NaN.
 pub fn ascend(lambda: f64, rate: f64, excess: f64, gamma: f64, surrogate: f64) -> f64 {
-    clip(lambda + rate * (excess * (1.0 - gamma) + surrogate), 0.0, f64::INFINITY)
+    (lambda + rate * (excess * (1.0 - gamma) + surrogate)).clamp(0.0, f64::INFINITY)
 }
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
 //! What an agent earns and pays at every step.
 
 use super::Scope;
-use crate::problem::Problem;
-use crate::rollout::Trajectory;
-use crate::shadow::reward_column;
+use crate::learn::shadow::reward_column;
+use crate::utility::problem::Problem;
 use crate::utility::{Kind, ScaledUtility};
+use crate::world::Trajectory;
 use crate::{Error, Ragged, Result};
 
 /// Rewards and costs by state, action and recorded channel; the same at every iteration, since everything is cumulative.

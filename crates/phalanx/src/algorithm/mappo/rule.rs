@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::schedule::Schedule;
+use crate::base::schedule::Schedule;
 use crate::{Error, Result};
 
 /// Whose rewards an agent learns from, and how far its critics see.

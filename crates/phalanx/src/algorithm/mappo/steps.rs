@@ -1,10 +1,10 @@
 //! Steps over the samples of a batch.
 
-use crate::critic::shuffle;
-use crate::net::{Adam, clip};
-use crate::rollout::Trajectory;
-use crate::sight::{Inputs, Sight};
-use crate::stream::Sequence;
+use crate::base::stream::Sequence;
+use crate::learn::critic::shuffle;
+use crate::neural::{Adam, clip};
+use crate::policy::observation::{Inputs, ObservationEncoder};
+use crate::world::Trajectory;
 
 /// Added to the root of Adam's second moment, as in the published programs.
 const EPSILON: f64 = 1e-5;
@@ -70,7 +70,7 @@ impl Steps {
 }
 
 /// What an agent sees at the first steps of every trajectory.
-pub fn look(sight: &Sight, batch: &[Trajectory], steps: &[usize], inputs: &mut Inputs) {
+pub fn look(sight: &ObservationEncoder, batch: &[Trajectory], steps: &[usize], inputs: &mut Inputs) {
     inputs.clear();
     for (trajectory, &steps) in batch.iter().zip(steps) {
         sight.push_steps(trajectory, steps, inputs);
@@ -88,7 +88,7 @@ pub fn select<'a>(all: &'a Inputs, members: Option<&[u32]>, part: &'a mut Inputs
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stream::{Place, Purpose, Stream};
+    use crate::base::stream::{Place, Purpose, Stream};
 
     #[test]
     fn every_pass_sees_every_sample_once() {

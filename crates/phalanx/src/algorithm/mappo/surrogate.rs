@@ -1,7 +1,6 @@
 //! The clipped surrogate objective of an actor.
 
 use crate::policy::floored_ln;
-use crate::projection::clip;
 
 /// mean[M·min(ρ·Â, clip(ρ, 1 ± ε)·Â)] + c·mean[entropy of π], to be increased; ρ = π/π_old at the action taken.
 ///
@@ -33,7 +32,7 @@ impl Surrogate {
     pub fn evaluate(&self, sample: Sample, share: f64, law: &mut [f64]) -> (f64, f64) {
         let Sample { action, probability, advantage, weight } = sample;
         let ratio = law[usize::from(action)] / probability;
-        let (plain, clipped) = (ratio * advantage, clip(ratio, 1.0 - self.clip, 1.0 + self.clip) * advantage);
+        let (plain, clipped) = (ratio * advantage, ratio.clamp(1.0 - self.clip, 1.0 + self.clip) * advantage);
         // Where the clipped one counts, ρ is beyond the clip: nothing to gain there.
         let score = if plain <= clipped { share * weight * plain } else { 0.0 };
         let entropy: f64 =

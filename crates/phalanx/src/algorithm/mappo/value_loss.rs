@@ -20,7 +20,7 @@ impl ValueLoss {
         for (((&value, &old), &target), slope) in samples.zip(slopes) {
             let [value, old, target] = [value, old, target].map(f64::from);
             let moved = value - old;
-            let kept = old + crate::projection::clip(moved, -self.clip, self.clip);
+            let kept = old + moved.clamp(-self.clip, self.clip);
             let (plain, by_error) = self.huber(target - value);
             let (clipped, _) = self.huber(target - kept);
             // Where the clipped one is larger, v is beyond the clip and has no slope.

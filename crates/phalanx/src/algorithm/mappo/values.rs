@@ -8,20 +8,20 @@ use super::rewards::Rewards;
 use super::steps::{Parameters, Steps, look, select};
 use super::value_loss::ValueLoss;
 use super::{Behaviour, MappoRule};
-use crate::memory::room_for;
-use crate::net::{Net, Tape};
-use crate::parallel::agent_blocks;
-use crate::problem::Problem;
-use crate::rollout::Trajectory;
-use crate::sight::{Inputs, Sight, Widths};
-use crate::state::{Field, Fields};
-use crate::stream::{Place, Purpose, Stream};
+use crate::base::fields::{Field, Fields};
+use crate::base::memory::check_memory;
+use crate::base::parallel::agent_blocks;
+use crate::base::stream::{Place, Purpose, Stream};
+use crate::neural::{Net, Tape};
+use crate::policy::observation::{Inputs, ObservationEncoder, Widths};
+use crate::utility::problem::Problem;
+use crate::world::Trajectory;
 use crate::world::World;
 use crate::{Ragged, Result};
 
 /// Value networks of all agents.
 pub struct Values {
-    sights: Vec<Sight>,
+    sights: Vec<ObservationEncoder>,
     nets: Vec<Net>,
     /// Row i is `[utility][parameter]`.
     weights: Ragged<f32>,
@@ -60,15 +60,16 @@ impl Values {
         rule: &MappoRule,
         stream: &Stream,
     ) -> Result<Self> {
-        let n = world.network().agents();
+        let n = world.graph().agents();
         let utilities = |i: usize| 1 + problem.agents[i].constraints.len();
-        let sights: Vec<Sight> = (0..n).map(|i| Sight::new(world, i, groups.row(i), false)).collect();
+        let sights: Vec<ObservationEncoder> =
+            (0..n).map(|i| ObservationEncoder::new(world, i, groups.row(i), false)).collect();
         let widths =
             Widths { embedding: rule.embedding, row_hidden: rule.row_hidden, hidden: rule.hidden.clone() };
         let nets = sights.iter().map(|sight| Net::new(sight.architecture(&widths, 1), "mappo.hidden"));
         let nets: Vec<Net> = nets.collect::<Result<_>>()?;
         let parameters: u128 = (0..n).map(|i| (utilities(i) * nets[i].parameters()) as u128).sum();
-        room_for(12 * parameters, "mappo.hidden", &format!("networks of {parameters} parameters"))?;
+        check_memory(12 * parameters, "mappo.hidden", &format!("networks of {parameters} parameters"))?;
         let place = Place { purpose: Purpose::CriticInit, iteration: 0, trajectory: 0 };
         let weights = Ragged::from_rows((0..n).map(|i| {
             let mut sequence = stream.sequence(place, i as u32);
@@ -184,7 +185,7 @@ struct Scratch {
 }
 
 impl Scratch {
-    fn look(&mut self, sight: &Sight, experience: &Experience<'_>) {
+    fn look(&mut self, sight: &ObservationEncoder, experience: &Experience<'_>) {
         look(sight, experience.batch, experience.steps, &mut self.inputs);
         self.tails.clear();
         self.cut.clear();

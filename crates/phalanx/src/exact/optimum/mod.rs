@@ -14,8 +14,8 @@ mod utilities;
 use rayon::prelude::*;
 
 use super::Dynamics;
-use crate::problem::Problem;
 use crate::utility::ScaledUtility;
+use crate::utility::problem::Problem;
 use crate::{Error, Ragged, Result};
 
 use polytope::{Occupancies, local_marginals};

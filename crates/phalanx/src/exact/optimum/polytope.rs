@@ -2,7 +2,7 @@
 
 use super::super::dynamics::{Dynamics, digits};
 use super::program::{Affine, Program};
-use crate::indexing::PairIndex;
+use crate::graph::indexing::PairIndex;
 use crate::{Ragged, Result};
 
 /// Variables x(s, a) = (1−γ) λ(s, a) of every joint state that can be reached, and their local marginals.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::super::dynamics::digits;
 use super::polytope::JointLaws;
 use super::*;
-use crate::problem::{AgentProblem, Bound, Constraint, Scaling};
-use crate::stream::{Place, Purpose, Sequence, Stream};
+use crate::base::stream::{Place, Purpose, Sequence, Stream};
+use crate::utility::problem::{AgentProblem, Bound, Constraint, Scaling};
 use crate::utility::{Kind, LocalSpace, Power, Utility};
 use crate::world::{Line, Model as WorldModel, Start, StartLaw, Table, World};
 

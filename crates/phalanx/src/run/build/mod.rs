@@ -16,20 +16,21 @@ use super::config::{
 use crate::algorithm::{
     Algorithm, ExactPrimalDual, ExactSettings, Mappo, MappoSettings, PrimalDual, Settings, StepSizes,
 };
-use crate::critic::{
-    AllFeatures, Critic, Descent, ExactCritic, LearnsFrom, LinearCritic, LinearRule, Lstd, MonteCarlo,
-    NetworkCritic, NetworkRule, QTables, Returns, ReturnsRule, StepRule, Td,
+use crate::base::memory::check_memory;
+use crate::base::schedule::EntropyBonus;
+use crate::base::stream::Stream;
+use crate::distributed::Halo;
+use crate::exact::ExactCritic;
+use crate::learn::critic::{
+    AllFeatures, Critic, Descent, LearnsFrom, LinearCritic, LinearRule, Lstd, MonteCarlo, NeuralCritic,
+    NeuralCriticSettings, QTables, Returns, ReturnsSettings, StepSettings, Td,
 };
-use crate::dual::{DualKind, DualRule};
-use crate::exchange::Halo;
-use crate::memory::room_for;
-use crate::net::Loss;
-use crate::policy::{LinearPolicy, NetworkPolicy, Parameterisation, Policy, Tabular};
-use crate::problem::{Problem, Scaling};
-use crate::schedule::EntropyBonus;
-use crate::sight::Widths;
-use crate::stream::Stream;
+use crate::learn::dual::{DualKind, DualSettings};
+use crate::neural::Loss;
+use crate::policy::observation::Widths;
+use crate::policy::{LinearPolicy, NeuralPolicy, Parameterisation, Policy, Tabular};
 use crate::utility::LocalSpace;
+use crate::utility::problem::{Problem, Scaling};
 use crate::world::{Epidemic, Evolution, LARGEST_LOCAL_SPACE, Line, Pistonball, Table, Wireless, World};
 use crate::{Error, Result};
 
@@ -59,7 +60,7 @@ pub fn world(config: &Config) -> Result<Arc<dyn World>> {
         }
         WorldConfig::Wireless(spec) => {
             let wireless = Wireless::new(spec)?;
-            Ok(match links(config, wireless.network().agents())? {
+            Ok(match links(config, wireless.graph().agents())? {
                 Some(network) => Arc::new(wireless.with_network(network)),
                 None => Arc::new(wireless),
             })
@@ -74,7 +75,7 @@ pub fn world(config: &Config) -> Result<Arc<dyn World>> {
         WorldConfig::Epidemic(spec) => Ok(Arc::new(Epidemic::new(spec, contacts(config, spec.n)?)?)),
         WorldConfig::Table { file, .. } => {
             let table = Table::read(&config.locate(file))?;
-            Ok(match links(config, table.network().agents())? {
+            Ok(match links(config, table.graph().agents())? {
                 Some(network) => Arc::new(table.with_network(network)),
                 None => Arc::new(table),
             })
@@ -99,11 +100,11 @@ pub fn algorithm(
     halo: Option<Arc<Halo>>,
 ) -> Result<Box<dyn Algorithm>> {
     check_fit(config, &**world, problem)?;
-    let n = world.network().total();
+    let n = world.graph().total();
     let stream = Stream::new(config.seed);
     // A step of length 0 around a centre stays there.
     let is_fixed = config.algorithm == config::Algorithm::Penalty;
-    let dual = DualRule {
+    let dual = DualSettings {
         kind: if is_fixed { DualKind::Proximal } else { config.dual.kind },
         eta_mu: if is_fixed { 0.0 } else { config.dual.eta_mu },
         eta_integral: config.dual.eta_integral,
@@ -146,7 +147,7 @@ pub fn algorithm(
         dual,
         mu_0: config.dual.mu_0,
         dual_schedule: config.dual.schedule,
-        baseline: config.actor.baseline.unwrap_or(crate::actor::Baseline::None),
+        baseline: config.actor.baseline.unwrap_or(crate::policy::Baseline::None),
         all_actions: config.actor.all_actions,
         entropy: EntropyBonus { weight: config.actor.entropy, schedule: config.actor.entropy_schedule },
         optimizer: config.actor.optimizer,
@@ -194,7 +195,7 @@ pub fn bare_policy(config: &Config, world: &dyn World) -> Result<Box<dyn Policy>
     let stream = Stream::new(config.seed);
     Ok(match config.algorithm {
         config::Algorithm::MappoL => {
-            let radius = config.mappo.actor_sees.radius(config.kappa, world.network().agents());
+            let radius = config.mappo.actor_sees.radius(config.kappa, world.graph().agents());
             Box::new(networks(config, radius, world, &stream)?)
         }
         config::Algorithm::Exact => Box::new(tables(config, world, &stream)?),
@@ -220,10 +221,10 @@ fn policy(config: &Config, world: &dyn World, stream: &Stream) -> Result<Box<dyn
 }
 
 /// The networks of a network policy.
-fn networks(config: &Config, radius: usize, world: &dyn World, stream: &Stream) -> Result<NetworkPolicy> {
+fn networks(config: &Config, radius: usize, world: &dyn World, stream: &Stream) -> Result<NeuralPolicy> {
     let PolicyConfig { embedding, row_hidden, ref hidden, output_gain, .. } = config.policy;
     let widths = Widths { embedding, row_hidden, hidden: hidden.clone() };
-    NetworkPolicy::new(world, radius, &widths, output_gain, stream)
+    NeuralPolicy::new(world, radius, &widths, output_gain, stream)
 }
 
 fn mappo(config: &Config, world: &Arc<dyn World>, problem: &Arc<Problem>, stream: Stream) -> Result<Mappo> {
@@ -231,11 +232,11 @@ fn mappo(config: &Config, world: &Arc<dyn World>, problem: &Arc<Problem>, stream
     let samples = config.batch as u128 * config.horizon as u128;
     // Advantages and rewards along the batch, and the order of an agent's samples on every thread.
     let numbers: u128 = problem.agents.iter().map(|agent| 3 + agent.constraints.len() as u128).sum();
-    room_for(8 * numbers * samples, "batch", &format!("advantages along {samples} steps"))?;
+    check_memory(8 * numbers * samples, "batch", &format!("advantages along {samples} steps"))?;
     let orders = if rule.minibatches > 1 { rule.epochs as u128 } else { 0 };
     let bytes = 4 * orders * samples * rayon::current_num_threads() as u128;
-    room_for(bytes, "mappo.epochs", &format!("{} passes over {samples} steps", rule.epochs))?;
-    let radius = rule.actor_sees.radius(config.kappa, world.network().agents());
+    check_memory(bytes, "mappo.epochs", &format!("{} passes over {samples} steps", rule.epochs))?;
+    let radius = rule.actor_sees.radius(config.kappa, world.graph().agents());
     let policy = networks(config, radius, &**world, &stream)?;
     let settings = MappoSettings {
         iterations: config.iterations,
@@ -249,7 +250,7 @@ fn mappo(config: &Config, world: &Arc<dyn World>, problem: &Arc<Problem>, stream
 
 /// Whether world, problem and configuration speak of the same thing; they may have been put together in Rust.
 fn check_fit(config: &Config, world: &dyn World, problem: &Problem) -> Result<()> {
-    let n = world.network().agents();
+    let n = world.graph().agents();
     if problem.agents.len() != n {
         let message = format!("has {} agents, but the world has {n}", problem.agents.len());
         return Err(Error::config("problem", message));
@@ -288,10 +289,10 @@ fn check_room(config: &Config, problem: &Problem) -> Result<()> {
     // An f64 for each weight and step size.
     let evaluation = (pair + 8) * (steps + 1);
     let of_batch = pair * batch * (horizon + tail) + 16 * horizon;
-    room_for(evaluation, "critic.steps", &format!("{steps} steps of {n} agents"))?;
+    check_memory(evaluation, "critic.steps", &format!("{steps} steps of {n} agents"))?;
     let field = if batch > horizon { "batch" } else { "horizon" };
     let what = format!("{batch} trajectories of {} steps of {n} agents", horizon + tail);
-    room_for(evaluation + of_batch, field, &what)
+    check_memory(evaluation + of_batch, field, &what)
 }
 
 fn critic(
@@ -303,8 +304,8 @@ fn critic(
 ) -> Result<Box<dyn Critic>> {
     let critic = &config.critic;
     let step_rule = match critic.step {
-        CriticStep::Harmonic => StepRule::Harmonic { h: critic.h, k1: critic.k1 },
-        CriticStep::Constant => StepRule::Constant(critic.eta_q),
+        CriticStep::Harmonic => StepSettings::Harmonic { h: critic.h, k1: critic.k1 },
+        CriticStep::Constant => StepSettings::Constant(critic.eta_q),
     };
     let tables = || QTables::new(world, config.kappa_q, problem);
     Ok(match critic.kind {
@@ -317,7 +318,7 @@ fn critic(
             // Every thread solves a dense system over the pairs that can have been visited.
             let unknowns = largest.min(critic.steps + 1) as u128;
             let bytes = 8 * unknowns * unknowns * rayon::current_num_threads() as u128;
-            room_for(bytes, "critic.steps", &format!("LSTD over {unknowns} pairs"))?;
+            check_memory(bytes, "critic.steps", &format!("LSTD over {unknowns} pairs"))?;
             Box::new(Lstd::new(tables, problem, critic.steps, critic.ridge))
         }
         CriticKind::Montecarlo => Box::new(MonteCarlo::new(problem, critic.steps)),
@@ -346,27 +347,27 @@ fn linear_critic(
     config: &Config,
     world: &dyn World,
     problem: &Problem,
-    step_rule: StepRule,
+    step_rule: StepSettings,
 ) -> Result<LinearCritic> {
     let critic = &config.critic;
     let features = AllFeatures::new(world, config.kappa_q, critic.features, critic.world_features)?;
     // Weights of every utility, and their weighted sum.
     let rows = features.sets.iter().zip(&problem.agents);
     let weights: usize = rows.map(|(set, agent)| set.count() * (2 + agent.constraints.len())).sum();
-    room_for(8 * weights as u128, "critic.features", &format!("linear critics of {weights} weights"))?;
+    check_memory(8 * weights as u128, "critic.features", &format!("linear critics of {weights} weights"))?;
     let rule = match critic.solver {
         CriticSolver::Lstd => LinearRule::Lstd { ridge: critic.ridge, average: critic.average },
         CriticSolver::Td => LinearRule::Td(step_rule),
     };
     if let LinearRule::Lstd { average, .. } = rule {
         // Equations are kept for every agent, or made anew on every thread.
-        let square = |set: &crate::critic::FeatureSet| (set.count() as u128).pow(2);
+        let square = |set: &crate::learn::critic::FeatureSet| (set.count() as u128).pow(2);
         let largest = features.sets.iter().map(square).max().unwrap_or(0);
         let kept: u128 = if average > 0.0 { features.sets.iter().map(square).sum() } else { 0 };
         let bytes = 8 * (kept + 3 * largest * rayon::current_num_threads() as u128);
         let most = features.sets.iter().map(|set| set.count()).max().unwrap_or(0);
         let what = format!("LSTD over up to {most} features of {} agents", features.sets.len());
-        room_for(bytes, "critic.features", &what)?;
+        check_memory(bytes, "critic.features", &what)?;
     }
     Ok(LinearCritic::new(features, problem, rule, learns_from(config)))
 }
@@ -389,12 +390,12 @@ fn widths(critic: &CriticConfig) -> Widths {
 /// Every thread holds the order of an agent's samples in all passes.
 fn room_for_order(passes: usize, samples: u128) -> Result<()> {
     let bytes = 4 * passes as u128 * samples * rayon::current_num_threads() as u128;
-    room_for(bytes, "critic.passes", &format!("{passes} passes over {samples} transitions"))
+    check_memory(bytes, "critic.passes", &format!("{passes} passes over {samples} transitions"))
 }
 
 fn returns_critic(config: &Config, world: &dyn World, problem: &Problem, stream: &Stream) -> Result<Returns> {
     let critic = &config.critic;
-    let rule = ReturnsRule {
+    let rule = ReturnsSettings {
         lambda: critic.lambda,
         descent: descent(critic),
         minibatch: critic.minibatch,
@@ -405,7 +406,7 @@ fn returns_critic(config: &Config, world: &dyn World, problem: &Problem, stream:
     room_for_order(rule.passes, steps)?;
     // Advantages of every utility along the batch, and their sum.
     let numbers: u128 = problem.agents.iter().map(|agent| 2 + agent.constraints.len() as u128).sum();
-    room_for(8 * numbers * steps, "batch", &format!("advantages along {steps} steps"))?;
+    check_memory(8 * numbers * steps, "batch", &format!("advantages along {steps} steps"))?;
     Returns::new(world, problem, config.kappa_q, &widths(critic), rule, *stream)
 }
 
@@ -414,9 +415,9 @@ fn network_critic(
     world: &dyn World,
     problem: &Problem,
     stream: &Stream,
-) -> Result<NetworkCritic> {
+) -> Result<NeuralCritic> {
     let critic = &config.critic;
-    let rule = NetworkRule {
+    let rule = NeuralCriticSettings {
         descent: descent(critic),
         minibatch: critic.minibatch,
         passes: critic.passes,
@@ -431,5 +432,5 @@ fn network_critic(
         LearnsFrom::Chains { count, steps } => count as u128 * steps as u128,
     };
     room_for_order(rule.passes, transitions)?;
-    NetworkCritic::new(world, problem, config.kappa_q, &widths(critic), rule, from, *stream)
+    NeuralCritic::new(world, problem, config.kappa_q, &widths(critic), rule, from, *stream)
 }

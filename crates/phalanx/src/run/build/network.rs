@@ -1,13 +1,13 @@
 //! Links between agents, as the configuration has them.
 
-use crate::memory::room_for;
-use crate::network::Network;
-use crate::run::config::{Config, NetworkConfig};
+use crate::base::memory::check_memory;
+use crate::graph::Graph;
+use crate::run::config::{Config, GraphConfig};
 use crate::run::preset;
 use crate::{Error, Result};
 
 /// What `[network]` says of a world of `n` agents; none if it says nothing.
-pub(super) fn links(config: &Config, n: usize) -> Result<Option<Network>> {
+pub(super) fn links(config: &Config, n: usize) -> Result<Option<Graph>> {
     let Some(section) = &config.network else { return Ok(None) };
     let network = build(config, section, Some(n))?;
     if network.agents() != n {
@@ -18,14 +18,14 @@ pub(super) fn links(config: &Config, n: usize) -> Result<Option<Network>> {
 }
 
 /// Who meets whom in a world that is its links: what `[network]` says, or the squarest grid of `n` agents.
-pub(super) fn contacts(config: &Config, n: Option<usize>) -> Result<Network> {
+pub(super) fn contacts(config: &Config, n: Option<usize>) -> Result<Graph> {
     if let Some(n) = n {
         // Links while they are collected, rewards and what every run keeps for an agent at the least.
-        room_for(512 * n as u128, "world.n", &format!("{n} agents"))?;
+        check_memory(512 * n as u128, "world.n", &format!("{n} agents"))?;
     }
     match (&config.network, n) {
         (Some(section), _) => build(config, section, n),
-        (None, Some(n)) => Network::squarest_grid(n).map_err(|error| match error {
+        (None, Some(n)) => Graph::squarest_grid(n).map_err(|error| match error {
             Error::Config { message, .. } => Error::config("world.n", message),
             other => other,
         }),
@@ -36,8 +36,8 @@ pub(super) fn contacts(config: &Config, n: Option<usize>) -> Result<Network> {
     }
 }
 
-fn build(config: &Config, section: &NetworkConfig, n: Option<usize>) -> Result<Network> {
-    let NetworkConfig { kind, rows, columns, radius, probability, neighbours, rewire, links, seed, file } =
+fn build(config: &Config, section: &GraphConfig, n: Option<usize>) -> Result<Graph> {
+    let GraphConfig { kind, rows, columns, radius, probability, neighbours, rewire, links, seed, file } =
         section;
     let missing =
         |key: &str| Error::config(format!("network.{key}"), format!("is missing; `{kind}` needs it"));
@@ -63,10 +63,10 @@ fn build(config: &Config, section: &NetworkConfig, n: Option<usize>) -> Result<N
     };
     let seed = seed.unwrap_or(0);
     match kind.as_str() {
-        "line" => Network::line(agents()?),
-        "ring" => Network::ring(agents()?),
-        "star" => Network::star(agents()?),
-        "complete" => Network::complete(agents()?),
+        "line" => Graph::line(agents()?),
+        "ring" => Graph::ring(agents()?),
+        "star" => Graph::star(agents()?),
+        "complete" => Graph::complete(agents()?),
         "grid" => {
             let (rows, columns) =
                 (rows.ok_or_else(|| missing("rows"))?, columns.ok_or_else(|| missing("columns"))?);
@@ -76,23 +76,27 @@ fn build(config: &Config, section: &NetworkConfig, n: Option<usize>) -> Result<N
                     format!("{rows} × {columns} columns make {agents} agents, but the world has {n}");
                 return Err(Error::config("network.rows", message));
             }
-            room_for(256 * agents, "network.rows", &format!("{rows} × {columns} columns, {agents} agents,"))?;
-            Network::grid(rows, columns)
+            check_memory(
+                256 * agents,
+                "network.rows",
+                &format!("{rows} × {columns} columns, {agents} agents,"),
+            )?;
+            Graph::grid(rows, columns)
         }
-        "geometric" => Network::random_geometric(agents()?, radius.ok_or_else(|| missing("radius"))?, seed),
+        "geometric" => Graph::random_geometric(agents()?, radius.ok_or_else(|| missing("radius"))?, seed),
         "erdos_renyi" => {
-            Network::erdos_renyi(agents()?, probability.ok_or_else(|| missing("probability"))?, seed)
+            Graph::erdos_renyi(agents()?, probability.ok_or_else(|| missing("probability"))?, seed)
         }
         "small_world" => {
             let neighbours = neighbours.ok_or_else(|| missing("neighbours"))?;
-            Network::small_world(agents()?, neighbours, rewire.ok_or_else(|| missing("rewire"))?, seed)
+            Graph::small_world(agents()?, neighbours, rewire.ok_or_else(|| missing("rewire"))?, seed)
         }
-        "scale_free" => Network::scale_free(agents()?, links.ok_or_else(|| missing("links"))?, seed),
+        "scale_free" => Graph::scale_free(agents()?, links.ok_or_else(|| missing("links"))?, seed),
         "edges" => {
             let file = file.as_ref().ok_or_else(|| missing("file"))?;
             match preset::builtin(file) {
-                Some(text) => Network::parse_edge_list(text, file, n),
-                None => Network::read_edge_list(&config.locate(file), n),
+                Some(text) => Graph::parse_edge_list(text, file, n),
+                None => Graph::read_edge_list(&config.locate(file), n),
             }
         }
         other => {

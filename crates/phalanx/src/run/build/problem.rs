@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::utilities::utilities;
-use crate::problem::{AgentProblem, Bound, Constraint, Problem, Scaling, Sharing};
 use crate::run::config::{Config, ConstraintConfig, DEFAULT_GAMMA, WorldConfig, check_gamma};
+use crate::utility::problem::{AgentProblem, Bound, Constraint, Interner, Problem, Scaling};
 use crate::utility::{Kind, LocalSpace, ScaledUtility, UtilitySpec};
 use crate::world::{Evolution, World, sampled_channels};
 use crate::{Error, Result};
@@ -14,11 +14,11 @@ pub fn problem(config: &Config, world: &dyn World) -> Result<(Problem, Vec<Strin
     let own = world.own_problem();
     let gamma = config.gamma.or(own.and_then(|own| own.gamma)).unwrap_or(DEFAULT_GAMMA);
     check_gamma("gamma", gamma).map_err(|error| of_model(config, error))?;
-    let spaces: Vec<LocalSpace> = (0..world.network().agents())
+    let spaces: Vec<LocalSpace> = (0..world.graph().agents())
         .map(|i| LocalSpace { states: world.states(i), actions: world.actions(i), gamma })
         .collect();
     let objectives = objectives(config, world, &spaces)?;
-    let mut sharing = Sharing::default();
+    let mut sharing = Interner::default();
     let mut agents: Vec<Arc<AgentProblem>> = objectives
         .into_iter()
         .zip(&spaces)
@@ -119,7 +119,7 @@ fn add_constraint(
     let spaces: Vec<LocalSpace> = agents.iter().map(|agent| agent.space).collect();
     let built = utilities(config, world, &constraint.utility, &spaces, Some(&members), field)?;
     let (mut out_of_reach, mut least_violation) = (0, 0.0);
-    let mut sharing = Sharing::default();
+    let mut sharing = Interner::default();
     for (&i, utility) in members.iter().zip(built) {
         if let Some((best, extreme)) = best_slack(&utility, bound, spaces[i], mass) {
             if !constraint.allow_infeasible {
@@ -179,7 +179,7 @@ fn add_own_constraints(
     let allowed = matches!(config.world, WorldConfig::Table { allow_infeasible: true, .. });
     let (mut out_of_reach, mut least_violation) = (0, 0.0);
     let bound = Bound::AtLeast(0.0);
-    let mut sharing = Sharing::default();
+    let mut sharing = Interner::default();
     for (i, (list, agent)) in lists.iter().zip(agents).enumerate() {
         let mut extended = AgentProblem::clone(agent);
         for (k, spec) in list.iter().enumerate() {

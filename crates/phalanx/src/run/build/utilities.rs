@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
+use crate::base::document;
 use crate::run::config::{Config, UtilityConfig};
 use crate::run::preset;
 use crate::utility::{Kind, LocalSpace, LocalTable, ScaledUtility, UtilitySpec};
 use crate::world::{ChannelValues, Evolution, World, sampled_number};
-use crate::{Error, Result, document};
+use crate::{Error, Result};
 
 /// One utility of the configuration, for every agent (or those in `agents`).
 pub(super) fn utilities(

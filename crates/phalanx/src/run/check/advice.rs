@@ -1,8 +1,8 @@
 //! What a check means, in words: what holds, and what to change.
 
 use super::{Check, Feasibility, Subject};
-use crate::dual::DualKind;
-use crate::problem::Scaling;
+use crate::learn::dual::DualKind;
+use crate::utility::problem::Scaling;
 
 /// A truncation error of more than this part of the gradient is worth a larger radius.
 const TOLERABLE_ERROR: f64 = 0.1;

@@ -4,8 +4,8 @@ use serde::Serialize;
 
 use super::Point;
 use crate::Result;
-use crate::algorithm::Violations;
 use crate::exact::{largest_slacks, optimum, slater_point};
+use crate::learn::agent_metrics::Violations;
 
 /// With more joint pairs the program of every constraint alone is left out: they would take minutes together.
 const QUICK_PAIRS: u128 = 1 << 14;

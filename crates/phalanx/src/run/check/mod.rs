@@ -22,9 +22,9 @@ use super::config::{CriticConfig, DualConfig, WorldConfig};
 use super::evaluate;
 use super::session::Session;
 use crate::exact::{Case, Chain, Decay, System, check_open_unit, distances};
+use crate::learn::shadow::Signals;
 use crate::policy::{Parameterisation, Tabular};
-use crate::problem::Problem;
-use crate::shadow::Signals;
+use crate::utility::problem::Problem;
 use crate::world::{Evolution, World};
 use crate::{Error, Ragged, Result};
 
@@ -203,7 +203,7 @@ impl Check {
         }
         let values = chain.values(&signals.rewards)?;
         let dynamics = system.dynamics();
-        let farthest = distances(dynamics.network()).into_iter().flatten().flatten().max();
+        let farthest = distances(dynamics.graph()).into_iter().flatten().flatten().max();
         let sizes = Sizes {
             agents: dynamics.agents(),
             joint_states: dynamics.joint_states(),
@@ -219,7 +219,7 @@ impl Check {
             signals: &signals,
             values: &values,
             decay: &Decay::new(dynamics, system.gamma())?,
-            groups: &dynamics.network().neighbourhoods(subject.kappa_q),
+            groups: &dynamics.graph().neighbourhoods(subject.kappa_q),
             sizes,
         };
         let feasibility = Feasibility::new(&point);

@@ -3,10 +3,11 @@
 use serde::Serialize;
 
 use super::Point;
-use crate::critic::{Critic, Evidence, QTables, StepRule, Td};
+use crate::base::stream::{Place, Purpose, Stream};
 use crate::exact::{TdBound, TdSetting, Truncation};
-use crate::rollout::{self, Request, StartFrom, Trajectory};
-use crate::stream::{Place, Purpose, Stream};
+use crate::learn::critic::{Critic, CriticInput, QTables, StepSettings, Td};
+use crate::sample::rollout::{self, Request, StartFrom};
+use crate::world::Trajectory;
 use crate::{Ragged, Result};
 
 /// Trajectories that TD is tried on.
@@ -112,7 +113,7 @@ fn setting(point: &Point<'_>, delta: f64) -> Result<Option<TdSetting>> {
 fn learn(point: &Point<'_>, bound: &TdBound, trial: u32) -> Result<Vec<f64>> {
     let subject = point.subject;
     let tables = QTables::new(subject.world, subject.kappa_q, subject.problem)?;
-    let rule = StepRule::Harmonic { h: bound.h, k1: bound.k1 };
+    let rule = StepSettings::Harmonic { h: bound.h, k1: bound.k1 };
     let mut td = Td::new(tables, subject.problem, subject.critic_steps, rule, false);
     let mut trajectory = [Trajectory::new(point.sizes.agents, td.samples().evaluation_pairs)];
     let request = Request {
@@ -122,7 +123,7 @@ fn learn(point: &Point<'_>, bound: &TdBound, trial: u32) -> Result<Vec<f64>> {
     };
     let stream = Stream::new(subject.seed);
     rollout::simulate(subject.world, subject.policy, &stream, &[request], &mut trajectory);
-    td.evaluate(Evidence {
+    td.evaluate(CriticInput {
         iteration: 0,
         policy: subject.policy,
         mu: subject.mu,

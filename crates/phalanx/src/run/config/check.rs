@@ -1,10 +1,10 @@
 //! What a typed configuration must satisfy before anything is built.
 
 use super::{Algorithm, Config, CriticKind, CriticSolver, CriticStep, PolicyKind, StepRuleKind};
-use crate::actor::Baseline;
+use crate::base::schedule::Schedule;
 use crate::exact::Truncation;
-use crate::optimizer::OptimizerKind;
-use crate::schedule::Schedule;
+use crate::learn::optimizer::OptimizerKind;
+use crate::policy::Baseline;
 use crate::{Error, Result};
 
 impl Config {

@@ -15,17 +15,17 @@ use super::registry::Registry;
 pub(super) use check::check_gamma;
 pub use difference::Difference;
 
-use crate::actor::Baseline;
 use crate::algorithm::MappoRule;
-use crate::critic::CriticFeatures;
-use crate::document::one_line;
-use crate::dual::DualKind;
+use crate::base::document::one_line;
+use crate::base::schedule::Schedule;
 use crate::exact::Truncation;
-use crate::optimizer::OptimizerKind;
+use crate::learn::critic::CriticFeatures;
+use crate::learn::dual::DualKind;
+use crate::learn::optimizer::OptimizerKind;
+use crate::policy::Baseline;
 use crate::policy::{Parameterisation, PolicyFeatures};
-use crate::problem::Scaling;
-use crate::schedule::Schedule;
 use crate::utility::UtilitySpec;
+use crate::utility::problem::Scaling;
 use crate::world::{EpidemicSpec, PistonballSpec, Start, WirelessSpec};
 use crate::{Error, Result};
 
@@ -72,7 +72,7 @@ pub struct Config {
     pub world: WorldConfig,
     /// Who talks to whom, if not the world's own links.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub network: Option<NetworkConfig>,
+    pub network: Option<GraphConfig>,
     /// f_i, if not the world's own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub objective: Option<UtilityConfig>,
@@ -180,7 +180,7 @@ impl Serialize for WorldConfig {
 /// `[network]`: replaces the world's own links; in an epidemic, who meets whom.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct NetworkConfig {
+pub struct GraphConfig {
     /// `line`, `ring`, `grid`, `star`, `complete`, `geometric`, `erdos_renyi`, `small_world`, `scale_free` or `edges`.
     pub kind: String,
     /// Rows of a `grid`.

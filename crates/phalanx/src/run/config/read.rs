@@ -7,14 +7,14 @@ use serde::de::DeserializeOwned;
 
 use super::{
     ActorConfig, Algorithm, CheckpointConfig, Config, ConstraintConfig, CriticConfig, CriticKind,
-    DEFAULT_GAMMA, DualConfig, EvaluationConfig, NetworkConfig, OutputConfig, PolicyConfig, UtilityConfig,
+    DEFAULT_GAMMA, DualConfig, EvaluationConfig, GraphConfig, OutputConfig, PolicyConfig, UtilityConfig,
     WorldConfig,
 };
-use crate::actor::Baseline;
 use crate::algorithm::MappoRule;
-use crate::document::{describe, reject_nan};
-use crate::problem::Scaling;
+use crate::base::document::{describe, reject_nan};
+use crate::policy::Baseline;
 use crate::run::registry::Registry;
+use crate::utility::problem::Scaling;
 use crate::world::{EpidemicSpec, Start};
 use crate::{Error, Result};
 
@@ -42,7 +42,7 @@ struct Raw {
     #[serde(default)]
     occupancy_average: f64,
     world: toml::Table,
-    network: Option<NetworkConfig>,
+    network: Option<GraphConfig>,
     objective: Option<toml::Table>,
     constraint: Option<Vec<toml::Table>>,
     #[serde(default)]

@@ -280,13 +280,13 @@ impl View for Outlook {
 mod tests {
     use super::super::law::ACTIONS;
     use super::*;
-    use crate::network::Network;
-    use crate::stream::{Place, Purpose, Stream};
+    use crate::base::stream::{Place, Purpose, Stream};
+    use crate::graph::Graph;
     use crate::world::{EpidemicModel, EpidemicSpec, World};
 
     fn worlds() -> [Epidemic; 2] {
         [EpidemicModel::Sis, EpidemicModel::Sirs].map(|model| {
-            let network = Network::scale_free(12, 2, 3).unwrap();
+            let network = Graph::scale_free(12, 2, 3).unwrap();
             Epidemic::new(&EpidemicSpec { model, ..EpidemicSpec::default() }, network).unwrap()
         })
     }
@@ -297,7 +297,7 @@ mod tests {
         let place = Place { purpose: Purpose::Evaluation, iteration: 0, trajectory: 0 };
         let mut words = Stream::new(4).sequence(place, 0);
         for (world, kappa) in worlds().iter().flat_map(|world| [0, 1, 2].map(|kappa| (world, kappa))) {
-            for (agent, group) in world.network().neighbourhoods(kappa).iter().enumerate() {
+            for (agent, group) in world.graph().neighbourhoods(kappa).iter().enumerate() {
                 let features = Exposure::new(world, agent, group);
                 let weights: Vec<f64> = (0..features.count()).map(|_| words.normal()).collect();
                 let mut random = |size: usize| (words.next_u32() as usize % size) as u8;
@@ -333,7 +333,7 @@ mod tests {
 
     #[test]
     fn contacts_and_others_are_counted_apart() {
-        let network = Network::line(4).unwrap();
+        let network = Graph::line(4).unwrap();
         let world = Epidemic::new(&EpidemicSpec::default(), network).unwrap();
         let active = |group: &[u32], states: &[u8]| {
             let mut active = Vec::new();
@@ -362,7 +362,7 @@ mod tests {
 
     #[test]
     fn what_a_network_sees() {
-        let network = Network::star(4).unwrap();
+        let network = Graph::star(4).unwrap();
         let spec = EpidemicSpec { model: EpidemicModel::Sirs, ..EpidemicSpec::default() };
         let world = Epidemic::new(&spec, network).unwrap();
         let view = Outlook::new(&world, 0, &[0, 1, 2, 3]);

@@ -1,7 +1,7 @@
 //! How the disease moves on: the law of an agent's next state, and the same as a table to sample from.
 
 use super::spec::{EpidemicModel, EpidemicSpec};
-use crate::sampler::write_thresholds;
+use crate::base::sampler::write_thresholds;
 
 /// Actions: nothing, protect oneself, be treated.
 pub const ACTIONS: usize = 3;

@@ -10,9 +10,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::{Channel, Evolution, Factored, Features, Script, StartLaw, View, World};
-use crate::network::Network;
-use crate::sampler::write_thresholds;
-use crate::stream::{Place, Stream};
+use crate::base::sampler::write_thresholds;
+use crate::base::stream::{Place, Stream};
+use crate::graph::Graph;
 use crate::{Ragged, Result};
 
 use law::{ACTIONS, Chances, INFECTED, Moves, PROTECT, SUSCEPTIBLE, TREAT};
@@ -33,7 +33,7 @@ pub use spec::{EpidemicModel, EpidemicSpec};
 /// An agent's step reads its own row of the network only, and nothing else is kept by agent but the channels' tables.
 #[derive(Debug, Clone)]
 pub struct Epidemic {
-    network: Network,
+    network: Graph,
     chances: Chances,
     moves: Moves,
     /// Law of the first state of every agent, and infected from this draw on.
@@ -44,7 +44,7 @@ pub struct Epidemic {
 
 impl Epidemic {
     /// The epidemic that `spec` describes among the agents of `network`. O(agents + links).
-    pub fn new(spec: &EpidemicSpec, network: Network) -> Result<Self> {
+    pub fn new(spec: &EpidemicSpec, network: Graph) -> Result<Self> {
         spec.check()?;
         let n = network.agents();
         let chances = Chances::new(spec);
@@ -84,7 +84,7 @@ impl Epidemic {
 }
 
 impl World for Epidemic {
-    fn network(&self) -> &Network {
+    fn graph(&self) -> &Graph {
         &self.network
     }
 
@@ -116,7 +116,7 @@ impl World for Epidemic {
         Some(Box::new(features::Exposure::new(self, agent, group)))
     }
 
-    fn part(&self, network: &Network) -> Option<Arc<dyn World>> {
+    fn part(&self, network: &Graph) -> Option<Arc<dyn World>> {
         let rows = |channel: &Channel| {
             let row = channel.tables().map(|tables| tables.row(0).to_vec()).unwrap_or_default();
             Channel::table(

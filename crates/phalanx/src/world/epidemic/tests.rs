@@ -1,5 +1,5 @@
 use super::*;
-use crate::stream::DRAW_RANGE;
+use crate::base::stream::DRAW_RANGE;
 
 fn spec() -> EpidemicSpec {
     EpidemicSpec {
@@ -21,7 +21,7 @@ fn sirs() -> EpidemicSpec {
 
 /// Agent 1 of a line of three: its own law, given everybody's state and its own action.
 fn middle(spec: &EpidemicSpec, states: [u8; 3], action: u8) -> Vec<f64> {
-    let world = Epidemic::new(spec, Network::line(3).unwrap()).unwrap();
+    let world = Epidemic::new(spec, Graph::line(3).unwrap()).unwrap();
     let mut law = vec![0.0; world.states(1)];
     world.transition(1, &states, &[2, action, 1], &mut law);
     law
@@ -57,14 +57,14 @@ fn the_recovered_are_immune_for_a_while() {
 
 #[test]
 fn parents_are_the_contacts_and_oneself() {
-    let world = Epidemic::new(&spec(), Network::star(4).unwrap()).unwrap();
+    let world = Epidemic::new(&spec(), Graph::star(4).unwrap()).unwrap();
     let parents: Vec<Vec<u32>> = (0..4).map(|i| world.parents(i)).collect();
     assert_eq!(parents, [vec![0, 1, 2, 3], vec![0, 1], vec![0, 2], vec![0, 3]]);
 }
 
 #[test]
 fn rewards_by_hand() {
-    let world = Epidemic::new(&sirs(), Network::line(2).unwrap()).unwrap();
+    let world = Epidemic::new(&sirs(), Graph::line(2).unwrap()).unwrap();
     let row =
         |k: usize| (world.channels()[k].name.clone(), world.channels()[k].tables().unwrap().row(1).to_vec());
     let healthy = [1.0, 0.875, 0.75];
@@ -75,7 +75,7 @@ fn rewards_by_hand() {
 
 #[test]
 fn scripts_by_hand() {
-    let world = Epidemic::new(&sirs(), Network::line(2).unwrap()).unwrap();
+    let world = Epidemic::new(&sirs(), Graph::line(2).unwrap()).unwrap();
     let actions = |name: &str| match world.scripted(name, 1) {
         Some(Script::Laws(laws)) => {
             assert_eq!(laws.row(0), laws.row(1));
@@ -101,7 +101,7 @@ fn extremes_are_exact() {
         waning: Some(0.0),
         ..sirs()
     };
-    let world = Epidemic::new(&certain, Network::line(2).unwrap()).unwrap();
+    let world = Epidemic::new(&certain, Graph::line(2).unwrap()).unwrap();
     for draw in [0, 1, DRAW_RANGE / 2, DRAW_RANGE - 1] {
         for (states, actions, expected) in [
             ([0, 0], [0, 0], [0, 0]),
@@ -119,9 +119,9 @@ fn extremes_are_exact() {
 /// What others are linked to changes nothing for an agent whose own row is the same: pieces of a network can be simulated alone.
 #[test]
 fn an_agents_step_depends_on_its_own_row_alone() {
-    let whole = Epidemic::new(&spec(), Network::grid(3, 3).unwrap()).unwrap();
+    let whole = Epidemic::new(&spec(), Graph::grid(3, 3).unwrap()).unwrap();
     // The closed neighbourhood of agent 4, whose members 1, 3, 5 and 7 lose their other links.
-    let piece = Epidemic::new(&spec(), Network::star(5).unwrap()).unwrap();
+    let piece = Epidemic::new(&spec(), Graph::star(5).unwrap()).unwrap();
     let stars = [4, 1, 3, 5, 7];
     for number in 0..512u32 {
         let states: [u8; 9] = std::array::from_fn(|i| (number >> i & 1) as u8);
@@ -138,7 +138,7 @@ fn an_agents_step_depends_on_its_own_row_alone() {
 #[test]
 fn unusable_settings_are_named() {
     let message = |spec: EpidemicSpec| {
-        Epidemic::new(&spec, Network::line(2).unwrap()).map(|_| ()).unwrap_err().to_string()
+        Epidemic::new(&spec, Graph::line(2).unwrap()).map(|_| ()).unwrap_err().to_string()
     };
     assert_eq!(
         message(EpidemicSpec { infection: 1.5, ..spec() }),

@@ -8,8 +8,8 @@ mod view;
 use serde::{Deserialize, Serialize};
 
 use super::{Channel, Episode, Evolution, Joint, Rule, Script, View, World};
-use crate::network::Network;
-use crate::stream::{Place, Stream};
+use crate::base::stream::{Place, Stream};
+use crate::graph::Graph;
 use crate::{Error, Ragged, Result};
 use physics::{Ball, COLUMN, HIGHEST, LEVELS, LOWEST, MOVE, Physics, WALL, width};
 
@@ -55,7 +55,7 @@ pub const MOST_PISTONS: usize = 10_000;
 /// and speed while a part of the ball is above its neighbourhood, else only on which side it is.
 #[derive(Debug, Clone)]
 pub struct Pistonball {
-    network: Network,
+    network: Graph,
     game: Game,
     channels: [Channel; 2],
 }
@@ -75,7 +75,7 @@ impl Pistonball {
             Game::Pettingzoo => library::range(n),
         };
         Ok(Pistonball {
-            network: Network::line(n)?,
+            network: Graph::line(n)?,
             game,
             // Heights are recorded, though they follow from states: a bound on them is on a sum over the steps lived.
             channels: [Channel::sampled("reward", range), Channel::sampled("height", [0.0, 1.0])],
@@ -83,7 +83,7 @@ impl Pistonball {
     }
 
     /// The same game with other communication links.
-    pub fn with_network(mut self, network: Network) -> Self {
+    pub fn with_network(mut self, network: Graph) -> Self {
         self.network = network;
         self
     }
@@ -94,7 +94,7 @@ const ACTIONS: usize = 3;
 const STILL: u8 = 1;
 
 impl World for Pistonball {
-    fn network(&self) -> &Network {
+    fn graph(&self) -> &Graph {
         &self.network
     }
 

@@ -226,7 +226,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::stream::{Place, Purpose, Stream};
+    use crate::base::stream::{Place, Purpose, Stream};
 
     fn weight(matching: &Matching, edges: &[Edge]) -> f64 {
         matching.edge.iter().flatten().map(|&number| edges[number].2).sum()

@@ -6,8 +6,8 @@ use serde::de::{self, SeqAccess, Visitor, value::MapAccessDeserializer};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::grid::Grid;
-use crate::memory::room_for;
-use crate::stream::{Place, Purpose, Stream};
+use crate::base::memory::check_memory;
+use crate::base::stream::{Place, Purpose, Stream};
 use crate::{Error, Result};
 
 /// Queues are bytes.
@@ -106,7 +106,7 @@ impl Constants {
             Deadlines::Each(list) => list.iter().copied().max().unwrap_or(1),
         };
         let bytes = 512 + (40u128 << longest.min(LONGEST_DEADLINE));
-        room_for(users * bytes, "world.rows", &format!("{rows} × {columns} columns, {users} users,"))?;
+        check_memory(users * bytes, "world.rows", &format!("{rows} × {columns} columns, {users} users,"))?;
         let grid = Grid { rows, columns };
         let deadline = spec.deadline.resolve(grid.users())?;
         let (users, points) = (grid.users(), grid.access_points());

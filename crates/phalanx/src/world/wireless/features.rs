@@ -357,7 +357,7 @@ impl View for Window {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stream::{Place, Purpose, Stream};
+    use crate::base::stream::{Place, Purpose, Stream};
     use crate::world::{WirelessSpec, World};
 
     /// Alternatives worked out from what changes are those worked out one by one.
@@ -367,7 +367,7 @@ mod tests {
         let place = Place { purpose: Purpose::Evaluation, iteration: 0, trajectory: 0 };
         let mut words = Stream::new(4).sequence(place, 0);
         for agent in 0..12 {
-            let group: Vec<u32> = world.network().neighbourhoods(1).row(agent).to_vec();
+            let group: Vec<u32> = world.graph().neighbourhoods(1).row(agent).to_vec();
             let sends = Sends::new(&world, agent, &group).unwrap();
             let weights: Vec<f64> = (0..sends.count()).map(|_| words.normal()).collect();
             for _ in 0..200 {
@@ -444,7 +444,7 @@ mod tests {
     fn a_window_shows_bits_where_users_stand() {
         let world = Wireless::new(&WirelessSpec { rows: 3, columns: 4, ..WirelessSpec::default() }).unwrap();
         // Around user 4, at the left edge: nobody in the first column of the window.
-        let group = world.network().neighbourhoods(1);
+        let group = world.graph().neighbourhoods(1);
         assert_eq!(group.row(4), [0, 1, 4, 5, 8, 9]);
         let window = Window::new(&world, 4, group.row(4));
         assert_eq!(window.shape(), [2, 9]);

@@ -25,7 +25,7 @@ fn plan(world: &Wireless, horizon: usize) -> Vec<u8> {
     let mut known: BTreeMap<(usize, u64, u64), f64> = BTreeMap::new();
     let mut edges: Vec<Edge> = Vec::new();
     let mut actions = Vec::new();
-    for user in 0..world.network().agents() {
+    for user in 0..world.graph().agents() {
         for action in 1..ACTIONS as u8 {
             let Some(y) = world.access_point(user, action) else { continue };
             let (d, p, q) = (world.deadline(user), world.arrival(user), world.success(y));
@@ -34,7 +34,7 @@ fn plan(world: &Wireless, horizon: usize) -> Vec<u8> {
             actions.push(action);
         }
     }
-    let matching = maximum_weight_matching(world.network().agents(), world.access_points(), &edges);
+    let matching = maximum_weight_matching(world.graph().agents(), world.access_points(), &edges);
     matching.edge.into_iter().map(|edge| edge.map_or(0, |number| actions[number])).collect()
 }
 
@@ -119,7 +119,7 @@ mod tests {
             world(2, 2, vec![0.5, 0.5, 0.6, 0.5], vec![0.7], vec![3; 4]),
         ];
         for world in wireless {
-            let n = world.network().agents();
+            let n = world.graph().agents();
             let found = plan(&world, 5);
             let mut best = 0.0f64;
             for number in 0..5usize.pow(n as u32) {

@@ -12,9 +12,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::{Channel, Evolution, Factored, Features, Script, StartLaw, View, World};
-use crate::network::Network;
-use crate::sampler::uniform;
-use crate::stream::{DRAW_RANGE, Place, Stream};
+use crate::base::sampler::uniform;
+use crate::base::stream::{DRAW_RANGE, Place, Stream};
+use crate::graph::Graph;
 use crate::{Ragged, Result};
 
 use constants::Constants;
@@ -41,7 +41,7 @@ const REWARD: usize = 0;
 /// MAPPO-L limits. Scripted policy `matching`: the best fixed plan of who uses which access point.
 #[derive(Debug, Clone)]
 pub struct Wireless {
-    network: Network,
+    network: Graph,
     /// Of the whole grid, by the numbers of its users.
     constants: Arc<Constants>,
     /// Number in the whole grid of the first agent here.
@@ -120,7 +120,7 @@ impl Wireless {
     }
 
     /// The same dynamics with other communication links.
-    pub fn with_network(mut self, network: Network) -> Self {
+    pub fn with_network(mut self, network: Graph) -> Self {
         self.network = network;
         self
     }
@@ -221,15 +221,15 @@ impl User {
 }
 
 /// Everybody with whom a user shares an access point.
-fn links(grid: Grid) -> Result<Network> {
+fn links(grid: Grid) -> Result<Graph> {
     let later = (0..grid.users()).flat_map(|user| {
         grid.window(user).users().filter(move |&other| other > user).map(move |other| (user, other))
     });
-    Network::from_edges(grid.users(), later)
+    Graph::from_edges(grid.users(), later)
 }
 
 impl World for Wireless {
-    fn network(&self) -> &Network {
+    fn graph(&self) -> &Graph {
         &self.network
     }
 
@@ -264,7 +264,7 @@ impl World for Wireless {
         features::Sends::new(self, user, &group).map(|sends| Box::new(sends) as Box<dyn Features>)
     }
 
-    fn part(&self, network: &Network) -> Option<Arc<dyn World>> {
+    fn part(&self, network: &Graph) -> Option<Arc<dyn World>> {
         let window = network.window();
         let send = self.channels[1].tables().filter(|_| !window.is_empty() && self.first == 0)?;
         let send = Ragged::from_rows(window.clone().map(|id| send.row(id).to_vec()));

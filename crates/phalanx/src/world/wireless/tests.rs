@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::sampler::outcome;
-use crate::stream::Purpose;
+use crate::base::sampler::outcome;
+use crate::base::stream::Purpose;
 use crate::world::check;
 
 fn wireless(text: &str) -> Wireless {
@@ -29,8 +29,8 @@ fn the_contract_holds() {
     ] {
         check(&wireless(text)).unwrap_or_else(|broken| panic!("{text}: {broken}"));
     }
-    let rewired = wireless("rows = 3\ncolumns = 3").with_network(Network::ring(9).unwrap());
-    assert_eq!(rewired.network().neighbours(0), [1, 8]);
+    let rewired = wireless("rows = 3\ncolumns = 3").with_network(Graph::ring(9).unwrap());
+    assert_eq!(rewired.graph().neighbours(0), [1, 8]);
     check(&rewired).unwrap();
 }
 
@@ -39,11 +39,11 @@ fn the_contract_holds() {
 fn links_are_shared_access_points() {
     let world = wireless("rows = 5\ncolumns = 7");
     for (kappa, centre, size) in [(1, 3 + 2 * 7, 9), (2, 3 + 2 * 7, 25), (1, 0, 4), (1, 3, 6), (2, 6, 9)] {
-        assert_eq!(world.network().neighbourhoods(kappa).row(centre).len(), size, "{kappa} {centre}");
+        assert_eq!(world.graph().neighbourhoods(kappa).row(centre).len(), size, "{kappa} {centre}");
     }
     for i in 0..35 {
         let others: Vec<u32> = world.parents(i).into_iter().filter(|&j| j as usize != i).collect();
-        assert_eq!(world.network().neighbours(i), others);
+        assert_eq!(world.graph().neighbours(i), others);
     }
 }
 
@@ -121,7 +121,7 @@ fn laws_are_those_of_the_rules() {
     ] {
         let world = wireless(text);
         let rules = Rules { world: &world };
-        let n = world.network().agents();
+        let n = world.graph().agents();
         for number in 0..5usize.pow(n as u32) {
             let actions: Vec<u8> = (0..n).map(|i| (number / 5usize.pow(i as u32) % 5) as u8).collect();
             for user in 0..n {
@@ -214,7 +214,7 @@ proptest! {
             let mut law = vec![0.0; 1 << deadline];
             world.transition(user, &pick(&states), &pick(&actions), &mut law);
             let mut thresholds = vec![0; law.len() - 1];
-            crate::sampler::write_thresholds(&law, &mut thresholds);
+            crate::base::sampler::write_thresholds(&law, &mut thresholds);
             let around = thresholds.iter().flat_map(|&t| [t.saturating_sub(1), t.min(DRAW_RANGE - 1)]);
             for draw in around.chain([0, draw, DRAW_RANGE - 1]) {
                 let mut next = [255];
@@ -286,7 +286,7 @@ const HORIZON: usize = 12;
 
 /// Mean return of an agent over an episode, by this world under a policy over own states.
 fn simulated(world: &Wireless, policy: &Ragged<f64>, episodes: u32) -> f64 {
-    let n = world.network().agents();
+    let n = world.graph().agents();
     let stream = Stream::new(11);
     let (mut states, mut next) = (vec![0; n], vec![0; n]);
     let (mut actions, mut rewards) = (vec![0; n], vec![0.0; n]);
@@ -321,7 +321,7 @@ fn simulated(world: &Wireless, policy: &Ragged<f64>, episodes: u32) -> f64 {
 
 /// The same from the rules in words: queues of packets, lists of senders, numbers in sequence.
 fn by_the_rules(world: &Wireless, plan: impl Fn(usize, &mut dyn FnMut() -> f64) -> u8, episodes: u32) -> f64 {
-    let n = world.network().agents();
+    let n = world.graph().agents();
     let mut words =
         Stream::new(99).sequence(Place { purpose: Purpose::Batch, iteration: 0, trajectory: 0 }, 0);
     let mut uniform = move || f64::from(words.next_u32()) / 4_294_967_296.0;
@@ -353,7 +353,7 @@ fn by_the_rules(world: &Wireless, plan: impl Fn(usize, &mut dyn FnMut() -> f64) 
 }
 
 fn uniform_policy(world: &Wireless) -> Ragged<f64> {
-    Ragged::from_rows((0..world.network().agents()).map(|i| vec![0.2; world.states(i) * ACTIONS]))
+    Ragged::from_rows((0..world.graph().agents()).map(|i| vec![0.2; world.states(i) * ACTIONS]))
 }
 
 /// Mean returns on the paper's grid, as an independent simulation has found them (d = 2: also where the published curves

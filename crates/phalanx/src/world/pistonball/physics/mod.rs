@@ -8,9 +8,9 @@
 //!
 //! Units are pixels, seconds and radians; x grows to the right and **y grows downwards**.
 
-mod both;
 mod broad;
 mod contact;
+mod f64x2;
 mod solver;
 
 use std::fmt;

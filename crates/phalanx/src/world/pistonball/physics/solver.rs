@@ -1,7 +1,7 @@
 //! What the contacts do to the ball: impulses, found by passing over the contacts again and again.
 
-use super::both::Both;
 use super::contact::{Contact, Impulses, MOST_CONTACTS};
+use super::f64x2::F64x2;
 use super::{BALL_RADIUS, STEP, Vector, max, min};
 
 const MASS: f64 = 0.75;
@@ -33,9 +33,9 @@ impl Motion {
 /// Each contact in turn sets its impulses right as if it were alone, ten times over.
 pub(super) fn solve(motion: &mut Motion, correction: &mut Motion, contacts: &mut [Contact]) {
     let mut state = State {
-        x: Both::new(motion.velocity.x, 0.0),
-        y: Both::new(motion.velocity.y, 0.0),
-        omega: Both::new(motion.omega, 0.0),
+        x: F64x2::new(motion.velocity.x, 0.0),
+        y: F64x2::new(motion.velocity.y, 0.0),
+        omega: F64x2::new(motion.omega, 0.0),
     };
     match contacts {
         [] => {}
@@ -53,25 +53,25 @@ pub(super) fn solve(motion: &mut Motion, correction: &mut Motion, contacts: &mut
 /// at another speed.
 #[derive(Clone, Copy)]
 struct State {
-    x: Both,
-    y: Both,
-    omega: Both,
+    x: F64x2,
+    y: F64x2,
+    omega: F64x2,
 }
 
 /// A contact as the solver needs it: what is the same for both stands there twice.
 #[derive(Clone, Copy)]
 struct Row {
-    normal_x: Both,
-    normal_y: Both,
-    arm_x: Both,
-    arm_y: Both,
+    normal_x: F64x2,
+    normal_y: F64x2,
+    arm_x: F64x2,
+    arm_y: F64x2,
     /// The ball's mass as felt along the normal and across it.
-    normal_mass: Both,
+    normal_mass: F64x2,
     tangent_mass: f64,
     /// Speed along the normal to be had in the end: 0, and out of the overlap for the correction.
-    bias: Both,
+    bias: F64x2,
     /// Impulses so far, along the normal and across it.
-    push: Both,
+    push: F64x2,
     friction: f64,
 }
 
@@ -84,14 +84,14 @@ impl Row {
             1.0 / (INVERSE_MASS + INVERSE_MOMENT * lever * lever)
         };
         Row {
-            normal_x: Both::splat(normal.x),
-            normal_y: Both::splat(normal.y),
-            arm_x: Both::splat(arm.x),
-            arm_y: Both::splat(arm.y),
-            normal_mass: Both::splat(mass(normal)),
+            normal_x: F64x2::splat(normal.x),
+            normal_y: F64x2::splat(normal.y),
+            arm_x: F64x2::splat(arm.x),
+            arm_y: F64x2::splat(arm.y),
+            normal_mass: F64x2::splat(mass(normal)),
             tangent_mass: mass(normal.perpendicular()),
-            bias: Both::new(0.0, -CORRECTED * min(0.0, gap + SLOP) / STEP),
-            push: Both::new(impulses.push, 0.0),
+            bias: F64x2::new(0.0, -CORRECTED * min(0.0, gap + SLOP) / STEP),
+            push: F64x2::new(impulses.push, 0.0),
             friction: impulses.friction,
         }
     }
@@ -105,14 +105,14 @@ impl Row {
 impl State {
     /// The ball pushes with impulses of `along` the normal and `across` it, and gets as much back.
     #[inline(always)]
-    fn push(&mut self, row: &Row, along: Both, across: f64) {
-        let across = Both::new(across, 0.0);
+    fn push(&mut self, row: &Row, along: F64x2, across: f64) {
+        let across = F64x2::new(across, 0.0);
         let x = row.normal_x.mul(along).sub(row.normal_y.mul(across));
         let y = row.normal_x.mul(across).add(row.normal_y.mul(along));
         let turn = row.arm_x.mul(y).sub(row.arm_y.mul(x));
-        self.x = self.x.sub(x.mul(Both::splat(INVERSE_MASS)));
-        self.y = self.y.sub(y.mul(Both::splat(INVERSE_MASS)));
-        self.omega = self.omega.sub(turn.mul(Both::splat(INVERSE_MOMENT)));
+        self.x = self.x.sub(x.mul(F64x2::splat(INVERSE_MASS)));
+        self.y = self.y.sub(y.mul(F64x2::splat(INVERSE_MASS)));
+        self.omega = self.omega.sub(turn.mul(F64x2::splat(INVERSE_MOMENT)));
     }
 
     /// A contact that was there before starts with its impulses of then.
@@ -133,7 +133,7 @@ impl State {
         let y = self.y.add(row.arm_x.mul(self.omega));
         let closing = x.mul(row.normal_x).add(y.mul(row.normal_y));
         let excess = row.bias.add(closing);
-        let push = row.push.add(excess.mul(row.normal_mass)).max(Both::splat(0.0));
+        let push = row.push.add(excess.mul(row.normal_mass)).max(F64x2::splat(0.0));
         let sliding = y.first() * row.normal_x.first() - x.first() * row.normal_y.first();
         let mut friction = row.friction + sliding * row.tangent_mass;
         let most = FRICTION * push.first();

@@ -1,0 +1,104 @@
+//! The one error type of the library.
+
+use std::path::Path;
+
+/// What can go wrong, with enough in the message to act on it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A setting that cannot be used. `field` is its name as written in the config file.
+    #[error("{field}: {message}")]
+    Config {
+        /// Dotted name, e.g. `dual.eta_mu`.
+        field: String,
+        /// What is wrong and what is allowed.
+        message: String,
+    },
+    /// A file that cannot be read, parsed or used.
+    #[error("{path}: {message}")]
+    File {
+        /// The file as the user named it.
+        path: String,
+        /// What is wrong and where in the file.
+        message: String,
+    },
+    /// A run's folder that somebody else is working in.
+    #[error("{path}: is in use: another process is training in this folder")]
+    InUse {
+        /// The folder.
+        path: String,
+    },
+    /// A NaN or an infinity appeared while training.
+    #[error(
+        "iteration {iteration}, agent {agent}: {quantity} is {value}; try a smaller actor.eta_theta, \
+         critic step or dual.mu_max"
+    )]
+    Diverged {
+        /// Iteration that produced it (from 0).
+        iteration: usize,
+        /// Agent concerned.
+        agent: usize,
+        /// What: `g`, `mu`, `Q`, `theta`, …
+        quantity: &'static str,
+        /// The offending value.
+        value: f64,
+    },
+    /// The final policy cannot be evaluated.
+    #[error("agent {agent}: {quantity} of the final policy is {value}; its utility has no value there")]
+    NoValue {
+        /// Agent concerned.
+        agent: usize,
+        /// `f` or `g`.
+        quantity: &'static str,
+        /// The offending value.
+        value: f64,
+    },
+    /// Somebody has asked for an end.
+    #[error("stopped before the end")]
+    Stopped,
+    /// The processes of a run cannot go on together.
+    #[error("{message}")]
+    Communicator {
+        /// What happened.
+        message: String,
+        /// Whether the input is at fault.
+        bad_input: bool,
+    },
+    /// Writing a result failed.
+    #[error("cannot write {path}: {source}")]
+    Write {
+        /// The file concerned.
+        path: String,
+        /// The operating system's reason.
+        source: std::io::Error,
+    },
+}
+
+impl Error {
+    /// A setting named `field` is unusable.
+    pub fn config(field: impl Into<String>, message: impl Into<String>) -> Self {
+        Error::Config { field: field.into(), message: message.into() }
+    }
+
+    /// The file at `path` is unusable.
+    pub fn file(path: impl AsRef<Path>, message: impl Into<String>) -> Self {
+        Error::File { path: path.as_ref().display().to_string(), message: message.into() }
+    }
+
+    /// Writing `path` failed.
+    pub fn write(path: impl AsRef<Path>, source: std::io::Error) -> Self {
+        Error::Write { path: path.as_ref().display().to_string(), source }
+    }
+
+    /// Whether the input is at fault (exit status 2) rather than the run (exit status 1).
+    pub fn is_bad_input(&self) -> bool {
+        match self {
+            Error::Config { .. } | Error::File { .. } | Error::InUse { .. } => true,
+            Error::Communicator { bad_input, .. } => *bad_input,
+            _ => false,
+        }
+    }
+}
+
+/// Result with the library's [`Error`].
+pub type Result<T> = std::result::Result<T, Error>;

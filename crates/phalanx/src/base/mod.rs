@@ -1,0 +1,12 @@
+//! What everything else stands on: errors, rows of unequal length, random streams, files that survive a crash.
+
+pub mod document;
+pub(crate) mod durable;
+pub mod error;
+pub mod fields;
+pub mod memory;
+pub(crate) mod parallel;
+pub mod ragged;
+pub mod sampler;
+pub mod schedule;
+pub mod stream;

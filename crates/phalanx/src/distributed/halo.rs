@@ -1,0 +1,342 @@
+//! What one process of several tells the others: states and actions of agents at its border, values that cross it, and
+//! numbers of its agents for sums over all.
+
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+use super::Communicator;
+use crate::base::parallel::runs_of;
+use crate::graph::{Graph, Partition, Share};
+use crate::{Error, Result};
+
+/// A process's borders with its neighbours.
+pub struct Halo {
+    peers: Arc<dyn Communicator>,
+    partition: Partition,
+    /// Neighbouring processes, ascending.
+    links: Vec<Link>,
+    /// Own agents that others must know of, as ascending runs.
+    border: Vec<Range<usize>>,
+    /// Agents of the whole network.
+    total: usize,
+    /// The agents of every process, once they are asked for.
+    members: OnceLock<Vec<Vec<u32>>>,
+}
+
+/// The border with one neighbour. Agents are numbered as in this process, in ascending order.
+pub(crate) struct Link {
+    pub peer: usize,
+    /// Own agents that it must know of.
+    pub sends: Vec<u32>,
+    /// Its agents that are ghosts here.
+    pub receives: Vec<u32>,
+}
+
+/// Room for the messages of all borders, used over and over.
+#[derive(Debug, Default)]
+pub struct Messages {
+    pub(crate) outgoing: Vec<Vec<u8>>,
+    pub(crate) incoming: Vec<Vec<u8>>,
+}
+
+impl Halo {
+    /// Tells the owners of the ghosts in `share` who must know of them. `network` is the part that this process holds.
+    pub fn new(
+        peers: Arc<dyn Communicator>,
+        partition: Partition,
+        share: &Share,
+        network: &Graph,
+    ) -> Result<Self> {
+        let count = peers.count();
+        let mut wanted = vec![Vec::new(); count];
+        share.ghosts.iter().for_each(|(owner, agents)| wanted[*owner] = agents.clone());
+        let asked = all_to_all(&*peers, &wanted)?;
+        let local = |ids: &[u32]| -> Vec<u32> {
+            let known = network.ids().unwrap_or_default();
+            ids.iter().filter_map(|id| known.binary_search(id).ok().map(|i| i as u32)).collect()
+        };
+        let links: Vec<Link> = (0..count)
+            .filter(|&peer| !wanted[peer].is_empty() || !asked[peer].is_empty())
+            .map(|peer| Link { peer, sends: local(&asked[peer]), receives: local(&wanted[peer]) })
+            .collect();
+        let mut sent: Vec<u32> = links.iter().flat_map(|link| link.sends.iter().copied()).collect();
+        sent.sort_unstable();
+        sent.dedup();
+        let border = runs_of(sent.into_iter().map(|i| i as usize));
+        Ok(Halo { peers, partition, links, border, total: network.total(), members: OnceLock::new() })
+    }
+
+    fn without_borders(peers: &Arc<dyn Communicator>) -> Self {
+        Halo {
+            peers: peers.clone(),
+            partition: Partition::alone(),
+            links: Vec::new(),
+            border: Vec::new(),
+            total: 0,
+            members: OnceLock::new(),
+        }
+    }
+
+    /// What the first process decides, everywhere; elsewhere `decide` is not called.
+    pub fn decide(&self, decide: impl FnOnce() -> Result<u8>) -> Result<u8> {
+        if !self.is_first() {
+            let heard = self.tell(Vec::new())?;
+            return match heard.split_first() {
+                Some((&FAILED, report)) => Err(reported(report)),
+                first => Ok(first.map_or(0, |(&decision, _)| decision)),
+            };
+        }
+        let decided = decide();
+        let message = match &decided {
+            Ok(decision) => vec![*decision],
+            Err(error) => [&[FAILED][..], &report(error)].concat(),
+        };
+        self.tell(message)?;
+        decided
+    }
+
+    /// The processes.
+    pub fn peers(&self) -> &dyn Communicator {
+        &*self.peers
+    }
+
+    /// Whether this process reports.
+    pub fn is_first(&self) -> bool {
+        self.peers.rank() == 0
+    }
+
+    /// Own agents that others must know of, as ascending runs.
+    pub fn border(&self) -> &[Range<usize>] {
+        &self.border
+    }
+
+    pub(crate) fn links(&self) -> &[Link] {
+        &self.links
+    }
+
+    /// Agents told of to neighbours: one that two must know of counts twice.
+    pub fn told(&self) -> usize {
+        self.links.iter().map(|link| link.sends.len()).sum()
+    }
+
+    /// Room for messages.
+    pub fn messages(&self) -> Messages {
+        let none = || vec![Vec::new(); self.links.len()];
+        Messages { outgoing: none(), incoming: none() }
+    }
+
+    /// Writes what neighbours must know of `rows`, one byte an agent each.
+    pub fn pack(&self, rows: &[&[u8]], messages: &mut Messages) {
+        for (link, message) in self.links.iter().zip(&mut messages.outgoing) {
+            message.clear();
+            for row in rows {
+                message.extend(link.sends.iter().map(|&i| row[i as usize]));
+            }
+        }
+        for (link, message) in self.links.iter().zip(&mut messages.incoming) {
+            message.resize(rows.len() * link.receives.len(), 0);
+        }
+    }
+
+    /// Exchanges messages with all neighbours, `meanwhile` working.
+    pub fn carry(&self, messages: &mut Messages, meanwhile: &mut dyn FnMut()) -> Result<()> {
+        let peers = || self.links.iter().map(|link| link.peer);
+        let outgoing: Vec<(usize, &[u8])> =
+            peers().zip(messages.outgoing.iter().map(|message| &message[..])).collect();
+        let mut incoming: Vec<(usize, &mut [u8])> =
+            peers().zip(messages.incoming.iter_mut().map(|message| &mut message[..])).collect();
+        self.peers.exchange(&outgoing, &mut incoming, meanwhile)
+    }
+
+    /// Writes what neighbours told into the ghosts' entries of row number `k`.
+    pub fn unpack(&self, messages: &Messages, k: usize, row: &mut [u8]) {
+        for (link, message) in self.links.iter().zip(&messages.incoming) {
+            let told = message.chunks_exact(link.receives.len().max(1)).nth(k).unwrap_or_default();
+            link.receives.iter().zip(told).for_each(|(&i, &byte)| row[i as usize] = byte);
+        }
+    }
+
+    /// Everybody's bytes at the first process, by process; nothing elsewhere.
+    pub fn gather(&self, bytes: &[u8]) -> Result<Vec<Vec<u8>>> {
+        let nothing = &mut || {};
+        let others = || 1..self.peers.count();
+        if !self.is_first() {
+            let length = (bytes.len() as u64).to_le_bytes();
+            self.peers.exchange(&[(0, &length)], &mut [], nothing)?;
+            self.peers.exchange(&[(0, bytes)], &mut [], nothing)?;
+            return Ok(Vec::new());
+        }
+        let mut lengths = vec![[0; 8]; self.peers.count()];
+        let mut incoming: Vec<(usize, &mut [u8])> =
+            others().zip(lengths[1..].iter_mut().map(|length| &mut length[..])).collect();
+        self.peers.exchange(&[], &mut incoming, nothing)?;
+        let mut all: Vec<Vec<u8>> =
+            lengths.iter().map(|length| vec![0; u64::from_le_bytes(*length) as usize]).collect();
+        all[0] = bytes.to_vec();
+        let mut incoming: Vec<(usize, &mut [u8])> =
+            others().zip(all[1..].iter_mut().map(|bytes| &mut bytes[..])).collect();
+        self.peers.exchange(&[], &mut incoming, nothing)?;
+        Ok(all)
+    }
+
+    /// What the first process says, everywhere.
+    pub fn tell(&self, bytes: Vec<u8>) -> Result<Vec<u8>> {
+        let nothing = &mut || {};
+        if self.is_first() {
+            let length = (bytes.len() as u64).to_le_bytes();
+            for message in [&length[..], &bytes] {
+                let to_all: Vec<_> = (1..self.peers.count()).map(|peer| (peer, message)).collect();
+                self.peers.exchange(&to_all, &mut [], nothing)?;
+            }
+            return Ok(bytes);
+        }
+        let mut length = [0; 8];
+        self.peers.exchange(&[], &mut [(0, &mut length)], nothing)?;
+        let mut heard = vec![0; u64::from_le_bytes(length) as usize];
+        self.peers.exchange(&[], &mut [(0, &mut heard)], nothing)?;
+        Ok(heard)
+    }
+
+    /// The same numbers everywhere: those of all processes, put together one by one, beginning with 0.
+    pub fn fold(&self, numbers: &mut [u64], together: impl Fn(u64, u64) -> u64) -> Result<()> {
+        let mine: Vec<u8> = numbers.iter().flat_map(|x| x.to_le_bytes()).collect();
+        let mut totals = vec![0u64; numbers.len()];
+        for bytes in self.gather(&mine)? {
+            let words = bytes.as_chunks::<8>().0;
+            totals
+                .iter_mut()
+                .zip(words)
+                .for_each(|(total, word)| *total = together(*total, u64::from_le_bytes(*word)));
+        }
+        let told = self.tell(totals.iter().flat_map(|x| x.to_le_bytes()).collect())?;
+        let words = told.as_chunks::<8>().0;
+        numbers.iter_mut().zip(words).for_each(|(x, word)| *x = u64::from_le_bytes(*word));
+        Ok(())
+    }
+
+    /// Fails everywhere if it failed somewhere, for the reason of the first process that did.
+    pub fn agree<T>(&self, result: Result<T>) -> Result<T> {
+        agree(self, result)
+    }
+
+    /// Rows of `width` numbers of every process's own agents, in agent order, at the first process; nothing elsewhere.
+    pub fn gather_rows(&self, width: usize, own: &[f64]) -> Result<Vec<f64>> {
+        let gathered = self.gather(bytemuck::cast_slice(own))?;
+        let mut all = vec![0.0; if self.is_first() { self.total * width } else { 0 }];
+        for (bytes, agents) in gathered.iter().zip(self.members()) {
+            for (&agent, row) in agents.iter().zip(numbers(bytes).chunks_exact(width)) {
+                all[agent as usize * width..][..width].copy_from_slice(row);
+            }
+        }
+        Ok(all)
+    }
+
+    /// The same for rows of unequal length.
+    pub fn gather_ragged(&self, own: &[&[f64]]) -> Result<crate::Ragged<f64>> {
+        let lengths: Vec<f64> = own.iter().map(|row| row.len() as f64).collect();
+        let lengths = self.gather_rows(1, &lengths)?;
+        let mut all = crate::Ragged::zeros(lengths.iter().map(|&length| length as usize));
+        for (bytes, agents) in self.gather(bytemuck::cast_slice(&own.concat()))?.iter().zip(self.members()) {
+            let (data, mut first) = (numbers(bytes), 0);
+            for &agent in agents {
+                let row = all.row_mut(agent as usize);
+                row.copy_from_slice(&data[first..first + row.len()]);
+                first += row.len();
+            }
+        }
+        Ok(all)
+    }
+
+    /// Who owns whom.
+    pub fn partition(&self) -> &Partition {
+        &self.partition
+    }
+
+    /// The agents of every process, ascending.
+    fn members(&self) -> &[Vec<u32>] {
+        let agents = || (0..self.partition.processes()).map(|r| self.partition.agents(r)).collect();
+        self.members.get_or_init(agents)
+    }
+}
+
+/// A decision that could not be made.
+const FAILED: u8 = u8::MAX;
+
+/// Numbers that were sent as bytes, whose place in memory may be any.
+pub(crate) fn numbers(bytes: &[u8]) -> Vec<f64> {
+    bytes.as_chunks::<8>().0.iter().map(|word| f64::from_le_bytes(*word)).collect()
+}
+
+/// Before there is a halo: fails everywhere if it failed somewhere.
+pub fn all_ok_among<T>(peers: &Arc<dyn Communicator>, result: Result<T>) -> Result<T> {
+    agree(&Halo::without_borders(peers), result)
+}
+
+/// Before there is a halo: fails everywhere if `what` is not the same text everywhere.
+pub fn same_among(peers: &Arc<dyn Communicator>, text: &str, what: &str) -> Result<()> {
+    let halo = Halo::without_borders(peers);
+    let texts = halo.gather(text.as_bytes())?;
+    let other = texts.iter().position(|other| other != text.as_bytes());
+    let same = match other {
+        None => Ok(()),
+        Some(rank) => {
+            let message =
+                format!("rank {rank} has another {what} than rank 0; start all ranks with the same");
+            Err(Error::config("--mpi", message))
+        }
+    };
+    agree(&halo, same)
+}
+
+fn agree<T>(halo: &Halo, result: Result<T>) -> Result<T> {
+    let mine = match &result {
+        Ok(_) => Vec::new(),
+        Err(error) => report(error),
+    };
+    let first = halo.gather(&mine)?.into_iter().find(|report| !report.is_empty()).unwrap_or_default();
+    let heard = halo.tell(first)?;
+    match result {
+        result if heard.is_empty() => result,
+        // Its own failure is said in its own words.
+        Err(error) if mine == heard => Err(error),
+        _ => Err(reported(&heard)),
+    }
+}
+
+/// An error as other processes are told of it; never empty.
+fn report(error: &Error) -> Vec<u8> {
+    [&[u8::from(error.is_bad_input())][..], error.to_string().as_bytes()].concat()
+}
+
+/// An error that was [reported](report).
+fn reported(report: &[u8]) -> Error {
+    let (bad_input, message) = report.split_first().unwrap_or((&0, &[]));
+    Error::Communicator { message: String::from_utf8_lossy(message).into_owned(), bad_input: *bad_input != 0 }
+}
+
+/// Lists from everybody to everybody: what each wrote to this process.
+fn all_to_all(peers: &dyn Communicator, lists: &[Vec<u32>]) -> Result<Vec<Vec<u32>>> {
+    let others: Vec<usize> = (0..peers.count()).filter(|&peer| peer != peers.rank()).collect();
+    let lengths: Vec<[u8; 8]> = lists.iter().map(|list| (list.len() as u64).to_le_bytes()).collect();
+    let mut heard = vec![[0; 8]; peers.count()];
+    let outgoing: Vec<(usize, &[u8])> = others.iter().map(|&peer| (peer, &lengths[peer][..])).collect();
+    let mut incoming: Vec<(usize, &mut [u8])> = heard
+        .iter_mut()
+        .enumerate()
+        .filter(|(peer, _)| *peer != peers.rank())
+        .map(|(peer, length)| (peer, &mut length[..]))
+        .collect();
+    peers.exchange(&outgoing, &mut incoming, &mut || {})?;
+    let mut found: Vec<Vec<u32>> =
+        heard.iter().map(|length| vec![0; u64::from_le_bytes(*length) as usize]).collect();
+    let outgoing: Vec<(usize, &[u8])> =
+        others.iter().map(|&peer| (peer, bytemuck::cast_slice(&lists[peer]))).collect();
+    let mut incoming: Vec<(usize, &mut [u8])> = found
+        .iter_mut()
+        .enumerate()
+        .filter(|(peer, _)| *peer != peers.rank())
+        .map(|(peer, list)| (peer, bytemuck::cast_slice_mut(&mut list[..])))
+        .collect();
+    peers.exchange(&outgoing, &mut incoming, &mut || {})?;
+    Ok(found)
+}

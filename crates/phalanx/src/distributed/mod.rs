@@ -1,0 +1,17 @@
+//! What neighbours send each other: counted as messages between agents, and carried between processes where the network is
+//! shared out over several.
+
+mod communicator;
+mod halo;
+
+mod traffic;
+
+#[cfg(feature = "mpi")]
+pub mod mpi;
+#[cfg(test)]
+mod tests;
+
+pub use communicator::{Communicator, ThreadCommunicator};
+pub(crate) use halo::numbers;
+pub use halo::{Halo, Messages, all_ok_among, same_among};
+pub use traffic::{Bound, Count, Links, ProcessTraffic, Traffic, TrafficCounter, TrafficLimits};

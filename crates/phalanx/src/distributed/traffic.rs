@@ -1,0 +1,290 @@
+//! What neighbours send each other, counted as messages between agents.
+//!
+//! In one process nothing is copied: an agent reads its neighbours' columns and Q values where they lie. What is
+//! counted is what agents on a real network would have to send (Paper: fig:alg_flow, ▲ and ★), so that runs with
+//! different radii can be compared. A message to oneself is none.
+
+use serde::{Deserialize, Serialize};
+
+use super::Halo;
+use crate::base::fields::{Field, Fields};
+use crate::{Ragged, Result};
+
+/// Messages and bytes sent so far, by kind.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Traffic {
+    /// States (and, within the Q radius, actions) while sampling: one message a link and step.
+    pub states: Count,
+    /// Q values along the batch: one message a link and trajectory.
+    pub q_values: Count,
+    /// Multipliers: one message a link and iteration.
+    pub duals: Count,
+}
+
+/// A number of messages and their payload.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Count {
+    /// How many.
+    pub messages: u64,
+    /// Their payload in bytes.
+    pub bytes: u64,
+}
+
+impl Traffic {
+    /// Payload of all kinds.
+    pub fn bytes(&self) -> u64 {
+        self.states.bytes + self.q_values.bytes + self.duals.bytes
+    }
+
+    /// Every kind with its name.
+    pub fn kinds(&self) -> [(&'static str, Count); 3] {
+        [("states", self.states), ("q_values", self.q_values), ("duals", self.duals)]
+    }
+
+    /// What came on top of `before`.
+    pub fn since(&self, before: &Traffic) -> Traffic {
+        let since = |now: Count, then: Count| Count {
+            messages: now.messages - then.messages,
+            bytes: now.bytes - then.bytes,
+        };
+        Traffic {
+            states: since(self.states, before.states),
+            q_values: since(self.q_values, before.q_values),
+            duals: since(self.duals, before.duals),
+        }
+    }
+}
+
+/// Links between different agents, j → i with j in the neighbourhood of i, and what goes over them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Links {
+    /// Within the policy radius.
+    policy: u64,
+    /// Within the Q radius.
+    q: u64,
+    /// Values over those in a step: Σ (1 + m_j)·(alternatives of i).
+    q_values_per_step: u64,
+    /// Multipliers over those, and links on which there are any.
+    duals: u64,
+    dual_links: u64,
+}
+
+/// The most that one agent can send.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TrafficLimits {
+    /// Largest neighbourhood of the policy, and of Q, without oneself.
+    policy: u64,
+    q: u64,
+    /// Most values of one agent for another in a step, and most multipliers.
+    values: u64,
+    duals: u64,
+}
+
+/// Bytes that an agent sends in an iteration at most, by kind.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bound {
+    /// 2·(steps)·(|N| − 1), N the larger of both neighbourhoods: a byte of state and one of action each.
+    pub states: u64,
+    /// 8·(1 + m)·(values a step)·(steps of the batch)·(|N^{κ_q}| − 1).
+    pub q_values: u64,
+    /// 8·m·(|N^{κ_q}| − 1).
+    pub duals: u64,
+}
+
+/// What one of several processes really sent in an iteration.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProcessTraffic {
+    /// Bytes at the calls that send.
+    pub bytes: u64,
+    /// The most that it can be: for each agent that a neighbour must know of, 2 bytes a step and
+    /// 8·(values a step)·(steps of the batch)·(|N^{κ_q}| − 1) of values; for sums over all agents, what each group of agents, or
+    /// each agent, adds to them; and 64 bytes a process to agree how to go on.
+    pub bound: u64,
+}
+
+impl Links {
+    /// Links to the agents in `own`. `policy` and `q` are the neighbourhoods of both radii, `constrained` those within which
+    /// constraints count, `constraints[j]` = m_j, and `alternatives[i]` how many values agent i wants for a step: |A_i| with
+    /// the counterfactual baseline, else 1. Also the most that goes over them.
+    pub fn to(
+        own: impl Iterator<Item = usize>,
+        policy: &Ragged<u32>,
+        q: &Ragged<u32>,
+        constrained: &Ragged<u32>,
+        constraints: &[usize],
+        alternatives: &[usize],
+    ) -> (Self, TrafficLimits) {
+        let (mut links, mut largest) = (Links::default(), TrafficLimits::default());
+        for i in own {
+            let others = [policy, q].map(|groups| (groups.row(i).len() as u64).saturating_sub(1));
+            (links.policy, links.q) = (links.policy + others[0], links.q + others[1]);
+            (largest.policy, largest.q) = (largest.policy.max(others[0]), largest.q.max(others[1]));
+            for &j in q.row(i).iter().filter(|&&j| j as usize != i) {
+                let counts = constrained.row(i).binary_search(&j).is_ok();
+                let constraints = if counts { constraints[j as usize] } else { 0 };
+                let values = ((1 + constraints) * alternatives[i]) as u64;
+                links.q_values_per_step += values;
+                links.duals += constraints as u64;
+                links.dual_links += u64::from(constraints > 0);
+                largest.values = largest.values.max(values);
+                largest.duals = largest.duals.max(constraints as u64);
+            }
+        }
+        (links, largest)
+    }
+
+    /// The links of all processes.
+    pub fn of_all(self, halo: &Halo) -> Result<Self> {
+        let mut numbers = [self.policy, self.q, self.q_values_per_step, self.duals, self.dual_links];
+        halo.fold(&mut numbers, |a, b| a + b)?;
+        let [policy, q, q_values_per_step, duals, dual_links] = numbers;
+        Ok(Links { policy, q, q_values_per_step, duals, dual_links })
+    }
+}
+
+impl TrafficLimits {
+    /// The most of all processes.
+    pub fn of_all(self, halo: &Halo) -> Result<Self> {
+        let mut numbers = [self.policy, self.q, self.values, self.duals];
+        halo.fold(&mut numbers, u64::max)?;
+        let [policy, q, values, duals] = numbers;
+        Ok(TrafficLimits { policy, q, values, duals })
+    }
+
+    /// Bytes of values, sent as weighted sums, that go from one agent to all others in an iteration at most.
+    pub fn weighted_values(&self, batch: usize, alternatives: usize) -> u64 {
+        8 * (batch * alternatives) as u64 * self.q
+    }
+
+    /// In an iteration that samples so many steps, of which so many are the batch's. Links are mutual: who sends to at most
+    /// so many hears from at most so many.
+    pub fn bound(&self, sampled: usize, batch: usize) -> Bound {
+        Bound {
+            states: 2 * sampled as u64 * self.policy.max(self.q),
+            q_values: 8 * batch as u64 * self.values * self.q,
+            duals: 8 * self.duals * self.q,
+        }
+    }
+}
+
+/// Counts the traffic of a run.
+#[derive(Debug, Clone, Default)]
+pub struct TrafficCounter {
+    links: Links,
+    traffic: Traffic,
+}
+
+impl TrafficCounter {
+    /// The links.
+    pub fn links(&self) -> Links {
+        self.links
+    }
+
+    /// Nothing sent yet over `links`.
+    pub fn new(links: Links) -> Self {
+        TrafficCounter { links, traffic: Traffic::default() }
+    }
+
+    /// Sampling of `steps` steps: states within the policy radius before acting; states and actions within the Q
+    /// radius for the critic.
+    pub fn sampled(&mut self, steps: usize) {
+        let steps = steps as u64;
+        self.traffic.states.messages += steps * self.links.policy.max(self.links.q);
+        // A state sent for the policy serves the critic too; actions go within the Q radius.
+        self.traffic.states.bytes += steps * (self.links.policy.max(self.links.q) + self.links.q);
+    }
+
+    /// Sampling of `steps` steps by agents whose critics read states alone, within the policy radius.
+    pub fn observed(&mut self, steps: usize) {
+        self.traffic.states.messages += steps as u64 * self.links.policy;
+        self.traffic.states.bytes += steps as u64 * self.links.policy;
+    }
+
+    /// Algorithm 1, line 8: Q values along `trajectories` of `steps` steps altogether, and the multipliers.
+    pub fn shared(&mut self, trajectories: usize, steps: usize) {
+        let values = steps as u64 * self.links.q_values_per_step;
+        self.traffic.q_values.messages += trajectories as u64 * self.links.q;
+        self.traffic.q_values.bytes += values * size_of::<f64>() as u64;
+        self.traffic.duals.messages += self.links.dual_links;
+        self.traffic.duals.bytes += self.links.duals * size_of::<f64>() as u64;
+    }
+
+    /// What it remembers.
+    pub(crate) fn fields(&mut self) -> Fields<'_> {
+        let Traffic { states, q_values, duals } = &mut self.traffic;
+        vec![
+            ("exchange.states.messages", Field::Counter(&mut states.messages)),
+            ("exchange.states.bytes", Field::Counter(&mut states.bytes)),
+            ("exchange.q_values.messages", Field::Counter(&mut q_values.messages)),
+            ("exchange.q_values.bytes", Field::Counter(&mut q_values.bytes)),
+            ("exchange.duals.messages", Field::Counter(&mut duals.messages)),
+            ("exchange.duals.bytes", Field::Counter(&mut duals.bytes)),
+        ]
+    }
+
+    /// Everything counted so far.
+    pub fn traffic(&self) -> Traffic {
+        self.traffic
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::Graph;
+
+    fn ledger(
+        policy: &Ragged<u32>,
+        q: &Ragged<u32>,
+        constrained: &Ragged<u32>,
+        constraints: &[usize],
+        alternatives: &[usize],
+    ) -> (TrafficCounter, TrafficLimits) {
+        let (links, largest) = Links::to(0..q.rows(), policy, q, constrained, constraints, alternatives);
+        (TrafficCounter::new(links), largest)
+    }
+
+    #[test]
+    fn a_line_of_three_counted_by_hand() {
+        let network = Graph::line(3).unwrap();
+        let (policy, q) = (network.neighbourhoods(1), network.neighbourhoods(1));
+        let (mut exchange, _) = ledger(&policy, &q, &q, &[1, 1, 1], &[2, 2, 2]);
+        exchange.sampled(10);
+        exchange.shared(2, 10);
+        let traffic = exchange.traffic();
+        // Four directed links; a byte of state and a byte of action on each, every step.
+        assert_eq!(traffic.states, Count { messages: 40, bytes: 80 });
+        // Two utilities × two alternatives × 8 bytes × 10 steps on each link.
+        assert_eq!(traffic.q_values, Count { messages: 8, bytes: 4 * 10 * 2 * 2 * 8 });
+        assert_eq!(traffic.duals, Count { messages: 4, bytes: 32 });
+        assert_eq!(traffic.bytes(), 80 + 1280 + 32);
+        // The agent in the middle sends to two others, which is the most that any of them does.
+        let (_, largest) = ledger(&policy, &q, &q, &[1, 1, 1], &[2, 2, 2]);
+        assert_eq!(largest.bound(10, 10), Bound { states: 40, q_values: 2 * 10 * 2 * 2 * 8, duals: 16 });
+    }
+
+    #[test]
+    fn constraints_that_do_not_count_are_not_sent() {
+        let network = Graph::line(3).unwrap();
+        let (q, own) = (network.neighbourhoods(1), network.neighbourhoods(0));
+        let (mut exchange, _) = ledger(&q, &q, &own, &[1, 1, 1], &[1, 1, 1]);
+        exchange.shared(2, 10);
+        let traffic = exchange.traffic();
+        assert_eq!(traffic.q_values, Count { messages: 8, bytes: 4 * 10 * 8 });
+        assert_eq!(traffic.duals, Count::default());
+        // Radius 1 of 2 on a line of three: the ends do not hear of each other's constraints.
+        let (mut exchange, _) = ledger(&q, &network.neighbourhoods(2), &q, &[1, 1, 1], &[1, 1, 1]);
+        exchange.shared(1, 1);
+        assert_eq!(exchange.traffic().duals, Count { messages: 4, bytes: 32 });
+        assert_eq!(exchange.traffic().q_values.bytes, (4 * 2 + 2) * 8);
+    }
+
+    #[test]
+    fn without_neighbours_nothing_is_sent() {
+        let alone = Graph::line(3).unwrap().neighbourhoods(0);
+        let (mut exchange, _) = ledger(&alone, &alone, &alone, &[1; 3], &[2; 3]);
+        exchange.sampled(10);
+        exchange.shared(2, 10);
+        assert_eq!(exchange.traffic(), Traffic::default());
+    }
+}

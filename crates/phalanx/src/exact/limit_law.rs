@@ -1,0 +1,181 @@
+//! Where the chain ends up: the law of one endless trajectory.
+
+use faer::Mat;
+use faer::linalg::solvers::Solve;
+
+use super::system::Chain;
+use crate::{Error, Result};
+
+/// Most joint states for which the law is found by elimination, which is cubic; beyond, by iteration.
+const ELIMINATED: usize = 1024;
+
+/// Steps of the iteration before it is given up.
+const MOST_STEPS: usize = 100_000;
+
+impl Chain<'_> {
+    /// lim (1/K)·Σ_{k<K} P(s^k = ·), from the start law: the stationary law where there is only one. Up to a thousand
+    /// joint states, those that are left for ever have exactly 0.
+    pub fn stationary(&self) -> Result<Vec<f64>> {
+        let size = self.system().dynamics().joint_states();
+        if size > ELIMINATED {
+            return self.stationary_by_iteration();
+        }
+        let matrix = self.transition_matrix();
+        let class = classes(&matrix, size);
+        let closed: Vec<Vec<usize>> = closed_classes(&matrix, size, &class);
+        let start = self.system().dynamics().start();
+        let weights = absorbed(&matrix, size, start, &closed);
+        let mut law = vec![0.0; size];
+        for (members, weight) in closed.iter().zip(weights) {
+            for (&s, p) in members.iter().zip(class_law(&matrix, size, members)) {
+                law[s] = weight * p;
+            }
+        }
+        Ok(law)
+    }
+}
+
+impl Chain<'_> {
+    /// Half a step at a time: a chain that may stay where it is has the same limit and no periods.
+    fn stationary_by_iteration(&self) -> Result<Vec<f64>> {
+        let mut law = self.system().dynamics().start().to_vec();
+        for _ in 0..MOST_STEPS {
+            let (mut change, stepped) = (0.0, self.advance(&law));
+            for (now, next) in law.iter_mut().zip(stepped) {
+                let half = 0.5 * (*now + next);
+                change += (half - *now).abs();
+                *now = half;
+            }
+            if change <= 4.0 * f64::EPSILON {
+                return Ok(law);
+            }
+        }
+        let message = format!(
+            "the law of an endless trajectory was not reached in {MOST_STEPS} steps: the chain mixes too slowly"
+        );
+        Err(Error::config("world", message))
+    }
+}
+
+/// Number of the communicating class of every state (Kosaraju's two passes, without recursion).
+fn classes(matrix: &[f64], size: usize) -> Vec<usize> {
+    let forward = |s: usize, t: usize| matrix[s * size + t] > 0.0;
+    let mut order = Vec::with_capacity(size);
+    let mut seen = vec![false; size];
+    for root in 0..size {
+        if seen[root] {
+            continue;
+        }
+        seen[root] = true;
+        let mut path = vec![(root, 0)];
+        while let Some((s, from)) = path.pop() {
+            match (from..size).find(|&t| forward(s, t) && !seen[t]) {
+                Some(t) => {
+                    seen[t] = true;
+                    path.extend([(s, t + 1), (t, 0)]);
+                }
+                None => order.push(s),
+            }
+        }
+    }
+    let mut class = vec![usize::MAX; size];
+    let mut count = 0;
+    for &root in order.iter().rev() {
+        if class[root] != usize::MAX {
+            continue;
+        }
+        class[root] = count;
+        let mut waiting = vec![root];
+        while let Some(s) = waiting.pop() {
+            for t in 0..size {
+                if forward(t, s) && class[t] == usize::MAX {
+                    class[t] = count;
+                    waiting.push(t);
+                }
+            }
+        }
+        count += 1;
+    }
+    class
+}
+
+/// The classes that are never left.
+fn closed_classes(matrix: &[f64], size: usize, class: &[usize]) -> Vec<Vec<usize>> {
+    let count = class.iter().max().map_or(0, |last| last + 1);
+    let mut members = vec![Vec::new(); count];
+    for (s, &c) in class.iter().enumerate() {
+        members[c].push(s);
+    }
+    let leaves = |s: usize| (0..size).any(|t| matrix[s * size + t] > 0.0 && class[t] != class[s]);
+    members.into_iter().filter(|members| !members.iter().any(|&s| leaves(s))).collect()
+}
+
+/// Probability of ending in each closed class.
+fn absorbed(matrix: &[f64], size: usize, start: &[f64], closed: &[Vec<usize>]) -> Vec<f64> {
+    let mut kept = vec![false; size];
+    closed.iter().flatten().for_each(|&s| kept[s] = true);
+    let transient: Vec<usize> = (0..size).filter(|&s| !kept[s]).collect();
+    let system = Mat::from_fn(transient.len(), transient.len(), |i, j| {
+        f64::from(u8::from(i == j)) - matrix[transient[j] * size + transient[i]]
+    });
+    let begin = Mat::from_fn(transient.len(), 1, |i, _| start[transient[i]]);
+    let visits = system.partial_piv_lu().solve(&begin);
+    let weight = |members: &Vec<usize>| {
+        let at_once: f64 = members.iter().map(|&s| start[s]).sum();
+        let later = transient
+            .iter()
+            .enumerate()
+            .map(|(i, &t)| visits[(i, 0)] * members.iter().map(|&s| matrix[t * size + s]).sum::<f64>());
+        at_once + later.sum::<f64>()
+    };
+    closed.iter().map(weight).collect()
+}
+
+/// The stationary law of a closed class by state reduction (Grassmann, Taksar and Heyman, 1985), which subtracts
+/// nothing and so loses no digits.
+fn class_law(matrix: &[f64], size: usize, members: &[usize]) -> Vec<f64> {
+    let m = members.len();
+    let mut p: Vec<f64> =
+        members.iter().flat_map(|&s| members.iter().map(move |&t| matrix[s * size + t])).collect();
+    for k in (1..m).rev() {
+        let out: f64 = p[k * m..k * m + k].iter().sum();
+        for i in 0..k {
+            p[i * m + k] /= out;
+        }
+        for i in 0..k {
+            let share = p[i * m + k];
+            for j in 0..k {
+                p[i * m + j] += share * p[k * m + j];
+            }
+        }
+    }
+    let mut law = vec![1.0];
+    for k in 1..m {
+        law.push((0..k).map(|i| law[i] * p[i * m + k]).sum());
+    }
+    let total: f64 = law.iter().sum();
+    law.iter().map(|p| p / total).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::base::stream::Stream;
+    use crate::exact::System;
+    use crate::policy::{Parameterisation, Tabular};
+    use crate::run::Config;
+
+    #[test]
+    fn eliminated_and_iterated_laws_agree_and_stay() {
+        let config = Config::preset("exact").unwrap().with("world.n", "6").unwrap();
+        let world = crate::run::world(&config).unwrap();
+        let (problem, _) = crate::run::problem(&config, &*world).unwrap();
+        let policy = Tabular::new(&*world, 1, Parameterisation::Softmax, 1.0, &Stream::new(5)).unwrap();
+        let system = System::new(&*world, &problem, &policy).unwrap();
+        let chain = system.under(&policy).unwrap();
+        let law = chain.stationary().unwrap();
+        let others = [chain.stationary_by_iteration().unwrap(), chain.advance(&law)];
+        for other in &others {
+            assert!(law.iter().zip(other).all(|(a, b)| (a - b).abs() < 1e-13));
+        }
+    }
+}

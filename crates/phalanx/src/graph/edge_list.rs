@@ -1,0 +1,184 @@
+//! Networks from text files: one link a line, as two agent numbers.
+//!
+//! ```text
+//! # Lines starting with '#' and blank lines do not count.
+//! 0 1
+//! 1, 2
+//! ```
+
+use std::path::Path;
+
+use super::{Graph, MAX_AGENTS, check_agents};
+use crate::base::error::{Error, Result};
+use crate::base::memory::check_memory;
+
+impl Graph {
+    /// Reads a network from the edge list at `path`.
+    ///
+    /// A line holds two agent numbers from 0, separated by white space or a comma; blank lines and lines
+    /// starting with `#` are skipped. There are `agents` agents, or one more than the largest number in the
+    /// file. As in [`Graph::from_edges`], self loops are ignored and repeated links count once. Fails,
+    /// naming the line, on anything else, and on a file without links. Linear in the size of the file and
+    /// the agents, up to the logarithm of the largest degree.
+    pub fn read_edge_list(path: &Path, agents: Option<usize>) -> Result<Graph> {
+        if let Some(agents) = agents {
+            check_agents(agents)?;
+        }
+        let text = std::fs::read_to_string(path)
+            .map_err(|source| Error::file(path, format!("cannot be read: {source}")))?;
+        Graph::parse_edge_list(&text, path, agents)
+    }
+
+    /// As [`Graph::read_edge_list`], from text at hand; `path` is what errors call it.
+    pub fn parse_edge_list(text: &str, path: &Path, agents: Option<usize>) -> Result<Graph> {
+        if let Some(agents) = agents {
+            check_agents(agents)?;
+        }
+        let links = parse(text, agents).map_err(|message| Error::file(path, message))?;
+        let largest = links.iter().map(|&(a, b)| a.max(b)).max().unwrap_or(0);
+        let agents = agents.unwrap_or(largest as usize + 1);
+        // A single line may name an agent so large that there is no room for all those before it.
+        check_memory(16 * agents as u128, "network.file", &format!("agents up to {largest}"))?;
+        Ok(Graph::from_links(agents, &links))
+    }
+}
+
+/// The links in `text`, at least one, or what is wrong in which line.
+fn parse(text: &str, agents: Option<usize>) -> std::result::Result<Vec<(u32, u32)>, String> {
+    // Some Windows editors put a byte-order mark before the first line.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let mut links = Vec::new();
+    for (number, line) in (1..).zip(text.lines()) {
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        links.push(parse_link(line, agents).map_err(|message| format!("line {number}: {message}"))?);
+    }
+    if links.is_empty() {
+        return Err("no links found, expected lines with two agent numbers such as `0 1`".into());
+    }
+    Ok(links)
+}
+
+fn parse_link(line: &str, agents: Option<usize>) -> std::result::Result<(u32, u32), String> {
+    // A comma, where there is one, is the separator; else `1,,2` and `1,` would pass for something.
+    if line.contains(',') {
+        link_of(line, line.split(',').map(str::trim), agents)
+    } else {
+        link_of(line, line.split_whitespace(), agents)
+    }
+}
+
+fn link_of<'a>(
+    line: &str,
+    mut columns: impl Iterator<Item = &'a str> + Clone,
+    agents: Option<usize>,
+) -> std::result::Result<(u32, u32), String> {
+    let count = columns.clone().count();
+    match (columns.next(), columns.next(), count) {
+        (Some(a), Some(b), 2) => Ok((parse_agent(a, agents)?, parse_agent(b, agents)?)),
+        _ => {
+            let plural = if count == 1 { "" } else { "s" };
+            Err(format!("`{line}` has {count} column{plural}, expected two agent numbers such as `0 1`"))
+        }
+    }
+}
+
+fn parse_agent(column: &str, agents: Option<usize>) -> std::result::Result<u32, String> {
+    let last = agents.unwrap_or(MAX_AGENTS) - 1;
+    let only_digits = !column.is_empty() && column.bytes().all(|byte| byte.is_ascii_digit());
+    if !only_digits {
+        return Err(format!("`{column}` is not an agent number, expected a whole number from 0 to {last}"));
+    }
+    // Digits that do not parse are a number too large even for u32, hence unknown as well.
+    match column.parse::<u32>() {
+        Ok(agent) if agent as usize <= last => Ok(agent),
+        _ => Err(format!("agent {column} is unknown, agents are 0 to {last}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(text: impl AsRef<[u8]>) -> tempfile::NamedTempFile {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), text).unwrap();
+        file
+    }
+
+    fn read(text: &str, agents: Option<usize>) -> Result<Graph> {
+        Graph::read_edge_list(written(text).path(), agents)
+    }
+
+    /// The message without the file's name.
+    fn message(text: &str, agents: Option<usize>) -> String {
+        let file = written(text);
+        let message = Graph::read_edge_list(file.path(), agents).unwrap_err().to_string();
+        message.strip_prefix(&format!("{}: ", file.path().display())).unwrap().to_owned()
+    }
+
+    #[test]
+    fn separators_comments_and_blank_lines() {
+        let text = "\u{feff}# a square\r\n0 1\r\n\r\n  1\t2  \n2,3\n  # closing it\n3 , 0\n1 0\n2 2";
+        assert_eq!(read(text, None).unwrap(), Graph::ring(4).unwrap());
+    }
+
+    #[test]
+    fn agents_without_links() {
+        let network = read("0 1\n", Some(3)).unwrap();
+        assert_eq!((network.agents(), network.edge_count()), (3, 1));
+        let network = read("0 1\n4 4\n", None).unwrap();
+        assert_eq!((network.agents(), network.edge_count()), (5, 1));
+    }
+
+    #[test]
+    fn a_generated_network_survives_the_file() {
+        let network = Graph::random_geometric(200, 0.15, 5).unwrap();
+        let text: String =
+            (0..200).flat_map(|i| network.neighbours(i).iter().map(move |j| format!("{i} {j}\n"))).collect();
+        assert_eq!(read(&text, Some(200)).unwrap(), network);
+    }
+
+    #[test]
+    fn mistakes_are_located_and_explained() {
+        for (text, agents, expected) in [
+            ("0 1\n# two\n\n1 12\n", Some(10), "line 4: agent 12 is unknown, agents are 0 to 9"),
+            ("0 10", Some(10), "line 1: agent 10 is unknown, agents are 0 to 9"),
+            ("4294967295 0", None, "line 1: agent 4294967295 is unknown, agents are 0 to 4294967294"),
+            (
+                "0 99999999999999999999999",
+                None,
+                "line 1: agent 99999999999999999999999 is unknown, agents are 0 to 4294967294",
+            ),
+            ("0 1\n0 b", Some(3), "line 2: `b` is not an agent number, expected a whole number from 0 to 2"),
+            ("-1 0", Some(3), "line 1: `-1` is not an agent number, expected a whole number from 0 to 2"),
+            ("0 1.5", Some(3), "line 1: `1.5` is not an agent number, expected a whole number from 0 to 2"),
+            ("0,", Some(3), "line 1: `` is not an agent number, expected a whole number from 0 to 2"),
+            ("0 1\n7", None, "line 2: `7` has 1 column, expected two agent numbers such as `0 1`"),
+            ("0 1 0.5", None, "line 1: `0 1 0.5` has 3 columns, expected two agent numbers such as `0 1`"),
+            ("0,,1", None, "line 1: `0,,1` has 3 columns, expected two agent numbers such as `0 1`"),
+            ("", None, "no links found, expected lines with two agent numbers such as `0 1`"),
+            ("# nothing\n", Some(4), "no links found, expected lines with two agent numbers such as `0 1`"),
+        ] {
+            assert_eq!(message(text, agents), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn unreadable_files_are_named() {
+        let missing = Path::new("/nonexistent/links.txt");
+        let message = Graph::read_edge_list(missing, None).unwrap_err().to_string();
+        assert!(message.starts_with("/nonexistent/links.txt: cannot be read: "), "{message}");
+        let binary = written([0xff, 0xfe, 0x00]);
+        let message = Graph::read_edge_list(binary.path(), None).unwrap_err().to_string();
+        assert!(message.contains("cannot be read: "), "{message}");
+    }
+
+    #[test]
+    fn a_network_needs_agents() {
+        let message = read("0 1", Some(0)).unwrap_err().to_string();
+        assert_eq!(message, "network.agents: 0 agents given, allowed are 1 to 4294967295");
+    }
+}

@@ -1,0 +1,107 @@
+//! Policy gradients from received Q values. Paper: alg:pdac line 8, eq:grad_estimate.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use super::border_values::BorderValues;
+use crate::Ragged;
+use crate::base::parallel::agent_blocks;
+use crate::learn::critic::{QValues, ValueReceiver};
+use crate::policy::{GradientSettings, Policy, Scratch};
+use crate::world::Trajectory;
+
+/// Whose values reach whom.
+#[derive(Debug, Clone, Copy)]
+pub struct QGroups<'a> {
+    /// Row i is N_i^{κ_q}: agents whose values agent i sums up.
+    pub senders: &'a Ragged<u32>,
+    /// Row i is N_i^{κ_g}: those among them whose constraints count.
+    pub constrained: &'a Ragged<u32>,
+}
+
+impl<'a> QGroups<'a> {
+    /// Constraints count wherever objectives do, as in the paper.
+    pub fn all(senders: &'a Ragged<u32>) -> Self {
+        QGroups { senders, constrained: senders }
+    }
+}
+
+/// What agents hear from their neighbours.
+#[derive(Clone, Copy)]
+pub struct NeighbourValues<'a> {
+    /// Values of the agents of this process.
+    pub values: &'a dyn QValues,
+    /// Whose values reach whom.
+    pub groups: QGroups<'a>,
+    /// Values from other processes, if there are any.
+    pub elsewhere: Option<&'a BorderValues>,
+}
+
+/// ∇̃_{θ_i} L for every agent, from the batch and the values that its neighbours send.
+///
+/// Cost: |N_i^{κ_q}|·|A_i| table look-ups an agent and step.
+pub fn gradients(
+    policy: &dyn Policy,
+    batch: &[Trajectory],
+    values: &dyn QValues,
+    groups: QGroups<'_>,
+    rule: &GradientSettings,
+    out: &mut Ragged<f64>,
+) {
+    let heard = NeighbourValues { values, groups, elsewhere: None };
+    gradients_of(&agent_blocks(policy.agents()), policy, batch, heard, rule, out);
+}
+
+/// The same for the agents in `blocks`.
+pub fn gradients_of(
+    blocks: &[Range<usize>],
+    policy: &dyn Policy,
+    batch: &[Trajectory],
+    heard: NeighbourValues<'_>,
+    rule: &GradientSettings,
+    out: &mut Ragged<f64>,
+) {
+    let rows = out.split_rows_mut(blocks);
+    let alternatives = rule.needs_alternatives(policy.is_direct());
+    let NeighbourValues { values, groups, elsewhere } = heard;
+    blocks.par_iter().zip(rows).for_each_init(Scratch::default, |scratch, (block, mut rows)| {
+        for i in block.clone() {
+            let (group, constrained) = (groups.senders.row(i), groups.constrained.row(i));
+            let elsewhere = elsewhere.filter(|letters| letters.reaches(i));
+            let receive = |number: usize, pairs: &mut Vec<u32>, out: &mut [f64]| {
+                let (trajectory, steps) = (&batch[number], rule.steps(&batch[number]));
+                let inbox = ValueReceiver { to: i, from: group, constrained, number, trajectory, steps };
+                let told = |j: u32| elsewhere.and_then(|letters| letters.from_elsewhere(i, j, number));
+                out.fill(0.0);
+                for &j in group {
+                    match told(j) {
+                        Some(told) => out.iter_mut().zip(told).for_each(|(out, q)| *out += q),
+                        None if alternatives => {
+                            values.add_alternatives(j, &inbox, policy.actions(i), pairs, out);
+                        }
+                        None => values.add_taken(j, &inbox, pairs, out),
+                    }
+                }
+                if rule.neighbour_mean {
+                    out.iter_mut().for_each(|q| *q /= group.len() as f64);
+                }
+            };
+            policy.gradient(i, batch, &receive, rule, scratch, rows.row_mut(i));
+        }
+    });
+}
+
+/// Shortens every agent's gradient to a norm of `largest` at most.
+pub fn clip(gradient: &mut Ragged<f64>, largest: f64) {
+    if largest == f64::INFINITY {
+        return;
+    }
+    for i in 0..gradient.rows() {
+        let row = gradient.row_mut(i);
+        let norm = row.iter().map(|g| g * g).sum::<f64>().sqrt();
+        if norm > largest {
+            row.iter_mut().for_each(|g| *g *= largest / norm);
+        }
+    }
+}

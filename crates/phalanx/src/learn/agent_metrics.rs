@@ -1,0 +1,123 @@
+//! Numbers of single agents, put together in agent order: first those of [`FOLD`] consecutive agents, then those of these
+//! groups. The result does not depend on who did which part of it.
+
+use bytemuck::{Pod, Zeroable};
+
+use crate::base::parallel::FOLD;
+use crate::distributed::Halo;
+use crate::{Ragged, Result};
+
+/// What agents contribute to the summary of an iteration.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Pod, Zeroable)]
+#[repr(C)]
+pub struct AgentMetrics {
+    /// Undiscounted sum of the channel `reward` over all episodes.
+    pub return_: f64,
+    /// f̃_i.
+    pub objective: f64,
+    /// Σ_k max(0, −g̃_ik).
+    pub violation_total: f64,
+    /// The largest of them.
+    pub violation_max: f64,
+    /// Σ_k μ_ik.
+    pub mu_total: f64,
+    /// The largest of them.
+    pub mu_largest: f64,
+    /// ‖∇̃_{θ_i} L‖².
+    pub gradient_squares: f64,
+}
+
+/// Numbers of a [`AgentMetrics`].
+const WIDTH: usize = size_of::<AgentMetrics>() / size_of::<f64>();
+
+impl AgentMetrics {
+    /// That of one agent. A NaN among its slacks makes the violations NaN.
+    pub fn of(return_: f64, objective: f64, slack: &[f64], mu: &[f64], gradient: &[f64]) -> Self {
+        let mut tally = AgentMetrics { return_, objective, ..AgentMetrics::default() };
+        for &g in slack {
+            // Plus 0, or a slack of 0 would count as −0.
+            let violation = (-g).clamp(0.0, f64::INFINITY) + 0.0;
+            tally.violation_total += violation;
+            tally.violation_max = nan_max(tally.violation_max, violation);
+        }
+        tally.mu_total = mu.iter().sum();
+        tally.mu_largest = mu.iter().copied().fold(0.0, f64::max);
+        tally.gradient_squares = gradient.iter().map(|g| g * g).sum();
+        tally
+    }
+
+    fn and(self, other: &AgentMetrics) -> AgentMetrics {
+        AgentMetrics {
+            return_: self.return_ + other.return_,
+            objective: self.objective + other.objective,
+            violation_total: self.violation_total + other.violation_total,
+            violation_max: nan_max(self.violation_max, other.violation_max),
+            mu_total: self.mu_total + other.mu_total,
+            mu_largest: self.mu_largest.max(other.mu_largest),
+            gradient_squares: self.gradient_squares + other.gradient_squares,
+        }
+    }
+
+    fn together(agent_metrics: &[AgentMetrics]) -> AgentMetrics {
+        agent_metrics.iter().fold(AgentMetrics::default(), AgentMetrics::and)
+    }
+
+    /// All agents' together, in their order.
+    pub fn fold(agents: &[AgentMetrics]) -> AgentMetrics {
+        AgentMetrics::together(&agents.chunks(FOLD).map(AgentMetrics::together).collect::<Vec<_>>())
+    }
+
+    /// The same over the agents of all processes, of which these are `own`: at the first process, something else elsewhere.
+    pub fn fold_all(own: &[AgentMetrics], halo: &Halo) -> Result<AgentMetrics> {
+        if !halo.partition().is_aligned() {
+            let all = halo.gather_rows(WIDTH, bytemuck::cast_slice(own))?;
+            return Ok(AgentMetrics::fold(bytemuck::cast_slice(&all)));
+        }
+        // Whole groups are owned by one process each, in order.
+        let groups: Vec<AgentMetrics> = own.chunks(FOLD).map(AgentMetrics::together).collect();
+        let gathered = halo.gather(bytemuck::cast_slice(&groups))?;
+        let numbers: Vec<f64> =
+            gathered.iter().flat_map(|bytes| crate::distributed::numbers(bytes)).collect();
+        Ok(AgentMetrics::together(bytemuck::cast_slice(&numbers)))
+    }
+}
+
+/// Constraint violations max(0, −g_ik), summed up.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Violations {
+    /// Their sum.
+    pub total: f64,
+    /// The largest.
+    pub max: f64,
+    /// Their mean.
+    pub mean: f64,
+}
+
+impl Violations {
+    /// From every agent's g_ik. A NaN makes them NaN.
+    pub fn of(slack: &Ragged<f64>) -> Self {
+        let agents: Vec<AgentMetrics> =
+            slack.iter().map(|row| AgentMetrics::of(0.0, 0.0, row, &[], &[])).collect();
+        let AgentMetrics { violation_total, violation_max, .. } = AgentMetrics::fold(&agents);
+        let mean = if slack.data().is_empty() { 0.0 } else { violation_total / slack.data().len() as f64 };
+        Violations { total: violation_total, max: violation_max, mean }
+    }
+}
+
+/// The larger of two, or NaN if one is.
+fn nan_max(a: f64, b: f64) -> f64 {
+    if a > b || a.is_nan() { a } else { b }
+}
+
+/// Rows of several tables, agent by agent.
+pub fn agent_metrics<'a>(
+    agents: impl Iterator<Item = usize> + 'a,
+    returns: impl Fn(usize) -> f64 + 'a,
+    objective: &'a [f64],
+    slack: &'a Ragged<f64>,
+    mu: &'a Ragged<f64>,
+    gradient: &'a Ragged<f64>,
+) -> Vec<AgentMetrics> {
+    let of = |i: usize| AgentMetrics::of(returns(i), objective[i], slack.row(i), mu.row(i), gradient.row(i));
+    agents.map(of).collect()
+}

@@ -1,0 +1,143 @@
+//! Q values along the batch that cross a border. Paper: fig:alg_flow, ★.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use crate::Ragged;
+use crate::base::parallel::runs_of;
+use crate::distributed::{Halo, Messages};
+use crate::learn::critic::{QValues, ValueReceiver};
+use crate::world::Trajectory;
+
+/// What owners of neighbouring agents send each other for the actor: values of agent j for agent i, where a border runs
+/// between them.
+pub struct BorderValues {
+    /// For every neighbouring process: whom its agents hear from, and who hears from them, as (receiver, sender), ascending.
+    outgoing: Vec<Vec<(u32, u32)>>,
+    incoming: Vec<Vec<(u32, u32)>>,
+    messages: Messages,
+    /// By own receiver: its senders elsewhere, and the place of their values in `values`.
+    places: Ragged<(u32, usize)>,
+    values: Vec<f64>,
+    /// Values that a receiver wants for a step.
+    wants: Vec<usize>,
+    /// Steps of the whole batch, and of a trajectory.
+    steps: [usize; 2],
+}
+
+impl BorderValues {
+    /// For agents with Q neighbourhoods `groups`, a batch of so many trajectories of `horizon` steps, and receivers that want
+    /// so many values for a step.
+    pub fn new(halo: &Halo, groups: &Ragged<u32>, wants: Vec<usize>, batch: usize, horizon: usize) -> Self {
+        let crossing = |receivers: &[u32], senders: &[u32]| {
+            let mut pairs: Vec<(u32, u32)> = Vec::new();
+            // Neighbourhoods are mutual, and only those of own agents are whole.
+            for &own in senders {
+                let others = groups.row(own as usize).iter().filter(|i| receivers.binary_search(i).is_ok());
+                pairs.extend(others.map(|&i| (i, own)));
+            }
+            pairs.sort_unstable();
+            pairs
+        };
+        let outgoing: Vec<_> =
+            halo.links().iter().map(|link| crossing(&link.receives, &link.sends)).collect();
+        let incoming: Vec<Vec<(u32, u32)>> = halo
+            .links()
+            .iter()
+            .map(|link| {
+                let mut pairs: Vec<_> = crossing(&link.receives, &link.sends)
+                    .into_iter()
+                    .map(|(ghost, own)| (own, ghost))
+                    .collect();
+                pairs.sort_unstable();
+                pairs
+            })
+            .collect();
+        let mut rows = vec![Vec::new(); groups.rows()];
+        let mut place = 0;
+        for &(to, from) in incoming.iter().flatten() {
+            rows[to as usize].push((from, place));
+            place += batch * horizon * wants[to as usize];
+        }
+        BorderValues {
+            outgoing,
+            incoming,
+            messages: halo.messages(),
+            places: Ragged::from_rows(rows),
+            values: vec![0.0; place],
+            wants,
+            steps: [batch * horizon, horizon],
+        }
+    }
+
+    /// Of some runs of agents, those that hear from nobody elsewhere, and the others.
+    pub fn split(&self, runs: &[Range<usize>]) -> [Vec<Range<usize>>; 2] {
+        let agents = || runs.iter().cloned().flatten();
+        [false, true].map(|hears| runs_of(agents().filter(|&i| self.reaches(i) == hears)))
+    }
+
+    /// Writes what others want to hear. `constrained` are the neighbourhoods within which constraints count.
+    pub fn write(
+        &mut self,
+        batch: &[Trajectory],
+        values: &dyn QValues,
+        constrained: &Ragged<u32>,
+        alternatives: bool,
+    ) {
+        let (wants, [total, horizon]) = (&self.wants, self.steps);
+        for (pairs, message) in self.outgoing.iter().zip(&mut self.messages.outgoing) {
+            let length = |to: u32| total * wants[to as usize];
+            let mut numbers = Ragged::zeros(pairs.iter().map(|&(to, _)| length(to)));
+            let rows: Vec<std::ops::Range<usize>> = (0..pairs.len()).map(|k| k..k + 1).collect();
+            let parts: Vec<_> = pairs.iter().zip(numbers.split_rows_mut(&rows)).enumerate().collect();
+            parts.into_par_iter().for_each_init(Vec::new, |scratch, (k, (&(to, from), mut row))| {
+                let wanted = wants[to as usize];
+                let counts = constrained.row(from as usize).binary_search(&to).is_ok();
+                let from = [from];
+                let parts = row.row_mut(k).chunks_exact_mut(horizon * wanted);
+                for (number, (trajectory, out)) in batch.iter().zip(parts).enumerate() {
+                    let inbox = ValueReceiver {
+                        to: to as usize,
+                        from: &from,
+                        constrained: if counts { &from } else { &[] },
+                        number,
+                        trajectory,
+                        steps: horizon,
+                    };
+                    if alternatives {
+                        values.receive_alternatives(inbox, wanted, scratch, out);
+                    } else {
+                        values.receive_taken(inbox, scratch, out);
+                    }
+                }
+            });
+            message.clear();
+            message.extend_from_slice(bytemuck::cast_slice(numbers.data()));
+        }
+        for (pairs, message) in self.incoming.iter().zip(&mut self.messages.incoming) {
+            let length: usize = pairs.iter().map(|&(to, _)| 8 * total * wants[to as usize]).sum();
+            message.resize(length, 0);
+        }
+    }
+
+    /// Sends it, `meanwhile` working, and reads what has come.
+    pub fn carry(&mut self, halo: &Halo, meanwhile: &mut dyn FnMut()) -> crate::Result<()> {
+        halo.carry(&mut self.messages, meanwhile)?;
+        let words = self.messages.incoming.iter().flat_map(|message| message.as_chunks::<8>().0);
+        self.values.iter_mut().zip(words).for_each(|(x, word)| *x = f64::from_le_bytes(*word));
+        Ok(())
+    }
+
+    /// Values of a sender elsewhere for a receiver along trajectory number `number`; none if it is not elsewhere.
+    pub fn from_elsewhere(&self, to: usize, from: u32, number: usize) -> Option<&[f64]> {
+        let &(_, place) = self.places.row(to).iter().find(|(sender, _)| *sender == from)?;
+        let length = self.steps[1] * self.wants[to];
+        Some(&self.values[place + number * length..][..length])
+    }
+
+    /// Whether an agent hears from elsewhere at all.
+    pub fn reaches(&self, to: usize) -> bool {
+        !self.places.row(to).is_empty()
+    }
+}

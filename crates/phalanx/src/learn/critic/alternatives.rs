@@ -1,0 +1,110 @@
+//! Values of a network critic at all alternatives of one agent's action, without a whole pass for each.
+
+use crate::neural::{Architecture, Net, Rows, Tape};
+use crate::{Error, Result};
+
+/// A network in two parts: up to the sums in its first hidden layer, and from there on. A neighbour's action enters those
+/// sums as one term, so that its alternatives need the second part only.
+#[derive(Debug)]
+pub struct Split {
+    front: Net,
+    back: Net,
+    /// Different actions, and the slots that hold one.
+    vocabulary: usize,
+    slots: usize,
+    dimension: usize,
+    /// Where the embeddings of actions lie, and the weights of the first hidden layer that they meet.
+    table: usize,
+    weights: usize,
+}
+
+/// Buffers.
+#[derive(Default)]
+pub struct Scratch {
+    terms: Vec<f32>,
+    sums: Vec<f32>,
+    tape: Tape<f32>,
+}
+
+impl Split {
+    /// The parts of a network whose last group of symbols are actions; none if it has fewer than two hidden layers.
+    pub fn new(net: &Net) -> Result<Option<Self>> {
+        let whole = net.architecture();
+        let (&[first, second, ref rest @ ..], Some(actions)) = (&whole.hidden[..], whole.symbols.last())
+        else {
+            return Ok(None);
+        };
+        let front = Architecture { hidden: Vec::new(), outputs: first, ..whole.clone() };
+        let rows = Some(Rows { count: 1, width: first, hidden: second });
+        let back = Architecture { rows, symbols: Vec::new(), hidden: rest.to_vec(), outputs: whole.outputs };
+        let tensors = net.tensors();
+        let start = |name: &str| {
+            let found = tensors.iter().find(|tensor| tensor.name == name).map(|tensor| tensor.range.start);
+            found.ok_or_else(|| Error::config("critic.hidden", format!("a network without {name}")))
+        };
+        let rows: usize = whole.rows.iter().map(|rows| rows.count * rows.hidden).sum();
+        let groups = whole.symbols[..whole.symbols.len() - 1].iter();
+        let before = rows + groups.map(|group| group.slots * group.dimension).sum::<usize>();
+        Ok(Some(Split {
+            front: Net::new(front, "critic.hidden")?,
+            back: Net::new(back, "critic.hidden")?,
+            vocabulary: actions.vocabulary,
+            slots: actions.slots,
+            dimension: actions.dimension,
+            table: start(&format!("symbols.{}", whole.symbols.len() - 1))?,
+            weights: start("hidden.0.weight")? + before * first,
+        }))
+    }
+
+    /// Sums in the first hidden layer that one sample has.
+    pub fn width(&self) -> usize {
+        self.front.outputs()
+    }
+
+    /// The sums in the first hidden layer of every sample, `[sample][unit]`.
+    pub fn sums<'t>(
+        &self,
+        w: &[f32],
+        batch: crate::neural::Batch<'_, f32>,
+        tape: &'t mut Tape<f32>,
+    ) -> &'t [f32] {
+        // Parameters follow each other in the order of the layers.
+        self.front.forward(&w[..self.front.parameters()], batch, tape)
+    }
+
+    /// The network's outputs with the action in `slot` replaced by each of `actions` alternatives, `[sample][action]`.
+    /// `sums` are those of samples in which it was `taken`.
+    pub fn outputs<'s>(
+        &self,
+        w: &[f32],
+        sums: &[f32],
+        slot: usize,
+        taken: &[u8],
+        actions: usize,
+        scratch: &'s mut Scratch,
+    ) -> &'s [f32] {
+        debug_assert!(slot < self.slots && actions <= self.vocabulary);
+        let width = self.width();
+        let Scratch { terms, sums: changed, tape } = scratch;
+        // What every action adds to the sums.
+        terms.clear();
+        terms.resize(self.vocabulary * width, 0.0);
+        for (action, term) in terms.chunks_exact_mut(width).enumerate() {
+            let embedding = &w[self.table + action * self.dimension..][..self.dimension];
+            for (d, &x) in embedding.iter().enumerate() {
+                let weights = &w[self.weights + (slot * self.dimension + d) * width..][..width];
+                term.iter_mut().zip(weights).for_each(|(t, &w)| *t += x * w);
+            }
+        }
+        changed.clear();
+        for (sums, &taken) in sums.chunks_exact(width).zip(taken) {
+            let without = &terms[usize::from(taken) * width..][..width];
+            for term in terms.chunks_exact(width).take(actions) {
+                let units = sums.iter().zip(without).zip(term);
+                changed.extend(units.map(|((sum, out), with)| (sum - out + with).max(0.0)));
+            }
+        }
+        let batch = crate::neural::Batch { size: taken.len() * actions, rows: changed, symbols: &[] };
+        self.back.forward(&w[self.front.parameters()..], batch, tape)
+    }
+}

@@ -1,0 +1,461 @@
+//! Linear truncated Q-functions over indicator features, for neighbourhoods that are too large for tables.
+
+use std::cell::RefCell;
+
+use faer::linalg::solvers::Solve;
+use faer::{Mat, MatMut};
+use rayon::prelude::*;
+
+use super::features::{AllFeatures, FeatureRows, FeatureSet, feature_rows, read_group};
+use super::{Critic, CriticInput, QValues, SampleRequest, StepSettings, ValueReceiver, ValueRequest};
+use crate::base::fields::{Field, Fields};
+use crate::learn::shadow::{Signals, reward_column, weigh};
+use crate::utility::problem::Problem;
+use crate::world::Trajectory;
+use crate::world::{Columns, LARGEST_LOCAL_SPACE};
+use crate::{Ragged, Result};
+
+/// How the weights are found.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum LinearRule {
+    /// The fixed point of TD on the samples: (A + ridge·I)·w = b, with A = mean of φ(φ − γφ')ᵀ.
+    Lstd {
+        /// Added to the diagonal.
+        ridge: f64,
+        /// Share of the last iteration's equations that is kept: exponential averaging over policies that change
+        /// slowly.
+        average: f64,
+    },
+    /// One pass of TD over the samples, the step divided by the number of active features.
+    Td(StepSettings),
+}
+
+/// Which samples the critic learns from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LearnsFrom {
+    /// The batch of line 3, one step longer than the horizon.
+    Batch,
+    /// Trajectories of its own.
+    Chains {
+        /// How many.
+        count: usize,
+        /// Transitions of each.
+        steps: usize,
+    },
+}
+
+impl LearnsFrom {
+    pub(super) fn samples(self) -> SampleRequest {
+        match self {
+            LearnsFrom::Batch => SampleRequest { batch_tail: 1, ..SampleRequest::default() },
+            LearnsFrom::Chains { count, steps } => {
+                SampleRequest { chains: count, evaluation_pairs: steps + 1, batch_tail: 0 }
+            }
+        }
+    }
+
+    pub(super) fn pick<'a>(self, evidence: &CriticInput<'a>) -> &'a [Trajectory] {
+        match self {
+            LearnsFrom::Batch => evidence.batch,
+            LearnsFrom::Chains { .. } => evidence.evaluation,
+        }
+    }
+}
+
+/// Q_u(s, a)_{N_j} ≈ ⟨w_u, φ_j(s, a)⟩ for every utility u of agent j.
+pub struct LinearCritic {
+    features: AllFeatures,
+    rule: LinearRule,
+    from: LearnsFrom,
+    gamma: f64,
+    actions: Vec<usize>,
+    /// Row j is `[1 + m_j][features]`.
+    weights: Ragged<f64>,
+    /// Row j is w_f + Σ_k μ_k·w_gk.
+    weighted: Ragged<f64>,
+    /// LSTD's equations, row j: A as `[feature][feature]`, then the mean of φ·(own cell, sampled rewards)ᵀ as
+    /// `[feature][row]`: right-hand sides follow from it for any shadow reward. Empty unless they are averaged.
+    equations: Ragged<f64>,
+    /// Weight of all averaged iterations so far, 1 in the limit.
+    averaged: f64,
+    /// Values at all alternatives of all members along the batch, row j as `[trajectory][step][member, action]`; empty
+    /// where that would be too much.
+    ahead: Ragged<f64>,
+    /// Whether receivers are told how much the alternatives of a step differ, which is all that a gradient depends on:
+    /// where nothing is worked out ahead, that is far less work.
+    tells_changes: bool,
+    horizon: usize,
+}
+
+/// Values kept ahead at most: enough for small networks, where every sender would work them out once for each receiver.
+const MOST_AHEAD: usize = 1 << 23;
+
+impl LinearCritic {
+    /// Zero weights.
+    pub fn new(features: AllFeatures, problem: &Problem, rule: LinearRule, from: LearnsFrom) -> Self {
+        let count = |j: usize| features.sets[j].count();
+        let n = features.sets.len();
+        let kept = matches!(rule, LinearRule::Lstd { average, .. } if average > 0.0);
+        let equations = Ragged::zeros(
+            (0..n).map(|j| if kept { count(j) * (count(j) + problem.row_length(j)) } else { 0 }),
+        );
+        LinearCritic {
+            weights: Ragged::zeros((0..n).map(|j| (1 + problem.agents[j].constraints.len()) * count(j))),
+            weighted: Ragged::zeros((0..n).map(count)),
+            equations,
+            averaged: 0.0,
+            ahead: Ragged::zeros(std::iter::repeat_n(0, n)),
+            tells_changes: false,
+            horizon: 0,
+            rule,
+            from,
+            gamma: problem.gamma,
+            actions: problem.agents.iter().map(|agent| agent.space.actions).collect(),
+            features,
+        }
+    }
+}
+
+/// Alternatives of all members together.
+fn width_of(set: &FeatureSet) -> usize {
+    set.action_counts().iter().sum()
+}
+
+/// Buffers of one agent's learning.
+#[derive(Default)]
+struct Scratch {
+    rows: FeatureRows,
+    rewards: Vec<f64>,
+    fresh: Vec<f64>,
+    system: Vec<f64>,
+    columns: Vec<Vec<f64>>,
+}
+
+impl Critic for LinearCritic {
+    fn samples(&self) -> SampleRequest {
+        self.from.samples()
+    }
+
+    fn evaluate(&mut self, evidence: CriticInput<'_>) -> Result<()> {
+        let trajectories = self.from.pick(&evidence);
+        if let LinearRule::Lstd { average, .. } = self.rule {
+            self.averaged = average * self.averaged + (1.0 - average);
+        }
+        let (rule, gamma, mass) = (self.rule, self.gamma, self.averaged);
+        let (features, actions) = (&self.features, &self.actions);
+        let blocks = &features.blocks;
+        let rows = self.weights.split_rows_mut(blocks).into_iter().zip(self.equations.split_rows_mut(blocks));
+        let parts: Vec<_> = blocks.iter().zip(rows).collect();
+        parts.into_par_iter().for_each_init(
+            Scratch::default,
+            |scratch, (block, (mut weights, mut equations))| {
+                for j in block.clone() {
+                    let agent = Agent {
+                        features,
+                        j,
+                        actions: actions[j],
+                        rewards: evidence.signals.rewards.row(j),
+                        trajectories,
+                        gamma,
+                    };
+                    match rule {
+                        LinearRule::Lstd { ridge, average } => {
+                            agent.lstd(
+                                ridge,
+                                average,
+                                mass,
+                                equations.row_mut(j),
+                                weights.row_mut(j),
+                                scratch,
+                            );
+                        }
+                        LinearRule::Td(steps) => agent.td(steps, weights.row_mut(j), scratch),
+                    }
+                }
+            },
+        );
+        Ok(())
+    }
+
+    fn values(&self) -> &dyn QValues {
+        self
+    }
+
+    fn values_mut(&mut self) -> &mut dyn QValues {
+        self
+    }
+
+    fn fields(&mut self) -> Fields<'_> {
+        match self.rule {
+            LinearRule::Lstd { average: 0.0, .. } => Vec::new(),
+            LinearRule::Lstd { .. } => vec![
+                ("critic", Field::Rows(&mut self.equations)),
+                ("critic.averaged", Field::Numbers(std::slice::from_mut(&mut self.averaged))),
+            ],
+            LinearRule::Td(_) => vec![("critic", Field::Rows(&mut self.weights))],
+        }
+    }
+}
+
+/// What one agent learns from.
+struct Agent<'a> {
+    features: &'a AllFeatures,
+    j: usize,
+    actions: usize,
+    rewards: &'a [f64],
+    trajectories: &'a [Trajectory],
+    gamma: f64,
+}
+
+impl Agent<'_> {
+    fn lstd(
+        &self,
+        ridge: f64,
+        average: f64,
+        mass: f64,
+        equations: &mut [f64],
+        weights: &mut [f64],
+        scratch: &mut Scratch,
+    ) {
+        let (set, j) = (&self.features.sets[self.j], self.j);
+        let count = set.count();
+        let utilities = weights.len() / count;
+        let width = self.rewards.len() / utilities;
+        let Scratch { rows, fresh, system, .. } = scratch;
+        fresh.clear();
+        fresh.resize(count * (count + width), 0.0);
+        let (matrix, visits) = fresh.split_at_mut(count * count);
+        let mut transitions = 0.0;
+        for trajectory in self.trajectories {
+            feature_rows(set, self.features.groups.row(j), trajectory, trajectory.steps(), rows);
+            let cells = width - trajectory.channels();
+            for k in 0..trajectory.transitions() {
+                let (now, next) = (rows.row(k), rows.row(k + 1));
+                let own = usize::from(trajectory.states(j)[k]) * self.actions
+                    + usize::from(trajectory.actions(j)[k]);
+                for &x in now {
+                    let row = &mut matrix[x as usize * count..][..count];
+                    now.iter().for_each(|&y| row[y as usize] += 1.0);
+                    next.iter().for_each(|&y| row[y as usize] -= self.gamma);
+                    let visits = &mut visits[x as usize * width..][..width];
+                    visits[own] += 1.0;
+                    for (channel, visit) in visits[cells..].iter_mut().enumerate() {
+                        *visit += f64::from(trajectory.rewards(channel, j)[k]);
+                    }
+                }
+                transitions += 1.0;
+            }
+        }
+        fresh.iter_mut().for_each(|x| *x /= transitions);
+        // Exponential average, divided by its mass: the first iterations count as they are.
+        for (f, e) in fresh.iter_mut().zip(equations) {
+            *e = average * *e + (1.0 - average) * *f;
+            *f = *e / mass;
+        }
+        let (matrix, visits) = fresh.split_at(count * count);
+        system.clear();
+        system.extend_from_slice(matrix);
+        system.iter_mut().step_by(count + 1).for_each(|x| *x += ridge);
+        // Column-major as faer has it: what is read is the transpose, so it is the transpose that is factored.
+        let transposed = MatMut::from_column_major_slice_mut(system, count, count);
+        let factors = transposed.as_ref().transpose().partial_piv_lu();
+        let rhs = Mat::from_fn(count, utilities, |x, u| {
+            let reward = &self.rewards[u * width..][..width];
+            visits[x * width..][..width].iter().zip(reward).map(|(v, r)| v * r).sum()
+        });
+        let solution = factors.solve(&rhs);
+        for (u, weights) in weights.chunks_exact_mut(count).enumerate() {
+            weights.iter_mut().enumerate().for_each(|(x, w)| *w = solution[(x, u)]);
+        }
+    }
+
+    fn td(&self, steps: StepSettings, weights: &mut [f64], scratch: &mut Scratch) {
+        let (set, j) = (&self.features.sets[self.j], self.j);
+        let count = set.count();
+        let utilities = weights.len() / count;
+        let width = self.rewards.len() / utilities;
+        let Scratch { rows, rewards, columns, .. } = scratch;
+        columns.resize(utilities, Vec::new());
+        let mut update = 0;
+        for trajectory in self.trajectories {
+            feature_rows(set, self.features.groups.row(j), trajectory, trajectory.steps(), rows);
+            for (column, row) in columns.iter_mut().zip(self.rewards.chunks_exact(width)) {
+                reward_column(row, trajectory, j, self.actions, trajectory.steps(), rewards);
+                std::mem::swap(column, rewards);
+            }
+            for k in 0..trajectory.transitions() {
+                let (now, next) = (rows.row(k), rows.row(k + 1));
+                let step = steps.step(update) / now.len() as f64;
+                update += 1;
+                for (weights, column) in weights.chunks_exact_mut(count).zip(columns.iter()) {
+                    let value = |row: &[u32]| row.iter().map(|&x| weights[x as usize]).sum::<f64>();
+                    let difference = column[k] + self.gamma * value(next) - value(now);
+                    now.iter().for_each(|&x| weights[x as usize] += step * difference);
+                }
+            }
+        }
+    }
+}
+
+impl LinearCritic {
+    /// Weights of what sender j tells the receiver: with its constraints, or without.
+    fn told(&self, inbox: &ValueReceiver<'_>, j: usize) -> &[f64] {
+        if inbox.counts_constraints(j as u32) {
+            self.weighted.row(j)
+        } else {
+            &self.weights.row(j)[..self.features.sets[j].count()]
+        }
+    }
+}
+
+thread_local! {
+    static CHANGES: RefCell<Vec<f64>> = RefCell::default();
+}
+
+impl LinearCritic {
+    /// What sender j tells the receiver, one of its `member`s, up to a number that all alternatives of a step share. Returns
+    /// whether its features can do that.
+    fn add_changes(
+        &self,
+        inbox: &ValueReceiver<'_>,
+        j: usize,
+        weights: &[f64],
+        member: Option<usize>,
+        actions: usize,
+        out: &mut [f64],
+    ) -> bool {
+        // A sender that does not see the receiver has the same value whatever it does.
+        let Some(member) = member else { return true };
+        let (group, trajectory) = (self.features.groups.row(j), inbox.trajectory);
+        let columns = |m: usize| {
+            let agent = group[m] as usize;
+            Columns { states: trajectory.states(agent), actions: trajectory.actions(agent) }
+        };
+        let out = &mut out[..inbox.steps * actions];
+        self.features.sets[j].add_changes(weights, &columns, member, actions, out)
+    }
+}
+
+impl QValues for LinearCritic {
+    fn weigh(&mut self, _signals: &Signals, mu: &Ragged<f64>) -> Option<(usize, f64)> {
+        let mut bad = None;
+        for j in 0..self.actions.len() {
+            let weighted = self.weighted.row_mut(j);
+            weigh(self.weights.row(j), mu.row(j), weighted);
+            bad = bad.or_else(|| weighted.iter().find(|w| !w.is_finite()).map(|&value| (j, value)));
+        }
+        bad
+    }
+
+    fn prepare(&mut self, batch: &[Trajectory], steps: usize, wanted: ValueRequest) {
+        // An agent's share of the memory depends on nobody else, so that a process with a part of them does the same.
+        let length = |j: usize| {
+            let length = batch.len() * steps * width_of(&self.features.sets[j]);
+            let fits = wanted.alternatives && length.saturating_mul(self.features.total) <= MOST_AHEAD;
+            if fits { length } else { 0 }
+        };
+        let mut lengths = vec![0; self.actions.len()];
+        self.features.blocks.iter().cloned().flatten().for_each(|j| lengths[j] = length(j));
+        if !self.ahead.iter().map(<[f64]>::len).eq(lengths.iter().copied()) {
+            self.ahead = Ragged::zeros(lengths);
+        }
+        self.horizon = steps;
+        self.tells_changes = wanted.alternatives && !wanted.levels;
+        let (features, weighted, blocks) = (&self.features, &self.weighted, &self.features.blocks);
+        let parts: Vec<_> = blocks.iter().zip(self.ahead.split_rows_mut(blocks)).collect();
+        parts.into_par_iter().for_each(|(block, mut ahead)| {
+            let (mut states, mut actions) = (Vec::new(), Vec::new());
+            for j in block.clone() {
+                let (set, group) = (&features.sets[j], features.groups.row(j));
+                let row = ahead.row_mut(j);
+                if row.is_empty() {
+                    continue;
+                }
+                row.fill(0.0);
+                let width = width_of(set);
+                for (trajectory, row) in batch.iter().zip(row.chunks_exact_mut(steps * width)) {
+                    for (k, out) in row.chunks_exact_mut(width).take(trajectory.steps()).enumerate() {
+                        read_group(group, trajectory, k, &mut states, &mut actions);
+                        set.add_all_alternatives(weighted.row(j), &states, &mut actions, out);
+                    }
+                }
+            }
+        });
+    }
+
+    fn add_taken(&self, sender: u32, inbox: &ValueReceiver<'_>, active: &mut Vec<u32>, out: &mut [f64]) {
+        let (mut states, mut actions) = (Vec::new(), Vec::new());
+        let j = sender as usize;
+        let (set, group, weights) =
+            (&self.features.sets[j], self.features.groups.row(j), self.told(inbox, j));
+        for (k, out) in out[..inbox.steps].iter_mut().enumerate() {
+            read_group(group, inbox.trajectory, k, &mut states, &mut actions);
+            active.clear();
+            set.active(&states, &actions, active);
+            *out += active.iter().map(|&x| weights[x as usize]).sum::<f64>();
+        }
+    }
+
+    fn knows_alternatives(&self) -> bool {
+        true
+    }
+
+    fn add_alternatives(
+        &self,
+        sender: u32,
+        inbox: &ValueReceiver<'_>,
+        actions: usize,
+        active: &mut Vec<u32>,
+        out: &mut [f64],
+    ) {
+        let (mut states, mut taken) = (Vec::new(), Vec::new());
+        let j = sender as usize;
+        let (set, group, weights) =
+            (&self.features.sets[j], self.features.groups.row(j), self.told(inbox, j));
+        let member = group.iter().position(|&m| m as usize == inbox.to);
+        // What was worked out ahead has the constraints in it.
+        let ahead = if inbox.counts_constraints(sender) { self.ahead.row(j) } else { &[] };
+        if let Some(member) = member.filter(|_| !ahead.is_empty()) {
+            let (width, first) = (width_of(set), set.action_counts()[..member].iter().sum::<usize>());
+            let rows = ahead[inbox.number * self.horizon * width..].chunks_exact(width);
+            for (row, out) in rows.zip(out.chunks_exact_mut(actions).take(inbox.steps)) {
+                out.iter_mut().zip(&row[first..]).for_each(|(out, q)| *out += q);
+            }
+            return;
+        }
+        if self.tells_changes && self.ahead.row(j).is_empty() {
+            let told = CHANGES.with_borrow_mut(|changes| {
+                changes.clear();
+                changes.resize(inbox.steps * actions, 0.0);
+                let told = self.add_changes(inbox, j, weights, member, actions, changes);
+                out.iter_mut().zip(&*changes).filter(|_| told).for_each(|(out, q)| *out += q);
+                told
+            });
+            if told {
+                return;
+            }
+        }
+        let mut values = [0.0; LARGEST_LOCAL_SPACE];
+        let values = &mut values[..actions];
+        for (k, out) in out.chunks_exact_mut(actions).take(inbox.steps).enumerate() {
+            read_group(group, inbox.trajectory, k, &mut states, &mut taken);
+            match member {
+                Some(member) => {
+                    values.fill(0.0);
+                    set.add_alternatives(weights, &states, &mut taken, member, values);
+                }
+                // A sender that does not see the receiver has the same value whatever it does.
+                None => {
+                    active.clear();
+                    set.active(&states, &taken, active);
+                    values.fill(active.iter().map(|&x| weights[x as usize]).sum::<f64>());
+                }
+            }
+            out.iter_mut().zip(&*values).for_each(|(out, q)| *out += q);
+        }
+    }
+
+    fn table(&self, _agent: usize, _which: usize) -> Option<&[f64]> {
+        None
+    }
+}

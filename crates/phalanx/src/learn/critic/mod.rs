@@ -1,0 +1,173 @@
+//! Evaluation of truncated shadow Q-functions. Paper: alg:pdac line 6 (Eval), alg:subroutine.
+//!
+//! A critic hands over Q values *along a trajectory*: what neighbours exchange in the paper, and all that the actor
+//! needs to know. Agent j's critic reads the states and actions of N_j^{κ_q} only.
+
+mod alternatives;
+mod descent;
+mod features;
+mod linear;
+mod lstd;
+mod montecarlo;
+mod neural;
+mod returns;
+mod tables;
+mod td;
+
+use crate::base::fields::Fields;
+use crate::learn::shadow::Signals;
+use crate::policy::Policy;
+use crate::world::Trajectory;
+use crate::{Ragged, Result};
+
+pub use descent::Descent;
+pub(crate) use descent::shuffle;
+pub use features::{AllFeatures, CriticFeatures, FeatureSet};
+pub use linear::{LearnsFrom, LinearCritic, LinearRule};
+pub use lstd::Lstd;
+pub use montecarlo::MonteCarlo;
+pub use neural::{NeuralCritic, NeuralCriticSettings};
+pub use returns::{Returns, ReturnsSettings};
+pub use tables::QTables;
+pub use td::{StepSettings, Td};
+
+/// What line 6 works from.
+#[derive(Clone, Copy)]
+pub struct CriticInput<'a> {
+    /// t.
+    pub iteration: usize,
+    /// π_θ itself, which only the exact critic looks at.
+    pub policy: &'a dyn Policy,
+    /// μ^t, before line 7.
+    pub mu: &'a Ragged<f64>,
+    /// Shadow rewards of line 5.
+    pub signals: &'a Signals,
+    /// The trajectories of line 3, with the tail that the critic asked for.
+    pub batch: &'a [Trajectory],
+    /// The trajectories of Q-evaluation, from the uniform ρ₀, as many as the critic asked for.
+    pub evaluation: &'a [Trajectory],
+}
+
+/// Samples that a critic wants beside the batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SampleRequest {
+    /// Trajectories of its own, from the uniform ρ₀.
+    pub chains: usize,
+    /// State–action pairs of each of them.
+    pub evaluation_pairs: usize,
+    /// Steps that every batch trajectory is carried on beyond the horizon.
+    pub batch_tail: usize,
+}
+
+/// Values that agent `to` receives along a trajectory.
+#[derive(Debug, Clone, Copy)]
+pub struct ValueReceiver<'a> {
+    /// The receiver i.
+    pub to: usize,
+    /// The senders j ∈ N_i^{κ_q}, i among them, ascending.
+    pub from: &'a [u32],
+    /// Those whose constraints count, j ∈ N_i^{κ_g}, ascending; the others send values of Q_f alone.
+    pub constrained: &'a [u32],
+    /// Number of the trajectory in the batch that the critic was [told of](QValues::prepare).
+    pub number: usize,
+    /// The trajectory, of which the first `steps` steps are wanted.
+    pub trajectory: &'a Trajectory,
+    /// How many steps.
+    pub steps: usize,
+}
+
+impl ValueReceiver<'_> {
+    /// Whether the constraints of sender j count.
+    #[inline]
+    pub fn counts_constraints(&self, sender: u32) -> bool {
+        self.constrained.len() == self.from.len() || self.constrained.binary_search(&sender).is_ok()
+    }
+}
+
+/// Estimates Q_{f_j} and Q_{g_jk} for the current policy.
+pub trait Critic: Send + Sync {
+    /// What it needs sampled.
+    fn samples(&self) -> SampleRequest;
+
+    /// Line 6: estimates every agent's Q-functions from the shadow rewards.
+    fn evaluate(&mut self, evidence: CriticInput<'_>) -> Result<()>;
+
+    /// What it found.
+    fn values(&self) -> &dyn QValues;
+
+    /// What it found, to be weighed by the multipliers.
+    fn values_mut(&mut self) -> &mut dyn QValues;
+
+    /// What it carries from one iteration to the next, if anything.
+    fn fields(&mut self) -> Fields<'_> {
+        Vec::new()
+    }
+}
+
+/// What values will be asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ValueRequest {
+    /// Whether at all alternatives of the receivers ([`QValues::receive_alternatives`]), or at the actions taken.
+    pub alternatives: bool,
+    /// Whether some senders' constraints do not count.
+    pub partial: bool,
+    /// Whether what all alternatives of a step share matters: the gradient of a soft-max does not depend on it.
+    pub levels: bool,
+}
+
+/// Q values along trajectories: what neighbours send each other.
+pub trait QValues: Send + Sync {
+    /// Fixes the multipliers: from now on values are of Q_f + Σ_k μ_k·Q_gk. Returns an agent with a value that is not
+    /// finite, and that value.
+    fn weigh(&mut self, signals: &Signals, mu: &Ragged<f64>) -> Option<(usize, f64)>;
+
+    /// Gives back memory that is filled again at the next [`QValues::weigh`].
+    fn forget(&mut self) {}
+
+    /// Looks at the first `steps` steps of the batch before its values are received, for critics that are faster at once
+    /// than one trajectory at a time.
+    fn prepare(&mut self, batch: &[Trajectory], steps: usize, wanted: ValueRequest) {
+        let _ = (batch, steps, wanted);
+    }
+
+    /// Adds sender j's values at the pairs visited, one a step. Each is one number that is worked out before it is added: a
+    /// value that was sent from elsewhere must make the same sum.
+    fn add_taken(&self, sender: u32, inbox: &ValueReceiver<'_>, scratch: &mut Vec<u32>, out: &mut [f64]);
+
+    /// Σ_j of the senders' values at the pairs visited, one a step, in the order of the senders.
+    fn receive_taken(&self, inbox: ValueReceiver<'_>, scratch: &mut Vec<u32>, out: &mut [f64]) {
+        out.fill(0.0);
+        inbox.from.iter().for_each(|&j| self.add_taken(j, &inbox, scratch, out));
+    }
+
+    /// Whether values at other actions than those taken are known.
+    fn knows_alternatives(&self) -> bool;
+
+    /// As [`QValues::add_taken`] with agent i's action replaced by each of its `actions`, as `[step][action of i]`. NaN if
+    /// they are not known. A critic that was [told of](QValues::prepare) a batch may leave out what all alternatives of a step
+    /// share, unless that is [wanted](Wanted::levels).
+    fn add_alternatives(
+        &self,
+        sender: u32,
+        inbox: &ValueReceiver<'_>,
+        actions: usize,
+        scratch: &mut Vec<u32>,
+        out: &mut [f64],
+    );
+
+    /// As [`QValues::receive_taken`] at all alternatives of agent i.
+    fn receive_alternatives(
+        &self,
+        inbox: ValueReceiver<'_>,
+        actions: usize,
+        scratch: &mut Vec<u32>,
+        out: &mut [f64],
+    ) {
+        out.fill(0.0);
+        inbox.from.iter().for_each(|&j| self.add_alternatives(j, &inbox, actions, scratch, out));
+    }
+
+    /// Agent j's table of Q values of utility `which` (0: f, then g_jk), as `[∏ S][∏ A]` over N_j^{κ_q}, if there are
+    /// tables.
+    fn table(&self, agent: usize, which: usize) -> Option<&[f64]>;
+}

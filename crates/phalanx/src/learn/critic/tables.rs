@@ -1,0 +1,154 @@
+//! One table of Q values an agent and utility, over the pairs of its κ_q-hop neighbourhood.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use super::{QValues, ValueReceiver};
+use crate::graph::indexing::PairIndex;
+use crate::learn::shadow::{Signals, weigh};
+use crate::policy::columns::pair_column;
+use crate::utility::problem::Problem;
+use crate::world::World;
+use crate::{Ragged, Result};
+
+/// Tables Q̃_{f_j}, Q̃_{g_jk} over (s, a)_{N_j^{κ_q}}, and their weighted sum.
+#[derive(Debug, Clone)]
+pub struct QTables {
+    index: PairIndex,
+    /// Agents that learn here.
+    blocks: Vec<Range<usize>>,
+    /// Row j is `[1 + m_j][∏ S][∏ A]`.
+    tables: Ragged<f64>,
+    /// Row j is Q_f + Σ_k μ_k·Q_gk.
+    weighted: Ragged<f64>,
+}
+
+impl QTables {
+    /// Zero tables.
+    pub fn new(world: &dyn World, kappa_q: usize, problem: &Problem) -> Result<Self> {
+        let n = world.graph().agents();
+        let states: Vec<usize> = (0..n).map(|i| world.states(i)).collect();
+        let actions: Vec<usize> = (0..n).map(|i| world.actions(i)).collect();
+        let index = PairIndex::new(&world.graph().neighbourhoods(kappa_q), &states, &actions, "kappa_q")?;
+        Ok(QTables {
+            tables: Ragged::zeros((0..n).map(|j| (1 + problem.agents[j].constraints.len()) * index.size(j))),
+            weighted: Ragged::default(),
+            blocks: world.graph().blocks(),
+            index,
+        })
+    }
+
+    /// Which pairs each table is over.
+    pub fn index(&self) -> &PairIndex {
+        &self.index
+    }
+
+    /// All tables, a row an agent.
+    pub(crate) fn tables_mut(&mut self) -> &mut Ragged<f64> {
+        &mut self.tables
+    }
+
+    /// Runs `learn(agent, index, its tables, scratch)` for every agent, in parallel, with scratch from `init`.
+    pub fn for_each_agent<S>(
+        &mut self,
+        init: impl Fn() -> S + Sync + Send,
+        learn: impl Fn(usize, &PairIndex, &mut [f64], &mut S) + Sync + Send,
+    ) {
+        let blocks = &self.blocks;
+        let tables = self.tables.split_rows_mut(blocks);
+        let index = &self.index;
+        blocks.par_iter().zip(tables).for_each_init(init, |scratch, (block, mut tables)| {
+            for j in block.clone() {
+                learn(j, index, tables.row_mut(j), scratch);
+            }
+        });
+    }
+}
+
+impl QTables {
+    /// What sender j tells the receiver: with its constraints, or without.
+    fn told(&self, inbox: &ValueReceiver<'_>, j: usize) -> &[f64] {
+        if inbox.counts_constraints(j as u32) {
+            self.weighted.row(j)
+        } else {
+            &self.tables.row(j)[..self.index.size(j)]
+        }
+    }
+}
+
+impl QValues for QTables {
+    fn weigh(&mut self, _signals: &Signals, mu: &Ragged<f64>) -> Option<(usize, f64)> {
+        if self.weighted.rows() == 0 {
+            self.weighted = Ragged::zeros((0..self.tables.rows()).map(|j| self.index.size(j)));
+        }
+        let (blocks, tables) = (&self.blocks, &self.tables);
+        let rows = self.weighted.split_rows_mut(blocks);
+        let weigh_block = |(block, mut rows): (&Range<usize>, crate::base::ragged::RowsMut<'_, f64>)| {
+            let mut bad = None;
+            for j in block.clone() {
+                let weighted = rows.row_mut(j);
+                weigh(tables.row(j), mu.row(j), weighted);
+                if let Some(&value) = weighted.iter().find(|w| !w.is_finite()) {
+                    bad = bad.or(Some((j, value)));
+                }
+            }
+            bad
+        };
+        let found: Vec<_> = blocks.par_iter().zip(rows).map(weigh_block).collect();
+        found.into_iter().flatten().next()
+    }
+
+    fn forget(&mut self) {
+        self.weighted = Ragged::default();
+    }
+
+    /// `out[k]` += W_j(z_j^k).
+    fn add_taken(&self, sender: u32, inbox: &ValueReceiver<'_>, scratch: &mut Vec<u32>, out: &mut [f64]) {
+        let j = sender as usize;
+        pair_column(self.index.terms(j), None, inbox.trajectory, inbox.steps, scratch);
+        let table = self.told(inbox, j);
+        for (out, &z) in out.iter_mut().zip(scratch.iter()) {
+            *out += table[z as usize];
+        }
+    }
+
+    /// `out[k][b]` += W_j(z_j^k with a_i = b).
+    fn add_alternatives(
+        &self,
+        sender: u32,
+        inbox: &ValueReceiver<'_>,
+        actions: usize,
+        scratch: &mut Vec<u32>,
+        out: &mut [f64],
+    ) {
+        let j = sender as usize;
+        let terms = self.index.terms(j);
+        // A sender that does not see the receiver has the same value whatever it does.
+        let own = terms.iter().find(|term| term.agent as usize == inbox.to);
+        let stride = own.map_or(0, |own| own.action_stride as usize);
+        // Without agent i's own action; its alternatives are then one stride apart.
+        pair_column(terms, Some(inbox.to), inbox.trajectory, inbox.steps, scratch);
+        let table = self.told(inbox, j);
+        if actions == 2 {
+            for (out, &z) in out.as_chunks_mut::<2>().0.iter_mut().zip(scratch.iter()) {
+                out[0] += table[z as usize];
+                out[1] += table[z as usize + stride];
+            }
+        } else {
+            for (out, &z) in out.chunks_exact_mut(actions).zip(scratch.iter()) {
+                for (b, out) in out.iter_mut().enumerate() {
+                    *out += table[z as usize + b * stride];
+                }
+            }
+        }
+    }
+
+    fn knows_alternatives(&self) -> bool {
+        true
+    }
+
+    fn table(&self, agent: usize, which: usize) -> Option<&[f64]> {
+        self.tables.row(agent).chunks_exact(self.index.size(agent)).nth(which)
+    }
+}

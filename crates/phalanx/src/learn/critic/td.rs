@@ -1,0 +1,177 @@
+//! Temporal-difference learning of truncated Q tables. Paper: alg:subroutine, eq:td_learning.
+
+use super::{Critic, CriticInput, QTables, QValues, SampleRequest};
+use crate::Result;
+use crate::base::fields::{Field, Fields};
+use crate::learn::shadow::reward_column;
+use crate::policy::columns::pair_column;
+use crate::utility::problem::Problem;
+
+/// Step sizes η_Q^k.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum StepSettings {
+    /// h/(k + k1), as in prop:subroutine_complexity; near-constant when h and k1 are large.
+    Harmonic {
+        /// h.
+        h: f64,
+        /// k1.
+        k1: f64,
+    },
+    /// The same step throughout.
+    Constant(f64),
+}
+
+impl StepSettings {
+    /// η_Q^k.
+    pub fn step(self, k: usize) -> f64 {
+        match self {
+            StepSettings::Harmonic { h, k1 } => h / (k as f64 + k1),
+            StepSettings::Constant(step) => step,
+        }
+    }
+}
+
+/// Algorithm 2: K updates along one trajectory from the uniform ρ₀.
+///
+/// It converges to the aggregated fixed point over (s, a)_{N_j^{κ_q}}, not to the paper's Q with outside agents held
+/// fixed (errata 3).
+#[derive(Debug)]
+pub struct Td {
+    tables: QTables,
+    /// η_Q^0 … η_Q^{K−1}.
+    steps: Vec<f64>,
+    gamma: f64,
+    /// Start from the last iteration's tables instead of zero.
+    warm: bool,
+    actions: Vec<usize>,
+}
+
+impl Td {
+    /// TD on the given tables with K = `steps` updates an evaluation.
+    pub fn new(tables: QTables, problem: &Problem, steps: usize, rule: StepSettings, warm: bool) -> Self {
+        Td {
+            tables,
+            steps: (0..steps).map(|k| rule.step(k)).collect(),
+            gamma: problem.gamma,
+            warm,
+            actions: problem.agents.iter().map(|agent| agent.space.actions).collect(),
+        }
+    }
+}
+
+/// One agent's columns.
+#[derive(Default)]
+struct Scratch {
+    pairs: Vec<u32>,
+    own: Vec<u32>,
+    column: Vec<f64>,
+}
+
+impl Critic for Td {
+    fn samples(&self) -> SampleRequest {
+        // K updates need K + 1 pairs.
+        SampleRequest { chains: 1, evaluation_pairs: self.steps.len() + 1, batch_tail: 0 }
+    }
+
+    fn evaluate(&mut self, evidence: CriticInput<'_>) -> Result<()> {
+        let (steps, gamma, warm, actions) = (&self.steps, self.gamma, self.warm, &self.actions);
+        let init = Scratch::default;
+        self.tables.for_each_agent(init, |j, index, tables, Scratch { pairs, own, column }| {
+            if !warm {
+                tables.fill(0.0);
+            }
+            let rewards = evidence.signals.rewards.row(j);
+            let cells = rewards.len() / (tables.len() / index.size(j));
+            let mut first = 0;
+            for trajectory in evidence.evaluation {
+                let steps = &steps[first..];
+                first += trajectory.transitions();
+                pair_column(index.terms(j), None, trajectory, trajectory.steps(), pairs);
+                own.clear();
+                own.extend(
+                    trajectory
+                        .states(j)
+                        .iter()
+                        .zip(trajectory.actions(j))
+                        .map(|(&s, &a)| u32::from(s) * actions[j] as u32 + u32::from(a)),
+                );
+                for (q, reward) in tables.chunks_exact_mut(index.size(j)).zip(rewards.chunks_exact(cells)) {
+                    if trajectory.channels() > 0 {
+                        // What a step pays is then no table over the own pair, but one over the steps.
+                        reward_column(reward, trajectory, j, actions[j], trajectory.steps(), column);
+                        own.clear();
+                        own.extend(0..column.len() as u32);
+                        learn(q, column, pairs, own, steps, gamma, trajectory.ended());
+                    } else {
+                        learn(q, reward, pairs, own, steps, gamma, trajectory.ended());
+                    }
+                }
+            }
+        });
+        Ok(())
+    }
+
+    fn fields(&mut self) -> Fields<'_> {
+        if self.warm { vec![("critic", Field::Rows(self.tables.tables_mut()))] } else { Vec::new() }
+    }
+
+    fn values(&self) -> &dyn QValues {
+        &self.tables
+    }
+
+    fn values_mut(&mut self) -> &mut dyn QValues {
+        &mut self.tables
+    }
+}
+
+/// eq:td_learning for k = 1 … K: Q(z^{k−1}) += η^{k−1}·(r(z^{k−1}) + γ·Q(z^k) − Q(z^{k−1})).
+///
+/// `pairs` number (s, a) of the neighbourhood, `own` the agent's own pair, which its reward is a table of. After the last
+/// pair of an episode that `ended` comes nothing: Q = 0.
+pub fn learn(
+    q: &mut [f64],
+    reward: &[f64],
+    pairs: &[u32],
+    own: &[u32],
+    steps: &[f64],
+    gamma: f64,
+    ended: bool,
+) {
+    for ((z, &own), &eta) in pairs.windows(2).zip(own).zip(steps) {
+        let (now, next) = (z[0] as usize, z[1] as usize);
+        let target = reward[own as usize] + gamma * q[next];
+        q[now] += eta * (target - q[now]);
+    }
+    if let (true, Some(&last), Some(&own), Some(&eta)) =
+        (ended, pairs.last(), own.last(), steps.get(pairs.len() - 1))
+    {
+        q[last as usize] += eta * (reward[own as usize] - q[last as usize]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn updates_by_hand() {
+        let mut q = [0.0, 10.0];
+        // z: 0 → 1 → 1 → 0, rewards 1 and 2 by own pair.
+        learn(&mut q, &[1.0, 2.0], &[0, 1, 1, 0], &[0, 1, 0, 1], &[0.5, 0.25, 0.1], 0.9, false);
+        let first = 0.5 * (1.0 + 0.9 * 10.0);
+        let second = 10.0 + 0.25 * (2.0 + 0.9 * 10.0 - 10.0);
+        let third = second + 0.1 * (1.0 + 0.9 * first - second);
+        assert_eq!(q, [first, third]);
+        // One more step, after which the episode ends.
+        let mut ended = [0.0, 10.0];
+        learn(&mut ended, &[1.0, 2.0], &[0, 1, 1, 0], &[0, 1, 0, 1], &[0.5, 0.25, 0.1, 0.2], 0.9, true);
+        assert_eq!(ended, [first + 0.2 * (2.0 - first), third]);
+    }
+
+    #[test]
+    fn step_rules() {
+        let harmonic = StepSettings::Harmonic { h: 2.0, k1: 4.0 };
+        assert_eq!([harmonic.step(0), harmonic.step(4)], [0.5, 0.25]);
+        assert_eq!(StepSettings::Constant(0.3).step(9), 0.3);
+    }
+}

@@ -1,0 +1,136 @@
+//! Multipliers. Paper: alg:pdac line 7, eq:dual_update.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Ragged;
+use crate::base::fields::{Field, Fields};
+
+/// Which update.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DualKind {
+    /// μ ← P_U(centre − η_μ·g): the paper's, without memory. Its limit violates an active constraint by
+    /// (μ − centre)/η_μ (errata 4).
+    Proximal,
+    /// μ ← P_U(μ − η_μ·g): projected gradient descent.
+    Descent,
+    /// μ ← P_U(I − η_μ·g), I ← P_U(I − η_I·g): the integral term removes the proximal update's bias.
+    Pi,
+}
+
+/// Step sizes and bounds of the update; U = [0, `mu_max`].
+#[derive(Debug, Clone, Copy)]
+pub struct DualSettings {
+    /// Which update.
+    pub kind: DualKind,
+    /// η_μ.
+    pub eta_mu: f64,
+    /// η_I, used by `pi`.
+    pub eta_integral: f64,
+    /// Upper end of U; may be infinite.
+    pub mu_max: f64,
+    /// μ₀ of the proximal term ‖μ − μ₀‖².
+    pub centre: f64,
+    /// Factor on g: 1/n in the paper's scaling, else 1.
+    pub slack_factor: f64,
+    /// Slack that is aimed at: constraints are kept with a little to spare, against estimation noise.
+    pub margin: f64,
+}
+
+/// The multipliers and what their update remembers.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Dual {
+    /// μ_ik, a row an agent.
+    pub mu: Ragged<f64>,
+    /// The integral term of `pi`.
+    pub integral: Ragged<f64>,
+}
+
+impl Dual {
+    /// Starts every multiplier (and integral) at `mu_0`.
+    pub fn new(constraints: &[usize], mu_0: f64) -> Self {
+        let mut mu: Ragged<f64> = Ragged::zeros(constraints.iter().copied());
+        mu.data_mut().fill(mu_0);
+        Dual { integral: mu.clone(), mu }
+    }
+
+    /// What it remembers.
+    pub(crate) fn fields(&mut self) -> Fields<'_> {
+        vec![("dual.mu", Field::Rows(&mut self.mu)), ("dual.integral", Field::Rows(&mut self.integral))]
+    }
+
+    /// μ^{t+1} from g̃^t. Every agent uses its own g̃_ik and μ_ik only. `schedule` scales η_μ and η_I.
+    pub fn update(&mut self, rule: &DualSettings, slack: &Ragged<f64>, schedule: f64) {
+        let project = |mu: f64| mu.clamp(0.0, rule.mu_max);
+        let states = self.mu.data_mut().iter_mut().zip(self.integral.data_mut());
+        for ((mu, integral), &g) in states.zip(slack.data()) {
+            let gradient = rule.slack_factor * (g - rule.margin);
+            let step = schedule * rule.eta_mu * gradient;
+            match rule.kind {
+                DualKind::Proximal => *mu = project(rule.centre - step),
+                DualKind::Descent => *mu = project(*mu - step),
+                DualKind::Pi => {
+                    *mu = project(*integral - step);
+                    *integral = project(*integral - schedule * rule.eta_integral * gradient);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(kind: DualKind, slacks: &[f64]) -> Vec<f64> {
+        let rule = DualSettings {
+            kind,
+            eta_mu: 2.0,
+            eta_integral: 0.5,
+            mu_max: 3.0,
+            centre: 0.25,
+            slack_factor: 0.5,
+            margin: 0.0,
+        };
+        let mut dual = Dual::new(&[1], 1.0);
+        slacks
+            .iter()
+            .map(|&g| {
+                dual.update(&rule, &Ragged::from_rows([[g]]), 1.0);
+                dual.mu.row(0)[0]
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_margin_is_aimed_at() {
+        let slacks = [0.5, 0.75, -0.25];
+        let aim = |margin: f64| {
+            let rule = DualSettings {
+                kind: DualKind::Descent,
+                eta_mu: 1.0,
+                eta_integral: 0.0,
+                mu_max: 9.0,
+                centre: 0.0,
+                slack_factor: 1.0,
+                margin,
+            };
+            let mut dual = Dual::new(&[1], 1.0);
+            slacks.map(|g| {
+                dual.update(&rule, &Ragged::from_rows([[g]]), 1.0);
+                dual.mu.row(0)[0]
+            })
+        };
+        assert_eq!(aim(0.0), [0.5, 0.0, 0.25]);
+        assert_eq!(aim(0.5), [1.0, 0.75, 1.5]);
+    }
+
+    #[test]
+    fn each_update_by_hand() {
+        let slacks = [-1.0, -1.0, 2.0, -8.0];
+        assert_eq!(run(DualKind::Proximal, &slacks), [1.25, 1.25, 0.0, 3.0]);
+        assert_eq!(run(DualKind::Descent, &slacks), [2.0, 3.0, 1.0, 3.0]);
+        // I: 1, 1.25, 1.5, 1.0.
+        assert_eq!(run(DualKind::Pi, &slacks), [2.0, 2.25, 0.0, 3.0]);
+    }
+}

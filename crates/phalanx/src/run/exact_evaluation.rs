@@ -1,0 +1,122 @@
+//! Exact evaluation of a policy, where the network is small enough.
+
+use serde::{Deserialize, Serialize};
+
+use super::outcome::number_or_null;
+use crate::algorithm::mean_return;
+use crate::exact::{Domain, Dynamics, Stationarity, System};
+use crate::learn::agent_metrics::Violations;
+use crate::policy::Tabular;
+use crate::utility::problem::Problem;
+use crate::world::World;
+use crate::{Ragged, Result};
+
+/// Networks of more joint states are not evaluated exactly unless asked to: it would take longer than many a run.
+pub const QUICK_JOINT_SPACE: usize = 1 << 12;
+
+/// Nor those where one expectation over next states takes more multiplications than this.
+const QUICK_WORK: usize = 1 << 21;
+
+/// What a policy is worth, without sampling error. Occupancies are those of the whole discounted future.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ExactEvaluation {
+    /// Expected undiscounted return over an episode, mean over agents, if the world has the channel `reward`.
+    #[serde(rename = "return")]
+    pub return_: Option<f64>,
+    /// F(θ).
+    pub objective: f64,
+    /// Σ max(0, −g).
+    pub violation_total: f64,
+    /// The largest violation.
+    pub violation_max: f64,
+    /// The mean violation.
+    pub violation_mean: f64,
+    /// 𝒳 of eq:metrics.
+    #[serde(rename = "X", deserialize_with = "number_or_null")]
+    pub x: f64,
+    /// 𝒴.
+    #[serde(rename = "Y", deserialize_with = "number_or_null")]
+    pub y: f64,
+    /// ℰ = 𝒳² + 𝒴².
+    #[serde(rename = "E", deserialize_with = "number_or_null")]
+    pub e: f64,
+    /// λ_i; empty if the rest was read from a file.
+    #[serde(skip, default = "no_rows")]
+    pub occupancy: Ragged<f64>,
+}
+
+fn no_rows() -> Ragged<f64> {
+    Ragged::zeros([])
+}
+
+/// A policy and multipliers to be evaluated.
+pub struct PointEvaluation<'a> {
+    /// The policy.
+    pub policy: &'a Tabular,
+    /// μ.
+    pub mu: &'a Ragged<f64>,
+    /// Upper end of U.
+    pub mu_max: f64,
+    /// Θ as a box.
+    pub theta_box: Option<[f64; 2]>,
+    /// H, over which the return is counted.
+    pub horizon: usize,
+}
+
+impl ExactEvaluation {
+    /// Evaluates a policy exactly if that is a matter of seconds at most; none if not, or if it cannot be done.
+    pub fn if_quick(world: &dyn World, problem: &Problem, evaluated: &PointEvaluation<'_>) -> Option<Self> {
+        Dynamics::count_joint_states(world).filter(|&states| states <= QUICK_JOINT_SPACE)?;
+        let system = System::new(world, problem, evaluated.policy).ok()?;
+        (system.work() <= QUICK_WORK)
+            .then(|| ExactEvaluation::within(&system, world, problem, evaluated).ok())?
+    }
+
+    /// Evaluates a policy exactly.
+    pub fn new(world: &dyn World, problem: &Problem, evaluated: &PointEvaluation<'_>) -> Result<Self> {
+        ExactEvaluation::within(&System::new(world, problem, evaluated.policy)?, world, problem, evaluated)
+    }
+
+    fn within(
+        system: &System,
+        world: &dyn World,
+        problem: &Problem,
+        evaluated: &PointEvaluation<'_>,
+    ) -> Result<Self> {
+        let PointEvaluation { policy, mu, mu_max, theta_box, horizon } = *evaluated;
+        let chain = system.under(policy)?;
+        let signals = chain.signals(problem);
+        let values = chain.values(&signals.rewards)?;
+        let whole = chain.action_values(&signals.rewards, &values, mu);
+        let gradient = chain.gradient(&whole, policy.parameterisation(), 1.0 / policy.agents() as f64);
+        let domain = Domain::of(policy, theta_box);
+        let Stationarity { x, y, e } = Stationarity::new(&gradient, domain, mu, &signals.slack, mu_max);
+        let return_ = if world
+            .channels()
+            .iter()
+            .any(|channel| channel.name == "reward" && channel.tables().is_some())
+        {
+            let mut law = system.dynamics().start().to_vec();
+            let mut visits = vec![0.0; law.len()];
+            for _ in 0..horizon {
+                visits.iter_mut().zip(&law).for_each(|(sum, p)| *sum += p);
+                law = chain.advance(&law);
+            }
+            mean_return(world, &chain.local(&visits), 1.0)
+        } else {
+            None
+        };
+        let violations = Violations::of(&signals.slack);
+        Ok(ExactEvaluation {
+            return_,
+            objective: signals.objective.iter().sum::<f64>() / signals.objective.len() as f64,
+            violation_total: violations.total,
+            violation_max: violations.max,
+            violation_mean: violations.mean,
+            x,
+            y,
+            e,
+            occupancy: chain.occupancy(),
+        })
+    }
+}

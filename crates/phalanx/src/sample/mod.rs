@@ -1,0 +1,4 @@
+//! Lines 3 and 4 of Algorithm 1: trajectories of all agents, and what they visited.
+
+pub mod occupancy;
+pub mod rollout;
