@@ -5,6 +5,19 @@
 //! keeps its own constraints, which are general utilities too. The method is a primal-dual actor-critic with shadow
 //! rewards and truncated Q-functions; `docs/paper-map.md` lists which item implements which part of the paper.
 //!
+//! Ten words that are used throughout:
+//!
+//! - **agent**: one decision maker, numbered from 0; it has a local state and takes a local action.
+//! - **graph**: who is linked with whom ([`graph`]).
+//! - **κ-hop neighbourhood**: the agents at most κ links away, the agent itself among them.
+//! - **occupancy**: how much discounted time an agent spends in each pair of own state and action.
+//! - **utility**: a function of one agent's occupancy; objectives and constraints are utilities ([`utility`]).
+//! - **shadow reward**: the derivative of a utility at the present occupancy; it stands in for a reward.
+//! - **multiplier**: the price μ of violating a constraint.
+//! - **truncated Q**: an agent's Q-function over the states and actions of its neighbourhood alone.
+//! - **trajectory**: states and actions of all agents over the steps of one episode.
+//! - **run**: a configuration carried out, with the folder that it leaves behind ([`run`]).
+//!
 //! ```
 //! use phalanx::run::{Config, Session};
 //!
@@ -18,20 +31,44 @@
 //! # Ok::<(), phalanx::Error>(())
 //! ```
 
-// In reading order: a module uses those above it only (`tests/layers.rs`).
-pub mod algorithm;
+// In reading order: a module uses only those above it, which `tests/layers.rs` holds.
+
+// Errors, rows of unequal length, random streams, durable files.
 #[doc(hidden)]
 pub mod base;
-pub mod distributed;
-pub mod exact;
+
+// Graphs, neighbourhoods, generators, partitions.
 pub mod graph;
-pub mod learn;
-pub mod neural;
-pub mod policy;
-pub mod run;
-pub mod sample;
+
+// One process or several: communicator, borders, traffic.
+pub mod distributed;
+
+// What is wanted of the agents: objectives, constraints, the problem.
 pub mod utility;
+
+// What the agents live in.
 pub mod world;
+
+// Per-agent neural networks.
+pub mod neural;
+
+// How the agents act.
+pub mod policy;
+
+// Algorithm 1, lines 3 and 4: trajectories and occupancies.
+pub mod sample;
+
+// Lines 5 to 9: shadow rewards, critics, multipliers, gradients, steps.
+pub mod learn;
+
+// The truth on small models, by enumeration.
+pub mod exact;
+
+// Primal-dual, exact, MAPPO-Lagrangian.
+pub mod algorithm;
+
+// Configuration, training to the end, folders, evaluation.
+pub mod run;
 
 pub use base::error::{Error, Result};
 pub use base::ragged::Ragged;
