@@ -6,17 +6,13 @@ mod eval;
 mod exact;
 mod fleet;
 mod paper;
-mod plot;
 mod render;
 mod replay;
-mod sheet;
-mod statistics;
 mod sweep;
 mod table;
+mod target;
 mod train;
 
-pub use plot::figure;
-pub use render::{Board, Moment};
 pub use train::{default_folder, provenance};
 
 use std::ffi::OsString;
@@ -27,6 +23,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::{Parser, Subcommand};
 use phalanx::run::{Config, Registry, Session, preset};
+use phalanx_pictures::plot;
 
 /// Safe policies for networks of agents.
 #[derive(Parser)]
@@ -62,7 +59,7 @@ enum Command {
     Config(Source),
     /// List the built-in presets.
     Presets,
-    /// Make the paper's experiments again, and say which of its claims hold.
+    /// Reproduce the paper's experiments, and say which of its claims hold.
     Paper(paper::PaperArgs),
     /// Measure simulation alone.
     Bench(bench::BenchArgs),

@@ -21,7 +21,9 @@ fn sources(folder: &Path, found: &mut Vec<(PathBuf, String)>) {
 
 fn all_sources() -> Vec<(PathBuf, String)> {
     let mut found = Vec::new();
-    for folder in ["crates/phalanx/src", "crates/phalanx/tests", "crates/phalanx-cli/src"] {
+    for folder in
+        ["crates/phalanx/src", "crates/phalanx/tests", "crates/phalanx-paper/src", "crates/phalanx-cli/src"]
+    {
         sources(&root().join(folder), &mut found);
     }
     found

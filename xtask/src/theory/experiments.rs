@@ -1,7 +1,7 @@
 //! One function for each figure that `phalanx paper` does not make.
 
 use anyhow::Result;
-use phalanx_cli::figure::{Axis, Curve, Figure, Panel, Spacing, Style};
+use phalanx_pictures::plot::figure::{Axis, Curve, Figure, Panel, Spacing, Style};
 
 use crate::lab::{Lab, ROUNDING, Table};
 

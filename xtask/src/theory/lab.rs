@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
-use phalanx_cli::figure::{self, Figure};
+use phalanx_pictures::plot::figure::{self, Figure};
 use serde_json::Value;
 
 /// The folder of the project's figures, from the project's folder.

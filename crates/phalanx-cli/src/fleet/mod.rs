@@ -8,25 +8,15 @@ mod tests;
 
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
-use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use phalanx::Error;
-use phalanx::run::{Config, Outcome, Provenance, RunFolder, RunStatus};
+pub use phalanx::run::{Job, JobOutcome as Finish};
+use phalanx::run::{Provenance, RunFolder, RunStatus};
 
 use crate::MOST_THREADS;
 use progress::Progress;
-
-/// A run to be carried out.
-pub struct Job {
-    /// What it is called in messages; no two have the same.
-    pub name: String,
-    /// Its folder, of its own.
-    pub folder: PathBuf,
-    /// What to run.
-    pub config: Config,
-}
 
 /// Who does the work, and how much is said about it; nothing here changes results.
 pub struct Workers {
@@ -61,19 +51,6 @@ impl Workers {
             quiet,
         })
     }
-}
-
-/// How a run ended.
-#[derive(Debug, Clone)]
-pub enum Finish {
-    /// It is finished, now or since an earlier call.
-    Done(Box<Outcome>),
-    /// It failed, and why.
-    Failed(String),
-    /// Another process is training in its folder, so it was left alone.
-    Busy,
-    /// The user stopped it; it goes on from a checkpoint, or has not begun.
-    Stopped,
 }
 
 /// Carries out `jobs`, as many at a time as `workers` says, until all are done or `stop` is set. One [`Finish`] a job,

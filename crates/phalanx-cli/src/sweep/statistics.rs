@@ -1,6 +1,6 @@
 //! A few numbers about a few seeds.
 
-use crate::statistics::{deviation, interquartile_mean, mean};
+use phalanx_pictures::statistics::{deviation, interquartile_mean, mean};
 
 /// Mean, standard error and interquartile mean of the same quantity over seeds.
 #[derive(Debug, Clone, Copy, PartialEq)]

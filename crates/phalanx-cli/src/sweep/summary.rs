@@ -9,7 +9,6 @@ use super::Plan;
 use super::settings::plain;
 use super::statistics::Spread;
 use crate::fleet::Finish;
-use crate::sheet::quoted;
 
 /// Fields of a run's outcome, with those of its exact evaluation.
 const FIELDS: [&str; 12] = [
@@ -35,24 +34,26 @@ pub fn csv(plan: &Plan, finishes: &[Finish]) -> String {
     // What a setting says already, as the number of iterations, needs no second column.
     let fields = || FIELDS.into_iter().filter(|field| !keys.iter().any(|key| key == field));
     let mut header = vec!["index".to_string(), "run".into()];
-    header.extend(keys.iter().map(|key| quoted(key)));
+    header.extend(keys.iter().map(|key| key.to_string()));
     header.extend(["seed", "config_seed", "status"].map(Into::into));
     header.extend(fields().map(Into::into));
     header.extend(EXACT.map(|name| format!("exact.{name}")));
-    let mut text = header.join(",") + "\n";
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    // Writing to memory cannot fail, and rows are of equal length.
+    let _ = writer.write_record(&header);
     for (k, ((&(setting, seed), job), finish)) in plan.runs.iter().zip(&plan.jobs).zip(finishes).enumerate() {
-        let mut row = vec![k.to_string(), quoted(&job.name)];
-        row.extend(plan.settings[setting].values.iter().map(|(_, value)| quoted(&plain(value))));
-        row.extend([seed.to_string(), job.config.seed.to_string(), quoted(&status(finish))]);
+        let mut row = vec![k.to_string(), job.name.clone()];
+        row.extend(plan.settings[setting].values.iter().map(|(_, value)| plain(value)));
+        row.extend([seed.to_string(), job.config.seed.to_string(), status(finish)]);
         let outcome = match finish {
             Finish::Done(outcome) => serde_json::to_value(outcome).unwrap_or_default(),
             _ => Value::Null,
         };
         row.extend(fields().map(|name| cell(&outcome[name])));
         row.extend(EXACT.map(|name| cell(&outcome["exact"][name])));
-        text += &(row.join(",") + "\n");
+        let _ = writer.write_record(&row);
     }
-    text
+    String::from_utf8(writer.into_inner().unwrap_or_default()).unwrap_or_default()
 }
 
 fn status(finish: &Finish) -> String {
@@ -67,7 +68,7 @@ fn status(finish: &Finish) -> String {
 fn cell(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
-        Value::String(text) => quoted(text),
+        Value::String(text) => text.clone(),
         other => other.to_string(),
     }
 }

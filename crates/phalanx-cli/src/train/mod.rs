@@ -12,7 +12,9 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use phalanx::algorithm::Summary;
 use phalanx::run::{self, Config, Ending, Provenance, Registry, ResumeOutcome, RunFolder, Session, preset};
 
-use crate::{Source, on_threads, plot, print, table};
+use phalanx_pictures::plot;
+
+use crate::{Source, on_threads, print, table};
 
 #[derive(clap::Args)]
 pub struct TrainArgs {

@@ -13,7 +13,9 @@ use super::{
     How, ResumeArgs, TrainArgs, default_folder, how_to_resume, last_checkpoint, progress_bar, provenance,
     show, stop_on_signals,
 };
-use crate::{on_threads, plot, print, table};
+use phalanx_pictures::plot;
+
+use crate::{on_threads, print, table};
 
 /// `phalanx train … --mpi`.
 pub fn train(args: &TrainArgs, registry: &Registry) -> anyhow::Result<()> {

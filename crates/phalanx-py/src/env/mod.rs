@@ -16,7 +16,7 @@ use phalanx::run::{Config, WorldConfig};
 use phalanx::world::pistonball::physics::Ball;
 use phalanx::world::pistonball::{Game, MAX_CYCLES};
 use phalanx::world::{Evolution, World};
-use phalanx_cli::Board;
+use phalanx_pictures::render::Board;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 use rayon::prelude::*;

@@ -2,7 +2,7 @@
 
 use numpy::{PyArray1, PyArray3, PyArrayMethods};
 use phalanx::Error;
-use phalanx_cli::{Board, Moment};
+use phalanx_pictures::render::{Board, Moment};
 use pyo3::prelude::*;
 
 use super::play::Play;

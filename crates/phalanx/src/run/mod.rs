@@ -10,6 +10,7 @@ mod evaluate;
 mod events;
 mod exact_evaluation;
 mod folder;
+mod job;
 mod multipliers;
 mod outcome;
 pub mod preset;
@@ -29,6 +30,7 @@ pub use config::{
 pub use evaluate::{Evaluation, evaluate};
 pub use exact_evaluation::{ExactEvaluation, PointEvaluation, QUICK_JOINT_SPACE};
 pub use folder::{Provenance, ResumeOutcome, RunFolder};
+pub use job::{Job, JobOutcome};
 pub use outcome::Outcome;
 pub use registry::Registry;
 pub use session::Session;

@@ -1,0 +1,171 @@
+//! `phalanx render`: an episode as an animation, as one picture, or as a picture per step.
+
+use std::path::{Path, PathBuf};
+
+use phalanx::Error;
+use phalanx::run::Registry;
+use phalanx_pictures::plot;
+use phalanx_pictures::render::{Delays, Reel, frame_name};
+use rayon::prelude::*;
+
+use crate::target::Target;
+use crate::{eval, print};
+
+#[derive(clap::Args)]
+pub struct RenderArgs {
+    /// Run folder, preset or TOML file.
+    #[arg(value_name = "RUN|PRESET|FILE.toml")]
+    source: String,
+    /// Change a setting of a preset or file.
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    sets: Vec<String>,
+    /// Policy of a preset or file: uniform, or one that its world knows (wireless: matching; pistonball: still,
+    /// random, wave; epidemic: none, protect, treat, both).
+    #[arg(long)]
+    policy: Option<String>,
+    /// Seed of the episode; `phalanx eval` runs the same episodes with the same seed.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Which of the seed's episodes, from 0.
+    #[arg(long, value_name = "K", default_value_t = 0)]
+    episode: u32,
+    /// Steps to run [default: the horizon, at most 250].
+    #[arg(long, value_name = "N")]
+    steps: Option<usize>,
+    /// Draw these steps alone, e.g. 1,10,20 [default: all; in one PNG at most 12, evenly spaced].
+    #[arg(long, value_name = "STEPS", value_delimiter = ',')]
+    only: Vec<usize>,
+    /// Steps per second of an animation.
+    #[arg(long, default_value_t = 2.0)]
+    fps: f64,
+    /// FILE.gif: animation; FILE.png: one picture; DIR/: a PNG per step [default: plots/episode.gif of the run, or
+    /// episode.gif].
+    #[arg(long)]
+    out: Option<PathBuf>,
+}
+
+/// Steps that are drawn without being asked for.
+const MOST_UNASKED: usize = 250;
+/// Steps that are put into one picture without being asked for, and at all.
+const SHEET_UNASKED: usize = 12;
+const SHEET_MOST: usize = 48;
+
+/// `phalanx render`.
+pub fn render(args: &RenderArgs, registry: &Registry) -> anyhow::Result<()> {
+    let target = Target::of(args.out.as_deref(), &args.source)?;
+    let Some(delays) = Delays::of(args.fps) else {
+        let message = format!("{}; allowed are {} to {}", args.fps, Delays::LEAST_FPS, Delays::MOST_FPS);
+        return Err(Error::config("--fps", message).into());
+    };
+    if let Some(steps) = args.steps.filter(|steps| !(1..=Reel::MOST_STEPS).contains(steps)) {
+        let message = format!("{steps}; allowed are 1 to {}", Reel::MOST_STEPS);
+        return Err(Error::config("--steps", message).into());
+    }
+    if args.episode >= Reel::MOST_EPISODES {
+        let message = format!("{}; allowed are 0 to {}", args.episode, Reel::MOST_EPISODES - 1);
+        return Err(Error::config("--episode", message).into());
+    }
+    let session = eval::open(&args.source, &args.sets, args.policy.as_deref(), registry)?;
+    let horizon = session.config().horizon;
+    let steps = args.steps.unwrap_or(horizon.min(MOST_UNASKED));
+    let reel = Reel::of_session(&session, args.episode, args.seed, steps, title(args))?;
+    let shown = shown_steps(&args.only, reel.steps(), &target)?;
+    let folder = target.folder();
+    if !folder.as_os_str().is_empty() {
+        std::fs::create_dir_all(folder).map_err(|error| Error::write(folder, error))?;
+    }
+    let written = write(&reel, &shown, &target, delays)?;
+    let mut message = format!("{written}: {}", steps_in_words(shown.len(), reel.steps()));
+    if reel.ended() {
+        message += " (the episode ended there)";
+    } else if reel.steps() < horizon && args.steps.is_none() {
+        message += &format!(" (an episode in training has {horizon}; --steps draws more)");
+    }
+    print(&format!("{message}\n"));
+    Ok(())
+}
+
+fn title(args: &RenderArgs) -> String {
+    let source = Path::new(&args.source);
+    let name = if source.is_dir() { plot::name_of(source) } else { args.source.clone() };
+    let policy = args.policy.as_ref().map(|policy| format!(", policy {policy}")).unwrap_or_default();
+    format!("{name}{policy}: episode {} of seed {}", args.episode, args.seed)
+}
+
+fn steps_in_words(shown: usize, steps: usize) -> String {
+    let plural = if steps == 1 { "" } else { "s" };
+    if shown == steps { format!("{steps} step{plural}") } else { format!("{shown} of {steps} steps") }
+}
+
+/// The steps to draw, from 0.
+fn shown_steps(only: &[usize], steps: usize, target: &Target) -> phalanx::Result<Vec<usize>> {
+    if let Some(step) = only.iter().find(|step| !(1..=steps).contains(step)) {
+        return Err(Error::config("--only", format!("step {step}; the episode has steps 1 to {steps}")));
+    }
+    let is_sheet = matches!(target, Target::Sheet(_));
+    if is_sheet && only.len() > SHEET_MOST {
+        let message = format!("{} steps in one picture; allowed are {SHEET_MOST}", only.len());
+        return Err(Error::config("--only", message));
+    }
+    if !only.is_empty() {
+        return Ok(only.iter().map(|step| step - 1).collect());
+    }
+    if is_sheet && steps > SHEET_UNASKED {
+        // The first, the last, and what is between them.
+        return Ok((0..SHEET_UNASKED).map(|k| k * (steps - 1) / (SHEET_UNASKED - 1)).collect());
+    }
+    Ok((0..steps).collect())
+}
+
+/// Draws the steps and writes them; says what was written.
+fn write(reel: &Reel, shown: &[usize], target: &Target, delays: Delays) -> anyhow::Result<String> {
+    let save = |path: &Path, bytes: &[u8]| std::fs::write(path, bytes).map_err(|e| Error::write(path, e));
+    match target {
+        Target::Animation(file) => {
+            save(file, &reel.animation(shown, delays)?)?;
+            Ok(file.display().to_string())
+        }
+        Target::Sheet(file) => {
+            save(file, &reel.sheet(shown)?)?;
+            Ok(file.display().to_string())
+        }
+        Target::Frames(folder) => {
+            shown.par_iter().try_for_each(|&step| {
+                anyhow::Ok(save(&folder.join(frame_name(step)), &reel.frame(step)?)?)
+            })?;
+            let others = other_frames(folder, shown);
+            let note =
+                if others == 0 { String::new() } else { format!(" (beside {others} that were there)") };
+            Ok(format!("{}{note}", folder.join("step-….png").display()))
+        }
+    }
+}
+
+/// How many pictures of steps are in the folder that were not drawn now: a program that makes a film of the folder
+/// would take them, too.
+fn other_frames(folder: &Path, shown: &[usize]) -> usize {
+    let ours: Vec<String> = shown.iter().map(|&step| frame_name(step)).collect();
+    let is_other = |name: &str| {
+        name.starts_with("step-") && name.ends_with(".png") && !ours.iter().any(|ours| ours == name)
+    };
+    let entries = folder.read_dir().into_iter().flatten().flatten();
+    entries.filter(|entry| is_other(&entry.file_name().to_string_lossy())).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sheet_has_the_first_and_the_last_step() {
+        let (sheet, frames) = (Target::Sheet("a.png".into()), Target::Frames("a/".into()));
+        assert_eq!(shown_steps(&[], 125, &sheet).unwrap()[..3], [0, 11, 22]);
+        assert_eq!(shown_steps(&[], 125, &sheet).unwrap().last(), Some(&124));
+        assert_eq!(shown_steps(&[], 12, &sheet).unwrap(), (0..12).collect::<Vec<_>>());
+        assert_eq!(shown_steps(&[], 125, &frames).unwrap().len(), 125);
+        assert_eq!(shown_steps(&[3, 1], 5, &frames).unwrap(), [2, 0]);
+        for only in [vec![0], vec![6], vec![1; 49]] {
+            assert!(shown_steps(&only, 5, &sheet).is_err());
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! `table`: the paper's comparison with MAPPO-Lagrangian, its figures beside ours. Paper: tab:baseline.
+
+use super::catalogue;
+use super::lab::{Bench, Record};
+use super::setting::OURS;
+use super::sheet::Sheet;
+use super::versus::{AGGREGATE, GLOBAL, LOCAL};
+use phalanx_pictures::plot::canvas::{Arrangement, Axis, Colour, Figure, Layer, Mark, Panel, Shape};
+use phalanx_pictures::plot::{self, Values};
+
+/// An environment: the experiment that it comes from, and what the paper reports for each method.
+struct World {
+    name: &'static str,
+    experiment: &'static str,
+    published: [Published; 4],
+}
+
+/// A line of the paper's table: return, its deviation, violation.
+struct Published(&'static str, f64, f64, f64);
+
+const WORLDS: [World; 2] = [
+    World {
+        name: "Pistonball",
+        experiment: "baselines-pistonball",
+        published: [
+            Published(OURS, 51.788, 1.346, 0.04919),
+            Published(GLOBAL, 50.612, 2.118, 0.06884),
+            Published(AGGREGATE, 48.197, 6.188, 0.2179),
+            Published(LOCAL, 41.102, 18.769, 0.09303),
+        ],
+    },
+    World {
+        name: "Wireless",
+        experiment: "baselines-wireless",
+        published: [
+            Published(OURS, 3.373, 0.112, 0.1926),
+            Published(GLOBAL, 3.347, 0.131, 0.4),
+            Published(AGGREGATE, 3.106, 0.673, 1.189),
+            Published(LOCAL, 3.148, 0.614, 1.576),
+        ],
+    },
+];
+
+/// What is taken over from a summary.
+const TAKEN: [&str; 10] = [
+    "seeds",
+    "missing",
+    "return_mean",
+    "return_sd",
+    "return_low",
+    "return_high",
+    "violation_mean",
+    "violation_sd",
+    "violation_low",
+    "violation_high",
+];
+
+/// Makes what it is made of, where that is not there; writes `results.csv`, the table as it is
+/// shown, and a figure for each environment.
+pub fn make(bench: &Bench<'_>) -> anyhow::Result<()> {
+    let mut summaries = Vec::new();
+    for world in &WORLDS {
+        let lab = bench.lab;
+        let folder = lab.folder(world.experiment);
+        let record = Record::read(&folder)?;
+        let is_there = record.is_some_and(|record| {
+            record.complete && record.seeds == lab.seeds && record.length == lab.length.words()
+        });
+        if let (false, Some(experiment)) = (is_there, catalogue::find(world.experiment)) {
+            let other = lab.begin(experiment.id)?;
+            experiment.make(&other)?;
+            other.finish()?;
+        }
+        summaries.push(Sheet::read(&folder.join("summary.csv"))?);
+    }
+    let results = assemble(&summaries);
+    bench.sheet("results.csv", &results)?;
+    let table = shown(&results);
+    bench.sheet("table.csv", &table)?;
+    bench.write("table.md", markdown(&table).as_bytes())?;
+    (bench.lab.print)(&markdown(&table));
+    let names = ["pistonball", "wireless"];
+    bench.figures(WORLDS.iter().zip(names).map(|(world, name)| (name, figure(world, &results))).collect())
+}
+
+/// One row an environment and method; cells are empty where there is no result.
+fn assemble(summaries: &[Option<Sheet>]) -> Sheet {
+    let published = ["published_return", "published_return_sd", "published_violation"];
+    let mut results = Sheet::new(&[&["environment", "method"], &TAKEN[..], &published].concat());
+    for (world, summary) in WORLDS.iter().zip(summaries) {
+        for Published(method, return_, deviation, violation) in &world.published {
+            let found = summary.as_ref().and_then(|summary| {
+                let row = summary.rows.iter().find(|row| summary.text(row, "method") == *method)?;
+                Some(TAKEN.map(|column| summary.text(row, column).to_string()))
+            });
+            let mut row = vec![world.name.to_string(), method.to_string()];
+            row.extend(found.unwrap_or_default());
+            row.extend([return_, deviation, violation].map(|number| number.to_string()));
+            results.push(row);
+        }
+    }
+    results
+}
+
+/// The paper's table, ours on the left of each figure.
+fn shown(results: &Sheet) -> Sheet {
+    let mut table =
+        Sheet::new(&["environment", "method", "return", "published", "violation", "published", "seeds"]);
+    for row in &results.rows {
+        let number = |column: &str| results.number(row, column);
+        let text = |column: &str| results.text(row, column).to_string();
+        let pm = |mean: f64, deviation: f64| {
+            if mean.is_nan() { "missing".into() } else { format!("{mean:.3} ± {deviation:.3}") }
+        };
+        let missing = text("missing");
+        let missing = if missing.is_empty() { missing } else { format!(" (missing: {missing})") };
+        table.push(vec![
+            text("environment"),
+            text("method"),
+            pm(number("return_mean"), number("return_sd")),
+            pm(number("published_return"), number("published_return_sd")),
+            pm(number("violation_mean"), number("violation_sd")),
+            text("published_violation"),
+            text("seeds") + &missing,
+        ]);
+    }
+    table
+}
+
+fn markdown(table: &Sheet) -> String {
+    let line = |cells: &Vec<String>| format!("| {} |\n", cells.join(" | "));
+    let rule = format!("|{}\n", "---|".repeat(table.columns.len()));
+    line(&table.columns) + &rule + &table.rows.iter().map(line).collect::<String>()
+}
+
+fn figure(world: &World, results: &Sheet) -> Figure {
+    let panel = |quantity: &str, values: Values| Panel {
+        x: Axis::new(format!("{quantity}, final policy"), values),
+        y: Axis::new("", Values::Real),
+        names: world.published.iter().map(|published| published.0.to_string()).collect(),
+        layers: layers(world, results, quantity),
+    };
+    Figure {
+        title: format!("{}: comparison with MAPPO-Lagrangian", world.name),
+        subtitle: "mean over seeds with 95 % bootstrap interval".into(),
+        panels: vec![panel("return", Values::Real), panel("violation", Values::FromZero)],
+        arrangement: Arrangement::SideBySide,
+    }
+}
+
+fn layers(world: &World, results: &Sheet, quantity: &str) -> Vec<Layer> {
+    let mut layers = Vec::new();
+    let rows = results.rows.iter().filter(|row| results.text(row, "environment") == world.name);
+    for (k, row) in rows.enumerate() {
+        let y = (k + 1) as f64;
+        let at = |column: String| results.number(row, &column);
+        let [mean, low, high] = ["mean", "low", "high"].map(|name| at(format!("{quantity}_{name}")));
+        let colour = Colour::of_series(0);
+        if mean.is_finite() {
+            layers.push(plot::line(vec![(low, y), (high, y)], plot::THICK, colour, String::new()));
+            layers.push(marks((mean, y), Mark::Circle, colour, "here"));
+        }
+        layers.push(marks((at(format!("published_{quantity}")), y), Mark::Diamond, Colour::QUIET, "paper"));
+    }
+    layers
+}
+
+fn marks(point: plot::Point, mark: Mark, colour: Colour, label: &str) -> Layer {
+    Layer { shape: Shape::Marks { points: vec![point], mark }, colour, label: label.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use phalanx_pictures::plot::canvas;
+
+    fn summary() -> Sheet {
+        let mut sheet = Sheet::new(&[&["method", "setting"], &TAKEN[..]].concat());
+        let numbers = ["3", "", "56.2", "0.3", "55.9", "56.5", "0.01", "0.01", "0", "0.02"];
+        sheet.push([&[OURS, ""], &numbers[..]].concat().into_iter().map(String::from).collect());
+        let numbers = ["2", "3", "50.1", "1.5", "49", "51.2", "0.2", "0.1", "0.1", "0.3"];
+        sheet.push([&[GLOBAL, "κ = 3"], &numbers[..]].concat().into_iter().map(String::from).collect());
+        sheet
+    }
+
+    #[test]
+    fn what_is_missing_stays_empty_beside_what_is_published() {
+        let results = assemble(&[Some(summary()), None]);
+        assert_eq!(results.rows.len(), 8);
+        assert_eq!(results.number(&results.rows[0], "return_mean"), 56.2);
+        assert_eq!(results.number(&results.rows[1], "published_return"), 50.612);
+        assert!(results.number(&results.rows[2], "return_mean").is_nan());
+        let table = markdown(&shown(&results));
+        let lines: Vec<&str> = table.lines().collect();
+        assert_eq!(lines.len(), 10);
+        assert_eq!(
+            lines[2],
+            "| Pistonball | ours | 56.200 ± 0.300 | 51.788 ± 1.346 | 0.010 ± 0.010 | 0.04919 | 3 |"
+        );
+        assert!(lines[3].ends_with("| 2 (missing: 3) |"), "{}", lines[3]);
+        assert!(lines[9].contains("decentralised MAPPO-L | missing | 3.148 ± 0.614 | missing | 1.576"));
+    }
+
+    #[test]
+    fn the_figure_is_drawn_whatever_is_missing() {
+        let results = assemble(&[Some(summary()), None]);
+        let figures: Vec<Figure> = WORLDS.iter().map(|world| figure(world, &results)).collect();
+        let drawings = canvas::draw(&figures).unwrap();
+        assert!(drawings[0].svg.contains(">here<") && drawings[0].svg.contains("MAPPO-L"));
+        assert!(!drawings[1].svg.contains(">here<") && drawings[1].svg.contains(">paper<"));
+    }
+}

@@ -1,0 +1,140 @@
+//! What experiments found: their `results.csv`, and which rows a claim is about.
+
+use std::collections::BTreeMap;
+
+use crate::sheet::Sheet;
+
+/// The results of every complete experiment.
+#[derive(Debug, Default)]
+pub struct Evidence {
+    /// `results.csv` by the ID of the experiment, other tables of it as `ID/name`.
+    pub sheets: BTreeMap<String, Sheet>,
+}
+
+/// Rows of an experiment: all seeds of one setting, say.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rows {
+    /// ID of the experiment, or `ID/name` for another table of it than `results.csv`.
+    pub experiment: &'static str,
+    /// In words.
+    pub label: String,
+    /// What cells of these columns must hold.
+    wanted: Vec<(&'static str, String)>,
+    /// Whether the method that is judged selects rows, too.
+    by_method: bool,
+}
+
+/// One number a seed, and the seeds that have none.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sample {
+    /// In the order of the sheet.
+    pub values: Vec<f64>,
+    /// Seeds without a result, each with the reason.
+    pub absent: Vec<String>,
+}
+
+impl Rows {
+    /// Those of a setting, of the method that is judged.
+    pub fn setting(experiment: &'static str, setting: &str) -> Rows {
+        let wanted = vec![("setting", setting.to_string())];
+        Rows { experiment, label: setting.into(), wanted, by_method: true }
+    }
+
+    /// Those of a method, whatever its setting.
+    pub fn method(experiment: &'static str, method: &str) -> Rows {
+        let wanted = vec![("method", method.to_string())];
+        Rows { experiment, label: method.into(), wanted, by_method: false }
+    }
+
+    /// Those with a setting, whoever trained it.
+    pub fn of_any_method(experiment: &'static str, setting: &str) -> Rows {
+        Rows { by_method: false, ..Rows::setting(experiment, setting) }
+    }
+
+    /// All.
+    pub fn all(experiment: &'static str) -> Rows {
+        Rows { experiment, label: "all rows".into(), wanted: Vec::new(), by_method: false }
+    }
+
+    /// Those of them that hold `cell` in `column`.
+    pub fn with(mut self, column: &'static str, cell: &str) -> Rows {
+        let said = format!("{column} = {cell}");
+        self.label = if self.wanted.is_empty() { said } else { format!("{}, {said}", self.label) };
+        self.wanted.push((column, cell.into()));
+        self
+    }
+
+    /// Called so.
+    pub fn called(self, label: &str) -> Rows {
+        Rows { label: label.into(), ..self }
+    }
+
+    /// ID of the experiment.
+    pub fn id(&self) -> &'static str {
+        self.experiment.split('/').next().unwrap_or_default()
+    }
+
+    /// Whether the method that is judged matters.
+    pub fn is_by_method(&self) -> bool {
+        self.by_method
+    }
+}
+
+impl Evidence {
+    /// Whether only rows of `method` are to reach what is published.
+    pub fn counts_alone(&self, experiment: &str, method: &str) -> bool {
+        let Some(sheet) = self.sheets.get(experiment) else { return false };
+        let counting = sheet.rows.iter().filter(|row| sheet.text(row, "counts") == "true");
+        let mut methods = counting.map(|row| sheet.text(row, "method")).peekable();
+        methods.peek().is_some() && methods.all(|found| found == method)
+    }
+
+    /// The rows of `method`; the reason if there are none.
+    pub fn rows<'a>(&'a self, rows: &Rows, method: &str) -> Result<(&'a Sheet, Vec<&'a [String]>), String> {
+        let Some(sheet) = self.sheets.get(rows.experiment) else {
+            return Err(format!("no results of {}", rows.experiment));
+        };
+        let keep = |row: &&Vec<String>| {
+            let asked = rows.wanted.iter().all(|(column, cell)| is_same(sheet.text(row, column), cell));
+            asked && (!rows.by_method || sheet.text(row, "method") == method)
+        };
+        let found: Vec<&[String]> = sheet.rows.iter().filter(keep).map(Vec::as_slice).collect();
+        if found.is_empty() {
+            let whose = if rows.by_method { format!(" of {method}") } else { String::new() };
+            return Err(format!("{} has no rows for {}{whose}", rows.experiment, rows.label));
+        }
+        Ok((sheet, found))
+    }
+
+    /// `column` of those rows; the reason if there is not one number.
+    pub fn sample(&self, rows: &Rows, method: &str, column: &str) -> Result<Sample, String> {
+        let (sheet, found) = self.rows(rows, method)?;
+        let mut sample = Sample { values: Vec::new(), absent: Vec::new() };
+        for row in found {
+            let value = sheet.number(row, column);
+            if value.is_finite() {
+                sample.values.push(value);
+                continue;
+            }
+            let (seed, status) = (sheet.text(row, "seed"), sheet.text(row, "status"));
+            let reason = if status.is_empty() || status == "finished" {
+                format!("no {column}")
+            } else {
+                status.into()
+            };
+            sample.absent.push(format!("{}, seed {seed}: {reason}", rows.label));
+        }
+        if sample.values.is_empty() {
+            return Err(format!("{} has no {column} for {}", rows.experiment, rows.label));
+        }
+        Ok(sample)
+    }
+}
+
+/// Numbers are the same however they are written.
+fn is_same(found: &str, wanted: &str) -> bool {
+    match (found.parse::<f64>(), wanted.parse::<f64>()) {
+        (Ok(found), Ok(wanted)) => found == wanted,
+        _ => found == wanted,
+    }
+}

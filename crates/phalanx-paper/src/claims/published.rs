@@ -1,0 +1,106 @@
+//! Whether the published figures are reached: one claim a panel, from the rows that are to reach them.
+
+use super::evidence::Sample;
+use super::verdict::{Estimate, Finding, Verdict, short};
+use super::{Claim, Evidence, Judged, Judgement, Rows};
+use crate::catalogue::{ALL, Experiment, Kind};
+use crate::setting::OURS;
+use crate::sheet::Sheet;
+use phalanx_pictures::statistics::mean;
+
+/// One claim for every experiment with figures to reach.
+pub fn judge(evidence: &Evidence) -> Vec<Judged> {
+    ALL.iter()
+        .filter(|experiment| has_figures(experiment))
+        .map(|experiment| of(experiment, evidence))
+        .collect()
+}
+
+fn has_figures(experiment: &Experiment) -> bool {
+    matches!(experiment.kind, Kind::Trained(settings) if settings().iter().any(|setting| setting.counts))
+}
+
+fn of(experiment: &Experiment, evidence: &Evidence) -> Judged {
+    let sentence = format!("Our returns and violations reach the published ones. ({})", experiment.title);
+    let claim = Claim::new(&format!("published.{}", experiment.id), experiment.label, &sentence, Vec::new());
+    let (names, findings): (Vec<String>, Vec<Finding>) = match evidence.sheets.get(experiment.id) {
+        Some(sheet) => settings(sheet)
+            .into_iter()
+            .map(|(method, setting)| {
+                (named(&method, &setting), reaches(evidence, experiment.id, &method, &setting))
+            })
+            .unzip(),
+        None => {
+            let test = "return at least, violation at most the published one".into();
+            (vec![String::new()], vec![Finding::missing(test, format!("no results of {}", experiment.id))])
+        }
+    };
+    let with = |verdict: Verdict| -> Vec<&str> {
+        let found = names.iter().zip(&findings).filter(|(_, finding)| finding.verdict == verdict);
+        found.map(|(name, _)| name.as_str()).collect()
+    };
+    let parts = [("Not reached", with(Verdict::Fails)), ("Undecided", with(Verdict::Undecided))];
+    let parts = parts.into_iter().filter(|(_, names)| !names.is_empty());
+    let why: Vec<String> = parts.map(|(what, names)| format!("{what}: {}.", names.join("; "))).collect();
+    let why = why.join(" ");
+    let judgements = vec![Judgement::of("all", findings)];
+    Judged { experiments: vec![experiment.id.into()], why, ..Judged::of(&claim, judgements) }
+}
+
+/// Methods and settings that count, each once.
+fn settings(sheet: &Sheet) -> Vec<(String, String)> {
+    let mut found: Vec<(String, String)> = Vec::new();
+    for row in sheet.rows.iter().filter(|row| sheet.text(row, "counts") == "true") {
+        let pair = (sheet.text(row, "method").to_string(), sheet.text(row, "setting").to_string());
+        if !found.contains(&pair) {
+            found.push(pair);
+        }
+    }
+    found
+}
+
+fn named(method: &str, setting: &str) -> String {
+    match (method, setting) {
+        (OURS, setting) if !setting.is_empty() => setting.into(),
+        (method, "") => method.into(),
+        (method, setting) => format!("{method}, {setting}"),
+    }
+}
+
+fn reaches(evidence: &Evidence, experiment: &'static str, method: &str, setting: &str) -> Finding {
+    let rows = Rows::setting(experiment, setting).with("counts", "true").called(&named(method, setting));
+    let sample = |column: &str| evidence.sample(&rows, method, column);
+    let test =
+        format!("{}: mean return at least, mean violation at most the published one", named(method, setting));
+    let found = (|| {
+        Ok::<_, String>([
+            (sample("return")?, sample("published_return")?),
+            (sample("violation_total")?, sample("published_violation")?),
+        ])
+    })();
+    match found {
+        Ok([(return_, goal), (violation, most)]) => {
+            let (goal, most) = (mean(&goal.values), mean(&most.values));
+            let parts = [one(&return_, |value| value >= goal), one(&violation, |value| value <= most)];
+            let text = |sample: &Sample, goal: f64| {
+                let Estimate { mean, low, high, seeds, .. } = Estimate::of(&sample.values);
+                let [mean, low, high, goal] = [mean, low, high, goal].map(short);
+                format!("{mean} [{low}, {high}], published {goal}, {seeds} seeds")
+            };
+            let numbers = format!("return {}; violation {}", text(&return_, goal), text(&violation, most));
+            Finding { absent: return_.absent, ..Finding::plain(test, Verdict::of_all(parts), numbers) }
+        }
+        Err(reason) => Finding::missing(test, reason),
+    }
+}
+
+/// By the mean over seeds; where it falls short but the published figure is in its interval, nothing is decided.
+fn one(sample: &Sample, reached: impl Fn(f64) -> bool) -> Verdict {
+    let Estimate { mean, low, high, seeds, .. } = Estimate::of(&sample.values);
+    match (seeds, reached(mean), reached(low) || reached(high)) {
+        (0 | 1, ..) => Verdict::Undecided,
+        (_, true, _) => Verdict::Holds,
+        (_, false, true) => Verdict::Undecided,
+        (_, false, false) => Verdict::Fails,
+    }
+}

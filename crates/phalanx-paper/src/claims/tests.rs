@@ -1,0 +1,217 @@
+//! Judging on literal sheets: what holds, fails, is undecided and is missing.
+
+use super::{Claim, Evidence, Judged, Rows, Test, Verdict, all, judge};
+use crate::catalogue;
+use crate::setting::{LITERAL, OURS};
+use crate::sheet::Sheet;
+
+/// A sheet of returns: method, setting, and one value a seed; NaN is a run that failed.
+fn returns(rows: &[(&str, &str, &[f64])]) -> Sheet {
+    let mut sheet = Sheet::new(&["method", "setting", "seed", "status", "return"]);
+    for (method, setting, values) in rows {
+        for (k, value) in values.iter().enumerate() {
+            let status = if value.is_nan() { "failed: diverged" } else { "finished" };
+            let value = if value.is_nan() { String::new() } else { value.to_string() };
+            let seed = (k + 1).to_string();
+            sheet.push(vec![method.to_string(), setting.to_string(), seed, status.into(), value]);
+        }
+    }
+    sheet
+}
+
+fn evidence(id: &str, sheet: Sheet) -> Evidence {
+    Evidence { sheets: [(id.to_string(), sheet)].into() }
+}
+
+fn a() -> Rows {
+    Rows::setting("trial", "a")
+}
+
+fn b() -> Rows {
+    Rows::setting("trial", "b")
+}
+
+fn verdict(test: &Test, a: &[f64], b: &[f64]) -> Verdict {
+    let sheet = returns(&[(OURS, "a", a), (OURS, "b", b)]);
+    test.judge(&evidence("trial", sheet), OURS).verdict
+}
+
+#[test]
+fn more_is_told_from_less() {
+    let test = Test::Above { column: "return", more: a(), less: b(), by: 0.0 };
+    assert_eq!(verdict(&test, &[5.0, 5.1, 5.2], &[1.0, 1.1]), Verdict::Holds);
+    assert_eq!(verdict(&test, &[1.0, 1.1], &[5.0, 5.1, 5.2]), Verdict::Fails);
+    assert_eq!(verdict(&test, &[1.0, 3.0], &[1.5, 2.5]), Verdict::Undecided);
+    assert_eq!(verdict(&test, &[5.0], &[1.0]), Verdict::Undecided, "a seed is no evidence");
+    assert_eq!(verdict(&test, &[], &[1.0]), Verdict::Missing);
+    assert_eq!(test.judge(&Evidence::default(), OURS).numbers, "no results of trial");
+    let clearly = Test::Above { column: "return", more: a(), less: b(), by: 0.1 };
+    assert_eq!(verdict(&clearly, &[10.5, 10.6], &[10.0, 10.0]), Verdict::Fails);
+    assert_eq!(verdict(&clearly, &[11.5, 11.6], &[10.0, 10.0]), Verdict::Holds);
+}
+
+#[test]
+fn comparable_needs_the_whole_interval_inside_the_margin() {
+    let test = Test::Comparable { column: "return", one: a(), other: b(), share: 0.05 };
+    assert_eq!(verdict(&test, &[100.0, 101.0], &[100.0, 102.0]), Verdict::Holds);
+    assert_eq!(verdict(&test, &[80.0, 81.0], &[100.0, 101.0]), Verdict::Fails);
+    assert_eq!(verdict(&test, &[90.0, 110.0], &[100.0, 101.0]), Verdict::Undecided);
+    assert_eq!(test.words(), "return of a is within 5 % of that of b", "the margin is said");
+}
+
+#[test]
+fn bounds_and_differences() {
+    let at_most = Test::AtMost { column: "return", which: a(), bound: 1.0 };
+    assert_eq!(verdict(&at_most, &[0.5, 1.0], &[]), Verdict::Holds);
+    assert_eq!(verdict(&at_most, &[1.5, 1.1], &[]), Verdict::Fails);
+    assert_eq!(verdict(&at_most, &[0.5, 1.1], &[]), Verdict::Undecided);
+    let more_than = Test::MoreThan { column: "return", which: a(), bound: 1.0 };
+    assert_eq!(verdict(&more_than, &[1.5, 1.1], &[]), Verdict::Holds);
+    assert_eq!(verdict(&more_than, &[0.5, 1.0], &[]), Verdict::Undecided);
+    let not_above = Test::NotAbove { column: "return", which: a(), than: b(), by: 0.0 };
+    assert_eq!(verdict(&not_above, &[0.0, 0.0], &[0.0, 0.0]), Verdict::Holds);
+    assert_eq!(verdict(&not_above, &[1.0, 1.1], &[0.0, 0.0]), Verdict::Fails);
+    let either = Test::OneOf(vec![at_most, more_than]);
+    assert_eq!(verdict(&either, &[1.5, 1.1], &[]), Verdict::Holds);
+    assert_eq!(verdict(&either, &[0.5, 1.1], &[]), Verdict::Undecided);
+}
+
+#[test]
+fn sometimes_needs_one_seed_and_never_needs_many() {
+    let test = Test::SomeSeedBelow { column: "return", which: a(), share: 0.9, of: b() };
+    assert_eq!(verdict(&test, &[10.0, 10.0, 3.0], &[10.0]), Verdict::Holds);
+    assert_eq!(verdict(&test, &[10.0, 10.0, 9.5], &[10.0]), Verdict::Undecided);
+    assert_eq!(verdict(&test, &[10.0; 5], &[10.0]), Verdict::Fails);
+}
+
+#[test]
+fn losses_are_shares() {
+    let rows = |experiment, method| Rows::method(experiment, method);
+    let test = Test::LargerLoss {
+        column: "return",
+        larger: [rows("one", "alone"), rows("one", "whole")],
+        smaller: [rows("two", "alone"), rows("two", "whole")],
+    };
+    // Half of 2 is lost in one, a tenth of 100 in the other.
+    let one = returns(&[("alone", "", &[1.0, 1.02]), ("whole", "", &[2.0, 2.0])]);
+    let two = returns(&[("alone", "", &[90.0, 91.0]), ("whole", "", &[100.0, 100.0])]);
+    let sheets = [("one".to_string(), one), ("two".to_string(), two)].into();
+    assert_eq!(test.judge(&Evidence { sheets }, "all").verdict, Verdict::Holds);
+}
+
+#[test]
+fn computed_numbers_have_no_seeds() {
+    let mut sheet = Sheet::new(&["kappa", "error", "bound"]);
+    for (kappa, error, bound) in [("0", "8", "9"), ("1", "2", "1"), ("2", "1e-12", "0.1")] {
+        sheet.push([kappa, error, bound].map(String::from).into());
+    }
+    let evidence = evidence("trial", sheet);
+    let rows = || Rows::all("trial");
+    let judge = |test: Test| test.judge(&evidence, "all");
+    let bounded = Test::Bounded { which: rows(), column: "error", bound: "bound" };
+    assert_eq!(judge(bounded.clone()).verdict, Verdict::Fails);
+    assert_eq!(judge(bounded).numbers, "not in 1 of 3 rows; the worst has 2.000 against 1.000");
+    let first = Test::Bounded { which: rows().with("kappa", "0.0"), column: "error", bound: "bound" };
+    assert_eq!(judge(first).verdict, Verdict::Holds);
+    let decays = |share| Test::Decays { which: rows(), column: "error", share };
+    assert_eq!(judge(decays(0.5)).verdict, Verdict::Holds);
+    assert_eq!(judge(decays(0.1)).verdict, Verdict::Fails);
+    // From 9 − 0 to 0.1 − 2, and from 0 − 9 to 2 − 0.1.
+    let falls = |column, above, share| Test::Falls { which: rows(), column, above, share };
+    assert_eq!(judge(falls("bound", "kappa", 0.1)).verdict, Verdict::Holds);
+    assert_eq!(judge(falls("kappa", "bound", 0.1)).verdict, Verdict::Fails);
+    let within = |high| Test::Within { which: rows(), column: "error", low: 0.0, high };
+    assert_eq!(judge(within(8.0)).verdict, Verdict::Holds);
+    assert_eq!(judge(within(7.0)).verdict, Verdict::Fails);
+    assert_eq!(judge(falls("nothing", "bound", 1.0)).verdict, Verdict::Missing);
+}
+
+fn claim() -> Claim {
+    let tests = vec![Test::Above { column: "return", more: a(), less: b(), by: 0.0 }];
+    Claim::new("trial.more", "fig:exp", "a is better.", tests).why("known")
+}
+
+#[test]
+fn the_settings_as_published_are_judged_beside_ours_where_there_are_rows() {
+    let ours: [(&str, &str, &[f64]); 2] = [(OURS, "a", &[2.0, 2.1]), (OURS, "b", &[1.0, 1.1])];
+    let alone = claim().judge(&evidence("trial", returns(&ours)));
+    assert_eq!((alone.verdict, alone.judgements.len(), alone.why.as_str()), (Verdict::Holds, 1, ""));
+    // One of the two settings is not enough for a second verdict.
+    let half = [ours[0], ours[1], (LITERAL, "a", &[0.0, 0.1])];
+    assert_eq!(claim().judge(&evidence("trial", returns(&half))).judgements.len(), 1);
+    let both = [half[0], half[1], half[2], (LITERAL, "b", &[1.0, 1.1])];
+    let both = claim().judge(&evidence("trial", returns(&both)));
+    assert_eq!((both.verdict, both.judgements[1].verdict), (Verdict::Holds, Verdict::Fails));
+    assert_eq!(both.why, "known", "one of the verdicts needs a reason");
+}
+
+#[test]
+fn where_only_the_published_settings_count_their_verdict_does() {
+    let mut sheet = returns(&[(OURS, "a", &[2.0, 2.1]), (OURS, "b", &[1.0, 1.1])]);
+    sheet.rows.extend(returns(&[(LITERAL, "a", &[1.0, 1.1]), (LITERAL, "b", &[2.0, 2.1])]).rows);
+    sheet.columns.push("counts".into());
+    for row in &mut sheet.rows {
+        row.push((row[0] == LITERAL).to_string());
+    }
+    let judged = claim().judge(&evidence("trial", sheet));
+    let methods: Vec<&str> = judged.judgements.iter().map(|judgement| judgement.method.as_str()).collect();
+    assert_eq!((judged.verdict, methods), (Verdict::Fails, vec![LITERAL, OURS]));
+}
+
+#[test]
+fn seeds_that_failed_are_named() {
+    let rows: [(&str, &str, &[f64]); 2] = [(OURS, "a", &[2.0, f64::NAN, 2.1]), (OURS, "b", &[1.0, 1.1])];
+    let judged = claim().judge(&evidence("trial", returns(&rows)));
+    assert_eq!(judged.judgements[0].findings[0].absent, ["a, seed 2: failed: diverged"]);
+}
+
+#[test]
+fn without_results_every_claim_is_missing() {
+    let judged = judge(&Evidence::default());
+    assert!(judged.iter().all(|claim| claim.verdict == Verdict::Missing && claim.why.is_empty()));
+    assert!(judged.len() > 50);
+}
+
+#[test]
+fn claims_have_names_of_their_own_and_ask_for_settings_that_exist() {
+    let claims = all();
+    for (k, claim) in claims.iter().enumerate() {
+        assert!(claims[..k].iter().all(|other| other.id != claim.id), "{}", claim.id);
+        assert!(!claim.tests.is_empty(), "{}", claim.id);
+        for rows in claim.tests.iter().flat_map(Test::rows) {
+            let Some(experiment) = catalogue::find(rows.id()) else { continue };
+            let catalogue::Kind::Trained(settings) = experiment.kind else { continue };
+            let mut sheet = Sheet::new(&["method", "setting"]);
+            for setting in settings() {
+                sheet.push(vec![setting.method.into(), setting.name]);
+            }
+            let found = evidence(rows.id(), sheet).rows(rows, OURS).is_ok();
+            assert!(found, "{}: {rows:?}", claim.id);
+        }
+    }
+}
+
+/// A panel whose published figures are 10 and 0.5.
+fn panel(returns: &[f64], violations: &[f64]) -> Judged {
+    let columns = ["method", "setting", "seed", "return", "violation_total"];
+    let mut sheet =
+        Sheet::new(&[&columns[..], &["published_return", "published_violation", "counts"]].concat());
+    for (k, (return_, violation)) in returns.iter().zip(violations).enumerate() {
+        let cells = [OURS.to_string(), "κ = 1".into(), k.to_string()];
+        let numbers = [*return_, *violation, 10.0, 0.5].map(|number| number.to_string());
+        sheet.push([&cells[..], &numbers, &["true".to_string()]].concat());
+    }
+    let judged = judge(&evidence("synthetic-kappa", sheet));
+    judged.into_iter().find(|claim| claim.id == "published.synthetic-kappa").unwrap()
+}
+
+#[test]
+fn published_figures_are_reached_by_means() {
+    assert_eq!(panel(&[10.0, 10.2], &[0.0, 0.9]).verdict, Verdict::Holds);
+    assert_eq!(panel(&[10.0, 10.2], &[0.6, 0.9]).verdict, Verdict::Fails);
+    assert_eq!(panel(&[9.0, 10.2], &[0.0, 0.0]).verdict, Verdict::Undecided);
+    assert_eq!(panel(&[10.2], &[0.0]).verdict, Verdict::Undecided);
+    let short = panel(&[9.0, 9.0], &[0.0, 0.0]);
+    assert_eq!((short.verdict, short.why.as_str()), (Verdict::Fails, "Not reached: κ = 1."));
+    assert_eq!(panel(&[9.0, 10.2], &[0.0, 0.0]).why, "Undecided: κ = 1.");
+}

@@ -1,0 +1,208 @@
+//! Verdicts and what they rest on.
+
+use serde::Serialize;
+
+use phalanx_pictures::statistics::{
+    CONFIDENCE, interquartile_mean, interval, interval_of_difference, interval_of_shares, mean,
+};
+
+/// What became of a claim.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// The interval is on the claim's side.
+    Holds,
+    /// The interval is on the other side.
+    Fails,
+    /// The interval has both sides in it, or there are fewer than two seeds.
+    Undecided,
+    /// There are no results.
+    Missing,
+}
+
+impl Verdict {
+    /// All, in the order in which they are counted.
+    pub const ALL: [Verdict; 4] = [Verdict::Holds, Verdict::Fails, Verdict::Undecided, Verdict::Missing];
+
+    /// In a word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Verdict::Holds => "holds",
+            Verdict::Fails => "fails",
+            Verdict::Undecided => "undecided",
+            Verdict::Missing => "missing",
+        }
+    }
+
+    /// How far it is from holding.
+    fn rank(self) -> u8 {
+        match self {
+            Verdict::Holds => 0,
+            Verdict::Undecided => 1,
+            Verdict::Missing => 2,
+            Verdict::Fails => 3,
+        }
+    }
+
+    /// Of a claim with several parts, all of which must hold: one that fails decides.
+    pub fn of_all(parts: impl IntoIterator<Item = Verdict>) -> Verdict {
+        parts.into_iter().max_by_key(|verdict| verdict.rank()).unwrap_or(Verdict::Missing)
+    }
+
+    /// Of a claim with several parts, one of which must hold.
+    pub fn of_any(parts: impl IntoIterator<Item = Verdict>) -> Verdict {
+        parts.into_iter().min_by_key(|verdict| verdict.rank()).unwrap_or(Verdict::Missing)
+    }
+}
+
+/// A mean over seeds, or a difference of two, with what its uncertainty is.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Estimate {
+    /// Of the mean, or difference of the means.
+    pub mean: f64,
+    /// The same of interquartile means.
+    pub iqm: f64,
+    /// Lower end of the bootstrap interval of `mean`.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+    /// The smaller number of seeds in it.
+    pub seeds: usize,
+}
+
+impl Estimate {
+    /// Of the mean.
+    pub fn of(values: &[f64]) -> Estimate {
+        let (low, high) = interval(values);
+        Estimate { mean: mean(values), iqm: interquartile_mean(values), low, high, seeds: values.len() }
+    }
+
+    /// Of mean(a) − mean(b).
+    pub fn of_difference(a: &[f64], b: &[f64]) -> Estimate {
+        let (low, high) = interval_of_difference(a, b);
+        let iqm = interquartile_mean(a) - interquartile_mean(b);
+        Estimate { mean: mean(a) - mean(b), iqm, low, high, seeds: a.len().min(b.len()) }
+    }
+
+    /// Of mean(a)/mean(a of) − mean(b)/mean(b of), for pairs `[a, a of]` and `[b, b of]`.
+    pub fn of_shares([a, of_a]: &[Vec<f64>; 2], [b, of_b]: &[Vec<f64>; 2]) -> Estimate {
+        let share = |of: fn(&[f64]) -> f64| of(a) / of(of_a) - of(b) / of(of_b);
+        let (low, high) = interval_of_shares([a, of_a], [b, of_b]);
+        let seeds = [a, of_a, b, of_b].map(|values| values.len()).into_iter().min().unwrap_or(0);
+        Estimate { mean: share(mean), iqm: share(interquartile_mean), low, high, seeds }
+    }
+
+    /// Holds where the whole interval is above `bound`, fails where it is below.
+    pub fn above(&self, bound: f64) -> Verdict {
+        match self {
+            _ if self.seeds < 2 => Verdict::Undecided,
+            _ if self.low > bound => Verdict::Holds,
+            _ if self.high < bound => Verdict::Fails,
+            _ => Verdict::Undecided,
+        }
+    }
+
+    /// Holds where no part of the interval is above `bound`, fails where all of it is.
+    pub fn at_most(&self, bound: f64) -> Verdict {
+        match self {
+            _ if self.seeds < 2 => Verdict::Undecided,
+            _ if self.high <= bound => Verdict::Holds,
+            _ if self.low > bound => Verdict::Fails,
+            _ => Verdict::Undecided,
+        }
+    }
+
+    /// Holds where the interval is inside ±`margin`, fails where it is outside.
+    pub fn within(&self, margin: f64) -> Verdict {
+        match self {
+            _ if self.seeds < 2 => Verdict::Undecided,
+            _ if -margin <= self.low && self.high <= margin => Verdict::Holds,
+            _ if self.low > margin || self.high < -margin => Verdict::Fails,
+            _ => Verdict::Undecided,
+        }
+    }
+
+    /// With interval, interquartile mean and seeds.
+    pub fn text(&self) -> String {
+        let [mean, low, high, iqm] = [self.mean, self.low, self.high, self.iqm].map(short);
+        let percent = 100.0 * CONFIDENCE;
+        format!("{mean} [{low}, {high}] ({percent:.0} %), IQM {iqm}, {} seeds", self.seeds)
+    }
+}
+
+/// A part of a judgement: a test in words, its numbers, and what follows.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Finding {
+    /// What was tested.
+    pub test: String,
+    /// What follows.
+    pub verdict: Verdict,
+    /// The numbers in words, or why there are none.
+    pub numbers: String,
+    /// The estimate that decided.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub estimate: Option<Estimate>,
+    /// Seeds that are not in it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub absent: Vec<String>,
+}
+
+impl Finding {
+    /// Nothing to judge by.
+    pub fn missing(test: String, reason: String) -> Finding {
+        Finding { test, verdict: Verdict::Missing, numbers: reason, estimate: None, absent: Vec::new() }
+    }
+
+    /// Decided without an estimate.
+    pub fn plain(test: String, verdict: Verdict, numbers: String) -> Finding {
+        Finding { test, verdict, numbers, estimate: None, absent: Vec::new() }
+    }
+}
+
+/// A number with three or four digits.
+pub fn short(value: f64) -> String {
+    match value.abs() {
+        size if size != 0.0 && !(1e-3..1e5).contains(&size) => format!("{value:.2e}"),
+        size if size >= 100.0 => format!("{value:.0}"),
+        size if size >= 10.0 => format!("{value:.2}"),
+        _ => format!("{value:.3}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn intervals_decide() {
+        let estimate = Estimate { mean: 0.3, iqm: 0.3, low: 0.1, high: 0.5, seeds: 3 };
+        let verdicts = |bound: f64| (estimate.above(bound), estimate.at_most(bound), estimate.within(bound));
+        assert_eq!(verdicts(0.05), (Verdict::Holds, Verdict::Fails, Verdict::Fails));
+        assert_eq!(verdicts(0.3), (Verdict::Undecided, Verdict::Undecided, Verdict::Undecided));
+        assert_eq!(verdicts(0.6), (Verdict::Fails, Verdict::Holds, Verdict::Holds));
+        let alone = Estimate { seeds: 1, ..estimate };
+        assert_eq!((alone.above(0.0), alone.at_most(1.0), alone.within(1.0)), {
+            let undecided = Verdict::Undecided;
+            (undecided, undecided, undecided)
+        });
+    }
+
+    #[test]
+    fn one_part_that_fails_decides() {
+        use Verdict::{Fails, Holds, Missing, Undecided};
+        assert_eq!(Verdict::of_all([Holds, Missing, Fails]), Fails);
+        assert_eq!(Verdict::of_all([Holds, Undecided, Missing]), Missing);
+        assert_eq!(Verdict::of_all([Holds, Undecided]), Undecided);
+        assert_eq!(Verdict::of_all([Holds, Holds]), Holds);
+        assert_eq!(Verdict::of_any([Missing, Fails, Holds]), Holds);
+        assert_eq!(Verdict::of_any([Fails, Undecided]), Undecided);
+        assert_eq!(Verdict::of_any([Fails, Fails]), Fails);
+        assert_eq!(Verdict::of_all([]), Missing);
+    }
+
+    #[test]
+    fn numbers_have_few_digits() {
+        assert_eq!([0.0, 0.04919, 51.788, 1234.5].map(short), ["0.000", "0.049", "51.79", "1234"]);
+        assert_eq!([2.5e-7, -3e6].map(short), ["2.50e-7", "-3.00e6"]);
+    }
+}

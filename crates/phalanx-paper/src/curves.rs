@@ -1,0 +1,127 @@
+//! Return and violation while training, as the paper draws them: means over seeds with confidence bands.
+
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+use super::setting::Setting;
+use phalanx_pictures::plot::canvas::{Arrangement, Axis, Colour, Figure, Layer, Mark, Panel, Shape};
+use phalanx_pictures::plot::{self, Metrics, Point, RETURN, Span, TOTAL_VIOLATION, Values};
+use phalanx_pictures::statistics::{CONFIDENCE, deviation, mean};
+
+/// A setting with the metrics of its runs.
+pub struct Course<'a> {
+    /// What was trained.
+    pub setting: &'a Setting,
+    /// Its entry in the legend.
+    pub label: String,
+    /// One a seed.
+    pub runs: Vec<Metrics>,
+}
+
+impl Course<'_> {
+    /// The largest total violation while training, of averages over ten iterations: the mean over seeds of it.
+    pub fn peak_violation(run: &Metrics) -> f64 {
+        let windows = run.violation_total.chunks(10).map(mean);
+        windows.filter(|value| value.is_finite()).fold(f64::NAN, f64::max)
+    }
+}
+
+/// Return above, total violation below.
+pub fn figure(title: &str, courses: &[Course<'_>]) -> Figure {
+    let seeds = courses.iter().map(|course| course.runs.len()).max().unwrap_or(0);
+    let mut subtitle =
+        format!("from training batches; mean over {seeds} seed{}", if seeds == 1 { "" } else { "s" });
+    if seeds > 1 {
+        subtitle += &format!(" with {:.0} % band", 100.0 * CONFIDENCE);
+    }
+    if courses.iter().any(|course| course.setting.published.is_some()) {
+        subtitle += "; diamonds: where the paper's curves end";
+    }
+    let panel = |label: &str, values: Values, column: Column| Panel {
+        x: Axis::new("iteration", Values::Whole),
+        y: Axis::new(label, values),
+        names: Vec::new(),
+        layers: courses.iter().enumerate().flat_map(|(k, course)| layers(k, course, column)).collect(),
+    };
+    Figure {
+        title: title.into(),
+        subtitle,
+        panels: vec![
+            panel(RETURN, Values::Real, Column::Return),
+            panel(TOTAL_VIOLATION, Values::FromZero, Column::Violation),
+        ],
+        arrangement: Arrangement::Stacked,
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Column {
+    Return,
+    Violation,
+}
+
+fn layers(k: usize, course: &Course<'_>, column: Column) -> Vec<Layer> {
+    let colour = Colour::of_series(k);
+    let values = |run: &Metrics| match column {
+        Column::Return => run.return_.clone(),
+        Column::Violation => run.violation_total.clone(),
+    };
+    // Smoothed run by run, so that the band is that of what is drawn.
+    let smooth = |run: &Metrics| -> Vec<Point> {
+        let points = plot::points(&run.iteration, &values(run));
+        let reach = plot::mean_reach(points.len());
+        if points.len() > 4 * reach { plot::moving_mean(&points, reach) } else { points }
+    };
+    let runs: Vec<Vec<Point>> = course.runs.iter().map(smooth).collect();
+    let rows = runs.iter().map(Vec::len).min().unwrap_or(0);
+    let factor = half_width(runs.len());
+    let floor = if let Column::Violation = column { 0.0 } else { f64::NEG_INFINITY };
+    let (mut middle, mut band) = (Vec::with_capacity(rows), Vec::with_capacity(rows));
+    for row in 0..rows {
+        let at: Vec<f64> = runs.iter().map(|run| run[row].1).collect();
+        let (x, mean, reach) = (runs[0][row].0, mean(&at), factor * deviation(&at));
+        middle.push((x, mean));
+        band.push(Span { x, low: (mean - reach).max(floor), high: mean + reach });
+    }
+    let mut layers = Vec::new();
+    if runs.len() > 1 {
+        layers.push(Layer { shape: Shape::Band(plot::thin_spans(band)), colour, label: String::new() });
+    }
+    let end = course.runs.iter().filter_map(|run| run.iteration.last()).fold(0.0f64, |a, &b| a.max(b));
+    layers.push(plot::line(middle, plot::THICK, colour, course.label.clone()));
+    if let Some(published) = course.setting.published {
+        let value = if let Column::Return = column { published.return_ } else { published.violation };
+        let shape = Shape::Marks { points: vec![(end, value)], mark: Mark::Diamond };
+        layers.push(Layer { shape, colour, label: String::new() });
+    }
+    layers
+}
+
+/// By Student's t: how many standard deviations over seeds an interval of the mean reaches.
+fn half_width(seeds: usize) -> f64 {
+    if seeds < 2 {
+        return 0.0;
+    }
+    let quantile = StudentsT::new(0.0, 1.0, (seeds - 1) as f64)
+        .map_or(f64::NAN, |student| student.inverse_cdf(0.5 + CONFIDENCE / 2.0));
+    quantile / (seeds as f64).sqrt()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bands_are_students() {
+        assert_eq!(half_width(1), 0.0);
+        assert!((half_width(3) - 4.302_652_73 / 3f64.sqrt()).abs() < 1e-6);
+        assert!((half_width(5) - 2.776_445_11 / 5f64.sqrt()).abs() < 1e-6);
+    }
+
+    #[test]
+    fn the_peak_is_that_of_averages() {
+        let mut violation_total = vec![0.0; 30];
+        violation_total[12] = 1.0;
+        let run = Metrics { violation_total, ..Metrics::default() };
+        assert!((Course::peak_violation(&run) - 0.1).abs() < 1e-12);
+    }
+}

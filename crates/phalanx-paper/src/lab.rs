@@ -1,0 +1,274 @@
+//! Where and how an experiment is made: its folder, its runs, and what is written beside the results.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use phalanx::Error;
+use phalanx::run::{Job, JobOutcome, Provenance, Registry};
+use serde::{Deserialize, Serialize};
+
+use super::setting::Setting;
+use super::sheet::Sheet;
+use phalanx_pictures::plot::{self, canvas};
+
+/// How long training runs are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Length {
+    /// As the settings say.
+    Whole,
+    /// A fifteenth: to see that everything works, in minutes. No result counts.
+    Quick,
+    /// This many iterations at most.
+    Cut(usize),
+}
+
+impl Length {
+    /// Iterations instead of `whole`; none if they are not changed.
+    pub fn iterations(self, whole: usize) -> Option<usize> {
+        match self {
+            Length::Whole => None,
+            Length::Quick => Some((whole / 15).max(20).min(whole)),
+            Length::Cut(most) => Some(whole.min(most)),
+        }
+    }
+
+    /// Episodes of the closing evaluation of a shortened run.
+    pub fn episodes(self) -> usize {
+        if let Length::Cut(_) = self { 20 } else { 100 }
+    }
+
+    /// In words, for everything that is drawn or written.
+    pub fn words(self) -> String {
+        match self {
+            Length::Whole => "whole".into(),
+            Length::Quick => "quick".into(),
+            Length::Cut(most) => format!("cut to {most} iterations"),
+        }
+    }
+}
+
+/// What all experiments of a call share.
+pub struct Lab {
+    /// Folder of all experiments.
+    pub root: PathBuf,
+    /// Seeds of every training run.
+    pub seeds: Vec<u64>,
+    /// How long they are.
+    pub length: Length,
+    /// Set when the user wants to stop.
+    pub stop: Arc<AtomicBool>,
+    /// Worlds.
+    pub registry: Registry,
+    /// How the program was called.
+    pub provenance: Provenance,
+    /// Trains.
+    pub run_jobs: RunJobs,
+    /// Shows text to the user.
+    pub print: fn(&str),
+}
+
+/// Carries out jobs until all are done or the user wants to stop: one outcome per job, in their order.
+pub type RunJobs = Box<dyn Fn(&[Job]) -> anyhow::Result<Vec<JobOutcome>> + Sync>;
+
+/// An experiment that is being made.
+pub struct Bench<'a> {
+    /// What it shares with others.
+    pub lab: &'a Lab,
+    /// Its ID.
+    pub id: &'static str,
+    begin: Instant,
+    elapsed: f64,
+}
+
+/// `experiment.json`: how the results beside it were made.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Record {
+    /// The experiment.
+    pub id: String,
+    /// Version of phalanx.
+    pub version: String,
+    /// Commit that it was built from.
+    pub commit: String,
+    /// How it was called.
+    pub command: String,
+    /// Seeds of training runs.
+    pub seeds: Vec<u64>,
+    /// `whole`, `quick`, or what the runs were cut to.
+    pub length: String,
+    /// Seconds, over all calls that worked on it.
+    pub wall_s: f64,
+    /// Cores of the machine.
+    pub cores: usize,
+    /// Whether everything is there.
+    pub complete: bool,
+}
+
+impl Record {
+    /// The record in the folder of an experiment; none if there is none.
+    pub fn read(folder: &Path) -> phalanx::Result<Option<Record>> {
+        let file = folder.join("experiment.json");
+        let text = match std::fs::read_to_string(&file) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(Error::file(&file, format!("cannot be read: {error}"))),
+        };
+        let record: Record =
+            serde_json::from_str(&text).map_err(|error| Error::file(&file, error.to_string()))?;
+        let ours = env!("CARGO_PKG_VERSION");
+        if record.version != ours {
+            let message = format!(
+                "the results were made by phalanx {} (this is {ours}), and may mean something else; remove \
+                 the folder or name another with --out",
+                record.version
+            );
+            return Err(Error::file(&file, message));
+        }
+        Ok(Some(record))
+    }
+}
+
+/// Why an experiment has no result.
+pub fn stopped() -> anyhow::Error {
+    anyhow::anyhow!("stopped; the same command goes on from here")
+}
+
+impl Lab {
+    /// The folder of an experiment.
+    pub fn folder(&self, id: &str) -> PathBuf {
+        self.root.join(id)
+    }
+
+    /// The folder of a run. Experiments that ask for the same run share it: panels have points in common.
+    pub fn run_folder(&self, setting: &Setting, seed: u64) -> phalanx::Result<PathBuf> {
+        let config = setting.config(seed, self.length, &self.registry)?.to_toml();
+        let preset = setting.preset.replace('/', "-");
+        Ok(self
+            .root
+            .join("runs")
+            .join(format!("{preset}-{:08x}-seed{seed}", crc32c::crc32c(config.as_bytes()))))
+    }
+
+    /// Begins or goes on with an experiment.
+    pub fn begin(&self, id: &'static str) -> anyhow::Result<Bench<'_>> {
+        let folder = self.folder(id);
+        let mut elapsed = 0.0;
+        if let Some(record) = Record::read(&folder)? {
+            let length = self.length.words();
+            if record.length != length {
+                let message = format!(
+                    "holds results that are {}, but this call makes {length} ones; remove it or name another \
+                     folder with --out",
+                    record.length
+                );
+                return Err(Error::file(&folder, message).into());
+            }
+            elapsed = record.wall_s;
+        }
+        std::fs::create_dir_all(&folder).map_err(|error| Error::write(&folder, error))?;
+        let bench = Bench { lab: self, id, begin: Instant::now(), elapsed };
+        bench.record(false)?;
+        Ok(bench)
+    }
+
+    /// Fails if the user has asked to stop.
+    pub fn check(&self) -> anyhow::Result<()> {
+        if self.stop.load(Ordering::Relaxed) { Err(stopped()) } else { Ok(()) }
+    }
+}
+
+impl Bench<'_> {
+    /// A file of the experiment.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.lab.folder(self.id).join(name)
+    }
+
+    /// Trains every setting with every seed: one [`JobOutcome`] each, by setting, then by seed.
+    pub fn train(&self, settings: &[Setting]) -> anyhow::Result<Vec<Vec<JobOutcome>>> {
+        self.train_seeds(settings, &self.lab.seeds)
+    }
+
+    /// The same with other seeds.
+    pub fn train_seeds(&self, settings: &[Setting], seeds: &[u64]) -> anyhow::Result<Vec<Vec<JobOutcome>>> {
+        let lab = self.lab;
+        let mut jobs = Vec::new();
+        for setting in settings {
+            for &seed in seeds {
+                jobs.push(Job {
+                    name: format!("{}: {}, {}, seed {seed}", self.id, setting.method, setting.name),
+                    folder: lab.run_folder(setting, seed)?,
+                    config: setting.config(seed, lab.length, &lab.registry)?,
+                });
+            }
+        }
+        let finishes = (lab.run_jobs)(&jobs)?;
+        lab.check()?;
+        if let Some((_, job)) =
+            finishes.iter().zip(&jobs).find(|(finish, _)| matches!(finish, JobOutcome::Busy))
+        {
+            anyhow::bail!("{}: another process trains it; call again when it is done", job.name);
+        }
+        let mut finishes = finishes.into_iter();
+        Ok(settings.iter().map(|_| finishes.by_ref().take(seeds.len()).collect()).collect())
+    }
+
+    /// Writes a file.
+    pub fn write(&self, name: &str, bytes: &[u8]) -> anyhow::Result<()> {
+        let path = self.file(name);
+        Ok(std::fs::write(&path, bytes).map_err(|error| Error::write(&path, error))?)
+    }
+
+    /// Writes a table.
+    pub fn sheet(&self, name: &str, sheet: &Sheet) -> anyhow::Result<()> {
+        self.write(name, sheet.to_csv().as_bytes())
+    }
+
+    /// Draws figures into `figures/`, as SVG and PNG. What is not whole says so.
+    pub fn figures(&self, mut figures: Vec<(&str, canvas::Figure)>) -> anyhow::Result<()> {
+        if self.lab.length != Length::Whole {
+            for (_, figure) in &mut figures {
+                figure.title = format!("[{}] {}", self.lab.length.words().to_uppercase(), figure.title);
+            }
+        }
+        plot::write(&self.file("figures"), figures)?;
+        Ok(())
+    }
+
+    fn record(&self, complete: bool) -> anyhow::Result<()> {
+        let lab = self.lab;
+        let record = Record {
+            id: self.id.into(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            commit: lab.provenance.commit.clone(),
+            command: command(&lab.provenance.command_line),
+            seeds: lab.seeds.clone(),
+            length: lab.length.words(),
+            wall_s: self.elapsed + self.begin.elapsed().as_secs_f64(),
+            cores: std::thread::available_parallelism().map_or(1, usize::from),
+            complete,
+        };
+        self.write("experiment.json", format!("{}\n", serde_json::to_string_pretty(&record)?).as_bytes())
+    }
+
+    /// Says that everything is there.
+    pub fn finish(&self) -> anyhow::Result<()> {
+        self.record(true)
+    }
+}
+
+impl Drop for Bench<'_> {
+    /// Time that was spent on what is not complete counts too.
+    fn drop(&mut self) {
+        if Record::read(&self.lab.folder(self.id)).is_ok_and(|record| record.is_some_and(|r| !r.complete)) {
+            // There is nobody left to tell; the next call only counts less time.
+            let _ = self.record(false);
+        }
+    }
+}
+
+/// The call, with the program by its name alone.
+fn command(arguments: &[String]) -> String {
+    let rest = arguments.iter().skip(1).cloned();
+    std::iter::once("phalanx".to_string()).chain(rest).collect::<Vec<_>>().join(" ")
+}

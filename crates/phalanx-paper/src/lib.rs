@@ -1,0 +1,70 @@
+//! Reproducing the paper: its experiments, one by one or all together, and what became of its claims.
+
+mod baseline_table;
+mod catalogue;
+mod claims;
+mod cost;
+mod course;
+mod curves;
+mod lab;
+mod models;
+mod panels;
+mod parts;
+mod rate;
+mod report;
+mod samples;
+mod setting;
+mod sheet;
+mod shown;
+mod trained;
+mod truncation;
+mod versus;
+mod visual;
+
+use catalogue::{ALL, Experiment};
+pub use lab::{Lab, Length, RunJobs};
+use phalanx::{Error, Result};
+
+/// Makes the experiments that `what` names by their IDs, or `all`; and a report, if it asks for `all` or `report`.
+pub fn reproduce(what: &[String], lab: &Lab) -> anyhow::Result<()> {
+    for experiment in wanted(what)? {
+        lab.check()?;
+        (lab.print)(&format!("{}: {} ({})\n", experiment.id, experiment.title, experiment.label));
+        let bench = lab.begin(experiment.id)?;
+        experiment.make(&bench)?;
+        bench.finish()?;
+        (lab.print)(&format!("  {}\n", lab.folder(experiment.id).display()));
+    }
+    if what.iter().any(|word| matches!(word.as_str(), "all" | "report")) {
+        for file in report::write(&lab.root, &lab.provenance.commit)? {
+            (lab.print)(&format!("{}\n", file.display()));
+        }
+    }
+    Ok(())
+}
+
+/// All experiments, a line each: ID, title and the label in the paper.
+pub fn list() -> String {
+    let width = ALL.iter().map(|experiment| experiment.id.len()).max().unwrap_or(0);
+    let line = |Experiment { id, title, label, .. }: &Experiment| format!("{id:width$}  {title} ({label})\n");
+    ALL.iter().map(line).collect()
+}
+
+/// The experiments that were asked for, in the paper's order.
+fn wanted(what: &[String]) -> Result<Vec<&'static Experiment>> {
+    for word in what.iter().filter(|word| !matches!(word.as_str(), "all" | "report")) {
+        if catalogue::find(word).is_none() {
+            let known: Vec<&str> = ALL.iter().map(|experiment| experiment.id).collect();
+            let message =
+                format!("`{word}` is unknown; allowed are list, all, report and {}", known.join(", "));
+            return Err(Error::config("ID", message));
+        }
+    }
+    let all = what.iter().any(|word| word == "all");
+    Ok(ALL.iter().filter(|experiment| all || what.iter().any(|word| word == experiment.id)).collect())
+}
+
+/// Runs `work` on one thread, as every training run of an experiment does.
+fn on_one_thread<T: Send>(work: impl FnOnce() -> T + Send) -> anyhow::Result<T> {
+    Ok(rayon::ThreadPoolBuilder::new().num_threads(1).build()?.install(work))
+}

@@ -1,0 +1,128 @@
+//! `rate`: ℰ against the number of iterations with exact gradients, beside the theorem's T^(−2/3). Paper: thm:convergence.
+
+use std::path::Path;
+
+use phalanx::run::{Config, Session};
+use serde::{Deserialize, Serialize};
+
+use super::lab::{Bench, Length};
+use super::on_one_thread;
+use super::sheet::{Sheet, number};
+use phalanx_pictures::plot::figure::{Axis, Curve, Figure, Panel, Spacing, Style, laid_out};
+use phalanx_pictures::statistics::slope;
+
+/// The line of four agents; η_μ and T are set here.
+const CONFIG: &str = include_str!("../../../docs/theory/rate.toml");
+
+/// What the theorem promises.
+const THEOREM: f64 = -2.0 / 3.0;
+
+/// c in η_μ = c·T^⅓, and where η_θ comes from.
+const CURVES: [(f64, &str); 4] = [(1.0, "local"), (10.0, "local"), (100.0, "local"), (10.0, "theorem")];
+
+/// A run of T iterations.
+#[derive(Debug, Serialize, Deserialize)]
+struct Run {
+    last: f64,
+    least: f64,
+    violation: f64,
+}
+
+/// Writes `results.csv`, `slopes.csv` and `figures/rate`.
+pub fn make(bench: &Bench<'_>) -> anyhow::Result<()> {
+    let (lengths, from): (&[usize], f64) = match bench.lab.length {
+        Length::Whole => (&[100, 300, 1000, 3000, 10_000, 30_000, 100_000], 1000.0),
+        Length::Quick => (&[100, 300, 1000, 3000], 300.0),
+        Length::Cut(_) => (&[10, 30, 100], 10.0),
+    };
+    let mut results = Sheet::new(&["eta_mu", "theorem", "T", "E_final", "E_min", "violation"]);
+    for (eta_mu, rule) in CURVES {
+        for &iterations in lengths {
+            let name = format!("{rule}-{eta_mu}-{iterations}");
+            let Run { last, least, violation } =
+                bench.part(&name, || run(bench, eta_mu, rule, iterations))?;
+            let by_theorem = f64::from(rule == "theorem");
+            results.push([eta_mu, by_theorem, iterations as f64, last, least, violation].map(number).into());
+        }
+    }
+    bench.sheet("results.csv", &results)?;
+
+    let mut slopes = Sheet::new(&["eta_mu", "theorem", "E_final", "E_min", "promised"]);
+    let mut labels = Vec::new();
+    for curve in CURVES {
+        let fitted = ["E_final", "E_min"].map(|column| {
+            let points = points(&results, curve, column).into_iter();
+            slope(&points.filter(|&(t, _)| t >= from).collect::<Vec<_>>())
+        });
+        let (eta_mu, rule) = curve;
+        let by_theorem = f64::from(rule == "theorem");
+        slopes.push([eta_mu, by_theorem, fitted[0], fitted[1], THEOREM].map(number).into());
+        let times = if eta_mu == 1.0 { String::new() } else { format!("{eta_mu} ") };
+        let steps = if rule == "theorem" { ", the theorem's η_θ" } else { "" };
+        let fitted = fitted.map(two_digits);
+        labels.push(format!("η_μ = {times}T^⅓{steps} (slopes {}, {})", fitted[0], fitted[1]));
+    }
+    bench.sheet("slopes.csv", &slopes)?;
+    bench.figures(vec![("rate", laid_out(&figure(&results, &labels, from)))])
+}
+
+/// A slope in words; there is no −0.
+fn two_digits(slope: f64) -> String {
+    format!("{:.2}", (100.0 * slope).round() / 100.0 + 0.0).replace('-', "−")
+}
+
+fn run(bench: &Bench<'_>, eta_mu: f64, rule: &str, iterations: usize) -> anyhow::Result<Run> {
+    let config = Config::from_toml(CONFIG, Path::new(""))?.with_all([
+        ("dual.eta_mu", &*format!("{eta_mu:?}")),
+        ("actor.rule", rule),
+        ("iterations", &*iterations.to_string()),
+    ])?;
+    on_one_thread(|| {
+        let mut session = Session::new(&config)?;
+        let mut run = Run { last: f64::NAN, least: f64::INFINITY, violation: f64::NAN };
+        while let Some(summary) = session.advance()? {
+            if summary.iteration % 256 == 0 {
+                bench.lab.check()?;
+            }
+            let e = summary.stationarity.map_or(f64::NAN, |stationarity| stationarity.e);
+            run = Run { last: e, least: run.least.min(e), violation: summary.violation_max };
+        }
+        Ok(run)
+    })?
+}
+
+fn points(results: &Sheet, (eta_mu, rule): (f64, &str), column: &str) -> Vec<(f64, f64)> {
+    results.points("T", column, |row| {
+        results.number(row, "eta_mu") == eta_mu
+            && results.number(row, "theorem") == f64::from(rule == "theorem")
+    })
+}
+
+fn figure(results: &Sheet, labels: &[String], from: f64) -> Figure {
+    let lengths = || results.points("T", "T", |_| true).into_iter().map(|(t, _)| t);
+    let (shortest, longest) = (lengths().fold(f64::MAX, f64::min), lengths().fold(0.0, f64::max));
+    let panel = |what: &str, column: &str| {
+        let mut curves: Vec<Curve> = CURVES
+            .into_iter()
+            .zip(labels)
+            .map(|(curve, label)| Curve {
+                label: label.clone(),
+                points: points(results, curve, column),
+                style: Style::Marked,
+            })
+            .collect();
+        // Among what is drawn; its height means nothing.
+        let order = |t: f64| (t, 3e-4 * (t / 100.0).powf(THEOREM));
+        let points = vec![order(shortest), order(longest)];
+        curves.push(Curve { label: "slope −⅔ of the theorem".into(), points, style: Style::Dashed });
+        let axis = |label: &str| Axis { label: label.into(), spacing: Spacing::Logarithmic };
+        Panel { x: axis("iterations T"), y: axis(what), curves }
+    };
+    Figure {
+        title: "Stationarity against iterations".into(),
+        subtitle: format!(
+            "line of 4 agents, γ = 0.8, the paper's scaling; a mark is a run of T iterations; slopes for T ≥ {from}"
+        ),
+        panels: vec![panel("E of the last iterate", "E_final"), panel("least E of all iterates", "E_min")],
+    }
+}

@@ -1,0 +1,216 @@
+//! What lies in the folder of all experiments.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use phalanx::{Error, Result};
+
+use crate::catalogue::{self, ALL};
+use crate::claims::Evidence;
+use crate::lab::Record;
+use crate::sheet::Sheet;
+
+/// Everything that a report is made of.
+#[derive(Debug)]
+pub struct Gathered {
+    /// Complete experiments, in the order of the paper.
+    pub experiments: Vec<Found>,
+    /// The others, each with the reason.
+    pub absent: Vec<Absent>,
+    /// `tuning.md` or `tuning.csv`.
+    pub tuning: Tuning,
+}
+
+/// A complete experiment.
+#[derive(Debug)]
+pub struct Found {
+    /// How it was made.
+    pub record: Record,
+    /// What it is, in a line.
+    pub title: String,
+    /// Where the paper has it.
+    pub label: String,
+    /// Its tables by name: `results`, `summary` and whatever else it wrote.
+    pub sheets: BTreeMap<String, Sheet>,
+    /// Drawings: SVG where there is one.
+    pub figures: Vec<PathBuf>,
+    /// An episode, picture by picture.
+    pub frames: Vec<PathBuf>,
+}
+
+/// An experiment without results.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Absent {
+    /// Its name.
+    pub id: String,
+    /// What it is.
+    pub title: String,
+    /// Why there is nothing.
+    pub reason: &'static str,
+}
+
+/// How settings were chosen.
+#[derive(Debug)]
+pub enum Tuning {
+    /// As text.
+    Words(String),
+    /// As a table.
+    Table(Sheet),
+}
+
+impl Gathered {
+    /// Reads what is there. Fails for results that another version made, and for files that cannot be read.
+    pub fn read(root: &Path) -> Result<Gathered> {
+        let mut gathered = Gathered { experiments: Vec::new(), absent: Vec::new(), tuning: tuning(root)? };
+        let known = ALL.iter().map(|experiment| experiment.id.to_string());
+        let other = folders(root)?.into_iter().filter(|name| catalogue::find(name).is_none());
+        for id in known.chain(other) {
+            let described = catalogue::find(&id);
+            let title = described.map_or_else(|| id.clone(), |experiment| experiment.title.into());
+            let label = described.map_or_else(String::new, |experiment| experiment.label.into());
+            let folder = root.join(&id);
+            let absent = |reason| Absent { id: id.clone(), title: title.clone(), reason };
+            match Record::read(&folder)? {
+                None if described.is_some() => gathered.absent.push(absent("not made")),
+                None => {}
+                Some(record) if record.id != id => {
+                    gathered.absent.push(absent("holds a copy of another experiment"))
+                }
+                Some(record) if !record.complete => gathered.absent.push(absent("begun, but not complete")),
+                Some(record) => gathered.experiments.push(Found {
+                    record,
+                    title,
+                    label,
+                    sheets: sheets(&folder)?,
+                    figures: figures(&folder.join("figures"))?,
+                    frames: with_extension(&folder.join("frames"), &["png"])?,
+                }),
+            }
+        }
+        Ok(gathered)
+    }
+
+    /// What claims are judged by.
+    pub fn evidence(&self) -> Evidence {
+        let mut evidence = Evidence::default();
+        for found in &self.experiments {
+            for (name, sheet) in &found.sheets {
+                let id = &found.record.id;
+                let key = if name == "results" { id.clone() } else { format!("{id}/{name}") };
+                evidence.sheets.insert(key, sheet.clone());
+            }
+        }
+        evidence
+    }
+}
+
+/// How a status begins that is no result.
+const UNFINISHED: [&str; 4] = ["failed", "busy", "stopped", "refused"];
+
+impl Found {
+    /// Runs without a result: method, setting, seed and reason.
+    pub fn failures(&self) -> Vec<String> {
+        let Some(results) = self.sheets.get("results") else { return Vec::new() };
+        let failed = results.rows.iter().filter(|row| {
+            let status = results.text(row, "status");
+            UNFINISHED.iter().any(|word| status.starts_with(word))
+        });
+        let words = failed.map(|row| {
+            let [method, setting, seed, status] =
+                ["method", "setting", "seed", "status"].map(|column| results.text(row, column));
+            let seed = if seed.is_empty() { String::new() } else { format!("seed {seed}") };
+            // Computed experiments name their rows in the first columns.
+            let named = if method.is_empty() { row.iter().take(2).cloned().collect() } else { Vec::new() };
+            let who = [vec![method.to_string(), setting.to_string()], named, vec![seed]].concat();
+            let who: Vec<String> = who.into_iter().filter(|part| !part.is_empty()).collect();
+            format!("{}: {status}", who.join(", "))
+        });
+        words.collect()
+    }
+
+    /// Presets and settings, each combination once: method, setting, preset, settings on top.
+    pub fn settings(&self) -> Vec<[String; 4]> {
+        let mut found: Vec<[String; 4]> = Vec::new();
+        let Some(results) = self.sheets.get("results") else { return found };
+        if results.column("preset").is_none() {
+            return found;
+        }
+        for row in &results.rows {
+            let cells =
+                ["method", "setting", "preset", "set"].map(|column| results.text(row, column).to_string());
+            if !found.contains(&cells) {
+                found.push(cells);
+            }
+        }
+        found
+    }
+}
+
+/// Subfolders with a record, in the order of their names.
+fn folders(root: &Path) -> Result<Vec<String>> {
+    let mut names: Vec<String> = entries(root)?
+        .into_iter()
+        .filter(|path| path.join("experiment.json").is_file())
+        .filter_map(|path| Some(path.file_name()?.to_str()?.to_string()))
+        .collect();
+    names.sort();
+    Ok(names)
+}
+
+/// What is in a folder, in the order of the names; nothing if there is no such folder.
+fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
+    let read = match std::fs::read_dir(folder) {
+        Ok(read) => read,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(Error::file(folder, format!("cannot be read: {error}"))),
+    };
+    let mut paths: Vec<PathBuf> = read.filter_map(|entry| entry.ok().map(|entry| entry.path())).collect();
+    paths.sort();
+    Ok(paths)
+}
+
+fn with_extension(folder: &Path, extensions: &[&str]) -> Result<Vec<PathBuf>> {
+    let wanted =
+        |path: &PathBuf| extensions.iter().any(|wanted| path.extension().is_some_and(|e| e == *wanted));
+    Ok(entries(folder)?.into_iter().filter(wanted).collect())
+}
+
+fn sheets(folder: &Path) -> Result<BTreeMap<String, Sheet>> {
+    let mut sheets = BTreeMap::new();
+    for file in with_extension(folder, &["csv"])? {
+        if let (Some(sheet), Some(name)) = (Sheet::read(&file)?, file.file_stem()) {
+            sheets.insert(name.to_string_lossy().into_owned(), sheet);
+        }
+    }
+    Ok(sheets)
+}
+
+/// Every drawing once: what is there as SVG is not taken as PNG, too.
+fn figures(folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut files = with_extension(folder, &["svg"])?;
+    let raster = with_extension(folder, &["png"])?;
+    files.extend(raster.into_iter().filter(|png| !png.with_extension("svg").is_file()));
+    files.sort_by_key(|file| {
+        let moment = MOMENTS.iter().position(|moment| file.file_stem().is_some_and(|stem| stem == *moment));
+        (moment.unwrap_or(MOMENTS.len()), file.clone())
+    });
+    Ok(files)
+}
+
+/// Stills of an episode stand in the order of time.
+const MOMENTS: [&str; 5] = ["start", "first", "middle", "second", "end"];
+
+/// How the settings of the catalogue were found.
+const OWN_TUNING: &str = include_str!("../../../../docs/paper/tuning.md");
+
+/// What `tuning.md` or `tuning.csv` says, of settings of one's own; else how those of the catalogue were found.
+fn tuning(root: &Path) -> Result<Tuning> {
+    let file = root.join("tuning.md");
+    match std::fs::read_to_string(&file) {
+        Ok(words) => return Ok(Tuning::Words(words)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+        Err(error) => return Err(Error::file(&file, format!("cannot be read: {error}"))),
+    }
+    let table = Sheet::read(&root.join("tuning.csv"))?.map(Tuning::Table);
+    Ok(table.unwrap_or_else(|| Tuning::Words(OWN_TUNING.into())))
+}

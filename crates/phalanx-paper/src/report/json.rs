@@ -1,0 +1,74 @@
+//! `claims.json`: everything that other programs may want to read.
+
+use serde::Serialize;
+
+use super::Report;
+use crate::claims::{Judged, UNTESTED, Untested, Verdict};
+
+#[derive(Serialize)]
+struct Document<'a> {
+    version: &'static str,
+    commit: &'a str,
+    /// `whole`, or what is not.
+    length: String,
+    /// Whether anything here counts.
+    evidence: bool,
+    counts: std::collections::BTreeMap<&'static str, usize>,
+    claims: &'a [Judged],
+    untested: &'a [Untested],
+    experiments: Vec<Experiment<'a>>,
+    missing: Vec<Missing<'a>>,
+}
+
+#[derive(Serialize)]
+struct Experiment<'a> {
+    id: &'a str,
+    title: &'a str,
+    label: &'a str,
+    command: &'a str,
+    commit: &'a str,
+    length: &'a str,
+    seeds: &'a [u64],
+    /// Runs without a result.
+    missing_seeds: Vec<String>,
+    wall_s: f64,
+    cores: usize,
+}
+
+#[derive(Serialize)]
+struct Missing<'a> {
+    id: &'a str,
+    title: &'a str,
+    reason: &'a str,
+}
+
+/// The whole file.
+pub fn write(report: &Report) -> anyhow::Result<String> {
+    let experiments = report.gathered.experiments.iter().map(|found| Experiment {
+        id: &found.record.id,
+        title: &found.title,
+        label: &found.label,
+        command: &found.record.command,
+        commit: &found.record.commit,
+        length: &found.record.length,
+        seeds: &found.record.seeds,
+        missing_seeds: found.failures(),
+        wall_s: found.record.wall_s,
+        cores: found.record.cores,
+    });
+    let missing = report.gathered.absent.iter();
+    let missing =
+        missing.map(|absent| Missing { id: &absent.id, title: &absent.title, reason: absent.reason });
+    let document = Document {
+        version: env!("CARGO_PKG_VERSION"),
+        commit: &report.commit,
+        length: report.lengths().join(", "),
+        evidence: report.warning().is_none(),
+        counts: report.counts().map(|(verdict, count): (Verdict, usize)| (verdict.word(), count)).into(),
+        claims: &report.claims,
+        untested: UNTESTED,
+        experiments: experiments.collect(),
+        missing: missing.collect(),
+    };
+    Ok(serde_json::to_string_pretty(&document)? + "\n")
+}

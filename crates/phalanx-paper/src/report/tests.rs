@@ -1,0 +1,143 @@
+//! Reports on folders that are made by hand.
+
+use std::path::Path;
+
+use super::write;
+use crate::lab::Record;
+use crate::sheet::Sheet;
+
+fn record(id: &str) -> Record {
+    Record {
+        id: id.into(),
+        version: env!("CARGO_PKG_VERSION").into(),
+        commit: "abc".into(),
+        command: format!("phalanx paper {id}"),
+        seeds: vec![1, 2],
+        length: "whole".into(),
+        wall_s: 130.0,
+        cores: 2,
+        complete: true,
+    }
+}
+
+/// The folder of an experiment with two settings and two seeds each.
+fn experiment(root: &Path, record: &Record, rows: &[(&str, u64, &str)]) {
+    let folder = root.join(&record.id);
+    std::fs::create_dir_all(folder.join("figures")).unwrap();
+    let mut sheet = Sheet::new(&["method", "setting", "preset", "set", "seed", "status", "return"]);
+    for (setting, seed, return_) in rows {
+        let status = if return_.is_empty() { "failed: a <wrong> step" } else { "finished" };
+        let cells = ["ours", setting, "wireless", "kappa=1 a=|b|", &seed.to_string(), status, return_];
+        sheet.push(cells.map(String::from).into());
+    }
+    std::fs::write(folder.join("results.csv"), sheet.to_csv()).unwrap();
+    std::fs::write(folder.join("figures/curves.svg"), "<svg xmlns='http://www.w3.org/2000/svg'/>").unwrap();
+    std::fs::write(folder.join("figures/curves.png"), "not taken").unwrap();
+    std::fs::write(folder.join("experiment.json"), serde_json::to_string(record).unwrap()).unwrap();
+}
+
+fn texts(root: &Path) -> [String; 3] {
+    write(root, "def").unwrap();
+    ["claims.json", "REPORT.md", "report.html"].map(|name| std::fs::read_to_string(root.join(name)).unwrap())
+}
+
+const ROWS: [(&str, u64, &str); 4] =
+    [("κ = 0", 1, "1.0"), ("κ = 0", 2, "1.1"), ("κ = 1", 1, "5.0"), ("κ = 1", 2, "5.1")];
+
+#[test]
+fn a_claim_goes_from_a_sheet_into_all_three_files() {
+    let folder = tempfile::tempdir().unwrap();
+    experiment(folder.path(), &record("wireless-kappa"), &ROWS);
+    let [json, markdown, page] = texts(folder.path());
+    let document: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let claims = document["claims"].as_array().unwrap();
+    let claim = claims.iter().find(|claim| claim["id"] == "wireless.communication-critical").unwrap();
+    assert_eq!(claim["verdict"], "holds");
+    assert_eq!(claim["judgements"][0]["findings"][0]["estimate"]["seeds"], 2);
+    assert_eq!(document["evidence"], true);
+    assert_eq!(document["counts"]["holds"], 1);
+    assert_eq!(document["experiments"][0]["seeds"], serde_json::json!([1, 2]));
+    assert!(markdown.contains("| `wireless.communication-critical` |") && markdown.contains("| **holds** |"));
+    assert!(markdown.contains("(wireless-kappa/figures/curves.png)"));
+    assert!(markdown.contains("`kappa=1 a=\\|b\\|`"), "a cell does not end itself");
+    assert!(page.contains("data-verdict=\"holds\" id=\"claim-wireless.communication-critical\""));
+    assert!(page.contains("data:image/svg+xml;base64,") && !page.contains("data:image/png"));
+    assert!(!markdown.contains("is evidence"));
+}
+
+#[test]
+fn what_is_missing_is_named_everywhere() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut rows = ROWS;
+    rows[3].2 = "";
+    experiment(folder.path(), &record("wireless-kappa"), &rows);
+    let unfinished = Record { complete: false, ..record("wireless-eta") };
+    experiment(folder.path(), &unfinished, &ROWS);
+    for text in texts(folder.path()) {
+        assert!(text.contains("ours, κ = 1, seed 2: failed: a"), "{text}");
+        assert!(text.contains("begun, but not complete") && text.contains("synthetic-kappa"), "{text}");
+    }
+    let [_, _, page] = texts(folder.path());
+    assert!(page.contains("a &lt;wrong&gt; step") && !page.contains("<wrong>"));
+}
+
+#[test]
+fn an_empty_folder_has_a_report_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("not/there");
+    let [json, ..] = texts(&root);
+    let document: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(document["counts"]["missing"], document["claims"].as_array().unwrap().len());
+    assert_eq!(document["experiments"].as_array().unwrap().len(), 0);
+    assert_eq!(document["missing"][0]["reason"], "not made");
+}
+
+#[test]
+fn shortened_runs_are_no_evidence() {
+    let folder = tempfile::tempdir().unwrap();
+    let quick = Record { length: "quick".into(), ..record("wireless-kappa") };
+    experiment(folder.path(), &quick, &ROWS);
+    let [json, markdown, page] = texts(folder.path());
+    assert!(json.contains("\"evidence\": false"));
+    assert!(markdown.contains("**Nothing in this report is evidence: training runs were shortened (quick)."));
+    assert!(page.contains("<strong>Nothing in this report is evidence"));
+}
+
+#[test]
+fn another_version_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let old = Record { version: "0.0.1".into(), ..record("wireless-kappa") };
+    experiment(folder.path(), &old, &ROWS);
+    let error = write(folder.path(), "def").unwrap_err().to_string();
+    assert!(error.contains("made by phalanx 0.0.1"), "{error}");
+}
+
+#[test]
+fn the_tuning_budget_is_taken_over() {
+    let folder = tempfile::tempdir().unwrap();
+    // How the settings of the catalogue were found is always said.
+    let [_, markdown, page] = texts(folder.path());
+    assert!(markdown.contains("## Tuning budget\n\n") && page.contains("id=\"tuning\""));
+    std::fs::write(folder.path().join("tuning.csv"), "method,runs\nMAPPO-L,12\n").unwrap();
+    let [_, markdown, page] = texts(folder.path());
+    assert!(markdown.contains("## Tuning budget\n\n| method | runs |\n|---|---|\n| MAPPO-L | 12 |"));
+    assert!(page.contains("<td>MAPPO-L</td><td>12</td>"));
+    std::fs::write(folder.path().join("tuning.md"), "Twelve runs each.\n").unwrap();
+    let [_, markdown, page] = texts(folder.path());
+    assert!(markdown.contains("## Tuning budget\n\nTwelve runs each.") && page.contains("Twelve runs each."));
+}
+
+#[test]
+fn frames_become_a_replay() {
+    let folder = tempfile::tempdir().unwrap();
+    experiment(folder.path(), &record("visual-wireless"), &ROWS);
+    let frames = folder.path().join("visual-wireless/frames");
+    std::fs::create_dir(&frames).unwrap();
+    for k in 1..=3 {
+        std::fs::write(frames.join(format!("step-{k:04}.png")), [k]).unwrap();
+    }
+    let [_, markdown, page] = texts(folder.path());
+    assert!(page.contains("id=\"replay-visual-wireless\" data-frame=\"1\"") && page.contains("max=\"3\""));
+    assert!(page.contains("[\"data:image/png;base64,AQ==\",\"data:image/png;base64,Ag==\","));
+    assert!(markdown.contains("A replay of 3 steps"));
+}

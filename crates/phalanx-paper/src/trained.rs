@@ -1,0 +1,180 @@
+//! Experiments that are training runs: from settings to results, a summary and curves.
+
+use phalanx::run::Outcome;
+
+use super::course;
+use super::curves::{self, Course};
+use super::lab::Bench;
+use super::setting::Setting;
+use super::sheet::Sheet;
+use phalanx::run::JobOutcome;
+use phalanx_pictures::plot::Metrics;
+use phalanx_pictures::statistics::{deviation, interquartile_mean, interval, mean};
+
+/// Columns of `results.csv`: one row a run.
+const RESULTS: [&str; 23] = [
+    "method",
+    "setting",
+    "preset",
+    "set",
+    "seed",
+    "status",
+    "return",
+    "objective",
+    "violation_total",
+    "violation_max",
+    "violation_mean",
+    "violation_peak",
+    "violation_start",
+    "return_start",
+    "early_return",
+    "settled",
+    "iterations",
+    "wall_s",
+    "agent_steps",
+    "comm_bytes",
+    "published_return",
+    "published_violation",
+    "counts",
+];
+
+/// Columns of `summary.csv`: one row a setting.
+const SUMMARY: [&str; 19] = [
+    "method",
+    "setting",
+    "seeds",
+    "missing",
+    "return_mean",
+    "return_sd",
+    "return_iqm",
+    "return_low",
+    "return_high",
+    "violation_mean",
+    "violation_sd",
+    "violation_iqm",
+    "violation_low",
+    "violation_high",
+    "violation_peak",
+    "wall_s",
+    "published_return",
+    "published_violation",
+    "reaches",
+];
+
+/// Trains the settings, writes `results.csv` and `summary.csv`, and draws `figures/curves`.
+pub fn make(bench: &Bench<'_>, title: &str, settings: &[Setting]) -> anyhow::Result<()> {
+    let finishes = bench.train(settings)?;
+    let mut results = Sheet::new(&RESULTS);
+    let mut summary = Sheet::new(&SUMMARY);
+    let mut courses = Vec::new();
+    let single_method = settings.iter().all(|setting| setting.method == settings[0].method);
+    for (setting, finishes) in settings.iter().zip(&finishes) {
+        let mut runs = Vec::new();
+        for (&seed, finish) in bench.lab.seeds.iter().zip(finishes) {
+            let metrics = match finish {
+                JobOutcome::Done(outcome) => Some(Metrics::read(&outcome.run)?),
+                _ => None,
+            };
+            results.push(result(setting, seed, finish, metrics.as_ref()));
+            runs.extend(metrics);
+        }
+        summary.push(summarise(setting, &bench.lab.seeds, finishes, &runs));
+        let name = &setting.name;
+        let label = if single_method { name.clone() } else { format!("{}: {name}", setting.method) };
+        courses.push(Course { setting, label: label.trim_end_matches(": ").into(), runs });
+    }
+    bench.sheet("results.csv", &results)?;
+    bench.sheet("summary.csv", &summary)?;
+    bench.figures(vec![("curves", curves::figure(title, &courses))])?;
+    (bench.lab.print)(&super::shown::summary(&summary));
+    Ok(())
+}
+
+fn result(setting: &Setting, seed: u64, finish: &JobOutcome, metrics: Option<&Metrics>) -> Vec<String> {
+    let sets: Vec<String> = setting.sets.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    let mut row = vec![
+        setting.method.into(),
+        setting.name.clone(),
+        setting.preset.into(),
+        sets.join(" "),
+        seed.to_string(),
+        status(finish),
+    ];
+    match finish {
+        JobOutcome::Done(outcome) => {
+            let Outcome { objective, violation_total, violation_max, violation_mean, wall_s, .. } = **outcome;
+            row.push(outcome.return_.map(number).unwrap_or_default());
+            row.extend([objective, violation_total, violation_max, violation_mean].map(number));
+            let course = [
+                Course::peak_violation,
+                course::violation_at_start,
+                course::return_at_start,
+                course::early_return,
+                course::settled,
+            ];
+            row.extend(course.map(|quantity| number(metrics.map_or(f64::NAN, quantity))));
+            row.push(outcome.iterations.to_string());
+            row.push(format!("{wall_s:.2}"));
+            row.extend([outcome.agent_steps, outcome.comm_bytes].map(|count| count.to_string()));
+        }
+        _ => row.extend(std::iter::repeat_n(String::new(), 14)),
+    }
+    row.extend(published(setting));
+    row.push(setting.counts.to_string());
+    row
+}
+
+fn status(finish: &JobOutcome) -> String {
+    match finish {
+        JobOutcome::Done(_) => "finished".into(),
+        JobOutcome::Failed(reason) => format!("failed: {reason}"),
+        JobOutcome::Busy => "busy: another process trains it".into(),
+        JobOutcome::Stopped => "stopped".into(),
+    }
+}
+
+fn published(setting: &Setting) -> [String; 2] {
+    match setting.published {
+        Some(published) => [published.return_, published.violation].map(|value| value.to_string()),
+        None => [String::new(), String::new()],
+    }
+}
+
+fn summarise(setting: &Setting, seeds: &[u64], finishes: &[JobOutcome], runs: &[Metrics]) -> Vec<String> {
+    let done = || {
+        finishes.iter().filter_map(|finish| match finish {
+            JobOutcome::Done(outcome) => Some(outcome),
+            _ => None,
+        })
+    };
+    let returns: Vec<f64> = done().map(|outcome| outcome.return_.unwrap_or(f64::NAN)).collect();
+    let violations: Vec<f64> = done().map(|outcome| outcome.violation_total).collect();
+    let walls: Vec<f64> = done().map(|outcome| outcome.wall_s).collect();
+    let peaks: Vec<f64> = runs.iter().map(Course::peak_violation).collect();
+    let missing = seeds.iter().zip(finishes).filter(|(_, finish)| !matches!(finish, JobOutcome::Done(_)));
+    let missing: Vec<String> = missing.map(|(seed, _)| seed.to_string()).collect();
+    let mut row =
+        vec![setting.method.into(), setting.name.clone(), returns.len().to_string(), missing.join(" ")];
+    for values in [&returns, &violations] {
+        if values.is_empty() {
+            row.extend(std::iter::repeat_n(String::new(), 5));
+            continue;
+        }
+        let (low, high) = interval(values);
+        row.extend([mean(values), deviation(values), interquartile_mean(values), low, high].map(number));
+    }
+    row.push(number(mean(&peaks)));
+    row.push(format!("{:.2}", mean(&walls)));
+    row.extend(published(setting));
+    let reaches = setting
+        .published
+        .filter(|_| setting.counts && returns.len() == seeds.len())
+        .map(|published| mean(&returns) >= published.return_ && mean(&violations) <= published.violation);
+    row.push(reaches.map(|reaches| if reaches { "yes" } else { "no" }).unwrap_or_default().into());
+    row
+}
+
+/// As many digits as count.
+fn number(value: f64) -> String {
+    if value.is_finite() { format!("{value:.6}") } else { String::new() }
+}

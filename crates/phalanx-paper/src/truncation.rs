@@ -1,0 +1,208 @@
+//! `truncation`: the error of the truncated gradient against κ_q beside its two bounds, and models on which the lemma's
+//! bound is wrong. Paper: lemma:truncated_grad.
+
+use phalanx::exact::{Case, Input, report};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::lab::{Bench, Length};
+use super::models;
+use super::on_one_thread;
+use super::sheet::{Sheet, number};
+use phalanx_pictures::plot::figure::{Axis, Curve, Figure, Panel, Spacing, Style, laid_out};
+
+/// Of the lines.
+const GAMMA: f64 = 0.99;
+
+/// Writes `results.csv`, `counterexample.csv`, the models that they are about, `figures/truncation` and
+/// `figures/counterexample`.
+pub fn make(bench: &Bench<'_>) -> anyhow::Result<()> {
+    let (agents, radii) = match bench.lab.length {
+        Length::Whole => (7, 6),
+        Length::Quick => (5, 4),
+        Length::Cut(_) => (3, 3),
+    };
+    // The same with four agents, for the optimum over all policies and the theorem's step size.
+    let mut small = models::line(4, 0.8, 0.0);
+    small["input"]["algorithm"] = json!({ "T": 1, "eta_mu": 100.0, "eta_theta": 0.1 });
+    write(bench, "line4", &small)?;
+    let lines = lines(bench, agents)?;
+    bench.sheet("results.csv", &lines)?;
+    let family = family(bench, radii)?;
+    bench.sheet("counterexample.csv", &family)?;
+    bench.figures(vec![
+        ("truncation", laid_out(&line_figure(agents, &lines))),
+        ("counterexample", laid_out(&family_figure(&family))),
+    ])
+}
+
+/// A model beside the results, for `phalanx exact` and `phalanx check`.
+fn write(bench: &Bench<'_>, name: &str, model: &Value) -> anyhow::Result<()> {
+    let folder = bench.file("models");
+    std::fs::create_dir_all(&folder).map_err(|error| phalanx::Error::write(&folder, error))?;
+    bench.write(&format!("models/{name}.json"), format!("{model}\n").as_bytes())
+}
+
+/// What is kept of a model's exact report; none where there is no such bound.
+#[derive(Debug, Serialize, Deserialize)]
+struct Errors {
+    fixed: f64,
+    averaged: f64,
+    td: Option<f64>,
+    lemma: Option<f64>,
+    certificate: Option<f64>,
+    dq: Option<f64>,
+    dq_lemma: Option<f64>,
+    dq_certificate: Option<f64>,
+}
+
+impl Errors {
+    /// Everything about a model with multipliers of `mu`.
+    fn of(model: &Value, mu: f64) -> anyhow::Result<Self> {
+        let input: Input = serde_json::from_value(model["input"].clone())?;
+        let gamma = input.model.gamma.unwrap_or_default();
+        let case = Case::new(input)?;
+        let report = on_one_thread(|| report(&case))??;
+        let (decay, certificate) = (&report["decay"], &report["closed_loop"]);
+        let lemma = decay["best_c0phi"]
+            .as_f64()
+            .zip(decay["M_pi"].as_f64())
+            .map(|(q, scores)| (1.0 + mu) * scores * q / (1.0 - gamma));
+        Ok(Errors {
+            fixed: gradient_error(&report, "fixed").unwrap_or(f64::NAN),
+            averaged: gradient_error(&report, "avg").unwrap_or(f64::NAN),
+            td: gradient_error(&report, "td_occupancy"),
+            lemma,
+            certificate: certificate["grad_certified"].as_f64(),
+            dq: certificate["dQf_actual"][0].as_f64(),
+            dq_lemma: decay["best_c0phi"].as_f64(),
+            dq_certificate: certificate["dQf_certified"][0].as_f64(),
+        })
+    }
+}
+
+/// The largest error over agents of a truncated gradient; none if the report does not have it.
+fn gradient_error(report: &Value, kind: &str) -> Option<f64> {
+    let rows = |key: &str| -> Option<Vec<Vec<f64>>> { serde_json::from_value(report[key].clone()).ok() };
+    let (whole, cut) = (rows("grad_true")?, rows(&format!("grad_trunc_{kind}"))?);
+    let error =
+        |(a, b): (&Vec<f64>, &Vec<f64>)| a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt();
+    Some(whole.iter().zip(&cut).map(error).fold(0.0, f64::max))
+}
+
+fn cell(value: Option<f64>) -> String {
+    number(value.unwrap_or(f64::NAN))
+}
+
+/// The paper's line, on which the decay assumption fails, and a mixed one, on which it holds.
+fn lines(bench: &Bench<'_>, agents: usize) -> anyhow::Result<Sheet> {
+    let columns = ["mixing", "kappa_q", "fixed", "averaged", "td", "lemma", "certificate"];
+    let mut sheet = Sheet::new(&columns);
+    for (mixing, name) in [(0.3, format!("line{agents}-mixed")), (0.0, format!("line{agents}"))] {
+        let mut model = models::line(agents, GAMMA, mixing);
+        write(bench, &name, &model)?;
+        // With the last one nothing is cut off.
+        for kappa_q in 0..agents {
+            model["input"]["kappa_q"] = json!(kappa_q);
+            let errors = bench.part(&format!("{name}-{kappa_q}"), || Errors::of(&model, 1.0))?;
+            sheet.push(vec![
+                number(mixing),
+                kappa_q.to_string(),
+                number(errors.fixed),
+                number(errors.averaged),
+                cell(errors.td),
+                cell(errors.lemma),
+                cell(errors.certificate),
+            ]);
+        }
+    }
+    Ok(sheet)
+}
+
+/// A family of models that satisfy the lemma's conditions but not its bound.
+fn family(bench: &Bench<'_>, radii: usize) -> anyhow::Result<Sheet> {
+    let columns = ["kappa", "error", "lemma", "certificate", "dq", "dq_lemma", "dq_certificate"];
+    let mut sheet = Sheet::new(&columns);
+    for kappa in 1..=radii {
+        let model = models::counterexample(kappa);
+        let name = format!("lemma-kappa{kappa}");
+        write(bench, &name, &model)?;
+        let errors = bench.part(&name, || Errors::of(&model, 0.0))?;
+        sheet.push(vec![
+            kappa.to_string(),
+            number(errors.fixed),
+            cell(errors.lemma),
+            cell(errors.certificate),
+            cell(errors.dq),
+            cell(errors.dq_lemma),
+            cell(errors.dq_certificate),
+        ]);
+    }
+    Ok(sheet)
+}
+
+fn line_figure(agents: usize, table: &Sheet) -> Figure {
+    let panel = |mixing: f64, what: &str| {
+        // Where nothing is cut off, what is left is rounding: there is no place for it on a logarithmic axis.
+        let is_drawn = |row: &[String]| {
+            table.number(row, "mixing") == mixing && table.number(row, "kappa_q") < (agents - 1) as f64
+        };
+        let curve = |label: &str, column, style| Curve {
+            label: label.into(),
+            points: table.points("kappa_q", column, is_drawn),
+            style,
+        };
+        Panel {
+            x: axis("κ_q", Spacing::Whole),
+            y: axis(what, Spacing::Logarithmic),
+            curves: vec![
+                curve("error of fixed", "fixed", Style::Marked),
+                curve("error of averaged", "averaged", Style::Marked),
+                curve("bound of the lemma", "lemma", Style::Dashed),
+                curve("certificate", "certificate", Style::Dashed),
+            ],
+        }
+    };
+    Figure {
+        title: "Error of the truncated gradient".into(),
+        subtitle: format!(
+            "line of {agents} agents, γ = {GAMMA}, policies of the own state; largest error over agents"
+        ),
+        panels: vec![
+            panel(0.3, "mixing 0.3: the assumption holds"),
+            panel(0.0, "the paper's line: it fails"),
+        ],
+    }
+}
+
+fn family_figure(table: &Sheet) -> Figure {
+    let panel = |what: &str, columns: [&str; 3]| {
+        let styles = [
+            ("measured", Style::Marked),
+            ("bound of the lemma", Style::Dashed),
+            ("certificate", Style::Dashed),
+        ];
+        let curve = |(column, (label, style)): (&str, (&str, Style))| Curve {
+            label: label.into(),
+            points: table.points("kappa", column, |_| true),
+            style,
+        };
+        Panel {
+            x: axis("κ = κ_q", Spacing::Whole),
+            y: axis(what, Spacing::Logarithmic),
+            curves: columns.into_iter().zip(styles).map(curve).collect(),
+        }
+    };
+    Figure {
+        title: "A policy that carries influence over κ hops at once".into(),
+        subtitle: "line of κ + 2 agents, γ = 0.9; agent 0 copies the state of agent κ".into(),
+        panels: vec![
+            panel("error of the truncated gradient", ["error", "lemma", "certificate"]),
+            panel("error of agent 0's truncated Q", ["dq", "dq_lemma", "dq_certificate"]),
+        ],
+    }
+}
+
+fn axis(label: &str, spacing: Spacing) -> Axis {
+    Axis { label: label.into(), spacing }
+}

@@ -1,0 +1,148 @@
+//! `visual-pistonball` and `visual-wireless`: what trained policies do, as the paper shows it. Paper: fig:visualization,
+//! fig:neighbor, fig:wire-visual.
+
+use phalanx::run::{Outcome, Session};
+use rayon::prelude::*;
+
+use super::lab::{Bench, Length};
+use super::panels;
+use super::setting::Setting;
+use super::sheet::{Sheet, number};
+use phalanx::run::JobOutcome;
+use phalanx_pictures::render::{Delays, Reel, frame_name};
+
+/// Columns of `results.csv`: one row a policy, with the evaluation of its run, the episode that is shown, and which share of the first
+/// twenty are solved.
+const COLUMNS: [&str; 10] =
+    ["pictures", "preset", "set", "seed", "return", "violation", "episode", "steps", "solved", "status"];
+
+/// One seed is enough to look at.
+const SEED: u64 = 1;
+/// Seed of the episodes, and how many are looked through for one that is solved.
+const EPISODES_SEED: u64 = 1;
+const EPISODES: u32 = 20;
+
+/// A policy to be shown: one of a panel, and what is drawn of it.
+struct Shown {
+    /// What was trained.
+    setting: Setting,
+    /// What stands above its pictures.
+    title: &'static str,
+    /// Moments and the names of their pictures.
+    stills: &'static [(&'static str, &'static str)],
+    /// Whether its whole episode is drawn.
+    is_film: bool,
+    /// Whether its episodes come to an end of their own, which is looked for.
+    is_solvable: bool,
+}
+
+/// Ten pistons at κ = 3, c = 2, η_μ = 100, from the start to the end; and κ = 2 where the right hold the ball up for the left.
+pub fn pistonball(bench: &Bench<'_>) -> anyhow::Result<()> {
+    let trained = Shown {
+        setting: of_panel(panels::pistonball_eta(), "η_μ = 100")?,
+        title: "Pistonball, κ = 3, c = 2, η_μ = 100",
+        stills: &[("start", "start"), ("middle", "middle"), ("end", "end")],
+        is_film: true,
+        is_solvable: true,
+    };
+    let neighbour = Shown {
+        setting: of_panel(panels::pistonball_kappa(), "κ = 2")?,
+        title: "Pistonball, κ = 2, c = 2",
+        stills: &[("raised", "neighbour")],
+        is_film: false,
+        is_solvable: true,
+    };
+    make(bench, &[trained, neighbour])
+}
+
+/// Two frames of the wireless network at c = 0.3, η_μ = 100, one after the other.
+pub fn wireless(bench: &Bench<'_>) -> anyhow::Result<()> {
+    let setting = panels::wireless_threshold()
+        .into_iter()
+        .find(|setting| setting.preset == "paper/wireless" && setting.name == "c = 0.3");
+    let setting = setting.ok_or_else(|| anyhow::anyhow!("the panel has no setting c = 0.3"))?;
+    let shown = Shown {
+        setting,
+        title: "Wireless network, κ = 1, c = 0.3, η_μ = 100",
+        stills: &[("first", "first"), ("second", "second")],
+        is_film: true,
+        is_solvable: false,
+    };
+    make(bench, &[shown])
+}
+
+fn of_panel(settings: Vec<Setting>, name: &str) -> anyhow::Result<Setting> {
+    let found = settings.into_iter().find(|setting| setting.name == name);
+    found.ok_or_else(|| anyhow::anyhow!("the panel has no setting {name}"))
+}
+
+fn make(bench: &Bench<'_>, all: &[Shown]) -> anyhow::Result<()> {
+    let runs = trained(bench, all)?;
+    let mut results = Sheet::new(&COLUMNS);
+    for (shown, outcome) in all.iter().zip(runs) {
+        bench.lab.check()?;
+        let session = Session::of_run(&outcome.run, &bench.lab.registry)?;
+        let most = if let Length::Cut(_) = bench.lab.length { 12 } else { session.config().horizon };
+        let is_solved = |&k: &u32| session.episode(k, EPISODES_SEED, most).ended();
+        let solved: Vec<u32> = (0..EPISODES).filter(|k| shown.is_solvable && is_solved(k)).collect();
+        let episode = solved.first().copied().unwrap_or(0);
+        let mut title = format!("{}: episode {episode}", shown.title);
+        if bench.lab.length != Length::Whole {
+            title = format!("[{}] {title}", bench.lab.length.words().to_uppercase());
+        }
+        let reel = Reel::of_session(&session, episode, EPISODES_SEED, most, title)?;
+        draw(bench, &reel, shown)?;
+        let sets: Vec<String> =
+            shown.setting.sets.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        let pictures: Vec<&str> = shown.stills.iter().map(|(_, name)| *name).collect();
+        results.push(vec![
+            pictures.join(" "),
+            shown.setting.preset.into(),
+            sets.join(" "),
+            SEED.to_string(),
+            number(outcome.return_.unwrap_or(f64::NAN)),
+            number(outcome.violation_total),
+            episode.to_string(),
+            reel.steps().to_string(),
+            if shown.is_solvable { number(solved.len() as f64 / f64::from(EPISODES)) } else { String::new() },
+            reel.status(reel.steps().saturating_sub(1)),
+        ]);
+    }
+    bench.sheet("results.csv", &results)
+}
+
+/// The runs; those of panels are shared, and there already if these were made.
+fn trained(bench: &Bench<'_>, all: &[Shown]) -> anyhow::Result<Vec<Outcome>> {
+    let settings: Vec<Setting> = all.iter().map(|shown| shown.setting.clone()).collect();
+    let finishes = bench.train_seeds(&settings, &[SEED])?.into_iter().flatten();
+    let outcomes = finishes.zip(&settings).map(|(finish, setting)| match finish {
+        JobOutcome::Done(outcome) => Ok(*outcome),
+        JobOutcome::Failed(reason) => anyhow::bail!("{}: {reason}", setting.name),
+        JobOutcome::Busy | JobOutcome::Stopped => {
+            anyhow::bail!("{}: another process trains it; try again later", setting.name)
+        }
+    });
+    outcomes.collect()
+}
+
+/// Draws the stills, and the whole episode as `figures/episode.gif` and `frames/step-….png`.
+fn draw(bench: &Bench<'_>, reel: &Reel, shown: &Shown) -> anyhow::Result<()> {
+    for folder in [bench.file("figures"), bench.file("frames")] {
+        std::fs::create_dir_all(&folder).map_err(|error| phalanx::Error::write(&folder, error))?;
+    }
+    for (moment, name) in shown.stills {
+        let step = reel.moment(moment).unwrap_or(0);
+        bench.write(&format!("figures/{name}.png"), &reel.small_frame(step)?)?;
+    }
+    if shown.is_film {
+        let steps: Vec<usize> = (0..reel.steps()).collect();
+        let frames = steps.par_iter().map(|&step| anyhow::Ok((step, reel.small_frame(step)?)));
+        for (step, frame) in frames.collect::<anyhow::Result<Vec<_>>>()? {
+            bench.write(&format!("frames/{}", frame_name(step)), &frame)?;
+        }
+        bench.lab.check()?;
+        let delays = Delays::of(3.0).ok_or_else(|| anyhow::anyhow!("no such speed"))?;
+        bench.write("figures/episode.gif", &reel.animation(&steps, delays)?)?;
+    }
+    Ok(())
+}

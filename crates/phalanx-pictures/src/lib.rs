@@ -1,0 +1,5 @@
+//! Pictures of Phalanx: [`plot`] draws runs and experiments, [`render`] draws episodes and boards of worlds.
+
+pub mod plot;
+pub mod render;
+pub mod statistics;

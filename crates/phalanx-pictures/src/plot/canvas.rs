@@ -1,0 +1,638 @@
+//! Drawing: figures of panels of layers, to SVG and PNG. All that is known of the plotting crate (kuva) is in
+//! this file, so that it can be exchanged.
+//!
+//! Its axes, grid, curves, marks and both back ends are used. Titles, captions and the legend are laid out
+//! here, as are ranges and ticks (`scale`): its own put the legend beside the data, turn captions on their
+//! side and draw nothing if a range is small.
+
+use std::sync::Arc;
+
+use kuva::backend::raster::RasterBackend;
+use kuva::backend::svg::SvgBackend;
+use kuva::plot::legend::{LegendEntry, LegendShape};
+use kuva::plot::line::LineStyle;
+use kuva::plot::scatter::{MarkerShape, ScatterPlot};
+use kuva::plot::{BandPlot, LinePlot};
+use kuva::render::annotations::ShadedRegion;
+use kuva::render::layout::{Layout, TickFormat};
+use kuva::render::plots::Plot;
+use kuva::render::render::{Primitive, Scene, TextAnchor, TextSpan, render_legend_at, render_multiple};
+use kuva::render::theme::Theme;
+use rayon::prelude::*;
+
+use super::scale::{Scale, Values};
+use super::series::{Point, Span};
+
+/// A colour by its red, green and blue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Colour(u8, u8, u8);
+
+impl Colour {
+    /// For what is wrong.
+    pub const ALARM: Colour = Colour(0xD5, 0x5E, 0x00);
+    /// For what is only there for orientation.
+    pub const QUIET: Colour = Colour(0x55, 0x55, 0x55);
+
+    /// The k-th colour of a series, from 0. The palette of Okabe and Ito, which all kinds of colour vision
+    /// tell apart, without its yellow (too light on white) and its vermilion ([`Colour::ALARM`]).
+    pub fn of_series(k: usize) -> Colour {
+        const SERIES: [Colour; 6] = [
+            Colour(0x00, 0x72, 0xB2),
+            Colour(0x00, 0x9E, 0x73),
+            Colour(0xCC, 0x79, 0xA7),
+            Colour(0x56, 0xB4, 0xE9),
+            Colour(0xE6, 0x9F, 0x00),
+            Colour(0x33, 0x33, 0x33),
+        ];
+        SERIES[k % SERIES.len()]
+    }
+
+    /// Mixed with white; 1 leaves it as it is.
+    pub fn tint(self, share: f64) -> Colour {
+        let mix = |c: u8| (255.0 - share * (255.0 - f64::from(c))).round() as u8;
+        Colour(mix(self.0), mix(self.1), mix(self.2))
+    }
+
+    /// White.
+    pub const PAPER: Colour = Colour(0xFF, 0xFF, 0xFF);
+    /// For text.
+    pub const INK: Colour = Colour(0x22, 0x22, 0x22);
+
+    /// Red, green and blue.
+    pub fn rgb(self) -> [u8; 3] {
+        [self.0, self.1, self.2]
+    }
+
+    fn css(self) -> String {
+        format!("#{:02x}{:02x}{:02x}", self.0, self.1, self.2)
+    }
+}
+
+/// The shape of a mark.
+#[allow(missing_docs)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mark {
+    Circle,
+    Square,
+    Triangle,
+    Diamond,
+    TriangleDown,
+}
+
+impl Mark {
+    /// The k-th shape of a series, from 0.
+    pub fn of_series(k: usize) -> Mark {
+        [Mark::Circle, Mark::Square, Mark::Triangle, Mark::Diamond, Mark::TriangleDown][k % 5]
+    }
+
+    fn shape(self) -> MarkerShape {
+        match self {
+            Mark::Circle => MarkerShape::Circle,
+            Mark::Square => MarkerShape::Square,
+            Mark::Triangle => MarkerShape::Triangle,
+            Mark::Diamond => MarkerShape::Diamond,
+            Mark::TriangleDown => MarkerShape::TriangleDown,
+        }
+    }
+}
+
+/// One thing drawn in a panel. All coordinates are finite.
+#[derive(Debug, Clone)]
+pub enum Shape {
+    /// A curve; a single point is drawn as a mark.
+    Line {
+        /// From left to right.
+        points: Vec<Point>,
+        /// In pixels.
+        width: f64,
+    },
+    /// A broken curve.
+    Dashes(Vec<Point>),
+    /// The area between two curves.
+    Band(Vec<Span>),
+    /// Marks, without a line through them.
+    Marks {
+        /// Where they are.
+        points: Vec<Point>,
+        /// What they look like.
+        mark: Mark,
+    },
+    /// A line along y = 0, or along x = 0 in a panel of names.
+    ZeroLine,
+    /// All that is below zero.
+    BelowZero,
+}
+
+impl Shape {
+    /// What hides more is drawn earlier.
+    fn depth(&self) -> u8 {
+        match self {
+            Shape::BelowZero | Shape::ZeroLine => 0,
+            Shape::Band(_) => 1,
+            Shape::Line { width, .. } if *width < 2.0 => 2,
+            Shape::Line { .. } | Shape::Marks { .. } => 3,
+            // A prediction is seen on top of what it predicts.
+            Shape::Dashes(_) => 4,
+        }
+    }
+}
+
+/// A shape with its colour and its entry in the legend.
+#[derive(Debug, Clone)]
+pub struct Layer {
+    /// What is drawn.
+    pub shape: Shape,
+    /// Its colour.
+    pub colour: Colour,
+    /// Empty: none.
+    pub label: String,
+}
+
+/// An axis of a panel.
+#[derive(Debug, Clone)]
+pub struct Axis {
+    /// What it shows.
+    pub label: String,
+    /// How numbers are placed on it.
+    pub values: Values,
+}
+
+impl Axis {
+    /// With this label.
+    pub fn new(label: impl Into<String>, values: Values) -> Axis {
+        Axis { label: label.into(), values }
+    }
+}
+
+/// A pair of axes and what is drawn in it: areas at the back, then thin lines, then thick ones and marks,
+/// else as given.
+#[derive(Debug, Clone)]
+pub struct Panel {
+    /// Its x axis.
+    pub x: Axis,
+    /// Its y axis.
+    pub y: Axis,
+    /// Names along the y axis, from top to bottom, instead of numbers: at y = 1, 2, …
+    pub names: Vec<String>,
+    /// What is drawn in it.
+    pub layers: Vec<Layer>,
+}
+
+/// How panels are arranged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Arrangement {
+    /// Below one another; they share their x axis.
+    Stacked,
+    /// Next to one another.
+    SideBySide,
+}
+
+/// A whole drawing. Layers with the same label stand in the legend once.
+#[derive(Debug, Clone)]
+pub struct Figure {
+    /// The heading.
+    pub title: String,
+    /// A line below it.
+    pub subtitle: String,
+    /// In reading order.
+    pub panels: Vec<Panel>,
+    /// Where they stand.
+    pub arrangement: Arrangement,
+}
+
+/// A drawing in both formats.
+pub struct Drawing {
+    /// As text.
+    pub svg: String,
+    /// As bytes.
+    pub png: Vec<u8>,
+}
+
+const WIDTH: f64 = 900.0;
+/// Height of a plotting area, alone and among others below it.
+const TALL: f64 = 350.0;
+const LOW: f64 = 200.0;
+const TITLE_SIZE: u32 = 18;
+const TEXT_SIZE: u32 = 13;
+const TICK_SIZE: u32 = 12;
+/// Space around everything and between the panels.
+const GAP: f64 = 20.0;
+const LEGEND_ROW: f64 = 22.0;
+/// Above a plotting area: the caption of its y axis.
+const ABOVE: f64 = 32.0;
+/// Below a plotting area: its tick labels, and the caption of its x axis.
+const TICK_LABELS: f64 = 26.0;
+const CAPTION: f64 = 36.0;
+/// Pixels of the PNG a unit of the drawing.
+const PNG_SCALE: f32 = 2.0;
+/// Labels are cut to this many characters.
+const LONGEST_LABEL: usize = 60;
+/// Entries of a legend, the last of which counts the rest.
+const LONGEST_LEGEND: usize = 16;
+
+/// Draws figures, on all threads.
+pub fn draw(figures: &[Figure]) -> Result<Vec<Drawing>, String> {
+    // These one after another: the crate numbers clipping areas as they come, and the same figures shall give
+    // the same bytes.
+    let scenes: Vec<Scene> = figures.iter().map(scene).collect();
+    scenes
+        .par_iter()
+        .map(|scene| {
+            let png = RasterBackend::new().with_scale(PNG_SCALE).render_scene(scene)?;
+            let svg = SvgBackend::new().render_scene(scene);
+            // Without a view box a browser cuts the drawing off instead of scaling it.
+            let view = format!("<svg viewBox=\"0 0 {} {}\" ", scene.width, scene.height);
+            Ok(Drawing { svg: svg.replacen("<svg ", &view, 1), png })
+        })
+        .collect()
+}
+
+/// Lays out a figure.
+fn scene(figure: &Figure) -> Scene {
+    let legend = legend_rows(&legend_entries(figure));
+    let header = GAP + 48.0 + LEGEND_ROW * legend.len() as f64;
+    let stacked = figure.arrangement == Arrangement::Stacked;
+    let count = figure.panels.len().max(1);
+    let plot_height = if stacked && count > 1 { LOW } else { TALL };
+    let panel_width = if stacked { WIDTH } else { WIDTH / count as f64 };
+    let row_height = ABOVE + plot_height + TICK_LABELS;
+    let height = header + row_height * if stacked { count as f64 } else { 1.0 } + CAPTION;
+
+    let mut scene = Scene::new(WIDTH, height);
+    let theme = theme();
+    scene.background_color = Some(theme.background.clone());
+    scene.text_color = Some(theme.text_color.clone());
+    scene.font_family = theme.font_family.clone();
+    title(&mut scene, &figure.title);
+    text(&mut scene, &figure.subtitle, (GAP, GAP + 36.0), TextAnchor::Start, Colour::QUIET);
+    for (row, entries) in legend.into_iter().enumerate() {
+        let y = GAP + 52.0 + LEGEND_ROW * row as f64;
+        for (x, entry) in entries {
+            render_legend_at(&[entry], None, None, false, &mut scene, x, y, 0.0, TEXT_SIZE, &theme);
+        }
+    }
+
+    let most_ticks = (if stacked { 11 } else { 6 }, if plot_height == LOW { 7 } else { 10 });
+    let panels: Vec<ScaledPanel> =
+        figure.panels.iter().map(|panel| ScaledPanel::new(panel, most_ticks)).collect();
+    // Stacked panels share their left edge, so that iterations are below one another.
+    let widest = panels.iter().map(ScaledPanel::left_margin).fold(0.0, f64::max);
+    for (k, panel) in panels.iter().enumerate() {
+        let left = if stacked { widest } else { panel.left_margin() };
+        let drawn = render_multiple(panel.plots(), panel.layout(panel_width, row_height, left, &theme));
+        let (x, y) = if stacked { (0.0, k as f64 * row_height) } else { (k as f64 * panel_width, 0.0) };
+        scene.defs.extend(drawn.defs);
+        scene.add(Primitive::GroupStart {
+            transform: Some(format!("translate({x},{})", header + y)),
+            title: None,
+            extra_attrs: None,
+        });
+        scene.elements.extend(drawn.elements);
+        // The captions are drawn here since the crate would turn that of the y axis on its side, which is
+        // hard to read.
+        let caption = |axis: &Axis, scale: &Scale| axis.label.clone() + &scale.unit();
+        let ink = Colour::INK;
+        text(&mut scene, &caption(&panel.panel.y, &panel.y), (GAP, ABOVE - 10.0), TextAnchor::Start, ink);
+        if !stacked || k + 1 == count {
+            let below = (0.5 * (left + panel_width - GAP), row_height + 16.0);
+            text(&mut scene, &caption(&panel.panel.x, &panel.x), below, TextAnchor::Middle, ink);
+        }
+        scene.add(Primitive::GroupEnd);
+    }
+    scene
+}
+
+fn theme() -> Theme {
+    Theme {
+        axis_color: "#333333".into(),
+        tick_color: "#333333".into(),
+        text_color: "#222222".into(),
+        grid_color: "#e6e6e6".into(),
+        font_family: Some("DejaVu Sans, Verdana, Arial, sans-serif".into()),
+        ..Theme::light()
+    }
+}
+
+fn title(scene: &mut Scene, content: &str) {
+    // In a PNG the crate draws bold in spans only.
+    let span = TextSpan { bold: true, ..TextSpan::plain(shortened(content, LONGEST_LABEL)) };
+    let (x, y, size, anchor) = (GAP, GAP + 14.0, TITLE_SIZE, TextAnchor::Start);
+    scene.add(Primitive::RichText { x, y, spans: vec![span], size, anchor, color: None });
+}
+
+fn text(scene: &mut Scene, content: &str, (x, y): Point, anchor: TextAnchor, colour: Colour) {
+    scene.add(Primitive::Text {
+        x,
+        y,
+        content: plain(content, 2 * LONGEST_LABEL),
+        size: TEXT_SIZE,
+        anchor,
+        rotate: None,
+        bold: false,
+        color: Some(colour.css().as_str().into()),
+    });
+}
+
+/// A line of text as a PNG, black on white, with its baseline in row [`letter_baseline`]: the crate has the only
+/// font in the program, and shows it in pictures alone.
+pub fn lettering(content: &str, bold: bool, pixels: f32) -> Result<Vec<u8>, String> {
+    let content = shortened(content, 2 * LONGEST_LABEL);
+    // No letter in use is wider.
+    let width = f64::from(LETTER_SIZE) * 1.25 * (content.chars().count() + 1) as f64;
+    let mut scene = Scene::new(width, 1.6 * f64::from(LETTER_SIZE));
+    let span = TextSpan { bold, ..TextSpan::plain(content) };
+    let (size, anchor) = (LETTER_SIZE, TextAnchor::Start);
+    let (x, y) = (0.1 * f64::from(LETTER_SIZE), LETTER_BASELINE);
+    scene.add(Primitive::RichText { x, y, spans: vec![span], size, anchor, color: None });
+    RasterBackend::new().with_scale(pixels / LETTER_SIZE as f32).render_scene(&scene)
+}
+
+/// Row of the baseline in a picture of [`lettering`].
+pub fn letter_baseline(pixels: f32) -> i32 {
+    // As the crate cuts it.
+    (LETTER_BASELINE as f32 * (pixels / LETTER_SIZE as f32)) as i32
+}
+
+/// The size in which [`lettering`] lays out, before it is scaled.
+const LETTER_SIZE: u32 = 20;
+const LETTER_BASELINE: f64 = 24.0;
+
+/// Text without control characters (XML has no way to write them). Of a long text the middle is left out:
+/// names of runs tend to differ at their ends.
+pub fn shortened(content: &str, longest: usize) -> String {
+    let clean = |c: char| if c.is_control() || matches!(c, '\u{FFFE}' | '\u{FFFF}') { ' ' } else { c };
+    let text: Vec<char> = content.chars().map(clean).collect();
+    if text.len() <= longest {
+        return text.into_iter().collect();
+    }
+    let (head, tail) = (longest / 2, longest - longest / 2 - 1);
+    text[..head].iter().chain(['…'].iter()).chain(&text[text.len() - tail..]).collect()
+}
+
+/// Text for a label, where the crate would take what is between two `$` for a formula.
+fn plain(content: &str, longest: usize) -> String {
+    shortened(content, longest).replace('$', "\\$")
+}
+
+/// About how wide a text is drawn: the crate does not tell.
+pub fn text_width(content: &str, size: u32) -> f64 {
+    let em = |c: char| match c {
+        'i' | 'j' | 'l' | '.' | ',' | ':' | ';' | '|' | '\'' | ' ' | '\u{2009}' => 0.31,
+        'f' | 't' | 'r' | 'I' | '(' | ')' | '-' => 0.4,
+        'c' | 's' | 'z' | 'k' | 'v' | 'x' | 'y' | '_' => 0.57,
+        'm' | 'w' | 'M' | 'W' | '−' | '×' | '…' | '%' => 0.95,
+        c if c.is_ascii() => 0.63,
+        _ => 0.8,
+    };
+    f64::from(size) * content.chars().map(em).sum::<f64>()
+}
+
+fn legend_entries(figure: &Figure) -> Vec<LegendEntry> {
+    let mut entries: Vec<LegendEntry> = Vec::new();
+    for layer in figure.panels.iter().flat_map(|panel| &panel.layers) {
+        let label = plain(&layer.label, LONGEST_LABEL);
+        if label.is_empty() || entries.iter().any(|entry| entry.label == label) {
+            continue;
+        }
+        let (shape, colour) = match &layer.shape {
+            Shape::Line { .. } | Shape::Dashes(_) | Shape::ZeroLine => (LegendShape::Line, layer.colour),
+            Shape::Band(_) => (LegendShape::Rect, layer.colour.tint(BAND_OPACITY)),
+            Shape::BelowZero => (LegendShape::Rect, layer.colour.tint(SHADE_OPACITY)),
+            Shape::Marks { mark, .. } => (LegendShape::Marker(mark.shape()), layer.colour),
+        };
+        let dasharray = matches!(layer.shape, Shape::Dashes(_)).then(|| DASHES.into());
+        entries.push(LegendEntry { label, color: colour.css(), shape, dasharray });
+    }
+    if entries.len() > LONGEST_LEGEND {
+        let label = format!("and {} more", entries.len() - LONGEST_LEGEND + 1);
+        entries.truncate(LONGEST_LEGEND - 1);
+        entries.push(LegendEntry { label, color: "none".into(), shape: LegendShape::Rect, dasharray: None });
+    }
+    entries
+}
+
+/// The entries in rows, each with its place from the left.
+fn legend_rows(entries: &[LegendEntry]) -> Vec<Vec<(f64, LegendEntry)>> {
+    let mut rows: Vec<Vec<(f64, LegendEntry)>> = Vec::new();
+    let mut x = f64::INFINITY;
+    for entry in entries {
+        let width = 44.0 + text_width(&entry.label, TEXT_SIZE);
+        if x + width > WIDTH {
+            rows.push(Vec::new());
+            x = GAP - 5.0;
+        }
+        if let Some(row) = rows.last_mut() {
+            row.push((x, entry.clone()));
+        }
+        x += width;
+    }
+    rows
+}
+
+const BAND_OPACITY: f64 = 0.25;
+const SHADE_OPACITY: f64 = 0.1;
+const MARK_SIZE: f64 = 4.0;
+/// Lengths of the strokes of a broken curve and of the gaps between them, and its width.
+const DASHES: &str = "8 6";
+const DASH_WIDTH: f64 = 1.8;
+
+/// A panel with its axes found.
+struct ScaledPanel<'a> {
+    panel: &'a Panel,
+    x: Scale,
+    y: Scale,
+}
+
+impl<'a> ScaledPanel<'a> {
+    fn new(panel: &'a Panel, most_ticks: (usize, usize)) -> Self {
+        let (mut xs, mut ys) = (Vec::new(), Vec::new());
+        for layer in &panel.layers {
+            match &layer.shape {
+                Shape::Line { points, .. } | Shape::Marks { points, .. } | Shape::Dashes(points) => {
+                    xs.extend(points.iter().map(|point| point.0));
+                    ys.extend(points.iter().map(|point| point.1));
+                }
+                Shape::Band(spans) => {
+                    xs.extend(spans.iter().map(|span| span.x));
+                    ys.extend(spans.iter().flat_map(|span| [span.low, span.high]));
+                }
+                Shape::ZeroLine if panel.names.is_empty() => ys.push(0.0),
+                Shape::ZeroLine => xs.push(0.0),
+                Shape::BelowZero => {}
+            }
+        }
+        let x = Scale::fit(xs.into_iter(), panel.x.values, most_ticks.0);
+        let mut y = Scale::fit(ys.into_iter(), panel.y.values, most_ticks.1);
+        if !panel.names.is_empty() {
+            (y.low, y.high, y.step, y.exponent) = (0.4, panel.names.len() as f64 + 0.6, 1.0, 0);
+        }
+        ScaledPanel { panel, x, y }
+    }
+
+    fn left_margin(&self) -> f64 {
+        let labels = if self.panel.names.is_empty() { self.y.labels() } else { self.names() };
+        GAP + 12.0 + labels.iter().map(|label| text_width(label, TICK_SIZE)).fold(0.0, f64::max)
+    }
+
+    /// The names as they are drawn.
+    fn names(&self) -> Vec<String> {
+        self.panel.names.iter().map(|name| plain(name, 28)).collect()
+    }
+
+    /// A point as the plotting crate gets it: in the units of the axes, since it draws no range below 2e-16.
+    fn place(&self, (x, y): Point) -> Point {
+        let y = if self.panel.names.is_empty() { y } else { self.panel.names.len() as f64 + 1.0 - y };
+        (self.x.in_units(self.x.place(x)), self.y.in_units(self.y.place(y)))
+    }
+
+    /// The lower left and the upper right corner of the plotting area, likewise.
+    fn corners(&self) -> (Point, Point) {
+        let (x, y) = (&self.x, &self.y);
+        ((x.in_units(x.low), y.in_units(y.low)), (x.in_units(x.high), y.in_units(y.high)))
+    }
+
+    fn layout(&self, width: f64, height: f64, left: f64, theme: &Theme) -> Layout {
+        let (x, y) = (&self.x, &self.y);
+        let (low, high) = self.corners();
+        let format = |scale: &Scale| {
+            let scale = scale.clone();
+            TickFormat::Custom(Arc::new(move |value| scale.label(value)))
+        };
+        let mut layout = Layout::new((low.0, high.0), (low.1, high.1))
+            .with_width(width)
+            .with_height(height)
+            .with_force_margins(left, GAP)
+            .with_force_margins_y(ABOVE, TICK_LABELS)
+            .with_x_axis_min(low.0)
+            .with_x_axis_max(high.0)
+            .with_y_axis_min(low.1)
+            .with_y_axis_max(high.1)
+            .with_x_tick_step(x.in_units(x.step))
+            .with_y_tick_step(y.in_units(y.step))
+            .with_x_tick_format(format(x))
+            .with_y_tick_format(format(y))
+            .with_tick_size(TICK_SIZE)
+            .with_theme(theme.clone());
+        if !self.panel.names.is_empty() {
+            layout = layout.with_y_categories(self.names().into_iter().rev().collect());
+        }
+        for layer in self.panel.layers.iter().filter(|layer| matches!(layer.shape, Shape::BelowZero)) {
+            let region = if self.panel.names.is_empty() {
+                ShadedRegion::horizontal(low.1, low.1.max(0.0))
+            } else {
+                ShadedRegion::vertical(low.0, low.0.max(0.0))
+            };
+            layout =
+                layout.with_shaded_region(region.with_color(layer.colour.css()).with_opacity(SHADE_OPACITY));
+        }
+        layout
+    }
+
+    fn plots(&self) -> Vec<Plot> {
+        let curve = |points: &[Point], colour: Colour, width: f64| {
+            let points = points.iter().map(|&point| self.place(point));
+            LinePlot::new().with_data(points).with_color(colour.css()).with_stroke_width(width)
+        };
+        // Between places in the units of the axes.
+        let straight = |from: Point, to: Point, colour: Colour| {
+            let plot = LinePlot::new().with_data([from, to]).with_color(colour.css());
+            Plot::Line(plot.with_stroke_width(1.2))
+        };
+        let ((left, bottom), (right, top)) = self.corners();
+        let zero = self.place((0.0, 0.0));
+        let marks = |points: &[Point], colour: Colour, mark: Mark| {
+            let points = points.iter().map(|&point| self.place(point));
+            let plot = ScatterPlot::new().with_data(points).with_color(colour.css());
+            Plot::Scatter(plot.with_marker(mark.shape()).with_size(MARK_SIZE))
+        };
+        let draw = |layer: &Layer| match &layer.shape {
+            Shape::Line { points, .. } if points.len() == 1 => marks(points, layer.colour, Mark::Circle),
+            Shape::Line { points, width } => Plot::Line(curve(points, layer.colour, *width)),
+            Shape::Dashes(points) => {
+                let style = LineStyle::Custom(DASHES.into());
+                Plot::Line(curve(points, layer.colour, DASH_WIDTH).with_line_style(style))
+            }
+            Shape::Marks { points, mark } => marks(points, layer.colour, *mark),
+            Shape::Band(spans) => {
+                let at =
+                    |pick: fn(&Span) -> f64| spans.iter().map(move |span| self.place((span.x, pick(span))));
+                let band = BandPlot::new(
+                    at(|span| span.low).map(|point| point.0),
+                    at(|span| span.low).map(|point| point.1),
+                    at(|span| span.high).map(|point| point.1),
+                );
+                Plot::Band(band.with_color(layer.colour.css()).with_opacity(BAND_OPACITY))
+            }
+            Shape::ZeroLine if self.panel.names.is_empty() => {
+                straight((left, zero.1), (right, zero.1), layer.colour)
+            }
+            Shape::ZeroLine => straight((zero.0, bottom), (zero.0, top), layer.colour),
+            Shape::BelowZero => Plot::Line(curve(&[], layer.colour, 0.0)),
+        };
+        let mut layers: Vec<&Layer> = self.panel.layers.iter().collect();
+        layers.sort_by_key(|layer| layer.shape.depth());
+        layers.into_iter().map(draw).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_text_can_be_drawn() {
+        assert_eq!(plain("a$b\u{7}\n<&>", 60), "a\\$b  <&>");
+        assert_eq!(shortened("a-rather-long-name-seed7", 11), "a-rat…seed7");
+        let figure = Figure {
+            title: "<&>\"'$x$ \u{0}\u{1F600}".into(),
+            subtitle: "\u{FFFF}".repeat(500),
+            panels: Vec::new(),
+            arrangement: Arrangement::Stacked,
+        };
+        let drawing = draw(&[figure]).unwrap().remove(0);
+        assert!(drawing.svg.contains("&lt;&amp;&gt;"));
+        assert!(!drawing.svg.contains(['\u{0}', '\u{FFFF}']));
+    }
+
+    #[test]
+    fn long_legends_are_cut() {
+        let layer = |k: usize| Layer {
+            shape: Shape::ZeroLine,
+            colour: Colour::of_series(k),
+            label: format!("constraint number {k}"),
+        };
+        let axis = Axis::new("x", Values::Real);
+        let panel =
+            Panel { x: axis.clone(), y: axis, names: Vec::new(), layers: (0..100).map(layer).collect() };
+        let figure = Figure {
+            title: String::new(),
+            subtitle: String::new(),
+            panels: vec![panel],
+            arrangement: Arrangement::Stacked,
+        };
+        let entries = legend_entries(&figure);
+        assert_eq!((entries.len(), entries[15].label.as_str()), (16, "and 85 more"));
+        for row in legend_rows(&entries) {
+            assert!(row.iter().all(|(x, entry)| x + text_width(&entry.label, TEXT_SIZE) < WIDTH));
+        }
+    }
+
+    #[test]
+    fn the_same_figure_gives_the_same_picture() {
+        let line = Layer {
+            shape: Shape::Line { points: vec![(0.0, 1.0), (1.0, 3.0)], width: 2.0 },
+            colour: Colour::ALARM,
+            label: "line".into(),
+        };
+        let axis = Axis::new("x", Values::Real);
+        let panel = Panel { x: axis.clone(), y: axis, names: Vec::new(), layers: vec![line] };
+        let figure = Figure {
+            title: "t".into(),
+            subtitle: "s".into(),
+            panels: vec![panel.clone(), panel],
+            arrangement: Arrangement::SideBySide,
+        };
+        let drawings = draw(&[figure.clone(), figure]).unwrap();
+        assert_eq!(drawings[0].png, drawings[1].png);
+    }
+}

@@ -1,0 +1,177 @@
+//! Curves from numbers, drawn like the pictures of `phalanx plot`: for programs that run `phalanx` and show what came
+//! of it.
+
+use super::canvas::{self, Arrangement, Colour, Layer, Mark, Shape};
+use super::scale::Values;
+use super::series;
+
+/// A drawing of panels next to one another, with one legend.
+#[derive(Debug, Clone)]
+pub struct Figure {
+    /// The heading.
+    pub title: String,
+    /// A line below it.
+    pub subtitle: String,
+    /// From left to right.
+    pub panels: Vec<Panel>,
+}
+
+/// A pair of axes with curves.
+#[derive(Debug, Clone)]
+pub struct Panel {
+    /// Its x axis.
+    pub x: Axis,
+    /// Its y axis.
+    pub y: Axis,
+    /// What is drawn in it.
+    pub curves: Vec<Curve>,
+}
+
+/// An axis.
+#[derive(Debug, Clone)]
+pub struct Axis {
+    /// What it shows.
+    pub label: String,
+    /// How numbers are placed on it.
+    pub spacing: Spacing,
+}
+
+/// How numbers are placed on an axis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Spacing {
+    /// Evenly.
+    Even,
+    /// Evenly, with ticks at whole numbers only.
+    Whole,
+    /// By their logarithm; what is not positive is drawn at the lower end.
+    Logarithmic,
+}
+
+/// A curve. Curves of the same label, in several panels, have the same colour and stand in the legend once.
+#[derive(Debug, Clone)]
+pub struct Curve {
+    /// Its entry in the legend.
+    pub label: String,
+    /// Its points; those that are not finite are left out.
+    pub points: Vec<(f64, f64)>,
+    /// How it is drawn.
+    pub style: Style,
+}
+
+/// How a curve is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Style {
+    /// Single measurements: marks, joined by a line.
+    Marked,
+    /// A long series: a line.
+    Plain,
+    /// A bound or a prediction: a broken line.
+    Dashed,
+}
+
+/// A drawing in both formats.
+#[derive(Debug, Clone)]
+pub struct Picture {
+    /// As text.
+    pub svg: String,
+    /// As bytes.
+    pub png: Vec<u8>,
+}
+
+/// Draws figures; the same figures give the same pictures.
+pub fn draw(figures: &[Figure]) -> anyhow::Result<Vec<Picture>> {
+    let figures: Vec<canvas::Figure> = figures.iter().map(laid_out).collect();
+    let drawings = canvas::draw(&figures).map_err(|reason| anyhow::anyhow!("cannot draw: {reason}"))?;
+    Ok(drawings.into_iter().map(|drawing| Picture { svg: drawing.svg, png: drawing.png }).collect())
+}
+
+/// What is drawn, in the terms of the canvas.
+pub fn laid_out(figure: &Figure) -> canvas::Figure {
+    let mut labels: Vec<&str> = Vec::new();
+    for curve in figure.panels.iter().flat_map(|panel| &panel.curves) {
+        if !labels.contains(&curve.label.as_str()) {
+            labels.push(&curve.label);
+        }
+    }
+    let number = |curve: &Curve| labels.iter().position(|label| *label == curve.label).unwrap_or(0);
+    let axis = |axis: &Axis| {
+        let values = match axis.spacing {
+            Spacing::Even => Values::Real,
+            Spacing::Whole => Values::Whole,
+            Spacing::Logarithmic => Values::Log,
+        };
+        canvas::Axis::new(axis.label.clone(), values)
+    };
+    let panel = |panel: &Panel| canvas::Panel {
+        x: axis(&panel.x),
+        y: axis(&panel.y),
+        names: Vec::new(),
+        layers: panel.curves.iter().flat_map(|curve| layers(curve, number(curve))).collect(),
+    };
+    canvas::Figure {
+        title: figure.title.clone(),
+        subtitle: figure.subtitle.clone(),
+        panels: figure.panels.iter().map(panel).collect(),
+        arrangement: Arrangement::SideBySide,
+    }
+}
+
+/// Curve number `k` of a figure.
+fn layers(curve: &Curve, k: usize) -> Vec<Layer> {
+    let (x, y): (Vec<f64>, Vec<f64>) = curve.points.iter().copied().unzip();
+    let points = series::points(&x, &y);
+    if points.is_empty() {
+        return Vec::new();
+    }
+    let layer = |shape, label: &str| Layer { shape, colour: Colour::of_series(k), label: label.into() };
+    match curve.style {
+        Style::Dashed => vec![layer(Shape::Dashes(points), &curve.label)],
+        Style::Plain => {
+            let points = series::thin(points);
+            vec![layer(Shape::Line { points, width: super::THICK }, &curve.label)]
+        }
+        Style::Marked => vec![
+            layer(Shape::Marks { points: points.clone(), mark: Mark::of_series(k) }, &curve.label),
+            layer(Shape::Line { points, width: super::THICK }, ""),
+        ],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn curve(label: &str, style: Style) -> Curve {
+        Curve {
+            label: label.into(),
+            points: vec![(1.0, 1e-12), (2.0, 0.0), (3.0, f64::NAN), (4.0, 10.0)],
+            style,
+        }
+    }
+
+    #[test]
+    fn labels_have_one_colour_and_one_entry() {
+        let axis = |spacing| Axis { label: "x".into(), spacing };
+        let panel = |spacing, curves| Panel { x: axis(Spacing::Whole), y: axis(spacing), curves };
+        let figure = Figure {
+            title: "title".into(),
+            subtitle: String::new(),
+            panels: vec![
+                panel(Spacing::Logarithmic, vec![curve("a", Style::Marked), curve("b", Style::Dashed)]),
+                panel(Spacing::Even, vec![curve("b", Style::Dashed), curve("c", Style::Plain)]),
+            ],
+        };
+        let laid_out = laid_out(&figure);
+        let colours =
+            |panel: usize| laid_out.panels[panel].layers.iter().map(|layer| layer.colour).collect::<Vec<_>>();
+        let of = Colour::of_series;
+        assert_eq!((colours(0), colours(1)), (vec![of(0), of(0), of(1)], vec![of(1), of(2)]));
+        let picture = draw(&[figure]).unwrap().remove(0);
+        for part in [">10⁻¹²<", ">a<", ">b<", ">c<", "stroke-dasharray=\"8 6\""] {
+            assert!(picture.svg.contains(part), "{part}: {}", picture.svg);
+        }
+        assert_eq!(picture.svg.matches(">b<").count(), 1);
+        assert!(!picture.svg.contains("NaN") && !picture.svg.contains("inf"));
+        assert!(picture.png.starts_with(b"\x89PNG"));
+    }
+}

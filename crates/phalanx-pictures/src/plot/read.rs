@@ -1,0 +1,429 @@
+//! Reading the CSV files of a run folder.
+//!
+//! Every error names the file, the line and what to do about it: these files may be cut short by a killed run
+//! or edited by hand.
+
+use std::borrow::Cow;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+
+use phalanx::{Error, Result};
+
+/// The columns of `metrics.csv` that are drawn, one entry per iteration. An empty cell is a NaN.
+#[allow(missing_docs)]
+#[derive(Debug, Default)]
+pub struct Metrics {
+    pub iteration: Vec<f64>,
+    /// NaN throughout if the world has no return.
+    pub return_: Vec<f64>,
+    pub objective: Vec<f64>,
+    pub violation_total: Vec<f64>,
+    pub violation_max: Vec<f64>,
+    pub mu_mean: Vec<f64>,
+    pub mu_largest: Vec<f64>,
+}
+
+impl Metrics {
+    /// Reads `<run>/metrics.csv`, which must have a row.
+    pub fn read(run: &Path) -> Result<Self> {
+        let path = run.join("metrics.csv");
+        let mut metrics = Metrics::default();
+        let names =
+            ["iteration", "return", "objective", "violation_total", "violation_max", "mu_mean", "mu_largest"];
+        read_rows(&path, names, |cells| {
+            let Metrics {
+                iteration,
+                return_,
+                objective,
+                violation_total,
+                violation_max,
+                mu_mean,
+                mu_largest,
+            } = &mut metrics;
+            iteration.push(cells[0].number()?);
+            return_.push(if cells[1].text.is_empty() { f64::NAN } else { cells[1].number()? });
+            objective.push(cells[2].number()?);
+            violation_total.push(cells[3].number()?);
+            violation_max.push(cells[4].number()?);
+            mu_mean.push(cells[5].number()?);
+            mu_largest.push(cells[6].number()?);
+            Ok(())
+        })?;
+        if metrics.iteration.is_empty() {
+            let message = "has no rows, so there is nothing to draw; train for at least one iteration";
+            return Err(Error::file(&path, message));
+        }
+        Ok(metrics)
+    }
+
+    /// Whether any iteration has a return.
+    pub fn has_return(&self) -> bool {
+        self.return_.iter().any(|value| value.is_finite())
+    }
+}
+
+/// The columns of `metrics.csv` that only runs without sampling have.
+#[derive(Debug, Default)]
+pub struct Stationarity {
+    pub iteration: Vec<f64>,
+    pub x: Vec<f64>,
+    pub y: Vec<f64>,
+    pub e: Vec<f64>,
+}
+
+/// Reads X, Y and E from `<run>/metrics.csv`; `None` if it does not have them.
+pub fn stationarity(run: &Path) -> Result<Option<Stationarity>> {
+    let path = run.join("metrics.csv");
+    let mut header = String::new();
+    let read = File::open(&path).and_then(|file| BufReader::new(file).read_line(&mut header));
+    // What is wrong with the file is said where the other columns are read.
+    if read.is_err() || !header.trim_end().ends_with(",X,Y,E") {
+        return Ok(None);
+    }
+    let mut columns = Stationarity::default();
+    read_rows(&path, ["iteration", "X", "Y", "E"], |cells| {
+        columns.iteration.push(cells[0].number()?);
+        columns.x.push(cells[1].number()?);
+        columns.y.push(cells[2].number()?);
+        columns.e.push(cells[3].number()?);
+        Ok(())
+    })?;
+    Ok(Some(columns))
+}
+
+/// One row of `agents.csv`: how far an agent is on the safe side of one constraint.
+#[derive(Debug, PartialEq)]
+pub struct Margin {
+    pub agent: u64,
+    pub constraint: String,
+    /// Distance of the value from its threshold, positive on the safe side.
+    pub slack: f64,
+}
+
+/// Reads `<run>/agents.csv`; no rows if the run has no constraints, `None` if it has not been written: that
+/// happens at the end of a run.
+pub fn margins(run: &Path) -> Result<Option<Vec<Margin>>> {
+    let path = run.join("agents.csv");
+    if !path.exists() {
+        return Ok(None);
+    }
+    let mut margins = Vec::new();
+    read_rows(&path, ["agent", "constraint", "value", "bound", "threshold"], |cells| {
+        let [agent, constraint, value, bound, threshold] = cells;
+        let (value, threshold) = (value.number()?, threshold.number()?);
+        let slack = match &*bound.text {
+            b"at_least" => value - threshold,
+            b"at_most" => threshold - value,
+            _ => return Err(bound.refused("allowed are `at_least` and `at_most`")),
+        };
+        let constraint = String::from_utf8_lossy(&constraint.text).into_owned();
+        margins.push(Margin { agent: agent.index()?, constraint, slack });
+        Ok(())
+    })?;
+    Ok(Some(margins))
+}
+
+/// How one constraint's slack is spread over the agents, from `agents-summary.csv`.
+#[derive(Debug, PartialEq)]
+pub struct Spread {
+    pub constraint: String,
+    /// Agents that have it.
+    pub count: u64,
+    /// Those that break it.
+    pub violated: u64,
+    /// The slack that a share of them stays below, as (percent, slack).
+    pub quantiles: Vec<(f64, f64)>,
+}
+
+/// Columns of `agents-summary.csv` with the shares that they stand for, in percent.
+const QUANTILES: [(&str, f64); 13] = [
+    ("min", 0.0),
+    ("p0.1", 0.1),
+    ("p1", 1.0),
+    ("p5", 5.0),
+    ("p10", 10.0),
+    ("p25", 25.0),
+    ("p50", 50.0),
+    ("p75", 75.0),
+    ("p90", 90.0),
+    ("p95", 95.0),
+    ("p99", 99.0),
+    ("p99.9", 99.9),
+    ("max", 100.0),
+];
+
+/// Reads the slacks of `<run>/agents-summary.csv`; none if there is no such file: earlier versions did not write it.
+pub fn spreads(run: &Path) -> Result<Vec<Spread>> {
+    let path = run.join("agents-summary.csv");
+    let mut spreads = Vec::new();
+    if !path.exists() {
+        return Ok(spreads);
+    }
+    let mut names =
+        ["quantity", "constraint", "count", "negative"].into_iter().chain(QUANTILES.map(|(name, _)| name));
+    let names: [&'static str; 17] = std::array::from_fn(|_| names.next().unwrap_or_default());
+    read_rows(&path, names, |cells| {
+        if &*cells[0].text != b"slack" {
+            return Ok(());
+        }
+        let mut quantiles = Vec::with_capacity(QUANTILES.len());
+        for ((_, percent), cell) in QUANTILES.into_iter().zip(&cells[4..]) {
+            quantiles.push((percent, cell.number()?));
+        }
+        spreads.push(Spread {
+            constraint: String::from_utf8_lossy(&cells[1].text).into_owned(),
+            count: cells[2].index()?,
+            violated: cells[3].index()?,
+            quantiles,
+        });
+        Ok(())
+    })?;
+    Ok(spreads)
+}
+
+/// A cell with its name, for messages.
+struct Cell<'a> {
+    column: &'static str,
+    text: Cow<'a, [u8]>,
+}
+
+impl Cell<'_> {
+    fn number(&self) -> std::result::Result<f64, String> {
+        let parsed = std::str::from_utf8(&self.text).ok().and_then(|text| text.trim().parse().ok());
+        parsed.ok_or_else(|| self.refused("it must be a number"))
+    }
+
+    fn index(&self) -> std::result::Result<u64, String> {
+        let parsed = std::str::from_utf8(&self.text).ok().and_then(|text| text.trim().parse().ok());
+        parsed.ok_or_else(|| self.refused("it must be a whole number"))
+    }
+
+    fn refused(&self, wanted: &str) -> String {
+        let shown: String = String::from_utf8_lossy(&self.text).chars().take(40).collect();
+        format!("`{}` is `{shown}`; {wanted}", self.column)
+    }
+}
+
+/// Calls `row` with the named columns of every line below the header.
+fn read_rows<const N: usize>(
+    path: &Path,
+    names: [&'static str; N],
+    mut row: impl FnMut(&[Cell<'_>; N]) -> std::result::Result<(), String>,
+) -> Result<()> {
+    let unreadable = |error: std::io::Error| {
+        let advice = "name the folder of a run, as `phalanx train` prints it";
+        Error::file(path, format!("cannot be read ({error}); {advice}"))
+    };
+    let mut records = Records::open(path).map_err(unreadable)?;
+    if records.next().map_err(unreadable)?.is_none() {
+        return Err(Error::file(path, "is empty; train the run again"));
+    }
+    // For every column of the file, its place among the names.
+    let mut places = Vec::new();
+    for_each_field(&records.text, |field| {
+        places.push(names.iter().position(|name| *field == *name.as_bytes()))
+    });
+    if let Some(name) = (0..N).find(|k| !places.contains(&Some(*k))).map(|k| names[k]) {
+        let message = format!("line 1: no column `{name}`; the file must begin with the header of a run");
+        return Err(Error::file(path, message));
+    }
+    let mut rows = 0;
+    while let Some(line) = records.next().map_err(unreadable)? {
+        let mut cells = names.map(|column| Cell { column, text: Cow::Borrowed(&[]) });
+        let mut columns = 0;
+        for_each_field(&records.text, |field| {
+            if let Some(Some(place)) = places.get(columns) {
+                cells[*place].text = field;
+            }
+            columns += 1;
+        });
+        let done = if columns == places.len() {
+            row(&cells)
+        } else if columns < places.len() && records.cut_short && rows > 0 {
+            // A run that is being written, or was killed, ends anywhere in a row.
+            break;
+        } else {
+            Err(format!("{columns} columns instead of {}", places.len()))
+        };
+        let advice = "correct or delete the line, or train the run again";
+        done.map_err(|message| Error::file(path, format!("line {line}: {message} ({advice})")))?;
+        rows += 1;
+    }
+    Ok(())
+}
+
+/// The records of a CSV file, one at a time: long runs have large files.
+struct Records {
+    reader: BufReader<File>,
+    /// The present record without its line end.
+    text: Vec<u8>,
+    /// Whether the file ended within it.
+    cut_short: bool,
+    lines_read: usize,
+}
+
+impl Records {
+    fn open(path: &Path) -> std::io::Result<Self> {
+        let reader = BufReader::with_capacity(1 << 18, File::open(path)?);
+        Ok(Records { reader, text: Vec::new(), cut_short: false, lines_read: 0 })
+    }
+
+    /// Goes to the next record that is not blank and gives the line (from 1) that it begins on.
+    fn next(&mut self) -> std::io::Result<Option<usize>> {
+        loop {
+            self.text.clear();
+            let first_line = self.lines_read + 1;
+            let mut quoted = false;
+            // Between quotation marks a line end belongs to a field.
+            loop {
+                let length = self.text.len();
+                if self.reader.read_until(b'\n', &mut self.text)? == 0 {
+                    break;
+                }
+                self.lines_read += 1;
+                let line = &self.text[length..];
+                if line.contains(&b'"') {
+                    quoted ^= line.iter().filter(|byte| **byte == b'"').count() % 2 == 1;
+                }
+                if !quoted {
+                    break;
+                }
+            }
+            if self.text.is_empty() {
+                return Ok(None);
+            }
+            self.cut_short = !self.text.ends_with(b"\n");
+            self.text.truncate(self.text.trim_ascii_end().len());
+            if !self.text.is_empty() {
+                return Ok(Some(first_line));
+            }
+        }
+    }
+}
+
+/// Splits a record. A field in quotation marks may hold commas, line ends and doubled quotation marks.
+fn for_each_field<'a>(record: &'a [u8], mut visit: impl FnMut(Cow<'a, [u8]>)) {
+    if !record.contains(&b'"') {
+        record.split(|byte| *byte == b',').for_each(|field| visit(Cow::Borrowed(field)));
+        return;
+    }
+    let mut field = Vec::new();
+    let mut quoted = false;
+    let mut bytes = record.iter().peekable();
+    while let Some(&byte) = bytes.next() {
+        match byte {
+            b'"' if quoted && bytes.next_if_eq(&&b'"').is_some() => field.push(b'"'),
+            b'"' => quoted = !quoted,
+            b',' if !quoted => visit(Cow::Owned(std::mem::take(&mut field))),
+            _ => field.push(byte),
+        }
+    }
+    visit(Cow::Owned(field));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEADER: &str = "iteration,return,objective,violation_total,violation_max,violation_mean,mu_mean,\
+                          mu_largest,gradient_norm,agent_steps,comm_bytes\n";
+    const AGENTS: &str = "agent,constraint,value,bound,threshold,dual,violation\n";
+
+    fn folder(name: &str, text: impl AsRef<[u8]>) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join(name), text).unwrap();
+        folder
+    }
+
+    fn metrics_of(text: impl AsRef<[u8]>) -> Result<Metrics> {
+        Metrics::read(folder("metrics.csv", text).path())
+    }
+
+    /// What the user reads.
+    fn message(text: impl AsRef<[u8]>) -> String {
+        metrics_of(text).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn columns_are_found_by_name() {
+        let text =
+            "mu_largest,mu_mean,iteration,return,objective,violation_total,violation_max\n8,7,0,1,2,3,4\n";
+        let metrics = metrics_of(text).unwrap();
+        assert_eq!((metrics.iteration[0], metrics.return_[0], metrics.mu_largest[0]), (0.0, 1.0, 8.0));
+    }
+
+    #[test]
+    fn an_empty_return_and_numbers_that_are_none_are_accepted() {
+        let metrics = metrics_of(format!("{HEADER}0,,NaN,inf,-inf,0,0,0,0,1,1\r\n")).unwrap();
+        assert!(!metrics.has_return());
+        assert!(metrics.objective[0].is_nan() && metrics.violation_total[0].is_infinite());
+    }
+
+    #[test]
+    fn errors_name_the_file_the_line_and_the_remedy() {
+        let good = "0,1,2,0,0,0,0,0,0,1,1\n";
+        let wrong_number = message(format!("{HEADER}{good}1,1,abc,0,0,0,0,0,0,1,1\n"));
+        for part in ["metrics.csv", "line 3", "`objective` is `abc`", "must be a number", "delete the line"] {
+            assert!(wrong_number.contains(part), "{wrong_number}");
+        }
+        let short = message(format!("{HEADER}{good}1,1\n{good}"));
+        assert!(short.contains("line 3: 2 columns instead of 11"), "{short}");
+        let long = message(format!("{HEADER}{good}{}", good.trim_end().to_string() + ",7"));
+        assert!(long.contains("line 3: 12 columns instead of 11"), "{long}");
+        let empty_cell = message(format!("{HEADER}0,1,,0,0,0,0,0,0,1,1\n"));
+        assert!(empty_cell.contains("line 2: `objective` is ``"), "{empty_cell}");
+        assert!(message(HEADER).contains("no rows"));
+        assert!(message("").contains("is empty"));
+        assert!(message("a,b\n1,2\n").contains("line 1: no column `iteration`"));
+        let missing = Metrics::read(Path::new("/nowhere")).unwrap_err();
+        assert!(missing.to_string().contains("/nowhere/metrics.csv") && missing.is_bad_input(), "{missing}");
+    }
+
+    #[test]
+    fn a_last_row_that_is_still_being_written_is_left_out() {
+        let good = "0,1,2,0,0,0,0,0,0,1,1\n";
+        assert_eq!(metrics_of(format!("{HEADER}{good}1,1,2,0.")).unwrap().iteration, [0.0]);
+        assert_eq!(metrics_of(format!("{HEADER}{}", good.trim_end())).unwrap().iteration, [0.0]);
+        assert!(message(format!("{HEADER}1,1,2,0.")).contains("line 2: 4 columns"));
+    }
+
+    #[test]
+    fn slack_has_the_sign_of_safety() {
+        let text = format!(
+            "{AGENTS}0,entropy,0.7,at_least,0.5,0,0\n1,\"a, \"\"b\"\"\nc\",0.9,at_most,0.5,0,0.4\n\
+             2,x,1,at_most,2,0,0\n"
+        );
+        let margins = margins(folder("agents.csv", text).path()).unwrap().unwrap();
+        let found: Vec<_> = margins.iter().map(|m| (m.agent, m.constraint.as_str(), m.slack)).collect();
+        assert_eq!(found, [(0, "entropy", 0.7 - 0.5), (1, "a, \"b\"\nc", 0.5 - 0.9), (2, "x", 1.0)]);
+    }
+
+    #[test]
+    fn a_wrong_bound_and_a_wrong_agent_are_named() {
+        let margins_of = |row: &str| margins(folder("agents.csv", format!("{AGENTS}{row}")).path());
+        let bound = margins_of("0,x,1,near,2,0,0\n").unwrap_err().to_string();
+        assert!(bound.contains("line 2: `bound` is `near`; allowed are"), "{bound}");
+        let agent = margins_of("-1,x,1,at_most,2,0,0\n").unwrap_err().to_string();
+        assert!(agent.contains("line 2: `agent` is `-1`; it must be a whole number"), "{agent}");
+        // The line count goes on behind a field with a line end in it.
+        let behind = margins_of("0,\"x\ny\",1,at_most,2,0,0\n1,x,?,at_most,2,0,0\n").unwrap_err().to_string();
+        assert!(behind.contains("line 4: `value` is `?`"), "{behind}");
+        assert_eq!(margins(Path::new("/nowhere")).unwrap(), None);
+    }
+
+    #[test]
+    fn no_bytes_make_it_panic() {
+        let pieces: [&[u8]; 9] =
+            [b"\"", b",", b"\n", b"\r\n", b"1e999", b"-0", b"\xff\xfe", b"at_least", AGENTS.as_bytes()];
+        let mut state = 1_u64;
+        for _ in 0..2000 {
+            let mut text = Vec::new();
+            for _ in 0..40 {
+                state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                text.extend(pieces[(state >> 33) as usize % pieces.len()]);
+            }
+            let _ = margins(folder("agents.csv", &text).path());
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! Animated GIFs: one palette for all frames, and of each frame only what has changed.
+
+use std::borrow::Cow;
+
+use gif::{Encoder, Frame, Repeat};
+use rayon::prelude::*;
+
+use super::palette::{Histogram, Palette};
+use super::raster::Image;
+
+/// How long frames are shown, in hundredths of a second.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Delays {
+    /// Of all but the last.
+    pub each: u16,
+    /// Of the last one, before it begins again.
+    pub last: u16,
+}
+
+impl Delays {
+    /// At most this many frames per second: browsers slow faster ones down.
+    pub const MOST_FPS: f64 = 50.0;
+    /// At least this many.
+    pub const LEAST_FPS: f64 = 0.1;
+
+    /// None if that many frames a second cannot be shown.
+    pub fn of(fps: f64) -> Option<Delays> {
+        let possible = (Self::LEAST_FPS..=Self::MOST_FPS).contains(&fps);
+        let each = (100.0 / fps).round() as u16;
+        possible.then_some(Delays { each, last: each.max(200) })
+    }
+}
+
+/// The GIF of `frames` images of equal size, as bytes; plays for ever.
+///
+/// `draw` gives the k-th image. It is asked for each one twice, since the palette must be known before the first is
+/// written and many images are more than fit in memory.
+pub fn encode(
+    frames: usize,
+    delays: Delays,
+    draw: impl Fn(usize) -> anyhow::Result<Image> + Sync,
+) -> anyhow::Result<Vec<u8>> {
+    let mut histogram = Histogram::default();
+    in_order(frames, &draw, |_, image| {
+        histogram.add(&image);
+        Ok(())
+    })?;
+    let palette = Palette::of(&histogram);
+    let mut encoder: Option<Encoder<Vec<u8>>> = None;
+    let mut before: Vec<u8> = Vec::new();
+    in_order(frames, &draw, |k, image| {
+        let now = palette.numbers(&image);
+        let encoder = match &mut encoder {
+            Some(encoder) => encoder,
+            empty => {
+                let (width, height) = (u16::try_from(image.width)?, u16::try_from(image.height)?);
+                let mut new = Encoder::new(Vec::new(), width, height, &with_spare(&palette))?;
+                new.set_repeat(Repeat::Infinite)?;
+                empty.insert(new)
+            }
+        };
+        let delay = if k + 1 == frames { delays.last } else { delays.each };
+        encoder.write_frame(&changes(&before, &now, image.width, delay)?)?;
+        before = now;
+        Ok(())
+    })?;
+    let encoder = encoder.ok_or_else(|| anyhow::anyhow!("an animation without frames"))?;
+    Ok(encoder.into_inner()?)
+}
+
+/// Draws on all threads, a few frames at a time, and hands the images over one by one.
+fn in_order(
+    frames: usize,
+    draw: &(impl Fn(usize) -> anyhow::Result<Image> + Sync),
+    mut take: impl FnMut(usize, Image) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    const AT_ONCE: usize = 16;
+    for first in (0..frames).step_by(AT_ONCE) {
+        let last = frames.min(first + AT_ONCE);
+        let images: Vec<Image> = (first..last).into_par_iter().map(draw).collect::<anyhow::Result<_>>()?;
+        (first..last).zip(images).try_for_each(|(k, image)| take(k, image))?;
+    }
+    Ok(())
+}
+
+/// The number that means "as before".
+const AS_BEFORE: u8 = Palette::MOST as u8;
+
+/// The palette filled up to 256 colours, so that [`AS_BEFORE`] is one of them.
+fn with_spare(palette: &Palette) -> Vec<u8> {
+    let mut bytes = palette.bytes();
+    bytes.resize(3 * (Palette::MOST + 1), 0);
+    bytes
+}
+
+/// The smallest rectangle that holds all changes; the whole image if there is none before it.
+fn changes(before: &[u8], now: &[u8], width: usize, delay: u16) -> anyhow::Result<Frame<'static>> {
+    let is_first = before.is_empty();
+    let changed = |at: usize| is_first || before[at] != now[at];
+    let height = now.len() / width;
+    let row_changed = |&y: &usize| (y * width..(y + 1) * width).any(changed);
+    let column_changed = |&x: &usize| (0..height).any(|y| changed(y * width + x));
+    // If nothing has changed the frame still takes its time; one pixel will do.
+    let (top, bottom) = ((0..height).find(row_changed), (0..height).rfind(row_changed));
+    let (left, right) = ((0..width).find(column_changed), (0..width).rfind(column_changed));
+    let (top, bottom) = (top.unwrap_or(0), bottom.unwrap_or(0));
+    let (left, right) = (left.unwrap_or(0), right.unwrap_or(0));
+    let pixels = (top..=bottom).flat_map(|y| (left..=right).map(move |x| y * width + x));
+    let buffer: Vec<u8> = pixels.map(|at| if changed(at) { now[at] } else { AS_BEFORE }).collect();
+    Ok(Frame {
+        delay,
+        transparent: (!is_first).then_some(AS_BEFORE),
+        top: u16::try_from(top)?,
+        left: u16::try_from(left)?,
+        width: u16::try_from(right - left + 1)?,
+        height: u16::try_from(bottom - top + 1)?,
+        buffer: Cow::Owned(buffer),
+        ..Frame::default()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn image(pixels: &[[u8; 3]], width: usize) -> Image {
+        Image { width, height: pixels.len() / width, pixels: pixels.to_vec() }
+    }
+
+    #[test]
+    fn frames_come_back_as_they_were() {
+        let (w, r, b) = ([255; 3], [213, 94, 0], [0, 114, 178]);
+        let images = [[w, w, w, w, r, w], [w, w, w, w, b, w], [w, w, w, w, b, w], [r, w, w, w, b, b]]
+            .map(|p| image(&p, 3));
+        let delays = Delays::of(4.0).unwrap();
+        let bytes = encode(images.len(), delays, |k| Ok(images[k].clone())).unwrap();
+        let mut options = gif::DecodeOptions::new();
+        options.set_color_output(gif::ColorOutput::Indexed);
+        let mut decoder = options.read_info(&bytes[..]).unwrap();
+        let palette = decoder.global_palette().unwrap().to_vec();
+        let mut canvas = vec![[0; 3]; 6];
+        let mut found = Vec::new();
+        while let Some(frame) = decoder.read_next_frame().unwrap() {
+            let places = (0..frame.height).flat_map(|y| (0..frame.width).map(move |x| (x, y)));
+            for ((x, y), &number) in places.zip(frame.buffer.iter()) {
+                if Some(number) != frame.transparent {
+                    let at = usize::from(frame.top + y) * 3 + usize::from(frame.left + x);
+                    canvas[at].copy_from_slice(&palette[3 * usize::from(number)..][..3]);
+                }
+            }
+            found.push((canvas.clone(), frame.buffer.len(), frame.delay));
+        }
+        let shown: Vec<_> = found.iter().map(|(canvas, ..)| image(canvas, 3)).collect();
+        assert_eq!(shown, images);
+        assert_eq!(found.iter().map(|f| f.1).collect::<Vec<_>>(), [6, 1, 1, 6]);
+        assert_eq!(found.iter().map(|f| f.2).collect::<Vec<_>>(), [25, 25, 25, 200]);
+    }
+
+    #[test]
+    fn speeds_that_a_gif_cannot_have_are_refused() {
+        assert_eq!(Delays::of(50.0), Some(Delays { each: 2, last: 200 }));
+        assert_eq!(Delays::of(0.1), Some(Delays { each: 1000, last: 1000 }));
+        for fps in [0.0, -1.0, 51.0, f64::NAN, f64::INFINITY] {
+            assert_eq!(Delays::of(fps), None);
+        }
+    }
+}

@@ -1,0 +1,369 @@
+//! One moment of a game that somebody else plays, step by step, as an image of the board alone.
+
+use std::sync::Arc;
+
+use phalanx::run::{Config, WorldConfig};
+use phalanx::world::{Wireless, World};
+use phalanx::{Error, Result};
+
+use super::epidemic::{EpidemicStep, Map};
+use super::episode::{drawn_users, no_pictures, queue, sending};
+use super::film::Film;
+use super::line::{self, LineFilm, LineStep};
+use super::pistonball::{self, Stage};
+use super::raster::Raster;
+use super::shape::{Picture, Shape};
+use super::wireless::{WirelessFilm, WirelessStep};
+
+/// What there is to see.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Moment<'a> {
+    /// Everybody's state now.
+    pub states: &'a [u8],
+    /// Everybody's action in the step that led here; none right after a start.
+    pub actions: Option<&'a [u8]>,
+    /// Everybody's reward of that step, by which deliveries of `wireless` are known; empty if it is not.
+    pub rewards: &'a [f32],
+    /// What agents share: x, y, vx, vy, ω and angle of the ball of `pistonball`; empty in other worlds.
+    pub shared: &'a [f32],
+}
+
+/// Draws moments of one world, without title, status and legend: an image for programs that look on or make films of
+/// their own. All images of a board have the same size. Of a large network a part is drawn, as `phalanx render` does.
+///
+/// ```
+/// use phalanx::run::Config;
+/// use phalanx_pictures::render::{Board, Moment};
+///
+/// let board = Board::of(&Config::preset("pistonball")?)?;
+/// let ball = [400.0, 300.0, 0.0, 0.0, 0.0, 0.5];
+/// let moment = Moment { states: &[4; 10], shared: &ball, ..Moment::default() };
+/// let (width, height) = board.size();
+/// assert_eq!(board.draw(&moment)?.len(), 3 * width * height);
+/// # Ok::<(), phalanx::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Board {
+    world: Arc<dyn World>,
+    scene: Scene,
+    raster: Raster,
+}
+
+/// What is known of a world's pictures before a moment is.
+#[derive(Debug)]
+enum Scene {
+    Line,
+    Wireless(Wireless),
+    Pistonball,
+    Epidemic(Map),
+}
+
+/// White around boards that have no walls.
+const MARGIN: f32 = 8.0;
+/// Films have no width above this; nor have boards a height.
+const TALLEST: f32 = 900.0;
+/// Numbers that say where a ball is: x, y, vx, vy, ω and angle.
+const BALL: usize = 6;
+
+impl Board {
+    /// The board of a configuration's world, which is `line`, `wireless`, `pistonball` or `epidemic`. Nothing but
+    /// `[world]` and `[network]` matters. In an epidemic places are looked for, O(m²) for the m ≤ 400 people drawn.
+    pub fn of(config: &Config) -> Result<Board> {
+        let built = || phalanx::run::world(config);
+        let (world, scene) = match &config.world {
+            WorldConfig::Line { .. } => (built()?, Scene::Line),
+            WorldConfig::Wireless(spec) => (built()?, Scene::Wireless(Wireless::new(spec)?)),
+            WorldConfig::Pistonball(_) => (built()?, Scene::Pistonball),
+            WorldConfig::Epidemic(_) => {
+                let world = built()?;
+                let map = Map::of(world.graph());
+                (world, Scene::Epidemic(map))
+            }
+            WorldConfig::Own { kind, .. } => return Err(no_pictures(kind)),
+            WorldConfig::Table { .. } => return Err(no_pictures("table")),
+        };
+        Ok(Board { world, scene, raster: Raster::default() })
+    }
+
+    /// Width and height of every image, in pixels.
+    pub fn size(&self) -> (usize, usize) {
+        let (Picture { width, height, .. }, _) = self.paper();
+        (width as usize, height as usize)
+    }
+
+    /// The image of a moment: red, green and blue of every pixel, row by row from the upper left.
+    pub fn draw(&self, moment: &Moment<'_>) -> Result<Vec<u8>> {
+        self.check(moment)?;
+        let (mut picture, scale) = self.paper();
+        let margin = scale * self.margin();
+        picture.place(&self.shapes(moment), (margin, margin), scale);
+        let image = self.raster.draw(&picture, 1.0);
+        Ok(image.map_err(|error| Error::config("world", error.to_string()))?.pixels.into_flattened())
+    }
+
+    fn agents(&self) -> usize {
+        self.world.graph().agents()
+    }
+
+    fn margin(&self) -> f32 {
+        if let Scene::Pistonball = self.scene { 0.0 } else { MARGIN }
+    }
+
+    /// An empty picture of whole pixels, and how large the drawing is on it.
+    fn paper(&self) -> (Picture, f32) {
+        let (width, height) = match &self.scene {
+            Scene::Line => self.line(&Moment { states: &vec![0; self.agents()], ..Moment::default() }).size(),
+            Scene::Wireless(world) => {
+                let (rows, columns, _) = drawn_users(world);
+                WirelessFilm { rows, columns, grid: (rows, columns), steps: Vec::new() }.size()
+            }
+            Scene::Pistonball => {
+                let stage = Stage::whole(self.agents(), 0);
+                (stage.width(), stage.height())
+            }
+            Scene::Epidemic(map) => map.size,
+        };
+        let around = 2.0 * self.margin();
+        let scale = (TALLEST / (height + around)).min(1.0);
+        let [width, height] = [width, height].map(|side| (scale * (side + around)).ceil());
+        (Picture { width, height, shapes: Vec::new() }, scale)
+    }
+
+    fn shapes(&self, moment: &Moment<'_>) -> Vec<Shape> {
+        match &self.scene {
+            Scene::Line => self.line(moment).draw(0),
+            Scene::Wireless(world) => wireless(world, moment).draw(0),
+            Scene::Pistonball => pistonball(self.agents(), moment),
+            Scene::Epidemic(map) => {
+                let of_people = |values: &[u8]| map.people.iter().map(|&i| values[i]).collect();
+                map.draw(&EpidemicStep {
+                    states: of_people(moment.states),
+                    actions: moment.actions.map(of_people).unwrap_or_default(),
+                    ..EpidemicStep::default()
+                })
+            }
+        }
+    }
+
+    fn line(&self, moment: &Moment<'_>) -> LineFilm {
+        let drawn = self.agents().min(line::MOST_AGENTS);
+        let step = LineStep {
+            states: moment.states[..drawn].to_vec(),
+            actions: moment.actions.map(|actions| actions[..drawn].to_vec()).unwrap_or_default(),
+            ..LineStep::default()
+        };
+        LineFilm { agents: self.agents(), steps: vec![step] }
+    }
+
+    /// Refuses what does not belong to this world.
+    fn check(&self, moment: &Moment<'_>) -> Result<()> {
+        let Moment { states, actions, rewards, shared } = *moment;
+        let agents = self.agents();
+        let one_each = |field: &str, length: usize| {
+            let message = || format!("has {length} entries; the world has {agents} agents");
+            if length == agents { Ok(()) } else { Err(Error::config(field, message())) }
+        };
+        let below = |field: &str, values: &[u8], most: &dyn Fn(usize) -> usize| {
+            one_each(field, values.len())?;
+            match values.iter().enumerate().find(|&(i, &value)| usize::from(value) >= most(i)) {
+                None => Ok(()),
+                Some((i, value)) => {
+                    let message = format!("agent {i} has {value}; allowed are 0 to {}", most(i) - 1);
+                    Err(Error::config(field, message))
+                }
+            }
+        };
+        below("states", states, &|i| self.world.states(i))?;
+        if let Some(actions) = actions {
+            below("actions", actions, &|i| self.world.actions(i))?;
+        }
+        if !rewards.is_empty() {
+            one_each("rewards", rewards.len())?;
+        }
+        let wanted = if let Scene::Pistonball = self.scene { BALL } else { 0 };
+        if shared.len() != wanted {
+            let what = if wanted == 0 { "none" } else { "x, y, vx, vy, omega and angle of the ball" };
+            let message = format!("has {} numbers; {wanted} are needed: {what}", shared.len());
+            return Err(Error::config("shared", message));
+        }
+        if let Some(number) = shared.iter().find(|number| !number.is_finite()) {
+            return Err(Error::config("shared", format!("{number} is no finite number")));
+        }
+        Ok(())
+    }
+}
+
+fn wireless(world: &Wireless, moment: &Moment<'_>) -> WirelessFilm {
+    let (rows, columns, drawn) = drawn_users(world);
+    let sends = |actions: &[u8]| {
+        // Whether a queue was empty before the step is not seen after it; nothing arrived in either case.
+        let is_paid = |user: usize| moment.rewards.get(user).is_some_and(|&reward| reward > 0.0);
+        let send = |&user: &usize| sending(world, user, |other| actions[other], false, is_paid(user));
+        drawn.iter().map(send).collect()
+    };
+    let step = WirelessStep {
+        queues: drawn.iter().map(|&user| queue(world, user, moment.states[user])).collect(),
+        sends: moment.actions.map(sends).unwrap_or_default(),
+        ..WirelessStep::default()
+    };
+    WirelessFilm { rows, columns, grid: (world.rows(), world.columns()), steps: vec![step] }
+}
+
+fn pistonball(pistons: usize, moment: &Moment<'_>) -> Vec<Shape> {
+    let (x, y, angle) = (moment.shared[0], moment.shared[1], moment.shared[5]);
+    let first = pistonball::page(pistons, x);
+    let drawn = first..first + pistonball::drawn(pistons);
+    let stage = Stage::whole(pistons, first);
+    let mut shapes = stage.walls();
+    shapes.extend(stage.pistons(&moment.states[drawn.clone()], x));
+    shapes.extend(moment.actions.into_iter().flat_map(|actions| stage.signs(&actions[drawn.clone()])));
+    shapes.extend(stage.ball((x, y), angle));
+    shapes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn board(preset: &str, sets: &[(&str, &str)]) -> Board {
+        let config = Config::preset(preset).unwrap();
+        let config = if sets.is_empty() { config } else { config.with_all(sets.iter().copied()).unwrap() };
+        Board::of(&config).unwrap()
+    }
+
+    /// Pixels, and how many there are in a row.
+    fn pixels(board: &Board, moment: &Moment<'_>) -> (Vec<[u8; 3]>, usize) {
+        let bytes = board.draw(moment).unwrap();
+        let (width, height) = board.size();
+        assert_eq!(bytes.len(), 3 * width * height);
+        (bytes.as_chunks::<3>().0.to_vec(), width)
+    }
+
+    /// The smallest box that holds all differences: left, top, right and bottom, the last two not in it.
+    fn changed(board: &Board, before: &Moment<'_>, after: &Moment<'_>) -> Option<[usize; 4]> {
+        let ((before, width), (after, _)) = (pixels(board, before), pixels(board, after));
+        let places = before.iter().zip(&after).enumerate().filter(|(_, (a, b))| a != b);
+        let places = places.map(|(at, _)| (at % width, at / width));
+        places.fold(None, |found, (x, y)| {
+            let [left, top, right, bottom] = found.unwrap_or([x, y, x + 1, y + 1]);
+            Some([left.min(x), top.min(y), right.max(x + 1), bottom.max(y + 1)])
+        })
+    }
+
+    fn ball(x: f32, y: f32, angle: f32) -> [f32; 6] {
+        [x, y, 0.0, 0.0, 0.0, angle]
+    }
+
+    #[test]
+    fn every_world_is_drawn_with_and_without_actions() {
+        let cases = [
+            ("synthetic", vec![]),
+            ("synthetic", vec![("world.n", "1000")]),
+            ("wireless", vec![]),
+            ("wireless-grid", vec![("world.rows", "30"), ("world.columns", "3")]),
+            ("pistonball", vec![]),
+            ("pistonball", vec![("world.n", "2")]),
+            ("pistonball", vec![("world.n", "200")]),
+            ("epidemic", vec![]),
+            ("epidemic-grid", vec![("world.n", "1000")]),
+        ];
+        for (preset, sets) in cases {
+            let board = board(preset, &sets);
+            let agents = board.agents();
+            let (width, height) = board.size();
+            assert!(width <= 900 && height <= 900, "{preset}: {width} × {height}");
+            let place = ball(100.0, 300.0, 0.5);
+            let shared = if preset == "pistonball" { &place[..] } else { &[] };
+            let (zeros, ones) = (vec![0; agents], vec![1; agents]);
+            let start = Moment { states: &zeros, shared, ..Moment::default() };
+            let other = Moment { states: &ones, ..start };
+            let acted = Moment { actions: Some(&ones), ..start };
+            assert_eq!(changed(&board, &start, &start), None, "{preset} {sets:?}");
+            assert!(changed(&board, &start, &other).is_some(), "{preset} {sets:?}");
+            assert!(changed(&board, &start, &acted).is_some(), "{preset} {sets:?}");
+        }
+    }
+
+    /// Pixels are those of the game but for the walls, of which 12 are drawn of 40.
+    #[test]
+    fn a_ball_that_moves_changes_what_is_around_it() {
+        let board = board("pistonball", &[]);
+        assert_eq!(board.size(), (424, 511));
+        let (at, turned, up) = (ball(200.0, 300.0, 0.0), ball(200.0, 300.0, 2.0), ball(200.0, 250.0, 0.0));
+        let moment = |shared| Moment { states: &[0; 10], shared, ..Moment::default() };
+        let [left, top, right, bottom] = changed(&board, &moment(&at), &moment(&up)).unwrap();
+        assert_eq!([left, top, right, bottom], [200 - 40 - 28, 250 - 40 - 28, 200 + 40 - 28, 300 + 40 - 28]);
+        let [left, top, right, bottom] = changed(&board, &moment(&at), &moment(&turned)).unwrap();
+        assert!(left >= 132 && right <= 212 && top >= 232 && bottom <= 312, "{left} {top} {right} {bottom}");
+        // A piston that goes up: its own column alone.
+        let raised = Moment { states: &[0, 0, 0, 0, 0, 0, 0, 0, 9, 0], ..moment(&at) };
+        let [left, top, right, bottom] = changed(&board, &moment(&at), &raised).unwrap();
+        assert!(left >= 332 && right <= 372 && top >= 491 - 36 - 6 - 28 && bottom <= 492);
+    }
+
+    /// A ball that is nowhere near the game is not drawn; nothing breaks.
+    #[test]
+    fn far_away_is_no_error() {
+        for n in ["2", "50"] {
+            let board = board("pistonball", &[("world.n", n)]);
+            let states = vec![16; board.agents()];
+            for place in [1e30, -1e30, f32::MAX, -5000.0] {
+                let shared = ball(place, place, place);
+                pixels(&board, &Moment { states: &states, shared: &shared, ..Moment::default() });
+            }
+        }
+    }
+
+    /// A delivery is known by its reward; a collision by what others do.
+    #[test]
+    fn rewards_and_collisions_are_seen() {
+        let board = board("wireless", &[]);
+        let agents = board.agents();
+        let states = vec![1; agents];
+        // Agent 0 sends to its lower right, where agent 1 may send to its lower left.
+        let (mut alone, mut both) = (vec![0; agents], vec![0; agents]);
+        (alone[0], both[0], both[1]) = (4, 4, 3);
+        let mut rewards = vec![0.0; agents];
+        rewards[0] = 1.0;
+        let sent = Moment { states: &states, actions: Some(&alone), ..Moment::default() };
+        let count = |moment: &Moment<'_>, colour: [u8; 3]| {
+            pixels(&board, moment).0.into_iter().filter(|&pixel| pixel == colour).count()
+        };
+        let (green, orange) = ([0x00, 0x9E, 0x73], [0xE6, 0x9F, 0x00]);
+        assert_eq!((count(&sent, green), count(&sent, orange)), (0, 0));
+        assert!(count(&Moment { rewards: &rewards, ..sent }, green) > 50);
+        assert!(count(&Moment { actions: Some(&both), ..sent }, orange) > 50);
+    }
+
+    #[test]
+    fn what_does_not_belong_to_the_world_is_named() {
+        let (line, pistons) = (board("synthetic", &[]), board("pistonball", &[]));
+        let message = |board: &Board, moment: Moment<'_>| board.draw(&moment).unwrap_err().to_string();
+        let good = Moment { states: &[0; 10], ..Moment::default() };
+        let bad = |states| message(&line, Moment { states, ..good });
+        assert_eq!(bad(&[0; 9]), "states: has 9 entries; the world has 10 agents");
+        assert_eq!(bad(&[0, 0, 0, 2, 0, 0, 0, 0, 0, 0]), "states: agent 3 has 2; allowed are 0 to 1");
+        let bad = |actions| message(&line, Moment { actions: Some(actions), ..good });
+        assert_eq!(bad(&[]), "actions: has 0 entries; the world has 10 agents");
+        assert_eq!(bad(&[9; 10]), "actions: agent 0 has 9; allowed are 0 to 1");
+        let rewards = message(&line, Moment { rewards: &[0.0; 3], ..good });
+        assert_eq!(rewards, "rewards: has 3 entries; the world has 10 agents");
+        let shared = message(&line, Moment { shared: &[1.0], ..good });
+        assert_eq!(shared, "shared: has 1 numbers; 0 are needed: none");
+        let shared = message(&pistons, good);
+        assert!(shared.starts_with("shared: has 0 numbers; 6 are needed: x, y, vx"), "{shared}");
+        let shared = message(&pistons, Moment { shared: &ball(f32::NAN, 1.0, 0.0), ..good });
+        assert_eq!(shared, "shared: NaN is no finite number");
+    }
+
+    #[test]
+    fn worlds_without_pictures_have_no_board() {
+        let config = "[world]\nkind = \"table\"\nfile = \"model.json\"";
+        let config = Config::from_toml(config, std::path::Path::new("")).unwrap();
+        let error = Board::of(&config).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "world.kind: `table` has no pictures; line, wireless, pistonball and epidemic have"
+        );
+    }
+}

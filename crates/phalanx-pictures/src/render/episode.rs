@@ -1,0 +1,305 @@
+//! Episodes to draw: all that pictures ask of the library. Each world's steps become plain data here.
+
+use phalanx::run::{Session, WorldConfig, assessment_horizon};
+use phalanx::utility::problem::Problem;
+use phalanx::world::Trajectory;
+use phalanx::world::{EpidemicModel, EpidemicSpec, Wireless, World};
+use phalanx::{Error, Result};
+
+use super::epidemic::{self, EpidemicFilm, EpidemicStep, Map};
+use super::film::Film;
+use super::line::{self, LineFilm, LineStep};
+use super::pistonball::{self, Margins, PistonballFilm, PistonballStep};
+use super::wireless::{self, Corner, Outcome, Sending, WirelessFilm, WirelessStep};
+
+/// A trajectory is kept whole while it is drawn.
+const MOST_AGENT_STEPS: usize = 1 << 30;
+/// Episodes over which a policy's margins are estimated, and how long that may take.
+const MARGIN_EPISODES: usize = 64;
+const MOST_MARGIN_STEPS: usize = 1 << 22;
+
+/// Runs the session's episode number `k`, from 0, over `steps` steps. Also whether it ended with the last step, so that
+/// there are no more.
+pub fn film_of(session: &Session, k: u32, seed: u64, steps: usize) -> Result<(Box<dyn Film>, bool)> {
+    let agents = session.world().graph().agents();
+    if agents.saturating_mul(steps) > MOST_AGENT_STEPS {
+        let message = format!("{steps} steps of {agents} agents; {} are possible", MOST_AGENT_STEPS / agents);
+        return Err(Error::config("--steps", message));
+    }
+    let run = || session.episode(k, seed, steps);
+    let mut ended = false;
+    let film: Box<dyn Film> = match &session.config().world {
+        WorldConfig::Line { .. } => Box::new(line_film(session, &run())),
+        WorldConfig::Wireless(spec) => Box::new(wireless_film(session, &Wireless::new(spec)?, &run())),
+        WorldConfig::Pistonball(_) => {
+            let film = pistonball_film(session, &run(), margins(session, seed));
+            ended = film.is_solved;
+            Box::new(film)
+        }
+        WorldConfig::Epidemic(spec) => Box::new(epidemic_film(session, spec, &run())),
+        WorldConfig::Own { kind, .. } => return Err(no_pictures(kind)),
+        WorldConfig::Table { .. } => return Err(no_pictures("table")),
+    };
+    Ok((film, ended))
+}
+
+/// Worlds of this kind cannot be drawn.
+pub fn no_pictures(kind: &str) -> Error {
+    let message = format!("`{kind}` has no pictures; line, wireless, pistonball and epidemic have");
+    Error::config("world.kind", message)
+}
+
+/// By step: what states and actions earned, by the world's table of rewards, mean over all agents.
+fn tabled_rewards(world: &dyn World, trajectory: &Trajectory) -> Vec<f64> {
+    let agents = world.graph().agents();
+    let mut rewards = vec![0.0; trajectory.steps()];
+    for channel in world.channels().iter().filter(|channel| channel.name == "reward") {
+        for i in 0..agents {
+            let row = channel.tables().map_or(&[][..], |tables| tables.row(i));
+            let pairs = trajectory.states(i).iter().zip(trajectory.actions(i));
+            for (reward, (&s, &a)) in rewards.iter_mut().zip(pairs) {
+                *reward +=
+                    row.get(usize::from(s) * world.actions(i) + usize::from(a)).copied().unwrap_or(0.0);
+            }
+        }
+    }
+    rewards.iter().map(|reward| reward / agents as f64).collect()
+}
+
+fn line_film(session: &Session, trajectory: &Trajectory) -> LineFilm {
+    let steps = trajectory.steps();
+    let agents = session.world().graph().agents();
+    let drawn = agents.min(line::MOST_AGENTS);
+    let rewards = tabled_rewards(session.world(), trajectory);
+    let scales = scales(session.problem(), steps);
+    let kept: Vec<Vec<Option<bool>>> =
+        (0..drawn).map(|i| kept_so_far(session.problem(), &scales, i, &Course::of(trajectory, i))).collect();
+    let mut reward = 0.0;
+    let step = |k: usize| {
+        reward += rewards[k];
+        LineStep {
+            states: (0..drawn).map(|i| trajectory.states(i)[k]).collect(),
+            actions: (0..drawn).map(|i| trajectory.actions(i)[k]).collect(),
+            kept: kept.iter().map(|kept| kept[k]).collect(),
+            reward,
+        }
+    };
+    LineFilm { agents, steps: (0..steps).map(step).collect() }
+}
+
+fn epidemic_film(session: &Session, spec: &EpidemicSpec, trajectory: &Trajectory) -> EpidemicFilm {
+    let steps = trajectory.steps();
+    let network = session.world().graph();
+    let map = Map::of(network);
+    let rewards = tabled_rewards(session.world(), trajectory);
+    let scales = scales(session.problem(), steps);
+    let kept = |&i: &usize| kept_so_far(session.problem(), &scales, i, &Course::of(trajectory, i));
+    let kept: Vec<Vec<Option<bool>>> = map.people.iter().map(kept).collect();
+    let mut infected = vec![0; steps];
+    for i in 0..network.agents() {
+        for (count, &state) in infected.iter_mut().zip(trajectory.states(i)) {
+            *count += usize::from(state == epidemic::INFECTED);
+        }
+    }
+    let mut reward = 0.0;
+    let step = |k: usize| {
+        reward += rewards[k];
+        EpidemicStep {
+            states: map.people.iter().map(|&i| trajectory.states(i)[k]).collect(),
+            actions: map.people.iter().map(|&i| trajectory.actions(i)[k]).collect(),
+            kept: kept.iter().map(|kept| kept[k]).collect(),
+            infected: infected[k] as f64 / network.agents() as f64,
+            reward: reward / (k + 1) as f64,
+        }
+    };
+    let steps = (0..steps).map(step).collect();
+    EpidemicFilm { map, has_recovered: spec.model == EpidemicModel::Sirs, steps }
+}
+
+fn wireless_film(session: &Session, world: &Wireless, trajectory: &Trajectory) -> WirelessFilm {
+    let steps = trajectory.steps();
+    let (rows, columns, drawn) = drawn_users(world);
+    let users = world.rows() * world.columns();
+    let scales = scales(session.problem(), steps);
+    let kept: Vec<Vec<Option<bool>>> = drawn
+        .iter()
+        .map(|&i| kept_so_far(session.problem(), &scales, i, &Course::of(trajectory, i)))
+        .collect();
+    let sending = |user: usize, k: usize| {
+        let is_empty = trajectory.states(user)[k] == 0;
+        let is_paid = trajectory.rewards(0, user)[k] > 0.0;
+        sending(world, user, |other| trajectory.actions(other)[k], is_empty, is_paid)
+    };
+    let (mut delivered, mut collided) = (0, 0);
+    let step = |k: usize| {
+        for outcome in (0..users).filter_map(|user| sending(user, k)).map(|sending| sending.outcome) {
+            delivered += usize::from(outcome == Outcome::Delivered);
+            collided += usize::from(outcome == Outcome::Collided);
+        }
+        let chance = |&i: &usize| {
+            let mut law = vec![0.0; session.world().actions(i)];
+            session.policy().law(i, trajectory, k, &mut law);
+            law.get(usize::from(trajectory.actions(i)[k])).map_or(0.0, |&share| share as f32)
+        };
+        let queue = |&i: &usize| queue(world, i, trajectory.states(i)[k]);
+        WirelessStep {
+            queues: drawn.iter().map(queue).collect(),
+            sends: drawn.iter().map(|&i| sending(i, k)).collect(),
+            chances: drawn.iter().map(chance).collect(),
+            kept: kept.iter().map(|kept| kept[k]).collect(),
+            delivered,
+            collided,
+        }
+    };
+    let grid = (world.rows(), world.columns());
+    WirelessFilm { rows, columns, grid, steps: (0..steps).map(step).collect() }
+}
+
+/// Rows and columns of the users that are drawn, and their numbers.
+pub fn drawn_users(world: &Wireless) -> (usize, usize, Vec<usize>) {
+    let [rows, columns] = [world.rows(), world.columns()].map(|side| side.min(wireless::MOST_A_SIDE));
+    let row = |row: usize| (0..columns).map(move |column| row * world.columns() + column);
+    (rows, columns, (0..rows).flat_map(row).collect())
+}
+
+/// The packets of a user in a state, the earliest deadline first.
+pub fn queue(world: &Wireless, user: usize, state: u8) -> Vec<bool> {
+    (0..world.deadline(user)).map(|bit| state >> bit & 1 == 1).collect()
+}
+
+/// What becomes of a user's action, by everybody's; `is_empty`: it has no packet, `is_paid`: it has its reward.
+pub fn sending(
+    world: &Wireless,
+    user: usize,
+    action: impl Fn(usize) -> u8,
+    is_empty: bool,
+    is_paid: bool,
+) -> Option<Sending> {
+    let to = Corner::of_action(action(user))?;
+    let outcome = match world.contenders(user, action(user)) {
+        None => Outcome::NoAccessPoint,
+        Some(contenders) if contenders.iter().any(|&(other, same)| action(other) == same) => {
+            Outcome::Collided
+        }
+        Some(_) if is_empty => Outcome::Empty,
+        Some(_) if is_paid => Outcome::Delivered,
+        Some(_) => Outcome::Failed,
+    };
+    Some(Sending { to, outcome })
+}
+
+fn pistonball_film(session: &Session, trajectory: &Trajectory, margins: Margins) -> PistonballFilm {
+    let (steps, pistons) = (trajectory.steps(), session.world().graph().agents());
+    let firsts = pistonball::windows(pistons, (0..steps).map(|k| trajectory.shared(k)[0]));
+    let mut reward = 0.0;
+    let step = |(k, first): (usize, usize)| {
+        let drawn = first..first + pistonball::drawn(pistons);
+        let law = |i: usize| {
+            let mut law = [0.0; 3];
+            session.policy().law(i, trajectory, k, &mut law);
+            law.map(|share| share as f32)
+        };
+        let earned: f64 = (0..pistons).map(|i| f64::from(trajectory.rewards(0, i)[k])).sum();
+        reward += earned / pistons as f64;
+        // x, y, vx, vy, ω and angle of the ball.
+        let ball = trajectory.shared(k);
+        PistonballStep {
+            first,
+            levels: drawn.clone().map(|i| trajectory.states(i)[k]).collect(),
+            actions: drawn.clone().map(|i| trajectory.actions(i)[k]).collect(),
+            laws: drawn.map(law).collect(),
+            ball: (ball[0], ball[1]),
+            angle: ball[5],
+            reward,
+        }
+    };
+    let steps = firsts.into_iter().enumerate().map(step).collect();
+    PistonballFilm { pistons, steps, is_solved: trajectory.ended(), margins }
+}
+
+/// The policy's margins, as `phalanx eval` with the same seed and so many episodes has them.
+fn margins(session: &Session, seed: u64) -> Margins {
+    if session.problem().constraint_count() == 0 {
+        return Margins::None;
+    }
+    let agents = session.world().graph().agents();
+    let length = assessment_horizon(session.problem(), session.config().horizon);
+    let cost = agents.saturating_mul(2 * MARGIN_EPISODES).saturating_mul(length);
+    if cost > MOST_MARGIN_STEPS {
+        return Margins::LeftOut;
+    }
+    let Ok(assessment) = session.assess(MARGIN_EPISODES, seed, 0.99) else { return Margins::LeftOut };
+    let mut of_pistons = vec![None; agents];
+    for constraint in &assessment.constraints {
+        let margin: &mut Option<f64> = &mut of_pistons[constraint.agent];
+        *margin = Some(margin.map_or(constraint.slack, |other| other.min(constraint.slack)));
+    }
+    Margins::Known { of_pistons, episodes: assessment.episodes }
+}
+
+/// By step: what the problem's scaling multiplies the γ^k of all steps up to and including it by.
+fn scales(problem: &Problem, steps: usize) -> Vec<f64> {
+    (1..=steps).map(|steps| problem.occupancy_weights(steps, 1)[0]).collect()
+}
+
+/// What one agent saw, did and earned.
+struct Course<'a> {
+    states: &'a [u8],
+    actions: &'a [u8],
+    /// By sampled channel.
+    rewards: Vec<&'a [f32]>,
+}
+
+impl<'a> Course<'a> {
+    fn of(trajectory: &'a Trajectory, agent: usize) -> Self {
+        Course {
+            states: trajectory.states(agent),
+            actions: trajectory.actions(agent),
+            rewards: (0..trajectory.channels()).map(|channel| trajectory.rewards(channel, agent)).collect(),
+        }
+    }
+}
+
+/// By step: whether an agent's constraints hold at the occupancy of its states and actions up to and including it;
+/// none if it has no constraints, or one without a value there.
+fn kept_so_far(problem: &Problem, scales: &[f64], agent: usize, course: &Course<'_>) -> Vec<Option<bool>> {
+    let local = &problem.agents[agent];
+    let mut visits = vec![0.0; problem.row_length(agent)];
+    let mut power = 1.0;
+    let mut kept = Vec::with_capacity(scales.len());
+    for (k, scale) in scales.iter().enumerate() {
+        visits[usize::from(course.states[k]) * local.space.actions + usize::from(course.actions[k])] += power;
+        for (total, rewards) in visits[local.space.cells()..].iter_mut().zip(&course.rewards) {
+            *total += power * f64::from(rewards[k]);
+        }
+        power *= problem.gamma;
+        let occupancy: Vec<f64> = visits.iter().map(|visits| scale * visits).collect();
+        let slack = local.constraints.iter().map(|constraint| constraint.slack(&occupancy, local.space));
+        let smallest = slack.reduce(|a, b| if a.is_nan() { a } else { b.min(a) });
+        kept.push(smallest.filter(|slack| !slack.is_nan()).map(|slack| slack >= 0.0));
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use phalanx::run::Config;
+
+    #[test]
+    fn an_entropy_is_kept_once_both_states_were_seen_often_enough() {
+        // The entropy of a state with a share of 1/6 is 0.45, of 1/7 0.41, of 2/10 0.50; γ changes them by less than 0.03.
+        let config = Config::preset("synthetic").unwrap().with("constraint.0.at_least", "0.43").unwrap();
+        let session = Session::new(&config).unwrap();
+        let states = [0, 0, 0, 1, 0, 0, 0, 0, 0, 1];
+        let scales = scales(session.problem(), states.len());
+        let kept = kept_so_far(
+            session.problem(),
+            &scales,
+            3,
+            &Course { states: &states, actions: &[0; 10], rewards: vec![] },
+        );
+        let expected = [0, 0, 0, 1, 1, 1, 0, 0, 0, 1].map(|kept| Some(kept == 1));
+        assert_eq!(kept, expected);
+    }
+}
