@@ -159,18 +159,16 @@ fn class_law(matrix: &[f64], size: usize, members: &[usize]) -> Vec<f64> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::system::tests::line;
     use crate::base::stream::Stream;
     use crate::exact::System;
     use crate::policy::{Parameterisation, Tabular};
-    use crate::run::Config;
 
     #[test]
     fn eliminated_and_iterated_laws_agree_and_stay() {
-        let config = Config::preset("exact").unwrap().with("world.n", "6").unwrap();
-        let world = crate::run::world(&config).unwrap();
-        let (problem, _) = crate::run::problem(&config, &*world).unwrap();
-        let policy = Tabular::new(&*world, 1, Parameterisation::Softmax, 1.0, &Stream::new(5)).unwrap();
-        let system = System::new(&*world, &problem, &policy).unwrap();
+        let (world, problem) = line(6, 0.99);
+        let policy = Tabular::new(&world, 1, Parameterisation::Softmax, 1.0, &Stream::new(5)).unwrap();
+        let system = System::new(&world, &problem, &policy).unwrap();
         let chain = system.under(&policy).unwrap();
         let law = chain.stationary().unwrap();
         let others = [chain.stationary_by_iteration().unwrap(), chain.advance(&law)];

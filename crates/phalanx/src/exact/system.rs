@@ -301,23 +301,45 @@ fn too_slow() -> Error {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
+    use std::sync::Arc;
+
     use super::*;
     use crate::base::stream::Stream;
     use crate::policy::Parameterisation;
-    use crate::run::Config;
+    use crate::utility::problem::{AgentProblem, Bound, Constraint, Scaling};
+    use crate::utility::{Kind, LocalSpace, ScaledUtility};
+    use crate::world::{Line, Start};
+
+    /// The paper's line as in the preset `exact`: returns, and an entropy of at least 0.5.
+    pub fn line(n: usize, gamma: f64) -> (Line, Problem) {
+        let world = Line::new(n, Start::Uniform, 0.0).unwrap();
+        let agent = |r: &[f64]| {
+            let objective =
+                ScaledUtility { kind: Kind::Linear { r: r.into() }, scale: 1.0 - gamma, offset: 0.0 };
+            let entropy = Constraint {
+                name: "state_entropy".into(),
+                utility: Kind::StateEntropy.into(),
+                bound: Bound::AtLeast(0.5),
+                shadow_scale: 1.0,
+            };
+            let space = LocalSpace { states: 2, actions: 2, gamma };
+            Arc::new(AgentProblem { space, objective, constraints: vec![entropy] })
+        };
+        let agents = world.channels()[0].tables().unwrap().iter().map(agent).collect();
+        let scaling = Scaling::Normalised;
+        let problem = Problem { agents, gamma, scaling, sampled_channels: 0, episodic: false };
+        (world, problem)
+    }
 
     /// The same chain solved by factorisation and by iteration.
     #[test]
     fn factorised_and_iterated_solutions_agree() {
-        for (n, gamma, init_std) in [("5", "0.9", 1.0), ("7", "0.99", 3.0), ("8", "0.999", 0.5)] {
-            let config =
-                Config::preset("exact").unwrap().with_all([("world.n", n), ("gamma", gamma)]).unwrap();
-            let world = crate::run::world(&config).unwrap();
-            let (problem, _) = crate::run::problem(&config, &*world).unwrap();
+        for (n, gamma, init_std) in [(5, 0.9, 1.0), (7, 0.99, 3.0), (8, 0.999, 0.5)] {
+            let (world, problem) = line(n, gamma);
             let policy =
-                Tabular::new(&*world, 1, Parameterisation::Softmax, init_std, &Stream::new(7)).unwrap();
-            let system = System::new(&*world, &problem, &policy).unwrap();
+                Tabular::new(&world, 1, Parameterisation::Softmax, init_std, &Stream::new(7)).unwrap();
+            let system = System::new(&world, &problem, &policy).unwrap();
             let [factorised, iterated] = [true, false].map(|dense| system.chain(&policy, dense).unwrap());
             let scale = 1.0 / (1.0 - problem.gamma);
             let close = |a: &[f64], b: &[f64]| a.iter().zip(b).all(|(a, b)| (a - b).abs() <= 1e-12 * scale);
@@ -333,11 +355,9 @@ mod tests {
     /// So many states that a solver which goes on past its own rounding errors would never end.
     #[test]
     fn large_chains_are_solved_to_rounding() {
-        let config = Config::preset("exact").unwrap().with("world.n", "14").unwrap();
-        let world = crate::run::world(&config).unwrap();
-        let (problem, _) = crate::run::problem(&config, &*world).unwrap();
-        let policy = Tabular::new(&*world, 1, Parameterisation::Softmax, 0.0, &Stream::new(7)).unwrap();
-        let system = System::new(&*world, &problem, &policy).unwrap();
+        let (world, problem) = line(14, 0.99);
+        let policy = Tabular::new(&world, 1, Parameterisation::Softmax, 0.0, &Stream::new(7)).unwrap();
+        let system = System::new(&world, &problem, &policy).unwrap();
         let chain = system.under(&policy).unwrap();
         let rewards = chain.signals(&problem).rewards;
         let values = chain.values(&rewards).unwrap();
@@ -354,11 +374,9 @@ mod tests {
 
     #[test]
     fn the_chain_is_stochastic_and_advances_its_own_law() {
-        let config = Config::preset("exact").unwrap().with("world.n", "4").unwrap();
-        let world = crate::run::world(&config).unwrap();
-        let (problem, _) = crate::run::problem(&config, &*world).unwrap();
-        let policy = Tabular::new(&*world, 1, Parameterisation::Softmax, 1.0, &Stream::new(3)).unwrap();
-        let system = System::new(&*world, &problem, &policy).unwrap();
+        let (world, problem) = line(4, 0.99);
+        let policy = Tabular::new(&world, 1, Parameterisation::Softmax, 1.0, &Stream::new(3)).unwrap();
+        let system = System::new(&world, &problem, &policy).unwrap();
         let chain = system.under(&policy).unwrap();
         let matrix = chain.transition_matrix();
         for row in matrix.chunks_exact(16) {
