@@ -43,6 +43,34 @@ pub fn parse<T: DeserializeOwned>(text: &str, path: &Path, wrappers: &[&str]) ->
     serde_path_to_error::deserialize(value).map_err(|e| place(describe("", e)))
 }
 
+/// Reads a section, naming the field that does not fit.
+pub(crate) fn section<T: DeserializeOwned>(table: toml::Table, name: &str) -> Result<T> {
+    serde_path_to_error::deserialize(toml::Value::Table(table)).map_err(|e| split_field(describe(name, e)))
+}
+
+/// `field: message` as an error; a message without a field is about the file as a whole.
+pub(crate) fn split_field(text: String) -> Error {
+    match text.split_once(": ") {
+        Some((field, message)) if !field.contains(' ') => Error::config(field, message),
+        _ => Error::config("config", text),
+    }
+}
+
+/// Takes one key out of a section.
+pub(crate) fn take<T: DeserializeOwned>(
+    table: &mut toml::Table,
+    section: &str,
+    key: &str,
+) -> Result<Option<T>> {
+    table
+        .remove(key)
+        .map(|value| {
+            serde_path_to_error::deserialize(value)
+                .map_err(|e| split_field(describe(&format!("{section}.{key}"), e)))
+        })
+        .transpose()
+}
+
 /// Words for a deserialisation error: the field, then what is wrong, in the reader's terms.
 pub(crate) fn describe<E: std::error::Error>(prefix: &str, error: serde_path_to_error::Error<E>) -> String {
     let path = error.path().to_string();

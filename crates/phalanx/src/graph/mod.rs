@@ -4,6 +4,7 @@
 //! ([`Graph::neighbourhoods`]). The constructors for standard shapes and random graphs are in `generate`
 //! and `social`, the reader for user-supplied graphs in `edge_list`.
 
+mod config;
 mod edge_list;
 mod generate;
 pub mod indexing;
@@ -17,6 +18,7 @@ use std::sync::Arc;
 use crate::base::error::{Error, Result};
 use crate::base::ragged::Ragged;
 
+pub use config::GraphConfig;
 pub use partition::{Partition, Share};
 use sub_graph::SubGraph;
 

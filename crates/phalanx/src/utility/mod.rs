@@ -14,6 +14,7 @@
 //! as −⟨c, λ⟩ and d₀ − dist (errata 15).
 
 mod check;
+mod config;
 mod kinds;
 pub mod problem;
 mod range;
@@ -25,6 +26,7 @@ mod tests;
 mod validate;
 
 pub use check::{GradientMismatch, check_gradient};
+pub use config::{ConstraintConfig, UtilityConfig};
 pub use kinds::{Kind, LOG_FLOOR, Power};
 pub use simplex::project_onto_simplex;
 pub use spec::{KNOWN_KINDS, UtilitySpec};

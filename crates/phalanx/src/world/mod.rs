@@ -5,6 +5,7 @@
 //! simulation run on any number of threads. Where agents share something that none of them owns, as Pistonball's ball,
 //! the world is [joint](Joint): simulated whole, and its episodes may end early.
 
+mod config;
 mod contract;
 mod epidemic;
 mod joint;
@@ -24,6 +25,7 @@ use crate::base::stream::{Place, Stream};
 use crate::graph::Graph;
 use crate::utility::UtilitySpec;
 
+pub use config::WorldConfig;
 pub use contract::check;
 pub use epidemic::{Epidemic, EpidemicModel, EpidemicSpec};
 pub use joint::{Episode, Joint};

@@ -19,14 +19,15 @@ use crate::algorithm::MappoRule;
 use crate::base::document::one_line;
 use crate::base::schedule::Schedule;
 use crate::exact::Truncation;
+pub use crate::graph::GraphConfig;
 use crate::learn::critic::CriticFeatures;
 use crate::learn::dual::DualKind;
 use crate::learn::optimizer::OptimizerKind;
 use crate::policy::Baseline;
 use crate::policy::{Parameterisation, PolicyFeatures};
-use crate::utility::UtilitySpec;
 use crate::utility::problem::Scaling;
-use crate::world::{EpidemicSpec, PistonballSpec, Start, WirelessSpec};
+pub use crate::utility::{ConstraintConfig, UtilityConfig};
+pub use crate::world::WorldConfig;
 use crate::{Error, Result};
 
 /// The discount factor when neither the configuration nor a model file states one.
@@ -111,143 +112,6 @@ pub enum Algorithm {
     Penalty,
     /// MAPPO-Lagrangian, to compare with.
     MappoL,
-}
-
-/// `[world]`.
-#[derive(Debug, Clone)]
-pub enum WorldConfig {
-    /// The paper's synthetic line.
-    Line {
-        /// Number of agents.
-        n: usize,
-        /// Law of the start states.
-        start: Start,
-        /// Weight toward uniform transitions.
-        mixing: f64,
-    },
-    /// The paper's wireless access network.
-    Wireless(WirelessSpec),
-    /// The physical game of PettingZoo, or the paper's on it.
-    Pistonball(PistonballSpec),
-    /// A disease on a network of contacts, which is that of `[network]`.
-    Epidemic(EpidemicSpec),
-    /// A factored model from a file.
-    Table {
-        /// The file.
-        file: PathBuf,
-        /// Train even if no occupancy can meet one of the file's own constraints.
-        allow_infeasible: bool,
-    },
-    /// One from the [`Registry`].
-    Own {
-        /// Its name there.
-        kind: String,
-        /// Its keys.
-        keys: toml::Table,
-    },
-}
-
-impl Serialize for WorldConfig {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        #[derive(Serialize)]
-        #[serde(tag = "kind", rename_all = "lowercase")]
-        enum BuiltIn<'a> {
-            Line { n: usize, start: Start, mixing: f64 },
-            Wireless(&'a WirelessSpec),
-            Pistonball(&'a PistonballSpec),
-            Epidemic(&'a EpidemicSpec),
-            Table { file: &'a Path, allow_infeasible: bool },
-        }
-        match self {
-            WorldConfig::Line { n, start, mixing } => {
-                BuiltIn::Line { n: *n, start: *start, mixing: *mixing }.serialize(serializer)
-            }
-            WorldConfig::Wireless(spec) => BuiltIn::Wireless(spec).serialize(serializer),
-            WorldConfig::Pistonball(spec) => BuiltIn::Pistonball(spec).serialize(serializer),
-            WorldConfig::Epidemic(spec) => BuiltIn::Epidemic(spec).serialize(serializer),
-            WorldConfig::Table { file, allow_infeasible } => {
-                BuiltIn::Table { file, allow_infeasible: *allow_infeasible }.serialize(serializer)
-            }
-            WorldConfig::Own { kind, keys } => {
-                let mut table = keys.clone();
-                table.insert("kind".into(), kind.as_str().into());
-                table.serialize(serializer)
-            }
-        }
-    }
-}
-
-/// `[network]`: replaces the world's own links; in an epidemic, who meets whom.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct GraphConfig {
-    /// `line`, `ring`, `grid`, `star`, `complete`, `geometric`, `erdos_renyi`, `small_world`, `scale_free` or `edges`.
-    pub kind: String,
-    /// Rows of a `grid`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rows: Option<usize>,
-    /// Columns of a `grid`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub columns: Option<usize>,
-    /// Radius of a `geometric` graph.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub radius: Option<f64>,
-    /// Link probability of an `erdos_renyi` graph.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub probability: Option<f64>,
-    /// Links of each agent in the ring that a `small_world` starts from.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub neighbours: Option<usize>,
-    /// Probability that a link of a `small_world` is moved.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rewire: Option<f64>,
-    /// Links that every new agent of a `scale_free` graph makes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub links: Option<usize>,
-    /// Seed of the random graphs (default 0: the graph does not change with the run's seed).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub seed: Option<u64>,
-    /// File of `edges`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub file: Option<PathBuf>,
-}
-
-/// `[objective]`, and what a constraint shares with it.
-#[derive(Debug, Clone, Serialize)]
-pub struct UtilityConfig {
-    /// Reward channel of kind `return`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub channel: Option<String>,
-    /// File with a table an agent, in place of tables written in the config.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub file: Option<PathBuf>,
-    /// Kind and parameters.
-    #[serde(flatten)]
-    pub spec: UtilitySpec,
-}
-
-/// One `[[constraint]]`.
-#[derive(Debug, Clone, Serialize)]
-pub struct ConstraintConfig {
-    /// The bounded utility.
-    #[serde(flatten)]
-    pub utility: UtilityConfig,
-    /// Name in results; the kind if not given.
-    pub name: String,
-    /// Lower bound.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub at_least: Option<f64>,
-    /// Upper bound.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub at_most: Option<f64>,
-    /// Agents that have it; all if not given.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub agents: Option<Vec<usize>>,
-    /// Train even if no occupancy can meet the bound.
-    pub allow_infeasible: bool,
-    /// Factor on the shadow reward, for `scaling = "authors"`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub shadow_scale: Option<f64>,
 }
 
 /// `[policy]`.

@@ -1,0 +1,104 @@
+//! `[objective]` and `[[constraint]]`: a utility as a configuration has it.
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use super::UtilitySpec;
+use crate::base::document::{section, take};
+use crate::{Error, Result};
+
+/// `[objective]`, and what a constraint shares with it.
+#[derive(Debug, Clone, Serialize)]
+pub struct UtilityConfig {
+    /// Reward channel of kind `return`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub channel: Option<String>,
+    /// File with a table an agent, in place of tables written in the config.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<PathBuf>,
+    /// Kind and parameters.
+    #[serde(flatten)]
+    pub spec: UtilitySpec,
+}
+
+/// One `[[constraint]]`.
+#[derive(Debug, Clone, Serialize)]
+pub struct ConstraintConfig {
+    /// The bounded utility.
+    #[serde(flatten)]
+    pub utility: UtilityConfig,
+    /// Name in results; the kind if not given.
+    pub name: String,
+    /// Lower bound.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at_least: Option<f64>,
+    /// Upper bound.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at_most: Option<f64>,
+    /// Agents that have it; all if not given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agents: Option<Vec<usize>>,
+    /// Train even if no occupancy can meet the bound.
+    pub allow_infeasible: bool,
+    /// Factor on the shadow reward, for `scaling = "authors"`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shadow_scale: Option<f64>,
+}
+
+impl UtilityConfig {
+    /// From the table as it was written; `name` is what errors call it.
+    pub(crate) fn read(mut table: toml::Table, name: &str) -> Result<Self> {
+        if !table.contains_key("kind") {
+            return Err(Error::config(
+                format!("{name}.kind"),
+                "is missing, e.g. `return` or `state_entropy`",
+            ));
+        }
+        Ok(UtilityConfig {
+            channel: take(&mut table, name, "channel")?,
+            file: take(&mut table, name, "file")?,
+            spec: section(table, name)?,
+        })
+    }
+}
+
+impl ConstraintConfig {
+    /// From the table of constraint `number`.
+    pub(crate) fn read(mut table: toml::Table, number: usize) -> Result<Self> {
+        let section = format!("constraint.{number}");
+        let name: Option<String> = take(&mut table, &section, "name")?;
+        let at_least: Option<f64> = take(&mut table, &section, "at_least")?;
+        let at_most: Option<f64> = take(&mut table, &section, "at_most")?;
+        if at_least.is_some() == at_most.is_some() {
+            return Err(Error::config(section, "give exactly one of `at_least` and `at_most`"));
+        }
+        for (key, threshold) in [("at_least", at_least), ("at_most", at_most)] {
+            if let Some(threshold) = threshold.filter(|t| !t.is_finite()) {
+                return Err(Error::config(
+                    format!("{section}.{key}"),
+                    format!("{threshold}; a finite number is needed"),
+                ));
+            }
+        }
+        let agents = take(&mut table, &section, "agents")?;
+        let allow_infeasible: Option<bool> = take(&mut table, &section, "allow_infeasible")?;
+        let shadow_scale: Option<f64> = take(&mut table, &section, "shadow_scale")?;
+        if let Some(scale) = shadow_scale.filter(|scale| !scale.is_finite()) {
+            return Err(Error::config(
+                format!("{section}.shadow_scale"),
+                format!("{scale}; a finite number is needed"),
+            ));
+        }
+        let utility = UtilityConfig::read(table, &section)?;
+        Ok(ConstraintConfig {
+            name: name.unwrap_or_else(|| utility.spec.kind.clone()),
+            utility,
+            at_least,
+            at_most,
+            agents,
+            allow_infeasible: allow_infeasible.unwrap_or(false),
+            shadow_scale,
+        })
+    }
+}
