@@ -1,13 +1,9 @@
 //! The exact setting against reference data, and against an independent enumeration on random models.
 
-#[path = "support/compare.rs"]
-mod compare;
-#[path = "support/oracle.rs"]
-mod oracle;
-#[path = "support/random_input.rs"]
-mod random_input;
 
-use compare::mismatches;
+use crate::compare::mismatches;
+use crate::oracle::output;
+use crate::random_input::random_input;
 use phalanx::exact::{Case, Input, report};
 use serde_json::Value;
 
@@ -44,8 +40,8 @@ fn every_number_of_the_reference_files() {
 #[test]
 fn random_models_agree_with_plain_enumeration() {
     for seed in 0..150 {
-        let input = random_input::random_input(seed);
-        let found = mismatches(&reported(&input), &oracle::output(&input));
+        let input = random_input(seed);
+        let found = mismatches(&reported(&input), &output(&input));
         assert!(found.is_empty(), "seed {seed}: {found:#?}\n{input}");
     }
 }

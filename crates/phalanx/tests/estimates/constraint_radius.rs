@@ -1,7 +1,5 @@
 //! Neighbours within κ_q send values of their objectives; those of their constraints count within κ_g only.
 
-mod support;
-
 use phalanx::Ragged;
 use phalanx::base::stream::Stream;
 use phalanx::exact::ExactCritic;
@@ -19,7 +17,7 @@ use phalanx::policy::{Parameterisation, Tabular};
 use phalanx::run::{Config, Session};
 use phalanx::sample::rollout::StartFrom;
 use phalanx::world::Trajectory;
-use support::sample;
+use crate::support::sample;
 
 const N: usize = 6;
 const KAPPA_Q: usize = 2;

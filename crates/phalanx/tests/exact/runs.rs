@@ -1,7 +1,5 @@
 //! Runs in the exact setting, against closed forms and against the optimum over all policies.
 
-mod support;
-
 use std::sync::Arc;
 
 use phalanx::base::stream::Stream;
@@ -10,7 +8,7 @@ use phalanx::policy::{Parameterisation, Tabular};
 use phalanx::run::{Config, Session};
 use phalanx::world::{Line, Start, World};
 use serde_json::Value;
-use support::numbers;
+use crate::support::numbers;
 
 fn reference() -> Value {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/reference/line10_reference.json");

@@ -1,7 +1,5 @@
 //! Neural networks as critics: what they learn, and every option of how, against the same steps written out.
 
-mod support;
-
 use phalanx::Ragged;
 use phalanx::base::fields::Field;
 use phalanx::base::stream::Stream;
@@ -21,7 +19,7 @@ use phalanx::sample::rollout::StartFrom;
 use phalanx::utility::problem::Problem;
 use phalanx::world::Trajectory;
 use phalanx::world::World;
-use support::{act, moment, sample};
+use crate::support::{act, moment, sample};
 
 /// World and problem; one constraint an agent, or none.
 fn session(world: &str, constrained: bool) -> Session {

@@ -1,7 +1,5 @@
 //! Worlds that are simulated whole, on one that can be worked out by hand: the corridor of `support::corridor`.
 
-mod support;
-
 use phalanx::Ragged;
 use phalanx::base::stream::{Place, Purpose, Stream};
 use phalanx::policy::observation::{Inputs, ObservationEncoder, Widths};
@@ -10,7 +8,7 @@ use phalanx::run::{Config, Session};
 use phalanx::sample::rollout::{Request, StartFrom, simulate};
 use phalanx::world::Trajectory;
 use phalanx::world::{Joint, Pistonball, PistonballSpec, Rule, World, check};
-use support::corridor::{Corridor, Flaw, PRIZES, SQUARES, configured};
+use crate::support::corridor::{Corridor, Flaw, PRIZES, SQUARES, configured};
 
 fn requests(count: u32) -> Vec<Request> {
     let request = |trajectory| Request {

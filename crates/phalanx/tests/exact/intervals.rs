@@ -1,9 +1,7 @@
 //! Confidence intervals hold what they promise, against exact values.
 
-mod support;
-
 use phalanx::run::{Config, Session, Verdict};
-use support::{binary_entropy, line_state_one};
+use crate::support::{binary_entropy, line_state_one};
 
 /// The line with n = 5 and a policy that is not symmetric; `threshold` for all agents.
 fn session(threshold: f64) -> Session {

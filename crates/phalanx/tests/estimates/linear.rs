@@ -1,7 +1,5 @@
 //! Linear critics: least squares and temporal differences against what defines them, worked out without their weights.
 
-mod support;
-
 use phalanx::Ragged;
 use phalanx::base::stream::Stream;
 use phalanx::learn::critic::{
@@ -15,7 +13,7 @@ use phalanx::sample::rollout::StartFrom;
 use phalanx::utility::problem::Problem;
 use phalanx::world::Trajectory;
 use phalanx::world::World;
-use support::{Reference, sample};
+use crate::support::{Reference, sample};
 
 /// World and problem of a configuration with one constraint on every agent.
 fn session(world: &str) -> Session {

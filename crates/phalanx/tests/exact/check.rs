@@ -1,7 +1,5 @@
 //! `run::check` against reference files, closed forms and its own parts.
 
-mod support;
-
 use std::path::Path;
 
 use phalanx::exact::Case;
@@ -9,7 +7,7 @@ use phalanx::run::check::{Check, Multipliers, Subject, Targets, TruncationRow};
 use phalanx::run::{Config, Session};
 use serde_json::Value;
 
-use support::{REFERENCES, numbers};
+use crate::support::{REFERENCES, numbers};
 
 const TARGETS: Targets = Targets { epsilon: 0.1, delta: 0.05 };
 

@@ -1,8 +1,6 @@
 //! Rewards that are recorded while simulating: whatever is reported of them, or learnt from them, is what trajectories
 //! hold.
 
-mod support;
-
 use phalanx::Ragged;
 use phalanx::algorithm::LastIteration;
 use phalanx::run::{Config, Session};

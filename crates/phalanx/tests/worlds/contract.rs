@@ -1,7 +1,5 @@
 //! Every world keeps the contract of `World`: laws, locality, sizes.
 
-mod support;
-
 use std::ops::Range;
 
 use phalanx::base::stream::{Place, Purpose, Stream};
@@ -13,7 +11,7 @@ use phalanx::world::{
     Channel, Epidemic, EpidemicSpec, Evolution, Factored, Line, Start, Table, Wireless, WirelessSpec, World,
     check,
 };
-use support::{REFERENCES, Reference};
+use crate::support::{REFERENCES, Reference};
 
 fn worlds() -> Vec<(String, Box<dyn World>)> {
     let mut worlds: Vec<(String, Box<dyn World>)> = Vec::new();

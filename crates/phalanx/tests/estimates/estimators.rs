@@ -1,7 +1,5 @@
 //! Sampled quantities against exact ones on reference models.
 
-mod support;
-
 use phalanx::Ragged;
 use phalanx::learn::actor::{QGroups, gradients};
 use phalanx::learn::critic::{Critic, CriticInput, Lstd, MonteCarlo, QTables};
@@ -13,7 +11,7 @@ use phalanx::sample::occupancy::Visits;
 use phalanx::sample::rollout::StartFrom;
 use phalanx::utility::problem::Problem;
 use phalanx::world::World;
-use support::{REFERENCES, Reference, numbers, sample};
+use crate::support::{REFERENCES, Reference, numbers, sample};
 
 /// The problem that the file carries, in the literal scaling.
 fn problem(reference: &Reference) -> Problem {

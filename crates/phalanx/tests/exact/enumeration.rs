@@ -5,14 +5,10 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-#[path = "support/compare.rs"]
-mod compare;
-#[path = "support/oracle.rs"]
-mod oracle;
-#[path = "support/random_input.rs"]
-mod random_input;
 
-use compare::mismatches;
+use crate::compare::mismatches;
+use crate::oracle::output;
+use crate::random_input::random_input;
 
 const FILES: [&str; 7] = [
     "line3_entropy",
@@ -29,7 +25,7 @@ fn reproduces_the_reference_files() {
     for name in FILES {
         let path = format!("{}/tests/reference/{name}.json", env!("CARGO_MANIFEST_DIR"));
         let file: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
-        let found = mismatches(&oracle::output(&file["input"]), &file["output"]);
+        let found = mismatches(&output(&file["input"]), &file["output"]);
         assert!(found.is_empty(), "{name}: {found:#?}");
     }
 }
@@ -39,11 +35,11 @@ fn reproduces_the_reference_files() {
 fn gradient_is_the_slope_of_the_lagrangian() {
     let step = 1e-5;
     for seed in 0..30 {
-        let mut input = random_input::random_input(seed);
+        let mut input = random_input(seed);
         // Neither changes L.
         input["kappa_q"] = json!(0);
         input["algorithm"]["T"] = json!(0);
-        let gradient = oracle::output(&input)["grad_true"].clone();
+        let gradient = output(&input)["grad_true"].clone();
         let n = input["model"]["n"].as_u64().unwrap() as usize;
         for i in 0..n {
             let size = input["theta"][i].as_array().unwrap().len();
@@ -51,7 +47,7 @@ fn gradient_is_the_slope_of_the_lagrangian() {
                 let middle = input["theta"][i][k].as_f64().unwrap();
                 let mut value = |theta: f64| {
                     input["theta"][i][k] = json!(theta);
-                    oracle::output(&input)["L"].as_f64().unwrap()
+                    output(&input)["L"].as_f64().unwrap()
                 };
                 let slope = (value(middle + step) - value(middle - step)) / (2.0 * step);
                 input["theta"][i][k] = json!(middle);
@@ -70,8 +66,8 @@ fn gradient_is_the_slope_of_the_lagrangian() {
 fn random_inputs_cover_the_format() {
     let mut seen = BTreeMap::new();
     for seed in 0..200 {
-        let input = random_input::random_input(seed);
-        let output = oracle::output(&input);
+        let input = random_input(seed);
+        let output = output(&input);
         for (feature, present) in features(&input, &output) {
             *seen.entry(feature).or_insert(0) += usize::from(present);
         }

@@ -4,8 +4,6 @@
 //! all actions, plus the entropy bonus. The laws are written out here once more, in double precision, and derived by
 //! central differences.
 
-mod support;
-
 use phalanx::Ragged;
 use phalanx::base::stream::Stream;
 use phalanx::learn::actor::{QGroups, gradients};
@@ -18,7 +16,7 @@ use phalanx::policy::{LinearPolicy, NeuralPolicy, Parameterisation, Policy, Poli
 use phalanx::sample::rollout::StartFrom;
 use phalanx::world::Trajectory;
 use phalanx::world::{Line, Start, Wireless, WirelessSpec, World};
-use support::{Reference, act, moment, sample};
+use crate::support::{Reference, act, moment, sample};
 
 const KAPPA: usize = 1;
 const STEPS: usize = 9;

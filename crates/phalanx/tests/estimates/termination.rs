@@ -9,8 +9,6 @@
 //! | 1 | (1, 1, 1) | (2, 0, 3) | (0, 1, 0) | (1, 0, 1) |
 //! | 2 | ended | ended | (2, 1, ¼) | (1, 0, 1) |
 
-mod support;
-
 use std::collections::HashMap;
 
 use phalanx::Ragged;
@@ -30,7 +28,7 @@ use phalanx::run::Session;
 use phalanx::sample::occupancy::Visits;
 use phalanx::utility::problem::Problem;
 use phalanx::world::Trajectory;
-use support::corridor::{Step, cut, episode, short, small};
+use crate::support::corridor::{Step, cut, episode, short, small};
 
 const GAMMA: f64 = 0.5;
 
