@@ -163,7 +163,7 @@ pub enum Evolution<'a> {
 /// Local dynamics.
 ///
 /// States and actions of all agents are passed as byte slices, one entry an agent. `step` may read those of the
-/// parents of the agents it advances, and no others; `tests/world_contract.rs` holds every world to it.
+/// parents of the agents it advances, and no others; `tests/worlds/contract.rs` holds every world to it.
 pub trait Factored: Send + Sync + Debug {
     /// The agents, ascending, whose state and action enter agent i's transition.
     fn parents(&self, agent: usize) -> Vec<u32>;

@@ -1,5 +1,6 @@
 //! Neighbours within κ_q send values of their objectives; those of their constraints count within κ_g only.
 
+use crate::support::sample;
 use phalanx::Ragged;
 use phalanx::base::stream::Stream;
 use phalanx::exact::ExactCritic;
@@ -17,7 +18,6 @@ use phalanx::policy::{Parameterisation, Tabular};
 use phalanx::run::{Config, Session};
 use phalanx::sample::rollout::StartFrom;
 use phalanx::world::Trajectory;
-use crate::support::sample;
 
 const N: usize = 6;
 const KAPPA_Q: usize = 2;

@@ -1,6 +1,7 @@
 //! Every estimator converges to what it is said to estimate, at the rate of independent samples, and to nothing else;
 //! the forms of the policy gradient agree exactly.
 
+use crate::support::{Reference, sample};
 use phalanx::Ragged;
 use phalanx::exact::ExactCritic;
 use phalanx::exact::{Case, Chain, Input, System, Truncated, Truncation};
@@ -18,7 +19,6 @@ use phalanx::sample::rollout::StartFrom;
 use phalanx::world::Trajectory;
 use phalanx::world::World;
 use rayon::prelude::*;
-use crate::support::{Reference, sample};
 
 /// What is left of a discounted sum where it is cut off, in parts of its whole: far below any sampling error here.
 const CUT: f64 = 1e-5;

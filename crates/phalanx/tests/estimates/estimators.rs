@@ -1,5 +1,6 @@
 //! Sampled quantities against exact ones on reference models.
 
+use crate::support::{REFERENCES, Reference, numbers, sample};
 use phalanx::Ragged;
 use phalanx::learn::actor::{QGroups, gradients};
 use phalanx::learn::critic::{Critic, CriticInput, Lstd, MonteCarlo, QTables};
@@ -11,7 +12,6 @@ use phalanx::sample::occupancy::Visits;
 use phalanx::sample::rollout::StartFrom;
 use phalanx::utility::problem::Problem;
 use phalanx::world::World;
-use crate::support::{REFERENCES, Reference, numbers, sample};
 
 /// The problem that the file carries, in the literal scaling.
 fn problem(reference: &Reference) -> Problem {

@@ -4,6 +4,7 @@
 //! all actions, plus the entropy bonus. The laws are written out here once more, in double precision, and derived by
 //! central differences.
 
+use crate::support::{Reference, act, moment, sample};
 use phalanx::Ragged;
 use phalanx::base::stream::Stream;
 use phalanx::learn::actor::{QGroups, gradients};
@@ -16,7 +17,6 @@ use phalanx::policy::{LinearPolicy, NeuralPolicy, Parameterisation, Policy, Poli
 use phalanx::sample::rollout::StartFrom;
 use phalanx::world::Trajectory;
 use phalanx::world::{Line, Start, Wireless, WirelessSpec, World};
-use crate::support::{Reference, act, moment, sample};
 
 const KAPPA: usize = 1;
 const STEPS: usize = 9;

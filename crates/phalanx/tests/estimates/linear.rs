@@ -1,5 +1,6 @@
 //! Linear critics: least squares and temporal differences against what defines them, worked out without their weights.
 
+use crate::support::{Reference, sample};
 use phalanx::Ragged;
 use phalanx::base::stream::Stream;
 use phalanx::learn::critic::{
@@ -13,7 +14,6 @@ use phalanx::sample::rollout::StartFrom;
 use phalanx::utility::problem::Problem;
 use phalanx::world::Trajectory;
 use phalanx::world::World;
-use crate::support::{Reference, sample};
 
 /// World and problem of a configuration with one constraint on every agent.
 fn session(world: &str) -> Session {

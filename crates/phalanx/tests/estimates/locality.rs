@@ -1,6 +1,7 @@
 //! What an agent computes depends on its neighbourhood only: on the line, where that is an interval, and on the grid of the
 //! wireless network, where it is a window, and an epidemic on a grid.
 
+use crate::support::{act, sample};
 use phalanx::Ragged;
 use phalanx::base::stream::{Place, Purpose, Sequence, Stream};
 use phalanx::graph::Graph;
@@ -20,7 +21,6 @@ use phalanx::sample::rollout::StartFrom;
 use phalanx::utility::problem::Problem;
 use phalanx::world::Trajectory;
 use phalanx::world::{Epidemic, EpidemicModel, EpidemicSpec, Line, Start, Wireless, WirelessSpec, World};
-use crate::support::{act, sample};
 
 /// A world with its problem, and with agents in the middle and at the edge of it.
 struct Setting {

@@ -1,5 +1,6 @@
 //! Neural networks as critics: what they learn, and every option of how, against the same steps written out.
 
+use crate::support::{act, moment, sample};
 use phalanx::Ragged;
 use phalanx::base::fields::Field;
 use phalanx::base::stream::Stream;
@@ -19,7 +20,6 @@ use phalanx::sample::rollout::StartFrom;
 use phalanx::utility::problem::Problem;
 use phalanx::world::Trajectory;
 use phalanx::world::World;
-use crate::support::{act, moment, sample};
 
 /// World and problem; one constraint an agent, or none.
 fn session(world: &str, constrained: bool) -> Session {

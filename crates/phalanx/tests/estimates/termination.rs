@@ -11,6 +11,7 @@
 
 use std::collections::HashMap;
 
+use crate::support::corridor::{Step, cut, episode, short, small};
 use phalanx::Ragged;
 use phalanx::algorithm::mean_return;
 use phalanx::base::fields::Field;
@@ -28,7 +29,6 @@ use phalanx::run::Session;
 use phalanx::sample::occupancy::Visits;
 use phalanx::utility::problem::Problem;
 use phalanx::world::Trajectory;
-use crate::support::corridor::{Step, cut, episode, short, small};
 
 const GAMMA: f64 = 0.5;
 

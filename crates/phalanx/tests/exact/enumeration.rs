@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-
 use crate::compare::mismatches;
 use crate::oracle::output;
 use crate::random_input::random_input;

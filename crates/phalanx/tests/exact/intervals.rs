@@ -1,7 +1,7 @@
 //! Confidence intervals hold what they promise, against exact values.
 
-use phalanx::run::{Config, Session, Verdict};
 use crate::support::{binary_entropy, line_state_one};
+use phalanx::run::{Config, Session, Verdict};
 
 /// The line with n = 5 and a policy that is not symmetric; `threshold` for all agents.
 fn session(threshold: f64) -> Session {

@@ -1,6 +1,5 @@
 //! The exact setting against reference data, and against an independent enumeration on random models.
 
-
 use crate::compare::mismatches;
 use crate::oracle::output;
 use crate::random_input::random_input;

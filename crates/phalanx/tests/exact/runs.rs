@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use crate::support::numbers;
 use phalanx::base::stream::Stream;
 use phalanx::exact::{Dynamics, System, optimum};
 use phalanx::policy::{Parameterisation, Tabular};
 use phalanx::run::{Config, Session};
 use phalanx::world::{Line, Start, World};
 use serde_json::Value;
-use crate::support::numbers;
 
 fn reference() -> Value {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/reference/line10_reference.json");

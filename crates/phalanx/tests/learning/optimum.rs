@@ -1,7 +1,7 @@
 //! Training reaches the known optimum of the synthetic line; the exact values come from enumeration.
 
-use phalanx::run::{Config, Session};
 use crate::support::{line_objective_and_violation, line_state_one};
+use phalanx::run::{Config, Session};
 
 /// Normalised optimum of the line with n = 10, γ = 0.99, uniform start and entropy ≥ 0.5 (closed form).
 const OPTIMUM: f64 = 0.15175482841729823;

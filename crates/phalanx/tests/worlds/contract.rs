@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use crate::support::{REFERENCES, Reference};
 use phalanx::base::stream::{Place, Purpose, Stream};
 use phalanx::graph::Graph;
 use phalanx::policy::{Parameterisation, Tabular};
@@ -11,7 +12,6 @@ use phalanx::world::{
     Channel, Epidemic, EpidemicSpec, Evolution, Factored, Line, Start, Table, Wireless, WirelessSpec, World,
     check,
 };
-use crate::support::{REFERENCES, Reference};
 
 fn worlds() -> Vec<(String, Box<dyn World>)> {
     let mut worlds: Vec<(String, Box<dyn World>)> = Vec::new();

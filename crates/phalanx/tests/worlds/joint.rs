@@ -1,5 +1,6 @@
 //! Worlds that are simulated whole, on one that can be worked out by hand: the corridor of `support::corridor`.
 
+use crate::support::corridor::{Corridor, Flaw, PRIZES, SQUARES, configured};
 use phalanx::Ragged;
 use phalanx::base::stream::{Place, Purpose, Stream};
 use phalanx::policy::observation::{Inputs, ObservationEncoder, Widths};
@@ -8,7 +9,6 @@ use phalanx::run::{Config, Session};
 use phalanx::sample::rollout::{Request, StartFrom, simulate};
 use phalanx::world::Trajectory;
 use phalanx::world::{Joint, Pistonball, PistonballSpec, Rule, World, check};
-use crate::support::corridor::{Corridor, Flaw, PRIZES, SQUARES, configured};
 
 fn requests(count: u32) -> Vec<Request> {
     let request = |trajectory| Request {
