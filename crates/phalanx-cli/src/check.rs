@@ -8,7 +8,7 @@ use phalanx::run::check::{
     Check, ClosedLoop, DecayCheck, Feasibility, Multipliers, Sizes, Subject, Targets, TdCheck, Theorems,
     TruncationCheck,
 };
-use phalanx::run::{Registry, Session};
+use phalanx::run::{Evaluator, Registry};
 
 use crate::{Source, on_threads, open_run, print};
 
@@ -43,8 +43,8 @@ pub fn check(args: &CheckArgs, registry: &Registry) -> anyhow::Result<()> {
     on_threads(args.threads, || {
         let check = match Checked::open(args, registry)? {
             Checked::Model(case) => Check::new(&Subject::from(&*case), targets),
-            Checked::Session(session) => {
-                Subject::try_from(&*session).and_then(|subject| Check::new(&subject, targets))
+            Checked::Policy(evaluator) => {
+                Subject::try_from(&*evaluator).and_then(|subject| Check::new(&subject, targets))
             }
         }?;
         if args.json {
@@ -59,13 +59,13 @@ pub fn check(args: &CheckArgs, registry: &Registry) -> anyhow::Result<()> {
 /// What a source holds.
 enum Checked {
     Model(Box<Case>),
-    Session(Box<Session>),
+    Policy(Box<Evaluator>),
 }
 
 impl Checked {
     fn open(args: &CheckArgs, registry: &Registry) -> phalanx::Result<Self> {
-        if let Some(session) = open_run(&args.source, &args.sets, registry)? {
-            return Ok(Checked::Session(Box::new(session)));
+        if let Some(evaluator) = open_run(&args.source, &args.sets, registry)? {
+            return Ok(Checked::Policy(Box::new(evaluator)));
         }
         let path = Path::new(&args.source);
         if path.extension().is_some_and(|extension| extension == "json") {
@@ -78,9 +78,9 @@ impl Checked {
             return Ok(Checked::Model(Box::new(Case::read(path)?)));
         }
         let source = Source { source: args.source.clone(), sets: args.sets.clone() };
-        let session = Session::new(&source.load(None, registry)?)?;
-        session.warnings().iter().for_each(|warning| eprintln!("warning: {warning}"));
-        Ok(Checked::Session(Box::new(session)))
+        let evaluator = Evaluator::new(&source.load(None, registry)?)?;
+        evaluator.warnings().iter().for_each(|warning| eprintln!("warning: {warning}"));
+        Ok(Checked::Policy(Box::new(evaluator)))
     }
 }
 

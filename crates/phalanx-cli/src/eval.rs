@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use phalanx::run::{Assessment, Config, ExactEvaluation, Registry, Session, Verdict, WORST_LISTED};
+use phalanx::run::{Assessment, Config, Evaluator, ExactEvaluation, Registry, Verdict, WORST_LISTED};
 use serde_json::json;
 
 use crate::{Source, on_threads, open_run, print, table};
@@ -56,13 +56,13 @@ pub struct OccupancyArgs {
 /// `phalanx eval`.
 pub fn eval(args: &EvalArgs, registry: &Registry) -> anyhow::Result<()> {
     on_threads(args.threads, || {
-        let session = open(&args.source, &args.sets, args.policy.as_deref(), registry)?;
-        let assessment = session.assess(args.episodes, args.seed, args.confidence)?;
-        let truth = session.truth();
+        let evaluator = open(&args.source, &args.sets, args.policy.as_deref(), registry)?;
+        let assessment = evaluator.assess(args.episodes, args.seed, args.confidence)?;
+        let exact = evaluator.exact();
         if args.json {
-            print(&format!("{}\n", in_json(args, &session, assessment, truth.as_ref())?));
+            print(&format!("{}\n", in_json(args, &evaluator, assessment, exact.as_ref())?));
         } else {
-            print(&table::assessment(&session, assessment, truth.as_ref()));
+            print(&table::assessment(&evaluator, assessment, exact.as_ref()));
         }
         Ok(())
     })?
@@ -74,22 +74,22 @@ pub fn open(
     sets: &[String],
     policy: Option<&str>,
     registry: &Registry,
-) -> phalanx::Result<Session> {
-    if let Some(session) = open_run(source, sets, registry)? {
+) -> phalanx::Result<Evaluator> {
+    if let Some(evaluator) = open_run(source, sets, registry)? {
         if let Some(policy) = policy {
             let message = format!("`{policy}` was given with a run, whose own policy is used; leave it out");
             return Err(phalanx::Error::config("--policy", message));
         }
-        return Ok(session);
+        return Ok(evaluator);
     }
     let source = Source { source: source.into(), sets: sets.to_vec() };
     let config: Config = source.load(None, registry)?;
     match policy {
         // The initial table is the uniform one, unless the configuration perturbs it.
         Some("uniform") if config.policy.kind.parameterisation().is_some() => {
-            Session::new(&config.with("policy.init_std", "0.0")?)
+            Evaluator::new(&config.with("policy.init_std", "0.0")?)
         }
-        Some(name) => Session::scripted(&config, name),
+        Some(name) => Evaluator::scripted(&config, name),
         None => {
             let message =
                 "is missing: a preset or file has no trained policy; use --policy uniform, or name a run";
@@ -100,19 +100,19 @@ pub fn open(
 
 fn in_json(
     args: &EvalArgs,
-    session: &Session,
+    evaluator: &Evaluator,
     mut assessment: Assessment,
-    truth: Option<&ExactEvaluation>,
+    exact: Option<&ExactEvaluation>,
 ) -> serde_json::Result<String> {
-    let n = session.world().graph().agents();
+    let n = evaluator.world().graph().agents();
     let verdicts = assessment.agents(n);
     let constraints = assessment.constraints.len();
-    if !session.config().output.agents.lists_all(n) {
+    if !evaluator.config().output.agents.lists_all(n) {
         assessment.keep_worst(WORST_LISTED);
     }
     let count = |wanted: Verdict| verdicts.iter().filter(|&&verdict| verdict == wanted).count();
     let mut value = serde_json::to_value(assessment)?;
-    value["exact"] = serde_json::to_value(truth)?;
+    value["exact"] = serde_json::to_value(exact)?;
     value["constraint_count"] = json!(constraints);
     value["source"] = json!(args.source);
     value["seed"] = json!(args.seed);
@@ -124,14 +124,11 @@ fn in_json(
 
 /// `phalanx occupancy`.
 pub fn occupancy(args: &OccupancyArgs, registry: &Registry) -> anyhow::Result<()> {
-    if args.episodes == 0 {
-        return Err(phalanx::Error::config("--episodes", "0; at least 1 is needed").into());
-    }
     on_threads(args.threads, || {
-        let session = Session::of_run(&args.run, registry)?;
-        let lambda = session.occupancy(args.episodes, args.seed)?;
+        let evaluator = Evaluator::from_run(&args.run, registry)?;
+        let lambda = evaluator.occupancy(args.episodes, args.seed)?;
         let rows: Vec<&[f64]> = lambda.iter().collect();
-        let text = json!({ "gamma": session.problem().gamma, "lambda": rows }).to_string();
+        let text = json!({ "gamma": evaluator.problem().gamma, "lambda": rows }).to_string();
         std::fs::write(&args.out, text + "\n").map_err(|e| phalanx::Error::write(&args.out, e))?;
         eprintln!("λ of {} agents over {} episodes is in {}", rows.len(), args.episodes, args.out.display());
         Ok(())

@@ -22,7 +22,7 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::{Parser, Subcommand};
-use phalanx::run::{Config, Registry, Session, preset};
+use phalanx::run::{Config, Evaluator, Registry, preset};
 use phalanx_pictures::plot;
 
 /// Safe policies for networks of agents.
@@ -119,7 +119,7 @@ impl Source {
 }
 
 /// The run in the folder `source`, with its trained policy; none if it is no folder.
-fn open_run(source: &str, sets: &[String], registry: &Registry) -> phalanx::Result<Option<Session>> {
+fn open_run(source: &str, sets: &[String], registry: &Registry) -> phalanx::Result<Option<Evaluator>> {
     let run = Path::new(source);
     if !run.is_dir() {
         return Ok(None);
@@ -127,7 +127,7 @@ fn open_run(source: &str, sets: &[String], registry: &Registry) -> phalanx::Resu
     if !sets.is_empty() {
         return Err(phalanx::Error::config("--set", "goes with a preset or a file, not with a run"));
     }
-    Session::of_run(run, registry).map(Some)
+    Evaluator::from_run(run, registry).map(Some)
 }
 
 /// Runs the command line of this process. Exit status: 0 fine, 1 the run failed, 2 bad input.
@@ -181,9 +181,15 @@ fn run(cli: &Cli, registry: &Registry) -> u8 {
     let Err(error) = done else { return 0 };
     let cause = error.downcast_ref::<phalanx::Error>();
     // What went wrong comes first; a context says what can be done about it.
-    let message = match cause.map(ToString::to_string) {
-        Some(cause) if cause != error.to_string() => format!("{cause}; {error}"),
-        _ => error.to_string(),
+    let said = |cause: &phalanx::Error| match cause {
+        // What is an argument of the library is a flag here.
+        phalanx::Error::Argument { .. } => format!("--{cause}"),
+        cause => cause.to_string(),
+    };
+    let message = match cause.map(said) {
+        Some(said) if cause.map(ToString::to_string) != Some(error.to_string()) => format!("{said}; {error}"),
+        Some(said) => said,
+        None => error.to_string(),
     };
     if QUIET.load(Ordering::Relaxed) {
         // `mpirun` ends all processes as soon as one fails: the one that reports must come first.

@@ -65,10 +65,10 @@ pub fn render(args: &RenderArgs, registry: &Registry) -> anyhow::Result<()> {
         let message = format!("{}; allowed are 0 to {}", args.episode, Reel::MOST_EPISODES - 1);
         return Err(Error::config("--episode", message).into());
     }
-    let session = eval::open(&args.source, &args.sets, args.policy.as_deref(), registry)?;
-    let horizon = session.config().horizon;
+    let evaluator = eval::open(&args.source, &args.sets, args.policy.as_deref(), registry)?;
+    let horizon = evaluator.config().horizon;
     let steps = args.steps.unwrap_or(horizon.min(MOST_UNASKED));
-    let reel = Reel::of_session(&session, args.episode, args.seed, steps, title(args))?;
+    let reel = Reel::of_policy(&evaluator, args.episode, args.seed, steps, title(args))?;
     let shown = shown_steps(&args.only, reel.steps(), &target)?;
     let folder = target.folder();
     if !folder.as_os_str().is_empty() {

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use phalanx::distributed::{Bound, ProcessTraffic};
 use phalanx::run::{
-    Assessment, Evaluation, ExactEvaluation, Interval, Outcome, Session, Verdict, WORST_LISTED, least_slack,
+    Assessment, Evaluation, Evaluator, ExactEvaluation, Interval, Outcome, Verdict, WORST_LISTED, least_slack,
 };
 
 /// Agents shown at most.
@@ -12,9 +12,9 @@ const WORST: usize = 5;
 
 /// The closing table of a run: what was reached, the agents closest to or beyond their bounds, and where the files
 /// are.
-pub fn closing(session: &Session, outcome: &Outcome, evaluation: &Evaluation) -> String {
+pub fn closing(evaluator: &Evaluator, outcome: &Outcome, evaluation: &Evaluation) -> String {
     let mut text = String::new();
-    let agents = session.world().graph().agents();
+    let agents = evaluator.world().graph().agents();
     let scaling = serde_json::to_string(&outcome.scaling).unwrap_or_default();
     let mut line = |name: &str, value: String| {
         let _ = writeln!(text, "{name:<18} {value}");
@@ -48,7 +48,7 @@ pub fn closing(session: &Session, outcome: &Outcome, evaluation: &Evaluation) ->
         line("return", format!("{return_:.4} an agent and episode"));
     }
     line("objective", format!("{:.6}", outcome.objective));
-    let constraints = session.problem().constraint_count();
+    let constraints = evaluator.problem().constraint_count();
     if constraints > 0 {
         line(
             "violation",
@@ -58,10 +58,9 @@ pub fn closing(session: &Session, outcome: &Outcome, evaluation: &Evaluation) ->
             ),
         );
         text += &exactly(outcome.exact.as_ref());
-        text += &worst_agents(session, evaluation);
-        let ceiling = session.config().dual.mu_max;
-        let at_ceiling =
-            session.algorithm().mu().data().iter().filter(|&&mu| mu >= ceiling && mu > 0.0).count();
+        text += &worst_agents(evaluator, evaluation);
+        let ceiling = evaluator.config().dual.mu_max;
+        let at_ceiling = evaluator.mu().data().iter().filter(|&&mu| mu >= ceiling && mu > 0.0).count();
         if at_ceiling > 0 {
             let _ = writeln!(
                 text,
@@ -87,14 +86,14 @@ fn exactly(truth: Option<&ExactEvaluation>) -> String {
 }
 
 /// The constraints with the least slack.
-fn worst_agents(session: &Session, evaluation: &Evaluation) -> String {
+fn worst_agents(evaluator: &Evaluator, evaluation: &Evaluation) -> String {
     let mut text = format!(
         "\n{:>8}  {:<16} {:>10} {:>12} {:>10} {:>9}\n",
         "agent", "constraint", "value", "bound", "slack", "dual"
     );
     for (i, k) in least_slack(&evaluation.slack, WORST) {
         let slack = evaluation.slack.row(i)[k];
-        let constraint = &session.problem().agents[i].constraints[k];
+        let constraint = &evaluator.problem().agents[i].constraints[k];
         let relation = if constraint.bound.sign() > 0.0 { "≥" } else { "≤" };
         let _ = writeln!(
             text,
@@ -102,15 +101,15 @@ fn worst_agents(session: &Session, evaluation: &Evaluation) -> String {
             constraint.name,
             evaluation.values.row(i)[k],
             format!("{relation} {}", constraint.bound.threshold()),
-            session.algorithm().mu().row(i)[k],
+            evaluator.mu().row(i)[k],
         );
     }
     let count = evaluation.slack.data().len();
     if count <= WORST {
         return text;
     }
-    let agents = session.world().graph().agents();
-    if session.config().output.agents.lists_all(agents) {
+    let agents = evaluator.world().graph().agents();
+    if evaluator.config().output.agents.lists_all(agents) {
         let _ = writeln!(text, "          and {} more in agents.csv", count - WORST);
     } else {
         let listed = count.min(WORST_LISTED);
@@ -124,9 +123,13 @@ fn worst_agents(session: &Session, evaluation: &Evaluation) -> String {
 }
 
 /// What `phalanx eval` says of a policy: estimates with intervals, verdicts, and the agents in most danger.
-pub fn assessment(session: &Session, mut assessment: Assessment, truth: Option<&ExactEvaluation>) -> String {
+pub fn assessment(
+    evaluator: &Evaluator,
+    mut assessment: Assessment,
+    truth: Option<&ExactEvaluation>,
+) -> String {
     let mut text = String::new();
-    let n = session.world().graph().agents();
+    let n = evaluator.world().graph().agents();
     let percent = 100.0 * assessment.confidence;
     let mut line = |name: &str, value: String| {
         let _ = writeln!(text, "{name:<18} {value}");

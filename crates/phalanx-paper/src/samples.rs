@@ -240,7 +240,8 @@ fn end(bench: &Bench<'_>, settings: &[(&str, &str)], iterations: usize) -> anyho
         while session.advance()?.is_some() {
             bench.lab.check()?;
         }
-        let truth = session.truth().ok_or_else(|| anyhow::anyhow!("a line without exact values"))?;
+        let truth =
+            session.evaluator()?.exact().ok_or_else(|| anyhow::anyhow!("a line without exact values"))?;
         Ok(End { e: truth.e, violation: truth.violation_max, objective: truth.objective })
     })?
 }

@@ -1,7 +1,7 @@
 //! `visual-pistonball` and `visual-wireless`: what trained policies do, as the paper shows it. Paper: fig:visualization,
 //! fig:neighbor, fig:wire-visual.
 
-use phalanx::run::{Outcome, Session};
+use phalanx::run::{Evaluator, Outcome};
 use rayon::prelude::*;
 
 use super::lab::{Bench, Length};
@@ -81,16 +81,16 @@ fn make(bench: &Bench<'_>, all: &[Shown]) -> anyhow::Result<()> {
     let mut results = Sheet::new(&COLUMNS);
     for (shown, outcome) in all.iter().zip(runs) {
         bench.lab.check()?;
-        let session = Session::of_run(&outcome.run, &bench.lab.registry)?;
-        let most = if let Length::Cut(_) = bench.lab.length { 12 } else { session.config().horizon };
-        let is_solved = |&k: &u32| session.episode(k, EPISODES_SEED, most).ended();
+        let evaluator = Evaluator::from_run(&outcome.run, &bench.lab.registry)?;
+        let most = if let Length::Cut(_) = bench.lab.length { 12 } else { evaluator.config().horizon };
+        let is_solved = |&k: &u32| evaluator.episode(k, EPISODES_SEED, most).ended();
         let solved: Vec<u32> = (0..EPISODES).filter(|k| shown.is_solvable && is_solved(k)).collect();
         let episode = solved.first().copied().unwrap_or(0);
         let mut title = format!("{}: episode {episode}", shown.title);
         if bench.lab.length != Length::Whole {
             title = format!("[{}] {title}", bench.lab.length.words().to_uppercase());
         }
-        let reel = Reel::of_session(&session, episode, EPISODES_SEED, most, title)?;
+        let reel = Reel::of_policy(&evaluator, episode, EPISODES_SEED, most, title)?;
         draw(bench, &reel, shown)?;
         let sets: Vec<String> =
             shown.setting.sets.iter().map(|(key, value)| format!("{key}={value}")).collect();

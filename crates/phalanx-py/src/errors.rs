@@ -29,9 +29,7 @@ create_exception!(
 
 /// The exception for an error of the library.
 pub fn exception(error: &Error) -> PyErr {
-    // The library speaks of its own command line.
     let message = error.to_string();
-    let message = message.strip_prefix("--").unwrap_or(&message).to_string();
     if error.is_bad_input() { ConfigError::new_err(message) } else { TrainingError::new_err(message) }
 }
 

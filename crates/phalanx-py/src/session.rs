@@ -8,7 +8,7 @@ use numpy::{
     PyUntypedArrayMethods,
 };
 use phalanx::Ragged;
-use phalanx::run::{Session, WorldConfig};
+use phalanx::run::{Evaluator, WorldConfig};
 use phalanx::world::Evolution;
 use phalanx::world::Trajectory;
 use pyo3::prelude::*;
@@ -22,15 +22,15 @@ use crate::watch::watch_all;
 /// A world with its problem and a policy that is not trained any more.
 #[pyclass(frozen, module = "phalanx._phalanx")]
 pub struct Fixed {
-    session: Session,
+    evaluator: Evaluator,
     /// N_i^κ.
     groups: Ragged<u32>,
 }
 
-impl From<Session> for Fixed {
-    fn from(session: Session) -> Self {
-        let groups = session.policy().groups();
-        Fixed { session, groups }
+impl From<Evaluator> for Fixed {
+    fn from(evaluator: Evaluator) -> Self {
+        let groups = evaluator.policy().groups();
+        Fixed { evaluator, groups }
     }
 }
 
@@ -41,8 +41,8 @@ impl Fixed {
     fn of_run(py: Python<'_>, path: PathBuf, own: &Bound<'_, Own>) -> PyResult<Self> {
         let registry = own.borrow().registry();
         // On threads of its own: others would not live on in a forked process.
-        let session = watch_all(py, None, &Arc::default(), || Session::of_run(&path, &registry))?;
-        Ok(session.into())
+        let evaluator = watch_all(py, None, &Arc::default(), || Evaluator::from_run(&path, &registry))?;
+        Ok(evaluator.into())
     }
 
     /// A configuration with a scripted policy: `uniform`, or one that the world knows.
@@ -55,25 +55,25 @@ impl Fixed {
         policy: &str,
     ) -> PyResult<Self> {
         let config = config(source, settings, own.borrow().registry())?;
-        let session = watch_all(py, None, &Arc::default(), || Session::scripted(&config, policy))?;
-        Ok(session.into())
+        let evaluator = watch_all(py, None, &Arc::default(), || Evaluator::scripted(&config, policy))?;
+        Ok(evaluator.into())
     }
 
     #[getter]
     fn agents(&self) -> usize {
-        self.session.world().graph().agents()
+        self.evaluator.world().graph().agents()
     }
 
     /// |S_i| of every agent.
     #[getter]
     fn states(&self) -> Vec<usize> {
-        (0..self.agents()).map(|i| self.session.world().states(i)).collect()
+        (0..self.agents()).map(|i| self.evaluator.world().states(i)).collect()
     }
 
     /// |A_i| of every agent.
     #[getter]
     fn actions(&self) -> Vec<usize> {
-        (0..self.agents()).map(|i| self.session.world().actions(i)).collect()
+        (0..self.agents()).map(|i| self.evaluator.world().actions(i)).collect()
     }
 
     /// N_i^κ of every agent, ascending.
@@ -85,24 +85,24 @@ impl Fixed {
     /// Whether the world is simulated whole.
     #[getter]
     fn is_joint(&self) -> bool {
-        matches!(self.session.world().evolution(), Evolution::Joint(_))
+        matches!(self.evaluator.world().evolution(), Evolution::Joint(_))
     }
 
     /// What names of agents begin with in environments.
     #[getter]
     fn prefix(&self) -> &'static str {
-        agent_prefix(&self.session.config().world)
+        agent_prefix(&self.evaluator.config().world)
     }
 
     /// How many numbers each agent's network reads of a view; none where states are read.
     #[getter]
     fn widths(&self) -> Vec<Option<usize>> {
-        (0..self.agents()).map(|i| self.session.policy().rows_read(i)).collect()
+        (0..self.agents()).map(|i| self.evaluator.policy().rows_read(i)).collect()
     }
 
     /// The resolved configuration as TOML.
     fn config(&self) -> String {
-        self.session.config().to_toml()
+        self.evaluator.config().to_toml()
     }
 
     /// The assessment that `phalanx eval --json` prints, as JSON, with exact values where they are quick to have.
@@ -114,14 +114,14 @@ impl Fixed {
         confidence: f64,
         threads: Option<usize>,
     ) -> PyResult<String> {
-        let session = &self.session;
-        watch_all(py, threads, session.stop(), || {
-            let assessment = session.assess(episodes, seed, confidence)?;
-            let n = session.world().graph().agents();
+        let evaluator = &self.evaluator;
+        watch_all(py, threads, evaluator.stop_flag(), || {
+            let assessment = evaluator.assess(episodes, seed, confidence)?;
+            let n = evaluator.world().graph().agents();
             let verdicts = serde_json::to_value(assessment.agents(n)).unwrap_or_default();
             let mut value = serde_json::to_value(assessment).unwrap_or_default();
             value["verdicts"] = verdicts;
-            value["exact"] = serde_json::to_value(session.truth()).unwrap_or_default();
+            value["exact"] = serde_json::to_value(evaluator.exact()).unwrap_or_default();
             Ok(value.to_string())
         })
     }
@@ -134,19 +134,19 @@ impl Fixed {
         seed: u64,
         threads: Option<usize>,
     ) -> PyResult<Vec<Bound<'py, PyArray1<f64>>>> {
-        let session = &self.session;
-        let found = watch_all(py, threads, session.stop(), || session.occupancy(episodes, seed))?;
+        let evaluator = &self.evaluator;
+        let found = watch_all(py, threads, evaluator.stop_flag(), || evaluator.occupancy(episodes, seed))?;
         Ok(arrays(py, &found))
     }
 
     /// μ of every agent.
     fn multipliers<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, PyArray1<f64>>> {
-        arrays(py, self.session.mu())
+        arrays(py, self.evaluator.mu())
     }
 
     /// θ of every agent, flat.
     fn theta<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, PyArray1<f64>>> {
-        arrays(py, self.session.policy().theta())
+        arrays(py, self.evaluator.policy().theta())
     }
 
     /// Probabilities of agent i's actions, given what it observes: the states of its neighbourhood, ascending; or in a world
@@ -199,7 +199,7 @@ impl Fixed {
                         self.law_of_states(agent, seen, &mut moment, &mut law)?;
                     }
                     Observations::Views(views) => {
-                        let needed = self.session.policy().rows_read(agent).unwrap_or(width).min(width);
+                        let needed = self.evaluator.policy().rows_read(agent).unwrap_or(width).min(width);
                         let seen = &views.as_slice()?[first..first + needed];
                         self.law_of_view(agent, seen, &mut moment, &mut law)?;
                     }
@@ -266,14 +266,14 @@ impl Fixed {
     /// |A_i|.
     fn actions_of(&self, agent: usize) -> PyResult<usize> {
         if agent < self.agents() {
-            return Ok(self.session.world().actions(agent));
+            return Ok(self.evaluator.world().actions(agent));
         }
         Err(bad("agent", format!("{agent}; agents are 0 to {}", self.agents() - 1)))
     }
 
     /// An episode of one step.
     fn moment(&self) -> Trajectory {
-        Trajectory::of(self.session.world(), 1)
+        Trajectory::of(self.evaluator.world(), 1)
     }
 
     fn law_of_states(
@@ -289,14 +289,14 @@ impl Fixed {
             return Err(bad("observations", message));
         }
         for (&member, &state) in group.iter().zip(states) {
-            let size = self.session.world().states(member as usize);
+            let size = self.evaluator.world().states(member as usize);
             let state = usize::try_from(state).ok().filter(|&state| state < size).ok_or_else(|| {
                 bad("observations", format!("agent {member} cannot be in state {state}; it has {size}"))
             })?;
             // Policies read their neighbourhoods only: what others have left there does not matter.
             *moment.pair_mut(member as usize, 0).0 = state as u8;
         }
-        self.session.policy().law(agent, moment, 0, law);
+        self.evaluator.policy().law(agent, moment, 0, law);
         Ok(())
     }
 
@@ -310,13 +310,13 @@ impl Fixed {
         if view.iter().any(|number| !number.is_finite()) {
             return Err(bad("observations", format!("agent {agent}'s hold a number that is none")));
         }
-        if self.session.policy().law_of_rows(agent, view, law) {
+        if self.evaluator.policy().law_of_rows(agent, view, law) {
             return Ok(());
         }
         // Tables read heights, which stand first in what a piston sees.
         let group = self.groups.row(agent).len();
-        let reads_heights = self.session.policy().rows_read(agent).is_none()
-            && matches!(self.session.config().world, WorldConfig::Pistonball(_));
+        let reads_heights = self.evaluator.policy().rows_read(agent).is_none()
+            && matches!(self.evaluator.config().world, WorldConfig::Pistonball(_));
         if !reads_heights || view.len() < group {
             let message = format!("{} numbers are not what agent {agent}'s policy reads", view.len());
             return Err(bad("observations", message));

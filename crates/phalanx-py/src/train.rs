@@ -90,7 +90,7 @@ fn go_on(
     elapsed: Duration,
     progress: Option<&Py<PyAny>>,
 ) -> PyResult<()> {
-    let stop = session.stop().clone();
+    let stop = session.stop_flag().clone();
     let watched = watch(py, Pool::new(threads)?, progress, &stop, |notes| {
         run::train(session, folder, elapsed, &stop, |summary| notes.note(summary))
     });

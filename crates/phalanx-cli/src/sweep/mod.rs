@@ -144,7 +144,7 @@ fn configured(file: &SweepFile, base: &Config, setting: &Setting, seed: u64) -> 
 fn in_words(setting: &Setting, error: &Error) -> String {
     let message = match error {
         // There is no such flag here.
-        Error::Config { field, message } if field == "--set" => message.clone(),
+        Error::Argument { name: "set", message } => message.clone(),
         other => other.to_string(),
     };
     let label = setting.label();

@@ -109,20 +109,20 @@ fn go_on(
     stop: &Arc<AtomicBool>,
     how: &How,
 ) -> anyhow::Result<()> {
-    session.heed(stop.clone());
+    session.set_stop_flag(stop.clone());
     let bar = progress_bar(session.config().iterations, how.json);
     let ending = run::train(session, folder, elapsed, stop, |summary| show(&bar, summary));
     bar.finish_and_clear();
     match ending {
-        Ok(Ending::Finished(outcome, _)) if how.json => {
+        Ok(Ending::Finished(outcome, ..)) if how.json => {
             print(&format!("{}\n", serde_json::to_string(&outcome)?))
         }
-        Ok(Ending::Finished(outcome, evaluation)) => {
+        Ok(Ending::Finished(outcome, evaluation, whole)) => {
             // The run is complete without its pictures: that they cannot be drawn is no failure of it.
             if let Err(error) = plot::plot_run(folder.path()) {
                 eprintln!("warning: no plots: {error}");
             }
-            print(&table::closing(session, &outcome, &evaluation));
+            print(&table::closing(&whole, &outcome, &evaluation));
         }
         Ok(Ending::Stopped { iteration }) => {
             anyhow::bail!("stopped after {iteration} iterations; {}", how_to_resume(folder.path()))

@@ -1,6 +1,6 @@
 //! Episodes to draw: all that pictures ask of the library. Each world's steps become plain data here.
 
-use phalanx::run::{Session, WorldConfig, assessment_horizon};
+use phalanx::run::{Evaluator, WorldConfig, assessment_horizon};
 use phalanx::utility::problem::Problem;
 use phalanx::world::Trajectory;
 use phalanx::world::{EpidemicModel, EpidemicSpec, Wireless, World};
@@ -18,25 +18,25 @@ const MOST_AGENT_STEPS: usize = 1 << 30;
 const MARGIN_EPISODES: usize = 64;
 const MOST_MARGIN_STEPS: usize = 1 << 22;
 
-/// Runs the session's episode number `k`, from 0, over `steps` steps. Also whether it ended with the last step, so that
+/// Runs the evaluator's episode number `k`, from 0, over `steps` steps. Also whether it ended with the last step, so that
 /// there are no more.
-pub fn film_of(session: &Session, k: u32, seed: u64, steps: usize) -> Result<(Box<dyn Film>, bool)> {
-    let agents = session.world().graph().agents();
+pub fn film_of(evaluator: &Evaluator, k: u32, seed: u64, steps: usize) -> Result<(Box<dyn Film>, bool)> {
+    let agents = evaluator.world().graph().agents();
     if agents.saturating_mul(steps) > MOST_AGENT_STEPS {
         let message = format!("{steps} steps of {agents} agents; {} are possible", MOST_AGENT_STEPS / agents);
         return Err(Error::config("--steps", message));
     }
-    let run = || session.episode(k, seed, steps);
+    let run = || evaluator.episode(k, seed, steps);
     let mut ended = false;
-    let film: Box<dyn Film> = match &session.config().world {
-        WorldConfig::Line { .. } => Box::new(line_film(session, &run())),
-        WorldConfig::Wireless(spec) => Box::new(wireless_film(session, &Wireless::new(spec)?, &run())),
+    let film: Box<dyn Film> = match &evaluator.config().world {
+        WorldConfig::Line { .. } => Box::new(line_film(evaluator, &run())),
+        WorldConfig::Wireless(spec) => Box::new(wireless_film(evaluator, &Wireless::new(spec)?, &run())),
         WorldConfig::Pistonball(_) => {
-            let film = pistonball_film(session, &run(), margins(session, seed));
+            let film = pistonball_film(evaluator, &run(), margins(evaluator, seed));
             ended = film.is_solved;
             Box::new(film)
         }
-        WorldConfig::Epidemic(spec) => Box::new(epidemic_film(session, spec, &run())),
+        WorldConfig::Epidemic(spec) => Box::new(epidemic_film(evaluator, spec, &run())),
         WorldConfig::Own { kind, .. } => return Err(no_pictures(kind)),
         WorldConfig::Table { .. } => return Err(no_pictures("table")),
     };
@@ -66,14 +66,15 @@ fn tabled_rewards(world: &dyn World, trajectory: &Trajectory) -> Vec<f64> {
     rewards.iter().map(|reward| reward / agents as f64).collect()
 }
 
-fn line_film(session: &Session, trajectory: &Trajectory) -> LineFilm {
+fn line_film(evaluator: &Evaluator, trajectory: &Trajectory) -> LineFilm {
     let steps = trajectory.steps();
-    let agents = session.world().graph().agents();
+    let agents = evaluator.world().graph().agents();
     let drawn = agents.min(line::MOST_AGENTS);
-    let rewards = tabled_rewards(session.world(), trajectory);
-    let scales = scales(session.problem(), steps);
-    let kept: Vec<Vec<Option<bool>>> =
-        (0..drawn).map(|i| kept_so_far(session.problem(), &scales, i, &Course::of(trajectory, i))).collect();
+    let rewards = tabled_rewards(evaluator.world(), trajectory);
+    let scales = scales(evaluator.problem(), steps);
+    let kept: Vec<Vec<Option<bool>>> = (0..drawn)
+        .map(|i| kept_so_far(evaluator.problem(), &scales, i, &Course::of(trajectory, i)))
+        .collect();
     let mut reward = 0.0;
     let step = |k: usize| {
         reward += rewards[k];
@@ -87,13 +88,13 @@ fn line_film(session: &Session, trajectory: &Trajectory) -> LineFilm {
     LineFilm { agents, steps: (0..steps).map(step).collect() }
 }
 
-fn epidemic_film(session: &Session, spec: &EpidemicSpec, trajectory: &Trajectory) -> EpidemicFilm {
+fn epidemic_film(evaluator: &Evaluator, spec: &EpidemicSpec, trajectory: &Trajectory) -> EpidemicFilm {
     let steps = trajectory.steps();
-    let network = session.world().graph();
+    let network = evaluator.world().graph();
     let map = Map::of(network);
-    let rewards = tabled_rewards(session.world(), trajectory);
-    let scales = scales(session.problem(), steps);
-    let kept = |&i: &usize| kept_so_far(session.problem(), &scales, i, &Course::of(trajectory, i));
+    let rewards = tabled_rewards(evaluator.world(), trajectory);
+    let scales = scales(evaluator.problem(), steps);
+    let kept = |&i: &usize| kept_so_far(evaluator.problem(), &scales, i, &Course::of(trajectory, i));
     let kept: Vec<Vec<Option<bool>>> = map.people.iter().map(kept).collect();
     let mut infected = vec![0; steps];
     for i in 0..network.agents() {
@@ -116,14 +117,14 @@ fn epidemic_film(session: &Session, spec: &EpidemicSpec, trajectory: &Trajectory
     EpidemicFilm { map, has_recovered: spec.model == EpidemicModel::Sirs, steps }
 }
 
-fn wireless_film(session: &Session, world: &Wireless, trajectory: &Trajectory) -> WirelessFilm {
+fn wireless_film(evaluator: &Evaluator, world: &Wireless, trajectory: &Trajectory) -> WirelessFilm {
     let steps = trajectory.steps();
     let (rows, columns, drawn) = drawn_users(world);
     let users = world.rows() * world.columns();
-    let scales = scales(session.problem(), steps);
+    let scales = scales(evaluator.problem(), steps);
     let kept: Vec<Vec<Option<bool>>> = drawn
         .iter()
-        .map(|&i| kept_so_far(session.problem(), &scales, i, &Course::of(trajectory, i)))
+        .map(|&i| kept_so_far(evaluator.problem(), &scales, i, &Course::of(trajectory, i)))
         .collect();
     let sending = |user: usize, k: usize| {
         let is_empty = trajectory.states(user)[k] == 0;
@@ -137,8 +138,8 @@ fn wireless_film(session: &Session, world: &Wireless, trajectory: &Trajectory) -
             collided += usize::from(outcome == Outcome::Collided);
         }
         let chance = |&i: &usize| {
-            let mut law = vec![0.0; session.world().actions(i)];
-            session.policy().law(i, trajectory, k, &mut law);
+            let mut law = vec![0.0; evaluator.world().actions(i)];
+            evaluator.policy().law(i, trajectory, k, &mut law);
             law.get(usize::from(trajectory.actions(i)[k])).map_or(0.0, |&share| share as f32)
         };
         let queue = |&i: &usize| queue(world, i, trajectory.states(i)[k]);
@@ -188,15 +189,15 @@ pub fn sending(
     Some(Sending { to, outcome })
 }
 
-fn pistonball_film(session: &Session, trajectory: &Trajectory, margins: Margins) -> PistonballFilm {
-    let (steps, pistons) = (trajectory.steps(), session.world().graph().agents());
+fn pistonball_film(evaluator: &Evaluator, trajectory: &Trajectory, margins: Margins) -> PistonballFilm {
+    let (steps, pistons) = (trajectory.steps(), evaluator.world().graph().agents());
     let firsts = pistonball::windows(pistons, (0..steps).map(|k| trajectory.shared(k)[0]));
     let mut reward = 0.0;
     let step = |(k, first): (usize, usize)| {
         let drawn = first..first + pistonball::drawn(pistons);
         let law = |i: usize| {
             let mut law = [0.0; 3];
-            session.policy().law(i, trajectory, k, &mut law);
+            evaluator.policy().law(i, trajectory, k, &mut law);
             law.map(|share| share as f32)
         };
         let earned: f64 = (0..pistons).map(|i| f64::from(trajectory.rewards(0, i)[k])).sum();
@@ -218,17 +219,17 @@ fn pistonball_film(session: &Session, trajectory: &Trajectory, margins: Margins)
 }
 
 /// The policy's margins, as `phalanx eval` with the same seed and so many episodes has them.
-fn margins(session: &Session, seed: u64) -> Margins {
-    if session.problem().constraint_count() == 0 {
+fn margins(evaluator: &Evaluator, seed: u64) -> Margins {
+    if evaluator.problem().constraint_count() == 0 {
         return Margins::None;
     }
-    let agents = session.world().graph().agents();
-    let length = assessment_horizon(session.problem(), session.config().horizon);
+    let agents = evaluator.world().graph().agents();
+    let length = assessment_horizon(evaluator.problem(), evaluator.config().horizon);
     let cost = agents.saturating_mul(2 * MARGIN_EPISODES).saturating_mul(length);
     if cost > MOST_MARGIN_STEPS {
         return Margins::LeftOut;
     }
-    let Ok(assessment) = session.assess(MARGIN_EPISODES, seed, 0.99) else { return Margins::LeftOut };
+    let Ok(assessment) = evaluator.assess(MARGIN_EPISODES, seed, 0.99) else { return Margins::LeftOut };
     let mut of_pistons = vec![None; agents];
     for constraint in &assessment.constraints {
         let margin: &mut Option<f64> = &mut of_pistons[constraint.agent];
@@ -290,11 +291,11 @@ mod tests {
     fn an_entropy_is_kept_once_both_states_were_seen_often_enough() {
         // The entropy of a state with a share of 1/6 is 0.45, of 1/7 0.41, of 2/10 0.50; γ changes them by less than 0.03.
         let config = Config::preset("synthetic").unwrap().with("constraint.0.at_least", "0.43").unwrap();
-        let session = Session::new(&config).unwrap();
+        let evaluator = Evaluator::new(&config).unwrap();
         let states = [0, 0, 0, 1, 0, 0, 0, 0, 0, 1];
-        let scales = scales(session.problem(), states.len());
+        let scales = scales(evaluator.problem(), states.len());
         let kept = kept_so_far(
-            session.problem(),
+            evaluator.problem(),
             &scales,
             3,
             &Course { states: &states, actions: &[0; 10], rewards: vec![] },

@@ -1,6 +1,6 @@
 //! An episode that is ready to be drawn, in any of the forms in which pictures are written.
 
-use phalanx::run::Session;
+use phalanx::run::Evaluator;
 
 use super::animation::{self, Delays};
 use super::episode::film_of;
@@ -26,14 +26,14 @@ impl Reel {
     pub const MOST_EPISODES: u32 = 1 << 24;
 
     /// Episode number `k` of those that `phalanx eval` runs with `seed`, over at most `steps` steps.
-    pub fn of_session(
-        session: &Session,
+    pub fn of_policy(
+        evaluator: &Evaluator,
         k: u32,
         seed: u64,
         steps: usize,
         title: String,
     ) -> phalanx::Result<Self> {
-        let (film, ended) = film_of(session, k, seed, steps)?;
+        let (film, ended) = film_of(evaluator, k, seed, steps)?;
         Ok(Reel { film, title, ended, raster: Raster::default() })
     }
 

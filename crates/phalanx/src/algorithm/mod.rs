@@ -3,7 +3,6 @@
 mod exact;
 mod mappo;
 mod primal_dual;
-mod still;
 mod summary;
 mod update;
 
@@ -17,7 +16,6 @@ use crate::{Ragged, Result};
 pub use exact::{ExactPrimalDual, ExactSettings, StepSizes};
 pub use mappo::{ActorSees, Behaviour, Mappo, MappoRule, MappoSettings, Scope};
 pub use primal_dual::{LastIteration, PrimalDual, Settings};
-pub use still::Still;
 pub use summary::{Summary, mean_return, undiscounted_returns};
 pub use update::Stage;
 

@@ -14,6 +14,14 @@ pub enum Error {
         /// What is wrong and what is allowed.
         message: String,
     },
+    /// An argument of a call that cannot be used: a flag of the command line, a keyword in Python.
+    #[error("{name}: {message}")]
+    Argument {
+        /// Its name, e.g. `out`.
+        name: &'static str,
+        /// What is wrong and what is allowed.
+        message: String,
+    },
     /// A file that cannot be read, parsed or used.
     #[error("{path}: {message}")]
     File {
@@ -80,6 +88,11 @@ impl Error {
         Error::Config { field: field.into(), message: message.into() }
     }
 
+    /// The argument `name` is unusable.
+    pub fn argument(name: &'static str, message: impl Into<String>) -> Self {
+        Error::Argument { name, message: message.into() }
+    }
+
     /// The file at `path` is unusable.
     pub fn file(path: impl AsRef<Path>, message: impl Into<String>) -> Self {
         Error::File { path: path.as_ref().display().to_string(), message: message.into() }
@@ -93,7 +106,7 @@ impl Error {
     /// Whether the input is at fault (exit status 2) rather than the run (exit status 1).
     pub fn is_bad_input(&self) -> bool {
         match self {
-            Error::Config { .. } | Error::File { .. } | Error::InUse { .. } => true,
+            Error::Config { .. } | Error::Argument { .. } | Error::File { .. } | Error::InUse { .. } => true,
             Error::Communicator { bad_input, .. } => *bad_input,
             _ => false,
         }

@@ -282,7 +282,7 @@ pub fn same_among(peers: &Arc<dyn Communicator>, text: &str, what: &str) -> Resu
         Some(rank) => {
             let message =
                 format!("rank {rank} has another {what} than rank 0; start all ranks with the same");
-            Err(Error::config("--mpi", message))
+            Err(Error::argument("mpi", message))
         }
     };
     agree(&halo, same)

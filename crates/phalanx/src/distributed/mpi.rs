@@ -43,7 +43,7 @@ const PATIENCE: Duration = Duration::from_secs(25);
 
 /// Starts MPI. A while after `stop` is set, this process says so, and at last it ends, whatever it is doing.
 pub fn start(stop: Arc<AtomicBool>) -> Result<(Session, Arc<Mpi>)> {
-    let refused = |message: &str| Error::config("--mpi", message);
+    let refused = |message: &str| Error::argument("mpi", message);
     // Several threads work, but one at a time talks.
     let started = mpi::initialize_with_threading(mpi::Threading::Serialized);
     let (universe, threading) = started.ok_or_else(|| refused("MPI is running already"))?;

@@ -42,7 +42,7 @@ impl Partition {
         if !(1..=agents).contains(&processes) {
             let message =
                 format!("{processes} processes for {agents} agents; every process needs one at least");
-            return Err(Error::config("--mpi", message));
+            return Err(Error::argument("mpi", message));
         }
         let even = |r: usize| (r as u128 * agents as u128 / processes as u128) as usize;
         let mut bounds: Vec<usize> = (0..=processes).map(even).collect();
@@ -224,7 +224,7 @@ mod tests {
             }
         }
         let message = Partition::new(&Graph::line(3).unwrap(), 4).unwrap_err().to_string();
-        assert_eq!(message, "--mpi: 4 processes for 3 agents; every process needs one at least");
+        assert_eq!(message, "mpi: 4 processes for 3 agents; every process needs one at least");
     }
 
     #[test]

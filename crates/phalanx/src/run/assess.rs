@@ -181,11 +181,11 @@ impl Episodes<'_> {
     pub(super) fn assess(self, confidence: f64) -> Result<Assessment> {
         let Episodes { world, problem, horizon, episodes, .. } = self;
         if episodes < 3 {
-            return Err(Error::config("--episodes", format!("{episodes}; an interval needs at least 3")));
+            return Err(Error::argument("episodes", format!("{episodes}; an interval needs at least 3")));
         }
         if !(confidence > 0.0 && confidence < 1.0) {
-            return Err(Error::config(
-                "--confidence",
+            return Err(Error::argument(
+                "confidence",
                 format!("{confidence}; a number between 0 and 1 is needed"),
             ));
         }
@@ -328,7 +328,7 @@ impl<'a> Jackknife<'a> {
         let episodes = self.episodes;
         let count = self.problem.constraint_count().max(1) as f64;
         let student = StudentsT::new(0.0, 1.0, (episodes - 1) as f64)
-            .map_err(|e| Error::config("--episodes", format!("{episodes}: {e}")))?;
+            .map_err(|e| Error::argument("episodes", format!("{episodes}: {e}")))?;
         let quantile = |miss: f64| student.inverse_cdf(1.0 - miss / 2.0);
         let (alone, together) = (quantile(1.0 - confidence), quantile((1.0 - confidence) / count));
         let n = self.problem.agents.len() as f64;

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::config::Config;
 use crate::algorithm::undiscounted_returns;
 use crate::base::stream::{Place, Purpose, Stream};
 use crate::distributed::Halo;
@@ -50,13 +51,20 @@ pub fn evaluate(
 
 /// The same where the network is shared out over processes: what the first of them finds, nothing elsewhere.
 pub(super) fn evaluate_part(episodes: &Episodes<'_>, halo: &Halo) -> Result<Option<Evaluation>> {
-    let found = halo.agree(episodes.look())?;
+    let found = halo.agree(episodes.measure())?;
     let own = || episodes.world.graph().own_agents();
     let rows = |rows: &Ragged<f64>| halo.gather_ragged(&own().map(|i| rows.row(i)).collect::<Vec<_>>());
     let (values, slack) = (rows(&found.values)?, rows(&found.slack)?);
     let mine: Vec<f64> = own().flat_map(|i| found.numbers[i]).collect();
     let all: Vec<f64> = halo.gather_rows(2, &mine)?;
     Ok(halo.is_first().then(|| episodes.evaluation(all.as_chunks::<2>().0, values, slack)))
+}
+
+/// Episodes of a closing evaluation: as many as `[evaluation]` asks for and allows.
+pub(super) fn closing_episodes(config: &Config, world: &dyn World) -> usize {
+    let episode = world.graph().total() as u64 * config.horizon as u64;
+    let affordable = (config.evaluation.max_agent_steps / episode).max(1);
+    config.evaluation.episodes.min(usize::try_from(affordable).unwrap_or(usize::MAX))
 }
 
 /// Fresh episodes of a fixed policy. The same ones every time they are asked for.
@@ -74,7 +82,7 @@ pub(super) struct Episodes<'a> {
 }
 
 /// What single agents did.
-struct Found {
+struct AgentResults {
     /// f_i, and what was earned in all episodes.
     numbers: Vec<[f64; 2]>,
     values: Ragged<f64>,
@@ -84,7 +92,7 @@ struct Found {
 impl Episodes<'_> {
     /// Every utility at the occupancy pooled over them.
     pub fn evaluate(&self) -> Result<Evaluation> {
-        let found = self.look()?;
+        let found = self.measure()?;
         Ok(self.evaluation(&found.numbers, found.values, found.slack))
     }
 
@@ -131,12 +139,12 @@ impl Episodes<'_> {
     }
 
     /// Every own agent's utilities at its pooled occupancy.
-    fn look(&self) -> Result<Found> {
+    fn measure(&self) -> Result<AgentResults> {
         let (problem, network) = (self.problem, self.world.graph());
         let visits = self.visits(&problem.occupancy_weights(self.horizon, self.episodes))?;
         let earned = undiscounted_returns(self.world, &visits.counts);
         let constraints = || problem.agents.iter().map(|agent| agent.constraints.len());
-        let mut found = Found {
+        let mut found = AgentResults {
             numbers: vec![[0.0; 2]; problem.agents.len()],
             values: Ragged::zeros(constraints()),
             slack: Ragged::zeros(constraints()),

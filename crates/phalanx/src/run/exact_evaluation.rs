@@ -63,27 +63,16 @@ pub struct PointEvaluation<'a> {
     pub horizon: usize,
 }
 
-impl ExactEvaluation {
-    /// Evaluates a policy exactly if that is a matter of seconds at most; none if not, or if it cannot be done.
-    pub fn if_quick(world: &dyn World, problem: &Problem, evaluated: &PointEvaluation<'_>) -> Option<Self> {
+impl PointEvaluation<'_> {
+    /// Evaluates the policy exactly if that is a matter of seconds at most; none if not, or if it cannot be done.
+    pub fn quick(&self, world: &dyn World, problem: &Problem) -> Option<ExactEvaluation> {
         Dynamics::count_joint_states(world).filter(|&states| states <= QUICK_JOINT_SPACE)?;
-        let system = System::new(world, problem, evaluated.policy).ok()?;
-        (system.work() <= QUICK_WORK)
-            .then(|| ExactEvaluation::within(&system, world, problem, evaluated).ok())?
+        let system = System::new(world, problem, self.policy).ok()?;
+        (system.work() <= QUICK_WORK).then(|| self.evaluate(&system, world, problem).ok())?
     }
 
-    /// Evaluates a policy exactly.
-    pub fn new(world: &dyn World, problem: &Problem, evaluated: &PointEvaluation<'_>) -> Result<Self> {
-        ExactEvaluation::within(&System::new(world, problem, evaluated.policy)?, world, problem, evaluated)
-    }
-
-    fn within(
-        system: &System,
-        world: &dyn World,
-        problem: &Problem,
-        evaluated: &PointEvaluation<'_>,
-    ) -> Result<Self> {
-        let PointEvaluation { policy, mu, mu_max, theta_box, horizon } = *evaluated;
+    fn evaluate(&self, system: &System, world: &dyn World, problem: &Problem) -> Result<ExactEvaluation> {
+        let PointEvaluation { policy, mu, mu_max, theta_box, horizon } = *self;
         let chain = system.under(policy)?;
         let signals = chain.signals(problem);
         let values = chain.values(&signals.rewards)?;

@@ -10,6 +10,7 @@ use super::agents;
 use super::checkpoint::{self, Manifest, Piece};
 use super::config::Config;
 use super::evaluate::Evaluation;
+use super::evaluator::Evaluator;
 use super::events;
 use super::multipliers;
 use super::outcome::Outcome;
@@ -92,7 +93,7 @@ pub enum ResumeOutcome {
 impl RunFolder {
     /// Whether a run can begin in `path`: it must be new or an empty folder, with a name that JSON can hold.
     pub fn check_free(path: &Path) -> Result<()> {
-        let refused = |why: &str| Err(Error::config("--out", format!("{} {why}", path.display())));
+        let refused = |why: &str| Err(Error::argument("out", format!("{} {why}", path.display())));
         if path.to_str().is_none() {
             return refused("is not UTF-8");
         }
@@ -111,7 +112,7 @@ impl RunFolder {
     pub fn create(path: &Path, session: &Session, provenance: Provenance) -> Result<Self> {
         RunFolder::check_free(path)?;
         std::fs::create_dir_all(path)
-            .map_err(|e| Error::config("--out", format!("{} cannot be made: {e}", path.display())))?;
+            .map_err(|e| Error::argument("out", format!("{} cannot be made: {e}", path.display())))?;
         let lock = lock(path)?;
         RunFolder::check_free(path)?;
         if let Some(policy) = session.warm_from() {
@@ -266,17 +267,16 @@ impl RunFolder {
         self.events.write_pending()
     }
 
-    /// Writes `policy.safetensors`; the session must be of the whole network.
-    pub fn save_policy(&self, session: &Session) -> Result<()> {
-        policy::save(session.algorithm().policy(), &self.path.join("policy.safetensors"))
+    /// Writes `policy.safetensors`.
+    pub fn save_policy(&self, whole: &Evaluator) -> Result<()> {
+        policy::save(whole.policy(), &self.path.join("policy.safetensors"))
     }
 
     /// Writes what there is to say of the agents, the multipliers and `outcome.json`, and closes the run.
-    pub fn finish(&mut self, session: &Session, evaluation: &Evaluation, outcome: &Outcome) -> Result<()> {
+    pub fn finish(&mut self, whole: &Evaluator, evaluation: &Evaluation, outcome: &Outcome) -> Result<()> {
         self.check_in_place()?;
-        let (mu, output) = (session.algorithm().mu(), session.config().output.agents);
-        agents::write(&self.path, session.problem(), mu, evaluation, output)?;
-        multipliers::write(&self.path, mu)?;
+        agents::write(&self.path, whole.problem(), whole.mu(), evaluation, whole.config().output.agents)?;
+        multipliers::write(&self.path, whole.mu())?;
         outcome.write(&self.path)?;
         self.set_status(FINISHED)
     }

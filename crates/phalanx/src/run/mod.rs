@@ -7,6 +7,7 @@ pub mod check;
 mod checkpoint;
 mod config;
 mod evaluate;
+mod evaluator;
 mod events;
 mod exact_evaluation;
 mod folder;
@@ -28,7 +29,8 @@ pub use config::{
     PolicyConfig, StepRuleKind, UtilityConfig, WorldConfig,
 };
 pub use evaluate::{Evaluation, evaluate};
-pub use exact_evaluation::{ExactEvaluation, PointEvaluation, QUICK_JOINT_SPACE};
+pub use evaluator::Evaluator;
+pub use exact_evaluation::{ExactEvaluation, QUICK_JOINT_SPACE};
 pub use folder::{Provenance, ResumeOutcome, RunFolder};
 pub use job::{Job, JobOutcome};
 pub use outcome::Outcome;

@@ -111,7 +111,7 @@ mod tests {
         assert!(matches!(RunFolder::standing(&path, &config()), Ok(RunStatus::Begun)));
         assert!(RunFolder::outcome(&path).unwrap().is_none());
         std::fs::remove_dir_all(&path).unwrap();
-        let Ending::Finished(reached, _) = run(&path, false) else { panic!("it was stopped") };
+        let Ending::Finished(reached, ..) = run(&path, false) else { panic!("it was stopped") };
         // Wherever it is now.
         let moved = folder.path().join("moved");
         std::fs::rename(&path, &moved).unwrap();

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use super::checkpoint::Piece;
 use super::config::Config;
 use super::evaluate::Evaluation;
+use super::evaluator::Evaluator;
 use super::folder::{From, LockedRun, RunFolder, write_state};
 use super::outcome::Outcome;
 use super::registry::Registry;
@@ -19,7 +20,7 @@ use crate::{Error, Result};
 /// How a call of [`train`] ended.
 pub enum Ending {
     /// All iterations are done and the policy is evaluated.
-    Finished(Box<Outcome>, Box<Evaluation>),
+    Finished(Box<Outcome>, Box<Evaluation>, Box<Evaluator>),
     /// It was asked to stop; a checkpoint holds the iterations done.
     Stopped {
         /// How many.
@@ -30,7 +31,7 @@ pub enum Ending {
 /// How a call of [`train_part`] ended.
 pub enum PartEnding {
     /// All iterations are done and the policy is evaluated; told by the first process, with the whole network.
-    Finished(Box<Outcome>, Box<Evaluation>, Box<Session>),
+    Finished(Box<Outcome>, Box<Evaluation>, Box<Evaluator>),
     /// The same, told elsewhere.
     Elsewhere,
     /// It was asked to stop; a checkpoint holds the iterations done.
@@ -79,7 +80,8 @@ fn iterate(
     }
     folder.commit()?;
     let wall = elapsed + begin.elapsed();
-    folder.save_policy(session)?;
+    let whole = session.evaluator()?;
+    folder.save_policy(&whole)?;
     let evaluation = match session.evaluate() {
         Err(Error::Stopped) => {
             folder.set_status("stopped")?;
@@ -87,9 +89,9 @@ fn iterate(
         }
         evaluation => evaluation?,
     };
-    let outcome = Outcome::of(session, folder.path(), &evaluation, wall, session.truth());
-    folder.finish(session, &evaluation, &outcome)?;
-    Ok(Ending::Finished(Box::new(outcome), Box::new(evaluation)))
+    let outcome = Outcome::of(session, folder.path(), &evaluation, wall, whole.exact());
+    folder.finish(&whole, &evaluation, &outcome)?;
+    Ok(Ending::Finished(Box::new(outcome), Box::new(evaluation), Box::new(whole)))
 }
 
 /// As [`train`] for one process of several: they call it at the same time. The first one has the run's folder, which is `path`
@@ -120,7 +122,7 @@ fn iterate_part(
     progress: &mut impl FnMut(&Summary),
 ) -> Result<PartEnding> {
     let Some(halo) = session.halo().cloned() else {
-        return Err(Error::config("--mpi", "this run is not shared out"));
+        return Err(Error::argument("mpi", "this run is not shared out"));
     };
     let begin = Instant::now();
     let mut pace = CheckpointTimer::new(session);
@@ -166,19 +168,19 @@ fn iterate_part(
     })
 }
 
-type Results = (Box<Outcome>, Box<Evaluation>, Box<Session>);
+type Results = (Box<Outcome>, Box<Evaluation>, Box<Evaluator>);
 
 /// Writes everything that a run ends with.
 fn conclude(
     session: &Session,
     folder: &mut RunFolder,
     evaluation: Evaluation,
-    whole: Session,
+    whole: Evaluator,
     wall: Duration,
 ) -> Result<Results> {
     folder.commit()?;
     folder.save_policy(&whole)?;
-    let outcome = Outcome::of(session, folder.path(), &evaluation, wall, whole.truth());
+    let outcome = Outcome::of(session, folder.path(), &evaluation, wall, whole.exact());
     folder.finish(&whole, &evaluation, &outcome)?;
     Ok((Box::new(outcome), Box::new(evaluation), Box::new(whole)))
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use phalanx::exact::Case;
 use phalanx::run::check::{Check, Multipliers, Subject, Targets, TruncationRow};
-use phalanx::run::{Config, Session};
+use phalanx::run::{Config, Evaluator};
 use serde_json::Value;
 
 use crate::support::{REFERENCES, numbers};
@@ -21,9 +21,9 @@ fn checked(case: &Case) -> Check {
     Check::new(&Subject::from(case), TARGETS).unwrap()
 }
 
-fn session(settings: &[(&str, &str)]) -> Session {
+fn evaluator(settings: &[(&str, &str)]) -> Evaluator {
     let config = Config::preset("synthetic").unwrap().with_all(settings.iter().copied()).unwrap();
-    Session::new(&config).unwrap()
+    Evaluator::new(&config).unwrap()
 }
 
 fn row(check: &Check, kappa_q: usize) -> TruncationRow {
@@ -173,8 +173,8 @@ fn td_converges_to_its_own_limit() {
 fn mixing_that_is_advised_is_enough() {
     let with = |mixing: f64| {
         let mixing = mixing.to_string();
-        let session = session(&[("world.n", "4"), ("world.mixing", &mixing)]);
-        Check::new(&Subject::try_from(&session).unwrap(), TARGETS).unwrap()
+        let evaluator = evaluator(&[("world.n", "4"), ("world.mixing", &mixing)]);
+        Check::new(&Subject::try_from(&evaluator).unwrap(), TARGETS).unwrap()
     };
     let unmixed = with(0.0);
     let above = unmixed.decay.mixing_above.unwrap();
@@ -190,7 +190,7 @@ fn mixing_that_is_advised_is_enough() {
 #[test]
 fn what_cannot_be_said_is_named() {
     // Too many pairs for the conic program.
-    let large = session(&[("world.n", "9"), ("dual.mu_max", "inf")]);
+    let large = evaluator(&[("world.n", "9"), ("dual.mu_max", "inf")]);
     let check = Check::new(&Subject::try_from(&large).unwrap(), TARGETS).unwrap();
     assert!(check.feasibility.notes[0].contains("512 joint states x 512 joint actions"));
     assert_eq!((check.feasibility.notes.len(), check.feasibility.slacks_over_policies), (1, false));
@@ -209,7 +209,7 @@ fn what_cannot_be_said_is_named() {
         check.advice.iter().any(|advice| advice.starts_with("No policy meets `neg_dist_box` of agent 1"))
     );
     // Direct policies have no bounded score.
-    let direct = session(&[("world.n", "4"), ("policy.kind", "direct"), ("world.mixing", "0.5")]);
+    let direct = evaluator(&[("world.n", "4"), ("policy.kind", "direct"), ("world.mixing", "0.5")]);
     let check = Check::new(&Subject::try_from(&direct).unwrap(), TARGETS).unwrap();
     assert!(check.decay.holds && check.closed_loop.holds && check.theorems.constants.is_none());
     assert!(check.truncation.rows.iter().all(|row| row.predicted.is_none() && row.certified.is_none()));

@@ -1,30 +1,30 @@
 //! Confidence intervals hold what they promise, against exact values.
 
 use crate::support::{binary_entropy, line_state_one};
-use phalanx::run::{Config, Session, Verdict};
+use phalanx::run::{Config, Evaluator, Verdict};
 
 /// The line with n = 5 and a policy that is not symmetric; `threshold` for all agents.
-fn session(threshold: f64) -> Session {
+fn evaluator(threshold: f64) -> Evaluator {
     let config = Config::preset("synthetic").unwrap();
     let settings =
         [("world.n", "5"), ("policy.init_std", "1"), ("constraint.0.at_least", &threshold.to_string())];
-    Session::new(&config.with_all(settings).unwrap()).unwrap()
+    Evaluator::new(&config.with_all(settings).unwrap()).unwrap()
 }
 
-fn exact(session: &Session) -> (f64, Vec<f64>) {
-    let d = line_state_one(session.algorithm().policy().tabular().unwrap(), 0.99);
+fn exact(evaluator: &Evaluator) -> (f64, Vec<f64>) {
+    let d = line_state_one(evaluator.policy().tabular().unwrap(), 0.99);
     let objective = d.iter().enumerate().map(|(i, d)| if i == 0 { *d } else { 0.1 * d }).sum::<f64>() / 5.0;
     (objective, d.iter().map(|&d| binary_entropy(d)).collect())
 }
 
 #[test]
 fn intervals_cover_the_exact_values() {
-    let session = session(0.3);
-    let (objective, entropies) = exact(&session);
+    let evaluator = evaluator(0.3);
+    let (objective, entropies) = exact(&evaluator);
     let (mut covered, mut all_covered, mut objective_covered, mut half) = (0, 0, 0, 0.0);
     let runs = 200;
     for seed in 0..runs {
-        let assessment = session.assess(100, seed, 0.99).unwrap();
+        let assessment = evaluator.assess(100, seed, 0.99).unwrap();
         let holds = |value: f64, lower: f64, upper: f64| usize::from((lower..=upper).contains(&value));
         let constraints = assessment.constraints.iter().zip(&entropies);
         let hits: usize = constraints.map(|(c, &exact)| holds(exact, c.utility.lower, c.utility.upper)).sum();
@@ -42,35 +42,35 @@ fn intervals_cover_the_exact_values() {
 
 #[test]
 fn a_policy_at_the_threshold_is_undecided_and_others_are_told() {
-    let (_, entropies) = exact(&session(0.3));
+    let (_, entropies) = exact(&evaluator(0.3));
     let runs = 200;
     let mut undecided = 0;
-    let at_threshold = session(entropies[2]);
+    let at_threshold = evaluator(entropies[2]);
     for seed in 0..runs {
         let assessment = at_threshold.assess(60, seed, 0.99).unwrap();
         undecided += usize::from(assessment.agents(5)[2] == Verdict::Undecided);
     }
     assert!(undecided as f64 >= 0.95 * runs as f64, "{undecided} of {runs}");
-    let verdict = |threshold: f64| session(threshold).assess(400, 1, 0.99).unwrap().agents(5)[2];
+    let verdict = |threshold: f64| evaluator(threshold).assess(400, 1, 0.99).unwrap().agents(5)[2];
     assert_eq!([verdict(entropies[2] - 0.1), verdict(entropies[2] + 0.04)], [Verdict::Safe, Verdict::Unsafe]);
 }
 
 #[test]
 fn the_jackknife_takes_the_bias_away() {
     // With four episodes only, plugging in is biased by far more than the corrected estimate.
-    let session = session(0.3);
-    let (_, entropies) = exact(&session);
+    let evaluator = evaluator(0.3);
+    let (_, entropies) = exact(&evaluator);
     let mean = |seeds: std::ops::Range<u64>| {
         let count = (seeds.end - seeds.start) as f64;
-        let value = |seed| session.assess(4, seed, 0.9).unwrap().constraints[1].utility.value;
+        let value = |seed| evaluator.assess(4, seed, 0.9).unwrap().constraints[1].utility.value;
         seeds.map(value).sum::<f64>() / count
     };
     let plug_in = {
-        let config = session.config();
+        let config = evaluator.config();
         let values = (0..400).map(|seed| {
             let stream = phalanx::base::stream::Stream::new(10_000 + seed);
-            let policy = session.algorithm().policy().tabular().unwrap();
-            let (world, problem) = (session.world(), session.problem());
+            let policy = evaluator.policy().tabular().unwrap();
+            let (world, problem) = (evaluator.world(), evaluator.problem());
             let horizon = phalanx::run::assessment_horizon(problem, config.horizon);
             phalanx::run::evaluate(world, problem, policy, &stream, horizon, 4).unwrap().values.row(1)[0]
         });
@@ -91,10 +91,10 @@ fn an_event_too_rare_to_be_seen_is_not_safe() {
     std::fs::write(folder.path().join("model.json"), model).unwrap();
     let text = "horizon = 20\n[world]\nkind = \"table\"\nfile = \"model.json\"\n\
                 [[constraint]]\nkind = \"linear\"\nr = [0, 1]\nscale = 0.1\nat_most = 0.001";
-    let session = Session::new(&Config::from_toml(text, folder.path()).unwrap()).unwrap();
+    let evaluator = Evaluator::new(&Config::from_toml(text, folder.path()).unwrap()).unwrap();
     // Exactly γ·p/(1 − γ·(1 − p)) = 0.0018: above the bound, and rarely seen in 30 episodes.
     for seed in 0..20 {
-        let assessment = session.assess(30, seed, 0.99).unwrap();
+        let assessment = evaluator.assess(30, seed, 0.99).unwrap();
         assert_ne!(assessment.agents(1)[0], Verdict::Safe, "seed {seed}: {:?}", assessment.constraints);
     }
 }

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use phalanx::run::{
-    Config, Ending, MOST_LISTED, Provenance, Registry, ResumeOutcome, RunFolder, Session, WORST_LISTED, train,
+    Config, Ending, Evaluator, MOST_LISTED, Provenance, Registry, ResumeOutcome, RunFolder, Session,
+    WORST_LISTED, train,
 };
 
 /// A line of `n` agents with tiny episodes.
@@ -144,7 +145,7 @@ fn large_runs_resume_and_evaluate_to_the_same() {
     }
     assert_eq!(rows(&whole.join("agents.csv")).len(), WORST_LISTED);
     // Policy and multipliers are the trained ones, though no list has all of them.
-    let again = Session::of_run(&whole, &Registry::default()).unwrap();
+    let again = Evaluator::from_run(&whole, &Registry::default()).unwrap();
     assert_eq!(again.policy().theta(), session.policy().theta());
     assert_eq!(again.mu(), session.mu());
     assert!(again.mu().data().iter().any(|&mu| mu > 0.0));

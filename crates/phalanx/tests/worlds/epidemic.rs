@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use phalanx::run::{Config, Session};
+use phalanx::run::{Config, Evaluator, Session};
 
 /// A short-sighted problem with the given `[world]` and `[network]`.
 fn config(rest: &str) -> Config {
@@ -22,7 +22,7 @@ fn one_agent_in_closed_form() {
     for (script, import, recovery) in
         [("none", 0.1, 0.2), ("treat", 0.1, 0.6), ("protect", 0.025, 0.2), ("both", 0.025, 0.6)]
     {
-        let truth = Session::scripted(&config(text), script).unwrap().truth().unwrap();
+        let truth = Evaluator::scripted(&config(text), script).unwrap().exact().unwrap();
         let infected: f64 = 0.2 * truth.occupancy.row(0)[3..6].iter().sum::<f64>();
         let expected = (0.2 * 0.3 + 0.8 * import) / (1.0 - 0.8 * (1.0 - recovery - import));
         assert!((infected - expected).abs() < 1e-12, "{script}: {infected}, not {expected}");
@@ -39,8 +39,8 @@ fn sampled_and_exact_occupancies_agree() {
         [SIRS, &sis].into_iter().flat_map(|world| networks.map(|network| (world, network)))
     {
         for script in ["uniform", "none", "protect", "treat", "both"] {
-            let session = Session::scripted(&config(&format!("{world}{network}")), script).unwrap();
-            let truth = session.truth().unwrap();
+            let session = Evaluator::scripted(&config(&format!("{world}{network}")), script).unwrap();
+            let truth = session.exact().unwrap();
             let sampled = session.occupancy(20_000, 3).unwrap();
             for (found, exact) in sampled.data().iter().zip(truth.occupancy.data()) {
                 assert!((found - exact).abs() < 0.03, "{script}: {found} is not {exact}");
@@ -60,7 +60,7 @@ fn sampled_training_ends_where_exact_training_does() {
     let [exact, sampled] = ["exact", "primal-dual"].map(|algorithm| {
         let mut session = Session::new(&config.with("algorithm", algorithm).unwrap()).unwrap();
         while session.advance().unwrap().is_some() {}
-        session.truth().unwrap()
+        session.evaluator().unwrap().exact().unwrap()
     });
     assert!(
         (exact.objective - sampled.objective).abs() < 0.02,
@@ -69,7 +69,7 @@ fn sampled_training_ends_where_exact_training_does() {
         sampled.objective
     );
     assert!(exact.violation_total < 0.01 && sampled.violation_total < 0.05);
-    let uniform = Session::scripted(&config, "uniform").unwrap().truth().unwrap();
+    let uniform = Evaluator::scripted(&config, "uniform").unwrap().exact().unwrap();
     assert!(sampled.objective > uniform.objective + 0.05);
 }
 
@@ -77,7 +77,7 @@ fn sampled_training_ends_where_exact_training_does() {
 #[test]
 fn the_network_may_say_how_many_agents_there_are() {
     let links = |text: &str| {
-        let session = Session::scripted(&config(text), "none").unwrap();
+        let session = Evaluator::scripted(&config(text), "none").unwrap();
         let network = session.world().graph();
         (network.agents(), network.edge_count())
     };
@@ -96,7 +96,7 @@ fn the_network_may_say_how_many_agents_there_are() {
 /// The recorded friendships: degrees as published, everybody connected.
 #[test]
 fn the_karate_club() {
-    let session = Session::scripted(&Config::preset("epidemic").unwrap(), "none").unwrap();
+    let session = Evaluator::scripted(&Config::preset("epidemic").unwrap(), "none").unwrap();
     let network = session.world().graph();
     let degrees: Vec<usize> = (0..34).map(|i| network.neighbours(i).len()).collect();
     let published = [
@@ -117,7 +117,7 @@ fn the_preset_learns() {
     let trained = session.evaluate().unwrap();
     assert!(trained.violations.total < 0.6 && trained.violations.max < 0.08, "{:?}", trained.violations);
     for script in ["uniform", "none", "protect", "treat", "both"] {
-        let scripted = Session::scripted(&config, script).unwrap().evaluate().unwrap();
+        let scripted = Evaluator::scripted(&config, script).unwrap().evaluate().unwrap();
         assert!(trained.objective > scripted.objective + 0.02, "{script}: {}", scripted.objective);
         assert!(scripted.violations.total > 1.0, "{script}: {:?}", scripted.violations);
     }

@@ -5,7 +5,7 @@ use phalanx::Ragged;
 use phalanx::base::stream::{Place, Purpose, Stream};
 use phalanx::policy::observation::{Inputs, ObservationEncoder, Widths};
 use phalanx::policy::{NeuralPolicy, Policy, RulePolicy, Tabular};
-use phalanx::run::{Config, Session};
+use phalanx::run::{Config, Evaluator, Session};
 use phalanx::sample::rollout::{Request, StartFrom, simulate};
 use phalanx::world::Trajectory;
 use phalanx::world::{Joint, Pistonball, PistonballSpec, Rule, World, check};
@@ -103,7 +103,7 @@ fn evaluation_finds_the_values_of_a_fair_coin() {
     let gamma: f64 = 0.9;
     let sections = "[[constraint]]\nkind = \"state_entropy\"\nat_least = 0.1\n[evaluation]\nepisodes = 20000";
     let config = configured(&format!("gamma = {gamma}\nhorizon = 150"), sections);
-    let found = Session::scripted(&config, "uniform").unwrap().evaluate().unwrap();
+    let found = Evaluator::scripted(&config, "uniform").unwrap().evaluate().unwrap();
     // Everybody arrives.
     assert!((found.return_.unwrap() - 0.75).abs() < 1e-9, "{found:?}");
     let d = 1.0 / (1.0 - 0.75 * gamma);
@@ -206,7 +206,7 @@ fn exact_computations_are_refused() {
         assert!(message.starts_with("world") && message.contains("exact"), "{message}");
     }
     // Nor are they tried behind the scenes.
-    assert!(Session::new(&configured("kappa = 1", "")).unwrap().truth().is_none());
+    assert!(Evaluator::new(&configured("kappa = 1", "")).unwrap().exact().is_none());
 }
 
 /// Always going on earns ¾ on average, after 2 or 3 steps.

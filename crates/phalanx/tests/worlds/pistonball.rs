@@ -3,7 +3,7 @@
 use phalanx::base::stream::Stream;
 use phalanx::policy::observation::{Inputs, ObservationEncoder, Widths};
 use phalanx::policy::{NeuralPolicy, Policy};
-use phalanx::run::{Config, Session};
+use phalanx::run::{Config, Evaluator};
 use phalanx::world::Trajectory;
 use phalanx::world::{Pistonball, PistonballSpec, World, check};
 
@@ -124,7 +124,7 @@ fn a_piston_sees_its_neighbourhood_and_the_ball_above_it() {
 fn waves_win_and_chance_loses() {
     let config = Config::preset("pistonball").unwrap().with("evaluation.episodes", "200").unwrap();
     let returns = |name: &str| {
-        let session = Session::scripted(&config, name).unwrap();
+        let session = Evaluator::scripted(&config, name).unwrap();
         let solved = (0..40).filter(|&k| session.episode(k, 3, config.horizon).ended()).count();
         (session.evaluate().unwrap().return_.unwrap(), solved)
     };
@@ -137,6 +137,6 @@ fn waves_win_and_chance_loses() {
 #[test]
 fn unknown_scripts_are_told_the_known_ones() {
     let config = Config::preset("pistonball").unwrap();
-    let message = Session::scripted(&config, "tsunami").err().unwrap().to_string();
+    let message = Evaluator::scripted(&config, "tsunami").err().unwrap().to_string();
     assert!(message.contains("`tsunami`") && message.contains("uniform, still, random, wave"), "{message}");
 }

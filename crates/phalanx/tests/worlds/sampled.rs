@@ -3,7 +3,7 @@
 
 use phalanx::Ragged;
 use phalanx::algorithm::LastIteration;
-use phalanx::run::{Config, Session};
+use phalanx::run::{Config, Evaluator, Session};
 use phalanx::world::Trajectory;
 use phalanx::world::{Wireless, WirelessSpec};
 
@@ -90,10 +90,10 @@ fn a_packet_that_got_through_is_paid_for_and_gone() {
     let world = Wireless::new(&spec).unwrap();
     let settings =
         [("world.deadline", "3"), ("world.arrival", "0.0"), ("world.success", "1.0"), ("world.columns", "4")];
-    let session = Session::new(&config(&settings)).unwrap();
+    let evaluator = Evaluator::new(&config(&settings)).unwrap();
     let mut paid = 0;
     for k in 0..40 {
-        let episode = session.episode(k, 3, 4);
+        let episode = evaluator.episode(k, 3, 4);
         for i in 0..12 {
             for t in 0..3 {
                 let (queue, action) = (episode.states(i)[t], episode.actions(i)[t]);
@@ -208,10 +208,11 @@ fn evaluations_agree_with_single_episodes() {
         let mut session = Session::new(&config.with("policy.kind", policy).unwrap()).unwrap();
         while session.advance().unwrap().is_some() {}
         // An assessment runs on until little is left of the discounted mass.
-        let assessment = session.assess(40, 9, 0.9).unwrap();
+        let trained = session.evaluator().unwrap();
+        let assessment = trained.assess(40, 9, 0.9).unwrap();
         let steps = assessment.horizon;
         assert!(steps > 12 && 0.8f64.powi(steps as i32) <= 1e-3);
-        let episodes: Vec<Trajectory> = (0..40).map(|k| session.episode(k, 9, steps)).collect();
+        let episodes: Vec<Trajectory> = (0..40).map(|k| trained.episode(k, 9, steps)).collect();
         assert_close(assessment.return_.unwrap().value, mean_return(&episodes, 4, 12));
         let mut objective = 0.0;
         for i in 0..4 {
@@ -231,7 +232,7 @@ fn evaluations_agree_with_single_episodes() {
         }
         assert_close(assessment.objective.value, objective);
         // λ itself has cells and nothing behind them.
-        let lambda: Ragged<f64> = session.occupancy(40, 9).unwrap();
+        let lambda: Ragged<f64> = trained.occupancy(40, 9).unwrap();
         for i in 0..4 {
             assert_eq!(lambda.row(i).len(), session.world().states(i) * 5);
             assert_close(lambda.row(i).iter().sum(), 5.0);

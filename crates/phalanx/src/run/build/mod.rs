@@ -169,7 +169,7 @@ pub fn algorithm(
 
 /// Whether a run can be shared out over processes.
 pub fn check_parts(config: &Config, world: &dyn World) -> Result<()> {
-    let refused = |what: String| Err(Error::config("--mpi", what));
+    let refused = |what: String| Err(Error::argument("mpi", what));
     if matches!(world.evolution(), Evolution::Joint(_)) {
         let why =
             "this world is simulated whole: its agents share what none of them owns; train it without --mpi";

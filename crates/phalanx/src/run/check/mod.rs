@@ -20,7 +20,7 @@ pub use truncation::{Multipliers, TruncationCheck, TruncationRow};
 
 use super::config::{CriticConfig, DualConfig, WorldConfig};
 use super::evaluate;
-use super::session::Session;
+use super::evaluator::Evaluator;
 use crate::exact::{Case, Chain, Decay, System, check_open_unit, distances};
 use crate::learn::shadow::Signals;
 use crate::policy::{Parameterisation, Tabular};
@@ -57,27 +57,27 @@ pub struct Subject<'a> {
     pub seed: u64,
 }
 
-impl<'a> TryFrom<&'a Session> for Subject<'a> {
+impl<'a> TryFrom<&'a Evaluator> for Subject<'a> {
     type Error = Error;
 
-    fn try_from(session: &'a Session) -> Result<Self> {
-        let config = session.config();
-        if matches!(session.world().evolution(), Evolution::Joint(_)) {
+    fn try_from(evaluator: &'a Evaluator) -> Result<Self> {
+        let config = evaluator.config();
+        if matches!(evaluator.world().evolution(), Evolution::Joint(_)) {
             let message =
                 "is simulated whole; only worlds in which every agent has a law of its own can be checked";
             return Err(Error::config("world.kind", message));
         }
-        let policy = session.policy().tabular().ok_or_else(|| {
+        let policy = evaluator.policy().tabular().ok_or_else(|| {
             let message = "only tables (`softmax`, `direct`) can be checked: their laws are enumerated";
             Error::config("policy.kind", message)
         })?;
         Ok(Subject {
-            world: session.world(),
-            problem: session.problem(),
+            world: evaluator.world(),
+            problem: evaluator.problem(),
             policy,
             kappa: config.kappa,
             kappa_q: config.kappa_q,
-            mu: session.mu(),
+            mu: evaluator.mu(),
             mu_max: config.dual.mu_max,
             dual: Some(&config.dual),
             iterations: Some(config.iterations),

@@ -20,15 +20,15 @@ pub(super) fn set(table: &mut toml::Table, key: &str, value: &str) -> Result<()>
     let parts: Vec<&str> = key.split('.').collect();
     let (last, path) = match parts.split_last() {
         Some((last, path)) if parts.iter().all(|part| !part.is_empty()) => (*last, path),
-        _ => return Err(Error::config("--set", format!("`{key}` is not a dotted name such as dual.eta_mu"))),
+        _ => return Err(Error::argument("set", format!("`{key}` is not a dotted name such as dual.eta_mu"))),
     };
     let entry = |list: &toml::value::Array, part: &str| {
         part.parse::<usize>().ok().filter(|&k| k < list.len()).ok_or_else(|| {
-            Error::config("--set", format!("`{key}`: there is no entry {part}; the list has {}", list.len()))
+            Error::argument("set", format!("`{key}`: there is no entry {part}; the list has {}", list.len()))
         })
     };
     let not_a_section =
-        |part: &str| Error::config("--set", format!("`{key}`: `{part}` is a value, not a section"));
+        |part: &str| Error::argument("set", format!("`{key}`: `{part}` is a value, not a section"));
     let mut at = table;
     let mut parts = path.iter();
     while let Some(part) = parts.next() {

@@ -106,7 +106,7 @@ pub fn simulate_part(
 ) -> Result<()> {
     assert_eq!(requests.len(), trajectories.len());
     let Evolution::Factored(factored) = world.evolution() else {
-        return Err(Error::config("--mpi", "a world that is simulated whole cannot be shared out"));
+        return Err(Error::argument("mpi", "a world that is simulated whole cannot be shared out"));
     };
     let mut jobs: Vec<_> = requests.iter().zip(trajectories).collect();
     jobs.sort_by_key(|(_, trajectory)| std::cmp::Reverse(trajectory.room()));

@@ -1,0 +1,241 @@
+//! A fixed policy with its multipliers in its world: what can be evaluated. Nothing here is trained.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use super::assess::{Assessment, assessment_horizon};
+use super::build;
+use super::config::Config;
+use super::evaluate::{Episodes, Evaluation, closing_episodes};
+use super::exact_evaluation::{ExactEvaluation, PointEvaluation};
+use super::multipliers;
+use super::registry::Registry;
+use crate::base::stream::{Place, Purpose, Stream};
+use crate::policy::{self, Policy, RulePolicy, Tabular};
+use crate::sample::rollout::{self, Request, StartFrom};
+use crate::utility::problem::Problem;
+use crate::world::{Script, Trajectory, World};
+use crate::{Error, Ragged, Result};
+
+/// World, problem, policy and multipliers.
+pub struct Evaluator {
+    config: Config,
+    world: Arc<dyn World>,
+    problem: Arc<Problem>,
+    policy: Box<dyn Policy>,
+    mu: Ragged<f64>,
+    warnings: Vec<String>,
+    /// Ends evaluations when it is set.
+    stop: Arc<AtomicBool>,
+}
+
+impl Evaluator {
+    /// The policy that training with `config` begins with.
+    pub fn new(config: &Config) -> Result<Self> {
+        Evaluator::build(config, |world| build::bare_policy(config, world))
+    }
+
+    /// The trained policy of the run in a folder.
+    pub fn from_run(run: &Path, registry: &Registry) -> Result<Self> {
+        let config = Config::of_run(run)?.with_registry(registry.clone());
+        let file = run.join("policy.safetensors");
+        if !file.exists() {
+            let message = "has no policy yet: it is not finished; `phalanx resume` goes on with it";
+            return Err(Error::file(run, message));
+        }
+        let mut found = Evaluator::new(&config)?;
+        if let Some(mu) = multipliers::read(run, &found.problem)? {
+            found.mu = mu;
+        }
+        let theta = policy::load(&*found.policy, &file)?;
+        found.set_theta(theta);
+        Ok(found)
+    }
+
+    /// A scripted policy: `uniform`, or one that the configuration's world knows.
+    pub fn scripted(config: &Config, name: &str) -> Result<Self> {
+        Evaluator::build(config, |world| {
+            let script = match name {
+                "uniform" => Some(Script::Laws(Ragged::from_rows((0..world.graph().agents()).map(|i| {
+                    let actions = world.actions(i);
+                    vec![1.0 / actions as f64; world.states(i) * actions]
+                })))),
+                name => world.scripted(name, config.horizon),
+            };
+            Ok(match script {
+                Some(Script::Laws(laws)) => Box::new(Tabular::scripted(world, laws)?),
+                Some(Script::Rule(rule)) => Box::new(RulePolicy::new(world, rule)),
+                None => {
+                    let known = [&["uniform"], world.scripted_names()].concat().join(", ");
+                    let message = format!("`{name}` is unknown for this world; allowed are {known}");
+                    return Err(Error::argument("policy", message));
+                }
+            })
+        })
+    }
+
+    /// Multipliers are as they are when training begins.
+    fn build(config: &Config, policy: impl FnOnce(&dyn World) -> Result<Box<dyn Policy>>) -> Result<Self> {
+        let world = build::world(config)?;
+        let (problem, warnings) = build::problem(config, &*world)?;
+        let mut mu = Ragged::zeros(problem.agents.iter().map(|agent| agent.constraints.len()));
+        mu.data_mut().fill(config.dual.mu_0);
+        let policy = policy(&*world)?;
+        let evaluator = Evaluator::with(config, world, Arc::new(problem), policy, mu);
+        Ok(Evaluator { warnings, ..evaluator })
+    }
+
+    /// Of what is there already.
+    pub(super) fn with(
+        config: &Config,
+        world: Arc<dyn World>,
+        problem: Arc<Problem>,
+        policy: Box<dyn Policy>,
+        mu: Ragged<f64>,
+    ) -> Self {
+        let config = build::with_gamma(config, &problem);
+        Evaluator { config, world, problem, policy, mu, warnings: Vec::new(), stop: Arc::default() }
+    }
+
+    /// Another θ for the same policy.
+    pub(super) fn set_theta(&mut self, theta: Ragged<f64>) {
+        *self.policy.theta_mut() = theta;
+        self.policy.refresh();
+    }
+
+    /// Evaluates the policy on fresh episodes, as many as `[evaluation]` asks for and allows.
+    pub fn evaluate(&self) -> Result<Evaluation> {
+        let stream = Stream::new(self.config.seed);
+        let episodes = closing_episodes(&self.config, &*self.world);
+        self.episodes(&stream, self.config.horizon, episodes).evaluate()
+    }
+
+    /// Assesses the policy on fresh episodes with numbers of their own: `seed` is the evaluation's, not the run's. Fewer
+    /// than `episodes` are run where `[evaluation] max_agent_steps` would be exceeded.
+    pub fn assess(&self, episodes: usize, seed: u64, confidence: f64) -> Result<Assessment> {
+        let stream = evaluation_stream(seed);
+        self.episodes(&stream, self.config.horizon, self.affordable(episodes, 2)).assess(confidence)
+    }
+
+    /// λ_i, pooled over fresh episodes as in [`Evaluator::assess`], of which at least one is needed.
+    pub fn occupancy(&self, episodes: usize, seed: u64) -> Result<Ragged<f64>> {
+        if episodes == 0 {
+            return Err(Error::argument("episodes", "0; at least 1 is needed"));
+        }
+        let horizon = assessment_horizon(&self.problem, self.config.horizon);
+        let stream = evaluation_stream(seed);
+        let episodes = self.episodes(&stream, horizon, self.affordable(episodes, 1));
+        let visits = episodes.visits(&self.problem.occupancy_weights(horizon, episodes.episodes))?;
+        // Totals of sampled channels stand behind the cells.
+        let cells = |i: usize| self.problem.agents[i].space.cells();
+        let rows = visits.occupancy.iter().enumerate();
+        Ok(Ragged::from_rows(rows.map(|(i, row)| row[..cells(i)].iter().copied())))
+    }
+
+    /// The k-th of the episodes of [`Evaluator::assess`] with the same seed, from 0 and below 2²⁴, over `steps` steps.
+    pub fn episode(&self, k: u32, seed: u64, steps: usize) -> Trajectory {
+        let request = Request {
+            place: Place { purpose: Purpose::Evaluation, iteration: 0, trajectory: k },
+            start_purpose: Purpose::EvaluationStart,
+            start: StartFrom::World,
+        };
+        let mut found = [Trajectory::of(&*self.world, steps)];
+        rollout::simulate(&*self.world, self.policy(), &evaluation_stream(seed), &[request], &mut found);
+        let [found] = found;
+        found
+    }
+
+    /// The policy evaluated exactly; none if it has no tables, or the network is too large for that to be quick.
+    pub fn exact(&self) -> Option<ExactEvaluation> {
+        let point = PointEvaluation {
+            policy: self.policy.tabular()?,
+            mu: &self.mu,
+            mu_max: self.config.dual.mu_max,
+            theta_box: self.config.policy.theta_box,
+            horizon: self.config.horizon,
+        };
+        point.quick(&*self.world, &self.problem)
+    }
+
+    fn episodes<'a>(&'a self, stream: &'a Stream, horizon: usize, episodes: usize) -> Episodes<'a> {
+        Episodes {
+            world: &*self.world,
+            policy: self.policy(),
+            problem: &self.problem,
+            stream,
+            horizon,
+            episodes,
+            halo: None,
+            stop: Some(&self.stop),
+        }
+    }
+
+    /// As many of `episodes`, each run so many times, as `[evaluation] max_agent_steps` allows.
+    fn affordable(&self, episodes: usize, times: u64) -> usize {
+        let length = assessment_horizon(&self.problem, self.config.horizon);
+        let steps = times * self.world.graph().agents() as u64 * length as u64;
+        let affordable = (self.config.evaluation.max_agent_steps / steps).max(8);
+        episodes.min(usize::try_from(affordable).unwrap_or(usize::MAX))
+    }
+
+    /// What was asked for.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// The environment.
+    pub fn world(&self) -> &dyn World {
+        &*self.world
+    }
+
+    /// Objectives and constraints.
+    pub fn problem(&self) -> &Problem {
+        &self.problem
+    }
+
+    /// The policy.
+    pub fn policy(&self) -> &dyn Policy {
+        &*self.policy
+    }
+
+    /// μ.
+    pub fn mu(&self) -> &Ragged<f64> {
+        &self.mu
+    }
+
+    /// Things that the user should know, such as bounds that no policy can meet.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    /// Ends evaluations, with [`Error::Stopped`], soon after it is set.
+    pub fn stop_flag(&self) -> &Arc<AtomicBool> {
+        &self.stop
+    }
+}
+
+/// Another key than training with the same seed has.
+fn evaluation_stream(seed: u64) -> Stream {
+    Stream::new(seed ^ 0x6576_616c_7561_7465)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::occupancy::Visits;
+
+    #[test]
+    fn single_episodes_are_those_of_the_evaluation() {
+        let config = Config::preset("synthetic").unwrap().with("policy.init_std", "1.0").unwrap();
+        let evaluator = Evaluator::new(&config).unwrap();
+        let steps = assessment_horizon(evaluator.problem(), evaluator.config().horizon);
+        let episodes: Vec<Trajectory> = (0..3).map(|k| evaluator.episode(k, 5, steps)).collect();
+        let mut visits = Visits::new([4; 10]);
+        visits.add(&episodes, &evaluator.problem().occupancy_weights(steps, 3), &[2; 10]);
+        assert_eq!(visits.occupancy, evaluator.occupancy(3, 5).unwrap());
+        assert_ne!(visits.occupancy, evaluator.occupancy(3, 6).unwrap());
+        // A shorter one is the beginning of a longer one.
+        assert_eq!(evaluator.episode(1, 5, 20).states(7), &episodes[1].states(7)[..20]);
+    }
+}
