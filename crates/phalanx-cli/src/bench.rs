@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use phalanx::base::stream::{Place, Purpose, Stream};
+use phalanx::distributed::Halo;
 use phalanx::graph::Graph;
 use phalanx::policy::{Parameterisation, Tabular};
 use phalanx::sample::rollout::{self, Request, StartFrom};
@@ -93,7 +94,8 @@ fn measure(args: &BenchArgs, world: &dyn World, kappa: usize, shape: &str) -> an
     // physics, with as many steps as there are pistons.
     let work = if matches!(world.evolution(), Evolution::Joint(_)) { n * n } else { n };
     let batch = BATCH.min((100_000_000 / (work * HORIZON)).max(1) as u32);
-    let mut trajectories = vec![Trajectory::of(world, HORIZON); batch as usize];
+    let mut trajectories = vec![Trajectory::for_world(world, HORIZON); batch as usize];
+    let halo = Halo::single(n);
     let simulate = |iteration: u32, trajectories: &mut [Trajectory]| {
         let requests: Vec<Request> = (0..batch)
             .map(|trajectory| Request {
@@ -102,13 +104,13 @@ fn measure(args: &BenchArgs, world: &dyn World, kappa: usize, shape: &str) -> an
                 start: StartFrom::World,
             })
             .collect();
-        rollout::simulate(world, &policy, &stream, &requests, trajectories);
+        rollout::simulate(world, &policy, &stream, &requests, trajectories, &halo)
     };
-    simulate(0, &mut trajectories);
+    simulate(0, &mut trajectories)?;
     let (begin, mut rounds, mut steps) = (Instant::now(), 0, 0);
     while begin.elapsed() < Duration::from_secs(1) {
         rounds += 1;
-        simulate(rounds, &mut trajectories);
+        simulate(rounds, &mut trajectories)?;
         steps += trajectories.iter().map(Trajectory::steps).sum::<usize>();
     }
     let env_steps = steps as f64 / begin.elapsed().as_secs_f64();

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use phalanx::distributed::{Bound, ProcessTraffic};
+use phalanx::distributed::{ProcessTraffic, TrafficBound};
 use phalanx::run::{
     Assessment, Evaluation, Evaluator, ExactEvaluation, Interval, Outcome, Verdict, WORST_LISTED, least_slack,
 };
@@ -28,7 +28,7 @@ pub fn closing(evaluator: &Evaluator, outcome: &Outcome, evaluation: &Evaluation
         );
         line("sent by agents", format!("{} bytes", outcome.comm_bytes));
         let per_iteration = (agents * outcome.iterations.max(1)) as f64;
-        let Bound { states, q_values, duals } = outcome.traffic_bound;
+        let TrafficBound { states, q_values, duals } = outcome.traffic_bound;
         for ((kind, sent), bound) in outcome.traffic.kinds().into_iter().zip([states, q_values, duals]) {
             let each = sent.bytes as f64 / per_iteration;
             let messages = sent.messages as f64 / per_iteration;

@@ -83,8 +83,12 @@ fn make(bench: &Bench<'_>, all: &[Shown]) -> anyhow::Result<()> {
         bench.lab.check()?;
         let evaluator = Evaluator::from_run(&outcome.run, &bench.lab.registry)?;
         let most = if let Length::Cut(_) = bench.lab.length { 12 } else { evaluator.config().horizon };
-        let is_solved = |&k: &u32| evaluator.episode(k, EPISODES_SEED, most).ended();
-        let solved: Vec<u32> = (0..EPISODES).filter(|k| shown.is_solvable && is_solved(k)).collect();
+        let mut solved = Vec::new();
+        for k in (0..EPISODES).filter(|_| shown.is_solvable) {
+            if evaluator.episode(k, EPISODES_SEED, most)?.ended() {
+                solved.push(k);
+            }
+        }
         let episode = solved.first().copied().unwrap_or(0);
         let mut title = format!("{}: episode {episode}", shown.title);
         if bench.lab.length != Length::Whole {

@@ -346,7 +346,7 @@ impl Factored for PythonWorld {
     }
 
     fn start(&self, stream: &Stream, place: Place, agents: Range<usize>, states: &mut [u8]) {
-        let draw = |agent: usize| stream.words(place, self.network.id(agent), 0)[0] >> 1;
+        let draw = |agent: usize| stream.words(place, self.network.global_id(agent), 0)[0] >> 1;
         match &self.start {
             Start::Laws(laws) => {
                 let mut thresholds = [0; LARGEST_LOCAL_SPACE];

@@ -273,7 +273,7 @@ impl Fixed {
 
     /// An episode of one step.
     fn moment(&self) -> Trajectory {
-        Trajectory::of(self.evaluator.world(), 1)
+        Trajectory::for_world(self.evaluator.world(), 1)
     }
 
     fn law_of_states(

@@ -3,6 +3,7 @@
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use phalanx::Ragged;
 use phalanx::base::stream::{Place, Purpose, Stream};
+use phalanx::distributed::Halo;
 use phalanx::learn::actor::{QGroups, gradients};
 use phalanx::learn::critic::{Critic, CriticInput, QTables, StepSettings, Td};
 use phalanx::learn::shadow::Signals;
@@ -34,11 +35,11 @@ fn stages(c: &mut Criterion) {
         let (world, problem) = (session.world(), session.problem());
         let stream = Stream::new(1);
         let policy = Tabular::new(world, 1, Parameterisation::Softmax, 1.0, &stream).unwrap();
-        let actions = vec![2; n];
+        let (actions, halo) = (vec![2; n], &Halo::single(n));
         let groups = world.graph().neighbourhoods(1);
         let mut trajectories = vec![Trajectory::new(n, HORIZON); BATCH];
         trajectories.push(Trajectory::new(n, STEPS + 1));
-        simulate(world, &policy, &stream, &requests(), &mut trajectories);
+        simulate(world, &policy, &stream, &requests(), &mut trajectories, halo).unwrap();
         let (batch, evaluation) = trajectories.split_at(BATCH);
         let weights = problem.occupancy_weights(HORIZON, BATCH);
         let mut visits = Visits::new(vec![4; n]);
@@ -64,7 +65,7 @@ fn stages(c: &mut Criterion) {
         group.throughput(Throughput::Elements((n * (BATCH * HORIZON + STEPS)) as u64));
         let mut fresh = trajectories.clone();
         group.bench_function(BenchmarkId::new("sampling", n), |b| {
-            b.iter(|| simulate(world, &policy, &stream, &requests(), &mut fresh));
+            b.iter(|| simulate(world, &policy, &stream, &requests(), &mut fresh, halo));
         });
         group.bench_function(BenchmarkId::new("occupancy", n), |b| {
             b.iter(|| {

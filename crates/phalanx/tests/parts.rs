@@ -45,7 +45,7 @@ fn whole(config: &Config, path: &Path) {
 fn parts(config: &Config, path: &Path, count: usize, stop: usize) {
     crew(count, |peers| {
         let mut session = Session::shared_out(config, peers).unwrap();
-        let is_first = session.halo().unwrap().is_first();
+        let is_first = session.halo().is_first();
         let mut folder = is_first.then(|| RunFolder::create(path, &session, Provenance::default()).unwrap());
         let flag = AtomicBool::new(false);
         let ending = train_part(&mut session, folder.as_mut(), path, Duration::ZERO, &flag, |summary| {

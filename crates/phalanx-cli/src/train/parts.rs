@@ -26,9 +26,9 @@ pub fn train(args: &TrainArgs, registry: &Registry) -> anyhow::Result<()> {
         });
         let config = all_ok_among(peers, config)?;
         let mut session = Session::shared_out(&config, peers.clone())?;
-        let Some(halo) = session.halo().cloned() else { return Ok(()) };
+        let halo = session.halo().clone();
         if let Some(init) = &args.init {
-            halo.agree(session.warm_start(&init.join("policy.safetensors")))?;
+            halo.all_ok(session.warm_start(&init.join("policy.safetensors")))?;
         }
         if halo.is_first() {
             session.warnings().iter().for_each(|warning| eprintln!("warning: {warning}"));
@@ -38,10 +38,10 @@ pub fn train(args: &TrainArgs, registry: &Registry) -> anyhow::Result<()> {
             Some(out) => out.clone(),
             None => default_folder(&args.source.source, config.seed),
         };
-        let name = halo.tell(name.to_string_lossy().into_owned().into_bytes())?;
+        let name = halo.broadcast(name.to_string_lossy().into_owned().into_bytes())?;
         let path = Path::new(std::str::from_utf8(&name)?);
         let made = halo.is_first().then(|| RunFolder::create(path, &session, provenance())).transpose();
-        let folder = halo.agree(made)?;
+        let folder = halo.all_ok(made)?;
         advise(ranks, path);
         go_on(&mut session, folder, path, &halo, Duration::ZERO, stop, &args.how)
     })
@@ -59,7 +59,7 @@ pub fn resume(args: &ResumeArgs, registry: &Registry) -> anyhow::Result<()> {
         resumed.notes.iter().for_each(|note| eprintln!("note: {note}"));
         advise(ranks, &args.run);
         let mut session = resumed.session;
-        let Some(halo) = session.halo().cloned() else { return Ok(()) };
+        let halo = session.halo().clone();
         go_on(&mut session, resumed.folder, &args.run, &halo, resumed.elapsed, stop, &args.how)
     })
 }

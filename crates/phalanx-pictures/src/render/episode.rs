@@ -29,14 +29,14 @@ pub fn film_of(evaluator: &Evaluator, k: u32, seed: u64, steps: usize) -> Result
     let run = || evaluator.episode(k, seed, steps);
     let mut ended = false;
     let film: Box<dyn Film> = match &evaluator.config().world {
-        WorldConfig::Line { .. } => Box::new(line_film(evaluator, &run())),
-        WorldConfig::Wireless(spec) => Box::new(wireless_film(evaluator, &Wireless::new(spec)?, &run())),
+        WorldConfig::Line { .. } => Box::new(line_film(evaluator, &run()?)),
+        WorldConfig::Wireless(spec) => Box::new(wireless_film(evaluator, &Wireless::new(spec)?, &run()?)),
         WorldConfig::Pistonball(_) => {
-            let film = pistonball_film(evaluator, &run(), margins(evaluator, seed));
+            let film = pistonball_film(evaluator, &run()?, margins(evaluator, seed));
             ended = film.is_solved;
             Box::new(film)
         }
-        WorldConfig::Epidemic(spec) => Box::new(epidemic_film(evaluator, spec, &run())),
+        WorldConfig::Epidemic(spec) => Box::new(epidemic_film(evaluator, spec, &run()?)),
         WorldConfig::Own { kind, .. } => return Err(no_pictures(kind)),
         WorldConfig::Table { .. } => return Err(no_pictures("table")),
     };

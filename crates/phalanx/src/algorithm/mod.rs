@@ -9,7 +9,7 @@ mod update;
 use std::time::Duration;
 
 use crate::base::fields::Fields;
-use crate::distributed::{Bound, ProcessTraffic, Traffic};
+use crate::distributed::{ProcessTraffic, Traffic, TrafficBound};
 use crate::policy::Policy;
 use crate::{Ragged, Result};
 
@@ -54,8 +54,8 @@ pub trait Algorithm: Send + Sync {
     }
 
     /// The most that an agent can send in an iteration.
-    fn traffic_bound(&self) -> Bound {
-        Bound::default()
+    fn traffic_bound(&self) -> TrafficBound {
+        TrafficBound::default()
     }
 
     /// What every process sent in the last iteration, where there are several; known to the first only.

@@ -10,7 +10,7 @@ use crate::base::fields::{Field, Fields};
 use crate::base::parallel::{FOLD, blocks_of};
 use crate::base::schedule::{EntropyBonus, Schedule};
 use crate::base::stream::{Place, Purpose, Stream};
-use crate::distributed::{Bound, Halo, Links, ProcessTraffic, TrafficCounter, TrafficLimits};
+use crate::distributed::{Halo, Links, ProcessTraffic, TrafficBound, TrafficCounter, TrafficLimits};
 use crate::learn::actor::{self, NeighbourValues, QGroups};
 use crate::learn::agent_metrics::{AgentMetrics, agent_metrics};
 use crate::learn::border_values::BorderValues;
@@ -92,25 +92,18 @@ pub struct PrimalDual {
     largest: TrafficLimits,
     /// Constraints of all agents of the whole network.
     constraints: usize,
-    /// Where the network is shared out over several processes.
-    shares: Option<Shares>,
+    halo: Arc<Halo>,
+    border_values: BorderValues,
+    /// Own agents that hear from nobody in other processes, and the others.
+    inner: Vec<Range<usize>>,
+    outer: Vec<Range<usize>>,
     // Results of the last iteration.
     trajectories: Vec<Trajectory>,
     visits: Visits,
     signals: Signals,
     gradient: Ragged<f64>,
     stage_times: [Duration; Stage::COUNT],
-}
-
-/// One process's part in a run of several.
-struct Shares {
-    halo: Arc<Halo>,
-    letters: BorderValues,
-    /// Own agents that hear from nobody in other processes, and the others.
-    inner: Vec<Range<usize>>,
-    outer: Vec<Range<usize>>,
-    /// Of all processes, in the last iteration.
-    carried: Vec<ProcessTraffic>,
+    process_traffic: Vec<ProcessTraffic>,
 }
 
 /// Intermediate results of an iteration.
@@ -129,7 +122,7 @@ pub struct LastIteration<'a> {
 }
 
 impl PrimalDual {
-    /// Line 1: initial policy and multipliers.
+    /// Line 1: initial policy and multipliers. `world` is this process's part of the network.
     pub fn new(
         world: Arc<dyn World>,
         problem: Arc<Problem>,
@@ -137,6 +130,7 @@ impl PrimalDual {
         critic: Box<dyn Critic>,
         settings: Settings,
         stream: Stream,
+        halo: Arc<Halo>,
     ) -> Result<Self> {
         let n = world.graph().agents();
         let actions: Vec<usize> = (0..n).map(|i| world.actions(i)).collect();
@@ -152,27 +146,36 @@ impl PrimalDual {
             ));
         }
         let alternatives = if needs_alternatives { actions.clone() } else { vec![1; n] };
-        let (network, blocks) = (world.graph(), world.graph().blocks());
-        let visits = Visits::new((0..n).map(|i| problem.row_length(i))).only(blocks.clone());
+        let (network, blocks) = (world.graph(), world.graph().work_blocks());
+        let visits = Visits::new((0..n).map(|i| problem.row_length(i))).restricted_to(blocks.clone());
         let groups = policy.groups();
-        let own = network.own_agents();
+        let own = network.owned_agents();
         let (links, largest) = Links::to(own, &groups, &q_groups, &g_groups, &constraints, &alternatives);
+        let mut all_constraints = [network.owned_agents().map(|i| constraints[i]).sum::<usize>() as u64];
+        halo.fold(&mut all_constraints, |a, b| a + b)?;
+        let Settings { batch, horizon, .. } = settings;
+        let border_values = BorderValues::new(&halo, &q_groups, alternatives, batch, horizon);
+        let [inner, outer] = border_values.split(&network.owned()).map(|runs| blocks_of(&runs));
         Ok(PrimalDual {
             running: RunningOccupancy::new(settings.occupancy_average, &visits.occupancy),
             iteration: 0,
             agent_steps: 0,
             dual: Dual::new(&constraints, settings.mu_0),
             optimizer: Optimizer::new(settings.optimizer, policy.theta()),
-            exchange: TrafficCounter::new(links),
-            largest,
-            constraints: network.own_agents().map(|i| constraints[i]).sum(),
-            shares: None,
+            exchange: TrafficCounter::new(links.sum_over(&halo)?),
+            largest: largest.max_over(&halo)?,
+            constraints: all_constraints[0] as usize,
+            halo,
+            border_values,
+            inner,
+            outer,
             occupancy_weights: problem.occupancy_weights(settings.horizon, settings.batch),
             trajectories: Vec::new(),
             visits,
-            signals: Signals::new(&problem).only(blocks),
+            signals: Signals::new(&problem).restricted_to(blocks),
             gradient: Ragged::zeros_like(policy.theta()),
             stage_times: [Duration::ZERO; Stage::COUNT],
+            process_traffic: Vec::new(),
             world,
             problem,
             settings,
@@ -186,29 +189,12 @@ impl PrimalDual {
         })
     }
 
-    /// Takes part in a run of several processes; the world is this one's part of the network.
-    pub fn shared_out(mut self, halo: Arc<Halo>) -> Result<Self> {
-        let network = self.world.graph();
-        self.exchange = TrafficCounter::new(self.exchange.links().of_all(&halo)?);
-        self.largest = self.largest.of_all(&halo)?;
-        let mut constraints = [self.constraints as u64];
-        halo.fold(&mut constraints, |a, b| a + b)?;
-        self.constraints = constraints[0] as usize;
-        let needs_alternatives = self.gradient_rule.needs_alternatives(self.policy.is_direct());
-        let wants = self.actions.iter().map(|&a| if needs_alternatives { a } else { 1 }).collect();
-        let Settings { batch, horizon, .. } = self.settings;
-        let letters = BorderValues::new(&halo, &self.q_groups, wants, batch, horizon);
-        let [inner, outer] = letters.split(&network.own()).map(|runs| blocks_of(&runs));
-        self.shares = Some(Shares { halo, letters, inner, outer, carried: Vec::new() });
-        Ok(self)
-    }
-
     /// Line 3: the batch, and what the critic wants beside it. Trajectories are kept from one iteration to the next.
     fn sample(&mut self) -> Result<()> {
         let (samples, batch) = (self.critic.samples(), self.settings.batch);
         let steps = self.settings.horizon + samples.batch_tail;
         let world = self.world.clone();
-        let room = |steps| Trajectory::of(&*world, steps);
+        let room = |steps| Trajectory::for_world(&*world, steps);
         if self.trajectories.is_empty() {
             self.trajectories.extend((0..batch).map(|_| room(steps)));
         }
@@ -254,12 +240,7 @@ impl PrimalDual {
             requests(self.iteration as usize, self.settings.batch, count).skip(first).collect();
         let trajectories = &mut self.trajectories[first..];
         let (world, policy, stream) = (&*self.world, &*self.policy, &self.stream);
-        match &self.shares {
-            None => rollout::simulate(world, policy, stream, &requests, trajectories),
-            Some(Shares { halo, .. }) => {
-                rollout::simulate_part(world, policy, stream, &requests, trajectories, halo)?;
-            }
-        }
+        rollout::simulate(world, policy, stream, &requests, trajectories, &self.halo)?;
         self.exchange.sampled(trajectories.iter().map(Trajectory::steps).sum());
         // The last pair of a chain is only looked at.
         let (batch, evaluation) = trajectories.split_at(self.settings.batch.saturating_sub(first));
@@ -274,11 +255,9 @@ impl PrimalDual {
         let earned = undiscounted_returns(&*self.world, &self.visits.counts);
         let return_ = |i: usize| earned.as_ref().map_or(0.0, |earned| earned(i));
         let (slack, mu) = (&signals.slack, &self.dual.mu);
-        let own = agent_metrics(network.own_agents(), return_, &signals.objective, slack, mu, &self.gradient);
-        let all = match &self.shares {
-            None => AgentMetrics::fold(&own),
-            Some(Shares { halo, .. }) => AgentMetrics::fold_all(&own, halo)?,
-        };
+        let own =
+            agent_metrics(network.owned_agents(), return_, &signals.objective, slack, mu, &self.gradient);
+        let all = AgentMetrics::fold_all(&own, &self.halo)?;
         let agents = network.total();
         let episodes = (self.settings.batch * agents) as f64;
         Ok(Summary {
@@ -300,14 +279,15 @@ impl PrimalDual {
     }
 
     /// The most that this process can send in an iteration.
-    fn carried_bound(&self, halo: &Halo) -> u64 {
+    fn process_bound(&self) -> u64 {
+        let halo = &*self.halo;
         let [steps, batch] = self.steps();
         let needs_alternatives = self.gradient_rule.needs_alternatives(self.policy.is_direct());
         let values = if needs_alternatives { self.actions.iter().copied().max().unwrap_or(1) } else { 1 };
         let each = 2 * steps as u64 + self.largest.weighted_values(batch, values);
-        let own = self.world.graph().own_agents().count();
+        let own = self.world.graph().owned_agents().count();
         let summed = if halo.partition().is_aligned() { own.div_ceil(FOLD) } else { own };
-        halo.told() as u64 * each
+        halo.sent_agents() as u64 * each
             + (summed * size_of::<AgentMetrics>()) as u64
             + 64 * (halo.peers().count() as u64 + 1)
     }
@@ -317,14 +297,11 @@ impl PrimalDual {
         let network = self.world.graph();
         let result = result.map_err(|error| match error {
             Error::Diverged { iteration, agent, quantity, value } => {
-                Error::Diverged { iteration, agent: network.id(agent) as usize, quantity, value }
+                Error::Diverged { iteration, agent: network.global_id(agent) as usize, quantity, value }
             }
             other => other,
         });
-        match &self.shares {
-            None => result,
-            Some(Shares { halo, .. }) => halo.agree(result),
-        }
+        self.halo.all_ok(result)
     }
 
     /// Lines 4 to 7, up to the values that neighbours share.
@@ -374,7 +351,7 @@ impl PrimalDual {
         };
         self.critic.values_mut().prepare(batch, self.settings.horizon, wanted);
         let lived: usize = batch.iter().map(|trajectory| self.gradient_rule.steps(trajectory)).sum();
-        self.exchange.shared(self.settings.batch, lived);
+        self.exchange.record_q_messages(self.settings.batch, lived);
         if !self.settings.discount {
             // The literal scaling divides by n as well.
             let agents = if self.problem.scaling == Scaling::Paper { self.world.graph().total() } else { 1 };
@@ -383,18 +360,13 @@ impl PrimalDual {
         self.gradient_rule.entropy = self.settings.entropy.at(t, self.settings.iterations);
         let (rule, policy, values) = (&self.gradient_rule, &*self.policy, self.critic.values());
         let groups = QGroups { senders: &self.q_groups, constrained: &self.g_groups };
-        let (heard, gradient) = (NeighbourValues { values, groups, elsewhere: None }, &mut self.gradient);
-        match &mut self.shares {
-            None => actor::gradients_of(&self.world.graph().blocks(), policy, batch, heard, rule, gradient),
-            Some(Shares { halo, letters, inner, outer, .. }) => {
-                letters.write(batch, values, &self.g_groups, wanted.alternatives);
-                letters.carry(halo, &mut || {
-                    actor::gradients_of(inner, policy, batch, heard, rule, gradient);
-                })?;
-                let heard = NeighbourValues { elsewhere: Some(letters), ..heard };
-                actor::gradients_of(outer, policy, batch, heard, rule, gradient);
-            }
-        }
+        let (heard, gradient) = (NeighbourValues { local: values, groups, remote: None }, &mut self.gradient);
+        self.border_values.write(batch, values, &self.g_groups, wanted.alternatives);
+        self.border_values.exchange(&self.halo, &mut || {
+            actor::gradients_of(&self.inner, policy, batch, heard, rule, gradient);
+        })?;
+        let heard = NeighbourValues { remote: Some(&self.border_values), ..heard };
+        actor::gradients_of(&self.outer, policy, batch, heard, rule, gradient);
         if self.is_large() {
             self.critic.values_mut().forget();
         }
@@ -415,7 +387,7 @@ impl Algorithm for PrimalDual {
     /// One iteration of Algorithm 1, lines 3 to 9.
     fn step(&mut self) -> Result<Summary> {
         let begin = Instant::now();
-        let sent = self.shares.as_ref().map(|shares| shares.halo.peers().sent());
+        let sent = self.halo.peers().sent();
         let mut times = self.stage_times;
         // Line 3: B trajectories of length H under π_θ; beside them the trajectory that Algorithm 2 evaluates on.
         self.sample()?;
@@ -428,20 +400,7 @@ impl Algorithm for PrimalDual {
         let summary = self.summary()?;
         clock.stage(Stage::Update);
         self.stage_times = times;
-        if let (Some(Shares { halo, .. }), Some(sent)) = (&self.shares, sent) {
-            let carried = [halo.peers().sent() - sent, self.carried_bound(halo)];
-            let all = halo.gather(bytemuck::cast_slice(&carried))?;
-            let word = |bytes: &[u8], k: usize| {
-                bytes.as_chunks::<8>().0.get(k).map_or(0, |word| u64::from_le_bytes(*word))
-            };
-            let all = all
-                .iter()
-                .map(|bytes| ProcessTraffic { bytes: word(bytes, 0), bound: word(bytes, 1) })
-                .collect();
-            if let Some(shares) = &mut self.shares {
-                shares.carried = all;
-            }
-        }
+        self.process_traffic = ProcessTraffic::gather(&self.halo, sent, self.process_bound())?;
         self.iteration += 1;
         Ok(summary)
     }
@@ -513,13 +472,13 @@ impl Algorithm for PrimalDual {
         self.exchange.traffic()
     }
 
-    fn traffic_bound(&self) -> Bound {
+    fn traffic_bound(&self) -> TrafficBound {
         let [steps, batch] = self.steps();
         self.largest.bound(steps, batch)
     }
 
     fn carried(&self) -> &[ProcessTraffic] {
-        self.shares.as_ref().map_or(&[], |shares| &shares.carried)
+        &self.process_traffic
     }
 
     /// Agent-steps simulated so far: n·(B·H + K) an iteration. Where episodes end early, the batch has fewer, and

@@ -1,12 +1,12 @@
-//! What one process of several tells the others: states and actions of agents at its border, values that cross it, and
+//! What a process tells the others, if there are any: states and actions of agents at its border, values that cross it, and
 //! numbers of its agents for sums over all.
 
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use super::Communicator;
+use super::{Communicator, SingleProcess};
 use crate::base::parallel::runs_of;
-use crate::graph::{Graph, Partition, Share};
+use crate::graph::{Graph, Partition, PartitionPart};
 use crate::{Error, Result};
 
 /// A process's borders with its neighbours.
@@ -44,7 +44,7 @@ impl Halo {
     pub fn new(
         peers: Arc<dyn Communicator>,
         partition: Partition,
-        share: &Share,
+        share: &PartitionPart,
         network: &Graph,
     ) -> Result<Self> {
         let count = peers.count();
@@ -66,21 +66,20 @@ impl Halo {
         Ok(Halo { peers, partition, links, border, total: network.total(), members: OnceLock::new() })
     }
 
-    fn without_borders(peers: &Arc<dyn Communicator>) -> Self {
-        Halo {
-            peers: peers.clone(),
-            partition: Partition::alone(),
-            links: Vec::new(),
-            border: Vec::new(),
-            total: 0,
-            members: OnceLock::new(),
-        }
+    /// That of a process that has all agents of the network to itself: a communicator of size 1, without neighbours.
+    pub fn single(agents: usize) -> Self {
+        Halo::without_borders(Arc::new(SingleProcess), agents)
+    }
+
+    fn without_borders(peers: Arc<dyn Communicator>, total: usize) -> Self {
+        let partition = Partition::single(total);
+        Halo { peers, partition, links: Vec::new(), border: Vec::new(), total, members: OnceLock::new() }
     }
 
     /// What the first process decides, everywhere; elsewhere `decide` is not called.
-    pub fn decide(&self, decide: impl FnOnce() -> Result<u8>) -> Result<u8> {
+    pub fn broadcast_decision(&self, decide: impl FnOnce() -> Result<u8>) -> Result<u8> {
         if !self.is_first() {
-            let heard = self.tell(Vec::new())?;
+            let heard = self.broadcast(Vec::new())?;
             return match heard.split_first() {
                 Some((&FAILED, report)) => Err(reported(report)),
                 first => Ok(first.map_or(0, |(&decision, _)| decision)),
@@ -91,13 +90,18 @@ impl Halo {
             Ok(decision) => vec![*decision],
             Err(error) => [&[FAILED][..], &report(error)].concat(),
         };
-        self.tell(message)?;
+        self.broadcast(message)?;
         decided
     }
 
     /// The processes.
     pub fn peers(&self) -> &dyn Communicator {
         &*self.peers
+    }
+
+    /// Whether there are other processes.
+    pub fn is_distributed(&self) -> bool {
+        self.peers.count() > 1
     }
 
     /// Whether this process reports.
@@ -115,7 +119,7 @@ impl Halo {
     }
 
     /// Agents told of to neighbours: one that two must know of counts twice.
-    pub fn told(&self) -> usize {
+    pub fn sent_agents(&self) -> usize {
         self.links.iter().map(|link| link.sends.len()).sum()
     }
 
@@ -139,7 +143,7 @@ impl Halo {
     }
 
     /// Exchanges messages with all neighbours, `meanwhile` working.
-    pub fn carry(&self, messages: &mut Messages, meanwhile: &mut dyn FnMut()) -> Result<()> {
+    pub fn exchange(&self, messages: &mut Messages, meanwhile: &mut dyn FnMut()) -> Result<()> {
         let peers = || self.links.iter().map(|link| link.peer);
         let outgoing: Vec<(usize, &[u8])> =
             peers().zip(messages.outgoing.iter().map(|message| &message[..])).collect();
@@ -156,7 +160,7 @@ impl Halo {
         }
     }
 
-    /// Everybody's bytes at the first process, by process; nothing elsewhere.
+    /// Everybody's bytes by process; valid on rank 0 only.
     pub fn gather(&self, bytes: &[u8]) -> Result<Vec<Vec<u8>>> {
         let nothing = &mut || {};
         let others = || 1..self.peers.count();
@@ -180,7 +184,7 @@ impl Halo {
     }
 
     /// What the first process says, everywhere.
-    pub fn tell(&self, bytes: Vec<u8>) -> Result<Vec<u8>> {
+    pub fn broadcast(&self, bytes: Vec<u8>) -> Result<Vec<u8>> {
         let nothing = &mut || {};
         if self.is_first() {
             let length = (bytes.len() as u64).to_le_bytes();
@@ -208,15 +212,29 @@ impl Halo {
                 .zip(words)
                 .for_each(|(total, word)| *total = together(*total, u64::from_le_bytes(*word)));
         }
-        let told = self.tell(totals.iter().flat_map(|x| x.to_le_bytes()).collect())?;
+        let told = self.broadcast(totals.iter().flat_map(|x| x.to_le_bytes()).collect())?;
         let words = told.as_chunks::<8>().0;
         numbers.iter_mut().zip(words).for_each(|(x, word)| *x = u64::from_le_bytes(*word));
         Ok(())
     }
 
     /// Fails everywhere if it failed somewhere, for the reason of the first process that did.
-    pub fn agree<T>(&self, result: Result<T>) -> Result<T> {
-        agree(self, result)
+    pub fn all_ok<T>(&self, result: Result<T>) -> Result<T> {
+        if !self.is_distributed() {
+            return result;
+        }
+        let mine = match &result {
+            Ok(_) => Vec::new(),
+            Err(error) => report(error),
+        };
+        let first = self.gather(&mine)?.into_iter().find(|report| !report.is_empty()).unwrap_or_default();
+        let heard = self.broadcast(first)?;
+        match result {
+            result if heard.is_empty() => result,
+            // Its own failure is said in its own words.
+            Err(error) if mine == heard => Err(error),
+            _ => Err(reported(&heard)),
+        }
     }
 
     /// Rows of `width` numbers of every process's own agents, in agent order, at the first process; nothing elsewhere.
@@ -269,12 +287,12 @@ pub(crate) fn numbers(bytes: &[u8]) -> Vec<f64> {
 
 /// Before there is a halo: fails everywhere if it failed somewhere.
 pub fn all_ok_among<T>(peers: &Arc<dyn Communicator>, result: Result<T>) -> Result<T> {
-    agree(&Halo::without_borders(peers), result)
+    Halo::without_borders(peers.clone(), 0).all_ok(result)
 }
 
 /// Before there is a halo: fails everywhere if `what` is not the same text everywhere.
 pub fn same_among(peers: &Arc<dyn Communicator>, text: &str, what: &str) -> Result<()> {
-    let halo = Halo::without_borders(peers);
+    let halo = Halo::without_borders(peers.clone(), 0);
     let texts = halo.gather(text.as_bytes())?;
     let other = texts.iter().position(|other| other != text.as_bytes());
     let same = match other {
@@ -285,22 +303,7 @@ pub fn same_among(peers: &Arc<dyn Communicator>, text: &str, what: &str) -> Resu
             Err(Error::argument("mpi", message))
         }
     };
-    agree(&halo, same)
-}
-
-fn agree<T>(halo: &Halo, result: Result<T>) -> Result<T> {
-    let mine = match &result {
-        Ok(_) => Vec::new(),
-        Err(error) => report(error),
-    };
-    let first = halo.gather(&mine)?.into_iter().find(|report| !report.is_empty()).unwrap_or_default();
-    let heard = halo.tell(first)?;
-    match result {
-        result if heard.is_empty() => result,
-        // Its own failure is said in its own words.
-        Err(error) if mine == heard => Err(error),
-        _ => Err(reported(&heard)),
-    }
+    halo.all_ok(same)
 }
 
 /// An error as other processes are told of it; never empty.

@@ -3,7 +3,6 @@
 
 mod communicator;
 mod halo;
-
 mod traffic;
 
 #[cfg(feature = "mpi")]
@@ -11,7 +10,7 @@ pub mod mpi;
 #[cfg(test)]
 mod tests;
 
-pub use communicator::{Communicator, ThreadCommunicator};
+pub use communicator::{Communicator, SingleProcess, ThreadCommunicator};
 pub(crate) use halo::numbers;
 pub use halo::{Halo, Messages, all_ok_among, same_among};
-pub use traffic::{Bound, Count, Links, ProcessTraffic, Traffic, TrafficCounter, TrafficLimits};
+pub use traffic::{Count, Links, ProcessTraffic, Traffic, TrafficBound, TrafficCounter, TrafficLimits};

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use mpi::environment::Universe;
 use mpi::request::{Request, Scope};
-use mpi::topology::{Communicator, SimpleCommunicator};
+use mpi::topology::{Communicator as _, SimpleCommunicator};
 use mpi::traits::{Destination, Source};
 
 use super::Communicator;
@@ -153,7 +153,7 @@ impl Communicator for Mpi {
         Ok(())
     }
 
-    fn sent(&self) -> u64 {
-        self.sent.load(Ordering::Relaxed)
+    fn sent(&self) -> Option<u64> {
+        Some(self.sent.load(Ordering::Relaxed))
     }
 }

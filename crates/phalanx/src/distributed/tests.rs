@@ -15,7 +15,7 @@ fn crew<T: Send>(count: usize, work: impl Fn(&Halo, &Graph) -> T + Sync) -> Vec<
             scope.spawn(move || {
                 let partition = Partition::new(whole, peers.count()).unwrap();
                 let rank = peers.rank();
-                let share = partition.share(whole, rank, 2, |i| vec![i as u32]);
+                let share = partition.part(whole, rank, 2, |i| vec![i as u32]);
                 let network = whole.part(share.ids.clone(), |id| partition.owner(id) == rank);
                 let halo = Halo::new(peers, partition, &share, &network).unwrap();
                 work(&halo, &network)
@@ -29,20 +29,20 @@ fn crew<T: Send>(count: usize, work: impl Fn(&Halo, &Graph) -> T + Sync) -> Vec<
 #[test]
 fn ghosts_hear_what_their_owners_say() {
     let rows = crew(3, |halo, network| {
-        let mine = |i: usize| network.own_agents().any(|own| own == i);
+        let mine = |i: usize| network.owned_agents().any(|own| own == i);
         let mut rows: Vec<Vec<u8>> = (0..2)
             .map(|k| {
-                let entry = |i: usize| if mine(i) { 10 * k + network.id(i) as u8 } else { 99 };
+                let entry = |i: usize| if mine(i) { 10 * k + network.global_id(i) as u8 } else { 99 };
                 (0..network.agents()).map(entry).collect()
             })
             .collect();
         let mut messages = halo.messages();
         halo.pack(&rows.iter().map(|row| &row[..]).collect::<Vec<_>>(), &mut messages);
         let mut worked = false;
-        halo.carry(&mut messages, &mut || worked = true).unwrap();
+        halo.exchange(&mut messages, &mut || worked = true).unwrap();
         rows.iter_mut().enumerate().for_each(|(k, row)| halo.unpack(&messages, k, row));
         assert!(worked);
-        (0..network.agents()).map(|i| (network.id(i), rows[0][i], rows[1][i])).collect::<Vec<_>>()
+        (0..network.agents()).map(|i| (network.global_id(i), rows[0][i], rows[1][i])).collect::<Vec<_>>()
     });
     // Agents 0 to 2, 3 to 5 and 6 to 9, with two of the others on each side; in between nobody is missing.
     let heard = |ids: std::ops::Range<u32>| ids.map(|id| (id, id as u8, 10 + id as u8)).collect::<Vec<_>>();
@@ -52,12 +52,17 @@ fn ghosts_hear_what_their_owners_say() {
 #[test]
 fn numbers_come_together_in_agent_order() {
     let found = crew(4, |halo, network| {
-        let own: Vec<f64> = network.own_agents().map(|i| f64::from(network.id(i))).collect();
+        let own: Vec<f64> = network.owned_agents().map(|i| f64::from(network.global_id(i))).collect();
         let rows: Vec<Vec<f64>> = own.iter().map(|&x| vec![x; x as usize % 3]).collect();
         let mut sums = [own.len() as u64, 1];
         halo.fold(&mut sums, |a, b| a + b).unwrap();
         let ragged = halo.gather_ragged(&rows.iter().map(|row| &row[..]).collect::<Vec<_>>()).unwrap();
-        (halo.gather_rows(1, &own).unwrap(), ragged.data().to_vec(), sums, halo.tell(vec![7, 8]).unwrap())
+        (
+            halo.gather_rows(1, &own).unwrap(),
+            ragged.data().to_vec(),
+            sums,
+            halo.broadcast(vec![7, 8]).unwrap(),
+        )
     });
     let all: Vec<f64> = (0..10).map(f64::from).collect();
     assert_eq!(found[0].0, all);
@@ -71,10 +76,11 @@ fn a_failure_somewhere_is_one_everywhere() {
     let found = crew(3, |halo, _| {
         let rank = halo.peers().rank();
         let result: Result<usize> = if rank == 1 { Err(Error::config("kappa", "is bad")) } else { Ok(rank) };
-        let agreed = halo.agree(result).map_err(|error| (error.to_string(), error.is_bad_input()));
-        let fine = halo.agree(Ok(rank)).unwrap();
-        let decided = halo.decide(|| Ok(3)).unwrap();
-        let failed = halo.decide(|| Err(Error::Communicator { message: "no".into(), bad_input: false }));
+        let agreed = halo.all_ok(result).map_err(|error| (error.to_string(), error.is_bad_input()));
+        let fine = halo.all_ok(Ok(rank)).unwrap();
+        let decided = halo.broadcast_decision(|| Ok(3)).unwrap();
+        let failed =
+            halo.broadcast_decision(|| Err(Error::Communicator { message: "no".into(), bad_input: false }));
         (agreed, fine, decided, failed.map_err(|error| error.to_string()))
     });
     for (rank, (agreed, fine, decided, failed)) in found.into_iter().enumerate() {

@@ -82,7 +82,7 @@ pub struct TrafficLimits {
 
 /// Bytes that an agent sends in an iteration at most, by kind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Bound {
+pub struct TrafficBound {
     /// 2·(steps)·(|N| − 1), N the larger of both neighbourhoods: a byte of state and one of action each.
     pub states: u64,
     /// 8·(1 + m)·(values a step)·(steps of the batch)·(|N^{κ_q}| − 1).
@@ -100,6 +100,22 @@ pub struct ProcessTraffic {
     /// 8·(values a step)·(steps of the batch)·(|N^{κ_q}| − 1) of values; for sums over all agents, what each group of agents, or
     /// each agent, adds to them; and 64 bytes a process to agree how to go on.
     pub bound: u64,
+}
+
+impl ProcessTraffic {
+    /// What every process has sent since it had sent `before`, by rank, and its `bound`; valid on rank 0 only. None where
+    /// there is nothing to send over.
+    pub fn gather(halo: &Halo, before: Option<u64>, bound: u64) -> Result<Vec<ProcessTraffic>> {
+        let (Some(before), Some(now)) = (before, halo.peers().sent()) else { return Ok(Vec::new()) };
+        let all = halo.gather(bytemuck::cast_slice(&[now - before, bound]))?;
+        let read = |bytes: &Vec<u8>| match bytes.as_chunks::<8>().0 {
+            [bytes, bound] => {
+                Some(ProcessTraffic { bytes: u64::from_le_bytes(*bytes), bound: u64::from_le_bytes(*bound) })
+            }
+            _ => None,
+        };
+        Ok(all.iter().filter_map(read).collect())
+    }
 }
 
 impl Links {
@@ -134,7 +150,7 @@ impl Links {
     }
 
     /// The links of all processes.
-    pub fn of_all(self, halo: &Halo) -> Result<Self> {
+    pub fn sum_over(self, halo: &Halo) -> Result<Self> {
         let mut numbers = [self.policy, self.q, self.q_values_per_step, self.duals, self.dual_links];
         halo.fold(&mut numbers, |a, b| a + b)?;
         let [policy, q, q_values_per_step, duals, dual_links] = numbers;
@@ -144,7 +160,7 @@ impl Links {
 
 impl TrafficLimits {
     /// The most of all processes.
-    pub fn of_all(self, halo: &Halo) -> Result<Self> {
+    pub fn max_over(self, halo: &Halo) -> Result<Self> {
         let mut numbers = [self.policy, self.q, self.values, self.duals];
         halo.fold(&mut numbers, u64::max)?;
         let [policy, q, values, duals] = numbers;
@@ -158,8 +174,8 @@ impl TrafficLimits {
 
     /// In an iteration that samples so many steps, of which so many are the batch's. Links are mutual: who sends to at most
     /// so many hears from at most so many.
-    pub fn bound(&self, sampled: usize, batch: usize) -> Bound {
-        Bound {
+    pub fn bound(&self, sampled: usize, batch: usize) -> TrafficBound {
+        TrafficBound {
             states: 2 * sampled as u64 * self.policy.max(self.q),
             q_values: 8 * batch as u64 * self.values * self.q,
             duals: 8 * self.duals * self.q,
@@ -175,11 +191,6 @@ pub struct TrafficCounter {
 }
 
 impl TrafficCounter {
-    /// The links.
-    pub fn links(&self) -> Links {
-        self.links
-    }
-
     /// Nothing sent yet over `links`.
     pub fn new(links: Links) -> Self {
         TrafficCounter { links, traffic: Traffic::default() }
@@ -201,7 +212,7 @@ impl TrafficCounter {
     }
 
     /// Algorithm 1, line 8: Q values along `trajectories` of `steps` steps altogether, and the multipliers.
-    pub fn shared(&mut self, trajectories: usize, steps: usize) {
+    pub fn record_q_messages(&mut self, trajectories: usize, steps: usize) {
         let values = steps as u64 * self.links.q_values_per_step;
         self.traffic.q_values.messages += trajectories as u64 * self.links.q;
         self.traffic.q_values.bytes += values * size_of::<f64>() as u64;
@@ -250,7 +261,7 @@ mod tests {
         let (policy, q) = (network.neighbourhoods(1), network.neighbourhoods(1));
         let (mut exchange, _) = ledger(&policy, &q, &q, &[1, 1, 1], &[2, 2, 2]);
         exchange.sampled(10);
-        exchange.shared(2, 10);
+        exchange.record_q_messages(2, 10);
         let traffic = exchange.traffic();
         // Four directed links; a byte of state and a byte of action on each, every step.
         assert_eq!(traffic.states, Count { messages: 40, bytes: 80 });
@@ -260,7 +271,10 @@ mod tests {
         assert_eq!(traffic.bytes(), 80 + 1280 + 32);
         // The agent in the middle sends to two others, which is the most that any of them does.
         let (_, largest) = ledger(&policy, &q, &q, &[1, 1, 1], &[2, 2, 2]);
-        assert_eq!(largest.bound(10, 10), Bound { states: 40, q_values: 2 * 10 * 2 * 2 * 8, duals: 16 });
+        assert_eq!(
+            largest.bound(10, 10),
+            TrafficBound { states: 40, q_values: 2 * 10 * 2 * 2 * 8, duals: 16 }
+        );
     }
 
     #[test]
@@ -268,13 +282,13 @@ mod tests {
         let network = Graph::line(3).unwrap();
         let (q, own) = (network.neighbourhoods(1), network.neighbourhoods(0));
         let (mut exchange, _) = ledger(&q, &q, &own, &[1, 1, 1], &[1, 1, 1]);
-        exchange.shared(2, 10);
+        exchange.record_q_messages(2, 10);
         let traffic = exchange.traffic();
         assert_eq!(traffic.q_values, Count { messages: 8, bytes: 4 * 10 * 8 });
         assert_eq!(traffic.duals, Count::default());
         // Radius 1 of 2 on a line of three: the ends do not hear of each other's constraints.
         let (mut exchange, _) = ledger(&q, &network.neighbourhoods(2), &q, &[1, 1, 1], &[1, 1, 1]);
-        exchange.shared(1, 1);
+        exchange.record_q_messages(1, 1);
         assert_eq!(exchange.traffic().duals, Count { messages: 4, bytes: 32 });
         assert_eq!(exchange.traffic().q_values.bytes, (4 * 2 + 2) * 8);
     }
@@ -284,7 +298,7 @@ mod tests {
         let alone = Graph::line(3).unwrap().neighbourhoods(0);
         let (mut exchange, _) = ledger(&alone, &alone, &alone, &[1; 3], &[2; 3]);
         exchange.sampled(10);
-        exchange.shared(2, 10);
+        exchange.record_q_messages(2, 10);
         assert_eq!(exchange.traffic(), Traffic::default());
     }
 }

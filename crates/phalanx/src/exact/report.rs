@@ -237,7 +237,7 @@ impl Report<'_> {
             "X": free.x, "Y": free.y, "E": free.e,
             "X_box": boxed.x, "E_box": boxed.e,
             "X_simplex": simplex.x, "E_simplex": simplex.e,
-            "violation_max": Violations::of(slack).max,
+            "violation_max": Violations::from_slack(slack).max,
         })
     }
 

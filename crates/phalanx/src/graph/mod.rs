@@ -19,7 +19,7 @@ use crate::base::error::{Error, Result};
 use crate::base::ragged::Ragged;
 
 pub use config::GraphConfig;
-pub use partition::{Partition, Share};
+pub use partition::{Partition, PartitionPart};
 use sub_graph::SubGraph;
 
 /// Agents are numbered with 32 bits; the last number is kept free so that "agent + 1" always fits.

@@ -21,7 +21,7 @@ struct Order {
 
 /// What one process holds.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Share {
+pub struct PartitionPart {
     /// Its own agents and those whose states it must know, ascending. Where these nearly follow each other, all in between
     /// too.
     pub ids: Vec<u32>,
@@ -65,9 +65,9 @@ impl Partition {
         Ok(Partition { order: None, bounds })
     }
 
-    /// Nobody to be shared out.
-    pub(crate) fn alone() -> Self {
-        Partition { order: None, bounds: vec![0, 0] }
+    /// One process for all agents.
+    pub(crate) fn single(agents: usize) -> Self {
+        Partition { order: None, bounds: vec![0, agents] }
     }
 
     /// Number of processes.
@@ -101,13 +101,13 @@ impl Partition {
     }
 
     /// What a process holds if it must know everybody within `depth` hops of its agents, and their `parents`.
-    pub fn share(
+    pub fn part(
         &self,
         network: &Graph,
         process: usize,
         depth: usize,
         parents: impl Fn(usize) -> Vec<u32>,
-    ) -> Share {
+    ) -> PartitionPart {
         let own = self.agents(process);
         let mut known = vec![false; network.agents()];
         own.iter().for_each(|&i| known[i as usize] = true);
@@ -149,7 +149,7 @@ impl Partition {
         {
             ids = (first..=last).collect();
         }
-        Share { ids, ghosts: by_owner }
+        PartitionPart { ids, ghosts: by_owner }
     }
 
     /// Links between agents of different processes.
@@ -245,11 +245,11 @@ mod tests {
     fn ghosts_are_who_is_near_and_parents() {
         let network = Graph::line(20).unwrap();
         let partition = Partition::new(&network, 2).unwrap();
-        let share = partition.share(&network, 0, 2, |i| vec![i as u32, if i == 3 { 19 } else { 0 }]);
+        let share = partition.part(&network, 0, 2, |i| vec![i as u32, if i == 3 { 19 } else { 0 }]);
         assert_eq!(share.ghosts, [(1, vec![10, 11, 19])]);
         assert!(share.ids.iter().copied().eq(0..20), "{:?}", share.ids);
         let line = Graph::line(400).unwrap();
-        let share = Partition::new(&line, 2).unwrap().share(&line, 1, 1, |i| vec![i as u32, 0]);
+        let share = Partition::new(&line, 2).unwrap().part(&line, 1, 1, |i| vec![i as u32, 0]);
         assert_eq!(share.ghosts, [(0, vec![0, 199])]);
         assert_eq!((share.ids.len(), share.ids[0], share.ids[1]), (202, 0, 199));
     }

@@ -37,7 +37,7 @@ impl Graph {
 
     /// Number of agent `i` in the whole network: the one that users see, and that random numbers are keyed by.
     #[inline]
-    pub fn id(&self, i: usize) -> u32 {
+    pub fn global_id(&self, i: usize) -> u32 {
         self.part.as_ref().map_or(i as u32, |part| part.ids[i])
     }
 
@@ -47,7 +47,7 @@ impl Graph {
     }
 
     /// The numbers in the whole network, if they follow each other.
-    pub fn window(&self) -> Range<usize> {
+    pub fn contiguous_ids(&self) -> Range<usize> {
         match self.ids() {
             None => 0..self.agents(),
             Some(ids) => match (ids.first(), ids.last()) {
@@ -65,25 +65,25 @@ impl Graph {
     }
 
     /// Agents that belong to this process, as ascending runs: all, if this is the whole network.
-    pub fn own(&self) -> Vec<Range<usize>> {
+    pub fn owned(&self) -> Vec<Range<usize>> {
         let everybody = || std::iter::once(0..self.agents()).collect();
         self.part.as_ref().map_or_else(everybody, |part| part.own.clone())
     }
 
     /// Those agents one by one, ascending.
-    pub fn own_agents(&self) -> impl Iterator<Item = usize> {
-        self.own().into_iter().flatten()
+    pub fn owned_agents(&self) -> impl Iterator<Item = usize> {
+        self.owned().into_iter().flatten()
     }
 
     /// From the first to the last of those agents, ghosts in between included.
-    pub fn sweep(&self) -> Range<usize> {
-        let own = self.own();
+    pub fn owned_span(&self) -> Range<usize> {
+        let own = self.owned();
         own.first().map_or(0, |run| run.start)..own.last().map_or(0, |run| run.end)
     }
 
     /// Those agents in pieces to hand to threads.
-    pub fn blocks(&self) -> Vec<Range<usize>> {
-        blocks_of(&self.own())
+    pub fn work_blocks(&self) -> Vec<Range<usize>> {
+        blocks_of(&self.owned())
     }
 }
 
@@ -95,13 +95,13 @@ mod tests {
     fn a_part_knows_its_numbers_and_links() {
         let ring = Graph::ring(10).unwrap();
         let part = ring.part(vec![0, 1, 4, 5, 6, 9], |id| [0, 5, 6].contains(&id));
-        assert_eq!((part.agents(), part.total(), part.id(3)), (6, 10, 5));
-        assert_eq!(part.own(), [0..1, 3..5]);
-        assert_eq!((part.sweep(), part.own_agents().collect::<Vec<_>>()), (0..5, vec![0, 3, 4]));
+        assert_eq!((part.agents(), part.total(), part.global_id(3)), (6, 10, 5));
+        assert_eq!(part.owned(), [0..1, 3..5]);
+        assert_eq!((part.owned_span(), part.owned_agents().collect::<Vec<_>>()), (0..5, vec![0, 3, 4]));
         let rows: Vec<&[u32]> = (0..6).map(|i| part.neighbours(i)).collect();
         assert_eq!(rows, [&[1, 5][..], &[0], &[3], &[2, 4], &[3], &[0]]);
-        assert!(part.window().is_empty());
-        assert_eq!(ring.part(vec![3, 4, 5], |id| id == 4).window(), 3..6);
-        assert_eq!((ring.window(), ring.sweep(), ring.id(7)), (0..10, 0..10, 7));
+        assert!(part.contiguous_ids().is_empty());
+        assert_eq!(ring.part(vec![3, 4, 5], |id| id == 4).contiguous_ids(), 3..6);
+        assert_eq!((ring.contiguous_ids(), ring.owned_span(), ring.global_id(7)), (0..10, 0..10, 7));
     }
 }

@@ -31,11 +31,11 @@ impl<'a> QGroups<'a> {
 #[derive(Clone, Copy)]
 pub struct NeighbourValues<'a> {
     /// Values of the agents of this process.
-    pub values: &'a dyn QValues,
+    pub local: &'a dyn QValues,
     /// Whose values reach whom.
     pub groups: QGroups<'a>,
-    /// Values from other processes, if there are any.
-    pub elsewhere: Option<&'a BorderValues>,
+    /// Values from other processes; none for agents that hear from this one only.
+    pub remote: Option<&'a BorderValues>,
 }
 
 /// ∇̃_{θ_i} L for every agent, from the batch and the values that its neighbours send.
@@ -49,7 +49,7 @@ pub fn gradients(
     rule: &GradientSettings,
     out: &mut Ragged<f64>,
 ) {
-    let heard = NeighbourValues { values, groups, elsewhere: None };
+    let heard = NeighbourValues { local: values, groups, remote: None };
     gradients_of(&agent_blocks(policy.agents()), policy, batch, heard, rule, out);
 }
 
@@ -64,23 +64,23 @@ pub fn gradients_of(
 ) {
     let rows = out.split_rows_mut(blocks);
     let alternatives = rule.needs_alternatives(policy.is_direct());
-    let NeighbourValues { values, groups, elsewhere } = heard;
+    let NeighbourValues { local, groups, remote } = heard;
     blocks.par_iter().zip(rows).for_each_init(Scratch::default, |scratch, (block, mut rows)| {
         for i in block.clone() {
             let (group, constrained) = (groups.senders.row(i), groups.constrained.row(i));
-            let elsewhere = elsewhere.filter(|letters| letters.reaches(i));
+            let remote = remote.filter(|border| border.reaches(i));
             let receive = |number: usize, pairs: &mut Vec<u32>, out: &mut [f64]| {
                 let (trajectory, steps) = (&batch[number], rule.steps(&batch[number]));
                 let inbox = ValueReceiver { to: i, from: group, constrained, number, trajectory, steps };
-                let told = |j: u32| elsewhere.and_then(|letters| letters.from_elsewhere(i, j, number));
+                let told = |j: u32| remote.and_then(|border| border.received(i, j, number));
                 out.fill(0.0);
                 for &j in group {
                     match told(j) {
                         Some(told) => out.iter_mut().zip(told).for_each(|(out, q)| *out += q),
                         None if alternatives => {
-                            values.add_alternatives(j, &inbox, policy.actions(i), pairs, out);
+                            local.add_alternatives(j, &inbox, policy.actions(i), pairs, out);
                         }
-                        None => values.add_taken(j, &inbox, pairs, out),
+                        None => local.add_taken(j, &inbox, pairs, out),
                     }
                 }
                 if rule.neighbour_mean {

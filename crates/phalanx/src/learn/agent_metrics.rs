@@ -32,7 +32,7 @@ const WIDTH: usize = size_of::<AgentMetrics>() / size_of::<f64>();
 
 impl AgentMetrics {
     /// That of one agent. A NaN among its slacks makes the violations NaN.
-    pub fn of(return_: f64, objective: f64, slack: &[f64], mu: &[f64], gradient: &[f64]) -> Self {
+    pub fn for_agent(return_: f64, objective: f64, slack: &[f64], mu: &[f64], gradient: &[f64]) -> Self {
         let mut tally = AgentMetrics { return_, objective, ..AgentMetrics::default() };
         for &g in slack {
             // Plus 0, or a slack of 0 would count as −0.
@@ -62,12 +62,12 @@ impl AgentMetrics {
         agent_metrics.iter().fold(AgentMetrics::default(), AgentMetrics::and)
     }
 
-    /// All agents' together, in their order.
+    /// All agents' together, in their order, where this process has all of them.
     pub fn fold(agents: &[AgentMetrics]) -> AgentMetrics {
         AgentMetrics::together(&agents.chunks(FOLD).map(AgentMetrics::together).collect::<Vec<_>>())
     }
 
-    /// The same over the agents of all processes, of which these are `own`: at the first process, something else elsewhere.
+    /// The same over the agents of all processes, of which these are `own`; valid on rank 0 only.
     pub fn fold_all(own: &[AgentMetrics], halo: &Halo) -> Result<AgentMetrics> {
         if !halo.partition().is_aligned() {
             let all = halo.gather_rows(WIDTH, bytemuck::cast_slice(own))?;
@@ -95,9 +95,9 @@ pub struct Violations {
 
 impl Violations {
     /// From every agent's g_ik. A NaN makes them NaN.
-    pub fn of(slack: &Ragged<f64>) -> Self {
+    pub fn from_slack(slack: &Ragged<f64>) -> Self {
         let agents: Vec<AgentMetrics> =
-            slack.iter().map(|row| AgentMetrics::of(0.0, 0.0, row, &[], &[])).collect();
+            slack.iter().map(|row| AgentMetrics::for_agent(0.0, 0.0, row, &[], &[])).collect();
         let AgentMetrics { violation_total, violation_max, .. } = AgentMetrics::fold(&agents);
         let mean = if slack.data().is_empty() { 0.0 } else { violation_total / slack.data().len() as f64 };
         Violations { total: violation_total, max: violation_max, mean }
@@ -118,6 +118,8 @@ pub fn agent_metrics<'a>(
     mu: &'a Ragged<f64>,
     gradient: &'a Ragged<f64>,
 ) -> Vec<AgentMetrics> {
-    let of = |i: usize| AgentMetrics::of(returns(i), objective[i], slack.row(i), mu.row(i), gradient.row(i));
+    let of = |i: usize| {
+        AgentMetrics::for_agent(returns(i), objective[i], slack.row(i), mu.row(i), gradient.row(i))
+    };
     agents.map(of).collect()
 }

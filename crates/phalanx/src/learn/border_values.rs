@@ -122,15 +122,15 @@ impl BorderValues {
     }
 
     /// Sends it, `meanwhile` working, and reads what has come.
-    pub fn carry(&mut self, halo: &Halo, meanwhile: &mut dyn FnMut()) -> crate::Result<()> {
-        halo.carry(&mut self.messages, meanwhile)?;
+    pub fn exchange(&mut self, halo: &Halo, meanwhile: &mut dyn FnMut()) -> crate::Result<()> {
+        halo.exchange(&mut self.messages, meanwhile)?;
         let words = self.messages.incoming.iter().flat_map(|message| message.as_chunks::<8>().0);
         self.values.iter_mut().zip(words).for_each(|(x, word)| *x = f64::from_le_bytes(*word));
         Ok(())
     }
 
-    /// Values of a sender elsewhere for a receiver along trajectory number `number`; none if it is not elsewhere.
-    pub fn from_elsewhere(&self, to: usize, from: u32, number: usize) -> Option<&[f64]> {
+    /// Values that another process sent, of `from` for `to` along trajectory number `number`; none if this one has `from`.
+    pub fn received(&self, to: usize, from: u32, number: usize) -> Option<&[f64]> {
         let &(_, place) = self.places.row(to).iter().find(|(sender, _)| *sender == from)?;
         let length = self.steps[1] * self.wants[to];
         Some(&self.values[place + number * length..][..length])

@@ -38,7 +38,7 @@ impl Signals {
     }
 
     /// Looks at the agents in `blocks` only.
-    pub fn only(self, blocks: Vec<Range<usize>>) -> Self {
+    pub fn restricted_to(self, blocks: Vec<Range<usize>>) -> Self {
         Signals { blocks, ..self }
     }
 

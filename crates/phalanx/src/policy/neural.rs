@@ -59,12 +59,12 @@ impl NeuralPolicy {
         check_memory(36 * parameters, "policy.hidden", &format!("networks of {parameters} parameters"))?;
         let place = Place { purpose: Purpose::PolicyInit, iteration: 0, trajectory: 0 };
         let theta = Ragged::from_rows(nets.iter().enumerate().map(|(i, net)| {
-            let mut sequence = stream.sequence(place, world.graph().id(i));
+            let mut sequence = stream.sequence(place, world.graph().global_id(i));
             let weights: Vec<f32> = net.initialise(output_gain, &mut sequence);
             weights.into_iter().map(f64::from).collect::<Vec<_>>()
         }));
         let weights = Ragged::zeros(nets.iter().map(Net::parameters));
-        let acting = world.graph().sweep();
+        let acting = world.graph().owned_span();
         let mut policy = NeuralPolicy { sights, nets, actions, theta, weights, acting };
         policy.refresh();
         Ok(policy)

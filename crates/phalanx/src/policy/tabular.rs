@@ -49,7 +49,7 @@ impl Tabular {
         if init_std > 0.0 {
             let place = Place { purpose: Purpose::PolicyInit, iteration: 0, trajectory: 0 };
             for i in 0..n {
-                let mut sequence = stream.sequence(place, world.graph().id(i));
+                let mut sequence = stream.sequence(place, world.graph().global_id(i));
                 theta.row_mut(i).iter_mut().for_each(|x| *x = init_std * sequence.normal());
             }
         }

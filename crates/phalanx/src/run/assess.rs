@@ -22,6 +22,7 @@ use super::evaluate::{Episodes, check};
 use crate::algorithm::mean_return;
 use crate::base::parallel::agent_blocks;
 use crate::base::stream::Stream;
+use crate::distributed::Halo;
 use crate::policy::Policy;
 use crate::sample::occupancy::{Visits, lived};
 use crate::utility::problem::{Problem, Scaling};
@@ -172,7 +173,8 @@ pub fn assess(
     episodes: usize,
     confidence: f64,
 ) -> Result<Assessment> {
-    let source = Episodes { world, policy, problem, stream, horizon, episodes, halo: None, stop: None };
+    let halo = &Halo::single(world.graph().agents());
+    let source = Episodes { world, policy, problem, stream, horizon, episodes, halo, stop: None };
     source.assess(confidence)
 }
 

@@ -62,8 +62,8 @@ pub fn write(
     network: &Graph,
 ) -> Result<Piece> {
     durable::create_dir(folder)?;
-    let own = network.own();
-    let ids: Vec<u32> = network.own_agents().map(|i| network.id(i)).collect();
+    let own = network.owned();
+    let ids: Vec<u32> = network.owned_agents().map(|i| network.global_id(i)).collect();
     let (first, last) = (ids.first().copied().unwrap_or(0), ids.last().copied().unwrap_or(0));
     let mut tensors: Vec<(String, Tensor<'_>)> = Vec::new();
     for (name, field) in fields {
@@ -168,7 +168,7 @@ pub fn verify(folder: &Path, iteration: usize) -> Result<Manifest> {
 
 /// Restores the state of the agents that `network` owns from a checkpoint that [`verify`] found whole.
 pub fn restore(folder: &Path, manifest: &Manifest, mut fields: Fields<'_>, network: &Graph) -> Result<()> {
-    let own: Vec<u32> = network.own_agents().map(|i| network.id(i)).collect();
+    let own: Vec<u32> = network.owned_agents().map(|i| network.global_id(i)).collect();
     let mut restored = 0;
     for (number, piece) in manifest.pieces.iter().enumerate() {
         let from = own.partition_point(|&id| id < piece.first);
@@ -208,7 +208,7 @@ fn restore_piece(
     // Everything is in one file and here: rows need not be those of agents.
     let everything = alone && network.ids().is_none();
     let mut is_own = vec![false; network.agents()];
-    network.own_agents().for_each(|i| is_own[i] = true);
+    network.owned_agents().for_each(|i| is_own[i] = true);
     let here: Vec<Option<usize>> = if everything {
         Vec::new()
     } else {
@@ -432,7 +432,7 @@ mod tests {
     /// Agent i has i numbers, in both precisions.
     fn rows(network: &Graph, filled: bool) -> (Ragged<f64>, Ragged<f32>) {
         let value = |id: u32, k: u32| if filled { f64::from(100 * id + k) } else { -1.0 };
-        let row = |i: usize| (0..network.id(i)).map(move |k| value(network.id(i), k));
+        let row = |i: usize| (0..network.global_id(i)).map(move |k| value(network.global_id(i), k));
         let doubles = Ragged::from_rows((0..network.agents()).map(row));
         let singles = Ragged::from_rows((0..network.agents()).map(|i| row(i).map(|x| x as f32)));
         (doubles, singles)
@@ -444,7 +444,7 @@ mod tests {
         let parts = |count: usize| -> Vec<Graph> {
             let partition = crate::graph::Partition::new(&network, count).unwrap();
             let part = |process: usize| {
-                let share = partition.share(&network, process, 1, |i| vec![i as u32]);
+                let share = partition.part(&network, process, 1, |i| vec![i as u32]);
                 network.part(share.ids, |id| partition.owner(id) == process)
             };
             if count == 1 { vec![network.clone()] } else { (0..count).map(part).collect() }
@@ -475,7 +475,7 @@ mod tests {
                 restore(folder.path(), &found, fields, &part).unwrap();
                 let (expected, expected_singles) = rows(&part, true);
                 assert_eq!(counter, 9);
-                for i in part.own_agents() {
+                for i in part.owned_agents() {
                     assert_eq!(doubles.row(i), expected.row(i), "{before} {after}");
                     assert_eq!(singles.row(i), expected_singles.row(i));
                 }

@@ -45,14 +45,16 @@ pub fn evaluate(
     horizon: usize,
     episodes: usize,
 ) -> Result<Evaluation> {
-    let episodes = Episodes { world, policy, problem, stream, horizon, episodes, halo: None, stop: None };
+    let halo = &Halo::single(world.graph().agents());
+    let episodes = Episodes { world, policy, problem, stream, horizon, episodes, halo, stop: None };
     episodes.evaluate()
 }
 
 /// The same where the network is shared out over processes: what the first of them finds, nothing elsewhere.
-pub(super) fn evaluate_part(episodes: &Episodes<'_>, halo: &Halo) -> Result<Option<Evaluation>> {
-    let found = halo.agree(episodes.measure())?;
-    let own = || episodes.world.graph().own_agents();
+pub(super) fn evaluate_part(episodes: &Episodes<'_>) -> Result<Option<Evaluation>> {
+    let halo = episodes.halo;
+    let found = halo.all_ok(episodes.measure())?;
+    let own = || episodes.world.graph().owned_agents();
     let rows = |rows: &Ragged<f64>| halo.gather_ragged(&own().map(|i| rows.row(i)).collect::<Vec<_>>());
     let (values, slack) = (rows(&found.values)?, rows(&found.slack)?);
     let mine: Vec<f64> = own().flat_map(|i| found.numbers[i]).collect();
@@ -76,7 +78,7 @@ pub(super) struct Episodes<'a> {
     pub horizon: usize,
     pub episodes: usize,
     /// Borders with other processes.
-    pub halo: Option<&'a Halo>,
+    pub halo: &'a Halo,
     /// Set when nobody wants to know any more. Not looked at among processes, which would have to agree.
     pub stop: Option<&'a AtomicBool>,
 }
@@ -100,7 +102,7 @@ impl Episodes<'_> {
     pub fn visits(&self, weights: &[f64]) -> Result<Visits> {
         let actions = self.policy.action_counts();
         let visits = Visits::new((0..actions.len()).map(|i| self.problem.row_length(i)));
-        let mut visits = visits.only(self.world.graph().blocks());
+        let mut visits = visits.restricted_to(self.world.graph().work_blocks());
         self.for_each_chunk(|batch| visits.add(batch, weights, actions))?;
         visits.rescale(self.problem);
         Ok(visits)
@@ -111,12 +113,11 @@ impl Episodes<'_> {
         // Enough at a time to occupy many threads, few enough to stay small in memory; results do not depend on it.
         const AT_ONCE: usize = 16;
         // The same in all processes.
-        let processes = self.halo.map_or(1, |halo| halo.peers().count());
-        let n = self.world.graph().total() / processes;
+        let n = self.world.graph().total() / self.halo.peers().count();
         let at_once = if n < rollout::SPLIT_AGENTS { AT_ONCE.min(self.episodes) } else { 1 };
-        let mut trajectories = vec![Trajectory::of(self.world, self.horizon); at_once];
+        let mut trajectories = vec![Trajectory::for_world(self.world, self.horizon); at_once];
         for first in (0..self.episodes).step_by(at_once.max(1)) {
-            if self.halo.is_none() && self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) {
+            if !self.halo.is_distributed() && self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) {
                 return Err(Error::Stopped);
             }
             let requests: Vec<Request> = (first..self.episodes.min(first + at_once))
@@ -127,12 +128,7 @@ impl Episodes<'_> {
                 })
                 .collect();
             let batch = &mut trajectories[..requests.len()];
-            match self.halo {
-                None => rollout::simulate(self.world, self.policy, self.stream, &requests, batch),
-                Some(halo) => {
-                    rollout::simulate_part(self.world, self.policy, self.stream, &requests, batch, halo)?;
-                }
-            }
+            rollout::simulate(self.world, self.policy, self.stream, &requests, batch, self.halo)?;
             work(batch);
         }
         Ok(())
@@ -149,8 +145,9 @@ impl Episodes<'_> {
             values: Ragged::zeros(constraints()),
             slack: Ragged::zeros(constraints()),
         };
-        for i in network.own_agents() {
-            let (agent, lambda, id) = (&problem.agents[i], visits.occupancy.row(i), network.id(i) as usize);
+        for i in network.owned_agents() {
+            let (agent, lambda, id) =
+                (&problem.agents[i], visits.occupancy.row(i), network.global_id(i) as usize);
             let value = agent.objective.value(lambda, agent.space);
             check(value, id, "f")?;
             found.numbers[i] = [value, earned.as_ref().map_or(0.0, |earned| earned(i))];
@@ -178,7 +175,7 @@ impl Episodes<'_> {
             objective: all.objective / agents,
             objectives: numbers.iter().map(|[objective, _]| *objective).collect(),
             returns: is_paid.then(returns),
-            violations: Violations::of(&slack),
+            violations: Violations::from_slack(&slack),
             values,
             slack,
         }

@@ -12,6 +12,7 @@ use super::exact_evaluation::{ExactEvaluation, PointEvaluation};
 use super::multipliers;
 use super::registry::Registry;
 use crate::base::stream::{Place, Purpose, Stream};
+use crate::distributed::Halo;
 use crate::policy::{self, Policy, RulePolicy, Tabular};
 use crate::sample::rollout::{self, Request, StartFrom};
 use crate::utility::problem::Problem;
@@ -26,6 +27,7 @@ pub struct Evaluator {
     policy: Box<dyn Policy>,
     mu: Ragged<f64>,
     warnings: Vec<String>,
+    halo: Halo,
     /// Ends evaluations when it is set.
     stop: Arc<AtomicBool>,
 }
@@ -95,7 +97,8 @@ impl Evaluator {
         mu: Ragged<f64>,
     ) -> Self {
         let config = build::with_gamma(config, &problem);
-        Evaluator { config, world, problem, policy, mu, warnings: Vec::new(), stop: Arc::default() }
+        let (halo, stop) = (Halo::single(world.graph().agents()), Arc::default());
+        Evaluator { config, world, problem, policy, mu, warnings: Vec::new(), halo, stop }
     }
 
     /// Another θ for the same policy.
@@ -134,16 +137,17 @@ impl Evaluator {
     }
 
     /// The k-th of the episodes of [`Evaluator::assess`] with the same seed, from 0 and below 2²⁴, over `steps` steps.
-    pub fn episode(&self, k: u32, seed: u64, steps: usize) -> Trajectory {
+    pub fn episode(&self, k: u32, seed: u64, steps: usize) -> Result<Trajectory> {
         let request = Request {
             place: Place { purpose: Purpose::Evaluation, iteration: 0, trajectory: k },
             start_purpose: Purpose::EvaluationStart,
             start: StartFrom::World,
         };
-        let mut found = [Trajectory::of(&*self.world, steps)];
-        rollout::simulate(&*self.world, self.policy(), &evaluation_stream(seed), &[request], &mut found);
+        let mut found = [Trajectory::for_world(&*self.world, steps)];
+        let stream = evaluation_stream(seed);
+        rollout::simulate(&*self.world, self.policy(), &stream, &[request], &mut found, &self.halo)?;
         let [found] = found;
-        found
+        Ok(found)
     }
 
     /// The policy evaluated exactly; none if it has no tables, or the network is too large for that to be quick.
@@ -166,7 +170,7 @@ impl Evaluator {
             stream,
             horizon,
             episodes,
-            halo: None,
+            halo: &self.halo,
             stop: Some(&self.stop),
         }
     }
@@ -230,12 +234,12 @@ mod tests {
         let config = Config::preset("synthetic").unwrap().with("policy.init_std", "1.0").unwrap();
         let evaluator = Evaluator::new(&config).unwrap();
         let steps = assessment_horizon(evaluator.problem(), evaluator.config().horizon);
-        let episodes: Vec<Trajectory> = (0..3).map(|k| evaluator.episode(k, 5, steps)).collect();
+        let episodes: Vec<Trajectory> = (0..3).map(|k| evaluator.episode(k, 5, steps).unwrap()).collect();
         let mut visits = Visits::new([4; 10]);
         visits.add(&episodes, &evaluator.problem().occupancy_weights(steps, 3), &[2; 10]);
         assert_eq!(visits.occupancy, evaluator.occupancy(3, 5).unwrap());
         assert_ne!(visits.occupancy, evaluator.occupancy(3, 6).unwrap());
         // A shorter one is the beginning of a longer one.
-        assert_eq!(evaluator.episode(1, 5, 20).states(7), &episodes[1].states(7)[..20]);
+        assert_eq!(evaluator.episode(1, 5, 20).unwrap().states(7), &episodes[1].states(7)[..20]);
     }
 }

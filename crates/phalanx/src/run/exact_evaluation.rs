@@ -95,7 +95,7 @@ impl PointEvaluation<'_> {
         } else {
             None
         };
-        let violations = Violations::of(&signals.slack);
+        let violations = Violations::from_slack(&signals.slack);
         Ok(ExactEvaluation {
             return_,
             objective: signals.objective.iter().sum::<f64>() / signals.objective.len() as f64,

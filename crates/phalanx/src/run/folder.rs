@@ -457,7 +457,7 @@ impl LockedRun {
 pub(super) fn write_state(path: &Path, session: &mut Session) -> Result<Piece> {
     let iteration = session.algorithm().iteration();
     let network = session.world().graph().clone();
-    let which = session.halo().map_or((0, 1), |halo| (halo.peers().rank(), halo.peers().count()));
+    let which = (session.halo().peers().rank(), session.halo().peers().count());
     checkpoint::write(&path.join(CHECKPOINTS), iteration, which, &session.fields(), &network)
 }
 

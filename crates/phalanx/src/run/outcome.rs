@@ -10,7 +10,7 @@ use super::exact_evaluation::ExactEvaluation;
 use super::session::Session;
 use crate::base::document;
 use crate::base::durable;
-use crate::distributed::{Bound, ProcessTraffic, Traffic};
+use crate::distributed::{ProcessTraffic, Traffic, TrafficBound};
 use crate::{Error, Result};
 
 /// The closing line of a run, as `--json` prints it and `outcome.json` keeps it.
@@ -47,7 +47,7 @@ pub struct Outcome {
     pub traffic: Traffic,
     /// The most that one agent can send in one iteration, in bytes by kind.
     #[serde(default)]
-    pub traffic_bound: Bound,
+    pub traffic_bound: TrafficBound,
     /// What every process sent in the last iteration, and could at most; empty if there was one.
     #[serde(default)]
     pub processes: Vec<ProcessTraffic>,

@@ -27,8 +27,8 @@ pub struct Session {
     warnings: Vec<String>,
     /// The policy that it began with, if it was not the configuration's.
     warm_from: Option<PathBuf>,
-    /// Where the network is shared out over processes, of which this is one.
-    halo: Option<Arc<Halo>>,
+    /// Borders with other processes, if there are any.
+    halo: Arc<Halo>,
     /// Ends evaluations.
     stop: Arc<AtomicBool>,
 }
@@ -56,9 +56,9 @@ impl Session {
         let depth = config.kappa.max(config.kappa_q);
         let share = match world.evolution() {
             Evolution::Factored(factored) => {
-                partition.share(world.graph(), peers.rank(), depth, |i| factored.parents(i))
+                partition.part(world.graph(), peers.rank(), depth, |i| factored.parents(i))
             }
-            Evolution::Joint(_) => partition.share(world.graph(), peers.rank(), depth, |_| Vec::new()),
+            Evolution::Joint(_) => partition.part(world.graph(), peers.rank(), depth, |_| Vec::new()),
         };
         let network = world.graph().part(share.ids.clone(), |id| partition.owner(id) == peers.rank());
         let halo = Arc::new(Halo::new(peers, partition, &share, &network)?);
@@ -67,19 +67,20 @@ impl Session {
         let own = Problem { agents, gamma, scaling, sampled_channels, episodic };
         drop(problem);
         let part = sub_world(world, network);
-        let session = part.and_then(|world| Session::build(config, world, own, Some(halo.clone())));
-        let session = halo.agree(session)?;
+        let session = part.and_then(|world| Session::build(config, world, own, halo.clone()));
+        let session = halo.all_ok(session)?;
         Ok(Session { warnings, ..session })
     }
 
     /// A copy of the policy and the multipliers of the whole network as they are now, on rank 0; none elsewhere.
     pub(super) fn whole(&self) -> Result<Option<Evaluator>> {
-        let Some(halo) = &self.halo else {
+        let halo = &self.halo;
+        if !halo.is_distributed() {
             let (theta, mu) = (self.policy().theta().clone(), self.mu().clone());
             return self.copy(self.world.clone(), self.problem.clone(), theta, mu).map(Some);
-        };
+        }
         let own = |rows: &Ragged<f64>| {
-            let rows: Vec<&[f64]> = self.world.graph().own_agents().map(|i| rows.row(i)).collect();
+            let rows: Vec<&[f64]> = self.world.graph().owned_agents().map(|i| rows.row(i)).collect();
             halo.gather_ragged(&rows)
         };
         let (theta, mu) = (own(self.policy().theta())?, own(self.mu())?);
@@ -91,7 +92,7 @@ impl Session {
             let (problem, _) = build::problem(&self.config, &*world)?;
             self.copy(world, Arc::new(problem), theta, mu).map(Some)
         };
-        halo.agree(whole())
+        halo.all_ok(whole())
     }
 
     fn copy(
@@ -117,15 +118,11 @@ impl Session {
     /// As [`Session::new`] with a world or a problem of one's own; `[world]`, `[objective]` and `[[constraint]]` of
     /// `config` are not looked at.
     pub fn with(config: &Config, world: Arc<dyn World>, problem: Problem) -> Result<Self> {
-        Session::build(config, world, problem, None)
+        let halo = Arc::new(Halo::single(world.graph().agents()));
+        Session::build(config, world, problem, halo)
     }
 
-    fn build(
-        config: &Config,
-        world: Arc<dyn World>,
-        problem: Problem,
-        halo: Option<Arc<Halo>>,
-    ) -> Result<Self> {
+    fn build(config: &Config, world: Arc<dyn World>, problem: Problem, halo: Arc<Halo>) -> Result<Self> {
         let problem = Arc::new(problem);
         let algorithm = build::algorithm(config, &world, &problem, halo.clone())?;
         Ok(Session {
@@ -221,7 +218,7 @@ impl Session {
             stream,
             horizon: self.config.horizon,
             episodes: closing_episodes(&self.config, &*self.world),
-            halo: self.halo.as_deref(),
+            halo: &self.halo,
             stop: Some(&self.stop),
         }
     }
@@ -238,13 +235,12 @@ impl Session {
 
     /// The same for a run that may be shared out over processes: at the first of them, nothing elsewhere.
     pub(super) fn evaluate_all(&self) -> Result<Option<Evaluation>> {
-        let Some(halo) = &self.halo else { return self.evaluate().map(Some) };
-        evaluate_part(&self.episodes(&Stream::new(self.config.seed)), halo)
+        evaluate_part(&self.episodes(&Stream::new(self.config.seed)))
     }
 
-    /// Where the network is shared out over processes, of which this is one.
-    pub fn halo(&self) -> Option<&Arc<Halo>> {
-        self.halo.as_ref()
+    /// Borders with other processes, if there are any.
+    pub fn halo(&self) -> &Arc<Halo> {
+        &self.halo
     }
 
     /// What was asked for.

@@ -121,13 +121,11 @@ fn iterate_part(
     stop: &AtomicBool,
     progress: &mut impl FnMut(&Summary),
 ) -> Result<PartEnding> {
-    let Some(halo) = session.halo().cloned() else {
-        return Err(Error::argument("mpi", "this run is not shared out"));
-    };
+    let halo = session.halo().clone();
     let begin = Instant::now();
     let mut pace = CheckpointTimer::new(session);
     while let Some(summary) = session.advance()? {
-        let decision = halo.decide(|| {
+        let decision = halo.broadcast_decision(|| {
             if let Some(folder) = &mut folder {
                 folder.record(&summary, session)?;
             }
@@ -145,11 +143,11 @@ fn iterate_part(
             pace.time(|| save(session, &mut folder, path, &halo, elapsed + begin.elapsed()))?;
         }
         if decision == STOP && !session.is_done() {
-            halo.agree(folder.map_or(Ok(()), |folder| folder.set_status("stopped")))?;
+            halo.all_ok(folder.map_or(Ok(()), |folder| folder.set_status("stopped")))?;
             return Ok(PartEnding::Stopped { iteration: session.algorithm().iteration() });
         }
     }
-    let last = halo.decide(|| Ok(if pace.is_affordable() { CHECKPOINT } else { GO_ON }))?;
+    let last = halo.broadcast_decision(|| Ok(if pace.is_affordable() { CHECKPOINT } else { GO_ON }))?;
     if last == CHECKPOINT {
         pace.time(|| save(session, &mut folder, path, &halo, elapsed + begin.elapsed()))?;
     }
@@ -162,7 +160,7 @@ fn iterate_part(
         }
         _ => Ok(None),
     };
-    Ok(match halo.agree(results)? {
+    Ok(match halo.all_ok(results)? {
         Some((outcome, evaluation, whole)) => PartEnding::Finished(outcome, evaluation, whole),
         None => PartEnding::Elsewhere,
     })
@@ -193,7 +191,7 @@ fn save(
     halo: &Halo,
     elapsed: Duration,
 ) -> Result<()> {
-    let piece = halo.agree(write_state(path, session))?;
+    let piece = halo.all_ok(write_state(path, session))?;
     let numbers = [piece.first, piece.last, piece.crc32c];
     let all = halo.gather(bytemuck::cast_slice(&numbers))?;
     let pieces = all.iter().filter_map(|bytes| {
@@ -205,7 +203,7 @@ fn save(
         Some(folder) => folder.conclude(session.algorithm().iteration(), elapsed, pieces.collect()),
         None => Ok(()),
     };
-    halo.agree(concluded)
+    halo.all_ok(concluded)
 }
 
 /// Opens the folder of a run that was begun before and brings every process's part to its last whole checkpoint. Only the first
@@ -217,17 +215,17 @@ pub fn resume_part(
 ) -> Result<Option<ResumedPart>> {
     let config = all_ok_among(peers, Config::of_run(path))?.with_registry(registry.clone());
     let mut session = Session::shared_out(&config, peers.clone())?;
-    let Some(halo) = session.halo().cloned() else { return Ok(None) };
+    let halo = session.halo().clone();
     let found = if halo.is_first() { LockedRun::find(path, &config) } else { Ok(None) };
-    let revived = halo.agree(found)?;
+    let revived = halo.all_ok(found)?;
     let from = revived.as_ref().map(|revived| &revived.from);
     let text = serde_json::to_vec(&from).map_err(|e| Error::file(path, e.to_string()))?;
-    let heard = halo.tell(text)?;
+    let heard = halo.broadcast(text)?;
     let from: Option<From> = serde_json::from_slice(&heard).map_err(|e| Error::file(path, e.to_string()))?;
     let Some(from) = from else { return Ok(None) };
-    halo.agree(from.apply(path, &mut session))?;
+    halo.all_ok(from.apply(path, &mut session))?;
     let opened = revived.map(|revived| revived.open(path, &session)).transpose();
-    let (folder, elapsed, notes) = match halo.agree(opened)? {
+    let (folder, elapsed, notes) = match halo.all_ok(opened)? {
         Some((folder, elapsed, notes)) => (Some(folder), elapsed, notes),
         None => (None, Duration::ZERO, Vec::new()),
     };

@@ -32,7 +32,7 @@ impl Visits {
     }
 
     /// Looks at the agents in `blocks` only.
-    pub fn only(self, blocks: Vec<Range<usize>>) -> Self {
+    pub fn restricted_to(self, blocks: Vec<Range<usize>>) -> Self {
         Visits { blocks, ..self }
     }
 

@@ -138,7 +138,7 @@ impl World for Line {
     }
 
     fn part(&self, network: &Graph) -> Option<Arc<dyn World>> {
-        let window = network.window();
+        let window = network.contiguous_ids();
         let tables = self.channels[0].tables().filter(|_| !window.is_empty() && self.first == 0)?;
         let rewards = Ragged::from_rows(window.clone().map(|id| tables.row(id).to_vec()));
         Some(Arc::new(Line {

@@ -26,12 +26,15 @@ pub fn sub_world(world: Arc<dyn World>, network: Graph) -> Result<Arc<dyn World>
     };
     let mut parents = Ragged::with_capacity(network.agents());
     for i in 0..network.agents() {
-        let known: Option<Vec<[u32; 2]>> =
-            factored.parents(network.id(i) as usize).into_iter().map(|id| Some([number(id)?, id])).collect();
+        let known: Option<Vec<[u32; 2]>> = factored
+            .parents(network.global_id(i) as usize)
+            .into_iter()
+            .map(|id| Some([number(id)?, id]))
+            .collect();
         // Those of a ghost need not be known: it is never moved on here.
         parents.push_row(known.unwrap_or_default());
     }
-    let ids: Vec<usize> = (0..network.agents()).map(|i| network.id(i) as usize).collect();
+    let ids: Vec<usize> = (0..network.agents()).map(|i| network.global_id(i) as usize).collect();
     let channel = |channel: &Channel| Channel {
         name: channel.name.clone(),
         values: match &channel.values {
@@ -68,7 +71,7 @@ thread_local! {
 
 impl SubWorld {
     fn id(&self, agent: usize) -> usize {
-        self.network.id(agent) as usize
+        self.network.global_id(agent) as usize
     }
 
     fn factored(&self) -> &dyn Factored {
@@ -108,7 +111,7 @@ impl SubWorld {
     }
 
     fn in_whole(&self, group: &[u32]) -> Vec<u32> {
-        group.iter().map(|&m| self.network.id(m as usize)).collect()
+        group.iter().map(|&m| self.network.global_id(m as usize)).collect()
     }
 }
 

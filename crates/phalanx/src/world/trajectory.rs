@@ -40,7 +40,7 @@ impl Trajectory {
     }
 
     /// Room for `steps` steps of everything that `world` records.
-    pub fn of(world: &dyn World, steps: usize) -> Self {
+    pub fn for_world(world: &dyn World, steps: usize) -> Self {
         let (agents, channels) = (world.graph().agents(), sampled_channels(world).len());
         let shared = match world.evolution() {
             Evolution::Factored(_) => 0,

@@ -6,6 +6,7 @@ pub mod corridor;
 use std::path::PathBuf;
 
 use phalanx::base::stream::{Place, Purpose, Stream};
+use phalanx::distributed::Halo;
 use phalanx::policy::{Acting, Parameterisation, Policy, Tabular};
 use phalanx::sample::rollout::{Request, StartFrom, simulate};
 use phalanx::world::Trajectory;
@@ -84,7 +85,7 @@ pub fn sample(
     start: StartFrom,
     seed: u64,
 ) -> Vec<Trajectory> {
-    let room = Trajectory::of(world, steps);
+    let room = Trajectory::for_world(world, steps);
     let mut batch = vec![room; trajectories];
     let requests: Vec<Request> = (0..trajectories)
         .map(|k| Request {
@@ -93,7 +94,8 @@ pub fn sample(
             start,
         })
         .collect();
-    simulate(world, policy, &Stream::new(seed), &requests, &mut batch);
+    let halo = Halo::single(world.graph().agents());
+    simulate(world, policy, &Stream::new(seed), &requests, &mut batch, &halo).unwrap();
     batch
 }
 

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use crate::support::{REFERENCES, Reference};
 use phalanx::base::stream::{Place, Purpose, Stream};
+use phalanx::distributed::Halo;
 use phalanx::graph::Graph;
 use phalanx::policy::{Parameterisation, Tabular};
 use phalanx::sample::rollout::{Request, StartFrom, simulate};
@@ -211,7 +212,8 @@ fn line_and_its_table_are_one_world() {
             start_purpose: Purpose::BatchStart,
             start: StartFrom::World,
         };
-        simulate(world, &policy, &stream, &[request], &mut trajectories);
+        let halo = Halo::single(world.graph().agents());
+        simulate(world, &policy, &stream, &[request], &mut trajectories, &halo).unwrap();
         trajectories
     };
     assert_eq!(run(&line), run(&table));

@@ -3,6 +3,7 @@
 use crate::support::corridor::{Corridor, Flaw, PRIZES, SQUARES, configured};
 use phalanx::Ragged;
 use phalanx::base::stream::{Place, Purpose, Stream};
+use phalanx::distributed::Halo;
 use phalanx::policy::observation::{Inputs, ObservationEncoder, Widths};
 use phalanx::policy::{NeuralPolicy, Policy, RulePolicy, Tabular};
 use phalanx::run::{Config, Evaluator, Session};
@@ -71,10 +72,11 @@ fn every_policy_is_simulated_to_the_end_or_to_the_last_step() {
         ("network", Box::new(NeuralPolicy::new(&world, 1, &widths, 1.0, &stream).unwrap())),
     ];
     let rooms = [9, 1, 2, 3, 4, 5, 6, 7, 8, 30];
-    let mut trajectories: Vec<Trajectory> = rooms.iter().map(|&room| Trajectory::of(&world, room)).collect();
-    let requests = requests(10);
+    let mut trajectories: Vec<Trajectory> =
+        rooms.iter().map(|&room| Trajectory::for_world(&world, room)).collect();
+    let (requests, halo) = (requests(10), Halo::single(world.graph().agents()));
     for (name, policy) in &policies {
-        simulate(&world, &**policy, &stream, &requests, &mut trajectories);
+        simulate(&world, &**policy, &stream, &requests, &mut trajectories, &halo).unwrap();
         for ((request, &room), found) in requests.iter().zip(&rooms).zip(&trajectories) {
             assert_played(&world, &stream, request, room, found);
             let way = usize::from(SQUARES - found.states(0)[0]);
@@ -242,8 +244,9 @@ fn rows_are_enough_to_act_on() {
     let stream = Stream::new(3);
     let widths = Widths { embedding: 4, row_hidden: 8, hidden: vec![16] };
     let policy = NeuralPolicy::new(&world, 2, &widths, 1.0, &stream).unwrap();
-    let mut episodes = [Trajectory::of(&world, 12)];
-    simulate(&world, &policy, &stream, &requests(1), &mut episodes);
+    let mut episodes = [Trajectory::for_world(&world, 12)];
+    let halo = Halo::single(world.graph().agents());
+    simulate(&world, &policy, &stream, &requests(1), &mut episodes, &halo).unwrap();
     for (agent, k) in [(0, 0), (4, 1), (9, 11)] {
         let groups = policy.groups();
         let mut inputs = Inputs::default();

@@ -22,7 +22,7 @@ fn world(game: &str) -> Pistonball {
 
 /// Six moments: pistons move, and the ball is in sight from step 2 to 4.
 fn moments(world: &dyn World) -> Trajectory {
-    let mut trajectory = Trajectory::of(world, 6);
+    let mut trajectory = Trajectory::for_world(world, 6);
     for k in 0..6 {
         for i in 0..N {
             *trajectory.pair_mut(i, k).0 = ((3 * i + 2 * k) % 17) as u8;
@@ -125,7 +125,7 @@ fn waves_win_and_chance_loses() {
     let config = Config::preset("pistonball").unwrap().with("evaluation.episodes", "200").unwrap();
     let returns = |name: &str| {
         let session = Evaluator::scripted(&config, name).unwrap();
-        let solved = (0..40).filter(|&k| session.episode(k, 3, config.horizon).ended()).count();
+        let solved = (0..40).filter(|&k| session.episode(k, 3, config.horizon).unwrap().ended()).count();
         (session.evaluate().unwrap().return_.unwrap(), solved)
     };
     let (wave, solved) = returns("wave");

@@ -93,7 +93,7 @@ fn a_packet_that_got_through_is_paid_for_and_gone() {
     let evaluator = Evaluator::new(&config(&settings)).unwrap();
     let mut paid = 0;
     for k in 0..40 {
-        let episode = evaluator.episode(k, 3, 4);
+        let episode = evaluator.episode(k, 3, 4).unwrap();
         for i in 0..12 {
             for t in 0..3 {
                 let (queue, action) = (episode.states(i)[t], episode.actions(i)[t]);
@@ -212,7 +212,7 @@ fn evaluations_agree_with_single_episodes() {
         let assessment = trained.assess(40, 9, 0.9).unwrap();
         let steps = assessment.horizon;
         assert!(steps > 12 && 0.8f64.powi(steps as i32) <= 1e-3);
-        let episodes: Vec<Trajectory> = (0..40).map(|k| trained.episode(k, 9, steps)).collect();
+        let episodes: Vec<Trajectory> = (0..40).map(|k| trained.episode(k, 9, steps).unwrap()).collect();
         assert_close(assessment.return_.unwrap().value, mean_return(&episodes, 4, 12));
         let mut objective = 0.0;
         for i in 0..4 {

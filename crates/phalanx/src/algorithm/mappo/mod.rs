@@ -32,7 +32,7 @@ use super::{Algorithm, Summary, mean_return};
 use crate::base::fields::{Field, Fields};
 use crate::base::parallel::agent_blocks;
 use crate::base::stream::{Place, Purpose, Stream};
-use crate::distributed::{Links, Traffic, TrafficCounter};
+use crate::distributed::{Halo, Links, Traffic, TrafficCounter};
 use crate::learn::critic::shuffle;
 use crate::learn::shadow::Signals;
 use crate::policy::{NeuralPolicy, Policy};
@@ -137,10 +137,10 @@ impl Mappo {
     }
 
     /// B episodes, one step longer than H: those that go on are valued at the state behind.
-    fn sample(&mut self) {
+    fn sample(&mut self) -> Result<()> {
         let (batch, horizon) = (self.settings.batch, self.settings.horizon);
         if self.trajectories.is_empty() {
-            self.trajectories.extend((0..batch).map(|_| Trajectory::of(&*self.world, horizon + 1)));
+            self.trajectories.extend((0..batch).map(|_| Trajectory::for_world(&*self.world, horizon + 1)));
         }
         let iteration = self.iteration as u32;
         let request = |trajectory: usize| Request {
@@ -149,10 +149,12 @@ impl Mappo {
             start: StartFrom::World,
         };
         let requests: Vec<Request> = (0..batch).map(request).collect();
-        rollout::simulate(&*self.world, &self.policy, &self.stream, &requests, &mut self.trajectories);
+        let (world, policy, halo) = (&*self.world, &self.policy, Halo::single(self.actions.len()));
+        rollout::simulate(world, policy, &self.stream, &requests, &mut self.trajectories, &halo)?;
         let lived: usize = self.trajectories.iter().map(Trajectory::steps).sum();
         self.exchange.observed(lived);
         self.agent_steps += (self.actions.len() * lived) as u64;
+        Ok(())
     }
 
     /// What every agent learns from at every sample.
@@ -271,7 +273,7 @@ impl Algorithm for Mappo {
         let mut clock = Clock::start(&mut times, Instant::now());
 
         // B episodes under π_θ.
-        self.sample();
+        self.sample()?;
         clock.stage(Stage::Sampling);
 
         // Objective and constraints of the batch, as for every other algorithm.
@@ -306,7 +308,7 @@ impl Algorithm for Mappo {
 
         // θ up the clipped surrogate of Â_r − λ·Â_c, and λ up the constraint, minibatch by minibatch.
         self.improve(&steps, &advantages, &excess);
-        self.exchange.shared(self.settings.batch, samples);
+        self.exchange.record_q_messages(self.settings.batch, samples);
         self.steps += of_critics.count(samples);
         finite(&self.lambda, "lambda", t)?;
         finite(&self.gradient, "the gradient", t)?;

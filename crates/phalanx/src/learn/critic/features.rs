@@ -288,6 +288,6 @@ impl AllFeatures {
         let groups = world.graph().neighbourhoods(kappa_q);
         let set = |j| FeatureSet::new(world, j, groups.row(j), kind, with_world);
         let sets = (0..groups.rows()).map(set).collect::<Result<_>>()?;
-        Ok(AllFeatures { groups, sets, blocks: world.graph().blocks(), total: world.graph().total() })
+        Ok(AllFeatures { groups, sets, blocks: world.graph().work_blocks(), total: world.graph().total() })
     }
 }

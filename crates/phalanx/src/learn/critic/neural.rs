@@ -101,7 +101,7 @@ impl NeuralCritic {
         check_memory(16 * parameters, "critic.hidden", &format!("networks of {parameters} parameters"))?;
         let place = Place { purpose: Purpose::CriticInit, iteration: 0, trajectory: 0 };
         let weights = Ragged::from_rows((0..n).map(|j| {
-            let mut sequence = stream.sequence(place, world.graph().id(j));
+            let mut sequence = stream.sequence(place, world.graph().global_id(j));
             let count = utilities(j) * twins;
             (0..count).flat_map(|_| nets[j].initialise::<f32>(1.0, &mut sequence)).collect::<Vec<_>>()
         }));
@@ -116,9 +116,9 @@ impl NeuralCritic {
             weights,
             sights,
             nets,
-            ids: (0..n).map(|j| world.graph().id(j)).collect(),
+            ids: (0..n).map(|j| world.graph().global_id(j)).collect(),
             total: world.graph().total(),
-            blocks: world.graph().blocks(),
+            blocks: world.graph().work_blocks(),
             rule,
             from,
             stream,

@@ -97,7 +97,7 @@ impl Returns {
         check_memory(16 * parameters, "critic.hidden", &format!("networks of {parameters} parameters"))?;
         let place = Place { purpose: Purpose::CriticInit, iteration: 0, trajectory: 0 };
         let weights = Ragged::from_rows(nets.iter().enumerate().map(|(j, net)| {
-            let mut sequence = stream.sequence(place, world.graph().id(j));
+            let mut sequence = stream.sequence(place, world.graph().global_id(j));
             net.initialise::<f32>(OUTPUT_GAIN, &mut sequence)
         }));
         let moments = || match rule.descent.optimizer {
@@ -110,8 +110,8 @@ impl Returns {
             weights,
             sights,
             nets,
-            ids: (0..n).map(|j| world.graph().id(j)).collect(),
-            blocks: world.graph().blocks(),
+            ids: (0..n).map(|j| world.graph().global_id(j)).collect(),
+            blocks: world.graph().work_blocks(),
             rule,
             stream,
             gamma: problem.gamma,

@@ -34,7 +34,7 @@ impl QTables {
         Ok(QTables {
             tables: Ragged::zeros((0..n).map(|j| (1 + problem.agents[j].constraints.len()) * index.size(j))),
             weighted: Ragged::default(),
-            blocks: world.graph().blocks(),
+            blocks: world.graph().work_blocks(),
             index,
         })
     }

@@ -92,12 +92,12 @@ pub fn world(config: &Config) -> Result<Arc<dyn World>> {
 
 /// Builds the algorithm.
 ///
-/// `halo`: where the network is shared out over processes, and `world` is this one's part.
+/// `world` is this process's part of the network, `halo` its borders.
 pub fn algorithm(
     config: &Config,
     world: &Arc<dyn World>,
     problem: &Arc<Problem>,
-    halo: Option<Arc<Halo>>,
+    halo: Arc<Halo>,
 ) -> Result<Box<dyn Algorithm>> {
     check_fit(config, &**world, problem)?;
     let n = world.graph().total();
@@ -160,11 +160,7 @@ pub fn algorithm(
     };
     let policy = policy(config, &**world, &stream)?;
     let critic = critic(config, &**world, problem, &*policy, &stream)?;
-    let algorithm = PrimalDual::new(world.clone(), problem.clone(), policy, critic, settings, stream)?;
-    Ok(match halo {
-        None => Box::new(algorithm),
-        Some(halo) => Box::new(algorithm.shared_out(halo)?),
-    })
+    Ok(Box::new(PrimalDual::new(world.clone(), problem.clone(), policy, critic, settings, stream, halo)?))
 }
 
 /// Whether a run can be shared out over processes.

@@ -91,7 +91,7 @@ impl Feasibility {
         let mut feasibility = Feasibility {
             notes,
             objective,
-            violation_total: Violations::of(&signals.slack).total,
+            violation_total: Violations::from_slack(&signals.slack).total,
             optimum,
             gap: optimum.map(|optimum| optimum - objective),
             slater_margin: slater.as_ref().map(|slater| slater.margin).filter(|margin| margin.is_finite()),

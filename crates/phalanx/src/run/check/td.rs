@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::Point;
 use crate::base::stream::{Place, Purpose, Stream};
+use crate::distributed::Halo;
 use crate::exact::{TdBound, TdSetting, Truncation};
 use crate::learn::critic::{Critic, CriticInput, QTables, StepSettings, Td};
 use crate::sample::rollout::{self, Request, StartFrom};
@@ -122,7 +123,8 @@ fn learn(point: &Point<'_>, bound: &TdBound, trial: u32) -> Result<Vec<f64>> {
         start: StartFrom::Uniform,
     };
     let stream = Stream::new(subject.seed);
-    rollout::simulate(subject.world, subject.policy, &stream, &[request], &mut trajectory);
+    let halo = Halo::single(point.sizes.agents);
+    rollout::simulate(subject.world, subject.policy, &stream, &[request], &mut trajectory, &halo)?;
     td.evaluate(CriticInput {
         iteration: 0,
         policy: subject.policy,

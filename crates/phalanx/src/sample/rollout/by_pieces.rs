@@ -1,5 +1,5 @@
-//! Factored worlds of many agents: a few trajectories side by side, agents in pieces that threads share. Where the network is
-//! shared out over processes, neighbours at a border tell each other their states and actions at every step.
+//! Factored worlds of many agents: a few trajectories side by side, agents in pieces that threads share. Neighbouring processes
+//! tell each other states and actions of the agents at their borders at every step.
 
 use std::ops::Range;
 
@@ -53,7 +53,7 @@ pub struct ByPieces<'a> {
     /// Agents that a thread advances at a time.
     pub piece: usize,
     /// Borders with other processes.
-    pub halo: Option<&'a Halo>,
+    pub halo: &'a Halo,
 }
 
 /// One of the trajectories.
@@ -84,7 +84,7 @@ impl ByPieces<'_> {
         let mut jobs: Vec<Job<'_>> = (requested.iter_mut())
             .map(|(request, trajectory)| self.begin(request, trajectory, chunk))
             .collect();
-        let mut messages = self.halo.map(Halo::messages).unwrap_or_default();
+        let mut messages = self.halo.messages();
         for first in (0..longest).step_by(chunk) {
             for k in 0..chunk {
                 let going_on = |step: usize| jobs.partition_point(|job| job.room() > step);
@@ -127,7 +127,7 @@ impl ByPieces<'_> {
     /// Draws of steps 2·`pair` and the next.
     fn draw(&self, job: &mut Job<'_>, pair: usize) {
         let (network, place) = (self.world.graph(), job.request.place);
-        let (sweep, window) = (network.sweep(), network.window());
+        let (sweep, window) = (network.owned_span(), network.contiguous_ids());
         let [r0, r1, r2, r3] = job.draws.each_mut().map(|row| row[sweep.clone()].par_chunks_mut(PIECE));
         r0.zip(r1).zip(r2).zip(r3).enumerate().for_each(|(piece, (((r0, r1), r2), r3))| {
             let members = sweep.start + piece * PIECE..sweep.start + piece * PIECE + r0.len();
@@ -144,25 +144,23 @@ impl ByPieces<'_> {
     /// a^step ~ π(· | s^step), into row k.
     fn act(&self, jobs: &mut [Job<'_>], step: usize, k: usize, messages: &mut Messages) -> Result<()> {
         let network = self.world.graph();
-        let (agents, sweep) = (network.agents(), network.sweep());
+        let (agents, sweep) = (network.agents(), network.owned_span());
         let row = k * agents..(k + 1) * agents;
         let policy = match self.policy {
             Acting::Alone(policy) => policy,
             Acting::Together(_) => {
                 self.act_together(jobs, step);
-                return self.tell(jobs, messages, |job| &mut job.actions[row.clone()], &mut |_| ());
+                return self.exchange(jobs, messages, |job| &mut job.actions[row.clone()], &mut |_| ());
             }
         };
-        if let Some(halo) = self.halo {
-            for job in jobs.iter_mut() {
-                let draws = of_step(&job.draws, step)[0];
-                for run in halo.border() {
-                    let actions = &mut job.actions[row.start + run.start..row.start + run.end];
-                    policy.act(run.clone(), &job.states[row.clone()], &draws[run.clone()], actions);
-                }
+        for job in jobs.iter_mut() {
+            let draws = of_step(&job.draws, step)[0];
+            for run in self.halo.border() {
+                let actions = &mut job.actions[row.start + run.start..row.start + run.end];
+                policy.act(run.clone(), &job.states[row.clone()], &draws[run.clone()], actions);
             }
         }
-        self.tell(jobs, messages, |job| &mut job.actions[row.clone()], &mut |jobs| {
+        self.exchange(jobs, messages, |job| &mut job.actions[row.clone()], &mut |jobs| {
             let (mut out, mut seen) = (Vec::new(), Vec::new());
             for job in jobs.iter_mut() {
                 out.push(&mut job.actions[row.start + sweep.start..row.start + sweep.end]);
@@ -205,20 +203,18 @@ impl ByPieces<'_> {
         messages: &mut Messages,
     ) -> Result<()> {
         let network = self.world.graph();
-        let (agents, sweep) = (network.agents(), network.sweep());
+        let (agents, sweep) = (network.agents(), network.owned_span());
         let (row, after) = (k * agents..(k + 1) * agents, (k + 1) * agents..(k + 2) * agents);
-        if let Some(halo) = self.halo {
-            for job in jobs[..next].iter_mut() {
-                let draws = of_step(&job.draws, step)[1];
-                let (now, later) = job.states[row.start..after.end].split_at_mut(agents);
-                for run in halo.border() {
-                    let (actions, out) = (&job.actions[row.clone()], &mut later[run.clone()]);
-                    self.factored.step(run.clone(), now, actions, &draws[run.clone()], out);
-                }
+        for job in jobs[..next].iter_mut() {
+            let draws = of_step(&job.draws, step)[1];
+            let (now, later) = job.states[row.start..after.end].split_at_mut(agents);
+            for run in self.halo.border() {
+                let (actions, out) = (&job.actions[row.clone()], &mut later[run.clone()]);
+                self.factored.step(run.clone(), now, actions, &draws[run.clone()], out);
             }
         }
         let (going_on, last) = jobs.split_at_mut(next);
-        self.tell(going_on, messages, |job| &mut job.states[after.clone()], &mut |jobs| {
+        self.exchange(going_on, messages, |job| &mut job.states[after.clone()], &mut |jobs| {
             let (mut out, mut seen) = (Vec::new(), Vec::new());
             for job in jobs.iter_mut() {
                 let (now, later) = job.states[row.start..after.end].split_at_mut(agents);
@@ -238,7 +234,7 @@ impl ByPieces<'_> {
     /// Rewards of the sampled channels.
     fn reward(&self, jobs: &mut [Job<'_>], step: usize, k: usize) {
         let network = self.world.graph();
-        let (agents, sweep) = (network.agents(), network.sweep());
+        let (agents, sweep) = (network.agents(), network.owned_span());
         for (number, &channel) in self.sampled.iter().enumerate() {
             let (mut out, mut seen) = (Vec::new(), Vec::new());
             for job in jobs.iter_mut() {
@@ -258,21 +254,17 @@ impl ByPieces<'_> {
 
     /// Tells neighbours the entries of a row of every trajectory that they must know, `meanwhile` working on all of them, and
     /// writes down theirs.
-    fn tell<'j>(
+    fn exchange<'j>(
         &self,
         jobs: &mut [Job<'j>],
         messages: &mut Messages,
         row: impl for<'r> Fn(&'r mut Job<'j>) -> &'r mut [u8],
         meanwhile: &mut dyn FnMut(&mut [Job<'j>]),
     ) -> Result<()> {
-        let Some(halo) = self.halo.filter(|_| !jobs.is_empty()) else {
-            meanwhile(jobs);
-            return Ok(());
-        };
         let rows: Vec<&[u8]> = jobs.iter_mut().map(|job| &*row(job)).collect();
-        halo.pack(&rows, messages);
-        halo.carry(messages, &mut || meanwhile(jobs))?;
-        jobs.iter_mut().enumerate().for_each(|(k, job)| halo.unpack(messages, k, row(job)));
+        self.halo.pack(&rows, messages);
+        self.halo.exchange(messages, &mut || meanwhile(jobs))?;
+        jobs.iter_mut().enumerate().for_each(|(k, job)| self.halo.unpack(messages, k, row(job)));
         Ok(())
     }
 

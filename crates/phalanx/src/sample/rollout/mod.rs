@@ -52,51 +52,9 @@ pub const SPLIT_AGENTS: usize = 1 << 15;
 /// Simulates every requested trajectory under `policy`.
 ///
 /// Each trajectory is filled until there is no more room, or its episode ends. The numbers drawn depend on the place, the
-/// agent and the step alone, so the order of work does not matter.
+/// agent and the step alone, so the order of work does not matter. Neighbouring processes do the same at the same time;
+/// afterwards the columns of ghosts are complete, except for rewards.
 pub fn simulate(
-    world: &dyn World,
-    policy: &dyn Policy,
-    stream: &Stream,
-    requests: &[Request],
-    trajectories: &mut [Trajectory],
-) {
-    assert_eq!(requests.len(), trajectories.len());
-    let agents = world.graph().agents();
-    let mut jobs: Vec<_> = requests.iter().zip(trajectories).collect();
-    // Longest first, or the last one would keep everybody waiting.
-    jobs.sort_by_key(|(_, trajectory)| std::cmp::Reverse(trajectory.room()));
-    let sampled = sampled_channels(world);
-    let lockstep = Lockstep { world, policy: policy.acting(), stream, sampled: &sampled };
-    let (factored, alone) = match (world.evolution(), policy.acting()) {
-        (_, Acting::Together(_)) => return lockstep.run(&mut jobs),
-        (Evolution::Joint(_), Acting::Alone(_)) if world.is_serial() => {
-            return jobs.iter_mut().for_each(|job| lockstep.run(std::slice::from_mut(job)));
-        }
-        (Evolution::Joint(_), Acting::Alone(_)) => {
-            return one_by_one(jobs, |job| lockstep.run(std::slice::from_mut(job)));
-        }
-        (Evolution::Factored(factored), Acting::Alone(alone)) => (factored, alone),
-    };
-    if agents >= SPLIT_AGENTS && !world.is_serial() {
-        let piece = by_pieces::piece(policy);
-        let policy = policy.acting();
-        let wide = ByPieces { world, factored, policy, stream, sampled: &sampled, piece, halo: None };
-        for jobs in jobs.chunks_mut(by_pieces::side_by_side(agents, sampled.len())) {
-            // Only peers can fail.
-            let _ = wide.run(jobs);
-        }
-        return;
-    }
-    let simulation = Simulation { world, factored, policy: alone, stream, sampled: &sampled };
-    if world.is_serial() {
-        return jobs.iter_mut().for_each(|(request, trajectory)| simulation.run(request, trajectory));
-    }
-    one_by_one(jobs, |(request, trajectory)| simulation.run(request, trajectory));
-}
-
-/// As [`simulate`] for a world that is a part of a network: neighbouring processes do the same at the same time. Afterwards the
-/// columns of ghosts are complete, except for rewards.
-pub fn simulate_part(
     world: &dyn World,
     policy: &dyn Policy,
     stream: &Stream,
@@ -105,17 +63,44 @@ pub fn simulate_part(
     halo: &Halo,
 ) -> Result<()> {
     assert_eq!(requests.len(), trajectories.len());
-    let Evolution::Factored(factored) = world.evolution() else {
-        return Err(Error::argument("mpi", "a world that is simulated whole cannot be shared out"));
-    };
+    let agents = world.graph().agents();
     let mut jobs: Vec<_> = requests.iter().zip(trajectories).collect();
+    // Longest first, or the last one would keep everybody waiting.
     jobs.sort_by_key(|(_, trajectory)| std::cmp::Reverse(trajectory.room()));
-    let (sampled, piece, policy) = (sampled_channels(world), by_pieces::piece(policy), policy.acting());
-    ByPieces { world, factored, policy, stream, sampled: &sampled, piece, halo: Some(halo) }.run(&mut jobs)
+    let (sampled, acting) = (&sampled_channels(world)[..], policy.acting());
+    let lockstep = Lockstep { world, policy: acting, stream, sampled };
+    let piece = by_pieces::piece(policy);
+    let by_pieces = |factored| ByPieces { world, factored, policy: acting, stream, sampled, piece, halo };
+    match (world.evolution(), acting) {
+        (Evolution::Factored(factored), _) if halo.is_distributed() => {
+            by_pieces(factored).run(&mut jobs)?;
+        }
+        (Evolution::Joint(_), _) if halo.is_distributed() => {
+            return Err(Error::argument("mpi", "a world that is simulated whole cannot be shared out"));
+        }
+        (_, Acting::Together(_)) => lockstep.run(&mut jobs),
+        (Evolution::Joint(_), Acting::Alone(_)) => {
+            each(jobs, world.is_serial(), |job| lockstep.run(std::slice::from_mut(job)));
+        }
+        (Evolution::Factored(factored), _) if agents >= SPLIT_AGENTS && !world.is_serial() => {
+            let pieces = by_pieces(factored);
+            for jobs in jobs.chunks_mut(by_pieces::side_by_side(agents, sampled.len())) {
+                pieces.run(jobs)?;
+            }
+        }
+        (Evolution::Factored(factored), Acting::Alone(policy)) => {
+            let simulation = Simulation { world, factored, policy, stream, sampled };
+            each(jobs, world.is_serial(), |(request, trajectory)| simulation.run(request, trajectory));
+        }
+    }
+    Ok(())
 }
 
-/// Runs every job on whichever thread is free next.
-fn one_by_one<J: Send>(jobs: Vec<J>, work: impl Fn(&mut J) + Sync) {
+/// Runs every job: on whichever thread is free next, or one after the other.
+fn each<J: Send>(mut jobs: Vec<J>, is_serial: bool, work: impl Fn(&mut J) + Sync) {
+    if is_serial {
+        return jobs.iter_mut().for_each(work);
+    }
     let work = &work;
     rayon::scope_fifo(|scope| {
         for mut job in jobs {
@@ -149,7 +134,7 @@ fn start(
         StartFrom::World => factored.start(stream, place, agents, states),
         StartFrom::Uniform => {
             for (agent, state) in agents.zip(states) {
-                let draw = stream.words(place, world.graph().id(agent), 0)[0] >> 1;
+                let draw = stream.words(place, world.graph().global_id(agent), 0)[0] >> 1;
                 *state = uniform(world.states(agent), draw);
             }
         }
@@ -206,7 +191,7 @@ mod tests {
             let stream = Stream::new(4);
             let policy = Tabular::new(&world, 1, Parameterisation::Softmax, 1.0, &stream).unwrap();
             let mut fast = [Trajectory::new(agents, steps)];
-            simulate(&world, &policy, &stream, &[request(6)], &mut fast);
+            simulate(&world, &policy, &stream, &[request(6)], &mut fast, &Halo::single(agents)).unwrap();
             assert_eq!(fast[0], by_definition(&world, &policy, &stream, request(6), steps));
         }
     }
@@ -217,7 +202,8 @@ mod tests {
         let stream = Stream::new(5);
         let policy = Tabular::new(&world, 1, Parameterisation::Softmax, 1.0, &stream).unwrap();
         let mut whole = [Trajectory::new(1000, 150)];
-        simulate(&world, &policy, &stream, &[request(0)], &mut whole);
+        let halo = &Halo::single(1000);
+        simulate(&world, &policy, &stream, &[request(0)], &mut whole, halo).unwrap();
         let mut split = Trajectory::new(1000, 150);
         let wide = ByPieces {
             world: &world,
@@ -226,7 +212,7 @@ mod tests {
             stream: &stream,
             sampled: &[],
             piece: 16,
-            halo: None,
+            halo,
         };
         wide.run(&mut [(&request(0), &mut split)]).unwrap();
         assert_eq!(whole, [split]);

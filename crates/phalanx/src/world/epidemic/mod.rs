@@ -170,7 +170,7 @@ impl Factored for Epidemic {
 
     fn start(&self, stream: &Stream, place: Place, agents: Range<usize>, states: &mut [u8]) {
         for (agent, state) in agents.zip(states) {
-            let draw = stream.words(place, self.network.id(agent), 0)[0] >> 1;
+            let draw = stream.words(place, self.network.global_id(agent), 0)[0] >> 1;
             *state = if draw >= self.infected_from { INFECTED } else { SUSCEPTIBLE };
         }
     }

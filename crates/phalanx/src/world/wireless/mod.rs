@@ -265,7 +265,7 @@ impl World for Wireless {
     }
 
     fn part(&self, network: &Graph) -> Option<Arc<dyn World>> {
-        let window = network.window();
+        let window = network.contiguous_ids();
         let send = self.channels[1].tables().filter(|_| !window.is_empty() && self.first == 0)?;
         let send = Ragged::from_rows(window.clone().map(|id| send.row(id).to_vec()));
         Some(Arc::new(Wireless {
