@@ -4,19 +4,20 @@ use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, ensure};
 
 const HELP: &str = "\
 cargo xtask test     all checks: format, lints, tests, documentation, examples and benchmarks compile, the Python package
+                     (--install: with the Debian packages that some tests need; without, these tests are skipped)
 cargo xtask python   the Python package alone: its wheel, lints, types, tests, examples
 cargo xtask crash    kill a run fifty times at random moments, resume it, compare every byte
-cargo xtask bench    the benchmark tables: iterations by stage, speed and memory by network size, MPI; `bench help` lists them
+cargo xtask bench    the benchmark tables: iterations by stage, speed and memory by graph size, MPI; `bench help` lists them
 cargo xtask theory   the numbers and figures of docs/theory.md";
 
 fn main() -> ExitCode {
     let command = std::env::args().nth(1).unwrap_or_default();
     let done = match command.as_str() {
-        "test" => test(),
+        "test" => test(std::env::args().any(|argument| argument == "--install")),
         "python" => python_package(),
         "crash" => crash(),
         "bench" => bench::run(&std::env::args().skip(2).collect::<Vec<_>>()),
@@ -37,10 +38,16 @@ fn main() -> ExitCode {
 
 mod bench;
 mod python;
+mod setup;
+#[cfg(test)]
+mod tree;
 
-/// Every check, in the order in which failures are cheapest to find.
-fn test() -> Result<()> {
+/// Every check, in the order in which failures are cheapest to find. `install`: packages of the system may be installed.
+///
+/// What one step compiles the next ones use: all have the same profile and, being of the whole workspace, the same features.
+fn test(install: bool) -> Result<()> {
     let begin = Instant::now();
+    let install = install || std::env::var("CI").is_ok_and(|value| value == "true");
     cargo(&["fmt", "--all", "--check"], &[])?;
     let theory = ["--features", "xtask/theory"];
     cargo(
@@ -49,28 +56,31 @@ fn test() -> Result<()> {
     )?;
     // Property tests draw the same cases every time here; plain `cargo test` draws new ones.
     let mut environment = vec![("PROPTEST_RNG_SEED", "1")];
-    let python = python_with_tensorboard();
+    let python = setup::tensorboard(&target()?.join("python"));
     match &python {
         Ok(python) => environment.push(("PHALANX_PYTHON", python)),
         Err(error) => println!("the test against TensorBoard is skipped: {error:#}"),
     }
-    if let Err(error) = browser() {
+    if let Err(error) = setup::browser(install) {
         println!("the test of the report's page is skipped: {error:#}");
     }
     cargo(&["test", "--workspace", "--lib", "--bins", "--tests", "--examples"], &environment)?;
-    match open_mpi() {
+    match setup::open_mpi(install) {
         Ok(()) => {
-            let mpi = ["--package", "phalanx-cli", "--features", "mpi"];
-            cargo(&[&["clippy"][..], &mpi, &["--tests", "--", "-D", "warnings"]].concat(), &[])?;
-            cargo(&[&["test"][..], &mpi, &["--test", "mpi"]].concat(), &[])?;
+            let mpi = ["--workspace", "--features", "phalanx-cli/mpi", "--test", "mpi"];
+            let deny = ["--bin", "phalanx", "--", "-D", "warnings"];
+            cargo(&[&["clippy"][..], &mpi, &deny].concat(), &[])?;
+            cargo(&[&["test"][..], &mpi].concat(), &[])?;
         }
         Err(error) => println!("the tests of runs over MPI are skipped: {error:#}"),
     }
     cargo(&["test", "--workspace", "--doc"], &[])?;
-    cargo(&["run", "--quiet", "--package", "phalanx", "--example", "own_utility"], &[])?;
+    build()?;
+    run(&mut Command::new(target()?.join("debug/examples/own_utility")))?;
     cargo(&["doc", "--workspace", "--no-deps"], &[("RUSTDOCFLAGS", "-D warnings")])?;
-    cargo(&["bench", "--workspace", "--no-run"], &[])?;
-    match python_is_new_enough() {
+    // Benchmarks compile, with what tests were compiled with.
+    cargo(&["test", "--workspace", "--benches", "--no-run"], &[])?;
+    match setup::python() {
         Ok(()) => python_package()?,
         Err(error) => println!("the tests of the Python package are skipped: {error:#}"),
     }
@@ -80,84 +90,21 @@ fn test() -> Result<()> {
 
 /// The Python package, against the program as tests build it.
 fn python_package() -> Result<()> {
-    python_is_new_enough()?;
-    cargo(&["build", "--package", "phalanx-cli"], &[])?;
+    setup::python()?;
+    build()?;
     python::test(&target()?, &target()?.join("debug/phalanx"))
+}
+
+/// The programs and examples. Examples bring features of what tests depend on: without them nearly everything would be
+/// compiled once more.
+fn build() -> Result<()> {
+    cargo(&["build", "--workspace", "--bins", "--examples"], &[])
 }
 
 /// Where cargo builds.
 fn target() -> Result<PathBuf> {
     let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
     Ok(std::path::absolute(target)?)
-}
-
-/// Whether there is a Python that the package can be installed in.
-fn python_is_new_enough() -> Result<()> {
-    let test = "import sys, venv; sys.exit(sys.version_info < (3, 11))";
-    let found = Command::new("python3").args(["-c", test]).output()?;
-    anyhow::ensure!(found.status.success(), "python3 is older than 3.11, or has no venv");
-    Ok(())
-}
-
-/// A Python environment of the project's own with the package `tensorboard`, made on first use.
-fn python_with_tensorboard() -> Result<String> {
-    let folder = target()?.join("python");
-    let python = folder.join("bin/python");
-    let works = |python: &std::path::Path| {
-        let import = "import tensorboard.backend.event_processing.event_accumulator";
-        Command::new(python).args(["-c", import]).output().is_ok_and(|output| output.status.success())
-    };
-    if !works(&python) {
-        println!("> making {}", folder.display());
-        let made = Command::new("python3").args(["-m", "venv"]).arg(&folder).status()?;
-        anyhow::ensure!(made.success(), "python3 cannot make a virtual environment");
-        let installed =
-            Command::new(&python).args(["-m", "pip", "install", "--quiet", "tensorboard"]).status()?;
-        anyhow::ensure!(installed.success() && works(&python), "tensorboard cannot be installed");
-    }
-    Ok(python.display().to_string())
-}
-
-/// Chromium, installed where it is missing and that is allowed.
-fn browser() -> Result<()> {
-    install("chromium", || starts("chromium"), &["chromium"])
-}
-
-/// Open MPI with what its Rust interface is built with, installed where it is missing and that is allowed.
-fn open_mpi() -> Result<()> {
-    // The interface reads the C headers with libclang, which has no program to ask for.
-    let clang = || {
-        let folders = std::path::Path::new("/usr/lib").read_dir().into_iter().flatten().flatten();
-        let has = |folder: std::path::PathBuf| {
-            let names = folder.join("lib").read_dir().into_iter().flatten().flatten();
-            names.into_iter().any(|entry| entry.file_name().to_string_lossy().starts_with("libclang"))
-        };
-        folders.into_iter().any(|folder| has(folder.path())) || std::env::var_os("LIBCLANG_PATH").is_some()
-    };
-    let packages = ["openmpi-bin", "libopenmpi-dev", "libclang-dev"];
-    install("Open MPI", || starts("mpirun") && starts("mpicc") && clang(), &packages)
-}
-
-fn starts(program: &str) -> bool {
-    Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success())
-}
-
-/// Installs Debian's packages unless what they bring is there.
-fn install(what: &str, works: impl Fn() -> bool, packages: &[&str]) -> Result<()> {
-    if works() {
-        return Ok(());
-    }
-    let user = Command::new("id").arg("-u").output()?;
-    anyhow::ensure!(user.stdout.trim_ascii() == b"0", "there is no {what}, and only root can install it");
-    let install = [&["install", "-y", "--no-install-recommends"][..], packages].concat();
-    for arguments in [&["update"][..], &install] {
-        println!("> apt-get {}", arguments.join(" "));
-        let status =
-            Command::new("apt-get").args(arguments).env("DEBIAN_FRONTEND", "noninteractive").status()?;
-        anyhow::ensure!(status.success(), "`apt-get {}` failed", arguments.join(" "));
-    }
-    anyhow::ensure!(works(), "{what} cannot be started");
-    Ok(())
 }
 
 /// The crash test at full length.
@@ -174,11 +121,18 @@ fn theory() -> Result<()> {
 
 /// Runs cargo and shows what it ran.
 fn cargo(arguments: &[&str], environment: &[(&str, &str)]) -> Result<()> {
-    println!("> cargo {}", arguments.join(" "));
     let program = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());
-    let status = Command::new(program).args(arguments).envs(environment.iter().copied()).status()?;
-    if !status.success() {
-        bail!("`cargo {}` failed", arguments.join(" "));
-    }
+    run(Command::new(program).args(arguments).envs(environment.iter().copied()))
+}
+
+/// Runs a command and shows what it ran.
+fn run(command: &mut Command) -> Result<()> {
+    let program = PathBuf::from(command.get_program());
+    let name = program.file_name().unwrap_or_default().to_string_lossy();
+    let arguments = command.get_args().map(|argument| format!(" {}", argument.to_string_lossy().trim()));
+    let shown = format!("{name}{}", arguments.collect::<String>());
+    println!("> {shown}");
+    let status = command.status().with_context(|| format!("cannot start {}", program.display()))?;
+    ensure!(status.success(), "`{shown}` failed");
     Ok(())
 }

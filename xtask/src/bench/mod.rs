@@ -1,11 +1,8 @@
 //! `cargo xtask bench`: how fast the real command is, and how much memory it takes.
 
-mod fit;
 mod laboratory;
 mod machine;
 mod memory;
-mod model;
-mod prediction;
 mod ranks;
 mod record;
 mod scale;
@@ -22,38 +19,32 @@ use record::Record;
 
 /// Tables that can be asked for, and what they are.
 const HELP: &str = "\
-cargo xtask bench            all tables: stages, networks, scale, model
-  … stages                   iterations by stage, the exact algorithm, linear and network models
-  … networks                 the networks of policies and critics alone, against the machine's peak
-  … scale                    agent-steps a second and bytes an agent from a thousand to a million agents; threads and MPI
-  … model [FILE]             the cost model of docs/scaling.md, fitted to the newest file of `scale`, or to FILE
-  --largest N                no network above N agents in `scale`
+cargo xtask bench            all tables: stages, networks, scale
+  … stages                   iterations by stage, the exact algorithm, linear and neural models
+  … networks                 the neural networks of policies and critics alone, against the machine's peak
+  … scale                    agent-steps per second and bytes per agent from a thousand to a million agents; threads and MPI
+  --largest N                no graph above N agents in `scale`
   --into DIR                 where raw results go [default: bench-runs]
 PHALANX_BIN                  a program to measure instead of building one";
 
 /// What was asked for.
 struct Options {
     what: Option<String>,
-    file: Option<PathBuf>,
     largest: usize,
     into: PathBuf,
 }
 
 impl Options {
     fn read(arguments: &[String]) -> Result<Self> {
-        let mut options =
-            Options { what: None, file: None, largest: usize::MAX, into: PathBuf::from("bench-runs") };
+        let mut options = Options { what: None, largest: usize::MAX, into: PathBuf::from("bench-runs") };
         let mut arguments = arguments.iter();
         while let Some(argument) = arguments.next() {
             let mut value = || arguments.next().with_context(|| format!("{argument} needs a value"));
             match argument.as_str() {
                 "--largest" => options.largest = value()?.parse().context("--largest: a number is needed")?,
                 "--into" => options.into = value()?.into(),
-                "stages" | "networks" | "scale" | "model" if options.what.is_none() => {
+                "stages" | "networks" | "scale" if options.what.is_none() => {
                     options.what = Some(argument.clone());
-                }
-                file if options.what.as_deref() == Some("model") && !file.starts_with('-') => {
-                    options.file = Some(file.into());
                 }
                 _ => bail!("`{argument}` is no table or option\n{HELP}"),
             }
@@ -85,11 +76,8 @@ pub fn run(arguments: &[String]) -> Result<()> {
             ranks::run(&mut laboratory, &mut record, options.largest)?;
         }
     }
-    if options.wants("model") {
-        model::run(&options.into, options.file.as_deref())?;
-    }
     if options.wants("networks") {
-        println!("\nnetworks alone, in this run\n");
+        println!("\nneural networks alone, in this run\n");
         cargo(&["bench", "-p", "phalanx", "--bench", "net"], &[])?;
     }
     Ok(())

@@ -1,0 +1,75 @@
+//! What checks need beside Rust: asked for in one line, and installed only where that was allowed.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Result, ensure};
+
+/// Chromium, for the test of the report's page.
+pub fn browser(install: bool) -> Result<()> {
+    packages("Chromium", || starts("chromium"), &["chromium"], install)
+}
+
+/// Open MPI, and libclang, with which its Rust interface reads the C headers.
+pub fn open_mpi(install: bool) -> Result<()> {
+    let works = || starts("mpirun") && starts("mpicc") && has_libclang();
+    packages("Open MPI", works, &["openmpi-bin", "libopenmpi-dev", "libclang-dev"], install)
+}
+
+/// It has no program to ask for.
+fn has_libclang() -> bool {
+    let entries = |folder: &Path| folder.read_dir().into_iter().flatten().flatten();
+    let has = |folder: PathBuf| {
+        entries(&folder.join("lib")).any(|entry| entry.file_name().to_string_lossy().starts_with("libclang"))
+    };
+    std::env::var_os("LIBCLANG_PATH").is_some()
+        || entries(Path::new("/usr/lib")).any(|folder| has(folder.path()))
+}
+
+fn starts(program: &str) -> bool {
+    Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success())
+}
+
+/// Debian's packages, unless what they bring is there.
+fn packages(what: &str, works: impl Fn() -> bool, packages: &[&str], install: bool) -> Result<()> {
+    if works() {
+        return Ok(());
+    }
+    let command = format!("apt-get install -y --no-install-recommends {}", packages.join(" "));
+    ensure!(install, "there is no {what}; install it with `{command}`");
+    for command in ["apt-get update", &command] {
+        println!("> {command}");
+        let mut words = command.split(' ');
+        let program = words.next().unwrap_or_default();
+        let status = Command::new(program).args(words).env("DEBIAN_FRONTEND", "noninteractive").status()?;
+        ensure!(status.success(), "`{command}` failed");
+    }
+    ensure!(works(), "{what} cannot be started");
+    Ok(())
+}
+
+/// Whether there is a Python that the package can be installed in.
+pub fn python() -> Result<()> {
+    let test = "import sys, venv; sys.exit(sys.version_info < (3, 11))";
+    let found = Command::new("python3").args(["-c", test]).output()?;
+    ensure!(found.status.success(), "python3 is older than 3.11, or has no venv");
+    Ok(())
+}
+
+/// A Python environment of the project's own with the package `tensorboard`, made in `folder` on first use.
+pub fn tensorboard(folder: &Path) -> Result<String> {
+    let python = folder.join("bin/python");
+    let works = || {
+        let import = "import tensorboard.backend.event_processing.event_accumulator";
+        Command::new(&python).args(["-c", import]).output().is_ok_and(|output| output.status.success())
+    };
+    if !works() {
+        println!("> making {}", folder.display());
+        let made = Command::new("python3").args(["-m", "venv"]).arg(folder).status()?;
+        ensure!(made.success(), "python3 cannot make a virtual environment");
+        let installed =
+            Command::new(&python).args(["-m", "pip", "install", "--quiet", "tensorboard"]).status()?;
+        ensure!(installed.success() && works(), "tensorboard cannot be installed");
+    }
+    Ok(python.display().to_string())
+}
