@@ -67,7 +67,9 @@ fn test(install: bool) -> Result<()> {
     cargo(&["test", "--workspace", "--lib", "--bins", "--tests", "--examples"], &environment)?;
     match setup::open_mpi(install) {
         Ok(()) => {
-            let mpi = ["--workspace", "--features", "phalanx-cli/mpi", "--test", "mpi"];
+            // Without the paper's experiments, which do not know of MPI.
+            let mpi =
+                ["--workspace", "--no-default-features", "--features", "phalanx-cli/mpi", "--test", "mpi"];
             let deny = ["--bin", "phalanx", "--", "-D", "warnings"];
             cargo(&[&["clippy"][..], &mpi, &deny].concat(), &[])?;
             cargo(&[&["test"][..], &mpi].concat(), &[])?;

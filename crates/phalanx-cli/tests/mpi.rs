@@ -110,7 +110,7 @@ fn ends(mut child: Child, within: Duration) -> Output {
 #[test]
 fn a_killed_rank_ends_the_run_which_can_be_resumed() {
     let folder = tempfile::tempdir().unwrap();
-    // Few steps an iteration: ranks that share a core wait for each other at every one.
+    // Few steps per iteration: ranks that share a core wait for each other at every one.
     let settings = sets(&[
         "world.n=1000",
         "iterations=600",

@@ -64,14 +64,16 @@ fn experiments_go_on_where_they_were() {
     call("2");
     let experiment = folder.path().join("p/synthetic-eta");
     let numbers = || {
-        let text = std::fs::read_to_string(experiment.join("results.csv")).unwrap();
-        // All but the time. Cells before it may have commas in them, those behind it have none.
-        let wall = text.lines().next().unwrap().rsplit(',').position(|name| name == "wall_s").unwrap();
-        let row = |line: &str| {
-            let cells = line.rsplit(',').enumerate().filter(|(k, _)| *k != wall);
-            cells.map(|(_, cell)| cell.to_string()).collect::<Vec<_>>().join(",")
+        let file = experiment.join("results.csv");
+        let mut reader = csv::ReaderBuilder::new().has_headers(false).from_path(file).unwrap();
+        let rows: Vec<csv::StringRecord> = reader.records().map(Result::unwrap).collect();
+        // All but the time.
+        let wall = rows[0].iter().position(|name| name == "wall_s").unwrap();
+        let cells = |row: &csv::StringRecord| {
+            let cells = row.iter().enumerate().filter(|(k, _)| *k != wall);
+            cells.map(|(_, cell)| cell.to_string()).collect::<Vec<_>>()
         };
-        text.lines().map(row).collect::<Vec<_>>()
+        rows.iter().map(cells).collect::<Vec<_>>()
     };
     let first = numbers();
     let runs: Vec<_> =

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 fn docs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs")
@@ -34,17 +34,7 @@ fn number(value: &Value) -> f64 {
 
 /// The rows of a table, by the names of their columns.
 fn table(name: &str) -> Vec<Value> {
-    let text = std::fs::read_to_string(file(name)).unwrap();
-    let mut lines = text.lines().map(|line| line.split(','));
-    let names: Vec<&str> = lines.next().unwrap().collect();
-    let row = |line: std::str::Split<'_, char>| {
-        names
-            .iter()
-            .zip(line)
-            .map(|(name, field)| (name.to_string(), json!(field.parse::<f64>().ok())))
-            .collect()
-    };
-    lines.map(row).collect()
+    csv::Reader::from_path(file(name)).unwrap().deserialize().map(Result::unwrap).collect()
 }
 
 fn assert_close(found: f64, expected: f64, tolerance: f64, what: &str) {

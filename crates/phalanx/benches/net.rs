@@ -158,7 +158,7 @@ impl Peak {
         Peak { sizes, operands }
     }
 
-    /// The best rate among the sizes, in 10⁹ operations a second for all threads together.
+    /// The best rate among the sizes, in 10⁹ operations per second for all threads together.
     fn measure(&mut self, pool: &rayon::ThreadPool) -> f64 {
         let mut best: f64 = 0.0;
         for &n in &self.sizes {

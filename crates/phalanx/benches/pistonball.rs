@@ -1,4 +1,4 @@
-//! The physics of Pistonball with random moves: steps of the game a second, by number of pistons.
+//! The physics of Pistonball with random moves: steps of the game per second, by number of pistons.
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use phalanx::base::stream::{Place, Purpose, Sequence, Stream};

@@ -79,12 +79,12 @@ impl Measured {
         self.number("wall_s")
     }
 
-    /// Agent-steps a second.
+    /// Agent-steps per second.
     pub fn rate(&self) -> f64 {
         self.number("agent_steps_per_s")
     }
 
-    /// Nanoseconds that a stage took for an agent-step.
+    /// Nanoseconds of a stage per agent-step.
     pub fn stage_ns(&self, name: &str) -> f64 {
         let stage = self.stages.iter().find(|(stage, _)| stage == name);
         stage.map_or(f64::NAN, |(_, times)| 1e9 * times.iter().sum::<f64>() / self.number("agent_steps"))

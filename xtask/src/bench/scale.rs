@@ -21,11 +21,11 @@ const LONGEST: f64 = 120.0;
 /// Bytes that a run may take at most.
 const LARGEST: f64 = 12e9;
 
-/// Measures all sizes and radii and prints the table. `largest`: no network has more agents.
+/// Measures all sizes and radii and prints the table. `largest`: no graph has more agents.
 pub fn run(laboratory: &mut Laboratory, record: &mut Record, largest: usize) -> Result<()> {
     let sizes: Vec<usize> = SIZES.into_iter().filter(|&n| n <= largest).collect();
     println!(
-        "\nphalanx train, {} threads: million agent-steps a second, and bytes an agent\n",
+        "\nphalanx train, {} threads: million agent-steps per second, and bytes per agent\n",
         machine::cores()
     );
     let heads = || sizes.iter().map(|n| format!(" n = 10^{} |", n.ilog10())).collect::<String>();
@@ -79,10 +79,10 @@ pub fn about(world: &World, n: usize, kappa: usize) -> serde_json::Value {
 #[derive(Debug, Clone, Copy)]
 struct Cell {
     n: usize,
-    /// Seconds an iteration, and of everything around the iterations.
+    /// Seconds per iteration, and of everything around the iterations.
     iteration_s: f64,
     rest_s: f64,
-    /// An agent.
+    /// Per agent.
     bytes: f64,
 }
 

@@ -1,4 +1,4 @@
-//! Time an iteration, by stage.
+//! Time per iteration, by stage.
 
 use anyhow::Result;
 use serde_json::json;
@@ -6,13 +6,13 @@ use serde_json::json;
 use super::laboratory::{Laboratory, Measured, Trial};
 use super::record::Record;
 
-/// Network size and iterations of each row; the first is the preset itself.
+/// Graph size and iterations of each row; the first is the preset itself.
 const SIZES: [(usize, usize); 4] = [(10, 400), (1_000, 60), (10_000, 12), (100_000, 4)];
 
 /// The same for the exact algorithm.
 const EXACT_SIZES: [(usize, usize); 3] = [(5, 400), (10, 40), (12, 6)];
 
-/// Presets with linear and network models, and iterations of each.
+/// Presets with linear and neural models, and iterations of each.
 const MODELS: [(&str, usize); 5] = [
     ("wireless", 100),
     ("paper/wireless", 40),
@@ -24,13 +24,13 @@ const MODELS: [(&str, usize); 5] = [
 /// Runs of each size; the table shows the median.
 const REPEATS: usize = 5;
 
-/// Trains `synthetic` and `exact` at several sizes, then presets with larger models, and prints time an iteration, its
+/// Trains `synthetic` and `exact` at several sizes, then presets with larger models, and prints time per iteration, its
 /// breakdown by stage and the rate.
 pub fn run(laboratory: &mut Laboratory, record: &mut Record) -> Result<()> {
-    println!("\nphalanx train synthetic, median of {REPEATS} runs; stages in nanoseconds an agent-step\n");
+    println!("\nphalanx train synthetic, median of {REPEATS} runs; stages in nanoseconds per agent-step\n");
     println!(
         "| {:>7} | {:>9} | {:>16} | {:>8} | {:>9} | {:>6} | {:>8} | {:>6} |",
-        "n", "ms an it.", "million as/s", "sampling", "occupancy", "critic", "gradient", "update"
+        "n", "ms per it.", "million as/s", "sampling", "occupancy", "critic", "gradient", "update"
     );
     println!("|---:|---:|---:|---:|---:|---:|---:|---:|");
     for (n, iterations) in SIZES {
@@ -49,7 +49,7 @@ pub fn run(laboratory: &mut Laboratory, record: &mut Record) -> Result<()> {
     println!(
         "\nphalanx train exact, median of {REPEATS} runs: Algorithm 1 without sampling, with E at every iteration\n"
     );
-    println!("| {:>7} | {:>9} |\n|---:|---:|", "n", "ms an it.");
+    println!("| {:>7} | {:>9} |\n|---:|---:|", "n", "ms per it.");
     for (n, iterations) in EXACT_SIZES {
         let run = median(laboratory, record, &Trial::of("exact", iterations).set("world.n", n))?;
         println!("| {n:>7} | {:>9.3} |", 1e3 * run.wall_s() / iterations as f64);
@@ -57,10 +57,10 @@ pub fn run(laboratory: &mut Laboratory, record: &mut Record) -> Result<()> {
     models(laboratory, record)
 }
 
-/// Presets with linear and network models.
+/// Presets with linear and neural models.
 fn models(laboratory: &mut Laboratory, record: &mut Record) -> Result<()> {
-    println!("\nphalanx train, median of {REPEATS} runs; stages in milliseconds an iteration\n");
-    println!("| {:>15} | {:>9} | sampling | critic | gradient | update |", "preset", "ms an it.");
+    println!("\nphalanx train, median of {REPEATS} runs; stages in milliseconds per iteration\n");
+    println!("| {:>15} | {:>9} | sampling | critic | gradient | update |", "preset", "ms per it.");
     println!("|---:|---:|---:|---:|---:|---:|");
     for (preset, iterations) in MODELS {
         let run = median(laboratory, record, &Trial::of(preset, iterations))?;

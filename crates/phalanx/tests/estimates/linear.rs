@@ -34,7 +34,7 @@ fn signals(problem: &Problem) -> Signals {
     signals
 }
 
-/// One multiplier an agent.
+/// One multiplier per agent.
 fn multipliers(n: usize) -> Ragged<f64> {
     Ragged::from_rows((0..n).map(|i| [0.25 * i as f64]))
 }
@@ -130,7 +130,7 @@ fn shared(
     (generic + of_a.iter().filter(|x| of_b.contains(x)).count()) as f64
 }
 
-/// r_f + μ·r_g at a step, from the shadow rewards' layout: cells, then one weight a sampled channel.
+/// r_f + μ·r_g at a step, from the shadow rewards' layout: cells, then one weight per sampled channel.
 fn reward(problem: &Problem, signals: &Signals, mu: f64, j: usize, trajectory: &Trajectory, k: usize) -> f64 {
     let (f, g) = signals.rewards.row(j).split_at(problem.row_length(j));
     let pays = |row: &[f64]| {

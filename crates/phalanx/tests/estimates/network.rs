@@ -21,7 +21,7 @@ use phalanx::utility::problem::Problem;
 use phalanx::world::Trajectory;
 use phalanx::world::World;
 
-/// World and problem; one constraint an agent, or none.
+/// World and problem; one constraint per agent, or none.
 fn session(world: &str, constrained: bool) -> Session {
     let constraint = "[[constraint]]\nkind = \"state_entropy\"\nat_least = 0.1";
     let text = format!(

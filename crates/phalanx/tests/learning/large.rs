@@ -43,10 +43,10 @@ fn run(config: &Config, path: &Path, stop_after: usize) {
     go_on(&mut session, &mut folder, stop_after);
 }
 
-/// Rows below the header, split at commas.
+/// Rows below the header.
 fn rows(path: &Path) -> Vec<Vec<String>> {
-    let text = std::fs::read_to_string(path).unwrap();
-    text.lines().skip(1).map(|line| line.split(',').map(str::to_string).collect()).collect()
+    let mut reader = csv::Reader::from_path(path).unwrap();
+    reader.records().map(|row| row.unwrap().iter().map(str::to_string).collect()).collect()
 }
 
 fn number(text: &str) -> f64 {

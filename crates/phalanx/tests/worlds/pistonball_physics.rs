@@ -26,12 +26,7 @@ struct Recording {
 
 impl Recording {
     fn open(path: &Path) -> Self {
-        let text = std::fs::read_to_string(path).unwrap();
-        let mut lines = text.lines();
-        let columns: Vec<&str> = lines.next().unwrap().split(',').collect();
-        let rows = lines
-            .map(|line| columns.iter().map(|c| c.to_string()).zip(line.split(',').map(Into::into)).collect())
-            .collect();
+        let rows = csv::Reader::from_path(path).unwrap().deserialize().map(Result::unwrap).collect();
         Recording { file: path.file_name().unwrap().to_str().unwrap().into(), rows }
     }
 
