@@ -4,13 +4,10 @@ use std::time::{Duration, Instant};
 
 use phalanx::base::stream::{Place, Purpose, Stream};
 use phalanx::distributed::Halo;
-use phalanx::graph::Graph;
 use phalanx::policy::{Parameterisation, Tabular};
+use phalanx::run::Registry;
 use phalanx::sample::rollout::{self, Request, StartFrom};
-use phalanx::world::Trajectory;
-use phalanx::world::{
-    Epidemic, EpidemicSpec, Evolution, Line, Pistonball, PistonballSpec, Start, Wireless, WirelessSpec, World,
-};
+use phalanx::world::{Evolution, SizedWorld, Trajectory, WorldKind};
 use serde_json::json;
 
 use crate::{on_threads, print};
@@ -40,56 +37,28 @@ pub fn run(args: &BenchArgs) -> anyhow::Result<()> {
             phalanx::Error::Config { message, .. } => phalanx::Error::config("--n", message),
             other => other,
         };
-        let n = args.n.unwrap_or(if args.world == "pistonball" { 10 } else { 1000 });
-        match args.world.as_str() {
-            "line" => {
-                let world = Line::new(n, Start::Uniform, 0.0).map_err(blame)?;
-                measure(args, &world, 1, "on a line")
-            }
-            "wireless" => {
-                let [rows, columns] = squarest(n, 2)?;
-                let spec = WirelessSpec { rows, columns, ..WirelessSpec::default() };
-                let world = Wireless::new(&spec).map_err(blame)?;
-                // Tables over the nine users of a neighbourhood would not fit.
-                measure(args, &world, 0, &format!("on a grid of {rows} × {columns}"))
-            }
-            "epidemic" => {
-                let [rows, columns] = squarest(n, 1)?;
-                let network = Graph::grid(rows, columns).map_err(blame)?;
-                let world = Epidemic::new(&EpidemicSpec::default(), network).map_err(blame)?;
-                measure(args, &world, 0, &format!("on a grid of {rows} × {columns}"))
-            }
-            "pistonball" => {
-                let spec = PistonballSpec { n, ..PistonballSpec::default() };
-                let world = Pistonball::new(&spec).map_err(blame)?;
-                measure(args, &world, 0, "under a ball")
-            }
-            other => {
-                let message = format!(
-                    "`{other}` is unknown; allowed are `line`, `wireless`, `pistonball` and `epidemic`"
-                );
+        let registry = Registry::default();
+        match registry.worlds().find(|kind| kind.name() == args.world).and_then(WorldKind::sized) {
+            Some(make) => measure(args, &make(args.n).map_err(blame)?),
+            None => {
+                let sized = registry.worlds().filter(|kind| kind.sized().is_some());
+                let names: Vec<String> = sized.map(|kind| format!("`{}`", kind.name())).collect();
+                let (last, others) = names.split_last().expect("there are worlds");
+                let message =
+                    format!("`{}` is unknown; allowed are {} and {last}", args.world, others.join(", "));
                 Err(phalanx::Error::config("world", message).into())
             }
         }
     })?
 }
 
-/// Rows and columns of the squarest grid of no more than `n` agents, with at least `smallest` of either.
-fn squarest(n: usize, smallest: usize) -> Result<[usize; 2], phalanx::Error> {
-    let rows = n.isqrt();
-    if rows < smallest {
-        let message = format!("{n} agents; a grid has {} at the least", smallest * smallest);
-        return Err(phalanx::Error::config("--n", message));
-    }
-    Ok([rows, n / rows])
-}
-
-fn measure(args: &BenchArgs, world: &dyn World, kappa: usize, shape: &str) -> anyhow::Result<()> {
+fn measure(args: &BenchArgs, SizedWorld { world, kappa, shape }: &SizedWorld) -> anyhow::Result<()> {
+    let world = &**world;
     let n = world.graph().agents();
     let stream = Stream::new(1);
     // Pistons move at random: a fixed policy may end its episodes early.
     let init_std = if matches!(world.evolution(), Evolution::Joint(_)) { 0.0 } else { 1.0 };
-    let policy = Tabular::new(world, kappa, Parameterisation::Softmax, init_std, &stream)?;
+    let policy = Tabular::new(world, *kappa, Parameterisation::Softmax, init_std, &stream)?;
     // A large network is measured on fewer trajectories: memory, not statistics, is the limit; of a joint world, the
     // physics, with as many steps as there are pistons.
     let work = if matches!(world.evolution(), Evolution::Joint(_)) { n * n } else { n };

@@ -313,28 +313,20 @@ impl Fixed {
         if self.evaluator.policy().law_of_rows(agent, view, law) {
             return Ok(());
         }
-        // Tables read heights, which stand first in what a piston sees.
-        let group = self.groups.row(agent).len();
-        let reads_heights = self.evaluator.policy().rows_read(agent).is_none()
-            && matches!(self.evaluator.config().world, WorldConfig::Pistonball(_));
-        if !reads_heights || view.len() < group {
+        // Tables read states, which some views show.
+        let reads_states = self.evaluator.policy().rows_read(agent).is_none();
+        let shown = self.evaluator.world().view(agent, self.groups.row(agent)).filter(|_| reads_states);
+        let Some(states) = shown.and_then(|shown| shown.states(view)) else {
             let message = format!("{} numbers are not what agent {agent}'s policy reads", view.len());
             return Err(bad("observations", message));
-        }
-        let levels: Vec<i64> =
-            view[..group].iter().map(|height| ((height + 1.0) * 8.0).round() as i64).collect();
-        self.law_of_states(agent, &levels, moment, law)
+        };
+        self.law_of_states(agent, &states, moment, law)
     }
 }
 
 /// What names of agents begin with.
 pub fn agent_prefix(world: &WorldConfig) -> &'static str {
-    match world {
-        WorldConfig::Pistonball(_) => "piston",
-        WorldConfig::Wireless(_) => "user",
-        WorldConfig::Epidemic(_) => "person",
-        _ => "agent",
-    }
+    world.settings().map_or("agent", |settings| settings.agent_name())
 }
 
 /// A list of an array an agent.

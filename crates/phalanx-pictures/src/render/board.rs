@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use phalanx::run::{Config, WorldConfig};
-use phalanx::world::{Wireless, World};
+use phalanx::run::Config;
+use phalanx::world::{EpidemicSpec, LineSettings, PistonballSpec, Wireless, World};
 use phalanx::{Error, Result};
 
 use super::epidemic::{EpidemicStep, Map};
@@ -69,18 +69,20 @@ impl Board {
     /// The board of a configuration's world, which is `line`, `wireless`, `pistonball` or `epidemic`. Nothing but
     /// `[world]` and `[network]` matters. In an epidemic places are looked for, O(m²) for the m ≤ 400 people drawn.
     pub fn of(config: &Config) -> Result<Board> {
-        let built = || phalanx::run::world(config);
-        let (world, scene) = match &config.world {
-            WorldConfig::Line { .. } => (built()?, Scene::Line),
-            WorldConfig::Wireless(spec) => (built()?, Scene::Wireless(Wireless::new(spec)?)),
-            WorldConfig::Pistonball(_) => (built()?, Scene::Pistonball),
-            WorldConfig::Epidemic(_) => {
-                let world = built()?;
-                let map = Map::of(world.graph());
-                (world, Scene::Epidemic(map))
-            }
-            WorldConfig::Own { kind, .. } => return Err(no_pictures(kind)),
-            WorldConfig::Table { .. } => return Err(no_pictures("table")),
+        let settings = &config.world;
+        let world = || phalanx::run::world(config);
+        let (world, scene) = if settings.settings_of::<LineSettings>().is_some() {
+            (world()?, Scene::Line)
+        } else if let Some(spec) = settings.settings_of() {
+            (world()?, Scene::Wireless(Wireless::new(spec)?))
+        } else if settings.settings_of::<PistonballSpec>().is_some() {
+            (world()?, Scene::Pistonball)
+        } else if settings.settings_of::<EpidemicSpec>().is_some() {
+            let world = world()?;
+            let map = Map::of(world.graph());
+            (world, Scene::Epidemic(map))
+        } else {
+            return Err(no_pictures(settings.kind()));
         };
         Ok(Board { world, scene, raster: Raster::default() })
     }

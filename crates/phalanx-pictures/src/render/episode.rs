@@ -1,9 +1,9 @@
 //! Episodes to draw: all that pictures ask of the library. Each world's steps become plain data here.
 
-use phalanx::run::{Evaluator, WorldConfig, assessment_horizon};
+use phalanx::run::{Evaluator, assessment_horizon};
 use phalanx::utility::problem::Problem;
 use phalanx::world::Trajectory;
-use phalanx::world::{EpidemicModel, EpidemicSpec, Wireless, World};
+use phalanx::world::{EpidemicModel, EpidemicSpec, LineSettings, PistonballSpec, Wireless, World};
 use phalanx::{Error, Result};
 
 use super::epidemic::{self, EpidemicFilm, EpidemicStep, Map};
@@ -28,17 +28,19 @@ pub fn film_of(evaluator: &Evaluator, k: u32, seed: u64, steps: usize) -> Result
     }
     let run = || evaluator.episode(k, seed, steps);
     let mut ended = false;
-    let film: Box<dyn Film> = match &evaluator.config().world {
-        WorldConfig::Line { .. } => Box::new(line_film(evaluator, &run()?)),
-        WorldConfig::Wireless(spec) => Box::new(wireless_film(evaluator, &Wireless::new(spec)?, &run()?)),
-        WorldConfig::Pistonball(_) => {
-            let film = pistonball_film(evaluator, &run()?, margins(evaluator, seed));
-            ended = film.is_solved;
-            Box::new(film)
-        }
-        WorldConfig::Epidemic(spec) => Box::new(epidemic_film(evaluator, spec, &run()?)),
-        WorldConfig::Own { kind, .. } => return Err(no_pictures(kind)),
-        WorldConfig::Table { .. } => return Err(no_pictures("table")),
+    let world = &evaluator.config().world;
+    let film: Box<dyn Film> = if world.settings_of::<LineSettings>().is_some() {
+        Box::new(line_film(evaluator, &run()?))
+    } else if let Some(spec) = world.settings_of() {
+        Box::new(wireless_film(evaluator, &Wireless::new(spec)?, &run()?))
+    } else if world.settings_of::<PistonballSpec>().is_some() {
+        let film = pistonball_film(evaluator, &run()?, margins(evaluator, seed));
+        ended = film.is_solved;
+        Box::new(film)
+    } else if let Some(spec) = world.settings_of() {
+        Box::new(epidemic_film(evaluator, spec, &run()?))
+    } else {
+        return Err(no_pictures(world.kind()));
     };
     Ok((film, ended))
 }

@@ -12,10 +12,10 @@ use numpy::{
     PyUntypedArrayMethods,
 };
 use phalanx::base::memory::check_memory;
-use phalanx::run::{Config, WorldConfig};
+use phalanx::run::Config;
 use phalanx::world::pistonball::physics::Ball;
 use phalanx::world::pistonball::{Game, MAX_CYCLES};
-use phalanx::world::{Evolution, World};
+use phalanx::world::{Evolution, PistonballSpec, World};
 use phalanx_pictures::render::Board;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
@@ -89,10 +89,7 @@ impl Games {
         threads: usize,
     ) -> PyResult<Self> {
         let config = config(source, settings, own.borrow().registry())?;
-        let game = match &config.world {
-            WorldConfig::Pistonball(spec) => Some(spec.game),
-            _ => None,
-        };
+        let game = config.world.settings_of::<PistonballSpec>().map(|spec| spec.game);
         if continuous && game != Some(Game::Pettingzoo) {
             let message = "is for pistonball with game = \"pettingzoo\": other actions are numbers";
             return Err(bad("continuous", message));
@@ -147,15 +144,8 @@ impl Games {
 
     /// `line`, `pistonball`, …
     #[getter]
-    fn kind(&self) -> String {
-        match &self.config.world {
-            WorldConfig::Line { .. } => "line".into(),
-            WorldConfig::Wireless(_) => "wireless".into(),
-            WorldConfig::Pistonball(_) => "pistonball".into(),
-            WorldConfig::Epidemic(_) => "epidemic".into(),
-            WorldConfig::Table { .. } => "table".into(),
-            WorldConfig::Own { kind, .. } => kind.clone(),
-        }
+    fn kind(&self) -> &str {
+        self.config.world.kind()
     }
 
     #[getter]

@@ -1,5 +1,6 @@
 //! What everything else stands on: errors, rows of unequal length, random streams, files that survive a crash.
 
+pub mod builtin;
 pub mod document;
 pub(crate) mod durable;
 pub mod error;

@@ -1,40 +1,164 @@
-//! `[network]`: which generator, and its settings.
+//! `[network]`: graphs by the name of their generator, each with the settings that lie beside it.
 
-use std::path::PathBuf;
+use std::fmt::Debug;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::de::DeserializeOwned;
+use serde::{Serialize, Serializer};
+
+use super::Graph;
+use super::edge_list::Edges;
+use super::generate::{ErdosRenyi, Geometric, Grid};
+use super::social::{ScaleFree, SmallWorld};
+use crate::base::document::{section, take};
+use crate::base::error::{Error, Result};
+
+/// Every generator, a line each: its name, its keys, and what they are read into.
+const KINDS: [GraphKind; 10] = [
+    GraphKind { name: "line", keys: &[], read: |_| shape(Graph::line) },
+    GraphKind { name: "ring", keys: &[], read: |_| shape(Graph::ring) },
+    GraphKind { name: "grid", keys: &["rows", "columns"], read: settings::<Grid> },
+    GraphKind { name: "star", keys: &[], read: |_| shape(Graph::star) },
+    GraphKind { name: "complete", keys: &[], read: |_| shape(Graph::complete) },
+    GraphKind { name: "geometric", keys: &["radius", "seed"], read: settings::<Geometric> },
+    GraphKind { name: "erdos_renyi", keys: &["probability", "seed"], read: settings::<ErdosRenyi> },
+    GraphKind { name: "small_world", keys: &["neighbours", "rewire", "seed"], read: settings::<SmallWorld> },
+    GraphKind { name: "scale_free", keys: &["links", "seed"], read: settings::<ScaleFree> },
+    GraphKind { name: "edges", keys: &["file"], read: settings::<Edges> },
+];
+
+/// The settings of a generator: the keys of `[network]` beside `kind`.
+pub(super) trait GraphSettings: Debug + Send + Sync {
+    /// The graph. `locate` tells where a file named in the configuration is.
+    fn build(&self, agents: Agents<'_>, locate: &dyn Fn(&Path) -> PathBuf) -> Result<Graph>;
+
+    /// The file that it reads, its key `file`.
+    fn file(&self) -> Option<&Path> {
+        None
+    }
+}
+
+/// How many agents the world has, if it knows.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Agents<'a> {
+    kind: &'a str,
+    pub known: Option<usize>,
+}
+
+impl Agents<'_> {
+    /// Their number, which this generator needs.
+    pub fn needed(self) -> Result<usize> {
+        let message = format!("is missing; a network of kind `{}` needs the number of agents", self.kind);
+        self.known.ok_or_else(|| Error::config("world.n", message))
+    }
+}
+
+struct GraphKind {
+    name: &'static str,
+    keys: &'static [&'static str],
+    read: fn(toml::Table) -> Result<Read>,
+}
+
+/// The keys as they are written back, and what they were read into.
+type Read = (toml::Table, Arc<dyn GraphSettings>);
+
+fn settings<T: GraphSettings + Serialize + DeserializeOwned + 'static>(keys: toml::Table) -> Result<Read> {
+    let settings: T = section(keys, "network")?;
+    let keys = toml::Table::try_from(&settings);
+    Ok((keys.map_err(|error| Error::config("network", error.to_string()))?, Arc::new(settings)))
+}
+
+/// A generator without settings.
+#[derive(Debug)]
+struct Shape(fn(usize) -> Result<Graph>);
+
+impl GraphSettings for Shape {
+    fn build(&self, agents: Agents<'_>, _: &dyn Fn(&Path) -> PathBuf) -> Result<Graph> {
+        (self.0)(agents.needed()?)
+    }
+}
+
+fn shape(build: fn(usize) -> Result<Graph>) -> Result<Read> {
+    Ok((toml::Table::new(), Arc::new(Shape(build))))
+}
 
 /// `[network]`: replaces the world's own links; in an epidemic, who meets whom.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone)]
 pub struct GraphConfig {
-    /// `line`, `ring`, `grid`, `star`, `complete`, `geometric`, `erdos_renyi`, `small_world`, `scale_free` or `edges`.
-    pub kind: String,
-    /// Rows of a `grid`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rows: Option<usize>,
-    /// Columns of a `grid`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub columns: Option<usize>,
-    /// Radius of a `geometric` graph.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub radius: Option<f64>,
-    /// Link probability of an `erdos_renyi` graph.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub probability: Option<f64>,
-    /// Links of each agent in the ring that a `small_world` starts from.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub neighbours: Option<usize>,
-    /// Probability that a link of a `small_world` is moved.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rewire: Option<f64>,
-    /// Links that every new agent of a `scale_free` graph makes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub links: Option<usize>,
-    /// Seed of the random graphs (default 0: the graph does not change with the run's seed).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub seed: Option<u64>,
-    /// File of `edges`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub file: Option<PathBuf>,
+    kind: &'static str,
+    /// What is written to `config.toml`.
+    keys: toml::Table,
+    settings: Arc<dyn GraphSettings>,
+}
+
+impl GraphConfig {
+    /// From the table as it was written.
+    pub(crate) fn read(mut keys: toml::Table) -> Result<Self> {
+        let Some(kind) = take::<String>(&mut keys, "network", "kind")? else {
+            return Err(Error::config("network", "missing field `kind`"));
+        };
+        let Some(known) = KINDS.iter().find(|known| known.name == kind) else {
+            let allowed = KINDS.map(|known| known.name).join(", ");
+            return Err(Error::config("network.kind", format!("`{kind}` is unknown; allowed are {allowed}")));
+        };
+        if let Some(key) = keys.keys().find(|key| !known.keys.contains(&key.as_str())) {
+            return Err(Error::config(format!("network.{key}"), not_for_this_kind(key)));
+        }
+        let missing = |error| match error {
+            Error::Config { field, message } => match message.strip_prefix("missing field `") {
+                Some(key) => {
+                    let key = key.trim_end_matches('`');
+                    Error::config(format!("network.{key}"), format!("is missing; `{kind}` needs it"))
+                }
+                None => Error::Config { field, message },
+            },
+            other => other,
+        };
+        let (keys, settings) = (known.read)(keys).map_err(missing)?;
+        Ok(GraphConfig { kind: known.name, keys, settings })
+    }
+
+    /// The graph of `agents` agents, or of as many as the generator knows. `locate` tells where a file named in the
+    /// configuration is.
+    pub fn build(&self, agents: Option<usize>, locate: &dyn Fn(&Path) -> PathBuf) -> Result<Graph> {
+        self.settings.build(Agents { kind: self.kind, known: agents }, locate)
+    }
+
+    /// The file that it reads.
+    pub fn file(&self) -> Option<&Path> {
+        self.settings.file()
+    }
+
+    /// The same with its file written as `locate` says.
+    pub(crate) fn located(mut self, locate: &dyn Fn(&Path) -> PathBuf) -> Self {
+        if let Some(file) = self.file().map(locate) {
+            self.keys.insert("file".into(), file.display().to_string().into());
+        }
+        self
+    }
+}
+
+/// Which generators have `key`, or which keys there are.
+fn not_for_this_kind(key: &str) -> String {
+    let users: Vec<&str> =
+        KINDS.iter().filter(|kind| kind.keys.contains(&key)).map(|kind| kind.name).collect();
+    if !users.is_empty() {
+        return format!("is for kind {}", users.join(" and "));
+    }
+    let mut keys = vec!["kind"];
+    for key in KINDS.iter().flat_map(|kind| kind.keys) {
+        if !keys.contains(key) {
+            keys.push(key);
+        }
+    }
+    let keys: Vec<String> = keys.iter().map(|key| format!("`{key}`")).collect();
+    format!("unknown field `{key}`, expected one of {}", keys.join(", "))
+}
+
+impl Serialize for GraphConfig {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        let kind = ("kind".to_string(), toml::Value::from(self.kind));
+        std::iter::once(kind).chain(self.keys.clone()).collect::<toml::Table>().serialize(serializer)
+    }
 }

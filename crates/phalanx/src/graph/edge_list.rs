@@ -6,9 +6,13 @@
 //! 1, 2
 //! ```
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
+
+use super::config::{Agents, GraphSettings};
 use super::{Graph, MAX_AGENTS, check_agents};
+use crate::base::builtin::builtin;
 use crate::base::error::{Error, Result};
 use crate::base::memory::check_memory;
 
@@ -40,6 +44,26 @@ impl Graph {
         // A single line may name an agent so large that there is no room for all those before it.
         check_memory(16 * agents as u128, "network.file", &format!("agents up to {largest}"))?;
         Ok(Graph::from_links(agents, &links))
+    }
+}
+
+/// The keys of `kind = "edges"`.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Edges {
+    file: PathBuf,
+}
+
+impl GraphSettings for Edges {
+    fn build(&self, agents: Agents<'_>, locate: &dyn Fn(&Path) -> PathBuf) -> Result<Graph> {
+        match builtin(&self.file) {
+            Some(text) => Graph::parse_edge_list(text, &self.file, agents.known),
+            None => Graph::read_edge_list(&locate(&self.file), agents.known),
+        }
+    }
+
+    fn file(&self) -> Option<&Path> {
+        Some(&self.file)
     }
 }
 

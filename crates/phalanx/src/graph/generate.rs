@@ -3,8 +3,14 @@
 //! Literature: Batagelj, Brandes, "Efficient generation of large random networks", Physical Review E 71,
 //! 2005.
 
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::config::{Agents, GraphSettings};
 use super::{Graph, MAX_AGENTS, check_agents, group_by_row};
 use crate::base::error::{Error, Result};
+use crate::base::memory::check_memory;
 use crate::base::ragged::Ragged;
 use crate::base::stream::{Place, Purpose, Stream};
 
@@ -133,6 +139,61 @@ impl Graph {
             }
         }
         Ok(Graph::from_links(agents, &links))
+    }
+}
+
+/// The keys of `kind = "grid"`.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Grid {
+    rows: usize,
+    columns: usize,
+}
+
+impl GraphSettings for Grid {
+    fn build(&self, agents: Agents<'_>, _: &dyn Fn(&Path) -> PathBuf) -> Result<Graph> {
+        let Grid { rows, columns } = *self;
+        let all = rows as u128 * columns as u128;
+        if let Some(n) = agents.known.filter(|&n| n as u128 != all) {
+            let message = format!("{rows} × {columns} columns make {all} agents, but the world has {n}");
+            return Err(Error::config("network.rows", message));
+        }
+        check_memory(256 * all, "network.rows", &format!("{rows} × {columns} columns, {all} agents,"))?;
+        Graph::grid(rows, columns)
+    }
+}
+
+/// The keys of `kind = "geometric"`.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Geometric {
+    /// Distance within which agents are linked.
+    radius: f64,
+    /// Seed of the random graph (default 0: the graph does not change with the run's seed).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seed: Option<u64>,
+}
+
+impl GraphSettings for Geometric {
+    fn build(&self, agents: Agents<'_>, _: &dyn Fn(&Path) -> PathBuf) -> Result<Graph> {
+        Graph::random_geometric(agents.needed()?, self.radius, self.seed.unwrap_or(0))
+    }
+}
+
+/// The keys of `kind = "erdos_renyi"`.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ErdosRenyi {
+    /// Probability of every link.
+    probability: f64,
+    /// Seed of the random graph (default 0: the graph does not change with the run's seed).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seed: Option<u64>,
+}
+
+impl GraphSettings for ErdosRenyi {
+    fn build(&self, agents: Agents<'_>, _: &dyn Fn(&Path) -> PathBuf) -> Result<Graph> {
+        Graph::erdos_renyi(agents.needed()?, self.probability, self.seed.unwrap_or(0))
     }
 }
 

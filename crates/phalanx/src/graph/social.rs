@@ -5,6 +5,11 @@
 
 use std::collections::HashSet;
 
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::config::{Agents, GraphSettings};
 use super::generate::{PLACE, room_for_links};
 use super::{Graph, check_agents};
 use crate::base::error::{Error, Result};
@@ -95,6 +100,43 @@ impl Graph {
             links.extend(chosen.iter().map(|&other| (other, newcomer as u32)));
         }
         Ok(Graph::from_links(agents, &links))
+    }
+}
+
+/// The keys of `kind = "small_world"`.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SmallWorld {
+    /// Links of each agent in the ring that it starts from.
+    neighbours: usize,
+    /// Probability that a link is moved.
+    rewire: f64,
+    /// Seed of the random graph (default 0: the graph does not change with the run's seed).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seed: Option<u64>,
+}
+
+impl GraphSettings for SmallWorld {
+    fn build(&self, agents: Agents<'_>, _: &dyn Fn(&Path) -> PathBuf) -> Result<Graph> {
+        let seed = self.seed.unwrap_or(0);
+        Graph::small_world(agents.needed()?, self.neighbours, self.rewire, seed)
+    }
+}
+
+/// The keys of `kind = "scale_free"`.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ScaleFree {
+    /// Links that every new agent makes.
+    links: usize,
+    /// Seed of the random graph (default 0: the graph does not change with the run's seed).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seed: Option<u64>,
+}
+
+impl GraphSettings for ScaleFree {
+    fn build(&self, agents: Agents<'_>, _: &dyn Fn(&Path) -> PathBuf) -> Result<Graph> {
+        Graph::scale_free(agents.needed()?, self.links, self.seed.unwrap_or(0))
     }
 }
 

@@ -4,19 +4,19 @@ use super::{ActTogether, Acting, Policy, Receive};
 use super::{GradientSettings, Scratch};
 use crate::Ragged;
 use crate::world::Trajectory;
-use crate::world::{Rule, World};
+use crate::world::{ScriptedPolicy, World};
 
-/// A [`Rule`] as a policy. It has no parameters.
+/// A [`ScriptedPolicy`] as a policy. It has no parameters.
 #[derive(Debug)]
 pub struct RulePolicy {
-    rule: Box<dyn Rule>,
+    rule: Box<dyn ScriptedPolicy>,
     actions: Vec<usize>,
     theta: Ragged<f64>,
 }
 
 impl RulePolicy {
     /// The same rule for every agent.
-    pub fn new(world: &dyn World, rule: Box<dyn Rule>) -> Self {
+    pub fn new(world: &dyn World, rule: Box<dyn ScriptedPolicy>) -> Self {
         let n = world.graph().agents();
         RulePolicy {
             rule,

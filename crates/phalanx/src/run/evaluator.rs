@@ -10,12 +10,12 @@ use super::config::Config;
 use super::evaluate::{Episodes, Evaluation, closing_episodes};
 use super::exact_evaluation::{ExactEvaluation, PointEvaluation};
 use super::multipliers;
-use super::registry::Registry;
 use crate::base::stream::{Place, Purpose, Stream};
 use crate::distributed::Halo;
 use crate::policy::{self, Policy, RulePolicy, Tabular};
 use crate::sample::rollout::{self, Request, StartFrom};
 use crate::utility::problem::Problem;
+use crate::world::Registry;
 use crate::world::{Script, Trajectory, World};
 use crate::{Error, Ragged, Result};
 

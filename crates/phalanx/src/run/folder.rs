@@ -14,13 +14,13 @@ use super::evaluator::Evaluator;
 use super::events;
 use super::multipliers;
 use super::outcome::Outcome;
-use super::registry::Registry;
 use super::session::Session;
 use crate::algorithm::{Stage, Summary};
 use crate::base::document;
 use crate::base::durable::{self, Log};
 use crate::distributed::{ProcessTraffic, Traffic};
 use crate::policy;
+use crate::world::Registry;
 use crate::{Error, Result};
 
 /// A run's folder: `config.toml`, `meta.json`, `metrics.csv`, `timings.csv`, `checkpoints/`, `tb/`, and at the end

@@ -1,6 +1,6 @@
 //! Configurations and data that are part of the program.
 
-use std::path::Path;
+pub use crate::base::builtin::builtin;
 
 /// Name and text of every preset.
 const PRESETS: [(&str, &str); 18] = [
@@ -24,12 +24,6 @@ const PRESETS: [(&str, &str); 18] = [
     ("baselines/mappo-l-wireless", include_str!("../../../../presets/baselines/mappo-l-wireless.toml")),
 ];
 
-/// Data files that presets refer to as `preset:<name>`.
-const FILES: [(&str, &str); 2] = [
-    ("preset:line-expert.json", include_str!("../../../../presets/line-expert.json")),
-    ("preset:karate-club.txt", include_str!("../../../../presets/karate-club.txt")),
-];
-
 /// Names of the presets, recommended one first.
 pub fn names() -> impl Iterator<Item = &'static str> {
     PRESETS.iter().map(|(name, _)| *name)
@@ -43,9 +37,4 @@ pub fn text(name: &str) -> Option<&'static str> {
 /// What a preset is about: the first line of its comment.
 pub fn description(name: &str) -> Option<&'static str> {
     text(name).and_then(|text| text.lines().next()).map(|line| line.trim_start_matches(['#', ' ']))
-}
-
-/// The text of a built-in data file.
-pub fn builtin(file: &Path) -> Option<&'static str> {
-    FILES.iter().find(|(name, _)| Path::new(name) == file).map(|(_, text)| *text)
 }

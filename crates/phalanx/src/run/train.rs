@@ -11,10 +11,10 @@ use super::evaluate::Evaluation;
 use super::evaluator::Evaluator;
 use super::folder::{From, LockedRun, RunFolder, write_state};
 use super::outcome::Outcome;
-use super::registry::Registry;
 use super::session::Session;
 use crate::algorithm::Summary;
 use crate::distributed::{Communicator, Halo, all_ok_among};
+use crate::world::Registry;
 use crate::{Error, Result};
 
 /// How a call of [`train`] ended.

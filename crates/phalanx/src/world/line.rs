@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Channel, Evolution, Factored, StartLaw, World};
+use super::{
+    Channel, Evolution, Factored, MakeSized, SizedWorld, StartLaw, Surroundings, World, WorldSettings,
+};
 use crate::base::memory::check_memory;
 use crate::base::sampler::{uniform, write_thresholds};
 use crate::base::stream::{Place, Stream};
@@ -23,6 +25,41 @@ pub enum Start {
     Uniform,
     /// Every agent in state 0.
     Zeros,
+}
+
+/// The keys of `[world]` beside `kind = "line"`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LineSettings {
+    /// Number of agents.
+    pub n: usize,
+    /// Law of the start states.
+    #[serde(default)]
+    pub start: Start,
+    /// Weight toward uniform transitions.
+    #[serde(default)]
+    pub mixing: f64,
+}
+
+impl WorldSettings for LineSettings {
+    fn build(&self, around: &Surroundings<'_>) -> Result<Arc<dyn World>> {
+        let line = Line::new(self.n, self.start, self.mixing)?;
+        Ok(match around.links(Some(self.n))? {
+            Some(network) => Arc::new(line.with_network(network)),
+            None => Arc::new(line),
+        })
+    }
+
+    fn mixing(&self) -> Option<f64> {
+        Some(self.mixing)
+    }
+
+    fn sized() -> Option<MakeSized> {
+        Some(|agents| {
+            let world = Line::new(agents.unwrap_or(1000), Start::Uniform, 0.0)?;
+            Ok(SizedWorld { world: Arc::new(world), kappa: 1, shape: "on a line".into() })
+        })
+    }
 }
 
 /// Agents 0 – 1 – … – n−1, each with states {0, 1} and actions {0, 1}.

@@ -5,12 +5,12 @@
 //! simulation run on any number of threads. Where agents share something that none of them owns, as Pistonball's ball,
 //! the world is [joint](Joint): simulated whole, and its episodes may end early.
 
-mod config;
 mod contract;
 mod epidemic;
 mod joint;
 mod line;
 pub mod pistonball;
+mod registry;
 mod sub_world;
 mod table;
 mod trajectory;
@@ -25,16 +25,27 @@ use crate::base::stream::{Place, Stream};
 use crate::graph::Graph;
 use crate::utility::UtilitySpec;
 
-pub use config::WorldConfig;
 pub use contract::check;
 pub use epidemic::{Epidemic, EpidemicModel, EpidemicSpec};
 pub use joint::{Episode, Joint};
-pub use line::{Line, Start};
+pub use line::{Line, LineSettings, Start};
 pub use pistonball::{Pistonball, PistonballSpec};
+pub use registry::{MakeSized, Registry, SizedWorld, Surroundings, WorldConfig, WorldKind, WorldSettings};
 pub use sub_world::sub_world;
-pub use table::{Model, StartLaw, Table};
+pub use table::{Model, StartLaw, Table, TableSettings};
 pub use trajectory::Trajectory;
 pub use wireless::{Deadlines, Probabilities, Wireless, WirelessSpec};
+
+/// The worlds that come with the library, a line each: the name that `world.kind` has for it, and its settings.
+fn kinds() -> [WorldKind; 5] {
+    [
+        WorldKind::of::<LineSettings>("line"),
+        WorldKind::of::<WirelessSpec>("wireless"),
+        WorldKind::of::<PistonballSpec>("pistonball"),
+        WorldKind::of::<EpidemicSpec>("epidemic"),
+        WorldKind::of::<TableSettings>("table"),
+    ]
+}
 
 /// Local states and actions are stored as bytes.
 pub const LARGEST_LOCAL_SPACE: usize = 256;
@@ -271,6 +282,12 @@ pub trait View: Send + Sync + Debug {
     /// world [shows](Episode::observe); the view picks what agent i may see of it.
     fn write(&self, states: &[u8], shared: &[f32], out: &mut [f32]);
 
+    /// The neighbours' states, where the view shows them.
+    fn states(&self, rows: &[f32]) -> Option<Vec<i64>> {
+        let _ = rows;
+        None
+    }
+
     /// How many moments a network sees at a time, the present one first, each as the rows of one view. Before the first
     /// step an episode looked as it did then.
     fn frames(&self) -> usize {
@@ -356,11 +373,11 @@ pub enum Script {
     /// Agent i's law over actions by its own state, row i as `[S_i][A_i]`.
     Laws(Ragged<f64>),
     /// Something that looks at more.
-    Rule(Box<dyn Rule>),
+    Rule(Box<dyn ScriptedPolicy>),
 }
 
 /// A scripted policy that may look at everything: a reference, not something that agents could do.
-pub trait Rule: Send + Sync + Debug {
+pub trait ScriptedPolicy: Send + Sync + Debug {
     /// Agent i's action, given its state and what a joint world [shows](Episode::observe).
     fn act(&self, agent: usize, state: u8, shared: &[f32]) -> u8;
 }

@@ -1,11 +1,14 @@
 //! Any factored finite model from a file.
 
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Channel, Evolution, Factored, LARGEST_LOCAL_SPACE, OwnProblem, World};
+use super::{
+    Channel, Evolution, Factored, LARGEST_LOCAL_SPACE, OwnProblem, Surroundings, World, WorldSettings,
+};
 use crate::base::sampler::{outcome, write_thresholds};
 use crate::base::stream::{Place, Stream};
 use crate::graph::Graph;
@@ -15,6 +18,35 @@ use crate::{Error, Ragged, Result};
 
 /// How far a law's sum may be from one (files print probabilities with limited digits).
 const SUM_TOLERANCE: f64 = 1e-8;
+
+/// The keys of `[world]` beside `kind = "table"`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TableSettings {
+    /// The file.
+    pub file: PathBuf,
+    /// Train even if no occupancy can meet one of the file's own constraints.
+    #[serde(default)]
+    pub allow_infeasible: bool,
+}
+
+impl WorldSettings for TableSettings {
+    fn build(&self, around: &Surroundings<'_>) -> Result<Arc<dyn World>> {
+        let table = Table::read(&(around.locate)(&self.file))?;
+        Ok(match around.links(Some(table.graph().agents()))? {
+            Some(network) => Arc::new(table.with_network(network)),
+            None => Arc::new(table),
+        })
+    }
+
+    fn file(&self) -> Option<&Path> {
+        Some(&self.file)
+    }
+
+    fn allows_infeasible(&self) -> bool {
+        self.allow_infeasible
+    }
+}
 
 /// A model as it stands in the file, JSON or TOML.
 ///

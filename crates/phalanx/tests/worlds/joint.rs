@@ -9,7 +9,7 @@ use phalanx::policy::{NeuralPolicy, Policy, RulePolicy, Tabular};
 use phalanx::run::{Config, Evaluator, Session};
 use phalanx::sample::rollout::{Request, StartFrom, simulate};
 use phalanx::world::Trajectory;
-use phalanx::world::{Joint, Pistonball, PistonballSpec, Rule, World, check};
+use phalanx::world::{Joint, Pistonball, PistonballSpec, ScriptedPolicy, World, check};
 
 fn requests(count: u32) -> Vec<Request> {
     let request = |trajectory| Request {
@@ -30,7 +30,7 @@ fn coin(world: &Corridor, p: f64) -> Tabular {
 #[derive(Debug)]
 struct EverySecond;
 
-impl Rule for EverySecond {
+impl ScriptedPolicy for EverySecond {
     fn act(&self, _agent: usize, _state: u8, shared: &[f32]) -> u8 {
         u8::from(shared[1] % 2.0 == 1.0)
     }

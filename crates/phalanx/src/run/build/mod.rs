@@ -1,17 +1,16 @@
 //! From a configuration to the objects of a run: world, problem, policy, critic, algorithm.
 
-mod network;
 mod problem;
 mod utilities;
 
+use std::path::Path;
 use std::sync::Arc;
 
-use network::{contacts, links};
 pub use problem::problem;
 
 use super::config::{
     self, Config, CriticConfig, CriticKind, CriticLoss, CriticOn, CriticSolver, CriticStart, CriticStep,
-    PolicyConfig, PolicyKind, StepRuleKind, WorldConfig,
+    PolicyConfig, PolicyKind, StepRuleKind,
 };
 use crate::algorithm::{
     Algorithm, ExactPrimalDual, ExactSettings, Mappo, MappoSettings, PrimalDual, Settings, StepSizes,
@@ -31,7 +30,7 @@ use crate::policy::observation::Widths;
 use crate::policy::{LinearPolicy, NeuralPolicy, Parameterisation, Policy, Tabular};
 use crate::utility::LocalSpace;
 use crate::utility::problem::{Problem, Scaling};
-use crate::world::{Epidemic, Evolution, LARGEST_LOCAL_SPACE, Line, Pistonball, Table, Wireless, World};
+use crate::world::{Evolution, LARGEST_LOCAL_SPACE, Surroundings, World};
 use crate::{Error, Result};
 
 /// `config` with what only the world's file can tell: builds world and problem, and so finds their mistakes too.
@@ -50,44 +49,9 @@ pub(super) fn with_gamma(config: &Config, problem: &Problem) -> Config {
 
 /// Builds the world with its links.
 pub fn world(config: &Config) -> Result<Arc<dyn World>> {
-    match &config.world {
-        WorldConfig::Line { n, start, mixing } => {
-            let line = Line::new(*n, *start, *mixing)?;
-            Ok(match links(config, *n)? {
-                Some(network) => Arc::new(line.with_network(network)),
-                None => Arc::new(line),
-            })
-        }
-        WorldConfig::Wireless(spec) => {
-            let wireless = Wireless::new(spec)?;
-            Ok(match links(config, wireless.graph().agents())? {
-                Some(network) => Arc::new(wireless.with_network(network)),
-                None => Arc::new(wireless),
-            })
-        }
-        WorldConfig::Pistonball(spec) => {
-            let pistonball = Pistonball::new(spec)?;
-            Ok(match links(config, spec.n)? {
-                Some(network) => Arc::new(pistonball.with_network(network)),
-                None => Arc::new(pistonball),
-            })
-        }
-        WorldConfig::Epidemic(spec) => Ok(Arc::new(Epidemic::new(spec, contacts(config, spec.n)?)?)),
-        WorldConfig::Table { file, .. } => {
-            let table = Table::read(&config.locate(file))?;
-            Ok(match links(config, table.graph().agents())? {
-                Some(network) => Arc::new(table.with_network(network)),
-                None => Arc::new(table),
-            })
-        }
-        WorldConfig::Own { kind, keys } => {
-            let world = config.registry.build(kind, keys)?;
-            if config.network.is_some() {
-                return Err(Error::config("network", format!("`{kind}` brings its own links")));
-            }
-            Ok(world)
-        }
-    }
+    let locate = |file: &Path| config.locate(file);
+    let around = Surroundings { network: config.network.as_ref(), locate: &locate };
+    config.world.build(&config.registry, &around)
 }
 
 /// Builds the algorithm.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::utilities::utilities;
-use crate::run::config::{Config, ConstraintConfig, DEFAULT_GAMMA, WorldConfig, check_gamma};
+use crate::run::config::{Config, ConstraintConfig, DEFAULT_GAMMA, check_gamma};
 use crate::utility::problem::{AgentProblem, Bound, Constraint, Interner, Problem, Scaling};
 use crate::utility::{Kind, LocalSpace, ScaledUtility, UtilitySpec};
 use crate::world::{Evolution, World, sampled_channels};
@@ -176,7 +176,7 @@ fn add_own_constraints(
     mass: f64,
     agents: &mut [Arc<AgentProblem>],
 ) -> Result<Option<String>> {
-    let allowed = matches!(config.world, WorldConfig::Table { allow_infeasible: true, .. });
+    let allowed = config.world.settings().is_some_and(|settings| settings.allows_infeasible());
     let (mut out_of_reach, mut least_violation) = (0, 0.0);
     let bound = Bound::AtLeast(0.0);
     let mut sharing = Interner::default();
@@ -217,10 +217,8 @@ fn distinct_name(name: &str, others: &[Constraint]) -> Arc<str> {
 
 /// Says which file a mistake in a model's own utilities is in.
 fn of_model(config: &Config, error: Error) -> Error {
-    match (&config.world, error) {
-        (WorldConfig::Table { file, .. }, error @ Error::Config { .. }) => {
-            Error::file(config.locate(file), error.to_string())
-        }
+    match (config.world.file(), error) {
+        (Some(file), error @ Error::Config { .. }) => Error::file(config.locate(file), error.to_string()),
         (_, error) => error,
     }
 }

@@ -18,7 +18,7 @@ pub use td::{TdCheck, TdMeasured};
 pub use theorems::Theorems;
 pub use truncation::{Multipliers, TruncationCheck, TruncationRow};
 
-use super::config::{CriticConfig, DualConfig, WorldConfig};
+use super::config::{CriticConfig, DualConfig};
 use super::evaluate;
 use super::evaluator::Evaluator;
 use crate::exact::{Case, Chain, Decay, System, check_open_unit, distances};
@@ -82,10 +82,7 @@ impl<'a> TryFrom<&'a Evaluator> for Subject<'a> {
             dual: Some(&config.dual),
             iterations: Some(config.iterations),
             critic_steps: config.critic.steps,
-            mixing: match config.world {
-                WorldConfig::Line { mixing, .. } => Some(mixing),
-                _ => None,
-            },
+            mixing: config.world.settings().and_then(|settings| settings.mixing()),
             seed: config.seed,
         })
     }

@@ -11,7 +11,6 @@ use serde::{Deserialize, Serialize};
 
 use super::agents::AgentsOutput;
 use super::preset;
-use super::registry::Registry;
 pub(super) use check::check_gamma;
 pub use difference::Difference;
 
@@ -27,6 +26,7 @@ use crate::policy::Baseline;
 use crate::policy::{Parameterisation, PolicyFeatures};
 use crate::utility::problem::Scaling;
 pub use crate::utility::{ConstraintConfig, UtilityConfig};
+use crate::world::Registry;
 pub use crate::world::WorldConfig;
 use crate::{Error, Result};
 
@@ -557,26 +557,21 @@ impl Config {
     pub fn to_toml(&self) -> String {
         let mut resolved = self.clone();
         let absolute = |file: &mut PathBuf| *file = self.locate(file);
-        if let WorldConfig::Table { file, .. } = &mut resolved.world {
-            absolute(file);
-        }
+        let locate = |file: &Path| self.locate(file);
+        resolved.world = resolved.world.located(&locate);
+        resolved.network = resolved.network.map(|network| network.located(&locate));
         let utilities = resolved.constraint.iter_mut().flatten().map(|c| &mut c.utility);
         let files = utilities.chain(&mut resolved.objective).filter_map(|utility| utility.file.as_mut());
-        files
-            .chain(resolved.network.iter_mut().filter_map(|network| network.file.as_mut()))
-            .for_each(absolute);
+        files.for_each(absolute);
         toml::to_string(&resolved).unwrap_or_else(|e| format!("# cannot be written: {e}\n"))
     }
 
     /// Every file that the configuration names, built-in ones apart.
     pub fn input_files(&self) -> Vec<PathBuf> {
-        let world = match &self.world {
-            WorldConfig::Table { file, .. } => Some(file),
-            _ => None,
-        };
         let utilities = self.constraint.iter().flatten().map(|c| &c.utility).chain(&self.objective);
-        let files = world.into_iter().chain(utilities.filter_map(|utility| utility.file.as_ref()));
-        let files = files.chain(self.network.as_ref().and_then(|network| network.file.as_ref()));
+        let utilities = utilities.filter_map(|utility| utility.file.as_deref());
+        let network = self.network.as_ref().and_then(|network| network.file());
+        let files = self.world.file().into_iter().chain(utilities).chain(network);
         files.filter(|file| preset::builtin(file).is_none()).map(|file| self.locate(file)).collect()
     }
 

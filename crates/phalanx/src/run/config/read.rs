@@ -13,8 +13,8 @@ use crate::Result;
 use crate::algorithm::MappoRule;
 use crate::base::document::{reject_nan, section, split_field};
 use crate::policy::Baseline;
-use crate::run::registry::Registry;
 use crate::utility::problem::Scaling;
+use crate::world::Registry;
 
 /// The file as a whole, sections unread.
 #[derive(Deserialize)]
@@ -40,7 +40,7 @@ struct Raw {
     #[serde(default)]
     occupancy_average: f64,
     world: toml::Table,
-    network: Option<GraphConfig>,
+    network: Option<toml::Table>,
     objective: Option<toml::Table>,
     constraint: Option<Vec<toml::Table>>,
     #[serde(default)]
@@ -104,7 +104,7 @@ impl Config {
             scaling: raw.scaling,
             occupancy_average: raw.occupancy_average,
             world: WorldConfig::read(raw.world)?,
-            network: raw.network,
+            network: raw.network.map(GraphConfig::read).transpose()?,
             objective: raw.objective.map(|table| UtilityConfig::read(table, "objective")).transpose()?,
             constraint,
             policy: raw.policy,
@@ -116,13 +116,8 @@ impl Config {
             checkpoint: raw.checkpoint,
             output: raw.output,
         };
-        if matches!(
-            config.world,
-            WorldConfig::Line { .. }
-                | WorldConfig::Wireless(_)
-                | WorldConfig::Pistonball(_)
-                | WorldConfig::Epidemic(_)
-        ) {
+        // A model file, or a world of one's own, may state it.
+        if config.world.settings().is_some_and(|settings| settings.file().is_none()) {
             config.gamma.get_or_insert(DEFAULT_GAMMA);
         }
         config.actor.baseline.get_or_insert(match (raw.scaling, config.critic.kind) {

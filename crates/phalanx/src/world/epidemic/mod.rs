@@ -9,14 +9,61 @@ mod tests;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::{Channel, Evolution, Factored, Features, Script, StartLaw, View, World};
+use super::registry::squarest;
+use super::{
+    Channel, Evolution, Factored, Features, MakeSized, Script, SizedWorld, StartLaw, Surroundings, View,
+    World, WorldSettings,
+};
+use crate::base::memory::check_memory;
 use crate::base::sampler::write_thresholds;
 use crate::base::stream::{Place, Stream};
 use crate::graph::Graph;
-use crate::{Ragged, Result};
+use crate::{Error, Ragged, Result};
 
 use law::{ACTIONS, Chances, INFECTED, Moves, PROTECT, SUSCEPTIBLE, TREAT};
 pub use spec::{EpidemicModel, EpidemicSpec};
+
+impl WorldSettings for EpidemicSpec {
+    fn completed(mut self) -> Self {
+        if self.model == EpidemicModel::Sirs {
+            self.waning = Some(self.waning());
+        }
+        self
+    }
+
+    /// The contacts are what `[network]` says, or the squarest grid.
+    fn build(&self, around: &Surroundings<'_>) -> Result<Arc<dyn World>> {
+        if let Some(n) = self.n {
+            // Links while they are collected, rewards and what every run keeps for an agent at the least.
+            check_memory(512 * n as u128, "world.n", &format!("{n} agents"))?;
+        }
+        let contacts = match (around.links(self.n)?, self.n) {
+            (Some(links), _) => links,
+            (None, Some(n)) => Graph::squarest_grid(n).map_err(|error| match error {
+                Error::Config { message, .. } => Error::config("world.n", message),
+                other => other,
+            })?,
+            (None, None) => {
+                let message = "is missing; give the number of agents, or a [network] that knows it: a grid or a file of links";
+                return Err(Error::config("world.n", message));
+            }
+        };
+        Ok(Arc::new(Epidemic::new(self, contacts)?))
+    }
+
+    fn agent_name(&self) -> &'static str {
+        "person"
+    }
+
+    fn sized() -> Option<MakeSized> {
+        Some(|agents| {
+            let [rows, columns] = squarest(agents.unwrap_or(1000), 1)?;
+            let world = Epidemic::new(&EpidemicSpec::default(), Graph::grid(rows, columns)?)?;
+            let shape = format!("on a grid of {rows} × {columns}");
+            Ok(SizedWorld { world: Arc::new(world), kappa: 0, shape })
+        })
+    }
+}
 
 /// Agents who meet their neighbours in the network.
 ///

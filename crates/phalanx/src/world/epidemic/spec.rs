@@ -67,14 +67,6 @@ impl Default for EpidemicSpec {
 }
 
 impl EpidemicSpec {
-    /// The same with what the model adds written out.
-    pub fn completed(mut self) -> Self {
-        if self.model == EpidemicModel::Sirs {
-            self.waning.get_or_insert(DEFAULT_WANING);
-        }
-        self
-    }
-
     /// ω; 0 where nobody is immune.
     pub(super) fn waning(&self) -> f64 {
         match self.model {

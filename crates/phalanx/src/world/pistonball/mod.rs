@@ -5,9 +5,14 @@ mod paper;
 pub mod physics;
 mod view;
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
-use super::{Channel, Episode, Evolution, Joint, Rule, Script, View, World};
+use super::{
+    Channel, Episode, Evolution, Joint, MakeSized, Script, ScriptedPolicy, SizedWorld, Surroundings, View,
+    World, WorldSettings,
+};
 use crate::base::stream::{Place, Stream};
 use crate::graph::Graph;
 use crate::{Error, Ragged, Result};
@@ -29,6 +34,28 @@ pub struct PistonballSpec {
 impl Default for PistonballSpec {
     fn default() -> Self {
         PistonballSpec { n: 10, game: Game::Paper }
+    }
+}
+
+impl WorldSettings for PistonballSpec {
+    fn build(&self, around: &Surroundings<'_>) -> Result<Arc<dyn World>> {
+        let pistonball = Pistonball::new(self)?;
+        Ok(match around.links(Some(self.n))? {
+            Some(network) => Arc::new(pistonball.with_network(network)),
+            None => Arc::new(pistonball),
+        })
+    }
+
+    fn agent_name(&self) -> &'static str {
+        "piston"
+    }
+
+    fn sized() -> Option<MakeSized> {
+        Some(|agents| {
+            let default = PistonballSpec::default();
+            let world = Pistonball::new(&PistonballSpec { n: agents.unwrap_or(default.n), ..default })?;
+            Ok(SizedWorld { world: Arc::new(world), kappa: 0, shape: "under a ball".into() })
+        })
     }
 }
 
@@ -212,7 +239,7 @@ struct Wave;
 /// Pistons whose middle is this close to the ball's stay where they are.
 const STAYS: f64 = 10.0;
 
-impl Rule for Wave {
+impl ScriptedPolicy for Wave {
     fn act(&self, agent: usize, _state: u8, shared: &[f32]) -> u8 {
         let right = column_centre(agent) - f64::from(shared[0]);
         if right > STAYS {

@@ -59,6 +59,11 @@ impl View for Frame {
         });
     }
 
+    fn states(&self, rows: &[f32]) -> Option<Vec<i64>> {
+        let levels = rows.get(..self.group.len())?.iter();
+        Some(levels.map(|height| ((height + 1.0) * 8.0).round() as i64).collect())
+    }
+
     fn frames(&self) -> usize {
         FRAMES
     }

@@ -11,7 +11,11 @@ mod tests;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::{Channel, Evolution, Factored, Features, Script, StartLaw, View, World};
+use super::registry::squarest;
+use super::{
+    Channel, Evolution, Factored, Features, MakeSized, Script, SizedWorld, StartLaw, Surroundings, View,
+    World, WorldSettings,
+};
 use crate::base::sampler::uniform;
 use crate::base::stream::{DRAW_RANGE, Place, Stream};
 use crate::graph::Graph;
@@ -23,6 +27,30 @@ use grid::{ACTIONS, Grid};
 
 /// The channel `reward`, by its place in [`World::channels`].
 const REWARD: usize = 0;
+
+impl WorldSettings for WirelessSpec {
+    fn build(&self, around: &Surroundings<'_>) -> Result<Arc<dyn World>> {
+        let wireless = Wireless::new(self)?;
+        Ok(match around.links(Some(wireless.graph().agents()))? {
+            Some(network) => Arc::new(wireless.with_network(network)),
+            None => Arc::new(wireless),
+        })
+    }
+
+    fn agent_name(&self) -> &'static str {
+        "user"
+    }
+
+    fn sized() -> Option<MakeSized> {
+        Some(|agents| {
+            let [rows, columns] = squarest(agents.unwrap_or(1000), 2)?;
+            let world = Wireless::new(&WirelessSpec { rows, columns, ..WirelessSpec::default() })?;
+            // Tables over the nine users of a neighbourhood would not fit.
+            let shape = format!("on a grid of {rows} × {columns}");
+            Ok(SizedWorld { world: Arc::new(world), kappa: 0, shape })
+        })
+    }
+}
 
 /// Users on a grid, row by row, and an access point in the middle of every four of them.
 ///
