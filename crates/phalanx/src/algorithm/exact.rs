@@ -203,7 +203,7 @@ impl Algorithm for ExactPrimalDual {
         };
         finite(&gradient, "the gradient", t)?;
         let truth = chain.gradient(&whole, kind, 1.0 / self.policy.agents() as f64);
-        let domain = Domain::of(&self.policy, self.settings.theta_box);
+        let domain = Domain::for_policy(&self.policy, self.settings.theta_box);
         let mu_max = self.settings.dual.mu_max;
         let stationarity = Stationarity::new(&truth, domain, &self.dual.mu, &signals.slack, mu_max);
         clock.stage(Stage::Gradient);

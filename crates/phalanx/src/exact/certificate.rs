@@ -60,7 +60,7 @@ impl Certificate {
     }
 
     /// |Q_h(z) − Q_h(z')| ≤ (max r_h − min r_h) q_i for every shadow reward h of agent i and all pairs z, z' that agree
-    /// on its group: a row an agent, f_i first, then every g_ik. Row i of `rewards` is `[1 + m_i][S_i][A_i]`, as in
+    /// on its group: a row per agent, f_i first, then every g_ik. Row i of `rewards` is `[1 + m_i][S_i][A_i]`, as in
     /// [`Signals::rewards`](crate::learn::shadow::Signals::rewards).
     pub fn q_deviations(&self, rewards: &Ragged<f64>) -> Option<Ragged<f64>> {
         let outside = self.outside.as_ref()?;

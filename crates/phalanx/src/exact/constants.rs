@@ -104,7 +104,7 @@ fn length(x: &[f64]) -> f64 {
 
 /// The constants of a problem with soft-max policies and multipliers in [0, μ̄], names as in the paper.
 ///
-/// The paper has one constraint an agent. With up to m of them the weight of all multipliers together is taken as m μ̄
+/// The paper has one constraint per agent. With up to m of them the weight of all multipliers together is taken as m μ̄
 /// in `l_tt` and `m_theta`; `l_tm` and the errors of the estimators are the paper's for m = 1.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Constants {

@@ -366,12 +366,12 @@ impl Prepared<'_> {
 
     /// The expectations of L functions at once: `values` is laid out as [`Plan::input`], the result as
     /// [`Plan::output`].
-    pub fn apply<const L: usize>(&self, values: &[[f64; L]], room: &mut Room<L>) {
-        room.now.clear();
-        room.now.extend_from_slice(values);
+    pub fn apply<const L: usize>(&self, values: &[[f64; L]], workspace: &mut Workspace<L>) {
+        workspace.now.clear();
+        workspace.now.extend_from_slice(values);
         for step in &self.plan.steps {
-            step.run(&room.now, self.table(step.right), &mut room.next);
-            std::mem::swap(&mut room.now, &mut room.next);
+            step.run(&workspace.now, self.table(step.right), &mut workspace.next);
+            std::mem::swap(&mut workspace.now, &mut workspace.next);
         }
     }
 
@@ -389,9 +389,9 @@ impl Prepared<'_> {
     }
 }
 
-/// Room for the tables on the way; the result of [`Prepared::apply`] is in `now`.
+/// Memory for the tables on the way; the result of [`Prepared::apply`] is in `now`.
 #[derive(Debug, Default)]
-pub struct Room<const L: usize> {
+pub struct Workspace<const L: usize> {
     /// The last table.
     pub now: Vec<[f64; L]>,
     next: Vec<[f64; L]>,

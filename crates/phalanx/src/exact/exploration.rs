@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use rayon::prelude::*;
 
-use super::contraction::Room;
+use super::contraction::Workspace;
 use super::system::{Chain, states_of};
 use super::truncation::joint_law;
 use crate::{Error, Ragged, Result};
@@ -64,9 +64,9 @@ impl Chain<'_> {
             if best.is_some_and(|best| hoped_for.worth() <= best.worth()) {
                 break;
             }
-            blocks.par_iter_mut().for_each_init(Room::default, |room, block| {
-                self.forward().apply(block, room);
-                block.copy_from_slice(&room.now);
+            blocks.par_iter_mut().for_each_init(Workspace::default, |workspace, block| {
+                self.forward().apply(block, workspace);
+                block.copy_from_slice(&workspace.now);
             });
         }
         Ok(best)

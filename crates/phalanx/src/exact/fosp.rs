@@ -36,7 +36,7 @@ pub enum Domain<'a> {
 
 impl<'a> Domain<'a> {
     /// Where the parameters of `policy` may lie: in a box if one is given, in simplices if they are its laws.
-    pub fn of(policy: &'a Tabular, theta_box: Option<[f64; 2]>) -> Self {
+    pub fn for_policy(policy: &'a Tabular, theta_box: Option<[f64; 2]>) -> Self {
         match (policy.parameterisation(), theta_box) {
             (Parameterisation::Direct, _) => {
                 Domain::Simplices { policy: policy.theta(), actions: policy.action_counts() }
@@ -63,7 +63,7 @@ pub struct Stationarity {
 impl Stationarity {
     /// The metrics at a point of `domain` with multipliers `mu` in [0, `mu_bar`], which may be infinite.
     ///
-    /// `gradient` is ∇_θ L; `slack` holds g_ik, a row an agent, so that ∇_μ L = g/n.
+    /// `gradient` is ∇_θ L; `slack` holds g_ik, a row per agent, so that ∇_μ L = g/n.
     pub fn new(
         gradient: &Ragged<f64>,
         domain: Domain,
@@ -354,7 +354,7 @@ mod tests {
             trials in prop::collection::vec(prop::collection::vec(-1.0..1.0f64, 36), 20),
             size in prop_oneof![0.01..1.0f64, 1.0..30.0f64],
         ) {
-            // Three laws an agent, entries at 0 among them.
+            // Three laws per agent, entries at 0 among them.
             let cut = |values: &[f64]| {
                 let mut rest = values.iter().copied();
                 Ragged::from_rows(widths.iter().map(|width| rest.by_ref().take(3 * width).collect::<Vec<_>>()))

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::contraction::Room;
+use super::contraction::Workspace;
 use super::system::Chain;
 use crate::Ragged;
 use crate::policy::Parameterisation;
@@ -45,13 +45,13 @@ impl Chain<'_> {
                     others.iter_mut().zip(expected).for_each(|(sum, r)| *sum += weight * r);
                 }
             }
-            let mut room = Room::<1>::default();
-            system.own_action_plan(i).prepare(system.laws(), policy).apply(&ahead, &mut room);
+            let mut workspace = Workspace::<1>::default();
+            system.own_action_plan(i).prepare(system.laws(), policy).apply(&ahead, &mut workspace);
             let mut sums = vec![0.0; policy.theta().row(i).len()];
             for (s, d) in self.state_occupancy().iter().enumerate() {
                 let (seen, state) = (system.observations(i)[s] as usize, system.own_states(i)[s] as usize);
                 for b in 0..actions {
-                    let w = others[s] + own[state * actions + b] + gamma * room.now[s * actions + b][0];
+                    let w = others[s] + own[state * actions + b] + gamma * workspace.now[s * actions + b][0];
                     sums[seen * actions + b] += d * w;
                 }
             }

@@ -33,7 +33,7 @@ pub struct Input {
     /// Soft-max parameters, row i as `[∏ S_{N_i^κ}][A_i]`.
     #[serde(default)]
     pub theta: Option<Vec<Vec<f64>>>,
-    /// Multipliers, a list an agent.
+    /// Multipliers, a list per agent.
     #[serde(default)]
     pub mu: Option<Vec<Vec<f64>>>,
     /// Upper end of U; none if missing.

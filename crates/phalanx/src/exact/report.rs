@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::certificate::Certificate;
 use super::constants::{Constants, SCORE_BOUND, eps1};
-use super::contraction::{Plan, Role, Room};
+use super::contraction::{Plan, Role, Workspace};
 use super::decay::Decay;
 use super::distance::distances;
 use super::fosp::{Domain, Stationarity};
@@ -196,7 +196,7 @@ impl Report<'_> {
         let roles = vec![Role::Free; policy.agents()];
         let plan = Plan::new(dynamics, system.laws(), policy.observations(), &roles, &everyone, &everyone)?;
         let prepared = plan.prepare(system.laws(), policy);
-        let mut room = Room::<1>::default();
+        let mut workspace = Workspace::<1>::default();
         let mut values = self.values.iter();
         let (mut checksums, mut deviations) = (Vec::new(), Vec::new());
         for (i, shape) in self.pairs().into_iter().enumerate() {
@@ -207,8 +207,8 @@ impl Report<'_> {
             let mut own_sums = Vec::new();
             for (k, rewards) in self.signals.rewards.row(i).chunks_exact(dynamics.cells(i)).enumerate() {
                 let Some(values) = values.next() else { break };
-                prepared.apply(&values.iter().map(|&v| [v]).collect::<Vec<_>>(), &mut room);
-                let q = cells.iter().zip(&room.now);
+                prepared.apply(&values.iter().map(|&v| [v]).collect::<Vec<_>>(), &mut workspace);
+                let q = cells.iter().zip(&workspace.now);
                 let q: Vec<f64> =
                     q.map(|(&cell, [ahead])| rewards[cell as usize] + system.gamma() * ahead).collect();
                 if k == 0 {
@@ -228,7 +228,7 @@ impl Report<'_> {
         let slack = &self.signals.slack;
         let at = |gradient, domain| Stationarity::new(gradient, domain, &case.mu, slack, case.mu_bar);
         let free = at(truth, Domain::Everywhere);
-        let boxed = at(truth, Domain::of(&case.policy, case.theta_box));
+        let boxed = at(truth, Domain::for_policy(&case.policy, case.theta_box));
         let laws =
             Ragged::from_rows((0..case.policy.agents()).map(|i| case.policy.probabilities(i).to_vec()));
         let simplex =
@@ -307,7 +307,7 @@ impl Report<'_> {
             let values = chain.values(&signals.rewards)?;
             let whole = chain.action_values(&signals.rewards, &values, &mu);
             let truth = chain.gradient(&whole, Parameterisation::Softmax, 1.0 / n);
-            let domain = Domain::of(&policy, case.theta_box);
+            let domain = Domain::for_policy(&policy, case.theta_box);
             let at = Stationarity::new(&truth, domain, &mu, &signals.slack, case.mu_bar);
             let (objective, lagrangian) = objective_and_lagrangian(&signals, &mu);
             trajectory.push(json!({

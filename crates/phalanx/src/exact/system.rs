@@ -4,7 +4,7 @@ use faer::linalg::solvers::{PartialPivLu, SolveCore};
 use faer::{Conj, Mat};
 use rayon::prelude::*;
 
-use super::contraction::{Laws, Layout, Plan, Prepared, Role, Room, Var};
+use super::contraction::{Laws, Layout, Plan, Prepared, Role, Var, Workspace};
 use super::dynamics::Dynamics;
 use super::gmres::{self, Side};
 use crate::learn::shadow::Signals;
@@ -140,12 +140,12 @@ pub(super) fn states_of(dynamics: &Dynamics, agents: &[usize]) -> Layout {
 
 fn transition_matrix(forward: &Prepared<'_>, size: usize) -> Vec<f64> {
     let mut matrix = vec![0.0; size * size];
-    let mut room = Room::<LANES>::default();
+    let mut workspace = Workspace::<LANES>::default();
     for first in (0..size).step_by(LANES) {
         let unit = |s: usize| std::array::from_fn(|l| f64::from(u8::from(s == first + l)));
-        forward.apply(&(0..size).map(unit).collect::<Vec<[f64; LANES]>>(), &mut room);
+        forward.apply(&(0..size).map(unit).collect::<Vec<[f64; LANES]>>(), &mut workspace);
         let width = LANES.min(size - first);
-        for (row, values) in matrix.chunks_exact_mut(size).zip(&room.now) {
+        for (row, values) in matrix.chunks_exact_mut(size).zip(&workspace.now) {
             row[first..first + width].copy_from_slice(&values[..width]);
         }
     }
@@ -281,10 +281,10 @@ impl<'a> Chain<'a> {
         let b: Vec<[f64; LANES]> = (0..size)
             .map(|s| std::array::from_fn(|l| group.get(l).map_or(0.0, |reward| reward[s])))
             .collect();
-        let mut room = Room::default();
+        let mut workspace = Workspace::default();
         let apply = |v: &[[f64; LANES]], out: &mut [[f64; LANES]]| {
-            self.forward.apply(v, &mut room);
-            out.copy_from_slice(&room.now);
+            self.forward.apply(v, &mut workspace);
+            out.copy_from_slice(&workspace.now);
         };
         let x = gmres::solve(Side::Values, self.system.gamma, apply, &b, MOST_APPLICATIONS);
         let x = x.ok_or_else(too_slow)?;

@@ -10,7 +10,7 @@ use faer::linalg::solvers::Solve;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::contraction::{Layout, Plan, Role, Room, Var, pair_layout};
+use super::contraction::{Layout, Plan, Role, Var, Workspace, pair_layout};
 use super::system::{Chain, System, states_of};
 use crate::graph::indexing::StateIndex;
 use crate::policy::Tabular;
@@ -65,7 +65,7 @@ struct Average {
 }
 
 impl Truncated {
-    /// Makes the plans for tables over `groups` (a row an agent: N_j^{κ_q}).
+    /// Makes the plans for tables over `groups` (a row per agent: N_j^{κ_q}).
     pub fn new(system: &System, policy: &Tabular, groups: &Ragged<u32>, kind: Truncation) -> Result<Self> {
         let groups: Vec<Vec<usize>> =
             groups.iter().map(|group| group.iter().map(|&k| k as usize).collect()).collect();
@@ -175,7 +175,7 @@ impl Neighbourhood {
             }
             (_, average) => {
                 let prepared = self.plan.prepare(system.laws(), chain.policy());
-                let mut room = Room::<2>::default();
+                let mut workspace = Workspace::<2>::default();
                 let mut tables = Vec::with_capacity(rewards.len() * self.pairs);
                 let weight = average.as_ref().map(|average| {
                     let marginal = average.marginal(weights);
@@ -185,10 +185,10 @@ impl Neighbourhood {
                     let lane = |s: usize, l: usize| values.get(l).map_or(0.0, |v| v[s]);
                     let both: Vec<[f64; 2]> =
                         (0..values[0].len()).map(|s| [lane(s, 0), lane(s, 1)]).collect();
-                    prepared.apply(&both, &mut room);
+                    prepared.apply(&both, &mut workspace);
                     let ahead = match &weight {
-                        None => room.now.clone(),
-                        Some((weight, average)) => average.means(weight, &room.now, self.pairs),
+                        None => workspace.now.clone(),
+                        Some((weight, average)) => average.means(weight, &workspace.now, self.pairs),
                     };
                     for (l, reward) in pair.iter().enumerate() {
                         let here = at_pairs(reward).into_iter().zip(&ahead);
@@ -221,7 +221,7 @@ impl Neighbourhood {
         let next_weight = self.next_pair_given_state(chain);
         let joint_actions: usize = average.actions.iter().product();
         let mut next = vec![0.0; self.pairs * self.pairs];
-        let mut room = Room::<LANES>::default();
+        let mut workspace = Workspace::<LANES>::default();
         let input: Vec<u32> = self.next_cells(system);
         for first in (0..self.pairs).step_by(LANES) {
             let width = LANES.min(self.pairs - first);
@@ -233,8 +233,8 @@ impl Neighbourhood {
                     if fits { next_weight[s * joint_actions + z % joint_actions] } else { 0.0 }
                 })
             };
-            prepared.apply(&(0..input.len()).map(indicator).collect::<Vec<[f64; LANES]>>(), &mut room);
-            for (z, mean) in average.means(&weight, &room.now, self.pairs).iter().enumerate() {
+            prepared.apply(&(0..input.len()).map(indicator).collect::<Vec<[f64; LANES]>>(), &mut workspace);
+            for (z, mean) in average.means(&weight, &workspace.now, self.pairs).iter().enumerate() {
                 next[z * self.pairs + first..][..width].copy_from_slice(&mean[..width]);
             }
         }

@@ -8,7 +8,7 @@ use super::border_values::BorderValues;
 use crate::Ragged;
 use crate::base::parallel::agent_blocks;
 use crate::learn::critic::{QValues, ValueReceiver};
-use crate::policy::{GradientSettings, Policy, Scratch};
+use crate::policy::{GradientScratch, GradientSettings, Policy};
 use crate::world::Trajectory;
 
 /// Whose values reach whom.
@@ -65,7 +65,7 @@ pub fn gradients_of(
     let rows = out.split_rows_mut(blocks);
     let alternatives = rule.needs_alternatives(policy.is_direct());
     let NeighbourValues { local, groups, remote } = heard;
-    blocks.par_iter().zip(rows).for_each_init(Scratch::default, |scratch, (block, mut rows)| {
+    blocks.par_iter().zip(rows).for_each_init(GradientScratch::default, |scratch, (block, mut rows)| {
         for i in block.clone() {
             let (group, constrained) = (groups.senders.row(i), groups.constrained.row(i));
             let remote = remote.filter(|border| border.reaches(i));

@@ -6,5 +6,6 @@ pub mod agent_metrics;
 pub mod border_values;
 pub mod critic;
 pub mod dual;
+pub mod gae;
 pub mod optimizer;
 pub mod shadow;

@@ -1,19 +1,9 @@
 //! Ascent steps on parameters. Paper: alg:pdac line 9, eq:policy_update.
 
-use serde::{Deserialize, Serialize};
-
 use crate::Ragged;
 use crate::base::fields::{Field, Fields};
-
-/// Which step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum OptimizerKind {
-    /// θ + η·∇, the paper's.
-    Sgd,
-    /// Adam (Kingma and Ba, 2015) with β = (0.9, 0.999), ε = 1e-8, ascending.
-    Adam,
-}
+pub use crate::neural::OptimizerKind;
+use crate::neural::{Adam, AdamStep};
 
 /// An optimiser with its memory.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,14 +17,12 @@ pub struct Optimizer {
 
 /// One step's constants, the same for every parameter.
 #[derive(Debug, Clone, Copy)]
-pub struct StepSize {
-    kind: OptimizerKind,
-    eta: f64,
-    correction: [f64; 2],
+pub enum StepSize {
+    /// η.
+    Sgd(f64),
+    /// Those of Adam.
+    Adam(AdamStep<f64>),
 }
-
-const BETA: [f64; 2] = [0.9, 0.999];
-const EPSILON: f64 = 1e-8;
 
 impl Optimizer {
     /// An optimiser for parameters shaped like `theta`.
@@ -64,24 +52,20 @@ impl Optimizer {
     /// Begins a step of size `eta`: its constants, and the moments to pass to [`StepSize::ascend`] row by row.
     pub fn begin(&mut self, eta: f64) -> (StepSize, &mut Ragged<f64>, &mut Ragged<f64>) {
         self.step += 1;
-        let correction = BETA.map(|beta| 1.0 / (1.0 - beta.powi(self.step.min(i32::MAX as u64) as i32)));
-        (StepSize { kind: self.kind, eta, correction }, &mut self.first, &mut self.second)
+        let step = match self.kind {
+            OptimizerKind::Sgd => StepSize::Sgd(eta),
+            OptimizerKind::Adam => StepSize::Adam(Adam::new(eta).ascent(self.step)),
+        };
+        (step, &mut self.first, &mut self.second)
     }
 }
 
 impl StepSize {
     /// Moves one agent's parameters up its gradient.
     pub fn ascend(&self, theta: &mut [f64], gradient: &[f64], first: &mut [f64], second: &mut [f64]) {
-        match self.kind {
-            OptimizerKind::Sgd => theta.iter_mut().zip(gradient).for_each(|(x, g)| *x += self.eta * g),
-            OptimizerKind::Adam => {
-                let moments = first.iter_mut().zip(second);
-                for ((x, &g), (m, v)) in theta.iter_mut().zip(gradient).zip(moments) {
-                    *m = BETA[0] * *m + (1.0 - BETA[0]) * g;
-                    *v = BETA[1] * *v + (1.0 - BETA[1]) * g * g;
-                    *x += self.eta * (*m * self.correction[0]) / ((*v * self.correction[1]).sqrt() + EPSILON);
-                }
-            }
+        match self {
+            StepSize::Sgd(eta) => theta.iter_mut().zip(gradient).for_each(|(x, g)| *x += eta * g),
+            StepSize::Adam(step) => step.apply(theta, gradient, first, second),
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::{Error, Result};
 /// linear layer (`outputs`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Architecture {
-    /// Rows of numbers, e.g. one a neighbour or a frame; `None` for a network of symbols alone.
+    /// Rows of numbers, e.g. one per neighbour or frame; `None` for a network of symbols alone.
     pub rows: Option<Rows>,
     /// Groups of symbols, e.g. states and actions of the neighbours.
     pub symbols: Vec<Symbols>,
@@ -54,7 +54,7 @@ pub(super) struct Linear {
 
 /// One embedding table `[vocabulary][dimension]` at `offset`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Table {
+pub(super) struct EmbeddingTable {
     pub offset: usize,
     pub symbols: Symbols,
     /// Its first slot among all the slots of a sample.
@@ -82,7 +82,7 @@ pub struct Tensor {
 pub struct Net {
     architecture: Architecture,
     pub(super) row_layer: Option<Linear>,
-    pub(super) tables: Vec<Table>,
+    pub(super) tables: Vec<EmbeddingTable>,
     /// Hidden layers and the output layer.
     pub(super) layers: Vec<Linear>,
     pub(super) slots: usize,
@@ -106,7 +106,7 @@ impl Net {
         let (mut slot, mut column) = (0, architecture.rows.map_or(0, |rows| rows.count * rows.hidden));
         let mut tables = Vec::new();
         for &symbols in &architecture.symbols {
-            tables.push(Table { offset: end, symbols, slot, column });
+            tables.push(EmbeddingTable { offset: end, symbols, slot, column });
             end += symbols.vocabulary * symbols.dimension;
             slot += symbols.slots;
             column += symbols.slots * symbols.dimension;
@@ -196,7 +196,7 @@ impl Linear {
     }
 }
 
-impl Table {
+impl EmbeddingTable {
     pub fn range(&self) -> Range<usize> {
         self.offset..self.offset + self.symbols.vocabulary * self.symbols.dimension
     }
@@ -234,7 +234,7 @@ fn validate(architecture: &Architecture, field: &str) -> Result<()> {
 mod tests {
     use super::*;
 
-    fn both() -> Architecture {
+    fn rows_and_symbols() -> Architecture {
         Architecture {
             rows: Some(Rows { count: 2, width: 3, hidden: 4 }),
             symbols: vec![
@@ -248,7 +248,7 @@ mod tests {
 
     #[test]
     fn tensors_tile_the_parameters() {
-        let net = Net::new(both(), "net").unwrap();
+        let net = Net::new(rows_and_symbols(), "net").unwrap();
         let tensors = net.tensors();
         let mut end = 0;
         for tensor in &tensors {
@@ -279,7 +279,7 @@ mod tests {
     #[test]
     fn unusable_sizes_are_named() {
         let message = |change: fn(&mut Architecture)| {
-            let mut architecture = both();
+            let mut architecture = rows_and_symbols();
             change(&mut architecture);
             Net::new(architecture, "critic.net").unwrap_err().to_string()
         };

@@ -55,7 +55,7 @@ impl Loss {
         let mut total = T::ZERO;
         for (i, d) in d_outputs.iter_mut().enumerate() {
             let weight = scale * weights.map_or(T::ONE, |w| w[i / each]);
-            let (value, slope) = self.of_error(outputs[i] - targets[i]);
+            let (value, slope) = self.value_and_slope(outputs[i] - targets[i]);
             total += weight * value;
             *d = weight * slope;
         }
@@ -63,7 +63,7 @@ impl Loss {
     }
 
     #[inline(always)]
-    fn of_error<T: Real>(self, e: T) -> (T, T) {
+    fn value_and_slope<T: Real>(self, e: T) -> (T, T) {
         match self {
             Loss::Squared => (e * e, e + e),
             Loss::Huber { width } => {

@@ -347,7 +347,7 @@ fn pack<'a, T: Real, S: Simd>(
     scratch: &'a mut Vec<T>,
 ) -> Matrix<'a, T> {
     let (rows, lanes) = (right.rows, T::lanes::<S>());
-    let packed = room(scratch, rows * lanes);
+    let packed = ensure_length(scratch, rows * lanes);
     for (target, source) in T::vectors_mut::<S>(packed).iter_mut().zip(right.data.chunks(right.stride)) {
         *target = T::load_part(simd, &source[column..right.columns]);
     }
@@ -365,7 +365,7 @@ fn pack_transposed<'a, T: Real, S: Simd>(
     scratch: &'a mut Vec<T>,
 ) -> Matrix<'a, T> {
     let (rows, lanes) = (right.columns, T::lanes::<S>());
-    let packed = room(scratch, rows * wide);
+    let packed = ensure_length(scratch, rows * wide);
     // Whole blocks, then what is left of rows and columns.
     let (whole_rows, whole_columns) = (rows / lanes * lanes, used / lanes * lanes);
     for l in (0..whole_columns).step_by(lanes) {
@@ -389,7 +389,7 @@ fn pack_transposed<'a, T: Real, S: Simd>(
 
 /// The first `length` numbers of a buffer, made if there are fewer.
 #[inline(always)]
-pub(super) fn room<T: Real>(buffer: &mut Vec<T>, length: usize) -> &mut [T] {
+pub(super) fn ensure_length<T: Real>(buffer: &mut Vec<T>, length: usize) -> &mut [T] {
     if buffer.len() < length {
         buffer.resize(length, T::ZERO);
     }

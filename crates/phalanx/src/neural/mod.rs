@@ -1,10 +1,11 @@
 //! Small neural networks, one per agent, at the speed of the machine.
 //!
-//! A [`Net`] knows sizes and offsets; the parameters of an agent are one slice, so that they are saved,
-//! averaged, clipped and stepped as one. [`Net::forward`] and [`Net::backward`] take a batch for one agent
-//! and run on one thread: the caller spreads agents over threads, and results cannot depend on how. Both are
-//! written over the few operations of [`ops::Ops`], as are the optimisers; [`Net::td`], one sample at a time,
-//! has a fused kernel of its own.
+//! A [`Bank`] holds the networks of all agents: parameters, Adam's moments, gradient steps. A [`Net`] knows
+//! sizes and offsets; the parameters of a network are one slice, so that they are saved, averaged, clipped
+//! and stepped as one. [`Net::forward`] and [`Net::backward`] take a batch for one network and run on one
+//! thread: the caller spreads agents over threads, and results cannot depend on how. Both are written over
+//! the few operations of [`ops::Ops`], as are the optimisers; [`Net::td`], one sample at a time, has a fused
+//! kernel of its own.
 //!
 //! ```
 //! use phalanx::neural::{Adam, Architecture, Batch, Loss, Net, Symbols, Tape};
@@ -37,11 +38,14 @@
 //! ```
 
 mod architecture;
+mod bank;
 mod heads;
 mod init;
+mod inputs;
 mod kernel;
 mod lanes;
 pub mod matrix;
+mod minibatch;
 mod online;
 pub mod ops;
 mod optimizer;
@@ -52,8 +56,11 @@ mod tests;
 mod transpose;
 
 pub use architecture::{Architecture, Net, Rows, Symbols, Tensor};
+pub use bank::{AgentNetworks, Bank, BankPart, BankSettings, NetworkMut, Training};
 pub use heads::{Loss, softmax};
+pub use inputs::Inputs;
+pub use minibatch::{Minibatches, shuffle};
 pub use online::{Chain, Target};
-pub use optimizer::{Adam, clip, polyak, sgd};
+pub use optimizer::{Adam, AdamStep, Descent, OptimizerKind, Step, clip, polyak, sgd};
 pub use pass::{Batch, Tape};
 pub use real::Real;

@@ -4,7 +4,7 @@
 use pulp::{Simd, WithSimd};
 
 use super::architecture::{Linear, Net};
-use super::kernel::{Product, room};
+use super::kernel::{Product, ensure_length};
 use super::matrix::{Finish, Matrix, MatrixMut, Start};
 use super::pass::Tape;
 use super::real::Real;
@@ -105,7 +105,7 @@ fn evaluate<T: Real, S: Simd, const N: usize>(
 ) -> [T; N] {
     let Tape { ops, input, layers, .. } = tape;
     let width = net.layers[0].inputs;
-    let input = room(input, N * width);
+    let input = ensure_length(input, N * width);
     for (s, input) in input.chunks_exact_mut(width).enumerate() {
         if let (Some(layer), Some(rows)) = (&net.row_layer, net.architecture().rows) {
             let x = &chain.rows[(k + s) * net.row_inputs()..][..net.row_inputs()];
@@ -132,7 +132,7 @@ fn evaluate<T: Real, S: Simd, const N: usize>(
     for (l, layer) in net.layers.iter().enumerate() {
         let (below, here) = layers.split_at_mut(l);
         let x = Matrix::new(below.last().map_or(&*input, |x| x), N, layer.inputs);
-        let y = MatrixMut::new(room(&mut here[0], N * layer.outputs), N, layer.outputs);
+        let y = MatrixMut::new(ensure_length(&mut here[0], N * layer.outputs), N, layer.outputs);
         let finish = if l == last { Finish::Plain } else { Finish::Relu };
         let bias = Start::Bias(&w[layer.biases()]);
         let (right, scratch) = (layer.matrix(w), &mut ops.scratch);
@@ -153,10 +153,10 @@ fn ascend<T: Real, S: Simd>(
     tape: &mut Tape<T>,
 ) {
     let Tape { input, layers, above, below, .. } = tape;
-    room(above, 1)[0] = step;
+    ensure_length(above, 1)[0] = step;
     for (l, layer) in net.layers.iter().enumerate().rev() {
         let x = if l == 0 { &input[..layer.inputs] } else { &layers[l - 1][..layer.inputs] };
-        let dx = room(below, layer.inputs);
+        let dx = ensure_length(below, layer.inputs);
         ascend_layer(simd, layer, w, x, &above[..layer.outputs], Some(dx));
         // Embeddings have no ReLU.
         let masked = if l == 0 { net.row_columns() } else { layer.inputs };

@@ -5,7 +5,7 @@ use pulp::{Simd, WithSimd};
 
 use super::kernel::{Form, Product};
 use super::matrix::{Codes, Finish, Matrix, MatrixMut, Start};
-use super::optimizer::Adam;
+use super::optimizer::{Adam, AdamStep};
 use super::real::Real;
 
 /// The operations.
@@ -141,13 +141,7 @@ impl<T: Real> Ops<T> for Cpu<T> {
         first: &mut [T],
         second: &mut [T],
     ) {
-        let step = step.min(i32::MAX as u64) as i32;
-        let [beta1, beta2] = rule.beta;
-        // w −= η·m̂/(√v̂ + ε), with the corrections of m̂ and v̂ moved into the constants.
-        let root = (1.0 - beta2.powi(step)).sqrt();
-        let rate = rule.rate * root / (1.0 - beta1.powi(step));
-        let constants = [beta1, 1.0 - beta1, beta2, 1.0 - beta2, rate, rule.epsilon * root].map(T::from_f64);
-        adam(constants, w, gradient, first, second);
+        rule.descent(step).apply(w, gradient, first, second);
     }
 
     fn blend(&mut self, a: T, x: &[T], b: T, y: &mut [T]) {
@@ -261,17 +255,23 @@ fn scatter_sum<T: Real>(dy: Matrix<T>, codes: Codes, vocabulary: usize, mut tabl
 }
 
 #[multiversion(targets("x86_64+avx512f+avx512vl+fma", "x86_64+avx2+fma"))]
-fn adam<T: Real>(constants: [T; 6], w: &mut [T], gradient: &[T], first: &mut [T], second: &mut [T]) {
-    let [beta1, rest1, beta2, rest2, rate, epsilon] = constants;
+pub(super) fn adam<T: Real>(
+    step: AdamStep<T>,
+    w: &mut [T],
+    gradient: &[T],
+    first: &mut [T],
+    second: &mut [T],
+) {
+    let AdamStep { beta, rest, correction, rate, epsilon } = step;
     let count = w.len();
     let (gradient, first, second) = (&gradient[..count], &mut first[..count], &mut second[..count]);
     for i in 0..count {
         let g = gradient[i];
-        let m = beta1 * first[i] + rest1 * g;
-        let v = beta2 * second[i] + rest2 * g * g;
+        let m = beta[0] * first[i] + rest[0] * g;
+        let v = beta[1] * second[i] + rest[1] * g * g;
         first[i] = m;
         second[i] = v;
-        w[i] -= rate * m / (v.sqrt() + epsilon);
+        w[i] -= rate * (m * correction[0]) / ((v * correction[1]).sqrt() + epsilon);
     }
 }
 

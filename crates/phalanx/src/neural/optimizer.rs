@@ -1,9 +1,71 @@
-//! Steps on flat slices of parameters. The caller owns every state.
+//! Gradient steps on flat slices of parameters. The caller owns every state.
 
-use super::ops::{Cpu, Ops};
+use serde::{Deserialize, Serialize};
+
+use super::ops::{Cpu, Ops, adam};
 use super::real::Real;
 
-/// Adam (Kingma and Ba, 2015), descending.
+/// Which gradient step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OptimizerKind {
+    /// θ + η·∇, the paper's.
+    Sgd,
+    /// Adam (Kingma and Ba, 2015) with β = (0.9, 0.999), ε = 1e-8.
+    Adam,
+}
+
+/// A gradient step with its constants.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Step {
+    /// w ← w − η·gradient.
+    Sgd {
+        /// η.
+        rate: f64,
+    },
+    /// See [`Adam::descend`].
+    Adam(Adam),
+}
+
+/// How a network follows the gradients of minibatches.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Descent {
+    /// Which step.
+    pub optimizer: OptimizerKind,
+    /// Its size.
+    pub learning_rate: f64,
+    /// Largest norm of a minibatch's gradient.
+    pub clip: f64,
+}
+
+impl Descent {
+    /// Its step.
+    pub fn step(&self) -> Step {
+        match self.optimizer {
+            OptimizerKind::Sgd => Step::Sgd { rate: self.learning_rate },
+            OptimizerKind::Adam => Step::Adam(Adam::new(self.learning_rate)),
+        }
+    }
+}
+
+impl Step {
+    /// Step number `number`, from 1, down a gradient. Only Adam looks at the moments.
+    pub fn descend(
+        &self,
+        number: u64,
+        w: &mut [f32],
+        gradient: &[f32],
+        first: &mut [f32],
+        second: &mut [f32],
+    ) {
+        match self {
+            Step::Sgd { rate } => sgd(*rate as f32, w, gradient),
+            Step::Adam(adam) => adam.descend(number, w, gradient, first, second),
+        }
+    }
+}
+
+/// Adam (Kingma and Ba, 2015).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Adam {
     /// Step size η.
@@ -12,6 +74,20 @@ pub struct Adam {
     pub beta: [f64; 2],
     /// Added to the root of the second moment.
     pub epsilon: f64,
+}
+
+/// One step of Adam: its constants, the same for every parameter.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct AdamStep<T> {
+    /// What moments keep of themselves, and what they take of the gradient.
+    pub(super) beta: [T; 2],
+    pub(super) rest: [T; 2],
+    /// Factors of the moments that correct for their beginning at 0.
+    pub(super) correction: [T; 2],
+    /// η; negative for a step up.
+    pub(super) rate: T,
+    /// ε.
+    pub(super) epsilon: T,
 }
 
 impl Adam {
@@ -30,8 +106,43 @@ impl Adam {
         first: &mut [T],
         second: &mut [T],
     ) {
-        debug_assert!(step >= 1);
         Cpu::default().adam(self, step, w, gradient, first, second);
+    }
+
+    /// Step number `step`, from 1, down a gradient. The corrections of m̂ and v̂ are moved into η and ε, which rounds
+    /// differently than in [`Adam::ascent`].
+    pub(super) fn descent<T: Real>(&self, step: u64) -> AdamStep<T> {
+        let [of_first, of_second] = self.bias(step);
+        let root = of_second.sqrt();
+        self.constants([1.0; 2], self.rate * root / of_first, self.epsilon * root)
+    }
+
+    /// Step number `step`, from 1, *up* a gradient, with m̂ and v̂ corrected one by one.
+    pub fn ascent<T: Real>(&self, step: u64) -> AdamStep<T> {
+        self.constants(self.bias(step).map(|bias| 1.0 / bias), -self.rate, self.epsilon)
+    }
+
+    /// 1 − βᵗ.
+    fn bias(&self, step: u64) -> [f64; 2] {
+        debug_assert!(step >= 1);
+        self.beta.map(|beta| 1.0 - beta.powi(step.min(i32::MAX as u64) as i32))
+    }
+
+    fn constants<T: Real>(&self, correction: [f64; 2], rate: f64, epsilon: f64) -> AdamStep<T> {
+        AdamStep {
+            beta: self.beta.map(T::from_f64),
+            rest: self.beta.map(|beta| T::from_f64(1.0 - beta)),
+            correction: correction.map(T::from_f64),
+            rate: T::from_f64(rate),
+            epsilon: T::from_f64(epsilon),
+        }
+    }
+}
+
+impl<T: Real> AdamStep<T> {
+    /// Moves parameters and moments.
+    pub fn apply(&self, w: &mut [T], gradient: &[T], first: &mut [T], second: &mut [T]) {
+        adam(*self, w, gradient, first, second);
     }
 }
 

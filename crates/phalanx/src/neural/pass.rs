@@ -5,8 +5,8 @@
 //! embedding *table* instead, and a sample adds up one row per slot of the products; backward, the gradients
 //! of the samples with the same symbol are added up first. The sums are the same in another order.
 
-use super::architecture::{Linear, Net, Symbols, Table};
-use super::kernel::room;
+use super::architecture::{EmbeddingTable, Linear, Net, Symbols};
+use super::kernel::ensure_length;
 use super::matrix::{Codes, Finish, Matrix, MatrixMut, Start};
 use super::ops::{Cpu, Ops};
 use super::real::Real;
@@ -55,7 +55,7 @@ impl Net {
         }
         let tabled = self.is_tabled(batch.size);
         let width = self.input_width(tabled);
-        let input = room(input, batch.size * width);
+        let input = ensure_length(input, batch.size * width);
         if let Some(layer) = &self.row_layer {
             self.each_row_block(batch, width, |x, column, stride| {
                 let y =
@@ -72,7 +72,7 @@ impl Net {
         let last = self.layers.len() - 1;
         for (l, layer) in self.layers.iter().enumerate() {
             let (below, here) = layers.split_at_mut(l);
-            let y = room(&mut here[0], batch.size * layer.outputs);
+            let y = ensure_length(&mut here[0], batch.size * layer.outputs);
             let finish = if l == last { Finish::Plain } else { Finish::Relu };
             let bias = &w[layer.biases()];
             let (x, start) = match below.last() {
@@ -90,7 +90,7 @@ impl Net {
                 }
                 None => (Matrix::new(input, batch.size, width), Start::Bias(bias)),
             };
-            let weights = layer.rows_of(w, 0, x.columns);
+            let weights = layer.weight_rows(w, 0, x.columns);
             ops.linear(x, weights, start, finish, MatrixMut::new(y, batch.size, layer.outputs));
         }
         &layers[last][..batch.size * self.outputs()]
@@ -114,12 +114,12 @@ impl Net {
         assert_eq!(tape.size, batch.size, "backward follows the forward pass of the same batch");
         let Tape { ops, input, layers, products, above, below, .. } = tape;
         let size = batch.size;
-        room(above, d_outputs.len()).copy_from_slice(d_outputs);
+        ensure_length(above, d_outputs.len()).copy_from_slice(d_outputs);
         for (l, layer) in self.layers.iter().enumerate().skip(1).rev() {
             let x = Matrix::new(&layers[l - 1], size, layer.inputs);
             let dy = Matrix::new(above, size, layer.outputs);
             layer.backward(x, dy, ops, gradient);
-            let dx = MatrixMut::new(room(below, size * layer.inputs), size, layer.inputs);
+            let dx = MatrixMut::new(ensure_length(below, size * layer.inputs), size, layer.inputs);
             ops.linear_to_data(dy, layer.matrix(w), Start::Zero, Finish::Mask(x), dx);
             std::mem::swap(above, below);
         }
@@ -134,12 +134,12 @@ impl Net {
                 self.backward_products(w, table, dy, self.codes(table, batch), ops, products, gradient);
             }
         }
-        let dx = room(below, size * width);
+        let dx = ensure_length(below, size * width);
         if let Some(row_layer) = &self.row_layer {
             let columns = self.row_columns();
             let mask = Finish::Mask(x.columns(0, columns));
             let d_rows = MatrixMut::new(dx, size, width).columns(0, columns);
-            ops.linear_to_data(dy, layer.rows_of(w, 0, columns), Start::Zero, mask, d_rows);
+            ops.linear_to_data(dy, layer.weight_rows(w, 0, columns), Start::Zero, mask, d_rows);
             gradient[row_layer.offset..row_layer.biases().end].fill(T::ZERO);
             self.each_row_block(batch, width, |x, column, stride| {
                 let dy = Matrix { data: &dx[column..], rows: x.rows, columns: row_layer.outputs, stride };
@@ -156,7 +156,7 @@ impl Net {
                 let d_table = MatrixMut::new(dx, size, width).columns(column, columns);
                 ops.linear_to_data(
                     dy,
-                    layer.rows_of(w, column, columns),
+                    layer.weight_rows(w, column, columns),
                     Start::Zero,
                     Finish::Plain,
                     d_table,
@@ -210,18 +210,24 @@ impl Net {
         }
     }
 
-    fn codes<'a, T>(&self, table: &Table, batch: Batch<'a, T>) -> Codes<'a> {
+    fn codes<'a, T>(&self, table: &EmbeddingTable, batch: Batch<'a, T>) -> Codes<'a> {
         let data = batch.symbols.get(table.slot..).unwrap_or(&[]);
         Codes { data, slots: table.symbols.slots, stride: self.slots }
     }
 
     /// The product of a table with each slot's part of the first layer's weights, `[slot][symbol][output]`.
-    fn multiply_table<T: Real>(&self, w: &[T], table: &Table, ops: &mut impl Ops<T>, products: &mut Vec<T>) {
+    fn multiply_table<T: Real>(
+        &self,
+        w: &[T],
+        table: &EmbeddingTable,
+        ops: &mut impl Ops<T>,
+        products: &mut Vec<T>,
+    ) {
         let layer = &self.layers[0];
         let Symbols { slots, vocabulary, dimension } = table.symbols;
-        let products = room(products, slots * vocabulary * layer.outputs);
+        let products = ensure_length(products, slots * vocabulary * layer.outputs);
         for (slot, y) in products.chunks_exact_mut(vocabulary * layer.outputs).enumerate() {
-            let weights = layer.rows_of(w, table.column + slot * dimension, dimension);
+            let weights = layer.weight_rows(w, table.column + slot * dimension, dimension);
             let y = MatrixMut::new(y, vocabulary, layer.outputs);
             ops.linear(table.matrix(w), weights, Start::Zero, Finish::Plain, y);
         }
@@ -232,7 +238,7 @@ impl Net {
     fn backward_products<T: Real>(
         &self,
         w: &[T],
-        table: &Table,
+        table: &EmbeddingTable,
         dy: Matrix<T>,
         codes: Codes,
         ops: &mut impl Ops<T>,
@@ -241,7 +247,7 @@ impl Net {
     ) {
         let layer = &self.layers[0];
         let Symbols { slots, vocabulary, dimension } = table.symbols;
-        let products = room(products, slots * vocabulary * layer.outputs);
+        let products = ensure_length(products, slots * vocabulary * layer.outputs);
         products.fill(T::ZERO);
         ops.scatter_sum(dy, codes, vocabulary, MatrixMut::new(products, slots * vocabulary, layer.outputs));
         for (slot, dp) in products.chunks_exact(vocabulary * layer.outputs).enumerate() {
@@ -256,18 +262,18 @@ impl Net {
             );
             let start = if slot == 0 { Start::Zero } else { Start::Result };
             let d_table = MatrixMut::new(&mut gradient[table.range()], vocabulary, dimension);
-            ops.linear_to_data(dp, layer.rows_of(w, row, dimension), start, Finish::Plain, d_table);
+            ops.linear_to_data(dp, layer.weight_rows(w, row, dimension), start, Finish::Plain, d_table);
         }
     }
 }
 
 impl Linear {
     pub(super) fn matrix<'a, T>(&self, w: &'a [T]) -> Matrix<'a, T> {
-        self.rows_of(w, 0, self.inputs)
+        self.weight_rows(w, 0, self.inputs)
     }
 
     /// The weights of the inputs from `first` on, `count` of them.
-    fn rows_of<'a, T>(&self, w: &'a [T], first: usize, count: usize) -> Matrix<'a, T> {
+    fn weight_rows<'a, T>(&self, w: &'a [T], first: usize, count: usize) -> Matrix<'a, T> {
         Matrix::new(&w[self.weights()][first * self.outputs..], count, self.outputs)
     }
 
@@ -281,7 +287,7 @@ impl Linear {
     }
 }
 
-impl Table {
+impl EmbeddingTable {
     pub(super) fn matrix<'a, T>(&self, w: &'a [T]) -> Matrix<'a, T> {
         Matrix::new(&w[self.range()], self.symbols.vocabulary, self.symbols.dimension)
     }

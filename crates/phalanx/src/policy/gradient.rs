@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::columns::state_column;
-use super::{NeuralScratch, Parameterisation, Receive, Spread, Tabular, floored_ln};
+use super::logits::Spread;
+use super::{Parameterisation, Receive, Tabular, entropy_slopes};
+use crate::neural::{Inputs, Training};
 use crate::world::Trajectory;
 
 /// What is subtracted from the summed Q values before they weigh a score. None of it changes the expected gradient of
@@ -51,11 +53,12 @@ impl GradientSettings {
 
 /// Buffers of one agent's gradient.
 #[derive(Debug, Default)]
-pub struct Scratch {
+pub struct GradientScratch {
     pub(crate) values: Vec<f64>,
     pub(crate) pairs: Vec<u32>,
     pub(crate) laws: Vec<f64>,
-    pub(crate) net: NeuralScratch,
+    pub(crate) inputs: Inputs,
+    pub(crate) training: Training,
     pub(crate) active: Vec<u32>,
     pub(crate) ends: Vec<usize>,
     pub(crate) seen: Vec<u8>,
@@ -70,7 +73,7 @@ pub(crate) fn tabular_gradient(
     batch: &[Trajectory],
     receive: &Receive<'_>,
     rule: &GradientSettings,
-    scratch: &mut Scratch,
+    scratch: &mut GradientScratch,
     out: &mut [f64],
 ) {
     let actions = policy.actions(agent);
@@ -78,7 +81,7 @@ pub(crate) fn tabular_gradient(
     let direct = policy.parameterisation() == Parameterisation::Direct;
     let per_step = if rule.needs_alternatives(direct) { actions } else { 1 };
     let by_mean = rule.baseline == Baseline::Mean && !rule.all_actions && !direct;
-    let Scratch { values, pairs, observations, visits, .. } = scratch;
+    let GradientScratch { values, pairs, laws, observations, visits, .. } = scratch;
     out.fill(0.0);
     visits.clear();
     visits.resize(if by_mean || rule.entropy != 0.0 { out.len() } else { 0 }, 0.0);
@@ -163,11 +166,10 @@ pub(crate) fn tabular_gradient(
     if rule.entropy == 0.0 {
         return;
     }
-    // ∂ entropy(π(·|x))/∂θ(x, b) = −π(b|x)·(ln π(b|x) + entropy), once for every visit of x.
-    let laws = pi.chunks_exact(actions).zip(visits.chunks_exact(actions));
-    for (row, (law, visits)) in out.chunks_exact_mut(actions).zip(laws) {
-        let weight = rule.entropy * visits.iter().sum::<f64>();
-        let entropy = -law.iter().map(|&p| p * floored_ln(p)).sum::<f64>();
-        row.iter_mut().zip(law).for_each(|(g, &p)| *g -= weight * p * (floored_ln(p) + entropy));
+    // The slopes of the entropy, once for every visit of x.
+    let laws_and_visits = pi.chunks_exact(actions).zip(visits.chunks_exact(actions));
+    for (row, (law, visits)) in out.chunks_exact_mut(actions).zip(laws_and_visits) {
+        entropy_slopes(law, rule.entropy * visits.iter().sum::<f64>(), laws);
+        row.iter_mut().zip(laws.iter()).for_each(|(g, slope)| *g += slope);
     }
 }

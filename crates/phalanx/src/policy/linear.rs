@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::logits::logit_gradients;
 use super::{ActAlone, Acting, Policy, Receive, softmax};
-use super::{GradientSettings, Scratch};
+use super::{GradientScratch, GradientSettings};
 use crate::base::memory::check_memory;
 use crate::base::sampler::{outcome, write_thresholds};
 use crate::base::stream::{Place, Purpose, Stream};
@@ -143,7 +143,7 @@ impl LinearPolicy {
 /// The sum of the active rows of `[feature][action]`, in their order.
 fn add_up(rows: &[f64], active: &[u32], sums: &mut [f64]) {
     /// With a known number of actions, sums stay in registers.
-    fn of_length<const N: usize>(rows: &[f64], active: &[u32], sums: &mut [f64]) {
+    fn add_up_fixed<const N: usize>(rows: &[f64], active: &[u32], sums: &mut [f64]) {
         let (rows, mut total) = (rows.as_chunks::<N>().0, [0.0; N]);
         for &feature in active {
             total.iter_mut().zip(&rows[feature as usize]).for_each(|(sum, x)| *sum += x);
@@ -151,10 +151,10 @@ fn add_up(rows: &[f64], active: &[u32], sums: &mut [f64]) {
         sums.copy_from_slice(&total);
     }
     match sums.len() {
-        2 => of_length::<2>(rows, active, sums),
-        3 => of_length::<3>(rows, active, sums),
-        4 => of_length::<4>(rows, active, sums),
-        5 => of_length::<5>(rows, active, sums),
+        2 => add_up_fixed::<2>(rows, active, sums),
+        3 => add_up_fixed::<3>(rows, active, sums),
+        4 => add_up_fixed::<4>(rows, active, sums),
+        5 => add_up_fixed::<5>(rows, active, sums),
         count => {
             sums.fill(0.0);
             for &feature in active {
@@ -239,11 +239,11 @@ impl Policy for LinearPolicy {
         batch: &[Trajectory],
         receive: &Receive<'_>,
         rule: &GradientSettings,
-        scratch: &mut Scratch,
+        scratch: &mut GradientScratch,
         out: &mut [f64],
     ) {
         let actions = self.actions[agent];
-        let Scratch { values, pairs, laws, active, ends, seen, .. } = scratch;
+        let GradientScratch { values, pairs, laws, active, ends, seen, .. } = scratch;
         let steps = |trajectory: &Trajectory| rule.steps(trajectory);
         laws.resize(batch.iter().map(steps).sum::<usize>() * actions, 0.0);
         active.clear();

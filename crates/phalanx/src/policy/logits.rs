@@ -1,10 +1,9 @@
 //! The gradient of soft-max policies with respect to their logits, step by step. Paper: eq:grad_estimate.
 
-use super::Receive;
-use super::{Baseline, GradientSettings};
+use super::{Baseline, GradientSettings, Receive, entropy_slopes, score};
 use crate::world::Trajectory;
 
-/// Σ over steps of w_k·(Q − baseline)·∇ log π plus the entropy bonus, as one row of |A_i| numbers a step of the batch.
+/// Σ over steps of w_k·(Q − baseline)·∇ log π plus the entropy bonus, as one row of |A_i| numbers per step of the batch.
 ///
 /// `laws` holds π(·|x) at every step of every trajectory, `[trajectory][step][action]`; it is replaced by the gradient
 /// with respect to the logits there. `values` and `pairs` are buffers.
@@ -38,7 +37,7 @@ pub fn logit_gradients(
     }
     let mean = if rule.baseline == Baseline::Mean && !rule.all_actions { spread.mean() } else { 0.0 };
     let scale = if rule.normalise { 1.0 / spread.deviation() } else { 1.0 };
-    let mut logarithms = vec![0.0; actions];
+    let mut bonuses = vec![0.0; actions];
     let (mut laws, mut values) = (laws, &values[..]);
     for trajectory in batch {
         let steps = rule.steps(trajectory);
@@ -47,38 +46,29 @@ pub fn logit_gradients(
         (laws, values) = (other_laws, other_values);
         let steps = own_laws.chunks_exact_mut(actions).zip(own_values.chunks_exact(per_step));
         for (((law, values), &a), &w) in steps.zip(trajectory.actions(agent)).zip(&rule.weights) {
-            let bonus = rule.entropy * w;
-            // −Σ π ln π, for the bonus's slope −π(b)·(ln π(b) + entropy).
-            let mut entropy = 0.0;
-            if bonus != 0.0 {
-                logarithms.iter_mut().zip(law.iter()).for_each(|(ln, &p)| *ln = floored_ln(p));
-                entropy = -law.iter().zip(&logarithms).map(|(p, ln)| p * ln).sum::<f64>();
+            if rule.entropy * w != 0.0 {
+                entropy_slopes(law, rule.entropy * w, &mut bonuses);
+            } else {
+                bonuses.fill(0.0);
             }
             let expected: f64 =
                 if per_step == 1 { mean } else { law.iter().zip(values).map(|(p, v)| p * v).sum() };
             let taken = if per_step == 1 { values[0] } else { values[usize::from(a)] };
             for (b, p) in law.iter_mut().enumerate() {
-                let slope = if bonus == 0.0 { 0.0 } else { -bonus * *p * (logarithms[b] + entropy) };
-                let advantage = if rule.all_actions {
+                let slope = if rule.all_actions {
                     *p * (values[b] - expected)
                 } else {
-                    let indicator = f64::from(u8::from(b == usize::from(a)));
-                    scale * (taken - expected) * (indicator - *p)
+                    scale * (taken - expected) * score(b, a, *p)
                 };
-                *p = w * advantage + slope;
+                *p = w * slope + bonuses[b];
             }
         }
     }
 }
 
-/// ln of a probability that may have underflowed to 0.
-pub(crate) fn floored_ln(p: f64) -> f64 {
-    p.max(f64::MIN_POSITIVE).ln()
-}
-
 /// Weighted mean and spread of values.
 #[derive(Debug, Default)]
-pub(crate) struct Spread {
+pub(super) struct Spread {
     mass: f64,
     total: f64,
     squares: f64,

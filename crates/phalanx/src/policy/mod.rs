@@ -8,6 +8,7 @@ mod logits;
 mod neural;
 pub mod observation;
 mod rule;
+mod softmax;
 mod tabular;
 
 use std::fmt::Debug;
@@ -20,13 +21,12 @@ use crate::world::Trajectory;
 
 pub use file::{load, save};
 pub(crate) use gradient::tabular_gradient;
-pub use gradient::{Baseline, GradientSettings, Scratch};
+pub use gradient::{Baseline, GradientScratch, GradientSettings};
 pub use linear::{LinearPolicy, PolicyFeatures};
 pub use logits::logit_gradients;
-pub(crate) use logits::{Spread, floored_ln};
 pub use neural::NeuralPolicy;
-pub(crate) use neural::NeuralScratch;
 pub use rule::RulePolicy;
+pub(crate) use softmax::{entropy_slopes, score, softmax};
 pub use tabular::Tabular;
 
 /// How θ_i makes a law over actions.
@@ -40,7 +40,7 @@ pub enum Parameterisation {
 }
 
 /// What an agent receives along a trajectory, given by its number in the batch (written over the last argument): Σ_j of
-/// its neighbours' values, one a step, or `[step][own action]` where the rule needs alternatives. The vector is a
+/// its neighbours' values, one per step, or `[step][own action]` where the rule needs alternatives. The vector is a
 /// buffer.
 pub type Receive<'a> = dyn Fn(usize, &mut Vec<u32>, &mut [f64]) + 'a;
 
@@ -87,7 +87,7 @@ pub trait Policy: Send + Sync + Debug {
         batch: &[Trajectory],
         receive: &Receive<'_>,
         rule: &GradientSettings,
-        scratch: &mut Scratch,
+        scratch: &mut GradientScratch,
         out: &mut [f64],
     );
 
@@ -135,7 +135,7 @@ pub enum Acting<'a> {
 /// Acting from the present states.
 pub trait ActAlone: Sync {
     /// Draws actions in one trajectory: `actions[m]` and `draws[m]` (31 bits) belong to agent `agents.start + m`;
-    /// `states` has one entry an agent of the world.
+    /// `states` has one entry per agent of the world.
     fn act(&self, agents: Range<usize>, states: &[u8], draws: &[u32], actions: &mut [u8]);
 }
 
@@ -144,15 +144,4 @@ pub trait ActTogether: Sync {
     /// Draws the actions of step k of several trajectories, whose states up to then are known: `draws` and `actions` are
     /// `[trajectory][agent]`.
     fn act(&self, trajectories: &[&Trajectory], k: usize, draws: &[u32], actions: &mut [u8]);
-}
-
-/// Replaces a row of logits by its soft-max.
-pub(crate) fn softmax(row: &mut [f64]) {
-    let largest = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let mut total = 0.0;
-    for x in row.iter_mut() {
-        *x = (*x - largest).exp();
-        total += *x;
-    }
-    row.iter_mut().for_each(|x| *x /= total);
 }

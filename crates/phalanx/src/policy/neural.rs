@@ -1,4 +1,4 @@
-//! Soft-max policies from neural networks, one an agent.
+//! Soft-max policies from neural networks, one per agent.
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -7,12 +7,12 @@ use rayon::prelude::*;
 
 use super::logits::logit_gradients;
 use super::{ActTogether, Acting, Policy, Receive, softmax};
-use super::{GradientSettings, Scratch};
-use crate::base::memory::check_memory;
+use super::{GradientScratch, GradientSettings};
+use crate::base::fields::{Field, Fields};
 use crate::base::parallel::agent_blocks;
 use crate::base::sampler::{outcome, write_thresholds};
-use crate::base::stream::{Place, Purpose, Stream};
-use crate::neural::{Net, Tape};
+use crate::base::stream::{Purpose, Stream};
+use crate::neural::{AgentNetworks, Bank, BankSettings, Tape};
 use crate::policy::observation::{Inputs, ObservationEncoder, Widths};
 use crate::world::Trajectory;
 use crate::world::{LARGEST_LOCAL_SPACE, World};
@@ -22,17 +22,16 @@ use crate::{Ragged, Result};
 /// precision.
 #[derive(Debug)]
 pub struct NeuralPolicy {
-    sights: Vec<ObservationEncoder>,
-    nets: Vec<Net>,
+    encoders: Vec<ObservationEncoder>,
     actions: Vec<usize>,
     theta: Ragged<f64>,
     /// θ in single precision.
-    weights: Ragged<f32>,
+    bank: Bank,
     /// Agents that act here.
     acting: Range<usize>,
 }
 
-/// Multiplications a step below which threads would cost more than they save.
+/// Multiplications per step below which threads would cost more than they save.
 const WORTH_THREADS: usize = 1 << 17;
 
 impl NeuralPolicy {
@@ -48,43 +47,59 @@ impl NeuralPolicy {
         let n = world.graph().agents();
         let groups = world.graph().neighbourhoods(kappa);
         let actions: Vec<usize> = (0..n).map(|i| world.actions(i)).collect();
-        let sights: Vec<ObservationEncoder> =
-            (0..n).map(|i| ObservationEncoder::new(world, i, groups.row(i), false)).collect();
-        let nets = sights.iter().zip(&actions);
-        let nets: Vec<Net> = nets
-            .map(|(sight, &actions)| Net::new(sight.architecture(widths, actions), "policy.hidden"))
-            .collect::<Result<_>>()?;
-        let parameters: u128 = nets.iter().map(|net| net.parameters() as u128).sum();
-        // θ, the gradient, an optimiser's two moments, and single precision.
-        check_memory(36 * parameters, "policy.hidden", &format!("networks of {parameters} parameters"))?;
-        let place = Place { purpose: Purpose::PolicyInit, iteration: 0, trajectory: 0 };
-        let theta = Ragged::from_rows(nets.iter().enumerate().map(|(i, net)| {
-            let mut sequence = stream.sequence(place, world.graph().global_id(i));
-            let weights: Vec<f32> = net.initialise(output_gain, &mut sequence);
-            weights.into_iter().map(f64::from).collect::<Vec<_>>()
-        }));
-        let weights = Ragged::zeros(nets.iter().map(Net::parameters));
+        let encoders = ObservationEncoder::for_agents(world, &groups, false);
+        let agents = encoders.iter().enumerate().map(|(i, encoder)| AgentNetworks {
+            architecture: encoder.architecture(widths, actions[i]),
+            count: 1,
+            id: world.graph().global_id(i),
+        });
+        let settings = BankSettings {
+            field: "policy.hidden",
+            // θ, the gradient, an optimiser's two moments, and single precision.
+            bytes: 36,
+            purpose: Purpose::PolicyInit,
+            stream,
+            output_gain,
+            moments: false,
+        };
+        let bank = Bank::new(agents, &settings)?;
+        let theta =
+            Ragged::from_rows(bank.weights().iter().map(|weights| weights.iter().map(|&w| f64::from(w))));
         let acting = world.graph().owned_span();
-        let mut policy = NeuralPolicy { sights, nets, actions, theta, weights, acting };
-        policy.refresh();
-        Ok(policy)
+        Ok(NeuralPolicy { encoders, actions, theta, bank, acting })
     }
 
-    /// What agents see, their networks, and their parameters in single precision, to be changed; [`NeuralPolicy::adopt`]
-    /// must follow.
-    pub(crate) fn parts_mut(&mut self) -> (&[ObservationEncoder], &[Net], &mut Ragged<f32>) {
-        (&self.sights, &self.nets, &mut self.weights)
+    /// What agents see, and their networks, to be trained; [`NeuralPolicy::adopt`] must follow.
+    pub(crate) fn parts_mut(&mut self) -> (&[ObservationEncoder], &mut Bank) {
+        (&self.encoders, &mut self.bank)
+    }
+
+    /// What checkpoints hold where the networks are trained in single precision: θ and Adam's moments.
+    pub(crate) fn fields(&mut self) -> Fields<'_> {
+        let mut fields = self.bank.fields(["actor", "actor.first", "actor.second"]);
+        // θ says what the parameters are.
+        fields[0] = ("theta", Field::Rows(&mut self.theta));
+        fields
     }
 
     /// Makes θ what the parameters in single precision have become.
     pub(crate) fn adopt(&mut self) {
-        self.theta.data_mut().iter_mut().zip(self.weights.data()).for_each(|(x, &w)| *x = f64::from(w));
+        self.theta
+            .data_mut()
+            .iter_mut()
+            .zip(self.bank.weights().data())
+            .for_each(|(x, &w)| *x = f64::from(w));
     }
 
-    /// Draws one action a sample of agent i's inputs.
-    fn draw(&self, agent: usize, acting: &mut Buffers, draws: impl Iterator<Item = u32>, actions: &mut [u8]) {
-        let logits =
-            self.nets[agent].forward(self.weights.row(agent), acting.inputs.batch(), &mut acting.tape);
+    /// Draws one action per sample of agent i's inputs.
+    fn draw(
+        &self,
+        agent: usize,
+        acting: &mut ActingScratch,
+        draws: impl Iterator<Item = u32>,
+        actions: &mut [u8],
+    ) {
+        let logits = self.bank.forward(agent, acting.inputs.batch(), &mut acting.tape);
         let (mut law, mut thresholds) = ([0.0; LARGEST_LOCAL_SPACE], [0; LARGEST_LOCAL_SPACE]);
         let law = &mut law[..self.actions[agent]];
         let thresholds = &mut thresholds[..law.len() - 1];
@@ -99,13 +114,13 @@ impl NeuralPolicy {
 
 /// Buffers of one thread's acting.
 #[derive(Default)]
-struct Buffers {
+struct ActingScratch {
     inputs: Inputs,
     tape: Tape<f32>,
 }
 
 thread_local! {
-    static ACTING: RefCell<Buffers> = RefCell::default();
+    static ACTING: RefCell<ActingScratch> = RefCell::default();
 }
 
 impl Policy for NeuralPolicy {
@@ -114,7 +129,7 @@ impl Policy for NeuralPolicy {
     }
 
     fn groups(&self) -> Ragged<u32> {
-        Ragged::from_rows(self.sights.iter().map(|sight| sight.group().to_vec()))
+        Ragged::from_rows(self.encoders.iter().map(|encoder| encoder.group().to_vec()))
     }
 
     fn theta(&self) -> &Ragged<f64> {
@@ -127,7 +142,7 @@ impl Policy for NeuralPolicy {
 
     fn refresh(&mut self) {
         let blocks = agent_blocks(self.actions.len());
-        let weights = self.weights.split_rows_mut(&blocks);
+        let weights = self.bank.weights_mut().split_rows_mut(&blocks);
         let theta = &self.theta;
         blocks.par_iter().zip(weights).for_each(|(block, mut weights)| {
             for i in block.clone() {
@@ -141,15 +156,15 @@ impl Policy for NeuralPolicy {
     }
 
     fn law(&self, agent: usize, trajectory: &Trajectory, k: usize, out: &mut [f64]) {
-        let Buffers { mut inputs, mut tape } = Buffers::default();
-        self.sights[agent].push(trajectory, k, |_| 0, &mut inputs);
-        let logits = self.nets[agent].forward(self.weights.row(agent), inputs.batch(), &mut tape);
+        let ActingScratch { mut inputs, mut tape } = ActingScratch::default();
+        self.encoders[agent].encode_step(trajectory, k, |_| 0, &mut inputs);
+        let logits = self.bank.forward(agent, inputs.batch(), &mut tape);
         out.iter_mut().zip(logits).for_each(|(p, &logit)| *p = f64::from(logit));
         softmax(out);
     }
 
     fn rows_read(&self, agent: usize) -> Option<usize> {
-        self.sights[agent].numbers()
+        self.encoders[agent].numbers()
     }
 
     fn law_of_rows(&self, agent: usize, rows: &[f32], out: &mut [f64]) -> bool {
@@ -158,7 +173,7 @@ impl Policy for NeuralPolicy {
         }
         let batch = crate::neural::Batch { size: 1, rows, symbols: &[] };
         let mut tape = Tape::default();
-        let logits = self.nets[agent].forward(self.weights.row(agent), batch, &mut tape);
+        let logits = self.bank.forward(agent, batch, &mut tape);
         out.iter_mut().zip(logits).for_each(|(p, &logit)| *p = f64::from(logit));
         softmax(out);
         true
@@ -170,27 +185,22 @@ impl Policy for NeuralPolicy {
         batch: &[Trajectory],
         receive: &Receive<'_>,
         rule: &GradientSettings,
-        scratch: &mut Scratch,
+        scratch: &mut GradientScratch,
         out: &mut [f64],
     ) {
         let actions = self.actions[agent];
-        let Scratch { values, pairs, laws, net: NeuralScratch { inputs, tape, slopes, gradient }, .. } =
-            scratch;
-        inputs.clear();
-        for trajectory in batch {
-            self.sights[agent].push_steps(trajectory, rule.steps(trajectory), inputs);
-        }
-        let (net, weights) = (&self.nets[agent], self.weights.row(agent));
-        let logits = net.forward(weights, inputs.batch(), tape);
-        laws.clear();
-        laws.extend(logits.iter().map(|&logit| f64::from(logit)));
-        laws.chunks_exact_mut(actions).for_each(softmax);
-        logit_gradients(agent, batch, receive, rule, laws, values, pairs);
-        slopes.clear();
-        slopes.extend(laws.iter().map(|&slope| slope as f32));
-        gradient.resize(out.len(), 0.0);
-        net.backward(weights, inputs.batch(), tape, slopes, gradient);
-        out.iter_mut().zip(gradient.iter()).for_each(|(g, &slope)| *g = f64::from(slope));
+        let GradientScratch { values, pairs, laws, inputs, training, .. } = scratch;
+        self.encoders[agent]
+            .encode(batch.iter().map(|trajectory| (trajectory, rule.steps(trajectory))), inputs);
+        let (net, weights) = (self.bank.net(agent), self.bank.weights().row(agent));
+        net.gradient(weights, inputs.batch(), training, |logits, slopes| {
+            laws.clear();
+            laws.extend(logits.iter().map(|&logit| f64::from(logit)));
+            laws.chunks_exact_mut(actions).for_each(softmax);
+            logit_gradients(agent, batch, receive, rule, laws, values, pairs);
+            slopes.iter_mut().zip(laws.iter()).for_each(|(to, &slope)| *to = slope as f32);
+        });
+        out.iter_mut().zip(&training.gradient).for_each(|(g, &slope)| *g = f64::from(slope));
     }
 
     fn kind(&self) -> &'static str {
@@ -198,22 +208,13 @@ impl Policy for NeuralPolicy {
     }
 
     fn tensors(&self, agent: usize) -> Vec<(String, Vec<usize>)> {
-        let tensors = self.nets[agent].tensors().into_iter();
+        let tensors = self.bank.net(agent).tensors().into_iter();
         tensors.map(|tensor| (format!("theta.{agent}.{}", tensor.name), tensor.shape)).collect()
     }
 
     fn is_single(&self) -> bool {
         true
     }
-}
-
-/// Buffers of one agent's backward pass.
-#[derive(Debug, Default)]
-pub(crate) struct NeuralScratch {
-    inputs: Inputs,
-    tape: Tape<f32>,
-    slopes: Vec<f32>,
-    gradient: Vec<f32>,
 }
 
 impl ActTogether for NeuralPolicy {
@@ -225,12 +226,12 @@ impl ActTogether for NeuralPolicy {
             ACTING.with_borrow_mut(|acting| {
                 acting.inputs.clear();
                 for trajectory in trajectories {
-                    self.sights[agent].push(trajectory, k, |_| 0, &mut acting.inputs);
+                    self.encoders[agent].encode_step(trajectory, k, |_| 0, &mut acting.inputs);
                 }
                 self.draw(agent, acting, draws[agent..].iter().step_by(n).copied(), actions);
             });
         };
-        if count * self.weights.data().len() < WORTH_THREADS {
+        if count * self.bank.weights().data().len() < WORTH_THREADS {
             by_agent.chunks_exact_mut(count).enumerate().for_each(act);
         } else {
             by_agent.par_chunks_exact_mut(count).enumerate().for_each(act);

@@ -1,5 +1,7 @@
-//! What an agent's networks read of its neighbourhood: a world's own view of the states, or one symbol a neighbour.
+//! What an agent's networks read of its neighbourhood: a world's own view of the states, or one symbol per neighbour.
 
+use crate::Ragged;
+pub use crate::neural::Inputs;
 use crate::neural::{Architecture, Rows, Symbols};
 use crate::world::Trajectory;
 use crate::world::{View, World};
@@ -27,18 +29,6 @@ pub struct Widths {
     pub hidden: Vec<usize>,
 }
 
-/// Inputs of many samples, ready for a network.
-#[derive(Debug, Default)]
-pub struct Inputs {
-    /// Number of samples.
-    pub size: usize,
-    /// `[sample][row][column]`.
-    pub rows: Vec<f32>,
-    /// `[sample][slot]`.
-    pub symbols: Vec<u8>,
-    states: Vec<u8>,
-}
-
 impl ObservationEncoder {
     /// What `agent` sees of `group`, itself among it.
     pub fn new(world: &dyn World, agent: usize, group: &[u32], with_actions: bool) -> Self {
@@ -51,6 +41,12 @@ impl ObservationEncoder {
             actions: largest(&|m| world.actions(m)),
             with_actions,
         }
+    }
+
+    /// What every agent sees of its group, row i of `groups`.
+    pub fn for_agents(world: &dyn World, groups: &Ragged<u32>, with_actions: bool) -> Vec<Self> {
+        let encoder = |(agent, group): (usize, &[u32])| Self::new(world, agent, group, with_actions);
+        groups.iter().enumerate().map(encoder).collect()
     }
 
     /// N_i.
@@ -84,7 +80,13 @@ impl ObservationEncoder {
     }
 
     /// Adds step k of a trajectory as a sample, with `action(m)` of every member m.
-    pub fn push(&self, trajectory: &Trajectory, k: usize, action: impl Fn(usize) -> u8, inputs: &mut Inputs) {
+    pub fn encode_step(
+        &self,
+        trajectory: &Trajectory,
+        k: usize,
+        action: impl Fn(usize) -> u8,
+        inputs: &mut Inputs,
+    ) {
         let members = || self.group.iter().map(|&m| m as usize);
         match &self.view {
             Some(view) => {
@@ -107,31 +109,21 @@ impl ObservationEncoder {
     }
 
     /// Adds the first `steps` steps of a trajectory.
-    pub fn push_steps(&self, trajectory: &Trajectory, steps: usize, inputs: &mut Inputs) {
+    pub fn encode_steps(&self, trajectory: &Trajectory, steps: usize, inputs: &mut Inputs) {
         for k in 0..steps {
-            self.push(trajectory, k, |m| trajectory.actions(m)[k], inputs);
+            self.encode_step(trajectory, k, |m| trajectory.actions(m)[k], inputs);
         }
     }
-}
 
-impl Inputs {
-    /// Forgets all samples.
-    pub fn clear(&mut self) {
-        self.size = 0;
-        self.rows.clear();
-        self.symbols.clear();
-    }
-
-    /// All samples as a batch.
-    pub fn batch(&self) -> crate::neural::Batch<'_, f32> {
-        crate::neural::Batch { size: self.size, rows: &self.rows, symbols: &self.symbols }
-    }
-
-    /// Adds sample `k` of `other`.
-    pub fn copy(&mut self, other: &Inputs, k: usize) {
-        let (rows, symbols) = (other.rows.len() / other.size, other.symbols.len() / other.size);
-        self.rows.extend_from_slice(&other.rows[k * rows..(k + 1) * rows]);
-        self.symbols.extend_from_slice(&other.symbols[k * symbols..(k + 1) * symbols]);
-        self.size += 1;
+    /// Makes the first steps of trajectories, so many of each, the only samples.
+    pub fn encode<'t>(
+        &self,
+        trajectories: impl IntoIterator<Item = (&'t Trajectory, usize)>,
+        inputs: &mut Inputs,
+    ) {
+        inputs.clear();
+        for (trajectory, steps) in trajectories {
+            self.encode_steps(trajectory, steps, inputs);
+        }
     }
 }

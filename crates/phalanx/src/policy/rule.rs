@@ -1,7 +1,7 @@
 //! Scripted policies that look at what a joint world shows.
 
 use super::{ActTogether, Acting, Policy, Receive};
-use super::{GradientSettings, Scratch};
+use super::{GradientScratch, GradientSettings};
 use crate::Ragged;
 use crate::world::Trajectory;
 use crate::world::{ScriptedPolicy, World};
@@ -61,7 +61,7 @@ impl Policy for RulePolicy {
         _: &[Trajectory],
         _: &Receive<'_>,
         _: &GradientSettings,
-        _: &mut Scratch,
+        _: &mut GradientScratch,
         out: &mut [f64],
     ) {
         out.fill(0.0);

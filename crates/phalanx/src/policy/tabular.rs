@@ -5,7 +5,7 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::{ActAlone, Acting, Parameterisation, Policy, Receive, softmax};
-use super::{GradientSettings, Scratch, tabular_gradient};
+use super::{GradientScratch, GradientSettings, tabular_gradient};
 use crate::base::memory::check_memory;
 use crate::base::parallel::agent_blocks;
 use crate::base::sampler::{outcome, write_thresholds};
@@ -207,7 +207,7 @@ impl Policy for Tabular {
         batch: &[Trajectory],
         receive: &Receive<'_>,
         rule: &GradientSettings,
-        scratch: &mut Scratch,
+        scratch: &mut GradientScratch,
         out: &mut [f64],
     ) {
         tabular_gradient(self, agent, batch, receive, rule, scratch, out);

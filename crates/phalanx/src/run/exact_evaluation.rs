@@ -78,7 +78,7 @@ impl PointEvaluation<'_> {
         let values = chain.values(&signals.rewards)?;
         let whole = chain.action_values(&signals.rewards, &values, mu);
         let gradient = chain.gradient(&whole, policy.parameterisation(), 1.0 / policy.agents() as f64);
-        let domain = Domain::of(policy, theta_box);
+        let domain = Domain::for_policy(policy, theta_box);
         let Stationarity { x, y, e } = Stationarity::new(&gradient, domain, mu, &signals.slack, mu_max);
         let return_ = if world
             .channels()

@@ -166,7 +166,7 @@ fn law<'a>(kind: &str, world: &'a dyn World, agent: usize) -> Law<'a> {
             let net = Net::new(sight.architecture(&widths(), actions), "net").unwrap();
             Box::new(move |theta, x| {
                 let mut inputs = Inputs::default();
-                sight.push(&moment(x), 0, |_| 0, &mut inputs);
+                sight.encode_step(&moment(x), 0, |_| 0, &mut inputs);
                 let rows: Vec<f64> = inputs.rows.iter().map(|&x| f64::from(x)).collect();
                 let batch = Batch { size: 1, rows: &rows, symbols: &inputs.symbols };
                 softmax(net.forward(theta, batch, &mut Tape::default()))

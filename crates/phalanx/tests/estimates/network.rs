@@ -225,7 +225,7 @@ fn inputs(
 ) -> (Vec<f64>, Vec<u8>) {
     let mut inputs = Inputs::default();
     for k in steps {
-        sight.push(trajectory, k, |m| trajectory.actions(m)[k], &mut inputs);
+        sight.encode_step(trajectory, k, |m| trajectory.actions(m)[k], &mut inputs);
     }
     (inputs.rows.iter().map(|&x| f64::from(x)).collect(), inputs.symbols)
 }

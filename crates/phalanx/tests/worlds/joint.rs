@@ -250,7 +250,7 @@ fn rows_are_enough_to_act_on() {
     for (agent, k) in [(0, 0), (4, 1), (9, 11)] {
         let groups = policy.groups();
         let mut inputs = Inputs::default();
-        ObservationEncoder::new(&world, agent, groups.row(agent), false).push(
+        ObservationEncoder::new(&world, agent, groups.row(agent), false).encode_step(
             &episodes[0],
             k,
             |_| 0,

@@ -39,7 +39,7 @@ fn seen(world: &dyn World, trajectory: &Trajectory, k: usize) -> Vec<f32> {
     let groups = world.graph().neighbourhoods(KAPPA);
     let sight = ObservationEncoder::new(world, AGENT, groups.row(AGENT), false);
     let mut inputs = Inputs::default();
-    sight.push(trajectory, k, |_| 0, &mut inputs);
+    sight.encode_step(trajectory, k, |_| 0, &mut inputs);
     assert_eq!((inputs.size, inputs.rows.len()), (1, FRAMES * FRAME));
     assert!(inputs.symbols.is_empty());
     inputs.rows

@@ -7,11 +7,11 @@
 //! Literature: Gu and others, "Multi-agent constrained policy optimisation", 2021.
 
 mod actors;
-mod gae;
 mod multiplier;
 mod normaliser;
 mod rewards;
 mod rule;
+mod standardise;
 mod steps;
 mod surrogate;
 mod value_loss;
@@ -22,9 +22,9 @@ use std::time::{Duration, Instant};
 
 use rayon::prelude::*;
 
-use self::actors::{Actor, ActorSettings, Scratch};
+use self::actors::{Actor, ActorScratch, ActorSettings};
 use self::rewards::{Rewards, received};
-use self::steps::{Parameters, Steps};
+use self::steps::Steps;
 use self::surrogate::Surrogate;
 use self::values::{Experience, Values};
 use super::update::{Clock, Stage, finite};
@@ -33,8 +33,8 @@ use crate::base::fields::{Field, Fields};
 use crate::base::parallel::agent_blocks;
 use crate::base::stream::{Place, Purpose, Stream};
 use crate::distributed::{Halo, Links, Traffic, TrafficCounter};
-use crate::learn::critic::shuffle;
 use crate::learn::shadow::Signals;
+use crate::neural::shuffle;
 use crate::policy::{NeuralPolicy, Policy};
 use crate::sample::occupancy::Visits;
 use crate::sample::rollout::{self, Request, StartFrom};
@@ -72,8 +72,6 @@ pub struct Mappo {
     /// Gradient steps of every network so far.
     steps: u64,
     policy: NeuralPolicy,
-    first: Ragged<f32>,
-    second: Ragged<f32>,
     values: Values,
     lambda: Ragged<f64>,
     exchange: TrafficCounter,
@@ -95,10 +93,11 @@ impl Mappo {
     pub fn new(
         world: Arc<dyn World>,
         problem: Arc<Problem>,
-        policy: NeuralPolicy,
+        mut policy: NeuralPolicy,
         settings: MappoSettings,
         stream: Stream,
     ) -> Result<Self> {
+        policy.parts_mut().1.add_moments();
         let n = world.graph().agents();
         let rewards = Rewards::new(&problem)?;
         let groups = match settings.rule.scope {
@@ -114,8 +113,6 @@ impl Mappo {
             iteration: 0,
             agent_steps: 0,
             steps: 0,
-            first: Ragged::zeros_like(policy.theta()),
-            second: Ragged::zeros_like(policy.theta()),
             gradient: Ragged::zeros_like(policy.theta()),
             values,
             lambda,
@@ -163,8 +160,7 @@ impl Mappo {
         let (mut column, mut rewards) = (Vec::new(), Vec::new());
         let mut own = Ragged::with_capacity(n);
         for i in 0..n {
-            let which = (0, 1 + self.lambda.row(i).len());
-            self.rewards.along(i, which, &self.trajectories, steps, &mut column, &mut rewards);
+            self.rewards.reward_along(i, 0, &self.trajectories, steps, &mut column, &mut rewards);
             own.push_row(rewards.iter().copied());
         }
         received(self.settings.rule.scope, own, &self.groups)
@@ -205,62 +201,56 @@ impl Mappo {
         };
         let (n, iteration, stream) = (self.actions.len(), self.iteration as u32, self.stream);
         let place = |number| Place { purpose: Purpose::UpdateOrder, iteration, trajectory: number };
-        let (sights, nets, weights) = self.policy.parts_mut();
+        let (encoders, bank) = self.policy.parts_mut();
         let batch = &self.trajectories[..];
         if scope == Scope::Global {
             // One after another: each weighs its samples by how the laws of those before it have changed.
             let mut order = Vec::new();
             shuffle(1, n, &mut stream.sequence(place(1), 0), &mut order);
             let mut product = vec![1.0; steps.iter().sum()];
-            let mut scratch = Scratch::default();
+            let mut scratch = ActorScratch::default();
             for &i in &order {
                 let i = i as usize;
-                let mut actor = Actor {
-                    rule: &rule,
-                    sight: &sights[i],
-                    net: &nets[i],
-                    parameters: Parameters {
-                        weights: weights.row_mut(i),
-                        first: self.first.row_mut(i),
-                        second: self.second.row_mut(i),
-                    },
-                    lambda: self.lambda.row_mut(i),
-                    excess: excess.row(i),
-                    gradient: self.gradient.row_mut(i),
-                };
-                let mut sequence = stream.sequence(place(0), i as u32);
-                actor.improve(i, (batch, steps), advantages.row(i), &product, &mut sequence, &mut scratch);
-                actor.pass_on(&mut product, &mut scratch);
+                for network in bank.networks_mut(i) {
+                    let mut actor = Actor {
+                        rule: &rule,
+                        encoder: &encoders[i],
+                        network,
+                        lambda: self.lambda.row_mut(i),
+                        excess: excess.row(i),
+                        gradient: self.gradient.row_mut(i),
+                    };
+                    let mut sequence = stream.sequence(place(0), i as u32);
+                    let advantages = advantages.row(i);
+                    actor.improve(i, (batch, steps), advantages, &product, &mut sequence, &mut scratch);
+                    actor.pass_on(&mut product, &mut scratch);
+                }
             }
         } else {
             let blocks = agent_blocks(n);
-            let parameters = weights.split_rows_mut(&blocks).into_iter();
-            let moments =
-                self.first.split_rows_mut(&blocks).into_iter().zip(self.second.split_rows_mut(&blocks));
             let results =
                 self.lambda.split_rows_mut(&blocks).into_iter().zip(self.gradient.split_rows_mut(&blocks));
-            let parts: Vec<_> = blocks.iter().zip(parameters.zip(moments).zip(results)).collect();
-            parts.into_par_iter().for_each_init(Scratch::default, |scratch, (block, (mine, results))| {
-                let (mut weights, (mut first, mut second)) = mine;
-                let (mut lambda, mut gradient) = results;
-                for i in block.clone() {
-                    let mut actor = Actor {
-                        rule: &rule,
-                        sight: &sights[i],
-                        net: &nets[i],
-                        parameters: Parameters {
-                            weights: weights.row_mut(i),
-                            first: first.row_mut(i),
-                            second: second.row_mut(i),
-                        },
-                        lambda: lambda.row_mut(i),
-                        excess: excess.row(i),
-                        gradient: gradient.row_mut(i),
-                    };
-                    let mut sequence = stream.sequence(place(0), i as u32);
-                    actor.improve(i, (batch, steps), advantages.row(i), &[], &mut sequence, scratch);
-                }
-            });
+            let parts: Vec<_> = blocks.iter().zip(bank.split_mut(&blocks)).zip(results).collect();
+            parts.into_par_iter().for_each_init(
+                ActorScratch::default,
+                |scratch, ((block, mut bank), results)| {
+                    let (mut lambda, mut gradient) = results;
+                    for i in block.clone() {
+                        for network in bank.networks_mut(i) {
+                            let mut actor = Actor {
+                                rule: &rule,
+                                encoder: &encoders[i],
+                                network,
+                                lambda: lambda.row_mut(i),
+                                excess: excess.row(i),
+                                gradient: gradient.row_mut(i),
+                            };
+                            let mut sequence = stream.sequence(place(0), i as u32);
+                            actor.improve(i, (batch, steps), advantages.row(i), &[], &mut sequence, scratch);
+                        }
+                    }
+                },
+            );
         }
         self.policy.adopt();
     }
@@ -309,7 +299,7 @@ impl Algorithm for Mappo {
         // θ up the clipped surrogate of Â_r − λ·Â_c, and λ up the constraint, minibatch by minibatch.
         self.improve(&steps, &advantages, &excess);
         self.exchange.record_q_messages(self.settings.batch, samples);
-        self.steps += of_critics.count(samples);
+        self.steps += of_critics.minibatches(samples).steps(samples);
         finite(&self.lambda, "lambda", t)?;
         finite(&self.gradient, "the gradient", t)?;
         finite(self.policy.theta(), "theta", t)?;
@@ -334,9 +324,7 @@ impl Algorithm for Mappo {
             ("agent_steps", Field::Counter(&mut self.agent_steps)),
             ("steps", Field::Counter(&mut self.steps)),
         ];
-        fields.push(("theta", Field::Rows(self.policy.theta_mut())));
-        fields.push(("actor.first", Field::SingleRows(&mut self.first)));
-        fields.push(("actor.second", Field::SingleRows(&mut self.second)));
+        fields.extend(self.policy.fields());
         fields.push(("mu", Field::Rows(&mut self.lambda)));
         fields.extend(self.values.fields());
         fields.extend(self.exchange.fields());

@@ -12,6 +12,8 @@ use crate::{Error, Ragged, Result};
 pub struct Rewards {
     /// Row i is `[1 + m_i][row]`: r_i, then c_ik.
     rows: Ragged<f64>,
+    /// 1 + m_i.
+    utilities: Vec<usize>,
     actions: Vec<usize>,
 }
 
@@ -38,23 +40,25 @@ impl Rewards {
             }
             rows.push_row(row);
         }
-        Ok(Rewards { rows, actions: problem.agents.iter().map(|agent| agent.space.actions).collect() })
+        let utilities = problem.agents.iter().map(|agent| 1 + agent.constraints.len()).collect();
+        let actions = problem.agents.iter().map(|agent| agent.space.actions).collect();
+        Ok(Rewards { rows, utilities, actions })
     }
 
-    /// Agent i's utility number `which` of all it has, r_i first and then every c_ik, at the first `steps` steps of every
-    /// trajectory, one after the other, written over `out`.
-    pub fn along(
+    /// What agent i's `utility` pays (0: r_i, then every c_ik) at the first `steps` steps of every trajectory, one after the
+    /// other, written over `out`. `column` is a buffer.
+    pub fn reward_along(
         &self,
         agent: usize,
-        (which, all): (usize, usize),
+        utility: usize,
         batch: &[Trajectory],
         steps: &[usize],
         column: &mut Vec<f64>,
         out: &mut Vec<f64>,
     ) {
         let row = self.rows.row(agent);
-        let length = row.len() / all;
-        let row = &row[which * length..(which + 1) * length];
+        let length = row.len() / self.utilities[agent];
+        let row = &row[utility * length..(utility + 1) * length];
         out.clear();
         for (trajectory, &steps) in batch.iter().zip(steps) {
             reward_column(row, trajectory, agent, self.actions[agent], steps, column);
@@ -63,7 +67,7 @@ impl Rewards {
     }
 }
 
-/// The rewards that every agent learns from, by those that each earns (row i of `own`, one a sample).
+/// The rewards that every agent learns from, by those that each earns (row i of `own`, one per sample).
 pub fn received(scope: Scope, own: Ragged<f64>, groups: &Ragged<u32>) -> Ragged<f64> {
     let sum = |members: &mut dyn Iterator<Item = usize>| {
         let mut total = vec![0.0; own.row(0).len()];

@@ -1,6 +1,6 @@
 //! The clipped surrogate objective of an actor.
 
-use crate::policy::floored_ln;
+use crate::policy::{entropy_slopes, score};
 
 /// mean[M·min(ρ·Â, clip(ρ, 1 ± ε)·Â)] + c·mean[entropy of π], to be increased; ρ = π/π_old at the action taken.
 ///
@@ -29,19 +29,29 @@ pub struct Sample {
 
 impl Surrogate {
     /// One sample's part of the objective, times `share`. `law` becomes its slope in the logits; returns the objective and ρ.
-    pub fn evaluate(&self, sample: Sample, share: f64, law: &mut [f64]) -> (f64, f64) {
+    /// `bonuses` is a buffer.
+    pub fn evaluate(
+        &self,
+        sample: Sample,
+        share: f64,
+        law: &mut [f64],
+        bonuses: &mut Vec<f64>,
+    ) -> (f64, f64) {
         let Sample { action, probability, advantage, weight } = sample;
         let ratio = law[usize::from(action)] / probability;
         let (plain, clipped) = (ratio * advantage, ratio.clamp(1.0 - self.clip, 1.0 + self.clip) * advantage);
         // Where the clipped one counts, ρ is beyond the clip: nothing to gain there.
-        let score = if plain <= clipped { share * weight * plain } else { 0.0 };
-        let entropy: f64 =
-            if self.entropy == 0.0 { 0.0 } else { -law.iter().map(|&p| p * floored_ln(p)).sum::<f64>() };
+        let factor = if plain <= clipped { share * weight * plain } else { 0.0 };
         let bonus = share * self.entropy;
-        for (b, p) in law.iter_mut().enumerate() {
-            let indicator = f64::from(u8::from(b == usize::from(action)));
-            let of_entropy = if bonus == 0.0 { 0.0 } else { bonus * *p * (floored_ln(*p) + entropy) };
-            *p = score * (indicator - *p) - of_entropy;
+        let mut entropy = 0.0;
+        if bonus == 0.0 {
+            bonuses.clear();
+            bonuses.resize(law.len(), 0.0);
+        } else {
+            entropy = entropy_slopes(law, bonus, bonuses);
+        }
+        for (b, (p, bonus)) in law.iter_mut().zip(bonuses).enumerate() {
+            *p = factor * score(b, action, *p) + *bonus;
         }
         let least = if plain <= clipped { plain } else { clipped };
         (share * weight * least + bonus * entropy, ratio)
@@ -58,7 +68,7 @@ mod tests {
     fn value(logits: &[f64], sample: Sample) -> f64 {
         let mut law = logits.to_vec();
         softmax(&mut law);
-        RULE.evaluate(sample, 0.25, &mut law).0
+        RULE.evaluate(sample, 0.25, &mut law, &mut Vec::new()).0
     }
 
     #[test]
@@ -71,7 +81,7 @@ mod tests {
             for advantage in [2.0, -1.5] {
                 let sample = Sample { action: 2, probability, advantage, weight: 1.3 };
                 let mut slopes = law;
-                let (_, ratio) = RULE.evaluate(sample, 0.25, &mut slopes);
+                let (_, ratio) = RULE.evaluate(sample, 0.25, &mut slopes, &mut Vec::new());
                 assert!((ratio - law[2] / probability).abs() < 1e-15);
                 for b in 0..3 {
                     let moved = |h: f64| {
@@ -92,7 +102,7 @@ mod tests {
         let at = |probability: f64, advantage: f64| {
             let mut law = [0.5, 0.5];
             let sample = Sample { action: 0, probability, advantage, weight: 2.0 };
-            let (value, _) = rule.evaluate(sample, 1.0, &mut law);
+            let (value, _) = rule.evaluate(sample, 1.0, &mut law, &mut Vec::new());
             (value, law)
         };
         // ρ = 2: what was good is clipped, what was bad is not.

@@ -283,7 +283,7 @@ fn not_concave(field: String, utility: &ScaledUtility, aim: &str) -> Error {
     let name = utility.kind.name();
     let with_scale =
         if utility.scale < 0.0 { format!(" with scale {}", utility.scale) } else { String::new() };
-    let reason = match Curvature::of(&utility.kind) {
+    let reason = match Curvature::for_kind(&utility.kind) {
         Curvature::Unknown => format!("a {name} utility has no known conic form"),
         Curvature::Convex => format!("{name} is convex"),
         Curvature::Concave | Curvature::Linear => format!("{name} is concave"),

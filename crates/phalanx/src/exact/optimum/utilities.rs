@@ -23,7 +23,7 @@ pub(super) enum Curvature {
 }
 
 impl Curvature {
-    pub fn of(kind: &Kind) -> Self {
+    pub fn for_kind(kind: &Kind) -> Self {
         match kind {
             Kind::Linear { .. } => Curvature::Linear,
             Kind::StateEntropy
@@ -53,7 +53,7 @@ pub(super) fn concave(
     if factor == 0.0 {
         return Some(Affine::default());
     }
-    let is_concave = match Curvature::of(kind) {
+    let is_concave = match Curvature::for_kind(kind) {
         Curvature::Linear => true,
         Curvature::Concave => factor > 0.0,
         Curvature::Convex => factor < 0.0,
@@ -89,18 +89,18 @@ pub(super) fn concave(
         Kind::NegDistBox { lo, hi, power } => {
             let beyond = box_excess(program, x, lo, hi, q);
             let distance = norm(program, beyond);
-            of_distance(program, distance, *power, q)
+            from_distance(program, distance, *power, q)
         }
         Kind::NegDistHalfspace { a, b, power } => {
             let length = a.iter().map(|a| a * a).sum::<f64>().sqrt();
             let beyond = weighted_sum(a, x).shifted(-q * b).scaled(1.0 / length);
             let distance = positive_part(program, &beyond);
-            of_distance(program, distance, *power, q)
+            from_distance(program, distance, *power, q)
         }
         Kind::NegDistBall { center, radius, power } => {
             let from_center = norm(program, difference(x, center, q));
             let distance = positive_part(program, &from_center.shifted(-q * radius));
-            of_distance(program, distance, *power, q)
+            from_distance(program, distance, *power, q)
         }
         Kind::Channel { .. } | Kind::Custom(_) => return None,
     };
@@ -177,7 +177,7 @@ fn box_excess(program: &mut Program, x: &[Affine], lo: &[f64], hi: &[f64], q: f6
 }
 
 /// −D or −D²/2 from `distance` = q D.
-fn of_distance(program: &mut Program, distance: Affine, power: Power, q: f64) -> Affine {
+fn from_distance(program: &mut Program, distance: Affine, power: Power, q: f64) -> Affine {
     match power {
         Power::One => distance.scaled(-1.0 / q),
         Power::Two => square(program, [distance]).scaled(-0.5 / (q * q)),

@@ -1,6 +1,6 @@
 //! Values of a network critic at all alternatives of one agent's action, without a whole pass for each.
 
-use crate::neural::{Architecture, Net, Rows, Tape};
+use crate::neural::{Architecture, Batch, Net, Rows, Tape};
 use crate::{Error, Result};
 
 /// A network in two parts: up to the sums in its first hidden layer, and from there on. A neighbour's action enters those
@@ -18,9 +18,9 @@ pub struct Split {
     weights: usize,
 }
 
-/// Buffers.
+/// Buffers of one thread.
 #[derive(Default)]
-pub struct Scratch {
+pub struct AlternativesScratch {
     terms: Vec<f32>,
     sums: Vec<f32>,
     tape: Tape<f32>,
@@ -62,12 +62,7 @@ impl Split {
     }
 
     /// The sums in the first hidden layer of every sample, `[sample][unit]`.
-    pub fn sums<'t>(
-        &self,
-        w: &[f32],
-        batch: crate::neural::Batch<'_, f32>,
-        tape: &'t mut Tape<f32>,
-    ) -> &'t [f32] {
+    pub fn sums<'t>(&self, w: &[f32], batch: Batch<'_, f32>, tape: &'t mut Tape<f32>) -> &'t [f32] {
         // Parameters follow each other in the order of the layers.
         self.front.forward(&w[..self.front.parameters()], batch, tape)
     }
@@ -81,11 +76,11 @@ impl Split {
         slot: usize,
         taken: &[u8],
         actions: usize,
-        scratch: &'s mut Scratch,
+        scratch: &'s mut AlternativesScratch,
     ) -> &'s [f32] {
         debug_assert!(slot < self.slots && actions <= self.vocabulary);
         let width = self.width();
-        let Scratch { terms, sums: changed, tape } = scratch;
+        let AlternativesScratch { terms, sums: changed, tape } = scratch;
         // What every action adds to the sums.
         terms.clear();
         terms.resize(self.vocabulary * width, 0.0);
@@ -104,7 +99,7 @@ impl Split {
                 changed.extend(units.map(|((sum, out), with)| (sum - out + with).max(0.0)));
             }
         }
-        let batch = crate::neural::Batch { size: taken.len() * actions, rows: changed, symbols: &[] };
+        let batch = Batch { size: taken.len() * actions, rows: changed, symbols: &[] };
         self.back.forward(&w[self.front.parameters()..], batch, tape)
     }
 }

@@ -4,7 +4,6 @@
 //! needs to know. Agent j's critic reads the states and actions of N_j^{κ_q} only.
 
 mod alternatives;
-mod descent;
 mod features;
 mod linear;
 mod lstd;
@@ -20,8 +19,7 @@ use crate::policy::Policy;
 use crate::world::Trajectory;
 use crate::{Ragged, Result};
 
-pub use descent::Descent;
-pub(crate) use descent::shuffle;
+pub use crate::neural::Descent;
 pub use features::{AllFeatures, CriticFeatures, FeatureSet};
 pub use linear::{LearnsFrom, LinearCritic, LinearRule};
 pub use lstd::Lstd;

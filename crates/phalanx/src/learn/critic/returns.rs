@@ -4,15 +4,14 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::descent::{Descent, shuffle};
-use super::{Critic, CriticInput, QValues, SampleRequest, ValueReceiver};
+use super::{Critic, CriticInput, Descent, QValues, SampleRequest, ValueReceiver};
 use crate::base::fields::{Field, Fields};
-use crate::base::memory::check_memory;
 use crate::base::stream::{Place, Purpose, Stream};
-use crate::learn::optimizer::OptimizerKind;
+use crate::learn::gae;
 use crate::learn::shadow::{Signals, reward_column, weigh};
-use crate::neural::{Loss, Net, Tape};
-use crate::policy::observation::{Inputs, ObservationEncoder, Widths};
+use crate::neural::{AgentNetworks, Bank, BankSettings, Inputs, Loss, Minibatches, NetworkMut};
+use crate::neural::{OptimizerKind, Training};
+use crate::policy::observation::{ObservationEncoder, Widths};
 use crate::utility::problem::Problem;
 use crate::world::Trajectory;
 use crate::world::World;
@@ -45,9 +44,10 @@ pub struct ReturnsSettings {
 /// any scale are learnt alike. Literature: Schulman and others, "High-dimensional continuous control using generalized
 /// advantage estimation", ICLR 2016.
 pub struct Returns {
-    sights: Vec<ObservationEncoder>,
-    nets: Vec<Net>,
-    /// Numbers in the whole network.
+    encoders: Vec<ObservationEncoder>,
+    /// One network per agent, with one output per utility.
+    bank: Bank,
+    /// Numbers in the whole graph.
     ids: Vec<u32>,
     /// Agents that learn here.
     blocks: Vec<Range<usize>>,
@@ -55,13 +55,9 @@ pub struct Returns {
     stream: Stream,
     gamma: f64,
     actions: Vec<usize>,
-    /// Row j is `[parameter]`; one output a utility.
-    weights: Ragged<f32>,
-    first: Ragged<f32>,
-    second: Ragged<f32>,
     /// Gradient steps so far; they differ between iterations with the number of samples.
     steps: u64,
-    /// Running mean of squared returns, row j one a utility.
+    /// Running mean of squared returns, row j one per utility.
     squares: Ragged<f64>,
     /// Row j is `[utility][trajectory][step]`, as long as the batch.
     advantages: Ragged<f64>,
@@ -85,31 +81,25 @@ impl Returns {
         stream: Stream,
     ) -> Result<Self> {
         let n = world.graph().agents();
-        let groups = world.graph().neighbourhoods(kappa_q);
         let utilities = |j: usize| 1 + problem.agents[j].constraints.len();
-        let sights: Vec<ObservationEncoder> =
-            (0..n).map(|j| ObservationEncoder::new(world, j, groups.row(j), false)).collect();
-        let nets = sights.iter().enumerate();
-        let nets: Vec<Net> = nets
-            .map(|(j, sight)| Net::new(sight.architecture(widths, utilities(j)), "critic.hidden"))
-            .collect::<Result<_>>()?;
-        let parameters: u128 = nets.iter().map(|net| net.parameters() as u128).sum();
-        check_memory(16 * parameters, "critic.hidden", &format!("networks of {parameters} parameters"))?;
-        let place = Place { purpose: Purpose::CriticInit, iteration: 0, trajectory: 0 };
-        let weights = Ragged::from_rows(nets.iter().enumerate().map(|(j, net)| {
-            let mut sequence = stream.sequence(place, world.graph().global_id(j));
-            net.initialise::<f32>(OUTPUT_GAIN, &mut sequence)
-        }));
-        let moments = || match rule.descent.optimizer {
-            OptimizerKind::Adam => Ragged::zeros_like(&weights),
-            OptimizerKind::Sgd => Ragged::zeros(std::iter::repeat_n(0, n)),
+        let encoders = ObservationEncoder::for_agents(world, &world.graph().neighbourhoods(kappa_q), false);
+        let agents = encoders.iter().enumerate().map(|(j, encoder)| AgentNetworks {
+            architecture: encoder.architecture(widths, utilities(j)),
+            count: 1,
+            id: world.graph().global_id(j),
+        });
+        let settings = BankSettings {
+            field: "critic.hidden",
+            bytes: 16,
+            purpose: Purpose::CriticInit,
+            stream: &stream,
+            output_gain: OUTPUT_GAIN,
+            moments: rule.descent.optimizer == OptimizerKind::Adam,
         };
+        let bank = Bank::new(agents, &settings)?;
         Ok(Returns {
-            first: moments(),
-            second: moments(),
-            weights,
-            sights,
-            nets,
+            encoders,
+            bank,
             ids: (0..n).map(|j| world.graph().global_id(j)).collect(),
             blocks: world.graph().work_blocks(),
             rule,
@@ -130,45 +120,43 @@ const OUTPUT_GAIN: f64 = 0.1;
 
 /// Buffers of one agent's learning.
 #[derive(Default)]
-struct Scratch {
+struct ReturnsScratch {
     inputs: Inputs,
     part: Inputs,
-    tape: Tape<f32>,
+    training: Training,
     values: Vec<f32>,
+    /// Rewards and values along one trajectory.
     column: Vec<f64>,
+    along: Vec<f64>,
     /// λ-returns in the network's units, `[sample][utility]`.
     targets: Vec<f32>,
     wanted: Vec<f32>,
-    slopes: Vec<f32>,
-    gradient: Vec<f32>,
     order: Vec<u32>,
 }
 
 /// One agent.
-struct Learner<'a> {
+struct ReturnsLearner<'a> {
     j: usize,
-    net: &'a Net,
-    sight: &'a ObservationEncoder,
     rule: &'a ReturnsSettings,
     gamma: f64,
     actions: usize,
     batch: &'a [Trajectory],
-    weights: &'a mut [f32],
-    first: &'a mut [f32],
-    second: &'a mut [f32],
+    network: NetworkMut<'a>,
     squares: &'a mut [f64],
 }
 
-impl Learner<'_> {
-    /// Advantages of every utility along the batch, and the targets of the values.
-    fn look(&mut self, rewards: &[f64], begun: bool, advantages: &mut [f64], scratch: &mut Scratch) {
-        let Scratch { inputs, tape, values, column, targets, .. } = scratch;
-        inputs.clear();
-        for trajectory in self.batch {
-            self.sight.push_steps(trajectory, trajectory.steps(), inputs);
-        }
+impl ReturnsLearner<'_> {
+    /// Advantages of every utility along the batch, `[utility][trajectory][step]`, and the targets of the values.
+    fn advantages(
+        &mut self,
+        rewards: &[f64],
+        begun: bool,
+        advantages: &mut [f64],
+        scratch: &mut ReturnsScratch,
+    ) {
+        let ReturnsScratch { inputs, training, values, column, along, targets, .. } = scratch;
         values.clear();
-        values.extend_from_slice(self.net.forward(self.weights, inputs.batch(), tape));
+        values.extend_from_slice(self.network.forward(inputs.batch(), &mut training.tape));
         let utilities = self.squares.len();
         targets.clear();
         targets.resize(inputs.size * utilities, 0.0);
@@ -182,13 +170,14 @@ impl Learner<'_> {
                 let (steps, transitions) = (trajectory.steps(), trajectory.transitions());
                 reward_column(reward, trajectory, self.j, self.actions, transitions, column);
                 let value = |k: usize| size * f64::from(values[(sample + k) * utilities + utility]);
-                let mut advantage = 0.0;
+                along.clear();
+                along.extend((0..steps).map(value));
+                // 0 where the episode ended.
+                let bootstrap = along.get(transitions).copied().unwrap_or(0.0);
+                let advantages = &mut advantages[out..out + transitions];
+                gae::advantages(column, along, bootstrap, self.gamma, self.rule.lambda, advantages);
                 for k in (0..transitions).rev() {
-                    let next = if k + 1 < steps { value(k + 1) } else { 0.0 };
-                    let difference = column[k] + self.gamma * next - value(k);
-                    advantage = difference + self.gamma * self.rule.lambda * advantage;
-                    let target = advantage + value(k);
-                    advantages[out + k] = advantage;
+                    let target = advantages[k] + along[k];
                     targets[(sample + k) * utilities + utility] = target as f32;
                     squares += target * target;
                     count += 1.0;
@@ -203,29 +192,28 @@ impl Learner<'_> {
         }
     }
 
-    /// Regression of the values on their targets, in minibatches of the samples in `scratch.order`.
-    fn learn(&mut self, steps: u64, samples: &[u32], scratch: &mut Scratch) {
-        let Scratch { inputs, part, tape, targets, wanted, slopes, gradient, order, .. } = scratch;
-        let utilities = self.squares.len();
-        gradient.resize(self.net.parameters(), 0.0);
-        let mut step = steps;
-        for order in order.chunks_exact(samples.len()) {
-            for members in order.chunks(self.rule.minibatch) {
-                step += 1;
-                part.clear();
-                wanted.clear();
-                for &member in members {
-                    let sample = samples[member as usize] as usize;
-                    part.copy(inputs, sample);
-                    wanted.extend_from_slice(&targets[sample * utilities..(sample + 1) * utilities]);
-                }
-                slopes.resize(wanted.len(), 0.0);
-                let values = self.net.forward(self.weights, part.batch(), tape);
-                self.rule.loss.evaluate(values, wanted, None, slopes);
-                self.net.backward(self.weights, part.batch(), tape, slopes, gradient);
-                self.rule.descent.step(step, self.weights, gradient, self.first, self.second);
+    /// Regression of the values on their targets, in minibatches of the samples in `scratch.order`, `samples` per pass.
+    fn learn(&mut self, steps: u64, samples: usize, scratch: &mut ReturnsScratch) {
+        let ReturnsScratch { inputs, part, training, targets, wanted, order, .. } = scratch;
+        let (utilities, descent, loss) = (self.squares.len(), self.rule.descent, self.rule.loss);
+        self.rule.minibatches().each(samples, order, |number, members| {
+            let seen = inputs.select(members, part);
+            wanted.clear();
+            for &sample in members.into_iter().flatten() {
+                let first = sample as usize * utilities;
+                wanted.extend_from_slice(&targets[first..first + utilities]);
             }
-        }
+            self.network.gradient(seen.batch(), training, |values, slopes| {
+                loss.evaluate(values, wanted, None, slopes);
+            });
+            self.network.descend(steps + number, descent.step(), descent.clip, training);
+        });
+    }
+}
+
+impl ReturnsSettings {
+    fn minibatches(&self) -> Minibatches {
+        Minibatches { passes: self.passes, size: self.minibatch }
     }
 }
 
@@ -247,7 +235,7 @@ impl Critic for Returns {
     }
 
     fn evaluate(&mut self, evidence: CriticInput<'_>) -> Result<()> {
-        let (batch, n) = (evidence.batch, self.nets.len());
+        let (batch, n) = (evidence.batch, self.bank.agents());
         let transitions: usize = batch.iter().map(Trajectory::transitions).sum();
         self.offsets.clear();
         let (mut first, mut sample, mut samples) = (0, 0, Vec::with_capacity(transitions));
@@ -259,41 +247,37 @@ impl Critic for Returns {
         }
         let squares = &self.squares;
         fit(&mut self.advantages, (0..n).map(|j| squares.row(j).len() * transitions));
-        let (blocks, ids) = (&self.blocks, &self.ids);
-        let (rule, nets, sights, actions) = (&self.rule, &self.nets, &self.sights, &self.actions);
+        let (blocks, ids, minibatches) = (&self.blocks, &self.ids, self.rule.minibatches());
+        let (rule, encoders, actions) = (&self.rule, &self.encoders, &self.actions);
         let (gamma, steps, stream) = (self.gamma, self.steps, &self.stream);
-        let iteration = evidence.iteration as u32;
-        let weights = self.weights.split_rows_mut(blocks).into_iter();
-        let moments = self.first.split_rows_mut(blocks).into_iter().zip(self.second.split_rows_mut(blocks));
+        let place =
+            Place { purpose: Purpose::CriticOrder, iteration: evidence.iteration as u32, trajectory: 0 };
         let results = self.squares.split_rows_mut(blocks).into_iter();
         let results = results.zip(self.advantages.split_rows_mut(blocks));
-        let parts: Vec<_> = blocks.iter().zip(weights.zip(moments).zip(results)).collect();
-        parts.into_par_iter().for_each_init(Scratch::default, |scratch, (block, ((w, moments), results))| {
-            let (mut weights, (mut first, mut second)) = (w, moments);
-            let (mut squares, mut advantages) = results;
-            for j in block.clone() {
-                let mut learner = Learner {
-                    j,
-                    net: &nets[j],
-                    sight: &sights[j],
-                    rule,
-                    gamma,
-                    actions: actions[j],
-                    batch,
-                    weights: weights.row_mut(j),
-                    first: first.row_mut(j),
-                    second: second.row_mut(j),
-                    squares: squares.row_mut(j),
-                };
-                let rewards = evidence.signals.rewards.row(j);
-                learner.look(rewards, steps > 0, advantages.row_mut(j), scratch);
-                let place = Place { purpose: Purpose::CriticOrder, iteration, trajectory: 0 };
-                let mut sequence = stream.sequence(place, ids[j]);
-                shuffle(rule.passes, samples.len(), &mut sequence, &mut scratch.order);
-                learner.learn(steps, &samples, scratch);
-            }
-        });
-        self.steps += (self.rule.passes * transitions.div_ceil(self.rule.minibatch)) as u64;
+        let parts: Vec<_> = blocks.iter().zip(self.bank.split_mut(blocks)).zip(results).collect();
+        parts.into_par_iter().for_each_init(
+            ReturnsScratch::default,
+            |scratch, ((block, mut bank), results)| {
+                let (mut squares, mut advantages) = results;
+                for j in block.clone() {
+                    encoders[j].encode(
+                        batch.iter().map(|trajectory| (trajectory, trajectory.steps())),
+                        &mut scratch.inputs,
+                    );
+                    let mut sequence = stream.sequence(place, ids[j]);
+                    minibatches.shuffle(samples.len(), &mut sequence, &mut scratch.order);
+                    scratch.order.iter_mut().for_each(|place| *place = samples[*place as usize]);
+                    for network in bank.networks_mut(j) {
+                        let (actions, squares) = (actions[j], squares.row_mut(j));
+                        let mut learner = ReturnsLearner { j, rule, gamma, actions, batch, network, squares };
+                        let rewards = evidence.signals.rewards.row(j);
+                        learner.advantages(rewards, steps > 0, advantages.row_mut(j), scratch);
+                        learner.learn(steps, samples.len(), scratch);
+                    }
+                }
+            },
+        );
+        self.steps += minibatches.steps(transitions);
         Ok(())
     }
 
@@ -306,19 +290,16 @@ impl Critic for Returns {
     }
 
     fn fields(&mut self) -> Fields<'_> {
-        vec![
-            ("critic", Field::SingleRows(&mut self.weights)),
-            ("critic.first", Field::SingleRows(&mut self.first)),
-            ("critic.second", Field::SingleRows(&mut self.second)),
-            ("critic.squares", Field::Rows(&mut self.squares)),
-            ("critic.steps", Field::Counter(&mut self.steps)),
-        ]
+        let mut fields = self.bank.fields(["critic", "critic.first", "critic.second"]);
+        fields.push(("critic.squares", Field::Rows(&mut self.squares)));
+        fields.push(("critic.steps", Field::Counter(&mut self.steps)));
+        fields
     }
 }
 
 impl QValues for Returns {
     fn weigh(&mut self, _signals: &Signals, mu: &Ragged<f64>) -> Option<(usize, f64)> {
-        let n = self.nets.len();
+        let n = self.bank.agents();
         let length = |j: usize| self.advantages.row(j).len() / (1 + mu.row(j).len());
         fit(&mut self.weighted, (0..n).map(length));
         let (advantages, blocks) = (&self.advantages, &self.blocks);

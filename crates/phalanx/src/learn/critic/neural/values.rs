@@ -1,0 +1,199 @@
+//! Values of neural Q-functions along a batch: at the actions taken, and at all alternatives of a neighbour's.
+
+use std::cell::RefCell;
+
+use rayon::prelude::*;
+
+use super::super::ValueReceiver;
+use super::super::alternatives::{AlternativesScratch, Split};
+use super::NeuralCritic;
+use super::learner::least;
+use crate::Ragged;
+use crate::neural::{Inputs, Tape};
+use crate::world::Trajectory;
+
+/// Sums kept at most along a batch.
+const MOST_SUMS: usize = 1 << 24;
+
+/// Buffers of one thread's values.
+#[derive(Default)]
+pub struct ValueScratch {
+    inputs: Inputs,
+    tape: Tape<f32>,
+    values: Vec<f32>,
+    pub(super) sums: Vec<f64>,
+    alternatives: AlternativesScratch,
+}
+
+thread_local! {
+    static VALUES: RefCell<ValueScratch> = RefCell::default();
+}
+
+impl ValueScratch {
+    /// Those of this thread.
+    pub fn with<T>(work: impl FnOnce(&mut ValueScratch) -> T) -> T {
+        VALUES.with_borrow_mut(work)
+    }
+}
+
+impl NeuralCritic {
+    /// What a utility of agent j counts: 1 for f, μ^{t+1} for constraints, if those count at all.
+    fn weight(&self, j: usize, utility: usize, constraints: bool) -> f64 {
+        match utility.checked_sub(1) {
+            None => 1.0,
+            Some(k) if constraints => self.mu.row(j)[k],
+            Some(_) => 0.0,
+        }
+    }
+
+    /// Values of agent j's networks for samples, weighed by μ^{t+1} and summed over the utilities that count: written over
+    /// `out`.
+    fn weighed(
+        &self,
+        j: usize,
+        constraints: bool,
+        inputs: &Inputs,
+        scratch: &mut ValueScratch,
+        out: &mut [f64],
+    ) {
+        let (net, row) = (self.bank.net(j), self.bank.weights().row(j));
+        out.fill(0.0);
+        for (utility, twins) in row.chunks_exact(self.rule.twins() * net.parameters()).enumerate() {
+            let mu = self.weight(j, utility, constraints);
+            if mu == 0.0 {
+                continue;
+            }
+            let twins = twins.chunks_exact(net.parameters());
+            least(net, twins, inputs, &mut scratch.tape, &mut scratch.values);
+            out.iter_mut().zip(&scratch.values).for_each(|(out, &q)| *out += mu * f64::from(q));
+        }
+    }
+
+    /// Weighted values along the first `steps` steps of the batch, `total` of them; then those of f alone, if `partial`.
+    pub(super) fn values_along(
+        &self,
+        batch: &[Trajectory],
+        steps: usize,
+        total: usize,
+        partial: bool,
+    ) -> Ragged<f64> {
+        let kinds = if partial { 2 } else { 1 };
+        let mut lengths = vec![0; self.bank.agents()];
+        self.blocks.iter().cloned().flatten().for_each(|j| lengths[j] = kinds * total);
+        let mut along = Ragged::zeros(lengths);
+        let blocks = &self.blocks;
+        blocks.par_iter().zip(along.split_rows_mut(blocks)).for_each_init(
+            ValueScratch::default,
+            |scratch, (block, mut rows)| {
+                for j in block.clone() {
+                    let mut inputs = std::mem::take(&mut scratch.inputs);
+                    self.encode(j, batch, steps, &mut inputs);
+                    for (kind, row) in rows.row_mut(j).chunks_exact_mut(total).enumerate() {
+                        self.weighed(j, kind == 0, &inputs, scratch, row);
+                    }
+                    scratch.inputs = inputs;
+                }
+            },
+        );
+        along
+    }
+
+    /// What agent j sees at the first `steps` steps of the batch.
+    fn encode(&self, j: usize, batch: &[Trajectory], steps: usize, inputs: &mut Inputs) {
+        let trajectories = batch.iter().map(|trajectory| (trajectory, trajectory.steps().min(steps)));
+        self.encoders[j].encode(trajectories, inputs);
+    }
+
+    /// Sums in the first hidden layers along the batch, if they can be used and are not too many.
+    pub(super) fn first_sums(&self, batch: &[Trajectory], steps: usize, total: usize) -> Ragged<f32> {
+        // An agent's share of the memory depends on nobody else, so that a process with a part of them does the same.
+        let length = |j: usize| {
+            let width = self.splits[j].as_ref().map_or(0, Split::width);
+            let length = self.bank.networks(j).len() * total * width;
+            if length.saturating_mul(self.total) <= MOST_SUMS { length } else { 0 }
+        };
+        let mut lengths = vec![0; self.bank.agents()];
+        self.blocks.iter().cloned().flatten().for_each(|j| lengths[j] = length(j));
+        let mut sums = Ragged::zeros(lengths);
+        let blocks = &self.blocks;
+        blocks.par_iter().zip(sums.split_rows_mut(blocks)).for_each_init(
+            ValueScratch::default,
+            |ValueScratch { inputs, tape, .. }, (block, mut rows)| {
+                for j in block.clone() {
+                    let Some(split) = self.splits[j].as_ref().filter(|_| !rows.row_mut(j).is_empty()) else {
+                        continue;
+                    };
+                    self.encode(j, batch, steps, inputs);
+                    let rows = rows.row_mut(j).chunks_exact_mut(total * split.width());
+                    for (w, row) in self.bank.networks(j).zip(rows) {
+                        row.copy_from_slice(split.sums(w, inputs.batch(), tape));
+                    }
+                }
+            },
+        );
+        sums
+    }
+
+    /// Sender j's values at the alternatives of the receiver, from its sums along the batch, written over zeros. False if
+    /// they cannot be had that way.
+    pub(super) fn alternatives_from_sums(
+        &self,
+        j: usize,
+        inbox: &ValueReceiver<'_>,
+        actions: usize,
+        scratch: &mut ValueScratch,
+        out: &mut [f64],
+    ) -> bool {
+        let member = self.encoders[j].group().iter().position(|&m| m as usize == inbox.to);
+        let rows = self.sums.row(j);
+        let (Some(split), Some(slot), false) = (&self.splits[j], member, rows.is_empty()) else {
+            return false;
+        };
+        let (networks, twins) = (self.bank.networks(j), self.rule.twins());
+        let each = rows.len() / networks.len();
+        let first = self.offsets[inbox.number] * split.width();
+        let taken = &inbox.trajectory.actions(inbox.to)[..inbox.steps];
+        let ValueScratch { values, alternatives, .. } = scratch;
+        for (number, (w, sums)) in networks.zip(rows.chunks_exact(each)).enumerate() {
+            let utility = number / twins;
+            let mu = self.weight(j, utility, inbox.counts_constraints(j as u32));
+            if mu == 0.0 {
+                continue;
+            }
+            let sums = &sums[first..first + inbox.steps * split.width()];
+            let outputs = split.outputs(w, sums, slot, taken, actions, alternatives);
+            if number % twins == 0 {
+                values.clear();
+                values.extend_from_slice(outputs);
+            } else {
+                values.iter_mut().zip(outputs).for_each(|(v, &o)| *v = if o < *v { o } else { *v });
+            }
+            if number % twins == twins - 1 {
+                out.iter_mut().zip(values.iter()).for_each(|(out, &q)| *out += mu * f64::from(q));
+            }
+        }
+        true
+    }
+
+    /// The same by a whole pass for every alternative.
+    pub(super) fn alternatives_whole(
+        &self,
+        j: usize,
+        inbox: &ValueReceiver<'_>,
+        actions: usize,
+        scratch: &mut ValueScratch,
+        out: &mut [f64],
+    ) {
+        let mut inputs = std::mem::take(&mut scratch.inputs);
+        inputs.clear();
+        let trajectory = inbox.trajectory;
+        for k in 0..inbox.steps {
+            for b in 0..actions {
+                let action = |m: usize| if m == inbox.to { b as u8 } else { trajectory.actions(m)[k] };
+                self.encoders[j].encode_step(trajectory, k, action, &mut inputs);
+            }
+        }
+        self.weighed(j, inbox.counts_constraints(j as u32), &inputs, scratch, out);
+        scratch.inputs = inputs;
+    }
+}

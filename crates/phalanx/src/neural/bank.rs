@@ -1,0 +1,294 @@
+//! The neural networks of all agents: one place for their parameters, their moments, and what is done with them.
+//!
+//! Critics, value functions and policies each have a [`Bank`]. It is the door for another back end: whatever computes
+//! with parameters goes through [`Bank::forward`], [`Net::gradient`] and [`NetworkMut::descend`].
+
+use std::ops::Range;
+
+use super::architecture::{Architecture, Net};
+use super::optimizer::{Step, clip};
+use super::pass::{Batch, Tape};
+use crate::base::fields::{Field, Fields};
+use crate::base::memory::check_memory;
+use crate::base::ragged::RowsMut;
+use crate::base::stream::{Place, Purpose, Stream};
+use crate::{Ragged, Result};
+
+/// Networks of all agents. An agent may have several, all of one architecture.
+#[derive(Debug)]
+pub struct Bank {
+    nets: Vec<Net>,
+    /// Row i is `[network][parameter]`.
+    weights: Ragged<f32>,
+    /// Adam's moments, shaped like the weights; empty rows where there are none.
+    first: Ragged<f32>,
+    second: Ragged<f32>,
+}
+
+/// How many networks one agent has, and of which architecture.
+#[derive(Debug)]
+pub struct AgentNetworks {
+    /// What each looks like.
+    pub architecture: Architecture,
+    /// How many.
+    pub count: usize,
+    /// The agent's number in the whole graph, which keys its random draws.
+    pub id: u32,
+}
+
+/// How networks begin.
+#[derive(Debug)]
+pub struct BankSettings<'a> {
+    /// The setting that errors name.
+    pub field: &'a str,
+    /// Memory per parameter that is needed in the end, moments and copies elsewhere included.
+    pub bytes: u128,
+    /// Whose initial draws.
+    pub purpose: Purpose,
+    /// Random numbers of the run.
+    pub stream: &'a Stream,
+    /// Size of the last layer's weights, which are orthogonal like all others.
+    pub output_gain: f64,
+    /// Whether Adam's moments are kept.
+    pub moments: bool,
+}
+
+/// One network, to be trained.
+#[derive(Debug)]
+pub struct NetworkMut<'a> {
+    /// Its sizes.
+    pub net: &'a Net,
+    /// Its parameters.
+    pub weights: &'a mut [f32],
+    /// Adam's moments; empty without them.
+    first: &'a mut [f32],
+    second: &'a mut [f32],
+}
+
+/// The networks of a run of consecutive agents, to be trained.
+#[derive(Debug)]
+pub struct BankPart<'a> {
+    nets: &'a [Net],
+    weights: RowsMut<'a, f32>,
+    first: RowsMut<'a, f32>,
+    second: RowsMut<'a, f32>,
+}
+
+/// Buffers of one thread's training, for networks of any size one after the other.
+#[derive(Debug, Default)]
+pub struct Training {
+    /// Of the forward pass.
+    pub tape: Tape<f32>,
+    slopes: Vec<f32>,
+    /// The last gradient.
+    pub gradient: Vec<f32>,
+}
+
+impl Bank {
+    /// Networks with orthogonal weights, those of every agent drawn one after the other.
+    pub fn new(agents: impl IntoIterator<Item = AgentNetworks>, settings: &BankSettings<'_>) -> Result<Self> {
+        let (mut nets, mut counts) = (Vec::new(), Vec::new());
+        for AgentNetworks { architecture, count, id } in agents {
+            nets.push(Net::new(architecture, settings.field)?);
+            counts.push((count, id));
+        }
+        let lengths = nets.iter().zip(&counts).map(|(net, &(count, _))| (net.parameters() * count) as u128);
+        let parameters: u128 = lengths.sum();
+        let what = format!("networks of {parameters} parameters");
+        check_memory(settings.bytes * parameters, settings.field, &what)?;
+        let place = Place { purpose: settings.purpose, iteration: 0, trajectory: 0 };
+        let weights = Ragged::from_rows(nets.iter().zip(&counts).map(|(net, &(count, id))| {
+            let mut sequence = settings.stream.sequence(place, id);
+            let drawn = |_| net.initialise::<f32>(settings.output_gain, &mut sequence);
+            (0..count).flat_map(drawn).collect::<Vec<_>>()
+        }));
+        let none = || Ragged::zeros(std::iter::repeat_n(0, nets.len()));
+        let mut bank = Bank { first: none(), second: none(), weights, nets };
+        if settings.moments {
+            bank.add_moments();
+        }
+        Ok(bank)
+    }
+
+    /// Begins to keep Adam's moments, at 0.
+    pub fn add_moments(&mut self) {
+        (self.first, self.second) = (Ragged::zeros_like(&self.weights), Ragged::zeros_like(&self.weights));
+    }
+
+    /// Number of agents.
+    pub fn agents(&self) -> usize {
+        self.nets.len()
+    }
+
+    /// The sizes of agent i's networks.
+    pub fn net(&self, agent: usize) -> &Net {
+        &self.nets[agent]
+    }
+
+    /// All parameters; row i is `[network][parameter]`.
+    pub fn weights(&self) -> &Ragged<f32> {
+        &self.weights
+    }
+
+    /// All parameters, to be changed.
+    pub fn weights_mut(&mut self) -> &mut Ragged<f32> {
+        &mut self.weights
+    }
+
+    /// The parameters of each of agent i's networks.
+    pub fn networks(&self, agent: usize) -> std::slice::ChunksExact<'_, f32> {
+        self.weights.row(agent).chunks_exact(self.nets[agent].parameters())
+    }
+
+    /// The outputs of agent i's first network, `[sample][output]`.
+    pub fn forward<'t>(&self, agent: usize, batch: Batch<'_, f32>, tape: &'t mut Tape<f32>) -> &'t [f32] {
+        let net = &self.nets[agent];
+        net.forward(&self.weights.row(agent)[..net.parameters()], batch, tape)
+    }
+
+    /// Agent i's networks, to be trained.
+    pub fn networks_mut(&mut self, agent: usize) -> impl Iterator<Item = NetworkMut<'_>> {
+        let rows = [&mut self.weights, &mut self.first, &mut self.second];
+        networks(&self.nets[agent], rows.map(|rows| rows.row_mut(agent)))
+    }
+
+    /// The networks of blocks of agents, to be trained side by side.
+    pub fn split_mut(&mut self, blocks: &[Range<usize>]) -> Vec<BankPart<'_>> {
+        let nets = &self.nets[..];
+        let moments = self.first.split_rows_mut(blocks).into_iter().zip(self.second.split_rows_mut(blocks));
+        let parts = self.weights.split_rows_mut(blocks).into_iter().zip(moments);
+        parts.map(|(weights, (first, second))| BankPart { nets, weights, first, second }).collect()
+    }
+
+    /// What checkpoints hold, under the names of the parameters and of the two moments.
+    pub fn fields(&mut self, names: [&'static str; 3]) -> Fields<'_> {
+        let rows = [&mut self.weights, &mut self.first, &mut self.second];
+        names.into_iter().zip(rows.map(Field::SingleRows)).collect()
+    }
+}
+
+impl BankPart<'_> {
+    /// Agent i's networks, to be trained; i counts among all agents.
+    pub fn networks_mut(&mut self, agent: usize) -> impl Iterator<Item = NetworkMut<'_>> {
+        let rows = [&mut self.weights, &mut self.first, &mut self.second];
+        networks(&self.nets[agent], rows.map(|rows| rows.row_mut(agent)))
+    }
+}
+
+/// One agent's networks, from its rows of parameters and moments.
+fn networks<'a>(
+    net: &'a Net,
+    [weights, first, second]: [&'a mut [f32]; 3],
+) -> impl Iterator<Item = NetworkMut<'a>> {
+    let count = net.parameters();
+    let (mut first, mut second) = (first.chunks_exact_mut(count), second.chunks_exact_mut(count));
+    weights.chunks_exact_mut(count).map(move |weights| {
+        let (first, second) = (first.next().unwrap_or_default(), second.next().unwrap_or_default());
+        NetworkMut { net, weights, first, second }
+    })
+}
+
+impl NetworkMut<'_> {
+    /// The outputs, `[sample][output]`.
+    pub fn forward<'t>(&self, batch: Batch<'_, f32>, tape: &'t mut Tape<f32>) -> &'t [f32] {
+        self.net.forward(self.weights, batch, tape)
+    }
+
+    /// The gradient of a loss, left in the buffers: see [`Net::gradient`].
+    pub fn gradient(
+        &self,
+        batch: Batch<'_, f32>,
+        buffers: &mut Training,
+        loss: impl FnOnce(&[f32], &mut [f32]),
+    ) {
+        self.net.gradient(self.weights, batch, buffers, loss);
+    }
+
+    /// Gradient step number `number` (from 1) down the gradient in the buffers, shortened to the norm `largest`.
+    pub fn descend(&mut self, number: u64, step: Step, largest: f64, buffers: &mut Training) {
+        if largest < f64::INFINITY {
+            clip(largest as f32, &mut buffers.gradient);
+        }
+        step.descend(number, self.weights, &buffers.gradient, self.first, self.second);
+    }
+}
+
+impl Net {
+    /// The gradient of a loss in the parameters `w`, left in the buffers. `loss` is given the outputs for the batch and
+    /// writes its slopes in them.
+    pub fn gradient(
+        &self,
+        w: &[f32],
+        batch: Batch<'_, f32>,
+        buffers: &mut Training,
+        loss: impl FnOnce(&[f32], &mut [f32]),
+    ) {
+        let Training { tape, slopes, gradient } = buffers;
+        let outputs = self.forward(w, batch, tape);
+        slopes.resize(outputs.len(), 0.0);
+        loss(outputs, slopes);
+        gradient.resize(self.parameters(), 0.0);
+        self.backward(w, batch, tape, slopes, gradient);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Adam, Inputs, Loss, Rows};
+    use super::*;
+
+    fn bank(moments: bool) -> Bank {
+        let stream = Stream::new(3);
+        let architecture = || Architecture {
+            rows: Some(Rows { count: 1, width: 2, hidden: 3 }),
+            symbols: vec![],
+            hidden: vec![4],
+            outputs: 1,
+        };
+        let agents = [2, 1].into_iter().zip(0..);
+        let agents = agents.map(|(count, id)| AgentNetworks { architecture: architecture(), count, id });
+        let settings = BankSettings {
+            field: "critic.hidden",
+            bytes: 16,
+            purpose: Purpose::CriticInit,
+            stream: &stream,
+            output_gain: 1.0,
+            moments,
+        };
+        Bank::new(agents, &settings).unwrap()
+    }
+
+    #[test]
+    fn networks_are_drawn_and_named_one_by_one() {
+        let mut bank = bank(true);
+        let parameters = bank.net(0).parameters();
+        assert_eq!((bank.agents(), bank.networks(0).len(), bank.networks(1).len()), (2, 2, 1));
+        let [a, b] = [0, 1].map(|k| bank.networks(0).nth(k).unwrap().to_vec());
+        assert_ne!(a, b);
+        assert_ne!(a, bank.networks(1).next().unwrap());
+        let names: Vec<_> = bank.fields(["w", "m", "v"]).into_iter().map(|(name, _)| name).collect();
+        assert_eq!(names, ["w", "m", "v"]);
+        assert_eq!(bank.first.row(0).len(), 2 * parameters);
+    }
+
+    #[test]
+    fn a_network_learns_and_its_neighbours_stay() {
+        for (step, moments) in [(Step::Sgd { rate: 0.1 }, false), (Step::Adam(Adam::new(0.05)), true)] {
+            let mut bank = bank(moments);
+            let before = bank.weights().clone();
+            let inputs = Inputs { size: 2, rows: vec![1.0, 0.0, 0.0, 1.0], ..Inputs::default() };
+            let (mut buffers, mut loss) = (Training::default(), 1.0);
+            for number in 1..=300 {
+                let mut parts = bank.split_mut(&[0..1, 1..2]);
+                let mut network = parts[0].networks_mut(0).nth(1).unwrap();
+                network.gradient(inputs.batch(), &mut buffers, |outputs, slopes| {
+                    loss = Loss::Squared.evaluate(outputs, &[1.0, -1.0], None, slopes);
+                });
+                network.descend(number, step, 1.0, &mut buffers);
+            }
+            assert!(loss < 1e-3, "{step:?}: {loss}");
+            assert_eq!(bank.networks(0).next().unwrap(), &before.row(0)[..bank.net(0).parameters()]);
+            assert_eq!(bank.weights().row(1), before.row(1));
+        }
+    }
+}

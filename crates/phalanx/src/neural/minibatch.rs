@@ -1,0 +1,75 @@
+//! Which samples each gradient step uses.
+
+use crate::base::stream::Sequence;
+
+/// Passes over samples in minibatches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Minibatches {
+    /// Passes over all samples.
+    pub passes: usize,
+    /// Samples per gradient step.
+    pub size: usize,
+}
+
+impl Minibatches {
+    /// Gradient steps over so many samples.
+    pub fn steps(&self, samples: usize) -> u64 {
+        (self.passes * samples.div_ceil(self.size)) as u64
+    }
+
+    /// A fresh order of so many samples for every pass.
+    pub fn shuffle(&self, samples: usize, sequence: &mut Sequence, order: &mut Vec<u32>) {
+        shuffle(self.passes, samples, sequence, order);
+    }
+
+    /// Calls `each` with the number of every gradient step (from 1) and its samples, in the `order` of
+    /// [`Minibatches::shuffle`]. `None` stands for all samples, in every pass, where there is no order.
+    pub fn each(&self, samples: usize, order: &[u32], mut each: impl FnMut(u64, Option<&[u32]>)) {
+        if order.is_empty() {
+            (1..=self.passes as u64).for_each(|number| each(number, None));
+            return;
+        }
+        let passes = order.chunks_exact(samples).flat_map(|pass| pass.chunks(self.size));
+        passes.zip(1..).for_each(|(members, number)| each(number, Some(members)));
+    }
+}
+
+/// The numbers 0, …, `count` − 1 in a fresh order for every pass.
+pub fn shuffle(passes: usize, count: usize, sequence: &mut Sequence, order: &mut Vec<u32>) {
+    order.clear();
+    for _ in 0..passes {
+        let first = order.len();
+        order.extend(0..count as u32);
+        // Fisher and Yates.
+        for k in (1..count).rev() {
+            let other = (u64::from(sequence.next_u32()) * (k as u64 + 1)) >> 32;
+            order.swap(first + k, first + other as usize);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::stream::{Place, Purpose, Stream};
+
+    #[test]
+    fn every_pass_sees_every_sample_once() {
+        let minibatches = Minibatches { passes: 2, size: 3 };
+        let place = Place { purpose: Purpose::UpdateOrder, iteration: 0, trajectory: 0 };
+        let mut order = Vec::new();
+        minibatches.shuffle(7, &mut Stream::new(1).sequence(place, 0), &mut order);
+        let mut seen = Vec::new();
+        minibatches.each(7, &order, |number, part| seen.push((number, part.unwrap_or_default().to_vec())));
+        assert_eq!(
+            seen.iter().map(|(number, part)| (*number, part.len())).collect::<Vec<_>>(),
+            [(1, 3), (2, 3), (3, 1), (4, 3), (5, 3), (6, 1)]
+        );
+        assert_eq!(minibatches.steps(7), 6);
+        for pass in seen.chunks(3) {
+            let mut all: Vec<u32> = pass.iter().flat_map(|(_, part)| part.clone()).collect();
+            all.sort_unstable();
+            assert_eq!(all, [0, 1, 2, 3, 4, 5, 6]);
+        }
+    }
+}
