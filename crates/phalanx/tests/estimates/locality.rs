@@ -181,7 +181,14 @@ fn a_gradient_reads_its_kappa_hop_neighbourhood_only() {
                         };
                         let mut out = vec![0.0; policy.theta().row(agent).len()];
                         let batch = std::slice::from_ref(trajectory);
-                        policy.gradient(agent, batch, &receive, &rule, &mut GradientScratch::default(), &mut out);
+                        policy.gradient(
+                            agent,
+                            batch,
+                            &receive,
+                            &rule,
+                            &mut GradientScratch::default(),
+                            &mut out,
+                        );
                         out
                     };
                     let name = format!("{}, agent {agent}, kappa {kappa}, {rule:?}", policy.kind());
