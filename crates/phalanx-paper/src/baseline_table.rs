@@ -2,44 +2,20 @@
 
 use super::catalogue;
 use super::lab::{Bench, Record};
-use super::setting::OURS;
+use super::setting::Setting;
 use super::sheet::Sheet;
-use super::versus::{AGGREGATE, GLOBAL, LOCAL};
 use phalanx_pictures::plot::canvas::{Arrangement, Axis, Colour, Figure, Layer, Mark, Panel, Shape};
 use phalanx_pictures::plot::{self, Values};
 
-/// An environment: the experiment that it comes from, and what the paper reports for each method.
-struct World {
-    name: &'static str,
-    experiment: &'static str,
-    published: [Published; 4],
+/// An environment and the experiment that it comes from.
+const WORLDS: [(&str, &str); 2] =
+    [("Pistonball", "baselines-pistonball"), ("Wireless", "baselines-wireless")];
+
+/// The methods of the paper's table.
+fn published(experiment: &str) -> impl Iterator<Item = &'static Setting> + use<> {
+    let settings = catalogue::find(experiment).into_iter().flat_map(|experiment| &experiment.settings);
+    settings.filter(|setting| setting.published().is_some())
 }
-
-/// A line of the paper's table: return, its deviation, violation.
-struct Published(&'static str, f64, f64, f64);
-
-const WORLDS: [World; 2] = [
-    World {
-        name: "Pistonball",
-        experiment: "baselines-pistonball",
-        published: [
-            Published(OURS, 51.788, 1.346, 0.04919),
-            Published(GLOBAL, 50.612, 2.118, 0.06884),
-            Published(AGGREGATE, 48.197, 6.188, 0.2179),
-            Published(LOCAL, 41.102, 18.769, 0.09303),
-        ],
-    },
-    World {
-        name: "Wireless",
-        experiment: "baselines-wireless",
-        published: [
-            Published(OURS, 3.373, 0.112, 0.1926),
-            Published(GLOBAL, 3.347, 0.131, 0.4),
-            Published(AGGREGATE, 3.106, 0.673, 1.189),
-            Published(LOCAL, 3.148, 0.614, 1.576),
-        ],
-    },
-];
 
 /// What is taken over from a summary.
 const TAKEN: [&str; 10] = [
@@ -59,15 +35,15 @@ const TAKEN: [&str; 10] = [
 /// shown, and a figure for each environment.
 pub fn make(bench: &Bench<'_>) -> anyhow::Result<()> {
     let mut summaries = Vec::new();
-    for world in &WORLDS {
+    for (_, id) in WORLDS {
         let lab = bench.lab;
-        let folder = lab.folder(world.experiment);
+        let folder = lab.folder(id);
         let record = Record::read(&folder)?;
         let is_there = record.is_some_and(|record| {
             record.complete && record.seeds == lab.seeds && record.length == lab.length.words()
         });
-        if let (false, Some(experiment)) = (is_there, catalogue::find(world.experiment)) {
-            let other = lab.begin(experiment.id)?;
+        if let (false, Some(experiment)) = (is_there, catalogue::find(id)) {
+            let other = lab.begin(&experiment.id)?;
             experiment.make(&other)?;
             other.finish()?;
         }
@@ -80,22 +56,23 @@ pub fn make(bench: &Bench<'_>) -> anyhow::Result<()> {
     bench.write("table.md", markdown(&table).as_bytes())?;
     (bench.lab.print)(&markdown(&table));
     let names = ["pistonball", "wireless"];
-    bench.figures(WORLDS.iter().zip(names).map(|(world, name)| (name, figure(world, &results))).collect())
+    bench.figures(WORLDS.iter().zip(names).map(|(world, name)| (name, figure(*world, &results))).collect())
 }
 
 /// One row an environment and method; cells are empty where there is no result.
 fn assemble(summaries: &[Option<Sheet>]) -> Sheet {
-    let published = ["published_return", "published_return_sd", "published_violation"];
-    let mut results = Sheet::new(&[&["environment", "method"], &TAKEN[..], &published].concat());
-    for (world, summary) in WORLDS.iter().zip(summaries) {
-        for Published(method, return_, deviation, violation) in &world.published {
+    let theirs = ["published_return", "published_return_sd", "published_violation"];
+    let mut results = Sheet::new(&[&["environment", "method"], &TAKEN[..], &theirs].concat());
+    for ((world, id), summary) in WORLDS.iter().zip(summaries) {
+        for setting in published(id) {
             let found = summary.as_ref().and_then(|summary| {
-                let row = summary.rows.iter().find(|row| summary.text(row, "method") == *method)?;
+                let row = summary.rows.iter().find(|row| summary.text(row, "method") == setting.method)?;
                 Some(TAKEN.map(|column| summary.text(row, column).to_string()))
             });
-            let mut row = vec![world.name.to_string(), method.to_string()];
+            let mut row = vec![world.to_string(), setting.method.clone()];
             row.extend(found.unwrap_or_default());
-            row.extend([return_, deviation, violation].map(|number| number.to_string()));
+            let [return_, violation] = setting.published().unwrap_or_default();
+            row.extend([return_, setting.return_sd.unwrap_or_default(), violation].map(|n| n.to_string()));
             results.push(row);
         }
     }
@@ -133,24 +110,24 @@ fn markdown(table: &Sheet) -> String {
     line(&table.columns) + &rule + &table.rows.iter().map(line).collect::<String>()
 }
 
-fn figure(world: &World, results: &Sheet) -> Figure {
+fn figure((world, id): (&str, &str), results: &Sheet) -> Figure {
     let panel = |quantity: &str, values: Values| Panel {
         x: Axis::new(format!("{quantity}, final policy"), values),
         y: Axis::new("", Values::Real),
-        names: world.published.iter().map(|published| published.0.to_string()).collect(),
+        names: published(id).map(|setting| setting.method.clone()).collect(),
         layers: layers(world, results, quantity),
     };
     Figure {
-        title: format!("{}: comparison with MAPPO-Lagrangian", world.name),
+        title: format!("{world}: comparison with MAPPO-Lagrangian"),
         subtitle: "mean over seeds with 95 % bootstrap interval".into(),
         panels: vec![panel("return", Values::Real), panel("violation", Values::FromZero)],
         arrangement: Arrangement::SideBySide,
     }
 }
 
-fn layers(world: &World, results: &Sheet, quantity: &str) -> Vec<Layer> {
+fn layers(world: &str, results: &Sheet, quantity: &str) -> Vec<Layer> {
     let mut layers = Vec::new();
-    let rows = results.rows.iter().filter(|row| results.text(row, "environment") == world.name);
+    let rows = results.rows.iter().filter(|row| results.text(row, "environment") == world);
     for (k, row) in rows.enumerate() {
         let y = (k + 1) as f64;
         let at = |column: String| results.number(row, &column);
@@ -177,9 +154,9 @@ mod tests {
     fn summary() -> Sheet {
         let mut sheet = Sheet::new(&[&["method", "setting"], &TAKEN[..]].concat());
         let numbers = ["3", "", "56.2", "0.3", "55.9", "56.5", "0.01", "0.01", "0", "0.02"];
-        sheet.push([&[OURS, ""], &numbers[..]].concat().into_iter().map(String::from).collect());
+        sheet.push([&["ours", ""], &numbers[..]].concat().into_iter().map(String::from).collect());
         let numbers = ["2", "3", "50.1", "1.5", "49", "51.2", "0.2", "0.1", "0.1", "0.3"];
-        sheet.push([&[GLOBAL, "κ = 3"], &numbers[..]].concat().into_iter().map(String::from).collect());
+        sheet.push([&["MAPPO-L", "κ = 3"], &numbers[..]].concat().into_iter().map(String::from).collect());
         sheet
     }
 
@@ -204,7 +181,7 @@ mod tests {
     #[test]
     fn the_figure_is_drawn_whatever_is_missing() {
         let results = assemble(&[Some(summary()), None]);
-        let figures: Vec<Figure> = WORLDS.iter().map(|world| figure(world, &results)).collect();
+        let figures: Vec<Figure> = WORLDS.iter().map(|world| figure(*world, &results)).collect();
         let drawings = canvas::draw(&figures).unwrap();
         assert!(drawings[0].svg.contains(">here<") && drawings[0].svg.contains("MAPPO-L"));
         assert!(!drawings[1].svg.contains(">here<") && drawings[1].svg.contains(">paper<"));

@@ -1,127 +1,66 @@
-//! The experiments of the paper by their IDs.
+//! The experiments of the paper by their IDs; `experiments.toml` lists them with what they train.
+
+use std::sync::LazyLock;
+
+use serde::Deserialize;
 
 use super::lab::Bench;
 use super::setting::Setting;
-use super::{baseline_table, cost, panels, rate, samples, trained, truncation, versus, visual};
+use super::{baseline_table, cost, rate, samples, trained, truncation, visual};
 
 /// An experiment.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Experiment {
     /// Its name on the command line, and its folder's.
-    pub id: &'static str,
+    pub id: String,
     /// What it is, in a line.
-    pub title: &'static str,
+    pub title: String,
     /// Where the paper has it.
-    pub label: &'static str,
-    /// How it is made.
-    pub kind: Kind,
-}
-
-/// How an experiment is made.
-pub enum Kind {
-    /// Training runs, drawn as curves.
-    Trained(fn() -> Vec<Setting>),
-    /// Anything else: writes `results.csv` and figures itself.
-    Computed(fn(&Bench<'_>) -> anyhow::Result<()>),
+    pub label: String,
+    /// Preset of settings that name none.
+    #[serde(default)]
+    preset: String,
+    /// What every setting begins with.
+    #[serde(default)]
+    set: Vec<String>,
+    /// What is trained; empty if it is computed.
+    #[serde(default)]
+    pub settings: Vec<Setting>,
 }
 
 /// All of them, in the order of the paper.
-pub const ALL: &[Experiment] = &[
-    trained(
-        "synthetic-kappa",
-        "Synthetic line: communication ranges",
-        "fig:exp, left",
-        panels::synthetic_kappa,
-    ),
-    trained(
-        "synthetic-threshold",
-        "Synthetic line: thresholds",
-        "fig:exp, middle",
-        panels::synthetic_threshold,
-    ),
-    trained("synthetic-eta", "Synthetic line: dual step sizes", "fig:exp, right", panels::synthetic_eta),
-    trained(
-        "pistonball-kappa",
-        "Pistonball: communication ranges",
-        "fig:exp_piston, left",
-        panels::pistonball_kappa,
-    ),
-    trained(
-        "pistonball-threshold",
-        "Pistonball: thresholds",
-        "fig:exp_piston, middle",
-        panels::pistonball_threshold,
-    ),
-    trained("pistonball-eta", "Pistonball: dual step sizes", "fig:exp_piston, right", panels::pistonball_eta),
-    trained("pistonball20", "Pistonball with twenty pistons", "fig:piston20", panels::pistonball20),
-    trained(
-        "wireless-kappa",
-        "Wireless: communication ranges",
-        "fig:exp_wireless, left",
-        panels::wireless_kappa,
-    ),
-    trained(
-        "wireless-threshold",
-        "Wireless: thresholds",
-        "fig:exp_wireless, middle",
-        panels::wireless_threshold,
-    ),
-    trained("wireless-eta", "Wireless: dual step sizes", "fig:exp_wireless, right", panels::wireless_eta),
-    trained(
-        "baselines-pistonball",
-        "Pistonball: cumulative constraints, against MAPPO-Lagrangian",
-        "fig:baseline",
-        versus::pistonball,
-    ),
-    trained(
-        "baselines-wireless",
-        "Wireless: cumulative constraints, against MAPPO-Lagrangian",
-        "fig:baseline_wire",
-        versus::wireless,
-    ),
-    computed("table", "Comparison with MAPPO-Lagrangian", "tab:baseline", baseline_table::make),
-    trained("penalty", "Wireless: a general utility against a penalty", "fig:grad_penalty", versus::penalty),
-    computed("rate", "Stationarity against iterations, exact gradients", "thm:convergence", rate::make),
-    computed(
-        "truncation",
-        "Truncated gradients against their bounds",
-        "lemma:truncated_grad",
-        truncation::make,
-    ),
-    computed("samples", "What samples are worth", "thm:sample_complexity", samples::make),
-    computed("cost", "Time and traffic against the radius", "sec:numerical_exp", cost::make),
-    computed(
-        "visual-pistonball",
-        "Pistonball: what is learnt",
-        "fig:visualization, fig:neighbor",
-        visual::pistonball,
-    ),
-    computed("visual-wireless", "Wireless: what is learnt", "fig:wire-visual", visual::wireless),
-];
-
-const fn trained(
-    id: &'static str,
-    title: &'static str,
-    label: &'static str,
-    settings: fn() -> Vec<Setting>,
-) -> Experiment {
-    Experiment { id, title, label, kind: Kind::Trained(settings) }
-}
-
-const fn computed(
-    id: &'static str,
-    title: &'static str,
-    label: &'static str,
-    make: fn(&Bench<'_>) -> anyhow::Result<()>,
-) -> Experiment {
-    Experiment { id, title, label, kind: Kind::Computed(make) }
-}
+pub static ALL: LazyLock<Vec<Experiment>> = LazyLock::new(|| {
+    #[derive(Deserialize)]
+    struct File {
+        experiment: Vec<Experiment>,
+    }
+    let file: File = toml::from_str(include_str!("experiments.toml")).expect("a test reads this file");
+    file.experiment.into_iter().map(Experiment::completed).collect()
+});
 
 impl Experiment {
-    /// Makes it, or what is missing of it.
+    fn completed(mut self) -> Self {
+        for setting in &mut self.settings {
+            setting.set.splice(..0, self.set.iter().cloned());
+            if setting.preset.is_empty() {
+                setting.preset.clone_from(&self.preset);
+            }
+        }
+        self
+    }
+
+    /// Makes it, or what is missing of it. What is computed writes `results.csv` and figures itself.
     pub fn make(&self, bench: &Bench<'_>) -> anyhow::Result<()> {
-        match self.kind {
-            Kind::Trained(settings) => trained::make(bench, self.title, &settings()),
-            Kind::Computed(make) => make(bench),
+        match self.id.as_str() {
+            "table" => baseline_table::make(bench),
+            "rate" => rate::make(bench),
+            "truncation" => truncation::make(bench),
+            "samples" => samples::make(bench),
+            "cost" => cost::make(bench),
+            "visual-pistonball" => visual::pistonball(bench),
+            "visual-wireless" => visual::wireless(bench),
+            _ => trained::make(bench, &self.title, &self.settings),
         }
     }
 }
@@ -129,6 +68,13 @@ impl Experiment {
 /// The experiment called `id`.
 pub fn find(id: &str) -> Option<&'static Experiment> {
     ALL.iter().find(|experiment| experiment.id == id)
+}
+
+/// The setting of an experiment that is trained with a preset and called so.
+pub fn setting(id: &str, preset: &str, name: &str) -> anyhow::Result<&'static Setting> {
+    let settings = find(id).into_iter().flat_map(|experiment| &experiment.settings);
+    let found = settings.into_iter().find(|setting| setting.preset == preset && setting.name == name);
+    found.ok_or_else(|| anyhow::anyhow!("{id} has no setting {name}"))
 }
 
 #[cfg(test)]
@@ -142,10 +88,9 @@ mod tests {
     fn ids_are_distinct_and_every_setting_is_a_run() {
         for (k, experiment) in ALL.iter().enumerate() {
             assert!(ALL[..k].iter().all(|other| other.id != experiment.id));
-            let Kind::Trained(settings) = experiment.kind else { continue };
-            let settings = settings();
+            let settings = &experiment.settings;
             for (k, setting) in settings.iter().enumerate() {
-                let name = |setting: &Setting| (setting.method, setting.name.clone());
+                let name = |setting: &Setting| (setting.method.clone(), setting.name.clone());
                 assert!(
                     settings[..k].iter().all(|other| name(other) != name(setting)),
                     "{:?}",

@@ -13,20 +13,8 @@ use phalanx_pictures::plot::figure::{Axis, Curve, Figure, Panel, Spacing, Style,
 use phalanx_pictures::plot::quantile;
 
 /// Columns of `results.csv`: one row a radius. `seconds` is the median, `seconds_relative` compares `seconds_least`.
-const COLUMNS: [&str; 12] = [
-    "world",
-    "kappa",
-    "diameter",
-    "agents",
-    "iterations",
-    "seconds",
-    "seconds_least",
-    "seconds_relative",
-    "bytes",
-    "bytes_relative",
-    "state_bytes",
-    "status",
-];
+const COLUMNS: &str = "world,kappa,diameter,agents,iterations,seconds,seconds_least,seconds_relative,bytes,\
+    bytes_relative,state_bytes,status";
 
 /// What is measured: a preset with settings on top, and the radii, the last of which is the diameter.
 struct World {
@@ -74,7 +62,7 @@ struct Cost {
 
 /// Writes `results.csv`, `figures/time` and `figures/traffic`.
 pub fn make(bench: &Bench<'_>) -> anyhow::Result<()> {
-    let mut results = Sheet::new(&COLUMNS);
+    let mut results = Sheet::with_header(COLUMNS);
     for (number_of_world, world) in WORLDS.iter().enumerate() {
         if !is_measured(bench.lab.length, world) {
             continue;

@@ -33,7 +33,7 @@ pub fn figure(title: &str, courses: &[Course<'_>]) -> Figure {
     if seeds > 1 {
         subtitle += &format!(" with {:.0} % band", 100.0 * CONFIDENCE);
     }
-    if courses.iter().any(|course| course.setting.published.is_some()) {
+    if courses.iter().any(|course| course.setting.published().is_some()) {
         subtitle += "; diamonds: where the paper's curves end";
     }
     let panel = |label: &str, values: Values, column: Column| Panel {
@@ -88,8 +88,8 @@ fn layers(k: usize, course: &Course<'_>, column: Column) -> Vec<Layer> {
     }
     let end = course.runs.iter().filter_map(|run| run.iteration.last()).fold(0.0f64, |a, &b| a.max(b));
     layers.push(plot::line(middle, plot::THICK, colour, course.label.clone()));
-    if let Some(published) = course.setting.published {
-        let value = if let Column::Return = column { published.return_ } else { published.violation };
+    if let Some([return_, violation]) = course.setting.published() {
+        let value = if let Column::Return = column { return_ } else { violation };
         let shape = Shape::Marks { points: vec![(end, value)], mark: Mark::Diamond };
         layers.push(Layer { shape, colour, label: String::new() });
     }

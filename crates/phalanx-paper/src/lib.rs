@@ -8,7 +8,6 @@ mod course;
 mod curves;
 mod lab;
 mod models;
-mod panels;
 mod parts;
 mod rate;
 mod report;
@@ -18,7 +17,6 @@ mod sheet;
 mod shown;
 mod trained;
 mod truncation;
-mod versus;
 mod visual;
 
 use catalogue::{ALL, Experiment};
@@ -30,10 +28,10 @@ pub fn reproduce(what: &[String], lab: &Lab) -> anyhow::Result<()> {
     for experiment in wanted(what)? {
         lab.check()?;
         (lab.print)(&format!("{}: {} ({})\n", experiment.id, experiment.title, experiment.label));
-        let bench = lab.begin(experiment.id)?;
+        let bench = lab.begin(&experiment.id)?;
         experiment.make(&bench)?;
         bench.finish()?;
-        (lab.print)(&format!("  {}\n", lab.folder(experiment.id).display()));
+        (lab.print)(&format!("  {}\n", lab.folder(&experiment.id).display()));
     }
     if what.iter().any(|word| matches!(word.as_str(), "all" | "report")) {
         for file in report::write(&lab.root, &lab.provenance.commit)? {
@@ -54,14 +52,14 @@ pub fn list() -> String {
 fn wanted(what: &[String]) -> Result<Vec<&'static Experiment>> {
     for word in what.iter().filter(|word| !matches!(word.as_str(), "all" | "report")) {
         if catalogue::find(word).is_none() {
-            let known: Vec<&str> = ALL.iter().map(|experiment| experiment.id).collect();
+            let known: Vec<&str> = ALL.iter().map(|experiment| experiment.id.as_str()).collect();
             let message =
                 format!("`{word}` is unknown; allowed are list, all, report and {}", known.join(", "));
             return Err(Error::config("ID", message));
         }
     }
     let all = what.iter().any(|word| word == "all");
-    Ok(ALL.iter().filter(|experiment| all || what.iter().any(|word| word == experiment.id)).collect())
+    Ok(ALL.iter().filter(|experiment| all || what.iter().any(|word| *word == experiment.id)).collect())
 }
 
 /// Runs `work` on one thread, as every training run of an experiment does.

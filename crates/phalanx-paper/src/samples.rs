@@ -14,21 +14,8 @@ use phalanx_pictures::statistics::{deviation, mean, slope};
 
 /// Columns of `results.csv`: one row a number of samples. `what` is `estimate` (errors at policies that do not change),
 /// `batch` or `transitions` (trained).
-const COLUMNS: [&str; 13] = [
-    "what",
-    "B",
-    "K",
-    "seeds",
-    "occupancy_error",
-    "gradient_error",
-    "E",
-    "E_sd",
-    "violation",
-    "violation_sd",
-    "objective",
-    "E_exact",
-    "objective_gap",
-];
+const COLUMNS: &str = "what,B,K,seeds,occupancy_error,gradient_error,E,E_sd,violation,violation_sd,\
+    objective,E_exact,objective_gap";
 
 /// The line of four agents with entropies of at least 0.5. Episodes are long enough to forget that they end.
 const LINE: [(&str, &str); 6] = [
@@ -91,12 +78,12 @@ const TRANSITIONS: usize = 1000;
 /// Writes `results.csv`, `slopes.csv`, `figures/estimates` and `figures/trained`.
 pub fn make(bench: &Bench<'_>) -> anyhow::Result<()> {
     let plan = Plan::of(bench.lab.length);
-    let mut results = Sheet::new(&COLUMNS);
+    let mut results = Sheet::with_header(COLUMNS);
     for &batch in plan.batches {
         let errors = bench.part(&format!("estimate-{batch}"), || estimates(bench, batch, plan.policies))?;
         let mut row = vec!["estimate".into(), batch.to_string(), String::new(), plan.policies.to_string()];
         row.extend([errors.occupancy, errors.gradient].map(number));
-        row.resize(COLUMNS.len(), String::new());
+        row.resize(results.columns.len(), String::new());
         results.push(row);
     }
     let seeds = plan.seeds.max(bench.lab.seeds.len() as u64);

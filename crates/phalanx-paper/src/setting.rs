@@ -1,24 +1,32 @@
 //! What an experiment trains: a preset with settings on top, and what the paper reports for it.
 
 use phalanx::run::{Config, Registry};
+use serde::Deserialize;
 
 use super::lab::Length;
 
 /// One point of a panel, or one line of a table; trained once for every seed.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Setting {
     /// Who is trained: [`OURS`], [`LITERAL`], or a baseline.
-    pub method: &'static str,
+    #[serde(default = "ours")]
+    pub method: String,
     /// What is varied, e.g. `κ = 1`.
+    #[serde(default)]
     pub name: String,
     /// The preset.
-    pub preset: &'static str,
-    /// Settings on top of it.
-    pub sets: Vec<(String, String)>,
-    /// What the paper reports.
-    pub published: Option<Published>,
-    /// Whether this method is to reach what is published; else the comparison is for information.
-    pub counts: bool,
+    #[serde(default)]
+    pub preset: String,
+    /// Settings on top of it, each `key=value`.
+    #[serde(default)]
+    pub set: Vec<String>,
+    /// What the paper reports, which is to be reached: final return and total violation.
+    published: Option<[f64; 2]>,
+    /// What the paper reports, for information.
+    reported: Option<[f64; 2]>,
+    /// Deviation of the reported return.
+    pub return_sd: Option<f64>,
 }
 
 /// The paper's method with the recommended settings.
@@ -26,47 +34,26 @@ pub const OURS: &str = "ours";
 /// The paper's method as literally published, as far as that is known.
 pub const LITERAL: &str = "as published";
 
-/// A result that the paper reports.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Published {
-    /// Final return.
-    pub return_: f64,
-    /// Final total violation.
-    pub violation: f64,
+fn ours() -> String {
+    OURS.into()
 }
 
 impl Setting {
-    /// `method` on `preset`, as it is.
-    pub fn new(method: &'static str, name: impl Into<String>, preset: &'static str) -> Self {
-        Setting { method, name: name.into(), preset, sets: Vec::new(), published: None, counts: false }
+    /// Final return and total violation that the paper reports.
+    pub fn published(&self) -> Option<[f64; 2]> {
+        self.published.or(self.reported)
     }
 
-    /// With one more setting.
-    pub fn set(mut self, key: &str, value: impl ToString) -> Self {
-        self.sets.push((key.into(), value.to_string()));
-        self
-    }
-
-    /// With all three radii set to `kappa`.
-    pub fn kappa(self, kappa: usize) -> Self {
-        self.set("kappa", kappa).set("kappa_q", kappa).set("kappa_g", kappa)
-    }
-
-    /// With what the paper reports, which is to be reached.
-    pub fn published(self, return_: f64, violation: f64) -> Self {
-        Setting { published: Some(Published { return_, violation }), counts: true, ..self }
-    }
-
-    /// With what the paper reports, for information.
-    pub fn reported(self, return_: f64, violation: f64) -> Self {
-        Setting { counts: false, ..self.published(return_, violation) }
+    /// Whether this method is to reach what is published; else the comparison is for information.
+    pub fn counts(&self) -> bool {
+        self.published.is_some()
     }
 
     /// The configuration of the run with `seed`.
     pub fn config(&self, seed: u64, length: Length, registry: &Registry) -> phalanx::Result<Config> {
         let seed = seed.to_string();
-        let config = Config::preset(self.preset)?.with_registry(registry.clone());
-        let sets = self.sets.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+        let config = Config::preset(&self.preset)?.with_registry(registry.clone());
+        let sets = self.set.iter().map(|set| set.split_once('=').unwrap_or((set.as_str(), "")));
         let config = config.with_all(sets.chain([("seed", seed.as_str())]))?;
         match length.iterations(config.iterations) {
             None => Ok(config),
@@ -84,7 +71,9 @@ mod tests {
 
     #[test]
     fn a_shorter_length_changes_iterations_and_evaluation_alone() {
-        let setting = Setting::new(OURS, "κ = 0", "synthetic").kappa(0);
+        let setting: Setting =
+            toml::from_str("preset = \"synthetic\"\nset = [\"kappa=0\", \"kappa_q=0\", \"kappa_g=0\"]")
+                .unwrap();
         let registry = Registry::default();
         let whole = setting.config(2, Length::Whole, &registry).unwrap();
         let cut = setting.config(2, Length::Cut(3), &registry).unwrap();

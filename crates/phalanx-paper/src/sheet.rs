@@ -19,6 +19,11 @@ impl Sheet {
         Sheet { columns: columns.iter().map(|name| name.to_string()).collect(), rows: Vec::new() }
     }
 
+    /// An empty one, its columns separated by commas.
+    pub fn with_header(columns: &str) -> Self {
+        Sheet::new(&columns.split(',').collect::<Vec<_>>())
+    }
+
     /// Adds a row; `cells` are as many as the columns.
     pub fn push(&mut self, cells: Vec<String>) {
         debug_assert_eq!(cells.len(), self.columns.len());

@@ -12,60 +12,20 @@ use phalanx_pictures::plot::Metrics;
 use phalanx_pictures::statistics::{deviation, interquartile_mean, interval, mean};
 
 /// Columns of `results.csv`: one row a run.
-const RESULTS: [&str; 23] = [
-    "method",
-    "setting",
-    "preset",
-    "set",
-    "seed",
-    "status",
-    "return",
-    "objective",
-    "violation_total",
-    "violation_max",
-    "violation_mean",
-    "violation_peak",
-    "violation_start",
-    "return_start",
-    "early_return",
-    "settled",
-    "iterations",
-    "wall_s",
-    "agent_steps",
-    "comm_bytes",
-    "published_return",
-    "published_violation",
-    "counts",
-];
+const RESULTS: &str = "method,setting,preset,set,seed,status,return,objective,violation_total,violation_max,\
+    violation_mean,violation_peak,violation_start,return_start,early_return,settled,iterations,wall_s,\
+    agent_steps,comm_bytes,published_return,published_violation,counts";
 
 /// Columns of `summary.csv`: one row a setting.
-const SUMMARY: [&str; 19] = [
-    "method",
-    "setting",
-    "seeds",
-    "missing",
-    "return_mean",
-    "return_sd",
-    "return_iqm",
-    "return_low",
-    "return_high",
-    "violation_mean",
-    "violation_sd",
-    "violation_iqm",
-    "violation_low",
-    "violation_high",
-    "violation_peak",
-    "wall_s",
-    "published_return",
-    "published_violation",
-    "reaches",
-];
+const SUMMARY: &str = "method,setting,seeds,missing,return_mean,return_sd,return_iqm,return_low,return_high,\
+    violation_mean,violation_sd,violation_iqm,violation_low,violation_high,violation_peak,wall_s,\
+    published_return,published_violation,reaches";
 
 /// Trains the settings, writes `results.csv` and `summary.csv`, and draws `figures/curves`.
 pub fn make(bench: &Bench<'_>, title: &str, settings: &[Setting]) -> anyhow::Result<()> {
     let finishes = bench.train(settings)?;
-    let mut results = Sheet::new(&RESULTS);
-    let mut summary = Sheet::new(&SUMMARY);
+    let mut results = Sheet::with_header(RESULTS);
+    let mut summary = Sheet::with_header(SUMMARY);
     let mut courses = Vec::new();
     let single_method = settings.iter().all(|setting| setting.method == settings[0].method);
     for (setting, finishes) in settings.iter().zip(&finishes) {
@@ -91,12 +51,11 @@ pub fn make(bench: &Bench<'_>, title: &str, settings: &[Setting]) -> anyhow::Res
 }
 
 fn result(setting: &Setting, seed: u64, finish: &JobOutcome, metrics: Option<&Metrics>) -> Vec<String> {
-    let sets: Vec<String> = setting.sets.iter().map(|(key, value)| format!("{key}={value}")).collect();
     let mut row = vec![
-        setting.method.into(),
+        setting.method.clone(),
         setting.name.clone(),
-        setting.preset.into(),
-        sets.join(" "),
+        setting.preset.clone(),
+        setting.set.join(" "),
         seed.to_string(),
         status(finish),
     ];
@@ -120,7 +79,7 @@ fn result(setting: &Setting, seed: u64, finish: &JobOutcome, metrics: Option<&Me
         _ => row.extend(std::iter::repeat_n(String::new(), 14)),
     }
     row.extend(published(setting));
-    row.push(setting.counts.to_string());
+    row.push(setting.counts().to_string());
     row
 }
 
@@ -134,10 +93,7 @@ fn status(finish: &JobOutcome) -> String {
 }
 
 fn published(setting: &Setting) -> [String; 2] {
-    match setting.published {
-        Some(published) => [published.return_, published.violation].map(|value| value.to_string()),
-        None => [String::new(), String::new()],
-    }
+    setting.published().map(|published| published.map(|value| value.to_string())).unwrap_or_default()
 }
 
 fn summarise(setting: &Setting, seeds: &[u64], finishes: &[JobOutcome], runs: &[Metrics]) -> Vec<String> {
@@ -154,7 +110,7 @@ fn summarise(setting: &Setting, seeds: &[u64], finishes: &[JobOutcome], runs: &[
     let missing = seeds.iter().zip(finishes).filter(|(_, finish)| !matches!(finish, JobOutcome::Done(_)));
     let missing: Vec<String> = missing.map(|(seed, _)| seed.to_string()).collect();
     let mut row =
-        vec![setting.method.into(), setting.name.clone(), returns.len().to_string(), missing.join(" ")];
+        vec![setting.method.clone(), setting.name.clone(), returns.len().to_string(), missing.join(" ")];
     for values in [&returns, &violations] {
         if values.is_empty() {
             row.extend(std::iter::repeat_n(String::new(), 5));
@@ -167,9 +123,9 @@ fn summarise(setting: &Setting, seeds: &[u64], finishes: &[JobOutcome], runs: &[
     row.push(format!("{:.2}", mean(&walls)));
     row.extend(published(setting));
     let reaches = setting
-        .published
-        .filter(|_| setting.counts && returns.len() == seeds.len())
-        .map(|published| mean(&returns) >= published.return_ && mean(&violations) <= published.violation);
+        .published()
+        .filter(|_| setting.counts() && returns.len() == seeds.len())
+        .map(|[return_, violation]| mean(&returns) >= return_ && mean(&violations) <= violation);
     row.push(reaches.map(|reaches| if reaches { "yes" } else { "no" }).unwrap_or_default().into());
     row
 }

@@ -4,8 +4,8 @@
 use phalanx::run::{Evaluator, Outcome};
 use rayon::prelude::*;
 
+use super::catalogue;
 use super::lab::{Bench, Length};
-use super::panels;
 use super::setting::Setting;
 use super::sheet::{Sheet, number};
 use phalanx::run::JobOutcome;
@@ -25,7 +25,7 @@ const EPISODES: u32 = 20;
 /// A policy to be shown: one of a panel, and what is drawn of it.
 struct Shown {
     /// What was trained.
-    setting: Setting,
+    setting: &'static Setting,
     /// What stands above its pictures.
     title: &'static str,
     /// Moments and the names of their pictures.
@@ -39,14 +39,14 @@ struct Shown {
 /// Ten pistons at κ = 3, c = 2, η_μ = 100, from the start to the end; and κ = 2 where the right hold the ball up for the left.
 pub fn pistonball(bench: &Bench<'_>) -> anyhow::Result<()> {
     let trained = Shown {
-        setting: of_panel(panels::pistonball_eta(), "η_μ = 100")?,
+        setting: catalogue::setting("pistonball-eta", "pistonball", "η_μ = 100")?,
         title: "Pistonball, κ = 3, c = 2, η_μ = 100",
         stills: &[("start", "start"), ("middle", "middle"), ("end", "end")],
         is_film: true,
         is_solvable: true,
     };
     let neighbour = Shown {
-        setting: of_panel(panels::pistonball_kappa(), "κ = 2")?,
+        setting: catalogue::setting("pistonball-kappa", "pistonball", "κ = 2")?,
         title: "Pistonball, κ = 2, c = 2",
         stills: &[("raised", "neighbour")],
         is_film: false,
@@ -57,23 +57,14 @@ pub fn pistonball(bench: &Bench<'_>) -> anyhow::Result<()> {
 
 /// Two frames of the wireless network at c = 0.3, η_μ = 100, one after the other.
 pub fn wireless(bench: &Bench<'_>) -> anyhow::Result<()> {
-    let setting = panels::wireless_threshold()
-        .into_iter()
-        .find(|setting| setting.preset == "paper/wireless" && setting.name == "c = 0.3");
-    let setting = setting.ok_or_else(|| anyhow::anyhow!("the panel has no setting c = 0.3"))?;
     let shown = Shown {
-        setting,
+        setting: catalogue::setting("wireless-threshold", "paper/wireless", "c = 0.3")?,
         title: "Wireless network, κ = 1, c = 0.3, η_μ = 100",
         stills: &[("first", "first"), ("second", "second")],
         is_film: true,
         is_solvable: false,
     };
     make(bench, &[shown])
-}
-
-fn of_panel(settings: Vec<Setting>, name: &str) -> anyhow::Result<Setting> {
-    let found = settings.into_iter().find(|setting| setting.name == name);
-    found.ok_or_else(|| anyhow::anyhow!("the panel has no setting {name}"))
 }
 
 fn make(bench: &Bench<'_>, all: &[Shown]) -> anyhow::Result<()> {
@@ -96,13 +87,11 @@ fn make(bench: &Bench<'_>, all: &[Shown]) -> anyhow::Result<()> {
         }
         let reel = Reel::of_policy(&evaluator, episode, EPISODES_SEED, most, title)?;
         draw(bench, &reel, shown)?;
-        let sets: Vec<String> =
-            shown.setting.sets.iter().map(|(key, value)| format!("{key}={value}")).collect();
         let pictures: Vec<&str> = shown.stills.iter().map(|(_, name)| *name).collect();
         results.push(vec![
             pictures.join(" "),
-            shown.setting.preset.into(),
-            sets.join(" "),
+            shown.setting.preset.clone(),
+            shown.setting.set.join(" "),
             SEED.to_string(),
             number(outcome.return_.unwrap_or(f64::NAN)),
             number(outcome.violation_total),

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use serde::Deserialize;
+
 use crate::sheet::Sheet;
 
 /// The results of every complete experiment.
@@ -12,14 +14,15 @@ pub struct Evidence {
 }
 
 /// Rows of an experiment: all seeds of one setting, say.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(from = "Selection")]
 pub struct Rows {
     /// ID of the experiment, or `ID/name` for another table of it than `results.csv`.
-    pub experiment: &'static str,
+    pub experiment: String,
     /// In words.
     pub label: String,
     /// What cells of these columns must hold.
-    wanted: Vec<(&'static str, String)>,
+    wanted: BTreeMap<String, String>,
     /// Whether the method that is judged selects rows, too.
     by_method: bool,
 }
@@ -33,34 +36,46 @@ pub struct Sample {
     pub absent: Vec<String>,
 }
 
+/// Rows as `claims.toml` names them.
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "\"EXPERIMENT: SETTING\", or a table with `experiment`, `where` and `label`")]
+enum Selection {
+    /// Of a setting, of the method that is judged.
+    Setting(String),
+    /// With these cells, whoever trained them.
+    Cells {
+        experiment: String,
+        #[serde(default)]
+        r#where: BTreeMap<String, String>,
+        label: Option<String>,
+    },
+}
+
+impl From<Selection> for Rows {
+    fn from(selection: Selection) -> Rows {
+        match selection {
+            Selection::Setting(text) => {
+                let (experiment, setting) = text.split_once(": ").unwrap_or((&text, ""));
+                Rows::setting(experiment, setting)
+            }
+            Selection::Cells { experiment, r#where: wanted, label } => {
+                let cells = || wanted.values().cloned().collect::<Vec<_>>().join(", ");
+                Rows { experiment, label: label.unwrap_or_else(cells), wanted, by_method: false }
+            }
+        }
+    }
+}
+
 impl Rows {
     /// Those of a setting, of the method that is judged.
-    pub fn setting(experiment: &'static str, setting: &str) -> Rows {
-        let wanted = vec![("setting", setting.to_string())];
-        Rows { experiment, label: setting.into(), wanted, by_method: true }
-    }
-
-    /// Those of a method, whatever its setting.
-    pub fn method(experiment: &'static str, method: &str) -> Rows {
-        let wanted = vec![("method", method.to_string())];
-        Rows { experiment, label: method.into(), wanted, by_method: false }
-    }
-
-    /// Those with a setting, whoever trained it.
-    pub fn of_any_method(experiment: &'static str, setting: &str) -> Rows {
-        Rows { by_method: false, ..Rows::setting(experiment, setting) }
-    }
-
-    /// All.
-    pub fn all(experiment: &'static str) -> Rows {
-        Rows { experiment, label: "all rows".into(), wanted: Vec::new(), by_method: false }
+    pub fn setting(experiment: &str, setting: &str) -> Rows {
+        let wanted = [("setting".into(), setting.into())].into();
+        Rows { experiment: experiment.into(), label: setting.into(), wanted, by_method: true }
     }
 
     /// Those of them that hold `cell` in `column`.
-    pub fn with(mut self, column: &'static str, cell: &str) -> Rows {
-        let said = format!("{column} = {cell}");
-        self.label = if self.wanted.is_empty() { said } else { format!("{}, {said}", self.label) };
-        self.wanted.push((column, cell.into()));
+    pub fn with(mut self, column: &str, cell: &str) -> Rows {
+        self.wanted.insert(column.into(), cell.into());
         self
     }
 
@@ -70,7 +85,7 @@ impl Rows {
     }
 
     /// ID of the experiment.
-    pub fn id(&self) -> &'static str {
+    pub fn id(&self) -> &str {
         self.experiment.split('/').next().unwrap_or_default()
     }
 
@@ -91,7 +106,7 @@ impl Evidence {
 
     /// The rows of `method`; the reason if there are none.
     pub fn rows<'a>(&'a self, rows: &Rows, method: &str) -> Result<(&'a Sheet, Vec<&'a [String]>), String> {
-        let Some(sheet) = self.sheets.get(rows.experiment) else {
+        let Some(sheet) = self.sheets.get(&rows.experiment) else {
             return Err(format!("no results of {}", rows.experiment));
         };
         let keep = |row: &&Vec<String>| {

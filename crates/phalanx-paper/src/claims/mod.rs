@@ -1,63 +1,72 @@
 //! The sentences of the paper's experimental section that can be true or false, and what became of them.
 //!
-//! A claim is a list of tests on `results.csv`; all must hold. Verdicts are computed, never written down.
+//! `claims.toml` lists them. A claim is a list of tests on `results.csv`; all must hold. Verdicts are computed, never
+//! written down.
 
-mod baselines;
-mod cost;
 mod evidence;
 mod exact;
-mod penalty;
-mod pistonball;
 mod published;
-mod synthetic;
 mod test;
-mod theory;
-mod untested;
 mod verdict;
-mod wireless;
 
 #[cfg(test)]
 mod tests;
 
+use std::sync::LazyLock;
+
 pub use evidence::{Evidence, Rows};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 pub use test::Test;
-pub use untested::{UNTESTED, Untested};
 pub use verdict::{Finding, Verdict, short};
 
 use super::setting::{LITERAL, OURS};
 
-/// What counts as comparable: a share of the return.
-pub const COMPARABLE: f64 = 0.05;
-
 /// A sentence of the paper.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Claim {
     /// Its name, `environment.what`.
     pub id: String,
     /// Label of the section or figure.
-    pub place: &'static str,
+    pub place: String,
     /// The sentence, in short.
     pub sentence: String,
     /// All must hold.
     pub tests: Vec<Test>,
     /// Why it may fail, as far as that is known; shown where it does not hold.
-    pub why: &'static str,
+    #[serde(default)]
+    pub why: String,
 }
 
+/// A sentence that no experiment here can decide.
+#[derive(Debug, Clone, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Untested {
+    /// Label of the section or figure.
+    pub place: String,
+    /// The sentence, in short.
+    pub sentence: String,
+    /// Why it is left open.
+    pub reason: String,
+}
+
+/// `claims.toml`.
+#[derive(Debug, Deserialize)]
+pub struct Claims {
+    /// In the order of the paper.
+    #[serde(rename = "claim")]
+    pub all: Vec<Claim>,
+    /// Sentences that are left open.
+    pub untested: Vec<Untested>,
+}
+
+/// All of them.
+pub static CLAIMS: LazyLock<Claims> =
+    LazyLock::new(|| toml::from_str(include_str!("claims.toml")).expect("a test reads this file"));
+
 impl Claim {
-    /// Without a reason for failing.
-    pub fn new(id: &str, place: &'static str, sentence: &str, tests: Vec<Test>) -> Claim {
-        Claim { id: id.into(), place, sentence: sentence.into(), tests, why: "" }
-    }
-
-    /// With one.
-    pub fn why(self, why: &'static str) -> Claim {
-        Claim { why, ..self }
-    }
-
     /// What it needs, each once, in the order of the tests.
-    pub fn experiments(&self) -> Vec<&'static str> {
+    pub fn experiments(&self) -> Vec<&str> {
         let mut found = Vec::new();
         for rows in self.tests.iter().flat_map(Test::rows) {
             if !found.contains(&rows.id()) {
@@ -71,7 +80,7 @@ impl Claim {
         let rows: Vec<&Rows> = self.tests.iter().flat_map(Test::rows).collect();
         let by_method = rows.iter().any(|rows| rows.is_by_method());
         let has = |method: &str| rows.iter().all(|rows| evidence.rows(rows, method).is_ok());
-        let literal_counts = rows.iter().any(|rows| evidence.counts_alone(rows.experiment, LITERAL));
+        let literal_counts = rows.iter().any(|rows| evidence.counts_alone(&rows.experiment, LITERAL));
         let methods: &[&str] = match by_method {
             false => &["all"],
             true if literal_counts => &[LITERAL, OURS],
@@ -130,11 +139,11 @@ impl Judged {
             |judgement: &Judgement| matches!(judgement.verdict, Verdict::Fails | Verdict::Undecided);
         Judged {
             id: claim.id.clone(),
-            place: claim.place.into(),
+            place: claim.place.clone(),
             sentence: claim.sentence.clone(),
             experiments: claim.experiments().into_iter().map(String::from).collect(),
             verdict: judgements.first().map_or(Verdict::Missing, |judgement| judgement.verdict),
-            why: if judgements.iter().any(decided) { claim.why.into() } else { String::new() },
+            why: if judgements.iter().any(decided) { claim.why.clone() } else { String::new() },
             judgements,
         }
     }
@@ -145,22 +154,8 @@ impl Judged {
     }
 }
 
-/// All claims, in the order of the paper.
-pub fn all() -> Vec<Claim> {
-    let parts = [
-        synthetic::claims(),
-        pistonball::claims(),
-        wireless::claims(),
-        baselines::claims(),
-        penalty::claims(),
-        cost::claims(),
-        theory::claims(),
-    ];
-    parts.into_iter().flatten().collect()
-}
-
 /// Judges all claims by what there is.
 pub fn judge(evidence: &Evidence) -> Vec<Judged> {
-    let judged = all().iter().map(|claim| claim.judge(evidence)).collect::<Vec<_>>();
+    let judged = CLAIMS.all.iter().map(|claim| claim.judge(evidence)).collect::<Vec<_>>();
     judged.into_iter().chain(published::judge(evidence)).collect()
 }

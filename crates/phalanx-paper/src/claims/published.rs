@@ -3,31 +3,33 @@
 use super::evidence::Sample;
 use super::verdict::{Estimate, Finding, Verdict, short};
 use super::{Claim, Evidence, Judged, Judgement, Rows};
-use crate::catalogue::{ALL, Experiment, Kind};
-use crate::setting::OURS;
+use crate::catalogue::{ALL, Experiment};
+use crate::setting::{OURS, Setting};
 use crate::sheet::Sheet;
 use phalanx_pictures::statistics::mean;
 
 /// One claim for every experiment with figures to reach.
 pub fn judge(evidence: &Evidence) -> Vec<Judged> {
     ALL.iter()
-        .filter(|experiment| has_figures(experiment))
+        .filter(|experiment| experiment.settings.iter().any(Setting::counts))
         .map(|experiment| of(experiment, evidence))
         .collect()
 }
 
-fn has_figures(experiment: &Experiment) -> bool {
-    matches!(experiment.kind, Kind::Trained(settings) if settings().iter().any(|setting| setting.counts))
-}
-
 fn of(experiment: &Experiment, evidence: &Evidence) -> Judged {
     let sentence = format!("Our returns and violations reach the published ones. ({})", experiment.title);
-    let claim = Claim::new(&format!("published.{}", experiment.id), experiment.label, &sentence, Vec::new());
-    let (names, findings): (Vec<String>, Vec<Finding>) = match evidence.sheets.get(experiment.id) {
+    let claim = Claim {
+        id: format!("published.{}", experiment.id),
+        place: experiment.label.clone(),
+        sentence,
+        tests: Vec::new(),
+        why: String::new(),
+    };
+    let (names, findings): (Vec<String>, Vec<Finding>) = match evidence.sheets.get(&experiment.id) {
         Some(sheet) => settings(sheet)
             .into_iter()
             .map(|(method, setting)| {
-                (named(&method, &setting), reaches(evidence, experiment.id, &method, &setting))
+                (named(&method, &setting), reaches(evidence, &experiment.id, &method, &setting))
             })
             .unzip(),
         None => {
@@ -44,7 +46,7 @@ fn of(experiment: &Experiment, evidence: &Evidence) -> Judged {
     let why: Vec<String> = parts.map(|(what, names)| format!("{what}: {}.", names.join("; "))).collect();
     let why = why.join(" ");
     let judgements = vec![Judgement::of("all", findings)];
-    Judged { experiments: vec![experiment.id.into()], why, ..Judged::of(&claim, judgements) }
+    Judged { experiments: vec![experiment.id.clone()], why, ..Judged::of(&claim, judgements) }
 }
 
 /// Methods and settings that count, each once.
@@ -67,7 +69,7 @@ fn named(method: &str, setting: &str) -> String {
     }
 }
 
-fn reaches(evidence: &Evidence, experiment: &'static str, method: &str, setting: &str) -> Finding {
+fn reaches(evidence: &Evidence, experiment: &str, method: &str, setting: &str) -> Finding {
     let rows = Rows::setting(experiment, setting).with("counts", "true").called(&named(method, setting));
     let sample = |column: &str| evidence.sample(&rows, method, column);
     let test =

@@ -2,40 +2,55 @@
 //!
 //! A test says itself in words, so that what the report says was tested is what was tested.
 
+use serde::Deserialize;
+
 use super::evidence::{Evidence, Rows, Sample};
 use super::exact;
 use super::verdict::{Estimate, Finding, Verdict, short};
 use phalanx_pictures::statistics::mean;
 
 /// A test on columns of `results.csv`. Shares are of the mean of what is compared with.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Deserialize)]
+#[serde(tag = "test", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Test {
     /// The mean over seeds is larger, by more than a share.
-    Above { column: &'static str, more: Rows, less: Rows, by: f64 },
+    Above {
+        column: String,
+        more: Rows,
+        less: Rows,
+        #[serde(default)]
+        by: f64,
+    },
     /// Means differ by at most a share.
-    Comparable { column: &'static str, one: Rows, other: Rows, share: f64 },
+    Comparable { column: String, one: Rows, other: Rows, share: f64 },
     /// The mean is not larger than another by more than a share.
-    NotAbove { column: &'static str, which: Rows, than: Rows, by: f64 },
+    NotAbove {
+        column: String,
+        which: Rows,
+        than: Rows,
+        #[serde(default)]
+        by: f64,
+    },
     /// The mean is at most a number.
-    AtMost { column: &'static str, which: Rows, bound: f64 },
+    AtMost { column: String, which: Rows, bound: f64 },
     /// The mean is more than a number.
-    MoreThan { column: &'static str, which: Rows, bound: f64 },
+    MoreThan { column: String, which: Rows, bound: f64 },
     /// At least one seed ends below a share of a mean.
-    SomeSeedBelow { column: &'static str, which: Rows, share: f64, of: Rows },
+    SomeSeedBelow { column: String, which: Rows, share: f64, of: Rows },
     /// What is lost against a mean, as a share of it, is larger in one place than in another.
-    LargerLoss { column: &'static str, larger: [Rows; 2], smaller: [Rows; 2] },
+    LargerLoss { column: String, larger: [Rows; 2], smaller: [Rows; 2] },
     /// Two columns of one sheet: the mean of the first is larger.
-    Rises { which: Rows, from: &'static str, to: &'static str },
+    Rises { which: Rows, from: String, to: String },
     /// In every row, a number is within a range. For what has no seeds.
-    Within { which: Rows, column: &'static str, low: f64, high: f64 },
+    Within { which: Rows, column: String, low: f64, high: f64 },
     /// In every row, one column is at most another. For what has no seeds.
-    Bounded { which: Rows, column: &'static str, bound: &'static str },
+    Bounded { which: Rows, column: String, bound: String },
     /// From row to row, a number falls to a share of what it was, or less. For what has no seeds.
-    Decays { which: Rows, column: &'static str, share: f64 },
+    Decays { which: Rows, column: String, share: f64 },
     /// In the last row, what a number is above another column is at most a share of that in the first. For what has no seeds.
-    Falls { which: Rows, column: &'static str, above: &'static str, share: f64 },
+    Falls { which: Rows, column: String, above: String, share: f64 },
     /// One of them holds.
-    OneOf(Vec<Test>),
+    OneOf { tests: Vec<Test> },
 }
 
 /// Without as many seeds as this, "never seen" is no evidence of "never".
@@ -57,33 +72,26 @@ impl Test {
             | Test::Decays { which, .. }
             | Test::Falls { which, .. } => vec![which],
             Test::LargerLoss { larger, smaller, .. } => larger.iter().chain(smaller).collect(),
-            Test::OneOf(tests) => tests.iter().flat_map(Test::rows).collect(),
+            Test::OneOf { tests } => tests.iter().flat_map(Test::rows).collect(),
         }
     }
 
     /// In words.
     pub fn words(&self) -> String {
         let percent = |share: f64| format!("{} %", 100.0 * share);
+        let by_more =
+            |by: f64| if by == 0.0 { String::new() } else { format!(" by more than {}", percent(by)) };
         match self {
-            Test::Above { column, more, less, by } if *by == 0.0 => {
-                format!("{} of {} is above that of {}", name(column), more.label, less.label)
-            }
             Test::Above { column, more, less, by } => {
-                let by = percent(*by);
-                format!(
-                    "{} of {} is above that of {} by more than {by}",
-                    name(column),
-                    more.label,
-                    less.label
-                )
+                format!("{} of {} is above that of {}{}", name(column), more.label, less.label, by_more(*by))
             }
             Test::Comparable { column, one, other, share } => {
                 let share = percent(*share);
                 format!("{} of {} is within {share} of that of {}", name(column), one.label, other.label)
             }
             Test::NotAbove { column, which, than, by } => {
-                let more = if *by == 0.0 { String::new() } else { format!(" by more than {}", percent(*by)) };
-                format!("{} of {} is not above that of {}{more}", name(column), which.label, than.label)
+                let by = by_more(*by);
+                format!("{} of {} is not above that of {}{by}", name(column), which.label, than.label)
             }
             Test::AtMost { column, which, bound } => {
                 format!("{} of {} is at most {bound}", name(column), which.label)
@@ -102,7 +110,7 @@ impl Test {
                 a.label,
                 from_a.label,
                 a.experiment,
-                if b.label == a.label && from_b.label == from_a.label { b.experiment } else { &b.label }
+                if b.label == a.label && from_b.label == from_a.label { &b.experiment } else { &b.label }
             ),
             Test::Rises { which, from, to } => {
                 format!("{} of {} is above its {}", name(to), which.label, name(from))
@@ -124,65 +132,50 @@ impl Test {
                 name(above),
                 percent(*share)
             ),
-            Test::OneOf(tests) => tests.iter().map(Test::words).collect::<Vec<_>>().join(", or "),
+            Test::OneOf { tests } => tests.iter().map(Test::words).collect::<Vec<_>>().join(", or "),
         }
     }
 
     /// Judges the rows of `method`.
     pub fn judge(&self, evidence: &Evidence, method: &str) -> Finding {
-        let missing = |reason| Finding::missing(self.words(), reason);
-        match self {
+        self.judged(evidence, method).unwrap_or_else(|reason| Finding::missing(self.words(), reason))
+    }
+
+    /// The reason if there is nothing to judge.
+    fn judged(&self, evidence: &Evidence, method: &str) -> Result<Finding, String> {
+        let sample = |rows: &Rows, column: &str| evidence.sample(rows, method, column);
+        Ok(match self {
             Test::Above { column, more: a, less: b, .. }
             | Test::Comparable { column, one: a, other: b, .. }
             | Test::NotAbove { column, which: a, than: b, .. }
             | Test::SomeSeedBelow { column, which: a, of: b, .. } => {
-                match (evidence.sample(a, method, column), evidence.sample(b, method, column)) {
-                    (Ok(a), Ok(b)) => self.compare(&a, &b),
-                    (Err(reason), _) | (_, Err(reason)) => missing(reason),
-                }
+                self.compare(&sample(a, column)?, &sample(b, column)?)
             }
-            Test::Rises { which, from, to } => {
-                match (evidence.sample(which, method, to), evidence.sample(which, method, from)) {
-                    (Ok(to), Ok(from)) => self.compare(&to, &from),
-                    (Err(reason), _) | (_, Err(reason)) => missing(reason),
-                }
-            }
+            Test::Rises { which, from, to } => self.compare(&sample(which, to)?, &sample(which, from)?),
             Test::AtMost { column, which, .. } | Test::MoreThan { column, which, .. } => {
-                match evidence.sample(which, method, column) {
-                    Ok(sample) => self.single(&sample),
-                    Err(reason) => missing(reason),
-                }
+                self.single(&sample(which, column)?)
             }
             Test::LargerLoss { column, larger, smaller } => {
-                let both = |[which, from]: &[Rows; 2]| -> Result<[Sample; 2], String> {
-                    Ok([evidence.sample(which, method, column)?, evidence.sample(from, method, column)?])
+                let both = |[which, from]: &[Rows; 2]| {
+                    Ok::<_, String>([sample(which, column)?, sample(from, column)?])
                 };
-                match (both(smaller), both(larger)) {
-                    (Ok(smaller), Ok(larger)) => self.shares(&smaller, &larger),
-                    (Err(reason), _) | (_, Err(reason)) => missing(reason),
-                }
+                self.shares(&both(smaller)?, &both(larger)?)
             }
             Test::Within { which, column, .. } | Test::Decays { which, column, .. } => {
-                match evidence.sample(which, method, column) {
-                    Ok(sample) => self.computed(&sample.values, sample.absent),
-                    Err(reason) => missing(reason),
-                }
+                let sample = sample(which, column)?;
+                self.computed(&sample.values, sample.absent)
             }
             Test::Falls { which, column, above, .. } => {
-                match (evidence.sample(which, method, column), evidence.sample(which, method, above)) {
-                    (Ok(value), Ok(floor)) => {
-                        let pairs = value.values.iter().zip(&floor.values);
-                        let excess: Vec<f64> = pairs.map(|(value, floor)| value - floor).collect();
-                        self.computed(&excess, [value.absent.clone(), floor.absent.clone()].concat())
-                    }
-                    (Err(reason), _) | (_, Err(reason)) => missing(reason),
-                }
+                let (value, floor) = (sample(which, column)?, sample(which, above)?);
+                let pairs = value.values.iter().zip(&floor.values);
+                let excess: Vec<f64> = pairs.map(|(value, floor)| value - floor).collect();
+                self.computed(&excess, [value.absent, floor.absent].concat())
             }
-            Test::Bounded { which, column, bound } => match evidence.rows(which, method) {
-                Ok((sheet, rows)) => exact::bounded(self.words(), sheet, &rows, column, bound),
-                Err(reason) => missing(reason),
-            },
-            Test::OneOf(tests) => {
+            Test::Bounded { which, column, bound } => {
+                let (sheet, rows) = evidence.rows(which, method)?;
+                exact::bounded(self.words(), sheet, &rows, column, bound)
+            }
+            Test::OneOf { tests } => {
                 let findings: Vec<Finding> = tests.iter().map(|test| test.judge(evidence, method)).collect();
                 let verdict = Verdict::of_any(findings.iter().map(|finding| finding.verdict));
                 let numbers: Vec<&str> = findings.iter().map(|finding| finding.numbers.as_str()).collect();
@@ -190,7 +183,7 @@ impl Test {
                 whole.absent = findings.into_iter().flat_map(|finding| finding.absent).collect();
                 whole
             }
-        }
+        })
     }
 
     fn compare(&self, a: &Sample, b: &Sample) -> Finding {

@@ -1,6 +1,6 @@
 //! Judging on literal sheets: what holds, fails, is undecided and is missing.
 
-use super::{Claim, Evidence, Judged, Rows, Test, Verdict, all, judge};
+use super::{CLAIMS, Claim, Evidence, Judged, Rows, Test, Verdict, judge};
 use crate::catalogue;
 use crate::setting::{LITERAL, OURS};
 use crate::sheet::Sheet;
@@ -31,6 +31,12 @@ fn b() -> Rows {
     Rows::setting("trial", "b")
 }
 
+/// Rows of a method, whatever its setting; all rows of an experiment with none.
+fn of_method(experiment: &str, method: &str) -> Rows {
+    let cells = if method.is_empty() { String::new() } else { format!("method = \"{method}\"") };
+    toml::from_str(&format!("experiment = \"{experiment}\"\nwhere = {{ {cells} }}")).unwrap()
+}
+
 fn verdict(test: &Test, a: &[f64], b: &[f64]) -> Verdict {
     let sheet = returns(&[(OURS, "a", a), (OURS, "b", b)]);
     test.judge(&evidence("trial", sheet), OURS).verdict
@@ -38,21 +44,21 @@ fn verdict(test: &Test, a: &[f64], b: &[f64]) -> Verdict {
 
 #[test]
 fn more_is_told_from_less() {
-    let test = Test::Above { column: "return", more: a(), less: b(), by: 0.0 };
+    let test = Test::Above { column: "return".into(), more: a(), less: b(), by: 0.0 };
     assert_eq!(verdict(&test, &[5.0, 5.1, 5.2], &[1.0, 1.1]), Verdict::Holds);
     assert_eq!(verdict(&test, &[1.0, 1.1], &[5.0, 5.1, 5.2]), Verdict::Fails);
     assert_eq!(verdict(&test, &[1.0, 3.0], &[1.5, 2.5]), Verdict::Undecided);
     assert_eq!(verdict(&test, &[5.0], &[1.0]), Verdict::Undecided, "a seed is no evidence");
     assert_eq!(verdict(&test, &[], &[1.0]), Verdict::Missing);
     assert_eq!(test.judge(&Evidence::default(), OURS).numbers, "no results of trial");
-    let clearly = Test::Above { column: "return", more: a(), less: b(), by: 0.1 };
+    let clearly = Test::Above { column: "return".into(), more: a(), less: b(), by: 0.1 };
     assert_eq!(verdict(&clearly, &[10.5, 10.6], &[10.0, 10.0]), Verdict::Fails);
     assert_eq!(verdict(&clearly, &[11.5, 11.6], &[10.0, 10.0]), Verdict::Holds);
 }
 
 #[test]
 fn comparable_needs_the_whole_interval_inside_the_margin() {
-    let test = Test::Comparable { column: "return", one: a(), other: b(), share: 0.05 };
+    let test = Test::Comparable { column: "return".into(), one: a(), other: b(), share: 0.05 };
     assert_eq!(verdict(&test, &[100.0, 101.0], &[100.0, 102.0]), Verdict::Holds);
     assert_eq!(verdict(&test, &[80.0, 81.0], &[100.0, 101.0]), Verdict::Fails);
     assert_eq!(verdict(&test, &[90.0, 110.0], &[100.0, 101.0]), Verdict::Undecided);
@@ -61,24 +67,24 @@ fn comparable_needs_the_whole_interval_inside_the_margin() {
 
 #[test]
 fn bounds_and_differences() {
-    let at_most = Test::AtMost { column: "return", which: a(), bound: 1.0 };
+    let at_most = Test::AtMost { column: "return".into(), which: a(), bound: 1.0 };
     assert_eq!(verdict(&at_most, &[0.5, 1.0], &[]), Verdict::Holds);
     assert_eq!(verdict(&at_most, &[1.5, 1.1], &[]), Verdict::Fails);
     assert_eq!(verdict(&at_most, &[0.5, 1.1], &[]), Verdict::Undecided);
-    let more_than = Test::MoreThan { column: "return", which: a(), bound: 1.0 };
+    let more_than = Test::MoreThan { column: "return".into(), which: a(), bound: 1.0 };
     assert_eq!(verdict(&more_than, &[1.5, 1.1], &[]), Verdict::Holds);
     assert_eq!(verdict(&more_than, &[0.5, 1.0], &[]), Verdict::Undecided);
-    let not_above = Test::NotAbove { column: "return", which: a(), than: b(), by: 0.0 };
+    let not_above = Test::NotAbove { column: "return".into(), which: a(), than: b(), by: 0.0 };
     assert_eq!(verdict(&not_above, &[0.0, 0.0], &[0.0, 0.0]), Verdict::Holds);
     assert_eq!(verdict(&not_above, &[1.0, 1.1], &[0.0, 0.0]), Verdict::Fails);
-    let either = Test::OneOf(vec![at_most, more_than]);
+    let either = Test::OneOf { tests: vec![at_most, more_than] };
     assert_eq!(verdict(&either, &[1.5, 1.1], &[]), Verdict::Holds);
     assert_eq!(verdict(&either, &[0.5, 1.1], &[]), Verdict::Undecided);
 }
 
 #[test]
 fn sometimes_needs_one_seed_and_never_needs_many() {
-    let test = Test::SomeSeedBelow { column: "return", which: a(), share: 0.9, of: b() };
+    let test = Test::SomeSeedBelow { column: "return".into(), which: a(), share: 0.9, of: b() };
     assert_eq!(verdict(&test, &[10.0, 10.0, 3.0], &[10.0]), Verdict::Holds);
     assert_eq!(verdict(&test, &[10.0, 10.0, 9.5], &[10.0]), Verdict::Undecided);
     assert_eq!(verdict(&test, &[10.0; 5], &[10.0]), Verdict::Fails);
@@ -86,9 +92,9 @@ fn sometimes_needs_one_seed_and_never_needs_many() {
 
 #[test]
 fn losses_are_shares() {
-    let rows = |experiment, method| Rows::method(experiment, method);
+    let rows = |experiment, method| of_method(experiment, method);
     let test = Test::LargerLoss {
-        column: "return",
+        column: "return".into(),
         larger: [rows("one", "alone"), rows("one", "whole")],
         smaller: [rows("two", "alone"), rows("two", "whole")],
     };
@@ -106,29 +112,36 @@ fn computed_numbers_have_no_seeds() {
         sheet.push([kappa, error, bound].map(String::from).into());
     }
     let evidence = evidence("trial", sheet);
-    let rows = || Rows::all("trial");
+    let rows = || of_method("trial", "");
     let judge = |test: Test| test.judge(&evidence, "all");
-    let bounded = Test::Bounded { which: rows(), column: "error", bound: "bound" };
+    let bounded = Test::Bounded { which: rows(), column: "error".into(), bound: "bound".into() };
     assert_eq!(judge(bounded.clone()).verdict, Verdict::Fails);
     assert_eq!(judge(bounded).numbers, "not in 1 of 3 rows; the worst has 2.000 against 1.000");
-    let first = Test::Bounded { which: rows().with("kappa", "0.0"), column: "error", bound: "bound" };
+    let first =
+        Test::Bounded { which: rows().with("kappa", "0.0"), column: "error".into(), bound: "bound".into() };
     assert_eq!(judge(first).verdict, Verdict::Holds);
-    let decays = |share| Test::Decays { which: rows(), column: "error", share };
+    let decays = |share| Test::Decays { which: rows(), column: "error".into(), share };
     assert_eq!(judge(decays(0.5)).verdict, Verdict::Holds);
     assert_eq!(judge(decays(0.1)).verdict, Verdict::Fails);
     // From 9 − 0 to 0.1 − 2, and from 0 − 9 to 2 − 0.1.
-    let falls = |column, above, share| Test::Falls { which: rows(), column, above, share };
+    let falls = |column: &str, above: &str, share| Test::Falls {
+        which: rows(),
+        column: column.into(),
+        above: above.into(),
+        share,
+    };
     assert_eq!(judge(falls("bound", "kappa", 0.1)).verdict, Verdict::Holds);
     assert_eq!(judge(falls("kappa", "bound", 0.1)).verdict, Verdict::Fails);
-    let within = |high| Test::Within { which: rows(), column: "error", low: 0.0, high };
+    let within = |high| Test::Within { which: rows(), column: "error".into(), low: 0.0, high };
     assert_eq!(judge(within(8.0)).verdict, Verdict::Holds);
     assert_eq!(judge(within(7.0)).verdict, Verdict::Fails);
     assert_eq!(judge(falls("nothing", "bound", 1.0)).verdict, Verdict::Missing);
 }
 
 fn claim() -> Claim {
-    let tests = vec![Test::Above { column: "return", more: a(), less: b(), by: 0.0 }];
-    Claim::new("trial.more", "fig:exp", "a is better.", tests).why("known")
+    let tests = vec![Test::Above { column: "return".into(), more: a(), less: b(), by: 0.0 }];
+    let [id, place, sentence, why] = ["trial.more", "fig:exp", "a is better.", "known"].map(String::from);
+    Claim { id, place, sentence, tests, why }
 }
 
 #[test]
@@ -174,16 +187,18 @@ fn without_results_every_claim_is_missing() {
 
 #[test]
 fn claims_have_names_of_their_own_and_ask_for_settings_that_exist() {
-    let claims = all();
+    let claims = &CLAIMS.all;
     for (k, claim) in claims.iter().enumerate() {
         assert!(claims[..k].iter().all(|other| other.id != claim.id), "{}", claim.id);
         assert!(!claim.tests.is_empty(), "{}", claim.id);
         for rows in claim.tests.iter().flat_map(Test::rows) {
             let Some(experiment) = catalogue::find(rows.id()) else { continue };
-            let catalogue::Kind::Trained(settings) = experiment.kind else { continue };
+            if experiment.settings.is_empty() {
+                continue;
+            }
             let mut sheet = Sheet::new(&["method", "setting"]);
-            for setting in settings() {
-                sheet.push(vec![setting.method.into(), setting.name]);
+            for setting in &experiment.settings {
+                sheet.push(vec![setting.method.clone(), setting.name.clone()]);
             }
             let found = evidence(rows.id(), sheet).rows(rows, OURS).is_ok();
             assert!(found, "{}: {rows:?}", claim.id);

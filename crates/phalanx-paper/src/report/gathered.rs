@@ -62,12 +62,12 @@ impl Gathered {
     /// Reads what is there. Fails for results that another version made, and for files that cannot be read.
     pub fn read(root: &Path) -> Result<Gathered> {
         let mut gathered = Gathered { experiments: Vec::new(), absent: Vec::new(), tuning: tuning(root)? };
-        let known = ALL.iter().map(|experiment| experiment.id.to_string());
+        let known = ALL.iter().map(|experiment| experiment.id.clone());
         let other = folders(root)?.into_iter().filter(|name| catalogue::find(name).is_none());
         for id in known.chain(other) {
             let described = catalogue::find(&id);
-            let title = described.map_or_else(|| id.clone(), |experiment| experiment.title.into());
-            let label = described.map_or_else(String::new, |experiment| experiment.label.into());
+            let title = described.map_or_else(|| id.clone(), |experiment| experiment.title.clone());
+            let label = described.map_or_else(String::new, |experiment| experiment.label.clone());
             let folder = root.join(&id);
             let absent = |reason| Absent { id: id.clone(), title: title.clone(), reason };
             match Record::read(&folder)? {

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::Report;
-use crate::claims::{Judged, UNTESTED, Untested, Verdict};
+use crate::claims::{CLAIMS, Judged, Untested, Verdict};
 
 #[derive(Serialize)]
 struct Document<'a> {
@@ -66,7 +66,7 @@ pub fn write(report: &Report) -> anyhow::Result<String> {
         evidence: report.warning().is_none(),
         counts: report.counts().map(|(verdict, count): (Verdict, usize)| (verdict.word(), count)).into(),
         claims: &report.claims,
-        untested: UNTESTED,
+        untested: &CLAIMS.untested,
         experiments: experiments.collect(),
         missing: missing.collect(),
     };

@@ -3,7 +3,7 @@
 use super::gathered::{Found, Tuning};
 use super::tables::{self, Table};
 use super::{METHOD, Report};
-use crate::claims::{Judged, Judgement, UNTESTED};
+use crate::claims::{CLAIMS, Judged, Judgement};
 
 /// The whole file.
 pub fn write(report: &Report) -> String {
@@ -28,7 +28,8 @@ pub fn write(report: &Report) -> String {
     text += "\n## How each was judged\n\n";
     text += &report.claims.iter().map(judged).collect::<String>();
     text += "## Sentences that are not tested\n\n";
-    let untested = UNTESTED.iter().map(|it| [it.place, it.sentence, it.reason].map(String::from).into());
+    let untested =
+        CLAIMS.untested.iter().map(|it| vec![it.place.clone(), it.sentence.clone(), it.reason.clone()]);
     text += &rows(&["paper", "sentence", "why not"], untested);
     text += "\n## Experiments\n\n";
     text += &report.gathered.experiments.iter().map(experiment).collect::<String>();

@@ -7,7 +7,7 @@ mod picture;
 use super::gathered::Tuning;
 use super::tables::{self, Table};
 use super::{METHOD, Report};
-use crate::claims::{UNTESTED, Verdict};
+use crate::claims::{CLAIMS, Verdict};
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
@@ -92,7 +92,8 @@ fn said(verdict: Verdict) -> &'static str {
 }
 
 fn untested() -> String {
-    let rows = UNTESTED.iter().map(|it| [it.place, it.sentence, it.reason].map(String::from).into());
+    let rows =
+        CLAIMS.untested.iter().map(|it| vec![it.place.clone(), it.sentence.clone(), it.reason.clone()]);
     let heading = ["paper", "sentence", "why not"].map(String::from).into();
     let table = Table { heading, rows: rows.collect(), left_out: 0 };
     format!(
