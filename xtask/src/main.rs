@@ -11,8 +11,7 @@ cargo xtask test     all checks: format, lints, tests, documentation, examples a
                      (--install: with the Debian packages that some tests need; without, these tests are skipped)
 cargo xtask python   the Python package alone: its wheel, lints, types, tests, examples
 cargo xtask crash    kill a run fifty times at random moments, resume it, compare every byte
-cargo xtask bench    the benchmark tables: iterations by stage, speed and memory by graph size, MPI; `bench help` lists them
-cargo xtask theory   the numbers and figures of docs/theory.md";
+cargo xtask bench    the benchmark tables: iterations by stage, speed and memory by graph size, MPI; `bench help` lists them";
 
 fn main() -> ExitCode {
     let command = std::env::args().nth(1).unwrap_or_default();
@@ -21,7 +20,6 @@ fn main() -> ExitCode {
         "python" => python_package(),
         "crash" => crash(),
         "bench" => bench::run(&std::env::args().skip(2).collect::<Vec<_>>()),
-        "theory" => theory(),
         _ => {
             println!("{HELP}");
             return ExitCode::from(2);
@@ -49,11 +47,7 @@ fn test(install: bool) -> Result<()> {
     let begin = Instant::now();
     let install = install || std::env::var("CI").is_ok_and(|value| value == "true");
     cargo(&["fmt", "--all", "--check"], &[])?;
-    let theory = ["--features", "xtask/theory"];
-    cargo(
-        &[&["clippy", "--workspace", "--all-targets"][..], &theory, &["--", "-D", "warnings"]].concat(),
-        &[],
-    )?;
+    cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"], &[])?;
     // Property tests draw the same cases every time here; plain `cargo test` draws new ones.
     let mut environment = vec![("PROPTEST_RNG_SEED", "1")];
     let python = setup::tensorboard(&target()?.join("python"));
@@ -113,12 +107,6 @@ fn target() -> Result<PathBuf> {
 fn crash() -> Result<()> {
     let test = ["test", "--release", "--package", "phalanx-cli", "--test", "crash", "--", "--nocapture"];
     cargo(&test, &[("PHALANX_KILLS", "50")])
-}
-
-/// Runs everything that `docs/theory.md` tells of, and draws its figures.
-fn theory() -> Result<()> {
-    cargo(&["build", "--release"], &[])?;
-    cargo(&["run", "--quiet", "--package", "xtask", "--features", "theory", "--bin", "theory"], &[])
 }
 
 /// Runs cargo and shows what it ran.

@@ -41,7 +41,7 @@ pub fn paper(args: &PaperArgs, registry: &Registry) -> anyhow::Result<()> {
     use std::sync::Arc;
 
     use phalanx::Error;
-    use phalanx_paper::{Lab, Length};
+    use phalanx_paper::{Length, Reproduction};
 
     use crate::fleet::{self, Workers};
     use crate::{print, train};
@@ -64,7 +64,7 @@ pub fn paper(args: &PaperArgs, registry: &Registry) -> anyhow::Result<()> {
     };
     let (workers, stop) = (Workers::of(args.jobs, None, false)?, train::stop_on_signals()?);
     let provenance = train::provenance();
-    let lab = Lab {
+    let reproduction = Reproduction {
         root: args.out.clone().unwrap_or_else(|| default.into()),
         seeds: (1..=seeds).collect(),
         length,
@@ -74,5 +74,5 @@ pub fn paper(args: &PaperArgs, registry: &Registry) -> anyhow::Result<()> {
         run_jobs: Box::new(move |jobs| fleet::carry_out(jobs, &workers, &stop, &provenance)),
         print,
     };
-    phalanx_paper::reproduce(&args.what, &lab)
+    phalanx_paper::reproduce(&args.what, &reproduction)
 }

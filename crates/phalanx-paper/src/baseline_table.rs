@@ -1,7 +1,7 @@
 //! `table`: the paper's comparison with MAPPO-Lagrangian, its figures beside ours. Paper: tab:baseline.
 
 use super::catalogue;
-use super::lab::{Bench, Record};
+use super::context::{ExperimentContext, Record};
 use super::setting::Setting;
 use super::sheet::Sheet;
 use phalanx_pictures::plot::canvas::{Arrangement, Axis, Colour, Figure, Layer, Mark, Panel, Shape};
@@ -33,30 +33,32 @@ const TAKEN: [&str; 10] = [
 
 /// Makes what it is made of, where that is not there; writes `results.csv`, the table as it is
 /// shown, and a figure for each environment.
-pub fn make(bench: &Bench<'_>) -> anyhow::Result<()> {
+pub fn make(context: &ExperimentContext<'_>) -> anyhow::Result<()> {
     let mut summaries = Vec::new();
     for (_, id) in WORLDS {
-        let lab = bench.lab;
-        let folder = lab.folder(id);
+        let reproduction = context.reproduction;
+        let folder = reproduction.folder(id);
         let record = Record::read(&folder)?;
         let is_there = record.is_some_and(|record| {
-            record.complete && record.seeds == lab.seeds && record.length == lab.length.words()
+            record.complete
+                && record.seeds == reproduction.seeds
+                && record.length == reproduction.length.words()
         });
         if let (false, Some(experiment)) = (is_there, catalogue::find(id)) {
-            let other = lab.begin(&experiment.id)?;
+            let other = reproduction.begin(&experiment.id)?;
             experiment.make(&other)?;
             other.finish()?;
         }
         summaries.push(Sheet::read(&folder.join("summary.csv"))?);
     }
     let results = assemble(&summaries);
-    bench.sheet("results.csv", &results)?;
+    context.sheet("results.csv", &results)?;
     let table = shown(&results);
-    bench.sheet("table.csv", &table)?;
-    bench.write("table.md", markdown(&table).as_bytes())?;
-    (bench.lab.print)(&markdown(&table));
+    context.sheet("table.csv", &table)?;
+    context.write("table.md", markdown(&table).as_bytes())?;
+    (context.reproduction.print)(&markdown(&table));
     let names = ["pistonball", "wireless"];
-    bench.figures(WORLDS.iter().zip(names).map(|(world, name)| (name, figure(*world, &results))).collect())
+    context.figures(WORLDS.iter().zip(names).map(|(world, name)| (name, figure(*world, &results))).collect())
 }
 
 /// One row an environment and method; cells are empty where there is no result.

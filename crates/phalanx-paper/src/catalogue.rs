@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-use super::lab::Bench;
+use super::context::ExperimentContext;
 use super::setting::Setting;
 use super::{baseline_table, cost, rate, samples, trained, truncation, visual};
 
@@ -51,16 +51,16 @@ impl Experiment {
     }
 
     /// Makes it, or what is missing of it. What is computed writes `results.csv` and figures itself.
-    pub fn make(&self, bench: &Bench<'_>) -> anyhow::Result<()> {
+    pub fn make(&self, context: &ExperimentContext<'_>) -> anyhow::Result<()> {
         match self.id.as_str() {
-            "table" => baseline_table::make(bench),
-            "rate" => rate::make(bench),
-            "truncation" => truncation::make(bench),
-            "samples" => samples::make(bench),
-            "cost" => cost::make(bench),
-            "visual-pistonball" => visual::pistonball(bench),
-            "visual-wireless" => visual::wireless(bench),
-            _ => trained::make(bench, &self.title, &self.settings),
+            "table" => baseline_table::make(context),
+            "rate" => rate::make(context),
+            "truncation" => truncation::make(context),
+            "samples" => samples::make(context),
+            "cost" => cost::make(context),
+            "visual-pistonball" => visual::pistonball(context),
+            "visual-wireless" => visual::wireless(context),
+            _ => trained::make(context, &self.title, &self.settings),
         }
     }
 }
@@ -82,7 +82,7 @@ mod tests {
     use phalanx::run::Registry;
 
     use super::*;
-    use crate::lab::Length;
+    use crate::context::Length;
 
     #[test]
     fn ids_are_distinct_and_every_setting_is_a_run() {

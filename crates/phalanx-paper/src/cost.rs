@@ -6,10 +6,12 @@ use std::time::{Duration, Instant};
 use phalanx::run::{Config, Session};
 use serde::{Deserialize, Serialize};
 
-use super::lab::{Bench, Length};
+use super::context::{ExperimentContext, Length};
 use super::on_one_thread;
 use super::sheet::{Sheet, number};
-use phalanx_pictures::plot::figure::{Axis, Curve, Figure, Panel, Spacing, Style, laid_out};
+use phalanx_pictures::plot::Values;
+use phalanx_pictures::plot::canvas::Axis;
+use phalanx_pictures::plot::figure::{Curve, Figure, Panel, Style, laid_out};
 use phalanx_pictures::plot::quantile;
 
 /// Columns of `results.csv`: one row a radius. `seconds` is the median, `seconds_relative` compares `seconds_least`.
@@ -61,17 +63,17 @@ struct Cost {
 }
 
 /// Writes `results.csv`, `figures/time` and `figures/traffic`.
-pub fn make(bench: &Bench<'_>) -> anyhow::Result<()> {
+pub fn make(context: &ExperimentContext<'_>) -> anyhow::Result<()> {
     let mut results = Sheet::with_header(COLUMNS);
     for (number_of_world, world) in WORLDS.iter().enumerate() {
-        if !is_measured(bench.lab.length, world) {
+        if !is_measured(context.reproduction.length, world) {
             continue;
         }
         let diameter = world.radii.last().copied().unwrap_or(0);
         let mut costs = Vec::new();
         for &kappa in world.radii {
             let part = format!("{number_of_world}-kappa{kappa}");
-            costs.push(bench.part(&part, || measure(bench, world, kappa))?);
+            costs.push(context.part(&part, || measure(context, world, kappa))?);
         }
         let whole = costs.last().cloned();
         let relative = |value: Option<f64>, of: fn(&Cost) -> Option<f64>| {
@@ -94,10 +96,10 @@ pub fn make(bench: &Bench<'_>) -> anyhow::Result<()> {
             ]);
         }
     }
-    bench.sheet("results.csv", &results)?;
-    bench.figures(vec![
-        ("time", laid_out(&figure(&results, "Time of an iteration", ["seconds_least", "seconds_relative"]))),
-        ("traffic", laid_out(&figure(&results, "Traffic of an agent", ["bytes", "bytes_relative"]))),
+    context.sheet("results.csv", &results)?;
+    context.figures(vec![
+        ("time", laid_out(&figure(&results, "Time per iteration", ["seconds_least", "seconds_relative"]))),
+        ("traffic", laid_out(&figure(&results, "Traffic per agent", ["bytes", "bytes_relative"]))),
     ])
 }
 
@@ -111,8 +113,8 @@ fn is_measured(length: Length, world: &World) -> bool {
 }
 
 /// Iterations after the first one, which makes room for everything.
-fn measure(bench: &Bench<'_>, world: &World, kappa: usize) -> anyhow::Result<Cost> {
-    let (most, budget) = match bench.lab.length {
+fn measure(context: &ExperimentContext<'_>, world: &World, kappa: usize) -> anyhow::Result<Cost> {
+    let (most, budget) = match context.reproduction.length {
         Length::Whole => (200, Duration::from_secs(4)),
         Length::Quick => (20, Duration::from_millis(200)),
         Length::Cut(_) => (1, Duration::ZERO),
@@ -139,7 +141,7 @@ fn measure(bench: &Bench<'_>, world: &World, kappa: usize) -> anyhow::Result<Cos
         let begin = Instant::now();
         // The first iteration is not counted, unless it alone has used the time up.
         for iteration in 0..=most {
-            bench.lab.check()?;
+            context.reproduction.check()?;
             let from = Instant::now();
             if let Err(error) = session.advance() {
                 return Ok(nothing(agents, format!("failed: {error}")));
@@ -183,13 +185,13 @@ fn figure(results: &Sheet, title: &str, columns: [&str; 2]) -> Figure {
             let points = vec![(1.0, 1.0), (most, 1.0)];
             curves.push(Curve { label: "κ = diameter".into(), points, style: Style::Dashed });
         }
-        let axis = |label: &str| Axis { label: label.into(), spacing: Spacing::Logarithmic };
+        let axis = |label: &str| Axis::new(label, Values::Log);
         Panel { x: axis("κ + 1"), y: axis(what), curves }
     };
     let unit = if columns[0] == "seconds_least" {
         "seconds of the fastest iteration"
     } else {
-        "bytes an agent and iteration"
+        "bytes per agent and iteration"
     };
     Figure {
         title: format!("{title} against κ"),

@@ -4,38 +4,40 @@ mod baseline_table;
 mod catalogue;
 mod claims;
 mod cost;
-mod course;
+
+mod context;
 mod curves;
-mod lab;
 mod models;
-mod parts;
 mod rate;
 mod report;
+mod resumable;
 mod samples;
 mod setting;
 mod sheet;
-mod shown;
+
+mod terminal_tables;
 mod trained;
+mod training_metrics;
 mod truncation;
 mod visual;
 
 use catalogue::{ALL, Experiment};
-pub use lab::{Lab, Length, RunJobs};
+pub use context::{Length, Reproduction, RunJobs};
 use phalanx::{Error, Result};
 
 /// Makes the experiments that `what` names by their IDs, or `all`; and a report, if it asks for `all` or `report`.
-pub fn reproduce(what: &[String], lab: &Lab) -> anyhow::Result<()> {
+pub fn reproduce(what: &[String], reproduction: &Reproduction) -> anyhow::Result<()> {
     for experiment in wanted(what)? {
-        lab.check()?;
-        (lab.print)(&format!("{}: {} ({})\n", experiment.id, experiment.title, experiment.label));
-        let bench = lab.begin(&experiment.id)?;
-        experiment.make(&bench)?;
-        bench.finish()?;
-        (lab.print)(&format!("  {}\n", lab.folder(&experiment.id).display()));
+        reproduction.check()?;
+        (reproduction.print)(&format!("{}: {} ({})\n", experiment.id, experiment.title, experiment.label));
+        let context = reproduction.begin(&experiment.id)?;
+        experiment.make(&context)?;
+        context.finish()?;
+        (reproduction.print)(&format!("  {}\n", reproduction.folder(&experiment.id).display()));
     }
     if what.iter().any(|word| matches!(word.as_str(), "all" | "report")) {
-        for file in report::write(&lab.root, &lab.provenance.commit)? {
-            (lab.print)(&format!("{}\n", file.display()));
+        for file in report::write(&reproduction.root, &reproduction.provenance.commit)? {
+            (reproduction.print)(&format!("{}\n", file.display()));
         }
     }
     Ok(())

@@ -5,10 +5,12 @@ use std::path::Path;
 use phalanx::run::{Config, Session};
 use serde::{Deserialize, Serialize};
 
-use super::lab::{Bench, Length};
+use super::context::{ExperimentContext, Length};
 use super::on_one_thread;
 use super::sheet::{Sheet, number};
-use phalanx_pictures::plot::figure::{Axis, Curve, Figure, Panel, Spacing, Style, laid_out};
+use phalanx_pictures::plot::Values;
+use phalanx_pictures::plot::canvas::Axis;
+use phalanx_pictures::plot::figure::{Curve, Figure, Panel, Style, laid_out};
 use phalanx_pictures::statistics::slope;
 
 /// The line of four agents; η_μ and T are set here.
@@ -29,8 +31,8 @@ struct Run {
 }
 
 /// Writes `results.csv`, `slopes.csv` and `figures/rate`.
-pub fn make(bench: &Bench<'_>) -> anyhow::Result<()> {
-    let (lengths, from): (&[usize], f64) = match bench.lab.length {
+pub fn make(context: &ExperimentContext<'_>) -> anyhow::Result<()> {
+    let (lengths, from): (&[usize], f64) = match context.reproduction.length {
         Length::Whole => (&[100, 300, 1000, 3000, 10_000, 30_000, 100_000], 1000.0),
         Length::Quick => (&[100, 300, 1000, 3000], 300.0),
         Length::Cut(_) => (&[10, 30, 100], 10.0),
@@ -40,12 +42,12 @@ pub fn make(bench: &Bench<'_>) -> anyhow::Result<()> {
         for &iterations in lengths {
             let name = format!("{rule}-{eta_mu}-{iterations}");
             let Run { last, least, violation } =
-                bench.part(&name, || run(bench, eta_mu, rule, iterations))?;
+                context.part(&name, || run(context, eta_mu, rule, iterations))?;
             let by_theorem = f64::from(rule == "theorem");
             results.push([eta_mu, by_theorem, iterations as f64, last, least, violation].map(number).into());
         }
     }
-    bench.sheet("results.csv", &results)?;
+    context.sheet("results.csv", &results)?;
 
     let mut slopes = Sheet::new(&["eta_mu", "theorem", "E_final", "E_min", "promised"]);
     let mut labels = Vec::new();
@@ -62,8 +64,8 @@ pub fn make(bench: &Bench<'_>) -> anyhow::Result<()> {
         let fitted = fitted.map(two_digits);
         labels.push(format!("η_μ = {times}T^⅓{steps} (slopes {}, {})", fitted[0], fitted[1]));
     }
-    bench.sheet("slopes.csv", &slopes)?;
-    bench.figures(vec![("rate", laid_out(&figure(&results, &labels, from)))])
+    context.sheet("slopes.csv", &slopes)?;
+    context.figures(vec![("rate", laid_out(&figure(&results, &labels, from)))])
 }
 
 /// A slope in words; there is no −0.
@@ -71,7 +73,7 @@ fn two_digits(slope: f64) -> String {
     format!("{:.2}", (100.0 * slope).round() / 100.0 + 0.0).replace('-', "−")
 }
 
-fn run(bench: &Bench<'_>, eta_mu: f64, rule: &str, iterations: usize) -> anyhow::Result<Run> {
+fn run(context: &ExperimentContext<'_>, eta_mu: f64, rule: &str, iterations: usize) -> anyhow::Result<Run> {
     let config = Config::from_toml(CONFIG, Path::new(""))?.with_all([
         ("dual.eta_mu", &*format!("{eta_mu:?}")),
         ("actor.rule", rule),
@@ -82,7 +84,7 @@ fn run(bench: &Bench<'_>, eta_mu: f64, rule: &str, iterations: usize) -> anyhow:
         let mut run = Run { last: f64::NAN, least: f64::INFINITY, violation: f64::NAN };
         while let Some(summary) = session.advance()? {
             if summary.iteration % 256 == 0 {
-                bench.lab.check()?;
+                context.reproduction.check()?;
             }
             let e = summary.stationarity.map_or(f64::NAN, |stationarity| stationarity.e);
             run = Run { last: e, least: run.least.min(e), violation: summary.violation_max };
@@ -115,7 +117,7 @@ fn figure(results: &Sheet, labels: &[String], from: f64) -> Figure {
         let order = |t: f64| (t, 3e-4 * (t / 100.0).powf(THEOREM));
         let points = vec![order(shortest), order(longest)];
         curves.push(Curve { label: "slope −⅔ of the theorem".into(), points, style: Style::Dashed });
-        let axis = |label: &str| Axis { label: label.into(), spacing: Spacing::Logarithmic };
+        let axis = |label: &str| Axis::new(label, Values::Log);
         Panel { x: axis("iterations T"), y: axis(what), curves }
     };
     Figure {

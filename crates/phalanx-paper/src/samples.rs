@@ -6,10 +6,12 @@ use phalanx::exact::System;
 use phalanx::run::{Config, Session};
 use serde::{Deserialize, Serialize};
 
-use super::lab::{Bench, Length};
+use super::context::{ExperimentContext, Length};
 use super::on_one_thread;
 use super::sheet::{Sheet, number};
-use phalanx_pictures::plot::figure::{Axis, Curve, Figure, Panel, Spacing, Style, laid_out};
+use phalanx_pictures::plot::Values;
+use phalanx_pictures::plot::canvas::Axis;
+use phalanx_pictures::plot::figure::{Curve, Figure, Panel, Style, laid_out};
 use phalanx_pictures::statistics::{deviation, mean, slope};
 
 /// Columns of `results.csv`: one row a number of samples. `what` is `estimate` (errors at policies that do not change),
@@ -76,25 +78,26 @@ const BATCH: usize = 20;
 const TRANSITIONS: usize = 1000;
 
 /// Writes `results.csv`, `slopes.csv`, `figures/estimates` and `figures/trained`.
-pub fn make(bench: &Bench<'_>) -> anyhow::Result<()> {
-    let plan = Plan::of(bench.lab.length);
+pub fn make(context: &ExperimentContext<'_>) -> anyhow::Result<()> {
+    let plan = Plan::of(context.reproduction.length);
     let mut results = Sheet::with_header(COLUMNS);
     for &batch in plan.batches {
-        let errors = bench.part(&format!("estimate-{batch}"), || estimates(bench, batch, plan.policies))?;
+        let errors =
+            context.part(&format!("estimate-{batch}"), || estimates(context, batch, plan.policies))?;
         let mut row = vec!["estimate".into(), batch.to_string(), String::new(), plan.policies.to_string()];
         row.extend([errors.occupancy, errors.gradient].map(number));
         row.resize(results.columns.len(), String::new());
         results.push(row);
     }
-    let seeds = plan.seeds.max(bench.lab.seeds.len() as u64);
-    let exact = bench.part("exact", || exact(bench, plan.iterations))?;
+    let seeds = plan.seeds.max(context.reproduction.seeds.len() as u64);
+    let exact = context.part("exact", || exact(context, plan.iterations))?;
     let by_batch = plan.trained.iter().map(|&batch| ("batch", batch, TRANSITIONS));
     let by_transitions = plan.transitions.iter().map(|&transitions| ("transitions", BATCH, transitions));
     for (what, batch, transitions) in by_batch.chain(by_transitions) {
         let mut ends = Vec::new();
         for seed in 1..=seeds {
             let name = format!("trained-{batch}-{transitions}-seed{seed}");
-            ends.push(bench.part(&name, || trained(bench, batch, transitions, plan.iterations, seed))?);
+            ends.push(context.part(&name, || trained(context, batch, transitions, plan.iterations, seed))?);
         }
         let of = |value: fn(&End) -> f64| ends.iter().map(value).collect::<Vec<f64>>();
         let (e, violation, objective) = (of(|end| end.e), of(|end| end.violation), of(|end| end.objective));
@@ -112,15 +115,15 @@ pub fn make(bench: &Bench<'_>) -> anyhow::Result<()> {
         row.extend(numbers.map(number));
         results.push(row);
     }
-    bench.sheet("results.csv", &results)?;
+    context.sheet("results.csv", &results)?;
     let slopes = ["occupancy_error", "gradient_error"]
         .map(|column| slope(&results.points("B", column, |row| row[0] == "estimate")));
     let mut sheet = Sheet::new(&["quantity", "slope", "promised"]);
     for (quantity, slope) in ["occupancy_error", "gradient_error"].into_iter().zip(slopes) {
         sheet.push(vec![quantity.into(), number(slope), "-0.5".into()]);
     }
-    bench.sheet("slopes.csv", &sheet)?;
-    bench.figures(vec![
+    context.sheet("slopes.csv", &sheet)?;
+    context.figures(vec![
         ("estimates", laid_out(&estimate_figure(&results, slopes, plan.policies))),
         ("trained", laid_out(&trained_figure(&results, &plan, seeds))),
     ])
@@ -138,7 +141,7 @@ struct Errors {
 }
 
 /// The first iteration of runs that begin at random policies with multipliers of 1, against the truth.
-fn estimates(bench: &Bench<'_>, batch: usize, policies: u64) -> anyhow::Result<Errors> {
+fn estimates(context: &ExperimentContext<'_>, batch: usize, policies: u64) -> anyhow::Result<Errors> {
     let batch = batch.to_string();
     let config = line(&[
         ("iterations", "1"),
@@ -152,7 +155,7 @@ fn estimates(bench: &Bench<'_>, batch: usize, policies: u64) -> anyhow::Result<E
     on_one_thread(|| {
         let mut errors = [Vec::new(), Vec::new()];
         for seed in 1..=policies {
-            bench.lab.check()?;
+            context.reproduction.check()?;
             let config = config.with("seed", &seed.to_string())?;
             let mut session = Session::new(&config)?;
             let [occupancy, gradient] = truth(&session)?;
@@ -194,7 +197,7 @@ struct End {
 
 /// Algorithm 1 as published (proximal multipliers, TD), with B and K.
 fn trained(
-    bench: &Bench<'_>,
+    context: &ExperimentContext<'_>,
     batch: usize,
     transitions: usize,
     iterations: usize,
@@ -202,15 +205,15 @@ fn trained(
 ) -> anyhow::Result<End> {
     let [batch, transitions, seed] = [batch, transitions, seed as usize].map(|number| number.to_string());
     let settings = [("batch", &*batch), ("critic.steps", &*transitions), ("seed", &*seed)];
-    end(bench, &settings, iterations)
+    end(context, &settings, iterations)
 }
 
 /// The same without sampling error: what no number of samples improves on.
-fn exact(bench: &Bench<'_>, iterations: usize) -> anyhow::Result<End> {
-    end(bench, &[("algorithm", "exact"), ("critic.truncation", "none")], iterations)
+fn exact(context: &ExperimentContext<'_>, iterations: usize) -> anyhow::Result<End> {
+    end(context, &[("algorithm", "exact"), ("critic.truncation", "none")], iterations)
 }
 
-fn end(bench: &Bench<'_>, settings: &[(&str, &str)], iterations: usize) -> anyhow::Result<End> {
+fn end(context: &ExperimentContext<'_>, settings: &[(&str, &str)], iterations: usize) -> anyhow::Result<End> {
     let iterations = iterations.to_string();
     let common = [
         ("iterations", &*iterations),
@@ -225,7 +228,7 @@ fn end(bench: &Bench<'_>, settings: &[(&str, &str)], iterations: usize) -> anyho
     on_one_thread(|| {
         let mut session = Session::new(&config)?;
         while session.advance()?.is_some() {
-            bench.lab.check()?;
+            context.reproduction.check()?;
         }
         let truth =
             session.evaluator()?.exact().ok_or_else(|| anyhow::anyhow!("a line without exact values"))?;
@@ -291,5 +294,5 @@ fn trained_figure(results: &Sheet, plan: &Plan, seeds: u64) -> Figure {
 }
 
 fn log(label: &str) -> Axis {
-    Axis { label: label.into(), spacing: Spacing::Logarithmic }
+    Axis::new(label, Values::Log)
 }

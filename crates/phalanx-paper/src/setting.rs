@@ -3,7 +3,7 @@
 use phalanx::run::{Config, Registry};
 use serde::Deserialize;
 
-use super::lab::Length;
+use super::context::Length;
 
 /// One point of a panel, or one line of a table; trained once for every seed.
 #[derive(Debug, Clone, Deserialize)]

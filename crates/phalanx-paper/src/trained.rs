@@ -2,11 +2,11 @@
 
 use phalanx::run::Outcome;
 
-use super::course;
+use super::context::ExperimentContext;
 use super::curves::{self, Course};
-use super::lab::Bench;
 use super::setting::Setting;
 use super::sheet::Sheet;
+use super::training_metrics;
 use phalanx::run::JobOutcome;
 use phalanx_pictures::plot::Metrics;
 use phalanx_pictures::statistics::{deviation, interquartile_mean, interval, mean};
@@ -22,15 +22,15 @@ const SUMMARY: &str = "method,setting,seeds,missing,return_mean,return_sd,return
     published_return,published_violation,reaches";
 
 /// Trains the settings, writes `results.csv` and `summary.csv`, and draws `figures/curves`.
-pub fn make(bench: &Bench<'_>, title: &str, settings: &[Setting]) -> anyhow::Result<()> {
-    let finishes = bench.train(settings)?;
+pub fn make(context: &ExperimentContext<'_>, title: &str, settings: &[Setting]) -> anyhow::Result<()> {
+    let finishes = context.train(settings)?;
     let mut results = Sheet::with_header(RESULTS);
     let mut summary = Sheet::with_header(SUMMARY);
     let mut courses = Vec::new();
     let single_method = settings.iter().all(|setting| setting.method == settings[0].method);
     for (setting, finishes) in settings.iter().zip(&finishes) {
         let mut runs = Vec::new();
-        for (&seed, finish) in bench.lab.seeds.iter().zip(finishes) {
+        for (&seed, finish) in context.reproduction.seeds.iter().zip(finishes) {
             let metrics = match finish {
                 JobOutcome::Done(outcome) => Some(Metrics::read(&outcome.run)?),
                 _ => None,
@@ -38,15 +38,15 @@ pub fn make(bench: &Bench<'_>, title: &str, settings: &[Setting]) -> anyhow::Res
             results.push(result(setting, seed, finish, metrics.as_ref()));
             runs.extend(metrics);
         }
-        summary.push(summarise(setting, &bench.lab.seeds, finishes, &runs));
+        summary.push(summarise(setting, &context.reproduction.seeds, finishes, &runs));
         let name = &setting.name;
         let label = if single_method { name.clone() } else { format!("{}: {name}", setting.method) };
         courses.push(Course { setting, label: label.trim_end_matches(": ").into(), runs });
     }
-    bench.sheet("results.csv", &results)?;
-    bench.sheet("summary.csv", &summary)?;
-    bench.figures(vec![("curves", curves::figure(title, &courses))])?;
-    (bench.lab.print)(&super::shown::summary(&summary));
+    context.sheet("results.csv", &results)?;
+    context.sheet("summary.csv", &summary)?;
+    context.figures(vec![("curves", curves::figure(title, &courses))])?;
+    (context.reproduction.print)(&super::terminal_tables::summary(&summary));
     Ok(())
 }
 
@@ -66,10 +66,10 @@ fn result(setting: &Setting, seed: u64, finish: &JobOutcome, metrics: Option<&Me
             row.extend([objective, violation_total, violation_max, violation_mean].map(number));
             let course = [
                 Course::peak_violation,
-                course::violation_at_start,
-                course::return_at_start,
-                course::early_return,
-                course::settled,
+                training_metrics::violation_at_start,
+                training_metrics::return_at_start,
+                training_metrics::early_return,
+                training_metrics::settled,
             ];
             row.extend(course.map(|quantity| number(metrics.map_or(f64::NAN, quantity))));
             row.push(outcome.iterations.to_string());

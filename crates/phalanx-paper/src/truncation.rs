@@ -5,19 +5,21 @@ use phalanx::exact::{Case, Input, report};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::lab::{Bench, Length};
+use super::context::{ExperimentContext, Length};
 use super::models;
 use super::on_one_thread;
 use super::sheet::{Sheet, number};
-use phalanx_pictures::plot::figure::{Axis, Curve, Figure, Panel, Spacing, Style, laid_out};
+use phalanx_pictures::plot::Values;
+use phalanx_pictures::plot::canvas::Axis;
+use phalanx_pictures::plot::figure::{Curve, Figure, Panel, Style, laid_out};
 
 /// Of the lines.
 const GAMMA: f64 = 0.99;
 
 /// Writes `results.csv`, `counterexample.csv`, the models that they are about, `figures/truncation` and
 /// `figures/counterexample`.
-pub fn make(bench: &Bench<'_>) -> anyhow::Result<()> {
-    let (agents, radii) = match bench.lab.length {
+pub fn make(context: &ExperimentContext<'_>) -> anyhow::Result<()> {
+    let (agents, radii) = match context.reproduction.length {
         Length::Whole => (7, 6),
         Length::Quick => (5, 4),
         Length::Cut(_) => (3, 3),
@@ -25,22 +27,22 @@ pub fn make(bench: &Bench<'_>) -> anyhow::Result<()> {
     // The same with four agents, for the optimum over all policies and the theorem's step size.
     let mut small = models::line(4, 0.8, 0.0);
     small["input"]["algorithm"] = json!({ "T": 1, "eta_mu": 100.0, "eta_theta": 0.1 });
-    write(bench, "line4", &small)?;
-    let lines = lines(bench, agents)?;
-    bench.sheet("results.csv", &lines)?;
-    let family = family(bench, radii)?;
-    bench.sheet("counterexample.csv", &family)?;
-    bench.figures(vec![
+    write(context, "line4", &small)?;
+    let lines = lines(context, agents)?;
+    context.sheet("results.csv", &lines)?;
+    let family = family(context, radii)?;
+    context.sheet("counterexample.csv", &family)?;
+    context.figures(vec![
         ("truncation", laid_out(&line_figure(agents, &lines))),
         ("counterexample", laid_out(&family_figure(&family))),
     ])
 }
 
 /// A model beside the results, for `phalanx exact` and `phalanx check`.
-fn write(bench: &Bench<'_>, name: &str, model: &Value) -> anyhow::Result<()> {
-    let folder = bench.file("models");
+fn write(context: &ExperimentContext<'_>, name: &str, model: &Value) -> anyhow::Result<()> {
+    let folder = context.file("models");
     std::fs::create_dir_all(&folder).map_err(|error| phalanx::Error::write(&folder, error))?;
-    bench.write(&format!("models/{name}.json"), format!("{model}\n").as_bytes())
+    context.write(&format!("models/{name}.json"), format!("{model}\n").as_bytes())
 }
 
 /// What is kept of a model's exact report; none where there is no such bound.
@@ -95,16 +97,16 @@ fn cell(value: Option<f64>) -> String {
 }
 
 /// The paper's line, on which the decay assumption fails, and a mixed one, on which it holds.
-fn lines(bench: &Bench<'_>, agents: usize) -> anyhow::Result<Sheet> {
+fn lines(context: &ExperimentContext<'_>, agents: usize) -> anyhow::Result<Sheet> {
     let columns = ["mixing", "kappa_q", "fixed", "averaged", "td", "lemma", "certificate"];
     let mut sheet = Sheet::new(&columns);
     for (mixing, name) in [(0.3, format!("line{agents}-mixed")), (0.0, format!("line{agents}"))] {
         let mut model = models::line(agents, GAMMA, mixing);
-        write(bench, &name, &model)?;
+        write(context, &name, &model)?;
         // With the last one nothing is cut off.
         for kappa_q in 0..agents {
             model["input"]["kappa_q"] = json!(kappa_q);
-            let errors = bench.part(&format!("{name}-{kappa_q}"), || Errors::of(&model, 1.0))?;
+            let errors = context.part(&format!("{name}-{kappa_q}"), || Errors::of(&model, 1.0))?;
             sheet.push(vec![
                 number(mixing),
                 kappa_q.to_string(),
@@ -120,14 +122,14 @@ fn lines(bench: &Bench<'_>, agents: usize) -> anyhow::Result<Sheet> {
 }
 
 /// A family of models that satisfy the lemma's conditions but not its bound.
-fn family(bench: &Bench<'_>, radii: usize) -> anyhow::Result<Sheet> {
+fn family(context: &ExperimentContext<'_>, radii: usize) -> anyhow::Result<Sheet> {
     let columns = ["kappa", "error", "lemma", "certificate", "dq", "dq_lemma", "dq_certificate"];
     let mut sheet = Sheet::new(&columns);
     for kappa in 1..=radii {
         let model = models::counterexample(kappa);
         let name = format!("lemma-kappa{kappa}");
-        write(bench, &name, &model)?;
-        let errors = bench.part(&name, || Errors::of(&model, 0.0))?;
+        write(context, &name, &model)?;
+        let errors = context.part(&name, || Errors::of(&model, 0.0))?;
         sheet.push(vec![
             kappa.to_string(),
             number(errors.fixed),
@@ -153,8 +155,8 @@ fn line_figure(agents: usize, table: &Sheet) -> Figure {
             style,
         };
         Panel {
-            x: axis("κ_q", Spacing::Whole),
-            y: axis(what, Spacing::Logarithmic),
+            x: Axis::new("κ_q", Values::Whole),
+            y: Axis::new(what, Values::Log),
             curves: vec![
                 curve("error of fixed", "fixed", Style::Marked),
                 curve("error of averaged", "averaged", Style::Marked),
@@ -188,8 +190,8 @@ fn family_figure(table: &Sheet) -> Figure {
             style,
         };
         Panel {
-            x: axis("κ = κ_q", Spacing::Whole),
-            y: axis(what, Spacing::Logarithmic),
+            x: Axis::new("κ = κ_q", Values::Whole),
+            y: Axis::new(what, Values::Log),
             curves: columns.into_iter().zip(styles).map(curve).collect(),
         }
     };
@@ -201,8 +203,4 @@ fn family_figure(table: &Sheet) -> Figure {
             panel("error of agent 0's truncated Q", ["dq", "dq_lemma", "dq_certificate"]),
         ],
     }
-}
-
-fn axis(label: &str, spacing: Spacing) -> Axis {
-    Axis { label: label.into(), spacing }
 }

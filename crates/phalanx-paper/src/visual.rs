@@ -5,7 +5,7 @@ use phalanx::run::{Evaluator, Outcome};
 use rayon::prelude::*;
 
 use super::catalogue;
-use super::lab::{Bench, Length};
+use super::context::{ExperimentContext, Length};
 use super::setting::Setting;
 use super::sheet::{Sheet, number};
 use phalanx::run::JobOutcome;
@@ -37,7 +37,7 @@ struct Shown {
 }
 
 /// Ten pistons at κ = 3, c = 2, η_μ = 100, from the start to the end; and κ = 2 where the right hold the ball up for the left.
-pub fn pistonball(bench: &Bench<'_>) -> anyhow::Result<()> {
+pub fn pistonball(context: &ExperimentContext<'_>) -> anyhow::Result<()> {
     let trained = Shown {
         setting: catalogue::setting("pistonball-eta", "pistonball", "η_μ = 100")?,
         title: "Pistonball, κ = 3, c = 2, η_μ = 100",
@@ -52,11 +52,11 @@ pub fn pistonball(bench: &Bench<'_>) -> anyhow::Result<()> {
         is_film: false,
         is_solvable: true,
     };
-    make(bench, &[trained, neighbour])
+    make(context, &[trained, neighbour])
 }
 
 /// Two frames of the wireless network at c = 0.3, η_μ = 100, one after the other.
-pub fn wireless(bench: &Bench<'_>) -> anyhow::Result<()> {
+pub fn wireless(context: &ExperimentContext<'_>) -> anyhow::Result<()> {
     let shown = Shown {
         setting: catalogue::setting("wireless-threshold", "paper/wireless", "c = 0.3")?,
         title: "Wireless network, κ = 1, c = 0.3, η_μ = 100",
@@ -64,16 +64,17 @@ pub fn wireless(bench: &Bench<'_>) -> anyhow::Result<()> {
         is_film: true,
         is_solvable: false,
     };
-    make(bench, &[shown])
+    make(context, &[shown])
 }
 
-fn make(bench: &Bench<'_>, all: &[Shown]) -> anyhow::Result<()> {
-    let runs = trained(bench, all)?;
+fn make(context: &ExperimentContext<'_>, all: &[Shown]) -> anyhow::Result<()> {
+    let runs = trained(context, all)?;
     let mut results = Sheet::new(&COLUMNS);
     for (shown, outcome) in all.iter().zip(runs) {
-        bench.lab.check()?;
-        let evaluator = Evaluator::from_run(&outcome.run, &bench.lab.registry)?;
-        let most = if let Length::Cut(_) = bench.lab.length { 12 } else { evaluator.config().horizon };
+        context.reproduction.check()?;
+        let evaluator = Evaluator::from_run(&outcome.run, &context.reproduction.registry)?;
+        let most =
+            if let Length::Cut(_) = context.reproduction.length { 12 } else { evaluator.config().horizon };
         let mut solved = Vec::new();
         for k in (0..EPISODES).filter(|_| shown.is_solvable) {
             if evaluator.episode(k, EPISODES_SEED, most)?.ended() {
@@ -82,11 +83,11 @@ fn make(bench: &Bench<'_>, all: &[Shown]) -> anyhow::Result<()> {
         }
         let episode = solved.first().copied().unwrap_or(0);
         let mut title = format!("{}: episode {episode}", shown.title);
-        if bench.lab.length != Length::Whole {
-            title = format!("[{}] {title}", bench.lab.length.words().to_uppercase());
+        if context.reproduction.length != Length::Whole {
+            title = format!("[{}] {title}", context.reproduction.length.words().to_uppercase());
         }
         let reel = Reel::of_policy(&evaluator, episode, EPISODES_SEED, most, title)?;
-        draw(bench, &reel, shown)?;
+        draw(context, &reel, shown)?;
         let pictures: Vec<&str> = shown.stills.iter().map(|(_, name)| *name).collect();
         results.push(vec![
             pictures.join(" "),
@@ -101,13 +102,13 @@ fn make(bench: &Bench<'_>, all: &[Shown]) -> anyhow::Result<()> {
             reel.status(reel.steps().saturating_sub(1)),
         ]);
     }
-    bench.sheet("results.csv", &results)
+    context.sheet("results.csv", &results)
 }
 
 /// The runs; those of panels are shared, and there already if these were made.
-fn trained(bench: &Bench<'_>, all: &[Shown]) -> anyhow::Result<Vec<Outcome>> {
+fn trained(context: &ExperimentContext<'_>, all: &[Shown]) -> anyhow::Result<Vec<Outcome>> {
     let settings: Vec<Setting> = all.iter().map(|shown| shown.setting.clone()).collect();
-    let finishes = bench.train_seeds(&settings, &[SEED])?.into_iter().flatten();
+    let finishes = context.train_seeds(&settings, &[SEED])?.into_iter().flatten();
     let outcomes = finishes.zip(&settings).map(|(finish, setting)| match finish {
         JobOutcome::Done(outcome) => Ok(*outcome),
         JobOutcome::Failed(reason) => anyhow::bail!("{}: {reason}", setting.name),
@@ -119,23 +120,23 @@ fn trained(bench: &Bench<'_>, all: &[Shown]) -> anyhow::Result<Vec<Outcome>> {
 }
 
 /// Draws the stills, and the whole episode as `figures/episode.gif` and `frames/step-….png`.
-fn draw(bench: &Bench<'_>, reel: &Reel, shown: &Shown) -> anyhow::Result<()> {
-    for folder in [bench.file("figures"), bench.file("frames")] {
+fn draw(context: &ExperimentContext<'_>, reel: &Reel, shown: &Shown) -> anyhow::Result<()> {
+    for folder in [context.file("figures"), context.file("frames")] {
         std::fs::create_dir_all(&folder).map_err(|error| phalanx::Error::write(&folder, error))?;
     }
     for (moment, name) in shown.stills {
         let step = reel.moment(moment).unwrap_or(0);
-        bench.write(&format!("figures/{name}.png"), &reel.small_frame(step)?)?;
+        context.write(&format!("figures/{name}.png"), &reel.small_frame(step)?)?;
     }
     if shown.is_film {
         let steps: Vec<usize> = (0..reel.steps()).collect();
         let frames = steps.par_iter().map(|&step| anyhow::Ok((step, reel.small_frame(step)?)));
         for (step, frame) in frames.collect::<anyhow::Result<Vec<_>>>()? {
-            bench.write(&format!("frames/{}", frame_name(step)), &frame)?;
+            context.write(&format!("frames/{}", frame_name(step)), &frame)?;
         }
-        bench.lab.check()?;
+        context.reproduction.check()?;
         let delays = Delays::of(3.0).ok_or_else(|| anyhow::anyhow!("no such speed"))?;
-        bench.write("figures/episode.gif", &reel.animation(&steps, delays)?)?;
+        context.write("figures/episode.gif", &reel.animation(&steps, delays)?)?;
     }
     Ok(())
 }

@@ -7,14 +7,14 @@ use phalanx::{Error, Result};
 
 use crate::catalogue::{self, ALL};
 use crate::claims::Evidence;
-use crate::lab::Record;
+use crate::context::Record;
 use crate::sheet::Sheet;
 
 /// Everything that a report is made of.
 #[derive(Debug)]
 pub struct Gathered {
     /// Complete experiments, in the order of the paper.
-    pub experiments: Vec<Found>,
+    pub experiments: Vec<CompleteExperiment>,
     /// The others, each with the reason.
     pub absent: Vec<Absent>,
     /// `tuning.md` or `tuning.csv`.
@@ -23,7 +23,7 @@ pub struct Gathered {
 
 /// A complete experiment.
 #[derive(Debug)]
-pub struct Found {
+pub struct CompleteExperiment {
     /// How it was made.
     pub record: Record,
     /// What it is, in a line.
@@ -77,7 +77,7 @@ impl Gathered {
                     gathered.absent.push(absent("holds a copy of another experiment"))
                 }
                 Some(record) if !record.complete => gathered.absent.push(absent("begun, but not complete")),
-                Some(record) => gathered.experiments.push(Found {
+                Some(record) => gathered.experiments.push(CompleteExperiment {
                     record,
                     title,
                     label,
@@ -107,7 +107,7 @@ impl Gathered {
 /// How a status begins that is no result.
 const UNFINISHED: [&str; 4] = ["failed", "busy", "stopped", "refused"];
 
-impl Found {
+impl CompleteExperiment {
     /// Runs without a result: method, setting, seed and reason.
     pub fn failures(&self) -> Vec<String> {
         let Some(results) = self.sheets.get("results") else { return Vec::new() };

@@ -1,6 +1,6 @@
 //! `REPORT.md`.
 
-use super::gathered::{Found, Tuning};
+use super::gathered::{CompleteExperiment, Tuning};
 use super::tables::{self, Table};
 use super::{METHOD, Report};
 use crate::claims::{CLAIMS, Judged, Judgement};
@@ -79,7 +79,7 @@ fn judgement(judgement: &Judgement) -> String {
     text
 }
 
-fn experiment(found: &Found) -> String {
+fn experiment(found: &CompleteExperiment) -> String {
     let record = &found.record;
     let mut text = format!("### {}: {}\n\n", record.id, found.title);
     let place = if found.label.is_empty() { String::new() } else { format!("{}; ", found.label) };

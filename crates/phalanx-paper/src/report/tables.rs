@@ -1,9 +1,9 @@
 //! Tables of an experiment as the report shows them: a heading and cells.
 
-use super::gathered::Found;
+use super::gathered::CompleteExperiment;
 use crate::claims;
 use crate::sheet::Sheet;
-use crate::shown;
+use crate::terminal_tables;
 
 /// A table with its heading.
 pub struct Table {
@@ -19,9 +19,9 @@ pub struct Table {
 const MOST_ROWS: usize = 80;
 
 /// The summary of a trained experiment; of another the table that it made for readers, or its results.
-pub fn of(found: &Found) -> Option<Table> {
+pub fn of(found: &CompleteExperiment) -> Option<Table> {
     if let Some(summary) = found.sheets.get("summary") {
-        let (heading, rows) = shown::rows(summary);
+        let (heading, rows) = terminal_tables::rows(summary);
         let heading = heading.into_iter().map(String::from).collect();
         return Some(Table { heading, rows, left_out: 0 });
     }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::write;
-use crate::lab::Record;
+use crate::context::Record;
 use crate::sheet::Sheet;
 
 fn record(id: &str) -> Record {

@@ -1,8 +1,7 @@
 //! Curves from numbers, drawn like the pictures of `phalanx plot`: for programs that run `phalanx` and show what came
 //! of it.
 
-use super::canvas::{self, Arrangement, Colour, Layer, Mark, Shape};
-use super::scale::Values;
+use super::canvas::{self, Arrangement, Axis, Colour, Layer, Mark, Shape};
 use super::series;
 
 /// A drawing of panels next to one another, with one legend.
@@ -27,26 +26,6 @@ pub struct Panel {
     pub curves: Vec<Curve>,
 }
 
-/// An axis.
-#[derive(Debug, Clone)]
-pub struct Axis {
-    /// What it shows.
-    pub label: String,
-    /// How numbers are placed on it.
-    pub spacing: Spacing,
-}
-
-/// How numbers are placed on an axis.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Spacing {
-    /// Evenly.
-    Even,
-    /// Evenly, with ticks at whole numbers only.
-    Whole,
-    /// By their logarithm; what is not positive is drawn at the lower end.
-    Logarithmic,
-}
-
 /// A curve. Curves of the same label, in several panels, have the same colour and stand in the legend once.
 #[derive(Debug, Clone)]
 pub struct Curve {
@@ -69,22 +48,6 @@ pub enum Style {
     Dashed,
 }
 
-/// A drawing in both formats.
-#[derive(Debug, Clone)]
-pub struct Picture {
-    /// As text.
-    pub svg: String,
-    /// As bytes.
-    pub png: Vec<u8>,
-}
-
-/// Draws figures; the same figures give the same pictures.
-pub fn draw(figures: &[Figure]) -> anyhow::Result<Vec<Picture>> {
-    let figures: Vec<canvas::Figure> = figures.iter().map(laid_out).collect();
-    let drawings = canvas::draw(&figures).map_err(|reason| anyhow::anyhow!("cannot draw: {reason}"))?;
-    Ok(drawings.into_iter().map(|drawing| Picture { svg: drawing.svg, png: drawing.png }).collect())
-}
-
 /// What is drawn, in the terms of the canvas.
 pub fn laid_out(figure: &Figure) -> canvas::Figure {
     let mut labels: Vec<&str> = Vec::new();
@@ -94,17 +57,9 @@ pub fn laid_out(figure: &Figure) -> canvas::Figure {
         }
     }
     let number = |curve: &Curve| labels.iter().position(|label| *label == curve.label).unwrap_or(0);
-    let axis = |axis: &Axis| {
-        let values = match axis.spacing {
-            Spacing::Even => Values::Real,
-            Spacing::Whole => Values::Whole,
-            Spacing::Logarithmic => Values::Log,
-        };
-        canvas::Axis::new(axis.label.clone(), values)
-    };
     let panel = |panel: &Panel| canvas::Panel {
-        x: axis(&panel.x),
-        y: axis(&panel.y),
+        x: panel.x.clone(),
+        y: panel.y.clone(),
         names: Vec::new(),
         layers: panel.curves.iter().flat_map(|curve| layers(curve, number(curve))).collect(),
     };
@@ -140,6 +95,7 @@ fn layers(curve: &Curve, k: usize) -> Vec<Layer> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plot::Values;
 
     fn curve(label: &str, style: Style) -> Curve {
         Curve {
@@ -151,14 +107,14 @@ mod tests {
 
     #[test]
     fn labels_have_one_colour_and_one_entry() {
-        let axis = |spacing| Axis { label: "x".into(), spacing };
-        let panel = |spacing, curves| Panel { x: axis(Spacing::Whole), y: axis(spacing), curves };
+        let axis = |values| Axis::new("x", values);
+        let panel = |values, curves| Panel { x: axis(Values::Whole), y: axis(values), curves };
         let figure = Figure {
             title: "title".into(),
             subtitle: String::new(),
             panels: vec![
-                panel(Spacing::Logarithmic, vec![curve("a", Style::Marked), curve("b", Style::Dashed)]),
-                panel(Spacing::Even, vec![curve("b", Style::Dashed), curve("c", Style::Plain)]),
+                panel(Values::Log, vec![curve("a", Style::Marked), curve("b", Style::Dashed)]),
+                panel(Values::Real, vec![curve("b", Style::Dashed), curve("c", Style::Plain)]),
             ],
         };
         let laid_out = laid_out(&figure);
@@ -166,7 +122,7 @@ mod tests {
             |panel: usize| laid_out.panels[panel].layers.iter().map(|layer| layer.colour).collect::<Vec<_>>();
         let of = Colour::of_series;
         assert_eq!((colours(0), colours(1)), (vec![of(0), of(0), of(1)], vec![of(1), of(2)]));
-        let picture = draw(&[figure]).unwrap().remove(0);
+        let picture = canvas::draw(&[laid_out]).unwrap().remove(0);
         for part in [">10⁻¹²<", ">a<", ">b<", ">c<", "stroke-dasharray=\"8 6\""] {
             assert!(picture.svg.contains(part), "{part}: {}", picture.svg);
         }

@@ -3,7 +3,6 @@
 //! Every error names the file, the line and what to do about it: these files may be cut short by a killed run
 //! or edited by hand.
 
-use std::borrow::Cow;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -112,12 +111,12 @@ pub fn margins(run: &Path) -> Result<Option<Vec<Margin>>> {
     read_rows(&path, ["agent", "constraint", "value", "bound", "threshold"], |cells| {
         let [agent, constraint, value, bound, threshold] = cells;
         let (value, threshold) = (value.number()?, threshold.number()?);
-        let slack = match &*bound.text {
+        let slack = match bound.text {
             b"at_least" => value - threshold,
             b"at_most" => threshold - value,
             _ => return Err(bound.refused("allowed are `at_least` and `at_most`")),
         };
-        let constraint = String::from_utf8_lossy(&constraint.text).into_owned();
+        let constraint = String::from_utf8_lossy(constraint.text).into_owned();
         margins.push(Margin { agent: agent.index()?, constraint, slack });
         Ok(())
     })?;
@@ -137,21 +136,9 @@ pub struct Spread {
 }
 
 /// Columns of `agents-summary.csv` with the shares that they stand for, in percent.
-const QUANTILES: [(&str, f64); 13] = [
-    ("min", 0.0),
-    ("p0.1", 0.1),
-    ("p1", 1.0),
-    ("p5", 5.0),
-    ("p10", 10.0),
-    ("p25", 25.0),
-    ("p50", 50.0),
-    ("p75", 75.0),
-    ("p90", 90.0),
-    ("p95", 95.0),
-    ("p99", 99.0),
-    ("p99.9", 99.9),
-    ("max", 100.0),
-];
+const QUANTILES: [&str; 13] =
+    ["min", "p0.1", "p1", "p5", "p10", "p25", "p50", "p75", "p90", "p95", "p99", "p99.9", "max"];
+const PERCENT: [f64; 13] = [0.0, 0.1, 1.0, 5.0, 10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 100.0];
 
 /// Reads the slacks of `<run>/agents-summary.csv`; none if there is no such file: earlier versions did not write it.
 pub fn spreads(run: &Path) -> Result<Vec<Spread>> {
@@ -160,19 +147,18 @@ pub fn spreads(run: &Path) -> Result<Vec<Spread>> {
     if !path.exists() {
         return Ok(spreads);
     }
-    let mut names =
-        ["quantity", "constraint", "count", "negative"].into_iter().chain(QUANTILES.map(|(name, _)| name));
+    let mut names = ["quantity", "constraint", "count", "negative"].into_iter().chain(QUANTILES);
     let names: [&'static str; 17] = std::array::from_fn(|_| names.next().unwrap_or_default());
     read_rows(&path, names, |cells| {
-        if &*cells[0].text != b"slack" {
+        if cells[0].text != b"slack" {
             return Ok(());
         }
         let mut quantiles = Vec::with_capacity(QUANTILES.len());
-        for ((_, percent), cell) in QUANTILES.into_iter().zip(&cells[4..]) {
+        for (percent, cell) in PERCENT.into_iter().zip(&cells[4..]) {
             quantiles.push((percent, cell.number()?));
         }
         spreads.push(Spread {
-            constraint: String::from_utf8_lossy(&cells[1].text).into_owned(),
+            constraint: String::from_utf8_lossy(cells[1].text).into_owned(),
             count: cells[2].index()?,
             violated: cells[3].index()?,
             quantiles,
@@ -185,22 +171,22 @@ pub fn spreads(run: &Path) -> Result<Vec<Spread>> {
 /// A cell with its name, for messages.
 struct Cell<'a> {
     column: &'static str,
-    text: Cow<'a, [u8]>,
+    text: &'a [u8],
 }
 
 impl Cell<'_> {
     fn number(&self) -> std::result::Result<f64, String> {
-        let parsed = std::str::from_utf8(&self.text).ok().and_then(|text| text.trim().parse().ok());
+        let parsed = std::str::from_utf8(self.text).ok().and_then(|text| text.trim().parse().ok());
         parsed.ok_or_else(|| self.refused("it must be a number"))
     }
 
     fn index(&self) -> std::result::Result<u64, String> {
-        let parsed = std::str::from_utf8(&self.text).ok().and_then(|text| text.trim().parse().ok());
+        let parsed = std::str::from_utf8(self.text).ok().and_then(|text| text.trim().parse().ok());
         parsed.ok_or_else(|| self.refused("it must be a whole number"))
     }
 
     fn refused(&self, wanted: &str) -> String {
-        let shown: String = String::from_utf8_lossy(&self.text).chars().take(40).collect();
+        let shown: String = String::from_utf8_lossy(self.text).chars().take(40).collect();
         format!("`{}` is `{shown}`; {wanted}", self.column)
     }
 }
@@ -211,115 +197,41 @@ fn read_rows<const N: usize>(
     names: [&'static str; N],
     mut row: impl FnMut(&[Cell<'_>; N]) -> std::result::Result<(), String>,
 ) -> Result<()> {
-    let unreadable = |error: std::io::Error| {
+    let unreadable = |error: &dyn std::fmt::Display| {
         let advice = "name the folder of a run, as `phalanx train` prints it";
         Error::file(path, format!("cannot be read ({error}); {advice}"))
     };
-    let mut records = Records::open(path).map_err(unreadable)?;
-    if records.next().map_err(unreadable)?.is_none() {
+    let bytes = std::fs::read(path).map_err(|error| unreadable(&error))?;
+    let mut reader = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(&bytes[..]);
+    let mut record = csv::ByteRecord::new();
+    if !reader.read_byte_record(&mut record).map_err(|error| unreadable(&error))? {
         return Err(Error::file(path, "is empty; train the run again"));
     }
-    // For every column of the file, its place among the names.
-    let mut places = Vec::new();
-    for_each_field(&records.text, |field| {
-        places.push(names.iter().position(|name| *field == *name.as_bytes()))
-    });
-    if let Some(name) = (0..N).find(|k| !places.contains(&Some(*k))).map(|k| names[k]) {
-        let message = format!("line 1: no column `{name}`; the file must begin with the header of a run");
-        return Err(Error::file(path, message));
+    let columns = record.len();
+    let mut places = [0; N];
+    for (place, name) in places.iter_mut().zip(names) {
+        *place = record.iter().position(|field| field == name.as_bytes()).ok_or_else(|| {
+            let message = format!("line 1: no column `{name}`; the file must begin with the header of a run");
+            Error::file(path, message)
+        })?;
     }
     let mut rows = 0;
-    while let Some(line) = records.next().map_err(unreadable)? {
-        let mut cells = names.map(|column| Cell { column, text: Cow::Borrowed(&[]) });
-        let mut columns = 0;
-        for_each_field(&records.text, |field| {
-            if let Some(Some(place)) = places.get(columns) {
-                cells[*place].text = field;
-            }
-            columns += 1;
-        });
-        let done = if columns == places.len() {
-            row(&cells)
-        } else if columns < places.len() && records.cut_short && rows > 0 {
+    while reader.read_byte_record(&mut record).map_err(|error| unreadable(&error))? {
+        let is_cut_short = reader.position().byte() == bytes.len() as u64 && !bytes.ends_with(b"\n");
+        let done = if record.len() == columns {
+            row(&std::array::from_fn(|k| Cell { column: names[k], text: &record[places[k]] }))
+        } else if record.len() < columns && is_cut_short && rows > 0 {
             // A run that is being written, or was killed, ends anywhere in a row.
             break;
         } else {
-            Err(format!("{columns} columns instead of {}", places.len()))
+            Err(format!("{} columns instead of {columns}", record.len()))
         };
+        let line = record.position().map_or(0, csv::Position::line);
         let advice = "correct or delete the line, or train the run again";
         done.map_err(|message| Error::file(path, format!("line {line}: {message} ({advice})")))?;
         rows += 1;
     }
     Ok(())
-}
-
-/// The records of a CSV file, one at a time: long runs have large files.
-struct Records {
-    reader: BufReader<File>,
-    /// The present record without its line end.
-    text: Vec<u8>,
-    /// Whether the file ended within it.
-    cut_short: bool,
-    lines_read: usize,
-}
-
-impl Records {
-    fn open(path: &Path) -> std::io::Result<Self> {
-        let reader = BufReader::with_capacity(1 << 18, File::open(path)?);
-        Ok(Records { reader, text: Vec::new(), cut_short: false, lines_read: 0 })
-    }
-
-    /// Goes to the next record that is not blank and gives the line (from 1) that it begins on.
-    fn next(&mut self) -> std::io::Result<Option<usize>> {
-        loop {
-            self.text.clear();
-            let first_line = self.lines_read + 1;
-            let mut quoted = false;
-            // Between quotation marks a line end belongs to a field.
-            loop {
-                let length = self.text.len();
-                if self.reader.read_until(b'\n', &mut self.text)? == 0 {
-                    break;
-                }
-                self.lines_read += 1;
-                let line = &self.text[length..];
-                if line.contains(&b'"') {
-                    quoted ^= line.iter().filter(|byte| **byte == b'"').count() % 2 == 1;
-                }
-                if !quoted {
-                    break;
-                }
-            }
-            if self.text.is_empty() {
-                return Ok(None);
-            }
-            self.cut_short = !self.text.ends_with(b"\n");
-            self.text.truncate(self.text.trim_ascii_end().len());
-            if !self.text.is_empty() {
-                return Ok(Some(first_line));
-            }
-        }
-    }
-}
-
-/// Splits a record. A field in quotation marks may hold commas, line ends and doubled quotation marks.
-fn for_each_field<'a>(record: &'a [u8], mut visit: impl FnMut(Cow<'a, [u8]>)) {
-    if !record.contains(&b'"') {
-        record.split(|byte| *byte == b',').for_each(|field| visit(Cow::Borrowed(field)));
-        return;
-    }
-    let mut field = Vec::new();
-    let mut quoted = false;
-    let mut bytes = record.iter().peekable();
-    while let Some(&byte) = bytes.next() {
-        match byte {
-            b'"' if quoted && bytes.next_if_eq(&&b'"').is_some() => field.push(b'"'),
-            b'"' => quoted = !quoted,
-            b',' if !quoted => visit(Cow::Owned(std::mem::take(&mut field))),
-            _ => field.push(byte),
-        }
-    }
-    visit(Cow::Owned(field));
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ mod board;
 mod epidemic;
 mod episode;
 mod film;
-mod letters;
+
 mod line;
 mod palette;
 mod pistonball;
@@ -18,6 +18,7 @@ mod reel;
 mod ring;
 mod shape;
 mod still;
+mod text_mask;
 mod wireless;
 
 pub use animation::Delays;

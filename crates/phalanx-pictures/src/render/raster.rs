@@ -4,8 +4,8 @@ use tiny_skia::{
     Color, FillRule, LineCap, LineJoin, Paint, Path, PathBuilder, Pixmap, Rect, Stroke, StrokeDash, Transform,
 };
 
-use super::letters::LetterCase;
 use super::shape::{Anchor, Pen, Picture, Point, Shape};
+use super::text_mask::LetterCase;
 use crate::plot::canvas::Colour;
 
 /// Pixels, row by row, as red, green and blue.
@@ -71,7 +71,7 @@ impl Raster {
             Anchor::Middle => 0.5 * letters.width as f32,
             Anchor::End => letters.width as f32,
         };
-        // Letters are drawn for whole pixels.
+        // TextMask are drawn for whole pixels.
         let (left, top) = ((x - before).round() as i64, y.round() as i64 - i64::from(letters.baseline));
         let (width, height) = (i64::from(canvas.width()), i64::from(canvas.height()));
         let pixels = canvas.data_mut();

@@ -1,13 +1,13 @@
 //! An experiment: how it was made, its table, its figures, its replay.
 
-use super::super::gathered::Found;
+use super::super::gathered::CompleteExperiment;
 use super::super::markdown::seeds;
 use super::super::tables::{self, Table};
 use super::{escaped, picture, table};
 use crate::claims::Judged;
 
 /// Everything about it.
-pub fn section(found: &Found, claims: &[Judged]) -> anyhow::Result<String> {
+pub fn section(found: &CompleteExperiment, claims: &[Judged]) -> anyhow::Result<String> {
     let record = &found.record;
     let id = escaped(&record.id);
     let mut text =
@@ -62,7 +62,7 @@ fn about(id: &str, claims: &[Judged]) -> String {
 }
 
 /// The frames of an episode with a button and a slider.
-fn player(id: &str, found: &Found) -> anyhow::Result<String> {
+fn player(id: &str, found: &CompleteExperiment) -> anyhow::Result<String> {
     let frames = found.frames.iter().map(|file| picture::inline(file)).collect::<anyhow::Result<Vec<_>>>()?;
     let (count, title) = (frames.len(), escaped(&found.title));
     let first = frames.first().map_or("", String::as_str);
@@ -78,7 +78,7 @@ fn player(id: &str, found: &Found) -> anyhow::Result<String> {
     ))
 }
 
-fn settings(found: &Found) -> String {
+fn settings(found: &CompleteExperiment) -> String {
     let rows: Vec<Vec<String>> = found.settings().into_iter().map(Vec::from).collect();
     if rows.is_empty() {
         return String::new();

@@ -4,18 +4,18 @@ use phalanx::Error;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::lab::Bench;
+use super::context::ExperimentContext;
 
-impl Bench<'_> {
+impl ExperimentContext<'_> {
     /// The part called `name`: read from `parts/`, or made and written there; what another commit made is not taken. Fails if the user has asked to
-    /// stop. (A folder holds results of one length only, which [`super::lab::Lab::begin`] sees to.)
+    /// stop. (A folder holds results of one length only, which [`super::context::Reproduction::begin`] sees to.)
     pub fn part<T: Serialize + DeserializeOwned>(
         &self,
         name: &str,
         make: impl FnOnce() -> anyhow::Result<T>,
     ) -> anyhow::Result<T> {
-        self.lab.check()?;
-        let file = self.file("parts").join(format!("{name}-{}.json", self.lab.provenance.commit));
+        self.reproduction.check()?;
+        let file = self.file("parts").join(format!("{name}-{}.json", self.reproduction.provenance.commit));
         // What cannot be read was cut short, or is of an older program: it is made once more.
         let read = |text: String| serde_json::from_str(&text).ok();
         if let Some(part) = std::fs::read_to_string(&file).ok().and_then(read) {

@@ -50,7 +50,7 @@ impl Length {
 }
 
 /// What all experiments of a call share.
-pub struct Lab {
+pub struct Reproduction {
     /// Folder of all experiments.
     pub root: PathBuf,
     /// Seeds of every training run.
@@ -73,9 +73,9 @@ pub struct Lab {
 pub type RunJobs = Box<dyn Fn(&[Job]) -> anyhow::Result<Vec<JobOutcome>> + Sync>;
 
 /// An experiment that is being made.
-pub struct Bench<'a> {
+pub struct ExperimentContext<'a> {
     /// What it shares with others.
-    pub lab: &'a Lab,
+    pub reproduction: &'a Reproduction,
     /// Its ID.
     pub id: &'static str,
     begin: Instant,
@@ -134,7 +134,7 @@ pub fn stopped() -> anyhow::Error {
     anyhow::anyhow!("stopped; the same command goes on from here")
 }
 
-impl Lab {
+impl Reproduction {
     /// The folder of an experiment.
     pub fn folder(&self, id: &str) -> PathBuf {
         self.root.join(id)
@@ -151,7 +151,7 @@ impl Lab {
     }
 
     /// Begins or goes on with an experiment.
-    pub fn begin(&self, id: &'static str) -> anyhow::Result<Bench<'_>> {
+    pub fn begin(&self, id: &'static str) -> anyhow::Result<ExperimentContext<'_>> {
         let folder = self.folder(id);
         let mut elapsed = 0.0;
         if let Some(record) = Record::read(&folder)? {
@@ -167,9 +167,9 @@ impl Lab {
             elapsed = record.wall_s;
         }
         std::fs::create_dir_all(&folder).map_err(|error| Error::write(&folder, error))?;
-        let bench = Bench { lab: self, id, begin: Instant::now(), elapsed };
-        bench.record(false)?;
-        Ok(bench)
+        let context = ExperimentContext { reproduction: self, id, begin: Instant::now(), elapsed };
+        context.record(false)?;
+        Ok(context)
     }
 
     /// Fails if the user has asked to stop.
@@ -178,32 +178,32 @@ impl Lab {
     }
 }
 
-impl Bench<'_> {
+impl ExperimentContext<'_> {
     /// A file of the experiment.
     pub fn file(&self, name: &str) -> PathBuf {
-        self.lab.folder(self.id).join(name)
+        self.reproduction.folder(self.id).join(name)
     }
 
     /// Trains every setting with every seed: one [`JobOutcome`] each, by setting, then by seed.
     pub fn train(&self, settings: &[Setting]) -> anyhow::Result<Vec<Vec<JobOutcome>>> {
-        self.train_seeds(settings, &self.lab.seeds)
+        self.train_seeds(settings, &self.reproduction.seeds)
     }
 
     /// The same with other seeds.
     pub fn train_seeds(&self, settings: &[Setting], seeds: &[u64]) -> anyhow::Result<Vec<Vec<JobOutcome>>> {
-        let lab = self.lab;
+        let reproduction = self.reproduction;
         let mut jobs = Vec::new();
         for setting in settings {
             for &seed in seeds {
                 jobs.push(Job {
                     name: format!("{}: {}, {}, seed {seed}", self.id, setting.method, setting.name),
-                    folder: lab.run_folder(setting, seed)?,
-                    config: setting.config(seed, lab.length, &lab.registry)?,
+                    folder: reproduction.run_folder(setting, seed)?,
+                    config: setting.config(seed, reproduction.length, &reproduction.registry)?,
                 });
             }
         }
-        let finishes = (lab.run_jobs)(&jobs)?;
-        lab.check()?;
+        let finishes = (reproduction.run_jobs)(&jobs)?;
+        reproduction.check()?;
         if let Some((_, job)) =
             finishes.iter().zip(&jobs).find(|(finish, _)| matches!(finish, JobOutcome::Busy))
         {
@@ -226,9 +226,10 @@ impl Bench<'_> {
 
     /// Draws figures into `figures/`, as SVG and PNG. What is not whole says so.
     pub fn figures(&self, mut figures: Vec<(&str, canvas::Figure)>) -> anyhow::Result<()> {
-        if self.lab.length != Length::Whole {
+        if self.reproduction.length != Length::Whole {
             for (_, figure) in &mut figures {
-                figure.title = format!("[{}] {}", self.lab.length.words().to_uppercase(), figure.title);
+                figure.title =
+                    format!("[{}] {}", self.reproduction.length.words().to_uppercase(), figure.title);
             }
         }
         plot::write(&self.file("figures"), figures)?;
@@ -236,14 +237,14 @@ impl Bench<'_> {
     }
 
     fn record(&self, complete: bool) -> anyhow::Result<()> {
-        let lab = self.lab;
+        let reproduction = self.reproduction;
         let record = Record {
             id: self.id.into(),
             version: env!("CARGO_PKG_VERSION").into(),
-            commit: lab.provenance.commit.clone(),
-            command: command(&lab.provenance.command_line),
-            seeds: lab.seeds.clone(),
-            length: lab.length.words(),
+            commit: reproduction.provenance.commit.clone(),
+            command: command(&reproduction.provenance.command_line),
+            seeds: reproduction.seeds.clone(),
+            length: reproduction.length.words(),
             wall_s: self.elapsed + self.begin.elapsed().as_secs_f64(),
             cores: std::thread::available_parallelism().map_or(1, usize::from),
             complete,
@@ -257,10 +258,12 @@ impl Bench<'_> {
     }
 }
 
-impl Drop for Bench<'_> {
+impl Drop for ExperimentContext<'_> {
     /// Time that was spent on what is not complete counts too.
     fn drop(&mut self) {
-        if Record::read(&self.lab.folder(self.id)).is_ok_and(|record| record.is_some_and(|r| !r.complete)) {
+        if Record::read(&self.reproduction.folder(self.id))
+            .is_ok_and(|record| record.is_some_and(|r| !r.complete))
+        {
             // There is nobody left to tell; the next call only counts less time.
             let _ = self.record(false);
         }
