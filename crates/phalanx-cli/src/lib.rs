@@ -1,5 +1,7 @@
 //! Command line of Phalanx: commands, progress and tables. The mathematics is in the `phalanx` library.
 
+#![forbid(unsafe_code)]
+
 mod bench;
 mod check;
 mod eval;

@@ -1,5 +1,7 @@
 //! Reproducing the paper: its experiments, one by one or all together, and what became of its claims.
 
+#![forbid(unsafe_code)]
+
 mod baseline_table;
 mod catalogue;
 mod claims;

@@ -1,5 +1,7 @@
 //! Lamps in a ring: a lamp burns on when it or its left neighbour was switched on; one switch in ten fails.
 
+#![forbid(unsafe_code)]
+
 use std::{ops::Range, process::ExitCode, sync::Arc};
 
 use phalanx::base::stream::{DRAW_RANGE, Place, Stream};
