@@ -92,7 +92,7 @@ fn measure(args: &BenchArgs, SizedWorld { world, kappa, shape }: &SizedWorld) ->
         print(&format!("{line}\n"));
     } else {
         print(&format!(
-            "{n} agents {shape}: {env_steps:.0} steps a second, {:.1} million agent-steps a second\n",
+            "{n} agents {shape}: {env_steps:.0} steps per second, {:.1} million agent-steps per second\n",
             agent_steps / 1e6
         ));
     }

@@ -24,7 +24,7 @@ pub fn closing(evaluator: &Evaluator, outcome: &Outcome, evaluation: &Evaluation
     if outcome.agent_steps > 0 {
         line(
             "agent-steps",
-            format!("{} ({:.1} million a second)", outcome.agent_steps, outcome.agent_steps_per_s / 1e6),
+            format!("{} ({:.1} million per second)", outcome.agent_steps, outcome.agent_steps_per_s / 1e6),
         );
         line("sent by agents", format!("{} bytes", outcome.comm_bytes));
         let per_iteration = (agents * outcome.iterations.max(1)) as f64;
@@ -32,7 +32,7 @@ pub fn closing(evaluator: &Evaluator, outcome: &Outcome, evaluation: &Evaluation
         for ((kind, sent), bound) in outcome.traffic.kinds().into_iter().zip([states, q_values, duals]) {
             let each = sent.bytes as f64 / per_iteration;
             let messages = sent.messages as f64 / per_iteration;
-            let what = format!("{each:.1} bytes in {messages:.1} messages an agent and iteration");
+            let what = format!("{each:.1} bytes in {messages:.1} messages per agent and iteration");
             // Not every algorithm knows one.
             let most = if bound > 0 { format!(", at most {bound} bytes") } else { String::new() };
             line(&format!("  {}", kind.replace('_', " ")), what + &most);
@@ -45,7 +45,7 @@ pub fn closing(evaluator: &Evaluator, outcome: &Outcome, evaluation: &Evaluation
     line("scaling", scaling.trim_matches('"').to_string());
     line("evaluated on", format!("{} fresh episodes", outcome.evaluation_episodes));
     if let Some(return_) = outcome.return_ {
-        line("return", format!("{return_:.4} an agent and episode"));
+        line("return", format!("{return_:.4} per agent and episode"));
     }
     line("objective", format!("{:.6}", outcome.objective));
     let constraints = evaluator.problem().constraint_count();

@@ -11,7 +11,7 @@ pub enum Target {
     Animation(PathBuf),
     /// Steps in one PNG.
     Sheet(PathBuf),
-    /// A folder with a PNG a step.
+    /// A folder with a PNG per step.
     Frames(PathBuf),
 }
 
@@ -33,7 +33,7 @@ impl Target {
                 "--out",
                 format!(
                     "`{}` has no known ending; allowed are FILE.gif (animation), FILE.png (one picture) and DIR/ (a \
-                     PNG a step)",
+                     PNG per step)",
                     out.display()
                 ),
             )),

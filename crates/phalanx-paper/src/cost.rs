@@ -14,7 +14,7 @@ use phalanx_pictures::plot::canvas::Axis;
 use phalanx_pictures::plot::figure::{Curve, Figure, Panel, Style, laid_out};
 use phalanx_pictures::plot::quantile;
 
-/// Columns of `results.csv`: one row a radius. `seconds` is the median, `seconds_relative` compares `seconds_least`.
+/// Columns of `results.csv`: one row per radius. `seconds` is the median, `seconds_relative` compares `seconds_least`.
 const COLUMNS: &str = "world,kappa,diameter,agents,iterations,seconds,seconds_least,seconds_relative,bytes,\
     bytes_relative,state_bytes,status";
 

@@ -14,7 +14,7 @@ use phalanx_pictures::plot::canvas::Axis;
 use phalanx_pictures::plot::figure::{Curve, Figure, Panel, Style, laid_out};
 use phalanx_pictures::statistics::{deviation, mean, slope};
 
-/// Columns of `results.csv`: one row a number of samples. `what` is `estimate` (errors at policies that do not change),
+/// Columns of `results.csv`: one row per number of samples. `what` is `estimate` (errors at policies that do not change),
 /// `batch` or `transitions` (trained).
 const COLUMNS: &str = "what,B,K,seeds,occupancy_error,gradient_error,E,E_sd,violation,violation_sd,\
     objective,E_exact,objective_gap";

@@ -11,12 +11,12 @@ use phalanx::run::JobOutcome;
 use phalanx_pictures::plot::Metrics;
 use phalanx_pictures::statistics::{deviation, interquartile_mean, interval, mean};
 
-/// Columns of `results.csv`: one row a run.
+/// Columns of `results.csv`: one row per run.
 const RESULTS: &str = "method,setting,preset,set,seed,status,return,objective,violation_total,violation_max,\
     violation_mean,violation_peak,violation_start,return_start,early_return,settled,iterations,wall_s,\
     agent_steps,comm_bytes,published_return,published_violation,counts";
 
-/// Columns of `summary.csv`: one row a setting.
+/// Columns of `summary.csv`: one row per setting.
 const SUMMARY: &str = "method,setting,seeds,missing,return_mean,return_sd,return_iqm,return_low,return_high,\
     violation_mean,violation_sd,violation_iqm,violation_low,violation_high,violation_peak,wall_s,\
     published_return,published_violation,reaches";

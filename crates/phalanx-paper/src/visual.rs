@@ -11,7 +11,7 @@ use super::sheet::{Sheet, number};
 use phalanx::run::JobOutcome;
 use phalanx_pictures::render::{Delays, Reel, frame_name};
 
-/// Columns of `results.csv`: one row a policy, with the evaluation of its run, the episode that is shown, and which share of the first
+/// Columns of `results.csv`: one row per policy, with the evaluation of its run, the episode that is shown, and which share of the first
 /// twenty are solved.
 const COLUMNS: [&str; 10] =
     ["pictures", "preset", "set", "seed", "return", "violation", "episode", "steps", "solved", "status"];

@@ -1,4 +1,4 @@
-//! What all runs of a sweep have reached: a row a run, and a row a setting.
+//! What all runs of a sweep have reached: a row per run, and a row per setting.
 
 use std::fmt::Write;
 
@@ -28,7 +28,7 @@ const FIELDS: [&str; 12] = [
 const EXACT: [&str; 8] =
     ["return", "objective", "violation_total", "violation_max", "violation_mean", "X", "Y", "E"];
 
-/// `summary.csv`: one row a run, whatever became of it.
+/// `summary.csv`: one row per run, whatever became of it.
 pub fn csv(plan: &Plan, finishes: &[Finish]) -> String {
     let keys: Vec<&String> = plan.keys().collect();
     // What a setting says already, as the number of iterations, needs no second column.
@@ -73,7 +73,7 @@ fn cell(value: &Value) -> String {
     }
 }
 
-/// `summary.md`: one row a setting. Runs that are not finished are named, not averaged over.
+/// `summary.md`: one row per setting. Runs that are not finished are named, not averaged over.
 pub fn markdown(plan: &Plan, finishes: &[Finish]) -> String {
     let mut rows =
         vec![["setting", "seeds", "return", "objective", "violation_total", "missing"].map(String::from)];

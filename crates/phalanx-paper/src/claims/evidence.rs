@@ -27,7 +27,7 @@ pub struct Rows {
     by_method: bool,
 }
 
-/// One number a seed, and the seeds that have none.
+/// One number per seed, and the seeds that have none.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sample {
     /// In the order of the sheet.

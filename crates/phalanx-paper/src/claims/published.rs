@@ -1,4 +1,4 @@
-//! Whether the published figures are reached: one claim a panel, from the rows that are to reach them.
+//! Whether the published figures are reached: one claim per panel, from the rows that are to reach them.
 
 use super::evidence::Sample;
 use super::verdict::{Estimate, Finding, Verdict, short};

@@ -5,7 +5,7 @@ use crate::catalogue;
 use crate::setting::{LITERAL, OURS};
 use crate::sheet::Sheet;
 
-/// A sheet of returns: method, setting, and one value a seed; NaN is a run that failed.
+/// A sheet of returns: method, setting, and one value per seed; NaN is a run that failed.
 fn returns(rows: &[(&str, &str, &[f64])]) -> Sheet {
     let mut sheet = Sheet::new(&["method", "setting", "seed", "status", "return"]);
     for (method, setting, values) in rows {

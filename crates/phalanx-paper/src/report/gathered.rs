@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use phalanx::{Error, Result};
+use serde::Serialize;
 
 use crate::catalogue::{self, ALL};
 use crate::claims::Evidence;
@@ -39,7 +40,7 @@ pub struct CompleteExperiment {
 }
 
 /// An experiment without results.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Absent {
     /// Its name.
     pub id: String,

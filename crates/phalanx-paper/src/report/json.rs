@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::Report;
+use super::gathered::Absent;
 use crate::claims::{CLAIMS, Judged, Untested, Verdict};
 
 #[derive(Serialize)]
@@ -17,7 +18,7 @@ struct Document<'a> {
     claims: &'a [Judged],
     untested: &'a [Untested],
     experiments: Vec<Experiment<'a>>,
-    missing: Vec<Missing<'a>>,
+    missing: &'a [Absent],
 }
 
 #[derive(Serialize)]
@@ -35,13 +36,6 @@ struct Experiment<'a> {
     cores: usize,
 }
 
-#[derive(Serialize)]
-struct Missing<'a> {
-    id: &'a str,
-    title: &'a str,
-    reason: &'a str,
-}
-
 /// The whole file.
 pub fn write(report: &Report) -> anyhow::Result<String> {
     let experiments = report.gathered.experiments.iter().map(|found| Experiment {
@@ -56,9 +50,6 @@ pub fn write(report: &Report) -> anyhow::Result<String> {
         wall_s: found.record.wall_s,
         cores: found.record.cores,
     });
-    let missing = report.gathered.absent.iter();
-    let missing =
-        missing.map(|absent| Missing { id: &absent.id, title: &absent.title, reason: absent.reason });
     let document = Document {
         version: env!("CARGO_PKG_VERSION"),
         commit: &report.commit,
@@ -68,7 +59,7 @@ pub fn write(report: &Report) -> anyhow::Result<String> {
         claims: &report.claims,
         untested: &CLAIMS.untested,
         experiments: experiments.collect(),
-        missing: missing.collect(),
+        missing: &report.gathered.absent,
     };
     Ok(serde_json::to_string_pretty(&document)? + "\n")
 }

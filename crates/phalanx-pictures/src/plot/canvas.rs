@@ -223,7 +223,7 @@ const ABOVE: f64 = 32.0;
 /// Below a plotting area: its tick labels, and the caption of its x axis.
 const TICK_LABELS: f64 = 26.0;
 const CAPTION: f64 = 36.0;
-/// Pixels of the PNG a unit of the drawing.
+/// Pixels of the PNG per unit of the drawing.
 const PNG_SCALE: f32 = 2.0;
 /// Labels are cut to this many characters.
 const LONGEST_LABEL: usize = 60;

@@ -13,7 +13,7 @@ pub struct Span {
     pub high: f64,
 }
 
-/// Bins that a long series is thinned to: about one a pixel of a drawing.
+/// Bins that a long series is thinned to: about one per pixel of a drawing.
 const BINS: usize = 700;
 
 /// Larger numbers than this are taken as infinite: the span of two of them must stay finite.

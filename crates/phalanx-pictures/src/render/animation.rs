@@ -23,7 +23,7 @@ impl Delays {
     /// At least this many.
     pub const LEAST_FPS: f64 = 0.1;
 
-    /// None if that many frames a second cannot be shown.
+    /// None if that many frames per second cannot be shown.
     pub fn of(fps: f64) -> Option<Delays> {
         let possible = (Self::LEAST_FPS..=Self::MOST_FPS).contains(&fps);
         let each = (100.0 / fps).round() as u16;

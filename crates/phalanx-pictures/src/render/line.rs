@@ -10,11 +10,11 @@ use crate::plot::canvas::Colour;
 pub struct LineFilm {
     /// Agents of the whole line.
     pub agents: usize,
-    /// One entry a step; those of one film are equally long and not empty.
+    /// One entry per step; those of one film are equally long and not empty.
     pub steps: Vec<LineStep>,
 }
 
-/// One step; an entry an agent that is drawn.
+/// One step; an entry per agent that is drawn.
 #[derive(Debug, Clone, Default)]
 pub struct LineStep {
     /// 0 or 1.

@@ -23,7 +23,7 @@ pub struct Raster {
 }
 
 impl Raster {
-    /// Draws a picture with `scale` pixels a unit of length.
+    /// Draws a picture with `scale` pixels per unit of length.
     pub fn draw(&self, picture: &Picture, scale: f32) -> anyhow::Result<Image> {
         let pixels = |length: f32| (length * scale).ceil().max(1.0) as u32;
         let (width, height) = (pixels(picture.width), pixels(picture.height));

@@ -14,7 +14,7 @@ pub struct WirelessFilm {
     pub columns: usize,
     /// Rows and columns of the whole grid.
     pub grid: (usize, usize),
-    /// One entry a step.
+    /// One entry per step.
     pub steps: Vec<WirelessStep>,
 }
 

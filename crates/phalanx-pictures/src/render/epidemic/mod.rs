@@ -18,7 +18,7 @@ pub struct EpidemicFilm {
     pub map: Map,
     /// Whether people can be immune.
     pub has_recovered: bool,
-    /// One entry a step.
+    /// One entry per step.
     pub steps: Vec<EpidemicStep>,
 }
 

@@ -22,7 +22,7 @@ pub use window::{drawn, page, windows};
 pub struct PistonballFilm {
     /// Pistons of the whole game.
     pub pistons: usize,
-    /// One entry a step; all have the same number of pistons.
+    /// One entry per step; all have the same number of pistons.
     pub steps: Vec<PistonballStep>,
     /// Whether the ball arrives with the last step.
     pub is_solved: bool,

@@ -33,7 +33,7 @@ const CEILING: f32 = WALL as f32 - WALL_DRAWN;
 pub const BOTTOM: f32 = 19.0;
 
 impl Stage {
-    /// The game from y = `top` of the world downwards, with at most `largest` pixels a unit of the world.
+    /// The game from y = `top` of the world downwards, with at most `largest` pixels per unit of the world.
     pub fn new(pistons: usize, first: usize, top: f32, largest: f32) -> Stage {
         let columns = drawn(pistons) as f32 + 2.0 * WALL_DRAWN / COLUMN as f32;
         let pitch = (WIDEST / columns).min(largest * COLUMN as f32).floor();
