@@ -2,11 +2,11 @@
 
 #![forbid(unsafe_code)]
 
+mod batch;
 mod bench;
 mod check;
 mod eval;
 mod exact;
-mod fleet;
 mod paper;
 mod render;
 mod replay;

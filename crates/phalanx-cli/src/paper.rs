@@ -43,7 +43,7 @@ pub fn paper(args: &PaperArgs, registry: &Registry) -> anyhow::Result<()> {
     use phalanx::Error;
     use phalanx_paper::{Length, Reproduction};
 
-    use crate::fleet::{self, Workers};
+    use crate::batch::{self, Workers};
     use crate::{print, train};
 
     if args.what.iter().any(|word| word == "list") {
@@ -71,7 +71,7 @@ pub fn paper(args: &PaperArgs, registry: &Registry) -> anyhow::Result<()> {
         stop: Arc::clone(&stop),
         registry: registry.clone(),
         provenance: provenance.clone(),
-        run_jobs: Box::new(move |jobs| fleet::carry_out(jobs, &workers, &stop, &provenance)),
+        run_jobs: Box::new(move |jobs| batch::run_jobs(jobs, &workers, &stop, &provenance)),
         print,
     };
     phalanx_paper::reproduce(&args.what, &reproduction)

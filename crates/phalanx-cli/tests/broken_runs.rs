@@ -28,9 +28,10 @@ fn phalanx(arguments: &[&str], folder: &Path) -> Output {
 /// A folder with a finished run `done`, one with other shapes `other`, one that uses direct policies `direct`, and one
 /// that was stopped half-way `half`.
 fn runs() -> tempfile::TempDir {
+    use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, Ordering};
 
-    use phalanx::run::{Config, Provenance, RunFolder, Session, train};
+    use phalanx::run::{Config, Provenance, Run, Session};
 
     let folder = tempfile::tempdir().unwrap();
     let config = Config::from_toml(CONFIG, folder.path()).unwrap();
@@ -40,14 +41,13 @@ fn runs() -> tempfile::TempDir {
         ("direct", ("policy.kind", "direct"), usize::MAX),
         ("half", ("kappa", "1"), 20),
     ] {
-        let mut session = Session::new(&config.with(setting.0, setting.1).unwrap()).unwrap();
-        let mut files =
-            RunFolder::create(&folder.path().join(name), &session, Provenance::default()).unwrap();
-        let stop = AtomicBool::new(false);
+        let session = Session::new(&config.with(setting.0, setting.1).unwrap()).unwrap();
+        let mut run = Run::begin(session, &folder.path().join(name), Provenance::default()).unwrap();
+        let stop = Arc::new(AtomicBool::new(false));
         let progress = |summary: &phalanx::algorithm::Summary| {
             stop.store(summary.iteration + 1 >= stop_at, Ordering::Relaxed);
         };
-        train(&mut session, &mut files, std::time::Duration::ZERO, &stop, progress).unwrap();
+        run.train(&stop, progress).unwrap();
     }
     folder
 }

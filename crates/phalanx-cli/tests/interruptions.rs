@@ -48,6 +48,39 @@ fn signals_stop_with_a_checkpoint_and_say_how_to_go_on() {
     }
 }
 
+/// Few iterations, and a closing evaluation that would take very long. The policy is on disk before it.
+#[test]
+fn the_closing_evaluation_can_be_stopped_in_a_run_and_in_a_sweep() {
+    let long = "evaluation.episodes = 16000000\nevaluation.max_agent_steps = 1000000000000000";
+    let sets = long.split('\n').flat_map(|line| ["--set".to_string(), line.replace(' ', "")]);
+    let train = ["train", "synthetic", "--set", "iterations=3", "--out", "run"].map(String::from);
+    let sweep = ["sweep", "sweep.toml", "--out", "sweep"].map(String::from);
+    for (arguments, run, said) in [
+        (train.into_iter().chain(sets).collect::<Vec<_>>(), "run", "stopped after 3 iterations; go on with"),
+        (sweep.to_vec(), "sweep/seed1", "1 of 1 runs are stopped: seed1"),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let file = format!("base = \"synthetic\"\nseeds = 1\n[set]\niterations = 3\n{long}\n");
+        std::fs::write(folder.path().join("sweep.toml"), file).unwrap();
+        let mut command = Command::new(PHALANX);
+        let process =
+            command.args(&arguments).current_dir(folder.path()).stderr(Stdio::piped()).spawn().unwrap();
+        let run = folder.path().join(run);
+        let begin = Instant::now();
+        while !run.join("policy.safetensors").exists() {
+            assert!(begin.elapsed() < Duration::from_secs(60), "no policy in {}", run.display());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        assert!(Command::new("kill").args(["-INT", &process.id().to_string()]).status().unwrap().success());
+        let output = process.wait_with_output().unwrap();
+        let message = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{message}");
+        assert!(message.contains(said), "{message}");
+        assert!(checkpoint_exists(&run) && !run.join("outcome.json").exists());
+        assert!(std::fs::read_to_string(run.join("meta.json")).unwrap().contains("\"stopped\""));
+    }
+}
+
 #[test]
 fn a_vanished_folder_stops_the_run() {
     let folder = tempfile::tempdir().unwrap();

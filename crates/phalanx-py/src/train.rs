@@ -1,18 +1,18 @@
 //! Training, from the beginning or from a checkpoint.
 
 use std::ffi::CString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
-use phalanx::run::{self, Ending, ResumeOutcome, RunFolder, Session};
+use phalanx::distributed::SingleProcess;
+use phalanx::run::{Ending, ResumeOutcome, Run, RunFolder, Session};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyUserWarning};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::config::config;
-use crate::errors::{Interrupted, exception, without_lock};
+use crate::errors::{Interrupted, TrainingError, exception, without_lock};
 use crate::own::Own;
 use crate::watch::{Pool, watch, watch_all};
 
@@ -35,8 +35,7 @@ pub fn train(
     if let Some(out) = &out {
         RunFolder::check_free(out).map_err(|error| exception(&error))?;
     }
-    let stop = Arc::new(AtomicBool::new(false));
-    let mut session = watch_all(py, threads, &stop, || {
+    let session = watch_all(py, threads, &Arc::default(), || {
         let mut session = Session::new(&config)?;
         if let Some(init) = &init {
             session.warm_start(&init.join("policy.safetensors"))?;
@@ -47,8 +46,8 @@ pub fn train(
         warn(py, warning)?;
     }
     let path = out.unwrap_or_else(|| phalanx_cli::default_folder(name, config.seed));
-    let mut folder = without_lock(py, || RunFolder::create(&path, &session, phalanx_cli::provenance()))?;
-    go_on(py, threads, &mut session, &mut folder, Duration::ZERO, progress.as_ref())?;
+    let run = without_lock(py, || Run::begin(session, &path, phalanx_cli::provenance()))?;
+    run_to_end(py, threads, run, progress.as_ref())?;
     Ok(path)
 }
 
@@ -62,15 +61,14 @@ pub fn resume(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<bool> {
     let registry = own.borrow().registry();
-    let stop = Arc::new(AtomicBool::new(false));
-    let resumed = watch_all(py, threads, &stop, || RunFolder::resume(&path, &registry))?;
-    match resumed {
+    let resume = || Run::resume(&path, &registry, Arc::new(SingleProcess));
+    match watch_all(py, threads, &Arc::default(), resume)? {
         ResumeOutcome::Finished => Ok(false),
-        ResumeOutcome::Ready { mut session, mut folder, elapsed, notes } => {
+        ResumeOutcome::Ready { run, notes } => {
             for note in notes {
                 warn(py, &note)?;
             }
-            go_on(py, threads, &mut session, &mut folder, elapsed, progress.as_ref())?;
+            run_to_end(py, threads, *run, progress.as_ref())?;
             Ok(true)
         }
     }
@@ -82,42 +80,41 @@ fn warn(py: Python<'_>, message: &str) -> PyResult<()> {
     PyErr::warn(py, &py.get_type::<PyUserWarning>(), &message, 3)
 }
 
-fn go_on(
+fn run_to_end(
     py: Python<'_>,
     threads: Option<usize>,
-    session: &mut Session,
-    folder: &mut RunFolder,
-    elapsed: Duration,
+    mut run: Run,
     progress: Option<&Py<PyAny>>,
 ) -> PyResult<()> {
-    let stop = session.stop_flag().clone();
+    let stop = Arc::new(AtomicBool::new(false));
     let watched = watch(py, Pool::new(threads)?, progress, &stop, |notes| {
-        run::train(session, folder, elapsed, &stop, |summary| notes.note(summary))
+        match run.train(&stop, |summary| notes.note(summary)) {
+            // Said here, because an exception does not tell what it was.
+            Err(error @ phalanx::Error::RunWrite { .. }) => Ok(Err(error.to_string())),
+            ending => ending.map(Ok),
+        }
     });
+    let path = run.path().display().to_string();
+    let go_on = format!("go on with phalanx.resume({path:?})");
     let interrupted = |message: String| Err(Interrupted::new_err(message));
     let is_interrupt = |exception: &PyErr| exception.is_instance_of::<PyKeyboardInterrupt>(py);
     match (watched.result, watched.asked_to_stop) {
-        (Ok(Ending::Finished(..)), None) => Ok(()),
-        (Ok(_), Some(exception)) if !is_interrupt(&exception) => Err(exception),
-        (Ok(Ending::Finished(..)), Some(_)) => interrupted(format!(
-            "finished all the same; open it with phalanx.load({:?})",
-            shown(folder.path())
-        )),
-        (Ok(Ending::Stopped { iteration }), _) => interrupted(format!(
-            "stopped after {iteration} iterations; go on with phalanx.resume({:?})",
-            shown(folder.path())
-        )),
+        (Ok(Err(message)), _) => Err(TrainingError::new_err(format!("{message}; once mended, {go_on}"))),
+        (Ok(Ok(Ending::Finished(_))), None) => Ok(()),
+        (Ok(Ok(_)), Some(exception)) if !is_interrupt(&exception) => Err(exception),
+        (Ok(Ok(Ending::Finished(_))), Some(_)) => {
+            interrupted(format!("finished all the same; open it with phalanx.load({path:?})"))
+        }
+        (Ok(Ok(Ending::Stopped { iteration })), _) => {
+            interrupted(format!("stopped after {iteration} iterations; {go_on}"))
+        }
         (Err(exception), _) => {
             // An exception of somebody's own code is not known to the library, which would have noted it.
-            folder.fail(&exception.to_string());
+            run.fail(&exception.to_string());
             if !is_interrupt(&exception) {
                 return Err(exception);
             }
-            interrupted(format!("left at once; go on with phalanx.resume({:?})", shown(folder.path())))
+            interrupted(format!("left at once; {go_on}"))
         }
     }
-}
-
-fn shown(path: &Path) -> String {
-    path.display().to_string()
 }

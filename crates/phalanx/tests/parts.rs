@@ -3,14 +3,10 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use phalanx::distributed::{Communicator, ThreadCommunicator};
-use phalanx::run::{
-    Config, PartEnding, Provenance, Registry, ResumeOutcome, RunFolder, Session, resume_part, train,
-    train_part,
-};
+use phalanx::distributed::{Communicator, SingleProcess, ThreadCommunicator};
+use phalanx::run::{Config, Ending, Provenance, Registry, ResumeOutcome, Run, Session};
 
 /// Runs `work` on so many threads that can talk to each other, each with a pool of its own.
 fn crew<T: Send>(count: usize, work: impl Fn(Arc<dyn Communicator>) -> T + Sync) -> Vec<T> {
@@ -36,27 +32,34 @@ fn config(preset: &str, sets: &[(&str, &str)]) -> Config {
 
 /// Trains in one process.
 fn whole(config: &Config, path: &Path) {
-    let mut session = Session::new(config).unwrap();
-    let mut folder = RunFolder::create(path, &session, Provenance::default()).unwrap();
-    train(&mut session, &mut folder, Duration::ZERO, &AtomicBool::new(false), |_| ()).unwrap();
+    train(config, path, Arc::new(SingleProcess), usize::MAX);
 }
 
 /// Trains in `count` processes until `stop` iterations are done.
 fn parts(config: &Config, path: &Path, count: usize, stop: usize) {
-    crew(count, |peers| {
-        let mut session = Session::shared_out(config, peers).unwrap();
-        let is_first = session.halo().is_first();
-        let mut folder = is_first.then(|| RunFolder::create(path, &session, Provenance::default()).unwrap());
-        let flag = AtomicBool::new(false);
-        let ending = train_part(&mut session, folder.as_mut(), path, Duration::ZERO, &flag, |summary| {
-            flag.store(summary.iteration + 1 == stop, std::sync::atomic::Ordering::Relaxed);
-        });
-        match ending.unwrap() {
-            PartEnding::Finished(..) => assert!(is_first),
-            PartEnding::Elsewhere => assert!(!is_first),
-            PartEnding::Stopped { iteration } => assert_eq!(iteration, stop),
-        }
-    });
+    crew(count, |peers| train(config, path, peers, stop));
+}
+
+/// Trains one process's part until `stop` iterations are done.
+fn train(config: &Config, path: &Path, peers: Arc<dyn Communicator>, stop: usize) {
+    let session = Session::distributed(config, peers.clone()).unwrap();
+    let mut run = Run::begin(session, path, Provenance::default()).unwrap();
+    let flag = Arc::new(AtomicBool::new(false));
+    let ending = run.train(&flag, |summary| flag.store(summary.iteration + 1 == stop, Ordering::Relaxed));
+    match ending.unwrap() {
+        Ending::Finished(results) => assert_eq!(results.is_some(), peers.rank() == 0),
+        Ending::Stopped { iteration } => assert_eq!(iteration, stop),
+    }
+}
+
+/// The rest of a run that has `done` iterations; false if it is finished.
+fn resume(path: &Path, peers: Arc<dyn Communicator>, done: usize) -> bool {
+    let ResumeOutcome::Ready { mut run, .. } = Run::resume(path, &Registry::default(), peers).unwrap() else {
+        return false;
+    };
+    assert_eq!(run.session().algorithm().iteration(), done);
+    assert!(matches!(run.train(&Arc::default(), |_| ()), Ok(Ending::Finished(_))));
+    true
 }
 
 const RESULTS: [&str; 5] =
@@ -174,28 +177,29 @@ fn stopped_and_resumed_with_another_number_of_processes() {
         whole(&config, &one);
         let path = folder.path().join("parts");
         parts(&config, &path, 3, 2);
-        crew(2, |peers| {
-            let resumed = resume_part(&path, &Registry::default(), &peers).unwrap().unwrap();
-            let (mut session, mut folder) = (resumed.session, resumed.folder);
-            assert_eq!(session.algorithm().iteration(), 2);
-            let flag = AtomicBool::new(false);
-            train_part(&mut session, folder.as_mut(), &path, resumed.elapsed, &flag, |_| ()).unwrap();
-        });
+        assert_eq!(crew(2, |peers| resume(&path, peers, 2)), [true, true]);
         assert_same(&one, &path, preset);
-        let again = crew(2, |peers| resume_part(&path, &Registry::default(), &peers).unwrap().is_none());
-        assert_eq!(again, [true, true]);
+        assert_eq!(crew(2, |peers| resume(&path, peers, 2)), [false, false]);
 
         // From several to one.
         let path = folder.path().join("again");
         parts(&config, &path, 2, 1);
-        let ResumeOutcome::Ready { mut session, mut folder, elapsed, .. } =
-            RunFolder::resume(&path, &Registry::default()).unwrap()
-        else {
-            panic!("it is not finished");
-        };
-        train(&mut session, &mut folder, elapsed, &AtomicBool::new(false), |_| ()).unwrap();
+        assert!(resume(&path, Arc::new(SingleProcess), 1));
         assert_same(&one, &path, preset);
     }
+}
+
+/// In the last iteration, so that the closing evaluation finds it: all processes leave it together.
+#[test]
+fn stopped_in_the_closing_evaluation() {
+    let config = config("synthetic", &[("world.n", "23")]);
+    let folder = tempfile::tempdir().unwrap();
+    let (one, path) = (folder.path().join("one"), folder.path().join("parts"));
+    whole(&config, &one);
+    parts(&config, &path, 3, 4);
+    assert!(path.join("policy.safetensors").exists() && !path.join("outcome.json").exists());
+    assert_eq!(crew(2, |peers| resume(&path, peers, 4)), [true, true]);
+    assert_same(&one, &path, "stopped in the closing evaluation");
 }
 
 #[test]
@@ -203,7 +207,7 @@ fn what_cannot_be_shared_out_is_refused_by_all() {
     let refusal = |configs: &[Config], count: usize| {
         let found = crew(count, |peers| {
             let config = &configs[peers.rank() % configs.len()];
-            Session::shared_out(config, peers).err().map(|error| (error.to_string(), error.is_bad_input()))
+            Session::distributed(config, peers).err().map(|error| (error.to_string(), error.is_bad_input()))
         });
         let first = found[0].clone().unwrap();
         assert!(found.iter().all(|error| error.as_ref() == Some(&first)), "{found:?}");
@@ -211,9 +215,9 @@ fn what_cannot_be_shared_out_is_refused_by_all() {
         first.0
     };
     let line = config("synthetic", &[("world.n", "3")]);
-    assert!(refusal(&[line], 4).contains("--mpi: 4 processes for 3 agents"));
-    assert!(refusal(&[config("pistonball", &[])], 2).contains("--mpi: this world is simulated whole"));
-    assert!(refusal(&[config("exact", &[])], 2).contains("--mpi: algorithm = \"exact\""));
+    assert!(refusal(&[line], 4).contains("mpi: 4 processes for 3 agents"));
+    assert!(refusal(&[config("pistonball", &[])], 2).contains("mpi: this world is simulated whole"));
+    assert!(refusal(&[config("exact", &[])], 2).contains("mpi: algorithm = \"exact\""));
     let different = [config("synthetic", &[]), config("synthetic", &[("seed", "2")])];
     assert!(refusal(&different, 2).contains("rank 1 has another configuration"));
 }
@@ -238,7 +242,7 @@ fn a_failure_is_everybodys() {
         }
     };
     let found = crew(4, |peers| {
-        let mut session = Session::shared_out(&config, peers).unwrap();
+        let mut session = Session::distributed(&config, peers).unwrap();
         loop {
             match session.advance() {
                 Ok(Some(_)) => {}

@@ -1,10 +1,11 @@
 //! A run that is stopped and resumed goes on as if it had never stopped, for every kind of every part.
 
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use phalanx::run::{Config, Ending, Provenance, Registry, ResumeOutcome, RunFolder, Session, train};
+use phalanx::distributed::SingleProcess;
+use phalanx::run::{Config, Ending, Provenance, Registry, ResumeOutcome, Run, RunFolder, Session};
 
 const FILES: [&str; 3] = ["metrics.csv", "agents.csv", "policy.safetensors"];
 
@@ -15,26 +16,23 @@ fn config(settings: &[(&str, &str)]) -> Config {
     Config::preset("synthetic").unwrap().with_all(small).unwrap()
 }
 
-fn begin(config: &Config, path: &Path) -> (Session, RunFolder) {
-    let session = Session::new(config).unwrap();
-    let folder = RunFolder::create(path, &session, Provenance::default()).unwrap();
-    (session, folder)
+fn begin(config: &Config, path: &Path) -> Run {
+    Run::begin(Session::new(config).unwrap(), path, Provenance::default()).unwrap()
 }
 
 /// Trains until `stop_after` iterations are done.
-fn run_until(session: &mut Session, folder: &mut RunFolder, stop_after: usize) -> Ending {
-    let stop = AtomicBool::new(false);
-    train(session, folder, Duration::ZERO, &stop, |summary| {
-        if summary.iteration + 1 >= stop_after {
-            stop.store(true, std::sync::atomic::Ordering::Relaxed);
-        }
-    })
-    .unwrap()
+fn run_until(run: &mut Run, stop_after: usize) -> phalanx::Result<Ending> {
+    let stop = Arc::new(AtomicBool::new(false));
+    run.train(&stop, |summary| stop.store(summary.iteration + 1 >= stop_after, Ordering::Relaxed))
 }
 
-fn resume(path: &Path) -> (Box<Session>, Box<RunFolder>, Vec<String>) {
-    match RunFolder::resume(path, &Registry::default()).unwrap() {
-        ResumeOutcome::Ready { session, folder, notes, .. } => (session, folder, notes),
+fn try_resume(path: &Path) -> phalanx::Result<ResumeOutcome> {
+    Run::resume(path, &Registry::default(), Arc::new(SingleProcess))
+}
+
+fn resume(path: &Path) -> (Box<Run>, Vec<String>) {
+    match try_resume(path).unwrap() {
+        ResumeOutcome::Ready { run, notes } => (run, notes),
         ResumeOutcome::Finished => panic!("the run is not finished"),
     }
 }
@@ -78,18 +76,18 @@ fn every_combination_of_kinds_resumes_to_the_same_bytes() {
 /// A run in one piece, and the same in three.
 fn assert_resumes(config: &Config, folder: &Path, name: &str) {
     let whole = folder.join(format!("{name}-whole"));
-    let (mut session, mut files) = begin(config, &whole);
-    assert!(matches!(run_until(&mut session, &mut files, usize::MAX), Ending::Finished(..)));
+    let mut run = begin(config, &whole);
+    assert!(matches!(run_until(&mut run, usize::MAX), Ok(Ending::Finished(Some(_)))));
     let parts = folder.join(format!("{name}-parts"));
-    let (mut session, mut files) = begin(config, &parts);
-    assert!(matches!(run_until(&mut session, &mut files, 5), Ending::Stopped { iteration: 5 }));
-    drop((session, files));
-    let (mut session, mut files, notes) = resume(&parts);
+    let mut run = begin(config, &parts);
+    assert!(matches!(run_until(&mut run, 5), Ok(Ending::Stopped { iteration: 5 })));
+    drop(run);
+    let (mut run, notes) = resume(&parts);
     assert_eq!(notes, Vec::<String>::new());
-    assert!(matches!(run_until(&mut session, &mut files, 9), Ending::Stopped { iteration: 9 }));
-    drop((session, files));
-    let (mut session, mut files, _) = resume(&parts);
-    assert!(matches!(run_until(&mut session, &mut files, usize::MAX), Ending::Finished(..)));
+    assert!(matches!(run_until(&mut run, 9), Ok(Ending::Stopped { iteration: 9 })));
+    drop(run);
+    let (mut run, _) = resume(&parts);
+    assert!(matches!(run_until(&mut run, usize::MAX), Ok(Ending::Finished(Some(_)))));
     assert!(read(&parts) == read(&whole), "{name} differs");
 }
 
@@ -204,8 +202,8 @@ fn joint_worlds_and_sampled_returns_resume_to_the_same_bytes() {
 fn a_damaged_checkpoint_is_passed_over_for_the_one_before() {
     let folder = tempfile::tempdir().unwrap();
     let whole = folder.path().join("whole");
-    let (mut session, mut files) = begin(&config(&[]), &whole);
-    run_until(&mut session, &mut files, usize::MAX);
+    let mut run = begin(&config(&[]), &whole);
+    run_until(&mut run, usize::MAX).unwrap();
     let damage: [&dyn Fn(&Path); 4] = [
         &|path| std::fs::write(path.with_extension("safetensors"), b"nonsense").unwrap(),
         &|path| std::fs::remove_file(path.with_extension("safetensors")).unwrap(),
@@ -217,15 +215,15 @@ fn a_damaged_checkpoint_is_passed_over_for_the_one_before() {
     ];
     for (k, damage) in damage.iter().enumerate() {
         let path = folder.path().join(format!("damaged{k}"));
-        let (mut session, mut files) = begin(&config(&[]), &path);
-        run_until(&mut session, &mut files, 5);
-        run_until(&mut session, &mut files, 9);
-        drop((session, files));
+        let mut run = begin(&config(&[]), &path);
+        run_until(&mut run, 5).unwrap();
+        run_until(&mut run, 9).unwrap();
+        drop(run);
         damage(&path.join("checkpoints/000000009.json"));
-        let (mut session, mut files, notes) = resume(&path);
+        let (mut run, notes) = resume(&path);
         assert!(notes.len() == 1 && notes[0].contains("checkpoint 9"), "{notes:?}");
-        assert_eq!(session.algorithm().iteration(), 5);
-        run_until(&mut session, &mut files, usize::MAX);
+        assert_eq!(run.session().algorithm().iteration(), 5);
+        run_until(&mut run, usize::MAX).unwrap();
         assert!(read(&path) == read(&whole), "damage {k}");
     }
 }
@@ -235,32 +233,32 @@ fn a_damaged_checkpoint_is_passed_over_for_the_one_before() {
 fn after_a_start_from_zero_new_checkpoints_count() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("run");
-    let (mut session, mut files) = begin(&config(&[]), &path);
-    run_until(&mut session, &mut files, 8);
-    run_until(&mut session, &mut files, 10);
-    drop((session, files));
+    let mut run = begin(&config(&[]), &path);
+    run_until(&mut run, 8).unwrap();
+    run_until(&mut run, 10).unwrap();
+    drop(run);
     for iteration in [8, 10] {
         std::fs::write(path.join(format!("checkpoints/{iteration:09}.safetensors")), b"nonsense").unwrap();
     }
-    let (mut session, mut files, notes) = resume(&path);
+    let (mut run, notes) = resume(&path);
     assert!(notes.iter().any(|note| note.contains("iteration 0")), "{notes:?}");
-    run_until(&mut session, &mut files, 3);
-    drop((session, files));
-    let (session, _, notes) = resume(&path);
-    assert_eq!((session.algorithm().iteration(), notes), (3, vec![]));
+    run_until(&mut run, 3).unwrap();
+    drop(run);
+    let (run, notes) = resume(&path);
+    assert_eq!((run.session().algorithm().iteration(), notes), (3, vec![]));
 }
 
 #[test]
 fn logs_that_results_do_not_need_may_be_removed() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("run");
-    let (mut session, mut files) = begin(&config(&[]), &path);
-    run_until(&mut session, &mut files, 5);
-    drop((session, files));
+    let mut run = begin(&config(&[]), &path);
+    run_until(&mut run, 5).unwrap();
+    drop(run);
     std::fs::remove_dir_all(path.join("tb")).unwrap();
     std::fs::remove_file(path.join("meta.json")).unwrap();
-    let (session, _, notes) = resume(&path);
-    assert_eq!(session.algorithm().iteration(), 5);
+    let (run, notes) = resume(&path);
+    assert_eq!(run.session().algorithm().iteration(), 5);
     assert!(notes.len() == 1 && notes[0].contains("begins anew"), "{notes:?}");
 }
 
@@ -268,51 +266,52 @@ fn logs_that_results_do_not_need_may_be_removed() {
 fn a_run_without_a_checkpoint_starts_again() {
     let folder = tempfile::tempdir().unwrap();
     let (whole, path) = (folder.path().join("whole"), folder.path().join("killed"));
-    let (mut session, mut files) = begin(&config(&[]), &whole);
-    run_until(&mut session, &mut files, usize::MAX);
+    let mut run = begin(&config(&[]), &whole);
+    run_until(&mut run, usize::MAX).unwrap();
     // As a kill leaves it: rows beyond any checkpoint.
-    let (mut session, mut files) = begin(&config(&[]), &path);
+    let mut session = Session::new(&config(&[])).unwrap();
+    let mut files = RunFolder::create(&path, &session, Provenance::default()).unwrap();
     let summary = session.advance().unwrap().unwrap();
     files.record(&summary, &session).unwrap();
     files.flush().unwrap();
-    drop((session, files));
-    let (mut session, mut files, notes) = resume(&path);
+    drop(files);
+    let (mut run, notes) = resume(&path);
     assert!(notes[0].contains("iteration 0"), "{notes:?}");
-    run_until(&mut session, &mut files, usize::MAX);
+    run_until(&mut run, usize::MAX).unwrap();
     assert!(read(&path) == read(&whole));
-    assert!(matches!(RunFolder::resume(&path, &Registry::default()).unwrap(), ResumeOutcome::Finished));
+    assert!(matches!(try_resume(&path).unwrap(), ResumeOutcome::Finished));
 }
 
 #[test]
 fn a_warm_start_begins_at_the_other_runs_policy_also_after_a_kill() {
     let folder = tempfile::tempdir().unwrap();
     let teacher = folder.path().join("teacher");
-    let (mut session, mut files) = begin(&config(&[]), &teacher);
-    run_until(&mut session, &mut files, usize::MAX);
-    let learnt = session.algorithm().policy().theta().clone();
+    let mut run = begin(&config(&[]), &teacher);
+    run_until(&mut run, usize::MAX).unwrap();
+    let learnt = run.session().policy().theta().clone();
     let mut session = Session::new(&config(&[("seed", "9")])).unwrap();
     session.warm_start(&teacher.join("policy.safetensors")).unwrap();
     assert_eq!(session.algorithm().policy().theta(), &learnt);
     let path = folder.path().join("pupil");
     drop(RunFolder::create(&path, &session, Provenance::default()).unwrap());
-    let (session, _, _) = resume(&path);
-    assert_eq!(session.algorithm().policy().theta(), &learnt);
+    let (run, _) = resume(&path);
+    assert_eq!(run.session().policy().theta(), &learnt);
 }
 
 #[test]
 fn what_cannot_be_resumed_is_refused_with_the_reason() {
     let folder = tempfile::tempdir().unwrap();
-    let message = |path: &Path| match RunFolder::resume(path, &Registry::default()) {
+    let message = |path: &Path| match try_resume(path) {
         Err(error) => error.to_string(),
         Ok(_) => panic!("{} was resumed", path.display()),
     };
     assert!(message(&folder.path().join("nowhere")).contains("is not a run"));
     assert!(message(folder.path()).contains("config.toml"));
     let path = folder.path().join("run");
-    let (mut session, mut files) = begin(&config(&[]), &path);
-    run_until(&mut session, &mut files, 5);
+    let mut run = begin(&config(&[]), &path);
+    run_until(&mut run, 5).unwrap();
     assert!(message(&path).contains("in use"), "two processes at once");
-    drop((session, files));
+    drop(run);
     let text = std::fs::read_to_string(path.join("config.toml")).unwrap();
     std::fs::write(path.join("config.toml"), text.replace("batch = 3", "batch = 4")).unwrap();
     assert!(message(&path).contains("was changed"));
@@ -320,4 +319,45 @@ fn what_cannot_be_resumed_is_refused_with_the_reason() {
     assert!(message(&path).contains("kappa"));
     std::fs::write(path.join("meta.json"), "{").unwrap();
     assert!(message(&path).contains("meta.json"));
+}
+
+/// The policy is there before the closing evaluation, which can be stopped; what was done is not lost.
+#[test]
+fn a_stop_in_the_closing_evaluation_leaves_policy_and_checkpoint() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, whole) = (folder.path().join("run"), folder.path().join("whole"));
+    run_until(&mut begin(&config(&[]), &whole), usize::MAX).unwrap();
+    let mut run = begin(&config(&[]), &path);
+    // Asked for in the last iteration, so that the evaluation finds it.
+    assert!(matches!(run_until(&mut run, 12), Ok(Ending::Stopped { iteration: 12 })));
+    drop(run);
+    assert!(path.join("policy.safetensors").exists() && !path.join("outcome.json").exists());
+    assert!(std::fs::read_to_string(path.join("meta.json")).unwrap().contains("\"stopped\""));
+    let (mut run, notes) = resume(&path);
+    assert_eq!((run.session().algorithm().iteration(), notes), (12, vec![]));
+    run_until(&mut run, usize::MAX).unwrap();
+    assert!(read(&path) == read(&whole));
+}
+
+/// A disk that takes no more files: here, a folder where a file should be.
+#[test]
+fn what_cannot_be_written_is_said_with_the_last_checkpoint() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run");
+    let mut run = begin(&config(&[("checkpoint.seconds", "inf")]), &path);
+    std::fs::create_dir(path.join("policy.safetensors.tmp")).unwrap();
+    let message = |run: &mut Run| run_until(run, usize::MAX).err().unwrap().to_string();
+    assert!(message(&mut run).ends_with("; there is no checkpoint yet"));
+    drop(run);
+    let (mut run, _) = resume(&path);
+    run_until(&mut run, 5).unwrap();
+    let said = message(&mut run);
+    assert!(
+        said.contains("policy.safetensors: ") && said.ends_with("checkpoint is of iteration 5"),
+        "{said}"
+    );
+    drop(run);
+    std::fs::remove_dir(path.join("policy.safetensors.tmp")).unwrap();
+    let (mut run, _) = resume(&path);
+    assert!(matches!(run_until(&mut run, usize::MAX), Ok(Ending::Finished(Some(_)))));
 }

@@ -11,7 +11,7 @@ use phalanx::run::{Config, Registry, RunFolder, RunStatus, Session, preset};
 use phalanx::{Error, Result};
 use serde_json::json;
 
-use crate::fleet::{self, Finish, Job, Workers};
+use crate::batch::{self, Job, JobOutcome, Workers};
 use crate::print;
 use crate::train::{provenance, stop_on_signals};
 use file::SweepFile;
@@ -94,12 +94,12 @@ impl Plan {
 struct Done {
     /// Number of the first.
     first: usize,
-    finishes: Vec<Finish>,
+    finishes: Vec<JobOutcome>,
 }
 
 impl Done {
     /// How run `k` ended, if it is one of them.
-    fn of(&self, k: usize) -> Option<&Finish> {
+    fn of(&self, k: usize) -> Option<&JobOutcome> {
         self.finishes.get(k.checked_sub(self.first)?)
     }
 
@@ -171,7 +171,7 @@ pub fn sweep(args: &SweepArgs, registry: &Registry) -> anyhow::Result<()> {
     };
     plan.check(&file, args.index)?;
     let stop = stop_on_signals()?;
-    let finishes = fleet::carry_out(jobs, &workers, &stop, &provenance())?;
+    let finishes = batch::run_jobs(jobs, &workers, &stop, &provenance())?;
     let done = Done { first: args.index.unwrap_or(0), finishes };
     let files = everything(&plan, &done).map(|finishes| write(&plan, &finishes, &out)).transpose()?;
     report(args, &plan, &done, files.as_ref(), &out)?;
@@ -179,13 +179,13 @@ pub fn sweep(args: &SweepArgs, registry: &Registry) -> anyhow::Result<()> {
 }
 
 /// How every run of the sweep ended; none if other calls have still to finish some.
-fn everything(plan: &Plan, done: &Done) -> Option<Vec<Finish>> {
+fn everything(plan: &Plan, done: &Done) -> Option<Vec<JobOutcome>> {
     let one = |(k, job): (usize, &Job)| {
         if let Some(finish) = done.of(k) {
             return Some(finish.clone());
         }
-        match RunFolder::standing(&job.folder, &job.config) {
-            Ok(RunStatus::Finished(outcome)) => Some(Finish::Done(outcome)),
+        match RunFolder::status(&job.folder, &job.config) {
+            Ok(RunStatus::Finished(outcome)) => Some(JobOutcome::Done(outcome)),
             _ => None,
         }
     };
@@ -199,7 +199,7 @@ struct Files {
     table: String,
 }
 
-fn write(plan: &Plan, finishes: &[Finish], out: &Path) -> Result<Files> {
+fn write(plan: &Plan, finishes: &[JobOutcome], out: &Path) -> Result<Files> {
     let (csv, markdown) = (out.join("summary.csv"), out.join("summary.md"));
     std::fs::create_dir_all(out).map_err(|e| Error::write(out, e))?;
     replace(&csv, &summary::csv(plan, finishes))?;
@@ -228,7 +228,7 @@ fn report(
             "out": out,
             "runs": plan.jobs.len(),
             "asked_for": done.finishes.len(),
-            "finished": done.count(|finish| matches!(finish, Finish::Done(_))),
+            "finished": done.count(|finish| matches!(finish, JobOutcome::Done(_))),
             "failed": done.count(is_failed),
             "in_use": done.count(is_busy),
             "stopped": done.count(is_stopped),
@@ -249,18 +249,18 @@ fn report(
 }
 
 /// Whether a run ended in a certain way.
-type Way = fn(&Finish) -> bool;
+type Way = fn(&JobOutcome) -> bool;
 
-fn is_failed(finish: &Finish) -> bool {
-    matches!(finish, Finish::Failed(_))
+fn is_failed(finish: &JobOutcome) -> bool {
+    matches!(finish, JobOutcome::Failed(_))
 }
 
-fn is_busy(finish: &Finish) -> bool {
-    matches!(finish, Finish::Busy)
+fn is_busy(finish: &JobOutcome) -> bool {
+    matches!(finish, JobOutcome::Busy)
 }
 
-fn is_stopped(finish: &Finish) -> bool {
-    matches!(finish, Finish::Stopped)
+fn is_stopped(finish: &JobOutcome) -> bool {
+    matches!(finish, JobOutcome::Stopped)
 }
 
 /// An error if not every run that was asked for is finished.

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::Plan;
 use super::settings::plain;
 use super::statistics::Spread;
-use crate::fleet::Finish;
+use crate::batch::JobOutcome;
 
 /// Fields of a run's outcome, with those of its exact evaluation.
 const FIELDS: [&str; 12] = [
@@ -29,7 +29,7 @@ const EXACT: [&str; 8] =
     ["return", "objective", "violation_total", "violation_max", "violation_mean", "X", "Y", "E"];
 
 /// `summary.csv`: one row per run, whatever became of it.
-pub fn csv(plan: &Plan, finishes: &[Finish]) -> String {
+pub fn csv(plan: &Plan, finishes: &[JobOutcome]) -> String {
     let keys: Vec<&String> = plan.keys().collect();
     // What a setting says already, as the number of iterations, needs no second column.
     let fields = || FIELDS.into_iter().filter(|field| !keys.iter().any(|key| key == field));
@@ -46,7 +46,7 @@ pub fn csv(plan: &Plan, finishes: &[Finish]) -> String {
         row.extend(plan.settings[setting].values.iter().map(|(_, value)| plain(value)));
         row.extend([seed.to_string(), job.config.seed.to_string(), status(finish)]);
         let outcome = match finish {
-            Finish::Done(outcome) => serde_json::to_value(outcome).unwrap_or_default(),
+            JobOutcome::Done(outcome) => serde_json::to_value(outcome).unwrap_or_default(),
             _ => Value::Null,
         };
         row.extend(fields().map(|name| cell(&outcome[name])));
@@ -56,12 +56,12 @@ pub fn csv(plan: &Plan, finishes: &[Finish]) -> String {
     String::from_utf8(writer.into_inner().unwrap_or_default()).unwrap_or_default()
 }
 
-fn status(finish: &Finish) -> String {
+fn status(finish: &JobOutcome) -> String {
     match finish {
-        Finish::Done(_) => "finished".into(),
-        Finish::Failed(reason) => format!("failed: {reason}"),
-        Finish::Busy => "in use".into(),
-        Finish::Stopped => "stopped".into(),
+        JobOutcome::Done(_) => "finished".into(),
+        JobOutcome::Failed(reason) => format!("failed: {reason}"),
+        JobOutcome::Busy => "in use".into(),
+        JobOutcome::Stopped => "stopped".into(),
     }
 }
 
@@ -74,18 +74,18 @@ fn cell(value: &Value) -> String {
 }
 
 /// `summary.md`: one row per setting. Runs that are not finished are named, not averaged over.
-pub fn markdown(plan: &Plan, finishes: &[Finish]) -> String {
+pub fn markdown(plan: &Plan, finishes: &[JobOutcome]) -> String {
     let mut rows =
         vec![["setting", "seeds", "return", "objective", "violation_total", "missing"].map(String::from)];
     for (number, setting) in plan.settings.iter().enumerate() {
         let runs = || plan.runs.iter().zip(finishes).filter(|((of, _), _)| *of == number);
         let done: Vec<&Outcome> = (runs())
             .filter_map(
-                |(_, finish)| if let Finish::Done(outcome) = finish { Some(&**outcome) } else { None },
+                |(_, finish)| if let JobOutcome::Done(outcome) = finish { Some(&**outcome) } else { None },
             )
             .collect();
         let missing: Vec<String> = (runs())
-            .filter(|(_, finish)| !matches!(finish, Finish::Done(_)))
+            .filter(|(_, finish)| !matches!(finish, JobOutcome::Done(_)))
             .map(|((_, seed), finish)| {
                 let status = status(finish);
                 format!("seed {seed} {}", status.split(':').next().unwrap_or_default())
@@ -106,7 +106,7 @@ pub fn markdown(plan: &Plan, finishes: &[Finish]) -> String {
     let mut text = aligned(&rows);
     text += "\nMean over seeds ± standard error (interquartile mean).\n";
     let failed = plan.jobs.iter().zip(finishes).filter_map(|(job, finish)| match finish {
-        Finish::Failed(reason) => Some((&job.name, reason)),
+        JobOutcome::Failed(reason) => Some((&job.name, reason)),
         _ => None,
     });
     for (k, (name, reason)) in failed.enumerate() {

@@ -1,7 +1,6 @@
 //! `phalanx train` and `phalanx resume`.
 
-#[cfg_attr(not(feature = "mpi"), path = "no_parts.rs")]
-mod parts;
+mod processes;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,12 +8,14 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use phalanx::Error;
 use phalanx::algorithm::Summary;
-use phalanx::run::{self, Config, Ending, Provenance, Registry, ResumeOutcome, RunFolder, Session, preset};
+use phalanx::distributed::{Communicator, all_ok_among};
+use phalanx::run::{Ending, Provenance, Registry, ResumeOutcome, Run, RunFolder, Session, preset};
 
 use phalanx_pictures::plot;
 
-use crate::{Source, on_threads, print, table};
+use crate::{Source, print, table};
 
 #[derive(clap::Args)]
 pub struct TrainArgs {
@@ -30,7 +31,7 @@ pub struct TrainArgs {
     #[arg(long, value_name = "RUN")]
     init: Option<PathBuf>,
     #[command(flatten)]
-    how: How,
+    execution: ExecutionArgs,
 }
 
 #[derive(clap::Args)]
@@ -38,12 +39,12 @@ pub struct ResumeArgs {
     /// Folder of the run.
     run: PathBuf,
     #[command(flatten)]
-    how: How,
+    execution: ExecutionArgs,
 }
 
 /// How a run is carried out and shown; nothing here changes its results.
 #[derive(clap::Args)]
-struct How {
+struct ExecutionArgs {
     /// Threads to use [default: all cores; with --mpi this process's share of them].
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
@@ -57,95 +58,76 @@ struct How {
 
 /// `phalanx train`.
 pub fn train(args: &TrainArgs, registry: &Registry) -> anyhow::Result<()> {
-    if args.how.mpi {
-        return parts::train(args, registry);
-    }
-    let config = args.source.load(args.seed, registry)?;
-    if let Some(out) = &args.out {
-        RunFolder::check_free(out)?;
-    }
-    on_threads(args.how.threads, || begin(args, &config))?
-}
-
-fn begin(args: &TrainArgs, config: &Config) -> anyhow::Result<()> {
-    let mut session = Session::new(config)?;
-    if let Some(init) = &args.init {
-        session.warm_start(&init.join("policy.safetensors"))?;
-    }
-    for warning in session.warnings() {
-        eprintln!("warning: {warning}");
-    }
-    let path = args.out.clone().unwrap_or_else(|| default_folder(&args.source.source, config.seed));
-    let stop = stop_on_signals()?;
-    let mut folder = RunFolder::create(&path, &session, provenance())?;
-    go_on(&mut session, &mut folder, Duration::ZERO, &stop, &args.how)
+    processes::start(&args.execution, |peers, stop| {
+        let config = args.source.load(args.seed, registry).and_then(|config| {
+            args.out.iter().filter(|_| peers.rank() == 0).try_for_each(|out| RunFolder::check_free(out))?;
+            Ok(config)
+        });
+        let config = all_ok_among(peers, config)?;
+        let mut session = Session::distributed(&config, peers.clone())?;
+        if let Some(init) = &args.init {
+            session.warm_start(&init.join("policy.safetensors"))?;
+        }
+        if peers.rank() == 0 {
+            session.warnings().iter().for_each(|warning| eprintln!("warning: {warning}"));
+        }
+        let path = args.out.clone().unwrap_or_else(|| default_folder(&args.source.source, config.seed));
+        let run = Run::begin(session, &path, provenance())?;
+        run_to_end(run, peers, stop, args.execution.json)
+    })
 }
 
 /// `phalanx resume`.
 pub fn resume(args: &ResumeArgs, registry: &Registry) -> anyhow::Result<()> {
-    if args.how.mpi {
-        return parts::resume(args, registry);
-    }
-    let stop = stop_on_signals()?;
-    on_threads(args.how.threads, || match RunFolder::resume(&args.run, registry)? {
+    processes::start(&args.execution, |peers, stop| match Run::resume(&args.run, registry, peers.clone())? {
+        ResumeOutcome::Finished if peers.rank() > 0 => Ok(()),
         ResumeOutcome::Finished => {
             eprintln!("{} is finished; there is nothing to resume", args.run.display());
             Ok(())
         }
-        ResumeOutcome::Ready { mut session, mut folder, elapsed, notes } => {
-            for note in notes {
-                eprintln!("note: {note}");
-            }
-            go_on(&mut session, &mut folder, elapsed, &stop, &args.how)
+        ResumeOutcome::Ready { run, notes } => {
+            notes.iter().for_each(|note| eprintln!("note: {note}"));
+            run_to_end(*run, peers, stop, args.execution.json)
         }
-    })?
+    })
 }
 
 /// Trains to the end, or until the user interrupts.
-fn go_on(
-    session: &mut Session,
-    folder: &mut RunFolder,
-    elapsed: Duration,
+fn run_to_end(
+    mut run: Run,
+    peers: &Arc<dyn Communicator>,
     stop: &Arc<AtomicBool>,
-    how: &How,
+    json: bool,
 ) -> anyhow::Result<()> {
-    session.set_stop_flag(stop.clone());
-    let bar = progress_bar(session.config().iterations, how.json);
-    let ending = run::train(session, folder, elapsed, stop, |summary| show(&bar, summary));
+    let path = run.path().to_path_buf();
+    let how_to_resume = format!("go on with `phalanx resume {}`", path.display());
+    let advice = how_to_resume.clone();
+    peers.advise(Box::new(move || format!("; {}; {advice}", RunFolder::describe_last_checkpoint(&path))));
+    let bar = progress_bar(run.session().config().iterations, json || peers.rank() > 0);
+    let ending = run.train(stop, |summary| show(&bar, summary));
     bar.finish_and_clear();
     match ending {
-        Ok(Ending::Finished(outcome, ..)) if how.json => {
-            print(&format!("{}\n", serde_json::to_string(&outcome)?))
+        // The first process reports.
+        Ok(Ending::Finished(None)) => {}
+        Ok(Ending::Finished(Some(results))) if json => {
+            print(&format!("{}\n", serde_json::to_string(&results.outcome)?))
         }
-        Ok(Ending::Finished(outcome, evaluation, whole)) => {
+        Ok(Ending::Finished(Some(results))) => {
             // The run is complete without its pictures: that they cannot be drawn is no failure of it.
-            if let Err(error) = plot::plot_run(folder.path()) {
+            if let Err(error) = plot::plot_run(run.path()) {
                 eprintln!("warning: no plots: {error}");
             }
-            print(&table::closing(&whole, &outcome, &evaluation));
+            print(&table::closing(&results.evaluator, &results.outcome, &results.evaluation));
         }
         Ok(Ending::Stopped { iteration }) => {
-            anyhow::bail!("stopped after {iteration} iterations; {}", how_to_resume(folder.path()))
+            anyhow::bail!("stopped after {iteration} iterations; {how_to_resume}")
         }
-        Err(error @ phalanx::Error::Write { .. }) if folder.path().is_dir() => {
-            let whole = last_checkpoint(folder.path());
-            let advice = format!("{whole}; once mended, {}", how_to_resume(folder.path()));
-            return Err(anyhow::Error::from(error).context(advice));
+        Err(error @ Error::RunWrite { .. }) => {
+            return Err(anyhow::Error::from(error).context(format!("once mended, {how_to_resume}")));
         }
         Err(error) => return Err(error.into()),
     }
     Ok(())
-}
-
-fn last_checkpoint(path: &Path) -> String {
-    match RunFolder::last_checkpoint(path) {
-        Some(iteration) => format!("the last checkpoint is of iteration {iteration}"),
-        None => "there is no checkpoint yet".into(),
-    }
-}
-
-fn how_to_resume(path: &Path) -> String {
-    format!("go on with `phalanx resume {}`", path.display())
 }
 
 /// A flag that Ctrl-C and SIGTERM set; a second one ends the process at once.

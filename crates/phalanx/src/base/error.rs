@@ -80,6 +80,16 @@ pub enum Error {
         /// The operating system's reason.
         source: std::io::Error,
     },
+    /// Writing failed in the middle of a run.
+    #[error("cannot write {path}: {source}; {checkpoint}")]
+    RunWrite {
+        /// The file concerned.
+        path: String,
+        /// The operating system's reason.
+        source: std::io::Error,
+        /// The checkpoint that the run can go on from, in words.
+        checkpoint: String,
+    },
 }
 
 impl Error {

@@ -27,6 +27,11 @@ pub trait Communicator: Send + Sync {
 
     /// Bytes handed over for sending so far; none where there is nothing to send them over.
     fn sent(&self) -> Option<u64>;
+
+    /// What a process should say that has to give up because others are gone.
+    fn advise(&self, advice: Box<dyn Fn() -> String + Send>) {
+        drop(advice);
+    }
 }
 
 /// One process that holds the whole network.

@@ -71,7 +71,8 @@ impl Halo {
         Halo::without_borders(Arc::new(SingleProcess), agents)
     }
 
-    fn without_borders(peers: Arc<dyn Communicator>, total: usize) -> Self {
+    /// Processes that can talk, before it is known who has which agents.
+    pub(crate) fn without_borders(peers: Arc<dyn Communicator>, total: usize) -> Self {
         let partition = Partition::single(total);
         Halo { peers, partition, links: Vec::new(), border: Vec::new(), total, members: OnceLock::new() }
     }

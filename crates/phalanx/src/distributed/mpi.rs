@@ -77,11 +77,6 @@ pub fn start(stop: Arc<AtomicBool>) -> Result<(Session, Arc<Mpi>)> {
 }
 
 impl Mpi {
-    /// What to tell the user if the run cannot go on.
-    pub fn advise(&self, advice: impl Fn() -> String + Send + 'static) {
-        *self.advice.lock().unwrap_or_else(PoisonError::into_inner) = Box::new(advice);
-    }
-
     /// Ends the watch over this rank.
     pub fn done(&self) {
         self.is_done.store(true, Ordering::Relaxed);
@@ -155,5 +150,9 @@ impl Communicator for Mpi {
 
     fn sent(&self) -> Option<u64> {
         Some(self.sent.load(Ordering::Relaxed))
+    }
+
+    fn advise(&self, advice: Box<dyn Fn() -> String + Send>) {
+        *self.advice.lock().unwrap_or_else(PoisonError::into_inner) = advice;
     }
 }

@@ -53,7 +53,7 @@ pub struct Piece {
 }
 
 /// Writes the state of the agents that `network` owns, as number `which.0` of `which.1` pieces. They are a checkpoint once
-/// [`conclude`] has written its manifest.
+/// [`write_manifest`] has written its manifest.
 pub fn write(
     folder: &Path,
     iteration: usize,
@@ -104,7 +104,7 @@ pub fn write(
 const AGENTS: &str = "agents";
 
 /// Writes the manifest of a checkpoint whose pieces are written, and removes those before the last two.
-pub fn conclude(folder: &Path, manifest: &Manifest) -> Result<()> {
+pub fn write_manifest(folder: &Path, manifest: &Manifest) -> Result<()> {
     let path = manifest_path(folder, manifest.iteration);
     let text = serde_json::to_string_pretty(&manifest).map_err(|e| Error::write(&path, e.into()))?;
     durable::replace_text(&path, &text)?;
@@ -404,7 +404,7 @@ mod tests {
         let (mut numbers, mut counter) = ([iteration as f64, f64::MIN_POSITIVE], iteration as u64);
         let fields = vec![("a", Field::Numbers(&mut numbers)), ("b", Field::Counter(&mut counter))];
         let piece = write(folder, iteration, (0, 1), &fields, &Graph::line(3).unwrap()).unwrap();
-        conclude(folder, &Manifest { pieces: vec![piece], ..manifest(iteration) }).unwrap();
+        write_manifest(folder, &Manifest { pieces: vec![piece], ..manifest(iteration) }).unwrap();
     }
 
     #[test]
@@ -462,7 +462,7 @@ mod tests {
                 ];
                 pieces.push(write(folder.path(), 7, (number, before), &fields, part).unwrap());
             }
-            conclude(folder.path(), &Manifest { pieces, ..manifest(7) }).unwrap();
+            write_manifest(folder.path(), &Manifest { pieces, ..manifest(7) }).unwrap();
             let found = verify(folder.path(), 7).unwrap();
             for part in parts(after) {
                 let (mut doubles, mut singles) = rows(&part, false);

@@ -50,18 +50,6 @@ pub fn evaluate(
     episodes.evaluate()
 }
 
-/// The same where the network is shared out over processes: what the first of them finds, nothing elsewhere.
-pub(super) fn evaluate_part(episodes: &Episodes<'_>) -> Result<Option<Evaluation>> {
-    let halo = episodes.halo;
-    let found = halo.all_ok(episodes.measure())?;
-    let own = || episodes.world.graph().owned_agents();
-    let rows = |rows: &Ragged<f64>| halo.gather_ragged(&own().map(|i| rows.row(i)).collect::<Vec<_>>());
-    let (values, slack) = (rows(&found.values)?, rows(&found.slack)?);
-    let mine: Vec<f64> = own().flat_map(|i| found.numbers[i]).collect();
-    let all: Vec<f64> = halo.gather_rows(2, &mine)?;
-    Ok(halo.is_first().then(|| episodes.evaluation(all.as_chunks::<2>().0, values, slack)))
-}
-
 /// Episodes of a closing evaluation: as many as `[evaluation]` asks for and allows.
 pub(super) fn closing_episodes(config: &Config, world: &dyn World) -> usize {
     let episode = world.graph().total() as u64 * config.horizon as u64;
@@ -79,7 +67,7 @@ pub(super) struct Episodes<'a> {
     pub episodes: usize,
     /// Borders with other processes.
     pub halo: &'a Halo,
-    /// Set when nobody wants to know any more. Not looked at among processes, which would have to agree.
+    /// Set when nobody wants to know any more; that of rank 0 counts.
     pub stop: Option<&'a AtomicBool>,
 }
 
@@ -92,10 +80,16 @@ struct AgentResults {
 }
 
 impl Episodes<'_> {
-    /// Every utility at the occupancy pooled over them.
+    /// Every utility at the occupancy pooled over them; valid on rank 0 only.
     pub fn evaluate(&self) -> Result<Evaluation> {
-        let found = self.measure()?;
-        Ok(self.evaluation(&found.numbers, found.values, found.slack))
+        let found = self.halo.all_ok(self.measure())?;
+        let own = || self.world.graph().owned_agents();
+        let rows =
+            |all: &Ragged<f64>| self.halo.gather_ragged(&own().map(|i| all.row(i)).collect::<Vec<_>>());
+        let (values, slack) = (rows(&found.values)?, rows(&found.slack)?);
+        let numbers: Vec<f64> = own().flat_map(|i| found.numbers[i]).collect();
+        let numbers = self.halo.gather_rows(2, &numbers)?;
+        Ok(self.evaluation(numbers.as_chunks::<2>().0, values, slack))
     }
 
     /// Their visits, pooled.
@@ -117,7 +111,8 @@ impl Episodes<'_> {
         let at_once = if n < rollout::SPLIT_AGENTS { AT_ONCE.min(self.episodes) } else { 1 };
         let mut trajectories = vec![Trajectory::for_world(self.world, self.horizon); at_once];
         for first in (0..self.episodes).step_by(at_once.max(1)) {
-            if !self.halo.is_distributed() && self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) {
+            let stopping = || Ok(u8::from(self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed))));
+            if self.halo.broadcast_decision(stopping)? > 0 {
                 return Err(Error::Stopped);
             }
             let requests: Vec<Request> = (first..self.episodes.min(first + at_once))

@@ -73,23 +73,6 @@ const FINISHED: &str = "finished";
 /// Rows that TensorBoard is given at most; more would only slow it down.
 const EVENTS: usize = 10_000;
 
-/// A run that was begun before.
-pub enum ResumeOutcome {
-    /// It is done.
-    Finished,
-    /// It can go on from where its last whole checkpoint was.
-    Ready {
-        /// The run in memory.
-        session: Box<Session>,
-        /// Its folder.
-        folder: Box<RunFolder>,
-        /// Time that it has spent in training already.
-        elapsed: Duration,
-        /// What the user should know: damaged checkpoints, a start from the beginning.
-        notes: Vec<String>,
-    },
-}
-
 impl RunFolder {
     /// Whether a run can begin in `path`: it must be new or an empty folder, with a name that JSON can hold.
     pub fn check_free(path: &Path) -> Result<()> {
@@ -144,19 +127,6 @@ impl RunFolder {
         };
         folder.write_meta()?;
         Ok(folder)
-    }
-
-    /// Opens the folder of a run that was begun before, and brings run and files to its last whole checkpoint.
-    pub fn resume(path: &Path, registry: &Registry) -> Result<ResumeOutcome> {
-        if path.join("config.toml").is_file() && read_meta(path)?.is_finished() {
-            return Ok(ResumeOutcome::Finished);
-        }
-        let config = Config::of_run(path)?.with_registry(registry.clone());
-        let Some(revived) = LockedRun::find(path, &config)? else { return Ok(ResumeOutcome::Finished) };
-        let mut session = Session::new(&config)?;
-        revived.from.apply(path, &mut session)?;
-        let (folder, elapsed, notes) = revived.open(path, &session)?;
-        Ok(ResumeOutcome::Ready { session: Box::new(session), folder: Box::new(folder), elapsed, notes })
     }
 
     /// Where it is.
@@ -216,15 +186,13 @@ impl RunFolder {
         Ok(())
     }
 
-    /// Makes everything so far durable: a kill from now on loses nothing before this moment.
-    pub fn checkpoint(&mut self, session: &mut Session, elapsed: Duration) -> Result<()> {
-        self.check_in_place()?;
-        let piece = write_state(&self.path, session)?;
-        self.conclude(session.algorithm().iteration(), elapsed, vec![piece])
-    }
-
     /// Completes a checkpoint whose pieces are written.
-    pub(super) fn conclude(&mut self, iteration: usize, elapsed: Duration, pieces: Vec<Piece>) -> Result<()> {
+    pub(super) fn write_manifest(
+        &mut self,
+        iteration: usize,
+        elapsed: Duration,
+        pieces: Vec<Piece>,
+    ) -> Result<()> {
         self.check_in_place()?;
         let manifest = Manifest {
             iteration,
@@ -235,15 +203,19 @@ impl RunFolder {
             config_crc32c: self.config_crc32c,
             pieces,
         };
-        checkpoint::conclude(&self.path.join(CHECKPOINTS), &manifest)
+        checkpoint::write_manifest(&self.path.join(CHECKPOINTS), &manifest)
     }
 
-    /// Iteration of the newest checkpoint of the run in a folder, if there is one.
-    pub fn last_checkpoint(path: &Path) -> Option<usize> {
-        checkpoint::iterations(&path.join(CHECKPOINTS)).last().copied()
+    /// The newest checkpoint of the run in a folder, in words.
+    pub fn describe_last_checkpoint(path: &Path) -> String {
+        match checkpoint::iterations(&path.join(CHECKPOINTS)).last() {
+            Some(iteration) => format!("the last checkpoint is of iteration {iteration}"),
+            None => "there is no checkpoint yet".into(),
+        }
     }
 
-    fn check_in_place(&self) -> Result<()> {
+    /// Whether the folder is still the one that the run was begun in.
+    pub(super) fn check_in_place(&self) -> Result<()> {
         if self.metrics.is_in_place() {
             return Ok(());
         }
@@ -360,39 +332,43 @@ pub(super) struct LockedRun {
     config_crc32c: u32,
     notes: Vec<String>,
     /// From where.
-    pub(super) from: From,
+    pub(super) point: RestartPoint,
 }
 
 /// Where a run goes on from.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) enum From {
+pub(super) enum RestartPoint {
     /// A checkpoint.
     Checkpoint(Manifest),
     /// Its beginning, with the policy that it was given if it was given one.
     Beginning { is_warm: bool },
 }
 
-impl From {
+impl RestartPoint {
     /// Brings a session, or one process's part of it, there.
     pub fn apply(&self, path: &Path, session: &mut Session) -> Result<()> {
         match self {
-            From::Checkpoint(manifest) => {
+            RestartPoint::Checkpoint(manifest) => {
                 let folder = path.join(CHECKPOINTS);
                 let network = session.world().graph().clone();
-                session.restore(|fields| checkpoint::restore(&folder, manifest, fields, &network))
+                let halo = session.halo().clone();
+                halo.all_ok(
+                    session.restore(|fields| checkpoint::restore(&folder, manifest, fields, &network)),
+                )
             }
-            From::Beginning { is_warm: true } => session.warm_start(&path.join(INITIAL_POLICY)),
-            From::Beginning { is_warm: false } => Ok(()),
+            RestartPoint::Beginning { is_warm: true } => session.warm_start(&path.join(INITIAL_POLICY)),
+            RestartPoint::Beginning { is_warm: false } => Ok(()),
         }
     }
 }
 
 impl LockedRun {
     /// Locks the folder and looks for the last whole checkpoint; none if the run is finished.
-    pub fn find(path: &Path, config: &Config) -> Result<Option<Self>> {
-        if read_meta(path)?.is_finished() {
+    pub fn find(path: &Path, registry: &Registry) -> Result<Option<Self>> {
+        if path.join("config.toml").is_file() && read_meta(path)?.is_finished() {
             return Ok(None);
         }
+        let config = Config::of_run(path)?.with_registry(registry.clone());
         let lock = lock(path)?;
         // Once more: another process may have finished it before the lock was free.
         let meta = read_meta(path)?;
@@ -402,25 +378,25 @@ impl LockedRun {
         let config_path = path.join("config.toml");
         let text = std::fs::read_to_string(&config_path)
             .map_err(|e| Error::file(&config_path, format!("cannot be read: {e}")))?;
-        let config_crc32c = input_checksum(&text, config)?;
+        let config_crc32c = input_checksum(&text, &config)?;
         let mut notes = Vec::new();
         let found = newest_whole(path, config_crc32c, &mut notes)?;
         checkpoint::discard_after(&path.join(CHECKPOINTS), found.as_ref().map(|manifest| manifest.iteration));
-        let from = match found {
-            Some(manifest) => From::Checkpoint(manifest),
+        let point = match found {
+            Some(manifest) => RestartPoint::Checkpoint(manifest),
             None => {
                 notes.push("there is no whole checkpoint; the run starts at iteration 0".into());
-                From::Beginning { is_warm: meta.is_warm || path.join(INITIAL_POLICY).exists() }
+                RestartPoint::Beginning { is_warm: meta.is_warm || path.join(INITIAL_POLICY).exists() }
             }
         };
-        Ok(Some(LockedRun { lock, meta, config_crc32c, notes, from }))
+        Ok(Some(LockedRun { lock, meta, config_crc32c, notes, point }))
     }
 
     /// Cuts the files back to where the run goes on. Also says how long it took so far, and what the user should know.
     pub fn open(self, path: &Path, session: &Session) -> Result<(RunFolder, Duration, Vec<String>)> {
-        let LockedRun { lock, mut meta, config_crc32c, mut notes, from } = self;
-        let (metrics, timings, events, elapsed) = match &from {
-            From::Checkpoint(manifest) => {
+        let LockedRun { lock, mut meta, config_crc32c, mut notes, point } = self;
+        let (metrics, timings, events, elapsed) = match &point {
+            RestartPoint::Checkpoint(manifest) => {
                 let events = path.join(TENSORBOARD).join(events::FILE_NAME);
                 (
                     Log::reopen(path.join(METRICS), manifest.metrics_bytes)?,
@@ -429,7 +405,7 @@ impl LockedRun {
                     Duration::try_from_secs_f64(manifest.elapsed_s).unwrap_or_default(),
                 )
             }
-            From::Beginning { .. } => (
+            RestartPoint::Beginning { .. } => (
                 new_metrics(path, session.algorithm().knows_stationarity())?,
                 new_timings(path)?,
                 new_events(path)?,

@@ -31,9 +31,9 @@ pub use config::{
 pub use evaluate::{Evaluation, evaluate};
 pub use evaluator::Evaluator;
 pub use exact_evaluation::{ExactEvaluation, QUICK_JOINT_SPACE};
-pub use folder::{Provenance, ResumeOutcome, RunFolder};
+pub use folder::{Provenance, RunFolder};
 pub use job::{Job, JobOutcome};
 pub use outcome::Outcome;
 pub use session::Session;
 pub use status::RunStatus;
-pub use train::{Ending, PartEnding, ResumedPart, resume_part, train, train_part};
+pub use train::{Ending, ResumeOutcome, Run, RunResults};

@@ -21,17 +21,17 @@ pub(super) fn write(folder: &Path, mu: &Ragged<f64>) -> Result<()> {
     })
 }
 
-/// The multipliers of a finished run; none if it is not finished, or was made without them.
+/// The multipliers of a finished run; none if it is not finished.
 pub(super) fn read(folder: &Path, problem: &Problem) -> Result<Option<Ragged<f64>>> {
     let path = folder.join(FILE);
     if !path.exists() {
-        return Ok(read_list(folder, problem));
+        return Ok(None);
     }
     let bytes = std::fs::read(&path).map_err(|e| Error::file(&path, format!("cannot be read: {e}")))?;
     let tensors = SafeTensors::deserialize(&bytes)
         .map_err(|e| Error::file(&path, format!("is not a whole safetensors file: {e}")))?;
     let tensor = tensors.tensor("mu").map_err(|e| Error::file(&path, format!("mu: {e}")))?;
-    let mut mu = room(problem);
+    let mut mu = Ragged::zeros(problem.agents.iter().map(|agent| agent.constraints.len()));
     let expected = [mu.data().len()];
     if tensor.dtype() != Dtype::F64 || tensor.shape() != expected {
         let message = format!(
@@ -49,56 +49,28 @@ pub(super) fn read(folder: &Path, problem: &Problem) -> Result<Option<Ragged<f64
     Ok(Some(mu))
 }
 
-fn room(problem: &Problem) -> Ragged<f64> {
-    Ragged::zeros(problem.agents.iter().map(|agent| agent.constraints.len()))
-}
-
-/// From `agents.csv`, as runs of earlier versions have them; none if it is not a list of all.
-fn read_list(folder: &Path, problem: &Problem) -> Option<Ragged<f64>> {
-    let text = std::fs::read_to_string(folder.join("agents.csv")).ok()?;
-    // A name may be quoted and hold commas; the columns after it may not.
-    let duals = text.lines().skip(1).map(|line| line.rsplit(',').nth(1)?.parse().ok());
-    let duals: Vec<f64> = duals.collect::<Option<_>>()?;
-    let mut mu = room(problem);
-    (duals.len() == mu.data().len()).then(|| {
-        mu.data_mut().copy_from_slice(&duals);
-        mu
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::{Config, Session};
+    use crate::run::{Config, Evaluator};
 
     #[test]
     fn what_is_written_is_read_and_what_does_not_fit_is_refused() {
         let folder = tempfile::tempdir().unwrap();
-        let session = Session::new(&Config::preset("synthetic").unwrap()).unwrap();
-        assert_eq!(read(folder.path(), session.problem()).unwrap(), None);
+        let evaluator = Evaluator::new(&Config::preset("synthetic").unwrap()).unwrap();
+        assert_eq!(read(folder.path(), evaluator.problem()).unwrap(), None);
         let mu = Ragged::from_rows((0..10).map(|i| [f64::from(i)]));
         write(folder.path(), &mu).unwrap();
-        assert_eq!(read(folder.path(), session.problem()).unwrap(), Some(mu));
+        assert_eq!(read(folder.path(), evaluator.problem()).unwrap(), Some(mu));
         let refused = |mu: Ragged<f64>| {
             write(folder.path(), &mu).unwrap();
-            read(folder.path(), session.problem()).unwrap_err().to_string()
+            read(folder.path(), evaluator.problem()).unwrap_err().to_string()
         };
         let message = refused(Ragged::from_rows([[1.0]]));
         assert!(message.contains("shape [1], but this model needs F64 of shape [10]"), "{message}");
         assert!(refused(Ragged::from_rows([[f64::NAN; 10]])).contains("mu holds NaN"));
         std::fs::write(folder.path().join(FILE), "x").unwrap();
-        let message = read(folder.path(), session.problem()).unwrap_err().to_string();
+        let message = read(folder.path(), evaluator.problem()).unwrap_err().to_string();
         assert!(message.contains("not a whole safetensors file"), "{message}");
-    }
-
-    #[test]
-    fn lists_of_earlier_versions_are_read() {
-        let folder = tempfile::tempdir().unwrap();
-        let session = Session::new(&Config::preset("synthetic").unwrap()).unwrap();
-        let rows: String = (0..10).map(|i| format!("{i},\"a, b\",1,at_least,0,{i}.5,0\n")).collect();
-        let header = "agent,constraint,value,bound,threshold,dual,violation\n";
-        std::fs::write(folder.path().join("agents.csv"), format!("{header}{rows}")).unwrap();
-        let mu = read(folder.path(), session.problem()).unwrap().unwrap();
-        assert_eq!((mu.row(0), mu.row(9)), (&[0.5][..], &[9.5][..]));
     }
 }

@@ -63,7 +63,7 @@ const FILE: &str = "outcome.json";
 
 impl Outcome {
     /// What `session`, trained to its end in `path`, has reached; `exact` if that is known.
-    pub(super) fn of(
+    pub(super) fn new(
         session: &Session,
         path: &Path,
         evaluation: &Evaluation,

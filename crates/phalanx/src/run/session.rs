@@ -1,4 +1,4 @@
-//! A run in memory: built from a configuration, advanced one iteration at a time.
+//! Training in memory: built from a configuration, advanced one iteration at a time.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -6,19 +6,20 @@ use std::sync::atomic::AtomicBool;
 
 use super::build;
 use super::config::Config;
-use super::evaluate::{Episodes, Evaluation, closing_episodes, evaluate_part};
+use super::evaluate::{Episodes, Evaluation, closing_episodes};
 use super::evaluator::Evaluator;
 use crate::algorithm::{Algorithm, Summary};
 use crate::base::fields::{Field, Fields};
 use crate::base::stream::Stream;
-use crate::distributed::{Communicator, Halo, all_ok_among, same_among};
+use crate::distributed::{Communicator, Halo, SingleProcess, all_ok_among, same_among};
 use crate::graph::Partition;
 use crate::policy::{self, Policy};
 use crate::utility::problem::Problem;
 use crate::world::{Evolution, World, sub_world};
 use crate::{Error, Ragged, Result};
 
-/// A training run.
+/// An algorithm with the world and the problem that it is trained on; where several processes share the network, one
+/// process's part of them.
 pub struct Session {
     config: Config,
     world: Arc<dyn World>,
@@ -36,83 +37,50 @@ pub struct Session {
 impl Session {
     /// Builds everything that `config` asks for; nothing is written.
     pub fn new(config: &Config) -> Result<Self> {
-        let world = build::world(config)?;
-        let (problem, warnings) = build::problem(config, &*world)?;
-        Ok(Session { warnings, ..Session::with(config, world, problem)? })
+        Session::distributed(config, Arc::new(SingleProcess))
     }
 
-    /// One process's part of a run, which all `peers` build at the same time: they must have the same configuration.
-    ///
-    /// Every process looks at the whole network once, and then keeps its agents and those near them.
-    pub fn shared_out(config: &Config, peers: Arc<dyn Communicator>) -> Result<Self> {
+    /// The same over the processes of a communicator, which all build it at the same time: they must have the same
+    /// configuration. Every process looks at the whole network once, and then keeps its agents and those near them.
+    pub fn distributed(config: &Config, peers: Arc<dyn Communicator>) -> Result<Self> {
         same_among(&peers, &config.to_toml(), "configuration")?;
         let built = build::world(config).and_then(|world| {
-            build::check_parts(config, &*world)?;
+            if peers.count() > 1 {
+                build::check_parts(config, &*world)?;
+            }
             let (problem, warnings) = build::problem(config, &*world)?;
-            let partition = Partition::new(world.graph(), peers.count())?;
-            Ok((world, problem, warnings, partition))
+            Ok((world, problem, warnings))
         });
-        let (world, problem, warnings, partition) = all_ok_among(&peers, built)?;
+        let (world, problem, warnings) = all_ok_among(&peers, built)?;
+        let session = if peers.count() > 1 {
+            Session::part(config, world, problem, peers)
+        } else {
+            Session::with(config, world, problem)
+        };
+        Ok(Session { warnings, ..session? })
+    }
+
+    /// This process's part of the network.
+    fn part(
+        config: &Config,
+        world: Arc<dyn World>,
+        problem: Problem,
+        peers: Arc<dyn Communicator>,
+    ) -> Result<Self> {
+        let partition = all_ok_among(&peers, Partition::new(world.graph(), peers.count()))?;
         let depth = config.kappa.max(config.kappa_q);
-        let share = match world.evolution() {
+        let part = match world.evolution() {
             Evolution::Factored(factored) => {
                 partition.part(world.graph(), peers.rank(), depth, |i| factored.parents(i))
             }
             Evolution::Joint(_) => partition.part(world.graph(), peers.rank(), depth, |_| Vec::new()),
         };
-        let network = world.graph().part(share.ids.clone(), |id| partition.owner(id) == peers.rank());
-        let halo = Arc::new(Halo::new(peers, partition, &share, &network)?);
-        let Problem { ref agents, gamma, scaling, sampled_channels, episodic } = problem;
-        let agents = share.ids.iter().map(|&id| agents[id as usize].clone()).collect();
-        let own = Problem { agents, gamma, scaling, sampled_channels, episodic };
-        drop(problem);
-        let part = sub_world(world, network);
-        let session = part.and_then(|world| Session::build(config, world, own, halo.clone()));
-        let session = halo.all_ok(session)?;
-        Ok(Session { warnings, ..session })
-    }
-
-    /// A copy of the policy and the multipliers of the whole network as they are now, on rank 0; none elsewhere.
-    pub(super) fn whole(&self) -> Result<Option<Evaluator>> {
-        let halo = &self.halo;
-        if !halo.is_distributed() {
-            let (theta, mu) = (self.policy().theta().clone(), self.mu().clone());
-            return self.copy(self.world.clone(), self.problem.clone(), theta, mu).map(Some);
-        }
-        let own = |rows: &Ragged<f64>| {
-            let rows: Vec<&[f64]> = self.world.graph().owned_agents().map(|i| rows.row(i)).collect();
-            halo.gather_ragged(&rows)
-        };
-        let (theta, mu) = (own(self.policy().theta())?, own(self.mu())?);
-        let whole = || -> Result<Option<Evaluator>> {
-            if !halo.is_first() {
-                return Ok(None);
-            }
-            let world = build::world(&self.config)?;
-            let (problem, _) = build::problem(&self.config, &*world)?;
-            self.copy(world, Arc::new(problem), theta, mu).map(Some)
-        };
-        halo.all_ok(whole())
-    }
-
-    fn copy(
-        &self,
-        world: Arc<dyn World>,
-        problem: Arc<Problem>,
-        theta: Ragged<f64>,
-        mu: Ragged<f64>,
-    ) -> Result<Evaluator> {
-        let policy = build::bare_policy(&self.config, &*world)?;
-        let mut evaluator = Evaluator::with(&self.config, world, problem, policy, mu);
-        evaluator.set_theta(theta);
-        Ok(evaluator)
-    }
-
-    /// A copy of the policy and the multipliers as they are now, to be evaluated. Where the network is shared out, all
-    /// processes must ask for it at the same time, and only rank 0 gets it.
-    pub fn evaluator(&self) -> Result<Evaluator> {
-        let elsewhere = || Error::argument("mpi", "the whole network is known on rank 0 only");
-        self.whole()?.ok_or_else(elsewhere)
+        let graph = world.graph().part(part.ids.clone(), |id| partition.owner(id) == peers.rank());
+        let halo = Arc::new(Halo::new(peers, partition, &part, &graph)?);
+        let agents = part.ids.iter().map(|&id| problem.agents[id as usize].clone()).collect();
+        let own = Problem { agents, ..problem };
+        let world = sub_world(world, graph);
+        halo.all_ok(world.and_then(|world| Session::build(config, world, own, halo.clone())))
     }
 
     /// As [`Session::new`] with a world or a problem of one's own; `[world]`, `[objective]` and `[[constraint]]` of
@@ -137,29 +105,22 @@ impl Session {
         })
     }
 
-    /// Starts from the policy in a file instead of the configuration's initial one.
+    /// Starts from the policy in a file, which is of the whole network, instead of the configuration's initial one.
     pub fn warm_start(&mut self, file: &Path) -> Result<()> {
-        let theta = match self.world.graph().ids() {
-            None => policy::load(self.algorithm.policy(), file)?,
-            Some(ids) => {
-                // Files are of whole networks.
-                let whole =
-                    policy::load(&*build::bare_policy(&self.config, &*build::world(&self.config)?)?, file)?;
-                // A ghost's policy may look different here; nobody asks for it.
-                let before = self.algorithm.policy().theta();
-                let row = |i: usize| {
-                    if before.row(i).len() == whole.row(ids[i] as usize).len() {
-                        whole.row(ids[i] as usize).to_vec()
-                    } else {
-                        before.row(i).to_vec()
-                    }
-                };
-                Ragged::from_rows((0..ids.len()).map(row))
-            }
-        };
+        let theta = self.halo.all_ok(self.load_policy(file))?;
         self.algorithm.start_from(theta);
         self.warm_from = Some(file.to_path_buf());
         Ok(())
+    }
+
+    fn load_policy(&self, file: &Path) -> Result<Ragged<f64>> {
+        let before = self.policy().theta();
+        let Some(ids) = self.world.graph().ids() else { return policy::load(self.policy(), file) };
+        let world = build::world(&self.config)?;
+        let whole = policy::load(&*build::bare_policy(&self.config, &*world)?, file)?;
+        // A ghost's policy may look different here; nobody asks for it.
+        let row = |i: usize| Some(whole.row(ids[i] as usize)).filter(|row| row.len() == before.row(i).len());
+        Ok(Ragged::from_rows((0..ids.len()).map(|i| row(i).unwrap_or(before.row(i)).to_vec())))
     }
 
     /// The file that [`Session::warm_start`] was used with.
@@ -204,38 +165,56 @@ impl Session {
         self.algorithm.step().map(Some)
     }
 
-    /// Evaluates the current policy on fresh episodes, as many as `[evaluation]` asks for and allows.
+    /// Evaluates the current policy on fresh episodes, as many as `[evaluation]` asks for and allows. All processes
+    /// must do it at the same time; the result is valid on rank 0 only.
     pub fn evaluate(&self) -> Result<Evaluation> {
-        self.episodes(&Stream::new(self.config.seed)).evaluate()
-    }
-
-    /// Episodes of the current policy.
-    fn episodes<'a>(&'a self, stream: &'a Stream) -> Episodes<'a> {
-        Episodes {
+        let episodes = Episodes {
             world: &*self.world,
             policy: self.policy(),
             problem: &self.problem,
-            stream,
+            stream: &Stream::new(self.config.seed),
             horizon: self.config.horizon,
             episodes: closing_episodes(&self.config, &*self.world),
             halo: &self.halo,
             stop: Some(&self.stop),
-        }
+        };
+        episodes.evaluate()
     }
 
-    /// Makes evaluations end, with [`Error::Stopped`], soon after `stop` is set.
+    /// A copy of the policy and the multipliers as they are now, to be evaluated. All processes must ask for it at the
+    /// same time; only rank 0 can have it.
+    pub fn evaluator(&self) -> Result<Evaluator> {
+        let elsewhere = || Error::argument("mpi", "the whole network is known on rank 0 only");
+        self.whole()?.ok_or_else(elsewhere)
+    }
+
+    /// The same, none on other ranks.
+    pub(super) fn whole(&self) -> Result<Option<Evaluator>> {
+        let own = |rows: &Ragged<f64>| {
+            let rows: Vec<&[f64]> = self.world.graph().owned_agents().map(|i| rows.row(i)).collect();
+            self.halo.gather_ragged(&rows)
+        };
+        let (theta, mu) = (own(self.policy().theta())?, own(self.mu())?);
+        let whole = || {
+            let (world, problem) = match self.world.graph().ids() {
+                None => (self.world.clone(), self.problem.clone()),
+                Some(_) => {
+                    let world = build::world(&self.config)?;
+                    let (problem, _) = build::problem(&self.config, &*world)?;
+                    (world, Arc::new(problem))
+                }
+            };
+            let policy = build::bare_policy(&self.config, &*world)?;
+            let mut evaluator = Evaluator::with(&self.config, world, problem, policy, mu);
+            evaluator.set_theta(theta);
+            Ok(evaluator)
+        };
+        self.halo.all_ok(self.halo.is_first().then(whole).transpose())
+    }
+
+    /// Makes evaluations end, with [`Error::Stopped`], soon after `stop` is set on rank 0.
     pub fn set_stop_flag(&mut self, stop: Arc<AtomicBool>) {
         self.stop = stop;
-    }
-
-    /// What ends evaluations when it is set.
-    pub fn stop_flag(&self) -> &Arc<AtomicBool> {
-        &self.stop
-    }
-
-    /// The same for a run that may be shared out over processes: at the first of them, nothing elsewhere.
-    pub(super) fn evaluate_all(&self) -> Result<Option<Evaluation>> {
-        evaluate_part(&self.episodes(&Stream::new(self.config.seed)))
     }
 
     /// Borders with other processes, if there are any.

@@ -11,10 +11,10 @@ use crate::{Error, Result};
 /// How far the run in a folder is.
 #[derive(Debug)]
 pub enum RunStatus {
-    /// There is none; [`RunFolder::create`] begins it.
-    Free,
-    /// [`RunFolder::resume`] goes on with it.
-    Begun,
+    /// There is none; [`Run::begin`](super::Run::begin) begins it.
+    Absent,
+    /// [`Run::resume`](super::Run::resume) goes on with it.
+    Started,
     /// It is done.
     Finished(Box<Outcome>),
 }
@@ -22,10 +22,10 @@ pub enum RunStatus {
 impl RunFolder {
     /// How far the run of `config` in `path` is. A folder that holds anything else is refused: a run that is taken for
     /// another one would be a wrong result.
-    pub fn standing(path: &Path, config: &Config) -> Result<RunStatus> {
+    pub fn status(path: &Path, config: &Config) -> Result<RunStatus> {
         let file = path.join("config.toml");
         if !file.is_file() {
-            return RunFolder::check_free(path).map(|()| RunStatus::Free);
+            return RunFolder::check_free(path).map(|()| RunStatus::Absent);
         }
         let refused =
             |why: String| Err(Error::file(path, format!("{why}; remove it or name another folder")));
@@ -59,7 +59,7 @@ impl RunFolder {
             if !maker.is_empty() {
                 return refused(format!("was begun{maker}, whose checkpoints may mean something else"));
             }
-            return Ok(RunStatus::Begun);
+            return Ok(RunStatus::Started);
         }
         match Outcome::read(path)? {
             Some(outcome) => Ok(RunStatus::Finished(Box::new(outcome))),
@@ -80,11 +80,11 @@ impl RunFolder {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
     use std::sync::atomic::AtomicBool;
-    use std::time::Duration;
 
     use super::*;
-    use crate::run::{Ending, Provenance, Session, train};
+    use crate::run::{Ending, Provenance, Run, Session};
 
     fn config() -> Config {
         let short = [("iterations", "3"), ("horizon", "10"), ("evaluation.episodes", "4"), ("world.n", "3")];
@@ -93,29 +93,30 @@ mod tests {
 
     /// The run of `config` in `path`, to its end or stopped after an iteration.
     fn run(path: &Path, stop: bool) -> Ending {
-        let mut session = Session::new(&config()).unwrap();
-        let mut folder = RunFolder::create(path, &session, Provenance::default()).unwrap();
-        train(&mut session, &mut folder, Duration::ZERO, &AtomicBool::new(stop), |_| ()).unwrap()
+        let session = Session::new(&config()).unwrap();
+        let mut run = Run::begin(session, path, Provenance::default()).unwrap();
+        run.train(&Arc::new(AtomicBool::new(stop)), |_| ()).unwrap()
     }
 
     fn refusal(path: &Path, config: &Config) -> String {
-        RunFolder::standing(path, config).unwrap_err().to_string()
+        RunFolder::status(path, config).unwrap_err().to_string()
     }
 
     #[test]
-    fn a_run_is_free_begun_and_finished() {
+    fn a_run_is_absent_started_and_finished() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("run");
-        assert!(matches!(RunFolder::standing(&path, &config()), Ok(RunStatus::Free)));
+        assert!(matches!(RunFolder::status(&path, &config()), Ok(RunStatus::Absent)));
         run(&path, true);
-        assert!(matches!(RunFolder::standing(&path, &config()), Ok(RunStatus::Begun)));
+        assert!(matches!(RunFolder::status(&path, &config()), Ok(RunStatus::Started)));
         assert!(RunFolder::outcome(&path).unwrap().is_none());
         std::fs::remove_dir_all(&path).unwrap();
-        let Ending::Finished(reached, ..) = run(&path, false) else { panic!("it was stopped") };
+        let Ending::Finished(Some(reached)) = run(&path, false) else { panic!("it was stopped") };
+        let reached = reached.outcome;
         // Wherever it is now.
         let moved = folder.path().join("moved");
         std::fs::rename(&path, &moved).unwrap();
-        let Ok(RunStatus::Finished(read)) = RunFolder::standing(&moved, &config()) else {
+        let Ok(RunStatus::Finished(read)) = RunFolder::status(&moved, &config()) else {
             panic!("it is not finished")
         };
         assert_eq!(read.run, moved);
@@ -124,7 +125,7 @@ mod tests {
             [outcome.objective, outcome.return_.unwrap(), outcome.violation_total, exact.objective, exact.e]
         };
         // What is no number is `null` in the file, and is read all the same.
-        let mut endless = Outcome { agent_steps_per_s: f64::INFINITY, ..(*reached).clone() };
+        let mut endless = Outcome { agent_steps_per_s: f64::INFINITY, ..reached.clone() };
         endless.exact.as_mut().unwrap().e = f64::INFINITY;
         endless.write(folder.path()).unwrap();
         let endless = Outcome::read(folder.path()).unwrap().unwrap();
@@ -152,7 +153,7 @@ mod tests {
         let version = format!("\"version\": \"{}\"", env!("CARGO_PKG_VERSION"));
         edit("meta.json", &version, "\"version\": \"0.0.1\"");
         // Finished and the same: it does not matter who made it.
-        assert!(matches!(RunFolder::standing(&path, &config()), Ok(RunStatus::Finished(_))));
+        assert!(matches!(RunFolder::status(&path, &config()), Ok(RunStatus::Finished(_))));
         let message = refusal(&path, &config().with("seed", "2").unwrap());
         assert!(
             message.contains("was made by phalanx 0.0.1 (this is") && message.contains("seed = 1"),

@@ -1,6 +1,6 @@
-//! The training loop with everything that a run records.
+//! One run: begun or resumed, and trained to its end with everything that it records.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -9,18 +9,42 @@ use super::checkpoint::Piece;
 use super::config::Config;
 use super::evaluate::Evaluation;
 use super::evaluator::Evaluator;
-use super::folder::{From, LockedRun, RunFolder, write_state};
+use super::folder::{LockedRun, Provenance, RestartPoint, RunFolder, write_state};
 use super::outcome::Outcome;
 use super::session::Session;
 use crate::algorithm::Summary;
-use crate::distributed::{Communicator, Halo, all_ok_among};
+use crate::distributed::{Communicator, Halo};
 use crate::world::Registry;
 use crate::{Error, Result};
 
-/// How a call of [`train`] ended.
+/// Training with its folder. Where several processes share the network, all of them hold one and call the same methods at
+/// the same time; the first of them, rank 0, writes the files and decides when to stop.
+pub struct Run {
+    session: Session,
+    /// On rank 0.
+    folder: Option<RunFolder>,
+    path: PathBuf,
+    /// Time spent in training so far.
+    elapsed: Duration,
+}
+
+/// A run that was begun before.
+pub enum ResumeOutcome {
+    /// It is done.
+    Finished,
+    /// It can go on from where its last whole checkpoint was.
+    Ready {
+        /// The run.
+        run: Box<Run>,
+        /// What the user should know: damaged checkpoints, a start from the beginning. On rank 0.
+        notes: Vec<String>,
+    },
+}
+
+/// How a call of [`Run::train`] ended.
 pub enum Ending {
-    /// All iterations are done and the policy is evaluated.
-    Finished(Box<Outcome>, Box<Evaluation>, Box<Evaluator>),
+    /// All iterations are done and the policy is evaluated; what came of it is known on rank 0.
+    Finished(Option<Box<RunResults>>),
     /// It was asked to stop; a checkpoint holds the iterations done.
     Stopped {
         /// How many.
@@ -28,220 +52,184 @@ pub enum Ending {
     },
 }
 
-/// How a call of [`train_part`] ended.
-pub enum PartEnding {
-    /// All iterations are done and the policy is evaluated; told by the first process, with the whole network.
-    Finished(Box<Outcome>, Box<Evaluation>, Box<Evaluator>),
-    /// The same, told elsewhere.
-    Elsewhere,
-    /// It was asked to stop; a checkpoint holds the iterations done.
-    Stopped {
-        /// How many.
-        iteration: usize,
-    },
+/// What a run has come to.
+pub struct RunResults {
+    /// The numbers that it ends with.
+    pub outcome: Outcome,
+    /// The closing evaluation.
+    pub evaluation: Evaluation,
+    /// The policy with its multipliers.
+    pub evaluator: Evaluator,
 }
 
-/// Trains `session` to the end (or until `stop` is set), calling `progress` after every iteration, and evaluates the
-/// final policy. `elapsed` is what earlier calls for the same run have spent.
-pub fn train(
-    session: &mut Session,
-    folder: &mut RunFolder,
-    elapsed: Duration,
-    stop: &AtomicBool,
-    mut progress: impl FnMut(&Summary),
-) -> Result<Ending> {
-    let result = iterate(session, folder, elapsed, stop, &mut progress);
-    result.inspect_err(|error| folder.fail(&error.to_string()))
-}
-
-fn iterate(
-    session: &mut Session,
-    folder: &mut RunFolder,
-    elapsed: Duration,
-    stop: &AtomicBool,
-    progress: &mut impl FnMut(&Summary),
-) -> Result<Ending> {
-    let begin = Instant::now();
-    let mut pace = CheckpointTimer::new(session);
-    while let Some(summary) = session.advance()? {
-        folder.record(&summary, session)?;
-        progress(&summary);
-        let stopping = stop.load(Ordering::Relaxed);
-        if stopping || pace.is_due() {
-            pace.time(|| folder.checkpoint(session, elapsed + begin.elapsed()))?;
-        }
-        if stopping && !session.is_done() {
-            folder.set_status("stopped")?;
-            return Ok(Ending::Stopped { iteration: session.algorithm().iteration() });
-        }
-    }
-    if pace.is_affordable() {
-        pace.time(|| folder.checkpoint(session, elapsed + begin.elapsed()))?;
-    }
-    folder.commit()?;
-    let wall = elapsed + begin.elapsed();
-    let whole = session.evaluator()?;
-    folder.save_policy(&whole)?;
-    let evaluation = match session.evaluate() {
-        Err(Error::Stopped) => {
-            folder.set_status("stopped")?;
-            return Ok(Ending::Stopped { iteration: session.algorithm().iteration() });
-        }
-        evaluation => evaluation?,
-    };
-    let outcome = Outcome::of(session, folder.path(), &evaluation, wall, whole.exact());
-    folder.finish(&whole, &evaluation, &outcome)?;
-    Ok(Ending::Finished(Box::new(outcome), Box::new(evaluation), Box::new(whole)))
-}
-
-/// As [`train`] for one process of several: they call it at the same time. The first one has the run's folder, which is `path`
-/// for all of them. Its `stop` is the one that counts.
-pub fn train_part(
-    session: &mut Session,
-    mut folder: Option<&mut RunFolder>,
-    path: &Path,
-    elapsed: Duration,
-    stop: &AtomicBool,
-    mut progress: impl FnMut(&Summary),
-) -> Result<PartEnding> {
-    let result = iterate_part(session, folder.as_deref_mut(), path, elapsed, stop, &mut progress);
-    result.inspect_err(|error| folder.into_iter().for_each(|folder| folder.fail(&error.to_string())))
-}
-
-/// What the first process decides after an iteration.
+/// What rank 0 decides after an iteration.
 const GO_ON: u8 = 0;
 const CHECKPOINT: u8 = 1;
 const STOP: u8 = 2;
 
-fn iterate_part(
-    session: &mut Session,
-    mut folder: Option<&mut RunFolder>,
-    path: &Path,
-    elapsed: Duration,
-    stop: &AtomicBool,
-    progress: &mut impl FnMut(&Summary),
-) -> Result<PartEnding> {
-    let halo = session.halo().clone();
-    let begin = Instant::now();
-    let mut pace = CheckpointTimer::new(session);
-    while let Some(summary) = session.advance()? {
-        let decision = halo.broadcast_decision(|| {
-            if let Some(folder) = &mut folder {
-                folder.record(&summary, session)?;
+impl Run {
+    /// Begins a run in `path` (rank 0's counts), which must be new or empty.
+    pub fn begin(session: Session, path: &Path, provenance: Provenance) -> Result<Self> {
+        let halo = session.halo().clone();
+        let heard = halo.broadcast(path.as_os_str().as_encoded_bytes().to_vec())?;
+        let path = if halo.is_first() {
+            path.to_path_buf()
+        } else {
+            PathBuf::from(String::from_utf8_lossy(&heard).into_owned())
+        };
+        let made = halo.is_first().then(|| RunFolder::create(&path, &session, provenance)).transpose();
+        let folder = halo.all_ok(made)?;
+        Ok(Run { session, folder, path, elapsed: Duration::ZERO })
+    }
+
+    /// Opens the folder of a run that was begun before, and brings run and files to its last whole checkpoint.
+    pub fn resume(path: &Path, registry: &Registry, peers: Arc<dyn Communicator>) -> Result<ResumeOutcome> {
+        let halo = Halo::without_borders(peers.clone(), 0);
+        let found = if halo.is_first() { LockedRun::find(path, registry) } else { Ok(None) };
+        let locked = halo.all_ok(found)?;
+        let point = locked.as_ref().map(|locked| &locked.point);
+        let heard =
+            halo.broadcast(serde_json::to_vec(&point).map_err(|e| Error::file(path, e.to_string()))?)?;
+        let point: Option<RestartPoint> =
+            serde_json::from_slice(&heard).map_err(|e| Error::file(path, e.to_string()))?;
+        let Some(point) = point else { return Ok(ResumeOutcome::Finished) };
+        let config = halo.all_ok(Config::of_run(path))?.with_registry(registry.clone());
+        let mut session = Session::distributed(&config, peers)?;
+        point.apply(path, &mut session)?;
+        let opened = locked.map(|locked| locked.open(path, &session)).transpose();
+        let (folder, elapsed, notes) = match halo.all_ok(opened)? {
+            Some((folder, elapsed, notes)) => (Some(folder), elapsed, notes),
+            None => (None, Duration::ZERO, Vec::new()),
+        };
+        let run = Run { session, folder, path: path.to_path_buf(), elapsed };
+        Ok(ResumeOutcome::Ready { run: Box::new(run), notes })
+    }
+
+    /// Trains to the end, calling `progress` after every iteration on rank 0, and evaluates the final policy, which is on
+    /// disk by then. Stops early, with a checkpoint, soon after `stop` is set on rank 0.
+    pub fn train(&mut self, stop: &Arc<AtomicBool>, progress: impl FnMut(&Summary)) -> Result<Ending> {
+        self.session.set_stop_flag(stop.clone());
+        let result = self.run_to_end(stop, progress);
+        result.map_err(|error| self.name_checkpoint(error)).inspect_err(|error| self.fail(&error.to_string()))
+    }
+
+    /// Notes in `meta.json` that the run failed; the rows so far are kept.
+    pub fn fail(&mut self, reason: &str) {
+        self.folder.iter_mut().for_each(|folder| folder.fail(reason));
+    }
+
+    fn run_to_end(&mut self, stop: &AtomicBool, mut progress: impl FnMut(&Summary)) -> Result<Ending> {
+        let halo = self.session.halo().clone();
+        let (before, begin) = (self.elapsed, Instant::now());
+        let mut timer = CheckpointTimer::new(&mut self.session);
+        while let Some(summary) = self.session.advance()? {
+            let decision = halo.broadcast_decision(|| {
+                if let Some(folder) = &mut self.folder {
+                    folder.record(&summary, &self.session)?;
+                }
+                progress(&summary);
+                let stopping = stop.load(Ordering::Relaxed);
+                Ok(if stopping {
+                    STOP
+                } else if timer.is_due() {
+                    CHECKPOINT
+                } else {
+                    GO_ON
+                })
+            })?;
+            self.elapsed = before + begin.elapsed();
+            if decision != GO_ON {
+                timer.time(|| self.checkpoint(&halo))?;
             }
-            progress(&summary);
-            let stopping = stop.load(Ordering::Relaxed);
-            Ok(if stopping {
-                STOP
-            } else if pace.is_due() {
-                CHECKPOINT
-            } else {
-                GO_ON
-            })
-        })?;
-        if decision != GO_ON {
-            pace.time(|| save(session, &mut folder, path, &halo, elapsed + begin.elapsed()))?;
+            if decision == STOP && !self.session.is_done() {
+                return self.stopped(&halo);
+            }
         }
-        if decision == STOP && !session.is_done() {
-            halo.all_ok(folder.map_or(Ok(()), |folder| folder.set_status("stopped")))?;
-            return Ok(PartEnding::Stopped { iteration: session.algorithm().iteration() });
+        let last = halo.broadcast_decision(|| Ok(if timer.is_affordable() { CHECKPOINT } else { GO_ON }))?;
+        if last == CHECKPOINT {
+            self.checkpoint(&halo)?;
+        }
+        self.elapsed = before + begin.elapsed();
+        let whole = self.session.whole()?;
+        let saved = self.save_policy(whole.as_ref());
+        halo.all_ok(saved)?;
+        match self.session.evaluate() {
+            Err(Error::Stopped) => {
+                if last != CHECKPOINT {
+                    self.checkpoint(&halo)?;
+                }
+                self.stopped(&halo)
+            }
+            evaluation => {
+                let results = self.finish(whole, evaluation?);
+                Ok(Ending::Finished(halo.all_ok(results)?))
+            }
         }
     }
-    let last = halo.broadcast_decision(|| Ok(if pace.is_affordable() { CHECKPOINT } else { GO_ON }))?;
-    if last == CHECKPOINT {
-        pace.time(|| save(session, &mut folder, path, &halo, elapsed + begin.elapsed()))?;
+
+    fn stopped(&mut self, halo: &Halo) -> Result<Ending> {
+        let noted = self.folder.as_mut().map_or(Ok(()), |folder| folder.set_status("stopped"));
+        halo.all_ok(noted)?;
+        Ok(Ending::Stopped { iteration: self.session.algorithm().iteration() })
     }
-    let wall = elapsed + begin.elapsed();
-    let evaluation = session.evaluate_all()?;
-    let whole = session.whole()?;
-    let results = match (folder, evaluation, whole) {
-        (Some(folder), Some(evaluation), Some(whole)) => {
-            conclude(session, folder, evaluation, whole, wall).map(Some)
+
+    fn save_policy(&mut self, whole: Option<&Evaluator>) -> Result<()> {
+        let (Some(folder), Some(whole)) = (&mut self.folder, whole) else { return Ok(()) };
+        folder.commit()?;
+        folder.save_policy(whole)
+    }
+
+    /// Writes everything that a run ends with.
+    fn finish(
+        &mut self,
+        whole: Option<Evaluator>,
+        evaluation: Evaluation,
+    ) -> Result<Option<Box<RunResults>>> {
+        let (Some(folder), Some(evaluator)) = (&mut self.folder, whole) else { return Ok(None) };
+        let exact = evaluator.exact();
+        let outcome = Outcome::new(&self.session, &self.path, &evaluation, self.elapsed, exact);
+        folder.finish(&evaluator, &evaluation, &outcome)?;
+        Ok(Some(Box::new(RunResults { outcome, evaluation, evaluator })))
+    }
+
+    /// A checkpoint: every process writes its own piece, rank 0 the manifest.
+    fn checkpoint(&mut self, halo: &Halo) -> Result<()> {
+        let in_place = self.folder.as_ref().map_or(Ok(()), RunFolder::check_in_place);
+        let written = in_place.and_then(|()| write_state(&self.path, &mut self.session));
+        // Whoever cannot write says what is there; the others are told.
+        let piece = halo.all_ok(written.map_err(|error| self.name_checkpoint(error)))?;
+        let json = |error: serde_json::Error| Error::write(&self.path, error.into());
+        let all = halo.gather(&serde_json::to_vec(&piece).map_err(json)?)?;
+        let pieces = all.iter().map(|piece| serde_json::from_slice(piece).map_err(json));
+        let pieces: Result<Vec<Piece>> = pieces.collect();
+        let iteration = self.session.algorithm().iteration();
+        let concluded = match &mut self.folder {
+            Some(folder) => pieces.and_then(|pieces| folder.write_manifest(iteration, self.elapsed, pieces)),
+            None => Ok(()),
+        };
+        halo.all_ok(concluded)
+    }
+
+    /// What cannot be written is said with the last checkpoint, from which the run can go on.
+    fn name_checkpoint(&self, error: Error) -> Error {
+        match error {
+            Error::Write { path, source } if self.path.is_dir() => {
+                let checkpoint = RunFolder::describe_last_checkpoint(&self.path);
+                Error::RunWrite { path, source, checkpoint }
+            }
+            error => error,
         }
-        _ => Ok(None),
-    };
-    Ok(match halo.all_ok(results)? {
-        Some((outcome, evaluation, whole)) => PartEnding::Finished(outcome, evaluation, whole),
-        None => PartEnding::Elsewhere,
-    })
-}
+    }
 
-type Results = (Box<Outcome>, Box<Evaluation>, Box<Evaluator>);
+    /// What is trained.
+    pub fn session(&self) -> &Session {
+        &self.session
+    }
 
-/// Writes everything that a run ends with.
-fn conclude(
-    session: &Session,
-    folder: &mut RunFolder,
-    evaluation: Evaluation,
-    whole: Evaluator,
-    wall: Duration,
-) -> Result<Results> {
-    folder.commit()?;
-    folder.save_policy(&whole)?;
-    let outcome = Outcome::of(session, folder.path(), &evaluation, wall, whole.exact());
-    folder.finish(&whole, &evaluation, &outcome)?;
-    Ok((Box::new(outcome), Box::new(evaluation), Box::new(whole)))
-}
-
-/// A checkpoint of all processes: each writes its own piece, the first one the manifest.
-fn save(
-    session: &mut Session,
-    folder: &mut Option<&mut RunFolder>,
-    path: &Path,
-    halo: &Halo,
-    elapsed: Duration,
-) -> Result<()> {
-    let piece = halo.all_ok(write_state(path, session))?;
-    let numbers = [piece.first, piece.last, piece.crc32c];
-    let all = halo.gather(bytemuck::cast_slice(&numbers))?;
-    let pieces = all.iter().filter_map(|bytes| {
-        let [first, last, crc32c] = bytes.as_chunks::<4>().0 else { return None };
-        let [first, last, crc32c] = [first, last, crc32c].map(|word| u32::from_le_bytes(*word));
-        Some(Piece { first, last, crc32c })
-    });
-    let concluded = match folder {
-        Some(folder) => folder.conclude(session.algorithm().iteration(), elapsed, pieces.collect()),
-        None => Ok(()),
-    };
-    halo.all_ok(concluded)
-}
-
-/// Opens the folder of a run that was begun before and brings every process's part to its last whole checkpoint. Only the first
-/// process gets the folder. None if the run is finished.
-pub fn resume_part(
-    path: &Path,
-    registry: &Registry,
-    peers: &Arc<dyn Communicator>,
-) -> Result<Option<ResumedPart>> {
-    let config = all_ok_among(peers, Config::of_run(path))?.with_registry(registry.clone());
-    let mut session = Session::shared_out(&config, peers.clone())?;
-    let halo = session.halo().clone();
-    let found = if halo.is_first() { LockedRun::find(path, &config) } else { Ok(None) };
-    let revived = halo.all_ok(found)?;
-    let from = revived.as_ref().map(|revived| &revived.from);
-    let text = serde_json::to_vec(&from).map_err(|e| Error::file(path, e.to_string()))?;
-    let heard = halo.broadcast(text)?;
-    let from: Option<From> = serde_json::from_slice(&heard).map_err(|e| Error::file(path, e.to_string()))?;
-    let Some(from) = from else { return Ok(None) };
-    halo.all_ok(from.apply(path, &mut session))?;
-    let opened = revived.map(|revived| revived.open(path, &session)).transpose();
-    let (folder, elapsed, notes) = match halo.all_ok(opened)? {
-        Some((folder, elapsed, notes)) => (Some(folder), elapsed, notes),
-        None => (None, Duration::ZERO, Vec::new()),
-    };
-    Ok(Some(ResumedPart { session, folder, elapsed, notes }))
-}
-
-/// One process's part of a run that was begun before.
-pub struct ResumedPart {
-    /// The part in memory.
-    pub session: Session,
-    /// The run's folder, at the first process.
-    pub folder: Option<RunFolder>,
-    /// Time that it has spent in training already.
-    pub elapsed: Duration,
-    /// What the user should know.
-    pub notes: Vec<String>,
+    /// The run's folder.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
 }
 
 /// When to write checkpoints: often, but for no more than a fiftieth of the time.

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
+use phalanx::distributed::SingleProcess;
 use phalanx::run::{
-    Config, Ending, Evaluator, MOST_LISTED, Provenance, Registry, ResumeOutcome, RunFolder, Session,
-    WORST_LISTED, train,
+    Config, Ending, Evaluator, MOST_LISTED, Provenance, Registry, ResumeOutcome, Run, RunFolder, Session,
+    WORST_LISTED,
 };
 
 /// A line of `n` agents with tiny episodes.
@@ -29,18 +30,17 @@ fn config(n: usize, settings: &[(&str, &str)]) -> Config {
 }
 
 /// Trains until `stop_after` iterations are done.
-fn go_on(session: &mut Session, folder: &mut RunFolder, stop_after: usize) -> Ending {
-    let stop = AtomicBool::new(false);
+fn run_until(run: &mut Run, stop_after: usize) -> Ending {
+    let stop = Arc::new(AtomicBool::new(false));
     let watch = |summary: &phalanx::algorithm::Summary| {
         stop.store(summary.iteration + 1 >= stop_after, Ordering::Relaxed);
     };
-    train(session, folder, Duration::ZERO, &stop, watch).unwrap()
+    run.train(&stop, watch).unwrap()
 }
 
 fn run(config: &Config, path: &Path, stop_after: usize) {
-    let mut session = Session::new(config).unwrap();
-    let mut folder = RunFolder::create(path, &session, Provenance::default()).unwrap();
-    go_on(&mut session, &mut folder, stop_after);
+    let session = Session::new(config).unwrap();
+    run_until(&mut Run::begin(session, path, Provenance::default()).unwrap(), stop_after);
 }
 
 /// Rows below the header.
@@ -124,12 +124,10 @@ fn large_runs_resume_and_evaluate_to_the_same() {
     let (whole, parts) = (folder.path().join("whole"), folder.path().join("parts"));
     run(&config, &whole, usize::MAX);
     run(&config, &parts, 2);
-    let ResumeOutcome::Ready { mut session, folder: mut files, .. } =
-        RunFolder::resume(&parts, &Registry::default()).unwrap()
-    else {
-        panic!("the run is not finished")
-    };
-    assert!(matches!(go_on(&mut session, &mut files, usize::MAX), Ending::Finished(..)));
+    let resumed = Run::resume(&parts, &Registry::default(), Arc::new(SingleProcess)).unwrap();
+    let ResumeOutcome::Ready { run: mut resumed, .. } = resumed else { panic!("the run is not finished") };
+    assert!(matches!(run_until(&mut resumed, usize::MAX), Ending::Finished(..)));
+    let session = resumed.session();
     for name in [
         "metrics.csv",
         "agents.csv",

@@ -8,9 +8,9 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use phalanx::algorithm::Summary;
 use phalanx::run::RunStatus;
 
-use super::{Finish, Job, unpoisoned};
+use super::{Job, JobOutcome, unpoisoned};
 
-/// What the user sees of a fleet.
+/// What the user sees of a batch.
 pub struct Progress {
     /// Counts iterations; hidden where there is no terminal.
     bar: ProgressBar,
@@ -46,7 +46,7 @@ const NAMED: usize = 3;
 impl Progress {
     /// Before anything has begun. What is finished already is no work.
     pub fn new(jobs: &[(RunStatus, &Job)], quiet: bool) -> Self {
-        let waiting = || jobs.iter().filter(|(standing, _)| !matches!(standing, RunStatus::Finished(_)));
+        let waiting = || jobs.iter().filter(|(status, _)| !matches!(status, RunStatus::Finished(_)));
         let iterations: usize = waiting().map(|(_, job)| job.config.iterations).sum();
         let target = if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr_with_hz(8) };
         let bar = ProgressBar::with_draw_target(Some(iterations as u64), target);
@@ -92,14 +92,14 @@ impl Progress {
     }
 
     /// A run has ended.
-    pub fn end(&self, job: &Job, finish: &Finish) {
+    pub fn end(&self, job: &Job, finish: &JobOutcome) {
         let mut state = unpoisoned(&self.state);
         let shown = state.under_way.remove(&job.name).map_or(0, |run| run.shown);
         // What will not be done any more is no work either.
         let missing = job.config.iterations.saturating_sub(shown) as u64;
         let count = format!("{}/{}", state.finished + 1, self.total);
         let line = match finish {
-            Finish::Done(outcome) => {
+            JobOutcome::Done(outcome) => {
                 state.finished += 1;
                 self.bar.inc(missing);
                 let (objective, violation) = (outcome.objective, outcome.violation_total);
@@ -111,11 +111,11 @@ impl Progress {
                     )
                 })
             }
-            Finish::Failed(reason) => Some(format!("failed: {}: {reason}", job.name)),
-            Finish::Busy => Some(format!("left alone: {}: another process is training it", job.name)),
-            Finish::Stopped => None,
+            JobOutcome::Failed(reason) => Some(format!("failed: {}: {reason}", job.name)),
+            JobOutcome::Busy => Some(format!("left alone: {}: another process is training it", job.name)),
+            JobOutcome::Stopped => None,
         };
-        if !matches!(finish, Finish::Done(_)) {
+        if !matches!(finish, JobOutcome::Done(_)) {
             self.bar.set_length(self.bar.length().unwrap_or(0).saturating_sub(missing));
         }
         if let Some(line) = line {

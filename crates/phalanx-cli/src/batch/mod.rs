@@ -1,18 +1,18 @@
 //! Many runs at once, side by side in one process. What is done already is not done again, and what fails does not
 //! stop the rest.
 
-mod one;
+mod job;
 mod progress;
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use phalanx::Error;
-pub use phalanx::run::{Job, JobOutcome as Finish};
+pub use phalanx::run::{Job, JobOutcome};
 use phalanx::run::{Provenance, RunFolder, RunStatus};
 
 use crate::MOST_THREADS;
@@ -53,50 +53,50 @@ impl Workers {
     }
 }
 
-/// Carries out `jobs`, as many at a time as `workers` says, until all are done or `stop` is set. One [`Finish`] a job,
+/// Carries out `jobs`, as many at a time as `workers` says, until all are done or `stop` is set. One [`JobOutcome`] per job,
 /// in their order.
 ///
 /// An error means that nothing was begun: a folder holds something else than the job's run, or two jobs are called the
 /// same.
-pub fn carry_out(
+pub fn run_jobs(
     jobs: &[Job],
     workers: &Workers,
-    stop: &AtomicBool,
+    stop: &Arc<AtomicBool>,
     provenance: &Provenance,
-) -> anyhow::Result<Vec<Finish>> {
+) -> anyhow::Result<Vec<JobOutcome>> {
     check_apart(jobs)?;
-    let standings = jobs.iter().map(|job| {
-        let standing = RunFolder::standing(&job.folder, &job.config);
-        Ok((standing?, job))
+    let statuses = jobs.iter().map(|job| {
+        let status = RunFolder::status(&job.folder, &job.config);
+        Ok((status?, job))
     });
-    let standings: Vec<(RunStatus, &Job)> = standings.collect::<phalanx::Result<_>>()?;
-    let progress = Progress::new(&standings, workers.quiet);
-    let mut finishes: Vec<Option<Finish>> = Vec::with_capacity(jobs.len());
+    let statuses: Vec<(RunStatus, &Job)> = statuses.collect::<phalanx::Result<_>>()?;
+    let progress = Progress::new(&statuses, workers.quiet);
+    let mut outcomes: Vec<Option<JobOutcome>> = Vec::with_capacity(jobs.len());
     let mut waiting = Vec::new();
-    for (k, (standing, job)) in standings.into_iter().enumerate() {
-        match standing {
-            RunStatus::Finished(outcome) => finishes.push(Some(Finish::Done(outcome))),
-            RunStatus::Free | RunStatus::Begun => {
-                finishes.push(None);
+    for (k, (status, job)) in statuses.into_iter().enumerate() {
+        match status {
+            RunStatus::Finished(outcome) => outcomes.push(Some(JobOutcome::Done(outcome))),
+            RunStatus::Absent | RunStatus::Started => {
+                outcomes.push(None);
                 waiting.push((k, job));
             }
         }
     }
-    let finishes = Mutex::new(finishes);
+    let outcomes = Mutex::new(outcomes);
     let next = AtomicUsize::new(0);
     let take_jobs = |pool: &rayon::ThreadPool| {
         while let Some(&(k, job)) = waiting.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let finish = if stop.load(Ordering::Relaxed) {
-                Finish::Stopped
+            let outcome = if stop.load(Ordering::Relaxed) {
+                JobOutcome::Stopped
             } else {
                 // The run itself is on one of its threads: handing every loop over from outside costs more than many a loop.
-                let run = || pool.install(|| one::carry_out(job, stop, provenance, &progress));
+                let run = || pool.install(|| job::run_job(job, stop, provenance, &progress));
                 std::panic::catch_unwind(AssertUnwindSafe(run))
-                    .unwrap_or_else(|panic| Finish::Failed(one::words_of(&*panic)))
+                    .unwrap_or_else(|panic| JobOutcome::Failed(job::words_of(&*panic)))
             };
-            progress.end(job, &finish);
-            if let Some(place) = unpoisoned(&finishes).get_mut(k) {
-                *place = Some(finish);
+            progress.end(job, &outcome);
+            if let Some(place) = unpoisoned(&outcomes).get_mut(k) {
+                *place = Some(outcome);
             }
         }
     };
@@ -109,8 +109,8 @@ pub fn carry_out(
         }
     });
     progress.clear();
-    let finishes = finishes.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
-    Ok(finishes.into_iter().map(|finish| finish.unwrap_or(Finish::Stopped)).collect())
+    let outcomes = outcomes.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
+    Ok(outcomes.into_iter().map(|outcome| outcome.unwrap_or(JobOutcome::Stopped)).collect())
 }
 
 /// Two jobs in one folder would each take the other's run for its own.

@@ -4,10 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use phalanx::run::{Config, Provenance, Registry, RunFolder, Session};
+use phalanx::run::{Config, Provenance, Registry, Run, RunFolder, Session};
 use phalanx::world::{Line, Start};
 
-use super::{Finish, Job, Workers, carry_out};
+use super::{Job, JobOutcome, Workers, run_jobs};
 
 const FILES: [&str; 3] = ["metrics.csv", "agents.csv", "policy.safetensors"];
 
@@ -26,14 +26,14 @@ fn three(folder: &Path) -> Vec<Job> {
     (1..=3).map(|seed| job(folder, &format!("seed{seed}"), config(seed))).collect()
 }
 
-fn run(jobs: &[Job], at_once: usize, threads_each: usize) -> anyhow::Result<Vec<Finish>> {
+fn run(jobs: &[Job], at_once: usize, threads_each: usize) -> anyhow::Result<Vec<JobOutcome>> {
     let workers = Workers { jobs: at_once, threads_each, quiet: true };
-    carry_out(jobs, &workers, &AtomicBool::new(false), &Provenance::default())
+    run_jobs(jobs, &workers, &Arc::default(), &Provenance::default())
 }
 
-fn objective(finish: &Finish) -> f64 {
+fn objective(finish: &JobOutcome) -> f64 {
     match finish {
-        Finish::Done(outcome) => outcome.objective,
+        JobOutcome::Done(outcome) => outcome.objective,
         other => panic!("{other:?}"),
     }
 }
@@ -80,10 +80,13 @@ fn what_fails_does_not_stop_the_rest() {
         job(folder.path(), "short", own),
         job(folder.path(), "sound", config(1)),
     ];
-    let finishes = run(&jobs, 1, 1).unwrap();
-    assert!(matches!(&finishes[0], Finish::Failed(why) if why.contains("panic: it broke")), "{finishes:?}");
-    assert!(matches!(&finishes[1], Finish::Failed(why) if why.contains("is inf")), "{finishes:?}");
-    assert!(finishes[2..].iter().all(|finish| matches!(finish, Finish::Done(_))), "{finishes:?}");
+    let outcomes = run(&jobs, 1, 1).unwrap();
+    assert!(
+        matches!(&outcomes[0], JobOutcome::Failed(why) if why.contains("panic: it broke")),
+        "{outcomes:?}"
+    );
+    assert!(matches!(&outcomes[1], JobOutcome::Failed(why) if why.contains("is inf")), "{outcomes:?}");
+    assert!(outcomes[2..].iter().all(|finish| matches!(finish, JobOutcome::Done(_))), "{outcomes:?}");
 }
 
 #[test]
@@ -106,8 +109,11 @@ fn a_folder_in_use_is_left_alone() {
     let jobs = three(folder.path());
     let session = Session::new(&jobs[0].config).unwrap();
     let held = RunFolder::create(&jobs[0].folder, &session, Provenance::default()).unwrap();
-    let finishes = run(&jobs, 1, 1).unwrap();
-    assert!(matches!(finishes[..], [Finish::Busy, Finish::Done(_), Finish::Done(_)]), "{finishes:?}");
+    let outcomes = run(&jobs, 1, 1).unwrap();
+    assert!(
+        matches!(outcomes[..], [JobOutcome::Busy, JobOutcome::Done(_), JobOutcome::Done(_)]),
+        "{outcomes:?}"
+    );
     drop(held);
     objective(&run(&jobs, 1, 1).unwrap()[0]);
 }
@@ -118,14 +124,29 @@ fn stopped_runs_go_on_to_the_same_bytes() {
     let jobs = three(stopped.path());
     // Stopped before it starts, a run is not begun; stopped after an iteration, it has a checkpoint.
     let workers = Workers { jobs: 1, threads_each: 1, quiet: true };
-    let finishes = carry_out(&jobs, &workers, &AtomicBool::new(true), &Provenance::default()).unwrap();
-    assert!(finishes.iter().all(|finish| matches!(finish, Finish::Stopped)) && !jobs[0].folder.exists());
-    let mut session = Session::new(&jobs[0].config).unwrap();
-    let mut held = RunFolder::create(&jobs[0].folder, &session, Provenance::default()).unwrap();
-    phalanx::run::train(&mut session, &mut held, Default::default(), &AtomicBool::new(true), |_| ()).unwrap();
-    drop(held);
+    let outcomes =
+        run_jobs(&jobs, &workers, &Arc::new(AtomicBool::new(true)), &Provenance::default()).unwrap();
+    assert!(outcomes.iter().all(|finish| matches!(finish, JobOutcome::Stopped)) && !jobs[0].folder.exists());
+    let session = Session::new(&jobs[0].config).unwrap();
+    let mut first = Run::begin(session, &jobs[0].folder, Provenance::default()).unwrap();
+    first.train(&Arc::new(AtomicBool::new(true)), |_| ()).unwrap();
+    drop(first);
     run(&jobs, 2, 1).unwrap();
     let expected = three(whole.path());
     run(&expected, 2, 1).unwrap();
     assert!(jobs.iter().zip(&expected).all(|(job, expected)| bytes(job) == bytes(expected)));
+}
+
+#[test]
+fn what_cannot_be_written_is_said_with_the_last_checkpoint() {
+    let folder = tempfile::tempdir().unwrap();
+    let jobs = [job(folder.path(), "run", config(1).with("checkpoint.seconds", "inf").unwrap())];
+    let session = Session::new(&jobs[0].config).unwrap();
+    let mut first = Run::begin(session, &jobs[0].folder, Provenance::default()).unwrap();
+    first.train(&Arc::new(AtomicBool::new(true)), |_| ()).unwrap();
+    drop(first);
+    std::fs::create_dir(jobs[0].folder.join("policy.safetensors.tmp")).unwrap();
+    let outcomes = run(&jobs, 1, 1).unwrap();
+    let JobOutcome::Failed(reason) = &outcomes[0] else { panic!("{outcomes:?}") };
+    assert!(reason.contains("cannot write") && reason.ends_with("is of iteration 1"), "{reason}");
 }
