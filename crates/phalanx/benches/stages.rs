@@ -77,8 +77,8 @@ fn stages(c: &mut Criterion) {
         group.bench_function(BenchmarkId::new("shadow rewards", n), |b| {
             b.iter(|| fresh.evaluate(problem, &visits.occupancy, 1.0));
         });
-        group.bench_function(BenchmarkId::new("critic", n), |b| b.iter(|| critic.evaluate(evidence)));
-        critic.values_mut().weigh(&signals, &mu);
+        group.bench_function(BenchmarkId::new("critic", n), |b| b.iter(|| critic.learn(evidence)));
+        critic.values_mut().set_multipliers(&signals, &mu);
         let mut gradient = Ragged::zeros_like(policy.theta());
         group.bench_function(BenchmarkId::new("gradient", n), |b| {
             b.iter(|| {

@@ -3,6 +3,7 @@
 mod exact;
 mod mappo;
 mod primal_dual;
+mod settings;
 mod summary;
 mod update;
 
@@ -15,7 +16,8 @@ use crate::{Ragged, Result};
 
 pub use exact::{ExactPrimalDual, ExactSettings, StepSizes};
 pub use mappo::{ActorSees, Behaviour, Mappo, MappoRule, MappoSettings, Scope};
-pub use primal_dual::{LastIteration, PrimalDual, Settings};
+pub use primal_dual::{LastIteration, PrimalDual};
+pub use settings::Settings;
 pub use summary::{Summary, mean_return, undiscounted_returns};
 pub use update::Stage;
 

@@ -168,8 +168,21 @@ impl TrafficLimits {
     }
 
     /// Bytes of values, sent as weighted sums, that go from one agent to all others in an iteration at most.
-    pub fn weighted_values(&self, batch: usize, alternatives: usize) -> u64 {
+    fn weighted_values(&self, batch: usize, alternatives: usize) -> u64 {
         8 * (batch * alternatives) as u64 * self.q
+    }
+
+    /// The most that this process can send in an iteration of so many steps, of which so many are the batch's, with so many
+    /// values per step and so many bytes added to sums over all agents.
+    pub fn process_bound(
+        &self,
+        halo: &Halo,
+        [steps, batch]: [usize; 2],
+        alternatives: usize,
+        summed: usize,
+    ) -> u64 {
+        let per_agent = 2 * steps as u64 + self.weighted_values(batch, alternatives);
+        halo.sent_agents() as u64 * per_agent + summed as u64 + 64 * (halo.peers().count() as u64 + 1)
     }
 
     /// In an iteration that samples so many steps, of which so many are the batch's. Links are mutual: who sends to at most

@@ -39,7 +39,7 @@ impl Critic for ExactCritic {
         SampleRequest::default()
     }
 
-    fn evaluate(&mut self, evidence: CriticInput<'_>) -> Result<()> {
+    fn learn(&mut self, evidence: CriticInput<'_>) -> Result<()> {
         let Some(policy) = evidence.policy.tabular() else {
             return Err(Error::config(
                 "critic.kind",

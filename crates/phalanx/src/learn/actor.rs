@@ -1,15 +1,18 @@
 //! Policy gradients from received Q values. Paper: alg:pdac line 8, eq:grad_estimate.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use rayon::prelude::*;
 
 use super::border_values::BorderValues;
-use crate::Ragged;
-use crate::base::parallel::agent_blocks;
+use crate::base::parallel::{agent_blocks, blocks_of};
+use crate::distributed::Halo;
+use crate::graph::Graph;
 use crate::learn::critic::{QValues, ValueReceiver};
 use crate::policy::{GradientScratch, GradientSettings, Policy};
 use crate::world::Trajectory;
+use crate::{Ragged, Result};
 
 /// Whose values reach whom.
 #[derive(Debug, Clone, Copy)]
@@ -29,18 +32,18 @@ impl<'a> QGroups<'a> {
 
 /// What agents hear from their neighbours.
 #[derive(Clone, Copy)]
-pub struct NeighbourValues<'a> {
+struct NeighbourValues<'a> {
     /// Values of the agents of this process.
-    pub local: &'a dyn QValues,
+    local: &'a dyn QValues,
     /// Whose values reach whom.
-    pub groups: QGroups<'a>,
+    groups: QGroups<'a>,
     /// Values from other processes; none for agents that hear from this one only.
-    pub remote: Option<&'a BorderValues>,
+    remote: Option<&'a BorderValues>,
 }
 
-/// ∇̃_{θ_i} L for every agent, from the batch and the values that its neighbours send.
+/// ∇̃_{θ_i} L for every agent, from the batch and the values that its neighbours send, all of which are here.
 ///
-/// Cost: |N_i^{κ_q}|·|A_i| table look-ups an agent and step.
+/// Cost: |N_i^{κ_q}|·|A_i| table look-ups per agent and step.
 pub fn gradients(
     policy: &dyn Policy,
     batch: &[Trajectory],
@@ -53,8 +56,56 @@ pub fn gradients(
     gradients_of(&agent_blocks(policy.agents()), policy, batch, heard, rule, out);
 }
 
-/// The same for the agents in `blocks`.
-pub fn gradients_of(
+/// Line 8 for the agents of one process, whose neighbours may live in others.
+pub struct Actor {
+    halo: Arc<Halo>,
+    /// Row i is N_i^{κ_q}, and N_i^{κ_g} in it.
+    q_groups: Ragged<u32>,
+    g_groups: Ragged<u32>,
+    border: BorderValues,
+    /// Own agents that hear from nobody in other processes, and the others.
+    inner: Vec<Range<usize>>,
+    outer: Vec<Range<usize>>,
+}
+
+impl Actor {
+    /// For the agents of `graph`, whose neighbours' values count within κ_q and constraints within κ_g hops. `wants[i]` values
+    /// are sent to agent i for each step of `batch` trajectories of `horizon` steps.
+    pub fn new(
+        halo: Arc<Halo>,
+        graph: &Graph,
+        [q_groups, g_groups]: [Ragged<u32>; 2],
+        wants: Vec<usize>,
+        [batch, horizon]: [usize; 2],
+    ) -> Self {
+        let border = BorderValues::new(&halo, &q_groups, wants, batch, horizon);
+        let [inner, outer] = border.split(&graph.owned()).map(|runs| blocks_of(&runs));
+        Actor { halo, q_groups, g_groups, border, inner, outer }
+    }
+
+    /// Sends values over the borders, and estimates every own agent's gradient from what it receives: first of those that need
+    /// not wait for other processes.
+    pub fn gradients(
+        &mut self,
+        policy: &dyn Policy,
+        batch: &[Trajectory],
+        local: &dyn QValues,
+        rule: &GradientSettings,
+        out: &mut Ragged<f64>,
+    ) -> Result<()> {
+        let groups = QGroups { senders: &self.q_groups, constrained: &self.g_groups };
+        let heard = NeighbourValues { local, groups, remote: None };
+        self.border.write(batch, local, &self.g_groups, rule.needs_alternatives(policy.is_direct()));
+        self.border
+            .exchange(&self.halo, &mut || gradients_of(&self.inner, policy, batch, heard, rule, out))?;
+        let heard = NeighbourValues { remote: Some(&self.border), ..heard };
+        gradients_of(&self.outer, policy, batch, heard, rule, out);
+        Ok(())
+    }
+}
+
+/// The gradients of the agents in `blocks`.
+fn gradients_of(
     blocks: &[Range<usize>],
     policy: &dyn Policy,
     batch: &[Trajectory],

@@ -82,6 +82,12 @@ impl AgentMetrics {
     }
 }
 
+/// Bytes that a process adds to [`AgentMetrics::fold_all`].
+pub fn folded_bytes(own: usize, halo: &Halo) -> usize {
+    let summed = if halo.partition().is_aligned() { own.div_ceil(FOLD) } else { own };
+    summed * size_of::<AgentMetrics>()
+}
+
 /// Constraint violations max(0, −g_ik), summed up.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Violations {

@@ -47,10 +47,10 @@ impl Signals {
     /// Normalised scaling centres each shadow reward by its mean under λ̃_i: a constant changes no gradient
     /// (errata 17), and it is the derivative of the rescaling of λ̃ to a fixed mass.
     ///
-    /// Where episodes end early, the cells of λ̃ were divided by the share of the mass that was lived, `live`
-    /// ([`Visits::live`](crate::sample::occupancy::Visits::live)), in every scaling but the literal one. Their shadow rewards are then
+    /// Where episodes end early, the cells of λ̃ were divided by the share of the mass that was lived, `lived_fraction`
+    /// ([`Visits::lived_fraction`](crate::sample::occupancy::Visits::lived_fraction)), in every scaling but the literal one. Their shadow rewards are then
     /// centred and divided by it (quotient rule); those of sampled channels, which are totals, are neither.
-    pub fn evaluate(&mut self, problem: &Problem, occupancy: &Ragged<f64>, live: f64) {
+    pub fn evaluate(&mut self, problem: &Problem, occupancy: &Ragged<f64>, lived_fraction: f64) {
         let blocks = &self.blocks;
         let slack = self.slack.split_rows_mut(blocks);
         let rewards = self.rewards.split_rows_mut(blocks);
@@ -74,13 +74,13 @@ impl Signals {
                     objective[i - block.start] = agent.objective.value(lambda, agent.space);
                     if let Some(table) = tables.next() {
                         agent.objective.gradient(lambda, agent.space, table);
-                        finish(table, lambda, agent.space.cells(), 1.0, problem, live);
+                        finish(table, lambda, agent.space.cells(), 1.0, problem, lived_fraction);
                     }
                     for ((constraint, slack), table) in agent.constraints.iter().zip(slack).zip(tables) {
                         *slack = constraint.slack(lambda, agent.space);
                         constraint.utility.gradient(lambda, agent.space, table);
                         let factor = constraint.bound.sign() * constraint.shadow_scale;
-                        finish(table, lambda, agent.space.cells(), factor, problem, live);
+                        finish(table, lambda, agent.space.cells(), factor, problem, lived_fraction);
                     }
                 }
             },
@@ -116,7 +116,14 @@ pub fn reward_column(
     }
 }
 
-fn finish(row: &mut [f64], lambda: &[f64], cells: usize, factor: f64, problem: &Problem, live: f64) {
+fn finish(
+    row: &mut [f64],
+    lambda: &[f64],
+    cells: usize,
+    factor: f64,
+    problem: &Problem,
+    lived_fraction: f64,
+) {
     // The mean that belongs to a rescaling by all steps, or by those that were lived.
     let mean = if problem.scaling == Scaling::Normalised || problem.rescales_lives() {
         let (mut weighted, mut mass) = (0.0, 0.0);
@@ -131,7 +138,7 @@ fn finish(row: &mut [f64], lambda: &[f64], cells: usize, factor: f64, problem: &
     } else {
         0.0
     };
-    let of_cells = if problem.rescales_lives() { factor / live } else { factor };
+    let of_cells = if problem.rescales_lives() { factor / lived_fraction } else { factor };
     row[..cells].iter_mut().for_each(|r| *r = of_cells * (*r - mean));
     row[cells..].iter_mut().for_each(|r| *r *= factor);
 }

@@ -252,7 +252,7 @@ impl<'a> Jackknife<'a> {
             horizon,
             episodes,
             pooled,
-            live: if problem.rescales_lives() { visits.live() } else { 1.0 },
+            live: if problem.rescales_lives() { visits.lived_fraction() } else { 1.0 },
             objective: [0.0; 2],
             returns: Vec::new(),
             ended: 0,

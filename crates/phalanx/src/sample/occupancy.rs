@@ -44,7 +44,7 @@ impl Visits {
     }
 
     /// Discounted share of the horizon that was lived; 1 unless episodes ended early.
-    pub fn live(&self) -> f64 {
+    pub fn lived_fraction(&self) -> f64 {
         let [lived, whole] = self.mass;
         lived / whole
     }
@@ -55,10 +55,10 @@ impl Visits {
         if !problem.rescales_lives() {
             return;
         }
-        let live = self.live();
+        let lived_fraction = self.lived_fraction();
         for i in 0..self.occupancy.rows() {
             let cells = problem.agents[i].space.cells();
-            self.occupancy.row_mut(i)[..cells].iter_mut().for_each(|x| *x /= live);
+            self.occupancy.row_mut(i)[..cells].iter_mut().for_each(|x| *x /= lived_fraction);
         }
     }
 

@@ -115,8 +115,8 @@ fn constraints_beyond_their_radius_do_not_count() {
             }
             // Each sender's values with its constraints, and without: as if its multipliers were zero.
             let mut sent = |mu: &Ragged<f64>| {
-                assert_eq!(critic.values_mut().weigh(&signals, mu), None);
-                critic.values_mut().prepare(
+                assert_eq!(critic.values_mut().set_multipliers(&signals, mu), None);
+                critic.values_mut().precompute(
                     batch,
                     STEPS,
                     ValueRequest { alternatives, partial: false, levels: true },
@@ -129,7 +129,7 @@ fn constraints_beyond_their_radius_do_not_count() {
             for kappa_g in 0..=KAPPA_Q {
                 let constrained = world.graph().neighbourhoods(kappa_g);
                 let wanted = ValueRequest { alternatives, partial: kappa_g < KAPPA_Q, levels: true };
-                critic.values_mut().prepare(batch, STEPS, wanted);
+                critic.values_mut().precompute(batch, STEPS, wanted);
                 for to in 0..N {
                     let (from, near) = (senders.row(to), constrained.row(to));
                     let found = received(&*critic, to, from, near, batch, alternatives);

@@ -261,7 +261,7 @@ fn montecarlo_values_converge_to_q() {
     let exact = weighed(&whole, &case.mu);
     let mut critic = MonteCarlo::new(&case.problem, horizon(case.problem.gamma));
     critic.evaluate(truth.evidence(None)).unwrap();
-    assert_eq!(critic.values_mut().weigh(&truth.signals, &case.mu), None);
+    assert_eq!(critic.values_mut().set_multipliers(&truth.signals, &case.mu), None);
     let (tail, values) = (critic.samples().batch_tail, critic.values());
     let study =
         Study::new("Q by returns", exact.data(), Size { replicas: 64, samples: 50 }, |trajectories, seed| {
@@ -343,7 +343,7 @@ fn gradients_with_exact_tables_converge_to_the_truncated_gradient() {
             let mut critic =
                 ExactCritic::new(&case.world, &case.problem, &case.policy, kappa_q, kind).unwrap();
             critic.evaluate(truth.evidence(None)).unwrap();
-            assert_eq!(critic.values_mut().weigh(&truth.signals, &case.mu), None);
+            assert_eq!(critic.values_mut().set_multipliers(&truth.signals, &case.mu), None);
             let target = truth.truncated_gradient(kind);
             let study = |baseline, size| {
                 let what = format!("{baseline:?} gradient with {kind:?} tables of radius {kappa_q}");
@@ -366,7 +366,7 @@ fn montecarlo_gradients(case: &Case, name: &str, other: impl Fn(&Truth<'_>) -> R
     let system = system(case);
     let truth = Truth::new(case, &system);
     let mut critic = MonteCarlo::new(&case.problem, horizon(case.problem.gamma));
-    assert_eq!(critic.values_mut().weigh(&truth.signals, &case.mu), None);
+    assert_eq!(critic.values_mut().set_multipliers(&truth.signals, &case.mu), None);
     let (target, everyone) = (truth.true_gradient(), everyone(case));
     for baseline in [Baseline::None, Baseline::Mean] {
         let what = format!("{baseline:?} gradient by returns");

@@ -99,7 +99,7 @@ fn sampled_gradient(
     let (iteration, signals) = (0, &signals);
     let evidence = CriticInput { iteration, policy, mu: &mu, signals, batch: &[], evaluation: &evaluation };
     critic.evaluate(evidence).unwrap();
-    assert_eq!(critic.values_mut().weigh(signals, &mu), None);
+    assert_eq!(critic.values_mut().set_multipliers(signals, &mu), None);
     let batch =
         sample(&reference.table, policy, trajectories, steps + samples.batch_tail, StartFrom::World, 8);
     let n = reference.agents() as f64;

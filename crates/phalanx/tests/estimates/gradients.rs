@@ -32,7 +32,7 @@ impl Made {
 }
 
 impl QValues for Made {
-    fn weigh(&mut self, _: &Signals, _: &Ragged<f64>) -> Option<(usize, f64)> {
+    fn set_multipliers(&mut self, _: &Signals, _: &Ragged<f64>) -> Option<(usize, f64)> {
         None
     }
 

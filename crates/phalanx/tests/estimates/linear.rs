@@ -49,7 +49,7 @@ fn evaluate(critic: &mut dyn Critic, world: &dyn World, signals: &Signals, evalu
     let mu = multipliers(world.graph().agents());
     let evidence = CriticInput { iteration: 0, policy: &policy, mu: &mu, signals, batch: &[], evaluation };
     critic.evaluate(evidence).unwrap();
-    assert_eq!(critic.values_mut().weigh(signals, &mu), None);
+    assert_eq!(critic.values_mut().set_multipliers(signals, &mu), None);
 }
 
 /// Agent j's own values along a trajectory.
@@ -310,7 +310,7 @@ fn alternatives_are_what_would_be_received() {
                 evaluation,
             };
             critic.evaluate(evidence).unwrap();
-            critic.values_mut().weigh(&signals, &mu);
+            critic.values_mut().set_multipliers(&signals, &mu);
             for to in 0..world.graph().agents() {
                 // Some senders within two hops see the receiver, some do not.
                 let (from, actions, steps) = (senders.row(to), world.actions(to), 12);

@@ -277,8 +277,8 @@ fn learnt(
     let evaluation = std::slice::from_ref(evaluation);
     let evidence = CriticInput { iteration: 0, policy: &policy, mu: &mu, signals, batch: &[], evaluation };
     critic.evaluate(evidence).unwrap();
-    assert_eq!(critic.values_mut().weigh(signals, &mu), None);
-    critic.values_mut().prepare(
+    assert_eq!(critic.values_mut().set_multipliers(signals, &mu), None);
+    critic.values_mut().precompute(
         batch,
         batch[0].steps(),
         ValueRequest { alternatives, partial: false, levels: true },
@@ -390,7 +390,7 @@ fn sampled_returns_read_the_neighbourhoods_of_their_senders_only() {
                         CriticInput { iteration, policy, mu: &mu, signals: &signals, batch, evaluation: &[] };
                     critic.evaluate(evidence).unwrap();
                 }
-                assert_eq!(critic.weigh(&signals, &mu), None);
+                assert_eq!(critic.set_multipliers(&signals, &mu), None);
                 let mut out = vec![0.0; 40];
                 let inbox =
                     ValueReceiver { to: agent, from, constrained: from, number: 0, trajectory, steps: 40 };

@@ -97,13 +97,13 @@ fn evaluate(
 ) {
     let mu = multipliers(signals);
     critic.evaluate(CriticInput { iteration, policy, mu: &mu, signals, batch: &[], evaluation }).unwrap();
-    assert_eq!(critic.values_mut().weigh(signals, &mu), None);
+    assert_eq!(critic.values_mut().set_multipliers(signals, &mu), None);
 }
 
 /// Agent j's own values along the first of some trajectories.
 fn along(critic: &mut dyn Critic, j: usize, batch: &[Trajectory]) -> Vec<f64> {
     let (from, trajectory, steps) = (&[j as u32][..], &batch[0], batch[0].steps());
-    critic.values_mut().prepare(
+    critic.values_mut().precompute(
         batch,
         steps,
         ValueRequest { alternatives: false, partial: false, levels: true },
@@ -186,10 +186,10 @@ fn networks_learn_the_true_values() {
         }
         assert!(errors[1] < limit && errors[1] < errors[0] / 3.0, "{name}: {errors:?}");
         // Another Q is not as close: that of f alone.
-        truth.values_mut().weigh(&signals, &Ragged::zeros_like(&signals.slack));
+        truth.values_mut().set_multipliers(&signals, &Ragged::zeros_like(&signals.slack));
         let other = relative_error(&mut critic, &mut truth, 3, &test);
         assert!(other > 3.0 * limit, "{name}: {other}");
-        truth.values_mut().weigh(&signals, &multipliers(&signals));
+        truth.values_mut().set_multipliers(&signals, &multipliers(&signals));
     }
 }
 
@@ -246,7 +246,7 @@ fn values_are_those_of_the_networks() {
             let (utilities, twins) = (if merged { 1 } else { 2 }, if twin { 2 } else { 1 });
             let parameters = networks(&mut critic, "critic", &session, 1, utilities * twins);
             let batch = sample(world, &policy, 2, 15, StartFrom::Uniform, 3);
-            critic.prepare(&batch, 12, ValueRequest { alternatives: false, partial: false, levels: true });
+            critic.precompute(&batch, 12, ValueRequest { alternatives: false, partial: false, levels: true });
             let mut smaller = [0; 2];
             for to in 0..world.graph().agents() {
                 let groups = world.graph().neighbourhoods(1);
@@ -452,7 +452,11 @@ fn alternatives_are_what_would_be_received() {
         let senders = world.graph().neighbourhoods(2);
         for to in 0..world.graph().agents() {
             let (from, actions, steps, number) = (senders.row(to), world.actions(to), 10, 1);
-            critic.prepare(&batch, steps, ValueRequest { alternatives: true, partial: false, levels: true });
+            critic.precompute(
+                &batch,
+                steps,
+                ValueRequest { alternatives: true, partial: false, levels: true },
+            );
             let mut found = vec![0.0; steps * actions];
             let inbox =
                 ValueReceiver { to, from, constrained: from, number, trajectory: &batch[number], steps };
@@ -460,7 +464,7 @@ fn alternatives_are_what_would_be_received() {
             for b in 0..actions {
                 let mut replaced = batch.clone();
                 (0..steps).for_each(|k| *replaced[number].pair_mut(to, k).1 = b as u8);
-                critic.prepare(
+                critic.precompute(
                     &replaced,
                     steps,
                     ValueRequest { alternatives: false, partial: false, levels: true },

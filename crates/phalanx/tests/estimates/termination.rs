@@ -53,7 +53,7 @@ fn occupancies_have_their_mass_over_the_steps_that_were_lived() {
     let session = small("normalised");
     let found = visits(session.problem());
     // Weights 4/7, 2/7, 1/7; lived are 6/7 of the first episode's mass of 1, and all of the second's.
-    assert_close(&[found.live()], &[13.0 / 14.0], 1e-15);
+    assert_close(&[found.lived_fraction()], &[13.0 / 14.0], 1e-15);
     let thirteenths = |row: [f64; 6]| row.map(|x| x / 13.0);
     assert_close(&found.occupancy.row(0)[..6], &thirteenths([8.0, 12.0, 0.0, 4.0, 0.0, 2.0]), 1e-15);
     assert_close(&found.occupancy.row(1)[..6], &thirteenths([0.0, 16.0, 6.0, 0.0, 4.0, 0.0]), 1e-15);
@@ -66,7 +66,7 @@ fn occupancies_have_their_mass_over_the_steps_that_were_lived() {
     assert_close(found.counts.row(0), &[1.0, 2.0, 0.0, 1.0, 0.0, 1.0, 1.75], 0.0);
     assert_eq!(mean_return(session.world(), &found.counts, 2.0), Some((1.75 + 6.0) / 4.0));
     let mut signals = Signals::new(session.problem());
-    signals.evaluate(session.problem(), &found.occupancy, found.live());
+    signals.evaluate(session.problem(), &found.occupancy, found.lived_fraction());
     assert_close(&signals.objective, &[17.0 / 56.0, 13.0 / 14.0], 1e-15);
 }
 
@@ -78,7 +78,7 @@ fn scalings_of_raw_occupancies() {
     assert_close(&paper.occupancy.row(0)[..6], &eighths, 1e-15);
     assert_close(&authors.occupancy.row(0)[..6], &eighths.map(|x| x * 14.0 / 13.0), 1e-15);
     for found in [paper, authors] {
-        assert_close(&[found.live(), found.occupancy.row(0)[6]], &[13.0 / 14.0, 17.0 / 32.0], 1e-15);
+        assert_close(&[found.lived_fraction(), found.occupancy.row(0)[6]], &[13.0 / 14.0, 17.0 / 32.0], 1e-15);
     }
 }
 
@@ -90,7 +90,7 @@ fn shadow_rewards_are_derivatives_of_the_rescaled_occupancy() {
         let problem = session.problem();
         let found = visits(problem);
         let mut signals = Signals::new(problem);
-        signals.evaluate(problem, &found.occupancy, found.live());
+        signals.evaluate(problem, &found.occupancy, found.lived_fraction());
         for (i, agent) in problem.agents.iter().enumerate() {
             let cells = agent.space.cells();
             let weights = problem.occupancy_weights(3, 2);
@@ -162,12 +162,12 @@ fn teach(critic: &mut dyn Critic, session: &Session, trajectories: &[Trajectory]
     let (batch, evaluation) = (trajectories, trajectories);
     let evidence = CriticInput { iteration: 0, policy, mu: &mu, signals: &signals, batch, evaluation };
     critic.evaluate(evidence).unwrap();
-    assert_eq!(critic.values_mut().weigh(&signals, &mu), None);
+    assert_eq!(critic.values_mut().set_multipliers(&signals, &mu), None);
 }
 
 /// Agent j's own values at the first `steps` steps of every trajectory.
 fn values(critic: &mut dyn Critic, j: usize, batch: &[Trajectory], steps: usize) -> Vec<f64> {
-    critic.values_mut().prepare(
+    critic.values_mut().precompute(
         batch,
         steps,
         ValueRequest { alternatives: false, partial: false, levels: true },

@@ -270,7 +270,7 @@ impl Algorithm for Mappo {
         self.visits.clear();
         self.visits.add(&self.trajectories, &self.occupancy_weights, &self.actions);
         self.visits.rescale(&self.problem);
-        self.signals.evaluate(&self.problem, &self.visits.occupancy, self.visits.live());
+        self.signals.evaluate(&self.problem, &self.visits.occupancy, self.visits.lived_fraction());
         finite(&self.signals.slack, "g", t)?;
         let excess = self.excess();
         clock.stage(Stage::Occupancy);

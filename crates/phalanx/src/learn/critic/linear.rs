@@ -136,7 +136,7 @@ impl Critic for LinearCritic {
         self.from.samples()
     }
 
-    fn evaluate(&mut self, evidence: CriticInput<'_>) -> Result<()> {
+    fn learn(&mut self, evidence: CriticInput<'_>) -> Result<()> {
         let trajectories = self.from.pick(&evidence);
         if let LinearRule::Lstd { average, .. } = self.rule {
             self.averaged = average * self.averaged + (1.0 - average);
@@ -337,7 +337,7 @@ impl LinearCritic {
 }
 
 impl QValues for LinearCritic {
-    fn weigh(&mut self, _signals: &Signals, mu: &Ragged<f64>) -> Option<(usize, f64)> {
+    fn set_multipliers(&mut self, _signals: &Signals, mu: &Ragged<f64>) -> Option<(usize, f64)> {
         let mut bad = None;
         for j in 0..self.actions.len() {
             let weighted = self.weighted.row_mut(j);
@@ -347,7 +347,7 @@ impl QValues for LinearCritic {
         bad
     }
 
-    fn prepare(&mut self, batch: &[Trajectory], steps: usize, wanted: ValueRequest) {
+    fn precompute(&mut self, batch: &[Trajectory], steps: usize, wanted: ValueRequest) {
         // An agent's share of the memory depends on nobody else, so that a process with a part of them does the same.
         let length = |j: usize| {
             let length = batch.len() * steps * width_of(&self.features.sets[j]);

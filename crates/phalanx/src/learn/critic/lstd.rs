@@ -53,7 +53,7 @@ impl Critic for Lstd {
         SampleRequest { chains: 1, evaluation_pairs: self.steps + 1, batch_tail: 0 }
     }
 
-    fn evaluate(&mut self, evidence: CriticInput<'_>) -> Result<()> {
+    fn learn(&mut self, evidence: CriticInput<'_>) -> Result<()> {
         let transitions: usize = evidence.evaluation.iter().map(Trajectory::transitions).sum();
         let (gamma, ridge, actions) = (self.gamma, self.ridge, &self.actions);
         self.tables.for_each_agent(Scratch::default, |j, index, tables, scratch| {

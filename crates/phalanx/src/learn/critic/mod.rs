@@ -17,7 +17,7 @@ use crate::base::fields::Fields;
 use crate::learn::shadow::Signals;
 use crate::policy::Policy;
 use crate::world::Trajectory;
-use crate::{Ragged, Result};
+use crate::{Error, Ragged, Result};
 
 pub use crate::neural::Descent;
 pub use features::{AllFeatures, CriticFeatures, FeatureSet};
@@ -28,6 +28,8 @@ pub use neural::{NeuralCritic, NeuralCriticSettings};
 pub use returns::{Returns, ReturnsSettings};
 pub use tables::QTables;
 pub use td::{StepSettings, Td};
+
+pub use crate::sample::batch::SampleRequest;
 
 /// What line 6 works from.
 #[derive(Clone, Copy)]
@@ -46,17 +48,6 @@ pub struct CriticInput<'a> {
     pub evaluation: &'a [Trajectory],
 }
 
-/// Samples that a critic wants beside the batch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct SampleRequest {
-    /// Trajectories of its own, from the uniform ρ₀.
-    pub chains: usize,
-    /// State–action pairs of each of them.
-    pub evaluation_pairs: usize,
-    /// Steps that every batch trajectory is carried on beyond the horizon.
-    pub batch_tail: usize,
-}
-
 /// Values that agent `to` receives along a trajectory.
 #[derive(Debug, Clone, Copy)]
 pub struct ValueReceiver<'a> {
@@ -66,7 +57,7 @@ pub struct ValueReceiver<'a> {
     pub from: &'a [u32],
     /// Those whose constraints count, j ∈ N_i^{κ_g}, ascending; the others send values of Q_f alone.
     pub constrained: &'a [u32],
-    /// Number of the trajectory in the batch that the critic was [told of](QValues::prepare).
+    /// Number of the trajectory in the batch that the critic was [told of](QValues::precompute).
     pub number: usize,
     /// The trajectory, of which the first `steps` steps are wanted.
     pub trajectory: &'a Trajectory,
@@ -87,18 +78,69 @@ pub trait Critic: Send + Sync {
     /// What it needs sampled.
     fn samples(&self) -> SampleRequest;
 
-    /// Line 6: estimates every agent's Q-functions from the shadow rewards.
-    fn evaluate(&mut self, evidence: CriticInput<'_>) -> Result<()>;
+    /// Learns every agent's Q-functions from the shadow rewards.
+    fn learn(&mut self, input: CriticInput<'_>) -> Result<()>;
 
-    /// What it found.
+    /// What it has learnt.
     fn values(&self) -> &dyn QValues;
 
-    /// What it found, to be weighed by the multipliers.
+    /// What it has learnt, to be given multipliers.
     fn values_mut(&mut self) -> &mut dyn QValues;
+
+    /// Line 6: learns, and hands over what it has learnt. Values are to be had of it in three steps, each of which consumes the
+    /// one before: [`LearntValues`], [`WeightedValues`], [`BatchValues`].
+    fn evaluate(&mut self, input: CriticInput<'_>) -> Result<LearntValues<'_>> {
+        self.learn(input)?;
+        Ok(LearntValues(self.values_mut()))
+    }
 
     /// What it carries from one iteration to the next, if anything.
     fn fields(&mut self) -> Fields<'_> {
         Vec::new()
+    }
+}
+
+/// Q-functions of line 6, which wait for the multipliers of line 7.
+pub struct LearntValues<'a>(&'a mut dyn QValues);
+
+impl<'a> LearntValues<'a> {
+    /// Values of Q_f + Σ_k μ_k·Q_gk. Fails if one of them is not finite.
+    pub fn set_multipliers(
+        self,
+        signals: &Signals,
+        mu: &Ragged<f64>,
+        iteration: usize,
+    ) -> Result<WeightedValues<'a>> {
+        match self.0.set_multipliers(signals, mu) {
+            Some((agent, value)) => Err(Error::Diverged { iteration, agent, quantity: "Q", value }),
+            None => Ok(WeightedValues(self.0)),
+        }
+    }
+}
+
+/// Q-functions with multipliers, which wait for a batch.
+pub struct WeightedValues<'a>(&'a mut dyn QValues);
+
+impl<'a> WeightedValues<'a> {
+    /// Values along the first `steps` steps of `batch`.
+    pub fn precompute(self, batch: &[Trajectory], steps: usize, wanted: ValueRequest) -> BatchValues<'a> {
+        self.0.precompute(batch, steps, wanted);
+        BatchValues(self.0)
+    }
+}
+
+/// Values along a batch, to be sent to neighbours.
+pub struct BatchValues<'a>(&'a mut dyn QValues);
+
+impl BatchValues<'_> {
+    /// The values.
+    pub fn values(&self) -> &dyn QValues {
+        self.0
+    }
+
+    /// Gives back memory that the next iteration fills again.
+    pub fn release(self) {
+        self.0.release();
     }
 }
 
@@ -117,22 +159,22 @@ pub struct ValueRequest {
 pub trait QValues: Send + Sync {
     /// Fixes the multipliers: from now on values are of Q_f + Σ_k μ_k·Q_gk. Returns an agent with a value that is not
     /// finite, and that value.
-    fn weigh(&mut self, signals: &Signals, mu: &Ragged<f64>) -> Option<(usize, f64)>;
+    fn set_multipliers(&mut self, signals: &Signals, mu: &Ragged<f64>) -> Option<(usize, f64)>;
 
-    /// Gives back memory that is filled again at the next [`QValues::weigh`].
-    fn forget(&mut self) {}
+    /// Gives back memory that is filled again at the next [`QValues::set_multipliers`].
+    fn release(&mut self) {}
 
     /// Looks at the first `steps` steps of the batch before its values are received, for critics that are faster at once
     /// than one trajectory at a time.
-    fn prepare(&mut self, batch: &[Trajectory], steps: usize, wanted: ValueRequest) {
+    fn precompute(&mut self, batch: &[Trajectory], steps: usize, wanted: ValueRequest) {
         let _ = (batch, steps, wanted);
     }
 
-    /// Adds sender j's values at the pairs visited, one a step. Each is one number that is worked out before it is added: a
+    /// Adds sender j's values at the pairs visited, one per step. Each is one number that is worked out before it is added: a
     /// value that was sent from elsewhere must make the same sum.
     fn add_taken(&self, sender: u32, inbox: &ValueReceiver<'_>, scratch: &mut Vec<u32>, out: &mut [f64]);
 
-    /// Σ_j of the senders' values at the pairs visited, one a step, in the order of the senders.
+    /// Σ_j of the senders' values at the pairs visited, one per step, in the order of the senders.
     fn receive_taken(&self, inbox: ValueReceiver<'_>, scratch: &mut Vec<u32>, out: &mut [f64]) {
         out.fill(0.0);
         inbox.from.iter().for_each(|&j| self.add_taken(j, &inbox, scratch, out));
@@ -142,8 +184,8 @@ pub trait QValues: Send + Sync {
     fn knows_alternatives(&self) -> bool;
 
     /// As [`QValues::add_taken`] with agent i's action replaced by each of its `actions`, as `[step][action of i]`. NaN if
-    /// they are not known. A critic that was [told of](QValues::prepare) a batch may leave out what all alternatives of a step
-    /// share, unless that is [wanted](Wanted::levels).
+    /// they are not known. A critic that was [told of](QValues::precompute) a batch may leave out what all alternatives of a step
+    /// share, unless that is [wanted](ValueRequest::levels).
     fn add_alternatives(
         &self,
         sender: u32,

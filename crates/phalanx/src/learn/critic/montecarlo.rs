@@ -40,7 +40,7 @@ impl Critic for MonteCarlo {
         SampleRequest { batch_tail: self.tail, ..SampleRequest::default() }
     }
 
-    fn evaluate(&mut self, _evidence: CriticInput<'_>) -> Result<()> {
+    fn learn(&mut self, _evidence: CriticInput<'_>) -> Result<()> {
         Ok(())
     }
 
@@ -54,7 +54,7 @@ impl Critic for MonteCarlo {
 }
 
 impl QValues for MonteCarlo {
-    fn weigh(&mut self, signals: &Signals, mu: &Ragged<f64>) -> Option<(usize, f64)> {
+    fn set_multipliers(&mut self, signals: &Signals, mu: &Ragged<f64>) -> Option<(usize, f64)> {
         let blocks = agent_blocks(self.actions.len());
         let rows = self.rewards.split_rows_mut(&blocks);
         let objectives = self.objective.split_rows_mut(&blocks);

@@ -138,7 +138,7 @@ impl Critic for NeuralCritic {
         self.from.samples()
     }
 
-    fn evaluate(&mut self, evidence: CriticInput<'_>) -> Result<()> {
+    fn learn(&mut self, evidence: CriticInput<'_>) -> Result<()> {
         let trajectories = self.from.pick(&evidence);
         let (rule, encoders, actions) = (&self.rule, &self.encoders, &self.actions);
         let (gamma, steps, stream) = (self.gamma as f32, self.steps, &self.stream);
@@ -195,14 +195,14 @@ impl Critic for NeuralCritic {
 }
 
 impl QValues for NeuralCritic {
-    fn weigh(&mut self, _signals: &Signals, mu: &Ragged<f64>) -> Option<(usize, f64)> {
+    fn set_multipliers(&mut self, _signals: &Signals, mu: &Ragged<f64>) -> Option<(usize, f64)> {
         self.mu.data_mut().copy_from_slice(mu.data());
         let bad = |row: &[f32]| row.iter().copied().find(|w| !w.is_finite());
         (0..self.bank.agents())
             .find_map(|j| bad(self.bank.weights().row(j)).map(|value| (j, f64::from(value))))
     }
 
-    fn prepare(&mut self, batch: &[Trajectory], steps: usize, wanted: ValueRequest) {
+    fn precompute(&mut self, batch: &[Trajectory], steps: usize, wanted: ValueRequest) {
         let mut total = 0;
         self.offsets.clear();
         for trajectory in batch {

@@ -234,7 +234,7 @@ impl Critic for Returns {
         SampleRequest { batch_tail: 1, ..SampleRequest::default() }
     }
 
-    fn evaluate(&mut self, evidence: CriticInput<'_>) -> Result<()> {
+    fn learn(&mut self, evidence: CriticInput<'_>) -> Result<()> {
         let (batch, n) = (evidence.batch, self.bank.agents());
         let transitions: usize = batch.iter().map(Trajectory::transitions).sum();
         self.offsets.clear();
@@ -298,7 +298,7 @@ impl Critic for Returns {
 }
 
 impl QValues for Returns {
-    fn weigh(&mut self, _signals: &Signals, mu: &Ragged<f64>) -> Option<(usize, f64)> {
+    fn set_multipliers(&mut self, _signals: &Signals, mu: &Ragged<f64>) -> Option<(usize, f64)> {
         let n = self.bank.agents();
         let length = |j: usize| self.advantages.row(j).len() / (1 + mu.row(j).len());
         fit(&mut self.weighted, (0..n).map(length));

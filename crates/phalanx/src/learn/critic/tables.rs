@@ -78,7 +78,7 @@ impl QTables {
 }
 
 impl QValues for QTables {
-    fn weigh(&mut self, _signals: &Signals, mu: &Ragged<f64>) -> Option<(usize, f64)> {
+    fn set_multipliers(&mut self, _signals: &Signals, mu: &Ragged<f64>) -> Option<(usize, f64)> {
         if self.weighted.rows() == 0 {
             self.weighted = Ragged::zeros((0..self.tables.rows()).map(|j| self.index.size(j)));
         }
@@ -99,7 +99,7 @@ impl QValues for QTables {
         found.into_iter().flatten().next()
     }
 
-    fn forget(&mut self) {
+    fn release(&mut self) {
         self.weighted = Ragged::default();
     }
 

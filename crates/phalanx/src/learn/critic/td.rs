@@ -73,7 +73,7 @@ impl Critic for Td {
         SampleRequest { chains: 1, evaluation_pairs: self.steps.len() + 1, batch_tail: 0 }
     }
 
-    fn evaluate(&mut self, evidence: CriticInput<'_>) -> Result<()> {
+    fn learn(&mut self, evidence: CriticInput<'_>) -> Result<()> {
         let (steps, gamma, warm, actions) = (&self.steps, self.gamma, self.warm, &self.actions);
         let init = Scratch::default;
         self.tables.for_each_agent(init, |j, index, tables, Scratch { pairs, own, column }| {
