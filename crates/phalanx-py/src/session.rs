@@ -225,7 +225,7 @@ impl Fixed {
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {
         let mut moment = self.moment();
         let mut law = vec![0.0; self.actions_of(agent)?];
-        let (out, shared) = (moment.shared_mut(0), shared.as_slice()?);
+        let (out, shared) = (moment.global_state_mut(0), shared.as_slice()?);
         if out.len() != shared.len() {
             return Err(bad("observations", format!("{} numbers, not {}", shared.len(), out.len())));
         }

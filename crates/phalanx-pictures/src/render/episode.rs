@@ -193,7 +193,7 @@ pub fn sending(
 
 fn pistonball_film(evaluator: &Evaluator, trajectory: &Trajectory, margins: Margins) -> PistonballFilm {
     let (steps, pistons) = (trajectory.steps(), evaluator.world().graph().agents());
-    let firsts = pistonball::windows(pistons, (0..steps).map(|k| trajectory.shared(k)[0]));
+    let firsts = pistonball::windows(pistons, (0..steps).map(|k| trajectory.global_state(k)[0]));
     let mut reward = 0.0;
     let step = |(k, first): (usize, usize)| {
         let drawn = first..first + pistonball::drawn(pistons);
@@ -205,7 +205,7 @@ fn pistonball_film(evaluator: &Evaluator, trajectory: &Trajectory, margins: Marg
         let earned: f64 = (0..pistons).map(|i| f64::from(trajectory.rewards(0, i)[k])).sum();
         reward += earned / pistons as f64;
         // x, y, vx, vy, ω and angle of the ball.
-        let ball = trajectory.shared(k);
+        let ball = trajectory.global_state(k);
         PistonballStep {
             first,
             levels: drawn.clone().map(|i| trajectory.states(i)[k]).collect(),

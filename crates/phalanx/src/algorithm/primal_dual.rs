@@ -184,13 +184,14 @@ impl Algorithm for PrimalDual {
         let (t, settings, problem, graph) =
             (self.iteration as usize, &self.settings, &*self.problem, self.world.graph());
         let Settings { batch, horizon, iterations, .. } = *settings;
-        // In a large network, what an iteration needs no more is given back at once: it is much of all memory then, and to
-        // have it again takes little of the time.
+        // In a large network, what an iteration needs no more is given back at once: it is much of all memory
+        // then, and to have it again takes little of the time.
         let is_large = self.actions.len() >= SPLIT_AGENTS;
         let mut times = self.stage_times;
         let mut clock = Clock::start(&mut times, begin);
 
-        // Line 3: B trajectories of length H under π_θ; beside them the trajectory that Algorithm 2 evaluates on.
+        // Line 3: B trajectories of length H under π_θ; beside them the trajectory that Algorithm 2 evaluates
+        // on.
         let (world, policy, stream, halo) = (&*self.world, &*self.policy, &self.stream, &*self.halo);
         let wanted = self.critic.samples();
         let sampling = Sampling { world, policy, stream, halo, iteration: t, batch, horizon, wanted };
@@ -342,8 +343,8 @@ impl Algorithm for PrimalDual {
         &self.process_traffic
     }
 
-    /// Agent-steps simulated so far: n·(B·H + K) per iteration. Where episodes end early, the batch has fewer, and
-    /// Q-evaluation some more than it keeps.
+    /// Agent-steps simulated so far: n·(B·H + K) per iteration. Where episodes end early, the batch has
+    /// fewer, and Q-evaluation some more than it keeps.
     fn agent_steps(&self) -> u64 {
         self.agent_steps
     }

@@ -19,7 +19,7 @@ pub struct Settings {
     pub kappa_q: usize,
     /// κ_g ≤ κ_q: radius within which neighbours' constraints count.
     pub kappa_g: usize,
-    /// Share of the running λ̃ that is kept at an iteration; 0: the batch's own, as line 4 says.
+    /// Share of the running λ̃ that is kept per iteration; 0: the batch's own, as line 4 says.
     pub occupancy_average: f64,
     /// Line 7.
     pub dual: DualSettings,

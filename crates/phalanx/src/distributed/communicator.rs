@@ -14,8 +14,8 @@ pub trait Communicator: Send + Sync {
     /// How many there are.
     fn count(&self) -> usize;
 
-    /// Sends every message in `outgoing` to its peer and fills every one in `incoming` from its peer, whose next message to
-    /// this one must be of that length. `meanwhile` is called while they are on their way.
+    /// Sends every message in `outgoing` to its peer and fills every one in `incoming` from its peer, whose
+    /// next message to this one must be of that length. `meanwhile` is called while they are on their way.
     ///
     /// Fails if that cannot come to an end: a peer is gone, or the run has been told to stop.
     fn exchange(

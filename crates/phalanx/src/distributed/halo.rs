@@ -1,5 +1,5 @@
-//! What a process tells the others, if there are any: states and actions of agents at its border, values that cross it, and
-//! numbers of its agents for sums over all.
+//! What a process tells the others, if there are any: states and actions of agents at its border, values that
+//! cross it, and numbers of its agents for sums over all.
 
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -40,7 +40,8 @@ pub struct Messages {
 }
 
 impl Halo {
-    /// Tells the owners of the ghosts in `share` who must know of them. `network` is the part that this process holds.
+    /// Tells the owners of the ghosts in `share` who must know of them. `network` is the part that this
+    /// process holds.
     pub fn new(
         peers: Arc<dyn Communicator>,
         partition: Partition,
@@ -66,7 +67,8 @@ impl Halo {
         Ok(Halo { peers, partition, links, border, total: network.total(), members: OnceLock::new() })
     }
 
-    /// That of a process that has all agents of the network to itself: a communicator of size 1, without neighbours.
+    /// That of a process that has all agents of the network to itself: a communicator of size 1, without
+    /// neighbours.
     pub fn single(agents: usize) -> Self {
         Halo::without_borders(Arc::new(SingleProcess), agents)
     }
@@ -130,7 +132,7 @@ impl Halo {
         Messages { outgoing: none(), incoming: none() }
     }
 
-    /// Writes what neighbours must know of `rows`, one byte an agent each.
+    /// Writes what neighbours must know of `rows`, one byte per agent each.
     pub fn pack(&self, rows: &[&[u8]], messages: &mut Messages) {
         for (link, message) in self.links.iter().zip(&mut messages.outgoing) {
             message.clear();
@@ -238,7 +240,8 @@ impl Halo {
         }
     }
 
-    /// Rows of `width` numbers of every process's own agents, in agent order, at the first process; nothing elsewhere.
+    /// Rows of `width` numbers of every process's own agents, in agent order, at the first process; nothing
+    /// elsewhere.
     pub fn gather_rows(&self, width: usize, own: &[f64]) -> Result<Vec<f64>> {
         let gathered = self.gather(bytemuck::cast_slice(own))?;
         let mut all = vec![0.0; if self.is_first() { self.total * width } else { 0 }];

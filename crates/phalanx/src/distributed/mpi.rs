@@ -34,11 +34,12 @@ const LARGEST: usize = 1 << 30;
 /// Looks before others get a chance to use the processor.
 const LOOKS: usize = 256;
 
-/// `mpirun` tells all ranks to stop when one of them has died, which the others would wait for in vain, and kills them about a
-/// second later. Before that, each says how the run can go on.
+/// `mpirun` tells all ranks to stop when one of them has died, which the others would wait for in vain, and
+/// kills them about a second later. Before that, each says how the run can go on.
 const BEFORE_WORD: Duration = Duration::from_millis(600);
 
-/// How long a rank may take to end in good order once it was told to stop; what holds it up may be a rank that is gone.
+/// How long a rank may take to end in good order once it was told to stop; what holds it up may be a rank
+/// that is gone.
 const PATIENCE: Duration = Duration::from_secs(25);
 
 /// Starts MPI. A while after `stop` is set, this process says so, and at last it ends, whatever it is doing.

@@ -1,8 +1,8 @@
 //! What neighbours send each other, counted as messages between agents.
 //!
-//! In one process nothing is copied: an agent reads its neighbours' columns and Q values where they lie. What is
-//! counted is what agents on a real network would have to send (Paper: fig:alg_flow, ▲ and ★), so that runs with
-//! different radii can be compared. A message to oneself is none.
+//! In one process nothing is copied: an agent reads its neighbours' columns and Q values where they lie. What
+//! is counted is what agents on a real network would have to send (Paper: fig:alg_flow, ▲ and ★), so that
+//! runs with different radii can be compared. A message to oneself is none.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,11 +13,11 @@ use crate::{Ragged, Result};
 /// Messages and bytes sent so far, by kind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Traffic {
-    /// States (and, within the Q radius, actions) while sampling: one message a link and step.
+    /// States (and, within the Q radius, actions) while sampling: one message per link and step.
     pub states: Count,
-    /// Q values along the batch: one message a link and trajectory.
+    /// Q values along the batch: one message per link and trajectory.
     pub q_values: Count,
-    /// Multipliers: one message a link and iteration.
+    /// Multipliers: one message per link and iteration.
     pub duals: Count,
 }
 
@@ -85,7 +85,7 @@ pub struct TrafficLimits {
 pub struct TrafficBound {
     /// 2·(steps)·(|N| − 1), N the larger of both neighbourhoods: a byte of state and one of action each.
     pub states: u64,
-    /// 8·(1 + m)·(values a step)·(steps of the batch)·(|N^{κ_q}| − 1).
+    /// 8·(1 + m)·(values per step)·(steps of the batch)·(|N^{κ_q}| − 1).
     pub q_values: u64,
     /// 8·m·(|N^{κ_q}| − 1).
     pub duals: u64,
@@ -96,15 +96,15 @@ pub struct TrafficBound {
 pub struct ProcessTraffic {
     /// Bytes at the calls that send.
     pub bytes: u64,
-    /// The most that it can be: for each agent that a neighbour must know of, 2 bytes a step and
-    /// 8·(values a step)·(steps of the batch)·(|N^{κ_q}| − 1) of values; for sums over all agents, what each group of agents, or
-    /// each agent, adds to them; and 64 bytes a process to agree how to go on.
+    /// The most that it can be: for each agent that a neighbour must know of, 2 bytes per step and 8·(values
+    /// per step)·(steps of the batch)·(|N^{κ_q}| − 1) of values; for sums over all agents, what each group of
+    /// agents, or each agent, adds to them; and 64 bytes per process to agree how to go on.
     pub bound: u64,
 }
 
 impl ProcessTraffic {
-    /// What every process has sent since it had sent `before`, by rank, and its `bound`; valid on rank 0 only. None where
-    /// there is nothing to send over.
+    /// What every process has sent since it had sent `before`, by rank, and its `bound`; valid on rank 0
+    /// only. None where there is nothing to send over.
     pub fn gather(halo: &Halo, before: Option<u64>, bound: u64) -> Result<Vec<ProcessTraffic>> {
         let (Some(before), Some(now)) = (before, halo.peers().sent()) else { return Ok(Vec::new()) };
         let all = halo.gather(bytemuck::cast_slice(&[now - before, bound]))?;
@@ -119,9 +119,10 @@ impl ProcessTraffic {
 }
 
 impl Links {
-    /// Links to the agents in `own`. `policy` and `q` are the neighbourhoods of both radii, `constrained` those within which
-    /// constraints count, `constraints[j]` = m_j, and `alternatives[i]` how many values agent i wants for a step: |A_i| with
-    /// the counterfactual baseline, else 1. Also the most that goes over them.
+    /// Links to the agents in `own`. `policy` and `q` are the neighbourhoods of both radii, `constrained`
+    /// those within which constraints count, `constraints[j]` = m_j, and `alternatives[i]` how many values
+    /// agent i wants for a step: |A_i| with the counterfactual baseline, else 1. Also the most that goes over
+    /// them.
     pub fn to(
         own: impl Iterator<Item = usize>,
         policy: &Ragged<u32>,
@@ -172,8 +173,8 @@ impl TrafficLimits {
         8 * (batch * alternatives) as u64 * self.q
     }
 
-    /// The most that this process can send in an iteration of so many steps, of which so many are the batch's, with so many
-    /// values per step and so many bytes added to sums over all agents.
+    /// The most that this process can send in an iteration of so many steps, of which so many are the
+    /// batch's, with so many values per step and so many bytes added to sums over all agents.
     pub fn process_bound(
         &self,
         halo: &Halo,
@@ -185,8 +186,8 @@ impl TrafficLimits {
         halo.sent_agents() as u64 * per_agent + summed as u64 + 64 * (halo.peers().count() as u64 + 1)
     }
 
-    /// In an iteration that samples so many steps, of which so many are the batch's. Links are mutual: who sends to at most
-    /// so many hears from at most so many.
+    /// In an iteration that samples so many steps, of which so many are the batch's. Links are mutual: who
+    /// sends to at most so many hears from at most so many.
     pub fn bound(&self, sampled: usize, batch: usize) -> TrafficBound {
         TrafficBound {
             states: 2 * sampled as u64 * self.policy.max(self.q),
@@ -209,8 +210,8 @@ impl TrafficCounter {
         TrafficCounter { links, traffic: Traffic::default() }
     }
 
-    /// Sampling of `steps` steps: states within the policy radius before acting; states and actions within the Q
-    /// radius for the critic.
+    /// Sampling of `steps` steps: states within the policy radius before acting; states and actions within
+    /// the Q radius for the critic.
     pub fn sampled(&mut self, steps: usize) {
         let steps = steps as u64;
         self.traffic.states.messages += steps * self.links.policy.max(self.links.q);

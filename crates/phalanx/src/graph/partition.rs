@@ -1,4 +1,4 @@
-//! Agents shared out over processes.
+//! Agents distributed over processes.
 
 use super::Graph;
 use crate::base::parallel::FOLD;
@@ -22,8 +22,8 @@ struct Order {
 /// What one process holds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PartitionPart {
-    /// Its own agents and those whose states it must know, ascending. Where these nearly follow each other, all in between
-    /// too.
+    /// Its own agents and those whose states it must know, ascending. Where these nearly follow each other,
+    /// all in between too.
     pub ids: Vec<u32>,
     /// Agents of others that it must know, ascending, by owner.
     pub ghosts: Vec<(usize, Vec<u32>)>,
@@ -163,8 +163,8 @@ impl Partition {
     }
 }
 
-/// The order of Cuthill and McKee: breadth first, from an agent at the edge of each component, neighbours with few links
-/// first.
+/// The order of Cuthill and McKee: breadth first, from an agent at the edge of each component, neighbours
+/// with few links first.
 fn cuthill_mckee(network: &Graph) -> Vec<u32> {
     let mut order = Vec::with_capacity(network.agents());
     let (mut seen, mut probed) = (vec![false; network.agents()], vec![false; network.agents()]);

@@ -12,7 +12,8 @@ use crate::base::parallel::{blocks_of, runs_of};
 pub(super) struct SubGraph {
     /// Number in the whole network of every agent here, ascending: what is in order here is in order there.
     ids: Vec<u32>,
-    /// Agents here that belong to this process, as ascending runs. The others are ghosts: copies of somebody else's.
+    /// Agents here that belong to this process, as ascending runs. The others are ghosts: copies of somebody
+    /// else's.
     own: Vec<Range<usize>>,
     /// Agents of the whole network.
     total: usize,
@@ -21,8 +22,8 @@ pub(super) struct SubGraph {
 impl Graph {
     /// The agents `ids` (ascending) with the links among them; those that are `owned` belong to this process.
     ///
-    /// An agent that is owned has all its neighbours up to the depth to which ghosts were taken along. Those of a ghost
-    /// may be missing.
+    /// An agent that is owned has all its neighbours up to the depth to which ghosts were taken along. Those
+    /// of a ghost may be missing.
     pub fn part(&self, ids: Vec<u32>, owned: impl Fn(u32) -> bool) -> Graph {
         debug_assert!(ids.is_sorted());
         let number = |id: u32| ids.binary_search(&id).ok().map(|i| i as u32);
@@ -35,7 +36,8 @@ impl Graph {
         Graph { adjacency, part: Some(Arc::new(SubGraph { ids, own, total: self.total() })) }
     }
 
-    /// Number of agent `i` in the whole network: the one that users see, and that random numbers are keyed by.
+    /// Number of agent `i` in the whole network: the one that users see, and that random numbers are keyed
+    /// by.
     #[inline]
     pub fn global_id(&self, i: usize) -> u32 {
         self.part.as_ref().map_or(i as u32, |part| part.ids[i])

@@ -69,8 +69,8 @@ pub struct Actor {
 }
 
 impl Actor {
-    /// For the agents of `graph`, whose neighbours' values count within κ_q and constraints within κ_g hops. `wants[i]` values
-    /// are sent to agent i for each step of `batch` trajectories of `horizon` steps.
+    /// For the agents of `graph`, whose neighbours' values count within κ_q and constraints within κ_g hops.
+    /// `wants[i]` values are sent to agent i for each step of `batch` trajectories of `horizon` steps.
     pub fn new(
         halo: Arc<Halo>,
         graph: &Graph,
@@ -83,8 +83,8 @@ impl Actor {
         Actor { halo, q_groups, g_groups, border, inner, outer }
     }
 
-    /// Sends values over the borders, and estimates every own agent's gradient from what it receives: first of those that need
-    /// not wait for other processes.
+    /// Sends values over the borders, and estimates every own agent's gradient from what it receives: first
+    /// of those that need not wait for other processes.
     pub fn gradients(
         &mut self,
         policy: &dyn Policy,

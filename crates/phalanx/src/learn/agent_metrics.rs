@@ -1,5 +1,5 @@
-//! Numbers of single agents, put together in agent order: first those of [`FOLD`] consecutive agents, then those of these
-//! groups. The result does not depend on who did which part of it.
+//! Numbers of single agents, put together in agent order: first those of [`FOLD`] consecutive agents, then
+//! those of these groups. The result does not depend on who did which part of it.
 
 use bytemuck::{Pod, Zeroable};
 

@@ -10,10 +10,11 @@ use crate::distributed::{Halo, Messages};
 use crate::learn::critic::{QValues, ValueReceiver};
 use crate::world::Trajectory;
 
-/// What owners of neighbouring agents send each other for the actor: values of agent j for agent i, where a border runs
-/// between them.
+/// What owners of neighbouring agents send each other for the actor: values of agent j for agent i, where a
+/// border runs between them.
 pub struct BorderValues {
-    /// For every neighbouring process: whom its agents hear from, and who hears from them, as (receiver, sender), ascending.
+    /// For every neighbouring process: whom its agents hear from, and who hears from them, as (receiver,
+    /// sender), ascending.
     outgoing: Vec<Vec<(u32, u32)>>,
     incoming: Vec<Vec<(u32, u32)>>,
     messages: Messages,
@@ -27,8 +28,8 @@ pub struct BorderValues {
 }
 
 impl BorderValues {
-    /// For agents with Q neighbourhoods `groups`, a batch of so many trajectories of `horizon` steps, and receivers that want
-    /// so many values for a step.
+    /// For agents with Q neighbourhoods `groups`, a batch of so many trajectories of `horizon` steps, and
+    /// receivers that want so many values for a step.
     pub fn new(halo: &Halo, groups: &Ragged<u32>, wants: Vec<usize>, batch: usize, horizon: usize) -> Self {
         let crossing = |receivers: &[u32], senders: &[u32]| {
             let mut pairs: Vec<(u32, u32)> = Vec::new();
@@ -129,7 +130,8 @@ impl BorderValues {
         Ok(())
     }
 
-    /// Values that another process sent, of `from` for `to` along trajectory number `number`; none if this one has `from`.
+    /// Values that another process sent, of `from` for `to` along trajectory number `number`; none if this
+    /// one has `from`.
     pub fn received(&self, to: usize, from: u32, number: usize) -> Option<&[f64]> {
         let &(_, place) = self.places.row(to).iter().find(|(sender, _)| *sender == from)?;
         let length = self.steps[1] * self.wants[to];

@@ -14,10 +14,10 @@ use crate::world::Trajectory;
 pub struct Signals {
     /// f̃_i.
     pub objective: Vec<f64>,
-    /// g̃_ik, a row an agent.
+    /// g̃_ik, a row per agent.
     pub slack: Ragged<f64>,
-    /// Shadow rewards, row i as `[1 + m_i][row]`: of f_i first, then of every g_ik. A row is the table `[S_i][A_i]`, then
-    /// one weight for each sampled channel.
+    /// Shadow rewards, row i as `[1 + m_i][row]`: of f_i first, then of every g_ik. A row is the table
+    /// `[S_i][A_i]`, then one weight for each sampled channel.
     pub rewards: Ragged<f64>,
     /// Agents that are looked at.
     blocks: Vec<Range<usize>>,
@@ -47,9 +47,10 @@ impl Signals {
     /// Normalised scaling centres each shadow reward by its mean under λ̃_i: a constant changes no gradient
     /// (errata 17), and it is the derivative of the rescaling of λ̃ to a fixed mass.
     ///
-    /// Where episodes end early, the cells of λ̃ were divided by the share of the mass that was lived, `lived_fraction`
-    /// ([`Visits::lived_fraction`](crate::sample::occupancy::Visits::lived_fraction)), in every scaling but the literal one. Their shadow rewards are then
-    /// centred and divided by it (quotient rule); those of sampled channels, which are totals, are neither.
+    /// Where episodes end early, the cells of λ̃ were divided by the share of the mass that was lived,
+    /// `lived_fraction` (see [`Visits`](crate::sample::occupancy::Visits)), in every scaling but the literal
+    /// one. Their shadow rewards are then centred and divided by it (quotient rule); those of sampled
+    /// channels, which are totals, are neither.
     pub fn evaluate(&mut self, problem: &Problem, occupancy: &Ragged<f64>, lived_fraction: f64) {
         let blocks = &self.blocks;
         let slack = self.slack.split_rows_mut(blocks);

@@ -97,7 +97,7 @@ impl ObservationEncoder {
                     inputs.states.extend(members().map(|m| trajectory.states(m)[step]));
                     let first = inputs.rows.len();
                     inputs.rows.resize(first + count * width, 0.0);
-                    view.write(&inputs.states, trajectory.shared(step), &mut inputs.rows[first..]);
+                    view.write(&inputs.states, trajectory.global_state(step), &mut inputs.rows[first..]);
                 }
             }
             None => inputs.symbols.extend(members().map(|m| trajectory.states(m)[k])),

@@ -51,7 +51,7 @@ impl Policy for RulePolicy {
 
     fn law(&self, agent: usize, trajectory: &Trajectory, k: usize, out: &mut [f64]) {
         out.fill(0.0);
-        let action = self.rule.act(agent, trajectory.states(agent)[k], trajectory.shared(k));
+        let action = self.rule.act(agent, trajectory.states(agent)[k], trajectory.global_state(k));
         out[usize::from(action)] = 1.0;
     }
 
@@ -80,7 +80,7 @@ impl ActTogether for RulePolicy {
     fn act(&self, trajectories: &[&Trajectory], k: usize, _draws: &[u32], actions: &mut [u8]) {
         for (trajectory, actions) in trajectories.iter().zip(actions.chunks_exact_mut(self.actions.len())) {
             for (agent, action) in actions.iter_mut().enumerate() {
-                *action = self.rule.act(agent, trajectory.states(agent)[k], trajectory.shared(k));
+                *action = self.rule.act(agent, trajectory.states(agent)[k], trajectory.global_state(k));
             }
         }
     }

@@ -51,7 +51,8 @@ pub struct SampledSteps {
 const SHORTEST_CHAIN: usize = 256;
 
 impl Sampling<'_> {
-    /// Fills `trajectories`, which are kept from one iteration to the next: B of the batch, then those of Q-evaluation.
+    /// Fills `trajectories`, which are kept from one iteration to the next: B of the batch, then those of
+    /// Q-evaluation.
     pub fn run(&self, trajectories: &mut Vec<Trajectory>) -> Result<SampledSteps> {
         let (wanted, batch) = (self.wanted, self.batch);
         let room = |steps| Trajectory::for_world(self.world, steps);
@@ -68,8 +69,8 @@ impl Sampling<'_> {
         let count_done = |all: &[Trajectory]| all[batch..].iter().map(Trajectory::transitions).sum::<usize>();
         let mut done = count_done(trajectories);
         while done < transitions {
-            // As many as it takes if they last as long as those before, but no more than there are: the first may have been
-            // very short.
+            // As many as it takes if they last as long as those before, but no more than there are: the first
+            // may have been very short.
             let (missing, first) = (transitions - done, trajectories.len());
             let count = (missing * (first - batch)).div_ceil(done).min(first - batch);
             // Room for a whole chain each would be far too much where episodes are short.

@@ -24,7 +24,8 @@ pub struct Visits {
 }
 
 impl Visits {
-    /// No visits, for agents with rows of the given lengths ([`crate::utility::problem::Problem::row_length`]).
+    /// No visits, for agents with rows of the given lengths
+    /// ([`crate::utility::problem::Problem::row_length`]).
     pub fn new(lengths: impl IntoIterator<Item = usize>) -> Self {
         let occupancy = Ragged::zeros(lengths);
         let blocks = agent_blocks(occupancy.rows());
@@ -49,8 +50,8 @@ impl Visits {
         lived / whole
     }
 
-    /// Rescales the cells to the mass that they would have had, had no episode ended early: a law of where an agent is
-    /// while the episode goes on. Totals stay as they are, since nothing is earned after the end.
+    /// Rescales the cells to the mass that they would have had, had no episode ended early: a law of where an
+    /// agent is while the episode goes on. Totals stay as they are, since nothing is earned after the end.
     pub fn rescale(&mut self, problem: &Problem) {
         if !problem.rescales_lives() {
             return;
@@ -64,8 +65,8 @@ impl Visits {
 
     /// λ̃_i(s, a) += Σ_τ Σ_k w_k·1[s_i^k = s, a_i^k = a].
     ///
-    /// `weights[k]` holds γ^k with the batch size and the scaling in it (`Problem::occupancy_weights`); only the
-    /// first `weights.len()` steps count. Reads agent i's own columns only. Cost: one addition a step.
+    /// `weights[k]` holds γ^k with the batch size and the scaling in it (`Problem::occupancy_weights`); only
+    /// the first `weights.len()` steps count. Reads agent i's own columns only. Cost: one addition per step.
     pub fn add(&mut self, batch: &[Trajectory], weights: &[f64], actions: &[usize]) {
         let whole: f64 = weights.iter().sum();
         for trajectory in batch {
@@ -101,8 +102,8 @@ pub fn lived(trajectory: &Trajectory, weights: &[f64]) -> f64 {
     weights[..trajectory.steps().min(weights.len())].iter().sum()
 }
 
-/// λ̃ averaged over the iterations, for utilities that are not linear: a batch of few episodes makes entropies look
-/// smaller than they are (errata 22), and rare cells look rarer or more frequent.
+/// λ̃ averaged over the iterations, for utilities that are not linear: a batch of few episodes makes
+/// entropies look smaller than they are (errata 22), and rare cells look rarer or more frequent.
 #[derive(Debug, Clone, Default)]
 pub struct RunningOccupancy {
     keeps: f64,
@@ -114,7 +115,7 @@ pub struct RunningOccupancy {
 }
 
 impl RunningOccupancy {
-    /// Keeps the share `keeps` of itself at an iteration; 0 keeps nothing and needs no memory.
+    /// Keeps the share `keeps` of itself per iteration; 0 keeps nothing and needs no memory.
     pub fn new(keeps: f64, like: &Ragged<f64>) -> Self {
         let room = || if keeps > 0.0 { Ragged::zeros_like(like) } else { Ragged::default() };
         RunningOccupancy { keeps, sums: room(), weight: 0.0, mean: room() }
@@ -148,7 +149,8 @@ impl RunningOccupancy {
 
 /// Adds weighted visits to cells.
 fn add_visits(visits: impl Iterator<Item = (usize, f64)>, occupancy: &mut [f64], counts: &mut [f64]) {
-    // Consecutive additions to one cell would wait for each other, so every fourth step has its own partial sums.
+    // Consecutive additions to one cell would wait for each other, so every fourth step has its own partial
+    // sums.
     const PHASES: usize = 4;
     const SMALL: usize = 16;
     if occupancy.len() > SMALL {

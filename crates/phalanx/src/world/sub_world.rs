@@ -9,8 +9,8 @@ use crate::base::stream::{Place, Stream};
 use crate::graph::Graph;
 use crate::{Error, Ragged, Result};
 
-/// `world` for the agents of `network`, a part of its network: by its own means ([`World::part`]), or else by asking the
-/// whole world for one agent at a time. Fails if it is not factored.
+/// `world` for the agents of `network`, a part of its network: by its own means ([`World::part`]), or else by
+/// asking the whole world for one agent at a time. Fails if it is not factored.
 pub fn sub_world(world: Arc<dyn World>, network: Graph) -> Result<Arc<dyn World>> {
     if let Some(part) = world.part(&network) {
         return Ok(part);
@@ -53,12 +53,14 @@ pub fn sub_world(world: Arc<dyn World>, network: Graph) -> Result<Arc<dyn World>
 struct SubWorld {
     whole: Arc<dyn World>,
     network: Graph,
-    /// Row i: number here and number in the whole of agent i's parents; none for ghosts whose parents are not all here.
+    /// Row i: number here and number in the whole of agent i's parents; none for ghosts whose parents are not
+    /// all here.
     parents: Ragged<[u32; 2]>,
     channels: Vec<Channel>,
 }
 
-/// States and actions of the whole network, of which only those of one agent's parents are filled in at a time.
+/// States and actions of the whole network, of which only those of one agent's parents are filled in at a
+/// time.
 #[derive(Default)]
 struct Rows {
     states: Vec<u8>,
@@ -82,8 +84,8 @@ impl SubWorld {
         }
     }
 
-    /// Calls `work` with the number in the whole of every agent whose parents are here, its place among `agents`, and rows in
-    /// which its parents stand.
+    /// Calls `work` with the number in the whole of every agent whose parents are here, its place among
+    /// `agents`, and rows in which its parents stand.
     fn each(
         &self,
         agents: Range<usize>,

@@ -16,7 +16,7 @@ pub struct Trajectory {
     /// Rewards of the sampled channels, `[channel][agent][step]`.
     rewards: Vec<f32>,
     /// What a joint world shows, `[step][number]`.
-    shared: Vec<f32>,
+    global_state: Vec<f32>,
 }
 
 impl Trajectory {
@@ -35,18 +35,21 @@ impl Trajectory {
             states: column(),
             actions: column(),
             rewards: vec![0.0; channels * agents * steps],
-            shared: Vec::new(),
+            global_state: Vec::new(),
         }
     }
 
     /// Room for `steps` steps of everything that `world` records.
     pub fn for_world(world: &dyn World, steps: usize) -> Self {
         let (agents, channels) = (world.graph().agents(), sampled_channels(world).len());
-        let shared = match world.evolution() {
+        let width = match world.evolution() {
             Evolution::Factored(_) => 0,
             Evolution::Joint(joint) => joint.shared(),
         };
-        Trajectory { shared: vec![0.0; steps * shared], ..Trajectory::with_channels(agents, steps, channels) }
+        Trajectory {
+            global_state: vec![0.0; steps * width],
+            ..Trajectory::with_channels(agents, steps, channels)
+        }
     }
 
     /// Number of sampled channels.
@@ -61,12 +64,13 @@ impl Trajectory {
         &self.rewards[first..first + self.steps]
     }
 
-    /// Number of state–action pairs an agent.
+    /// Number of state–action pairs per agent.
     pub fn steps(&self) -> usize {
         self.steps
     }
 
-    /// Whether the episode ended with the last step, so that nothing came after it. Otherwise it was cut off there.
+    /// Whether the episode ended with the last step, so that nothing came after it. Otherwise it was cut off
+    /// there.
     pub fn ended(&self) -> bool {
         self.ended
     }
@@ -97,9 +101,9 @@ impl Trajectory {
 
     /// What the world showed at a step, if it is joint.
     #[inline]
-    pub fn shared(&self, step: usize) -> &[f32] {
-        let width = self.shared.len().checked_div(self.room).unwrap_or(0);
-        &self.shared[step * width..(step + 1) * width]
+    pub fn global_state(&self, step: usize) -> &[f32] {
+        let width = self.global_state.len().checked_div(self.room).unwrap_or(0);
+        &self.global_state[step * width..(step + 1) * width]
     }
 
     /// s_i^k and a_i^k, to be changed (tests of locality do).
@@ -109,12 +113,13 @@ impl Trajectory {
     }
 
     /// What the world showed at a step, to be changed (tests of locality do).
-    pub fn shared_mut(&mut self, step: usize) -> &mut [f32] {
-        let width = self.shared.len().checked_div(self.room).unwrap_or(0);
-        &mut self.shared[step * width..(step + 1) * width]
+    pub fn global_state_mut(&mut self, step: usize) -> &mut [f32] {
+        let width = self.global_state.len().checked_div(self.room).unwrap_or(0);
+        &mut self.global_state[step * width..(step + 1) * width]
     }
 
-    /// Agent i's reward from the sampled channel number `channel` at step k, to be changed (tests of locality do).
+    /// Agent i's reward from the sampled channel number `channel` at step k, to be changed (tests of locality
+    /// do).
     pub fn reward_mut(&mut self, channel: usize, agent: usize, step: usize) -> &mut f32 {
         let first = channel * self.states.len() + agent * self.room;
         &mut self.rewards[first..first + self.steps][step]

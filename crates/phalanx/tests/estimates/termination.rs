@@ -78,7 +78,11 @@ fn scalings_of_raw_occupancies() {
     assert_close(&paper.occupancy.row(0)[..6], &eighths, 1e-15);
     assert_close(&authors.occupancy.row(0)[..6], &eighths.map(|x| x * 14.0 / 13.0), 1e-15);
     for found in [paper, authors] {
-        assert_close(&[found.lived_fraction(), found.occupancy.row(0)[6]], &[13.0 / 14.0, 17.0 / 32.0], 1e-15);
+        assert_close(
+            &[found.lived_fraction(), found.occupancy.row(0)[6]],
+            &[13.0 / 14.0, 17.0 / 32.0],
+            1e-15,
+        );
     }
 }
 

@@ -46,7 +46,7 @@ fn assert_played(world: &Corridor, stream: &Stream, request: &Request, room: usi
         let actions = [0, 1].map(|i| found.actions(i)[k]);
         let ended = episode.step(&actions, &[0; 2], &mut rewards);
         assert_eq!(states, [0, 1].map(|i| found.states(i)[k]));
-        assert_eq!(shared, found.shared(k));
+        assert_eq!(shared, found.global_state(k));
         assert_eq!(rewards, [0, 1].map(|i| found.rewards(0, i)[k]));
         assert_eq!(ended, found.ended() && k + 1 == found.steps());
     }

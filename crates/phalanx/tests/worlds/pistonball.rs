@@ -29,7 +29,7 @@ fn moments(world: &dyn World) -> Trajectory {
         }
         let x = [470.0, 450.0, 390.0, 330.0, 270.0, 110.0][k];
         let ball = [x, 380.0 + k as f32, -20.0 - k as f32, 5.0, 3.0, 0.5];
-        trajectory.shared_mut(k).copy_from_slice(&ball);
+        trajectory.global_state_mut(k).copy_from_slice(&ball);
     }
     trajectory
 }
@@ -101,7 +101,7 @@ fn a_piston_sees_its_neighbourhood_and_the_ball_above_it() {
     }
     // Steps 0 and 1: the ball is on the right, out of sight.
     let place = |moment: usize, number: usize, value: f32| {
-        move |trajectory: &mut Trajectory| trajectory.shared_mut(moment)[number] = value
+        move |trajectory: &mut Trajectory| trajectory.global_state_mut(moment)[number] = value
     };
     for (number, value) in
         [(0, 400.0), (0, 401.0), (0, 460.0), (1, 300.0), (2, 9.0), (3, -9.0), (4, 0.0), (5, 9.0)]

@@ -1,7 +1,7 @@
 //! Evaluation of truncated shadow Q-functions. Paper: alg:pdac line 6 (Eval), alg:subroutine.
 //!
-//! A critic hands over Q values *along a trajectory*: what neighbours exchange in the paper, and all that the actor
-//! needs to know. Agent j's critic reads the states and actions of N_j^{κ_q} only.
+//! A critic hands over Q values *along a trajectory*: what neighbours exchange in the paper, and all that the
+//! actor needs to know. Agent j's critic reads the states and actions of N_j^{κ_q} only.
 
 mod alternatives;
 mod features;
@@ -87,8 +87,8 @@ pub trait Critic: Send + Sync {
     /// What it has learnt, to be given multipliers.
     fn values_mut(&mut self) -> &mut dyn QValues;
 
-    /// Line 6: learns, and hands over what it has learnt. Values are to be had of it in three steps, each of which consumes the
-    /// one before: [`LearntValues`], [`WeightedValues`], [`BatchValues`].
+    /// Line 6: learns, and hands over what it has learnt. Values are to be had of it in three steps, each of
+    /// which consumes the one before: [`LearntValues`], [`WeightedValues`], [`BatchValues`].
     fn evaluate(&mut self, input: CriticInput<'_>) -> Result<LearntValues<'_>> {
         self.learn(input)?;
         Ok(LearntValues(self.values_mut()))
@@ -147,31 +147,33 @@ impl BatchValues<'_> {
 /// What values will be asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ValueRequest {
-    /// Whether at all alternatives of the receivers ([`QValues::receive_alternatives`]), or at the actions taken.
+    /// Whether at all alternatives of the receivers ([`QValues::receive_alternatives`]), or at the actions
+    /// taken.
     pub alternatives: bool,
     /// Whether some senders' constraints do not count.
     pub partial: bool,
-    /// Whether what all alternatives of a step share matters: the gradient of a soft-max does not depend on it.
+    /// Whether what all alternatives of a step share matters: the gradient of a soft-max does not depend on
+    /// it.
     pub levels: bool,
 }
 
 /// Q values along trajectories: what neighbours send each other.
 pub trait QValues: Send + Sync {
-    /// Fixes the multipliers: from now on values are of Q_f + Σ_k μ_k·Q_gk. Returns an agent with a value that is not
-    /// finite, and that value.
+    /// Fixes the multipliers: from now on values are of Q_f + Σ_k μ_k·Q_gk. Returns an agent with a value
+    /// that is not finite, and that value.
     fn set_multipliers(&mut self, signals: &Signals, mu: &Ragged<f64>) -> Option<(usize, f64)>;
 
     /// Gives back memory that is filled again at the next [`QValues::set_multipliers`].
     fn release(&mut self) {}
 
-    /// Looks at the first `steps` steps of the batch before its values are received, for critics that are faster at once
-    /// than one trajectory at a time.
+    /// Looks at the first `steps` steps of the batch before its values are received, for critics that are
+    /// faster at once than one trajectory at a time.
     fn precompute(&mut self, batch: &[Trajectory], steps: usize, wanted: ValueRequest) {
         let _ = (batch, steps, wanted);
     }
 
-    /// Adds sender j's values at the pairs visited, one per step. Each is one number that is worked out before it is added: a
-    /// value that was sent from elsewhere must make the same sum.
+    /// Adds sender j's values at the pairs visited, one per step. Each is one number that is worked out
+    /// before it is added: a value that was sent from elsewhere must make the same sum.
     fn add_taken(&self, sender: u32, inbox: &ValueReceiver<'_>, scratch: &mut Vec<u32>, out: &mut [f64]);
 
     /// Σ_j of the senders' values at the pairs visited, one per step, in the order of the senders.
@@ -183,9 +185,9 @@ pub trait QValues: Send + Sync {
     /// Whether values at other actions than those taken are known.
     fn knows_alternatives(&self) -> bool;
 
-    /// As [`QValues::add_taken`] with agent i's action replaced by each of its `actions`, as `[step][action of i]`. NaN if
-    /// they are not known. A critic that was [told of](QValues::precompute) a batch may leave out what all alternatives of a step
-    /// share, unless that is [wanted](ValueRequest::levels).
+    /// As [`QValues::add_taken`] with agent i's action replaced by each of its `actions`, as `[step][action
+    /// of i]`. NaN if they are not known. A critic that was [told of](QValues::precompute) a batch may leave
+    /// out what all alternatives of a step share, unless that is [wanted](ValueRequest::levels).
     fn add_alternatives(
         &self,
         sender: u32,
@@ -207,7 +209,7 @@ pub trait QValues: Send + Sync {
         inbox.from.iter().for_each(|&j| self.add_alternatives(j, &inbox, actions, scratch, out));
     }
 
-    /// Agent j's table of Q values of utility `which` (0: f, then g_jk), as `[∏ S][∏ A]` over N_j^{κ_q}, if there are
-    /// tables.
+    /// Agent j's table of Q values of utility `which` (0: f, then g_jk), as `[∏ S][∏ A]` over N_j^{κ_q}, if
+    /// there are tables.
     fn table(&self, agent: usize, which: usize) -> Option<&[f64]>;
 }

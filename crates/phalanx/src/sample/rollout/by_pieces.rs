@@ -1,5 +1,5 @@
-//! Factored worlds of many agents: a few trajectories side by side, agents in pieces that threads share. Neighbouring processes
-//! tell each other states and actions of the agents at their borders at every step.
+//! Factored worlds of many agents: a few trajectories side by side, agents in pieces that threads share.
+//! Neighbouring processes tell each other states and actions of the agents at their borders at every step.
 
 use std::ops::Range;
 
@@ -19,8 +19,8 @@ const PIECE: usize = 4096;
 /// Agents that a thread advances at a time at least.
 const SMALL_PIECE: usize = 128;
 
-/// Bytes of parameters of the agents that a thread advances at a time: they should stay in its cache from one trajectory to
-/// the next.
+/// Bytes of parameters of the agents that a thread advances at a time: they should stay in its cache from one
+/// trajectory to the next.
 const CACHED: usize = 1 << 19;
 
 /// Bytes that the steps of a chunk may need, of all trajectories that are simulated side by side.
@@ -192,8 +192,8 @@ impl ByPieces<'_> {
         }
     }
 
-    /// s^{step + 1} ~ ℙ(· | s^step, a^step), into row k + 1, and what the step earns. The first `next` trajectories go on
-    /// after it.
+    /// s^{step + 1} ~ ℙ(· | s^step, a^step), into row k + 1, and what the step earns. The first `next`
+    /// trajectories go on after it.
     fn move_on(
         &self,
         jobs: &mut [Job<'_>],
@@ -252,8 +252,8 @@ impl ByPieces<'_> {
         }
     }
 
-    /// Tells neighbours the entries of a row of every trajectory that they must know, `meanwhile` working on all of them, and
-    /// writes down theirs.
+    /// Tells neighbours the entries of a row of every trajectory that they must know, `meanwhile` working on
+    /// all of them, and writes down theirs.
     fn exchange<'j>(
         &self,
         jobs: &mut [Job<'j>],
@@ -285,8 +285,9 @@ impl ByPieces<'_> {
     }
 }
 
-/// Runs `work(trajectory, agents, their part of its row)` on pieces of one row for each trajectory, whose first entries belong to
-/// agent `first`. A piece is worked on in all trajectories before the next one: what is known of its agents stays in cache.
+/// Runs `work(trajectory, agents, their part of its row)` on pieces of one row for each trajectory, whose
+/// first entries belong to agent `first`. A piece is worked on in all trajectories before the next one: what
+/// is known of its agents stays in cache.
 fn over_pieces<T: Send>(
     size: usize,
     first: usize,

@@ -1,9 +1,9 @@
-//! From rows of a simulation, one a step, to columns, one an agent.
+//! From rows of a simulation, one per step, to columns, one per agent.
 
 use rayon::prelude::*;
 
-/// Turns the first `chunk[0]` of `chunk[1]` rows `[channel][step][agent]` into the steps from `first` on of columns
-/// `[channel][agent][step]`.
+/// Turns the first `chunk[0]` of `chunk[1]` rows `[channel][step][agent]` into the steps from `first` on of
+/// columns `[channel][agent][step]`.
 pub fn copy_rewards(
     rows: &[f32],
     agents: usize,
@@ -77,7 +77,8 @@ fn u64_at(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(word)
 }
 
-/// Transposes an 8 × 8 matrix of bytes, one row a word: swaps off-diagonal 4 × 4, then 2 × 2, then single bytes.
+/// Transposes an 8 × 8 matrix of bytes, one row per word: swaps off-diagonal 4 × 4, then 2 × 2, then single
+/// bytes.
 #[inline(always)]
 fn transpose_bytes(rows: &mut [u64; 8]) {
     for (distance, shift, mask) in

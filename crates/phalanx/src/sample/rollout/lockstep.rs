@@ -1,4 +1,5 @@
-//! Trajectories side by side, step by step: for policies that are faster in many at once, and for joint worlds.
+//! Trajectories side by side, step by step: for policies that are faster in many at once, and for joint
+//! worlds.
 
 use rayon::prelude::*;
 
@@ -107,7 +108,7 @@ impl Job<'_, '_> {
     fn observe(&mut self, k: usize) {
         self.trajectory.finish(k + 1, false);
         if let Motion::Joint(episode) = &self.motion {
-            episode.observe(&mut self.states, self.trajectory.shared_mut(k));
+            episode.observe(&mut self.states, self.trajectory.global_state_mut(k));
         }
         let room = self.trajectory.room();
         let (states, _, _) = self.trajectory.columns_mut();

@@ -24,8 +24,8 @@ use per_trajectory::Simulation;
 pub enum StartFrom {
     /// The world's law ρ.
     World,
-    /// Every local state equally likely, agents independent (alg:subroutine's ρ₀). Joint worlds start by their own law:
-    /// what is shared has no uniform law.
+    /// Every local state equally likely, agents independent (alg:subroutine's ρ₀). Joint worlds start by
+    /// their own law: what is shared has no uniform law.
     Uniform,
 }
 
@@ -51,9 +51,9 @@ pub const SPLIT_AGENTS: usize = 1 << 15;
 
 /// Simulates every requested trajectory under `policy`.
 ///
-/// Each trajectory is filled until there is no more room, or its episode ends. The numbers drawn depend on the place, the
-/// agent and the step alone, so the order of work does not matter. Neighbouring processes do the same at the same time;
-/// afterwards the columns of ghosts are complete, except for rewards.
+/// Each trajectory is filled until there is no more room, or its episode ends. The numbers drawn depend on
+/// the place, the agent and the step alone, so the order of work does not matter. Neighbouring processes do
+/// the same at the same time; afterwards the columns of ghosts are complete, except for rewards.
 pub fn simulate(
     world: &dyn World,
     policy: &dyn Policy,
