@@ -7,100 +7,12 @@ use super::decay::{Decay, TruncationBound};
 use super::dynamics::{Dynamics, digits};
 use super::input::EstimatorInput;
 use crate::Ragged;
+use crate::utility::UtilityBounds;
 use crate::utility::problem::Problem;
-use crate::utility::{Kind, LocalSpace, Power, ScaledUtility};
 
 /// M_π, the bound on ‖∇_{θ_i} log π_i‖₂, for tabular soft-max policies: √2, not the general 2 (errata 13). Direct
 /// policies have none (errata 9). Paper: assump:policy.
 pub const SCORE_BOUND: f64 = std::f64::consts::SQRT_2;
-
-/// Bounds on a utility's gradient over all occupancies that an agent can have.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct UtilityBounds {
-    /// sup ‖r‖_∞ of its shadow reward r.
-    pub reward_inf: f64,
-    /// sup ‖r‖₂.
-    pub reward_2: f64,
-    /// L_λ: ‖r(λ) − r(λ')‖_∞ ≤ L_λ ‖λ − λ'‖₂. Paper: assump:utility.
-    pub l_lambda: f64,
-}
-
-impl UtilityBounds {
-    /// Over the occupancies of an agent that starts with law `start`, for which d ≥ (1−γ) ρ. `None` where no bound is
-    /// known: where the gradient grows without limit or jumps (errata 8), and for utilities of unknown form.
-    pub fn new(utility: &ScaledUtility, space: LocalSpace, start: &[f64]) -> Option<Self> {
-        let q = 1.0 - space.gamma;
-        let (reward_inf, reward_2, l_lambda) = match &utility.kind {
-            Kind::Linear { r } => (largest(r), length(r), 0.0),
-            Kind::StateEntropy => {
-                let least = q * start.iter().copied().fold(f64::INFINITY, f64::min);
-                if least <= 0.0 {
-                    return None;
-                }
-                let u = q * (least.ln() + 1.0).abs().max(1.0);
-                (u, u * (space.cells() as f64).sqrt(), q * q * (space.actions as f64).sqrt() / least)
-            }
-            Kind::ActionL2sq => {
-                let root = (space.states as f64).sqrt();
-                (2.0 / q, 2.0 * root / q, 2.0 * root)
-            }
-            Kind::ActionL2 { .. } => {
-                let root = (space.states as f64).sqrt();
-                (q, q * root, q * q * root)
-            }
-            Kind::L2sq => (2.0 / q, 2.0 / q, 2.0),
-            Kind::NegL2sqExpert { expert } => {
-                (2.0 * (1.0 / q + largest(expert)), 2.0 * (1.0 / q + length(expert)), 2.0)
-            }
-            Kind::NegDistBox { lo, hi, power: Power::Two } => {
-                let nearest: Vec<f64> = lo.iter().zip(&**hi).map(|(&lo, &hi)| 0f64.max(lo).min(hi)).collect();
-                to_set(q, length(&nearest))
-            }
-            Kind::NegDistHalfspace { a, b, power: Power::Two } => to_set(q, (-b).max(0.0) / length(a)),
-            Kind::NegDistBall { center, radius: _, power: Power::Two } => to_set(q, length(center)),
-            Kind::SaEntropy
-            | Kind::ActionEntropy
-            | Kind::NegL2Expert { .. }
-            | Kind::NegKlExpert { .. }
-            | Kind::NegDistBox { power: Power::One, .. }
-            | Kind::NegDistHalfspace { power: Power::One, .. }
-            | Kind::NegDistBall { power: Power::One, .. }
-            | Kind::Channel { .. }
-            | Kind::Custom(_) => return None,
-        };
-        let scale = utility.scale.abs();
-        Some(UtilityBounds {
-            reward_inf: scale * reward_inf,
-            reward_2: scale * reward_2,
-            l_lambda: scale * l_lambda,
-        })
-    }
-
-    fn larger(self, other: Self) -> Self {
-        UtilityBounds {
-            reward_inf: self.reward_inf.max(other.reward_inf),
-            reward_2: self.reward_2.max(other.reward_2),
-            l_lambda: self.l_lambda.max(other.l_lambda),
-        }
-    }
-}
-
-/// −D²/2 of a set that has a point of length `point`: its gradient λ − Πλ is no longer than ‖λ‖ + ‖point‖, with
-/// ‖λ‖ ≤ 1/(1−γ), and it is nonexpansive.
-fn to_set(q: f64, point: f64) -> (f64, f64, f64) {
-    let longest = 1.0 / q + point;
-    (longest, longest, 1.0)
-}
-
-/// ‖x‖_∞.
-fn largest(x: &[f64]) -> f64 {
-    x.iter().fold(0.0, |largest, x| f64::max(largest, x.abs()))
-}
-
-/// ‖x‖₂.
-fn length(x: &[f64]) -> f64 {
-    x.iter().map(|x| x * x).sum::<f64>().sqrt()
-}
 
 /// The constants of a problem with soft-max policies and multipliers in [0, μ̄], names as in the paper.
 ///
@@ -254,9 +166,8 @@ fn local_starts(dynamics: &Dynamics) -> Vec<Vec<f64>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::decay::tests::{REFERENCES, Reference, assert_close, assert_number, reference};
+    use super::super::decay::tests::{REFERENCES, Reference, assert_number, reference};
     use super::*;
-    use crate::utility::Utility;
 
     #[test]
     fn agrees_with_the_reference() {
@@ -293,96 +204,6 @@ mod tests {
                 ("eps_theta", estimators.map(|e| e.eps_theta)),
             ] {
                 assert_number(&format!("{name}, {field}"), found, &expected[field], 1e-9);
-            }
-        }
-    }
-
-    const SPACE: LocalSpace = LocalSpace { states: 2, actions: 2, gamma: 0.5 };
-    const START: [f64; 2] = [0.25, 0.75];
-
-    /// ‖r‖_∞, ‖r‖₂ and L_λ of a utility twice as large as `kind`, halved again: the scale must enter.
-    fn bounds(kind: Kind) -> Option<[f64; 3]> {
-        let bounds = UtilityBounds::new(&ScaledUtility { kind, scale: -2.0, offset: 7.0 }, SPACE, &START)?;
-        Some([bounds.reward_inf, bounds.reward_2, bounds.l_lambda].map(|bound| bound / 2.0))
-    }
-
-    #[test]
-    fn bounds_by_hand() {
-        let table = |values: [f64; 4]| -> std::sync::Arc<[f64]> { values.into() };
-        let (inf, power) = (f64::INFINITY, Power::Two);
-        let expert = table([3.0, 0.0, 4.0, 0.0]);
-        let boxed =
-            Kind::NegDistBox { lo: table([-inf, 3.0, -1.0, -9.0]), hi: table([inf, inf, 1.0, -4.0]), power };
-        let halfspace = |b| Kind::NegDistHalfspace { a: expert.clone(), b, power };
-        let ball = Kind::NegDistBall { center: expert.clone(), radius: 1.0, power };
-        // State 0 has d ≥ 1/8.
-        let slope = 0.5 * (8f64.ln() - 1.0);
-        let root = 2f64.sqrt();
-        for (kind, expected) in [
-            (Kind::Linear { r: table([1.0, -2.0, 2.0, 4.0]) }, [4.0, 5.0, 0.0]),
-            (Kind::StateEntropy, [slope, 2.0 * slope, 2.0 * root]),
-            (Kind::ActionL2sq, [4.0, 4.0 * root, 2.0 * root]),
-            (Kind::ActionL2 { from: 0 }, [0.5, 0.5 * root, 0.25 * root]),
-            (Kind::L2sq, [4.0, 4.0, 2.0]),
-            (Kind::NegL2sqExpert { expert: expert.clone() }, [12.0, 14.0, 2.0]),
-            (boxed, [7.0, 7.0, 1.0]),
-            (halfspace(2.0), [2.0, 2.0, 1.0]),
-            (halfspace(-10.0), [4.0, 4.0, 1.0]),
-            (ball, [7.0, 7.0, 1.0]),
-        ] {
-            let name = kind.name();
-            for (x, y) in bounds(kind).unwrap().into_iter().zip(expected) {
-                assert_close(name, x, y, 1e-14);
-            }
-        }
-        for kind in [
-            Kind::SaEntropy,
-            Kind::NegL2Expert { expert: expert.clone() },
-            Kind::NegKlExpert { expert: expert.clone() },
-            Kind::NegDistBall { center: expert, radius: 1.0, power: Power::One },
-        ] {
-            assert_eq!(bounds(kind), None);
-        }
-        let entropy = ScaledUtility::from(Kind::StateEntropy);
-        assert_eq!(UtilityBounds::new(&entropy, SPACE, &[0.0, 1.0]), None);
-    }
-
-    /// No occupancy with d ≥ (1−γ) ρ and mass 1/(1−γ) = 2 may exceed a bound.
-    #[test]
-    fn bounds_hold() {
-        let table = |values: [f64; 4]| -> std::sync::Arc<[f64]> { values.into() };
-        let power = Power::Two;
-        let kinds = [
-            Kind::StateEntropy,
-            Kind::ActionL2sq,
-            Kind::L2sq,
-            Kind::NegL2sqExpert { expert: table([0.5, 1.0, 0.25, 0.25]) },
-            Kind::NegDistBox { lo: table([0.5; 4]), hi: table([1.0; 4]), power },
-            Kind::NegDistHalfspace { a: table([1.0, 2.0, 0.0, -1.0]), b: -1.0, power },
-            Kind::NegDistBall { center: table([0.5; 4]), radius: 0.5, power },
-        ];
-        let occupancies: Vec<[f64; 4]> = [0.125, 0.2, 0.5, 0.625]
-            .iter()
-            .flat_map(|d| {
-                [0.0, 0.3, 1.0].map(|a| [d * a, d * (1.0 - a), (1.0 - d) * a, (1.0 - d) * (1.0 - a)])
-            })
-            .map(|p| p.map(|p| 2.0 * p))
-            .collect();
-        let gradient = |kind: &Kind, occupancy: &[f64; 4]| {
-            let mut out = [0.0; 4];
-            kind.gradient(occupancy, SPACE, &mut out);
-            out
-        };
-        let minus = |x: [f64; 4], y: [f64; 4]| [0, 1, 2, 3].map(|k| x[k] - y[k]);
-        for kind in kinds {
-            let [reward_inf, reward_2, l_lambda] = bounds(kind.clone()).unwrap().map(|x| x * (1.0 + 1e-12));
-            for x in &occupancies {
-                let r = gradient(&kind, x);
-                assert!(largest(&r) <= reward_inf && length(&r) <= reward_2, "{}", kind.name());
-                for y in &occupancies {
-                    let change = largest(&minus(r, gradient(&kind, y)));
-                    assert!(change <= l_lambda * length(&minus(*x, *y)) + 1e-12, "{}", kind.name());
-                }
             }
         }
     }

@@ -46,7 +46,7 @@ mod theorem_settings;
 mod truncation;
 
 pub use certificate::Certificate;
-pub use constants::{Constants, Estimators, SCORE_BOUND, UtilityBounds, eps1};
+pub use constants::{Constants, Estimators, SCORE_BOUND, eps1};
 pub use critic::ExactCritic;
 pub use decay::{Decay, TruncationBound};
 pub use distance::distances;

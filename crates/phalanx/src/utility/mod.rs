@@ -13,9 +13,17 @@
 //! Constraints read g ≥ 0 everywhere. The paper's examples in sec:example have g ≤ 0 or dist ≤ d₀; write them
 //! as −⟨c, λ⟩ and d₀ − dist (errata 15).
 
+mod bounds;
 mod check;
 mod config;
+pub(crate) mod conic;
+mod distance;
+mod entropy;
+mod expert;
+mod formulas;
 mod kinds;
+mod linear;
+mod norm;
 pub mod problem;
 mod range;
 mod simplex;
@@ -25,11 +33,21 @@ mod table;
 mod tests;
 mod validate;
 
+pub use bounds::UtilityBounds;
 pub use check::{GradientMismatch, check_gradient};
 pub use config::{ConstraintConfig, UtilityConfig};
-pub use kinds::{Kind, LOG_FLOOR, Power};
+pub use distance::{NegDistBall, NegDistBox, NegDistHalfspace};
+pub use entropy::{ActionEntropy, SaEntropy, StateEntropy};
+pub use expert::{NegKlExpert, NegL2Expert, NegL2sqExpert};
+pub use formulas::{LOG_FLOOR, Power};
+use formulas::{
+    action_marginal, dot, floored, residual_to_slope, squared_distance, write_by_action, write_difference,
+};
+pub use kinds::{KNOWN_KINDS, Kind};
+pub use linear::Linear;
+pub use norm::{ActionL2, ActionL2sq, ActiveL2, L2sq};
 pub use simplex::project_onto_simplex;
-pub use spec::{KNOWN_KINDS, UtilitySpec};
+pub use spec::UtilitySpec;
 pub use table::LocalTable;
 
 /// The shape of one agent's tables, and the discount that gives an occupancy measure its mass.

@@ -4,26 +4,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Kind, LocalSpace, LocalTable, Power, ScaledUtility};
+use super::{KNOWN_KINDS, Kind, LocalSpace, LocalTable, Power, ScaledUtility};
 use crate::{Error, Result};
-
-/// The names [`UtilitySpec::kind`] can have.
-pub const KNOWN_KINDS: [&str; 14] = [
-    "linear",
-    "state_entropy",
-    "sa_entropy",
-    "action_entropy",
-    "action_l2sq",
-    "action_l2",
-    "active_l2",
-    "l2sq",
-    "neg_l2_expert",
-    "neg_l2sq_expert",
-    "neg_kl_expert",
-    "neg_dist_box",
-    "neg_dist_halfspace",
-    "neg_dist_ball",
-];
 
 /// A utility object of a model file: `scale · base + offset`, see [`Kind`] for the base functions and their
 /// parameters. Which of the other keys are needed depends on `kind`; keys that it does not use are rejected.
@@ -83,76 +65,21 @@ impl UtilitySpec {
     /// `g[2][0]`.
     pub fn build(&self, space: LocalSpace, field: &str) -> Result<ScaledUtility> {
         let read = Reader { spec: self, space, field };
-        let kind = match self.kind.as_str() {
-            "linear" => Kind::Linear { r: read.table("r", &self.r)? },
-            "state_entropy" => Kind::StateEntropy,
-            "sa_entropy" => Kind::SaEntropy,
-            "action_entropy" => Kind::ActionEntropy,
-            "action_l2sq" => Kind::ActionL2sq,
-            "action_l2" => Kind::ActionL2 { from: 0 },
-            "active_l2" => Kind::ActionL2 { from: 1 },
-            "l2sq" => Kind::L2sq,
-            "neg_l2_expert" => Kind::NegL2Expert { expert: read.table("expert", &self.expert)? },
-            "neg_l2sq_expert" => Kind::NegL2sqExpert { expert: read.table("expert", &self.expert)? },
-            "neg_kl_expert" => Kind::NegKlExpert { expert: read.table("expert", &self.expert)? },
-            "neg_dist_box" => Kind::NegDistBox {
-                lo: read.table("lo", &self.lo)?,
-                hi: read.table("hi", &self.hi)?,
-                power: read.power()?,
-            },
-            "neg_dist_halfspace" => Kind::NegDistHalfspace {
-                a: read.table("a", &self.a)?,
-                b: read.number("b", self.b)?,
-                power: read.power()?,
-            },
-            "neg_dist_ball" => Kind::NegDistBall {
-                center: read.table("center", &self.center)?,
-                radius: read.number("radius", self.radius)?,
-                power: read.power()?,
-            },
-            unknown => {
-                let message = format!("`{unknown}` is not known; known are {}", KNOWN_KINDS.join(", "));
-                return Err(Error::config(format!("{field}.kind"), message));
-            }
-        };
-        read.reject_unused(parameters(&kind))?;
+        let kind = Kind::read(&read).ok_or_else(|| {
+            let message = format!("`{}` is not known; known are {}", self.kind, KNOWN_KINDS.join(", "));
+            Error::config(format!("{field}.kind"), message)
+        })??;
+        read.reject_unused(kind.base().map_or(&[], |base| base.keys()))?;
         let utility =
             ScaledUtility { kind, scale: self.scale.unwrap_or(1.0), offset: self.offset.unwrap_or(0.0) };
         utility.validate(space, field)?;
         Ok(utility)
     }
-
-    /// The reward, `scale` included, whose discounted return a `linear` utility is up to its offset; `None`
-    /// for other kinds. Its length and entries are as written, not checked.
-    pub fn reward_table(&self) -> Option<Vec<f64>> {
-        let scale = self.scale.unwrap_or(1.0);
-        let reward = self.r.clone().filter(|_| self.kind == "linear")?;
-        Some(Vec::from(reward).iter().map(|r| scale * r).collect())
-    }
-}
-
-/// The keys a kind uses.
-fn parameters(kind: &Kind) -> &'static [&'static str] {
-    match kind {
-        Kind::Linear { .. } => &["r"],
-        Kind::StateEntropy
-        | Kind::SaEntropy
-        | Kind::ActionEntropy
-        | Kind::ActionL2sq
-        | Kind::ActionL2 { .. }
-        | Kind::Channel { .. }
-        | Kind::L2sq
-        | Kind::Custom(_) => &[],
-        Kind::NegL2Expert { .. } | Kind::NegL2sqExpert { .. } | Kind::NegKlExpert { .. } => &["expert"],
-        Kind::NegDistBox { .. } => &["lo", "hi", "power"],
-        Kind::NegDistHalfspace { .. } => &["a", "b", "power"],
-        Kind::NegDistBall { .. } => &["center", "radius", "power"],
-    }
 }
 
 /// Access to the keys of one object, with what error messages need.
-struct Reader<'a> {
-    spec: &'a UtilitySpec,
+pub(crate) struct Reader<'a> {
+    pub spec: &'a UtilitySpec,
     space: LocalSpace,
     field: &'a str,
 }
@@ -166,18 +93,18 @@ impl Reader<'_> {
         self.error(key, format!("is missing: kind `{}` needs {what}", self.spec.kind))
     }
 
-    fn table(&self, key: &str, table: &Option<LocalTable>) -> Result<Arc<[f64]>> {
+    pub fn table(&self, key: &str, table: &Option<LocalTable>) -> Result<Arc<[f64]>> {
         let LocalSpace { states, actions, .. } = self.space;
         let needed = || self.missing(key, &format!("a table of {states} states x {actions} actions"));
         let table = table.as_ref().ok_or_else(needed)?;
         Ok(table.entries(self.space, &format!("{}.{key}", self.field))?.into())
     }
 
-    fn number(&self, key: &str, number: Option<f64>) -> Result<f64> {
+    pub fn number(&self, key: &str, number: Option<f64>) -> Result<f64> {
         number.ok_or_else(|| self.missing(key, "a number"))
     }
 
-    fn power(&self) -> Result<Power> {
+    pub fn power(&self) -> Result<Power> {
         match self.spec.power {
             None | Some(1) => Ok(Power::One),
             Some(2) => Ok(Power::Two),
@@ -211,7 +138,7 @@ impl Reader<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::utility::Utility;
+    use crate::utility::{NegDistBall, Utility};
 
     const SPACE: LocalSpace = LocalSpace { states: 2, actions: 2, gamma: 0.9 };
 
@@ -225,7 +152,7 @@ mod tests {
 
     #[test]
     fn every_known_kind_can_be_written() {
-        for kind in KNOWN_KINDS {
+        for &kind in KNOWN_KINDS {
             let parameters = match kind {
                 "linear" => r#", "r": [[1, 2], [3, 4]]"#,
                 "neg_dist_box" => r#", "lo": [0, 0, 0, "-inf"], "hi": [1, 1, 1, 1]"#,
@@ -250,7 +177,7 @@ mod tests {
     fn defaults() {
         let utility = build(r#"{"kind": "neg_dist_ball", "center": [0, 0, 0, 0], "radius": 1}"#).unwrap();
         assert_eq!((utility.scale, utility.offset), (1.0, 0.0));
-        assert!(matches!(utility.kind, Kind::NegDistBall { power: Power::One, .. }));
+        assert!(matches!(utility.kind, Kind::NegDistBall(NegDistBall { power: Power::One, .. })));
     }
 
     #[test]

@@ -27,28 +27,25 @@ pub(super) fn any_kind(space: LocalSpace) -> impl Strategy<Value = Kind> {
     ];
     let intervals = prop::collection::vec(interval, space.cells());
     prop_oneof![
-        table(-2.0, 2.0).prop_map(|r| Kind::Linear { r }),
-        Just(Kind::StateEntropy),
-        Just(Kind::SaEntropy),
-        Just(Kind::ActionEntropy),
-        Just(Kind::ActionL2sq),
-        (0..2usize).prop_map(|from| Kind::ActionL2 { from }),
-        Just(Kind::L2sq),
-        table(0.0, 3.0).prop_map(|expert| Kind::NegL2Expert { expert }),
-        table(0.0, 3.0).prop_map(|expert| Kind::NegL2sqExpert { expert }),
-        table(0.01, 3.0).prop_map(|expert| Kind::NegKlExpert { expert }),
+        table(-2.0, 2.0).prop_map(|r| Kind::Linear(Linear { r })),
+        Just(Kind::StateEntropy(StateEntropy)),
+        Just(Kind::SaEntropy(SaEntropy)),
+        Just(Kind::ActionEntropy(ActionEntropy)),
+        Just(Kind::ActionL2sq(ActionL2sq)),
+        prop_oneof![Just(Kind::ActionL2(ActionL2 {})), Just(Kind::ActiveL2(ActiveL2 {}))],
+        Just(Kind::L2sq(L2sq)),
+        table(0.0, 3.0).prop_map(|expert| Kind::NegL2Expert(NegL2Expert { expert })),
+        table(0.0, 3.0).prop_map(|expert| Kind::NegL2sqExpert(NegL2sqExpert { expert })),
+        table(0.01, 3.0).prop_map(|expert| Kind::NegKlExpert(NegKlExpert { expert })),
         (intervals, power()).prop_map(move |(ends, power)| {
             let (lo, hi): (Vec<f64>, Vec<f64>) =
                 ends.iter().map(|(lo, hi)| (typical * lo, typical * hi)).unzip();
-            Kind::NegDistBox { lo: lo.into(), hi: hi.into(), power }
+            Kind::NegDistBox(NegDistBox { lo: lo.into(), hi: hi.into(), power })
         }),
-        (table(-1.0, 1.5), -3.0..5.0f64, power()).prop_map(|(a, b, power)| Kind::NegDistHalfspace {
-            a,
-            b,
-            power
-        }),
+        (table(-1.0, 1.5), -3.0..5.0f64, power())
+            .prop_map(|(a, b, power)| Kind::NegDistHalfspace(NegDistHalfspace { a, b, power })),
         (table(-0.5, 3.0), 0.0..2.0f64, power()).prop_map(move |(center, radius, power)| {
-            Kind::NegDistBall { center, radius: radius * typical, power }
+            Kind::NegDistBall(NegDistBall { center, radius: radius * typical, power })
         }),
     ]
 }

@@ -1,7 +1,7 @@
 //! What makes the parameters of a utility unusable.
 
 use super::table::check_length;
-use super::{Kind, LocalSpace, ScaledUtility};
+use super::{LocalSpace, ScaledUtility};
 use crate::{Error, Result};
 
 impl ScaledUtility {
@@ -18,69 +18,32 @@ impl ScaledUtility {
         }
         check_finite(self.scale, &format!("{field}.scale"))?;
         check_finite(self.offset, &format!("{field}.offset"))?;
-        let finite_table = |table: &[f64], key: &str| {
-            check_table(table, space, &format!("{field}.{key}"), "finite", f64::is_finite)
-        };
-        match &self.kind {
-            Kind::StateEntropy
-            | Kind::SaEntropy
-            | Kind::ActionEntropy
-            | Kind::ActionL2sq
-            | Kind::ActionL2 { .. }
-            | Kind::Channel { .. }
-            | Kind::L2sq
-            | Kind::Custom(_) => Ok(()),
-            Kind::Linear { r } => finite_table(r, "r"),
-            Kind::NegL2Expert { expert } | Kind::NegL2sqExpert { expert } | Kind::NegKlExpert { expert } => {
-                let occupancy = |x: f64| x.is_finite() && x >= 0.0;
-                check_table(expert, space, &format!("{field}.expert"), "finite and at least 0", occupancy)
-            }
-            Kind::NegDistBox { lo, hi, power: _ } => check_box(lo, hi, space, field),
-            Kind::NegDistHalfspace { a, b, power: _ } => {
-                finite_table(a, "a")?;
-                let squared: f64 = a.iter().map(|x| x * x).sum();
-                if !squared.is_normal() {
-                    let message =
-                        format!("has squared length {squared}, but a normal vector must not vanish");
-                    return Err(Error::config(format!("{field}.a"), message));
-                }
-                check_finite(*b, &format!("{field}.b"))
-            }
-            Kind::NegDistBall { center, radius, power: _ } => {
-                finite_table(center, "center")?;
-                check_number(*radius, &format!("{field}.radius"), "finite and at least 0", |x| {
-                    x.is_finite() && x >= 0.0
-                })
-            }
-        }
+        self.kind.base().map_or(Ok(()), |base| base.validate(space, field))
     }
 }
 
-/// Ends may be infinite as long as every interval contains a number.
-fn check_box(lo: &[f64], hi: &[f64], space: LocalSpace, field: &str) -> Result<()> {
-    check_table(lo, space, &format!("{field}.lo"), "a number below infinity", |x| x < f64::INFINITY)?;
-    check_table(hi, space, &format!("{field}.hi"), "a number above -infinity", |x| x > f64::NEG_INFINITY)?;
-    match (0..lo.len()).find(|&cell| lo[cell] > hi[cell]) {
-        None => Ok(()),
-        Some(cell) => {
-            let message = format!("{} is {}, above {field}.hi = {}", at(cell, space), lo[cell], hi[cell]);
-            Err(Error::config(format!("{field}.lo"), message))
-        }
-    }
+/// Whether a table has the agent's shape and finite entries.
+pub(super) fn finite_table(table: &[f64], space: LocalSpace, field: &str, key: &str) -> Result<()> {
+    check_table(table, space, &format!("{field}.{key}"), "finite", f64::is_finite)
 }
 
 fn check_finite(value: f64, field: &str) -> Result<()> {
     check_number(value, field, "finite", f64::is_finite)
 }
 
-fn check_number(value: f64, field: &str, requirement: &str, holds: impl Fn(f64) -> bool) -> Result<()> {
+pub(super) fn check_number(
+    value: f64,
+    field: &str,
+    requirement: &str,
+    holds: impl Fn(f64) -> bool,
+) -> Result<()> {
     if holds(value) {
         return Ok(());
     }
     Err(Error::config(field, format!("is {value}, but must be {requirement}")))
 }
 
-fn check_table(
+pub(super) fn check_table(
     table: &[f64],
     space: LocalSpace,
     field: &str,
@@ -97,7 +60,7 @@ fn check_table(
     }
 }
 
-fn at(cell: usize, space: LocalSpace) -> String {
+pub(super) fn at(cell: usize, space: LocalSpace) -> String {
     format!("entry {cell} (state {}, action {})", cell / space.actions, cell % space.actions)
 }
 
@@ -105,8 +68,7 @@ fn at(cell: usize, space: LocalSpace) -> String {
 mod tests {
     use std::sync::Arc;
 
-    use super::super::Power;
-    use super::*;
+    use super::super::*;
 
     const SPACE: LocalSpace = LocalSpace { states: 2, actions: 2, gamma: 0.9 };
 
@@ -126,19 +88,22 @@ mod tests {
         let (inf, nan) = (f64::INFINITY, f64::NAN);
         let power = Power::One;
         assert_eq!(
-            verdict(Kind::Linear { r: table([0.0, 0.0, nan, 0.0]) }),
+            verdict(Kind::Linear(Linear { r: table([0.0, 0.0, nan, 0.0]) })),
             "f[3].r: entry 2 (state 1, action 0) is NaN, but must be finite"
         );
         assert_eq!(
-            verdict(Kind::Linear { r: Arc::new([1.0, 2.0, 3.0]) }),
+            verdict(Kind::Linear(Linear { r: Arc::new([1.0, 2.0, 3.0]) })),
             "f[3].r: has 3 entries, but the agent's table has 2 states x 2 actions = 4"
         );
-        assert_eq!(verdict(Kind::NegL2sqExpert { expert: table([1.0, 1.0, 0.0, 0.0]) }), "fine");
         assert_eq!(
-            verdict(Kind::NegKlExpert { expert: table([1.0, -1.0, 0.0, 0.0]) }),
+            verdict(Kind::NegL2sqExpert(NegL2sqExpert { expert: table([1.0, 1.0, 0.0, 0.0]) })),
+            "fine"
+        );
+        assert_eq!(
+            verdict(Kind::NegKlExpert(NegKlExpert { expert: table([1.0, -1.0, 0.0, 0.0]) })),
             "f[3].expert: entry 1 (state 0, action 1) is -1, but must be finite and at least 0"
         );
-        let boxed = |lo, hi| Kind::NegDistBox { lo: table(lo), hi: table(hi), power };
+        let boxed = |lo, hi| Kind::NegDistBox(NegDistBox { lo: table(lo), hi: table(hi), power });
         assert_eq!(verdict(boxed([-inf; 4], [inf; 4])), "fine");
         assert_eq!(
             verdict(boxed([0.0, 0.5, 0.0, 0.0], [1.0, 0.25, 1.0, 1.0])),
@@ -149,21 +114,21 @@ mod tests {
             "f[3].lo: entry 0 (state 0, action 0) is inf, but must be a number below infinity"
         );
         assert!(verdict(boxed([0.0; 4], [nan; 4])).contains("f[3].hi: entry 0"));
-        let halfspace = |a, b| Kind::NegDistHalfspace { a: table(a), b, power };
+        let halfspace = |a, b| Kind::NegDistHalfspace(NegDistHalfspace { a: table(a), b, power });
         assert_eq!(
             verdict(halfspace([0.0; 4], 1.0)),
             "f[3].a: has squared length 0, but a normal vector must not vanish"
         );
         assert_eq!(verdict(halfspace([1.0; 4], inf)), "f[3].b: is inf, but must be finite");
-        let ball = |radius| Kind::NegDistBall { center: table([0.0; 4]), radius, power };
+        let ball = |radius| Kind::NegDistBall(NegDistBall { center: table([0.0; 4]), radius, power });
         assert_eq!(verdict(ball(-0.5)), "f[3].radius: is -0.5, but must be finite and at least 0");
         assert_eq!(verdict(ball(0.0)), "fine");
-        let scaled = ScaledUtility { kind: Kind::L2sq, scale: nan, offset: 0.0 };
+        let scaled = ScaledUtility { kind: Kind::L2sq(L2sq), scale: nan, offset: 0.0 };
         assert_eq!(
             scaled.validate(SPACE, "f[3]").unwrap_err().to_string(),
             "f[3].scale: is NaN, but must be finite"
         );
         let no_actions = LocalSpace { actions: 0, ..SPACE };
-        assert!(ScaledUtility::from(Kind::StateEntropy).validate(no_actions, "f[3]").is_err());
+        assert!(ScaledUtility::from(Kind::StateEntropy(StateEntropy)).validate(no_actions, "f[3]").is_err());
     }
 }

@@ -90,15 +90,15 @@ pub fn received(scope: Scope, own: Ragged<f64>, groups: &Ragged<u32>) -> Ragged<
 }
 
 fn check(utility: &ScaledUtility, problem: &Problem, field: &str, what: &str) -> Result<()> {
-    let reason = match utility.kind {
+    let reason = match &utility.kind {
         Kind::Channel { .. } => return Ok(()),
-        Kind::Linear { .. } if !problem.rescales_lives() => return Ok(()),
-        Kind::Linear { .. } => {
+        kind if kind.is_linear() && !problem.rescales_lives() => return Ok(()),
+        kind if kind.is_linear() => {
             "is a mean over the time lived, because episodes may end early, and mappo-l needs a sum over steps: \
              a channel that is recorded while simulating, or scaling = \"paper\""
                 .to_string()
         }
-        ref kind => format!(
+        kind => format!(
             "is `{}`; mappo-l knows sums of rewards only, kind `return` or `linear`: use algorithm = \"primal-dual\"",
             kind.name()
         ),

@@ -9,18 +9,17 @@ mod polytope;
 mod program;
 #[cfg(test)]
 mod tests;
-mod utilities;
 
 use rayon::prelude::*;
 
 use super::Dynamics;
 use crate::utility::ScaledUtility;
+use crate::utility::conic::{Affine, Curvature, Program, Row};
 use crate::utility::problem::Problem;
 use crate::{Error, Ragged, Result};
 
 use polytope::{Occupancies, local_marginals};
-use program::{Affine, Program, Row, Solution, Unsolved};
-use utilities::{Curvature, concave};
+use program::{Solution, Unsolved};
 
 /// Most joint (state, action) pairs that the program takes on.
 const LARGEST_PROGRAM: u128 = 1 << 16;
@@ -191,7 +190,7 @@ impl<'a> Model<'a> {
     fn piece(&mut self, i: usize, utility: &ScaledUtility, sign: f64) -> Option<Affine> {
         let space = self.problem.agents[i].space;
         let marginal = &self.occupancies.marginals[i];
-        let base = concave(&mut self.program, &utility.kind, sign * utility.scale, marginal, space)?;
+        let base = utility.kind.concave(&mut self.program, sign * utility.scale, marginal, space)?;
         Some(base.shifted(sign * utility.offset))
     }
 
@@ -283,7 +282,7 @@ fn not_concave(field: String, utility: &ScaledUtility, aim: &str) -> Error {
     let name = utility.kind.name();
     let with_scale =
         if utility.scale < 0.0 { format!(" with scale {}", utility.scale) } else { String::new() };
-    let reason = match Curvature::for_kind(&utility.kind) {
+    let reason = match utility.kind.curvature() {
         Curvature::Unknown => format!("a {name} utility has no known conic form"),
         Curvature::Convex => format!("{name} is convex"),
         Curvature::Concave | Curvature::Linear => format!("{name} is concave"),

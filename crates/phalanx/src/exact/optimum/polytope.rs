@@ -1,8 +1,8 @@
 //! The set of all joint occupancies, as variables and rows of a program. Paper: eq:Lambda.
 
 use super::super::dynamics::{Dynamics, digits};
-use super::program::{Affine, Program};
 use crate::graph::indexing::PairIndex;
+use crate::utility::conic::{Affine, Program};
 use crate::{Ragged, Result};
 
 /// Variables x(s, a) = (1−γ) λ(s, a) of every joint state that can be reached, and their local marginals.

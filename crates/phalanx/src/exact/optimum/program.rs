@@ -1,10 +1,12 @@
-//! A conic program, put together piece by piece and handed to Clarabel.
+//! A conic program, handed to Clarabel.
 
 use clarabel::algebra::CscMatrix;
 use clarabel::solver::{
     DefaultSettings, DefaultSolution, DefaultSolver, IPSolver, SolverStatus,
     SupportedConeT::{self, ExponentialConeT, NonnegativeConeT, SecondOrderConeT, ZeroConeT},
 };
+
+use crate::utility::conic::{Affine, Program, Row};
 
 /// The gap that the solver aims at, relative to the size of the program's numbers. Prices of curved rows are
 /// only as good as its square root.
@@ -19,74 +21,6 @@ const ACCEPTED: f64 = 1e-7;
 /// How far it goes to the boundary of the cones, one attempt each. A step that ends too close to the boundary of
 /// an exponential cone can leave the next one no room; shorter steps avoid that and take longer.
 const STEP_FRACTIONS: [f64; 3] = [0.99, 0.9, 0.7];
-
-/// constant + Σ coefficient · variable.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Affine {
-    constant: f64,
-    terms: Vec<(usize, f64)>,
-}
-
-impl Affine {
-    pub fn constant(constant: f64) -> Self {
-        Affine { constant, terms: Vec::new() }
-    }
-
-    /// factor · `variable`.
-    pub fn variable(variable: usize, factor: f64) -> Self {
-        Affine { constant: 0.0, terms: vec![(variable, factor)] }
-    }
-
-    /// This plus `shift`.
-    pub fn shifted(mut self, shift: f64) -> Self {
-        self.constant += shift;
-        self
-    }
-
-    /// This plus factor · `other`.
-    pub fn plus(mut self, factor: f64, other: &Affine) -> Self {
-        self.add(factor, other);
-        self
-    }
-
-    /// Adds factor · `other`.
-    pub fn add(&mut self, factor: f64, other: &Affine) {
-        if factor != 0.0 {
-            self.constant += factor * other.constant;
-            self.terms.extend(other.terms.iter().map(|(variable, by)| (*variable, factor * by)));
-        }
-    }
-
-    /// factor · this.
-    pub fn scaled(&self, factor: f64) -> Self {
-        Affine::default().plus(factor, self)
-    }
-
-    /// Whether no variable enters.
-    pub fn is_constant(&self) -> bool {
-        self.terms.is_empty()
-    }
-
-    /// Its largest coefficient, which is 1 in the solver's units: absolute tolerances are relative to it.
-    fn unit(&self) -> f64 {
-        let largest = self.terms.iter().map(|(_, by)| by.abs()).fold(0.0, f64::max);
-        if largest > 0.0 { largest } else { 1.0 }
-    }
-}
-
-/// Maximise an affine function over variables whose affine functions lie in cones.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Program {
-    variables: usize,
-    zero: Vec<Affine>,
-    nonnegative: Vec<Affine>,
-    second_order: Vec<Vec<Affine>>,
-    exponential: Vec<[Affine; 3]>,
-}
-
-/// Names a row of [`Program::require_nonnegative`].
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Row(usize);
 
 /// A solved program.
 #[derive(Debug)]
@@ -117,35 +51,8 @@ pub(super) enum Unsolved {
 }
 
 impl Program {
-    /// A new variable.
-    pub fn variable(&mut self) -> usize {
-        self.variables += 1;
-        self.variables - 1
-    }
-
-    /// `row` = 0.
-    pub fn require_zero(&mut self, row: Affine) {
-        self.zero.push(row);
-    }
-
-    /// `row` ≥ 0.
-    pub fn require_nonnegative(&mut self, row: Affine) -> Row {
-        self.nonnegative.push(row);
-        Row(self.nonnegative.len() - 1)
-    }
-
-    /// ‖`vector`‖₂ ≤ `length`.
-    pub fn require_norm(&mut self, length: Affine, vector: impl IntoIterator<Item = Affine>) {
-        self.second_order.push(std::iter::once(length).chain(vector).collect());
-    }
-
-    /// y exp(x / y) ≤ z, y > 0.
-    pub fn require_exponential(&mut self, x: Affine, y: Affine, z: Affine) {
-        self.exponential.push([x, y, z]);
-    }
-
     /// Maximises `objective`.
-    pub fn maximise(&self, objective: &Affine) -> Result<Solution, Unsolved> {
+    pub(super) fn maximise(&self, objective: &Affine) -> Result<Solution, Unsolved> {
         let mut costs = vec![0.0; self.variables];
         objective.terms.iter().for_each(|(variable, by)| costs[*variable] -= by / objective.unit());
 

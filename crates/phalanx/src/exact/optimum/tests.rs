@@ -7,7 +7,7 @@ use super::polytope::JointLaws;
 use super::*;
 use crate::base::stream::{Place, Purpose, Sequence, Stream};
 use crate::utility::problem::{AgentProblem, Bound, Constraint, Scaling};
-use crate::utility::{Kind, LocalSpace, Power, Utility};
+use crate::utility::*;
 use crate::world::{Line, Model as WorldModel, Start, StartLaw, Table, World};
 
 fn random(seed: u64) -> Sequence {
@@ -46,7 +46,7 @@ fn random_world(rng: &mut Sequence, state_sizes: Vec<usize>, action_sizes: Vec<u
 }
 
 fn linear(r: &[f64]) -> ScaledUtility {
-    Kind::Linear { r: r.into() }.into()
+    Kind::Linear(Linear { r: r.into() }).into()
 }
 
 fn at_least(utility: impl Into<ScaledUtility>, threshold: f64) -> Constraint {
@@ -79,7 +79,7 @@ fn line(n: usize, start: Start, gamma: f64, threshold: f64) -> (Dynamics, Proble
     let world = Line::new(n, start, 0.0).unwrap();
     let dynamics = Dynamics::new(&world).unwrap();
     let rewards = world.channels()[0].tables().unwrap().iter();
-    let parts = rewards.map(|r| (linear(r), vec![at_least(Kind::StateEntropy, threshold)]));
+    let parts = rewards.map(|r| (linear(r), vec![at_least(Kind::StateEntropy(StateEntropy), threshold)]));
     let problem = problem(&dynamics, gamma, parts);
     (dynamics, problem)
 }
@@ -281,22 +281,30 @@ fn concave_utilities(near: &[f64], rng: &mut Sequence) -> Vec<ScaledUtility> {
     let positive = |kind| ScaledUtility { kind, scale: 0.7, offset: -0.3 };
     let negative = |kind| ScaledUtility { kind, scale: -0.7, offset: 0.3 };
     let mut utilities = vec![
-        positive(Kind::Linear { r: reward.clone() }),
-        negative(Kind::Linear { r: reward }),
-        positive(Kind::StateEntropy),
-        positive(Kind::SaEntropy),
-        positive(Kind::ActionEntropy),
-        negative(Kind::ActionL2sq),
-        negative(Kind::ActionL2 { from: 1 }),
-        negative(Kind::L2sq),
-        positive(Kind::NegL2Expert { expert: beyond.clone() }),
-        positive(Kind::NegL2sqExpert { expert: beyond.clone() }),
-        positive(Kind::NegKlExpert { expert: near.into() }),
+        positive(Kind::Linear(Linear { r: reward.clone() })),
+        negative(Kind::Linear(Linear { r: reward })),
+        positive(Kind::StateEntropy(StateEntropy)),
+        positive(Kind::SaEntropy(SaEntropy)),
+        positive(Kind::ActionEntropy(ActionEntropy)),
+        negative(Kind::ActionL2sq(ActionL2sq)),
+        negative(Kind::ActiveL2(ActiveL2 {})),
+        negative(Kind::L2sq(L2sq)),
+        positive(Kind::NegL2Expert(NegL2Expert { expert: beyond.clone() })),
+        positive(Kind::NegL2sqExpert(NegL2sqExpert { expert: beyond.clone() })),
+        positive(Kind::NegKlExpert(NegKlExpert { expert: near.into() })),
     ];
     for power in [Power::One, Power::Two] {
-        utilities.push(positive(Kind::NegDistBox { lo: lo.clone().into(), hi: hi.clone(), power }));
-        utilities.push(positive(Kind::NegDistHalfspace { a: a.clone(), b: 0.1, power }));
-        utilities.push(positive(Kind::NegDistBall { center: beyond.clone(), radius: 0.2, power }));
+        utilities.push(positive(Kind::NegDistBox(NegDistBox {
+            lo: lo.clone().into(),
+            hi: hi.clone(),
+            power,
+        })));
+        utilities.push(positive(Kind::NegDistHalfspace(NegDistHalfspace { a: a.clone(), b: 0.1, power })));
+        utilities.push(positive(Kind::NegDistBall(NegDistBall {
+            center: beyond.clone(),
+            radius: 0.2,
+            power,
+        })));
     }
     utilities
 }
@@ -360,10 +368,10 @@ fn no_distance_is_left_to_a_set_in_reach() {
     let (lo, hi): (Arc<[f64]>, Arc<[f64]>) =
         (near.iter().map(|x| 0.9 * x).collect(), near.iter().map(|x| 1.1 * x).collect());
     for kind in [
-        Kind::NegL2Expert { expert: near.clone() },
-        Kind::NegDistBox { lo, hi, power: Power::One },
-        Kind::NegDistHalfspace { a: near.clone(), b: 1e3, power: Power::One },
-        Kind::NegDistBall { center: near, radius: 0.1, power: Power::Two },
+        Kind::NegL2Expert(NegL2Expert { expert: near.clone() }),
+        Kind::NegDistBox(NegDistBox { lo, hi, power: Power::One }),
+        Kind::NegDistHalfspace(NegDistHalfspace { a: near.clone(), b: 1e3, power: Power::One }),
+        Kind::NegDistBall(NegDistBall { center: near, radius: 0.1, power: Power::Two }),
     ] {
         let name = kind.name();
         let problem = problem(&dynamics, gamma, [(kind.into(), vec![])]);
@@ -393,11 +401,11 @@ fn states_out_of_reach_are_no_obstacle() {
         let problem = problem(&dynamics, gamma, [(kind.into(), vec![])]);
         optimum(&dynamics, &problem).unwrap()
     };
-    let entropy = best(0.9, Kind::StateEntropy);
+    let entropy = best(0.9, Kind::StateEntropy(StateEntropy));
     assert!((entropy.value - 2f64.ln()).abs() < 1e-9, "{}", entropy.value);
     assert_eq!(entropy.occupancy.row(0)[4..], [0.0, 0.0]);
     // With γ = 0 only the start counts.
-    let at_start = best(0.0, Kind::SaEntropy);
+    let at_start = best(0.0, Kind::SaEntropy(SaEntropy));
     assert!((at_start.value - 2f64.ln()).abs() < 1e-9);
     assert_eq!(at_start.occupancy.row(0)[2..], [0.0; 4]);
 }
@@ -451,8 +459,11 @@ fn what_has_no_convex_program_is_named() {
         optimum(&dynamics, &problem).unwrap_err().to_string()
     };
     let end = "is no convex program; its optimum is not computed";
-    assert_eq!(with_objective(Kind::L2sq.into()), format!("f[1]: l2sq is convex, so maximising it {end}"));
-    let turned = ScaledUtility { kind: Kind::StateEntropy, scale: -2.0, offset: 0.0 };
+    assert_eq!(
+        with_objective(Kind::L2sq(L2sq).into()),
+        format!("f[1]: l2sq is convex, so maximising it {end}")
+    );
+    let turned = ScaledUtility { kind: Kind::StateEntropy(StateEntropy), scale: -2.0, offset: 0.0 };
     assert_eq!(
         with_objective(turned),
         format!("f[1]: state_entropy is concave, so maximising it with scale -2 {end}")
@@ -462,11 +473,14 @@ fn what_has_no_convex_program_is_named() {
         format!("f[1]: a custom utility has no known conic form, so maximising it {end}")
     );
     assert_eq!(
-        with_constraint(at_least(Kind::ActionL2sq, 3.0)),
+        with_constraint(at_least(Kind::ActionL2sq(ActionL2sq), 3.0)),
         format!("g[2][1]: action_l2sq is convex, so keeping it at_least 3 {end}")
     );
     assert_eq!(
-        with_constraint(Constraint { bound: Bound::AtMost(1.0), ..at_least(Kind::SaEntropy, 0.0) }),
+        with_constraint(Constraint {
+            bound: Bound::AtMost(1.0),
+            ..at_least(Kind::SaEntropy(SaEntropy), 0.0)
+        }),
         format!("g[2][1]: sa_entropy is concave, so keeping it at_most 1 {end}")
     );
     // With factor 0 anything is a constant.
@@ -475,7 +489,7 @@ fn what_has_no_convex_program_is_named() {
         ScaledUtility { kind: Kind::Custom(Arc::new(Own)), scale: 0.0, offset: 2.0 };
     assert!(optimum(&dynamics, &constant).is_ok());
     // The margin does not depend on the objective.
-    constant.agent_mut(1).objective = Kind::L2sq.into();
+    constant.agent_mut(1).objective = Kind::L2sq(L2sq).into();
     assert!(slater_point(&dynamics, &constant).unwrap().margin > 0.0);
 }
 

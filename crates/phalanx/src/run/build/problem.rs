@@ -70,7 +70,7 @@ fn objectives(config: &Config, world: &dyn World, spaces: &[LocalSpace]) -> Resu
     };
     if config.scaling == Scaling::Normalised {
         for (objective, space) in objectives.iter_mut().zip(spaces) {
-            if matches!(objective.kind, Kind::Linear { .. } | Kind::Channel { .. }) {
+            if objective.kind.is_linear() || matches!(objective.kind, Kind::Channel { .. }) {
                 objective.scale *= 1.0 - space.gamma;
                 objective.offset *= 1.0 - space.gamma;
             }

@@ -128,7 +128,7 @@ fn returns(
                     table
                 }
             };
-            let utility = ScaledUtility { kind: Kind::Linear { r }, scale, offset };
+            let utility = ScaledUtility { kind: Kind::of_reward(r), scale, offset };
             utility.validate(spaces[i], field)?;
             Ok(utility)
         })
