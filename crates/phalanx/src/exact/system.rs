@@ -308,7 +308,7 @@ pub(super) mod tests {
     use crate::base::stream::Stream;
     use crate::policy::Parameterisation;
     use crate::utility::problem::{AgentProblem, Bound, Constraint, Scaling};
-    use crate::utility::{Kind, LocalSpace, ScaledUtility};
+    use crate::utility::{Kind, LocalSpace, ScaledUtility, StateEntropy};
     use crate::world::{Line, Start};
 
     /// The paper's line as in the preset `exact`: returns, and an entropy of at least 0.5.
@@ -316,10 +316,10 @@ pub(super) mod tests {
         let world = Line::new(n, Start::Uniform, 0.0).unwrap();
         let agent = |r: &[f64]| {
             let objective =
-                ScaledUtility { kind: Kind::Linear { r: r.into() }, scale: 1.0 - gamma, offset: 0.0 };
+                ScaledUtility { kind: Kind::of_reward(r.into()), scale: 1.0 - gamma, offset: 0.0 };
             let entropy = Constraint {
                 name: "state_entropy".into(),
-                utility: Kind::StateEntropy.into(),
+                utility: Kind::from(StateEntropy).into(),
                 bound: Bound::AtLeast(0.5),
                 shadow_scale: 1.0,
             };
