@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use phalanx::exact::{Case, SamplePlan};
+use phalanx::learn::dual::MU_MAX;
 use phalanx::run::check::{
     Check, ClosedLoop, DecayCheck, Feasibility, Multipliers, Sizes, Subject, Targets, TdCheck, Theorems,
     TruncationCheck,
@@ -220,7 +221,7 @@ fn feasibility(text: &mut String, check: &Feasibility) {
         return;
     }
     if let Some(bound) = check.dual_bound {
-        line(text, "multipliers", format!("{bound:.4} at most; dual.mu_max = {}", check.mu_max));
+        line(text, "multipliers", format!("{bound:.4} at most; {MU_MAX} = {}", check.mu_max));
     }
     let _ = writeln!(
         text,

@@ -86,7 +86,7 @@ pub fn open(
     let config: Config = source.load(None, registry)?;
     match policy {
         // The initial table is the uniform one, unless the configuration perturbs it.
-        Some("uniform") if config.policy.kind.parameterisation().is_some() => {
+        Some("uniform") if config.policy.tables().is_some() => {
             Evaluator::new(&config.with("policy.init_std", "0.0")?)
         }
         Some(name) => Evaluator::scripted(&config, name),

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use phalanx::distributed::{ProcessTraffic, TrafficBound};
+use phalanx::learn::dual::MU_MAX;
 use phalanx::run::{
     Assessment, Evaluation, Evaluator, ExactEvaluation, Interval, Outcome, Verdict, WORST_LISTED, least_slack,
 };
@@ -59,12 +60,12 @@ pub fn closing(evaluator: &Evaluator, outcome: &Outcome, evaluation: &Evaluation
         );
         text += &exactly(outcome.exact.as_ref());
         text += &worst_agents(evaluator, evaluation);
-        let ceiling = evaluator.config().dual.mu_max;
+        let ceiling = *evaluator.config().dual.mu_max;
         let at_ceiling = evaluator.mu().data().iter().filter(|&&mu| mu >= ceiling && mu > 0.0).count();
         if at_ceiling > 0 {
             let _ = writeln!(
                 text,
-                "\n{at_ceiling} multipliers are at dual.mu_max = {ceiling}: their constraints may be out of reach, or badly scaled"
+                "\n{at_ceiling} multipliers are at {MU_MAX} = {ceiling}: their constraints may be out of reach, or badly scaled"
             );
         }
     }

@@ -4,15 +4,20 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::kind::{AlgorithmKind, Plan};
 use super::update::{Clock, Stage, ascend, finite};
 use super::{Algorithm, Summary};
 use crate::base::fields::{Field, Fields};
 use crate::base::schedule::Schedule;
-use crate::exact::{Chain, Constants, Domain, Stationarity, System, Truncated, Truncation, local_constants};
+use crate::distributed::Halo;
+use crate::exact::{
+    Chain, Constants, Domain, Stationarity, System, Truncated, Truncation, TruncationKeys, local_constants,
+};
+use crate::learn::actor::{StepRule, rule_error};
 use crate::learn::dual::{Dual, DualSettings};
 use crate::learn::optimizer::{Optimizer, OptimizerKind};
 use crate::learn::shadow::Signals;
-use crate::policy::{Parameterisation, Policy, Tabular};
+use crate::policy::{self, Parameterisation, Policy, Tabular};
 use crate::utility::problem::{Problem, Scaling};
 use crate::world::World;
 use crate::{Error, Ragged, Result};
@@ -34,23 +39,50 @@ pub struct ExactSettings {
     pub dual_schedule: Schedule,
     /// Line 9.
     pub optimizer: OptimizerKind,
-    /// η_θ, or the rule that gives it.
-    pub step_sizes: StepSizes,
+    /// Where η_θ comes from.
+    pub rule: StepRule,
+    /// η_θ where it is constant.
+    pub eta_theta: f64,
     /// Change of η_θ over the iterations.
     pub actor_schedule: Schedule,
     /// Θ_i as a box, for soft-max policies.
     pub theta_box: Option<[f64; 2]>,
 }
 
-/// Where η_θ comes from.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum StepSizes {
-    /// A number.
-    Constant(f64),
-    /// 1/(L_θθ + 4·L_θμ²·η_μ) with the constants of lemma:properties. Paper: thm:convergence.
-    Theorem,
-    /// The same formula with constants estimated around the initial policy (errata 7).
-    Local,
+/// `exact`.
+#[derive(Debug)]
+pub(super) struct ExactKind;
+
+impl AlgorithmKind for ExactKind {
+    fn is_exact(&self) -> bool {
+        true
+    }
+
+    fn build(
+        &self,
+        plan: &Plan<'_>,
+        world: &Arc<dyn World>,
+        problem: &Arc<Problem>,
+        _halo: Arc<Halo>,
+    ) -> Result<Box<dyn Algorithm>> {
+        let dual = plan.dual_of(problem, world.graph().total());
+        let settings = ExactSettings {
+            iterations: plan.iterations,
+            kappa_q: plan.kappa_q,
+            truncation: plan.critic.keys::<TruncationKeys>()?.truncation,
+            dual,
+            mu_0: *dual.mu_0,
+            dual_schedule: dual.schedule,
+            optimizer: plan.actor.optimizer,
+            rule: plan.actor.rule,
+            eta_theta: *plan.actor.eta_theta,
+            actor_schedule: plan.actor.schedule,
+            theta_box: plan.policy.theta_box(),
+        };
+        let tables = plan.policy.tables().ok_or_else(policy::not_tables)?;
+        let tables = tables.build(&**world, plan.kappa, &plan.stream())?;
+        Ok(Box::new(ExactPrimalDual::new(&**world, problem.clone(), tables, settings)?))
+    }
 }
 
 /// State and buffers of the exact algorithm.
@@ -97,13 +129,12 @@ impl ExactPrimalDual {
             Truncation::None => None,
             kind => Some(Truncated::new(&system, &policy, &groups, kind)?),
         };
-        let smoothness = match settings.step_sizes {
-            StepSizes::Constant(_) => None,
-            StepSizes::Theorem => {
-                let constants = Constants::new(&problem, system.dynamics(), settings.dual.mu_max);
+        let smoothness = match settings.rule {
+            StepRule::Constant => None,
+            StepRule::Theorem => {
+                let constants = Constants::new(&problem, system.dynamics(), *settings.dual.mu_max);
                 let constants = constants.ok_or_else(|| {
-                    Error::config(
-                        "actor.rule",
+                    rule_error(
                         "`theorem` needs bounded shadow rewards, which a utility here does not have (errata 8); use \
                          squared distances and a start law of full support, or `local`",
                     )
@@ -111,8 +142,8 @@ impl ExactPrimalDual {
                 // The constants are those of L = (1/n) Σ_i …; without 1/n all derivatives are n times larger.
                 Some([constants.l_tt, constants.l_tm].map(|constant| n * factor * constant))
             }
-            StepSizes::Local => {
-                let ends = if settings.dual.mu_max.is_finite() { settings.dual.mu_max } else { 1.0 };
+            StepRule::Local => {
+                let ends = if settings.dual.mu_max.is_finite() { *settings.dual.mu_max } else { 1.0 };
                 Some(local_constants(&system, &problem, &policy, ends)?.map(|constant| n * factor * constant))
             }
         };
@@ -151,8 +182,8 @@ impl ExactPrimalDual {
     }
 
     fn eta_theta(&self, eta_mu: f64) -> f64 {
-        match (self.settings.step_sizes, self.smoothness) {
-            (StepSizes::Constant(eta), _) => eta,
+        match (self.settings.rule, self.smoothness) {
+            (StepRule::Constant, _) => self.settings.eta_theta,
             (_, Some([l_tt, l_tm])) => 1.0 / (l_tt + 4.0 * l_tm * l_tm * eta_mu),
             (_, None) => 0.0,
         }
@@ -204,7 +235,7 @@ impl Algorithm for ExactPrimalDual {
         finite(&gradient, "the gradient", t)?;
         let truth = chain.gradient(&whole, kind, 1.0 / self.policy.agents() as f64);
         let domain = Domain::for_policy(&self.policy, self.settings.theta_box);
-        let mu_max = self.settings.dual.mu_max;
+        let mu_max = *self.settings.dual.mu_max;
         let stationarity = Stationarity::new(&truth, domain, &self.dual.mu, &signals.slack, mu_max);
         clock.stage(Stage::Gradient);
 
@@ -213,7 +244,7 @@ impl Algorithm for ExactPrimalDual {
             stationarity: Some(stationarity),
             ..Summary::new(t, &signals, &self.dual.mu, &gradient)
         };
-        let eta = self.eta_theta(schedule * self.settings.dual.eta_mu)
+        let eta = self.eta_theta(schedule * *self.settings.dual.eta_mu)
             * self.settings.actor_schedule.factor(t, self.settings.iterations);
         drop(chain);
         ascend(&mut self.policy, &mut self.optimizer, &gradient, eta, self.settings.theta_box);

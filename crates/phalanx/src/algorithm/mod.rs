@@ -1,8 +1,11 @@
 //! Algorithms: one iteration each; the loop around it is `run`'s.
 
+mod critics;
 mod exact;
+mod kind;
 mod mappo;
 mod primal_dual;
+mod primal_dual_kind;
 mod settings;
 mod summary;
 mod update;
@@ -14,8 +17,9 @@ use crate::distributed::{ProcessTraffic, Traffic, TrafficBound};
 use crate::policy::Policy;
 use crate::{Ragged, Result};
 
-pub use exact::{ExactPrimalDual, ExactSettings, StepSizes};
-pub use mappo::{ActorSees, Behaviour, Mappo, MappoRule, MappoSettings, Scope};
+pub use exact::{ExactPrimalDual, ExactSettings};
+pub use kind::{AlgorithmChoice, AlgorithmKind, Plan};
+pub use mappo::{ActorSees, Behaviour, Mappo, MappoRun, MappoSettings, Scope};
 pub use primal_dual::{LastIteration, PrimalDual};
 pub use settings::Settings;
 pub use summary::{Summary, mean_return, undiscounted_returns};

@@ -87,6 +87,10 @@ pub(crate) fn describe<E: std::error::Error>(prefix: &str, error: serde_path_to_
         .replace("expected f64", "expected a number");
     let field = match (prefix, path.as_str()) {
         ("", "." | "") => return message,
+        // What reads a section by itself names the place in full.
+        ("", path) if message.strip_prefix(path).is_some_and(|rest| rest.starts_with(['.', ':'])) => {
+            return message;
+        }
         (prefix, "." | "") => prefix.to_string(),
         ("", path) => path.to_string(),
         (prefix, path) => format!("{prefix}.{path}"),

@@ -1,10 +1,11 @@
 //! How a step size changes over the iterations.
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Factor on a step size at iteration t of T.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
+#[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields, remote = "Self")]
 pub enum Schedule {
     /// 1. (With braces, or keys that it does not have would be accepted.)
     Constant {},
@@ -56,7 +57,38 @@ impl Default for Schedule {
     }
 }
 
+impl Serialize for Schedule {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Schedule::serialize(self, serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Schedule {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let schedule = Schedule::deserialize(deserializer)?;
+        schedule.check().map_err(D::Error::custom)?;
+        Ok(schedule)
+    }
+}
+
 impl Schedule {
+    fn check(self) -> Result<(), String> {
+        match self {
+            Schedule::Linear { hold, end, .. }
+                if !((0.0..=1.0).contains(&hold) && end >= 0.0 && end.is_finite()) =>
+            {
+                Err(format!("hold = {hold} must be in 0 to 1 and end = {end} at least 0"))
+            }
+            Schedule::Linear { hold, until, .. } if !((0.0..=1.0).contains(&until) && until >= hold) => {
+                Err(format!("until = {until} must be at least hold = {hold} and at most 1"))
+            }
+            Schedule::Power { exponent } | Schedule::Total { exponent } if !exponent.is_finite() => {
+                Err(format!("exponent = {exponent} must be finite"))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// The factor at iteration `t` (from 0) of `total`.
     pub fn factor(self, t: usize, total: usize) -> f64 {
         match self {

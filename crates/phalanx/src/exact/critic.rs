@@ -1,11 +1,62 @@
 //! Truncated Q-functions without error: isolates what a run owes to its critic.
 
+use serde::{Deserialize, Serialize};
+
 use super::{System, Truncated, Truncation};
-use crate::learn::critic::{Critic, CriticInput, QTables, QValues, SampleRequest};
-use crate::policy::Tabular;
+use crate::base::section::Keys;
+use crate::learn::critic::{
+    Critic, CriticContext, CriticInput, CriticSettings, QTables, QValues, SampleRequest, kind_error,
+};
+use crate::policy::{self, Tabular};
 use crate::utility::problem::Problem;
 use crate::world::World;
 use crate::{Error, Result};
+
+/// Keys of `[critic]` on truncation (the critic `exact`, and the exact algorithm).
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TruncationKeys {
+    /// `fixed`, `averaged`, `td` or `none`: which truncated Q.
+    pub truncation: Truncation,
+}
+
+/// The settings of `exact`.
+#[derive(Debug)]
+pub struct ExactCriticSettings {
+    keys: TruncationKeys,
+}
+
+impl ExactCriticSettings {
+    pub(crate) fn read(keys: &mut Keys) -> Result<Self> {
+        Ok(ExactCriticSettings { keys: keys.read()? })
+    }
+}
+
+impl CriticSettings for ExactCriticSettings {
+    fn check(&self, _batch: usize, is_exact: bool) -> Result<()> {
+        if is_exact || self.keys.truncation != Truncation::None {
+            return Ok(());
+        }
+        Err(Error::config(
+            "critic.truncation",
+            "`none` is for algorithm = \"exact\"; a critic has tables over neighbourhoods: use fixed, averaged or td, \
+             with a larger kappa_q if less is to be cut off",
+        ))
+    }
+
+    fn build(&self, context: CriticContext<'_>) -> Result<Box<dyn Critic>> {
+        let CriticContext { world, problem, kappa_q, .. } = context;
+        let policy = context
+            .policy
+            .tabular()
+            .ok_or_else(|| policy::kind_error("the critic `exact` needs tables (`softmax` or `direct`)"))?;
+        Ok(Box::new(ExactCritic::new(world, problem, policy, kappa_q, self.keys.truncation)?))
+    }
+
+    fn enumerates(&self) -> bool {
+        true
+    }
+}
 
 /// Solves for the tables of `critic.truncation` by enumeration; samples nothing.
 #[derive(Debug)]
@@ -41,10 +92,7 @@ impl Critic for ExactCritic {
 
     fn learn(&mut self, evidence: CriticInput<'_>) -> Result<()> {
         let Some(policy) = evidence.policy.tabular() else {
-            return Err(Error::config(
-                "critic.kind",
-                "`exact` needs a policy of tables (`softmax` or `direct`)",
-            ));
+            return Err(kind_error("`exact` needs a policy of tables (`softmax` or `direct`)"));
         };
         let chain = self.system.under(policy)?;
         let rewards = &evidence.signals.rewards;

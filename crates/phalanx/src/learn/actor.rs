@@ -4,15 +4,145 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 
 use super::border_values::BorderValues;
+use super::dual::{DualSettings, MU_MAX};
+use super::optimizer::OptimizerKind;
 use crate::base::parallel::{agent_blocks, blocks_of};
+use crate::base::range::{Limit, NonNegative};
+use crate::base::schedule::Schedule;
 use crate::distributed::Halo;
 use crate::graph::Graph;
-use crate::learn::critic::{QValues, ValueReceiver};
-use crate::policy::{GradientScratch, GradientSettings, Policy};
+use crate::learn::critic::{CriticSection, QValues, ValueReceiver};
+use crate::policy::{
+    self, Baseline, GradientScratch, GradientSettings, Parameterisation, Policy, PolicySection,
+};
 use crate::world::Trajectory;
-use crate::{Ragged, Result};
+use crate::{Error, Ragged, Result};
+
+/// Where η_θ comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum StepRule {
+    /// `eta_theta`.
+    Constant,
+    /// 1/(L_θθ + 4·L_θμ²·η_μ) with the constants of lemma:properties. Paper: thm:convergence.
+    Theorem,
+    /// The same formula with constants estimated around the initial policy (errata 7).
+    Local,
+}
+
+/// `[actor]`: policy gradients and steps along them, lines 8 and 9.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ActorSettings {
+    /// `adam` or `sgd`.
+    pub optimizer: OptimizerKind,
+    /// η_θ.
+    pub eta_theta: NonNegative,
+    /// `constant` (η_θ as given), `theorem` or `local` (from smoothness constants; exact algorithm).
+    pub rule: StepRule,
+    /// `none`, `mean` or `counterfactual`. Default: what the scaling and the critic allow.
+    pub baseline: Option<Baseline>,
+    /// Sum over all actions with their probabilities instead of using the one taken.
+    pub all_actions: bool,
+    /// Weight of the entropy of π(·|x), which is added to what is maximised.
+    pub entropy: NonNegative,
+    /// Largest norm of an agent's gradient; `inf` for any.
+    pub clip: Limit,
+    /// Step k counts γ^k in the gradient, as the estimator says; `false`: every step that was lived counts alike.
+    pub discount: bool,
+    /// Divide an agent's advantages by their standard deviation over the batch.
+    pub normalise: bool,
+    /// Change of η_θ over the iterations.
+    pub schedule: Schedule,
+    /// Change of the entropy's weight over the iterations.
+    pub entropy_schedule: Schedule,
+}
+
+impl Default for ActorSettings {
+    fn default() -> Self {
+        ActorSettings {
+            optimizer: OptimizerKind::Adam,
+            eta_theta: NonNegative(0.02),
+            rule: StepRule::Constant,
+            baseline: None,
+            all_actions: false,
+            entropy: NonNegative(0.0),
+            clip: Limit(f64::INFINITY),
+            discount: true,
+            normalise: false,
+            schedule: Schedule::default(),
+            entropy_schedule: Schedule::default(),
+        }
+    }
+}
+
+/// The rule of η_θ cannot be used.
+pub fn rule_error(message: impl Into<String>) -> Error {
+    Error::config("actor.rule", message)
+}
+
+impl ActorSettings {
+    /// Whether the actor fits what it works with; `is_exact`: nothing is sampled.
+    pub fn check(
+        &self,
+        is_exact: bool,
+        policy: &PolicySection,
+        critic: &CriticSection,
+        dual: &DualSettings,
+    ) -> Result<()> {
+        let parameterisation = policy.tables().map(|tables| tables.parameterisation);
+        let is_direct = parameterisation == Some(Parameterisation::Direct);
+        let is_counterfactual = self.baseline == Some(Baseline::Counterfactual);
+        if is_exact {
+            for (field, set) in [("actor.normalise", self.normalise), ("actor.discount", !self.discount)] {
+                if set {
+                    return Err(Error::config(field, "is for algorithm = \"primal-dual\""));
+                }
+            }
+        }
+        if !critic.knows_alternatives() {
+            let needs = format!("Q at other actions, which `{}` cannot tell", critic.kind);
+            if is_counterfactual {
+                let message = format!("`counterfactual` needs {needs}; use `mean` or `none`");
+                return Err(Error::config("actor.baseline", message));
+            }
+            if self.all_actions {
+                let message = format!("needs {needs}; use another critic");
+                return Err(Error::config("actor.all_actions", message));
+            }
+            if is_direct {
+                return Err(policy::kind_error(format!("`direct` needs {needs}; use `td` or `lstd`")));
+            }
+        }
+        if self.rule != StepRule::Constant {
+            let needs = [
+                ("algorithm", "exact", is_exact),
+                ("actor.optimizer", "sgd", self.optimizer == OptimizerKind::Sgd),
+                (policy::KIND, "softmax", parameterisation == Some(Parameterisation::Softmax)),
+                (MU_MAX, "finite", dual.mu_max.is_finite()),
+            ];
+            if let Some((key, value, _)) = needs.iter().find(|(_, _, met)| !met) {
+                let rule = if self.rule == StepRule::Theorem { "theorem" } else { "local" };
+                return Err(rule_error(format!("`{rule}` needs {key} = {value}")));
+            }
+        }
+        if self.normalise && (self.all_actions || is_direct || is_counterfactual) {
+            let message = "is for actors that look at the action taken alone: baseline `mean` or `none`, no \
+                           `all_actions`, no `direct`";
+            return Err(Error::config("actor.normalise", message));
+        }
+        if *self.entropy > 0.0 && is_direct {
+            return Err(Error::config("actor.entropy", "is for soft-max policies; `direct` has none"));
+        }
+        if *self.entropy > 0.0 && is_exact {
+            return Err(Error::config("actor.entropy", "is for algorithm = \"primal-dual\""));
+        }
+        Ok(())
+    }
+}
 
 /// Whose values reach whom.
 #[derive(Debug, Clone, Copy)]

@@ -2,8 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Ragged;
 use crate::base::fields::{Field, Fields};
+use crate::base::range::{NonNegative, UpperEnd};
+use crate::base::schedule::Schedule;
+use crate::{Error, Ragged, Result};
 
 /// Which update.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,23 +20,66 @@ pub enum DualKind {
     Pi,
 }
 
-/// Step sizes and bounds of the update; U = [0, `mu_max`].
-#[derive(Debug, Clone, Copy)]
+/// `[dual]`: step sizes and bounds of the update.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct DualSettings {
-    /// Which update.
+    /// `proximal`, `descent` or `pi`.
     pub kind: DualKind,
     /// η_μ.
-    pub eta_mu: f64,
-    /// η_I, used by `pi`.
-    pub eta_integral: f64,
-    /// Upper end of U; may be infinite.
-    pub mu_max: f64,
-    /// μ₀ of the proximal term ‖μ − μ₀‖².
-    pub centre: f64,
-    /// Factor on g: 1/n in the paper's scaling, else 1.
+    pub eta_mu: NonNegative,
+    /// η_I: integral gain of `pi`.
+    pub eta_integral: NonNegative,
+    /// U = [0, mu_max]; `inf` for none.
+    pub mu_max: UpperEnd,
+    /// Start of every multiplier.
+    pub mu_0: NonNegative,
+    /// μ₀ of the `proximal` term ‖μ − μ₀‖².
+    pub centre: NonNegative,
+    /// Slack that multipliers aim at: every g ≥ margin instead of g ≥ 0, against estimation noise. Violations are
+    /// reported without it.
+    pub margin: NonNegative,
+    /// Change of η_μ (and the integral gain) over the iterations.
+    pub schedule: Schedule,
+    /// Factor on g, which follows from the scaling: 1/n in the paper's, else 1.
+    #[serde(skip)]
     pub slack_factor: f64,
-    /// Slack that is aimed at: constraints are kept with a little to spare, against estimation noise.
-    pub margin: f64,
+}
+
+impl Default for DualSettings {
+    fn default() -> Self {
+        DualSettings {
+            kind: DualKind::Pi,
+            eta_mu: NonNegative(10.0),
+            eta_integral: NonNegative(0.5),
+            mu_max: UpperEnd(50.0),
+            mu_0: NonNegative(0.0),
+            centre: NonNegative(0.0),
+            margin: NonNegative(0.0),
+            schedule: Schedule::default(),
+            slack_factor: 1.0,
+        }
+    }
+}
+
+/// Name of the key with the upper end of U.
+pub const MU_MAX: &str = "dual.mu_max";
+
+impl DualSettings {
+    /// Whether multipliers start and are drawn to where they may be.
+    pub fn check(&self) -> Result<()> {
+        for (field, value) in [("dual.mu_0", *self.mu_0), ("dual.centre", *self.centre)] {
+            if value > *self.mu_max {
+                return Err(Error::config(field, format!("{value} is above {MU_MAX} = {}", *self.mu_max)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Multipliers that stay where they start: a step of length 0 around a centre stays there.
+    pub fn held(self) -> Self {
+        DualSettings { kind: DualKind::Proximal, eta_mu: NonNegative(0.0), centre: self.mu_0, ..self }
+    }
 }
 
 /// The multipliers and what their update remembers.
@@ -61,17 +106,17 @@ impl Dual {
 
     /// μ^{t+1} from g̃^t. Every agent uses its own g̃_ik and μ_ik only. `schedule` scales η_μ and η_I.
     pub fn update(&mut self, rule: &DualSettings, slack: &Ragged<f64>, schedule: f64) {
-        let project = |mu: f64| mu.clamp(0.0, rule.mu_max);
+        let project = |mu: f64| mu.clamp(0.0, *rule.mu_max);
         let states = self.mu.data_mut().iter_mut().zip(self.integral.data_mut());
         for ((mu, integral), &g) in states.zip(slack.data()) {
-            let gradient = rule.slack_factor * (g - rule.margin);
-            let step = schedule * rule.eta_mu * gradient;
+            let gradient = rule.slack_factor * (g - *rule.margin);
+            let step = schedule * *rule.eta_mu * gradient;
             match rule.kind {
-                DualKind::Proximal => *mu = project(rule.centre - step),
+                DualKind::Proximal => *mu = project(*rule.centre - step),
                 DualKind::Descent => *mu = project(*mu - step),
                 DualKind::Pi => {
                     *mu = project(*integral - step);
-                    *integral = project(*integral - schedule * rule.eta_integral * gradient);
+                    *integral = project(*integral - schedule * *rule.eta_integral * gradient);
                 }
             }
         }
@@ -85,12 +130,12 @@ mod tests {
     fn run(kind: DualKind, slacks: &[f64]) -> Vec<f64> {
         let rule = DualSettings {
             kind,
-            eta_mu: 2.0,
-            eta_integral: 0.5,
-            mu_max: 3.0,
-            centre: 0.25,
+            eta_mu: NonNegative(2.0),
+            eta_integral: NonNegative(0.5),
+            mu_max: UpperEnd(3.0),
+            centre: NonNegative(0.25),
             slack_factor: 0.5,
-            margin: 0.0,
+            ..DualSettings::default()
         };
         let mut dual = Dual::new(&[1], 1.0);
         slacks
@@ -108,12 +153,10 @@ mod tests {
         let aim = |margin: f64| {
             let rule = DualSettings {
                 kind: DualKind::Descent,
-                eta_mu: 1.0,
-                eta_integral: 0.0,
-                mu_max: 9.0,
-                centre: 0.0,
-                slack_factor: 1.0,
-                margin,
+                eta_mu: NonNegative(1.0),
+                mu_max: UpperEnd(9.0),
+                margin: NonNegative(margin),
+                ..DualSettings::default()
             };
             let mut dual = Dual::new(&[1], 1.0);
             slacks.map(|g| {

@@ -5,10 +5,11 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use super::logits::logit_gradients;
-use super::{ActAlone, Acting, Policy, Receive, softmax};
-use super::{GradientScratch, GradientSettings};
+use super::{ActAlone, Acting, Policy, PolicySettings, Receive, softmax};
+use super::{GradientScratch, GradientSettings, ThetaKeys};
 use crate::base::memory::check_memory;
 use crate::base::sampler::{outcome, write_thresholds};
+use crate::base::section::Keys;
 use crate::base::stream::{Place, Purpose, Stream};
 use crate::world::Trajectory;
 use crate::world::{Features, LARGEST_LOCAL_SPACE, World};
@@ -25,6 +26,47 @@ pub enum PolicyFeatures {
     Additive,
     /// An entry for the own state, and one for each pair of own and neighbour's state.
     Pair,
+}
+
+/// Keys of `[policy]` on features (linear).
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[serde(default)]
+struct FeatureKeys {
+    /// `pair`, `additive` or `own`.
+    features: PolicyFeatures,
+    /// Add the features that the world knows, if it does.
+    world_features: bool,
+}
+
+impl Default for FeatureKeys {
+    fn default() -> Self {
+        FeatureKeys { features: PolicyFeatures::Pair, world_features: true }
+    }
+}
+
+/// The settings of `linear`.
+#[derive(Debug)]
+pub struct LinearPolicySettings {
+    theta: ThetaKeys,
+    features: FeatureKeys,
+}
+
+impl LinearPolicySettings {
+    pub(super) fn read(keys: &mut Keys) -> Result<Self> {
+        Ok(LinearPolicySettings { theta: keys.read()?, features: keys.read()? })
+    }
+}
+
+impl PolicySettings for LinearPolicySettings {
+    fn build(&self, world: &dyn World, kappa: usize, stream: &Stream) -> Result<Box<dyn Policy>> {
+        let FeatureKeys { features, world_features } = self.features;
+        let init_std = *self.theta.init_std;
+        Ok(Box::new(LinearPolicy::new(world, kappa, features, world_features, init_std, stream)?))
+    }
+
+    fn theta_box(&self) -> Option<[f64; 2]> {
+        self.theta.theta_box()
+    }
 }
 
 /// ln π_i(b | x) = Σ_{m ∈ N_i^κ} θ_m(x_i, x_m, b) + const: parameters grow with |N_i^κ|, not exponentially as a table.

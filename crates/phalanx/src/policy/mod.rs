@@ -13,21 +13,132 @@ mod tabular;
 
 use std::fmt::Debug;
 use std::ops::Range;
+use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::Ragged;
-use crate::world::Trajectory;
+use crate::base::range::NonNegative;
+use crate::base::section::{Family, Kind, Section};
+use crate::base::stream::Stream;
+use crate::world::{Trajectory, World};
+use crate::{Error, Ragged, Result};
 
 pub use file::{load, save};
 pub(crate) use gradient::tabular_gradient;
 pub use gradient::{Baseline, GradientScratch, GradientSettings};
-pub use linear::{LinearPolicy, PolicyFeatures};
+pub use linear::{LinearPolicy, LinearPolicySettings, PolicyFeatures};
 pub use logits::logit_gradients;
-pub use neural::NeuralPolicy;
+pub use neural::{NeuralPolicy, NeuralPolicySettings};
 pub use rule::RulePolicy;
 pub(crate) use softmax::{entropy_slopes, score, softmax};
-pub use tabular::Tabular;
+pub use tabular::{Tabular, TabularSettings};
+
+/// `[policy]`.
+pub type PolicySection = Section<dyn PolicySettings>;
+
+/// The settings of a kind of policy, and what is made from them.
+pub trait PolicySettings: Debug + Send + Sync {
+    /// Whether its keys go together.
+    fn check(&self) -> Result<()> {
+        Ok(())
+    }
+
+    /// The policy over κ-hop neighbourhoods, as it is at the start.
+    fn build(&self, world: &dyn World, kappa: usize, stream: &Stream) -> Result<Box<dyn Policy>>;
+
+    /// Θ_i as a box, if it is one.
+    fn theta_box(&self) -> Option<[f64; 2]> {
+        None
+    }
+
+    /// If it is a table, which exact computations need.
+    fn tables(&self) -> Option<&TabularSettings> {
+        None
+    }
+
+    /// If it is a neural network, which MAPPO needs.
+    fn neural(&self) -> Option<&NeuralPolicySettings> {
+        None
+    }
+}
+
+impl Family for dyn PolicySettings {
+    const SECTION: &'static str = "policy";
+
+    fn kinds() -> &'static [Kind<Self>] {
+        KINDS
+    }
+}
+
+/// One line per kind.
+const KINDS: &[Kind<dyn PolicySettings>] = &[
+    Kind {
+        name: "softmax",
+        read: |keys| Ok(Arc::new(TabularSettings::read(Parameterisation::Softmax, keys)?)),
+    },
+    Kind {
+        name: "direct",
+        read: |keys| Ok(Arc::new(TabularSettings::read(Parameterisation::Direct, keys)?)),
+    },
+    Kind { name: "linear", read: |keys| Ok(Arc::new(LinearPolicySettings::read(keys)?)) },
+    Kind { name: "network", read: |keys| Ok(Arc::new(NeuralPolicySettings::read(keys)?)) },
+];
+
+/// Name of the key that chooses a kind.
+pub const KIND: &str = "policy.kind";
+
+/// The kind of policy cannot be used.
+pub fn kind_error(message: impl Into<String>) -> Error {
+    Error::config(KIND, message)
+}
+
+/// Something enumerates a policy that is not a table.
+pub fn not_tables() -> Error {
+    kind_error("exact computations enumerate tables; use `softmax` or `direct`")
+}
+
+/// Keys of `[policy]` on where θ starts and stays.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ThetaKeys {
+    /// Standard deviation of the initial parameters around uniform (tables, linear).
+    pub init_std: NonNegative,
+    /// Θ_i as a box `[low, high]` (softmax, linear).
+    #[serde(rename = "box", skip_serializing_if = "Option::is_none")]
+    pub theta_box: Option<ThetaBox>,
+}
+
+impl Default for ThetaKeys {
+    fn default() -> Self {
+        ThetaKeys { init_std: NonNegative(0.0), theta_box: None }
+    }
+}
+
+impl ThetaKeys {
+    /// Refuses a box, for kinds that cannot have one; `allowed` says which can.
+    fn without_box(&self, allowed: &str) -> Result<()> {
+        self.theta_box.map_or(Ok(()), |_| Err(Error::config("policy.box", format!("is for {allowed}"))))
+    }
+
+    fn theta_box(&self) -> Option<[f64; 2]> {
+        self.theta_box.map(|ThetaBox(ends)| ends)
+    }
+}
+
+/// An interval that is not empty.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct ThetaBox(pub [f64; 2]);
+
+impl<'de> Deserialize<'de> for ThetaBox {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        let [low, high] = <[f64; 2]>::deserialize(deserializer)?;
+        if low > high || low == f64::INFINITY || high == f64::NEG_INFINITY {
+            return Err(D::Error::custom(format!("[{low}, {high}] holds no number")));
+        }
+        Ok(ThetaBox([low, high]))
+    }
+}
 
 /// How θ_i makes a law over actions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

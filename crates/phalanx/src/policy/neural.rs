@@ -4,19 +4,70 @@ use std::cell::RefCell;
 use std::ops::Range;
 
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 
 use super::logits::logit_gradients;
-use super::{ActTogether, Acting, Policy, Receive, softmax};
-use super::{GradientScratch, GradientSettings};
+use super::{ActTogether, Acting, Policy, PolicySettings, Receive, softmax};
+use super::{GradientScratch, GradientSettings, ThetaKeys};
 use crate::base::fields::{Field, Fields};
 use crate::base::parallel::agent_blocks;
+use crate::base::range::NonNegative;
 use crate::base::sampler::{outcome, write_thresholds};
+use crate::base::section::Keys;
 use crate::base::stream::{Purpose, Stream};
 use crate::neural::{AgentNetworks, Bank, BankSettings, Tape};
 use crate::policy::observation::{Inputs, ObservationEncoder, Widths};
 use crate::world::Trajectory;
 use crate::world::{LARGEST_LOCAL_SPACE, World};
 use crate::{Ragged, Result};
+
+/// Keys of `[policy]` on how networks start (network).
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[serde(default)]
+struct OutputKeys {
+    /// Size of the last layer's initial weights: a small one starts near uniform.
+    output_gain: NonNegative,
+}
+
+impl Default for OutputKeys {
+    fn default() -> Self {
+        OutputKeys { output_gain: NonNegative(0.01) }
+    }
+}
+
+/// The settings of `network`.
+#[derive(Debug)]
+pub struct NeuralPolicySettings {
+    theta: ThetaKeys,
+    widths: Widths,
+    output: OutputKeys,
+}
+
+impl NeuralPolicySettings {
+    pub(super) fn read(keys: &mut Keys) -> Result<Self> {
+        Ok(NeuralPolicySettings { theta: keys.read()?, widths: keys.read()?, output: keys.read()? })
+    }
+
+    /// The networks.
+    pub fn build(&self, world: &dyn World, kappa: usize, stream: &Stream) -> Result<NeuralPolicy> {
+        NeuralPolicy::new(world, kappa, &self.widths, *self.output.output_gain, stream)
+    }
+}
+
+impl PolicySettings for NeuralPolicySettings {
+    fn check(&self) -> Result<()> {
+        self.theta.without_box("`softmax` and `linear`")?;
+        self.widths.check("policy")
+    }
+
+    fn build(&self, world: &dyn World, kappa: usize, stream: &Stream) -> Result<Box<dyn Policy>> {
+        Ok(Box::new(self.build(world, kappa, stream)?))
+    }
+
+    fn neural(&self) -> Option<&NeuralPolicySettings> {
+        Some(self)
+    }
+}
 
 /// π_i(· | x) = soft-max of a network's outputs. Row i of θ holds its parameters; the network itself computes in single
 /// precision.

@@ -1,10 +1,12 @@
 //! What an agent's networks read of its neighbourhood: a world's own view of the states, or one symbol per neighbour.
 
-use crate::Ragged;
+use serde::{Deserialize, Serialize};
+
 pub use crate::neural::Inputs;
 use crate::neural::{Architecture, Rows, Symbols};
 use crate::world::Trajectory;
 use crate::world::{View, World};
+use crate::{Error, Ragged, Result};
 
 /// The inputs of one agent's network over a group of neighbours.
 #[derive(Debug)]
@@ -18,15 +20,40 @@ pub struct ObservationEncoder {
     with_actions: bool,
 }
 
-/// Widths of a network.
-#[derive(Debug, Clone)]
+/// Widths of a network: keys of `[policy]` (network) and `[critic]` (network, returns).
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Widths {
-    /// Dimension of embeddings.
+    /// Dimension of the embedding of a neighbour's state or action.
     pub embedding: usize,
-    /// Units that a row of a view is turned into.
+    /// Width of the layer that each row of a world's own view goes through, before rows are put together.
     pub row_hidden: usize,
-    /// Hidden layers.
+    /// Widths of the hidden layers.
     pub hidden: Vec<usize>,
+}
+
+impl Default for Widths {
+    fn default() -> Self {
+        Widths { embedding: 4, row_hidden: 32, hidden: vec![32] }
+    }
+}
+
+/// Units of the widest layer.
+const WIDEST: usize = 1 << 16;
+
+impl Widths {
+    /// Whether layers can have these widths, which are keys of `section`.
+    pub fn check(&self, section: &str) -> Result<()> {
+        let hidden = self.hidden.iter().enumerate().map(|(k, &width)| (format!("hidden.{k}"), width));
+        let named = [("embedding".to_string(), self.embedding), ("row_hidden".to_string(), self.row_hidden)];
+        match named.into_iter().chain(hidden).find(|(_, width)| !(1..=WIDEST).contains(width)) {
+            None => Ok(()),
+            Some((key, width)) => {
+                let message = format!("{width}; a layer has 1 to {WIDEST} units");
+                Err(Error::config(format!("{section}.{key}"), message))
+            }
+        }
+    }
 }
 
 impl ObservationEncoder {

@@ -4,16 +4,59 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::{ActAlone, Acting, Parameterisation, Policy, Receive, softmax};
-use super::{GradientScratch, GradientSettings, tabular_gradient};
+use super::{ActAlone, Acting, Parameterisation, Policy, PolicySettings, Receive, softmax};
+use super::{GradientScratch, GradientSettings, ThetaKeys, tabular_gradient};
 use crate::base::memory::check_memory;
 use crate::base::parallel::agent_blocks;
 use crate::base::sampler::{outcome, write_thresholds};
+use crate::base::section::Keys;
 use crate::base::stream::{Place, Purpose, Stream};
 use crate::graph::indexing::StateIndex;
 use crate::world::Trajectory;
 use crate::world::World;
 use crate::{Ragged, Result};
+
+/// The settings of `softmax` and `direct`.
+#[derive(Debug)]
+pub struct TabularSettings {
+    /// How θ makes π.
+    pub parameterisation: Parameterisation,
+    theta: ThetaKeys,
+}
+
+impl TabularSettings {
+    pub(super) fn read(parameterisation: Parameterisation, keys: &mut Keys) -> Result<Self> {
+        Ok(TabularSettings { parameterisation, theta: keys.read()? })
+    }
+
+    /// The tables.
+    pub fn build(&self, world: &dyn World, kappa: usize, stream: &Stream) -> Result<Tabular> {
+        Tabular::new(world, kappa, self.parameterisation, *self.theta.init_std, stream)
+    }
+}
+
+impl PolicySettings for TabularSettings {
+    fn check(&self) -> Result<()> {
+        match self.parameterisation {
+            Parameterisation::Softmax => Ok(()),
+            Parameterisation::Direct => {
+                self.theta.without_box("`softmax`; `direct` is projected onto the simplex")
+            }
+        }
+    }
+
+    fn build(&self, world: &dyn World, kappa: usize, stream: &Stream) -> Result<Box<dyn Policy>> {
+        Ok(Box::new(self.build(world, kappa, stream)?))
+    }
+
+    fn theta_box(&self) -> Option<[f64; 2]> {
+        self.theta.theta_box()
+    }
+
+    fn tables(&self) -> Option<&TabularSettings> {
+        Some(self)
+    }
+}
 
 /// Tabular policies of all agents: `theta` row i is `[∏ S_{N_i^κ}][A_i]`, row-major.
 #[derive(Debug, Clone)]

@@ -82,7 +82,7 @@ impl Evaluator {
         let world = build::world(config)?;
         let (problem, warnings) = build::problem(config, &*world)?;
         let mut mu = Ragged::zeros(problem.agents.iter().map(|agent| agent.constraints.len()));
-        mu.data_mut().fill(config.dual.mu_0);
+        mu.data_mut().fill(*config.dual.mu_0);
         let policy = policy(&*world)?;
         let evaluator = Evaluator::with(config, world, Arc::new(problem), policy, mu);
         Ok(Evaluator { warnings, ..evaluator })
@@ -155,8 +155,8 @@ impl Evaluator {
         let point = PointEvaluation {
             policy: self.policy.tabular()?,
             mu: &self.mu,
-            mu_max: self.config.dual.mu_max,
-            theta_box: self.config.policy.theta_box,
+            mu_max: *self.config.dual.mu_max,
+            theta_box: self.config.policy.theta_box(),
             horizon: self.config.horizon,
         };
         point.quick(&*self.world, &self.problem)

@@ -24,9 +24,8 @@ pub use agents::{AgentsOutput, MOST_LISTED, WORST_LISTED, least_slack};
 pub use assess::{Assessment, ConstraintAssessment, Interval, Verdict, assess, assessment_horizon};
 pub use build::{problem, resolve, world};
 pub use config::{
-    ActorConfig, Algorithm, CheckpointConfig, Config, ConstraintConfig, CriticConfig, CriticKind,
-    CriticStart, CriticStep, Difference, DualConfig, EvaluationConfig, GraphConfig, OutputConfig,
-    PolicyConfig, StepRuleKind, UtilityConfig, WorldConfig,
+    CheckpointConfig, Config, ConstraintConfig, Difference, EvaluationConfig, GraphConfig, OutputConfig,
+    UtilityConfig, WorldConfig,
 };
 pub use evaluate::{Evaluation, evaluate};
 pub use evaluator::Evaluator;

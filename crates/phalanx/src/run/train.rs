@@ -248,7 +248,7 @@ impl CheckpointTimer {
     fn new(session: &mut Session) -> Self {
         let seconds = 0.003 + session.state_bytes() as f64 / CheckpointTimer::BYTES_PER_SECOND;
         CheckpointTimer {
-            shortest: Duration::try_from_secs_f64(session.config().checkpoint.seconds).ok(),
+            shortest: Duration::try_from_secs_f64(*session.config().checkpoint.seconds).ok(),
             last: Instant::now(),
             cost: Duration::from_secs_f64(seconds),
         }

@@ -10,7 +10,7 @@ mod actors;
 mod multiplier;
 mod normaliser;
 mod rewards;
-mod rule;
+mod settings;
 mod standardise;
 mod steps;
 mod surrogate;
@@ -43,11 +43,12 @@ use crate::world::Trajectory;
 use crate::world::World;
 use crate::{Ragged, Result};
 
-pub use rule::{ActorSees, Behaviour, MappoRule, Scope};
+pub(super) use settings::MappoKind;
+pub use settings::{ActorSees, Behaviour, MappoSettings, Scope};
 
 /// What MAPPO-Lagrangian shares with other algorithms, and its own constants.
 #[derive(Debug, Clone)]
-pub struct MappoSettings {
+pub struct MappoRun {
     /// T, which schedules refer to.
     pub iterations: usize,
     /// H.
@@ -57,14 +58,14 @@ pub struct MappoSettings {
     /// κ.
     pub kappa: usize,
     /// `[mappo]`.
-    pub rule: MappoRule,
+    pub rule: MappoSettings,
 }
 
 /// State and buffers of MAPPO-Lagrangian.
 pub struct Mappo {
     world: Arc<dyn World>,
     problem: Arc<Problem>,
-    settings: MappoSettings,
+    settings: MappoRun,
     stream: Stream,
     // What an iteration changes.
     iteration: u64,
@@ -94,7 +95,7 @@ impl Mappo {
         world: Arc<dyn World>,
         problem: Arc<Problem>,
         mut policy: NeuralPolicy,
-        settings: MappoSettings,
+        settings: MappoRun,
         stream: Stream,
     ) -> Result<Self> {
         policy.parts_mut().1.add_moments();
@@ -107,7 +108,7 @@ impl Mappo {
         let values = Values::new(&*world, &problem, &groups, &settings.rule, &stream)?;
         let constraints: Vec<usize> = problem.agents.iter().map(|agent| agent.constraints.len()).collect();
         let mut lambda = Ragged::zeros(constraints);
-        lambda.data_mut().fill(settings.rule.lambda_0);
+        lambda.data_mut().fill(*settings.rule.lambda_0);
         let visits = Visits::new((0..n).map(|i| problem.row_length(i)));
         Ok(Mappo {
             iteration: 0,
@@ -185,19 +186,19 @@ impl Mappo {
     }
 
     fn steps(&self, rate: f64) -> Steps {
-        let MappoRule { epochs, minibatches, max_gradient, decay, .. } = self.settings.rule;
+        let MappoSettings { epochs, minibatches, max_gradient, decay, .. } = self.settings.rule;
         let rate = rate * decay.factor(self.iteration(), self.settings.iterations);
-        Steps { rate, largest: max_gradient, before: self.steps, epochs, minibatches }
+        Steps { rate, largest: *max_gradient, before: self.steps, epochs: *epochs, minibatches: *minibatches }
     }
 
     /// Proximal steps of all actors, each followed by its multipliers.
     fn improve(&mut self, steps: &[usize], advantages: &Ragged<f64>, excess: &Ragged<f64>) {
-        let MappoRule { clip, entropy, lambda_rate, learning_rate, scope, .. } = self.settings.rule;
+        let MappoSettings { clip, entropy, lambda_rate, learning_rate, scope, .. } = self.settings.rule;
         let rule = ActorSettings {
-            surrogate: Surrogate { clip, entropy },
-            lambda_rate,
+            surrogate: Surrogate { clip: *clip, entropy: *entropy },
+            lambda_rate: *lambda_rate,
             gamma: self.problem.gamma,
-            steps: self.steps(learning_rate),
+            steps: self.steps(*learning_rate),
         };
         let (n, iteration, stream) = (self.actions.len(), self.iteration as u32, self.stream);
         let place = |number| Place { purpose: Purpose::UpdateOrder, iteration, trajectory: number };
@@ -283,7 +284,7 @@ impl Algorithm for Mappo {
         let received = self.received(&steps);
         let mut advantages =
             Ragged::zeros(self.lambda.iter().map(|constraints| (1 + constraints.len()) * samples));
-        let of_critics = self.steps(self.settings.rule.critic_learning_rate);
+        let of_critics = self.steps(*self.settings.rule.critic_learning_rate);
         let experience = Experience {
             iteration: t as u32,
             batch: &self.trajectories,

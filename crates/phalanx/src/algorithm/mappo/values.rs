@@ -7,13 +7,13 @@ use super::rewards::Rewards;
 use super::standardise::standardise;
 use super::steps::Steps;
 use super::value_loss::ValueLoss;
-use super::{Behaviour, MappoRule};
+use super::{Behaviour, MappoSettings};
 use crate::base::fields::{Field, Fields};
 use crate::base::parallel::agent_blocks;
 use crate::base::stream::{Place, Purpose, Stream};
 use crate::learn::gae;
 use crate::neural::{AgentNetworks, Bank, BankSettings, Inputs, NetworkMut, Training};
-use crate::policy::observation::{ObservationEncoder, Widths};
+use crate::policy::observation::ObservationEncoder;
 use crate::utility::problem::Problem;
 use crate::world::Trajectory;
 use crate::world::World;
@@ -54,14 +54,13 @@ impl Values {
         world: &dyn World,
         problem: &Problem,
         groups: &Ragged<u32>,
-        rule: &MappoRule,
+        rule: &MappoSettings,
         stream: &Stream,
     ) -> Result<Self> {
         let n = world.graph().agents();
         let utilities = |i: usize| 1 + problem.agents[i].constraints.len();
         let encoders = ObservationEncoder::for_agents(world, groups, false);
-        let widths =
-            Widths { embedding: rule.embedding, row_hidden: rule.row_hidden, hidden: rule.hidden.clone() };
+        let widths = rule.widths();
         let agents = encoders.iter().enumerate().map(|(i, encoder)| AgentNetworks {
             architecture: encoder.architecture(&widths, 1),
             count: utilities(i),
@@ -82,11 +81,11 @@ impl Values {
             normalisers: Ragged::zeros((0..n).map(normalisers)),
             encoders,
             bank,
-            loss: ValueLoss { clip: rule.value_clip, huber: rule.huber, one_sided: faithful },
+            loss: ValueLoss { clip: *rule.value_clip, huber: *rule.huber, one_sided: faithful },
             shared: faithful,
             gamma: problem.gamma,
-            lambda: rule.lambda_gae,
-            epsilon: rule.advantage_epsilon,
+            lambda: *rule.lambda_gae,
+            epsilon: *rule.advantage_epsilon,
         })
     }
 

@@ -1,5 +1,6 @@
 //! Values of a network critic at all alternatives of one agent's action, without a whole pass for each.
 
+use super::HIDDEN;
 use crate::neural::{Architecture, Batch, Net, Rows, Tape};
 use crate::{Error, Result};
 
@@ -40,14 +41,14 @@ impl Split {
         let tensors = net.tensors();
         let start = |name: &str| {
             let found = tensors.iter().find(|tensor| tensor.name == name).map(|tensor| tensor.range.start);
-            found.ok_or_else(|| Error::config("critic.hidden", format!("a network without {name}")))
+            found.ok_or_else(|| Error::config(HIDDEN, format!("a network without {name}")))
         };
         let rows: usize = whole.rows.iter().map(|rows| rows.count * rows.hidden).sum();
         let groups = whole.symbols[..whole.symbols.len() - 1].iter();
         let before = rows + groups.map(|group| group.slots * group.dimension).sum::<usize>();
         Ok(Some(Split {
-            front: Net::new(front, "critic.hidden")?,
-            back: Net::new(back, "critic.hidden")?,
+            front: Net::new(front, HIDDEN)?,
+            back: Net::new(back, HIDDEN)?,
             vocabulary: actions.vocabulary,
             slots: actions.slots,
             dimension: actions.dimension,

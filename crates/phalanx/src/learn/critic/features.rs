@@ -20,6 +20,9 @@ pub enum CriticFeatures {
     Pair,
 }
 
+/// Name of the key that chooses them.
+pub(super) const FEATURES: &str = "critic.features";
+
 /// The features of agent j's critic over its group N_j^{κ_q}.
 #[derive(Debug)]
 pub struct FeatureSet {
@@ -68,7 +71,7 @@ impl FeatureSet {
         let pairs = |m: usize| (world.states(m) * world.actions(m)) as u32;
         let too_many = || {
             let message = format!("agent {agent} has too many features over its {} neighbours", group.len());
-            Error::config("critic.features", format!("{message}; at most {} can be numbered", u32::MAX))
+            Error::config(FEATURES, format!("{message}; at most {} can be numbered", u32::MAX))
         };
         let mut first = 0u32;
         let mut blocks = Vec::new();

@@ -5,15 +5,162 @@ use std::cell::RefCell;
 use faer::linalg::solvers::Solve;
 use faer::{Mat, MatMut};
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 
-use super::features::{AllFeatures, FeatureRows, FeatureSet, feature_rows, read_group};
-use super::{Critic, CriticInput, QValues, SampleRequest, StepSettings, ValueReceiver, ValueRequest};
+use super::features::{AllFeatures, FEATURES, FeatureRows, FeatureSet, feature_rows, read_group};
+use super::lstd::RidgeKeys;
+use super::td::StepKeys;
+use super::{
+    Critic, CriticContext, CriticFeatures, CriticInput, CriticSettings, QValues, STEPS, SampleRequest,
+    StepSettings, StepsKeys, ValueReceiver, ValueRequest,
+};
 use crate::base::fields::{Field, Fields};
+use crate::base::memory::check_memory;
+use crate::base::range::{MOST_TRAJECTORIES, Share};
+use crate::base::section::Keys;
 use crate::learn::shadow::{Signals, reward_column, weigh};
 use crate::utility::problem::Problem;
 use crate::world::Trajectory;
 use crate::world::{Columns, LARGEST_LOCAL_SPACE};
-use crate::{Ragged, Result};
+use crate::{Error, Ragged, Result};
+
+/// How the weights are found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Solver {
+    Lstd,
+    Td,
+}
+
+/// Keys of `[critic]` on features and their weights (linear).
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[serde(default)]
+struct LinearKeys {
+    /// `lstd` or `td`.
+    solver: Solver,
+    /// Share of the last iteration's equations that LSTD keeps.
+    average: Share,
+    /// `own`, `additive` or `pair`.
+    features: CriticFeatures,
+    /// Add the features that the world knows, if it does.
+    world_features: bool,
+}
+
+impl Default for LinearKeys {
+    fn default() -> Self {
+        let features = CriticFeatures::Pair;
+        LinearKeys { solver: Solver::Lstd, average: Share(0.0), features, world_features: true }
+    }
+}
+
+/// Which samples the critic learns from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum On {
+    Batch,
+    Chain,
+}
+
+/// Keys of `[critic]` on samples (linear, network).
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct ChainKeys {
+    /// `chain` (K transitions of their own) or `batch`.
+    on: On,
+    /// Transitions after which the K start over from ρ₀; 0 for one chain of K.
+    episode: usize,
+}
+
+impl Default for ChainKeys {
+    fn default() -> Self {
+        ChainKeys { on: On::Chain, episode: 0 }
+    }
+}
+
+impl ChainKeys {
+    /// The number of chains, and transitions of each: K altogether, rounded up.
+    fn chains(&self, samples: &StepsKeys) -> (usize, usize) {
+        let steps = *samples.steps;
+        let length = if self.episode == 0 { steps } else { self.episode.min(steps) };
+        (steps.div_ceil(length), length)
+    }
+
+    /// Whether the chains can be numbered, beside the batch.
+    pub(super) fn check(&self, samples: &StepsKeys, batch: usize) -> Result<()> {
+        let (chains, _) = self.chains(samples);
+        let most = MOST_TRAJECTORIES - batch;
+        if chains <= most {
+            return Ok(());
+        }
+        let message = format!("{} makes {chains} chains of {STEPS} = {}", self.episode, *samples.steps);
+        Err(Error::config("critic.episode", format!("{message}; at most {most} are possible")))
+    }
+
+    pub(super) fn learns_from(&self, samples: &StepsKeys) -> LearnsFrom {
+        let (count, steps) = self.chains(samples);
+        match self.on {
+            On::Batch => LearnsFrom::Batch,
+            On::Chain => LearnsFrom::Chains { count, steps },
+        }
+    }
+}
+
+/// The settings of `linear`.
+#[derive(Debug)]
+pub struct LinearCriticSettings {
+    samples: StepsKeys,
+    sizes: StepKeys,
+    equations: RidgeKeys,
+    chains: ChainKeys,
+    own: LinearKeys,
+}
+
+impl LinearCriticSettings {
+    pub(crate) fn read(keys: &mut Keys) -> Result<Self> {
+        Ok(LinearCriticSettings {
+            samples: keys.read()?,
+            sizes: keys.read()?,
+            equations: keys.read()?,
+            chains: keys.read()?,
+            own: keys.read()?,
+        })
+    }
+}
+
+impl CriticSettings for LinearCriticSettings {
+    fn check(&self, batch: usize, _is_exact: bool) -> Result<()> {
+        if self.own.solver == Solver::Td {
+            self.sizes.check()?;
+        }
+        self.chains.check(&self.samples, batch)
+    }
+
+    fn build(&self, context: CriticContext<'_>) -> Result<Box<dyn Critic>> {
+        let CriticContext { world, problem, kappa_q, .. } = context;
+        let LinearKeys { solver, average, features, world_features } = self.own;
+        let features = AllFeatures::new(world, kappa_q, features, world_features)?;
+        // Weights of every utility, and their weighted sum.
+        let rows = features.sets.iter().zip(&problem.agents);
+        let weights: usize = rows.map(|(set, agent)| set.count() * (2 + agent.constraints.len())).sum();
+        check_memory(8 * weights as u128, FEATURES, &format!("linear critics of {weights} weights"))?;
+        let rule = match solver {
+            Solver::Lstd => LinearRule::Lstd { ridge: *self.equations.ridge, average: *average },
+            Solver::Td => LinearRule::Td(self.sizes.rule()),
+        };
+        if solver == Solver::Lstd {
+            // Equations are kept for every agent, or made anew on every thread.
+            let square = |set: &FeatureSet| (set.count() as u128).pow(2);
+            let largest = features.sets.iter().map(square).max().unwrap_or(0);
+            let kept: u128 = if *average > 0.0 { features.sets.iter().map(square).sum() } else { 0 };
+            let bytes = 8 * (kept + 3 * largest * rayon::current_num_threads() as u128);
+            let most = features.sets.iter().map(|set| set.count()).max().unwrap_or(0);
+            let what = format!("LSTD over up to {most} features of {} agents", features.sets.len());
+            check_memory(bytes, FEATURES, &what)?;
+        }
+        let from = self.chains.learns_from(&self.samples);
+        Ok(Box::new(LinearCritic::new(features, problem, rule, from)))
+    }
+}
 
 /// How the weights are found.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -2,12 +2,60 @@
 
 use multiversion::multiversion;
 
-use super::{Critic, CriticInput, QTables, QValues, SampleRequest};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Critic, CriticContext, CriticInput, CriticSettings, QTables, QValues, STEPS, SampleRequest, StepsKeys,
+};
 use crate::Result;
+use crate::base::memory::check_memory;
+use crate::base::range::Positive;
+use crate::base::section::Keys;
 use crate::learn::shadow::reward_column;
 use crate::policy::columns::pair_column;
 use crate::utility::problem::Problem;
 use crate::world::Trajectory;
+
+/// Keys of `[critic]` on LSTD (lstd, linear).
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct RidgeKeys {
+    /// Added to the diagonal.
+    pub(super) ridge: Positive,
+}
+
+impl Default for RidgeKeys {
+    fn default() -> Self {
+        RidgeKeys { ridge: Positive(1e-6) }
+    }
+}
+
+/// The settings of `lstd`.
+#[derive(Debug)]
+pub struct LstdSettings {
+    samples: StepsKeys,
+    equations: RidgeKeys,
+}
+
+impl LstdSettings {
+    pub(crate) fn read(keys: &mut Keys) -> Result<Self> {
+        Ok(LstdSettings { samples: keys.read()?, equations: keys.read()? })
+    }
+}
+
+impl CriticSettings for LstdSettings {
+    fn build(&self, context: CriticContext<'_>) -> Result<Box<dyn Critic>> {
+        let CriticContext { world, problem, kappa_q, .. } = context;
+        let steps = *self.samples.steps;
+        let tables = QTables::new(world, kappa_q, problem)?;
+        let largest = (0..problem.agents.len()).map(|j| tables.index().size(j)).max().unwrap_or(0);
+        // Every thread solves a dense system over the pairs that can have been visited.
+        let unknowns = largest.min(steps + 1) as u128;
+        let bytes = 8 * unknowns * unknowns * rayon::current_num_threads() as u128;
+        check_memory(bytes, STEPS, &format!("LSTD over {unknowns} pairs"))?;
+        Ok(Box::new(Lstd::new(tables, problem, steps, *self.equations.ridge)))
+    }
+}
 
 /// Solves (D + ridge·I − γ·C)·Q = D·r̄ over the pairs visited along the trajectory of alg:subroutine, where D counts
 /// departures and C transitions, both divided by K. Pairs never left have Q = 0.

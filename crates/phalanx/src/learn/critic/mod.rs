@@ -5,11 +5,13 @@
 
 mod alternatives;
 mod features;
+mod learning;
 mod linear;
 mod lstd;
 mod montecarlo;
 mod neural;
 mod returns;
+mod settings;
 mod tables;
 mod td;
 
@@ -21,13 +23,15 @@ use crate::{Error, Ragged, Result};
 
 pub use crate::neural::Descent;
 pub use features::{AllFeatures, CriticFeatures, FeatureSet};
-pub use linear::{LearnsFrom, LinearCritic, LinearRule};
-pub use lstd::Lstd;
-pub use montecarlo::MonteCarlo;
-pub use neural::{NeuralCritic, NeuralCriticSettings};
-pub use returns::{Returns, ReturnsSettings};
+pub use linear::{LearnsFrom, LinearCritic, LinearCriticSettings, LinearRule};
+pub use lstd::{Lstd, LstdSettings};
+pub use montecarlo::{MonteCarlo, MonteCarloSettings};
+pub use neural::{NetworkSettings, NeuralCritic, NeuralCriticSettings};
+pub use returns::{Returns, ReturnsCriticSettings, ReturnsSettings};
+pub(crate) use settings::HIDDEN;
+pub use settings::{CriticContext, CriticSection, CriticSettings, KIND, STEPS, StepsKeys, kind_error};
 pub use tables::QTables;
-pub use td::{StepSettings, Td};
+pub use td::{StepSettings, Td, TdSettings};
 
 pub use crate::sample::batch::SampleRequest;
 

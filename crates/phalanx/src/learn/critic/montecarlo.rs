@@ -2,11 +2,45 @@
 
 use rayon::prelude::*;
 
-use super::{Critic, CriticInput, QValues, SampleRequest, ValueReceiver};
+use super::{
+    Critic, CriticContext, CriticInput, CriticSettings, QValues, SampleRequest, StepsKeys, ValueReceiver,
+};
 use crate::base::parallel::agent_blocks;
+use crate::base::section::Keys;
 use crate::learn::shadow::{Signals, reward_column, weigh};
+use crate::policy::Baseline;
 use crate::utility::problem::Problem;
 use crate::{Ragged, Result};
+
+/// The settings of `montecarlo`.
+#[derive(Debug)]
+pub struct MonteCarloSettings {
+    samples: StepsKeys,
+}
+
+impl MonteCarloSettings {
+    pub(crate) fn read(keys: &mut Keys) -> Result<Self> {
+        Ok(MonteCarloSettings { samples: keys.read()? })
+    }
+}
+
+impl CriticSettings for MonteCarloSettings {
+    fn build(&self, context: CriticContext<'_>) -> Result<Box<dyn Critic>> {
+        Ok(Box::new(MonteCarlo::new(context.problem, self.batch_tail())))
+    }
+
+    fn knows_alternatives(&self) -> bool {
+        false
+    }
+
+    fn baseline(&self) -> Baseline {
+        Baseline::Mean
+    }
+
+    fn batch_tail(&self) -> usize {
+        *self.samples.steps
+    }
+}
 
 /// Q_j^k = Σ_{l ≥ k} γ^{l−k}·r_j(s_j^l, a_j^l) along the batch itself.
 ///

@@ -6,21 +6,99 @@ mod values;
 use std::ops::Range;
 
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 
 use self::learner::{Learner, LearnerScratch};
 use self::values::ValueScratch;
 use super::alternatives::Split;
-use super::linear::LearnsFrom;
-use super::{Critic, CriticInput, Descent, QValues, SampleRequest, ValueReceiver, ValueRequest};
+use super::learning::LearningKeys;
+use super::linear::{ChainKeys, LearnsFrom};
+use super::{
+    Critic, CriticContext, CriticInput, CriticSettings, Descent, HIDDEN, QValues, SampleRequest, StepsKeys,
+    ValueReceiver, ValueRequest,
+};
 use crate::base::fields::{Field, Fields};
+use crate::base::section::Keys;
 use crate::base::stream::{Place, Purpose, Stream};
 use crate::learn::shadow::Signals;
 use crate::neural::{AgentNetworks, Bank, BankSettings, Loss, Minibatches, OptimizerKind};
+use crate::policy::Baseline;
 use crate::policy::observation::{ObservationEncoder, Widths};
 use crate::utility::problem::Problem;
 use crate::world::Trajectory;
 use crate::world::World;
-use crate::{Ragged, Result};
+use crate::{Error, Ragged, Result};
+
+/// Keys of `[critic]` on what has a network (network).
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+#[serde(default)]
+struct NetworkKeys {
+    /// Two critics, of which the smaller value counts; without minibatches each learns from its own.
+    twin: bool,
+    /// One critic for f + Σ μ·g instead of one for each utility.
+    merged: bool,
+}
+
+/// The settings of `network`.
+#[derive(Debug)]
+pub struct NetworkSettings {
+    samples: StepsKeys,
+    chains: ChainKeys,
+    widths: Widths,
+    learning: LearningKeys,
+    networks: NetworkKeys,
+}
+
+impl NetworkSettings {
+    pub(crate) fn read(keys: &mut Keys) -> Result<Self> {
+        Ok(NetworkSettings {
+            samples: keys.read()?,
+            chains: keys.read()?,
+            widths: keys.read()?,
+            learning: keys.read()?,
+            networks: keys.read()?,
+        })
+    }
+}
+
+impl CriticSettings for NetworkSettings {
+    fn check(&self, batch: usize, _is_exact: bool) -> Result<()> {
+        self.widths.check("critic")?;
+        if self.learning.minibatch == 0 && self.learning.optimizer != OptimizerKind::Sgd {
+            let message =
+                "`adam` needs minibatches; set critic.minibatch above 0, or critic.optimizer = \"sgd\"";
+            return Err(Error::config("critic.optimizer", message));
+        }
+        self.chains.check(&self.samples, batch)
+    }
+
+    fn build(&self, context: CriticContext<'_>) -> Result<Box<dyn Critic>> {
+        let CriticContext { world, problem, kappa_q, batch, horizon, stream, .. } = context;
+        let rule = NeuralCriticSettings {
+            descent: self.learning.descent(),
+            minibatch: self.learning.minibatch,
+            passes: *self.learning.passes,
+            loss: self.learning.loss(),
+            polyak: *self.learning.polyak,
+            twin: self.networks.twin,
+            merged: self.networks.merged,
+        };
+        let from = self.chains.learns_from(&self.samples);
+        self.learning.check_memory(match from {
+            LearnsFrom::Batch => batch as u128 * horizon as u128,
+            LearnsFrom::Chains { count, steps } => count as u128 * steps as u128,
+        })?;
+        Ok(Box::new(NeuralCritic::new(world, problem, kappa_q, &self.widths, rule, from, *stream)?))
+    }
+
+    fn baseline(&self) -> Baseline {
+        Baseline::Mean
+    }
+
+    fn is_merged(&self) -> bool {
+        self.networks.merged
+    }
+}
 
 /// How the networks learn.
 #[derive(Debug, Clone)]
@@ -96,7 +174,7 @@ impl NeuralCritic {
             id: world.graph().global_id(j),
         });
         let settings = BankSettings {
-            field: "critic.hidden",
+            field: HIDDEN,
             bytes: 16,
             purpose: Purpose::CriticInit,
             stream: &stream,

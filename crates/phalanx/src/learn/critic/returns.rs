@@ -3,19 +3,92 @@
 use std::ops::Range;
 
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 
-use super::{Critic, CriticInput, Descent, QValues, SampleRequest, ValueReceiver};
+use super::learning::LearningKeys;
+use super::{
+    Critic, CriticContext, CriticInput, CriticSettings, Descent, HIDDEN, QValues, SampleRequest,
+    ValueReceiver,
+};
 use crate::base::fields::{Field, Fields};
+use crate::base::key;
+use crate::base::memory::check_memory;
+use crate::base::range::Fraction;
+use crate::base::section::Keys;
 use crate::base::stream::{Place, Purpose, Stream};
 use crate::learn::gae;
 use crate::learn::shadow::{Signals, reward_column, weigh};
 use crate::neural::{AgentNetworks, Bank, BankSettings, Inputs, Loss, Minibatches, NetworkMut};
 use crate::neural::{OptimizerKind, Training};
+use crate::policy::Baseline;
 use crate::policy::observation::{ObservationEncoder, Widths};
 use crate::utility::problem::Problem;
 use crate::world::Trajectory;
 use crate::world::World;
-use crate::{Ragged, Result};
+use crate::{Error, Ragged, Result};
+
+/// Keys of `[critic]` on returns (returns).
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[serde(default)]
+struct LambdaKeys {
+    /// λ of sampled returns: 1 for rewards alone, less to trust the learnt baseline.
+    lambda: Fraction,
+}
+
+impl Default for LambdaKeys {
+    fn default() -> Self {
+        LambdaKeys { lambda: Fraction(0.95) }
+    }
+}
+
+/// The settings of `returns`.
+#[derive(Debug)]
+pub struct ReturnsCriticSettings {
+    returns: LambdaKeys,
+    widths: Widths,
+    learning: LearningKeys,
+}
+
+impl ReturnsCriticSettings {
+    pub(crate) fn read(keys: &mut Keys) -> Result<Self> {
+        Ok(ReturnsCriticSettings { returns: keys.read()?, widths: keys.read()?, learning: keys.read()? })
+    }
+}
+
+impl CriticSettings for ReturnsCriticSettings {
+    fn check(&self, _batch: usize, _is_exact: bool) -> Result<()> {
+        if self.learning.minibatch == 0 {
+            let message = "0; `returns` learns in minibatches of at least 1";
+            return Err(Error::config("critic.minibatch", message));
+        }
+        self.widths.check("critic")
+    }
+
+    fn build(&self, context: CriticContext<'_>) -> Result<Box<dyn Critic>> {
+        let CriticContext { world, problem, kappa_q, batch, horizon, stream, .. } = context;
+        let rule = ReturnsSettings {
+            lambda: *self.returns.lambda,
+            descent: self.learning.descent(),
+            minibatch: self.learning.minibatch,
+            passes: *self.learning.passes,
+            loss: self.learning.loss(),
+        };
+        let steps = batch as u128 * (horizon as u128 + 1);
+        self.learning.check_memory(steps)?;
+        // Advantages of every utility along the batch, and their sum.
+        let numbers: u128 = problem.agents.iter().map(|agent| 2 + agent.constraints.len() as u128).sum();
+        check_memory(8 * numbers * steps, key::BATCH, &format!("advantages along {steps} steps"))?;
+        Ok(Box::new(Returns::new(world, problem, kappa_q, &self.widths, rule, *stream)?))
+    }
+
+    fn knows_alternatives(&self) -> bool {
+        false
+    }
+
+    fn baseline(&self) -> Baseline {
+        Baseline::None
+    }
+}
 
 /// How values are learnt.
 #[derive(Debug, Clone)]
@@ -89,7 +162,7 @@ impl Returns {
             id: world.graph().global_id(j),
         });
         let settings = BankSettings {
-            field: "critic.hidden",
+            field: HIDDEN,
             bytes: 16,
             purpose: Purpose::CriticInit,
             stream: &stream,

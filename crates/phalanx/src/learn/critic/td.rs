@@ -1,11 +1,15 @@
 //! Temporal-difference learning of truncated Q tables. Paper: alg:subroutine, eq:td_learning.
 
-use super::{Critic, CriticInput, QTables, QValues, SampleRequest};
-use crate::Result;
+use serde::{Deserialize, Serialize};
+
+use super::{Critic, CriticContext, CriticInput, CriticSettings, QTables, QValues, SampleRequest, StepsKeys};
 use crate::base::fields::{Field, Fields};
+use crate::base::range::Positive;
+use crate::base::section::Keys;
 use crate::learn::shadow::reward_column;
 use crate::policy::columns::pair_column;
 use crate::utility::problem::Problem;
+use crate::{Error, Result};
 
 /// Step sizes η_Q^k.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -28,6 +32,107 @@ impl StepSettings {
             StepSettings::Harmonic { h, k1 } => h / (k as f64 + k1),
             StepSettings::Constant(step) => step,
         }
+    }
+}
+
+/// Which step sizes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum StepKind {
+    Harmonic,
+    Constant,
+}
+
+/// Keys of `[critic]` on the step sizes of TD (td, linear).
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct StepKeys {
+    /// `harmonic` or `constant`.
+    step: StepKind,
+    /// h of the harmonic rule.
+    h: Positive,
+    /// k1 of the harmonic rule.
+    k1: Positive,
+    /// The constant rule's step.
+    eta_q: f64,
+}
+
+impl Default for StepKeys {
+    fn default() -> Self {
+        StepKeys { step: StepKind::Harmonic, h: Positive(50.0), k1: Positive(100.0), eta_q: 0.3 }
+    }
+}
+
+impl StepKeys {
+    pub(super) fn rule(&self) -> StepSettings {
+        match self.step {
+            StepKind::Harmonic => StepSettings::Harmonic { h: *self.h, k1: *self.k1 },
+            StepKind::Constant => StepSettings::Constant(self.eta_q),
+        }
+    }
+
+    /// Whether steps are at most 1, beyond which TD need not converge.
+    pub(super) fn check(&self) -> Result<()> {
+        let field = match self.step {
+            StepKind::Harmonic => "critic.h / critic.k1",
+            StepKind::Constant => "critic.eta_q",
+        };
+        let first = self.rule().step(0);
+        if first > 0.0 && first <= 1.0 {
+            return Ok(());
+        }
+        Err(Error::config(field, format!("the first step is {first}; allowed is above 0, up to 1")))
+    }
+}
+
+/// Where TD starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Start {
+    /// From the last iteration's tables.
+    Warm,
+    /// From zero, as Algorithm 2 says.
+    Cold,
+}
+
+/// Keys of `[critic]` on where TD starts (td).
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[serde(default)]
+struct StartKeys {
+    /// `warm` or `cold`.
+    start: Start,
+}
+
+impl Default for StartKeys {
+    fn default() -> Self {
+        StartKeys { start: Start::Warm }
+    }
+}
+
+/// The settings of `td`.
+#[derive(Debug)]
+pub struct TdSettings {
+    samples: StepsKeys,
+    from: StartKeys,
+    sizes: StepKeys,
+}
+
+impl TdSettings {
+    pub(crate) fn read(keys: &mut Keys) -> Result<Self> {
+        Ok(TdSettings { samples: keys.read()?, from: keys.read()?, sizes: keys.read()? })
+    }
+}
+
+impl CriticSettings for TdSettings {
+    fn check(&self, _batch: usize, _is_exact: bool) -> Result<()> {
+        self.sizes.check()
+    }
+
+    fn build(&self, context: CriticContext<'_>) -> Result<Box<dyn Critic>> {
+        let CriticContext { world, problem, kappa_q, .. } = context;
+        let tables = QTables::new(world, kappa_q, problem)?;
+        let is_warm = self.from.start == Start::Warm;
+        Ok(Box::new(Td::new(tables, problem, *self.samples.steps, self.sizes.rule(), is_warm)))
     }
 }
 

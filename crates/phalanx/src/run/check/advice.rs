@@ -135,10 +135,10 @@ fn on_dual(feasibility: &Feasibility, subject: &Subject<'_>) -> Option<String> {
     let largest = feasibility.largest_multiplier()?;
     let mu = largest.multiplier?;
     let step = match subject.problem.scaling {
-        Scaling::Paper => dual.eta_mu / subject.problem.agents.len() as f64,
-        Scaling::Normalised | Scaling::Authors => dual.eta_mu,
+        Scaling::Paper => *dual.eta_mu / subject.problem.agents.len() as f64,
+        Scaling::Normalised | Scaling::Authors => *dual.eta_mu,
     };
-    let violation = (mu - dual.centre) / step;
+    let violation = (mu - *dual.centre) / step;
     (violation > 0.0).then(|| {
         format!(
             "dual.kind = \"proximal\" has no memory: agent {}'s multiplier {mu:.3} takes a lasting violation of \

@@ -18,10 +18,11 @@ pub use td::{TdCheck, TdMeasured};
 pub use theorems::Theorems;
 pub use truncation::{Multipliers, TruncationCheck, TruncationRow};
 
-use super::config::{CriticConfig, DualConfig};
 use super::evaluate;
 use super::evaluator::Evaluator;
 use crate::exact::{Case, Chain, Decay, System, check_open_unit, distances};
+use crate::learn::critic::StepsKeys;
+use crate::learn::dual::DualSettings;
 use crate::learn::shadow::Signals;
 use crate::policy::{Parameterisation, Tabular};
 use crate::utility::problem::Problem;
@@ -46,7 +47,7 @@ pub struct Subject<'a> {
     /// Upper end of U, possibly infinite.
     pub mu_max: f64,
     /// How multipliers are updated, if that is known.
-    pub dual: Option<&'a DualConfig>,
+    pub dual: Option<&'a DualSettings>,
     /// T, if it is known.
     pub iterations: Option<usize>,
     /// K: updates of a TD critic.
@@ -69,7 +70,7 @@ impl<'a> TryFrom<&'a Evaluator> for Subject<'a> {
         }
         let policy = evaluator.policy().tabular().ok_or_else(|| {
             let message = "only tables (`softmax`, `direct`) can be checked: their laws are enumerated";
-            Error::config("policy.kind", message)
+            crate::policy::kind_error(message)
         })?;
         Ok(Subject {
             world: evaluator.world(),
@@ -78,10 +79,10 @@ impl<'a> TryFrom<&'a Evaluator> for Subject<'a> {
             kappa: config.kappa,
             kappa_q: config.kappa_q,
             mu: evaluator.mu(),
-            mu_max: config.dual.mu_max,
+            mu_max: *config.dual.mu_max,
             dual: Some(&config.dual),
             iterations: Some(config.iterations),
-            critic_steps: config.critic.steps,
+            critic_steps: *config.critic.keys::<StepsKeys>()?.steps,
             mixing: config.world.settings().and_then(|settings| settings.mixing()),
             seed: config.seed,
         })
@@ -100,7 +101,7 @@ impl<'a> From<&'a Case> for Subject<'a> {
             mu_max: case.mu_bar,
             dual: None,
             iterations: case.algorithm.map(|algorithm| algorithm.iterations),
-            critic_steps: CriticConfig::default().steps,
+            critic_steps: *StepsKeys::default().steps,
             mixing: None,
             seed: 1,
         }

@@ -1,6 +1,5 @@
 //! The typed configuration of a run: what the user wrote, checked and completed.
 
-mod check;
 mod difference;
 mod read;
 mod set;
@@ -11,19 +10,19 @@ use serde::{Deserialize, Serialize};
 
 use super::agents::AgentsOutput;
 use super::preset;
-pub(super) use check::check_gamma;
 pub use difference::Difference;
+pub(super) use read::check_gamma;
 
-use crate::algorithm::MappoRule;
-use crate::base::document::one_line;
-use crate::base::schedule::Schedule;
-use crate::exact::Truncation;
+use crate::algorithm::{AlgorithmChoice, MappoSettings, Plan};
+use crate::base::document::{one_line, reject_nan, section, split_field};
+use crate::base::range::{
+    Count, CountTo, Discount, Iterations, Share, Trajectories, UpperEnd, optional, plain,
+};
 pub use crate::graph::GraphConfig;
-use crate::learn::critic::CriticFeatures;
-use crate::learn::dual::DualKind;
-use crate::learn::optimizer::OptimizerKind;
-use crate::policy::Baseline;
-use crate::policy::{Parameterisation, PolicyFeatures};
+use crate::learn::actor::ActorSettings;
+use crate::learn::critic::CriticSection;
+use crate::learn::dual::DualSettings;
+use crate::policy::{self, Baseline, PolicySection};
 use crate::utility::problem::Scaling;
 pub use crate::utility::{ConstraintConfig, UtilityConfig};
 use crate::world::Registry;
@@ -34,7 +33,8 @@ use crate::{Error, Result};
 pub const DEFAULT_GAMMA: f64 = 0.99;
 
 /// Everything that determines a run. Field names are the keys of the file.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Config {
     /// What the user wrote, before defaults: [`Config::with`] starts over from it.
     #[serde(skip)]
@@ -46,17 +46,22 @@ pub struct Config {
     #[serde(skip)]
     pub(super) registry: Registry,
     /// `primal-dual`, `exact`, `penalty` or `mappo-l`.
-    pub algorithm: Algorithm,
+    #[serde(default)]
+    pub algorithm: AlgorithmChoice,
     /// T.
+    #[serde(default = "default_iterations", deserialize_with = "plain::<_, Iterations>")]
     pub iterations: usize,
     /// Seed of all randomness.
+    #[serde(default = "default_seed")]
     pub seed: u64,
     /// γ; a `table` world's file may say it, else 0.99.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "optional::<_, Discount>", skip_serializing_if = "Option::is_none")]
     pub gamma: Option<f64>,
     /// H.
+    #[serde(default = "default_horizon", deserialize_with = "plain::<_, Count>")]
     pub horizon: usize,
     /// B.
+    #[serde(default = "default_batch", deserialize_with = "plain::<_, Trajectories>")]
     pub batch: usize,
     /// κ: radius of policies.
     pub kappa: usize,
@@ -65,382 +70,61 @@ pub struct Config {
     /// κ_g: radius within which neighbours' constraints enter an agent's gradient, at most κ_q.
     pub kappa_g: usize,
     /// How occupancies and steps are scaled.
+    #[serde(default)]
     pub scaling: Scaling,
     /// Share of the running occupancy that is kept at an iteration, before constraints and shadow rewards are
     /// worked out; 0 for the batch alone.
+    #[serde(default, deserialize_with = "plain::<_, Share>")]
     pub occupancy_average: f64,
     /// The environment.
+    #[serde(deserialize_with = "read::world")]
     pub world: WorldConfig,
     /// Who talks to whom, if not the world's own links.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "read::network", skip_serializing_if = "Option::is_none")]
     pub network: Option<GraphConfig>,
     /// f_i, if not the world's own.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "read::objective", skip_serializing_if = "Option::is_none")]
     pub objective: Option<UtilityConfig>,
     /// g_ik, if not the world's own.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "read::constraints", skip_serializing_if = "Option::is_none")]
     pub constraint: Option<Vec<ConstraintConfig>>,
     /// π.
-    pub policy: PolicyConfig,
+    #[serde(default)]
+    pub policy: PolicySection,
     /// Line 6.
-    pub critic: CriticConfig,
+    #[serde(default)]
+    pub critic: CriticSection,
     /// Line 7.
-    pub dual: DualConfig,
+    #[serde(default)]
+    pub dual: DualSettings,
     /// Lines 8 and 9.
-    pub actor: ActorConfig,
+    #[serde(default)]
+    pub actor: ActorSettings,
     /// MAPPO-Lagrangian, in place of critic, dual and actor.
-    pub mappo: MappoRule,
+    #[serde(default)]
+    pub mappo: MappoSettings,
     /// The closing evaluation.
+    #[serde(default)]
     pub evaluation: EvaluationConfig,
     /// How often the state is saved.
+    #[serde(default)]
     pub checkpoint: CheckpointConfig,
     /// What is written at the end.
+    #[serde(default)]
     pub output: OutputConfig,
 }
 
-/// Which algorithm.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Algorithm {
-    /// Algorithm 1 of the paper.
-    #[default]
-    PrimalDual,
-    /// The same without sampling: the exact setting.
-    Exact,
-    /// The same with multipliers that stay at `dual.mu_0`: a fixed penalty on violated constraints, or with 0 and
-    /// `actor.entropy` a fixed entropy penalty.
-    Penalty,
-    /// MAPPO-Lagrangian, to compare with.
-    MappoL,
+fn default_iterations() -> usize {
+    400
 }
-
-/// `[policy]`.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct PolicyConfig {
-    /// `softmax` or `direct` (tables), `linear` or `network`.
-    pub kind: PolicyKind,
-    /// Standard deviation of the initial parameters around uniform (tables, linear).
-    pub init_std: f64,
-    /// Θ_i as a box `[low, high]`, for `softmax`.
-    #[serde(rename = "box", skip_serializing_if = "Option::is_none")]
-    pub theta_box: Option<[f64; 2]>,
-    /// `pair`, `additive` or `own` (linear).
-    pub features: PolicyFeatures,
-    /// Add the features that the world knows, if it does (linear).
-    pub world_features: bool,
-    /// Dimension of the embedding of a neighbour's state (network).
-    pub embedding: usize,
-    /// Width of the layer that each row of a world's own view goes through, before rows are put together (network).
-    pub row_hidden: usize,
-    /// Widths of the hidden layers (network).
-    pub hidden: Vec<usize>,
-    /// Size of the last layer's initial weights: a small one starts near uniform (network).
-    pub output_gain: f64,
+fn default_seed() -> u64 {
+    1
 }
-
-/// Which policy.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum PolicyKind {
-    /// A table of logits.
-    Softmax,
-    /// A table of probabilities.
-    Direct,
-    /// Logits that are sums over neighbours.
-    Linear,
-    /// A neural network an agent.
-    Network,
+fn default_horizon() -> usize {
+    125
 }
-
-impl PolicyKind {
-    /// How θ makes π, if it is a table.
-    pub fn parameterisation(self) -> Option<Parameterisation> {
-        match self {
-            PolicyKind::Softmax => Some(Parameterisation::Softmax),
-            PolicyKind::Direct => Some(Parameterisation::Direct),
-            PolicyKind::Linear | PolicyKind::Network => None,
-        }
-    }
-}
-
-impl Default for PolicyConfig {
-    fn default() -> Self {
-        PolicyConfig {
-            kind: PolicyKind::Softmax,
-            init_std: 0.0,
-            theta_box: None,
-            features: PolicyFeatures::Pair,
-            world_features: true,
-            embedding: 4,
-            row_hidden: 32,
-            hidden: vec![32],
-            output_gain: 0.01,
-        }
-    }
-}
-
-/// Which critic.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum CriticKind {
-    /// Algorithm 2.
-    Td,
-    /// Its fixed point on the samples, solved at once.
-    Lstd,
-    /// Sampled returns.
-    Montecarlo,
-    /// Sums of features over neighbours.
-    Linear,
-    /// A neural network an agent and utility.
-    Network,
-    /// Sampled λ-returns minus a learnt baseline.
-    Returns,
-    /// The truth, by enumeration.
-    Exact,
-}
-
-/// How a linear critic learns.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum CriticSolver {
-    /// The fixed point on the samples.
-    Lstd,
-    /// One pass of temporal differences.
-    Td,
-}
-
-/// Which samples a linear or network critic learns from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum CriticOn {
-    /// The batch.
-    Batch,
-    /// K transitions of their own.
-    Chain,
-}
-
-/// A network critic's loss.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum CriticLoss {
-    /// δ².
-    Mse,
-    /// ½·δ² within 1, linear beyond.
-    Huber,
-}
-
-/// Where TD starts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum CriticStart {
-    /// From the last iteration's tables.
-    Warm,
-    /// From zero, as Algorithm 2 says.
-    Cold,
-}
-
-/// TD's step sizes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum CriticStep {
-    /// h/(k + k1).
-    Harmonic,
-    /// `eta_q` throughout.
-    Constant,
-}
-
-/// `[critic]`. Keys that the chosen kind does not use have no effect, so that kinds can be swapped with `--set`.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct CriticConfig {
-    /// `td` or `lstd` (tables), `montecarlo`, `returns`, `linear`, `network` or `exact`.
-    pub kind: CriticKind,
-    /// K: TD updates, transitions of LSTD, linear and network critics, or steps that Monte-Carlo returns look beyond
-    /// the horizon.
-    pub steps: usize,
-    /// `warm` or `cold` (TD on tables).
-    pub start: CriticStart,
-    /// `harmonic` or `constant` (TD, also linear).
-    pub step: CriticStep,
-    /// h of the harmonic rule.
-    pub h: f64,
-    /// k1 of the harmonic rule.
-    pub k1: f64,
-    /// The constant rule's step.
-    pub eta_q: f64,
-    /// LSTD's ridge (also linear).
-    pub ridge: f64,
-    /// `chain` (K transitions of their own) or `batch` (linear, network).
-    pub on: CriticOn,
-    /// Transitions after which the K start over from ρ₀; 0 for one chain of K (linear, network).
-    pub episode: usize,
-    /// `lstd` or `td` (linear).
-    pub solver: CriticSolver,
-    /// Share of the last iteration's equations that LSTD keeps (linear).
-    pub average: f64,
-    /// `own`, `additive` or `pair` (linear).
-    pub features: CriticFeatures,
-    /// Add the features that the world knows, if it does (linear).
-    pub world_features: bool,
-    /// λ of sampled returns: 1 for rewards alone, less to trust the learnt baseline (returns).
-    pub lambda: f64,
-    /// Dimension of the embeddings of states and actions (network, returns).
-    pub embedding: usize,
-    /// Width of the layer that each row of a world's own view goes through (network, returns).
-    pub row_hidden: usize,
-    /// Widths of the hidden layers (network, returns).
-    pub hidden: Vec<usize>,
-    /// `adam` or `sgd` (network, returns).
-    pub optimizer: OptimizerKind,
-    /// Step size of the optimiser (network, returns).
-    pub learning_rate: f64,
-    /// Transitions of a gradient step (network, returns); 0 for one at a time, in order (network).
-    pub minibatch: usize,
-    /// Passes over the K transitions (network, with minibatches) or the batch (returns).
-    pub passes: usize,
-    /// `mse` or `huber` (network, with minibatches; returns).
-    pub loss: CriticLoss,
-    /// Share of itself that the target network keeps at each step; 0 for no target (network).
-    pub polyak: f64,
-    /// Largest norm of a gradient; `inf` for any (network, with minibatches; returns).
-    pub clip: f64,
-    /// Two critics, of which the smaller value counts; without minibatches each learns from its own (network).
-    pub twin: bool,
-    /// One critic for f + Σ μ·g instead of one for each utility (network).
-    pub merged: bool,
-    /// `fixed`, `averaged`, `td` or `none`: which truncated Q the exact critic and the exact algorithm use.
-    pub truncation: Truncation,
-}
-
-impl Default for CriticConfig {
-    fn default() -> Self {
-        CriticConfig {
-            kind: CriticKind::Td,
-            steps: 500,
-            start: CriticStart::Warm,
-            step: CriticStep::Harmonic,
-            h: 50.0,
-            k1: 100.0,
-            eta_q: 0.3,
-            ridge: 1e-6,
-            on: CriticOn::Chain,
-            episode: 0,
-            solver: CriticSolver::Lstd,
-            average: 0.0,
-            features: CriticFeatures::Pair,
-            world_features: true,
-            lambda: 0.95,
-            embedding: 4,
-            row_hidden: 32,
-            hidden: vec![32],
-            optimizer: OptimizerKind::Adam,
-            learning_rate: 1e-3,
-            minibatch: 64,
-            passes: 1,
-            loss: CriticLoss::Mse,
-            polyak: 0.95,
-            clip: f64::INFINITY,
-            twin: false,
-            merged: false,
-            truncation: Truncation::default(),
-        }
-    }
-}
-
-/// `[dual]`.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct DualConfig {
-    /// `proximal`, `descent` or `pi`.
-    pub kind: DualKind,
-    /// η_μ.
-    pub eta_mu: f64,
-    /// Integral gain of `pi`.
-    pub eta_integral: f64,
-    /// U = [0, mu_max]; `inf` for none.
-    pub mu_max: f64,
-    /// Start of every multiplier.
-    pub mu_0: f64,
-    /// Centre of the `proximal` term.
-    pub centre: f64,
-    /// Slack that multipliers aim at: every g ≥ margin instead of g ≥ 0. Violations are reported without it.
-    pub margin: f64,
-    /// Change of η_μ (and the integral gain) over the iterations.
-    pub schedule: Schedule,
-}
-
-impl Default for DualConfig {
-    fn default() -> Self {
-        DualConfig {
-            kind: DualKind::Pi,
-            eta_mu: 10.0,
-            eta_integral: 0.5,
-            mu_max: 50.0,
-            mu_0: 0.0,
-            centre: 0.0,
-            margin: 0.0,
-            schedule: Schedule::default(),
-        }
-    }
-}
-
-/// Where η_θ comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum StepRuleKind {
-    /// `eta_theta`.
-    Constant,
-    /// 1/(L_θθ + 4·L_θμ²·η_μ) with the constants that the paper bounds.
-    Theorem,
-    /// The same with constants estimated around the initial policy.
-    Local,
-}
-
-/// `[actor]`.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct ActorConfig {
-    /// `adam` or `sgd`.
-    pub optimizer: OptimizerKind,
-    /// η_θ.
-    pub eta_theta: f64,
-    /// `constant` (η_θ as given), `theorem` or `local` (from smoothness constants; exact algorithm).
-    pub rule: StepRuleKind,
-    /// `none`, `mean` or `counterfactual`. Default: what the scaling and the critic allow.
-    pub baseline: Option<Baseline>,
-    /// Sum over all actions with their probabilities instead of using the one taken.
-    pub all_actions: bool,
-    /// Weight of the entropy of π(·|x), which is added to what is maximised.
-    pub entropy: f64,
-    /// Largest norm of an agent's gradient; `inf` for any.
-    pub clip: f64,
-    /// Step k counts γ^k in the gradient, as the estimator says; `false`: every step that was lived counts alike.
-    pub discount: bool,
-    /// Divide an agent's advantages by their standard deviation over the batch.
-    pub normalise: bool,
-    /// Change of η_θ over the iterations.
-    pub schedule: Schedule,
-    /// Change of the entropy's weight over the iterations.
-    pub entropy_schedule: Schedule,
-}
-
-impl Default for ActorConfig {
-    fn default() -> Self {
-        ActorConfig {
-            optimizer: OptimizerKind::Adam,
-            eta_theta: 0.02,
-            rule: StepRuleKind::Constant,
-            baseline: None,
-            all_actions: false,
-            entropy: 0.0,
-            clip: f64::INFINITY,
-            discount: true,
-            normalise: false,
-            schedule: Schedule::default(),
-            entropy_schedule: Schedule::default(),
-        }
-    }
+fn default_batch() -> usize {
+    5
 }
 
 /// `[checkpoint]`.
@@ -448,12 +132,12 @@ impl Default for ActorConfig {
 #[serde(deny_unknown_fields, default)]
 pub struct CheckpointConfig {
     /// Least time between checkpoints; more where writing one takes more than a fiftieth of it. `inf` for none.
-    pub seconds: f64,
+    pub seconds: UpperEnd,
 }
 
 impl Default for CheckpointConfig {
     fn default() -> Self {
-        CheckpointConfig { seconds: 0.25 }
+        CheckpointConfig { seconds: UpperEnd(0.25) }
     }
 }
 
@@ -470,18 +154,86 @@ pub struct OutputConfig {
 #[serde(deny_unknown_fields, default)]
 pub struct EvaluationConfig {
     /// Fresh episodes of the closing evaluation.
-    pub episodes: usize,
+    pub episodes: Trajectories,
     /// Fewer episodes are run where these would exceed so many agent-steps.
     pub max_agent_steps: u64,
 }
 
 impl Default for EvaluationConfig {
     fn default() -> Self {
-        EvaluationConfig { episodes: 400, max_agent_steps: 200_000_000 }
+        EvaluationConfig { episodes: CountTo(400), max_agent_steps: 200_000_000 }
     }
 }
 
 impl Config {
+    /// Reads, completes and checks what the user wrote; relative files are looked up in `base`.
+    fn from_table(source: toml::Table, base: PathBuf) -> Result<Self> {
+        reject_nan(&toml::Value::Table(source.clone()), "").map_err(split_field)?;
+        let mut table = source.clone();
+        // Radii that are not given are those of the one before.
+        let mut radius = toml::Value::Integer(1);
+        for key in ["kappa", "kappa_q", "kappa_g"] {
+            radius = table.entry(key).or_insert(radius).clone();
+        }
+        let config: Config = section(table, "")?;
+        let mut config = Config { source, base, ..config };
+        // A model file, or a world of one's own, may state it.
+        if config.world.settings().is_some_and(|settings| settings.file().is_none()) {
+            config.gamma.get_or_insert(DEFAULT_GAMMA);
+        }
+        config.actor.baseline.get_or_insert(match config.scaling {
+            Scaling::Paper | Scaling::Authors => Baseline::None,
+            Scaling::Normalised => config.critic.baseline(),
+        });
+        config.check()?;
+        Ok(config)
+    }
+
+    /// Whether the settings go together; each by itself was checked when it was read.
+    fn check(&self) -> Result<()> {
+        self.dual.check()?;
+        if self.kappa_g > self.kappa_q {
+            let message = format!("{} is above kappa_q = {}", self.kappa_g, self.kappa_q);
+            return Err(Error::config("kappa_g", message));
+        }
+        let is_exact = self.algorithm.is_exact();
+        let sampled_only =
+            [("kappa_g", self.kappa_g < self.kappa_q), ("occupancy_average", self.occupancy_average > 0.0)];
+        if let Some((field, _)) = sampled_only.iter().find(|(_, set)| *set && is_exact) {
+            return Err(Error::config(*field, "is for algorithm = \"primal-dual\""));
+        }
+        if self.kappa_g < self.kappa_q && self.critic.is_merged() {
+            return Err(Error::config("kappa_g", "must be kappa_q with critic.merged: one network has both"));
+        }
+        self.critic.check(self.batch, is_exact)?;
+        if (is_exact || self.critic.enumerates()) && self.policy.tables().is_none() {
+            return Err(policy::not_tables());
+        }
+        self.actor.check(is_exact, &self.policy, &self.critic, &self.dual)?;
+        self.policy.check()?;
+        self.mappo.widths().check("mappo")?;
+        self.algorithm.check(&self.plan())
+    }
+
+    /// What the algorithm is made from.
+    pub(super) fn plan(&self) -> Plan<'_> {
+        Plan {
+            iterations: self.iterations,
+            seed: self.seed,
+            horizon: self.horizon,
+            batch: self.batch,
+            kappa: self.kappa,
+            kappa_q: self.kappa_q,
+            kappa_g: self.kappa_g,
+            occupancy_average: self.occupancy_average,
+            policy: &self.policy,
+            critic: &self.critic,
+            dual: &self.dual,
+            actor: &self.actor,
+            mappo: &self.mappo,
+        }
+    }
+
     /// A built-in preset.
     pub fn preset(name: &str) -> Result<Self> {
         let text = preset::text(name).ok_or_else(|| {
@@ -588,6 +340,7 @@ impl Config {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::learn::dual::DualKind;
 
     const SMALL: &str = "[world]\nkind = \"line\"\nn = 4\n[objective]\nkind = \"return\"\n\
                          [[constraint]]\nkind = \"state_entropy\"\nat_least = 0.5\n";
@@ -612,7 +365,7 @@ mod tests {
             (constraint.at_least, config.dual.kind, config.kappa_q),
             (Some(0.25), DualKind::Proximal, 2)
         );
-        assert_eq!(config.policy.theta_box, Some([-3.5, 1.0]));
+        assert_eq!(config.policy.theta_box(), Some([-3.5, 1.0]));
     }
 
     #[test]
