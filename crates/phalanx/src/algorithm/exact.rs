@@ -120,7 +120,7 @@ impl ExactPrimalDual {
             Scaling::Paper => 1.0 / n,
             Scaling::Authors => {
                 let message = "`authors` describes sampled episodes; with algorithm = \"exact\" use `normalised` or `paper`";
-                return Err(Error::config("scaling", message));
+                return Err(Error::config(crate::base::key::SCALING, message));
             }
         };
         let system = System::new(world, &problem, &policy)?;

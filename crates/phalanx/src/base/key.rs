@@ -8,5 +8,9 @@ pub const GAMMA: &str = "gamma";
 pub const HORIZON: &str = "horizon";
 /// κ.
 pub const KAPPA: &str = "kappa";
+/// How occupancies and steps are scaled.
+pub const SCALING: &str = "scaling";
+/// Seed of all randomness.
+pub const SEED: &str = "seed";
 /// κ_q.
 pub const KAPPA_Q: &str = "kappa_q";

@@ -83,7 +83,7 @@ impl Chain<'_> {
             let message = format!(
                 "following every pair of every neighbourhood takes {numbers:.1e} numbers; at most {LARGEST_SEARCH} are held"
             );
-            return Err(Error::config("kappa_q", message));
+            return Err(Error::config(crate::base::key::KAPPA_Q, message));
         }
         Ok(distinct)
     }

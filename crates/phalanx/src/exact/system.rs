@@ -297,7 +297,7 @@ fn too_slow() -> Error {
         "the exact equations were not solved within {MOST_APPLICATIONS} applications of the chain, which mixes too \
          slowly for this discount"
     );
-    Error::config("gamma", message)
+    Error::config(crate::base::key::GAMMA, message)
 }
 
 #[cfg(test)]

@@ -157,7 +157,10 @@ impl TdBound {
         check_open_unit("sigma", sigma)?;
         check_open_unit("delta", delta)?;
         if !(0.0..1.0).contains(&gamma) {
-            return Err(Error::config("gamma", format!("{gamma}; at least 0 and less than 1 is needed")));
+            return Err(Error::config(
+                crate::base::key::GAMMA,
+                format!("{gamma}; at least 0 and less than 1 is needed"),
+            ));
         }
         for (field, count) in [("k0", k0), ("steps", steps), ("neighbours", neighbours), ("pairs", pairs)] {
             if count == 0 {

@@ -109,14 +109,17 @@ impl Neighbourhood {
             .iter()
             .try_fold(1usize, |size, &k| size.checked_mul(dynamics.states()[k] * dynamics.actions()[k]));
         let pairs = pairs.ok_or_else(|| {
-            Error::config("kappa_q", format!("the table of agent {agent} is too large to be numbered"))
+            Error::config(
+                crate::base::key::KAPPA_Q,
+                format!("the table of agent {agent} is too large to be numbered"),
+            )
         })?;
         if kind == Truncation::Td && pairs > LARGEST_TD_TABLE {
             let message = format!(
                 "the neighbourhood of agent {agent} has {pairs} pairs; fixed points of temporal differences take at most \
                  {LARGEST_TD_TABLE}"
             );
-            return Err(Error::config("kappa_q", message));
+            return Err(Error::config(crate::base::key::KAPPA_Q, message));
         }
         let outside = if kind == Truncation::Fixed { Role::Pinned } else { Role::Follows };
         let mut roles = vec![outside; n];

@@ -143,7 +143,7 @@ impl LinearPolicy {
         // θ, the gradient and an optimiser's two moments.
         let entries: u128 =
             counts.iter().zip(&actions).map(|(&count, &a)| u128::from(count) * a as u128).sum();
-        check_memory(4 * 8 * entries, "kappa", &format!("policies of {entries} parameters"))?;
+        check_memory(4 * 8 * entries, crate::base::key::KAPPA, &format!("policies of {entries} parameters"))?;
         let mut theta: Ragged<f64> =
             Ragged::zeros(counts.iter().zip(&actions).map(|(&c, &a)| c as usize * a));
         if init_std > 0.0 {

@@ -84,10 +84,11 @@ impl Tabular {
         let n = world.graph().agents();
         let states: Vec<usize> = (0..n).map(|i| world.states(i)).collect();
         let actions: Vec<usize> = (0..n).map(|i| world.actions(i)).collect();
-        let observations = StateIndex::new(&world.graph().neighbourhoods(kappa), &states, "kappa")?;
+        let observations =
+            StateIndex::new(&world.graph().neighbourhoods(kappa), &states, crate::base::key::KAPPA)?;
         // θ, π, the gradient and an optimiser's two moments.
         let entries: u128 = (0..n).map(|i| observations.size(i) as u128 * actions[i] as u128).sum();
-        check_memory(5 * 8 * entries, "kappa", &format!("policies of {entries} parameters"))?;
+        check_memory(5 * 8 * entries, crate::base::key::KAPPA, &format!("policies of {entries} parameters"))?;
         let mut theta: Ragged<f64> = Ragged::zeros((0..n).map(|i| observations.size(i) * actions[i]));
         if init_std > 0.0 {
             let place = Place { purpose: Purpose::PolicyInit, iteration: 0, trajectory: 0 };

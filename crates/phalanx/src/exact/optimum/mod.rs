@@ -249,7 +249,10 @@ fn most_successors(dynamics: &Dynamics, i: usize) -> usize {
 /// Whether `problem` is one of this world, with utilities that make sense.
 fn check_problem(dynamics: &Dynamics, problem: &Problem) -> Result<()> {
     if !(0.0..1.0).contains(&problem.gamma) {
-        return Err(Error::config("gamma", format!("is {}, but must be in [0, 1)", problem.gamma)));
+        return Err(Error::config(
+            crate::base::key::GAMMA,
+            format!("is {}, but must be in [0, 1)", problem.gamma),
+        ));
     }
     let (agents, found) = (dynamics.agents(), problem.agents.len());
     if agents != found {

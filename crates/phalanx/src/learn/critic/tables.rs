@@ -30,7 +30,12 @@ impl QTables {
         let n = world.graph().agents();
         let states: Vec<usize> = (0..n).map(|i| world.states(i)).collect();
         let actions: Vec<usize> = (0..n).map(|i| world.actions(i)).collect();
-        let index = PairIndex::new(&world.graph().neighbourhoods(kappa_q), &states, &actions, "kappa_q")?;
+        let index = PairIndex::new(
+            &world.graph().neighbourhoods(kappa_q),
+            &states,
+            &actions,
+            crate::base::key::KAPPA_Q,
+        )?;
         Ok(QTables {
             tables: Ragged::zeros((0..n).map(|j| (1 + problem.agents[j].constraints.len()) * index.size(j))),
             weighted: Ragged::default(),

@@ -90,7 +90,7 @@ fn check_fit(config: &Config, world: &dyn World, problem: &Problem) -> Result<()
     if problem.scaling != config.scaling {
         let message =
             format!("is {:?} in the configuration, but {:?} in the problem", config.scaling, problem.scaling);
-        return Err(Error::config("scaling", message));
+        return Err(Error::config(crate::base::key::SCALING, message));
     }
     for (i, agent) in problem.agents.iter().enumerate() {
         let expected =

@@ -13,7 +13,7 @@ use crate::{Error, Result};
 pub fn problem(config: &Config, world: &dyn World) -> Result<(Problem, Vec<String>)> {
     let own = world.own_problem();
     let gamma = config.gamma.or(own.and_then(|own| own.gamma)).unwrap_or(DEFAULT_GAMMA);
-    check_gamma("gamma", gamma).map_err(|error| of_model(config, error))?;
+    check_gamma(crate::base::key::GAMMA, gamma).map_err(|error| of_model(config, error))?;
     let spaces: Vec<LocalSpace> = (0..world.graph().agents())
         .map(|i| LocalSpace { states: world.states(i), actions: world.actions(i), gamma })
         .collect();
