@@ -1,4 +1,5 @@
-//! Does a new kind touch few files? For every world, utility and critic of the library: the files that name it.
+//! Does a new kind touch few files? For every world, utility and critic of the library: the files that name
+//! it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -107,8 +108,8 @@ fn code(source: &str) -> String {
     code
 }
 
-/// Whether a source names a kind: by its string, or by its type, whose name is the same in capitals. A name behind that of
-/// another type (`Schedule::Linear`) belongs to that type.
+/// Whether a source names a kind: by its string, or by its type, whose name is the same in capitals. A name
+/// behind that of another type (`Schedule::Linear`) belongs to that type.
 fn names(code: &str, kind: &str) -> bool {
     let type_name = kind.replace('_', "");
     let is_part = |c: char| c.is_alphanumeric() || c == '_';

@@ -119,8 +119,8 @@ impl GraphConfig {
         Ok(GraphConfig { kind: known.name, keys, settings })
     }
 
-    /// The graph of `agents` agents, or of as many as the generator knows. `locate` tells where a file named in the
-    /// configuration is.
+    /// The graph of `agents` agents, or of as many as the generator knows. `locate` tells where a file named
+    /// in the configuration is.
     pub fn build(&self, agents: Option<usize>, locate: &dyn Fn(&Path) -> PathBuf) -> Result<Graph> {
         self.settings.build(Agents { kind: self.kind, known: agents }, locate)
     }

@@ -1,4 +1,4 @@
-//! Networks from text files: one link a line, as two agent numbers.
+//! Networks from text files: one link per line, as two agent numbers.
 //!
 //! ```text
 //! # Lines starting with '#' and blank lines do not count.

@@ -47,8 +47,8 @@ impl Graph {
         Graph::from_edges(agents, right.chain(below))
     }
 
-    /// The grid of exactly `agents` agents with the most rows that are no more than its columns; a line where `agents` is
-    /// prime. O(agents).
+    /// The grid of exactly `agents` agents with the most rows that are no more than its columns; a line where
+    /// `agents` is prime. O(agents).
     pub fn squarest_grid(agents: usize) -> Result<Graph> {
         check_agents(agents)?;
         let rows = (1..=agents.isqrt()).rev().find(|&rows| agents.is_multiple_of(rows)).unwrap_or(1);

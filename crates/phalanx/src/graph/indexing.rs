@@ -131,8 +131,8 @@ impl PairIndex {
     }
 }
 
-/// Consecutive groups that are shifted copies of one another, as along a line or a row of a grid: their indices can
-/// be computed side by side.
+/// Consecutive groups that are shifted copies of one another, as along a line or a row of a grid: their
+/// indices can be computed side by side.
 fn runs<T>(terms: &Ragged<T>, shifted: impl Fn(&T, &T, u32) -> bool) -> Vec<Range<usize>> {
     let mut runs: Vec<Range<usize>> = Vec::new();
     for i in 0..terms.rows() {

@@ -1,7 +1,7 @@
 //! Random graphs that look like contacts among people: close-knit with short cuts, or with hubs.
 //!
-//! Literature: Watts, Strogatz, "Collective dynamics of small-world networks", Nature 393, 1998. Barabási, Albert,
-//! "Emergence of scaling in random networks", Science 286, 1999.
+//! Literature: Watts, Strogatz, "Collective dynamics of small-world networks", Nature 393, 1998. Barabási,
+//! Albert, "Emergence of scaling in random networks", Science 286, 1999.
 
 use std::collections::HashSet;
 
@@ -16,11 +16,12 @@ use crate::base::error::{Error, Result};
 use crate::base::stream::{Sequence, Stream};
 
 impl Graph {
-    /// A ring in which everybody is linked to the `neighbours` nearest, half of them on each side, and in which every link
-    /// is moved with probability `rewire`: one end stays, the other becomes anybody not yet linked to it (Watts & Strogatz).
+    /// A ring in which everybody is linked to the `neighbours` nearest, half of them on each side, and in
+    /// which every link is moved with probability `rewire`: one end stays, the other becomes anybody not yet
+    /// linked to it (Watts & Strogatz).
     ///
-    /// The number of links stays agents · neighbours / 2. `neighbours` is even and below the number of agents. Expected
-    /// time and memory O(agents · neighbours).
+    /// The number of links stays agents · neighbours / 2. `neighbours` is even and below the number of
+    /// agents. Expected time and memory O(agents · neighbours).
     pub fn small_world(agents: usize, neighbours: usize, rewire: f64, seed: u64) -> Result<Graph> {
         check_agents(agents)?;
         if neighbours == 0 || !neighbours.is_multiple_of(2) || neighbours >= agents {
@@ -67,12 +68,13 @@ impl Graph {
         Ok(Graph::from_links(agents, &links))
     }
 
-    /// A network that grows: after `links` + 1 agents who all know each other, everybody who comes is linked to `links`
-    /// different agents who are there, each chosen with a probability in proportion to how many links it has (Barabási &
-    /// Albert). Early agents become hubs: degrees k are about as frequent as k⁻³.
+    /// A network that grows: after `links` + 1 agents who all know each other, everybody who comes is linked
+    /// to `links` different agents who are there, each chosen with a probability in proportion to how many
+    /// links it has (Barabási & Albert). Early agents become hubs: degrees k are about as frequent as k⁻³.
     ///
-    /// `links` is at least 1 and below the number of agents. A larger network extends a smaller one with the same seed. Expected
-    /// time and memory O(agents · links), up to the few draws that hit the same agent twice.
+    /// `links` is at least 1 and below the number of agents. A larger network extends a smaller one with the
+    /// same seed. Expected time and memory O(agents · links), up to the few draws that hit the same agent
+    /// twice.
     pub fn scale_free(agents: usize, links: usize, seed: u64) -> Result<Graph> {
         check_agents(agents)?;
         if links == 0 || links >= agents {
@@ -204,7 +206,8 @@ mod tests {
         }
     }
 
-    /// What the model is known for: a few moved links make ways short and leave circles of friends as they are.
+    /// What the model is known for: a few moved links make ways short and leave circles of friends as they
+    /// are.
     #[test]
     fn a_small_world_is_small_and_close_knit() {
         let [ring, small, random] =
@@ -225,7 +228,8 @@ mod tests {
         assert_eq!(degrees.iter().min(), Some(&links));
         // The largest is about links·√n, where a network of independent links would have some 20.
         assert!(*degrees.iter().max().unwrap() > 200);
-        // The share with degree k tends to 2m(m + 1)/(k(k + 1)(k + 2)); with at least k, to m(m + 1)/(k(k + 1)).
+        // The share with degree k tends to 2m(m + 1)/(k(k + 1)(k + 2)); with at least k, to m(m + 1)/(k(k +
+        // 1)).
         for k in [3usize, 6, 12, 24, 48] {
             let expected = (links * (links + 1)) as f64 / (k * (k + 1)) as f64;
             let share = degrees.iter().filter(|&&degree| degree >= k).count() as f64 / n as f64;

@@ -14,8 +14,9 @@ pub struct UtilityBounds {
 }
 
 impl UtilityBounds {
-    /// Over the occupancies of an agent that starts with law `start`, for which d ≥ (1−γ) ρ. `None` where no bound is
-    /// known: where the gradient grows without limit or jumps (errata 8), and for utilities of unknown form.
+    /// Over the occupancies of an agent that starts with law `start`, for which d ≥ (1−γ) ρ. `None` where no
+    /// bound is known: where the gradient grows without limit or jumps (errata 8), and for utilities of
+    /// unknown form.
     pub fn new(utility: &ScaledUtility, space: LocalSpace, start: &[f64]) -> Option<Self> {
         let bounds = utility.kind.base()?.bounds(space, start)?;
         let scale = utility.scale.abs();

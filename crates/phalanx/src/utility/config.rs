@@ -14,7 +14,7 @@ pub struct UtilityConfig {
     /// Reward channel of kind `return`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub channel: Option<String>,
-    /// File with a table an agent, in place of tables written in the config.
+    /// File with a table per agent, in place of tables written in the config.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<PathBuf>,
     /// Kind and parameters.

@@ -1,13 +1,14 @@
 //! Concave utilities as pieces of a conic program, which is put together piece by piece.
 //!
-//! Each becomes an affine function that, under the rows added with it, is at most the utility and can reach it:
-//! maximising the one maximises the other. With q = 1−γ and x = q λ:
+//! Each becomes an affine function that, under the rows added with it, is at most the utility and can reach
+//! it: maximising the one maximises the other. With q = 1−γ and x = q λ:
 //!
 //! * entropies: t ≤ −p ln p ⇔ p exp(t / p) ≤ 1;
 //! * distances: D ≥ ‖x − point‖;
 //! * squares: y ≥ ‖v‖² ⇔ ‖(2v, y − 1)‖ ≤ y + 1.
 //!
-//! Logarithms are not floored at [`LOG_FLOOR`](super::LOG_FLOOR) here, which changes an entropy by less than 1e−10.
+//! Logarithms are not floored at [`LOG_FLOOR`](super::LOG_FLOOR) here, which changes an entropy by less than
+//! 1e−10.
 
 /// How a base function bends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -65,8 +65,8 @@ fn of_distance(distance: f64, power: Power) -> f64 {
     }
 }
 
-/// −D²/2 of a set that has a point of length `point`: its gradient λ − Πλ is no longer than ‖λ‖ + ‖point‖, with
-/// ‖λ‖ ≤ 1/(1−γ), and it is nonexpansive. −D has a kink.
+/// −D²/2 of a set that has a point of length `point`: its gradient λ − Πλ is no longer than ‖λ‖ + ‖point‖,
+/// with ‖λ‖ ≤ 1/(1−γ), and it is nonexpansive. −D has a kink.
 fn bounds(power: Power, space: LocalSpace, point: f64) -> Option<UtilityBounds> {
     let longest = 1.0 / (1.0 - space.gamma) + point;
     (power == Power::Two).then_some(UtilityBounds { reward_inf: longest, reward_2: longest, l_lambda: 1.0 })

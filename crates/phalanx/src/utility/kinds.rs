@@ -14,8 +14,8 @@ use super::spec::Reader;
 use super::{LocalSpace, Utility};
 use crate::Result;
 
-/// What a utility of the library knows of itself beside its value and its gradient. It is asked with occupancies that have
-/// no totals of channels behind their cells.
+/// What a utility of the library knows of itself beside its value and its gradient. It is asked with
+/// occupancies that have no totals of channels behind their cells.
 pub(crate) trait BaseUtility: Utility {
     /// From a file.
     fn read(read: &Reader<'_>) -> Result<Self>
@@ -51,13 +51,13 @@ pub(crate) trait BaseUtility: Utility {
 
 macro_rules! kinds {
     ($($name:literal => $kind:ident,)*) => {
-        /// The base function of a utility, before scale and offset. λ is the occupancy measure of one agent and
-        /// q = 1−γ; tables have the layout of λ and are shared, so that many agents can use one.
+        /// The base function of a utility, before scale and offset. λ is the occupancy measure of one agent
+        /// and q = 1−γ; tables have the layout of λ and are shared, so that many agents can use one.
         #[derive(Debug, Clone, PartialEq)]
         pub enum Kind {
             $(#[doc = concat!("`", $name, "`.")] $kind($kind),)*
-            /// The discounted total of a reward channel that is recorded while simulating, which stands behind the cells
-            /// of an occupancy row; for rewards that depend on neighbours (errata 24).
+            /// The discounted total of a reward channel that is recorded while simulating, which stands
+            /// behind the cells of an occupancy row; for rewards that depend on neighbours (errata 24).
             Channel {
                 /// Number among the sampled channels.
                 place: usize,
@@ -160,7 +160,8 @@ kinds! {
 }
 
 impl Kind {
-    /// The tables at which it is smallest and largest; `None` for custom utilities and when there is no table of that mass.
+    /// The tables at which it is smallest and largest; `None` for custom utilities and when there is no table
+    /// of that mass.
     pub(super) fn extremes(&self, space: LocalSpace, mass: f64) -> Option<Extremes> {
         Some(self.base()?.extremes(Simplex::new(space, mass)?))
     }

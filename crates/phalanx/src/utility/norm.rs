@@ -19,11 +19,12 @@ pub struct L2sq;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ActionL2sq;
 
-/// (q²/2)·‖Σ_s λ(s, ·)‖²: the normalised form of [`ActionL2sq`], with values between 1/(2|A|) and 1/2 (errata 23).
+/// (q²/2)·‖Σ_s λ(s, ·)‖²: the normalised form of [`ActionL2sq`], with values between 1/(2|A|) and 1/2 (errata
+/// 23).
 pub type ActionL2 = NormFrom<0>;
 
-/// The same over all actions but action 0: the authors' code sets the occupancy of doing nothing to 0 before it takes
-/// the norm.
+/// The same over all actions but action 0: the authors' code sets the occupancy of doing nothing to 0 before
+/// it takes the norm.
 pub type ActiveL2 = NormFrom<1>;
 
 /// (q²/2)·‖Σ_s λ(s, ·)‖² over the actions from `FIRST` on.

@@ -10,9 +10,9 @@ use crate::utility::{LocalSpace, ScaledUtility};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Scaling {
-    /// λ̃ is rescaled to mass 1/(1−γ); linear and channel objectives are multiplied by 1−γ; the dual step acts on g and the actor
-    /// on the sum over neighbours, both without 1/n; shadow rewards are centred by their occupancy mean
-    /// (errata 5, 6, 16, 17).
+    /// λ̃ is rescaled to mass 1/(1−γ); linear and channel objectives are multiplied by 1−γ; the dual step
+    /// acts on g and the actor on the sum over neighbours, both without 1/n; shadow rewards are centred by
+    /// their occupancy mean (errata 5, 6, 16, 17).
     #[default]
     Normalised,
     /// The literal formulas: raw λ̃, 1/n in both updates, nothing centred.
@@ -112,7 +112,7 @@ impl AgentProblem {
 /// The problem of all agents: maximise the mean of f_i subject to every g_ik ≥ 0.
 #[derive(Debug, Clone)]
 pub struct Problem {
-    /// One entry an agent; those that want the same share it, see [`Interner`].
+    /// One entry per agent; those that want the same share it, see [`Interner`].
     pub agents: Vec<Arc<AgentProblem>>,
     /// γ.
     pub gamma: f64,
@@ -125,7 +125,8 @@ pub struct Problem {
     pub episodic: bool,
 }
 
-/// Gives agents that want the same as one of the last few before them the same entry: in large networks most do.
+/// Gives agents that want the same as one of the last few before them the same entry: in large networks most
+/// do.
 #[derive(Debug, Default)]
 pub struct Interner {
     distinct: Vec<Arc<AgentProblem>>,
@@ -155,7 +156,8 @@ impl Problem {
         self.agents[agent].space.cells() + self.sampled_channels
     }
 
-    /// Whether occupancies are laws over the steps that were lived. The literal formulas leave them as they are.
+    /// Whether occupancies are laws over the steps that were lived. The literal formulas leave them as they
+    /// are.
     pub fn rescales_lives(&self) -> bool {
         self.episodic && self.scaling != Scaling::Paper
     }
@@ -165,7 +167,8 @@ impl Problem {
         self.agents.iter().map(|agent| agent.constraints.len()).sum()
     }
 
-    /// γ^k for k < steps, times what makes λ̃ the occupancy of this scaling (errata 6), divided by the batch size.
+    /// γ^k for k < steps, times what makes λ̃ the occupancy of this scaling (errata 6), divided by the batch
+    /// size.
     pub fn occupancy_weights(&self, steps: usize, batch: usize) -> Vec<f64> {
         let mut weights = Vec::with_capacity(steps);
         let mut power = 1.0;

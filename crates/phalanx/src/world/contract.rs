@@ -41,7 +41,8 @@ fn check_start_law(world: &dyn World, factored: &dyn Factored, drawn: &[u8]) -> 
     }
 }
 
-/// Whether rewards that are recorded while simulating keep their range and do not depend on how the agents are split.
+/// Whether rewards that are recorded while simulating keep their range and do not depend on how the agents
+/// are split.
 fn check_sampled_rewards(
     world: &dyn World,
     factored: &dyn Factored,
@@ -73,8 +74,9 @@ fn check_sampled_rewards(
     Ok(())
 }
 
-/// Checks that `step` samples from `transition`, reads the parents only, that rewards keep their range, and that sizes and
-/// start law fit: what every world must satisfy. Meant for tests of a new world; looks at no more than 64 agents.
+/// Checks that `step` samples from `transition`, reads the parents only, that rewards keep their range, and
+/// that sizes and start law fit: what every world must satisfy. Meant for tests of a new world; looks at no
+/// more than 64 agents.
 ///
 /// # Errors
 /// The first broken promise, in words.

@@ -66,12 +66,12 @@ impl WorldSettings for LineSettings {
 ///
 /// * agent 0 copies the state of agent 1;
 /// * the last agent's next state is its action;
-/// * any other agent reaches 1 with probability 1 if it acts and its right neighbour is in 1, with probability 0.8
-///   if it acts and its right neighbour is in 0, and never otherwise.
+/// * any other agent reaches 1 with probability 1 if it acts and its right neighbour is in 1, with
+///   probability 0.8 if it acts and its right neighbour is in 0, and never otherwise.
 ///
 /// Channel `reward`: 1 for agent 0 in state 1, 0.1 for any other agent in state 1. With `mixing` = α every
-/// transition law becomes (1 − α)·law + α·uniform, which makes assump:decay_transition hold for large enough α
-/// (errata 2).
+/// transition law becomes (1 − α)·law + α·uniform, which makes assump:decay_transition hold for large enough
+/// α (errata 2).
 #[derive(Debug, Clone)]
 pub struct Line {
     network: Graph,

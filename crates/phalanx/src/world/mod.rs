@@ -1,9 +1,10 @@
 //! Environments: what a network of agents lives in.
 //!
-//! Most worlds are [factored](Factored): agent i's next state depends on the states and actions of its parents and on one
-//! keyed draw, nothing else (Paper: sec:problem formulation, "Transition decomposition"). That is what makes the same
-//! simulation run on any number of threads. Where agents share something that none of them owns, as Pistonball's ball,
-//! the world is [joint](Joint): simulated whole, and its episodes may end early.
+//! Most worlds are [factored](Factored): agent i's next state depends on the states and actions of its
+//! parents and on one keyed draw, nothing else (Paper: sec:problem formulation, "Transition decomposition").
+//! That is what makes the same simulation run on any number of threads. Where agents share something that
+//! none of them owns, as Pistonball's ball, the world is [joint](Joint): simulated whole, and its episodes
+//! may end early.
 
 mod contract;
 mod epidemic;
@@ -36,7 +37,8 @@ pub use table::{Model, StartLaw, Table, TableSettings};
 pub use trajectory::Trajectory;
 pub use wireless::{Deadlines, Probabilities, Wireless, WirelessSpec};
 
-/// The worlds that come with the library, a line each: the name that `world.kind` has for it, and its settings.
+/// The worlds that come with the library, a line each: the name that `world.kind` has for it, and its
+/// settings.
 fn kinds() -> [WorldKind; 5] {
     [
         WorldKind::of::<LineSettings>("line"),
@@ -60,7 +62,7 @@ pub const LARGEST_LOCAL_SPACE: usize = 256;
 ///
 /// /// Lamps in a ring: a lamp burns on when it, or its left neighbour, was switched on; one switch in ten fails.
 /// #[derive(Debug)]
-/// struct Lamps { ring: Network }
+/// struct Lamps { ring: Graph }
 ///
 /// impl World for Lamps {
 ///     fn graph(&self) -> &Graph { &self.ring }
@@ -91,7 +93,7 @@ pub const LARGEST_LOCAL_SPACE: usize = 256;
 ///     }
 /// }
 ///
-/// phalanx::world::check(&Lamps { ring: Network::ring(5).unwrap() }).unwrap();
+/// phalanx::world::check(&Lamps { ring: Graph::ring(5).unwrap() }).unwrap();
 /// ```
 pub trait World: Send + Sync + Debug {
     /// Who talks to whom.
@@ -106,15 +108,15 @@ pub trait World: Send + Sync + Debug {
     /// How it moves on.
     fn evolution(&self) -> Evolution<'_>;
 
-    /// Whether it moves on in one thread at a time, all agents at once, as where an interpreter does it: then neither agents nor
-    /// trajectories are split among threads.
+    /// Whether it moves on in one thread at a time, all agents at once, as where an interpreter does it: then
+    /// neither agents nor trajectories are split among threads.
     fn is_serial(&self) -> bool {
         false
     }
 
-    /// The same world for the agents of `network` only, a part of its own: what they do must be what they do here, draw by
-    /// draw, for all agents that the part [owns](Network::own) and those between them. None: it is asked for one agent at a
-    /// time then, which is slower.
+    /// The same world for the agents of `network` only, a part of its own: what they do must be what they do
+    /// here, draw by draw, for all agents that the part [owns](Graph::own) and those between them. None: it
+    /// is asked for one agent at a time then, which is slower.
     fn part(&self, network: &Graph) -> Option<Arc<dyn World>> {
         let _ = network;
         None
@@ -131,21 +133,21 @@ pub trait World: Send + Sync + Debug {
         None
     }
 
-    /// What networks see of agent i's neighbours' states, in place of one symbol a neighbour.
+    /// What networks see of agent i's neighbours' states, in place of one symbol per neighbour.
     fn view(&self, agent: usize, group: &[u32]) -> Option<Box<dyn View>> {
         let _ = (agent, group);
         None
     }
 
-    /// Features of the states of agent i's neighbours in `group` (i among them), beside the generic ones of linear
-    /// policies. They are asked with no actions.
+    /// Features of the states of agent i's neighbours in `group` (i among them), beside the generic ones of
+    /// linear policies. They are asked with no actions.
     fn policy_features(&self, agent: usize, group: &[u32]) -> Option<Box<dyn Features>> {
         let _ = (agent, group);
         None
     }
 
-    /// Features of what agent i's neighbours in `group` (i among them) see and do, beside the generic ones of linear
-    /// critics.
+    /// Features of what agent i's neighbours in `group` (i among them) see and do, beside the generic ones of
+    /// linear critics.
     fn features(&self, agent: usize, group: &[u32]) -> Option<Box<dyn Features>> {
         let _ = (agent, group);
         None
@@ -173,8 +175,8 @@ pub enum Evolution<'a> {
 
 /// Local dynamics.
 ///
-/// States and actions of all agents are passed as byte slices, one entry an agent. `step` may read those of the
-/// parents of the agents it advances, and no others; `tests/worlds/contract.rs` holds every world to it.
+/// States and actions of all agents are passed as byte slices, one entry per agent. `step` may read those of
+/// the parents of the agents it advances, and no others; `tests/worlds/contract.rs` holds every world to it.
 pub trait Factored: Send + Sync + Debug {
     /// The agents, ascending, whose state and action enter agent i's transition.
     fn parents(&self, agent: usize) -> Vec<u32>;
@@ -185,15 +187,16 @@ pub trait Factored: Send + Sync + Debug {
     /// Draws the start states of the agents in `agents` into `states` (that many entries).
     fn start(&self, stream: &Stream, place: Place, agents: Range<usize>, states: &mut [u8]);
 
-    /// Advances the agents in `agents`: `next[m]` and `draws[m]` (31 bits) belong to agent `agents.start + m`.
+    /// Advances the agents in `agents`: `next[m]` and `draws[m]` (31 bits) belong to agent `agents.start +
+    /// m`.
     ///
     /// The outcome must be the inverse cumulative law: state x iff the draw lies in x's interval of
     /// [`Factored::transition`], laid out in the order of the states.
     fn step(&self, agents: Range<usize>, states: &[u8], actions: &[u8], draws: &[u32], next: &mut [u8]);
 
-    /// Rewards of the sampled channel number `channel` (its place in [`World::channels`]) that agents earned in the
-    /// step which [`Factored::step`] makes from the same arguments: `rewards[m]` and `draws[m]` belong to agent
-    /// `agents.start + m`. The same draw decides both, so rewards may depend on what came out.
+    /// Rewards of the sampled channel number `channel` (its place in [`World::channels`]) that agents earned
+    /// in the step which [`Factored::step`] makes from the same arguments: `rewards[m]` and `draws[m]` belong
+    /// to agent `agents.start + m`. The same draw decides both, so rewards may depend on what came out.
     fn sample_rewards(
         &self,
         channel: usize,
@@ -207,8 +210,8 @@ pub trait Factored: Send + Sync + Debug {
         rewards.fill(0.0);
     }
 
-    /// Whether [`Factored::transition`] can be asked. Exact computations need it, training does not: where it cannot,
-    /// [`Factored::start_law`] is none and nobody asks.
+    /// Whether [`Factored::transition`] can be asked. Exact computations need it, training does not: where it
+    /// cannot, [`Factored::start_law`] is none and nobody asks.
     fn knows_law(&self) -> bool {
         true
     }
@@ -231,8 +234,8 @@ pub struct Channel {
 /// Where a channel's rewards come from.
 #[derive(Debug, Clone)]
 pub enum ChannelValues {
-    /// r_i(s_i, a_i): row i is `[S_i][A_i]`. A utility of the occupancy: where episodes end early, a rate over the time
-    /// lived, not a total.
+    /// r_i(s_i, a_i): row i is `[S_i][A_i]`. A utility of the occupancy: where episodes end early, a rate
+    /// over the time lived, not a total.
     Table(Ragged<f64>),
     /// Depends on neighbours or on chance too (errata 24): recorded while simulating, from
     /// [`Factored::sample_rewards`] or [`Episode::step`].
@@ -268,7 +271,8 @@ pub fn sampled_channels(world: &dyn World) -> Vec<usize> {
     channels.filter(|(_, channel)| channel.tables().is_none()).map(|(place, _)| place).collect()
 }
 
-/// Number, among the channels that are recorded while simulating, of the one at `place` in [`World::channels`].
+/// Number, among the channels that are recorded while simulating, of the one at `place` in
+/// [`World::channels`].
 pub fn sampled_number(world: &dyn World, place: usize) -> usize {
     sampled_channels(world).iter().take_while(|&&sampled| sampled < place).count()
 }
@@ -278,8 +282,8 @@ pub trait View: Send + Sync + Debug {
     /// Number of rows and their width.
     fn shape(&self) -> [usize; 2];
 
-    /// Writes the view of the neighbours' `states`, in the order of their group, row by row. `shared` is what a joint
-    /// world [shows](Episode::observe); the view picks what agent i may see of it.
+    /// Writes the view of the neighbours' `states`, in the order of their group, row by row. `shared` is what
+    /// a joint world [shows](Episode::observe); the view picks what agent i may see of it.
     fn write(&self, states: &[u8], shared: &[f32], out: &mut [f32]);
 
     /// The neighbours' states, where the view shows them.
@@ -288,8 +292,8 @@ pub trait View: Send + Sync + Debug {
         None
     }
 
-    /// How many moments a network sees at a time, the present one first, each as the rows of one view. Before the first
-    /// step an episode looked as it did then.
+    /// How many moments a network sees at a time, the present one first, each as the rows of one view. Before
+    /// the first step an episode looked as it did then.
     fn frames(&self) -> usize {
         1
     }
@@ -300,8 +304,8 @@ pub trait Features: Send + Sync + Debug {
     /// How many there are.
     fn count(&self) -> usize;
 
-    /// Adds the numbers of those that are active, given the neighbours' states and actions in the order of their
-    /// group. One that is added several times counts so often, as where neighbours share it.
+    /// Adds the numbers of those that are active, given the neighbours' states and actions in the order of
+    /// their group. One that is added several times counts so often, as where neighbours share it.
     fn active(&self, states: &[u8], actions: &[u8], out: &mut Vec<u32>);
 
     /// Adds ⟨weights, features⟩ with the action of `member` (its place in the group) replaced by each of its
@@ -324,8 +328,8 @@ pub trait Features: Send + Sync + Debug {
         actions[member] = taken;
     }
 
-    /// As [`Features::add_alternatives`] for every member in turn: `out` holds the alternatives of the first member,
-    /// then of the second, and so on, each as many as `counts` says.
+    /// As [`Features::add_alternatives`] for every member in turn: `out` holds the alternatives of the first
+    /// member, then of the second, and so on, each as many as `counts` says.
     fn add_all_alternatives(
         &self,
         weights: &[f64],
@@ -342,9 +346,9 @@ pub trait Features: Send + Sync + Debug {
         }
     }
 
-    /// As [`Features::add_alternatives`] along a trajectory, up to a number that all alternatives of a step share:
-    /// `columns` gives a member's states and actions, one a step; `out` is `[step][alternative]`. Returns whether it is
-    /// written; worth it where few members matter to each other.
+    /// As [`Features::add_alternatives`] along a trajectory, up to a number that all alternatives of a step
+    /// share: `columns` gives a member's states and actions, one per step; `out` is `[step][alternative]`.
+    /// Returns whether it is written; worth it where few members matter to each other.
     fn add_changes<'a>(
         &self,
         weights: &[f64],
@@ -361,7 +365,7 @@ pub trait Features: Send + Sync + Debug {
 /// What one agent saw and did along a trajectory.
 #[derive(Debug, Clone, Copy)]
 pub struct Columns<'a> {
-    /// Its states, one a step.
+    /// Its states, one per step.
     pub states: &'a [u8],
     /// Its actions.
     pub actions: &'a [u8],
@@ -385,9 +389,9 @@ pub trait ScriptedPolicy: Send + Sync + Debug {
 /// Utilities that a model file carries.
 #[derive(Debug, Clone, Default)]
 pub struct OwnProblem {
-    /// f_i, one an agent, or none.
+    /// f_i, one per agent, or none.
     pub objectives: Vec<UtilitySpec>,
-    /// g_ik ≥ 0, any number an agent, or none.
+    /// g_ik ≥ 0, any number per agent, or none.
     pub constraints: Vec<Vec<UtilitySpec>>,
     /// The discount factor of the file.
     pub gamma: Option<f64>,

@@ -15,8 +15,8 @@ use crate::graph::{Graph, GraphConfig};
 use crate::utility::{LocalSpace, Utility};
 use crate::{Error, Result};
 
-/// The settings of a kind of world: the keys of `[world]` beside `kind`, read straight into it. What others want to know
-/// of a kind is asked here.
+/// The settings of a kind of world: the keys of `[world]` beside `kind`, read straight into it. What others
+/// want to know of a kind is asked here.
 pub trait WorldSettings: Any + Debug + Send + Sync {
     /// Builds the world.
     fn build(&self, around: &Surroundings<'_>) -> Result<Arc<dyn World>>;
@@ -49,7 +49,8 @@ pub trait WorldSettings: Any + Debug + Send + Sync {
         "agent"
     }
 
-    /// How to make a world of a given size, to measure how fast it is simulated. None: its size is not a setting.
+    /// How to make a world of a given size, to measure how fast it is simulated. None: its size is not a
+    /// setting.
     fn sized() -> Option<MakeSized>
     where
         Self: Sized,
@@ -67,7 +68,8 @@ pub struct Surroundings<'a> {
 }
 
 impl Surroundings<'_> {
-    /// The links that `[network]` states; none if it states none. `agents`: how many there are, if the world knows.
+    /// The links that `[network]` states; none if it states none. `agents`: how many there are, if the world
+    /// knows.
     pub fn links(&self, agents: Option<usize>) -> Result<Option<Graph>> {
         self.network.map(|network| network.build(agents, self.locate)).transpose()
     }
@@ -142,7 +144,8 @@ pub struct WorldConfig {
 }
 
 impl WorldConfig {
-    /// From the table as it was written. Kinds that do not come with the library are read when they are built.
+    /// From the table as it was written. Kinds that do not come with the library are read when they are
+    /// built.
     pub(crate) fn read(mut keys: toml::Table) -> Result<Self> {
         let registry = Registry::default();
         let Some(kind) = take::<String>(&mut keys, "world", "kind")? else {
@@ -241,7 +244,8 @@ impl WorldSettings for Own {
     }
 }
 
-/// Worlds by the name that `world.kind` has for them, and utilities by the `kind` of an objective or a constraint.
+/// Worlds by the name that `world.kind` has for them, and utilities by the `kind` of an objective or a
+/// constraint.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -295,8 +299,9 @@ impl Registry {
         self.worlds.iter().find(|known| known.name == kind)
     }
 
-    /// Adds a utility. `build` is given the agent and its space; it may refuse, and should [check](crate::utility::check_gradient) a
-    /// gradient that somebody wrote by hand. Beside `kind` a configuration may give `scale` and `offset`.
+    /// Adds a utility. `build` is given the agent and its space; it may refuse, and should
+    /// [check](crate::utility::check_gradient) a gradient that somebody wrote by hand. Beside `kind` a
+    /// configuration may give `scale` and `offset`.
     ///
     /// ```
     /// use std::sync::Arc;

@@ -50,8 +50,8 @@ impl WorldSettings for TableSettings {
 
 /// A model as it stands in the file, JSON or TOML.
 ///
-/// `transition[i]` is `[joint state of parents][joint action of parents][next state]`, flattened row-major, with
-/// the smallest parent id most significant.
+/// `transition[i]` is `[joint state of parents][joint action of parents][next state]`, flattened row-major,
+/// with the smallest parent id most significant.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Model {
@@ -72,10 +72,10 @@ pub struct Model {
     pub transition: Vec<Vec<f64>>,
     /// The start law.
     pub rho: StartLaw,
-    /// Objectives, one an agent.
+    /// Objectives, one per agent.
     #[serde(default)]
     pub f: Vec<UtilitySpec>,
-    /// Constraints g ≥ 0, a list an agent.
+    /// Constraints g ≥ 0, a list per agent.
     #[serde(default)]
     pub g: Vec<Vec<UtilitySpec>>,
 }
@@ -86,7 +86,7 @@ pub struct Model {
 pub enum StartLaw {
     /// Agents start independently.
     Product {
-        /// One law an agent.
+        /// One law per agent.
         local: Vec<Vec<f64>>,
     },
     /// One law over joint states (smallest agent id most significant).
@@ -105,7 +105,7 @@ pub struct Table {
     parents: PairIndex,
     /// Row i is `transition[i]` of the model.
     laws: Ragged<f64>,
-    /// The same as sampling thresholds, |S_i| − 1 a law.
+    /// The same as sampling thresholds, |S_i| − 1 per law.
     thresholds: Ragged<u32>,
     start: StartThresholds,
     start_law: StartLaw,

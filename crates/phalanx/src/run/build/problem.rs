@@ -9,7 +9,8 @@ use crate::utility::{Kind, LocalSpace, ScaledUtility, UtilitySpec};
 use crate::world::{Evolution, World, sampled_channels};
 use crate::{Error, Result};
 
-/// Builds every agent's objective and constraints. Also returns warnings: bounds that cannot be met but are allowed.
+/// Builds every agent's objective and constraints. Also returns warnings: bounds that cannot be met but are
+/// allowed.
 pub fn problem(config: &Config, world: &dyn World) -> Result<(Problem, Vec<String>)> {
     let own = world.own_problem();
     let gamma = config.gamma.or(own.and_then(|own| own.gamma)).unwrap_or(DEFAULT_GAMMA);

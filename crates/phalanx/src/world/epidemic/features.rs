@@ -1,6 +1,7 @@
 //! What learners can know of an epidemic beyond neighbours' states one by one: how many of them are infected.
 //!
-//! Everything here has a size that does not depend on the number of contacts, so that hubs cost no more than others.
+//! Everything here has a size that does not depend on the number of contacts, so that hubs cost no more than
+//! others.
 
 use super::Epidemic;
 use super::law::{INFECTED, PROTECT, RECOVERED, TREAT};
@@ -13,8 +14,8 @@ fn level(infected_contacts: usize) -> usize {
     infected_contacts.min(LEVELS - 1)
 }
 
-/// What an agent does that matters to what comes next: susceptible and unprotected, or protected; infected and untreated, or
-/// treated; recovered, whatever it does.
+/// What an agent does that matters to what comes next: susceptible and unprotected, or protected; infected
+/// and untreated, or treated; recovered, whatever it does.
 fn conduct(state: u8, action: u8) -> usize {
     match state {
         INFECTED => 2 + usize::from(action == TREAT),
@@ -69,7 +70,8 @@ impl Contacts {
         }
     }
 
-    /// How many contacts there are, how many of them are infected, and how many of those who are farther away.
+    /// How many contacts there are, how many of them are infected, and how many of those who are farther
+    /// away.
     fn infected(&self, states: &[u8]) -> [usize; 3] {
         let mut counts = [0; 3];
         for (member, &state) in states.iter().enumerate() {
@@ -91,8 +93,9 @@ impl Contacts {
     }
 }
 
-/// Indicators of the own state together with the level of exposure, `[S][LEVELS]`: all that decides an agent's next state. Where the
-/// group reaches farther than the contacts, also of how many are infected there, `[LEVELS]`.
+/// Indicators of the own state together with the level of exposure, `[S][LEVELS]`: all that decides an
+/// agent's next state. Where the group reaches farther than the contacts, also of how many are infected
+/// there, `[LEVELS]`.
 #[derive(Debug)]
 pub struct Risk(Contacts);
 
@@ -117,9 +120,9 @@ impl Features for Risk {
     }
 }
 
-/// Indicators of the own [`conduct`] and the level of exposure, `[conduct][LEVELS]`; then for every contact one of the own
-/// state and the contact's conduct, `[S][conduct]`, and for everybody farther away one of its conduct. The latter are shared: their
-/// weights count as often as there are such agents.
+/// Indicators of the own [`conduct`] and the level of exposure, `[conduct][LEVELS]`; then for every contact
+/// one of the own state and the contact's conduct, `[S][conduct]`, and for everybody farther away one of its
+/// conduct. The latter are shared: their weights count as often as there are such agents.
 #[derive(Debug)]
 pub struct Exposure(Contacts);
 
@@ -209,8 +212,8 @@ impl Features for Exposure {
         }
     }
 
-    /// Of all indicators that of the chooser alone changes: with the exposure if it is the agent itself, else with the agent's
-    /// state.
+    /// Of all indicators that of the chooser alone changes: with the exposure if it is the agent itself, else
+    /// with the agent's state.
     fn add_changes<'a>(
         &self,
         weights: &[f64],
@@ -246,8 +249,8 @@ impl Features for Exposure {
     }
 }
 
-/// One row: the own state and the level of exposure, each as indicators, and the share of contacts that are infected. Where the group
-/// reaches farther than the contacts, also the level there.
+/// One row: the own state and the level of exposure, each as indicators, and the share of contacts that are
+/// infected. Where the group reaches farther than the contacts, also the level there.
 #[derive(Debug)]
 pub struct Outlook(Contacts);
 
@@ -291,7 +294,8 @@ mod tests {
         })
     }
 
-    /// Alternatives worked out from what changes are those worked out one by one, within one hop and within two.
+    /// Alternatives worked out from what changes are those worked out one by one, within one hop and within
+    /// two.
     #[test]
     fn alternatives_are_the_sums_of_active_features() {
         let place = Place { purpose: Purpose::Evaluation, iteration: 0, trajectory: 0 };

@@ -69,15 +69,18 @@ impl WorldSettings for EpidemicSpec {
 ///
 /// * State: 0 susceptible, 1 infected, and in the model `sirs` 2 recovered.
 /// * Actions: 0 nothing, 1 protect oneself, 2 be treated.
-/// * A step: a susceptible agent of whose contacts k are infected becomes infected with probability 1 − (1 − ε)·(1 − β)^k;
-///   if it protects itself, ε and β are multiplied by 1 − ψ. An infected agent recovers with probability δ, under treatment
-///   δ⁺. In `sis` it is then susceptible again; in `sirs` it is immune, which it loses with probability ω.
+/// * A step: a susceptible agent of whose contacts k are infected becomes infected with probability 1 − (1 −
+///   ε)·(1 − β)^k; if it protects itself, ε and β are multiplied by 1 − ψ. An infected agent recovers with
+///   probability δ, under treatment δ⁺. In `sis` it is then susceptible again; in `sirs` it is immune, which
+///   it loses with probability ω.
 /// * Links: the contacts, so that N_i^1 is what agent i's next state depends on.
 ///
-/// Channels, all of the own state and action: `reward`, 1 unless infected, minus what the action costs; `infected`; `treatment`.
-/// Scripted policies: `none`, `protect` (while susceptible), `treat` (while infected) and `both`.
+/// Channels, all of the own state and action: `reward`, 1 unless infected, minus what the action costs;
+/// `infected`; `treatment`. Scripted policies: `none`, `protect` (while susceptible), `treat` (while
+/// infected) and `both`.
 ///
-/// An agent's step reads its own row of the network only, and nothing else is kept by agent but the channels' tables.
+/// An agent's step reads its own row of the network only, and nothing else is kept by agent but the channels'
+/// tables.
 #[derive(Debug, Clone)]
 pub struct Epidemic {
     network: Graph,

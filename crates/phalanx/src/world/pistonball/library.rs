@@ -46,8 +46,8 @@ pub struct Library {
 }
 
 impl Library {
-    /// A game that lasts at most `max_cycles` steps. The ball has to start at least a pixel right of the left wall,
-    /// else rewards are not defined: they are shares of its way.
+    /// A game that lasts at most `max_cycles` steps. The ball has to start at least a pixel right of the left
+    /// wall, else rewards are not defined: they are shares of its way.
     pub fn new(heights: &[f64], ball: Ball, max_cycles: usize) -> Self {
         let edge = left_edge(ball);
         let per_pixel = WHOLE_WAY / (edge - WALL);
@@ -66,10 +66,12 @@ impl Library {
         self.outcome()
     }
 
-    /// The action of [`Library::step_continuous`] that moves `piston` to where `action` does in single precision.
+    /// The action of [`Library::step_continuous`] that moves `piston` to where `action` does in single
+    /// precision.
     ///
-    /// The library computes y − 4·action in the precision of the action, and NumPy takes the y of an `f32` as one too. Both
-    /// ends of the way are then numbers that `f64` holds, and so near each other that their difference is exact.
+    /// The library computes y − 4·action in the precision of the action, and NumPy takes the y of an `f32` as
+    /// one too. Both ends of the way are then numbers that `f64` holds, and so near each other that their
+    /// difference is exact.
     pub fn in_single_precision(&self, piston: usize, action: f32) -> f64 {
         let y = self.physics.heights()[piston];
         (y - f64::from(y as f32 - action * MOVE as f32)) / MOVE
@@ -161,7 +163,8 @@ mod tests {
         assert_eq!(draw_start(2, || 0.0).1.x, 81.0);
     }
 
-    /// Heights of PettingZoo 1.27 after one float32 action, then two float64 ones, then one float32 action of 0.3.
+    /// Heights of PettingZoo 1.27 after one float32 action, then two float64 ones, then one float32 action of
+    /// 0.3.
     #[test]
     fn precision_is_that_of_the_action() {
         let (_, ball) = draw_start(2, || 0.5);

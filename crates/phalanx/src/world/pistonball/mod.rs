@@ -1,4 +1,5 @@
-//! Pistonball: pistons in a row push a ball to the left, as in PettingZoo's game of that name. Paper: subsec: pistonball.
+//! Pistonball: pistons in a row push a ball to the left, as in PettingZoo's game of that name. Paper: subsec:
+//! pistonball.
 
 mod library;
 mod paper;
@@ -69,17 +70,18 @@ pub enum Game {
     Pettingzoo,
 }
 
-/// Pistons that the game can have. Boxes are searched for by recursion, as deep as there are pistons in the worst case.
+/// Pistons that the game can have. Boxes are searched for by recursion, as deep as there are pistons in the
+/// worst case.
 pub const MOST_PISTONS: usize = 10_000;
 
 /// Pistons 0 – 1 – … – n−1 from the left under a ball that starts on the right.
 ///
-/// A piston's state is its height, one of 17 levels; its actions are 0 down, 1 still, 2 up. An episode ends when the ball
-/// reaches the left wall. Channels, both recorded while simulating: `reward`, and `height`, the level that a step begins at
-/// as a share of the highest.
+/// A piston's state is its height, one of 17 levels; its actions are 0 down, 1 still, 2 up. An episode ends
+/// when the ball reaches the left wall. Channels, both recorded while simulating: `reward`, and `height`, the
+/// level that a step begins at as a share of the highest.
 ///
-/// What is shared is the ball: x, y, vx, vy, ω and its angle. A piston sees of it what its [`View`] shows: position
-/// and speed while a part of the ball is above its neighbourhood, else only on which side it is.
+/// What is shared is the ball: x, y, vx, vy, ω and its angle. A piston sees of it what its [`View`] shows:
+/// position and speed while a part of the ball is above its neighbourhood, else only on which side it is.
 #[derive(Debug, Clone)]
 pub struct Pistonball {
     network: Graph,
@@ -104,7 +106,8 @@ impl Pistonball {
         Ok(Pistonball {
             network: Graph::line(n)?,
             game,
-            // Heights are recorded, though they follow from states: a bound on them is on a sum over the steps lived.
+            // Heights are recorded, though they follow from states: a bound on them is on a sum over the
+            // steps lived.
             channels: [Channel::sampled("reward", range), Channel::sampled("height", [0.0, 1.0])],
         })
     }

@@ -15,8 +15,9 @@ const STAYED: usize = 3;
 /// First step, counted from 1, that may be penalised.
 const FIRST_PENALTY: usize = 10;
 
-/// An episode with rewards of the pistons near the ball: those between the first and the last one under it now or at
-/// the step before. They earn by how far its left edge moved, in whole pixels, and lose while it stays.
+/// An episode with rewards of the pistons near the ball: those between the first and the last one under it
+/// now or at the step before. They earn by how far its left edge moved, in whole pixels, and lose while it
+/// stays.
 ///
 /// The text leaves the numbers open; these are of the authors' code.
 #[derive(Debug, Clone)]
@@ -86,7 +87,8 @@ pub fn range(pistons: usize) -> [f64; 2] {
 mod tests {
     use super::*;
 
-    /// Pistons all down: the ball falls straight, so nothing moves sideways and from step 10 on it has stayed.
+    /// Pistons all down: the ball falls straight, so nothing moves sideways and from step 10 on it has
+    /// stayed.
     #[test]
     fn staying_costs_from_the_tenth_step_on() {
         let ball = Ball { x: 260.0, y: 400.0, vx: 0.0, vy: 0.0, angle: 0.0, omega: 0.0 };
@@ -101,7 +103,8 @@ mod tests {
         }
     }
 
-    /// A slope to the left: what is earned is half a pixel's worth for everyone whom the ball was or is above.
+    /// A slope to the left: what is earned is half a pixel's worth for everyone whom the ball was or is
+    /// above.
     #[test]
     fn going_left_pays_those_under_the_ball() {
         let heights: Vec<f64> = (0..10).map(|i| 491.0 - 4.0 * f64::from(i)).collect();

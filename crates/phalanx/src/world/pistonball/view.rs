@@ -17,9 +17,9 @@ const SPEED_Y: f32 = 8.0;
 /// Where a ball out of sight seems to be: so far to its side, and below everything.
 const FAR: f32 = 3.0;
 
-/// One frame: the heights of the neighbourhood, from −1 to 1, then five numbers about the ball relative to the
-/// agent: x offset, lower edge, ω, vx, vy. If no part of the ball is above the neighbourhood, (±3, −3, 0, 0, 0) tells
-/// the side.
+/// One frame: the heights of the neighbourhood, from −1 to 1, then five numbers about the ball relative to
+/// the agent: x offset, lower edge, ω, vx, vy. If no part of the ball is above the neighbourhood, (±3, −3, 0,
+/// 0, 0) tells the side.
 #[derive(Debug)]
 pub struct Frame {
     agent: usize,

@@ -5,8 +5,9 @@ use std::collections::BinaryHeap;
 
 /// A matching of greatest weight, with prices that prove it.
 ///
-/// All prices are at least 0, `left_price[i] + right_price[j]` is at least the weight of every edge (i, j), and all prices
-/// together are the weight of the matching: no matching can weigh more (weak duality), up to rounding.
+/// All prices are at least 0, `left_price[i] + right_price[j]` is at least the weight of every edge (i, j),
+/// and all prices together are the weight of the matching: no matching can weigh more (weak duality), up to
+/// rounding.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Matching {
     /// The number of the edge that node i on the left is matched by, if it is.
@@ -20,17 +21,17 @@ pub struct Matching {
 /// An edge: node on the left, node on the right, weight.
 pub type Edge = (usize, usize, f64);
 
-/// The matching of greatest total weight between `left` and `right` nodes; nodes may stay alone, and edges of weight 0 or
-/// less are never used. Weights must be finite.
+/// The matching of greatest total weight between `left` and `right` nodes; nodes may stay alone, and edges of
+/// weight 0 or less are never used. Weights must be finite.
 ///
-/// Nodes on the left join one after the other, each along a cheapest augmenting path: it takes a free node on the right, or
-/// one whose present partner moves on to another, …, or somebody on the way gives up its own. Dijkstra on reduced costs
-/// finds the path and looks no further than it must. At most O(left · edges · log edges), and far less where paths are
-/// short. Ties are broken by the numbers of nodes and edges.
+/// Nodes on the left join one after the other, each along a cheapest augmenting path: it takes a free node on
+/// the right, or one whose present partner moves on to another, …, or somebody on the way gives up its own.
+/// Dijkstra on reduced costs finds the path and looks no further than it must. At most O(left · edges · log
+/// edges), and far less where paths are short. Ties are broken by the numbers of nodes and edges.
 ///
-/// Literature: Crouse, "On implementing 2D rectangular assignment algorithms", IEEE Transactions on Aerospace and
-/// Electronic Systems 52, 2016; Jonker, Volgenant, "A shortest augmenting path algorithm for dense and sparse linear
-/// assignment problems", Computing 38, 1987.
+/// Literature: Crouse, "On implementing 2D rectangular assignment algorithms", IEEE Transactions on Aerospace
+/// and Electronic Systems 52, 2016; Jonker, Volgenant, "A shortest augmenting path algorithm for dense and
+/// sparse linear assignment problems", Computing 38, 1987.
 pub fn maximum_weight_matching(left: usize, right: usize, edges: &[Edge]) -> Matching {
     let mut edges_of = vec![Vec::new(); left];
     for (number, &(i, _, weight)) in edges.iter().enumerate() {
@@ -300,8 +301,9 @@ mod tests {
         assert!(maximum_weight_matching(0, 0, &[]).edge.is_empty());
     }
 
-    /// A hundred rows of a hundred nodes, each with an edge to the four corners around it: equal weights, where all paths tie,
-    /// and weights that all differ. The prices are the proof, and the test would not end if paths were long.
+    /// A hundred rows of a hundred nodes, each with an edge to the four corners around it: equal weights,
+    /// where all paths tie, and weights that all differ. The prices are the proof, and the test would not end
+    /// if paths were long.
     #[test]
     fn large_grids_are_matched_with_proof() {
         const SIDE: usize = 100;

@@ -25,9 +25,9 @@ pub struct WirelessSpec {
     pub deadline: Deadlines,
     /// Seed of the random probabilities; the run's own seed does not change them.
     pub seed: u64,
-    /// p_i: probability that a packet arrives, one a user.
+    /// p_i: probability that a packet arrives, one per user.
     pub arrival: Probabilities,
-    /// q_y: probability that a packet sent alone gets through, one an access point.
+    /// q_y: probability that a packet sent alone gets through, one per access point.
     pub success: Probabilities,
 }
 
@@ -51,7 +51,7 @@ impl Default for WirelessSpec {
 pub enum Deadlines {
     /// The same for everybody.
     Same(usize),
-    /// One a user.
+    /// One per user.
     Each(Vec<usize>),
 }
 
@@ -100,7 +100,8 @@ impl Constants {
                 format!("{rows} × {columns} columns make {users} users; below {} is possible", u32::MAX);
             return Err(Error::config("world.rows", message));
         }
-        // Links while they are collected, constants, thresholds, the channel `send`, and what every run keeps for an agent.
+        // Links while they are collected, constants, thresholds, the channel `send`, and what every run keeps
+        // for an agent.
         let longest = match &spec.deadline {
             Deadlines::Same(d) => *d,
             Deadlines::Each(list) => list.iter().copied().max().unwrap_or(1),
@@ -134,7 +135,8 @@ impl Deadlines {
 }
 
 impl Probabilities {
-    /// `count` numbers. The k-th random one depends on the seed, on which of the two keys it is for and on k alone.
+    /// `count` numbers. The k-th random one depends on the seed, on which of the two keys it is for and on k
+    /// alone.
     fn resolve(&self, key: &str, of_what: &str, count: usize, seed: u64, which: u32) -> Result<Vec<f64>> {
         let field = format!("world.{key}");
         match self {

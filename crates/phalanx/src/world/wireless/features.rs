@@ -4,16 +4,16 @@ use super::Wireless;
 use super::grid::ACTIONS;
 use crate::world::{Columns, Features, View};
 
-/// Indicators over a group of users: the queue of every neighbour, and for every member the queue that it sends from, if
-/// it is the only member to address its access point.
+/// Indicators over a group of users: the queue of every neighbour, and for every member the queue that it
+/// sends from, if it is the only member to address its access point.
 ///
-/// These see how actions interact. A critic that is a sum over single users cannot: its advantages would not depend on
-/// what others do.
+/// These see how actions interact. A critic that is a sum over single users cannot: its advantages would not
+/// depend on what others do.
 #[derive(Debug)]
 pub struct Sends {
     members: Box<[Member]>,
-    /// Of every access point: the places in the group of the four around it, or [`ABSENT`]. The first addresses it with
-    /// action 4, the last with 1.
+    /// Of every access point: the places in the group of the four around it, or [`ABSENT`]. The first
+    /// addresses it with action 4, the last with 1.
     points: Box<[[u8; 4]]>,
     count: usize,
 }
@@ -145,8 +145,8 @@ impl Features for Sends {
         out: &mut [f64],
     ) {
         let loads = self.loads(actions);
-        // Of every access point: the value of all its sends if it has one sender, and the sum of senders' numbers, which
-        // tells the other one of two.
+        // Of every access point: the value of all its sends if it has one sender, and the sum of senders'
+        // numbers, which tells the other one of two.
         let (mut whose, mut common) = ([0u16; SLOTS], 0.0);
         let send = |m: usize| {
             let queue = usize::from(states[m]);
@@ -194,8 +194,8 @@ impl Features for Sends {
         }
     }
 
-    /// Only the sends at the chooser's access points change: its own if nobody is there, that of the one who is there if it
-    /// is one.
+    /// Only the sends at the chooser's access points change: its own if nobody is there, that of the one who
+    /// is there if it is one.
     fn add_changes<'a>(
         &self,
         weights: &[f64],
@@ -247,16 +247,16 @@ struct Rival<'a, 'w> {
     sends: &'w [f64],
 }
 
-/// Value of a send from a queue, if there is one: from an empty queue nothing is sent. Without branches, which would be
-/// guessed wrongly half of the time.
+/// Value of a send from a queue, if there is one: from an empty queue nothing is sent. Without branches,
+/// which would be guessed wrongly half of the time.
 #[inline(always)]
 fn send_if(sends: bool, weights: &[f64], queue: u8) -> f64 {
     let mask = u64::from(sends & (queue != 0)).wrapping_neg();
     f64::from_bits(weights[usize::from(queue)].to_bits() & mask)
 }
 
-/// Indicators of a user's own queue together with those of all its rivals for one access point, for each of its access
-/// points: who should give way to whom depends on all four at once.
+/// Indicators of a user's own queue together with those of all its rivals for one access point, for each of
+/// its access points: who should give way to whom depends on all four at once.
 #[derive(Debug)]
 pub struct Rivals {
     /// Place of the agent in its group.
@@ -308,8 +308,8 @@ impl Features for Rivals {
     }
 }
 
-/// Queues as the paper's networks see them: one row for each number of steps left, with one entry for each user of the
-/// (2κ + 1)² window around the agent; 0 beyond the edge.
+/// Queues as the paper's networks see them: one row for each number of steps left, with one entry for each
+/// user of the (2κ + 1)² window around the agent; 0 beyond the edge.
 #[derive(Debug)]
 pub struct Window {
     rows: usize,

@@ -39,7 +39,8 @@ impl Grid {
         [(first, 4), (first + 1, 3), (first + self.columns, 2), (first + self.columns + 1, 1)]
     }
 
-    /// Steps back in the numbering from a user to the first of the four around the access point of each action.
+    /// Steps back in the numbering from a user to the first of the four around the access point of each
+    /// action.
     pub fn steps_back(self) -> [usize; ACTIONS] {
         [0, self.columns + 1, self.columns, 1, 0]
     }

@@ -8,10 +8,11 @@ use super::grid::ACTIONS;
 use crate::Ragged;
 use crate::world::World;
 
-/// Every user always sends to the access point that it is matched with, or does nothing: a law over actions for each state,
-/// row i as `[S_i][A_i]`.
+/// Every user always sends to the access point that it is matched with, or does nothing: a law over actions
+/// for each state, row i as `[S_i][A_i]`.
 ///
-/// Among the plans in which nobody shares an access point this one has the most expected deliveries in `horizon` steps.
+/// Among the plans in which nobody shares an access point this one has the most expected deliveries in
+/// `horizon` steps.
 pub fn policy(world: &Wireless, horizon: usize) -> Ragged<f64> {
     Ragged::from_rows(plan(world, horizon).into_iter().enumerate().map(|(user, action)| {
         let law = move |a: usize| if a == usize::from(action) { 1.0 } else { 0.0 };
@@ -40,7 +41,8 @@ fn plan(world: &Wireless, horizon: usize) -> Vec<u8> {
 
 /// Expected deliveries in `horizon` steps of a user that always sends to an access point of its own.
 ///
-/// The law of its queue is carried forward from fair coins; once it stands still, so do the deliveries of a step.
+/// The law of its queue is carried forward from fair coins; once it stands still, so do the deliveries of a
+/// step.
 pub fn deliveries(deadline: usize, arrival: f64, success: f64, horizon: usize) -> f64 {
     let newest = 1 << (deadline - 1);
     let mut law = vec![1.0 / (2 * newest) as f64; 2 * newest];
@@ -72,7 +74,8 @@ mod tests {
 
     #[test]
     fn deliveries_by_hand() {
-        // One bit: a packet is there with probability 1/2, then with probability p; each is sent at once or lost.
+        // One bit: a packet is there with probability 1/2, then with probability p; each is sent at once or
+        // lost.
         let one = |h| deliveries(1, 0.3, 0.8, h);
         assert!((one(1) - 0.8 * 0.5).abs() < 1e-15 && (one(4) - 0.8 * (0.5 + 3.0 * 0.3)).abs() < 1e-15);
         assert!((one(1_000_001) - 0.8 * (0.5 + 300_000.0)).abs() < 1e-6);

@@ -54,19 +54,20 @@ impl WorldSettings for WirelessSpec {
 
 /// Users on a grid, row by row, and an access point in the middle of every four of them.
 ///
-/// * State of user i: its queue, d_i bits. Bit k is a packet that must be sent within k + 1 steps. At the start every
-///   bit is a fair coin.
-/// * Actions: 0 nothing; 1, 2, 3, 4 the access point up-left, up-right, down-left, down-right. At the edge of the grid some of
-///   these do not exist: then nothing is sent and nobody is disturbed.
-/// * A step: a user that addresses an access point y sends its earliest packet, if it has one. It gets through with
-///   probability q_y if nobody else addresses y; one who addresses y with an empty queue is in the way all the same. Then
-///   every deadline comes a step nearer, packets that are due are lost, and with probability p_i a packet arrives that has d_i
-///   steps left.
+/// * State of user i: its queue, d_i bits. Bit k is a packet that must be sent within k + 1 steps. At the
+///   start every bit is a fair coin.
+/// * Actions: 0 nothing; 1, 2, 3, 4 the access point up-left, up-right, down-left, down-right. At the edge of
+///   the grid some of these do not exist: then nothing is sent and nobody is disturbed.
+/// * A step: a user that addresses an access point y sends its earliest packet, if it has one. It gets
+///   through with probability q_y if nobody else addresses y; one who addresses y with an empty queue is in
+///   the way all the same. Then every deadline comes a step nearer, packets that are due are lost, and with
+///   probability p_i a packet arrives that has d_i steps left.
 /// * Links: users who share an access point, so that N_i^κ is the window of (2κ + 1)² users around i.
 ///
-/// Channel `reward`: 1 for a packet that gets through. It depends on what neighbours do and on chance (errata 24).
-/// Channel `send`: 1 for addressing an access point that exists, whatever the queue holds: what the paper's comparison with
-/// MAPPO-L limits. Scripted policy `matching`: the best fixed plan of who uses which access point.
+/// Channel `reward`: 1 for a packet that gets through. It depends on what neighbours do and on chance (errata
+/// 24). Channel `send`: 1 for addressing an access point that exists, whatever the queue holds: what the
+/// paper's comparison with MAPPO-L limits. Scripted policy `matching`: the best fixed plan of who uses which
+/// access point.
 #[derive(Debug, Clone)]
 pub struct Wireless {
     network: Graph,
@@ -88,20 +89,20 @@ struct User {
     newest: u8,
     /// A packet arrives iff the draw has passed this.
     arrival: u32,
-    /// By action: a packet that is sent alone gets through iff the draw is below the first number, or between `arrival` and
-    /// the second.
+    /// By action: a packet that is sent alone gets through iff the draw is below the first number, or between
+    /// `arrival` and the second.
     through: [[u32; 2]; ACTIONS],
 }
 
-/// The law of (gets through, arrives) for a packet sent alone, as cumulative probabilities of: through and no arrival, not
-/// through and no arrival, through and arrival. The fourth takes the rest.
+/// The law of (gets through, arrives) for a packet sent alone, as cumulative probabilities of: through and no
+/// arrival, not through and no arrival, through and arrival. The fourth takes the rest.
 ///
-/// A queue without its earliest packet is a smaller number than with it, and an arrival sets the highest bit: in this order
-/// the four outcomes are in the order of the next states, whatever the state, or share one. So a single draw decides
-/// next state and success together.
+/// A queue without its earliest packet is a smaller number than with it, and an arrival sets the highest bit:
+/// in this order the four outcomes are in the order of the next states, whatever the state, or share one. So
+/// a single draw decides next state and success together.
 ///
-/// The numbers are multiples of 2⁻⁵⁰. Sums of them are exact in any order, which makes `step` and `transition` agree on
-/// every draw.
+/// The numbers are multiples of 2⁻⁵⁰. Sums of them are exact in any order, which makes `step` and
+/// `transition` agree on every draw.
 fn cumulative(arrival: f64, success: f64) -> [f64; 3] {
     const GRAINS: f64 = (1u64 << 50) as f64;
     let grain = |p: f64| (p * GRAINS).round() / GRAINS;
@@ -193,8 +194,8 @@ impl Wireless {
         self.constants.grid.around(access_point)
     }
 
-    /// The three others who could be in the way when `user` takes `action`, each with the action by which it would be; none if
-    /// there is no such access point. O(1).
+    /// The three others who could be in the way when `user` takes `action`, each with the action by which it
+    /// would be; none if there is no such access point. O(1).
     pub fn contenders(&self, user: usize, action: u8) -> Option<[(usize, u8); 3]> {
         let around = self.around(self.access_point(user, action)?);
         let mut others = around.into_iter().filter(|&(other, _)| other != user);
@@ -206,7 +207,8 @@ impl Wireless {
         (self.first + agent, group.iter().map(|&m| m + self.first as u32).collect())
     }
 
-    /// Whether a packet of agent i gets through. Without branches, which would be guessed wrongly half of the time.
+    /// Whether a packet of agent i gets through. Without branches, which would be guessed wrongly half of the
+    /// time.
     #[inline(always)]
     fn delivers(&self, i: usize, queue: u8, actions: &[u8], draw: u32) -> bool {
         let user = &self.users[i];
@@ -218,7 +220,8 @@ impl Wireless {
 
     /// Whether agent i is the only one who addresses the access point that it addresses.
     ///
-    /// Beyond the edge of the grid this tells of four other users, which does not matter: nobody has luck there.
+    /// Beyond the edge of the grid this tells of four other users, which does not matter: nobody has luck
+    /// there.
     #[inline(always)]
     fn is_alone(&self, i: usize, action: usize, actions: &[u8]) -> bool {
         let columns = self.constants.grid.columns;

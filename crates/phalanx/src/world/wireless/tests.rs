@@ -171,8 +171,8 @@ fn pieces(world: &Wireless, user: usize, states: &[u8], actions: &[u8]) -> Vec<(
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
-    /// Next state and reward have the joint law of the rules, to 2⁻³⁰; the next state is the inverse cumulative law at
-    /// every threshold.
+    /// Next state and reward have the joint law of the rules, to 2⁻³⁰; the next state is the inverse
+    /// cumulative law at every threshold.
     #[test]
     fn one_draw_decides_state_and_reward(
         (rows, columns) in (2usize..5, 2usize..5),
@@ -252,7 +252,8 @@ fn contenders_are_the_three_others() {
     assert_eq!((world.contenders(4, 0), world.contenders(2, 4), world.contenders(2, 9)), (None, None, None));
 }
 
-/// Rewards of a user change with nobody but its neighbours' actions, and do not depend on how agents are split.
+/// Rewards of a user change with nobody but its neighbours' actions, and do not depend on how agents are
+/// split.
 #[test]
 fn rewards_are_local() {
     let world = wireless("rows = 4\ncolumns = 5\nsuccess = 0.9\ndeadline = 3");
@@ -356,8 +357,8 @@ fn uniform_policy(world: &Wireless) -> Ragged<f64> {
     Ragged::from_rows((0..world.graph().agents()).map(|i| vec![0.2; world.states(i) * ACTIONS]))
 }
 
-/// Mean returns on the paper's grid, as an independent simulation has found them (d = 2: also where the published curves
-/// start).
+/// Mean returns on the paper's grid, as an independent simulation has found them (d = 2: also where the
+/// published curves start).
 #[test]
 fn returns_of_the_uniform_policy_and_of_the_matching() {
     const EPISODES: u32 = 20_000;

@@ -1,15 +1,18 @@
 //! Which segments come near the ball, in the order in which the original meets them.
 //!
-//! Chipmunk keeps what moves (pistons and ball) and what does not (walls) in two binary trees of boxes. The boxes of
-//! what moves are *fat*, so that small moves leave the tree alone; who leaves its box gets a new one and a new place.
-//! Two that overlap are a pair. In each step the tree is walked, first children first, and of every pair the one that
-//! comes later in the tree reports it; who got a new place in this step while looking around from there, anyone else
-//! from its list of pairs, the newest first. Only pairs with the ball matter here, and that leaves:
+//! Chipmunk keeps what moves (pistons and ball) and what does not (walls) in two binary trees of boxes. The
+//! boxes of what moves are *fat*, so that small moves leave the tree alone; who leaves its box gets a new one
+//! and a new place. Two that overlap are a pair. In each step the tree is walked, first children first, and
+//! of every pair the one that comes later in the tree reports it; who got a new place in this step while
+//! looking around from there, anyone else from its list of pairs, the newest first. Only pairs with the ball
+//! matter here, and that leaves:
 //!
-//! - a re-insertion changes the order of no two other leaves, so a pair keeps its reporter as long as it lives;
-//! - the ball reports walls and pistons before it in the tree, then pistons after it report themselves, in tree order;
-//! - the order changes only if the ball or a piston near it got a new place in this step, or the ball in the step
-//!   before.
+//! - a re-insertion changes the order of no two other leaves, so a pair keeps its reporter as long as it
+//!   lives;
+//! - the ball reports walls and pistons before it in the tree, then pistons after it report themselves, in
+//!   tree order;
+//! - the order changes only if the ball or a piston near it got a new place in this step, or the ball in the
+//!   step before.
 
 use super::contact::Capsule;
 use super::{Vector, WALLS, max, min};
@@ -104,7 +107,8 @@ impl Node {
     };
 }
 
-/// A binary tree of boxes. Leaves come first among its nodes; an inner node's box is the union of its children's.
+/// A binary tree of boxes. Leaves come first among its nodes; an inner node's box is the union of its
+/// children's.
 #[derive(Debug, Clone)]
 struct Tree {
     nodes: Vec<Node>,
@@ -215,7 +219,8 @@ impl Tree {
         self.overlapping(b, bounds, visit);
     }
 
-    /// Visits the leaves before `leaf` that overlap it, in the order in which one that climbs from it meets them.
+    /// Visits the leaves before `leaf` that overlap it, in the order in which one that climbs from it meets
+    /// them.
     fn overlapping_before(&self, leaf: usize, visit: &mut impl FnMut(usize)) {
         let (bounds, mut from) = (self.nodes[leaf].bounds, leaf);
         while self.nodes[from].parent != NONE {

@@ -125,8 +125,8 @@ impl Contacts {
             }
             let Some(mut contact) = touch(capsule, position) else { continue };
             let record = self.records[segment];
-            // Lost for a step or two and found again, a contact goes on with the impulses it had, but does not start
-            // with them: so does the original.
+            // Lost for a step or two and found again, a contact goes on with the impulses it had, but does
+            // not start with them: so does the original.
             let age = self.step - record.step;
             contact.segment = segment;
             contact.lasting = age == 1;

@@ -1,7 +1,7 @@
 //! Two numbers that the processor computes with at once.
 //!
-//! Left to itself, the compiler pairs other numbers than these, and a quarter of the solver's time goes into sorting
-//! them in and out.
+//! Left to itself, the compiler pairs other numbers than these, and a quarter of the solver's time goes into
+//! sorting them in and out.
 
 #[cfg(any(test, not(target_arch = "x86_64")))]
 mod portable;

@@ -1,10 +1,11 @@
 //! The physics of Pistonball: one ball against pistons and walls, double for double that of PettingZoo.
 //!
-//! The game runs on a general physics library (pymunk, which is Chipmunk). Only a small part of it ever acts here, and
-//! that part is written out in three files: `broad` finds the segments near the ball, and in which order; `contact`
-//! those that touch it; `solver` what they do to it. The solver passes over the contacts one after another, so their
-//! order changes the result, and a ball between pistons is chaotic: a different last digit becomes another game within
-//! an episode. So every expression keeps the grouping of the original, and nothing may be fused or reordered.
+//! The game runs on a general physics library (pymunk, which is Chipmunk). Only a small part of it ever acts
+//! here, and that part is written out in three files: `broad` finds the segments near the ball, and in which
+//! order; `contact` those that touch it; `solver` what they do to it. The solver passes over the contacts one
+//! after another, so their order changes the result, and a ball between pistons is chaotic: a different last
+//! digit becomes another game within an episode. So every expression keeps the grouping of the original, and
+//! nothing may be fused or reordered.
 //!
 //! Units are pixels, seconds and radians; x grows to the right and **y grows downwards**.
 

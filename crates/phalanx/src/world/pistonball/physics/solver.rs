@@ -49,8 +49,8 @@ pub(super) fn solve(motion: &mut Motion, correction: &mut Motion, contacts: &mut
     *correction = Motion { velocity: Vector { x: x.second(), y: y.second() }, omega: omega.second() };
 }
 
-/// Motion (first) and correction (second). They obey the same equations, but the correction knows no friction and aims
-/// at another speed.
+/// Motion (first) and correction (second). They obey the same equations, but the correction knows no friction
+/// and aims at another speed.
 #[derive(Clone, Copy)]
 struct State {
     x: F64x2,
@@ -128,7 +128,8 @@ impl State {
     /// One contact sets its impulses right.
     #[inline(always)]
     fn act(&mut self, row: &mut Row) {
-        // Velocity of the ball's point of contact. The original has that of the segment seen from there, its negative.
+        // Velocity of the ball's point of contact. The original has that of the segment seen from there, its
+        // negative.
         let x = self.x.sub(row.arm_y.mul(self.omega));
         let y = self.y.add(row.arm_x.mul(self.omega));
         let closing = x.mul(row.normal_x).add(y.mul(row.normal_y));
@@ -138,7 +139,8 @@ impl State {
         let mut friction = row.friction + sliding * row.tangent_mass;
         let most = FRICTION * push.first();
         if friction.abs() > most {
-            // Kept from the optimiser as a branch: the processor guesses it and goes on before `most` is known.
+            // Kept from the optimiser as a branch: the processor guesses it and goes on before `most` is
+            // known.
             friction = std::hint::black_box(min(max(friction, -most), most));
         }
         self.push(row, push.sub(row.push), friction - row.friction);
