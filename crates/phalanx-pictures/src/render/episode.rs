@@ -24,7 +24,7 @@ pub fn film_of(evaluator: &Evaluator, k: u32, seed: u64, steps: usize) -> Result
     let agents = evaluator.world().graph().agents();
     if agents.saturating_mul(steps) > MOST_AGENT_STEPS {
         let message = format!("{steps} steps of {agents} agents; {} are possible", MOST_AGENT_STEPS / agents);
-        return Err(Error::config("--steps", message));
+        return Err(Error::argument("steps", message));
     }
     let run = || evaluator.episode(k, seed, steps);
     let mut ended = false;
