@@ -21,7 +21,7 @@ ACTIONS = 512
 
 
 def dict_steps(env, seconds):
-    """Steps a second of an environment of PettingZoo."""
+    """Steps per second of an environment of PettingZoo."""
     env.reset(seed=1)
     rng = np.random.default_rng(1)
     agents = env.possible_agents
@@ -38,7 +38,7 @@ def dict_steps(env, seconds):
 
 
 def array_steps(env, seconds):
-    """Steps a second of all copies together."""
+    """Steps per second of all copies together."""
     env.reset(seed=1)
     rng = np.random.default_rng(1)
     chosen = rng.integers(0, 3, (ACTIONS, env.copies, len(env.possible_agents)), dtype=np.uint8)

@@ -28,7 +28,7 @@ def milliseconds(world, iterations):
 
 
 def main():
-    print(f"{'n':>6} {'NumPy, ms':>10} {'Rust, ms':>10} {'times':>6} {'µs a step in NumPy':>19}")
+    print(f"{'n':>6} {'NumPy, ms':>10} {'Rust, ms':>10} {'times':>6} {'µs per step in NumPy':>19}")
     for n, iterations in ((10, 60), (100, 40), (1000, 12), (10000, 3)):
         pairs = [(milliseconds(Line(n), iterations), milliseconds({"n": n}, iterations)) for _ in range(5)]
         ours, theirs = (statistics.median(column) for column in zip(*pairs, strict=True))

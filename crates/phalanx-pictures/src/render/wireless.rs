@@ -18,7 +18,7 @@ pub struct WirelessFilm {
     pub steps: Vec<WirelessStep>,
 }
 
-/// One step; an entry a user that is drawn.
+/// One step; an entry per user that is drawn.
 #[derive(Debug, Clone, Default)]
 pub struct WirelessStep {
     /// The packets before anything is sent, one entry a slot, the earliest deadline first.

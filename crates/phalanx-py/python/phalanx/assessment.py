@@ -22,7 +22,7 @@ class Assessment:
         found = json.loads(text)
         #: Everything, as `phalanx eval --json` prints it.
         self.details: dict[str, Any] = found
-        #: One row an agent and constraint: value, lower, upper, threshold, verdict.
+        #: One row per agent and constraint: value, lower, upper, threshold, verdict.
         self.constraints = Table.of_rows(found["constraints"])
         #: `safe`, `unsafe` or `undecided`, by agent.
         self.verdicts: list[str] = found["verdicts"]

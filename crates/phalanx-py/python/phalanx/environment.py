@@ -42,7 +42,7 @@ def from_pettingzoo(
 
     :param make: makes an environment, e.g. `lambda: simple_spread_v3.parallel_env(max_cycles=50)`. Several are in use at a time.
     :param graph: links between agents by name or number: pairs, a networkx graph, or a function of two names.
-    :param actions: what an agent can do, where its action space is not discrete: a list of actions for all agents, or one an agent.
+    :param actions: what an agent can do, where its action space is not discrete: a list of actions for all agents, or one per agent.
     :param channels: rewards beside `reward`: a function of agent, observation, action, reward and info, or a name in `info`.
     :param ranges: smallest and largest reward of a channel, where known: it tells bounds that cannot be met, and
         makes intervals narrower.

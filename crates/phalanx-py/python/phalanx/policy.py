@@ -55,7 +55,7 @@ class Policy:
     def act(
         self, observations: Any, *, seed: int | None = None, greedy: bool = False
     ) -> dict[Any, Any] | NDArray[np.int64]:
-        """Actions, given what agents observe: a dict by agent, or an array with a row an agent and, before it, any number of
+        """Actions, given what agents observe: a dict by agent, or an array with a row per agent and, before it, any number of
         copies. They are drawn from the policy, from the beginning of `seed`'s numbers if given; `greedy` takes the
         likeliest.
         """

@@ -63,17 +63,17 @@ class Run:
 
     @cached_property
     def metrics(self) -> Table:
-        """One row an iteration."""
+        """One row per iteration."""
         return Table.read(self.path / "metrics.csv")
 
     @cached_property
     def timings(self) -> Table:
-        """Seconds by stage, one row an iteration."""
+        """Seconds by stage, one row per iteration."""
         return Table.read(self.path / "timings.csv")
 
     @cached_property
     def agents(self) -> Table:
-        """One row an agent and constraint, from the closing evaluation; in a large network the worst."""
+        """One row per agent and constraint, from the closing evaluation; in a large network the worst."""
         return Table.read(self.path / "agents.csv")
 
     @cached_property
@@ -97,7 +97,7 @@ class Run:
 
     @cached_property
     def multipliers(self) -> list[NDArray[np.float64]]:
-        """μ of every agent, one number a constraint."""
+        """μ of every agent, one number per constraint."""
         return self._fixed.multipliers()
 
     def evaluate(

@@ -31,7 +31,7 @@ class World:
     Derive from it, set what it is made of, and write `step`, which moves all agents on at once:
 
     - `n`: number of agents; `graph`: links as pairs of agents, a networkx graph, or a function of two agents;
-    - `states`, `actions`: how many every agent has (one number, or one an agent), at most 256;
+    - `states`, `actions`: how many every agent has (one number, or one per agent), at most 256;
     - `start`: a state, an array of states, probabilities `[states]` or `[n, states]`, or a method `start(uniform)`;
     - `rewards`: tables r(s, a) by channel, `{"reward": [states, actions] or [n, states, actions]}`;
     - `ranges`: channels that `step` tells of in place of tables, with their smallest and largest reward,
@@ -39,7 +39,7 @@ class World:
     - `step(states, actions, uniform)`: arrays of n whole numbers, and n numbers from [0, 1), an agent's own chance. Gives
       the n next states; with `ranges` a pair of them and the rewards (an array, or a dict of arrays by channel). It must read
       nothing but its arguments;
-    - `parents`: whose state and action enter an agent's transition, a list an agent; its neighbours and itself if not given;
+    - `parents`: whose state and action enter an agent's transition, a list per agent; its neighbours and itself if not given;
     - `transition(agent, states, actions)`: the law of an agent's next state given its parents', for exact computations; `step`
       must then give state x iff `uniform` lies in x's interval of the law, laid out in order.
 
@@ -205,10 +205,10 @@ class World:
 
 
 def sizes(given: Any, n: int, name: str) -> list[int]:
-    """A number an agent."""
+    """A number per agent."""
     array = np.asarray(given)
     if array.dtype.kind not in "iu" or array.ndim > 1:
-        raise ConfigError(f"{name}: {given!r}; give a whole number, or one an agent")
+        raise ConfigError(f"{name}: {given!r}; give a whole number, or one per agent")
     if array.ndim == 1 and len(array) != n:
         raise ConfigError(f"{name}: {len(array)} numbers for {n} agents")
     if (array < 1).any() or (array > LARGEST).any():
@@ -220,7 +220,7 @@ def whole_numbers(found: Any, name: str) -> NDArray[np.int64]:
     """States that `name` gave."""
     array = np.asarray(found)
     if array.dtype.kind not in "iub" or array.ndim != 1:
-        raise ConfigError(f"{name}: gives {array.dtype} of shape {array.shape}; a whole number an agent is needed")
+        raise ConfigError(f"{name}: gives {array.dtype} of shape {array.shape}; a whole number per agent is needed")
     return np.ascontiguousarray(array, dtype=np.int64)
 
 
@@ -229,7 +229,7 @@ def numbers(found: Any, name: str) -> NDArray[np.float64]:
     array = np.asarray(found)
     if array.dtype.kind not in "fiub" or array.ndim != 1:
         raise ConfigError(
-            f"{name}: gives rewards of {array.dtype} and shape {array.shape}; one an agent is needed"
+            f"{name}: gives rewards of {array.dtype} and shape {array.shape}; one per agent is needed"
         )
     return np.ascontiguousarray(array, dtype=np.float64)
 

@@ -9,7 +9,7 @@ use crate::Ragged;
 pub enum Field<'a> {
     /// Numbers that do not belong to single agents; how many follows from the configuration.
     Numbers(&'a mut [f64]),
-    /// A row an agent.
+    /// A row per agent.
     Rows(&'a mut Ragged<f64>),
     /// The same in single precision.
     SingleRows(&'a mut Ragged<f32>),

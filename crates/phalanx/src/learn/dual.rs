@@ -85,7 +85,7 @@ impl DualSettings {
 /// The multipliers and what their update remembers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Dual {
-    /// μ_ik, a row an agent.
+    /// μ_ik, a row per agent.
     pub mu: Ragged<f64>,
     /// The integral term of `pi`.
     pub integral: Ragged<f64>,

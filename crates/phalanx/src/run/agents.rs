@@ -88,7 +88,7 @@ fn write_lines(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> std::io:
     })
 }
 
-/// One row a constraint: in order of agents, or those with the least slack, least first.
+/// One row per constraint: in order of agents, or those with the least slack, least first.
 fn constraints(
     out: &mut impl Write,
     problem: &Problem,
@@ -117,7 +117,7 @@ fn constraints(
     least_slack(&evaluation.slack, WORST_LISTED).into_iter().try_for_each(|(i, k)| row(i, k))
 }
 
-/// One row an agent: in order, or those with the least return (objective, if there is none), least first.
+/// One row per agent: in order, or those with the least return (objective, if there is none), least first.
 fn returns(out: &mut impl Write, evaluation: &Evaluation, all: bool) -> std::io::Result<()> {
     writeln!(out, "agent,return,objective")?;
     let (objectives, returns) = (&evaluation.objectives, evaluation.returns.as_ref());

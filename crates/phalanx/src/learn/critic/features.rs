@@ -234,7 +234,7 @@ pub fn read_group(
     }
 }
 
-/// The active features at the first `steps` steps of a trajectory, one row a step.
+/// The active features at the first `steps` steps of a trajectory, one row per step.
 pub fn feature_rows(
     set: &FeatureSet,
     group: &[u32],

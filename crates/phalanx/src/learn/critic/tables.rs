@@ -1,4 +1,4 @@
-//! One table of Q values an agent and utility, over the pairs of its κ_q-hop neighbourhood.
+//! One table of Q values per agent and utility, over the pairs of its κ_q-hop neighbourhood.
 
 use std::ops::Range;
 
@@ -49,7 +49,7 @@ impl QTables {
         &self.index
     }
 
-    /// All tables, a row an agent.
+    /// All tables, a row per agent.
     pub(crate) fn tables_mut(&mut self) -> &mut Ragged<f64> {
         &mut self.tables
     }

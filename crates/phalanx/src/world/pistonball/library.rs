@@ -121,7 +121,7 @@ const OFFSET_Y: i32 = 15;
 /// Its usual place: so far from the right end of the image, and this y.
 const FROM_RIGHT: f64 = WALL + BALL_RADIUS + OFFSET_X as f64;
 const START_Y: f64 = 410.0;
-/// It starts with at most so many turns a second, either way.
+/// It starts with at most so many turns per second, either way.
 const TURNS: f64 = 3.0;
 
 /// Draws the start of a game with `n` pistons: their heights, and the ball. `uniform` draws from [0, 1).

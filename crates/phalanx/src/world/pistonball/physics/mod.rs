@@ -63,7 +63,7 @@ pub struct Ball {
     pub x: f64,
     /// Centre, downwards.
     pub y: f64,
-    /// Velocity in pixels a second.
+    /// Velocity in pixels per second.
     pub vx: f64,
     /// Velocity, downwards.
     pub vy: f64,
