@@ -132,7 +132,7 @@ impl ExactPrimalDual {
         let smoothness = match settings.rule {
             StepRule::Constant => None,
             StepRule::Theorem => {
-                let constants = Constants::new(&problem, system.dynamics(), *settings.dual.mu_max);
+                let constants = Constants::new(&problem, &system.dynamics, *settings.dual.mu_max);
                 let constants = constants.ok_or_else(|| {
                     rule_error(
                         "`theorem` needs bounded shadow rewards, which a utility here does not have (errata 8); use \
@@ -174,7 +174,7 @@ impl ExactPrimalDual {
         let used = match &self.truncated {
             None => whole.clone(),
             Some(truncated) => {
-                let tables = truncated.tables(chain, &rewards, &values, chain.state_occupancy())?;
+                let tables = truncated.tables(chain, &rewards, &values, &chain.state_occupancy)?;
                 chain.truncated_action_values(&tables, &none, &self.groups)
             }
         };

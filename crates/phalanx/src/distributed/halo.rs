@@ -165,43 +165,23 @@ impl Halo {
 
     /// Everybody's bytes by process; valid on rank 0 only.
     pub fn gather(&self, bytes: &[u8]) -> Result<Vec<Vec<u8>>> {
-        let nothing = &mut || {};
-        let others = || 1..self.peers.count();
         if !self.is_first() {
-            let length = (bytes.len() as u64).to_le_bytes();
-            self.peers.exchange(&[(0, &length)], &mut [], nothing)?;
-            self.peers.exchange(&[(0, bytes)], &mut [], nothing)?;
-            return Ok(Vec::new());
+            return exchange_messages(&*self.peers, &[(0, bytes)], &[]);
         }
-        let mut lengths = vec![[0; 8]; self.peers.count()];
-        let mut incoming: Vec<(usize, &mut [u8])> =
-            others().zip(lengths[1..].iter_mut().map(|length| &mut length[..])).collect();
-        self.peers.exchange(&[], &mut incoming, nothing)?;
-        let mut all: Vec<Vec<u8>> =
-            lengths.iter().map(|length| vec![0; u64::from_le_bytes(*length) as usize]).collect();
-        all[0] = bytes.to_vec();
-        let mut incoming: Vec<(usize, &mut [u8])> =
-            others().zip(all[1..].iter_mut().map(|bytes| &mut bytes[..])).collect();
-        self.peers.exchange(&[], &mut incoming, nothing)?;
+        let others: Vec<usize> = (1..self.peers.count()).collect();
+        let mut all = exchange_messages(&*self.peers, &[], &others)?;
+        all.insert(0, bytes.to_vec());
         Ok(all)
     }
 
     /// What the first process says, everywhere.
     pub fn broadcast(&self, bytes: Vec<u8>) -> Result<Vec<u8>> {
-        let nothing = &mut || {};
-        if self.is_first() {
-            let length = (bytes.len() as u64).to_le_bytes();
-            for message in [&length[..], &bytes] {
-                let to_all: Vec<_> = (1..self.peers.count()).map(|peer| (peer, message)).collect();
-                self.peers.exchange(&to_all, &mut [], nothing)?;
-            }
-            return Ok(bytes);
+        if !self.is_first() {
+            return Ok(exchange_messages(&*self.peers, &[], &[0])?.concat());
         }
-        let mut length = [0; 8];
-        self.peers.exchange(&[], &mut [(0, &mut length)], nothing)?;
-        let mut heard = vec![0; u64::from_le_bytes(length) as usize];
-        self.peers.exchange(&[], &mut [(0, &mut heard)], nothing)?;
-        Ok(heard)
+        let to_all: Vec<(usize, &[u8])> = (1..self.peers.count()).map(|peer| (peer, &bytes[..])).collect();
+        exchange_messages(&*self.peers, &to_all, &[])?;
+        Ok(bytes)
     }
 
     /// The same numbers everywhere: those of all processes, put together one by one, beginning with 0.
@@ -324,26 +304,33 @@ fn reported(report: &[u8]) -> Error {
 /// Lists from everybody to everybody: what each wrote to this process.
 fn all_to_all(peers: &dyn Communicator, lists: &[Vec<u32>]) -> Result<Vec<Vec<u32>>> {
     let others: Vec<usize> = (0..peers.count()).filter(|&peer| peer != peers.rank()).collect();
-    let lengths: Vec<[u8; 8]> = lists.iter().map(|list| (list.len() as u64).to_le_bytes()).collect();
-    let mut heard = vec![[0; 8]; peers.count()];
-    let outgoing: Vec<(usize, &[u8])> = others.iter().map(|&peer| (peer, &lengths[peer][..])).collect();
-    let mut incoming: Vec<(usize, &mut [u8])> = heard
-        .iter_mut()
-        .enumerate()
-        .filter(|(peer, _)| *peer != peers.rank())
-        .map(|(peer, length)| (peer, &mut length[..]))
-        .collect();
-    peers.exchange(&outgoing, &mut incoming, &mut || {})?;
-    let mut found: Vec<Vec<u32>> =
-        heard.iter().map(|length| vec![0; u64::from_le_bytes(*length) as usize]).collect();
     let outgoing: Vec<(usize, &[u8])> =
         others.iter().map(|&peer| (peer, bytemuck::cast_slice(&lists[peer]))).collect();
-    let mut incoming: Vec<(usize, &mut [u8])> = found
-        .iter_mut()
-        .enumerate()
-        .filter(|(peer, _)| *peer != peers.rank())
-        .map(|(peer, list)| (peer, bytemuck::cast_slice_mut(&mut list[..])))
-        .collect();
-    peers.exchange(&outgoing, &mut incoming, &mut || {})?;
+    let heard = exchange_messages(peers, &outgoing, &others)?;
+    let mut found = vec![Vec::new(); peers.count()];
+    for (&peer, bytes) in others.iter().zip(heard) {
+        found[peer] = bytes.as_chunks::<4>().0.iter().map(|word| u32::from_ne_bytes(*word)).collect();
+    }
     Ok(found)
+}
+
+/// Sends messages to their peers, their lengths first, and receives one from each peer in `from`.
+fn exchange_messages(
+    peers: &dyn Communicator,
+    outgoing: &[(usize, &[u8])],
+    from: &[usize],
+) -> Result<Vec<Vec<u8>>> {
+    let lengths: Vec<[u8; 8]> =
+        outgoing.iter().map(|(_, message)| (message.len() as u64).to_le_bytes()).collect();
+    let announced = outgoing.iter().zip(&lengths).map(|(&(peer, _), length)| (peer, &length[..]));
+    let mut expected = vec![[0; 8]; from.len()];
+    let mut incoming: Vec<(usize, &mut [u8])> =
+        from.iter().copied().zip(expected.iter_mut().map(|length| &mut length[..])).collect();
+    peers.exchange(&announced.collect::<Vec<_>>(), &mut incoming, &mut || {})?;
+    let mut messages: Vec<Vec<u8>> =
+        expected.iter().map(|length| vec![0; u64::from_le_bytes(*length) as usize]).collect();
+    let mut incoming: Vec<(usize, &mut [u8])> =
+        from.iter().copied().zip(messages.iter_mut().map(|message| &mut message[..])).collect();
+    peers.exchange(outgoing, &mut incoming, &mut || {})?;
+    Ok(messages)
 }

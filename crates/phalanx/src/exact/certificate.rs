@@ -55,7 +55,7 @@ impl Certificate {
             // From 0: the sum of no numbers would be −0.
             (0..n).map(|i| far(i).fold(0.0, |sum, j| sum + k[(i, j as usize)])).collect()
         });
-        let cells = dynamics.states().iter().zip(dynamics.actions()).map(|(s, a)| s * a).collect();
+        let cells = dynamics.states.iter().zip(&dynamics.actions).map(|(s, a)| s * a).collect();
         Certificate { policy_influence, closed_loop, spectral_radius, outside, gamma, cells }
     }
 
@@ -96,7 +96,7 @@ fn policy_influence(dynamics: &Dynamics, policy: &Tabular) -> Vec<Vec<f64>> {
     for i in 0..n {
         for term in policy.observations().terms(i) {
             let (k, stride) = (term.agent as usize, term.stride as usize);
-            let states = dynamics.states()[k];
+            let states = dynamics.states[k];
             let offsets: Vec<usize> = (0..states).map(|s| s * stride).collect();
             let starts_group = |row: usize| (row / stride).is_multiple_of(states);
             influence[i][k] =

@@ -155,9 +155,9 @@ pub(super) fn spread(groups: &Ragged<u32>) -> f64 {
 
 /// ρ_i of every agent.
 fn local_starts(dynamics: &Dynamics) -> Vec<Vec<f64>> {
-    let mut starts: Vec<Vec<f64>> = dynamics.states().iter().map(|&size| vec![0.0; size]).collect();
-    for (joint, p) in dynamics.start().iter().enumerate() {
-        for (start, state) in starts.iter_mut().zip(digits(joint, dynamics.states())) {
+    let mut starts: Vec<Vec<f64>> = dynamics.states.iter().map(|&size| vec![0.0; size]).collect();
+    for (joint, p) in dynamics.start.iter().enumerate() {
+        for (start, state) in starts.iter_mut().zip(digits(joint, &dynamics.states)) {
             start[usize::from(state)] += p;
         }
     }

@@ -101,8 +101,8 @@ impl Layout {
 
 /// States and actions of `agents`: how a table over their pairs is laid out.
 pub fn pair_layout(dynamics: &Dynamics, agents: &[usize]) -> Layout {
-    let states = agents.iter().map(|&i| (Var::State(i), dynamics.states()[i]));
-    let actions = agents.iter().map(|&i| (Var::Action(i), dynamics.actions()[i]));
+    let states = agents.iter().map(|&i| (Var::State(i), dynamics.states[i]));
+    let actions = agents.iter().map(|&i| (Var::Action(i), dynamics.actions[i]));
     Layout::new(states.chain(actions).collect())
 }
 
@@ -214,8 +214,10 @@ pub struct Plan {
     /// Steps that make a table from tables, before any v is known: (left, step).
     preparations: Vec<(Table, Step)>,
     steps: Vec<Step>,
-    input: Layout,
-    output: Layout,
+    /// How v is laid out.
+    pub input: Layout,
+    /// How the result is laid out.
+    pub output: Layout,
 }
 
 /// The tables of a plan under one policy.
@@ -238,13 +240,13 @@ impl Laws {
     pub fn new(dynamics: &Dynamics) -> Self {
         let (mut tables, mut layouts) = (Vec::new(), Vec::new());
         for i in 0..dynamics.agents() {
-            let parents = dynamics.parents().row(i).iter().map(|&p| p as usize);
-            let mut vars = vec![(Var::Next(i), dynamics.states()[i])];
+            let parents = dynamics.parents.row(i).iter().map(|&p| p as usize);
+            let mut vars = vec![(Var::Next(i), dynamics.states[i])];
             for p in parents {
-                vars.extend([(Var::State(p), dynamics.states()[p]), (Var::Action(p), dynamics.actions()[p])]);
+                vars.extend([(Var::State(p), dynamics.states[p]), (Var::Action(p), dynamics.actions[p])]);
             }
             let mut layout = Layout::new(vars);
-            let mut table = dynamics.laws().row(i).to_vec();
+            let mut table = dynamics.laws.row(i).to_vec();
             for (var, size) in layout.vars.clone() {
                 if var == Var::Next(i) {
                     continue;
@@ -299,7 +301,7 @@ impl Plan {
         targets: &[usize],
         at_least: &[usize],
     ) -> Result<Plan> {
-        let input = Layout::new(targets.iter().map(|&i| (Var::Next(i), dynamics.states()[i])).collect());
+        let input = Layout::new(targets.iter().map(|&i| (Var::Next(i), dynamics.states[i])).collect());
         let mut builder = Builder {
             dynamics,
             laws,
@@ -314,9 +316,9 @@ impl Plan {
             let next = builder.cheapest();
             builder.sum_out(next)?;
         }
-        let states = at_least.iter().map(|&i| (Var::State(i), dynamics.states()[i]));
+        let states = at_least.iter().map(|&i| (Var::State(i), dynamics.states[i]));
         let free = (0..roles.len()).filter(|&i| roles[i] == Role::Free);
-        let actions = free.map(|i| (Var::Action(i), dynamics.actions()[i]));
+        let actions = free.map(|i| (Var::Action(i), dynamics.actions[i]));
         let output = builder.values.union(&Layout::new(states.chain(actions).collect()));
         if output != builder.values {
             // Spread over indices on which nothing depends.
@@ -329,16 +331,6 @@ impl Plan {
     /// Multiplications of one expectation.
     pub fn work(&self) -> usize {
         self.steps.iter().map(|step| step.len() * step.terms).sum()
-    }
-
-    /// How v is laid out.
-    pub fn input(&self) -> &Layout {
-        &self.input
-    }
-
-    /// How the result is laid out.
-    pub fn output(&self) -> &Layout {
-        &self.output
     }
 
     /// The plan with the tables of `policy`.
@@ -410,9 +402,9 @@ impl Builder<'_> {
     fn policy_layout(&self, agent: usize) -> Layout {
         let states = self.observations.terms(agent).iter().map(|term| {
             let i = term.agent as usize;
-            (Var::State(i), self.dynamics.states()[i])
+            (Var::State(i), self.dynamics.states[i])
         });
-        Layout::new(states.chain([(Var::Action(agent), self.dynamics.actions()[agent])]).collect())
+        Layout::new(states.chain([(Var::Action(agent), self.dynamics.actions[agent])]).collect())
     }
 
     /// Averaged actions that no law but agent i's still needs: (those not yet in the table, those in it).
@@ -457,17 +449,17 @@ impl Builder<'_> {
         for j in fresh {
             let policy = self.policy_layout(j);
             let out = layout.union(&policy).without(Var::Action(j));
-            let sum = Some((Var::Action(j), self.dynamics.actions()[j]));
+            let sum = Some((Var::Action(j), self.dynamics.actions[j]));
             let step = Step::new(&layout, (Table::Policy(j), &policy), sum, &self.checked(&out)?);
             self.preparations.push((table, step));
             (table, layout) = (Table::Made(self.preparations.len() - 1), out);
         }
         let out = self.values.union(&self.visible(&layout)).without(Var::Next(agent));
-        self.step(table, &layout, Some((Var::Next(agent), self.dynamics.states()[agent])), out)?;
+        self.step(table, &layout, Some((Var::Next(agent), self.dynamics.states[agent])), out)?;
         for j in present {
             let policy = self.policy_layout(j);
             let out = self.values.union(&self.visible(&policy)).without(Var::Action(j));
-            self.step(Table::Policy(j), &policy, Some((Var::Action(j), self.dynamics.actions()[j])), out)?;
+            self.step(Table::Policy(j), &policy, Some((Var::Action(j), self.dynamics.actions[j])), out)?;
         }
         self.waiting.retain(|&k| k != agent);
         Ok(())

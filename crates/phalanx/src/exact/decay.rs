@@ -64,7 +64,7 @@ impl Decay {
             two_over_gamma: 2.0 / gamma,
             omega_sup: None,
             binding: 0,
-            distances: distances(dynamics.graph()).into_iter().map(known).collect(),
+            distances: distances(&dynamics.graph).into_iter().map(known).collect(),
         };
         for i in 0..dynamics.agents() {
             let (sum, _) = decay.row(i, 0.0);
@@ -153,8 +153,8 @@ impl Decay {
 /// M_ij = max ‖ℙ_i(· | … s_j, a_j …) − ℙ_i(· | … s_j', a_j' …)‖₁ over both pairs and all values of the other parents;
 /// 0 where j is no parent of i.
 fn influence(dynamics: &Dynamics) -> Result<Vec<Vec<f64>>> {
-    let (n, states, actions) = (dynamics.agents(), dynamics.states(), dynamics.actions());
-    let index = PairIndex::new(dynamics.parents(), states, actions, "world")?;
+    let (n, states, actions) = (dynamics.agents(), &dynamics.states, &dynamics.actions);
+    let index = PairIndex::new(&dynamics.parents, states, actions, "world")?;
     let mut influence = vec![vec![0.0; n]; n];
     for i in 0..n {
         for term in index.terms(i) {
@@ -164,7 +164,7 @@ fn influence(dynamics: &Dynamics) -> Result<Vec<Vec<f64>>> {
                 (0..states[j]).flat_map(|x| (0..actions[j]).map(move |b| x * s + b * a)).collect();
             let starts_group =
                 |row: usize| (row / s).is_multiple_of(states[j]) && (row / a).is_multiple_of(actions[j]);
-            influence[i][j] = largest_change(dynamics.laws().row(i), states[i], &offsets, starts_group);
+            influence[i][j] = largest_change(dynamics.laws.row(i), states[i], &offsets, starts_group);
         }
     }
     Ok(influence)
@@ -193,7 +193,7 @@ pub(super) fn largest_change(
 
 /// The last number before `past` becomes true, by bisection to neighbouring doubles; `past` is false at `low` and true
 /// at `high`.
-pub(super) fn last_before(mut low: f64, mut high: f64, past: impl Fn(f64) -> bool) -> f64 {
+pub(super) fn last_before(mut low: f64, mut high: f64, mut past: impl FnMut(f64) -> bool) -> f64 {
     loop {
         let middle = low + (high - low) / 2.0;
         if middle <= low || middle >= high {

@@ -29,7 +29,7 @@ mod tests {
         for name in REFERENCES {
             let reference = reference(name);
             let expected: Vec<Vec<i64>> = serde_json::from_value(reference.output["dist"].clone()).unwrap();
-            let found: Vec<Vec<i64>> = distances(reference.dynamics.graph())
+            let found: Vec<Vec<i64>> = distances(&reference.dynamics.graph)
                 .iter()
                 .map(|row| row.iter().map(|d| d.map_or(-1, i64::from)).collect())
                 .collect();

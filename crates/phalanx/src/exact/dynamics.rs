@@ -11,13 +11,20 @@ pub const LARGEST_JOINT_SPACE: usize = 1 << 16;
 /// The dynamics of a small factored world. Joint values are numbered with the smallest agent id most significant.
 #[derive(Debug, Clone)]
 pub struct Dynamics {
-    network: Graph,
-    states: Vec<usize>,
-    actions: Vec<usize>,
-    joint_states: usize,
-    parents: Ragged<u32>,
-    laws: Ragged<f64>,
-    start: Vec<f64>,
+    /// Who talks to whom.
+    pub graph: Graph,
+    /// |S_i| of every agent.
+    pub states: Vec<usize>,
+    /// |A_i| of every agent.
+    pub actions: Vec<usize>,
+    /// |S|.
+    pub joint_states: usize,
+    /// Row i: the agents, ascending, whose state and action enter ℙ_i.
+    pub parents: Ragged<u32>,
+    /// Row i is ℙ_i as `[∏ S_parents][∏ A_parents][S_i]`.
+    pub laws: Ragged<f64>,
+    /// ρ over joint states.
+    pub start: Vec<f64>,
 }
 
 impl Dynamics {
@@ -61,7 +68,7 @@ impl Dynamics {
                 ));
             }
         };
-        Ok(Dynamics { network: world.graph().clone(), states, actions, joint_states, parents, laws, start })
+        Ok(Dynamics { graph: world.graph().clone(), states, actions, joint_states, parents, laws, start })
     }
 
     /// |S|, if the world is factored and small enough for exact computations.
@@ -80,49 +87,14 @@ impl Dynamics {
         self.states.len()
     }
 
-    /// Who talks to whom.
-    pub fn graph(&self) -> &Graph {
-        &self.network
-    }
-
-    /// |S_i| of every agent.
-    pub fn states(&self) -> &[usize] {
-        &self.states
-    }
-
-    /// |A_i| of every agent.
-    pub fn actions(&self) -> &[usize] {
-        &self.actions
-    }
-
     /// |S_i|·|A_i|.
     pub fn cells(&self, agent: usize) -> usize {
         self.states[agent] * self.actions[agent]
     }
 
-    /// |S|.
-    pub fn joint_states(&self) -> usize {
-        self.joint_states
-    }
-
     /// |A|, which may be too large to be written out.
     pub fn joint_actions(&self) -> u128 {
         self.actions.iter().fold(1u128, |size, &a| size.saturating_mul(a as u128))
-    }
-
-    /// Row i: the agents, ascending, whose state and action enter ℙ_i.
-    pub fn parents(&self) -> &Ragged<u32> {
-        &self.parents
-    }
-
-    /// Row i is ℙ_i as `[∏ S_parents][∏ A_parents][S_i]`.
-    pub fn laws(&self) -> &Ragged<f64> {
-        &self.laws
-    }
-
-    /// ρ over joint states.
-    pub fn start(&self) -> &[f64] {
-        &self.start
     }
 }
 

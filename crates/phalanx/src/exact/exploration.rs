@@ -65,7 +65,7 @@ impl Chain<'_> {
                 break;
             }
             blocks.par_iter_mut().for_each_init(Workspace::default, |workspace, block| {
-                self.forward().apply(block, workspace);
+                self.forward.apply(block, workspace);
                 block.copy_from_slice(&workspace.now);
             });
         }
@@ -74,11 +74,11 @@ impl Chain<'_> {
 
     /// The groups without repetitions, if their pairs are not too many.
     fn distinct(&self, groups: &Ragged<u32>) -> Result<BTreeSet<Vec<usize>>> {
-        let dynamics = self.system().dynamics();
+        let dynamics = &self.system.dynamics;
         let distinct: BTreeSet<Vec<usize>> =
             groups.iter().map(|group| group.iter().map(|&k| k as usize).collect()).collect();
         let pairs = |group: &Vec<usize>| group.iter().map(|&k| dynamics.cells(k) as f64).product::<f64>();
-        let numbers = dynamics.joint_states() as f64 * distinct.iter().map(pairs).sum::<f64>();
+        let numbers = dynamics.joint_states as f64 * distinct.iter().map(pairs).sum::<f64>();
         if numbers > LARGEST_SEARCH as f64 {
             let message = format!(
                 "following every pair of every neighbourhood takes {numbers:.1e} numbers; at most {LARGEST_SEARCH} are held"
@@ -90,18 +90,18 @@ impl Chain<'_> {
 
     /// P(z⁰ = z | s⁰ = s) for all pairs of `group`.
     fn meeting_now(&self, group: &[usize]) -> Vec<Block> {
-        let (system, policy) = (self.system(), self.policy());
-        let states = states_of(system.dynamics(), group);
+        let (system, policy) = (self.system, self.policy);
+        let states = states_of(&system.dynamics, group);
         let joint_actions: usize = group.iter().map(|&k| policy.actions(k)).product();
         let pairs = states.positions_in(&states).len() * joint_actions;
         // Lanes that no pair needs hold the certain event, which is never the least likely.
         let nowhere = |block: usize| std::array::from_fn(|l| f64::from(u8::from(block * LANES + l >= pairs)));
         let mut blocks: Vec<Block> = (0..pairs.div_ceil(LANES))
-            .map(|block| vec![nowhere(block); system.dynamics().joint_states()])
+            .map(|block| vec![nowhere(block); system.dynamics.joint_states])
             .collect();
         let mut law = Vec::new();
-        for (s, &cell) in system.joint().positions_in(&states).iter().enumerate() {
-            joint_law(policy, group, |k| system.observations(group[k])[s], &mut law);
+        for (s, &cell) in system.joint.positions_in(&states).iter().enumerate() {
+            joint_law(policy, group, |k| system.observations[group[k]][s], &mut law);
             for (a, &p) in law.iter().enumerate() {
                 let z = cell as usize * joint_actions + a;
                 blocks[z / LANES][s][z % LANES] = p;
@@ -137,7 +137,7 @@ mod tests {
             let case = reference(name).case;
             let system = System::new(&case.world, &case.problem, &case.policy).unwrap();
             let chain = system.under(&case.policy).unwrap();
-            let size = system.dynamics().joint_states();
+            let size = system.dynamics.joint_states;
             let matrix = chain.transition_matrix();
             // P(z^k = z | s⁰ = s): from every state, a law over states that is carried on.
             let mut laws: Vec<Vec<f64>> =
@@ -147,13 +147,13 @@ mod tests {
                     case.groups.iter().map(|group| group.iter().map(|&k| k as usize).collect()).collect();
                 let mut least = f64::INFINITY;
                 for (group, law) in groups.iter().flat_map(|group| laws.iter().map(move |law| (group, law))) {
-                    let cells = system.joint().positions_in(&states_of(system.dynamics(), group));
+                    let cells = system.joint.positions_in(&states_of(&system.dynamics, group));
                     let actions: usize = group.iter().map(|&k| case.policy.actions(k)).product();
-                    let states: usize = group.iter().map(|&k| system.dynamics().states()[k]).product();
+                    let states: usize = group.iter().map(|&k| system.dynamics.states[k]).product();
                     let mut met = vec![0.0; states * actions];
                     let mut joint = Vec::new();
                     for (s, p) in law.iter().enumerate() {
-                        joint_law(&case.policy, group, |k| system.observations(group[k])[s], &mut joint);
+                        joint_law(&case.policy, group, |k| system.observations[group[k]][s], &mut joint);
                         for (a, q) in joint.iter().enumerate() {
                             met[cells[s] as usize * actions + a] += p * q;
                         }

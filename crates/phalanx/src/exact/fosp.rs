@@ -7,6 +7,7 @@
 //! ℰ depends on how utilities are scaled and ignores a violated constraint whose multiplier sits at its upper
 //! end (errata 11, 12): report the violation next to it.
 
+use super::decay::last_before;
 use crate::Ragged;
 use crate::policy::{Parameterisation, Tabular};
 use crate::utility::project_onto_simplex;
@@ -174,17 +175,7 @@ fn maximiser_on_simplices(gaps: &[f64], point: &Ragged<f64>, widths: &[usize]) -
     while path.length(high, &mut d) < 1.0 && high < f64::MAX / 2.0 {
         (low, high) = (high, 2.0 * high);
     }
-    loop {
-        let middle = low + 0.5 * (high - low);
-        if middle <= low || middle >= high {
-            break;
-        }
-        if path.length(middle, &mut d) < 1.0 {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
+    low = last_before(low, high, |t| path.length(t, &mut d) >= 1.0);
     path.direction(low, &mut d);
     d
 }

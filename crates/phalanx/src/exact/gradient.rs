@@ -12,14 +12,14 @@ impl Chain<'_> {
     /// whole: n times the gradient with respect to directly parameterised policies. `values` are those of
     /// [`Chain::values`] for `rewards`.
     pub fn action_values(&self, rewards: &Ragged<f64>, values: &[Vec<f64>], mu: &Ragged<f64>) -> Ragged<f64> {
-        let (system, policy) = (self.system(), self.policy());
-        let dynamics = system.dynamics();
+        let (system, policy) = (self.system, self.policy);
+        let dynamics = &system.dynamics;
         let n = dynamics.agents();
-        let gamma = system.gamma();
+        let gamma = system.gamma;
         let weights: Vec<f64> =
             (0..n).flat_map(|j| std::iter::once(1.0).chain(mu.row(j).iter().copied())).collect();
         let expected = self.expected_rewards(rewards);
-        let mut ahead = vec![[0.0]; dynamics.joint_states()];
+        let mut ahead = vec![[0.0]; dynamics.joint_states];
         for (weight, values) in weights.iter().zip(values) {
             ahead.iter_mut().zip(values).for_each(|(sum, v)| sum[0] += weight * v);
         }
@@ -31,25 +31,25 @@ impl Chain<'_> {
             })
             .collect();
         let rows = (0..n).into_par_iter().map(|i| {
-            let actions = dynamics.actions()[i];
-            let cells = dynamics.states()[i] * actions;
+            let actions = dynamics.actions[i];
+            let cells = dynamics.states[i] * actions;
             let mine = offsets[i]..offsets[i] + 1 + mu.row(i).len();
             let mut own = vec![0.0; cells];
             for (weight, table) in weights[mine.clone()].iter().zip(rewards.row(i).chunks_exact(cells)) {
                 own.iter_mut().zip(table).for_each(|(sum, r)| *sum += weight * r);
             }
             // What the others collect now does not depend on a_i, but belongs to W.
-            let mut others = vec![0.0; dynamics.joint_states()];
+            let mut others = vec![0.0; dynamics.joint_states];
             for (h, (weight, expected)) in weights.iter().zip(&expected).enumerate() {
                 if !mine.contains(&h) {
                     others.iter_mut().zip(expected).for_each(|(sum, r)| *sum += weight * r);
                 }
             }
             let mut workspace = Workspace::<1>::default();
-            system.own_action_plan(i).prepare(system.laws(), policy).apply(&ahead, &mut workspace);
+            system.own_action[i].prepare(&system.laws, policy).apply(&ahead, &mut workspace);
             let mut sums = vec![0.0; policy.theta().row(i).len()];
-            for (s, d) in self.state_occupancy().iter().enumerate() {
-                let (seen, state) = (system.observations(i)[s] as usize, system.own_states(i)[s] as usize);
+            for (s, d) in self.state_occupancy.iter().enumerate() {
+                let (seen, state) = (system.observations[i][s] as usize, system.own_states[i][s] as usize);
                 for b in 0..actions {
                     let w = others[s] + own[state * actions + b] + gamma * workspace.now[s * actions + b][0];
                     sums[seen * actions + b] += d * w;
@@ -68,8 +68,8 @@ impl Chain<'_> {
         mu: &Ragged<f64>,
         groups: &Ragged<u32>,
     ) -> Ragged<f64> {
-        let (system, policy) = (self.system(), self.policy());
-        let dynamics = system.dynamics();
+        let (system, policy) = (self.system, self.policy);
+        let dynamics = &system.dynamics;
         let n = dynamics.agents();
         let weighted: Vec<Vec<f64>> = (0..n)
             .map(|j| {
@@ -84,20 +84,20 @@ impl Chain<'_> {
             .collect();
         let members = |j: usize| groups.row(j).iter().map(|&k| k as usize).collect::<Vec<_>>();
         let cells: Vec<Vec<u32>> = (0..n)
-            .map(|j| system.joint().positions_in(&super::system::states_of(dynamics, &members(j))))
+            .map(|j| system.joint.positions_in(&super::system::states_of(dynamics, &members(j))))
             .collect();
         let rows = (0..n).into_par_iter().map(|i| {
-            let actions = dynamics.actions()[i];
+            let actions = dynamics.actions[i];
             let mut sums = vec![0.0; policy.theta().row(i).len()];
             let mut table = Vec::new();
             for j in members(i) {
                 let group = members(j);
-                let joint: usize = group.iter().map(|&k| dynamics.actions()[k]).product();
-                for (s, d) in self.state_occupancy().iter().enumerate() {
+                let joint: usize = group.iter().map(|&k| dynamics.actions[k]).product();
+                for (s, d) in self.state_occupancy.iter().enumerate() {
                     table.clear();
                     table.extend_from_slice(&weighted[j][cells[j][s] as usize * joint..][..joint]);
                     average_over_others(self, &group, i, s, &mut table);
-                    let row = &mut sums[system.observations(i)[s] as usize * actions..][..actions];
+                    let row = &mut sums[system.observations[i][s] as usize * actions..][..actions];
                     row.iter_mut().zip(&table).for_each(|(sum, w)| *sum += d * w);
                 }
             }
@@ -114,7 +114,7 @@ impl Chain<'_> {
         parameterisation: Parameterisation,
         factor: f64,
     ) -> Ragged<f64> {
-        let policy = self.policy();
+        let policy = self.policy;
         Ragged::from_rows((0..policy.agents()).map(|i| {
             let actions = policy.actions(i);
             let rows = action_values.row(i).chunks_exact(actions);
@@ -137,7 +137,7 @@ impl Chain<'_> {
 impl Chain<'_> {
     /// `factor` times `action_values`, every row less its mean under the policy: as good a direction on a simplex.
     pub fn centred(&self, action_values: &Ragged<f64>, factor: f64) -> Ragged<f64> {
-        let policy = self.policy();
+        let policy = self.policy;
         let mut centred = action_values.clone();
         for i in 0..policy.agents() {
             let actions = policy.actions(i);
@@ -154,7 +154,7 @@ impl Chain<'_> {
 /// From a table over the joint actions of `group` to one over agent i's, the others averaged under the policy in joint
 /// state `s`.
 fn average_over_others(chain: &Chain<'_>, group: &[usize], agent: usize, s: usize, table: &mut Vec<f64>) {
-    let (system, policy) = (chain.system(), chain.policy());
+    let (system, policy) = (chain.system, chain.policy);
     // Values of the members still to come, and of those already dealt with that are kept (agent i's).
     let mut kept = 1;
     for &k in group.iter().rev() {
@@ -163,7 +163,7 @@ fn average_over_others(chain: &Chain<'_>, group: &[usize], agent: usize, s: usiz
             kept = actions;
             continue;
         }
-        let law = &policy.probabilities(k)[system.observations(k)[s] as usize * actions..][..actions];
+        let law = &policy.probabilities(k)[system.observations[k][s] as usize * actions..][..actions];
         let blocks = table.len() / (actions * kept);
         for block in 0..blocks {
             for x in 0..kept {

@@ -21,8 +21,8 @@ pub struct Induced {
 impl Induced {
     /// Cuts the policy of `chain` to radius `kappa`: states farther away count as 0.
     pub fn new(system: &System, chain: &Chain<'_>, kappa: usize) -> Result<Self> {
-        let near = system.dynamics().graph().neighbourhoods(kappa);
-        let (policy, policy_gap) = cut(chain.policy(), &near, system.dynamics().states());
+        let near = system.dynamics.graph.neighbourhoods(kappa);
+        let (policy, policy_gap) = cut(chain.policy, &near, &system.dynamics.states);
         let cut_chain = system.under(&policy)?;
         let (before, after) = (chain.occupancy(), cut_chain.occupancy());
         let difference = |(a, b): (&[f64], &[f64])| a.iter().zip(b).map(|(a, b)| (a - b).abs()).sum::<f64>();
@@ -31,7 +31,7 @@ impl Induced {
             kappa,
             policy_gap,
             distance: before.iter().zip(after.iter()).map(difference).collect(),
-            bound: n * policy_gap / (1.0 - system.gamma()).powi(2),
+            bound: n * policy_gap / (1.0 - system.gamma).powi(2),
         })
     }
 }

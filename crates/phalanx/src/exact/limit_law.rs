@@ -16,14 +16,14 @@ impl Chain<'_> {
     /// lim (1/K)·Σ_{k<K} P(s^k = ·), from the start law: the stationary law where there is only one. Up to a thousand
     /// joint states, those that are left for ever have exactly 0.
     pub fn stationary(&self) -> Result<Vec<f64>> {
-        let size = self.system().dynamics().joint_states();
+        let size = self.system.dynamics.joint_states;
         if size > ELIMINATED {
             return self.stationary_by_iteration();
         }
         let matrix = self.transition_matrix();
         let class = classes(&matrix, size);
         let closed: Vec<Vec<usize>> = closed_classes(&matrix, size, &class);
-        let start = self.system().dynamics().start();
+        let start = &self.system.dynamics.start;
         let weights = absorbed(&matrix, size, start, &closed);
         let mut law = vec![0.0; size];
         for (members, weight) in closed.iter().zip(weights) {
@@ -38,7 +38,7 @@ impl Chain<'_> {
 impl Chain<'_> {
     /// Half a step at a time: a chain that may stay where it is has the same limit and no periods.
     fn stationary_by_iteration(&self) -> Result<Vec<f64>> {
-        let mut law = self.system().dynamics().start().to_vec();
+        let mut law = self.system.dynamics.start.to_vec();
         for _ in 0..MOST_STEPS {
             let (mut change, stepped) = (0.0, self.advance(&law));
             for (now, next) in law.iter_mut().zip(stepped) {

@@ -32,9 +32,8 @@ pub fn report(case: &Case) -> Result<Value> {
 }
 
 fn check_size(system: &System) -> Result<()> {
-    let states = system.dynamics().joint_states() as u128;
-    for (what, other) in [("joint actions", system.dynamics().joint_actions()), ("joint next states", states)]
-    {
+    let states = system.dynamics.joint_states as u128;
+    for (what, other) in [("joint actions", system.dynamics.joint_actions()), ("joint next states", states)] {
         let entries = states.saturating_mul(other);
         if entries > LARGEST_REPORTED {
             let message = format!(
@@ -69,29 +68,29 @@ impl Report<'_> {
         let mut put = |key: &str, value: Value| out.insert(key.into(), value);
 
         let hops = |row: &Vec<Option<u32>>| row.iter().map(|d| d.map_or(-1, i64::from)).collect::<Vec<_>>();
-        put("dist", json!(distances(self.system.dynamics().graph()).iter().map(hops).collect::<Vec<_>>()));
-        put("neigh", lists(&self.system.dynamics().graph().neighbourhoods(case.kappa)));
+        put("dist", json!(distances(&self.system.dynamics.graph).iter().map(hops).collect::<Vec<_>>()));
+        put("neigh", lists(&self.system.dynamics.graph.neighbourhoods(case.kappa)));
         put("neigh_q", lists(&case.groups));
         put(
             "policy",
             json!((0..case.policy.agents()).map(|i| case.policy.probabilities(i)).collect::<Vec<_>>()),
         );
-        let states = self.system.dynamics().joint_states();
+        let states = self.system.dynamics.joint_states;
         put("P_pi", table(&chain.transition_matrix(), &[states, states], 256));
-        put("state_occupancy", table(chain.state_occupancy(), &[states], MOST_LISTED));
+        put("state_occupancy", table(&chain.state_occupancy, &[states], MOST_LISTED));
         put("lambda", lists(&chain.occupancy()));
         put("f", json!(signals.objective));
         put("g", lists(&signals.slack));
         let (objective, lagrangian) = objective_and_lagrangian(signals, &case.mu);
         put("F", json!(objective));
         put("L", json!(lagrangian));
-        let shadow = |i: usize| signals.rewards.row(i).chunks_exact(self.system.dynamics().cells(i));
+        let shadow = |i: usize| signals.rewards.row(i).chunks_exact(self.system.dynamics.cells(i));
         let agents = || 0..case.policy.agents();
         put("shadow_f", json!(agents().map(|i| shadow(i).next()).collect::<Vec<_>>()));
         put("shadow_g", json!(agents().map(|i| shadow(i).skip(1).collect::<Vec<_>>()).collect::<Vec<_>>()));
 
-        let fixed = self.tables(Truncation::Fixed, chain.state_occupancy())?;
-        let averaged = self.tables(Truncation::Averaged, chain.state_occupancy())?;
+        let fixed = self.tables(Truncation::Fixed, &chain.state_occupancy)?;
+        let averaged = self.tables(Truncation::Averaged, &chain.state_occupancy)?;
         let (full, deviations) = self.full(&fixed.tables)?;
         put("Qf_full", json!(full.iter().map(|q| &q[0]).collect::<Vec<_>>()));
         put("Qg_full", json!(full.iter().map(|q| &q[1..]).collect::<Vec<_>>()));
@@ -101,7 +100,7 @@ impl Report<'_> {
             put(&format!("grad_trunc_{name}"), lists(&self.gradient(&tables.action_values)));
         }
         if self.pairs().iter().all(|pairs| pairs.iter().product::<usize>() <= LARGEST_TD_TABLE) {
-            let occupancy = self.tables(Truncation::Td, chain.state_occupancy())?;
+            let occupancy = self.tables(Truncation::Td, &chain.state_occupancy)?;
             put("Qf_hat_td_occupancy", self.listed(&occupancy.tables, true));
             put("grad_trunc_td_occupancy", lists(&self.gradient(&occupancy.action_values)));
             let stationary = self.tables(Truncation::Td, &chain.stationary()?)?;
@@ -122,13 +121,13 @@ impl Report<'_> {
         put("grad_direct_trunc_fixed", lists(&direct(&fixed.action_values)));
         put("metrics", self.metrics(&truth, &truth_direct));
 
-        let decay = Decay::new(self.system.dynamics(), self.system.gamma())?;
+        let decay = Decay::new(&self.system.dynamics, self.system.gamma)?;
         put("decay", self.decay(&decay));
         put("closed_loop", self.closed_loop(&decay, &deviations));
-        let constants = Constants::new(&case.problem, self.system.dynamics(), case.mu_bar);
+        let constants = Constants::new(&case.problem, &self.system.dynamics, case.mu_bar);
         put("constants", self.constants(constants.as_ref()));
         if let Some(estimator) = &case.estimator {
-            put("eps1", json!(eps1(estimator, self.system.gamma())));
+            put("eps1", json!(eps1(estimator, self.system.gamma)));
             let estimators = constants.as_ref();
             let estimators =
                 estimators.and_then(|c| c.estimators(estimator, &case.groups, &decay, case.kappa_q));
@@ -169,12 +168,12 @@ impl Report<'_> {
 
     /// [joint states, joint actions] of every agent's group.
     fn pairs(&self) -> Vec<[usize; 2]> {
-        let dynamics = self.system.dynamics();
+        let dynamics = &self.system.dynamics;
         let product = |group: &[u32], sizes: &[usize]| group.iter().map(|&k| sizes[k as usize]).product();
         self.case
             .groups
             .iter()
-            .map(|group| [product(group, dynamics.states()), product(group, dynamics.actions())])
+            .map(|group| [product(group, &dynamics.states), product(group, &dynamics.actions)])
             .collect()
     }
 
@@ -191,26 +190,26 @@ impl Report<'_> {
     /// Checksums of every whole Q-function, and how far the fixed tables of f are from it at most.
     fn full(&self, fixed: &Ragged<f64>) -> Result<(Vec<Vec<Value>>, Vec<f64>)> {
         let (system, policy) = (self.system, &self.case.policy);
-        let dynamics = system.dynamics();
+        let dynamics = &system.dynamics;
         let everyone: Vec<usize> = (0..policy.agents()).collect();
         let roles = vec![Role::Free; policy.agents()];
-        let plan = Plan::new(dynamics, system.laws(), policy.observations(), &roles, &everyone, &everyone)?;
-        let prepared = plan.prepare(system.laws(), policy);
+        let plan = Plan::new(dynamics, &system.laws, policy.observations(), &roles, &everyone, &everyone)?;
+        let prepared = plan.prepare(&system.laws, policy);
         let mut workspace = Workspace::<1>::default();
         let mut values = self.values.iter();
         let (mut checksums, mut deviations) = (Vec::new(), Vec::new());
         for (i, shape) in self.pairs().into_iter().enumerate() {
             let own = super::contraction::pair_layout(dynamics, &[i]);
-            let cells = plan.output().positions_in(&own);
+            let cells = plan.output.positions_in(&own);
             let group: Vec<usize> = self.case.groups.row(i).iter().map(|&k| k as usize).collect();
-            let pairs = plan.output().positions_in(&super::contraction::pair_layout(dynamics, &group));
+            let pairs = plan.output.positions_in(&super::contraction::pair_layout(dynamics, &group));
             let mut own_sums = Vec::new();
             for (k, rewards) in self.signals.rewards.row(i).chunks_exact(dynamics.cells(i)).enumerate() {
                 let Some(values) = values.next() else { break };
                 prepared.apply(&values.iter().map(|&v| [v]).collect::<Vec<_>>(), &mut workspace);
                 let q = cells.iter().zip(&workspace.now);
                 let q: Vec<f64> =
-                    q.map(|(&cell, [ahead])| rewards[cell as usize] + system.gamma() * ahead).collect();
+                    q.map(|(&cell, [ahead])| rewards[cell as usize] + system.gamma * ahead).collect();
                 if k == 0 {
                     let cut = &fixed.row(i)[..shape[0] * shape[1]];
                     let off = q.iter().zip(&pairs).map(|(q, &z)| (q - cut[z as usize]).abs());
@@ -267,7 +266,7 @@ impl Report<'_> {
 
     fn closed_loop(&self, decay: &Decay, deviations: &[f64]) -> Value {
         let case = self.case;
-        let certificate = Certificate::new(self.system.dynamics(), decay, &case.policy, &case.groups);
+        let certificate = Certificate::new(&self.system.dynamics, decay, &case.policy, &case.groups);
         let certified = certificate.q_deviations(&self.signals.rewards);
         let of_f = certified.map(|rows| rows.iter().map(|row| row[0]).collect::<Vec<_>>());
         json!({
@@ -314,7 +313,7 @@ impl Report<'_> {
                 "t": t, "mu_next": lists(&mu), "F": objective, "L": lagrangian, "g": lists(&signals.slack),
                 "X_box": at.x, "Y": at.y, "E_box": at.e,
             }));
-            let tables = truncated.tables(&chain, &signals.rewards, &values, chain.state_occupancy())?;
+            let tables = truncated.tables(&chain, &signals.rewards, &values, &chain.state_occupancy)?;
             let used = chain.truncated_action_values(&tables, &mu, &case.groups);
             let step = chain.gradient(&used, Parameterisation::Softmax, settings.eta_theta / n);
             let [low, high] = case.theta_box.unwrap_or([f64::NEG_INFINITY, f64::INFINITY]);

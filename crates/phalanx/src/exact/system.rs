@@ -25,19 +25,21 @@ const MOST_APPLICATIONS: usize = 30_000;
 /// Everything about a small network that does not depend on the policy: laws, numberings, plans.
 #[derive(Debug, Clone)]
 pub struct System {
-    dynamics: Dynamics,
-    laws: Laws,
-    gamma: f64,
+    /// The world's tables.
+    pub dynamics: Dynamics,
+    pub(super) laws: Laws,
+    /// γ.
+    pub gamma: f64,
     /// Indices of all joint states.
-    joint: Layout,
+    pub(super) joint: Layout,
     /// Number of agent i's observation in joint state s, `[agent][s]`.
-    observations: Vec<Vec<u32>>,
+    pub(super) observations: Vec<Vec<u32>>,
     /// Agent i's own state in joint state s, `[agent][s]`.
-    own_states: Vec<Vec<u32>>,
+    pub(super) own_states: Vec<Vec<u32>>,
     /// E[v(s') | s].
     forward: Plan,
     /// E[v(s') | s, a_i], by agent.
-    own_action: Vec<Plan>,
+    pub(super) own_action: Vec<Plan>,
 }
 
 impl System {
@@ -77,65 +79,33 @@ impl System {
         })
     }
 
-    /// The world's tables.
-    pub fn dynamics(&self) -> &Dynamics {
-        &self.dynamics
-    }
-
-    /// γ.
-    pub fn gamma(&self) -> f64 {
-        self.gamma
-    }
-
     /// Multiplications of one step of a chain: what everything here takes a few hundred times.
     pub fn work(&self) -> usize {
         self.forward.work()
     }
 
-    pub(super) fn laws(&self) -> &Laws {
-        &self.laws
-    }
-
-    pub(super) fn joint(&self) -> &Layout {
-        &self.joint
-    }
-
-    pub(super) fn own_action_plan(&self, agent: usize) -> &Plan {
-        &self.own_action[agent]
-    }
-
-    /// Number of agent i's observation in every joint state.
-    pub(super) fn observations(&self, agent: usize) -> &[u32] {
-        &self.observations[agent]
-    }
-
-    /// Agent i's own state in every joint state.
-    pub(super) fn own_states(&self, agent: usize) -> &[u32] {
-        &self.own_states[agent]
-    }
-
     /// The chain that `policy` makes of the network.
     pub fn under<'a>(&'a self, policy: &'a Tabular) -> Result<Chain<'a>> {
-        self.chain(policy, self.dynamics.joint_states() <= DENSE)
+        self.chain(policy, self.dynamics.joint_states <= DENSE)
     }
 
     fn chain<'a>(&'a self, policy: &'a Tabular, dense: bool) -> Result<Chain<'a>> {
         let forward = self.forward.prepare(&self.laws, policy);
         let dense = dense.then(|| {
-            let size = self.dynamics.joint_states();
+            let size = self.dynamics.joint_states;
             let matrix = transition_matrix(&forward, size);
             let unit = |s, t| f64::from(u8::from(s == t));
             Mat::from_fn(size, size, |s, t| unit(s, t) - self.gamma * matrix[s * size + t]).partial_piv_lu()
         });
         let mut chain = Chain { system: self, policy, forward, dense, state_occupancy: Vec::new() };
-        chain.state_occupancy = chain.discounted_visits(self.dynamics.start())?;
+        chain.state_occupancy = chain.discounted_visits(&self.dynamics.start)?;
         Ok(chain)
     }
 }
 
 /// The joint state of `agents` as a layout.
 pub(super) fn states_of(dynamics: &Dynamics, agents: &[usize]) -> Layout {
-    Layout::new(agents.iter().map(|&i| (Var::State(i), dynamics.states()[i])).collect())
+    Layout::new(agents.iter().map(|&i| (Var::State(i), dynamics.states[i])).collect())
 }
 
 fn transition_matrix(forward: &Prepared<'_>, size: usize) -> Vec<f64> {
@@ -154,37 +124,21 @@ fn transition_matrix(forward: &Prepared<'_>, size: usize) -> Vec<f64> {
 
 /// A policy at work: the Markov chain of joint states, solved exactly.
 pub struct Chain<'a> {
-    system: &'a System,
-    policy: &'a Tabular,
-    forward: Prepared<'a>,
+    /// The network.
+    pub system: &'a System,
+    /// The policy.
+    pub policy: &'a Tabular,
+    /// E[v(s') | s] of functions v of the joint state.
+    pub(super) forward: Prepared<'a>,
     dense: Option<PartialPivLu<f64>>,
-    state_occupancy: Vec<f64>,
+    /// Σ_k γ^k P(s^k = s), which sums to 1/(1−γ). Paper: eq:occupancy measure.
+    pub state_occupancy: Vec<f64>,
 }
 
-impl<'a> Chain<'a> {
-    /// The network.
-    pub fn system(&self) -> &'a System {
-        self.system
-    }
-
-    /// The policy.
-    pub fn policy(&self) -> &'a Tabular {
-        self.policy
-    }
-
-    /// Σ_k γ^k P(s^k = s), which sums to 1/(1−γ). Paper: eq:occupancy measure.
-    pub fn state_occupancy(&self) -> &[f64] {
-        &self.state_occupancy
-    }
-
-    /// E[v(s') | s] of functions v of the joint state.
-    pub(super) fn forward(&self) -> &Prepared<'a> {
-        &self.forward
-    }
-
+impl Chain<'_> {
     /// P_π as `[s][s']`.
     pub fn transition_matrix(&self) -> Vec<f64> {
-        transition_matrix(&self.forward, self.system.dynamics.joint_states())
+        transition_matrix(&self.forward, self.system.dynamics.joint_states)
     }
 
     /// One step of the chain: the law of s' from the law of s.
@@ -196,9 +150,9 @@ impl<'a> Chain<'a> {
     pub fn local(&self, state_weights: &[f64]) -> Ragged<f64> {
         let dynamics = &self.system.dynamics;
         Ragged::from_rows((0..dynamics.agents()).map(|i| {
-            let actions = dynamics.actions()[i];
+            let actions = dynamics.actions[i];
             let pi = self.policy.probabilities(i);
-            let mut table = vec![0.0; dynamics.states()[i] * actions];
+            let mut table = vec![0.0; dynamics.states[i] * actions];
             let places = self.system.own_states[i].iter().zip(&self.system.observations[i]);
             for ((&own, &seen), weight) in places.zip(state_weights) {
                 let law = &pi[seen as usize * actions..][..actions];
@@ -241,7 +195,7 @@ impl<'a> Chain<'a> {
     /// under the policy. Returned as `[utility][s]`, agent by agent.
     pub fn values(&self, rewards: &Ragged<f64>) -> Result<Vec<Vec<f64>>> {
         let expected = self.expected_rewards(rewards);
-        let size = self.system.dynamics.joint_states();
+        let size = self.system.dynamics.joint_states;
         if let Some(lu) = &self.dense {
             let mut x = Mat::from_fn(size, expected.len(), |s, h| expected[h][s]);
             lu.solve_in_place_with_conj(Conj::No, x.as_mut());
@@ -258,9 +212,9 @@ impl<'a> Chain<'a> {
         let dynamics = &self.system.dynamics;
         let mut expected = Vec::new();
         for i in 0..dynamics.agents() {
-            let actions = dynamics.actions()[i];
+            let actions = dynamics.actions[i];
             let pi = self.policy.probabilities(i);
-            for table in rewards.row(i).chunks_exact(dynamics.states()[i] * actions) {
+            for table in rewards.row(i).chunks_exact(dynamics.states[i] * actions) {
                 let places = self.system.own_states[i].iter().zip(&self.system.observations[i]);
                 expected.push(
                     places
@@ -277,7 +231,7 @@ impl<'a> Chain<'a> {
     }
 
     fn solve_group(&self, group: &[Vec<f64>]) -> Result<Vec<Vec<f64>>> {
-        let size = self.system.dynamics.joint_states();
+        let size = self.system.dynamics.joint_states;
         let b: Vec<[f64; LANES]> = (0..size)
             .map(|s| std::array::from_fn(|l| group.get(l).map_or(0.0, |reward| reward[s])))
             .collect();
@@ -343,7 +297,7 @@ pub(super) mod tests {
             let [factorised, iterated] = [true, false].map(|dense| system.chain(&policy, dense).unwrap());
             let scale = 1.0 / (1.0 - problem.gamma);
             let close = |a: &[f64], b: &[f64]| a.iter().zip(b).all(|(a, b)| (a - b).abs() <= 1e-12 * scale);
-            assert!(close(factorised.state_occupancy(), iterated.state_occupancy()), "n = {n}");
+            assert!(close(&factorised.state_occupancy, &iterated.state_occupancy), "n = {n}");
             let rewards = factorised.signals(&problem).rewards;
             let values = [&factorised, &iterated].map(|chain| chain.values(&rewards).unwrap());
             for (a, b) in values[0].iter().zip(&values[1]) {
@@ -363,7 +317,7 @@ pub(super) mod tests {
         let values = chain.values(&rewards).unwrap();
         // ⟨r, λ⟩ = ⟨ρ, V⟩, two ways to the same number.
         let lambda = chain.occupancy();
-        let start = system.dynamics().start();
+        let start = &system.dynamics.start;
         for i in 0..14 {
             let of_f = &rewards.row(i)[..4];
             let by_visits: f64 = of_f.iter().zip(lambda.row(i)).map(|(r, l)| r * l).sum();

@@ -85,7 +85,7 @@ impl Truncated {
     ) -> Result<Ragged<f64>> {
         let mut first = vec![0];
         for j in 0..self.agents.len() {
-            first.push(first[j] + rewards.row(j).len() / chain.system().dynamics().cells(j));
+            first.push(first[j] + rewards.row(j).len() / chain.system.dynamics.cells(j));
         }
         let rows = self.agents.par_iter().enumerate().map(|(j, neighbourhood)| {
             let values = &values[first[j]..first[j + 1]];
@@ -103,11 +103,11 @@ impl Neighbourhood {
         group: Vec<usize>,
         kind: Truncation,
     ) -> Result<Self> {
-        let dynamics = system.dynamics();
+        let dynamics = &system.dynamics;
         let n = dynamics.agents();
         let pairs = group
             .iter()
-            .try_fold(1usize, |size, &k| size.checked_mul(dynamics.states()[k] * dynamics.actions()[k]));
+            .try_fold(1usize, |size, &k| size.checked_mul(dynamics.states[k] * dynamics.actions[k]));
         let pairs = pairs.ok_or_else(|| {
             Error::config(
                 crate::base::key::KAPPA_Q,
@@ -140,7 +140,7 @@ impl Neighbourhood {
                 return Err(Error::config("critic.truncation", "`none` has no tables over neighbourhoods"));
             }
         };
-        let plan = Plan::new(dynamics, system.laws(), observations, &roles, targets, needed)?;
+        let plan = Plan::new(dynamics, &system.laws, observations, &roles, targets, needed)?;
         let average = (kind != Truncation::Fixed).then(|| Average::new(system, observations, &group, &plan));
         Ok(Neighbourhood { group, pairs, plan, average })
     }
@@ -154,12 +154,12 @@ impl Neighbourhood {
         values: &[Vec<f64>],
         weights: &[f64],
     ) -> Result<Vec<f64>> {
-        let system = chain.system();
+        let system = chain.system;
         let own = self.own_cells(system, agent);
-        let cells = system.dynamics().cells(agent);
+        let cells = system.dynamics.cells(agent);
         let rewards: Vec<&[f64]> = rewards.chunks_exact(cells).collect();
         let at_pairs = |table: &[f64]| own.iter().map(|&cell| table[cell as usize]).collect::<Vec<_>>();
-        let gamma = system.gamma();
+        let gamma = system.gamma;
         match (kind, &self.average) {
             (Truncation::Td, Some(average)) => {
                 let (weight, next) = self.next_pairs(chain, average, weights);
@@ -177,12 +177,12 @@ impl Neighbourhood {
                     .collect())
             }
             (_, average) => {
-                let prepared = self.plan.prepare(system.laws(), chain.policy());
+                let prepared = self.plan.prepare(&system.laws, chain.policy);
                 let mut workspace = Workspace::<2>::default();
                 let mut tables = Vec::with_capacity(rewards.len() * self.pairs);
                 let weight = average.as_ref().map(|average| {
                     let marginal = average.marginal(weights);
-                    (average.weigh(chain.policy(), &self.group, &marginal), average)
+                    (average.weigh(chain.policy, &self.group, &marginal), average)
                 });
                 for (pair, values) in rewards.chunks(2).zip(values.chunks(2)) {
                     let lane = |s: usize, l: usize| values.get(l).map_or(0.0, |v| v[s]);
@@ -211,15 +211,15 @@ impl Neighbourhood {
 
     /// (s_j, a_j) as a cell of agent j's local tables, for every pair of the group.
     fn own_cells(&self, system: &System, agent: usize) -> Vec<u32> {
-        let pairs = pair_layout(system.dynamics(), &self.group);
-        pairs.positions_in(&pair_layout(system.dynamics(), &[agent]))
+        let pairs = pair_layout(&system.dynamics, &self.group);
+        pairs.positions_in(&pair_layout(&system.dynamics, &[agent]))
     }
 
     /// Weights of the pairs, and P̄[z][z'], the law of the next pair given z.
     fn next_pairs(&self, chain: &Chain<'_>, average: &Average, weights: &[f64]) -> (Vec<f64>, Vec<f64>) {
         const LANES: usize = 8;
-        let (system, policy) = (chain.system(), chain.policy());
-        let prepared = self.plan.prepare(system.laws(), policy);
+        let (system, policy) = (chain.system, chain.policy);
+        let prepared = self.plan.prepare(&system.laws, policy);
         let weight = average.weigh(policy, &self.group, &average.marginal(weights));
         let next_weight = self.next_pair_given_state(chain);
         let joint_actions: usize = average.actions.iter().product();
@@ -246,21 +246,21 @@ impl Neighbourhood {
 
     /// State part of z for every joint next state of the targets.
     fn next_cells(&self, system: &System) -> Vec<u32> {
-        let next = |k: usize| (Var::Next(k), system.dynamics().states()[k]);
-        self.plan.input().positions_in(&Layout::new(self.group.iter().map(|&k| next(k)).collect()))
+        let next = |k: usize| (Var::Next(k), system.dynamics.states[k]);
+        self.plan.input.positions_in(&Layout::new(self.group.iter().map(|&k| next(k)).collect()))
     }
 
     /// ∏_{k ∈ N} π_k(a_k | s'), as `[joint next state of the targets][∏ A_N]`.
     fn next_pair_given_state(&self, chain: &Chain<'_>) -> Vec<f64> {
-        let (system, policy) = (chain.system(), chain.policy());
+        let (system, policy) = (chain.system, chain.policy);
         let observed: Vec<Vec<u32>> = self
             .group
             .iter()
             .map(|&k| {
                 let terms = policy.observations().terms(k).iter();
-                let vars = terms
-                    .map(|t| (Var::Next(t.agent as usize), system.dynamics().states()[t.agent as usize]));
-                self.plan.input().positions_in(&Layout::new(vars.collect()))
+                let vars =
+                    terms.map(|t| (Var::Next(t.agent as usize), system.dynamics.states[t.agent as usize]));
+                self.plan.input.positions_in(&Layout::new(vars.collect()))
             })
             .collect();
         let size = observed.first().map_or(1, Vec::len);
@@ -276,9 +276,9 @@ impl Neighbourhood {
 
 impl Average {
     fn new(system: &System, observations: &StateIndex, group: &[usize], plan: &Plan) -> Self {
-        let dynamics = system.dynamics();
+        let dynamics = &system.dynamics;
         let inside: Vec<usize> = plan
-            .output()
+            .output
             .vars()
             .filter_map(|var| match var {
                 Var::State(i) => Some(i),
@@ -292,11 +292,11 @@ impl Average {
         };
         let cells = context.positions_in(&states_of(dynamics, group));
         Average {
-            from_joint: system.joint().positions_in(&context),
+            from_joint: system.joint.positions_in(&context),
             size: cells.len(),
             cells,
             observations: group.iter().map(observed).collect(),
-            actions: group.iter().map(|&k| dynamics.actions()[k]).collect(),
+            actions: group.iter().map(|&k| dynamics.actions[k]).collect(),
         }
     }
 

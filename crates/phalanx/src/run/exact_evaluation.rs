@@ -85,7 +85,7 @@ impl PointEvaluation<'_> {
             .iter()
             .any(|channel| channel.name == "reward" && channel.tables().is_some())
         {
-            let mut law = system.dynamics().start().to_vec();
+            let mut law = system.dynamics.start.to_vec();
             let mut visits = vec![0.0; law.len()];
             for _ in 0..horizon {
                 visits.iter_mut().zip(&law).for_each(|(sum, p)| *sum += p);

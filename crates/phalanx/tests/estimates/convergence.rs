@@ -73,13 +73,13 @@ impl<'a> Truth<'a> {
 
     /// Truncated tables over `groups`, where an average is taken under `weights` of the joint states.
     fn tables_over(&self, groups: &Ragged<u32>, kind: Truncation, weights: &[f64]) -> Ragged<f64> {
-        let truncated = Truncated::new(self.chain.system(), &self.case.policy, groups, kind).unwrap();
+        let truncated = Truncated::new(self.chain.system, &self.case.policy, groups, kind).unwrap();
         truncated.tables(&self.chain, &self.signals.rewards, &self.values, weights).unwrap()
     }
 
     /// The same over N_j^{κ_q} of the case, under the discounted occupancy.
     fn tables(&self, kind: Truncation) -> Ragged<f64> {
-        self.tables_over(&self.case.groups, kind, self.chain.state_occupancy())
+        self.tables_over(&self.case.groups, kind, &self.chain.state_occupancy)
     }
 
     /// Fixed point of temporal differences for pairs whose joint states have the law `weights`.
@@ -254,10 +254,10 @@ fn montecarlo_values_converge_to_q() {
     let case = softened("line3_entropy", 0);
     let system = system(&case);
     let truth = Truth::new(&case, &system);
-    let (states, actions) = (system.dynamics().states(), system.dynamics().actions());
+    let (states, actions) = (&system.dynamics.states, &system.dynamics.actions);
     let (n, joint_actions) = (states.len(), joint_values(actions).len());
     let pairs = joint_values(states).len() * joint_actions;
-    let whole = truth.tables_over(&everyone(&case), Truncation::Fixed, truth.chain.state_occupancy());
+    let whole = truth.tables_over(&everyone(&case), Truncation::Fixed, &truth.chain.state_occupancy);
     let exact = weighed(&whole, &case.mu);
     let mut critic = MonteCarlo::new(&case.problem, horizon(case.problem.gamma));
     critic.evaluate(truth.evidence(None)).unwrap();
@@ -427,7 +427,7 @@ fn td_on_one_trajectory_converges_to_the_stationary_fixed_point() {
 
 /// (1/K)·Σ_{k<K} of the law of s^k from the uniform start: where K transitions depart from.
 fn law_of_departures(chain: &Chain<'_>, steps: usize) -> Vec<f64> {
-    let size = chain.system().dynamics().joint_states();
+    let size = chain.system.dynamics.joint_states;
     let mut now = vec![1.0 / size as f64; size];
     let mut mean = vec![0.0; size];
     for _ in 0..steps {
@@ -505,7 +505,7 @@ fn assert_close(what: &str, found: &Ragged<f64>, expected: &Ragged<f64>) {
 fn by_the_occupancy(truth: &Truth<'_>, direct: &Tabular) -> Ragged<f64> {
     let (case, chain) = (truth.case, &truth.chain);
     let (gamma, n) = (case.problem.gamma, case.policy.agents());
-    let d = chain.state_occupancy();
+    let d = &chain.state_occupancy;
     let rewards = weighed(&truth.signals.rewards, &case.mu);
     let moved = |to: &[f64], from: &[f64], by: f64| -> Vec<f64> {
         to.iter().zip(from).map(|(to, from)| by * (to - from)).collect()
@@ -518,7 +518,7 @@ fn by_the_occupancy(truth: &Truth<'_>, direct: &Tabular) -> Ragged<f64> {
             theta.row_mut(i)[first..first + actions].fill(0.0);
             theta.row_mut(i)[entry] = 1.0;
         });
-        let forced = chain.system().under(&forced).unwrap();
+        let forced = chain.system.under(&forced).unwrap();
         let change = moved(&forced.advance(d), &chain.advance(d), gamma * p);
         let visits = chain.local(&chain.discounted_visits(&change).unwrap());
         let choices = moved(forced.local(d).data(), chain.local(d).data(), p);
@@ -532,18 +532,18 @@ fn by_the_occupancy(truth: &Truth<'_>, direct: &Tabular) -> Ragged<f64> {
 /// E[Σ_k γ^k·r(s^k, a^k)·Σ_{k' ≤ k} ∇log π(a^k'|s^k')] by enumeration of joint states and actions: m(s) = E[Σ_{k' < k}
 /// ∇log π(a^k'|s^k'); s^k = s] is carried from step to step beside the law of s^k.
 fn by_score_sums(truth: &Truth<'_>) -> Ragged<f64> {
-    let (case, dynamics) = (truth.case, truth.chain.system().dynamics());
+    let (case, dynamics) = (truth.case, &truth.chain.system.dynamics);
     let (policy, gamma, n) = (&case.policy, case.problem.gamma, case.policy.agents());
     let rewards = weighed(&truth.signals.rewards, &case.mu);
-    let states = joint_values(dynamics.states());
-    let parents = StateIndex::new(dynamics.parents(), dynamics.states(), "parents").unwrap();
-    let parents_actions = StateIndex::new(dynamics.parents(), dynamics.actions(), "parents").unwrap();
+    let states = joint_values(&dynamics.states);
+    let parents = StateIndex::new(&dynamics.parents, &dynamics.states, "parents").unwrap();
+    let parents_actions = StateIndex::new(&dynamics.parents, &dynamics.actions, "parents").unwrap();
     let numbers = |index: &StateIndex, values: &[u8]| {
         let mut numbers = vec![0; n];
         index.fill(0..n, values, &mut numbers);
         numbers
     };
-    let mut law = dynamics.start().to_vec();
+    let mut law = dynamics.start.to_vec();
     let mut scores = vec![vec![0.0; policy.theta().data().len()]; states.len()];
     let mut gradient: Ragged<f64> = Ragged::zeros_like(policy.theta());
     let mut discount = 1.0;
@@ -552,7 +552,7 @@ fn by_score_sums(truth: &Truth<'_>) -> Ragged<f64> {
         let mut next_scores = vec![vec![0.0; gradient.data().len()]; states.len()];
         for (s, state) in states.iter().enumerate() {
             let observed = numbers(policy.observations(), state);
-            for action in joint_values(dynamics.actions()) {
+            for action in joint_values(&dynamics.actions) {
                 let mut probability = 1.0;
                 let mut reward = 0.0;
                 // Σ_{k' ≤ k} of the scores, on the event that (s, a) is met, given a.
@@ -575,7 +575,7 @@ fn by_score_sums(truth: &Truth<'_>) -> Ragged<f64> {
                 for (t, next) in states.iter().enumerate() {
                     let local = |i: usize| {
                         let place = from[i] as usize * parents_actions.size(i) + by[i] as usize;
-                        dynamics.laws().row(i)[place * dynamics.states()[i] + usize::from(next[i])]
+                        dynamics.laws.row(i)[place * dynamics.states[i] + usize::from(next[i])]
                     };
                     let p = probability * (0..n).map(local).product::<f64>();
                     next_law[t] += p * law[s];
@@ -626,7 +626,7 @@ fn the_exact_critic_of_a_run_has_the_tables_of_the_batchs_shadow_rewards() {
             signals.evaluate(&problem, &last.visits.occupancy, 1.0);
             let system = System::new(session.world(), &problem, &policy).unwrap();
             let chain = system.under(&policy).unwrap();
-            let (rewards, weights) = (&signals.rewards, chain.state_occupancy());
+            let (rewards, weights) = (&signals.rewards, &chain.state_occupancy);
             let truncated = Truncated::new(&system, &policy, &groups, kind).unwrap();
             let exact = truncated.tables(&chain, rewards, &chain.values(rewards).unwrap(), weights).unwrap();
             let found = tables_of(last.q, session.algorithm().mu());

@@ -224,7 +224,7 @@ fn prices(rows: &Ragged<Row>, solution: &Solution) -> Ragged<f64> {
 
 /// Whether the program is small enough to be solved while one waits.
 fn check_size(dynamics: &Dynamics) -> Result<()> {
-    let (states, actions) = (dynamics.joint_states(), dynamics.joint_actions());
+    let (states, actions) = (dynamics.joint_states, dynamics.joint_actions());
     let pairs = actions.saturating_mul(states as u128);
     let successors: f64 = (0..dynamics.agents()).map(|i| most_successors(dynamics, i) as f64).product();
     // Every pair is eliminated with its row of successors and marginals; what is left is dense in the states.
@@ -242,7 +242,7 @@ fn check_size(dynamics: &Dynamics) -> Result<()> {
 
 /// The largest number of next states that agent i can get to in one step.
 fn most_successors(dynamics: &Dynamics, i: usize) -> usize {
-    let laws = dynamics.laws().row(i).chunks_exact(dynamics.states()[i]);
+    let laws = dynamics.laws.row(i).chunks_exact(dynamics.states[i]);
     laws.map(|law| law.iter().filter(|p| **p > 0.0).count()).max().unwrap_or(1)
 }
 
@@ -260,7 +260,7 @@ fn check_problem(dynamics: &Dynamics, problem: &Problem) -> Result<()> {
     }
     for (i, agent) in problem.agents.iter().enumerate() {
         let (found, expected) =
-            ((agent.space.states, agent.space.actions), (dynamics.states()[i], dynamics.actions()[i]));
+            ((agent.space.states, agent.space.actions), (dynamics.states[i], dynamics.actions[i]));
         if found != expected {
             let message = format!(
                 "agent {i} has {} states and {} actions, but {} and {} in the world",

@@ -28,15 +28,15 @@ impl Occupancies {
     /// interior. The uniform policy is inside what is left.
     pub fn declare(program: &mut Program, dynamics: &Dynamics, gamma: f64) -> Result<Self> {
         let laws = JointLaws::new(dynamics)?;
-        let (states, actions) = (dynamics.states(), dynamics.actions());
+        let (states, actions) = (&dynamics.states, &dynamics.actions);
         let joint_actions: usize = actions.iter().product();
-        let mut balance = vec![Affine::default(); dynamics.joint_states()];
+        let mut balance = vec![Affine::default(); dynamics.joint_states];
         let mut marginals: Vec<Vec<Affine>> =
             states.iter().zip(actions).map(|(s, a)| vec![Affine::default(); s * a]).collect();
         let mut reached: Vec<usize> =
-            (0..dynamics.joint_states()).filter(|&s| dynamics.start()[s] > 0.0).collect();
-        let mut is_reached: Vec<bool> = dynamics.start().iter().map(|p| *p > 0.0).collect();
-        let share = 1.0 / (dynamics.joint_states() * joint_actions) as f64;
+            (0..dynamics.joint_states).filter(|&s| dynamics.start[s] > 0.0).collect();
+        let mut is_reached: Vec<bool> = dynamics.start.iter().map(|p| *p > 0.0).collect();
+        let share = 1.0 / (dynamics.joint_states * joint_actions) as f64;
         let mut next = Vec::new();
         let mut place = 0;
         while let Some(&state) = reached.get(place) {
@@ -64,7 +64,7 @@ impl Occupancies {
             }
         }
         for &state in &reached {
-            let inflow = (1.0 - gamma) * dynamics.start()[state];
+            let inflow = (1.0 - gamma) * dynamics.start[state];
             program.require_zero(std::mem::take(&mut balance[state]).shifted(-inflow));
         }
         for cell in marginals.iter_mut().flatten().filter(|cell| !cell.is_constant()) {
@@ -77,7 +77,7 @@ impl Occupancies {
 
     /// λ as `[S][A]` from the values of the variables; what rounding made negative is 0.
     pub fn joint(&self, variables: &[f64], dynamics: &Dynamics) -> Vec<f64> {
-        let mut joint = vec![0.0; dynamics.joint_states() * self.joint_actions];
+        let mut joint = vec![0.0; dynamics.joint_states * self.joint_actions];
         for (&state, x) in self.reached.iter().zip(variables.chunks_exact(self.joint_actions)) {
             let row = &mut joint[state * self.joint_actions..][..self.joint_actions];
             row.iter_mut().zip(x).for_each(|(to, x)| *to = x.max(0.0) * self.share / (1.0 - self.gamma));
@@ -88,7 +88,7 @@ impl Occupancies {
 
 /// Row i: Σ of `joint` (`[S][A]`) over all (s, a) with the given (s_i, a_i). Paper: eq:local_occupancy_measure.
 pub(super) fn local_marginals(joint: &[f64], dynamics: &Dynamics) -> Ragged<f64> {
-    let (states, actions) = (dynamics.states(), dynamics.actions());
+    let (states, actions) = (&dynamics.states, &dynamics.actions);
     let joint_actions: usize = actions.iter().product();
     let mut marginals = Ragged::zeros(states.iter().zip(actions).map(|(s, a)| s * a));
     for (state, row) in joint.chunks_exact(joint_actions).enumerate() {
@@ -112,7 +112,7 @@ pub(super) struct JointLaws<'a> {
 
 impl<'a> JointLaws<'a> {
     pub fn new(dynamics: &'a Dynamics) -> Result<Self> {
-        let parents = PairIndex::new(dynamics.parents(), dynamics.states(), dynamics.actions(), "world")?;
+        let parents = PairIndex::new(&dynamics.parents, &dynamics.states, &dynamics.actions, "world")?;
         Ok(JointLaws { dynamics, parents })
     }
 
@@ -121,10 +121,10 @@ impl<'a> JointLaws<'a> {
         next.clear();
         next.push((0, 1.0));
         for i in 0..self.dynamics.agents() {
-            let size = self.dynamics.states()[i];
+            let size = self.dynamics.states[i];
             let mut row = [0];
             self.parents.fill(i..i + 1, states, actions, &mut row);
-            let law = &self.dynamics.laws().row(i)[row[0] as usize * size..][..size];
+            let law = &self.dynamics.laws.row(i)[row[0] as usize * size..][..size];
             let extend = |&(prefix, p): &(usize, f64)| {
                 law.iter()
                     .enumerate()

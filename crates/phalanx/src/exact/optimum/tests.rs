@@ -62,7 +62,7 @@ fn problem(
     parts: impl IntoIterator<Item = (ScaledUtility, Vec<Constraint>)>,
 ) -> Problem {
     let agents = parts.into_iter().enumerate().map(|(i, (objective, constraints))| {
-        let space = LocalSpace { states: dynamics.states()[i], actions: dynamics.actions()[i], gamma };
+        let space = LocalSpace { states: dynamics.states[i], actions: dynamics.actions[i], gamma };
         AgentProblem { space, objective, constraints }
     });
     Problem {
@@ -87,9 +87,9 @@ fn line(n: usize, start: Start, gamma: f64, threshold: f64) -> (Dynamics, Proble
 /// λ of a policy `[S][A]`, by adding up γ^k P^k.
 fn occupancy_of(policy: &[f64], dynamics: &Dynamics, gamma: f64) -> Vec<f64> {
     let laws = JointLaws::new(dynamics).unwrap();
-    let actions = policy.len() / dynamics.joint_states();
+    let actions = policy.len() / dynamics.joint_states;
     let mut joint = vec![0.0; policy.len()];
-    let mut now = dynamics.start().to_vec();
+    let mut now = dynamics.start.to_vec();
     let mut next = Vec::new();
     let mut left = 1.0;
     while left > 1e-14 {
@@ -109,11 +109,11 @@ fn occupancy_of(policy: &[f64], dynamics: &Dynamics, gamma: f64) -> Vec<f64> {
 
 fn local_values(pair: usize, dynamics: &Dynamics) -> (Vec<u8>, Vec<u8>) {
     let actions = dynamics.joint_actions() as usize;
-    (digits(pair / actions, dynamics.states()), digits(pair % actions, dynamics.actions()))
+    (digits(pair / actions, &dynamics.states), digits(pair % actions, &dynamics.actions))
 }
 
 fn random_policy(rng: &mut Sequence, dynamics: &Dynamics) -> Vec<f64> {
-    (0..dynamics.joint_states()).flat_map(|_| random_law(rng, dynamics.joint_actions() as usize)).collect()
+    (0..dynamics.joint_states).flat_map(|_| random_law(rng, dynamics.joint_actions() as usize)).collect()
 }
 
 /// Local occupancies of a policy.
@@ -138,23 +138,22 @@ fn smallest_slack(occupancy: &Ragged<f64>, problem: &Problem) -> f64 {
 fn largest_return(rewards: &Ragged<f64>, dynamics: &Dynamics, gamma: f64) -> f64 {
     let laws = JointLaws::new(dynamics).unwrap();
     let actions = dynamics.joint_actions() as usize;
-    let mut values = vec![0.0; dynamics.joint_states()];
+    let mut values = vec![0.0; dynamics.joint_states];
     let mut next = Vec::new();
     let mut left = 1.0;
     while left > 1e-14 {
         let mut q = |pair| {
             let (s, a) = local_values(pair, dynamics);
             laws.write(&s, &a, &mut next);
-            let paid =
-                |i: usize| rewards.row(i)[usize::from(s[i]) * dynamics.actions()[i] + usize::from(a[i])];
+            let paid = |i: usize| rewards.row(i)[usize::from(s[i]) * dynamics.actions[i] + usize::from(a[i])];
             (0..dynamics.agents()).map(paid).sum::<f64>()
                 + gamma * next.iter().map(|&(to, p)| p * values[to]).sum::<f64>()
         };
         let best = |state| (0..actions).map(|a| q(state * actions + a)).fold(f64::NEG_INFINITY, f64::max);
-        values = (0..dynamics.joint_states()).map(best).collect();
+        values = (0..dynamics.joint_states).map(best).collect();
         left *= gamma;
     }
-    values.iter().zip(dynamics.start()).map(|(v, p)| v * p).sum()
+    values.iter().zip(&dynamics.start).map(|(v, p)| v * p).sum()
 }
 
 /// What proves an optimum, without the solver: by concavity F* ≤ L(λ*, μ*) + (1/n) max ⟨r, λ − λ*⟩ with r the shadow

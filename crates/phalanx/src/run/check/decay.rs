@@ -102,7 +102,7 @@ fn enough_mixing(now: f64, factor: f64) -> f64 {
 
 impl Point<'_> {
     pub(super) fn certificate(&self, groups: &Ragged<u32>) -> Certificate {
-        Certificate::new(self.chain.system().dynamics(), self.decay, self.subject.policy, groups)
+        Certificate::new(&self.chain.system.dynamics, self.decay, self.subject.policy, groups)
     }
 
     /// The certified error of a truncated gradient.

@@ -59,11 +59,11 @@ pub struct ConstraintCheck {
 impl Feasibility {
     pub(super) fn new(point: &Point<'_>) -> Self {
         let (subject, signals) = (point.subject, point.signals);
-        let (dynamics, problem) = (point.chain.system().dynamics(), subject.problem);
+        let (dynamics, problem) = (&point.chain.system.dynamics, subject.problem);
         let mut notes = Vec::new();
         let slater = found(slater_point(dynamics, problem), &mut notes);
         let best = found(optimum(dynamics, problem), &mut notes);
-        let pairs = point.sizes.joint_actions.saturating_mul(dynamics.joint_states() as u128);
+        let pairs = point.sizes.joint_actions.saturating_mul(dynamics.joint_states as u128);
         let alone =
             (pairs <= QUICK_PAIRS).then(|| found(largest_slacks(dynamics, problem), &mut notes)).flatten();
         let mass = 1.0 / (1.0 - problem.gamma);

@@ -200,13 +200,13 @@ impl Check {
             g.iter().try_for_each(|&g| evaluate::check(g, i, "g"))?;
         }
         let values = chain.values(&signals.rewards)?;
-        let dynamics = system.dynamics();
-        let farthest = distances(dynamics.graph()).into_iter().flatten().flatten().max();
+        let dynamics = &system.dynamics;
+        let farthest = distances(&dynamics.graph).into_iter().flatten().flatten().max();
         let sizes = Sizes {
             agents: dynamics.agents(),
-            joint_states: dynamics.joint_states(),
+            joint_states: dynamics.joint_states,
             joint_actions: dynamics.joint_actions(),
-            gamma: system.gamma(),
+            gamma: system.gamma,
             kappa: subject.kappa,
             kappa_q: subject.kappa_q,
             diameter: farthest.unwrap_or(0) as usize,
@@ -216,8 +216,8 @@ impl Check {
             chain: &chain,
             signals: &signals,
             values: &values,
-            decay: &Decay::new(dynamics, system.gamma())?,
-            groups: &dynamics.graph().neighbourhoods(subject.kappa_q),
+            decay: &Decay::new(dynamics, system.gamma)?,
+            groups: &dynamics.graph.neighbourhoods(subject.kappa_q),
             sizes,
         };
         let feasibility = Feasibility::new(&point);

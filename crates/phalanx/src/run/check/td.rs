@@ -63,7 +63,7 @@ impl TdCheck {
 }
 
 fn measure(point: &Point<'_>, bound: &TdBound, notes: &mut Vec<String>) -> Result<TdMeasured> {
-    let fixed = point.tables(point.groups, Truncation::Fixed, point.chain.state_occupancy())?;
+    let fixed = point.tables(point.groups, Truncation::Fixed, &point.chain.state_occupancy)?;
     let stationary = point.chain.stationary();
     let limit = match stationary.and_then(|weights| point.tables(point.groups, Truncation::Td, &weights)) {
         Ok(limit) => Some(limit),
@@ -89,7 +89,7 @@ fn measure(point: &Point<'_>, bound: &TdBound, notes: &mut Vec<String>) -> Resul
 /// The proposition's setting; none if there is no σ.
 fn setting(point: &Point<'_>, delta: f64) -> Result<Option<TdSetting>> {
     let Some(exploration) = point.chain.exploration(point.groups)? else { return Ok(None) };
-    let dynamics = point.chain.system().dynamics();
+    let dynamics = &point.chain.system.dynamics;
     let shapes = point.groups.iter().map(|group| {
         let pairs = group.iter().map(|&k| dynamics.cells(k as usize)).max().unwrap_or(1);
         (group.len(), pairs)

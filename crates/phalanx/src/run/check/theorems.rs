@@ -30,7 +30,7 @@ impl Theorems {
     pub(super) fn new(point: &Point<'_>, targets: Targets) -> Result<Self> {
         let Targets { epsilon, delta } = targets;
         let subject = point.subject;
-        let dynamics = point.chain.system().dynamics();
+        let dynamics = &point.chain.system.dynamics;
         let found = Constants::new(subject.problem, dynamics, subject.mu_max);
         let constants = found.filter(|_| point.has_bounded_score());
         let note = if constants.is_some() {

@@ -100,7 +100,7 @@ fn radii(diameter: usize, in_use: usize) -> impl Iterator<Item = usize> {
 
 impl TruncationRow {
     fn new(point: &Point<'_>, kappa_q: usize, mu: &Ragged<f64>, truth: &Ragged<f64>) -> Self {
-        let groups = point.chain.system().dynamics().graph().neighbourhoods(kappa_q);
+        let groups = point.chain.system.dynamics.graph.neighbourhoods(kappa_q);
         let constraints = mu.iter().map(<[f64]>::len).max().unwrap_or(0);
         let largest_mu = mu.data().iter().copied().fold(0.0, f64::max);
         let bound = point.decay.best(point.reward_bound(), kappa_q).filter(|_| point.has_bounded_score());
@@ -134,7 +134,7 @@ fn measured(
     mu: &Ragged<f64>,
     truth: &Ragged<f64>,
 ) -> Result<f64> {
-    let tables = point.tables(groups, kind, point.chain.state_occupancy())?;
+    let tables = point.tables(groups, kind, &point.chain.state_occupancy)?;
     let cut = point.gradient(&point.chain.truncated_action_values(&tables, mu, groups));
     Ok(largest_distance(truth, &cut))
 }
@@ -147,7 +147,7 @@ impl Point<'_> {
         kind: Truncation,
         weights: &[f64],
     ) -> Result<Ragged<f64>> {
-        let truncated = Truncated::new(self.chain.system(), self.subject.policy, groups, kind)?;
+        let truncated = Truncated::new(self.chain.system, self.subject.policy, groups, kind)?;
         truncated.tables(self.chain, &self.signals.rewards, self.values, weights)
     }
 
