@@ -36,15 +36,6 @@ pub fn create_dir(path: &Path) -> Result<()> {
     }
 }
 
-/// Gives a file that a library made for its owner alone the mode of the others in a run.
-pub fn readable_by_all(path: &Path) -> std::io::Result<()> {
-    #[cfg(unix)]
-    std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o644))?;
-    #[cfg(not(unix))]
-    let _ = path;
-    Ok(())
-}
-
 /// A rename is durable once the folder is.
 fn sync_folder(path: &Path) -> std::io::Result<()> {
     match path.parent().filter(|parent| !parent.as_os_str().is_empty()) {

@@ -14,3 +14,4 @@ pub mod sampler;
 pub mod schedule;
 pub mod section;
 pub mod stream;
+pub(crate) mod tensor;

@@ -37,6 +37,11 @@ macro_rules! range {
                 let allows: fn($number) -> bool = $allows;
                 if allows(value) { Ok($name(value)) } else { Err(format!("{value}; {}", $needs)) }
             }
+
+            /// Whether the setting `field` may have this value.
+            pub fn check(field: &str, value: $number) -> crate::Result<()> {
+                $name::new(value).map(|_| ()).map_err(|message| crate::Error::config(field, message))
+            }
         }
 
         impl Deref for $name {

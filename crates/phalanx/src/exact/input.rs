@@ -1,10 +1,12 @@
 //! A model with a policy and multipliers, as it stands in a file: what `phalanx exact` works on.
 
+use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::base::range::{Discount, NonNegative, Positive, UpperEnd};
 use crate::base::stream::Stream;
 use crate::policy::{Parameterisation, Tabular};
 use crate::utility::LocalSpace;
@@ -119,10 +121,7 @@ impl Case {
             return Err(Error::config("format", format!("{format}; this program reads format 1")));
         }
         let gamma = input.model.gamma.ok_or_else(|| Error::config("model.gamma", "is missing"))?;
-        if !(0.0..1.0).contains(&gamma) {
-            let message = format!("{gamma}; a discount factor of at least 0 and below 1 is needed");
-            return Err(Error::config("model.gamma", message));
-        }
+        Discount::check("model.gamma", gamma)?;
         let (f, g) = (input.model.f.clone(), input.model.g.clone());
         if f.is_empty() {
             return Err(Error::config("model.f", "is missing: every agent needs an objective"));
@@ -166,12 +165,8 @@ impl Case {
             check_estimator(estimator)?;
         }
         if let Some(algorithm) = &input.algorithm {
-            for (name, value) in [("eta_mu", algorithm.eta_mu), ("eta_theta", algorithm.eta_theta)] {
-                if !(value.is_finite() && value >= 0.0) {
-                    let message = format!("{value}; a finite number of at least 0 is needed");
-                    return Err(Error::config(format!("algorithm.{name}"), message));
-                }
-            }
+            NonNegative::check("algorithm.eta_mu", algorithm.eta_mu)?;
+            NonNegative::check("algorithm.eta_theta", algorithm.eta_theta)?;
         }
         Ok(Case {
             groups: world.graph().neighbourhoods(kappa_q),
@@ -216,20 +211,8 @@ fn rows(field: &str, lists: Vec<Vec<f64>>, lengths: &[usize], what: &str) -> Res
 }
 
 fn check_multipliers(mu: &Ragged<f64>, mu_bar: f64) -> Result<()> {
-    if mu_bar.is_nan() || mu_bar < 0.0 {
-        return Err(Error::config("mu_bar", format!("{mu_bar}; at least 0 is needed")));
-    }
-    for (i, row) in mu.iter().enumerate() {
-        for (k, &mu) in row.iter().enumerate() {
-            if !(0.0..=mu_bar).contains(&mu) {
-                return Err(Error::config(
-                    format!("mu[{i}][{k}]"),
-                    format!("{mu} is not in 0 to mu_bar = {mu_bar}"),
-                ));
-            }
-        }
-    }
-    Ok(())
+    UpperEnd::check("mu_bar", mu_bar)?;
+    check_range("mu", mu, 0.0..=mu_bar, &format!("is not in 0 to mu_bar = {mu_bar}"))
 }
 
 fn check_box(theta: &Ragged<f64>, theta_box: Option<[f64; 2]>) -> Result<()> {
@@ -237,23 +220,22 @@ fn check_box(theta: &Ragged<f64>, theta_box: Option<[f64; 2]>) -> Result<()> {
     if low > high || low.is_nan() || high.is_nan() {
         return Err(Error::config("box", format!("[{low}, {high}] holds no number")));
     }
-    for (i, row) in theta.iter().enumerate() {
-        if let Some(k) = row.iter().position(|x| !(low..=high).contains(x)) {
-            let message = format!("{} is outside the box [{low}, {high}]", row[k]);
-            return Err(Error::config(format!("theta[{i}][{k}]"), message));
+    check_range("theta", theta, low..=high, &format!("is outside the box [{low}, {high}]"))
+}
+
+/// Whether all entries are in `range`; `what` is said of one that is not.
+fn check_range(field: &str, rows: &Ragged<f64>, range: RangeInclusive<f64>, what: &str) -> Result<()> {
+    for (i, row) in rows.iter().enumerate() {
+        if let Some(k) = row.iter().position(|x| !range.contains(x)) {
+            return Err(Error::config(format!("{field}[{i}][{k}]"), format!("{} {what}", row[k])));
         }
     }
     Ok(())
 }
 
 fn check_estimator(estimator: &EstimatorInput) -> Result<()> {
-    let positive = [("B", estimator.batch), ("H", estimator.horizon)];
-    for (name, value) in positive {
-        if !(value.is_finite() && value > 0.0) {
-            let message = format!("{value}; a finite number above 0 is needed");
-            return Err(Error::config(format!("estimator.{name}"), message));
-        }
-    }
+    Positive::check("estimator.B", estimator.batch)?;
+    Positive::check("estimator.H", estimator.horizon)?;
     if !(estimator.delta0 > 0.0 && estimator.delta0 < 1.0) {
         return Err(Error::config(
             "estimator.delta0",

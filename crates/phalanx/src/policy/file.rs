@@ -5,59 +5,30 @@
 //! allows. Above [`MOST_NAMED`] agents tables and linear policies have all rows of θ in one tensor `theta`; agent i's are
 //! `theta[offsets[i]..offsets[i + 1]]`, with `theta.columns[i]` = A_i columns.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::Path;
 
-use safetensors::tensor::{Dtype, SafeTensors, View};
+use safetensors::tensor::{Dtype, SafeTensors};
 
 use super::Policy;
 use crate::base::durable::{self, little_endian};
+use crate::base::tensor::{self, Numbers, find, not_whole, read_numbers};
 use crate::{Error, Ragged, Result};
 
 /// Agents that have tensors of their own at most.
 pub const MOST_NAMED: usize = 10_000;
 
-/// Numbers to be written as one tensor.
-struct Numbers<'a> {
-    shape: Vec<usize>,
-    dtype: Dtype,
-    data: Cow<'a, [u8]>,
+/// Some of θ; in single precision if the policy computes in it.
+fn numbers_of_theta(shape: Vec<usize>, values: &[f64], single: bool) -> Numbers<'_> {
+    if single {
+        let data = values.iter().flat_map(|&x| (x as f32).to_le_bytes()).collect();
+        return Numbers { shape, dtype: Dtype::F32, data };
+    }
+    Numbers { shape, dtype: Dtype::F64, data: little_endian(values) }
 }
 
-impl<'a> Numbers<'a> {
-    /// Some of θ; in single precision if the policy computes in it.
-    fn of_theta(shape: Vec<usize>, values: &'a [f64], single: bool) -> Self {
-        if single {
-            let data = values.iter().flat_map(|&x| (x as f32).to_le_bytes()).collect();
-            return Numbers { shape, dtype: Dtype::F32, data };
-        }
-        Numbers { shape, dtype: Dtype::F64, data: little_endian(values) }
-    }
-
-    fn of_counts(counts: impl ExactSizeIterator<Item = usize>) -> Self {
-        let shape = vec![counts.len()];
-        let data = counts.flat_map(|count| (count as u64).to_le_bytes()).collect();
-        Numbers { shape, dtype: Dtype::U64, data }
-    }
-}
-
-impl View for Numbers<'_> {
-    fn dtype(&self) -> Dtype {
-        self.dtype
-    }
-
-    fn shape(&self) -> &[usize] {
-        &self.shape
-    }
-
-    fn data(&self) -> Cow<'_, [u8]> {
-        Cow::Borrowed(&self.data)
-    }
-
-    fn data_len(&self) -> usize {
-        self.data.len()
-    }
+fn numbers_of_counts(counts: &[usize]) -> Numbers<'static> {
+    Numbers::list(Dtype::U64, counts.iter().flat_map(|&count| (count as u64).to_le_bytes()).collect())
 }
 
 /// Writes θ; the metadata say the kind of policy.
@@ -84,31 +55,27 @@ impl Layout {
 fn save_in(policy: &dyn Policy, path: &Path, layout: Layout) -> Result<()> {
     let metadata = HashMap::from([("policy".to_string(), policy.kind().to_string())]);
     let single = policy.is_single();
-    durable::replace(path, |temporary| {
-        match layout {
-            Layout::Named => {
-                let tensors = (0..policy.agents()).flat_map(|i| {
-                    let mut rest = policy.theta().row(i);
-                    policy.tensors(i).into_iter().map(move |(name, shape)| {
-                        let (values, tail) = rest.split_at(shape.iter().product());
-                        rest = tail;
-                        (name, Numbers::of_theta(shape, values, single))
-                    })
-                });
-                safetensors::serialize_to_file(tensors, Some(metadata), temporary)
-            }
-            Layout::Flat => {
-                let theta = policy.theta();
-                let tensors = [
-                    (FLAT, Numbers::of_theta(vec![theta.data().len()], theta.data(), single)),
-                    (OFFSETS, Numbers::of_counts(theta.offsets().iter().copied())),
-                    (COLUMNS, Numbers::of_counts(policy.action_counts().iter().copied())),
-                ];
-                safetensors::serialize_to_file(tensors, Some(metadata), temporary)
-            }
+    durable::replace(path, |temporary| match layout {
+        Layout::Named => {
+            let tensors = (0..policy.agents()).flat_map(|i| {
+                let mut rest = policy.theta().row(i);
+                policy.tensors(i).into_iter().map(move |(name, shape)| {
+                    let (values, tail) = rest.split_at(shape.iter().product());
+                    rest = tail;
+                    (name, numbers_of_theta(shape, values, single))
+                })
+            });
+            tensor::write(temporary, tensors, Some(metadata))
         }
-        .map_err(std::io::Error::other)?;
-        durable::readable_by_all(temporary)
+        Layout::Flat => {
+            let theta = policy.theta();
+            let tensors = [
+                (FLAT, numbers_of_theta(vec![theta.data().len()], theta.data(), single)),
+                (OFFSETS, numbers_of_counts(theta.offsets())),
+                (COLUMNS, numbers_of_counts(policy.action_counts())),
+            ];
+            tensor::write(temporary, tensors, Some(metadata))
+        }
     })
 }
 
@@ -119,10 +86,8 @@ const COLUMNS: &str = "theta.columns";
 /// θ as [`save`] wrote it for a policy of the same kind and shapes as `policy`.
 pub fn load(policy: &dyn Policy, path: &Path) -> Result<Ragged<f64>> {
     let bytes = std::fs::read(path).map_err(|e| Error::file(path, format!("cannot be read: {e}")))?;
-    let tensors = SafeTensors::deserialize(&bytes)
-        .map_err(|e| Error::file(path, format!("is not a whole safetensors file: {e}")))?;
-    let (_, header) = SafeTensors::read_metadata(&bytes)
-        .map_err(|e| Error::file(path, format!("is not a whole safetensors file: {e}")))?;
+    let tensors = SafeTensors::deserialize(&bytes).map_err(|e| not_whole(path, e))?;
+    let (_, header) = SafeTensors::read_metadata(&bytes).map_err(|e| not_whole(path, e))?;
     let found = header.metadata().as_ref().and_then(|metadata| metadata.get("policy")).map(String::as_str);
     if found != Some(policy.kind()) {
         let found = found.unwrap_or("unknown");
@@ -136,26 +101,6 @@ pub fn load(policy: &dyn Policy, path: &Path) -> Result<Ragged<f64>> {
     };
     check_numbers(policy, path, &theta)?;
     Ok(theta)
-}
-
-/// The tensor `name`, if it is of this kind and shape.
-fn tensor<'a>(
-    tensors: &SafeTensors<'a>,
-    path: &Path,
-    name: &str,
-    dtype: Dtype,
-    shape: &[usize],
-) -> Result<&'a [u8]> {
-    let tensor = tensors.tensor(name).map_err(|e| Error::file(path, format!("{name}: {e}")))?;
-    if tensor.dtype() != dtype || tensor.shape() != shape {
-        let found = (tensor.dtype(), tensor.shape());
-        let message = format!(
-            "{name} is {:?} of shape {:?}, but this model needs {dtype:?} of shape {shape:?}",
-            found.0, found.1
-        );
-        return Err(Error::file(path, message));
-    }
-    Ok(tensor.data())
 }
 
 fn dtype_of(policy: &dyn Policy) -> Dtype {
@@ -173,7 +118,7 @@ fn load_named(policy: &dyn Policy, path: &Path, tensors: &SafeTensors<'_>) -> Re
     for i in 0..policy.agents() {
         let mut rest = theta.row_mut(i);
         for (name, shape) in policy.tensors(i) {
-            let bytes = tensor(tensors, path, &name, dtype, &shape)?;
+            let bytes = find(tensors, path, &name, dtype, &shape)?;
             let (values, tail) = rest.split_at_mut(shape.iter().product());
             rest = tail;
             read_numbers(bytes, dtype, values);
@@ -185,7 +130,7 @@ fn load_named(policy: &dyn Policy, path: &Path, tensors: &SafeTensors<'_>) -> Re
 fn load_flat(policy: &dyn Policy, path: &Path, tensors: &SafeTensors<'_>) -> Result<Ragged<f64>> {
     let expected = policy.theta();
     let same = |name: &str, counts: &[usize]| {
-        let bytes = tensor(tensors, path, name, Dtype::U64, &[counts.len()])?;
+        let bytes = find(tensors, path, name, Dtype::U64, &[counts.len()])?;
         let found = bytes.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word));
         match found.zip(counts).enumerate().find(|(_, (found, count))| *found != **count as u64) {
             None => Ok(()),
@@ -197,7 +142,7 @@ fn load_flat(policy: &dyn Policy, path: &Path, tensors: &SafeTensors<'_>) -> Res
     same(OFFSETS, expected.offsets())?;
     same(COLUMNS, policy.action_counts())?;
     let dtype = dtype_of(policy);
-    let bytes = tensor(tensors, path, FLAT, dtype, &[expected.data().len()])?;
+    let bytes = find(tensors, path, FLAT, dtype, &[expected.data().len()])?;
     let mut theta = Ragged::zeros_like(expected);
     read_numbers(bytes, dtype, theta.data_mut());
     Ok(theta)
@@ -218,16 +163,6 @@ fn check_numbers(policy: &dyn Policy, path: &Path, theta: &Ragged<f64>) -> Resul
         }
     }
     Ok(())
-}
-
-fn read_numbers(bytes: &[u8], dtype: Dtype, out: &mut [f64]) {
-    if dtype == Dtype::F32 {
-        let words = bytes.as_chunks::<4>().0;
-        out.iter_mut().zip(words).for_each(|(x, word)| *x = f64::from(f32::from_le_bytes(*word)));
-    } else {
-        let words = bytes.as_chunks::<8>().0;
-        out.iter_mut().zip(words).for_each(|(x, word)| *x = f64::from_le_bytes(*word));
-    }
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! What a run says of its agents one by one: all of them, or in a large network the worst and how the others are spread.
 
+use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -52,15 +53,17 @@ pub fn least_slack(slack: &Ragged<f64>, count: usize) -> Vec<(usize, usize)> {
 
 /// The `count` smallest, ascending; ties in order of agents.
 fn least(mut rows: Vec<(f64, usize, usize)>, count: usize) -> Vec<(f64, usize, usize)> {
-    let order = |a: &(f64, usize, usize), b: &(f64, usize, usize)| {
-        a.0.total_cmp(&b.0).then_with(|| (a.1, a.2).cmp(&(b.1, b.2)))
-    };
+    keep_least(&mut rows, count, |a, b| a.0.total_cmp(&b.0).then_with(|| (a.1, a.2).cmp(&(b.1, b.2))));
+    rows
+}
+
+/// Keeps the first `count` of the given order, sorted.
+pub(super) fn keep_least<T>(rows: &mut Vec<T>, count: usize, order: impl Fn(&T, &T) -> Ordering) {
     if rows.len() > count {
-        rows.select_nth_unstable_by(count, order);
+        rows.select_nth_unstable_by(count, &order);
         rows.truncate(count);
     }
-    rows.sort_unstable_by(order);
-    rows
+    rows.sort_by(order);
 }
 
 /// Writes `agents.csv`, `returns.csv` and `agents-summary.csv` into `folder`.
@@ -132,22 +135,11 @@ fn returns(out: &mut impl Write, evaluation: &Evaluation, all: bool) -> std::io:
     least(ranked, WORST_LISTED).into_iter().try_for_each(|(_, i, _)| row(i))
 }
 
-/// Shares of `agents-summary.csv`, with the names of their columns.
-const QUANTILES: [(&str, f64); 13] = [
-    ("min", 0.0),
-    ("p0.1", 0.001),
-    ("p1", 0.01),
-    ("p5", 0.05),
-    ("p10", 0.1),
-    ("p25", 0.25),
-    ("p50", 0.5),
-    ("p75", 0.75),
-    ("p90", 0.9),
-    ("p95", 0.95),
-    ("p99", 0.99),
-    ("p99.9", 0.999),
-    ("max", 1.0),
-];
+/// Columns of `agents-summary.csv`; those from `min` on are the quantiles of [`SHARES`].
+const SUMMARY_COLUMNS: &str =
+    "quantity,constraint,count,negative,mean,min,p0.1,p1,p5,p10,p25,p50,p75,p90,p95,p99,p99.9,max";
+
+const SHARES: [f64; 13] = [0.0, 0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 1.0];
 
 /// Mean and quantiles over agents of everything that is listed, and how many are below 0.
 fn summary(
@@ -156,9 +148,7 @@ fn summary(
     mu: &Ragged<f64>,
     evaluation: &Evaluation,
 ) -> std::io::Result<()> {
-    write!(out, "quantity,constraint,count,negative,mean")?;
-    QUANTILES.iter().try_for_each(|(name, _)| write!(out, ",{name}"))?;
-    writeln!(out)?;
+    writeln!(out, "{SUMMARY_COLUMNS}")?;
     if let Some(returns) = &evaluation.returns {
         spread(out, "return", "", returns.clone())?;
     }
@@ -204,7 +194,7 @@ fn spread(
     let mean = numbers.iter().sum::<f64>() / count as f64;
     numbers.sort_unstable_by(f64::total_cmp);
     write!(out, "{quantity},{constraint},{count},{negative},{mean:?}")?;
-    QUANTILES.iter().try_for_each(|&(_, share)| write!(out, ",{:?}", quantile(&numbers, share)))?;
+    SHARES.iter().try_for_each(|&share| write!(out, ",{:?}", quantile(&numbers, share)))?;
     writeln!(out)
 }
 

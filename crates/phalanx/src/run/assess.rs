@@ -18,6 +18,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
+use super::agents::keep_least;
 use super::evaluate::{Episodes, check};
 use crate::algorithm::mean_return;
 use crate::base::parallel::agent_blocks;
@@ -130,14 +131,9 @@ pub struct Assessment {
 impl Assessment {
     /// Keeps the constraints with the least slack, `count` at most, least first.
     pub fn keep_worst(&mut self, count: usize) {
-        let order = |a: &ConstraintAssessment, b: &ConstraintAssessment| {
+        keep_least(&mut self.constraints, count, |a, b| {
             a.slack.total_cmp(&b.slack).then(a.agent.cmp(&b.agent))
-        };
-        if self.constraints.len() > count {
-            self.constraints.select_nth_unstable_by(count, order);
-            self.constraints.truncate(count);
-        }
-        self.constraints.sort_by(order);
+        });
     }
 
     /// Each agent's verdict: unsafe if any constraint is, safe if all are.
@@ -444,12 +440,11 @@ enum Returns<'a> {
 impl<'a> Returns<'a> {
     fn of(world: &'a dyn World) -> Self {
         let channels = world.channels();
-        let Some(place) = channels.iter().position(|channel| channel.name == "reward") else {
-            return Returns::None;
-        };
-        match channels[place].tables() {
-            Some(tables) => Returns::Table(tables),
-            None => Returns::Sampled(sampled_number(world, place)),
+        let reward = channels.iter().position(|channel| channel.name == "reward");
+        match reward.map(|place| (place, channels[place].tables())) {
+            Some((_, Some(tables))) => Returns::Table(tables),
+            Some((place, None)) => Returns::Sampled(sampled_number(world, place)),
+            None => Returns::None,
         }
     }
 

@@ -9,11 +9,12 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use bytemuck::Pod;
-use safetensors::tensor::{Dtype, SafeTensors, View};
+use safetensors::tensor::{Dtype, SafeTensors};
 use serde::{Deserialize, Serialize};
 
 use crate::base::durable::{self, little_endian};
 use crate::base::fields::{Field, Fields};
+use crate::base::tensor::{self, Numbers};
 use crate::graph::Graph;
 use crate::{Error, Ragged, Result};
 
@@ -65,35 +66,23 @@ pub fn write(
     let own = network.owned();
     let ids: Vec<u32> = network.owned_agents().map(|i| network.global_id(i)).collect();
     let (first, last) = (ids.first().copied().unwrap_or(0), ids.last().copied().unwrap_or(0));
-    let mut tensors: Vec<(String, Tensor<'_>)> = Vec::new();
+    let mut tensors: Vec<(String, Numbers<'_>)> = Vec::new();
     for (name, field) in fields {
-        match field {
-            Field::Numbers(numbers) => {
-                tensors.push((name.to_string(), Tensor::new(little_endian(numbers), Dtype::F64)));
-            }
-            Field::Counter(counter) => {
-                let data = Cow::Owned(counter.to_le_bytes().to_vec());
-                tensors.push((name.to_string(), Tensor::new(data, Dtype::U64)));
-            }
-            Field::Rows(rows) => {
-                let lengths = lengths(rows, &own);
-                tensors.push((name.to_string(), Tensor::new(own_rows(rows, &own), Dtype::F64)));
-                tensors.push((format!("{name}.rows"), Tensor::new(lengths, Dtype::U32)));
-            }
-            Field::SingleRows(rows) => {
-                let lengths = lengths(rows, &own);
-                tensors.push((name.to_string(), Tensor::new(own_rows(rows, &own), Dtype::F32)));
-                tensors.push((format!("{name}.rows"), Tensor::new(lengths, Dtype::U32)));
-            }
-        }
+        let (dtype, data, lengths) = match field {
+            Field::Numbers(numbers) => (Dtype::F64, little_endian(numbers), None),
+            Field::Counter(counter) => (Dtype::U64, Cow::Owned(counter.to_le_bytes().to_vec()), None),
+            Field::Rows(rows) => (Dtype::F64, own_rows(rows, &own), Some(lengths(rows, &own))),
+            Field::SingleRows(rows) => (Dtype::F32, own_rows(rows, &own), Some(lengths(rows, &own))),
+        };
+        tensors.push((name.to_string(), Numbers::list(dtype, data)));
+        tensors.extend(lengths.map(|data| (format!("{name}.rows"), Numbers::list(Dtype::U32, data))));
     }
     if (last - first) as usize + 1 != ids.len() {
-        tensors.push((AGENTS.into(), Tensor::new(little_endian(&ids), Dtype::U32)));
+        tensors.push((AGENTS.into(), Numbers::list(Dtype::U32, little_endian(&ids))));
     }
     let mut crc32c = 0;
     durable::replace(&state_path(folder, iteration, which), |temporary| {
-        safetensors::serialize_to_file(tensors, None, temporary).map_err(std::io::Error::other)?;
-        durable::readable_by_all(temporary)?;
+        tensor::write(temporary, tensors, None)?;
         crc32c = file_checksum(temporary)?;
         Ok(())
     })?;
@@ -200,6 +189,7 @@ fn restore_piece(
         Ok(tensor) => words(tensor.data()).map(u32::from_le_bytes).collect(),
         Err(_) => (piece.first..=piece.last).collect(),
     };
+    let is_rows = |field: &Field<'_>| matches!(field, Field::Rows(_) | Field::SingleRows(_));
     let expected: usize = fields.iter().map(|(_, field)| 1 + usize::from(is_rows(field))).sum();
     let found = tensors.len() - usize::from(tensors.tensor(AGENTS).is_ok());
     if found != expected {
@@ -263,10 +253,6 @@ fn restore_piece(
         }
     }
     Ok(if everything { network.agents() } else { here.iter().flatten().count() })
-}
-
-fn is_rows(field: &Field<'_>) -> bool {
-    matches!(field, Field::Rows(_) | Field::SingleRows(_))
 }
 
 /// Writes rows of the given lengths to where they belong. False if one does not fit there.
@@ -350,37 +336,6 @@ fn file_checksum(path: &Path) -> std::io::Result<u32> {
             return Ok(checksum);
         }
         checksum = crc32c::crc32c_append(checksum, &piece[..read]);
-    }
-}
-
-/// Numbers as a tensor.
-struct Tensor<'a> {
-    data: Cow<'a, [u8]>,
-    shape: [usize; 1],
-    dtype: Dtype,
-}
-
-impl<'a> Tensor<'a> {
-    fn new(data: Cow<'a, [u8]>, dtype: Dtype) -> Self {
-        Tensor { shape: [data.len() * 8 / dtype.bitsize()], data, dtype }
-    }
-}
-
-impl View for Tensor<'_> {
-    fn dtype(&self) -> Dtype {
-        self.dtype
-    }
-
-    fn shape(&self) -> &[usize] {
-        &self.shape
-    }
-
-    fn data(&self) -> Cow<'_, [u8]> {
-        Cow::Borrowed(&self.data)
-    }
-
-    fn data_len(&self) -> usize {
-        self.data.len()
     }
 }
 

@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use safetensors::tensor::{Dtype, SafeTensors, TensorView};
+use safetensors::tensor::{Dtype, SafeTensors};
 
 use crate::base::durable::{self, little_endian};
+use crate::base::tensor::{self, Numbers};
 use crate::utility::problem::Problem;
 use crate::{Error, Ragged, Result};
 
@@ -13,11 +14,7 @@ const FILE: &str = "multipliers.safetensors";
 /// Writes the multipliers of a run.
 pub(super) fn write(folder: &Path, mu: &Ragged<f64>) -> Result<()> {
     durable::replace(&folder.join(FILE), |temporary| {
-        let bytes = little_endian(mu.data());
-        let view =
-            TensorView::new(Dtype::F64, vec![mu.data().len()], &bytes).map_err(std::io::Error::other)?;
-        safetensors::serialize_to_file([("mu", view)], None, temporary).map_err(std::io::Error::other)?;
-        durable::readable_by_all(temporary)
+        tensor::write(temporary, [("mu", Numbers::list(Dtype::F64, little_endian(mu.data())))], None)
     })
 }
 
@@ -28,21 +25,10 @@ pub(super) fn read(folder: &Path, problem: &Problem) -> Result<Option<Ragged<f64
         return Ok(None);
     }
     let bytes = std::fs::read(&path).map_err(|e| Error::file(&path, format!("cannot be read: {e}")))?;
-    let tensors = SafeTensors::deserialize(&bytes)
-        .map_err(|e| Error::file(&path, format!("is not a whole safetensors file: {e}")))?;
-    let tensor = tensors.tensor("mu").map_err(|e| Error::file(&path, format!("mu: {e}")))?;
+    let tensors = SafeTensors::deserialize(&bytes).map_err(|e| tensor::not_whole(&path, e))?;
     let mut mu = Ragged::zeros(problem.agents.iter().map(|agent| agent.constraints.len()));
-    let expected = [mu.data().len()];
-    if tensor.dtype() != Dtype::F64 || tensor.shape() != expected {
-        let message = format!(
-            "mu is {:?} of shape {:?}, but this model needs F64 of shape {expected:?}",
-            tensor.dtype(),
-            tensor.shape()
-        );
-        return Err(Error::file(&path, message));
-    }
-    let words = tensor.data().as_chunks::<8>().0;
-    mu.data_mut().iter_mut().zip(words).for_each(|(x, word)| *x = f64::from_le_bytes(*word));
+    let data = tensor::find(&tensors, &path, "mu", Dtype::F64, &[mu.data().len()])?;
+    tensor::read_numbers(data, Dtype::F64, mu.data_mut());
     if let Some(bad) = mu.data().iter().find(|x| !x.is_finite()) {
         return Err(Error::file(&path, format!("mu holds {bad}")));
     }

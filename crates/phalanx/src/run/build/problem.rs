@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::utilities::utilities;
-use crate::run::config::{Config, ConstraintConfig, DEFAULT_GAMMA, check_gamma};
+use crate::base::range::Discount;
+use crate::run::config::{Config, ConstraintConfig, DEFAULT_GAMMA};
 use crate::utility::problem::{AgentProblem, Bound, Constraint, Interner, Problem, Scaling};
 use crate::utility::{Kind, LocalSpace, ScaledUtility, UtilitySpec};
 use crate::world::{Evolution, World, sampled_channels};
@@ -14,7 +15,7 @@ use crate::{Error, Result};
 pub fn problem(config: &Config, world: &dyn World) -> Result<(Problem, Vec<String>)> {
     let own = world.own_problem();
     let gamma = config.gamma.or(own.and_then(|own| own.gamma)).unwrap_or(DEFAULT_GAMMA);
-    check_gamma(crate::base::key::GAMMA, gamma).map_err(|error| of_model(config, error))?;
+    Discount::check(crate::base::key::GAMMA, gamma).map_err(|error| of_model(config, error))?;
     let spaces: Vec<LocalSpace> = (0..world.graph().agents())
         .map(|i| LocalSpace { states: world.states(i), actions: world.actions(i), gamma })
         .collect();

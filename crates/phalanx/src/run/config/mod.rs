@@ -11,7 +11,6 @@ use serde::{Deserialize, Serialize};
 use super::agents::AgentsOutput;
 use super::preset;
 pub use difference::Difference;
-pub(super) use read::check_gamma;
 
 use crate::algorithm::{AlgorithmChoice, MappoSettings, Plan};
 use crate::base::document::{one_line, reject_nan, section, split_field};

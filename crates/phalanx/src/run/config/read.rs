@@ -4,8 +4,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
 use super::{ConstraintConfig, GraphConfig, UtilityConfig, WorldConfig};
-use crate::base::range::Discount;
-use crate::{Error, Result};
+use crate::Result;
 
 /// `[world]`.
 pub(super) fn world<'de, D: Deserializer<'de>>(
@@ -36,9 +35,4 @@ pub(super) fn constraints<'de, D: Deserializer<'de>>(
     let list = Vec::<toml::Table>::deserialize(deserializer)?.into_iter().enumerate();
     let list = list.map(|(k, table)| ConstraintConfig::read(table, k));
     list.collect::<Result<_>>().map(Some).map_err(D::Error::custom)
-}
-
-/// γ ∈ [0, 1).
-pub(in crate::run) fn check_gamma(field: &str, gamma: f64) -> Result<()> {
-    Discount::new(gamma).map(|_| ()).map_err(|message| Error::config(field, message))
 }
