@@ -8,46 +8,18 @@ use super::kind::{AlgorithmKind, Plan};
 use super::update::{Clock, Stage, ascend, finite};
 use super::{Algorithm, Summary};
 use crate::base::fields::{Field, Fields};
-use crate::base::schedule::Schedule;
 use crate::distributed::Halo;
 use crate::exact::{
     Chain, Constants, Domain, Stationarity, System, Truncated, Truncation, TruncationKeys, local_constants,
 };
 use crate::learn::actor::{StepRule, rule_error};
-use crate::learn::dual::{Dual, DualSettings};
-use crate::learn::optimizer::{Optimizer, OptimizerKind};
-use crate::learn::shadow::Signals;
+use crate::learn::dual::Dual;
+use crate::learn::optimizer::Optimizer;
+use crate::learn::shadow::{Signals, weigh};
 use crate::policy::{self, Parameterisation, Policy, Tabular};
 use crate::utility::problem::{Problem, Scaling};
 use crate::world::World;
 use crate::{Error, Ragged, Result};
-
-/// The constants of an exact run.
-#[derive(Debug, Clone)]
-pub struct ExactSettings {
-    /// T, which schedules refer to.
-    pub iterations: usize,
-    /// κ_q.
-    pub kappa_q: usize,
-    /// Which truncated Q-functions.
-    pub truncation: Truncation,
-    /// Line 7.
-    pub dual: DualSettings,
-    /// Start of every multiplier.
-    pub mu_0: f64,
-    /// Change of η_μ over the iterations.
-    pub dual_schedule: Schedule,
-    /// Line 9.
-    pub optimizer: OptimizerKind,
-    /// Where η_θ comes from.
-    pub rule: StepRule,
-    /// η_θ where it is constant.
-    pub eta_theta: f64,
-    /// Change of η_θ over the iterations.
-    pub actor_schedule: Schedule,
-    /// Θ_i as a box, for soft-max policies.
-    pub theta_box: Option<[f64; 2]>,
-}
 
 /// `exact`.
 #[derive(Debug)]
@@ -60,35 +32,22 @@ impl AlgorithmKind for ExactKind {
 
     fn build(
         &self,
-        plan: &Plan<'_>,
+        mut plan: Plan,
         world: &Arc<dyn World>,
         problem: &Arc<Problem>,
         _halo: Arc<Halo>,
     ) -> Result<Box<dyn Algorithm>> {
-        let dual = plan.dual_of(problem, world.graph().total());
-        let settings = ExactSettings {
-            iterations: plan.iterations,
-            kappa_q: plan.kappa_q,
-            truncation: plan.critic.keys::<TruncationKeys>()?.truncation,
-            dual,
-            mu_0: *dual.mu_0,
-            dual_schedule: dual.schedule,
-            optimizer: plan.actor.optimizer,
-            rule: plan.actor.rule,
-            eta_theta: *plan.actor.eta_theta,
-            actor_schedule: plan.actor.schedule,
-            theta_box: plan.policy.theta_box(),
-        };
+        plan.scale_dual(problem, world.graph().total());
         let tables = plan.policy.tables().ok_or_else(policy::not_tables)?;
         let tables = tables.build(&**world, plan.kappa, &plan.stream())?;
-        Ok(Box::new(ExactPrimalDual::new(&**world, problem.clone(), tables, settings)?))
+        Ok(Box::new(ExactPrimalDual::new(&**world, problem.clone(), tables, plan)?))
     }
 }
 
 /// State and buffers of the exact algorithm.
 pub struct ExactPrimalDual {
     problem: Arc<Problem>,
-    settings: ExactSettings,
+    plan: Plan,
     // What an iteration changes.
     iteration: u64,
     policy: Tabular,
@@ -108,12 +67,7 @@ pub struct ExactPrimalDual {
 
 impl ExactPrimalDual {
     /// Line 1; refuses networks whose joint space is too large.
-    pub fn new(
-        world: &dyn World,
-        problem: Arc<Problem>,
-        policy: Tabular,
-        settings: ExactSettings,
-    ) -> Result<Self> {
+    pub fn new(world: &dyn World, problem: Arc<Problem>, policy: Tabular, plan: Plan) -> Result<Self> {
         let n = policy.agents() as f64;
         let factor = match problem.scaling {
             Scaling::Normalised => 1.0,
@@ -124,15 +78,15 @@ impl ExactPrimalDual {
             }
         };
         let system = System::new(world, &problem, &policy)?;
-        let groups = world.graph().neighbourhoods(settings.kappa_q);
-        let truncated = match settings.truncation {
+        let groups = world.graph().neighbourhoods(plan.kappa_q);
+        let truncated = match plan.critic.keys::<TruncationKeys>()?.truncation {
             Truncation::None => None,
             kind => Some(Truncated::new(&system, &policy, &groups, kind)?),
         };
-        let smoothness = match settings.rule {
+        let smoothness = match plan.actor.rule {
             StepRule::Constant => None,
             StepRule::Theorem => {
-                let constants = Constants::new(&problem, &system.dynamics, *settings.dual.mu_max);
+                let constants = Constants::new(&problem, &system.dynamics, *plan.dual.mu_max);
                 let constants = constants.ok_or_else(|| {
                     rule_error(
                         "`theorem` needs bounded shadow rewards, which a utility here does not have (errata 8); use \
@@ -143,18 +97,18 @@ impl ExactPrimalDual {
                 Some([constants.l_tt, constants.l_tm].map(|constant| n * factor * constant))
             }
             StepRule::Local => {
-                let ends = if settings.dual.mu_max.is_finite() { *settings.dual.mu_max } else { 1.0 };
+                let ends = if plan.dual.mu_max.is_finite() { *plan.dual.mu_max } else { 1.0 };
                 Some(local_constants(&system, &problem, &policy, ends)?.map(|constant| n * factor * constant))
             }
         };
         let constraints: Vec<usize> = problem.agents.iter().map(|agent| agent.constraints.len()).collect();
         Ok(ExactPrimalDual {
             iteration: 0,
-            dual: Dual::new(&constraints, settings.mu_0),
-            optimizer: Optimizer::new(settings.optimizer, policy.theta()),
+            dual: Dual::new(&constraints, *plan.dual.mu_0),
+            optimizer: Optimizer::new(plan.actor.optimizer, policy.theta()),
             stage_times: [Duration::ZERO; Stage::COUNT],
             problem,
-            settings,
+            plan,
             policy,
             system,
             groups,
@@ -182,8 +136,8 @@ impl ExactPrimalDual {
     }
 
     fn eta_theta(&self, eta_mu: f64) -> f64 {
-        match (self.settings.rule, self.smoothness) {
-            (StepRule::Constant, _) => self.settings.eta_theta,
+        match (self.plan.actor.rule, self.smoothness) {
+            (StepRule::Constant, _) => *self.plan.actor.eta_theta,
             (_, Some([l_tt, l_tm])) => 1.0 / (l_tt + 4.0 * l_tm * l_tm * eta_mu),
             (_, None) => 0.0,
         }
@@ -194,11 +148,8 @@ impl ExactPrimalDual {
 fn weighted_rewards(signals: &Signals, mu: &Ragged<f64>) -> Ragged<f64> {
     Ragged::from_rows((0..mu.rows()).map(|i| {
         let cells = signals.rewards.row(i).len() / (1 + mu.row(i).len());
-        let (f, gs) = signals.rewards.row(i).split_at(cells);
-        let mut sum = f.to_vec();
-        for (g, mu) in gs.chunks_exact(cells).zip(mu.row(i)) {
-            sum.iter_mut().zip(g).for_each(|(sum, r)| *sum += mu * r);
-        }
+        let mut sum = vec![0.0; cells];
+        weigh(signals.rewards.row(i), mu.row(i), &mut sum);
         sum
     }))
 }
@@ -206,7 +157,7 @@ fn weighted_rewards(signals: &Signals, mu: &Ragged<f64>) -> Ragged<f64> {
 impl Algorithm for ExactPrimalDual {
     /// One iteration of Algorithm 1, lines 3 to 9, with exact quantities.
     fn step(&mut self) -> Result<Summary> {
-        let t = self.iteration();
+        let (t, plan, theta_box) = (self.iteration(), &self.plan, self.plan.policy.theta_box());
         let mut times = self.stage_times;
         let mut clock = Clock::start(&mut times, Instant::now());
 
@@ -218,8 +169,8 @@ impl Algorithm for ExactPrimalDual {
         clock.stage(Stage::Occupancy);
 
         // Line 7: μ^{t+1}.
-        let schedule = self.settings.dual_schedule.factor(t, self.settings.iterations);
-        self.dual.update(&self.settings.dual, &signals.slack, schedule);
+        let schedule = plan.dual.schedule.factor(t, plan.iterations);
+        self.dual.update(&plan.dual, &signals.slack, schedule);
         finite(&self.dual.mu, "mu", t)?;
         clock.stage(Stage::Dual);
 
@@ -234,9 +185,9 @@ impl Algorithm for ExactPrimalDual {
         };
         finite(&gradient, "the gradient", t)?;
         let truth = chain.gradient(&whole, kind, 1.0 / self.policy.agents() as f64);
-        let domain = Domain::for_policy(&self.policy, self.settings.theta_box);
-        let mu_max = *self.settings.dual.mu_max;
-        let stationarity = Stationarity::new(&truth, domain, &self.dual.mu, &signals.slack, mu_max);
+        let domain = Domain::for_policy(&self.policy, theta_box);
+        let stationarity =
+            Stationarity::new(&truth, domain, &self.dual.mu, &signals.slack, *plan.dual.mu_max);
         clock.stage(Stage::Gradient);
 
         // Line 9.
@@ -244,10 +195,10 @@ impl Algorithm for ExactPrimalDual {
             stationarity: Some(stationarity),
             ..Summary::new(t, &signals, &self.dual.mu, &gradient)
         };
-        let eta = self.eta_theta(schedule * *self.settings.dual.eta_mu)
-            * self.settings.actor_schedule.factor(t, self.settings.iterations);
+        let eta =
+            self.eta_theta(schedule * *plan.dual.eta_mu) * plan.actor.schedule.factor(t, plan.iterations);
         drop(chain);
-        ascend(&mut self.policy, &mut self.optimizer, &gradient, eta, self.settings.theta_box);
+        ascend(&mut self.policy, &mut self.optimizer, &gradient, eta, theta_box);
         finite(self.policy.theta(), "theta", t)?;
         clock.stage(Stage::Update);
         self.stage_times = times;

@@ -19,13 +19,13 @@ use crate::distributed::Halo;
 use crate::learn::actor::ActorSettings;
 use crate::learn::critic::{CriticSection, STEPS, StepsKeys};
 use crate::learn::dual::DualSettings;
-use crate::policy::{Policy, PolicySection};
+use crate::policy::{Baseline, GradientSettings, Policy, PolicySection};
 use crate::utility::problem::{Problem, Scaling};
 use crate::world::World;
 
 /// What an algorithm is made from: the configuration without its world and problem.
-#[derive(Debug, Clone, Copy)]
-pub struct Plan<'a> {
+#[derive(Debug, Clone)]
+pub struct Plan {
     /// T.
     pub iterations: usize,
     /// Seed of all randomness.
@@ -43,27 +43,44 @@ pub struct Plan<'a> {
     /// Share of the running occupancy that is kept at an iteration.
     pub occupancy_average: f64,
     /// `[policy]`.
-    pub policy: &'a PolicySection,
+    pub policy: PolicySection,
     /// `[critic]`.
-    pub critic: &'a CriticSection,
+    pub critic: CriticSection,
     /// `[dual]`.
-    pub dual: &'a DualSettings,
+    pub dual: DualSettings,
     /// `[actor]`.
-    pub actor: &'a ActorSettings,
+    pub actor: ActorSettings,
     /// `[mappo]`.
-    pub mappo: &'a MappoSettings,
+    pub mappo: MappoSettings,
 }
 
-impl Plan<'_> {
+impl Plan {
     /// Randomness of the run.
     pub fn stream(&self) -> Stream {
         Stream::new(self.seed)
     }
 
-    /// `[dual]` in the scaling of a problem of `agents` agents.
-    pub(super) fn dual_of(&self, problem: &Problem, agents: usize) -> DualSettings {
-        let slack_factor = if problem.scaling == Scaling::Paper { 1.0 / agents as f64 } else { 1.0 };
-        DualSettings { slack_factor, ..*self.dual }
+    /// Brings `[dual]` into the scaling of a problem of `agents` agents.
+    pub(super) fn scale_dual(&mut self, problem: &Problem, agents: usize) {
+        self.dual.slack_factor = if problem.scaling == Scaling::Paper { 1.0 / agents as f64 } else { 1.0 };
+    }
+
+    /// How line 8 weighs samples, for a network of `agents` agents.
+    pub(super) fn gradient_settings(&self, problem: &Problem, agents: usize) -> GradientSettings {
+        let mut weights = problem.occupancy_weights(self.horizon, self.batch);
+        match problem.scaling {
+            Scaling::Normalised => {}
+            Scaling::Paper => weights.iter_mut().for_each(|w| *w /= agents as f64),
+            Scaling::Authors => weights.fill(1.0 / self.batch as f64),
+        }
+        GradientSettings {
+            weights,
+            baseline: self.actor.baseline.unwrap_or(Baseline::None),
+            neighbour_mean: problem.scaling == Scaling::Authors,
+            all_actions: self.actor.all_actions,
+            normalise: self.actor.normalise,
+            entropy: 0.0,
+        }
     }
 
     /// Whether weights and trajectories fit into memory; the larger part is blamed.
@@ -97,20 +114,20 @@ pub trait AlgorithmKind: Debug + Sync {
     }
 
     /// Whether the configuration has what it needs.
-    fn check(&self, plan: &Plan<'_>) -> Result<()> {
+    fn check(&self, plan: &Plan) -> Result<()> {
         let _ = plan;
         Ok(())
     }
 
     /// The policy that it trains, as it is at the start.
-    fn policy(&self, plan: &Plan<'_>, world: &dyn World) -> Result<Box<dyn Policy>> {
+    fn policy(&self, plan: &Plan, world: &dyn World) -> Result<Box<dyn Policy>> {
         plan.policy.build(world, plan.kappa, &plan.stream())
     }
 
     /// The algorithm. `halo` is this process's part of the network, as `world` is.
     fn build(
         &self,
-        plan: &Plan<'_>,
+        plan: Plan,
         world: &Arc<dyn World>,
         problem: &Arc<Problem>,
         halo: Arc<Halo>,

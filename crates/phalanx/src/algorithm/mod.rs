@@ -6,7 +6,6 @@ mod kind;
 mod mappo;
 mod primal_dual;
 mod primal_dual_kind;
-mod settings;
 mod summary;
 mod update;
 
@@ -17,11 +16,10 @@ use crate::distributed::{ProcessTraffic, Traffic, TrafficBound};
 use crate::policy::Policy;
 use crate::{Ragged, Result};
 
-pub use exact::{ExactPrimalDual, ExactSettings};
+pub use exact::ExactPrimalDual;
 pub use kind::{AlgorithmChoice, AlgorithmKind, Plan};
-pub use mappo::{ActorSees, Behaviour, Mappo, MappoRun, MappoSettings, Scope};
+pub use mappo::{ActorSees, Behaviour, Mappo, MappoSettings, Scope};
 pub use primal_dual::{LastIteration, PrimalDual};
-pub use settings::Settings;
 pub use summary::{Summary, mean_return, undiscounted_returns};
 pub use update::Stage;
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::update::{Clock, Stage, ascend, finite};
-use super::{Algorithm, Settings, Summary, undiscounted_returns};
+use super::{Algorithm, Plan, Summary, undiscounted_returns};
 use crate::base::fields::{Field, Fields};
 use crate::base::stream::Stream;
 use crate::distributed::{Halo, Links, ProcessTraffic, Traffic, TrafficBound, TrafficCounter, TrafficLimits};
@@ -27,7 +27,7 @@ use crate::{Error, Ragged, Result};
 pub struct PrimalDual {
     world: Arc<dyn World>,
     problem: Arc<Problem>,
-    settings: Settings,
+    plan: Plan,
     stream: Stream,
     halo: Arc<Halo>,
     // What an iteration changes.
@@ -79,18 +79,17 @@ impl PrimalDual {
         problem: Arc<Problem>,
         policy: Box<dyn Policy>,
         critic: Box<dyn Critic>,
-        settings: Settings,
-        stream: Stream,
+        plan: Plan,
         halo: Arc<Halo>,
     ) -> Result<Self> {
         let (graph, n) = (world.graph(), world.graph().agents());
         let actions: Vec<usize> = (0..n).map(|i| world.actions(i)).collect();
         let constraints: Vec<usize> = problem.agents.iter().map(|agent| agent.constraints.len()).collect();
-        let gradient_settings = settings.gradient(&problem, graph.total());
+        let gradient_settings = plan.gradient_settings(&problem, graph.total());
         let wanted = ValueRequest {
             alternatives: gradient_settings.needs_alternatives(policy.is_direct()),
-            partial: settings.kappa_g < settings.kappa_q,
-            levels: policy.is_direct() || settings.normalise,
+            partial: plan.kappa_g < plan.kappa_q,
+            levels: policy.is_direct() || plan.actor.normalise,
         };
         if wanted.alternatives && !critic.values().knows_alternatives() {
             return Err(Error::config(
@@ -99,21 +98,21 @@ impl PrimalDual {
             ));
         }
         let wants = if wanted.alternatives { actions.clone() } else { vec![1; n] };
-        let groups = [settings.kappa_q, settings.kappa_g].map(|kappa| graph.neighbourhoods(kappa));
+        let groups = [plan.kappa_q, plan.kappa_g].map(|kappa| graph.neighbourhoods(kappa));
         let (links, largest) =
             Links::to(graph.owned_agents(), &policy.groups(), &groups[0], &groups[1], &constraints, &wants);
         let mut all_constraints = [graph.owned_agents().map(|i| constraints[i] as u64).sum()];
         halo.fold(&mut all_constraints, |a, b| a + b)?;
-        let batch = [settings.batch, settings.horizon];
+        let batch = [plan.batch, plan.horizon];
         let visits = Visits::new((0..n).map(|i| problem.row_length(i))).restricted_to(graph.work_blocks());
         Ok(PrimalDual {
-            running: RunningOccupancy::new(settings.occupancy_average, &visits.occupancy),
+            running: RunningOccupancy::new(plan.occupancy_average, &visits.occupancy),
             iteration: 0,
             agent_steps: 0,
-            dual: Dual::new(&constraints, settings.mu_0),
-            optimizer: Optimizer::new(settings.optimizer, policy.theta()),
+            dual: Dual::new(&constraints, *plan.dual.mu_0),
+            optimizer: Optimizer::new(plan.actor.optimizer, policy.theta()),
             exchange: TrafficCounter::new(links.sum_over(&halo)?),
-            occupancy_weights: problem.occupancy_weights(settings.horizon, settings.batch),
+            occupancy_weights: problem.occupancy_weights(plan.horizon, plan.batch),
             actor: Actor::new(halo.clone(), graph, groups, wants, batch),
             largest: largest.max_over(&halo)?,
             constraints: all_constraints[0] as usize,
@@ -125,8 +124,8 @@ impl PrimalDual {
             process_traffic: Vec::new(),
             world,
             problem,
-            settings,
-            stream,
+            stream: plan.stream(),
+            plan,
             halo,
             policy,
             critic,
@@ -144,7 +143,7 @@ impl PrimalDual {
         let own = agent_metrics(graph.owned_agents(), return_, &signals.objective, slack, mu, &self.gradient);
         let all = AgentMetrics::fold_all(&own, &self.halo)?;
         let agents = graph.total();
-        let episodes = (self.settings.batch * agents) as f64;
+        let episodes = (self.plan.batch * agents) as f64;
         Ok(Summary {
             return_: earned.as_ref().map(|_| all.return_ / episodes),
             ..Summary::of(self.iteration(), &all, agents, self.constraints)
@@ -153,7 +152,7 @@ impl PrimalDual {
 
     /// Steps of an iteration, and those of the batch, where no episode ends early.
     fn steps(&self) -> [usize; 2] {
-        let (samples, Settings { batch, horizon, .. }) = (self.critic.samples(), &self.settings);
+        let (samples, Plan { batch, horizon, .. }) = (self.critic.samples(), &self.plan);
         [batch * (horizon + samples.batch_tail) + samples.chains * samples.evaluation_pairs, batch * horizon]
     }
 
@@ -181,9 +180,8 @@ impl Algorithm for PrimalDual {
     fn step(&mut self) -> Result<Summary> {
         let begin = Instant::now();
         let sent = self.halo.peers().sent();
-        let (t, settings, problem, graph) =
-            (self.iteration as usize, &self.settings, &*self.problem, self.world.graph());
-        let Settings { batch, horizon, iterations, .. } = *settings;
+        let (t, plan, problem, graph) = (self.iteration(), &self.plan, &*self.problem, self.world.graph());
+        let Plan { batch, horizon, iterations, .. } = *plan;
         // In a large network, what an iteration needs no more is given back at once: it is much of all memory
         // then, and to have it again takes little of the time.
         let is_large = self.actions.len() >= SPLIT_AGENTS;
@@ -221,12 +219,12 @@ impl Algorithm for PrimalDual {
             clock.stage(Stage::Critic);
 
             // Line 7: μ_i^{t+1} = P_U(−η_μ·g̃_i/n), or another dual update.
-            let factor = settings.dual_schedule.factor(t, iterations);
-            self.dual.update(&settings.dual, &self.signals.slack, factor);
+            let factor = plan.dual.schedule.factor(t, iterations);
+            self.dual.update(&plan.dual, &self.signals.slack, factor);
             finite(&self.dual.mu, "mu", t)?;
             clock.stage(Stage::Dual);
             if is_large {
-                self.trajectories.truncate(settings.batch);
+                self.trajectories.truncate(plan.batch);
             }
             values.set_multipliers(&self.signals, &self.dual.mu, t)
         })?;
@@ -237,23 +235,23 @@ impl Algorithm for PrimalDual {
             let values = values.precompute(batch, horizon, self.wanted);
             let lived: usize = batch.iter().map(|trajectory| rule.steps(trajectory)).sum();
             self.exchange.record_q_messages(batch.len(), lived);
-            if !settings.discount {
+            if !plan.actor.discount {
                 // The literal scaling divides by n as well.
                 let agents = if problem.scaling == Scaling::Paper { graph.total() } else { 1 };
                 rule.weights.fill(1.0 / (lived * agents) as f64);
             }
-            rule.entropy = settings.entropy.at(t, iterations);
+            rule.entropy = plan.actor.entropy_at(t, iterations);
             self.actor.gradients(&*self.policy, batch, values.values(), rule, &mut self.gradient)?;
             if is_large {
                 values.release();
             }
             finite(&self.gradient, "the gradient", t)?;
-            actor::clip(&mut self.gradient, settings.clip);
+            actor::clip(&mut self.gradient, *plan.actor.clip);
             clock.stage(Stage::Gradient);
 
             // Line 9: θ_i^{t+1} = P_Θ(θ_i + η_θ·∇̃_{θ_i} L).
-            let eta = settings.eta_theta * settings.actor_schedule.factor(t, iterations);
-            ascend(&mut *self.policy, &mut self.optimizer, &self.gradient, eta, settings.theta_box);
+            let eta = *plan.actor.eta_theta * plan.actor.schedule.factor(t, iterations);
+            ascend(&mut *self.policy, &mut self.optimizer, &self.gradient, eta, plan.policy.theta_box());
             finite(self.policy.theta(), "theta", t)?;
             clock.stage(Stage::Update);
             Ok(())

@@ -3,12 +3,10 @@
 use std::sync::Arc;
 
 use super::kind::{AlgorithmKind, Plan};
-use super::{Algorithm, PrimalDual, Settings};
+use super::{Algorithm, PrimalDual};
 use crate::Result;
-use crate::base::schedule::EntropyBonus;
 use crate::distributed::Halo;
 use crate::learn::critic::CriticContext;
-use crate::policy::Baseline;
 use crate::utility::problem::Problem;
 use crate::world::World;
 
@@ -27,37 +25,17 @@ impl AlgorithmKind for PrimalDualKind {
 
     fn build(
         &self,
-        plan: &Plan<'_>,
+        mut plan: Plan,
         world: &Arc<dyn World>,
         problem: &Arc<Problem>,
         halo: Arc<Halo>,
     ) -> Result<Box<dyn Algorithm>> {
         plan.check_memory(problem)?;
-        let (stream, actor) = (plan.stream(), plan.actor);
-        let dual = plan.dual_of(problem, world.graph().total());
-        let dual = if self.is_held { dual.held() } else { dual };
-        let settings = Settings {
-            iterations: plan.iterations,
-            horizon: plan.horizon,
-            batch: plan.batch,
-            kappa_q: plan.kappa_q,
-            kappa_g: plan.kappa_g,
-            occupancy_average: plan.occupancy_average,
-            dual,
-            mu_0: *dual.mu_0,
-            dual_schedule: dual.schedule,
-            baseline: actor.baseline.unwrap_or(Baseline::None),
-            all_actions: actor.all_actions,
-            entropy: EntropyBonus { weight: *actor.entropy, schedule: actor.entropy_schedule },
-            optimizer: actor.optimizer,
-            clip: *actor.clip,
-            discount: actor.discount,
-            normalise: actor.normalise,
-            eta_theta: *actor.eta_theta,
-            actor_schedule: actor.schedule,
-            theta_box: plan.policy.theta_box(),
-        };
-        let policy = self.policy(plan, &**world)?;
+        plan.scale_dual(problem, world.graph().total());
+        if self.is_held {
+            plan.dual = plan.dual.held();
+        }
+        let policy = self.policy(&plan, &**world)?;
         let critic = plan.critic.build(CriticContext {
             world: &**world,
             problem,
@@ -65,8 +43,8 @@ impl AlgorithmKind for PrimalDualKind {
             kappa_q: plan.kappa_q,
             batch: plan.batch,
             horizon: plan.horizon,
-            stream: &stream,
+            stream: &plan.stream(),
         })?;
-        Ok(Box::new(PrimalDual::new(world.clone(), problem.clone(), policy, critic, settings, stream, halo)?))
+        Ok(Box::new(PrimalDual::new(world.clone(), problem.clone(), policy, critic, plan, halo)?))
     }
 }

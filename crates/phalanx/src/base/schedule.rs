@@ -35,22 +35,6 @@ fn all() -> f64 {
     1.0
 }
 
-/// A weight on the entropy of policies, and how it changes.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct EntropyBonus {
-    /// At the start.
-    pub weight: f64,
-    /// Its factor over the iterations.
-    pub schedule: Schedule,
-}
-
-impl EntropyBonus {
-    /// The weight at iteration `t` (from 0) of `total`.
-    pub fn at(&self, t: usize, total: usize) -> f64 {
-        if self.weight == 0.0 { 0.0 } else { self.weight * self.schedule.factor(t, total) }
-    }
-}
-
 impl Default for Schedule {
     fn default() -> Self {
         Schedule::Constant {}

@@ -85,6 +85,11 @@ pub fn rule_error(message: impl Into<String>) -> Error {
 }
 
 impl ActorSettings {
+    /// The entropy's weight at iteration `t` (from 0) of `total`.
+    pub fn entropy_at(&self, t: usize, total: usize) -> f64 {
+        if *self.entropy == 0.0 { 0.0 } else { *self.entropy * self.entropy_schedule.factor(t, total) }
+    }
+
     /// Whether the actor fits what it works with; `is_exact`: nothing is sampled.
     pub fn check(
         &self,

@@ -28,7 +28,7 @@ use self::steps::Steps;
 use self::surrogate::Surrogate;
 use self::values::{Experience, Values};
 use super::update::{Clock, Stage, finite};
-use super::{Algorithm, Summary, mean_return};
+use super::{Algorithm, Plan, Summary, mean_return};
 use crate::base::fields::{Field, Fields};
 use crate::base::parallel::agent_blocks;
 use crate::base::stream::{Place, Purpose, Stream};
@@ -36,8 +36,8 @@ use crate::distributed::{Halo, Links, Traffic, TrafficCounter};
 use crate::learn::shadow::Signals;
 use crate::neural::shuffle;
 use crate::policy::{NeuralPolicy, Policy};
+use crate::sample::batch::{SampleRequest, Sampling};
 use crate::sample::occupancy::Visits;
-use crate::sample::rollout::{self, Request, StartFrom};
 use crate::utility::problem::Problem;
 use crate::world::Trajectory;
 use crate::world::World;
@@ -46,26 +46,11 @@ use crate::{Ragged, Result};
 pub(super) use settings::MappoKind;
 pub use settings::{ActorSees, Behaviour, MappoSettings, Scope};
 
-/// What MAPPO-Lagrangian shares with other algorithms, and its own constants.
-#[derive(Debug, Clone)]
-pub struct MappoRun {
-    /// T, which schedules refer to.
-    pub iterations: usize,
-    /// H.
-    pub horizon: usize,
-    /// B.
-    pub batch: usize,
-    /// κ.
-    pub kappa: usize,
-    /// `[mappo]`.
-    pub rule: MappoSettings,
-}
-
 /// State and buffers of MAPPO-Lagrangian.
 pub struct Mappo {
     world: Arc<dyn World>,
     problem: Arc<Problem>,
-    settings: MappoRun,
+    plan: Plan,
     stream: Stream,
     // What an iteration changes.
     iteration: u64,
@@ -95,20 +80,20 @@ impl Mappo {
         world: Arc<dyn World>,
         problem: Arc<Problem>,
         mut policy: NeuralPolicy,
-        settings: MappoRun,
-        stream: Stream,
+        plan: Plan,
     ) -> Result<Self> {
         policy.parts_mut().1.add_moments();
         let n = world.graph().agents();
         let rewards = Rewards::new(&problem)?;
-        let groups = match settings.rule.scope {
+        let groups = match plan.mappo.scope {
             Scope::Global => Ragged::from_rows((0..n).map(|_| 0..n as u32)),
-            Scope::Local | Scope::Aggregate => world.graph().neighbourhoods(settings.kappa),
+            Scope::Local | Scope::Aggregate => world.graph().neighbourhoods(plan.kappa),
         };
-        let values = Values::new(&*world, &problem, &groups, &settings.rule, &stream)?;
+        let stream = plan.stream();
+        let values = Values::new(&*world, &problem, &groups, &plan.mappo, &stream)?;
         let constraints: Vec<usize> = problem.agents.iter().map(|agent| agent.constraints.len()).collect();
         let mut lambda = Ragged::zeros(constraints);
-        lambda.data_mut().fill(*settings.rule.lambda_0);
+        lambda.data_mut().fill(*plan.mappo.lambda_0);
         let visits = Visits::new((0..n).map(|i| problem.row_length(i)));
         Ok(Mappo {
             iteration: 0,
@@ -117,39 +102,31 @@ impl Mappo {
             gradient: Ragged::zeros_like(policy.theta()),
             values,
             lambda,
-            exchange: traffic(&policy, &groups, settings.rule.scope),
+            exchange: traffic(&policy, &groups, plan.mappo.scope),
             rewards,
             groups,
             actions: (0..n).map(|i| world.actions(i)).collect(),
-            occupancy_weights: problem.occupancy_weights(settings.horizon, settings.batch),
+            occupancy_weights: problem.occupancy_weights(plan.horizon, plan.batch),
             trajectories: Vec::new(),
             visits,
             signals: Signals::new(&problem),
             stage_times: [Duration::ZERO; Stage::COUNT],
             world,
             problem,
-            settings,
             stream,
+            plan,
             policy,
         })
     }
 
     /// B episodes, one step longer than H: those that go on are valued at the state behind.
     fn sample(&mut self) -> Result<()> {
-        let (batch, horizon) = (self.settings.batch, self.settings.horizon);
-        if self.trajectories.is_empty() {
-            self.trajectories.extend((0..batch).map(|_| Trajectory::for_world(&*self.world, horizon + 1)));
-        }
-        let iteration = self.iteration as u32;
-        let request = |trajectory: usize| Request {
-            place: Place { purpose: Purpose::Batch, iteration, trajectory: trajectory as u32 },
-            start_purpose: Purpose::BatchStart,
-            start: StartFrom::World,
-        };
-        let requests: Vec<Request> = (0..batch).map(request).collect();
-        let (world, policy, halo) = (&*self.world, &self.policy, Halo::single(self.actions.len()));
-        rollout::simulate(world, policy, &self.stream, &requests, &mut self.trajectories, &halo)?;
-        let lived: usize = self.trajectories.iter().map(Trajectory::steps).sum();
+        let Plan { batch, horizon, .. } = self.plan;
+        let (world, policy, stream, iteration) = (&*self.world, &self.policy, &self.stream, self.iteration());
+        let (halo, wanted) =
+            (&Halo::single(self.actions.len()), SampleRequest { batch_tail: 1, ..SampleRequest::default() });
+        let sampling = Sampling { world, policy, stream, halo, iteration, batch, horizon, wanted };
+        let lived = sampling.run(&mut self.trajectories)?.simulated;
         self.exchange.observed(lived);
         self.agent_steps += (self.actions.len() * lived) as u64;
         Ok(())
@@ -164,13 +141,13 @@ impl Mappo {
             self.rewards.reward_along(i, 0, &self.trajectories, steps, &mut column, &mut rewards);
             own.push_row(rewards.iter().copied());
         }
-        received(self.settings.rule.scope, own, &self.groups)
+        received(self.plan.mappo.scope, own, &self.groups)
     }
 
     /// Ĵ_c − b of every constraint.
     fn excess(&self) -> Ragged<f64> {
         let mut excess = self.signals.slack.clone();
-        if self.settings.rule.behaviour == Behaviour::Faithful {
+        if self.plan.mappo.behaviour == Behaviour::Faithful {
             // The published programs know one cost, the same for all: the mean over the agents that have a constraint.
             let most = excess.iter().map(<[f64]>::len).max().unwrap_or(0);
             for k in 0..most {
@@ -186,14 +163,14 @@ impl Mappo {
     }
 
     fn steps(&self, rate: f64) -> Steps {
-        let MappoSettings { epochs, minibatches, max_gradient, decay, .. } = self.settings.rule;
-        let rate = rate * decay.factor(self.iteration(), self.settings.iterations);
+        let MappoSettings { epochs, minibatches, max_gradient, decay, .. } = self.plan.mappo;
+        let rate = rate * decay.factor(self.iteration(), self.plan.iterations);
         Steps { rate, largest: *max_gradient, before: self.steps, epochs: *epochs, minibatches: *minibatches }
     }
 
     /// Proximal steps of all actors, each followed by its multipliers.
     fn improve(&mut self, steps: &[usize], advantages: &Ragged<f64>, excess: &Ragged<f64>) {
-        let MappoSettings { clip, entropy, lambda_rate, learning_rate, scope, .. } = self.settings.rule;
+        let MappoSettings { clip, entropy, lambda_rate, learning_rate, scope, .. } = self.plan.mappo;
         let rule = ActorSettings {
             surrogate: Surrogate { clip: *clip, entropy: *entropy },
             lambda_rate: *lambda_rate,
@@ -277,14 +254,14 @@ impl Algorithm for Mappo {
         clock.stage(Stage::Occupancy);
 
         // Â_r and Â_c by the critics as they are; then the critics learn.
-        let horizon = self.settings.horizon;
+        let horizon = self.plan.horizon;
         let steps: Vec<usize> =
             self.trajectories.iter().map(|trajectory| trajectory.transitions().min(horizon)).collect();
         let samples: usize = steps.iter().sum();
         let received = self.received(&steps);
         let mut advantages =
             Ragged::zeros(self.lambda.iter().map(|constraints| (1 + constraints.len()) * samples));
-        let of_critics = self.steps(*self.settings.rule.critic_learning_rate);
+        let of_critics = self.steps(*self.plan.mappo.critic_learning_rate);
         let experience = Experience {
             iteration: t as u32,
             batch: &self.trajectories,
@@ -299,7 +276,7 @@ impl Algorithm for Mappo {
 
         // θ up the clipped surrogate of Â_r − λ·Â_c, and λ up the constraint, minibatch by minibatch.
         self.improve(&steps, &advantages, &excess);
-        self.exchange.record_q_messages(self.settings.batch, samples);
+        self.exchange.record_q_messages(self.plan.batch, samples);
         self.steps += of_critics.minibatches(samples).steps(samples);
         finite(&self.lambda, "lambda", t)?;
         finite(&self.gradient, "the gradient", t)?;
@@ -309,7 +286,7 @@ impl Algorithm for Mappo {
         self.stage_times = times;
         self.iteration += 1;
         Ok(Summary {
-            return_: mean_return(&*self.world, &self.visits.counts, self.settings.batch as f64),
+            return_: mean_return(&*self.world, &self.visits.counts, self.plan.batch as f64),
             ..Summary::new(t, &self.signals, &self.lambda, &self.gradient)
         })
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Mappo, MappoRun};
+use super::Mappo;
 use crate::algorithm::Algorithm;
 use crate::algorithm::kind::{AlgorithmKind, Plan};
 use crate::base::key;
@@ -150,7 +150,7 @@ impl MappoSettings {
 pub(in crate::algorithm) struct MappoKind;
 
 impl MappoKind {
-    fn networks(plan: &Plan<'_>, world: &dyn World) -> Result<NeuralPolicy> {
+    fn networks(plan: &Plan, world: &dyn World) -> Result<NeuralPolicy> {
         let networks = plan.policy.neural().ok_or_else(needs_networks)?;
         let radius = plan.mappo.actor_sees.radius(plan.kappa, world.graph().agents());
         networks.build(world, radius, &plan.stream())
@@ -162,23 +162,23 @@ fn needs_networks() -> Error {
 }
 
 impl AlgorithmKind for MappoKind {
-    fn check(&self, plan: &Plan<'_>) -> Result<()> {
+    fn check(&self, plan: &Plan) -> Result<()> {
         plan.policy.neural().map(|_| ()).ok_or_else(needs_networks)
     }
 
-    fn policy(&self, plan: &Plan<'_>, world: &dyn World) -> Result<Box<dyn Policy>> {
+    fn policy(&self, plan: &Plan, world: &dyn World) -> Result<Box<dyn Policy>> {
         Ok(Box::new(MappoKind::networks(plan, world)?))
     }
 
     fn build(
         &self,
-        plan: &Plan<'_>,
+        plan: Plan,
         world: &Arc<dyn World>,
         problem: &Arc<Problem>,
         _halo: Arc<Halo>,
     ) -> Result<Box<dyn Algorithm>> {
         plan.check_memory(problem)?;
-        let rule = plan.mappo;
+        let rule = &plan.mappo;
         let samples = plan.batch as u128 * plan.horizon as u128;
         // Advantages and rewards along the batch, and the order of an agent's samples on every thread.
         let numbers: u128 = problem.agents.iter().map(|agent| 3 + agent.constraints.len() as u128).sum();
@@ -186,14 +186,7 @@ impl AlgorithmKind for MappoKind {
         let orders = if *rule.minibatches > 1 { *rule.epochs as u128 } else { 0 };
         let bytes = 4 * orders * samples * rayon::current_num_threads() as u128;
         check_memory(bytes, "mappo.epochs", &format!("{} passes over {samples} steps", *rule.epochs))?;
-        let settings = MappoRun {
-            iterations: plan.iterations,
-            horizon: plan.horizon,
-            batch: plan.batch,
-            kappa: plan.kappa,
-            rule: rule.clone(),
-        };
-        let networks = MappoKind::networks(plan, &**world)?;
-        Ok(Box::new(Mappo::new(world.clone(), problem.clone(), networks, settings, plan.stream())?))
+        let networks = MappoKind::networks(&plan, &**world)?;
+        Ok(Box::new(Mappo::new(world.clone(), problem.clone(), networks, plan)?))
     }
 }

@@ -49,7 +49,7 @@ pub fn algorithm(
     halo: Arc<Halo>,
 ) -> Result<Box<dyn Algorithm>> {
     check_fit(config, &**world, problem)?;
-    config.algorithm.build(&config.plan(), world, problem, halo)
+    config.algorithm.build(config.plan(), world, problem, halo)
 }
 
 /// Whether a run can be shared out over processes.

@@ -215,7 +215,7 @@ impl Config {
     }
 
     /// What the algorithm is made from.
-    pub(super) fn plan(&self) -> Plan<'_> {
+    pub(super) fn plan(&self) -> Plan {
         Plan {
             iterations: self.iterations,
             seed: self.seed,
@@ -225,11 +225,11 @@ impl Config {
             kappa_q: self.kappa_q,
             kappa_g: self.kappa_g,
             occupancy_average: self.occupancy_average,
-            policy: &self.policy,
-            critic: &self.critic,
-            dual: &self.dual,
-            actor: &self.actor,
-            mappo: &self.mappo,
+            policy: self.policy.clone(),
+            critic: self.critic.clone(),
+            dual: self.dual,
+            actor: self.actor.clone(),
+            mappo: self.mappo.clone(),
         }
     }
 
