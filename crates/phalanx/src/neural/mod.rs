@@ -4,8 +4,7 @@
 //! sizes and offsets; the parameters of a network are one slice, so that they are saved, averaged, clipped
 //! and stepped as one. [`Net::forward`] and [`Net::backward`] take a batch for one network and run on one
 //! thread: the caller spreads agents over threads, and results cannot depend on how. Both are written over
-//! the few operations of [`ops::Ops`], as are the optimisers; [`Net::td`], one sample at a time, has a fused
-//! kernel of its own.
+//! the few operations of `Cpu`; [`Net::td`], one sample at a time, has a fused kernel of its own.
 //!
 //! ```
 //! use phalanx::neural::{Adam, Architecture, Batch, Loss, Net, Symbols, Tape};
@@ -44,10 +43,10 @@ mod init;
 mod inputs;
 mod kernel;
 mod lanes;
-pub mod matrix;
+mod matrix;
 mod minibatch;
 mod online;
-pub mod ops;
+mod ops;
 mod optimizer;
 mod pass;
 mod real;

@@ -1,67 +1,12 @@
-//! Everything that networks do with numbers: the one door that another device would have to offer.
+//! Everything that networks do with numbers.
 
 use multiversion::multiversion;
 use pulp::{Simd, WithSimd};
 
 use super::kernel::{Form, Product};
 use super::matrix::{Codes, Finish, Matrix, MatrixMut, Start};
-use super::optimizer::{Adam, AdamStep};
+use super::optimizer::AdamStep;
 use super::real::Real;
-
-/// The operations.
-pub trait Ops<T: Real> {
-    /// `y = finish(start + x·w)`.
-    fn linear(&mut self, x: Matrix<T>, w: Matrix<T>, start: Start<T>, finish: Finish<T>, y: MatrixMut<T>);
-
-    /// Backward to the data: `dx = finish(start + dy·wᵀ)`.
-    fn linear_to_data(
-        &mut self,
-        dy: Matrix<T>,
-        w: Matrix<T>,
-        start: Start<T>,
-        finish: Finish<T>,
-        dx: MatrixMut<T>,
-    );
-
-    /// Backward to the weights: `dw = start + xᵀ·dy`.
-    fn linear_to_weights(&mut self, x: Matrix<T>, dy: Matrix<T>, start: Start<T>, dw: MatrixMut<T>);
-
-    /// Backward to the biases: `db` += the sum of the rows of `dy`.
-    fn add_rows(&mut self, dy: Matrix<T>, db: &mut [T]);
-
-    /// `y[s] = [table[c₀] | table[c₁] | …]` for the symbols c of sample s.
-    fn gather(&mut self, table: Matrix<T>, codes: Codes, y: MatrixMut<T>);
-
-    /// Backward of [`Ops::gather`]: `table[c_j] += dy[s][j-th part]`.
-    fn scatter(&mut self, dy: Matrix<T>, codes: Codes, table: MatrixMut<T>);
-
-    /// `y[s] = start + Σ_j table[j·vocabulary + c_j]`, a table for each slot.
-    fn gather_sum(
-        &mut self,
-        table: Matrix<T>,
-        codes: Codes,
-        vocabulary: usize,
-        start: Start<T>,
-        y: MatrixMut<T>,
-    );
-
-    /// Backward of [`Ops::gather_sum`]: `table[j·vocabulary + c_j] += dy[s]`.
-    fn scatter_sum(&mut self, dy: Matrix<T>, codes: Codes, vocabulary: usize, table: MatrixMut<T>);
-
-    /// One Adam step down the gradient; `step` counts from 1.
-    fn adam(
-        &mut self,
-        rule: &Adam,
-        step: u64,
-        w: &mut [T],
-        gradient: &[T],
-        first: &mut [T],
-        second: &mut [T],
-    );
-
-    /// `y = a·x + b·y`.
-    fn blend(&mut self, a: T, x: &[T], b: T, y: &mut [T]);
-}
 
 /// The operations on one thread of the CPU.
 #[derive(Debug, Clone, Default)]
@@ -69,13 +14,15 @@ pub struct Cpu<T> {
     pub(super) scratch: Vec<T>,
 }
 
-impl<T: Real> Ops<T> for Cpu<T> {
-    fn linear(&mut self, x: Matrix<T>, w: Matrix<T>, start: Start<T>, finish: Finish<T>, y: MatrixMut<T>) {
+impl<T: Real> Cpu<T> {
+    /// `y = finish(start + x·w)`.
+    pub fn linear(&mut self, x: Matrix<T>, w: Matrix<T>, start: Start<T>, finish: Finish<T>, y: MatrixMut<T>) {
         Product { left: x, right: w, start, finish, result: y, scratch: &mut self.scratch }
             .compute(Form::Plain);
     }
 
-    fn linear_to_data(
+    /// Backward to the data: `dx = finish(start + dy·wᵀ)`.
+    pub fn linear_to_data(
         &mut self,
         dy: Matrix<T>,
         w: Matrix<T>,
@@ -87,17 +34,20 @@ impl<T: Real> Ops<T> for Cpu<T> {
             .compute(Form::RightTransposed);
     }
 
-    fn linear_to_weights(&mut self, x: Matrix<T>, dy: Matrix<T>, start: Start<T>, dw: MatrixMut<T>) {
+    /// Backward to the weights: `dw = start + xᵀ·dy`.
+    pub fn linear_to_weights(&mut self, x: Matrix<T>, dy: Matrix<T>, start: Start<T>, dw: MatrixMut<T>) {
         let finish = Finish::Plain;
         Product { left: x, right: dy, start, finish, result: dw, scratch: &mut self.scratch }
             .compute(Form::LeftTransposed);
     }
 
-    fn add_rows(&mut self, dy: Matrix<T>, db: &mut [T]) {
+    /// Backward to the biases: `db` += the sum of the rows of `dy`.
+    pub fn add_rows(&mut self, dy: Matrix<T>, db: &mut [T]) {
         add_rows(dy, db);
     }
 
-    fn gather(&mut self, table: Matrix<T>, codes: Codes, mut y: MatrixMut<T>) {
+    /// `y[s] = [table[c₀] | table[c₁] | …]` for the symbols c of sample s.
+    pub fn gather(&mut self, table: Matrix<T>, codes: Codes, mut y: MatrixMut<T>) {
         let width = table.columns;
         for s in 0..y.rows {
             let row = y.row_mut(s);
@@ -108,7 +58,8 @@ impl<T: Real> Ops<T> for Cpu<T> {
         }
     }
 
-    fn scatter(&mut self, dy: Matrix<T>, codes: Codes, mut table: MatrixMut<T>) {
+    /// Backward of [`Cpu::gather`]: `table[c_j] += dy[s][j-th part]`.
+    pub fn scatter(&mut self, dy: Matrix<T>, codes: Codes, mut table: MatrixMut<T>) {
         let width = table.columns;
         for s in 0..dy.rows {
             for (part, &code) in dy.row(s).chunks_exact(width).zip(codes.sample(s)) {
@@ -117,7 +68,8 @@ impl<T: Real> Ops<T> for Cpu<T> {
         }
     }
 
-    fn gather_sum(
+    /// `y[s] = start + Σ_j table[j·vocabulary + c_j]`, a table for each slot.
+    pub fn gather_sum(
         &mut self,
         table: Matrix<T>,
         codes: Codes,
@@ -128,24 +80,9 @@ impl<T: Real> Ops<T> for Cpu<T> {
         T::dispatch(GatherSum { table, codes, vocabulary, start, y });
     }
 
-    fn scatter_sum(&mut self, dy: Matrix<T>, codes: Codes, vocabulary: usize, table: MatrixMut<T>) {
+    /// Backward of [`Cpu::gather_sum`]: `table[j·vocabulary + c_j] += dy[s]`.
+    pub fn scatter_sum(&mut self, dy: Matrix<T>, codes: Codes, vocabulary: usize, table: MatrixMut<T>) {
         scatter_sum(dy, codes, vocabulary, table);
-    }
-
-    fn adam(
-        &mut self,
-        rule: &Adam,
-        step: u64,
-        w: &mut [T],
-        gradient: &[T],
-        first: &mut [T],
-        second: &mut [T],
-    ) {
-        rule.descent(step).apply(w, gradient, first, second);
-    }
-
-    fn blend(&mut self, a: T, x: &[T], b: T, y: &mut [T]) {
-        blend(a, x, b, y);
     }
 }
 
@@ -156,7 +93,7 @@ fn add<T: Real>(target: &mut [T], source: &[T]) {
     }
 }
 
-/// See [`Ops::gather_sum`].
+/// See [`Cpu::gather_sum`].
 struct GatherSum<'a, T> {
     table: Matrix<'a, T>,
     codes: Codes<'a>,
@@ -275,8 +212,9 @@ pub(super) fn adam<T: Real>(
     }
 }
 
+/// `y = a·x + b·y`.
 #[multiversion(targets("x86_64+avx512f+avx512vl+fma", "x86_64+avx2+fma"))]
-fn blend<T: Real>(a: T, x: &[T], b: T, y: &mut [T]) {
+pub(super) fn blend<T: Real>(a: T, x: &[T], b: T, y: &mut [T]) {
     for (y, &x) in y.iter_mut().zip(x) {
         *y = a * x + b * *y;
     }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::ops::{Cpu, Ops, adam};
+use super::ops::{adam, blend};
 use super::real::Real;
 
 /// Which gradient step.
@@ -106,7 +106,7 @@ impl Adam {
         first: &mut [T],
         second: &mut [T],
     ) {
-        Cpu::default().adam(self, step, w, gradient, first, second);
+        self.descent(step).apply(w, gradient, first, second);
     }
 
     /// Step number `step`, from 1, down a gradient. The corrections of m̂ and v̂ are moved into η and ε, which rounds
@@ -148,12 +148,12 @@ impl<T: Real> AdamStep<T> {
 
 /// w ← w − η·gradient.
 pub fn sgd<T: Real>(rate: T, w: &mut [T], gradient: &[T]) {
-    Cpu::default().blend(-rate, gradient, T::ONE, w);
+    blend(-rate, gradient, T::ONE, w);
 }
 
 /// target ← τ·target + (1 − τ)·w.
 pub fn polyak<T: Real>(tau: T, w: &[T], target: &mut [T]) {
-    Cpu::default().blend(T::ONE - tau, w, tau, target);
+    blend(T::ONE - tau, w, tau, target);
 }
 
 /// Shrinks the gradient to the norm `largest` if it is longer; returns the norm it had.

@@ -8,7 +8,7 @@
 use super::architecture::{EmbeddingTable, Linear, Net, Symbols};
 use super::kernel::ensure_length;
 use super::matrix::{Codes, Finish, Matrix, MatrixMut, Start};
-use super::ops::{Cpu, Ops};
+use super::ops::Cpu;
 use super::real::Real;
 
 /// Samples for one network.
@@ -220,7 +220,7 @@ impl Net {
         &self,
         w: &[T],
         table: &EmbeddingTable,
-        ops: &mut impl Ops<T>,
+        ops: &mut Cpu<T>,
         products: &mut Vec<T>,
     ) {
         let layer = &self.layers[0];
@@ -241,7 +241,7 @@ impl Net {
         table: &EmbeddingTable,
         dy: Matrix<T>,
         codes: Codes,
-        ops: &mut impl Ops<T>,
+        ops: &mut Cpu<T>,
         products: &mut Vec<T>,
         gradient: &mut [T],
     ) {
@@ -278,7 +278,7 @@ impl Linear {
     }
 
     /// Backward to the biases and to the weights of the inputs that `x` has.
-    fn backward<T: Real>(&self, x: Matrix<T>, dy: Matrix<T>, ops: &mut impl Ops<T>, gradient: &mut [T]) {
+    fn backward<T: Real>(&self, x: Matrix<T>, dy: Matrix<T>, ops: &mut Cpu<T>, gradient: &mut [T]) {
         let dw = &mut gradient[self.weights()];
         ops.linear_to_weights(x, dy, Start::Zero, MatrixMut::new(dw, x.columns, self.outputs));
         let db = &mut gradient[self.biases()];

@@ -1,7 +1,7 @@
 //! Gradients against finite differences, the fast ways against the plain ones.
 
 use super::matrix::{Codes, Finish, Matrix, MatrixMut, Start};
-use super::ops::{Cpu, Ops};
+use super::ops::{Cpu, blend};
 use super::*;
 use crate::base::stream::{Place, Purpose, Sequence, Stream};
 
@@ -293,6 +293,125 @@ impl Plain {
                 };
             }
         }
+    }
+}
+
+/// The operations, of which there is a fast and a plain implementation.
+trait Ops<T: Real> {
+    /// `y = finish(start + x·w)`.
+    fn linear(&mut self, x: Matrix<T>, w: Matrix<T>, start: Start<T>, finish: Finish<T>, y: MatrixMut<T>);
+
+    /// Backward to the data: `dx = finish(start + dy·wᵀ)`.
+    fn linear_to_data(
+        &mut self,
+        dy: Matrix<T>,
+        w: Matrix<T>,
+        start: Start<T>,
+        finish: Finish<T>,
+        dx: MatrixMut<T>,
+    );
+
+    /// Backward to the weights: `dw = start + xᵀ·dy`.
+    fn linear_to_weights(&mut self, x: Matrix<T>, dy: Matrix<T>, start: Start<T>, dw: MatrixMut<T>);
+
+    /// Backward to the biases: `db` += the sum of the rows of `dy`.
+    fn add_rows(&mut self, dy: Matrix<T>, db: &mut [T]);
+
+    /// `y[s] = [table[c₀] | table[c₁] | …]` for the symbols c of sample s.
+    fn gather(&mut self, table: Matrix<T>, codes: Codes, y: MatrixMut<T>);
+
+    /// Backward of [`Ops::gather`]: `table[c_j] += dy[s][j-th part]`.
+    fn scatter(&mut self, dy: Matrix<T>, codes: Codes, table: MatrixMut<T>);
+
+    /// `y[s] = start + Σ_j table[j·vocabulary + c_j]`, a table for each slot.
+    fn gather_sum(
+        &mut self,
+        table: Matrix<T>,
+        codes: Codes,
+        vocabulary: usize,
+        start: Start<T>,
+        y: MatrixMut<T>,
+    );
+
+    /// Backward of [`Ops::gather_sum`]: `table[j·vocabulary + c_j] += dy[s]`.
+    fn scatter_sum(&mut self, dy: Matrix<T>, codes: Codes, vocabulary: usize, table: MatrixMut<T>);
+
+    /// One Adam step down the gradient; `step` counts from 1.
+    fn adam(
+        &mut self,
+        rule: &Adam,
+        step: u64,
+        w: &mut [T],
+        gradient: &[T],
+        first: &mut [T],
+        second: &mut [T],
+    );
+
+    /// `y = a·x + b·y`.
+    fn blend(&mut self, a: T, x: &[T], b: T, y: &mut [T]);
+}
+
+impl<T: Real> Ops<T> for Cpu<T> {
+    fn linear(&mut self, x: Matrix<T>, w: Matrix<T>, start: Start<T>, finish: Finish<T>, y: MatrixMut<T>) {
+        self.linear(x, w, start, finish, y);
+    }
+
+    fn linear_to_data(
+        &mut self,
+        dy: Matrix<T>,
+        w: Matrix<T>,
+        start: Start<T>,
+        finish: Finish<T>,
+        dx: MatrixMut<T>,
+    ) {
+        self.linear_to_data(dy, w, start, finish, dx);
+    }
+
+    fn linear_to_weights(&mut self, x: Matrix<T>, dy: Matrix<T>, start: Start<T>, dw: MatrixMut<T>) {
+        self.linear_to_weights(x, dy, start, dw);
+    }
+
+    fn add_rows(&mut self, dy: Matrix<T>, db: &mut [T]) {
+        self.add_rows(dy, db);
+    }
+
+    fn gather(&mut self, table: Matrix<T>, codes: Codes, y: MatrixMut<T>) {
+        self.gather(table, codes, y);
+    }
+
+    fn scatter(&mut self, dy: Matrix<T>, codes: Codes, table: MatrixMut<T>) {
+        self.scatter(dy, codes, table);
+    }
+
+    fn gather_sum(
+        &mut self,
+        table: Matrix<T>,
+        codes: Codes,
+        vocabulary: usize,
+        start: Start<T>,
+        y: MatrixMut<T>,
+    ) {
+        self.gather_sum(table, codes, vocabulary, start, y);
+    }
+
+    fn scatter_sum(&mut self, dy: Matrix<T>, codes: Codes, vocabulary: usize, table: MatrixMut<T>) {
+        self.scatter_sum(dy, codes, vocabulary, table);
+    }
+
+    fn adam(
+        &mut self,
+        rule: &Adam,
+        step: u64,
+        w: &mut [T],
+        gradient: &[T],
+        first: &mut [T],
+        second: &mut [T],
+    ) {
+        rule.descend(step, w, gradient, first, second);
+    }
+
+    fn blend(&mut self, a: T, x: &[T], b: T, y: &mut [T]) {
+        blend(a, x, b, y);
     }
 }
 
