@@ -2,9 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use rayon::prelude::*;
-
-use crate::base::parallel::agent_blocks;
+use crate::base::parallel::{agent_blocks, for_each_agent};
 use crate::learn::optimizer::Optimizer;
 use crate::policy::Policy;
 use crate::utility::project_onto_simplex;
@@ -48,16 +46,14 @@ pub(super) fn ascend(
     let (step, first, second) = optimizer.begin(eta);
     let blocks = agent_blocks(gradient.rows());
     let moments = first.split_rows_mut(&blocks).into_iter().zip(second.split_rows_mut(&blocks));
-    let rows: Vec<_> = policy.theta_mut().split_rows_mut(&blocks).into_iter().zip(moments).collect();
-    blocks.par_iter().zip(rows).for_each(|(block, (mut theta, (mut first, mut second)))| {
-        for i in block.clone() {
-            let theta = theta.row_mut(i);
-            step.ascend(theta, gradient.row(i), first.row_mut(i), second.row_mut(i));
-            if direct {
-                theta.chunks_exact_mut(actions[i]).for_each(|law| project_onto_simplex(law, 1.0));
-            } else if let Some([low, high]) = theta_box {
-                theta.iter_mut().for_each(|x| *x = x.clamp(low, high));
-            }
+    let rows = policy.theta_mut().split_rows_mut(&blocks).into_iter().zip(moments);
+    for_each_agent(&blocks, rows, |(): &mut (), i, (theta, (first, second))| {
+        let theta = theta.row_mut(i);
+        step.ascend(theta, gradient.row(i), first.row_mut(i), second.row_mut(i));
+        if direct {
+            theta.chunks_exact_mut(actions[i]).for_each(|law| project_onto_simplex(law, 1.0));
+        } else if let Some([low, high]) = theta_box {
+            theta.iter_mut().for_each(|x| *x = x.clamp(low, high));
         }
     });
     policy.refresh();

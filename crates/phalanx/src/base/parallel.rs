@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use rayon::prelude::*;
+
 /// Consecutive runs of agents to hand to threads: small enough to share out evenly, large enough to be worth it.
 pub fn agent_blocks(agents: usize) -> Vec<Range<usize>> {
     blocks_of(std::slice::from_ref(&(0..agents)))
@@ -16,6 +18,21 @@ pub fn blocks_of(runs: &[Range<usize>]) -> Vec<Range<usize>> {
         run.clone().step_by(block).map(move |start| start..(start + block).min(end))
     };
     runs.iter().flat_map(cut).collect()
+}
+
+/// Runs `work(scratch, agent, part)` for every agent of `blocks`, in parallel: `parts` are what is written to, one for each
+/// block, and every thread has a scratch.
+pub fn for_each_agent<P: Send, S: Default>(
+    blocks: &[Range<usize>],
+    parts: impl IntoIterator<Item = P>,
+    work: impl Fn(&mut S, usize, &mut P) + Sync + Send,
+) {
+    let parts: Vec<P> = parts.into_iter().collect();
+    blocks.par_iter().zip(parts).for_each_init(S::default, |scratch, (block, mut part)| {
+        for agent in block.clone() {
+            work(scratch, agent, &mut part);
+        }
+    });
 }
 
 /// Ascending agents as runs of consecutive ones.

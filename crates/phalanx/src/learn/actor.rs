@@ -3,13 +3,12 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::border_values::BorderValues;
 use super::dual::{DualSettings, MU_MAX};
 use super::optimizer::OptimizerKind;
-use crate::base::parallel::{agent_blocks, blocks_of};
+use crate::base::parallel::{agent_blocks, blocks_of, for_each_agent};
 use crate::base::range::{Limit, NonNegative};
 use crate::base::schedule::Schedule;
 use crate::distributed::Halo;
@@ -248,33 +247,30 @@ fn gradients_of(
     rule: &GradientSettings,
     out: &mut Ragged<f64>,
 ) {
-    let rows = out.split_rows_mut(blocks);
     let alternatives = rule.needs_alternatives(policy.is_direct());
     let NeighbourValues { local, groups, remote } = heard;
-    blocks.par_iter().zip(rows).for_each_init(GradientScratch::default, |scratch, (block, mut rows)| {
-        for i in block.clone() {
-            let (group, constrained) = (groups.senders.row(i), groups.constrained.row(i));
-            let remote = remote.filter(|border| border.reaches(i));
-            let receive = |number: usize, pairs: &mut Vec<u32>, out: &mut [f64]| {
-                let (trajectory, steps) = (&batch[number], rule.steps(&batch[number]));
-                let inbox = ValueReceiver { to: i, from: group, constrained, number, trajectory, steps };
-                let told = |j: u32| remote.and_then(|border| border.received(i, j, number));
-                out.fill(0.0);
-                for &j in group {
-                    match told(j) {
-                        Some(told) => out.iter_mut().zip(told).for_each(|(out, q)| *out += q),
-                        None if alternatives => {
-                            local.add_alternatives(j, &inbox, policy.actions(i), pairs, out);
-                        }
-                        None => local.add_taken(j, &inbox, pairs, out),
+    for_each_agent(blocks, out.split_rows_mut(blocks), |scratch: &mut GradientScratch, i, rows| {
+        let (group, constrained) = (groups.senders.row(i), groups.constrained.row(i));
+        let remote = remote.filter(|border| border.reaches(i));
+        let receive = |number: usize, pairs: &mut Vec<u32>, out: &mut [f64]| {
+            let (trajectory, steps) = (&batch[number], rule.steps(&batch[number]));
+            let inbox = ValueReceiver { to: i, from: group, constrained, number, trajectory, steps };
+            let told = |j: u32| remote.and_then(|border| border.received(i, j, number));
+            out.fill(0.0);
+            for &j in group {
+                match told(j) {
+                    Some(told) => out.iter_mut().zip(told).for_each(|(out, q)| *out += q),
+                    None if alternatives => {
+                        local.add_alternatives(j, &inbox, policy.actions(i), pairs, out);
                     }
+                    None => local.add_taken(j, &inbox, pairs, out),
                 }
-                if rule.neighbour_mean {
-                    out.iter_mut().for_each(|q| *q /= group.len() as f64);
-                }
-            };
-            policy.gradient(i, batch, &receive, rule, scratch, rows.row_mut(i));
-        }
+            }
+            if rule.neighbour_mean {
+                out.iter_mut().for_each(|q| *q /= group.len() as f64);
+            }
+        };
+        policy.gradient(i, batch, &receive, rule, scratch, rows.row_mut(i));
     });
 }
 

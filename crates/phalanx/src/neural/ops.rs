@@ -16,7 +16,14 @@ pub struct Cpu<T> {
 
 impl<T: Real> Cpu<T> {
     /// `y = finish(start + x·w)`.
-    pub fn linear(&mut self, x: Matrix<T>, w: Matrix<T>, start: Start<T>, finish: Finish<T>, y: MatrixMut<T>) {
+    pub fn linear(
+        &mut self,
+        x: Matrix<T>,
+        w: Matrix<T>,
+        start: Start<T>,
+        finish: Finish<T>,
+        y: MatrixMut<T>,
+    ) {
         Product { left: x, right: w, start, finish, result: y, scratch: &mut self.scratch }
             .compute(Form::Plain);
     }

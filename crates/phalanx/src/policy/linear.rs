@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use super::logits::logit_gradients;
 use super::{ActAlone, Acting, Policy, PolicySettings, Receive, softmax};
-use super::{GradientScratch, GradientSettings, ThetaKeys};
+use super::{GradientScratch, GradientSettings, ThetaKeys, draw_theta};
 use crate::base::memory::check_memory;
 use crate::base::sampler::{outcome, write_thresholds};
 use crate::base::section::Keys;
-use crate::base::stream::{Place, Purpose, Stream};
+use crate::base::stream::Stream;
 use crate::world::Trajectory;
 use crate::world::{Features, LARGEST_LOCAL_SPACE, World};
 use crate::{Ragged, Result};
@@ -146,13 +146,7 @@ impl LinearPolicy {
         check_memory(4 * 8 * entries, crate::base::key::KAPPA, &format!("policies of {entries} parameters"))?;
         let mut theta: Ragged<f64> =
             Ragged::zeros(counts.iter().zip(&actions).map(|(&c, &a)| c as usize * a));
-        if init_std > 0.0 {
-            let place = Place { purpose: Purpose::PolicyInit, iteration: 0, trajectory: 0 };
-            for i in 0..n {
-                let mut sequence = stream.sequence(place, world.graph().global_id(i));
-                theta.row_mut(i).iter_mut().for_each(|x| *x = init_std * sequence.normal());
-            }
-        }
+        draw_theta(&mut theta, init_std, world, stream);
         Ok(LinearPolicy { features, terms, world: world_terms, actions, theta })
     }
 
@@ -263,8 +257,6 @@ impl Policy for LinearPolicy {
         &mut self.theta
     }
 
-    fn refresh(&mut self) {}
-
     fn acting(&self) -> Acting<'_> {
         Acting::Alone(self)
     }
@@ -316,10 +308,5 @@ impl Policy for LinearPolicy {
             PolicyFeatures::Additive => "linear-additive",
             PolicyFeatures::Pair => "linear-pair",
         }
-    }
-
-    fn tensors(&self, agent: usize) -> Vec<(String, Vec<usize>)> {
-        let actions = self.actions[agent];
-        vec![(format!("theta.{agent}"), vec![self.theta.row(agent).len() / actions, actions])]
     }
 }

@@ -20,12 +20,11 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::base::range::NonNegative;
 use crate::base::section::{Family, Kind, Section};
-use crate::base::stream::Stream;
+use crate::base::stream::{Place, Purpose, Stream};
 use crate::world::{Trajectory, World};
 use crate::{Error, Ragged, Result};
 
 pub use file::{load, save};
-pub(crate) use gradient::tabular_gradient;
 pub use gradient::{Baseline, GradientScratch, GradientSettings};
 pub use linear::{LinearPolicy, LinearPolicySettings, PolicyFeatures};
 pub use logits::logit_gradients;
@@ -140,6 +139,17 @@ impl<'de> Deserialize<'de> for ThetaBox {
     }
 }
 
+/// Normal noise of size `init_std`, which θ starts from.
+fn draw_theta(theta: &mut Ragged<f64>, init_std: f64, world: &dyn World, stream: &Stream) {
+    if init_std > 0.0 {
+        let place = Place { purpose: Purpose::PolicyInit, iteration: 0, trajectory: 0 };
+        for i in 0..theta.rows() {
+            let mut sequence = stream.sequence(place, world.graph().global_id(i));
+            theta.row_mut(i).iter_mut().for_each(|x| *x = init_std * sequence.normal());
+        }
+    }
+}
+
 /// How θ_i makes a law over actions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -170,7 +180,7 @@ pub trait Policy: Send + Sync + Debug {
     fn theta_mut(&mut self) -> &mut Ragged<f64>;
 
     /// Brings everything that is derived from θ in step with it.
-    fn refresh(&mut self);
+    fn refresh(&mut self) {}
 
     /// How it draws actions.
     fn acting(&self) -> Acting<'_>;
@@ -206,7 +216,10 @@ pub trait Policy: Send + Sync + Debug {
     fn kind(&self) -> &'static str;
 
     /// Names and shapes of agent i's tensors, which make up its row of θ in order.
-    fn tensors(&self, agent: usize) -> Vec<(String, Vec<usize>)>;
+    fn tensors(&self, agent: usize) -> Vec<(String, Vec<usize>)> {
+        let actions = self.actions(agent);
+        vec![(format!("theta.{agent}"), vec![self.theta().row(agent).len() / actions, actions])]
+    }
 
     /// Whether files hold single precision: all there is to know of a policy that computes in it.
     fn is_single(&self) -> bool {

@@ -10,12 +10,12 @@ use super::logits::logit_gradients;
 use super::{ActTogether, Acting, Policy, PolicySettings, Receive, softmax};
 use super::{GradientScratch, GradientSettings, ThetaKeys};
 use crate::base::fields::{Field, Fields};
-use crate::base::parallel::agent_blocks;
+use crate::base::parallel::{agent_blocks, for_each_agent};
 use crate::base::range::NonNegative;
 use crate::base::sampler::{outcome, write_thresholds};
 use crate::base::section::Keys;
 use crate::base::stream::{Purpose, Stream};
-use crate::neural::{AgentNetworks, Bank, BankSettings, Tape};
+use crate::neural::{AgentNetworks, Bank, BankSettings, Batch, Tape};
 use crate::policy::observation::{Inputs, ObservationEncoder, Widths};
 use crate::world::Trajectory;
 use crate::world::{LARGEST_LOCAL_SPACE, World};
@@ -142,6 +142,14 @@ impl NeuralPolicy {
             .for_each(|(x, &w)| *x = f64::from(w));
     }
 
+    /// Agent i's probabilities at the only sample of a batch.
+    fn law_of_batch(&self, agent: usize, batch: Batch<'_, f32>, out: &mut [f64]) {
+        let mut tape = Tape::default();
+        let logits = self.bank.forward(agent, batch, &mut tape);
+        out.iter_mut().zip(logits).for_each(|(p, &logit)| *p = f64::from(logit));
+        softmax(out);
+    }
+
     /// Draws one action per sample of agent i's inputs.
     fn draw(
         &self,
@@ -195,10 +203,8 @@ impl Policy for NeuralPolicy {
         let blocks = agent_blocks(self.actions.len());
         let weights = self.bank.weights_mut().split_rows_mut(&blocks);
         let theta = &self.theta;
-        blocks.par_iter().zip(weights).for_each(|(block, mut weights)| {
-            for i in block.clone() {
-                weights.row_mut(i).iter_mut().zip(theta.row(i)).for_each(|(w, &x)| *w = x as f32);
-            }
+        for_each_agent(&blocks, weights, |(): &mut (), i, weights| {
+            weights.row_mut(i).iter_mut().zip(theta.row(i)).for_each(|(w, &x)| *w = x as f32);
         });
     }
 
@@ -207,11 +213,9 @@ impl Policy for NeuralPolicy {
     }
 
     fn law(&self, agent: usize, trajectory: &Trajectory, k: usize, out: &mut [f64]) {
-        let ActingScratch { mut inputs, mut tape } = ActingScratch::default();
+        let mut inputs = Inputs::default();
         self.encoders[agent].encode_step(trajectory, k, |_| 0, &mut inputs);
-        let logits = self.bank.forward(agent, inputs.batch(), &mut tape);
-        out.iter_mut().zip(logits).for_each(|(p, &logit)| *p = f64::from(logit));
-        softmax(out);
+        self.law_of_batch(agent, inputs.batch(), out);
     }
 
     fn rows_read(&self, agent: usize) -> Option<usize> {
@@ -222,11 +226,7 @@ impl Policy for NeuralPolicy {
         if self.rows_read(agent) != Some(rows.len()) {
             return false;
         }
-        let batch = crate::neural::Batch { size: 1, rows, symbols: &[] };
-        let mut tape = Tape::default();
-        let logits = self.bank.forward(agent, batch, &mut tape);
-        out.iter_mut().zip(logits).for_each(|(p, &logit)| *p = f64::from(logit));
-        softmax(out);
+        self.law_of_batch(agent, Batch { size: 1, rows, symbols: &[] }, out);
         true
     }
 

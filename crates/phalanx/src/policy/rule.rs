@@ -43,8 +43,6 @@ impl Policy for RulePolicy {
         &mut self.theta
     }
 
-    fn refresh(&mut self) {}
-
     fn acting(&self) -> Acting<'_> {
         Acting::Together(self)
     }

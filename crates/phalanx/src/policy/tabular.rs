@@ -2,15 +2,15 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
-
-use super::{ActAlone, Acting, Parameterisation, Policy, PolicySettings, Receive, softmax};
-use super::{GradientScratch, GradientSettings, ThetaKeys, tabular_gradient};
+use super::columns::state_column;
+use super::logits::Spread;
+use super::{ActAlone, Acting, Baseline, Parameterisation, Policy, PolicySettings, Receive};
+use super::{GradientScratch, GradientSettings, ThetaKeys, draw_theta, entropy_slopes, softmax};
 use crate::base::memory::check_memory;
-use crate::base::parallel::agent_blocks;
+use crate::base::parallel::{agent_blocks, for_each_agent};
 use crate::base::sampler::{outcome, write_thresholds};
 use crate::base::section::Keys;
-use crate::base::stream::{Place, Purpose, Stream};
+use crate::base::stream::Stream;
 use crate::graph::indexing::StateIndex;
 use crate::world::Trajectory;
 use crate::world::World;
@@ -90,13 +90,7 @@ impl Tabular {
         let entries: u128 = (0..n).map(|i| observations.size(i) as u128 * actions[i] as u128).sum();
         check_memory(5 * 8 * entries, crate::base::key::KAPPA, &format!("policies of {entries} parameters"))?;
         let mut theta: Ragged<f64> = Ragged::zeros((0..n).map(|i| observations.size(i) * actions[i]));
-        if init_std > 0.0 {
-            let place = Place { purpose: Purpose::PolicyInit, iteration: 0, trajectory: 0 };
-            for i in 0..n {
-                let mut sequence = stream.sequence(place, world.graph().global_id(i));
-                theta.row_mut(i).iter_mut().for_each(|x| *x = init_std * sequence.normal());
-            }
-        }
+        draw_theta(&mut theta, init_std, world, stream);
         if parameterisation == Parameterisation::Direct {
             for i in 0..n {
                 theta.row_mut(i).chunks_mut(actions[i]).for_each(softmax);
@@ -211,24 +205,21 @@ impl Policy for Tabular {
         let blocks = agent_blocks(self.actions.len());
         let (theta, actions, direct) =
             (&self.theta, &self.actions, self.parameterisation == Parameterisation::Direct);
-        let probabilities = self.probabilities.split_rows_mut(&blocks);
-        let thresholds = self.thresholds.split_rows_mut(&blocks);
-        blocks.par_iter().zip(probabilities).zip(thresholds).for_each(|((block, mut pi), mut thresholds)| {
-            for i in block.clone() {
-                let pi = pi.row_mut(i);
-                pi.copy_from_slice(theta.row(i));
-                let laws = pi.chunks_exact_mut(actions[i]);
-                // A single action leaves nothing to draw and no thresholds.
-                if actions[i] == 1 {
-                    laws.for_each(|law| law[0] = 1.0);
-                    continue;
+        let probabilities = self.probabilities.split_rows_mut(&blocks).into_iter();
+        let rows = probabilities.zip(self.thresholds.split_rows_mut(&blocks));
+        for_each_agent(&blocks, rows, |(): &mut (), i, (pi, thresholds)| {
+            let pi = pi.row_mut(i);
+            pi.copy_from_slice(theta.row(i));
+            let laws = pi.chunks_exact_mut(actions[i]);
+            // A single action leaves nothing to draw and no thresholds.
+            if actions[i] == 1 {
+                return laws.for_each(|law| law[0] = 1.0);
+            }
+            for (law, thresholds) in laws.zip(thresholds.row_mut(i).chunks_exact_mut(actions[i] - 1)) {
+                if !direct {
+                    softmax(law);
                 }
-                for (law, thresholds) in laws.zip(thresholds.row_mut(i).chunks_exact_mut(actions[i] - 1)) {
-                    if !direct {
-                        softmax(law);
-                    }
-                    write_thresholds(law, thresholds);
-                }
+                write_thresholds(law, thresholds);
             }
         });
     }
@@ -245,6 +236,7 @@ impl Policy for Tabular {
         out.copy_from_slice(&self.probabilities(agent)[seen * out.len()..][..out.len()]);
     }
 
+    /// Reads the columns of N_i^κ only.
     fn gradient(
         &self,
         agent: usize,
@@ -254,7 +246,105 @@ impl Policy for Tabular {
         scratch: &mut GradientScratch,
         out: &mut [f64],
     ) {
-        tabular_gradient(self, agent, batch, receive, rule, scratch, out);
+        let actions = self.actions[agent];
+        let pi = self.probabilities(agent);
+        let direct = self.is_direct();
+        let per_step = if rule.needs_alternatives(direct) { actions } else { 1 };
+        let by_mean = rule.baseline == Baseline::Mean && !rule.all_actions && !direct;
+        let GradientScratch { values, pairs, laws, observations, visits, .. } = scratch;
+        out.fill(0.0);
+        visits.clear();
+        visits.resize(if by_mean || rule.entropy != 0.0 { out.len() } else { 0 }, 0.0);
+        let mut spread = Spread::default();
+        for (number, trajectory) in batch.iter().enumerate() {
+            let steps = rule.steps(trajectory);
+            values.resize(steps * per_step, 0.0);
+            receive(number, pairs, values);
+            if rule.normalise {
+                spread.add(values, &rule.weights);
+            }
+            let terms = self.observations.terms(agent);
+            state_column(terms, trajectory, steps, observations);
+            let steps = observations.iter().zip(trajectory.actions(agent)).zip(&rule.weights);
+            let steps = steps.zip(values.chunks_exact(per_step));
+            if direct {
+                // Less the expectation: projection onto the simplex would undo a common shift of a row, but Adam, which
+                // rescales each entry by itself, would follow it.
+                for (((&x, _), &w), values) in steps {
+                    let row = x as usize * actions;
+                    let expected: f64 = pi[row..row + actions].iter().zip(values).map(|(p, v)| p * v).sum();
+                    out[row..row + actions]
+                        .iter_mut()
+                        .zip(values)
+                        .for_each(|(g, v)| *g += w * (v - expected));
+                }
+                continue;
+            }
+            if rule.entropy != 0.0 && !by_mean {
+                for ((&x, &a), &w) in observations.iter().zip(trajectory.actions(agent)).zip(&rule.weights) {
+                    visits[x as usize * actions + usize::from(a)] += w;
+                }
+            }
+            if rule.all_actions {
+                for (((&x, _), &w), values) in steps {
+                    let row = x as usize * actions;
+                    let law = &pi[row..row + actions];
+                    let expected: f64 = law.iter().zip(values).map(|(p, v)| p * v).sum();
+                    for ((g, p), v) in out[row..row + actions].iter_mut().zip(law).zip(values) {
+                        *g += w * p * (v - expected);
+                    }
+                }
+                continue;
+            }
+            match rule.baseline {
+                Baseline::Counterfactual => {
+                    for (((&x, &a), &w), values) in steps {
+                        let row = x as usize * actions;
+                        let mut expected = 0.0;
+                        for (p, v) in pi[row..row + actions].iter().zip(values) {
+                            expected += p * v;
+                        }
+                        out[row + usize::from(a)] += w * (values[usize::from(a)] - expected);
+                    }
+                }
+                Baseline::Mean => {
+                    for (((&x, &a), &w), values) in steps {
+                        let cell = x as usize * actions + usize::from(a);
+                        out[cell] += w * values[0];
+                        visits[cell] += w;
+                    }
+                }
+                Baseline::None => {
+                    for (((&x, &a), &w), values) in steps {
+                        out[x as usize * actions + usize::from(a)] += w * values[0];
+                    }
+                }
+            }
+        }
+        if direct {
+            return;
+        }
+        if by_mean {
+            let mean = out.iter().sum::<f64>() / visits.iter().sum::<f64>();
+            out.iter_mut().zip(visits.iter()).for_each(|(c, v)| *c -= mean * v);
+        }
+        if rule.normalise {
+            out.iter_mut().for_each(|c| *c /= spread.deviation());
+        }
+        // ∂ log π(a|x)/∂θ(x, b) = 1[a = b] − π(b|x), summed over the samples of x.
+        for (row, law) in out.chunks_exact_mut(actions).zip(pi.chunks_exact(actions)) {
+            let total: f64 = row.iter().sum();
+            row.iter_mut().zip(law).for_each(|(g, p)| *g -= p * total);
+        }
+        if rule.entropy == 0.0 {
+            return;
+        }
+        // The slopes of the entropy, once for every visit of x.
+        let laws_and_visits = pi.chunks_exact(actions).zip(visits.chunks_exact(actions));
+        for (row, (law, visits)) in out.chunks_exact_mut(actions).zip(laws_and_visits) {
+            entropy_slopes(law, rule.entropy * visits.iter().sum::<f64>(), laws);
+            row.iter_mut().zip(laws.iter()).for_each(|(g, slope)| *g += slope);
+        }
     }
 
     fn kind(&self) -> &'static str {
@@ -262,11 +352,6 @@ impl Policy for Tabular {
             Parameterisation::Softmax => "softmax",
             Parameterisation::Direct => "direct",
         }
-    }
-
-    fn tensors(&self, agent: usize) -> Vec<(String, Vec<usize>)> {
-        let actions = self.actions[agent];
-        vec![(format!("theta.{agent}"), vec![self.theta.row(agent).len() / actions, actions])]
     }
 
     fn tabular(&self) -> Option<&Tabular> {

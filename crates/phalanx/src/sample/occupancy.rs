@@ -2,11 +2,9 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
-
 use crate::Ragged;
 use crate::base::fields::{Field, Fields};
-use crate::base::parallel::agent_blocks;
+use crate::base::parallel::{agent_blocks, for_each_agent};
 use crate::utility::problem::Problem;
 use crate::world::Trajectory;
 
@@ -73,23 +71,19 @@ impl Visits {
             self.mass = [self.mass[0] + lived(trajectory, weights), self.mass[1] + whole];
         }
         let blocks = &self.blocks;
-        let occupancy = self.occupancy.split_rows_mut(blocks);
-        let counts = self.counts.split_rows_mut(blocks);
-        blocks.par_iter().zip(occupancy).zip(counts).for_each(|((block, mut occupancy), mut counts)| {
-            for i in block.clone() {
-                for trajectory in batch {
-                    let pairs = trajectory.states(i).iter().zip(trajectory.actions(i)).zip(weights);
-                    let visits =
-                        pairs.map(|((&s, &a), &w)| (usize::from(s) * actions[i] + usize::from(a), w));
-                    let cells = occupancy.row_mut(i).len() - trajectory.channels();
-                    let (occupancy, totals) = occupancy.row_mut(i).split_at_mut(cells);
-                    let (counts, plain_totals) = counts.row_mut(i).split_at_mut(cells);
-                    add_visits(visits, occupancy, counts);
-                    for (channel, (total, plain)) in totals.iter_mut().zip(plain_totals).enumerate() {
-                        for (&r, w) in trajectory.rewards(channel, i).iter().zip(weights) {
-                            *total += w * f64::from(r);
-                            *plain += f64::from(r);
-                        }
+        let rows = self.occupancy.split_rows_mut(blocks).into_iter().zip(self.counts.split_rows_mut(blocks));
+        for_each_agent(blocks, rows, |(): &mut (), i, (occupancy, counts)| {
+            for trajectory in batch {
+                let pairs = trajectory.states(i).iter().zip(trajectory.actions(i)).zip(weights);
+                let visits = pairs.map(|((&s, &a), &w)| (usize::from(s) * actions[i] + usize::from(a), w));
+                let cells = occupancy.row_mut(i).len() - trajectory.channels();
+                let (occupancy, totals) = occupancy.row_mut(i).split_at_mut(cells);
+                let (counts, plain_totals) = counts.row_mut(i).split_at_mut(cells);
+                add_visits(visits, occupancy, counts);
+                for (channel, (total, plain)) in totals.iter_mut().zip(plain_totals).enumerate() {
+                    for (&r, w) in trajectory.rewards(channel, i).iter().zip(weights) {
+                        *total += w * f64::from(r);
+                        *plain += f64::from(r);
                     }
                 }
             }

@@ -20,8 +20,6 @@ mod values;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rayon::prelude::*;
-
 use self::actors::{Actor, ActorScratch, ActorSettings};
 use self::rewards::{Rewards, received};
 use self::steps::Steps;
@@ -30,7 +28,7 @@ use self::values::{Experience, Values};
 use super::update::{Clock, Stage, finite};
 use super::{Algorithm, Plan, Summary, mean_return};
 use crate::base::fields::{Field, Fields};
-use crate::base::parallel::agent_blocks;
+use crate::base::parallel::{agent_blocks, for_each_agent};
 use crate::base::stream::{Place, Purpose, Stream};
 use crate::distributed::{Halo, Links, Traffic, TrafficCounter};
 use crate::learn::shadow::Signals;
@@ -187,17 +185,11 @@ impl Mappo {
             shuffle(1, n, &mut stream.sequence(place(1), 0), &mut order);
             let mut product = vec![1.0; steps.iter().sum()];
             let mut scratch = ActorScratch::default();
-            for &i in &order {
-                let i = i as usize;
+            for i in order.into_iter().map(|i| i as usize) {
                 for network in bank.networks_mut(i) {
-                    let mut actor = Actor {
-                        rule: &rule,
-                        encoder: &encoders[i],
-                        network,
-                        lambda: self.lambda.row_mut(i),
-                        excess: excess.row(i),
-                        gradient: self.gradient.row_mut(i),
-                    };
+                    let (lambda, gradient) = (self.lambda.row_mut(i), self.gradient.row_mut(i));
+                    let (rule, encoder, excess) = (&rule, &encoders[i], excess.row(i));
+                    let mut actor = Actor { rule, encoder, network, lambda, excess, gradient };
                     let mut sequence = stream.sequence(place(0), i as u32);
                     let advantages = advantages.row(i);
                     actor.improve(i, (batch, steps), advantages, &product, &mut sequence, &mut scratch);
@@ -208,27 +200,16 @@ impl Mappo {
             let blocks = agent_blocks(n);
             let results =
                 self.lambda.split_rows_mut(&blocks).into_iter().zip(self.gradient.split_rows_mut(&blocks));
-            let parts: Vec<_> = blocks.iter().zip(bank.split_mut(&blocks)).zip(results).collect();
-            parts.into_par_iter().for_each_init(
-                ActorScratch::default,
-                |scratch, ((block, mut bank), results)| {
-                    let (mut lambda, mut gradient) = results;
-                    for i in block.clone() {
-                        for network in bank.networks_mut(i) {
-                            let mut actor = Actor {
-                                rule: &rule,
-                                encoder: &encoders[i],
-                                network,
-                                lambda: lambda.row_mut(i),
-                                excess: excess.row(i),
-                                gradient: gradient.row_mut(i),
-                            };
-                            let mut sequence = stream.sequence(place(0), i as u32);
-                            actor.improve(i, (batch, steps), advantages.row(i), &[], &mut sequence, scratch);
-                        }
-                    }
-                },
-            );
+            let parts = bank.split_mut(&blocks).into_iter().zip(results);
+            for_each_agent(&blocks, parts, |scratch: &mut ActorScratch, i, (bank, (lambda, gradient))| {
+                for network in bank.networks_mut(i) {
+                    let (lambda, gradient) = (lambda.row_mut(i), gradient.row_mut(i));
+                    let (rule, encoder, excess) = (&rule, &encoders[i], excess.row(i));
+                    let mut actor = Actor { rule, encoder, network, lambda, excess, gradient };
+                    let mut sequence = stream.sequence(place(0), i as u32);
+                    actor.improve(i, (batch, steps), advantages.row(i), &[], &mut sequence, scratch);
+                }
+            });
         }
         self.policy.adopt();
     }

@@ -1,7 +1,5 @@
 //! Critics: one value network for the reward and one for each cost of an agent.
 
-use rayon::prelude::*;
-
 use super::normaliser::{Normaliser, preserve};
 use super::rewards::Rewards;
 use super::standardise::standardise;
@@ -9,7 +7,7 @@ use super::steps::Steps;
 use super::value_loss::ValueLoss;
 use super::{Behaviour, MappoSettings};
 use crate::base::fields::{Field, Fields};
-use crate::base::parallel::agent_blocks;
+use crate::base::parallel::{agent_blocks, for_each_agent};
 use crate::base::stream::{Place, Purpose, Stream};
 use crate::learn::gae;
 use crate::neural::{AgentNetworks, Bank, BankSettings, Inputs, NetworkMut, Training};
@@ -97,32 +95,22 @@ impl Values {
             Rule { loss: self.loss, gamma: self.gamma, lambda: self.lambda, epsilon: self.epsilon, steps };
         let (encoders, shared) = (&self.encoders, self.shared);
         let results = self.normalisers.split_rows_mut(&blocks).into_iter().zip(out.split_rows_mut(&blocks));
-        let parts: Vec<_> = blocks.iter().zip(self.bank.split_mut(&blocks)).zip(results).collect();
-        parts.into_par_iter().for_each_init(
-            ValueScratch::default,
-            |scratch, ((block, mut bank), results)| {
-                let (mut normalisers, mut advantages) = results;
-                for i in block.clone() {
-                    let place = Place {
-                        purpose: Purpose::CriticOrder,
-                        iteration: experience.iteration,
-                        trajectory: 0,
-                    };
-                    let mut sequence = experience.stream.sequence(place, i as u32);
-                    scratch.encode(&encoders[i], experience);
-                    steps.order(scratch.inputs.size, &mut sequence, &mut scratch.order);
-                    let rows = advantages.row_mut(i).chunks_exact_mut(scratch.inputs.size);
-                    for (utility, (network, advantages)) in bank.networks_mut(i).zip(rows).enumerate() {
-                        let mut learner = ValueLearner { rule: &rule, preserves: !shared, network };
-                        let number = if shared { 0 } else { utility };
-                        let memory = &mut normalisers.row_mut(i)[number * Normaliser::LENGTH..];
-                        scratch.write_rewards(i, utility, experience);
-                        learner.learn(memory, experience.steps, advantages, scratch);
-                        standardise(advantages, rule.epsilon);
-                    }
-                }
-            },
-        );
+        let parts = self.bank.split_mut(&blocks).into_iter().zip(results);
+        let place = Place { purpose: Purpose::CriticOrder, iteration: experience.iteration, trajectory: 0 };
+        for_each_agent(&blocks, parts, |scratch: &mut ValueScratch, i, (bank, (normalisers, advantages))| {
+            let mut sequence = experience.stream.sequence(place, i as u32);
+            scratch.encode(&encoders[i], experience);
+            steps.order(scratch.inputs.size, &mut sequence, &mut scratch.order);
+            let rows = advantages.row_mut(i).chunks_exact_mut(scratch.inputs.size);
+            for (utility, (network, advantages)) in bank.networks_mut(i).zip(rows).enumerate() {
+                let mut learner = ValueLearner { rule: &rule, preserves: !shared, network };
+                let number = if shared { 0 } else { utility };
+                let memory = &mut normalisers.row_mut(i)[number * Normaliser::LENGTH..];
+                scratch.write_rewards(i, utility, experience);
+                learner.learn(memory, experience.steps, advantages, scratch);
+                standardise(advantages, rule.epsilon);
+            }
+        });
     }
 
     /// What it remembers.

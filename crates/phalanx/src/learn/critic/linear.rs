@@ -4,7 +4,6 @@ use std::cell::RefCell;
 
 use faer::linalg::solvers::Solve;
 use faer::{Mat, MatMut};
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::features::{AllFeatures, FEATURES, FeatureRows, FeatureSet, feature_rows, read_group};
@@ -16,9 +15,10 @@ use super::{
 };
 use crate::base::fields::{Field, Fields};
 use crate::base::memory::check_memory;
+use crate::base::parallel::for_each_agent;
 use crate::base::range::{MOST_TRAJECTORIES, Share};
 use crate::base::section::Keys;
-use crate::learn::shadow::{Signals, reward_column, weigh};
+use crate::learn::shadow::{Signals, reward_column, weigh_rows};
 use crate::utility::problem::Problem;
 use crate::world::Trajectory;
 use crate::world::{Columns, LARGEST_LOCAL_SPACE};
@@ -54,27 +54,22 @@ impl Default for LinearKeys {
 }
 
 /// Which samples the critic learns from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum On {
     Batch,
+    #[default]
     Chain,
 }
 
 /// Keys of `[critic]` on samples (linear, network).
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct ChainKeys {
     /// `chain` (K transitions of their own) or `batch`.
     on: On,
     /// Transitions after which the K start over from ρ₀; 0 for one chain of K.
     episode: usize,
-}
-
-impl Default for ChainKeys {
-    fn default() -> Self {
-        ChainKeys { on: On::Chain, episode: 0 }
-    }
 }
 
 impl ChainKeys {
@@ -263,6 +258,10 @@ impl LinearCritic {
     }
 }
 
+thread_local! {
+    static CHANGES: RefCell<Vec<f64>> = RefCell::default();
+}
+
 /// Alternatives of all members together.
 fn width_of(set: &FeatureSet) -> usize {
     set.action_counts().iter().sum()
@@ -292,35 +291,22 @@ impl Critic for LinearCritic {
         let (features, actions) = (&self.features, &self.actions);
         let blocks = &features.blocks;
         let rows = self.weights.split_rows_mut(blocks).into_iter().zip(self.equations.split_rows_mut(blocks));
-        let parts: Vec<_> = blocks.iter().zip(rows).collect();
-        parts.into_par_iter().for_each_init(
-            Scratch::default,
-            |scratch, (block, (mut weights, mut equations))| {
-                for j in block.clone() {
-                    let agent = Agent {
-                        features,
-                        j,
-                        actions: actions[j],
-                        rewards: evidence.signals.rewards.row(j),
-                        trajectories,
-                        gamma,
-                    };
-                    match rule {
-                        LinearRule::Lstd { ridge, average } => {
-                            agent.lstd(
-                                ridge,
-                                average,
-                                mass,
-                                equations.row_mut(j),
-                                weights.row_mut(j),
-                                scratch,
-                            );
-                        }
-                        LinearRule::Td(steps) => agent.td(steps, weights.row_mut(j), scratch),
-                    }
+        for_each_agent(blocks, rows, |scratch: &mut Scratch, j, (weights, equations)| {
+            let agent = Agent {
+                features,
+                j,
+                actions: actions[j],
+                rewards: evidence.signals.rewards.row(j),
+                trajectories,
+                gamma,
+            };
+            match rule {
+                LinearRule::Lstd { ridge, average } => {
+                    agent.lstd(ridge, average, mass, equations.row_mut(j), weights.row_mut(j), scratch);
                 }
-            },
-        );
+                LinearRule::Td(steps) => agent.td(steps, weights.row_mut(j), scratch),
+            }
+        });
         Ok(())
     }
 
@@ -453,13 +439,7 @@ impl LinearCritic {
             &self.weights.row(j)[..self.features.sets[j].count()]
         }
     }
-}
 
-thread_local! {
-    static CHANGES: RefCell<Vec<f64>> = RefCell::default();
-}
-
-impl LinearCritic {
     /// What sender j tells the receiver, one of its `member`s, up to a number that all alternatives of a step share. Returns
     /// whether its features can do that.
     fn add_changes(
@@ -485,13 +465,7 @@ impl LinearCritic {
 
 impl QValues for LinearCritic {
     fn set_multipliers(&mut self, _signals: &Signals, mu: &Ragged<f64>) -> Option<(usize, f64)> {
-        let mut bad = None;
-        for j in 0..self.actions.len() {
-            let weighted = self.weighted.row_mut(j);
-            weigh(self.weights.row(j), mu.row(j), weighted);
-            bad = bad.or_else(|| weighted.iter().find(|w| !w.is_finite()).map(|&value| (j, value)));
-        }
-        bad
+        weigh_rows(&self.weights, mu, &self.features.blocks, &mut self.weighted)
     }
 
     fn precompute(&mut self, batch: &[Trajectory], steps: usize, wanted: ValueRequest) {
@@ -509,22 +483,19 @@ impl QValues for LinearCritic {
         self.horizon = steps;
         self.tells_changes = wanted.alternatives && !wanted.levels;
         let (features, weighted, blocks) = (&self.features, &self.weighted, &self.features.blocks);
-        let parts: Vec<_> = blocks.iter().zip(self.ahead.split_rows_mut(blocks)).collect();
-        parts.into_par_iter().for_each(|(block, mut ahead)| {
-            let (mut states, mut actions) = (Vec::new(), Vec::new());
-            for j in block.clone() {
-                let (set, group) = (&features.sets[j], features.groups.row(j));
-                let row = ahead.row_mut(j);
-                if row.is_empty() {
-                    continue;
-                }
-                row.fill(0.0);
-                let width = width_of(set);
-                for (trajectory, row) in batch.iter().zip(row.chunks_exact_mut(steps * width)) {
-                    for (k, out) in row.chunks_exact_mut(width).take(trajectory.steps()).enumerate() {
-                        read_group(group, trajectory, k, &mut states, &mut actions);
-                        set.add_all_alternatives(weighted.row(j), &states, &mut actions, out);
-                    }
+        let ahead = self.ahead.split_rows_mut(blocks);
+        for_each_agent(blocks, ahead, |(states, actions): &mut (Vec<u8>, Vec<u8>), j, ahead| {
+            let (set, group) = (&features.sets[j], features.groups.row(j));
+            let row = ahead.row_mut(j);
+            if row.is_empty() {
+                return;
+            }
+            row.fill(0.0);
+            let width = width_of(set);
+            for (trajectory, row) in batch.iter().zip(row.chunks_exact_mut(steps * width)) {
+                for (k, out) in row.chunks_exact_mut(width).take(trajectory.steps()).enumerate() {
+                    read_group(group, trajectory, k, states, actions);
+                    set.add_all_alternatives(weighted.row(j), states, actions, out);
                 }
             }
         });
@@ -600,9 +571,5 @@ impl QValues for LinearCritic {
             }
             out.iter_mut().zip(&*values).for_each(|(out, q)| *out += q);
         }
-    }
-
-    fn table(&self, _agent: usize, _which: usize) -> Option<&[f64]> {
-        None
     }
 }

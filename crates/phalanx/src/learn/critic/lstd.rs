@@ -104,7 +104,7 @@ impl Critic for Lstd {
     fn learn(&mut self, evidence: CriticInput<'_>) -> Result<()> {
         let transitions: usize = evidence.evaluation.iter().map(Trajectory::transitions).sum();
         let (gamma, ridge, actions) = (self.gamma, self.ridge, &self.actions);
-        self.tables.for_each_agent(Scratch::default, |j, index, tables, scratch| {
+        self.tables.for_each_agent(|j, index, tables, scratch: &mut Scratch| {
             scratch.columns.resize(evidence.evaluation.len(), Vec::new());
             for (trajectory, pairs) in evidence.evaluation.iter().zip(&mut scratch.columns) {
                 pair_column(index.terms(j), None, trajectory, trajectory.steps(), pairs);

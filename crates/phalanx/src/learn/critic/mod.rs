@@ -187,7 +187,9 @@ pub trait QValues: Send + Sync {
     }
 
     /// Whether values at other actions than those taken are known.
-    fn knows_alternatives(&self) -> bool;
+    fn knows_alternatives(&self) -> bool {
+        false
+    }
 
     /// As [`QValues::add_taken`] with agent i's action replaced by each of its `actions`, as `[step][action
     /// of i]`. NaN if they are not known. A critic that was [told of](QValues::precompute) a batch may leave
@@ -199,7 +201,10 @@ pub trait QValues: Send + Sync {
         actions: usize,
         scratch: &mut Vec<u32>,
         out: &mut [f64],
-    );
+    ) {
+        let _ = (sender, inbox, actions, scratch);
+        out.fill(f64::NAN);
+    }
 
     /// As [`QValues::receive_taken`] at all alternatives of agent i.
     fn receive_alternatives(
@@ -215,5 +220,8 @@ pub trait QValues: Send + Sync {
 
     /// Agent j's table of Q values of utility `which` (0: f, then g_jk), as `[∏ S][∏ A]` over N_j^{κ_q}, if
     /// there are tables.
-    fn table(&self, agent: usize, which: usize) -> Option<&[f64]>;
+    fn table(&self, agent: usize, which: usize) -> Option<&[f64]> {
+        let _ = (agent, which);
+        None
+    }
 }

@@ -1,11 +1,9 @@
 //! Sampled returns in place of a learnt Q.
 
-use rayon::prelude::*;
-
 use super::{
     Critic, CriticContext, CriticInput, CriticSettings, QValues, SampleRequest, StepsKeys, ValueReceiver,
 };
-use crate::base::parallel::agent_blocks;
+use crate::base::parallel::{agent_blocks, for_each_agent};
 use crate::base::section::Keys;
 use crate::learn::shadow::{Signals, reward_column, weigh};
 use crate::policy::Baseline;
@@ -90,14 +88,12 @@ impl Critic for MonteCarlo {
 impl QValues for MonteCarlo {
     fn set_multipliers(&mut self, signals: &Signals, mu: &Ragged<f64>) -> Option<(usize, f64)> {
         let blocks = agent_blocks(self.actions.len());
-        let rows = self.rewards.split_rows_mut(&blocks);
-        let objectives = self.objective.split_rows_mut(&blocks);
-        blocks.par_iter().zip(rows).zip(objectives).for_each(|((block, mut rows), mut objectives)| {
-            for j in block.clone() {
-                let (all, objective) = (signals.rewards.row(j), objectives.row_mut(j));
-                objective.copy_from_slice(&all[..objective.len()]);
-                weigh(all, mu.row(j), rows.row_mut(j));
-            }
+        let rows = self.rewards.split_rows_mut(&blocks).into_iter();
+        let rows = rows.zip(self.objective.split_rows_mut(&blocks));
+        for_each_agent(&blocks, rows, |(): &mut (), j, (rows, objectives)| {
+            let (all, objective) = (signals.rewards.row(j), objectives.row_mut(j));
+            objective.copy_from_slice(&all[..objective.len()]);
+            weigh(all, mu.row(j), rows.row_mut(j));
         });
         (0..self.actions.len())
             .find_map(|j| self.rewards.row(j).iter().find(|r| !r.is_finite()).map(|&value| (j, value)))
@@ -117,17 +113,5 @@ impl QValues for MonteCarlo {
                 out[k] += value;
             }
         }
-    }
-
-    fn knows_alternatives(&self) -> bool {
-        false
-    }
-
-    fn add_alternatives(&self, _: u32, _: &ValueReceiver<'_>, _: usize, _: &mut Vec<u32>, out: &mut [f64]) {
-        out.fill(f64::NAN);
-    }
-
-    fn table(&self, _agent: usize, _which: usize) -> Option<&[f64]> {
-        None
     }
 }

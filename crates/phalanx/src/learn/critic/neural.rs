@@ -5,7 +5,6 @@ mod values;
 
 use std::ops::Range;
 
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use self::learner::{Learner, LearnerScratch};
@@ -18,6 +17,7 @@ use super::{
     ValueReceiver, ValueRequest,
 };
 use crate::base::fields::{Field, Fields};
+use crate::base::parallel::for_each_agent;
 use crate::base::section::Keys;
 use crate::base::stream::{Place, Purpose, Stream};
 use crate::learn::shadow::Signals;
@@ -224,31 +224,25 @@ impl Critic for NeuralCritic {
         let place =
             Place { purpose: Purpose::CriticOrder, iteration: evidence.iteration as u32, trajectory: 0 };
         let networks = self.bank.split_mut(blocks).into_iter().zip(self.targets.split_rows_mut(blocks));
-        let parts: Vec<_> = blocks.iter().zip(networks).collect();
-        parts.into_par_iter().for_each_init(
-            LearnerScratch::default,
-            |scratch, (block, (mut bank, mut targets))| {
-                for j in block.clone() {
-                    scratch.encode(rule, &encoders[j], trajectories, stream.sequence(place, ids[j]));
-                    let mut networks = bank.networks_mut(j);
-                    let mut targets = &mut targets.row_mut(j)[..];
-                    for utility in 0.. {
-                        let twins: Vec<_> = networks.by_ref().take(rule.twins()).collect();
-                        let width: usize = twins.iter().map(|network| network.weights.len()).sum();
-                        if width == 0 {
-                            break;
-                        }
-                        // Without target networks there is nothing.
-                        let (own, others) = targets.split_at_mut(width.min(targets.len()));
-                        targets = others;
-                        scratch.write_rewards(j, utility, actions[j], rule.merged, &evidence, trajectories);
-                        let encoder = &encoders[j];
-                        let mut learner = Learner { rule, encoder, gamma, twins, targets: own, steps };
-                        learner.learn(trajectories, scratch);
-                    }
+        for_each_agent(blocks, networks, |scratch: &mut LearnerScratch, j, (bank, targets)| {
+            scratch.encode(rule, &encoders[j], trajectories, stream.sequence(place, ids[j]));
+            let mut networks = bank.networks_mut(j);
+            let mut targets = &mut targets.row_mut(j)[..];
+            for utility in 0.. {
+                let twins: Vec<_> = networks.by_ref().take(rule.twins()).collect();
+                let width: usize = twins.iter().map(|network| network.weights.len()).sum();
+                if width == 0 {
+                    break;
                 }
-            },
-        );
+                // Without target networks there is nothing.
+                let (own, others) = targets.split_at_mut(width.min(targets.len()));
+                targets = others;
+                scratch.write_rewards(j, utility, actions[j], rule.merged, &evidence, trajectories);
+                let encoder = &encoders[j];
+                let mut learner = Learner { rule, encoder, gamma, twins, targets: own, steps };
+                learner.learn(trajectories, scratch);
+            }
+        });
         if self.rule.minibatch > 0 {
             let minibatches = Minibatches { passes: self.rule.passes, size: self.rule.minibatch };
             self.steps += minibatches.steps(trajectories.iter().map(Trajectory::transitions).sum());
@@ -324,9 +318,5 @@ impl QValues for NeuralCritic {
             out.iter_mut().zip(&values).for_each(|(out, q)| *out += q);
             scratch.sums = values;
         });
-    }
-
-    fn table(&self, _agent: usize, _which: usize) -> Option<&[f64]> {
-        None
     }
 }

@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::learning::LearningKeys;
@@ -13,11 +12,12 @@ use super::{
 use crate::base::fields::{Field, Fields};
 use crate::base::key;
 use crate::base::memory::check_memory;
+use crate::base::parallel::for_each_agent;
 use crate::base::range::Fraction;
 use crate::base::section::Keys;
 use crate::base::stream::{Place, Purpose, Stream};
 use crate::learn::gae;
-use crate::learn::shadow::{Signals, reward_column, weigh};
+use crate::learn::shadow::{Signals, reward_column, weigh_rows};
 use crate::neural::{AgentNetworks, Bank, BankSettings, Inputs, Loss, Minibatches, NetworkMut};
 use crate::neural::{OptimizerKind, Training};
 use crate::policy::Baseline;
@@ -327,29 +327,21 @@ impl Critic for Returns {
             Place { purpose: Purpose::CriticOrder, iteration: evidence.iteration as u32, trajectory: 0 };
         let results = self.squares.split_rows_mut(blocks).into_iter();
         let results = results.zip(self.advantages.split_rows_mut(blocks));
-        let parts: Vec<_> = blocks.iter().zip(self.bank.split_mut(blocks)).zip(results).collect();
-        parts.into_par_iter().for_each_init(
-            ReturnsScratch::default,
-            |scratch, ((block, mut bank), results)| {
-                let (mut squares, mut advantages) = results;
-                for j in block.clone() {
-                    encoders[j].encode(
-                        batch.iter().map(|trajectory| (trajectory, trajectory.steps())),
-                        &mut scratch.inputs,
-                    );
-                    let mut sequence = stream.sequence(place, ids[j]);
-                    minibatches.shuffle(samples.len(), &mut sequence, &mut scratch.order);
-                    scratch.order.iter_mut().for_each(|place| *place = samples[*place as usize]);
-                    for network in bank.networks_mut(j) {
-                        let (actions, squares) = (actions[j], squares.row_mut(j));
-                        let mut learner = ReturnsLearner { j, rule, gamma, actions, batch, network, squares };
-                        let rewards = evidence.signals.rewards.row(j);
-                        learner.advantages(rewards, steps > 0, advantages.row_mut(j), scratch);
-                        learner.learn(steps, samples.len(), scratch);
-                    }
-                }
-            },
-        );
+        let parts = self.bank.split_mut(blocks).into_iter().zip(results);
+        for_each_agent(blocks, parts, |scratch: &mut ReturnsScratch, j, (bank, (squares, advantages))| {
+            encoders[j]
+                .encode(batch.iter().map(|trajectory| (trajectory, trajectory.steps())), &mut scratch.inputs);
+            let mut sequence = stream.sequence(place, ids[j]);
+            minibatches.shuffle(samples.len(), &mut sequence, &mut scratch.order);
+            scratch.order.iter_mut().for_each(|place| *place = samples[*place as usize]);
+            for network in bank.networks_mut(j) {
+                let (actions, squares) = (actions[j], squares.row_mut(j));
+                let mut learner = ReturnsLearner { j, rule, gamma, actions, batch, network, squares };
+                let rewards = evidence.signals.rewards.row(j);
+                learner.advantages(rewards, steps > 0, advantages.row_mut(j), scratch);
+                learner.learn(steps, samples.len(), scratch);
+            }
+        });
         self.steps += minibatches.steps(transitions);
         Ok(())
     }
@@ -375,20 +367,7 @@ impl QValues for Returns {
         let n = self.bank.agents();
         let length = |j: usize| self.advantages.row(j).len() / (1 + mu.row(j).len());
         fit(&mut self.weighted, (0..n).map(length));
-        let (advantages, blocks) = (&self.advantages, &self.blocks);
-        let rows = self.weighted.split_rows_mut(blocks);
-        let found: Vec<_> = (blocks.par_iter().zip(rows))
-            .map(|(block, mut rows)| {
-                let mut bad = None;
-                for j in block.clone() {
-                    weigh(advantages.row(j), mu.row(j), rows.row_mut(j));
-                    let value = rows.row_mut(j).iter().find(|x| !x.is_finite());
-                    bad = bad.or(value.map(|&value| (j, value)));
-                }
-                bad
-            })
-            .collect();
-        found.into_iter().flatten().next()
+        weigh_rows(&self.advantages, mu, &self.blocks, &mut self.weighted)
     }
 
     fn add_taken(&self, sender: u32, inbox: &ValueReceiver<'_>, _scratch: &mut Vec<u32>, out: &mut [f64]) {
@@ -397,17 +376,5 @@ impl QValues for Returns {
         let told = if inbox.counts_constraints(sender) { &self.weighted } else { &self.advantages };
         let advantages = &told.row(sender as usize)[first..first + inbox.steps];
         out.iter_mut().zip(advantages).for_each(|(out, a)| *out += a);
-    }
-
-    fn knows_alternatives(&self) -> bool {
-        false
-    }
-
-    fn add_alternatives(&self, _: u32, _: &ValueReceiver<'_>, _: usize, _: &mut Vec<u32>, out: &mut [f64]) {
-        out.fill(f64::NAN);
-    }
-
-    fn table(&self, _agent: usize, _which: usize) -> Option<&[f64]> {
-        None
     }
 }

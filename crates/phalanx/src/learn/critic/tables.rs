@@ -2,11 +2,10 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
-
 use super::{QValues, ValueReceiver};
+use crate::base::parallel::for_each_agent;
 use crate::graph::indexing::PairIndex;
-use crate::learn::shadow::{Signals, weigh};
+use crate::learn::shadow::{Signals, weigh_rows};
 use crate::policy::columns::pair_column;
 use crate::utility::problem::Problem;
 use crate::world::World;
@@ -54,19 +53,14 @@ impl QTables {
         &mut self.tables
     }
 
-    /// Runs `learn(agent, index, its tables, scratch)` for every agent, in parallel, with scratch from `init`.
-    pub fn for_each_agent<S>(
+    /// Runs `learn(agent, index, its tables, scratch)` for every agent, in parallel.
+    pub fn for_each_agent<S: Default>(
         &mut self,
-        init: impl Fn() -> S + Sync + Send,
         learn: impl Fn(usize, &PairIndex, &mut [f64], &mut S) + Sync + Send,
     ) {
-        let blocks = &self.blocks;
-        let tables = self.tables.split_rows_mut(blocks);
-        let index = &self.index;
-        blocks.par_iter().zip(tables).for_each_init(init, |scratch, (block, mut tables)| {
-            for j in block.clone() {
-                learn(j, index, tables.row_mut(j), scratch);
-            }
+        let (blocks, index) = (&self.blocks, &self.index);
+        for_each_agent(blocks, self.tables.split_rows_mut(blocks), |scratch, j, tables| {
+            learn(j, index, tables.row_mut(j), scratch);
         });
     }
 }
@@ -87,21 +81,7 @@ impl QValues for QTables {
         if self.weighted.rows() == 0 {
             self.weighted = Ragged::zeros((0..self.tables.rows()).map(|j| self.index.size(j)));
         }
-        let (blocks, tables) = (&self.blocks, &self.tables);
-        let rows = self.weighted.split_rows_mut(blocks);
-        let weigh_block = |(block, mut rows): (&Range<usize>, crate::base::ragged::RowsMut<'_, f64>)| {
-            let mut bad = None;
-            for j in block.clone() {
-                let weighted = rows.row_mut(j);
-                weigh(tables.row(j), mu.row(j), weighted);
-                if let Some(&value) = weighted.iter().find(|w| !w.is_finite()) {
-                    bad = bad.or(Some((j, value)));
-                }
-            }
-            bad
-        };
-        let found: Vec<_> = blocks.par_iter().zip(rows).map(weigh_block).collect();
-        found.into_iter().flatten().next()
+        weigh_rows(&self.tables, mu, &self.blocks, &mut self.weighted)
     }
 
     fn release(&mut self) {

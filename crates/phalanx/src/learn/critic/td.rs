@@ -86,27 +86,22 @@ impl StepKeys {
 }
 
 /// Where TD starts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Start {
     /// From the last iteration's tables.
+    #[default]
     Warm,
     /// From zero, as Algorithm 2 says.
     Cold,
 }
 
 /// Keys of `[critic]` on where TD starts (td).
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 #[serde(default)]
 struct StartKeys {
     /// `warm` or `cold`.
     start: Start,
-}
-
-impl Default for StartKeys {
-    fn default() -> Self {
-        StartKeys { start: Start::Warm }
-    }
 }
 
 /// The settings of `td`.
@@ -180,8 +175,7 @@ impl Critic for Td {
 
     fn learn(&mut self, evidence: CriticInput<'_>) -> Result<()> {
         let (steps, gamma, warm, actions) = (&self.steps, self.gamma, self.warm, &self.actions);
-        let init = Scratch::default;
-        self.tables.for_each_agent(init, |j, index, tables, Scratch { pairs, own, column }| {
+        self.tables.for_each_agent(|j, index, tables, Scratch { pairs, own, column }| {
             if !warm {
                 tables.fill(0.0);
             }

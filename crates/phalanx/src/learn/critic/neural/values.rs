@@ -2,13 +2,12 @@
 
 use std::cell::RefCell;
 
-use rayon::prelude::*;
-
 use super::super::ValueReceiver;
 use super::super::alternatives::{AlternativesScratch, Split};
 use super::NeuralCritic;
 use super::learner::least;
 use crate::Ragged;
+use crate::base::parallel::for_each_agent;
 use crate::neural::{Inputs, Tape};
 use crate::world::Trajectory;
 
@@ -82,19 +81,14 @@ impl NeuralCritic {
         self.blocks.iter().cloned().flatten().for_each(|j| lengths[j] = kinds * total);
         let mut along = Ragged::zeros(lengths);
         let blocks = &self.blocks;
-        blocks.par_iter().zip(along.split_rows_mut(blocks)).for_each_init(
-            ValueScratch::default,
-            |scratch, (block, mut rows)| {
-                for j in block.clone() {
-                    let mut inputs = std::mem::take(&mut scratch.inputs);
-                    self.encode(j, batch, steps, &mut inputs);
-                    for (kind, row) in rows.row_mut(j).chunks_exact_mut(total).enumerate() {
-                        self.weighed(j, kind == 0, &inputs, scratch, row);
-                    }
-                    scratch.inputs = inputs;
-                }
-            },
-        );
+        for_each_agent(blocks, along.split_rows_mut(blocks), |scratch: &mut ValueScratch, j, rows| {
+            let mut inputs = std::mem::take(&mut scratch.inputs);
+            self.encode(j, batch, steps, &mut inputs);
+            for (kind, row) in rows.row_mut(j).chunks_exact_mut(total).enumerate() {
+                self.weighed(j, kind == 0, &inputs, scratch, row);
+            }
+            scratch.inputs = inputs;
+        });
         along
     }
 
@@ -116,21 +110,17 @@ impl NeuralCritic {
         self.blocks.iter().cloned().flatten().for_each(|j| lengths[j] = length(j));
         let mut sums = Ragged::zeros(lengths);
         let blocks = &self.blocks;
-        blocks.par_iter().zip(sums.split_rows_mut(blocks)).for_each_init(
-            ValueScratch::default,
-            |ValueScratch { inputs, tape, .. }, (block, mut rows)| {
-                for j in block.clone() {
-                    let Some(split) = self.splits[j].as_ref().filter(|_| !rows.row_mut(j).is_empty()) else {
-                        continue;
-                    };
-                    self.encode(j, batch, steps, inputs);
-                    let rows = rows.row_mut(j).chunks_exact_mut(total * split.width());
-                    for (w, row) in self.bank.networks(j).zip(rows) {
-                        row.copy_from_slice(split.sums(w, inputs.batch(), tape));
-                    }
-                }
-            },
-        );
+        for_each_agent(blocks, sums.split_rows_mut(blocks), |scratch: &mut ValueScratch, j, rows| {
+            let ValueScratch { inputs, tape, .. } = scratch;
+            let Some(split) = self.splits[j].as_ref().filter(|_| !rows.row_mut(j).is_empty()) else {
+                return;
+            };
+            self.encode(j, batch, steps, inputs);
+            let rows = rows.row_mut(j).chunks_exact_mut(total * split.width());
+            for (w, row) in self.bank.networks(j).zip(rows) {
+                row.copy_from_slice(split.sums(w, inputs.batch(), tape));
+            }
+        });
         sums
     }
 
