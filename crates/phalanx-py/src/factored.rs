@@ -12,9 +12,9 @@ use phalanx::graph::Graph;
 use phalanx::world::{Channel, Evolution, Factored, LARGEST_LOCAL_SPACE, StartLaw, World, check};
 use pyo3::prelude::*;
 
-use crate::errors::{bad, throw, without_lock};
+use crate::errors::{bad, without_lock};
 use crate::own::OwnWorld;
-use crate::watch::leave_if_hurried;
+use crate::watch::in_python;
 
 /// The functions of a world, as the package has wrapped them:
 /// `step(states, actions, uniform) -> (next, rewards of each sampled channel)`, `start(uniform) -> states`,
@@ -77,27 +77,29 @@ pub fn factored_world(
     let without = sampled.iter().map(|(name, range)| Channel::sampled(name, *range));
     let channels = with_tables.chain(without).collect();
     let start = match (start_law, start) {
-        (Some(laws), _) => Start::Laws(laws),
+        (Some(laws), _) => {
+            check_laws(&laws, &states)?;
+            Start::Laws(laws)
+        }
         (None, Some(function)) => Start::Function(function),
         (None, None) => return Err(bad("start", "is missing")),
     };
-    if let Start::Laws(laws) = &start
-        && let Some(i) = (0..n).find(|&i| laws.get(i).is_none_or(|law| law.len() != states[i]))
-    {
-        return Err(bad("start", format!("has no law over agent {i}'s {} states", states[i])));
-    }
-    if let Start::Laws(laws) = &start
-        && let Some(i) = laws.iter().position(|law| !is_law(law))
-    {
-        let message = format!("agent {i}'s {:?} are no probabilities that sum to 1", laws[i]);
-        return Err(bad("start", message));
-    }
     let world = PythonWorld { network, states, actions, parents, channels, ranges, start, step, transition };
     checked(py, Arc::new(world), is_checked)
 }
 
-fn is_law(law: &[f64]) -> bool {
-    law.iter().all(|p| (0.0..=1.0).contains(p)) && (law.iter().sum::<f64>() - 1.0).abs() <= 1e-8
+fn check_laws(laws: &[Vec<f64>], states: &[usize]) -> PyResult<()> {
+    let lacks = |&i: &usize| laws.get(i).is_none_or(|law| law.len() != states[i]);
+    if let Some(i) = (0..states.len()).find(lacks) {
+        return Err(bad("start", format!("has no law over agent {i}'s {} states", states[i])));
+    }
+    let is_law = |law: &[f64]| {
+        law.iter().all(|p| (0.0..=1.0).contains(p)) && (law.iter().sum::<f64>() - 1.0).abs() <= 1e-8
+    };
+    match laws.iter().position(|law| !is_law(law)) {
+        None => Ok(()),
+        Some(i) => Err(bad("start", format!("agent {i}'s {:?} are no probabilities that sum to 1", laws[i]))),
+    }
 }
 
 /// The links of `n` agents.
@@ -161,6 +163,15 @@ impl World for PythonWorld {
     }
 }
 
+/// What is asked of a step: states and actions of everybody, and draws of `agents` alone.
+#[derive(Clone, Copy, PartialEq)]
+struct Asked<'a> {
+    agents: &'a Range<usize>,
+    states: &'a [u8],
+    actions: &'a [u8],
+    draws: &'a [u32],
+}
+
 /// The step that a thread has made last: rewards are asked for after it.
 struct Moved {
     /// Which world, by its address.
@@ -179,12 +190,8 @@ thread_local! {
 }
 
 impl Moved {
-    fn is(&self, world: usize, agents: &Range<usize>, states: &[u8], actions: &[u8], draws: &[u32]) -> bool {
-        self.world == world
-            && self.agents == *agents
-            && self.states == states
-            && self.actions == actions
-            && self.draws == draws
+    fn asked(&self) -> Asked<'_> {
+        Asked { agents: &self.agents, states: &self.states, actions: &self.actions, draws: &self.draws }
     }
 }
 
@@ -227,96 +234,61 @@ impl PythonWorld {
     }
 
     /// Calls `step` for all agents. Those that are not in `agents` have no draw, and what becomes of them is not looked at.
-    fn call<'py>(
-        &self,
-        py: Python<'py>,
-        agents: &Range<usize>,
-        states: &[u8],
-        actions: &[u8],
-        draws: &[u32],
-    ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+    /// Writes the states of `agents`, and returns the rewards.
+    fn call<'py>(&self, py: Python<'py>, asked: Asked<'_>, next: &mut [u8]) -> PyResult<Bound<'py, PyAny>> {
+        let Asked { agents, states, actions, draws } = asked;
         let mut numbers = vec![0.0; states.len()];
         numbers[agents.clone()].iter_mut().zip(draws).for_each(|(u, &draw)| *u = uniform(draw));
         let numbers = PyArray1::from_vec(py, numbers);
         let moved = self.step.bind(py).call1((wide(py, states), wide(py, actions), numbers))?;
-        moved.extract()
-    }
-
-    /// Moves on a world without rewards to remember.
-    fn move_on(
-        &self,
-        agents: Range<usize>,
-        states: &[u8],
-        actions: &[u8],
-        draws: &[u32],
-        next: &mut [u8],
-    ) -> PyResult<()> {
-        Python::attach(|py| {
-            let (moved, _) = self.call(py, &agents, states, actions, draws)?;
-            self.read_states(&moved, "step", agents, next)
-        })
+        let (moved, rewards): (Bound<'_, PyAny>, Bound<'_, PyAny>) = moved.extract()?;
+        self.read_states(&moved, "step", agents.clone(), next)?;
+        Ok(rewards)
     }
 
     /// Moves on, and keeps what was earned.
-    fn earn(&self, agents: &Range<usize>, states: &[u8], actions: &[u8], draws: &[u32]) -> PyResult<Moved> {
-        Python::attach(|py| {
-            let (moved, rewards) = self.call(py, agents, states, actions, draws)?;
-            let mut next = vec![0; agents.len()];
-            self.read_states(&moved, "step", agents.clone(), &mut next)?;
-            let rewards: Vec<PyReadonlyArray1<'_, f64>> = rewards.extract()?;
-            if rewards.len() != self.ranges.len() {
-                let message = format!("gives {} rewards, not {}", rewards.len(), self.ranges.len());
+    fn earn(&self, py: Python<'_>, asked: Asked<'_>) -> PyResult<Moved> {
+        let Asked { agents, states, actions, draws } = asked;
+        let mut next = vec![0; agents.len()];
+        let rewards: Vec<PyReadonlyArray1<'_, f64>> = self.call(py, asked, &mut next)?.extract()?;
+        if rewards.len() != self.ranges.len() {
+            let message = format!("gives {} rewards, not {}", rewards.len(), self.ranges.len());
+            return Err(bad("step", message));
+        }
+        let sampled = &self.channels[self.channels.len() - self.ranges.len()..];
+        let mut earned = Vec::with_capacity(rewards.len());
+        for ((rewards, [low, high]), channel) in rewards.iter().zip(&self.ranges).zip(sampled) {
+            let (rewards, name) = (rewards.as_slice()?, &channel.name);
+            if rewards.len() != states.len() {
+                let message = format!("gives {} of `{name}` for {} agents", rewards.len(), states.len());
                 return Err(bad("step", message));
             }
-            let tables = self.channels.len() - self.ranges.len();
-            let mut earned = Vec::with_capacity(rewards.len());
-            for ((rewards, [low, high]), channel) in
-                rewards.iter().zip(&self.ranges).zip(&self.channels[tables..])
-            {
-                let (rewards, name) = (rewards.as_slice()?, &channel.name);
-                if rewards.len() != states.len() {
-                    let message = format!("gives {} of `{name}` for {} agents", rewards.len(), states.len());
-                    return Err(bad("step", message));
-                }
-                if let Some(i) = agents.clone().find(|&i| !(*low..=*high).contains(&rewards[i])) {
-                    let message =
-                        format!("gives agent {i} {} of `{name}`, whose range is {low} to {high}", rewards[i]);
-                    return Err(bad("step", message));
-                }
-                earned.push(rewards[agents.clone()].iter().map(|&reward| reward as f32).collect());
+            if let Some(i) = agents.clone().find(|&i| !(*low..=*high).contains(&rewards[i])) {
+                let message =
+                    format!("gives agent {i} {} of `{name}`, whose range is {low} to {high}", rewards[i]);
+                return Err(bad("step", message));
             }
-            Ok(Moved {
-                world: self.address(),
-                agents: agents.clone(),
-                states: states.to_vec(),
-                actions: actions.to_vec(),
-                draws: draws.to_vec(),
-                next,
-                rewards: earned,
-            })
+            earned.push(rewards[agents.clone()].iter().map(|&reward| reward as f32).collect());
+        }
+        Ok(Moved {
+            world: self.address(),
+            agents: agents.clone(),
+            states: states.to_vec(),
+            actions: actions.to_vec(),
+            draws: draws.to_vec(),
+            next,
+            rewards: earned,
         })
     }
 
     /// The same step as the last one is not made again.
-    fn with_step<T>(
-        &self,
-        agents: Range<usize>,
-        states: &[u8],
-        actions: &[u8],
-        draws: &[u32],
-        read: impl FnOnce(&Moved) -> T,
-    ) -> T {
-        leave_if_hurried();
+    fn with_step(&self, asked: Asked<'_>, read: impl FnOnce(&Moved)) {
         let known = LAST.with_borrow_mut(|last| last.take());
-        let known = known.filter(|last| last.is(self.address(), &agents, states, actions, draws));
+        let known = known.filter(|last| last.world == self.address() && last.asked() == asked);
         // Nothing is borrowed while Python runs: it may come back here.
-        let moved = match known {
-            Some(moved) => moved,
-            None => self.earn(&agents, states, actions, draws).unwrap_or_else(|exception| throw(exception)),
-        };
-        let found = read(&moved);
+        let moved = known.unwrap_or_else(|| in_python(|py| self.earn(py, asked)));
+        read(&moved);
         LAST.set(Some(moved));
-        found
     }
 }
 
@@ -326,12 +298,11 @@ impl Factored for PythonWorld {
     }
 
     fn transition(&self, agent: usize, states: &[u8], actions: &[u8], law: &mut [f64]) {
-        leave_if_hurried();
         let Some(transition) = &self.transition else {
             // Nobody asks a world that does not know.
             return law.fill(f64::NAN);
         };
-        let found = Python::attach(|py| {
+        in_python(|py| {
             let found = transition.bind(py).call1((agent, wide(py, states), wide(py, actions)))?;
             let found: PyReadonlyArray1<'_, f64> = found.extract()?;
             let found = found.as_array();
@@ -342,7 +313,6 @@ impl Factored for PythonWorld {
             law.iter_mut().zip(found).for_each(|(p, &found)| *p = found);
             Ok(())
         });
-        found.unwrap_or_else(|exception| throw(exception));
     }
 
     fn start(&self, stream: &Stream, place: Place, agents: Range<usize>, states: &mut [u8]) {
@@ -356,25 +326,22 @@ impl Factored for PythonWorld {
                     *state = outcome(thresholds, draw(agent));
                 }
             }
-            Start::Function(function) => {
-                leave_if_hurried();
-                let started = Python::attach(|py| {
-                    let numbers = PyArray1::from_iter(py, (0..self.states.len()).map(|i| uniform(draw(i))));
-                    self.read_states(&function.bind(py).call1((numbers,))?, "start", agents, states)
-                });
-                started.unwrap_or_else(|exception| throw(exception));
-            }
+            Start::Function(function) => in_python(|py| {
+                let numbers = PyArray1::from_iter(py, (0..self.states.len()).map(|i| uniform(draw(i))));
+                self.read_states(&function.bind(py).call1((numbers,))?, "start", agents, states)
+            }),
         }
     }
 
     fn step(&self, agents: Range<usize>, states: &[u8], actions: &[u8], draws: &[u32], next: &mut [u8]) {
         let (draws, next) = (&draws[..agents.len()], &mut next[..agents.len()]);
+        let asked = Asked { agents: &agents, states, actions, draws };
         if self.ranges.is_empty() {
-            leave_if_hurried();
-            let moved = self.move_on(agents, states, actions, draws, next);
-            return moved.unwrap_or_else(|exception| throw(exception));
+            // There are no rewards to remember.
+            in_python(|py| self.call(py, asked, next).map(drop));
+        } else {
+            self.with_step(asked, |moved| next.copy_from_slice(&moved.next));
         }
-        self.with_step(agents, states, actions, draws, |moved| next.copy_from_slice(&moved.next));
     }
 
     fn sample_rewards(
@@ -388,7 +355,7 @@ impl Factored for PythonWorld {
     ) {
         let number = channel - (self.channels.len() - self.ranges.len());
         let draws = &draws[..agents.len()];
-        self.with_step(agents.clone(), states, actions, draws, |moved| {
+        self.with_step(Asked { agents: &agents, states, actions, draws }, |moved| {
             rewards[..agents.len()].copy_from_slice(&moved.rewards[number]);
         });
     }

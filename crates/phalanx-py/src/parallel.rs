@@ -9,10 +9,10 @@ use phalanx::graph::Graph;
 use phalanx::world::{Channel, Episode, Evolution, Joint, View, World};
 use pyo3::prelude::*;
 
-use crate::errors::{bad, throw};
+use crate::errors::bad;
 use crate::factored::{check_sizes, checked, network};
 use crate::own::OwnWorld;
-use crate::watch::leave_if_hurried;
+use crate::watch::in_python;
 
 /// `begin(seed)` makes an episode with `observe() -> (cells int64[n], numbers float32[all])` and
 /// `step(actions int64[n]) -> (rewards float64[channels · n], whether it has ended)`. The package has wrapped the
@@ -127,10 +127,9 @@ impl Joint for ParallelWorld {
     }
 
     fn begin(&self, stream: &Stream, place: Place) -> Box<dyn Episode> {
-        leave_if_hurried();
         // Environments take seeds of 31 bits.
         let seed = stream.sequence(place, 0).next_u32() >> 1;
-        let played = Python::attach(|py| {
+        let played = in_python(|py| {
             let episode = self.begin.bind(py).call1((seed,))?;
             let seen = Seen::of(&episode, &self.cells, self.shared())?;
             Ok(Played {
@@ -140,7 +139,7 @@ impl Joint for ParallelWorld {
                 ranges: self.ranges.clone(),
             })
         });
-        Box::new(played.unwrap_or_else(|exception| throw(exception)))
+        Box::new(played)
     }
 }
 
@@ -195,8 +194,7 @@ impl Episode for Played {
     }
 
     fn step(&mut self, actions: &[u8], _draws: &[u32], rewards: &mut [f32]) -> bool {
-        leave_if_hurried();
-        let moved = Python::attach(|py| {
+        let (seen, ended) = in_python(|py| {
             let actions = PyArray1::from_iter(py, actions.iter().map(|&a| i64::from(a)));
             let moved = self.episode.bind(py).call_method1("step", (actions,))?;
             let (earned, ended): (PyReadonlyArray1<'_, f64>, bool) = moved.extract()?;
@@ -218,7 +216,6 @@ impl Episode for Played {
             let width = self.seen.lock().map_or(0, |seen| seen.numbers.len());
             Ok((Seen::of(self.episode.bind(py), &self.cells, width)?, ended))
         });
-        let (seen, ended) = moved.unwrap_or_else(|exception| throw(exception));
         self.seen = Mutex::new(seen);
         ended
     }

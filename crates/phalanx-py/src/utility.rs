@@ -8,8 +8,8 @@ use phalanx::base::stream::{Place, Purpose, Stream};
 use phalanx::utility::{LocalSpace, Utility};
 use pyo3::prelude::*;
 
-use crate::errors::{bad, throw};
-use crate::watch::leave_if_hurried;
+use crate::errors::bad;
+use crate::watch::in_python;
 
 /// A function of an agent's occupancy and its gradient, both called as `f(occupancy[S, A], gamma, agent)`.
 #[pyclass(frozen, module = "phalanx._phalanx")]
@@ -150,13 +150,11 @@ impl Local {
         space: LocalSpace,
         read: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<T>,
     ) -> T {
-        leave_if_hurried();
-        let called = Python::attach(|py| {
+        in_python(|py| {
             let table = PyArray2::<f64>::zeros(py, [space.states, space.actions], false);
             table.try_readwrite()?.as_slice_mut()?.copy_from_slice(occupancy);
             read(function.bind(py).call1((table, space.gamma, self.agent))?.as_any())
-        });
-        called.unwrap_or_else(|exception| throw(exception))
+        })
     }
 }
 

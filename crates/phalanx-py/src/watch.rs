@@ -77,13 +77,14 @@ thread_local! {
     static HURRY: RefCell<Option<Arc<AtomicBool>>> = const { RefCell::new(None) };
 }
 
-/// To be called before every call of somebody's Python code: leaves at once if nobody wants to wait.
-pub fn leave_if_hurried() {
+/// Calls somebody's Python code, and carries its exception through the library; leaves at once if nobody wants to wait.
+pub fn in_python<T>(work: impl FnOnce(Python<'_>) -> PyResult<T>) -> T {
     let hurried =
         HURRY.with_borrow(|hurry| hurry.as_ref().is_some_and(|hurry| hurry.load(Ordering::Relaxed)));
     if hurried {
         throw(PyKeyboardInterrupt::new_err("interrupted twice"));
     }
+    Python::attach(work).unwrap_or_else(|exception| throw(exception))
 }
 
 /// Work under way, for the end of the interpreter.

@@ -11,7 +11,9 @@ use kuva::backend::raster::RasterBackend;
 use kuva::backend::svg::SvgBackend;
 use kuva::plot::legend::{LegendEntry, LegendShape};
 use kuva::plot::line::LineStyle;
-use kuva::plot::scatter::{MarkerShape, ScatterPlot};
+/// The shape of a mark.
+pub use kuva::plot::scatter::MarkerShape as Mark;
+use kuva::plot::scatter::ScatterPlot;
 use kuva::plot::{BandPlot, LinePlot};
 use kuva::render::annotations::ShadedRegion;
 use kuva::render::layout::{Layout, TickFormat};
@@ -68,32 +70,9 @@ impl Colour {
     }
 }
 
-/// The shape of a mark.
-#[allow(missing_docs)]
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mark {
-    Circle,
-    Square,
-    Triangle,
-    Diamond,
-    TriangleDown,
-}
-
-impl Mark {
-    /// The k-th shape of a series, from 0.
-    pub fn of_series(k: usize) -> Mark {
-        [Mark::Circle, Mark::Square, Mark::Triangle, Mark::Diamond, Mark::TriangleDown][k % 5]
-    }
-
-    fn shape(self) -> MarkerShape {
-        match self {
-            Mark::Circle => MarkerShape::Circle,
-            Mark::Square => MarkerShape::Square,
-            Mark::Triangle => MarkerShape::Triangle,
-            Mark::Diamond => MarkerShape::Diamond,
-            Mark::TriangleDown => MarkerShape::TriangleDown,
-        }
-    }
+/// The k-th shape of a series' marks, from 0.
+pub fn mark_of_series(k: usize) -> Mark {
+    [Mark::Circle, Mark::Square, Mark::Triangle, Mark::Diamond, Mark::TriangleDown][k % 5]
 }
 
 /// One thing drawn in a panel. All coordinates are finite.
@@ -398,7 +377,7 @@ fn legend_entries(figure: &Figure) -> Vec<LegendEntry> {
             Shape::Line { .. } | Shape::Dashes(_) | Shape::ZeroLine => (LegendShape::Line, layer.colour),
             Shape::Band(_) => (LegendShape::Rect, layer.colour.tint(BAND_OPACITY)),
             Shape::BelowZero => (LegendShape::Rect, layer.colour.tint(SHADE_OPACITY)),
-            Shape::Marks { mark, .. } => (LegendShape::Marker(mark.shape()), layer.colour),
+            Shape::Marks { mark, .. } => (LegendShape::Marker(*mark), layer.colour),
         };
         let dasharray = matches!(layer.shape, Shape::Dashes(_)).then(|| DASHES.into());
         entries.push(LegendEntry { label, color: colour.css(), shape, dasharray });
@@ -543,7 +522,7 @@ impl<'a> ScaledPanel<'a> {
         let marks = |points: &[Point], colour: Colour, mark: Mark| {
             let points = points.iter().map(|&point| self.place(point));
             let plot = ScatterPlot::new().with_data(points).with_color(colour.css());
-            Plot::Scatter(plot.with_marker(mark.shape()).with_size(MARK_SIZE))
+            Plot::Scatter(plot.with_marker(mark).with_size(MARK_SIZE))
         };
         let draw = |layer: &Layer| match &layer.shape {
             Shape::Line { points, .. } if points.len() == 1 => marks(points, layer.colour, Mark::Circle),

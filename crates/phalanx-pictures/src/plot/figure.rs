@@ -1,7 +1,7 @@
 //! Curves from numbers, drawn like the pictures of `phalanx plot`: for programs that run `phalanx` and show what came
 //! of it.
 
-use super::canvas::{self, Arrangement, Axis, Colour, Layer, Mark, Shape};
+use super::canvas::{self, Arrangement, Axis, Colour, Layer, Shape, mark_of_series};
 use super::series;
 
 /// A drawing of panels next to one another, with one legend.
@@ -86,7 +86,7 @@ fn layers(curve: &Curve, k: usize) -> Vec<Layer> {
             vec![layer(Shape::Line { points, width: super::THICK }, &curve.label)]
         }
         Style::Marked => vec![
-            layer(Shape::Marks { points: points.clone(), mark: Mark::of_series(k) }, &curve.label),
+            layer(Shape::Marks { points: points.clone(), mark: mark_of_series(k) }, &curve.label),
             layer(Shape::Line { points, width: super::THICK }, ""),
         ],
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::canvas::{Arrangement, Axis, Colour, Figure, Layer, Mark, Panel, Shape};
+use super::canvas::{Arrangement, Axis, Colour, Figure, Layer, Panel, Shape, mark_of_series};
 use super::read::{Margin, Spread};
 use super::scale::Values;
 use super::series::{self, Point};
@@ -82,7 +82,7 @@ fn agents_panel(constraints: &[(&str, Vec<&Margin>)]) -> Panel {
     for (k, (name, margins)) in constraints.iter().enumerate() {
         // Constraints of one agent stand next to one another.
         let aside = (k as f64 - 0.5 * (count - 1.0)) * (0.6 / count).min(0.2);
-        let mark = Mark::of_series(k);
+        let mark = mark_of_series(k);
         for (what, colour) in [("safe", Colour::of_series(k)), ("violated", Colour::ALARM)] {
             let side = margins.iter().filter(|margin| (margin.slack < 0.0) == (what == "violated"));
             let points: Vec<Point> = side.map(|margin| (margin.agent as f64 + aside, margin.slack)).collect();
@@ -154,7 +154,7 @@ fn worst_panel(constraints: &[(&str, Vec<&Margin>)]) -> Panel {
         let y = row as f64 + 1.0;
         let colour = if margin.slack < 0.0 { Colour::ALARM } else { Colour::of_series(k) };
         layers.push(stem((0.0, y), (margin.slack, y), colour));
-        let head = Shape::Marks { points: vec![(margin.slack, y)], mark: Mark::of_series(k) };
+        let head = Shape::Marks { points: vec![(margin.slack, y)], mark: mark_of_series(k) };
         layers.push(Layer { shape: head, colour, label: String::new() });
     }
     Panel {

@@ -27,28 +27,12 @@ impl Metrics {
     /// Reads `<run>/metrics.csv`, which must have a row.
     pub fn read(run: &Path) -> Result<Self> {
         let path = run.join("metrics.csv");
-        let mut metrics = Metrics::default();
         let names =
             ["iteration", "return", "objective", "violation_total", "violation_max", "mu_mean", "mu_largest"];
-        read_rows(&path, names, |cells| {
-            let Metrics {
-                iteration,
-                return_,
-                objective,
-                violation_total,
-                violation_max,
-                mu_mean,
-                mu_largest,
-            } = &mut metrics;
-            iteration.push(cells[0].number()?);
-            return_.push(if cells[1].text.is_empty() { f64::NAN } else { cells[1].number()? });
-            objective.push(cells[2].number()?);
-            violation_total.push(cells[3].number()?);
-            violation_max.push(cells[4].number()?);
-            mu_mean.push(cells[5].number()?);
-            mu_largest.push(cells[6].number()?);
-            Ok(())
-        })?;
+        let [iteration, return_, objective, violation_total, violation_max, mu_mean, mu_largest] =
+            read_columns(&path, names)?;
+        let metrics =
+            Metrics { iteration, return_, objective, violation_total, violation_max, mu_mean, mu_largest };
         if metrics.iteration.is_empty() {
             let message = "has no rows, so there is nothing to draw; train for at least one iteration";
             return Err(Error::file(&path, message));
@@ -63,7 +47,7 @@ impl Metrics {
 }
 
 /// The columns of `metrics.csv` that only runs without sampling have.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Stationarity {
     pub iteration: Vec<f64>,
     pub x: Vec<f64>,
@@ -80,15 +64,21 @@ pub fn stationarity(run: &Path) -> Result<Option<Stationarity>> {
     if read.is_err() || !header.trim_end().ends_with(",X,Y,E") {
         return Ok(None);
     }
-    let mut columns = Stationarity::default();
-    read_rows(&path, ["iteration", "X", "Y", "E"], |cells| {
-        columns.iteration.push(cells[0].number()?);
-        columns.x.push(cells[1].number()?);
-        columns.y.push(cells[2].number()?);
-        columns.e.push(cells[3].number()?);
+    let [iteration, x, y, e] = read_columns(&path, ["iteration", "X", "Y", "E"])?;
+    Ok(Some(Stationarity { iteration, x, y, e }))
+}
+
+/// The named columns of a file of numbers. A return that is not there is a NaN.
+fn read_columns<const N: usize>(path: &Path, names: [&'static str; N]) -> Result<[Vec<f64>; N]> {
+    let mut columns = [const { Vec::new() }; N];
+    read_rows(path, names, |cells| {
+        for (column, cell) in columns.iter_mut().zip(cells) {
+            let is_missing = cell.column == "return" && cell.text.is_empty();
+            column.push(if is_missing { f64::NAN } else { cell.number()? });
+        }
         Ok(())
     })?;
-    Ok(Some(columns))
+    Ok(columns)
 }
 
 /// One row of `agents.csv`: how far an agent is on the safe side of one constraint.
@@ -176,13 +166,16 @@ struct Cell<'a> {
 
 impl Cell<'_> {
     fn number(&self) -> std::result::Result<f64, String> {
-        let parsed = std::str::from_utf8(self.text).ok().and_then(|text| text.trim().parse().ok());
-        parsed.ok_or_else(|| self.refused("it must be a number"))
+        self.parsed("it must be a number")
     }
 
     fn index(&self) -> std::result::Result<u64, String> {
+        self.parsed("it must be a whole number")
+    }
+
+    fn parsed<T: std::str::FromStr>(&self, wanted: &str) -> std::result::Result<T, String> {
         let parsed = std::str::from_utf8(self.text).ok().and_then(|text| text.trim().parse().ok());
-        parsed.ok_or_else(|| self.refused("it must be a whole number"))
+        parsed.ok_or_else(|| self.refused(wanted))
     }
 
     fn refused(&self, wanted: &str) -> String {

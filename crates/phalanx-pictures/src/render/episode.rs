@@ -73,10 +73,7 @@ fn line_film(evaluator: &Evaluator, trajectory: &Trajectory) -> LineFilm {
     let agents = evaluator.world().graph().agents();
     let drawn = agents.min(line::MOST_AGENTS);
     let rewards = tabled_rewards(evaluator.world(), trajectory);
-    let scales = scales(evaluator.problem(), steps);
-    let kept: Vec<Vec<Option<bool>>> = (0..drawn)
-        .map(|i| kept_so_far(evaluator.problem(), &scales, i, &Course::of(trajectory, i)))
-        .collect();
+    let kept = kept_by_agent(evaluator.problem(), trajectory, 0..drawn);
     let mut reward = 0.0;
     let step = |k: usize| {
         reward += rewards[k];
@@ -95,9 +92,7 @@ fn epidemic_film(evaluator: &Evaluator, spec: &EpidemicSpec, trajectory: &Trajec
     let network = evaluator.world().graph();
     let map = Map::of(network);
     let rewards = tabled_rewards(evaluator.world(), trajectory);
-    let scales = scales(evaluator.problem(), steps);
-    let kept = |&i: &usize| kept_so_far(evaluator.problem(), &scales, i, &Course::of(trajectory, i));
-    let kept: Vec<Vec<Option<bool>>> = map.people.iter().map(kept).collect();
+    let kept = kept_by_agent(evaluator.problem(), trajectory, map.people.iter().copied());
     let mut infected = vec![0; steps];
     for i in 0..network.agents() {
         for (count, &state) in infected.iter_mut().zip(trajectory.states(i)) {
@@ -123,11 +118,7 @@ fn wireless_film(evaluator: &Evaluator, world: &Wireless, trajectory: &Trajector
     let steps = trajectory.steps();
     let (rows, columns, drawn) = drawn_users(world);
     let users = world.rows() * world.columns();
-    let scales = scales(evaluator.problem(), steps);
-    let kept: Vec<Vec<Option<bool>>> = drawn
-        .iter()
-        .map(|&i| kept_so_far(evaluator.problem(), &scales, i, &Course::of(trajectory, i)))
-        .collect();
+    let kept = kept_by_agent(evaluator.problem(), trajectory, drawn.iter().copied());
     let sending = |user: usize, k: usize| {
         let is_empty = trajectory.states(user)[k] == 0;
         let is_paid = trajectory.rewards(0, user)[k] > 0.0;
@@ -261,6 +252,16 @@ impl<'a> Course<'a> {
             rewards: (0..trajectory.channels()).map(|channel| trajectory.rewards(channel, agent)).collect(),
         }
     }
+}
+
+/// By agent and step: see [`kept_so_far`].
+fn kept_by_agent(
+    problem: &Problem,
+    trajectory: &Trajectory,
+    agents: impl Iterator<Item = usize>,
+) -> Vec<Vec<Option<bool>>> {
+    let scales = scales(problem, trajectory.steps());
+    agents.map(|i| kept_so_far(problem, &scales, i, &Course::of(trajectory, i))).collect()
 }
 
 /// By step: whether an agent's constraints hold at the occupancy of its states and actions up to and including it;

@@ -116,21 +116,14 @@ impl Film for LineFilm {
         }
         for (i, &state) in states.iter().enumerate() {
             let (x, y) = self.centre(i);
-            let label = |at, anchor, content| Shape::Text {
-                at,
-                content,
-                size: 11.0,
-                bold: false,
-                anchor,
-                colour: Colour::QUIET,
-            };
+            let label = |at, anchor| Shape::text(at, i.to_string(), 11.0, anchor, Colour::QUIET);
             shapes.push(agent((x, y), radius, state));
             shapes.extend(ring((x, y), radius + 3.0, kept.get(i).copied().flatten()));
             shapes.extend(actions.get(i).map(|&action| action_mark((x, y + radius + 11.0), action)));
             if self.is_numbered() {
-                shapes.push(label((x, y + radius + 29.0), Anchor::Middle, i.to_string()));
+                shapes.push(label((x, y + radius + 29.0), Anchor::Middle));
             } else if self.wraps() && i % A_ROW == 0 {
-                shapes.push(label((ROW_LABEL - 6.0, y + 4.0), Anchor::End, i.to_string()));
+                shapes.push(label((ROW_LABEL - 6.0, y + 4.0), Anchor::End));
             }
         }
         shapes

@@ -78,6 +78,21 @@ impl Shape {
         Shape::Line { points: vec![from, to], pen }
     }
 
+    /// A text in plain letters.
+    pub fn text(at: Point, content: impl Into<String>, size: f32, anchor: Anchor, colour: Colour) -> Shape {
+        Shape::Text { at, content: content.into(), size, bold: false, anchor, colour }
+    }
+
+    /// A filled box without a line around it; `corner` is the upper left one.
+    pub fn filled(corner: Point, size: Point, fill: Colour) -> Shape {
+        Shape::Box { corner, size, fill: Some(fill), outline: None }
+    }
+
+    /// A filled disc without a line around it.
+    pub fn dot(centre: Point, radius: f32, fill: Colour) -> Shape {
+        Shape::Disc { centre, radius, fill: Some(fill), outline: None }
+    }
+
     /// An arrow whose tip is at `to`.
     pub fn arrow(from: Point, to: Point, pen: Pen) -> Vec<Shape> {
         let (dx, dy) = (to.0 - from.0, to.1 - from.1);
@@ -107,33 +122,31 @@ impl Shape {
 
     /// The same, `scale` times as large and then moved by `by`.
     pub fn placed(&self, by: Point, scale: f32) -> Shape {
-        let point = |(x, y): Point| (x * scale + by.0, y * scale + by.1);
-        let pen = |pen: Pen| Pen { width: pen.width * scale, ..pen };
-        let all = |points: &[Point]| points.iter().copied().map(point).collect();
-        match self {
-            Shape::Disc { centre, radius, fill, outline } => Shape::Disc {
-                centre: point(*centre),
-                radius: radius * scale,
-                fill: *fill,
-                outline: outline.map(pen),
-            },
-            Shape::Box { corner, size, fill, outline } => Shape::Box {
-                corner: point(*corner),
-                size: (size.0 * scale, size.1 * scale),
-                fill: *fill,
-                outline: outline.map(pen),
-            },
-            Shape::Line { points, pen: drawn } => Shape::Line { points: all(points), pen: pen(*drawn) },
-            Shape::Area { points, fill } => Shape::Area { points: all(points), fill: *fill },
-            Shape::Text { at, content, size, bold, anchor, colour } => Shape::Text {
-                at: point(*at),
-                content: content.clone(),
-                size: size * scale,
-                bold: *bold,
-                anchor: *anchor,
-                colour: *colour,
-            },
+        let place = |point: &mut Point| *point = (point.0 * scale + by.0, point.1 * scale + by.1);
+        let widen = |pen: &mut Pen| pen.width *= scale;
+        let mut placed = self.clone();
+        match &mut placed {
+            Shape::Disc { centre, radius, outline, .. } => {
+                place(centre);
+                *radius *= scale;
+                outline.iter_mut().for_each(widen);
+            }
+            Shape::Box { corner, size, outline, .. } => {
+                place(corner);
+                *size = (size.0 * scale, size.1 * scale);
+                outline.iter_mut().for_each(widen);
+            }
+            Shape::Line { points, pen } => {
+                points.iter_mut().for_each(place);
+                widen(pen);
+            }
+            Shape::Area { points, .. } => points.iter_mut().for_each(place),
+            Shape::Text { at, size, .. } => {
+                place(at);
+                *size *= scale;
+            }
         }
+        placed
     }
 }
 

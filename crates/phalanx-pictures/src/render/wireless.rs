@@ -60,12 +60,9 @@ impl Corner {
 
     /// Steps to the right and down.
     fn direction(self) -> Point {
-        match self {
-            Corner::UpperLeft => (-1.0, -1.0),
-            Corner::UpperRight => (1.0, -1.0),
-            Corner::LowerLeft => (-1.0, 1.0),
-            Corner::LowerRight => (1.0, 1.0),
-        }
+        let is_right = matches!(self, Corner::UpperRight | Corner::LowerRight);
+        let is_lower = matches!(self, Corner::LowerLeft | Corner::LowerRight);
+        (if is_right { 1.0 } else { -1.0 }, if is_lower { 1.0 } else { -1.0 })
     }
 }
 
@@ -246,13 +243,8 @@ impl Film for WirelessFilm {
             shapes.push(disc((x, y), radius, step.kept.get(user).copied().flatten()));
             shapes.extend(slots((x, y + radius + 6.0), 2.0 * radius + 4.0, queue));
             if self.has_room() {
-                let text = |y, content, size| Shape::Text {
-                    at: (x, y),
-                    content,
-                    size,
-                    bold: false,
-                    anchor: Anchor::Middle,
-                    colour: Colour::QUIET,
+                let text = |y, content: String, size| {
+                    Shape::text((x, y), content, size, Anchor::Middle, Colour::QUIET)
                 };
                 shapes.push(text(y + 4.0, user_number(user, self).to_string(), 11.0));
                 let chance = step.chances.get(user).map(|chance| format!("{chance:.2}"));
@@ -289,9 +281,7 @@ impl Film for WirelessFilm {
             arrow(Outcome::Empty, "queue empty, or no access point"),
         ];
         if self.has_chances() {
-            let (content, at) = ("0.9".into(), (0.0, 4.0));
-            let (size, bold, anchor, colour) = (9.5, false, Anchor::Middle, Colour::QUIET);
-            let sign = vec![Shape::Text { at, content, size, bold, anchor, colour }];
+            let sign = vec![Shape::text((0.0, 4.0), "0.9", 9.5, Anchor::Middle, Colour::QUIET)];
             entries.push(Entry { sign, label: "probability of what is done" });
         }
         entries.extend(self.steps.first().into_iter().flat_map(|step| ring_legend(&step.kept)));

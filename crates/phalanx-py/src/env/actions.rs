@@ -10,20 +10,10 @@ use super::play::{Moves, Play};
 use crate::errors::bad;
 
 /// Actions of one step, `[copy][agent]`.
-#[derive(Default)]
-pub struct Actions {
-    discrete: Vec<u8>,
-    single: Vec<f32>,
-    double: Vec<f64>,
-    kind: Kind,
-}
-
-#[derive(Default, Clone, Copy)]
-enum Kind {
-    #[default]
-    Discrete,
-    Single,
-    Double,
+pub enum Actions {
+    Discrete(Vec<u8>),
+    Single(Vec<f32>),
+    Double(Vec<f64>),
 }
 
 /// Actions that go from −1 to 1, or are numbers.
@@ -38,20 +28,19 @@ impl Actions {
     /// What the agents of a copy do.
     pub fn of(&self, copy: usize, agents: usize) -> Moves<'_> {
         let range = copy * agents..(copy + 1) * agents;
-        match self.kind {
-            Kind::Discrete => Moves::Discrete(&self.discrete[range]),
-            Kind::Single => Moves::Single(&self.single[range]),
-            Kind::Double => Moves::Double(&self.double[range]),
+        match self {
+            Actions::Discrete(actions) => Moves::Discrete(&actions[range]),
+            Actions::Single(actions) => Moves::Single(&actions[range]),
+            Actions::Double(actions) => Moves::Double(&actions[range]),
         }
     }
 
     /// Reads an array `[copy][agent]`; of continuous actions `[copy][agent][1]`, too.
     pub fn read(
-        &mut self,
         array: &Bound<'_, PyUntypedArray>,
         [copies, agents]: [usize; 2],
         space: Space<'_>,
-    ) -> PyResult<()> {
+    ) -> PyResult<Self> {
         let shape = array.shape();
         let is_continuous = matches!(space, Space::Continuous);
         if shape != [copies, agents] && !(is_continuous && shape == [copies, agents, 1]) {
@@ -60,47 +49,44 @@ impl Actions {
         let place = |k: usize| format!("actions[{}, {}]", k / agents, k % agents);
         match space {
             Space::Continuous => {
-                if let Some(values) = values::<f32>(array)? {
-                    self.kind = Kind::Single;
-                    self.single = values;
-                    let wrong = self.single.iter().position(|action| !is_share(f64::from(*action)));
-                    wrong.map_or(Ok(()), |k| Err(not_a_share(&place(k), f64::from(self.single[k]))))
-                } else if let Some(values) = values::<f64>(array)? {
-                    self.kind = Kind::Double;
-                    self.double = values;
-                    let wrong = self.double.iter().position(|&action| !is_share(action));
-                    wrong.map_or(Ok(()), |k| Err(not_a_share(&place(k), self.double[k])))
+                if let Some(actions) = values::<f32>(array)? {
+                    actions
+                        .iter()
+                        .enumerate()
+                        .try_for_each(|(k, &up)| check_share(up.into(), || place(k)))?;
+                    Ok(Actions::Single(actions))
+                } else if let Some(actions) = values::<f64>(array)? {
+                    actions.iter().enumerate().try_for_each(|(k, &up)| check_share(up, || place(k)))?;
+                    Ok(Actions::Double(actions))
                 } else {
                     Err(wrong_type(array, "float32 or float64"))
                 }
             }
             Space::Discrete(world) => {
-                self.kind = Kind::Discrete;
-                self.discrete.clear();
-                self.discrete.reserve(copies * agents);
-                let mut take = |k: usize, action: i64| -> PyResult<()> {
-                    self.discrete.push(checked(world, k % agents, action, || place(k))?);
+                let mut actions = Vec::with_capacity(copies * agents);
+                let mut take = |(k, action): (usize, i64)| -> PyResult<()> {
+                    actions.push(checked(world, k % agents, action, || place(k))?);
                     Ok(())
                 };
                 if let Some(values) = values::<u8>(array)? {
-                    values.iter().enumerate().try_for_each(|(k, &action)| take(k, action.into()))
+                    values.into_iter().map(i64::from).enumerate().try_for_each(&mut take)?;
                 } else if let Some(values) = values::<i64>(array)? {
-                    values.iter().enumerate().try_for_each(|(k, &action)| take(k, action))
+                    values.into_iter().enumerate().try_for_each(&mut take)?;
                 } else {
-                    Err(wrong_type(array, "integers"))
+                    return Err(wrong_type(array, "integers"));
                 }
+                Ok(Actions::Discrete(actions))
             }
         }
     }
 
     /// Reads a dict of one copy: an action for every agent, nothing else.
     pub fn read_dict(
-        &mut self,
         dict: &Bound<'_, PyAny>,
         names: &[Py<PyString>],
         space: Space<'_>,
         copy: &Play,
-    ) -> PyResult<()> {
+    ) -> PyResult<Self> {
         let py = dict.py();
         let Ok(dict) = dict.cast::<PyDict>() else {
             let kind = dict.get_type().name()?.to_string();
@@ -108,9 +94,7 @@ impl Actions {
                 "actions: `{kind}`; a dict with an action for every agent"
             )));
         };
-        self.kind = if matches!(space, Space::Continuous) { Kind::Double } else { Kind::Discrete };
-        self.discrete.clear();
-        self.double.clear();
+        let (mut discrete, mut double) = (Vec::new(), Vec::new());
         for (i, name) in names.iter().enumerate() {
             let Some(action) = dict.get_item(name)? else {
                 return Err(bad("actions", format!("`{name}` is missing")));
@@ -119,18 +103,22 @@ impl Actions {
             match space {
                 Space::Continuous => {
                     let up = match share(&action).ok_or_else(|| wrong_share(&action, &place()))? {
-                        Share::Single(up) if is_share(up.into()) => copy.in_single_precision(i, up),
-                        Share::Double(up) if is_share(up) => up,
-                        Share::Single(up) => return Err(not_a_share(&place(), up.into())),
-                        Share::Double(up) => return Err(not_a_share(&place(), up)),
+                        Share::Single(up) => {
+                            check_share(up.into(), place)?;
+                            copy.in_single_precision(i, up)
+                        }
+                        Share::Double(up) => {
+                            check_share(up, place)?;
+                            up
+                        }
                     };
-                    self.double.push(up);
+                    double.push(up);
                 }
                 Space::Discrete(world) => {
                     let Ok(number) = action.extract::<i64>() else {
                         return Err(not_a_number(&action, world.actions(i), &place()));
                     };
-                    self.discrete.push(checked(world, i, number, place)?);
+                    discrete.push(checked(world, i, number, place)?);
                 }
             }
         }
@@ -142,7 +130,10 @@ impl Actions {
             let extra = extra.map(|key| key.repr().map(|key| key.to_string())).transpose()?;
             return Err(bad("actions", format!("{} is no agent", extra.unwrap_or_default())));
         }
-        Ok(())
+        Ok(match space {
+            Space::Continuous => Actions::Double(double),
+            Space::Discrete(_) => Actions::Discrete(discrete),
+        })
     }
 }
 
@@ -161,40 +152,40 @@ enum Share {
 /// The entry of an array or a list of one float.
 fn share(action: &Bound<'_, PyAny>) -> Option<Share> {
     if let Ok(action) = action.cast::<PyArrayDyn<f32>>() {
-        let only = action.shape() == [1];
-        return only.then(|| action.get_owned(&[0][..])).flatten().map(Share::Single);
+        return only_entry(action).map(Share::Single);
     }
     if let Ok(action) = action.cast::<PyArrayDyn<f64>>() {
-        let only = action.shape() == [1];
-        return only.then(|| action.get_owned(&[0][..])).flatten().map(Share::Double);
+        return only_entry(action).map(Share::Double);
     }
-    if action.is_instance_of::<PyList>() || action.is_instance_of::<PyTuple>() {
-        return action
-            .extract::<Vec<f64>>()
-            .ok()
-            .filter(|list| list.len() == 1)
-            .map(|list| Share::Double(list[0]));
-    }
-    None
+    let is_list = action.is_instance_of::<PyList>() || action.is_instance_of::<PyTuple>();
+    let [up] = action.extract::<Vec<f64>>().ok().filter(|_| is_list)?[..] else { return None };
+    Some(Share::Double(up))
 }
 
-fn is_share(action: f64) -> bool {
-    (-1.0..=1.0).contains(&action)
+fn only_entry<T: numpy::Element>(array: &Bound<'_, PyArrayDyn<T>>) -> Option<T> {
+    if array.shape() == [1] { array.get_owned(&[0][..]) } else { None }
 }
 
-fn not_a_share(place: &str, action: f64) -> PyErr {
-    bad(place, format!("{action}; allowed are -1 to 1"))
+fn check_share(action: f64, place: impl Fn() -> String) -> PyResult<()> {
+    if (-1.0..=1.0).contains(&action) {
+        return Ok(());
+    }
+    Err(bad(&place(), format!("{action}; allowed are -1 to 1")))
+}
+
+fn shown(action: &Bound<'_, PyAny>) -> String {
+    action.repr().map_or_else(|_| "something else".into(), |text| text.to_string())
 }
 
 fn wrong_share(action: &Bound<'_, PyAny>, place: &str) -> PyErr {
-    let text = action.repr().map_or_else(|_| "something else".into(), |text| text.to_string());
+    let text = shown(action);
     PyTypeError::new_err(format!(
         "{place}: {text}; a float32 array of shape (1,) is needed, with a number from -1 to 1"
     ))
 }
 
 fn not_a_number(action: &Bound<'_, PyAny>, actions: usize, place: &str) -> PyErr {
-    let text = action.repr().map_or_else(|_| "something else".into(), |text| text.to_string());
+    let text = shown(action);
     PyTypeError::new_err(format!("{place}: {text} is no integer; allowed are 0 to {}", actions - 1))
 }
 

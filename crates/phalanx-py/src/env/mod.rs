@@ -45,7 +45,6 @@ pub struct Games {
     max_cycles: usize,
     layout: Layout,
     copies: Vec<Play>,
-    actions: Actions,
     names: Vec<Py<PyString>>,
     channels: Vec<Py<PyString>>,
     /// Which of them is `reward`.
@@ -119,7 +118,6 @@ impl Games {
             }))?,
             pool: pool(threads.min(copies))?,
             process: std::process::id(),
-            actions: Actions::default(),
             board: None,
             config,
             world,
@@ -254,22 +252,19 @@ impl Games {
     fn step<'py>(&mut self, py: Python<'py>, actions: &Bound<'py, PyUntypedArray>) -> PyResult<Stepped<'py>> {
         self.check_playing()?;
         let space = if self.continuous { Space::Continuous } else { Space::Discrete(&*self.world) };
-        self.actions.read(actions, [self.copies.len(), self.names.len()], space)?;
+        let actions = Actions::read(actions, [self.copies.len(), self.names.len()], space)?;
         self.revive_pool()?;
-        let stepped = if self.layout.has_views() { self.step_as::<f32>(py) } else { self.step_as::<u8>(py) };
+        let stepped = if self.layout.has_views() {
+            self.step_as::<f32>(py, &actions)
+        } else {
+            self.step_as::<u8>(py, &actions)
+        };
         // A world of somebody's own may have failed in some copies after others had moved on.
         let observations = stepped.inspect_err(|_| self.abandon())?;
         let agents = self.names.len();
-        let channels = (0..self.channels.len()).map(|k| {
-            let array = PyArray2::<f64>::zeros(py, [self.copies.len(), agents], false);
-            let mut writer = array.try_readwrite()?;
-            let out = writer.as_slice_mut()?;
-            for (copy, out) in self.copies.iter().zip(out.chunks_exact_mut(agents)) {
-                out.copy_from_slice(&copy.earned[k * agents..(k + 1) * agents]);
-            }
-            Ok(array)
-        });
-        let channels = channels.collect::<PyResult<_>>()?;
+        let channel =
+            |k: usize| self.array(py, agents, |copy| Ok(&copy.earned[k * agents..(k + 1) * agents]));
+        let channels = (0..self.channels.len()).map(channel).collect::<PyResult<_>>()?;
         let max_cycles = self.max_cycles;
         let terminations = PyArray1::from_iter(py, self.copies.iter().map(|copy| copy.terminated));
         let truncations = PyArray1::from_iter(py, self.copies.iter().map(|copy| copy.truncated(max_cycles)));
@@ -292,10 +287,10 @@ impl Games {
         actions: &Bound<'py, PyAny>,
     ) -> PyResult<SteppedAgents<'py>> {
         self.check_playing()?;
-        let Games { world, layout, max_cycles, copies, actions: moves, names, continuous, .. } = &mut *self;
+        let Games { world, layout, max_cycles, copies, names, continuous, .. } = &mut *self;
         let space = if *continuous { Space::Continuous } else { Space::Discrete(&**world) };
         let [copy] = &mut copies[..] else { return Err(bad("step_agents", "is for one copy")) };
-        moves.read_dict(actions, names, space, copy)?;
+        let moves = Actions::read_dict(actions, names, space, copy)?;
         let stepped = without_lock(py, || {
             copy.step(&**world, layout, moves.of(0, names.len()), *max_cycles);
             Ok(())
@@ -324,31 +319,17 @@ impl Games {
     /// Everybody's local state, `[copy][agent]`.
     fn joint_states<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<u8>>> {
         self.check_begun()?;
-        let agents = self.names.len();
-        let array = PyArray2::<u8>::zeros(py, [self.copies.len(), agents], false);
-        let mut writer = array.try_readwrite()?;
-        let out = writer.as_slice_mut()?;
-        for (copy, out) in self.copies.iter().zip(out.chunks_exact_mut(agents)) {
-            out.copy_from_slice(&copy.states);
-        }
-        Ok(array)
+        self.array(py, self.names.len(), |copy| Ok(&copy.states))
     }
 
     /// y of every piston, then x, y, vx, vy, angle and ω of the ball, `[copy][number]`.
     fn physics<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
         self.check_begun()?;
-        let width = self.names.len() + 6;
-        let array = PyArray2::<f64>::zeros(py, [self.copies.len(), width], false);
-        let mut writer = array.try_readwrite()?;
-        let out = writer.as_slice_mut()?;
-        for (copy, out) in self.copies.iter().zip(out.chunks_exact_mut(width)) {
+        self.array(py, self.names.len() + 6, |copy| {
             let Some(physics) = copy.physics() else { return Err(bad("ball", "is of pistonball")) };
-            let (heights, ball) = out.split_at_mut(width - 6);
-            heights.copy_from_slice(physics.heights());
             let Ball { x, y, vx, vy, angle, omega } = physics.ball();
-            ball.copy_from_slice(&[x, y, vx, vy, angle, omega]);
-        }
-        Ok(array)
+            Ok([physics.heights(), &[x, y, vx, vy, angle, omega]].concat())
+        })
     }
 
     /// The picture of the first copy, red, green and blue as `[row][column][colour]`.
@@ -373,6 +354,20 @@ impl Games {
             number.ok_or_else(|| bad("which", format!("{c}; there are {copies} copies")))
         };
         which.as_slice()?.iter().map(one).collect()
+    }
+
+    /// An array with a row per copy.
+    fn array<'py, 's, T: numpy::Element + Copy, R: AsRef<[T]>>(
+        &'s self,
+        py: Python<'py>,
+        width: usize,
+        row: impl Fn(&'s Play) -> PyResult<R>,
+    ) -> PyResult<Bound<'py, PyArray2<T>>> {
+        let mut values = Vec::with_capacity(self.copies.len() * width);
+        for copy in &self.copies {
+            values.extend_from_slice(row(copy)?.as_ref());
+        }
+        PyArray1::from_vec(py, values).reshape([self.copies.len(), width])
     }
 
     /// Makes new threads in a forked process, where the old ones are not.
@@ -418,12 +413,16 @@ impl Games {
         Ok(array.into_any())
     }
 
-    fn step_as<'py, T: Observed + Send>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+    fn step_as<'py, T: Observed + Send>(
+        &mut self,
+        py: Python<'py>,
+        actions: &Actions,
+    ) -> PyResult<Bound<'py, PyAny>> {
         let (agents, widest) = (self.names.len(), self.layout.widest);
         let array = PyArray3::<T>::zeros(py, [self.copies.len(), agents, widest], false);
         let mut writer = array.try_readwrite()?;
         let out = writer.as_slice_mut()?;
-        let Games { world, layout, max_cycles, actions, pool, copies, .. } = self;
+        let Games { world, layout, max_cycles, pool, copies, .. } = self;
         let one = |(c, (copy, out)): (usize, (&mut Play, &mut [T]))| {
             copy.step(&**world, layout, actions.of(c, agents), *max_cycles);
             T::write(layout, &copy.states, &copy.seen, out);

@@ -74,11 +74,8 @@ fn action_mark((x, y): Point, radius: f32, action: u8, state: u8) -> Vec<Shape> 
             fill: ink,
         }],
         TREAT => {
-            let bar = |width: f32, height: f32| Shape::Box {
-                corner: at(-0.5 * width, -0.5 * height),
-                size: (radius * width, radius * height),
-                fill: Some(ink),
-                outline: None,
+            let bar = |width: f32, height: f32| {
+                Shape::filled(at(-0.5 * width, -0.5 * height), (radius * width, radius * height), ink)
             };
             vec![bar(1.16, 0.4), bar(0.4, 1.16)]
         }
@@ -112,13 +109,9 @@ impl Map {
             shapes.extend(action_mark((x, y), self.radius, action, state));
         }
         if self.is_numbered() {
-            shapes.extend(self.places.iter().zip(&self.people).map(|(&(x, y), number)| Shape::Text {
-                at: (x + 0.8 * self.radius + 2.0, y + self.radius + 6.0),
-                content: number.to_string(),
-                size: 9.0,
-                bold: false,
-                anchor: Anchor::Start,
-                colour: Colour::QUIET,
+            shapes.extend(self.places.iter().zip(&self.people).map(|(&(x, y), number)| {
+                let at = (x + 0.8 * self.radius + 2.0, y + self.radius + 6.0);
+                Shape::text(at, number.to_string(), 9.0, Anchor::Start, Colour::QUIET)
             }));
         }
         shapes

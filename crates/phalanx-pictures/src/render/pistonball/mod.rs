@@ -140,14 +140,7 @@ impl PistonballFilm {
     ) -> Vec<Shape> {
         let number = step.first + k;
         let (x, floor) = stage.foot(k);
-        let text = |y, content: &str, colour| Shape::Text {
-            at: (x, y),
-            content: content.into(),
-            size: SMALL,
-            bold: false,
-            anchor: Anchor::Middle,
-            colour,
-        };
+        let text = |y, content: &str, colour| Shape::text((x, y), content, SMALL, Anchor::Middle, colour);
         let mut shapes = vec![text(floor + 13.0, &number.to_string(), Colour::PAPER)];
         shapes.extend(parts::law((x, law_y(stage)), stage.pitch(), &step.laws[k], step.actions[k]));
         if let Some(margin) = self.margins.values().get(number).copied().flatten() {

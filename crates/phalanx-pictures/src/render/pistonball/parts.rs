@@ -24,12 +24,7 @@ impl Piston {
         let Piston { left: (left, y), right, radius, floor, is_under_ball } = *self;
         let colour = if is_under_ball { Colour::of_series(0) } else { Colour::QUIET.tint(0.62) };
         let width = right - left;
-        let rod = Shape::Box {
-            corner: (left + 0.08 * width, y),
-            size: (0.84 * width, floor - y),
-            fill: Some(colour.tint(0.3)),
-            outline: None,
-        };
+        let rod = Shape::filled((left + 0.08 * width, y), (0.84 * width, floor - y), colour.tint(0.3));
         // A thick line with round ends is what the ball touches.
         vec![rod, Shape::line((left, y), (right, y), Pen::new(colour, 2.0 * radius))]
     }
@@ -40,7 +35,7 @@ pub fn ball((x, y): Point, radius: f32, angle: f32) -> Vec<Shape> {
     let colour = Colour::of_series(4);
     let edge = (0.05 * radius).clamp(1.2, 2.5);
     let rim = (x + (radius - edge) * angle.cos(), y + (radius - edge) * angle.sin());
-    let disc = |radius, fill| Shape::Disc { centre: (x, y), radius, fill: Some(fill), outline: None };
+    let disc = |radius, fill| Shape::dot((x, y), radius, fill);
     vec![
         disc(radius, colour),
         disc(radius - edge, colour.tint(0.35)),
@@ -52,12 +47,7 @@ pub fn ball((x, y): Point, radius: f32, angle: f32) -> Vec<Shape> {
 /// Where the ball was, the earliest first: fainter the longer ago.
 pub fn trail(places: &[Point]) -> Vec<Shape> {
     let colour = |k: usize| Colour::of_series(4).tint(0.15 + 0.4 * (k + 1) as f64 / places.len() as f64);
-    let dot = |(k, &centre): (usize, &Point)| Shape::Disc {
-        centre,
-        radius: 2.5,
-        fill: Some(colour(k)),
-        outline: None,
-    };
+    let dot = |(k, &centre): (usize, &Point)| Shape::dot(centre, 2.5, colour(k));
     let lines = places.windows(2).enumerate();
     let lines = lines.map(|(k, ends)| Shape::line(ends[0], ends[1], Pen::new(colour(k), 1.2)));
     lines.chain(places.iter().enumerate().map(dot)).collect()
@@ -77,11 +67,9 @@ pub fn law((x, y): Point, width: f32, law: &[f32; 3], taken: u8) -> Vec<Shape> {
 
 /// The bars alone, each of the given width and height.
 pub fn bars((x, y): Point, (width, height): Point, law: &[f32; 3], taken: u8) -> Vec<Shape> {
-    let bar = |action, share: f32, fill| Shape::Box {
-        corner: ((bar_middle(x, width, action) - 0.5 * width).floor(), y + height * (1.0 - share)),
-        size: (width, height * share),
-        fill: Some(fill),
-        outline: None,
+    let bar = |action, share: f32, fill| {
+        let left = (bar_middle(x, width, action) - 0.5 * width).floor();
+        Shape::filled((left, y + height * (1.0 - share)), (width, height * share), fill)
     };
     let both = |(action, share): (usize, &f32)| {
         let fill = bar_colour(action, taken);
@@ -115,12 +103,7 @@ pub fn margin((x, zero): Point, width: f32, height: f32) -> Vec<Shape> {
     let line = 0.5 * (0.86 * width).min(40.0);
     let fill = if height < 0.0 { Colour::ALARM } else { Colour::of_series(1) };
     vec![
-        Shape::Box {
-            corner: (x - 0.5 * bar, zero - height.max(0.0)),
-            size: (bar, height.abs()),
-            fill: Some(fill),
-            outline: None,
-        },
+        Shape::filled((x - 0.5 * bar, zero - height.max(0.0)), (bar, height.abs()), fill),
         Shape::line((x - line, zero), (x + line, zero), Pen::new(Colour::QUIET.tint(0.5), 1.0)),
     ]
 }
