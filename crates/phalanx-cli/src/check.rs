@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
+use phalanx::base::key::{GAMMA, KAPPA, KAPPA_Q};
 use phalanx::exact::{Case, SamplePlan};
 use phalanx::learn::dual::MU_MAX;
 use phalanx::run::check::{
@@ -10,6 +11,7 @@ use phalanx::run::check::{
     TruncationCheck,
 };
 use phalanx::run::{Evaluator, Registry};
+use phalanx::world::MIXING;
 
 use crate::{Source, on_threads, open_run, print};
 
@@ -118,7 +120,7 @@ fn sizes(text: &mut String, sizes: &Sizes) {
     line(
         text,
         "radii",
-        format!("kappa {kappa} (policies), kappa_q {kappa_q} (Q); the diameter is {diameter}"),
+        format!("{KAPPA} {kappa} (policies), {KAPPA_Q} {kappa_q} (Q); the diameter is {diameter}"),
     );
 }
 
@@ -149,7 +151,7 @@ fn decay(text: &mut String, decay: &DecayCheck) {
             text,
             "",
             format!(
-                "omega < {omega_sup:.3}; best for kappa_q = {}: omega {:.3}, c0 {:.3e}, phi0 {:.3}",
+                "omega < {omega_sup:.3}; best for {KAPPA_Q} = {}: omega {:.3}, c0 {:.3e}, phi0 {:.3}",
                 bound.kappa_q, bound.omega, bound.c0, bound.phi0
             ),
         );
@@ -157,8 +159,8 @@ fn decay(text: &mut String, decay: &DecayCheck) {
         line(text, "", "any omega will do: nobody influences anybody at a distance");
     }
     if let Some(gamma) = decay.gamma_below {
-        let mixing = decay.mixing_above.map(|mixing| format!(", or with world.mixing > {mixing:.4}"));
-        line(text, "", format!("would hold with gamma < {gamma:.4}{}", mixing.unwrap_or_default()));
+        let mixing = decay.mixing_above.map(|mixing| format!(", or with {MIXING} > {mixing:.4}"));
+        line(text, "", format!("would hold with {GAMMA} < {gamma:.4}{}", mixing.unwrap_or_default()));
     }
 }
 
@@ -184,7 +186,7 @@ fn truncation(text: &mut String, check: &TruncationCheck, sizes: &Sizes) {
         text,
         "\nError of the truncated gradient at {at}, largest over agents; the gradient itself is {:.3e}\n\
          {:>9} {:>10} {:>12} {:>12} {:>12} {:>12}",
-        check.gradient, "kappa_q", "neighbours", "predicted", "certified", "fixed", "averaged"
+        check.gradient, KAPPA_Q, "neighbours", "predicted", "certified", "fixed", "averaged"
     );
     for row in &check.rows {
         let mark = if row.kappa_q == sizes.kappa_q.min(sizes.diameter) { "*" } else { "" };

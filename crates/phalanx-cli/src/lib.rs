@@ -24,6 +24,7 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::{Parser, Subcommand};
+use phalanx::base::key::{KAPPA, SEED};
 use phalanx::run::{Config, Evaluator, Registry, preset};
 use phalanx_pictures::plot;
 
@@ -105,7 +106,10 @@ impl Source {
         let mut settings = Vec::new();
         for set in &self.sets {
             let (key, value) = set.split_once('=').ok_or_else(|| {
-                phalanx::Error::config("--set", format!("`{set}` has no `=`; write KEY=VALUE, e.g. kappa=2"))
+                phalanx::Error::config(
+                    "--set",
+                    format!("`{set}` has no `=`; write KEY=VALUE, e.g. {KAPPA}=2"),
+                )
             })?;
             settings.push((key.trim(), value.trim()));
         }
@@ -114,7 +118,7 @@ impl Source {
             return Err(phalanx::Error::config("--seed", message));
         }
         let seed = seed.map(|seed| seed.to_string());
-        settings.extend(seed.as_deref().map(|seed| ("seed", seed)));
+        settings.extend(seed.as_deref().map(|seed| (SEED, seed)));
         let config = Config::open(&self.source)?.with_registry(registry.clone());
         if settings.is_empty() { Ok(config) } else { config.with_all(settings) }
     }

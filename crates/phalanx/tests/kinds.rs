@@ -1,24 +1,12 @@
 //! Does a new kind touch few files? For every world, utility and critic of the library: the files that name
 //! it.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+#[path = "support/sources.rs"]
+mod sources;
 
 use phalanx::run::{Config, Registry};
 use phalanx::utility::KNOWN_KINDS;
-
-/// Not counted: tests, presets, pictures, the paper's experiments, benchmarks and examples.
-const NOT_COUNTED: [&str; 9] = [
-    "/target/",
-    "/tests/",
-    "/tests.rs",
-    "/benches/",
-    "/examples/",
-    "crates/phalanx-pictures/",
-    "crates/phalanx-paper/",
-    "xtask/src/bench",
-    "run/preset.rs",
-];
+use sources::{code, sources};
 
 /// Family, kind, end of a file's path, and what the word means there instead.
 const OTHER_MEANINGS: &[(&str, &str, &str, &str)] = &[
@@ -67,47 +55,6 @@ const OTHER_MEANINGS: &[(&str, &str, &str, &str)] = &[
     ("critic", "exact", "learn/actor.rs", "the exact algorithm"),
 ];
 
-/// Rust sources of the workspace, by their path in it.
-fn sources() -> Vec<(String, String)> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
-    let mut folders: Vec<PathBuf> = vec![root.join("crates"), root.join("xtask")];
-    let mut found = Vec::new();
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            let name = path.strip_prefix(&root).unwrap().display().to_string();
-            if path.is_dir() {
-                folders.push(path);
-            } else if name.ends_with(".rs") && !NOT_COUNTED.iter().any(|part| name.contains(part)) {
-                found.push((name, code(&fs::read_to_string(&path).unwrap())));
-            }
-        }
-    }
-    found.sort();
-    found
-}
-
-/// A source without comments, tests and imports: what is imported counts where it is used.
-fn code(source: &str) -> String {
-    let (mut code, mut in_import) = (String::new(), false);
-    let mut lines = source.lines().map(str::trim).filter(|line| !line.starts_with("//")).peekable();
-    while let Some(line) = lines.next() {
-        // Tests stand at the end of a file.
-        let next = lines.peek().copied().unwrap_or_default();
-        if line == "#[cfg(test)]" && next.contains("mod ") && next.ends_with('{') {
-            break;
-        }
-        let import = line.strip_prefix("pub ").or(line.strip_prefix("pub(crate) ")).unwrap_or(line);
-        in_import |= import.starts_with("use ");
-        if !in_import {
-            code.push_str(line);
-            code.push('\n');
-        }
-        in_import &= !line.ends_with(';');
-    }
-    code
-}
-
 /// Whether a source names a kind: by its string, or by its type, whose name is the same in capitals. A name
 /// behind that of another type (`Schedule::Linear`) belongs to that type.
 fn names(code: &str, kind: &str) -> bool {
@@ -129,7 +76,8 @@ fn names(code: &str, kind: &str) -> bool {
 /// Fails where a kind of the family is named in more than `most` files; shows all of them.
 fn assert_few(family: &str, kinds: &[String], most: usize) {
     assert!(!kinds.is_empty());
-    let sources = sources();
+    let sources: Vec<(String, String)> =
+        sources().into_iter().map(|(file, source)| (file, code(&source))).collect();
     let mut too_many = String::new();
     for kind in kinds {
         let elsewhere = |file: &str| {

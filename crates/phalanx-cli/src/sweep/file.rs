@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use phalanx::base::document;
+use phalanx::base::key::{KAPPA, SEED};
 use phalanx::run::preset;
 use phalanx::{Error, Result};
 use toml::{Table, Value};
@@ -104,7 +105,7 @@ impl SweepFile {
         let set = self.set.iter().map(|(key, _)| ("set", key));
         let mut seen: Vec<(&str, &String)> = Vec::new();
         for (section, key) in set.chain(self.grid.iter().map(|(key, _)| ("grid", key))).chain(drawn) {
-            if key == "seed" {
+            if key == SEED {
                 return Err(format!("{section}.seed: seeds are given as `seeds = [1, 2, 3]` or `seeds = 3`"));
             }
             if let Some((other, _)) = seen.iter().find(|(_, known)| *known == key) {
@@ -182,7 +183,7 @@ fn random(mut section: Table) -> std::result::Result<Random, String> {
         leaves(&section, &is_range).into_iter().map(entry).collect();
     let keys = keys?;
     if keys.is_empty() {
-        return Err("random: there is no key to draw; write for example kappa = [0, 1, 2]".into());
+        return Err(format!("random: there is no key to draw; write for example {KAPPA} = [0, 1, 2]"));
     }
     Ok(Random { samples, seed, keys })
 }

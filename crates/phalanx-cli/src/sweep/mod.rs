@@ -7,6 +7,7 @@ mod summary;
 
 use std::path::{Path, PathBuf};
 
+use phalanx::base::key::SEED;
 use phalanx::run::{Config, Registry, RunFolder, RunStatus, Session, preset};
 use phalanx::{Error, Result};
 use serde_json::json;
@@ -134,7 +135,7 @@ fn configured(file: &SweepFile, base: &Config, setting: &Setting, seed: u64) -> 
         };
         (key.clone(), value.to_string())
     };
-    let seed = ("seed".to_string(), seed.to_string());
+    let seed = (SEED.to_string(), seed.to_string());
     let pairs: Vec<(String, String)> =
         file.set.iter().chain(&setting.values).map(as_toml).chain([seed]).collect();
     base.with_all(pairs.iter().map(|(key, value)| (key.as_str(), value.as_str())))

@@ -1,6 +1,7 @@
 //! What agents see, in the order in which policies of the library read it.
 
 use phalanx::Ragged;
+use phalanx::base::key::KAPPA;
 use phalanx::base::memory::check_memory;
 use phalanx::world::{Evolution, View, World};
 
@@ -31,7 +32,7 @@ impl Layout {
         let widest = offsets.windows(2).map(|ends| ends[1] - ends[0]).max().unwrap_or(0);
         // What a step of one copy gives.
         let bytes = 4 * widest as u128 * groups.rows() as u128;
-        check_memory(bytes, "kappa", &format!("{} observations of {widest} numbers", groups.rows()))?;
+        check_memory(bytes, KAPPA, &format!("{} observations of {widest} numbers", groups.rows()))?;
         Ok(Layout { groups, views, offsets, widest })
     }
 

@@ -8,6 +8,7 @@ use super::kind::{AlgorithmKind, Plan};
 use super::update::{Clock, Stage, ascend, finite};
 use super::{Algorithm, Summary};
 use crate::base::fields::{Field, Fields};
+use crate::base::key::{ALGORITHM, SCALING};
 use crate::distributed::Halo;
 use crate::exact::{
     Chain, Constants, Domain, Stationarity, System, Truncated, Truncation, TruncationKeys, local_constants,
@@ -73,8 +74,10 @@ impl ExactPrimalDual {
             Scaling::Normalised => 1.0,
             Scaling::Paper => 1.0 / n,
             Scaling::Authors => {
-                let message = "`authors` describes sampled episodes; with algorithm = \"exact\" use `normalised` or `paper`";
-                return Err(Error::config(crate::base::key::SCALING, message));
+                let message = format!(
+                    "`authors` describes sampled episodes; with {ALGORITHM} = \"exact\" use `normalised` or `paper`"
+                );
+                return Err(Error::config(SCALING, message));
             }
         };
         let system = System::new(world, &problem, &policy)?;

@@ -11,7 +11,7 @@ use crate::distributed::{Halo, Links, ProcessTraffic, Traffic, TrafficBound, Tra
 use crate::graph::Graph;
 use crate::learn::actor::{self, Actor};
 use crate::learn::agent_metrics::{AgentMetrics, agent_metrics, folded_bytes};
-use crate::learn::critic::{Critic, CriticInput, QValues, ValueRequest};
+use crate::learn::critic::{self, Critic, CriticInput, QValues, ValueRequest};
 use crate::learn::dual::Dual;
 use crate::learn::optimizer::Optimizer;
 use crate::learn::shadow::Signals;
@@ -92,10 +92,7 @@ impl PrimalDual {
             levels: policy.is_direct() || plan.actor.normalise,
         };
         if wanted.alternatives && !critic.values().knows_alternatives() {
-            return Err(Error::config(
-                "critic.kind",
-                "cannot tell Q at other actions, which this actor needs",
-            ));
+            return Err(critic::kind_error("cannot tell Q at other actions, which this actor needs"));
         }
         let wants = if wanted.alternatives { actions.clone() } else { vec![1; n] };
         let groups = [plan.kappa_q, plan.kappa_g].map(|kappa| graph.neighbourhoods(kappa));

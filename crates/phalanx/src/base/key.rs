@@ -1,5 +1,9 @@
 //! Names of keys of the whole run, for messages of modules below the configuration that declares them.
 
+use crate::Error;
+
+/// Which algorithm.
+pub const ALGORITHM: &str = "algorithm";
 /// B.
 pub const BATCH: &str = "batch";
 /// γ.
@@ -14,3 +18,10 @@ pub const SCALING: &str = "scaling";
 pub const SEED: &str = "seed";
 /// κ_q.
 pub const KAPPA_Q: &str = "kappa_q";
+/// How many agents a world has, if it is told.
+pub const WORLD_N: &str = "world.n";
+
+/// `field` is set, but nothing is sampled.
+pub fn sampled_only(field: &str) -> Error {
+    Error::config(field, format!("is for {ALGORITHM} = \"primal-dual\""))
+}

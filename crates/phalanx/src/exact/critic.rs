@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{System, Truncated, Truncation};
+use crate::base::key::{ALGORITHM, KAPPA_Q};
 use crate::base::section::Keys;
 use crate::learn::critic::{
     Critic, CriticContext, CriticInput, CriticSettings, QTables, QValues, SampleRequest, kind_error,
@@ -39,8 +40,10 @@ impl CriticSettings for ExactCriticSettings {
         }
         Err(Error::config(
             "critic.truncation",
-            "`none` is for algorithm = \"exact\"; a critic has tables over neighbourhoods: use fixed, averaged or td, \
-             with a larger kappa_q if less is to be cut off",
+            format!(
+                "`none` is for {ALGORITHM} = \"exact\"; a critic has tables over neighbourhoods: use fixed, averaged or td, \
+             with a larger {KAPPA_Q} if less is to be cut off"
+            ),
         ))
     }
 

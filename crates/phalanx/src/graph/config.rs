@@ -13,6 +13,7 @@ use super::generate::{ErdosRenyi, Geometric, Grid};
 use super::social::{ScaleFree, SmallWorld};
 use crate::base::document::{section, take};
 use crate::base::error::{Error, Result};
+use crate::base::key::WORLD_N;
 
 /// Every generator, a line each: its name, its keys, and what they are read into.
 const KINDS: [GraphKind; 10] = [
@@ -50,7 +51,7 @@ impl Agents<'_> {
     /// Their number, which this generator needs.
     pub fn needed(self) -> Result<usize> {
         let message = format!("is missing; a network of kind `{}` needs the number of agents", self.kind);
-        self.known.ok_or_else(|| Error::config("world.n", message))
+        self.known.ok_or_else(|| Error::config(WORLD_N, message))
     }
 }
 
@@ -102,8 +103,8 @@ impl GraphConfig {
             let allowed = KINDS.map(|known| known.name).join(", ");
             return Err(Error::config("network.kind", format!("`{kind}` is unknown; allowed are {allowed}")));
         };
-        if let Some(key) = keys.keys().find(|key| !known.keys.contains(&key.as_str())) {
-            return Err(Error::config(format!("network.{key}"), not_for_this_kind(key)));
+        if let Some((key, value)) = keys.iter().find(|(key, _)| !known.keys.contains(&key.as_str())) {
+            return Err(not_for_this_kind(key, value));
         }
         let missing = |error| match error {
             Error::Config { field, message } => match message.strip_prefix("missing field `") {
@@ -139,12 +140,19 @@ impl GraphConfig {
     }
 }
 
-/// Which generators have `key`, or which keys there are.
-fn not_for_this_kind(key: &str) -> String {
-    let users: Vec<&str> =
-        KINDS.iter().filter(|kind| kind.keys.contains(&key)).map(|kind| kind.name).collect();
-    if !users.is_empty() {
-        return format!("is for kind {}", users.join(" and "));
+/// What is wrong with the value of `key`, which generators have it, or which keys there are.
+fn not_for_this_kind(key: &str, value: &toml::Value) -> Error {
+    let name = format!("network.{key}");
+    let users: Vec<&GraphKind> = KINDS.iter().filter(|kind| kind.keys.contains(&key)).collect();
+    if let Some(user) = users.first() {
+        let alone = toml::Table::from_iter([(key.to_string(), value.clone())]);
+        return match (user.read)(alone) {
+            Err(Error::Config { field, message }) if field == name => Error::Config { field, message },
+            _ => {
+                let users: Vec<&str> = users.iter().map(|kind| kind.name).collect();
+                Error::config(name, format!("is for kind {}", users.join(" and ")))
+            }
+        };
     }
     let mut keys = vec!["kind"];
     for key in KINDS.iter().flat_map(|kind| kind.keys) {
@@ -153,7 +161,7 @@ fn not_for_this_kind(key: &str) -> String {
         }
     }
     let keys: Vec<String> = keys.iter().map(|key| format!("`{key}`")).collect();
-    format!("unknown field `{key}`, expected one of {}", keys.join(", "))
+    Error::config(name, format!("unknown field `{key}`, expected one of {}", keys.join(", ")))
 }
 
 impl Serialize for GraphConfig {

@@ -47,7 +47,7 @@ impl Graph {
     }
 }
 
-/// The keys of `kind = "edges"`.
+/// The keys of `[network]` beside `kind = "edges"`.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Edges {

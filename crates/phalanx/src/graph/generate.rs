@@ -142,7 +142,7 @@ impl Graph {
     }
 }
 
-/// The keys of `kind = "grid"`.
+/// The keys of `[network]` beside `kind = "grid"`.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Grid {
@@ -163,7 +163,7 @@ impl GraphSettings for Grid {
     }
 }
 
-/// The keys of `kind = "geometric"`.
+/// The keys of `[network]` beside `kind = "geometric"`.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Geometric {
@@ -180,7 +180,7 @@ impl GraphSettings for Geometric {
     }
 }
 
-/// The keys of `kind = "erdos_renyi"`.
+/// The keys of `[network]` beside `kind = "erdos_renyi"`.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ErdosRenyi {

@@ -105,7 +105,7 @@ impl Graph {
     }
 }
 
-/// The keys of `kind = "small_world"`.
+/// The keys of `[network]` beside `kind = "small_world"`.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SmallWorld {
@@ -125,7 +125,7 @@ impl GraphSettings for SmallWorld {
     }
 }
 
-/// The keys of `kind = "scale_free"`.
+/// The keys of `[network]` beside `kind = "scale_free"`.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ScaleFree {

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::border_values::BorderValues;
 use super::dual::{DualSettings, MU_MAX};
 use super::optimizer::OptimizerKind;
+use crate::base::key;
 use crate::base::parallel::{agent_blocks, blocks_of, for_each_agent};
 use crate::base::range::{Limit, NonNegative};
 use crate::base::schedule::Schedule;
@@ -103,7 +104,7 @@ impl ActorSettings {
         if is_exact {
             for (field, set) in [("actor.normalise", self.normalise), ("actor.discount", !self.discount)] {
                 if set {
-                    return Err(Error::config(field, "is for algorithm = \"primal-dual\""));
+                    return Err(key::sampled_only(field));
                 }
             }
         }
@@ -123,7 +124,7 @@ impl ActorSettings {
         }
         if self.rule != StepRule::Constant {
             let needs = [
-                ("algorithm", "exact", is_exact),
+                (key::ALGORITHM, "exact", is_exact),
                 ("actor.optimizer", "sgd", self.optimizer == OptimizerKind::Sgd),
                 (policy::KIND, "softmax", parameterisation == Some(Parameterisation::Softmax)),
                 (MU_MAX, "finite", dual.mu_max.is_finite()),
@@ -142,7 +143,7 @@ impl ActorSettings {
             return Err(Error::config("actor.entropy", "is for soft-max policies; `direct` has none"));
         }
         if *self.entropy > 0.0 && is_exact {
-            return Err(Error::config("actor.entropy", "is for algorithm = \"primal-dual\""));
+            return Err(key::sampled_only("actor.entropy"));
         }
         Ok(())
     }

@@ -8,7 +8,7 @@ use super::UtilitySpec;
 use crate::base::document::{section, take};
 use crate::{Error, Result};
 
-/// `[objective]`, and what a constraint shares with it.
+/// `[objective]`, and what a `[[constraint]]` shares with it.
 #[derive(Debug, Clone, Serialize)]
 pub struct UtilityConfig {
     /// Reward channel of kind `return`.

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     Channel, Evolution, Factored, MakeSized, SizedWorld, StartLaw, Surroundings, World, WorldSettings,
 };
+use crate::base::key::WORLD_N;
 use crate::base::memory::check_memory;
 use crate::base::sampler::{uniform, write_thresholds};
 use crate::base::stream::{Place, Stream};
@@ -26,6 +27,9 @@ pub enum Start {
     /// Every agent in state 0.
     Zeros,
 }
+
+/// Name of the key with α.
+pub const MIXING: &str = "world.mixing";
 
 /// The keys of `[world]` beside `kind = "line"`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -110,15 +114,12 @@ impl Line {
     /// A line of `n` ≥ 2 agents.
     pub fn new(n: usize, start: Start, mixing: f64) -> Result<Self> {
         if n < 2 || n > u32::MAX as usize {
-            return Err(Error::config("world.n", format!("{n} agents; allowed are 2 to {}", u32::MAX)));
+            return Err(Error::config(WORLD_N, format!("{n} agents; allowed are 2 to {}", u32::MAX)));
         }
         // Links, rewards and what every run keeps for an agent at the least.
-        check_memory(n as u128 * 256, "world.n", &format!("{n} agents"))?;
+        check_memory(n as u128 * 256, WORLD_N, &format!("{n} agents"))?;
         if !(0.0..=1.0).contains(&mixing) {
-            return Err(Error::config(
-                "world.mixing",
-                format!("{mixing} is not a weight; allowed are 0 to 1"),
-            ));
+            return Err(Error::config(MIXING, format!("{mixing} is not a weight; allowed are 0 to 1")));
         }
         let mixed = |p: f64| Odds::new((1.0 - mixing) * p + mixing * 0.5);
         let reward = |i: usize| if i == 0 { 1.0 } else { 0.1 };
@@ -268,7 +269,7 @@ mod tests {
 
     #[test]
     fn bad_sizes_are_named() {
-        assert!(Line::new(1, Start::Ones, 0.0).unwrap_err().to_string().contains("world.n"));
+        assert!(Line::new(1, Start::Ones, 0.0).unwrap_err().to_string().contains(WORLD_N));
         assert!(Line::new(3, Start::Ones, f64::NAN).unwrap_err().to_string().contains("world.mixing"));
     }
 }

@@ -11,6 +11,7 @@ use serde::{Serialize, Serializer};
 
 use super::World;
 use crate::base::document::{section, take};
+use crate::base::key::WORLD_N;
 use crate::graph::{Graph, GraphConfig};
 use crate::utility::{LocalSpace, Utility};
 use crate::{Error, Result};
@@ -89,12 +90,17 @@ pub struct SizedWorld {
     pub shape: String,
 }
 
+/// The kind of world cannot be used.
+pub(crate) fn kind_error(message: impl Into<String>) -> Error {
+    Error::config("world.kind", message)
+}
+
 /// Rows and columns of the squarest grid of no more than `agents` agents, with at least `smallest` of either.
 pub(super) fn squarest(agents: usize, smallest: usize) -> Result<[usize; 2]> {
     let rows = agents.isqrt();
     if rows < smallest {
         let message = format!("{agents} agents; a grid has {} at the least", smallest * smallest);
-        return Err(Error::config("world.n", message));
+        return Err(Error::config(WORLD_N, message));
     }
     Ok([rows, agents / rows])
 }
@@ -150,7 +156,7 @@ impl WorldConfig {
         let registry = Registry::default();
         let Some(kind) = take::<String>(&mut keys, "world", "kind")? else {
             let names: Vec<String> = registry.worlds().map(|kind| format!("`{}`", kind.name)).collect();
-            return Err(Error::config("world.kind", format!("is missing; allowed are {}", names.join(", "))));
+            return Err(kind_error(format!("is missing; allowed are {}", names.join(", "))));
         };
         match registry.world(&kind) {
             Some(known) => {
@@ -173,7 +179,7 @@ impl WorldConfig {
                 self.kind,
                 names.join(", ")
             );
-            Error::config("world.kind", message)
+            kind_error(message)
         })?;
         let (_, settings) = (known.read)(self.keys.clone())?;
         settings.build(around)

@@ -4,10 +4,11 @@ use std::cell::RefCell;
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::registry::kind_error;
 use super::{Channel, ChannelValues, Evolution, Factored, Features, View, World};
 use crate::base::stream::{Place, Stream};
 use crate::graph::Graph;
-use crate::{Error, Ragged, Result};
+use crate::{Ragged, Result};
 
 /// `world` for the agents of `network`, a part of its network: by its own means ([`World::part`]), or else by
 /// asking the whole world for one agent at a time. Fails if it is not factored.
@@ -18,7 +19,7 @@ pub fn sub_world(world: Arc<dyn World>, network: Graph) -> Result<Arc<dyn World>
     let Evolution::Factored(factored) = world.evolution() else {
         let message =
             "cannot be shared out over processes: its agents share something that is simulated whole";
-        return Err(Error::config("world.kind", message));
+        return Err(kind_error(message));
     };
     let number = |id: u32| match network.ids() {
         Some(ids) => ids.binary_search(&id).ok().map(|i| i as u32),

@@ -1,6 +1,7 @@
 //! What an agent earns and pays at every step.
 
 use super::Scope;
+use crate::base::key::{ALGORITHM, SCALING};
 use crate::learn::shadow::reward_column;
 use crate::utility::problem::Problem;
 use crate::utility::{Kind, ScaledUtility};
@@ -94,12 +95,13 @@ fn check(utility: &ScaledUtility, problem: &Problem, field: &str, what: &str) ->
         Kind::Channel { .. } => return Ok(()),
         kind if kind.is_linear() && !problem.rescales_lives() => return Ok(()),
         kind if kind.is_linear() => {
-            "is a mean over the time lived, because episodes may end early, and mappo-l needs a sum over steps: \
-             a channel that is recorded while simulating, or scaling = \"paper\""
-                .to_string()
+            format!(
+                "is a mean over the time lived, because episodes may end early, and mappo-l needs a sum over steps: \
+             a channel that is recorded while simulating, or {SCALING} = \"paper\""
+            )
         }
         kind => format!(
-            "is `{}`; mappo-l knows sums of rewards only, kind `return` or `linear`: use algorithm = \"primal-dual\"",
+            "is `{}`; mappo-l knows sums of rewards only, kind `return` or `linear`: use {ALGORITHM} = \"primal-dual\"",
             kind.name()
         ),
     };

@@ -158,7 +158,7 @@ impl MappoKind {
 }
 
 fn needs_networks() -> Error {
-    policy::kind_error("algorithm = \"mappo-l\" needs `network`")
+    policy::kind_error(format!("{} = \"mappo-l\" needs `network`", key::ALGORITHM))
 }
 
 impl AlgorithmKind for MappoKind {

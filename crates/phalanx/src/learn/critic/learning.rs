@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Result;
 use crate::base::memory::check_memory;
 use crate::base::range::{Limit, NonNegative, Passes, Share};
 use crate::neural::{Descent, Loss, OptimizerKind};
+use crate::{Error, Result};
 
 /// Which loss.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,6 +52,24 @@ impl Default for LearningKeys {
 }
 
 impl LearningKeys {
+    /// Without minibatches there are plain gradient steps only.
+    pub(super) fn check_optimizer(&self) -> Result<()> {
+        if self.minibatch > 0 || self.optimizer == OptimizerKind::Sgd {
+            return Ok(());
+        }
+        let message = "`adam` needs minibatches; set critic.minibatch above 0, or critic.optimizer = \"sgd\"";
+        Err(Error::config("critic.optimizer", message))
+    }
+
+    /// For a critic that cannot do without minibatches.
+    pub(super) fn check_minibatches(&self, critic: &str) -> Result<()> {
+        if self.minibatch > 0 {
+            return Ok(());
+        }
+        let message = format!("0; `{critic}` learns in minibatches of at least 1");
+        Err(Error::config("critic.minibatch", message))
+    }
+
     pub(super) fn descent(&self) -> Descent {
         Descent { optimizer: self.optimizer, learning_rate: *self.learning_rate, clip: *self.clip }
     }

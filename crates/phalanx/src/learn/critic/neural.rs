@@ -27,7 +27,7 @@ use crate::policy::observation::{ObservationEncoder, Widths};
 use crate::utility::problem::Problem;
 use crate::world::Trajectory;
 use crate::world::World;
-use crate::{Error, Ragged, Result};
+use crate::{Ragged, Result};
 
 /// Keys of `[critic]` on what has a network (network).
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
@@ -64,11 +64,7 @@ impl NetworkSettings {
 impl CriticSettings for NetworkSettings {
     fn check(&self, batch: usize, _is_exact: bool) -> Result<()> {
         self.widths.check("critic")?;
-        if self.learning.minibatch == 0 && self.learning.optimizer != OptimizerKind::Sgd {
-            let message =
-                "`adam` needs minibatches; set critic.minibatch above 0, or critic.optimizer = \"sgd\"";
-            return Err(Error::config("critic.optimizer", message));
-        }
+        self.learning.check_optimizer()?;
         self.chains.check(&self.samples, batch)
     }
 

@@ -25,7 +25,7 @@ use crate::policy::observation::{ObservationEncoder, Widths};
 use crate::utility::problem::Problem;
 use crate::world::Trajectory;
 use crate::world::World;
-use crate::{Error, Ragged, Result};
+use crate::{Ragged, Result};
 
 /// Keys of `[critic]` on returns (returns).
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
@@ -57,10 +57,7 @@ impl ReturnsCriticSettings {
 
 impl CriticSettings for ReturnsCriticSettings {
     fn check(&self, _batch: usize, _is_exact: bool) -> Result<()> {
-        if self.learning.minibatch == 0 {
-            let message = "0; `returns` learns in minibatches of at least 1";
-            return Err(Error::config("critic.minibatch", message));
-        }
+        self.learning.check_minibatches("returns")?;
         self.widths.check("critic")
     }
 

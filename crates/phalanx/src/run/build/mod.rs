@@ -10,6 +10,7 @@ pub use problem::problem;
 
 use super::config::Config;
 use crate::algorithm::{Algorithm, AlgorithmChoice};
+use crate::base::key::{ALGORITHM, SCALING};
 use crate::distributed::Halo;
 use crate::learn::critic;
 use crate::policy::Policy;
@@ -63,7 +64,7 @@ pub fn check_parts(config: &Config, world: &dyn World) -> Result<()> {
     if !config.algorithm.is_local() {
         let names: Vec<String> = AlgorithmChoice::local_names().map(|name| format!("\"{name}\"")).collect();
         return refused(format!(
-            "algorithm = \"{}\" looks at the whole network; {} can be shared out",
+            "{ALGORITHM} = \"{}\" looks at the whole network; {} can be shared out",
             config.algorithm.name,
             names.join(" and ")
         ));
@@ -90,7 +91,7 @@ fn check_fit(config: &Config, world: &dyn World, problem: &Problem) -> Result<()
     if problem.scaling != config.scaling {
         let message =
             format!("is {:?} in the configuration, but {:?} in the problem", config.scaling, problem.scaling);
-        return Err(Error::config(crate::base::key::SCALING, message));
+        return Err(Error::config(SCALING, message));
     }
     for (i, agent) in problem.agents.iter().enumerate() {
         let expected =

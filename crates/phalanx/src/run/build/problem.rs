@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::utilities::utilities;
+use crate::base::key::{GAMMA, SCALING};
 use crate::base::range::Discount;
 use crate::run::config::{Config, ConstraintConfig, DEFAULT_GAMMA};
 use crate::utility::problem::{AgentProblem, Bound, Constraint, Interner, Problem, Scaling};
@@ -15,7 +16,7 @@ use crate::{Error, Result};
 pub fn problem(config: &Config, world: &dyn World) -> Result<(Problem, Vec<String>)> {
     let own = world.own_problem();
     let gamma = config.gamma.or(own.and_then(|own| own.gamma)).unwrap_or(DEFAULT_GAMMA);
-    Discount::check(crate::base::key::GAMMA, gamma).map_err(|error| of_model(config, error))?;
+    Discount::check(GAMMA, gamma).map_err(|error| of_model(config, error))?;
     let spaces: Vec<LocalSpace> = (0..world.graph().agents())
         .map(|i| LocalSpace { states: world.states(i), actions: world.actions(i), gamma })
         .collect();
@@ -110,7 +111,10 @@ fn add_constraint(
         return Err(Error::config(format!("{field}.agents"), format!("names agent {} twice", twice[0])));
     }
     if constraint.shadow_scale.is_some() && config.scaling != Scaling::Authors {
-        return Err(Error::config(format!("{field}.shadow_scale"), "is for scaling = \"authors\""));
+        return Err(Error::config(
+            format!("{field}.shadow_scale"),
+            format!("is for {SCALING} = \"authors\""),
+        ));
     }
     let bound = match (constraint.at_least, constraint.at_most) {
         (Some(threshold), _) => Bound::AtLeast(threshold),

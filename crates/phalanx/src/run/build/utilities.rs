@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 
 use crate::base::document;
+use crate::base::key::GAMMA;
 use crate::run::config::{Config, UtilityConfig};
 use crate::run::preset;
 use crate::utility::{Kind, LocalSpace, LocalTable, ScaledUtility, UtilitySpec};
@@ -167,7 +168,7 @@ fn read_tables(config: &Config, file: &Path, spaces: &[LocalSpace]) -> Result<Ta
     }?;
     let gamma = spaces[0].gamma;
     if let Some(made_with) = tables.gamma.filter(|made_with| (made_with - gamma).abs() > 1e-12) {
-        let message = format!("was made with gamma = {made_with}, but this run has gamma = {gamma}");
+        let message = format!("was made with {GAMMA} = {made_with}, but this run has {GAMMA} = {gamma}");
         return Err(Error::file(file, message));
     }
     let TablesFile { gamma: _, r, expert, lo, hi, a, b, center, radius } = &tables;

@@ -1,8 +1,10 @@
 //! What a check means, in words: what holds, and what to change.
 
 use super::{Check, Feasibility, Subject};
-use crate::learn::dual::DualKind;
+use crate::base::key::{GAMMA, KAPPA_Q, SCALING};
+use crate::learn::dual::{DualKind, MU_MAX};
 use crate::utility::problem::Scaling;
+use crate::world::MIXING;
 
 /// A truncation error of more than this part of the gradient is worth a larger radius.
 const TOLERABLE_ERROR: f64 = 0.1;
@@ -26,10 +28,10 @@ fn on_decay(check: &Check) -> String {
     let decay = &check.decay;
     if let Some(gamma) = decay.gamma_below {
         let mixing =
-            decay.mixing_above.map(|mixing| format!(" or world.mixing > {mixing:.3}")).unwrap_or_default();
+            decay.mixing_above.map(|mixing| format!(" or {MIXING} > {mixing:.3}")).unwrap_or_default();
         return format!(
             "The decay assumption fails, so the truncation lemma and both theorems promise nothing here; it would hold \
-             with gamma < {gamma:.3}{mixing}. Training does not need it."
+             with {GAMMA} < {gamma:.3}{mixing}. Training does not need it."
         );
     }
     let exceeded =
@@ -56,7 +58,7 @@ fn on_certificate(check: &Check) -> String {
             "The closed-loop certificate holds, but its bound {error:.2e} exceeds the gradient itself: {measured}."
         ),
         (None, Some(mixing)) => format!(
-            "There is no closed-loop certificate at this policy ({measured}); there would be one with world.mixing > \
+            "There is no closed-loop certificate at this policy ({measured}); there would be one with {MIXING} > \
              {mixing:.3}."
         ),
         (None, None) => format!("There is no certified bound at this policy: {measured}."),
@@ -78,7 +80,7 @@ fn on_radius(check: &Check) -> Option<String> {
     let enough = check.truncation.rows.iter().find_map(|row| {
         let share = row.averaged.map(share).filter(|share| *share <= TOLERABLE_ERROR)?;
         (row.kappa_q > check.sizes.kappa_q)
-            .then(|| format!("; kappa_q = {} leaves {}", row.kappa_q, percent(share)))
+            .then(|| format!("; {KAPPA_Q} = {} leaves {}", row.kappa_q, percent(share)))
     });
     let cost = percent(now);
     Some(format!("Truncation changes the gradient by {cost} at this policy{}.", enough.unwrap_or_default()))
@@ -118,13 +120,13 @@ fn on_mu_max(feasibility: &Feasibility, subject: &Subject<'_>) -> Option<String>
     let enough =
         if roomy < bound { format!("{}{always}", round_up(roomy)) } else { round_up(bound).to_string() };
     let scaled = match subject.problem.scaling {
-        Scaling::Normalised => "",
-        Scaling::Paper | Scaling::Authors => {
-            " With scaling = \"normalised\" linear objectives, and multipliers with them, are 1-gamma times as large."
-        }
+        Scaling::Normalised => String::new(),
+        Scaling::Paper | Scaling::Authors => format!(
+            " With {SCALING} = \"normalised\" linear objectives, and multipliers with them, are 1-gamma times as large."
+        ),
     };
     Some(format!(
-        "mu_max = {mu_max} is below agent {agent}'s multiplier {mu:.3}: its constraint cannot be met. Set dual.mu_max to at \
+        "mu_max = {mu_max} is below agent {agent}'s multiplier {mu:.3}: its constraint cannot be met. Set {MU_MAX} to at \
          least {enough}.{scaled}"
     ))
 }

@@ -66,7 +66,7 @@ impl<'a> TryFrom<&'a Evaluator> for Subject<'a> {
         if matches!(evaluator.world().evolution(), Evolution::Joint(_)) {
             let message =
                 "is simulated whole; only worlds in which every agent has a law of its own can be checked";
-            return Err(Error::config("world.kind", message));
+            return Err(crate::world::kind_error(message));
         }
         let policy = evaluator.policy().tabular().ok_or_else(|| {
             let message = "only tables (`softmax`, `direct`) can be checked: their laws are enumerated";

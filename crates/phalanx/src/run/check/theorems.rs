@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::{Point, Targets};
 use crate::Result;
 use crate::exact::{Constants, SamplePlan, Steps};
+use crate::learn::dual::MU_MAX;
 
 /// Settings that the theorems prove, with the constants that can be proved.
 #[derive(Debug, Clone, Serialize)]
@@ -36,11 +37,11 @@ impl Theorems {
         let note = if constants.is_some() {
             None
         } else if !point.has_bounded_score() {
-            Some("direct policies have no bound on their score")
+            Some("direct policies have no bound on their score".into())
         } else if subject.mu_max.is_infinite() {
-            Some("multipliers have no upper bound: dual.mu_max is infinite")
+            Some(format!("multipliers have no upper bound: {MU_MAX} is infinite"))
         } else {
-            Some("the gradient of some utility has no bound over all occupancies")
+            Some("the gradient of some utility has no bound over all occupancies".into())
         };
         let iterations = subject.iterations.unwrap_or(epsilon.powf(-1.5).ceil() as usize);
         let orders = constants.map(|constants| SamplePlan::orders(&constants, epsilon, delta));
@@ -48,7 +49,7 @@ impl Theorems {
             constants.map(|constants| SamplePlan::explicit(&constants, point.groups, epsilon, delta));
         Ok(Theorems {
             targets,
-            note: note.map(Into::into),
+            note,
             constants,
             iterations,
             exact: constants.map(|constants| Steps::constant(&constants, iterations)),

@@ -14,6 +14,7 @@ pub use difference::Difference;
 
 use crate::algorithm::{AlgorithmChoice, MappoSettings, Plan};
 use crate::base::document::{one_line, reject_nan, section, split_field};
+use crate::base::key;
 use crate::base::range::{
     Count, CountTo, Discount, Iterations, Share, Trajectories, UpperEnd, optional, plain,
 };
@@ -199,7 +200,7 @@ impl Config {
         let sampled_only =
             [("kappa_g", self.kappa_g < self.kappa_q), ("occupancy_average", self.occupancy_average > 0.0)];
         if let Some((field, _)) = sampled_only.iter().find(|(_, set)| *set && is_exact) {
-            return Err(Error::config(*field, "is for algorithm = \"primal-dual\""));
+            return Err(key::sampled_only(field));
         }
         if self.kappa_g < self.kappa_q && self.critic.is_merged() {
             return Err(Error::config("kappa_g", "must be kappa_q with critic.merged: one network has both"));

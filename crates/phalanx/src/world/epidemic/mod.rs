@@ -14,6 +14,7 @@ use super::{
     Channel, Evolution, Factored, Features, MakeSized, Script, SizedWorld, StartLaw, Surroundings, View,
     World, WorldSettings,
 };
+use crate::base::key::WORLD_N;
 use crate::base::memory::check_memory;
 use crate::base::sampler::write_thresholds;
 use crate::base::stream::{Place, Stream};
@@ -35,17 +36,17 @@ impl WorldSettings for EpidemicSpec {
     fn build(&self, around: &Surroundings<'_>) -> Result<Arc<dyn World>> {
         if let Some(n) = self.n {
             // Links while they are collected, rewards and what every run keeps for an agent at the least.
-            check_memory(512 * n as u128, "world.n", &format!("{n} agents"))?;
+            check_memory(512 * n as u128, WORLD_N, &format!("{n} agents"))?;
         }
         let contacts = match (around.links(self.n)?, self.n) {
             (Some(links), _) => links,
             (None, Some(n)) => Graph::squarest_grid(n).map_err(|error| match error {
-                Error::Config { message, .. } => Error::config("world.n", message),
+                Error::Config { message, .. } => Error::config(WORLD_N, message),
                 other => other,
             })?,
             (None, None) => {
                 let message = "is missing; give the number of agents, or a [network] that knows it: a grid or a file of links";
-                return Err(Error::config("world.n", message));
+                return Err(Error::config(WORLD_N, message));
             }
         };
         Ok(Arc::new(Epidemic::new(self, contacts)?))

@@ -14,6 +14,7 @@ use super::{
     Channel, Episode, Evolution, Joint, MakeSized, Script, ScriptedPolicy, SizedWorld, Surroundings, View,
     World, WorldSettings,
 };
+use crate::base::key::WORLD_N;
 use crate::base::stream::{Place, Stream};
 use crate::graph::Graph;
 use crate::{Error, Ragged, Result};
@@ -97,7 +98,7 @@ impl Pistonball {
     pub fn new(spec: &PistonballSpec) -> Result<Self> {
         let PistonballSpec { n, game } = *spec;
         if !(2..=MOST_PISTONS).contains(&n) {
-            return Err(Error::config("world.n", format!("{n} pistons; allowed are 2 to {MOST_PISTONS}")));
+            return Err(Error::config(WORLD_N, format!("{n} pistons; allowed are 2 to {MOST_PISTONS}")));
         }
         let range = match game {
             Game::Paper => paper::range(n),
