@@ -4,6 +4,7 @@ use super::catalogue;
 use super::context::{ExperimentContext, Record};
 use super::setting::Setting;
 use super::sheet::Sheet;
+use super::terminal_tables::{plus_minus, seeds};
 use phalanx_pictures::plot::canvas::{Arrangement, Axis, Colour, Figure, Layer, Mark, Panel, Shape};
 use phalanx_pictures::plot::{self, Values};
 
@@ -17,19 +18,9 @@ fn published(experiment: &str) -> impl Iterator<Item = &'static Setting> + use<>
     settings.filter(|setting| setting.published().is_some())
 }
 
-/// What is taken over from a summary.
-const TAKEN: [&str; 10] = [
-    "seeds",
-    "missing",
-    "return_mean",
-    "return_sd",
-    "return_low",
-    "return_high",
-    "violation_mean",
-    "violation_sd",
-    "violation_low",
-    "violation_high",
-];
+/// Columns of `results.csv`: one row per environment and method.
+const COLUMNS: &str = "environment,method,seeds,missing,return_mean,return_sd,return_low,return_high,violation_mean,\
+    violation_sd,violation_low,violation_high,published_return,published_return_sd,published_violation";
 
 /// Makes what it is made of, where that is not there; writes `results.csv`, the table as it is
 /// shown, and a figure for each environment.
@@ -61,18 +52,19 @@ pub fn make(context: &ExperimentContext<'_>) -> anyhow::Result<()> {
     context.figures(WORLDS.iter().zip(names).map(|(world, name)| (name, figure(*world, &results))).collect())
 }
 
-/// One row an environment and method; cells are empty where there is no result.
+/// Cells are empty where there is no result.
 fn assemble(summaries: &[Option<Sheet>]) -> Sheet {
-    let theirs = ["published_return", "published_return_sd", "published_violation"];
-    let mut results = Sheet::new(&[&["environment", "method"], &TAKEN[..], &theirs].concat());
+    let mut results = Sheet::with_header(COLUMNS);
+    // What is taken over from a summary.
+    let taken: Vec<String> = results.columns[2..12].to_vec();
     for ((world, id), summary) in WORLDS.iter().zip(summaries) {
         for setting in published(id) {
             let found = summary.as_ref().and_then(|summary| {
                 let row = summary.rows.iter().find(|row| summary.text(row, "method") == setting.method)?;
-                Some(TAKEN.map(|column| summary.text(row, column).to_string()))
+                Some(taken.iter().map(|column| summary.text(row, column).to_string()).collect())
             });
             let mut row = vec![world.to_string(), setting.method.clone()];
-            row.extend(found.unwrap_or_default());
+            row.extend(found.unwrap_or_else(|| vec![String::new(); taken.len()]));
             let [return_, violation] = setting.published().unwrap_or_default();
             row.extend([return_, setting.return_sd.unwrap_or_default(), violation].map(|n| n.to_string()));
             results.push(row);
@@ -83,24 +75,21 @@ fn assemble(summaries: &[Option<Sheet>]) -> Sheet {
 
 /// The paper's table, ours on the left of each figure.
 fn shown(results: &Sheet) -> Sheet {
-    let mut table =
-        Sheet::new(&["environment", "method", "return", "published", "violation", "published", "seeds"]);
+    let mut table = Sheet::with_header("environment,method,return,published,violation,published,seeds");
     for row in &results.rows {
         let number = |column: &str| results.number(row, column);
         let text = |column: &str| results.text(row, column).to_string();
-        let pm = |mean: f64, deviation: f64| {
-            if mean.is_nan() { "missing".into() } else { format!("{mean:.3} ± {deviation:.3}") }
+        let mean = |mean: &str, deviation: &str| {
+            plus_minus(number(mean), number(deviation), 3).unwrap_or("missing".into())
         };
-        let missing = text("missing");
-        let missing = if missing.is_empty() { missing } else { format!(" (missing: {missing})") };
         table.push(vec![
             text("environment"),
             text("method"),
-            pm(number("return_mean"), number("return_sd")),
-            pm(number("published_return"), number("published_return_sd")),
-            pm(number("violation_mean"), number("violation_sd")),
+            mean("return_mean", "return_sd"),
+            mean("published_return", "published_return_sd"),
+            mean("violation_mean", "violation_sd"),
             text("published_violation"),
-            text("seeds") + &missing,
+            seeds(results, row),
         ]);
     }
     table

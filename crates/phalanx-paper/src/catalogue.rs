@@ -1,12 +1,15 @@
 //! The experiments of the paper by their IDs; `experiments.toml` lists them with what they train.
 
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
 use super::context::ExperimentContext;
 use super::setting::Setting;
-use super::{baseline_table, cost, rate, samples, trained, truncation, visual};
+use super::visual::{self, Shown};
+use super::{baseline_table, cost, rate, samples, trained, truncation};
 
 /// An experiment.
 #[derive(Debug, Deserialize)]
@@ -27,17 +30,22 @@ pub struct Experiment {
     /// What is trained; empty if it is computed.
     #[serde(default)]
     pub settings: Vec<Setting>,
+    /// Policies of others that it shows.
+    #[serde(default)]
+    shown: Vec<Shown>,
 }
 
 /// All of them, in the order of the paper.
 pub static ALL: LazyLock<Vec<Experiment>> = LazyLock::new(|| {
-    #[derive(Deserialize)]
-    struct File {
-        experiment: Vec<Experiment>,
-    }
-    let file: File = toml::from_str(include_str!("experiments.toml")).expect("a test reads this file");
-    file.experiment.into_iter().map(Experiment::completed).collect()
+    let all: Vec<Experiment> = listed(include_str!("experiments.toml"), "experiment");
+    all.into_iter().map(Experiment::completed).collect()
 });
+
+/// The entries called `name` of a file that is part of the program.
+pub fn listed<T: DeserializeOwned>(text: &str, name: &str) -> Vec<T> {
+    let mut file: BTreeMap<String, Vec<T>> = toml::from_str(text).expect("a test reads this file");
+    file.remove(name).unwrap_or_default()
+}
 
 impl Experiment {
     fn completed(mut self) -> Self {
@@ -58,8 +66,7 @@ impl Experiment {
             "truncation" => truncation::make(context),
             "samples" => samples::make(context),
             "cost" => cost::make(context),
-            "visual-pistonball" => visual::pistonball(context),
-            "visual-wireless" => visual::wireless(context),
+            _ if !self.shown.is_empty() => visual::make(context, &self.shown),
             _ => trained::make(context, &self.title, &self.settings),
         }
     }
@@ -71,10 +78,10 @@ pub fn find(id: &str) -> Option<&'static Experiment> {
 }
 
 /// The setting of an experiment that is trained with a preset and called so.
-pub fn setting(id: &str, preset: &str, name: &str) -> anyhow::Result<&'static Setting> {
+pub fn setting(id: &str, preset: &str, name: &str) -> anyhow::Result<Setting> {
     let settings = find(id).into_iter().flat_map(|experiment| &experiment.settings);
     let found = settings.into_iter().find(|setting| setting.preset == preset && setting.name == name);
-    found.ok_or_else(|| anyhow::anyhow!("{id} has no setting {name}"))
+    found.cloned().ok_or_else(|| anyhow::anyhow!("{id} has no setting {name}"))
 }
 
 #[cfg(test)]

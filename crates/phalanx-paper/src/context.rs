@@ -10,7 +10,7 @@ use phalanx::run::{Job, JobOutcome, Provenance, Registry};
 use serde::{Deserialize, Serialize};
 
 use super::setting::Setting;
-use super::sheet::Sheet;
+use super::sheet::{Sheet, if_there};
 use phalanx_pictures::plot::{self, canvas};
 
 /// How long training runs are.
@@ -39,12 +39,36 @@ impl Length {
         if let Length::Cut(_) = self { 20 } else { 100 }
     }
 
+    /// The title of a picture, which says if it is not whole.
+    pub fn titled(self, title: String) -> String {
+        if self == Length::Whole { title } else { format!("[{}] {title}", self.words().to_uppercase()) }
+    }
+
     /// In words, for everything that is drawn or written.
     pub fn words(self) -> String {
         match self {
             Length::Whole => "whole".into(),
             Length::Quick => "quick".into(),
             Length::Cut(most) => format!("cut to {most} iterations"),
+        }
+    }
+}
+
+/// How much a computed experiment does, by length.
+#[derive(Debug, Deserialize)]
+pub struct ByLength<T> {
+    pub whole: T,
+    pub quick: T,
+    pub cut: T,
+}
+
+impl<T> ByLength<T> {
+    /// What it does.
+    pub fn of(&self, length: Length) -> &T {
+        match length {
+            Length::Whole => &self.whole,
+            Length::Quick => &self.quick,
+            Length::Cut(_) => &self.cut,
         }
     }
 }
@@ -109,11 +133,7 @@ impl Record {
     /// The record in the folder of an experiment; none if there is none.
     pub fn read(folder: &Path) -> phalanx::Result<Option<Record>> {
         let file = folder.join("experiment.json");
-        let text = match std::fs::read_to_string(&file) {
-            Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(Error::file(&file, format!("cannot be read: {error}"))),
-        };
+        let Some(text) = if_there(&file, std::fs::read_to_string(&file))? else { return Ok(None) };
         let record: Record =
             serde_json::from_str(&text).map_err(|error| Error::file(&file, error.to_string()))?;
         let ours = env!("CARGO_PKG_VERSION");
@@ -127,11 +147,6 @@ impl Record {
         }
         Ok(Some(record))
     }
-}
-
-/// Why an experiment has no result.
-pub fn stopped() -> anyhow::Error {
-    anyhow::anyhow!("stopped; the same command goes on from here")
 }
 
 impl Reproduction {
@@ -174,7 +189,8 @@ impl Reproduction {
 
     /// Fails if the user has asked to stop.
     pub fn check(&self) -> anyhow::Result<()> {
-        if self.stop.load(Ordering::Relaxed) { Err(stopped()) } else { Ok(()) }
+        anyhow::ensure!(!self.stop.load(Ordering::Relaxed), "stopped; the same command goes on from here");
+        Ok(())
     }
 }
 
@@ -226,11 +242,8 @@ impl ExperimentContext<'_> {
 
     /// Draws figures into `figures/`, as SVG and PNG. What is not whole says so.
     pub fn figures(&self, mut figures: Vec<(&str, canvas::Figure)>) -> anyhow::Result<()> {
-        if self.reproduction.length != Length::Whole {
-            for (_, figure) in &mut figures {
-                figure.title =
-                    format!("[{}] {}", self.reproduction.length.words().to_uppercase(), figure.title);
-            }
+        for (_, figure) in &mut figures {
+            figure.title = self.reproduction.length.titled(std::mem::take(&mut figure.title));
         }
         plot::write(&self.file("figures"), figures)?;
         Ok(())

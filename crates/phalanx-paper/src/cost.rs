@@ -1,16 +1,18 @@
 //! `cost`: time and traffic of an iteration against the radius κ, up to the diameter of the network, where nothing is
 //! truncated. Paper: sec:numerical_exp, first question.
 
+use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use phalanx::run::{Config, Session};
 use serde::{Deserialize, Serialize};
 
-use super::context::{ExperimentContext, Length};
+use super::catalogue::listed;
+use super::context::{ByLength, ExperimentContext, Length};
+use super::drawing::log;
 use super::on_one_thread;
+use super::setting::key_and_value;
 use super::sheet::{Sheet, number};
-use phalanx_pictures::plot::Values;
-use phalanx_pictures::plot::canvas::Axis;
 use phalanx_pictures::plot::figure::{Curve, Figure, Panel, Style, laid_out};
 use phalanx_pictures::plot::quantile;
 
@@ -19,36 +21,22 @@ const COLUMNS: &str = "world,kappa,diameter,agents,iterations,seconds,seconds_le
     bytes_relative,state_bytes,status";
 
 /// What is measured: a preset with settings on top, and the radii, the last of which is the diameter.
+#[derive(Deserialize)]
 struct World {
-    name: &'static str,
-    preset: &'static str,
-    sets: &'static [(&'static str, &'static str)],
-    radii: &'static [usize],
+    name: String,
+    preset: String,
+    /// Each `key=value`.
+    #[serde(default)]
+    set: Vec<String>,
+    radii: Vec<usize>,
+    /// Shorter lengths leave out what takes long.
+    measured: ByLength<bool>,
 }
 
-const WORLDS: &[World] = &[
-    World { name: "line 10, networks", preset: "paper/synthetic", sets: &[], radii: &[0, 1, 2, 3, 5, 9] },
-    World { name: "line 10, tables", preset: "synthetic", sets: &[], radii: &[0, 1, 2, 3, 5, 9] },
-    World {
-        name: "line 100, networks",
-        preset: "paper/synthetic",
-        sets: &[("world.n", "100")],
-        radii: &[0, 1, 2, 5, 10, 20, 50, 99],
-    },
-    World {
-        name: "line 100, tables",
-        preset: "synthetic",
-        sets: &[("world.n", "100")],
-        radii: &[0, 1, 2, 3, 4, 99],
-    },
-    World { name: "wireless 5 × 5, networks", preset: "paper/wireless", sets: &[], radii: &[0, 1, 2, 3, 4] },
-    World { name: "wireless 5 × 5, linear", preset: "wireless", sets: &[], radii: &[0, 1, 2, 3, 4] },
-    World { name: "pistonball 10", preset: "paper/pistonball", sets: &[], radii: &[0, 1, 2, 3, 5, 9] },
-    World { name: "pistonball 20", preset: "paper/pistonball20", sets: &[], radii: &[0, 1, 3, 5, 10, 19] },
-];
+static WORLDS: LazyLock<Vec<World>> = LazyLock::new(|| listed(include_str!("cost.toml"), "world"));
 
 /// A radius; nothing is measured where a configuration is refused.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct Cost {
     agents: usize,
     iterations: usize,
@@ -66,12 +54,12 @@ struct Cost {
 pub fn make(context: &ExperimentContext<'_>) -> anyhow::Result<()> {
     let mut results = Sheet::with_header(COLUMNS);
     for (number_of_world, world) in WORLDS.iter().enumerate() {
-        if !is_measured(context.reproduction.length, world) {
+        if !world.measured.of(context.reproduction.length) {
             continue;
         }
         let diameter = world.radii.last().copied().unwrap_or(0);
         let mut costs = Vec::new();
-        for &kappa in world.radii {
+        for &kappa in &world.radii {
             let part = format!("{number_of_world}-kappa{kappa}");
             costs.push(context.part(&part, || measure(context, world, kappa))?);
         }
@@ -81,7 +69,7 @@ pub fn make(context: &ExperimentContext<'_>) -> anyhow::Result<()> {
         };
         for (&kappa, cost) in world.radii.iter().zip(&costs) {
             results.push(vec![
-                world.name.into(),
+                world.name.clone(),
                 kappa.to_string(),
                 diameter.to_string(),
                 cost.agents.to_string(),
@@ -97,19 +85,15 @@ pub fn make(context: &ExperimentContext<'_>) -> anyhow::Result<()> {
         }
     }
     context.sheet("results.csv", &results)?;
-    context.figures(vec![
-        ("time", laid_out(&figure(&results, "Time per iteration", ["seconds_least", "seconds_relative"]))),
-        ("traffic", laid_out(&figure(&results, "Traffic per agent", ["bytes", "bytes_relative"]))),
-    ])
-}
-
-/// Shorter lengths leave out what takes long.
-fn is_measured(length: Length, world: &World) -> bool {
-    match length {
-        Length::Whole => true,
-        Length::Quick => !matches!(world.name, "line 100, networks" | "pistonball 20"),
-        Length::Cut(_) => matches!(world.name, "line 10, tables" | "wireless 5 × 5, linear"),
-    }
+    let time = figure(
+        &results,
+        "Time per iteration",
+        "seconds of the fastest iteration",
+        ["seconds_least", "seconds_relative"],
+    );
+    let traffic =
+        figure(&results, "Traffic per agent", "bytes per agent and iteration", ["bytes", "bytes_relative"]);
+    context.figures(vec![("time", laid_out(&time)), ("traffic", laid_out(&traffic))])
 }
 
 /// Iterations after the first one, which makes room for everything.
@@ -121,16 +105,9 @@ fn measure(context: &ExperimentContext<'_>, world: &World, kappa: usize) -> anyh
     };
     let kappa = kappa.to_string();
     let radii = ["kappa", "kappa_q", "kappa_g"].map(|key| (key, &*kappa));
-    let config = Config::preset(world.preset)?.with_all(world.sets.iter().copied().chain(radii))?;
-    let nothing = |agents, status| Cost {
-        agents,
-        iterations: 0,
-        seconds: None,
-        least: None,
-        bytes: None,
-        state_bytes: 0,
-        status,
-    };
+    let sets = world.set.iter().map(|set| key_and_value(set));
+    let config = Config::preset(&world.preset)?.with_all(sets.chain(radii))?;
+    let nothing = |agents, status| Cost { agents, status, ..Cost::default() };
     on_one_thread(|| {
         let mut session = match Session::new(&config) {
             Ok(session) => session,
@@ -169,13 +146,15 @@ fn measure(context: &ExperimentContext<'_>, world: &World, kappa: usize) -> anyh
     })?
 }
 
-fn figure(results: &Sheet, title: &str, columns: [&str; 2]) -> Figure {
+fn figure(results: &Sheet, title: &str, unit: &str, columns: [&str; 2]) -> Figure {
     let panel = |column: &str, what: &str, dashed: bool| {
         let curve = |world: &World| {
-            let points = results.points("kappa", column, |row| row[0] == world.name);
+            let mut curve =
+                results.curve(&world.name, ("kappa", column), Style::Marked, |row| row[0] == world.name);
             // From 1 on, so that κ = 0 has a place on a logarithmic axis; κ = 0 sends nothing.
-            let drawn = points.into_iter().filter(|&(_, y)| y > 0.0).map(|(kappa, y)| (kappa + 1.0, y));
-            Curve { label: world.name.into(), points: drawn.collect(), style: Style::Marked }
+            curve.points.retain(|&(_, y)| y > 0.0);
+            curve.points.iter_mut().for_each(|(kappa, _)| *kappa += 1.0);
+            curve
         };
         let mut curves: Vec<Curve> =
             WORLDS.iter().map(curve).filter(|curve| !curve.points.is_empty()).collect();
@@ -185,13 +164,7 @@ fn figure(results: &Sheet, title: &str, columns: [&str; 2]) -> Figure {
             let points = vec![(1.0, 1.0), (most, 1.0)];
             curves.push(Curve { label: "κ = diameter".into(), points, style: Style::Dashed });
         }
-        let axis = |label: &str| Axis::new(label, Values::Log);
-        Panel { x: axis("κ + 1"), y: axis(what), curves }
-    };
-    let unit = if columns[0] == "seconds_least" {
-        "seconds of the fastest iteration"
-    } else {
-        "bytes per agent and iteration"
+        Panel { x: log("κ + 1"), y: log(what), curves }
     };
     Figure {
         title: format!("{title} against κ"),

@@ -5,10 +5,10 @@
 mod baseline_table;
 mod catalogue;
 mod claims;
-mod cost;
-
 mod context;
+mod cost;
 mod curves;
+mod drawing;
 mod models;
 mod rate;
 mod report;
@@ -16,7 +16,6 @@ mod resumable;
 mod samples;
 mod setting;
 mod sheet;
-
 mod terminal_tables;
 mod trained;
 mod training_metrics;
@@ -69,4 +68,15 @@ fn wanted(what: &[String]) -> Result<Vec<&'static Experiment>> {
 /// Runs `work` on one thread, as every training run of an experiment does.
 fn on_one_thread<T: Send>(work: impl FnOnce() -> T + Send) -> anyhow::Result<T> {
     Ok(rayon::ThreadPoolBuilder::new().num_threads(1).build()?.install(work))
+}
+
+/// Each of them once, in the order in which they come.
+fn distinct<T: PartialEq>(all: impl IntoIterator<Item = T>) -> Vec<T> {
+    let mut found = Vec::new();
+    for one in all {
+        if !found.contains(&one) {
+            found.push(one);
+        }
+    }
+    found
 }

@@ -30,26 +30,38 @@ pub fn line(n: usize, gamma: f64, mixing: f64) -> Value {
     // Numbers without a pattern, but the same everywhere.
     let theta =
         |i: usize| (0..4).map(|k| four_digits(((4 * i + k + 1).pow(2) as f64).sin())).collect::<Vec<_>>();
-    let agents = 0..n;
-    json!({ "input": {
+    let mut input = on_a_line(n, gamma, parents, transition, |i| [0.0, 0.0, reward(i), reward(i)], theta);
+    input["model"]["g"] = json!(vec![[json!({ "kind": "state_entropy", "offset": -0.5 })]; n]);
+    input["kappa"] = json!(0);
+    input["kappa_q"] = json!(0);
+    input["mu"] = json!(vec![[1.0]; n]);
+    input["mu_bar"] = json!(10.0);
+    json!({ "input": input })
+}
+
+/// Agents on a line with two states and two actions each, which begin in either state, and their policies' parameters.
+fn on_a_line(
+    n: usize,
+    gamma: f64,
+    parents: impl Fn(usize) -> Vec<usize>,
+    transition: impl Fn(usize) -> Vec<f64>,
+    reward: impl Fn(usize) -> [f64; 4],
+    theta: impl Fn(usize) -> Vec<f64>,
+) -> Value {
+    json!({
         "model": {
             "n": n,
             "gamma": gamma,
             "state_sizes": vec![2; n],
             "action_sizes": vec![2; n],
             "edges": (1..n).map(|i| [i - 1, i]).collect::<Vec<_>>(),
-            "parents": agents.clone().map(parents).collect::<Vec<_>>(),
-            "transition": agents.clone().map(transition).collect::<Vec<_>>(),
+            "parents": (0..n).map(parents).collect::<Vec<_>>(),
+            "transition": (0..n).map(transition).collect::<Vec<_>>(),
             "rho": { "kind": "product", "local": vec![[0.5, 0.5]; n] },
-            "f": agents.clone().map(|i| json!({ "kind": "linear", "r": [0.0, 0.0, reward(i), reward(i)] })).collect::<Vec<_>>(),
-            "g": vec![[json!({ "kind": "state_entropy", "offset": -0.5 })]; n],
+            "f": (0..n).map(|i| json!({ "kind": "linear", "r": reward(i) })).collect::<Vec<_>>(),
         },
-        "kappa": 0,
-        "kappa_q": 0,
-        "theta": agents.map(theta).collect::<Vec<_>>(),
-        "mu": vec![[1.0]; n],
-        "mu_bar": 10.0,
-    }})
+        "theta": (0..n).map(theta).collect::<Vec<_>>(),
+    })
 }
 
 fn four_digits(x: f64) -> f64 {
@@ -77,19 +89,7 @@ pub fn counterexample(kappa: usize) -> Value {
         (0..1 << (seen + 1)).map(|k: usize| if i == 0 { copy[k % 4] } else { 0.0 }).collect()
     };
     let reward = |i: usize| if i == 0 { [-1.0, 1.0, -1.0, 1.0] } else { [0.0; 4] };
-    json!({ "input": {
-        "model": {
-            "n": n,
-            "gamma": 0.9,
-            "state_sizes": vec![2; n],
-            "action_sizes": vec![2; n],
-            "edges": (1..n).map(|i| [i - 1, i]).collect::<Vec<_>>(),
-            "parents": (0..n).map(parents).collect::<Vec<_>>(),
-            "transition": (0..n).map(transition).collect::<Vec<_>>(),
-            "rho": { "kind": "product", "local": vec![[0.5, 0.5]; n] },
-            "f": (0..n).map(|i| json!({ "kind": "linear", "r": reward(i) })).collect::<Vec<_>>(),
-        },
-        "kappa": kappa,
-        "theta": (0..n).map(theta).collect::<Vec<_>>(),
-    }})
+    let mut input = on_a_line(n, 0.9, parents, transition, reward, theta);
+    input["kappa"] = json!(kappa);
+    json!({ "input": input })
 }

@@ -6,10 +6,9 @@ use phalanx::run::{Config, Session};
 use serde::{Deserialize, Serialize};
 
 use super::context::{ExperimentContext, Length};
+use super::drawing::log;
 use super::on_one_thread;
 use super::sheet::{Sheet, number};
-use phalanx_pictures::plot::Values;
-use phalanx_pictures::plot::canvas::Axis;
 use phalanx_pictures::plot::figure::{Curve, Figure, Panel, Style, laid_out};
 use phalanx_pictures::statistics::slope;
 
@@ -52,10 +51,12 @@ pub fn make(context: &ExperimentContext<'_>) -> anyhow::Result<()> {
     let mut slopes = Sheet::new(&["eta_mu", "theorem", "E_final", "E_min", "promised"]);
     let mut labels = Vec::new();
     for curve in CURVES {
-        let fitted = ["E_final", "E_min"].map(|column| {
-            let points = points(&results, curve, column).into_iter();
-            slope(&points.filter(|&(t, _)| t >= from).collect::<Vec<_>>())
-        });
+        let fitted =
+            ["E_final", "E_min"].map(|column| {
+                slope(&results.points("T", column, |row| {
+                    is_of(&results, row, curve) && results.number(row, "T") >= from
+                }))
+            });
         let (eta_mu, rule) = curve;
         let by_theorem = f64::from(rule == "theorem");
         slopes.push([eta_mu, by_theorem, fitted[0], fitted[1], THEOREM].map(number).into());
@@ -93,32 +94,24 @@ fn run(context: &ExperimentContext<'_>, eta_mu: f64, rule: &str, iterations: usi
     })?
 }
 
-fn points(results: &Sheet, (eta_mu, rule): (f64, &str), column: &str) -> Vec<(f64, f64)> {
-    results.points("T", column, |row| {
-        results.number(row, "eta_mu") == eta_mu
-            && results.number(row, "theorem") == f64::from(rule == "theorem")
-    })
+/// Whether a row is of runs with these steps.
+fn is_of(results: &Sheet, row: &[String], (eta_mu, rule): (f64, &str)) -> bool {
+    results.number(row, "eta_mu") == eta_mu && results.number(row, "theorem") == f64::from(rule == "theorem")
 }
 
 fn figure(results: &Sheet, labels: &[String], from: f64) -> Figure {
     let lengths = || results.points("T", "T", |_| true).into_iter().map(|(t, _)| t);
     let (shortest, longest) = (lengths().fold(f64::MAX, f64::min), lengths().fold(0.0, f64::max));
     let panel = |what: &str, column: &str| {
-        let mut curves: Vec<Curve> = CURVES
-            .into_iter()
-            .zip(labels)
-            .map(|(curve, label)| Curve {
-                label: label.clone(),
-                points: points(results, curve, column),
-                style: Style::Marked,
-            })
-            .collect();
+        let curve = |(steps, label): ((f64, &str), &String)| {
+            results.curve(label, ("T", column), Style::Marked, |row| is_of(results, row, steps))
+        };
+        let mut curves: Vec<Curve> = CURVES.into_iter().zip(labels).map(curve).collect();
         // Among what is drawn; its height means nothing.
         let order = |t: f64| (t, 3e-4 * (t / 100.0).powf(THEOREM));
         let points = vec![order(shortest), order(longest)];
         curves.push(Curve { label: "slope −⅔ of the theorem".into(), points, style: Style::Dashed });
-        let axis = |label: &str| Axis::new(label, Values::Log);
-        Panel { x: axis("iterations T"), y: axis(what), curves }
+        Panel { x: log("iterations T"), y: log(what), curves }
     };
     Figure {
         title: "Stationarity against iterations".into(),

@@ -1,17 +1,19 @@
 //! `samples`: what samples are worth. The error of sampled occupancies and gradients against the exact ones, and how far
 //! trained policies are from stationary, by the batch B and the transitions K of Q-evaluation. Paper: thm:sample_complexity.
 
+use std::sync::LazyLock;
+
 use phalanx::Ragged;
 use phalanx::exact::System;
 use phalanx::run::{Config, Session};
 use serde::{Deserialize, Serialize};
 
-use super::context::{ExperimentContext, Length};
+use super::context::{ByLength, ExperimentContext};
+use super::drawing::log;
 use super::on_one_thread;
+use super::setting::key_and_value;
 use super::sheet::{Sheet, number};
-use phalanx_pictures::plot::Values;
-use phalanx_pictures::plot::canvas::Axis;
-use phalanx_pictures::plot::figure::{Curve, Figure, Panel, Style, laid_out};
+use phalanx_pictures::plot::figure::{Figure, Panel, Style, laid_out};
 use phalanx_pictures::statistics::{deviation, mean, slope};
 
 /// Columns of `results.csv`: one row per number of samples. `what` is `estimate` (errors at policies that do not change),
@@ -19,58 +21,32 @@ use phalanx_pictures::statistics::{deviation, mean, slope};
 const COLUMNS: &str = "what,B,K,seeds,occupancy_error,gradient_error,E,E_sd,violation,violation_sd,\
     objective,E_exact,objective_gap";
 
-/// The line of four agents with entropies of at least 0.5. Episodes are long enough to forget that they end.
-const LINE: [(&str, &str); 6] = [
-    ("world.n", "4"),
-    ("gamma", "0.8"),
-    ("horizon", "60"),
-    ("kappa", "0"),
-    ("kappa_q", "3"),
-    ("kappa_g", "3"),
-];
+/// What is trained, and how much of it.
+#[derive(Deserialize)]
+struct Description {
+    /// Settings on top of the preset, each `key=value`: of everything, of estimates, of trained runs, of those with exact gradients.
+    line: Vec<String>,
+    estimate: Vec<String>,
+    trained: Vec<String>,
+    exact: Vec<String>,
+    plans: ByLength<Plan>,
+}
 
-/// What is sampled, by length.
+static DESCRIPTION: LazyLock<Description> =
+    LazyLock::new(|| toml::from_str(include_str!("samples.toml")).expect("a test reads this file"));
+
+/// What is sampled.
+#[derive(Deserialize)]
 struct Plan {
     /// B of estimates, and policies at which these are made.
-    batches: &'static [usize],
+    batches: Vec<usize>,
     policies: u64,
     /// B and K of trained runs, and their iterations.
-    trained: &'static [usize],
-    transitions: &'static [usize],
+    trained: Vec<usize>,
+    transitions: Vec<usize>,
     iterations: usize,
     /// Their seeds at least: they take a second each.
     seeds: u64,
-}
-
-impl Plan {
-    fn of(length: Length) -> Self {
-        match length {
-            Length::Whole => Plan {
-                batches: &[1, 2, 5, 10, 20, 50, 100, 200, 500],
-                policies: 100,
-                trained: &[1, 2, 5, 10, 20, 50],
-                transitions: &[20, 50, 100, 200, 500, 1000, 2000],
-                iterations: 1500,
-                seeds: 10,
-            },
-            Length::Quick => Plan {
-                batches: &[1, 2, 5, 10, 20, 50, 100],
-                policies: 40,
-                trained: &[1, 5, 20],
-                transitions: &[50, 500],
-                iterations: 200,
-                seeds: 2,
-            },
-            Length::Cut(_) => Plan {
-                batches: &[1, 5, 20, 100],
-                policies: 40,
-                trained: &[1, 5],
-                transitions: &[20, 100],
-                iterations: 30,
-                seeds: 1,
-            },
-        }
-    }
 }
 
 /// Batch and transitions of trained runs where the other one is varied.
@@ -79,9 +55,9 @@ const TRANSITIONS: usize = 1000;
 
 /// Writes `results.csv`, `slopes.csv`, `figures/estimates` and `figures/trained`.
 pub fn make(context: &ExperimentContext<'_>) -> anyhow::Result<()> {
-    let plan = Plan::of(context.reproduction.length);
+    let plan = DESCRIPTION.plans.of(context.reproduction.length);
     let mut results = Sheet::with_header(COLUMNS);
-    for &batch in plan.batches {
+    for &batch in &plan.batches {
         let errors =
             context.part(&format!("estimate-{batch}"), || estimates(context, batch, plan.policies))?;
         let mut row = vec!["estimate".into(), batch.to_string(), String::new(), plan.policies.to_string()];
@@ -90,14 +66,17 @@ pub fn make(context: &ExperimentContext<'_>) -> anyhow::Result<()> {
         results.push(row);
     }
     let seeds = plan.seeds.max(context.reproduction.seeds.len() as u64);
-    let exact = context.part("exact", || exact(context, plan.iterations))?;
+    let iterations = plan.iterations;
+    let exact = context.part("exact", || end(context, &DESCRIPTION.exact, iterations))?;
     let by_batch = plan.trained.iter().map(|&batch| ("batch", batch, TRANSITIONS));
     let by_transitions = plan.transitions.iter().map(|&transitions| ("transitions", BATCH, transitions));
     for (what, batch, transitions) in by_batch.chain(by_transitions) {
         let mut ends = Vec::new();
         for seed in 1..=seeds {
             let name = format!("trained-{batch}-{transitions}-seed{seed}");
-            ends.push(context.part(&name, || trained(context, batch, transitions, plan.iterations, seed))?);
+            let settings =
+                [format!("batch={batch}"), format!("critic.steps={transitions}"), format!("seed={seed}")];
+            ends.push(context.part(&name, || end(context, &settings, iterations))?);
         }
         let of = |value: fn(&End) -> f64| ends.iter().map(value).collect::<Vec<f64>>();
         let (e, violation, objective) = (of(|end| end.e), of(|end| end.violation), of(|end| end.objective));
@@ -125,12 +104,14 @@ pub fn make(context: &ExperimentContext<'_>) -> anyhow::Result<()> {
     context.sheet("slopes.csv", &sheet)?;
     context.figures(vec![
         ("estimates", laid_out(&estimate_figure(&results, slopes, plan.policies))),
-        ("trained", laid_out(&trained_figure(&results, &plan, seeds))),
+        ("trained", laid_out(&trained_figure(&results, iterations, seeds))),
     ])
 }
 
-fn line(settings: &[(&str, &str)]) -> phalanx::Result<Config> {
-    Config::preset("synthetic")?.with_all(LINE.iter().chain(settings).copied())
+/// The line with settings on top.
+fn line(settings: &[String]) -> phalanx::Result<Config> {
+    Config::preset("synthetic")?
+        .with_all(DESCRIPTION.line.iter().chain(settings).map(|set| key_and_value(set)))
 }
 
 /// Mean relative errors.
@@ -140,18 +121,9 @@ struct Errors {
     gradient: f64,
 }
 
-/// The first iteration of runs that begin at random policies with multipliers of 1, against the truth.
+/// The first iteration of runs that begin at random policies, against the truth.
 fn estimates(context: &ExperimentContext<'_>, batch: usize, policies: u64) -> anyhow::Result<Errors> {
-    let batch = batch.to_string();
-    let config = line(&[
-        ("iterations", "1"),
-        ("batch", &batch),
-        ("policy.init_std", "1"),
-        ("critic.kind", "montecarlo"),
-        ("dual.kind", "descent"),
-        ("dual.eta_mu", "0"),
-        ("dual.mu_0", "1"),
-    ])?;
+    let config = line(&DESCRIPTION.estimate)?.with("batch", &batch.to_string())?;
     on_one_thread(|| {
         let mut errors = [Vec::new(), Vec::new()];
         for seed in 1..=policies {
@@ -195,36 +167,10 @@ struct End {
     objective: f64,
 }
 
-/// Algorithm 1 as published (proximal multipliers, TD), with B and K.
-fn trained(
-    context: &ExperimentContext<'_>,
-    batch: usize,
-    transitions: usize,
-    iterations: usize,
-    seed: u64,
-) -> anyhow::Result<End> {
-    let [batch, transitions, seed] = [batch, transitions, seed as usize].map(|number| number.to_string());
-    let settings = [("batch", &*batch), ("critic.steps", &*transitions), ("seed", &*seed)];
-    end(context, &settings, iterations)
-}
-
-/// The same without sampling error: what no number of samples improves on.
-fn exact(context: &ExperimentContext<'_>, iterations: usize) -> anyhow::Result<End> {
-    end(context, &[("algorithm", "exact"), ("critic.truncation", "none")], iterations)
-}
-
-fn end(context: &ExperimentContext<'_>, settings: &[(&str, &str)], iterations: usize) -> anyhow::Result<End> {
-    let iterations = iterations.to_string();
-    let common = [
-        ("iterations", &*iterations),
-        ("kappa_q", "1"),
-        ("kappa_g", "1"),
-        ("dual.kind", "proximal"),
-        ("dual.eta_mu", "100"),
-        ("actor.optimizer", "sgd"),
-        ("actor.eta_theta", "0.3"),
-    ];
-    let config = line(&[&common[..], settings].concat())?;
+/// The policy that a run ends with.
+fn end(context: &ExperimentContext<'_>, settings: &[String], iterations: usize) -> anyhow::Result<End> {
+    let config = line(&[&DESCRIPTION.trained, settings].concat())?;
+    let config = config.with("iterations", &iterations.to_string())?;
     on_one_thread(|| {
         let mut session = Session::new(&config)?;
         while session.advance()?.is_some() {
@@ -237,22 +183,26 @@ fn end(context: &ExperimentContext<'_>, settings: &[(&str, &str)], iterations: u
 }
 
 fn estimate_figure(results: &Sheet, slopes: [f64; 2], policies: u64) -> Figure {
-    let points = |column: &str| results.points("B", column, |row| row[0] == "estimate");
-    let curve = |(label, column, slope): (&str, &str, f64)| {
-        let label = format!("{label} (slope {slope:.2})").replace('-', "−");
-        Curve { label, points: points(column), style: Style::Marked }
+    let curve = |label: &str, column: &str, style| {
+        results.curve(label, ("B", column), style, |row| row[0] == "estimate")
     };
-    let (occupancy, gradient) =
-        (("occupancies", "occupancy_error", slopes[0]), ("gradient", "gradient_error", slopes[1]));
-    let mut curves: Vec<Curve> = [occupancy, gradient].into_iter().map(curve).collect();
+    let measured = |label: &str, column: &str, slope: f64| {
+        curve(&format!("{label} (slope {slope:.2})").replace('-', "−"), column, Style::Marked)
+    };
     // From the first error on, as 1/√B.
-    for column in ["occupancy_error", "gradient_error"] {
-        let all = points(column);
-        if let (Some(&(from, error)), Some(&(to, _))) = (all.first(), all.last()) {
-            let points = vec![(from, error), (to, error * (from / to).sqrt())];
-            curves.push(Curve { label: "1/√B".into(), points, style: Style::Dashed });
+    let promised = |column: &str| {
+        let mut line = curve("1/√B", column, Style::Dashed);
+        if let (Some(&(from, error)), Some(&(to, _))) = (line.points.first(), line.points.last()) {
+            line.points = vec![(from, error), (to, error * (from / to).sqrt())];
         }
-    }
+        line
+    };
+    let curves = vec![
+        measured("occupancies", "occupancy_error", slopes[0]),
+        measured("gradient", "gradient_error", slopes[1]),
+        promised("occupancy_error"),
+        promised("gradient_error"),
+    ];
     Figure {
         title: "Errors of estimates against B".into(),
         subtitle: format!("line of 4 agents, γ = 0.8, H = 60; mean over {policies} random policies"),
@@ -260,39 +210,28 @@ fn estimate_figure(results: &Sheet, slopes: [f64; 2], policies: u64) -> Figure {
     }
 }
 
-fn trained_figure(results: &Sheet, plan: &Plan, seeds: u64) -> Figure {
-    let panel = |what: &str, x: &str, label: &str| {
-        let points = |column: &str| results.points(x, column, |row| row[0] == what);
+fn trained_figure(results: &Sheet, iterations: usize, seeds: u64) -> Figure {
+    let panel = |what: &str, x: &str, label: String| {
+        let curve =
+            |label: &str, column: &str, style| results.curve(label, (x, column), style, |row| row[0] == what);
         Panel {
-            x: log(label),
+            x: log(&label),
             y: log("at the end of training"),
             curves: vec![
-                Curve { label: "E".into(), points: points("E"), style: Style::Marked },
-                Curve {
-                    label: "objective short of that with exact gradients".into(),
-                    points: points("objective_gap"),
-                    style: Style::Marked,
-                },
-                Curve {
-                    label: "E with exact gradients".into(),
-                    points: points("E_exact"),
-                    style: Style::Dashed,
-                },
+                curve("E", "E", Style::Marked),
+                curve("objective short of that with exact gradients", "objective_gap", Style::Marked),
+                curve("E with exact gradients", "E_exact", Style::Dashed),
             ],
         }
     };
-    let of = format!("episodes B (K = {TRANSITIONS})");
-    let other = format!("transitions K (B = {BATCH})");
     Figure {
         title: "Trained policies against samples".into(),
         subtitle: format!(
-            "line of 4 agents, γ = 0.8, {} iterations; exact values of the last policy, mean over {seeds} seeds",
-            plan.iterations
+            "line of 4 agents, γ = 0.8, {iterations} iterations; exact values of the last policy, mean over {seeds} seeds"
         ),
-        panels: vec![panel("batch", "B", &of), panel("transitions", "K", &other)],
+        panels: vec![
+            panel("batch", "B", format!("episodes B (K = {TRANSITIONS})")),
+            panel("transitions", "K", format!("transitions K (B = {BATCH})")),
+        ],
     }
-}
-
-fn log(label: &str) -> Axis {
-    Axis::new(label, Values::Log)
 }

@@ -38,6 +38,11 @@ fn ours() -> String {
     OURS.into()
 }
 
+/// The parts of a setting `key=value`.
+pub fn key_and_value(set: &str) -> (&str, &str) {
+    set.split_once('=').unwrap_or((set, ""))
+}
+
 impl Setting {
     /// Final return and total violation that the paper reports.
     pub fn published(&self) -> Option<[f64; 2]> {
@@ -53,7 +58,7 @@ impl Setting {
     pub fn config(&self, seed: u64, length: Length, registry: &Registry) -> phalanx::Result<Config> {
         let seed = seed.to_string();
         let config = Config::preset(&self.preset)?.with_registry(registry.clone());
-        let sets = self.set.iter().map(|set| set.split_once('=').unwrap_or((set.as_str(), "")));
+        let sets = self.set.iter().map(|set| key_and_value(set));
         let config = config.with_all(sets.chain([("seed", seed.as_str())]))?;
         match length.iterations(config.iterations) {
             None => Ok(config),

@@ -63,21 +63,25 @@ impl Sheet {
 
     /// Reads what [`Sheet::to_csv`] wrote; none if there is no such file.
     pub fn read(file: &Path) -> Result<Option<Sheet>> {
-        let cannot = |error: &dyn std::fmt::Display| Error::file(file, format!("cannot be read: {error}"));
-        let text = match std::fs::read(file) {
-            Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(cannot(&error)),
-        };
+        let Some(text) = if_there(file, std::fs::read(file))? else { return Ok(None) };
         let mut reader = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(&text[..]);
         let records = reader.deserialize().collect::<std::result::Result<Vec<Vec<String>>, _>>();
-        let mut rows = records.map_err(|error| cannot(&error))?;
+        let mut rows = records.map_err(|error| Error::file(file, format!("cannot be read: {error}")))?;
         let columns = if rows.is_empty() { Vec::new() } else { rows.remove(0) };
         if let Some(k) = rows.iter().position(|row| row.len() != columns.len()) {
             let message = format!("row {} has {} cells, the header {}", k + 1, rows[k].len(), columns.len());
             return Err(Error::file(file, message));
         }
         Ok(Some(Sheet { columns, rows }))
+    }
+}
+
+/// What was read of `path`; none if there is no such file or folder.
+pub fn if_there<T>(path: &Path, read: std::io::Result<T>) -> Result<Option<T>> {
+    match read {
+        Ok(read) => Ok(Some(read)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Error::file(path, format!("cannot be read: {error}"))),
     }
 }
 

@@ -2,48 +2,51 @@
 
 use super::sheet::Sheet;
 
-/// Heading and cells of a summary, as the terminal and the report show it.
-pub fn rows(summary: &Sheet) -> (Vec<&'static str>, Vec<Vec<String>>) {
-    let heading = vec!["method", "setting", "return", "violation", "published", "reached", "seeds", "s"];
-    let rows = summary.rows.iter().map(|row| {
+/// A summary as the terminal and the report show it.
+pub fn shown(summary: &Sheet) -> Sheet {
+    let mut table = Sheet::with_header("method,setting,return,violation,published,reached,seeds,s");
+    for row in &summary.rows {
         let text = |column: &str| summary.text(row, column).to_string();
         let number = |column: &str| summary.number(row, column);
-        let pm = |name: &str, digits: usize| {
-            let (mean, sd) = (number(&format!("{name}_mean")), number(&format!("{name}_sd")));
-            if mean.is_nan() { "none".into() } else { format!("{mean:.digits$} ± {sd:.digits$}") }
-        };
         let published = match (text("published_return"), text("published_violation")) {
             (a, _) if a.is_empty() => String::new(),
             (a, b) => format!("{a} / {b}"),
         };
-        let missing = text("missing");
-        let missing = if missing.is_empty() { missing } else { format!(" (missing: {missing})") };
-        vec![
+        table.push(vec![
             text("method"),
             text("setting"),
-            pm("return", 2),
-            pm("violation", 3),
+            plus_minus(number("return_mean"), number("return_sd"), 2).unwrap_or("none".into()),
+            plus_minus(number("violation_mean"), number("violation_sd"), 3).unwrap_or("none".into()),
             published,
             text("reaches"),
-            text("seeds") + &missing,
+            seeds(summary, row),
             format!("{:.0}", number("wall_s")),
-        ]
-    });
-    (heading, rows.collect())
+        ]);
+    }
+    table
+}
+
+/// A mean with its deviation; none if there is no number.
+pub fn plus_minus(mean: f64, deviation: f64, digits: usize) -> Option<String> {
+    (!mean.is_nan()).then(|| format!("{mean:.digits$} ± {deviation:.digits$}"))
+}
+
+/// How many seeds there are, and which are not.
+pub fn seeds(sheet: &Sheet, row: &[String]) -> String {
+    let (seeds, missing) = (sheet.text(row, "seeds"), sheet.text(row, "missing"));
+    if missing.is_empty() { seeds.into() } else { format!("{seeds} (missing: {missing})") }
 }
 
 /// For the terminal.
 pub fn summary(summary: &Sheet) -> String {
-    let (heading, rows) = rows(summary);
-    let all =
-        || std::iter::once(heading.iter().map(|cell| cell.to_string()).collect()).chain(rows.iter().cloned());
-    let widths: Vec<usize> = (0..heading.len())
-        .map(|k| all().map(|row: Vec<String>| row[k].chars().count()).max().unwrap_or(0))
-        .collect();
-    let line = |row: Vec<String>| {
+    let table = shown(summary);
+    let lines = || std::iter::once(&table.columns).chain(&table.rows);
+    let width = |k: usize| lines().map(|row| row[k].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..table.columns.len()).map(width).collect();
+    let line = |row: &Vec<String>| {
         let cells: Vec<String> =
             row.iter().zip(&widths).map(|(cell, &width)| format!("{cell:width$}")).collect();
         format!("  {}\n", cells.join("  ").trim_end())
     };
-    all().map(line).collect()
+    lines().map(line).collect()
 }

@@ -6,12 +6,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::context::{ExperimentContext, Length};
+use super::drawing::log;
 use super::models;
 use super::on_one_thread;
 use super::sheet::{Sheet, number};
 use phalanx_pictures::plot::Values;
 use phalanx_pictures::plot::canvas::Axis;
-use phalanx_pictures::plot::figure::{Curve, Figure, Panel, Style, laid_out};
+use phalanx_pictures::plot::figure::{Figure, Panel, Style, laid_out};
 
 /// Of the lines.
 const GAMMA: f64 = 0.99;
@@ -107,15 +108,9 @@ fn lines(context: &ExperimentContext<'_>, agents: usize) -> anyhow::Result<Sheet
         for kappa_q in 0..agents {
             model["input"]["kappa_q"] = json!(kappa_q);
             let errors = context.part(&format!("{name}-{kappa_q}"), || Errors::of(&model, 1.0))?;
-            sheet.push(vec![
-                number(mixing),
-                kappa_q.to_string(),
-                number(errors.fixed),
-                number(errors.averaged),
-                cell(errors.td),
-                cell(errors.lemma),
-                cell(errors.certificate),
-            ]);
+            let Errors { fixed, averaged, td, lemma, certificate, .. } = errors;
+            let found = [Some(fixed), Some(averaged), td, lemma, certificate];
+            sheet.push([Some(mixing), Some(kappa_q as f64)].into_iter().chain(found).map(cell).collect());
         }
     }
     Ok(sheet)
@@ -130,15 +125,9 @@ fn family(context: &ExperimentContext<'_>, radii: usize) -> anyhow::Result<Sheet
         let name = format!("lemma-kappa{kappa}");
         write(context, &name, &model)?;
         let errors = context.part(&name, || Errors::of(&model, 0.0))?;
-        sheet.push(vec![
-            kappa.to_string(),
-            number(errors.fixed),
-            cell(errors.lemma),
-            cell(errors.certificate),
-            cell(errors.dq),
-            cell(errors.dq_lemma),
-            cell(errors.dq_certificate),
-        ]);
+        let Errors { fixed, lemma, certificate, dq, dq_lemma, dq_certificate, .. } = errors;
+        let found = [Some(kappa as f64), Some(fixed), lemma, certificate, dq, dq_lemma, dq_certificate];
+        sheet.push(found.map(cell).into());
     }
     Ok(sheet)
 }
@@ -149,14 +138,11 @@ fn line_figure(agents: usize, table: &Sheet) -> Figure {
         let is_drawn = |row: &[String]| {
             table.number(row, "mixing") == mixing && table.number(row, "kappa_q") < (agents - 1) as f64
         };
-        let curve = |label: &str, column, style| Curve {
-            label: label.into(),
-            points: table.points("kappa_q", column, is_drawn),
-            style,
-        };
+        let curve =
+            |label: &str, column: &str, style| table.curve(label, ("kappa_q", column), style, is_drawn);
         Panel {
             x: Axis::new("κ_q", Values::Whole),
-            y: Axis::new(what, Values::Log),
+            y: log(what),
             curves: vec![
                 curve("error of fixed", "fixed", Style::Marked),
                 curve("error of averaged", "averaged", Style::Marked),
@@ -179,20 +165,15 @@ fn line_figure(agents: usize, table: &Sheet) -> Figure {
 
 fn family_figure(table: &Sheet) -> Figure {
     let panel = |what: &str, columns: [&str; 3]| {
-        let styles = [
-            ("measured", Style::Marked),
-            ("bound of the lemma", Style::Dashed),
-            ("certificate", Style::Dashed),
-        ];
-        let curve = |(column, (label, style)): (&str, (&str, Style))| Curve {
-            label: label.into(),
-            points: table.points("kappa", column, |_| true),
-            style,
-        };
+        let curve = |label: &str, column: &str, style| table.curve(label, ("kappa", column), style, |_| true);
         Panel {
             x: Axis::new("κ = κ_q", Values::Whole),
-            y: Axis::new(what, Values::Log),
-            curves: columns.into_iter().zip(styles).map(curve).collect(),
+            y: log(what),
+            curves: vec![
+                curve("measured", columns[0], Style::Marked),
+                curve("bound of the lemma", columns[1], Style::Dashed),
+                curve("certificate", columns[2], Style::Dashed),
+            ],
         }
     };
     Figure {

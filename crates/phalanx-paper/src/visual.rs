@@ -3,6 +3,7 @@
 
 use phalanx::run::{Evaluator, Outcome};
 use rayon::prelude::*;
+use serde::Deserialize;
 
 use super::catalogue;
 use super::context::{ExperimentContext, Length};
@@ -23,54 +24,31 @@ const EPISODES_SEED: u64 = 1;
 const EPISODES: u32 = 20;
 
 /// A policy to be shown: one of a panel, and what is drawn of it.
-struct Shown {
-    /// What was trained.
-    setting: &'static Setting,
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Shown {
+    /// What was trained: a setting of another experiment.
+    experiment: String,
+    preset: String,
+    setting: String,
     /// What stands above its pictures.
-    title: &'static str,
+    title: String,
     /// Moments and the names of their pictures.
-    stills: &'static [(&'static str, &'static str)],
+    stills: Vec<(String, String)>,
     /// Whether its whole episode is drawn.
     is_film: bool,
     /// Whether its episodes come to an end of their own, which is looked for.
     is_solvable: bool,
 }
 
-/// Ten pistons at κ = 3, c = 2, η_μ = 100, from the start to the end; and κ = 2 where the right hold the ball up for the left.
-pub fn pistonball(context: &ExperimentContext<'_>) -> anyhow::Result<()> {
-    let trained = Shown {
-        setting: catalogue::setting("pistonball-eta", "pistonball", "η_μ = 100")?,
-        title: "Pistonball, κ = 3, c = 2, η_μ = 100",
-        stills: &[("start", "start"), ("middle", "middle"), ("end", "end")],
-        is_film: true,
-        is_solvable: true,
-    };
-    let neighbour = Shown {
-        setting: catalogue::setting("pistonball-kappa", "pistonball", "κ = 2")?,
-        title: "Pistonball, κ = 2, c = 2",
-        stills: &[("raised", "neighbour")],
-        is_film: false,
-        is_solvable: true,
-    };
-    make(context, &[trained, neighbour])
-}
-
-/// Two frames of the wireless network at c = 0.3, η_μ = 100, one after the other.
-pub fn wireless(context: &ExperimentContext<'_>) -> anyhow::Result<()> {
-    let shown = Shown {
-        setting: catalogue::setting("wireless-threshold", "paper/wireless", "c = 0.3")?,
-        title: "Wireless network, κ = 1, c = 0.3, η_μ = 100",
-        stills: &[("first", "first"), ("second", "second")],
-        is_film: true,
-        is_solvable: false,
-    };
-    make(context, &[shown])
-}
-
-fn make(context: &ExperimentContext<'_>, all: &[Shown]) -> anyhow::Result<()> {
-    let runs = trained(context, all)?;
+/// Draws the policies and writes `results.csv`.
+pub fn make(context: &ExperimentContext<'_>, all: &[Shown]) -> anyhow::Result<()> {
+    let settings =
+        all.iter().map(|shown| catalogue::setting(&shown.experiment, &shown.preset, &shown.setting));
+    let settings = settings.collect::<anyhow::Result<Vec<Setting>>>()?;
+    let runs = trained(context, &settings)?;
     let mut results = Sheet::new(&COLUMNS);
-    for (shown, outcome) in all.iter().zip(runs) {
+    for ((shown, setting), outcome) in all.iter().zip(&settings).zip(runs) {
         context.reproduction.check()?;
         let evaluator = Evaluator::from_run(&outcome.run, &context.reproduction.registry)?;
         let most =
@@ -82,17 +60,14 @@ fn make(context: &ExperimentContext<'_>, all: &[Shown]) -> anyhow::Result<()> {
             }
         }
         let episode = solved.first().copied().unwrap_or(0);
-        let mut title = format!("{}: episode {episode}", shown.title);
-        if context.reproduction.length != Length::Whole {
-            title = format!("[{}] {title}", context.reproduction.length.words().to_uppercase());
-        }
+        let title = context.reproduction.length.titled(format!("{}: episode {episode}", shown.title));
         let reel = Reel::of_policy(&evaluator, episode, EPISODES_SEED, most, title)?;
         draw(context, &reel, shown)?;
-        let pictures: Vec<&str> = shown.stills.iter().map(|(_, name)| *name).collect();
+        let pictures: Vec<&str> = shown.stills.iter().map(|(_, name)| name.as_str()).collect();
         results.push(vec![
             pictures.join(" "),
-            shown.setting.preset.clone(),
-            shown.setting.set.join(" "),
+            setting.preset.clone(),
+            setting.set.join(" "),
             SEED.to_string(),
             number(outcome.return_.unwrap_or(f64::NAN)),
             number(outcome.violation_total),
@@ -106,10 +81,9 @@ fn make(context: &ExperimentContext<'_>, all: &[Shown]) -> anyhow::Result<()> {
 }
 
 /// The runs; those of panels are shared, and there already if these were made.
-fn trained(context: &ExperimentContext<'_>, all: &[Shown]) -> anyhow::Result<Vec<Outcome>> {
-    let settings: Vec<Setting> = all.iter().map(|shown| shown.setting.clone()).collect();
-    let finishes = context.train_seeds(&settings, &[SEED])?.into_iter().flatten();
-    let outcomes = finishes.zip(&settings).map(|(finish, setting)| match finish {
+fn trained(context: &ExperimentContext<'_>, settings: &[Setting]) -> anyhow::Result<Vec<Outcome>> {
+    let finishes = context.train_seeds(settings, &[SEED])?.into_iter().flatten();
+    let outcomes = finishes.zip(settings).map(|(finish, setting)| match finish {
         JobOutcome::Done(outcome) => Ok(*outcome),
         JobOutcome::Failed(reason) => anyhow::bail!("{}: {reason}", setting.name),
         JobOutcome::Busy | JobOutcome::Stopped => {
@@ -124,7 +98,7 @@ fn draw(context: &ExperimentContext<'_>, reel: &Reel, shown: &Shown) -> anyhow::
     for folder in [context.file("figures"), context.file("frames")] {
         std::fs::create_dir_all(&folder).map_err(|error| phalanx::Error::write(&folder, error))?;
     }
-    for (moment, name) in shown.stills {
+    for (moment, name) in &shown.stills {
         let step = reel.moment(moment).unwrap_or(0);
         context.write(&format!("figures/{name}.png"), &reel.small_frame(step)?)?;
     }

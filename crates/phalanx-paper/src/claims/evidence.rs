@@ -24,7 +24,7 @@ pub struct Rows {
     /// What cells of these columns must hold.
     wanted: BTreeMap<String, String>,
     /// Whether the method that is judged selects rows, too.
-    by_method: bool,
+    pub by_method: bool,
 }
 
 /// One number per seed, and the seeds that have none.
@@ -87,11 +87,6 @@ impl Rows {
     /// ID of the experiment.
     pub fn id(&self) -> &str {
         self.experiment.split('/').next().unwrap_or_default()
-    }
-
-    /// Whether the method that is judged matters.
-    pub fn is_by_method(&self) -> bool {
-        self.by_method
     }
 }
 

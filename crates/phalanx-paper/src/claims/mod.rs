@@ -12,6 +12,7 @@ mod verdict;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 pub use evidence::{Evidence, Rows};
@@ -19,6 +20,7 @@ use serde::{Deserialize, Serialize};
 pub use test::Test;
 pub use verdict::{Finding, Verdict, short};
 
+use super::distinct;
 use super::setting::{LITERAL, OURS};
 
 /// A sentence of the paper.
@@ -58,6 +60,10 @@ pub struct Claims {
     pub all: Vec<Claim>,
     /// Sentences that are left open.
     pub untested: Vec<Untested>,
+    /// What groups of claims are called.
+    pub groups: BTreeMap<String, String>,
+    /// Columns of tables in words.
+    pub columns: BTreeMap<String, String>,
 }
 
 /// All of them.
@@ -67,18 +73,12 @@ pub static CLAIMS: LazyLock<Claims> =
 impl Claim {
     /// What it needs, each once, in the order of the tests.
     pub fn experiments(&self) -> Vec<&str> {
-        let mut found = Vec::new();
-        for rows in self.tests.iter().flat_map(Test::rows) {
-            if !found.contains(&rows.id()) {
-                found.push(rows.id());
-            }
-        }
-        found
+        distinct(self.tests.iter().flat_map(Test::rows).map(Rows::id))
     }
 
     fn judge(&self, evidence: &Evidence) -> Judged {
         let rows: Vec<&Rows> = self.tests.iter().flat_map(Test::rows).collect();
-        let by_method = rows.iter().any(|rows| rows.is_by_method());
+        let by_method = rows.iter().any(|rows| rows.by_method);
         let has = |method: &str| rows.iter().all(|rows| evidence.rows(rows, method).is_ok());
         let literal_counts = rows.iter().any(|rows| evidence.counts_alone(&rows.experiment, LITERAL));
         let methods: &[&str] = match by_method {
@@ -87,10 +87,20 @@ impl Claim {
             true if has(LITERAL) => &[OURS, LITERAL],
             true => &[OURS],
         };
-        let judgements = methods.iter().map(|method| {
+        let judgement = |method: &&str| {
             Judgement::of(method, self.tests.iter().map(|test| test.judge(evidence, method)).collect())
-        });
-        Judged::of(self, judgements.collect())
+        };
+        let judgements: Vec<Judgement> = methods.iter().map(judgement).collect();
+        let is_open = |it: &Judgement| matches!(it.verdict, Verdict::Fails | Verdict::Undecided);
+        Judged {
+            id: self.id.clone(),
+            place: self.place.clone(),
+            sentence: self.sentence.clone(),
+            experiments: self.experiments().into_iter().map(String::from).collect(),
+            verdict: judgements.first().map_or(Verdict::Missing, |judgement| judgement.verdict),
+            why: if judgements.iter().any(is_open) { self.why.clone() } else { String::new() },
+            judgements,
+        }
     }
 }
 
@@ -134,20 +144,6 @@ pub struct Judged {
 }
 
 impl Judged {
-    fn of(claim: &Claim, judgements: Vec<Judgement>) -> Judged {
-        let decided =
-            |judgement: &Judgement| matches!(judgement.verdict, Verdict::Fails | Verdict::Undecided);
-        Judged {
-            id: claim.id.clone(),
-            place: claim.place.clone(),
-            sentence: claim.sentence.clone(),
-            experiments: claim.experiments().into_iter().map(String::from).collect(),
-            verdict: judgements.first().map_or(Verdict::Missing, |judgement| judgement.verdict),
-            why: if judgements.iter().any(decided) { claim.why.clone() } else { String::new() },
-            judgements,
-        }
-    }
-
     /// Its group: what stands before the point of its name.
     pub fn group(&self) -> &str {
         self.id.split('.').next().unwrap_or_default()

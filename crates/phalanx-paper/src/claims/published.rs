@@ -2,8 +2,9 @@
 
 use super::evidence::Sample;
 use super::verdict::{Estimate, Finding, Verdict, short};
-use super::{Claim, Evidence, Judged, Judgement, Rows};
+use super::{Evidence, Judged, Judgement, Rows};
 use crate::catalogue::{ALL, Experiment};
+use crate::distinct;
 use crate::setting::{OURS, Setting};
 use crate::sheet::Sheet;
 use phalanx_pictures::statistics::mean;
@@ -17,14 +18,6 @@ pub fn judge(evidence: &Evidence) -> Vec<Judged> {
 }
 
 fn of(experiment: &Experiment, evidence: &Evidence) -> Judged {
-    let sentence = format!("Our returns and violations reach the published ones. ({})", experiment.title);
-    let claim = Claim {
-        id: format!("published.{}", experiment.id),
-        place: experiment.label.clone(),
-        sentence,
-        tests: Vec::new(),
-        why: String::new(),
-    };
     let (names, findings): (Vec<String>, Vec<Finding>) = match evidence.sheets.get(&experiment.id) {
         Some(sheet) => settings(sheet)
             .into_iter()
@@ -44,21 +37,22 @@ fn of(experiment: &Experiment, evidence: &Evidence) -> Judged {
     let parts = [("Not reached", with(Verdict::Fails)), ("Undecided", with(Verdict::Undecided))];
     let parts = parts.into_iter().filter(|(_, names)| !names.is_empty());
     let why: Vec<String> = parts.map(|(what, names)| format!("{what}: {}.", names.join("; "))).collect();
-    let why = why.join(" ");
-    let judgements = vec![Judgement::of("all", findings)];
-    Judged { experiments: vec![experiment.id.clone()], why, ..Judged::of(&claim, judgements) }
+    let judgement = Judgement::of("all", findings);
+    Judged {
+        id: format!("published.{}", experiment.id),
+        place: experiment.label.clone(),
+        sentence: format!("Our returns and violations reach the published ones. ({})", experiment.title),
+        experiments: vec![experiment.id.clone()],
+        verdict: judgement.verdict,
+        judgements: vec![judgement],
+        why: why.join(" "),
+    }
 }
 
 /// Methods and settings that count, each once.
 fn settings(sheet: &Sheet) -> Vec<(String, String)> {
-    let mut found: Vec<(String, String)> = Vec::new();
-    for row in sheet.rows.iter().filter(|row| sheet.text(row, "counts") == "true") {
-        let pair = (sheet.text(row, "method").to_string(), sheet.text(row, "setting").to_string());
-        if !found.contains(&pair) {
-            found.push(pair);
-        }
-    }
-    found
+    let counting = sheet.rows.iter().filter(|row| sheet.text(row, "counts") == "true");
+    distinct(counting.map(|row| (sheet.text(row, "method").into(), sheet.text(row, "setting").into())))
 }
 
 fn named(method: &str, setting: &str) -> String {

@@ -5,8 +5,8 @@
 use serde::Deserialize;
 
 use super::evidence::{Evidence, Rows, Sample};
-use super::exact;
 use super::verdict::{Estimate, Finding, Verdict, short};
+use super::{CLAIMS, exact};
 use phalanx_pictures::statistics::mean;
 
 /// A test on columns of `results.csv`. Shares are of the mean of what is compared with.
@@ -145,31 +145,48 @@ impl Test {
     fn judged(&self, evidence: &Evidence, method: &str) -> Result<Finding, String> {
         let sample = |rows: &Rows, column: &str| evidence.sample(rows, method, column);
         Ok(match self {
-            Test::Above { column, more: a, less: b, .. }
-            | Test::Comparable { column, one: a, other: b, .. }
-            | Test::NotAbove { column, which: a, than: b, .. }
-            | Test::SomeSeedBelow { column, which: a, of: b, .. } => {
-                self.compare(&sample(a, column)?, &sample(b, column)?)
+            Test::Above { column, more, less, by } => {
+                let verdict = |estimate: &Estimate, scale: f64| estimate.above(by * scale);
+                self.compare(sample(more, column)?, sample(less, column)?, verdict)
             }
-            Test::Rises { which, from, to } => self.compare(&sample(which, to)?, &sample(which, from)?),
-            Test::AtMost { column, which, .. } | Test::MoreThan { column, which, .. } => {
-                self.single(&sample(which, column)?)
+            Test::Comparable { column, one, other, share } => {
+                let verdict = |estimate: &Estimate, scale: f64| estimate.within(share * scale);
+                self.compare(sample(one, column)?, sample(other, column)?, verdict)
+            }
+            Test::NotAbove { column, which, than, by } => {
+                let verdict = |estimate: &Estimate, scale: f64| estimate.at_most(by * scale);
+                self.compare(sample(which, column)?, sample(than, column)?, verdict)
+            }
+            Test::Rises { which, from, to } => {
+                self.compare(sample(which, to)?, sample(which, from)?, |estimate, _| estimate.above(0.0))
+            }
+            Test::SomeSeedBelow { column, which, share, of } => {
+                self.some_below(sample(which, column)?, *share, sample(of, column)?)
+            }
+            Test::AtMost { column, which, bound } => {
+                self.single(sample(which, column)?, |estimate| estimate.at_most(*bound))
+            }
+            Test::MoreThan { column, which, bound } => {
+                self.single(sample(which, column)?, |estimate| estimate.above(*bound))
             }
             Test::LargerLoss { column, larger, smaller } => {
                 let both = |[which, from]: &[Rows; 2]| {
                     Ok::<_, String>([sample(which, column)?, sample(from, column)?])
                 };
-                self.shares(&both(smaller)?, &both(larger)?)
+                self.shares(both(smaller)?, both(larger)?)
             }
-            Test::Within { which, column, .. } | Test::Decays { which, column, .. } => {
-                let sample = sample(which, column)?;
-                self.computed(&sample.values, sample.absent)
+            Test::Within { which, column, low, high } => {
+                self.computed(sample(which, column)?, |values| exact::is_within(values, *low, *high))
             }
-            Test::Falls { which, column, above, .. } => {
+            Test::Decays { which, column, share } => {
+                self.computed(sample(which, column)?, |values| exact::decays(values, *share))
+            }
+            Test::Falls { which, column, above, share } => {
                 let (value, floor) = (sample(which, column)?, sample(which, above)?);
                 let pairs = value.values.iter().zip(&floor.values);
-                let excess: Vec<f64> = pairs.map(|(value, floor)| value - floor).collect();
-                self.computed(&excess, [value.absent, floor.absent].concat())
+                let values = pairs.map(|(value, floor)| value - floor).collect();
+                let excess = Sample { values, absent: [value.absent, floor.absent].concat() };
+                self.computed(excess, |values| exact::falls(values, *share))
             }
             Test::Bounded { which, column, bound } => {
                 let (sheet, rows) = evidence.rows(which, method)?;
@@ -186,68 +203,50 @@ impl Test {
         })
     }
 
-    fn compare(&self, a: &Sample, b: &Sample) -> Finding {
-        let scale = mean(&b.values).abs();
+    /// By the difference of the means; `verdict` is told what shares are of.
+    fn compare(&self, a: Sample, b: Sample, verdict: impl Fn(&Estimate, f64) -> Verdict) -> Finding {
         let estimate = Estimate::of_difference(&a.values, &b.values);
-        let verdict = match self {
-            Test::Above { by, .. } => estimate.above(by * scale),
-            Test::Comparable { share, .. } => estimate.within(share * scale),
-            Test::NotAbove { by, .. } => estimate.at_most(by * scale),
-            Test::SomeSeedBelow { share, .. } => {
-                return self.some_below(a, share * mean(&b.values), b);
-            }
-            _ => estimate.above(0.0),
-        };
-        let (one, other) = (short(mean(&a.values)), short(mean(&b.values)));
-        let numbers = format!("{one} against {other}, difference {}", estimate.text());
-        self.finding(verdict, numbers, Some(estimate), [a.absent.clone(), b.absent.clone()].concat())
+        let (one, other) = (mean(&a.values), mean(&b.values));
+        let numbers = format!("{} against {}, difference {}", short(one), short(other), estimate.text());
+        let verdict = verdict(&estimate, other.abs());
+        self.finding(verdict, numbers, Some(estimate), [a.absent, b.absent].concat())
     }
 
-    fn single(&self, sample: &Sample) -> Finding {
+    fn single(&self, sample: Sample, verdict: impl Fn(&Estimate) -> Verdict) -> Finding {
         let estimate = Estimate::of(&sample.values);
-        let verdict = match self {
-            Test::MoreThan { bound, .. } => estimate.above(*bound),
-            Test::AtMost { bound, .. } => estimate.at_most(*bound),
-            _ => Verdict::Missing,
-        };
-        self.finding(verdict, estimate.text(), Some(estimate), sample.absent.clone())
+        self.finding(verdict(&estimate), estimate.text(), Some(estimate), sample.absent)
     }
 
     /// What is lost is larger where a smaller share is kept.
-    fn shares(&self, smaller: &[Sample; 2], larger: &[Sample; 2]) -> Finding {
-        let values = |[part, whole]: &[Sample; 2]| [part.values.clone(), whole.values.clone()];
-        let (smaller_values, larger_values) = (values(smaller), values(larger));
-        let estimate = Estimate::of_shares(&smaller_values, &larger_values);
+    fn shares(&self, smaller: [Sample; 2], larger: [Sample; 2]) -> Finding {
+        let absent = smaller.iter().chain(&larger).flat_map(|sample| sample.absent.clone()).collect();
+        let (smaller, larger) = (smaller.map(|sample| sample.values), larger.map(|sample| sample.values));
+        let estimate = Estimate::of_shares(&smaller, &larger);
         let kept = |[part, whole]: &[Vec<f64>; 2]| short(mean(part) / mean(whole));
-        let (one, other) = (kept(&smaller_values), kept(&larger_values));
+        let (one, other) = (kept(&smaller), kept(&larger));
         let numbers = format!("{one} kept against {other}, difference {}", estimate.text());
-        let absent = smaller.iter().chain(larger).flat_map(|sample| sample.absent.clone()).collect();
         self.finding(estimate.above(0.0), numbers, Some(estimate), absent)
     }
 
-    fn computed(&self, values: &[f64], absent: Vec<String>) -> Finding {
-        let holds = match self {
-            Test::Within { low, high, .. } => exact::is_within(values, *low, *high),
-            Test::Decays { share, .. } => exact::decays(values, *share),
-            Test::Falls { share, .. } => exact::falls(values, *share),
-            _ => None,
-        };
-        let numbers: Vec<String> = values.iter().map(|&value| short(value)).collect();
-        self.finding(exact::verdict(holds), numbers.join(", "), None, absent)
+    fn computed(&self, sample: Sample, holds: impl Fn(&[f64]) -> Option<bool>) -> Finding {
+        let verdict = exact::verdict(holds(&sample.values));
+        let numbers: Vec<String> = sample.values.iter().map(|&value| short(value)).collect();
+        self.finding(verdict, numbers.join(", "), None, sample.absent)
     }
 
     /// One seed is enough; none proves nothing unless there were many.
-    fn some_below(&self, sample: &Sample, bound: f64, reference: &Sample) -> Finding {
+    fn some_below(&self, sample: Sample, share: f64, reference: Sample) -> Finding {
+        let bound = share * mean(&reference.values);
         let below = sample.values.iter().filter(|&&value| value < bound).count();
+        let count = sample.values.len();
         let verdict = match below {
-            0 if sample.values.len() < SEEDS_FOR_NEVER => Verdict::Undecided,
+            0 if count < SEEDS_FOR_NEVER => Verdict::Undecided,
             0 => Verdict::Fails,
             _ => Verdict::Holds,
         };
         let lowest = sample.values.iter().copied().fold(f64::INFINITY, f64::min);
-        let count = sample.values.len();
         let numbers = format!("{below} of {count} seeds below {}, lowest {}", short(bound), short(lowest));
-        self.finding(verdict, numbers, None, [sample.absent.clone(), reference.absent.clone()].concat())
+        self.finding(verdict, numbers, None, [sample.absent, reference.absent].concat())
     }
 
     fn finding(
@@ -267,24 +266,5 @@ impl Test {
 
 /// A column in words.
 fn name(column: &str) -> &str {
-    match column {
-        "violation_total" => "violation",
-        "violation_peak" => "largest violation while training",
-        "violation_start" => "violation at the start",
-        "return_start" => "return at the start",
-        "early_return" => "return over the first fifth of training",
-        "settled" => "number of iterations to nine tenths of the way",
-        "wall_s" => "time",
-        "seconds_relative" => "share of the time at full range",
-        "bytes_relative" => "share of the bytes at full range",
-        "E" => "ℰ",
-        "E_exact" => "ℰ with exact gradients",
-        "E_final" => "slope of the last ℰ",
-        "E_min" => "slope of the least ℰ",
-        "fixed" | "error" => "error of the truncated gradient",
-        "lemma" => "the lemma's bound",
-        "solved" => "whether the ball arrives",
-        "comm_bytes" => "number of bytes sent",
-        other => other,
-    }
+    CLAIMS.columns.get(column).map_or(column, String::as_str)
 }

@@ -6,18 +6,18 @@ use phalanx_pictures::statistics::{
     CONFIDENCE, interquartile_mean, interval, interval_of_difference, interval_of_shares, mean,
 };
 
-/// What became of a claim.
+/// What became of a claim; the first is nearest to holding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
     /// The interval is on the claim's side.
     Holds,
-    /// The interval is on the other side.
-    Fails,
     /// The interval has both sides in it, or there are fewer than two seeds.
     Undecided,
     /// There are no results.
     Missing,
+    /// The interval is on the other side.
+    Fails,
 }
 
 impl Verdict {
@@ -34,24 +34,14 @@ impl Verdict {
         }
     }
 
-    /// How far it is from holding.
-    fn rank(self) -> u8 {
-        match self {
-            Verdict::Holds => 0,
-            Verdict::Undecided => 1,
-            Verdict::Missing => 2,
-            Verdict::Fails => 3,
-        }
-    }
-
     /// Of a claim with several parts, all of which must hold: one that fails decides.
     pub fn of_all(parts: impl IntoIterator<Item = Verdict>) -> Verdict {
-        parts.into_iter().max_by_key(|verdict| verdict.rank()).unwrap_or(Verdict::Missing)
+        parts.into_iter().max().unwrap_or(Verdict::Missing)
     }
 
     /// Of a claim with several parts, one of which must hold.
     pub fn of_any(parts: impl IntoIterator<Item = Verdict>) -> Verdict {
-        parts.into_iter().min_by_key(|verdict| verdict.rank()).unwrap_or(Verdict::Missing)
+        parts.into_iter().min().unwrap_or(Verdict::Missing)
     }
 }
 
@@ -94,30 +84,26 @@ impl Estimate {
 
     /// Holds where the whole interval is above `bound`, fails where it is below.
     pub fn above(&self, bound: f64) -> Verdict {
-        match self {
-            _ if self.seeds < 2 => Verdict::Undecided,
-            _ if self.low > bound => Verdict::Holds,
-            _ if self.high < bound => Verdict::Fails,
-            _ => Verdict::Undecided,
-        }
+        self.decided(self.low > bound, self.high < bound)
     }
 
     /// Holds where no part of the interval is above `bound`, fails where all of it is.
     pub fn at_most(&self, bound: f64) -> Verdict {
-        match self {
-            _ if self.seeds < 2 => Verdict::Undecided,
-            _ if self.high <= bound => Verdict::Holds,
-            _ if self.low > bound => Verdict::Fails,
-            _ => Verdict::Undecided,
-        }
+        self.decided(self.high <= bound, self.low > bound)
     }
 
     /// Holds where the interval is inside ±`margin`, fails where it is outside.
     pub fn within(&self, margin: f64) -> Verdict {
-        match self {
+        let is_inside = -margin <= self.low && self.high <= margin;
+        self.decided(is_inside, self.low > margin || self.high < -margin)
+    }
+
+    /// One seed decides nothing.
+    fn decided(&self, holds: bool, fails: bool) -> Verdict {
+        match (holds, fails) {
             _ if self.seeds < 2 => Verdict::Undecided,
-            _ if -margin <= self.low && self.high <= margin => Verdict::Holds,
-            _ if self.low > margin || self.high < -margin => Verdict::Fails,
+            (true, _) => Verdict::Holds,
+            (_, true) => Verdict::Fails,
             _ => Verdict::Undecided,
         }
     }

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use phalanx::{Error, Result};
+use phalanx::Result;
 use serde::Serialize;
 
 use crate::catalogue::{self, ALL};
 use crate::claims::Evidence;
 use crate::context::Record;
-use crate::sheet::Sheet;
+use crate::distinct;
+use crate::sheet::{Sheet, if_there};
 
 /// Everything that a report is made of.
 #[derive(Debug)]
@@ -67,26 +68,28 @@ impl Gathered {
         let other = folders(root)?.into_iter().filter(|name| catalogue::find(name).is_none());
         for id in known.chain(other) {
             let described = catalogue::find(&id);
-            let title = described.map_or_else(|| id.clone(), |experiment| experiment.title.clone());
-            let label = described.map_or_else(String::new, |experiment| experiment.label.clone());
+            let (title, label) = described.map_or((id.clone(), String::new()), |experiment| {
+                (experiment.title.clone(), experiment.label.clone())
+            });
             let folder = root.join(&id);
-            let absent = |reason| Absent { id: id.clone(), title: title.clone(), reason };
-            match Record::read(&folder)? {
-                None if described.is_some() => gathered.absent.push(absent("not made")),
-                None => {}
-                Some(record) if record.id != id => {
-                    gathered.absent.push(absent("holds a copy of another experiment"))
+            let reason = match Record::read(&folder)? {
+                None if described.is_none() => continue,
+                None => "not made",
+                Some(record) if record.id != id => "holds a copy of another experiment",
+                Some(record) if !record.complete => "begun, but not complete",
+                Some(record) => {
+                    gathered.experiments.push(CompleteExperiment {
+                        record,
+                        title,
+                        label,
+                        sheets: sheets(&folder)?,
+                        figures: figures(&folder.join("figures"))?,
+                        frames: with_extension(&folder.join("frames"), "png")?,
+                    });
+                    continue;
                 }
-                Some(record) if !record.complete => gathered.absent.push(absent("begun, but not complete")),
-                Some(record) => gathered.experiments.push(CompleteExperiment {
-                    record,
-                    title,
-                    label,
-                    sheets: sheets(&folder)?,
-                    figures: figures(&folder.join("figures"))?,
-                    frames: with_extension(&folder.join("frames"), &["png"])?,
-                }),
-            }
+            };
+            gathered.absent.push(Absent { id, title, reason });
         }
         Ok(gathered)
     }
@@ -131,54 +134,39 @@ impl CompleteExperiment {
 
     /// Presets and settings, each combination once: method, setting, preset, settings on top.
     pub fn settings(&self) -> Vec<[String; 4]> {
-        let mut found: Vec<[String; 4]> = Vec::new();
-        let Some(results) = self.sheets.get("results") else { return found };
+        let Some(results) = self.sheets.get("results") else { return Vec::new() };
         if results.column("preset").is_none() {
-            return found;
+            return Vec::new();
         }
-        for row in &results.rows {
-            let cells =
-                ["method", "setting", "preset", "set"].map(|column| results.text(row, column).to_string());
-            if !found.contains(&cells) {
-                found.push(cells);
-            }
-        }
-        found
+        distinct(results.rows.iter().map(|row| {
+            ["method", "setting", "preset", "set"].map(|column| results.text(row, column).to_string())
+        }))
     }
 }
 
 /// Subfolders with a record, in the order of their names.
 fn folders(root: &Path) -> Result<Vec<String>> {
-    let mut names: Vec<String> = entries(root)?
-        .into_iter()
-        .filter(|path| path.join("experiment.json").is_file())
-        .filter_map(|path| Some(path.file_name()?.to_str()?.to_string()))
-        .collect();
-    names.sort();
-    Ok(names)
+    let made = entries(root)?.into_iter().filter(|path| path.join("experiment.json").is_file());
+    Ok(made.filter_map(|path| Some(path.file_name()?.to_str()?.to_string())).collect())
 }
 
 /// What is in a folder, in the order of the names; nothing if there is no such folder.
 fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
-    let read = match std::fs::read_dir(folder) {
-        Ok(read) => read,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(Error::file(folder, format!("cannot be read: {error}"))),
-    };
-    let mut paths: Vec<PathBuf> = read.filter_map(|entry| entry.ok().map(|entry| entry.path())).collect();
+    let read = if_there(folder, std::fs::read_dir(folder))?;
+    let entries = read.into_iter().flatten().flatten();
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
     paths.sort();
     Ok(paths)
 }
 
-fn with_extension(folder: &Path, extensions: &[&str]) -> Result<Vec<PathBuf>> {
-    let wanted =
-        |path: &PathBuf| extensions.iter().any(|wanted| path.extension().is_some_and(|e| e == *wanted));
-    Ok(entries(folder)?.into_iter().filter(wanted).collect())
+fn with_extension(folder: &Path, wanted: &str) -> Result<Vec<PathBuf>> {
+    let is_wanted = |path: &PathBuf| path.extension().is_some_and(|extension| extension == wanted);
+    Ok(entries(folder)?.into_iter().filter(is_wanted).collect())
 }
 
 fn sheets(folder: &Path) -> Result<BTreeMap<String, Sheet>> {
     let mut sheets = BTreeMap::new();
-    for file in with_extension(folder, &["csv"])? {
+    for file in with_extension(folder, "csv")? {
         if let (Some(sheet), Some(name)) = (Sheet::read(&file)?, file.file_stem()) {
             sheets.insert(name.to_string_lossy().into_owned(), sheet);
         }
@@ -188,8 +176,8 @@ fn sheets(folder: &Path) -> Result<BTreeMap<String, Sheet>> {
 
 /// Every drawing once: what is there as SVG is not taken as PNG, too.
 fn figures(folder: &Path) -> Result<Vec<PathBuf>> {
-    let mut files = with_extension(folder, &["svg"])?;
-    let raster = with_extension(folder, &["png"])?;
+    let mut files = with_extension(folder, "svg")?;
+    let raster = with_extension(folder, "png")?;
     files.extend(raster.into_iter().filter(|png| !png.with_extension("svg").is_file()));
     files.sort_by_key(|file| {
         let moment = MOMENTS.iter().position(|moment| file.file_stem().is_some_and(|stem| stem == *moment));
@@ -207,10 +195,8 @@ const OWN_TUNING: &str = include_str!("../../../../docs/paper/tuning.md");
 /// What `tuning.md` or `tuning.csv` says, of settings of one's own; else how those of the catalogue were found.
 fn tuning(root: &Path) -> Result<Tuning> {
     let file = root.join("tuning.md");
-    match std::fs::read_to_string(&file) {
-        Ok(words) => return Ok(Tuning::Words(words)),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-        Err(error) => return Err(Error::file(&file, format!("cannot be read: {error}"))),
+    if let Some(words) = if_there(&file, std::fs::read_to_string(&file))? {
+        return Ok(Tuning::Words(words));
     }
     let table = Sheet::read(&root.join("tuning.csv"))?.map(Tuning::Table);
     Ok(table.unwrap_or_else(|| Tuning::Words(OWN_TUNING.into())))

@@ -1,11 +1,11 @@
 //! `phalanx paper report`: what became of the paper's claims, as `claims.json`, `REPORT.md` and `report.html`.
 
 mod base64;
+mod document;
 mod gathered;
-mod html;
 mod json;
-mod markdown;
 mod tables;
+mod template;
 
 #[cfg(test)]
 mod tests;
@@ -16,6 +16,7 @@ use gathered::Gathered;
 use phalanx::Error;
 
 use super::claims::{self, Judged, Verdict};
+use super::distinct;
 
 /// Everything that is said, in whatever form.
 struct Report {
@@ -28,12 +29,13 @@ struct Report {
 /// Judges what is in `root`, and writes the report there.
 pub fn write(root: &Path, commit: &str) -> anyhow::Result<Vec<PathBuf>> {
     let report = Report::of(root, commit)?;
+    let document = document::document(&report)?;
     std::fs::create_dir_all(root).map_err(|error| Error::write(root, error))?;
     let mut files = Vec::new();
     for (name, text) in [
         ("claims.json", json::write(&report)?),
-        ("REPORT.md", markdown::write(&report)),
-        ("report.html", html::write(&report)?),
+        ("REPORT.md", document::markdown(&document)),
+        ("report.html", document::page(&document)),
     ] {
         let file = root.join(name);
         std::fs::write(&file, text).map_err(|error| Error::write(&file, error))?;
@@ -57,13 +59,7 @@ impl Report {
 
     /// Lengths of the training runs, each once.
     fn lengths(&self) -> Vec<&str> {
-        let mut lengths: Vec<&str> = Vec::new();
-        for found in &self.gathered.experiments {
-            if !lengths.contains(&found.record.length.as_str()) {
-                lengths.push(&found.record.length);
-            }
-        }
-        lengths
+        distinct(self.gathered.experiments.iter().map(|found| found.record.length.as_str()))
     }
 
     /// Why nothing here is evidence, if that is so.
@@ -92,11 +88,3 @@ impl Report {
         experiments.chain(runs).collect()
     }
 }
-
-/// How verdicts are reached, for readers.
-const METHOD: &str = "Verdicts are computed from results.csv. A difference of means over seeds is judged by its 95 % bootstrap \
-    interval (4000 resamples, seeds of both sides drawn apart): a claim holds where the interval lies on its side, fails where it \
-    lies on the other, and is undecided where it has both, or with fewer than two seeds. “Comparable” means that the \
-    interval lies within the margin that is said beside it. Interquartile means (IQM) stand beside the means and decide \
-    nothing. A claim with several parts holds if all of them do. Intervals are per test, not corrected for their number; with few \
-    seeds they are too narrow rather than too wide. Computed numbers without seeds are compared as they are.";

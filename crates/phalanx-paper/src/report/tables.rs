@@ -1,11 +1,14 @@
 //! Tables of an experiment as the report shows them: a heading and cells.
 
+use serde::Serialize;
+
 use super::gathered::CompleteExperiment;
 use crate::claims;
 use crate::sheet::Sheet;
 use crate::terminal_tables;
 
 /// A table with its heading.
+#[derive(Serialize)]
 pub struct Table {
     /// Names of columns.
     pub heading: Vec<String>,
@@ -21,9 +24,8 @@ const MOST_ROWS: usize = 80;
 /// The summary of a trained experiment; of another the table that it made for readers, or its results.
 pub fn of(found: &CompleteExperiment) -> Option<Table> {
     if let Some(summary) = found.sheets.get("summary") {
-        let (heading, rows) = terminal_tables::rows(summary);
-        let heading = heading.into_iter().map(String::from).collect();
-        return Some(Table { heading, rows, left_out: 0 });
+        let Sheet { columns, rows } = terminal_tables::shown(summary);
+        return Some(Table { heading: columns, rows, left_out: 0 });
     }
     found.sheets.get("table").or(found.sheets.get("results")).map(whole)
 }

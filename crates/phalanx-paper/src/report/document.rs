@@ -1,0 +1,158 @@
+//! What the report says, for its templates: `report.html`, one file that needs nothing else, not even a network, and `REPORT.md`.
+
+use std::path::Path;
+
+use phalanx::Error;
+use serde_json::{Value, json};
+
+use super::gathered::{CompleteExperiment, Tuning};
+use super::template::fill;
+use super::{Report, base64, tables};
+use crate::claims::{CLAIMS, Finding, Judged, Verdict};
+use crate::distinct;
+
+const METHOD: &str = include_str!("method.txt");
+
+/// The whole page.
+pub fn page(document: &Value) -> String {
+    let template = include_str!("page.html")
+        .replace("{{>style}}", include_str!("page.css"))
+        .replace("{{>script}}", include_str!("page.js"))
+        .replace("{{>method}}", METHOD.trim_end())
+        .replace("{{>table}}", include_str!("table.html").trim_end());
+    fill(&template, &[document], "html")
+}
+
+/// `REPORT.md`.
+pub fn markdown(document: &Value) -> String {
+    let template = include_str!("report.md")
+        .replace("{{>method}}", METHOD.trim_end())
+        .replace("{{>table}}", include_str!("table.md").trim_end());
+    fill(template.trim_end(), &[document], "raw")
+}
+
+/// Everything that the templates name.
+pub fn document(report: &Report) -> anyhow::Result<Value> {
+    let gathered = &report.gathered;
+    // "3 hold, 1 fail".
+    let count = |(verdict, count): (Verdict, usize)| json!({ "verdict": verdict, "count": count, "said": verdict.word().trim_end_matches('s') });
+    let experiments = gathered.experiments.iter().map(|found| experiment(report, found));
+    let untested = CLAIMS.untested.iter().map(|it| [&it.place, &it.sentence, &it.reason]);
+    let tuning = match &gathered.tuning {
+        Tuning::Words(words) => json!({ "words": words.trim() }),
+        Tuning::Table(sheet) => json!({ "table": tables::whole(sheet) }),
+    };
+    Ok(json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "commit": report.commit,
+        "warning": report.warning(),
+        "number_of_claims": report.claims.len(),
+        "counts": report.counts().map(count),
+        "gaps": report.gaps(),
+        "groups": groups(report),
+        "claims": report.claims.iter().map(|it| claim(report, it)).collect::<Vec<_>>(),
+        "untested": { "heading": ["paper", "sentence", "why not"], "rows": untested.collect::<Vec<_>>() },
+        "experiments": experiments.collect::<anyhow::Result<Vec<_>>>()?,
+        "tuning": tuning,
+    }))
+}
+
+/// Claims by group, in their order.
+fn groups(report: &Report) -> Vec<Value> {
+    let group = |name: &str| {
+        let title = CLAIMS.groups.get(name).map_or(name, String::as_str);
+        let members = report.claims.iter().filter(|claim| claim.group() == name);
+        json!({ "name": name, "title": title, "members": members.map(|it| claim(report, it)).collect::<Vec<_>>() })
+    };
+    distinct(report.claims.iter().map(Judged::group)).into_iter().map(group).collect()
+}
+
+/// Findings of a claim that the page shows without being asked for.
+const MOST_SHOWN: usize = 2;
+
+fn claim(report: &Report, claim: &Judged) -> Value {
+    let whose = |method: &str| if method == "all" { String::new() } else { method.into() };
+    let made = |id: &String| report.gathered.experiments.iter().any(|found| found.record.id == *id);
+    let needs = claim.experiments.iter().map(|id| json!({ "id": id, "made": made(id) }));
+    let judgements = claim.judgements.iter().map(|judgement| {
+        json!({
+            "whose": whose(&judgement.method),
+            "verdict": judgement.verdict,
+            "findings": judgement.findings.iter().map(finding).collect::<Vec<_>>(),
+        })
+    });
+    let beside = claim.judgements.get(1);
+    let beside = beside.map(|judgement| format!("{}: {}", judgement.method, judgement.verdict.word()));
+    // The first findings that the verdict rests on.
+    let findings = claim.judgements.first().into_iter().flat_map(|judgement| &judgement.findings);
+    let resting = findings.filter(|it| it.verdict == claim.verdict && it.verdict != Verdict::Missing);
+    json!({
+        "id": claim.id,
+        "place": claim.place,
+        "sentence": claim.sentence,
+        "verdict": claim.verdict,
+        "beside": beside.unwrap_or_default(),
+        "needs": needs.collect::<Vec<_>>(),
+        "why": claim.why,
+        "deciding": resting.take(MOST_SHOWN).map(finding).collect::<Vec<_>>(),
+        "judgements": judgements.collect::<Vec<_>>(),
+    })
+}
+
+fn finding(Finding { test, verdict, numbers, absent, .. }: &Finding) -> Value {
+    json!({ "test": test, "verdict": verdict, "numbers": numbers, "without": absent.join("; ") })
+}
+
+fn experiment(report: &Report, found: &CompleteExperiment) -> anyhow::Result<Value> {
+    let record = &found.record;
+    let resting = report.claims.iter().filter(|claim| claim.experiments.contains(&record.id));
+    let mut figures = Vec::new();
+    for file in &found.figures {
+        let name = file.file_stem().unwrap_or_default().to_string_lossy();
+        figures.push(json!({ "name": name, "source": inline(file)? }));
+    }
+    let frames = found.frames.iter().map(|file| inline(file)).collect::<anyhow::Result<Vec<_>>>()?;
+    let replay = match frames.first() {
+        Some(first) => {
+            json!({ "count": frames.len(), "first": first, "frames": serde_json::to_string(&frames)? })
+        }
+        None => Value::Null,
+    };
+    let settings = found.settings().into_iter().map(|[method, setting, preset, set]| {
+        json!({ "method": method, "setting": setting, "preset": preset, "set": set })
+    });
+    Ok(json!({
+        "id": record.id,
+        "title": found.title,
+        "label": found.label,
+        "command": record.command,
+        "length": record.length,
+        "seeds": seeds(&record.seeds),
+        "commit": record.commit,
+        "time": tables::duration(record.wall_s),
+        "cores": record.cores,
+        "failures": found.failures().join("; "),
+        "resting": resting.map(|claim| json!({ "id": claim.id, "verdict": claim.verdict })).collect::<Vec<_>>(),
+        "table": tables::of(found),
+        "figures": figures,
+        "replay": replay,
+        "settings": settings.collect::<Vec<_>>(),
+    }))
+}
+
+/// `1 to 5`, or all of them.
+fn seeds(seeds: &[u64]) -> String {
+    match seeds {
+        [first, .., last] if seeds.len() > 2 && last - first + 1 == seeds.len() as u64 => {
+            format!("{first} to {last}")
+        }
+        _ => seeds.iter().map(u64::to_string).collect::<Vec<_>>().join(", "),
+    }
+}
+
+/// A picture as a data URI: as an image of its own, an SVG cannot meet the names of another, nor run anything.
+fn inline(file: &Path) -> anyhow::Result<String> {
+    let kind = if file.extension().is_some_and(|extension| extension == "svg") { "svg+xml" } else { "png" };
+    let bytes = std::fs::read(file).map_err(|error| Error::file(file, format!("cannot be read: {error}")))?;
+    Ok(format!("data:image/{kind};base64,{}", base64::encode(&bytes)))
+}
