@@ -37,8 +37,6 @@ fn main() -> ExitCode {
 mod bench;
 mod python;
 mod setup;
-#[cfg(test)]
-mod tree;
 
 /// Every check, in the order in which failures are cheapest to find. `install`: packages of the system may be installed.
 ///

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use phalanx::Error;
-use phalanx::run::{Job, JobOutcome, Provenance, Registry};
+use phalanx::run::{Job, JobOutcome, Outcome, Provenance, Registry};
 use serde::{Deserialize, Serialize};
 
 use super::setting::Setting;
@@ -95,6 +95,9 @@ pub struct Reproduction {
 
 /// Carries out jobs until all are done or the user wants to stop: one outcome per job, in their order.
 pub type RunJobs = Box<dyn Fn(&[Job]) -> anyhow::Result<Vec<JobOutcome>> + Sync>;
+
+/// A run that is finished, or why it failed.
+pub type Trained = std::result::Result<Outcome, String>;
 
 /// An experiment that is being made.
 pub struct ExperimentContext<'a> {
@@ -200,13 +203,8 @@ impl ExperimentContext<'_> {
         self.reproduction.folder(self.id).join(name)
     }
 
-    /// Trains every setting with every seed: one [`JobOutcome`] each, by setting, then by seed.
-    pub fn train(&self, settings: &[Setting]) -> anyhow::Result<Vec<Vec<JobOutcome>>> {
-        self.train_seeds(settings, &self.reproduction.seeds)
-    }
-
-    /// The same with other seeds.
-    pub fn train_seeds(&self, settings: &[Setting], seeds: &[u64]) -> anyhow::Result<Vec<Vec<JobOutcome>>> {
+    /// Trains every setting with every seed: what each run came to, or why it failed, by setting, then by seed.
+    pub fn train(&self, settings: &[Setting], seeds: &[u64]) -> anyhow::Result<Vec<Vec<Trained>>> {
         let reproduction = self.reproduction;
         let mut jobs = Vec::new();
         for setting in settings {
@@ -220,18 +218,26 @@ impl ExperimentContext<'_> {
         }
         let finishes = (reproduction.run_jobs)(&jobs)?;
         reproduction.check()?;
-        if let Some((_, job)) =
-            finishes.iter().zip(&jobs).find(|(finish, _)| matches!(finish, JobOutcome::Busy))
-        {
-            anyhow::bail!("{}: another process trains it; call again when it is done", job.name);
+        let mut runs = Vec::new();
+        for (finish, job) in finishes.into_iter().zip(&jobs) {
+            runs.push(match finish {
+                JobOutcome::Done(outcome) => Ok(*outcome),
+                JobOutcome::Failed(reason) => Err(reason),
+                JobOutcome::Busy | JobOutcome::Stopped => {
+                    anyhow::bail!("{}: another process trains it; call again when it is done", job.name)
+                }
+            });
         }
-        let mut finishes = finishes.into_iter();
-        Ok(settings.iter().map(|_| finishes.by_ref().take(seeds.len()).collect()).collect())
+        let mut runs = runs.into_iter();
+        Ok(settings.iter().map(|_| runs.by_ref().take(seeds.len()).collect()).collect())
     }
 
-    /// Writes a file.
+    /// Writes a file, in a folder that is made if need be.
     pub fn write(&self, name: &str, bytes: &[u8]) -> anyhow::Result<()> {
         let path = self.file(name);
+        if let Some(folder) = path.parent() {
+            std::fs::create_dir_all(folder).map_err(|error| Error::write(folder, error))?;
+        }
         Ok(std::fs::write(&path, bytes).map_err(|error| Error::write(&path, error))?)
     }
 

@@ -12,7 +12,7 @@ use super::context::{ByLength, ExperimentContext, Length};
 use super::drawing::log;
 use super::on_one_thread;
 use super::setting::key_and_value;
-use super::sheet::{Sheet, number};
+use super::sheet::{Sheet, optional};
 use phalanx_pictures::plot::figure::{Curve, Figure, Panel, Style, laid_out};
 use phalanx_pictures::plot::quantile;
 
@@ -65,7 +65,7 @@ pub fn make(context: &ExperimentContext<'_>) -> anyhow::Result<()> {
         }
         let whole = costs.last().cloned();
         let relative = |value: Option<f64>, of: fn(&Cost) -> Option<f64>| {
-            value.zip(whole.as_ref().and_then(of)).map_or(f64::NAN, |(value, whole)| value / whole)
+            optional(value.zip(whole.as_ref().and_then(of)).map(|(value, whole)| value / whole))
         };
         for (&kappa, cost) in world.radii.iter().zip(&costs) {
             results.push(vec![
@@ -74,11 +74,11 @@ pub fn make(context: &ExperimentContext<'_>) -> anyhow::Result<()> {
                 diameter.to_string(),
                 cost.agents.to_string(),
                 cost.iterations.to_string(),
-                number(cost.seconds.unwrap_or(f64::NAN)),
-                number(cost.least.unwrap_or(f64::NAN)),
-                number(relative(cost.least, |cost| cost.least)),
-                number(cost.bytes.unwrap_or(f64::NAN)),
-                number(relative(cost.bytes, |cost| cost.bytes)),
+                optional(cost.seconds),
+                optional(cost.least),
+                relative(cost.least, |cost| cost.least),
+                optional(cost.bytes),
+                relative(cost.bytes, |cost| cost.bytes),
                 cost.state_bytes.to_string(),
                 cost.status.clone(),
             ]);

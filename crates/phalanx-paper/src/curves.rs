@@ -40,47 +40,47 @@ pub fn figure(title: &str, courses: &[Course<'_>]) -> Figure {
         x: Axis::new("iteration", Values::Whole),
         y: Axis::new(label, values),
         names: Vec::new(),
-        layers: courses.iter().enumerate().flat_map(|(k, course)| layers(k, course, column)).collect(),
+        layers: courses.iter().enumerate().flat_map(|(k, course)| layers(k, course, &column)).collect(),
     };
+    let returns = Column { values: |run| &run.return_, published: 0, floor: f64::NEG_INFINITY };
+    let violations = Column { values: |run| &run.violation_total, published: 1, floor: 0.0 };
     Figure {
         title: title.into(),
         subtitle,
         panels: vec![
-            panel(RETURN, Values::Real, Column::Return),
-            panel(TOTAL_VIOLATION, Values::FromZero, Column::Violation),
+            panel(RETURN, Values::Real, returns),
+            panel(TOTAL_VIOLATION, Values::FromZero, violations),
         ],
         arrangement: Arrangement::Stacked,
     }
 }
 
-#[derive(Clone, Copy)]
-enum Column {
-    Return,
-    Violation,
+/// What is drawn of runs.
+struct Column {
+    values: fn(&Metrics) -> &[f64],
+    /// Its place in what the paper reports.
+    published: usize,
+    /// No band goes below it.
+    floor: f64,
 }
 
-fn layers(k: usize, course: &Course<'_>, column: Column) -> Vec<Layer> {
+fn layers(k: usize, course: &Course<'_>, column: &Column) -> Vec<Layer> {
     let colour = Colour::of_series(k);
-    let values = |run: &Metrics| match column {
-        Column::Return => run.return_.clone(),
-        Column::Violation => run.violation_total.clone(),
-    };
     // Smoothed run by run, so that the band is that of what is drawn.
     let smooth = |run: &Metrics| -> Vec<Point> {
-        let points = plot::points(&run.iteration, &values(run));
+        let points = plot::points(&run.iteration, (column.values)(run));
         let reach = plot::mean_reach(points.len());
         if points.len() > 4 * reach { plot::moving_mean(&points, reach) } else { points }
     };
     let runs: Vec<Vec<Point>> = course.runs.iter().map(smooth).collect();
     let rows = runs.iter().map(Vec::len).min().unwrap_or(0);
     let factor = half_width(runs.len());
-    let floor = if let Column::Violation = column { 0.0 } else { f64::NEG_INFINITY };
     let (mut middle, mut band) = (Vec::with_capacity(rows), Vec::with_capacity(rows));
     for row in 0..rows {
         let at: Vec<f64> = runs.iter().map(|run| run[row].1).collect();
         let (x, mean, reach) = (runs[0][row].0, mean(&at), factor * deviation(&at));
         middle.push((x, mean));
-        band.push(Span { x, low: (mean - reach).max(floor), high: mean + reach });
+        band.push(Span { x, low: (mean - reach).max(column.floor), high: mean + reach });
     }
     let mut layers = Vec::new();
     if runs.len() > 1 {
@@ -88,9 +88,8 @@ fn layers(k: usize, course: &Course<'_>, column: Column) -> Vec<Layer> {
     }
     let end = course.runs.iter().filter_map(|run| run.iteration.last()).fold(0.0f64, |a, &b| a.max(b));
     layers.push(plot::line(middle, plot::THICK, colour, course.label.clone()));
-    if let Some([return_, violation]) = course.setting.published() {
-        let value = if let Column::Return = column { return_ } else { violation };
-        let shape = Shape::Marks { points: vec![(end, value)], mark: Mark::Diamond };
+    if let Some(published) = course.setting.published() {
+        let shape = Shape::Marks { points: vec![(end, published[column.published])], mark: Mark::Diamond };
         layers.push(Layer { shape, colour, label: String::new() });
     }
     layers

@@ -96,6 +96,11 @@ pub fn number(x: f64) -> String {
     }
 }
 
+/// A number that there may not be.
+pub fn optional(x: Option<f64>) -> String {
+    number(x.unwrap_or(f64::NAN))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,12 +2,11 @@
 
 use phalanx::run::Outcome;
 
-use super::context::ExperimentContext;
+use super::context::{ExperimentContext, Trained};
 use super::curves::{self, Course};
 use super::setting::Setting;
 use super::sheet::Sheet;
 use super::training_metrics;
-use phalanx::run::JobOutcome;
 use phalanx_pictures::plot::Metrics;
 use phalanx_pictures::statistics::{deviation, interquartile_mean, interval, mean};
 
@@ -23,7 +22,7 @@ const SUMMARY: &str = "method,setting,seeds,missing,return_mean,return_sd,return
 
 /// Trains the settings, writes `results.csv` and `summary.csv`, and draws `figures/curves`.
 pub fn make(context: &ExperimentContext<'_>, title: &str, settings: &[Setting]) -> anyhow::Result<()> {
-    let finishes = context.train(settings)?;
+    let finishes = context.train(settings, &context.reproduction.seeds)?;
     let mut results = Sheet::with_header(RESULTS);
     let mut summary = Sheet::with_header(SUMMARY);
     let mut courses = Vec::new();
@@ -31,10 +30,7 @@ pub fn make(context: &ExperimentContext<'_>, title: &str, settings: &[Setting]) 
     for (setting, finishes) in settings.iter().zip(&finishes) {
         let mut runs = Vec::new();
         for (&seed, finish) in context.reproduction.seeds.iter().zip(finishes) {
-            let metrics = match finish {
-                JobOutcome::Done(outcome) => Some(Metrics::read(&outcome.run)?),
-                _ => None,
-            };
+            let metrics = finish.as_ref().ok().map(|outcome| Metrics::read(&outcome.run)).transpose()?;
             results.push(result(setting, seed, finish, metrics.as_ref()));
             runs.extend(metrics);
         }
@@ -50,18 +46,18 @@ pub fn make(context: &ExperimentContext<'_>, title: &str, settings: &[Setting]) 
     Ok(())
 }
 
-fn result(setting: &Setting, seed: u64, finish: &JobOutcome, metrics: Option<&Metrics>) -> Vec<String> {
+fn result(setting: &Setting, seed: u64, finish: &Trained, metrics: Option<&Metrics>) -> Vec<String> {
     let mut row = vec![
         setting.method.clone(),
         setting.name.clone(),
         setting.preset.clone(),
         setting.set.join(" "),
         seed.to_string(),
-        status(finish),
+        finish.as_ref().map_or_else(|reason| format!("failed: {reason}"), |_| "finished".into()),
     ];
     match finish {
-        JobOutcome::Done(outcome) => {
-            let Outcome { objective, violation_total, violation_max, violation_mean, wall_s, .. } = **outcome;
+        Ok(outcome) => {
+            let Outcome { objective, violation_total, violation_max, violation_mean, wall_s, .. } = *outcome;
             row.push(outcome.return_.map(number).unwrap_or_default());
             row.extend([objective, violation_total, violation_max, violation_mean].map(number));
             let course = [
@@ -76,38 +72,24 @@ fn result(setting: &Setting, seed: u64, finish: &JobOutcome, metrics: Option<&Me
             row.push(format!("{wall_s:.2}"));
             row.extend([outcome.agent_steps, outcome.comm_bytes].map(|count| count.to_string()));
         }
-        _ => row.extend(std::iter::repeat_n(String::new(), 14)),
+        Err(_) => row.extend(std::iter::repeat_n(String::new(), 14)),
     }
     row.extend(published(setting));
     row.push(setting.counts().to_string());
     row
 }
 
-fn status(finish: &JobOutcome) -> String {
-    match finish {
-        JobOutcome::Done(_) => "finished".into(),
-        JobOutcome::Failed(reason) => format!("failed: {reason}"),
-        JobOutcome::Busy => "busy: another process trains it".into(),
-        JobOutcome::Stopped => "stopped".into(),
-    }
-}
-
 fn published(setting: &Setting) -> [String; 2] {
     setting.published().map(|published| published.map(|value| value.to_string())).unwrap_or_default()
 }
 
-fn summarise(setting: &Setting, seeds: &[u64], finishes: &[JobOutcome], runs: &[Metrics]) -> Vec<String> {
-    let done = || {
-        finishes.iter().filter_map(|finish| match finish {
-            JobOutcome::Done(outcome) => Some(outcome),
-            _ => None,
-        })
-    };
+fn summarise(setting: &Setting, seeds: &[u64], finishes: &[Trained], runs: &[Metrics]) -> Vec<String> {
+    let done = || finishes.iter().flatten();
     let returns: Vec<f64> = done().map(|outcome| outcome.return_.unwrap_or(f64::NAN)).collect();
     let violations: Vec<f64> = done().map(|outcome| outcome.violation_total).collect();
     let walls: Vec<f64> = done().map(|outcome| outcome.wall_s).collect();
     let peaks: Vec<f64> = runs.iter().map(Course::peak_violation).collect();
-    let missing = seeds.iter().zip(finishes).filter(|(_, finish)| !matches!(finish, JobOutcome::Done(_)));
+    let missing = seeds.iter().zip(finishes).filter(|(_, finish)| finish.is_err());
     let missing: Vec<String> = missing.map(|(seed, _)| seed.to_string()).collect();
     let mut row =
         vec![setting.method.clone(), setting.name.clone(), returns.len().to_string(), missing.join(" ")];

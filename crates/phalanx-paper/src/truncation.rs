@@ -9,7 +9,7 @@ use super::context::{ExperimentContext, Length};
 use super::drawing::log;
 use super::models;
 use super::on_one_thread;
-use super::sheet::{Sheet, number};
+use super::sheet::{Sheet, optional};
 use phalanx_pictures::plot::Values;
 use phalanx_pictures::plot::canvas::Axis;
 use phalanx_pictures::plot::figure::{Figure, Panel, Style, laid_out};
@@ -41,8 +41,6 @@ pub fn make(context: &ExperimentContext<'_>) -> anyhow::Result<()> {
 
 /// A model beside the results, for `phalanx exact` and `phalanx check`.
 fn write(context: &ExperimentContext<'_>, name: &str, model: &Value) -> anyhow::Result<()> {
-    let folder = context.file("models");
-    std::fs::create_dir_all(&folder).map_err(|error| phalanx::Error::write(&folder, error))?;
     context.write(&format!("models/{name}.json"), format!("{model}\n").as_bytes())
 }
 
@@ -93,10 +91,6 @@ fn gradient_error(report: &Value, kind: &str) -> Option<f64> {
     Some(whole.iter().zip(&cut).map(error).fold(0.0, f64::max))
 }
 
-fn cell(value: Option<f64>) -> String {
-    number(value.unwrap_or(f64::NAN))
-}
-
 /// The paper's line, on which the decay assumption fails, and a mixed one, on which it holds.
 fn lines(context: &ExperimentContext<'_>, agents: usize) -> anyhow::Result<Sheet> {
     let columns = ["mixing", "kappa_q", "fixed", "averaged", "td", "lemma", "certificate"];
@@ -110,7 +104,7 @@ fn lines(context: &ExperimentContext<'_>, agents: usize) -> anyhow::Result<Sheet
             let errors = context.part(&format!("{name}-{kappa_q}"), || Errors::of(&model, 1.0))?;
             let Errors { fixed, averaged, td, lemma, certificate, .. } = errors;
             let found = [Some(fixed), Some(averaged), td, lemma, certificate];
-            sheet.push([Some(mixing), Some(kappa_q as f64)].into_iter().chain(found).map(cell).collect());
+            sheet.push([Some(mixing), Some(kappa_q as f64)].into_iter().chain(found).map(optional).collect());
         }
     }
     Ok(sheet)
@@ -127,7 +121,7 @@ fn family(context: &ExperimentContext<'_>, radii: usize) -> anyhow::Result<Sheet
         let errors = context.part(&name, || Errors::of(&model, 0.0))?;
         let Errors { fixed, lemma, certificate, dq, dq_lemma, dq_certificate, .. } = errors;
         let found = [Some(kappa as f64), Some(fixed), lemma, certificate, dq, dq_lemma, dq_certificate];
-        sheet.push(found.map(cell).into());
+        sheet.push(found.map(optional).into());
     }
     Ok(sheet)
 }

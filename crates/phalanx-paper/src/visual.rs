@@ -8,8 +8,7 @@ use serde::Deserialize;
 use super::catalogue;
 use super::context::{ExperimentContext, Length};
 use super::setting::Setting;
-use super::sheet::{Sheet, number};
-use phalanx::run::JobOutcome;
+use super::sheet::{Sheet, number, optional};
 use phalanx_pictures::render::{Delays, Reel, frame_name};
 
 /// Columns of `results.csv`: one row per policy, with the evaluation of its run, the episode that is shown, and which share of the first
@@ -46,7 +45,10 @@ pub fn make(context: &ExperimentContext<'_>, all: &[Shown]) -> anyhow::Result<()
     let settings =
         all.iter().map(|shown| catalogue::setting(&shown.experiment, &shown.preset, &shown.setting));
     let settings = settings.collect::<anyhow::Result<Vec<Setting>>>()?;
-    let runs = trained(context, &settings)?;
+    // Those of panels are shared, and there already if these were made.
+    let runs = context.train(&settings, &[SEED])?.into_iter().flatten().zip(&settings);
+    let runs = runs.map(|(run, setting)| run.map_err(|reason| anyhow::anyhow!("{}: {reason}", setting.name)));
+    let runs = runs.collect::<anyhow::Result<Vec<Outcome>>>()?;
     let mut results = Sheet::new(&COLUMNS);
     for ((shown, setting), outcome) in all.iter().zip(&settings).zip(runs) {
         context.reproduction.check()?;
@@ -69,7 +71,7 @@ pub fn make(context: &ExperimentContext<'_>, all: &[Shown]) -> anyhow::Result<()
             setting.preset.clone(),
             setting.set.join(" "),
             SEED.to_string(),
-            number(outcome.return_.unwrap_or(f64::NAN)),
+            optional(outcome.return_),
             number(outcome.violation_total),
             episode.to_string(),
             reel.steps().to_string(),
@@ -80,24 +82,8 @@ pub fn make(context: &ExperimentContext<'_>, all: &[Shown]) -> anyhow::Result<()
     context.sheet("results.csv", &results)
 }
 
-/// The runs; those of panels are shared, and there already if these were made.
-fn trained(context: &ExperimentContext<'_>, settings: &[Setting]) -> anyhow::Result<Vec<Outcome>> {
-    let finishes = context.train_seeds(settings, &[SEED])?.into_iter().flatten();
-    let outcomes = finishes.zip(settings).map(|(finish, setting)| match finish {
-        JobOutcome::Done(outcome) => Ok(*outcome),
-        JobOutcome::Failed(reason) => anyhow::bail!("{}: {reason}", setting.name),
-        JobOutcome::Busy | JobOutcome::Stopped => {
-            anyhow::bail!("{}: another process trains it; try again later", setting.name)
-        }
-    });
-    outcomes.collect()
-}
-
 /// Draws the stills, and the whole episode as `figures/episode.gif` and `frames/step-….png`.
 fn draw(context: &ExperimentContext<'_>, reel: &Reel, shown: &Shown) -> anyhow::Result<()> {
-    for folder in [context.file("figures"), context.file("frames")] {
-        std::fs::create_dir_all(&folder).map_err(|error| phalanx::Error::write(&folder, error))?;
-    }
     for (moment, name) in &shown.stills {
         let step = reel.moment(moment).unwrap_or(0);
         context.write(&format!("figures/{name}.png"), &reel.small_frame(step)?)?;
