@@ -16,7 +16,7 @@ use crate::distributed::Halo;
 use crate::graph::Graph;
 use crate::learn::critic::{CriticSection, QValues, ValueReceiver};
 use crate::policy::{
-    self, Baseline, GradientScratch, GradientSettings, Parameterisation, Policy, PolicySection,
+    self, Baseline, GradientInput, GradientScratch, GradientSettings, Parameterisation, Policy, PolicySection,
 };
 use crate::world::Trajectory;
 use crate::{Error, Ragged, Result};
@@ -271,7 +271,8 @@ fn gradients_of(
                 out.iter_mut().for_each(|q| *q /= group.len() as f64);
             }
         };
-        policy.gradient(i, batch, &receive, rule, scratch, rows.row_mut(i));
+        let input = GradientInput { agent: i, batch, receive: &receive, rule };
+        policy.gradient(input, scratch, rows.row_mut(i));
     });
 }
 

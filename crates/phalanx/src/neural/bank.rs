@@ -17,9 +17,10 @@ use crate::{Ragged, Result};
 /// Networks of all agents. An agent may have several, all of one architecture.
 #[derive(Debug)]
 pub struct Bank {
-    nets: Vec<Net>,
+    /// The sizes of every agent's networks.
+    pub(crate) nets: Vec<Net>,
     /// Row i is `[network][parameter]`.
-    weights: Ragged<f32>,
+    pub(crate) weights: Ragged<f32>,
     /// Adam's moments, shaped like the weights; empty rows where there are none.
     first: Ragged<f32>,
     second: Ragged<f32>,
@@ -113,26 +114,6 @@ impl Bank {
     /// Begins to keep Adam's moments, at 0.
     pub fn add_moments(&mut self) {
         (self.first, self.second) = (Ragged::zeros_like(&self.weights), Ragged::zeros_like(&self.weights));
-    }
-
-    /// Number of agents.
-    pub fn agents(&self) -> usize {
-        self.nets.len()
-    }
-
-    /// The sizes of agent i's networks.
-    pub fn net(&self, agent: usize) -> &Net {
-        &self.nets[agent]
-    }
-
-    /// All parameters; row i is `[network][parameter]`.
-    pub fn weights(&self) -> &Ragged<f32> {
-        &self.weights
-    }
-
-    /// All parameters, to be changed.
-    pub fn weights_mut(&mut self) -> &mut Ragged<f32> {
-        &mut self.weights
     }
 
     /// The parameters of each of agent i's networks.
@@ -261,8 +242,8 @@ mod tests {
     #[test]
     fn networks_are_drawn_and_named_one_by_one() {
         let mut bank = bank(true);
-        let parameters = bank.net(0).parameters();
-        assert_eq!((bank.agents(), bank.networks(0).len(), bank.networks(1).len()), (2, 2, 1));
+        let parameters = bank.nets[0].parameters();
+        assert_eq!((bank.nets.len(), bank.networks(0).len(), bank.networks(1).len()), (2, 2, 1));
         let [a, b] = [0, 1].map(|k| bank.networks(0).nth(k).unwrap().to_vec());
         assert_ne!(a, b);
         assert_ne!(a, bank.networks(1).next().unwrap());
@@ -275,20 +256,20 @@ mod tests {
     fn a_network_learns_and_its_neighbours_stay() {
         for (step, moments) in [(Step::Sgd { rate: 0.1 }, false), (Step::Adam(Adam::new(0.05)), true)] {
             let mut bank = bank(moments);
-            let before = bank.weights().clone();
+            let before = bank.weights.clone();
             let inputs = Inputs { size: 2, rows: vec![1.0, 0.0, 0.0, 1.0], ..Inputs::default() };
             let (mut buffers, mut loss) = (Training::default(), 1.0);
             for number in 1..=300 {
                 let mut parts = bank.split_mut(&[0..1, 1..2]);
                 let mut network = parts[0].networks_mut(0).nth(1).unwrap();
                 network.gradient(inputs.batch(), &mut buffers, |outputs, slopes| {
-                    loss = Loss::Squared.evaluate(outputs, &[1.0, -1.0], None, slopes);
+                    loss = Loss::Squared.evaluate(outputs, &[1.0, -1.0], slopes);
                 });
                 network.descend(number, step, 1.0, &mut buffers);
             }
             assert!(loss < 1e-3, "{step:?}: {loss}");
-            assert_eq!(bank.networks(0).next().unwrap(), &before.row(0)[..bank.net(0).parameters()]);
-            assert_eq!(bank.weights().row(1), before.row(1));
+            assert_eq!(bank.networks(0).next().unwrap(), &before.row(0)[..bank.nets[0].parameters()]);
+            assert_eq!(bank.weights.row(1), before.row(1));
         }
     }
 }

@@ -38,26 +38,15 @@ pub enum Loss {
 }
 
 impl Loss {
-    /// The mean over all outputs, each sample times its weight (1 without `weights`); `d_outputs` becomes its
-    /// gradient.
-    ///
-    /// `outputs`, `targets` and `d_outputs` have the same length, a multiple of that of `weights`.
-    pub fn evaluate<T: Real>(
-        self,
-        outputs: &[T],
-        targets: &[T],
-        weights: Option<&[T]>,
-        d_outputs: &mut [T],
-    ) -> T {
+    /// The mean over all outputs; `d_outputs` becomes its gradient. All have the same length.
+    pub fn evaluate<T: Real>(self, outputs: &[T], targets: &[T], d_outputs: &mut [T]) -> T {
         assert!(outputs.len() == targets.len() && outputs.len() == d_outputs.len());
         let scale = T::from_f64(1.0 / outputs.len() as f64);
-        let each = weights.map_or(1, |w| outputs.len() / w.len().max(1));
         let mut total = T::ZERO;
         for (i, d) in d_outputs.iter_mut().enumerate() {
-            let weight = scale * weights.map_or(T::ONE, |w| w[i / each]);
             let (value, slope) = self.value_and_slope(outputs[i] - targets[i]);
-            total += weight * value;
-            *d = weight * slope;
+            total += scale * value;
+            *d = scale * slope;
         }
         total
     }
@@ -101,15 +90,10 @@ mod tests {
     #[test]
     fn losses_by_hand() {
         let mut d = [0.0; 2];
-        assert_eq!(Loss::Squared.evaluate(&[3.0, 1.0], &[1.0, 1.5], None, &mut d), (4.0 + 0.25) / 2.0);
+        assert_eq!(Loss::Squared.evaluate(&[3.0, 1.0], &[1.0, 1.5], &mut d), (4.0 + 0.25) / 2.0);
         assert_eq!(d, [2.0, -0.5]);
         let huber = Loss::Huber { width: 1.0 };
-        assert_eq!(
-            huber.evaluate(&[3.0, 1.0], &[1.0, 1.5], Some(&[1.0, 4.0]), &mut d),
-            (1.5 + 4.0 * 0.125) / 2.0
-        );
-        assert_eq!(d, [0.5, -1.0]);
-        // One weight for the two outputs of a sample.
-        assert_eq!(Loss::Squared.evaluate(&[3.0, 1.0], &[1.0, 1.5], Some(&[2.0]), &mut d), 4.25);
+        assert_eq!(huber.evaluate(&[3.0, 1.0], &[1.0, 1.5], &mut d), (1.5 + 0.125) / 2.0);
+        assert_eq!(d, [0.5, -0.25]);
     }
 }

@@ -17,13 +17,8 @@ impl Minibatches {
         (self.passes * samples.div_ceil(self.size)) as u64
     }
 
-    /// A fresh order of so many samples for every pass.
-    pub fn shuffle(&self, samples: usize, sequence: &mut Sequence, order: &mut Vec<u32>) {
-        shuffle(self.passes, samples, sequence, order);
-    }
-
     /// Calls `each` with the number of every gradient step (from 1) and its samples, in the `order` of
-    /// [`Minibatches::shuffle`]. `None` stands for all samples, in every pass, where there is no order.
+    /// [`shuffle`]. `None` stands for all samples, in every pass, where there is no order.
     pub fn each(&self, samples: usize, order: &[u32], mut each: impl FnMut(u64, Option<&[u32]>)) {
         if order.is_empty() {
             (1..=self.passes as u64).for_each(|number| each(number, None));
@@ -58,7 +53,7 @@ mod tests {
         let minibatches = Minibatches { passes: 2, size: 3 };
         let place = Place { purpose: Purpose::UpdateOrder, iteration: 0, trajectory: 0 };
         let mut order = Vec::new();
-        minibatches.shuffle(7, &mut Stream::new(1).sequence(place, 0), &mut order);
+        shuffle(2, 7, &mut Stream::new(1).sequence(place, 0), &mut order);
         let mut seen = Vec::new();
         minibatches.each(7, &order, |number, part| seen.push((number, part.unwrap_or_default().to_vec())));
         assert_eq!(

@@ -28,7 +28,7 @@
 //! let mut loss = 1.0;
 //! for step in 1..=200 {
 //!     let outputs = net.forward(&w, batch, &mut tape);
-//!     loss = Loss::Squared.evaluate(outputs, &targets, None, &mut d_outputs);
+//!     loss = Loss::Squared.evaluate(outputs, &targets, &mut d_outputs);
 //!     net.backward(&w, batch, &mut tape, &d_outputs, &mut gradient);
 //!     Adam::new(0.02).descend(step, &mut w, &gradient, &mut first, &mut second);
 //! }

@@ -201,25 +201,13 @@ fn ascend_layer<T: Real, S: Simd>(
     } else {
         let mut i = 0;
         while i + 4 <= layer.inputs {
-            ascend_rows::<T, S, 4>(
-                simd,
-                &mut weights[i * layer.outputs..],
-                &x[i..],
-                dy,
-                dx.as_deref_mut(),
-                i,
-            );
+            let (rows, x) = (&mut weights[i * layer.outputs..], &x[i..]);
+            ascend_rows::<T, S, 4>(simd, rows, x, dy, dx.as_deref_mut(), i);
             i += 4;
         }
         while i < layer.inputs {
-            ascend_rows::<T, S, 1>(
-                simd,
-                &mut weights[i * layer.outputs..],
-                &x[i..],
-                dy,
-                dx.as_deref_mut(),
-                i,
-            );
+            let (rows, x) = (&mut weights[i * layer.outputs..], &x[i..]);
+            ascend_rows::<T, S, 1>(simd, rows, x, dy, dx.as_deref_mut(), i);
             i += 1;
         }
     }

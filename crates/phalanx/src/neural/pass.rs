@@ -154,13 +154,8 @@ impl Net {
             for table in &self.tables {
                 let (column, columns) = (table.column, table.width());
                 let d_table = MatrixMut::new(dx, size, width).columns(column, columns);
-                ops.linear_to_data(
-                    dy,
-                    layer.weight_rows(w, column, columns),
-                    Start::Zero,
-                    Finish::Plain,
-                    d_table,
-                );
+                let weights = layer.weight_rows(w, column, columns);
+                ops.linear_to_data(dy, weights, Start::Zero, Finish::Plain, d_table);
                 let d_table = Matrix::new(dx, size, width).columns(column, columns);
                 let target = &mut gradient[table.range()];
                 target.fill(T::ZERO);
@@ -254,12 +249,8 @@ impl Net {
             let dp = Matrix::new(dp, vocabulary, layer.outputs);
             let row = table.column + slot * dimension;
             let dw = &mut gradient[layer.offset + row * layer.outputs..][..dimension * layer.outputs];
-            ops.linear_to_weights(
-                table.matrix(w),
-                dp,
-                Start::Zero,
-                MatrixMut::new(dw, dimension, layer.outputs),
-            );
+            let dw = MatrixMut::new(dw, dimension, layer.outputs);
+            ops.linear_to_weights(table.matrix(w), dp, Start::Zero, dw);
             let start = if slot == 0 { Start::Zero } else { Start::Result };
             let d_table = MatrixMut::new(&mut gradient[table.range()], vocabulary, dimension);
             ops.linear_to_data(dp, layer.weight_rows(w, row, dimension), start, Finish::Plain, d_table);

@@ -22,6 +22,7 @@ pub trait Real:
     + AddAssign
     + SubAssign
     + MulAssign
+    + Into<f64>
     + 'static
 {
     /// 0.
@@ -31,9 +32,6 @@ pub trait Real:
 
     /// The nearest number to `x`.
     fn from_f64(x: f64) -> Self;
-
-    /// Exactly this number.
-    fn to_f64(self) -> f64;
 
     /// Square root.
     fn sqrt(self) -> Self;
@@ -54,11 +52,6 @@ macro_rules! real {
             #[inline(always)]
             fn from_f64(x: f64) -> Self {
                 x as $type
-            }
-
-            #[inline(always)]
-            fn to_f64(self) -> f64 {
-                f64::from(self)
             }
 
             #[inline(always)]

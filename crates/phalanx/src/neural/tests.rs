@@ -87,17 +87,16 @@ fn gradients_are_finite_differences() {
             let batch = Batch { size, rows: &rows, symbols: &symbols };
             let mut sequence = sequence(99);
             let targets: Vec<f64> = normals(size * net.outputs(), &mut sequence);
-            let weights: Vec<f64> = (0..size).map(|_| sequence.uniform() + 0.1).collect();
             let mut d = vec![0.0; size * net.outputs()];
             let mut tape = Tape::default();
             for loss in [Loss::Squared, Loss::Huber { width: 0.7 }] {
                 let mut value = |w: &[f64], tape: &mut Tape<f64>| {
-                    loss.evaluate(net.forward(w, batch, tape), &targets, Some(&weights), &mut d)
+                    loss.evaluate(net.forward(w, batch, tape), &targets, &mut d)
                 };
                 value(&w, &mut tape);
                 let at = d.clone();
                 let mut value = |w: &[f64], tape: &mut Tape<f64>| {
-                    loss.evaluate(net.forward(w, batch, tape), &targets, Some(&weights), &mut d)
+                    loss.evaluate(net.forward(w, batch, tape), &targets, &mut d)
                 };
                 let mut gradient = vec![f64::NAN; w.len()];
                 net.backward(&w, batch, &mut tape, &at, &mut gradient);
@@ -499,9 +498,9 @@ impl<T: Real> Ops<T> for Plain {
     ) {
         let [beta1, beta2] = rule.beta;
         for i in 0..w.len() {
-            let g = gradient[i].to_f64();
-            let m = beta1 * first[i].to_f64() + (1.0 - beta1) * g;
-            let v = beta2 * second[i].to_f64() + (1.0 - beta2) * g * g;
+            let [g, m, v]: [f64; 3] = [gradient[i], first[i], second[i]].map(T::into);
+            let m = beta1 * m + (1.0 - beta1) * g;
+            let v = beta2 * v + (1.0 - beta2) * g * g;
             (first[i], second[i]) = (T::from_f64(m), T::from_f64(v));
             let (m, v) = (m / (1.0 - beta1.powi(step as i32)), v / (1.0 - beta2.powi(step as i32)));
             w[i] -= T::from_f64(rule.rate * m / (v.sqrt() + rule.epsilon));
@@ -521,7 +520,7 @@ fn same<T: Real>(length: usize, seed: u32, mut run: impl FnMut(&mut dyn Ops<T>, 
     run(&mut Plain, &mut plain);
     let tolerance = if size_of::<T>() == 4 { 2e-5 } else { 1e-13 };
     for (i, (f, p)) in fast.iter().zip(&plain).enumerate() {
-        let (f, p) = (f.to_f64(), p.to_f64());
+        let [f, p]: [f64; 2] = [*f, *p].map(T::into);
         assert!((f - p).abs() < tolerance * (1.0 + p.abs()), "{i}: {f} is not {p}");
     }
 }

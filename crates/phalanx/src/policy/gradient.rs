@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Receive;
 use crate::neural::{Inputs, Training};
 use crate::world::Trajectory;
 
@@ -46,6 +47,19 @@ impl GradientSettings {
     pub fn needs_alternatives(&self, is_direct: bool) -> bool {
         self.baseline == Baseline::Counterfactual || self.all_actions || is_direct
     }
+}
+
+/// What an agent's gradient is formed from.
+#[derive(Clone, Copy)]
+pub struct GradientInput<'a> {
+    /// The agent.
+    pub agent: usize,
+    /// The trajectories of line 3.
+    pub batch: &'a [Trajectory],
+    /// What the agent receives along them.
+    pub receive: &'a Receive<'a>,
+    /// How samples are weighed.
+    pub rule: &'a GradientSettings,
 }
 
 /// Buffers of one agent's gradient.

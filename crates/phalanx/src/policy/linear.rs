@@ -5,8 +5,8 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use super::logits::logit_gradients;
-use super::{ActAlone, Acting, Policy, PolicySettings, Receive, softmax};
-use super::{GradientScratch, GradientSettings, ThetaKeys, draw_theta};
+use super::{ActAlone, Acting, Policy, PolicySettings, softmax};
+use super::{GradientInput, GradientScratch, ThetaKeys, draw_theta};
 use crate::base::memory::check_memory;
 use crate::base::sampler::{outcome, write_thresholds};
 use crate::base::section::Keys;
@@ -267,15 +267,8 @@ impl Policy for LinearPolicy {
         LinearPolicy::law(self, agent, &active, out);
     }
 
-    fn gradient(
-        &self,
-        agent: usize,
-        batch: &[Trajectory],
-        receive: &Receive<'_>,
-        rule: &GradientSettings,
-        scratch: &mut GradientScratch,
-        out: &mut [f64],
-    ) {
+    fn gradient(&self, input: GradientInput<'_>, scratch: &mut GradientScratch, out: &mut [f64]) {
+        let GradientInput { agent, batch, rule, .. } = input;
         let actions = self.actions[agent];
         let GradientScratch { values, pairs, laws, active, ends, seen, .. } = scratch;
         let steps = |trajectory: &Trajectory| rule.steps(trajectory);
@@ -290,7 +283,7 @@ impl Policy for LinearPolicy {
             self.law(agent, &active[first..], law);
             ends.push(active.len());
         }
-        logit_gradients(agent, batch, receive, rule, laws, values, pairs);
+        logit_gradients(input, laws, values, pairs);
         out.fill(0.0);
         let mut first = 0;
         for (slopes, &end) in laws.chunks_exact(actions).zip(ends.iter()) {

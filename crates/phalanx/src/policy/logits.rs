@@ -1,21 +1,18 @@
 //! The gradient of soft-max policies with respect to their logits, step by step. Paper: eq:grad_estimate.
 
-use super::{Baseline, GradientSettings, Receive, entropy_slopes, score};
-use crate::world::Trajectory;
+use super::{Baseline, GradientInput, entropy_slopes, score};
 
 /// Σ over steps of w_k·(Q − baseline)·∇ log π plus the entropy bonus, as one row of |A_i| numbers per step of the batch.
 ///
 /// `laws` holds π(·|x) at every step of every trajectory, `[trajectory][step][action]`; it is replaced by the gradient
 /// with respect to the logits there. `values` and `pairs` are buffers.
 pub fn logit_gradients(
-    agent: usize,
-    batch: &[Trajectory],
-    receive: &Receive<'_>,
-    rule: &GradientSettings,
+    input: GradientInput<'_>,
     laws: &mut [f64],
     values: &mut Vec<f64>,
     pairs: &mut Vec<u32>,
 ) {
+    let GradientInput { agent, batch, receive, rule } = input;
     let total: usize = batch.iter().map(|trajectory| rule.steps(trajectory)).sum();
     let actions = laws.len() / total;
     let per_step = if rule.needs_alternatives(false) { actions } else { 1 };

@@ -25,7 +25,7 @@ use crate::world::{Trajectory, World};
 use crate::{Error, Ragged, Result};
 
 pub use file::{load, save};
-pub use gradient::{Baseline, GradientScratch, GradientSettings};
+pub use gradient::{Baseline, GradientInput, GradientScratch, GradientSettings};
 pub use linear::{LinearPolicy, LinearPolicySettings, PolicyFeatures};
 pub use logits::logit_gradients;
 pub use neural::{NeuralPolicy, NeuralPolicySettings};
@@ -201,16 +201,8 @@ pub trait Policy: Send + Sync + Debug {
         None
     }
 
-    /// Agent i's gradient from the batch and what it `receive`s, written over `out`. Paper: eq:grad_estimate.
-    fn gradient(
-        &self,
-        agent: usize,
-        batch: &[Trajectory],
-        receive: &Receive<'_>,
-        rule: &GradientSettings,
-        scratch: &mut GradientScratch,
-        out: &mut [f64],
-    );
+    /// Agent i's gradient from the batch and what it receives, written over `out`. Paper: eq:grad_estimate.
+    fn gradient(&self, input: GradientInput<'_>, scratch: &mut GradientScratch, out: &mut [f64]);
 
     /// Name of its kind in files.
     fn kind(&self) -> &'static str;

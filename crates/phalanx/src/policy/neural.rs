@@ -7,8 +7,8 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::logits::logit_gradients;
-use super::{ActTogether, Acting, Policy, PolicySettings, Receive, softmax};
-use super::{GradientScratch, GradientSettings, ThetaKeys};
+use super::{ActTogether, Acting, Policy, PolicySettings, softmax};
+use super::{GradientInput, GradientScratch, ThetaKeys};
 use crate::base::fields::{Field, Fields};
 use crate::base::parallel::{agent_blocks, for_each_agent};
 use crate::base::range::NonNegative;
@@ -115,7 +115,7 @@ impl NeuralPolicy {
         };
         let bank = Bank::new(agents, &settings)?;
         let theta =
-            Ragged::from_rows(bank.weights().iter().map(|weights| weights.iter().map(|&w| f64::from(w))));
+            Ragged::from_rows(bank.weights.iter().map(|weights| weights.iter().map(|&w| f64::from(w))));
         let acting = world.graph().owned_span();
         Ok(NeuralPolicy { encoders, actions, theta, bank, acting })
     }
@@ -135,11 +135,7 @@ impl NeuralPolicy {
 
     /// Makes θ what the parameters in single precision have become.
     pub(crate) fn adopt(&mut self) {
-        self.theta
-            .data_mut()
-            .iter_mut()
-            .zip(self.bank.weights().data())
-            .for_each(|(x, &w)| *x = f64::from(w));
+        self.theta.data_mut().iter_mut().zip(self.bank.weights.data()).for_each(|(x, &w)| *x = f64::from(w));
     }
 
     /// Agent i's probabilities at the only sample of a batch.
@@ -188,7 +184,7 @@ impl Policy for NeuralPolicy {
     }
 
     fn groups(&self) -> Ragged<u32> {
-        Ragged::from_rows(self.encoders.iter().map(|encoder| encoder.group().to_vec()))
+        Ragged::from_rows(self.encoders.iter().map(|encoder| encoder.group.to_vec()))
     }
 
     fn theta(&self) -> &Ragged<f64> {
@@ -201,7 +197,7 @@ impl Policy for NeuralPolicy {
 
     fn refresh(&mut self) {
         let blocks = agent_blocks(self.actions.len());
-        let weights = self.bank.weights_mut().split_rows_mut(&blocks);
+        let weights = self.bank.weights.split_rows_mut(&blocks);
         let theta = &self.theta;
         for_each_agent(&blocks, weights, |(): &mut (), i, weights| {
             weights.row_mut(i).iter_mut().zip(theta.row(i)).for_each(|(w, &x)| *w = x as f32);
@@ -230,25 +226,18 @@ impl Policy for NeuralPolicy {
         true
     }
 
-    fn gradient(
-        &self,
-        agent: usize,
-        batch: &[Trajectory],
-        receive: &Receive<'_>,
-        rule: &GradientSettings,
-        scratch: &mut GradientScratch,
-        out: &mut [f64],
-    ) {
+    fn gradient(&self, input: GradientInput<'_>, scratch: &mut GradientScratch, out: &mut [f64]) {
+        let GradientInput { agent, batch, rule, .. } = input;
         let actions = self.actions[agent];
         let GradientScratch { values, pairs, laws, inputs, training, .. } = scratch;
         self.encoders[agent]
             .encode(batch.iter().map(|trajectory| (trajectory, rule.steps(trajectory))), inputs);
-        let (net, weights) = (self.bank.net(agent), self.bank.weights().row(agent));
+        let (net, weights) = (&self.bank.nets[agent], self.bank.weights.row(agent));
         net.gradient(weights, inputs.batch(), training, |logits, slopes| {
             laws.clear();
             laws.extend(logits.iter().map(|&logit| f64::from(logit)));
             laws.chunks_exact_mut(actions).for_each(softmax);
-            logit_gradients(agent, batch, receive, rule, laws, values, pairs);
+            logit_gradients(input, laws, values, pairs);
             slopes.iter_mut().zip(laws.iter()).for_each(|(to, &slope)| *to = slope as f32);
         });
         out.iter_mut().zip(&training.gradient).for_each(|(g, &slope)| *g = f64::from(slope));
@@ -259,7 +248,7 @@ impl Policy for NeuralPolicy {
     }
 
     fn tensors(&self, agent: usize) -> Vec<(String, Vec<usize>)> {
-        let tensors = self.bank.net(agent).tensors().into_iter();
+        let tensors = self.bank.nets[agent].tensors().into_iter();
         tensors.map(|tensor| (format!("theta.{agent}.{}", tensor.name), tensor.shape)).collect()
     }
 
@@ -282,7 +271,7 @@ impl ActTogether for NeuralPolicy {
                 self.draw(agent, acting, draws[agent..].iter().step_by(n).copied(), actions);
             });
         };
-        if count * self.bank.weights().data().len() < WORTH_THREADS {
+        if count * self.bank.weights.data().len() < WORTH_THREADS {
             by_agent.chunks_exact_mut(count).enumerate().for_each(act);
         } else {
             by_agent.par_chunks_exact_mut(count).enumerate().for_each(act);

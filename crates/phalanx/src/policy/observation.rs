@@ -11,7 +11,8 @@ use crate::{Error, Ragged, Result};
 /// The inputs of one agent's network over a group of neighbours.
 #[derive(Debug)]
 pub struct ObservationEncoder {
-    group: Vec<u32>,
+    /// N_i.
+    pub(crate) group: Vec<u32>,
     view: Option<Box<dyn View>>,
     /// Largest number of states and actions in the group.
     states: usize,
@@ -74,11 +75,6 @@ impl ObservationEncoder {
     pub fn for_agents(world: &dyn World, groups: &Ragged<u32>, with_actions: bool) -> Vec<Self> {
         let encoder = |(agent, group): (usize, &[u32])| Self::new(world, agent, group, with_actions);
         groups.iter().enumerate().map(encoder).collect()
-    }
-
-    /// N_i.
-    pub fn group(&self) -> &[u32] {
-        &self.group
     }
 
     /// How many numbers a sample is where it is a world's own view, all its moments together.

@@ -1,7 +1,6 @@
 //! Scripted policies that look at what a joint world shows.
 
-use super::{ActTogether, Acting, Policy, Receive};
-use super::{GradientScratch, GradientSettings};
+use super::{ActTogether, Acting, GradientInput, GradientScratch, Policy};
 use crate::Ragged;
 use crate::world::Trajectory;
 use crate::world::{ScriptedPolicy, World};
@@ -53,15 +52,7 @@ impl Policy for RulePolicy {
         out[usize::from(action)] = 1.0;
     }
 
-    fn gradient(
-        &self,
-        _: usize,
-        _: &[Trajectory],
-        _: &Receive<'_>,
-        _: &GradientSettings,
-        _: &mut GradientScratch,
-        out: &mut [f64],
-    ) {
+    fn gradient(&self, _: GradientInput<'_>, _: &mut GradientScratch, out: &mut [f64]) {
         out.fill(0.0);
     }
 

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use super::columns::state_column;
 use super::logits::Spread;
-use super::{ActAlone, Acting, Baseline, Parameterisation, Policy, PolicySettings, Receive};
-use super::{GradientScratch, GradientSettings, ThetaKeys, draw_theta, entropy_slopes, softmax};
+use super::{ActAlone, Acting, Baseline, Parameterisation, Policy, PolicySettings};
+use super::{GradientInput, GradientScratch, ThetaKeys, draw_theta, entropy_slopes, softmax};
 use crate::base::memory::check_memory;
 use crate::base::parallel::{agent_blocks, for_each_agent};
 use crate::base::sampler::{outcome, write_thresholds};
@@ -237,15 +237,8 @@ impl Policy for Tabular {
     }
 
     /// Reads the columns of N_i^κ only.
-    fn gradient(
-        &self,
-        agent: usize,
-        batch: &[Trajectory],
-        receive: &Receive<'_>,
-        rule: &GradientSettings,
-        scratch: &mut GradientScratch,
-        out: &mut [f64],
-    ) {
+    fn gradient(&self, input: GradientInput<'_>, scratch: &mut GradientScratch, out: &mut [f64]) {
+        let GradientInput { agent, batch, receive, rule } = input;
         let actions = self.actions[agent];
         let pi = self.probabilities(agent);
         let direct = self.is_direct();

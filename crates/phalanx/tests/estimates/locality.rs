@@ -14,7 +14,7 @@ use phalanx::learn::optimizer::OptimizerKind;
 use phalanx::learn::shadow::Signals;
 use phalanx::neural::Loss;
 use phalanx::policy::observation::Widths;
-use phalanx::policy::{Baseline, GradientScratch, GradientSettings};
+use phalanx::policy::{Baseline, GradientInput, GradientScratch, GradientSettings};
 use phalanx::policy::{LinearPolicy, NeuralPolicy, Parameterisation, Policy, PolicyFeatures, Tabular};
 use phalanx::run::{Config, Session};
 use phalanx::sample::rollout::StartFrom;
@@ -181,14 +181,8 @@ fn a_gradient_reads_its_kappa_hop_neighbourhood_only() {
                         };
                         let mut out = vec![0.0; policy.theta().row(agent).len()];
                         let batch = std::slice::from_ref(trajectory);
-                        policy.gradient(
-                            agent,
-                            batch,
-                            &receive,
-                            &rule,
-                            &mut GradientScratch::default(),
-                            &mut out,
-                        );
+                        let input = GradientInput { agent, batch, receive: &receive, rule: &rule };
+                        policy.gradient(input, &mut GradientScratch::default(), &mut out);
                         out
                     };
                     let name = format!("{}, agent {agent}, kappa {kappa}, {rule:?}", policy.kind());

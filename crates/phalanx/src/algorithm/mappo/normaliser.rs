@@ -1,9 +1,12 @@
 //! Running mean and deviation of value targets, so that critics learn numbers of size 1 (PopArt).
 
+use bytemuck::{Pod, Zeroable};
+
 /// Exponential averages of a target and its square, and their weight so far, 1 in the limit.
 ///
 /// Literature: van Hasselt and others, "Learning values across many orders of magnitude", NeurIPS 2016.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Pod, Zeroable)]
+#[repr(C)]
 pub struct Normaliser {
     mean: f64,
     square: f64,
@@ -20,15 +23,9 @@ impl Normaliser {
     /// Numbers that a normaliser has in memory.
     pub const LENGTH: usize = 3;
 
-    /// From memory; what is missing is 0.
-    pub fn read(memory: &[f64]) -> Self {
-        let number = |k: usize| memory.get(k).copied().unwrap_or(0.0);
-        Normaliser { mean: number(0), square: number(1), weight: number(2) }
-    }
-
-    /// To memory.
-    pub fn write(&self, memory: &mut [f64]) {
-        memory.iter_mut().zip([self.mean, self.square, self.weight]).for_each(|(to, from)| *to = from);
+    /// Those that a row of numbers holds.
+    pub fn of_row(row: &mut [f64]) -> &mut [Normaliser] {
+        bytemuck::cast_slice_mut(row)
     }
 
     /// Takes a batch of targets in.
@@ -78,9 +75,8 @@ mod tests {
         let both = |first: f64, second: f64| (0.99999 * first + second) / 1.99999;
         assert!((mean - both(2.0, 6.0)).abs() < 1e-9);
         assert!((deviation.powi(2) - (both(5.0, 40.0) - mean * mean)).abs() < 1e-7);
-        let mut memory = [0.0; Normaliser::LENGTH];
-        normaliser.write(&mut memory);
-        assert_eq!(Normaliser::read(&memory), normaliser);
+        let mut row = [0.0, 0.0, 0.0, normaliser.mean, normaliser.square, normaliser.weight];
+        assert_eq!(Normaliser::of_row(&mut row), [Normaliser::default(), normaliser]);
         // Targets that do not differ have a deviation of 0.1.
         let mut flat = Normaliser::default();
         flat.update(&[7.0, 7.0]);

@@ -1,7 +1,7 @@
 //! Gradient steps of one iteration.
 
 use crate::base::stream::Sequence;
-use crate::neural::{Adam, Minibatches, NetworkMut, Step, Training};
+use crate::neural::{Adam, Minibatches, NetworkMut, Step, Training, shuffle};
 
 /// Added to the root of Adam's second moment, as in the published programs.
 const EPSILON: f64 = 1e-5;
@@ -36,7 +36,7 @@ impl Steps {
     /// The samples of every gradient step, one pass after the other. A batch that is used whole keeps its order.
     pub fn order(&self, samples: usize, sequence: &mut Sequence, order: &mut Vec<u32>) {
         if self.minibatches > 1 {
-            self.minibatches(samples).shuffle(samples, sequence, order);
+            shuffle(self.epochs, samples, sequence, order);
         }
     }
 }

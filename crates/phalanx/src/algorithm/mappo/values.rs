@@ -24,11 +24,8 @@ pub struct Values {
     bank: Bank,
     /// Row i is `[utility][number]`; one normaliser for all utilities where they share it.
     normalisers: Ragged<f64>,
-    loss: ValueLoss,
     shared: bool,
-    gamma: f64,
-    lambda: f64,
-    epsilon: f64,
+    rule: Rule,
 }
 
 /// What critics are given.
@@ -79,21 +76,21 @@ impl Values {
             normalisers: Ragged::zeros((0..n).map(normalisers)),
             encoders,
             bank,
-            loss: ValueLoss { clip: *rule.value_clip, huber: *rule.huber, one_sided: faithful },
             shared: faithful,
-            gamma: problem.gamma,
-            lambda: *rule.lambda_gae,
-            epsilon: *rule.advantage_epsilon,
+            rule: Rule {
+                loss: ValueLoss { clip: *rule.value_clip, huber: *rule.huber, one_sided: faithful },
+                gamma: problem.gamma,
+                lambda: *rule.lambda_gae,
+                epsilon: *rule.advantage_epsilon,
+            },
         })
     }
 
     /// Standardised advantages of every utility, row i of `out` as `[utility][sample]`, by the networks as they are; then the
     /// networks learn.
     pub fn learn(&mut self, experience: &Experience<'_>, steps: Steps, out: &mut Ragged<f64>) {
-        let blocks = agent_blocks(self.bank.agents());
-        let rule =
-            Rule { loss: self.loss, gamma: self.gamma, lambda: self.lambda, epsilon: self.epsilon, steps };
-        let (encoders, shared) = (&self.encoders, self.shared);
+        let blocks = agent_blocks(self.bank.nets.len());
+        let (encoders, rule, shared) = (&self.encoders, &self.rule, self.shared);
         let results = self.normalisers.split_rows_mut(&blocks).into_iter().zip(out.split_rows_mut(&blocks));
         let parts = self.bank.split_mut(&blocks).into_iter().zip(results);
         let place = Place { purpose: Purpose::CriticOrder, iteration: experience.iteration, trajectory: 0 };
@@ -103,11 +100,11 @@ impl Values {
             steps.order(scratch.inputs.size, &mut sequence, &mut scratch.order);
             let rows = advantages.row_mut(i).chunks_exact_mut(scratch.inputs.size);
             for (utility, (network, advantages)) in bank.networks_mut(i).zip(rows).enumerate() {
-                let mut learner = ValueLearner { rule: &rule, preserves: !shared, network };
+                let mut learner = ValueLearner { rule, steps, preserves: !shared, network };
                 let number = if shared { 0 } else { utility };
-                let memory = &mut normalisers.row_mut(i)[number * Normaliser::LENGTH..];
+                let normaliser = &mut Normaliser::of_row(normalisers.row_mut(i))[number];
                 scratch.write_rewards(i, utility, experience);
-                learner.learn(memory, experience.steps, advantages, scratch);
+                learner.learn(normaliser, experience.steps, advantages, scratch);
                 standardise(advantages, rule.epsilon);
             }
         });
@@ -127,7 +124,6 @@ struct Rule {
     gamma: f64,
     lambda: f64,
     epsilon: f64,
-    steps: Steps,
 }
 
 /// Buffers of one agent's learning.
@@ -183,6 +179,7 @@ impl ValueScratch {
 /// One network.
 struct ValueLearner<'a> {
     rule: &'a Rule,
+    steps: Steps,
     /// Whether a new scale changes the last layer too, so that nothing jumps.
     preserves: bool,
     network: NetworkMut<'a>,
@@ -191,16 +188,14 @@ struct ValueLearner<'a> {
 impl ValueLearner<'_> {
     fn learn(
         &mut self,
-        memory: &mut [f64],
+        normaliser: &mut Normaliser,
         steps: &[usize],
         advantage: &mut [f64],
         scratch: &mut ValueScratch,
     ) {
-        let mut normaliser = Normaliser::read(memory);
         let scale = normaliser.scale();
         self.advantages(scale, steps, advantage, scratch);
         normaliser.update(&scratch.returns);
-        normaliser.write(memory);
         let new = normaliser.scale();
         if self.preserves {
             self.rescale(scale, new);
@@ -257,8 +252,8 @@ impl ValueLearner<'_> {
     fn descend(&mut self, scratch: &mut ValueScratch) {
         let ValueScratch { inputs, part, training, old, targets, order, .. } = scratch;
         let ValueScratch { part_old, part_targets, .. } = scratch;
-        let (rule, samples) = (self.rule, inputs.size);
-        rule.steps.minibatches(samples).each(samples, order, |number, members| {
+        let (loss, steps, samples) = (&self.rule.loss, self.steps, inputs.size);
+        steps.minibatches(samples).each(samples, order, |number, members| {
             let seen = inputs.select(members, part);
             let (old, targets) = match members {
                 None => (&*old, &*targets),
@@ -273,9 +268,9 @@ impl ValueLearner<'_> {
                 }
             };
             self.network.gradient(seen.batch(), training, |values, slopes| {
-                rule.loss.evaluate(values, old, targets, slopes);
+                loss.evaluate(values, old, targets, slopes);
             });
-            rule.steps.descend(number, &mut self.network, training);
+            steps.descend(number, &mut self.network, training);
         });
     }
 }

@@ -32,7 +32,7 @@ pub struct FeatureSet {
     own: usize,
     own_actions: u32,
     /// |A_m| of every member.
-    actions: Box<[usize]>,
+    pub(super) actions: Box<[usize]>,
     /// What the world adds, from `world_first` on.
     world: Option<Box<dyn Features>>,
     world_first: u32,
@@ -115,11 +115,6 @@ impl FeatureSet {
             world.active(states, actions, out);
             out[generic..].iter_mut().for_each(|x| *x += self.world_first);
         }
-    }
-
-    /// |A_m| of every member.
-    pub fn action_counts(&self) -> &[usize] {
-        &self.actions
     }
 
     /// Adds ⟨weights, φ⟩ with the action of `member` replaced by each of its alternatives.

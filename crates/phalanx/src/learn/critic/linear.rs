@@ -264,7 +264,7 @@ thread_local! {
 
 /// Alternatives of all members together.
 fn width_of(set: &FeatureSet) -> usize {
-    set.action_counts().iter().sum()
+    set.actions.iter().sum()
 }
 
 /// Buffers of one agent's learning.
@@ -534,7 +534,7 @@ impl QValues for LinearCritic {
         // What was worked out ahead has the constraints in it.
         let ahead = if inbox.counts_constraints(sender) { self.ahead.row(j) } else { &[] };
         if let Some(member) = member.filter(|_| !ahead.is_empty()) {
-            let (width, first) = (width_of(set), set.action_counts()[..member].iter().sum::<usize>());
+            let (width, first) = (width_of(set), set.actions[..member].iter().sum::<usize>());
             let rows = ahead[inbox.number * self.horizon * width..].chunks_exact(width);
             for (row, out) in rows.zip(out.chunks_exact_mut(actions).take(inbox.steps)) {
                 out.iter_mut().zip(&row[first..]).for_each(|(out, q)| *out += q);

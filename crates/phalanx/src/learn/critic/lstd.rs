@@ -48,7 +48,7 @@ impl CriticSettings for LstdSettings {
         let CriticContext { world, problem, kappa_q, .. } = context;
         let steps = *self.samples.steps;
         let tables = QTables::new(world, kappa_q, problem)?;
-        let largest = (0..problem.agents.len()).map(|j| tables.index().size(j)).max().unwrap_or(0);
+        let largest = (0..problem.agents.len()).map(|j| tables.index.size(j)).max().unwrap_or(0);
         // Every thread solves a dense system over the pairs that can have been visited.
         let unknowns = largest.min(steps + 1) as u128;
         let bytes = 8 * unknowns * unknowns * rayon::current_num_threads() as u128;

@@ -180,8 +180,8 @@ impl NeuralCritic {
         let bank = Bank::new(agents, &settings)?;
         let none = || Ragged::zeros(std::iter::repeat_n(0, n));
         Ok(NeuralCritic {
-            targets: if rule.polyak > 0.0 { bank.weights().clone() } else { none() },
-            splits: (0..n).map(|j| Split::new(bank.net(j))).collect::<Result<_>>()?,
+            targets: if rule.polyak > 0.0 { bank.weights.clone() } else { none() },
+            splits: bank.nets.iter().map(Split::new).collect::<Result<_>>()?,
             encoders,
             bank,
             ids: (0..n).map(|j| world.graph().global_id(j)).collect(),
@@ -266,8 +266,8 @@ impl QValues for NeuralCritic {
     fn set_multipliers(&mut self, _signals: &Signals, mu: &Ragged<f64>) -> Option<(usize, f64)> {
         self.mu.data_mut().copy_from_slice(mu.data());
         let bad = |row: &[f32]| row.iter().copied().find(|w| !w.is_finite());
-        (0..self.bank.agents())
-            .find_map(|j| bad(self.bank.weights().row(j)).map(|value| (j, f64::from(value))))
+        (0..self.bank.nets.len())
+            .find_map(|j| bad(self.bank.weights.row(j)).map(|value| (j, f64::from(value))))
     }
 
     fn precompute(&mut self, batch: &[Trajectory], steps: usize, wanted: ValueRequest) {

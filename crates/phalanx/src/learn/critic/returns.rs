@@ -19,7 +19,7 @@ use crate::base::stream::{Place, Purpose, Stream};
 use crate::learn::gae;
 use crate::learn::shadow::{Signals, reward_column, weigh_rows};
 use crate::neural::{AgentNetworks, Bank, BankSettings, Inputs, Loss, Minibatches, NetworkMut};
-use crate::neural::{OptimizerKind, Training};
+use crate::neural::{OptimizerKind, Training, shuffle};
 use crate::policy::Baseline;
 use crate::policy::observation::{ObservationEncoder, Widths};
 use crate::utility::problem::Problem;
@@ -274,7 +274,7 @@ impl ReturnsLearner<'_> {
                 wanted.extend_from_slice(&targets[first..first + utilities]);
             }
             self.network.gradient(seen.batch(), training, |values, slopes| {
-                loss.evaluate(values, wanted, None, slopes);
+                loss.evaluate(values, wanted, slopes);
             });
             self.network.descend(steps + number, descent.step(), descent.clip, training);
         });
@@ -305,7 +305,7 @@ impl Critic for Returns {
     }
 
     fn learn(&mut self, evidence: CriticInput<'_>) -> Result<()> {
-        let (batch, n) = (evidence.batch, self.bank.agents());
+        let (batch, n) = (evidence.batch, self.bank.nets.len());
         let transitions: usize = batch.iter().map(Trajectory::transitions).sum();
         self.offsets.clear();
         let (mut first, mut sample, mut samples) = (0, 0, Vec::with_capacity(transitions));
@@ -329,7 +329,7 @@ impl Critic for Returns {
             encoders[j]
                 .encode(batch.iter().map(|trajectory| (trajectory, trajectory.steps())), &mut scratch.inputs);
             let mut sequence = stream.sequence(place, ids[j]);
-            minibatches.shuffle(samples.len(), &mut sequence, &mut scratch.order);
+            shuffle(rule.passes, samples.len(), &mut sequence, &mut scratch.order);
             scratch.order.iter_mut().for_each(|place| *place = samples[*place as usize]);
             for network in bank.networks_mut(j) {
                 let (actions, squares) = (actions[j], squares.row_mut(j));
@@ -361,7 +361,7 @@ impl Critic for Returns {
 
 impl QValues for Returns {
     fn set_multipliers(&mut self, _signals: &Signals, mu: &Ragged<f64>) -> Option<(usize, f64)> {
-        let n = self.bank.agents();
+        let n = self.bank.nets.len();
         let length = |j: usize| self.advantages.row(j).len() / (1 + mu.row(j).len());
         fit(&mut self.weighted, (0..n).map(length));
         weigh_rows(&self.advantages, mu, &self.blocks, &mut self.weighted)

@@ -14,11 +14,12 @@ use crate::{Ragged, Result};
 /// Tables Q̃_{f_j}, Q̃_{g_jk} over (s, a)_{N_j^{κ_q}}, and their weighted sum.
 #[derive(Debug, Clone)]
 pub struct QTables {
-    index: PairIndex,
+    /// Which pairs each table is over.
+    pub(crate) index: PairIndex,
     /// Agents that learn here.
     blocks: Vec<Range<usize>>,
     /// Row j is `[1 + m_j][∏ S][∏ A]`.
-    tables: Ragged<f64>,
+    pub(crate) tables: Ragged<f64>,
     /// Row j is Q_f + Σ_k μ_k·Q_gk.
     weighted: Ragged<f64>,
 }
@@ -41,16 +42,6 @@ impl QTables {
             blocks: world.graph().work_blocks(),
             index,
         })
-    }
-
-    /// Which pairs each table is over.
-    pub fn index(&self) -> &PairIndex {
-        &self.index
-    }
-
-    /// All tables, a row per agent.
-    pub(crate) fn tables_mut(&mut self) -> &mut Ragged<f64> {
-        &mut self.tables
     }
 
     /// Runs `learn(agent, index, its tables, scratch)` for every agent, in parallel.

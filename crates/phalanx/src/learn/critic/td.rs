@@ -211,7 +211,7 @@ impl Critic for Td {
     }
 
     fn fields(&mut self) -> Fields<'_> {
-        if self.warm { vec![("critic", Field::Rows(self.tables.tables_mut()))] } else { Vec::new() }
+        if self.warm { vec![("critic", Field::Rows(&mut self.tables.tables))] } else { Vec::new() }
     }
 
     fn values(&self) -> &dyn QValues {

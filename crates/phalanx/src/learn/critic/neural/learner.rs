@@ -122,7 +122,7 @@ impl Learner<'_> {
                 wanted.extend(members.iter().map(|&k| target(k as usize)));
                 for (twin, network) in self.twins.iter_mut().enumerate() {
                     network.gradient(seen.batch(), training, |values, slopes| {
-                        self.rule.loss.evaluate(values, wanted, None, slopes);
+                        self.rule.loss.evaluate(values, wanted, slopes);
                     });
                     network.descend(number, descent.step(), descent.clip, training);
                     let parameters = network.weights.len();

@@ -55,7 +55,7 @@ impl NeuralCritic {
         scratch: &mut ValueScratch,
         out: &mut [f64],
     ) {
-        let (net, row) = (self.bank.net(j), self.bank.weights().row(j));
+        let (net, row) = (&self.bank.nets[j], self.bank.weights.row(j));
         out.fill(0.0);
         for (utility, twins) in row.chunks_exact(self.rule.twins() * net.parameters()).enumerate() {
             let mu = self.weight(j, utility, constraints);
@@ -77,7 +77,7 @@ impl NeuralCritic {
         partial: bool,
     ) -> Ragged<f64> {
         let kinds = if partial { 2 } else { 1 };
-        let mut lengths = vec![0; self.bank.agents()];
+        let mut lengths = vec![0; self.bank.nets.len()];
         self.blocks.iter().cloned().flatten().for_each(|j| lengths[j] = kinds * total);
         let mut along = Ragged::zeros(lengths);
         let blocks = &self.blocks;
@@ -106,7 +106,7 @@ impl NeuralCritic {
             let length = self.bank.networks(j).len() * total * width;
             if length.saturating_mul(self.total) <= MOST_SUMS { length } else { 0 }
         };
-        let mut lengths = vec![0; self.bank.agents()];
+        let mut lengths = vec![0; self.bank.nets.len()];
         self.blocks.iter().cloned().flatten().for_each(|j| lengths[j] = length(j));
         let mut sums = Ragged::zeros(lengths);
         let blocks = &self.blocks;
@@ -134,7 +134,7 @@ impl NeuralCritic {
         scratch: &mut ValueScratch,
         out: &mut [f64],
     ) -> bool {
-        let member = self.encoders[j].group().iter().position(|&m| m as usize == inbox.to);
+        let member = self.encoders[j].group.iter().position(|&m| m as usize == inbox.to);
         let rows = self.sums.row(j);
         let (Some(split), Some(slot), false) = (&self.splits[j], member, rows.is_empty()) else {
             return false;
