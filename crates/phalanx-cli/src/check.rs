@@ -4,11 +4,11 @@ use std::fmt::Write;
 use std::path::Path;
 
 use phalanx::base::key::{GAMMA, KAPPA, KAPPA_Q};
-use phalanx::exact::{Case, SamplePlan};
+use phalanx::exact::{Case, SamplePlan, Steps, TdBound, TruncationBound};
 use phalanx::learn::dual::MU_MAX;
 use phalanx::run::check::{
-    Check, ClosedLoop, DecayCheck, Feasibility, Multipliers, Sizes, Subject, Targets, TdCheck, Theorems,
-    TruncationCheck,
+    Check, ClosedLoop, DecayCheck, Feasibility, Multipliers, Sizes, Subject, Targets, TdCheck, TdMeasured,
+    Theorems, TruncationCheck,
 };
 use phalanx::run::{Evaluator, Registry};
 use phalanx::world::MIXING;
@@ -73,10 +73,8 @@ impl Checked {
         let path = Path::new(&args.source);
         if path.extension().is_some_and(|extension| extension == "json") {
             if !args.sets.is_empty() {
-                return Err(phalanx::Error::config(
-                    "--set",
-                    "goes with a preset or a TOML file, not with a model",
-                ));
+                let message = "goes with a preset or a TOML file, not with a model";
+                return Err(phalanx::Error::config("--set", message));
             }
             return Ok(Checked::Model(Box::new(Case::read(path)?)));
         }
@@ -117,44 +115,27 @@ fn sizes(text: &mut String, sizes: &Sizes) {
     let Sizes { agents, joint_states, joint_actions, gamma, kappa, kappa_q, diameter } = sizes;
     line(text, "agents", format!("{agents}: {joint_states} joint states x {joint_actions} joint actions"));
     line(text, "gamma", format!("{gamma}"));
-    line(
-        text,
-        "radii",
-        format!("{KAPPA} {kappa} (policies), {KAPPA_Q} {kappa_q} (Q); the diameter is {diameter}"),
-    );
+    let radii = format!("{KAPPA} {kappa} (policies), {KAPPA_Q} {kappa_q} (Q); the diameter is {diameter}");
+    line(text, "radii", radii);
 }
 
 fn decay(text: &mut String, decay: &DecayCheck) {
     let DecayCheck { chi_at_0, two_over_gamma, .. } = decay;
     let (verdict, relation) = if decay.holds { ("holds", "below") } else { ("fails", "not below") };
-    let row: Vec<String> = decay
-        .binding_row
-        .iter()
-        .map(|influence| {
-            let name = if influence.agent == decay.binding_agent {
-                "itself".into()
-            } else {
-                format!("agent {}", influence.agent)
-            };
-            format!("{name} {:.2}", influence.size)
-        })
-        .collect();
-    line(
-        text,
-        "decay assumption",
-        format!("{verdict}: chi(0+) = {chi_at_0:.3} is {relation} 2/gamma = {two_over_gamma:.3}"),
-    );
+    let assumption =
+        format!("{verdict}: chi(0+) = {chi_at_0:.3} is {relation} 2/gamma = {two_over_gamma:.3}");
+    line(text, "decay assumption", assumption);
+    let influences = decay.binding_row.iter().map(|influence| match influence.agent {
+        agent if agent == decay.binding_agent => format!("itself {:.2}", influence.size),
+        agent => format!("agent {agent} {:.2}", influence.size),
+    });
+    let row: Vec<String> = influences.collect();
     line(text, "", format!("binding agent {}: {}", decay.binding_agent, row.join(", ")));
     if let Some(bound) = &decay.bound {
         let omega_sup = decay.omega_sup.unwrap_or(f64::INFINITY);
-        line(
-            text,
-            "",
-            format!(
-                "omega < {omega_sup:.3}; best for {KAPPA_Q} = {}: omega {:.3}, c0 {:.3e}, phi0 {:.3}",
-                bound.kappa_q, bound.omega, bound.c0, bound.phi0
-            ),
-        );
+        let TruncationBound { kappa_q, omega, c0, phi0, .. } = bound;
+        let best = format!("omega {omega:.3}, c0 {c0:.3e}, phi0 {phi0:.3}");
+        line(text, "", format!("omega < {omega_sup:.3}; best for {KAPPA_Q} = {kappa_q}: {best}"));
     } else if decay.holds {
         line(text, "", "any omega will do: nobody influences anybody at a distance");
     }
@@ -166,14 +147,12 @@ fn decay(text: &mut String, decay: &DecayCheck) {
 
 fn closed_loop(text: &mut String, closed: &ClosedLoop) {
     let radius = closed.spectral_radius;
-    let verdict = match (closed.holds, closed.gradient_error) {
-        (true, Some(error)) => {
-            format!("holds: spectral radius {radius:.3}; gradient error at most {error:.3e}")
-        }
-        (true, None) => format!("holds: spectral radius {radius:.3}; direct policies have no bounded score"),
-        (false, _) => format!("none: spectral radius {radius:.3} is not below 1"),
+    let (verdict, more) = match (closed.holds, closed.gradient_error) {
+        (true, Some(error)) => ("holds", format!("; gradient error at most {error:.3e}")),
+        (true, None) => ("holds", "; direct policies have no bounded score".into()),
+        (false, _) => ("none", " is not below 1".into()),
     };
-    line(text, "certificate", verdict);
+    line(text, "certificate", format!("{verdict}: spectral radius {radius:.3}{more}"));
 }
 
 fn truncation(text: &mut String, check: &TruncationCheck, sizes: &Sizes) {
@@ -205,11 +184,8 @@ fn truncation(text: &mut String, check: &TruncationCheck, sizes: &Sizes) {
 
 fn feasibility(text: &mut String, check: &Feasibility) {
     text.push('\n');
-    line(
-        text,
-        "objective",
-        format!("{:.6}; violations sum to {:.6}", check.objective, check.violation_total),
-    );
+    let Feasibility { objective, violation_total, .. } = check;
+    line(text, "objective", format!("{objective:.6}; violations sum to {violation_total:.6}"));
     for note in &check.notes {
         line(text, "no optimum", note);
     }
@@ -258,12 +234,9 @@ fn theorems(text: &mut String, check: &Theorems) {
         line(text, "theorems", format!("say nothing: {note}"));
         return;
     }
-    if let Some(steps) = check.exact {
-        let of = format!(
-            "eta_mu {:.3e}, eta_theta {:.3e} for {} iterations",
-            steps.eta_mu, steps.eta_theta, check.iterations
-        );
-        line(text, "Theorem 1", of);
+    if let Some(Steps { eta_mu, eta_theta }) = check.exact {
+        let steps = format!("eta_mu {eta_mu:.3e}, eta_theta {eta_theta:.3e}");
+        line(text, "Theorem 1", format!("{steps} for {} iterations", check.iterations));
     }
     line(text, "Theorem 2", format!("for epsilon = {epsilon} with probability {}", 1.0 - delta));
     let _ = writeln!(
@@ -290,28 +263,16 @@ fn td(text: &mut String, check: &TdCheck) {
     }
     if let (Some(setting), Some(bound)) = (&check.setting, &check.bound) {
         line(text, "TD exploration", format!("sigma {:.3e} within k0 = {} steps", setting.sigma, setting.k0));
-        line(
-            text,
-            "TD steps",
-            format!("h {:.3e}, k1 {:.3e}, C {:.3e}, C' {:.3e}", bound.h, bound.k1, bound.c, bound.c_prime),
-        );
+        let TdBound { h, k1, c, c_prime, .. } = bound;
+        line(text, "TD steps", format!("h {h:.3e}, k1 {k1:.3e}, C {c:.3e}, C' {c_prime:.3e}"));
         line(text, "TD error", format!("at most {:.3e} after {} steps", bound.error, check.steps));
     }
-    if let Some(measured) = &check.measured {
-        line(
-            text,
-            "",
-            format!(
-                "measured: {:.3e} to the paper's tables (entries up to {:.3e})",
-                measured.to_fixed, measured.largest_q
-            ),
-        );
-        if let Some((limit, between)) = measured.to_limit.zip(measured.limit_to_fixed) {
-            line(
-                text,
-                "",
-                format!("          {limit:.3e} to TD's own limit, which is {between:.3e} from those tables"),
-            );
+    if let Some(TdMeasured { to_fixed, largest_q, to_limit, limit_to_fixed }) = check.measured {
+        let to_tables = format!("{to_fixed:.3e} to the paper's tables (entries up to {largest_q:.3e})");
+        line(text, "", format!("measured: {to_tables}"));
+        if let Some((limit, between)) = to_limit.zip(limit_to_fixed) {
+            let to_limit = format!("{limit:.3e} to TD's own limit, which is {between:.3e} from those tables");
+            line(text, "", format!("          {to_limit}"));
         }
     }
 }

@@ -21,22 +21,10 @@ pub struct ReplayArgs {
 }
 
 /// Columns of a game; all but the first and the last three have to be there.
-const COLUMNS: [&str; 12] = [
-    "step",
-    "actions",
-    "piston_y",
-    "ball_x",
-    "ball_y",
-    "ball_vx",
-    "ball_vy",
-    "ball_angle",
-    "ball_omega",
-    "reward",
-    "terminated",
-    "truncated",
-];
-const ACTIONS: &str = COLUMNS[1];
-const HEIGHTS: &str = COLUMNS[2];
+const COLUMNS: &str = "step,actions,piston_y,ball_x,ball_y,ball_vx,ball_vy,ball_angle,ball_omega,\
+                       reward,terminated,truncated";
+const ACTIONS: &str = "actions";
+const HEIGHTS: &str = "piston_y";
 const FEWEST_PISTONS: usize = 2;
 /// Written in place of actions beside the start, one a piston.
 const NO_ACTION: &str = "-";
@@ -140,13 +128,11 @@ impl<'a> Row<'a> {
         let text = self.text(ACTIONS)?;
         let mut actions = Vec::with_capacity(pistons);
         for digit in text.chars() {
-            match digit {
-                '0'..='2' => actions.push(digit as u8 - b'0'),
-                _ => {
-                    let message = format!("`{digit}` is no action; allowed are 0, 1 and 2");
-                    return Err(self.blame(ACTIONS, message));
-                }
-            }
+            let '0'..='2' = digit else {
+                let message = format!("`{digit}` is no action; allowed are 0, 1 and 2");
+                return Err(self.blame(ACTIONS, message));
+            };
+            actions.push(digit as u8 - b'0');
         }
         if actions.len() != pistons {
             let message = format!("{} actions for {pistons} pistons", actions.len());
@@ -171,8 +157,8 @@ impl Game {
         let mut lines = text.lines().enumerate();
         let Some((_, header)) = lines.next() else { return Err(Error::file(file, "is empty")) };
         let columns: Vec<&str> = header.split(',').map(str::trim).collect();
-        for column in &COLUMNS[1..9] {
-            if !columns.contains(column) {
+        for column in COLUMNS.split(',').skip(1).take(8) {
+            if !columns.contains(&column) {
                 return Err(Error::file(file, format!("line 1: column {column} is missing")));
             }
         }
@@ -198,7 +184,7 @@ impl Game {
     /// The game in the form of the file.
     fn replay(&self) -> String {
         let mut library = Library::new(&self.heights, self.ball, self.actions.len());
-        let mut text = COLUMNS.join(",") + "\n";
+        let mut text = COLUMNS.to_string() + "\n";
         text += &row(0, &NO_ACTION.repeat(self.heights.len()), library.physics(), 0.0, [false, false]);
         for (step, actions) in self.actions.iter().enumerate() {
             let outcome = library.step(actions);

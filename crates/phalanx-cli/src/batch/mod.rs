@@ -16,6 +16,7 @@ pub use phalanx::run::{Job, JobOutcome};
 use phalanx::run::{Provenance, RunFolder, RunStatus};
 
 use crate::MOST_THREADS;
+use job::Shared;
 use progress::Progress;
 
 /// Who does the work, and how much is said about it; nothing here changes results.
@@ -71,6 +72,7 @@ pub fn run_jobs(
     });
     let statuses: Vec<(RunStatus, &Job)> = statuses.collect::<phalanx::Result<_>>()?;
     let progress = Progress::new(&statuses, workers.quiet);
+    let shared = Shared { stop, provenance, progress };
     let mut outcomes: Vec<Option<JobOutcome>> = Vec::with_capacity(jobs.len());
     let mut waiting = Vec::new();
     for (k, (status, job)) in statuses.into_iter().enumerate() {
@@ -90,11 +92,11 @@ pub fn run_jobs(
                 JobOutcome::Stopped
             } else {
                 // The run itself is on one of its threads: handing every loop over from outside costs more than many a loop.
-                let run = || pool.install(|| job::run_job(job, stop, provenance, &progress));
+                let run = || pool.install(|| shared.run_job(job));
                 std::panic::catch_unwind(AssertUnwindSafe(run))
                     .unwrap_or_else(|panic| JobOutcome::Failed(job::words_of(&*panic)))
             };
-            progress.end(job, &outcome);
+            shared.progress.end(job, &outcome);
             if let Some(place) = unpoisoned(&outcomes).get_mut(k) {
                 *place = Some(outcome);
             }
@@ -108,7 +110,7 @@ pub fn run_jobs(
             scope.spawn(|| take_jobs(pool));
         }
     });
-    progress.clear();
+    shared.progress.clear();
     let outcomes = outcomes.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
     Ok(outcomes.into_iter().map(|outcome| outcome.unwrap_or(JobOutcome::Stopped)).collect())
 }

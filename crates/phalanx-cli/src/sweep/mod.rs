@@ -104,14 +104,12 @@ impl Done {
         self.finishes.get(k.checked_sub(self.first)?)
     }
 
-    fn count(&self, wanted: Way) -> usize {
-        self.finishes.iter().filter(|finish| wanted(finish)).count()
-    }
-
-    /// Names of those that ended in a certain way.
-    fn names<'a>(&self, plan: &'a Plan, wanted: Way) -> Vec<&'a str> {
+    /// Names of those that ended in a way, in the words of [`summary::ending`].
+    fn names<'a>(&self, plan: &'a Plan, ending: &str) -> Vec<&'a str> {
         let jobs = plan.jobs.iter().skip(self.first).zip(&self.finishes);
-        jobs.filter(|(_, finish)| wanted(finish)).map(|(job, _)| job.name.as_str()).collect()
+        jobs.filter(|(_, finish)| summary::ending(finish) == ending)
+            .map(|(job, _)| job.name.as_str())
+            .collect()
     }
 }
 
@@ -229,11 +227,11 @@ fn report(
             "out": out,
             "runs": plan.jobs.len(),
             "asked_for": done.finishes.len(),
-            "finished": done.count(|finish| matches!(finish, JobOutcome::Done(_))),
-            "failed": done.count(is_failed),
-            "in_use": done.count(is_busy),
-            "stopped": done.count(is_stopped),
-            "failed_runs": done.names(plan, is_failed),
+            "finished": done.names(plan, "finished").len(),
+            "failed": done.names(plan, "failed").len(),
+            "in_use": done.names(plan, "in use").len(),
+            "stopped": done.names(plan, "stopped").len(),
+            "failed_runs": done.names(plan, "failed"),
             "summary_csv": files.map(|files| &files.csv),
             "summary_md": files.map(|files| &files.markdown),
         });
@@ -249,30 +247,15 @@ fn report(
     Ok(())
 }
 
-/// Whether a run ended in a certain way.
-type Way = fn(&JobOutcome) -> bool;
-
-fn is_failed(finish: &JobOutcome) -> bool {
-    matches!(finish, JobOutcome::Failed(_))
-}
-
-fn is_busy(finish: &JobOutcome) -> bool {
-    matches!(finish, JobOutcome::Busy)
-}
-
-fn is_stopped(finish: &JobOutcome) -> bool {
-    matches!(finish, JobOutcome::Stopped)
-}
-
 /// An error if not every run that was asked for is finished.
 fn verdict(plan: &Plan, done: &Done) -> anyhow::Result<()> {
     /// Runs named in one line at most; the summary has all.
     const NAMED: usize = 10;
-    let kinds: [(&str, Way); 3] =
-        [("failed", is_failed), ("are in use by another process", is_busy), ("are stopped", is_stopped)];
+    let endings =
+        [("failed", "failed"), ("in use", "are in use by another process"), ("stopped", "are stopped")];
     let mut parts = Vec::new();
-    for (what, wanted) in kinds {
-        let names = done.names(plan, wanted);
+    for (ending, what) in endings {
+        let names = done.names(plan, ending);
         if names.is_empty() {
             continue;
         }

@@ -10,58 +10,50 @@ use super::settings::plain;
 use super::statistics::Spread;
 use crate::batch::JobOutcome;
 
-/// Fields of a run's outcome, with those of its exact evaluation.
-const FIELDS: [&str; 12] = [
-    "iterations",
-    "return",
-    "objective",
-    "violation_total",
-    "violation_max",
-    "violation_mean",
-    "wall_s",
-    "agent_steps",
-    "agent_steps_per_s",
-    "comm_bytes",
-    "scaling",
-    "evaluation_episodes",
-];
-const EXACT: [&str; 8] =
-    ["return", "objective", "violation_total", "violation_max", "violation_mean", "X", "Y", "E"];
+/// Columns of a run's outcome, and of its exact evaluation.
+const FIELDS: &str = "iterations,return,objective,violation_total,violation_max,violation_mean,\
+                      wall_s,agent_steps,agent_steps_per_s,comm_bytes,scaling,evaluation_episodes";
+const EXACT: &str = "return,objective,violation_total,violation_max,violation_mean,X,Y,E";
 
 /// `summary.csv`: one row per run, whatever became of it.
 pub fn csv(plan: &Plan, finishes: &[JobOutcome]) -> String {
     let keys: Vec<&String> = plan.keys().collect();
     // What a setting says already, as the number of iterations, needs no second column.
-    let fields = || FIELDS.into_iter().filter(|field| !keys.iter().any(|key| key == field));
+    let fields = || FIELDS.split(',').filter(|field| !keys.iter().any(|key| key == field));
     let mut header = vec!["index".to_string(), "run".into()];
     header.extend(keys.iter().map(|key| key.to_string()));
     header.extend(["seed", "config_seed", "status"].map(Into::into));
     header.extend(fields().map(Into::into));
-    header.extend(EXACT.map(|name| format!("exact.{name}")));
+    header.extend(EXACT.split(',').map(|name| format!("exact.{name}")));
     let mut writer = csv::Writer::from_writer(Vec::new());
     // Writing to memory cannot fail, and rows are of equal length.
     let _ = writer.write_record(&header);
     for (k, ((&(setting, seed), job), finish)) in plan.runs.iter().zip(&plan.jobs).zip(finishes).enumerate() {
         let mut row = vec![k.to_string(), job.name.clone()];
         row.extend(plan.settings[setting].values.iter().map(|(_, value)| plain(value)));
-        row.extend([seed.to_string(), job.config.seed.to_string(), status(finish)]);
+        let status = match finish {
+            JobOutcome::Failed(reason) => format!("failed: {reason}"),
+            finish => ending(finish).into(),
+        };
+        row.extend([seed.to_string(), job.config.seed.to_string(), status]);
         let outcome = match finish {
             JobOutcome::Done(outcome) => serde_json::to_value(outcome).unwrap_or_default(),
             _ => Value::Null,
         };
         row.extend(fields().map(|name| cell(&outcome[name])));
-        row.extend(EXACT.map(|name| cell(&outcome["exact"][name])));
+        row.extend(EXACT.split(',').map(|name| cell(&outcome["exact"][name])));
         let _ = writer.write_record(&row);
     }
     String::from_utf8(writer.into_inner().unwrap_or_default()).unwrap_or_default()
 }
 
-fn status(finish: &JobOutcome) -> String {
+/// How a run ended, in a word or two.
+pub fn ending(finish: &JobOutcome) -> &'static str {
     match finish {
-        JobOutcome::Done(_) => "finished".into(),
-        JobOutcome::Failed(reason) => format!("failed: {reason}"),
-        JobOutcome::Busy => "in use".into(),
-        JobOutcome::Stopped => "stopped".into(),
+        JobOutcome::Done(_) => "finished",
+        JobOutcome::Failed(_) => "failed",
+        JobOutcome::Busy => "in use",
+        JobOutcome::Stopped => "stopped",
     }
 }
 
@@ -78,19 +70,14 @@ pub fn markdown(plan: &Plan, finishes: &[JobOutcome]) -> String {
     let mut rows =
         vec![["setting", "seeds", "return", "objective", "violation_total", "missing"].map(String::from)];
     for (number, setting) in plan.settings.iter().enumerate() {
-        let runs = || plan.runs.iter().zip(finishes).filter(|((of, _), _)| *of == number);
-        let done: Vec<&Outcome> = (runs())
-            .filter_map(
-                |(_, finish)| if let JobOutcome::Done(outcome) = finish { Some(&**outcome) } else { None },
-            )
-            .collect();
-        let missing: Vec<String> = (runs())
-            .filter(|(_, finish)| !matches!(finish, JobOutcome::Done(_)))
-            .map(|((_, seed), finish)| {
-                let status = status(finish);
-                format!("seed {seed} {}", status.split(':').next().unwrap_or_default())
-            })
-            .collect();
+        let runs = plan.runs.iter().zip(finishes).filter(|((of, _), _)| *of == number);
+        let (mut done, mut missing): (Vec<&Outcome>, Vec<String>) = Default::default();
+        for ((_, seed), finish) in runs {
+            match finish {
+                JobOutcome::Done(outcome) => done.push(outcome),
+                finish => missing.push(format!("seed {seed} {}", ending(finish))),
+            }
+        }
         let returns: Vec<f64> = done.iter().filter_map(|outcome| outcome.return_).collect();
         let column = |pick: fn(&Outcome) -> f64| done.iter().map(|outcome| pick(outcome)).collect::<Vec<_>>();
         let label = setting.label();
