@@ -18,7 +18,9 @@ mod train;
 pub use train::{default_folder, provenance};
 
 use std::ffi::OsString;
+use std::fmt::Display;
 use std::io::Write;
+use std::ops::RangeInclusive;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -241,6 +243,19 @@ fn print(text: &str) {
     }
 }
 
+/// Refuses a flag's value that is not in its range.
+fn check_range<T: PartialOrd + Display>(
+    flag: &str,
+    value: T,
+    range: RangeInclusive<T>,
+) -> phalanx::Result<()> {
+    if range.contains(&value) {
+        return Ok(());
+    }
+    let message = format!("{value}; allowed are {} to {}", range.start(), range.end());
+    Err(phalanx::Error::config(flag, message))
+}
+
 /// More threads than this are a mistake.
 const MOST_THREADS: usize = 1024;
 
@@ -248,9 +263,6 @@ const MOST_THREADS: usize = 1024;
 ///
 /// `work` itself runs on one of them: handing every parallel loop over from outside would cost more than many a loop.
 fn on_threads<T: Send>(threads: Option<usize>, work: impl FnOnce() -> T + Send) -> anyhow::Result<T> {
-    if let Some(threads) = threads.filter(|threads| !(1..=MOST_THREADS).contains(threads)) {
-        let message = format!("{threads}; allowed are 1 to {MOST_THREADS}");
-        return Err(phalanx::Error::config("--threads", message).into());
-    }
+    threads.map_or(Ok(()), |threads| check_range("--threads", threads, 1..=MOST_THREADS))?;
     Ok(rayon::ThreadPoolBuilder::new().num_threads(threads.unwrap_or(0)).build()?.install(work))
 }

@@ -44,16 +44,14 @@ pub fn paper(args: &PaperArgs, registry: &Registry) -> anyhow::Result<()> {
     use phalanx_paper::{Length, Reproduction};
 
     use crate::batch::{self, Workers};
-    use crate::{print, train};
+    use crate::{check_range, print, train};
 
     if args.what.iter().any(|word| word == "list") {
         print(&phalanx_paper::list());
         return Ok(());
     }
     const MOST_SEEDS: u64 = 1000;
-    if !(1..=MOST_SEEDS).contains(&args.seeds) {
-        return Err(Error::config("--seeds", format!("{}; allowed are 1 to {MOST_SEEDS}", args.seeds)).into());
-    }
+    check_range("--seeds", args.seeds, 1..=MOST_SEEDS)?;
     if args.cut == Some(0) {
         return Err(Error::config("--cut", "0; at least 1 is needed").into());
     }

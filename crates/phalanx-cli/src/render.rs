@@ -9,7 +9,7 @@ use phalanx_pictures::render::{Delays, Reel, frame_name};
 use rayon::prelude::*;
 
 use crate::target::Target;
-use crate::{eval, print};
+use crate::{check_range, eval, print};
 
 #[derive(clap::Args)]
 pub struct RenderArgs {
@@ -53,18 +53,9 @@ const SHEET_MOST: usize = 48;
 /// `phalanx render`.
 pub fn render(args: &RenderArgs, registry: &Registry) -> anyhow::Result<()> {
     let target = Target::of(args.out.as_deref(), &args.source)?;
-    let Some(delays) = Delays::of(args.fps) else {
-        let message = format!("{}; allowed are {} to {}", args.fps, Delays::LEAST_FPS, Delays::MOST_FPS);
-        return Err(Error::config("--fps", message).into());
-    };
-    if let Some(steps) = args.steps.filter(|steps| !(1..=Reel::MOST_STEPS).contains(steps)) {
-        let message = format!("{steps}; allowed are 1 to {}", Reel::MOST_STEPS);
-        return Err(Error::config("--steps", message).into());
-    }
-    if args.episode >= Reel::MOST_EPISODES {
-        let message = format!("{}; allowed are 0 to {}", args.episode, Reel::MOST_EPISODES - 1);
-        return Err(Error::config("--episode", message).into());
-    }
+    check_range("--fps", args.fps, Delays::FPS)?;
+    args.steps.map_or(Ok(()), |steps| check_range("--steps", steps, 1..=Reel::MOST_STEPS))?;
+    check_range("--episode", args.episode, 0..=Reel::MOST_EPISODES - 1)?;
     let evaluator = eval::open(&args.source, &args.sets, args.policy.as_deref(), registry)?;
     let horizon = evaluator.config().horizon;
     let steps = args.steps.unwrap_or(horizon.min(MOST_UNASKED));
@@ -74,9 +65,9 @@ pub fn render(args: &RenderArgs, registry: &Registry) -> anyhow::Result<()> {
     if !folder.as_os_str().is_empty() {
         std::fs::create_dir_all(folder).map_err(|error| Error::write(folder, error))?;
     }
-    let written = write(&reel, &shown, &target, delays)?;
+    let written = write(&reel, &shown, &target, Delays::of(args.fps))?;
     let mut message = format!("{written}: {}", steps_in_words(shown.len(), reel.steps()));
-    if reel.ended() {
+    if reel.ended {
         message += " (the episode ended there)";
     } else if reel.steps() < horizon && args.steps.is_none() {
         message += &format!(" (an episode in training has {horizon}; --steps draws more)");

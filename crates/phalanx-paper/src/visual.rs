@@ -95,7 +95,7 @@ fn draw(context: &ExperimentContext<'_>, reel: &Reel, shown: &Shown) -> anyhow::
             context.write(&format!("frames/{}", frame_name(step)), &frame)?;
         }
         context.reproduction.check()?;
-        let delays = Delays::of(3.0).ok_or_else(|| anyhow::anyhow!("no such speed"))?;
+        let delays = Delays::of(3.0);
         context.write("figures/episode.gif", &reel.animation(&steps, delays)?)?;
     }
     Ok(())

@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
-use phalanx::run::{Config, Registry};
+use phalanx::run::Config;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 use toml::Value;
 
 use crate::errors::{bad, exception};
+use crate::own::Own;
 use crate::values::{table, to_toml};
 
 /// Sections that are replaced whole where a dict says another `kind`: keys of the old kind would not fit the new one.
@@ -32,7 +33,7 @@ const SECTIONS: [&str; 11] = [
 pub fn config(
     source: &Bound<'_, PyAny>,
     settings: &Bound<'_, PyDict>,
-    registry: Registry,
+    own: &Bound<'_, Own>,
 ) -> PyResult<Config> {
     let base = if let Ok(source) = source.cast::<PyDict>() {
         let text = table(source, "")?.to_string();
@@ -48,7 +49,7 @@ pub fn config(
         let kind = source.get_type().name()?.to_string();
         return Err(bad("source", format!("`{kind}`; give a preset's name, a TOML file or a dict")));
     };
-    let base = base.map_err(|error| exception(&error))?.with_registry(registry);
+    let base = base.map_err(|error| exception(&error))?.with_registry(own.borrow().registry.clone());
     let mut flat = Vec::new();
     for (key, value) in settings {
         let key: String = key.extract()?;

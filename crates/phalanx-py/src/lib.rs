@@ -18,21 +18,15 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _phalanx {
     #[pymodule_export]
-    use crate::env::Games;
-    #[pymodule_export]
-    use crate::errors::{ConfigError, Interrupted, TrainingError};
-    #[pymodule_export]
-    use crate::factored::factored_world;
-    #[pymodule_export]
-    use crate::own::{Own, OwnWorld};
-    #[pymodule_export]
-    use crate::parallel::parallel_world;
-    #[pymodule_export]
-    use crate::session::{Fixed, command_line, exact, iterations, presets, resolve, utility_kinds};
-    #[pymodule_export]
-    use crate::train::{resume, train};
-    #[pymodule_export]
-    use crate::utility::PythonUtility;
-    #[pymodule_export]
-    use crate::watch::finish_work;
+    use crate::{
+        env::Games,
+        errors::{ConfigError, Interrupted, TrainingError},
+        factored::factored_world,
+        own::{Own, OwnWorld},
+        parallel::parallel_world,
+        session::{Fixed, command_line, exact, iterations, presets, resolve, utility_kinds},
+        train::{resume, train},
+        utility::PythonUtility,
+        watch::finish_work,
+    };
 }

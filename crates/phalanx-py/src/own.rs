@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use phalanx::graph::Graph;
 use phalanx::run::Registry;
 use phalanx::world::World;
 use pyo3::prelude::*;
@@ -22,19 +23,22 @@ impl OwnWorld {
 
     /// Links, smaller agent first.
     #[getter]
-    fn edges(&self) -> Vec<(usize, u32)> {
-        let network = self.0.graph();
-        let of =
-            |i: usize| network.neighbours(i).iter().filter(move |&&j| i < j as usize).map(move |&j| (i, j));
-        (0..network.agents()).flat_map(of).collect()
+    fn edges(&self) -> Vec<(u32, u32)> {
+        links(self.0.graph())
     }
+}
+
+/// Links of a graph, smaller agent first.
+pub fn links(graph: &Graph) -> Vec<(u32, u32)> {
+    let from = |i: u32| graph.neighbours(i as usize).iter().map(move |&j| (i, j));
+    (0..graph.agents() as u32).flat_map(from).filter(|(i, j)| i < j).collect()
 }
 
 /// Everything of one's own that configurations may name.
 #[pyclass(module = "phalanx._phalanx")]
 #[derive(Default)]
 pub struct Own {
-    registry: Registry,
+    pub registry: Registry,
 }
 
 #[pymethods]
@@ -60,12 +64,5 @@ impl Own {
     fn add_utility(&mut self, name: &str, utility: &Bound<'_, PythonUtility>) {
         let utility = utility.get().clone();
         self.registry.add_utility(name, move |agent, space| utility.of(agent, space));
-    }
-}
-
-impl Own {
-    /// What it has come to.
-    pub fn registry(&self) -> Registry {
-        self.registry.clone()
     }
 }

@@ -39,7 +39,7 @@ impl Fixed {
     /// The run in a folder, with its trained policy.
     #[staticmethod]
     fn of_run(py: Python<'_>, path: PathBuf, own: &Bound<'_, Own>) -> PyResult<Self> {
-        let registry = own.borrow().registry();
+        let registry = own.borrow().registry.clone();
         // On threads of its own: others would not live on in a forked process.
         let evaluator = watch_all(py, None, &Arc::default(), || Evaluator::from_run(&path, &registry))?;
         Ok(evaluator.into())
@@ -54,7 +54,7 @@ impl Fixed {
         own: &Bound<'_, Own>,
         policy: &str,
     ) -> PyResult<Self> {
-        let config = config(source, settings, own.borrow().registry())?;
+        let config = config(source, settings, own)?;
         let evaluator = watch_all(py, None, &Arc::default(), || Evaluator::scripted(&config, policy))?;
         Ok(evaluator.into())
     }
@@ -342,7 +342,7 @@ pub fn resolve(
     settings: &Bound<'_, PyDict>,
     own: &Bound<'_, Own>,
 ) -> PyResult<String> {
-    let config = config(source, settings, own.borrow().registry())?;
+    let config = config(source, settings, own)?;
     let resolved = watch_all(py, None, &Arc::default(), || phalanx::run::resolve(&config))?;
     Ok(resolved.to_toml())
 }
@@ -354,7 +354,7 @@ pub fn iterations(
     settings: &Bound<'_, PyDict>,
     own: &Bound<'_, Own>,
 ) -> PyResult<usize> {
-    Ok(config(source, settings, own.borrow().registry())?.iterations)
+    Ok(config(source, settings, own)?.iterations)
 }
 
 /// Kinds of utilities that the library has.

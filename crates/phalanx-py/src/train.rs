@@ -31,7 +31,7 @@ pub fn train(
     threads: Option<usize>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<PathBuf> {
-    let config = config(source, settings, own.borrow().registry())?;
+    let config = config(source, settings, own)?;
     if let Some(out) = &out {
         RunFolder::check_free(out).map_err(|error| exception(&error))?;
     }
@@ -60,7 +60,7 @@ pub fn resume(
     threads: Option<usize>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<bool> {
-    let registry = own.borrow().registry();
+    let registry = own.borrow().registry.clone();
     let resume = || Run::resume(&path, &registry, Arc::new(SingleProcess));
     match watch_all(py, threads, &Arc::default(), resume)? {
         ResumeOutcome::Finished => Ok(false),

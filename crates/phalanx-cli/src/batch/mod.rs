@@ -15,7 +15,7 @@ use phalanx::Error;
 pub use phalanx::run::{Job, JobOutcome};
 use phalanx::run::{Provenance, RunFolder, RunStatus};
 
-use crate::MOST_THREADS;
+use crate::{MOST_THREADS, check_range};
 use job::Shared;
 use progress::Progress;
 
@@ -29,28 +29,15 @@ pub struct Workers {
     pub quiet: bool,
 }
 
-impl Default for Workers {
-    /// A run on every core: runs do not wait for each other, threads of one run do.
-    fn default() -> Self {
-        let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
-        Workers { jobs: cores.min(MOST_THREADS), threads_each: 1, quiet: false }
-    }
-}
-
 impl Workers {
-    /// As the flags `--jobs` and `--threads` say, or the default where they are not given.
+    /// As the flags `--jobs` and `--threads` say; by default a run on every core: runs do not wait for each other, threads
+    /// of one run do.
     pub fn of(jobs: Option<usize>, threads: Option<usize>, quiet: bool) -> phalanx::Result<Self> {
-        for (flag, number) in [("--jobs", jobs), ("--threads", threads)] {
-            if let Some(number) = number.filter(|number| !(1..=MOST_THREADS).contains(number)) {
-                return Err(Error::config(flag, format!("{number}; allowed are 1 to {MOST_THREADS}")));
-            }
-        }
-        let default = Workers::default();
-        Ok(Workers {
-            jobs: jobs.unwrap_or(default.jobs),
-            threads_each: threads.unwrap_or(default.threads_each),
-            quiet,
-        })
+        let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
+        let (jobs, threads_each) = (jobs.unwrap_or(cores.min(MOST_THREADS)), threads.unwrap_or(1));
+        check_range("--jobs", jobs, 1..=MOST_THREADS)?;
+        check_range("--threads", threads_each, 1..=MOST_THREADS)?;
+        Ok(Workers { jobs, threads_each, quiet })
     }
 }
 

@@ -157,6 +157,13 @@ pub struct Panel {
     pub layers: Vec<Layer>,
 }
 
+impl Panel {
+    /// With numbers along both axes.
+    pub fn new(x: Axis, y: Axis, layers: Vec<Layer>) -> Panel {
+        Panel { x, y, names: Vec::new(), layers }
+    }
+}
+
 /// How panels are arranged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arrangement {

@@ -57,11 +57,9 @@ pub fn laid_out(figure: &Figure) -> canvas::Figure {
         }
     }
     let number = |curve: &Curve| labels.iter().position(|label| *label == curve.label).unwrap_or(0);
-    let panel = |panel: &Panel| canvas::Panel {
-        x: panel.x.clone(),
-        y: panel.y.clone(),
-        names: Vec::new(),
-        layers: panel.curves.iter().flat_map(|curve| layers(curve, number(curve))).collect(),
+    let panel = |panel: &Panel| {
+        let layers = panel.curves.iter().flat_map(|curve| layers(curve, number(curve))).collect();
+        canvas::Panel::new(panel.x.clone(), panel.y.clone(), layers)
     };
     canvas::Figure {
         title: figure.title.clone(),

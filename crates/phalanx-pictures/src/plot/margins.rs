@@ -96,12 +96,7 @@ fn agents_panel(constraints: &[(&str, Vec<&Margin>)]) -> Panel {
             layers.push(Layer { shape: Shape::Marks { points, mark }, colour, label });
         }
     }
-    Panel {
-        x: Axis::new("agent", Values::Whole),
-        y: Axis::new(SLACK, Values::Real),
-        names: Vec::new(),
-        layers,
-    }
+    Panel::new(Axis::new("agent", Values::Whole), Axis::new(SLACK, Values::Real), layers)
 }
 
 /// The slack that a share of the agents stays below, a curve a constraint.
@@ -128,14 +123,9 @@ fn spread_panel(spreads: &[Spread]) -> Panel {
 }
 
 fn share_panel(curves: Vec<Layer>) -> Panel {
-    let mut layers = background();
-    layers.extend(curves);
-    Panel {
-        x: Axis::new("agents, from the least slack on (%)", Values::Whole),
-        y: Axis::new(SLACK, Values::Real),
-        names: Vec::new(),
-        layers,
-    }
+    let x = Axis::new("agents, from the least slack on (%)", Values::Whole);
+    let layers = background().into_iter().chain(curves).collect();
+    Panel::new(x, Axis::new(SLACK, Values::Real), layers)
 }
 
 /// The agents with the least slack, by name.

@@ -139,7 +139,7 @@ fn stacked(title: String, subtitle: &str, panels: Vec<Panel>) -> Figure {
 }
 
 fn iteration_panel(label: &str, values: Values, layers: Vec<Layer>) -> Panel {
-    Panel { x: Axis::new("iteration", Values::Whole), y: Axis::new(label, values), names: Vec::new(), layers }
+    Panel::new(Axis::new("iteration", Values::Whole), Axis::new(label, values), layers)
 }
 
 /// A column against the iteration: each of them, and in long runs their moving mean over it.

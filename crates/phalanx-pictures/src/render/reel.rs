@@ -5,14 +5,15 @@ use phalanx::run::Evaluator;
 use super::animation::{self, Delays};
 use super::episode::film_of;
 use super::film::{self, Film};
-use super::raster::Raster;
+use super::raster::{Image, Raster};
 use super::still;
 
 /// An episode with its title.
 pub struct Reel {
     film: Box<dyn Film>,
     title: String,
-    ended: bool,
+    /// Whether the episode ended with its last step, so that there are no more.
+    pub ended: bool,
     raster: Raster,
 }
 
@@ -37,11 +38,6 @@ impl Reel {
         Ok(Reel { film, title, ended, raster: Raster::default() })
     }
 
-    /// Whether the episode ended with its last step, so that there are no more.
-    pub fn ended(&self) -> bool {
-        self.ended
-    }
-
     /// Steps of the episode.
     pub fn steps(&self) -> usize {
         self.film.steps()
@@ -59,12 +55,12 @@ impl Reel {
 
     /// A step as a PNG, in all its colours.
     pub fn frame(&self, step: usize) -> anyhow::Result<Vec<u8>> {
-        still::encode(&self.raster.draw(&film::frame(&*self.film, &self.title, step), 1.0)?)
+        still::encode(&self.image(step)?)
     }
 
     /// A step as a PNG of at most 255 colours, which is a third of the size.
     pub fn small_frame(&self, step: usize) -> anyhow::Result<Vec<u8>> {
-        still::encode_small(&self.raster.draw(&film::frame(&*self.film, &self.title, step), 1.0)?)
+        still::encode_small(&self.image(step)?)
     }
 
     /// Steps in one PNG.
@@ -74,7 +70,10 @@ impl Reel {
 
     /// Steps as an animated GIF.
     pub fn animation(&self, shown: &[usize], delays: Delays) -> anyhow::Result<Vec<u8>> {
-        let draw = |k: usize| self.raster.draw(&film::frame(&*self.film, &self.title, shown[k]), 1.0);
-        animation::encode(shown.len(), delays, draw)
+        animation::encode(shown.len(), delays, |k| self.image(shown[k]))
+    }
+
+    fn image(&self, step: usize) -> anyhow::Result<Image> {
+        self.raster.draw(&film::frame(&*self.film, &self.title, step), 1.0)
     }
 }

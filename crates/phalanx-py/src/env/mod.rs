@@ -23,8 +23,8 @@ use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::config::config;
-use crate::errors::{bad, without_lock};
-use crate::own::Own;
+use crate::errors::{bad, exception, without_lock};
+use crate::own::{Own, links};
 use crate::session::agent_prefix;
 use crate::watch::MOST_THREADS;
 use actions::{Actions, Space};
@@ -87,7 +87,7 @@ impl Games {
         continuous: bool,
         threads: usize,
     ) -> PyResult<Self> {
-        let config = config(source, settings, own.borrow().registry())?;
+        let config = config(source, settings, own)?;
         let game = config.world.settings_of::<PistonballSpec>().map(|spec| spec.game);
         if continuous && game != Some(Game::Pettingzoo) {
             let message = "is for pistonball with game = \"pettingzoo\": other actions are numbers";
@@ -166,9 +166,7 @@ impl Games {
     /// Links, the smaller agent first.
     #[getter]
     fn graph(&self) -> Vec<(u32, u32)> {
-        let network = self.world.graph();
-        let from = |i: u32| network.neighbours(i as usize).iter().map(move |&j| (i, j));
-        (0..network.agents() as u32).flat_map(from).filter(|(i, j)| i < j).collect()
+        links(self.world.graph())
     }
 
     /// |S_i|.
@@ -337,7 +335,7 @@ impl Games {
         self.check_begun()?;
         let board = match self.board.take() {
             Some(board) => board,
-            None => picture::board(&self.config)?,
+            None => Board::of(&self.config).map_err(|error| exception(&error))?,
         };
         let board = self.board.insert(board);
         let Some(copy) = self.copies.first() else { return Err(bad("copies", "0; there is none to show")) };

@@ -1,12 +1,11 @@
 //! Pictures of a copy.
 
 use numpy::{PyArray1, PyArray3, PyArrayMethods};
-use phalanx::Error;
 use phalanx_pictures::render::{Board, Moment};
 use pyo3::prelude::*;
 
 use super::play::Play;
-use crate::errors::{exception, without_lock};
+use crate::errors::without_lock;
 
 /// The present moment of a copy, with what its agents did and earned to get there, as `[row][column][colour]`.
 pub fn picture<'py>(
@@ -27,9 +26,4 @@ pub fn picture<'py>(
     let pixels = without_lock(py, || board.draw(&moment))?;
     let (width, height) = board.size();
     PyArray1::from_vec(py, pixels).reshape([height, width, 3])
-}
-
-/// The board of a world, if there are pictures of it.
-pub fn board(config: &phalanx::run::Config) -> PyResult<Board> {
-    Board::of(config).map_err(|error: Error| exception(&error))
 }
