@@ -112,14 +112,8 @@ fn shown_steps(only: &[usize], steps: usize, target: &Target) -> phalanx::Result
 fn write(reel: &Reel, shown: &[usize], target: &Target, delays: Delays) -> anyhow::Result<String> {
     let save = |path: &Path, bytes: &[u8]| std::fs::write(path, bytes).map_err(|e| Error::write(path, e));
     match target {
-        Target::Animation(file) => {
-            save(file, &reel.animation(shown, delays)?)?;
-            Ok(file.display().to_string())
-        }
-        Target::Sheet(file) => {
-            save(file, &reel.sheet(shown)?)?;
-            Ok(file.display().to_string())
-        }
+        Target::Animation(file) => save(file, &reel.animation(shown, delays)?)?,
+        Target::Sheet(file) => save(file, &reel.sheet(shown)?)?,
         Target::Frames(folder) => {
             shown.par_iter().try_for_each(|&step| {
                 anyhow::Ok(save(&folder.join(frame_name(step)), &reel.frame(step)?)?)
@@ -127,9 +121,10 @@ fn write(reel: &Reel, shown: &[usize], target: &Target, delays: Delays) -> anyho
             let others = other_frames(folder, shown);
             let note =
                 if others == 0 { String::new() } else { format!(" (beside {others} that were there)") };
-            Ok(format!("{}{note}", folder.join("step-….png").display()))
+            return Ok(format!("{}{note}", folder.join("step-….png").display()));
         }
     }
+    Ok(target.path().display().to_string())
 }
 
 /// How many pictures of steps are in the folder that were not drawn now: a program that makes a film of the folder

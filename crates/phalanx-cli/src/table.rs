@@ -23,10 +23,8 @@ pub fn closing(evaluator: &Evaluator, outcome: &Outcome, evaluation: &Evaluation
     line("iterations", format!("{} in {:.2} s", outcome.iterations, outcome.wall_s));
     // Nothing is sampled in the exact setting.
     if outcome.agent_steps > 0 {
-        line(
-            "agent-steps",
-            format!("{} ({:.1} million per second)", outcome.agent_steps, outcome.agent_steps_per_s / 1e6),
-        );
+        let millions = outcome.agent_steps_per_s / 1e6;
+        line("agent-steps", format!("{} ({millions:.1} million per second)", outcome.agent_steps));
         line("sent by agents", format!("{} bytes", outcome.comm_bytes));
         let per_iteration = (agents * outcome.iterations.max(1)) as f64;
         let TrafficBound { states, q_values, duals } = outcome.traffic_bound;
@@ -51,13 +49,9 @@ pub fn closing(evaluator: &Evaluator, outcome: &Outcome, evaluation: &Evaluation
     line("objective", format!("{:.6}", outcome.objective));
     let constraints = evaluator.problem().constraint_count();
     if constraints > 0 {
-        line(
-            "violation",
-            format!(
-                "{:.6} in total, {:.6} at most, over {constraints} constraints of {agents} agents",
-                outcome.violation_total, outcome.violation_max
-            ),
-        );
+        let Outcome { violation_total: total, violation_max: most, .. } = outcome;
+        let over = format!("over {constraints} constraints of {agents} agents");
+        line("violation", format!("{total:.6} in total, {most:.6} at most, {over}"));
         text += &exactly(outcome.exact.as_ref());
         text += &worst_agents(evaluator, evaluation);
         let ceiling = *evaluator.config().dual.mu_max;
@@ -110,17 +104,13 @@ fn worst_agents(evaluator: &Evaluator, evaluation: &Evaluation) -> String {
         return text;
     }
     let agents = evaluator.world().graph().agents();
-    if evaluator.config().output.agents.lists_all(agents) {
-        let _ = writeln!(text, "          and {} more in agents.csv", count - WORST);
+    let listed = count.min(WORST_LISTED);
+    let place = if evaluator.config().output.agents.lists_all(agents) {
+        " in agents.csv".into()
     } else {
-        let listed = count.min(WORST_LISTED);
-        let _ = writeln!(
-            text,
-            "          and {} more: the worst {listed} in agents.csv, all in agents-summary.csv by quantiles",
-            count - WORST
-        );
-    }
-    text
+        format!(": the worst {listed} in agents.csv, all in agents-summary.csv by quantiles")
+    };
+    text + &format!("          and {} more{place}\n", count - WORST)
 }
 
 /// What `phalanx eval` says of a policy: estimates with intervals, verdicts, and the agents in most danger.
@@ -148,10 +138,8 @@ pub fn assessment(
     if assessment.constraints.is_empty() {
         return text + &exactly(truth);
     }
-    line(
-        "violation",
-        format!("{:.5} in total, {:.5} at most", assessment.violation_total, assessment.violation_max),
-    );
+    let Assessment { violation_total: total, violation_max: most, .. } = assessment;
+    line("violation", format!("{total:.5} in total, {most:.5} at most"));
     let verdicts = assessment.agents(n);
     let count = |wanted: Verdict| verdicts.iter().filter(|&&verdict| verdict == wanted).count();
     let (safe, broken) = (count(Verdict::Safe), count(Verdict::Unsafe));

@@ -29,22 +29,25 @@ impl Target {
             _ if is_folder => Ok(Target::Frames(out.into())),
             Some("gif") => Ok(Target::Animation(out.into())),
             Some("png") => Ok(Target::Sheet(out.into())),
-            _ => Err(Error::config(
-                "--out",
-                format!(
-                    "`{}` has no known ending; allowed are FILE.gif (animation), FILE.png (one picture) and DIR/ (a \
-                     PNG per step)",
-                    out.display()
-                ),
-            )),
+            _ => {
+                let allowed = "FILE.gif (animation), FILE.png (one picture) and DIR/ (a PNG per step)";
+                let message = format!("`{}` has no known ending; allowed are {allowed}", out.display());
+                Err(Error::config("--out", message))
+            }
         }
+    }
+
+    /// The file, or the folder of many.
+    pub fn path(&self) -> &Path {
+        let (Target::Animation(path) | Target::Sheet(path) | Target::Frames(path)) = self;
+        path
     }
 
     /// The folder that must exist.
     pub fn folder(&self) -> &Path {
         match self {
-            Target::Animation(file) | Target::Sheet(file) => file.parent().unwrap_or(Path::new("")),
             Target::Frames(folder) => folder,
+            file => file.path().parent().unwrap_or(Path::new("")),
         }
     }
 }

@@ -163,19 +163,14 @@ impl Seen {
         let (cells, numbers): (PyReadonlyArray1<'_, i64>, PyReadonlyArray1<'_, f32>) = seen.extract()?;
         let (cells, numbers) = (cells.as_array(), numbers.as_array());
         if cells.len() != sizes.len() || numbers.len() != width {
-            let message = format!(
-                "{} cells and {} numbers, not {} and {width}",
-                cells.len(),
-                numbers.len(),
-                sizes.len()
-            );
-            return Err(bad("observations", message));
+            let found = format!("{} cells and {} numbers", cells.len(), numbers.len());
+            return Err(bad("observations", format!("{found}, not {} and {width}", sizes.len())));
         }
         let cell = |(i, (&cell, &size)): (usize, (&i64, &usize))| {
-            let found = usize::try_from(cell).ok().filter(|&cell| cell < size);
-            found
-                .map(|cell| cell as u8)
-                .ok_or_else(|| bad("cell", format!("gives agent {i} the cell {cell}; it has {size}, from 0")))
+            if (0..size as i64).contains(&cell) {
+                return Ok(cell as u8);
+            }
+            Err(bad("cell", format!("gives agent {i} the cell {cell}; it has {size}, from 0")))
         };
         let cells = cells.iter().zip(sizes).enumerate().map(cell).collect::<PyResult<_>>()?;
         if let Some(number) = numbers.iter().find(|number| !number.is_finite()) {

@@ -103,13 +103,10 @@ impl Progress {
                 state.finished += 1;
                 self.bar.inc(missing);
                 let (objective, violation) = (outcome.objective, outcome.violation_total);
+                let reached = format!("objective {objective:.5}, violation {violation:.5}");
                 // With a terminal the bar counts them.
-                self.bar.is_hidden().then(|| {
-                    format!(
-                        "{count} {}: objective {objective:.5}, violation {violation:.5}, {:.2} s",
-                        job.name, outcome.wall_s
-                    )
-                })
+                let is_hidden = self.bar.is_hidden();
+                is_hidden.then(|| format!("{count} {}: {reached}, {:.2} s", job.name, outcome.wall_s))
             }
             JobOutcome::Failed(reason) => Some(format!("failed: {}: {reason}", job.name)),
             JobOutcome::Busy => Some(format!("left alone: {}: another process is training it", job.name)),

@@ -32,10 +32,10 @@ pub fn plot_run(run: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let spreads = read::spreads(run)?;
     let stationarity = read::stationarity(run)?;
     let name = name_of(run);
-    let source = if stationarity.is_some() { Source::Exact } else { Source::Batches };
+    let is_exact = stationarity.is_some();
     let mut figures = vec![
-        ("return", return_figure(&name, &metrics, source)),
-        ("violation", violation_figure(&name, &metrics, source)),
+        ("return", return_figure(&name, &metrics, is_exact)),
+        ("violation", violation_figure(&name, &metrics, is_exact)),
         ("duals", duals_figure(&name, &metrics)),
     ];
     figures.extend(stationarity.map(|columns| ("stationarity", stationarity_figure(&name, columns))));
@@ -75,28 +75,21 @@ const OBJECTIVE: &str = "objective F(θ)";
 pub const TOTAL_VIOLATION: &str = "total violation (sum over agents and constraints)";
 const WORST_VIOLATION: &str = "worst violation (largest over agents and constraints)";
 
-/// Where the numbers of a run come from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Source {
-    Batches,
-    Exact,
-}
+/// Where the numbers of an exact run come from.
+const EXACT: &str = "exact, at each iteration";
 
-fn return_figure(run: &str, metrics: &Metrics, source: Source) -> Figure {
+fn return_figure(run: &str, metrics: &Metrics, is_exact: bool) -> Figure {
     let (what, label, values) = if metrics.has_return() {
         ("Return", RETURN, &metrics.return_)
     } else {
         ("Objective", OBJECTIVE, &metrics.objective)
     };
     let panel = iteration_panel(label, Values::Real, history("", Colour::of_series(0), metrics, values));
-    let subtitle = match source {
-        Source::Batches => "from the training batch of each iteration",
-        Source::Exact => "exact, at each iteration",
-    };
+    let subtitle = if is_exact { EXACT } else { "from the training batch of each iteration" };
     stacked(format!("{what}: {run}"), subtitle, vec![panel])
 }
 
-fn violation_figure(run: &str, metrics: &Metrics, source: Source) -> Figure {
+fn violation_figure(run: &str, metrics: &Metrics, is_exact: bool) -> Figure {
     let panel = |label: &str, values: &[f64]| {
         iteration_panel(label, Values::FromZero, history("", Colour::ALARM, metrics, values))
     };
@@ -104,13 +97,8 @@ fn violation_figure(run: &str, metrics: &Metrics, source: Source) -> Figure {
         panel(TOTAL_VIOLATION, &metrics.violation_total),
         panel(WORST_VIOLATION, &metrics.violation_max),
     ];
-    let subtitle = match source {
-        Source::Batches => {
-            "from training batches, whose noise counts as violation; for the final policy see margins"
-        }
-        Source::Exact => "exact, at each iteration",
-    };
-    stacked(format!("Violation: {run}"), subtitle, panels)
+    let sampled = "from training batches, whose noise counts as violation; for the final policy see margins";
+    stacked(format!("Violation: {run}"), if is_exact { EXACT } else { sampled }, panels)
 }
 
 fn duals_figure(run: &str, metrics: &Metrics) -> Figure {

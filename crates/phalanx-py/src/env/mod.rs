@@ -64,14 +64,8 @@ type Stepped<'py> = (
 );
 
 /// Observations, rewards, terminations, truncations and infos by agent, and whether the episode is over.
-type SteppedAgents<'py> = (
-    Bound<'py, PyDict>,
-    Bound<'py, PyDict>,
-    Bound<'py, PyDict>,
-    Bound<'py, PyDict>,
-    Bound<'py, PyDict>,
-    bool,
-);
+type SteppedAgents<'py> = (Dict<'py>, Dict<'py>, Dict<'py>, Dict<'py>, Dict<'py>, bool);
+type Dict<'py> = Bound<'py, PyDict>;
 
 #[pymethods]
 impl Games {

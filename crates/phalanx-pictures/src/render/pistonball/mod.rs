@@ -142,12 +142,12 @@ impl PistonballFilm {
         let (x, floor) = stage.foot(k);
         let text = |y, content: &str, colour| Shape::text((x, y), content, SMALL, Anchor::Middle, colour);
         let mut shapes = vec![text(floor + 13.0, &number.to_string(), Colour::PAPER)];
-        shapes.extend(parts::law((x, law_y(stage)), stage.pitch(), &step.laws[k], step.actions[k]));
+        shapes.extend(parts::law((x, law_y(stage)), stage.pitch, &step.laws[k], step.actions[k]));
         if let Some(margin) = self.margins.values().get(number).copied().flatten() {
             let (low, high) = self.margins.range();
             let height = |value: f64| (value / (high - low).max(f64::MIN_POSITIVE)) as f32 * MARGIN_HEIGHT;
             let zero = (margin_y(stage) + height(high)).floor();
-            shapes.extend(parts::margin((x, zero), stage.pitch(), height(margin)));
+            shapes.extend(parts::margin((x, zero), stage.pitch, height(margin)));
             if let Some(digits) = digits {
                 let colour = if margin < 0.0 { Colour::ALARM } else { Colour::QUIET };
                 let y = margin_y(stage) + MARGIN_HEIGHT + DIGITS_HEIGHT - 2.0;
@@ -174,7 +174,7 @@ impl Film for PistonballFilm {
 
     fn size(&self) -> (f32, f32) {
         let stage = self.stage(0);
-        let height = match (&self.margins, self.digits(stage.pitch())) {
+        let height = match (&self.margins, self.digits(stage.pitch)) {
             (Margins::None | Margins::LeftOut, _) => law_y(&stage) + LAW_HEIGHT + SIGN_HEIGHT,
             (Margins::Known { .. }, None) => margin_y(&stage) + MARGIN_HEIGHT,
             (Margins::Known { .. }, Some(_)) => margin_y(&stage) + MARGIN_HEIGHT + DIGITS_HEIGHT,
@@ -194,7 +194,7 @@ impl Film for PistonballFilm {
             .collect();
         shapes.extend(parts::trail(&places));
         shapes.extend(stage.ball(step.ball, step.angle));
-        let digits = self.digits(stage.pitch());
+        let digits = self.digits(stage.pitch);
         let small_print = |k| self.small_print(&stage, step, k, digits.as_ref());
         shapes.extend((0..step.levels.len()).flat_map(small_print));
         shapes

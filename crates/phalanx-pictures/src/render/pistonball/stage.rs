@@ -16,7 +16,7 @@ pub struct Stage {
     /// The first piston that is drawn; so many follow as [`drawn`] says.
     first: usize,
     /// Distance between pistons: whole pixels, so that all look alike.
-    pitch: f32,
+    pub pitch: f32,
     /// y of the world at the upper edge.
     top: f32,
 }
@@ -43,11 +43,6 @@ impl Stage {
     /// The game from its ceiling downwards, with at most one pixel a unit of the world.
     pub fn whole(pistons: usize, first: usize) -> Stage {
         Stage::new(pistons, first, CEILING, 1.0)
-    }
-
-    /// Distance between pistons, in pixels.
-    pub fn pitch(&self) -> f32 {
-        self.pitch
     }
 
     /// Pixels a unit of the world.
@@ -84,16 +79,10 @@ impl Stage {
 
     pub fn walls(&self) -> Vec<Shape> {
         let (width, floor) = (self.width(), self.floor());
-        let wall =
-            |corner, size| Shape::Box { corner, size, fill: Some(Colour::QUIET.tint(0.8)), outline: None };
+        let wall = |corner, size| Shape::filled(corner, size, Colour::QUIET.tint(0.8));
         let thickness = (WALL_DRAWN * self.scale()).floor();
         let mut shapes = vec![
-            Shape::Box {
-                corner: (0.0, 0.0),
-                size: (width, floor),
-                fill: Some(Colour::QUIET.tint(0.05)),
-                outline: None,
-            },
+            Shape::filled((0.0, 0.0), (width, floor), Colour::QUIET.tint(0.05)),
             wall((0.0, floor), (width, BOTTOM)),
         ];
         // Pistons that are not drawn have no wall beside them.
