@@ -243,12 +243,10 @@ impl Film for WirelessFilm {
             shapes.push(disc((x, y), radius, step.kept.get(user).copied().flatten()));
             shapes.extend(slots((x, y + radius + 6.0), 2.0 * radius + 4.0, queue));
             if self.has_room() {
-                // In the whole grid.
-                let number = user / self.columns * self.grid.1 + user % self.columns;
                 let text = |y, content: String, size| {
                     Shape::text((x, y), content, size, Anchor::Middle, Colour::QUIET)
                 };
-                shapes.push(text(y + 4.0, number.to_string(), 11.0));
+                shapes.push(text(y + 4.0, user_number(user, self).to_string(), 11.0));
                 let chance = step.chances.get(user).map(|chance| format!("{chance:.2}"));
                 let below = y + radius + 17.0 + CHANCE_HEIGHT;
                 shapes.extend(chance.map(|chance| text(below, chance, 9.5)));
@@ -303,6 +301,11 @@ impl Film for WirelessFilm {
         let first = last.min(self.steps.len() / 2);
         vec![("first", first.min(last.saturating_sub(1))), ("second", (first + 1).min(last))]
     }
+}
+
+/// A drawn user's number in the whole grid.
+fn user_number(user: usize, film: &WirelessFilm) -> usize {
+    user / film.columns * film.grid.1 + user % film.columns
 }
 
 /// An invented episode on a grid, for tests: the rules of the world, with numbers of no meaning.
