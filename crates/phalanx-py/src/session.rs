@@ -204,11 +204,8 @@ impl Fixed {
                         self.law_of_view(agent, seen, &mut moment, &mut law)?;
                     }
                 }
-                let number = match &uniform {
-                    Some(uniform) => uniform.as_slice().ok().map(|u| u[copy * agents.len() + place]),
-                    None => None,
-                };
-                actions.push(choice(&law, number) as i64);
+                let numbers = uniform.as_ref().and_then(|uniform| uniform.as_slice().ok());
+                actions.push(choice(&law, numbers.map(|u| u[copy * agents.len() + place])) as i64);
             }
         }
         PyArray1::from_vec(py, actions).reshape([copies, agents.len()])

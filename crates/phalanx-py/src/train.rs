@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use phalanx::algorithm::Summary;
 use phalanx::distributed::SingleProcess;
 use phalanx::run::{Ending, ResumeOutcome, Run, RunFolder, Session};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyUserWarning};
@@ -87,8 +88,13 @@ fn run_to_end(
     progress: Option<&Py<PyAny>>,
 ) -> PyResult<()> {
     let stop = Arc::new(AtomicBool::new(false));
-    let watched = watch(py, Pool::new(threads)?, progress, &stop, |notes| {
-        match run.train(&stop, |summary| notes.note(summary)) {
+    let watched = watch(py, Pool::new(threads)?, progress, &stop, |latest| {
+        let note = |summary: &Summary| {
+            if let Ok(mut latest) = latest.lock() {
+                *latest = Some(summary.clone());
+            }
+        };
+        match run.train(&stop, note) {
             // Said here, because an exception does not tell what it was.
             Err(error @ phalanx::Error::RunWrite { .. }) => Ok(Err(error.to_string())),
             ending => ending.map(Ok),

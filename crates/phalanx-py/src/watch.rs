@@ -120,20 +120,8 @@ pub fn finish_work(py: Python<'_>) {
     });
 }
 
-/// Where the work is.
-#[derive(Default)]
-pub struct Notes {
-    latest: Mutex<Option<Summary>>,
-}
-
-impl Notes {
-    /// Notes an iteration.
-    pub fn note(&self, summary: &Summary) {
-        if let Ok(mut latest) = self.latest.lock() {
-            *latest = Some(summary.clone());
-        }
-    }
-}
+/// Where the work is: the latest iteration that Python has not been told of.
+pub type Latest = Mutex<Option<Summary>>;
 
 /// How watched work ended: its result, and the exception that asked it to stop, if any did.
 pub struct Watch<T> {
@@ -148,7 +136,7 @@ pub fn watch<T: Send>(
     pool: Pool,
     progress: Option<&Py<PyAny>>,
     stop: &Arc<AtomicBool>,
-    work: impl FnOnce(&Notes) -> phalanx::Result<T> + Send,
+    work: impl FnOnce(&Latest) -> phalanx::Result<T> + Send,
 ) -> Watch<T> {
     stop.store(false, Ordering::Relaxed);
     let process = std::process::id();
@@ -157,22 +145,22 @@ pub fn watch<T: Send>(
         all.retain(|other| other.strong_count() > 0);
         all.push(Arc::downgrade(&under_way));
     }
-    let notes = Notes::default();
+    let latest = Latest::default();
     let mut asked_to_stop = None;
     let outcome = py.detach(|| {
-        let (notes, workers) = (&notes, &pool);
+        let (latest, workers) = (&latest, &pool);
         // The worker lets go of its end when it is done.
         let (done, finished) = channel::<()>();
         std::thread::scope(|scope| {
             let worker = scope.spawn(move || {
-                let outcome = catch_unwind(AssertUnwindSafe(|| workers.install(|| work(notes))));
+                let outcome = catch_unwind(AssertUnwindSafe(|| workers.install(|| work(latest))));
                 drop(done);
                 outcome
             });
             while finished.recv_timeout(EVERY) == Err(RecvTimeoutError::Timeout) {
                 let looked = Python::attach(|py| {
                     py.check_signals()?;
-                    if asked_to_stop.is_some() { Ok(()) } else { show(py, progress, notes) }
+                    if asked_to_stop.is_some() { Ok(()) } else { show(py, progress, latest) }
                 });
                 if let Err(exception) = looked {
                     let again = stop.swap(true, Ordering::Relaxed);
@@ -190,7 +178,7 @@ pub fn watch<T: Send>(
     };
     if result.is_ok()
         && asked_to_stop.is_none()
-        && let Err(exception) = show(py, progress, &notes)
+        && let Err(exception) = show(py, progress, &latest)
     {
         asked_to_stop = Some(exception);
     }
@@ -212,11 +200,9 @@ pub fn watch_all<T: Send>(
 }
 
 /// Tells Python of the latest iteration, once.
-fn show(py: Python<'_>, progress: Option<&Py<PyAny>>, notes: &Notes) -> PyResult<()> {
+fn show(py: Python<'_>, progress: Option<&Py<PyAny>>, latest: &Latest) -> PyResult<()> {
     let Some(progress) = progress else { return Ok(()) };
-    let Some(summary) = notes.latest.lock().ok().and_then(|mut latest| latest.take()) else {
-        return Ok(());
-    };
+    let Some(summary) = latest.lock().ok().and_then(|mut latest| latest.take()) else { return Ok(()) };
     let dict = PyDict::new(py);
     dict.set_item("iteration", summary.iteration + 1)?;
     dict.set_item("return", summary.return_)?;

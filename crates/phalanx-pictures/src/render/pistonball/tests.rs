@@ -75,7 +75,7 @@ fn margins_are_written_where_they_have_room() {
     let margins = |value: f64, pistons| known(vec![Some(value); pistons]);
     let digits = |value, pistons| {
         let film = film(pistons, (100.0, 400.0), margins(value, pistons));
-        film.digits(film.stage(0).pitch())
+        film.digits(film.stage(0).pitch)
     };
     assert_eq!(digits(-0.126, 2).unwrap(), ["−0.13"; 2]);
     assert_eq!(digits(12.34, 10).unwrap()[0], "+12.3");
