@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::base::section::{Family, Kind};
-use crate::exact::ExactCriticSettings;
+use crate::exact::TruncationKeys;
 use crate::learn::critic::{
     CriticSettings, LinearCriticSettings, LstdSettings, MonteCarloSettings, NetworkSettings,
     ReturnsCriticSettings, TdSettings,
@@ -25,5 +25,5 @@ const KINDS: &[Kind<dyn CriticSettings>] = &[
     Kind { name: "linear", read: |keys| Ok(Arc::new(LinearCriticSettings::read(keys)?)) },
     Kind { name: "network", read: |keys| Ok(Arc::new(NetworkSettings::read(keys)?)) },
     Kind { name: "returns", read: |keys| Ok(Arc::new(ReturnsCriticSettings::read(keys)?)) },
-    Kind { name: "exact", read: |keys| Ok(Arc::new(ExactCriticSettings::read(keys)?)) },
+    Kind { name: "exact", read: |keys| Ok(Arc::new(keys.read::<TruncationKeys>()?)) },
 ];

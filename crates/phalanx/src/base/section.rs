@@ -13,7 +13,7 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, forward_to_deserialize_any};
 use toml::{Table, Value};
 
-use super::document::{self, describe, split_field};
+use super::document;
 use crate::{Error, Result};
 
 /// A line in a family's list of kinds.
@@ -81,11 +81,8 @@ impl<S: Family + ?Sized> Section<S> {
     fn read(mut written: Table) -> Result<Self> {
         let section = S::SECTION;
         let kinds = S::kinds();
-        let chosen = match written.remove("kind") {
-            None => kinds[0].name.to_string(),
-            Some(kind) => serde_path_to_error::deserialize(kind)
-                .map_err(|e| split_field(describe(&format!("{section}.kind"), e)))?,
-        };
+        let chosen: Option<String> = document::take(&mut written, section, "kind")?;
+        let chosen = chosen.unwrap_or_else(|| kinds[0].name.to_string());
         let mut keys = Keys { section, written, known: Vec::new(), of_kind: Vec::new() };
         let mut found = None;
         for kind in kinds {

@@ -12,11 +12,12 @@ use crate::{Error, Result};
 /// A process's borders with its neighbours.
 pub struct Halo {
     peers: Arc<dyn Communicator>,
-    partition: Partition,
+    /// Who owns whom.
+    pub(crate) partition: Partition,
     /// Neighbouring processes, ascending.
-    links: Vec<Link>,
+    pub(crate) links: Vec<Link>,
     /// Own agents that others must know of, as ascending runs.
-    border: Vec<Range<usize>>,
+    pub(crate) border: Vec<Range<usize>>,
     /// Agents of the whole network.
     total: usize,
     /// The agents of every process, once they are asked for.
@@ -110,15 +111,6 @@ impl Halo {
     /// Whether this process reports.
     pub fn is_first(&self) -> bool {
         self.peers.rank() == 0
-    }
-
-    /// Own agents that others must know of, as ascending runs.
-    pub fn border(&self) -> &[Range<usize>] {
-        &self.border
-    }
-
-    pub(crate) fn links(&self) -> &[Link] {
-        &self.links
     }
 
     /// Agents told of to neighbours: one that two must know of counts twice.
@@ -247,11 +239,6 @@ impl Halo {
             }
         }
         Ok(all)
-    }
-
-    /// Who owns whom.
-    pub fn partition(&self) -> &Partition {
-        &self.partition
     }
 
     /// The agents of every process, ascending.

@@ -45,7 +45,7 @@ pub struct Constants {
 }
 
 /// Errors of the estimates from one batch, squared from `eps2` on. Paper: prop:estimators, eq:def_epsilon.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Estimators {
     /// ε₁: occupancies, in the 2-norm.
     pub eps1: f64,

@@ -4,7 +4,6 @@ use serde::{Deserialize, Serialize};
 
 use super::{System, Truncated, Truncation};
 use crate::base::key::{ALGORITHM, KAPPA_Q};
-use crate::base::section::Keys;
 use crate::learn::critic::{
     Critic, CriticContext, CriticInput, CriticSettings, QTables, QValues, SampleRequest, kind_error,
 };
@@ -13,7 +12,7 @@ use crate::utility::problem::Problem;
 use crate::world::World;
 use crate::{Error, Result};
 
-/// Keys of `[critic]` on truncation (the critic `exact`, and the exact algorithm).
+/// Keys of `[critic]` on truncation: all settings of the critic `exact`, used by the exact algorithm too.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TruncationKeys {
@@ -21,21 +20,9 @@ pub struct TruncationKeys {
     pub truncation: Truncation,
 }
 
-/// The settings of `exact`.
-#[derive(Debug)]
-pub struct ExactCriticSettings {
-    keys: TruncationKeys,
-}
-
-impl ExactCriticSettings {
-    pub(crate) fn read(keys: &mut Keys) -> Result<Self> {
-        Ok(ExactCriticSettings { keys: keys.read()? })
-    }
-}
-
-impl CriticSettings for ExactCriticSettings {
+impl CriticSettings for TruncationKeys {
     fn check(&self, _batch: usize, is_exact: bool) -> Result<()> {
-        if is_exact || self.keys.truncation != Truncation::None {
+        if is_exact || self.truncation != Truncation::None {
             return Ok(());
         }
         Err(Error::config(
@@ -53,7 +40,7 @@ impl CriticSettings for ExactCriticSettings {
             .policy
             .tabular()
             .ok_or_else(|| policy::kind_error("the critic `exact` needs tables (`softmax` or `direct`)"))?;
-        Ok(Box::new(ExactCritic::new(world, problem, policy, kappa_q, self.keys.truncation)?))
+        Ok(Box::new(ExactCritic::new(world, problem, policy, kappa_q, self.truncation)?))
     }
 
     fn enumerates(&self) -> bool {

@@ -16,31 +16,24 @@ impl Chain<'_> {
         let dynamics = &system.dynamics;
         let n = dynamics.agents();
         let gamma = system.gamma;
-        let weights: Vec<f64> =
-            (0..n).flat_map(|j| std::iter::once(1.0).chain(mu.row(j).iter().copied())).collect();
+        let weights: Ragged<f64> =
+            Ragged::from_rows(mu.iter().map(|mu| std::iter::once(1.0).chain(mu.iter().copied())));
         let expected = self.expected_rewards(rewards);
         let mut ahead = vec![[0.0]; dynamics.joint_states];
-        for (weight, values) in weights.iter().zip(values) {
+        for (weight, values) in weights.data().iter().zip(values) {
             ahead.iter_mut().zip(values).for_each(|(sum, v)| sum[0] += weight * v);
         }
-        let mut first = 0;
-        let offsets: Vec<usize> = (0..n)
-            .map(|i| {
-                first += 1 + mu.row(i).len();
-                first - 1 - mu.row(i).len()
-            })
-            .collect();
         let rows = (0..n).into_par_iter().map(|i| {
             let actions = dynamics.actions[i];
             let cells = dynamics.states[i] * actions;
-            let mine = offsets[i]..offsets[i] + 1 + mu.row(i).len();
+            let mine = weights.offsets()[i]..weights.offsets()[i + 1];
             let mut own = vec![0.0; cells];
-            for (weight, table) in weights[mine.clone()].iter().zip(rewards.row(i).chunks_exact(cells)) {
+            for (weight, table) in weights.row(i).iter().zip(rewards.row(i).chunks_exact(cells)) {
                 own.iter_mut().zip(table).for_each(|(sum, r)| *sum += weight * r);
             }
             // What the others collect now does not depend on a_i, but belongs to W.
             let mut others = vec![0.0; dynamics.joint_states];
-            for (h, (weight, expected)) in weights.iter().zip(&expected).enumerate() {
+            for (h, (weight, expected)) in weights.data().iter().zip(&expected).enumerate() {
                 if !mine.contains(&h) {
                     others.iter_mut().zip(expected).for_each(|(sum, r)| *sum += weight * r);
                 }
@@ -132,9 +125,7 @@ impl Chain<'_> {
             gradient
         }))
     }
-}
 
-impl Chain<'_> {
     /// `factor` times `action_values`, every row less its mean under the policy: as good a direction on a simplex.
     pub fn centred(&self, action_values: &Ragged<f64>, factor: f64) -> Ragged<f64> {
         let policy = self.policy;

@@ -1,18 +1,21 @@
 //! Policies that look less far. Paper: prop:khop_policy.
 
+use serde::Serialize;
+
 use crate::policy::Tabular;
 use crate::{Ragged, Result};
 
 use super::system::{Chain, System};
 
 /// A policy cut to a smaller radius, and what that changes.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
 pub struct Induced {
     /// The smaller radius.
     pub kappa: usize,
     /// Largest ‖π_i(·|s) − π_i(·|s')‖₁ for s, s' that agree within it.
     pub policy_gap: f64,
     /// ‖λ_i of the cut policy − λ_i‖₁, by agent.
+    #[serde(rename = "l1")]
     pub distance: Vec<f64>,
     /// n·gap/(1−γ)², which the proposition says is not exceeded.
     pub bound: f64,

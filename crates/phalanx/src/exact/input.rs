@@ -19,36 +19,27 @@ use crate::{Error, Ragged, Result};
 #[serde(deny_unknown_fields)]
 pub struct Input {
     /// For people.
-    #[serde(default)]
     pub name: Option<String>,
     /// Version of the format, 1.
-    #[serde(default)]
     pub format: Option<u32>,
     /// Dynamics, objectives f and constraints g ≥ 0.
     pub model: Model,
     /// κ.
-    #[serde(default)]
     pub kappa: Option<usize>,
     /// κ_q; κ if missing.
-    #[serde(default)]
     pub kappa_q: Option<usize>,
     /// Soft-max parameters, row i as `[∏ S_{N_i^κ}][A_i]`.
-    #[serde(default)]
     pub theta: Option<Vec<Vec<f64>>>,
     /// Multipliers, a list per agent.
-    #[serde(default)]
     pub mu: Option<Vec<Vec<f64>>>,
     /// Upper end of U; none if missing.
-    #[serde(default)]
     pub mu_bar: Option<f64>,
     /// Θ as a box.
-    #[serde(default, rename = "box")]
+    #[serde(rename = "box")]
     pub theta_box: Option<[f64; 2]>,
     /// Sample sizes at which prop:estimators is evaluated.
-    #[serde(default)]
     pub estimator: Option<EstimatorInput>,
     /// A short run of Algorithm 1 with exact quantities.
-    #[serde(default)]
     pub algorithm: Option<AlgorithmInput>,
 }
 

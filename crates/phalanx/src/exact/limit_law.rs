@@ -33,9 +33,7 @@ impl Chain<'_> {
         }
         Ok(law)
     }
-}
 
-impl Chain<'_> {
     /// Half a step at a time: a chain that may stay where it is has the same limit and no periods.
     fn stationary_by_iteration(&self) -> Result<Vec<f64>> {
         let mut law = self.system.dynamics.start.to_vec();

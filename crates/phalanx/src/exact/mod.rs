@@ -47,7 +47,7 @@ mod truncation;
 
 pub use certificate::Certificate;
 pub use constants::{Constants, Estimators, SCORE_BOUND, eps1};
-pub use critic::{ExactCritic, ExactCriticSettings, TruncationKeys};
+pub use critic::{ExactCritic, TruncationKeys};
 pub use decay::{Decay, TruncationBound};
 pub use distance::distances;
 pub use dynamics::{Dynamics, LARGEST_JOINT_SPACE};

@@ -1,5 +1,6 @@
 //! Everything that can be said exactly about a model, a policy and multipliers, as one JSON object.
 
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::certificate::Certificate;
@@ -68,13 +69,11 @@ impl Report<'_> {
         let mut put = |key: &str, value: Value| out.insert(key.into(), value);
 
         let hops = |row: &Vec<Option<u32>>| row.iter().map(|d| d.map_or(-1, i64::from)).collect::<Vec<_>>();
-        put("dist", json!(distances(&self.system.dynamics.graph).iter().map(hops).collect::<Vec<_>>()));
+        put("dist", list(distances(&self.system.dynamics.graph).iter().map(hops)));
         put("neigh", lists(&self.system.dynamics.graph.neighbourhoods(case.kappa)));
         put("neigh_q", lists(&case.groups));
-        put(
-            "policy",
-            json!((0..case.policy.agents()).map(|i| case.policy.probabilities(i)).collect::<Vec<_>>()),
-        );
+        let agents = || 0..case.policy.agents();
+        put("policy", list(agents().map(|i| case.policy.probabilities(i))));
         let states = self.system.dynamics.joint_states;
         put("P_pi", table(&chain.transition_matrix(), &[states, states], 256));
         put("state_occupancy", table(&chain.state_occupancy, &[states], MOST_LISTED));
@@ -85,15 +84,14 @@ impl Report<'_> {
         put("F", json!(objective));
         put("L", json!(lagrangian));
         let shadow = |i: usize| signals.rewards.row(i).chunks_exact(self.system.dynamics.cells(i));
-        let agents = || 0..case.policy.agents();
-        put("shadow_f", json!(agents().map(|i| shadow(i).next()).collect::<Vec<_>>()));
-        put("shadow_g", json!(agents().map(|i| shadow(i).skip(1).collect::<Vec<_>>()).collect::<Vec<_>>()));
+        put("shadow_f", list(agents().map(|i| shadow(i).next())));
+        put("shadow_g", list(agents().map(|i| list(shadow(i).skip(1)))));
 
         let fixed = self.tables(Truncation::Fixed, &chain.state_occupancy)?;
         let averaged = self.tables(Truncation::Averaged, &chain.state_occupancy)?;
         let (full, deviations) = self.full(&fixed.tables)?;
-        put("Qf_full", json!(full.iter().map(|q| &q[0]).collect::<Vec<_>>()));
-        put("Qg_full", json!(full.iter().map(|q| &q[1..]).collect::<Vec<_>>()));
+        put("Qf_full", list(full.iter().map(|q| &q[0])));
+        put("Qg_full", list(full.iter().map(|q| &q[1..])));
         for (name, tables) in [("fixed", &fixed), ("avg", &averaged)] {
             put(&format!("Qf_hat_{name}"), self.listed(&tables.tables, true));
             put(&format!("Qg_hat_{name}"), self.listed(&tables.tables, false));
@@ -113,10 +111,7 @@ impl Report<'_> {
         let truth_direct = direct(&whole);
         let cut = self.gradient(&fixed.action_values);
         put("grad_true", lists(&truth));
-        put(
-            "grad_error_fixed",
-            json!(truth.iter().zip(cut.iter()).map(|(a, b)| distance(a, b)).collect::<Vec<_>>()),
-        );
+        put("grad_error_fixed", list(truth.iter().zip(cut.iter()).map(|(a, b)| distance(a, b))));
         put("grad_direct_true", lists(&truth_direct));
         put("grad_direct_trunc_fixed", lists(&direct(&fixed.action_values)));
         put("metrics", self.metrics(&truth, &truth_direct));
@@ -131,23 +126,10 @@ impl Report<'_> {
             let estimators = constants.as_ref();
             let estimators =
                 estimators.and_then(|c| c.estimators(estimator, &case.groups, &decay, case.kappa_q));
-            put(
-                "estimators",
-                estimators.map_or(Value::Null, |e| {
-                    json!({
-                        "eps1": e.eps1, "eps2": e.eps2, "eps3": e.eps3, "eps_mu": e.eps_mu, "eps_theta": e.eps_theta
-                    })
-                }),
-            );
+            put("estimators", json!(estimators));
         }
-        let mut khop = Vec::new();
-        for kappa in 0..case.kappa {
-            let induced = Induced::new(self.system, chain, kappa)?;
-            khop.push(json!({
-                "kappa": kappa, "policy_gap": induced.policy_gap, "l1": induced.distance, "bound": induced.bound
-            }));
-        }
-        put("khop", json!(khop));
+        let khop = (0..case.kappa).map(|kappa| Induced::new(self.system, chain, kappa));
+        put("khop", json!(khop.collect::<Result<Vec<_>>>()?));
         if let Some(algorithm) = &case.algorithm {
             put("algorithm1", self.algorithm(algorithm)?);
         }
@@ -342,8 +324,12 @@ fn distance(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt()
 }
 
-fn lists<T: serde::Serialize>(rows: &Ragged<T>) -> Value {
-    json!(rows.iter().collect::<Vec<_>>())
+fn list<T: Serialize>(items: impl Iterator<Item = T>) -> Value {
+    json!(items.collect::<Vec<_>>())
+}
+
+fn lists<T: Serialize>(rows: &Ragged<T>) -> Value {
+    list(rows.iter())
 }
 
 /// JSON has no infinity.

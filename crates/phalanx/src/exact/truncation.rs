@@ -56,7 +56,6 @@ struct Neighbourhood {
 struct Average {
     /// Position in C of every joint state.
     from_joint: Vec<u32>,
-    size: usize,
     /// State part of z for every s_C.
     cells: Vec<u32>,
     /// Observations of the members of N for every s_C.
@@ -155,7 +154,9 @@ impl Neighbourhood {
         weights: &[f64],
     ) -> Result<Vec<f64>> {
         let system = chain.system;
-        let own = self.own_cells(system, agent);
+        // (s_j, a_j) as a cell of agent j's local tables, for every pair of the group.
+        let pairs = pair_layout(&system.dynamics, &self.group);
+        let own = pairs.positions_in(&pair_layout(&system.dynamics, &[agent]));
         let cells = system.dynamics.cells(agent);
         let rewards: Vec<&[f64]> = rewards.chunks_exact(cells).collect();
         let at_pairs = |table: &[f64]| own.iter().map(|&cell| table[cell as usize]).collect::<Vec<_>>();
@@ -209,12 +210,6 @@ impl Neighbourhood {
         }
     }
 
-    /// (s_j, a_j) as a cell of agent j's local tables, for every pair of the group.
-    fn own_cells(&self, system: &System, agent: usize) -> Vec<u32> {
-        let pairs = pair_layout(&system.dynamics, &self.group);
-        pairs.positions_in(&pair_layout(&system.dynamics, &[agent]))
-    }
-
     /// Weights of the pairs, and P̄[z][z'], the law of the next pair given z.
     fn next_pairs(&self, chain: &Chain<'_>, average: &Average, weights: &[f64]) -> (Vec<f64>, Vec<f64>) {
         const LANES: usize = 8;
@@ -225,7 +220,9 @@ impl Neighbourhood {
         let joint_actions: usize = average.actions.iter().product();
         let mut next = vec![0.0; self.pairs * self.pairs];
         let mut workspace = Workspace::<LANES>::default();
-        let input: Vec<u32> = self.next_cells(system);
+        // State part of z for every joint next state of the targets.
+        let next_states = self.group.iter().map(|&k| (Var::Next(k), system.dynamics.states[k]));
+        let input = self.plan.input.positions_in(&Layout::new(next_states.collect()));
         for first in (0..self.pairs).step_by(LANES) {
             let width = LANES.min(self.pairs - first);
             // P(z' | s'): the state part must fit, the actions follow the policies.
@@ -242,12 +239,6 @@ impl Neighbourhood {
             }
         }
         (average.sums(&weight, self.pairs), next)
-    }
-
-    /// State part of z for every joint next state of the targets.
-    fn next_cells(&self, system: &System) -> Vec<u32> {
-        let next = |k: usize| (Var::Next(k), system.dynamics.states[k]);
-        self.plan.input.positions_in(&Layout::new(self.group.iter().map(|&k| next(k)).collect()))
     }
 
     /// ∏_{k ∈ N} π_k(a_k | s'), as `[joint next state of the targets][∏ A_N]`.
@@ -293,7 +284,6 @@ impl Average {
         let cells = context.positions_in(&states_of(dynamics, group));
         Average {
             from_joint: system.joint.positions_in(&context),
-            size: cells.len(),
             cells,
             observations: group.iter().map(observed).collect(),
             actions: group.iter().map(|&k| dynamics.actions[k]).collect(),
@@ -301,7 +291,7 @@ impl Average {
     }
 
     fn marginal(&self, weights: &[f64]) -> Vec<f64> {
-        let mut marginal = vec![0.0; self.size];
+        let mut marginal = vec![0.0; self.cells.len()];
         for (&place, weight) in self.from_joint.iter().zip(weights) {
             marginal[place as usize] += weight;
         }

@@ -69,7 +69,7 @@ impl AgentMetrics {
 
     /// The same over the agents of all processes, of which these are `own`; valid on rank 0 only.
     pub fn fold_all(own: &[AgentMetrics], halo: &Halo) -> Result<AgentMetrics> {
-        if !halo.partition().is_aligned() {
+        if !halo.partition.is_aligned() {
             let all = halo.gather_rows(WIDTH, bytemuck::cast_slice(own))?;
             return Ok(AgentMetrics::fold(bytemuck::cast_slice(&all)));
         }
@@ -84,7 +84,7 @@ impl AgentMetrics {
 
 /// Bytes that a process adds to [`AgentMetrics::fold_all`].
 pub fn folded_bytes(own: usize, halo: &Halo) -> usize {
-    let summed = if halo.partition().is_aligned() { own.div_ceil(FOLD) } else { own };
+    let summed = if halo.partition.is_aligned() { own.div_ceil(FOLD) } else { own };
     summed * size_of::<AgentMetrics>()
 }
 

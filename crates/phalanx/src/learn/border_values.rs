@@ -41,10 +41,9 @@ impl BorderValues {
             pairs.sort_unstable();
             pairs
         };
-        let outgoing: Vec<_> =
-            halo.links().iter().map(|link| crossing(&link.receives, &link.sends)).collect();
+        let outgoing: Vec<_> = halo.links.iter().map(|link| crossing(&link.receives, &link.sends)).collect();
         let incoming: Vec<Vec<(u32, u32)>> = halo
-            .links()
+            .links
             .iter()
             .map(|link| {
                 let mut pairs: Vec<_> = crossing(&link.receives, &link.sends)

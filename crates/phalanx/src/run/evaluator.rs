@@ -8,7 +8,7 @@ use super::assess::{Assessment, assessment_horizon};
 use super::build;
 use super::config::Config;
 use super::evaluate::{Episodes, Evaluation, closing_episodes};
-use super::exact_evaluation::{ExactEvaluation, PointEvaluation};
+use super::exact_evaluation::ExactEvaluation;
 use super::multipliers;
 use crate::base::stream::{Place, Purpose, Stream};
 use crate::distributed::Halo;
@@ -152,14 +152,7 @@ impl Evaluator {
 
     /// The policy evaluated exactly; none if it has no tables, or the network is too large for that to be quick.
     pub fn exact(&self) -> Option<ExactEvaluation> {
-        let point = PointEvaluation {
-            policy: self.policy.tabular()?,
-            mu: &self.mu,
-            mu_max: *self.config.dual.mu_max,
-            theta_box: self.config.policy.theta_box(),
-            horizon: self.config.horizon,
-        };
-        point.quick(&*self.world, &self.problem)
+        ExactEvaluation::quick(self)
     }
 
     fn episodes<'a>(&'a self, stream: &'a Stream, horizon: usize, episodes: usize) -> Episodes<'a> {

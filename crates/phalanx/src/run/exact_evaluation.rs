@@ -2,13 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::evaluator::Evaluator;
 use super::outcome::number_or_null;
 use crate::algorithm::mean_return;
 use crate::exact::{Domain, Dynamics, Stationarity, System};
 use crate::learn::agent_metrics::Violations;
 use crate::policy::Tabular;
-use crate::utility::problem::Problem;
-use crate::world::World;
 use crate::{Ragged, Result};
 
 /// Networks of more joint states are not evaluated exactly unless asked to: it would take longer than many a run.
@@ -41,63 +40,42 @@ pub struct ExactEvaluation {
     #[serde(rename = "E", deserialize_with = "number_or_null")]
     pub e: f64,
     /// λ_i; empty if the rest was read from a file.
-    #[serde(skip, default = "no_rows")]
+    #[serde(skip)]
     pub occupancy: Ragged<f64>,
 }
 
-fn no_rows() -> Ragged<f64> {
-    Ragged::zeros([])
-}
-
-/// A policy and multipliers to be evaluated.
-pub struct PointEvaluation<'a> {
-    /// The policy.
-    pub policy: &'a Tabular,
-    /// μ.
-    pub mu: &'a Ragged<f64>,
-    /// Upper end of U.
-    pub mu_max: f64,
-    /// Θ as a box.
-    pub theta_box: Option<[f64; 2]>,
-    /// H, over which the return is counted.
-    pub horizon: usize,
-}
-
-impl PointEvaluation<'_> {
+impl ExactEvaluation {
     /// Evaluates the policy exactly if that is a matter of seconds at most; none if not, or if it cannot be done.
-    pub fn quick(&self, world: &dyn World, problem: &Problem) -> Option<ExactEvaluation> {
+    pub(super) fn quick(evaluator: &Evaluator) -> Option<Self> {
+        let (world, policy) = (evaluator.world(), evaluator.policy().tabular()?);
         Dynamics::count_joint_states(world).filter(|&states| states <= QUICK_JOINT_SPACE)?;
-        let system = System::new(world, problem, self.policy).ok()?;
-        (system.work() <= QUICK_WORK).then(|| self.evaluate(&system, world, problem).ok())?
+        let system = System::new(world, evaluator.problem(), policy).ok()?;
+        (system.work() <= QUICK_WORK).then(|| ExactEvaluation::new(evaluator, policy, &system).ok())?
     }
 
-    fn evaluate(&self, system: &System, world: &dyn World, problem: &Problem) -> Result<ExactEvaluation> {
-        let PointEvaluation { policy, mu, mu_max, theta_box, horizon } = *self;
+    fn new(evaluator: &Evaluator, policy: &Tabular, system: &System) -> Result<Self> {
+        let (world, mu, config) = (evaluator.world(), evaluator.mu(), evaluator.config());
         let chain = system.under(policy)?;
-        let signals = chain.signals(problem);
+        let signals = chain.signals(evaluator.problem());
         let values = chain.values(&signals.rewards)?;
         let whole = chain.action_values(&signals.rewards, &values, mu);
         let gradient = chain.gradient(&whole, policy.parameterisation(), 1.0 / policy.agents() as f64);
-        let domain = Domain::for_policy(policy, theta_box);
-        let Stationarity { x, y, e } = Stationarity::new(&gradient, domain, mu, &signals.slack, mu_max);
-        let return_ = if world
-            .channels()
-            .iter()
-            .any(|channel| channel.name == "reward" && channel.tables().is_some())
-        {
+        let domain = Domain::for_policy(policy, config.policy.theta_box());
+        let Stationarity { x, y, e } =
+            Stationarity::new(&gradient, domain, mu, &signals.slack, *config.dual.mu_max);
+        let mut rewards = world.channels().iter().filter(|channel| channel.name == "reward");
+        let return_ = rewards.any(|channel| channel.tables().is_some()).then(|| {
             let mut law = system.dynamics.start.to_vec();
             let mut visits = vec![0.0; law.len()];
-            for _ in 0..horizon {
+            for _ in 0..config.horizon {
                 visits.iter_mut().zip(&law).for_each(|(sum, p)| *sum += p);
                 law = chain.advance(&law);
             }
             mean_return(world, &chain.local(&visits), 1.0)
-        } else {
-            None
-        };
+        });
         let violations = Violations::from_slack(&signals.slack);
         Ok(ExactEvaluation {
-            return_,
+            return_: return_.flatten(),
             objective: signals.objective.iter().sum::<f64>() / signals.objective.len() as f64,
             violation_total: violations.total,
             violation_max: violations.max,

@@ -58,7 +58,6 @@ pub(super) struct Meta {
     #[serde(default)]
     pub(super) is_warm: bool,
     /// Of `config.toml` and of every file that it names; earlier versions did not keep it.
-    #[serde(default)]
     pub(super) config_crc32c: Option<u32>,
 }
 
@@ -129,11 +128,6 @@ impl RunFolder {
         Ok(folder)
     }
 
-    /// Where it is.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
     /// Adds an iteration to `metrics.csv`, `timings.csv` and the TensorBoard events.
     pub fn record(&mut self, summary: &Summary, session: &Session) -> Result<()> {
         let algorithm = session.algorithm();
@@ -155,15 +149,11 @@ impl RunFolder {
             traffic.bytes(),
         ))?;
         let times = algorithm.stage_times();
-        let spent = |k: usize| (times[k] - self.last_times[k]).as_secs_f64();
+        let stages = times.iter().zip(&self.last_times);
+        let spent: String =
+            stages.map(|(now, before)| format!(",{:.9}", (*now - *before).as_secs_f64())).collect();
         self.timings.push_line(format_args!(
-            "{iteration},{:.9},{:.9},{:.9},{:.9},{:.9},{:.9},{},{}",
-            spent(0),
-            spent(1),
-            spent(2),
-            spent(3),
-            spent(4),
-            spent(5),
+            "{iteration}{spent},{},{}",
             by_rank(algorithm.carried(), |carried| carried.bytes),
             by_rank(algorithm.carried(), |carried| carried.bound),
         ))?;

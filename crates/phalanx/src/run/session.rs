@@ -69,12 +69,10 @@ impl Session {
     ) -> Result<Self> {
         let partition = all_ok_among(&peers, Partition::new(world.graph(), peers.count()))?;
         let depth = config.kappa.max(config.kappa_q);
-        let part = match world.evolution() {
-            Evolution::Factored(factored) => {
-                partition.part(world.graph(), peers.rank(), depth, |i| factored.parents(i))
-            }
-            Evolution::Joint(_) => partition.part(world.graph(), peers.rank(), depth, |_| Vec::new()),
-        };
+        let part = partition.part(world.graph(), peers.rank(), depth, |i| match world.evolution() {
+            Evolution::Factored(factored) => factored.parents(i),
+            Evolution::Joint(_) => Vec::new(),
+        });
         let graph = world.graph().part(part.ids.clone(), |id| partition.owner(id) == peers.rank());
         let halo = Arc::new(Halo::new(peers, partition, &part, &graph)?);
         let agents = part.ids.iter().map(|&id| problem.agents[id as usize].clone()).collect();

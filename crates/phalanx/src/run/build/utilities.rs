@@ -104,36 +104,29 @@ fn returns(
     if spec != (UtilitySpec { kind: String::new(), ..utility.spec.clone() }) || utility.file.is_some() {
         return Err(Error::config(field, "kind `return` takes `channel`, `scale` and `offset` only"));
     }
+    let (scale, offset) = (spec.scale.unwrap_or(1.0), spec.offset.unwrap_or(0.0));
     // Agents with equal rewards share one table.
     let mut shared: Vec<Arc<[f64]>> = Vec::new();
-    agents
-        .iter()
-        .map(|&i| {
-            let (scale, offset) = (spec.scale.unwrap_or(1.0), spec.offset.unwrap_or(0.0));
-            let tables = match &channel.values {
-                ChannelValues::Table(tables) => tables,
-                ChannelValues::Sampled { range } => {
-                    let kind =
-                        Kind::Channel { place: sampled_number(world, place), range: lived(world, *range) };
-                    let utility = ScaledUtility { kind, scale, offset };
-                    utility.validate(spaces[i], field)?;
-                    return Ok(utility);
-                }
-            };
-            let row = tables.row(i);
-            let r = match shared.iter().rev().take(8).find(|table| table[..] == *row) {
-                Some(table) => table.clone(),
-                None => {
-                    let table: Arc<[f64]> = row.into();
-                    shared.push(table.clone());
-                    table
-                }
-            };
-            let utility = ScaledUtility { kind: Kind::of_reward(r), scale, offset };
-            utility.validate(spaces[i], field)?;
-            Ok(utility)
+    let mut table_of = |row: &[f64]| {
+        let known = shared.iter().rev().take(8).find(|table| table[..] == *row).cloned();
+        known.unwrap_or_else(|| {
+            let table: Arc<[f64]> = row.into();
+            shared.push(table.clone());
+            table
         })
-        .collect()
+    };
+    let build = |&i: &usize| {
+        let kind = match &channel.values {
+            ChannelValues::Table(tables) => Kind::of_reward(table_of(tables.row(i))),
+            ChannelValues::Sampled { range } => {
+                Kind::Channel { place: sampled_number(world, place), range: lived(world, *range) }
+            }
+        };
+        let utility = ScaledUtility { kind, scale, offset };
+        utility.validate(spaces[i], field)?;
+        Ok(utility)
+    };
+    agents.iter().map(build).collect()
 }
 
 /// The range of a reward a step, if after an episode's end none is earned.

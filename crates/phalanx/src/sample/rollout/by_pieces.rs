@@ -155,7 +155,7 @@ impl ByPieces<'_> {
         };
         for job in jobs.iter_mut() {
             let draws = of_step(&job.draws, step)[0];
-            for run in self.halo.border() {
+            for run in &self.halo.border {
                 let actions = &mut job.actions[row.start + run.start..row.start + run.end];
                 policy.act(run.clone(), &job.states[row.clone()], &draws[run.clone()], actions);
             }
@@ -208,7 +208,7 @@ impl ByPieces<'_> {
         for job in jobs[..next].iter_mut() {
             let draws = of_step(&job.draws, step)[1];
             let (now, later) = job.states[row.start..after.end].split_at_mut(agents);
-            for run in self.halo.border() {
+            for run in &self.halo.border {
                 let (actions, out) = (&job.actions[row.clone()], &mut later[run.clone()]);
                 self.factored.step(run.clone(), now, actions, &draws[run.clone()], out);
             }
