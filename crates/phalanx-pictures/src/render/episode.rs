@@ -236,24 +236,6 @@ fn scales(problem: &Problem, steps: usize) -> Vec<f64> {
     (1..=steps).map(|steps| problem.occupancy_weights(steps, 1)[0]).collect()
 }
 
-/// What one agent saw, did and earned.
-struct Course<'a> {
-    states: &'a [u8],
-    actions: &'a [u8],
-    /// By sampled channel.
-    rewards: Vec<&'a [f32]>,
-}
-
-impl<'a> Course<'a> {
-    fn of(trajectory: &'a Trajectory, agent: usize) -> Self {
-        Course {
-            states: trajectory.states(agent),
-            actions: trajectory.actions(agent),
-            rewards: (0..trajectory.channels()).map(|channel| trajectory.rewards(channel, agent)).collect(),
-        }
-    }
-}
-
 /// By agent and step: see [`kept_so_far`].
 fn kept_by_agent(
     problem: &Problem,
@@ -261,21 +243,27 @@ fn kept_by_agent(
     agents: impl Iterator<Item = usize>,
 ) -> Vec<Vec<Option<bool>>> {
     let scales = scales(problem, trajectory.steps());
-    agents.map(|i| kept_so_far(problem, &scales, i, &Course::of(trajectory, i))).collect()
+    agents.map(|i| kept_so_far(problem, &scales, trajectory, i)).collect()
 }
 
 /// By step: whether an agent's constraints hold at the occupancy of its states and actions up to and including it;
 /// none if it has no constraints, or one without a value there.
-fn kept_so_far(problem: &Problem, scales: &[f64], agent: usize, course: &Course<'_>) -> Vec<Option<bool>> {
+fn kept_so_far(
+    problem: &Problem,
+    scales: &[f64],
+    trajectory: &Trajectory,
+    agent: usize,
+) -> Vec<Option<bool>> {
+    let (states, actions) = (trajectory.states(agent), trajectory.actions(agent));
     let local = &problem.agents[agent];
     let mut visits = vec![0.0; problem.row_length(agent)];
     let mut power = 1.0;
     let mut kept = Vec::with_capacity(scales.len());
     for (k, scale) in scales.iter().enumerate() {
-        visits[usize::from(course.states[k]) * local.space.actions + usize::from(course.actions[k])] += power;
-        for (total, rewards) in visits[local.space.cells()..].iter_mut().zip(&course.rewards) {
-            *total += power * f64::from(rewards[k]);
-        }
+        visits[usize::from(states[k]) * local.space.actions + usize::from(actions[k])] += power;
+        let totals = visits[local.space.cells()..].iter_mut().zip(0..trajectory.channels());
+        totals
+            .for_each(|(total, channel)| *total += power * f64::from(trajectory.rewards(channel, agent)[k]));
         power *= problem.gamma;
         let occupancy: Vec<f64> = visits.iter().map(|visits| scale * visits).collect();
         let slack = local.constraints.iter().map(|constraint| constraint.slack(&occupancy, local.space));
@@ -296,14 +284,12 @@ mod tests {
         let config = Config::preset("synthetic").unwrap().with("constraint.0.at_least", "0.43").unwrap();
         let evaluator = Evaluator::new(&config).unwrap();
         let states = [0, 0, 0, 1, 0, 0, 0, 0, 0, 1];
-        let scales = scales(evaluator.problem(), states.len());
-        let kept = kept_so_far(
-            evaluator.problem(),
-            &scales,
-            3,
-            &Course { states: &states, actions: &[0; 10], rewards: vec![] },
-        );
+        let mut trajectory = Trajectory::for_world(evaluator.world(), states.len());
+        for (k, state) in states.into_iter().enumerate() {
+            *trajectory.pair_mut(3, k).0 = state;
+        }
+        let kept = &kept_by_agent(evaluator.problem(), &trajectory, 3..4)[0];
         let expected = [0, 0, 0, 1, 1, 1, 0, 0, 0, 1].map(|kept| Some(kept == 1));
-        assert_eq!(kept, expected);
+        assert_eq!(kept[..], expected);
     }
 }
