@@ -139,10 +139,9 @@ impl ExactPrimalDual {
     }
 
     fn eta_theta(&self, eta_mu: f64) -> f64 {
-        match (self.plan.actor.rule, self.smoothness) {
-            (StepRule::Constant, _) => *self.plan.actor.eta_theta,
-            (_, Some([l_tt, l_tm])) => 1.0 / (l_tt + 4.0 * l_tm * l_tm * eta_mu),
-            (_, None) => 0.0,
+        match self.smoothness {
+            None => *self.plan.actor.eta_theta,
+            Some([l_tt, l_tm]) => 1.0 / (l_tt + 4.0 * l_tm * l_tm * eta_mu),
         }
     }
 }
@@ -217,12 +216,12 @@ impl Algorithm for ExactPrimalDual {
         fields
     }
 
-    fn restored(&mut self) {
-        self.policy.refresh();
-    }
-
     fn policy(&self) -> &dyn Policy {
         &self.policy
+    }
+
+    fn policy_mut(&mut self) -> &mut dyn Policy {
+        &mut self.policy
     }
 
     fn mu(&self) -> &Ragged<f64> {
@@ -231,10 +230,6 @@ impl Algorithm for ExactPrimalDual {
 
     fn iteration(&self) -> usize {
         self.iteration as usize
-    }
-
-    fn start_from(&mut self, theta: Ragged<f64>) {
-        self.policy.update(|own| *own = theta);
     }
 
     fn stage_times(&self) -> [Duration; Stage::COUNT] {

@@ -35,10 +35,15 @@ pub trait Algorithm: Send + Sync {
     fn fields(&mut self) -> Fields<'_>;
 
     /// To be called after [`Algorithm::fields`] have been written to.
-    fn restored(&mut self);
+    fn restored(&mut self) {
+        self.policy_mut().refresh();
+    }
 
     /// The policy after the last iteration.
     fn policy(&self) -> &dyn Policy;
+
+    /// The same, to be changed; [`Policy::refresh`] must follow.
+    fn policy_mut(&mut self) -> &mut dyn Policy;
 
     /// μ after the last iteration.
     fn mu(&self) -> &Ragged<f64>;
@@ -47,7 +52,10 @@ pub trait Algorithm: Send + Sync {
     fn iteration(&self) -> usize;
 
     /// Starts from another policy.
-    fn start_from(&mut self, theta: Ragged<f64>);
+    fn start_from(&mut self, theta: Ragged<f64>) {
+        *self.policy_mut().theta_mut() = theta;
+        self.policy_mut().refresh();
+    }
 
     /// Time spent so far, by stage.
     fn stage_times(&self) -> [Duration; Stage::COUNT];

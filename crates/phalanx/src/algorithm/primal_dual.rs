@@ -282,14 +282,13 @@ impl Algorithm for PrimalDual {
         fields
     }
 
-    /// To be called after [`PrimalDual::fields`] have been written to.
-    fn restored(&mut self) {
-        self.policy.refresh();
-    }
-
     /// The policy after the last iteration.
     fn policy(&self) -> &dyn Policy {
         &*self.policy
+    }
+
+    fn policy_mut(&mut self) -> &mut dyn Policy {
+        &mut *self.policy
     }
 
     /// μ after the last iteration.
@@ -300,12 +299,6 @@ impl Algorithm for PrimalDual {
     /// Iterations done.
     fn iteration(&self) -> usize {
         self.iteration as usize
-    }
-
-    /// Starts from another policy.
-    fn start_from(&mut self, theta: Ragged<f64>) {
-        *self.policy.theta_mut() = theta;
-        self.policy.refresh();
     }
 
     /// What the last iteration found on its way, for tests and diagnostics.

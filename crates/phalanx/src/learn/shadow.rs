@@ -5,7 +5,7 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use crate::Ragged;
-use crate::base::parallel::agent_blocks;
+use crate::base::parallel::{agent_blocks, for_each_agent};
 use crate::base::ragged::RowsMut;
 use crate::utility::problem::{Problem, Scaling};
 use crate::world::Trajectory;
@@ -57,36 +57,30 @@ impl Signals {
         let slack = self.slack.split_rows_mut(blocks);
         let rewards = self.rewards.split_rows_mut(blocks);
         let (mut rest, mut done) = (&mut self.objective[..], 0);
-        let objective: Vec<&mut [f64]> = blocks
-            .iter()
-            .map(|block| {
-                let (_, tail) = std::mem::take(&mut rest).split_at_mut(block.start - done);
-                let (head, tail) = tail.split_at_mut(block.len());
-                (rest, done) = (tail, block.end);
-                head
-            })
-            .collect();
-        blocks.par_iter().zip(objective).zip(slack).zip(rewards).for_each(
-            |(((block, objective), mut slack), mut rewards)| {
-                for i in block.clone() {
-                    let agent = &problem.agents[i];
-                    let lambda = occupancy.row(i);
-                    let mut tables = rewards.row_mut(i).chunks_exact_mut(problem.row_length(i));
-                    let slack = slack.row_mut(i);
-                    objective[i - block.start] = agent.objective.value(lambda, agent.space);
-                    if let Some(table) = tables.next() {
-                        agent.objective.gradient(lambda, agent.space, table);
-                        finish(table, lambda, agent.space.cells(), 1.0, problem, lived_fraction);
-                    }
-                    for ((constraint, slack), table) in agent.constraints.iter().zip(slack).zip(tables) {
-                        *slack = constraint.slack(lambda, agent.space);
-                        constraint.utility.gradient(lambda, agent.space, table);
-                        let factor = constraint.bound.sign() * constraint.shadow_scale;
-                        finish(table, lambda, agent.space.cells(), factor, problem, lived_fraction);
-                    }
-                }
-            },
-        );
+        let objective = blocks.iter().map(|block| {
+            let (_, tail) = std::mem::take(&mut rest).split_at_mut(block.start - done);
+            let (head, tail) = tail.split_at_mut(block.len());
+            (rest, done) = (tail, block.end);
+            (block.start, head)
+        });
+        let parts = objective.zip(slack).zip(rewards);
+        for_each_agent(blocks, parts, |(): &mut (), i, (((first, objective), slack), rewards)| {
+            let agent = &problem.agents[i];
+            let lambda = occupancy.row(i);
+            let mut tables = rewards.row_mut(i).chunks_exact_mut(problem.row_length(i));
+            let slack = slack.row_mut(i);
+            objective[i - *first] = agent.objective.value(lambda, agent.space);
+            if let Some(table) = tables.next() {
+                agent.objective.gradient(lambda, agent.space, table);
+                finish(table, lambda, agent.space.cells(), 1.0, problem, lived_fraction);
+            }
+            for ((constraint, slack), table) in agent.constraints.iter().zip(slack).zip(tables) {
+                *slack = constraint.slack(lambda, agent.space);
+                constraint.utility.gradient(lambda, agent.space, table);
+                let factor = constraint.bound.sign() * constraint.shadow_scale;
+                finish(table, lambda, agent.space.cells(), factor, problem, lived_fraction);
+            }
+        });
     }
 }
 

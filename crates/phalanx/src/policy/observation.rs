@@ -131,13 +131,6 @@ impl ObservationEncoder {
         inputs.size += 1;
     }
 
-    /// Adds the first `steps` steps of a trajectory.
-    pub fn encode_steps(&self, trajectory: &Trajectory, steps: usize, inputs: &mut Inputs) {
-        for k in 0..steps {
-            self.encode_step(trajectory, k, |m| trajectory.actions(m)[k], inputs);
-        }
-    }
-
     /// Makes the first steps of trajectories, so many of each, the only samples.
     pub fn encode<'t>(
         &self,
@@ -146,7 +139,9 @@ impl ObservationEncoder {
     ) {
         inputs.clear();
         for (trajectory, steps) in trajectories {
-            self.encode_steps(trajectory, steps, inputs);
+            for k in 0..steps {
+                self.encode_step(trajectory, k, |m| trajectory.actions(m)[k], inputs);
+            }
         }
     }
 }

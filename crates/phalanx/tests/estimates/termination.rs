@@ -399,7 +399,7 @@ fn baselines(session: &Session, critic: &mut Returns, j: usize, trajectory: &Tra
     let sight = ObservationEncoder::new(session.world(), j, &[0, 1], false);
     let net = Net::new(sight.architecture(&widths(), 2), "critic.hidden").unwrap();
     let mut inputs = Inputs::default();
-    sight.encode_steps(trajectory, trajectory.steps(), &mut inputs);
+    sight.encode([(trajectory, trajectory.steps())], &mut inputs);
     let mut tape = Tape::default();
     let own = &weights[j * net.parameters()..(j + 1) * net.parameters()];
     let outputs = net.forward(own, inputs.batch(), &mut tape).chunks_exact(2);

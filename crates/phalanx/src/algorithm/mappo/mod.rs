@@ -290,12 +290,12 @@ impl Algorithm for Mappo {
         fields
     }
 
-    fn restored(&mut self) {
-        self.policy.refresh();
-    }
-
     fn policy(&self) -> &dyn Policy {
         &self.policy
+    }
+
+    fn policy_mut(&mut self) -> &mut dyn Policy {
+        &mut self.policy
     }
 
     /// λ after the last iteration.
@@ -305,11 +305,6 @@ impl Algorithm for Mappo {
 
     fn iteration(&self) -> usize {
         self.iteration as usize
-    }
-
-    fn start_from(&mut self, theta: Ragged<f64>) {
-        *self.policy.theta_mut() = theta;
-        self.policy.refresh();
     }
 
     fn stage_times(&self) -> [Duration; Stage::COUNT] {

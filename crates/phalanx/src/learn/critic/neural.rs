@@ -8,7 +8,7 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use self::learner::{Learner, LearnerScratch};
-use self::values::ValueScratch;
+use self::values::VALUES;
 use super::alternatives::Split;
 use super::learning::LearningKeys;
 use super::linear::{ChainKeys, LearnsFrom};
@@ -304,7 +304,7 @@ impl QValues for NeuralCritic {
         _: &mut Vec<u32>,
         out: &mut [f64],
     ) {
-        ValueScratch::with(|scratch| {
+        VALUES.with_borrow_mut(|scratch| {
             let mut values = std::mem::take(&mut scratch.sums);
             values.clear();
             values.resize(inbox.steps * actions, 0.0);

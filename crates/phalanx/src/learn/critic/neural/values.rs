@@ -25,14 +25,8 @@ pub struct ValueScratch {
 }
 
 thread_local! {
-    static VALUES: RefCell<ValueScratch> = RefCell::default();
-}
-
-impl ValueScratch {
     /// Those of this thread.
-    pub fn with<T>(work: impl FnOnce(&mut ValueScratch) -> T) -> T {
-        VALUES.with_borrow_mut(work)
-    }
+    pub(super) static VALUES: RefCell<ValueScratch> = RefCell::default();
 }
 
 impl NeuralCritic {
