@@ -4,12 +4,11 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::kind::{AlgorithmKind, Plan};
+use super::kind::{AlgorithmKind, Plan, Task};
 use super::update::{Clock, Stage, ascend, finite};
 use super::{Algorithm, Summary};
 use crate::base::fields::{Field, Fields};
 use crate::base::key::{ALGORITHM, SCALING};
-use crate::distributed::Halo;
 use crate::exact::{
     Chain, Constants, Domain, Stationarity, System, Truncated, Truncation, TruncationKeys, local_constants,
 };
@@ -31,17 +30,12 @@ impl AlgorithmKind for ExactKind {
         true
     }
 
-    fn build(
-        &self,
-        mut plan: Plan,
-        world: &Arc<dyn World>,
-        problem: &Arc<Problem>,
-        _halo: Arc<Halo>,
-    ) -> Result<Box<dyn Algorithm>> {
-        plan.scale_dual(problem, world.graph().total());
+    fn build(&self, mut plan: Plan, task: Task) -> Result<Box<dyn Algorithm>> {
+        let Task { world, problem, .. } = task;
+        plan.scale_dual(&problem, world.graph().total());
         let tables = plan.policy.tables().ok_or_else(policy::not_tables)?;
-        let tables = tables.build(&**world, plan.kappa, &plan.stream())?;
-        Ok(Box::new(ExactPrimalDual::new(&**world, problem.clone(), tables, plan)?))
+        let tables = tables.build(&*world, plan.kappa, &plan.stream())?;
+        Ok(Box::new(ExactPrimalDual::new(&*world, problem, tables, plan)?))
     }
 }
 

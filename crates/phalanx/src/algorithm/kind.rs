@@ -101,6 +101,16 @@ impl Plan {
     }
 }
 
+/// What an algorithm works on: this process's part of the network.
+pub struct Task {
+    /// Where its agents live.
+    pub world: Arc<dyn World>,
+    /// What is wanted of them.
+    pub problem: Arc<Problem>,
+    /// Borders with other processes.
+    pub halo: Arc<Halo>,
+}
+
 /// A kind of algorithm, and what is made from it.
 pub trait AlgorithmKind: Debug + Sync {
     /// Whether it samples nothing.
@@ -124,14 +134,8 @@ pub trait AlgorithmKind: Debug + Sync {
         plan.policy.build(world, plan.kappa, &plan.stream())
     }
 
-    /// The algorithm. `halo` is this process's part of the network, as `world` is.
-    fn build(
-        &self,
-        plan: Plan,
-        world: &Arc<dyn World>,
-        problem: &Arc<Problem>,
-        halo: Arc<Halo>,
-    ) -> Result<Box<dyn Algorithm>>;
+    /// The algorithm.
+    fn build(&self, plan: Plan, task: Task) -> Result<Box<dyn Algorithm>>;
 }
 
 /// One line per kind; the first is the default.

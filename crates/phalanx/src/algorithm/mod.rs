@@ -17,7 +17,7 @@ use crate::policy::Policy;
 use crate::{Ragged, Result};
 
 pub use exact::ExactPrimalDual;
-pub use kind::{AlgorithmChoice, AlgorithmKind, Plan};
+pub use kind::{AlgorithmChoice, AlgorithmKind, Plan, Task};
 pub use mappo::{ActorSees, Behaviour, Mappo, MappoSettings, Scope};
 pub use primal_dual::{LastIteration, PrimalDual};
 pub use summary::{Summary, mean_return, undiscounted_returns};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::update::{Clock, Stage, ascend, finite};
-use super::{Algorithm, Plan, Summary, undiscounted_returns};
+use super::{Algorithm, Plan, Summary, Task, undiscounted_returns};
 use crate::base::fields::{Field, Fields};
 use crate::base::stream::Stream;
 use crate::distributed::{Halo, Links, ProcessTraffic, Traffic, TrafficBound, TrafficCounter, TrafficLimits};
@@ -73,15 +73,9 @@ pub struct LastIteration<'a> {
 }
 
 impl PrimalDual {
-    /// Line 1: initial policy and multipliers. `world` is this process's part of the network.
-    pub fn new(
-        world: Arc<dyn World>,
-        problem: Arc<Problem>,
-        policy: Box<dyn Policy>,
-        critic: Box<dyn Critic>,
-        plan: Plan,
-        halo: Arc<Halo>,
-    ) -> Result<Self> {
+    /// Line 1: initial policy and multipliers.
+    pub fn new(task: Task, policy: Box<dyn Policy>, critic: Box<dyn Critic>, plan: Plan) -> Result<Self> {
+        let Task { world, problem, halo } = task;
         let (graph, n) = (world.graph(), world.graph().agents());
         let actions: Vec<usize> = (0..n).map(|i| world.actions(i)).collect();
         let constraints: Vec<usize> = problem.agents.iter().map(|agent| agent.constraints.len()).collect();

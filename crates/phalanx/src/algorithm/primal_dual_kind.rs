@@ -1,14 +1,9 @@
 //! `primal-dual`, and `penalty`: the same with multipliers that stay where they start.
 
-use std::sync::Arc;
-
-use super::kind::{AlgorithmKind, Plan};
+use super::kind::{AlgorithmKind, Plan, Task};
 use super::{Algorithm, PrimalDual};
 use crate::Result;
-use crate::distributed::Halo;
 use crate::learn::critic::CriticContext;
-use crate::utility::problem::Problem;
-use crate::world::World;
 
 /// Algorithm 1 of the paper.
 #[derive(Debug)]
@@ -23,21 +18,16 @@ impl AlgorithmKind for PrimalDualKind {
         true
     }
 
-    fn build(
-        &self,
-        mut plan: Plan,
-        world: &Arc<dyn World>,
-        problem: &Arc<Problem>,
-        halo: Arc<Halo>,
-    ) -> Result<Box<dyn Algorithm>> {
+    fn build(&self, mut plan: Plan, task: Task) -> Result<Box<dyn Algorithm>> {
+        let (world, problem) = (&*task.world, &*task.problem);
         plan.check_memory(problem)?;
         plan.scale_dual(problem, world.graph().total());
         if self.is_held {
             plan.dual = plan.dual.held();
         }
-        let policy = self.policy(&plan, &**world)?;
+        let policy = self.policy(&plan, world)?;
         let critic = plan.critic.build(CriticContext {
-            world: &**world,
+            world,
             problem,
             policy: &*policy,
             kappa_q: plan.kappa_q,
@@ -45,6 +35,6 @@ impl AlgorithmKind for PrimalDualKind {
             horizon: plan.horizon,
             stream: &plan.stream(),
         })?;
-        Ok(Box::new(PrimalDual::new(world.clone(), problem.clone(), policy, critic, plan, halo)?))
+        Ok(Box::new(PrimalDual::new(task, policy, critic, plan)?))
     }
 }

@@ -1,20 +1,16 @@
 //! The constants of MAPPO-Lagrangian, as `[mappo]` has them.
 
-use std::sync::Arc;
-
 use serde::{Deserialize, Serialize};
 
 use super::Mappo;
 use crate::algorithm::Algorithm;
-use crate::algorithm::kind::{AlgorithmKind, Plan};
+use crate::algorithm::kind::{AlgorithmKind, Plan, Task};
 use crate::base::key;
 use crate::base::memory::check_memory;
 use crate::base::range::{Fraction, Limit, NonNegative, Positive, Rounds};
 use crate::base::schedule::Schedule;
-use crate::distributed::Halo;
 use crate::policy::observation::Widths;
 use crate::policy::{self, NeuralPolicy, Policy};
-use crate::utility::problem::Problem;
 use crate::world::World;
 use crate::{Error, Result};
 
@@ -170,14 +166,9 @@ impl AlgorithmKind for MappoKind {
         Ok(Box::new(MappoKind::networks(plan, world)?))
     }
 
-    fn build(
-        &self,
-        plan: Plan,
-        world: &Arc<dyn World>,
-        problem: &Arc<Problem>,
-        _halo: Arc<Halo>,
-    ) -> Result<Box<dyn Algorithm>> {
-        plan.check_memory(problem)?;
+    fn build(&self, plan: Plan, task: Task) -> Result<Box<dyn Algorithm>> {
+        let Task { world, problem, .. } = task;
+        plan.check_memory(&problem)?;
         let rule = &plan.mappo;
         let samples = plan.batch as u128 * plan.horizon as u128;
         // Advantages and rewards along the batch, and the order of an agent's samples on every thread.
@@ -186,7 +177,7 @@ impl AlgorithmKind for MappoKind {
         let orders = if *rule.minibatches > 1 { *rule.epochs as u128 } else { 0 };
         let bytes = 4 * orders * samples * rayon::current_num_threads() as u128;
         check_memory(bytes, "mappo.epochs", &format!("{} passes over {samples} steps", *rule.epochs))?;
-        let networks = MappoKind::networks(&plan, &**world)?;
-        Ok(Box::new(Mappo::new(world.clone(), problem.clone(), networks, plan)?))
+        let networks = MappoKind::networks(&plan, &*world)?;
+        Ok(Box::new(Mappo::new(world, problem, networks, plan)?))
     }
 }

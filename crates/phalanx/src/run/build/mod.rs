@@ -9,7 +9,7 @@ use std::sync::Arc;
 pub use problem::problem;
 
 use super::config::Config;
-use crate::algorithm::{Algorithm, AlgorithmChoice};
+use crate::algorithm::{Algorithm, AlgorithmChoice, Task};
 use crate::base::key::{ALGORITHM, SCALING};
 use crate::distributed::Halo;
 use crate::learn::critic;
@@ -50,7 +50,8 @@ pub fn algorithm(
     halo: Arc<Halo>,
 ) -> Result<Box<dyn Algorithm>> {
     check_fit(config, &**world, problem)?;
-    config.algorithm.build(config.plan(), world, problem, halo)
+    let task = Task { world: world.clone(), problem: problem.clone(), halo };
+    config.algorithm.build(config.plan(), task)
 }
 
 /// Whether a run can be shared out over processes.
