@@ -1,8 +1,7 @@
 //! How far influence travels in the closed loop of transitions *and* policies: a bound on the truncation error that
 //! holds for κ-hop policies. Errata 1; it stands in for lemma:truncated_grad, which looks at transitions only.
 
-use faer::Mat;
-use faer::linalg::solvers::Solve;
+use phalanx_solvers::{Lu, Mat};
 
 use super::constants::SCORE_BOUND;
 use super::decay::{Decay, largest_change, last_before};
@@ -50,7 +49,7 @@ impl Certificate {
         let spectral_radius = spectral_radius(&discounted);
         let outside = (spectral_radius < 1.0).then(|| {
             // K as (I − γ C)⁻¹ γ C: subtracting I would cost the digits of small entries.
-            let k = (Mat::<f64>::identity(n, n) - &discounted).partial_piv_lu().solve(&discounted);
+            let k = Lu::new((Mat::<f64>::identity(n, n) - &discounted).as_ref()).solve(&discounted);
             let far = |i: usize| (0..n as u32).filter(move |j| !groups.row(i).contains(j));
             // From 0: the sum of no numbers would be −0.
             (0..n).map(|i| far(i).fold(0.0, |sum, j| sum + k[(i, j as usize)])).collect()

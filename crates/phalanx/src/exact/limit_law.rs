@@ -1,7 +1,6 @@
 //! Where the chain ends up: the law of one endless trajectory.
 
-use faer::Mat;
-use faer::linalg::solvers::Solve;
+use phalanx_solvers::{Lu, Mat};
 
 use super::system::Chain;
 use crate::{Error, Result};
@@ -117,7 +116,7 @@ fn absorbed(matrix: &[f64], size: usize, start: &[f64], closed: &[Vec<usize>]) -
         f64::from(u8::from(i == j)) - matrix[transient[j] * size + transient[i]]
     });
     let begin = Mat::from_fn(transient.len(), 1, |i, _| start[transient[i]]);
-    let visits = system.partial_piv_lu().solve(&begin);
+    let visits = Lu::new(system.as_ref()).solve(&begin);
     let weight = |members: &Vec<usize>| {
         let at_once: f64 = members.iter().map(|&s| start[s]).sum();
         let later = transient

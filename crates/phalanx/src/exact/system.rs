@@ -1,7 +1,6 @@
 //! A network written out with its radii, and what follows from a policy in it.
 
-use faer::linalg::solvers::{PartialPivLu, SolveCore};
-use faer::{Conj, Mat};
+use phalanx_solvers::{Lu, Mat};
 use rayon::prelude::*;
 
 use super::contraction::{Laws, Layout, Plan, Prepared, Role, Var, Workspace};
@@ -95,7 +94,7 @@ impl System {
             let size = self.dynamics.joint_states;
             let matrix = transition_matrix(&forward, size);
             let unit = |s, t| f64::from(u8::from(s == t));
-            Mat::from_fn(size, size, |s, t| unit(s, t) - self.gamma * matrix[s * size + t]).partial_piv_lu()
+            Lu::new(Mat::from_fn(size, size, |s, t| unit(s, t) - self.gamma * matrix[s * size + t]).as_ref())
         });
         let mut chain = Chain { system: self, policy, forward, dense, state_occupancy: Vec::new() };
         chain.state_occupancy = chain.discounted_visits(&self.dynamics.start)?;
@@ -130,7 +129,7 @@ pub struct Chain<'a> {
     pub policy: &'a Tabular,
     /// E[v(s') | s] of functions v of the joint state.
     pub(super) forward: Prepared<'a>,
-    dense: Option<PartialPivLu<f64>>,
+    dense: Option<Lu>,
     /// Σ_k γ^k P(s^k = s), which sums to 1/(1−γ). Paper: eq:occupancy measure.
     pub state_occupancy: Vec<f64>,
 }
@@ -179,7 +178,7 @@ impl Chain<'_> {
     pub fn discounted_visits(&self, start: &[f64]) -> Result<Vec<f64>> {
         if let Some(lu) = &self.dense {
             let mut x = Mat::from_fn(start.len(), 1, |s, _| start[s]);
-            lu.solve_transpose_in_place_with_conj(Conj::No, x.as_mut());
+            lu.solve_transpose_in_place(&mut x);
             return Ok((0..start.len()).map(|s| x[(s, 0)]).collect());
         }
         let b: Vec<[f64; 1]> = start.iter().map(|&p| [p]).collect();
@@ -198,7 +197,7 @@ impl Chain<'_> {
         let size = self.system.dynamics.joint_states;
         if let Some(lu) = &self.dense {
             let mut x = Mat::from_fn(size, expected.len(), |s, h| expected[h][s]);
-            lu.solve_in_place_with_conj(Conj::No, x.as_mut());
+            lu.solve_in_place(&mut x);
             return Ok((0..expected.len()).map(|h| (0..size).map(|s| x[(s, h)]).collect()).collect());
         }
         // Groups depend on the number of utilities alone, so results do not depend on the threads.

@@ -5,8 +5,7 @@
 //! everybody else under the discounted occupancy (`averaged`), or what temporal differences on z converge to (`td`);
 //! `none` takes the whole Q-function, which is no table over z.
 
-use faer::Mat;
-use faer::linalg::solvers::Solve;
+use phalanx_solvers::{Lu, Mat};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -168,13 +167,13 @@ impl Neighbourhood {
                     f64::from(u8::from(z == t)) - gamma * next[z * self.pairs + t]
                 });
                 let visited = |z: usize| weight[z] > 0.0;
-                let mut rhs = Mat::from_fn(self.pairs, rewards.len(), |z, h| {
+                let rhs = Mat::from_fn(self.pairs, rewards.len(), |z, h| {
                     if visited(z) { rewards[h][own[z] as usize] } else { 0.0 }
                 });
-                rhs = matrix.partial_piv_lu().solve(&rhs);
+                let solution = Lu::new(matrix.as_ref()).solve(&rhs);
                 Ok((0..rewards.len())
                     .flat_map(|h| (0..self.pairs).map(move |z| (z, h)))
-                    .map(|at| rhs[at])
+                    .map(|at| solution[at])
                     .collect())
             }
             (_, average) => {

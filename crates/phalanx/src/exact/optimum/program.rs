@@ -1,9 +1,9 @@
 //! A conic program, handed to Clarabel.
 
-use clarabel::algebra::CscMatrix;
-use clarabel::solver::{
-    DefaultSettings, DefaultSolution, DefaultSolver, IPSolver, SolverStatus,
+use phalanx_solvers::conic::{
+    CscMatrix, DefaultSettings, DefaultSolution, SolverStatus,
     SupportedConeT::{self, ExponentialConeT, NonnegativeConeT, SecondOrderConeT, ZeroConeT},
+    minimise,
 };
 
 use crate::utility::conic::{Affine, Program, Row};
@@ -68,17 +68,13 @@ impl Program {
         cones.extend(self.second_order.iter().map(|cone| SecondOrderConeT(cone.len())));
         cones.extend(self.exponential.iter().map(|_| ExponentialConeT()));
 
-        let no_squares = CscMatrix::zeros((self.variables, self.variables));
         let mut failure = String::new();
         for max_step_fraction in STEP_FRACTIONS {
-            let settings = settings(max_step_fraction);
-            let mut solver =
-                DefaultSolver::new(&no_squares, &costs, &coefficients, &constants, &cones, settings)
-                    .map_err(|error| Unsolved::GaveUp(error.to_string()))?;
-            solver.solve();
-            match solver.solution.status {
+            let solution = minimise(&costs, &coefficients, &constants, &cones, settings(max_step_fraction))
+                .map_err(|error| Unsolved::GaveUp(error.to_string()))?;
+            match solution.status {
                 SolverStatus::Solved | SolverStatus::AlmostSolved => {
-                    return Ok(self.in_own_units(solver.solution, objective));
+                    return Ok(self.in_own_units(solution, objective));
                 }
                 SolverStatus::PrimalInfeasible => return Err(Unsolved::Infeasible),
                 status => failure = status.to_string(),

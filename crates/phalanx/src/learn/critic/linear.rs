@@ -2,8 +2,7 @@
 
 use std::cell::RefCell;
 
-use faer::linalg::solvers::Solve;
-use faer::{Mat, MatMut};
+use phalanx_solvers::{Lu, Mat, MatMut};
 use serde::{Deserialize, Serialize};
 
 use super::features::{AllFeatures, FEATURES, FeatureRows, FeatureSet, feature_rows, read_group};
@@ -391,7 +390,7 @@ impl Agent<'_> {
         system.iter_mut().step_by(count + 1).for_each(|x| *x += ridge);
         // Column-major as faer has it: what is read is the transpose, so it is the transpose that is factored.
         let transposed = MatMut::from_column_major_slice_mut(system, count, count);
-        let factors = transposed.as_ref().transpose().partial_piv_lu();
+        let factors = Lu::new(transposed.as_ref().transpose());
         let rhs = Mat::from_fn(count, utilities, |x, u| {
             let reward = &self.rewards[u * width..][..width];
             visits[x * width..][..width].iter().zip(reward).map(|(v, r)| v * r).sum()
