@@ -156,9 +156,9 @@ fn not_for_this_kind(key: &str, value: &toml::Value) -> Error {
     }
     let mut keys = vec!["kind"];
     for key in KINDS.iter().flat_map(|kind| kind.keys) {
-        if !keys.contains(key) {
-            keys.push(key);
-        }
+        // What several kinds have comes after what one of them has.
+        keys.retain(|known| known != key);
+        keys.push(key);
     }
     let keys: Vec<String> = keys.iter().map(|key| format!("`{key}`")).collect();
     Error::config(name, format!("unknown field `{key}`, expected one of {}", keys.join(", ")))
