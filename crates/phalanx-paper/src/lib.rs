@@ -62,7 +62,7 @@ fn wanted(what: &[String]) -> Result<Vec<&'static Experiment>> {
         }
     }
     let all = what.iter().any(|word| word == "all");
-    Ok(ALL.iter().filter(|experiment| all || what.iter().any(|word| *word == experiment.id)).collect())
+    Ok(ALL.iter().filter(|experiment| all || what.contains(&experiment.id)).collect())
 }
 
 /// Runs `work` on one thread, as every training run of an experiment does.
