@@ -1,4 +1,4 @@
-//! Numbers of single agents, put together in agent order: first those of [`FOLD`] consecutive agents, then
+//! Numbers of single agents, put together in agent order: first those of `FOLD` consecutive agents, then
 //! those of these groups. The result does not depend on who did which part of it.
 
 use bytemuck::{Pod, Zeroable};

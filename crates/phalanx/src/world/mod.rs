@@ -116,7 +116,7 @@ pub trait World: Send + Sync + Debug {
     }
 
     /// The same world for the agents of `network` only, a part of its own: what they do must be what they do
-    /// here, draw by draw, for all agents that the part [owns](Graph::own) and those between them. None: it
+    /// here, draw by draw, for all agents that the part [owns](Graph::owned) and those between them. None: it
     /// is asked for one agent at a time then, which is slower.
     fn part(&self, network: &Graph) -> Option<Arc<dyn World>> {
         let _ = network;
