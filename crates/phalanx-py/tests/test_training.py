@@ -316,7 +316,9 @@ def test_a_write_error_names_the_last_checkpoint(tmp_path):
     """A folder where a file should be is a disk that takes no more files."""
     run = tmp_path / "run"
     block = lambda now: (run / "policy.safetensors.tmp").mkdir(exist_ok=True)
-    with pytest.raises(phalanx.TrainingError, match=r"cannot write .*checkpoint.* once mended, go on with phalanx\.resume"):
+    with pytest.raises(
+        phalanx.TrainingError, match=r"cannot write .*checkpoint.* once mended, go on with phalanx\.resume"
+    ):
         phalanx.train("synthetic", iterations=3000, out=run, progress=block)
 
 

@@ -220,7 +220,9 @@ def whole_numbers(found: Any, name: str) -> NDArray[np.int64]:
     """States that `name` gave."""
     array = np.asarray(found)
     if array.dtype.kind not in "iub" or array.ndim != 1:
-        raise ConfigError(f"{name}: gives {array.dtype} of shape {array.shape}; a whole number per agent is needed")
+        raise ConfigError(
+            f"{name}: gives {array.dtype} of shape {array.shape}; a whole number per agent is needed"
+        )
     return np.ascontiguousarray(array, dtype=np.int64)
 
 
