@@ -55,7 +55,8 @@ impl Session {
         let session = if peers.count() > 1 {
             Session::part(config, world, problem, peers)
         } else {
-            Session::with(config, world, problem)
+            let halo = Arc::new(Halo::without_borders(peers, world.graph().agents()));
+            Session::build(config, world, problem, halo)
         };
         Ok(Session { warnings, ..session? })
     }
