@@ -153,39 +153,28 @@ impl Net {
 
     /// Every part of the parameters, in order and without gaps.
     pub fn tensors(&self) -> Vec<Tensor> {
-        let mut tensors = Vec::new();
-        let linear = |tensors: &mut Vec<Tensor>, name: String, layer: &Linear| {
-            tensors.push(Tensor {
-                name: format!("{name}.weight"),
-                shape: vec![layer.inputs, layer.outputs],
-                range: layer.weights(),
-            });
-            tensors.push(Tensor {
-                name: format!("{name}.bias"),
-                shape: vec![layer.outputs],
-                range: layer.biases(),
-            });
-        };
-        if let Some(layer) = &self.row_layer {
-            linear(&mut tensors, "rows".into(), layer);
-        }
-        for (g, table) in self.tables.iter().enumerate() {
+        let rows = self.row_layer.iter().flat_map(|layer| layer.tensors("rows"));
+        let symbols = self.tables.iter().enumerate().map(|(g, table)| {
             let Symbols { vocabulary, dimension, .. } = table.symbols;
-            tensors.push(Tensor {
-                name: format!("symbols.{g}"),
-                shape: vec![vocabulary, dimension],
-                range: table.range(),
-            });
-        }
+            Tensor { name: format!("symbols.{g}"), shape: vec![vocabulary, dimension], range: table.range() }
+        });
         let last = self.layers.len() - 1;
-        for (l, layer) in self.layers.iter().enumerate() {
-            linear(&mut tensors, if l == last { "output".into() } else { format!("hidden.{l}") }, layer);
-        }
-        tensors
+        let layers = self.layers.iter().enumerate().flat_map(|(l, layer)| {
+            let name = if l == last { "output".to_string() } else { format!("hidden.{l}") };
+            layer.tensors(&name)
+        });
+        rows.chain(symbols).chain(layers).collect()
     }
 }
 
 impl Linear {
+    /// Its weights and biases.
+    fn tensors(&self, name: &str) -> [Tensor; 2] {
+        let tensor = |part: &str, shape, range| Tensor { name: format!("{name}.{part}"), shape, range };
+        let weight = tensor("weight", vec![self.inputs, self.outputs], self.weights());
+        [weight, tensor("bias", vec![self.outputs], self.biases())]
+    }
+
     pub fn weights(&self) -> Range<usize> {
         self.offset..self.offset + self.inputs * self.outputs
     }

@@ -15,7 +15,7 @@ use crate::base::range::NonNegative;
 use crate::base::sampler::{outcome, write_thresholds};
 use crate::base::section::Keys;
 use crate::base::stream::{Purpose, Stream};
-use crate::neural::{AgentNetworks, Bank, BankSettings, Batch, Tape};
+use crate::neural::{Bank, BankSettings, Batch, Tape};
 use crate::policy::observation::{Inputs, ObservationEncoder, Widths};
 use crate::world::Trajectory;
 use crate::world::{LARGEST_LOCAL_SPACE, World};
@@ -98,12 +98,6 @@ impl NeuralPolicy {
         let n = world.graph().agents();
         let groups = world.graph().neighbourhoods(kappa);
         let actions: Vec<usize> = (0..n).map(|i| world.actions(i)).collect();
-        let encoders = ObservationEncoder::for_agents(world, &groups, false);
-        let agents = encoders.iter().enumerate().map(|(i, encoder)| AgentNetworks {
-            architecture: encoder.architecture(widths, actions[i]),
-            count: 1,
-            id: world.graph().global_id(i),
-        });
         let settings = BankSettings {
             field: "policy.hidden",
             // θ, the gradient, an optimiser's two moments, and single precision.
@@ -113,7 +107,8 @@ impl NeuralPolicy {
             output_gain,
             moments: false,
         };
-        let bank = Bank::new(agents, &settings)?;
+        let (encoders, bank) =
+            ObservationEncoder::with_networks(world, &groups, false, widths, |i| [1, actions[i]], &settings)?;
         let theta =
             Ragged::from_rows(bank.weights.iter().map(|weights| weights.iter().map(|&w| f64::from(w))));
         let acting = world.graph().owned_span();

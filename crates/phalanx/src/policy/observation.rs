@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 pub use crate::neural::Inputs;
-use crate::neural::{Architecture, Rows, Symbols};
+use crate::neural::{AgentNetworks, Architecture, Bank, BankSettings, Rows, Symbols};
 use crate::world::Trajectory;
 use crate::world::{View, World};
 use crate::{Error, Ragged, Result};
@@ -71,10 +71,26 @@ impl ObservationEncoder {
         }
     }
 
-    /// What every agent sees of its group, row i of `groups`.
-    pub fn for_agents(world: &dyn World, groups: &Ragged<u32>, with_actions: bool) -> Vec<Self> {
+    /// What every agent sees of its group, row i of `groups`, and the networks that read it: agent i has as many as
+    /// `sizes` says first, with as many outputs each as it says second.
+    pub fn with_networks(
+        world: &dyn World,
+        groups: &Ragged<u32>,
+        with_actions: bool,
+        widths: &Widths,
+        sizes: impl Fn(usize) -> [usize; 2],
+        settings: &BankSettings<'_>,
+    ) -> Result<(Vec<Self>, Bank)> {
         let encoder = |(agent, group): (usize, &[u32])| Self::new(world, agent, group, with_actions);
-        groups.iter().enumerate().map(encoder).collect()
+        let encoders: Vec<Self> = groups.iter().enumerate().map(encoder).collect();
+        let bank = Bank::new(
+            encoders.iter().enumerate().map(|(i, encoder)| {
+                let ([count, outputs], id) = (sizes(i), world.graph().global_id(i));
+                AgentNetworks { architecture: encoder.architecture(widths, outputs), count, id }
+            }),
+            settings,
+        )?;
+        Ok((encoders, bank))
     }
 
     /// How many numbers a sample is where it is a world's own view, all its moments together.

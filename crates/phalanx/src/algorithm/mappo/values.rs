@@ -10,7 +10,7 @@ use crate::base::fields::{Field, Fields};
 use crate::base::parallel::{agent_blocks, for_each_agent};
 use crate::base::stream::{Place, Purpose, Stream};
 use crate::learn::gae;
-use crate::neural::{AgentNetworks, Bank, BankSettings, Inputs, NetworkMut, Training};
+use crate::neural::{Bank, BankSettings, Inputs, NetworkMut, Training};
 use crate::policy::observation::ObservationEncoder;
 use crate::utility::problem::Problem;
 use crate::world::Trajectory;
@@ -54,13 +54,6 @@ impl Values {
     ) -> Result<Self> {
         let n = world.graph().agents();
         let utilities = |i: usize| 1 + problem.agents[i].constraints.len();
-        let encoders = ObservationEncoder::for_agents(world, groups, false);
-        let widths = rule.widths();
-        let agents = encoders.iter().enumerate().map(|(i, encoder)| AgentNetworks {
-            architecture: encoder.architecture(&widths, 1),
-            count: utilities(i),
-            id: i as u32,
-        });
         let settings = BankSettings {
             field: "mappo.hidden",
             bytes: 12,
@@ -69,7 +62,9 @@ impl Values {
             output_gain: OUTPUT_GAIN,
             moments: true,
         };
-        let bank = Bank::new(agents, &settings)?;
+        let (widths, sizes) = (rule.widths(), |i: usize| [utilities(i), 1]);
+        let (encoders, bank) =
+            ObservationEncoder::with_networks(world, groups, false, &widths, sizes, &settings)?;
         let faithful = rule.behaviour == Behaviour::Faithful;
         let normalisers = |i: usize| Normaliser::LENGTH * if faithful { 1 } else { utilities(i) };
         Ok(Values {

@@ -21,7 +21,7 @@ use crate::base::parallel::for_each_agent;
 use crate::base::section::Keys;
 use crate::base::stream::{Place, Purpose, Stream};
 use crate::learn::shadow::Signals;
-use crate::neural::{AgentNetworks, Bank, BankSettings, Loss, Minibatches, OptimizerKind};
+use crate::neural::{Bank, BankSettings, Loss, Minibatches, OptimizerKind};
 use crate::policy::Baseline;
 use crate::policy::observation::{ObservationEncoder, Widths};
 use crate::utility::problem::Problem;
@@ -162,13 +162,7 @@ impl NeuralCritic {
         stream: Stream,
     ) -> Result<Self> {
         let n = world.graph().agents();
-        let encoders = ObservationEncoder::for_agents(world, &world.graph().neighbourhoods(kappa_q), true);
         let utilities = |j: usize| if rule.merged { 1 } else { 1 + problem.agents[j].constraints.len() };
-        let agents = encoders.iter().enumerate().map(|(j, encoder)| AgentNetworks {
-            architecture: encoder.architecture(widths, 1),
-            count: utilities(j) * rule.twins(),
-            id: world.graph().global_id(j),
-        });
         let settings = BankSettings {
             field: HIDDEN,
             bytes: 16,
@@ -177,7 +171,10 @@ impl NeuralCritic {
             output_gain: 1.0,
             moments: rule.descent.optimizer == OptimizerKind::Adam,
         };
-        let bank = Bank::new(agents, &settings)?;
+        let (groups, sizes) =
+            (world.graph().neighbourhoods(kappa_q), |j: usize| [utilities(j) * rule.twins(), 1]);
+        let (encoders, bank) =
+            ObservationEncoder::with_networks(world, &groups, true, widths, sizes, &settings)?;
         let none = || Ragged::zeros(std::iter::repeat_n(0, n));
         Ok(NeuralCritic {
             targets: if rule.polyak > 0.0 { bank.weights.clone() } else { none() },

@@ -18,7 +18,7 @@ use crate::base::section::Keys;
 use crate::base::stream::{Place, Purpose, Stream};
 use crate::learn::gae;
 use crate::learn::shadow::{Signals, reward_column, weigh_rows};
-use crate::neural::{AgentNetworks, Bank, BankSettings, Inputs, Loss, Minibatches, NetworkMut};
+use crate::neural::{Bank, BankSettings, Inputs, Loss, Minibatches, NetworkMut};
 use crate::neural::{OptimizerKind, Training, shuffle};
 use crate::policy::Baseline;
 use crate::policy::observation::{ObservationEncoder, Widths};
@@ -152,12 +152,6 @@ impl Returns {
     ) -> Result<Self> {
         let n = world.graph().agents();
         let utilities = |j: usize| 1 + problem.agents[j].constraints.len();
-        let encoders = ObservationEncoder::for_agents(world, &world.graph().neighbourhoods(kappa_q), false);
-        let agents = encoders.iter().enumerate().map(|(j, encoder)| AgentNetworks {
-            architecture: encoder.architecture(widths, utilities(j)),
-            count: 1,
-            id: world.graph().global_id(j),
-        });
         let settings = BankSettings {
             field: HIDDEN,
             bytes: 16,
@@ -166,7 +160,9 @@ impl Returns {
             output_gain: OUTPUT_GAIN,
             moments: rule.descent.optimizer == OptimizerKind::Adam,
         };
-        let bank = Bank::new(agents, &settings)?;
+        let (groups, sizes) = (world.graph().neighbourhoods(kappa_q), |j: usize| [1, utilities(j)]);
+        let (encoders, bank) =
+            ObservationEncoder::with_networks(world, &groups, false, widths, sizes, &settings)?;
         Ok(Returns {
             encoders,
             bank,
