@@ -38,9 +38,11 @@ mod bench;
 mod python;
 mod setup;
 
-/// Every check, in the order in which failures are cheapest to find. `install`: packages of the system may be installed.
+/// Every check, in the order in which failures are cheapest to find. `install`: packages of the system may be
+/// installed.
 ///
-/// What one step compiles the next ones use: all have the same profile and, being of the whole workspace, the same features.
+/// What one step compiles the next ones use: all have the same profile and, being of the whole workspace, the
+/// same features.
 fn test(install: bool) -> Result<()> {
     let begin = Instant::now();
     let install = install || std::env::var("CI").is_ok_and(|value| value == "true");
@@ -89,8 +91,8 @@ fn python_package() -> Result<()> {
     python::test(&target()?, &target()?.join("debug/phalanx"))
 }
 
-/// The programs and examples. Examples bring features of what tests depend on: without them nearly everything would be
-/// compiled once more.
+/// The programs and examples. Examples bring features of what tests depend on: without them nearly everything
+/// would be compiled once more.
 fn build() -> Result<()> {
     cargo(&["build", "--workspace", "--bins", "--examples"], &[])
 }

@@ -10,7 +10,8 @@ use crate::run;
 /// Largest wheel that people should have to download.
 const LARGEST_WHEEL: u64 = 15_000_000;
 
-/// Builds the wheel, installs it with what its tests need, and runs them. `program` is the command line to compare with.
+/// Builds the wheel, installs it with what its tests need, and runs them. `program` is the command line to
+/// compare with.
 pub fn test(target: &Path, program: &Path) -> Result<()> {
     let (wheels, environment) = (target.join("wheels"), target.join("python-package"));
     for folder in [&wheels, &environment] {
@@ -25,7 +26,8 @@ pub fn test(target: &Path, program: &Path) -> Result<()> {
         pip.args(["-m", "pip", "--quiet", "--disable-pip-version-check"]);
         pip
     };
-    // With the profile of tests, which have compiled the library already; people get a faster and smaller one.
+    // With the profile of tests, which have compiled the library already; people get a faster and smaller
+    // one.
     let quick = ("MATURIN_PEP517_ARGS", "--profile dev");
     run(pip().args(["wheel", ".", "--no-deps", "--wheel-dir"]).arg(&wheels).env(quick.0, quick.1))?;
     let wheel = only_file(&wheels)?;

@@ -19,8 +19,9 @@ fn published(experiment: &str) -> impl Iterator<Item = &'static Setting> + use<>
 }
 
 /// Columns of `results.csv`: one row per environment and method.
-const COLUMNS: &str = "environment,method,seeds,missing,return_mean,return_sd,return_low,return_high,violation_mean,\
-    violation_sd,violation_low,violation_high,published_return,published_return_sd,published_violation";
+const COLUMNS: &str = "environment,method,seeds,missing,return_mean,return_sd,return_low,return_high,\
+    violation_mean,violation_sd,violation_low,violation_high,published_return,published_return_sd,\
+    published_violation";
 
 /// Makes what it is made of, where that is not there; writes `results.csv`, the table as it is
 /// shown, and a figure for each environment.

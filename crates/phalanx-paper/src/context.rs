@@ -203,7 +203,8 @@ impl ExperimentContext<'_> {
         self.reproduction.folder(self.id).join(name)
     }
 
-    /// Trains every setting with every seed: what each run came to, or why it failed, by setting, then by seed.
+    /// Trains every setting with every seed: what each run came to, or why it failed, by setting, then by
+    /// seed.
     pub fn train(&self, settings: &[Setting], seeds: &[u64]) -> anyhow::Result<Vec<Vec<Trained>>> {
         let reproduction = self.reproduction;
         let mut jobs = Vec::new();

@@ -1,5 +1,5 @@
-//! `cost`: time and traffic of an iteration against the radius κ, up to the diameter of the network, where nothing is
-//! truncated. Paper: sec:numerical_exp, first question.
+//! `cost`: time and traffic of an iteration against the radius κ, up to the diameter of the network, where
+//! nothing is truncated. Paper: sec:numerical_exp, first question.
 
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
@@ -16,7 +16,8 @@ use super::sheet::{Sheet, optional};
 use phalanx_pictures::plot::figure::{Curve, Figure, Panel, Style, laid_out};
 use phalanx_pictures::plot::quantile;
 
-/// Columns of `results.csv`: one row per radius. `seconds` is the median, `seconds_relative` compares `seconds_least`.
+/// Columns of `results.csv`: one row per radius. `seconds` is the median, `seconds_relative` compares
+/// `seconds_least`.
 const COLUMNS: &str = "world,kappa,diameter,agents,iterations,seconds,seconds_least,seconds_relative,bytes,\
     bytes_relative,state_bytes,status";
 

@@ -18,7 +18,8 @@ pub struct Course<'a> {
 }
 
 impl Course<'_> {
-    /// The largest total violation while training, of averages over ten iterations: the mean over seeds of it.
+    /// The largest total violation while training, of averages over ten iterations: the mean over seeds of
+    /// it.
     pub fn peak_violation(run: &Metrics) -> f64 {
         let windows = run.violation_total.chunks(10).map(mean);
         windows.filter(|value| value.is_finite()).fold(f64::NAN, f64::max)

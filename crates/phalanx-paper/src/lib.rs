@@ -26,7 +26,8 @@ use catalogue::{ALL, Experiment};
 pub use context::{Length, Reproduction, RunJobs};
 use phalanx::{Error, Result};
 
-/// Makes the experiments that `what` names by their IDs, or `all`; and a report, if it asks for `all` or `report`.
+/// Makes the experiments that `what` names by their IDs, or `all`; and a report, if it asks for `all` or
+/// `report`.
 pub fn reproduce(what: &[String], reproduction: &Reproduction) -> anyhow::Result<()> {
     for experiment in wanted(what)? {
         reproduction.check()?;

@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 
-/// The paper's line of `n` agents (`world::Line`) with an entropy of at least 0.5 each, policies of the agents' own state
-/// with parameters between −1 and 1, and multipliers of 1. `mixing` is the weight of uniform transitions.
+/// The paper's line of `n` agents (`world::Line`) with an entropy of at least 0.5 each, policies of the
+/// agents' own state with parameters between −1 and 1, and multipliers of 1. `mixing` is the weight of
+/// uniform transitions.
 pub fn line(n: usize, gamma: f64, mixing: f64) -> Value {
     let to_one = |i: usize, own_action: usize, right_state: usize| match (i, own_action, right_state) {
         (0, _, right) => right as f64,
@@ -39,7 +40,8 @@ pub fn line(n: usize, gamma: f64, mixing: f64) -> Value {
     json!({ "input": input })
 }
 
-/// Agents on a line with two states and two actions each, which begin in either state, and their policies' parameters.
+/// Agents on a line with two states and two actions each, which begin in either state, and their policies'
+/// parameters.
 fn on_a_line(
     n: usize,
     gamma: f64,
@@ -68,8 +70,9 @@ fn four_digits(x: f64) -> f64 {
     (1e4 * x).round() / 1e4
 }
 
-/// The counterexample to the truncated-gradient lemma for radius κ: on a line of κ + 2 agents, the last one influences
-/// the state of its neighbour a little, and agent 0, κ hops from that neighbour, copies it. Rewards are those of agent 0.
+/// The counterexample to the truncated-gradient lemma for radius κ: on a line of κ + 2 agents, the last one
+/// influences the state of its neighbour a little, and agent 0, κ hops from that neighbour, copies it.
+/// Rewards are those of agent 0.
 pub fn counterexample(kappa: usize) -> Value {
     let n = kappa + 2;
     let last = n - 1;

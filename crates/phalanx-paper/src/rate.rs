@@ -1,4 +1,5 @@
-//! `rate`: ℰ against the number of iterations with exact gradients, beside the theorem's T^(−2/3). Paper: thm:convergence.
+//! `rate`: ℰ against the number of iterations with exact gradients, beside the theorem's T^(−2/3). Paper:
+//! thm:convergence.
 
 use std::path::Path;
 

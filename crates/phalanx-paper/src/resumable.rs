@@ -7,8 +7,9 @@ use serde::de::DeserializeOwned;
 use super::context::ExperimentContext;
 
 impl ExperimentContext<'_> {
-    /// The part called `name`: read from `parts/`, or made and written there; what another commit made is not taken. Fails if the user has asked to
-    /// stop. (A folder holds results of one length only, which [`super::context::Reproduction::begin`] sees to.)
+    /// The part called `name`: read from `parts/`, or made and written there; what another commit made is not
+    /// taken. Fails if the user has asked to stop. (A folder holds results of one length only, which
+    /// [`super::context::Reproduction::begin`] sees to.)
     pub fn part<T: Serialize + DeserializeOwned>(
         &self,
         name: &str,

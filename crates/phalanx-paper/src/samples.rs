@@ -1,5 +1,6 @@
-//! `samples`: what samples are worth. The error of sampled occupancies and gradients against the exact ones, and how far
-//! trained policies are from stationary, by the batch B and the transitions K of Q-evaluation. Paper: thm:sample_complexity.
+//! `samples`: what samples are worth. The error of sampled occupancies and gradients against the exact ones,
+//! and how far trained policies are from stationary, by the batch B and the transitions K of Q-evaluation.
+//! Paper: thm:sample_complexity.
 
 use std::sync::LazyLock;
 
@@ -16,15 +17,16 @@ use super::sheet::{Sheet, number};
 use phalanx_pictures::plot::figure::{Figure, Panel, Style, laid_out};
 use phalanx_pictures::statistics::{deviation, mean, slope};
 
-/// Columns of `results.csv`: one row per number of samples. `what` is `estimate` (errors at policies that do not change),
-/// `batch` or `transitions` (trained).
+/// Columns of `results.csv`: one row per number of samples. `what` is `estimate` (errors at policies that do
+/// not change), `batch` or `transitions` (trained).
 const COLUMNS: &str = "what,B,K,seeds,occupancy_error,gradient_error,E,E_sd,violation,violation_sd,\
     objective,E_exact,objective_gap";
 
 /// What is trained, and how much of it.
 #[derive(Deserialize)]
 struct Description {
-    /// Settings on top of the preset, each `key=value`: of everything, of estimates, of trained runs, of those with exact gradients.
+    /// Settings on top of the preset, each `key=value`: of everything, of estimates, of trained runs, of
+    /// those with exact gradients.
     line: Vec<String>,
     estimate: Vec<String>,
     trained: Vec<String>,

@@ -85,7 +85,8 @@ pub fn if_there<T>(path: &Path, read: std::io::Result<T>) -> Result<Option<T>> {
     }
 }
 
-/// Six digits. Numbers that are smaller than rounding errors, which differ between machines, are 0; NaN is an empty cell.
+/// Six digits. Numbers that are smaller than rounding errors, which differ between machines, are 0; NaN is an
+/// empty cell.
 pub fn number(x: f64) -> String {
     const ROUNDING: f64 = 1e-12;
     match x {

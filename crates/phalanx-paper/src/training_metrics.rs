@@ -25,8 +25,8 @@ fn first(values: &[f64], count: usize) -> &[f64] {
     &values[..count.min(values.len())]
 }
 
-/// The first iteration at which an average of 21 has gone nine tenths of the way that the run goes in all; NaN if its return did
-/// not rise.
+/// The first iteration at which an average of 21 has gone nine tenths of the way that the run goes in all;
+/// NaN if its return did not rise.
 pub fn settled(run: &Metrics) -> f64 {
     const REACH: usize = 10;
     let smooth = plot::moving_mean(&plot::points(&run.iteration, &run.return_), REACH);

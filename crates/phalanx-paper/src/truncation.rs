@@ -1,5 +1,5 @@
-//! `truncation`: the error of the truncated gradient against κ_q beside its two bounds, and models on which the lemma's
-//! bound is wrong. Paper: lemma:truncated_grad.
+//! `truncation`: the error of the truncated gradient against κ_q beside its two bounds, and models on which
+//! the lemma's bound is wrong. Paper: lemma:truncated_grad.
 
 use phalanx::exact::{Case, Input, report};
 use serde::{Deserialize, Serialize};

@@ -1,5 +1,5 @@
-//! `visual-pistonball` and `visual-wireless`: what trained policies do, as the paper shows it. Paper: fig:visualization,
-//! fig:neighbor, fig:wire-visual.
+//! `visual-pistonball` and `visual-wireless`: what trained policies do, as the paper shows it. Paper:
+//! fig:visualization, fig:neighbor, fig:wire-visual.
 
 use phalanx::run::{Evaluator, Outcome};
 use rayon::prelude::*;
@@ -11,8 +11,8 @@ use super::setting::Setting;
 use super::sheet::{Sheet, number, optional};
 use phalanx_pictures::render::{Delays, Reel, frame_name};
 
-/// Columns of `results.csv`: one row per policy, with the evaluation of its run, the episode that is shown, and which share of the first
-/// twenty are solved.
+/// Columns of `results.csv`: one row per policy, with the evaluation of its run, the episode that is shown,
+/// and which share of the first twenty are solved.
 const COLUMNS: [&str; 10] =
     ["pictures", "preset", "set", "seed", "return", "violation", "episode", "steps", "solved", "status"];
 

@@ -1,7 +1,7 @@
 //! Runs of the real command, measured.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
@@ -9,7 +9,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
 use super::{machine, memory};
-use crate::cargo;
+use crate::{cargo, target};
 
 /// A run to be measured.
 #[derive(Debug, Clone, Default)]
@@ -66,7 +66,8 @@ pub struct Measured {
     pub peaks: Vec<u64>,
     /// From start to end, in seconds.
     pub whole_s: f64,
-    raw: Value,
+    /// Everything, to be kept.
+    pub raw: Value,
 }
 
 impl Measured {
@@ -90,17 +91,12 @@ impl Measured {
         stage.map_or(f64::NAN, |(_, times)| 1e9 * times.iter().sum::<f64>() / self.number("agent_steps"))
     }
 
-    /// Seconds of a typical iteration: the median, without the first one if there are three or more. It is the one in which
-    /// memory is touched for the first time.
+    /// Seconds of a typical iteration: the median, without the first one if there are three or more. It is
+    /// the one in which memory is touched for the first time.
     pub fn iteration_s(&self) -> f64 {
         let mut times = iterations(&self.stages);
         let first = usize::from(times.len() > 2);
         median(&mut times[first..])
-    }
-
-    /// Everything, to be kept.
-    pub fn raw(&self) -> &Value {
-        &self.raw
     }
 }
 
@@ -120,8 +116,8 @@ pub struct Laboratory {
     count: usize,
 }
 
-/// `mpirun` and its options. All ranks are on this machine: containers often say that it has one slot, and binding would give
-/// the threads of a rank one core.
+/// `mpirun` and its options. All ranks are on this machine: containers often say that it has one slot, and
+/// binding would give the threads of a rank one core.
 const MPIRUN: [&str; 5] = ["mpirun", "--oversubscribe", "--allow-run-as-root", "--bind-to", "none"];
 
 impl Laboratory {
@@ -135,8 +131,7 @@ impl Laboratory {
                 if !has_mpirun || cargo(&["build", "--release", "--features", "mpi"], &[]).is_err() {
                     cargo(&["build", "--release"], &[])?;
                 }
-                let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
-                Path::new(&target).join("release/phalanx")
+                target()?.join("release/phalanx")
             }
         };
         let mut laboratory = Laboratory { program, folder, without_mpi: None, count: 0 };

@@ -17,11 +17,14 @@ pub fn load() -> f64 {
 
 /// Bytes that are free.
 pub fn free_memory() -> u64 {
-    memory("MemAvailable:").unwrap_or(u64::MAX)
+    bytes(MEMORY, "MemAvailable:").unwrap_or(u64::MAX)
 }
 
-fn memory(name: &str) -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+const MEMORY: &str = "/proc/meminfo";
+
+/// What a file of the kernel's says after `name`, in kilobytes there.
+pub fn bytes(file: &str, name: &str) -> Option<u64> {
+    let text = std::fs::read_to_string(file).ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     Some(1024 * line.trim().trim_end_matches(" kB").parse::<u64>().ok()?)
 }
@@ -48,7 +51,7 @@ pub fn describe() -> Value {
     json!({
         "cores": cores(),
         "cpu": cpu_model(),
-        "memory_bytes": memory("MemTotal:"),
+        "memory_bytes": bytes(MEMORY, "MemTotal:"),
         "load": load(),
         "commit": said("git", &["rev-parse", "HEAD"]),
         "has_changes": said("git", &["status", "--porcelain", "--untracked-files=no"]).map(|list| !list.is_empty()),

@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
+use super::machine;
+
 /// Between two looks.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// Looks at process `pid`, or at its `ranks` children if it is `mpirun`, until `done`; the peak of each in bytes. The kernel keeps
-/// the peak, so only what comes after the last look can be missed.
+/// Looks at process `pid`, or at its `ranks` children if it is `mpirun`, until `done`; the peak of each in
+/// bytes. The kernel keeps the peak, so only what comes after the last look can be missed.
 pub fn watch(pid: u32, ranks: Option<usize>, done: impl Fn() -> bool) -> Vec<u64> {
     let mut peaks: Vec<(u32, u64)> = if ranks.is_none() { vec![(pid, 0)] } else { Vec::new() };
     while !done() {
@@ -34,9 +36,7 @@ fn children(pid: u32) -> Vec<u32> {
 
 /// None once it has ended.
 fn peak_of(pid: u32) -> Option<u64> {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    Some(1024 * line.trim().trim_end_matches(" kB").parse::<u64>().ok()?)
+    machine::bytes(&format!("/proc/{pid}/status"), "VmHWM:")
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! More threads and more processes: the same line (strong scaling), and as many agents for each (weak scaling).
+//! More threads and more processes: the same line (strong scaling), and as many agents for each (weak
+//! scaling).
 
 use anyhow::Result;
 

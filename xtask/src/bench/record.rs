@@ -40,7 +40,7 @@ impl Record {
 
     /// Adds a run of some `group`, with what else is known of it.
     pub fn add(&mut self, group: &str, about: Value, measured: &Measured) -> Result<()> {
-        let mut run = measured.raw().clone();
+        let mut run = measured.raw.clone();
         run["group"] = json!(group);
         run["about"] = about;
         run["iteration_s"] = json!(measured.iteration_s());

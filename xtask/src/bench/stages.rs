@@ -24,8 +24,8 @@ const MODELS: [(&str, usize); 5] = [
 /// Runs of each size; the table shows the median.
 const REPEATS: usize = 5;
 
-/// Trains `synthetic` and `exact` at several sizes, then presets with larger models, and prints time per iteration, its
-/// breakdown by stage and the rate.
+/// Trains `synthetic` and `exact` at several sizes, then presets with larger models, and prints time per
+/// iteration, its breakdown by stage and the rate.
 pub fn run(laboratory: &mut Laboratory, record: &mut Record) -> Result<()> {
     println!("\nphalanx train synthetic, median of {REPEATS} runs; stages in nanoseconds per agent-step\n");
     println!(

@@ -1,6 +1,7 @@
 //! What experiments found: their `results.csv`, and which rows a claim is about.
 
 use std::collections::BTreeMap;
+use std::fmt::{Display, Formatter};
 
 use serde::Deserialize;
 
@@ -63,6 +64,12 @@ impl From<Selection> for Rows {
                 Rows { experiment, label: label.unwrap_or_else(cells), wanted, by_method: false }
             }
         }
+    }
+}
+
+impl Display for Rows {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(&self.label)
     }
 }
 

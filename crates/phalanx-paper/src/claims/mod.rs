@@ -1,7 +1,7 @@
 //! The sentences of the paper's experimental section that can be true or false, and what became of them.
 //!
-//! `claims.toml` lists them. A claim is a list of tests on `results.csv`; all must hold. Verdicts are computed, never
-//! written down.
+//! `claims.toml` lists them. A claim is a list of tests on `results.csv`; all must hold. Verdicts are
+//! computed, never written down.
 
 mod evidence;
 mod exact;
@@ -133,8 +133,8 @@ pub struct Judged {
     pub sentence: String,
     /// What it needs.
     pub experiments: Vec<String>,
-    /// The verdict that counts: that of the recommended settings, or of those as published where only these are to reach what
-    /// is published.
+    /// The verdict that counts: that of the recommended settings, or of those as published where only these
+    /// are to reach what is published.
     pub verdict: Verdict,
     /// First that which counts; then, where there are such rows, that of the other settings.
     pub judgements: Vec<Judgement>,

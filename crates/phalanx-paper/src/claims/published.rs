@@ -90,7 +90,8 @@ fn reaches(evidence: &Evidence, experiment: &str, method: &str, setting: &str) -
     }
 }
 
-/// By the mean over seeds; where it falls short but the published figure is in its interval, nothing is decided.
+/// By the mean over seeds; where it falls short but the published figure is in its interval, nothing is
+/// decided.
 fn one(sample: &Sample, reached: impl Fn(f64) -> bool) -> Verdict {
     let Estimate { mean, low, high, seeds, .. } = Estimate::of(&sample.values);
     match (seeds, reached(mean), reached(low) || reached(high)) {

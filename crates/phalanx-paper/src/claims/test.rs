@@ -2,6 +2,8 @@
 //!
 //! A test says itself in words, so that what the report says was tested is what was tested.
 
+use std::fmt::{Display, Formatter};
+
 use serde::Deserialize;
 
 use super::evidence::{Evidence, Rows, Sample};
@@ -15,42 +17,53 @@ use phalanx_pictures::statistics::mean;
 pub enum Test {
     /// The mean over seeds is larger, by more than a share.
     Above {
-        column: String,
+        column: Column,
         more: Rows,
         less: Rows,
         #[serde(default)]
         by: f64,
     },
     /// Means differ by at most a share.
-    Comparable { column: String, one: Rows, other: Rows, share: f64 },
+    Comparable { column: Column, one: Rows, other: Rows, share: f64 },
     /// The mean is not larger than another by more than a share.
     NotAbove {
-        column: String,
+        column: Column,
         which: Rows,
         than: Rows,
         #[serde(default)]
         by: f64,
     },
     /// The mean is at most a number.
-    AtMost { column: String, which: Rows, bound: f64 },
+    AtMost { column: Column, which: Rows, bound: f64 },
     /// The mean is more than a number.
-    MoreThan { column: String, which: Rows, bound: f64 },
+    MoreThan { column: Column, which: Rows, bound: f64 },
     /// At least one seed ends below a share of a mean.
-    SomeSeedBelow { column: String, which: Rows, share: f64, of: Rows },
+    SomeSeedBelow { column: Column, which: Rows, share: f64, of: Rows },
     /// What is lost against a mean, as a share of it, is larger in one place than in another.
-    LargerLoss { column: String, larger: [Rows; 2], smaller: [Rows; 2] },
+    LargerLoss { column: Column, larger: [Rows; 2], smaller: [Rows; 2] },
     /// Two columns of one sheet: the mean of the first is larger.
-    Rises { which: Rows, from: String, to: String },
+    Rises { which: Rows, from: Column, to: Column },
     /// In every row, a number is within a range. For what has no seeds.
-    Within { which: Rows, column: String, low: f64, high: f64 },
+    Within { which: Rows, column: Column, low: f64, high: f64 },
     /// In every row, one column is at most another. For what has no seeds.
-    Bounded { which: Rows, column: String, bound: String },
+    Bounded { which: Rows, column: Column, bound: Column },
     /// From row to row, a number falls to a share of what it was, or less. For what has no seeds.
-    Decays { which: Rows, column: String, share: f64 },
-    /// In the last row, what a number is above another column is at most a share of that in the first. For what has no seeds.
-    Falls { which: Rows, column: String, above: String, share: f64 },
+    Decays { which: Rows, column: Column, share: f64 },
+    /// In the last row, what a number is above another column is at most a share of that in the first. For
+    /// what has no seeds.
+    Falls { which: Rows, column: Column, above: Column, share: f64 },
     /// One of them holds.
     OneOf { tests: Vec<Test> },
+}
+
+/// A column of a table; shown in words.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Column(pub String);
+
+impl Display for Column {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(CLAIMS.columns.get(&self.0).unwrap_or(&self.0))
+    }
 }
 
 /// Without as many seeds as this, "never seen" is no evidence of "never".
@@ -83,55 +96,40 @@ impl Test {
             |by: f64| if by == 0.0 { String::new() } else { format!(" by more than {}", percent(by)) };
         match self {
             Test::Above { column, more, less, by } => {
-                format!("{} of {} is above that of {}{}", name(column), more.label, less.label, by_more(*by))
+                format!("{column} of {more} is above that of {less}{}", by_more(*by))
             }
             Test::Comparable { column, one, other, share } => {
-                let share = percent(*share);
-                format!("{} of {} is within {share} of that of {}", name(column), one.label, other.label)
+                format!("{column} of {one} is within {} of that of {other}", percent(*share))
             }
             Test::NotAbove { column, which, than, by } => {
-                let by = by_more(*by);
-                format!("{} of {} is not above that of {}{by}", name(column), which.label, than.label)
+                format!("{column} of {which} is not above that of {than}{}", by_more(*by))
             }
-            Test::AtMost { column, which, bound } => {
-                format!("{} of {} is at most {bound}", name(column), which.label)
-            }
-            Test::MoreThan { column, which, bound } => {
-                format!("{} of {} is more than {bound}", name(column), which.label)
-            }
+            Test::AtMost { column, which, bound } => format!("{column} of {which} is at most {bound}"),
+            Test::MoreThan { column, which, bound } => format!("{column} of {which} is more than {bound}"),
             Test::SomeSeedBelow { column, which, share, of } => {
-                let share = percent(*share);
-                let column = name(column);
-                format!("a seed of {} has a {column} below {share} of the mean of {}", which.label, of.label)
+                format!("a seed of {which} has a {column} below {} of the mean of {of}", percent(*share))
             }
-            Test::LargerLoss { column, larger: [a, from_a], smaller: [b, from_b] } => format!(
-                "the share of {} that {} loses against {} is larger in {} than in {}",
-                name(column),
-                a.label,
-                from_a.label,
-                a.experiment,
-                if b.label == a.label && from_b.label == from_a.label { &b.experiment } else { &b.label }
-            ),
-            Test::Rises { which, from, to } => {
-                format!("{} of {} is above its {}", name(to), which.label, name(from))
+            Test::LargerLoss { column, larger: [a, from_a], smaller: [b, from_b] } => {
+                let is_named_alike = b.label == a.label && from_b.label == from_a.label;
+                let (here, there) = (&a.experiment, if is_named_alike { &b.experiment } else { &b.label });
+                let loses = format!("the share of {column} that {a} loses against {from_a}");
+                format!("{loses} is larger in {here} than in {there}")
             }
+            Test::Rises { which, from, to } => format!("{to} of {which} is above its {from}"),
             Test::Within { which, column, low, high } => {
-                format!("{} of {} is between {low} and {high}", name(column), which.label)
+                format!("{column} of {which} is between {low} and {high}")
             }
             Test::Bounded { which, column, bound } => {
-                format!("{} is at most {} in every row of {}", name(column), name(bound), which.label)
+                format!("{column} is at most {bound} in every row of {which}")
             }
             Test::Decays { which, column, share } => {
-                let share = percent(*share);
-                format!("{} falls to {share} or less from row to row of {}", name(column), which.label)
+                format!("{column} falls to {} or less from row to row of {which}", percent(*share))
             }
-            Test::Falls { which, column, above, share } => format!(
-                "what {} of {} is above {} is in the last row at most {} of that in the first",
-                name(column),
-                which.label,
-                name(above),
-                percent(*share)
-            ),
+            Test::Falls { which, column, above, share } => {
+                let most = percent(*share);
+                let excess = format!("what {column} of {which} is above {above}");
+                format!("{excess} is in the last row at most {most} of that in the first")
+            }
             Test::OneOf { tests } => tests.iter().map(Test::words).collect::<Vec<_>>().join(", or "),
         }
     }
@@ -143,7 +141,7 @@ impl Test {
 
     /// The reason if there is nothing to judge.
     fn judged(&self, evidence: &Evidence, method: &str) -> Result<Finding, String> {
-        let sample = |rows: &Rows, column: &str| evidence.sample(rows, method, column);
+        let sample = |rows: &Rows, column: &Column| evidence.sample(rows, method, &column.0);
         Ok(match self {
             Test::Above { column, more, less, by } => {
                 let verdict = |estimate: &Estimate, scale: f64| estimate.above(by * scale);
@@ -190,7 +188,7 @@ impl Test {
             }
             Test::Bounded { which, column, bound } => {
                 let (sheet, rows) = evidence.rows(which, method)?;
-                exact::bounded(self.words(), sheet, &rows, column, bound)
+                exact::bounded(self.words(), sheet, &rows, &column.0, &bound.0)
             }
             Test::OneOf { tests } => {
                 let findings: Vec<Finding> = tests.iter().map(|test| test.judge(evidence, method)).collect();
@@ -262,9 +260,4 @@ impl Test {
             if verdict == Verdict::Holds && !absent.is_empty() { Verdict::Undecided } else { verdict };
         Finding { test: self.words(), verdict, numbers, estimate, absent }
     }
-}
-
-/// A column in words.
-fn name(column: &str) -> &str {
-    CLAIMS.columns.get(column).map_or(column, String::as_str)
 }

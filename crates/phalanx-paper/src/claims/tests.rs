@@ -1,5 +1,6 @@
 //! Judging on literal sheets: what holds, fails, is undecided and is missing.
 
+use super::test::Column;
 use super::{CLAIMS, Claim, Evidence, Judged, Rows, Test, Verdict, judge};
 use crate::catalogue;
 use crate::setting::{LITERAL, OURS};
@@ -21,6 +22,12 @@ fn returns(rows: &[(&str, &str, &[f64])]) -> Sheet {
 
 fn evidence(id: &str, sheet: Sheet) -> Evidence {
     Evidence { sheets: [(id.to_string(), sheet)].into() }
+}
+
+impl From<&str> for Column {
+    fn from(name: &str) -> Self {
+        Column(name.into())
+    }
 }
 
 fn a() -> Rows {

@@ -1,4 +1,5 @@
-//! What the report says, for its templates: `report.html`, one file that needs nothing else, not even a network, and `REPORT.md`.
+//! What the report says, for its templates: `report.html`, one file that needs nothing else, not even a
+//! network, and `REPORT.md`.
 
 use std::path::Path;
 
@@ -34,8 +35,11 @@ pub fn markdown(document: &Value) -> String {
 /// Everything that the templates name.
 pub fn document(report: &Report) -> anyhow::Result<Value> {
     let gathered = &report.gathered;
-    // "3 hold, 1 fail".
-    let count = |(verdict, count): (Verdict, usize)| json!({ "verdict": verdict, "count": count, "said": verdict.word().trim_end_matches('s') });
+    let count = |(verdict, count): (Verdict, usize)| {
+        // "3 hold, 1 fail".
+        let said = verdict.word().trim_end_matches('s');
+        json!({ "verdict": verdict, "count": count, "said": said })
+    };
     let experiments = gathered.experiments.iter().map(|found| experiment(report, found));
     let untested = CLAIMS.untested.iter().map(|it| [&it.place, &it.sentence, &it.reason]);
     let tuning = match &gathered.tuning {
@@ -62,7 +66,8 @@ fn groups(report: &Report) -> Vec<Value> {
     let group = |name: &str| {
         let title = CLAIMS.groups.get(name).map_or(name, String::as_str);
         let members = report.claims.iter().filter(|claim| claim.group() == name);
-        json!({ "name": name, "title": title, "members": members.map(|it| claim(report, it)).collect::<Vec<_>>() })
+        let members: Vec<Value> = members.map(|it| claim(report, it)).collect();
+        json!({ "name": name, "title": title, "members": members })
     };
     distinct(report.claims.iter().map(Judged::group)).into_iter().map(group).collect()
 }
@@ -106,6 +111,7 @@ fn finding(Finding { test, verdict, numbers, absent, .. }: &Finding) -> Value {
 fn experiment(report: &Report, found: &CompleteExperiment) -> anyhow::Result<Value> {
     let record = &found.record;
     let resting = report.claims.iter().filter(|claim| claim.experiments.contains(&record.id));
+    let resting = resting.map(|claim| json!({ "id": claim.id, "verdict": claim.verdict }));
     let mut figures = Vec::new();
     for file in &found.figures {
         let name = file.file_stem().unwrap_or_default().to_string_lossy();
@@ -132,7 +138,7 @@ fn experiment(report: &Report, found: &CompleteExperiment) -> anyhow::Result<Val
         "time": tables::duration(record.wall_s),
         "cores": record.cores,
         "failures": found.failures().join("; "),
-        "resting": resting.map(|claim| json!({ "id": claim.id, "verdict": claim.verdict })).collect::<Vec<_>>(),
+        "resting": resting.collect::<Vec<_>>(),
         "table": tables::of(found),
         "figures": figures,
         "replay": replay,
@@ -150,7 +156,8 @@ fn seeds(seeds: &[u64]) -> String {
     }
 }
 
-/// A picture as a data URI: as an image of its own, an SVG cannot meet the names of another, nor run anything.
+/// A picture as a data URI: as an image of its own, an SVG cannot meet the names of another, nor run
+/// anything.
 fn inline(file: &Path) -> anyhow::Result<String> {
     let kind = if file.extension().is_some_and(|extension| extension == "svg") { "svg+xml" } else { "png" };
     let bytes = std::fs::read(file).map_err(|error| Error::file(file, format!("cannot be read: {error}")))?;

@@ -192,7 +192,8 @@ const MOMENTS: [&str; 5] = ["start", "first", "middle", "second", "end"];
 /// How the settings of the catalogue were found.
 const OWN_TUNING: &str = include_str!("../../../../docs/paper/tuning.md");
 
-/// What `tuning.md` or `tuning.csv` says, of settings of one's own; else how those of the catalogue were found.
+/// What `tuning.md` or `tuning.csv` says, of settings of one's own; else how those of the catalogue were
+/// found.
 fn tuning(root: &Path) -> Result<Tuning> {
     let file = root.join("tuning.md");
     if let Some(words) = if_there(&file, std::fs::read_to_string(&file))? {

@@ -1,4 +1,5 @@
-//! `phalanx paper report`: what became of the paper's claims, as `claims.json`, `REPORT.md` and `report.html`.
+//! `phalanx paper report`: what became of the paper's claims, as `claims.json`, `REPORT.md` and
+//! `report.html`.
 
 mod base64;
 mod document;

@@ -1,9 +1,10 @@
 //! Text with places for values, a small part of Mustache.
 //!
-//! `{{name}}` is a value, `{{name|filter}}` one that went through another filter than the usual. `{{#name}}…{{/name}}` is there
-//! once for every entry of a list, with `|text` after the name between them; of what is no list, unless it is empty. Inside, names
-//! are those of the entry first, and `{{.}}` is the entry itself. `{{?name}}…{{/?name}}` is there unless a list is empty,
-//! `{{^name}}…{{/^name}}` if it is. Sections of one name are not inside one another.
+//! `{{name}}` is a value, `{{name|filter}}` one that went through another filter than the usual.
+//! `{{#name}}…{{/name}}` is there once for every entry of a list, with `|text` after the name between them;
+//! of what is no list, unless it is empty. Inside, names are those of the entry first, and `{{.}}` is the
+//! entry itself. `{{?name}}…{{/?name}}` is there unless a list is empty, `{{^name}}…{{/^name}}` if it is.
+//! Sections of one name are not inside one another.
 
 use serde_json::Value;
 
@@ -63,7 +64,8 @@ fn entries(value: &Value) -> &[Value] {
     }
 }
 
-/// `html`: for text and attributes; `line`: without line breaks; `cell`: for Markdown's tables; else as it is.
+/// `html`: for text and attributes; `line`: without line breaks; `cell`: for Markdown's tables; else as it
+/// is.
 fn filtered(value: &Value, filter: &str) -> String {
     let text = value.as_str().map_or_else(|| value.to_string(), String::from);
     let line = || text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -84,7 +86,8 @@ mod tests {
 
     #[test]
     fn lists_values_and_what_is_empty() {
-        let model = json!({ "list": [{ "a": 1 }, { "a": "<2>" }], "none": [], "text": "x |\n y", "rows": [["1", "2"]] });
+        let list = json!([{ "a": 1 }, { "a": "<2>" }]);
+        let model = json!({ "list": list, "none": [], "text": "x |\n y", "rows": [["1", "2"]] });
         let filled = |template: &str| fill(template, &[&model], "html");
         assert_eq!(filled("{{#list|, }}{{a}} {{text|cell}}{{/list}}."), "1 x \\| y, &lt;2&gt; x \\| y.");
         assert_eq!(
