@@ -10,7 +10,7 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use phalanx::Error;
 use phalanx::algorithm::Summary;
-use phalanx::distributed::{Communicator, all_ok_among};
+use phalanx::distributed::{Communicator, Halo};
 use phalanx::run::{Ending, Provenance, Registry, ResumeOutcome, Run, RunFolder, Session, preset};
 
 use phalanx_pictures::plot;
@@ -63,7 +63,7 @@ pub fn train(args: &TrainArgs, registry: &Registry) -> anyhow::Result<()> {
             args.out.iter().filter(|_| peers.rank() == 0).try_for_each(|out| RunFolder::check_free(out))?;
             Ok(config)
         });
-        let config = all_ok_among(peers, config)?;
+        let config = Halo::without_borders(peers.clone(), 0).all_ok(config)?;
         let mut session = Session::distributed(&config, peers.clone())?;
         if let Some(init) = &args.init {
             session.warm_start(&init.join("policy.safetensors"))?;

@@ -102,6 +102,7 @@ impl Plan {
 }
 
 /// What an algorithm works on: this process's part of the network.
+#[derive(Clone)]
 pub struct Task {
     /// Where its agents live.
     pub world: Arc<dyn World>,
@@ -109,6 +110,14 @@ pub struct Task {
     pub problem: Arc<Problem>,
     /// Borders with other processes.
     pub halo: Arc<Halo>,
+}
+
+impl Task {
+    /// The whole network in one process.
+    pub fn single(world: Arc<dyn World>, problem: Arc<Problem>) -> Self {
+        let halo = Arc::new(Halo::single(world.graph().agents()));
+        Task { world, problem, halo }
+    }
 }
 
 /// A kind of algorithm, and what is made from it.

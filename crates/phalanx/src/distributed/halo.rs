@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use super::{Communicator, SingleProcess};
 use crate::base::parallel::runs_of;
 use crate::graph::{Graph, Partition, PartitionPart};
-use crate::{Error, Result};
+use crate::{Error, Ragged, Result};
 
 /// A process's borders with its neighbours.
 pub struct Halo {
@@ -75,7 +75,7 @@ impl Halo {
     }
 
     /// Processes that can talk, before it is known who has which agents.
-    pub(crate) fn without_borders(peers: Arc<dyn Communicator>, total: usize) -> Self {
+    pub fn without_borders(peers: Arc<dyn Communicator>, total: usize) -> Self {
         let partition = Partition::single(total);
         Halo { peers, partition, links: Vec::new(), border: Vec::new(), total, members: OnceLock::new() }
     }
@@ -195,9 +195,6 @@ impl Halo {
 
     /// Fails everywhere if it failed somewhere, for the reason of the first process that did.
     pub fn all_ok<T>(&self, result: Result<T>) -> Result<T> {
-        if !self.is_distributed() {
-            return result;
-        }
         let mine = match &result {
             Ok(_) => Vec::new(),
             Err(error) => report(error),
@@ -210,6 +207,17 @@ impl Halo {
             Err(error) if mine == heard => Err(error),
             _ => Err(reported(&heard)),
         }
+    }
+
+    /// Fails everywhere if `what` is not the same text everywhere.
+    pub fn all_same(&self, text: &str, what: &str) -> Result<()> {
+        let texts = self.gather(text.as_bytes())?;
+        let other = texts.iter().position(|other| other != text.as_bytes());
+        self.all_ok(other.map_or(Ok(()), |rank| {
+            let message =
+                format!("rank {rank} has another {what} than rank 0; start all ranks with the same");
+            Err(Error::argument("mpi", message))
+        }))
     }
 
     /// Rows of `width` numbers of every process's own agents, in agent order, at the first process; nothing
@@ -225,11 +233,12 @@ impl Halo {
         Ok(all)
     }
 
-    /// The same for rows of unequal length.
-    pub fn gather_ragged(&self, own: &[&[f64]]) -> Result<crate::Ragged<f64>> {
+    /// The same for rows of unequal length, of the agents that `network` owns.
+    pub fn gather_ragged(&self, network: &Graph, rows: &Ragged<f64>) -> Result<Ragged<f64>> {
+        let own: Vec<&[f64]> = network.owned_agents().map(|i| rows.row(i)).collect();
         let lengths: Vec<f64> = own.iter().map(|row| row.len() as f64).collect();
         let lengths = self.gather_rows(1, &lengths)?;
-        let mut all = crate::Ragged::zeros(lengths.iter().map(|&length| length as usize));
+        let mut all = Ragged::zeros(lengths.iter().map(|&length| length as usize));
         for (bytes, agents) in self.gather(bytemuck::cast_slice(&own.concat()))?.iter().zip(self.members()) {
             let (data, mut first) = (numbers(bytes), 0);
             for &agent in agents {
@@ -254,27 +263,6 @@ const FAILED: u8 = u8::MAX;
 /// Numbers that were sent as bytes, whose place in memory may be any.
 pub(crate) fn numbers(bytes: &[u8]) -> Vec<f64> {
     bytes.as_chunks::<8>().0.iter().map(|word| f64::from_le_bytes(*word)).collect()
-}
-
-/// Before there is a halo: fails everywhere if it failed somewhere.
-pub fn all_ok_among<T>(peers: &Arc<dyn Communicator>, result: Result<T>) -> Result<T> {
-    Halo::without_borders(peers.clone(), 0).all_ok(result)
-}
-
-/// Before there is a halo: fails everywhere if `what` is not the same text everywhere.
-pub fn same_among(peers: &Arc<dyn Communicator>, text: &str, what: &str) -> Result<()> {
-    let halo = Halo::without_borders(peers.clone(), 0);
-    let texts = halo.gather(text.as_bytes())?;
-    let other = texts.iter().position(|other| other != text.as_bytes());
-    let same = match other {
-        None => Ok(()),
-        Some(rank) => {
-            let message =
-                format!("rank {rank} has another {what} than rank 0; start all ranks with the same");
-            Err(Error::argument("mpi", message))
-        }
-    };
-    halo.all_ok(same)
 }
 
 /// An error as other processes are told of it; never empty.

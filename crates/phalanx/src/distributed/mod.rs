@@ -12,5 +12,5 @@ mod tests;
 
 pub use communicator::{Communicator, SingleProcess, ThreadCommunicator};
 pub(crate) use halo::numbers;
-pub use halo::{Halo, Messages, all_ok_among, same_among};
+pub use halo::{Halo, Messages};
 pub use traffic::{Count, Links, ProcessTraffic, Traffic, TrafficBound, TrafficCounter, TrafficLimits};

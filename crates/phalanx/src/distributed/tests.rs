@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::graph::{Graph, Partition};
-use crate::{Error, Result};
+use crate::{Error, Ragged, Result};
 
 /// Runs `work` in so many threads with the halo of a line of ten agents each.
 fn crew<T: Send>(count: usize, work: impl Fn(&Halo, &Graph) -> T + Sync) -> Vec<T> {
@@ -53,10 +53,11 @@ fn ghosts_hear_what_their_owners_say() {
 fn numbers_come_together_in_agent_order() {
     let found = crew(4, |halo, network| {
         let own: Vec<f64> = network.owned_agents().map(|i| f64::from(network.global_id(i))).collect();
-        let rows: Vec<Vec<f64>> = own.iter().map(|&x| vec![x; x as usize % 3]).collect();
+        let rows = (0..network.agents()).map(|i| network.global_id(i));
+        let rows = Ragged::from_rows(rows.map(|id| vec![f64::from(id); id as usize % 3]));
         let mut sums = [own.len() as u64, 1];
         halo.fold(&mut sums, |a, b| a + b).unwrap();
-        let ragged = halo.gather_ragged(&rows.iter().map(|row| &row[..]).collect::<Vec<_>>()).unwrap();
+        let ragged = halo.gather_ragged(network, &rows).unwrap();
         (
             halo.gather_rows(1, &own).unwrap(),
             ragged.data().to_vec(),

@@ -14,21 +14,16 @@
 
 use std::sync::Arc;
 
-use rayon::prelude::*;
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use super::agents::keep_least;
 use super::evaluate::{Episodes, check};
-use crate::algorithm::mean_return;
-use crate::base::parallel::agent_blocks;
-use crate::base::stream::Stream;
-use crate::distributed::Halo;
-use crate::policy::Policy;
+use crate::algorithm::{Task, mean_return};
+use crate::base::parallel::{agent_blocks, for_each_agent};
 use crate::sample::occupancy::{Visits, lived};
 use crate::utility::problem::{Problem, Scaling};
-use crate::world::Trajectory;
-use crate::world::{ChannelValues, World, sampled_number};
+use crate::world::{ChannelValues, Trajectory, World, sampled_number};
 use crate::{Error, Ragged, Result};
 
 /// What is left of the discounted mass when episodes are cut, in the normalised scaling.
@@ -159,57 +154,31 @@ pub fn assessment_horizon(problem: &Problem, horizon: usize) -> usize {
     horizon.max((REMAINDER.ln() / problem.gamma.ln()).ceil() as usize)
 }
 
-/// Assesses `policy` on `episodes` ≥ 3 fresh episodes; `horizon` is that of training.
-pub fn assess(
-    world: &dyn World,
-    problem: &Problem,
-    policy: &dyn Policy,
-    stream: &Stream,
-    horizon: usize,
-    episodes: usize,
-    confidence: f64,
-) -> Result<Assessment> {
-    let halo = &Halo::single(world.graph().agents());
-    let source = Episodes { world, policy, problem, stream, horizon, episodes, halo, stop: None };
-    source.assess(confidence)
-}
-
 impl Episodes<'_> {
     /// Assesses the policy; the horizon is that of training.
     pub(super) fn assess(self, confidence: f64) -> Result<Assessment> {
-        let Episodes { world, problem, horizon, episodes, .. } = self;
+        let Episodes { task, horizon, episodes, .. } = self;
         if episodes < 3 {
             return Err(Error::argument("episodes", format!("{episodes}; an interval needs at least 3")));
         }
         if !(confidence > 0.0 && confidence < 1.0) {
-            return Err(Error::argument(
-                "confidence",
-                format!("{confidence}; a number between 0 and 1 is needed"),
-            ));
+            let message = format!("{confidence}; a number between 0 and 1 is needed");
+            return Err(Error::argument("confidence", message));
         }
-        let length = assessment_horizon(problem, horizon);
+        let length = assessment_horizon(&task.problem, horizon);
         let source = Episodes { horizon: length, ..self };
-        let weights = problem.occupancy_weights(length, episodes);
+        let weights = task.problem.occupancy_weights(length, episodes);
         let pooled = source.visits(&weights)?;
-        let mut jackknife = Jackknife::new(world, problem, &weights, horizon, episodes, &pooled)?;
+        let mut jackknife = Jackknife::new(task, horizon, &weights, episodes, &pooled)?;
         // The same episodes once more, one left out at a time: cheaper than keeping them.
         source.for_each_chunk(|batch| jackknife.leave_out(batch))?;
-        jackknife.finish(length, confidence)
+        jackknife.finish(confidence)
     }
 }
 
 /// Running sums over left-out episodes.
 struct Jackknife<'a> {
-    problem: &'a Problem,
-    world: &'a dyn World,
-    weights: &'a [f64],
-    horizon: usize,
-    episodes: usize,
-    pooled: &'a Ragged<f64>,
-    /// Discounted share of the horizon that was lived, all episodes together.
-    live: f64,
-    /// Utilities at the pooled occupancy, `[f, g₁, …]` per agent.
-    values: Ragged<f64>,
+    pool: Pool<'a>,
     /// Σ and Σ² of (value without an episode − value), of every g, and of F.
     sums: Ragged<[f64; 2]>,
     objective: [f64; 2],
@@ -221,99 +190,80 @@ struct Jackknife<'a> {
     visited: Ragged<u32>,
 }
 
+/// All episodes together.
+struct Pool<'a> {
+    problem: &'a Problem,
+    world: &'a dyn World,
+    /// Of the steps of an episode.
+    weights: &'a [f64],
+    /// That of training.
+    horizon: usize,
+    episodes: usize,
+    occupancy: &'a Ragged<f64>,
+    /// Discounted share of the horizon that was lived.
+    live: f64,
+    /// Utilities at the pooled occupancy, `[f, g₁, …]` per agent.
+    values: Ragged<f64>,
+}
+
 impl<'a> Jackknife<'a> {
     fn new(
-        world: &'a dyn World,
-        problem: &'a Problem,
-        weights: &'a [f64],
+        task: &'a Task,
         horizon: usize,
+        weights: &'a [f64],
         episodes: usize,
         visits: &'a Visits,
     ) -> Result<Self> {
-        let pooled = &visits.occupancy;
+        let (world, problem, occupancy) = (&*task.world, &*task.problem, &visits.occupancy);
         let mut values: Ragged<f64> =
             Ragged::zeros(problem.agents.iter().map(|agent| 1 + agent.constraints.len()));
         for (i, agent) in problem.agents.iter().enumerate() {
             agent.utilities().zip(values.row_mut(i)).try_for_each(|(utility, value)| {
-                *value = utility.value(pooled.row(i), agent.space);
+                *value = utility.value(occupancy.row(i), agent.space);
                 check(*value, i, "a utility")
             })?;
         }
+        let live = if problem.rescales_lives() { visits.lived_fraction() } else { 1.0 };
         Ok(Jackknife {
             sums: Ragged::zeros(problem.agents.iter().map(|agent| agent.constraints.len())),
-            values,
-            problem,
-            world,
-            weights,
-            horizon,
-            episodes,
-            pooled,
-            live: if problem.rescales_lives() { visits.lived_fraction() } else { 1.0 },
+            pool: Pool { problem, world, weights, horizon, episodes, occupancy, live, values },
             objective: [0.0; 2],
             returns: Vec::new(),
             ended: 0,
             steps: 0,
-            visited: Ragged::zeros_like(pooled),
+            visited: Ragged::zeros_like(occupancy),
         })
     }
 
     fn leave_out(&mut self, batch: &[Trajectory]) {
-        let n = self.problem.agents.len();
+        let pool = &self.pool;
+        let n = pool.problem.agents.len();
         let blocks = agent_blocks(n);
-        let (problem, weights, pooled, values) = (self.problem, self.weights, self.pooled, &self.values);
-        let episodes = self.episodes as f64;
-        let returns = Returns::of(self.world);
-        let whole: f64 = weights.iter().sum();
-        // Of all episodes, and without each of the batch.
-        let lives: Vec<[f64; 2]> = (batch.iter())
-            .map(|trajectory| {
-                let without = (episodes * self.live - lived(trajectory, weights) / whole) / (episodes - 1.0);
-                [self.live, if self.problem.rescales_lives() { without } else { 1.0 }]
-            })
-            .collect();
-        let horizon = self.horizon;
+        let returns = Returns::of(pool.world);
+        let lives: Vec<f64> = batch.iter().map(|trajectory| pool.live_without(trajectory)).collect();
         // Per agent and episode of the batch: the change of f, and the return.
         let mut per_episode: Ragged<[f64; 2]> = Ragged::zeros(std::iter::repeat_n(batch.len(), n));
         let outputs = self.sums.split_rows_mut(&blocks).into_iter().zip(self.visited.split_rows_mut(&blocks));
         let outputs = outputs.zip(per_episode.split_rows_mut(&blocks));
-        let parts: Vec<_> = blocks.iter().zip(outputs).collect();
-        parts.into_par_iter().for_each_init(
-            Vec::new,
-            |scratch, (block, ((mut sums, mut visited), mut per_episode))| {
-                for i in block.clone() {
-                    let agent = &problem.agents[i];
-                    for (e, (trajectory, &live)) in batch.iter().zip(&lives).enumerate() {
-                        leave_one_out(
-                            trajectory,
-                            i,
-                            agent.space.actions,
-                            weights,
-                            episodes,
-                            live,
-                            pooled.row(i),
-                            scratch,
-                        );
-                        let mut changes = agent
-                            .utilities()
-                            .zip(values.row(i))
-                            .map(|(utility, value)| utility.value(scratch, agent.space) - value);
-                        let change = changes.next().unwrap_or_default();
-                        for (change, sums) in changes.zip(sums.row_mut(i)) {
-                            sums[0] += change;
-                            sums[1] += change * change;
-                        }
-                        count_episode(trajectory, i, agent.space.actions, visited.row_mut(i));
-                        let return_ = returns.along(trajectory, i, agent.space.actions, horizon);
-                        per_episode.row_mut(i)[e] = [change, return_];
-                    }
+        for_each_agent(&blocks, outputs, |scratch: &mut Vec<f64>, i, ((sums, visited), per_episode)| {
+            let agent = &pool.problem.agents[i];
+            for (e, (trajectory, &live)) in batch.iter().zip(&lives).enumerate() {
+                pool.leave_one_out(trajectory, i, live, scratch);
+                let values = agent.utilities().zip(pool.values.row(i));
+                let mut changes = values.map(|(utility, value)| utility.value(scratch, agent.space) - value);
+                let change = changes.next().unwrap_or_default();
+                for (change, sums) in changes.zip(sums.row_mut(i)) {
+                    sums[0] += change;
+                    sums[1] += change * change;
                 }
-            },
-        );
-        for trajectory in batch {
-            self.ended += usize::from(trajectory.ended() && trajectory.steps() <= horizon);
-            self.steps += trajectory.steps().min(horizon);
-        }
-        for e in 0..batch.len() {
+                count_episode(trajectory, i, agent.space.actions, visited.row_mut(i));
+                let return_ = returns.along(trajectory, i, agent.space.actions, pool.horizon);
+                per_episode.row_mut(i)[e] = [change, return_];
+            }
+        });
+        for (e, trajectory) in batch.iter().enumerate() {
+            self.ended += usize::from(trajectory.ended() && trajectory.steps() <= pool.horizon);
+            self.steps += trajectory.steps().min(pool.horizon);
             let total = |which: usize| (0..n).map(|i| per_episode.row(i)[e][which]).sum::<f64>() / n as f64;
             let change = total(0);
             self.objective[0] += change;
@@ -322,33 +272,31 @@ impl<'a> Jackknife<'a> {
         }
     }
 
-    fn finish(self, length: usize, confidence: f64) -> Result<Assessment> {
-        let episodes = self.episodes;
-        let count = self.problem.constraint_count().max(1) as f64;
+    fn finish(self, confidence: f64) -> Result<Assessment> {
+        let Pool { problem, world, episodes, occupancy, .. } = self.pool;
+        let (length, miss) = (self.pool.weights.len(), 1.0 - confidence);
+        let count = problem.constraint_count().max(1) as f64;
         let student = StudentsT::new(0.0, 1.0, (episodes - 1) as f64)
             .map_err(|e| Error::argument("episodes", format!("{episodes}: {e}")))?;
         let quantile = |miss: f64| student.inverse_cdf(1.0 - miss / 2.0);
-        let (alone, together) = (quantile(1.0 - confidence), quantile((1.0 - confidence) / count));
-        let n = self.problem.agents.len() as f64;
-        let mut constraints = Vec::with_capacity(self.problem.constraint_count());
+        let (alone, together) = (quantile(miss), quantile(miss / count));
+        let n = problem.agents.len() as f64;
+        let mut constraints = Vec::with_capacity(problem.constraint_count());
         let (mut objective, mut objective_tail) = (0.0, 0.0);
         let (mut violation_total, mut violation_max) = (0.0, 0.0f64);
-        for (i, agent) in self.problem.agents.iter().enumerate() {
-            let lambda = self.pooled.row(i);
+        for (i, agent) in problem.agents.iter().enumerate() {
+            let (lambda, values) = (occupancy.row(i), self.pool.values.row(i));
             let mut gradient = vec![0.0; lambda.len()];
-            objective += self.values.row(i)[0] / n;
+            objective += values[0] / n;
             agent.objective.gradient(lambda, agent.space, &mut gradient);
-            objective_tail += self.tail(i, length, &gradient) / n;
-            objective_tail += self.rare(i, &gradient, 1.0 - confidence) / n;
+            objective_tail += self.pool.tail(i, &gradient) / n;
+            objective_tail += self.rare(i, &gradient, miss) / n;
             for (k, constraint) in agent.constraints.iter().enumerate() {
                 constraint.utility.gradient(lambda, agent.space, &mut gradient);
-                let (value, sums) = (self.values.row(i)[k + 1], self.sums.row(i)[k]);
-                let tail =
-                    self.tail(i, length, &gradient) + self.rare(i, &gradient, (1.0 - confidence) / count);
-                let utility = interval(value, sums, episodes, together, tail);
-                let utility =
-                    utility.within(constraint.utility.range(agent.space, self.problem.mass(length)));
-                let ends = [constraint.bound.slack(utility.lower), constraint.bound.slack(utility.upper)];
+                let tail = self.pool.tail(i, &gradient) + self.rare(i, &gradient, miss / count);
+                let utility = interval(values[k + 1], self.sums.row(i)[k], episodes, together, tail)
+                    .within(constraint.utility.range(agent.space, problem.mass(length)));
+                let ends = [utility.lower, utility.upper].map(|end| constraint.bound.slack(end));
                 let verdict = match ends {
                     [a, b] if a >= 0.0 && b >= 0.0 => Verdict::Safe,
                     [a, b] if a < 0.0 && b < 0.0 => Verdict::Unsafe,
@@ -369,14 +317,15 @@ impl<'a> Jackknife<'a> {
                 });
             }
         }
-        let has_rewards = mean_return(self.world, self.pooled, 1.0).is_some();
+        let has_rewards = mean_return(world, occupancy, 1.0).is_some();
+        let per_episode = |count: usize| problem.episodic.then_some(count as f64 / episodes as f64);
         Ok(Assessment {
             episodes,
             horizon: length,
             confidence,
             return_: has_rewards.then(|| mean_interval(&self.returns, alone)),
-            solved: self.problem.episodic.then_some(self.ended as f64 / episodes as f64),
-            steps: self.problem.episodic.then_some(self.steps as f64 / episodes as f64),
+            solved: per_episode(self.ended),
+            steps: per_episode(self.steps),
             objective: interval(objective, self.objective, episodes, alone, objective_tail),
             violation_total,
             violation_max,
@@ -389,25 +338,59 @@ impl<'a> Jackknife<'a> {
     /// three), and then it can take all of the episode's mass. Without this, an event too rare to be seen, or seen at
     /// the end of a single episode, would pass for one that cannot happen.
     fn rare(&self, agent: usize, gradient: &[f64], miss: f64) -> f64 {
+        let Pool { problem, episodes, occupancy, live, .. } = &self.pool;
         let log = (1.0 / miss).ln();
-        let few = FEW_EPISODES.min(self.episodes as u32);
-        let excess = |&k: &u32| (log + (2.0 * f64::from(k) * log).sqrt()) / self.episodes as f64;
-        let cells = self.problem.agents[agent].space.cells();
+        let few = FEW_EPISODES.min(*episodes as u32);
+        let excess = |&k: &u32| (log + (2.0 * f64::from(k) * log).sqrt()) / *episodes as f64;
+        let cells = problem.agents[agent].space.cells();
         let rare = self.visited.row(agent)[..cells].iter().filter(|&&k| k < few);
         let largest = rare.map(excess).fold(0.0, f64::max);
         // Where episodes end early, one that does not weighs more than its number. Of sampled channels, a rare cell tells
         // nothing.
-        (largest / self.live).min(1.0)
-            * self.pooled.row(agent)[..cells].iter().sum::<f64>()
+        (largest / live).min(1.0)
+            * occupancy.row(agent)[..cells].iter().sum::<f64>()
             * spread(&gradient[..cells])
+    }
+}
+
+impl Pool<'_> {
+    /// Discounted share of the horizon that was lived without one episode.
+    fn live_without(&self, trajectory: &Trajectory) -> f64 {
+        if !self.problem.rescales_lives() {
+            return 1.0;
+        }
+        let (episodes, whole) = (self.episodes as f64, self.weights.iter().sum::<f64>());
+        (episodes * self.live - lived(trajectory, self.weights) / whole) / (episodes - 1.0)
+    }
+
+    /// λ̄ without one episode: (E·λ̄ − λ_e)/(E − 1). Weights hold 1/E. Cells were divided by the share of the horizon that
+    /// all episodes lived, and are divided by `live`, that of the others.
+    fn leave_one_out(&self, trajectory: &Trajectory, agent: usize, live: f64, out: &mut Vec<f64>) {
+        let actions = self.problem.agents[agent].space.actions;
+        out.clear();
+        out.extend_from_slice(self.occupancy.row(agent));
+        let cells = out.len() - trajectory.channels();
+        out[..cells].iter_mut().for_each(|x| *x *= self.live);
+        let pairs = trajectory.states(agent).iter().zip(trajectory.actions(agent));
+        for ((&s, &a), w) in pairs.zip(self.weights) {
+            out[usize::from(s) * actions + usize::from(a)] -= w;
+        }
+        for (channel, total) in out[cells..].iter_mut().enumerate() {
+            let rewards = trajectory.rewards(channel, agent).iter().zip(self.weights);
+            *total -= rewards.map(|(&r, w)| w * f64::from(r)).sum::<f64>();
+        }
+        let rescale = self.episodes as f64 / (self.episodes as f64 - 1.0);
+        out.iter_mut().for_each(|x| *x *= rescale);
+        // Rounding may leave a cell that only this episode visited a little below zero.
+        out[..cells].iter_mut().for_each(|x| *x = x.max(0.0) / live);
     }
 
     /// What steps beyond the horizon could change, to first order.
-    fn tail(&self, agent: usize, length: usize, gradient: &[f64]) -> f64 {
+    fn tail(&self, agent: usize, gradient: &[f64]) -> f64 {
         if self.problem.scaling != Scaling::Normalised {
             return 0.0;
         }
-        let remainder = self.problem.gamma.powi(length.min(i32::MAX as usize) as i32);
+        let remainder = self.problem.gamma.powi(self.weights.len().min(i32::MAX as usize) as i32);
         remainder / (1.0 - self.problem.gamma) * self.oscillation(agent, gradient)
     }
 
@@ -471,37 +454,6 @@ fn count_episode(trajectory: &Trajectory, agent: usize, actions: usize, visited:
         seen[usize::from(s) * actions + usize::from(a)] = true;
     }
     visited.iter_mut().zip(seen).for_each(|(count, seen)| *count += u32::from(seen));
-}
-
-/// λ̄ without one episode: (E·λ̄ − λ_e)/(E − 1). `weights` hold 1/E. Cells were divided by the first of `live`, the
-/// share of the horizon that all episodes lived, and are divided by the second, that of the others.
-#[allow(clippy::too_many_arguments)]
-fn leave_one_out(
-    trajectory: &Trajectory,
-    agent: usize,
-    actions: usize,
-    weights: &[f64],
-    episodes: f64,
-    live: [f64; 2],
-    pooled: &[f64],
-    out: &mut Vec<f64>,
-) {
-    out.clear();
-    out.extend_from_slice(pooled);
-    let cells = out.len() - trajectory.channels();
-    out[..cells].iter_mut().for_each(|x| *x *= live[0]);
-    let pairs = trajectory.states(agent).iter().zip(trajectory.actions(agent));
-    for ((&s, &a), w) in pairs.zip(weights) {
-        out[usize::from(s) * actions + usize::from(a)] -= w;
-    }
-    for (channel, total) in out[cells..].iter_mut().enumerate() {
-        let rewards = trajectory.rewards(channel, agent).iter().zip(weights);
-        *total -= rewards.map(|(&r, w)| w * f64::from(r)).sum::<f64>();
-    }
-    let rescale = episodes / (episodes - 1.0);
-    out.iter_mut().for_each(|x| *x *= rescale);
-    // Rounding may leave a cell that only this episode visited a little below zero.
-    out[..cells].iter_mut().for_each(|x| *x = x.max(0.0) / live[1]);
 }
 
 /// The jackknife's bias-corrected estimate ± (quantile·standard error + quantile²·|bias| + tail).

@@ -3,16 +3,13 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::config::Config;
-use crate::algorithm::undiscounted_returns;
+use crate::algorithm::{Task, undiscounted_returns};
 use crate::base::stream::{Place, Purpose, Stream};
-use crate::distributed::Halo;
 use crate::learn::agent_metrics::{AgentMetrics, Violations};
 use crate::policy::Policy;
 use crate::sample::occupancy::Visits;
 use crate::sample::rollout::{self, Request, StartFrom};
-use crate::utility::problem::Problem;
 use crate::world::Trajectory;
-use crate::world::World;
 use crate::{Error, Ragged, Result};
 
 /// What a policy achieves, estimated on episodes of its own.
@@ -36,39 +33,15 @@ pub struct Evaluation {
     pub violations: Violations,
 }
 
-/// Runs `episodes` episodes of `horizon` steps and evaluates every utility at the occupancy pooled over them.
-pub fn evaluate(
-    world: &dyn World,
-    problem: &Problem,
-    policy: &dyn Policy,
-    stream: &Stream,
-    horizon: usize,
-    episodes: usize,
-) -> Result<Evaluation> {
-    let halo = &Halo::single(world.graph().agents());
-    let episodes = Episodes { world, policy, problem, stream, horizon, episodes, halo, stop: None };
-    episodes.evaluate()
-}
-
-/// Episodes of a closing evaluation: as many as `[evaluation]` asks for and allows.
-pub(super) fn closing_episodes(config: &Config, world: &dyn World) -> usize {
-    let episode = world.graph().total() as u64 * config.horizon as u64;
-    let affordable = (config.evaluation.max_agent_steps / episode).max(1);
-    config.evaluation.episodes.min(usize::try_from(affordable).unwrap_or(usize::MAX))
-}
-
 /// Fresh episodes of a fixed policy. The same ones every time they are asked for.
 pub(super) struct Episodes<'a> {
-    pub world: &'a dyn World,
+    pub task: &'a Task,
     pub policy: &'a dyn Policy,
-    pub problem: &'a Problem,
-    pub stream: &'a Stream,
+    pub stream: Stream,
     pub horizon: usize,
     pub episodes: usize,
-    /// Borders with other processes.
-    pub halo: &'a Halo,
     /// Set when nobody wants to know any more; that of rank 0 counts.
-    pub stop: Option<&'a AtomicBool>,
+    pub stop: &'a AtomicBool,
 }
 
 /// What single agents did.
@@ -79,26 +52,45 @@ struct AgentResults {
     slack: Ragged<f64>,
 }
 
-impl Episodes<'_> {
+/// Where an evaluation episode begins, and its numbers.
+pub(super) fn episode_request(number: u32) -> Request {
+    Request {
+        place: Place { purpose: Purpose::Evaluation, iteration: 0, trajectory: number },
+        start_purpose: Purpose::EvaluationStart,
+        start: StartFrom::World,
+    }
+}
+
+impl<'a> Episodes<'a> {
+    /// Those of a closing evaluation: as many as `[evaluation]` asks for and allows.
+    pub fn closing(config: &Config, task: &'a Task, policy: &'a dyn Policy, stop: &'a AtomicBool) -> Self {
+        let episode = task.world.graph().total() as u64 * config.horizon as u64;
+        let affordable = (config.evaluation.max_agent_steps / episode).max(1);
+        let episodes = config.evaluation.episodes.min(usize::try_from(affordable).unwrap_or(usize::MAX));
+        Episodes { task, policy, stream: Stream::new(config.seed), horizon: config.horizon, episodes, stop }
+    }
+
     /// Every utility at the occupancy pooled over them; valid on rank 0 only.
     pub fn evaluate(&self) -> Result<Evaluation> {
-        let found = self.halo.all_ok(self.measure())?;
-        let own = || self.world.graph().owned_agents();
-        let rows =
-            |all: &Ragged<f64>| self.halo.gather_ragged(&own().map(|i| all.row(i)).collect::<Vec<_>>());
-        let (values, slack) = (rows(&found.values)?, rows(&found.slack)?);
-        let numbers: Vec<f64> = own().flat_map(|i| found.numbers[i]).collect();
-        let numbers = self.halo.gather_rows(2, &numbers)?;
+        let Task { world, halo, .. } = self.task;
+        let found = halo.all_ok(self.measure())?;
+        let (values, slack) = (
+            halo.gather_ragged(world.graph(), &found.values)?,
+            halo.gather_ragged(world.graph(), &found.slack)?,
+        );
+        let numbers: Vec<f64> = world.graph().owned_agents().flat_map(|i| found.numbers[i]).collect();
+        let numbers = halo.gather_rows(2, &numbers)?;
         Ok(self.evaluation(numbers.as_chunks::<2>().0, values, slack))
     }
 
     /// Their visits, pooled.
     pub fn visits(&self, weights: &[f64]) -> Result<Visits> {
         let actions = self.policy.action_counts();
-        let visits = Visits::new((0..actions.len()).map(|i| self.problem.row_length(i)));
-        let mut visits = visits.restricted_to(self.world.graph().work_blocks());
+        let Task { world, problem, .. } = self.task;
+        let visits = Visits::new((0..actions.len()).map(|i| problem.row_length(i)));
+        let mut visits = visits.restricted_to(world.graph().work_blocks());
         self.for_each_chunk(|batch| visits.add(batch, weights, actions))?;
-        visits.rescale(self.problem);
+        visits.rescale(problem);
         Ok(visits)
     }
 
@@ -106,24 +98,20 @@ impl Episodes<'_> {
     pub fn for_each_chunk(&self, mut work: impl FnMut(&[Trajectory])) -> Result<()> {
         // Enough at a time to occupy many threads, few enough to stay small in memory; results do not depend on it.
         const AT_ONCE: usize = 16;
+        let Task { world, halo, .. } = self.task;
         // The same in all processes.
-        let n = self.world.graph().total() / self.halo.peers().count();
+        let n = world.graph().total() / halo.peers().count();
         let at_once = if n < rollout::SPLIT_AGENTS { AT_ONCE.min(self.episodes) } else { 1 };
-        let mut trajectories = vec![Trajectory::for_world(self.world, self.horizon); at_once];
+        let mut trajectories = vec![Trajectory::for_world(&**world, self.horizon); at_once];
         for first in (0..self.episodes).step_by(at_once.max(1)) {
-            let stopping = || Ok(u8::from(self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed))));
-            if self.halo.broadcast_decision(stopping)? > 0 {
+            let stopping = || Ok(u8::from(self.stop.load(Ordering::Relaxed)));
+            if halo.broadcast_decision(stopping)? > 0 {
                 return Err(Error::Stopped);
             }
-            let requests: Vec<Request> = (first..self.episodes.min(first + at_once))
-                .map(|k| Request {
-                    place: Place { purpose: Purpose::Evaluation, iteration: 0, trajectory: k as u32 },
-                    start_purpose: Purpose::EvaluationStart,
-                    start: StartFrom::World,
-                })
-                .collect();
+            let numbers = first..self.episodes.min(first + at_once);
+            let requests: Vec<Request> = numbers.map(|k| episode_request(k as u32)).collect();
             let batch = &mut trajectories[..requests.len()];
-            rollout::simulate(self.world, self.policy, self.stream, &requests, batch, self.halo)?;
+            rollout::simulate(&**world, self.policy, &self.stream, &requests, batch, halo)?;
             work(batch);
         }
         Ok(())
@@ -131,9 +119,10 @@ impl Episodes<'_> {
 
     /// Every own agent's utilities at its pooled occupancy.
     fn measure(&self) -> Result<AgentResults> {
-        let (problem, network) = (self.problem, self.world.graph());
+        let Task { world, problem, .. } = self.task;
+        let network = world.graph();
         let visits = self.visits(&problem.occupancy_weights(self.horizon, self.episodes))?;
-        let earned = undiscounted_returns(self.world, &visits.counts);
+        let earned = undiscounted_returns(&**world, &visits.counts);
         let constraints = || problem.agents.iter().map(|agent| agent.constraints.len());
         let mut found = AgentResults {
             numbers: vec![[0.0; 2]; problem.agents.len()],
@@ -162,7 +151,7 @@ impl Episodes<'_> {
         let tally =
             |&[objective, return_]: &[f64; 2]| AgentMetrics { objective, return_, ..AgentMetrics::default() };
         let all = AgentMetrics::fold(&numbers.iter().map(tally).collect::<Vec<_>>());
-        let is_paid = self.world.channels().iter().any(|channel| channel.name == "reward");
+        let is_paid = self.task.world.channels().iter().any(|channel| channel.name == "reward");
         let returns = || numbers.iter().map(|[_, earned]| earned / episodes).collect();
         Evaluation {
             episodes: self.episodes,

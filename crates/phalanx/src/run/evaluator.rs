@@ -7,27 +7,24 @@ use std::sync::atomic::AtomicBool;
 use super::assess::{Assessment, assessment_horizon};
 use super::build;
 use super::config::Config;
-use super::evaluate::{Episodes, Evaluation, closing_episodes};
+use super::evaluate::{Episodes, Evaluation, episode_request};
 use super::exact_evaluation::ExactEvaluation;
 use super::multipliers;
-use crate::base::stream::{Place, Purpose, Stream};
-use crate::distributed::Halo;
+use crate::algorithm::Task;
+use crate::base::stream::Stream;
 use crate::policy::{self, Policy, RulePolicy, Tabular};
-use crate::sample::rollout::{self, Request, StartFrom};
+use crate::sample::rollout;
 use crate::utility::problem::Problem;
-use crate::world::Registry;
-use crate::world::{Script, Trajectory, World};
+use crate::world::{Registry, Script, Trajectory, World};
 use crate::{Error, Ragged, Result};
 
 /// World, problem, policy and multipliers.
 pub struct Evaluator {
     config: Config,
-    world: Arc<dyn World>,
-    problem: Arc<Problem>,
+    task: Task,
     policy: Box<dyn Policy>,
     mu: Ragged<f64>,
     warnings: Vec<String>,
-    halo: Halo,
     /// Ends evaluations when it is set.
     stop: Arc<AtomicBool>,
 }
@@ -47,7 +44,7 @@ impl Evaluator {
             return Err(Error::file(run, message));
         }
         let mut found = Evaluator::new(&config)?;
-        if let Some(mu) = multipliers::read(run, &found.problem)? {
+        if let Some(mu) = multipliers::read(run, found.problem())? {
             found.mu = mu;
         }
         let theta = policy::load(&*found.policy, &file)?;
@@ -79,26 +76,17 @@ impl Evaluator {
 
     /// Multipliers are as they are when training begins.
     fn build(config: &Config, policy: impl FnOnce(&dyn World) -> Result<Box<dyn Policy>>) -> Result<Self> {
-        let world = build::world(config)?;
-        let (problem, warnings) = build::problem(config, &*world)?;
-        let mut mu = Ragged::zeros(problem.agents.iter().map(|agent| agent.constraints.len()));
+        let (task, warnings) = build::task(config)?;
+        let mut mu = Ragged::zeros(task.problem.agents.iter().map(|agent| agent.constraints.len()));
         mu.data_mut().fill(*config.dual.mu_0);
-        let policy = policy(&*world)?;
-        let evaluator = Evaluator::with(config, world, Arc::new(problem), policy, mu);
-        Ok(Evaluator { warnings, ..evaluator })
+        let policy = policy(&*task.world)?;
+        Ok(Evaluator { warnings, ..Evaluator::with(config, task, policy, mu) })
     }
 
     /// Of what is there already.
-    pub(super) fn with(
-        config: &Config,
-        world: Arc<dyn World>,
-        problem: Arc<Problem>,
-        policy: Box<dyn Policy>,
-        mu: Ragged<f64>,
-    ) -> Self {
-        let config = build::with_gamma(config, &problem);
-        let (halo, stop) = (Halo::single(world.graph().agents()), Arc::default());
-        Evaluator { config, world, problem, policy, mu, warnings: Vec::new(), halo, stop }
+    pub(super) fn with(config: &Config, task: Task, policy: Box<dyn Policy>, mu: Ragged<f64>) -> Self {
+        let config = build::with_gamma(config, &task.problem);
+        Evaluator { config, task, policy, mu, warnings: Vec::new(), stop: Arc::default() }
     }
 
     /// Another θ for the same policy.
@@ -109,16 +97,13 @@ impl Evaluator {
 
     /// Evaluates the policy on fresh episodes, as many as `[evaluation]` asks for and allows.
     pub fn evaluate(&self) -> Result<Evaluation> {
-        let stream = Stream::new(self.config.seed);
-        let episodes = closing_episodes(&self.config, &*self.world);
-        self.episodes(&stream, self.config.horizon, episodes).evaluate()
+        Episodes::closing(&self.config, &self.task, self.policy(), &self.stop).evaluate()
     }
 
     /// Assesses the policy on fresh episodes with numbers of their own: `seed` is the evaluation's, not the run's. Fewer
     /// than `episodes` are run where `[evaluation] max_agent_steps` would be exceeded.
     pub fn assess(&self, episodes: usize, seed: u64, confidence: f64) -> Result<Assessment> {
-        let stream = evaluation_stream(seed);
-        self.episodes(&stream, self.config.horizon, self.affordable(episodes, 2)).assess(confidence)
+        self.episodes(seed, self.config.horizon, self.affordable(episodes, 2)).assess(confidence)
     }
 
     /// λ_i, pooled over fresh episodes as in [`Evaluator::assess`], of which at least one is needed.
@@ -126,26 +111,21 @@ impl Evaluator {
         if episodes == 0 {
             return Err(Error::argument("episodes", "0; at least 1 is needed"));
         }
-        let horizon = assessment_horizon(&self.problem, self.config.horizon);
-        let stream = evaluation_stream(seed);
-        let episodes = self.episodes(&stream, horizon, self.affordable(episodes, 1));
-        let visits = episodes.visits(&self.problem.occupancy_weights(horizon, episodes.episodes))?;
+        let problem = self.problem();
+        let horizon = assessment_horizon(problem, self.config.horizon);
+        let episodes = self.episodes(seed, horizon, self.affordable(episodes, 1));
+        let visits = episodes.visits(&problem.occupancy_weights(horizon, episodes.episodes))?;
         // Totals of sampled channels stand behind the cells.
-        let cells = |i: usize| self.problem.agents[i].space.cells();
+        let cells = |i: usize| problem.agents[i].space.cells();
         let rows = visits.occupancy.iter().enumerate();
         Ok(Ragged::from_rows(rows.map(|(i, row)| row[..cells(i)].iter().copied())))
     }
 
     /// The k-th of the episodes of [`Evaluator::assess`] with the same seed, from 0 and below 2²⁴, over `steps` steps.
     pub fn episode(&self, k: u32, seed: u64, steps: usize) -> Result<Trajectory> {
-        let request = Request {
-            place: Place { purpose: Purpose::Evaluation, iteration: 0, trajectory: k },
-            start_purpose: Purpose::EvaluationStart,
-            start: StartFrom::World,
-        };
-        let mut found = [Trajectory::for_world(&*self.world, steps)];
-        let stream = evaluation_stream(seed);
-        rollout::simulate(&*self.world, self.policy(), &stream, &[request], &mut found, &self.halo)?;
+        let mut found = [Trajectory::for_world(self.world(), steps)];
+        let (stream, request) = (evaluation_stream(seed), episode_request(k));
+        rollout::simulate(self.world(), self.policy(), &stream, &[request], &mut found, &self.task.halo)?;
         let [found] = found;
         Ok(found)
     }
@@ -155,23 +135,15 @@ impl Evaluator {
         ExactEvaluation::quick(self)
     }
 
-    fn episodes<'a>(&'a self, stream: &'a Stream, horizon: usize, episodes: usize) -> Episodes<'a> {
-        Episodes {
-            world: &*self.world,
-            policy: self.policy(),
-            problem: &self.problem,
-            stream,
-            horizon,
-            episodes,
-            halo: &self.halo,
-            stop: Some(&self.stop),
-        }
+    fn episodes(&self, seed: u64, horizon: usize, episodes: usize) -> Episodes<'_> {
+        let stream = evaluation_stream(seed);
+        Episodes { task: &self.task, policy: self.policy(), stream, horizon, episodes, stop: &self.stop }
     }
 
     /// As many of `episodes`, each run so many times, as `[evaluation] max_agent_steps` allows.
     fn affordable(&self, episodes: usize, times: u64) -> usize {
-        let length = assessment_horizon(&self.problem, self.config.horizon);
-        let steps = times * self.world.graph().agents() as u64 * length as u64;
+        let length = assessment_horizon(self.problem(), self.config.horizon);
+        let steps = times * self.world().graph().agents() as u64 * length as u64;
         let affordable = (self.config.evaluation.max_agent_steps / steps).max(8);
         episodes.min(usize::try_from(affordable).unwrap_or(usize::MAX))
     }
@@ -183,12 +155,12 @@ impl Evaluator {
 
     /// The environment.
     pub fn world(&self) -> &dyn World {
-        &*self.world
+        &*self.task.world
     }
 
     /// Objectives and constraints.
     pub fn problem(&self) -> &Problem {
-        &self.problem
+        &self.task.problem
     }
 
     /// The policy.

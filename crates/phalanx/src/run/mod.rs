@@ -21,13 +21,13 @@ mod train;
 
 pub use crate::world::Registry;
 pub use agents::{AgentsOutput, MOST_LISTED, WORST_LISTED, least_slack};
-pub use assess::{Assessment, ConstraintAssessment, Interval, Verdict, assess, assessment_horizon};
+pub use assess::{Assessment, ConstraintAssessment, Interval, Verdict, assessment_horizon};
 pub use build::{problem, resolve, world};
 pub use config::{
     CheckpointConfig, Config, ConstraintConfig, Difference, EvaluationConfig, GraphConfig, OutputConfig,
     UtilityConfig, WorldConfig,
 };
-pub use evaluate::{Evaluation, evaluate};
+pub use evaluate::Evaluation;
 pub use evaluator::Evaluator;
 pub use exact_evaluation::{ExactEvaluation, QUICK_JOINT_SPACE};
 pub use folder::{Provenance, RunFolder};

@@ -6,12 +6,11 @@ use std::sync::atomic::AtomicBool;
 
 use super::build;
 use super::config::Config;
-use super::evaluate::{Episodes, Evaluation, closing_episodes};
+use super::evaluate::{Episodes, Evaluation};
 use super::evaluator::Evaluator;
-use crate::algorithm::{Algorithm, Summary};
+use crate::algorithm::{Algorithm, Summary, Task};
 use crate::base::fields::{Field, Fields};
-use crate::base::stream::Stream;
-use crate::distributed::{Communicator, Halo, SingleProcess, all_ok_among, same_among};
+use crate::distributed::{Communicator, Halo, SingleProcess};
 use crate::graph::Partition;
 use crate::policy::{self, Policy};
 use crate::utility::problem::Problem;
@@ -22,14 +21,11 @@ use crate::{Error, Ragged, Result};
 /// process's part of them.
 pub struct Session {
     config: Config,
-    world: Arc<dyn World>,
-    problem: Arc<Problem>,
+    task: Task,
     algorithm: Box<dyn Algorithm>,
     warnings: Vec<String>,
     /// The policy that it began with, if it was not the configuration's.
     warm_from: Option<PathBuf>,
-    /// Borders with other processes, if there are any.
-    halo: Arc<Halo>,
     /// Ends evaluations.
     stop: Arc<AtomicBool>,
 }
@@ -43,22 +39,22 @@ impl Session {
     /// The same over the processes of a communicator, which all build it at the same time: they must have the same
     /// configuration. Every process looks at the whole network once, and then keeps its agents and those near them.
     pub fn distributed(config: &Config, peers: Arc<dyn Communicator>) -> Result<Self> {
-        same_among(&peers, &config.to_toml(), "configuration")?;
+        let all = Halo::without_borders(peers.clone(), 0);
+        all.all_same(&config.to_toml(), "configuration")?;
         let built = build::world(config).and_then(|world| {
-            if peers.count() > 1 {
-                build::check_parts(config, &*world)?;
-            }
+            let partition = build::partition(config, &*world, peers.count())?;
             let (problem, warnings) = build::problem(config, &*world)?;
-            Ok((world, problem, warnings))
+            Ok((world, partition, problem, warnings))
         });
-        let (world, problem, warnings) = all_ok_among(&peers, built)?;
-        let session = if peers.count() > 1 {
-            Session::part(config, world, problem, peers)
-        } else {
-            let halo = Arc::new(Halo::without_borders(peers, world.graph().agents()));
-            Session::build(config, world, problem, halo)
+        let (world, partition, problem, warnings) = all.all_ok(built)?;
+        let task = match partition {
+            Some(partition) => Session::part(config, world, problem, peers, partition)?,
+            None => {
+                let halo = Arc::new(Halo::without_borders(peers, world.graph().agents()));
+                Task { world, problem: Arc::new(problem), halo }
+            }
         };
-        Ok(Session { warnings, ..session? })
+        Ok(Session { warnings, ..all.all_ok(Session::build(config, task))? })
     }
 
     /// This process's part of the network.
@@ -67,8 +63,8 @@ impl Session {
         world: Arc<dyn World>,
         problem: Problem,
         peers: Arc<dyn Communicator>,
-    ) -> Result<Self> {
-        let partition = all_ok_among(&peers, Partition::new(world.graph(), peers.count()))?;
+        partition: Partition,
+    ) -> Result<Task> {
         let depth = config.kappa.max(config.kappa_q);
         let part = partition.part(world.graph(), peers.rank(), depth, |i| match world.evolution() {
             Evolution::Factored(factored) => factored.parents(i),
@@ -77,36 +73,30 @@ impl Session {
         let graph = world.graph().part(part.ids.clone(), |id| partition.owner(id) == peers.rank());
         let halo = Arc::new(Halo::new(peers, partition, &part, &graph)?);
         let agents = part.ids.iter().map(|&id| problem.agents[id as usize].clone()).collect();
-        let own = Problem { agents, ..problem };
-        let world = sub_world(world, graph);
-        halo.all_ok(world.and_then(|world| Session::build(config, world, own, halo.clone())))
+        let problem = Arc::new(Problem { agents, ..problem });
+        Ok(Task { world: halo.all_ok(sub_world(world, graph))?, problem, halo })
     }
 
     /// As [`Session::new`] with a world or a problem of one's own; `[world]`, `[objective]` and `[[constraint]]` of
     /// `config` are not looked at.
     pub fn with(config: &Config, world: Arc<dyn World>, problem: Problem) -> Result<Self> {
-        let halo = Arc::new(Halo::single(world.graph().agents()));
-        Session::build(config, world, problem, halo)
+        Session::build(config, Task::single(world, Arc::new(problem)))
     }
 
-    fn build(config: &Config, world: Arc<dyn World>, problem: Problem, halo: Arc<Halo>) -> Result<Self> {
-        let problem = Arc::new(problem);
-        let algorithm = build::algorithm(config, &world, &problem, halo.clone())?;
+    fn build(config: &Config, task: Task) -> Result<Self> {
         Ok(Session {
-            config: build::with_gamma(config, &problem),
-            world,
-            problem,
-            algorithm,
+            algorithm: build::algorithm(config, task.clone())?,
+            config: build::with_gamma(config, &task.problem),
+            task,
             warnings: Vec::new(),
             warm_from: None,
-            halo,
             stop: Arc::default(),
         })
     }
 
     /// Starts from the policy in a file, which is of the whole network, instead of the configuration's initial one.
     pub fn warm_start(&mut self, file: &Path) -> Result<()> {
-        let theta = self.halo.all_ok(self.load_policy(file))?;
+        let theta = self.task.halo.all_ok(self.load_policy(file))?;
         self.algorithm.start_from(theta);
         self.warm_from = Some(file.to_path_buf());
         Ok(())
@@ -114,7 +104,7 @@ impl Session {
 
     fn load_policy(&self, file: &Path) -> Result<Ragged<f64>> {
         let before = self.policy().theta();
-        let Some(ids) = self.world.graph().ids() else { return policy::load(self.policy(), file) };
+        let Some(ids) = self.world().graph().ids() else { return policy::load(self.policy(), file) };
         let world = build::world(&self.config)?;
         let whole = policy::load(&*build::bare_policy(&self.config, &*world)?, file)?;
         // A ghost's policy may look different here; nobody asks for it.
@@ -167,17 +157,7 @@ impl Session {
     /// Evaluates the current policy on fresh episodes, as many as `[evaluation]` asks for and allows. All processes
     /// must do it at the same time; the result is valid on rank 0 only.
     pub fn evaluate(&self) -> Result<Evaluation> {
-        let episodes = Episodes {
-            world: &*self.world,
-            policy: self.policy(),
-            problem: &self.problem,
-            stream: &Stream::new(self.config.seed),
-            horizon: self.config.horizon,
-            episodes: closing_episodes(&self.config, &*self.world),
-            halo: &self.halo,
-            stop: Some(&self.stop),
-        };
-        episodes.evaluate()
+        Episodes::closing(&self.config, &self.task, self.policy(), &self.stop).evaluate()
     }
 
     /// A copy of the policy and the multipliers as they are now, to be evaluated. All processes must ask for it at the
@@ -189,26 +169,20 @@ impl Session {
 
     /// The same, none on other ranks.
     pub(super) fn whole(&self) -> Result<Option<Evaluator>> {
-        let own = |rows: &Ragged<f64>| {
-            let rows: Vec<&[f64]> = self.world.graph().owned_agents().map(|i| rows.row(i)).collect();
-            self.halo.gather_ragged(&rows)
-        };
-        let (theta, mu) = (own(self.policy().theta())?, own(self.mu())?);
+        let Task { world, problem, halo } = &self.task;
+        let theta = halo.gather_ragged(world.graph(), self.policy().theta())?;
+        let mu = halo.gather_ragged(world.graph(), self.mu())?;
         let whole = || {
-            let (world, problem) = match self.world.graph().ids() {
-                None => (self.world.clone(), self.problem.clone()),
-                Some(_) => {
-                    let world = build::world(&self.config)?;
-                    let (problem, _) = build::problem(&self.config, &*world)?;
-                    (world, Arc::new(problem))
-                }
+            let task = match world.graph().ids() {
+                None => Task::single(world.clone(), problem.clone()),
+                Some(_) => build::task(&self.config)?.0,
             };
-            let policy = build::bare_policy(&self.config, &*world)?;
-            let mut evaluator = Evaluator::with(&self.config, world, problem, policy, mu);
+            let policy = build::bare_policy(&self.config, &*task.world)?;
+            let mut evaluator = Evaluator::with(&self.config, task, policy, mu);
             evaluator.set_theta(theta);
             Ok(evaluator)
         };
-        self.halo.all_ok(self.halo.is_first().then(whole).transpose())
+        halo.all_ok(halo.is_first().then(whole).transpose())
     }
 
     /// Makes evaluations end, with [`Error::Stopped`], soon after `stop` is set on rank 0.
@@ -218,7 +192,7 @@ impl Session {
 
     /// Borders with other processes, if there are any.
     pub fn halo(&self) -> &Arc<Halo> {
-        &self.halo
+        &self.task.halo
     }
 
     /// What was asked for.
@@ -228,12 +202,12 @@ impl Session {
 
     /// The environment.
     pub fn world(&self) -> &dyn World {
-        &*self.world
+        &*self.task.world
     }
 
     /// Objectives and constraints.
     pub fn problem(&self) -> &Problem {
-        &self.problem
+        &self.task.problem
     }
 
     /// μ.

@@ -66,13 +66,10 @@ fn the_jackknife_takes_the_bias_away() {
         seeds.map(value).sum::<f64>() / count
     };
     let plug_in = {
-        let config = evaluator.config();
+        let agent = &evaluator.problem().agents[1];
         let values = (0..400).map(|seed| {
-            let stream = phalanx::base::stream::Stream::new(10_000 + seed);
-            let policy = evaluator.policy().tabular().unwrap();
-            let (world, problem) = (evaluator.world(), evaluator.problem());
-            let horizon = phalanx::run::assessment_horizon(problem, config.horizon);
-            phalanx::run::evaluate(world, problem, policy, &stream, horizon, 4).unwrap().values.row(1)[0]
+            let occupancy = evaluator.occupancy(4, seed).unwrap();
+            agent.constraints[0].utility.value(occupancy.row(1), agent.space)
         });
         values.sum::<f64>() / 400.0
     };

@@ -11,7 +11,7 @@ pub use problem::problem;
 use super::config::Config;
 use crate::algorithm::{Algorithm, AlgorithmChoice, Task};
 use crate::base::key::{ALGORITHM, SCALING};
-use crate::distributed::Halo;
+use crate::graph::Partition;
 use crate::learn::critic;
 use crate::policy::Policy;
 use crate::utility::LocalSpace;
@@ -21,9 +21,14 @@ use crate::{Error, Result};
 
 /// `config` with what only the world's file can tell: builds world and problem, and so finds their mistakes too.
 pub fn resolve(config: &Config) -> Result<Config> {
+    Ok(with_gamma(config, &task(config)?.0.problem))
+}
+
+/// Builds world and problem, whole. Also returns warnings, as [`problem`] does.
+pub(super) fn task(config: &Config) -> Result<(Task, Vec<String>)> {
     let world = world(config)?;
-    let (problem, _) = problem(config, &*world)?;
-    Ok(with_gamma(config, &problem))
+    let (problem, warnings) = problem(config, &*world)?;
+    Ok((Task::single(world, Arc::new(problem)), warnings))
 }
 
 /// `config` with the problem's discount factor.
@@ -41,21 +46,16 @@ pub fn world(config: &Config) -> Result<Arc<dyn World>> {
 }
 
 /// Builds the algorithm.
-///
-/// `world` is this process's part of the network, `halo` its borders.
-pub fn algorithm(
-    config: &Config,
-    world: &Arc<dyn World>,
-    problem: &Arc<Problem>,
-    halo: Arc<Halo>,
-) -> Result<Box<dyn Algorithm>> {
-    check_fit(config, &**world, problem)?;
-    let task = Task { world: world.clone(), problem: problem.clone(), halo };
+pub fn algorithm(config: &Config, task: Task) -> Result<Box<dyn Algorithm>> {
+    check_fit(config, &*task.world, &task.problem)?;
     config.algorithm.build(config.plan(), task)
 }
 
-/// Whether a run can be shared out over processes.
-pub fn check_parts(config: &Config, world: &dyn World) -> Result<()> {
+/// How a run is shared out over processes; none if there is one, which has everything.
+pub fn partition(config: &Config, world: &dyn World, processes: usize) -> Result<Option<Partition>> {
+    if processes == 1 {
+        return Ok(None);
+    }
     let refused = |what: String| Err(Error::argument("mpi", what));
     if matches!(world.evolution(), Evolution::Joint(_)) {
         let why =
@@ -74,7 +74,7 @@ pub fn check_parts(config: &Config, world: &dyn World) -> Result<()> {
         let (key, kind) = (critic::KIND, config.critic.kind);
         return refused(format!("{key} = \"{kind}\" looks at the whole network; use another critic"));
     }
-    Ok(())
+    Partition::new(world.graph(), processes).map(Some)
 }
 
 /// The policy that `config` trains, as it is at the start.
