@@ -2,11 +2,8 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
-
 use crate::Ragged;
 use crate::base::parallel::{agent_blocks, for_each_agent};
-use crate::base::ragged::RowsMut;
 use crate::utility::problem::{Problem, Scaling};
 use crate::world::Trajectory;
 
@@ -91,28 +88,6 @@ pub fn weigh(rows: &[f64], mu: &[f64], out: &mut [f64]) {
     for (g, &mu) in gs.chunks_exact(out.len()).zip(mu) {
         out.iter_mut().zip(g).for_each(|(sum, g)| *sum += mu * g);
     }
-}
-
-/// [`weigh`] for the agents in `blocks`: row j of `out` from row j of `rows`. Returns the first agent with a number that is
-/// not finite, and that number.
-pub fn weigh_rows(
-    rows: &Ragged<f64>,
-    mu: &Ragged<f64>,
-    blocks: &[Range<usize>],
-    out: &mut Ragged<f64>,
-) -> Option<(usize, f64)> {
-    let parts = out.split_rows_mut(blocks);
-    let weigh_block = |(block, mut part): (&Range<usize>, RowsMut<'_, f64>)| {
-        let mut bad = None;
-        for j in block.clone() {
-            let out = part.row_mut(j);
-            weigh(rows.row(j), mu.row(j), out);
-            bad = bad.or_else(|| out.iter().find(|x| !x.is_finite()).map(|&value| (j, value)));
-        }
-        bad
-    };
-    let found: Vec<_> = blocks.par_iter().zip(parts).map(weigh_block).collect();
-    found.into_iter().flatten().next()
 }
 
 /// What a shadow reward pays agent `agent` at each of the first `steps` steps of a trajectory.

@@ -18,6 +18,18 @@ pub struct SampleRequest {
     pub batch_tail: usize,
 }
 
+impl SampleRequest {
+    /// So many trajectories of its own, of `transitions` each.
+    pub fn chains(chains: usize, transitions: usize) -> Self {
+        SampleRequest { chains, evaluation_pairs: transitions + 1, batch_tail: 0 }
+    }
+
+    /// The batch alone, carried on for so many steps.
+    pub fn batch(batch_tail: usize) -> Self {
+        SampleRequest { batch_tail, ..SampleRequest::default() }
+    }
+}
+
 /// What the trajectories of an iteration have in common.
 pub struct Sampling<'a> {
     /// Where agents live.

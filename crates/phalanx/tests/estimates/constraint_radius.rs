@@ -6,8 +6,8 @@ use phalanx::base::stream::Stream;
 use phalanx::exact::ExactCritic;
 use phalanx::exact::Truncation;
 use phalanx::learn::critic::{
-    AllFeatures, Critic, CriticFeatures, CriticInput, Descent, LearnsFrom, LinearCritic, LinearRule, Lstd,
-    MonteCarlo, NeuralCritic, NeuralCriticSettings, QTables, Returns, ReturnsSettings, StepSettings, Td,
+    AllFeatures, Critic, CriticFeatures, CriticInput, Descent, LinearCritic, LinearRule, Lstd, MonteCarlo,
+    NeuralCritic, NeuralCriticSettings, QTables, Returns, ReturnsSettings, SampleRequest, StepSettings, Td,
     ValueReceiver, ValueRequest,
 };
 use phalanx::learn::optimizer::OptimizerKind;
@@ -35,7 +35,7 @@ fn session() -> Session {
 fn critics(session: &Session, policy: &Tabular) -> Vec<(&'static str, Box<dyn Critic>)> {
     let (world, problem) = (session.world(), session.problem());
     let tables = || QTables::new(world, KAPPA_Q, problem).unwrap();
-    let from = LearnsFrom::Chains { count: 1, steps: 100 };
+    let from = SampleRequest::chains(1, 100);
     let widths = Widths { embedding: 3, row_hidden: 3, hidden: vec![5] };
     let descent = Descent { optimizer: OptimizerKind::Adam, learning_rate: 0.01, clip: f64::INFINITY };
     let linear = |rule| {

@@ -4,8 +4,8 @@ use crate::support::{Reference, sample};
 use phalanx::Ragged;
 use phalanx::base::stream::Stream;
 use phalanx::learn::critic::{
-    AllFeatures, Critic, CriticFeatures, CriticInput, LearnsFrom, LinearCritic, LinearRule, Lstd, QTables,
-    QValues, StepSettings, ValueReceiver,
+    AllFeatures, Critic, CriticFeatures, CriticInput, LinearCritic, LinearRule, Lstd, QTables, QValues,
+    SampleRequest, StepSettings, ValueReceiver,
 };
 use phalanx::learn::shadow::Signals;
 use phalanx::policy::{LinearPolicy, PolicyFeatures};
@@ -85,8 +85,7 @@ fn features_of_the_own_pair_are_a_table() {
         let mut table = Lstd::new(tables, problem, 300, 0.01);
         let features = AllFeatures::new(world, 0, CriticFeatures::Own, false).unwrap();
         let rule = LinearRule::Lstd { ridge: 0.01, average: 0.0 };
-        let mut linear =
-            LinearCritic::new(features, problem, rule, LearnsFrom::Chains { count: 1, steps: 300 });
+        let mut linear = LinearCritic::new(features, problem, rule, SampleRequest::chains(1, 300));
         assert_eq!(table.samples(), linear.samples());
         evaluate(&mut table, world, &signals, &chain);
         evaluate(&mut linear, world, &signals, &chain);
@@ -195,8 +194,7 @@ fn least_squares_solve_their_equations() {
         for kind in KINDS {
             let features = AllFeatures::new(world, 1, kind, with_world).unwrap();
             let rule = LinearRule::Lstd { ridge, average: 0.0 };
-            let mut critic =
-                LinearCritic::new(features, problem, rule, LearnsFrom::Chains { count: 3, steps: 40 });
+            let mut critic = LinearCritic::new(features, problem, rule, SampleRequest::chains(3, 40));
             let samples = critic.samples();
             assert_eq!((samples.chains, samples.evaluation_pairs), (3, 41));
             let chains = chains(world, 3, 41, 3);
@@ -216,8 +214,7 @@ fn averaged_equations_weigh_iterations_geometrically() {
         let (world, problem) = (session.world(), session.problem());
         let features = AllFeatures::new(world, 1, CriticFeatures::Additive, with_world).unwrap();
         let rule = LinearRule::Lstd { ridge, average };
-        let mut critic =
-            LinearCritic::new(features, problem, rule, LearnsFrom::Chains { count: 1, steps: 60 });
+        let mut critic = LinearCritic::new(features, problem, rule, SampleRequest::chains(1, 60));
         let (first, second) = (chains(world, 1, 61, 3), chains(world, 1, 61, 4));
         let signals = signals(problem);
         evaluate(&mut critic, world, &signals, &first);
@@ -256,7 +253,7 @@ fn temporal_differences_by_hand() {
     (signals.rewards.row_mut(1)[1], signals.rewards.row_mut(1)[3]) = (1.0, 5.0);
     let features = AllFeatures::new(world, 1, CriticFeatures::Additive, true).unwrap();
     let rule = LinearRule::Td(StepSettings::Constant(0.5));
-    let mut critic = LinearCritic::new(features, problem, rule, LearnsFrom::Chains { count: 1, steps: 2 });
+    let mut critic = LinearCritic::new(features, problem, rule, SampleRequest::chains(1, 2));
     evaluate(&mut critic, world, &signals, std::slice::from_ref(&trajectory));
     let mut expected = Vec::new();
     for rewards in [[3.0, 3.0], [1.0, 5.0]] {
@@ -296,7 +293,7 @@ fn alternatives_are_what_would_be_received() {
         for kind in KINDS {
             let features = AllFeatures::new(world, 1, kind, true).unwrap();
             let rule = LinearRule::Td(StepSettings::Constant(0.3));
-            let from = LearnsFrom::Chains { count: 1, steps: 100 };
+            let from = SampleRequest::chains(1, 100);
             let mut critic = LinearCritic::new(features, problem, rule, from);
             let policy =
                 LinearPolicy::new(world, 0, PolicyFeatures::Pair, true, 0.0, &Stream::new(0)).unwrap();

@@ -6,8 +6,8 @@ use phalanx::Ragged;
 use phalanx::base::stream::{Place, Purpose, Sequence, Stream};
 use phalanx::graph::Graph;
 use phalanx::learn::critic::{
-    AllFeatures, Critic, CriticFeatures, CriticInput, Descent, LearnsFrom, LinearCritic, LinearRule, Lstd,
-    NeuralCritic, NeuralCriticSettings, QTables, QValues, Returns, ReturnsSettings, StepSettings, Td,
+    AllFeatures, Critic, CriticFeatures, CriticInput, Descent, LinearCritic, LinearRule, Lstd, NeuralCritic,
+    NeuralCriticSettings, QTables, QValues, Returns, ReturnsSettings, SampleRequest, StepSettings, Td,
     ValueReceiver, ValueRequest,
 };
 use phalanx::learn::optimizer::OptimizerKind;
@@ -214,7 +214,7 @@ fn critics<'a>(
     kappa_q: usize,
     steps: usize,
 ) -> Vec<(String, MakeCritic<'a>)> {
-    let from = LearnsFrom::Chains { count: 1, steps };
+    let from = SampleRequest::chains(1, steps);
     let mut critics: Vec<(String, MakeCritic<'a>)> = Vec::new();
     if world.states(0) == 2 {
         let tables = move || QTables::new(world, kappa_q, problem).unwrap();

@@ -7,7 +7,7 @@ use phalanx::base::stream::Stream;
 use phalanx::exact::ExactCritic;
 use phalanx::exact::Truncation;
 use phalanx::learn::critic::{
-    Critic, CriticInput, Descent, LearnsFrom, NeuralCritic, NeuralCriticSettings, QValues, ValueReceiver,
+    Critic, CriticInput, Descent, NeuralCritic, NeuralCriticSettings, QValues, SampleRequest, ValueReceiver,
     ValueRequest,
 };
 use phalanx::learn::optimizer::OptimizerKind;
@@ -54,7 +54,12 @@ fn rule() -> NeuralCriticSettings {
     }
 }
 
-fn critic(session: &Session, kappa_q: usize, rule: NeuralCriticSettings, from: LearnsFrom) -> NeuralCritic {
+fn critic(
+    session: &Session,
+    kappa_q: usize,
+    rule: NeuralCriticSettings,
+    from: SampleRequest,
+) -> NeuralCritic {
     critic_of(session, kappa_q, &widths(), rule, from)
 }
 
@@ -63,7 +68,7 @@ fn critic_of(
     kappa_q: usize,
     widths: &Widths,
     rule: NeuralCriticSettings,
-    from: LearnsFrom,
+    from: SampleRequest,
 ) -> NeuralCritic {
     NeuralCritic::new(session.world(), session.problem(), kappa_q, widths, rule, from, Stream::new(21))
         .unwrap()
@@ -175,7 +180,7 @@ fn networks_learn_the_true_values() {
         ("online", online.clone(), 80, 0.12),
         ("online without target", NeuralCriticSettings { polyak: 0.0, ..online }, 80, 0.12),
     ] {
-        let mut critic = critic(&session, 2, rule, LearnsFrom::Chains { count: 2, steps: 1000 });
+        let mut critic = critic(&session, 2, rule, SampleRequest::chains(2, 1000));
         let mut errors = vec![];
         for t in 0..iterations {
             let chains = sample(world, &policy, 2, 1001, StartFrom::Uniform, 100 + t as u64);
@@ -241,7 +246,7 @@ fn values_are_those_of_the_networks() {
         let chains = sample(world, &policy, 1, 31, StartFrom::Uniform, 2);
         for (twin, merged) in [(false, false), (true, false), (true, true)] {
             let rule = NeuralCriticSettings { twin, merged, ..rule() };
-            let mut critic = critic(&session, 1, rule, LearnsFrom::Chains { count: 1, steps: 30 });
+            let mut critic = critic(&session, 1, rule, SampleRequest::chains(1, 30));
             evaluate(&mut critic, &policy, &signals, 0, &chains);
             let (utilities, twins) = (if merged { 1 } else { 2 }, if twin { 2 } else { 1 });
             let parameters = networks(&mut critic, "critic", &session, 1, utilities * twins);
@@ -305,7 +310,7 @@ fn merged_is_the_critic_of_the_sum() {
             summed.rewards.row_mut(j).iter_mut().zip(sum).for_each(|(to, from)| *to = from);
         }
         for minibatch in [16, 0] {
-            let from = LearnsFrom::Chains { count: 2, steps: 40 };
+            let from = SampleRequest::chains(2, 40);
             let rule = NeuralCriticSettings { minibatch, ..rule() };
             let mut merged =
                 critic(&constrained, 1, NeuralCriticSettings { merged: true, ..rule.clone() }, from);
@@ -345,7 +350,7 @@ fn gradient_steps_by_definition() {
             passes,
             ..rule()
         };
-        let mut critic = critic(&session, 1, rule, LearnsFrom::Chains { count: 2, steps });
+        let mut critic = critic(&session, 1, rule, SampleRequest::chains(2, steps));
         let twins = if twin { 2 } else { 1 };
         let mut all = networks(&mut critic, "critic", &session, 1, 2 * twins);
         let mut targets = all.clone();
@@ -444,7 +449,7 @@ fn alternatives_are_what_would_be_received() {
         let world = session.world();
         let (policy, signals) = (policy(world), signals(session.problem()));
         let rule = NeuralCriticSettings { twin: true, ..rule() };
-        let from = LearnsFrom::Chains { count: 1, steps: 50 };
+        let from = SampleRequest::chains(1, 50);
         let mut critic = critic_of(&session, 1, &Widths { hidden, ..widths() }, rule, from);
         let chains = sample(world, &policy, 1, 51, StartFrom::Uniform, 5);
         evaluate(&mut critic, &policy, &signals, 0, &chains);

@@ -17,8 +17,8 @@ use phalanx::algorithm::mean_return;
 use phalanx::base::fields::Field;
 use phalanx::base::stream::Stream;
 use phalanx::learn::critic::{
-    AllFeatures, Critic, CriticFeatures, CriticInput, Descent, LearnsFrom, LinearCritic, LinearRule, Lstd,
-    MonteCarlo, NeuralCritic, NeuralCriticSettings, QTables, Returns, ReturnsSettings, StepSettings, Td,
+    AllFeatures, Critic, CriticFeatures, CriticInput, Descent, LinearCritic, LinearRule, Lstd, MonteCarlo,
+    NeuralCritic, NeuralCriticSettings, QTables, Returns, ReturnsSettings, SampleRequest, StepSettings, Td,
     ValueReceiver, ValueRequest,
 };
 use phalanx::learn::optimizer::OptimizerKind;
@@ -253,7 +253,7 @@ fn temporal_differences_value_the_end_at_nothing() {
     let mut tables = Td::new(QTables::new(world, 1, problem).unwrap(), problem, 6, rule, false);
     let linear = |kind| {
         let features = AllFeatures::new(world, 1, kind, false).unwrap();
-        let from = LearnsFrom::Chains { count: 1, steps: 6 };
+        let from = SampleRequest::chains(1, 6);
         LinearCritic::new(features, problem, LinearRule::Td(rule), from)
     };
     let (mut own, mut additive) = (linear(CriticFeatures::Own), linear(CriticFeatures::Additive));
@@ -300,7 +300,7 @@ fn least_squares_value_the_end_at_nothing() {
     let mut alone = Lstd::new(QTables::new(world, 0, problem).unwrap(), problem, 3, 0.25);
     let features = AllFeatures::new(world, 0, CriticFeatures::Own, false).unwrap();
     let rule = LinearRule::Lstd { ridge: 0.25, average: 0.0 };
-    let mut linear = LinearCritic::new(features, problem, rule, LearnsFrom::Chains { count: 1, steps: 3 });
+    let mut linear = LinearCritic::new(features, problem, rule, SampleRequest::chains(1, 3));
     let critics: [&mut dyn Critic; 3] = [&mut joint, &mut alone, &mut linear];
     for critic in critics {
         teach(critic, &session, &chains);
@@ -353,7 +353,7 @@ fn networks_value_the_end_at_nothing() {
         (rule(sgd, 0, 0.5), 1500),
         (rule(sgd, 0, 0.0), 1500),
     ] {
-        for from in [LearnsFrom::Batch, LearnsFrom::Chains { count: 1, steps: 3 }] {
+        for from in [SampleRequest::batch(1), SampleRequest::chains(1, 3)] {
             let stream = Stream::new(3);
             let name = format!("{rule:?}, {from:?}");
             let (world, problem) = (session.world(), session.problem());

@@ -121,8 +121,7 @@ impl Mappo {
     fn sample(&mut self) -> Result<()> {
         let Plan { batch, horizon, .. } = self.plan;
         let (world, policy, stream, iteration) = (&*self.world, &self.policy, &self.stream, self.iteration());
-        let (halo, wanted) =
-            (&Halo::single(self.actions.len()), SampleRequest { batch_tail: 1, ..SampleRequest::default() });
+        let (halo, wanted) = (&Halo::single(self.actions.len()), SampleRequest::batch(1));
         let sampling = Sampling { world, policy, stream, halo, iteration, batch, horizon, wanted };
         let lived = sampling.run(&mut self.trajectories)?.simulated;
         self.exchange.observed(lived);

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::features::{AllFeatures, FEATURES, FeatureRows, FeatureSet, feature_rows, read_group};
 use super::lstd::RidgeKeys;
 use super::td::StepKeys;
+use super::utility_rows::{UtilityRows, fit};
 use super::{
     Critic, CriticContext, CriticFeatures, CriticInput, CriticSettings, QValues, STEPS, SampleRequest,
     StepSettings, StepsKeys, ValueReceiver, ValueRequest,
@@ -17,7 +18,7 @@ use crate::base::memory::check_memory;
 use crate::base::parallel::for_each_agent;
 use crate::base::range::{MOST_TRAJECTORIES, Share};
 use crate::base::section::Keys;
-use crate::learn::shadow::{Signals, reward_column, weigh_rows};
+use crate::learn::shadow::{Signals, reward_column};
 use crate::utility::problem::Problem;
 use crate::world::Trajectory;
 use crate::world::{Columns, LARGEST_LOCAL_SPACE};
@@ -90,11 +91,12 @@ impl ChainKeys {
         Err(Error::config("critic.episode", format!("{message}; at most {most} are possible")))
     }
 
-    pub(super) fn learns_from(&self, samples: &StepsKeys) -> LearnsFrom {
+    pub(super) fn wanted(&self, samples: &StepsKeys) -> SampleRequest {
         let (count, steps) = self.chains(samples);
         match self.on {
-            On::Batch => LearnsFrom::Batch,
-            On::Chain => LearnsFrom::Chains { count, steps },
+            // One step more than the horizon.
+            On::Batch => SampleRequest::batch(1),
+            On::Chain => SampleRequest::chains(count, steps),
         }
     }
 }
@@ -151,8 +153,7 @@ impl CriticSettings for LinearCriticSettings {
             let what = format!("LSTD over up to {most} features of {} agents", features.sets.len());
             check_memory(bytes, FEATURES, &what)?;
         }
-        let from = self.chains.learns_from(&self.samples);
-        Ok(Box::new(LinearCritic::new(features, problem, rule, from)))
+        Ok(Box::new(LinearCritic::new(features, problem, rule, self.chains.wanted(&self.samples))))
     }
 }
 
@@ -171,49 +172,15 @@ pub enum LinearRule {
     Td(StepSettings),
 }
 
-/// Which samples the critic learns from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LearnsFrom {
-    /// The batch of line 3, one step longer than the horizon.
-    Batch,
-    /// Trajectories of its own.
-    Chains {
-        /// How many.
-        count: usize,
-        /// Transitions of each.
-        steps: usize,
-    },
-}
-
-impl LearnsFrom {
-    pub(super) fn samples(self) -> SampleRequest {
-        match self {
-            LearnsFrom::Batch => SampleRequest { batch_tail: 1, ..SampleRequest::default() },
-            LearnsFrom::Chains { count, steps } => {
-                SampleRequest { chains: count, evaluation_pairs: steps + 1, batch_tail: 0 }
-            }
-        }
-    }
-
-    pub(super) fn pick<'a>(self, evidence: &CriticInput<'a>) -> &'a [Trajectory] {
-        match self {
-            LearnsFrom::Batch => evidence.batch,
-            LearnsFrom::Chains { .. } => evidence.evaluation,
-        }
-    }
-}
-
 /// Q_u(s, a)_{N_j} ≈ ⟨w_u, φ_j(s, a)⟩ for every utility u of agent j.
 pub struct LinearCritic {
     features: AllFeatures,
     rule: LinearRule,
-    from: LearnsFrom,
+    samples: SampleRequest,
     gamma: f64,
     actions: Vec<usize>,
-    /// Row j is `[1 + m_j][features]`.
-    weights: Ragged<f64>,
-    /// Row j is w_f + Σ_k μ_k·w_gk.
-    weighted: Ragged<f64>,
+    /// A row of a utility has a weight for every feature.
+    weights: UtilityRows,
     /// LSTD's equations, row j: A as `[feature][feature]`, then the mean of φ·(own cell, sampled rewards)ᵀ as
     /// `[feature][row]`: right-hand sides follow from it for any shadow reward. Empty unless they are averaged.
     equations: Ragged<f64>,
@@ -233,23 +200,23 @@ const MOST_AHEAD: usize = 1 << 23;
 
 impl LinearCritic {
     /// Zero weights.
-    pub fn new(features: AllFeatures, problem: &Problem, rule: LinearRule, from: LearnsFrom) -> Self {
+    pub fn new(features: AllFeatures, problem: &Problem, rule: LinearRule, samples: SampleRequest) -> Self {
         let count = |j: usize| features.sets[j].count();
+        let length = |j: usize| (1 + problem.agents[j].constraints.len()) * count(j);
         let n = features.sets.len();
         let kept = matches!(rule, LinearRule::Lstd { average, .. } if average > 0.0);
         let equations = Ragged::zeros(
             (0..n).map(|j| if kept { count(j) * (count(j) + problem.row_length(j)) } else { 0 }),
         );
         LinearCritic {
-            weights: Ragged::zeros((0..n).map(|j| (1 + problem.agents[j].constraints.len()) * count(j))),
-            weighted: Ragged::zeros((0..n).map(count)),
+            weights: UtilityRows::new(Ragged::zeros((0..n).map(length))),
             equations,
             averaged: 0.0,
             ahead: Ragged::zeros(std::iter::repeat_n(0, n)),
             tells_changes: false,
             horizon: 0,
             rule,
-            from,
+            samples,
             gamma: problem.gamma,
             actions: problem.agents.iter().map(|agent| agent.space.actions).collect(),
             features,
@@ -278,18 +245,19 @@ struct Scratch {
 
 impl Critic for LinearCritic {
     fn samples(&self) -> SampleRequest {
-        self.from.samples()
+        self.samples
     }
 
     fn learn(&mut self, evidence: CriticInput<'_>) -> Result<()> {
-        let trajectories = self.from.pick(&evidence);
+        let trajectories = evidence.wanted(self.samples);
         if let LinearRule::Lstd { average, .. } = self.rule {
             self.averaged = average * self.averaged + (1.0 - average);
         }
         let (rule, gamma, mass) = (self.rule, self.gamma, self.averaged);
         let (features, actions) = (&self.features, &self.actions);
         let blocks = &features.blocks;
-        let rows = self.weights.split_rows_mut(blocks).into_iter().zip(self.equations.split_rows_mut(blocks));
+        let rows =
+            self.weights.all.split_rows_mut(blocks).into_iter().zip(self.equations.split_rows_mut(blocks));
         for_each_agent(blocks, rows, |scratch: &mut Scratch, j, (weights, equations)| {
             let agent = Agent {
                 features,
@@ -324,7 +292,7 @@ impl Critic for LinearCritic {
                 ("critic", Field::Rows(&mut self.equations)),
                 ("critic.averaged", Field::Numbers(std::slice::from_mut(&mut self.averaged))),
             ],
-            LinearRule::Td(_) => vec![("critic", Field::Rows(&mut self.weights))],
+            LinearRule::Td(_) => vec![("critic", Field::Rows(&mut self.weights.all))],
         }
     }
 }
@@ -430,15 +398,6 @@ impl Agent<'_> {
 }
 
 impl LinearCritic {
-    /// Weights of what sender j tells the receiver: with its constraints, or without.
-    fn told(&self, inbox: &ValueReceiver<'_>, j: usize) -> &[f64] {
-        if inbox.counts_constraints(j as u32) {
-            self.weighted.row(j)
-        } else {
-            &self.weights.row(j)[..self.features.sets[j].count()]
-        }
-    }
-
     /// What sender j tells the receiver, one of its `member`s, up to a number that all alternatives of a step share. Returns
     /// whether its features can do that.
     fn add_changes(
@@ -464,7 +423,7 @@ impl LinearCritic {
 
 impl QValues for LinearCritic {
     fn set_multipliers(&mut self, _signals: &Signals, mu: &Ragged<f64>) -> Option<(usize, f64)> {
-        weigh_rows(&self.weights, mu, &self.features.blocks, &mut self.weighted)
+        self.weights.set_multipliers(mu, &self.features.blocks)
     }
 
     fn precompute(&mut self, batch: &[Trajectory], steps: usize, wanted: ValueRequest) {
@@ -476,12 +435,10 @@ impl QValues for LinearCritic {
         };
         let mut lengths = vec![0; self.actions.len()];
         self.features.blocks.iter().cloned().flatten().for_each(|j| lengths[j] = length(j));
-        if !self.ahead.iter().map(<[f64]>::len).eq(lengths.iter().copied()) {
-            self.ahead = Ragged::zeros(lengths);
-        }
+        fit(&mut self.ahead, lengths.iter().copied());
         self.horizon = steps;
         self.tells_changes = wanted.alternatives && !wanted.levels;
-        let (features, weighted, blocks) = (&self.features, &self.weighted, &self.features.blocks);
+        let (features, weighted, blocks) = (&self.features, &self.weights.weighted, &self.features.blocks);
         let ahead = self.ahead.split_rows_mut(blocks);
         for_each_agent(blocks, ahead, |(states, actions): &mut (Vec<u8>, Vec<u8>), j, ahead| {
             let (set, group) = (&features.sets[j], features.groups.row(j));
@@ -504,7 +461,7 @@ impl QValues for LinearCritic {
         let (mut states, mut actions) = (Vec::new(), Vec::new());
         let j = sender as usize;
         let (set, group, weights) =
-            (&self.features.sets[j], self.features.groups.row(j), self.told(inbox, j));
+            (&self.features.sets[j], self.features.groups.row(j), self.weights.told(inbox, sender));
         for (k, out) in out[..inbox.steps].iter_mut().enumerate() {
             read_group(group, inbox.trajectory, k, &mut states, &mut actions);
             active.clear();
@@ -528,7 +485,7 @@ impl QValues for LinearCritic {
         let (mut states, mut taken) = (Vec::new(), Vec::new());
         let j = sender as usize;
         let (set, group, weights) =
-            (&self.features.sets[j], self.features.groups.row(j), self.told(inbox, j));
+            (&self.features.sets[j], self.features.groups.row(j), self.weights.told(inbox, sender));
         let member = group.iter().position(|&m| m as usize == inbox.to);
         // What was worked out ahead has the constraints in it.
         let ahead = if inbox.counts_constraints(sender) { self.ahead.row(j) } else { &[] };

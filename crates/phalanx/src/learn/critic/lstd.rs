@@ -98,7 +98,7 @@ const NOT_VISITED: u32 = u32::MAX;
 
 impl Critic for Lstd {
     fn samples(&self) -> SampleRequest {
-        SampleRequest { chains: 1, evaluation_pairs: self.steps + 1, batch_tail: 0 }
+        SampleRequest::chains(1, self.steps)
     }
 
     fn learn(&mut self, evidence: CriticInput<'_>) -> Result<()> {

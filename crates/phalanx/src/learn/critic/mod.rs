@@ -14,6 +14,7 @@ mod returns;
 mod settings;
 mod tables;
 mod td;
+mod utility_rows;
 
 use crate::base::fields::Fields;
 use crate::learn::shadow::Signals;
@@ -23,7 +24,7 @@ use crate::{Error, Ragged, Result};
 
 pub use crate::neural::Descent;
 pub use features::{AllFeatures, CriticFeatures, FeatureSet};
-pub use linear::{LearnsFrom, LinearCritic, LinearCriticSettings, LinearRule};
+pub use linear::{LinearCritic, LinearCriticSettings, LinearRule};
 pub use lstd::{Lstd, LstdSettings};
 pub use montecarlo::{MonteCarlo, MonteCarloSettings};
 pub use neural::{NetworkSettings, NeuralCritic, NeuralCriticSettings};
@@ -50,6 +51,13 @@ pub struct CriticInput<'a> {
     pub batch: &'a [Trajectory],
     /// The trajectories of Q-evaluation, from the uniform ρ₀, as many as the critic asked for.
     pub evaluation: &'a [Trajectory],
+}
+
+impl<'a> CriticInput<'a> {
+    /// What a critic learns from that asked for `samples`: trajectories of its own if it wanted any, else the batch.
+    fn wanted(&self, samples: SampleRequest) -> &'a [Trajectory] {
+        if samples.chains > 0 { self.evaluation } else { self.batch }
+    }
 }
 
 /// Values that agent `to` receives along a trajectory.

@@ -1,11 +1,12 @@
 //! Sampled returns in place of a learnt Q.
 
+use super::utility_rows::UtilityRows;
 use super::{
     Critic, CriticContext, CriticInput, CriticSettings, QValues, SampleRequest, StepsKeys, ValueReceiver,
 };
-use crate::base::parallel::{agent_blocks, for_each_agent};
+use crate::base::parallel::agent_blocks;
 use crate::base::section::Keys;
-use crate::learn::shadow::{Signals, reward_column, weigh};
+use crate::learn::shadow::{Signals, reward_column};
 use crate::policy::Baseline;
 use crate::utility::problem::Problem;
 use crate::{Ragged, Result};
@@ -49,27 +50,21 @@ pub struct MonteCarlo {
     tail: usize,
     gamma: f64,
     actions: Vec<usize>,
-    /// Row j is r_f + Σ_k μ_k·r_gk, laid out as the shadow rewards, and r_f alone.
-    rewards: Ragged<f64>,
-    objective: Ragged<f64>,
+    /// Shadow rewards.
+    rewards: UtilityRows,
 }
 
 impl MonteCarlo {
     /// Returns that look K = `tail` steps beyond the horizon.
     pub fn new(problem: &Problem, tail: usize) -> Self {
-        MonteCarlo {
-            tail,
-            gamma: problem.gamma,
-            actions: problem.agents.iter().map(|agent| agent.space.actions).collect(),
-            rewards: Ragged::zeros((0..problem.agents.len()).map(|j| problem.row_length(j))),
-            objective: Ragged::zeros((0..problem.agents.len()).map(|j| problem.row_length(j))),
-        }
+        let actions = problem.agents.iter().map(|agent| agent.space.actions).collect();
+        MonteCarlo { tail, gamma: problem.gamma, actions, rewards: UtilityRows::default() }
     }
 }
 
 impl Critic for MonteCarlo {
     fn samples(&self) -> SampleRequest {
-        SampleRequest { batch_tail: self.tail, ..SampleRequest::default() }
+        SampleRequest::batch(self.tail)
     }
 
     fn learn(&mut self, _evidence: CriticInput<'_>) -> Result<()> {
@@ -87,22 +82,13 @@ impl Critic for MonteCarlo {
 
 impl QValues for MonteCarlo {
     fn set_multipliers(&mut self, signals: &Signals, mu: &Ragged<f64>) -> Option<(usize, f64)> {
-        let blocks = agent_blocks(self.actions.len());
-        let rows = self.rewards.split_rows_mut(&blocks).into_iter();
-        let rows = rows.zip(self.objective.split_rows_mut(&blocks));
-        for_each_agent(&blocks, rows, |(): &mut (), j, (rows, objectives)| {
-            let (all, objective) = (signals.rewards.row(j), objectives.row_mut(j));
-            objective.copy_from_slice(&all[..objective.len()]);
-            weigh(all, mu.row(j), rows.row_mut(j));
-        });
-        (0..self.actions.len())
-            .find_map(|j| self.rewards.row(j).iter().find(|r| !r.is_finite()).map(|&value| (j, value)))
+        self.rewards.all.clone_from(&signals.rewards);
+        self.rewards.set_multipliers(mu, &agent_blocks(self.actions.len()))
     }
 
     fn add_taken(&self, sender: u32, inbox: &ValueReceiver<'_>, _scratch: &mut Vec<u32>, out: &mut [f64]) {
-        let told = if inbox.counts_constraints(sender) { &self.rewards } else { &self.objective };
         let j = sender as usize;
-        let (row, trajectory) = (told.row(j), inbox.trajectory);
+        let (row, trajectory) = (self.rewards.told(inbox, sender), inbox.trajectory);
         let mut rewards = Vec::new();
         reward_column(row, trajectory, j, self.actions[j], trajectory.steps(), &mut rewards);
         let mut value = 0.0;

@@ -11,7 +11,7 @@ use self::learner::{Learner, LearnerScratch};
 use self::values::VALUES;
 use super::alternatives::Split;
 use super::learning::LearningKeys;
-use super::linear::{ChainKeys, LearnsFrom};
+use super::linear::ChainKeys;
 use super::{
     Critic, CriticContext, CriticInput, CriticSettings, Descent, HIDDEN, QValues, SampleRequest, StepsKeys,
     ValueReceiver, ValueRequest,
@@ -79,12 +79,12 @@ impl CriticSettings for NetworkSettings {
             twin: self.networks.twin,
             merged: self.networks.merged,
         };
-        let from = self.chains.learns_from(&self.samples);
-        self.learning.check_memory(match from {
-            LearnsFrom::Batch => batch as u128 * horizon as u128,
-            LearnsFrom::Chains { count, steps } => count as u128 * steps as u128,
+        let samples = self.chains.wanted(&self.samples);
+        self.learning.check_memory(match samples.chains as u128 {
+            0 => batch as u128 * horizon as u128,
+            chains => chains * (samples.evaluation_pairs as u128 - 1),
         })?;
-        Ok(Box::new(NeuralCritic::new(world, problem, kappa_q, &self.widths, rule, from, *stream)?))
+        Ok(Box::new(NeuralCritic::new(world, problem, kappa_q, &self.widths, rule, samples, *stream)?))
     }
 
     fn baseline(&self) -> Baseline {
@@ -130,7 +130,7 @@ pub struct NeuralCritic {
     /// Agents that learn here.
     blocks: Vec<Range<usize>>,
     rule: NeuralCriticSettings,
-    from: LearnsFrom,
+    samples: SampleRequest,
     stream: Stream,
     gamma: f64,
     actions: Vec<usize>,
@@ -158,7 +158,7 @@ impl NeuralCritic {
         kappa_q: usize,
         widths: &Widths,
         rule: NeuralCriticSettings,
-        from: LearnsFrom,
+        samples: SampleRequest,
         stream: Stream,
     ) -> Result<Self> {
         let n = world.graph().agents();
@@ -185,7 +185,7 @@ impl NeuralCritic {
             total: world.graph().total(),
             blocks: world.graph().work_blocks(),
             rule,
-            from,
+            samples,
             stream,
             gamma: problem.gamma,
             actions: problem.agents.iter().map(|agent| agent.space.actions).collect(),
@@ -206,11 +206,11 @@ impl NeuralCriticSettings {
 
 impl Critic for NeuralCritic {
     fn samples(&self) -> SampleRequest {
-        self.from.samples()
+        self.samples
     }
 
     fn learn(&mut self, evidence: CriticInput<'_>) -> Result<()> {
-        let trajectories = self.from.pick(&evidence);
+        let trajectories = evidence.wanted(self.samples);
         let (rule, encoders, actions) = (&self.rule, &self.encoders, &self.actions);
         let (gamma, steps, stream) = (self.gamma as f32, self.steps, &self.stream);
         let (blocks, ids) = (&self.blocks, &self.ids);

@@ -5,6 +5,7 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use super::learning::LearningKeys;
+use super::utility_rows::{UtilityRows, fit};
 use super::{
     Critic, CriticContext, CriticInput, CriticSettings, Descent, HIDDEN, QValues, SampleRequest,
     ValueReceiver,
@@ -17,7 +18,7 @@ use crate::base::range::Fraction;
 use crate::base::section::Keys;
 use crate::base::stream::{Place, Purpose, Stream};
 use crate::learn::gae;
-use crate::learn::shadow::{Signals, reward_column, weigh_rows};
+use crate::learn::shadow::{Signals, reward_column};
 use crate::neural::{Bank, BankSettings, Inputs, Loss, Minibatches, NetworkMut};
 use crate::neural::{OptimizerKind, Training, shuffle};
 use crate::policy::Baseline;
@@ -129,10 +130,8 @@ pub struct Returns {
     steps: u64,
     /// Running mean of squared returns, row j one per utility.
     squares: Ragged<f64>,
-    /// Row j is `[utility][trajectory][step]`, as long as the batch.
-    advantages: Ragged<f64>,
-    /// Row j is `[trajectory][step]`: A_f + Σ_k μ_k·A_gk.
-    weighted: Ragged<f64>,
+    /// A row of a utility is `[trajectory][step]`, as long as the batch.
+    advantages: UtilityRows,
     /// First step of every trajectory in those rows.
     offsets: Vec<usize>,
 }
@@ -174,8 +173,7 @@ impl Returns {
             actions: problem.agents.iter().map(|agent| agent.space.actions).collect(),
             steps: 0,
             squares: Ragged::zeros((0..n).map(utilities)),
-            advantages: Ragged::default(),
-            weighted: Ragged::default(),
+            advantages: UtilityRows::default(),
             offsets: Vec::new(),
         })
     }
@@ -283,13 +281,6 @@ impl ReturnsSettings {
     }
 }
 
-/// Rows of the given lengths, in the memory that is there if they are as before. What they hold is to be written over.
-fn fit(rows: &mut Ragged<f64>, lengths: impl Iterator<Item = usize> + Clone) {
-    if !rows.iter().map(<[f64]>::len).eq(lengths.clone()) {
-        *rows = Ragged::zeros(lengths);
-    }
-}
-
 /// What a network's outputs are multiplied by.
 fn scale(squares: f64) -> f64 {
     squares.sqrt().max(1e-6)
@@ -297,7 +288,7 @@ fn scale(squares: f64) -> f64 {
 
 impl Critic for Returns {
     fn samples(&self) -> SampleRequest {
-        SampleRequest { batch_tail: 1, ..SampleRequest::default() }
+        SampleRequest::batch(1)
     }
 
     fn learn(&mut self, evidence: CriticInput<'_>) -> Result<()> {
@@ -312,14 +303,14 @@ impl Critic for Returns {
             sample += trajectory.steps();
         }
         let squares = &self.squares;
-        fit(&mut self.advantages, (0..n).map(|j| squares.row(j).len() * transitions));
+        fit(&mut self.advantages.all, (0..n).map(|j| squares.row(j).len() * transitions));
         let (blocks, ids, minibatches) = (&self.blocks, &self.ids, self.rule.minibatches());
         let (rule, encoders, actions) = (&self.rule, &self.encoders, &self.actions);
         let (gamma, steps, stream) = (self.gamma, self.steps, &self.stream);
         let place =
             Place { purpose: Purpose::CriticOrder, iteration: evidence.iteration as u32, trajectory: 0 };
         let results = self.squares.split_rows_mut(blocks).into_iter();
-        let results = results.zip(self.advantages.split_rows_mut(blocks));
+        let results = results.zip(self.advantages.all.split_rows_mut(blocks));
         let parts = self.bank.split_mut(blocks).into_iter().zip(results);
         for_each_agent(blocks, parts, |scratch: &mut ReturnsScratch, j, (bank, (squares, advantages))| {
             encoders[j]
@@ -357,17 +348,12 @@ impl Critic for Returns {
 
 impl QValues for Returns {
     fn set_multipliers(&mut self, _signals: &Signals, mu: &Ragged<f64>) -> Option<(usize, f64)> {
-        let n = self.bank.nets.len();
-        let length = |j: usize| self.advantages.row(j).len() / (1 + mu.row(j).len());
-        fit(&mut self.weighted, (0..n).map(length));
-        weigh_rows(&self.advantages, mu, &self.blocks, &mut self.weighted)
+        self.advantages.set_multipliers(mu, &self.blocks)
     }
 
     fn add_taken(&self, sender: u32, inbox: &ValueReceiver<'_>, _scratch: &mut Vec<u32>, out: &mut [f64]) {
         let first = self.offsets[inbox.number];
-        // A row of advantages begins with those of the objective.
-        let told = if inbox.counts_constraints(sender) { &self.weighted } else { &self.advantages };
-        let advantages = &told.row(sender as usize)[first..first + inbox.steps];
+        let advantages = &self.advantages.told(inbox, sender)[first..first + inbox.steps];
         out.iter_mut().zip(advantages).for_each(|(out, a)| *out += a);
     }
 }

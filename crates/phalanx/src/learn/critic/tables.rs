@@ -2,10 +2,11 @@
 
 use std::ops::Range;
 
+use super::utility_rows::UtilityRows;
 use super::{QValues, ValueReceiver};
 use crate::base::parallel::for_each_agent;
 use crate::graph::indexing::PairIndex;
-use crate::learn::shadow::{Signals, weigh_rows};
+use crate::learn::shadow::Signals;
 use crate::policy::columns::pair_column;
 use crate::utility::problem::Problem;
 use crate::world::World;
@@ -18,10 +19,8 @@ pub struct QTables {
     pub(crate) index: PairIndex,
     /// Agents that learn here.
     blocks: Vec<Range<usize>>,
-    /// Row j is `[1 + m_j][∏ S][∏ A]`.
-    pub(crate) tables: Ragged<f64>,
-    /// Row j is Q_f + Σ_k μ_k·Q_gk.
-    weighted: Ragged<f64>,
+    /// A row of a utility is `[∏ S][∏ A]`.
+    pub(crate) tables: UtilityRows,
 }
 
 impl QTables {
@@ -36,12 +35,9 @@ impl QTables {
             &actions,
             crate::base::key::KAPPA_Q,
         )?;
-        Ok(QTables {
-            tables: Ragged::zeros((0..n).map(|j| (1 + problem.agents[j].constraints.len()) * index.size(j))),
-            weighted: Ragged::default(),
-            blocks: world.graph().work_blocks(),
-            index,
-        })
+        let length = |j: usize| (1 + problem.agents[j].constraints.len()) * index.size(j);
+        let tables = UtilityRows::new(Ragged::zeros((0..n).map(length)));
+        Ok(QTables { tables, blocks: world.graph().work_blocks(), index })
     }
 
     /// Runs `learn(agent, index, its tables, scratch)` for every agent, in parallel.
@@ -50,40 +46,26 @@ impl QTables {
         learn: impl Fn(usize, &PairIndex, &mut [f64], &mut S) + Sync + Send,
     ) {
         let (blocks, index) = (&self.blocks, &self.index);
-        for_each_agent(blocks, self.tables.split_rows_mut(blocks), |scratch, j, tables| {
+        for_each_agent(blocks, self.tables.all.split_rows_mut(blocks), |scratch, j, tables| {
             learn(j, index, tables.row_mut(j), scratch);
         });
     }
 }
 
-impl QTables {
-    /// What sender j tells the receiver: with its constraints, or without.
-    fn told(&self, inbox: &ValueReceiver<'_>, j: usize) -> &[f64] {
-        if inbox.counts_constraints(j as u32) {
-            self.weighted.row(j)
-        } else {
-            &self.tables.row(j)[..self.index.size(j)]
-        }
-    }
-}
-
 impl QValues for QTables {
     fn set_multipliers(&mut self, _signals: &Signals, mu: &Ragged<f64>) -> Option<(usize, f64)> {
-        if self.weighted.rows() == 0 {
-            self.weighted = Ragged::zeros((0..self.tables.rows()).map(|j| self.index.size(j)));
-        }
-        weigh_rows(&self.tables, mu, &self.blocks, &mut self.weighted)
+        self.tables.set_multipliers(mu, &self.blocks)
     }
 
     fn release(&mut self) {
-        self.weighted = Ragged::default();
+        self.tables.weighted = Ragged::default();
     }
 
     /// `out[k]` += W_j(z_j^k).
     fn add_taken(&self, sender: u32, inbox: &ValueReceiver<'_>, scratch: &mut Vec<u32>, out: &mut [f64]) {
         let j = sender as usize;
         pair_column(self.index.terms(j), None, inbox.trajectory, inbox.steps, scratch);
-        let table = self.told(inbox, j);
+        let table = self.tables.told(inbox, sender);
         for (out, &z) in out.iter_mut().zip(scratch.iter()) {
             *out += table[z as usize];
         }
@@ -105,7 +87,7 @@ impl QValues for QTables {
         let stride = own.map_or(0, |own| own.action_stride as usize);
         // Without agent i's own action; its alternatives are then one stride apart.
         pair_column(terms, Some(inbox.to), inbox.trajectory, inbox.steps, scratch);
-        let table = self.told(inbox, j);
+        let table = self.tables.told(inbox, sender);
         if actions == 2 {
             for (out, &z) in out.as_chunks_mut::<2>().0.iter_mut().zip(scratch.iter()) {
                 out[0] += table[z as usize];
@@ -125,6 +107,6 @@ impl QValues for QTables {
     }
 
     fn table(&self, agent: usize, which: usize) -> Option<&[f64]> {
-        self.tables.row(agent).chunks_exact(self.index.size(agent)).nth(which)
+        self.tables.all.row(agent).chunks_exact(self.index.size(agent)).nth(which)
     }
 }

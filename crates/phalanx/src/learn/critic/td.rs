@@ -169,8 +169,7 @@ struct Scratch {
 
 impl Critic for Td {
     fn samples(&self) -> SampleRequest {
-        // K updates need K + 1 pairs.
-        SampleRequest { chains: 1, evaluation_pairs: self.steps.len() + 1, batch_tail: 0 }
+        SampleRequest::chains(1, self.steps.len())
     }
 
     fn learn(&mut self, evidence: CriticInput<'_>) -> Result<()> {
@@ -211,7 +210,7 @@ impl Critic for Td {
     }
 
     fn fields(&mut self) -> Fields<'_> {
-        if self.warm { vec![("critic", Field::Rows(&mut self.tables.tables))] } else { Vec::new() }
+        if self.warm { vec![("critic", Field::Rows(&mut self.tables.tables.all))] } else { Vec::new() }
     }
 
     fn values(&self) -> &dyn QValues {
