@@ -4,7 +4,7 @@ use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_m
 use phalanx::Ragged;
 use phalanx::base::stream::{Place, Purpose, Stream};
 use phalanx::distributed::Halo;
-use phalanx::learn::actor::{QGroups, gradients};
+use phalanx::learn::actor::Actor;
 use phalanx::learn::critic::{Critic, CriticInput, QTables, StepSettings, Td};
 use phalanx::learn::shadow::Signals;
 use phalanx::policy::{Baseline, GradientSettings};
@@ -47,7 +47,7 @@ fn stages(c: &mut Criterion) {
         let mut signals = Signals::new(problem);
         signals.evaluate(problem, &visits.occupancy, 1.0);
         let tables = QTables::new(world, 1, problem).unwrap();
-        let mut critic = Td::new(tables, problem, STEPS, StepSettings::Harmonic { h: 50.0, k1: 100.0 }, true);
+        let mut critic = Td::new(tables, problem, STEPS, StepSettings::harmonic(50.0, 100.0), true);
         let mu = Ragged::from_rows(vec![[1.0]; n]);
         let evidence =
             CriticInput { iteration: 0, policy: &policy, mu: &mu, signals: &signals, batch, evaluation };
@@ -80,10 +80,9 @@ fn stages(c: &mut Criterion) {
         group.bench_function(BenchmarkId::new("critic", n), |b| b.iter(|| critic.learn(evidence)));
         critic.values_mut().set_multipliers(&signals, &mu);
         let mut gradient = Ragged::zeros_like(policy.theta());
+        let mut actor = Actor::single(world.graph(), &groups);
         group.bench_function(BenchmarkId::new("gradient", n), |b| {
-            b.iter(|| {
-                gradients(&policy, batch, critic.values(), QGroups::all(&groups), &rule, &mut gradient)
-            });
+            b.iter(|| actor.gradients(&policy, batch, critic.values(), &rule, &mut gradient));
         });
         group.finish();
     }

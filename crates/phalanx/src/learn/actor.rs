@@ -9,7 +9,7 @@ use super::border_values::BorderValues;
 use super::dual::{DualSettings, MU_MAX};
 use super::optimizer::OptimizerKind;
 use crate::base::key;
-use crate::base::parallel::{agent_blocks, blocks_of, for_each_agent};
+use crate::base::parallel::{blocks_of, for_each_agent};
 use crate::base::range::{Limit, NonNegative};
 use crate::base::schedule::Schedule;
 use crate::distributed::Halo;
@@ -149,48 +149,6 @@ impl ActorSettings {
     }
 }
 
-/// Whose values reach whom.
-#[derive(Debug, Clone, Copy)]
-pub struct QGroups<'a> {
-    /// Row i is N_i^{κ_q}: agents whose values agent i sums up.
-    pub senders: &'a Ragged<u32>,
-    /// Row i is N_i^{κ_g}: those among them whose constraints count.
-    pub constrained: &'a Ragged<u32>,
-}
-
-impl<'a> QGroups<'a> {
-    /// Constraints count wherever objectives do, as in the paper.
-    pub fn all(senders: &'a Ragged<u32>) -> Self {
-        QGroups { senders, constrained: senders }
-    }
-}
-
-/// What agents hear from their neighbours.
-#[derive(Clone, Copy)]
-struct NeighbourValues<'a> {
-    /// Values of the agents of this process.
-    local: &'a dyn QValues,
-    /// Whose values reach whom.
-    groups: QGroups<'a>,
-    /// Values from other processes; none for agents that hear from this one only.
-    remote: Option<&'a BorderValues>,
-}
-
-/// ∇̃_{θ_i} L for every agent, from the batch and the values that its neighbours send, all of which are here.
-///
-/// Cost: |N_i^{κ_q}|·|A_i| table look-ups per agent and step.
-pub fn gradients(
-    policy: &dyn Policy,
-    batch: &[Trajectory],
-    values: &dyn QValues,
-    groups: QGroups<'_>,
-    rule: &GradientSettings,
-    out: &mut Ragged<f64>,
-) {
-    let heard = NeighbourValues { local: values, groups, remote: None };
-    gradients_of(&agent_blocks(policy.agents()), policy, batch, heard, rule, out);
-}
-
 /// Line 8 for the agents of one process, whose neighbours may live in others.
 pub struct Actor {
     halo: Arc<Halo>,
@@ -218,8 +176,16 @@ impl Actor {
         Actor { halo, q_groups, g_groups, border, inner, outer }
     }
 
-    /// Sends values over the borders, and estimates every own agent's gradient from what it receives: first
-    /// of those that need not wait for other processes.
+    /// For a network that is all here, and constraints that count wherever objectives do, as in the paper.
+    pub fn single(graph: &Graph, groups: &Ragged<u32>) -> Self {
+        let halo = Arc::new(Halo::single(graph.agents()));
+        Actor::new(halo, graph, [groups.clone(), groups.clone()], Vec::new(), [0, 0])
+    }
+
+    /// ∇̃_{θ_i} L of every own agent, from the batch and the values that its neighbours send. Sends values over the borders
+    /// itself, and begins with those agents that need not wait for other processes.
+    ///
+    /// Cost: |N_i^{κ_q}|·|A_i| table look-ups per agent and step.
     pub fn gradients(
         &mut self,
         policy: &dyn Policy,
@@ -228,52 +194,60 @@ impl Actor {
         rule: &GradientSettings,
         out: &mut Ragged<f64>,
     ) -> Result<()> {
-        let groups = QGroups { senders: &self.q_groups, constrained: &self.g_groups };
-        let heard = NeighbourValues { local, groups, remote: None };
-        self.border.write(batch, local, &self.g_groups, rule.needs_alternatives(policy.is_direct()));
-        self.border
-            .exchange(&self.halo, &mut || gradients_of(&self.inner, policy, batch, heard, rule, out))?;
-        let heard = NeighbourValues { remote: Some(&self.border), ..heard };
-        gradients_of(&self.outer, policy, batch, heard, rule, out);
+        let Actor { halo, q_groups, g_groups, border, inner, outer } = self;
+        border.write(batch, local, g_groups, rule.needs_alternatives(policy.is_direct()));
+        let heard = NeighbourValues { policy, batch, local, rule, q_groups, g_groups, remote: None };
+        border.exchange(halo, &mut || heard.gradients(inner, out))?;
+        NeighbourValues { remote: Some(border), ..heard }.gradients(outer, out);
         Ok(())
     }
 }
 
-/// The gradients of the agents in `blocks`.
-fn gradients_of(
-    blocks: &[Range<usize>],
-    policy: &dyn Policy,
-    batch: &[Trajectory],
-    heard: NeighbourValues<'_>,
-    rule: &GradientSettings,
-    out: &mut Ragged<f64>,
-) {
-    let alternatives = rule.needs_alternatives(policy.is_direct());
-    let NeighbourValues { local, groups, remote } = heard;
-    for_each_agent(blocks, out.split_rows_mut(blocks), |scratch: &mut GradientScratch, i, rows| {
-        let (group, constrained) = (groups.senders.row(i), groups.constrained.row(i));
-        let remote = remote.filter(|border| border.reaches(i));
-        let receive = |number: usize, pairs: &mut Vec<u32>, out: &mut [f64]| {
-            let (trajectory, steps) = (&batch[number], rule.steps(&batch[number]));
-            let inbox = ValueReceiver { to: i, from: group, constrained, number, trajectory, steps };
-            let told = |j: u32| remote.and_then(|border| border.received(i, j, number));
-            out.fill(0.0);
-            for &j in group {
-                match told(j) {
-                    Some(told) => out.iter_mut().zip(told).for_each(|(out, q)| *out += q),
-                    None if alternatives => {
-                        local.add_alternatives(j, &inbox, policy.actions(i), pairs, out);
+/// What agents hear from their neighbours along a batch.
+#[derive(Clone, Copy)]
+struct NeighbourValues<'a> {
+    policy: &'a dyn Policy,
+    batch: &'a [Trajectory],
+    /// Values of the agents of this process.
+    local: &'a dyn QValues,
+    rule: &'a GradientSettings,
+    /// Whose values reach whom, and whose constraints.
+    q_groups: &'a Ragged<u32>,
+    g_groups: &'a Ragged<u32>,
+    /// Values from other processes; none for agents that hear from this one only.
+    remote: Option<&'a BorderValues>,
+}
+
+impl NeighbourValues<'_> {
+    /// The gradients of the agents in `blocks`.
+    fn gradients(&self, blocks: &[Range<usize>], out: &mut Ragged<f64>) {
+        let NeighbourValues { policy, batch, local, rule, q_groups, g_groups, remote } = *self;
+        let alternatives = rule.needs_alternatives(policy.is_direct());
+        for_each_agent(blocks, out.split_rows_mut(blocks), |scratch: &mut GradientScratch, i, rows| {
+            let (group, constrained) = (q_groups.row(i), g_groups.row(i));
+            let remote = remote.filter(|border| border.reaches(i));
+            let receive = |number: usize, pairs: &mut Vec<u32>, out: &mut [f64]| {
+                let (trajectory, steps) = (&batch[number], rule.steps(&batch[number]));
+                let inbox = ValueReceiver { to: i, from: group, constrained, number, trajectory, steps };
+                let told = |j: u32| remote.and_then(|border| border.received(i, j, number));
+                out.fill(0.0);
+                for &j in group {
+                    match told(j) {
+                        Some(told) => out.iter_mut().zip(told).for_each(|(out, q)| *out += q),
+                        None if alternatives => {
+                            local.add_alternatives(j, &inbox, policy.actions(i), pairs, out);
+                        }
+                        None => local.add_taken(j, &inbox, pairs, out),
                     }
-                    None => local.add_taken(j, &inbox, pairs, out),
                 }
-            }
-            if rule.neighbour_mean {
-                out.iter_mut().for_each(|q| *q /= group.len() as f64);
-            }
-        };
-        let input = GradientInput { agent: i, batch, receive: &receive, rule };
-        policy.gradient(input, scratch, rows.row_mut(i));
-    });
+                if rule.neighbour_mean {
+                    out.iter_mut().for_each(|q| *q /= group.len() as f64);
+                }
+            };
+            let input = GradientInput { agent: i, batch, receive: &receive, rule };
+            policy.gradient(input, scratch, rows.row_mut(i));
+        });
+    }
 }
 
 /// Shortens every agent's gradient to a norm of `largest` at most.

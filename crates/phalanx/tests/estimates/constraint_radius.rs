@@ -48,7 +48,7 @@ fn critics(session: &Session, policy: &Tabular) -> Vec<(&'static str, Box<dyn Cr
         Box::new(NeuralCritic::new(world, problem, KAPPA_Q, &widths, rule, from, Stream::new(3)).unwrap())
     };
     let returns = ReturnsSettings { lambda: 0.9, descent, minibatch: 16, passes: 2, loss: Loss::Squared };
-    let step = StepSettings::Constant(0.2);
+    let step = StepSettings::constant(0.2);
     vec![
         ("td", Box::new(Td::new(tables(), problem, 100, step, false))),
         ("lstd", Box::new(Lstd::new(tables(), problem, 100, 1e-3))),

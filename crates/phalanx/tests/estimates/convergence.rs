@@ -6,7 +6,7 @@ use phalanx::Ragged;
 use phalanx::exact::ExactCritic;
 use phalanx::exact::{Case, Chain, Input, System, Truncated, Truncation};
 use phalanx::graph::indexing::StateIndex;
-use phalanx::learn::actor::{QGroups, gradients};
+use phalanx::learn::actor::Actor;
 use phalanx::learn::critic::{
     Critic, CriticInput, Lstd, MonteCarlo, QTables, QValues, StepSettings, Td, ValueReceiver,
 };
@@ -327,7 +327,8 @@ fn sampled_gradient(
         entropy: 0.0,
     };
     let mut gradient = Ragged::zeros_like(case.policy.theta());
-    gradients(&case.policy, &batch, critic.values(), QGroups::all(groups), &rule, &mut gradient);
+    let mut actor = Actor::single(case.world.graph(), groups);
+    actor.gradients(&case.policy, &batch, critic.values(), &rule, &mut gradient).unwrap();
     gradient.data().to_vec()
 }
 
@@ -418,7 +419,7 @@ fn td_on_one_trajectory_converges_to_the_stationary_fixed_point() {
     let tables = QTables::new(&case.world, 0, &case.problem).unwrap();
     let target = truth.fixed_point(&stationary);
     Study::new("TD", target.data(), Size { replicas: 128, samples: 5000 }, |steps, seed| {
-        let rule = StepSettings::Harmonic { h, k1 };
+        let rule = StepSettings::harmonic(h, k1);
         learnt(&truth, &mut Td::new(tables.clone(), &case.problem, steps, rule, false), seed)
     })
     .is_not("Q with the others held", truth.tables(Truncation::Fixed).data())
@@ -453,7 +454,7 @@ fn warm_td_on_short_trajectories_converges_to_the_fixed_point_of_their_law() {
         let batch = truth.sample(trajectories, STEPS + 1, StartFrom::Uniform, seed);
         let mut carried = vec![0.0; target.data().len()];
         for (evaluation, trajectory) in batch.iter().enumerate() {
-            let rule = StepSettings::Harmonic { h, k1: k1 + (evaluation * STEPS) as f64 };
+            let rule = StepSettings::harmonic(h, k1 + (evaluation * STEPS) as f64);
             let mut critic = Td::new(tables.clone(), &case.problem, STEPS, rule, true);
             carried_by(&mut critic).copy_from_slice(&carried);
             critic.evaluate(truth.evidence(Some(trajectory))).unwrap();

@@ -2,7 +2,7 @@
 
 use crate::support::{REFERENCES, Reference, numbers, sample};
 use phalanx::Ragged;
-use phalanx::learn::actor::{QGroups, gradients};
+use phalanx::learn::actor::Actor;
 use phalanx::learn::critic::{Critic, CriticInput, Lstd, MonteCarlo, QTables};
 use phalanx::learn::shadow::Signals;
 use phalanx::policy::{Baseline, GradientSettings};
@@ -114,7 +114,8 @@ fn sampled_gradient(
     };
     let everyone = reference.table.graph().neighbourhoods(reference.agents());
     let mut gradient = Ragged::zeros_like(policy.theta());
-    gradients(policy, &batch, critic.values(), QGroups::all(&everyone), &rule, &mut gradient);
+    let mut actor = Actor::single(reference.table.graph(), &everyone);
+    actor.gradients(policy, &batch, critic.values(), &rule, &mut gradient).unwrap();
     gradient
 }
 

@@ -7,7 +7,7 @@
 use crate::support::{Reference, act, moment, sample};
 use phalanx::Ragged;
 use phalanx::base::stream::Stream;
-use phalanx::learn::actor::{QGroups, gradients};
+use phalanx::learn::actor::Actor;
 use phalanx::learn::critic::{QValues, ValueReceiver};
 use phalanx::learn::shadow::Signals;
 use phalanx::neural::{Batch, Net, Tape};
@@ -284,7 +284,8 @@ fn gradients_are_derivatives() {
             let tolerance = if policy.is_single() { 3e-5 } else { 1e-8 };
             for rule in rules().iter().filter(|rule| rule.entropy == 0.0 || !policy.is_direct()) {
                 let mut found = Ragged::zeros_like(policy.theta());
-                gradients(&*policy, &batch, &Made, QGroups::all(&senders), rule, &mut found);
+                let mut actor = Actor::single(world.graph(), &senders);
+                actor.gradients(&*policy, &batch, &Made, rule, &mut found).unwrap();
                 for agent in [0, agents / 2, agents - 1] {
                     let law = law(policy.kind(), world, agent);
                     let mut theta = policy.theta().row(agent).to_vec();

@@ -252,7 +252,7 @@ fn temporal_differences_by_hand() {
     signals.rewards.row_mut(0)[2] = 3.0;
     (signals.rewards.row_mut(1)[1], signals.rewards.row_mut(1)[3]) = (1.0, 5.0);
     let features = AllFeatures::new(world, 1, CriticFeatures::Additive, true).unwrap();
-    let rule = LinearRule::Td(StepSettings::Constant(0.5));
+    let rule = LinearRule::Td(StepSettings::constant(0.5));
     let mut critic = LinearCritic::new(features, problem, rule, SampleRequest::chains(1, 2));
     evaluate(&mut critic, world, &signals, std::slice::from_ref(&trajectory));
     let mut expected = Vec::new();
@@ -292,7 +292,7 @@ fn alternatives_are_what_would_be_received() {
         let senders = world.graph().neighbourhoods(2);
         for kind in KINDS {
             let features = AllFeatures::new(world, 1, kind, true).unwrap();
-            let rule = LinearRule::Td(StepSettings::Constant(0.3));
+            let rule = LinearRule::Td(StepSettings::constant(0.3));
             let from = SampleRequest::chains(1, 100);
             let mut critic = LinearCritic::new(features, problem, rule, from);
             let policy =

@@ -218,12 +218,12 @@ fn critics<'a>(
     let mut critics: Vec<(String, MakeCritic<'a>)> = Vec::new();
     if world.states(0) == 2 {
         let tables = move || QTables::new(world, kappa_q, problem).unwrap();
-        let td = move || Td::new(tables(), problem, steps, StepSettings::Constant(0.2), false);
+        let td = move || Td::new(tables(), problem, steps, StepSettings::constant(0.2), false);
         critics.push(("td".into(), Box::new(move || Box::new(td()))));
         critics.push(("lstd".into(), Box::new(move || Box::new(Lstd::new(tables(), problem, steps, 1e-6)))));
     }
     let lstd = LinearRule::Lstd { ridge: 1e-3, average: 0.0 };
-    let td = LinearRule::Td(StepSettings::Constant(0.2));
+    let td = LinearRule::Td(StepSettings::constant(0.2));
     let mut linear =
         vec![(CriticFeatures::Own, lstd), (CriticFeatures::Additive, lstd), (CriticFeatures::Pair, td)];
     if world.states(0) == 2 {

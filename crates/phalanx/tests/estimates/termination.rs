@@ -248,7 +248,7 @@ fn temporal_differences_value_the_end_at_nothing() {
     let (world, problem) = (session.world(), session.problem());
     let signals = signals(problem);
     // The steps η go on from one trajectory to the next.
-    let rule = StepSettings::Harmonic { h: 1.0, k1: 2.0 };
+    let rule = StepSettings::harmonic(1.0, 2.0);
     let chains = [short(), cut(), short()];
     let mut tables = Td::new(QTables::new(world, 1, problem).unwrap(), problem, 6, rule, false);
     let linear = |kind| {
@@ -274,7 +274,7 @@ fn temporal_differences_value_the_end_at_nothing() {
 #[test]
 fn temporal_differences_stop_after_k() {
     let session = small("normalised");
-    let rule = StepSettings::Constant(0.5);
+    let rule = StepSettings::constant(0.5);
     let [mut one, mut two] = [1, 2].map(|steps| {
         let tables = QTables::new(session.world(), 1, session.problem()).unwrap();
         Td::new(tables, session.problem(), steps, rule, false)

@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 
 use super::features::{AllFeatures, FEATURES, FeatureRows, FeatureSet, feature_rows, read_group};
 use super::lstd::RidgeKeys;
-use super::td::StepKeys;
 use super::utility_rows::{UtilityRows, fit};
 use super::{
     Critic, CriticContext, CriticFeatures, CriticInput, CriticSettings, QValues, STEPS, SampleRequest,
@@ -105,7 +104,7 @@ impl ChainKeys {
 #[derive(Debug)]
 pub struct LinearCriticSettings {
     samples: StepsKeys,
-    sizes: StepKeys,
+    sizes: StepSettings,
     equations: RidgeKeys,
     chains: ChainKeys,
     own: LinearKeys,
@@ -141,7 +140,7 @@ impl CriticSettings for LinearCriticSettings {
         check_memory(8 * weights as u128, FEATURES, &format!("linear critics of {weights} weights"))?;
         let rule = match solver {
             Solver::Lstd => LinearRule::Lstd { ridge: *self.equations.ridge, average: *average },
-            Solver::Td => LinearRule::Td(self.sizes.rule()),
+            Solver::Td => LinearRule::Td(self.sizes),
         };
         if solver == Solver::Lstd {
             // Equations are kept for every agent, or made anew on every thread.

@@ -11,30 +11,6 @@ use crate::policy::columns::pair_column;
 use crate::utility::problem::Problem;
 use crate::{Error, Result};
 
-/// Step sizes η_Q^k.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum StepSettings {
-    /// h/(k + k1), as in prop:subroutine_complexity; near-constant when h and k1 are large.
-    Harmonic {
-        /// h.
-        h: f64,
-        /// k1.
-        k1: f64,
-    },
-    /// The same step throughout.
-    Constant(f64),
-}
-
-impl StepSettings {
-    /// η_Q^k.
-    pub fn step(self, k: usize) -> f64 {
-        match self {
-            StepSettings::Harmonic { h, k1 } => h / (k as f64 + k1),
-            StepSettings::Constant(step) => step,
-        }
-    }
-}
-
 /// Which step sizes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -43,10 +19,10 @@ enum StepKind {
     Constant,
 }
 
-/// Keys of `[critic]` on the step sizes of TD (td, linear).
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+/// Step sizes η_Q^k: keys of `[critic]` on TD (td, linear).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub(super) struct StepKeys {
+pub struct StepSettings {
     /// `harmonic` or `constant`.
     step: StepKind,
     /// h of the harmonic rule.
@@ -57,17 +33,28 @@ pub(super) struct StepKeys {
     eta_q: f64,
 }
 
-impl Default for StepKeys {
+impl Default for StepSettings {
     fn default() -> Self {
-        StepKeys { step: StepKind::Harmonic, h: Positive(50.0), k1: Positive(100.0), eta_q: 0.3 }
+        StepSettings { step: StepKind::Harmonic, h: Positive(50.0), k1: Positive(100.0), eta_q: 0.3 }
     }
 }
 
-impl StepKeys {
-    pub(super) fn rule(&self) -> StepSettings {
+impl StepSettings {
+    /// h/(k + k1), as in prop:subroutine_complexity; near-constant when h and k1 are large.
+    pub fn harmonic(h: f64, k1: f64) -> Self {
+        StepSettings { step: StepKind::Harmonic, h: Positive(h), k1: Positive(k1), ..Default::default() }
+    }
+
+    /// The same step throughout.
+    pub fn constant(eta_q: f64) -> Self {
+        StepSettings { step: StepKind::Constant, eta_q, ..Default::default() }
+    }
+
+    /// η_Q^k.
+    pub fn step(&self, k: usize) -> f64 {
         match self.step {
-            StepKind::Harmonic => StepSettings::Harmonic { h: *self.h, k1: *self.k1 },
-            StepKind::Constant => StepSettings::Constant(self.eta_q),
+            StepKind::Harmonic => *self.h / (k as f64 + *self.k1),
+            StepKind::Constant => self.eta_q,
         }
     }
 
@@ -77,7 +64,7 @@ impl StepKeys {
             StepKind::Harmonic => "critic.h / critic.k1",
             StepKind::Constant => "critic.eta_q",
         };
-        let first = self.rule().step(0);
+        let first = self.step(0);
         if first > 0.0 && first <= 1.0 {
             return Ok(());
         }
@@ -109,7 +96,7 @@ struct StartKeys {
 pub struct TdSettings {
     samples: StepsKeys,
     from: StartKeys,
-    sizes: StepKeys,
+    sizes: StepSettings,
 }
 
 impl TdSettings {
@@ -127,7 +114,7 @@ impl CriticSettings for TdSettings {
         let CriticContext { world, problem, kappa_q, .. } = context;
         let tables = QTables::new(world, kappa_q, problem)?;
         let is_warm = self.from.start == Start::Warm;
-        Ok(Box::new(Td::new(tables, problem, *self.samples.steps, self.sizes.rule(), is_warm)))
+        Ok(Box::new(Td::new(tables, problem, *self.samples.steps, self.sizes, is_warm)))
     }
 }
 
@@ -268,8 +255,8 @@ mod tests {
 
     #[test]
     fn step_rules() {
-        let harmonic = StepSettings::Harmonic { h: 2.0, k1: 4.0 };
+        let harmonic = StepSettings::harmonic(2.0, 4.0);
         assert_eq!([harmonic.step(0), harmonic.step(4)], [0.5, 0.25]);
-        assert_eq!(StepSettings::Constant(0.3).step(9), 0.3);
+        assert_eq!(StepSettings::constant(0.3).step(9), 0.3);
     }
 }

@@ -114,7 +114,7 @@ fn setting(point: &Point<'_>, delta: f64) -> Result<Option<TdSetting>> {
 fn learn(point: &Point<'_>, bound: &TdBound, trial: u32) -> Result<Vec<f64>> {
     let subject = point.subject;
     let tables = QTables::new(subject.world, subject.kappa_q, subject.problem)?;
-    let rule = StepSettings::Harmonic { h: bound.h, k1: bound.k1 };
+    let rule = StepSettings::harmonic(bound.h, bound.k1);
     let mut td = Td::new(tables, subject.problem, subject.critic_steps, rule, false);
     let mut trajectory = [Trajectory::new(point.sizes.agents, td.samples().evaluation_pairs)];
     let request = Request {
