@@ -12,7 +12,7 @@ use phalanx::graph::Graph;
 use phalanx::world::{Channel, Evolution, Factored, LARGEST_LOCAL_SPACE, StartLaw, World, check};
 use pyo3::prelude::*;
 
-use crate::errors::{bad, without_lock};
+use crate::errors::{bad, exception, without_lock};
 use crate::own::OwnWorld;
 use crate::watch::in_python;
 
@@ -33,14 +33,16 @@ struct PythonWorld {
     transition: Option<Py<PyAny>>,
 }
 
-enum Start {
+/// Laws of all agents' first states, or what draws these.
+#[derive(FromPyObject)]
+pub enum Start {
     Laws(Vec<Vec<f64>>),
     Function(Py<PyAny>),
 }
 
-/// A factored world, checked to be one if `is_checked`.
+/// A factored world, checked to be one if `is_checked`. The package has checked that the arguments fit each other.
 #[pyfunction]
-#[pyo3(signature = (*, n, edges, states, actions, parents, tables, sampled, start_law, start, step, transition, is_checked))]
+#[pyo3(signature = (*, n, edges, states, actions, parents, tables, sampled, start, step, transition, is_checked))]
 #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
 pub fn factored_world(
     py: Python<'_>,
@@ -51,73 +53,19 @@ pub fn factored_world(
     parents: Option<Vec<Vec<u32>>>,
     tables: Vec<(String, Vec<Vec<f64>>)>,
     sampled: Vec<(String, [f64; 2])>,
-    start_law: Option<Vec<Vec<f64>>>,
-    start: Option<Py<PyAny>>,
+    start: Start,
     step: Py<PyAny>,
     transition: Option<Py<PyAny>>,
     is_checked: bool,
 ) -> PyResult<OwnWorld> {
-    let network = network(n, edges)?;
-    check_sizes(n, &states, "states")?;
-    check_sizes(n, &actions, "actions")?;
-    let parents = match parents {
-        Some(rows) => Ragged::from_rows(rows),
-        None => network.neighbourhoods(1),
-    };
-    if parents.rows() != n {
-        return Err(bad("parents", format!("{} lists for {n} agents", parents.rows())));
-    }
-    for (i, row) in parents.iter().enumerate() {
-        if !row.is_sorted_by(|a, b| a < b) || row.iter().any(|&parent| parent as usize >= n) {
-            return Err(bad("parents", format!("agent {i}'s are {row:?}; agents are 0 to {}", n - 1)));
-        }
-    }
+    let network = Graph::from_edges(n, edges).map_err(|error| exception(&error))?;
+    let parents = parents.map_or_else(|| network.neighbourhoods(1), Ragged::from_rows);
     let ranges = sampled.iter().map(|(_, range)| *range).collect();
     let with_tables = tables.into_iter().map(|(name, rows)| Channel::table(&name, Ragged::from_rows(rows)));
     let without = sampled.iter().map(|(name, range)| Channel::sampled(name, *range));
     let channels = with_tables.chain(without).collect();
-    let start = match (start_law, start) {
-        (Some(laws), _) => {
-            check_laws(&laws, &states)?;
-            Start::Laws(laws)
-        }
-        (None, Some(function)) => Start::Function(function),
-        (None, None) => return Err(bad("start", "is missing")),
-    };
     let world = PythonWorld { network, states, actions, parents, channels, ranges, start, step, transition };
     checked(py, Arc::new(world), is_checked)
-}
-
-fn check_laws(laws: &[Vec<f64>], states: &[usize]) -> PyResult<()> {
-    let lacks = |&i: &usize| laws.get(i).is_none_or(|law| law.len() != states[i]);
-    if let Some(i) = (0..states.len()).find(lacks) {
-        return Err(bad("start", format!("has no law over agent {i}'s {} states", states[i])));
-    }
-    let is_law = |law: &[f64]| {
-        law.iter().all(|p| (0.0..=1.0).contains(p)) && (law.iter().sum::<f64>() - 1.0).abs() <= 1e-8
-    };
-    match laws.iter().position(|law| !is_law(law)) {
-        None => Ok(()),
-        Some(i) => Err(bad("start", format!("agent {i}'s {:?} are no probabilities that sum to 1", laws[i]))),
-    }
-}
-
-/// The links of `n` agents.
-pub fn network(n: usize, edges: Vec<(usize, usize)>) -> PyResult<Graph> {
-    let network = Graph::from_edges(n, edges);
-    network.map_err(|error| bad("graph", error.to_string().trim_start_matches("network: ")))
-}
-
-pub fn check_sizes(n: usize, sizes: &[usize], name: &str) -> PyResult<()> {
-    if sizes.len() != n {
-        return Err(bad(name, format!("{} numbers for {n} agents", sizes.len())));
-    }
-    match sizes.iter().enumerate().find(|(_, size)| !(1..=LARGEST_LOCAL_SPACE).contains(*size)) {
-        None => Ok(()),
-        Some((i, size)) => {
-            Err(bad(name, format!("agent {i} has {size}; allowed are 1 to {LARGEST_LOCAL_SPACE}")))
-        }
-    }
 }
 
 /// The world, once it has shown that it keeps what worlds promise.
@@ -201,7 +149,7 @@ fn uniform(draw: u32) -> f64 {
 }
 
 /// States or actions as NumPy counts.
-fn wide<'py>(py: Python<'py>, bytes: &[u8]) -> Bound<'py, PyArray1<i64>> {
+pub fn wide<'py>(py: Python<'py>, bytes: &[u8]) -> Bound<'py, PyArray1<i64>> {
     PyArray1::from_vec(py, bytes.iter().map(|&b| i64::from(b)).collect())
 }
 

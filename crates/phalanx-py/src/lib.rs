@@ -19,12 +19,13 @@ use pyo3::prelude::*;
 mod _phalanx {
     #[pymodule_export]
     use crate::{
+        config::Configuration,
         env::Games,
         errors::{ConfigError, Interrupted, TrainingError},
         factored::factored_world,
         own::{Own, OwnWorld},
         parallel::parallel_world,
-        session::{Fixed, command_line, exact, iterations, presets, resolve, utility_kinds},
+        session::{Fixed, command_line, exact, presets, utility_kinds},
         train::{resume, train},
         utility::PythonUtility,
         watch::finish_work,

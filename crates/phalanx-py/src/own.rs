@@ -15,12 +15,6 @@ pub struct OwnWorld(pub Arc<dyn World>);
 
 #[pymethods]
 impl OwnWorld {
-    /// Number of agents.
-    #[getter]
-    fn agents(&self) -> usize {
-        self.0.graph().agents()
-    }
-
     /// Links, smaller agent first.
     #[getter]
     fn edges(&self) -> Vec<(u32, u32)> {

@@ -1,16 +1,16 @@
 //! Environments in the manner of PettingZoo's `ParallelEnv` as worlds: simulated whole, each agent seeing what its
 //! neighbourhood observes.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
-use numpy::{PyArray1, PyReadonlyArray1};
+use numpy::PyReadonlyArray1;
 use phalanx::base::stream::{Place, Stream};
 use phalanx::graph::Graph;
 use phalanx::world::{Channel, Episode, Evolution, Joint, View, World};
 use pyo3::prelude::*;
 
-use crate::errors::bad;
-use crate::factored::{check_sizes, checked, network};
+use crate::errors::{bad, exception};
+use crate::factored::{checked, wide};
 use crate::own::OwnWorld;
 use crate::watch::in_python;
 
@@ -29,7 +29,7 @@ struct ParallelWorld {
     begin: Arc<Py<PyAny>>,
 }
 
-/// A world of an environment, checked to be one if `is_checked`.
+/// A world of an environment, checked to be one if `is_checked`. The package has checked that the arguments fit each other.
 #[pyfunction]
 #[pyo3(signature = (*, n, edges, cells, actions, widths, channels, begin, is_checked))]
 #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
@@ -44,12 +44,7 @@ pub fn parallel_world(
     begin: Py<PyAny>,
     is_checked: bool,
 ) -> PyResult<OwnWorld> {
-    let network = network(n, edges)?;
-    check_sizes(n, &cells, "cells")?;
-    check_sizes(n, &actions, "actions")?;
-    if widths.len() != n {
-        return Err(bad("observations", format!("{} widths for {n} agents", widths.len())));
-    }
+    let network = Graph::from_edges(n, edges).map_err(|error| exception(&error))?;
     let ends = widths.iter().scan(0, |end, width| {
         *end += width;
         Some(*end)
@@ -129,77 +124,41 @@ impl Joint for ParallelWorld {
     fn begin(&self, stream: &Stream, place: Place) -> Box<dyn Episode> {
         // Environments take seeds of 31 bits.
         let seed = stream.sequence(place, 0).next_u32() >> 1;
-        let played = in_python(|py| {
+        Box::new(in_python(|py| {
             let episode = self.begin.bind(py).call1((seed,))?;
-            let seen = Seen::of(&episode, &self.cells, self.shared())?;
-            Ok(Played {
-                episode: episode.unbind(),
-                seen: Mutex::new(seen),
-                cells: self.cells.clone(),
-                ranges: self.ranges.clone(),
-            })
-        });
-        Box::new(played)
+            let seen = seen(&episode)?;
+            Ok(Played { episode: episode.unbind(), seen, ranges: self.ranges.clone() })
+        }))
     }
 }
 
 /// An episode in Python.
 struct Played {
     episode: Py<PyAny>,
-    seen: Mutex<Seen>,
-    cells: Vec<usize>,
+    /// Cells and numbers of the present moment.
+    seen: (Vec<u8>, Vec<f32>),
     ranges: Arc<[(String, [f64; 2])]>,
 }
 
-/// What is seen at a moment.
-struct Seen {
-    cells: Vec<u8>,
-    numbers: Vec<f32>,
-}
-
-impl Seen {
-    fn of(episode: &Bound<'_, PyAny>, sizes: &[usize], width: usize) -> PyResult<Self> {
-        let seen = episode.call_method0("observe")?;
-        let (cells, numbers): (PyReadonlyArray1<'_, i64>, PyReadonlyArray1<'_, f32>) = seen.extract()?;
-        let (cells, numbers) = (cells.as_array(), numbers.as_array());
-        if cells.len() != sizes.len() || numbers.len() != width {
-            let found = format!("{} cells and {} numbers", cells.len(), numbers.len());
-            return Err(bad("observations", format!("{found}, not {} and {width}", sizes.len())));
-        }
-        let cell = |(i, (&cell, &size)): (usize, (&i64, &usize))| {
-            if (0..size as i64).contains(&cell) {
-                return Ok(cell as u8);
-            }
-            Err(bad("cell", format!("gives agent {i} the cell {cell}; it has {size}, from 0")))
-        };
-        let cells = cells.iter().zip(sizes).enumerate().map(cell).collect::<PyResult<_>>()?;
-        if let Some(number) = numbers.iter().find(|number| !number.is_finite()) {
-            return Err(bad("observations", format!("hold {number}")));
-        }
-        Ok(Seen { cells, numbers: numbers.to_vec() })
-    }
+/// Cells and numbers, which the package has checked.
+fn seen(episode: &Bound<'_, PyAny>) -> PyResult<(Vec<u8>, Vec<f32>)> {
+    let seen = episode.call_method0("observe")?;
+    let (cells, numbers): (PyReadonlyArray1<'_, i64>, PyReadonlyArray1<'_, f32>) = seen.extract()?;
+    Ok((cells.as_array().iter().map(|&cell| cell as u8).collect(), numbers.as_array().to_vec()))
 }
 
 impl Episode for Played {
     fn observe(&self, states: &mut [u8], shared: &mut [f32]) {
-        if let Ok(seen) = self.seen.lock() {
-            states.copy_from_slice(&seen.cells);
-            shared.copy_from_slice(&seen.numbers);
-        }
+        states.copy_from_slice(&self.seen.0);
+        shared.copy_from_slice(&self.seen.1);
     }
 
     fn step(&mut self, actions: &[u8], _draws: &[u32], rewards: &mut [f32]) -> bool {
         let (seen, ended) = in_python(|py| {
-            let actions = PyArray1::from_iter(py, actions.iter().map(|&a| i64::from(a)));
-            let moved = self.episode.bind(py).call_method1("step", (actions,))?;
+            let moved = self.episode.bind(py).call_method1("step", (wide(py, actions),))?;
             let (earned, ended): (PyReadonlyArray1<'_, f64>, bool) = moved.extract()?;
-            let earned = earned.as_array();
-            if earned.len() != rewards.len() {
-                return Err(bad("rewards", format!("{} numbers, not {}", earned.len(), rewards.len())));
-            }
-            rewards.iter_mut().zip(earned).for_each(|(out, &reward)| *out = reward as f32);
-            for ((name, [low, high]), rewards) in
-                self.ranges.iter().zip(rewards.chunks_exact(self.cells.len()))
+            rewards.iter_mut().zip(earned.as_array()).for_each(|(out, &reward)| *out = reward as f32);
+            for ((name, [low, high]), rewards) in self.ranges.iter().zip(rewards.chunks_exact(actions.len()))
             {
                 // In single precision, as rewards are kept: a range may have ends that are not.
                 let is_within = |reward: &f32| (*low as f32..=*high as f32).contains(reward);
@@ -208,10 +167,9 @@ impl Episode for Played {
                     return Err(bad(&format!("ranges[{name:?}]"), message));
                 }
             }
-            let width = self.seen.lock().map_or(0, |seen| seen.numbers.len());
-            Ok((Seen::of(self.episode.bind(py), &self.cells, width)?, ended))
+            Ok((seen(self.episode.bind(py))?, ended))
         });
-        self.seen = Mutex::new(seen);
+        self.seen = seen;
         ended
     }
 }

@@ -1,10 +1,11 @@
 //! A policy that is there: evaluated, asked for actions.
 
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use numpy::{
-    IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArray3,
+    IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArrayDyn,
     PyUntypedArrayMethods,
 };
 use phalanx::Ragged;
@@ -12,9 +13,8 @@ use phalanx::run::{Evaluator, WorldConfig};
 use phalanx::world::Evolution;
 use phalanx::world::Trajectory;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 
-use crate::config::config;
+use crate::config::Configuration;
 use crate::errors::{bad, exception};
 use crate::own::Own;
 use crate::watch::watch_all;
@@ -47,15 +47,9 @@ impl Fixed {
 
     /// A configuration with a scripted policy: `uniform`, or one that the world knows.
     #[staticmethod]
-    fn scripted(
-        py: Python<'_>,
-        source: &Bound<'_, PyAny>,
-        settings: &Bound<'_, PyDict>,
-        own: &Bound<'_, Own>,
-        policy: &str,
-    ) -> PyResult<Self> {
-        let config = config(source, settings, own)?;
-        let evaluator = watch_all(py, None, &Arc::default(), || Evaluator::scripted(&config, policy))?;
+    fn scripted(py: Python<'_>, config: &Bound<'_, Configuration>, policy: &str) -> PyResult<Self> {
+        let config = &config.get().0;
+        let evaluator = watch_all(py, None, &Arc::default(), || Evaluator::scripted(config, policy))?;
         Ok(evaluator.into())
     }
 
@@ -98,11 +92,6 @@ impl Fixed {
     #[getter]
     fn widths(&self) -> Vec<Option<usize>> {
         (0..self.agents()).map(|i| self.evaluator.policy().rows_read(i)).collect()
-    }
-
-    /// The resolved configuration as TOML.
-    fn config(&self) -> String {
-        self.evaluator.config().to_toml()
     }
 
     /// The assessment that `phalanx eval --json` prints, as JSON, with exact values where they are quick to have.
@@ -155,16 +144,11 @@ impl Fixed {
         &self,
         py: Python<'py>,
         agent: usize,
-        observation: Observation<'py>,
+        observation: Observations<'py>,
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {
-        let mut moment = self.moment();
-        let mut law = vec![0.0; self.actions_of(agent)?];
-        match observation {
-            Observation::States(states) => {
-                self.law_of_states(agent, states.as_slice()?, &mut moment, &mut law)
-            }
-            Observation::View(view) => self.law_of_view(agent, view.as_slice()?, &mut moment, &mut law),
-        }?;
+        let mut law = Vec::new();
+        let all = 0..observation.shape()[0];
+        self.law_of(agent, &observation, all, &mut self.moment(), &mut law)?;
         Ok(law.into_pyarray(py))
     }
 
@@ -177,38 +161,21 @@ impl Fixed {
         observations: Observations<'py>,
         uniform: Option<PyReadonlyArray2<'py, f64>>,
     ) -> PyResult<Bound<'py, PyArray2<i64>>> {
-        let shape = match &observations {
-            Observations::States(states) => states.shape(),
-            Observations::Views(views) => views.shape(),
-        };
+        let (count, shape) = (agents.len(), observations.shape());
         let (copies, width) = (shape[0], shape[2]);
-        if shape[1] != agents.len() || uniform.as_ref().is_some_and(|u| u.shape() != &shape[..2]) {
-            return Err(bad("observations", format!("shape {shape:?} for {} agents", agents.len())));
+        let uniform = uniform.as_ref().map(|uniform| uniform.as_slice()).transpose()?;
+        let (mut moment, mut law) = (self.moment(), Vec::new());
+        let mut actions = Vec::with_capacity(copies * count);
+        for (k, &agent) in agents.iter().cycle().take(copies * count).enumerate() {
+            let needed = match observations {
+                Observations::States(_) => self.groups.row(agent).len(),
+                Observations::Views(_) => self.evaluator.policy().rows_read(agent).unwrap_or(width),
+            };
+            let seen = k * width..k * width + needed.min(width);
+            self.law_of(agent, &observations, seen, &mut moment, &mut law)?;
+            actions.push(choice(&law, uniform.map(|uniform| uniform[k])) as i64);
         }
-        let mut moment = self.moment();
-        let mut actions = Vec::with_capacity(copies * agents.len());
-        let mut law = Vec::new();
-        for copy in 0..copies {
-            for (place, &agent) in agents.iter().enumerate() {
-                law.resize(self.actions_of(agent)?, 0.0);
-                let first = (copy * agents.len() + place) * width;
-                match &observations {
-                    Observations::States(states) => {
-                        let members = self.groups.row(agent).len().min(width);
-                        let seen = &states.as_slice()?[first..first + members];
-                        self.law_of_states(agent, seen, &mut moment, &mut law)?;
-                    }
-                    Observations::Views(views) => {
-                        let needed = self.evaluator.policy().rows_read(agent).unwrap_or(width).min(width);
-                        let seen = &views.as_slice()?[first..first + needed];
-                        self.law_of_view(agent, seen, &mut moment, &mut law)?;
-                    }
-                }
-                let numbers = uniform.as_ref().and_then(|uniform| uniform.as_slice().ok());
-                actions.push(choice(&law, numbers.map(|u| u[copy * agents.len() + place])) as i64);
-            }
-        }
-        PyArray1::from_vec(py, actions).reshape([copies, agents.len()])
+        PyArray1::from_vec(py, actions).reshape([copies, count])
     }
 
     /// Probabilities of agent i's actions in a world that is simulated whole, given the states of its neighbourhood and what the world
@@ -232,18 +199,20 @@ impl Fixed {
     }
 }
 
-/// What one agent sees.
-#[derive(FromPyObject)]
-pub enum Observation<'py> {
-    States(PyReadonlyArray1<'py, i64>),
-    View(PyReadonlyArray1<'py, f32>),
-}
-
-/// What agents of many copies see, `[copy, agent, number]`.
+/// What agents see: `[number]` of one, `[copy, agent, number]` of many.
 #[derive(FromPyObject)]
 pub enum Observations<'py> {
-    States(PyReadonlyArray3<'py, i64>),
-    Views(PyReadonlyArray3<'py, f32>),
+    States(PyReadonlyArrayDyn<'py, i64>),
+    Views(PyReadonlyArrayDyn<'py, f32>),
+}
+
+impl Observations<'_> {
+    fn shape(&self) -> &[usize] {
+        match self {
+            Observations::States(states) => states.shape(),
+            Observations::Views(views) => views.shape(),
+        }
+    }
 }
 
 /// The action that a number from [0, 1) falls on, or the likeliest.
@@ -271,6 +240,22 @@ impl Fixed {
     /// An episode of one step.
     fn moment(&self) -> Trajectory {
         Trajectory::for_world(self.evaluator.world(), 1)
+    }
+
+    /// Writes the law of an agent's action, given a part of the observations.
+    fn law_of(
+        &self,
+        agent: usize,
+        observations: &Observations<'_>,
+        part: Range<usize>,
+        moment: &mut Trajectory,
+        law: &mut Vec<f64>,
+    ) -> PyResult<()> {
+        law.resize(self.actions_of(agent)?, 0.0);
+        match observations {
+            Observations::States(states) => self.law_of_states(agent, &states.as_slice()?[part], moment, law),
+            Observations::Views(views) => self.law_of_view(agent, &views.as_slice()?[part], moment, law),
+        }
     }
 
     fn law_of_states(
@@ -329,29 +314,6 @@ pub fn agent_prefix(world: &WorldConfig) -> &'static str {
 /// A list of an array an agent.
 fn arrays<'py>(py: Python<'py>, rows: &Ragged<f64>) -> Vec<Bound<'py, PyArray1<f64>>> {
     rows.iter().map(|row| PyArray1::from_slice(py, row)).collect()
-}
-
-/// A configuration with every setting resolved, as TOML.
-#[pyfunction]
-pub fn resolve(
-    py: Python<'_>,
-    source: &Bound<'_, PyAny>,
-    settings: &Bound<'_, PyDict>,
-    own: &Bound<'_, Own>,
-) -> PyResult<String> {
-    let config = config(source, settings, own)?;
-    let resolved = watch_all(py, None, &Arc::default(), || phalanx::run::resolve(&config))?;
-    Ok(resolved.to_toml())
-}
-
-/// How many iterations a configuration asks for.
-#[pyfunction]
-pub fn iterations(
-    source: &Bound<'_, PyAny>,
-    settings: &Bound<'_, PyDict>,
-    own: &Bound<'_, Own>,
-) -> PyResult<usize> {
-    Ok(config(source, settings, own)?.iterations)
 }
 
 /// Kinds of utilities that the library has.

@@ -10,34 +10,29 @@ use phalanx::distributed::SingleProcess;
 use phalanx::run::{Ending, ResumeOutcome, Run, RunFolder, Session};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyUserWarning};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 
-use crate::config::config;
+use crate::config::Configuration;
 use crate::errors::{Interrupted, TrainingError, exception, without_lock};
 use crate::own::Own;
 use crate::watch::{Pool, watch, watch_all};
 
 /// Trains and evaluates; returns the run's folder.
 #[pyfunction]
-#[pyo3(signature = (source, settings, own, name, out, init, threads, progress))]
-#[expect(clippy::too_many_arguments, reason = "keywords in Python")]
 pub fn train(
     py: Python<'_>,
-    source: &Bound<'_, PyAny>,
-    settings: &Bound<'_, PyDict>,
-    own: &Bound<'_, Own>,
+    config: &Bound<'_, Configuration>,
     name: &str,
     out: Option<PathBuf>,
     init: Option<PathBuf>,
     threads: Option<usize>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<PathBuf> {
-    let config = config(source, settings, own)?;
+    let config = &config.get().0;
     if let Some(out) = &out {
         RunFolder::check_free(out).map_err(|error| exception(&error))?;
     }
     let session = watch_all(py, threads, &Arc::default(), || {
-        let mut session = Session::new(&config)?;
+        let mut session = Session::new(config)?;
         if let Some(init) = &init {
             session.warm_start(&init.join("policy.safetensors"))?;
         }

@@ -10,12 +10,8 @@ use crate::errors::bad;
 /// Nested deeper than any setting is; a list that holds itself ends here.
 const DEEPEST: usize = 16;
 
-/// A value as it would stand in a file. `field` is its dotted name.
-pub fn to_toml(value: &Bound<'_, PyAny>, field: &str) -> PyResult<Value> {
-    convert(value, field, 0)
-}
-
-fn convert(value: &Bound<'_, PyAny>, field: &str, depth: usize) -> PyResult<Value> {
+/// A value as it would stand in a file. `field` is its dotted name, `depth` the number of values around it.
+pub fn to_toml(value: &Bound<'_, PyAny>, field: &str, depth: usize) -> PyResult<Value> {
     if depth > DEEPEST {
         return Err(bad(field, "is nested too deeply"));
     }
@@ -33,21 +29,21 @@ fn convert(value: &Bound<'_, PyAny>, field: &str, depth: usize) -> PyResult<Valu
         return Ok(Value::String(value.extract()?));
     }
     if let Ok(value) = value.cast::<PyDict>() {
-        return Ok(Value::Table(table_at(value, field, depth + 1)?));
+        return Ok(Value::Table(table(value, field, depth + 1)?));
     }
     if let Ok(mapping) = value.cast::<PyMapping>() {
         let dict = PyDict::new(value.py());
         dict.update(mapping)?;
-        return Ok(Value::Table(table_at(&dict, field, depth + 1)?));
+        return Ok(Value::Table(table(&dict, field, depth + 1)?));
     }
     if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() {
         let entries = value.try_iter()?.enumerate();
-        let entries = entries.map(|(k, entry)| convert(&entry?, &format!("{field}.{k}"), depth + 1));
+        let entries = entries.map(|(k, entry)| to_toml(&entry?, &format!("{field}.{k}"), depth + 1));
         return Ok(Value::Array(entries.collect::<PyResult<_>>()?));
     }
     // Arrays and numbers of NumPy.
     if value.hasattr("tolist")? {
-        return convert(&value.call_method0("tolist")?, field, depth + 1);
+        return to_toml(&value.call_method0("tolist")?, field, depth + 1);
     }
     if value.hasattr("__fspath__")? {
         return Ok(Value::String(value.call_method0("__fspath__")?.extract()?));
@@ -59,11 +55,7 @@ fn convert(value: &Bound<'_, PyAny>, field: &str, depth: usize) -> PyResult<Valu
 }
 
 /// A section.
-pub fn table(value: &Bound<'_, PyDict>, field: &str) -> PyResult<toml::Table> {
-    table_at(value, field, 0)
-}
-
-fn table_at(value: &Bound<'_, PyDict>, field: &str, depth: usize) -> PyResult<toml::Table> {
+pub fn table(value: &Bound<'_, PyDict>, field: &str, depth: usize) -> PyResult<toml::Table> {
     let mut table = toml::Table::new();
     for (key, value) in value {
         let Ok(key) = key.extract::<String>() else {
@@ -71,7 +63,7 @@ fn table_at(value: &Bound<'_, PyDict>, field: &str, depth: usize) -> PyResult<to
             return Err(PyTypeError::new_err(format!("{whose}: the key {} is no string", key.repr()?)));
         };
         let of = if field.is_empty() { key.clone() } else { format!("{field}.{key}") };
-        table.insert(key, convert(&value, &of, depth)?);
+        table.insert(key, to_toml(&value, &of, depth)?);
     }
     Ok(table)
 }

@@ -19,9 +19,6 @@ use crate::errors::{bad, caught, exception, throw};
 /// How often Ctrl-C and progress are looked at.
 const EVERY: Duration = Duration::from_millis(50);
 
-/// More threads than this are a mistake.
-pub const MOST_THREADS: usize = 1024;
-
 /// Threads to work on, which the interpreter knows: they ask for its lock in a fraction of the time that others need.
 pub struct Pool {
     /// There until the end.
@@ -35,9 +32,6 @@ pub struct Pool {
 impl Pool {
     /// So many threads; all cores if not given.
     pub fn new(threads: Option<usize>) -> PyResult<Self> {
-        if let Some(threads) = threads.filter(|threads| !(1..=MOST_THREADS).contains(threads)) {
-            return Err(bad("threads", format!("{threads}; allowed are 1 to {MOST_THREADS}")));
-        }
         let (mut handles, hurry) = (Vec::new(), Arc::new(AtomicBool::new(false)));
         let known = |thread: rayon::ThreadBuilder| {
             let hurry = hurry.clone();

@@ -119,6 +119,8 @@ class Adapter:
         n = len(self.agents)
         each = [cells] * n if hasattr(cells, "__index__") else listed(cells, "cells")
         self.cells = [whole(size, "cells", 1, LARGEST) for size in each]
+        if len(self.cells) != n:
+            raise ConfigError(f"cells: {len(self.cells)} numbers for {n} agents")
         if "reward" in channels:
             raise ConfigError("channels: `reward` is the environment's own")
         self.channels = dict(channels)
@@ -297,6 +299,8 @@ def _choices(agent: Any, environment: Any, actions: Any) -> int | list[Any]:
         choices = listed(given, "actions")
         if not choices:
             raise ConfigError(f"actions: there are none of {agent!r}")
+        if len(choices) > LARGEST:
+            raise ConfigError(f"actions: {agent!r} has {len(choices)}; allowed are 1 to {LARGEST}")
         return choices
     space = environment.action_space(agent)
     size = getattr(space, "n", None)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ._phalanx import ConfigError, Games
+from ._phalanx import ConfigError, Configuration, Games
 from .own import Own
 from .world import World
 
@@ -354,7 +354,9 @@ def make_games(
     own = Own()
     if isinstance(source, World):
         source = {"world": {"kind": own.add_world(source)}}
-    return Games(source, settings, own.registry, copies, max_cycles, continuous, threads)
+    named = os.fspath(source) if isinstance(source, os.PathLike) else source
+    config = Configuration(named, settings, own.registry)
+    return Games(config, copies, max_cycles, continuous, threads)
 
 
 def whole_number(name: str, value: SupportsIndex, most: int = 2**48) -> int:

@@ -10,7 +10,7 @@ from typing import Any
 from . import _checks, _phalanx
 from . import progress as bars
 from ._checks import folder, text
-from ._phalanx import ConfigError, Fixed
+from ._phalanx import ConfigError, Configuration, Fixed
 from .assessment import Assessment, assessed
 from .own import Own
 from .runs import Run
@@ -60,9 +60,10 @@ def train(
     policy = None if init is None else init.path if isinstance(init, Run) else folder(init, "init")
     if policy is not None and not (policy / "policy.safetensors").is_file():
         raise ConfigError(f"init: {str(policy)!r} has no policy")
-    bar = bars.bar(progress, _phalanx.iterations(base, named, own.registry))
+    config = Configuration(base, named, own.registry)
+    bar = bars.bar(progress, config.iterations)
     try:
-        path = _phalanx.train(base, named, own.registry, _name(base), where, policy, count, bar)
+        path = _phalanx.train(config, _name(base), where, policy, count, bar)
     finally:
         bar.close()
     return Run(path, own)
@@ -90,7 +91,7 @@ def resume(
     own = run._own if isinstance(run, Run) and world is None else Own(world, utilities)
     if not (path / "config.toml").is_file():
         raise ConfigError(f"run: {str(path)!r} is no run; it has no config.toml")
-    bar = bars.bar(progress, _phalanx.iterations(str(path / "config.toml"), {}, own.registry))
+    bar = bars.bar(progress, Configuration(str(path / "config.toml"), {}, own.registry).iterations)
     try:
         _phalanx.resume(path, own.registry, count, bar)
     finally:
@@ -132,7 +133,7 @@ def evaluate(
     <Assessment of 50 episodes: 10 safe agents at confidence 0.99>
     """
     own, base, named = _prepared(source, settings)
-    fixed = Fixed.scripted(base, named, own.registry, text(policy, "policy"))
+    fixed = Fixed.scripted(Configuration(base, named, own.registry), text(policy, "policy"))
     return assessed(fixed, episodes, evaluation_seed, confidence, threads, "evaluation_seed")
 
 
@@ -144,7 +145,7 @@ def config(source: Source | None = None, **settings: Any) -> dict[str, Any]:
     'linear'
     """
     own, base, named = _prepared(source, settings)
-    return tomllib.loads(_phalanx.resolve(base, named, own.registry))
+    return tomllib.loads(Configuration(base, named, own.registry).resolve())
 
 
 def presets() -> dict[str, str]:

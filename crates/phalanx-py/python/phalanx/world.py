@@ -92,7 +92,6 @@ class World:
                 raise ConfigError(f"{needed}: {self.name} does not set it")
         n = whole(self.n, "n", 1, MOST_AGENTS)
         states, actions = sizes(self.states, n, "states"), sizes(self.actions, n, "actions")
-        start_law, start = self._start(n, states)
         transition = self._transition()
         rewards, ranges = mapping(self.rewards, "rewards"), mapping(self.ranges, "ranges")
         names(rewards, "rewards")
@@ -107,8 +106,7 @@ class World:
             parents=None if self.parents is None else self._parents(n),
             tables=[(name, _tables(table, states, actions, name)) for name, table in rewards.items()],
             sampled=[(name, interval(pair, f"ranges[{name!r}]")) for name, pair in ranges.items()],
-            start_law=start_law,
-            start=start,
+            start=self._start(n, states),
             step=self._step,
             transition=None if transition is None else lambda *given: _law(transition(*given)),
             is_checked=n <= CHECKED if self.check is None else flag(self.check, "check"),
@@ -135,10 +133,11 @@ class World:
             raise ConfigError(f"transition: `{type(transition).__name__}` is no function")
         return transition
 
-    def _start(self, n: int, states: list[int]) -> tuple[list[list[float]] | None, Any]:
+    def _start(self, n: int, states: list[int]) -> Any:
+        """A law per agent, or a function that draws states."""
         start = self.start
         if callable(start):
-            return None, lambda uniform: whole_numbers(start(uniform), "start")
+            return lambda uniform: whole_numbers(start(uniform), "start")
         given = np.asarray(start)
         if given.dtype.kind in "iub" and given.ndim <= 1:
             chosen = np.broadcast_to(given, n) if given.ndim == 0 or len(given) == n else None
@@ -146,13 +145,20 @@ class World:
                 raise ConfigError(f"start: {len(given)} states for {n} agents")
             if any(not 0 <= state < size for state, size in zip(chosen, states, strict=True)):
                 raise ConfigError(f"start: {start}; states are 0 to {max(states) - 1}")
-            return [np.eye(size)[state].tolist() for state, size in zip(chosen, states, strict=True)], None
+            return [np.eye(size)[state].tolist() for state, size in zip(chosen, states, strict=True)]
         if given.dtype.kind != "f" or given.ndim not in (1, 2):
             raise ConfigError("start: give a state, n states, probabilities of states, or a function")
-        laws = [given] * n if given.ndim == 1 else list(given)
+        laws = np.broadcast_to(given, (n, len(given))) if given.ndim == 1 else given
         if len(laws) != n:
             raise ConfigError(f"start: {len(laws)} laws for {n} agents")
-        return [law.tolist() for law in laws], None
+        for i, size in enumerate(states):
+            if size != laws.shape[1]:
+                raise ConfigError(f"start: has no law over agent {i}'s {size} states")
+        is_law = ((laws >= 0) & (laws <= 1)).all(axis=1) & (abs(laws.sum(axis=1, dtype=float) - 1) <= 1e-8)
+        if not is_law.all():
+            i = int(np.argmin(is_law))
+            raise ConfigError(f"start: agent {i}'s {laws[i].tolist()} are no probabilities that sum to 1")
+        return laws.tolist()
 
     def _step(
         self, states: NDArray[np.int64], actions: NDArray[np.int64], uniform: NDArray[np.float64]
@@ -178,8 +184,8 @@ class World:
             raise ConfigError(f"transition: {self.name} does not have it, and exact computations need it")
         n = whole(self.n, "n", 1, MOST_AGENTS)
         states, actions = sizes(self.states, n, "states"), sizes(self.actions, n, "actions")
-        law, _ = self._start(n, states)
-        if law is None:
+        law = self._start(n, states)
+        if callable(law):
             raise ConfigError("start: is a function; exact computations need probabilities")
         links = self._links(n)
         near = [sorted({i, *(b if a == i else a for a, b in links if i in (a, b))}) for i in range(n)]

@@ -12,8 +12,7 @@ use crate::errors::bad;
 /// Actions of one step, `[copy][agent]`.
 pub enum Actions {
     Discrete(Vec<u8>),
-    Single(Vec<f32>),
-    Double(Vec<f64>),
+    Continuous(Vec<f64>),
 }
 
 /// Actions that go from −1 to 1, or are numbers.
@@ -30,18 +29,18 @@ impl Actions {
         let range = copy * agents..(copy + 1) * agents;
         match self {
             Actions::Discrete(actions) => Moves::Discrete(&actions[range]),
-            Actions::Single(actions) => Moves::Single(&actions[range]),
-            Actions::Double(actions) => Moves::Double(&actions[range]),
+            Actions::Continuous(actions) => Moves::Continuous(&actions[range]),
         }
     }
 
     /// Reads an array `[copy][agent]`; of continuous actions `[copy][agent][1]`, too.
     pub fn read(
         array: &Bound<'_, PyUntypedArray>,
-        [copies, agents]: [usize; 2],
+        plays: &[Play],
+        agents: usize,
         space: Space<'_>,
     ) -> PyResult<Self> {
-        let shape = array.shape();
+        let (shape, copies) = (array.shape(), plays.len());
         let is_continuous = matches!(space, Space::Continuous);
         if shape != [copies, agents] && !(is_continuous && shape == [copies, agents, 1]) {
             return Err(bad("actions", format!("the shape is {shape:?}; [{copies}, {agents}] is needed")));
@@ -49,18 +48,14 @@ impl Actions {
         let place = |k: usize| format!("actions[{}, {}]", k / agents, k % agents);
         match space {
             Space::Continuous => {
-                if let Some(actions) = values::<f32>(array)? {
-                    actions
-                        .iter()
-                        .enumerate()
-                        .try_for_each(|(k, &up)| check_share(up.into(), || place(k)))?;
-                    Ok(Actions::Single(actions))
-                } else if let Some(actions) = values::<f64>(array)? {
-                    actions.iter().enumerate().try_for_each(|(k, &up)| check_share(up, || place(k)))?;
-                    Ok(Actions::Double(actions))
-                } else {
-                    Err(wrong_type(array, "float32 or float64"))
-                }
+                let shares: Vec<Share> = match (values(array)?, values(array)?) {
+                    (Some(ups), _) => ups.into_iter().map(Share::Single).collect(),
+                    (None, Some(ups)) => ups.into_iter().map(Share::Double).collect(),
+                    (None, None) => return Err(wrong_type(array, "float32 or float64")),
+                };
+                let ups = shares.into_iter().enumerate();
+                let ups = ups.map(|(k, up)| up.checked(&plays[k / agents], k % agents, || place(k)));
+                Ok(Actions::Continuous(ups.collect::<PyResult<_>>()?))
             }
             Space::Discrete(world) => {
                 let mut actions = Vec::with_capacity(copies * agents);
@@ -94,7 +89,7 @@ impl Actions {
                 "actions: `{kind}`; a dict with an action for every agent"
             )));
         };
-        let (mut discrete, mut double) = (Vec::new(), Vec::new());
+        let (mut discrete, mut continuous) = (Vec::new(), Vec::new());
         for (i, name) in names.iter().enumerate() {
             let Some(action) = dict.get_item(name)? else {
                 return Err(bad("actions", format!("`{name}` is missing")));
@@ -102,21 +97,17 @@ impl Actions {
             let place = || format!("actions[\"{name}\"]");
             match space {
                 Space::Continuous => {
-                    let up = match share(&action).ok_or_else(|| wrong_share(&action, &place()))? {
-                        Share::Single(up) => {
-                            check_share(up.into(), place)?;
-                            copy.in_single_precision(i, up)
-                        }
-                        Share::Double(up) => {
-                            check_share(up, place)?;
-                            up
-                        }
-                    };
-                    double.push(up);
+                    let up = share(&action).ok_or_else(|| {
+                        let needed = "a float32 array of shape (1,) is needed, with a number from -1 to 1";
+                        PyTypeError::new_err(format!("{}: {}; {needed}", place(), shown(&action)))
+                    })?;
+                    continuous.push(up.checked(copy, i, place)?);
                 }
                 Space::Discrete(world) => {
                     let Ok(number) = action.extract::<i64>() else {
-                        return Err(not_a_number(&action, world.actions(i), &place()));
+                        let allowed = format!("allowed are 0 to {}", world.actions(i) - 1);
+                        let message = format!("{}: {} is no integer; {allowed}", place(), shown(&action));
+                        return Err(PyTypeError::new_err(message));
                     };
                     discrete.push(checked(world, i, number, place)?);
                 }
@@ -131,7 +122,7 @@ impl Actions {
             return Err(bad("actions", format!("{} is no agent", extra.unwrap_or_default())));
         }
         Ok(match space {
-            Space::Continuous => Actions::Double(double),
+            Space::Continuous => Actions::Continuous(continuous),
             Space::Discrete(_) => Actions::Discrete(discrete),
         })
     }
@@ -147,6 +138,20 @@ fn values<T: numpy::Element + Copy>(array: &Bound<'_, PyUntypedArray>) -> PyResu
 enum Share {
     Single(f32),
     Double(f64),
+}
+
+impl Share {
+    /// What moves a copy's piston as far in double precision, if it is from −1 to 1.
+    fn checked(self, copy: &Play, piston: usize, place: impl Fn() -> String) -> PyResult<f64> {
+        let (given, up) = match self {
+            Share::Single(up) => (up.into(), copy.in_single_precision(piston, up)),
+            Share::Double(up) => (up, up),
+        };
+        if (-1.0..=1.0).contains(&given) {
+            return Ok(up);
+        }
+        Err(bad(&place(), format!("{given}; allowed are -1 to 1")))
+    }
 }
 
 /// The entry of an array or a list of one float.
@@ -166,27 +171,8 @@ fn only_entry<T: numpy::Element>(array: &Bound<'_, PyArrayDyn<T>>) -> Option<T> 
     if array.shape() == [1] { array.get_owned(&[0][..]) } else { None }
 }
 
-fn check_share(action: f64, place: impl Fn() -> String) -> PyResult<()> {
-    if (-1.0..=1.0).contains(&action) {
-        return Ok(());
-    }
-    Err(bad(&place(), format!("{action}; allowed are -1 to 1")))
-}
-
 fn shown(action: &Bound<'_, PyAny>) -> String {
     action.repr().map_or_else(|_| "something else".into(), |text| text.to_string())
-}
-
-fn wrong_share(action: &Bound<'_, PyAny>, place: &str) -> PyErr {
-    let text = shown(action);
-    PyTypeError::new_err(format!(
-        "{place}: {text}; a float32 array of shape (1,) is needed, with a number from -1 to 1"
-    ))
-}
-
-fn not_a_number(action: &Bound<'_, PyAny>, actions: usize, place: &str) -> PyErr {
-    let text = shown(action);
-    PyTypeError::new_err(format!("{place}: {text} is no integer; allowed are 0 to {}", actions - 1))
 }
 
 fn wrong_type(array: &Bound<'_, PyUntypedArray>, needed: &str) -> PyErr {

@@ -2,34 +2,34 @@
 
 mod actions;
 mod layout;
-mod picture;
 mod play;
 
 use std::sync::Arc;
 
 use numpy::{
     PyArray1, PyArray2, PyArray3, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArray,
-    PyUntypedArrayMethods,
 };
 use phalanx::base::memory::check_memory;
 use phalanx::run::Config;
 use phalanx::world::pistonball::physics::Ball;
 use phalanx::world::pistonball::{Game, MAX_CYCLES};
 use phalanx::world::{Evolution, PistonballSpec, World};
-use phalanx_pictures::render::Board;
+use phalanx_pictures::render::{Board, Moment};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
-use crate::config::config;
+use crate::config::Configuration;
 use crate::errors::{bad, exception, without_lock};
-use crate::own::{Own, links};
+use crate::own::links;
 use crate::session::agent_prefix;
-use crate::watch::MOST_THREADS;
 use actions::{Actions, Space};
 use layout::{Layout, Observed};
 use play::{Play, Standing};
+
+/// More threads than this are a mistake.
+const MOST_THREADS: usize = 1024;
 
 /// Steps are numbered in pairs, with 32 bits.
 const MOST_CYCLES: usize = u32::MAX as usize;
@@ -42,10 +42,16 @@ pub struct Games {
     /// Which game of pistons; none in other worlds.
     game: Option<Game>,
     continuous: bool,
+    /// Steps after which an episode is cut.
+    #[pyo3(get, set)]
     max_cycles: usize,
     layout: Layout,
     copies: Vec<Play>,
+    /// Of the agents.
+    #[pyo3(get)]
     names: Vec<Py<PyString>>,
+    /// Their names.
+    #[pyo3(get)]
     channels: Vec<Py<PyString>>,
     /// Which of them is `reward`.
     reward: Option<usize>,
@@ -70,18 +76,15 @@ type Dict<'py> = Bound<'py, PyDict>;
 #[pymethods]
 impl Games {
     #[new]
-    #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn new(
         py: Python<'_>,
-        source: &Bound<'_, PyAny>,
-        settings: &Bound<'_, PyDict>,
-        own: &Bound<'_, Own>,
+        config: &Bound<'_, Configuration>,
         copies: usize,
         max_cycles: Option<usize>,
         continuous: bool,
         threads: usize,
     ) -> PyResult<Self> {
-        let config = config(source, settings, own)?;
+        let config = config.get().0.clone();
         let game = config.world.settings_of::<PistonballSpec>().map(|spec| spec.game);
         if continuous && game != Some(Game::Pettingzoo) {
             let message = "is for pistonball with game = \"pettingzoo\": other actions are numbers";
@@ -98,18 +101,19 @@ impl Games {
             check_memory(bytes, "copies", &format!("{copies} copies of {} agents", world.graph().agents()))?;
             Ok((world, layout))
         })?;
+        let max_cycles = max_cycles.unwrap_or(if game.is_some() { MAX_CYCLES } else { config.horizon });
+        if !(1..=MOST_CYCLES).contains(&max_cycles) {
+            return Err(bad("max_cycles", format!("{max_cycles}; allowed are 1 to {MOST_CYCLES}")));
+        }
         let prefix = agent_prefix(&config.world);
         let name = |i| PyString::new(py, &format!("{prefix}_{i}")).unbind();
         let channels = world.channels();
-        let games = Games {
+        Ok(Games {
             names: (0..world.graph().agents()).map(name).collect(),
             channels: channels.iter().map(|channel| PyString::intern(py, &channel.name).unbind()).collect(),
             reward: channels.iter().position(|channel| channel.name == "reward"),
             copies: (0..copies).map(|_| Play::new(&*world, &layout)).collect(),
-            max_cycles: checked_cycles(max_cycles.unwrap_or(match game {
-                Some(_) => MAX_CYCLES,
-                None => config.horizon,
-            }))?,
+            max_cycles,
             pool: pool(threads.min(copies))?,
             process: std::process::id(),
             board: None,
@@ -118,20 +122,7 @@ impl Games {
             game,
             continuous,
             layout,
-        };
-        Ok(games)
-    }
-
-    /// Steps after which an episode is cut.
-    #[getter]
-    fn max_cycles(&self) -> usize {
-        self.max_cycles
-    }
-
-    #[setter]
-    fn set_max_cycles(&mut self, max_cycles: usize) -> PyResult<()> {
-        self.max_cycles = checked_cycles(max_cycles)?;
-        Ok(())
+        })
     }
 
     /// `line`, `pistonball`, …
@@ -143,18 +134,6 @@ impl Games {
     #[getter]
     fn kappa(&self) -> usize {
         self.config.kappa
-    }
-
-    /// Names of the agents.
-    #[getter]
-    fn names(&self, py: Python<'_>) -> Vec<Py<PyString>> {
-        self.names.iter().map(|name| name.clone_ref(py)).collect()
-    }
-
-    /// Names of the channels.
-    #[getter]
-    fn channels(&self, py: Python<'_>) -> Vec<Py<PyString>> {
-        self.channels.iter().map(|name| name.clone_ref(py)).collect()
     }
 
     /// Links, the smaller agent first.
@@ -195,15 +174,11 @@ impl Games {
         seeds: PyReadonlyArray1<'_, u64>,
         episodes: PyReadonlyArray1<'_, u64>,
     ) -> PyResult<()> {
-        let which = self.which(&which)?;
-        let (seeds, episodes) = (seeds.as_slice()?.to_vec(), episodes.as_slice()?.to_vec());
-        if self.game.is_some() || seeds.len() != which.len() || episodes.len() != which.len() {
-            return Err(bad("begin", "needs a factored world, a seed and a number for each copy"));
-        }
+        let (which, seeds, episodes) = (which.as_slice()?, seeds.as_slice()?, episodes.as_slice()?);
         let (world, layout, copies) = (&*self.world, &self.layout, &mut self.copies);
         without_lock(py, || {
-            for (&c, (&seed, &episode)) in which.iter().zip(seeds.iter().zip(&episodes)) {
-                copies[c].begin(world, layout, seed, episode);
+            for (&c, (&seed, &episode)) in which.iter().zip(seeds.iter().zip(episodes)) {
+                copies[c as usize].begin(world, layout, seed, episode);
             }
             Ok(())
         })
@@ -216,27 +191,22 @@ impl Games {
         heights: PyReadonlyArray2<'_, f64>,
         balls: PyReadonlyArray2<'_, f64>,
     ) -> PyResult<()> {
-        let which = self.which(&which)?;
-        let agents = self.names.len();
-        let Some(game) = self.game else { return Err(bad("drop", "is for pistonball")) };
-        if heights.shape() != [which.len(), agents] || balls.shape() != [which.len(), 3] {
-            return Err(bad("drop", "needs heights and a ball for each copy"));
-        }
-        let starts = heights.as_slice()?.chunks_exact(agents).zip(balls.as_slice()?.chunks_exact(3));
-        for (&c, (heights, ball)) in which.iter().zip(starts) {
+        let heights = heights.as_slice()?.chunks_exact(self.names.len());
+        let starts = heights.zip(balls.as_slice()?.chunks_exact(3));
+        for (&c, (heights, ball)) in which.as_slice()?.iter().zip(starts) {
             let ball = Ball { x: ball[0], y: ball[1], vx: 0.0, vy: 0.0, angle: 0.0, omega: ball[2] };
-            self.copies[c].drop(&self.layout, heights, ball, game == Game::Paper);
+            self.copies[c as usize].drop(&self.layout, heights, ball, self.game == Some(Game::Paper));
         }
         Ok(())
     }
 
     /// What agents of the copies `which` see, `[copy][agent][number]`.
     fn observe<'py>(&self, py: Python<'py>, which: PyReadonlyArray1<'_, i64>) -> PyResult<Bound<'py, PyAny>> {
-        let which = self.which(&which)?;
+        let which = which.as_slice()?;
         if self.layout.has_views() {
-            self.observe_as::<f32>(py, &which)
+            self.observe_as::<f32>(py, which)
         } else {
-            self.observe_as::<u8>(py, &which)
+            self.observe_as::<u8>(py, which)
         }
     }
 
@@ -244,7 +214,7 @@ impl Games {
     fn step<'py>(&mut self, py: Python<'py>, actions: &Bound<'py, PyUntypedArray>) -> PyResult<Stepped<'py>> {
         self.check_playing()?;
         let space = if self.continuous { Space::Continuous } else { Space::Discrete(&*self.world) };
-        let actions = Actions::read(actions, [self.copies.len(), self.names.len()], space)?;
+        let actions = Actions::read(actions, &self.copies, self.names.len(), space)?;
         self.revive_pool()?;
         let stepped = if self.layout.has_views() {
             self.step_as::<f32>(py, &actions)
@@ -324,7 +294,7 @@ impl Games {
         })
     }
 
-    /// The picture of the first copy, red, green and blue as `[row][column][colour]`.
+    /// The present moment of the first copy, with what its agents did and earned to get there, as `[row][column][colour]`.
     fn render<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyArray3<u8>>> {
         self.check_begun()?;
         let board = match self.board.take() {
@@ -332,22 +302,23 @@ impl Games {
             None => Board::of(&self.config).map_err(|error| exception(&error))?,
         };
         let board = self.board.insert(board);
-        let Some(copy) = self.copies.first() else { return Err(bad("copies", "0; there is none to show")) };
-        picture::picture(py, board, copy, self.reward)
+        let (copy, agents) = (&self.copies[0], self.names.len());
+        let rewards =
+            self.reward.map(|k| copy.earned[k * agents..(k + 1) * agents].iter().map(|&r| r as f32));
+        let rewards: Vec<f32> = rewards.into_iter().flatten().collect();
+        let moment = Moment {
+            states: &copy.states,
+            actions: (copy.steps > 0).then_some(&copy.actions),
+            rewards: &rewards,
+            shared: &copy.shared,
+        };
+        let pixels = without_lock(py, || board.draw(&moment))?;
+        let (width, height) = board.size();
+        PyArray1::from_vec(py, pixels).reshape([height, width, 3])
     }
 }
 
 impl Games {
-    /// Numbers of copies, all of them there.
-    fn which(&self, which: &PyReadonlyArray1<'_, i64>) -> PyResult<Vec<usize>> {
-        let copies = self.copies.len();
-        let one = |&c: &i64| {
-            let number = usize::try_from(c).ok().filter(|&c| c < copies);
-            number.ok_or_else(|| bad("which", format!("{c}; there are {copies} copies")))
-        };
-        which.as_slice()?.iter().map(one).collect()
-    }
-
     /// An array with a row per copy.
     fn array<'py, 's, T: numpy::Element + Copy, R: AsRef<[T]>>(
         &'s self,
@@ -393,13 +364,13 @@ impl Games {
         Ok(())
     }
 
-    fn observe_as<'py, T: Observed>(&self, py: Python<'py>, which: &[usize]) -> PyResult<Bound<'py, PyAny>> {
+    fn observe_as<'py, T: Observed>(&self, py: Python<'py>, which: &[i64]) -> PyResult<Bound<'py, PyAny>> {
         let (agents, widest) = (self.names.len(), self.layout.widest);
         let array = PyArray3::<T>::zeros(py, [which.len(), agents, widest], false);
         let mut writer = array.try_readwrite()?;
         let out = writer.as_slice_mut()?;
         for (&c, out) in which.iter().zip(out.chunks_exact_mut(agents * widest)) {
-            let copy = &self.copies[c];
+            let copy = &self.copies[c as usize];
             T::write(&self.layout, &copy.states, &copy.seen, out);
         }
         Ok(array.into_any())
@@ -433,8 +404,7 @@ impl Games {
     }
 
     fn seen_by_agents<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let Some(copy) = self.copies.first() else { return Err(bad("copies", "0; at least 1 is needed")) };
-        let dict = PyDict::new(py);
+        let (copy, dict) = (&self.copies[0], PyDict::new(py));
         for (i, name) in self.names.iter().enumerate() {
             if self.layout.has_views() {
                 dict.set_item(name, PyArray1::from_slice(py, self.layout.of(&copy.seen, i)))?;
@@ -445,13 +415,6 @@ impl Games {
         }
         Ok(dict)
     }
-}
-
-fn checked_cycles(max_cycles: usize) -> PyResult<usize> {
-    if (1..=MOST_CYCLES).contains(&max_cycles) {
-        return Ok(max_cycles);
-    }
-    Err(bad("max_cycles", format!("{max_cycles}; allowed are 1 to {MOST_CYCLES}")))
 }
 
 /// Threads of their own, if more than one.

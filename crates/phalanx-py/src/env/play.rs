@@ -12,10 +12,8 @@ use super::layout::Layout;
 pub enum Moves<'a> {
     /// Numbers of actions.
     Discrete(&'a [u8]),
-    /// How far pistons go, −1 to 1, in single precision.
-    Single(&'a [f32]),
-    /// And in double precision.
-    Double(&'a [f64]),
+    /// How far pistons go, −1 to 1.
+    Continuous(&'a [f64]),
 }
 
 /// Where a copy stands.
@@ -56,7 +54,6 @@ pub struct Play {
     /// Of sampled channels, `[channel][agent]`.
     sampled: Vec<f32>,
     members: Vec<u8>,
-    ups: Vec<f64>,
 }
 
 /// Numbers that the views of pistonball read of the ball.
@@ -86,7 +83,6 @@ impl Play {
             draws: std::array::from_fn(|_| vec![0; of_factored]),
             sampled: vec![0.0; agents * sampled],
             members: Vec::new(),
-            ups: Vec::new(),
         }
     }
 
@@ -206,13 +202,7 @@ impl Play {
                 }
                 let outcome = match moves {
                     Moves::Discrete(actions) => Library::step(game, actions),
-                    Moves::Double(actions) => game.step_continuous(actions),
-                    Moves::Single(actions) => {
-                        self.ups.clear();
-                        let ups = actions.iter().enumerate();
-                        self.ups.extend(ups.map(|(i, &action)| game.in_single_precision(i, action)));
-                        game.step_continuous(&self.ups)
-                    }
+                    Moves::Continuous(actions) => game.step_continuous(actions),
                 };
                 rewards.fill(outcome.reward);
                 outcome.terminated
@@ -226,8 +216,7 @@ impl Play {
         self.actions.clear();
         match moves {
             Moves::Discrete(actions) => self.actions.extend_from_slice(actions),
-            Moves::Single(ups) => self.actions.extend(ups.iter().map(|&up| direction(f64::from(up)))),
-            Moves::Double(ups) => self.actions.extend(ups.iter().map(|&up| direction(up))),
+            Moves::Continuous(ups) => self.actions.extend(ups.iter().map(|&up| direction(up))),
         }
     }
 
