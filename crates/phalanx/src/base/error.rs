@@ -125,3 +125,8 @@ impl Error {
 
 /// Result with the library's [`Error`].
 pub type Result<T> = std::result::Result<T, Error>;
+
+/// Fails with `error` unless `holds`.
+pub(crate) fn ensure<E>(holds: bool, error: impl FnOnce() -> E) -> std::result::Result<(), E> {
+    if holds { Ok(()) } else { Err(error()) }
+}

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::config::{Agents, GraphSettings};
 use super::{Graph, MAX_AGENTS, check_agents, group_by_row};
-use crate::base::error::{Error, Result};
+use crate::base::error::{Error, Result, ensure};
 use crate::base::memory::check_memory;
 use crate::base::ragged::Ragged;
 use crate::base::stream::{Place, Purpose, Stream};
@@ -33,9 +33,7 @@ impl Graph {
     /// O(rows · columns).
     pub fn grid(rows: usize, columns: usize) -> Result<Graph> {
         for (field, value) in [("network.rows", rows), ("network.columns", columns)] {
-            if value == 0 {
-                return Err(Error::config(field, "0 given, at least 1 is needed"));
-            }
+            ensure(value > 0, || Error::config(field, "0 given, at least 1 is needed"))?;
         }
         let Some(agents) = rows.checked_mul(columns).filter(|&agents| agents <= MAX_AGENTS) else {
             let message =

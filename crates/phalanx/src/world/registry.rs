@@ -11,6 +11,7 @@ use serde::{Serialize, Serializer};
 
 use super::World;
 use crate::base::document::{section, take};
+use crate::base::error::ensure;
 use crate::base::key::WORLD_N;
 use crate::graph::{Graph, GraphConfig};
 use crate::utility::{LocalSpace, Utility};
@@ -93,6 +94,13 @@ pub struct SizedWorld {
 /// The kind of world cannot be used.
 pub(crate) fn kind_error(message: impl Into<String>) -> Error {
     Error::config("world.kind", message)
+}
+
+/// Whether the setting `field` is a probability.
+pub(super) fn check_probability(field: &str, p: f64) -> Result<()> {
+    ensure((0.0..=1.0).contains(&p), || {
+        Error::config(field, format!("{p} is not a probability; allowed are 0 to 1"))
+    })
 }
 
 /// Rows and columns of the squarest grid of no more than `agents` agents, with at least `smallest` of either.
@@ -243,9 +251,8 @@ impl Debug for Own {
 impl WorldSettings for Own {
     fn build(&self, around: &Surroundings<'_>) -> Result<Arc<dyn World>> {
         let world = (self.build)(&self.keys)?;
-        if around.network.is_some() {
-            return Err(Error::config("network", format!("`{}` brings its own links", self.kind)));
-        }
+        let is_free = around.network.is_none();
+        ensure(is_free, || Error::config("network", format!("`{}` brings its own links", self.kind)))?;
         Ok(world)
     }
 }

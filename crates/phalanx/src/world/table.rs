@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     Channel, Evolution, Factored, LARGEST_LOCAL_SPACE, OwnProblem, Surroundings, World, WorldSettings,
 };
+use crate::base::error::ensure;
 use crate::base::sampler::{outcome, write_thresholds};
 use crate::base::stream::{Place, Stream};
 use crate::graph::Graph;
@@ -140,17 +141,11 @@ impl Table {
         let mut thresholds = Ragged::with_capacity(model.n);
         for (i, laws) in model.transition.iter().enumerate() {
             let expected = parents.size(i) * model.state_sizes[i];
-            if laws.len() != expected {
-                return Err(Error::config(
-                    format!("transition[{i}]"),
-                    format!(
-                        "{} numbers, but {} joint values of the parents × {} next states = {expected}",
-                        laws.len(),
-                        parents.size(i),
-                        model.state_sizes[i]
-                    ),
-                ));
-            }
+            ensure(laws.len() == expected, || {
+                let (found, joint, next) = (laws.len(), parents.size(i), model.state_sizes[i]);
+                let needed = format!("{joint} joint values of the parents × {next} next states = {expected}");
+                Error::config(format!("transition[{i}]"), format!("{found} numbers, but {needed}"))
+            })?;
             for (row, law) in laws.chunks(model.state_sizes[i]).enumerate() {
                 check_law(law, || format!("transition[{i}], row {row} (agent {i})"))?;
             }
@@ -179,9 +174,7 @@ impl Table {
 
 fn check_sizes(model: &Model) -> Result<()> {
     let n = model.n;
-    if n == 0 {
-        return Err(Error::config("n", "0 agents; at least 1 is needed"));
-    }
+    ensure(n > 0, || Error::config("n", "0 agents; at least 1 is needed"))?;
     let lists = [
         ("state_sizes", model.state_sizes.len()),
         ("action_sizes", model.action_sizes.len()),
@@ -189,41 +182,30 @@ fn check_sizes(model: &Model) -> Result<()> {
         ("transition", model.transition.len()),
     ];
     for (name, length) in lists {
-        if length != n {
-            return Err(Error::config(name, format!("{length} entries for n = {n} agents")));
-        }
+        ensure(length == n, || Error::config(name, format!("{length} entries for n = {n} agents")))?;
     }
     for (name, length) in [("f", model.f.len()), ("g", model.g.len())] {
-        if length != 0 && length != n {
-            return Err(Error::config(
-                name,
-                format!("{length} entries for n = {n} agents; give n of them, or none"),
-            ));
-        }
+        ensure(length == 0 || length == n, || {
+            Error::config(name, format!("{length} entries for n = {n} agents; give n of them, or none"))
+        })?;
     }
     for (name, sizes) in [("state_sizes", &model.state_sizes), ("action_sizes", &model.action_sizes)] {
         for (i, &size) in sizes.iter().enumerate() {
-            if size == 0 || size > LARGEST_LOCAL_SPACE {
-                return Err(Error::config(
+            ensure((1..=LARGEST_LOCAL_SPACE).contains(&size), || {
+                Error::config(
                     format!("{name}[{i}]"),
                     format!("{size}; allowed are 1 to {LARGEST_LOCAL_SPACE}"),
-                ));
-            }
+                )
+            })?;
         }
     }
     for (i, parents) in model.parents.iter().enumerate() {
+        let error = |message: String| Error::config(format!("parents[{i}]"), message);
         if let Some(unknown) = parents.iter().find(|&&p| p >= n) {
-            return Err(Error::config(
-                format!("parents[{i}]"),
-                format!("names agent {unknown}, but agents are 0 to {}", n - 1),
-            ));
+            return Err(error(format!("names agent {unknown}, but agents are 0 to {}", n - 1)));
         }
-        if !parents.is_sorted_by(|a, b| a < b) {
-            return Err(Error::config(
-                format!("parents[{i}]"),
-                format!("{parents:?} is not strictly ascending"),
-            ));
-        }
+        let ascends = parents.is_sorted_by(|a, b| a < b);
+        ensure(ascends, || error(format!("{parents:?} is not strictly ascending")))?;
     }
     Ok(())
 }
@@ -233,10 +215,9 @@ fn check_law(law: &[f64], place: impl Fn() -> String) -> Result<()> {
         return Err(Error::config(place(), format!("{bad} is not a probability")));
     }
     let total: f64 = law.iter().sum();
-    if (total - 1.0).abs() > SUM_TOLERANCE {
-        return Err(Error::config(place(), format!("the probabilities sum to {total}, not to 1")));
-    }
-    Ok(())
+    ensure((total - 1.0).abs() <= SUM_TOLERANCE, || {
+        Error::config(place(), format!("the probabilities sum to {total}, not to 1"))
+    })
 }
 
 fn thresholds_of(law: &[f64]) -> Vec<u32> {
@@ -249,32 +230,24 @@ impl StartThresholds {
     fn new(model: &Model) -> Result<Self> {
         match &model.rho {
             StartLaw::Product { local } => {
-                if local.len() != model.n {
-                    return Err(Error::config(
-                        "rho.local",
-                        format!("{} laws for n = {} agents", local.len(), model.n),
-                    ));
-                }
+                let (laws, n) = (local.len(), model.n);
+                ensure(laws == n, || Error::config("rho.local", format!("{laws} laws for n = {n} agents")))?;
                 for (i, law) in local.iter().enumerate() {
-                    if law.len() != model.state_sizes[i] {
-                        return Err(Error::config(
-                            format!("rho.local[{i}]"),
-                            format!("{} numbers for {} states", law.len(), model.state_sizes[i]),
-                        ));
-                    }
-                    check_law(law, || format!("rho.local[{i}]"))?;
+                    let (numbers, states) = (law.len(), model.state_sizes[i]);
+                    let place = || format!("rho.local[{i}]");
+                    ensure(numbers == states, || {
+                        Error::config(place(), format!("{numbers} numbers for {states} states"))
+                    })?;
+                    check_law(law, place)?;
                 }
                 Ok(StartThresholds::Product(Ragged::from_rows(local.iter().map(|law| thresholds_of(law)))))
             }
             StartLaw::Joint { p } => {
                 let size = model.state_sizes.iter().try_fold(1usize, |size, &s| size.checked_mul(s));
-                if size != Some(p.len()) {
+                ensure(size == Some(p.len()), || {
                     let size = size.map_or("more than 10^19".into(), |size| size.to_string());
-                    return Err(Error::config(
-                        "rho.p",
-                        format!("{} numbers for {size} joint states", p.len()),
-                    ));
-                }
+                    Error::config("rho.p", format!("{} numbers for {size} joint states", p.len()))
+                })?;
                 check_law(p, || "rho.p".into())?;
                 let (mut cumulative, mut joint_states, mut sum) = (Vec::new(), Vec::new(), 0.0);
                 for (state, &probability) in p.iter().enumerate().filter(|(_, p)| **p > 0.0) {

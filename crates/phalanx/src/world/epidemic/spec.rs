@@ -2,6 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::base::error::ensure;
+use crate::base::range::NonNegative;
+use crate::world::registry::check_probability;
 use crate::{Error, Result};
 
 /// What becomes of those who recover.
@@ -87,20 +90,12 @@ impl EpidemicSpec {
             ("start", self.start),
         ];
         for (key, value) in probabilities {
-            if !(0.0..=1.0).contains(&value) {
-                let message = format!("{value} is not a probability; allowed are 0 to 1");
-                return Err(Error::config(format!("world.{key}"), message));
-            }
+            check_probability(&format!("world.{key}"), value)?;
         }
-        for (key, cost) in [("protect_cost", self.protect_cost), ("treat_cost", self.treat_cost)] {
-            if !(cost.is_finite() && cost >= 0.0) {
-                let message = format!("{cost}; a finite number of at least 0 is needed");
-                return Err(Error::config(format!("world.{key}"), message));
-            }
-        }
-        if self.model == EpidemicModel::Sis && self.waning.is_some() {
-            return Err(Error::config("world.waning", "is for model `sirs`; in `sis` nobody is immune"));
-        }
-        Ok(())
+        NonNegative::check("world.protect_cost", self.protect_cost)?;
+        NonNegative::check("world.treat_cost", self.treat_cost)?;
+        ensure(self.model == EpidemicModel::Sirs || self.waning.is_none(), || {
+            Error::config("world.waning", "is for model `sirs`; in `sis` nobody is immune")
+        })
     }
 }

@@ -6,8 +6,10 @@ use serde::de::{self, SeqAccess, Visitor, value::MapAccessDeserializer};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::grid::Grid;
+use crate::base::error::ensure;
 use crate::base::memory::check_memory;
 use crate::base::stream::{Place, Purpose, Stream};
+use crate::world::registry::check_probability;
 use crate::{Error, Result};
 
 /// Queues are bytes.
@@ -89,10 +91,10 @@ impl Constants {
     pub fn new(spec: &WirelessSpec) -> Result<Self> {
         let (rows, columns) = (spec.rows, spec.columns);
         for (field, size) in [("world.rows", rows), ("world.columns", columns)] {
-            if size < 2 {
+            ensure(size >= 2, || {
                 let message = format!("{size}; at least 2 are needed: an access point is between four users");
-                return Err(Error::config(field, message));
-            }
+                Error::config(field, message)
+            })?;
         }
         let users = rows as u128 * columns as u128;
         if users >= u128::from(u32::MAX) {
@@ -140,20 +142,21 @@ impl Probabilities {
     fn resolve(&self, key: &str, of_what: &str, count: usize, seed: u64, which: u32) -> Result<Vec<f64>> {
         let field = format!("world.{key}");
         match self {
-            Probabilities::Same(p) => Ok(vec![probability(field, *p)?; count]),
+            Probabilities::Same(p) => {
+                check_probability(&field, *p)?;
+                Ok(vec![*p; count])
+            }
             Probabilities::Each(list) => {
                 check_length(key, list.len(), of_what, count)?;
-                list.iter().enumerate().map(|(k, &p)| probability(format!("{field}.{k}"), p)).collect()
-            }
-            Probabilities::Random { low, high } => {
-                let (low, high) = (
-                    probability(format!("{field}.low"), *low)?,
-                    probability(format!("{field}.high"), *high)?,
-                );
-                if low > high {
-                    let message = format!("low = {low} is above high = {high}");
-                    return Err(Error::config(field, message));
+                for (k, &p) in list.iter().enumerate() {
+                    check_probability(&format!("{field}.{k}"), p)?;
                 }
+                Ok(list.clone())
+            }
+            &Probabilities::Random { low, high } => {
+                check_probability(&format!("{field}.low"), low)?;
+                check_probability(&format!("{field}.high"), high)?;
+                ensure(low <= high, || Error::config(field, format!("low = {low} is above high = {high}")))?;
                 let stream = Stream::new(seed);
                 let place = Place { purpose: Purpose::Constants, iteration: which, trajectory: 0 };
                 let uniform = |k: usize| stream.sequence(place, k as u32).uniform();
@@ -163,19 +166,12 @@ impl Probabilities {
     }
 }
 
-fn probability(field: String, p: f64) -> Result<f64> {
-    if (0.0..=1.0).contains(&p) {
-        return Ok(p);
-    }
-    Err(Error::config(field, format!("{p} is not a probability; allowed are 0 to 1")))
-}
-
 fn check_length(key: &str, found: usize, of_what: &str, expected: usize) -> Result<()> {
-    if found == expected {
-        return Ok(());
-    }
-    let message = format!("{found} entries for {expected} {of_what}; give one each, or one number for all");
-    Err(Error::config(format!("world.{key}"), message))
+    ensure(found == expected, || {
+        let message =
+            format!("{found} entries for {expected} {of_what}; give one each, or one number for all");
+        Error::config(format!("world.{key}"), message)
+    })
 }
 
 /// By hand, so that a value of the wrong type is named together with what is allowed.
