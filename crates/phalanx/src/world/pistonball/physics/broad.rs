@@ -118,20 +118,15 @@ struct Tree {
     spare: usize,
 }
 
-impl Default for Tree {
-    fn default() -> Self {
-        Tree { nodes: Vec::new(), leaves: 0, root: NONE, spare: NONE }
-    }
-}
-
 impl Tree {
-    /// Empties it and makes room for `leaves` of them.
-    fn reset(&mut self, leaves: usize) {
-        self.nodes.clear();
-        self.nodes.resize(leaves, Node::LOOSE);
-        self.nodes.reserve(leaves);
-        self.leaves = leaves;
-        (self.root, self.spare) = (NONE, NONE);
+    /// With a leaf for each of `boxes`, inserted in their order.
+    fn new(boxes: &[Bounds]) -> Self {
+        let leaves = boxes.len();
+        let mut nodes = Vec::with_capacity(2 * leaves);
+        nodes.resize(leaves, Node::LOOSE);
+        let mut tree = Tree { nodes, leaves, root: NONE, spare: NONE };
+        boxes.iter().enumerate().for_each(|(leaf, &bounds)| tree.insert(leaf, bounds));
+        tree
     }
 
     fn bounds(&self, leaf: usize) -> Bounds {
@@ -238,7 +233,7 @@ impl Tree {
 const TABLE_SIZES: [usize; 14] = [5, 13, 23, 47, 97, 193, 389, 769, 1543, 3079, 6151, 12_289, 24_593, 49_157];
 
 /// The trees, and the segments near the ball.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(super) struct Broad {
     /// The pistons, and after them the ball.
     movers: Tree,
@@ -260,31 +255,28 @@ pub(super) struct Broad {
 }
 
 impl Broad {
-    /// Builds the trees anew.
-    pub fn reset(&mut self, segments: &[Capsule], ball: Bounds) {
+    /// Of walls and pistons, and a ball at `ball`.
+    pub fn new(segments: &[Capsule], ball: Bounds) -> Self {
         let (walls, pistons) = segments.split_at(WALLS);
-        self.table_size =
-            TABLE_SIZES.into_iter().find(|&size| size > pistons.len() + 1).unwrap_or(usize::MAX);
-        self.walls.reset(WALLS);
-        for (leaf, wall) in walls.iter().enumerate() {
-            self.walls.insert(leaf, wall.bounds);
-        }
-        self.movers.reset(pistons.len() + 1);
-        for (leaf, piston) in pistons.iter().enumerate() {
-            self.movers.insert(leaf, piston.bounds.fat(Vector::ZERO));
-        }
-        self.movers.insert(pistons.len(), ball.fat(Vector::ZERO));
-        self.moved.clear();
-        self.has_moved.clear();
-        self.has_moved.resize(pistons.len(), false);
-        self.relocated.clear();
-        for list in
-            [&mut self.moved, &mut self.relocated, &mut self.reported, &mut self.after, &mut self.candidates]
-        {
-            // Nothing is allocated later.
-            list.reserve(segments.len());
-        }
-        self.look_around();
+        let walls: Vec<Bounds> = walls.iter().map(|wall| wall.bounds).collect();
+        let movers = pistons.iter().map(|piston| piston.bounds).chain([ball]);
+        let movers: Vec<Bounds> = movers.map(|bounds| bounds.fat(Vector::ZERO)).collect();
+        // Nothing is allocated later.
+        let list = || Vec::with_capacity(segments.len());
+        let mut broad = Broad {
+            table_size: TABLE_SIZES.into_iter().find(|&size| size > movers.len()).unwrap_or(usize::MAX),
+            movers: Tree::new(&movers),
+            walls: Tree::new(&walls),
+            moved: list(),
+            has_moved: vec![false; pistons.len()],
+            relocated: list(),
+            reported: list(),
+            after: list(),
+            candidates: list(),
+            settled: false,
+        };
+        broad.look_around();
+        broad
     }
 
     /// A piston has moved.

@@ -91,19 +91,15 @@ pub(super) struct Contacts {
     step: u64,
 }
 
-impl Default for Contacts {
-    fn default() -> Self {
-        Contacts { touching: [Contact::NONE; MOST_CONTACTS], count: 0, records: Vec::new(), step: 0 }
-    }
-}
-
 impl Contacts {
-    /// Forgets all.
-    pub fn reset(&mut self, segments: usize) {
-        self.count = 0;
-        self.records.clear();
-        self.records.resize(segments, Record { impulses: Impulses::NONE, step: NEVER });
-        self.step = NEVER + MEMORY;
+    /// None yet, with any of `segments` segments.
+    pub fn new(segments: usize) -> Self {
+        Contacts {
+            touching: [Contact::NONE; MOST_CONTACTS],
+            count: 0,
+            records: vec![Record { impulses: Impulses::NONE, step: NEVER }; segments],
+            step: NEVER + MEMORY,
+        }
     }
 
     pub fn touching(&self) -> &[Contact] {

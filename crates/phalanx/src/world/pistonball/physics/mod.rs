@@ -14,8 +14,6 @@ mod contact;
 mod f64x2;
 mod solver;
 
-use std::fmt;
-
 use broad::{Bounds, Broad};
 use contact::{Capsule, Contacts};
 use solver::Motion;
@@ -73,45 +71,6 @@ pub struct Ball {
     pub omega: f64,
 }
 
-/// What the ball can touch. Displayed as in the reference files: `T`, `L`, `B`, `R`, `P9`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Segment {
-    /// Top wall.
-    Top,
-    /// Left wall.
-    Left,
-    /// Bottom wall.
-    Bottom,
-    /// Right wall.
-    Right,
-    /// A piston, from 0 on the left.
-    Piston(usize),
-}
-
-impl Segment {
-    fn from_number(number: usize) -> Self {
-        match number {
-            0 => Segment::Top,
-            1 => Segment::Left,
-            2 => Segment::Bottom,
-            3 => Segment::Right,
-            _ => Segment::Piston(number - WALLS),
-        }
-    }
-}
-
-impl fmt::Display for Segment {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Segment::Top => f.write_str("T"),
-            Segment::Left => f.write_str("L"),
-            Segment::Bottom => f.write_str("B"),
-            Segment::Right => f.write_str("R"),
-            Segment::Piston(piston) => write!(f, "P{piston}"),
-        }
-    }
-}
-
 /// A point or a direction.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Vector {
@@ -161,7 +120,7 @@ fn max(a: f64, b: f64) -> f64 {
 /// A ball, pistons and walls.
 ///
 /// ```
-/// use phalanx::world::pistonball::physics::{Ball, Physics, Segment};
+/// use phalanx::world::pistonball::physics::{Ball, Physics};
 ///
 /// let ball = Ball { x: 120.0, y: 400.0, vx: 0.0, vy: 0.0, angle: 0.0, omega: 0.0 };
 /// let mut physics = Physics::new(&[491.0, 483.0, 491.0], ball);
@@ -191,42 +150,20 @@ impl Physics {
     /// # Panics
     /// Without a piston.
     pub fn new(heights: &[f64], ball: Ball) -> Self {
-        let mut physics = Physics {
-            heights: Vec::new(),
-            segments: Vec::new(),
-            position: Vector::ZERO,
-            angle: 0.0,
-            motion: Motion::ZERO,
-            correction: Motion::ZERO,
-            broad: Broad::default(),
-            contacts: Contacts::default(),
-        };
-        physics.reset(heights, ball);
-        physics
-    }
-
-    /// As [`Physics::new`], in the memory that is there.
-    ///
-    /// # Panics
-    /// Without a piston.
-    pub fn reset(&mut self, heights: &[f64], ball: Ball) {
         assert!(!heights.is_empty(), "no piston");
-        self.heights.clear();
-        self.heights.extend_from_slice(heights);
-        self.segments.clear();
-        self.segments.extend(walls(heights.len()));
-        self.segments.extend(heights.iter().enumerate().map(|(i, &y)| piston(i, y)));
-        self.position = Vector { x: ball.x, y: ball.y };
-        self.angle = ball.angle;
-        self.motion = Motion { velocity: Vector { x: ball.vx, y: ball.vy }, omega: ball.omega };
-        self.correction = Motion::ZERO;
-        self.broad.reset(&self.segments, Bounds::around(self.position, BALL_RADIUS));
-        self.contacts.reset(self.segments.len());
-    }
-
-    /// How many pistons there are.
-    pub fn pistons(&self) -> usize {
-        self.heights.len()
+        let pistons = heights.iter().enumerate().map(|(i, &y)| piston(i, y));
+        let segments: Vec<Capsule> = walls(heights.len()).into_iter().chain(pistons).collect();
+        let position = Vector { x: ball.x, y: ball.y };
+        Physics {
+            heights: heights.to_vec(),
+            position,
+            angle: ball.angle,
+            motion: Motion { velocity: Vector { x: ball.vx, y: ball.vy }, omega: ball.omega },
+            correction: Motion::ZERO,
+            broad: Broad::new(&segments, Bounds::around(position, BALL_RADIUS)),
+            contacts: Contacts::new(segments.len()),
+            segments,
+        }
     }
 
     /// y of every piston, from left to right.
@@ -275,9 +212,13 @@ impl Physics {
         }
     }
 
-    /// What touched the ball in the last physics step, in the order of the solver.
-    pub fn touching(&self) -> impl Iterator<Item = Segment> {
-        self.contacts.touching().iter().map(|contact| Segment::from_number(contact.segment))
+    /// What touched the ball in the last physics step, in the order of the solver: `T`, `L`, `B`, `R` for the
+    /// walls and `P9` for a piston, as in the reference files.
+    pub fn touching(&self) -> impl Iterator<Item = String> {
+        self.contacts.touching().iter().map(|contact| match contact.segment.checked_sub(WALLS) {
+            Some(piston) => format!("P{piston}"),
+            None => ["T", "L", "B", "R"][contact.segment].to_string(),
+        })
     }
 }
 
