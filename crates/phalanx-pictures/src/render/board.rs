@@ -208,7 +208,8 @@ fn wireless(world: &Wireless, moment: &Moment<'_>) -> WirelessFilm {
         sends: moment.actions.map(sends).unwrap_or_default(),
         ..WirelessStep::default()
     };
-    WirelessFilm { rows, columns, grid: (world.rows(), world.columns()), steps: vec![step] }
+    let grid = world.constants.grid;
+    WirelessFilm { rows, columns, grid: (grid.rows, grid.columns), steps: vec![step] }
 }
 
 fn pistonball(pistons: usize, moment: &Moment<'_>) -> Vec<Shape> {

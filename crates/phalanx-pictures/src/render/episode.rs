@@ -117,7 +117,7 @@ fn epidemic_film(evaluator: &Evaluator, spec: &EpidemicSpec, trajectory: &Trajec
 fn wireless_film(evaluator: &Evaluator, world: &Wireless, trajectory: &Trajectory) -> WirelessFilm {
     let steps = trajectory.steps();
     let (rows, columns, drawn) = drawn_users(world);
-    let users = world.rows() * world.columns();
+    let users = world.constants.grid.users();
     let kept = kept_by_agent(evaluator.problem(), trajectory, drawn.iter().copied());
     let sending = |user: usize, k: usize| {
         let is_empty = trajectory.states(user)[k] == 0;
@@ -145,20 +145,22 @@ fn wireless_film(evaluator: &Evaluator, world: &Wireless, trajectory: &Trajector
             collided,
         }
     };
-    let grid = (world.rows(), world.columns());
+    let grid = world.constants.grid;
+    let grid = (grid.rows, grid.columns);
     WirelessFilm { rows, columns, grid, steps: (0..steps).map(step).collect() }
 }
 
 /// Rows and columns of the users that are drawn, and their numbers.
 pub fn drawn_users(world: &Wireless) -> (usize, usize, Vec<usize>) {
-    let [rows, columns] = [world.rows(), world.columns()].map(|side| side.min(wireless::MOST_A_SIDE));
-    let row = |row: usize| (0..columns).map(move |column| row * world.columns() + column);
+    let grid = world.constants.grid;
+    let [rows, columns] = [grid.rows, grid.columns].map(|side| side.min(wireless::MOST_A_SIDE));
+    let row = |row: usize| (0..columns).map(move |column| row * grid.columns + column);
     (rows, columns, (0..rows).flat_map(row).collect())
 }
 
 /// The packets of a user in a state, the earliest deadline first.
 pub fn queue(world: &Wireless, user: usize, state: u8) -> Vec<bool> {
-    (0..world.deadline(user)).map(|bit| state >> bit & 1 == 1).collect()
+    (0..world.constants.deadline[user]).map(|bit| state >> bit & 1 == 1).collect()
 }
 
 /// What becomes of a user's action, by everybody's; `is_empty`: it has no packet, `is_paid`: it has its reward.
@@ -170,7 +172,7 @@ pub fn sending(
     is_paid: bool,
 ) -> Option<Sending> {
     let to = Corner::of_action(action(user))?;
-    let outcome = match world.contenders(user, action(user)) {
+    let outcome = match world.constants.grid.contenders(user, action(user)) {
         None => Outcome::NoAccessPoint,
         Some(contenders) if contenders.iter().any(|&(other, same)| action(other) == same) => {
             Outcome::Collided

@@ -47,11 +47,9 @@ pub struct LineSettings {
 
 impl WorldSettings for LineSettings {
     fn build(&self, around: &Surroundings<'_>) -> Result<Arc<dyn World>> {
-        let line = Line::new(self.n, self.start, self.mixing)?;
-        Ok(match around.links(Some(self.n))? {
-            Some(network) => Arc::new(line.with_network(network)),
-            None => Arc::new(line),
-        })
+        let mut line = Line::new(self.n, self.start, self.mixing)?;
+        around.relink(&mut line.network)?;
+        Ok(Arc::new(line))
     }
 
     fn mixing(&self) -> Option<f64> {

@@ -75,6 +75,14 @@ impl Surroundings<'_> {
     pub fn links(&self, agents: Option<usize>) -> Result<Option<Graph>> {
         self.network.map(|network| network.build(agents, self.locate)).transpose()
     }
+
+    /// Replaces a world's own links by those that `[network]` states, if it states any.
+    pub fn relink(&self, links: &mut Graph) -> Result<()> {
+        if let Some(stated) = self.links(Some(links.agents()))? {
+            *links = stated;
+        }
+        Ok(())
+    }
 }
 
 /// Makes a world of about so many agents, or of a usual number.

@@ -33,11 +33,9 @@ pub struct TableSettings {
 
 impl WorldSettings for TableSettings {
     fn build(&self, around: &Surroundings<'_>) -> Result<Arc<dyn World>> {
-        let table = Table::read(&(around.locate)(&self.file))?;
-        Ok(match around.links(Some(table.graph().agents()))? {
-            Some(network) => Arc::new(table.with_network(network)),
-            None => Arc::new(table),
-        })
+        let mut table = Table::read(&(around.locate)(&self.file))?;
+        around.relink(&mut table.network)?;
+        Ok(Arc::new(table))
     }
 
     fn file(&self) -> Option<&Path> {
@@ -163,12 +161,6 @@ impl Table {
             actions: model.action_sizes,
             own_problem: OwnProblem { objectives: model.f, constraints: model.g, gamma: model.gamma },
         })
-    }
-
-    /// The same dynamics with other communication links.
-    pub fn with_network(mut self, network: Graph) -> Self {
-        self.network = network;
-        self
     }
 }
 

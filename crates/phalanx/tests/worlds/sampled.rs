@@ -97,9 +97,10 @@ fn a_packet_that_got_through_is_paid_for_and_gone() {
         for i in 0..12 {
             for t in 0..3 {
                 let (queue, action) = (episode.states(i)[t], episode.actions(i)[t]);
-                let alone = world
-                    .contenders(i, action)
-                    .is_some_and(|others| others.iter().all(|&(other, by)| episode.actions(other)[t] != by));
+                let alone =
+                    world.constants.grid.contenders(i, action).is_some_and(|others| {
+                        others.iter().all(|&(other, by)| episode.actions(other)[t] != by)
+                    });
                 let through = queue != 0 && alone;
                 assert_eq!(episode.rewards(0, i)[t], f32::from(u8::from(through)));
                 let left = if through { queue & (queue - 1) } else { queue };

@@ -41,11 +41,9 @@ impl Default for PistonballSpec {
 
 impl WorldSettings for PistonballSpec {
     fn build(&self, around: &Surroundings<'_>) -> Result<Arc<dyn World>> {
-        let pistonball = Pistonball::new(self)?;
-        Ok(match around.links(Some(self.n))? {
-            Some(network) => Arc::new(pistonball.with_network(network)),
-            None => Arc::new(pistonball),
-        })
+        let mut pistonball = Pistonball::new(self)?;
+        around.relink(&mut pistonball.network)?;
+        Ok(Arc::new(pistonball))
     }
 
     fn agent_name(&self) -> &'static str {
@@ -111,12 +109,6 @@ impl Pistonball {
             // steps lived.
             channels: [Channel::sampled("reward", range), Channel::sampled("height", [0.0, 1.0])],
         })
-    }
-
-    /// The same game with other communication links.
-    pub fn with_network(mut self, network: Graph) -> Self {
-        self.network = network;
-        self
     }
 }
 

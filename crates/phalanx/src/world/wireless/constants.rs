@@ -77,6 +77,7 @@ pub enum Probabilities {
 /// The constants of every user and access point.
 #[derive(Debug, Clone)]
 pub struct Constants {
+    /// Where users and access points are.
     pub grid: Grid,
     /// d_i.
     pub deadline: Vec<u8>,

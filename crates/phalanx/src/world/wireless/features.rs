@@ -1,7 +1,7 @@
 //! What learners can know of the wireless network beyond neighbours' states one by one: who is in whose way.
 
-use super::Wireless;
-use super::grid::ACTIONS;
+use super::constants::Constants;
+use super::grid::{ACTIONS, Grid};
 use crate::world::{Columns, Features, View};
 
 /// Indicators over a group of users: the queue of every neighbour, and for every member the queue that it
@@ -36,7 +36,8 @@ const ABSENT: u8 = u8::MAX;
 
 impl Sends {
     /// Of `agent`'s group; none if it can address too many access points.
-    pub fn new(world: &Wireless, agent: usize, group: &[u32]) -> Option<Self> {
+    pub fn new(constants: &Constants, agent: usize, group: &[u32]) -> Option<Self> {
+        let grid = constants.grid;
         let mut points: Vec<usize> = Vec::new();
         let mut first = 0;
         let mut members = Vec::with_capacity(group.len());
@@ -44,14 +45,14 @@ impl Sends {
             let user = user as usize;
             let mut targets = [NOWHERE; ACTIONS];
             for (action, target) in targets.iter_mut().enumerate() {
-                let Some(y) = world.access_point(user, action as u8) else { continue };
+                let Some(y) = grid.access_point(user, action as u8) else { continue };
                 let place = points.iter().position(|&other| other == y).unwrap_or_else(|| {
                     points.push(y);
                     points.len() - 1
                 });
                 *target = u8::try_from(place).ok().filter(|&place| place < NOWHERE)?;
             }
-            let states = 1u32 << world.deadline(user);
+            let states = 1u32 << constants.deadline[user];
             let queue = (user != agent).then_some(first);
             let sends = first + if queue.is_some() { states } else { 0 };
             first = sends + states;
@@ -59,7 +60,7 @@ impl Sends {
         }
         let place = |user: usize| group.iter().position(|&m| m as usize == user);
         let place = |user: usize| place(user).and_then(|place| u8::try_from(place).ok()).unwrap_or(ABSENT);
-        let points = points.iter().map(|&y| world.around(y).map(|(user, _)| place(user))).collect();
+        let points = points.iter().map(|&y| grid.around(y).map(|(user, _)| place(user))).collect();
         Some(Sends { members: members.into(), points, count: first as usize })
     }
 
@@ -279,12 +280,12 @@ fn urgency(queue: u8) -> usize {
 
 impl Rivals {
     /// Of `agent`; rivals beyond its group are left out.
-    pub fn new(world: &Wireless, agent: usize, group: &[u32]) -> Self {
+    pub fn new(grid: Grid, agent: usize, group: &[u32]) -> Self {
         let place = |user: usize| group.iter().position(|&m| m as usize == user);
         let mut first = 0;
         let mut points = Vec::new();
         for action in 1..ACTIONS as u8 {
-            let Some(rivals) = world.contenders(agent, action) else { continue };
+            let Some(rivals) = grid.contenders(agent, action) else { continue };
             let rivals: Vec<usize> = rivals.iter().filter_map(|&(user, _)| place(user)).collect();
             let size = URGENCIES.pow(1 + rivals.len() as u32) as u32;
             points.push((first, rivals));
@@ -320,8 +321,9 @@ pub struct Window {
 
 impl Window {
     /// Of `agent`'s group, which must lie within a window around it.
-    pub fn new(world: &Wireless, agent: usize, group: &[u32]) -> Self {
-        let at = |user: usize| [user / world.columns(), user % world.columns()];
+    pub fn new(constants: &Constants, agent: usize, group: &[u32]) -> Self {
+        let columns = constants.grid.columns;
+        let at = |user: usize| [user / columns, user % columns];
         let [row, column] = at(agent);
         let apart = |&user: &u32| {
             let [r, c] = at(user as usize);
@@ -334,8 +336,8 @@ impl Window {
             let [r, c] = at(user as usize);
             (r + reach - row) * side + c + reach - column
         };
-        let rows = group.iter().map(|&user| world.deadline(user as usize)).max().unwrap_or(1);
-        Window { rows, width: side * side, places: group.iter().map(place).collect() }
+        let rows = group.iter().map(|&user| constants.deadline[user as usize]).max().unwrap_or(1);
+        Window { rows: rows.into(), width: side * side, places: group.iter().map(place).collect() }
     }
 }
 
@@ -358,7 +360,7 @@ impl View for Window {
 mod tests {
     use super::*;
     use crate::base::stream::{Place, Purpose, Stream};
-    use crate::world::{WirelessSpec, World};
+    use crate::world::{Wireless, WirelessSpec, World};
 
     /// Alternatives worked out from what changes are those worked out one by one.
     #[test]
@@ -368,7 +370,7 @@ mod tests {
         let mut words = Stream::new(4).sequence(place, 0);
         for agent in 0..12 {
             let group: Vec<u32> = world.graph().neighbourhoods(1).row(agent).to_vec();
-            let sends = Sends::new(&world, agent, &group).unwrap();
+            let sends = Sends::new(&world.constants, agent, &group).unwrap();
             let weights: Vec<f64> = (0..sends.count()).map(|_| words.normal()).collect();
             for _ in 0..200 {
                 let states: Vec<u8> = group.iter().map(|_| (words.next_u32() % 4) as u8).collect();
@@ -406,7 +408,7 @@ mod tests {
     fn sends_by_hand() {
         // Users 0 1 / 2 3 share one access point; 0 reaches it with 4, 1 with 3, 2 with 2, 3 with 1.
         let world = Wireless::new(&WirelessSpec { rows: 2, columns: 2, ..WirelessSpec::default() }).unwrap();
-        let sends = Sends::new(&world, 0, &[0, 1, 2, 3]).unwrap();
+        let sends = Sends::new(&world.constants, 0, &[0, 1, 2, 3]).unwrap();
         let active = |states: [u8; 4], actions: [u8; 4]| {
             let mut out = Vec::new();
             sends.active(&states, &actions, &mut out);
@@ -426,7 +428,7 @@ mod tests {
         let world = Wireless::new(&WirelessSpec { rows: 2, columns: 3, ..WirelessSpec::default() }).unwrap();
         let group = [0, 1, 2, 3, 4, 5];
         let active = |agent: usize, states: [u8; 6]| {
-            let rivals = Rivals::new(&world, agent, &group);
+            let rivals = Rivals::new(world.constants.grid, agent, &group);
             let mut out = Vec::new();
             rivals.active(&states, &[], &mut out);
             (rivals.count(), out)
@@ -437,7 +439,7 @@ mod tests {
         assert_eq!(active(0, states), (81, vec![9 + 3]));
         assert_eq!(active(1, states), (162, vec![27 + 3, 81 + 27 + 2 * 9 + 1]));
         // Alone, nobody is known to be in the way.
-        assert_eq!(Rivals::new(&world, 1, &[1]).count(), 6);
+        assert_eq!(Rivals::new(world.constants.grid, 1, &[1]).count(), 6);
     }
 
     #[test]
@@ -446,7 +448,7 @@ mod tests {
         // Around user 4, at the left edge: nobody in the first column of the window.
         let group = world.graph().neighbourhoods(1);
         assert_eq!(group.row(4), [0, 1, 4, 5, 8, 9]);
-        let window = Window::new(&world, 4, group.row(4));
+        let window = Window::new(&world.constants, 4, group.row(4));
         assert_eq!(window.shape(), [2, 9]);
         let mut out = [9.0; 18];
         window.write(&[1, 2, 3, 0, 2, 1], &[], &mut out);

@@ -5,7 +5,9 @@
 /// Access point (r, c) stands between the users (r, c), (r, c + 1), (r + 1, c) and (r + 1, c + 1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Grid {
+    /// Rows of users.
     pub rows: usize,
+    /// Columns of users.
     pub columns: usize,
 }
 
@@ -13,10 +15,12 @@ pub struct Grid {
 pub const ACTIONS: usize = 5;
 
 impl Grid {
+    /// How many users there are.
     pub fn users(self) -> usize {
         self.rows * self.columns
     }
 
+    /// How many access points there are.
     pub fn access_points(self) -> usize {
         (self.rows - 1) * (self.columns - 1)
     }
@@ -37,6 +41,14 @@ impl Grid {
         let (row, column) = (access_point / (self.columns - 1), access_point % (self.columns - 1));
         let first = row * self.columns + column;
         [(first, 4), (first + 1, 3), (first + self.columns, 2), (first + self.columns + 1, 1)]
+    }
+
+    /// The three others who could be in the way when `user` takes `action`, each with the action by which it
+    /// would be; none if there is no such access point. O(1).
+    pub fn contenders(self, user: usize, action: u8) -> Option<[(usize, u8); 3]> {
+        let around = self.around(self.access_point(user, action)?);
+        let mut others = around.into_iter().filter(|&(other, _)| other != user);
+        Some(std::array::from_fn(|_| others.next().expect("three of four are others")))
     }
 
     /// Steps back in the numbering from a user to the first of the four around the access point of each

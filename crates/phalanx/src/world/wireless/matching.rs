@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::Wireless;
 use super::assignment::{Edge, maximum_weight_matching};
+use super::constants::Constants;
 use super::grid::ACTIONS;
 use crate::Ragged;
 use crate::world::World;
@@ -22,20 +23,21 @@ pub fn policy(world: &Wireless, horizon: usize) -> Ragged<f64> {
 
 /// The action of each user.
 fn plan(world: &Wireless, horizon: usize) -> Vec<u8> {
+    let Constants { grid, deadline, arrival, success } = &*world.constants;
     // Users with equal constants share a value.
     let mut known: BTreeMap<(usize, u64, u64), f64> = BTreeMap::new();
     let mut edges: Vec<Edge> = Vec::new();
     let mut actions = Vec::new();
     for user in 0..world.graph().agents() {
         for action in 1..ACTIONS as u8 {
-            let Some(y) = world.access_point(user, action) else { continue };
-            let (d, p, q) = (world.deadline(user), world.arrival(user), world.success(y));
+            let Some(y) = grid.access_point(user, action) else { continue };
+            let (d, p, q) = (usize::from(deadline[user]), arrival[user], success[y]);
             let value = known.entry((d, p.to_bits(), q.to_bits()));
             edges.push((user, y, *value.or_insert_with(|| deliveries(d, p, q, horizon))));
             actions.push(action);
         }
     }
-    let matching = maximum_weight_matching(world.graph().agents(), world.access_points(), &edges);
+    let matching = maximum_weight_matching(world.graph().agents(), grid.access_points(), &edges);
     matching.edge.into_iter().map(|edge| edge.map_or(0, |number| actions[number])).collect()
 }
 
@@ -98,17 +100,18 @@ mod tests {
     }
 
     fn value(world: &Wireless, plan: &[u8]) -> Option<f64> {
-        let mut used = vec![false; world.access_points()];
+        let mut used = vec![false; world.constants.grid.access_points()];
         let mut total = 0.0;
         for (user, &action) in plan.iter().enumerate() {
             if action == 0 {
                 continue;
             }
-            let y = world.access_point(user, action)?;
+            let Constants { grid, deadline, arrival, success } = &*world.constants;
+            let y = grid.access_point(user, action)?;
             if std::mem::replace(&mut used[y], true) {
                 return None;
             }
-            total += deliveries(world.deadline(user), world.arrival(user), world.success(y), 5);
+            total += deliveries(deadline[user].into(), arrival[user], success[y], 5);
         }
         Some(total)
     }

@@ -30,11 +30,9 @@ const REWARD: usize = 0;
 
 impl WorldSettings for WirelessSpec {
     fn build(&self, around: &Surroundings<'_>) -> Result<Arc<dyn World>> {
-        let wireless = Wireless::new(self)?;
-        Ok(match around.links(Some(wireless.graph().agents()))? {
-            Some(network) => Arc::new(wireless.with_network(network)),
-            None => Arc::new(wireless),
-        })
+        let mut wireless = Wireless::new(self)?;
+        around.relink(&mut wireless.network)?;
+        Ok(Arc::new(wireless))
     }
 
     fn agent_name(&self) -> &'static str {
@@ -72,7 +70,7 @@ impl WorldSettings for WirelessSpec {
 pub struct Wireless {
     network: Graph,
     /// Of the whole grid, by the numbers of its users.
-    constants: Arc<Constants>,
+    pub constants: Arc<Constants>,
     /// Number in the whole grid of the first agent here.
     first: usize,
     /// By the numbers of agents here.
@@ -146,60 +144,6 @@ impl Wireless {
             constants: Arc::new(constants),
             first: 0,
         })
-    }
-
-    /// The same dynamics with other communication links.
-    pub fn with_network(mut self, network: Graph) -> Self {
-        self.network = network;
-        self
-    }
-
-    /// Rows of users.
-    pub fn rows(&self) -> usize {
-        self.constants.grid.rows
-    }
-
-    /// Columns of users.
-    pub fn columns(&self) -> usize {
-        self.constants.grid.columns
-    }
-
-    /// Number of access points, (rows − 1) · (columns − 1), numbered row by row.
-    pub fn access_points(&self) -> usize {
-        self.constants.grid.access_points()
-    }
-
-    /// d_i.
-    pub fn deadline(&self, user: usize) -> usize {
-        usize::from(self.constants.deadline[user])
-    }
-
-    /// p_i.
-    pub fn arrival(&self, user: usize) -> f64 {
-        self.constants.arrival[user]
-    }
-
-    /// q_y.
-    pub fn success(&self, access_point: usize) -> f64 {
-        self.constants.success[access_point]
-    }
-
-    /// The access point that `user` addresses with `action`; none for action 0 and beyond the edge.
-    pub fn access_point(&self, user: usize, action: u8) -> Option<usize> {
-        self.constants.grid.access_point(user, action)
-    }
-
-    /// The four users around an access point, ascending, with the action by which each addresses it. O(1).
-    pub fn around(&self, access_point: usize) -> [(usize, u8); 4] {
-        self.constants.grid.around(access_point)
-    }
-
-    /// The three others who could be in the way when `user` takes `action`, each with the action by which it
-    /// would be; none if there is no such access point. O(1).
-    pub fn contenders(&self, user: usize, action: u8) -> Option<[(usize, u8); 3]> {
-        let around = self.around(self.access_point(user, action)?);
-        let mut others = around.into_iter().filter(|&(other, _)| other != user);
-        Some(std::array::from_fn(|_| others.next().expect("three of four are others")))
     }
 
     /// Numbers in the whole grid.
@@ -282,17 +226,17 @@ impl World for Wireless {
 
     fn view(&self, agent: usize, group: &[u32]) -> Option<Box<dyn View>> {
         let (user, group) = self.in_whole(agent, group);
-        Some(Box::new(features::Window::new(self, user, &group)))
+        Some(Box::new(features::Window::new(&self.constants, user, &group)))
     }
 
     fn policy_features(&self, agent: usize, group: &[u32]) -> Option<Box<dyn Features>> {
         let (user, group) = self.in_whole(agent, group);
-        Some(Box::new(features::Rivals::new(self, user, &group)))
+        Some(Box::new(features::Rivals::new(self.constants.grid, user, &group)))
     }
 
     fn features(&self, agent: usize, group: &[u32]) -> Option<Box<dyn Features>> {
         let (user, group) = self.in_whole(agent, group);
-        features::Sends::new(self, user, &group).map(|sends| Box::new(sends) as Box<dyn Features>)
+        features::Sends::new(&self.constants, user, &group).map(|sends| Box::new(sends) as Box<dyn Features>)
     }
 
     fn part(&self, network: &Graph) -> Option<Arc<dyn World>> {
@@ -325,16 +269,16 @@ impl Factored for Wireless {
     }
 
     fn transition(&self, agent: usize, states: &[u8], actions: &[u8], law: &mut [f64]) {
-        let user = self.first + agent;
-        let window = self.constants.grid.window(user);
+        let (user, Constants { grid, arrival, success, .. }) = (self.first + agent, &*self.constants);
+        let window = grid.window(user);
         let own = window.place(user);
         let (queue, newest) = (states[own], self.users[agent].newest);
-        let point = self.access_point(user, actions[own]).filter(|&y| {
+        let point = grid.access_point(user, actions[own]).filter(|&y| {
             let addresses = |&(user, action): &(usize, u8)| actions[window.place(user)] == action;
-            queue != 0 && self.around(y).iter().filter(|around| addresses(around)).count() == 1
+            queue != 0 && grid.around(y).iter().filter(|around| addresses(around)).count() == 1
         });
-        let success = point.map_or(0.0, |y| self.success(y));
-        let [first, second, third] = cumulative(self.arrival(user), success);
+        let success = point.map_or(0.0, |y| success[y]);
+        let [first, second, third] = cumulative(arrival[user], success);
         law.fill(0.0);
         for (queue, arrives, p) in [
             (without_earliest(queue), false, first),

@@ -29,7 +29,7 @@ fn the_contract_holds() {
     ] {
         check(&wireless(text)).unwrap_or_else(|broken| panic!("{text}: {broken}"));
     }
-    let rewired = wireless("rows = 3\ncolumns = 3").with_network(Graph::ring(9).unwrap());
+    let rewired = Wireless { network: Graph::ring(9).unwrap(), ..wireless("rows = 3\ncolumns = 3") };
     assert_eq!(rewired.graph().neighbours(0), [1, 8]);
     check(&rewired).unwrap();
 }
@@ -59,7 +59,10 @@ impl Rules<'_> {
 
     /// The corner of the grid of access points that an action means, if it is inside.
     fn point(&self, user: usize, action: u8) -> Option<(isize, isize)> {
-        let (row, column) = ((user / self.world.columns()) as isize, (user % self.world.columns()) as isize);
+        let (row, column) = (
+            (user / self.world.constants.grid.columns) as isize,
+            (user % self.world.constants.grid.columns) as isize,
+        );
         let point = match action {
             1 => (row - 1, column - 1),
             2 => (row - 1, column),
@@ -69,8 +72,8 @@ impl Rules<'_> {
         };
         let inside = point.0 >= 0
             && point.1 >= 0
-            && point.0 < self.world.rows() as isize - 1
-            && point.1 < self.world.columns() as isize - 1;
+            && point.0 < self.world.constants.grid.rows as isize - 1
+            && point.1 < self.world.constants.grid.columns as isize - 1;
         inside.then_some(point)
     }
 
@@ -81,7 +84,8 @@ impl Rules<'_> {
         if queue == 0 || others.into_iter().any(|j| self.point(j, actions[j]) == Some(point)) {
             return 0.0;
         }
-        self.world.success(point.0 as usize * (self.world.columns() - 1) + point.1 as usize)
+        self.world.constants.success
+            [point.0 as usize * (self.world.constants.grid.columns - 1) + point.1 as usize]
     }
 
     fn next(&self, user: usize, queue: u8, sent: bool, arrives: bool) -> u8 {
@@ -91,13 +95,13 @@ impl Rules<'_> {
         }
         let mut left: Vec<usize> = packets.into_iter().filter(|&k| k > 1).map(|k| k - 1).collect();
         if arrives {
-            left.push(self.world.deadline(user));
+            left.push(usize::from(self.world.constants.deadline[user]));
         }
         left.into_iter().map(|k| 1 << (k - 1)).sum()
     }
 
     fn law(&self, user: usize, queue: u8, actions: &[u8]) -> Vec<f64> {
-        let (p, q) = (self.world.arrival(user), self.odds(user, queue, actions));
+        let (p, q) = (self.world.constants.arrival[user], self.odds(user, queue, actions));
         let mut law = vec![0.0; self.world.states(user)];
         for (sent, of_sent) in [(false, 1.0 - q), (true, q)] {
             if sent && queue == 0 {
@@ -191,7 +195,7 @@ proptest! {
         let actions: Vec<u8> = words[..n].iter().map(|(_, action)| *action).collect();
         let rules = Rules { world: &world };
         for user in 0..n {
-            let (p, q) = (world.arrival(user), rules.odds(user, states[user], &actions));
+            let (p, q) = (world.constants.arrival[user], rules.odds(user, states[user], &actions));
             let mut share = vec![[0.0; 2]; 1 << deadline];
             for (length, next, reward) in pieces(&world, user, &states, &actions) {
                 share[usize::from(next)][usize::from(reward)] += f64::from(length) / f64::from(DRAW_RANGE);
@@ -247,9 +251,16 @@ fn edge_users_may_choose_what_is_not_there() {
 #[test]
 fn contenders_are_the_three_others() {
     let world = wireless("rows = 3\ncolumns = 3");
-    assert_eq!(world.contenders(4, 1), Some([(0, 4), (1, 3), (3, 2)]));
-    assert_eq!(world.contenders(4, 4), Some([(5, 3), (7, 2), (8, 1)]));
-    assert_eq!((world.contenders(4, 0), world.contenders(2, 4), world.contenders(2, 9)), (None, None, None));
+    assert_eq!(world.constants.grid.contenders(4, 1), Some([(0, 4), (1, 3), (3, 2)]));
+    assert_eq!(world.constants.grid.contenders(4, 4), Some([(5, 3), (7, 2), (8, 1)]));
+    assert_eq!(
+        (
+            world.constants.grid.contenders(4, 0),
+            world.constants.grid.contenders(2, 4),
+            world.constants.grid.contenders(2, 9)
+        ),
+        (None, None, None)
+    );
 }
 
 /// Rewards of a user change with nobody but its neighbours' actions, and do not depend on how agents are
@@ -329,23 +340,24 @@ fn by_the_rules(world: &Wireless, plan: impl Fn(usize, &mut dyn FnMut() -> f64) 
     let rules = Rules { world };
     let mut delivered = 0u64;
     for _ in 0..episodes {
-        let mut queues: Vec<Vec<usize>> =
-            (0..n).map(|i| (1..=world.deadline(i)).filter(|_| uniform() < 0.5).collect()).collect();
+        let mut queues: Vec<Vec<usize>> = (0..n)
+            .map(|i| (1..=usize::from(world.constants.deadline[i])).filter(|_| uniform() < 0.5).collect())
+            .collect();
         for _ in 0..HORIZON {
             let target: Vec<_> = (0..n).map(|i| rules.point(i, plan(i, &mut uniform))).collect();
             for i in 0..n {
                 if let Some((row, column)) = target[i] {
                     let alone = target.iter().filter(|&&other| other == target[i]).count() == 1;
-                    let y = row as usize * (world.columns() - 1) + column as usize;
-                    if alone && !queues[i].is_empty() && uniform() < world.success(y) {
+                    let y = row as usize * (world.constants.grid.columns - 1) + column as usize;
+                    if alone && !queues[i].is_empty() && uniform() < world.constants.success[y] {
                         queues[i].remove(0);
                         delivered += 1;
                     }
                 }
                 queues[i].retain(|&left| left > 1);
                 queues[i].iter_mut().for_each(|left| *left -= 1);
-                if uniform() < world.arrival(i) {
-                    queues[i].push(world.deadline(i));
+                if uniform() < world.constants.arrival[i] {
+                    queues[i].push(usize::from(world.constants.deadline[i]));
                 }
             }
         }
