@@ -11,8 +11,7 @@ use crate::{Error, Result};
 /// `wrappers` are keys that may be wrapped around the content, outermost first: with `["input", "model"]` the
 /// content may stand at the root, under `model`, or under `input.model`.
 pub fn read<T: DeserializeOwned>(path: &Path, wrappers: &[&str]) -> Result<T> {
-    let text =
-        std::fs::read_to_string(path).map_err(|e| Error::file(path, format!("cannot be read: {e}")))?;
+    let text = std::fs::read_to_string(path).map_err(|e| Error::unreadable(path, e))?;
     parse(&text, path, wrappers)
 }
 

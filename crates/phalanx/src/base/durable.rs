@@ -5,6 +5,8 @@ use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use serde::Serialize;
+
 use crate::{Error, Result};
 
 /// Replaces `path` by what `write` makes of the path of a temporary file beside it: written, made durable, renamed.
@@ -26,6 +28,12 @@ pub fn replace(path: &Path, write: impl FnOnce(&Path) -> std::io::Result<()>) ->
 /// As [`replace`], with text at hand.
 pub fn replace_text(path: &Path, text: &str) -> Result<()> {
     replace(path, |temporary| std::fs::write(temporary, text))
+}
+
+/// As [`replace`], with JSON and a line's end.
+pub fn replace_json(path: &Path, value: &impl Serialize) -> Result<()> {
+    let text = serde_json::to_string_pretty(value).map_err(|e| Error::write(path, e.into()))?;
+    replace_text(path, &format!("{text}\n"))
 }
 
 /// Makes a folder, if it is not there, in one that is.

@@ -108,6 +108,11 @@ impl Error {
         Error::File { path: path.as_ref().display().to_string(), message: message.into() }
     }
 
+    /// Reading `path` failed.
+    pub fn unreadable(path: impl AsRef<Path>, source: std::io::Error) -> Self {
+        Error::file(path, format!("cannot be read: {source}"))
+    }
+
     /// Writing `path` failed.
     pub fn write(path: impl AsRef<Path>, source: std::io::Error) -> Self {
         Error::Write { path: path.as_ref().display().to_string(), source }

@@ -1,5 +1,7 @@
 //! What an algorithm must remember to go on as if it had never stopped.
 
+use safetensors::Dtype;
+
 use crate::Ragged;
 
 /// One named piece of state, readable and writable in place.
@@ -15,6 +17,18 @@ pub enum Field<'a> {
     SingleRows(&'a mut Ragged<f32>),
     /// A count.
     Counter(&'a mut u64),
+}
+
+impl Field<'_> {
+    /// Kind and count of its numbers.
+    pub fn shape(&self) -> (Dtype, usize) {
+        match self {
+            Field::Numbers(numbers) => (Dtype::F64, numbers.len()),
+            Field::Rows(rows) => (Dtype::F64, rows.data().len()),
+            Field::SingleRows(rows) => (Dtype::F32, rows.data().len()),
+            Field::Counter(_) => (Dtype::U64, 1),
+        }
+    }
 }
 
 /// The pieces of a state, with their names in checkpoints.

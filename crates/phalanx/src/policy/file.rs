@@ -85,7 +85,7 @@ const COLUMNS: &str = "theta.columns";
 
 /// θ as [`save`] wrote it for a policy of the same kind and shapes as `policy`.
 pub fn load(policy: &dyn Policy, path: &Path) -> Result<Ragged<f64>> {
-    let bytes = std::fs::read(path).map_err(|e| Error::file(path, format!("cannot be read: {e}")))?;
+    let bytes = std::fs::read(path).map_err(|e| Error::unreadable(path, e))?;
     let tensors = SafeTensors::deserialize(&bytes).map_err(|e| not_whole(path, e))?;
     let (_, header) = SafeTensors::read_metadata(&bytes).map_err(|e| not_whole(path, e))?;
     let found = header.metadata().as_ref().and_then(|metadata| metadata.get("policy")).map(String::as_str);

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use bytemuck::Pod;
+use bytemuck::{Pod, Zeroable};
 use safetensors::tensor::{Dtype, SafeTensors};
 use serde::{Deserialize, Serialize};
 
@@ -42,8 +42,9 @@ pub struct Manifest {
 }
 
 /// One process's file of state.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[repr(C)]
 pub struct Piece {
     /// Its first agent.
     pub first: u32,
@@ -68,13 +69,13 @@ pub fn write(
     let (first, last) = (ids.first().copied().unwrap_or(0), ids.last().copied().unwrap_or(0));
     let mut tensors: Vec<(String, Numbers<'_>)> = Vec::new();
     for (name, field) in fields {
-        let (dtype, data, lengths) = match field {
-            Field::Numbers(numbers) => (Dtype::F64, little_endian(numbers), None),
-            Field::Counter(counter) => (Dtype::U64, Cow::Owned(counter.to_le_bytes().to_vec()), None),
-            Field::Rows(rows) => (Dtype::F64, own_rows(rows, &own), Some(lengths(rows, &own))),
-            Field::SingleRows(rows) => (Dtype::F32, own_rows(rows, &own), Some(lengths(rows, &own))),
+        let (data, lengths) = match field {
+            Field::Numbers(numbers) => (little_endian(numbers), None),
+            Field::Counter(counter) => (Cow::Owned(counter.to_le_bytes().to_vec()), None),
+            Field::Rows(rows) => own_rows(rows, &own),
+            Field::SingleRows(rows) => own_rows(rows, &own),
         };
-        tensors.push((name.to_string(), Numbers::list(dtype, data)));
+        tensors.push((name.to_string(), Numbers::list(field.shape().0, data)));
         tensors.extend(lengths.map(|data| (format!("{name}.rows"), Numbers::list(Dtype::U32, data))));
     }
     if (last - first) as usize + 1 != ids.len() {
@@ -97,12 +98,13 @@ pub fn write_manifest(folder: &Path, manifest: &Manifest) -> Result<()> {
     let path = manifest_path(folder, manifest.iteration);
     let text = serde_json::to_string_pretty(&manifest).map_err(|e| Error::write(&path, e.into()))?;
     durable::replace_text(&path, &text)?;
-    let kept: Vec<usize> = iterations(folder).into_iter().rev().take(KEPT).collect();
-    let oldest = kept.last().copied().unwrap_or(0);
-    for iteration in iterations(folder).into_iter().filter(|&iteration| iteration < oldest) {
+    let all = iterations(folder);
+    let (old, kept) = all.split_at(all.len().saturating_sub(KEPT));
+    for &iteration in old {
         // The manifest first: state without one is nothing. What cannot be removed does no harm.
         let _ = std::fs::remove_file(manifest_path(folder, iteration));
     }
+    let oldest = kept.first().copied().unwrap_or(0);
     remove(folder, |number| number.is_some_and(|number| number < oldest));
     Ok(())
 }
@@ -143,8 +145,7 @@ pub fn verify(folder: &Path, iteration: usize) -> Result<Manifest> {
     let manifest: Manifest = crate::base::document::read(&path, &[])?;
     for (number, piece) in manifest.pieces.iter().enumerate() {
         let state = state_path(folder, iteration, (number, manifest.pieces.len()));
-        let checksum =
-            file_checksum(&state).map_err(|e| Error::file(&state, format!("cannot be read: {e}")))?;
+        let checksum = file_checksum(&state).map_err(|e| Error::unreadable(&state, e))?;
         if checksum != piece.crc32c || manifest.iteration != iteration {
             return Err(Error::file(&state, "is damaged: its checksum is not the one in its manifest"));
         }
@@ -157,17 +158,20 @@ pub fn verify(folder: &Path, iteration: usize) -> Result<Manifest> {
 
 /// Restores the state of the agents that `network` owns from a checkpoint that [`verify`] found whole.
 pub fn restore(folder: &Path, manifest: &Manifest, mut fields: Fields<'_>, network: &Graph) -> Result<()> {
-    let own: Vec<u32> = network.owned_agents().map(|i| network.global_id(i)).collect();
+    let own: Vec<usize> = network.owned_agents().collect();
+    let place = |id: &u32| own.binary_search_by_key(id, |&i| network.global_id(i)).ok().map(|k| own[k]);
+    // Everything is in one file and here: rows need not be those of agents.
+    let everything = manifest.pieces.len() == 1 && network.ids().is_none();
     let mut restored = 0;
     for (number, piece) in manifest.pieces.iter().enumerate() {
-        let from = own.partition_point(|&id| id < piece.first);
-        if own.get(from).is_none_or(|&id| id > piece.last) {
+        let from = own.partition_point(|&i| network.global_id(i) < piece.first);
+        if own.get(from).is_none_or(|&i| network.global_id(i) > piece.last) {
             continue;
         }
         let path = state_path(folder, manifest.iteration, (number, manifest.pieces.len()));
-        let bytes = std::fs::read(&path).map_err(|e| Error::file(&path, format!("cannot be read: {e}")))?;
-        restored += restore_piece(piece, &bytes, &mut fields, network, manifest.pieces.len() == 1)
-            .map_err(|message| Error::file(&path, message))?;
+        let bytes = std::fs::read(&path).map_err(|e| Error::unreadable(&path, e))?;
+        let found = restore_piece(piece, &bytes, &mut fields, (!everything).then_some(&place));
+        restored += found.map_err(|message| Error::file(&path, message))?.unwrap_or(own.len());
     }
     if restored != own.len() {
         let message = format!("holds the state of {restored} agents, but this run has {}", own.len());
@@ -176,38 +180,25 @@ pub fn restore(folder: &Path, manifest: &Manifest, mut fields: Fields<'_>, netwo
     Ok(())
 }
 
-/// Restores what a file holds; says for how many agents. `alone`: it is the only one.
+/// Restores what a file holds; says for how many agents. `place` is where an agent's rows belong, and nowhere if they are
+/// another process's; without it all rows are as they are here.
 fn restore_piece(
     piece: &Piece,
     bytes: &[u8],
     fields: &mut Fields<'_>,
-    network: &Graph,
-    alone: bool,
-) -> std::result::Result<usize, String> {
+    place: Option<&dyn Fn(&u32) -> Option<usize>>,
+) -> std::result::Result<Option<usize>, String> {
     let tensors = SafeTensors::deserialize(bytes).map_err(|e| format!("is not whole: {e}"))?;
-    let ids: Vec<u32> = match tensors.tensor(AGENTS) {
-        Ok(tensor) => words(tensor.data()).map(u32::from_le_bytes).collect(),
-        Err(_) => (piece.first..=piece.last).collect(),
-    };
+    let ids: Option<Vec<u32>> =
+        tensors.tensor(AGENTS).ok().map(|tensor| words(tensor.data()).map(u32::from_le_bytes).collect());
     let is_rows = |field: &Field<'_>| matches!(field, Field::Rows(_) | Field::SingleRows(_));
     let expected: usize = fields.iter().map(|(_, field)| 1 + usize::from(is_rows(field))).sum();
-    let found = tensors.len() - usize::from(tensors.tensor(AGENTS).is_ok());
+    let found = tensors.len() - usize::from(ids.is_some());
     if found != expected {
         return Err(format!("holds {found} pieces of state, but this run has {expected}"));
     }
-    // Everything is in one file and here: rows need not be those of agents.
-    let everything = alone && network.ids().is_none();
-    let mut is_own = vec![false; network.agents()];
-    network.owned_agents().for_each(|i| is_own[i] = true);
-    let here: Vec<Option<usize>> = if everything {
-        Vec::new()
-    } else {
-        let number = |id: &u32| match network.ids() {
-            Some(known) => known.binary_search(id).ok(),
-            None => Some(*id as usize).filter(|&i| i < network.agents()),
-        };
-        ids.iter().map(|id| number(id).filter(|&i| is_own[i])).collect()
-    };
+    let ids = ids.unwrap_or_else(|| (piece.first..=piece.last).collect());
+    let places: Option<Vec<_>> = place.map(|place| ids.iter().map(place).collect());
     for (name, field) in fields.iter_mut() {
         let tensor = |name: &str, dtype: Dtype| {
             let tensor = tensors.tensor(name).map_err(|e| format!("{name}: {e}"))?;
@@ -216,102 +207,77 @@ fn restore_piece(
             }
             Ok(tensor.data())
         };
-        let unfit = |found: usize, wanted: usize| {
-            Err(format!("{name} has shape [{found}], but this run has [{wanted}]"))
-        };
         let lengths = || -> std::result::Result<Vec<usize>, String> {
             let data = tensor(&format!("{name}.rows"), Dtype::U32)?;
             Ok(words(data).map(|word| u32::from_le_bytes(word) as usize).collect())
         };
-        match field {
+        let (dtype, wanted) = field.shape();
+        let data = tensor(name, dtype)?;
+        let fits = match field {
             Field::Numbers(numbers) => {
-                let data = tensor(name, Dtype::F64)?;
-                if data.len() != size_of_val(*numbers) {
-                    return unfit(data.len() / 8, numbers.len());
-                }
                 numbers.iter_mut().zip(words(data)).for_each(|(x, word)| *x = f64::from_le_bytes(word));
+                data.len() == size_of_val(*numbers)
             }
             Field::Counter(counter) => {
-                if let Some(word) = words(tensor(name, Dtype::U64)?).next() {
-                    **counter = u64::from_le_bytes(word);
-                }
+                words(data).for_each(|word| **counter = u64::from_le_bytes(word));
+                data.len() == size_of_val(*counter)
             }
-            Field::Rows(rows) => {
-                let data = tensor(name, Dtype::F64)?;
-                let wanted = rows.data().len();
-                if !fill(rows, &here, everything, &lengths()?, data, f64::from_le_bytes) {
-                    return unfit(data.len() / 8, wanted);
-                }
-            }
-            Field::SingleRows(rows) => {
-                let data = tensor(name, Dtype::F32)?;
-                let wanted = rows.data().len();
-                if !fill(rows, &here, everything, &lengths()?, data, f32::from_le_bytes) {
-                    return unfit(data.len() / 4, wanted);
-                }
-            }
+            Field::Rows(rows) => fill(rows, places.as_deref(), &lengths()?, data, f64::from_le_bytes),
+            Field::SingleRows(rows) => fill(rows, places.as_deref(), &lengths()?, data, f32::from_le_bytes),
+        };
+        if !fits {
+            let found = data.len() * 8 / dtype.bitsize();
+            return Err(format!("{name} has shape [{found}], but this run has [{wanted}]"));
         }
     }
-    Ok(if everything { network.agents() } else { here.iter().flatten().count() })
+    Ok(places.map(|places| places.iter().flatten().count()))
 }
 
 /// Writes rows of the given lengths to where they belong. False if one does not fit there.
 fn fill<T: Copy, const N: usize>(
     rows: &mut Ragged<T>,
-    here: &[Option<usize>],
-    everything: bool,
+    places: Option<&[Option<usize>]>,
     lengths: &[usize],
-    data: &[u8],
+    mut data: &[u8],
     read: impl Fn([u8; N]) -> T,
 ) -> bool {
-    if lengths.iter().sum::<usize>() * N != data.len() {
+    if lengths.iter().sum::<usize>() * N != data.len()
+        || lengths.len() != places.map_or(rows.rows(), <[_]>::len)
+    {
         return false;
     }
-    if everything {
-        let fits = rows.iter().map(<[T]>::len).eq(lengths.iter().copied());
-        let all = rows.data_mut().iter_mut().zip(words(data));
-        all.filter(|_| fits).for_each(|(x, word)| *x = read(word));
-        return fits;
-    }
-    let mut data = words(data);
-    for (&length, place) in lengths.iter().zip(here) {
-        match place {
-            None => {
-                if length > 0 {
-                    data.nth(length - 1);
-                }
-            }
-            Some(i) if rows.row(*i).len() != length => return false,
-            Some(i) => rows.row_mut(*i).iter_mut().zip(&mut data).for_each(|(x, word)| *x = read(word)),
+    for (k, &length) in lengths.iter().enumerate() {
+        let (row, rest) = data.split_at(length * N);
+        data = rest;
+        match places.map_or(Some(k), |places| places[k]) {
+            None => {}
+            Some(i) if rows.row(i).len() != length => return false,
+            Some(i) => rows.row_mut(i).iter_mut().zip(words(row)).for_each(|(x, word)| *x = read(word)),
         }
     }
-    lengths.len() == here.len()
+    true
 }
 
 fn words<const N: usize>(data: &[u8]) -> impl Iterator<Item = [u8; N]> {
     data.as_chunks::<N>().0.iter().copied()
 }
 
-/// The rows of some agents, one after the other: the very memory where they follow each other.
-fn own_rows<'a, T: Pod>(rows: &'a Ragged<T>, own: &[Range<usize>]) -> Cow<'a, [u8]> {
-    let offsets = rows.offsets();
-    match own {
+/// The rows of some agents, one after the other (the very memory where they follow each other), and their lengths.
+fn own_rows<'a, T: Pod>(rows: &'a Ragged<T>, own: &[Range<usize>]) -> (Cow<'a, [u8]>, Option<Cow<'a, [u8]>>) {
+    let all = [0..rows.rows()];
+    let runs = match own {
         // All there are, which need not be those of agents.
-        [all] if all.start == 0 && all.end >= rows.rows() => little_endian(rows.data()),
-        [run] => little_endian(&rows.data()[offsets[run.start]..offsets[run.end]]),
-        runs => {
-            let parts =
-                runs.iter().map(|run| little_endian(&rows.data()[offsets[run.start]..offsets[run.end]]));
-            Cow::Owned(parts.collect::<Vec<_>>().concat())
-        }
-    }
-}
-
-fn lengths<T>(rows: &Ragged<T>, own: &[Range<usize>]) -> Cow<'static, [u8]> {
-    let is_all = own.len() == 1 && own[0].start == 0 && own[0].end >= rows.rows();
-    let own: Vec<usize> =
-        if is_all { (0..rows.rows()).collect() } else { own.iter().cloned().flatten().collect() };
-    Cow::Owned(own.into_iter().flat_map(|i| (rows.row(i).len() as u32).to_le_bytes()).collect())
+        [run] if run.start == 0 && run.end >= rows.rows() => &all[..],
+        runs => runs,
+    };
+    let part =
+        |run: &Range<usize>| little_endian(&rows.data()[rows.offsets()[run.start]..rows.offsets()[run.end]]);
+    let data = match runs {
+        [run] => part(run),
+        runs => Cow::Owned(runs.iter().map(part).collect::<Vec<_>>().concat()),
+    };
+    let lengths = runs.iter().cloned().flatten().flat_map(|i| (rows.row(i).len() as u32).to_le_bytes());
+    (data, Some(lengths.collect()))
 }
 
 fn state_path(folder: &Path, iteration: usize, (number, count): (usize, usize)) -> PathBuf {

@@ -29,9 +29,8 @@ pub struct RunFolder {
     path: PathBuf,
     /// Held as long as the run is: two processes in one folder would spoil each other's files.
     _lock: File,
-    metrics: Log,
-    timings: Log,
-    events: Log,
+    /// `metrics.csv`, `timings.csv` and the TensorBoard events.
+    logs: [Log; 3],
     last_times: [Duration; Stage::COUNT],
     last_traffic: Traffic,
     meta: Meta,
@@ -62,11 +61,18 @@ pub(super) struct Meta {
 }
 
 impl Meta {
+    fn new(provenance: Provenance) -> Self {
+        let Provenance { commit, command_line } = provenance;
+        let (version, status) = (env!("CARGO_PKG_VERSION").into(), RUNNING.into());
+        Meta { version, commit, command_line, status, is_warm: false, config_crc32c: None }
+    }
+
     pub(super) fn is_finished(&self) -> bool {
         self.status == FINISHED
     }
 }
 
+const RUNNING: &str = "running";
 const FINISHED: &str = "finished";
 
 /// Rows that TensorBoard is given at most; more would only slow it down.
@@ -102,35 +108,19 @@ impl RunFolder {
             durable::replace(&path.join(INITIAL_POLICY), copy)?;
         }
         // From here on it is a run, which `resume` can start: all that it needs is there.
-        let config = session.config().to_toml();
-        durable::replace_text(&path.join("config.toml"), &config)?;
-        let config_crc32c = input_checksum(&config, session.config())?;
-        let meta = Meta {
-            version: env!("CARGO_PKG_VERSION").into(),
-            commit: provenance.commit,
-            command_line: provenance.command_line,
-            status: "running".into(),
-            is_warm: session.warm_from().is_some(),
-            config_crc32c: Some(config_crc32c),
-        };
-        let folder = RunFolder {
-            metrics: new_metrics(path, session.algorithm().knows_stationarity())?,
-            timings: new_timings(path)?,
-            events: new_events(path)?,
-            last_times: [Duration::ZERO; Stage::COUNT],
-            last_traffic: Traffic::default(),
-            path: path.to_path_buf(),
-            _lock: lock,
-            meta,
-            config_crc32c,
-        };
-        folder.write_meta()?;
-        Ok(folder)
+        durable::replace_text(&path.join("config.toml"), &session.config().to_toml())?;
+        let config_crc32c = input_checksum(path, session.config())?;
+        let is_warm = session.warm_from().is_some();
+        let meta = Meta { is_warm, config_crc32c: Some(config_crc32c), ..Meta::new(provenance) };
+        let point = RestartPoint::Beginning { is_warm };
+        let begun = LockedRun { lock, meta, config_crc32c, notes: Vec::new(), point };
+        begun.open(path, session).map(|(folder, ..)| folder)
     }
 
     /// Adds an iteration to `metrics.csv`, `timings.csv` and the TensorBoard events.
     pub fn record(&mut self, summary: &Summary, session: &Session) -> Result<()> {
         let algorithm = session.algorithm();
+        let [metrics, timings, events] = &mut self.logs;
         let Summary { iteration, objective, violation_total, violation_max, violation_mean, .. } = summary;
         let return_ = summary.return_.map(|r| format!("{r:?}")).unwrap_or_default();
         let stationarity =
@@ -140,7 +130,7 @@ impl RunFolder {
         let kinds = traffic.since(&self.last_traffic).kinds();
         self.last_traffic = traffic;
         let [states, q_values, duals] = kinds.map(|(_, sent)| format!("{},{}", sent.messages, sent.bytes));
-        self.metrics.push_line(format_args!(
+        metrics.push_line(format_args!(
             "{iteration},{return_},{objective:?},{violation_total:?},{violation_max:?},{violation_mean:?},{:?},{:?},\
              {:?},{agent_steps},{},{states},{q_values},{duals}{stationarity}",
             summary.mu_mean,
@@ -152,7 +142,7 @@ impl RunFolder {
         let stages = times.iter().zip(&self.last_times);
         let spent: String =
             stages.map(|(now, before)| format!(",{:.9}", (*now - *before).as_secs_f64())).collect();
-        self.timings.push_line(format_args!(
+        timings.push_line(format_args!(
             "{iteration}{spent},{},{}",
             by_rank(algorithm.carried(), |carried| carried.bytes),
             by_rank(algorithm.carried(), |carried| carried.bound),
@@ -171,7 +161,7 @@ impl RunFolder {
                 scalars.extend([("stationarity/X", s.x), ("stationarity/Y", s.y), ("stationarity/E", s.e)]);
             }
             scalars.extend(summary.return_.map(|r| ("result/return", r)));
-            self.events.push(&events::scalars(unix_time(), *iteration, &scalars))?;
+            events.push(&events::scalars(unix_time(), *iteration, &scalars))?;
         }
         Ok(())
     }
@@ -183,13 +173,13 @@ impl RunFolder {
         elapsed: Duration,
         pieces: Vec<Piece>,
     ) -> Result<()> {
-        self.check_in_place()?;
+        let [metrics_bytes, timings_bytes, events_bytes] = self.commit()?;
         let manifest = Manifest {
             iteration,
             elapsed_s: elapsed.as_secs_f64(),
-            metrics_bytes: self.metrics.commit()?,
-            timings_bytes: self.timings.commit()?,
-            events_bytes: self.events.commit()?,
+            metrics_bytes,
+            timings_bytes,
+            events_bytes,
             config_crc32c: self.config_crc32c,
             pieces,
         };
@@ -206,31 +196,28 @@ impl RunFolder {
 
     /// Whether the folder is still the one that the run was begun in.
     pub(super) fn check_in_place(&self) -> Result<()> {
-        if self.metrics.is_in_place() {
+        if self.logs[0].is_in_place() {
             return Ok(());
         }
         let gone = std::io::Error::new(std::io::ErrorKind::NotFound, "the run's folder has vanished");
         Err(Error::write(&self.path, gone))
     }
 
-    /// Makes all rows durable.
-    pub fn commit(&mut self) -> Result<()> {
+    /// Makes all rows durable; says how long the files are.
+    fn commit(&mut self) -> Result<[u64; 3]> {
         self.check_in_place()?;
-        self.metrics.commit()?;
-        self.timings.commit()?;
-        self.events.commit()?;
-        Ok(())
+        let [metrics, timings, events] = &mut self.logs;
+        Ok([metrics.commit()?, timings.commit()?, events.commit()?])
     }
 
     /// Hands what is still in memory to the operating system.
     pub fn flush(&mut self) -> Result<()> {
-        self.metrics.write_pending()?;
-        self.timings.write_pending()?;
-        self.events.write_pending()
+        self.logs.iter_mut().try_for_each(Log::write_pending)
     }
 
-    /// Writes `policy.safetensors`.
-    pub fn save_policy(&self, whole: &Evaluator) -> Result<()> {
+    /// Writes `policy.safetensors`, after all rows.
+    pub(super) fn save_policy(&mut self, whole: &Evaluator) -> Result<()> {
+        self.commit()?;
         policy::save(whole.policy(), &self.path.join("policy.safetensors"))
     }
 
@@ -257,16 +244,14 @@ impl RunFolder {
     }
 
     fn write_meta(&self) -> Result<()> {
-        let path = self.path.join("meta.json");
-        let text = serde_json::to_string_pretty(&self.meta).map_err(|e| Error::write(&path, e.into()))?;
-        durable::replace_text(&path, &format!("{text}\n"))
+        durable::replace_json(&self.path.join("meta.json"), &self.meta)
     }
 }
 
 const METRICS: &str = "metrics.csv";
 const TIMINGS: &str = "timings.csv";
 const CHECKPOINTS: &str = "checkpoints";
-const TENSORBOARD: &str = "tb";
+const EVENTS_FOLDER: &str = "tb";
 const LOCK: &str = "lock";
 const INITIAL_POLICY: &str = "init.safetensors";
 
@@ -296,9 +281,12 @@ fn by_rank(carried: &[ProcessTraffic], number: impl Fn(&ProcessTraffic) -> u64) 
 }
 
 fn new_events(path: &Path) -> Result<Log> {
-    let folder = path.join(TENSORBOARD);
-    durable::create_dir(&folder)?;
-    Log::create(folder.join(events::FILE_NAME), &events::file_start(unix_time()))
+    durable::create_dir(&path.join(EVENTS_FOLDER))?;
+    Log::create(events_file(path), &events::file_start(unix_time()))
+}
+
+fn events_file(path: &Path) -> PathBuf {
+    path.join(EVENTS_FOLDER).join(events::FILE_NAME)
 }
 
 fn unix_time() -> f64 {
@@ -365,10 +353,7 @@ impl LockedRun {
         if meta.is_finished() {
             return Ok(None);
         }
-        let config_path = path.join("config.toml");
-        let text = std::fs::read_to_string(&config_path)
-            .map_err(|e| Error::file(&config_path, format!("cannot be read: {e}")))?;
-        let config_crc32c = input_checksum(&text, &config)?;
+        let config_crc32c = input_checksum(path, &config)?;
         let mut notes = Vec::new();
         let found = newest_whole(path, config_crc32c, &mut notes)?;
         checkpoint::discard_after(&path.join(CHECKPOINTS), found.as_ref().map(|manifest| manifest.iteration));
@@ -385,28 +370,21 @@ impl LockedRun {
     /// Cuts the files back to where the run goes on. Also says how long it took so far, and what the user should know.
     pub fn open(self, path: &Path, session: &Session) -> Result<(RunFolder, Duration, Vec<String>)> {
         let LockedRun { lock, mut meta, config_crc32c, mut notes, point } = self;
-        let (metrics, timings, events, elapsed) = match &point {
-            RestartPoint::Checkpoint(manifest) => {
-                let events = path.join(TENSORBOARD).join(events::FILE_NAME);
-                (
-                    Log::reopen(path.join(METRICS), manifest.metrics_bytes)?,
-                    reopen_or(path.join(TIMINGS), manifest.timings_bytes, || new_timings(path), &mut notes)?,
-                    reopen_or(events, manifest.events_bytes, || new_events(path), &mut notes)?,
-                    Duration::try_from_secs_f64(manifest.elapsed_s).unwrap_or_default(),
-                )
-            }
-            RestartPoint::Beginning { .. } => (
-                new_metrics(path, session.algorithm().knows_stationarity())?,
-                new_timings(path)?,
-                new_events(path)?,
-                Duration::ZERO,
+        let (metrics, timings, events, elapsed_s) = match &point {
+            RestartPoint::Checkpoint(manifest) => (
+                Log::reopen(path.join(METRICS), manifest.metrics_bytes)?,
+                reopen_or(path.join(TIMINGS), manifest.timings_bytes, || new_timings(path), &mut notes)?,
+                reopen_or(events_file(path), manifest.events_bytes, || new_events(path), &mut notes)?,
+                manifest.elapsed_s,
             ),
+            RestartPoint::Beginning { .. } => {
+                let metrics = new_metrics(path, session.algorithm().knows_stationarity())?;
+                (metrics, new_timings(path)?, new_events(path)?, 0.0)
+            }
         };
-        meta.status = "running".into();
+        meta.status = RUNNING.into();
         let folder = RunFolder {
-            metrics,
-            timings,
-            events,
+            logs: [metrics, timings, events],
             last_times: session.algorithm().stage_times(),
             last_traffic: session.algorithm().traffic(),
             path: path.to_path_buf(),
@@ -415,7 +393,7 @@ impl LockedRun {
             config_crc32c,
         };
         folder.write_meta()?;
-        Ok((folder, elapsed, notes))
+        Ok((folder, Duration::try_from_secs_f64(elapsed_s).unwrap_or_default(), notes))
     }
 }
 
@@ -431,7 +409,8 @@ pub(super) fn write_state(path: &Path, session: &mut Session) -> Result<Piece> {
 fn newest_whole(path: &Path, config_crc32c: u32, notes: &mut Vec<String>) -> Result<Option<Manifest>> {
     let folder = path.join(CHECKPOINTS);
     for iteration in checkpoint::iterations(&folder).into_iter().rev() {
-        match checkpoint::verify(&folder, iteration).and_then(|manifest| check_tables(path, manifest)) {
+        let verified = checkpoint::verify(&folder, iteration);
+        match verified.and_then(|manifest| check_length(&path.join(METRICS), manifest)) {
             Ok(manifest) if manifest.config_crc32c != config_crc32c => {
                 let message =
                     "was changed after the run began; put it back as it was, or train a new run from it";
@@ -444,11 +423,14 @@ fn newest_whole(path: &Path, config_crc32c: u32, notes: &mut Vec<String>) -> Res
     Ok(None)
 }
 
-fn check_tables(path: &Path, manifest: Manifest) -> Result<Manifest> {
-    let (file, length) = (path.join(METRICS), manifest.metrics_bytes);
-    let found = file.metadata().map_err(|e| Error::file(&file, format!("cannot be read: {e}")))?.len();
+fn check_length(metrics: &Path, manifest: Manifest) -> Result<Manifest> {
+    let found = metrics.metadata().map_err(|e| Error::unreadable(metrics, e))?.len();
+    let length = manifest.metrics_bytes;
     if found < length {
-        return Err(Error::file(&file, format!("has {found} bytes where the checkpoint knows of {length}")));
+        return Err(Error::file(
+            metrics,
+            format!("has {found} bytes where the checkpoint knows of {length}"),
+        ));
     }
     Ok(manifest)
 }
@@ -473,15 +455,14 @@ pub(super) fn read_meta(path: &Path) -> Result<Meta> {
     if file.exists() {
         return document::read(&file, &[]);
     }
-    let (version, commit, status) = (env!("CARGO_PKG_VERSION").into(), "unknown".into(), "running".into());
-    Ok(Meta { version, commit, command_line: Vec::new(), status, is_warm: false, config_crc32c: None })
+    Ok(Meta::new(Provenance { commit: "unknown".into(), command_line: Vec::new() }))
 }
 
-/// Checksum of a configuration and of every file that it names.
-pub(super) fn input_checksum(text: &str, config: &Config) -> Result<u32> {
-    let mut checksum = crc32c::crc32c(text.as_bytes());
-    for file in config.input_files() {
-        let bytes = std::fs::read(&file).map_err(|e| Error::file(&file, format!("cannot be read: {e}")))?;
+/// Checksum of a run's `config.toml` and of every file that it names.
+pub(super) fn input_checksum(run: &Path, config: &Config) -> Result<u32> {
+    let mut checksum = 0;
+    for file in [vec![run.join("config.toml")], config.input_files()].concat() {
+        let bytes = std::fs::read(&file).map_err(|e| Error::unreadable(&file, e))?;
         checksum = crc32c::crc32c_append(checksum, &bytes);
     }
     Ok(checksum)

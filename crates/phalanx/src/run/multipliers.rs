@@ -24,7 +24,7 @@ pub(super) fn read(folder: &Path, problem: &Problem) -> Result<Option<Ragged<f64
     if !path.exists() {
         return Ok(None);
     }
-    let bytes = std::fs::read(&path).map_err(|e| Error::file(&path, format!("cannot be read: {e}")))?;
+    let bytes = std::fs::read(&path).map_err(|e| Error::unreadable(&path, e))?;
     let tensors = SafeTensors::deserialize(&bytes).map_err(|e| tensor::not_whole(&path, e))?;
     let mut mu = Ragged::zeros(problem.agents.iter().map(|agent| agent.constraints.len()));
     let data = tensor::find(&tensors, &path, "mu", Dtype::F64, &[mu.data().len()])?;

@@ -8,10 +8,9 @@ use serde::{Deserialize, Deserializer, Serialize};
 use super::evaluate::Evaluation;
 use super::exact_evaluation::ExactEvaluation;
 use super::session::Session;
-use crate::base::document;
-use crate::base::durable;
+use crate::Result;
+use crate::base::{document, durable};
 use crate::distributed::{ProcessTraffic, Traffic, TrafficBound};
-use crate::{Error, Result};
 
 /// The closing line of a run, as `--json` prints it and `outcome.json` keeps it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -96,9 +95,7 @@ impl Outcome {
 
     /// Writes `outcome.json`, durably.
     pub(super) fn write(&self, folder: &Path) -> Result<()> {
-        let path = folder.join(FILE);
-        let text = serde_json::to_string_pretty(self).map_err(|e| Error::write(&path, e.into()))?;
-        durable::replace_text(&path, &format!("{text}\n"))
+        durable::replace_json(&folder.join(FILE), self)
     }
 
     /// Reads `outcome.json`; none if there is no such file. Fields of later versions are passed over.

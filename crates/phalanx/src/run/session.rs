@@ -9,7 +9,7 @@ use super::config::Config;
 use super::evaluate::{Episodes, Evaluation};
 use super::evaluator::Evaluator;
 use crate::algorithm::{Algorithm, Summary, Task};
-use crate::base::fields::{Field, Fields};
+use crate::base::fields::Fields;
 use crate::distributed::{Communicator, Halo, SingleProcess};
 use crate::graph::Partition;
 use crate::policy::{self, Policy};
@@ -124,13 +124,8 @@ impl Session {
 
     /// Size of a checkpoint.
     pub fn state_bytes(&mut self) -> usize {
-        let size = |field: &Field<'_>| match field {
-            Field::Numbers(numbers) => size_of_val(*numbers),
-            Field::Rows(rows) => size_of_val(rows.data()),
-            Field::SingleRows(rows) => size_of_val(rows.data()),
-            Field::Counter(_) => size_of::<u64>(),
-        };
-        self.fields().iter().map(|(_, field)| size(field)).sum()
+        let shapes = self.fields().into_iter().map(|(_, field)| field.shape());
+        shapes.map(|(dtype, count)| count * dtype.bitsize() / 8).sum()
     }
 
     /// Replaces the state by what `read` writes into its fields.

@@ -36,8 +36,6 @@ impl RunFolder {
         } else {
             format!(" by phalanx {} (this is {ours})", meta.version)
         };
-        let text =
-            std::fs::read_to_string(&file).map_err(|e| Error::file(&file, format!("cannot be read: {e}")))?;
         let found = Config::read(&file)?.with_registry(config.registry().clone());
         if let Some(Difference { key, first, second }) = found.first_difference(&build::resolve(config)?) {
             let setting = |value: Option<String>| match value {
@@ -51,7 +49,7 @@ impl RunFolder {
             return refused("was started from another run's policy, but this run starts afresh".into());
         }
         if let Some(checksum) = meta.config_crc32c
-            && checksum != input_checksum(&text, &found)?
+            && checksum != input_checksum(path, &found)?
         {
             return refused("was made before config.toml, or a file that it names, was changed".into());
         }

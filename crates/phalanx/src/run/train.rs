@@ -175,7 +175,6 @@ impl Run {
 
     fn save_policy(&mut self, whole: Option<&Evaluator>) -> Result<()> {
         let (Some(folder), Some(whole)) = (&mut self.folder, whole) else { return Ok(()) };
-        folder.commit()?;
         folder.save_policy(whole)
     }
 
@@ -198,16 +197,11 @@ impl Run {
         let written = in_place.and_then(|()| write_state(&self.path, &mut self.session));
         // Whoever cannot write says what is there; the others are told.
         let piece = halo.all_ok(written.map_err(|error| self.name_checkpoint(error)))?;
-        let json = |error: serde_json::Error| Error::write(&self.path, error.into());
-        let all = halo.gather(&serde_json::to_vec(&piece).map_err(json)?)?;
-        let pieces = all.iter().map(|piece| serde_json::from_slice(piece).map_err(json));
-        let pieces: Result<Vec<Piece>> = pieces.collect();
+        let all = halo.gather(bytemuck::bytes_of(&piece))?;
+        let pieces: Vec<Piece> = all.iter().map(|piece| bytemuck::pod_read_unaligned(piece)).collect();
         let iteration = self.session.algorithm().iteration();
-        let concluded = match &mut self.folder {
-            Some(folder) => pieces.and_then(|pieces| folder.write_manifest(iteration, self.elapsed, pieces)),
-            None => Ok(()),
-        };
-        halo.all_ok(concluded)
+        let folder = self.folder.as_mut();
+        halo.all_ok(folder.map_or(Ok(()), |folder| folder.write_manifest(iteration, self.elapsed, pieces)))
     }
 
     /// What cannot be written is said with the last checkpoint, from which the run can go on.

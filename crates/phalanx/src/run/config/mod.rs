@@ -254,8 +254,7 @@ impl Config {
 
     /// A TOML file.
     pub fn read(path: &Path) -> Result<Self> {
-        let text =
-            std::fs::read_to_string(path).map_err(|e| Error::file(path, format!("cannot be read: {e}")))?;
+        let text = std::fs::read_to_string(path).map_err(|e| Error::unreadable(path, e))?;
         let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
         Config::parse(&text, path, folder)
     }
