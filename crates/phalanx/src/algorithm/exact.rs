@@ -125,7 +125,7 @@ impl ExactPrimalDual {
         let used = match &self.truncated {
             None => whole.clone(),
             Some(truncated) => {
-                let tables = truncated.tables(chain, &rewards, &values, &chain.state_occupancy)?;
+                let tables = truncated.tables(chain, &rewards, &values, &chain.state_occupancy);
                 chain.truncated_action_values(&tables, &none, &self.groups)
             }
         };

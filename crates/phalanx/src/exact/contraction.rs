@@ -9,12 +9,14 @@
 //! A *plan* (which sums, in which order, where each entry lies) depends on the network alone and is made once; the
 //! policy's probabilities enter when it is carried out.
 
+use std::collections::BTreeSet;
+
 use multiversion::multiversion;
 
 use super::dynamics::Dynamics;
 use crate::graph::indexing::StateIndex;
 use crate::policy::Tabular;
-use crate::{Error, Result};
+use crate::{Error, Ragged, Result};
 
 /// Largest table on the way; beyond, a computation is refused.
 pub const LARGEST_INTERMEDIATE: usize = 1 << 25;
@@ -28,6 +30,15 @@ pub enum Var {
     Action(usize),
     /// s'_i.
     Next(usize),
+}
+
+impl Var {
+    fn size(self, dynamics: &Dynamics) -> usize {
+        match self {
+            Var::State(i) | Var::Next(i) => dynamics.states[i],
+            Var::Action(i) => dynamics.actions[i],
+        }
+    }
 }
 
 /// What is done about an agent's state and action in an expectation over next states.
@@ -48,22 +59,30 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// The given indices with their sizes, in the order of [`Var`].
-    pub fn new(mut vars: Vec<(Var, usize)>) -> Self {
-        vars.sort_unstable_by_key(|&(var, _)| var);
-        vars.dedup_by_key(|&mut (var, _)| var);
-        Layout { vars }
+    /// The given indices, in the order of [`Var`].
+    pub fn new(dynamics: &Dynamics, vars: impl IntoIterator<Item = Var>) -> Self {
+        let vars: BTreeSet<Var> = vars.into_iter().collect();
+        Layout { vars: vars.into_iter().map(|var| (var, var.size(dynamics))).collect() }
     }
 
-    /// Number of entries, if it can be had.
-    pub fn len(&self) -> Option<usize> {
-        let total = self.vars.iter().try_fold(1usize, |total, &(_, size)| total.checked_mul(size))?;
-        (total <= LARGEST_INTERMEDIATE).then_some(total)
+    /// States of `agents`.
+    pub fn of_states(dynamics: &Dynamics, agents: impl IntoIterator<Item = usize>) -> Self {
+        Layout::new(dynamics, agents.into_iter().map(Var::State))
     }
 
-    /// The indices.
-    pub fn vars(&self) -> impl Iterator<Item = Var> {
-        self.vars.iter().map(|&(var, _)| var)
+    /// States and actions of `agents`: how a table over their pairs is laid out.
+    pub fn of_pairs(dynamics: &Dynamics, agents: impl IntoIterator<Item = usize>) -> Self {
+        Layout::new(dynamics, agents.into_iter().flat_map(|i| [Var::State(i), Var::Action(i)]))
+    }
+
+    /// Number of entries, which may be more than can be had.
+    pub fn size(&self) -> f64 {
+        self.vars.iter().map(|&(_, size)| size as f64).product()
+    }
+
+    /// The indices that `keep` holds for.
+    pub fn only(&self, keep: impl Fn(Var) -> bool) -> Layout {
+        Layout { vars: self.vars.iter().copied().filter(|&(var, _)| keep(var)).collect() }
     }
 
     fn contains(&self, var: Var) -> bool {
@@ -71,11 +90,19 @@ impl Layout {
     }
 
     fn without(&self, var: Var) -> Layout {
-        Layout { vars: self.vars.iter().copied().filter(|&(v, _)| v != var).collect() }
+        self.only(|other| other != var)
     }
 
     fn union(&self, other: &Layout) -> Layout {
-        Layout::new(self.vars.iter().chain(&other.vars).copied().collect())
+        let mut vars = [&self.vars[..], &other.vars[..]].concat();
+        vars.sort_unstable();
+        vars.dedup();
+        Layout { vars }
+    }
+
+    /// The agents whose action is an index.
+    fn acting(&self) -> impl Iterator<Item = usize> {
+        self.vars.iter().filter_map(|&(var, _)| if let Var::Action(i) = var { Some(i) } else { None })
     }
 
     /// What one unit of `var` adds to a position; 0 if the table does not have it.
@@ -99,11 +126,9 @@ impl Layout {
     }
 }
 
-/// States and actions of `agents`: how a table over their pairs is laid out.
-pub fn pair_layout(dynamics: &Dynamics, agents: &[usize]) -> Layout {
-    let states = agents.iter().map(|&i| (Var::State(i), dynamics.states[i]));
-    let actions = agents.iter().map(|&i| (Var::Action(i), dynamics.actions[i]));
-    Layout::new(states.chain(actions).collect())
+/// The rows of `groups` as places.
+pub fn members(groups: &Ragged<u32>) -> Vec<Vec<usize>> {
+    groups.iter().map(|group| group.iter().map(|&k| k as usize).collect()).collect()
 }
 
 /// Where a step finds a table.
@@ -134,9 +159,17 @@ struct Step {
 }
 
 impl Step {
-    fn new(left: &Layout, right: (Table, &Layout), sum: Option<(Var, usize)>, out: &Layout) -> Self {
+    /// A sum over `sum`, an index on both sides, or over nothing.
+    fn new(left: &Layout, right: (Table, &Layout), sum: Option<Var>, out: &Layout) -> Result<Self> {
         /// Entries of a block: its positions stay in the fastest cache.
         const BLOCK: usize = 512;
+        if out.size() > LARGEST_INTERMEDIATE as f64 {
+            let message = format!(
+                "an exact expectation would need a table of {:.2e} numbers; at most {LARGEST_INTERMEDIATE} are allowed",
+                out.size()
+            );
+            return Err(Error::config("world", message));
+        }
         let mut split = out.vars.len();
         let mut block = 1;
         while split > 0 && block * out.vars[split - 1].1 <= BLOCK {
@@ -148,17 +181,14 @@ impl Step {
             let pairs = part.positions_in(left).into_iter().zip(part.positions_in(right.1));
             pairs.map(|(l, r)| [l, r]).collect::<Vec<_>>()
         };
-        let (terms, strides) = match sum {
-            Some((var, size)) => (size, [left.stride(var), right.1.stride(var)]),
-            None => (1, [0, 0]),
-        };
-        Step {
+        let summed = left.only(|var| Some(var) == sum);
+        Ok(Step {
             right: right.0,
             outer: positions(&out.vars[..split]),
             inner: positions(&out.vars[split..]),
-            terms,
-            strides,
-        }
+            terms: summed.size() as usize,
+            strides: [left, right.1].map(|table| sum.map_or(0, |var| table.stride(var))),
+        })
     }
 
     fn len(&self) -> usize {
@@ -241,11 +271,8 @@ impl Laws {
         let (mut tables, mut layouts) = (Vec::new(), Vec::new());
         for i in 0..dynamics.agents() {
             let parents = dynamics.parents.row(i).iter().map(|&p| p as usize);
-            let mut vars = vec![(Var::Next(i), dynamics.states[i])];
-            for p in parents {
-                vars.extend([(Var::State(p), dynamics.states[p]), (Var::Action(p), dynamics.actions[p])]);
-            }
-            let mut layout = Layout::new(vars);
+            let mut layout =
+                Layout::of_pairs(dynamics, parents).union(&Layout::new(dynamics, [Var::Next(i)]));
             let mut table = dynamics.laws.row(i).to_vec();
             for (var, size) in layout.vars.clone() {
                 if var == Var::Next(i) {
@@ -266,14 +293,6 @@ impl Laws {
         }
         Laws { tables, layouts }
     }
-
-    /// The agents whose action enters agent i's law.
-    fn acting(&self, agent: usize) -> impl Iterator<Item = usize> {
-        self.layouts[agent].vars().filter_map(|var| match var {
-            Var::Action(j) => Some(j),
-            Var::State(_) | Var::Next(_) => None,
-        })
-    }
 }
 
 /// A plan in the making.
@@ -282,12 +301,10 @@ struct Builder<'a> {
     laws: &'a Laws,
     observations: &'a StateIndex,
     roles: &'a [Role],
-    preparations: Vec<(Table, Step)>,
-    steps: Vec<Step>,
     /// Agents whose next state is still to be summed out.
     waiting: Vec<usize>,
-    /// What the table of values looks like now.
-    values: Layout,
+    /// The plan so far; its output is what the table of values looks like now.
+    plan: Plan,
 }
 
 impl Plan {
@@ -301,31 +318,21 @@ impl Plan {
         targets: &[usize],
         at_least: &[usize],
     ) -> Result<Plan> {
-        let input = Layout::new(targets.iter().map(|&i| (Var::Next(i), dynamics.states[i])).collect());
-        let mut builder = Builder {
-            dynamics,
-            laws,
-            observations,
-            roles,
-            preparations: Vec::new(),
-            steps: Vec::new(),
-            waiting: targets.to_vec(),
-            values: input.clone(),
-        };
-        while !builder.waiting.is_empty() {
-            let next = builder.cheapest();
+        let input = Layout::new(dynamics, targets.iter().map(|&i| Var::Next(i)));
+        let (preparations, steps, output) = (Vec::new(), Vec::new(), input.clone());
+        let plan = Plan { preparations, steps, input, output };
+        let mut builder = Builder { dynamics, laws, observations, roles, waiting: targets.to_vec(), plan };
+        while let Some(next) = builder.cheapest() {
             builder.sum_out(next)?;
         }
-        let states = at_least.iter().map(|&i| (Var::State(i), dynamics.states[i]));
-        let free = (0..roles.len()).filter(|&i| roles[i] == Role::Free);
-        let actions = free.map(|i| (Var::Action(i), dynamics.actions[i]));
-        let output = builder.values.union(&Layout::new(states.chain(actions).collect()));
-        if output != builder.values {
+        let states = at_least.iter().map(|&i| Var::State(i));
+        let actions = (0..roles.len()).filter(|&i| roles[i] == Role::Free).map(Var::Action);
+        let output = builder.plan.output.union(&Layout::new(dynamics, states.chain(actions)));
+        if output != builder.plan.output {
             // Spread over indices on which nothing depends.
-            builder.step(Table::One, &Layout::default(), None, output.clone())?;
+            builder.step(Table::One, &Layout::default(), None, output)?;
         }
-        let Builder { preparations, steps, .. } = builder;
-        Ok(Plan { preparations, steps, input, output })
+        Ok(builder.plan)
     }
 
     /// Multiplications of one expectation.
@@ -371,7 +378,7 @@ impl Prepared<'_> {
     pub fn apply_back(&self, weights: &[f64]) -> Vec<f64> {
         let mut now = weights.to_vec();
         let inputs = self.plan.steps.iter().rev().skip(1).map(Step::len);
-        let lengths = inputs.chain(self.plan.input.len());
+        let lengths = inputs.chain([self.plan.input.size() as usize]);
         for (step, length) in self.plan.steps.iter().rev().zip(lengths) {
             let mut before = vec![0.0; length];
             step.run_back(&now, self.table(step.right), &mut before);
@@ -390,56 +397,40 @@ pub struct Workspace<const L: usize> {
 }
 
 impl Builder<'_> {
-    /// Sizes of pinned indices do not count: they stay at 0.
+    /// Pinned indices do not count: they stay at 0.
     fn visible(&self, layout: &Layout) -> Layout {
-        let pinned = |var: Var| match var {
-            Var::State(i) | Var::Action(i) => self.roles[i] == Role::Pinned,
-            Var::Next(_) => false,
-        };
-        Layout { vars: layout.vars.iter().copied().filter(|&(var, _)| !pinned(var)).collect() }
+        layout.only(|var| match var {
+            Var::State(i) | Var::Action(i) => self.roles[i] != Role::Pinned,
+            Var::Next(_) => true,
+        })
     }
 
     fn policy_layout(&self, agent: usize) -> Layout {
-        let states = self.observations.terms(agent).iter().map(|term| {
-            let i = term.agent as usize;
-            (Var::State(i), self.dynamics.states[i])
-        });
-        Layout::new(states.chain([(Var::Action(agent), self.dynamics.actions[agent])]).collect())
+        let states = self.observations.agents(agent).map(Var::State);
+        Layout::new(self.dynamics, states.chain([Var::Action(agent)]))
     }
 
     /// Averaged actions that no law but agent i's still needs: (those not yet in the table, those in it).
     fn finished_by(&self, agent: usize) -> (Vec<usize>, Vec<usize>) {
-        let needed_later = |j: usize| {
-            self.waiting.iter().any(|&k| k != agent && self.laws.acting(k).any(|acting| acting == j))
-        };
-        let follows = |j: &usize| self.roles[*j] == Role::Follows && !needed_later(*j);
-        let mut all: Vec<usize> = self.laws.acting(agent).collect();
-        all.extend(self.values.vars().filter_map(|var| match var {
-            Var::Action(j) => Some(j),
-            Var::State(_) | Var::Next(_) => None,
-        }));
-        all.sort_unstable();
-        all.dedup();
-        all.into_iter().filter(follows).partition(|&j| !self.values.contains(Var::Action(j)))
+        let values = &self.plan.output;
+        let needed_later =
+            |action: Var| self.waiting.iter().any(|&k| k != agent && self.laws.layouts[k].contains(action));
+        let together = values.union(&self.laws.layouts[agent]);
+        let follows = |j: &usize| self.roles[*j] == Role::Follows && !needed_later(Var::Action(*j));
+        together.acting().filter(follows).partition(|&j| !values.contains(Var::Action(j)))
     }
 
     /// The agent whose summation leaves the smallest table.
-    fn cheapest(&self) -> usize {
-        let size = |&agent: &usize| {
-            let mut vars =
-                self.values.union(&self.visible(&self.laws.layouts[agent])).without(Var::Next(agent));
+    fn cheapest(&self) -> Option<usize> {
+        let size = |agent: usize| {
+            let law = self.visible(&self.laws.layouts[agent]);
+            let mut left = self.plan.output.union(&law).without(Var::Next(agent));
             for j in self.finished_by(agent).0 {
-                vars = vars.union(&self.visible(&self.policy_layout(j))).without(Var::Action(j));
+                left = left.union(&self.visible(&self.policy_layout(j))).without(Var::Action(j));
             }
-            vars.vars.iter().map(|&(_, size)| size as f64).product::<f64>()
+            left.size()
         };
-        let mut best = self.waiting[0];
-        for agent in &self.waiting[1..] {
-            if size(agent) < size(&best) {
-                best = *agent;
-            }
-        }
-        best
+        self.waiting.iter().copied().min_by(|&a, &b| size(a).total_cmp(&size(b)))
     }
 
     /// Sums out the next state of `agent`, and the averaged actions that nothing else needs.
@@ -447,39 +438,29 @@ impl Builder<'_> {
         let (fresh, present) = self.finished_by(agent);
         let (mut table, mut layout) = (Table::Law(agent), self.laws.layouts[agent].clone());
         for j in fresh {
-            let policy = self.policy_layout(j);
-            let out = layout.union(&policy).without(Var::Action(j));
-            let sum = Some((Var::Action(j), self.dynamics.actions[j]));
-            let step = Step::new(&layout, (Table::Policy(j), &policy), sum, &self.checked(&out)?);
-            self.preparations.push((table, step));
-            (table, layout) = (Table::Made(self.preparations.len() - 1), out);
+            let (policy, action) = (self.policy_layout(j), Var::Action(j));
+            let out = layout.union(&policy).without(action);
+            let step = Step::new(&layout, (Table::Policy(j), &policy), Some(action), &out)?;
+            self.plan.preparations.push((table, step));
+            (table, layout) = (Table::Made(self.plan.preparations.len() - 1), out);
         }
-        let out = self.values.union(&self.visible(&layout)).without(Var::Next(agent));
-        self.step(table, &layout, Some((Var::Next(agent), self.dynamics.states[agent])), out)?;
+        self.sum_over(Var::Next(agent), table, &layout)?;
         for j in present {
-            let policy = self.policy_layout(j);
-            let out = self.values.union(&self.visible(&policy)).without(Var::Action(j));
-            self.step(Table::Policy(j), &policy, Some((Var::Action(j), self.dynamics.actions[j])), out)?;
+            self.sum_over(Var::Action(j), Table::Policy(j), &self.policy_layout(j))?;
         }
         self.waiting.retain(|&k| k != agent);
         Ok(())
     }
 
-    fn step(&mut self, table: Table, layout: &Layout, sum: Option<(Var, usize)>, out: Layout) -> Result<()> {
-        let out = self.checked(&out)?;
-        self.steps.push(Step::new(&self.values, (table, layout), sum, &out));
-        self.values = out;
-        Ok(())
+    /// Multiplies the values with a table and sums over `var`, an index of both.
+    fn sum_over(&mut self, var: Var, table: Table, layout: &Layout) -> Result<()> {
+        let out = self.plan.output.union(&self.visible(layout)).without(var);
+        self.step(table, layout, Some(var), out)
     }
 
-    fn checked(&self, layout: &Layout) -> Result<Layout> {
-        if layout.len().is_some() {
-            return Ok(layout.clone());
-        }
-        let size: f64 = layout.vars.iter().map(|&(_, size)| size as f64).product();
-        let message = format!(
-            "an exact expectation would need a table of {size:.2e} numbers; at most {LARGEST_INTERMEDIATE} are allowed"
-        );
-        Err(Error::config("world", message))
+    fn step(&mut self, table: Table, layout: &Layout, sum: Option<Var>, out: Layout) -> Result<()> {
+        self.plan.steps.push(Step::new(&self.plan.output, (table, layout), sum, &out)?);
+        self.plan.output = out;
+        Ok(())
     }
 }

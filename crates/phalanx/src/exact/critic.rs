@@ -87,7 +87,7 @@ impl Critic for ExactCritic {
         let chain = self.system.under(policy)?;
         let rewards = &evidence.signals.rewards;
         let values = chain.values(rewards)?;
-        let tables = self.truncated.tables(&chain, rewards, &values, &chain.state_occupancy)?;
+        let tables = self.truncated.tables(&chain, rewards, &values, &chain.state_occupancy);
         self.tables.tables.all.data_mut().copy_from_slice(tables.data());
         Ok(())
     }

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use rayon::prelude::*;
 
-use super::contraction::Workspace;
-use super::system::{Chain, states_of};
+use super::contraction::{Layout, Workspace, members};
+use super::system::Chain;
 use super::truncation::joint_law;
 use crate::{Error, Ragged, Result};
 
@@ -75,8 +75,7 @@ impl Chain<'_> {
     /// The groups without repetitions, if their pairs are not too many.
     fn distinct(&self, groups: &Ragged<u32>) -> Result<BTreeSet<Vec<usize>>> {
         let dynamics = &self.system.dynamics;
-        let distinct: BTreeSet<Vec<usize>> =
-            groups.iter().map(|group| group.iter().map(|&k| k as usize).collect()).collect();
+        let distinct: BTreeSet<Vec<usize>> = members(groups).into_iter().collect();
         let pairs = |group: &Vec<usize>| group.iter().map(|&k| dynamics.cells(k) as f64).product::<f64>();
         let numbers = dynamics.joint_states as f64 * distinct.iter().map(pairs).sum::<f64>();
         if numbers > LARGEST_SEARCH as f64 {
@@ -91,9 +90,9 @@ impl Chain<'_> {
     /// P(z⁰ = z | s⁰ = s) for all pairs of `group`.
     fn meeting_now(&self, group: &[usize]) -> Vec<Block> {
         let (system, policy) = (self.system, self.policy);
-        let states = states_of(&system.dynamics, group);
+        let states = Layout::of_states(&system.dynamics, group.iter().copied());
         let joint_actions: usize = group.iter().map(|&k| policy.actions(k)).product();
-        let pairs = states.positions_in(&states).len() * joint_actions;
+        let pairs = states.size() as usize * joint_actions;
         // Lanes that no pair needs hold the certain event, which is never the least likely.
         let nowhere = |block: usize| std::array::from_fn(|l| f64::from(u8::from(block * LANES + l >= pairs)));
         let mut blocks: Vec<Block> = (0..pairs.div_ceil(LANES))
@@ -143,11 +142,12 @@ mod tests {
             let mut laws: Vec<Vec<f64>> =
                 (0..size).map(|s| (0..size).map(|t| f64::from(u8::from(s == t))).collect()).collect();
             let least = |laws: &[Vec<f64>]| {
-                let groups: Vec<Vec<usize>> =
-                    case.groups.iter().map(|group| group.iter().map(|&k| k as usize).collect()).collect();
+                let groups = members(&case.groups);
                 let mut least = f64::INFINITY;
                 for (group, law) in groups.iter().flat_map(|group| laws.iter().map(move |law| (group, law))) {
-                    let cells = system.joint.positions_in(&states_of(&system.dynamics, group));
+                    let cells = system
+                        .joint
+                        .positions_in(&Layout::of_states(&system.dynamics, group.iter().copied()));
                     let actions: usize = group.iter().map(|&k| case.policy.actions(k)).product();
                     let states: usize = group.iter().map(|&k| system.dynamics.states[k]).product();
                     let mut met = vec![0.0; states * actions];

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::contraction::Workspace;
+use super::contraction::{Layout, Workspace, members};
 use super::system::Chain;
 use crate::Ragged;
 use crate::policy::Parameterisation;
@@ -75,21 +75,21 @@ impl Chain<'_> {
                 sum
             })
             .collect();
-        let members = |j: usize| groups.row(j).iter().map(|&k| k as usize).collect::<Vec<_>>();
-        let cells: Vec<Vec<u32>> = (0..n)
-            .map(|j| system.joint.positions_in(&super::system::states_of(dynamics, &members(j))))
-            .collect();
+        let groups = members(groups);
+        let states = |group: &Vec<usize>| Layout::of_states(dynamics, group.iter().copied());
+        let cells: Vec<Vec<u32>> =
+            groups.iter().map(|group| system.joint.positions_in(&states(group))).collect();
         let rows = (0..n).into_par_iter().map(|i| {
             let actions = dynamics.actions[i];
             let mut sums = vec![0.0; policy.theta().row(i).len()];
             let mut table = Vec::new();
-            for j in members(i) {
-                let group = members(j);
+            for &j in &groups[i] {
+                let group = &groups[j];
                 let joint: usize = group.iter().map(|&k| dynamics.actions[k]).product();
                 for (s, d) in self.state_occupancy.iter().enumerate() {
                     table.clear();
                     table.extend_from_slice(&weighted[j][cells[j][s] as usize * joint..][..joint]);
-                    average_over_others(self, &group, i, s, &mut table);
+                    average_over_others(self, group, i, s, &mut table);
                     let row = &mut sums[system.observations[i][s] as usize * actions..][..actions];
                     row.iter_mut().zip(&table).for_each(|(sum, w)| *sum += d * w);
                 }

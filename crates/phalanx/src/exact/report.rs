@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::certificate::Certificate;
 use super::constants::{Constants, SCORE_BOUND, eps1};
-use super::contraction::{Plan, Role, Workspace};
+use super::contraction::{Layout, members};
 use super::decay::Decay;
 use super::distance::distances;
 use super::fosp::{Domain, Stationarity};
@@ -138,7 +138,7 @@ impl Report<'_> {
 
     fn tables(&self, kind: Truncation, weights: &[f64]) -> Result<Tables> {
         let truncated = Truncated::new(self.system, &self.case.policy, &self.case.groups, kind)?;
-        let tables = truncated.tables(self.chain, &self.signals.rewards, self.values, weights)?;
+        let tables = truncated.tables(self.chain, &self.signals.rewards, self.values, weights);
         let action_values = self.chain.truncated_action_values(&tables, &self.case.mu, &self.case.groups);
         Ok(Tables { tables, action_values })
     }
@@ -171,35 +171,21 @@ impl Report<'_> {
 
     /// Checksums of every whole Q-function, and how far the fixed tables of f are from it at most.
     fn full(&self, fixed: &Ragged<f64>) -> Result<(Vec<Vec<Value>>, Vec<f64>)> {
-        let (system, policy) = (self.system, &self.case.policy);
-        let dynamics = &system.dynamics;
-        let everyone: Vec<usize> = (0..policy.agents()).collect();
-        let roles = vec![Role::Free; policy.agents()];
-        let plan = Plan::new(dynamics, &system.laws, policy.observations(), &roles, &everyone, &everyone)?;
-        let prepared = plan.prepare(&system.laws, policy);
-        let mut workspace = Workspace::<1>::default();
-        let mut values = self.values.iter();
+        let (dynamics, n) = (&self.system.dynamics, self.case.policy.agents());
+        // Tables over everybody are whole; one agent's at a time are held.
+        let everyone = Ragged::from_rows((0..n).map(|_| 0..n as u32));
+        let whole = Truncated::new(self.system, &self.case.policy, &everyone, Truncation::Fixed)?;
+        let all_pairs = Layout::of_pairs(dynamics, 0..n);
         let (mut checksums, mut deviations) = (Vec::new(), Vec::new());
-        for (i, shape) in self.pairs().into_iter().enumerate() {
-            let own = super::contraction::pair_layout(dynamics, &[i]);
-            let cells = plan.output.positions_in(&own);
-            let group: Vec<usize> = self.case.groups.row(i).iter().map(|&k| k as usize).collect();
-            let pairs = plan.output.positions_in(&super::contraction::pair_layout(dynamics, &group));
-            let mut own_sums = Vec::new();
-            for (k, rewards) in self.signals.rewards.row(i).chunks_exact(dynamics.cells(i)).enumerate() {
-                let Some(values) = values.next() else { break };
-                prepared.apply(&values.iter().map(|&v| [v]).collect::<Vec<_>>(), &mut workspace);
-                let q = cells.iter().zip(&workspace.now);
-                let q: Vec<f64> =
-                    q.map(|(&cell, [ahead])| rewards[cell as usize] + system.gamma * ahead).collect();
-                if k == 0 {
-                    let cut = &fixed.row(i)[..shape[0] * shape[1]];
-                    let off = q.iter().zip(&pairs).map(|(q, &z)| (q - cut[z as usize]).abs());
-                    deviations.push(off.fold(0.0, f64::max));
-                }
-                own_sums.push(checksum(&q));
-            }
-            checksums.push(own_sums);
+        for (i, group) in members(&self.case.groups).into_iter().enumerate() {
+            let weights = &self.chain.state_occupancy;
+            let tables = whole.own_tables(i, self.chain, &self.signals.rewards, self.values, weights);
+            let tables: Vec<&[f64]> = tables.chunks_exact(all_pairs.size() as usize).collect();
+            let pairs = all_pairs.positions_in(&Layout::of_pairs(dynamics, group));
+            let cut = |z: u32| fixed.row(i)[z as usize];
+            let off = tables[0].iter().zip(pairs).map(|(q, z)| (q - cut(z)).abs());
+            deviations.push(off.fold(0.0, f64::max));
+            checksums.push(tables.into_iter().map(checksum).collect());
         }
         Ok((checksums, deviations))
     }
@@ -295,7 +281,7 @@ impl Report<'_> {
                 "t": t, "mu_next": lists(&mu), "F": objective, "L": lagrangian, "g": lists(&signals.slack),
                 "X_box": at.x, "Y": at.y, "E_box": at.e,
             }));
-            let tables = truncated.tables(&chain, &signals.rewards, &values, &chain.state_occupancy)?;
+            let tables = truncated.tables(&chain, &signals.rewards, &values, &chain.state_occupancy);
             let used = chain.truncated_action_values(&tables, &mu, &case.groups);
             let step = chain.gradient(&used, Parameterisation::Softmax, settings.eta_theta / n);
             let [low, high] = case.theta_box.unwrap_or([f64::NEG_INFINITY, f64::INFINITY]);

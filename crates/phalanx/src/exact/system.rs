@@ -3,7 +3,7 @@
 use phalanx_solvers::{Lu, Mat};
 use rayon::prelude::*;
 
-use super::contraction::{Laws, Layout, Plan, Prepared, Role, Var, Workspace};
+use super::contraction::{Laws, Layout, Plan, Prepared, Role, Workspace};
 use super::dynamics::Dynamics;
 use super::gmres::{self, Side};
 use crate::learn::shadow::Signals;
@@ -61,14 +61,11 @@ impl System {
             plan(&roles)
         });
         let own_action = own_action.collect::<Result<Vec<_>>>()?;
-        let joint = states_of(&dynamics, &everyone);
-        let seen = |agents: &[usize]| joint.positions_in(&states_of(&dynamics, agents));
-        let observed = |i: usize| {
-            policy.observations().terms(i).iter().map(|term| term.agent as usize).collect::<Vec<_>>()
-        };
+        let joint = Layout::of_states(&dynamics, 0..n);
+        let observed = |i| joint.positions_in(&Layout::of_states(&dynamics, policy.observations().agents(i)));
         Ok(System {
-            observations: (0..n).map(|i| seen(&observed(i))).collect(),
-            own_states: (0..n).map(|i| seen(&[i])).collect(),
+            observations: (0..n).map(observed).collect(),
+            own_states: (0..n).map(|i| joint.positions_in(&Layout::of_states(&dynamics, [i]))).collect(),
             gamma: problem.gamma,
             forward,
             own_action,
@@ -90,35 +87,19 @@ impl System {
 
     fn chain<'a>(&'a self, policy: &'a Tabular, dense: bool) -> Result<Chain<'a>> {
         let forward = self.forward.prepare(&self.laws, policy);
-        let dense = dense.then(|| {
-            let size = self.dynamics.joint_states;
-            let matrix = transition_matrix(&forward, size);
-            let unit = |s, t| f64::from(u8::from(s == t));
-            Lu::new(Mat::from_fn(size, size, |s, t| unit(s, t) - self.gamma * matrix[s * size + t]).as_ref())
-        });
-        let mut chain = Chain { system: self, policy, forward, dense, state_occupancy: Vec::new() };
+        let mut chain = Chain { system: self, policy, forward, dense: None, state_occupancy: Vec::new() };
+        if dense {
+            let (size, matrix) = (self.dynamics.joint_states, chain.transition_matrix());
+            chain.dense = Some(identity_minus(size, |s, t| self.gamma * matrix[s * size + t]));
+        }
         chain.state_occupancy = chain.discounted_visits(&self.dynamics.start)?;
         Ok(chain)
     }
 }
 
-/// The joint state of `agents` as a layout.
-pub(super) fn states_of(dynamics: &Dynamics, agents: &[usize]) -> Layout {
-    Layout::new(agents.iter().map(|&i| (Var::State(i), dynamics.states[i])).collect())
-}
-
-fn transition_matrix(forward: &Prepared<'_>, size: usize) -> Vec<f64> {
-    let mut matrix = vec![0.0; size * size];
-    let mut workspace = Workspace::<LANES>::default();
-    for first in (0..size).step_by(LANES) {
-        let unit = |s: usize| std::array::from_fn(|l| f64::from(u8::from(s == first + l)));
-        forward.apply(&(0..size).map(unit).collect::<Vec<[f64; LANES]>>(), &mut workspace);
-        let width = LANES.min(size - first);
-        for (row, values) in matrix.chunks_exact_mut(size).zip(&workspace.now) {
-            row[first..first + width].copy_from_slice(&values[..width]);
-        }
-    }
-    matrix
+/// I − A, factored.
+pub(super) fn identity_minus(size: usize, a: impl Fn(usize, usize) -> f64) -> Lu {
+    Lu::new(Mat::from_fn(size, size, |i, j| f64::from(u8::from(i == j)) - a(i, j)).as_ref())
 }
 
 /// A policy at work: the Markov chain of joint states, solved exactly.
@@ -137,7 +118,18 @@ pub struct Chain<'a> {
 impl Chain<'_> {
     /// P_π as `[s][s']`.
     pub fn transition_matrix(&self) -> Vec<f64> {
-        transition_matrix(&self.forward, self.system.dynamics.joint_states)
+        let size = self.system.dynamics.joint_states;
+        let mut matrix = vec![0.0; size * size];
+        let mut workspace = Workspace::<LANES>::default();
+        for first in (0..size).step_by(LANES) {
+            let unit = |s: usize| std::array::from_fn(|l| f64::from(u8::from(s == first + l)));
+            self.forward.apply(&(0..size).map(unit).collect::<Vec<[f64; LANES]>>(), &mut workspace);
+            let width = LANES.min(size - first);
+            for (row, values) in matrix.chunks_exact_mut(size).zip(&workspace.now) {
+                row[first..first + width].copy_from_slice(&values[..width]);
+            }
+        }
+        matrix
     }
 
     /// One step of the chain: the law of s' from the law of s.
@@ -179,7 +171,7 @@ impl Chain<'_> {
         if let Some(lu) = &self.dense {
             let mut x = Mat::from_fn(start.len(), 1, |s, _| start[s]);
             lu.solve_transpose_in_place(&mut x);
-            return Ok((0..start.len()).map(|s| x[(s, 0)]).collect());
+            return Ok(x.col(0).iter().copied().collect());
         }
         let b: Vec<[f64; 1]> = start.iter().map(|&p| [p]).collect();
         let apply = |v: &[[f64; 1]], out: &mut [[f64; 1]]| {
@@ -198,7 +190,7 @@ impl Chain<'_> {
         if let Some(lu) = &self.dense {
             let mut x = Mat::from_fn(size, expected.len(), |s, h| expected[h][s]);
             lu.solve_in_place(&mut x);
-            return Ok((0..expected.len()).map(|h| (0..size).map(|s| x[(s, h)]).collect()).collect());
+            return Ok(x.col_iter().map(|values| values.iter().copied().collect()).collect());
         }
         // Groups depend on the number of utilities alone, so results do not depend on the threads.
         let groups: Vec<&[Vec<f64>]> = expected.chunks(LANES).collect();

@@ -5,12 +5,13 @@
 //! everybody else under the discounted occupancy (`averaged`), or what temporal differences on z converge to (`td`);
 //! `none` takes the whole Q-function, which is no table over z.
 
-use phalanx_solvers::{Lu, Mat};
+use phalanx_solvers::Mat;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::contraction::{Layout, Plan, Role, Var, Workspace, pair_layout};
-use super::system::{Chain, System, states_of};
+use super::contraction::{Layout, Plan, Role, Var, Workspace, members};
+use super::system::{Chain, System, identity_minus};
+use crate::base::key::KAPPA_Q;
 use crate::graph::indexing::StateIndex;
 use crate::policy::Tabular;
 use crate::{Error, Ragged, Result};
@@ -43,6 +44,7 @@ pub struct Truncated {
 /// One agent's group and how its table is found.
 #[derive(Debug, Clone)]
 struct Neighbourhood {
+    agent: usize,
     group: Vec<usize>,
     pairs: usize,
     plan: Plan,
@@ -59,16 +61,25 @@ struct Average {
     cells: Vec<u32>,
     /// Observations of the members of N for every s_C.
     observations: Vec<Vec<u32>>,
-    actions: Vec<usize>,
+}
+
+/// An average with the weights that it is taken with.
+struct Weighted<'a> {
+    average: &'a Average,
+    /// Of every (s_C, a_N).
+    weights: Vec<f64>,
+    /// Of every pair, in total.
+    totals: Vec<f64>,
 }
 
 impl Truncated {
     /// Makes the plans for tables over `groups` (a row per agent: N_j^{κ_q}).
     pub fn new(system: &System, policy: &Tabular, groups: &Ragged<u32>, kind: Truncation) -> Result<Self> {
-        let groups: Vec<Vec<usize>> =
-            groups.iter().map(|group| group.iter().map(|&k| k as usize).collect()).collect();
         let make = |(agent, group)| Neighbourhood::new(system, policy.observations(), agent, group, kind);
-        Ok(Truncated { kind, agents: groups.into_iter().enumerate().map(make).collect::<Result<_>>()? })
+        Ok(Truncated {
+            kind,
+            agents: members(groups).into_iter().enumerate().map(make).collect::<Result<_>>()?,
+        })
     }
 
     /// Every agent's tables, row j as `[1 + m_j][∏ S][∏ A]`, from its shadow rewards and the values V_h of
@@ -80,16 +91,31 @@ impl Truncated {
         rewards: &Ragged<f64>,
         values: &[Vec<f64>],
         weights: &[f64],
-    ) -> Result<Ragged<f64>> {
-        let mut first = vec![0];
-        for j in 0..self.agents.len() {
-            first.push(first[j] + rewards.row(j).len() / chain.system.dynamics.cells(j));
+    ) -> Ragged<f64> {
+        let agents = 0..self.agents.len();
+        let rows = agents.into_par_iter().map(|j| self.own_tables(j, chain, rewards, values, weights));
+        Ragged::from_rows(rows.collect::<Vec<_>>())
+    }
+
+    /// Row j of them.
+    pub(super) fn own_tables(
+        &self,
+        j: usize,
+        chain: &Chain<'_>,
+        rewards: &Ragged<f64>,
+        values: &[Vec<f64>],
+        weights: &[f64],
+    ) -> Vec<f64> {
+        let of_agent = |i: usize| rewards.row(i).chunks_exact(chain.system.dynamics.cells(i));
+        let rewards: Vec<&[f64]> = of_agent(j).collect();
+        let first: usize = (0..j).map(|i| of_agent(i).len()).sum();
+        let values = &values[first..first + rewards.len()];
+        let own = &self.agents[j];
+        let average = own.average.as_ref().map(|average| average.weigh(chain.policy, own, weights));
+        match (self.kind, &average) {
+            (Truncation::Td, Some(average)) => own.fixed_points(chain, &rewards, average),
+            (_, average) => own.expectations(chain, &rewards, values, average.as_ref()),
         }
-        let rows = self.agents.par_iter().enumerate().map(|(j, neighbourhood)| {
-            let values = &values[first[j]..first[j + 1]];
-            neighbourhood.tables(chain, self.kind, j, rewards.row(j), values, weights)
-        });
-        Ok(Ragged::from_rows(rows.collect::<Result<Vec<_>>>()?))
     }
 }
 
@@ -102,33 +128,25 @@ impl Neighbourhood {
         kind: Truncation,
     ) -> Result<Self> {
         let dynamics = &system.dynamics;
-        let n = dynamics.agents();
-        let pairs = group
-            .iter()
-            .try_fold(1usize, |size, &k| size.checked_mul(dynamics.states[k] * dynamics.actions[k]));
+        let pairs = group.iter().try_fold(1usize, |size, &k| size.checked_mul(dynamics.cells(k)));
         let pairs = pairs.ok_or_else(|| {
-            Error::config(
-                crate::base::key::KAPPA_Q,
-                format!("the table of agent {agent} is too large to be numbered"),
-            )
+            Error::config(KAPPA_Q, format!("the table of agent {agent} is too large to be numbered"))
         })?;
         if kind == Truncation::Td && pairs > LARGEST_TD_TABLE {
             let message = format!(
                 "the neighbourhood of agent {agent} has {pairs} pairs; fixed points of temporal differences take at most \
                  {LARGEST_TD_TABLE}"
             );
-            return Err(Error::config(crate::base::key::KAPPA_Q, message));
+            return Err(Error::config(KAPPA_Q, message));
         }
         let outside = if kind == Truncation::Fixed { Role::Pinned } else { Role::Follows };
-        let mut roles = vec![outside; n];
+        let mut roles = vec![outside; dynamics.agents()];
         group.iter().for_each(|&k| roles[k] = Role::Free);
-        let mut seen: Vec<usize> = group.clone();
-        for &k in &group {
-            seen.extend(observations.terms(k).iter().map(|term| term.agent as usize));
-        }
+        let mut seen = group.clone();
+        seen.extend(group.iter().flat_map(|&k| observations.agents(k)));
         seen.sort_unstable();
         seen.dedup();
-        let everyone: Vec<usize> = (0..n).collect();
+        let everyone: Vec<usize> = (0..dynamics.agents()).collect();
         let (targets, needed) = match kind {
             Truncation::Fixed => (&everyone, &group),
             Truncation::Averaged => (&everyone, &seen),
@@ -140,88 +158,70 @@ impl Neighbourhood {
         };
         let plan = Plan::new(dynamics, &system.laws, observations, &roles, targets, needed)?;
         let average = (kind != Truncation::Fixed).then(|| Average::new(system, observations, &group, &plan));
-        Ok(Neighbourhood { group, pairs, plan, average })
+        Ok(Neighbourhood { agent, group, pairs, plan, average })
     }
 
-    fn tables(
+    /// (s_j, a_j) as a cell of agent j's local tables, for every pair of the group.
+    fn own_cells(&self, system: &System) -> Vec<u32> {
+        let pairs = Layout::of_pairs(&system.dynamics, self.group.iter().copied());
+        pairs.positions_in(&Layout::of_pairs(&system.dynamics, [self.agent]))
+    }
+
+    /// Rewards and the values that are expected behind them, two tables at a time.
+    fn expectations(
         &self,
         chain: &Chain<'_>,
-        kind: Truncation,
-        agent: usize,
-        rewards: &[f64],
+        rewards: &[&[f64]],
         values: &[Vec<f64>],
-        weights: &[f64],
-    ) -> Result<Vec<f64>> {
-        let system = chain.system;
-        // (s_j, a_j) as a cell of agent j's local tables, for every pair of the group.
-        let pairs = pair_layout(&system.dynamics, &self.group);
-        let own = pairs.positions_in(&pair_layout(&system.dynamics, &[agent]));
-        let cells = system.dynamics.cells(agent);
-        let rewards: Vec<&[f64]> = rewards.chunks_exact(cells).collect();
-        let at_pairs = |table: &[f64]| own.iter().map(|&cell| table[cell as usize]).collect::<Vec<_>>();
-        let gamma = system.gamma;
-        match (kind, &self.average) {
-            (Truncation::Td, Some(average)) => {
-                let (weight, next) = self.next_pairs(chain, average, weights);
-                let matrix = Mat::from_fn(self.pairs, self.pairs, |z, t| {
-                    f64::from(u8::from(z == t)) - gamma * next[z * self.pairs + t]
-                });
-                let visited = |z: usize| weight[z] > 0.0;
-                let rhs = Mat::from_fn(self.pairs, rewards.len(), |z, h| {
-                    if visited(z) { rewards[h][own[z] as usize] } else { 0.0 }
-                });
-                let solution = Lu::new(matrix.as_ref()).solve(&rhs);
-                Ok((0..rewards.len())
-                    .flat_map(|h| (0..self.pairs).map(move |z| (z, h)))
-                    .map(|at| solution[at])
-                    .collect())
-            }
-            (_, average) => {
-                let prepared = self.plan.prepare(&system.laws, chain.policy);
-                let mut workspace = Workspace::<2>::default();
-                let mut tables = Vec::with_capacity(rewards.len() * self.pairs);
-                let weight = average.as_ref().map(|average| {
-                    let marginal = average.marginal(weights);
-                    (average.weigh(chain.policy, &self.group, &marginal), average)
-                });
-                for (pair, values) in rewards.chunks(2).zip(values.chunks(2)) {
-                    let lane = |s: usize, l: usize| values.get(l).map_or(0.0, |v| v[s]);
-                    let both: Vec<[f64; 2]> =
-                        (0..values[0].len()).map(|s| [lane(s, 0), lane(s, 1)]).collect();
-                    prepared.apply(&both, &mut workspace);
-                    let ahead = match &weight {
-                        None => workspace.now.clone(),
-                        Some((weight, average)) => average.means(weight, &workspace.now, self.pairs),
-                    };
-                    for (l, reward) in pair.iter().enumerate() {
-                        let here = at_pairs(reward).into_iter().zip(&ahead);
-                        tables.extend(here.map(|(r, ahead)| r + gamma * ahead[l]));
-                    }
-                }
-                if let Some((weight, average)) = &weight {
-                    // A pair that never occurs has no mean; its value is 0, as in a table never updated.
-                    let sums = average.sums(weight, self.pairs);
-                    let never = tables.chunks_exact_mut(self.pairs).flat_map(|t| t.iter_mut().zip(&sums));
-                    never.filter(|(_, sum)| **sum == 0.0).for_each(|(value, _)| *value = 0.0);
-                }
-                Ok(tables)
+        average: Option<&Weighted<'_>>,
+    ) -> Vec<f64> {
+        let own = self.own_cells(chain.system);
+        let prepared = self.plan.prepare(&chain.system.laws, chain.policy);
+        let mut workspace = Workspace::<2>::default();
+        let mut tables = Vec::with_capacity(rewards.len() * self.pairs);
+        for (rewards, values) in rewards.chunks(2).zip(values.chunks(2)) {
+            let lane = |s: usize, l: usize| values.get(l).map_or(0.0, |v| v[s]);
+            let both: Vec<[f64; 2]> = (0..values[0].len()).map(|s| [lane(s, 0), lane(s, 1)]).collect();
+            prepared.apply(&both, &mut workspace);
+            let means = average.map(|average| average.means(&workspace.now));
+            let ahead = means.as_ref().unwrap_or(&workspace.now);
+            for (l, reward) in rewards.iter().enumerate() {
+                let here = own.iter().zip(ahead);
+                tables
+                    .extend(here.map(|(&cell, ahead)| reward[cell as usize] + chain.system.gamma * ahead[l]));
             }
         }
+        if let Some(Weighted { totals, .. }) = average {
+            // A pair that never occurs has no mean; its value is 0, as in a table never updated.
+            let never = tables.chunks_exact_mut(self.pairs).flat_map(|t| t.iter_mut().zip(totals));
+            never.filter(|(_, total)| **total == 0.0).for_each(|(value, _)| *value = 0.0);
+        }
+        tables
     }
 
-    /// Weights of the pairs, and P̄[z][z'], the law of the next pair given z.
-    fn next_pairs(&self, chain: &Chain<'_>, average: &Average, weights: &[f64]) -> (Vec<f64>, Vec<f64>) {
+    /// What temporal differences converge to: (I − γP̄)⁻¹ r, 0 at pairs that never occur.
+    fn fixed_points(&self, chain: &Chain<'_>, rewards: &[&[f64]], average: &Weighted<'_>) -> Vec<f64> {
+        let own = self.own_cells(chain.system);
+        let next = self.next_pairs(chain, average);
+        let rhs = Mat::from_fn(self.pairs, rewards.len(), |z, h| {
+            if average.totals[z] > 0.0 { rewards[h][own[z] as usize] } else { 0.0 }
+        });
+        let matrix = identity_minus(self.pairs, |z, t| chain.system.gamma * next[z * self.pairs + t]);
+        let solution = matrix.solve(&rhs);
+        solution.col_iter().flat_map(|table| table.iter()).copied().collect()
+    }
+
+    /// P̄[z][z'], the law of the next pair given z.
+    fn next_pairs(&self, chain: &Chain<'_>, average: &Weighted<'_>) -> Vec<f64> {
         const LANES: usize = 8;
-        let (system, policy) = (chain.system, chain.policy);
-        let prepared = self.plan.prepare(&system.laws, policy);
-        let weight = average.weigh(policy, &self.group, &average.marginal(weights));
+        let prepared = self.plan.prepare(&chain.system.laws, chain.policy);
         let next_weight = self.next_pair_given_state(chain);
-        let joint_actions: usize = average.actions.iter().product();
         let mut next = vec![0.0; self.pairs * self.pairs];
         let mut workspace = Workspace::<LANES>::default();
         // State part of z for every joint next state of the targets.
-        let next_states = self.group.iter().map(|&k| (Var::Next(k), system.dynamics.states[k]));
-        let input = self.plan.input.positions_in(&Layout::new(next_states.collect()));
+        let next_states = self.group.iter().map(|&k| Var::Next(k));
+        let input = self.plan.input.positions_in(&Layout::new(&chain.system.dynamics, next_states));
+        let joint_actions = next_weight.len() / input.len();
         for first in (0..self.pairs).step_by(LANES) {
             let width = LANES.min(self.pairs - first);
             // P(z' | s'): the state part must fit, the actions follow the policies.
@@ -233,31 +233,23 @@ impl Neighbourhood {
                 })
             };
             prepared.apply(&(0..input.len()).map(indicator).collect::<Vec<[f64; LANES]>>(), &mut workspace);
-            for (z, mean) in average.means(&weight, &workspace.now, self.pairs).iter().enumerate() {
+            for (z, mean) in average.means(&workspace.now).iter().enumerate() {
                 next[z * self.pairs + first..][..width].copy_from_slice(&mean[..width]);
             }
         }
-        (average.sums(&weight, self.pairs), next)
+        next
     }
 
     /// ∏_{k ∈ N} π_k(a_k | s'), as `[joint next state of the targets][∏ A_N]`.
     fn next_pair_given_state(&self, chain: &Chain<'_>) -> Vec<f64> {
-        let (system, policy) = (chain.system, chain.policy);
-        let observed: Vec<Vec<u32>> = self
-            .group
-            .iter()
-            .map(|&k| {
-                let terms = policy.observations().terms(k).iter();
-                let vars =
-                    terms.map(|t| (Var::Next(t.agent as usize), system.dynamics.states[t.agent as usize]));
-                self.plan.input.positions_in(&Layout::new(vars.collect()))
-            })
-            .collect();
-        let size = observed.first().map_or(1, Vec::len);
-        let mut out = Vec::new();
-        let mut law = Vec::new();
-        for s in 0..size {
-            joint_law(policy, &self.group, |k| observed[k][s], &mut law);
+        let observed = |&k: &usize| {
+            let seen = chain.policy.observations().agents(k).map(Var::Next);
+            self.plan.input.positions_in(&Layout::new(&chain.system.dynamics, seen))
+        };
+        let observed: Vec<Vec<u32>> = self.group.iter().map(observed).collect();
+        let (mut out, mut law) = (Vec::new(), Vec::new());
+        for s in 0..self.plan.input.size() as usize {
+            joint_law(chain.policy, &self.group, |k| observed[k][s], &mut law);
             out.extend_from_slice(&law);
         }
         out
@@ -266,65 +258,42 @@ impl Neighbourhood {
 
 impl Average {
     fn new(system: &System, observations: &StateIndex, group: &[usize], plan: &Plan) -> Self {
-        let dynamics = &system.dynamics;
-        let inside: Vec<usize> = plan
-            .output
-            .vars()
-            .filter_map(|var| match var {
-                Var::State(i) => Some(i),
-                Var::Action(_) | Var::Next(_) => None,
-            })
-            .collect();
-        let context = states_of(dynamics, &inside);
-        let observed = |&k: &usize| {
-            let agents: Vec<usize> = observations.terms(k).iter().map(|term| term.agent as usize).collect();
-            context.positions_in(&states_of(dynamics, &agents))
-        };
-        let cells = context.positions_in(&states_of(dynamics, group));
+        let context = plan.output.only(|var| matches!(var, Var::State(_)));
+        let observed =
+            |&k: &usize| context.positions_in(&Layout::of_states(&system.dynamics, observations.agents(k)));
         Average {
             from_joint: system.joint.positions_in(&context),
-            cells,
+            cells: context.positions_in(&Layout::of_states(&system.dynamics, group.iter().copied())),
             observations: group.iter().map(observed).collect(),
-            actions: group.iter().map(|&k| dynamics.actions[k]).collect(),
         }
     }
 
-    fn marginal(&self, weights: &[f64]) -> Vec<f64> {
+    /// With the given weights of joint states.
+    fn weigh(&self, policy: &Tabular, own: &Neighbourhood, of_joint: &[f64]) -> Weighted<'_> {
         let mut marginal = vec![0.0; self.cells.len()];
-        for (&place, weight) in self.from_joint.iter().zip(weights) {
+        for (&place, weight) in self.from_joint.iter().zip(of_joint) {
             marginal[place as usize] += weight;
         }
-        marginal
-    }
-
-    /// Weight of every (s_C, a_N).
-    fn weigh(&self, policy: &Tabular, group: &[usize], marginal: &[f64]) -> Vec<f64> {
-        let mut out = Vec::new();
-        let mut law = Vec::new();
-        for (s, weight) in marginal.iter().enumerate() {
-            joint_law(policy, group, |k| self.observations[k][s], &mut law);
-            out.extend(law.iter().map(|p| weight * p));
+        let (mut weights, mut totals, mut law) = (Vec::new(), vec![0.0; own.pairs], Vec::new());
+        for (s, (weight, &cell)) in marginal.iter().zip(&self.cells).enumerate() {
+            joint_law(policy, &own.group, |k| self.observations[k][s], &mut law);
+            law.iter_mut().for_each(|p| *p *= weight);
+            let row = &mut totals[cell as usize * law.len()..][..law.len()];
+            row.iter_mut().zip(&law).for_each(|(total, w)| *total += w);
+            weights.extend_from_slice(&law);
         }
-        out
+        Weighted { average: self, weights, totals }
     }
+}
 
-    /// Total weight of every pair.
-    fn sums(&self, weight: &[f64], pairs: usize) -> Vec<f64> {
-        let actions: usize = self.actions.iter().product();
-        let mut sums = vec![0.0; pairs];
-        for (&cell, weights) in self.cells.iter().zip(weight.chunks_exact(actions)) {
-            let row = &mut sums[cell as usize * actions..][..actions];
-            row.iter_mut().zip(weights).for_each(|(sum, w)| *sum += w);
-        }
-        sums
-    }
-
-    /// Weighted mean of `table` at every pair; 0 where a pair has no weight.
-    fn means<const L: usize>(&self, weight: &[f64], table: &[[f64; L]], pairs: usize) -> Vec<[f64; L]> {
-        let actions: usize = self.actions.iter().product();
-        let mut means = vec![[0.0; L]; pairs];
-        let rows = weight.chunks_exact(actions).zip(table.chunks_exact(actions));
-        for (&cell, (weights, values)) in self.cells.iter().zip(rows) {
+impl Weighted<'_> {
+    /// The mean of `table` at every pair; 0 where a pair has no weight.
+    fn means<const L: usize>(&self, table: &[[f64; L]]) -> Vec<[f64; L]> {
+        let cells = &self.average.cells;
+        let actions = table.len() / cells.len();
+        let mut means = vec![[0.0; L]; self.totals.len()];
+        let rows = self.weights.chunks_exact(actions).zip(table.chunks_exact(actions));
+        for (&cell, (weights, values)) in cells.iter().zip(rows) {
             let row = &mut means[cell as usize * actions..][..actions];
             for ((mean, w), value) in row.iter_mut().zip(weights).zip(values) {
                 for l in 0..L {
@@ -332,9 +301,9 @@ impl Average {
                 }
             }
         }
-        for (mean, sum) in means.iter_mut().zip(self.sums(weight, pairs)) {
-            if sum > 0.0 {
-                mean.iter_mut().for_each(|m| *m /= sum);
+        for (mean, &total) in means.iter_mut().zip(&self.totals) {
+            if total > 0.0 {
+                mean.iter_mut().for_each(|m| *m /= total);
             }
         }
         means

@@ -64,6 +64,11 @@ impl StateIndex {
         self.terms.row(i)
     }
 
+    /// The agents of group `i`.
+    pub fn agents(&self, i: usize) -> impl Iterator<Item = usize> {
+        self.terms(i).iter().map(|term| term.agent as usize)
+    }
+
     /// The indices of the groups in `groups` in the joint state `states`. Reads the groups' entries only.
     pub fn fill(&self, groups: Range<usize>, states: &[u8], out: &mut [u32]) {
         fill_states(&self.runs, &self.terms, groups, states, out);

@@ -74,7 +74,7 @@ impl<'a> Truth<'a> {
     /// Truncated tables over `groups`, where an average is taken under `weights` of the joint states.
     fn tables_over(&self, groups: &Ragged<u32>, kind: Truncation, weights: &[f64]) -> Ragged<f64> {
         let truncated = Truncated::new(self.chain.system, &self.case.policy, groups, kind).unwrap();
-        truncated.tables(&self.chain, &self.signals.rewards, &self.values, weights).unwrap()
+        truncated.tables(&self.chain, &self.signals.rewards, &self.values, weights)
     }
 
     /// The same over N_j^{κ_q} of the case, under the discounted occupancy.
@@ -629,7 +629,7 @@ fn the_exact_critic_of_a_run_has_the_tables_of_the_batchs_shadow_rewards() {
             let chain = system.under(&policy).unwrap();
             let (rewards, weights) = (&signals.rewards, &chain.state_occupancy);
             let truncated = Truncated::new(&system, &policy, &groups, kind).unwrap();
-            let exact = truncated.tables(&chain, rewards, &chain.values(rewards).unwrap(), weights).unwrap();
+            let exact = truncated.tables(&chain, rewards, &chain.values(rewards).unwrap(), weights);
             let found = tables_of(last.q, session.algorithm().mu());
             // Not `assert_eq`, which would print a thousand numbers.
             assert!(found == exact.data() && found != before, "{key}");

@@ -148,7 +148,7 @@ impl Point<'_> {
         weights: &[f64],
     ) -> Result<Ragged<f64>> {
         let truncated = Truncated::new(self.chain.system, self.subject.policy, groups, kind)?;
-        truncated.tables(self.chain, &self.signals.rewards, self.values, weights)
+        Ok(truncated.tables(self.chain, &self.signals.rewards, self.values, weights))
     }
 
     /// ∇L; for direct policies less what is the same for all actions, which moves nothing on a simplex.
