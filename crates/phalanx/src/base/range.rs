@@ -81,6 +81,10 @@ range! {
     Fraction(f64), |x| (0.0..=1.0).contains(&x), "allowed are 0 to 1"
 }
 range! {
+    /// Above 0, below 1.
+    OpenUnit(f64), |x| x > 0.0 && x < 1.0, "more than 0 and less than 1 is needed"
+}
+range! {
     /// What is kept of something: at least 0, below 1.
     Share(f64), |x| (0.0..1.0).contains(&x), "a share of at least 0 and below 1 is needed"
 }

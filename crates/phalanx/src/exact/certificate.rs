@@ -1,11 +1,13 @@
 //! How far influence travels in the closed loop of transitions *and* policies: a bound on the truncation error that
 //! holds for κ-hop policies. Errata 1; it stands in for lemma:truncated_grad, which looks at transitions only.
 
-use phalanx_solvers::{Lu, Mat};
+use phalanx_solvers::Mat;
 
 use super::constants::SCORE_BOUND;
+use super::contraction::Layout;
 use super::decay::{Decay, largest_change, last_before};
 use super::dynamics::Dynamics;
+use super::system::identity_minus;
 use crate::Ragged;
 use crate::policy::Tabular;
 
@@ -49,12 +51,12 @@ impl Certificate {
         let spectral_radius = spectral_radius(&discounted);
         let outside = (spectral_radius < 1.0).then(|| {
             // K as (I − γ C)⁻¹ γ C: subtracting I would cost the digits of small entries.
-            let k = Lu::new((Mat::<f64>::identity(n, n) - &discounted).as_ref()).solve(&discounted);
+            let k = identity_minus(n, |i, k| discounted[(i, k)]).solve(&discounted);
             let far = |i: usize| (0..n as u32).filter(move |j| !groups.row(i).contains(j));
             // From 0: the sum of no numbers would be −0.
             (0..n).map(|i| far(i).fold(0.0, |sum, j| sum + k[(i, j as usize)])).collect()
         });
-        let cells = dynamics.states.iter().zip(&dynamics.actions).map(|(s, a)| s * a).collect();
+        let cells = (0..n).map(|i| dynamics.cells(i)).collect();
         Certificate { policy_influence, closed_loop, spectral_radius, outside, gamma, cells }
     }
 
@@ -90,16 +92,12 @@ fn oscillation(reward: &[f64]) -> f64 {
 /// B_ik = max ‖π_i(· | … s_k …) − π_i(· | … s_k' …)‖₁ over both states and all states of the others that π_i reads;
 /// 0 where it does not read k.
 fn policy_influence(dynamics: &Dynamics, policy: &Tabular) -> Vec<Vec<f64>> {
-    let n = dynamics.agents();
-    let mut influence = vec![vec![0.0; n]; n];
-    for i in 0..n {
-        for term in policy.observations().terms(i) {
-            let (k, stride) = (term.agent as usize, term.stride as usize);
-            let states = dynamics.states[k];
-            let offsets: Vec<usize> = (0..states).map(|s| s * stride).collect();
-            let starts_group = |row: usize| (row / stride).is_multiple_of(states);
-            influence[i][k] =
-                largest_change(policy.probabilities(i), policy.actions(i), &offsets, starts_group);
+    let mut influence = vec![vec![0.0; dynamics.agents()]; dynamics.agents()];
+    for (i, row) in influence.iter_mut().enumerate() {
+        let read = || policy.observations().agents(i);
+        let states = Layout::of_states(dynamics, read());
+        for k in read() {
+            row[k] = largest_change(policy.probabilities(i), &states, &Layout::of_states(dynamics, [k]));
         }
     }
     influence
@@ -154,7 +152,7 @@ mod tests {
         for name in REFERENCES {
             let Reference { case, dynamics, rewards, output } = reference(name);
             let expected = &output["closed_loop"];
-            let decay = Decay::new(&dynamics, case.problem.gamma).unwrap();
+            let decay = Decay::new(&dynamics, case.problem.gamma);
             let certificate = Certificate::new(&dynamics, &decay, &case.policy, &case.groups);
             assert_matrix(name, &certificate.policy_influence, &expected["B"]);
             assert_matrix(name, &certificate.closed_loop, &expected["C"]);
@@ -178,7 +176,7 @@ mod tests {
     #[test]
     fn holds_where_the_lemma_fails() {
         let Reference { case, dynamics, rewards, output } = reference("lemma_counterexample");
-        let decay = Decay::new(&dynamics, case.problem.gamma).unwrap();
+        let decay = Decay::new(&dynamics, case.problem.gamma);
         let certificate = Certificate::new(&dynamics, &decay, &case.policy, &case.groups);
         let errors: Vec<f64> = serde_json::from_value(output["grad_error_fixed"].clone()).unwrap();
         let worst = errors.into_iter().fold(0.0, f64::max);

@@ -174,7 +174,7 @@ mod tests {
         for name in REFERENCES {
             let Reference { case, dynamics, output, .. } = reference(name);
             let (eta_mu, input) = (case.algorithm.unwrap().eta_mu, case.estimator.unwrap());
-            let decay = Decay::new(&dynamics, case.problem.gamma).unwrap();
+            let decay = Decay::new(&dynamics, case.problem.gamma);
             let constants = Constants::new(&case.problem, &dynamics, case.mu_bar);
             let estimators = constants
                 .as_ref()

@@ -85,7 +85,8 @@ impl Layout {
         Layout { vars: self.vars.iter().copied().filter(|&(var, _)| keep(var)).collect() }
     }
 
-    fn contains(&self, var: Var) -> bool {
+    /// Whether `var` is an index.
+    pub fn contains(&self, var: Var) -> bool {
         self.vars.binary_search_by_key(&var, |&(var, _)| var).is_ok()
     }
 

@@ -7,10 +7,8 @@
 use serde::Serialize;
 
 use super::constants::SCORE_BOUND;
-use super::distance::distances;
+use super::contraction::Layout;
 use super::dynamics::Dynamics;
-use crate::Result;
-use crate::graph::indexing::PairIndex;
 
 /// M, the χ(ω) that it gives, and for which ω the assumption holds. Paper: assump:decay_transition.
 #[derive(Debug, Clone)]
@@ -55,16 +53,16 @@ impl TruncationBound {
 
 impl Decay {
     /// γ in [0, 1). Time O(|S_j| |A_j| · numbers in ℙ_i) for every agent i and every parent j of it.
-    pub fn new(dynamics: &Dynamics, gamma: f64) -> Result<Self> {
+    pub fn new(dynamics: &Dynamics, gamma: f64) -> Self {
         let known = |row: Vec<Option<u32>>| row.into_iter().map(|d| f64::from(d.unwrap_or(0))).collect();
         let mut decay = Decay {
-            influence: influence(dynamics)?,
+            influence: influence(dynamics),
             gamma,
             chi_at_0: 0.0,
             two_over_gamma: 2.0 / gamma,
             omega_sup: None,
             binding: 0,
-            distances: distances(&dynamics.graph).into_iter().map(known).collect(),
+            distances: dynamics.graph.distances().map(known).collect(),
         };
         for i in 0..dynamics.agents() {
             let (sum, _) = decay.row(i, 0.0);
@@ -73,7 +71,7 @@ impl Decay {
             }
         }
         decay.omega_sup = decay.find_omega_sup();
-        Ok(decay)
+        decay
     }
 
     /// χ(ω) = max_i Σ_j e^{ω d(i, j)} M_ij. Agents without a path between them count as if at distance 0.
@@ -152,37 +150,27 @@ impl Decay {
 
 /// M_ij = max ‖ℙ_i(· | … s_j, a_j …) − ℙ_i(· | … s_j', a_j' …)‖₁ over both pairs and all values of the other parents;
 /// 0 where j is no parent of i.
-fn influence(dynamics: &Dynamics) -> Result<Vec<Vec<f64>>> {
-    let (n, states, actions) = (dynamics.agents(), &dynamics.states, &dynamics.actions);
-    let index = PairIndex::new(&dynamics.parents, states, actions, "world")?;
-    let mut influence = vec![vec![0.0; n]; n];
-    for i in 0..n {
-        for term in index.terms(i) {
-            let j = term.agent as usize;
-            let (s, a) = (term.state_stride as usize, term.action_stride as usize);
-            let offsets: Vec<usize> =
-                (0..states[j]).flat_map(|x| (0..actions[j]).map(move |b| x * s + b * a)).collect();
-            let starts_group =
-                |row: usize| (row / s).is_multiple_of(states[j]) && (row / a).is_multiple_of(actions[j]);
-            influence[i][j] = largest_change(dynamics.laws.row(i), states[i], &offsets, starts_group);
+fn influence(dynamics: &Dynamics) -> Vec<Vec<f64>> {
+    let mut influence = vec![vec![0.0; dynamics.agents()]; dynamics.agents()];
+    for (i, row) in influence.iter_mut().enumerate() {
+        let parents = || dynamics.parents.row(i).iter().map(|&j| j as usize);
+        let pairs = Layout::of_pairs(dynamics, parents());
+        for j in parents() {
+            row[j] = largest_change(dynamics.laws.row(i), &pairs, &Layout::of_pairs(dynamics, [j]));
         }
     }
-    Ok(influence)
+    influence
 }
 
-/// Largest ‖p − q‖₁ between laws of one group. `laws` are of `width` entries each; a group is the laws at the
-/// `offsets` from every law that `starts_group`.
-pub(super) fn largest_change(
-    laws: &[f64],
-    width: usize,
-    offsets: &[usize],
-    starts_group: impl Fn(usize) -> bool,
-) -> f64 {
-    let law = |row: usize| &laws[row * width..(row + 1) * width];
+/// Largest ‖p − q‖₁ between two of the `laws`, one per entry of `layout`, whose entries differ in `varied` alone.
+pub(super) fn largest_change(laws: &[f64], layout: &Layout, varied: &Layout) -> f64 {
+    let width = laws.len() / layout.size() as usize;
+    let law = |row: u32| &laws[row as usize * width..][..width];
+    let offsets = varied.positions_in(layout);
     let mut largest = 0.0;
-    for first in (0..laws.len() / width).filter(|&row| starts_group(row)) {
-        for (k, &one) in offsets.iter().enumerate() {
-            for &other in &offsets[..k] {
+    for first in layout.only(|var| !varied.contains(var)).positions_in(layout) {
+        for (k, one) in offsets.iter().enumerate() {
+            for other in &offsets[..k] {
                 let pairs = law(first + one).iter().zip(law(first + other));
                 largest = f64::max(largest, pairs.map(|(p, q)| (p - q).abs()).sum());
             }
@@ -267,11 +255,26 @@ pub(super) mod tests {
     }
 
     #[test]
+    fn distances_agree_with_the_reference() {
+        for name in REFERENCES {
+            let reference = reference(name);
+            let expected: Vec<Vec<i64>> = serde_json::from_value(reference.output["dist"].clone()).unwrap();
+            let found: Vec<Vec<i64>> = reference
+                .dynamics
+                .graph
+                .distances()
+                .map(|row| row.iter().map(|d| d.map_or(-1, i64::from)).collect())
+                .collect();
+            assert_eq!(found, expected, "{name}");
+        }
+    }
+
+    #[test]
     fn agrees_with_the_reference() {
         for name in REFERENCES {
             let Reference { case, dynamics, rewards, output } = reference(name);
             let expected = &output["decay"];
-            let decay = Decay::new(&dynamics, case.problem.gamma).unwrap();
+            let decay = Decay::new(&dynamics, case.problem.gamma);
             assert_matrix(name, &decay.influence, &expected["M"]);
             let reward_bound = rewards.data().iter().fold(0.0, |largest, r| f64::max(largest, r.abs()));
             let mu_max = case.mu.data().iter().copied().fold(0.0, f64::max);
@@ -299,7 +302,7 @@ pub(super) mod tests {
 
     fn line(agents: usize, mix: f64, gamma: f64) -> Decay {
         let world = Line::new(agents, Start::Uniform, mix).unwrap();
-        Decay::new(&Dynamics::new(&world).unwrap(), gamma).unwrap()
+        Decay::new(&Dynamics::new(&world).unwrap(), gamma)
     }
 
     /// Errata 2: on the paper's line mixed with weight α, e^ω may grow to min{1/(γ(1−α)), 5/(γ(1−α)) − 5}.
@@ -344,7 +347,7 @@ pub(super) mod tests {
                 "transition": {transition}, "rho": {{"kind": "product", "local": [[1, 0], [1, 0]]}}}}"#
         );
         let world = Table::new(serde_json::from_str(&model).unwrap()).unwrap();
-        Decay::new(&Dynamics::new(&world).unwrap(), gamma).unwrap()
+        Decay::new(&Dynamics::new(&world).unwrap(), gamma)
     }
 
     #[test]

@@ -169,16 +169,6 @@ fn largest<const L: usize>(x: &[[f64; L]]) -> [f64; L] {
     x.iter().fold([0.0; L], |m, x| std::array::from_fn(|l| f64::max(m[l], x[l].abs())))
 }
 
-fn dot<const L: usize>(x: &[[f64; L]], y: &[[f64; L]]) -> [f64; L] {
-    let mut sum = [0.0; L];
-    for (x, y) in x.iter().zip(y) {
-        for l in 0..L {
-            sum[l] += x[l] * y[l];
-        }
-    }
-    sum
-}
-
 /// Subtracts from w what lies along the unit vector v, and returns how much that was.
 #[multiversion(targets("x86_64+avx2"))]
 fn take_out<const L: usize>(w: &mut [[f64; L]], v: &[[f64; L]]) -> [f64; L] {
@@ -197,7 +187,9 @@ fn take_out<const L: usize>(w: &mut [[f64; L]], v: &[[f64; L]]) -> [f64; L] {
 }
 
 fn norms<const L: usize>(x: &[[f64; L]]) -> [f64; L] {
-    dot(x, x).map(f64::sqrt)
+    let mut sum = [0.0; L];
+    x.iter().for_each(|x| (0..L).for_each(|l| sum[l] += x[l] * x[l]));
+    sum.map(f64::sqrt)
 }
 
 /// x divided by `norm`; zero where that is.

@@ -5,6 +5,9 @@ use serde::Serialize;
 use crate::policy::Tabular;
 use crate::{Ragged, Result};
 
+use super::contraction::Layout;
+use super::decay::largest_change;
+use super::dynamics::Dynamics;
 use super::system::{Chain, System};
 
 /// A policy cut to a smaller radius, and what that changes.
@@ -25,7 +28,7 @@ impl Induced {
     /// Cuts the policy of `chain` to radius `kappa`: states farther away count as 0.
     pub fn new(system: &System, chain: &Chain<'_>, kappa: usize) -> Result<Self> {
         let near = system.dynamics.graph.neighbourhoods(kappa);
-        let (policy, policy_gap) = cut(chain.policy, &near, &system.dynamics.states);
+        let (policy, policy_gap) = cut(chain.policy, &near, &system.dynamics);
         let cut_chain = system.under(&policy)?;
         let (before, after) = (chain.occupancy(), cut_chain.occupancy());
         let difference = |(a, b): (&[f64], &[f64])| a.iter().zip(b).map(|(a, b)| (a - b).abs()).sum::<f64>();
@@ -40,35 +43,22 @@ impl Induced {
 }
 
 /// The policy with states outside `near` at 0, and how much it ever depends on them.
-fn cut(policy: &Tabular, near: &Ragged<u32>, states: &[usize]) -> (Tabular, f64) {
+fn cut(policy: &Tabular, near: &Ragged<u32>, dynamics: &Dynamics) -> (Tabular, f64) {
     let mut gap = 0.0f64;
     let mut theta = policy.theta().clone();
     for i in 0..policy.agents() {
+        let read = || policy.observations().agents(i);
+        let is_near = |j: usize| near.row(i).contains(&(j as u32));
+        let states = Layout::of_states(dynamics, read());
+        let far = Layout::of_states(dynamics, read().filter(|&j| !is_near(j)));
+        gap = gap.max(largest_change(policy.probabilities(i), &states, &far));
         let actions = policy.actions(i);
-        let terms = policy.observations().terms(i);
-        let far = terms.iter().filter(|term| !near.row(i).contains(&term.agent));
-        let far: Vec<(usize, usize)> =
-            far.map(|term| (term.stride as usize, states[term.agent as usize])).collect();
-        let rows = policy.observations().size(i);
-        let with_far_at_zero =
-            |row: usize| far.iter().fold(row, |row, &(stride, size)| row - (row / stride % size) * stride);
-        // Rows that agree within the radius, all of them under the one with zeros outside.
-        let mut groups: Vec<Vec<usize>> = vec![Vec::new(); rows];
-        for row in 0..rows {
-            groups[with_far_at_zero(row)].push(row);
-        }
-        let law = |row: usize| &policy.probabilities(i)[row * actions..][..actions];
-        for group in &groups {
-            for (k, &a) in group.iter().enumerate() {
-                for &b in &group[k + 1..] {
-                    gap = gap.max(law(a).iter().zip(law(b)).map(|(p, q)| (p - q).abs()).sum());
-                }
+        let offsets = far.positions_in(&states);
+        for first in states.only(|var| !far.contains(var)).positions_in(&states) {
+            let at_zero = first as usize * actions..(first as usize + 1) * actions;
+            for offset in &offsets {
+                theta.row_mut(i).copy_within(at_zero.clone(), (first + offset) as usize * actions);
             }
-        }
-        for row in 0..rows {
-            let from = with_far_at_zero(row) * actions;
-            let parameters = policy.theta().row(i)[from..from + actions].to_vec();
-            theta.row_mut(i)[row * actions..][..actions].copy_from_slice(&parameters);
         }
     }
     let mut cut = policy.clone();

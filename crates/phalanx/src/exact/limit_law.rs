@@ -1,8 +1,8 @@
 //! Where the chain ends up: the law of one endless trajectory.
 
-use phalanx_solvers::{Lu, Mat};
+use phalanx_solvers::Mat;
 
-use super::system::Chain;
+use super::system::{Chain, identity_minus};
 use crate::{Error, Result};
 
 /// Most joint states for which the law is found by elimination, which is cubic; beyond, by iteration.
@@ -20,10 +20,8 @@ impl Chain<'_> {
             return self.stationary_by_iteration();
         }
         let matrix = self.transition_matrix();
-        let class = classes(&matrix, size);
-        let closed: Vec<Vec<usize>> = closed_classes(&matrix, size, &class);
-        let start = &self.system.dynamics.start;
-        let weights = absorbed(&matrix, size, start, &closed);
+        let closed = closed_classes(&matrix, size);
+        let weights = absorbed(&matrix, size, &self.system.dynamics.start, &closed);
         let mut law = vec![0.0; size];
         for (members, weight) in closed.iter().zip(weights) {
             for (&s, p) in members.iter().zip(class_law(&matrix, size, members)) {
@@ -54,57 +52,26 @@ impl Chain<'_> {
     }
 }
 
-/// Number of the communicating class of every state (Kosaraju's two passes, without recursion).
-fn classes(matrix: &[f64], size: usize) -> Vec<usize> {
-    let forward = |s: usize, t: usize| matrix[s * size + t] > 0.0;
-    let mut order = Vec::with_capacity(size);
-    let mut seen = vec![false; size];
-    for root in 0..size {
-        if seen[root] {
-            continue;
-        }
-        seen[root] = true;
-        let mut path = vec![(root, 0)];
-        while let Some((s, from)) = path.pop() {
-            match (from..size).find(|&t| forward(s, t) && !seen[t]) {
-                Some(t) => {
-                    seen[t] = true;
-                    path.extend([(s, t + 1), (t, 0)]);
-                }
-                None => order.push(s),
-            }
+/// The classes that are never left: from all that a member can reach, there is a way back to it.
+fn closed_classes(matrix: &[f64], size: usize) -> Vec<Vec<usize>> {
+    let successors = |row: &[f64]| row.iter().map(|&p| p > 0.0).collect();
+    let mut reached: Vec<Vec<bool>> = matrix.chunks_exact(size).map(successors).collect();
+    // Warshall's closure: whoever reaches k reaches what k does.
+    for k in 0..size {
+        let beyond = reached[k].clone();
+        for row in reached.iter_mut().filter(|row| row[k]) {
+            row.iter_mut().zip(&beyond).for_each(|(reached, beyond)| *reached |= beyond);
         }
     }
-    let mut class = vec![usize::MAX; size];
-    let mut count = 0;
-    for &root in order.iter().rev() {
-        if class[root] != usize::MAX {
-            continue;
+    let mut closed = Vec::new();
+    for s in 0..size {
+        let class: Vec<usize> = (0..size).filter(|&t| reached[s][t]).collect();
+        // Every class once, by its first member.
+        if class.first() == Some(&s) && class.iter().all(|&t| reached[t][s]) {
+            closed.push(class);
         }
-        class[root] = count;
-        let mut waiting = vec![root];
-        while let Some(s) = waiting.pop() {
-            for t in 0..size {
-                if forward(t, s) && class[t] == usize::MAX {
-                    class[t] = count;
-                    waiting.push(t);
-                }
-            }
-        }
-        count += 1;
     }
-    class
-}
-
-/// The classes that are never left.
-fn closed_classes(matrix: &[f64], size: usize, class: &[usize]) -> Vec<Vec<usize>> {
-    let count = class.iter().max().map_or(0, |last| last + 1);
-    let mut members = vec![Vec::new(); count];
-    for (s, &c) in class.iter().enumerate() {
-        members[c].push(s);
-    }
-    let leaves = |s: usize| (0..size).any(|t| matrix[s * size + t] > 0.0 && class[t] != class[s]);
-    members.into_iter().filter(|members| !members.iter().any(|&s| leaves(s))).collect()
+    closed
 }
 
 /// Probability of ending in each closed class.
@@ -112,11 +79,8 @@ fn absorbed(matrix: &[f64], size: usize, start: &[f64], closed: &[Vec<usize>]) -
     let mut kept = vec![false; size];
     closed.iter().flatten().for_each(|&s| kept[s] = true);
     let transient: Vec<usize> = (0..size).filter(|&s| !kept[s]).collect();
-    let system = Mat::from_fn(transient.len(), transient.len(), |i, j| {
-        f64::from(u8::from(i == j)) - matrix[transient[j] * size + transient[i]]
-    });
-    let begin = Mat::from_fn(transient.len(), 1, |i, _| start[transient[i]]);
-    let visits = Lu::new(system.as_ref()).solve(&begin);
+    let system = identity_minus(transient.len(), |i, j| matrix[transient[j] * size + transient[i]]);
+    let visits = system.solve(&Mat::from_fn(transient.len(), 1, |i, _| start[transient[i]]));
     let weight = |members: &Vec<usize>| {
         let at_once: f64 = members.iter().map(|&s| start[s]).sum();
         let later = transient

@@ -7,7 +7,6 @@ use super::certificate::Certificate;
 use super::constants::{Constants, SCORE_BOUND, eps1};
 use super::contraction::{Layout, members};
 use super::decay::Decay;
-use super::distance::distances;
 use super::fosp::{Domain, Stationarity};
 use super::induced::Induced;
 use super::input::{AlgorithmInput, Case};
@@ -68,8 +67,8 @@ impl Report<'_> {
         let mut out = Map::new();
         let mut put = |key: &str, value: Value| out.insert(key.into(), value);
 
-        let hops = |row: &Vec<Option<u32>>| row.iter().map(|d| d.map_or(-1, i64::from)).collect::<Vec<_>>();
-        put("dist", list(distances(&self.system.dynamics.graph).iter().map(hops)));
+        let hops = |row: Vec<Option<u32>>| list(row.iter().map(|d| d.map_or(-1, i64::from)));
+        put("dist", list(self.system.dynamics.graph.distances().map(hops)));
         put("neigh", lists(&self.system.dynamics.graph.neighbourhoods(case.kappa)));
         put("neigh_q", lists(&case.groups));
         let agents = || 0..case.policy.agents();
@@ -116,7 +115,7 @@ impl Report<'_> {
         put("grad_direct_trunc_fixed", lists(&direct(&fixed.action_values)));
         put("metrics", self.metrics(&truth, &truth_direct));
 
-        let decay = Decay::new(&self.system.dynamics, self.system.gamma)?;
+        let decay = Decay::new(&self.system.dynamics, self.system.gamma);
         put("decay", self.decay(&decay));
         put("closed_loop", self.closed_loop(&decay, &deviations));
         let constants = Constants::new(&case.problem, &self.system.dynamics, case.mu_bar);

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::constants::{Constants, spread};
 use super::input::EstimatorInput;
+use crate::base::range::OpenUnit;
 use crate::{Error, Ragged, Result};
 
 /// Step sizes of Algorithm 1. Paper: thm:convergence.
@@ -23,12 +24,6 @@ impl Steps {
     /// Paper: thm:convergence.
     pub fn constant(constants: &Constants, iterations: usize) -> Self {
         Steps::new(constants, (iterations as f64).cbrt())
-    }
-
-    /// η_μ^t = (t+1)^{1/3} for iteration t = 0, 1, … of a run of unknown length; the paper's t counts from 1.
-    /// Paper: sec:convergence, "adaptive step-sizes".
-    pub fn adaptive(constants: &Constants, iteration: usize) -> Self {
-        Steps::new(constants, (iteration as f64 + 1.0).cbrt())
     }
 
     fn new(constants: &Constants, eta_mu: f64) -> Self {
@@ -97,8 +92,8 @@ impl SamplePlan {
         delta: f64,
         estimator: impl FnOnce(f64) -> EstimatorInput,
     ) -> Result<Self> {
-        check_open_unit("epsilon", epsilon)?;
-        check_open_unit("delta", delta)?;
+        OpenUnit::check("epsilon", epsilon)?;
+        OpenUnit::check("delta", delta)?;
         let iterations = whole(epsilon.powf(-1.5));
         let estimator = estimator(delta / (2.0 * constants.agents as f64 * (iterations + 1.0)));
         Ok(SamplePlan {
@@ -154,8 +149,8 @@ impl TdBound {
     /// Transcribes eq:Q_prop_difference.
     pub fn new(setting: &TdSetting) -> Result<Self> {
         let TdSetting { sigma, k0, gamma, reward_bound, neighbours, pairs, delta, steps } = *setting;
-        check_open_unit("sigma", sigma)?;
-        check_open_unit("delta", delta)?;
+        OpenUnit::check("sigma", sigma)?;
+        OpenUnit::check("delta", delta)?;
         if !(0.0..1.0).contains(&gamma) {
             return Err(Error::config(
                 crate::base::key::GAMMA,
@@ -179,26 +174,6 @@ impl TdBound {
         let error = c / (steps + k1).sqrt() + c_prime / (steps + k1);
         Ok(TdBound { h, k1, c, c_prime, error })
     }
-}
-
-/// The largest that an optimal multiplier can be, (f(θ*) − f(θ̃))/ξ, where every constraint of θ̃ has at least the
-/// slack ξ > 0. Paper: lemma:boundedness_dual, which needs concave utilities and a convex set of occupancies; κ-hop
-/// policies do not provide it (errata 10).
-///
-/// In L = (1/n) Σ_i [f_i + Σ_k μ_ik g_ik], f is the *sum* of the f_i, and the bound is on the sum of all multipliers.
-pub fn dual_bound(optimal: f64, strictly_feasible: f64, slack: f64) -> Result<f64> {
-    if slack.is_nan() || slack <= 0.0 {
-        return Err(Error::config("slack", format!("{slack}; a policy with slack above 0 is needed")));
-    }
-    Ok((optimal - strictly_feasible) / slack)
-}
-
-/// Whether `value` lies strictly between 0 and 1.
-pub(crate) fn check_open_unit(field: &str, value: f64) -> Result<()> {
-    if value > 0.0 && value < 1.0 {
-        return Ok(());
-    }
-    Err(Error::config(field, format!("{value}; more than 0 and less than 1 is needed")))
 }
 
 /// The next whole number, at least 1; what is above one by rounding only is taken for it.
@@ -238,8 +213,6 @@ mod tests {
         assert_close("eta_mu", steps.eta_mu, 10.0, 1e-15);
         let expected = 1.0 / (constants.l_tt + 40.0 * constants.l_tm.powi(2));
         assert_close("eta_theta", steps.eta_theta / expected, 1.0, 1e-14);
-        assert_eq!(Steps::adaptive(&constants, 999), steps);
-        assert_eq!(Steps::adaptive(&constants, 0).eta_mu, 1.0);
     }
 
     #[test]
@@ -300,11 +273,6 @@ mod tests {
     }
 
     #[test]
-    fn dual_bound_by_hand() {
-        assert_eq!(dual_bound(5.0, 3.0, 0.5).unwrap(), 4.0);
-    }
-
-    #[test]
     fn impossible_requests_are_named() {
         let (constants, groups) = ring();
         let message = |result: Result<SamplePlan>| result.unwrap_err().to_string();
@@ -316,7 +284,6 @@ mod tests {
             message(SamplePlan::explicit(&constants, &groups, 0.1, f64::NAN)),
             "delta: NaN; more than 0 and less than 1 is needed"
         );
-        assert!(dual_bound(1.0, 0.0, 0.0).is_err() && dual_bound(1.0, 0.0, f64::NAN).is_err());
         let setting = TdSetting {
             sigma: 0.25,
             k0: 0,

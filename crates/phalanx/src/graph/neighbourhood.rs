@@ -46,6 +46,11 @@ impl Graph {
         distances
     }
 
+    /// [`Graph::distances_from`] every agent.
+    pub fn distances(&self) -> impl Iterator<Item = Vec<Option<u32>>> {
+        (0..self.agents()).map(|i| self.distances_from(i))
+    }
+
     /// The κ-hop neighbourhoods: row i is N_i^κ = {j : d(i, j) ≤ κ}, ascending, `i` included.
     ///
     /// Memory is linear in the total size of the rows. Time is that of listing the links of the agents closer
@@ -176,6 +181,18 @@ mod tests {
 
     fn rows(ragged: &Ragged<u32>) -> Vec<Vec<u32>> {
         ragged.iter().map(<[u32]>::to_vec).collect()
+    }
+
+    #[test]
+    fn pieces_of_a_network_do_not_reach_each_other() {
+        let network = Graph::from_edges(4, [(0, 1), (1, 2)]).unwrap();
+        let expected = [
+            [Some(0), Some(1), Some(2), None],
+            [Some(1), Some(0), Some(1), None],
+            [Some(2), Some(1), Some(0), None],
+            [None, None, None, Some(0)],
+        ];
+        assert!(network.distances().eq(expected));
     }
 
     /// The definition, one search per agent.

@@ -20,7 +20,8 @@ pub use truncation::{Multipliers, TruncationCheck, TruncationRow};
 
 use super::evaluate;
 use super::evaluator::Evaluator;
-use crate::exact::{Case, Chain, Decay, System, check_open_unit, distances};
+use crate::base::range::OpenUnit;
+use crate::exact::{Case, Chain, Decay, System};
 use crate::learn::critic::StepsKeys;
 use crate::learn::dual::DualSettings;
 use crate::learn::shadow::Signals;
@@ -190,8 +191,8 @@ impl Check {
     /// Targets outside (0, 1); a network too large for exact computations, or without a start law; a policy at which a
     /// utility has no value. What is too large for a single part is said in that part.
     pub fn new(subject: &Subject<'_>, targets: Targets) -> Result<Self> {
-        check_open_unit("epsilon", targets.epsilon)?;
-        check_open_unit("delta", targets.delta)?;
+        OpenUnit::check("epsilon", targets.epsilon)?;
+        OpenUnit::check("delta", targets.delta)?;
         let system = System::new(subject.world, subject.problem, subject.policy)?;
         let chain = system.under(subject.policy)?;
         let signals = chain.signals(subject.problem);
@@ -201,7 +202,7 @@ impl Check {
         }
         let values = chain.values(&signals.rewards)?;
         let dynamics = &system.dynamics;
-        let farthest = distances(&dynamics.graph).into_iter().flatten().flatten().max();
+        let farthest = dynamics.graph.distances().flatten().flatten().max();
         let sizes = Sizes {
             agents: dynamics.agents(),
             joint_states: dynamics.joint_states,
@@ -216,7 +217,7 @@ impl Check {
             chain: &chain,
             signals: &signals,
             values: &values,
-            decay: &Decay::new(dynamics, system.gamma)?,
+            decay: &Decay::new(dynamics, system.gamma),
             groups: &dynamics.graph.neighbourhoods(subject.kappa_q),
             sizes,
         };
