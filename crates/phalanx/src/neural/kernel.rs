@@ -10,17 +10,17 @@
 
 use pulp::{Simd, WithSimd};
 
+use super::lanes::Lanes;
 use super::matrix::{Finish, Matrix, MatrixMut, Start};
-use super::real::Real;
 
 /// How the operands of a product lie in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
-    /// C = A·B.
+    /// C = A·B: forward.
     Plain,
-    /// C = Aᵀ·B.
+    /// C = Aᵀ·B: backward to the weights.
     LeftTransposed,
-    /// C = A·Bᵀ.
+    /// C = A·Bᵀ: backward to the data.
     RightTransposed,
 }
 
@@ -38,33 +38,37 @@ pub(super) struct Product<'a, T> {
     pub scratch: &'a mut Vec<T>,
 }
 
-impl<T: Real> Product<'_, T> {
-    /// Computes it, with an operand transposed as `form` says.
-    pub fn compute(self, form: Form) {
-        match form {
-            Form::Plain => T::dispatch(Formed::<T, PLAIN>(self)),
-            Form::LeftTransposed => T::dispatch(Formed::<T, LEFT_TRANSPOSED>(self)),
-            Form::RightTransposed => T::dispatch(Formed::<T, RIGHT_TRANSPOSED>(self)),
-        }
-    }
-
-    /// A plain product with instructions that the caller chose already.
-    #[inline(always)]
-    pub fn compute_with<S: Simd>(self, simd: S) {
-        Formed::<T, PLAIN>(self).with_simd(simd);
+/// `result = finish(start + left·right)` with the best instructions there are, and with an operand transposed as
+/// `form` says. `scratch` is a buffer.
+pub(super) fn multiply<T: Lanes>(
+    form: Form,
+    left: Matrix<T>,
+    right: Matrix<T>,
+    start: Start<T>,
+    finish: Finish<T>,
+    result: MatrixMut<T>,
+    scratch: &mut Vec<T>,
+) {
+    let product = Product { left, right, start, finish, result, scratch };
+    match form {
+        Form::Plain => T::dispatch(Formed::<T, PLAIN>(product)),
+        Form::LeftTransposed => T::dispatch(Formed::<T, LEFT_TRANSPOSED>(product)),
+        Form::RightTransposed => T::dispatch(Formed::<T, RIGHT_TRANSPOSED>(product)),
     }
 }
 
 struct Formed<'a, T, const FORM: u8>(Product<'a, T>);
 
-impl<T: Real, const FORM: u8> WithSimd for Formed<'_, T, FORM> {
+impl<T: Lanes, const FORM: u8> WithSimd for Formed<'_, T, FORM> {
     type Output = ();
 
     /// One panel of columns after the other; narrower panels for the last ones.
     #[inline(always)]
     fn with_simd<S: Simd>(mut self, simd: S) {
         if FORM == PLAIN && self.0.result.columns == 1 && self.0.right.stride == 1 {
-            return self.0.inner_products(simd);
+            // A column that lies in one piece is a row of Bᵀ.
+            let right = Matrix::new(self.0.right.data, 1, self.0.left.columns);
+            return Product { right, ..self.0 }.narrow(simd);
         }
         let lanes = T::lanes::<S>();
         let columns = self.0.result.columns;
@@ -86,7 +90,7 @@ impl<T: Real, const FORM: u8> WithSimd for Formed<'_, T, FORM> {
     }
 }
 
-impl<T: Real, const FORM: u8> Formed<'_, T, FORM> {
+impl<T: Lanes, const FORM: u8> Formed<'_, T, FORM> {
     /// C vectors of columns from `column` on; the last columns if not `FULL`.
     #[inline(always)]
     fn panel<S: Simd, const C: usize, const FULL: bool>(&mut self, simd: S, column: usize) {
@@ -95,7 +99,7 @@ impl<T: Real, const FORM: u8> Formed<'_, T, FORM> {
         let used = if FULL { wide } else { result.columns - column };
         let depth = if FORM == LEFT_TRANSPOSED { left.rows } else { left.columns };
         let right = if FORM == RIGHT_TRANSPOSED {
-            pack_transposed(simd, right, column, used, wide, scratch)
+            pack_transposed::<T, S>(right, column, used, wide, scratch)
         } else if FULL {
             Matrix { data: right.data.get(column..).unwrap_or(&[]), rows: depth, ..right }
         } else {
@@ -137,7 +141,7 @@ struct Tiles<'a, 'b, T, const FORM: u8> {
     used: usize,
 }
 
-impl<T: Real, const FORM: u8> Tiles<'_, '_, T, FORM> {
+impl<T: Lanes, const FORM: u8> Tiles<'_, '_, T, FORM> {
     /// R rows from `row` on.
     #[inline(always)]
     fn tile<S: Simd, const R: usize, const C: usize, const FULL: bool>(&mut self, simd: S, row: usize) {
@@ -211,7 +215,7 @@ impl<T: Real, const FORM: u8> Tiles<'_, '_, T, FORM> {
 
 /// C whole vectors, or one in part.
 #[inline(always)]
-fn load<T: Real, S: Simd, const C: usize, const FULL: bool>(simd: S, x: &[T]) -> [T::Vector<S>; C] {
+fn load<T: Lanes, S: Simd, const C: usize, const FULL: bool>(simd: S, x: &[T]) -> [T::Vector<S>; C] {
     // Plain loops here and below: a closure would be compiled without the vector instructions.
     let mut vectors = [T::splat(simd, T::ZERO); C];
     if FULL {
@@ -222,14 +226,11 @@ fn load<T: Real, S: Simd, const C: usize, const FULL: bool>(simd: S, x: &[T]) ->
     vectors
 }
 
-impl<T: Real> Product<'_, T> {
-    /// A·b for a vector b, which lies in one piece.
+impl<T: Lanes> Product<'_, T> {
+    /// A plain product with instructions that the caller chose already.
     #[inline(always)]
-    fn inner_products<S: Simd>(mut self, simd: S) {
-        for row in 0..self.result.rows {
-            let sum = inner_product(simd, self.left.row(row), &self.right.data[..self.left.columns]);
-            self.finish_one(row, 0, sum);
-        }
+    pub fn compute_with<S: Simd>(self, simd: S) {
+        Formed::<T, PLAIN>(self).with_simd(simd);
     }
 
     /// A·Bᵀ with few columns: vectors along the depth, summed up at the end, which needs no transposed copy
@@ -323,24 +324,9 @@ impl<T: Real> Product<'_, T> {
     }
 }
 
-/// Σ a·b, a partial sum for each lane.
-#[inline(always)]
-fn inner_product<T: Real, S: Simd>(simd: S, a: &[T], b: &[T]) -> T {
-    let mut sums = T::splat(simd, T::ZERO);
-    let (whole_a, whole_b) = (T::vectors::<S>(a), T::vectors::<S>(b));
-    for (&a, &b) in whole_a.iter().zip(whole_b) {
-        sums = T::mul_add(simd, a, b, sums);
-    }
-    let done = whole_a.len() * T::lanes::<S>();
-    if done < a.len() {
-        sums = T::mul_add(simd, T::load_part(simd, &a[done..]), T::load_part(simd, &b[done..]), sums);
-    }
-    T::sum(simd, sums)
-}
-
 /// The columns of B from `column` on, less than a vector of them, filled up with zeros.
 #[inline(always)]
-fn pack<'a, T: Real, S: Simd>(
+fn pack<'a, T: Lanes, S: Simd>(
     simd: S,
     right: Matrix<T>,
     column: usize,
@@ -356,8 +342,7 @@ fn pack<'a, T: Real, S: Simd>(
 
 /// The rows of B from `column` on, `used` of them, as columns, filled up with zeros to `wide`.
 #[inline(always)]
-fn pack_transposed<'a, T: Real, S: Simd>(
-    simd: S,
+fn pack_transposed<'a, T: Lanes, S: Simd>(
     right: Matrix<T>,
     column: usize,
     used: usize,
@@ -371,7 +356,7 @@ fn pack_transposed<'a, T: Real, S: Simd>(
     for l in (0..whole_columns).step_by(lanes) {
         let source = &right.data[(column + l) * right.stride..];
         for k in (0..whole_rows).step_by(lanes) {
-            T::transpose(simd, &source[k..], right.stride, &mut packed[k * wide + l..], wide);
+            T::transpose::<S>(&source[k..], right.stride, &mut packed[k * wide + l..], wide);
         }
         for k in whole_rows..rows {
             for i in 0..lanes {
@@ -389,7 +374,7 @@ fn pack_transposed<'a, T: Real, S: Simd>(
 
 /// The first `length` numbers of a buffer, made if there are fewer.
 #[inline(always)]
-pub(super) fn ensure_length<T: Real>(buffer: &mut Vec<T>, length: usize) -> &mut [T] {
+pub(super) fn ensure_length<T: Lanes>(buffer: &mut Vec<T>, length: usize) -> &mut [T] {
     if buffer.len() < length {
         buffer.resize(length, T::ZERO);
     }

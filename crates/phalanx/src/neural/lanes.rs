@@ -2,15 +2,15 @@
 
 use pulp::{Arch, Scalar, Simd, WithSimd};
 
+use super::real::Real;
 use super::transpose;
 
-/// Vector instructions for one type of number. A vector has [`Lanes::lanes`] numbers.
-pub trait Lanes: Sized + Copy {
+/// Numbers that networks compute with. A vector has [`Lanes::lanes`] of them.
+pub trait Lanes: Real {
     /// A vector.
     type Vector<S: Simd>: Copy;
 
-    /// Runs `op` with the best instructions there are; `f64`, which only checks gradients, has plain ones,
-    /// for shorter builds.
+    /// Runs `op` with the best instructions there are.
     fn dispatch<Op: WithSimd>(op: Op) -> Op::Output;
 
     /// Numbers in a vector.
@@ -53,154 +53,139 @@ pub trait Lanes: Sized + Copy {
 
     /// `target[j][i] = source[i][j]` for a block of as many rows and columns as a vector has lanes. Both
     /// begin at the first number of the block; rows are a stride apart.
+    fn transpose<S: Simd>(source: &[Self], stride: usize, target: &mut [Self], target_stride: usize);
+}
+
+impl Lanes for f32 {
+    type Vector<S: Simd> = S::f32s;
+
     #[inline(always)]
-    fn transpose<S: Simd>(
-        _simd: S,
-        source: &[Self],
-        stride: usize,
-        target: &mut [Self],
-        target_stride: usize,
-    ) {
-        transpose::plain(Self::lanes::<S>(), source, stride, target, target_stride);
+    fn dispatch<Op: WithSimd>(op: Op) -> Op::Output {
+        Arch::new().dispatch(op)
+    }
+
+    #[inline(always)]
+    fn lanes<S: Simd>() -> usize {
+        S::F32_LANES
+    }
+
+    #[inline(always)]
+    fn splat<S: Simd>(simd: S, x: f32) -> S::f32s {
+        simd.splat_f32s(x)
+    }
+
+    #[inline(always)]
+    fn vectors<S: Simd>(x: &[f32]) -> &[S::f32s] {
+        S::as_simd_f32s(x).0
+    }
+
+    #[inline(always)]
+    fn vectors_mut<S: Simd>(x: &mut [f32]) -> &mut [S::f32s] {
+        S::as_mut_simd_f32s(x).0
+    }
+
+    #[inline(always)]
+    fn load_part<S: Simd>(simd: S, x: &[f32]) -> S::f32s {
+        simd.partial_load_f32s(x)
+    }
+
+    #[inline(always)]
+    fn store_part<S: Simd>(simd: S, x: &mut [f32], v: S::f32s) {
+        simd.partial_store_f32s(x, v)
+    }
+
+    #[inline(always)]
+    fn mul_add<S: Simd>(simd: S, a: S::f32s, b: S::f32s, c: S::f32s) -> S::f32s {
+        simd.mul_add_e_f32s(a, b, c)
+    }
+
+    #[inline(always)]
+    fn sum_of<S: Simd>(simd: S, a: S::f32s, b: S::f32s) -> S::f32s {
+        simd.add_f32s(a, b)
+    }
+
+    #[inline(always)]
+    fn relu<S: Simd>(simd: S, v: S::f32s) -> S::f32s {
+        let zero = simd.splat_f32s(0.0);
+        simd.select_f32s(simd.less_than_f32s(v, zero), zero, v)
+    }
+
+    #[inline(always)]
+    fn where_positive<S: Simd>(simd: S, condition: S::f32s, v: S::f32s) -> S::f32s {
+        let zero = simd.splat_f32s(0.0);
+        simd.select_f32s(simd.greater_than_f32s(condition, zero), v, zero)
+    }
+
+    #[inline(always)]
+    fn sum<S: Simd>(simd: S, v: S::f32s) -> f32 {
+        simd.reduce_sum_f32s(v)
+    }
+
+    #[inline(always)]
+    fn transpose<S: Simd>(source: &[f32], stride: usize, target: &mut [f32], target_stride: usize) {
+        #[cfg(target_arch = "x86_64")]
+        if std::any::TypeId::of::<S>() == std::any::TypeId::of::<pulp::x86::V4>()
+            && let Some(simd) = pulp::x86::V4::try_new()
+        {
+            return transpose::avx512(simd, source, stride, target, target_stride);
+        }
+        transpose::plain(S::F32_LANES, source, stride, target, target_stride);
     }
 }
 
-/// One number at a time.
-struct Plain;
+/// One number at a time: double precision only checks gradients.
+impl Lanes for f64 {
+    type Vector<S: Simd> = f64;
 
-impl Plain {
-    #[inline(always)]
-    fn dispatch<Op: WithSimd>(self, op: Op) -> Op::Output {
+    fn dispatch<Op: WithSimd>(op: Op) -> Op::Output {
         op.with_simd(Scalar::new())
     }
-}
 
-macro_rules! lanes {
-    (
-        $type:ident, $dispatch:expr, $vector:ident, $lanes:ident, $splat:ident, $vectors:ident, $vectors_mut:ident,
-        $load:ident, $store:ident, $mul_add:ident, $add:ident, $less:ident, $greater:ident, $select:ident, $sum:ident,
-        {$($more:item)*}
-    ) => {
-        impl Lanes for $type {
-            type Vector<S: Simd> = S::$vector;
-
-            #[inline(always)]
-            fn dispatch<Op: WithSimd>(op: Op) -> Op::Output {
-                $dispatch.dispatch(op)
-            }
-
-            #[inline(always)]
-            fn lanes<S: Simd>() -> usize {
-                S::$lanes
-            }
-
-            #[inline(always)]
-            fn splat<S: Simd>(simd: S, x: Self) -> S::$vector {
-                simd.$splat(x)
-            }
-
-            #[inline(always)]
-            fn vectors<S: Simd>(x: &[Self]) -> &[S::$vector] {
-                S::$vectors(x).0
-            }
-
-            #[inline(always)]
-            fn vectors_mut<S: Simd>(x: &mut [Self]) -> &mut [S::$vector] {
-                S::$vectors_mut(x).0
-            }
-
-            #[inline(always)]
-            fn load_part<S: Simd>(simd: S, x: &[Self]) -> S::$vector {
-                simd.$load(x)
-            }
-
-            #[inline(always)]
-            fn store_part<S: Simd>(simd: S, x: &mut [Self], v: S::$vector) {
-                simd.$store(x, v)
-            }
-
-            #[inline(always)]
-            fn mul_add<S: Simd>(simd: S, a: S::$vector, b: S::$vector, c: S::$vector) -> S::$vector {
-                simd.$mul_add(a, b, c)
-            }
-
-            #[inline(always)]
-            fn sum_of<S: Simd>(simd: S, a: S::$vector, b: S::$vector) -> S::$vector {
-                simd.$add(a, b)
-            }
-
-            #[inline(always)]
-            fn relu<S: Simd>(simd: S, v: S::$vector) -> S::$vector {
-                let zero = simd.$splat(0.0);
-                simd.$select(simd.$less(v, zero), zero, v)
-            }
-
-            #[inline(always)]
-            fn where_positive<S: Simd>(simd: S, condition: S::$vector, v: S::$vector) -> S::$vector {
-                let zero = simd.$splat(0.0);
-                simd.$select(simd.$greater(condition, zero), v, zero)
-            }
-
-            #[inline(always)]
-            fn sum<S: Simd>(simd: S, v: S::$vector) -> Self {
-                simd.$sum(v)
-            }
-
-            $($more)*
-        }
-    };
-}
-
-lanes!(
-    f32,
-    Arch::new(),
-    f32s,
-    F32_LANES,
-    splat_f32s,
-    as_simd_f32s,
-    as_mut_simd_f32s,
-    partial_load_f32s,
-    partial_store_f32s,
-    mul_add_e_f32s,
-    add_f32s,
-    less_than_f32s,
-    greater_than_f32s,
-    select_f32s,
-    reduce_sum_f32s,
-    {
-        #[inline(always)]
-        fn transpose<S: Simd>(
-            _simd: S,
-            source: &[f32],
-            stride: usize,
-            target: &mut [f32],
-            target_stride: usize,
-        ) {
-            #[cfg(target_arch = "x86_64")]
-            if std::any::TypeId::of::<S>() == std::any::TypeId::of::<pulp::x86::V4>()
-                && let Some(simd) = pulp::x86::V4::try_new()
-            {
-                return transpose::avx512(simd, source, stride, target, target_stride);
-            }
-            transpose::plain(S::F32_LANES, source, stride, target, target_stride);
-        }
+    fn lanes<S: Simd>() -> usize {
+        1
     }
-);
-lanes!(
-    f64,
-    Plain,
-    f64s,
-    F64_LANES,
-    splat_f64s,
-    as_simd_f64s,
-    as_mut_simd_f64s,
-    partial_load_f64s,
-    partial_store_f64s,
-    mul_add_e_f64s,
-    add_f64s,
-    less_than_f64s,
-    greater_than_f64s,
-    select_f64s,
-    reduce_sum_f64s,
-    {}
-);
+
+    fn splat<S: Simd>(_: S, x: f64) -> f64 {
+        x
+    }
+
+    fn vectors<S: Simd>(x: &[f64]) -> &[f64] {
+        x
+    }
+
+    fn vectors_mut<S: Simd>(x: &mut [f64]) -> &mut [f64] {
+        x
+    }
+
+    fn load_part<S: Simd>(_: S, x: &[f64]) -> f64 {
+        x.first().copied().unwrap_or(0.0)
+    }
+
+    fn store_part<S: Simd>(_: S, x: &mut [f64], v: f64) {
+        x.iter_mut().take(1).for_each(|x| *x = v);
+    }
+
+    fn mul_add<S: Simd>(_: S, a: f64, b: f64, c: f64) -> f64 {
+        a * b + c
+    }
+
+    fn sum_of<S: Simd>(_: S, a: f64, b: f64) -> f64 {
+        a + b
+    }
+
+    fn relu<S: Simd>(_: S, v: f64) -> f64 {
+        if v < 0.0 { 0.0 } else { v }
+    }
+
+    fn where_positive<S: Simd>(_: S, condition: f64, v: f64) -> f64 {
+        if condition > 0.0 { v } else { 0.0 }
+    }
+
+    fn sum<S: Simd>(_: S, v: f64) -> f64 {
+        v
+    }
+
+    fn transpose<S: Simd>(source: &[f64], _: usize, target: &mut [f64], _: usize) {
+        target[0] = source[0];
+    }
+}

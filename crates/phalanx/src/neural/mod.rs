@@ -4,7 +4,7 @@
 //! sizes and offsets; the parameters of a network are one slice, so that they are saved, averaged, clipped
 //! and stepped as one. [`Net::forward`] and [`Net::backward`] take a batch for one network and run on one
 //! thread: the caller spreads agents over threads, and results cannot depend on how. Both are written over
-//! the few operations of `Cpu`; [`Net::td`], one sample at a time, has a fused kernel of its own.
+//! products and a few other operations; [`Net::td`], one sample at a time, has a fused kernel of its own.
 //!
 //! ```
 //! use phalanx::neural::{Adam, Architecture, Batch, Loss, Net, Symbols, Tape};
@@ -58,6 +58,7 @@ pub use architecture::{Architecture, Net, Rows, Symbols, Tensor};
 pub use bank::{AgentNetworks, Bank, BankPart, BankSettings, NetworkMut, Training};
 pub use heads::{Loss, softmax};
 pub use inputs::Inputs;
+pub use lanes::Lanes;
 pub use minibatch::{Minibatches, shuffle};
 pub use online::{Chain, Target};
 pub use optimizer::{Adam, AdamStep, Descent, OptimizerKind, Step, clip, polyak, sgd};

@@ -5,9 +5,9 @@ use pulp::{Simd, WithSimd};
 
 use super::architecture::{Linear, Net};
 use super::kernel::{Product, ensure_length};
+use super::lanes::Lanes;
 use super::matrix::{Finish, Matrix, MatrixMut, Start};
-use super::pass::Tape;
-use super::real::Real;
+use super::pass::{Batch, Tape};
 
 /// Samples x₀, …, x_K that follow each other, with the rewards r₀, …, r_{K−1} between them.
 #[derive(Debug, Clone, Copy)]
@@ -36,7 +36,7 @@ pub struct Target<'a, T> {
 impl Net {
     /// For k = 0, …, K−1: w ← w + η·(r_k + γ·Q(x_{k+1}) − Q(x_k))·∇Q(x_k), and Q(x_{k+1}) by the target
     /// network if there is one. Q is the network's only output. Returns the mean square of the K differences.
-    pub fn td<T: Real>(
+    pub fn td<T: Lanes>(
         &self,
         w: &mut [T],
         target: Option<Target<T>>,
@@ -45,9 +45,7 @@ impl Net {
     ) -> T {
         let samples = chain.rewards.len() + 1;
         assert_eq!(self.outputs(), 1, "a value is one number");
-        assert_eq!(w.len(), self.parameters(), "parameters of another network");
-        assert_eq!(chain.rows.len(), samples * self.row_inputs(), "rows of another network");
-        assert_eq!(chain.symbols.len(), samples * self.symbol_inputs(), "symbols of another network");
+        self.check(w, Batch { size: samples, rows: chain.rows, symbols: chain.symbols });
         if let Some(target) = &target {
             assert_eq!(target.w.len(), w.len(), "parameters of another network");
         }
@@ -63,7 +61,7 @@ struct Run<'a, 'b, T> {
     tape: &'b mut Tape<T>,
 }
 
-impl<T: Real> WithSimd for Run<'_, '_, T> {
+impl<T: Lanes> WithSimd for Run<'_, '_, T> {
     type Output = T;
 
     #[inline(always)]
@@ -95,7 +93,7 @@ impl<T: Real> WithSimd for Run<'_, '_, T> {
 
 /// Q of the samples k, …, k + N − 1. The tape keeps what each layer returned.
 #[inline(always)]
-fn evaluate<T: Real, S: Simd, const N: usize>(
+fn evaluate<T: Lanes, S: Simd, const N: usize>(
     simd: S,
     net: &Net,
     w: &[T],
@@ -103,7 +101,7 @@ fn evaluate<T: Real, S: Simd, const N: usize>(
     k: usize,
     tape: &mut Tape<T>,
 ) -> [T; N] {
-    let Tape { ops, input, layers, .. } = tape;
+    let Tape { scratch, input, layers, .. } = tape;
     let width = net.layers[0].inputs;
     let input = ensure_length(input, N * width);
     for (s, input) in input.chunks_exact_mut(width).enumerate() {
@@ -112,7 +110,7 @@ fn evaluate<T: Real, S: Simd, const N: usize>(
             let x = Matrix::new(x, rows.count, rows.width);
             let y = MatrixMut::new(input, rows.count, rows.hidden);
             let bias = Start::Bias(&w[layer.biases()]);
-            let (right, scratch) = (layer.matrix(w), &mut ops.scratch);
+            let right = layer.matrix(w);
             Product { left: x, right, start: bias, finish: Finish::Relu, result: y, scratch }
                 .compute_with(simd);
         }
@@ -135,7 +133,7 @@ fn evaluate<T: Real, S: Simd, const N: usize>(
         let y = MatrixMut::new(ensure_length(&mut here[0], N * layer.outputs), N, layer.outputs);
         let finish = if l == last { Finish::Plain } else { Finish::Relu };
         let bias = Start::Bias(&w[layer.biases()]);
-        let (right, scratch) = (layer.matrix(w), &mut ops.scratch);
+        let right = layer.matrix(w);
         Product { left: x, right, start: bias, finish, result: y, scratch }.compute_with(simd);
     }
     std::array::from_fn(|s| layers[last][s])
@@ -143,7 +141,7 @@ fn evaluate<T: Real, S: Simd, const N: usize>(
 
 /// w += `step`·∇Q(x_k), from what the first sample on the tape left.
 #[inline(always)]
-fn ascend<T: Real, S: Simd>(
+fn ascend<T: Lanes, S: Simd>(
     simd: S,
     net: &Net,
     w: &mut [T],
@@ -184,7 +182,7 @@ fn ascend<T: Real, S: Simd>(
 
 /// dx = W·dy, then W += x ⊗ dy and b += dy: each row of the weights is loaded once.
 #[inline(always)]
-fn ascend_layer<T: Real, S: Simd>(
+fn ascend_layer<T: Lanes, S: Simd>(
     simd: S,
     layer: &Linear,
     w: &mut [T],
@@ -216,7 +214,7 @@ fn ascend_layer<T: Real, S: Simd>(
 
 /// R rows of the weights, which are those of the inputs from `i` on.
 #[inline(always)]
-fn ascend_rows<T: Real, S: Simd, const R: usize>(
+fn ascend_rows<T: Lanes, S: Simd, const R: usize>(
     simd: S,
     weights: &mut [T],
     x: &[T],

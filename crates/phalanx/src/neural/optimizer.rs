@@ -1,8 +1,8 @@
 //! Gradient steps on flat slices of parameters. The caller owns every state.
 
+use multiversion::multiversion;
 use serde::{Deserialize, Serialize};
 
-use super::ops::{adam, blend};
 use super::real::Real;
 
 /// Which gradient step.
@@ -146,6 +146,27 @@ impl<T: Real> AdamStep<T> {
     }
 }
 
+#[multiversion(targets("x86_64+avx512f+avx512vl+fma", "x86_64+avx2+fma"))]
+fn adam<T: Real>(
+    step: AdamStep<T>,
+    w: &mut [T],
+    gradient: &[T],
+    first: &mut [T],
+    second: &mut [T],
+) {
+    let AdamStep { beta, rest, correction, rate, epsilon } = step;
+    let count = w.len();
+    let (gradient, first, second) = (&gradient[..count], &mut first[..count], &mut second[..count]);
+    for i in 0..count {
+        let g = gradient[i];
+        let m = beta[0] * first[i] + rest[0] * g;
+        let v = beta[1] * second[i] + rest[1] * g * g;
+        first[i] = m;
+        second[i] = v;
+        w[i] -= rate * (m * correction[0]) / ((v * correction[1]).sqrt() + epsilon);
+    }
+}
+
 /// w ← w − η·gradient.
 pub fn sgd<T: Real>(rate: T, w: &mut [T], gradient: &[T]) {
     blend(-rate, gradient, T::ONE, w);
@@ -154,6 +175,14 @@ pub fn sgd<T: Real>(rate: T, w: &mut [T], gradient: &[T]) {
 /// target ← τ·target + (1 − τ)·w.
 pub fn polyak<T: Real>(tau: T, w: &[T], target: &mut [T]) {
     blend(T::ONE - tau, w, tau, target);
+}
+
+/// `y = a·x + b·y`.
+#[multiversion(targets("x86_64+avx512f+avx512vl+fma", "x86_64+avx2+fma"))]
+pub(super) fn blend<T: Real>(a: T, x: &[T], b: T, y: &mut [T]) {
+    for (y, &x) in y.iter_mut().zip(x) {
+        *y = a * x + b * *y;
+    }
 }
 
 /// Shrinks the gradient to the norm `largest` if it is longer; returns the norm it had.

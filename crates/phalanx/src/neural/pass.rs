@@ -6,10 +6,10 @@
 //! of the samples with the same symbol are added up first. The sums are the same in another order.
 
 use super::architecture::{EmbeddingTable, Linear, Net, Symbols};
-use super::kernel::ensure_length;
+use super::kernel::{Form, ensure_length, multiply};
+use super::lanes::Lanes;
 use super::matrix::{Codes, Finish, Matrix, MatrixMut, Start};
-use super::ops::Cpu;
-use super::real::Real;
+use super::ops::{GatherSum, add_rows, gather, scatter, scatter_sum};
 
 /// Samples for one network.
 #[derive(Debug, Clone, Copy)]
@@ -26,7 +26,7 @@ pub struct Batch<'a, T> {
 /// of any size, one after the other.
 #[derive(Debug, Clone, Default)]
 pub struct Tape<T> {
-    pub(super) ops: Cpu<T>,
+    pub(super) scratch: Vec<T>,
     /// What the first layer reads: `[rows | embeddings]`, or the rows alone where embeddings come in
     /// products.
     pub(super) input: Vec<T>,
@@ -46,9 +46,9 @@ impl Net {
     ///
     /// `w` are the parameters. Cost: 2 operations a weight and sample. Symbols must be below their
     /// vocabulary.
-    pub fn forward<'t, T: Real>(&self, w: &[T], batch: Batch<T>, tape: &'t mut Tape<T>) -> &'t [T] {
+    pub fn forward<'t, T: Lanes>(&self, w: &[T], batch: Batch<T>, tape: &'t mut Tape<T>) -> &'t [T] {
         self.check(w, batch);
-        let Tape { ops, input, layers, products, size, .. } = tape;
+        let Tape { scratch, input, layers, products, size, .. } = tape;
         *size = batch.size;
         if layers.len() < self.layers.len() {
             layers.resize_with(self.layers.len(), Vec::new);
@@ -58,15 +58,16 @@ impl Net {
         let input = ensure_length(input, batch.size * width);
         if let Some(layer) = &self.row_layer {
             self.each_row_block(batch, width, |x, column, stride| {
+                let start = Start::Bias(&w[layer.biases()]);
                 let y =
                     MatrixMut { data: &mut input[column..], rows: x.rows, columns: layer.outputs, stride };
-                ops.linear(x, layer.matrix(w), Start::Bias(&w[layer.biases()]), Finish::Relu, y);
+                multiply(Form::Plain, x, layer.matrix(w), start, Finish::Relu, y, scratch);
             });
         }
         if !tabled {
             for table in &self.tables {
                 let y = MatrixMut::new(input, batch.size, width).columns(table.column, table.width());
-                ops.gather(table.matrix(w), self.codes(table, batch), y);
+                gather(table.matrix(w), self.codes(table, batch), y);
             }
         }
         let last = self.layers.len() - 1;
@@ -79,19 +80,21 @@ impl Net {
                 Some(x) => (Matrix::new(x, batch.size, layer.inputs), Start::Bias(bias)),
                 None if tabled => {
                     for (g, table) in self.tables.iter().enumerate() {
-                        self.multiply_table(w, table, ops, products);
+                        self.multiply_table(w, table, scratch, products);
                         let Symbols { slots, vocabulary, .. } = table.symbols;
-                        let products = Matrix::new(products, slots * vocabulary, layer.outputs);
+                        let codes = self.codes(table, batch);
+                        let table = Matrix::new(products, slots * vocabulary, layer.outputs);
                         let start = if g == 0 { Start::Bias(bias) } else { Start::Result };
                         let y = MatrixMut::new(y, batch.size, layer.outputs);
-                        ops.gather_sum(products, self.codes(table, batch), vocabulary, start, y);
+                        T::dispatch(GatherSum { table, codes, vocabulary, start, y });
                     }
                     (Matrix::new(input, batch.size, width), Start::Result)
                 }
                 None => (Matrix::new(input, batch.size, width), Start::Bias(bias)),
             };
             let weights = layer.weight_rows(w, 0, x.columns);
-            ops.linear(x, weights, start, finish, MatrixMut::new(y, batch.size, layer.outputs));
+            let y = MatrixMut::new(y, batch.size, layer.outputs);
+            multiply(Form::Plain, x, weights, start, finish, y, scratch);
         }
         &layers[last][..batch.size * self.outputs()]
     }
@@ -100,7 +103,7 @@ impl Net {
     /// forward pass.
     ///
     /// `gradient` is overwritten. Cost: 4 operations a weight and sample, 2 for the layer of the rows.
-    pub fn backward<T: Real>(
+    pub fn backward<T: Lanes>(
         &self,
         w: &[T],
         batch: Batch<T>,
@@ -112,15 +115,16 @@ impl Net {
         assert_eq!(gradient.len(), self.parameters(), "a gradient for each parameter");
         assert_eq!(d_outputs.len(), batch.size * self.outputs(), "a derivative for each output");
         assert_eq!(tape.size, batch.size, "backward follows the forward pass of the same batch");
-        let Tape { ops, input, layers, products, above, below, .. } = tape;
+        let Tape { scratch, input, layers, products, above, below, .. } = tape;
         let size = batch.size;
         ensure_length(above, d_outputs.len()).copy_from_slice(d_outputs);
         for (l, layer) in self.layers.iter().enumerate().skip(1).rev() {
             let x = Matrix::new(&layers[l - 1], size, layer.inputs);
             let dy = Matrix::new(above, size, layer.outputs);
-            layer.backward(x, dy, ops, gradient);
+            layer.backward(x, dy, scratch, gradient);
             let dx = MatrixMut::new(ensure_length(below, size * layer.inputs), size, layer.inputs);
-            ops.linear_to_data(dy, layer.matrix(w), Start::Zero, Finish::Mask(x), dx);
+            let (weights, mask) = (layer.matrix(w), Finish::Mask(x));
+            multiply(Form::RightTransposed, dy, weights, Start::Zero, mask, dx, scratch);
             std::mem::swap(above, below);
         }
         let layer = &self.layers[0];
@@ -128,10 +132,10 @@ impl Net {
         let width = self.input_width(tabled);
         let dy = Matrix::new(above, size, layer.outputs);
         let x = Matrix::new(input, size, width);
-        layer.backward(x, dy, ops, gradient);
+        layer.backward(x, dy, scratch, gradient);
         if tabled {
             for table in &self.tables {
-                self.backward_products(w, table, dy, self.codes(table, batch), ops, products, gradient);
+                self.backward_products(w, table, dy, batch, scratch, products, gradient);
             }
         }
         let dx = ensure_length(below, size * width);
@@ -139,15 +143,16 @@ impl Net {
             let columns = self.row_columns();
             let mask = Finish::Mask(x.columns(0, columns));
             let d_rows = MatrixMut::new(dx, size, width).columns(0, columns);
-            ops.linear_to_data(dy, layer.weight_rows(w, 0, columns), Start::Zero, mask, d_rows);
+            let weights = layer.weight_rows(w, 0, columns);
+            multiply(Form::RightTransposed, dy, weights, Start::Zero, mask, d_rows, scratch);
             gradient[row_layer.offset..row_layer.biases().end].fill(T::ZERO);
             self.each_row_block(batch, width, |x, column, stride| {
                 let dy = Matrix { data: &dx[column..], rows: x.rows, columns: row_layer.outputs, stride };
                 let (weights, biases) = gradient[row_layer.offset..row_layer.biases().end]
                     .split_at_mut(row_layer.weights().len());
                 let dw = MatrixMut::new(weights, row_layer.inputs, row_layer.outputs);
-                ops.linear_to_weights(x, dy, Start::Result, dw);
-                ops.add_rows(dy, biases);
+                multiply(Form::LeftTransposed, x, dy, Start::Result, Finish::Plain, dw, scratch);
+                add_rows(dy, biases);
             });
         }
         if !tabled {
@@ -155,17 +160,17 @@ impl Net {
                 let (column, columns) = (table.column, table.width());
                 let d_table = MatrixMut::new(dx, size, width).columns(column, columns);
                 let weights = layer.weight_rows(w, column, columns);
-                ops.linear_to_data(dy, weights, Start::Zero, Finish::Plain, d_table);
+                multiply(Form::RightTransposed, dy, weights, Start::Zero, Finish::Plain, d_table, scratch);
                 let d_table = Matrix::new(dx, size, width).columns(column, columns);
                 let target = &mut gradient[table.range()];
                 target.fill(T::ZERO);
                 let target = MatrixMut::new(target, table.symbols.vocabulary, table.symbols.dimension);
-                ops.scatter(d_table, self.codes(table, batch), target);
+                scatter(d_table, self.codes(table, batch), target);
             }
         }
     }
 
-    fn check<T: Real>(&self, w: &[T], batch: Batch<T>) {
+    pub(super) fn check<T: Lanes>(&self, w: &[T], batch: Batch<T>) {
         assert_eq!(w.len(), self.parameters(), "parameters of another network");
         assert_eq!(batch.rows.len(), batch.size * self.row_inputs(), "rows of another network");
         assert_eq!(batch.symbols.len(), batch.size * self.symbol_inputs(), "symbols of another network");
@@ -189,7 +194,7 @@ impl Net {
 
     /// Calls `each` with the rows of a batch, the place in the input where they go, and the stride there: all
     /// at once where the rows lie without gaps, else one row of every sample at a time.
-    fn each_row_block<T: Real>(
+    fn each_row_block<T: Lanes>(
         &self,
         batch: Batch<T>,
         width: usize,
@@ -211,11 +216,11 @@ impl Net {
     }
 
     /// The product of a table with each slot's part of the first layer's weights, `[slot][symbol][output]`.
-    fn multiply_table<T: Real>(
+    fn multiply_table<T: Lanes>(
         &self,
         w: &[T],
         table: &EmbeddingTable,
-        ops: &mut Cpu<T>,
+        scratch: &mut Vec<T>,
         products: &mut Vec<T>,
     ) {
         let layer = &self.layers[0];
@@ -224,19 +229,19 @@ impl Net {
         for (slot, y) in products.chunks_exact_mut(vocabulary * layer.outputs).enumerate() {
             let weights = layer.weight_rows(w, table.column + slot * dimension, dimension);
             let y = MatrixMut::new(y, vocabulary, layer.outputs);
-            ops.linear(table.matrix(w), weights, Start::Zero, Finish::Plain, y);
+            multiply(Form::Plain, table.matrix(w), weights, Start::Zero, Finish::Plain, y, scratch);
         }
     }
 
     /// Backward through the products of a table.
     #[allow(clippy::too_many_arguments)]
-    fn backward_products<T: Real>(
+    fn backward_products<T: Lanes>(
         &self,
         w: &[T],
         table: &EmbeddingTable,
         dy: Matrix<T>,
-        codes: Codes,
-        ops: &mut Cpu<T>,
+        batch: Batch<T>,
+        scratch: &mut Vec<T>,
         products: &mut Vec<T>,
         gradient: &mut [T],
     ) {
@@ -244,16 +249,18 @@ impl Net {
         let Symbols { slots, vocabulary, dimension } = table.symbols;
         let products = ensure_length(products, slots * vocabulary * layer.outputs);
         products.fill(T::ZERO);
-        ops.scatter_sum(dy, codes, vocabulary, MatrixMut::new(products, slots * vocabulary, layer.outputs));
+        let d_products = MatrixMut::new(products, slots * vocabulary, layer.outputs);
+        scatter_sum(dy, self.codes(table, batch), vocabulary, d_products);
         for (slot, dp) in products.chunks_exact(vocabulary * layer.outputs).enumerate() {
             let dp = Matrix::new(dp, vocabulary, layer.outputs);
             let row = table.column + slot * dimension;
             let dw = &mut gradient[layer.offset + row * layer.outputs..][..dimension * layer.outputs];
             let dw = MatrixMut::new(dw, dimension, layer.outputs);
-            ops.linear_to_weights(table.matrix(w), dp, Start::Zero, dw);
+            multiply(Form::LeftTransposed, table.matrix(w), dp, Start::Zero, Finish::Plain, dw, scratch);
             let start = if slot == 0 { Start::Zero } else { Start::Result };
             let d_table = MatrixMut::new(&mut gradient[table.range()], vocabulary, dimension);
-            ops.linear_to_data(dp, layer.weight_rows(w, row, dimension), start, Finish::Plain, d_table);
+            let weights = layer.weight_rows(w, row, dimension);
+            multiply(Form::RightTransposed, dp, weights, start, Finish::Plain, d_table, scratch);
         }
     }
 }
@@ -269,12 +276,12 @@ impl Linear {
     }
 
     /// Backward to the biases and to the weights of the inputs that `x` has.
-    fn backward<T: Real>(&self, x: Matrix<T>, dy: Matrix<T>, ops: &mut Cpu<T>, gradient: &mut [T]) {
-        let dw = &mut gradient[self.weights()];
-        ops.linear_to_weights(x, dy, Start::Zero, MatrixMut::new(dw, x.columns, self.outputs));
+    fn backward<T: Lanes>(&self, x: Matrix<T>, dy: Matrix<T>, scratch: &mut Vec<T>, gradient: &mut [T]) {
+        let dw = MatrixMut::new(&mut gradient[self.weights()], x.columns, self.outputs);
+        multiply(Form::LeftTransposed, x, dy, Start::Zero, Finish::Plain, dw, scratch);
         let db = &mut gradient[self.biases()];
         db.fill(T::ZERO);
-        ops.add_rows(dy, db);
+        add_rows(dy, db);
     }
 }
 

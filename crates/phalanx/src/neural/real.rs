@@ -1,19 +1,12 @@
-//! The numbers a network may be made of: `f32` in use, `f64` where gradients are checked.
+//! Floating-point numbers: `f32` in networks, `f64` in the parameters of policies and where gradients are checked.
 
-use std::fmt::Debug;
 use std::ops::{Add, AddAssign, Div, Mul, MulAssign, Neg, Sub, SubAssign};
-
-use super::lanes::Lanes;
 
 /// A floating-point number.
 pub trait Real:
-    Lanes
-    + Copy
+    Copy
     + Default
-    + Debug
     + PartialOrd
-    + Send
-    + Sync
     + Add<Output = Self>
     + Sub<Output = Self>
     + Mul<Output = Self>
@@ -22,8 +15,6 @@ pub trait Real:
     + AddAssign
     + SubAssign
     + MulAssign
-    + Into<f64>
-    + 'static
 {
     /// 0.
     const ZERO: Self;

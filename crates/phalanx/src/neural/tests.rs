@@ -1,7 +1,10 @@
 //! Gradients against finite differences, the fast ways against the plain ones.
 
+use super::kernel::{Form, multiply};
+use super::lanes::Lanes;
 use super::matrix::{Codes, Finish, Matrix, MatrixMut, Start};
-use super::ops::{Cpu, blend};
+use super::ops::{GatherSum, add_rows, gather, scatter, scatter_sum};
+use super::optimizer::blend;
 use super::*;
 use crate::base::stream::{Place, Purpose, Sequence, Stream};
 
@@ -43,7 +46,7 @@ struct Example<T> {
     symbols: Vec<u8>,
 }
 
-impl<T: Real> Example<T> {
+impl<T: Lanes> Example<T> {
     fn new(net: &Net, size: usize) -> Self {
         let mut sequence = sequence(size as u32);
         let mut w: Vec<T> = net.initialise(1.0, &mut sequence);
@@ -183,7 +186,7 @@ fn a_nan_in_any_parameter_reaches_the_outputs() {
 }
 
 /// The chain by the batched passes, one step after the other.
-fn td_by_passes<T: Real>(net: &Net, w: &mut [T], mut target: Option<Target<T>>, chain: Chain<T>) {
+fn td_by_passes<T: Lanes>(net: &Net, w: &mut [T], mut target: Option<Target<T>>, chain: Chain<T>) {
     let mut tape = Tape::default();
     let mut gradient = vec![T::ZERO; w.len()];
     for (k, &reward) in chain.rewards.iter().enumerate() {
@@ -350,9 +353,12 @@ trait Ops<T: Real> {
     fn blend(&mut self, a: T, x: &[T], b: T, y: &mut [T]);
 }
 
-impl<T: Real> Ops<T> for Cpu<T> {
+/// The operations as networks use them, with their buffer.
+struct Fast<T>(Vec<T>);
+
+impl<T: Lanes> Ops<T> for Fast<T> {
     fn linear(&mut self, x: Matrix<T>, w: Matrix<T>, start: Start<T>, finish: Finish<T>, y: MatrixMut<T>) {
-        self.linear(x, w, start, finish, y);
+        multiply(Form::Plain, x, w, start, finish, y, &mut self.0);
     }
 
     fn linear_to_data(
@@ -363,23 +369,23 @@ impl<T: Real> Ops<T> for Cpu<T> {
         finish: Finish<T>,
         dx: MatrixMut<T>,
     ) {
-        self.linear_to_data(dy, w, start, finish, dx);
+        multiply(Form::RightTransposed, dy, w, start, finish, dx, &mut self.0);
     }
 
     fn linear_to_weights(&mut self, x: Matrix<T>, dy: Matrix<T>, start: Start<T>, dw: MatrixMut<T>) {
-        self.linear_to_weights(x, dy, start, dw);
+        multiply(Form::LeftTransposed, x, dy, start, Finish::Plain, dw, &mut self.0);
     }
 
     fn add_rows(&mut self, dy: Matrix<T>, db: &mut [T]) {
-        self.add_rows(dy, db);
+        add_rows(dy, db);
     }
 
     fn gather(&mut self, table: Matrix<T>, codes: Codes, y: MatrixMut<T>) {
-        self.gather(table, codes, y);
+        gather(table, codes, y);
     }
 
     fn scatter(&mut self, dy: Matrix<T>, codes: Codes, table: MatrixMut<T>) {
-        self.scatter(dy, codes, table);
+        scatter(dy, codes, table);
     }
 
     fn gather_sum(
@@ -390,11 +396,11 @@ impl<T: Real> Ops<T> for Cpu<T> {
         start: Start<T>,
         y: MatrixMut<T>,
     ) {
-        self.gather_sum(table, codes, vocabulary, start, y);
+        T::dispatch(GatherSum { table, codes, vocabulary, start, y });
     }
 
     fn scatter_sum(&mut self, dy: Matrix<T>, codes: Codes, vocabulary: usize, table: MatrixMut<T>) {
-        self.scatter_sum(dy, codes, vocabulary, table);
+        scatter_sum(dy, codes, vocabulary, table);
     }
 
     fn adam(
@@ -414,7 +420,7 @@ impl<T: Real> Ops<T> for Cpu<T> {
     }
 }
 
-impl<T: Real> Ops<T> for Plain {
+impl<T: Real + Into<f64>> Ops<T> for Plain {
     fn linear(&mut self, x: Matrix<T>, w: Matrix<T>, start: Start<T>, finish: Finish<T>, y: MatrixMut<T>) {
         Self::product(|i, j, k| x.row(i)[k] * w.row(k)[j], x.columns, start, finish, y);
     }
@@ -513,10 +519,10 @@ impl<T: Real> Ops<T> for Plain {
 }
 
 /// Runs one operation on both implementations, on the same numbers, and compares all they wrote.
-fn same<T: Real>(length: usize, seed: u32, mut run: impl FnMut(&mut dyn Ops<T>, &mut [T])) {
+fn same<T: Lanes + Into<f64>>(length: usize, seed: u32, mut run: impl FnMut(&mut dyn Ops<T>, &mut [T])) {
     let before: Vec<T> = normals(length, &mut sequence(seed));
     let [mut fast, mut plain] = [before.clone(), before];
-    run(&mut Cpu::default(), &mut fast);
+    run(&mut Fast(Vec::new()), &mut fast);
     run(&mut Plain, &mut plain);
     let tolerance = if size_of::<T>() == 4 { 2e-5 } else { 1e-13 };
     for (i, (f, p)) in fast.iter().zip(&plain).enumerate() {
@@ -531,7 +537,7 @@ fn linear_operations_are_their_definitions() {
     linear_operations::<f64>();
 }
 
-fn linear_operations<T: Real>() {
+fn linear_operations<T: Lanes + Into<f64>>() {
     let sizes = [1, 2, 3, 5, 8, 9, 15, 16, 17, 31, 33, 40, 65];
     let mut sequence = sequence(0);
     for case in 0..300 {
@@ -571,7 +577,7 @@ fn other_operations_are_their_definitions() {
     other_operations::<f64>();
 }
 
-fn other_operations<T: Real>() {
+fn other_operations<T: Lanes + Into<f64>>() {
     let mut sequence = sequence(1);
     for width in [1, 4, 7, 32, 33, 100, 150] {
         let (size, slots, vocabulary) = (13, 3, 5);
