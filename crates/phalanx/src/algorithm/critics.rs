@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::base::section::{Family, Kind};
 use crate::exact::TruncationKeys;
 use crate::learn::critic::{
-    CriticSettings, LinearCriticSettings, LstdSettings, MonteCarloSettings, NetworkSettings,
+    CriticSettings, LinearCriticSettings, LstdSettings, MonteCarloSettings, NeuralSettings,
     ReturnsCriticSettings, TdSettings,
 };
 
@@ -23,7 +23,7 @@ const KINDS: &[Kind<dyn CriticSettings>] = &[
     Kind { name: "lstd", read: |keys| Ok(Arc::new(LstdSettings::read(keys)?)) },
     Kind { name: "montecarlo", read: |keys| Ok(Arc::new(MonteCarloSettings::read(keys)?)) },
     Kind { name: "linear", read: |keys| Ok(Arc::new(LinearCriticSettings::read(keys)?)) },
-    Kind { name: "network", read: |keys| Ok(Arc::new(NetworkSettings::read(keys)?)) },
+    Kind { name: "network", read: |keys| Ok(Arc::new(NeuralSettings::read(keys)?)) },
     Kind { name: "returns", read: |keys| Ok(Arc::new(ReturnsCriticSettings::read(keys)?)) },
     Kind { name: "exact", read: |keys| Ok(Arc::new(keys.read::<TruncationKeys>()?)) },
 ];

@@ -3,7 +3,7 @@
 use crate::Ragged;
 use crate::base::fields::{Field, Fields};
 pub use crate::neural::OptimizerKind;
-use crate::neural::{Adam, AdamStep};
+use crate::neural::{Adam, AdamStep, adam};
 
 /// An optimiser with its memory.
 #[derive(Debug, Clone, PartialEq)]
@@ -65,7 +65,7 @@ impl StepSize {
     pub fn ascend(&self, theta: &mut [f64], gradient: &[f64], first: &mut [f64], second: &mut [f64]) {
         match self {
             StepSize::Sgd(eta) => theta.iter_mut().zip(gradient).for_each(|(x, g)| *x += eta * g),
-            StepSize::Adam(step) => step.apply(theta, gradient, first, second),
+            StepSize::Adam(step) => adam(*step, theta, gradient, first, second),
         }
     }
 }

@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use super::architecture::{Architecture, Net};
-use super::optimizer::{Step, clip};
+use super::optimizer::{Adam, Descent, OptimizerKind, clip, sgd};
 use super::pass::{Batch, Tape};
 use crate::base::fields::{Field, Fields};
 use crate::base::memory::check_memory;
@@ -185,12 +185,17 @@ impl NetworkMut<'_> {
         self.net.gradient(self.weights, batch, buffers, loss);
     }
 
-    /// Gradient step number `number` (from 1) down the gradient in the buffers, shortened to the norm `largest`.
-    pub fn descend(&mut self, number: u64, step: Step, largest: f64, buffers: &mut Training) {
-        if largest < f64::INFINITY {
-            clip(largest as f32, &mut buffers.gradient);
+    /// Gradient step number `number` (from 1) down the gradient in the buffers, which is clipped.
+    pub fn descend(&mut self, number: u64, descent: &Descent, buffers: &mut Training) {
+        let gradient = &mut buffers.gradient;
+        if descent.clip < f64::INFINITY {
+            clip(descent.clip as f32, gradient);
         }
-        step.descend(number, self.weights, &buffers.gradient, self.first, self.second);
+        match descent.optimizer {
+            OptimizerKind::Sgd => sgd(descent.learning_rate as f32, self.weights, gradient),
+            OptimizerKind::Adam => Adam { epsilon: descent.epsilon, ..Adam::new(descent.learning_rate) }
+                .descend(number, self.weights, gradient, self.first, self.second),
+        }
     }
 }
 
@@ -215,7 +220,7 @@ impl Net {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Adam, Inputs, Loss, Rows};
+    use super::super::{Inputs, Loss, Rows};
     use super::*;
 
     fn bank(moments: bool) -> Bank {
@@ -254,8 +259,8 @@ mod tests {
 
     #[test]
     fn a_network_learns_and_its_neighbours_stay() {
-        for (step, moments) in [(Step::Sgd { rate: 0.1 }, false), (Step::Adam(Adam::new(0.05)), true)] {
-            let mut bank = bank(moments);
+        for (optimizer, rate) in [(OptimizerKind::Sgd, 0.1), (OptimizerKind::Adam, 0.05)] {
+            let mut bank = bank(optimizer == OptimizerKind::Adam);
             let before = bank.weights.clone();
             let inputs = Inputs { size: 2, rows: vec![1.0, 0.0, 0.0, 1.0], ..Inputs::default() };
             let (mut buffers, mut loss) = (Training::default(), 1.0);
@@ -265,9 +270,9 @@ mod tests {
                 network.gradient(inputs.batch(), &mut buffers, |outputs, slopes| {
                     loss = Loss::Squared.evaluate(outputs, &[1.0, -1.0], slopes);
                 });
-                network.descend(number, step, 1.0, &mut buffers);
+                network.descend(number, &Descent::new(optimizer, rate, 1.0), &mut buffers);
             }
-            assert!(loss < 1e-3, "{step:?}: {loss}");
+            assert!(loss < 1e-3, "{optimizer:?}: {loss}");
             assert_eq!(bank.networks(0).next().unwrap(), &before.row(0)[..bank.nets[0].parameters()]);
             assert_eq!(bank.weights.row(1), before.row(1));
         }

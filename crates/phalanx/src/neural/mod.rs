@@ -61,6 +61,6 @@ pub use inputs::Inputs;
 pub use lanes::Lanes;
 pub use minibatch::{Minibatches, shuffle};
 pub use online::{Chain, Target};
-pub use optimizer::{Adam, AdamStep, Descent, OptimizerKind, Step, clip, polyak, sgd};
+pub use optimizer::{Adam, AdamStep, Descent, OptimizerKind, adam, clip, polyak, sgd};
 pub use pass::{Batch, Tape};
 pub use real::Real;

@@ -15,18 +15,6 @@ pub enum OptimizerKind {
     Adam,
 }
 
-/// A gradient step with its constants.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Step {
-    /// w ← w − η·gradient.
-    Sgd {
-        /// η.
-        rate: f64,
-    },
-    /// See [`Adam::descend`].
-    Adam(Adam),
-}
-
 /// How a network follows the gradients of minibatches.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Descent {
@@ -34,34 +22,16 @@ pub struct Descent {
     pub optimizer: OptimizerKind,
     /// Its size.
     pub learning_rate: f64,
+    /// Adam's ε.
+    pub epsilon: f64,
     /// Largest norm of a minibatch's gradient.
     pub clip: f64,
 }
 
 impl Descent {
-    /// Its step.
-    pub fn step(&self) -> Step {
-        match self.optimizer {
-            OptimizerKind::Sgd => Step::Sgd { rate: self.learning_rate },
-            OptimizerKind::Adam => Step::Adam(Adam::new(self.learning_rate)),
-        }
-    }
-}
-
-impl Step {
-    /// Step number `number`, from 1, down a gradient. Only Adam looks at the moments.
-    pub fn descend(
-        &self,
-        number: u64,
-        w: &mut [f32],
-        gradient: &[f32],
-        first: &mut [f32],
-        second: &mut [f32],
-    ) {
-        match self {
-            Step::Sgd { rate } => sgd(*rate as f32, w, gradient),
-            Step::Adam(adam) => adam.descend(number, w, gradient, first, second),
-        }
+    /// With ε = 1e-8.
+    pub fn new(optimizer: OptimizerKind, learning_rate: f64, clip: f64) -> Self {
+        Descent { optimizer, learning_rate, epsilon: 1e-8, clip }
     }
 }
 
@@ -80,14 +50,14 @@ pub struct Adam {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AdamStep<T> {
     /// What moments keep of themselves, and what they take of the gradient.
-    pub(super) beta: [T; 2],
-    pub(super) rest: [T; 2],
+    beta: [T; 2],
+    rest: [T; 2],
     /// Factors of the moments that correct for their beginning at 0.
-    pub(super) correction: [T; 2],
+    correction: [T; 2],
     /// η; negative for a step up.
-    pub(super) rate: T,
+    rate: T,
     /// ε.
-    pub(super) epsilon: T,
+    epsilon: T,
 }
 
 impl Adam {
@@ -106,12 +76,12 @@ impl Adam {
         first: &mut [T],
         second: &mut [T],
     ) {
-        self.descent(step).apply(w, gradient, first, second);
+        adam(self.descent(step), w, gradient, first, second);
     }
 
     /// Step number `step`, from 1, down a gradient. The corrections of m̂ and v̂ are moved into η and ε, which rounds
     /// differently than in [`Adam::ascent`].
-    pub(super) fn descent<T: Real>(&self, step: u64) -> AdamStep<T> {
+    fn descent<T: Real>(&self, step: u64) -> AdamStep<T> {
         let [of_first, of_second] = self.bias(step);
         let root = of_second.sqrt();
         self.constants([1.0; 2], self.rate * root / of_first, self.epsilon * root)
@@ -139,15 +109,9 @@ impl Adam {
     }
 }
 
-impl<T: Real> AdamStep<T> {
-    /// Moves parameters and moments.
-    pub fn apply(&self, w: &mut [T], gradient: &[T], first: &mut [T], second: &mut [T]) {
-        adam(*self, w, gradient, first, second);
-    }
-}
-
+/// One step: moves parameters and moments.
 #[multiversion(targets("x86_64+avx512f+avx512vl+fma", "x86_64+avx2+fma"))]
-fn adam<T: Real>(
+pub fn adam<T: Real>(
     step: AdamStep<T>,
     w: &mut [T],
     gradient: &[T],

@@ -37,7 +37,7 @@ fn critics(session: &Session, policy: &Tabular) -> Vec<(&'static str, Box<dyn Cr
     let tables = || QTables::new(world, KAPPA_Q, problem).unwrap();
     let from = SampleRequest::chains(1, 100);
     let widths = Widths { embedding: 3, row_hidden: 3, hidden: vec![5] };
-    let descent = Descent { optimizer: OptimizerKind::Adam, learning_rate: 0.01, clip: f64::INFINITY };
+    let descent = Descent::new(OptimizerKind::Adam, 0.01, f64::INFINITY);
     let linear = |rule| {
         let features = AllFeatures::new(world, KAPPA_Q, CriticFeatures::Additive, true).unwrap();
         Box::new(LinearCritic::new(features, problem, rule, from))

@@ -241,7 +241,7 @@ fn critics<'a>(
     {
         let make = move || {
             let rule = NeuralCriticSettings {
-                descent: Descent { optimizer, learning_rate: 1e-3, clip: 1.0 },
+                descent: Descent::new(optimizer, 1e-3, 1.0),
                 minibatch,
                 passes: 2,
                 loss: Loss::Huber { width: 1.0 },
@@ -372,7 +372,7 @@ fn sampled_returns_read_the_neighbourhoods_of_their_senders_only() {
         for kappa_q in 0..3 {
             let groups = world.graph().neighbourhoods(kappa_q);
             let received = |trajectory: &Trajectory, agent: usize, from: &[u32]| {
-                let descent = Descent { optimizer: OptimizerKind::Adam, learning_rate: 1e-2, clip: 1.0 };
+                let descent = Descent::new(OptimizerKind::Adam, 1e-2, 1.0);
                 let rule =
                     ReturnsSettings { lambda: 0.9, descent, minibatch: 32, passes: 2, loss: Loss::Squared };
                 let mut critic =

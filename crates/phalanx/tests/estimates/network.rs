@@ -39,7 +39,7 @@ fn widths() -> Widths {
 }
 
 fn sgd(learning_rate: f64) -> Descent {
-    Descent { optimizer: OptimizerKind::Sgd, learning_rate, clip: f64::INFINITY }
+    Descent::new(OptimizerKind::Sgd, learning_rate, f64::INFINITY)
 }
 
 fn rule() -> NeuralCriticSettings {

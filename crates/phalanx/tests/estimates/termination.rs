@@ -337,7 +337,7 @@ fn networks_value_the_end_at_nothing() {
     let session = small("normalised");
     let (chains, expected) = loops();
     let rule = |optimizer, minibatch, polyak| NeuralCriticSettings {
-        descent: Descent { optimizer, learning_rate: 0.01, clip: f64::INFINITY },
+        descent: Descent::new(optimizer, 0.01, f64::INFINITY),
         minibatch,
         passes: 40,
         loss: Loss::Squared,
@@ -374,8 +374,7 @@ fn networks_value_the_end_at_nothing() {
 }
 
 fn returns(session: &Session, lambda: f64, passes: usize) -> Returns {
-    let optimizer = OptimizerKind::Adam;
-    let descent = Descent { optimizer, learning_rate: 0.01, clip: f64::INFINITY };
+    let descent = Descent::new(OptimizerKind::Adam, 0.01, f64::INFINITY);
     let rule = ReturnsSettings { lambda, descent, minibatch: 2, passes, loss: Loss::Squared };
     Returns::new(session.world(), session.problem(), 1, &widths(), rule, Stream::new(3)).unwrap()
 }

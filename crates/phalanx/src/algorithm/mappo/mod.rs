@@ -32,7 +32,7 @@ use crate::base::parallel::{agent_blocks, for_each_agent};
 use crate::base::stream::{Place, Purpose, Stream};
 use crate::distributed::{Halo, Links, Traffic, TrafficCounter};
 use crate::learn::shadow::Signals;
-use crate::neural::shuffle;
+use crate::neural::{Descent, OptimizerKind, shuffle};
 use crate::policy::{NeuralPolicy, Policy};
 use crate::sample::batch::{SampleRequest, Sampling};
 use crate::sample::occupancy::Visits;
@@ -43,6 +43,9 @@ use crate::{Ragged, Result};
 
 pub(super) use settings::MappoKind;
 pub use settings::{ActorSees, Behaviour, MappoSettings, Scope};
+
+/// Added to the root of Adam's second moment, as in the published programs.
+const EPSILON: f64 = 1e-5;
 
 /// State and buffers of MAPPO-Lagrangian.
 pub struct Mappo {
@@ -162,7 +165,8 @@ impl Mappo {
     fn steps(&self, rate: f64) -> Steps {
         let MappoSettings { epochs, minibatches, max_gradient, decay, .. } = self.plan.mappo;
         let rate = rate * decay.factor(self.iteration(), self.plan.iterations);
-        Steps { rate, largest: *max_gradient, before: self.steps, epochs: *epochs, minibatches: *minibatches }
+        let descent = Descent { epsilon: EPSILON, ..Descent::new(OptimizerKind::Adam, rate, *max_gradient) };
+        Steps { descent, before: self.steps, epochs: *epochs, minibatches: *minibatches }
     }
 
     /// Proximal steps of all actors, each followed by its multipliers.

@@ -1,18 +1,13 @@
 //! Gradient steps of one iteration.
 
 use crate::base::stream::Sequence;
-use crate::neural::{Adam, Minibatches, NetworkMut, Step, Training, shuffle};
-
-/// Added to the root of Adam's second moment, as in the published programs.
-const EPSILON: f64 = 1e-5;
+use crate::neural::{Descent, Minibatches, NetworkMut, Training, shuffle};
 
 /// How a network follows its gradient.
 #[derive(Debug, Clone, Copy)]
 pub struct Steps {
-    /// Adam's step.
-    pub rate: f64,
-    /// Largest norm of a gradient.
-    pub largest: f64,
+    /// Steps of Adam.
+    pub descent: Descent,
     /// Gradient steps before.
     pub before: u64,
     /// Passes over the batch.
@@ -24,8 +19,7 @@ pub struct Steps {
 impl Steps {
     /// One step down the gradient in the buffers; `number` counts those of this iteration from 1.
     pub fn descend(&self, number: u64, network: &mut NetworkMut<'_>, buffers: &mut Training) {
-        let adam = Adam { epsilon: EPSILON, ..Adam::new(self.rate) };
-        network.descend(self.before + number, Step::Adam(adam), self.largest, buffers);
+        network.descend(self.before + number, &self.descent, buffers);
     }
 
     /// The parts of so many samples: fewer than asked for where there are fewer samples.
@@ -44,10 +38,12 @@ impl Steps {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::neural::OptimizerKind;
 
     #[test]
     fn few_samples_make_few_steps() {
-        let steps = Steps { rate: 1.0, largest: 1.0, before: 0, epochs: 2, minibatches: 3 };
+        let descent = Descent::new(OptimizerKind::Adam, 1.0, 1.0);
+        let steps = Steps { descent, before: 0, epochs: 2, minibatches: 3 };
         assert_eq!(steps.minibatches(7), Minibatches { passes: 2, size: 3 });
         assert_eq!(steps.minibatches(7).steps(7), 6);
         // Five samples in four parts are three of two, two and one.

@@ -71,7 +71,7 @@ impl LearningKeys {
     }
 
     pub(super) fn descent(&self) -> Descent {
-        Descent { optimizer: self.optimizer, learning_rate: *self.learning_rate, clip: *self.clip }
+        Descent::new(self.optimizer, *self.learning_rate, *self.clip)
     }
 
     pub(super) fn loss(&self) -> Loss {

@@ -41,7 +41,7 @@ struct NetworkKeys {
 
 /// The settings of `network`.
 #[derive(Debug)]
-pub struct NetworkSettings {
+pub struct NeuralSettings {
     samples: StepsKeys,
     chains: ChainKeys,
     widths: Widths,
@@ -49,9 +49,9 @@ pub struct NetworkSettings {
     networks: NetworkKeys,
 }
 
-impl NetworkSettings {
+impl NeuralSettings {
     pub(crate) fn read(keys: &mut Keys) -> Result<Self> {
-        Ok(NetworkSettings {
+        Ok(NeuralSettings {
             samples: keys.read()?,
             chains: keys.read()?,
             widths: keys.read()?,
@@ -61,7 +61,7 @@ impl NetworkSettings {
     }
 }
 
-impl CriticSettings for NetworkSettings {
+impl CriticSettings for NeuralSettings {
     fn check(&self, batch: usize, _is_exact: bool) -> Result<()> {
         self.widths.check("critic")?;
         self.learning.check_optimizer()?;

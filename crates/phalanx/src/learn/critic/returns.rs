@@ -270,7 +270,7 @@ impl ReturnsLearner<'_> {
             self.network.gradient(seen.batch(), training, |values, slopes| {
                 loss.evaluate(values, wanted, slopes);
             });
-            self.network.descend(steps + number, descent.step(), descent.clip, training);
+            self.network.descend(steps + number, &descent, training);
         });
     }
 }

@@ -124,7 +124,7 @@ impl Learner<'_> {
                     network.gradient(seen.batch(), training, |values, slopes| {
                         self.rule.loss.evaluate(values, wanted, slopes);
                     });
-                    network.descend(number, descent.step(), descent.clip, training);
+                    network.descend(number, descent, training);
                     let parameters = network.weights.len();
                     if let Some(target) = self.targets.chunks_exact_mut(parameters).nth(twin) {
                         polyak(self.rule.polyak as f32, network.weights, target);
