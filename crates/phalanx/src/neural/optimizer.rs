@@ -111,13 +111,7 @@ impl Adam {
 
 /// One step: moves parameters and moments.
 #[multiversion(targets("x86_64+avx512f+avx512vl+fma", "x86_64+avx2+fma"))]
-pub fn adam<T: Real>(
-    step: AdamStep<T>,
-    w: &mut [T],
-    gradient: &[T],
-    first: &mut [T],
-    second: &mut [T],
-) {
+pub fn adam<T: Real>(step: AdamStep<T>, w: &mut [T], gradient: &[T], first: &mut [T], second: &mut [T]) {
     let AdamStep { beta, rest, correction, rate, epsilon } = step;
     let count = w.len();
     let (gradient, first, second) = (&gradient[..count], &mut first[..count], &mut second[..count]);

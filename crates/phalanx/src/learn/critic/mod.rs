@@ -27,7 +27,7 @@ pub use features::{AllFeatures, CriticFeatures, FeatureSet};
 pub use linear::{LinearCritic, LinearCriticSettings, LinearRule};
 pub use lstd::{Lstd, LstdSettings};
 pub use montecarlo::{MonteCarlo, MonteCarloSettings};
-pub use neural::{NeuralSettings, NeuralCritic, NeuralCriticSettings};
+pub use neural::{NeuralCritic, NeuralCriticSettings, NeuralSettings};
 pub use returns::{Returns, ReturnsCriticSettings, ReturnsSettings};
 pub(crate) use settings::HIDDEN;
 pub use settings::{CriticContext, CriticSection, CriticSettings, KIND, STEPS, StepsKeys, kind_error};
