@@ -15,8 +15,8 @@ use crate::exact::{
 use crate::learn::actor::{StepRule, rule_error};
 use crate::learn::dual::Dual;
 use crate::learn::optimizer::Optimizer;
-use crate::learn::shadow::{Signals, weigh};
-use crate::policy::{self, Parameterisation, Policy, Tabular};
+use crate::learn::shadow::{Signals, weighed};
+use crate::policy::{self, Policy, Tabular};
 use crate::utility::problem::{Problem, Scaling};
 use crate::world::World;
 use crate::{Error, Ragged, Result};
@@ -142,12 +142,7 @@ impl ExactPrimalDual {
 
 /// r_f + Σ_k μ_k·r_gk of every agent.
 fn weighted_rewards(signals: &Signals, mu: &Ragged<f64>) -> Ragged<f64> {
-    Ragged::from_rows((0..mu.rows()).map(|i| {
-        let cells = signals.rewards.row(i).len() / (1 + mu.row(i).len());
-        let mut sum = vec![0.0; cells];
-        weigh(signals.rewards.row(i), mu.row(i), &mut sum);
-        sum
-    }))
+    Ragged::from_rows(signals.rewards.iter().zip(mu.iter()).map(|(rewards, mu)| weighed(rewards, mu)))
 }
 
 impl Algorithm for ExactPrimalDual {
@@ -173,14 +168,9 @@ impl Algorithm for ExactPrimalDual {
         // Lines 6 and 8: Q and the gradient, truncated and whole.
         let [used, whole] = self.gradients(&chain, &signals)?;
         clock.stage(Stage::Critic);
-        let kind = self.policy.parameterisation();
-        let gradient = match kind {
-            Parameterisation::Softmax => chain.gradient(&used, kind, self.factor),
-            // Less the expectation, as in sampled runs: Adam would follow a common shift of a row.
-            Parameterisation::Direct => chain.centred(&used, self.factor),
-        };
+        let gradient = chain.ascent(&used, self.factor);
         finite(&gradient, "the gradient", t)?;
-        let truth = chain.gradient(&whole, kind, 1.0 / self.policy.agents() as f64);
+        let truth = chain.gradient(&whole, self.policy.parameterisation(), 1.0 / self.policy.agents() as f64);
         let domain = Domain::for_policy(&self.policy, theta_box);
         let stationarity =
             Stationarity::new(&truth, domain, &self.dual.mu, &signals.slack, *plan.dual.mu_max);

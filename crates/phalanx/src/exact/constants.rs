@@ -3,8 +3,9 @@
 
 use serde::Serialize;
 
-use super::decay::{Decay, TruncationBound};
-use super::dynamics::{Dynamics, digits};
+use super::contraction::Layout;
+use super::decay::Decay;
+use super::dynamics::Dynamics;
 use super::input::EstimatorInput;
 use crate::Ragged;
 use crate::utility::UtilityBounds;
@@ -66,7 +67,9 @@ impl Constants {
             return None;
         }
         let mut bounds = UtilityBounds { reward_inf: 0.0, reward_2: 0.0, l_lambda: 0.0 };
-        for (agent, start) in problem.agents.iter().zip(local_starts(dynamics)) {
+        let joint = Layout::of_states(dynamics, 0..dynamics.agents());
+        for (i, agent) in problem.agents.iter().enumerate() {
+            let start = joint.marginal(&dynamics.start, &Layout::of_states(dynamics, [i]));
             for utility in agent.utilities() {
                 bounds = bounds.larger(UtilityBounds::new(utility, agent.space, &start)?);
             }
@@ -109,7 +112,9 @@ impl Constants {
         kappa_q: usize,
     ) -> Option<Estimators> {
         let eps2 = self.eps2(input);
-        let eps3 = self.eps3(&decay.truncation(self.m_r_inf, kappa_q)?);
+        // ε₃ = 4 [(1+μ̄) M_π c₀ φ₀^κ_q/(1−γ)]².
+        let q_error = decay.truncation(self.m_r_inf, kappa_q)?.q_error();
+        let eps3 = 4.0 * ((1.0 + self.mu_bar) * self.m_pi * q_error / (1.0 - self.gamma)).powi(2);
         Some(Estimators {
             eps1: eps1(input, self.gamma),
             eps2,
@@ -133,11 +138,6 @@ impl Constants {
         let weight = (1.0 + self.mu_bar) * self.m_pi / q.powi(2);
         4.0 * weight.powi(2) * (critic.powi(2) + self.m_r_2.powi(2) * actor)
     }
-
-    /// ε₃ = 4 [(1+μ̄) M_π c₀ φ₀^κ_q/(1−γ)]².
-    fn eps3(&self, bound: &TruncationBound) -> f64 {
-        4.0 * ((1.0 + self.mu_bar) * self.m_pi * bound.q_error() / (1.0 - self.gamma)).powi(2)
-    }
 }
 
 /// ε₁ = √((4 + 2 γ^{2H} B − 16 log δ₀)/((1−γ)² B)), the error of an occupancy estimate in the 2-norm. B may be
@@ -151,17 +151,6 @@ pub fn eps1(input: &EstimatorInput, gamma: f64) -> f64 {
 /// Σ_i |N_i|²/n².
 pub(super) fn spread(groups: &Ragged<u32>) -> f64 {
     groups.iter().map(|group| (group.len() as f64 / groups.rows() as f64).powi(2)).sum()
-}
-
-/// ρ_i of every agent.
-fn local_starts(dynamics: &Dynamics) -> Vec<Vec<f64>> {
-    let mut starts: Vec<Vec<f64>> = dynamics.states.iter().map(|&size| vec![0.0; size]).collect();
-    for (joint, p) in dynamics.start.iter().enumerate() {
-        for (start, state) in starts.iter_mut().zip(digits(joint, &dynamics.states)) {
-            start[usize::from(state)] += p;
-        }
-    }
-    starts
 }
 
 #[cfg(test)]

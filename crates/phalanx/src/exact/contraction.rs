@@ -125,6 +125,15 @@ impl Layout {
         }
         positions
     }
+
+    /// Sums of a table that is laid out like this over the indices that `onto` does not have.
+    pub fn marginal(&self, table: &[f64], onto: &Layout) -> Vec<f64> {
+        let mut sums = vec![0.0; onto.size() as usize];
+        for (place, x) in self.positions_in(onto).into_iter().zip(table) {
+            sums[place as usize] += x;
+        }
+        sums
+    }
 }
 
 /// The rows of `groups` as places.
@@ -271,9 +280,8 @@ impl Laws {
     pub fn new(dynamics: &Dynamics) -> Self {
         let (mut tables, mut layouts) = (Vec::new(), Vec::new());
         for i in 0..dynamics.agents() {
-            let parents = dynamics.parents.row(i).iter().map(|&p| p as usize);
-            let mut layout =
-                Layout::of_pairs(dynamics, parents).union(&Layout::new(dynamics, [Var::Next(i)]));
+            let next = Layout::new(dynamics, [Var::Next(i)]);
+            let mut layout = Layout::of_pairs(dynamics, dynamics.parents_of(i)).union(&next);
             let mut table = dynamics.laws.row(i).to_vec();
             for (var, size) in layout.vars.clone() {
                 if var == Var::Next(i) {

@@ -153,9 +153,8 @@ impl Decay {
 fn influence(dynamics: &Dynamics) -> Vec<Vec<f64>> {
     let mut influence = vec![vec![0.0; dynamics.agents()]; dynamics.agents()];
     for (i, row) in influence.iter_mut().enumerate() {
-        let parents = || dynamics.parents.row(i).iter().map(|&j| j as usize);
-        let pairs = Layout::of_pairs(dynamics, parents());
-        for j in parents() {
+        let pairs = Layout::of_pairs(dynamics, dynamics.parents_of(i));
+        for j in dynamics.parents_of(i) {
             row[j] = largest_change(dynamics.laws.row(i), &pairs, &Layout::of_pairs(dynamics, [j]));
         }
     }
@@ -181,7 +180,7 @@ pub(super) fn largest_change(laws: &[f64], layout: &Layout, varied: &Layout) -> 
 
 /// The last number before `past` becomes true, by bisection to neighbouring doubles; `past` is false at `low` and true
 /// at `high`.
-pub(super) fn last_before(mut low: f64, mut high: f64, mut past: impl FnMut(f64) -> bool) -> f64 {
+pub(super) fn last_before(mut low: f64, mut high: f64, past: impl Fn(f64) -> bool) -> f64 {
     loop {
         let middle = low + (high - low) / 2.0;
         if middle <= low || middle >= high {

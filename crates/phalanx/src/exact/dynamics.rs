@@ -2,7 +2,7 @@
 
 use crate::graph::Graph;
 use crate::graph::indexing::PairIndex;
-use crate::world::{Evolution, Factored, StartLaw, World};
+use crate::world::{Evolution, StartLaw, World};
 use crate::{Error, Ragged, Result};
 
 /// Most joint states that exact computations take on.
@@ -31,22 +31,21 @@ impl Dynamics {
     /// Writes `world` out. Fails if its joint state space is larger than [`LARGEST_JOINT_SPACE`], or if it does not
     /// tell its start law.
     pub fn new(world: &dyn World) -> Result<Self> {
+        let refuse = |message: &str| Error::config("world", message);
         let Evolution::Factored(factored) = world.evolution() else {
             let message = "is simulated whole; exact computations need every agent's own law of transitions";
-            return Err(Error::config("world", message));
+            return Err(refuse(message));
         };
         if !factored.knows_law() {
-            let message = "does not tell its law of transitions, which exact computations need";
-            return Err(Error::config("world", message));
+            return Err(refuse("does not tell its law of transitions, which exact computations need"));
         }
         let n = world.graph().agents();
         let joint_states = Dynamics::count_joint_states(world).ok_or_else(|| {
             let digits: f64 = (0..n).map(|i| (world.states(i) as f64).log10()).sum();
-            let message = format!(
+            refuse(&format!(
                 "the {n} agents have {} joint states; exact computations take at most {LARGEST_JOINT_SPACE}",
                 in_words(digits)
-            );
-            Error::config("world", message)
+            ))
         })?;
         let states: Vec<usize> = (0..n).map(|i| world.states(i)).collect();
         let actions: Vec<usize> = (0..n).map(|i| world.actions(i)).collect();
@@ -54,19 +53,23 @@ impl Dynamics {
         let index = PairIndex::new(&parents, &states, &actions, "world")?;
         let mut laws = Ragged::zeros((0..n).map(|i| index.size(i) * states[i]));
         for i in 0..n {
-            write_laws(factored, i, parents.row(i), &states, &actions, laws.row_mut(i));
+            let sizes = |of: &[usize]| parents.row(i).iter().map(|&p| of[p as usize]).collect::<Vec<_>>();
+            let (state_sizes, action_sizes) = (sizes(&states), sizes(&actions));
+            let joint_actions: usize = action_sizes.iter().product();
+            for (row, law) in laws.row_mut(i).chunks_exact_mut(states[i]).enumerate() {
+                let s = digits(row / joint_actions, &state_sizes);
+                let a = digits(row % joint_actions, &action_sizes);
+                factored.transition(i, &s, &a, law);
+            }
         }
-        let start = match factored.start_law() {
-            Some(StartLaw::Product { local }) => local.iter().fold(vec![1.0], |joint, law| {
+        let start = factored.start_law().ok_or_else(|| {
+            refuse("does not tell its start law (Factored::start_law), which exact computations need")
+        })?;
+        let start = match start {
+            StartLaw::Product { local } => local.iter().fold(vec![1.0], |joint, law| {
                 joint.iter().flat_map(|p| law.iter().map(move |q| p * q)).collect()
             }),
-            Some(StartLaw::Joint { p }) => p,
-            None => {
-                return Err(Error::config(
-                    "world",
-                    "does not tell its start law (Factored::start_law), which exact computations need",
-                ));
-            }
+            StartLaw::Joint { p } => p,
         };
         Ok(Dynamics { graph: world.graph().clone(), states, actions, joint_states, parents, laws, start })
     }
@@ -87,6 +90,11 @@ impl Dynamics {
         self.states.len()
     }
 
+    /// The agents whose state and action enter ℙ_i, ascending.
+    pub(super) fn parents_of(&self, agent: usize) -> impl Iterator<Item = usize> {
+        self.parents.row(agent).iter().map(|&j| j as usize)
+    }
+
     /// |S_i|·|A_i|.
     pub fn cells(&self, agent: usize) -> usize {
         self.states[agent] * self.actions[agent]
@@ -95,24 +103,6 @@ impl Dynamics {
     /// |A|, which may be too large to be written out.
     pub fn joint_actions(&self) -> u128 {
         self.actions.iter().fold(1u128, |size, &a| size.saturating_mul(a as u128))
-    }
-}
-
-fn write_laws(
-    world: &dyn Factored,
-    agent: usize,
-    parents: &[u32],
-    states: &[usize],
-    actions: &[usize],
-    out: &mut [f64],
-) {
-    let sizes = |of: &[usize]| parents.iter().map(|&p| of[p as usize]).collect::<Vec<_>>();
-    let (state_sizes, action_sizes) = (sizes(states), sizes(actions));
-    let joint_actions: usize = action_sizes.iter().product();
-    for (row, law) in out.chunks_exact_mut(states[agent]).enumerate() {
-        let s = digits(row / joint_actions, &state_sizes);
-        let a = digits(row % joint_actions, &action_sizes);
-        world.transition(agent, &s, &a, law);
     }
 }
 

@@ -163,54 +163,31 @@ fn maximiser_on_simplices(gaps: &[f64], point: &Ragged<f64>, widths: &[usize]) -
     if !scale.is_finite() {
         return vec![f64::NAN; gaps.len()];
     }
-    let path = Path { gaps, scale, point, widths };
-    let mut d = vec![0.0; gaps.len()];
-    path.direction(f64::INFINITY, &mut d);
-    if norm(&d) <= 1.0 {
-        return d;
+    // Π(point + t·gaps/scale) − point; t may be infinite.
+    let direction = |t: f64| -> Vec<f64> {
+        let mut moved = point.clone();
+        for (x, gap) in moved.data_mut().iter_mut().zip(gaps) {
+            // 0·∞ is no number; the best entries of a block stay where they are.
+            if *gap != 0.0 {
+                *x += t * (gap / scale);
+            }
+        }
+        for (i, &width) in widths.iter().enumerate() {
+            moved.row_mut(i).chunks_exact_mut(width).for_each(|law| project_onto_simplex(law, 1.0));
+        }
+        moved.data().iter().zip(point.data()).map(|(x, p)| x - p).collect()
+    };
+    let limit = direction(f64::INFINITY);
+    if norm(&limit) <= 1.0 {
+        return limit;
     }
     // Π is nonexpansive: ‖d(t)‖ ≤ t ‖gaps / scale‖, and that norm is at least 1.
     let mut low = 1.0 / gaps.iter().map(|gap| (gap / scale).powi(2)).sum::<f64>().sqrt();
     let mut high = 2.0 * low;
-    while path.length(high, &mut d) < 1.0 && high < f64::MAX / 2.0 {
+    while norm(&direction(high)) < 1.0 && high < f64::MAX / 2.0 {
         (low, high) = (high, 2.0 * high);
     }
-    low = last_before(low, high, |t| path.length(t, &mut d) >= 1.0);
-    path.direction(low, &mut d);
-    d
-}
-
-/// The projected gradient path through a product of simplices.
-struct Path<'a> {
-    /// What the entries lack to the best of their block, and the largest of it.
-    gaps: &'a [f64],
-    scale: f64,
-    point: &'a Ragged<f64>,
-    widths: &'a [usize],
-}
-
-impl Path<'_> {
-    /// Writes Π(point + t·gaps/scale) − point into `d`; t may be infinite.
-    fn direction(&self, t: f64, d: &mut [f64]) {
-        let point = self.point.data();
-        for ((d, p), gap) in d.iter_mut().zip(point).zip(self.gaps) {
-            // 0·∞ is no number; the best entries of a block stay where they are.
-            *d = if *gap == 0.0 { *p } else { p + t * (gap / self.scale) };
-        }
-        let mut rest = &mut d[..];
-        for (row, &width) in self.point.iter().zip(self.widths) {
-            let (own, others) = rest.split_at_mut(row.len());
-            own.chunks_exact_mut(width).for_each(|law| project_onto_simplex(law, 1.0));
-            rest = others;
-        }
-        d.iter_mut().zip(point).for_each(|(d, p)| *d -= p);
-    }
-
-    /// ‖d(t)‖; d is left in `d`.
-    fn length(&self, t: f64, d: &mut [f64]) -> f64 {
-        self.direction(t, d);
-        norm(d)
-    }
+    direction(last_before(low, high, |t| norm(&direction(t)) >= 1.0))
 }
 
 /// The largest |entry|; NaN if there is one.

@@ -5,6 +5,7 @@ use rayon::prelude::*;
 use super::contraction::{Layout, Workspace, members};
 use super::system::Chain;
 use crate::Ragged;
+use crate::learn::shadow::weighed;
 use crate::policy::Parameterisation;
 
 impl Chain<'_> {
@@ -25,12 +26,8 @@ impl Chain<'_> {
         }
         let rows = (0..n).into_par_iter().map(|i| {
             let actions = dynamics.actions[i];
-            let cells = dynamics.states[i] * actions;
             let mine = weights.offsets()[i]..weights.offsets()[i + 1];
-            let mut own = vec![0.0; cells];
-            for (weight, table) in weights.row(i).iter().zip(rewards.row(i).chunks_exact(cells)) {
-                own.iter_mut().zip(table).for_each(|(sum, r)| *sum += weight * r);
-            }
+            let own = weighed(rewards.row(i), mu.row(i));
             // What the others collect now does not depend on a_i, but belongs to W.
             let mut others = vec![0.0; dynamics.joint_states];
             for (h, (weight, expected)) in weights.data().iter().zip(&expected).enumerate() {
@@ -64,17 +61,7 @@ impl Chain<'_> {
         let (system, policy) = (self.system, self.policy);
         let dynamics = &system.dynamics;
         let n = dynamics.agents();
-        let weighted: Vec<Vec<f64>> = (0..n)
-            .map(|j| {
-                let pairs = tables.row(j).len() / (1 + mu.row(j).len());
-                let (f, gs) = tables.row(j).split_at(pairs);
-                let mut sum = f.to_vec();
-                for (g, mu) in gs.chunks_exact(pairs).zip(mu.row(j)) {
-                    sum.iter_mut().zip(g).for_each(|(sum, q)| *sum += mu * q);
-                }
-                sum
-            })
-            .collect();
+        let weighted: Vec<Vec<f64>> = tables.iter().zip(mu.iter()).map(|(q, mu)| weighed(q, mu)).collect();
         let groups = members(groups);
         let states = |group: &Vec<usize>| Layout::of_states(dynamics, group.iter().copied());
         let cells: Vec<Vec<u32>> =
@@ -126,9 +113,13 @@ impl Chain<'_> {
         }))
     }
 
-    /// `factor` times `action_values`, every row less its mean under the policy: as good a direction on a simplex.
-    pub fn centred(&self, action_values: &Ragged<f64>, factor: f64) -> Ragged<f64> {
+    /// The same as a direction to go in. For direct policies every row is less its mean under the policy, as in sampled
+    /// runs: as good a direction on a simplex, but Adam would follow a common shift of a row.
+    pub fn ascent(&self, action_values: &Ragged<f64>, factor: f64) -> Ragged<f64> {
         let policy = self.policy;
+        if policy.parameterisation() == Parameterisation::Softmax {
+            return self.gradient(action_values, Parameterisation::Softmax, factor);
+        }
         let mut centred = action_values.clone();
         for i in 0..policy.agents() {
             let actions = policy.actions(i);

@@ -150,7 +150,8 @@ impl Case {
             None => Ragged::zeros(counts),
         };
         let mu_bar = input.mu_bar.unwrap_or(f64::INFINITY);
-        check_multipliers(&mu, mu_bar)?;
+        UpperEnd::check("mu_bar", mu_bar)?;
+        check_range("mu", &mu, 0.0..=mu_bar, &format!("is not in 0 to mu_bar = {mu_bar}"))?;
         check_box(policy.theta(), input.theta_box)?;
         if let Some(estimator) = &input.estimator {
             check_estimator(estimator)?;
@@ -201,11 +202,6 @@ fn rows(field: &str, lists: Vec<Vec<f64>>, lengths: &[usize], what: &str) -> Res
     Ok(Ragged::from_rows(lists))
 }
 
-fn check_multipliers(mu: &Ragged<f64>, mu_bar: f64) -> Result<()> {
-    UpperEnd::check("mu_bar", mu_bar)?;
-    check_range("mu", mu, 0.0..=mu_bar, &format!("is not in 0 to mu_bar = {mu_bar}"))
-}
-
 fn check_box(theta: &Ragged<f64>, theta_box: Option<[f64; 2]>) -> Result<()> {
     let Some([low, high]) = theta_box else { return Ok(()) };
     if low > high || low.is_nan() || high.is_nan() {
@@ -228,10 +224,8 @@ fn check_estimator(estimator: &EstimatorInput) -> Result<()> {
     Positive::check("estimator.B", estimator.batch)?;
     Positive::check("estimator.H", estimator.horizon)?;
     if !(estimator.delta0 > 0.0 && estimator.delta0 < 1.0) {
-        return Err(Error::config(
-            "estimator.delta0",
-            format!("{}; a probability is needed", estimator.delta0),
-        ));
+        let message = format!("{}; a probability is needed", estimator.delta0);
+        return Err(Error::config("estimator.delta0", message));
     }
     if !(estimator.eps0.is_finite() && estimator.eps0 >= 0.0) {
         return Err(Error::config("estimator.eps0", format!("{}; at least 0 is needed", estimator.eps0)));

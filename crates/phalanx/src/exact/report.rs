@@ -10,6 +10,7 @@ use super::decay::Decay;
 use super::fosp::{Domain, Stationarity};
 use super::induced::Induced;
 use super::input::{AlgorithmInput, Case};
+use super::smoothness::distance;
 use super::system::{Chain, System};
 use super::truncation::{LARGEST_TD_TABLE, Truncated, Truncation};
 use crate::learn::agent_metrics::Violations;
@@ -54,12 +55,6 @@ struct Report<'a> {
     values: &'a [Vec<f64>],
 }
 
-/// Truncated tables and what follows from them.
-struct Tables {
-    tables: Ragged<f64>,
-    action_values: Ragged<f64>,
-}
-
 impl Report<'_> {
     fn write(&self) -> Result<Value> {
         let (case, chain, signals) = (self.case, self.chain, self.signals);
@@ -86,33 +81,35 @@ impl Report<'_> {
         put("shadow_f", list(agents().map(|i| shadow(i).next())));
         put("shadow_g", list(agents().map(|i| list(shadow(i).skip(1)))));
 
-        let fixed = self.tables(Truncation::Fixed, &chain.state_occupancy)?;
-        let averaged = self.tables(Truncation::Averaged, &chain.state_occupancy)?;
-        let (full, deviations) = self.full(&fixed.tables)?;
+        let (fixed, fixed_values) = self.tables(Truncation::Fixed, &chain.state_occupancy)?;
+        let (averaged, averaged_values) = self.tables(Truncation::Averaged, &chain.state_occupancy)?;
+        let (full, deviations) = self.full(&fixed)?;
         put("Qf_full", list(full.iter().map(|q| &q[0])));
         put("Qg_full", list(full.iter().map(|q| &q[1..])));
-        for (name, tables) in [("fixed", &fixed), ("avg", &averaged)] {
-            put(&format!("Qf_hat_{name}"), self.listed(&tables.tables, true));
-            put(&format!("Qg_hat_{name}"), self.listed(&tables.tables, false));
-            put(&format!("grad_trunc_{name}"), lists(&self.gradient(&tables.action_values)));
+        let cut = self.gradient(&fixed_values);
+        for (name, tables, gradient) in
+            [("fixed", &fixed, &cut), ("avg", &averaged, &self.gradient(&averaged_values))]
+        {
+            put(&format!("Qf_hat_{name}"), self.listed(tables, true));
+            put(&format!("Qg_hat_{name}"), self.listed(tables, false));
+            put(&format!("grad_trunc_{name}"), lists(gradient));
         }
         if self.pairs().iter().all(|pairs| pairs.iter().product::<usize>() <= LARGEST_TD_TABLE) {
-            let occupancy = self.tables(Truncation::Td, &chain.state_occupancy)?;
-            put("Qf_hat_td_occupancy", self.listed(&occupancy.tables, true));
-            put("grad_trunc_td_occupancy", lists(&self.gradient(&occupancy.action_values)));
-            let stationary = self.tables(Truncation::Td, &chain.stationary()?)?;
-            put("Qf_hat_td_stationary", self.listed(&stationary.tables, true));
+            let (tables, values) = self.tables(Truncation::Td, &chain.state_occupancy)?;
+            put("Qf_hat_td_occupancy", self.listed(&tables, true));
+            put("grad_trunc_td_occupancy", lists(&self.gradient(&values)));
+            let (tables, _) = self.tables(Truncation::Td, &chain.stationary()?)?;
+            put("Qf_hat_td_stationary", self.listed(&tables, true));
         }
 
         let whole = chain.action_values(&signals.rewards, self.values, &case.mu);
         let truth = self.gradient(&whole);
         let direct = |values: &Ragged<f64>| chain.gradient(values, Parameterisation::Direct, 1.0 / n);
         let truth_direct = direct(&whole);
-        let cut = self.gradient(&fixed.action_values);
         put("grad_true", lists(&truth));
         put("grad_error_fixed", list(truth.iter().zip(cut.iter()).map(|(a, b)| distance(a, b))));
         put("grad_direct_true", lists(&truth_direct));
-        put("grad_direct_trunc_fixed", lists(&direct(&fixed.action_values)));
+        put("grad_direct_trunc_fixed", lists(&direct(&fixed_values)));
         put("metrics", self.metrics(&truth, &truth_direct));
 
         let decay = Decay::new(&self.system.dynamics, self.system.gamma);
@@ -122,10 +119,8 @@ impl Report<'_> {
         put("constants", self.constants(constants.as_ref()));
         if let Some(estimator) = &case.estimator {
             put("eps1", json!(eps1(estimator, self.system.gamma)));
-            let estimators = constants.as_ref();
-            let estimators =
-                estimators.and_then(|c| c.estimators(estimator, &case.groups, &decay, case.kappa_q));
-            put("estimators", json!(estimators));
+            let errors = |c: Constants| c.estimators(estimator, &case.groups, &decay, case.kappa_q);
+            put("estimators", json!(constants.and_then(errors)));
         }
         let khop = (0..case.kappa).map(|kappa| Induced::new(self.system, chain, kappa));
         put("khop", json!(khop.collect::<Result<Vec<_>>>()?));
@@ -135,11 +130,12 @@ impl Report<'_> {
         Ok(Value::Object(out))
     }
 
-    fn tables(&self, kind: Truncation, weights: &[f64]) -> Result<Tables> {
+    /// Truncated tables, and the action values that follow from them.
+    fn tables(&self, kind: Truncation, weights: &[f64]) -> Result<(Ragged<f64>, Ragged<f64>)> {
         let truncated = Truncated::new(self.system, &self.case.policy, &self.case.groups, kind)?;
         let tables = truncated.tables(self.chain, &self.signals.rewards, self.values, weights);
         let action_values = self.chain.truncated_action_values(&tables, &self.case.mu, &self.case.groups);
-        Ok(Tables { tables, action_values })
+        Ok((tables, action_values))
     }
 
     /// ∇L from n times the derivatives by action.
@@ -210,7 +206,7 @@ impl Report<'_> {
     fn decay(&self, decay: &Decay) -> Value {
         let case = self.case;
         let reward = self.signals.rewards.data().iter().fold(0.0, |m: f64, r| m.max(r.abs()));
-        let constraints = most_constraints(case);
+        let constraints = case.mu.iter().map(<[f64]>::len).max().unwrap_or(0);
         let largest_mu = case.mu.data().iter().copied().fold(0.0, f64::max);
         let half = decay.truncation(reward, case.kappa_q);
         let best = decay.best(reward, case.kappa_q);
@@ -293,20 +289,11 @@ impl Report<'_> {
     }
 }
 
-/// Largest number of constraints of an agent, at least 1.
-fn most_constraints(case: &Case) -> usize {
-    case.problem.agents.iter().map(|agent| agent.constraints.len()).max().unwrap_or(0).max(1)
-}
-
 fn objective_and_lagrangian(signals: &Signals, mu: &Ragged<f64>) -> (f64, f64) {
     let n = signals.objective.len() as f64;
     let objective = signals.objective.iter().sum::<f64>() / n;
     let penalty: f64 = signals.slack.data().iter().zip(mu.data()).map(|(g, mu)| mu * g).sum();
     (objective, objective + penalty / n)
-}
-
-fn distance(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt()
 }
 
 fn list<T: Serialize>(items: impl Iterator<Item = T>) -> Value {
@@ -330,11 +317,7 @@ const HEAD: usize = 16;
 
 fn table(entries: &[f64], shape: &[usize], most: usize) -> Value {
     let mut object = json!({ "shape": shape, "checksum": checksum(entries) });
-    let (key, shown) = if entries.len() <= most {
-        ("values", entries)
-    } else {
-        ("head", &entries[..HEAD.min(entries.len())])
-    };
+    let (key, shown) = if entries.len() <= most { ("values", entries) } else { ("head", &entries[..HEAD]) };
     object[key] = json!(shown);
     object
 }

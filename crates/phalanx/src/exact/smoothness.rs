@@ -40,10 +40,10 @@ pub fn local_constants(
         };
         let (mu, other) = (multipliers(), multipliers());
         let [a, b] = [gradient(system, problem, &near, &mu)?, gradient(system, problem, &far, &mu)?];
-        l_tt = l_tt.max(distance(&a, &b) / distance(near.theta(), far.theta()));
+        l_tt = l_tt.max(distance(a.data(), b.data()) / distance(near.theta().data(), far.theta().data()));
         if !mu.data().is_empty() {
             let c = gradient(system, problem, &near, &other)?;
-            l_tm = l_tm.max(distance(&a, &c) / distance(&mu, &other));
+            l_tm = l_tm.max(distance(a.data(), c.data()) / distance(mu.data(), other.data()));
         }
     }
     Ok([l_tt, l_tm])
@@ -57,6 +57,7 @@ fn gradient(system: &System, problem: &Problem, policy: &Tabular, mu: &Ragged<f6
     Ok(chain.gradient(&whole, Parameterisation::Softmax, 1.0 / policy.agents() as f64))
 }
 
-fn distance(a: &Ragged<f64>, b: &Ragged<f64>) -> f64 {
-    a.data().iter().zip(b.data()).map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt()
+/// ‖a − b‖₂.
+pub(super) fn distance(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt()
 }

@@ -90,6 +90,13 @@ pub fn weigh(rows: &[f64], mu: &[f64], out: &mut [f64]) {
     }
 }
 
+/// The same, returned.
+pub fn weighed(rows: &[f64], mu: &[f64]) -> Vec<f64> {
+    let mut sum = vec![0.0; rows.len() / (1 + mu.len())];
+    weigh(rows, mu, &mut sum);
+    sum
+}
+
 /// What a shadow reward pays agent `agent` at each of the first `steps` steps of a trajectory.
 pub fn reward_column(
     row: &[f64],

@@ -13,9 +13,9 @@ mod tests;
 use rayon::prelude::*;
 
 use super::Dynamics;
-use crate::utility::ScaledUtility;
 use crate::utility::conic::{Affine, Curvature, Program, Row};
-use crate::utility::problem::Problem;
+use crate::utility::problem::{Constraint, Problem};
+use crate::utility::{LocalSpace, ScaledUtility};
 use crate::{Error, Ragged, Result};
 
 use polytope::{Occupancies, local_marginals};
@@ -162,7 +162,7 @@ impl<'a> Model<'a> {
         check_size(dynamics)?;
         check_problem(dynamics, problem)?;
         let mut program = Program::default();
-        let occupancies = Occupancies::declare(&mut program, dynamics, problem.gamma)?;
+        let occupancies = Occupancies::declare(&mut program, dynamics, problem.gamma);
         Ok(Model { dynamics, problem, program, occupancies })
     }
 
@@ -174,14 +174,10 @@ impl<'a> Model<'a> {
 
     /// g_ik.
     fn slack(&mut self, i: usize, k: usize) -> Result<Affine> {
-        let constraint = &self.problem.agents[i].constraints[k];
-        let (bound, utility) = (constraint.bound, &constraint.utility);
+        let Constraint { bound, utility, .. } = &self.problem.agents[i].constraints[k];
         let piece = self.piece(i, utility, bound.sign()).ok_or_else(|| {
-            not_concave(
-                format!("g[{i}][{k}]"),
-                utility,
-                &format!("keeping it {} {}", bound.key(), bound.threshold()),
-            )
+            let aim = format!("keeping it {} {}", bound.key(), bound.threshold());
+            not_concave(format!("g[{i}][{k}]"), utility, &aim)
         })?;
         Ok(piece.shifted(-bound.sign() * bound.threshold()))
     }
@@ -249,29 +245,25 @@ fn most_successors(dynamics: &Dynamics, i: usize) -> usize {
 /// Whether `problem` is one of this world, with utilities that make sense.
 fn check_problem(dynamics: &Dynamics, problem: &Problem) -> Result<()> {
     if !(0.0..1.0).contains(&problem.gamma) {
-        return Err(Error::config(
-            crate::base::key::GAMMA,
-            format!("is {}, but must be in [0, 1)", problem.gamma),
-        ));
+        let message = format!("is {}, but must be in [0, 1)", problem.gamma);
+        return Err(Error::config(crate::base::key::GAMMA, message));
     }
+    let refuse = |message: String| Err(Error::config("problem", message));
     let (agents, found) = (dynamics.agents(), problem.agents.len());
     if agents != found {
-        return Err(Error::config("problem", format!("has {found} agents, but the world has {agents}")));
+        return refuse(format!("has {found} agents, but the world has {agents}"));
     }
     for (i, agent) in problem.agents.iter().enumerate() {
-        let (found, expected) =
-            ((agent.space.states, agent.space.actions), (dynamics.states[i], dynamics.actions[i]));
-        if found != expected {
-            let message = format!(
-                "agent {i} has {} states and {} actions, but {} and {} in the world",
-                found.0, found.1, expected.0, expected.1
-            );
-            return Err(Error::config("problem", message));
+        let LocalSpace { states, actions, gamma } = agent.space;
+        let expected = (dynamics.states[i], dynamics.actions[i]);
+        if (states, actions) != expected {
+            return refuse(format!(
+                "agent {i} has {states} states and {actions} actions, but {} and {} in the world",
+                expected.0, expected.1
+            ));
         }
-        if agent.space.gamma != problem.gamma {
-            let message =
-                format!("agent {i} discounts by {}, but the problem by {}", agent.space.gamma, problem.gamma);
-            return Err(Error::config("problem", message));
+        if gamma != problem.gamma {
+            return refuse(format!("agent {i} discounts by {gamma}, but the problem by {}", problem.gamma));
         }
         agent.objective.validate(agent.space, &format!("f[{i}]"))?;
         for (k, constraint) in agent.constraints.iter().enumerate() {
@@ -290,33 +282,30 @@ fn not_concave(field: String, utility: &ScaledUtility, aim: &str) -> Error {
         Curvature::Convex => format!("{name} is convex"),
         Curvature::Concave | Curvature::Linear => format!("{name} is concave"),
     };
-    Error::config(
-        field,
-        format!("{reason}, so {aim}{with_scale} is no convex program; its optimum is not computed"),
-    )
+    let message = format!("{reason}, so {aim}{with_scale} is no convex program; its optimum is not computed");
+    Error::config(field, message)
 }
 
 /// Why there is no optimum: a solver that got stuck, or constraints in each other's way.
 fn explain(unsolved: &Unsolved, dynamics: &Dynamics, problem: &Problem) -> Error {
-    let slater = match slater_point(dynamics, problem) {
+    let SlaterPoint { margin, gap, weights, .. } = match slater_point(dynamics, problem) {
         Ok(slater) => slater,
         Err(error) => return error,
     };
     // Close to the edge of feasibility a solver may get stuck before it can tell.
-    if *unsolved != Unsolved::Infeasible && slater.margin + slater.gap >= 0.0 {
+    if *unsolved != Unsolved::Infeasible && margin + gap >= 0.0 {
         return gave_up(unsolved);
     }
     // A weight below this is rounding.
     const COUNTS: f64 = 1e-3;
     let mut culprits = Vec::new();
-    for (i, weights) in slater.weights.iter().enumerate() {
-        for (k, _) in weights.iter().enumerate().filter(|(_, weight)| **weight > COUNTS) {
-            let constraint = &problem.agents[i].constraints[k];
-            let (bound, threshold) = (constraint.bound.key(), constraint.bound.threshold());
-            culprits.push(format!("g[{i}][{k}] ({} {bound} {threshold})", constraint.name));
+    for (i, agent) in problem.agents.iter().enumerate() {
+        for (k, Constraint { name, bound, .. }) in agent.constraints.iter().enumerate() {
+            if weights.row(i)[k] > COUNTS {
+                culprits.push(format!("g[{i}][{k}] ({name} {} {})", bound.key(), bound.threshold()));
+            }
         }
     }
-    let margin = slater.margin;
     let message = match &culprits[..] {
         [alone] => format!("no policy satisfies {alone}: its slack is at most {margin:.3e}"),
         _ => format!(
@@ -328,8 +317,6 @@ fn explain(unsolved: &Unsolved, dynamics: &Dynamics, problem: &Problem) -> Error
 }
 
 fn gave_up(unsolved: &Unsolved) -> Error {
-    Error::config(
-        "optimum",
-        format!("the conic solver found no solution of the needed accuracy ({unsolved})"),
-    )
+    let message = format!("the conic solver found no solution of the needed accuracy ({unsolved})");
+    Error::config("optimum", message)
 }

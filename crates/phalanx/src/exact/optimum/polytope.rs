@@ -1,9 +1,9 @@
 //! The set of all joint occupancies, as variables and rows of a program. Paper: eq:Lambda.
 
-use super::super::dynamics::{Dynamics, digits};
-use crate::graph::indexing::PairIndex;
+use super::super::contraction::Layout;
+use super::super::dynamics::Dynamics;
+use crate::Ragged;
 use crate::utility::conic::{Affine, Program};
-use crate::{Ragged, Result};
 
 /// Variables x(s, a) = (1−γ) λ(s, a) of every joint state that can be reached, and their local marginals.
 ///
@@ -26,36 +26,33 @@ impl Occupancies {
     ///
     /// States that no policy reaches are left out: they would have to be 0, and an interior-point method needs an
     /// interior. The uniform policy is inside what is left.
-    pub fn declare(program: &mut Program, dynamics: &Dynamics, gamma: f64) -> Result<Self> {
-        let laws = JointLaws::new(dynamics)?;
-        let (states, actions) = (&dynamics.states, &dynamics.actions);
-        let joint_actions: usize = actions.iter().product();
+    pub fn declare(program: &mut Program, dynamics: &Dynamics, gamma: f64) -> Self {
+        let laws = JointLaws::new(dynamics);
+        let pairs = Layout::of_pairs(dynamics, 0..dynamics.agents());
+        let own_cell = |i| pairs.positions_in(&Layout::of_pairs(dynamics, [i]));
+        let cells: Vec<Vec<u32>> = (0..dynamics.agents()).map(own_cell).collect();
+        let joint_actions: usize = dynamics.actions.iter().product();
         let mut balance = vec![Affine::default(); dynamics.joint_states];
         let mut marginals: Vec<Vec<Affine>> =
-            states.iter().zip(actions).map(|(s, a)| vec![Affine::default(); s * a]).collect();
+            (0..dynamics.agents()).map(|i| vec![Affine::default(); dynamics.cells(i)]).collect();
         let mut reached: Vec<usize> =
             (0..dynamics.joint_states).filter(|&s| dynamics.start[s] > 0.0).collect();
         let mut is_reached: Vec<bool> = dynamics.start.iter().map(|p| *p > 0.0).collect();
         let share = 1.0 / (dynamics.joint_states * joint_actions) as f64;
-        let mut next = Vec::new();
         let mut place = 0;
         while let Some(&state) = reached.get(place) {
             place += 1;
-            let local_states = digits(state, states);
-            for action in 0..joint_actions {
-                let local_actions = digits(action, actions);
+            for pair in state * joint_actions..(state + 1) * joint_actions {
                 let x = Affine::variable(program.variable(), share);
                 program.require_nonnegative(x.clone());
                 balance[state].add(1.0, &x);
-                for (i, marginal) in marginals.iter_mut().enumerate() {
-                    let cell = usize::from(local_states[i]) * actions[i] + usize::from(local_actions[i]);
-                    marginal[cell].add(1.0, &x);
+                for (marginal, cells) in marginals.iter_mut().zip(&cells) {
+                    marginal[cells[pair] as usize].add(1.0, &x);
                 }
                 if gamma == 0.0 {
                     continue;
                 }
-                laws.write(&local_states, &local_actions, &mut next);
-                for &(to, p) in &next {
+                for (to, p) in laws.successors(pair) {
                     balance[to].add(-gamma * p, &x);
                     if !std::mem::replace(&mut is_reached[to], true) {
                         reached.push(to);
@@ -72,7 +69,7 @@ impl Occupancies {
             let marginal = Affine::variable(program.variable(), 1.0);
             program.require_zero(std::mem::replace(cell, marginal.clone()).plus(-1.0, &marginal));
         }
-        Ok(Occupancies { marginals, reached, joint_actions, share, gamma })
+        Occupancies { marginals, reached, joint_actions, share, gamma }
     }
 
     /// λ as `[S][A]` from the values of the variables; what rounding made negative is 0.
@@ -88,50 +85,36 @@ impl Occupancies {
 
 /// Row i: Σ of `joint` (`[S][A]`) over all (s, a) with the given (s_i, a_i). Paper: eq:local_occupancy_measure.
 pub(super) fn local_marginals(joint: &[f64], dynamics: &Dynamics) -> Ragged<f64> {
-    let (states, actions) = (&dynamics.states, &dynamics.actions);
-    let joint_actions: usize = actions.iter().product();
-    let mut marginals = Ragged::zeros(states.iter().zip(actions).map(|(s, a)| s * a));
-    for (state, row) in joint.chunks_exact(joint_actions).enumerate() {
-        let local_states = digits(state, states);
-        for (action, mass) in row.iter().enumerate() {
-            let local_actions = digits(action, actions);
-            for i in 0..states.len() {
-                let cell = usize::from(local_states[i]) * actions[i] + usize::from(local_actions[i]);
-                marginals.row_mut(i)[cell] += mass;
-            }
-        }
-    }
-    marginals
+    let pairs = Layout::of_pairs(dynamics, 0..dynamics.agents());
+    let marginal = |i| pairs.marginal(joint, &Layout::of_pairs(dynamics, [i]));
+    Ragged::from_rows((0..dynamics.agents()).map(marginal))
 }
 
 /// P(s′ | s, a) = ∏_i ℙ_i, without the next states of probability 0.
 pub(super) struct JointLaws<'a> {
     dynamics: &'a Dynamics,
-    parents: PairIndex,
+    /// Number of the law ℙ_i that holds at each joint pair, by agent.
+    rows: Vec<Vec<u32>>,
 }
 
 impl<'a> JointLaws<'a> {
-    pub fn new(dynamics: &'a Dynamics) -> Result<Self> {
-        let parents = PairIndex::new(&dynamics.parents, &dynamics.states, &dynamics.actions, "world")?;
-        Ok(JointLaws { dynamics, parents })
+    pub fn new(dynamics: &'a Dynamics) -> Self {
+        let pairs = Layout::of_pairs(dynamics, 0..dynamics.agents());
+        let row = |i| pairs.positions_in(&Layout::of_pairs(dynamics, dynamics.parents_of(i)));
+        JointLaws { dynamics, rows: (0..dynamics.agents()).map(row).collect() }
     }
 
-    /// Replaces `next` by (s′, P(s′ | s, a)), ascending in s′.
-    pub fn write(&self, states: &[u8], actions: &[u8], next: &mut Vec<(usize, f64)>) {
-        next.clear();
-        next.push((0, 1.0));
-        for i in 0..self.dynamics.agents() {
+    /// (s′, P(s′ | s, a)) of the joint pair with this number, ascending in s′.
+    pub fn successors(&self, pair: usize) -> Vec<(usize, f64)> {
+        let mut next = vec![(0, 1.0)];
+        for (i, rows) in self.rows.iter().enumerate() {
             let size = self.dynamics.states[i];
-            let mut row = [0];
-            self.parents.fill(i..i + 1, states, actions, &mut row);
-            let law = &self.dynamics.laws.row(i)[row[0] as usize * size..][..size];
-            let extend = |&(prefix, p): &(usize, f64)| {
-                law.iter()
-                    .enumerate()
-                    .filter(|(_, q)| **q > 0.0)
-                    .map(move |(to, q)| (prefix * size + to, p * q))
-            };
-            *next = next.iter().flat_map(extend).collect();
+            let law = &self.dynamics.laws.row(i)[rows[pair] as usize * size..][..size];
+            let possible = || law.iter().enumerate().filter(|(_, q)| **q > 0.0);
+            let extend =
+                |(prefix, p): (usize, f64)| possible().map(move |(to, q)| (prefix * size + to, p * q));
+            next = next.into_iter().flat_map(extend).collect();
         }
+        next
     }
 }

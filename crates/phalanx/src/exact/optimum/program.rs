@@ -56,12 +56,21 @@ impl Program {
         let mut costs = vec![0.0; self.variables];
         objective.terms.iter().for_each(|(variable, by)| costs[*variable] -= by / objective.unit());
 
-        let mut rows = Rows::default();
-        self.zero.iter().chain(&self.nonnegative).for_each(|row| rows.push(row, row.unit()));
-        // The rows of these cones belong together and cannot be rescaled one by one.
-        self.second_order.iter().flatten().for_each(|row| rows.push(row, 1.0));
-        self.exponential.iter().flatten().for_each(|row| rows.push(row, 1.0));
-        let (coefficients, constants) = rows.into_matrix(self.variables);
+        let alone = self.zero.iter().chain(&self.nonnegative).map(|row| (row, row.unit()));
+        // The rows of the other cones belong together and cannot be rescaled one by one.
+        let together = self.second_order.iter().flatten().chain(self.exponential.iter().flatten());
+        // The solver's form: `constants` − coefficients · variables. Repeated entries are added up.
+        let (mut constants, mut at_row, mut at_column, mut coefficients) = (vec![], vec![], vec![], vec![]);
+        for (row, unit) in alone.chain(together.map(|row| (row, 1.0))) {
+            for (variable, by) in &row.terms {
+                at_row.push(constants.len());
+                at_column.push(*variable);
+                coefficients.push(-by / unit);
+            }
+            constants.push(row.constant / unit);
+        }
+        let (height, width) = (constants.len(), self.variables);
+        let coefficients = CscMatrix::new_from_triplets(height, width, at_row, at_column, coefficients);
 
         let mut cones: Vec<SupportedConeT<f64>> =
             vec![ZeroConeT(self.zero.len()), NonnegativeConeT(self.nonnegative.len())];
@@ -107,35 +116,6 @@ fn settings(max_step_fraction: f64) -> DefaultSettings<f64> {
         reduced_tol_gap_rel: ACCEPTED,
         reduced_tol_feas: ACCEPTED,
         ..DefaultSettings::default()
-    }
-}
-
-/// Rows `constants − coefficients · variables`, the solver's form.
-#[derive(Default)]
-struct Rows {
-    constants: Vec<f64>,
-    at_row: Vec<usize>,
-    at_column: Vec<usize>,
-    coefficients: Vec<f64>,
-}
-
-impl Rows {
-    /// Appends `row` / `unit`.
-    fn push(&mut self, row: &Affine, unit: f64) {
-        for (variable, by) in &row.terms {
-            self.at_row.push(self.constants.len());
-            self.at_column.push(*variable);
-            self.coefficients.push(-by / unit);
-        }
-        self.constants.push(row.constant / unit);
-    }
-
-    fn into_matrix(self, variables: usize) -> (CscMatrix<f64>, Vec<f64>) {
-        let shape = (self.constants.len(), variables);
-        // Repeated entries are added up.
-        let matrix =
-            CscMatrix::new_from_triplets(shape.0, shape.1, self.at_row, self.at_column, self.coefficients);
-        (matrix, self.constants)
     }
 }
 

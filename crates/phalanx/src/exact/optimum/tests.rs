@@ -86,20 +86,17 @@ fn line(n: usize, start: Start, gamma: f64, threshold: f64) -> (Dynamics, Proble
 
 /// λ of a policy `[S][A]`, by adding up γ^k P^k.
 fn occupancy_of(policy: &[f64], dynamics: &Dynamics, gamma: f64) -> Vec<f64> {
-    let laws = JointLaws::new(dynamics).unwrap();
+    let laws = JointLaws::new(dynamics);
     let actions = policy.len() / dynamics.joint_states;
     let mut joint = vec![0.0; policy.len()];
     let mut now = dynamics.start.to_vec();
-    let mut next = Vec::new();
     let mut left = 1.0;
     while left > 1e-14 {
         let mut later = vec![0.0; now.len()];
         for pair in 0..policy.len() {
             let mass = now[pair / actions] * policy[pair];
             joint[pair] += mass;
-            let (s, a) = local_values(pair, dynamics);
-            laws.write(&s, &a, &mut next);
-            next.iter().for_each(|&(to, p)| later[to] += gamma * mass * p);
+            laws.successors(pair).iter().for_each(|&(to, p)| later[to] += gamma * mass * p);
         }
         left *= gamma;
         now = later;
@@ -136,18 +133,16 @@ fn smallest_slack(occupancy: &Ragged<f64>, problem: &Problem) -> f64 {
 
 /// The largest return of any policy when agent i is paid row i of `rewards` for its own state and action.
 fn largest_return(rewards: &Ragged<f64>, dynamics: &Dynamics, gamma: f64) -> f64 {
-    let laws = JointLaws::new(dynamics).unwrap();
+    let laws = JointLaws::new(dynamics);
     let actions = dynamics.joint_actions() as usize;
     let mut values = vec![0.0; dynamics.joint_states];
-    let mut next = Vec::new();
     let mut left = 1.0;
     while left > 1e-14 {
-        let mut q = |pair| {
+        let q = |pair| {
             let (s, a) = local_values(pair, dynamics);
-            laws.write(&s, &a, &mut next);
             let paid = |i: usize| rewards.row(i)[usize::from(s[i]) * dynamics.actions[i] + usize::from(a[i])];
             (0..dynamics.agents()).map(paid).sum::<f64>()
-                + gamma * next.iter().map(|&(to, p)| p * values[to]).sum::<f64>()
+                + gamma * laws.successors(pair).iter().map(|&(to, p)| p * values[to]).sum::<f64>()
         };
         let best = |state| (0..actions).map(|a| q(state * actions + a)).fold(f64::NEG_INFINITY, f64::max);
         values = (0..dynamics.joint_states).map(best).collect();

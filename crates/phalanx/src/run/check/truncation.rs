@@ -4,7 +4,6 @@ use serde::Serialize;
 
 use super::{Feasibility, Point};
 use crate::exact::{Truncated, Truncation};
-use crate::policy::Parameterisation;
 use crate::{Ragged, Result};
 
 /// Most rows of the table.
@@ -153,11 +152,7 @@ impl Point<'_> {
 
     /// ∇L; for direct policies less what is the same for all actions, which moves nothing on a simplex.
     fn gradient(&self, action_values: &Ragged<f64>) -> Ragged<f64> {
-        let factor = 1.0 / self.sizes.agents as f64;
-        match self.subject.policy.parameterisation() {
-            kind @ Parameterisation::Softmax => self.chain.gradient(action_values, kind, factor),
-            Parameterisation::Direct => self.chain.centred(action_values, factor),
-        }
+        self.chain.ascent(action_values, 1.0 / self.sizes.agents as f64)
     }
 }
 
