@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 
 use super::Graph;
 use super::edge_list::Edges;
@@ -85,17 +85,20 @@ fn shape(build: fn(usize) -> Result<Graph>) -> Result<Read> {
 }
 
 /// `[network]`: replaces the world's own links; in an epidemic, who meets whom.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Deserialize)]
+#[serde(try_from = "toml::Table")]
 pub struct GraphConfig {
-    kind: &'static str,
+    kind: String,
     /// What is written to `config.toml`.
     keys: toml::Table,
     settings: Arc<dyn GraphSettings>,
 }
 
-impl GraphConfig {
+impl TryFrom<toml::Table> for GraphConfig {
+    type Error = Error;
+
     /// From the table as it was written.
-    pub(crate) fn read(mut keys: toml::Table) -> Result<Self> {
+    fn try_from(mut keys: toml::Table) -> Result<Self> {
         let Some(kind) = take::<String>(&mut keys, "network", "kind")? else {
             return Err(Error::config("network", "missing field `kind`"));
         };
@@ -117,13 +120,15 @@ impl GraphConfig {
             other => other,
         };
         let (keys, settings) = (known.read)(keys).map_err(missing)?;
-        Ok(GraphConfig { kind: known.name, keys, settings })
+        Ok(GraphConfig { kind, keys, settings })
     }
+}
 
+impl GraphConfig {
     /// The graph of `agents` agents, or of as many as the generator knows. `locate` tells where a file named
     /// in the configuration is.
     pub fn build(&self, agents: Option<usize>, locate: &dyn Fn(&Path) -> PathBuf) -> Result<Graph> {
-        self.settings.build(Agents { kind: self.kind, known: agents }, locate)
+        self.settings.build(Agents { kind: &self.kind, known: agents }, locate)
     }
 
     /// The file that it reads.
@@ -166,7 +171,7 @@ fn not_for_this_kind(key: &str, value: &toml::Value) -> Error {
 
 impl Serialize for GraphConfig {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        let kind = ("kind".to_string(), toml::Value::from(self.kind));
+        let kind = ("kind".to_string(), toml::Value::from(self.kind.as_str()));
         std::iter::once(kind).chain(self.keys.clone()).collect::<toml::Table>().serialize(serializer)
     }
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 
 use super::World;
 use crate::base::document::{section, take};
@@ -156,7 +156,8 @@ impl WorldKind {
 }
 
 /// `[world]`: a kind and its settings.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Deserialize)]
+#[serde(try_from = "toml::Table")]
 pub struct WorldConfig {
     kind: String,
     /// What is written to `config.toml`.
@@ -165,10 +166,12 @@ pub struct WorldConfig {
     settings: Option<Arc<dyn WorldSettings>>,
 }
 
-impl WorldConfig {
+impl TryFrom<toml::Table> for WorldConfig {
+    type Error = Error;
+
     /// From the table as it was written. Kinds that do not come with the library are read when they are
     /// built.
-    pub(crate) fn read(mut keys: toml::Table) -> Result<Self> {
+    fn try_from(mut keys: toml::Table) -> Result<Self> {
         let registry = Registry::default();
         let Some(kind) = take::<String>(&mut keys, "world", "kind")? else {
             let names: Vec<String> = registry.worlds().map(|kind| format!("`{}`", kind.name)).collect();
@@ -182,7 +185,9 @@ impl WorldConfig {
             None => Ok(WorldConfig { kind, keys, settings: None }),
         }
     }
+}
 
+impl WorldConfig {
     /// Builds the world; `registry` knows the kinds that do not come with the library.
     pub fn build(&self, registry: &Registry, around: &Surroundings<'_>) -> Result<Arc<dyn World>> {
         if let Some(settings) = &self.settings {
@@ -359,19 +364,9 @@ impl Registry {
         self.utilities.insert(kind.into(), Arc::new(build));
     }
 
-    /// The utility `kind` of an agent; none if it is not one of these.
-    pub(crate) fn utility(
-        &self,
-        kind: &str,
-        agent: usize,
-        space: LocalSpace,
-    ) -> Option<Result<Arc<dyn Utility>>> {
-        self.utilities.get(kind).map(|build| build(agent, space))
-    }
-
-    /// Whether there is a utility of this name.
-    pub(crate) fn has_utility(&self, kind: &str) -> bool {
-        self.utilities.contains_key(kind)
+    /// What makes the utility `kind`; none if it is not one of these.
+    pub(crate) fn utility(&self, kind: &str) -> Option<&BuildUtility> {
+        self.utilities.get(kind).map(|build| &**build)
     }
 
     /// Names of the utilities.

@@ -10,6 +10,7 @@ pub use problem::problem;
 
 use super::config::Config;
 use crate::algorithm::{Algorithm, AlgorithmChoice, Task};
+use crate::base::error::ensure;
 use crate::base::key::{ALGORITHM, SCALING};
 use crate::graph::Partition;
 use crate::learn::critic;
@@ -85,28 +86,23 @@ pub fn bare_policy(config: &Config, world: &dyn World) -> Result<Box<dyn Policy>
 /// Whether world, problem and configuration speak of the same thing; they may have been put together in Rust.
 fn check_fit(config: &Config, world: &dyn World, problem: &Problem) -> Result<()> {
     let n = world.graph().agents();
-    if problem.agents.len() != n {
-        let message = format!("has {} agents, but the world has {n}", problem.agents.len());
-        return Err(Error::config("problem", message));
-    }
-    if problem.scaling != config.scaling {
-        let message =
-            format!("is {:?} in the configuration, but {:?} in the problem", config.scaling, problem.scaling);
-        return Err(Error::config(SCALING, message));
-    }
+    let agents = problem.agents.len();
+    ensure(agents == n, || Error::config("problem", format!("has {agents} agents, but the world has {n}")))?;
+    let (here, there) = (config.scaling, problem.scaling);
+    ensure(here == there, || {
+        Error::config(SCALING, format!("is {here:?} in the configuration, but {there:?} in the problem"))
+    })?;
     for (i, agent) in problem.agents.iter().enumerate() {
         let expected =
             LocalSpace { states: world.states(i), actions: world.actions(i), gamma: problem.gamma };
-        if agent.space != expected {
-            let message = format!("agent {i} has {:?}, but its world {expected:?}", agent.space);
-            return Err(Error::config("problem", message));
-        }
+        ensure(agent.space == expected, || {
+            Error::config("problem", format!("agent {i} has {:?}, but its world {expected:?}", agent.space))
+        })?;
         let sizes = [expected.states, expected.actions];
-        if sizes.iter().any(|size| !(1..=LARGEST_LOCAL_SPACE).contains(size)) {
-            let message =
-                format!("agent {i} has {sizes:?} states and actions; 1 to {LARGEST_LOCAL_SPACE} are allowed");
-            return Err(Error::config("world", message));
-        }
+        ensure(sizes.iter().all(|size| (1..=LARGEST_LOCAL_SPACE).contains(size)), || {
+            let allowed = format!("1 to {LARGEST_LOCAL_SPACE} are allowed");
+            Error::config("world", format!("agent {i} has {sizes:?} states and actions; {allowed}"))
+        })?;
         agent.objective.validate(agent.space, "objective")?;
         agent.constraints.iter().try_for_each(|c| c.utility.validate(agent.space, &c.name))?;
     }

@@ -54,8 +54,9 @@ pub fn problem(config: &Config, world: &dyn World) -> Result<(Problem, Vec<Strin
 }
 
 fn objectives(config: &Config, world: &dyn World, spaces: &[LocalSpace]) -> Result<Vec<ScaledUtility>> {
+    let everybody: Vec<usize> = (0..spaces.len()).collect();
     let mut objectives = match (&config.objective, world.own_problem()) {
-        (Some(utility), _) => utilities(config, world, utility, spaces, None, "objective")?,
+        (Some(utility), _) => utilities(config, world, utility, spaces, &everybody, "objective")?,
         (None, Some(own)) if !own.objectives.is_empty() => own
             .objectives
             .iter()
@@ -65,10 +66,9 @@ fn objectives(config: &Config, world: &dyn World, spaces: &[LocalSpace]) -> Resu
             .collect::<Result<_>>()
             .map_err(|error| of_model(config, error))?,
         _ => {
-            return Err(Error::config(
-                "objective",
-                "is missing, e.g. [objective] with kind = \"return\" (of a reward channel) or kind = \"linear\" and a table r",
-            ));
+            let message = "is missing, e.g. [objective] with kind = \"return\" (of a reward channel) or kind = \"linear\" and \
+                           a table r";
+            return Err(Error::config("objective", message));
         }
     };
     if config.scaling == Scaling::Normalised {
@@ -92,29 +92,21 @@ fn add_constraint(
     agents: &mut [Arc<AgentProblem>],
 ) -> Result<Option<String>> {
     let n = agents.len();
-    let members: Vec<usize> = match &constraint.agents {
-        Some(list) => list.clone(),
-        None => (0..n).collect(),
-    };
+    let members: Vec<usize> = constraint.agents.clone().unwrap_or_else(|| (0..n).collect());
+    let refused = |key: &str, message: String| Err(Error::config(format!("{field}.{key}"), message));
     if let Some(unknown) = members.iter().find(|&&i| i >= n) {
-        return Err(Error::config(
-            format!("{field}.agents"),
-            format!("names agent {unknown}, but agents are 0 to {}", n - 1),
-        ));
+        return refused("agents", format!("names agent {unknown}, but agents are 0 to {}", n - 1));
     }
     if members.is_empty() {
-        return Err(Error::config(format!("{field}.agents"), "is empty; leave it out for all agents"));
+        return refused("agents", "is empty; leave it out for all agents".into());
     }
     let mut seen = members.clone();
     seen.sort_unstable();
     if let Some(twice) = seen.windows(2).find(|pair| pair[0] == pair[1]) {
-        return Err(Error::config(format!("{field}.agents"), format!("names agent {} twice", twice[0])));
+        return refused("agents", format!("names agent {} twice", twice[0]));
     }
     if constraint.shadow_scale.is_some() && config.scaling != Scaling::Authors {
-        return Err(Error::config(
-            format!("{field}.shadow_scale"),
-            format!("is for {SCALING} = \"authors\""),
-        ));
+        return refused("shadow_scale", format!("is for {SCALING} = \"authors\""));
     }
     let bound = match (constraint.at_least, constraint.at_most) {
         (Some(threshold), _) => Bound::AtLeast(threshold),
@@ -123,7 +115,7 @@ fn add_constraint(
     };
     let name: Arc<str> = constraint.name.as_str().into();
     let spaces: Vec<LocalSpace> = agents.iter().map(|agent| agent.space).collect();
-    let built = utilities(config, world, &constraint.utility, &spaces, Some(&members), field)?;
+    let built = utilities(config, world, &constraint.utility, &spaces, &members, field)?;
     let (mut out_of_reach, mut least_violation) = (0, 0.0);
     let mut sharing = Interner::default();
     for (&i, utility) in members.iter().zip(built) {
@@ -136,11 +128,7 @@ fn add_constraint(
         }
         let shadow_scale = constraint.shadow_scale.unwrap_or(1.0);
         let mut agent = AgentProblem::clone(&agents[i]);
-        let name = if agent.constraints.is_empty() {
-            name.clone()
-        } else {
-            distinct_name(&name, &agent.constraints)
-        };
+        let name = distinct_name(&name, &agent.constraints);
         agent.constraints.push(Constraint { name, utility, bound, shadow_scale });
         agents[i] = sharing.entry(agent);
     }
@@ -201,7 +189,7 @@ fn add_own_constraints(
                 out_of_reach += 1;
                 least_violation -= best;
             }
-            let name = distinct_name(&spec.kind, &extended.constraints);
+            let name = distinct_name(&spec.kind.as_str().into(), &extended.constraints);
             extended.constraints.push(Constraint { name, utility, bound, shadow_scale: 1.0 });
         }
         *agent = sharing.entry(extended);
@@ -215,10 +203,10 @@ fn add_own_constraints(
 }
 
 /// `name`, numbered on if the agent has a constraint of that name.
-fn distinct_name(name: &str, others: &[Constraint]) -> Arc<str> {
-    let taken = |candidate: &str| others.iter().any(|other| &*other.name == candidate);
-    let numbered = (2..).map(|k| format!("{name}-{k}"));
-    std::iter::once(name.to_string()).chain(numbered).find(|c| !taken(c)).unwrap_or_default().into()
+fn distinct_name(name: &Arc<str>, others: &[Constraint]) -> Arc<str> {
+    let is_free = |candidate: &Arc<str>| others.iter().all(|other| other.name != *candidate);
+    let numbered = (2..).map(|k| format!("{name}-{k}").into());
+    std::iter::once(name.clone()).chain(numbered).find(is_free).unwrap_or_default()
 }
 
 /// Says which file a mistake in a model's own utilities is in.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 
 use crate::base::document;
+use crate::base::error::ensure;
 use crate::base::key::GAMMA;
 use crate::run::config::{Config, UtilityConfig};
 use crate::run::preset;
@@ -13,37 +14,33 @@ use crate::utility::{Kind, LocalSpace, LocalTable, ScaledUtility, UtilitySpec};
 use crate::world::{ChannelValues, Evolution, World, sampled_number};
 use crate::{Error, Result};
 
-/// One utility of the configuration, for every agent (or those in `agents`).
+/// One utility of the configuration, for every agent in `agents`.
 pub(super) fn utilities(
     config: &Config,
     world: &dyn World,
     utility: &UtilityConfig,
     spaces: &[LocalSpace],
-    agents: Option<&[usize]>,
+    agents: &[usize],
     field: &str,
 ) -> Result<Vec<ScaledUtility>> {
-    let everyone: Vec<usize>;
-    let agents = match agents {
-        Some(agents) => agents,
-        None => {
-            everyone = (0..spaces.len()).collect();
-            &everyone
-        }
-    };
     if utility.spec.kind == "return" {
         return returns(world, utility, spaces, agents, field);
     }
-    if utility.channel.is_some() {
-        return Err(Error::config(format!("{field}.channel"), "is for kind `return`"));
-    }
-    if config.registry().has_utility(&utility.spec.kind) {
-        return own(config, utility, spaces, agents, field);
+    let no_channel = utility.channel.is_none();
+    ensure(no_channel, || Error::config(format!("{field}.channel"), "is for kind `return`"))?;
+    if let Some(build) = config.registry().utility(&utility.spec.kind) {
+        // A utility that the program has registered.
+        return scaled(utility, "`scale` and `offset`", spaces, agents, field, |i| {
+            build(i, spaces[i]).map(Kind::Custom).map_err(|error| match error {
+                Error::Config { field: of, message } => Error::config(format!("{field}.{of}"), message),
+                other => other,
+            })
+        });
     }
     let tables = utility.file.as_ref().map(|file| read_tables(config, file, spaces)).transpose()?;
-    let mut built: Vec<ScaledUtility> = Vec::with_capacity(agents.len());
-    for &i in agents {
+    let build = |&i: &usize| {
         let spec = tables.as_ref().map_or(utility.spec.clone(), |tables| tables.spec_of(i, &utility.spec));
-        built.push(spec.build(spaces[i], field).map_err(|error| match error {
+        spec.build(spaces[i], field).map_err(|error| match error {
             Error::Config { field, message } if field.ends_with(".kind") => {
                 let own =
                     config.registry().utility_names().map(|name| format!(", {name}")).collect::<String>();
@@ -52,37 +49,31 @@ pub(super) fn utilities(
             }
             Error::Config { field, message } => Error::config(field, format!("{message} (agent {i})")),
             other => other,
-        })?);
-    }
-    Ok(built)
+        })
+    };
+    agents.iter().map(build).collect()
 }
 
-/// Utilities that the program has registered.
-fn own(
-    config: &Config,
+/// Utilities that `kind` makes, which has no parameters in the configuration but those that it `takes`.
+fn scaled(
     utility: &UtilityConfig,
+    takes: &str,
     spaces: &[LocalSpace],
     agents: &[usize],
     field: &str,
+    mut kind: impl FnMut(usize) -> Result<Kind>,
 ) -> Result<Vec<ScaledUtility>> {
-    let UtilitySpec { kind, scale, offset, .. } = &utility.spec;
-    let plain = UtilitySpec { kind: kind.clone(), scale: *scale, offset: *offset, ..Default::default() };
-    if plain != utility.spec || utility.file.is_some() {
-        return Err(Error::config(field, format!("kind `{kind}` takes `scale` and `offset` only")));
-    }
-    let (scale, offset) = (scale.unwrap_or(1.0), offset.unwrap_or(0.0));
+    let UtilitySpec { kind: name, scale, offset, .. } = &utility.spec;
+    let plain = UtilitySpec { kind: name.clone(), scale: *scale, offset: *offset, ..Default::default() };
+    let is_plain = plain == utility.spec && utility.file.is_none();
+    ensure(is_plain, || Error::config(field, format!("kind `{name}` takes {takes} only")))?;
     let build = |&i: &usize| {
-        let built = config.registry().utility(kind, i, spaces[i])?.map_err(|error| match error {
-            Error::Config { field: of, message } => Error::config(format!("{field}.{of}"), message),
-            other => other,
-        });
-        Some(built.and_then(|custom| {
-            let utility = ScaledUtility { kind: Kind::Custom(custom), scale, offset };
-            utility.validate(spaces[i], field)?;
-            Ok(utility)
-        }))
+        let (scale, offset) = (scale.unwrap_or(1.0), offset.unwrap_or(0.0));
+        let utility = ScaledUtility { kind: kind(i)?, scale, offset };
+        utility.validate(spaces[i], field)?;
+        Ok(utility)
     };
-    agents.iter().filter_map(build).collect()
+    agents.iter().map(build).collect()
 }
 
 /// Discounted returns of a reward channel.
@@ -99,12 +90,6 @@ fn returns(
         let names: Vec<&str> = world.channels().iter().map(|channel| channel.name.as_str()).collect();
         Error::config(format!("{field}.channel"), format!("`{name}` is unknown; this world has {names:?}"))
     })?;
-    let channel = &world.channels()[place];
-    let spec = UtilitySpec { scale: utility.spec.scale, offset: utility.spec.offset, ..Default::default() };
-    if spec != (UtilitySpec { kind: String::new(), ..utility.spec.clone() }) || utility.file.is_some() {
-        return Err(Error::config(field, "kind `return` takes `channel`, `scale` and `offset` only"));
-    }
-    let (scale, offset) = (spec.scale.unwrap_or(1.0), spec.offset.unwrap_or(0.0));
     // Agents with equal rewards share one table.
     let mut shared: Vec<Arc<[f64]>> = Vec::new();
     let mut table_of = |row: &[f64]| {
@@ -115,18 +100,14 @@ fn returns(
             table
         })
     };
-    let build = |&i: &usize| {
-        let kind = match &channel.values {
+    scaled(utility, "`channel`, `scale` and `offset`", spaces, agents, field, |i| {
+        Ok(match &world.channels()[place].values {
             ChannelValues::Table(tables) => Kind::of_reward(table_of(tables.row(i))),
             ChannelValues::Sampled { range } => {
                 Kind::Channel { place: sampled_number(world, place), range: lived(world, *range) }
             }
-        };
-        let utility = ScaledUtility { kind, scale, offset };
-        utility.validate(spaces[i], field)?;
-        Ok(utility)
-    };
-    agents.iter().map(build).collect()
+        })
+    })
 }
 
 /// The range of a reward a step, if after an episode's end none is earned.
@@ -169,10 +150,9 @@ fn read_tables(config: &Config, file: &Path, spaces: &[LocalSpace]) -> Result<Ta
     let lengths = of_tables.map(|(key, list)| (key, list.as_ref().map(Vec::len)));
     let of_numbers = [("b", b), ("radius", radius)].map(|(key, list)| (key, list.as_ref().map(Vec::len)));
     for (key, length) in lengths.into_iter().chain(of_numbers) {
-        if let Some(length) = length.filter(|&length| length != spaces.len()) {
-            let message = format!("`{key}` has {length} entries for {} agents", spaces.len());
-            return Err(Error::file(file, message));
-        }
+        let (length, n) = (length.unwrap_or(spaces.len()), spaces.len());
+        let message = || format!("`{key}` has {length} entries for {n} agents");
+        ensure(length == n, || Error::file(file, message()))?;
     }
     Ok(tables)
 }

@@ -1,12 +1,13 @@
 //! The typed configuration of a run: what the user wrote, checked and completed.
 
 mod difference;
-mod read;
 mod set;
 
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
+use toml::Table;
 
 use super::agents::AgentsOutput;
 use super::preset;
@@ -38,7 +39,7 @@ pub const DEFAULT_GAMMA: f64 = 0.99;
 pub struct Config {
     /// What the user wrote, before defaults: [`Config::with`] starts over from it.
     #[serde(skip)]
-    source: toml::Table,
+    source: Table,
     /// Folder that relative files are looked up in.
     #[serde(skip)]
     base: PathBuf,
@@ -49,19 +50,19 @@ pub struct Config {
     #[serde(default)]
     pub algorithm: AlgorithmChoice,
     /// T.
-    #[serde(default = "default_iterations", deserialize_with = "plain::<_, Iterations>")]
+    #[serde(default = "number::<_, 400>", deserialize_with = "plain::<_, Iterations>")]
     pub iterations: usize,
     /// Seed of all randomness.
-    #[serde(default = "default_seed")]
+    #[serde(default = "number::<_, 1>")]
     pub seed: u64,
     /// γ; a `table` world's file may say it, else 0.99.
     #[serde(default, deserialize_with = "optional::<_, Discount>", skip_serializing_if = "Option::is_none")]
     pub gamma: Option<f64>,
     /// H.
-    #[serde(default = "default_horizon", deserialize_with = "plain::<_, Count>")]
+    #[serde(default = "number::<_, 125>", deserialize_with = "plain::<_, Count>")]
     pub horizon: usize,
     /// B.
-    #[serde(default = "default_batch", deserialize_with = "plain::<_, Trajectories>")]
+    #[serde(default = "number::<_, 5>", deserialize_with = "plain::<_, Trajectories>")]
     pub batch: usize,
     /// κ: radius of policies.
     pub kappa: usize,
@@ -77,16 +78,15 @@ pub struct Config {
     #[serde(default, deserialize_with = "plain::<_, Share>")]
     pub occupancy_average: f64,
     /// The environment.
-    #[serde(deserialize_with = "read::world")]
     pub world: WorldConfig,
     /// Who talks to whom, if not the world's own links.
-    #[serde(default, deserialize_with = "read::network", skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<GraphConfig>,
     /// f_i, if not the world's own.
-    #[serde(default, deserialize_with = "read::objective", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "read_objective", skip_serializing_if = "Option::is_none")]
     pub objective: Option<UtilityConfig>,
     /// g_ik, if not the world's own.
-    #[serde(default, deserialize_with = "read::constraints", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "read_constraints", skip_serializing_if = "Option::is_none")]
     pub constraint: Option<Vec<ConstraintConfig>>,
     /// π.
     #[serde(default)]
@@ -114,17 +114,26 @@ pub struct Config {
     pub output: OutputConfig,
 }
 
-fn default_iterations() -> usize {
-    400
+/// A default that stands beside its field.
+fn number<T: From<u16>, const NUMBER: u16>() -> T {
+    NUMBER.into()
 }
-fn default_seed() -> u64 {
-    1
+
+/// `[objective]`, which names its place in errors itself.
+fn read_objective<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> std::result::Result<Option<UtilityConfig>, D::Error> {
+    let table = Table::deserialize(deserializer)?;
+    UtilityConfig::read(table, "objective").map(Some).map_err(D::Error::custom)
 }
-fn default_horizon() -> usize {
-    125
-}
-fn default_batch() -> usize {
-    5
+
+/// `[[constraint]]`, as well.
+fn read_constraints<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> std::result::Result<Option<Vec<ConstraintConfig>>, D::Error> {
+    let list = Vec::<Table>::deserialize(deserializer)?.into_iter().enumerate();
+    let list = list.map(|(k, table)| ConstraintConfig::read(table, k));
+    list.collect::<Result<_>>().map(Some).map_err(D::Error::custom)
 }
 
 /// `[checkpoint]`.
@@ -167,7 +176,7 @@ impl Default for EvaluationConfig {
 
 impl Config {
     /// Reads, completes and checks what the user wrote; relative files are looked up in `base`.
-    fn from_table(source: toml::Table, base: PathBuf) -> Result<Self> {
+    fn from_table(source: Table, base: PathBuf) -> Result<Self> {
         reject_nan(&toml::Value::Table(source.clone()), "").map_err(split_field)?;
         let mut table = source.clone();
         // Radii that are not given are those of the one before.
