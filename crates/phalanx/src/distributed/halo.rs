@@ -177,19 +177,13 @@ impl Halo {
     }
 
     /// The same numbers everywhere: those of all processes, put together one by one, beginning with 0.
-    pub fn fold(&self, numbers: &mut [u64], together: impl Fn(u64, u64) -> u64) -> Result<()> {
-        let mine: Vec<u8> = numbers.iter().flat_map(|x| x.to_le_bytes()).collect();
-        let mut totals = vec![0u64; numbers.len()];
-        for bytes in self.gather(&mine)? {
-            let words = bytes.as_chunks::<8>().0;
-            totals
-                .iter_mut()
-                .zip(words)
-                .for_each(|(total, word)| *total = together(*total, u64::from_le_bytes(*word)));
+    pub fn fold(&self, mine: &mut [u64], together: impl Fn(u64, u64) -> u64) -> Result<()> {
+        let mut totals = vec![0; mine.len()];
+        for bytes in self.gather(bytemuck::cast_slice(mine))? {
+            totals.iter_mut().zip(numbers(&bytes)).for_each(|(total, x)| *total = together(*total, x));
         }
-        let told = self.broadcast(totals.iter().flat_map(|x| x.to_le_bytes()).collect())?;
-        let words = told.as_chunks::<8>().0;
-        numbers.iter_mut().zip(words).for_each(|(x, word)| *x = u64::from_le_bytes(*word));
+        let told = self.broadcast(bytemuck::cast_slice(&totals).to_vec())?;
+        mine.copy_from_slice(&numbers(&told));
         Ok(())
     }
 
@@ -240,11 +234,9 @@ impl Halo {
         let lengths = self.gather_rows(1, &lengths)?;
         let mut all = Ragged::zeros(lengths.iter().map(|&length| length as usize));
         for (bytes, agents) in self.gather(bytemuck::cast_slice(&own.concat()))?.iter().zip(self.members()) {
-            let (data, mut first) = (numbers(bytes), 0);
+            let mut data = numbers(bytes).into_iter();
             for &agent in agents {
-                let row = all.row_mut(agent as usize);
-                row.copy_from_slice(&data[first..first + row.len()]);
-                first += row.len();
+                all.row_mut(agent as usize).iter_mut().zip(&mut data).for_each(|(x, number)| *x = number);
             }
         }
         Ok(all)
@@ -261,8 +253,8 @@ impl Halo {
 const FAILED: u8 = u8::MAX;
 
 /// Numbers that were sent as bytes, whose place in memory may be any.
-pub(crate) fn numbers(bytes: &[u8]) -> Vec<f64> {
-    bytes.as_chunks::<8>().0.iter().map(|word| f64::from_le_bytes(*word)).collect()
+pub(crate) fn numbers<T: bytemuck::AnyBitPattern>(bytes: &[u8]) -> Vec<T> {
+    bytes.chunks_exact(size_of::<T>()).map(bytemuck::pod_read_unaligned).collect()
 }
 
 /// An error as other processes are told of it; never empty.
@@ -284,7 +276,7 @@ fn all_to_all(peers: &dyn Communicator, lists: &[Vec<u32>]) -> Result<Vec<Vec<u3
     let heard = exchange_messages(peers, &outgoing, &others)?;
     let mut found = vec![Vec::new(); peers.count()];
     for (&peer, bytes) in others.iter().zip(heard) {
-        found[peer] = bytes.as_chunks::<4>().0.iter().map(|word| u32::from_ne_bytes(*word)).collect();
+        found[peer] = numbers(&bytes);
     }
     Ok(found)
 }

@@ -4,9 +4,10 @@
 //! is counted is what agents on a real network would have to send (Paper: fig:alg_flow, ▲ and ★), so that
 //! runs with different radii can be compared. A message to oneself is none.
 
+use bytemuck::{Pod, Zeroable, bytes_of, cast_slice_mut};
 use serde::{Deserialize, Serialize};
 
-use super::Halo;
+use super::{Halo, numbers};
 use crate::base::fields::{Field, Fields};
 use crate::{Ragged, Result};
 
@@ -56,7 +57,8 @@ impl Traffic {
 }
 
 /// Links between different agents, j → i with j in the neighbourhood of i, and what goes over them.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
 pub struct Links {
     /// Within the policy radius.
     policy: u64,
@@ -70,7 +72,8 @@ pub struct Links {
 }
 
 /// The most that one agent can send.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
 pub struct TrafficLimits {
     /// Largest neighbourhood of the policy, and of Q, without oneself.
     policy: u64,
@@ -92,7 +95,8 @@ pub struct TrafficBound {
 }
 
 /// What one of several processes really sent in an iteration.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Pod, Zeroable, Serialize, Deserialize)]
+#[repr(C)]
 pub struct ProcessTraffic {
     /// Bytes at the calls that send.
     pub bytes: u64,
@@ -107,14 +111,8 @@ impl ProcessTraffic {
     /// only. None where there is nothing to send over.
     pub fn gather(halo: &Halo, before: Option<u64>, bound: u64) -> Result<Vec<ProcessTraffic>> {
         let (Some(before), Some(now)) = (before, halo.peers().sent()) else { return Ok(Vec::new()) };
-        let all = halo.gather(bytemuck::cast_slice(&[now - before, bound]))?;
-        let read = |bytes: &Vec<u8>| match bytes.as_chunks::<8>().0 {
-            [bytes, bound] => {
-                Some(ProcessTraffic { bytes: u64::from_le_bytes(*bytes), bound: u64::from_le_bytes(*bound) })
-            }
-            _ => None,
-        };
-        Ok(all.iter().filter_map(read).collect())
+        let all = halo.gather(bytes_of(&ProcessTraffic { bytes: now - before, bound }))?;
+        Ok(all.iter().flat_map(|bytes| numbers(bytes)).collect())
     }
 }
 
@@ -151,21 +149,17 @@ impl Links {
     }
 
     /// The links of all processes.
-    pub fn sum_over(self, halo: &Halo) -> Result<Self> {
-        let mut numbers = [self.policy, self.q, self.q_values_per_step, self.duals, self.dual_links];
-        halo.fold(&mut numbers, |a, b| a + b)?;
-        let [policy, q, q_values_per_step, duals, dual_links] = numbers;
-        Ok(Links { policy, q, q_values_per_step, duals, dual_links })
+    pub fn sum_over(mut self, halo: &Halo) -> Result<Self> {
+        halo.fold(cast_slice_mut(std::slice::from_mut(&mut self)), |a, b| a + b)?;
+        Ok(self)
     }
 }
 
 impl TrafficLimits {
     /// The most of all processes.
-    pub fn max_over(self, halo: &Halo) -> Result<Self> {
-        let mut numbers = [self.policy, self.q, self.values, self.duals];
-        halo.fold(&mut numbers, u64::max)?;
-        let [policy, q, values, duals] = numbers;
-        Ok(TrafficLimits { policy, q, values, duals })
+    pub fn max_over(mut self, halo: &Halo) -> Result<Self> {
+        halo.fold(cast_slice_mut(std::slice::from_mut(&mut self)), u64::max)?;
+        Ok(self)
     }
 
     /// Bytes of values, sent as weighted sums, that go from one agent to all others in an iteration at most.

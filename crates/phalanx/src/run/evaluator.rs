@@ -8,7 +8,6 @@ use super::assess::{Assessment, assessment_horizon};
 use super::build;
 use super::config::Config;
 use super::evaluate::{Episodes, Evaluation, episode_request};
-use super::exact_evaluation::ExactEvaluation;
 use super::multipliers;
 use crate::algorithm::Task;
 use crate::base::stream::Stream;
@@ -128,11 +127,6 @@ impl Evaluator {
         rollout::simulate(self.world(), self.policy(), &stream, &[request], &mut found, &self.task.halo)?;
         let [found] = found;
         Ok(found)
-    }
-
-    /// The policy evaluated exactly; none if it has no tables, or the network is too large for that to be quick.
-    pub fn exact(&self) -> Option<ExactEvaluation> {
-        ExactEvaluation::quick(self)
     }
 
     fn episodes(&self, seed: u64, horizon: usize, episodes: usize) -> Episodes<'_> {

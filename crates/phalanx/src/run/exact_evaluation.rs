@@ -44,19 +44,20 @@ pub struct ExactEvaluation {
     pub occupancy: Ragged<f64>,
 }
 
-impl ExactEvaluation {
-    /// Evaluates the policy exactly if that is a matter of seconds at most; none if not, or if it cannot be done.
-    pub(super) fn quick(evaluator: &Evaluator) -> Option<Self> {
-        let (world, policy) = (evaluator.world(), evaluator.policy().tabular()?);
-        Dynamics::count_joint_states(world).filter(|&states| states <= QUICK_JOINT_SPACE)?;
-        let system = System::new(world, evaluator.problem(), policy).ok()?;
-        (system.work() <= QUICK_WORK).then(|| ExactEvaluation::new(evaluator, policy, &system).ok())?
+impl Evaluator {
+    /// The policy evaluated exactly; none if it has no tables, or the network is too large for that to be a matter of
+    /// seconds at most.
+    pub fn exact(&self) -> Option<ExactEvaluation> {
+        let policy = self.policy().tabular()?;
+        Dynamics::count_joint_states(self.world()).filter(|&states| states <= QUICK_JOINT_SPACE)?;
+        let system = System::new(self.world(), self.problem(), policy).ok()?;
+        (system.work() <= QUICK_WORK).then(|| self.exact_in(&system, policy).ok())?
     }
 
-    fn new(evaluator: &Evaluator, policy: &Tabular, system: &System) -> Result<Self> {
-        let (world, mu, config) = (evaluator.world(), evaluator.mu(), evaluator.config());
+    fn exact_in(&self, system: &System, policy: &Tabular) -> Result<ExactEvaluation> {
+        let (world, mu, config) = (self.world(), self.mu(), self.config());
         let chain = system.under(policy)?;
-        let signals = chain.signals(evaluator.problem());
+        let signals = chain.signals(self.problem());
         let values = chain.values(&signals.rewards)?;
         let whole = chain.action_values(&signals.rewards, &values, mu);
         let gradient = chain.gradient(&whole, policy.parameterisation(), 1.0 / policy.agents() as f64);

@@ -13,7 +13,7 @@ use super::folder::{LockedRun, Provenance, RestartPoint, RunFolder, write_state}
 use super::outcome::Outcome;
 use super::session::Session;
 use crate::algorithm::Summary;
-use crate::distributed::{Communicator, Halo};
+use crate::distributed::{Communicator, Halo, numbers};
 use crate::world::Registry;
 use crate::{Error, Result};
 
@@ -97,11 +97,11 @@ impl Run {
         let mut session = Session::distributed(&config, peers)?;
         point.apply(path, &mut session)?;
         let opened = locked.map(|locked| locked.open(path, &session)).transpose();
-        let (folder, elapsed, notes) = match halo.all_ok(opened)? {
-            Some((folder, elapsed, notes)) => (Some(folder), elapsed, notes),
-            None => (None, Duration::ZERO, Vec::new()),
-        };
-        let run = Run { session, folder, path: path.to_path_buf(), elapsed };
+        let mut run = Run { session, folder: None, path: path.to_path_buf(), elapsed: Duration::ZERO };
+        let mut notes = Vec::new();
+        if let Some((folder, elapsed, found)) = halo.all_ok(opened)? {
+            (run.folder, run.elapsed, notes) = (Some(folder), elapsed, found);
+        }
         Ok(ResumeOutcome::Ready { run: Box::new(run), notes })
     }
 
@@ -198,7 +198,7 @@ impl Run {
         // Whoever cannot write says what is there; the others are told.
         let piece = halo.all_ok(written.map_err(|error| self.name_checkpoint(error)))?;
         let all = halo.gather(bytemuck::bytes_of(&piece))?;
-        let pieces: Vec<Piece> = all.iter().map(|piece| bytemuck::pod_read_unaligned(piece)).collect();
+        let pieces: Vec<Piece> = all.iter().flat_map(|bytes| numbers(bytes)).collect();
         let iteration = self.session.algorithm().iteration();
         let folder = self.folder.as_mut();
         halo.all_ok(folder.map_or(Ok(()), |folder| folder.write_manifest(iteration, self.elapsed, pieces)))

@@ -2,8 +2,7 @@
 
 use serde::Serialize;
 
-use super::Point;
-use crate::Result;
+use super::{Point, found};
 use crate::exact::{largest_slacks, optimum, slater_point};
 use crate::learn::agent_metrics::Violations;
 
@@ -114,16 +113,4 @@ impl Feasibility {
         let known = self.constraints.iter().filter(|constraint| constraint.multiplier.is_some());
         known.max_by(|a, b| a.multiplier.unwrap_or(0.0).total_cmp(&b.multiplier.unwrap_or(0.0)))
     }
-}
-
-/// The result, or a note why there is none; each reason once.
-fn found<T>(result: Result<T>, notes: &mut Vec<String>) -> Option<T> {
-    let note = match result {
-        Ok(found) => return Some(found),
-        Err(error) => error.to_string(),
-    };
-    if !notes.contains(&note) {
-        notes.push(note);
-    }
-    None
 }

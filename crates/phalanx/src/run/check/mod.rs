@@ -237,3 +237,15 @@ impl Check {
         Ok(check)
     }
 }
+
+/// The result, or a note why there is none; each reason once.
+fn found<T>(result: Result<T>, notes: &mut Vec<String>) -> Option<T> {
+    let note = match result {
+        Ok(found) => return Some(found),
+        Err(error) => error.to_string(),
+    };
+    if !notes.contains(&note) {
+        notes.push(note);
+    }
+    None
+}

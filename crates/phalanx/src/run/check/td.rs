@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::Point;
+use super::{Point, found};
 use crate::base::stream::{Place, Purpose, Stream};
 use crate::distributed::Halo;
 use crate::exact::{TdBound, TdSetting, Truncation};
@@ -44,34 +44,19 @@ pub struct TdMeasured {
 
 impl TdCheck {
     pub(super) fn new(point: &Point<'_>, delta: f64) -> Result<Self> {
-        let steps = point.subject.critic_steps;
-        let mut check = TdCheck { steps, notes: Vec::new(), setting: None, bound: None, measured: None };
-        match setting(point, delta) {
-            Ok(Some(setting)) => {
-                let bound = TdBound::new(&setting)?;
-                check.setting = Some(setting);
-                check.bound = Some(bound);
-                check.measured = Some(measure(point, &bound, &mut check.notes)?);
-            }
-            Ok(None) => {
-                check.notes.push("some pair of a neighbourhood may never be met: there is no bound".into())
-            }
-            Err(error) => check.notes.push(error.to_string()),
-        }
-        Ok(check)
+        let mut notes = Vec::new();
+        let setting = setting(point, delta, &mut notes);
+        let bound = setting.as_ref().map(TdBound::new).transpose()?;
+        let measured = bound.as_ref().map(|bound| measure(point, bound, &mut notes)).transpose()?;
+        Ok(TdCheck { steps: point.subject.critic_steps, notes, setting, bound, measured })
     }
 }
 
 fn measure(point: &Point<'_>, bound: &TdBound, notes: &mut Vec<String>) -> Result<TdMeasured> {
     let fixed = point.tables(point.groups, Truncation::Fixed, &point.chain.state_occupancy)?;
     let stationary = point.chain.stationary();
-    let limit = match stationary.and_then(|weights| point.tables(point.groups, Truncation::Td, &weights)) {
-        Ok(limit) => Some(limit),
-        Err(error) => {
-            notes.push(error.to_string());
-            None
-        }
-    };
+    let limit = stationary.and_then(|weights| point.tables(point.groups, Truncation::Td, &weights));
+    let limit = found(limit, notes);
     let learnt = (0..TRIALS).map(|trial| learn(point, bound, trial)).collect::<Result<Vec<_>>>()?;
     let median_to = |tables: &Ragged<f64>| {
         let mut gaps: Vec<f64> = learnt.iter().map(|learnt| largest_gap(learnt, tables.data())).collect();
@@ -86,9 +71,12 @@ fn measure(point: &Point<'_>, bound: &TdBound, notes: &mut Vec<String>) -> Resul
     })
 }
 
-/// The proposition's setting; none if there is no σ.
-fn setting(point: &Point<'_>, delta: f64) -> Result<Option<TdSetting>> {
-    let Some(exploration) = point.chain.exploration(point.groups)? else { return Ok(None) };
+/// The proposition's setting; a note if there is no σ.
+fn setting(point: &Point<'_>, delta: f64, notes: &mut Vec<String>) -> Option<TdSetting> {
+    let Some(exploration) = found(point.chain.exploration(point.groups), notes)? else {
+        notes.push("some pair of a neighbourhood may never be met: there is no bound".into());
+        return None;
+    };
     let dynamics = &point.chain.system.dynamics;
     let shapes = point.groups.iter().map(|group| {
         let pairs = group.iter().map(|&k| dynamics.cells(k as usize)).max().unwrap_or(1);
@@ -97,7 +85,7 @@ fn setting(point: &Point<'_>, delta: f64) -> Result<Option<TdSetting>> {
     // C_i grows with |N_i| log(|S_i||A_i|).
     let weight = |&(neighbours, pairs): &(usize, usize)| neighbours as f64 * (pairs as f64).ln();
     let (neighbours, pairs) = shapes.max_by(|a, b| weight(a).total_cmp(&weight(b))).unwrap_or((1, 1));
-    Ok(Some(TdSetting {
+    Some(TdSetting {
         // It must be below 1; where all is certain, any smaller one is true as well.
         sigma: exploration.sigma.min(1.0 - f64::EPSILON),
         k0: exploration.k0,
@@ -107,7 +95,7 @@ fn setting(point: &Point<'_>, delta: f64) -> Result<Option<TdSetting>> {
         pairs,
         delta,
         steps: point.subject.critic_steps,
-    }))
+    })
 }
 
 /// The tables after K steps from zero along one trajectory. Paper: alg:subroutine.
