@@ -253,7 +253,7 @@ pub(super) mod tests {
     use crate::base::stream::Stream;
     use crate::policy::Parameterisation;
     use crate::utility::problem::{AgentProblem, Bound, Constraint, Scaling};
-    use crate::utility::{Kind, LocalSpace, ScaledUtility, StateEntropy};
+    use crate::utility::{Entropy, Kind, LocalSpace, ScaledUtility, States};
     use crate::world::{Line, Start};
 
     /// The paper's line as in the preset `exact`: returns, and an entropy of at least 0.5.
@@ -264,7 +264,7 @@ pub(super) mod tests {
                 ScaledUtility { kind: Kind::of_reward(r.into()), scale: 1.0 - gamma, offset: 0.0 };
             let entropy = Constraint {
                 name: "state_entropy".into(),
-                utility: Kind::from(StateEntropy).into(),
+                utility: Kind::from(Entropy(States)).into(),
                 bound: Bound::AtLeast(0.5),
                 shadow_scale: 1.0,
             };

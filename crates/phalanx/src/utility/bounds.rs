@@ -78,10 +78,10 @@ mod tests {
         let root = 2f64.sqrt();
         for (kind, expected) in [
             (Kind::Linear(Linear { r: table([1.0, -2.0, 2.0, 4.0]) }), [4.0, 5.0, 0.0]),
-            (Kind::StateEntropy(StateEntropy), [slope, 2.0 * slope, 2.0 * root]),
-            (Kind::ActionL2sq(ActionL2sq), [4.0, 4.0 * root, 2.0 * root]),
+            (Kind::StateEntropy(Entropy(States)), [slope, 2.0 * slope, 2.0 * root]),
+            (Kind::ActionL2sq(SquaredNorm(Actions)), [4.0, 4.0 * root, 2.0 * root]),
             (Kind::ActionL2(ActionL2 {}), [0.5, 0.5 * root, 0.25 * root]),
-            (Kind::L2sq(L2sq), [4.0, 4.0, 2.0]),
+            (Kind::L2sq(SquaredNorm(Pairs)), [4.0, 4.0, 2.0]),
             (Kind::NegL2sqExpert(NegL2sqExpert { expert: expert.clone() }), [12.0, 14.0, 2.0]),
             (boxed, [7.0, 7.0, 1.0]),
             (halfspace(2.0), [2.0, 2.0, 1.0]),
@@ -94,14 +94,14 @@ mod tests {
             }
         }
         for kind in [
-            Kind::SaEntropy(SaEntropy),
+            Kind::SaEntropy(Entropy(Pairs)),
             Kind::NegL2Expert(NegL2Expert { expert: expert.clone() }),
             Kind::NegKlExpert(NegKlExpert { expert: expert.clone() }),
             Kind::NegDistBall(NegDistBall { center: expert, radius: 1.0, power: Power::One }),
         ] {
             assert_eq!(bounds(kind), None);
         }
-        let entropy = ScaledUtility::from(Kind::StateEntropy(StateEntropy));
+        let entropy = ScaledUtility::from(Kind::StateEntropy(Entropy(States)));
         assert_eq!(UtilityBounds::new(&entropy, SPACE, &[0.0, 1.0]), None);
     }
 
@@ -111,9 +111,9 @@ mod tests {
         let table = |values: [f64; 4]| -> std::sync::Arc<[f64]> { values.into() };
         let power = Power::Two;
         let kinds = [
-            Kind::StateEntropy(StateEntropy),
-            Kind::ActionL2sq(ActionL2sq),
-            Kind::L2sq(L2sq),
+            Kind::StateEntropy(Entropy(States)),
+            Kind::ActionL2sq(SquaredNorm(Actions)),
+            Kind::L2sq(SquaredNorm(Pairs)),
             Kind::NegL2sqExpert(NegL2sqExpert { expert: table([0.5, 1.0, 0.25, 0.25]) }),
             Kind::NegDistBox(NegDistBox { lo: table([0.5; 4]), hi: table([1.0; 4]), power }),
             Kind::NegDistHalfspace(NegDistHalfspace { a: table([1.0, 2.0, 0.0, -1.0]), b: -1.0, power }),

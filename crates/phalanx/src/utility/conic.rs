@@ -10,6 +10,9 @@
 //! Logarithms are not floored at [`LOG_FLOOR`](super::LOG_FLOOR) here, which changes an entropy by less than
 //! 1e−10.
 
+use super::LocalSpace;
+use super::marginal::Marginal;
+
 /// How a base function bends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Curvature {
@@ -118,8 +121,13 @@ impl Program {
 }
 
 /// Σ of the parts.
-pub(super) fn sum<'a>(parts: impl IntoIterator<Item = &'a Affine>) -> Affine {
+fn sum<'a>(parts: impl IntoIterator<Item = &'a Affine>) -> Affine {
     parts.into_iter().fold(Affine::default(), |sum, part| sum.plus(1.0, part))
+}
+
+/// The sums of `x` over the groups of a marginal.
+pub(super) fn marginals<M: Marginal>(x: &[Affine], space: LocalSpace) -> impl Iterator<Item = Affine> {
+    (0..M::groups(space)).map(move |group| sum(M::cells(group, space).map(|cell| &x[cell])))
 }
 
 /// ⟨weights, x⟩.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::bounds::{UtilityBounds, length};
-use super::conic::{Affine, Curvature, Program, difference, norm, positive_part, square, weighted_sum};
+use super::conic::{Affine, Program, difference, norm, positive_part, square, weighted_sum};
 use super::kinds::BaseUtility;
 use super::range::{Extremes, Simplex, largest, smallest};
 use super::spec::Reader;
@@ -127,13 +127,9 @@ impl Utility for NegDistBall {
 }
 
 impl BaseUtility for NegDistBox {
-    fn read(read: &Reader<'_>) -> Result<Self> {
+    fn read(read: &mut Reader<'_>) -> Result<Self> {
         let (lo, hi) = (read.table("lo", &read.spec.lo)?, read.table("hi", &read.spec.hi)?);
         Ok(NegDistBox { lo, hi, power: read.power()? })
-    }
-
-    fn keys(&self) -> &'static [&'static str] {
-        &["lo", "hi", "power"]
     }
 
     /// Ends may be infinite as long as every interval contains a number.
@@ -169,10 +165,6 @@ impl BaseUtility for NegDistBox {
         bounds(self.power, space, length(&nearest))
     }
 
-    fn curvature(&self) -> Curvature {
-        Curvature::Concave
-    }
-
     fn conic(&self, program: &mut Program, x: &[Affine], space: LocalSpace) -> Affine {
         let q = 1.0 - space.gamma;
         let beyond = box_excess(program, x, &self.lo, &self.hi, q);
@@ -182,13 +174,9 @@ impl BaseUtility for NegDistBox {
 }
 
 impl BaseUtility for NegDistHalfspace {
-    fn read(read: &Reader<'_>) -> Result<Self> {
+    fn read(read: &mut Reader<'_>) -> Result<Self> {
         let a = read.table("a", &read.spec.a)?;
         Ok(NegDistHalfspace { a, b: read.number("b", read.spec.b)?, power: read.power()? })
-    }
-
-    fn keys(&self) -> &'static [&'static str] {
-        &["a", "b", "power"]
     }
 
     fn validate(&self, space: LocalSpace, field: &str) -> Result<()> {
@@ -210,10 +198,6 @@ impl BaseUtility for NegDistHalfspace {
         bounds(self.power, space, (-self.b).max(0.0) / length(&self.a))
     }
 
-    fn curvature(&self) -> Curvature {
-        Curvature::Concave
-    }
-
     fn conic(&self, program: &mut Program, x: &[Affine], space: LocalSpace) -> Affine {
         let q = 1.0 - space.gamma;
         let length = self.a.iter().map(|a| a * a).sum::<f64>().sqrt();
@@ -224,14 +208,10 @@ impl BaseUtility for NegDistHalfspace {
 }
 
 impl BaseUtility for NegDistBall {
-    fn read(read: &Reader<'_>) -> Result<Self> {
+    fn read(read: &mut Reader<'_>) -> Result<Self> {
         let center = read.table("center", &read.spec.center)?;
         let radius = read.number("radius", read.spec.radius)?;
         Ok(NegDistBall { center, radius, power: read.power()? })
-    }
-
-    fn keys(&self) -> &'static [&'static str] {
-        &["center", "radius", "power"]
     }
 
     fn validate(&self, space: LocalSpace, field: &str) -> Result<()> {
@@ -246,10 +226,6 @@ impl BaseUtility for NegDistBall {
 
     fn bounds(&self, space: LocalSpace, _: &[f64]) -> Option<UtilityBounds> {
         bounds(self.power, space, length(&self.center))
-    }
-
-    fn curvature(&self) -> Curvature {
-        Curvature::Concave
     }
 
     fn conic(&self, program: &mut Program, x: &[Affine], space: LocalSpace) -> Affine {

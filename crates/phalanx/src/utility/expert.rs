@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::bounds::{UtilityBounds, largest, length};
-use super::conic::{Affine, Curvature, Program, difference, entropy, norm, square, weighted_sum};
+use super::conic::{Affine, Program, difference, entropy, norm, square, weighted_sum};
 use super::kinds::BaseUtility;
 use super::range::{Extremes, Simplex, smallest};
 use super::spec::Reader;
@@ -15,15 +15,14 @@ use crate::Result;
 
 /// −‖λ − expert‖₂; gradient −(λ − expert)/‖λ − expert‖₂, and 0 at the expert. Paper: sec:example,
 /// safety-aware apprenticeship learning. Not smooth at the expert (errata 8).
-#[derive(Debug, Clone, PartialEq)]
-pub struct NegL2Expert {
-    /// Occupancy measure to imitate.
-    pub expert: Arc<[f64]>,
-}
+pub type NegL2Expert = NegNormExpert<1>;
 
 /// −‖λ − expert‖₂²; gradient −2 (λ − expert). The smooth variant of [`NegL2Expert`] (errata 8).
+pub type NegL2sqExpert = NegNormExpert<2>;
+
+/// −‖λ − expert‖₂ to the power `POWER`, 1 or 2.
 #[derive(Debug, Clone, PartialEq)]
-pub struct NegL2sqExpert {
+pub struct NegNormExpert<const POWER: u8> {
     /// Occupancy measure to imitate.
     pub expert: Arc<[f64]>,
 }
@@ -37,9 +36,7 @@ pub struct NegKlExpert {
     pub expert: Arc<[f64]>,
 }
 
-const KEYS: &[&str] = &["expert"];
-
-fn read_expert(read: &Reader<'_>) -> Result<Arc<[f64]>> {
+fn read_expert(read: &mut Reader<'_>) -> Result<Arc<[f64]>> {
     read.table("expert", &read.spec.expert)
 }
 
@@ -53,25 +50,19 @@ fn log_ratio(p: f64, e: f64) -> f64 {
     (floored(p) / floored(e)).ln()
 }
 
-impl Utility for NegL2Expert {
+impl<const POWER: u8> Utility for NegNormExpert<POWER> {
     fn value(&self, occupancy: &[f64], _: LocalSpace) -> f64 {
-        -squared_distance(occupancy, &self.expert).sqrt()
+        let squared = squared_distance(occupancy, &self.expert);
+        if POWER == 1 { -squared.sqrt() } else { -squared }
     }
 
     fn gradient(&self, occupancy: &[f64], _: LocalSpace, out: &mut [f64]) {
         write_difference(occupancy, &self.expert, out);
-        residual_to_slope(out, Power::One);
-    }
-}
-
-impl Utility for NegL2sqExpert {
-    fn value(&self, occupancy: &[f64], _: LocalSpace) -> f64 {
-        -squared_distance(occupancy, &self.expert)
-    }
-
-    fn gradient(&self, occupancy: &[f64], _: LocalSpace, out: &mut [f64]) {
-        write_difference(occupancy, &self.expert, out);
-        out.iter_mut().for_each(|slope| *slope *= -2.0);
+        if POWER == 1 {
+            residual_to_slope(out, Power::One);
+        } else {
+            out.iter_mut().for_each(|slope| *slope *= -2.0);
+        }
     }
 }
 
@@ -89,40 +80,9 @@ impl Utility for NegKlExpert {
     }
 }
 
-impl BaseUtility for NegL2Expert {
-    fn read(read: &Reader<'_>) -> Result<Self> {
-        Ok(NegL2Expert { expert: read_expert(read)? })
-    }
-
-    fn keys(&self) -> &'static [&'static str] {
-        KEYS
-    }
-
-    fn validate(&self, space: LocalSpace, field: &str) -> Result<()> {
-        check_expert(&self.expert, space, field)
-    }
-
-    fn extremes(&self, simplex: Simplex) -> Extremes {
-        simplex.around(&self.expert)
-    }
-
-    fn curvature(&self) -> Curvature {
-        Curvature::Concave
-    }
-
-    fn conic(&self, program: &mut Program, x: &[Affine], space: LocalSpace) -> Affine {
-        let q = 1.0 - space.gamma;
-        norm(program, difference(x, &self.expert, q)).scaled(-1.0 / q)
-    }
-}
-
-impl BaseUtility for NegL2sqExpert {
-    fn read(read: &Reader<'_>) -> Result<Self> {
-        Ok(NegL2sqExpert { expert: read_expert(read)? })
-    }
-
-    fn keys(&self) -> &'static [&'static str] {
-        KEYS
+impl<const POWER: u8> BaseUtility for NegNormExpert<POWER> {
+    fn read(read: &mut Reader<'_>) -> Result<Self> {
+        Ok(NegNormExpert { expert: read_expert(read)? })
     }
 
     fn validate(&self, space: LocalSpace, field: &str) -> Result<()> {
@@ -136,26 +96,23 @@ impl BaseUtility for NegL2sqExpert {
     fn bounds(&self, space: LocalSpace, _: &[f64]) -> Option<UtilityBounds> {
         let (q, expert) = (1.0 - space.gamma, &self.expert);
         let [reward_inf, reward_2] = [largest(expert), length(expert)].map(|size| 2.0 * (1.0 / q + size));
-        Some(UtilityBounds { reward_inf, reward_2, l_lambda: 2.0 })
-    }
-
-    fn curvature(&self) -> Curvature {
-        Curvature::Concave
+        (POWER == 2).then_some(UtilityBounds { reward_inf, reward_2, l_lambda: 2.0 })
     }
 
     fn conic(&self, program: &mut Program, x: &[Affine], space: LocalSpace) -> Affine {
         let q = 1.0 - space.gamma;
-        square(program, difference(x, &self.expert, q)).scaled(-1.0 / (q * q))
+        let residual = difference(x, &self.expert, q);
+        if POWER == 1 {
+            norm(program, residual).scaled(-1.0 / q)
+        } else {
+            square(program, residual).scaled(-1.0 / (q * q))
+        }
     }
 }
 
 impl BaseUtility for NegKlExpert {
-    fn read(read: &Reader<'_>) -> Result<Self> {
+    fn read(read: &mut Reader<'_>) -> Result<Self> {
         Ok(NegKlExpert { expert: read_expert(read)? })
-    }
-
-    fn keys(&self) -> &'static [&'static str] {
-        KEYS
     }
 
     fn validate(&self, space: LocalSpace, field: &str) -> Result<()> {
@@ -170,10 +127,6 @@ impl BaseUtility for NegKlExpert {
         let total: f64 = highest.iter().sum();
         highest.iter_mut().for_each(|entry| *entry *= simplex.mass / total);
         Extremes { lowest: simplex.vertex(smallest(&self.expert)), highest }
-    }
-
-    fn curvature(&self) -> Curvature {
-        Curvature::Concave
     }
 
     fn conic(&self, program: &mut Program, x: &[Affine], space: LocalSpace) -> Affine {

@@ -13,11 +13,6 @@ pub enum Power {
     Two,
 }
 
-/// Σ_s λ(s, action).
-pub(super) fn action_marginal(occupancy: &[f64], action: usize, actions: usize) -> f64 {
-    occupancy[action..].iter().step_by(actions).sum()
-}
-
 pub(super) fn dot(x: &[f64], y: &[f64]) -> f64 {
     debug_assert_eq!(x.len(), y.len());
     x.iter().zip(y).map(|(a, b)| a * b).sum()
@@ -49,17 +44,4 @@ pub(super) fn residual_to_slope(residual: &mut [f64], power: Power) {
         Power::Two => -1.0,
     };
     residual.iter_mut().for_each(|entry| *entry *= factor);
-}
-
-/// Writes `slope(action, Σ_s λ(s, action))` into every cell of the action.
-pub(super) fn write_by_action(
-    occupancy: &[f64],
-    actions: usize,
-    out: &mut [f64],
-    slope: impl Fn(usize, f64) -> f64,
-) {
-    for action in 0..actions {
-        let value = slope(action, action_marginal(occupancy, action, actions));
-        out[action..].iter_mut().step_by(actions).for_each(|out| *out = value);
-    }
 }

@@ -18,14 +18,9 @@ use crate::Result;
 /// occupancies that have no totals of channels behind their cells.
 pub(crate) trait BaseUtility: Utility {
     /// From a file.
-    fn read(read: &Reader<'_>) -> Result<Self>
+    fn read(read: &mut Reader<'_>) -> Result<Self>
     where
         Self: Sized;
-
-    /// Its keys in files, beside `kind`, `scale` and `offset`.
-    fn keys(&self) -> &'static [&'static str] {
-        &[]
-    }
 
     /// Whether every table has the agent's shape and every number makes sense.
     fn validate(&self, space: LocalSpace, field: &str) -> Result<()> {
@@ -42,8 +37,10 @@ pub(crate) trait BaseUtility: Utility {
         None
     }
 
-    /// How it bends.
-    fn curvature(&self) -> Curvature;
+    /// How it bends: most are concave.
+    fn curvature(&self) -> Curvature {
+        Curvature::Concave
+    }
 
     /// It, or minus it if it is convex, as a piece of a conic program in x = (1−γ) λ.
     fn conic(&self, program: &mut Program, x: &[Affine], space: LocalSpace) -> Affine;
@@ -82,7 +79,7 @@ macro_rules! kinds {
             }
 
             /// From a file; none if the name is not known.
-            pub(super) fn read(read: &Reader<'_>) -> Option<Result<Self>> {
+            pub(super) fn read(read: &mut Reader<'_>) -> Option<Result<Self>> {
                 match read.spec.kind.as_str() {
                     $($name => Some($kind::read(read).map(Kind::$kind)),)*
                     _ => None,
@@ -230,21 +227,25 @@ mod tests {
         let (d0, d1): (f64, f64) = (0.375, 0.625);
         let (low, high) = (-0.5 * (d0.ln() + 1.0), -0.5 * (d1.ln() + 1.0));
         assert_at_occupancy(
-            Kind::StateEntropy(StateEntropy),
+            Kind::StateEntropy(Entropy(States)),
             -d0 * d0.ln() - d1 * d1.ln(),
             [low, low, high, high],
         );
         let (d0, d1): (f64, f64) = (0.75, 0.25);
         let (first, second) = (-0.5 * (d0.ln() + 1.0), -0.5 * (d1.ln() + 1.0));
         let slopes = [first, second, first, second];
-        assert_at_occupancy(Kind::ActionEntropy(ActionEntropy), -d0 * d0.ln() - d1 * d1.ln(), slopes);
+        assert_at_occupancy(Kind::ActionEntropy(Entropy(Actions)), -d0 * d0.ln() - d1 * d1.ln(), slopes);
         let ln2 = std::f64::consts::LN_2;
         let slopes = [2.0, 3.0, 1.0, 3.0].map(|halvings| -0.5 * (1.0 - halvings * ln2));
-        assert_at_occupancy(Kind::SaEntropy(SaEntropy), 1.75 * ln2, slopes);
-        assert_at_occupancy(Kind::ActionL2sq(ActionL2sq), 1.5 * 1.5 + 0.5 * 0.5, [3.0, 1.0, 3.0, 1.0]);
+        assert_at_occupancy(Kind::SaEntropy(Entropy(Pairs)), 1.75 * ln2, slopes);
+        assert_at_occupancy(
+            Kind::ActionL2sq(SquaredNorm(Actions)),
+            1.5 * 1.5 + 0.5 * 0.5,
+            [3.0, 1.0, 3.0, 1.0],
+        );
         assert_at_occupancy(Kind::ActionL2(ActionL2 {}), 2.5 / 8.0, [0.375, 0.125, 0.375, 0.125]);
         assert_at_occupancy(Kind::ActiveL2(ActiveL2 {}), 0.25 / 8.0, [0.0, 0.125, 0.0, 0.125]);
-        assert_at_occupancy(Kind::L2sq(L2sq), 1.375, [1.0, 0.5, 2.0, 0.5]);
+        assert_at_occupancy(Kind::L2sq(SquaredNorm(Pairs)), 1.375, [1.0, 0.5, 2.0, 0.5]);
     }
 
     #[test]
@@ -254,8 +255,11 @@ mod tests {
         let channel = Kind::Channel { place: 1, range: [0.0, 4.0] };
         channel.gradient(&row, SPACE, &mut out);
         assert_eq!((channel.value(&row, SPACE), out), (7.0, [0.0, 0.0, 0.0, 0.0, 0.0, 1.0]));
-        Kind::L2sq(L2sq).gradient(&row, SPACE, &mut out);
-        assert_eq!((Kind::L2sq(L2sq).value(&row, SPACE), out), (1.375, [1.0, 0.5, 2.0, 0.5, 0.0, 0.0]));
+        Kind::L2sq(SquaredNorm(Pairs)).gradient(&row, SPACE, &mut out);
+        assert_eq!(
+            (Kind::L2sq(SquaredNorm(Pairs)).value(&row, SPACE), out),
+            (1.375, [1.0, 0.5, 2.0, 0.5, 0.0, 0.0])
+        );
     }
 
     #[test]
@@ -304,9 +308,9 @@ mod tests {
         let expert = table([2.0, 0.0, 0.0, 0.0]);
         let mut out = [0.0; 4];
         for kind in [
-            Kind::StateEntropy(StateEntropy),
-            Kind::SaEntropy(SaEntropy),
-            Kind::ActionEntropy(ActionEntropy),
+            Kind::StateEntropy(Entropy(States)),
+            Kind::SaEntropy(Entropy(Pairs)),
+            Kind::ActionEntropy(Entropy(Actions)),
             Kind::NegKlExpert(NegKlExpert { expert }),
         ] {
             for occupancy in [[0.0; 4], [2.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 2.0]] {
@@ -317,7 +321,7 @@ mod tests {
             }
             assert!(kind.value(&[f64::NAN; 4], SPACE).is_nan());
         }
-        assert_eq!(Kind::SaEntropy(SaEntropy).value(&[2.0, 0.0, 0.0, 0.0], SPACE), 0.0);
+        assert_eq!(Kind::SaEntropy(Entropy(Pairs)).value(&[2.0, 0.0, 0.0, 0.0], SPACE), 0.0);
         let (lo, hi) = (table([0.0; 4]), table([1.0; 4]));
         assert!(
             Kind::NegDistBox(NegDistBox { lo, hi, power: Power::One }).value(&[f64::NAN; 4], SPACE).is_nan()

@@ -29,12 +29,8 @@ impl Utility for Linear {
 }
 
 impl BaseUtility for Linear {
-    fn read(read: &Reader<'_>) -> Result<Self> {
+    fn read(read: &mut Reader<'_>) -> Result<Self> {
         Ok(Linear { r: read.table("r", &read.spec.r)? })
-    }
-
-    fn keys(&self) -> &'static [&'static str] {
-        &["r"]
     }
 
     fn validate(&self, space: LocalSpace, field: &str) -> Result<()> {

@@ -23,6 +23,7 @@ mod expert;
 mod formulas;
 mod kinds;
 mod linear;
+mod marginal;
 mod norm;
 pub mod problem;
 mod range;
@@ -37,15 +38,14 @@ pub use bounds::UtilityBounds;
 pub use check::{GradientMismatch, check_gradient};
 pub use config::{ConstraintConfig, UtilityConfig};
 pub use distance::{NegDistBall, NegDistBox, NegDistHalfspace};
-pub use entropy::{ActionEntropy, SaEntropy, StateEntropy};
+pub use entropy::{ActionEntropy, Entropy, SaEntropy, StateEntropy};
 pub use expert::{NegKlExpert, NegL2Expert, NegL2sqExpert};
 pub use formulas::{LOG_FLOOR, Power};
-use formulas::{
-    action_marginal, dot, floored, residual_to_slope, squared_distance, write_by_action, write_difference,
-};
+use formulas::{dot, floored, residual_to_slope, squared_distance, write_difference};
 pub use kinds::{KNOWN_KINDS, Kind};
 pub use linear::Linear;
-pub use norm::{ActionL2, ActionL2sq, ActiveL2, L2sq};
+pub use marginal::{Actions, Marginal, Pairs, States};
+pub use norm::{ActionL2, ActionL2sq, ActiveL2, L2sq, SquaredNorm};
 pub use simplex::project_onto_simplex;
 pub use spec::UtilitySpec;
 pub use table::LocalTable;

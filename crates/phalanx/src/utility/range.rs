@@ -93,12 +93,12 @@ mod tests {
             2.0,
         );
         let ln2 = std::f64::consts::LN_2;
-        assert_range(Kind::StateEntropy(StateEntropy), space, 2.0, 0.0, ln2);
-        assert_range(Kind::ActionEntropy(ActionEntropy), space, 2.0, 0.0, (space.actions as f64).ln());
-        assert_range(Kind::SaEntropy(SaEntropy), space, 2.0, 0.0, 2.0 * ln2);
-        assert_range(Kind::SaEntropy(SaEntropy), space, 1.0, 0.5 * ln2, 0.5 * 8f64.ln());
-        assert_range(Kind::ActionL2sq(ActionL2sq), space, 2.0, 2.0, 4.0);
-        assert_range(Kind::L2sq(L2sq), space, 2.0, 1.0, 4.0);
+        assert_range(Kind::StateEntropy(Entropy(States)), space, 2.0, 0.0, ln2);
+        assert_range(Kind::ActionEntropy(Entropy(Actions)), space, 2.0, 0.0, (space.actions as f64).ln());
+        assert_range(Kind::SaEntropy(Entropy(Pairs)), space, 2.0, 0.0, 2.0 * ln2);
+        assert_range(Kind::SaEntropy(Entropy(Pairs)), space, 1.0, 0.5 * ln2, 0.5 * 8f64.ln());
+        assert_range(Kind::ActionL2sq(SquaredNorm(Actions)), space, 2.0, 2.0, 4.0);
+        assert_range(Kind::L2sq(SquaredNorm(Pairs)), space, 2.0, 1.0, 4.0);
         // The expert has mass 3: its projection onto mass 2 is [1.5, 0.5, 0, 0], at distance √½.
         let expert = table([2.0, 1.0, 0.0, 0.0]);
         assert_range(Kind::NegL2sqExpert(NegL2sqExpert { expert: expert.clone() }), space, 2.0, -9.0, -0.5);
@@ -155,7 +155,7 @@ mod tests {
         // 125 steps at γ = 0.99: m = 0.7153.
         let space = LocalSpace { states: 2, actions: 2, gamma: 0.99 };
         let mass = (1.0 - space.gamma.powi(125)) / (1.0 - space.gamma);
-        let (low, high) = Kind::StateEntropy(StateEntropy).range(space, mass).unwrap();
+        let (low, high) = Kind::StateEntropy(Entropy(States)).range(space, mass).unwrap();
         assert!((low - 0.2397).abs() < 1e-4 && (high - 0.7355).abs() < 1e-4);
     }
 
@@ -164,7 +164,7 @@ mod tests {
         let space = LocalSpace { states: 3, actions: 4, gamma: 0.9 };
         let scale = 0.5 * (1.0 - space.gamma).powi(2);
         assert_range(
-            ScaledUtility { kind: Kind::ActionL2sq(ActionL2sq), scale, offset: 0.0 },
+            ScaledUtility { kind: Kind::ActionL2sq(SquaredNorm(Actions)), scale, offset: 0.0 },
             space,
             10.0,
             0.125,
@@ -175,11 +175,11 @@ mod tests {
     #[test]
     fn no_table_no_range() {
         let empty = LocalSpace { states: 0, actions: 2, gamma: 0.5 };
-        assert_eq!(Kind::StateEntropy(StateEntropy).range(empty, 2.0), None);
+        assert_eq!(Kind::StateEntropy(Entropy(States)).range(empty, 2.0), None);
         let space = LocalSpace { states: 2, ..empty };
-        assert_eq!(Kind::StateEntropy(StateEntropy).range(space, -1.0), None);
-        assert_eq!(Kind::StateEntropy(StateEntropy).range(space, f64::NAN), None);
-        assert_eq!(Kind::StateEntropy(StateEntropy).range(space, 0.0), Some((0.0, 0.0)));
+        assert_eq!(Kind::StateEntropy(Entropy(States)).range(space, -1.0), None);
+        assert_eq!(Kind::StateEntropy(Entropy(States)).range(space, f64::NAN), None);
+        assert_eq!(Kind::StateEntropy(Entropy(States)).range(space, 0.0), Some((0.0, 0.0)));
     }
 
     proptest! {

@@ -64,12 +64,12 @@ impl UtilitySpec {
     /// The utility for an agent with the given space. `field` names this object in error messages, e.g.
     /// `g[2][0]`.
     pub fn build(&self, space: LocalSpace, field: &str) -> Result<ScaledUtility> {
-        let read = Reader { spec: self, space, field };
-        let kind = Kind::read(&read).ok_or_else(|| {
+        let mut read = Reader { spec: self, space, field, used: Vec::new() };
+        let kind = Kind::read(&mut read).ok_or_else(|| {
             let message = format!("`{}` is not known; known are {}", self.kind, KNOWN_KINDS.join(", "));
             Error::config(format!("{field}.kind"), message)
         })??;
-        read.reject_unused(kind.base().map_or(&[], |base| base.keys()))?;
+        read.reject_unused()?;
         let utility =
             ScaledUtility { kind, scale: self.scale.unwrap_or(1.0), offset: self.offset.unwrap_or(0.0) };
         utility.validate(space, field)?;
@@ -82,6 +82,8 @@ pub(crate) struct Reader<'a> {
     pub spec: &'a UtilitySpec,
     space: LocalSpace,
     field: &'a str,
+    /// Keys that were asked for.
+    used: Vec<&'static str>,
 }
 
 impl Reader<'_> {
@@ -93,18 +95,21 @@ impl Reader<'_> {
         self.error(key, format!("is missing: kind `{}` needs {what}", self.spec.kind))
     }
 
-    pub fn table(&self, key: &str, table: &Option<LocalTable>) -> Result<Arc<[f64]>> {
+    pub fn table(&mut self, key: &'static str, table: &Option<LocalTable>) -> Result<Arc<[f64]>> {
+        self.used.push(key);
         let LocalSpace { states, actions, .. } = self.space;
         let needed = || self.missing(key, &format!("a table of {states} states x {actions} actions"));
         let table = table.as_ref().ok_or_else(needed)?;
         Ok(table.entries(self.space, &format!("{}.{key}", self.field))?.into())
     }
 
-    pub fn number(&self, key: &str, number: Option<f64>) -> Result<f64> {
+    pub fn number(&mut self, key: &'static str, number: Option<f64>) -> Result<f64> {
+        self.used.push(key);
         number.ok_or_else(|| self.missing(key, "a number"))
     }
 
-    pub fn power(&self) -> Result<Power> {
+    pub fn power(&mut self) -> Result<Power> {
+        self.used.push("power");
         match self.spec.power {
             None | Some(1) => Ok(Power::One),
             Some(2) => Ok(Power::Two),
@@ -112,7 +117,7 @@ impl Reader<'_> {
         }
     }
 
-    fn reject_unused(&self, used: &[&str]) -> Result<()> {
+    fn reject_unused(&self) -> Result<()> {
         let spec = self.spec;
         let given = [
             ("r", spec.r.is_some()),
@@ -125,7 +130,7 @@ impl Reader<'_> {
             ("radius", spec.radius.is_some()),
             ("power", spec.power.is_some()),
         ];
-        match given.iter().find(|(key, present)| *present && !used.contains(key)) {
+        match given.iter().find(|(key, present)| *present && !self.used.contains(key)) {
             None => Ok(()),
             Some((key, _)) => {
                 let message = format!("key `{key}` is not used by kind `{}`", spec.kind);

@@ -28,12 +28,12 @@ pub(super) fn any_kind(space: LocalSpace) -> impl Strategy<Value = Kind> {
     let intervals = prop::collection::vec(interval, space.cells());
     prop_oneof![
         table(-2.0, 2.0).prop_map(|r| Kind::Linear(Linear { r })),
-        Just(Kind::StateEntropy(StateEntropy)),
-        Just(Kind::SaEntropy(SaEntropy)),
-        Just(Kind::ActionEntropy(ActionEntropy)),
-        Just(Kind::ActionL2sq(ActionL2sq)),
+        Just(Kind::StateEntropy(Entropy(States))),
+        Just(Kind::SaEntropy(Entropy(Pairs))),
+        Just(Kind::ActionEntropy(Entropy(Actions))),
+        Just(Kind::ActionL2sq(SquaredNorm(Actions))),
         prop_oneof![Just(Kind::ActionL2(ActionL2 {})), Just(Kind::ActiveL2(ActiveL2 {}))],
-        Just(Kind::L2sq(L2sq)),
+        Just(Kind::L2sq(SquaredNorm(Pairs))),
         table(0.0, 3.0).prop_map(|expert| Kind::NegL2Expert(NegL2Expert { expert })),
         table(0.0, 3.0).prop_map(|expert| Kind::NegL2sqExpert(NegL2sqExpert { expert })),
         table(0.01, 3.0).prop_map(|expert| Kind::NegKlExpert(NegKlExpert { expert })),

@@ -123,12 +123,14 @@ mod tests {
         let ball = |radius| Kind::NegDistBall(NegDistBall { center: table([0.0; 4]), radius, power });
         assert_eq!(verdict(ball(-0.5)), "f[3].radius: is -0.5, but must be finite and at least 0");
         assert_eq!(verdict(ball(0.0)), "fine");
-        let scaled = ScaledUtility { kind: Kind::L2sq(L2sq), scale: nan, offset: 0.0 };
+        let scaled = ScaledUtility { kind: Kind::L2sq(SquaredNorm(Pairs)), scale: nan, offset: 0.0 };
         assert_eq!(
             scaled.validate(SPACE, "f[3]").unwrap_err().to_string(),
             "f[3].scale: is NaN, but must be finite"
         );
         let no_actions = LocalSpace { actions: 0, ..SPACE };
-        assert!(ScaledUtility::from(Kind::StateEntropy(StateEntropy)).validate(no_actions, "f[3]").is_err());
+        assert!(
+            ScaledUtility::from(Kind::StateEntropy(Entropy(States))).validate(no_actions, "f[3]").is_err()
+        );
     }
 }

@@ -79,7 +79,7 @@ fn line(n: usize, start: Start, gamma: f64, threshold: f64) -> (Dynamics, Proble
     let world = Line::new(n, start, 0.0).unwrap();
     let dynamics = Dynamics::new(&world).unwrap();
     let rewards = world.channels()[0].tables().unwrap().iter();
-    let parts = rewards.map(|r| (linear(r), vec![at_least(Kind::StateEntropy(StateEntropy), threshold)]));
+    let parts = rewards.map(|r| (linear(r), vec![at_least(Kind::StateEntropy(Entropy(States)), threshold)]));
     let problem = problem(&dynamics, gamma, parts);
     (dynamics, problem)
 }
@@ -277,12 +277,12 @@ fn concave_utilities(near: &[f64], rng: &mut Sequence) -> Vec<ScaledUtility> {
     let mut utilities = vec![
         positive(Kind::Linear(Linear { r: reward.clone() })),
         negative(Kind::Linear(Linear { r: reward })),
-        positive(Kind::StateEntropy(StateEntropy)),
-        positive(Kind::SaEntropy(SaEntropy)),
-        positive(Kind::ActionEntropy(ActionEntropy)),
-        negative(Kind::ActionL2sq(ActionL2sq)),
+        positive(Kind::StateEntropy(Entropy(States))),
+        positive(Kind::SaEntropy(Entropy(Pairs))),
+        positive(Kind::ActionEntropy(Entropy(Actions))),
+        negative(Kind::ActionL2sq(SquaredNorm(Actions))),
         negative(Kind::ActiveL2(ActiveL2 {})),
-        negative(Kind::L2sq(L2sq)),
+        negative(Kind::L2sq(SquaredNorm(Pairs))),
         positive(Kind::NegL2Expert(NegL2Expert { expert: beyond.clone() })),
         positive(Kind::NegL2sqExpert(NegL2sqExpert { expert: beyond.clone() })),
         positive(Kind::NegKlExpert(NegKlExpert { expert: near.into() })),
@@ -395,11 +395,11 @@ fn states_out_of_reach_are_no_obstacle() {
         let problem = problem(&dynamics, gamma, [(kind.into(), vec![])]);
         optimum(&dynamics, &problem).unwrap()
     };
-    let entropy = best(0.9, Kind::StateEntropy(StateEntropy));
+    let entropy = best(0.9, Kind::StateEntropy(Entropy(States)));
     assert!((entropy.value - 2f64.ln()).abs() < 1e-9, "{}", entropy.value);
     assert_eq!(entropy.occupancy.row(0)[4..], [0.0, 0.0]);
     // With γ = 0 only the start counts.
-    let at_start = best(0.0, Kind::SaEntropy(SaEntropy));
+    let at_start = best(0.0, Kind::SaEntropy(Entropy(Pairs)));
     assert!((at_start.value - 2f64.ln()).abs() < 1e-9);
     assert_eq!(at_start.occupancy.row(0)[2..], [0.0; 4]);
 }
@@ -454,10 +454,10 @@ fn what_has_no_convex_program_is_named() {
     };
     let end = "is no convex program; its optimum is not computed";
     assert_eq!(
-        with_objective(Kind::L2sq(L2sq).into()),
+        with_objective(Kind::L2sq(SquaredNorm(Pairs)).into()),
         format!("f[1]: l2sq is convex, so maximising it {end}")
     );
-    let turned = ScaledUtility { kind: Kind::StateEntropy(StateEntropy), scale: -2.0, offset: 0.0 };
+    let turned = ScaledUtility { kind: Kind::StateEntropy(Entropy(States)), scale: -2.0, offset: 0.0 };
     assert_eq!(
         with_objective(turned),
         format!("f[1]: state_entropy is concave, so maximising it with scale -2 {end}")
@@ -467,13 +467,13 @@ fn what_has_no_convex_program_is_named() {
         format!("f[1]: a custom utility has no known conic form, so maximising it {end}")
     );
     assert_eq!(
-        with_constraint(at_least(Kind::ActionL2sq(ActionL2sq), 3.0)),
+        with_constraint(at_least(Kind::ActionL2sq(SquaredNorm(Actions)), 3.0)),
         format!("g[2][1]: action_l2sq is convex, so keeping it at_least 3 {end}")
     );
     assert_eq!(
         with_constraint(Constraint {
             bound: Bound::AtMost(1.0),
-            ..at_least(Kind::SaEntropy(SaEntropy), 0.0)
+            ..at_least(Kind::SaEntropy(Entropy(Pairs)), 0.0)
         }),
         format!("g[2][1]: sa_entropy is concave, so keeping it at_most 1 {end}")
     );
@@ -483,7 +483,7 @@ fn what_has_no_convex_program_is_named() {
         ScaledUtility { kind: Kind::Custom(Arc::new(Own)), scale: 0.0, offset: 2.0 };
     assert!(optimum(&dynamics, &constant).is_ok());
     // The margin does not depend on the objective.
-    constant.agent_mut(1).objective = Kind::L2sq(L2sq).into();
+    constant.agent_mut(1).objective = Kind::L2sq(SquaredNorm(Pairs)).into();
     assert!(slater_point(&dynamics, &constant).unwrap().margin > 0.0);
 }
 
