@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::UtilitySpec;
 use crate::base::document::{section, take};
+use crate::base::error::ensure;
 use crate::{Error, Result};
 
 /// `[objective]`, and what a `[[constraint]]` shares with it.
@@ -49,12 +50,9 @@ pub struct ConstraintConfig {
 impl UtilityConfig {
     /// From the table as it was written; `name` is what errors call it.
     pub(crate) fn read(mut table: toml::Table, name: &str) -> Result<Self> {
-        if !table.contains_key("kind") {
-            return Err(Error::config(
-                format!("{name}.kind"),
-                "is missing, e.g. `return` or `state_entropy`",
-            ));
-        }
+        ensure(table.contains_key("kind"), || {
+            Error::config(format!("{name}.kind"), "is missing, e.g. `return` or `state_entropy`")
+        })?;
         Ok(UtilityConfig {
             channel: take(&mut table, name, "channel")?,
             file: take(&mut table, name, "file")?,
@@ -73,23 +71,18 @@ impl ConstraintConfig {
         if at_least.is_some() == at_most.is_some() {
             return Err(Error::config(section, "give exactly one of `at_least` and `at_most`"));
         }
-        for (key, threshold) in [("at_least", at_least), ("at_most", at_most)] {
-            if let Some(threshold) = threshold.filter(|t| !t.is_finite()) {
-                return Err(Error::config(
-                    format!("{section}.{key}"),
-                    format!("{threshold}; a finite number is needed"),
-                ));
+        let check_finite = |key: &str, number: Option<f64>| match number {
+            Some(x) if !x.is_finite() => {
+                Err(Error::config(format!("{section}.{key}"), format!("{x}; a finite number is needed")))
             }
-        }
+            _ => Ok(()),
+        };
+        check_finite("at_least", at_least)?;
+        check_finite("at_most", at_most)?;
         let agents = take(&mut table, &section, "agents")?;
         let allow_infeasible: Option<bool> = take(&mut table, &section, "allow_infeasible")?;
         let shadow_scale: Option<f64> = take(&mut table, &section, "shadow_scale")?;
-        if let Some(scale) = shadow_scale.filter(|scale| !scale.is_finite()) {
-            return Err(Error::config(
-                format!("{section}.shadow_scale"),
-                format!("{scale}; a finite number is needed"),
-            ));
-        }
+        check_finite("shadow_scale", shadow_scale)?;
         let utility = UtilityConfig::read(table, &section)?;
         Ok(ConstraintConfig {
             name: name.unwrap_or_else(|| utility.spec.kind.clone()),

@@ -81,9 +81,13 @@ impl Affine {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Program {
     pub(crate) variables: usize,
+    /// `row` = 0.
     pub(crate) zero: Vec<Affine>,
+    /// `row` ≥ 0, see [`Program::require_nonnegative`].
     pub(crate) nonnegative: Vec<Affine>,
+    /// `length` ≥ ‖`vector`‖₂, as `[length, vector …]`.
     pub(crate) second_order: Vec<Vec<Affine>>,
+    /// y exp(x / y) ≤ z, y > 0, as `[x, y, z]`.
     pub(crate) exponential: Vec<[Affine; 3]>,
 }
 
@@ -98,11 +102,6 @@ impl Program {
         self.variables - 1
     }
 
-    /// `row` = 0.
-    pub fn require_zero(&mut self, row: Affine) {
-        self.zero.push(row);
-    }
-
     /// `row` ≥ 0.
     pub fn require_nonnegative(&mut self, row: Affine) -> Row {
         self.nonnegative.push(row);
@@ -112,11 +111,6 @@ impl Program {
     /// ‖`vector`‖₂ ≤ `length`.
     pub fn require_norm(&mut self, length: Affine, vector: impl IntoIterator<Item = Affine>) {
         self.second_order.push(std::iter::once(length).chain(vector).collect());
-    }
-
-    /// y exp(x / y) ≤ z, y > 0.
-    pub fn require_exponential(&mut self, x: Affine, y: Affine, z: Affine) {
-        self.exponential.push([x, y, z]);
     }
 }
 
@@ -147,7 +141,7 @@ pub(super) fn entropy(program: &mut Program, p: impl IntoIterator<Item = Affine>
     for p in p.into_iter().filter(|p| !p.is_constant()) {
         let term = Affine::variable(program.variable(), 1.0);
         total.add(1.0, &term);
-        program.require_exponential(term, p, Affine::constant(1.0));
+        program.exponential.push([term, p, Affine::constant(1.0)]);
     }
     total
 }

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::LocalSpace;
+use crate::base::error::ensure;
 use crate::{Error, Result};
 
 /// A table over (s_i, a_i), in either of the two forms files use. Infinite entries, which JSON has no number
@@ -54,11 +55,10 @@ impl From<LocalTable> for Vec<f64> {
 /// Whether `length` is the number of entries of a table.
 pub(super) fn check_length(length: usize, space: LocalSpace, field: &str) -> Result<()> {
     let LocalSpace { states, actions, .. } = space;
-    if length == space.cells() {
-        return Ok(());
-    }
-    let size = format!("{states} states x {actions} actions = {}", space.cells());
-    Err(Error::config(field, format!("has {length} entries, but the agent's table has {size}")))
+    ensure(length == space.cells(), || {
+        let size = format!("{states} states x {actions} actions = {}", space.cells());
+        Error::config(field, format!("has {length} entries, but the agent's table has {size}"))
+    })
 }
 
 /// The form on file.

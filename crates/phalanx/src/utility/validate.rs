@@ -2,6 +2,7 @@
 
 use super::table::check_length;
 use super::{LocalSpace, ScaledUtility};
+use crate::base::error::ensure;
 use crate::{Error, Result};
 
 impl ScaledUtility {
@@ -10,14 +11,15 @@ impl ScaledUtility {
     /// use: evaluating one with a table of the wrong length panics or gives nonsense. `field` names the
     /// utility in error messages, e.g. `g[2][0]`.
     pub fn validate(&self, space: LocalSpace, field: &str) -> Result<()> {
-        if space.cells() == 0 {
-            let LocalSpace { states, actions, .. } = space;
+        let LocalSpace { states, actions, .. } = space;
+        ensure(space.cells() > 0, || {
             let message =
                 format!("the agent has {states} states and {actions} actions, but needs one of each");
-            return Err(Error::config(field, message));
+            Error::config(field, message)
+        })?;
+        for (key, number) in [("scale", self.scale), ("offset", self.offset)] {
+            check_number(number, &format!("{field}.{key}"), "finite", f64::is_finite)?;
         }
-        check_finite(self.scale, &format!("{field}.scale"))?;
-        check_finite(self.offset, &format!("{field}.offset"))?;
         self.kind.base().map_or(Ok(()), |base| base.validate(space, field))
     }
 }
@@ -27,20 +29,13 @@ pub(super) fn finite_table(table: &[f64], space: LocalSpace, field: &str, key: &
     check_table(table, space, &format!("{field}.{key}"), "finite", f64::is_finite)
 }
 
-fn check_finite(value: f64, field: &str) -> Result<()> {
-    check_number(value, field, "finite", f64::is_finite)
-}
-
 pub(super) fn check_number(
     value: f64,
     field: &str,
     requirement: &str,
     holds: impl Fn(f64) -> bool,
 ) -> Result<()> {
-    if holds(value) {
-        return Ok(());
-    }
-    Err(Error::config(field, format!("is {value}, but must be {requirement}")))
+    ensure(holds(value), || Error::config(field, format!("is {value}, but must be {requirement}")))
 }
 
 pub(super) fn check_table(
@@ -51,13 +46,11 @@ pub(super) fn check_table(
     holds: impl Fn(f64) -> bool,
 ) -> Result<()> {
     check_length(table.len(), space, field)?;
-    match table.iter().position(|entry| !holds(*entry)) {
-        None => Ok(()),
-        Some(cell) => {
-            let message = format!("{} is {}, but must be {requirement}", at(cell, space), table[cell]);
-            Err(Error::config(field, message))
-        }
-    }
+    table.iter().enumerate().try_for_each(|(cell, &entry)| {
+        ensure(holds(entry), || {
+            Error::config(field, format!("{} is {entry}, but must be {requirement}", at(cell, space)))
+        })
+    })
 }
 
 pub(super) fn at(cell: usize, space: LocalSpace) -> String {

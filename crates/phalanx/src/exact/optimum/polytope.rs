@@ -62,12 +62,12 @@ impl Occupancies {
         }
         for &state in &reached {
             let inflow = (1.0 - gamma) * dynamics.start[state];
-            program.require_zero(std::mem::take(&mut balance[state]).shifted(-inflow));
+            program.zero.push(std::mem::take(&mut balance[state]).shifted(-inflow));
         }
         for cell in marginals.iter_mut().flatten().filter(|cell| !cell.is_constant()) {
             // A variable of its own: utilities that use the cell many times stay sparse.
             let marginal = Affine::variable(program.variable(), 1.0);
-            program.require_zero(std::mem::replace(cell, marginal.clone()).plus(-1.0, &marginal));
+            program.zero.push(std::mem::replace(cell, marginal.clone()).plus(-1.0, &marginal));
         }
         Occupancies { marginals, reached, joint_actions, share, gamma }
     }
