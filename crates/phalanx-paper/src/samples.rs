@@ -150,7 +150,7 @@ fn truth(session: &Session) -> anyhow::Result<[Ragged<f64>; 2]> {
     let chain = system.under(policy)?;
     let signals = chain.signals(session.problem());
     let values = chain.values(&signals.rewards)?;
-    let whole = chain.action_values(&signals.rewards, &values, session.mu());
+    let whole = chain.action_values(&values, session.mu());
     // The normalised scaling has no 1/n.
     Ok([chain.occupancy(), chain.gradient(&whole, policy.parameterisation(), 1.0)])
 }

@@ -121,11 +121,11 @@ impl ExactPrimalDual {
         let rewards = weighted_rewards(signals, &self.dual.mu);
         let none = Ragged::zeros(std::iter::repeat_n(0, rewards.rows()));
         let values = chain.values(&rewards)?;
-        let whole = chain.action_values(&rewards, &values, &none);
+        let whole = chain.action_values(&values, &none);
         let used = match &self.truncated {
             None => whole.clone(),
             Some(truncated) => {
-                let tables = truncated.tables(chain, &rewards, &values, &chain.state_occupancy);
+                let tables = truncated.tables(chain, &values, &chain.state_occupancy);
                 chain.truncated_action_values(&tables, &none, &self.groups)
             }
         };

@@ -309,7 +309,7 @@ struct Builder<'a> {
     dynamics: &'a Dynamics,
     laws: &'a Laws,
     observations: &'a StateIndex,
-    roles: &'a [Role],
+    roles: Vec<Role>,
     /// Agents whose next state is still to be summed out.
     waiting: Vec<usize>,
     /// The plan so far; its output is what the table of values looks like now.
@@ -318,15 +318,18 @@ struct Builder<'a> {
 
 impl Plan {
     /// E[v(s'_targets) | ·] as a table over the states of agents that are not pinned and matter (`at_least` those in
-    /// it), and over the actions of free agents.
+    /// it), and over the actions of `free` agents; the role of all others is `outside`.
     pub fn new(
         dynamics: &Dynamics,
         laws: &Laws,
         observations: &StateIndex,
-        roles: &[Role],
+        free: &[usize],
+        outside: Role,
         targets: &[usize],
         at_least: &[usize],
     ) -> Result<Plan> {
+        let mut roles = vec![outside; dynamics.agents()];
+        free.iter().for_each(|&i| roles[i] = Role::Free);
         let input = Layout::new(dynamics, targets.iter().map(|&i| Var::Next(i)));
         let (preparations, steps, output) = (Vec::new(), Vec::new(), input.clone());
         let plan = Plan { preparations, steps, input, output };
@@ -335,7 +338,7 @@ impl Plan {
             builder.sum_out(next)?;
         }
         let states = at_least.iter().map(|&i| Var::State(i));
-        let actions = (0..roles.len()).filter(|&i| roles[i] == Role::Free).map(Var::Action);
+        let actions = free.iter().map(|&i| Var::Action(i));
         let output = builder.plan.output.union(&Layout::new(dynamics, states.chain(actions)));
         if output != builder.plan.output {
             // Spread over indices on which nothing depends.

@@ -85,9 +85,8 @@ impl Critic for ExactCritic {
             return Err(kind_error("`exact` needs a policy of tables (`softmax` or `direct`)"));
         };
         let chain = self.system.under(policy)?;
-        let rewards = &evidence.signals.rewards;
-        let values = chain.values(rewards)?;
-        let tables = self.truncated.tables(&chain, rewards, &values, &chain.state_occupancy);
+        let values = chain.values(&evidence.signals.rewards)?;
+        let tables = self.truncated.tables(&chain, &values, &chain.state_occupancy);
         self.tables.tables.all.data_mut().copy_from_slice(tables.data());
         Ok(())
     }

@@ -3,31 +3,30 @@
 use rayon::prelude::*;
 
 use super::contraction::{Layout, Workspace, members};
-use super::system::Chain;
+use super::system::{Chain, Values};
 use crate::Ragged;
 use crate::learn::shadow::weighed;
 use crate::policy::Parameterisation;
 
 impl Chain<'_> {
     /// Σ_s d(s)·E[W | s, a_i = b] for every agent, observation and action, with W = Σ_j (Q_{f_j} + Σ_k μ_jk·Q_{g_jk})
-    /// whole: n times the gradient with respect to directly parameterised policies. `values` are those of
-    /// [`Chain::values`] for `rewards`.
-    pub fn action_values(&self, rewards: &Ragged<f64>, values: &[Vec<f64>], mu: &Ragged<f64>) -> Ragged<f64> {
+    /// whole: n times the gradient with respect to directly parameterised policies.
+    pub fn action_values(&self, values: &Values, mu: &Ragged<f64>) -> Ragged<f64> {
         let (system, policy) = (self.system, self.policy);
         let dynamics = &system.dynamics;
         let n = dynamics.agents();
         let gamma = system.gamma;
         let weights: Ragged<f64> =
             Ragged::from_rows(mu.iter().map(|mu| std::iter::once(1.0).chain(mu.iter().copied())));
-        let expected = self.expected_rewards(rewards);
+        let expected = self.expected_rewards(&values.rewards);
         let mut ahead = vec![[0.0]; dynamics.joint_states];
-        for (weight, values) in weights.data().iter().zip(values) {
+        for (weight, values) in weights.data().iter().zip(&values.from_states) {
             ahead.iter_mut().zip(values).for_each(|(sum, v)| sum[0] += weight * v);
         }
         let rows = (0..n).into_par_iter().map(|i| {
             let actions = dynamics.actions[i];
             let mine = weights.offsets()[i]..weights.offsets()[i + 1];
-            let own = weighed(rewards.row(i), mu.row(i));
+            let own = weighed(values.rewards.row(i), mu.row(i));
             // What the others collect now does not depend on a_i, but belongs to W.
             let mut others = vec![0.0; dynamics.joint_states];
             for (h, (weight, expected)) in weights.data().iter().zip(&expected).enumerate() {
@@ -94,58 +93,56 @@ impl Chain<'_> {
         parameterisation: Parameterisation,
         factor: f64,
     ) -> Ragged<f64> {
-        let policy = self.policy;
-        Ragged::from_rows((0..policy.agents()).map(|i| {
-            let actions = policy.actions(i);
-            let rows = action_values.row(i).chunks_exact(actions);
-            let laws = policy.probabilities(i).chunks_exact(actions);
-            let mut gradient = Vec::with_capacity(action_values.row(i).len());
-            for (values, law) in rows.zip(laws) {
-                match parameterisation {
-                    Parameterisation::Direct => gradient.extend(values.iter().map(|w| factor * w)),
-                    Parameterisation::Softmax => {
-                        let mean: f64 = law.iter().zip(values).map(|(p, w)| p * w).sum();
-                        gradient.extend(law.iter().zip(values).map(|(p, w)| factor * p * (w - mean)));
-                    }
-                }
+        match parameterisation {
+            Parameterisation::Direct => {
+                self.by_law(action_values, |_, row| row.iter_mut().for_each(|w| *w *= factor))
             }
-            gradient
-        }))
+            Parameterisation::Softmax => self.by_law(action_values, |law, row| {
+                let mean = expectation(law, row);
+                row.iter_mut().zip(law).for_each(|(w, p)| *w = factor * p * (*w - mean));
+            }),
+        }
     }
 
     /// The same as a direction to go in. For direct policies every row is less its mean under the policy, as in sampled
     /// runs: as good a direction on a simplex, but Adam would follow a common shift of a row.
     pub fn ascent(&self, action_values: &Ragged<f64>, factor: f64) -> Ragged<f64> {
-        let policy = self.policy;
-        if policy.parameterisation() == Parameterisation::Softmax {
-            return self.gradient(action_values, Parameterisation::Softmax, factor);
-        }
-        let mut centred = action_values.clone();
-        for i in 0..policy.agents() {
-            let actions = policy.actions(i);
-            let laws = policy.probabilities(i).chunks_exact(actions);
-            for (row, law) in centred.row_mut(i).chunks_exact_mut(actions).zip(laws) {
-                let mean: f64 = law.iter().zip(row.iter()).map(|(p, w)| p * w).sum();
+        match self.policy.parameterisation() {
+            kind @ Parameterisation::Softmax => self.gradient(action_values, kind, factor),
+            Parameterisation::Direct => self.by_law(action_values, |law, row| {
+                let mean = expectation(law, row);
                 row.iter_mut().for_each(|w| *w = factor * (*w - mean));
-            }
+            }),
         }
-        centred
     }
+
+    /// `table` with `change` made to the row of every law.
+    fn by_law(&self, table: &Ragged<f64>, change: impl Fn(&[f64], &mut [f64])) -> Ragged<f64> {
+        let mut table = table.clone();
+        for (i, &actions) in self.policy.action_counts().iter().enumerate() {
+            let laws = self.policy.probabilities(i).chunks_exact(actions);
+            table.row_mut(i).chunks_exact_mut(actions).zip(laws).for_each(|(row, law)| change(law, row));
+        }
+        table
+    }
+}
+
+fn expectation(law: &[f64], values: &[f64]) -> f64 {
+    law.iter().zip(values).map(|(p, x)| p * x).sum()
 }
 
 /// From a table over the joint actions of `group` to one over agent i's, the others averaged under the policy in joint
 /// state `s`.
 fn average_over_others(chain: &Chain<'_>, group: &[usize], agent: usize, s: usize, table: &mut Vec<f64>) {
-    let (system, policy) = (chain.system, chain.policy);
     // Values of the members still to come, and of those already dealt with that are kept (agent i's).
     let mut kept = 1;
     for &k in group.iter().rev() {
-        let actions = policy.actions(k);
+        let law = chain.law(k, s);
+        let actions = law.len();
         if k == agent {
             kept = actions;
             continue;
         }
-        let law = &policy.probabilities(k)[system.observations[k][s] as usize * actions..][..actions];
         let blocks = table.len() / (actions * kept);
         for block in 0..blocks {
             for x in 0..kept {

@@ -17,7 +17,7 @@
 //! let chain = system.under(policy)?; // for every policy
 //! let signals = chain.signals(problem); // f, g and shadow rewards
 //! let values = chain.values(&signals.rewards)?; // V of every utility
-//! let slopes = chain.action_values(&signals.rewards, &values, mu);
+//! let slopes = chain.action_values(&values, mu);
 //! let gradient = chain.gradient(&slopes, Parameterisation::Softmax, 1.0 / 4.0);
 //! let at = Stationarity::new(&gradient, Domain::Everywhere, mu, &signals.slack, f64::INFINITY);
 //! assert!(at.x > 0.0 && at.y == 0.0); // The uniform policy is feasible, but not stationary.
@@ -56,6 +56,6 @@ pub use input::{AlgorithmInput, Case, EstimatorInput, Input};
 pub use optimum::{Optimum, SlaterPoint, largest_slacks, optimum, slater_point};
 pub use report::{LARGEST_REPORTED, report};
 pub use smoothness::local_constants;
-pub use system::{Chain, System};
+pub use system::{Chain, System, Values};
 pub use theorem_settings::{SamplePlan, Steps, TdBound, TdSetting};
 pub use truncation::{LARGEST_TD_TABLE, Truncated, Truncation};

@@ -11,7 +11,7 @@ use super::fosp::{Domain, Stationarity};
 use super::induced::Induced;
 use super::input::{AlgorithmInput, Case};
 use super::smoothness::distance;
-use super::system::{Chain, System};
+use super::system::{Chain, System, Values};
 use super::truncation::{LARGEST_TD_TABLE, Truncated, Truncation};
 use crate::learn::agent_metrics::Violations;
 use crate::learn::shadow::Signals;
@@ -51,8 +51,7 @@ struct Report<'a> {
     system: &'a System,
     chain: &'a Chain<'a>,
     signals: &'a Signals,
-    /// V_h of every utility.
-    values: &'a [Vec<f64>],
+    values: &'a Values,
 }
 
 impl Report<'_> {
@@ -102,7 +101,7 @@ impl Report<'_> {
             put("Qf_hat_td_stationary", self.listed(&tables, true));
         }
 
-        let whole = chain.action_values(&signals.rewards, self.values, &case.mu);
+        let whole = chain.action_values(self.values, &case.mu);
         let truth = self.gradient(&whole);
         let direct = |values: &Ragged<f64>| chain.gradient(values, Parameterisation::Direct, 1.0 / n);
         let truth_direct = direct(&whole);
@@ -133,7 +132,7 @@ impl Report<'_> {
     /// Truncated tables, and the action values that follow from them.
     fn tables(&self, kind: Truncation, weights: &[f64]) -> Result<(Ragged<f64>, Ragged<f64>)> {
         let truncated = Truncated::new(self.system, &self.case.policy, &self.case.groups, kind)?;
-        let tables = truncated.tables(self.chain, &self.signals.rewards, self.values, weights);
+        let tables = truncated.tables(self.chain, self.values, weights);
         let action_values = self.chain.truncated_action_values(&tables, &self.case.mu, &self.case.groups);
         Ok((tables, action_values))
     }
@@ -174,7 +173,7 @@ impl Report<'_> {
         let (mut checksums, mut deviations) = (Vec::new(), Vec::new());
         for (i, group) in members(&self.case.groups).into_iter().enumerate() {
             let weights = &self.chain.state_occupancy;
-            let tables = whole.own_tables(i, self.chain, &self.signals.rewards, self.values, weights);
+            let tables = whole.own_tables(i, self.chain, self.values, weights);
             let tables: Vec<&[f64]> = tables.chunks_exact(all_pairs.size() as usize).collect();
             let pairs = all_pairs.positions_in(&Layout::of_pairs(dynamics, group));
             let cut = |z: u32| fixed.row(i)[z as usize];
@@ -267,7 +266,7 @@ impl Report<'_> {
             let mut mu = signals.slack.clone();
             mu.data_mut().iter_mut().for_each(|g| *g = (-settings.eta_mu * *g / n).clamp(0.0, case.mu_bar));
             let values = chain.values(&signals.rewards)?;
-            let whole = chain.action_values(&signals.rewards, &values, &mu);
+            let whole = chain.action_values(&values, &mu);
             let truth = chain.gradient(&whole, Parameterisation::Softmax, 1.0 / n);
             let domain = Domain::for_policy(&policy, case.theta_box);
             let at = Stationarity::new(&truth, domain, &mu, &signals.slack, case.mu_bar);
@@ -276,7 +275,7 @@ impl Report<'_> {
                 "t": t, "mu_next": lists(&mu), "F": objective, "L": lagrangian, "g": lists(&signals.slack),
                 "X_box": at.x, "Y": at.y, "E_box": at.e,
             }));
-            let tables = truncated.tables(&chain, &signals.rewards, &values, &chain.state_occupancy);
+            let tables = truncated.tables(&chain, &values, &chain.state_occupancy);
             let used = chain.truncated_action_values(&tables, &mu, &case.groups);
             let step = chain.gradient(&used, Parameterisation::Softmax, settings.eta_theta / n);
             let [low, high] = case.theta_box.unwrap_or([f64::NEG_INFINITY, f64::INFINITY]);

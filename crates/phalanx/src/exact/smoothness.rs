@@ -52,8 +52,7 @@ pub fn local_constants(
 fn gradient(system: &System, problem: &Problem, policy: &Tabular, mu: &Ragged<f64>) -> Result<Ragged<f64>> {
     let chain = system.under(policy)?;
     let rewards = chain.signals(problem).rewards;
-    let values = chain.values(&rewards)?;
-    let whole = chain.action_values(&rewards, &values, mu);
+    let whole = chain.action_values(&chain.values(&rewards)?, mu);
     Ok(chain.gradient(&whole, Parameterisation::Softmax, 1.0 / policy.agents() as f64))
 }
 

@@ -52,15 +52,12 @@ impl System {
         let n = dynamics.agents();
         let laws = Laws::new(&dynamics);
         let everyone: Vec<usize> = (0..n).collect();
-        let plan =
-            |roles: &[Role]| Plan::new(&dynamics, &laws, policy.observations(), roles, &everyone, &everyone);
-        let forward = plan(&vec![Role::Follows; n])?;
-        let own_action = (0..n).map(|i| {
-            let mut roles = vec![Role::Follows; n];
-            roles[i] = Role::Free;
-            plan(&roles)
-        });
-        let own_action = own_action.collect::<Result<Vec<_>>>()?;
+        let plan = |free: &[usize]| {
+            let observations = policy.observations();
+            Plan::new(&dynamics, &laws, observations, free, Role::Follows, &everyone, &everyone)
+        };
+        let forward = plan(&[])?;
+        let own_action = (0..n).map(|i| plan(&[i])).collect::<Result<Vec<_>>>()?;
         let joint = Layout::of_states(&dynamics, 0..n);
         let observed = |i| joint.positions_in(&Layout::of_states(&dynamics, policy.observations().agents(i)));
         Ok(System {
@@ -102,6 +99,24 @@ pub(super) fn identity_minus(size: usize, a: impl Fn(usize, usize) -> f64) -> Lu
     Lu::new(Mat::from_fn(size, size, |i, j| f64::from(u8::from(i == j)) - a(i, j)).as_ref())
 }
 
+/// Discounted sums of shadow rewards.
+#[derive(Debug, Clone)]
+pub struct Values {
+    /// Row i is agent i's rewards, `[1 + m_i][S_i][A_i]`.
+    pub rewards: Ragged<f64>,
+    /// V_h of every utility, agent by agent: the sum from each joint state on, as `[utility][s]`.
+    pub from_states: Vec<Vec<f64>>,
+}
+
+impl Values {
+    /// Agent i's tables of rewards, and V_h of each.
+    pub(super) fn of_agent(&self, agent: usize, dynamics: &Dynamics) -> (Vec<&[f64]>, &[Vec<f64>]) {
+        let tables = |i: usize| self.rewards.row(i).chunks_exact(dynamics.cells(i));
+        let first: usize = (0..agent).map(|i| tables(i).len()).sum();
+        (tables(agent).collect(), &self.from_states[first..][..tables(agent).len()])
+    }
+}
+
 /// A policy at work: the Markov chain of joint states, solved exactly.
 pub struct Chain<'a> {
     /// The network.
@@ -137,18 +152,20 @@ impl Chain<'_> {
         self.forward.apply_back(law)
     }
 
+    /// π_i(· | s).
+    pub(super) fn law(&self, agent: usize, s: usize) -> &[f64] {
+        let actions = self.policy.actions(agent);
+        &self.policy.probabilities(agent)[self.system.observations[agent][s] as usize * actions..][..actions]
+    }
+
     /// λ_i(s_i, a_i) for the given weights of joint states. Paper: eq:local_occupancy_measure.
     pub fn local(&self, state_weights: &[f64]) -> Ragged<f64> {
         let dynamics = &self.system.dynamics;
         Ragged::from_rows((0..dynamics.agents()).map(|i| {
-            let actions = dynamics.actions[i];
-            let pi = self.policy.probabilities(i);
-            let mut table = vec![0.0; dynamics.states[i] * actions];
-            let places = self.system.own_states[i].iter().zip(&self.system.observations[i]);
-            for ((&own, &seen), weight) in places.zip(state_weights) {
-                let law = &pi[seen as usize * actions..][..actions];
-                let row = &mut table[own as usize * actions..][..actions];
-                row.iter_mut().zip(law).for_each(|(cell, p)| *cell += weight * p);
+            let mut table = vec![0.0; dynamics.cells(i)];
+            for (s, weight) in state_weights.iter().enumerate() {
+                let row = &mut table[self.system.own_states[i][s] as usize * dynamics.actions[i]..];
+                row.iter_mut().zip(self.law(i, s)).for_each(|(cell, p)| *cell += weight * p);
             }
             table
         }))
@@ -182,40 +199,33 @@ impl Chain<'_> {
         Ok(x.ok_or_else(too_slow)?.into_iter().flatten().collect())
     }
 
-    /// V_h(s) of every utility: for agent i's rewards `[1 + m_i][S_i][A_i]`, the discounted sum from each joint state
-    /// under the policy. Returned as `[utility][s]`, agent by agent.
-    pub fn values(&self, rewards: &Ragged<f64>) -> Result<Vec<Vec<f64>>> {
+    /// The values of shadow `rewards` under the policy.
+    pub fn values(&self, rewards: &Ragged<f64>) -> Result<Values> {
         let expected = self.expected_rewards(rewards);
-        let size = self.system.dynamics.joint_states;
-        if let Some(lu) = &self.dense {
-            let mut x = Mat::from_fn(size, expected.len(), |s, h| expected[h][s]);
+        let from_states = if let Some(lu) = &self.dense {
+            let mut x =
+                Mat::from_fn(self.system.dynamics.joint_states, expected.len(), |s, h| expected[h][s]);
             lu.solve_in_place(&mut x);
-            return Ok(x.col_iter().map(|values| values.iter().copied().collect()).collect());
-        }
-        // Groups depend on the number of utilities alone, so results do not depend on the threads.
-        let groups: Vec<&[Vec<f64>]> = expected.chunks(LANES).collect();
-        let solved = groups.par_iter().map(|group| self.solve_group(group)).collect::<Result<Vec<_>>>()?;
-        Ok(solved.into_iter().flatten().collect())
+            x.col_iter().map(|values| values.iter().copied().collect()).collect()
+        } else {
+            // Groups depend on the number of utilities alone, so results do not depend on the threads.
+            let groups = expected.par_chunks(LANES).map(|group| self.solve_group(group));
+            groups.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect()
+        };
+        Ok(Values { rewards: rewards.clone(), from_states })
     }
 
     /// Σ_a π(a|s)·r_h(s_i, a_i), by utility and joint state.
     pub(super) fn expected_rewards(&self, rewards: &Ragged<f64>) -> Vec<Vec<f64>> {
         let dynamics = &self.system.dynamics;
         let mut expected = Vec::new();
-        for i in 0..dynamics.agents() {
-            let actions = dynamics.actions[i];
-            let pi = self.policy.probabilities(i);
-            for table in rewards.row(i).chunks_exact(dynamics.states[i] * actions) {
-                let places = self.system.own_states[i].iter().zip(&self.system.observations[i]);
-                expected.push(
-                    places
-                        .map(|(&own, &seen)| {
-                            let law = &pi[seen as usize * actions..][..actions];
-                            let row = &table[own as usize * actions..][..actions];
-                            law.iter().zip(row).map(|(p, r)| p * r).sum()
-                        })
-                        .collect(),
-                );
+        for (i, own_states) in self.system.own_states.iter().enumerate() {
+            for table in rewards.row(i).chunks_exact(dynamics.cells(i)) {
+                let expectation = |(s, &own): (usize, &u32)| {
+                    let row = &table[own as usize * dynamics.actions[i]..];
+                    self.law(i, s).iter().zip(row).map(|(p, r)| p * r).sum()
+                };
+                expected.push(own_states.iter().enumerate().map(expectation).collect());
             }
         }
         expected
@@ -290,7 +300,7 @@ pub(super) mod tests {
             let close = |a: &[f64], b: &[f64]| a.iter().zip(b).all(|(a, b)| (a - b).abs() <= 1e-12 * scale);
             assert!(close(&factorised.state_occupancy, &iterated.state_occupancy), "n = {n}");
             let rewards = factorised.signals(&problem).rewards;
-            let values = [&factorised, &iterated].map(|chain| chain.values(&rewards).unwrap());
+            let values = [&factorised, &iterated].map(|chain| chain.values(&rewards).unwrap().from_states);
             for (a, b) in values[0].iter().zip(&values[1]) {
                 assert!(close(a, b), "n = {n}, γ = {gamma}");
             }
@@ -305,7 +315,7 @@ pub(super) mod tests {
         let system = System::new(&world, &problem, &policy).unwrap();
         let chain = system.under(&policy).unwrap();
         let rewards = chain.signals(&problem).rewards;
-        let values = chain.values(&rewards).unwrap();
+        let values = chain.values(&rewards).unwrap().from_states;
         // ⟨r, λ⟩ = ⟨ρ, V⟩, two ways to the same number.
         let lambda = chain.occupancy();
         let start = &system.dynamics.start;

@@ -152,10 +152,8 @@ impl TdBound {
         OpenUnit::check("sigma", sigma)?;
         OpenUnit::check("delta", delta)?;
         if !(0.0..1.0).contains(&gamma) {
-            return Err(Error::config(
-                crate::base::key::GAMMA,
-                format!("{gamma}; at least 0 and less than 1 is needed"),
-            ));
+            let message = format!("{gamma}; at least 0 and less than 1 is needed");
+            return Err(Error::config(crate::base::key::GAMMA, message));
         }
         for (field, count) in [("k0", k0), ("steps", steps), ("neighbours", neighbours), ("pairs", pairs)] {
             if count == 0 {

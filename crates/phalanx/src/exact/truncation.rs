@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::contraction::{Layout, Plan, Role, Var, Workspace, members};
-use super::system::{Chain, System, identity_minus};
+use super::system::{Chain, System, Values, identity_minus};
 use crate::base::key::KAPPA_Q;
 use crate::graph::indexing::StateIndex;
 use crate::policy::Tabular;
@@ -82,18 +82,10 @@ impl Truncated {
         })
     }
 
-    /// Every agent's tables, row j as `[1 + m_j][∏ S][∏ A]`, from its shadow rewards and the values V_h of
-    /// [`Chain::values`]. `weights` are those of the joint states where an average is taken:
-    /// [`Chain::state_occupancy`], unless another sampling law is meant.
-    pub fn tables(
-        &self,
-        chain: &Chain<'_>,
-        rewards: &Ragged<f64>,
-        values: &[Vec<f64>],
-        weights: &[f64],
-    ) -> Ragged<f64> {
-        let agents = 0..self.agents.len();
-        let rows = agents.into_par_iter().map(|j| self.own_tables(j, chain, rewards, values, weights));
+    /// Every agent's tables, row j as `[1 + m_j][∏ S][∏ A]`. `weights` are those of the joint states where an average is
+    /// taken: [`Chain::state_occupancy`], unless another sampling law is meant.
+    pub fn tables(&self, chain: &Chain<'_>, values: &Values, weights: &[f64]) -> Ragged<f64> {
+        let rows = self.agents.par_iter().map(|own| self.own_tables(own.agent, chain, values, weights));
         Ragged::from_rows(rows.collect::<Vec<_>>())
     }
 
@@ -102,15 +94,11 @@ impl Truncated {
         &self,
         j: usize,
         chain: &Chain<'_>,
-        rewards: &Ragged<f64>,
-        values: &[Vec<f64>],
+        values: &Values,
         weights: &[f64],
     ) -> Vec<f64> {
-        let of_agent = |i: usize| rewards.row(i).chunks_exact(chain.system.dynamics.cells(i));
-        let rewards: Vec<&[f64]> = of_agent(j).collect();
-        let first: usize = (0..j).map(|i| of_agent(i).len()).sum();
-        let values = &values[first..first + rewards.len()];
         let own = &self.agents[j];
+        let (rewards, values) = values.of_agent(j, &chain.system.dynamics);
         let average = own.average.as_ref().map(|average| average.weigh(chain.policy, own, weights));
         match (self.kind, &average) {
             (Truncation::Td, Some(average)) => own.fixed_points(chain, &rewards, average),
@@ -140,8 +128,6 @@ impl Neighbourhood {
             return Err(Error::config(KAPPA_Q, message));
         }
         let outside = if kind == Truncation::Fixed { Role::Pinned } else { Role::Follows };
-        let mut roles = vec![outside; dynamics.agents()];
-        group.iter().for_each(|&k| roles[k] = Role::Free);
         let mut seen = group.clone();
         seen.extend(group.iter().flat_map(|&k| observations.agents(k)));
         seen.sort_unstable();
@@ -156,7 +142,7 @@ impl Neighbourhood {
                 return Err(Error::config("critic.truncation", "`none` has no tables over neighbourhoods"));
             }
         };
-        let plan = Plan::new(dynamics, &system.laws, observations, &roles, targets, needed)?;
+        let plan = Plan::new(dynamics, &system.laws, observations, &group, outside, targets, needed)?;
         let average = (kind != Truncation::Fixed).then(|| Average::new(system, observations, &group, &plan));
         Ok(Neighbourhood { agent, group, pairs, plan, average })
     }

@@ -4,7 +4,7 @@
 use crate::support::{Reference, sample};
 use phalanx::Ragged;
 use phalanx::exact::ExactCritic;
-use phalanx::exact::{Case, Chain, Input, System, Truncated, Truncation};
+use phalanx::exact::{Case, Chain, Input, System, Truncated, Truncation, Values};
 use phalanx::graph::indexing::StateIndex;
 use phalanx::learn::actor::Actor;
 use phalanx::learn::critic::{
@@ -60,7 +60,7 @@ struct Truth<'a> {
     case: &'a Case,
     chain: Chain<'a>,
     signals: Signals,
-    values: Vec<Vec<f64>>,
+    values: Values,
 }
 
 impl<'a> Truth<'a> {
@@ -74,7 +74,7 @@ impl<'a> Truth<'a> {
     /// Truncated tables over `groups`, where an average is taken under `weights` of the joint states.
     fn tables_over(&self, groups: &Ragged<u32>, kind: Truncation, weights: &[f64]) -> Ragged<f64> {
         let truncated = Truncated::new(self.chain.system, &self.case.policy, groups, kind).unwrap();
-        truncated.tables(&self.chain, &self.signals.rewards, &self.values, weights)
+        truncated.tables(&self.chain, &self.values, weights)
     }
 
     /// The same over N_j^{κ_q} of the case, under the discounted occupancy.
@@ -93,7 +93,7 @@ impl<'a> Truth<'a> {
     }
 
     fn true_gradient(&self) -> Ragged<f64> {
-        self.gradient(&self.chain.action_values(&self.signals.rewards, &self.values, &self.case.mu))
+        self.gradient(&self.chain.action_values(&self.values, &self.case.mu))
     }
 
     fn gradient(&self, action_values: &Ragged<f64>) -> Ragged<f64> {
@@ -629,7 +629,7 @@ fn the_exact_critic_of_a_run_has_the_tables_of_the_batchs_shadow_rewards() {
             let chain = system.under(&policy).unwrap();
             let (rewards, weights) = (&signals.rewards, &chain.state_occupancy);
             let truncated = Truncated::new(&system, &policy, &groups, kind).unwrap();
-            let exact = truncated.tables(&chain, rewards, &chain.values(rewards).unwrap(), weights);
+            let exact = truncated.tables(&chain, &chain.values(rewards).unwrap(), weights);
             let found = tables_of(last.q, session.algorithm().mu());
             // Not `assert_eq`, which would print a thousand numbers.
             assert!(found == exact.data() && found != before, "{key}");

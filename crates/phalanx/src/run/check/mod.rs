@@ -21,7 +21,7 @@ pub use truncation::{Multipliers, TruncationCheck, TruncationRow};
 use super::evaluate;
 use super::evaluator::Evaluator;
 use crate::base::range::OpenUnit;
-use crate::exact::{Case, Chain, Decay, System};
+use crate::exact::{Case, Chain, Decay, System, Values};
 use crate::learn::critic::StepsKeys;
 use crate::learn::dual::DualSettings;
 use crate::learn::shadow::Signals;
@@ -163,8 +163,7 @@ struct Point<'a> {
     subject: &'a Subject<'a>,
     chain: &'a Chain<'a>,
     signals: &'a Signals,
-    /// V_h of every utility.
-    values: &'a [Vec<f64>],
+    values: &'a Values,
     decay: &'a Decay,
     /// N_i^{κ_q}.
     groups: &'a Ragged<u32>,

@@ -77,7 +77,7 @@ pub(super) fn multipliers(point: &Point<'_>, feasibility: &Feasibility) -> (Mult
 
 impl TruncationCheck {
     pub(super) fn new(point: &Point<'_>, multipliers: Multipliers, mu: &Ragged<f64>) -> Self {
-        let whole = point.chain.action_values(&point.signals.rewards, point.values, mu);
+        let whole = point.chain.action_values(point.values, mu);
         let truth = point.gradient(&whole);
         let none = Ragged::zeros_like(&truth);
         let rows = radii(point.sizes.diameter, point.subject.kappa_q);
@@ -147,7 +147,7 @@ impl Point<'_> {
         weights: &[f64],
     ) -> Result<Ragged<f64>> {
         let truncated = Truncated::new(self.chain.system, self.subject.policy, groups, kind)?;
-        Ok(truncated.tables(self.chain, &self.signals.rewards, self.values, weights))
+        Ok(truncated.tables(self.chain, self.values, weights))
     }
 
     /// ∇L; for direct policies less what is the same for all actions, which moves nothing on a simplex.
