@@ -98,7 +98,7 @@ fn summarise(setting: &Setting, seeds: &[u64], finishes: &[Trained], runs: &[Met
             row.extend(std::iter::repeat_n(String::new(), 5));
             continue;
         }
-        let (low, high) = interval(values);
+        let (low, high) = interval([values], |[mean]| mean);
         row.extend([mean(values), deviation(values), interquartile_mean(values), low, high].map(number));
     }
     row.push(number(mean(&peaks)));

@@ -50,32 +50,18 @@ pub fn slope(points: &[(f64, f64)]) -> f64 {
     if logs.len() < 2 { f64::NAN } else { both / own }
 }
 
-/// Bootstrap interval (percentiles) of the mean over seeds.
-pub fn interval(values: &[f64]) -> (f64, f64) {
-    bootstrap(|draw| mean_of(values, draw))
-}
-
-/// Bootstrap interval of mean(a) − mean(b), seeds of both drawn apart.
-pub fn interval_of_difference(a: &[f64], b: &[f64]) -> (f64, f64) {
-    bootstrap(|draw| mean_of(a, draw) - mean_of(b, draw))
-}
-
-/// Bootstrap interval of mean(a)/mean(a of) − mean(b)/mean(b of), all seeds drawn apart.
-pub fn interval_of_shares([a, of_a]: [&[f64]; 2], [b, of_b]: [&[f64]; 2]) -> (f64, f64) {
-    bootstrap(|draw| mean_of(a, draw) / mean_of(of_a, draw) - mean_of(b, draw) / mean_of(of_b, draw))
-}
-
-/// Mean of as many draws with replacement as there are values.
-fn mean_of(values: &[f64], draw: &mut dyn FnMut(usize) -> usize) -> f64 {
-    (0..values.len()).map(|_| values[draw(values.len())]).sum::<f64>() / values.len() as f64
-}
-
-fn bootstrap(statistic: impl Fn(&mut dyn FnMut(usize) -> usize) -> f64) -> (f64, f64) {
+/// Bootstrap interval (percentiles) of what `combine` makes of the samples' means over seeds; seeds of each sample are
+/// drawn apart.
+pub fn interval<const N: usize>(samples: [&[f64]; N], combine: impl Fn([f64; N]) -> f64) -> (f64, f64) {
     // Always the same draws: a report does not change when it is made once more.
     let place = Place { purpose: Purpose::Evaluation, iteration: 0, trajectory: 0 };
     let mut sequence = Stream::new(0x626f_6f74).sequence(place, 0);
     let mut draw = |count: usize| ((sequence.uniform() * count as f64) as usize).min(count - 1);
-    let mut found: Vec<f64> = (0..RESAMPLES).map(|_| statistic(&mut draw)).collect();
+    // Of as many draws with replacement as there are values.
+    let mut mean = |values: &[f64]| {
+        (0..values.len()).map(|_| values[draw(values.len())]).sum::<f64>() / values.len() as f64
+    };
+    let mut found: Vec<f64> = (0..RESAMPLES).map(|_| combine(samples.map(&mut mean))).collect();
     found.sort_by(f64::total_cmp);
     let tail = (1.0 - CONFIDENCE) / 2.0;
     let at = |share: f64| crate::plot::quantile(&found, share);
@@ -105,14 +91,14 @@ mod tests {
     #[test]
     fn intervals_hold_the_mean_and_shrink_with_more_seeds() {
         let few = [1.0, 2.0, 3.0];
-        let (low, high) = interval(&few);
+        let (low, high) = interval([&few], |[mean]| mean);
         assert!((1.0..1.5).contains(&low) && (2.5..=3.0).contains(&high), "{low} {high}");
         let many: Vec<f64> = (0..60).map(|k| few[k % 3]).collect();
-        let (low, high) = interval(&many);
+        let (low, high) = interval([&many], |[mean]| mean);
         assert!(low > 1.7 && high < 2.3, "{low} {high}");
-        let (low, high) = interval_of_difference(&[5.0, 5.0], &[1.0, 2.0]);
+        let (low, high) = interval([&[5.0, 5.0], &[1.0, 2.0]], |[a, b]| a - b);
         assert!((3.0..=3.1).contains(&low) && (3.9..=4.0).contains(&high), "{low} {high}");
-        assert_eq!(interval(&[2.0]), (2.0, 2.0));
+        assert_eq!(interval([&[2.0]], |[mean]| mean), (2.0, 2.0));
         assert_eq!(deviation(&[1.0, 2.0, 3.0]), 1.0);
     }
 }

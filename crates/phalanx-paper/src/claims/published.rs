@@ -79,7 +79,7 @@ fn reaches(evidence: &Evidence, experiment: &str, method: &str, setting: &str) -
             let (goal, most) = (mean(&goal.values), mean(&most.values));
             let parts = [one(&return_, |value| value >= goal), one(&violation, |value| value <= most)];
             let text = |sample: &Sample, goal: f64| {
-                let Estimate { mean, low, high, seeds, .. } = Estimate::of(&sample.values);
+                let Estimate { mean, low, high, seeds, .. } = Estimate::of_mean(&sample.values);
                 let [mean, low, high, goal] = [mean, low, high, goal].map(short);
                 format!("{mean} [{low}, {high}], published {goal}, {seeds} seeds")
             };
@@ -93,7 +93,7 @@ fn reaches(evidence: &Evidence, experiment: &str, method: &str, setting: &str) -
 /// By the mean over seeds; where it falls short but the published figure is in its interval, nothing is
 /// decided.
 fn one(sample: &Sample, reached: impl Fn(f64) -> bool) -> Verdict {
-    let Estimate { mean, low, high, seeds, .. } = Estimate::of(&sample.values);
+    let Estimate { mean, low, high, seeds, .. } = Estimate::of_mean(&sample.values);
     match (seeds, reached(mean), reached(low) || reached(high)) {
         (0 | 1, ..) => Verdict::Undecided,
         (_, true, _) => Verdict::Holds,

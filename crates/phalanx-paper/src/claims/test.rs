@@ -168,10 +168,10 @@ impl Test {
                 self.single(sample(which, column)?, |estimate| estimate.above(*bound))
             }
             Test::LargerLoss { column, larger, smaller } => {
-                let both = |[which, from]: &[Rows; 2]| {
-                    Ok::<_, String>([sample(which, column)?, sample(from, column)?])
-                };
-                self.shares(both(smaller)?, both(larger)?)
+                let [kept, whole] = smaller;
+                let (a, of_a) = (sample(kept, column)?, sample(whole, column)?);
+                let [kept, whole] = larger;
+                self.shares([a, of_a, sample(kept, column)?, sample(whole, column)?])
             }
             Test::Within { which, column, low, high } => {
                 self.computed(sample(which, column)?, |values| exact::is_within(values, *low, *high))
@@ -203,7 +203,7 @@ impl Test {
 
     /// By the difference of the means; `verdict` is told what shares are of.
     fn compare(&self, a: Sample, b: Sample, verdict: impl Fn(&Estimate, f64) -> Verdict) -> Finding {
-        let estimate = Estimate::of_difference(&a.values, &b.values);
+        let estimate = Estimate::of([&a.values, &b.values], |[a, b]| a - b);
         let (one, other) = (mean(&a.values), mean(&b.values));
         let numbers = format!("{} against {}, difference {}", short(one), short(other), estimate.text());
         let verdict = verdict(&estimate, other.abs());
@@ -211,18 +211,18 @@ impl Test {
     }
 
     fn single(&self, sample: Sample, verdict: impl Fn(&Estimate) -> Verdict) -> Finding {
-        let estimate = Estimate::of(&sample.values);
+        let estimate = Estimate::of_mean(&sample.values);
         self.finding(verdict(&estimate), estimate.text(), Some(estimate), sample.absent)
     }
 
     /// What is lost is larger where a smaller share is kept.
-    fn shares(&self, smaller: [Sample; 2], larger: [Sample; 2]) -> Finding {
-        let absent = smaller.iter().chain(&larger).flat_map(|sample| sample.absent.clone()).collect();
-        let (smaller, larger) = (smaller.map(|sample| sample.values), larger.map(|sample| sample.values));
-        let estimate = Estimate::of_shares(&smaller, &larger);
-        let kept = |[part, whole]: &[Vec<f64>; 2]| short(mean(part) / mean(whole));
-        let (one, other) = (kept(&smaller), kept(&larger));
+    fn shares(&self, samples: [Sample; 4]) -> Finding {
+        let values = samples.each_ref().map(|sample| &sample.values[..]);
+        let estimate = Estimate::of(values, |[a, of_a, b, of_b]| a / of_a - b / of_b);
+        let [a, of_a, b, of_b] = values.map(mean);
+        let (one, other) = (short(a / of_a), short(b / of_b));
         let numbers = format!("{one} kept against {other}, difference {}", estimate.text());
+        let absent = samples.map(|sample| sample.absent).concat();
         self.finding(estimate.above(0.0), numbers, Some(estimate), absent)
     }
 

@@ -2,9 +2,7 @@
 
 use serde::Serialize;
 
-use phalanx_pictures::statistics::{
-    CONFIDENCE, interquartile_mean, interval, interval_of_difference, interval_of_shares, mean,
-};
+use phalanx_pictures::statistics::{CONFIDENCE, interquartile_mean, interval, mean};
 
 /// What became of a claim; the first is nearest to holding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -45,10 +43,10 @@ impl Verdict {
     }
 }
 
-/// A mean over seeds, or a difference of two, with what its uncertainty is.
+/// A mean over seeds, or what several come to, with its uncertainty.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Estimate {
-    /// Of the mean, or difference of the means.
+    /// Of the means.
     pub mean: f64,
     /// The same of interquartile means.
     pub iqm: f64,
@@ -62,24 +60,16 @@ pub struct Estimate {
 
 impl Estimate {
     /// Of the mean.
-    pub fn of(values: &[f64]) -> Estimate {
-        let (low, high) = interval(values);
-        Estimate { mean: mean(values), iqm: interquartile_mean(values), low, high, seeds: values.len() }
+    pub fn of_mean(values: &[f64]) -> Estimate {
+        Estimate::of([values], |[mean]| mean)
     }
 
-    /// Of mean(a) − mean(b).
-    pub fn of_difference(a: &[f64], b: &[f64]) -> Estimate {
-        let (low, high) = interval_of_difference(a, b);
-        let iqm = interquartile_mean(a) - interquartile_mean(b);
-        Estimate { mean: mean(a) - mean(b), iqm, low, high, seeds: a.len().min(b.len()) }
-    }
-
-    /// Of mean(a)/mean(a of) − mean(b)/mean(b of), for pairs `[a, a of]` and `[b, b of]`.
-    pub fn of_shares([a, of_a]: &[Vec<f64>; 2], [b, of_b]: &[Vec<f64>; 2]) -> Estimate {
-        let share = |of: fn(&[f64]) -> f64| of(a) / of(of_a) - of(b) / of(of_b);
-        let (low, high) = interval_of_shares([a, of_a], [b, of_b]);
-        let seeds = [a, of_a, b, of_b].map(|values| values.len()).into_iter().min().unwrap_or(0);
-        Estimate { mean: share(mean), iqm: share(interquartile_mean), low, high, seeds }
+    /// Of what `combine` makes of the samples' means.
+    pub fn of<const N: usize>(samples: [&[f64]; N], combine: impl Fn([f64; N]) -> f64) -> Estimate {
+        let (low, high) = interval(samples, &combine);
+        let (mean, iqm) = (combine(samples.map(mean)), combine(samples.map(interquartile_mean)));
+        let seeds = samples.iter().map(|values| values.len()).min().unwrap_or(0);
+        Estimate { mean, iqm, low, high, seeds }
     }
 
     /// Holds where the whole interval is above `bound`, fails where it is below.

@@ -3,6 +3,8 @@
 //! Everybody starts on a ring; classical scaling (Torgerson, 1952) finds the two directions in which distances in links
 //! spread most, and stress majorisation (Gansner, Koren and North, 2004) brings distances on paper close to them.
 
+use phalanx::graph::Graph;
+
 /// A place on the plane, in links.
 pub type Place = [f64; 2];
 
@@ -14,10 +16,9 @@ const SETTLED: f64 = 1e-4;
 /// Passes in which members that are too close are pushed apart.
 const PUSHES: usize = 80;
 
-/// Places of the members of the network with the given rows of neighbours. Its longer side is horizontal.
-/// O(members · (members + links)).
-pub fn places(neighbours: &[Vec<usize>]) -> Vec<Place> {
-    let distances = distances(neighbours);
+/// Places of the members of a network. Its longer side is horizontal. O(members · (members + links)).
+pub fn places(network: &Graph) -> Vec<Place> {
+    let distances = distances(network);
     let mut places = scaled(&distances);
     settle(&mut places, &distances);
     turn(&mut places);
@@ -26,26 +27,12 @@ pub fn places(neighbours: &[Vec<usize>]) -> Vec<Place> {
 
 /// Links between any two members; where no path leads, half of those of the longest path and two more: apart, but not
 /// so far that the paper is empty.
-fn distances(neighbours: &[Vec<usize>]) -> Vec<Vec<f64>> {
-    let n = neighbours.len();
-    let mut hops = vec![vec![usize::MAX; n]; n];
-    let mut longest = 1;
-    for (from, hops) in hops.iter_mut().enumerate() {
-        hops[from] = 0;
-        let mut queue = std::collections::VecDeque::from([from]);
-        while let Some(i) = queue.pop_front() {
-            longest = longest.max(hops[i]);
-            for &j in &neighbours[i] {
-                if hops[j] == usize::MAX {
-                    hops[j] = hops[i] + 1;
-                    queue.push_back(j);
-                }
-            }
-        }
-    }
+fn distances(network: &Graph) -> Vec<Vec<f64>> {
+    let hops: Vec<_> = (0..network.agents()).map(|i| network.distances_from(i)).collect();
+    let longest = hops.iter().flatten().flatten().max().map_or(1, |&longest| longest.max(1));
     let far = longest / 2 + 2;
-    let links = |hops| if hops == usize::MAX { far as f64 } else { hops as f64 };
-    hops.into_iter().map(|row| row.into_iter().map(links).collect()).collect()
+    let links = |hops: &Option<u32>| f64::from(hops.unwrap_or(far));
+    hops.iter().map(|row| row.iter().map(links).collect()).collect()
 }
 
 /// The two leading directions of the doubly centred squares of the distances, by subspace iteration from the ring.
@@ -154,11 +141,6 @@ pub fn spread_out(places: &mut [Place], least: f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use phalanx::graph::Graph;
-
-    fn rows(network: &Graph) -> Vec<Vec<usize>> {
-        (0..network.agents()).map(|i| network.neighbours(i).iter().map(|&j| j as usize).collect()).collect()
-    }
 
     fn distance(a: Place, b: Place) -> f64 {
         (a[0] - b[0]).hypot(a[1] - b[1])
@@ -166,15 +148,14 @@ mod tests {
 
     #[test]
     fn distances_are_links() {
-        let rows = rows(&Graph::from_edges(5, [(0, 1), (1, 2), (2, 3)]).unwrap());
-        let distances = distances(&rows);
+        let distances = distances(&Graph::from_edges(5, [(0, 1), (1, 2), (2, 3)]).unwrap());
         assert_eq!(distances[0], [0.0, 1.0, 2.0, 3.0, 3.0]);
         assert_eq!(distances[4], [3.0, 3.0, 3.0, 3.0, 0.0]);
     }
 
     #[test]
     fn a_line_is_straight_and_horizontal() {
-        let places = places(&rows(&Graph::line(7).unwrap()));
+        let places = places(&Graph::line(7).unwrap());
         for pair in places.windows(2) {
             assert!((distance(pair[0], pair[1]) - 1.0).abs() < 0.01, "{places:?}");
             assert!((pair[0][1] - pair[1][1]).abs() < 0.01, "{places:?}");
@@ -183,7 +164,7 @@ mod tests {
 
     #[test]
     fn a_ring_is_round_and_its_members_are_in_order() {
-        let places = places(&rows(&Graph::ring(12).unwrap()));
+        let places = places(&Graph::ring(12).unwrap());
         let radii: Vec<f64> = places.iter().map(|&place| distance(place, [0.0, 0.0])).collect();
         assert!(radii.iter().all(|radius| (radius / radii[0] - 1.0).abs() < 0.02), "{radii:?}");
         let sides: Vec<f64> = (0..12).map(|i| distance(places[i], places[(i + 1) % 12])).collect();
@@ -198,12 +179,11 @@ mod tests {
             Graph::small_world(60, 4, 0.1, 1).unwrap(),
             Graph::scale_free(60, 2, 1).unwrap(),
         ] {
-            let rows = rows(&network);
-            let places = places(&rows);
+            let places = places(&network);
             let (mut linked, mut other) = ((0.0, 0.0), (0.0, 0.0));
-            for i in 0..rows.len() {
+            for i in 0..places.len() {
                 for j in 0..i {
-                    let sum = if rows[i].contains(&j) { &mut linked } else { &mut other };
+                    let sum = if network.neighbours(i).contains(&(j as u32)) { &mut linked } else { &mut other };
                     *sum = (sum.0 + distance(places[i], places[j]), sum.1 + 1.0);
                 }
             }
@@ -216,7 +196,7 @@ mod tests {
         let networks =
             [Graph::complete(9), Graph::star(9), Graph::from_edges(1, []), Graph::from_edges(6, [])];
         for network in networks {
-            let mut places = places(&rows(&network.unwrap()));
+            let mut places = places(&network.unwrap());
             spread_out(&mut places, 0.1);
             assert!(places.iter().flatten().all(|x| x.is_finite()), "{places:?}");
             for i in 0..places.len() {

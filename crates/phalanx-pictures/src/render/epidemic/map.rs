@@ -95,8 +95,8 @@ impl Map {
     fn web(network: &Graph) -> Map {
         let n = network.agents();
         let people = nearest(network, MOST_PEOPLE);
-        let (mut links, neighbours) = links(network, &people);
-        let (places, radius, size) = on_paper(layout::places(&neighbours));
+        let (mut links, part) = links(network, &people);
+        let (places, radius, size) = on_paper(layout::places(&part));
         let mut left_out = Vec::new();
         if people.len() < n {
             left_out.push(format!("{} of {n} people: those nearest to person 0", people.len()));
@@ -133,14 +133,9 @@ fn nearest(network: &Graph, most: usize) -> Vec<usize> {
     let mut is_found = vec![false; n];
     let mut next = 0;
     for start in 0..n {
-        if found.len() >= most {
-            break;
+        if !std::mem::replace(&mut is_found[start], true) {
+            found.push(start);
         }
-        if is_found[start] {
-            continue;
-        }
-        is_found[start] = true;
-        found.push(start);
         while next < found.len() && found.len() < most {
             for &j in network.neighbours(found[next]) {
                 if !std::mem::replace(&mut is_found[j as usize], true) {
@@ -149,21 +144,21 @@ fn nearest(network: &Graph, most: usize) -> Vec<usize> {
             }
             next += 1;
         }
+        if found.len() >= most {
+            break;
+        }
     }
     found.truncate(most);
     found.sort_unstable();
     found
 }
 
-/// Links among some people, as pairs and as rows, by where these stand in `people`, which ascends.
-fn links(network: &Graph, people: &[usize]) -> (Vec<(usize, usize)>, Vec<Vec<usize>>) {
-    let row = |&i: &usize| -> Vec<usize> {
-        network.neighbours(i).iter().filter_map(|&j| people.binary_search(&(j as usize)).ok()).collect()
-    };
-    let rows: Vec<Vec<usize>> = people.iter().map(row).collect();
-    let pairs = rows.iter().enumerate();
-    let pairs = pairs.flat_map(|(a, row)| row.iter().filter(move |&&b| a < b).map(move |&b| (a, b)));
-    (pairs.collect(), rows)
+/// Links among some people, as pairs and as a graph, by where these stand in `people`, which ascends.
+fn links(network: &Graph, people: &[usize]) -> (Vec<(usize, usize)>, Graph) {
+    let part = network.part(people.iter().map(|&i| i as u32).collect(), |_| true);
+    let of_one = |a: usize| part.neighbours(a).iter().map(move |&b| (a, b as usize));
+    let pairs = (0..people.len()).flat_map(of_one).filter(|(a, b)| a < b).collect();
+    (pairs, part)
 }
 
 /// Places in links to places in pixels that fit into a drawing; with the radius of a person, and the drawing's size.
