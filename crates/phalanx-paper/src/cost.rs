@@ -13,7 +13,8 @@ use super::drawing::log;
 use super::on_one_thread;
 use super::setting::key_and_value;
 use super::sheet::{Sheet, optional};
-use phalanx_pictures::plot::figure::{Curve, Figure, Panel, Style, laid_out};
+use phalanx_pictures::plot::canvas::Figure;
+use phalanx_pictures::plot::figure::{Curve, Panel, Style, side_by_side};
 use phalanx_pictures::plot::quantile;
 
 /// Columns of `results.csv`: one row per radius. `seconds` is the median, `seconds_relative` compares
@@ -94,7 +95,7 @@ pub fn make(context: &ExperimentContext<'_>) -> anyhow::Result<()> {
     );
     let traffic =
         figure(&results, "Traffic per agent", "bytes per agent and iteration", ["bytes", "bytes_relative"]);
-    context.figures(vec![("time", laid_out(&time)), ("traffic", laid_out(&traffic))])
+    context.figures(vec![("time", time), ("traffic", traffic)])
 }
 
 /// Iterations after the first one, which makes room for everything.
@@ -167,10 +168,9 @@ fn figure(results: &Sheet, title: &str, unit: &str, columns: [&str; 2]) -> Figur
         }
         Panel { x: log("κ + 1"), y: log(what), curves }
     };
-    Figure {
-        title: format!("{title} against κ"),
-        subtitle: "κ = κ_q = κ_g, on one thread; the last mark of a curve is the diameter of its network"
-            .into(),
-        panels: vec![panel(columns[0], unit, false), panel(columns[1], "relative to κ = diameter", true)],
-    }
+    side_by_side(
+        format!("{title} against κ"),
+        "κ = κ_q = κ_g, on one thread; the last mark of a curve is the diameter of its network",
+        &[panel(columns[0], unit, false), panel(columns[1], "relative to κ = diameter", true)],
+    )
 }

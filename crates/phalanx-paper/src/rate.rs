@@ -10,7 +10,8 @@ use super::context::{ExperimentContext, Length};
 use super::drawing::log;
 use super::on_one_thread;
 use super::sheet::{Sheet, number};
-use phalanx_pictures::plot::figure::{Curve, Figure, Panel, Style, laid_out};
+use phalanx_pictures::plot::canvas::Figure;
+use phalanx_pictures::plot::figure::{Curve, Panel, Style, side_by_side};
 use phalanx_pictures::statistics::slope;
 
 /// The line of four agents; η_μ and T are set here.
@@ -67,7 +68,7 @@ pub fn make(context: &ExperimentContext<'_>) -> anyhow::Result<()> {
         labels.push(format!("η_μ = {times}T^⅓{steps} (slopes {}, {})", fitted[0], fitted[1]));
     }
     context.sheet("slopes.csv", &slopes)?;
-    context.figures(vec![("rate", laid_out(&figure(&results, &labels, from)))])
+    context.figures(vec![("rate", figure(&results, &labels, from))])
 }
 
 /// A slope in words; there is no −0.
@@ -114,11 +115,10 @@ fn figure(results: &Sheet, labels: &[String], from: f64) -> Figure {
         curves.push(Curve { label: "slope −⅔ of the theorem".into(), points, style: Style::Dashed });
         Panel { x: log("iterations T"), y: log(what), curves }
     };
-    Figure {
-        title: "Stationarity against iterations".into(),
-        subtitle: format!(
-            "line of 4 agents, γ = 0.8, the paper's scaling; a mark is a run of T iterations; slopes for T ≥ {from}"
-        ),
-        panels: vec![panel("E of the last iterate", "E_final"), panel("least E of all iterates", "E_min")],
-    }
+    let of_line = "line of 4 agents, γ = 0.8, the paper's scaling";
+    side_by_side(
+        "Stationarity against iterations",
+        format!("{of_line}; a mark is a run of T iterations; slopes for T ≥ {from}"),
+        &[panel("E of the last iterate", "E_final"), panel("least E of all iterates", "E_min")],
+    )
 }

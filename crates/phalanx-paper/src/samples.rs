@@ -14,7 +14,8 @@ use super::drawing::log;
 use super::on_one_thread;
 use super::setting::key_and_value;
 use super::sheet::{Sheet, number};
-use phalanx_pictures::plot::figure::{Figure, Panel, Style, laid_out};
+use phalanx_pictures::plot::canvas::Figure;
+use phalanx_pictures::plot::figure::{Panel, Style, side_by_side};
 use phalanx_pictures::statistics::{deviation, mean, slope};
 
 /// Columns of `results.csv`: one row per number of samples. `what` is `estimate` (errors at policies that do
@@ -105,8 +106,8 @@ pub fn make(context: &ExperimentContext<'_>) -> anyhow::Result<()> {
     }
     context.sheet("slopes.csv", &sheet)?;
     context.figures(vec![
-        ("estimates", laid_out(&estimate_figure(&results, slopes, plan.policies))),
-        ("trained", laid_out(&trained_figure(&results, iterations, seeds))),
+        ("estimates", estimate_figure(&results, slopes, plan.policies)),
+        ("trained", trained_figure(&results, iterations, seeds)),
     ])
 }
 
@@ -205,11 +206,11 @@ fn estimate_figure(results: &Sheet, slopes: [f64; 2], policies: u64) -> Figure {
         promised("occupancy_error"),
         promised("gradient_error"),
     ];
-    Figure {
-        title: "Errors of estimates against B".into(),
-        subtitle: format!("line of 4 agents, γ = 0.8, H = 60; mean over {policies} random policies"),
-        panels: vec![Panel { x: log("episodes B"), y: log("relative error"), curves }],
-    }
+    side_by_side(
+        "Errors of estimates against B",
+        format!("line of 4 agents, γ = 0.8, H = 60; mean over {policies} random policies"),
+        &[Panel { x: log("episodes B"), y: log("relative error"), curves }],
+    )
 }
 
 fn trained_figure(results: &Sheet, iterations: usize, seeds: u64) -> Figure {
@@ -226,14 +227,13 @@ fn trained_figure(results: &Sheet, iterations: usize, seeds: u64) -> Figure {
             ],
         }
     };
-    Figure {
-        title: "Trained policies against samples".into(),
-        subtitle: format!(
-            "line of 4 agents, γ = 0.8, {iterations} iterations; exact values of the last policy, mean over {seeds} seeds"
-        ),
-        panels: vec![
+    let of_line = format!("line of 4 agents, γ = 0.8, {iterations} iterations");
+    side_by_side(
+        "Trained policies against samples",
+        format!("{of_line}; exact values of the last policy, mean over {seeds} seeds"),
+        &[
             panel("batch", "B", format!("episodes B (K = {TRANSITIONS})")),
             panel("transitions", "K", format!("transitions K (B = {BATCH})")),
         ],
-    }
+    )
 }

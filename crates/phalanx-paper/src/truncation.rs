@@ -11,8 +11,8 @@ use super::models;
 use super::on_one_thread;
 use super::sheet::{Sheet, optional};
 use phalanx_pictures::plot::Values;
-use phalanx_pictures::plot::canvas::Axis;
-use phalanx_pictures::plot::figure::{Figure, Panel, Style, laid_out};
+use phalanx_pictures::plot::canvas::{Axis, Figure};
+use phalanx_pictures::plot::figure::{Panel, Style, side_by_side};
 
 /// Of the lines.
 const GAMMA: f64 = 0.99;
@@ -34,8 +34,8 @@ pub fn make(context: &ExperimentContext<'_>) -> anyhow::Result<()> {
     let family = family(context, radii)?;
     context.sheet("counterexample.csv", &family)?;
     context.figures(vec![
-        ("truncation", laid_out(&line_figure(agents, &lines))),
-        ("counterexample", laid_out(&family_figure(&family))),
+        ("truncation", line_figure(agents, &lines)),
+        ("counterexample", family_figure(&family)),
     ])
 }
 
@@ -145,16 +145,11 @@ fn line_figure(agents: usize, table: &Sheet) -> Figure {
             ],
         }
     };
-    Figure {
-        title: "Error of the truncated gradient".into(),
-        subtitle: format!(
-            "line of {agents} agents, γ = {GAMMA}, policies of the own state; largest error over agents"
-        ),
-        panels: vec![
-            panel(0.3, "mixing 0.3: the assumption holds"),
-            panel(0.0, "the paper's line: it fails"),
-        ],
-    }
+    side_by_side(
+        "Error of the truncated gradient",
+        format!("line of {agents} agents, γ = {GAMMA}, policies of the own state; largest error over agents"),
+        &[panel(0.3, "mixing 0.3: the assumption holds"), panel(0.0, "the paper's line: it fails")],
+    )
 }
 
 fn family_figure(table: &Sheet) -> Figure {
@@ -170,12 +165,12 @@ fn family_figure(table: &Sheet) -> Figure {
             ],
         }
     };
-    Figure {
-        title: "A policy that carries influence over κ hops at once".into(),
-        subtitle: "line of κ + 2 agents, γ = 0.9; agent 0 copies the state of agent κ".into(),
-        panels: vec![
+    side_by_side(
+        "A policy that carries influence over κ hops at once",
+        "line of κ + 2 agents, γ = 0.9; agent 0 copies the state of agent κ",
+        &[
             panel("error of the truncated gradient", ["error", "lemma", "certificate"]),
             panel("error of agent 0's truncated Q", ["dq", "dq_lemma", "dq_certificate"]),
         ],
-    }
+    )
 }

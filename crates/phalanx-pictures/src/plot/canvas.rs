@@ -1,5 +1,5 @@
 //! Drawing: figures of panels of layers, to SVG and PNG. All that is known of the plotting crate (kuva) is in
-//! this file, so that it can be exchanged.
+//! this file and in `lettering`, so that it can be exchanged.
 //!
 //! Its axes, grid, curves, marks and both back ends are used. Titles, captions and the legend are laid out
 //! here, as are ranges and ticks (`scale`): its own put the legend beside the data, turn captions on their
@@ -22,53 +22,10 @@ use kuva::render::render::{Primitive, Scene, TextAnchor, TextSpan, render_legend
 use kuva::render::theme::Theme;
 use rayon::prelude::*;
 
+pub use super::colour::Colour;
+use super::lettering::{LONGEST_LABEL, plain, shortened, text_width};
 use super::scale::{Scale, Values};
 use super::series::{Point, Span};
-
-/// A colour by its red, green and blue.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Colour(u8, u8, u8);
-
-impl Colour {
-    /// For what is wrong.
-    pub const ALARM: Colour = Colour(0xD5, 0x5E, 0x00);
-    /// For what is only there for orientation.
-    pub const QUIET: Colour = Colour(0x55, 0x55, 0x55);
-
-    /// The k-th colour of a series, from 0. The palette of Okabe and Ito, which all kinds of colour vision
-    /// tell apart, without its yellow (too light on white) and its vermilion ([`Colour::ALARM`]).
-    pub fn of_series(k: usize) -> Colour {
-        const SERIES: [Colour; 6] = [
-            Colour(0x00, 0x72, 0xB2),
-            Colour(0x00, 0x9E, 0x73),
-            Colour(0xCC, 0x79, 0xA7),
-            Colour(0x56, 0xB4, 0xE9),
-            Colour(0xE6, 0x9F, 0x00),
-            Colour(0x33, 0x33, 0x33),
-        ];
-        SERIES[k % SERIES.len()]
-    }
-
-    /// Mixed with white; 1 leaves it as it is.
-    pub fn tint(self, share: f64) -> Colour {
-        let mix = |c: u8| (255.0 - share * (255.0 - f64::from(c))).round() as u8;
-        Colour(mix(self.0), mix(self.1), mix(self.2))
-    }
-
-    /// White.
-    pub const PAPER: Colour = Colour(0xFF, 0xFF, 0xFF);
-    /// For text.
-    pub const INK: Colour = Colour(0x22, 0x22, 0x22);
-
-    /// Red, green and blue.
-    pub fn rgb(self) -> [u8; 3] {
-        [self.0, self.1, self.2]
-    }
-
-    fn css(self) -> String {
-        format!("#{:02x}{:02x}{:02x}", self.0, self.1, self.2)
-    }
-}
 
 /// The k-th shape of a series' marks, from 0.
 pub fn mark_of_series(k: usize) -> Mark {
@@ -211,8 +168,6 @@ const TICK_LABELS: f64 = 26.0;
 const CAPTION: f64 = 36.0;
 /// Pixels of the PNG per unit of the drawing.
 const PNG_SCALE: f32 = 2.0;
-/// Labels are cut to this many characters.
-const LONGEST_LABEL: usize = 60;
 /// Entries of a legend, the last of which counts the rest.
 const LONGEST_LEGEND: usize = 16;
 
@@ -276,12 +231,13 @@ fn scene(figure: &Figure) -> Scene {
         scene.elements.extend(drawn.elements);
         // The captions are drawn here since the crate would turn that of the y axis on its side, which is
         // hard to read.
-        let caption = |axis: &Axis, scale: &Scale| axis.label.clone() + &scale.unit();
-        let ink = Colour::INK;
-        text(&mut scene, &caption(&panel.panel.y, &panel.y), (GAP, ABOVE - 10.0), TextAnchor::Start, ink);
+        let mut caption = |axis: &Axis, scale: &Scale, at: Point, anchor: TextAnchor| {
+            text(&mut scene, &(axis.label.clone() + &scale.unit()), at, anchor, Colour::INK);
+        };
+        caption(&panel.panel.y, &panel.y, (GAP, ABOVE - 10.0), TextAnchor::Start);
         if !stacked || k + 1 == count {
             let below = (0.5 * (left + panel_width - GAP), row_height + 16.0);
-            text(&mut scene, &caption(&panel.panel.x, &panel.x), below, TextAnchor::Middle, ink);
+            caption(&panel.panel.x, &panel.x, below, TextAnchor::Middle);
         }
         scene.add(Primitive::GroupEnd);
     }
@@ -317,60 +273,6 @@ fn text(scene: &mut Scene, content: &str, (x, y): Point, anchor: TextAnchor, col
         bold: false,
         color: Some(colour.css().as_str().into()),
     });
-}
-
-/// A line of text as a PNG, black on white, with its baseline in row [`letter_baseline`]: the crate has the only
-/// font in the program, and shows it in pictures alone.
-pub fn lettering(content: &str, bold: bool, pixels: f32) -> Result<Vec<u8>, String> {
-    let content = shortened(content, 2 * LONGEST_LABEL);
-    // No letter in use is wider.
-    let width = f64::from(LETTER_SIZE) * 1.25 * (content.chars().count() + 1) as f64;
-    let mut scene = Scene::new(width, 1.6 * f64::from(LETTER_SIZE));
-    let span = TextSpan { bold, ..TextSpan::plain(content) };
-    let (size, anchor) = (LETTER_SIZE, TextAnchor::Start);
-    let (x, y) = (0.1 * f64::from(LETTER_SIZE), LETTER_BASELINE);
-    scene.add(Primitive::RichText { x, y, spans: vec![span], size, anchor, color: None });
-    RasterBackend::new().with_scale(pixels / LETTER_SIZE as f32).render_scene(&scene)
-}
-
-/// Row of the baseline in a picture of [`lettering`].
-pub fn letter_baseline(pixels: f32) -> i32 {
-    // As the crate cuts it.
-    (LETTER_BASELINE as f32 * (pixels / LETTER_SIZE as f32)) as i32
-}
-
-/// The size in which [`lettering`] lays out, before it is scaled.
-const LETTER_SIZE: u32 = 20;
-const LETTER_BASELINE: f64 = 24.0;
-
-/// Text without control characters (XML has no way to write them). Of a long text the middle is left out:
-/// names of runs tend to differ at their ends.
-pub fn shortened(content: &str, longest: usize) -> String {
-    let clean = |c: char| if c.is_control() || matches!(c, '\u{FFFE}' | '\u{FFFF}') { ' ' } else { c };
-    let text: Vec<char> = content.chars().map(clean).collect();
-    if text.len() <= longest {
-        return text.into_iter().collect();
-    }
-    let (head, tail) = (longest / 2, longest - longest / 2 - 1);
-    text[..head].iter().chain(['…'].iter()).chain(&text[text.len() - tail..]).collect()
-}
-
-/// Text for a label, where the crate would take what is between two `$` for a formula.
-fn plain(content: &str, longest: usize) -> String {
-    shortened(content, longest).replace('$', "\\$")
-}
-
-/// About how wide a text is drawn: the crate does not tell.
-pub fn text_width(content: &str, size: u32) -> f64 {
-    let em = |c: char| match c {
-        'i' | 'j' | 'l' | '.' | ',' | ':' | ';' | '|' | '\'' | ' ' | '\u{2009}' => 0.31,
-        'f' | 't' | 'r' | 'I' | '(' | ')' | '-' => 0.4,
-        'c' | 's' | 'z' | 'k' | 'v' | 'x' | 'y' | '_' => 0.57,
-        'm' | 'w' | 'M' | 'W' | '−' | '×' | '…' | '%' => 0.95,
-        c if c.is_ascii() => 0.63,
-        _ => 0.8,
-    };
-    f64::from(size) * content.chars().map(em).sum::<f64>()
 }
 
 fn legend_entries(figure: &Figure) -> Vec<LegendEntry> {
@@ -471,28 +373,22 @@ impl<'a> ScaledPanel<'a> {
         (self.x.in_units(self.x.place(x)), self.y.in_units(self.y.place(y)))
     }
 
-    /// The lower left and the upper right corner of the plotting area, likewise.
-    fn corners(&self) -> (Point, Point) {
-        let (x, y) = (&self.x, &self.y);
-        ((x.in_units(x.low), y.in_units(y.low)), (x.in_units(x.high), y.in_units(y.high)))
-    }
-
     fn layout(&self, width: f64, height: f64, left: f64, theme: &Theme) -> Layout {
         let (x, y) = (&self.x, &self.y);
-        let (low, high) = self.corners();
+        let (x_range, y_range) = (x.range(), y.range());
         let format = |scale: &Scale| {
             let scale = scale.clone();
             TickFormat::Custom(Arc::new(move |value| scale.label(value)))
         };
-        let mut layout = Layout::new((low.0, high.0), (low.1, high.1))
+        let mut layout = Layout::new(x_range, y_range)
             .with_width(width)
             .with_height(height)
             .with_force_margins(left, GAP)
             .with_force_margins_y(ABOVE, TICK_LABELS)
-            .with_x_axis_min(low.0)
-            .with_x_axis_max(high.0)
-            .with_y_axis_min(low.1)
-            .with_y_axis_max(high.1)
+            .with_x_axis_min(x_range.0)
+            .with_x_axis_max(x_range.1)
+            .with_y_axis_min(y_range.0)
+            .with_y_axis_max(y_range.1)
             .with_x_tick_step(x.in_units(x.step))
             .with_y_tick_step(y.in_units(y.step))
             .with_x_tick_format(format(x))
@@ -504,56 +400,48 @@ impl<'a> ScaledPanel<'a> {
         }
         for layer in self.panel.layers.iter().filter(|layer| matches!(layer.shape, Shape::BelowZero)) {
             let region = if self.panel.names.is_empty() {
-                ShadedRegion::horizontal(low.1, low.1.max(0.0))
+                ShadedRegion::horizontal(y_range.0, y_range.0.max(0.0))
             } else {
-                ShadedRegion::vertical(low.0, low.0.max(0.0))
+                ShadedRegion::vertical(x_range.0, x_range.0.max(0.0))
             };
-            layout =
-                layout.with_shaded_region(region.with_color(layer.colour.css()).with_opacity(SHADE_OPACITY));
+            let region = region.with_color(layer.colour.css()).with_opacity(SHADE_OPACITY);
+            layout = layout.with_shaded_region(region);
         }
         layout
     }
 
     fn plots(&self) -> Vec<Plot> {
-        let curve = |points: &[Point], colour: Colour, width: f64| {
-            let points = points.iter().map(|&point| self.place(point));
-            LinePlot::new().with_data(points).with_color(colour.css()).with_stroke_width(width)
+        let placed = |points: &[Point]| points.iter().map(|&point| self.place(point)).collect::<Vec<_>>();
+        // Through places in the units of the axes.
+        let curve = |places: Vec<Point>, colour: Colour, width: f64| {
+            LinePlot::new().with_data(places).with_color(colour.css()).with_stroke_width(width)
         };
-        // Between places in the units of the axes.
-        let straight = |from: Point, to: Point, colour: Colour| {
-            let plot = LinePlot::new().with_data([from, to]).with_color(colour.css());
-            Plot::Line(plot.with_stroke_width(1.2))
-        };
-        let ((left, bottom), (right, top)) = self.corners();
-        let zero = self.place((0.0, 0.0));
         let marks = |points: &[Point], colour: Colour, mark: Mark| {
-            let points = points.iter().map(|&point| self.place(point));
-            let plot = ScatterPlot::new().with_data(points).with_color(colour.css());
+            let plot = ScatterPlot::new().with_data(placed(points)).with_color(colour.css());
             Plot::Scatter(plot.with_marker(mark).with_size(MARK_SIZE))
         };
         let draw = |layer: &Layer| match &layer.shape {
             Shape::Line { points, .. } if points.len() == 1 => marks(points, layer.colour, Mark::Circle),
-            Shape::Line { points, width } => Plot::Line(curve(points, layer.colour, *width)),
+            Shape::Line { points, width } => Plot::Line(curve(placed(points), layer.colour, *width)),
             Shape::Dashes(points) => {
                 let style = LineStyle::Custom(DASHES.into());
-                Plot::Line(curve(points, layer.colour, DASH_WIDTH).with_line_style(style))
+                Plot::Line(curve(placed(points), layer.colour, DASH_WIDTH).with_line_style(style))
             }
             Shape::Marks { points, mark } => marks(points, layer.colour, *mark),
             Shape::Band(spans) => {
-                let at =
-                    |pick: fn(&Span) -> f64| spans.iter().map(move |span| self.place((span.x, pick(span))));
-                let band = BandPlot::new(
-                    at(|span| span.low).map(|point| point.0),
-                    at(|span| span.low).map(|point| point.1),
-                    at(|span| span.high).map(|point| point.1),
-                );
+                let low = spans.iter().map(|span| self.place((span.x, span.low)));
+                let high = spans.iter().map(|span| self.place((span.x, span.high)).1);
+                let band = BandPlot::new(low.clone().map(|low| low.0), low.map(|low| low.1), high);
                 Plot::Band(band.with_color(layer.colour.css()).with_opacity(BAND_OPACITY))
             }
-            Shape::ZeroLine if self.panel.names.is_empty() => {
-                straight((left, zero.1), (right, zero.1), layer.colour)
+            Shape::ZeroLine => {
+                let (x, y) = self.place((0.0, 0.0));
+                let ((left, right), (bottom, top)) = (self.x.range(), self.y.range());
+                let is_flat = self.panel.names.is_empty();
+                let ends = if is_flat { [(left, y), (right, y)] } else { [(x, bottom), (x, top)] };
+                Plot::Line(curve(ends.into(), layer.colour, 1.2))
             }
-            Shape::ZeroLine => straight((zero.0, bottom), (zero.0, top), layer.colour),
-            Shape::BelowZero => Plot::Line(curve(&[], layer.colour, 0.0)),
+            Shape::BelowZero => Plot::Line(curve(Vec::new(), layer.colour, 0.0)),
         };
         let mut layers: Vec<&Layer> = self.panel.layers.iter().collect();
         layers.sort_by_key(|layer| layer.shape.depth());

@@ -1,19 +1,8 @@
 //! Curves from numbers, drawn like the pictures of `phalanx plot`: for programs that run `phalanx` and show what came
 //! of it.
 
-use super::canvas::{self, Arrangement, Axis, Colour, Layer, Shape, mark_of_series};
+use super::canvas::{self, Arrangement, Axis, Colour, Figure, Layer, Shape, mark_of_series};
 use super::series;
-
-/// A drawing of panels next to one another, with one legend.
-#[derive(Debug, Clone)]
-pub struct Figure {
-    /// The heading.
-    pub title: String,
-    /// A line below it.
-    pub subtitle: String,
-    /// From left to right.
-    pub panels: Vec<Panel>,
-}
 
 /// A pair of axes with curves.
 #[derive(Debug, Clone)]
@@ -42,16 +31,14 @@ pub struct Curve {
 pub enum Style {
     /// Single measurements: marks, joined by a line.
     Marked,
-    /// A long series: a line.
-    Plain,
     /// A bound or a prediction: a broken line.
     Dashed,
 }
 
-/// What is drawn, in the terms of the canvas.
-pub fn laid_out(figure: &Figure) -> canvas::Figure {
+/// A drawing of panels next to one another, from left to right, with one legend.
+pub fn side_by_side(title: impl Into<String>, subtitle: impl Into<String>, panels: &[Panel]) -> Figure {
     let mut labels: Vec<&str> = Vec::new();
-    for curve in figure.panels.iter().flat_map(|panel| &panel.curves) {
+    for curve in panels.iter().flat_map(|panel| &panel.curves) {
         if !labels.contains(&curve.label.as_str()) {
             labels.push(&curve.label);
         }
@@ -61,10 +48,10 @@ pub fn laid_out(figure: &Figure) -> canvas::Figure {
         let layers = panel.curves.iter().flat_map(|curve| layers(curve, number(curve))).collect();
         canvas::Panel::new(panel.x.clone(), panel.y.clone(), layers)
     };
-    canvas::Figure {
-        title: figure.title.clone(),
-        subtitle: figure.subtitle.clone(),
-        panels: figure.panels.iter().map(panel).collect(),
+    Figure {
+        title: title.into(),
+        subtitle: subtitle.into(),
+        panels: panels.iter().map(panel).collect(),
         arrangement: Arrangement::SideBySide,
     }
 }
@@ -79,10 +66,6 @@ fn layers(curve: &Curve, k: usize) -> Vec<Layer> {
     let layer = |shape, label: &str| Layer { shape, colour: Colour::of_series(k), label: label.into() };
     match curve.style {
         Style::Dashed => vec![layer(Shape::Dashes(points), &curve.label)],
-        Style::Plain => {
-            let points = series::thin(points);
-            vec![layer(Shape::Line { points, width: super::THICK }, &curve.label)]
-        }
         Style::Marked => vec![
             layer(Shape::Marks { points: points.clone(), mark: mark_of_series(k) }, &curve.label),
             layer(Shape::Line { points, width: super::THICK }, ""),
@@ -107,20 +90,16 @@ mod tests {
     fn labels_have_one_colour_and_one_entry() {
         let axis = |values| Axis::new("x", values);
         let panel = |values, curves| Panel { x: axis(Values::Whole), y: axis(values), curves };
-        let figure = Figure {
-            title: "title".into(),
-            subtitle: String::new(),
-            panels: vec![
-                panel(Values::Log, vec![curve("a", Style::Marked), curve("b", Style::Dashed)]),
-                panel(Values::Real, vec![curve("b", Style::Dashed), curve("c", Style::Plain)]),
-            ],
-        };
-        let laid_out = laid_out(&figure);
+        let panels = [
+            panel(Values::Log, vec![curve("a", Style::Marked), curve("b", Style::Dashed)]),
+            panel(Values::Real, vec![curve("b", Style::Dashed), curve("c", Style::Marked)]),
+        ];
+        let figure = side_by_side("title", "", &panels);
         let colours =
-            |panel: usize| laid_out.panels[panel].layers.iter().map(|layer| layer.colour).collect::<Vec<_>>();
+            |panel: usize| figure.panels[panel].layers.iter().map(|layer| layer.colour).collect::<Vec<_>>();
         let of = Colour::of_series;
-        assert_eq!((colours(0), colours(1)), (vec![of(0), of(0), of(1)], vec![of(1), of(2)]));
-        let picture = canvas::draw(&[laid_out]).unwrap().remove(0);
+        assert_eq!((colours(0), colours(1)), (vec![of(0), of(0), of(1)], vec![of(1), of(2), of(2)]));
+        let picture = canvas::draw(&[figure]).unwrap().remove(0);
         for part in [">10⁻¹²<", ">a<", ">b<", ">c<", "stroke-dasharray=\"8 6\""] {
             assert!(picture.svg.contains(part), "{part}: {}", picture.svg);
         }

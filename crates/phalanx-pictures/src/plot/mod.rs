@@ -1,7 +1,9 @@
 //! `phalanx plot`: pictures of runs, drawn from their folders.
 
 pub mod canvas;
+mod colour;
 pub mod figure;
+pub(crate) mod lettering;
 mod margins;
 mod read;
 mod runs;
@@ -108,14 +110,14 @@ fn duals_figure(run: &str, metrics: &Metrics) -> Figure {
     stacked(format!("Multipliers: {run}"), "over all agents and constraints", vec![panel])
 }
 
-fn stationarity_figure(run: &str, columns: read::Stationarity) -> Figure {
+fn stationarity_figure(run: &str, [iteration, x, y, e]: [Vec<f64>; 4]) -> Figure {
     let curve = |k: usize, label: &str, width: f64, values: &[f64]| {
-        line(series::points(&columns.iteration, values), width, Colour::of_series(k), label.into())
+        line(series::points(&iteration, values), width, Colour::of_series(k), label.into())
     };
     let layers = vec![
-        curve(0, "E = X² + Y²", THICK, &columns.e),
-        curve(1, "X (parameters)", THIN, &columns.x),
-        curve(2, "Y (multipliers)", THIN, &columns.y),
+        curve(0, "E = X² + Y²", THICK, &e),
+        curve(1, "X (parameters)", THIN, &x),
+        curve(2, "Y (multipliers)", THIN, &y),
     ];
     let subtitle = "how far parameters and multipliers are from a first-order stationary point";
     let panel = iteration_panel("distance", Values::Log, layers);

@@ -27,8 +27,7 @@ impl Metrics {
     /// Reads `<run>/metrics.csv`, which must have a row.
     pub fn read(run: &Path) -> Result<Self> {
         let path = run.join("metrics.csv");
-        let names =
-            ["iteration", "return", "objective", "violation_total", "violation_max", "mu_mean", "mu_largest"];
+        let names = "iteration,return,objective,violation_total,violation_max,mu_mean,mu_largest";
         let [iteration, return_, objective, violation_total, violation_max, mu_mean, mu_largest] =
             read_columns(&path, names)?;
         let metrics =
@@ -46,17 +45,8 @@ impl Metrics {
     }
 }
 
-/// The columns of `metrics.csv` that only runs without sampling have.
-#[derive(Debug)]
-pub struct Stationarity {
-    pub iteration: Vec<f64>,
-    pub x: Vec<f64>,
-    pub y: Vec<f64>,
-    pub e: Vec<f64>,
-}
-
-/// Reads X, Y and E from `<run>/metrics.csv`; `None` if it does not have them.
-pub fn stationarity(run: &Path) -> Result<Option<Stationarity>> {
+/// Reads the iteration, X, Y and E from `<run>/metrics.csv`; `None` if it does not have them: only runs without sampling do.
+pub fn stationarity(run: &Path) -> Result<Option<[Vec<f64>; 4]>> {
     let path = run.join("metrics.csv");
     let mut header = String::new();
     let read = File::open(&path).and_then(|file| BufReader::new(file).read_line(&mut header));
@@ -64,14 +54,13 @@ pub fn stationarity(run: &Path) -> Result<Option<Stationarity>> {
     if read.is_err() || !header.trim_end().ends_with(",X,Y,E") {
         return Ok(None);
     }
-    let [iteration, x, y, e] = read_columns(&path, ["iteration", "X", "Y", "E"])?;
-    Ok(Some(Stationarity { iteration, x, y, e }))
+    read_columns(&path, "iteration,X,Y,E").map(Some)
 }
 
 /// The named columns of a file of numbers. A return that is not there is a NaN.
-fn read_columns<const N: usize>(path: &Path, names: [&'static str; N]) -> Result<[Vec<f64>; N]> {
+fn read_columns<const N: usize>(path: &Path, names: &'static str) -> Result<[Vec<f64>; N]> {
     let mut columns = [const { Vec::new() }; N];
-    read_rows(path, names, |cells| {
+    read_rows::<N>(path, names, |cells| {
         for (column, cell) in columns.iter_mut().zip(cells) {
             let is_missing = cell.column == "return" && cell.text.is_empty();
             column.push(if is_missing { f64::NAN } else { cell.number()? });
@@ -98,7 +87,7 @@ pub fn margins(run: &Path) -> Result<Option<Vec<Margin>>> {
         return Ok(None);
     }
     let mut margins = Vec::new();
-    read_rows(&path, ["agent", "constraint", "value", "bound", "threshold"], |cells| {
+    read_rows(&path, "agent,constraint,value,bound,threshold", |cells| {
         let [agent, constraint, value, bound, threshold] = cells;
         let (value, threshold) = (value.number()?, threshold.number()?);
         let slack = match bound.text {
@@ -106,8 +95,7 @@ pub fn margins(run: &Path) -> Result<Option<Vec<Margin>>> {
             b"at_most" => threshold - value,
             _ => return Err(bound.refused("allowed are `at_least` and `at_most`")),
         };
-        let constraint = String::from_utf8_lossy(constraint.text).into_owned();
-        margins.push(Margin { agent: agent.index()?, constraint, slack });
+        margins.push(Margin { agent: agent.index()?, constraint: constraint.words(), slack });
         Ok(())
     })?;
     Ok(Some(margins))
@@ -125,9 +113,10 @@ pub struct Spread {
     pub quantiles: Vec<(f64, f64)>,
 }
 
-/// Columns of `agents-summary.csv` with the shares that they stand for, in percent.
-const QUANTILES: [&str; 13] =
-    ["min", "p0.1", "p1", "p5", "p10", "p25", "p50", "p75", "p90", "p95", "p99", "p99.9", "max"];
+/// Columns of `agents-summary.csv`; from the fifth on they are quantiles.
+const SUMMARY: &str =
+    "quantity,constraint,count,negative,min,p0.1,p1,p5,p10,p25,p50,p75,p90,p95,p99,p99.9,max";
+/// The shares that quantiles stand for, in percent.
 const PERCENT: [f64; 13] = [0.0, 0.1, 1.0, 5.0, 10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 100.0];
 
 /// Reads the slacks of `<run>/agents-summary.csv`; none if there is no such file: earlier versions did not write it.
@@ -137,26 +126,20 @@ pub fn spreads(run: &Path) -> Result<Vec<Spread>> {
     if !path.exists() {
         return Ok(spreads);
     }
-    let mut names = ["quantity", "constraint", "count", "negative"].into_iter().chain(QUANTILES);
-    let names: [&'static str; 17] = std::array::from_fn(|_| names.next().unwrap_or_default());
-    read_rows(&path, names, |cells| {
-        if cells[0].text != b"slack" {
-            return Ok(());
+    read_rows::<17>(&path, SUMMARY, |[quantity, constraint, count, negative, quantiles @ ..]| {
+        if quantity.text == b"slack" {
+            let point = |(percent, cell): (f64, &Cell<'_>)| Ok((percent, cell.number()?));
+            let quantiles = PERCENT.into_iter().zip(quantiles).map(point).collect::<Parsed<_>>()?;
+            let (constraint, count, violated) = (constraint.words(), count.index()?, negative.index()?);
+            spreads.push(Spread { constraint, count, violated, quantiles });
         }
-        let mut quantiles = Vec::with_capacity(QUANTILES.len());
-        for (percent, cell) in PERCENT.into_iter().zip(&cells[4..]) {
-            quantiles.push((percent, cell.number()?));
-        }
-        spreads.push(Spread {
-            constraint: String::from_utf8_lossy(cells[1].text).into_owned(),
-            count: cells[2].index()?,
-            violated: cells[3].index()?,
-            quantiles,
-        });
         Ok(())
     })?;
     Ok(spreads)
 }
+
+/// What a cell says, or why it is wrong.
+type Parsed<T> = std::result::Result<T, String>;
 
 /// A cell with its name, for messages.
 struct Cell<'a> {
@@ -165,30 +148,34 @@ struct Cell<'a> {
 }
 
 impl Cell<'_> {
-    fn number(&self) -> std::result::Result<f64, String> {
+    fn words(&self) -> String {
+        String::from_utf8_lossy(self.text).into_owned()
+    }
+
+    fn number(&self) -> Parsed<f64> {
         self.parsed("it must be a number")
     }
 
-    fn index(&self) -> std::result::Result<u64, String> {
+    fn index(&self) -> Parsed<u64> {
         self.parsed("it must be a whole number")
     }
 
-    fn parsed<T: std::str::FromStr>(&self, wanted: &str) -> std::result::Result<T, String> {
+    fn parsed<T: std::str::FromStr>(&self, wanted: &str) -> Parsed<T> {
         let parsed = std::str::from_utf8(self.text).ok().and_then(|text| text.trim().parse().ok());
         parsed.ok_or_else(|| self.refused(wanted))
     }
 
     fn refused(&self, wanted: &str) -> String {
-        let shown: String = String::from_utf8_lossy(self.text).chars().take(40).collect();
+        let shown: String = self.words().chars().take(40).collect();
         format!("`{}` is `{shown}`; {wanted}", self.column)
     }
 }
 
-/// Calls `row` with the named columns of every line below the header.
+/// Calls `row` with the columns `names`, which commas separate, of every line below the header.
 fn read_rows<const N: usize>(
     path: &Path,
-    names: [&'static str; N],
-    mut row: impl FnMut(&[Cell<'_>; N]) -> std::result::Result<(), String>,
+    names: &'static str,
+    mut row: impl FnMut(&[Cell<'_>; N]) -> Parsed<()>,
 ) -> Result<()> {
     let unreadable = |error: &dyn std::fmt::Display| {
         let advice = "name the folder of a run, as `phalanx train` prints it";
@@ -201,18 +188,19 @@ fn read_rows<const N: usize>(
         return Err(Error::file(path, "is empty; train the run again"));
     }
     let columns = record.len();
-    let mut places = [0; N];
-    for (place, name) in places.iter_mut().zip(names) {
-        *place = record.iter().position(|field| field == name.as_bytes()).ok_or_else(|| {
+    let mut places = [("", 0); N];
+    for (place, name) in places.iter_mut().zip(names.split(',')) {
+        let found = record.iter().position(|field| field == name.as_bytes()).ok_or_else(|| {
             let message = format!("line 1: no column `{name}`; the file must begin with the header of a run");
             Error::file(path, message)
         })?;
+        *place = (name, found);
     }
     let mut rows = 0;
     while reader.read_byte_record(&mut record).map_err(|error| unreadable(&error))? {
         let is_cut_short = reader.position().byte() == bytes.len() as u64 && !bytes.ends_with(b"\n");
         let done = if record.len() == columns {
-            row(&std::array::from_fn(|k| Cell { column: names[k], text: &record[places[k]] }))
+            row(&places.map(|(column, place)| Cell { column, text: &record[place] }))
         } else if record.len() < columns && is_cut_short && rows > 0 {
             // A run that is being written, or was killed, ends anywhere in a row.
             break;

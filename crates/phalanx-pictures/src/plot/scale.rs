@@ -97,6 +97,11 @@ impl Scale {
         place * 10_f64.powi(-self.exponent)
     }
 
+    /// Both ends in the unit of the axis.
+    pub fn range(&self) -> (f64, f64) {
+        (self.in_units(self.low), self.in_units(self.high))
+    }
+
     /// What a tick at `value` (in units of the axis) says.
     pub fn label(&self, value: f64) -> String {
         if self.logarithmic {

@@ -1,7 +1,8 @@
 //! Frames and sheets: what a world draws, with its title, its status and its legend around it.
 
 use super::shape::{Picture, Shape};
-use crate::plot::canvas::{Colour, shortened, text_width};
+use crate::plot::canvas::Colour;
+use crate::plot::lettering::{shortened, text_width};
 
 /// An episode that can be drawn, one step at a time. This is all that a world has to provide.
 pub trait Film: Sync {

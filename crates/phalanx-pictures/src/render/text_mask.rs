@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::plot::canvas::{letter_baseline, lettering};
+use crate::plot::lettering::{letter_baseline, lettering};
 
 /// A text in one size, row by row.
 #[derive(Debug)]

@@ -183,7 +183,8 @@ mod tests {
             let (mut linked, mut other) = ((0.0, 0.0), (0.0, 0.0));
             for i in 0..places.len() {
                 for j in 0..i {
-                    let sum = if network.neighbours(i).contains(&(j as u32)) { &mut linked } else { &mut other };
+                    let sum =
+                        if network.neighbours(i).contains(&(j as u32)) { &mut linked } else { &mut other };
                     *sum = (sum.0 + distance(places[i], places[j]), sum.1 + 1.0);
                 }
             }
