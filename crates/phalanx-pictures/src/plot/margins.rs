@@ -23,32 +23,34 @@ const NAMED: usize = 20;
 /// Slack with its sign against the agent; in large networks its distribution, and the worst agents by name. Where the
 /// margins are those of the worst agents only, `spreads` tells of all.
 pub fn figure(run: &str, margins: &[Margin], spreads: &[Spread]) -> Figure {
-    let agents = margins.iter().map(|margin| margin.agent).collect::<HashSet<_>>().len();
-    let violated = margins.iter().filter(|margin| margin.slack < 0.0).count();
     let title = format!("Margins: {run}");
     let constraints = by_constraint(margins);
     let all: u64 = spreads.iter().map(|spread| spread.count).sum();
-    if all > margins.len() as u64 {
+    let (subtitle, shares) = if all > margins.len() as u64 {
         let violated: u64 = spreads.iter().map(|spread| spread.violated).sum();
         let subtitle = format!("closing evaluation: {violated} of {all} constraints violated");
-        let panels = vec![spread_panel(spreads), worst_panel(&constraints)];
-        return Figure { title, subtitle, panels, arrangement: Arrangement::SideBySide };
-    }
-    let subtitle = format!(
-        "closing evaluation: {violated} of {} constraints of {agents} agents violated",
-        margins.len()
-    );
-    if agents <= MOST_AGENTS && margins.len() <= MOST_MARKS {
-        return stacked(title, &subtitle, vec![agents_panel(&constraints)]);
-    }
-    let panels = vec![quantile_panel(&constraints), worst_panel(&constraints)];
+        (subtitle, share_panel(spreads.iter().map(spread_curve)))
+    } else {
+        let agents = margins.iter().map(|margin| margin.agent).collect::<HashSet<_>>().len();
+        let violated = margins.iter().filter(|margin| margin.slack < 0.0).count();
+        let of_all = format!("{} constraints of {agents} agents", margins.len());
+        let subtitle = format!("closing evaluation: {violated} of {of_all} violated");
+        if agents <= MOST_AGENTS && margins.len() <= MOST_MARKS {
+            return stacked(title, &subtitle, vec![agents_panel(&constraints)]);
+        }
+        (subtitle, share_panel(constraints.iter().map(quantile_curve)))
+    };
+    let panels = vec![shares, worst_panel(&constraints)];
     Figure { title, subtitle, panels, arrangement: Arrangement::SideBySide }
 }
 
-/// The margins that can be drawn, by the name of the constraint, in the order of the file.
-fn by_constraint(margins: &[Margin]) -> Vec<(&str, Vec<&Margin>)> {
+/// The margins that can be drawn, of the constraints of one name.
+type Named<'a> = (&'a str, Vec<&'a Margin>);
+
+/// By the name of the constraint, in the order of the file.
+fn by_constraint(margins: &[Margin]) -> Vec<Named<'_>> {
     let mut place = HashMap::new();
-    let mut constraints: Vec<(&str, Vec<&Margin>)> = Vec::new();
+    let mut constraints: Vec<Named> = Vec::new();
     for margin in margins.iter().filter(|margin| series::is_drawable(margin.slack)) {
         let name = margin.constraint.as_str();
         let k = *place.entry(name).or_insert_with(|| {
@@ -75,7 +77,7 @@ fn stem(from: Point, to: Point, colour: Colour) -> Layer {
 
 /// Every agent's slack; a constraint has its own mark and colour, but what is violated is in the colour of
 /// alarm.
-fn agents_panel(constraints: &[(&str, Vec<&Margin>)]) -> Panel {
+fn agents_panel(constraints: &[Named<'_>]) -> Panel {
     let mut layers = background();
     let count = constraints.len() as f64;
     let with_stems = constraints.iter().map(|(_, margins)| margins.len()).sum::<usize>() <= MOST_STEMS;
@@ -99,37 +101,31 @@ fn agents_panel(constraints: &[(&str, Vec<&Margin>)]) -> Panel {
     Panel::new(Axis::new("agent", Values::Whole), Axis::new(SLACK, Values::Real), layers)
 }
 
-/// The slack that a share of the agents stays below, a curve a constraint.
-fn quantile_panel(constraints: &[(&str, Vec<&Margin>)]) -> Panel {
-    let mut curves = Vec::new();
-    for (k, (name, margins)) in constraints.iter().take(MOST_CURVES).enumerate() {
-        let mut slacks: Vec<f64> = margins.iter().map(|margin| margin.slack).collect();
-        slacks.sort_by(f64::total_cmp);
-        let last = slacks.len().max(2) - 1;
-        let points =
-            slacks.into_iter().enumerate().map(|(rank, slack)| (100.0 * rank as f64 / last as f64, slack));
-        curves.push(line(points.collect(), THICK, Colour::of_series(k), (*name).into()));
-    }
-    share_panel(curves)
+/// The slack that a share of the agents stays below, in percent.
+fn quantile_curve<'a>((name, margins): &Named<'a>) -> (&'a str, Vec<Point>) {
+    let mut slacks: Vec<f64> = margins.iter().map(|margin| margin.slack).collect();
+    slacks.sort_by(f64::total_cmp);
+    let last = slacks.len().max(2) - 1;
+    let points = slacks.into_iter().enumerate();
+    (name, points.map(|(rank, slack)| (100.0 * rank as f64 / last as f64, slack)).collect())
 }
 
 /// The same from quantiles.
-fn spread_panel(spreads: &[Spread]) -> Panel {
-    let curve = |(k, spread): (usize, &Spread)| {
-        let (shares, slacks): (Vec<f64>, Vec<f64>) = spread.quantiles.iter().copied().unzip();
-        line(series::points(&shares, &slacks), THICK, Colour::of_series(k), spread.constraint.clone())
-    };
-    share_panel(spreads.iter().take(MOST_CURVES).enumerate().map(curve).collect())
+fn spread_curve(spread: &Spread) -> (&str, Vec<Point>) {
+    let (shares, slacks): (Vec<f64>, Vec<f64>) = spread.quantiles.iter().copied().unzip();
+    (&spread.constraint, series::points(&shares, &slacks))
 }
 
-fn share_panel(curves: Vec<Layer>) -> Panel {
+/// A curve a constraint.
+fn share_panel<'a>(curves: impl Iterator<Item = (&'a str, Vec<Point>)>) -> Panel {
+    let curves = curves.take(MOST_CURVES).enumerate();
+    let curves = curves.map(|(k, (name, points))| line(points, THICK, Colour::of_series(k), name.into()));
     let x = Axis::new("agents, from the least slack on (%)", Values::Whole);
-    let layers = background().into_iter().chain(curves).collect();
-    Panel::new(x, Axis::new(SLACK, Values::Real), layers)
+    Panel::new(x, Axis::new(SLACK, Values::Real), background().into_iter().chain(curves).collect())
 }
 
 /// The agents with the least slack, by name.
-fn worst_panel(constraints: &[(&str, Vec<&Margin>)]) -> Panel {
+fn worst_panel(constraints: &[Named<'_>]) -> Panel {
     let numbered =
         constraints.iter().enumerate().flat_map(|(k, (_, margins))| margins.iter().map(move |m| (k, m)));
     let mut worst: Vec<(usize, &&Margin)> = numbered.collect();

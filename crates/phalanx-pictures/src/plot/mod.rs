@@ -72,35 +72,44 @@ pub fn name_of(run: &Path) -> String {
 
 /// Label of an axis.
 pub const RETURN: &str = "return per agent and episode";
-const OBJECTIVE: &str = "objective F(θ)";
 /// Label of an axis.
 pub const TOTAL_VIOLATION: &str = "total violation (sum over agents and constraints)";
-const WORST_VIOLATION: &str = "worst violation (largest over agents and constraints)";
+
+/// One of the columns of metrics.
+type Column = fn(&Metrics) -> &[f64];
+
+/// What is maximised: its name, the label of its axis, and its column.
+fn maximised(with_return: bool) -> (&'static str, &'static str, Column) {
+    if with_return {
+        ("Return", RETURN, |metrics| &metrics.return_)
+    } else {
+        ("Objective", "objective F(θ)", |metrics| &metrics.objective)
+    }
+}
+
+/// Labels of axes and columns.
+const VIOLATIONS: [(&str, Column); 2] = [
+    (TOTAL_VIOLATION, |metrics| &metrics.violation_total),
+    ("worst violation (largest over agents and constraints)", |metrics| &metrics.violation_max),
+];
 
 /// Where the numbers of an exact run come from.
 const EXACT: &str = "exact, at each iteration";
 
 fn return_figure(run: &str, metrics: &Metrics, is_exact: bool) -> Figure {
-    let (what, label, values) = if metrics.has_return() {
-        ("Return", RETURN, &metrics.return_)
-    } else {
-        ("Objective", OBJECTIVE, &metrics.objective)
-    };
-    let panel = iteration_panel(label, Values::Real, history("", Colour::of_series(0), metrics, values));
+    let (what, label, column) = maximised(metrics.has_return());
+    let layers = history("", Colour::of_series(0), metrics, column(metrics));
+    let panel = iteration_panel(label, Values::Real, layers);
     let subtitle = if is_exact { EXACT } else { "from the training batch of each iteration" };
     stacked(format!("{what}: {run}"), subtitle, vec![panel])
 }
 
 fn violation_figure(run: &str, metrics: &Metrics, is_exact: bool) -> Figure {
-    let panel = |label: &str, values: &[f64]| {
-        iteration_panel(label, Values::FromZero, history("", Colour::ALARM, metrics, values))
+    let panel = |(label, column): (&str, Column)| {
+        iteration_panel(label, Values::FromZero, history("", Colour::ALARM, metrics, column(metrics)))
     };
-    let panels = vec![
-        panel(TOTAL_VIOLATION, &metrics.violation_total),
-        panel(WORST_VIOLATION, &metrics.violation_max),
-    ];
     let sampled = "from training batches, whose noise counts as violation; for the final policy see margins";
-    stacked(format!("Violation: {run}"), if is_exact { EXACT } else { sampled }, panels)
+    stacked(format!("Violation: {run}"), if is_exact { EXACT } else { sampled }, VIOLATIONS.map(panel).into())
 }
 
 fn duals_figure(run: &str, metrics: &Metrics) -> Figure {

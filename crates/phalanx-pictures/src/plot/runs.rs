@@ -9,9 +9,10 @@ use super::read::Metrics;
 use super::scale::Values;
 use super::series::{self, Span};
 use super::{
-    OBJECTIVE, RETURN, ROWS_FOR_MEAN, THICK, THIN, TOTAL_VIOLATION, WORST_VIOLATION, iteration_panel, line,
-    mean_reach, name_of, stacked, write,
+    Column, ROWS_FOR_MEAN, THICK, THIN, VIOLATIONS, iteration_panel, line, maximised, mean_reach, name_of,
+    stacked, write,
 };
+use crate::statistics;
 
 /// From this many runs on a band leaves out the outermost tenths.
 const RUNS_FOR_QUANTILES: usize = 5;
@@ -33,8 +34,6 @@ pub fn plot_runs(runs: &[PathBuf], out: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let lengths = || read.iter().map(|(_, metrics)| metrics.iteration.len());
     let rows = lengths().min().unwrap_or(0);
     let groups = groups(&read);
-    let with_return = read.iter().all(|(_, metrics)| metrics.has_return());
-    let title = |what: &str| format!("{what}: {}", listed(groups.iter().map(|group| group.name.as_str())));
     let subtitle = format!(
         "from training batches; {}{rows} iterations of {} run{}{}",
         if lengths().all(|length| length == rows) { "" } else { "first " },
@@ -45,30 +44,22 @@ pub fn plot_runs(runs: &[PathBuf], out: &Path) -> anyhow::Result<Vec<PathBuf>> {
             _ => String::new(),
         }
     );
-    let panel = |label: &str, values: Values, column: fn(&Metrics) -> &[f64]| {
+    let panel = |label: &str, values: Values, column: Column| {
         let label_of =
             |group: &Group| if groups.len() > 1 { format!("{}: ", group.name) } else { String::new() };
         let layers =
             groups.iter().enumerate().map(|(k, group)| group.layers(k, &label_of(group), rows, column));
         iteration_panel(label, values, layers.flatten().collect())
     };
-    let first = if with_return {
-        panel(RETURN, Values::Real, |metrics| &metrics.return_)
-    } else {
-        panel(OBJECTIVE, Values::Real, |metrics| &metrics.objective)
-    };
-    let violations = vec![
-        panel(TOTAL_VIOLATION, Values::FromZero, |metrics| &metrics.violation_total),
-        panel(WORST_VIOLATION, Values::FromZero, |metrics| &metrics.violation_max),
+    let names = listed(groups.iter().map(|group| group.name.as_str()));
+    let figure = |what: &str, panels| stacked(format!("{what}: {names}"), &subtitle, panels);
+    let (what, label, column) = maximised(read.iter().all(|(_, metrics)| metrics.has_return()));
+    let violations = VIOLATIONS.map(|(label, column)| panel(label, Values::FromZero, column));
+    let figures = vec![
+        ("return", figure(what, vec![panel(label, Values::Real, column)])),
+        ("violation", figure("Violation", violations.into())),
     ];
-    let figure = |what: &str, panels| stacked(title(what), &subtitle, panels);
-    write(
-        out,
-        vec![
-            ("return", figure(if with_return { "Return" } else { "Objective" }, vec![first])),
-            ("violation", figure("Violation", violations)),
-        ],
-    )
+    write(out, figures)
 }
 
 /// Runs that make up one curve.
@@ -113,7 +104,7 @@ fn listed<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
 
 impl Group<'_> {
     /// Mean and band of a column over the first `rows` iterations, in the k-th colour.
-    fn layers(&self, k: usize, label: &str, rows: usize, column: fn(&Metrics) -> &[f64]) -> Vec<Layer> {
+    fn layers(&self, k: usize, label: &str, rows: usize, column: Column) -> Vec<Layer> {
         let count = self.runs.len();
         let (outermost, reach) = if count < RUNS_FOR_QUANTILES {
             (0.0, "lowest to highest run")
@@ -129,10 +120,9 @@ impl Group<'_> {
                 continue;
             }
             values.sort_by(f64::total_cmp);
-            let (low, high) =
-                (series::quantile(&values, outermost), series::quantile(&values, 1.0 - outermost));
+            let [low, high] = [outermost, 1.0 - outermost].map(|share| series::quantile(&values, share));
             band.push(Span { x, low, high });
-            mean.push((x, values.iter().sum::<f64>() / values.len() as f64));
+            mean.push((x, statistics::mean(&values)));
         }
         let colour = Colour::of_series(k);
         let mut layers = Vec::new();

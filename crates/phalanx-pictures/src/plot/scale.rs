@@ -142,13 +142,8 @@ impl Scale {
 
 /// E.g. 10⁻³.
 fn power_of_ten(exponent: i32) -> String {
-    let superscript = |c: char| match c {
-        '-' => '⁻',
-        '1' => '¹',
-        '2' => '²',
-        '3' => '³',
-        digit => digit.to_digit(10).and_then(|d| char::from_u32(0x2070 + d)).unwrap_or(digit),
-    };
+    const DIGITS: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
+    let superscript = |c: char| c.to_digit(10).map_or('⁻', |digit| DIGITS[digit as usize]);
     format!("10{}", exponent.to_string().chars().map(superscript).collect::<String>())
 }
 
