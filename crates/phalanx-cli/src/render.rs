@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use phalanx::Error;
 use phalanx::run::Registry;
 use phalanx_pictures::plot;
-use phalanx_pictures::render::{Delays, Reel, frame_name};
+use phalanx_pictures::render::{FPS, Reel, frame_name};
 use rayon::prelude::*;
 
 use crate::target::Target;
@@ -53,7 +53,7 @@ const SHEET_MOST: usize = 48;
 /// `phalanx render`.
 pub fn render(args: &RenderArgs, registry: &Registry) -> anyhow::Result<()> {
     let target = Target::of(args.out.as_deref(), &args.source)?;
-    check_range("--fps", args.fps, Delays::FPS)?;
+    check_range("--fps", args.fps, FPS)?;
     args.steps.map_or(Ok(()), |steps| check_range("--steps", steps, 1..=Reel::MOST_STEPS))?;
     check_range("--episode", args.episode, 0..=Reel::MOST_EPISODES - 1)?;
     let evaluator = eval::open(&args.source, &args.sets, args.policy.as_deref(), registry)?;
@@ -65,7 +65,7 @@ pub fn render(args: &RenderArgs, registry: &Registry) -> anyhow::Result<()> {
     if !folder.as_os_str().is_empty() {
         std::fs::create_dir_all(folder).map_err(|error| Error::write(folder, error))?;
     }
-    let written = write(&reel, &shown, &target, Delays::of(args.fps))?;
+    let written = write(&reel, &shown, &target, args.fps)?;
     let mut message = format!("{written}: {}", steps_in_words(shown.len(), reel.steps()));
     if reel.ended {
         message += " (the episode ended there)";
@@ -109,10 +109,10 @@ fn shown_steps(only: &[usize], steps: usize, target: &Target) -> phalanx::Result
 }
 
 /// Draws the steps and writes them; says what was written.
-fn write(reel: &Reel, shown: &[usize], target: &Target, delays: Delays) -> anyhow::Result<String> {
+fn write(reel: &Reel, shown: &[usize], target: &Target, fps: f64) -> anyhow::Result<String> {
     let save = |path: &Path, bytes: &[u8]| std::fs::write(path, bytes).map_err(|e| Error::write(path, e));
     match target {
-        Target::Animation(file) => save(file, &reel.animation(shown, delays)?)?,
+        Target::Animation(file) => save(file, &reel.animation(shown, fps)?)?,
         Target::Sheet(file) => save(file, &reel.sheet(shown)?)?,
         Target::Frames(folder) => {
             shown.par_iter().try_for_each(|&step| {

@@ -37,9 +37,7 @@ pub fn make(context: &ExperimentContext<'_>) -> anyhow::Result<()> {
                 && record.length == reproduction.length.words()
         });
         if let (false, Some(experiment)) = (is_there, catalogue::find(id)) {
-            let other = reproduction.begin(&experiment.id)?;
-            experiment.make(&other)?;
-            other.finish()?;
+            reproduction.make(experiment)?;
         }
         summaries.push(Sheet::read(&folder.join("summary.csv"))?);
     }

@@ -9,6 +9,7 @@ use phalanx::Error;
 use phalanx::run::{Job, JobOutcome, Outcome, Provenance, Registry};
 use serde::{Deserialize, Serialize};
 
+use super::catalogue::Experiment;
 use super::setting::Setting;
 use super::sheet::{Sheet, if_there};
 use phalanx_pictures::plot::{self, canvas};
@@ -168,8 +169,15 @@ impl Reproduction {
             .join(format!("{preset}-{:08x}-seed{seed}", crc32c::crc32c(config.as_bytes()))))
     }
 
+    /// Makes an experiment, or what is missing of it.
+    pub(crate) fn make(&self, experiment: &'static Experiment) -> anyhow::Result<()> {
+        let context = self.begin(&experiment.id)?;
+        experiment.make(&context)?;
+        context.record(true)
+    }
+
     /// Begins or goes on with an experiment.
-    pub fn begin(&self, id: &'static str) -> anyhow::Result<ExperimentContext<'_>> {
+    fn begin(&self, id: &'static str) -> anyhow::Result<ExperimentContext<'_>> {
         let folder = self.folder(id);
         let mut elapsed = 0.0;
         if let Some(record) = Record::read(&folder)? {
@@ -219,17 +227,14 @@ impl ExperimentContext<'_> {
         }
         let finishes = (reproduction.run_jobs)(&jobs)?;
         reproduction.check()?;
-        let mut runs = Vec::new();
-        for (finish, job) in finishes.into_iter().zip(&jobs) {
-            runs.push(match finish {
-                JobOutcome::Done(outcome) => Ok(*outcome),
-                JobOutcome::Failed(reason) => Err(reason),
-                JobOutcome::Busy | JobOutcome::Stopped => {
-                    anyhow::bail!("{}: another process trains it; call again when it is done", job.name)
-                }
-            });
-        }
-        let mut runs = runs.into_iter();
+        let trained = finishes.into_iter().zip(&jobs).map(|(finish, job)| match finish {
+            JobOutcome::Done(outcome) => Ok(Ok(*outcome)),
+            JobOutcome::Failed(reason) => Ok(Err(reason)),
+            JobOutcome::Busy | JobOutcome::Stopped => {
+                anyhow::bail!("{}: another process trains it; call again when it is done", job.name)
+            }
+        });
+        let mut runs = trained.collect::<anyhow::Result<Vec<Trained>>>()?.into_iter();
         Ok(settings.iter().map(|_| runs.by_ref().take(seeds.len()).collect()).collect())
     }
 
@@ -256,13 +261,17 @@ impl ExperimentContext<'_> {
         Ok(())
     }
 
+    /// Says how it was made, and whether everything is there.
     fn record(&self, complete: bool) -> anyhow::Result<()> {
         let reproduction = self.reproduction;
+        // The program by its name alone.
+        let arguments = reproduction.provenance.command_line.iter().skip(1);
+        let command = arguments.fold("phalanx".to_string(), |command, word| command + " " + word);
         let record = Record {
             id: self.id.into(),
             version: env!("CARGO_PKG_VERSION").into(),
             commit: reproduction.provenance.commit.clone(),
-            command: command(&reproduction.provenance.command_line),
+            command,
             seeds: reproduction.seeds.clone(),
             length: reproduction.length.words(),
             wall_s: self.elapsed + self.begin.elapsed().as_secs_f64(),
@@ -271,27 +280,15 @@ impl ExperimentContext<'_> {
         };
         self.write("experiment.json", format!("{}\n", serde_json::to_string_pretty(&record)?).as_bytes())
     }
-
-    /// Says that everything is there.
-    pub fn finish(&self) -> anyhow::Result<()> {
-        self.record(true)
-    }
 }
 
 impl Drop for ExperimentContext<'_> {
     /// Time that was spent on what is not complete counts too.
     fn drop(&mut self) {
-        if Record::read(&self.reproduction.folder(self.id))
-            .is_ok_and(|record| record.is_some_and(|r| !r.complete))
-        {
+        let folder = self.reproduction.folder(self.id);
+        if let Ok(Some(Record { complete: false, .. })) = Record::read(&folder) {
             // There is nobody left to tell; the next call only counts less time.
             let _ = self.record(false);
         }
     }
-}
-
-/// The call, with the program by its name alone.
-fn command(arguments: &[String]) -> String {
-    let rest = arguments.iter().skip(1).cloned();
-    std::iter::once("phalanx".to_string()).chain(rest).collect::<Vec<_>>().join(" ")
 }

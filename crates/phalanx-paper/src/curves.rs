@@ -17,15 +17,6 @@ pub struct Course<'a> {
     pub runs: Vec<Metrics>,
 }
 
-impl Course<'_> {
-    /// The largest total violation while training, of averages over ten iterations: the mean over seeds of
-    /// it.
-    pub fn peak_violation(run: &Metrics) -> f64 {
-        let windows = run.violation_total.chunks(10).map(mean);
-        windows.filter(|value| value.is_finite()).fold(f64::NAN, f64::max)
-    }
-}
-
 /// Return above, total violation below.
 pub fn figure(title: &str, courses: &[Course<'_>]) -> Figure {
     let seeds = courses.iter().map(|course| course.runs.len()).max().unwrap_or(0);
@@ -115,13 +106,5 @@ mod tests {
         assert_eq!(half_width(1), 0.0);
         assert!((half_width(3) - 4.302_652_73 / 3f64.sqrt()).abs() < 1e-6);
         assert!((half_width(5) - 2.776_445_11 / 5f64.sqrt()).abs() < 1e-6);
-    }
-
-    #[test]
-    fn the_peak_is_that_of_averages() {
-        let mut violation_total = vec![0.0; 30];
-        violation_total[12] = 1.0;
-        let run = Metrics { violation_total, ..Metrics::default() };
-        assert!((Course::peak_violation(&run) - 0.1).abs() < 1e-12);
     }
 }

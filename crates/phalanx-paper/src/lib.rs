@@ -32,9 +32,7 @@ pub fn reproduce(what: &[String], reproduction: &Reproduction) -> anyhow::Result
     for experiment in wanted(what)? {
         reproduction.check()?;
         (reproduction.print)(&format!("{}: {} ({})\n", experiment.id, experiment.title, experiment.label));
-        let context = reproduction.begin(&experiment.id)?;
-        experiment.make(&context)?;
-        context.finish()?;
+        reproduction.make(experiment)?;
         (reproduction.print)(&format!("  {}\n", reproduction.folder(&experiment.id).display()));
     }
     if what.iter().any(|word| matches!(word.as_str(), "all" | "report")) {

@@ -61,7 +61,7 @@ fn result(setting: &Setting, seed: u64, finish: &Trained, metrics: Option<&Metri
             row.push(outcome.return_.map(number).unwrap_or_default());
             row.extend([objective, violation_total, violation_max, violation_mean].map(number));
             let course = [
-                Course::peak_violation,
+                training_metrics::peak_violation,
                 training_metrics::violation_at_start,
                 training_metrics::return_at_start,
                 training_metrics::early_return,
@@ -88,7 +88,7 @@ fn summarise(setting: &Setting, seeds: &[u64], finishes: &[Trained], runs: &[Met
     let returns: Vec<f64> = done().map(|outcome| outcome.return_.unwrap_or(f64::NAN)).collect();
     let violations: Vec<f64> = done().map(|outcome| outcome.violation_total).collect();
     let walls: Vec<f64> = done().map(|outcome| outcome.wall_s).collect();
-    let peaks: Vec<f64> = runs.iter().map(Course::peak_violation).collect();
+    let peaks: Vec<f64> = runs.iter().map(training_metrics::peak_violation).collect();
     let missing = seeds.iter().zip(finishes).filter(|(_, finish)| finish.is_err());
     let missing: Vec<String> = missing.map(|(seed, _)| seed.to_string()).collect();
     let mut row =

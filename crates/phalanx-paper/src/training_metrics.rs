@@ -21,6 +21,12 @@ pub fn early_return(run: &Metrics) -> f64 {
     mean(first(&run.return_, run.return_.len().div_ceil(5)))
 }
 
+/// The largest total violation while training, of averages over ten iterations.
+pub fn peak_violation(run: &Metrics) -> f64 {
+    let windows = run.violation_total.chunks(10).map(mean);
+    windows.filter(|value| value.is_finite()).fold(f64::NAN, f64::max)
+}
+
 fn first(values: &[f64], count: usize) -> &[f64] {
     &values[..count.min(values.len())]
 }
@@ -64,5 +70,13 @@ mod tests {
     fn the_start_is_ten_iterations() {
         assert_eq!(violation_at_start(&rising(1.0)), 4.5);
         assert_eq!(return_at_start(&rising(2.0)), 11.0);
+    }
+
+    #[test]
+    fn the_peak_is_that_of_averages() {
+        let mut violation_total = vec![0.0; 30];
+        violation_total[12] = 1.0;
+        let run = Metrics { violation_total, ..Metrics::default() };
+        assert!((peak_violation(&run) - 0.1).abs() < 1e-12);
     }
 }

@@ -9,7 +9,7 @@ use super::catalogue;
 use super::context::{ExperimentContext, Length};
 use super::setting::Setting;
 use super::sheet::{Sheet, number, optional};
-use phalanx_pictures::render::{Delays, Reel, frame_name};
+use phalanx_pictures::render::{Reel, frame_name};
 
 /// Columns of `results.csv`: one row per policy, with the evaluation of its run, the episode that is shown,
 /// and which share of the first twenty are solved.
@@ -95,8 +95,7 @@ fn draw(context: &ExperimentContext<'_>, reel: &Reel, shown: &Shown) -> anyhow::
             context.write(&format!("frames/{}", frame_name(step)), &frame)?;
         }
         context.reproduction.check()?;
-        let delays = Delays::of(3.0);
-        context.write("figures/episode.gif", &reel.animation(&steps, delays)?)?;
+        context.write("figures/episode.gif", &reel.animation(&steps, 3.0)?)?;
     }
     Ok(())
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use phalanx::Error;
 use serde_json::{Value, json};
 
-use super::gathered::{CompleteExperiment, Tuning};
+use super::gathered::CompleteExperiment;
 use super::template::fill;
 use super::{Report, base64, tables};
 use crate::claims::{CLAIMS, Finding, Judged, Verdict};
@@ -42,10 +42,6 @@ pub fn document(report: &Report) -> anyhow::Result<Value> {
     };
     let experiments = gathered.experiments.iter().map(|found| experiment(report, found));
     let untested = CLAIMS.untested.iter().map(|it| [&it.place, &it.sentence, &it.reason]);
-    let tuning = match &gathered.tuning {
-        Tuning::Words(words) => json!({ "words": words.trim() }),
-        Tuning::Table(sheet) => json!({ "table": tables::whole(sheet) }),
-    };
     Ok(json!({
         "version": env!("CARGO_PKG_VERSION"),
         "commit": report.commit,
@@ -57,7 +53,7 @@ pub fn document(report: &Report) -> anyhow::Result<Value> {
         "claims": report.claims.iter().map(|it| claim(report, it)).collect::<Vec<_>>(),
         "untested": { "heading": ["paper", "sentence", "why not"], "rows": untested.collect::<Vec<_>>() },
         "experiments": experiments.collect::<anyhow::Result<Vec<_>>>()?,
-        "tuning": tuning,
+        "tuning": gathered.tuning,
     }))
 }
 

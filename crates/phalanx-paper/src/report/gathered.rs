@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 
 use phalanx::Result;
 use serde::Serialize;
+use serde_json::{Value, json};
 
+use super::tables;
 use crate::catalogue::{self, ALL};
 use crate::claims::Evidence;
 use crate::context::Record;
@@ -19,8 +21,8 @@ pub struct Gathered {
     pub experiments: Vec<CompleteExperiment>,
     /// The others, each with the reason.
     pub absent: Vec<Absent>,
-    /// `tuning.md` or `tuning.csv`.
-    pub tuning: Tuning,
+    /// How settings were chosen, for templates: `words` or a `table`.
+    pub tuning: Value,
 }
 
 /// A complete experiment.
@@ -49,15 +51,6 @@ pub struct Absent {
     pub title: String,
     /// Why there is nothing.
     pub reason: &'static str,
-}
-
-/// How settings were chosen.
-#[derive(Debug)]
-pub enum Tuning {
-    /// As text.
-    Words(String),
-    /// As a table.
-    Table(Sheet),
 }
 
 impl Gathered {
@@ -194,11 +187,12 @@ const OWN_TUNING: &str = include_str!("../../../../docs/paper/tuning.md");
 
 /// What `tuning.md` or `tuning.csv` says, of settings of one's own; else how those of the catalogue were
 /// found.
-fn tuning(root: &Path) -> Result<Tuning> {
+fn tuning(root: &Path) -> Result<Value> {
     let file = root.join("tuning.md");
-    if let Some(words) = if_there(&file, std::fs::read_to_string(&file))? {
-        return Ok(Tuning::Words(words));
-    }
-    let table = Sheet::read(&root.join("tuning.csv"))?.map(Tuning::Table);
-    Ok(table.unwrap_or_else(|| Tuning::Words(OWN_TUNING.into())))
+    let words = if_there(&file, std::fs::read_to_string(&file))?;
+    let table = if words.is_none() { Sheet::read(&root.join("tuning.csv"))? } else { None };
+    Ok(match table {
+        Some(table) => json!({ "table": tables::whole(&table) }),
+        None => json!({ "words": words.as_deref().unwrap_or(OWN_TUNING).trim() }),
+    })
 }

@@ -13,7 +13,7 @@ mod tests;
 
 use std::path::{Path, PathBuf};
 
-use gathered::Gathered;
+use gathered::{Absent, Gathered};
 use phalanx::Error;
 
 use super::claims::{self, Judged, Verdict};
@@ -29,7 +29,9 @@ struct Report {
 
 /// Judges what is in `root`, and writes the report there.
 pub fn write(root: &Path, commit: &str) -> anyhow::Result<Vec<PathBuf>> {
-    let report = Report::of(root, commit)?;
+    let gathered = Gathered::read(root)?;
+    let claims = claims::judge(&gathered.evidence());
+    let report = Report { commit: commit.into(), claims, gathered };
     let document = document::document(&report)?;
     std::fs::create_dir_all(root).map_err(|error| Error::write(root, error))?;
     let mut files = Vec::new();
@@ -46,12 +48,6 @@ pub fn write(root: &Path, commit: &str) -> anyhow::Result<Vec<PathBuf>> {
 }
 
 impl Report {
-    fn of(root: &Path, commit: &str) -> phalanx::Result<Report> {
-        let gathered = Gathered::read(root)?;
-        let claims = claims::judge(&gathered.evidence());
-        Ok(Report { commit: commit.into(), claims, gathered })
-    }
-
     /// How many claims have each verdict.
     fn counts(&self) -> [(Verdict, usize); 4] {
         Verdict::ALL
@@ -66,23 +62,18 @@ impl Report {
     /// Why nothing here is evidence, if that is so.
     fn warning(&self) -> Option<String> {
         let shortened: Vec<&str> = self.lengths().into_iter().filter(|length| *length != "whole").collect();
-        if shortened.is_empty() {
-            return None;
-        }
         let lengths = shortened.join(", ");
-        Some(format!(
+        let warning = format!(
             "Nothing in this report is evidence: training runs were shortened ({lengths}). It shows that everything works, not \
              what the paper claims."
-        ))
+        );
+        (!shortened.is_empty()).then_some(warning)
     }
 
     /// Everything that is not there: experiments, and runs of those that are.
     fn gaps(&self) -> Vec<String> {
-        let experiments = self
-            .gathered
-            .absent
-            .iter()
-            .map(|absent| format!("{} ({}): {}", absent.id, absent.title, absent.reason));
+        let experiment = |Absent { id, title, reason }: &Absent| format!("{id} ({title}): {reason}");
+        let experiments = self.gathered.absent.iter().map(experiment);
         let runs = self.gathered.experiments.iter().flat_map(|found| {
             found.failures().into_iter().map(|failure| format!("{}: {failure}", found.record.id))
         });

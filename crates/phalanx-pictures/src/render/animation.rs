@@ -6,27 +6,16 @@ use std::ops::RangeInclusive;
 use gif::{Encoder, Frame, Repeat};
 use rayon::prelude::*;
 
-use super::palette::{Histogram, Palette};
+use super::palette::{self, Histogram, Palette};
 use super::raster::Image;
 
-/// How long frames are shown, in hundredths of a second.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Delays {
-    /// Of all but the last.
-    pub each: u16,
-    /// Of the last one, before it begins again.
-    pub last: u16,
-}
+/// Frames per second that can be shown: browsers slow faster ones down.
+pub const FPS: RangeInclusive<f64> = 0.1..=50.0;
 
-impl Delays {
-    /// Frames per second that can be shown: browsers slow faster ones down.
-    pub const FPS: RangeInclusive<f64> = 0.1..=50.0;
-
-    /// For so many frames per second.
-    pub fn of(fps: f64) -> Delays {
-        let each = (100.0 / fps).round() as u16;
-        Delays { each, last: each.max(200) }
-    }
+/// How long frames are shown, in hundredths of a second: each, and the last one, before it begins again.
+fn delays(fps: f64) -> [u16; 2] {
+    let each = (100.0 / fps).round() as u16;
+    [each, each.max(200)]
 }
 
 /// The GIF of `frames` images of equal size, as bytes; plays for ever.
@@ -35,34 +24,31 @@ impl Delays {
 /// written and many images are more than fit in memory.
 pub fn encode(
     frames: usize,
-    delays: Delays,
+    fps: f64,
     draw: impl Fn(usize) -> anyhow::Result<Image> + Sync,
 ) -> anyhow::Result<Vec<u8>> {
-    let mut histogram = Histogram::default();
+    let (mut histogram, mut size) = (Histogram::new(), None);
     in_order(frames, &draw, |_, image| {
-        histogram.add(&image);
+        palette::count(&mut histogram, &image);
+        size = Some((image.width, image.height));
         Ok(())
     })?;
+    let (width, height) = size.ok_or_else(|| anyhow::anyhow!("an animation without frames"))?;
     let palette = Palette::of(&histogram);
-    let mut encoder: Option<Encoder<Vec<u8>>> = None;
+    // Filled up to 256 colours, so that [`AS_BEFORE`] is one of them.
+    let mut colours = palette.bytes();
+    colours.resize(3 * (Palette::MOST + 1), 0);
+    let mut encoder = Encoder::new(Vec::new(), u16::try_from(width)?, u16::try_from(height)?, &colours)?;
+    encoder.set_repeat(Repeat::Infinite)?;
+    let [each, last] = delays(fps);
     let mut before: Vec<u8> = Vec::new();
     in_order(frames, &draw, |k, image| {
         let now = palette.numbers(&image);
-        let encoder = match &mut encoder {
-            Some(encoder) => encoder,
-            empty => {
-                let (width, height) = (u16::try_from(image.width)?, u16::try_from(image.height)?);
-                let mut new = Encoder::new(Vec::new(), width, height, &with_spare(&palette))?;
-                new.set_repeat(Repeat::Infinite)?;
-                empty.insert(new)
-            }
-        };
-        let delay = if k + 1 == frames { delays.last } else { delays.each };
-        encoder.write_frame(&changes(&before, &now, image.width, delay)?)?;
+        let delay = if k + 1 == frames { last } else { each };
+        encoder.write_frame(&changes(&before, &now, width, delay)?)?;
         before = now;
         Ok(())
     })?;
-    let encoder = encoder.ok_or_else(|| anyhow::anyhow!("an animation without frames"))?;
     Ok(encoder.into_inner()?)
 }
 
@@ -84,13 +70,6 @@ fn in_order(
 /// The number that means "as before".
 const AS_BEFORE: u8 = Palette::MOST as u8;
 
-/// The palette filled up to 256 colours, so that [`AS_BEFORE`] is one of them.
-fn with_spare(palette: &Palette) -> Vec<u8> {
-    let mut bytes = palette.bytes();
-    bytes.resize(3 * (Palette::MOST + 1), 0);
-    bytes
-}
-
 /// The smallest rectangle that holds all changes; the whole image if there is none before it.
 fn changes(before: &[u8], now: &[u8], width: usize, delay: u16) -> anyhow::Result<Frame<'static>> {
     let is_first = before.is_empty();
@@ -99,10 +78,10 @@ fn changes(before: &[u8], now: &[u8], width: usize, delay: u16) -> anyhow::Resul
     let row_changed = |&y: &usize| (y * width..(y + 1) * width).any(changed);
     let column_changed = |&x: &usize| (0..height).any(|y| changed(y * width + x));
     // If nothing has changed the frame still takes its time; one pixel will do.
-    let (top, bottom) = ((0..height).find(row_changed), (0..height).rfind(row_changed));
-    let (left, right) = ((0..width).find(column_changed), (0..width).rfind(column_changed));
-    let (top, bottom) = (top.unwrap_or(0), bottom.unwrap_or(0));
-    let (left, right) = (left.unwrap_or(0), right.unwrap_or(0));
+    let top = (0..height).find(row_changed).unwrap_or(0);
+    let bottom = (0..height).rfind(row_changed).unwrap_or(0);
+    let left = (0..width).find(column_changed).unwrap_or(0);
+    let right = (0..width).rfind(column_changed).unwrap_or(0);
     let pixels = (top..=bottom).flat_map(|y| (left..=right).map(move |x| y * width + x));
     let buffer: Vec<u8> = pixels.map(|at| if changed(at) { now[at] } else { AS_BEFORE }).collect();
     Ok(Frame {
@@ -130,8 +109,7 @@ mod tests {
         let (w, r, b) = ([255; 3], [213, 94, 0], [0, 114, 178]);
         let images = [[w, w, w, w, r, w], [w, w, w, w, b, w], [w, w, w, w, b, w], [r, w, w, w, b, b]]
             .map(|p| image(&p, 3));
-        let delays = Delays::of(4.0);
-        let bytes = encode(images.len(), delays, |k| Ok(images[k].clone())).unwrap();
+        let bytes = encode(images.len(), 4.0, |k| Ok(images[k].clone())).unwrap();
         let mut options = gif::DecodeOptions::new();
         options.set_color_output(gif::ColorOutput::Indexed);
         let mut decoder = options.read_info(&bytes[..]).unwrap();
@@ -156,11 +134,10 @@ mod tests {
 
     #[test]
     fn speeds_that_a_gif_cannot_have_are_refused() {
-        assert_eq!(Delays::of(50.0), Delays { each: 2, last: 200 });
-        assert_eq!(Delays::of(0.1), Delays { each: 1000, last: 1000 });
-        assert!(Delays::FPS.contains(&50.0) && Delays::FPS.contains(&0.1));
+        assert_eq!((delays(50.0), delays(0.1)), ([2, 200], [1000, 1000]));
+        assert!(FPS.contains(&50.0) && FPS.contains(&0.1));
         for fps in [0.0, -1.0, 51.0, f64::NAN, f64::INFINITY] {
-            assert!(!Delays::FPS.contains(&fps));
+            assert!(!FPS.contains(&fps));
         }
     }
 }

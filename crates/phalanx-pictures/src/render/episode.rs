@@ -10,7 +10,7 @@ use super::epidemic::{self, EpidemicFilm, EpidemicStep, Map};
 use super::film::Film;
 use super::line::{self, LineFilm, LineStep};
 use super::pistonball::{self, Margins, PistonballFilm, PistonballStep};
-use super::wireless::{self, Corner, Outcome, Sending, WirelessFilm, WirelessStep};
+use super::wireless::{self, CORNERS, Outcome, Sending, WirelessFilm, WirelessStep};
 
 /// A trajectory is kept whole while it is drawn.
 const MOST_AGENT_STEPS: usize = 1 << 30;
@@ -171,7 +171,7 @@ pub fn sending(
     is_empty: bool,
     is_paid: bool,
 ) -> Option<Sending> {
-    let to = Corner::of_action(action(user))?;
+    let to = *CORNERS.get(usize::from(action(user).checked_sub(1)?))?;
     let outcome = match world.constants.grid.contenders(user, action(user)) {
         None => Outcome::NoAccessPoint,
         Some(contenders) if contenders.iter().any(|&(other, same)| action(other) == same) => {
@@ -233,46 +233,35 @@ fn margins(evaluator: &Evaluator, seed: u64) -> Margins {
     Margins::Known { of_pistons, episodes: assessment.episodes }
 }
 
-/// By step: what the problem's scaling multiplies the γ^k of all steps up to and including it by.
-fn scales(problem: &Problem, steps: usize) -> Vec<f64> {
-    (1..=steps).map(|steps| problem.occupancy_weights(steps, 1)[0]).collect()
-}
-
-/// By agent and step: see [`kept_so_far`].
+/// By agent and step: whether the agent's constraints hold at the occupancy of its states and actions up to and including
+/// the step; none if it has no constraints, or one without a value there.
 fn kept_by_agent(
     problem: &Problem,
     trajectory: &Trajectory,
     agents: impl Iterator<Item = usize>,
 ) -> Vec<Vec<Option<bool>>> {
-    let scales = scales(problem, trajectory.steps());
-    agents.map(|i| kept_so_far(problem, &scales, trajectory, i)).collect()
-}
-
-/// By step: whether an agent's constraints hold at the occupancy of its states and actions up to and including it;
-/// none if it has no constraints, or one without a value there.
-fn kept_so_far(
-    problem: &Problem,
-    scales: &[f64],
-    trajectory: &Trajectory,
-    agent: usize,
-) -> Vec<Option<bool>> {
-    let (states, actions) = (trajectory.states(agent), trajectory.actions(agent));
-    let local = &problem.agents[agent];
-    let mut visits = vec![0.0; problem.row_length(agent)];
-    let mut power = 1.0;
-    let mut kept = Vec::with_capacity(scales.len());
-    for (k, scale) in scales.iter().enumerate() {
-        visits[usize::from(states[k]) * local.space.actions + usize::from(actions[k])] += power;
-        let totals = visits[local.space.cells()..].iter_mut().zip(0..trajectory.channels());
-        totals
-            .for_each(|(total, channel)| *total += power * f64::from(trajectory.rewards(channel, agent)[k]));
-        power *= problem.gamma;
-        let occupancy: Vec<f64> = visits.iter().map(|visits| scale * visits).collect();
-        let slack = local.constraints.iter().map(|constraint| constraint.slack(&occupancy, local.space));
-        let smallest = slack.reduce(|a, b| if a.is_nan() { a } else { b.min(a) });
-        kept.push(smallest.filter(|slack| !slack.is_nan()).map(|slack| slack >= 0.0));
-    }
-    kept
+    // By step: what the problem's scaling multiplies the γ^k of all steps up to and including it by.
+    let scales: Vec<f64> =
+        (1..=trajectory.steps()).map(|steps| problem.occupancy_weights(steps, 1)[0]).collect();
+    let kept_so_far = |agent: usize| {
+        let (states, actions) = (trajectory.states(agent), trajectory.actions(agent));
+        let local = &problem.agents[agent];
+        let mut visits = vec![0.0; problem.row_length(agent)];
+        let mut power = 1.0;
+        let kept = scales.iter().enumerate().map(|(k, scale)| {
+            visits[usize::from(states[k]) * local.space.actions + usize::from(actions[k])] += power;
+            for (channel, total) in (0..trajectory.channels()).zip(&mut visits[local.space.cells()..]) {
+                *total += power * f64::from(trajectory.rewards(channel, agent)[k]);
+            }
+            power *= problem.gamma;
+            let occupancy: Vec<f64> = visits.iter().map(|visits| scale * visits).collect();
+            let slack = local.constraints.iter().map(|constraint| constraint.slack(&occupancy, local.space));
+            let smallest = slack.reduce(|a, b| if a.is_nan() { a } else { b.min(a) });
+            smallest.filter(|slack| !slack.is_nan()).map(|slack| slack >= 0.0)
+        });
+        kept.collect()
+    };
+    agents.map(kept_so_far).collect()
 }
 
 #[cfg(test)]

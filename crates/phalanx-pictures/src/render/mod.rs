@@ -21,7 +21,7 @@ mod still;
 mod text_mask;
 mod wireless;
 
-pub use animation::Delays;
+pub use animation::FPS;
 pub use board::{Board, Moment};
 pub use reel::Reel;
 
@@ -42,7 +42,7 @@ mod tests {
         let raster = Raster::default();
         let images: Vec<raster::Image> =
             (0..4).map(|k| raster.draw(&film::frame(&film, "grid", k), 1.0).unwrap()).collect();
-        let bytes = animation::encode(4, Delays::of(2.0), |k| Ok(images[k].clone())).unwrap();
+        let bytes = animation::encode(4, 2.0, |k| Ok(images[k].clone())).unwrap();
         let mut options = gif::DecodeOptions::new();
         options.set_color_output(gif::ColorOutput::RGBA);
         let mut decoder = options.read_info(&bytes[..]).unwrap();

@@ -5,17 +5,12 @@ use std::collections::HashMap;
 use super::raster::Image;
 
 /// Colours in use, with how many pixels have them.
-#[derive(Debug, Default)]
-pub struct Histogram {
-    counts: HashMap<[u8; 3], u64>,
-}
+pub type Histogram = HashMap<[u8; 3], u64>;
 
-impl Histogram {
-    /// Counts the pixels of an image.
-    pub fn add(&mut self, image: &Image) {
-        for run in image.pixels.chunk_by(|a, b| a == b) {
-            *self.counts.entry(run[0]).or_default() += run.len() as u64;
-        }
+/// Adds the pixels of an image.
+pub fn count(histogram: &mut Histogram, image: &Image) {
+    for run in image.pixels.chunk_by(|a, b| a == b) {
+        *histogram.entry(run[0]).or_default() += run.len() as u64;
     }
 }
 
@@ -34,7 +29,7 @@ impl Palette {
     /// if one within `reach` (in each of red, green and blue) has been chosen; `reach` is as small as possible: 0
     /// if all have room.
     pub fn of(histogram: &Histogram) -> Palette {
-        let mut by_count: Vec<([u8; 3], u64)> = histogram.counts.iter().map(|(&c, &n)| (c, n)).collect();
+        let mut by_count: Vec<([u8; 3], u64)> = histogram.iter().map(|(&c, &n)| (c, n)).collect();
         by_count.sort_by_key(|&(colour, count)| (std::cmp::Reverse(count), colour));
         let used: Vec<[u8; 3]> = by_count.into_iter().map(|(colour, _)| colour).collect();
         let colours = (0..=u8::MAX).find_map(|reach| chosen(&used, reach)).unwrap_or_default();
@@ -87,8 +82,8 @@ mod tests {
 
     fn palette(pixels: Vec<[u8; 3]>) -> (Palette, Image) {
         let image = Image { width: pixels.len(), height: 1, pixels };
-        let mut histogram = Histogram::default();
-        histogram.add(&image);
+        let mut histogram = Histogram::new();
+        count(&mut histogram, &image);
         (Palette::of(&histogram), image)
     }
 

@@ -2,7 +2,7 @@
 
 use phalanx::run::Evaluator;
 
-use super::animation::{self, Delays};
+use super::animation;
 use super::episode::film_of;
 use super::film::{self, Film};
 use super::raster::{Image, Raster};
@@ -68,9 +68,9 @@ impl Reel {
         still::encode(&self.raster.draw(&film::sheet(&*self.film, &self.title, shown), SHEET_SCALE)?)
     }
 
-    /// Steps as an animated GIF.
-    pub fn animation(&self, shown: &[usize], delays: Delays) -> anyhow::Result<Vec<u8>> {
-        animation::encode(shown.len(), delays, |k| self.image(shown[k]))
+    /// Steps as an animated GIF, with so many per second.
+    pub fn animation(&self, shown: &[usize], fps: f64) -> anyhow::Result<Vec<u8>> {
+        animation::encode(shown.len(), fps, |k| self.image(shown[k]))
     }
 
     fn image(&self, step: usize) -> anyhow::Result<Image> {

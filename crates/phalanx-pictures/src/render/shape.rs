@@ -110,14 +110,11 @@ impl Shape {
         ]
     }
 
-    /// A cross of two strokes, or a tick, as a sign within a square of the given side.
-    pub fn sign(sign: Sign, (x, y): Point, side: f32, pen: Pen) -> Vec<Shape> {
-        let at = |dx: f32, dy: f32| (x + dx * side, y + dy * side);
-        let strokes = match sign {
-            Sign::Cross => vec![vec![at(-0.5, -0.5), at(0.5, 0.5)], vec![at(-0.5, 0.5), at(0.5, -0.5)]],
-            Sign::Tick => vec![vec![at(-0.55, 0.05), at(-0.15, 0.45), at(0.55, -0.4)]],
-        };
-        strokes.into_iter().map(|points| Shape::Line { points, pen }).collect()
+    /// A sign of strokes within a square of the given side.
+    pub fn sign(strokes: Strokes, (x, y): Point, side: f32, pen: Pen) -> Vec<Shape> {
+        let points =
+            |stroke: &&[Point]| stroke.iter().map(|(dx, dy)| (x + dx * side, y + dy * side)).collect();
+        strokes.iter().map(|stroke| Shape::Line { points: points(stroke), pen }).collect()
     }
 
     /// The same, `scale` times as large and then moved by `by`.
@@ -167,12 +164,11 @@ impl Shape {
     }
 }
 
-/// A small sign.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sign {
-    Cross,
-    Tick,
-}
+/// A small sign, within a square of side 1 around (0, 0).
+pub type Strokes = &'static [&'static [Point]];
+
+pub const CROSS: Strokes = &[&[(-0.5, -0.5), (0.5, 0.5)], &[(-0.5, 0.5), (0.5, -0.5)]];
+pub const TICK: Strokes = &[&[(-0.55, 0.05), (-0.15, 0.45), (0.55, -0.4)]];
 
 /// Shapes on white paper, later ones on top.
 #[derive(Debug, Clone, PartialEq)]

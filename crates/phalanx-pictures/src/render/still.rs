@@ -1,6 +1,6 @@
 //! PNGs.
 
-use super::palette::{Histogram, Palette};
+use super::palette::{self, Histogram, Palette};
 use super::raster::Image;
 
 /// An image as the bytes of a PNG.
@@ -10,8 +10,8 @@ pub fn encode(image: &Image) -> anyhow::Result<Vec<u8>> {
 
 /// The same with the colours of a GIF: for the many pictures of a film.
 pub fn encode_small(image: &Image) -> anyhow::Result<Vec<u8>> {
-    let mut histogram = Histogram::default();
-    histogram.add(image);
+    let mut histogram = Histogram::new();
+    palette::count(&mut histogram, image);
     let palette = Palette::of(&histogram);
     write(image, &palette.numbers(image), |encoder| {
         encoder.set_color(png::ColorType::Indexed);

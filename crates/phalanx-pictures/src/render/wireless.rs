@@ -2,7 +2,7 @@
 
 use super::film::{Entry, Film, WIDEST};
 use super::ring::{ring_legend, ring_pen};
-use super::shape::{Anchor, Pen, Point, Shape, Sign};
+use super::shape::{Anchor, CROSS, Pen, Point, Shape, TICK};
 use crate::plot::canvas::Colour;
 
 /// An episode of the grid, or of the upper left part of a large one. Users are numbered row by row; an access point
@@ -35,36 +35,17 @@ pub struct WirelessStep {
 }
 
 /// A transmission.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sending {
     pub to: Corner,
     pub outcome: Outcome,
 }
 
-/// Which of the access points around a user.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Corner {
-    UpperLeft,
-    UpperRight,
-    LowerLeft,
-    LowerRight,
-}
+/// Which of the access points around a user: steps to the right and down.
+pub type Corner = Point;
 
-impl Corner {
-    const ALL: [Corner; 4] = [Corner::UpperLeft, Corner::UpperRight, Corner::LowerLeft, Corner::LowerRight];
-
-    /// The corner that an action of the wireless world addresses; none for doing nothing.
-    pub fn of_action(action: u8) -> Option<Corner> {
-        Corner::ALL.get(usize::from(action.checked_sub(1)?)).copied()
-    }
-
-    /// Steps to the right and down.
-    fn direction(self) -> Point {
-        let is_right = matches!(self, Corner::UpperRight | Corner::LowerRight);
-        let is_lower = matches!(self, Corner::LowerLeft | Corner::LowerRight);
-        (if is_right { 1.0 } else { -1.0 }, if is_lower { 1.0 } else { -1.0 })
-    }
-}
+/// The corners in the order of the wireless world's actions, the first of which does nothing.
+pub const CORNERS: [Corner; 4] = [(-1.0, -1.0), (1.0, -1.0), (-1.0, 1.0), (1.0, 1.0)];
 
 /// What becomes of a transmission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -110,8 +91,8 @@ fn disc(centre: Point, radius: f32, kept: Option<bool>) -> Shape {
 fn access_point(centre: Point, side: f32, received: Option<Outcome>) -> Vec<Shape> {
     let quiet = Pen::new(Colour::QUIET.tint(0.7), 1.2);
     let (fill, sign) = match received {
-        Some(Outcome::Delivered) => (Colour::of_series(1), Some(Sign::Tick)),
-        Some(Outcome::Collided) => (Colour::of_series(4), Some(Sign::Cross)),
+        Some(Outcome::Delivered) => (Colour::of_series(1), Some(TICK)),
+        Some(Outcome::Collided) => (Colour::of_series(4), Some(CROSS)),
         Some(Outcome::Failed) => (Colour::QUIET.tint(0.45), None),
         _ => (Colour::QUIET.tint(0.12), None),
     };
@@ -172,9 +153,8 @@ impl WirelessFilm {
     }
 
     /// Row and column of the access point at a corner of a user, if it is drawn.
-    fn access_at(&self, user: usize, corner: Corner) -> Option<(usize, usize)> {
+    fn access_at(&self, user: usize, (right, down): Corner) -> Option<(usize, usize)> {
         let (row, column) = (user / self.columns, user % self.columns);
-        let (right, down) = corner.direction();
         let row = if down < 0.0 { row.checked_sub(1)? } else { row };
         let column = if right < 0.0 { column.checked_sub(1)? } else { column };
         (row + 1 < self.rows && column + 1 < self.columns).then_some((row, column))
@@ -194,9 +174,8 @@ impl WirelessFilm {
     }
 
     /// The arrow of a transmission; a short stroke into nothing where there is no access point.
-    fn arrow(&self, user: usize, Sending { to, outcome }: Sending) -> Vec<Shape> {
+    fn arrow(&self, user: usize, Sending { to: (right, down), outcome }: Sending) -> Vec<Shape> {
         let (x, y) = self.centre(user);
-        let (right, down) = to.direction();
         let at = |distance: f32| (x + right * distance, y + down * distance);
         let pen = Pen { width: outcome.pen().width * (self.pitch() / 112.0).max(0.5), ..outcome.pen() };
         // Along the diagonal: from the ring around the user to the corner of the access point.
@@ -227,7 +206,7 @@ impl Film for WirelessFilm {
         let mut shapes = Vec::new();
         // Who can reach whom, at the back.
         for user in 0..step.queues.len() {
-            for corner in Corner::ALL {
+            for corner in CORNERS {
                 if let Some((row, column)) = self.access_at(user, corner) {
                     let pen = Pen::new(Colour::QUIET.tint(0.22), 1.0);
                     shapes.push(Shape::line(self.centre(user), self.access_centre(row, column), pen));
@@ -324,7 +303,7 @@ pub fn invented(rows: usize, columns: usize, deadline: usize, steps: usize) -> W
     let (mut delivered, mut collided) = (0, 0);
     for step in 0..steps {
         let choices: Vec<Option<Corner>> =
-            queues.iter().map(|_| Corner::ALL.get(draw(7) as usize).copied()).collect();
+            queues.iter().map(|_| CORNERS.get(draw(7) as usize).copied()).collect();
         let target = |user: usize, film: &WirelessFilm| choices[user].and_then(|c| film.access_at(user, c));
         let mut sends = Vec::new();
         for (user, &choice) in choices.iter().enumerate() {
@@ -370,22 +349,22 @@ pub fn invented(rows: usize, columns: usize, deadline: usize, steps: usize) -> W
 mod tests {
     use super::*;
 
+    const UPPER_LEFT: Corner = (-1.0, -1.0);
+    const UPPER_RIGHT: Corner = (1.0, -1.0);
+    const LOWER_LEFT: Corner = (-1.0, 1.0);
+    const LOWER_RIGHT: Corner = (1.0, 1.0);
+
     #[test]
     fn access_points_are_between_four_users() {
         let film = invented(5, 5, 3, 1);
-        let corners = [
-            (0, Corner::LowerRight),
-            (1, Corner::LowerLeft),
-            (5, Corner::UpperRight),
-            (6, Corner::UpperLeft),
-        ];
+        let corners = [(0, LOWER_RIGHT), (1, LOWER_LEFT), (5, UPPER_RIGHT), (6, UPPER_LEFT)];
         for (user, corner) in corners {
             assert_eq!(film.access_at(user, corner), Some((0, 0)));
             let ((x, y), (ax, ay)) = (film.centre(user), film.access_centre(0, 0));
-            let (right, down) = corner.direction();
+            let (right, down) = corner;
             assert!(((ax - x) * right - 56.0).abs() < 1e-3 && ((ay - y) * down - 56.0).abs() < 1e-3);
         }
-        for (user, corner) in [(0, Corner::UpperRight), (4, Corner::LowerRight), (24, Corner::LowerRight)] {
+        for (user, corner) in [(0, UPPER_RIGHT), (4, LOWER_RIGHT), (24, LOWER_RIGHT)] {
             assert_eq!(film.access_at(user, corner), None);
         }
     }
@@ -406,9 +385,9 @@ mod tests {
     fn an_access_point_shows_what_it_received() {
         let mut film = invented(2, 2, 2, 1);
         let sending = |to, outcome| Some(Sending { to, outcome });
-        film.steps[0].sends = vec![sending(Corner::LowerRight, Outcome::Collided), None, None, None];
+        film.steps[0].sends = vec![sending(LOWER_RIGHT, Outcome::Collided), None, None, None];
         assert_eq!(film.received(&film.steps[0]), [Some(Outcome::Collided)]);
-        film.steps[0].sends[0] = sending(Corner::UpperLeft, Outcome::NoAccessPoint);
+        film.steps[0].sends[0] = sending(UPPER_LEFT, Outcome::NoAccessPoint);
         assert_eq!(film.received(&film.steps[0]), [None]);
     }
 
