@@ -5,25 +5,34 @@ use std::process::{Command, ExitCode};
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
+use clap::Parser;
 
-const HELP: &str = "\
-cargo xtask test     all checks: format, lints, tests, documentation, examples and benchmarks compile, the Python package
-                     (--install: with the Debian packages that some tests need; without, these tests are skipped)
-cargo xtask python   the Python package alone: its wheel, lints, types, tests, examples
-cargo xtask crash    kill a run fifty times at random moments, resume it, compare every byte
-cargo xtask bench    the benchmark tables: iterations by stage, speed and memory by graph size, MPI; `bench help` lists them";
+/// Developer commands.
+#[derive(Parser)]
+#[command(bin_name = "cargo xtask")]
+enum Xtask {
+    /// All checks: format, lints, tests, documentation, examples and benchmarks compile, the Python package.
+    Test {
+        /// Install the Debian packages that some tests need; without them, these tests are skipped.
+        #[arg(long)]
+        install: bool,
+    },
+    /// The Python package alone: its wheel, lints, types, tests, examples.
+    Python,
+    /// Kill a run fifty times at random moments, resume it, compare every byte.
+    Crash,
+    /// The benchmark tables: iterations by stage, speed and memory by graph size, MPI.
+    ///
+    /// PHALANX_BIN names a program to measure instead of building one.
+    Bench(bench::BenchArgs),
+}
 
 fn main() -> ExitCode {
-    let command = std::env::args().nth(1).unwrap_or_default();
-    let done = match command.as_str() {
-        "test" => test(std::env::args().any(|argument| argument == "--install")),
-        "python" => python_package(),
-        "crash" => crash(),
-        "bench" => bench::run(&std::env::args().skip(2).collect::<Vec<_>>()),
-        _ => {
-            println!("{HELP}");
-            return ExitCode::from(2);
-        }
+    let done = match Xtask::parse() {
+        Xtask::Test { install } => test(install),
+        Xtask::Python => python_package(),
+        Xtask::Crash => crash(),
+        Xtask::Bench(args) => bench::run(&args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -6,6 +6,7 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 
 use crate::run;
+use crate::setup::virtual_environment;
 
 /// Largest wheel that people should have to download.
 const LARGEST_WHEEL: u64 = 15_000_000;
@@ -19,8 +20,7 @@ pub fn test(target: &Path, program: &Path) -> Result<()> {
             std::fs::remove_dir_all(folder).with_context(|| format!("{}", folder.display()))?;
         }
     }
-    run(Command::new("python3").args(["-m", "venv"]).arg(&environment))?;
-    let python = environment.join("bin/python");
+    let python = virtual_environment(&environment)?;
     let pip = || {
         let mut pip = Command::new(&python);
         pip.args(["-m", "pip", "--quiet", "--disable-pip-version-check"]);

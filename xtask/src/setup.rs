@@ -5,6 +5,8 @@ use std::process::Command;
 
 use anyhow::{Result, ensure};
 
+use crate::run;
+
 /// Chromium, for the test of the report's page.
 pub fn browser(install: bool) -> Result<()> {
     packages("Chromium", || starts("chromium"), &["chromium"], install)
@@ -38,11 +40,9 @@ fn packages(what: &str, works: impl Fn() -> bool, packages: &[&str], install: bo
     let command = format!("apt-get install -y --no-install-recommends {}", packages.join(" "));
     ensure!(install, "there is no {what}; install it with `{command}`");
     for command in ["apt-get update", &command] {
-        println!("> {command}");
         let mut words = command.split(' ');
         let program = words.next().unwrap_or_default();
-        let status = Command::new(program).args(words).env("DEBIAN_FRONTEND", "noninteractive").status()?;
-        ensure!(status.success(), "`{command}` failed");
+        run(Command::new(program).args(words).env("DEBIAN_FRONTEND", "noninteractive"))?;
     }
     ensure!(works(), "{what} cannot be started");
     Ok(())
@@ -64,12 +64,15 @@ pub fn tensorboard(folder: &Path) -> Result<String> {
         Command::new(&python).args(["-c", import]).output().is_ok_and(|output| output.status.success())
     };
     if !works() {
-        println!("> making {}", folder.display());
-        let made = Command::new("python3").args(["-m", "venv"]).arg(folder).status()?;
-        ensure!(made.success(), "python3 cannot make a virtual environment");
-        let installed =
-            Command::new(&python).args(["-m", "pip", "install", "--quiet", "tensorboard"]).status()?;
-        ensure!(installed.success() && works(), "tensorboard cannot be installed");
+        virtual_environment(folder)?;
+        run(Command::new(&python).args(["-m", "pip", "install", "--quiet", "tensorboard"]))?;
+        ensure!(works(), "tensorboard cannot be installed");
     }
     Ok(python.display().to_string())
+}
+
+/// Makes a Python environment in `folder`; returns its interpreter.
+pub fn virtual_environment(folder: &Path) -> Result<PathBuf> {
+    run(Command::new("python3").args(["-m", "venv"]).arg(folder))?;
+    Ok(folder.join("bin/python"))
 }

@@ -8,7 +8,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
-use super::{machine, memory};
+use super::machine;
 use crate::{cargo, target};
 
 /// A run to be measured.
@@ -55,65 +55,63 @@ impl Trial {
     }
 }
 
-/// What a run took.
-#[derive(Debug, Clone)]
-pub struct Measured {
-    /// The closing line of `--json`.
-    pub outcome: Value,
-    /// Columns of `timings.csv` that are seconds, each with its value in every iteration.
-    pub stages: Vec<(String, Vec<f64>)>,
-    /// Largest resident memory of every process, in bytes.
-    pub peaks: Vec<u64>,
-    /// From start to end, in seconds.
-    pub whole_s: f64,
-    /// Everything, to be kept.
-    pub raw: Value,
-}
+/// What a run took: everything, as it is kept.
+pub struct Measured(pub Value);
 
 impl Measured {
-    fn number(&self, key: &str) -> f64 {
-        self.outcome[key].as_f64().unwrap_or(f64::NAN)
+    fn number(&self, pointer: &str) -> f64 {
+        self.0.pointer(pointer).and_then(Value::as_f64).unwrap_or(f64::NAN)
+    }
+
+    /// From start to end, in seconds.
+    pub fn whole_s(&self) -> f64 {
+        self.number("/whole_s")
     }
 
     /// Seconds of the training loop.
     pub fn wall_s(&self) -> f64 {
-        self.number("wall_s")
+        self.number("/outcome/wall_s")
     }
 
     /// Agent-steps per second.
     pub fn rate(&self) -> f64 {
-        self.number("agent_steps_per_s")
+        self.number("/outcome/agent_steps_per_s")
     }
 
     /// Nanoseconds of a stage per agent-step.
     pub fn stage_ns(&self, name: &str) -> f64 {
-        let stage = self.stages.iter().find(|(stage, _)| stage == name);
-        stage.map_or(f64::NAN, |(_, times)| 1e9 * times.iter().sum::<f64>() / self.number("agent_steps"))
+        1e9 * self.number(&format!("/stages_s/{name}")) / self.number("/outcome/agent_steps")
     }
 
-    /// Seconds of a typical iteration: the median, without the first one if there are three or more. It is
-    /// the one in which memory is touched for the first time.
+    /// Seconds of a typical iteration.
     pub fn iteration_s(&self) -> f64 {
-        let mut times = iterations(&self.stages);
-        let first = usize::from(times.len() > 2);
-        median(&mut times[first..])
+        self.number("/iteration_s")
+    }
+
+    /// Largest resident memory of all processes together, in bytes.
+    pub fn peak_bytes(&self) -> f64 {
+        self.0["peak_bytes"].as_array().into_iter().flatten().filter_map(Value::as_f64).sum()
     }
 }
 
+/// Seconds of a typical iteration: the median, without the first one if there are three or more. It is the one
+/// in which memory is touched for the first time.
+fn typical(iterations: &[f64]) -> f64 {
+    median(&mut iterations[usize::from(iterations.len() > 2)..].to_vec())
+}
+
 /// The middle one, or the mean of the two.
-pub fn median(numbers: &mut [f64]) -> f64 {
+fn median(numbers: &mut [f64]) -> f64 {
     numbers.sort_by(f64::total_cmp);
     let n = numbers.len();
     if n == 0 { f64::NAN } else { (numbers[(n - 1) / 2] + numbers[n / 2]) / 2.0 }
 }
 
-/// The program to be measured, and room for its runs.
+/// The program to be measured.
 pub struct Laboratory {
     program: PathBuf,
-    folder: PathBuf,
     /// Why there is no MPI.
     pub without_mpi: Option<String>,
-    count: usize,
 }
 
 /// `mpirun` and its options. All ranks are on this machine: containers often say that it has one slot, and
@@ -123,7 +121,6 @@ const MPIRUN: [&str; 5] = ["mpirun", "--oversubscribe", "--allow-run-as-root", "
 impl Laboratory {
     /// Builds the program, with MPI if that is installed, unless `PHALANX_BIN` names one.
     pub fn new() -> Result<Self> {
-        let folder = std::env::temp_dir().join(format!("phalanx-bench-{}", std::process::id()));
         let has_mpirun = Command::new(MPIRUN[0]).arg("--version").output().is_ok();
         let program = match std::env::var_os("PHALANX_BIN") {
             Some(program) => program.into(),
@@ -134,7 +131,7 @@ impl Laboratory {
                 target()?.join("release/phalanx")
             }
         };
-        let mut laboratory = Laboratory { program, folder, without_mpi: None, count: 0 };
+        let mut laboratory = Laboratory { program, without_mpi: None };
         let tiny = Trial { ranks: Some(1), ..Trial::of("synthetic", 1) };
         laboratory.without_mpi = match has_mpirun {
             false => Some("mpirun is not installed".into()),
@@ -153,10 +150,10 @@ impl Laboratory {
         Ok(String::from_utf8_lossy(&output.stdout).trim().to_string())
     }
 
-    /// Carries out a run and removes its folder.
-    pub fn run(&mut self, trial: &Trial) -> Result<Measured> {
-        self.count += 1;
-        let out = self.folder.join(self.count.to_string());
+    /// Carries out a run in a folder that is gone afterwards.
+    pub fn run(&self, trial: &Trial) -> Result<Measured> {
+        let folder = tempfile::tempdir()?;
+        let out = folder.path().join("run");
         let load = machine::load();
         let mut command = match trial.ranks {
             None => Command::new(&self.program),
@@ -172,7 +169,7 @@ impl Laboratory {
         let child = child.with_context(|| format!("cannot start {}", self.program.display()))?;
         let pid = child.id();
         let ending = std::thread::spawn(move || child.wait_with_output());
-        let peaks = memory::watch(pid, trial.ranks, || ending.is_finished());
+        let peaks = machine::watch_memory(pid, trial.ranks, || ending.is_finished());
         let output = ending.join().ok().context("the run cannot be waited for")??;
         let whole_s = begin.elapsed().as_secs_f64();
         let command = trial.command();
@@ -180,10 +177,14 @@ impl Laboratory {
         let mut outcome: Value = serde_json::from_slice(&output.stdout).context("no line of JSON")?;
         // It is removed at once.
         outcome.as_object_mut().map(|outcome| outcome.remove("run"));
-        let stages = stages(&std::fs::read_to_string(out.join("timings.csv"))?)?;
+        let timings = timings(&std::fs::read_to_string(out.join("timings.csv"))?)?;
+        let iterations: Vec<f64> = timings.iter().map(|row| row.values().sum()).collect();
+        let mut stages = BTreeMap::new();
+        for (name, seconds) in timings.into_iter().flatten() {
+            *stages.entry(name).or_insert(0.0) += seconds;
+        }
         let built: Value = serde_json::from_str(&std::fs::read_to_string(out.join("meta.json"))?)?;
-        std::fs::remove_dir_all(&out).with_context(|| format!("cannot remove {}", out.display()))?;
-        let raw = json!({
+        Ok(Measured(json!({
             "command": command,
             "iterations": trial.iterations,
             "ranks": trial.ranks,
@@ -192,41 +193,23 @@ impl Laboratory {
             "load_before": load,
             "whole_s": whole_s,
             "peak_bytes": peaks,
-            "stages_s": stages.iter().map(|(name, times)| (name.clone(), times.iter().sum())).collect::<BTreeMap<_, f64>>(),
-            "iterations_s": iterations(&stages),
+            "stages_s": stages,
+            "iterations_s": iterations,
+            "iteration_s": typical(&iterations),
             "outcome": outcome,
-        });
-        Ok(Measured { outcome, stages, peaks, whole_s, raw })
+        })))
     }
 }
 
-impl Drop for Laboratory {
-    fn drop(&mut self) {
-        // Nothing is lost if it stays.
-        let _ = std::fs::remove_dir_all(&self.folder);
-    }
-}
-
-/// Seconds of every iteration, all stages together.
-fn iterations(stages: &[(String, Vec<f64>)]) -> Vec<f64> {
-    let count = stages.first().map_or(0, |(_, times)| times.len());
-    (0..count).map(|t| stages.iter().map(|(_, times)| times[t]).sum()).collect()
-}
-
-/// The columns of `timings.csv` that are seconds.
-fn stages(timings: &str) -> Result<Vec<(String, Vec<f64>)>> {
-    let mut lines = timings.lines();
-    let names = lines.next().unwrap_or_default().split(',');
-    let mut columns: Vec<(String, Vec<f64>)> = names.map(|name| (name.to_string(), Vec::new())).collect();
-    for line in lines {
-        for ((name, column), field) in columns.iter_mut().zip(line.split(',')) {
-            if name.ends_with("_s") {
-                column.push(field.parse().with_context(|| format!("timings.csv: {name} = {field}"))?);
-            }
-        }
-    }
-    columns.retain(|(name, _)| name.ends_with("_s"));
-    Ok(columns)
+/// Seconds of every iteration by stage: the columns of `timings.csv` that are seconds.
+fn timings(text: &str) -> Result<Vec<BTreeMap<String, f64>>> {
+    let mut reader = csv::Reader::from_reader(text.as_bytes());
+    let names = reader.headers()?.clone();
+    let seconds = |row: csv::StringRecord| {
+        let stages = names.iter().zip(&row).filter(|(name, _)| name.ends_with("_s"));
+        stages.map(|(name, field)| Ok((name.to_string(), field.parse()?))).collect()
+    };
+    reader.records().map(|row| seconds(row?)).collect()
 }
 
 #[cfg(test)]
@@ -235,15 +218,17 @@ mod tests {
 
     #[test]
     fn seconds_are_read_and_other_columns_passed_over() {
-        let columns =
-            stages("iteration,sampling_s,update_s,mpi_bytes\n0,1.5,2,12;40\n1,0.5,1,12;40\n").unwrap();
-        assert_eq!(iterations(&columns), [3.5, 1.5]);
-        assert_eq!(columns, [("sampling_s".into(), vec![1.5, 0.5]), ("update_s".into(), vec![2.0, 1.0])]);
+        let rows =
+            timings("iteration,sampling_s,update_s,mpi_bytes\n0,1.5,2,12;40\n1,0.5,1,12;40\n").unwrap();
+        let row = |sampling: f64, update: f64| [("sampling_s", sampling), ("update_s", update)];
+        let expected = [row(1.5, 2.0), row(0.5, 1.0)];
+        assert_eq!(rows, expected.map(|row| row.map(|(name, seconds)| (name.to_string(), seconds)).into()));
     }
 
     #[test]
     fn medians() {
         assert_eq!((median(&mut [3.0, 1.0, 2.0]), median(&mut [4.0, 1.0])), (2.0, 2.5));
         assert!(median(&mut []).is_nan());
+        assert_eq!((typical(&[9.0, 1.0, 2.0]), typical(&[9.0, 1.0])), (1.5, 5.0));
     }
 }

@@ -2,81 +2,56 @@
 
 mod laboratory;
 mod machine;
-mod memory;
 mod ranks;
 mod record;
 mod scale;
 mod stages;
-mod worlds;
 
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, bail};
+use anyhow::Result;
 
 use crate::cargo;
 use laboratory::Laboratory;
 use record::Record;
 
-/// Tables that can be asked for, and what they are.
-const HELP: &str = "\
-cargo xtask bench            all tables: stages, networks, scale
-  … stages                   iterations by stage, the exact algorithm, linear and neural models
-  … networks                 the neural networks of policies and critics alone, against the machine's peak
-  … scale                    agent-steps per second and bytes per agent from a thousand to a million agents; threads and MPI
-  --largest N                no graph above N agents in `scale`
-  --into DIR                 where raw results go [default: bench-runs]
-PHALANX_BIN                  a program to measure instead of building one";
-
-/// What was asked for.
-struct Options {
-    what: Option<String>,
+#[derive(clap::Args)]
+pub struct BenchArgs {
+    /// The table to make [default: all].
+    what: Option<Table>,
+    /// No graph above N agents in `scale`.
+    #[arg(long, value_name = "N", default_value_t = usize::MAX, hide_default_value = true)]
     largest: usize,
+    /// Where raw results go.
+    #[arg(long, value_name = "DIR", default_value = "bench-runs")]
     into: PathBuf,
 }
 
-impl Options {
-    fn read(arguments: &[String]) -> Result<Self> {
-        let mut options = Options { what: None, largest: usize::MAX, into: PathBuf::from("bench-runs") };
-        let mut arguments = arguments.iter();
-        while let Some(argument) = arguments.next() {
-            let mut value = || arguments.next().with_context(|| format!("{argument} needs a value"));
-            match argument.as_str() {
-                "--largest" => options.largest = value()?.parse().context("--largest: a number is needed")?,
-                "--into" => options.into = value()?.into(),
-                "stages" | "networks" | "scale" if options.what.is_none() => {
-                    options.what = Some(argument.clone());
-                }
-                _ => bail!("`{argument}` is no table or option\n{HELP}"),
-            }
-        }
-        Ok(options)
-    }
-
-    fn wants(&self, what: &str) -> bool {
-        self.what.as_deref().is_none_or(|chosen| chosen == what)
-    }
+#[derive(Clone, Copy, PartialEq, clap::ValueEnum)]
+enum Table {
+    /// Iterations by stage, the exact algorithm, linear and neural models.
+    Stages,
+    /// The neural networks of policies and critics alone, against the machine's peak.
+    Networks,
+    /// Agent-steps per second and bytes per agent from a thousand to a million agents; threads and MPI.
+    Scale,
 }
 
-/// Prints the tables that `arguments` ask for, all by default.
-pub fn run(arguments: &[String]) -> Result<()> {
-    if arguments.first().is_some_and(|first| matches!(first.as_str(), "help" | "--help" | "-h")) {
-        println!("{HELP}");
-        return Ok(());
-    }
-    let options = Options::read(arguments)?;
-    if options.wants("stages") || options.wants("scale") {
-        let mut laboratory = Laboratory::new()?;
-        if options.wants("stages") {
-            let mut record = Record::new("stages", &options.into, &laboratory)?;
-            stages::run(&mut laboratory, &mut record)?;
+/// Prints the tables that are asked for.
+pub fn run(args: &BenchArgs) -> Result<()> {
+    let wants = |table: Table| args.what.is_none_or(|what| what == table);
+    if wants(Table::Stages) || wants(Table::Scale) {
+        let laboratory = Laboratory::new()?;
+        if wants(Table::Stages) {
+            stages::run(&mut Record::new("stages", &args.into, &laboratory)?)?;
         }
-        if options.wants("scale") {
-            let mut record = Record::new("scale", &options.into, &laboratory)?;
-            scale::run(&mut laboratory, &mut record, options.largest)?;
-            ranks::run(&mut laboratory, &mut record, options.largest)?;
+        if wants(Table::Scale) {
+            let mut record = Record::new("scale", &args.into, &laboratory)?;
+            scale::run(&mut record, args.largest)?;
+            ranks::run(&mut record, args.largest)?;
         }
     }
-    if options.wants("networks") {
+    if wants(Table::Networks) {
         println!("\nneural networks alone, in this run\n");
         cargo(&["bench", "-p", "phalanx", "--bench", "net"], &[])?;
     }

@@ -5,18 +5,19 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
-use super::laboratory::{Laboratory, Measured};
+use super::laboratory::{Laboratory, Measured, Trial};
 use super::machine;
 
-/// A file that grows with every run, so that an interrupted measurement leaves what it has.
-pub struct Record {
+/// Runs in a laboratory, and a file that grows with each, so that an interrupted measurement leaves what it has.
+pub struct Record<'a> {
+    pub laboratory: &'a Laboratory,
     path: PathBuf,
     content: Value,
 }
 
-impl Record {
+impl<'a> Record<'a> {
     /// A new file; one of the same day stays, and the new one gets a number.
-    pub fn new(what: &str, folder: &Path, laboratory: &Laboratory) -> Result<Self> {
+    pub fn new(what: &str, folder: &Path, laboratory: &'a Laboratory) -> Result<Self> {
         let date = machine::today().context("the command `date` does not tell the date")?;
         std::fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
         let name = |k: usize| match k {
@@ -32,19 +33,20 @@ impl Record {
             "runs": [],
             "skipped": [],
         });
-        let record = Record { path, content };
+        let record = Record { laboratory, path, content };
         record.write()?;
         println!("\nraw results: {}", record.path.display());
         Ok(record)
     }
 
-    /// Adds a run of some `group`, with what else is known of it.
-    pub fn add(&mut self, group: &str, about: Value, measured: &Measured) -> Result<()> {
-        let mut run = measured.raw.clone();
+    /// Carries out a run of some `group`, and keeps it with what else is known of it.
+    pub fn measure(&mut self, group: &str, about: Value, trial: &Trial) -> Result<Measured> {
+        let measured = self.laboratory.run(trial)?;
+        let mut run = measured.0.clone();
         run["group"] = json!(group);
         run["about"] = about;
-        run["iteration_s"] = json!(measured.iteration_s());
-        self.push("runs", run)
+        self.push("runs", run)?;
+        Ok(measured)
     }
 
     /// Notes what was not run, and why.

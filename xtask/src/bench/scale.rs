@@ -3,10 +3,45 @@
 use anyhow::Result;
 use serde_json::json;
 
-use super::laboratory::{Laboratory, Measured};
+use super::laboratory::{Measured, Trial};
 use super::machine;
 use super::record::Record;
-use super::worlds::{WORLDS, World};
+
+/// A world with its preset, and how that is told the number of agents.
+#[derive(Debug, Clone, Copy)]
+pub struct World {
+    pub name: &'static str,
+    preset: &'static str,
+    /// Whether the size is given as rows and columns.
+    has_rows: bool,
+}
+
+/// Tables.
+pub const LINE: World = World { name: "line", preset: "synthetic", has_rows: false };
+
+/// All of them; the others have linear policies and critics.
+pub const WORLDS: [World; 3] = [
+    LINE,
+    World { name: "wireless", preset: "wireless-grid", has_rows: true },
+    World { name: "epidemic", preset: "epidemic-grid", has_rows: false },
+];
+
+impl World {
+    /// A run with `n` agents.
+    pub fn trial(&self, n: usize, kappa: usize, iterations: usize) -> Trial {
+        let trial = Trial::of(self.preset, iterations).set("kappa", kappa).set("kappa_q", kappa);
+        if !self.has_rows {
+            return trial.set("world.n", n);
+        }
+        let rows = squarest(n);
+        trial.set("world.rows", rows).set("world.columns", n / rows)
+    }
+}
+
+/// Rows of the squarest grid.
+fn squarest(n: usize) -> usize {
+    (1..=n.isqrt()).rev().find(|rows| n.is_multiple_of(*rows)).unwrap_or(1)
+}
 
 const SIZES: [usize; 4] = [1_000, 10_000, 100_000, 1_000_000];
 const RADII: [usize; 3] = [0, 1, 2];
@@ -22,7 +57,7 @@ const LONGEST: f64 = 120.0;
 const LARGEST: f64 = 12e9;
 
 /// Measures all sizes and radii and prints the table. `largest`: no graph has more agents.
-pub fn run(laboratory: &mut Laboratory, record: &mut Record, largest: usize) -> Result<()> {
+pub fn run(record: &mut Record, largest: usize) -> Result<()> {
     let sizes: Vec<usize> = SIZES.into_iter().filter(|&n| n <= largest).collect();
     println!(
         "\nphalanx train, {} threads: million agent-steps per second, and bytes per agent\n",
@@ -34,24 +69,21 @@ pub fn run(laboratory: &mut Laboratory, record: &mut Record, largest: usize) -> 
     let mut notes = Vec::new();
     for world in WORLDS {
         for kappa in RADII {
-            let tiny = laboratory.run(&world.trial(TINY, kappa, 2))?;
-            let own: u64 = tiny.peaks.iter().sum();
-            record.add("tiny", about(&world, TINY, kappa), &tiny)?;
-            let mut last: Option<Cell> = None;
+            let own = record
+                .measure("tiny", about(&world, TINY, kappa), &world.trial(TINY, kappa, 2))?
+                .peak_bytes();
+            let smallest = sizes.first().copied().unwrap_or(TINY);
+            let first = record.laboratory.run(&world.trial(smallest, kappa, 2))?;
+            let mut last = Cell::of(&first, smallest, own);
             let (mut rates, mut bytes) = (Vec::new(), Vec::new());
             for &n in &sizes {
-                let before = match last {
-                    Some(last) => last,
-                    None => Cell::of(&laboratory.run(&world.trial(n, kappa, 2))?, n, own),
-                };
-                match before.iterations(n) {
+                match last.iterations(n) {
                     Ok(iterations) => {
-                        let measured = laboratory.run(&world.trial(n, kappa, iterations))?;
-                        record.add("scale", about(&world, n, kappa), &measured)?;
-                        let cell = Cell::of(&measured, n, own);
+                        let trial = world.trial(n, kappa, iterations);
+                        let measured = record.measure("scale", about(&world, n, kappa), &trial)?;
+                        last = Cell::of(&measured, n, own);
                         rates.push(format!("{:.3}", measured.rate() / 1e6));
-                        bytes.push(format!("{:.0}", cell.bytes));
-                        last = Some(cell);
+                        bytes.push(format!("{:.0}", last.bytes));
                     }
                     Err(why) => {
                         let what = format!("{} of {n}, κ = {kappa}", world.name);
@@ -59,7 +91,6 @@ pub fn run(laboratory: &mut Laboratory, record: &mut Record, largest: usize) -> 
                         notes.push(format!("– {what}: {why}"));
                         rates.push("–".into());
                         bytes.push("–".into());
-                        last = Some(before);
                     }
                 }
             }
@@ -88,10 +119,9 @@ struct Cell {
 
 impl Cell {
     /// `own`: memory of the program itself.
-    fn of(measured: &Measured, n: usize, own: u64) -> Self {
-        let peak: u64 = measured.peaks.iter().sum();
-        let bytes = peak.saturating_sub(own) as f64 / n as f64;
-        let rest_s = measured.whole_s - measured.wall_s();
+    fn of(measured: &Measured, n: usize, own: f64) -> Self {
+        let bytes = (measured.peak_bytes() - own).max(0.0) / n as f64;
+        let rest_s = measured.whole_s() - measured.wall_s();
         Cell { n, iteration_s: measured.iteration_s(), rest_s, bytes }
     }
 
@@ -117,6 +147,11 @@ impl Cell {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn grids_are_square() {
+        assert_eq!([1000, 10_000, 100_000, 7].map(squarest), [25, 100, 250, 1]);
+    }
 
     #[test]
     fn runs_are_seconds_long_or_skipped() {

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use serde_json::json;
 
-use super::laboratory::{Laboratory, Measured, Trial};
+use super::laboratory::{Measured, Trial};
 use super::record::Record;
 
 /// Graph size and iterations of each row; the first is the preset itself.
@@ -26,7 +26,7 @@ const REPEATS: usize = 5;
 
 /// Trains `synthetic` and `exact` at several sizes, then presets with larger models, and prints time per
 /// iteration, its breakdown by stage and the rate.
-pub fn run(laboratory: &mut Laboratory, record: &mut Record) -> Result<()> {
+pub fn run(record: &mut Record) -> Result<()> {
     println!("\nphalanx train synthetic, median of {REPEATS} runs; stages in nanoseconds per agent-step\n");
     println!(
         "| {:>7} | {:>9} | {:>16} | {:>8} | {:>9} | {:>6} | {:>8} | {:>6} |",
@@ -34,7 +34,7 @@ pub fn run(laboratory: &mut Laboratory, record: &mut Record) -> Result<()> {
     );
     println!("|---:|---:|---:|---:|---:|---:|---:|---:|");
     for (n, iterations) in SIZES {
-        let run = median(laboratory, record, &Trial::of("synthetic", iterations).set("world.n", n))?;
+        let run = median(record, &Trial::of("synthetic", iterations).set("world.n", n))?;
         println!(
             "| {n:>7} | {:>9.3} | {:>16.1} | {:>8.2} | {:>9.2} | {:>6.2} | {:>8.2} | {:>6.2} |",
             1e3 * run.wall_s() / iterations as f64,
@@ -51,19 +51,19 @@ pub fn run(laboratory: &mut Laboratory, record: &mut Record) -> Result<()> {
     );
     println!("| {:>7} | {:>9} |\n|---:|---:|", "n", "ms per it.");
     for (n, iterations) in EXACT_SIZES {
-        let run = median(laboratory, record, &Trial::of("exact", iterations).set("world.n", n))?;
+        let run = median(record, &Trial::of("exact", iterations).set("world.n", n))?;
         println!("| {n:>7} | {:>9.3} |", 1e3 * run.wall_s() / iterations as f64);
     }
-    models(laboratory, record)
+    models(record)
 }
 
 /// Presets with linear and neural models.
-fn models(laboratory: &mut Laboratory, record: &mut Record) -> Result<()> {
+fn models(record: &mut Record) -> Result<()> {
     println!("\nphalanx train, median of {REPEATS} runs; stages in milliseconds per iteration\n");
     println!("| {:>15} | {:>9} | sampling | critic | gradient | update |", "preset", "ms per it.");
     println!("|---:|---:|---:|---:|---:|---:|");
     for (preset, iterations) in MODELS {
-        let run = median(laboratory, record, &Trial::of(preset, iterations))?;
+        let run = median(record, &Trial::of(preset, iterations))?;
         let stage = |name: &str| 1e-6 * run.stage_ns(name) * run.rate() * run.wall_s() / iterations as f64;
         println!(
             "| {preset:>15} | {:>9.2} | {:>8.2} | {:>6.2} | {:>8.2} | {:>6.2} |",
@@ -78,12 +78,10 @@ fn models(laboratory: &mut Laboratory, record: &mut Record) -> Result<()> {
 }
 
 /// The run of several whose time is in the middle.
-fn median(laboratory: &mut Laboratory, record: &mut Record, trial: &Trial) -> Result<Measured> {
+fn median(record: &mut Record, trial: &Trial) -> Result<Measured> {
     let mut runs = Vec::new();
     for repeat in 0..REPEATS {
-        let run = laboratory.run(trial)?;
-        record.add("stages", json!({ "preset": trial.preset, "repeat": repeat }), &run)?;
-        runs.push(run);
+        runs.push(record.measure("stages", json!({ "preset": trial.preset, "repeat": repeat }), trial)?);
     }
     runs.sort_by(|a, b| a.wall_s().total_cmp(&b.wall_s()));
     Ok(runs.swap_remove(REPEATS / 2))
