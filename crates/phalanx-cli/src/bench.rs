@@ -34,7 +34,7 @@ const HORIZON: usize = 128;
 pub fn run(args: &BenchArgs) -> anyhow::Result<()> {
     on_threads(args.threads, || {
         let blame = |error| match error {
-            phalanx::Error::Config { message, .. } => phalanx::Error::config("--n", message),
+            phalanx::Error::Config { message, .. } => phalanx::Error::argument("n", message),
             other => other,
         };
         let registry = Registry::default();

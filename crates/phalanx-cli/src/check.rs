@@ -13,6 +13,7 @@ use phalanx::run::check::{
 use phalanx::run::{Evaluator, Registry};
 use phalanx::world::MIXING;
 
+use crate::table::line;
 use crate::{Source, on_threads, open_run, print};
 
 #[derive(clap::Args)]
@@ -42,14 +43,8 @@ const MOST_CONSTRAINTS: usize = 12;
 
 /// `phalanx check`.
 pub fn check(args: &CheckArgs, registry: &Registry) -> anyhow::Result<()> {
-    let targets = Targets { epsilon: args.epsilon, delta: args.delta };
     on_threads(args.threads, || {
-        let check = match Checked::open(args, registry)? {
-            Checked::Model(case) => Check::new(&Subject::from(&*case), targets),
-            Checked::Policy(evaluator) => {
-                Subject::try_from(&*evaluator).and_then(|subject| Check::new(&subject, targets))
-            }
-        }?;
+        let check = examine(args, registry)?;
         if args.json {
             print(&format!("{}\n", serde_json::to_string(&check)?));
         } else {
@@ -59,30 +54,25 @@ pub fn check(args: &CheckArgs, registry: &Registry) -> anyhow::Result<()> {
     })?
 }
 
-/// What a source holds.
-enum Checked {
-    Model(Box<Case>),
-    Policy(Box<Evaluator>),
-}
-
-impl Checked {
-    fn open(args: &CheckArgs, registry: &Registry) -> phalanx::Result<Self> {
-        if let Some(evaluator) = open_run(&args.source, &args.sets, registry)? {
-            return Ok(Checked::Policy(Box::new(evaluator)));
+/// Checks what the source holds: a run's policy, a model with its own, or the initial one of a configuration.
+fn examine(args: &CheckArgs, registry: &Registry) -> phalanx::Result<Check> {
+    let targets = Targets { epsilon: args.epsilon, delta: args.delta };
+    let path = Path::new(&args.source);
+    let evaluator = if let Some(run) = open_run(&args.source, &args.sets, registry)? {
+        run
+    } else if path.extension().is_some_and(|extension| extension == "json") {
+        if !args.sets.is_empty() {
+            let message = "goes with a preset or a TOML file, not with a model";
+            return Err(phalanx::Error::argument("set", message));
         }
-        let path = Path::new(&args.source);
-        if path.extension().is_some_and(|extension| extension == "json") {
-            if !args.sets.is_empty() {
-                let message = "goes with a preset or a TOML file, not with a model";
-                return Err(phalanx::Error::config("--set", message));
-            }
-            return Ok(Checked::Model(Box::new(Case::read(path)?)));
-        }
+        return Check::new(&Subject::from(&Case::read(path)?), targets);
+    } else {
         let source = Source { source: args.source.clone(), sets: args.sets.clone() };
         let evaluator = Evaluator::new(&source.load(None, registry)?)?;
         evaluator.warnings().iter().for_each(|warning| eprintln!("warning: {warning}"));
-        Ok(Checked::Policy(Box::new(evaluator)))
-    }
+        evaluator
+    };
+    Check::new(&Subject::try_from(&evaluator)?, targets)
 }
 
 fn in_words(check: &Check) -> String {
@@ -99,11 +89,6 @@ fn in_words(check: &Check) -> String {
         let _ = writeln!(text, "- {advice}");
     }
     text
-}
-
-/// A line of the form `name   value`.
-fn line(text: &mut String, name: &str, value: impl AsRef<str>) {
-    let _ = writeln!(text, "{name:<18} {}", value.as_ref());
 }
 
 /// A number in scientific form, or a dash.
@@ -169,16 +154,10 @@ fn truncation(text: &mut String, check: &TruncationCheck, sizes: &Sizes) {
     );
     for row in &check.rows {
         let mark = if row.kappa_q == sizes.kappa_q.min(sizes.diameter) { "*" } else { "" };
-        let _ = writeln!(
-            text,
-            "{:>9} {:>10} {:>12} {:>12} {:>12} {:>12}",
-            format!("{mark}{}", row.kappa_q),
-            row.neighbours,
-            or_dash(row.predicted),
-            or_dash(row.certified),
-            or_dash(row.fixed),
-            or_dash(row.averaged)
-        );
+        let errors = [row.predicted, row.certified, row.fixed, row.averaged].map(or_dash);
+        let errors = errors.map(|error| format!("{error:>12}")).join(" ");
+        let kappa_q = format!("{mark}{}", row.kappa_q);
+        let _ = writeln!(text, "{kappa_q:>9} {:>10} {errors}", row.neighbours);
     }
 }
 

@@ -7,17 +7,25 @@ use serde_json::json;
 
 use crate::{Source, on_threads, open_run, print, table};
 
+/// A run with its own policy, or a preset or file with the policy that is named.
 #[derive(clap::Args)]
-pub struct EvalArgs {
+pub struct PolicyArgs {
     /// Run folder, preset or TOML file.
     #[arg(value_name = "RUN|PRESET|FILE.toml")]
-    source: String,
+    pub source: String,
     /// Change a setting of a preset or file.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     sets: Vec<String>,
-    /// Policy of a preset or file: uniform, or one that its world knows (wireless: matching).
+    /// Policy of a preset or file: uniform, or one that its world knows (wireless: matching; pistonball: still,
+    /// random, wave; epidemic: none, protect, treat, both).
     #[arg(long)]
-    policy: Option<String>,
+    pub policy: Option<String>,
+}
+
+#[derive(clap::Args)]
+pub struct EvalArgs {
+    #[command(flatten)]
+    policy: PolicyArgs,
     /// Episodes to run.
     #[arg(long, default_value_t = 400)]
     episodes: usize,
@@ -56,7 +64,7 @@ pub struct OccupancyArgs {
 /// `phalanx eval`.
 pub fn eval(args: &EvalArgs, registry: &Registry) -> anyhow::Result<()> {
     on_threads(args.threads, || {
-        let evaluator = open(&args.source, &args.sets, args.policy.as_deref(), registry)?;
+        let evaluator = args.policy.open(registry)?;
         let assessment = evaluator.assess(args.episodes, args.seed, args.confidence)?;
         let exact = evaluator.exact();
         if args.json {
@@ -68,32 +76,29 @@ pub fn eval(args: &EvalArgs, registry: &Registry) -> anyhow::Result<()> {
     })?
 }
 
-/// A run with its own policy, or a preset or file with the policy that is named.
-pub fn open(
-    source: &str,
-    sets: &[String],
-    policy: Option<&str>,
-    registry: &Registry,
-) -> phalanx::Result<Evaluator> {
-    if let Some(evaluator) = open_run(source, sets, registry)? {
-        if let Some(policy) = policy {
-            let message = format!("`{policy}` was given with a run, whose own policy is used; leave it out");
-            return Err(phalanx::Error::config("--policy", message));
+impl PolicyArgs {
+    pub fn open(&self, registry: &Registry) -> phalanx::Result<Evaluator> {
+        let refused = |message: String| Err(phalanx::Error::argument("policy", message));
+        if let Some(evaluator) = open_run(&self.source, &self.sets, registry)? {
+            return match &self.policy {
+                Some(policy) => refused(format!(
+                    "`{policy}` was given with a run, whose own policy is used; leave it out"
+                )),
+                None => Ok(evaluator),
+            };
         }
-        return Ok(evaluator);
-    }
-    let source = Source { source: source.into(), sets: sets.to_vec() };
-    let config: Config = source.load(None, registry)?;
-    match policy {
-        // The initial table is the uniform one, unless the configuration perturbs it.
-        Some("uniform") if config.policy.tables().is_some() => {
-            Evaluator::new(&config.with("policy.init_std", "0.0")?)
-        }
-        Some(name) => Evaluator::scripted(&config, name),
-        None => {
-            let message =
-                "is missing: a preset or file has no trained policy; use --policy uniform, or name a run";
-            Err(phalanx::Error::config("--policy", message))
+        let source = Source { source: self.source.clone(), sets: self.sets.clone() };
+        let config: Config = source.load(None, registry)?;
+        match self.policy.as_deref() {
+            // The initial table is the uniform one, unless the configuration perturbs it.
+            Some("uniform") if config.policy.tables().is_some() => {
+                Evaluator::new(&config.with("policy.init_std", "0.0")?)
+            }
+            Some(name) => Evaluator::scripted(&config, name),
+            None => refused(
+                "is missing: a preset or file has no trained policy; use --policy uniform, or name a run"
+                    .into(),
+            ),
         }
     }
 }
@@ -114,7 +119,7 @@ fn in_json(
     let mut value = serde_json::to_value(assessment)?;
     value["exact"] = serde_json::to_value(exact)?;
     value["constraint_count"] = json!(constraints);
-    value["source"] = json!(args.source);
+    value["source"] = json!(args.policy.source);
     value["seed"] = json!(args.seed);
     value["safe"] = json!(count(Verdict::Safe));
     value["unsafe"] = json!(count(Verdict::Unsafe));

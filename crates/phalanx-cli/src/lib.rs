@@ -15,7 +15,7 @@ mod table;
 mod target;
 mod train;
 
-pub use train::{default_folder, provenance};
+pub use train::provenance;
 
 use std::ffi::OsString;
 use std::fmt::Display;
@@ -108,8 +108,8 @@ impl Source {
         let mut settings = Vec::new();
         for set in &self.sets {
             let (key, value) = set.split_once('=').ok_or_else(|| {
-                phalanx::Error::config(
-                    "--set",
+                phalanx::Error::argument(
+                    "set",
                     format!("`{set}` has no `=`; write KEY=VALUE, e.g. {KAPPA}=2"),
                 )
             })?;
@@ -117,7 +117,7 @@ impl Source {
         }
         if let Some(seed) = seed.filter(|&seed| i64::try_from(seed).is_err()) {
             let message = format!("{seed}; at most {} is possible", i64::MAX);
-            return Err(phalanx::Error::config("--seed", message));
+            return Err(phalanx::Error::argument("seed", message));
         }
         let seed = seed.map(|seed| seed.to_string());
         settings.extend(seed.as_deref().map(|seed| (SEED, seed)));
@@ -133,7 +133,7 @@ fn open_run(source: &str, sets: &[String], registry: &Registry) -> phalanx::Resu
         return Ok(None);
     }
     if !sets.is_empty() {
-        return Err(phalanx::Error::config("--set", "goes with a preset or a file, not with a run"));
+        return Err(phalanx::Error::argument("set", "goes with a preset or a file, not with a run"));
     }
     Evaluator::from_run(run, registry).map(Some)
 }
@@ -245,7 +245,7 @@ fn print(text: &str) {
 
 /// Refuses a flag's value that is not in its range.
 fn check_range<T: PartialOrd + Display>(
-    flag: &str,
+    flag: &'static str,
     value: T,
     range: RangeInclusive<T>,
 ) -> phalanx::Result<()> {
@@ -253,7 +253,7 @@ fn check_range<T: PartialOrd + Display>(
         return Ok(());
     }
     let message = format!("{value}; allowed are {} to {}", range.start(), range.end());
-    Err(phalanx::Error::config(flag, message))
+    Err(phalanx::Error::argument(flag, message))
 }
 
 /// More threads than this are a mistake.
@@ -263,6 +263,6 @@ const MOST_THREADS: usize = 1024;
 ///
 /// `work` itself runs on one of them: handing every parallel loop over from outside would cost more than many a loop.
 fn on_threads<T: Send>(threads: Option<usize>, work: impl FnOnce() -> T + Send) -> anyhow::Result<T> {
-    threads.map_or(Ok(()), |threads| check_range("--threads", threads, 1..=MOST_THREADS))?;
+    threads.map_or(Ok(()), |threads| check_range("threads", threads, 1..=MOST_THREADS))?;
     Ok(rayon::ThreadPoolBuilder::new().num_threads(threads.unwrap_or(0)).build()?.install(work))
 }

@@ -51,9 +51,9 @@ pub fn paper(args: &PaperArgs, registry: &Registry) -> anyhow::Result<()> {
         return Ok(());
     }
     const MOST_SEEDS: u64 = 1000;
-    check_range("--seeds", args.seeds, 1..=MOST_SEEDS)?;
+    check_range("seeds", args.seeds, 1..=MOST_SEEDS)?;
     if args.cut == Some(0) {
-        return Err(Error::config("--cut", "0; at least 1 is needed").into());
+        return Err(Error::argument("cut", "0; at least 1 is needed").into());
     }
     let (length, seeds, default) = match (args.quick, args.cut) {
         (true, _) => (Length::Quick, 2, "paper-quick"),

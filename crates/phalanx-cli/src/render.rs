@@ -8,21 +8,14 @@ use phalanx_pictures::plot;
 use phalanx_pictures::render::{FPS, Reel, frame_name};
 use rayon::prelude::*;
 
+use crate::eval::PolicyArgs;
 use crate::target::Target;
-use crate::{check_range, eval, print};
+use crate::{check_range, print};
 
 #[derive(clap::Args)]
 pub struct RenderArgs {
-    /// Run folder, preset or TOML file.
-    #[arg(value_name = "RUN|PRESET|FILE.toml")]
-    source: String,
-    /// Change a setting of a preset or file.
-    #[arg(long = "set", value_name = "KEY=VALUE")]
-    sets: Vec<String>,
-    /// Policy of a preset or file: uniform, or one that its world knows (wireless: matching; pistonball: still,
-    /// random, wave; epidemic: none, protect, treat, both).
-    #[arg(long)]
-    policy: Option<String>,
+    #[command(flatten)]
+    policy: PolicyArgs,
     /// Seed of the episode; `phalanx eval` runs the same episodes with the same seed.
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -52,11 +45,11 @@ const SHEET_MOST: usize = 48;
 
 /// `phalanx render`.
 pub fn render(args: &RenderArgs, registry: &Registry) -> anyhow::Result<()> {
-    let target = Target::of(args.out.as_deref(), &args.source)?;
-    check_range("--fps", args.fps, FPS)?;
-    args.steps.map_or(Ok(()), |steps| check_range("--steps", steps, 1..=Reel::MOST_STEPS))?;
-    check_range("--episode", args.episode, 0..=Reel::MOST_EPISODES - 1)?;
-    let evaluator = eval::open(&args.source, &args.sets, args.policy.as_deref(), registry)?;
+    let target = Target::of(args.out.as_deref(), &args.policy.source)?;
+    check_range("fps", args.fps, FPS)?;
+    args.steps.map_or(Ok(()), |steps| check_range("steps", steps, 1..=Reel::MOST_STEPS))?;
+    check_range("episode", args.episode, 0..=Reel::MOST_EPISODES - 1)?;
+    let evaluator = args.policy.open(registry)?;
     let horizon = evaluator.config().horizon;
     let steps = args.steps.unwrap_or(horizon.min(MOST_UNASKED));
     let reel = Reel::of_policy(&evaluator, args.episode, args.seed, steps, title(args))?;
@@ -77,9 +70,10 @@ pub fn render(args: &RenderArgs, registry: &Registry) -> anyhow::Result<()> {
 }
 
 fn title(args: &RenderArgs) -> String {
-    let source = Path::new(&args.source);
-    let name = if source.is_dir() { plot::name_of(source) } else { args.source.clone() };
-    let policy = args.policy.as_ref().map(|policy| format!(", policy {policy}")).unwrap_or_default();
+    let PolicyArgs { source, policy, .. } = &args.policy;
+    let path = Path::new(source);
+    let name = if path.is_dir() { plot::name_of(path) } else { source.clone() };
+    let policy = policy.as_ref().map(|policy| format!(", policy {policy}")).unwrap_or_default();
     format!("{name}{policy}: episode {} of seed {}", args.episode, args.seed)
 }
 
@@ -91,12 +85,12 @@ fn steps_in_words(shown: usize, steps: usize) -> String {
 /// The steps to draw, from 0.
 fn shown_steps(only: &[usize], steps: usize, target: &Target) -> phalanx::Result<Vec<usize>> {
     if let Some(step) = only.iter().find(|step| !(1..=steps).contains(step)) {
-        return Err(Error::config("--only", format!("step {step}; the episode has steps 1 to {steps}")));
+        return Err(Error::argument("only", format!("step {step}; the episode has steps 1 to {steps}")));
     }
     let is_sheet = matches!(target, Target::Sheet(_));
     if is_sheet && only.len() > SHEET_MOST {
         let message = format!("{} steps in one picture; allowed are {SHEET_MOST}", only.len());
-        return Err(Error::config("--only", message));
+        return Err(Error::argument("only", message));
     }
     if !only.is_empty() {
         return Ok(only.iter().map(|step| step - 1).collect());

@@ -1,6 +1,6 @@
 //! Tables in the terminal.
 
-use std::fmt::Write;
+use std::fmt::{Display, Write};
 
 use phalanx::distributed::{ProcessTraffic, TrafficBound};
 use phalanx::learn::dual::MU_MAX;
@@ -11,21 +11,23 @@ use phalanx::run::{
 /// Agents shown at most.
 const WORST: usize = 5;
 
+/// A line of the form `name   value`.
+pub fn line(text: &mut String, name: &str, value: impl Display) {
+    let _ = writeln!(text, "{name:<18} {value}");
+}
+
 /// The closing table of a run: what was reached, the agents closest to or beyond their bounds, and where the files
 /// are.
 pub fn closing(evaluator: &Evaluator, outcome: &Outcome, evaluation: &Evaluation) -> String {
     let mut text = String::new();
     let agents = evaluator.world().graph().agents();
     let scaling = serde_json::to_string(&outcome.scaling).unwrap_or_default();
-    let mut line = |name: &str, value: String| {
-        let _ = writeln!(text, "{name:<18} {value}");
-    };
-    line("iterations", format!("{} in {:.2} s", outcome.iterations, outcome.wall_s));
+    line(&mut text, "iterations", format!("{} in {:.2} s", outcome.iterations, outcome.wall_s));
     // Nothing is sampled in the exact setting.
     if outcome.agent_steps > 0 {
         let millions = outcome.agent_steps_per_s / 1e6;
-        line("agent-steps", format!("{} ({millions:.1} million per second)", outcome.agent_steps));
-        line("sent by agents", format!("{} bytes", outcome.comm_bytes));
+        line(&mut text, "agent-steps", format!("{} ({millions:.1} million per second)", outcome.agent_steps));
+        line(&mut text, "sent by agents", format!("{} bytes", outcome.comm_bytes));
         let per_iteration = (agents * outcome.iterations.max(1)) as f64;
         let TrafficBound { states, q_values, duals } = outcome.traffic_bound;
         for ((kind, sent), bound) in outcome.traffic.kinds().into_iter().zip([states, q_values, duals]) {
@@ -34,25 +36,27 @@ pub fn closing(evaluator: &Evaluator, outcome: &Outcome, evaluation: &Evaluation
             let what = format!("{each:.1} bytes in {messages:.1} messages per agent and iteration");
             // Not every algorithm knows one.
             let most = if bound > 0 { format!(", at most {bound} bytes") } else { String::new() };
-            line(&format!("  {}", kind.replace('_', " ")), what + &most);
+            line(&mut text, &format!("  {}", kind.replace('_', " ")), what + &most);
         }
         for (rank, ProcessTraffic { bytes, bound }) in outcome.processes.iter().enumerate() {
             let what = format!("{bytes} bytes over MPI in the last iteration, at most {bound}");
-            line(&format!("  rank {rank}"), what);
+            line(&mut text, &format!("  rank {rank}"), what);
         }
     }
-    line("scaling", scaling.trim_matches('"').to_string());
-    line("evaluated on", format!("{} fresh episodes", outcome.evaluation_episodes));
+    line(&mut text, "scaling", scaling.trim_matches('"'));
+    line(&mut text, "evaluated on", format!("{} fresh episodes", outcome.evaluation_episodes));
     if let Some(return_) = outcome.return_ {
-        line("return", format!("{return_:.4} per agent and episode"));
+        line(&mut text, "return", format!("{return_:.4} per agent and episode"));
     }
-    line("objective", format!("{:.6}", outcome.objective));
+    line(&mut text, "objective", format!("{:.6}", outcome.objective));
     let constraints = evaluator.problem().constraint_count();
     if constraints > 0 {
         let Outcome { violation_total: total, violation_max: most, .. } = outcome;
         let over = format!("over {constraints} constraints of {agents} agents");
-        line("violation", format!("{total:.6} in total, {most:.6} at most, {over}"));
-        text += &exactly(outcome.exact.as_ref());
+        line(&mut text, "violation", format!("{total:.6} in total, {most:.6} at most, {over}"));
+    }
+    exactly(&mut text, outcome.exact.as_ref());
+    if constraints > 0 {
         text += &worst_agents(evaluator, evaluation);
         let ceiling = *evaluator.config().dual.mu_max;
         let at_ceiling = evaluator.mu().data().iter().filter(|&&mu| mu >= ceiling && mu > 0.0).count();
@@ -63,21 +67,19 @@ pub fn closing(evaluator: &Evaluator, outcome: &Outcome, evaluation: &Evaluation
             );
         }
     }
-    if constraints == 0 {
-        text += &exactly(outcome.exact.as_ref());
-    }
     let _ = writeln!(text, "\nfiles in {} (plots in plots/)", outcome.run.display());
     text
 }
 
 /// The line of exact values, if there are any.
-fn exactly(truth: Option<&ExactEvaluation>) -> String {
-    let Some(truth) = truth else { return String::new() };
+fn exactly(text: &mut String, truth: Option<&ExactEvaluation>) {
+    let Some(truth) = truth else { return };
     let return_ = truth.return_.map(|r| format!("return {r:.4}, ")).unwrap_or_default();
-    format!(
-        "{:<18} {return_}objective {:.6}, violation {:.6}, stationarity E {:.2e} (X {:.2e}, Y {:.2e})\n",
-        "exactly", truth.objective, truth.violation_total, truth.e, truth.x, truth.y
-    )
+    let stationarity = format!("E {:.2e} (X {:.2e}, Y {:.2e})", truth.e, truth.x, truth.y);
+    let ExactEvaluation { objective, violation_total: violation, .. } = truth;
+    let value =
+        format!("{return_}objective {objective:.6}, violation {violation:.6}, stationarity {stationarity}");
+    line(text, "exactly", value);
 }
 
 /// The constraints with the least slack.
@@ -122,29 +124,28 @@ pub fn assessment(
     let mut text = String::new();
     let n = evaluator.world().graph().agents();
     let percent = 100.0 * assessment.confidence;
-    let mut line = |name: &str, value: String| {
-        let _ = writeln!(text, "{name:<18} {value}");
-    };
     let shown =
         |i: Interval| format!("{:.5}  ({percent} % interval {:.5} to {:.5})", i.value, i.lower, i.upper);
-    line("episodes", format!("{} of {} steps", assessment.episodes, assessment.horizon));
+    line(&mut text, "episodes", format!("{} of {} steps", assessment.episodes, assessment.horizon));
     if let Some(return_) = assessment.return_ {
-        line("return", shown(return_));
+        line(&mut text, "return", shown(return_));
     }
     if let (Some(solved), Some(steps)) = (assessment.solved, assessment.steps) {
-        line("solved", format!("{:.1} % of the episodes, {steps:.1} steps on average", 100.0 * solved));
+        let share = 100.0 * solved;
+        line(&mut text, "solved", format!("{share:.1} % of the episodes, {steps:.1} steps on average"));
     }
-    line("objective", shown(assessment.objective));
+    line(&mut text, "objective", shown(assessment.objective));
     if assessment.constraints.is_empty() {
-        return text + &exactly(truth);
+        exactly(&mut text, truth);
+        return text;
     }
     let Assessment { violation_total: total, violation_max: most, .. } = assessment;
-    line("violation", format!("{total:.5} in total, {most:.5} at most"));
+    line(&mut text, "violation", format!("{total:.5} in total, {most:.5} at most"));
     let verdicts = assessment.agents(n);
     let count = |wanted: Verdict| verdicts.iter().filter(|&&verdict| verdict == wanted).count();
     let (safe, broken) = (count(Verdict::Safe), count(Verdict::Unsafe));
-    line("agents", format!("{safe} safe, {broken} unsafe, {} undecided", n - safe - broken));
-    text += &exactly(truth);
+    line(&mut text, "agents", format!("{safe} safe, {broken} unsafe, {} undecided", n - safe - broken));
+    exactly(&mut text, truth);
     let count = assessment.constraints.len();
     assessment.keep_worst(WORST);
     let _ = writeln!(

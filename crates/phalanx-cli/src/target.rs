@@ -32,7 +32,7 @@ impl Target {
             _ => {
                 let allowed = "FILE.gif (animation), FILE.png (one picture) and DIR/ (a PNG per step)";
                 let message = format!("`{}` has no known ending; allowed are {allowed}", out.display());
-                Err(Error::config("--out", message))
+                Err(Error::argument("out", message))
             }
         }
     }

@@ -41,7 +41,7 @@ pub fn train(
     for warning in session.warnings() {
         warn(py, warning)?;
     }
-    let path = out.unwrap_or_else(|| phalanx_cli::default_folder(name, config.seed));
+    let path = out.unwrap_or_else(|| RunFolder::unused(name, config.seed));
     let run = without_lock(py, || Run::begin(session, &path, phalanx_cli::provenance()))?;
     run_to_end(py, threads, run, progress.as_ref())?;
     Ok(path)

@@ -35,8 +35,8 @@ impl Workers {
     pub fn of(jobs: Option<usize>, threads: Option<usize>, quiet: bool) -> phalanx::Result<Self> {
         let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
         let (jobs, threads_each) = (jobs.unwrap_or(cores.min(MOST_THREADS)), threads.unwrap_or(1));
-        check_range("--jobs", jobs, 1..=MOST_THREADS)?;
-        check_range("--threads", threads_each, 1..=MOST_THREADS)?;
+        check_range("jobs", jobs, 1..=MOST_THREADS)?;
+        check_range("threads", threads_each, 1..=MOST_THREADS)?;
         Ok(Workers { jobs, threads_each, quiet })
     }
 }

@@ -55,6 +55,9 @@ pub enum Draw {
     Real { low: f64, high: f64, log: bool },
 }
 
+/// What a part of the file says, or what is wrong with it.
+type Checked<T> = std::result::Result<T, String>;
+
 const TOP_KEYS: [&str; 6] = ["base", "seeds", "noise", "set", "grid", "random"];
 
 /// More settings or seeds are a mistake.
@@ -67,7 +70,7 @@ impl SweepFile {
         SweepFile::from_table(path, table).map_err(|message| Error::file(path, message))
     }
 
-    fn from_table(path: &Path, table: Table) -> std::result::Result<Self, String> {
+    fn from_table(path: &Path, table: Table) -> Checked<Self> {
         if let Some(key) = table.keys().find(|key| !TOP_KEYS.contains(&key.as_str())) {
             return Err(format!("`{key}` is unknown; allowed are {}", TOP_KEYS.join(", ")));
         }
@@ -100,7 +103,7 @@ impl SweepFile {
     }
 
     /// No key may be in two places, nor be the seed, which has a place of its own.
-    fn check_keys(&self) -> std::result::Result<(), String> {
+    fn check_keys(&self) -> Checked<()> {
         let drawn = self.random.iter().flat_map(|random| &random.keys).map(|(key, _)| ("random", key));
         let set = self.set.iter().map(|(key, _)| ("set", key));
         let mut seen: Vec<(&str, &String)> = Vec::new();
@@ -126,7 +129,7 @@ impl SweepFile {
     }
 }
 
-fn seeds(value: Option<&Value>) -> std::result::Result<Vec<u64>, String> {
+fn seeds(value: Option<&Value>) -> Checked<Vec<u64>> {
     let wanted = "a list such as [1, 2, 3], or their number, is needed";
     match value {
         None => Ok(vec![1]),
@@ -146,7 +149,7 @@ fn seeds(value: Option<&Value>) -> std::result::Result<Vec<u64>, String> {
     }
 }
 
-fn check_list(name: &str, list: &[Value]) -> std::result::Result<(), String> {
+fn check_list(name: &str, list: &[Value]) -> Checked<()> {
     if list.is_empty() {
         return Err(format!("{name}: the list is empty; at least one value is needed"));
     }
@@ -156,7 +159,7 @@ fn check_list(name: &str, list: &[Value]) -> std::result::Result<(), String> {
     }
 }
 
-fn grid(section: &Table) -> std::result::Result<Vec<(String, Vec<Value>)>, String> {
+fn grid(section: &Table) -> Checked<Vec<(String, Vec<Value>)>> {
     let entry = |(key, value): (String, Value)| match value {
         Value::Array(list) => check_list(&format!("grid.{key}"), &list).map(|()| (key, list)),
         other => Err(format!("grid.{key}: {other} is not a list; write [{other}]")),
@@ -164,7 +167,7 @@ fn grid(section: &Table) -> std::result::Result<Vec<(String, Vec<Value>)>, Strin
     leaves(section, &|_| false).into_iter().map(entry).collect()
 }
 
-fn random(mut section: Table) -> std::result::Result<Random, String> {
+fn random(mut section: Table) -> Checked<Random> {
     let mut whole = |name: &str, range: std::ops::RangeInclusive<usize>| match section.remove(name) {
         None => Ok(None),
         Some(value) => {
@@ -179,16 +182,14 @@ fn random(mut section: Table) -> std::result::Result<Random, String> {
     let seed = whole("seed", 0..=i64::MAX as usize)?.unwrap_or(1) as u64;
     let is_range = |table: &Table| table.contains_key("low") || table.contains_key("high");
     let entry = |(key, value): (String, Value)| Ok((key.clone(), draw(&format!("random.{key}"), value)?));
-    let keys: std::result::Result<Vec<_>, String> =
-        leaves(&section, &is_range).into_iter().map(entry).collect();
-    let keys = keys?;
+    let keys = leaves(&section, &is_range).into_iter().map(entry).collect::<Checked<Vec<_>>>()?;
     if keys.is_empty() {
         return Err(format!("random: there is no key to draw; write for example {KAPPA} = [0, 1, 2]"));
     }
     Ok(Random { samples, seed, keys })
 }
 
-fn draw(name: &str, value: Value) -> std::result::Result<Draw, String> {
+fn draw(name: &str, value: Value) -> Checked<Draw> {
     let range = match value {
         Value::Array(list) => return check_list(name, &list).map(|()| Draw::OneOf(list)),
         Value::Table(range) => range,

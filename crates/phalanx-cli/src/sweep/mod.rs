@@ -2,9 +2,9 @@
 
 mod file;
 mod settings;
-mod statistics;
 mod summary;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use phalanx::base::key::SEED;
@@ -91,26 +91,13 @@ impl Plan {
     }
 }
 
-/// How the runs ended that this call was about.
-struct Done {
-    /// Number of the first.
-    first: usize,
-    finishes: Vec<JobOutcome>,
-}
+/// How the runs ended that this call was about, by number.
+type Done = BTreeMap<usize, JobOutcome>;
 
-impl Done {
-    /// How run `k` ended, if it is one of them.
-    fn of(&self, k: usize) -> Option<&JobOutcome> {
-        self.finishes.get(k.checked_sub(self.first)?)
-    }
-
-    /// Names of those that ended in a way, in the words of [`summary::ending`].
-    fn names<'a>(&self, plan: &'a Plan, ending: &str) -> Vec<&'a str> {
-        let jobs = plan.jobs.iter().skip(self.first).zip(&self.finishes);
-        jobs.filter(|(_, finish)| summary::ending(finish) == ending)
-            .map(|(job, _)| job.name.as_str())
-            .collect()
-    }
+/// Names of those that ended in a way, in the words of [`summary::ending`].
+fn names<'a>(plan: &'a Plan, done: &Done, ending: &str) -> Vec<&'a str> {
+    let ended = done.iter().filter(|(_, finish)| summary::ending(finish) == ending);
+    ended.map(|(&k, _)| plan.jobs[k].name.as_str()).collect()
 }
 
 fn open_base(file: &SweepFile) -> Result<Config> {
@@ -157,7 +144,7 @@ pub fn sweep(args: &SweepArgs, registry: &Registry) -> anyhow::Result<()> {
     let name = args.file.file_stem().unwrap_or_default();
     let out = args.out.clone().unwrap_or_else(|| PathBuf::from("runs").join(name));
     if out.exists() && !out.is_dir() {
-        return Err(Error::config("--out", format!("{} is a file, not a folder", out.display())).into());
+        return Err(Error::argument("out", format!("{} is a file, not a folder", out.display())).into());
     }
     let plan = Plan::new(&file, &out, registry)?;
     let total = plan.jobs.len();
@@ -165,22 +152,22 @@ pub fn sweep(args: &SweepArgs, registry: &Registry) -> anyhow::Result<()> {
         None => &plan.jobs[..],
         Some(index) => plan.jobs.get(index..=index).ok_or_else(|| {
             let message = format!("{index}; there are {total} runs, numbered from 0 to {}", total - 1);
-            Error::config("--index", message)
+            Error::argument("index", message)
         })?,
     };
     plan.check(&file, args.index)?;
     let stop = stop_on_signals()?;
     let finishes = batch::run_jobs(jobs, &workers, &stop, &provenance())?;
-    let done = Done { first: args.index.unwrap_or(0), finishes };
-    let files = everything(&plan, &done).map(|finishes| write(&plan, &finishes, &out)).transpose()?;
-    report(args, &plan, &done, files.as_ref(), &out)?;
+    let done = (args.index.unwrap_or(0)..).zip(finishes).collect();
+    let table = everything(&plan, &done).map(|finishes| write(&plan, &finishes, &out)).transpose()?;
+    report(args, &plan, &done, table.as_deref(), &out)?;
     verdict(&plan, &done)
 }
 
 /// How every run of the sweep ended; none if other calls have still to finish some.
 fn everything(plan: &Plan, done: &Done) -> Option<Vec<JobOutcome>> {
     let one = |(k, job): (usize, &Job)| {
-        if let Some(finish) = done.of(k) {
+        if let Some(finish) = done.get(&k) {
             return Some(finish.clone());
         }
         match RunFolder::status(&job.folder, &job.config) {
@@ -191,20 +178,17 @@ fn everything(plan: &Plan, done: &Done) -> Option<Vec<JobOutcome>> {
     plan.jobs.iter().enumerate().map(one).collect()
 }
 
-/// The summary that was written.
-struct Files {
-    csv: PathBuf,
-    markdown: PathBuf,
-    table: String,
-}
+/// The summary's files in the sweep's folder.
+const CSV: &str = "summary.csv";
+const MARKDOWN: &str = "summary.md";
 
-fn write(plan: &Plan, finishes: &[JobOutcome], out: &Path) -> Result<Files> {
-    let (csv, markdown) = (out.join("summary.csv"), out.join("summary.md"));
+/// Writes the summary; returns it as a table.
+fn write(plan: &Plan, finishes: &[JobOutcome], out: &Path) -> Result<String> {
     std::fs::create_dir_all(out).map_err(|e| Error::write(out, e))?;
-    replace(&csv, &summary::csv(plan, finishes))?;
+    replace(&out.join(CSV), &summary::csv(plan, finishes))?;
     let table = summary::markdown(plan, finishes);
-    replace(&markdown, &table)?;
-    Ok(Files { csv, markdown, table })
+    replace(&out.join(MARKDOWN), &table)?;
+    Ok(table)
 }
 
 /// The last jobs of an array may write at the same time: each writes a file of its own and puts it in place whole.
@@ -214,35 +198,27 @@ fn replace(path: &Path, text: &str) -> Result<()> {
     written.map_err(|e| Error::write(path, e))
 }
 
-fn report(
-    args: &SweepArgs,
-    plan: &Plan,
-    done: &Done,
-    files: Option<&Files>,
-    out: &Path,
-) -> anyhow::Result<()> {
+fn report(args: &SweepArgs, plan: &Plan, done: &Done, table: Option<&str>, out: &Path) -> anyhow::Result<()> {
+    let (csv, markdown) = (out.join(CSV), out.join(MARKDOWN));
     if args.json {
         let line = json!({
             "sweep": args.file,
             "out": out,
             "runs": plan.jobs.len(),
-            "asked_for": done.finishes.len(),
-            "finished": done.names(plan, "finished").len(),
-            "failed": done.names(plan, "failed").len(),
-            "in_use": done.names(plan, "in use").len(),
-            "stopped": done.names(plan, "stopped").len(),
-            "failed_runs": done.names(plan, "failed"),
-            "summary_csv": files.map(|files| &files.csv),
-            "summary_md": files.map(|files| &files.markdown),
+            "asked_for": done.len(),
+            "finished": names(plan, done, "finished").len(),
+            "failed": names(plan, done, "failed").len(),
+            "in_use": names(plan, done, "in use").len(),
+            "stopped": names(plan, done, "stopped").len(),
+            "failed_runs": names(plan, done, "failed"),
+            "summary_csv": table.map(|_| csv),
+            "summary_md": table.map(|_| markdown),
         });
         print(&format!("{}\n", serde_json::to_string(&line)?));
-        return Ok(());
-    }
-    match files {
-        Some(Files { csv, markdown, table }) => {
-            print(&format!("{table}\nalso in {} and {}\n", markdown.display(), csv.display()));
-        }
-        None => eprintln!("there is no summary yet: other runs of the {} are not finished", plan.jobs.len()),
+    } else if let Some(table) = table {
+        print(&format!("{table}\nalso in {} and {}\n", markdown.display(), csv.display()));
+    } else {
+        eprintln!("there is no summary yet: other runs of the {} are not finished", plan.jobs.len());
     }
     Ok(())
 }
@@ -255,14 +231,14 @@ fn verdict(plan: &Plan, done: &Done) -> anyhow::Result<()> {
         [("failed", "failed"), ("in use", "are in use by another process"), ("stopped", "are stopped")];
     let mut parts = Vec::new();
     for (ending, what) in endings {
-        let names = done.names(plan, ending);
+        let names = names(plan, done, ending);
         if names.is_empty() {
             continue;
         }
         let more =
             if names.len() > NAMED { format!(" and {} more", names.len() - NAMED) } else { String::new() };
         let named = names[..names.len().min(NAMED)].join(" ");
-        parts.push(format!("{} of {} runs {what}: {named}{more}", names.len(), done.finishes.len()));
+        parts.push(format!("{} of {} runs {what}: {named}{more}", names.len(), done.len()));
     }
     if parts.is_empty() {
         return Ok(());

@@ -3,11 +3,11 @@
 use std::fmt::Write;
 
 use phalanx::run::Outcome;
+use phalanx_pictures::statistics::{deviation, interquartile_mean, mean};
 use serde_json::Value;
 
 use super::Plan;
 use super::settings::plain;
-use super::statistics::Spread;
 use crate::batch::JobOutcome;
 
 /// Columns of a run's outcome, and of its exact evaluation.
@@ -104,11 +104,16 @@ pub fn markdown(plan: &Plan, finishes: &[JobOutcome]) -> String {
     text
 }
 
+/// Mean over seeds, with standard error and interquartile mean if there are several.
 fn shown(values: &[f64], digits: usize) -> String {
-    let Some(Spread { mean, error, iqm }) = Spread::of(values) else { return String::new() };
-    match error {
-        Some(error) => format!("{mean:.digits$} ± {error:.digits$} ({iqm:.digits$})"),
-        None => format!("{mean:.digits$}"),
+    let average = mean(values);
+    match values.len() {
+        0 => String::new(),
+        1 => format!("{average:.digits$}"),
+        count => {
+            let (error, iqm) = (deviation(values) / (count as f64).sqrt(), interquartile_mean(values));
+            format!("{average:.digits$} ± {error:.digits$} ({iqm:.digits$})")
+        }
     }
 }
 
@@ -125,4 +130,21 @@ fn aligned<const N: usize>(rows: &[[String; N]]) -> String {
         }
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn known_numbers() {
+        assert_eq!(shown(&[], 3), "");
+        assert_eq!(shown(&[2.5], 3), "2.500");
+        // Variance 20/3 over four values: an error of √(5/3); the middle two are 2 and 4.
+        assert_eq!(shown(&[6.0, 0.0, 4.0, 2.0], 12), "3.000000000000 ± 1.290994448736 (3.000000000000)");
+        // An outlier does not move the interquartile mean.
+        assert!(shown(&[1.0, 2.0, 3.0, 1e9], 12).ends_with("(2.500000000000)"));
+        // A quarter of three values is three quarters of the first: (0.25·1 + 2 + 0.25·6)/1.5.
+        assert!(shown(&[1.0, 2.0, 6.0], 12).ends_with("(2.500000000000)"));
+    }
 }

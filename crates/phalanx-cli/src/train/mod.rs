@@ -2,7 +2,7 @@
 
 mod processes;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use phalanx::Error;
 use phalanx::algorithm::Summary;
 use phalanx::distributed::{Communicator, Halo};
-use phalanx::run::{Ending, Provenance, Registry, ResumeOutcome, Run, RunFolder, Session, preset};
+use phalanx::run::{Ending, Provenance, Registry, ResumeOutcome, Run, RunFolder, Session};
 
 use phalanx_pictures::plot;
 
@@ -71,7 +71,7 @@ pub fn train(args: &TrainArgs, registry: &Registry) -> anyhow::Result<()> {
         if peers.rank() == 0 {
             session.warnings().iter().for_each(|warning| eprintln!("warning: {warning}"));
         }
-        let path = args.out.clone().unwrap_or_else(|| default_folder(&args.source.source, config.seed));
+        let path = args.out.clone().unwrap_or_else(|| RunFolder::unused(&args.source.source, config.seed));
         let run = Run::begin(session, &path, provenance())?;
         run_to_end(run, peers, stop, args.execution.json)
     })
@@ -145,19 +145,6 @@ pub fn provenance() -> Provenance {
     // An interpreter's is what a script was called with.
     let command_line = std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect();
     Provenance { commit: env!("PHALANX_COMMIT").into(), command_line }
-}
-
-/// `runs/<name>-seed<seed>`, numbered on if that exists. The preset `paper/wireless` is called `paper-wireless`: its run must
-/// not be taken for one of `wireless`.
-pub fn default_folder(source: &str, seed: u64) -> PathBuf {
-    let stem = if preset::text(source).is_some() {
-        source.replace('/', "-")
-    } else {
-        Path::new(source).file_stem().unwrap_or_default().to_string_lossy().into_owned()
-    };
-    let first = PathBuf::from("runs").join(format!("{stem}-seed{seed}"));
-    let numbered = |k| PathBuf::from("runs").join(format!("{stem}-seed{seed}-{k}"));
-    std::iter::once(first).chain((2..).map(numbered)).find(|path| !path.exists()).unwrap_or_default()
 }
 
 fn progress_bar(iterations: usize, json: bool) -> ProgressBar {

@@ -14,6 +14,7 @@ use super::evaluator::Evaluator;
 use super::events;
 use super::multipliers;
 use super::outcome::Outcome;
+use super::preset;
 use super::session::Session;
 use crate::algorithm::{Stage, Summary};
 use crate::base::document;
@@ -94,6 +95,19 @@ impl RunFolder {
             return refused("is not empty; name a new folder, or remove it");
         }
         Ok(())
+    }
+
+    /// Where the run of a preset or file goes by default: `runs/<name>-seed<seed>`, numbered on if that exists. The preset
+    /// `paper/wireless` is called `paper-wireless`: its run must not be taken for one of `wireless`.
+    pub fn unused(source: &str, seed: u64) -> PathBuf {
+        let stem = if preset::text(source).is_some() {
+            source.replace('/', "-")
+        } else {
+            Path::new(source).file_stem().unwrap_or_default().to_string_lossy().into_owned()
+        };
+        let first = Path::new("runs").join(format!("{stem}-seed{seed}"));
+        let numbered = |k| Path::new("runs").join(format!("{stem}-seed{seed}-{k}"));
+        std::iter::once(first).chain((2..).map(numbered)).find(|path| !path.exists()).unwrap_or_default()
     }
 
     /// Begins a run in `path`, which must be new or empty.
