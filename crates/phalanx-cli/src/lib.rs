@@ -26,6 +26,7 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::{Parser, Subcommand};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use phalanx::base::key::{KAPPA, SEED};
 use phalanx::run::{Config, Evaluator, Registry, preset};
 use phalanx_pictures::plot;
@@ -240,6 +241,16 @@ fn print(text: &str) {
     {
         eprintln!("error: cannot write to standard output: {error}");
         std::process::exit(1);
+    }
+}
+
+/// A bar that counts iterations; hidden where there is no terminal.
+fn progress_bar(iterations: usize, template: &str, is_hidden: bool) -> ProgressBar {
+    let target = if is_hidden { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr_with_hz(8) };
+    let bar = ProgressBar::with_draw_target(Some(iterations as u64), target);
+    match ProgressStyle::with_template(template) {
+        Ok(style) => bar.with_style(style),
+        Err(_) => bar,
     }
 }
 

@@ -41,7 +41,7 @@ pub fn replay(args: &ReplayArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A row of the file: its fields by the name of their column.
+/// A row of the file: its fields by the name of their column. All columns that are needed are there.
 struct Row<'a> {
     file: &'a Path,
     /// Number of the line in the file, from 1.
@@ -70,12 +70,8 @@ impl<'a> Row<'a> {
         Error::file(self.file, format!("line {}, column {column}: {message}", self.line))
     }
 
-    fn text(&self, column: &str) -> Result<&'a str, Error> {
-        self.fields.get(column).copied().ok_or_else(|| self.blame(column, "missing"))
-    }
-
     fn number(&self, column: &str) -> Result<f64, Error> {
-        self.parse(column, self.text(column)?)
+        self.parse(column, self.fields[column])
     }
 
     fn parse(&self, column: &str, text: &str) -> Result<f64, Error> {
@@ -86,7 +82,7 @@ impl<'a> Row<'a> {
     /// The pistons' y.
     fn heights(&self) -> Result<Vec<f64>, Error> {
         let mut heights = Vec::new();
-        for text in self.text(HEIGHTS)?.split(';') {
+        for text in self.fields[HEIGHTS].split(';') {
             let height = self.parse(HEIGHTS, text)?;
             let level = (LOWEST - height) / MOVE;
             if level.fract() != 0.0 || !(0.0..LEVELS as f64).contains(&level) {
@@ -125,9 +121,8 @@ impl<'a> Row<'a> {
     }
 
     fn actions(&self, pistons: usize) -> Result<Vec<u8>, Error> {
-        let text = self.text(ACTIONS)?;
         let mut actions = Vec::with_capacity(pistons);
-        for digit in text.chars() {
+        for digit in self.fields[ACTIONS].chars() {
             let '0'..='2' = digit else {
                 let message = format!("`{digit}` is no action; allowed are 0, 1 and 2");
                 return Err(self.blame(ACTIONS, message));
@@ -170,7 +165,7 @@ impl Game {
         };
         let heights = start.heights()?;
         let n = heights.len();
-        let unused = start.text(ACTIONS)?;
+        let unused = start.fields[ACTIONS];
         if unused.chars().count() != n {
             let message =
                 format!("`{unused}` does not fit {n} pistons; the start has {}", NO_ACTION.repeat(n));

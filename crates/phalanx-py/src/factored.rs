@@ -9,32 +9,32 @@ use phalanx::Ragged;
 use phalanx::base::sampler::{outcome, write_thresholds};
 use phalanx::base::stream::{DRAW_RANGE, Place, Stream};
 use phalanx::graph::Graph;
-use phalanx::world::{Channel, Evolution, Factored, LARGEST_LOCAL_SPACE, StartLaw, World, check};
+use phalanx::world::{Channel, Factored, LARGEST_LOCAL_SPACE, StartLaw};
 use pyo3::prelude::*;
 
-use crate::errors::{bad, exception, without_lock};
-use crate::own::OwnWorld;
+use crate::errors::{bad, exception};
+use crate::own::{Dynamics, OwnWorld, PythonWorld};
 use crate::watch::in_python;
 
 /// The functions of a world, as the package has wrapped them:
 /// `step(states, actions, uniform) -> (next, rewards of each sampled channel)`, `start(uniform) -> states`,
 /// `transition(agent, states of parents, actions of parents) -> law`. States and actions are int64, the rest float64.
-struct PythonWorld {
-    network: Graph,
-    states: Vec<usize>,
-    actions: Vec<usize>,
+#[derive(Debug)]
+pub struct PythonSteps {
+    /// How many each agent has.
+    states: Arc<[usize]>,
     parents: Ragged<u32>,
-    /// Those with tables first.
-    channels: Vec<Channel>,
-    /// Ranges of those without.
-    ranges: Vec<[f64; 2]>,
+    /// Channels with tables, which come first.
+    tables: usize,
+    /// The others, with their ranges.
+    sampled: Vec<(String, [f64; 2])>,
     start: Start,
     step: Py<PyAny>,
     transition: Option<Py<PyAny>>,
 }
 
 /// Laws of all agents' first states, or what draws these.
-#[derive(FromPyObject)]
+#[derive(Debug, FromPyObject)]
 pub enum Start {
     Laws(Vec<Vec<f64>>),
     Function(Py<PyAny>),
@@ -58,57 +58,16 @@ pub fn factored_world(
     transition: Option<Py<PyAny>>,
     is_checked: bool,
 ) -> PyResult<OwnWorld> {
-    let network = Graph::from_edges(n, edges).map_err(|error| exception(&error))?;
-    let parents = parents.map_or_else(|| network.neighbourhoods(1), Ragged::from_rows);
-    let ranges = sampled.iter().map(|(_, range)| *range).collect();
-    let with_tables = tables.into_iter().map(|(name, rows)| Channel::table(&name, Ragged::from_rows(rows)));
-    let without = sampled.iter().map(|(name, range)| Channel::sampled(name, *range));
-    let channels = with_tables.chain(without).collect();
-    let world = PythonWorld { network, states, actions, parents, channels, ranges, start, step, transition };
-    checked(py, Arc::new(world), is_checked)
-}
-
-/// The world, once it has shown that it keeps what worlds promise.
-pub fn checked(py: Python<'_>, world: Arc<dyn World>, is_checked: bool) -> PyResult<OwnWorld> {
-    if is_checked {
-        let broken = without_lock(py, || Ok(check(&*world).err()))?;
-        if let Some(promise) = broken {
-            return Err(bad("world", promise));
-        }
-    }
-    Ok(OwnWorld(world))
-}
-
-impl std::fmt::Debug for PythonWorld {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "a world in Python of {} agents", self.states.len())
-    }
-}
-
-impl World for PythonWorld {
-    fn graph(&self) -> &Graph {
-        &self.network
-    }
-
-    fn states(&self, agent: usize) -> usize {
-        self.states[agent]
-    }
-
-    fn actions(&self, agent: usize) -> usize {
-        self.actions[agent]
-    }
-
-    fn evolution(&self) -> Evolution<'_> {
-        Evolution::Factored(self)
-    }
-
-    fn channels(&self) -> &[Channel] {
-        &self.channels
-    }
-
-    fn is_serial(&self) -> bool {
-        true
-    }
+    let graph = Graph::from_edges(n, edges).map_err(|error| exception(&error))?;
+    let parents = parents.map_or_else(|| graph.neighbourhoods(1), Ragged::from_rows);
+    let tables = tables.into_iter().map(|(name, rows)| Channel::table(&name, Ragged::from_rows(rows)));
+    let mut channels: Vec<Channel> = tables.collect();
+    let (tables, states) = (channels.len(), states.into());
+    channels.extend(sampled.iter().map(|(name, range)| Channel::sampled(name, *range)));
+    let steps =
+        PythonSteps { states: Arc::clone(&states), parents, tables, sampled, start, step, transition };
+    PythonWorld { graph, states, actions, channels, dynamics: Dynamics::Factored(steps) }
+        .checked(py, is_checked)
 }
 
 /// What is asked of a step: states and actions of everybody, and draws of `agents` alone.
@@ -153,7 +112,7 @@ pub fn wide<'py>(py: Python<'py>, bytes: &[u8]) -> Bound<'py, PyArray1<i64>> {
     PyArray1::from_vec(py, bytes.iter().map(|&b| i64::from(b)).collect())
 }
 
-impl PythonWorld {
+impl PythonSteps {
     fn address(&self) -> usize {
         std::ptr::from_ref(self).addr()
     }
@@ -172,7 +131,7 @@ impl PythonWorld {
             return Err(bad(whose, format!("gives {} states for {} agents", found.len(), self.states.len())));
         }
         let is_state = |(&state, &size): (&i64, &usize)| (0..size as i64).contains(&state);
-        if let Some(i) = found.iter().zip(&self.states).position(|pair| !is_state(pair)) {
+        if let Some(i) = found.iter().zip(&*self.states).position(|pair| !is_state(pair)) {
             let message =
                 format!("gives agent {i} the state {}; it has {}, from 0", found[i], self.states[i]);
             return Err(bad(whose, message));
@@ -199,14 +158,13 @@ impl PythonWorld {
         let Asked { agents, states, actions, draws } = asked;
         let mut next = vec![0; agents.len()];
         let rewards: Vec<PyReadonlyArray1<'_, f64>> = self.call(py, asked, &mut next)?.extract()?;
-        if rewards.len() != self.ranges.len() {
-            let message = format!("gives {} rewards, not {}", rewards.len(), self.ranges.len());
+        if rewards.len() != self.sampled.len() {
+            let message = format!("gives {} rewards, not {}", rewards.len(), self.sampled.len());
             return Err(bad("step", message));
         }
-        let sampled = &self.channels[self.channels.len() - self.ranges.len()..];
         let mut earned = Vec::with_capacity(rewards.len());
-        for ((rewards, [low, high]), channel) in rewards.iter().zip(&self.ranges).zip(sampled) {
-            let (rewards, name) = (rewards.as_slice()?, &channel.name);
+        for (rewards, (name, [low, high])) in rewards.iter().zip(&self.sampled) {
+            let rewards = rewards.as_slice()?;
             if rewards.len() != states.len() {
                 let message = format!("gives {} of `{name}` for {} agents", rewards.len(), states.len());
                 return Err(bad("step", message));
@@ -240,7 +198,7 @@ impl PythonWorld {
     }
 }
 
-impl Factored for PythonWorld {
+impl Factored for PythonSteps {
     fn parents(&self, agent: usize) -> Vec<u32> {
         self.parents.row(agent).to_vec()
     }
@@ -264,7 +222,7 @@ impl Factored for PythonWorld {
     }
 
     fn start(&self, stream: &Stream, place: Place, agents: Range<usize>, states: &mut [u8]) {
-        let draw = |agent: usize| stream.words(place, self.network.global_id(agent), 0)[0] >> 1;
+        let draw = |agent: usize| stream.words(place, agent as u32, 0)[0] >> 1;
         match &self.start {
             Start::Laws(laws) => {
                 let mut thresholds = [0; LARGEST_LOCAL_SPACE];
@@ -284,7 +242,7 @@ impl Factored for PythonWorld {
     fn step(&self, agents: Range<usize>, states: &[u8], actions: &[u8], draws: &[u32], next: &mut [u8]) {
         let (draws, next) = (&draws[..agents.len()], &mut next[..agents.len()]);
         let asked = Asked { agents: &agents, states, actions, draws };
-        if self.ranges.is_empty() {
+        if self.sampled.is_empty() {
             // There are no rewards to remember.
             in_python(|py| self.call(py, asked, next).map(drop));
         } else {
@@ -301,10 +259,9 @@ impl Factored for PythonWorld {
         draws: &[u32],
         rewards: &mut [f32],
     ) {
-        let number = channel - (self.channels.len() - self.ranges.len());
         let draws = &draws[..agents.len()];
         self.with_step(Asked { agents: &agents, states, actions, draws }, |moved| {
-            rewards[..agents.len()].copy_from_slice(&moved.rewards[number]);
+            rewards[..agents.len()].copy_from_slice(&moved.rewards[channel - self.tables]);
         });
     }
 

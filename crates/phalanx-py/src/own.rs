@@ -4,9 +4,12 @@ use std::sync::Arc;
 
 use phalanx::graph::Graph;
 use phalanx::run::Registry;
-use phalanx::world::World;
+use phalanx::world::{Channel, Evolution, View, World, check};
 use pyo3::prelude::*;
 
+use crate::errors::{bad, without_lock};
+use crate::factored::PythonSteps;
+use crate::parallel::PythonEnvironment;
 use crate::utility::PythonUtility;
 
 /// A world that the library can train in.
@@ -19,6 +22,71 @@ impl OwnWorld {
     #[getter]
     fn edges(&self) -> Vec<(u32, u32)> {
         links(self.0.graph())
+    }
+}
+
+/// A world in Python.
+#[derive(Debug)]
+pub struct PythonWorld {
+    pub graph: Graph,
+    pub states: Arc<[usize]>,
+    pub actions: Vec<usize>,
+    pub channels: Vec<Channel>,
+    pub dynamics: Dynamics,
+}
+
+/// How it moves on.
+#[derive(Debug)]
+pub enum Dynamics {
+    Factored(PythonSteps),
+    Joint(PythonEnvironment),
+}
+
+impl PythonWorld {
+    /// The world; once it has shown that it keeps what worlds promise, if `is_checked`.
+    pub fn checked(self, py: Python<'_>, is_checked: bool) -> PyResult<OwnWorld> {
+        // Where it stays: steps are remembered by the address of their world.
+        let world = Arc::new(self);
+        if is_checked && let Some(promise) = without_lock(py, || Ok(check(&*world).err()))? {
+            return Err(bad("world", promise));
+        }
+        Ok(OwnWorld(world))
+    }
+}
+
+impl World for PythonWorld {
+    fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    fn states(&self, agent: usize) -> usize {
+        self.states[agent]
+    }
+
+    fn actions(&self, agent: usize) -> usize {
+        self.actions[agent]
+    }
+
+    fn evolution(&self) -> Evolution<'_> {
+        match &self.dynamics {
+            Dynamics::Factored(steps) => Evolution::Factored(steps),
+            Dynamics::Joint(environment) => Evolution::Joint(environment),
+        }
+    }
+
+    fn view(&self, _agent: usize, group: &[u32]) -> Option<Box<dyn View>> {
+        match &self.dynamics {
+            Dynamics::Factored(_) => None,
+            Dynamics::Joint(environment) => Some(environment.view(group)),
+        }
+    }
+
+    fn channels(&self) -> &[Channel] {
+        &self.channels
+    }
+
+    fn is_serial(&self) -> bool {
+        true
     }
 }
 

@@ -6,27 +6,24 @@ use std::sync::Arc;
 use numpy::PyReadonlyArray1;
 use phalanx::base::stream::{Place, Stream};
 use phalanx::graph::Graph;
-use phalanx::world::{Channel, Episode, Evolution, Joint, View, World};
+use phalanx::world::{Channel, Episode, Joint, View};
 use pyo3::prelude::*;
 
 use crate::errors::{bad, exception};
-use crate::factored::{checked, wide};
-use crate::own::OwnWorld;
+use crate::factored::wide;
+use crate::own::{Dynamics, OwnWorld, PythonWorld};
 use crate::watch::in_python;
 
 /// `begin(seed)` makes an episode with `observe() -> (cells int64[n], numbers float32[all])` and
 /// `step(actions int64[n]) -> (rewards float64[channels · n], whether it has ended)`. The package has wrapped the
 /// environment so.
-struct ParallelWorld {
-    network: Graph,
-    cells: Vec<usize>,
-    actions: Vec<usize>,
+#[derive(Debug)]
+pub struct PythonEnvironment {
     /// Where agents' observations begin among all numbers; one entry more than agents.
     offsets: Arc<[usize]>,
-    channels: Vec<Channel>,
     /// Names and ranges of the channels.
     ranges: Arc<[(String, [f64; 2])]>,
-    begin: Arc<Py<PyAny>>,
+    begin: Py<PyAny>,
 }
 
 /// A world of an environment, checked to be one if `is_checked`. The package has checked that the arguments fit each other.
@@ -44,7 +41,7 @@ pub fn parallel_world(
     begin: Py<PyAny>,
     is_checked: bool,
 ) -> PyResult<OwnWorld> {
-    let network = Graph::from_edges(n, edges).map_err(|error| exception(&error))?;
+    let graph = Graph::from_edges(n, edges).map_err(|error| exception(&error))?;
     let ends = widths.iter().scan(0, |end, width| {
         *end += width;
         Some(*end)
@@ -52,45 +49,16 @@ pub fn parallel_world(
     let offsets = std::iter::once(0).chain(ends).collect();
     let ranges: Arc<[_]> = channels.into();
     let channels = ranges.iter().map(|(name, range)| Channel::sampled(name, *range)).collect();
-    let world = ParallelWorld { network, cells, actions, offsets, channels, ranges, begin: Arc::new(begin) };
-    checked(py, Arc::new(world), is_checked)
+    let dynamics = Dynamics::Joint(PythonEnvironment { offsets, ranges, begin });
+    PythonWorld { graph, states: cells.into(), actions, channels, dynamics }.checked(py, is_checked)
 }
 
-impl std::fmt::Debug for ParallelWorld {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "an environment of {} agents", self.cells.len())
-    }
-}
-
-impl World for ParallelWorld {
-    fn graph(&self) -> &Graph {
-        &self.network
-    }
-
-    fn states(&self, agent: usize) -> usize {
-        self.cells[agent]
-    }
-
-    fn actions(&self, agent: usize) -> usize {
-        self.actions[agent]
-    }
-
-    fn evolution(&self) -> Evolution<'_> {
-        Evolution::Joint(self)
-    }
-
-    fn view(&self, _agent: usize, group: &[u32]) -> Option<Box<dyn View>> {
+impl PythonEnvironment {
+    /// What agents with the neighbours `group` see.
+    pub fn view(&self, group: &[u32]) -> Box<dyn View> {
         let width = |&m: &u32| self.offsets[m as usize + 1] - self.offsets[m as usize];
         let widest = group.iter().map(width).max().unwrap_or(0).max(1);
-        Some(Box::new(Observations { group: group.to_vec(), offsets: self.offsets.clone(), widest }))
-    }
-
-    fn channels(&self) -> &[Channel] {
-        &self.channels
-    }
-
-    fn is_serial(&self) -> bool {
-        true
+        Box::new(Observations { group: group.to_vec(), offsets: self.offsets.clone(), widest })
     }
 }
 
@@ -116,7 +84,7 @@ impl View for Observations {
     }
 }
 
-impl Joint for ParallelWorld {
+impl Joint for PythonEnvironment {
     fn shared(&self) -> usize {
         self.offsets.last().copied().unwrap_or(0)
     }

@@ -58,18 +58,6 @@ impl Fixed {
         self.evaluator.world().graph().agents()
     }
 
-    /// |S_i| of every agent.
-    #[getter]
-    fn states(&self) -> Vec<usize> {
-        (0..self.agents()).map(|i| self.evaluator.world().states(i)).collect()
-    }
-
-    /// |A_i| of every agent.
-    #[getter]
-    fn actions(&self) -> Vec<usize> {
-        (0..self.agents()).map(|i| self.evaluator.world().actions(i)).collect()
-    }
-
     /// N_i^κ of every agent, ascending.
     #[getter]
     fn groups(&self) -> Vec<Vec<u32>> {
@@ -115,17 +103,18 @@ impl Fixed {
         })
     }
 
-    /// λ_i of every agent, flat, pooled over fresh episodes.
+    /// λ_i of every agent, `[state, action]`, pooled over fresh episodes.
     fn occupancy<'py>(
         &self,
         py: Python<'py>,
         episodes: usize,
         seed: u64,
         threads: Option<usize>,
-    ) -> PyResult<Vec<Bound<'py, PyArray1<f64>>>> {
-        let evaluator = &self.evaluator;
+    ) -> PyResult<Vec<Bound<'py, PyArray2<f64>>>> {
+        let (evaluator, world) = (&self.evaluator, self.evaluator.world());
         let found = watch_all(py, threads, evaluator.stop_flag(), || evaluator.occupancy(episodes, seed))?;
-        Ok(arrays(py, &found))
+        let table = |(i, row)| PyArray1::from_slice(py, row).reshape([world.states(i), world.actions(i)]);
+        found.iter().enumerate().map(table).collect()
     }
 
     /// μ of every agent.

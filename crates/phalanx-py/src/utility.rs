@@ -18,6 +18,7 @@ pub struct PythonUtility {
     shared: Arc<Shared>,
 }
 
+#[derive(Debug)]
 struct Shared {
     value: Py<PyAny>,
     gradient: Py<PyAny>,
@@ -130,15 +131,10 @@ fn check_gradient(local: &Local, space: LocalSpace, occupancy: &mut [f64]) -> ph
 }
 
 /// One agent's.
+#[derive(Debug)]
 struct Local {
     shared: Arc<Shared>,
     agent: usize,
-}
-
-impl std::fmt::Debug for Local {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "a utility in Python")
-    }
 }
 
 impl Local {

@@ -53,24 +53,16 @@ pub fn run_jobs(
     provenance: &Provenance,
 ) -> anyhow::Result<Vec<JobOutcome>> {
     check_apart(jobs)?;
-    let statuses = jobs.iter().map(|job| {
-        let status = RunFolder::status(&job.folder, &job.config);
-        Ok((status?, job))
-    });
-    let statuses: Vec<(RunStatus, &Job)> = statuses.collect::<phalanx::Result<_>>()?;
-    let progress = Progress::new(&statuses, workers.quiet);
-    let shared = Shared { stop, provenance, progress };
-    let mut outcomes: Vec<Option<JobOutcome>> = Vec::with_capacity(jobs.len());
-    let mut waiting = Vec::new();
-    for (k, (status, job)) in statuses.into_iter().enumerate() {
-        match status {
-            RunStatus::Finished(outcome) => outcomes.push(Some(JobOutcome::Done(outcome))),
-            RunStatus::Absent | RunStatus::Started => {
-                outcomes.push(None);
-                waiting.push((k, job));
-            }
+    let (mut outcomes, mut waiting) = (BTreeMap::new(), Vec::new());
+    for (k, job) in jobs.iter().enumerate() {
+        match RunFolder::status(&job.folder, &job.config)? {
+            RunStatus::Finished(outcome) => _ = outcomes.insert(k, JobOutcome::Done(outcome)),
+            RunStatus::Absent | RunStatus::Started => waiting.push((k, job)),
         }
     }
+    let iterations = waiting.iter().map(|(_, job)| job.config.iterations).sum();
+    let progress = Progress::new(jobs.len(), outcomes.len(), iterations, workers.quiet);
+    let shared = Shared { stop, provenance, progress };
     let outcomes = Mutex::new(outcomes);
     let next = AtomicUsize::new(0);
     let take_jobs = |pool: &rayon::ThreadPool| {
@@ -84,9 +76,7 @@ pub fn run_jobs(
                     .unwrap_or_else(|panic| JobOutcome::Failed(job::words_of(&*panic)))
             };
             shared.progress.end(job, &outcome);
-            if let Some(place) = unpoisoned(&outcomes).get_mut(k) {
-                *place = Some(outcome);
-            }
+            unpoisoned(&outcomes).insert(k, outcome);
         }
     };
     let pools = (0..workers.jobs.min(waiting.len()))
@@ -99,7 +89,7 @@ pub fn run_jobs(
     });
     shared.progress.clear();
     let outcomes = outcomes.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
-    Ok(outcomes.into_iter().map(|outcome| outcome.unwrap_or(JobOutcome::Stopped)).collect())
+    Ok(outcomes.into_values().collect())
 }
 
 /// Two jobs in one folder would each take the other's run for its own.

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::ProgressBar;
 use phalanx::algorithm::Summary;
-use phalanx::run::RunStatus;
 
 use super::{Job, JobOutcome, unpoisoned};
+use crate::progress_bar;
 
 /// What the user sees of a batch.
 pub struct Progress {
@@ -44,24 +44,13 @@ const REFRESH: Duration = Duration::from_millis(100);
 const NAMED: usize = 3;
 
 impl Progress {
-    /// Before anything has begun. What is finished already is no work.
-    pub fn new(jobs: &[(RunStatus, &Job)], quiet: bool) -> Self {
-        let waiting = || jobs.iter().filter(|(status, _)| !matches!(status, RunStatus::Finished(_)));
-        let iterations: usize = waiting().map(|(_, job)| job.config.iterations).sum();
-        let target = if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr_with_hz(8) };
-        let bar = ProgressBar::with_draw_target(Some(iterations as u64), target);
-        if let Ok(style) = ProgressStyle::with_template("{bar:20} {eta} left, {wide_msg}") {
-            bar.set_style(style);
-        }
-        let finished = jobs.len() - waiting().count();
-        let progress = Progress {
-            bar,
-            quiet,
-            total: jobs.len(),
-            state: Mutex::new(State { finished, ..State::default() }),
-        };
+    /// Before anything has begun: of so many runs in all, some are finished, and the others have `iterations` to do.
+    pub fn new(total: usize, finished: usize, iterations: usize, quiet: bool) -> Self {
+        let bar = progress_bar(iterations, "{bar:20} {eta} left, {wide_msg}", quiet);
+        let state = Mutex::new(State { finished, ..State::default() });
+        let progress = Progress { bar, quiet, total, state };
         if finished > 0 {
-            progress.say(&format!("{finished} of {} runs are finished already", jobs.len()));
+            progress.say(&format!("{finished} of {total} runs are finished already"));
         }
         progress.show(&unpoisoned(&progress.state));
         progress
@@ -97,22 +86,23 @@ impl Progress {
         let shown = state.under_way.remove(&job.name).map_or(0, |run| run.shown);
         // What will not be done any more is no work either.
         let missing = job.config.iterations.saturating_sub(shown) as u64;
-        let count = format!("{}/{}", state.finished + 1, self.total);
         let line = match finish {
             JobOutcome::Done(outcome) => {
                 state.finished += 1;
-                self.bar.inc(missing);
                 let (objective, violation) = (outcome.objective, outcome.violation_total);
-                let reached = format!("objective {objective:.5}, violation {violation:.5}");
+                let reached =
+                    format!("objective {objective:.5}, violation {violation:.5}, {:.2} s", outcome.wall_s);
                 // With a terminal the bar counts them.
                 let is_hidden = self.bar.is_hidden();
-                is_hidden.then(|| format!("{count} {}: {reached}, {:.2} s", job.name, outcome.wall_s))
+                is_hidden.then(|| format!("{}/{} {}: {reached}", state.finished, self.total, job.name))
             }
             JobOutcome::Failed(reason) => Some(format!("failed: {}: {reason}", job.name)),
             JobOutcome::Busy => Some(format!("left alone: {}: another process is training it", job.name)),
             JobOutcome::Stopped => None,
         };
-        if !matches!(finish, JobOutcome::Done(_)) {
+        if matches!(finish, JobOutcome::Done(_)) {
+            self.bar.inc(missing);
+        } else {
             self.bar.set_length(self.bar.length().unwrap_or(0).saturating_sub(missing));
         }
         if let Some(line) = line {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::ProgressBar;
 use phalanx::Error;
 use phalanx::algorithm::Summary;
 use phalanx::distributed::{Communicator, Halo};
@@ -15,7 +15,7 @@ use phalanx::run::{Ending, Provenance, Registry, ResumeOutcome, Run, RunFolder, 
 
 use phalanx_pictures::plot;
 
-use crate::{Source, print, table};
+use crate::{Source, print, progress_bar, table};
 
 #[derive(clap::Args)]
 pub struct TrainArgs {
@@ -103,7 +103,9 @@ fn run_to_end(
     let how_to_resume = format!("go on with `phalanx resume {}`", path.display());
     let advice = how_to_resume.clone();
     peers.advise(Box::new(move || format!("; {}; {advice}", RunFolder::describe_last_checkpoint(&path))));
-    let bar = progress_bar(run.session().config().iterations, json || peers.rank() > 0);
+    let iterations = run.session().config().iterations;
+    let template = "{bar:30} {pos}/{len} {msg} {per_sec}, {eta} left";
+    let bar = progress_bar(iterations, template, json || peers.rank() > 0);
     let ending = run.train(stop, |summary| show(&bar, summary));
     bar.finish_and_clear();
     match ending {
@@ -145,17 +147,6 @@ pub fn provenance() -> Provenance {
     // An interpreter's is what a script was called with.
     let command_line = std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect();
     Provenance { commit: env!("PHALANX_COMMIT").into(), command_line }
-}
-
-fn progress_bar(iterations: usize, json: bool) -> ProgressBar {
-    let bar = ProgressBar::with_draw_target(Some(iterations as u64), ProgressDrawTarget::stderr_with_hz(8));
-    if json {
-        bar.set_draw_target(ProgressDrawTarget::hidden());
-    }
-    if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg} {per_sec}, {eta} left") {
-        bar.set_style(style);
-    }
-    bar
 }
 
 /// Brings the bar up to date, but not so often that it would cost time.

@@ -110,11 +110,9 @@ class Run:
         self, episodes: int = 400, *, seed: int = 1, threads: int | None = None
     ) -> list[NDArray[np.float64]]:
         """λ of every agent under the policy, `[states, actions]`, estimated on fresh episodes."""
-        found = self._fixed.occupancy(
+        return self._fixed.occupancy(
             whole(episodes, "episodes", 1), whole(seed, "seed"), _checks.threads(threads)
         )
-        sizes = zip(found, self._fixed.states, self._fixed.actions, strict=True)
-        return [flat.reshape(states, actions) for flat, states, actions in sizes]
 
     def env(self, *, max_cycles: int | None = None, render_mode: str | None = None) -> WorldEnv:
         """Its world as an environment of PettingZoo, in which its policy can act."""
