@@ -110,9 +110,7 @@ class Run:
         self, episodes: int = 400, *, seed: int = 1, threads: int | None = None
     ) -> list[NDArray[np.float64]]:
         """λ of every agent under the policy, `[states, actions]`, estimated on fresh episodes."""
-        return self._fixed.occupancy(
-            whole(episodes, "episodes", 1), whole(seed, "seed"), _checks.threads(threads)
-        )
+        return self._fixed.occupancy(whole(episodes, "episodes", 1), whole(seed, "seed"), _checks.threads(threads))
 
     def env(self, *, max_cycles: int | None = None, render_mode: str | None = None) -> WorldEnv:
         """Its world as an environment of PettingZoo, in which its policy can act."""
