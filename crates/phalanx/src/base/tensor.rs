@@ -6,6 +6,7 @@ use std::path::Path;
 
 use safetensors::tensor::{Dtype, SafeTensors, View};
 
+use crate::base::error::ensure;
 use crate::{Error, Result};
 
 /// Numbers to be written as one tensor.
@@ -66,14 +67,11 @@ pub(crate) fn find<'a>(
     shape: &[usize],
 ) -> Result<&'a [u8]> {
     let tensor = tensors.tensor(name).map_err(|e| Error::file(path, format!("{name}: {e}")))?;
-    if tensor.dtype() != dtype || tensor.shape() != shape {
-        let found = (tensor.dtype(), tensor.shape());
-        let message = format!(
-            "{name} is {:?} of shape {:?}, but this model needs {dtype:?} of shape {shape:?}",
-            found.0, found.1
-        );
-        return Err(Error::file(path, message));
-    }
+    let found = (tensor.dtype(), tensor.shape());
+    ensure(found == (dtype, shape), || {
+        let needed = format!("this model needs {dtype:?} of shape {shape:?}");
+        Error::file(path, format!("{name} is {:?} of shape {:?}, but {needed}", found.0, found.1))
+    })?;
     Ok(tensor.data())
 }
 

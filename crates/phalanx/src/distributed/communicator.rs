@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 
+use crate::base::error::ensure;
 use crate::{Error, Result};
 
 /// The processes of a run, from one of them.
@@ -116,11 +117,9 @@ impl Communicator for ThreadCommunicator {
         for (peer, room) in incoming {
             let receiver = self.receivers[*peer].lock().map_err(|_| gone(*peer))?;
             let message = receiver.recv().map_err(|_| gone(*peer))?;
-            if message.len() != room.len() {
-                let message =
-                    format!("{} bytes from {peer}, but {} were expected", message.len(), room.len());
-                return Err(fault(message));
-            }
+            let (found, expected) = (message.len(), room.len());
+            let unfit = || fault(format!("{found} bytes from {peer}, but {expected} were expected"));
+            ensure(found == expected, unfit)?;
             room.copy_from_slice(&message);
         }
         Ok(())

@@ -20,6 +20,7 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 use super::agents::keep_least;
 use super::evaluate::{Episodes, check};
 use crate::algorithm::{Task, mean_return};
+use crate::base::error::ensure;
 use crate::base::parallel::{agent_blocks, for_each_agent};
 use crate::sample::occupancy::{Visits, lived};
 use crate::utility::problem::{Problem, Scaling};
@@ -158,13 +159,12 @@ impl Episodes<'_> {
     /// Assesses the policy; the horizon is that of training.
     pub(super) fn assess(self, confidence: f64) -> Result<Assessment> {
         let Episodes { task, horizon, episodes, .. } = self;
-        if episodes < 3 {
-            return Err(Error::argument("episodes", format!("{episodes}; an interval needs at least 3")));
-        }
-        if !(confidence > 0.0 && confidence < 1.0) {
-            let message = format!("{confidence}; a number between 0 and 1 is needed");
-            return Err(Error::argument("confidence", message));
-        }
+        ensure(episodes >= 3, || {
+            Error::argument("episodes", format!("{episodes}; an interval needs at least 3"))
+        })?;
+        ensure(confidence > 0.0 && confidence < 1.0, || {
+            Error::argument("confidence", format!("{confidence}; a number between 0 and 1 is needed"))
+        })?;
         let length = assessment_horizon(&task.problem, horizon);
         let source = Episodes { horizon: length, ..self };
         let weights = task.problem.occupancy_weights(length, episodes);

@@ -13,6 +13,7 @@ use safetensors::tensor::{Dtype, SafeTensors};
 use serde::{Deserialize, Serialize};
 
 use crate::base::durable::{self, little_endian};
+use crate::base::error::ensure;
 use crate::base::fields::{Field, Fields};
 use crate::base::tensor::{self, Numbers};
 use crate::graph::Graph;
@@ -146,13 +147,11 @@ pub fn verify(folder: &Path, iteration: usize) -> Result<Manifest> {
     for (number, piece) in manifest.pieces.iter().enumerate() {
         let state = state_path(folder, iteration, (number, manifest.pieces.len()));
         let checksum = file_checksum(&state).map_err(|e| Error::unreadable(&state, e))?;
-        if checksum != piece.crc32c || manifest.iteration != iteration {
-            return Err(Error::file(&state, "is damaged: its checksum is not the one in its manifest"));
-        }
+        let is_whole = checksum == piece.crc32c && manifest.iteration == iteration;
+        let damaged = "is damaged: its checksum is not the one in its manifest";
+        ensure(is_whole, || Error::file(&state, damaged))?;
     }
-    if manifest.pieces.is_empty() {
-        return Err(Error::file(&path, "names no files of state"));
-    }
+    ensure(!manifest.pieces.is_empty(), || Error::file(&path, "names no files of state"))?;
     Ok(manifest)
 }
 
@@ -173,11 +172,8 @@ pub fn restore(folder: &Path, manifest: &Manifest, mut fields: Fields<'_>, netwo
         let found = restore_piece(piece, &bytes, &mut fields, (!everything).then_some(&place));
         restored += found.map_err(|message| Error::file(&path, message))?.unwrap_or(own.len());
     }
-    if restored != own.len() {
-        let message = format!("holds the state of {restored} agents, but this run has {}", own.len());
-        return Err(Error::file(manifest_path(folder, manifest.iteration), message));
-    }
-    Ok(())
+    let message = || format!("holds the state of {restored} agents, but this run has {}", own.len());
+    ensure(restored == own.len(), || Error::file(manifest_path(folder, manifest.iteration), message()))
 }
 
 /// Restores what a file holds; says for how many agents. `place` is where an agent's rows belong, and nowhere if they are
@@ -194,18 +190,15 @@ fn restore_piece(
     let is_rows = |field: &Field<'_>| matches!(field, Field::Rows(_) | Field::SingleRows(_));
     let expected: usize = fields.iter().map(|(_, field)| 1 + usize::from(is_rows(field))).sum();
     let found = tensors.len() - usize::from(ids.is_some());
-    if found != expected {
-        return Err(format!("holds {found} pieces of state, but this run has {expected}"));
-    }
+    ensure(found == expected, || format!("holds {found} pieces of state, but this run has {expected}"))?;
     let ids = ids.unwrap_or_else(|| (piece.first..=piece.last).collect());
     let places: Option<Vec<_>> = place.map(|place| ids.iter().map(place).collect());
     for (name, field) in fields.iter_mut() {
         let tensor = |name: &str, dtype: Dtype| {
             let tensor = tensors.tensor(name).map_err(|e| format!("{name}: {e}"))?;
-            if tensor.dtype() != dtype {
-                return Err(format!("{name} is {:?}, but this run has {dtype:?}", tensor.dtype()));
-            }
-            Ok(tensor.data())
+            let found = tensor.dtype();
+            ensure(found == dtype, || format!("{name} is {found:?}, but this run has {dtype:?}"))?;
+            Ok::<_, String>(tensor.data())
         };
         let lengths = || -> std::result::Result<Vec<usize>, String> {
             let data = tensor(&format!("{name}.rows"), Dtype::U32)?;
@@ -225,10 +218,8 @@ fn restore_piece(
             Field::Rows(rows) => fill(rows, places.as_deref(), &lengths()?, data, f64::from_le_bytes),
             Field::SingleRows(rows) => fill(rows, places.as_deref(), &lengths()?, data, f32::from_le_bytes),
         };
-        if !fits {
-            let found = data.len() * 8 / dtype.bitsize();
-            return Err(format!("{name} has shape [{found}], but this run has [{wanted}]"));
-        }
+        let found = data.len() * 8 / dtype.bitsize();
+        ensure(fits, || format!("{name} has shape [{found}], but this run has [{wanted}]"))?;
     }
     Ok(places.map(|places| places.iter().flatten().count()))
 }

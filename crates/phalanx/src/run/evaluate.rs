@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::config::Config;
 use crate::algorithm::{Task, undiscounted_returns};
+use crate::base::error::ensure;
 use crate::base::stream::{Place, Purpose, Stream};
 use crate::learn::agent_metrics::{AgentMetrics, Violations};
 use crate::policy::Policy;
@@ -105,9 +106,7 @@ impl<'a> Episodes<'a> {
         let mut trajectories = vec![Trajectory::for_world(&**world, self.horizon); at_once];
         for first in (0..self.episodes).step_by(at_once.max(1)) {
             let stopping = || Ok(u8::from(self.stop.load(Ordering::Relaxed)));
-            if halo.broadcast_decision(stopping)? > 0 {
-                return Err(Error::Stopped);
-            }
+            ensure(halo.broadcast_decision(stopping)? == 0, || Error::Stopped)?;
             let numbers = first..self.episodes.min(first + at_once);
             let requests: Vec<Request> = numbers.map(|k| episode_request(k as u32)).collect();
             let batch = &mut trajectories[..requests.len()];
@@ -167,5 +166,5 @@ impl<'a> Episodes<'a> {
 }
 
 pub(super) fn check(value: f64, agent: usize, quantity: &'static str) -> Result<()> {
-    if value.is_finite() { Ok(()) } else { Err(Error::NoValue { agent, quantity, value }) }
+    ensure(value.is_finite(), || Error::NoValue { agent, quantity, value })
 }

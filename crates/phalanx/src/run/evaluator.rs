@@ -10,6 +10,7 @@ use super::config::Config;
 use super::evaluate::{Episodes, Evaluation, episode_request};
 use super::multipliers;
 use crate::algorithm::Task;
+use crate::base::error::ensure;
 use crate::base::stream::Stream;
 use crate::policy::{self, Policy, RulePolicy, Tabular};
 use crate::sample::rollout;
@@ -38,10 +39,8 @@ impl Evaluator {
     pub fn from_run(run: &Path, registry: &Registry) -> Result<Self> {
         let config = Config::of_run(run)?.with_registry(registry.clone());
         let file = run.join("policy.safetensors");
-        if !file.exists() {
-            let message = "has no policy yet: it is not finished; `phalanx resume` goes on with it";
-            return Err(Error::file(run, message));
-        }
+        let unfinished = "has no policy yet: it is not finished; `phalanx resume` goes on with it";
+        ensure(file.exists(), || Error::file(run, unfinished))?;
         let mut found = Evaluator::new(&config)?;
         if let Some(mu) = multipliers::read(run, found.problem())? {
             found.mu = mu;
@@ -107,9 +106,7 @@ impl Evaluator {
 
     /// λ_i, pooled over fresh episodes as in [`Evaluator::assess`], of which at least one is needed.
     pub fn occupancy(&self, episodes: usize, seed: u64) -> Result<Ragged<f64>> {
-        if episodes == 0 {
-            return Err(Error::argument("episodes", "0; at least 1 is needed"));
-        }
+        ensure(episodes > 0, || Error::argument("episodes", "0; at least 1 is needed"))?;
         let problem = self.problem();
         let horizon = assessment_horizon(problem, self.config.horizon);
         let episodes = self.episodes(seed, horizon, self.affordable(episodes, 1));

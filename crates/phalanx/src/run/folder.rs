@@ -19,6 +19,7 @@ use super::session::Session;
 use crate::algorithm::{Stage, Summary};
 use crate::base::document;
 use crate::base::durable::{self, Log};
+use crate::base::error::ensure;
 use crate::distributed::{ProcessTraffic, Traffic};
 use crate::policy;
 use crate::world::Registry;
@@ -82,19 +83,13 @@ const EVENTS: usize = 10_000;
 impl RunFolder {
     /// Whether a run can begin in `path`: it must be new or an empty folder, with a name that JSON can hold.
     pub fn check_free(path: &Path) -> Result<()> {
-        let refused = |why: &str| Err(Error::argument("out", format!("{} {why}", path.display())));
-        if path.to_str().is_none() {
-            return refused("is not UTF-8");
-        }
-        if path.exists() && !path.is_dir() {
-            return refused("is a file, not a folder");
-        }
+        let refused = |why: &str| Error::argument("out", format!("{} {why}", path.display()));
+        ensure(path.to_str().is_some(), || refused("is not UTF-8"))?;
+        ensure(path.is_dir() || !path.exists(), || refused("is a file, not a folder"))?;
         // A kill may have left the lock of a run that was not yet one.
         let is_other = |entry: std::io::Result<std::fs::DirEntry>| entry.is_ok_and(|e| e.file_name() != LOCK);
-        if path.read_dir().is_ok_and(|mut entries| entries.any(is_other)) {
-            return refused("is not empty; name a new folder, or remove it");
-        }
-        Ok(())
+        let is_empty = !path.read_dir().is_ok_and(|mut entries| entries.any(is_other));
+        ensure(is_empty, || refused("is not empty; name a new folder, or remove it"))
     }
 
     /// Where the run of a preset or file goes by default: `runs/<name>-seed<seed>`, numbered on if that exists. The preset
@@ -210,11 +205,8 @@ impl RunFolder {
 
     /// Whether the folder is still the one that the run was begun in.
     pub(super) fn check_in_place(&self) -> Result<()> {
-        if self.logs[0].is_in_place() {
-            return Ok(());
-        }
-        let gone = std::io::Error::new(std::io::ErrorKind::NotFound, "the run's folder has vanished");
-        Err(Error::write(&self.path, gone))
+        let gone = || std::io::Error::new(std::io::ErrorKind::NotFound, "the run's folder has vanished");
+        ensure(self.logs[0].is_in_place(), || Error::write(&self.path, gone()))
     }
 
     /// Makes all rows durable; says how long the files are.
@@ -440,12 +432,8 @@ fn newest_whole(path: &Path, config_crc32c: u32, notes: &mut Vec<String>) -> Res
 fn check_length(metrics: &Path, manifest: Manifest) -> Result<Manifest> {
     let found = metrics.metadata().map_err(|e| Error::unreadable(metrics, e))?.len();
     let length = manifest.metrics_bytes;
-    if found < length {
-        return Err(Error::file(
-            metrics,
-            format!("has {found} bytes where the checkpoint knows of {length}"),
-        ));
-    }
+    let message = || format!("has {found} bytes where the checkpoint knows of {length}");
+    ensure(found >= length, || Error::file(metrics, message()))?;
     Ok(manifest)
 }
 

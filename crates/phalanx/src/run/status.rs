@@ -6,6 +6,7 @@ use super::build;
 use super::config::{Config, Difference};
 use super::folder::{RunFolder, input_checksum, read_meta};
 use super::outcome::Outcome;
+use crate::base::error::ensure;
 use crate::{Error, Result};
 
 /// How far the run in a folder is.
@@ -27,8 +28,7 @@ impl RunFolder {
         if !file.is_file() {
             return RunFolder::check_free(path).map(|()| RunStatus::Absent);
         }
-        let refused =
-            |why: String| Err(Error::file(path, format!("{why}; remove it or name another folder")));
+        let refused = |why: &str| Error::file(path, format!("{why}; remove it or name another folder"));
         let meta = read_meta(path)?;
         let ours = env!("CARGO_PKG_VERSION");
         let maker = if meta.version == ours {
@@ -43,26 +43,22 @@ impl RunFolder {
                 None => format!("no {key}"),
             };
             let (there, here) = (setting(first), setting(second));
-            return refused(format!("was made{maker} with {there}, but this run asks for {here}"));
+            return Err(refused(&format!("was made{maker} with {there}, but this run asks for {here}")));
         }
-        if meta.is_warm {
-            return refused("was started from another run's policy, but this run starts afresh".into());
-        }
-        if let Some(checksum) = meta.config_crc32c
-            && checksum != input_checksum(path, &found)?
-        {
-            return refused("was made before config.toml, or a file that it names, was changed".into());
+        let warm = "was started from another run's policy, but this run starts afresh";
+        ensure(!meta.is_warm, || refused(warm))?;
+        if let Some(checksum) = meta.config_crc32c {
+            let changed = "was made before config.toml, or a file that it names, was changed";
+            ensure(checksum == input_checksum(path, &found)?, || refused(changed))?;
         }
         if !meta.is_finished() {
-            if !maker.is_empty() {
-                return refused(format!("was begun{maker}, whose checkpoints may mean something else"));
-            }
-            return Ok(RunStatus::Started);
+            let other = format!("was begun{maker}, whose checkpoints may mean something else");
+            return ensure(maker.is_empty(), || refused(&other)).map(|()| RunStatus::Started);
         }
-        match Outcome::read(path)? {
-            Some(outcome) => Ok(RunStatus::Finished(Box::new(outcome))),
-            None => refused(format!("was made{maker} before runs had an outcome.json")),
-        }
+        let outcome = Outcome::read(path)?;
+        let outcome =
+            outcome.ok_or_else(|| refused(&format!("was made{maker} before runs had an outcome.json")))?;
+        Ok(RunStatus::Finished(Box::new(outcome)))
     }
 
     /// What the finished run in `path` has reached; none if it is not finished, or from before there was an

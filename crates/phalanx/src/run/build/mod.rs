@@ -57,24 +57,19 @@ pub fn partition(config: &Config, world: &dyn World, processes: usize) -> Result
     if processes == 1 {
         return Ok(None);
     }
-    let refused = |what: String| Err(Error::argument("mpi", what));
-    if matches!(world.evolution(), Evolution::Joint(_)) {
-        let why =
-            "this world is simulated whole: its agents share what none of them owns; train it without --mpi";
-        return refused(why.into());
-    }
-    if !config.algorithm.is_local() {
-        let names: Vec<String> = AlgorithmChoice::local_names().map(|name| format!("\"{name}\"")).collect();
-        return refused(format!(
-            "{ALGORITHM} = \"{}\" looks at the whole network; {} can be shared out",
-            config.algorithm.name,
-            names.join(" and ")
-        ));
-    }
-    if config.critic.enumerates() {
+    let refused = |what: String| Error::argument("mpi", what);
+    let whole =
+        "this world is simulated whole: its agents share what none of them owns; train it without --mpi";
+    ensure(matches!(world.evolution(), Evolution::Factored(_)), || refused(whole.into()))?;
+    ensure(config.algorithm.is_local(), || {
+        let local: Vec<String> = AlgorithmChoice::local_names().map(|name| format!("\"{name}\"")).collect();
+        let (name, local) = (config.algorithm.name, local.join(" and "));
+        refused(format!("{ALGORITHM} = \"{name}\" looks at the whole network; {local} can be shared out"))
+    })?;
+    ensure(!config.critic.enumerates(), || {
         let (key, kind) = (critic::KIND, config.critic.kind);
-        return refused(format!("{key} = \"{kind}\" looks at the whole network; use another critic"));
-    }
+        refused(format!("{key} = \"{kind}\" looks at the whole network; use another critic"))
+    })?;
     Partition::new(world.graph(), processes).map(Some)
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::utilities::utilities;
+use crate::base::error::ensure;
 use crate::base::key::{GAMMA, SCALING};
 use crate::base::range::Discount;
 use crate::run::config::{Config, ConstraintConfig, DEFAULT_GAMMA};
@@ -93,21 +94,19 @@ fn add_constraint(
 ) -> Result<Option<String>> {
     let n = agents.len();
     let members: Vec<usize> = constraint.agents.clone().unwrap_or_else(|| (0..n).collect());
-    let refused = |key: &str, message: String| Err(Error::config(format!("{field}.{key}"), message));
+    let refused = |key: &str, message: String| Error::config(format!("{field}.{key}"), message);
     if let Some(unknown) = members.iter().find(|&&i| i >= n) {
-        return refused("agents", format!("names agent {unknown}, but agents are 0 to {}", n - 1));
+        let message = format!("names agent {unknown}, but agents are 0 to {}", n - 1);
+        return Err(refused("agents", message));
     }
-    if members.is_empty() {
-        return refused("agents", "is empty; leave it out for all agents".into());
-    }
+    ensure(!members.is_empty(), || refused("agents", "is empty; leave it out for all agents".into()))?;
     let mut seen = members.clone();
     seen.sort_unstable();
     if let Some(twice) = seen.windows(2).find(|pair| pair[0] == pair[1]) {
-        return refused("agents", format!("names agent {} twice", twice[0]));
+        return Err(refused("agents", format!("names agent {} twice", twice[0])));
     }
-    if constraint.shadow_scale.is_some() && config.scaling != Scaling::Authors {
-        return refused("shadow_scale", format!("is for {SCALING} = \"authors\""));
-    }
+    let is_allowed = constraint.shadow_scale.is_none() || config.scaling == Scaling::Authors;
+    ensure(is_allowed, || refused("shadow_scale", format!("is for {SCALING} = \"authors\"")))?;
     let bound = match (constraint.at_least, constraint.at_most) {
         (Some(threshold), _) => Bound::AtLeast(threshold),
         (None, Some(threshold)) => Bound::AtMost(threshold),
@@ -120,9 +119,8 @@ fn add_constraint(
     let mut sharing = Interner::default();
     for (&i, utility) in members.iter().zip(built) {
         if let Some((best, extreme)) = best_slack(&utility, bound, spaces[i], mass) {
-            if !constraint.allow_infeasible {
-                return Err(Error::config(field, infeasible(constraint, bound, i, extreme)));
-            }
+            let message = || infeasible(constraint, bound, i, extreme);
+            ensure(constraint.allow_infeasible, || Error::config(field, message()))?;
             out_of_reach += 1;
             least_violation -= best;
         }
@@ -180,12 +178,9 @@ fn add_own_constraints(
             let field = format!("g[{i}][{k}]");
             let utility = spec.build(agent.space, &field)?;
             if let Some((best, _)) = best_slack(&utility, bound, agent.space, mass) {
-                if !allowed {
-                    let message = format!(
-                        "is {best} at most, so it cannot reach 0; change it, or set world.allow_infeasible = true"
-                    );
-                    return Err(Error::config(field, message));
-                }
+                let hint = "change it, or set world.allow_infeasible = true";
+                let message = || format!("is {best} at most, so it cannot reach 0; {hint}");
+                ensure(allowed, || Error::config(field, message()))?;
                 out_of_reach += 1;
                 least_violation -= best;
             }

@@ -15,6 +15,7 @@ pub use difference::Difference;
 
 use crate::algorithm::{AlgorithmChoice, MappoSettings, Plan};
 use crate::base::document::{one_line, reject_nan, section, split_field};
+use crate::base::error::ensure;
 use crate::base::key;
 use crate::base::range::{
     Count, CountTo, Discount, Iterations, Share, Trajectories, UpperEnd, optional, plain,
@@ -201,23 +202,19 @@ impl Config {
     /// Whether the settings go together; each by itself was checked when it was read.
     fn check(&self) -> Result<()> {
         self.dual.check()?;
-        if self.kappa_g > self.kappa_q {
-            let message = format!("{} is above kappa_q = {}", self.kappa_g, self.kappa_q);
-            return Err(Error::config("kappa_g", message));
-        }
+        let Config { kappa_q, kappa_g, .. } = self;
+        ensure(kappa_g <= kappa_q, || {
+            Error::config("kappa_g", format!("{kappa_g} is above kappa_q = {kappa_q}"))
+        })?;
         let is_exact = self.algorithm.is_exact();
-        let sampled_only =
-            [("kappa_g", self.kappa_g < self.kappa_q), ("occupancy_average", self.occupancy_average > 0.0)];
-        if let Some((field, _)) = sampled_only.iter().find(|(_, set)| *set && is_exact) {
-            return Err(key::sampled_only(field));
-        }
-        if self.kappa_g < self.kappa_q && self.critic.is_merged() {
-            return Err(Error::config("kappa_g", "must be kappa_q with critic.merged: one network has both"));
-        }
+        ensure(!is_exact || kappa_g == kappa_q, || key::sampled_only("kappa_g"))?;
+        ensure(!is_exact || self.occupancy_average == 0.0, || key::sampled_only("occupancy_average"))?;
+        ensure(kappa_g == kappa_q || !self.critic.is_merged(), || {
+            Error::config("kappa_g", "must be kappa_q with critic.merged: one network has both")
+        })?;
         self.critic.check(self.batch, is_exact)?;
-        if (is_exact || self.critic.enumerates()) && self.policy.tables().is_none() {
-            return Err(policy::not_tables());
-        }
+        let enumerates = is_exact || self.critic.enumerates();
+        ensure(!enumerates || self.policy.tables().is_some(), policy::not_tables)?;
         self.actor.check(is_exact, &self.policy, &self.critic, &self.dual)?;
         self.policy.check()?;
         self.mappo.widths().check("mappo")?;
@@ -255,9 +252,7 @@ impl Config {
     /// The configuration of the run in a folder.
     pub fn of_run(run: &Path) -> Result<Self> {
         let path = run.join("config.toml");
-        if !path.is_file() {
-            return Err(Error::file(run, "is not a run: it has no config.toml"));
-        }
+        ensure(path.is_file(), || Error::file(run, "is not a run: it has no config.toml"))?;
         Config::read(&path)
     }
 
