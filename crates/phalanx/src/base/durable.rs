@@ -135,6 +135,16 @@ pub(crate) fn little_endian<T: bytemuck::Pod>(numbers: &[T]) -> Cow<'_, [u8]> {
     Cow::Owned(bytes.chunks_exact(size_of::<T>()).flat_map(|word| word.iter().rev().copied()).collect())
 }
 
+/// The numbers that a file holds as [`little_endian`] bytes.
+pub(crate) fn numbers_of<T: bytemuck::Pod>(bytes: &[u8]) -> impl Iterator<Item = T> {
+    bytes.chunks_exact(size_of::<T>()).map(|word| {
+        if cfg!(target_endian = "little") {
+            return bytemuck::pod_read_unaligned(word);
+        }
+        bytemuck::pod_read_unaligned(&word.iter().rev().copied().collect::<Vec<u8>>())
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

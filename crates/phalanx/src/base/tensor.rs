@@ -6,6 +6,7 @@ use std::path::Path;
 
 use safetensors::tensor::{Dtype, SafeTensors, View};
 
+use crate::base::durable::numbers_of;
 use crate::base::error::ensure;
 use crate::{Error, Result};
 
@@ -78,10 +79,8 @@ pub(crate) fn find<'a>(
 /// Numbers of a tensor in single or double precision.
 pub(crate) fn read_numbers(bytes: &[u8], dtype: Dtype, out: &mut [f64]) {
     if dtype == Dtype::F32 {
-        let words = bytes.as_chunks::<4>().0;
-        out.iter_mut().zip(words).for_each(|(x, word)| *x = f64::from(f32::from_le_bytes(*word)));
+        out.iter_mut().zip(numbers_of::<f32>(bytes)).for_each(|(x, number)| *x = f64::from(number));
     } else {
-        let words = bytes.as_chunks::<8>().0;
-        out.iter_mut().zip(words).for_each(|(x, word)| *x = f64::from_le_bytes(*word));
+        out.iter_mut().zip(numbers_of(bytes)).for_each(|(x, number)| *x = number);
     }
 }

@@ -101,11 +101,7 @@ impl Mpi {
                 Err(unfinished) => request = unfinished,
             }
             looks += 1;
-            if looks % LOOKS != 0 {
-                std::hint::spin_loop();
-                continue;
-            }
-            std::thread::yield_now();
+            if looks % LOOKS == 0 { std::thread::yield_now() } else { std::hint::spin_loop() }
         }
     }
 }

@@ -3,12 +3,13 @@
 use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
 use super::evaluate::Evaluation;
+use super::evaluator::Evaluator;
 use crate::base::durable;
 use crate::utility::problem::Problem;
 use crate::{Ragged, Result};
@@ -67,23 +68,17 @@ pub(super) fn keep_least<T>(rows: &mut Vec<T>, count: usize, order: impl Fn(&T, 
 }
 
 /// Writes `agents.csv`, `returns.csv` and `agents-summary.csv` into `folder`.
-pub(super) fn write(
-    folder: &Path,
-    problem: &Problem,
-    mu: &Ragged<f64>,
-    evaluation: &Evaluation,
-    output: AgentsOutput,
-) -> Result<()> {
-    let all = output.lists_all(problem.agents.len());
-    write_lines(&folder.join("agents.csv"), |out| constraints(out, problem, mu, evaluation, all))?;
+pub(super) fn write(folder: &Path, whole: &Evaluator, evaluation: &Evaluation) -> Result<()> {
+    let all = whole.config().output.agents.lists_all(whole.problem().agents.len());
+    write_lines(&folder.join("agents.csv"), |out| constraints(out, whole, evaluation, all))?;
     write_lines(&folder.join("returns.csv"), |out| returns(out, evaluation, all))?;
-    write_lines(&folder.join(SUMMARY), |out| summary(out, problem, mu, evaluation))
+    write_lines(&folder.join(SUMMARY), |out| summary(out, whole, evaluation))
 }
 
 /// Name of the file of quantiles.
 const SUMMARY: &str = "agents-summary.csv";
 
-fn write_lines(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> std::io::Result<()>) -> Result<()> {
+fn write_lines(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) -> Result<()> {
     durable::replace(path, |temporary| {
         let mut out = BufWriter::new(File::create(temporary)?);
         write(&mut out)?;
@@ -94,14 +89,14 @@ fn write_lines(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> std::io:
 /// One row per constraint: in order of agents, or those with the least slack, least first.
 fn constraints(
     out: &mut impl Write,
-    problem: &Problem,
-    mu: &Ragged<f64>,
+    whole: &Evaluator,
     evaluation: &Evaluation,
     all: bool,
-) -> std::io::Result<()> {
+) -> io::Result<()> {
     writeln!(out, "agent,constraint,value,bound,threshold,dual,violation")?;
+    let agents = &whole.problem().agents;
     let mut row = |i: usize, k: usize| {
-        let constraint = &problem.agents[i].constraints[k];
+        let constraint = &agents[i].constraints[k];
         writeln!(
             out,
             "{i},{},{:?},{},{:?},{:?},{:?}",
@@ -109,19 +104,19 @@ fn constraints(
             evaluation.values.row(i)[k],
             constraint.bound.key(),
             constraint.bound.threshold(),
-            mu.row(i)[k],
+            whole.mu().row(i)[k],
             (-evaluation.slack.row(i)[k]).max(0.0),
         )
     };
     if all {
-        let mut each = problem.agents.iter().enumerate();
+        let mut each = agents.iter().enumerate();
         return each.try_for_each(|(i, agent)| (0..agent.constraints.len()).try_for_each(|k| row(i, k)));
     }
     least_slack(&evaluation.slack, WORST_LISTED).into_iter().try_for_each(|(i, k)| row(i, k))
 }
 
 /// One row per agent: in order, or those with the least return (objective, if there is none), least first.
-fn returns(out: &mut impl Write, evaluation: &Evaluation, all: bool) -> std::io::Result<()> {
+fn returns(out: &mut impl Write, evaluation: &Evaluation, all: bool) -> io::Result<()> {
     writeln!(out, "agent,return,objective")?;
     let (objectives, returns) = (&evaluation.objectives, evaluation.returns.as_ref());
     let mut row = |i: usize| {
@@ -142,38 +137,33 @@ const SUMMARY_COLUMNS: &str =
 const SHARES: [f64; 13] = [0.0, 0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 1.0];
 
 /// Mean and quantiles over agents of everything that is listed, and how many are below 0.
-fn summary(
-    out: &mut impl Write,
-    problem: &Problem,
-    mu: &Ragged<f64>,
-    evaluation: &Evaluation,
-) -> std::io::Result<()> {
+fn summary(out: &mut impl Write, whole: &Evaluator, evaluation: &Evaluation) -> io::Result<()> {
     writeln!(out, "{SUMMARY_COLUMNS}")?;
     if let Some(returns) = &evaluation.returns {
         spread(out, "return", "", returns.clone())?;
     }
     spread(out, "objective", "", evaluation.objectives.clone())?;
-    for (name, members) in by_constraint(problem) {
+    for (name, members) in by_constraint(whole.problem()) {
         let of = |values: &Ragged<f64>| -> Vec<f64> {
             members.iter().map(|&(i, k)| values.row(i as usize)[k as usize]).collect()
         };
-        let (name, slack) = (csv_field(&name), of(&evaluation.slack));
+        let (name, slack) = (csv_field(name), of(&evaluation.slack));
         spread(out, "value", &name, of(&evaluation.values))?;
         spread(out, "violation", &name, slack.iter().map(|g| (-g).max(0.0)).collect())?;
         spread(out, "slack", &name, slack)?;
-        spread(out, "dual", &name, of(mu))?;
+        spread(out, "dual", &name, of(whole.mu()))?;
     }
     Ok(())
 }
 
 /// The constraints of one name each, in order of their first appearance.
-fn by_constraint(problem: &Problem) -> Vec<(String, Vec<(u32, u32)>)> {
+fn by_constraint(problem: &Problem) -> Vec<(&str, Vec<(u32, u32)>)> {
     let mut places: HashMap<&str, usize> = HashMap::new();
-    let mut groups: Vec<(String, Vec<(u32, u32)>)> = Vec::new();
+    let mut groups: Vec<(&str, Vec<(u32, u32)>)> = Vec::new();
     for (i, agent) in problem.agents.iter().enumerate() {
         for (k, constraint) in agent.constraints.iter().enumerate() {
             let place = *places.entry(&constraint.name).or_insert_with(|| {
-                groups.push((constraint.name.to_string(), Vec::new()));
+                groups.push((&constraint.name, Vec::new()));
                 groups.len() - 1
             });
             groups[place].1.push((i as u32, k as u32));
@@ -182,12 +172,7 @@ fn by_constraint(problem: &Problem) -> Vec<(String, Vec<(u32, u32)>)> {
     groups
 }
 
-fn spread(
-    out: &mut impl Write,
-    quantity: &str,
-    constraint: &str,
-    mut numbers: Vec<f64>,
-) -> std::io::Result<()> {
+fn spread(out: &mut impl Write, quantity: &str, constraint: &str, mut numbers: Vec<f64>) -> io::Result<()> {
     let count = numbers.len();
     let negative = numbers.iter().filter(|x| **x < 0.0).count();
     // Summed in order of agents.

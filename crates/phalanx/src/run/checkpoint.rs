@@ -12,7 +12,7 @@ use bytemuck::{Pod, Zeroable};
 use safetensors::tensor::{Dtype, SafeTensors};
 use serde::{Deserialize, Serialize};
 
-use crate::base::durable::{self, little_endian};
+use crate::base::durable::{self, little_endian, numbers_of};
 use crate::base::error::ensure;
 use crate::base::fields::{Field, Fields};
 use crate::base::tensor::{self, Numbers};
@@ -185,8 +185,7 @@ fn restore_piece(
     place: Option<&dyn Fn(&u32) -> Option<usize>>,
 ) -> std::result::Result<Option<usize>, String> {
     let tensors = SafeTensors::deserialize(bytes).map_err(|e| format!("is not whole: {e}"))?;
-    let ids: Option<Vec<u32>> =
-        tensors.tensor(AGENTS).ok().map(|tensor| words(tensor.data()).map(u32::from_le_bytes).collect());
+    let ids: Option<Vec<u32>> = tensors.tensor(AGENTS).ok().map(|tensor| numbers_of(tensor.data()).collect());
     let is_rows = |field: &Field<'_>| matches!(field, Field::Rows(_) | Field::SingleRows(_));
     let expected: usize = fields.iter().map(|(_, field)| 1 + usize::from(is_rows(field))).sum();
     let found = tensors.len() - usize::from(ids.is_some());
@@ -200,23 +199,20 @@ fn restore_piece(
             ensure(found == dtype, || format!("{name} is {found:?}, but this run has {dtype:?}"))?;
             Ok::<_, String>(tensor.data())
         };
-        let lengths = || -> std::result::Result<Vec<usize>, String> {
-            let data = tensor(&format!("{name}.rows"), Dtype::U32)?;
-            Ok(words(data).map(|word| u32::from_le_bytes(word) as usize).collect())
-        };
+        let lengths = || tensor(&format!("{name}.rows"), Dtype::U32);
         let (dtype, wanted) = field.shape();
         let data = tensor(name, dtype)?;
         let fits = match field {
             Field::Numbers(numbers) => {
-                numbers.iter_mut().zip(words(data)).for_each(|(x, word)| *x = f64::from_le_bytes(word));
+                numbers.iter_mut().zip(numbers_of(data)).for_each(|(x, number)| *x = number);
                 data.len() == size_of_val(*numbers)
             }
             Field::Counter(counter) => {
-                words(data).for_each(|word| **counter = u64::from_le_bytes(word));
+                numbers_of(data).for_each(|number| **counter = number);
                 data.len() == size_of_val(*counter)
             }
-            Field::Rows(rows) => fill(rows, places.as_deref(), &lengths()?, data, f64::from_le_bytes),
-            Field::SingleRows(rows) => fill(rows, places.as_deref(), &lengths()?, data, f32::from_le_bytes),
+            Field::Rows(rows) => fill(rows, places.as_deref(), lengths()?, data),
+            Field::SingleRows(rows) => fill(rows, places.as_deref(), lengths()?, data),
         };
         let found = data.len() * 8 / dtype.bitsize();
         ensure(fits, || format!("{name} has shape [{found}], but this run has [{wanted}]"))?;
@@ -225,32 +221,27 @@ fn restore_piece(
 }
 
 /// Writes rows of the given lengths to where they belong. False if one does not fit there.
-fn fill<T: Copy, const N: usize>(
+fn fill<T: Pod>(
     rows: &mut Ragged<T>,
     places: Option<&[Option<usize>]>,
-    lengths: &[usize],
+    lengths: &[u8],
     mut data: &[u8],
-    read: impl Fn([u8; N]) -> T,
 ) -> bool {
-    if lengths.iter().sum::<usize>() * N != data.len()
-        || lengths.len() != places.map_or(rows.rows(), <[_]>::len)
-    {
+    let lengths: Vec<usize> = numbers_of::<u32>(lengths).map(|length| length as usize).collect();
+    let has_all = lengths.len() == places.map_or(rows.rows(), <[_]>::len);
+    if !has_all || lengths.iter().sum::<usize>() * size_of::<T>() != data.len() {
         return false;
     }
     for (k, &length) in lengths.iter().enumerate() {
-        let (row, rest) = data.split_at(length * N);
+        let (row, rest) = data.split_at(length * size_of::<T>());
         data = rest;
         match places.map_or(Some(k), |places| places[k]) {
             None => {}
             Some(i) if rows.row(i).len() != length => return false,
-            Some(i) => rows.row_mut(i).iter_mut().zip(words(row)).for_each(|(x, word)| *x = read(word)),
+            Some(i) => rows.row_mut(i).iter_mut().zip(numbers_of(row)).for_each(|(x, number)| *x = number),
         }
     }
     true
-}
-
-fn words<const N: usize>(data: &[u8]) -> impl Iterator<Item = [u8; N]> {
-    data.as_chunks::<N>().0.iter().copied()
 }
 
 /// The rows of some agents, one after the other (the very memory where they follow each other), and their lengths.

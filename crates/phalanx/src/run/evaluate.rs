@@ -81,7 +81,23 @@ impl<'a> Episodes<'a> {
         );
         let numbers: Vec<f64> = world.graph().owned_agents().flat_map(|i| found.numbers[i]).collect();
         let numbers = halo.gather_rows(2, &numbers)?;
-        Ok(self.evaluation(numbers.as_chunks::<2>().0, values, slack))
+        let numbers = numbers.as_chunks::<2>().0;
+        let (agents, episodes) = (numbers.len() as f64, self.episodes as f64);
+        let tally =
+            |&[objective, return_]: &[f64; 2]| AgentMetrics { objective, return_, ..AgentMetrics::default() };
+        let all = AgentMetrics::fold(&numbers.iter().map(tally).collect::<Vec<_>>());
+        let is_paid = world.channels().iter().any(|channel| channel.name == "reward");
+        let returns = || numbers.iter().map(|[_, earned]| earned / episodes).collect();
+        Ok(Evaluation {
+            episodes: self.episodes,
+            return_: is_paid.then(|| all.return_ / (episodes * agents)),
+            objective: all.objective / agents,
+            objectives: numbers.iter().map(|[objective, _]| *objective).collect(),
+            returns: is_paid.then(returns),
+            violations: Violations::from_slack(&slack),
+            values,
+            slack,
+        })
     }
 
     /// Their visits, pooled.
@@ -142,26 +158,6 @@ impl<'a> Episodes<'a> {
             }
         }
         Ok(found)
-    }
-
-    /// From all agents' f_i and earnings, values and slacks.
-    fn evaluation(&self, numbers: &[[f64; 2]], values: Ragged<f64>, slack: Ragged<f64>) -> Evaluation {
-        let (agents, episodes) = (numbers.len() as f64, self.episodes as f64);
-        let tally =
-            |&[objective, return_]: &[f64; 2]| AgentMetrics { objective, return_, ..AgentMetrics::default() };
-        let all = AgentMetrics::fold(&numbers.iter().map(tally).collect::<Vec<_>>());
-        let is_paid = self.task.world.channels().iter().any(|channel| channel.name == "reward");
-        let returns = || numbers.iter().map(|[_, earned]| earned / episodes).collect();
-        Evaluation {
-            episodes: self.episodes,
-            return_: is_paid.then(|| all.return_ / (episodes * agents)),
-            objective: all.objective / agents,
-            objectives: numbers.iter().map(|[objective, _]| *objective).collect(),
-            returns: is_paid.then(returns),
-            violations: Violations::from_slack(&slack),
-            values,
-            slack,
-        }
     }
 }
 

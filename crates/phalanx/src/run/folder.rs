@@ -230,7 +230,7 @@ impl RunFolder {
     /// Writes what there is to say of the agents, the multipliers and `outcome.json`, and closes the run.
     pub fn finish(&mut self, whole: &Evaluator, evaluation: &Evaluation, outcome: &Outcome) -> Result<()> {
         self.check_in_place()?;
-        agents::write(&self.path, whole.problem(), whole.mu(), evaluation, whole.config().output.agents)?;
+        agents::write(&self.path, whole, evaluation)?;
         multipliers::write(&self.path, whole.mu())?;
         outcome.write(&self.path)?;
         self.set_status(FINISHED)
