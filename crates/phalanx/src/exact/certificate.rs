@@ -4,9 +4,9 @@
 use phalanx_solvers::Mat;
 
 use super::constants::SCORE_BOUND;
-use super::contraction::Layout;
 use super::decay::{Decay, largest_change, last_before};
 use super::dynamics::Dynamics;
+use super::layout::Layout;
 use super::system::identity_minus;
 use crate::Ragged;
 use crate::policy::Tabular;

@@ -3,10 +3,10 @@
 
 use serde::Serialize;
 
-use super::contraction::Layout;
 use super::decay::Decay;
 use super::dynamics::Dynamics;
 use super::input::EstimatorInput;
+use super::layout::Layout;
 use crate::Ragged;
 use crate::utility::UtilityBounds;
 use crate::utility::problem::Problem;

@@ -25,13 +25,11 @@ impl CriticSettings for TruncationKeys {
         if is_exact || self.truncation != Truncation::None {
             return Ok(());
         }
-        Err(Error::config(
-            "critic.truncation",
-            format!(
-                "`none` is for {ALGORITHM} = \"exact\"; a critic has tables over neighbourhoods: use fixed, averaged or td, \
+        let message = format!(
+            "`none` is for {ALGORITHM} = \"exact\"; a critic has tables over neighbourhoods: use fixed, averaged or td, \
              with a larger {KAPPA_Q} if less is to be cut off"
-            ),
-        ))
+        );
+        Err(Error::config("critic.truncation", message))
     }
 
     fn build(&self, context: CriticContext<'_>) -> Result<Box<dyn Critic>> {

@@ -7,8 +7,8 @@
 use serde::Serialize;
 
 use super::constants::SCORE_BOUND;
-use super::contraction::Layout;
 use super::dynamics::Dynamics;
+use super::layout::Layout;
 
 /// M, the χ(ω) that it gives, and for which ω the assumption holds. Paper: assump:decay_transition.
 #[derive(Debug, Clone)]

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use rayon::prelude::*;
 
-use super::contraction::{Layout, Workspace, members};
+use super::contraction::Workspace;
+use super::layout::{Layout, members};
 use super::system::Chain;
 use super::truncation::joint_law;
 use crate::{Error, Ragged, Result};

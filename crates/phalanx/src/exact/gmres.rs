@@ -39,9 +39,8 @@ pub fn solve<const L: usize>(
     most: usize,
 ) -> Option<Vec<[f64; L]>> {
     let size = b.len();
-    let zero = || vec![[0.0; L]; size];
     let mut x = vec![mean(b).map(|mean| mean / (1.0 - gamma)); size];
-    let mut applied = zero();
+    let mut applied = vec![[0.0; L]; size];
     let mut basis: Vec<Vec<[f64; L]>> = Vec::new();
     let mut used = 0;
     // The best so far, lane by lane.
@@ -51,12 +50,9 @@ pub fn solve<const L: usize>(
         // r = b − x + γPx.
         apply(&x, &mut applied);
         used += 1;
-        let mut residual = zero();
-        for (((r, b), x), p) in residual.iter_mut().zip(b).zip(x.iter()).zip(&applied) {
-            for l in 0..L {
-                r[l] = b[l] - x[l] + gamma * p[l];
-            }
-        }
+        let rows = b.iter().zip(&x).zip(&applied);
+        let mut residual: Vec<[f64; L]> =
+            rows.map(|((b, x), p)| std::array::from_fn(|l| b[l] - x[l] + gamma * p[l])).collect();
         if side == Side::Values {
             let mean = subtract_mean(&mut residual);
             x.iter_mut().for_each(|x| (0..L).for_each(|l| x[l] += mean[l] / (1.0 - gamma)));
@@ -92,19 +88,13 @@ pub fn solve<const L: usize>(
         for k in 0..RESTART.min(size) {
             apply(&basis[k], &mut applied);
             used += 1;
-            let mut w = zero();
-            for ((w, v), p) in w.iter_mut().zip(&basis[k]).zip(&applied) {
-                for l in 0..L {
-                    w[l] = v[l] - gamma * p[l];
-                }
-            }
+            let rows = basis[k].iter().zip(&applied);
+            let mut w: Vec<[f64; L]> =
+                rows.map(|(v, p)| std::array::from_fn(|l| v[l] - gamma * p[l])).collect();
             if side == Side::Values {
                 subtract_mean(&mut w);
             }
-            let mut column = Vec::with_capacity(k + 2);
-            for v in &basis {
-                column.push(take_out(&mut w, v));
-            }
+            let mut column: Vec<[f64; L]> = basis.iter().map(|v| take_out(&mut w, v)).collect();
             let mut rest = norms(&w);
             for (i, [c, s]) in rotations.iter().enumerate() {
                 for l in 0..L {

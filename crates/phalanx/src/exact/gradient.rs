@@ -2,7 +2,8 @@
 
 use rayon::prelude::*;
 
-use super::contraction::{Layout, Workspace, members};
+use super::contraction::Workspace;
+use super::layout::{Layout, members};
 use super::system::{Chain, Values};
 use crate::Ragged;
 use crate::learn::shadow::weighed;

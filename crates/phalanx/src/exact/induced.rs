@@ -5,9 +5,9 @@ use serde::Serialize;
 use crate::policy::Tabular;
 use crate::{Ragged, Result};
 
-use super::contraction::Layout;
 use super::decay::largest_change;
 use super::dynamics::Dynamics;
+use super::layout::Layout;
 use super::system::{Chain, System};
 
 /// A policy cut to a smaller radius, and what that changes.

@@ -36,6 +36,7 @@ mod gmres;
 mod gradient;
 mod induced;
 mod input;
+mod layout;
 mod limit_law;
 mod optimum;
 mod report;

@@ -5,11 +5,11 @@ use serde_json::{Map, Value, json};
 
 use super::certificate::Certificate;
 use super::constants::{Constants, SCORE_BOUND, eps1};
-use super::contraction::{Layout, members};
 use super::decay::Decay;
 use super::fosp::{Domain, Stationarity};
 use super::induced::Induced;
 use super::input::{AlgorithmInput, Case};
+use super::layout::{Layout, members};
 use super::smoothness::distance;
 use super::system::{Chain, System, Values};
 use super::truncation::{LARGEST_TD_TABLE, Truncated, Truncation};
@@ -279,10 +279,11 @@ impl Report<'_> {
             let used = chain.truncated_action_values(&tables, &mu, &case.groups);
             let step = chain.gradient(&used, Parameterisation::Softmax, settings.eta_theta / n);
             let [low, high] = case.theta_box.unwrap_or([f64::NEG_INFINITY, f64::INFINITY]);
-            let mut theta = policy.theta().clone();
-            theta.data_mut().iter_mut().zip(step.data()).for_each(|(x, d)| *x = (*x + d).clamp(low, high));
             drop(chain);
-            policy.update(|own| *own = theta);
+            policy.update(|theta| {
+                let steps = theta.data_mut().iter_mut().zip(step.data());
+                steps.for_each(|(x, d)| *x = (*x + d).clamp(low, high));
+            });
         }
         Ok(json!({ "trajectory": trajectory, "theta_final": lists(policy.theta()) }))
     }

@@ -32,9 +32,9 @@ pub fn local_constants(
         };
         let near = moved(policy);
         let far = moved(&near);
-        let counts = || problem.agents.iter().map(|agent| agent.constraints.len());
         let mut multipliers = || {
-            let mut mu: Ragged<f64> = Ragged::zeros(counts());
+            let counts = problem.agents.iter().map(|agent| agent.constraints.len());
+            let mut mu: Ragged<f64> = Ragged::zeros(counts);
             mu.data_mut().iter_mut().for_each(|mu| *mu = mu_max * numbers.uniform());
             mu
         };

@@ -3,9 +3,10 @@
 use phalanx_solvers::{Lu, Mat};
 use rayon::prelude::*;
 
-use super::contraction::{Laws, Layout, Plan, Prepared, Role, Workspace};
+use super::contraction::{Laws, Plan, Prepared, Role, Workspace};
 use super::dynamics::Dynamics;
 use super::gmres::{self, Side};
+use super::layout::Layout;
 use crate::learn::shadow::Signals;
 use crate::policy::Tabular;
 use crate::utility::problem::Problem;

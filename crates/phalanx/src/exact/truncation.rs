@@ -9,7 +9,8 @@ use phalanx_solvers::Mat;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::contraction::{Layout, Plan, Role, Var, Workspace, members};
+use super::contraction::{Plan, Role, Workspace};
+use super::layout::{Layout, Var, members};
 use super::system::{Chain, System, Values, identity_minus};
 use crate::base::key::KAPPA_Q;
 use crate::graph::indexing::StateIndex;

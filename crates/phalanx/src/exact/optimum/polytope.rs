@@ -1,7 +1,7 @@
 //! The set of all joint occupancies, as variables and rows of a program. Paper: eq:Lambda.
 
-use super::super::contraction::Layout;
 use super::super::dynamics::Dynamics;
+use super::super::layout::Layout;
 use crate::Ragged;
 use crate::utility::conic::{Affine, Program};
 
