@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use super::certificate::Certificate;
 use super::constants::{Constants, SCORE_BOUND, eps1};
 use super::decay::Decay;
+use super::dynamics::Dynamics;
 use super::fosp::{Domain, Stationarity};
 use super::induced::Induced;
 use super::input::{AlgorithmInput, Case};
@@ -28,8 +29,7 @@ pub fn report(case: &Case) -> Result<Value> {
     let chain = system.under(&case.policy)?;
     let signals = chain.signals(&case.problem);
     let values = chain.values(&signals.rewards)?;
-    let report = Report { case, system: &system, chain: &chain, signals: &signals, values: &values };
-    report.write()
+    Report { case, dynamics: &system.dynamics, chain: &chain, signals: &signals, values: &values }.write()
 }
 
 fn check_size(system: &System) -> Result<()> {
@@ -48,7 +48,7 @@ fn check_size(system: &System) -> Result<()> {
 
 struct Report<'a> {
     case: &'a Case,
-    system: &'a System,
+    dynamics: &'a Dynamics,
     chain: &'a Chain<'a>,
     signals: &'a Signals,
     values: &'a Values,
@@ -62,12 +62,12 @@ impl Report<'_> {
         let mut put = |key: &str, value: Value| out.insert(key.into(), value);
 
         let hops = |row: Vec<Option<u32>>| list(row.iter().map(|d| d.map_or(-1, i64::from)));
-        put("dist", list(self.system.dynamics.graph.distances().map(hops)));
-        put("neigh", lists(&self.system.dynamics.graph.neighbourhoods(case.kappa)));
+        put("dist", list(self.dynamics.graph.distances().map(hops)));
+        put("neigh", lists(&self.dynamics.graph.neighbourhoods(case.kappa)));
         put("neigh_q", lists(&case.groups));
         let agents = || 0..case.policy.agents();
-        put("policy", list(agents().map(|i| case.policy.probabilities(i))));
-        let states = self.system.dynamics.joint_states;
+        put("policy", lists(case.policy.laws()));
+        let states = self.dynamics.joint_states;
         put("P_pi", table(&chain.transition_matrix(), &[states, states], 256));
         put("state_occupancy", table(&chain.state_occupancy, &[states], MOST_LISTED));
         put("lambda", lists(&chain.occupancy()));
@@ -76,7 +76,7 @@ impl Report<'_> {
         let (objective, lagrangian) = objective_and_lagrangian(signals, &case.mu);
         put("F", json!(objective));
         put("L", json!(lagrangian));
-        let shadow = |i: usize| signals.rewards.row(i).chunks_exact(self.system.dynamics.cells(i));
+        let shadow = |i: usize| signals.rewards.row(i).chunks_exact(self.dynamics.cells(i));
         put("shadow_f", list(agents().map(|i| shadow(i).next())));
         put("shadow_g", list(agents().map(|i| list(shadow(i).skip(1)))));
 
@@ -111,17 +111,17 @@ impl Report<'_> {
         put("grad_direct_trunc_fixed", lists(&direct(&fixed_values)));
         put("metrics", self.metrics(&truth, &truth_direct));
 
-        let decay = Decay::new(&self.system.dynamics, self.system.gamma);
+        let decay = Decay::new(self.dynamics, self.chain.system.gamma);
         put("decay", self.decay(&decay));
         put("closed_loop", self.closed_loop(&decay, &deviations));
-        let constants = Constants::new(&case.problem, &self.system.dynamics, case.mu_bar);
+        let constants = Constants::new(&case.problem, self.dynamics, case.mu_bar);
         put("constants", self.constants(constants.as_ref()));
         if let Some(estimator) = &case.estimator {
-            put("eps1", json!(eps1(estimator, self.system.gamma)));
+            put("eps1", json!(eps1(estimator, self.chain.system.gamma)));
             let errors = |c: Constants| c.estimators(estimator, &case.groups, &decay, case.kappa_q);
             put("estimators", json!(constants.and_then(errors)));
         }
-        let khop = (0..case.kappa).map(|kappa| Induced::new(self.system, chain, kappa));
+        let khop = (0..case.kappa).map(|kappa| Induced::new(self.chain.system, chain, kappa));
         put("khop", json!(khop.collect::<Result<Vec<_>>>()?));
         if let Some(algorithm) = &case.algorithm {
             put("algorithm1", self.algorithm(algorithm)?);
@@ -131,7 +131,7 @@ impl Report<'_> {
 
     /// Truncated tables, and the action values that follow from them.
     fn tables(&self, kind: Truncation, weights: &[f64]) -> Result<(Ragged<f64>, Ragged<f64>)> {
-        let truncated = Truncated::new(self.system, &self.case.policy, &self.case.groups, kind)?;
+        let truncated = Truncated::new(self.chain.system, &self.case.policy, &self.case.groups, kind)?;
         let tables = truncated.tables(self.chain, self.values, weights);
         let action_values = self.chain.truncated_action_values(&tables, &self.case.mu, &self.case.groups);
         Ok((tables, action_values))
@@ -144,13 +144,10 @@ impl Report<'_> {
 
     /// [joint states, joint actions] of every agent's group.
     fn pairs(&self) -> Vec<[usize; 2]> {
-        let dynamics = &self.system.dynamics;
+        let dynamics = self.dynamics;
         let product = |group: &[u32], sizes: &[usize]| group.iter().map(|&k| sizes[k as usize]).product();
-        self.case
-            .groups
-            .iter()
-            .map(|group| [product(group, &dynamics.states), product(group, &dynamics.actions)])
-            .collect()
+        let shape = |group| [product(group, &dynamics.states), product(group, &dynamics.actions)];
+        self.case.groups.iter().map(shape).collect()
     }
 
     /// Tables of f, or lists of those of g.
@@ -165,15 +162,14 @@ impl Report<'_> {
 
     /// Checksums of every whole Q-function, and how far the fixed tables of f are from it at most.
     fn full(&self, fixed: &Ragged<f64>) -> Result<(Vec<Vec<Value>>, Vec<f64>)> {
-        let (dynamics, n) = (&self.system.dynamics, self.case.policy.agents());
+        let (dynamics, n) = (self.dynamics, self.case.policy.agents());
         // Tables over everybody are whole; one agent's at a time are held.
         let everyone = Ragged::from_rows((0..n).map(|_| 0..n as u32));
-        let whole = Truncated::new(self.system, &self.case.policy, &everyone, Truncation::Fixed)?;
+        let whole = Truncated::new(self.chain.system, &self.case.policy, &everyone, Truncation::Fixed)?;
         let all_pairs = Layout::of_pairs(dynamics, 0..n);
         let (mut checksums, mut deviations) = (Vec::new(), Vec::new());
         for (i, group) in members(&self.case.groups).into_iter().enumerate() {
-            let weights = &self.chain.state_occupancy;
-            let tables = whole.own_tables(i, self.chain, self.values, weights);
+            let tables = whole.own_tables(i, self.chain, self.values, &self.chain.state_occupancy);
             let tables: Vec<&[f64]> = tables.chunks_exact(all_pairs.size() as usize).collect();
             let pairs = all_pairs.positions_in(&Layout::of_pairs(dynamics, group));
             let cut = |z: u32| fixed.row(i)[z as usize];
@@ -190,10 +186,8 @@ impl Report<'_> {
         let at = |gradient, domain| Stationarity::new(gradient, domain, &case.mu, slack, case.mu_bar);
         let free = at(truth, Domain::Everywhere);
         let boxed = at(truth, Domain::for_policy(&case.policy, case.theta_box));
-        let laws =
-            Ragged::from_rows((0..case.policy.agents()).map(|i| case.policy.probabilities(i).to_vec()));
-        let simplex =
-            at(truth_direct, Domain::Simplices { policy: &laws, actions: case.policy.action_counts() });
+        let (policy, actions) = (case.policy.laws(), case.policy.action_counts());
+        let simplex = at(truth_direct, Domain::Simplices { policy, actions });
         json!({
             "X": free.x, "Y": free.y, "E": free.e,
             "X_box": boxed.x, "E_box": boxed.e,
@@ -228,7 +222,7 @@ impl Report<'_> {
 
     fn closed_loop(&self, decay: &Decay, deviations: &[f64]) -> Value {
         let case = self.case;
-        let certificate = Certificate::new(&self.system.dynamics, decay, &case.policy, &case.groups);
+        let certificate = Certificate::new(self.dynamics, decay, &case.policy, &case.groups);
         let certified = certificate.q_deviations(&self.signals.rewards);
         let of_f = certified.map(|rows| rows.iter().map(|row| row[0]).collect::<Vec<_>>());
         json!({
@@ -257,11 +251,11 @@ impl Report<'_> {
     fn algorithm(&self, settings: &AlgorithmInput) -> Result<Value> {
         let case = self.case;
         let n = case.policy.agents() as f64;
-        let truncated = Truncated::new(self.system, &case.policy, &case.groups, Truncation::Fixed)?;
+        let truncated = Truncated::new(self.chain.system, &case.policy, &case.groups, Truncation::Fixed)?;
         let mut policy: Tabular = case.policy.clone();
         let mut trajectory = Vec::new();
         for t in 0..settings.iterations {
-            let chain = self.system.under(&policy)?;
+            let chain = self.chain.system.under(&policy)?;
             let signals = chain.signals(&case.problem);
             let mut mu = signals.slack.clone();
             mu.data_mut().iter_mut().for_each(|g| *g = (-settings.eta_mu * *g / n).clamp(0.0, case.mu_bar));

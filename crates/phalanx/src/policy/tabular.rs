@@ -146,6 +146,11 @@ impl Tabular {
         &self.theta
     }
 
+    /// π, in the shape of θ.
+    pub fn laws(&self) -> &Ragged<f64> {
+        &self.probabilities
+    }
+
     /// π_i as `[∏ S_{N_i^κ}][A_i]`.
     pub fn probabilities(&self, agent: usize) -> &[f64] {
         self.probabilities.row(agent)
