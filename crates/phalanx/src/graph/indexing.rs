@@ -7,6 +7,7 @@ use std::ops::Range;
 
 use multiversion::multiversion;
 
+use crate::base::error::ensure;
 use crate::base::memory::check_memory;
 use crate::{Error, Ragged, Result};
 
@@ -22,34 +23,51 @@ pub struct StateTerm {
     pub stride: u32,
 }
 
-/// For every group of agents, the index of their joint *state*.
+/// One agent's contribution to a joint index over states and actions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PairTerm {
+    /// The agent whose state and action are read.
+    pub agent: u32,
+    /// What one unit of its state adds to the index.
+    pub state_stride: u32,
+    /// What one unit of its action adds to the index.
+    pub action_stride: u32,
+}
+
+/// For every group of agents, the index of their joint values.
 #[derive(Debug, Clone)]
-pub struct StateIndex {
-    terms: Ragged<StateTerm>,
+pub struct JointIndex<T> {
+    terms: Ragged<T>,
     sizes: Vec<u32>,
     runs: Vec<Range<usize>>,
 }
 
-impl StateIndex {
-    /// Row i of `groups` lists the agents (ascending) that index i reads; `states[j]` = |S_j|.
-    ///
-    /// `what` names the radius in the message when a table would be too large.
-    pub fn new(groups: &Ragged<u32>, states: &[usize], what: &str) -> Result<Self> {
+/// For every group of agents, the index of their joint *state*.
+pub type StateIndex = JointIndex<StateTerm>;
+
+/// For every group of agents, the index of their joint state *and* action.
+pub type PairIndex = JointIndex<PairTerm>;
+
+impl<T> JointIndex<T> {
+    /// `table` gives the number of joint values of a group and its terms; `follows` says whether a term is
+    /// that of the next agent.
+    fn build<'a, R: Iterator<Item = T>>(
+        groups: &'a Ragged<u32>,
+        what: &str,
+        table: impl Fn(&'a [u32]) -> (u64, R),
+        follows: impl Fn(&T, &T) -> bool,
+    ) -> Result<Self> {
         let mut terms = Ragged::with_capacity(groups.rows());
         let mut sizes = Vec::with_capacity(groups.rows());
         for (i, group) in groups.iter().enumerate() {
-            let size = product(group, states);
+            let (size, row) = table(group);
             check_size(size, i, group.len(), what)?;
-            let mut stride = size;
-            terms.push_row(group.iter().map(|&agent| {
-                stride /= states[agent as usize] as u64;
-                StateTerm { agent, stride: stride as u32 }
-            }));
+            terms.push_row(row);
             sizes.push(size as u32);
         }
         check_total(&sizes, what)?;
-        let runs = runs(&terms, |a, b, shift| a.stride == b.stride && a.agent + shift == b.agent);
-        Ok(StateIndex { terms, sizes, runs })
+        let runs = runs(&terms, follows);
+        Ok(JointIndex { terms, sizes, runs })
     }
 
     /// Number of joint values of group `i`.
@@ -60,8 +78,26 @@ impl StateIndex {
 
     /// The terms of group `i`.
     #[inline]
-    pub fn terms(&self, i: usize) -> &[StateTerm] {
+    pub fn terms(&self, i: usize) -> &[T] {
         self.terms.row(i)
+    }
+}
+
+impl StateIndex {
+    /// Row i of `groups` lists the agents (ascending) that index i reads; `states[j]` = |S_j|.
+    ///
+    /// `what` names the radius in the message when a table would be too large.
+    pub fn new(groups: &Ragged<u32>, states: &[usize], what: &str) -> Result<Self> {
+        let table = |group| {
+            let size = product(group, states);
+            let mut stride = size;
+            let terms = group.iter().map(move |&agent| {
+                stride /= states[agent as usize] as u64;
+                StateTerm { agent, stride: stride as u32 }
+            });
+            (size, terms)
+        };
+        JointIndex::build(groups, what, table, |a, b| (a.stride, a.agent + 1) == (b.stride, b.agent))
     }
 
     /// The agents of group `i`.
@@ -75,59 +111,23 @@ impl StateIndex {
     }
 }
 
-/// One agent's contribution to a joint index over states and actions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct PairTerm {
-    /// The agent whose state and action are read.
-    pub agent: u32,
-    /// What one unit of its state adds to the index.
-    pub state_stride: u32,
-    /// What one unit of its action adds to the index.
-    pub action_stride: u32,
-}
-
-/// For every group of agents, the index of their joint state *and* action.
-#[derive(Debug, Clone)]
-pub struct PairIndex {
-    terms: Ragged<PairTerm>,
-    sizes: Vec<u32>,
-    runs: Vec<Range<usize>>,
-}
-
 impl PairIndex {
     /// As [`StateIndex::new`], for tables over `[joint state][joint action]`.
     pub fn new(groups: &Ragged<u32>, states: &[usize], actions: &[usize], what: &str) -> Result<Self> {
-        let mut terms = Ragged::with_capacity(groups.rows());
-        let mut sizes = Vec::with_capacity(groups.rows());
-        for (i, group) in groups.iter().enumerate() {
+        let table = |group| {
             let action_size = product(group, actions);
             let size = product(group, states).saturating_mul(action_size);
-            check_size(size, i, group.len(), what)?;
             let (mut state_stride, mut action_stride) = (size, action_size);
-            terms.push_row(group.iter().map(|&agent| {
+            let terms = group.iter().map(move |&agent| {
                 state_stride /= states[agent as usize] as u64;
                 action_stride /= actions[agent as usize] as u64;
                 PairTerm { agent, state_stride: state_stride as u32, action_stride: action_stride as u32 }
-            }));
-            sizes.push(size as u32);
-        }
-        check_total(&sizes, what)?;
-        let runs = runs(&terms, |a, b, shift| {
-            (a.state_stride, a.action_stride, a.agent + shift) == (b.state_stride, b.action_stride, b.agent)
-        });
-        Ok(PairIndex { terms, sizes, runs })
-    }
-
-    /// Number of joint values of group `i`.
-    #[inline]
-    pub fn size(&self, i: usize) -> usize {
-        self.sizes[i] as usize
-    }
-
-    /// The terms of group `i`.
-    #[inline]
-    pub fn terms(&self, i: usize) -> &[PairTerm] {
-        self.terms.row(i)
+            });
+            (size, terms)
+        };
+        JointIndex::build(groups, what, table, |a, b| {
+            (a.state_stride, a.action_stride, a.agent + 1) == (b.state_stride, b.action_stride, b.agent)
+        })
     }
 
     /// The indices of the groups in `groups` in the joint state and action. Reads the groups' entries only.
@@ -138,19 +138,18 @@ impl PairIndex {
 
 /// Consecutive groups that are shifted copies of one another, as along a line or a row of a grid: their
 /// indices can be computed side by side.
-fn runs<T>(terms: &Ragged<T>, shifted: impl Fn(&T, &T, u32) -> bool) -> Vec<Range<usize>> {
+fn runs<T>(terms: &Ragged<T>, follows: impl Fn(&T, &T) -> bool) -> Vec<Range<usize>> {
+    let is_shifted = |before: &[T], after: &[T]| {
+        before.len() == after.len() && before.iter().zip(after).all(|(a, b)| follows(a, b))
+    };
     let mut runs: Vec<Range<usize>> = Vec::new();
     for i in 0..terms.rows() {
         match runs.last_mut() {
-            Some(run) if is_shifted(terms.row(i - 1), terms.row(i), &shifted) => run.end = i + 1,
+            Some(run) if is_shifted(terms.row(i - 1), terms.row(i)) => run.end = i + 1,
             _ => runs.push(i..i + 1),
         }
     }
     runs
-}
-
-fn is_shifted<T>(before: &[T], after: &[T], shifted: impl Fn(&T, &T, u32) -> bool) -> bool {
-    before.len() == after.len() && before.iter().zip(after).all(|(a, b)| shifted(a, b, 1))
 }
 
 /// Runs below this length are not worth vector instructions.
@@ -249,17 +248,14 @@ fn product(group: &[u32], sizes: &[usize]) -> u64 {
 }
 
 fn check_size(size: u64, agent: usize, members: usize, what: &str) -> Result<()> {
-    if size <= LARGEST_TABLE {
-        return Ok(());
-    }
-    Err(Error::config(
-        what,
-        format!(
-            "agent {agent} reads {members} agents, so its table would have {} entries (at most {LARGEST_TABLE} \
-             are allowed); let it read fewer",
-            if size == u64::MAX { "over 10^19".to_string() } else { size.to_string() }
-        ),
-    ))
+    ensure(size <= LARGEST_TABLE, || {
+        let size = if size == u64::MAX { "over 10^19".to_string() } else { size.to_string() };
+        let message = format!(
+            "agent {agent} reads {members} agents, so its table would have {size} entries (at most \
+             {LARGEST_TABLE} are allowed); let it read fewer"
+        );
+        Error::config(what, message)
+    })
 }
 
 /// All agents' tables together; a table is kept several times over (parameters, moments, utilities).
