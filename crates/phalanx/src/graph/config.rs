@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 use super::Graph;
 use super::edge_list::Edges;
@@ -85,12 +85,14 @@ fn shape(build: fn(usize) -> Result<Graph>) -> Result<Read> {
 }
 
 /// `[network]`: replaces the world's own links; in an epidemic, who meets whom.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(try_from = "toml::Table")]
 pub struct GraphConfig {
     kind: String,
-    /// What is written to `config.toml`.
+    /// What is written to `config.toml` beside the kind.
+    #[serde(flatten)]
     keys: toml::Table,
+    #[serde(skip)]
     settings: Arc<dyn GraphSettings>,
 }
 
@@ -109,17 +111,15 @@ impl TryFrom<toml::Table> for GraphConfig {
         if let Some((key, value)) = keys.iter().find(|(key, _)| !known.keys.contains(&key.as_str())) {
             return Err(not_for_this_kind(key, value));
         }
-        let missing = |error| match error {
-            Error::Config { field, message } => match message.strip_prefix("missing field `") {
-                Some(key) => {
-                    let key = key.trim_end_matches('`');
-                    Error::config(format!("network.{key}"), format!("is missing; `{kind}` needs it"))
-                }
-                None => Error::Config { field, message },
-            },
-            other => other,
-        };
-        let (keys, settings) = (known.read)(keys).map_err(missing)?;
+        let (keys, settings) = (known.read)(keys).map_err(|error| {
+            if let Error::Config { message, .. } = &error
+                && let Some(key) = message.strip_prefix("missing field `")
+            {
+                let key = key.trim_end_matches('`');
+                return Error::config(format!("network.{key}"), format!("is missing; `{kind}` needs it"));
+            }
+            error
+        })?;
         Ok(GraphConfig { kind, keys, settings })
     }
 }
@@ -167,11 +167,4 @@ fn not_for_this_kind(key: &str, value: &toml::Value) -> Error {
     }
     let keys: Vec<String> = keys.iter().map(|key| format!("`{key}`")).collect();
     Error::config(name, format!("unknown field `{key}`, expected one of {}", keys.join(", ")))
-}
-
-impl Serialize for GraphConfig {
-    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        let kind = ("kind".to_string(), toml::Value::from(self.kind.as_str()));
-        std::iter::once(kind).chain(self.keys.clone()).collect::<toml::Table>().serialize(serializer)
-    }
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 use super::World;
 use crate::base::document::{section, take};
@@ -156,13 +156,15 @@ impl WorldKind {
 }
 
 /// `[world]`: a kind and its settings.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(try_from = "toml::Table")]
 pub struct WorldConfig {
     kind: String,
-    /// What is written to `config.toml`.
+    /// What is written to `config.toml` beside the kind.
+    #[serde(flatten)]
     keys: toml::Table,
     /// None as long as nobody has registered the kind.
+    #[serde(skip)]
     settings: Option<Arc<dyn WorldSettings>>,
 }
 
@@ -177,13 +179,11 @@ impl TryFrom<toml::Table> for WorldConfig {
             let names: Vec<String> = registry.worlds().map(|kind| format!("`{}`", kind.name)).collect();
             return Err(kind_error(format!("is missing; allowed are {}", names.join(", "))));
         };
-        match registry.world(&kind) {
-            Some(known) => {
-                let (keys, settings) = (known.read)(keys)?;
-                Ok(WorldConfig { kind, keys, settings: Some(settings) })
-            }
-            None => Ok(WorldConfig { kind, keys, settings: None }),
-        }
+        let Some(known) = registry.world(&kind) else {
+            return Ok(WorldConfig { kind, keys, settings: None });
+        };
+        let (keys, settings) = (known.read)(keys)?;
+        Ok(WorldConfig { kind, keys, settings: Some(settings) })
     }
 }
 
@@ -232,13 +232,6 @@ impl WorldConfig {
             self.keys.insert("file".into(), file.display().to_string().into());
         }
         self
-    }
-}
-
-impl Serialize for WorldConfig {
-    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        let kind = ("kind".to_string(), toml::Value::from(self.kind.as_str()));
-        std::iter::once(kind).chain(self.keys.clone()).collect::<toml::Table>().serialize(serializer)
     }
 }
 

@@ -4,7 +4,7 @@
 //! others.
 
 use super::Epidemic;
-use super::law::{INFECTED, PROTECT, RECOVERED, TREAT};
+use super::law::{ACTIONS, INFECTED, PROTECT, RECOVERED, TREAT};
 use crate::world::{Columns, Features, View};
 
 /// Levels of exposure: 0, 1, 2, and 3 or more infected contacts.
@@ -26,7 +26,7 @@ fn conduct(state: u8, action: u8) -> usize {
 
 /// Who the members of a group are to an agent.
 #[derive(Debug)]
-struct Contacts {
+pub struct Contacts {
     own: usize,
     /// One a member; none if everybody else in the group is a contact, as within one hop.
     roles: Option<Box<[Role]>>,
@@ -44,7 +44,8 @@ enum Role {
 }
 
 impl Contacts {
-    fn new(world: &Epidemic, agent: usize, group: &[u32]) -> Self {
+    /// Of `agent`; contacts beyond its group are left out.
+    pub fn new(world: &Epidemic, agent: usize, group: &[u32]) -> Self {
         let contacts = world.network.neighbours(agent);
         let own = group.iter().position(|&m| m as usize == agent).unwrap_or(0);
         let role = |&member: &u32| match contacts.binary_search(&member) {
@@ -97,14 +98,7 @@ impl Contacts {
 /// agent's next state. Where the group reaches farther than the contacts, also of how many are infected
 /// there, `[LEVELS]`.
 #[derive(Debug)]
-pub struct Risk(Contacts);
-
-impl Risk {
-    /// Of `agent`; contacts beyond its group are left out.
-    pub fn new(world: &Epidemic, agent: usize, group: &[u32]) -> Self {
-        Risk(Contacts::new(world, agent, group))
-    }
-}
+pub struct Risk(pub Contacts);
 
 impl Features for Risk {
     fn count(&self) -> usize {
@@ -124,14 +118,9 @@ impl Features for Risk {
 /// one of the own state and the contact's conduct, `[S][conduct]`, and for everybody farther away one of its
 /// conduct. The latter are shared: their weights count as often as there are such agents.
 #[derive(Debug)]
-pub struct Exposure(Contacts);
+pub struct Exposure(pub Contacts);
 
 impl Exposure {
-    /// Of `agent`; contacts beyond its group are left out.
-    pub fn new(world: &Epidemic, agent: usize, group: &[u32]) -> Self {
-        Exposure(Contacts::new(world, agent, group))
-    }
-
     /// Kinds of conduct: two of the susceptible, two of the infected, one of the recovered.
     fn conducts(&self) -> usize {
         self.0.states + 2
@@ -147,27 +136,22 @@ impl Exposure {
         }
     }
 
-    /// The value of all active features and the level of exposure.
-    fn value(&self, weights: &[f64], states: &[u8], actions: &[u8]) -> (f64, usize) {
-        let level = self.0.level(states);
-        let each = actions.iter().enumerate();
-        (each.map(|(m, &a)| weights[self.feature(states, level, m, a)]).sum(), level)
-    }
-
-    /// Adds the values at the alternatives of `member`, if that at the actions taken is `value`.
-    fn add_around(
+    /// Adds the values at the alternatives of every member that comes with room for them.
+    fn add_around<'a>(
         &self,
-        (value, level): (f64, usize),
         weights: &[f64],
         states: &[u8],
         actions: &[u8],
-        member: usize,
-        out: &mut [f64],
+        members: impl IntoIterator<Item = (usize, &'a mut [f64])>,
     ) {
-        let weight = |action: u8| weights[self.feature(states, level, member, action)];
-        let rest = value - weight(actions[member]);
-        for (b, out) in (0..).zip(out) {
-            *out += rest + weight(b);
+        let level = self.0.level(states);
+        let weight = |member: usize, action: u8| weights[self.feature(states, level, member, action)];
+        let value: f64 = actions.iter().enumerate().map(|(member, &action)| weight(member, action)).sum();
+        for (member, out) in members {
+            let rest = value - weight(member, actions[member]);
+            for (b, out) in (0..).zip(out) {
+                *out += rest + weight(member, b);
+            }
         }
     }
 }
@@ -191,8 +175,7 @@ impl Features for Exposure {
         member: usize,
         out: &mut [f64],
     ) {
-        let value = self.value(weights, states, actions);
-        self.add_around(value, weights, states, actions, member, out);
+        self.add_around(weights, states, actions, [(member, out)]);
     }
 
     fn add_all_alternatives(
@@ -200,16 +183,10 @@ impl Features for Exposure {
         weights: &[f64],
         states: &[u8],
         actions: &mut [u8],
-        counts: &[usize],
+        _counts: &[usize],
         out: &mut [f64],
     ) {
-        let value = self.value(weights, states, actions);
-        let mut rest = out;
-        for (member, &count) in counts.iter().enumerate() {
-            let (here, tail) = rest.split_at_mut(count);
-            self.add_around(value, weights, states, actions, member, here);
-            rest = tail;
-        }
+        self.add_around(weights, states, actions, out.chunks_exact_mut(ACTIONS).enumerate());
     }
 
     /// Of all indicators that of the chooser alone changes: with the exposure if it is the agent itself, else
@@ -252,14 +229,7 @@ impl Features for Exposure {
 /// One row: the own state and the level of exposure, each as indicators, and the share of contacts that are
 /// infected. Where the group reaches farther than the contacts, also the level there.
 #[derive(Debug)]
-pub struct Outlook(Contacts);
-
-impl Outlook {
-    /// Of `agent`; contacts beyond its group are left out.
-    pub fn new(world: &Epidemic, agent: usize, group: &[u32]) -> Self {
-        Outlook(Contacts::new(world, agent, group))
-    }
-}
+pub struct Outlook(pub Contacts);
 
 impl View for Outlook {
     fn shape(&self) -> [usize; 2] {
@@ -302,7 +272,7 @@ mod tests {
         let mut words = Stream::new(4).sequence(place, 0);
         for (world, kappa) in worlds().iter().flat_map(|world| [0, 1, 2].map(|kappa| (world, kappa))) {
             for (agent, group) in world.graph().neighbourhoods(kappa).iter().enumerate() {
-                let features = Exposure::new(world, agent, group);
+                let features = Exposure(Contacts::new(world, agent, group));
                 let weights: Vec<f64> = (0..features.count()).map(|_| words.normal()).collect();
                 let mut random = |size: usize| (words.next_u32() as usize % size) as u8;
                 let states: Vec<u8> = group.iter().map(|_| random(world.states(0))).collect();
@@ -341,7 +311,7 @@ mod tests {
         let world = Epidemic::new(&EpidemicSpec::default(), network).unwrap();
         let active = |group: &[u32], states: &[u8]| {
             let mut active = Vec::new();
-            Risk::new(&world, 1, group).active(states, &[], &mut active);
+            Risk(Contacts::new(&world, 1, group)).active(states, &[], &mut active);
             active
         };
         let levels = LEVELS as u32;
@@ -369,13 +339,13 @@ mod tests {
         let network = Graph::star(4).unwrap();
         let spec = EpidemicSpec { model: EpidemicModel::Sirs, ..EpidemicSpec::default() };
         let world = Epidemic::new(&spec, network).unwrap();
-        let view = Outlook::new(&world, 0, &[0, 1, 2, 3]);
+        let view = Outlook(Contacts::new(&world, 0, &[0, 1, 2, 3]));
         let mut row = vec![f32::NAN; 3 + LEVELS + 1];
         assert_eq!(view.shape(), [1, row.len()]);
         view.write(&[2, 1, 0, 1], &[], &mut row);
         assert_eq!(row, [0.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 2.0 / 3.0]);
         // Agent 1 has the centre for its only contact.
-        let view = Outlook::new(&world, 1, &[0, 1, 2, 3]);
+        let view = Outlook(Contacts::new(&world, 1, &[0, 1, 2, 3]));
         let mut row = vec![f32::NAN; 3 + LEVELS + 1 + LEVELS];
         assert_eq!(view.shape(), [1, row.len()]);
         view.write(&[0, 1, 0, 1], &[], &mut row);

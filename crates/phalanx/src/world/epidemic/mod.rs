@@ -21,6 +21,7 @@ use crate::base::stream::{Place, Stream};
 use crate::graph::Graph;
 use crate::{Error, Ragged, Result};
 
+use features::{Contacts, Exposure, Outlook, Risk};
 use law::{ACTIONS, Chances, INFECTED, Moves, PROTECT, SUSCEPTIBLE, TREAT};
 pub use spec::{EpidemicModel, EpidemicSpec};
 
@@ -156,15 +157,15 @@ impl World for Epidemic {
     }
 
     fn view(&self, agent: usize, group: &[u32]) -> Option<Box<dyn View>> {
-        Some(Box::new(features::Outlook::new(self, agent, group)))
+        Some(Box::new(Outlook(Contacts::new(self, agent, group))))
     }
 
     fn policy_features(&self, agent: usize, group: &[u32]) -> Option<Box<dyn Features>> {
-        Some(Box::new(features::Risk::new(self, agent, group)))
+        Some(Box::new(Risk(Contacts::new(self, agent, group))))
     }
 
     fn features(&self, agent: usize, group: &[u32]) -> Option<Box<dyn Features>> {
-        Some(Box::new(features::Exposure::new(self, agent, group)))
+        Some(Box::new(Exposure(Contacts::new(self, agent, group))))
     }
 
     fn part(&self, network: &Graph) -> Option<Arc<dyn World>> {

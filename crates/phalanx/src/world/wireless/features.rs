@@ -64,6 +64,12 @@ impl Sends {
         Some(Sends { members: members.into(), points, count: first as usize })
     }
 
+    /// Value of a member's undisturbed send: from an empty queue nothing is sent.
+    fn send(&self, weights: &[f64], states: &[u8], member: usize) -> f64 {
+        let queue = usize::from(states[member]);
+        if queue == 0 { 0.0 } else { weights[self.members[member].sends as usize + queue] }
+    }
+
     /// How many members address each access point.
     fn loads(&self, actions: &[u8]) -> [u8; SLOTS] {
         let mut loads = [0u8; SLOTS];
@@ -108,28 +114,17 @@ impl Features for Sends {
         // The only one at an access point, who would lose its send.
         let mut who = [0u8; SLOTS];
         for (m, member) in self.members.iter().enumerate() {
-            let queue = states[m];
-            common += member.queue.map_or(0.0, |first| weights[(first + u32::from(queue)) as usize]);
+            common += member.queue.map_or(0.0, |first| weights[first as usize + usize::from(states[m])]);
             let target = usize::from(member.targets[usize::from(actions[m])]);
             if m != chooser && loads[target] == 1 {
                 who[target] = m as u8;
-                common += if queue == 0 { 0.0 } else { weights[(member.sends + u32::from(queue)) as usize] };
+                common += self.send(weights, states, m);
             }
         }
-        let own = &self.members[chooser];
-        let send = if states[chooser] == 0 {
-            0.0
-        } else {
-            weights[own.sends as usize + usize::from(states[chooser])]
-        };
-        for (out, &target) in out.iter_mut().zip(&own.targets) {
+        for (out, &target) in out.iter_mut().zip(&self.members[chooser].targets) {
             let change = match loads[usize::from(target)] {
-                0 => send,
-                1 => {
-                    let m = usize::from(who[usize::from(target)]);
-                    let sent = weights[self.members[m].sends as usize + usize::from(states[m])];
-                    if states[m] == 0 { 0.0 } else { -sent }
-                }
+                0 => self.send(weights, states, chooser),
+                1 => -self.send(weights, states, who[usize::from(target)].into()),
                 _ => 0.0,
             };
             *out += common + change;
@@ -149,10 +144,7 @@ impl Features for Sends {
         // Of every access point: the value of all its sends if it has one sender, and the sum of senders'
         // numbers, which tells the other one of two.
         let (mut whose, mut common) = ([0u16; SLOTS], 0.0);
-        let send = |m: usize| {
-            let queue = usize::from(states[m]);
-            if queue == 0 { 0.0 } else { weights[self.members[m].sends as usize + queue] }
-        };
+        let send = |m: usize| self.send(weights, states, m);
         for (m, member) in self.members.iter().enumerate() {
             common += member.queue.map_or(0.0, |first| weights[first as usize + usize::from(states[m])]);
             let target = usize::from(member.targets[usize::from(actions[m])]);
