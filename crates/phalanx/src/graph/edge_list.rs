@@ -25,9 +25,7 @@ impl Graph {
     /// naming the line, on anything else, and on a file without links. Linear in the size of the file and
     /// the agents, up to the logarithm of the largest degree.
     pub fn read_edge_list(path: &Path, agents: Option<usize>) -> Result<Graph> {
-        if let Some(agents) = agents {
-            check_agents(agents)?;
-        }
+        agents.map_or(Ok(()), check_agents)?;
         let text = std::fs::read_to_string(path)
             .map_err(|source| Error::file(path, format!("cannot be read: {source}")))?;
         Graph::parse_edge_list(&text, path, agents)
@@ -35,9 +33,7 @@ impl Graph {
 
     /// As [`Graph::read_edge_list`], from text at hand; `path` is what errors call it.
     pub fn parse_edge_list(text: &str, path: &Path, agents: Option<usize>) -> Result<Graph> {
-        if let Some(agents) = agents {
-            check_agents(agents)?;
-        }
+        agents.map_or(Ok(()), check_agents)?;
         let links = parse(text, agents).map_err(|message| Error::file(path, message))?;
         let largest = links.iter().map(|&(a, b)| a.max(b)).max().unwrap_or(0);
         let agents = agents.unwrap_or(largest as usize + 1);
@@ -87,18 +83,9 @@ fn parse(text: &str, agents: Option<usize>) -> std::result::Result<Vec<(u32, u32
 
 fn parse_link(line: &str, agents: Option<usize>) -> std::result::Result<(u32, u32), String> {
     // A comma, where there is one, is the separator; else `1,,2` and `1,` would pass for something.
-    if line.contains(',') {
-        link_of(line, line.split(',').map(str::trim), agents)
-    } else {
-        link_of(line, line.split_whitespace(), agents)
-    }
-}
-
-fn link_of<'a>(
-    line: &str,
-    mut columns: impl Iterator<Item = &'a str> + Clone,
-    agents: Option<usize>,
-) -> std::result::Result<(u32, u32), String> {
+    let by_comma = line.contains(',');
+    let columns = line.split(|c: char| if by_comma { c == ',' } else { c.is_whitespace() });
+    let mut columns = columns.map(str::trim).filter(|column| by_comma || !column.is_empty());
     let count = columns.clone().count();
     match (columns.next(), columns.next(), count) {
         (Some(a), Some(b), 2) => Ok((parse_agent(a, agents)?, parse_agent(b, agents)?)),

@@ -80,30 +80,24 @@ impl Graph {
     fn searched_neighbourhoods(&self, kappa: usize) -> Ragged<u32> {
         let agents = self.agents();
         let size = agents.div_ceil(MAX_BLOCKS).max(MIN_BLOCK);
-        let blocks: Vec<Block> = (0..agents.div_ceil(size))
+        let blocks: Vec<Ragged<u32>> = (0..agents.div_ceil(size))
             .into_par_iter()
             .map_init(
                 || Search::new(self),
                 |search, b| search.block(b * size..agents.min((b + 1) * size), kappa),
             )
             .collect();
-        let mut rows = Ragged::zeros(blocks.iter().flat_map(|block| block.lengths.iter().copied()));
+        let mut rows = Ragged::zeros(blocks.iter().flat_map(|block| block.iter().map(<[u32]>::len)));
         let mut rest = rows.data_mut();
         // By value: a block is freed as soon as it is copied, so that the peak stays near one copy of
         // everything.
         for block in blocks {
-            let (here, after) = rest.split_at_mut(block.entries.len());
-            here.copy_from_slice(&block.entries);
+            let (here, after) = rest.split_at_mut(block.data().len());
+            here.copy_from_slice(block.data());
             rest = after;
         }
         rows
     }
-}
-
-/// The neighbourhoods of consecutive agents.
-struct Block {
-    entries: Vec<u32>,
-    lengths: Vec<usize>,
 }
 
 /// Breadth-first search from one agent after another, without clearing anything in between.
@@ -121,13 +115,10 @@ impl<'a> Search<'a> {
         Search { network, reached_by: vec![0; network.agents()], reached: Vec::new() }
     }
 
-    fn block(&mut self, sources: Range<usize>, kappa: usize) -> Block {
-        let mut block = Block { entries: Vec::new(), lengths: Vec::with_capacity(sources.len()) };
-        for source in sources {
-            let found = self.within(source, kappa);
-            block.entries.extend_from_slice(found);
-            block.lengths.push(found.len());
-        }
+    /// The neighbourhoods of consecutive agents.
+    fn block(&mut self, sources: Range<usize>, kappa: usize) -> Ragged<u32> {
+        let mut block = Ragged::with_capacity(sources.len());
+        sources.for_each(|source| block.push_row(self.within(source, kappa).iter().copied()));
         block
     }
 

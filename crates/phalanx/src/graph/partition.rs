@@ -1,5 +1,7 @@
 //! Agents distributed over processes.
 
+use std::collections::BTreeMap;
+
 use super::Graph;
 use crate::base::parallel::FOLD;
 use crate::{Error, Result};
@@ -111,36 +113,19 @@ impl Partition {
         let own = self.agents(process);
         let mut known = vec![false; network.agents()];
         own.iter().for_each(|&i| known[i as usize] = true);
+        let mut is_new = |j: u32| !std::mem::replace(&mut known[j as usize], true);
         let (mut frontier, mut ghosts) = (own.clone(), Vec::new());
         for _ in 0..depth {
-            let mut next = Vec::new();
-            for &i in &frontier {
-                for &j in network.neighbours(i as usize) {
-                    if !std::mem::replace(&mut known[j as usize], true) {
-                        next.push(j);
-                    }
-                }
-            }
-            ghosts.extend_from_slice(&next);
-            frontier = next;
+            let around = frontier.iter().flat_map(|&i| network.neighbours(i as usize)).copied();
+            frontier = around.filter(|&j| is_new(j)).collect();
+            ghosts.extend_from_slice(&frontier);
         }
-        for &i in &own {
-            for j in parents(i as usize) {
-                if !std::mem::replace(&mut known[j as usize], true) {
-                    ghosts.push(j);
-                }
-            }
-        }
+        ghosts.extend(own.iter().flat_map(|&i| parents(i as usize)).filter(|&j| is_new(j)));
         ghosts.sort_unstable();
-        let mut by_owner: Vec<(usize, Vec<u32>)> = Vec::new();
+        let mut by_owner: BTreeMap<usize, Vec<u32>> = BTreeMap::new();
         for &j in &ghosts {
-            let owner = self.owner(j);
-            match by_owner.iter_mut().find(|(process, _)| *process == owner) {
-                Some((_, agents)) => agents.push(j),
-                None => by_owner.push((owner, vec![j])),
-            }
+            by_owner.entry(self.owner(j)).or_default().push(j);
         }
-        by_owner.sort_unstable();
         let mut ids = own;
         ids.extend(ghosts);
         ids.sort_unstable();
@@ -149,7 +134,7 @@ impl Partition {
         {
             ids = (first..=last).collect();
         }
-        PartitionPart { ids, ghosts: by_owner }
+        PartitionPart { ids, ghosts: by_owner.into_iter().collect() }
     }
 
     /// Links between agents of different processes.

@@ -85,6 +85,7 @@ impl WorldSettings for EpidemicSpec {
 /// tables.
 #[derive(Debug, Clone)]
 pub struct Epidemic {
+    spec: EpidemicSpec,
     network: Graph,
     chances: Chances,
     moves: Moves,
@@ -115,6 +116,7 @@ impl Epidemic {
         };
         let is = |yes: bool| if yes { 1.0 } else { 0.0 };
         Ok(Epidemic {
+            spec: spec.clone(),
             moves: Moves::new(&chances, contacts),
             chances,
             start,
@@ -169,15 +171,7 @@ impl World for Epidemic {
     }
 
     fn part(&self, network: &Graph) -> Option<Arc<dyn World>> {
-        let rows = |channel: &Channel| {
-            let row = channel.tables().map(|tables| tables.row(0).to_vec()).unwrap_or_default();
-            Channel::table(
-                &channel.name,
-                Ragged::from_rows((0..network.agents()).map(|_| row.iter().copied())),
-            )
-        };
-        let channels = self.channels.each_ref().map(rows);
-        Some(Arc::new(Epidemic { network: network.clone(), channels, ..self.clone() }))
+        Some(Arc::new(Epidemic::new(&self.spec, network.clone()).ok()?))
     }
 
     fn scripted_names(&self) -> &'static [&'static str] {

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use serde::de::{self, SeqAccess, Visitor, value::MapAccessDeserializer};
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{self, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::grid::Grid;
@@ -192,12 +193,8 @@ impl<'de> Deserialize<'de> for Deadlines {
             fn visit_u64<E: de::Error>(self, d: u64) -> std::result::Result<Deadlines, E> {
                 Ok(Deadlines::Same(usize::try_from(d).unwrap_or(usize::MAX)))
             }
-            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> std::result::Result<Deadlines, A::Error> {
-                let mut each = Vec::new();
-                while let Some(d) = list.next_element()? {
-                    each.push(d);
-                }
-                Ok(Deadlines::Each(each))
+            fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> std::result::Result<Deadlines, A::Error> {
+                Vec::deserialize(SeqAccessDeserializer::new(list)).map(Deadlines::Each)
             }
         }
         deserializer.deserialize_any(OneOrEach)
@@ -221,15 +218,8 @@ impl<'de> Deserialize<'de> for Probabilities {
             fn visit_u64<E: de::Error>(self, p: u64) -> std::result::Result<Probabilities, E> {
                 Ok(Probabilities::Same(p as f64))
             }
-            fn visit_seq<A: SeqAccess<'de>>(
-                self,
-                mut list: A,
-            ) -> std::result::Result<Probabilities, A::Error> {
-                let mut each = Vec::new();
-                while let Some(p) = list.next_element()? {
-                    each.push(p);
-                }
-                Ok(Probabilities::Each(each))
+            fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> std::result::Result<Probabilities, A::Error> {
+                Vec::deserialize(SeqAccessDeserializer::new(list)).map(Probabilities::Each)
             }
             fn visit_map<A: de::MapAccess<'de>>(
                 self,
