@@ -31,7 +31,8 @@
 //! # Ok::<(), phalanx::Error>(())
 //! ```
 
-// In reading order: a module uses only those above it, which `tests/layers.rs` holds.
+// In reading order: a module uses only those above it, which `tests/layers.rs` holds. Those that only our own crates need
+// are hidden; what a world or a utility of one's own needs of them is in `world`, what a run needs is in `run`.
 
 // Errors, rows of unequal length, random streams, durable files.
 #[doc(hidden)]
@@ -41,6 +42,7 @@ pub mod base;
 pub mod graph;
 
 // One process or several: communicator, borders, traffic.
+#[doc(hidden)]
 pub mod distributed;
 
 // What is wanted of the agents: objectives, constraints, the problem.
@@ -50,15 +52,18 @@ pub mod utility;
 pub mod world;
 
 // Per-agent neural networks.
+#[doc(hidden)]
 pub mod neural;
 
 // How the agents act.
 pub mod policy;
 
 // Algorithm 1, lines 3 and 4: trajectories and occupancies.
+#[doc(hidden)]
 pub mod sample;
 
 // Lines 5 to 9: shadow rewards, critics, multipliers, gradients, steps.
+#[doc(hidden)]
 pub mod learn;
 
 // The truth on small models, by enumeration.

@@ -4,10 +4,9 @@
 
 use std::{ops::Range, process::ExitCode, sync::Arc};
 
-use phalanx::base::stream::{DRAW_RANGE, Place, Stream};
 use phalanx::graph::Graph;
 use phalanx::run::Registry;
-use phalanx::world::{Channel, Evolution, Factored, StartLaw, World};
+use phalanx::world::{Channel, DRAW_RANGE, Evolution, Factored, Place, StartLaw, Stream, World};
 
 #[derive(Debug)]
 struct Lamps {

@@ -19,6 +19,10 @@ mod session;
 mod status;
 mod train;
 
+#[doc(inline)]
+pub use crate::distributed::{Communicator, SingleProcess};
+#[doc(inline)]
+pub use crate::learn::agent_metrics::Violations;
 pub use crate::world::Registry;
 pub use agents::{AgentsOutput, MOST_LISTED, WORST_LISTED, least_slack};
 pub use assess::{Assessment, ConstraintAssessment, Interval, Verdict, assessment_horizon};

@@ -21,10 +21,13 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::Ragged;
-use crate::base::stream::{Place, Stream};
 use crate::graph::Graph;
 use crate::utility::UtilitySpec;
 
+#[doc(inline)]
+pub use crate::base::sampler;
+#[doc(inline)]
+pub use crate::base::stream::{DRAW_RANGE, Place, Purpose, Sequence, Stream};
 pub use contract::check;
 pub use epidemic::{Epidemic, EpidemicModel, EpidemicSpec};
 pub use line::{Line, LineSettings, MIXING, Start};
@@ -56,8 +59,7 @@ pub const LARGEST_LOCAL_SPACE: usize = 256;
 /// ```
 /// use std::ops::Range;
 /// use phalanx::graph::Graph;
-/// use phalanx::base::stream::{DRAW_RANGE, Place, Stream};
-/// use phalanx::world::{Evolution, Factored, World};
+/// use phalanx::world::{DRAW_RANGE, Evolution, Factored, Place, Stream, World};
 ///
 /// /// Lamps in a ring: a lamp burns on when it, or its left neighbour, was switched on; one switch in ten fails.
 /// #[derive(Debug)]
