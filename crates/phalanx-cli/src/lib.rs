@@ -122,8 +122,7 @@ impl Source {
         }
         let seed = seed.map(|seed| seed.to_string());
         settings.extend(seed.as_deref().map(|seed| (SEED, seed)));
-        let config = Config::open(&self.source)?.with_registry(registry.clone());
-        if settings.is_empty() { Ok(config) } else { config.with_all(settings) }
+        Config::open(&self.source)?.with_registry(registry.clone()).with_all(settings)
     }
 }
 

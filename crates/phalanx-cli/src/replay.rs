@@ -34,8 +34,7 @@ pub fn replay(args: &ReplayArgs) -> anyhow::Result<()> {
         let message = format!("`{}` is unknown; allowed is `pistonball`", args.world);
         return Err(Error::config("world", message).into());
     }
-    let text = std::fs::read_to_string(&args.file)
-        .map_err(|error| Error::file(&args.file, format!("cannot be read: {error}")))?;
+    let text = std::fs::read_to_string(&args.file).map_err(|e| Error::unreadable(&args.file, e))?;
     let game = Game::parse(&args.file, &text)?;
     print(&game.replay());
     Ok(())

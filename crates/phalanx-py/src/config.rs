@@ -59,9 +59,6 @@ impl Configuration {
             }
             flatten(&key, value, &mut flat);
         }
-        if flat.is_empty() {
-            return Ok(Configuration(base));
-        }
         let settings = flat.iter().map(|(key, value)| (key.as_str(), value.as_str()));
         base.with_all(settings).map(Configuration).map_err(|error| exception(&error))
     }

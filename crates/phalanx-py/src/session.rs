@@ -128,16 +128,25 @@ impl Fixed {
     }
 
     /// Probabilities of agent i's actions, given what it observes: the states of its neighbourhood, ascending; or in a world
-    /// that is simulated whole the view that an environment of this package shows.
+    /// that is simulated whole the view that an environment of this package shows, or these states and what the world shows
+    /// to all.
     fn law<'py>(
         &self,
         py: Python<'py>,
         agent: usize,
         observation: Observations<'py>,
+        shared: Option<PyReadonlyArray1<'py, f32>>,
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {
-        let mut law = Vec::new();
+        let (mut moment, mut law) = (self.moment(), Vec::new());
+        if let Some(shared) = &shared {
+            let (out, shared) = (moment.global_state_mut(0), shared.as_slice()?);
+            if out.len() != shared.len() {
+                return Err(bad("observations", format!("{} numbers, not {}", shared.len(), out.len())));
+            }
+            out.copy_from_slice(shared);
+        }
         let all = 0..observation.shape()[0];
-        self.law_of(agent, &observation, all, &mut self.moment(), &mut law)?;
+        self.law_of(agent, &observation, all, &mut moment, &mut law)?;
         Ok(law.into_pyarray(py))
     }
 
@@ -165,26 +174,6 @@ impl Fixed {
             actions.push(choice(&law, uniform.map(|uniform| uniform[k])) as i64);
         }
         PyArray1::from_vec(py, actions).reshape([copies, count])
-    }
-
-    /// Probabilities of agent i's actions in a world that is simulated whole, given the states of its neighbourhood and what the world
-    /// shows to all.
-    fn law_of_moment<'py>(
-        &self,
-        py: Python<'py>,
-        agent: usize,
-        states: PyReadonlyArray1<'py, i64>,
-        shared: PyReadonlyArray1<'py, f32>,
-    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
-        let mut moment = self.moment();
-        let mut law = vec![0.0; self.actions_of(agent)?];
-        let (out, shared) = (moment.global_state_mut(0), shared.as_slice()?);
-        if out.len() != shared.len() {
-            return Err(bad("observations", format!("{} numbers, not {}", shared.len(), out.len())));
-        }
-        out.copy_from_slice(shared);
-        self.law_of_states(agent, states.as_slice()?, &mut moment, &mut law)?;
-        Ok(law.into_pyarray(py))
     }
 }
 

@@ -14,9 +14,7 @@ use crate::watch::in_python;
 /// A function of an agent's occupancy and its gradient, both called as `f(occupancy[S, A], gamma, agent)`.
 #[pyclass(frozen, module = "phalanx._phalanx")]
 #[derive(Clone)]
-pub struct PythonUtility {
-    shared: Arc<Shared>,
-}
+pub struct PythonUtility(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
@@ -43,7 +41,7 @@ impl PythonUtility {
         is_checked: bool,
     ) -> Self {
         let made = Mutex::default();
-        PythonUtility { shared: Arc::new(Shared { value, gradient, range, by_agent, is_checked, made }) }
+        PythonUtility(Arc::new(Shared { value, gradient, range, by_agent, is_checked, made }))
     }
 }
 
@@ -51,17 +49,17 @@ impl PythonUtility {
     /// An agent's utility. Its gradient is checked first.
     pub fn of(&self, agent: usize, space: LocalSpace) -> phalanx::Result<Arc<dyn Utility>> {
         let found = || {
-            let made = self.shared.made.lock().ok()?;
+            let made = self.0.made.lock().ok()?;
             made.iter().filter(|(other, _)| *other == space).find_map(|(_, local)| local.upgrade())
         };
-        if !self.shared.by_agent
+        if !self.0.by_agent
             && let Some(local) = found()
         {
             return Ok(local);
         }
-        let local = Arc::new(Local { shared: self.shared.clone(), agent });
-        check(&local, space, self.shared.is_checked)?;
-        if let (false, Ok(mut made)) = (self.shared.by_agent, self.shared.made.lock()) {
+        let local = Arc::new(Local { shared: self.0.clone(), agent });
+        check(&local, space, self.0.is_checked)?;
+        if let (false, Ok(mut made)) = (self.0.by_agent, self.0.made.lock()) {
             made.retain(|(_, other)| other.strong_count() > 0);
             made.push((space, Arc::downgrade(&local)));
         }

@@ -115,8 +115,7 @@ class WorldEnv(ParallelEnv):  # type: ignore[misc]
         """
         self._starts.reset(seed)
         self.agents = self.possible_agents[:]
-        observations, infos = self._games.observe_agents()
-        return self._typed(observations), infos
+        return self._typed(self._games.observe_agents()), {agent: {} for agent in self.agents}
 
     def step(
         self, actions: dict[str, Any]

@@ -50,7 +50,7 @@ class Policy:
             raise ConfigError(
                 "observation: neighbours' observations enter, too; use act(observations) with those of all agents"
             )
-        return self._fixed.law(self._number(agent), self._read(np.ravel(np.asarray(observation))))
+        return self._fixed.law(self._number(agent), self._read(np.ravel(np.asarray(observation))), None)
 
     def act(
         self, observations: Any, *, seed: int | None = None, greedy: bool = False
@@ -119,7 +119,7 @@ class Policy:
         actions = {}
         for i, agent in enumerate(adapter.agents):
             if agent in observations:
-                law = self._fixed.law_of_moment(i, cells[self.neighbours[i]], numbers)
+                law = self._fixed.law(i, cells[self.neighbours[i]], numbers)
                 total = np.searchsorted(np.cumsum(law), self._rng.random(), side="right")
                 choice = int(np.argmax(law)) if greedy else min(int(total), len(law) - 1)
                 actions[agent] = adapter.action(agent, choice)

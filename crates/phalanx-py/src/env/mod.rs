@@ -233,13 +233,18 @@ impl Games {
         Ok((observations, channels, terminations, truncations))
     }
 
-    /// What agents of the only copy see, and an empty info each.
-    fn observe_agents<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyDict>, Bound<'py, PyDict>)> {
-        let infos = PyDict::new(py);
-        for name in &self.names {
-            infos.set_item(name, PyDict::new(py))?;
+    /// What agents of the only copy see.
+    fn observe_agents<'py>(&self, py: Python<'py>) -> PyResult<Dict<'py>> {
+        let (copy, dict) = (&self.copies[0], PyDict::new(py));
+        for (i, name) in self.names.iter().enumerate() {
+            if self.layout.has_views() {
+                dict.set_item(name, PyArray1::from_slice(py, self.layout.of(&copy.seen, i)))?;
+            } else {
+                let group = self.layout.groups.row(i).iter();
+                dict.set_item(name, PyArray1::from_iter(py, group.map(|&m| copy.states[m as usize])))?;
+            }
         }
-        Ok((self.seen_by_agents(py)?, infos))
+        Ok(dict)
     }
 
     /// One step of the only copy, by agent.
@@ -275,7 +280,7 @@ impl Games {
             }
             infos.set_item(name, info)?;
         }
-        Ok((self.seen_by_agents(py)?, rewards, terminations, truncations, infos, terminated || truncated))
+        Ok((self.observe_agents(py)?, rewards, terminations, truncations, infos, terminated || truncated))
     }
 
     /// Everybody's local state, `[copy][agent]`.
@@ -401,19 +406,6 @@ impl Games {
             Ok(())
         })?;
         Ok(array.into_any())
-    }
-
-    fn seen_by_agents<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let (copy, dict) = (&self.copies[0], PyDict::new(py));
-        for (i, name) in self.names.iter().enumerate() {
-            if self.layout.has_views() {
-                dict.set_item(name, PyArray1::from_slice(py, self.layout.of(&copy.seen, i)))?;
-            } else {
-                let group = self.layout.groups.row(i).iter();
-                dict.set_item(name, PyArray1::from_iter(py, group.map(|&m| copy.states[m as usize])))?;
-            }
-        }
-        Ok(dict)
     }
 }
 
