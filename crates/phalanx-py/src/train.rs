@@ -14,7 +14,7 @@ use pyo3::prelude::*;
 use crate::config::Configuration;
 use crate::errors::{Interrupted, TrainingError, exception, without_lock};
 use crate::own::Own;
-use crate::watch::{Pool, watch, watch_all};
+use crate::watch::{watch, watch_all};
 
 /// Trains and evaluates; returns the run's folder.
 #[pyfunction]
@@ -83,7 +83,7 @@ fn run_to_end(
     progress: Option<&Py<PyAny>>,
 ) -> PyResult<()> {
     let stop = Arc::new(AtomicBool::new(false));
-    let watched = watch(py, Pool::new(threads)?, progress, &stop, |latest| {
+    let watched = watch(py, threads, progress, &stop, |latest| {
         let note = |summary: &Summary| {
             if let Ok(mut latest) = latest.lock() {
                 *latest = Some(summary.clone());
@@ -94,7 +94,7 @@ fn run_to_end(
             Err(error @ phalanx::Error::RunWrite { .. }) => Ok(Err(error.to_string())),
             ending => ending.map(Ok),
         }
-    });
+    })?;
     let path = run.path().display().to_string();
     let go_on = format!("go on with phalanx.resume({path:?})");
     let interrupted = |message: String| Err(Interrupted::new_err(message));

@@ -19,51 +19,26 @@ use crate::errors::{bad, caught, exception, throw};
 /// How often Ctrl-C and progress are looked at.
 const EVERY: Duration = Duration::from_millis(50);
 
-/// Threads to work on, which the interpreter knows: they ask for its lock in a fraction of the time that others need.
-pub struct Pool {
-    /// There until the end.
-    threads: Option<ThreadPool>,
-    handles: Vec<JoinHandle<()>>,
-    /// Set when nobody wants to wait for an iteration to end, as after a second Ctrl-C: Python code that is called on these threads
-    /// is left at once.
-    hurry: Arc<AtomicBool>,
-}
-
-impl Pool {
-    /// So many threads; all cores if not given.
-    pub fn new(threads: Option<usize>) -> PyResult<Self> {
-        let (mut handles, hurry) = (Vec::new(), Arc::new(AtomicBool::new(false)));
-        let known = |thread: rayon::ThreadBuilder| {
-            let hurry = hurry.clone();
-            let work = || {
-                HURRY.set(Some(hurry));
-                Python::attach(|py| py.detach(|| thread.run()));
-            };
-            handles.push(std::thread::Builder::new().spawn(work)?);
-            Ok(())
+/// So many threads to work on, all cores if not given, and what waits for their end. The interpreter knows them: they ask for
+/// its lock in a fraction of the time that others need. `hurry` is set when nobody wants to wait for an iteration to end, as
+/// after a second Ctrl-C: Python code that is called on these threads is left at once.
+fn start_threads(
+    threads: Option<usize>,
+    hurry: &Arc<AtomicBool>,
+) -> PyResult<(ThreadPool, Vec<JoinHandle<()>>)> {
+    let mut handles = Vec::new();
+    let known = |thread: rayon::ThreadBuilder| {
+        let hurry = hurry.clone();
+        let work = || {
+            HURRY.set(Some(hurry));
+            Python::attach(|py| py.detach(|| thread.run()));
         };
-        let builder = rayon::ThreadPoolBuilder::new().num_threads(threads.unwrap_or(0));
-        let built = builder.spawn_handler(known).build().map_err(|error| bad("threads", error))?;
-        Ok(Pool { threads: Some(built), handles, hurry })
-    }
-
-    /// Runs `work` on one of the threads, and what it splits on all of them. The interpreter's lock must not be held.
-    pub fn install<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
-        match &self.threads {
-            Some(threads) => threads.install(work),
-            None => work(),
-        }
-    }
-}
-
-impl Drop for Pool {
-    /// Waits for the threads: one that lets go of the interpreter while that is being shut down would take the process with it.
-    fn drop(&mut self) {
-        self.threads = None;
-        let handles = std::mem::take(&mut self.handles);
-        let wait = || handles.into_iter().for_each(|handle| drop(handle.join()));
-        Python::attach(|py| py.detach(wait));
-    }
+        handles.push(std::thread::Builder::new().spawn(work)?);
+        Ok(())
+    };
+    let builder = rayon::ThreadPoolBuilder::new().num_threads(threads.unwrap_or(0));
+    let pool = builder.spawn_handler(known).build().map_err(|error| bad("threads", error))?;
+    Ok((pool, handles))
 }
 
 thread_local! {
@@ -123,18 +98,20 @@ pub struct Watch<T> {
     pub asked_to_stop: Option<PyErr>,
 }
 
-/// Runs `work` on the threads of `pool`, until `stop` is set, as it is by Ctrl-C or if `progress` raises. `progress(dict)` is called now and
-/// then, and after the last iteration.
+/// Runs `work` on threads of its own, until `stop` is set, as it is by Ctrl-C or if `progress` raises. `progress(dict)` is called
+/// now and then, and after the last iteration.
 pub fn watch<T: Send>(
     py: Python<'_>,
-    pool: Pool,
+    threads: Option<usize>,
     progress: Option<&Py<PyAny>>,
     stop: &Arc<AtomicBool>,
     work: impl FnOnce(&Latest) -> phalanx::Result<T> + Send,
-) -> Watch<T> {
+) -> PyResult<Watch<T>> {
     stop.store(false, Ordering::Relaxed);
+    let hurry = Arc::new(AtomicBool::new(false));
+    let (pool, handles) = start_threads(threads, &hurry)?;
     let process = std::process::id();
-    let under_way = Arc::new(Work { stop: stop.clone(), hurry: pool.hurry.clone(), process });
+    let under_way = Arc::new(Work { stop: stop.clone(), hurry: hurry.clone(), process });
     if let Ok(mut all) = AT_WORK.lock() {
         all.retain(|other| other.strong_count() > 0);
         all.push(Arc::downgrade(&under_way));
@@ -145,7 +122,7 @@ pub fn watch<T: Send>(
         let (latest, workers) = (&latest, &pool);
         // The worker lets go of its end when it is done.
         let (done, finished) = channel::<()>();
-        std::thread::scope(|scope| {
+        let outcome = std::thread::scope(|scope| {
             let worker = scope.spawn(move || {
                 let outcome = catch_unwind(AssertUnwindSafe(|| workers.install(|| work(latest))));
                 drop(done);
@@ -158,12 +135,16 @@ pub fn watch<T: Send>(
                 });
                 if let Err(exception) = looked {
                     let again = stop.swap(true, Ordering::Relaxed);
-                    workers.hurry.fetch_or(again, Ordering::Relaxed);
+                    hurry.fetch_or(again, Ordering::Relaxed);
                     asked_to_stop.get_or_insert(exception);
                 }
             }
             worker.join()
-        })
+        });
+        // Waits for the threads: one that lets go of the interpreter while that is being shut down would take the process with it.
+        drop(pool);
+        handles.into_iter().for_each(|handle| drop(handle.join()));
+        outcome
     });
     let result = match outcome {
         Ok(Ok(Ok(value))) => Ok(value),
@@ -176,10 +157,8 @@ pub fn watch<T: Send>(
     {
         asked_to_stop = Some(exception);
     }
-    // Its threads are gone before the interpreter may be.
-    drop(pool);
     drop(under_way);
-    Watch { result, asked_to_stop }
+    Ok(Watch { result, asked_to_stop })
 }
 
 /// As [`watch`] for work that is worth nothing unless it comes to its end.
@@ -189,7 +168,7 @@ pub fn watch_all<T: Send>(
     stop: &Arc<AtomicBool>,
     work: impl FnOnce() -> phalanx::Result<T> + Send,
 ) -> PyResult<T> {
-    let watched = watch(py, Pool::new(threads)?, None, stop, |_| work());
+    let watched = watch(py, threads, None, stop, |_| work())?;
     watched.asked_to_stop.map_or(watched.result, Err)
 }
 

@@ -1,6 +1,7 @@
 //! Runs of the real command, measured.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Instant;
@@ -16,7 +17,7 @@ use crate::{cargo, target};
 pub struct Trial {
     pub preset: String,
     /// `--set`.
-    pub settings: Vec<(String, String)>,
+    pub settings: Vec<String>,
     pub iterations: usize,
     /// `--threads`; all cores by default.
     pub threads: Option<usize>,
@@ -29,22 +30,21 @@ impl Trial {
         Trial { preset: preset.into(), iterations, ..Trial::default() }
     }
 
-    pub fn set(mut self, key: &str, value: impl ToString) -> Self {
-        self.settings.push((key.into(), value.to_string()));
+    pub fn set(mut self, key: &str, value: impl Display) -> Self {
+        self.settings.push(format!("{key}={value}"));
         self
     }
 
     /// What `phalanx` is told, but for the folder.
     fn arguments(&self) -> Vec<String> {
-        // Checkpoints at chance moments would disturb the times.
-        let fixed = [("evaluation.episodes", "1".to_string()), ("checkpoint.seconds", "inf".to_string())];
-        let iterations = [("iterations", self.iterations.to_string())];
-        let own = self.settings.iter().map(|(key, value)| (key.as_str(), value.clone()));
-        let settings = own.chain(fixed).chain(iterations);
         let mut arguments: Vec<String> = vec!["train".into(), self.preset.clone(), "--json".into()];
         arguments.extend(self.ranks.map(|_| "--mpi".to_string()));
         arguments.extend(self.threads.iter().flat_map(|n| ["--threads".to_string(), n.to_string()]));
-        arguments.extend(settings.flat_map(|(key, value)| ["--set".to_string(), format!("{key}={value}")]));
+        // Checkpoints at chance moments would disturb the times.
+        let fixed = ["evaluation.episodes=1", "checkpoint.seconds=inf"].map(String::from);
+        let settings = self.settings.iter().cloned().chain(fixed);
+        let settings = settings.chain([format!("iterations={}", self.iterations)]);
+        arguments.extend(settings.flat_map(|setting| ["--set".to_string(), setting]));
         arguments
     }
 
