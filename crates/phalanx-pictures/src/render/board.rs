@@ -6,10 +6,10 @@ use phalanx::run::Config;
 use phalanx::world::{EpidemicSpec, LineSettings, PistonballSpec, Wireless, World};
 use phalanx::{Error, Result};
 
-use super::epidemic::{EpidemicStep, Map};
+use super::epidemic::Map;
 use super::episode::{drawn_users, no_pictures, queue, sending};
-use super::film::Film;
-use super::line::{self, LineFilm, LineStep};
+use super::film::{Film, Step};
+use super::line::{self, LineFilm};
 use super::pistonball::{self, Stage};
 use super::raster::Raster;
 use super::shape::{Picture, Shape};
@@ -136,25 +136,13 @@ impl Board {
             Scene::Line => self.line(moment).draw(0),
             Scene::Wireless(world) => wireless(world, moment).draw(0),
             Scene::Pistonball => pistonball(self.agents(), moment),
-            Scene::Epidemic(map) => {
-                let of_people = |values: &[u8]| map.people.iter().map(|&i| values[i]).collect();
-                map.draw(&EpidemicStep {
-                    states: of_people(moment.states),
-                    actions: moment.actions.map(of_people).unwrap_or_default(),
-                    ..EpidemicStep::default()
-                })
-            }
+            Scene::Epidemic(map) => map.draw(&step(moment, map.people.iter().copied())),
         }
     }
 
     fn line(&self, moment: &Moment<'_>) -> LineFilm {
-        let drawn = self.agents().min(line::MOST_AGENTS);
-        let step = LineStep {
-            states: moment.states[..drawn].to_vec(),
-            actions: moment.actions.map(|actions| actions[..drawn].to_vec()).unwrap_or_default(),
-            ..LineStep::default()
-        };
-        LineFilm { agents: self.agents(), steps: vec![step] }
+        let drawn = 0..self.agents().min(line::MOST_AGENTS);
+        LineFilm { agents: self.agents(), steps: vec![step(moment, drawn)] }
     }
 
     /// Refuses what does not belong to this world.
@@ -193,6 +181,13 @@ impl Board {
         }
         Ok(())
     }
+}
+
+/// Those who are drawn.
+fn step(moment: &Moment<'_>, drawn: impl Iterator<Item = usize> + Clone) -> Step {
+    let of_drawn = |values: &[u8]| drawn.clone().map(|i| values[i]).collect();
+    let actions = moment.actions.map(of_drawn).unwrap_or_default();
+    Step { states: of_drawn(moment.states), actions, ..Step::default() }
 }
 
 fn wireless(world: &Wireless, moment: &Moment<'_>) -> WirelessFilm {

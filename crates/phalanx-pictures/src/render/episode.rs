@@ -6,9 +6,9 @@ use phalanx::world::Trajectory;
 use phalanx::world::{EpidemicModel, EpidemicSpec, LineSettings, PistonballSpec, Wireless, World};
 use phalanx::{Error, Result};
 
-use super::epidemic::{self, EpidemicFilm, EpidemicStep, Map};
-use super::film::Film;
-use super::line::{self, LineFilm, LineStep};
+use super::epidemic::{self, EpidemicFilm, Map};
+use super::film::{Film, Step};
+use super::line::{self, LineFilm};
 use super::pistonball::{self, Margins, PistonballFilm, PistonballStep};
 use super::wireless::{self, CORNERS, Outcome, Sending, WirelessFilm, WirelessStep};
 
@@ -69,48 +69,48 @@ fn tabled_rewards(world: &dyn World, trajectory: &Trajectory) -> Vec<f64> {
 }
 
 fn line_film(evaluator: &Evaluator, trajectory: &Trajectory) -> LineFilm {
-    let steps = trajectory.steps();
     let agents = evaluator.world().graph().agents();
-    let drawn = agents.min(line::MOST_AGENTS);
+    let drawn = 0..agents.min(line::MOST_AGENTS);
+    let status = |_, reward: f64| format!("reward so far {reward:.2} an agent");
+    LineFilm { agents, steps: steps(evaluator, trajectory, drawn, status) }
+}
+
+/// All steps of the agents that are drawn. `status` is told the step, from 0, and the reward up to and including it, mean
+/// over all agents.
+fn steps(
+    evaluator: &Evaluator,
+    trajectory: &Trajectory,
+    drawn: impl Iterator<Item = usize> + Clone,
+    status: impl Fn(usize, f64) -> String,
+) -> Vec<Step> {
     let rewards = tabled_rewards(evaluator.world(), trajectory);
-    let kept = kept_by_agent(evaluator.problem(), trajectory, 0..drawn);
+    let kept = kept_by_agent(evaluator.problem(), trajectory, drawn.clone());
     let mut reward = 0.0;
     let step = |k: usize| {
         reward += rewards[k];
-        LineStep {
-            states: (0..drawn).map(|i| trajectory.states(i)[k]).collect(),
-            actions: (0..drawn).map(|i| trajectory.actions(i)[k]).collect(),
+        Step {
+            states: drawn.clone().map(|i| trajectory.states(i)[k]).collect(),
+            actions: drawn.clone().map(|i| trajectory.actions(i)[k]).collect(),
             kept: kept.iter().map(|kept| kept[k]).collect(),
-            reward,
+            status: status(k, reward),
         }
     };
-    LineFilm { agents, steps: (0..steps).map(step).collect() }
+    (0..trajectory.steps()).map(step).collect()
 }
 
 fn epidemic_film(evaluator: &Evaluator, spec: &EpidemicSpec, trajectory: &Trajectory) -> EpidemicFilm {
-    let steps = trajectory.steps();
     let network = evaluator.world().graph();
     let map = Map::of(network);
-    let rewards = tabled_rewards(evaluator.world(), trajectory);
-    let kept = kept_by_agent(evaluator.problem(), trajectory, map.people.iter().copied());
-    let mut infected = vec![0; steps];
+    let mut infected = vec![0; trajectory.steps()];
     for i in 0..network.agents() {
         for (count, &state) in infected.iter_mut().zip(trajectory.states(i)) {
             *count += usize::from(state == epidemic::INFECTED);
         }
     }
-    let mut reward = 0.0;
-    let step = |k: usize| {
-        reward += rewards[k];
-        EpidemicStep {
-            states: map.people.iter().map(|&i| trajectory.states(i)[k]).collect(),
-            actions: map.people.iter().map(|&i| trajectory.actions(i)[k]).collect(),
-            kept: kept.iter().map(|kept| kept[k]).collect(),
-            infected: infected[k] as f64 / network.agents() as f64,
-            reward: reward / (k + 1) as f64,
-        }
+    let status = |k: usize, reward: f64| {
+        epidemic::status(infected[k] as f64 / network.agents() as f64, reward / (k + 1) as f64)
     };
-    let steps = (0..steps).map(step).collect();
+    let steps = steps(evaluator, trajectory, map.people.iter().copied(), status);
     EpidemicFilm { map, has_recovered: spec.model == EpidemicModel::Sirs, steps }
 }
 

@@ -30,6 +30,18 @@ pub trait Film: Sync {
     }
 }
 
+/// One step of a world whose states and actions are seen; an entry per agent that is drawn.
+#[derive(Debug, Clone, Default)]
+pub struct Step {
+    pub states: Vec<u8>,
+    /// Taken in these states. Empty if nobody has acted.
+    pub actions: Vec<u8>,
+    /// Whether the agent's constraints hold for this episode so far; none if it has none. Or empty.
+    pub kept: Vec<Option<bool>>,
+    /// What has been achieved up to and including this step, in a few words.
+    pub status: String,
+}
+
 /// A sign, drawn around (0, 0) within 22 × 16, and its meaning.
 #[derive(Debug, Clone)]
 pub struct Entry {

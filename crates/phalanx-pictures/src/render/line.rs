@@ -1,6 +1,6 @@
 //! Pictures of the synthetic line: agents in a row, or in several below one another.
 
-use super::film::{Entry, Film, WIDEST};
+use super::film::{Entry, Film, Step, WIDEST};
 use super::ring::{ring, ring_legend};
 use super::shape::{Anchor, Pen, Point, Shape};
 use crate::plot::canvas::Colour;
@@ -10,21 +10,8 @@ use crate::plot::canvas::Colour;
 pub struct LineFilm {
     /// Agents of the whole line.
     pub agents: usize,
-    /// One entry per step; those of one film are equally long and not empty.
-    pub steps: Vec<LineStep>,
-}
-
-/// One step; an entry per agent that is drawn.
-#[derive(Debug, Clone, Default)]
-pub struct LineStep {
-    /// 0 or 1.
-    pub states: Vec<u8>,
-    /// 0 or 1, taken in these states. Empty if nobody has acted.
-    pub actions: Vec<u8>,
-    /// Whether the agent's constraints hold for this episode so far; none if it has none. Or empty.
-    pub kept: Vec<Option<bool>>,
-    /// Reward up to and including this step, mean over all agents.
-    pub reward: f64,
+    /// One entry per step; those of one film are equally long and not empty. States and actions are 0 or 1.
+    pub steps: Vec<Step>,
 }
 
 /// More agents than this are not drawn.
@@ -103,7 +90,7 @@ impl Film for LineFilm {
     }
 
     fn draw(&self, step: usize) -> Vec<Shape> {
-        let LineStep { states, actions, kept, .. } = &self.steps[step];
+        let Step { states, actions, kept, .. } = &self.steps[step];
         let radius = self.radius();
         let mut shapes = Vec::new();
         for i in 1..states.len() {
@@ -130,7 +117,7 @@ impl Film for LineFilm {
     }
 
     fn status(&self, step: usize) -> String {
-        format!("reward so far {:.2} an agent", self.steps[step].reward)
+        self.steps[step].status.clone()
     }
 
     fn legend(&self) -> Vec<Entry> {
@@ -155,11 +142,11 @@ mod tests {
     use super::*;
 
     fn film(drawn: usize) -> LineFilm {
-        let step = LineStep {
+        let step = Step {
             states: vec![1; drawn],
             actions: vec![1; drawn],
             kept: vec![None; drawn],
-            reward: 0.0,
+            status: String::new(),
         };
         LineFilm { agents: drawn, steps: vec![step] }
     }

@@ -5,7 +5,7 @@ mod map;
 #[cfg(test)]
 mod tests;
 
-use super::film::{Entry, Film};
+use super::film::{Entry, Film, Step};
 use super::ring::{ring, ring_legend};
 use super::shape::{Anchor, Pen, Point, Shape};
 use crate::plot::canvas::Colour;
@@ -18,23 +18,15 @@ pub struct EpidemicFilm {
     pub map: Map,
     /// Whether people can be immune.
     pub has_recovered: bool,
-    /// One entry per step.
-    pub steps: Vec<EpidemicStep>,
+    /// One entry per step, of the map's people. States: 0 susceptible, 1 infected, 2 recovered. Actions: 0 nothing,
+    /// 1 protect oneself, 2 be treated.
+    pub steps: Vec<Step>,
 }
 
-/// One step; an entry for each of the map's people.
-#[derive(Debug, Clone, Default)]
-pub struct EpidemicStep {
-    /// 0 susceptible, 1 infected, 2 recovered.
-    pub states: Vec<u8>,
-    /// 0 nothing, 1 protect oneself, 2 be treated; taken in these states. Empty if nobody has acted.
-    pub actions: Vec<u8>,
-    /// Whether the person's constraints hold for this episode so far; none if there are none. Or empty.
-    pub kept: Vec<Option<bool>>,
-    /// Share of the whole network that is infected.
-    pub infected: f64,
-    /// Reward up to and including this step, mean over steps and over the whole network.
-    pub reward: f64,
+/// Of a step: the share of the whole network that is infected, and the reward up to and including it, mean over steps and
+/// over the whole network.
+pub fn status(infected: f64, reward: f64) -> String {
+    format!("{:.0} % infected, mean reward so far {reward:.2}", 100.0 * infected).replace('-', "−")
 }
 
 const SUSCEPTIBLE: u8 = 0;
@@ -97,8 +89,7 @@ impl Map {
     }
 
     /// The people of a step and their contacts.
-    pub fn draw(&self, step: &EpidemicStep) -> Vec<Shape> {
-        let EpidemicStep { states, actions, kept, .. } = step;
+    pub fn draw(&self, Step { states, actions, kept, .. }: &Step) -> Vec<Shape> {
         let links = self.links.iter();
         let mut shapes: Vec<Shape> =
             links.map(|&(a, b)| contact(self.places[a], self.places[b], (states[a], states[b]))).collect();
@@ -132,9 +123,7 @@ impl Film for EpidemicFilm {
     }
 
     fn status(&self, step: usize) -> String {
-        let EpidemicStep { infected, reward, .. } = self.steps[step];
-        let percent = 100.0 * infected;
-        format!("{percent:.0} % infected, mean reward so far {reward:.2}").replace('-', "−")
+        self.steps[step].status.clone()
     }
 
     fn legend(&self) -> Vec<Entry> {

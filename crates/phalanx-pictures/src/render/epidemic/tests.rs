@@ -7,12 +7,11 @@ use crate::render::film::WIDEST;
 fn film(network: &Graph) -> EpidemicFilm {
     let map = Map::of(network);
     let drawn = map.people.len();
-    let step = EpidemicStep {
+    let step = Step {
         states: (0..drawn).map(|k| (k % 3) as u8).collect(),
         actions: (0..drawn).map(|k| (k / 3 % 3) as u8).collect(),
         kept: vec![Some(true); drawn],
-        infected: 1.0 / 3.0,
-        reward: -0.125,
+        status: status(1.0 / 3.0, -0.125),
     };
     EpidemicFilm { map, has_recovered: true, steps: vec![step] }
 }
