@@ -12,7 +12,7 @@ use super::film::{Film, Step};
 use super::line::{self, LineFilm};
 use super::pistonball::{self, Stage};
 use super::raster::Raster;
-use super::shape::{Picture, Shape};
+use super::shape::{Picture, Point, Shape};
 use super::wireless::{WirelessFilm, WirelessStep};
 
 /// What there is to see.
@@ -47,6 +47,10 @@ pub struct Board {
     world: Arc<dyn World>,
     scene: Scene,
     raster: Raster,
+    /// Of every image, in pixels: whole numbers.
+    size: [f32; 2],
+    /// Pixels per unit of a drawing.
+    scale: f32,
 }
 
 /// What is known of a world's pictures before a moment is.
@@ -62,8 +66,31 @@ enum Scene {
 const MARGIN: f32 = 8.0;
 /// Films have no width above this; nor have boards a height.
 const TALLEST: f32 = 900.0;
-/// Numbers that say where a ball is: x, y, vx, vy, ω and angle.
-const BALL: usize = 6;
+
+impl Scene {
+    fn margin(&self) -> f32 {
+        if let Scene::Pistonball = self { 0.0 } else { MARGIN }
+    }
+
+    /// How many numbers agents share: x, y, vx, vy, ω and angle of a ball.
+    fn shared(&self) -> usize {
+        if let Scene::Pistonball = self { 6 } else { 0 }
+    }
+
+    /// The size of a moment's drawing, which is that of every moment, and what is on it.
+    fn drawing(&self, agents: usize, moment: &Moment<'_>) -> (Point, Vec<Shape>) {
+        let of_film = |film: &dyn Film| (film.size(), film.draw(0));
+        match self {
+            Scene::Line => {
+                let drawn = 0..agents.min(line::MOST_AGENTS);
+                of_film(&LineFilm { agents, steps: vec![step(moment, drawn)] })
+            }
+            Scene::Wireless(world) => of_film(&wireless(world, moment)),
+            Scene::Pistonball => pistonball(agents, moment),
+            Scene::Epidemic(map) => (map.size, map.draw(&step(moment, map.people.iter().copied()))),
+        }
+    }
+}
 
 impl Board {
     /// The board of a configuration's world, which is `line`, `wireless`, `pistonball` or `epidemic`. Nothing but
@@ -84,65 +111,34 @@ impl Board {
         } else {
             return Err(no_pictures(settings.kind()));
         };
-        Ok(Board { world, scene, raster: Raster::default() })
+        let agents = world.graph().agents();
+        let (states, shared) = (vec![0; agents], vec![0.0; scene.shared()]);
+        let blank = Moment { states: &states, shared: &shared, ..Moment::default() };
+        let ((width, height), _) = scene.drawing(agents, &blank);
+        let around = 2.0 * scene.margin();
+        let scale = (TALLEST / (height + around)).min(1.0);
+        let size = [width, height].map(|side| (scale * (side + around)).ceil());
+        Ok(Board { world, scene, raster: Raster::default(), size, scale })
     }
 
     /// Width and height of every image, in pixels.
     pub fn size(&self) -> (usize, usize) {
-        let (Picture { width, height, .. }, _) = self.paper();
-        (width as usize, height as usize)
+        (self.size[0] as usize, self.size[1] as usize)
     }
 
     /// The image of a moment: red, green and blue of every pixel, row by row from the upper left.
     pub fn draw(&self, moment: &Moment<'_>) -> Result<Vec<u8>> {
         self.check(moment)?;
-        let (mut picture, scale) = self.paper();
-        let margin = scale * self.margin();
-        picture.place(&self.shapes(moment), (margin, margin), scale);
+        let ([width, height], margin) = (self.size, self.scale * self.scene.margin());
+        let mut picture = Picture { width, height, shapes: Vec::new() };
+        let (_, shapes) = self.scene.drawing(self.agents(), moment);
+        picture.place(&shapes, (margin, margin), self.scale);
         let image = self.raster.draw(&picture, 1.0);
         Ok(image.map_err(|error| Error::config("world", error.to_string()))?.pixels.into_flattened())
     }
 
     fn agents(&self) -> usize {
         self.world.graph().agents()
-    }
-
-    fn margin(&self) -> f32 {
-        if let Scene::Pistonball = self.scene { 0.0 } else { MARGIN }
-    }
-
-    /// An empty picture of whole pixels, and how large the drawing is on it.
-    fn paper(&self) -> (Picture, f32) {
-        let (width, height) = match &self.scene {
-            Scene::Line => self.line(&Moment { states: &vec![0; self.agents()], ..Moment::default() }).size(),
-            Scene::Wireless(world) => {
-                let (rows, columns, _) = drawn_users(world);
-                WirelessFilm { rows, columns, grid: (rows, columns), steps: Vec::new() }.size()
-            }
-            Scene::Pistonball => {
-                let stage = Stage::whole(self.agents(), 0);
-                (stage.width(), stage.height())
-            }
-            Scene::Epidemic(map) => map.size,
-        };
-        let around = 2.0 * self.margin();
-        let scale = (TALLEST / (height + around)).min(1.0);
-        let [width, height] = [width, height].map(|side| (scale * (side + around)).ceil());
-        (Picture { width, height, shapes: Vec::new() }, scale)
-    }
-
-    fn shapes(&self, moment: &Moment<'_>) -> Vec<Shape> {
-        match &self.scene {
-            Scene::Line => self.line(moment).draw(0),
-            Scene::Wireless(world) => wireless(world, moment).draw(0),
-            Scene::Pistonball => pistonball(self.agents(), moment),
-            Scene::Epidemic(map) => map.draw(&step(moment, map.people.iter().copied())),
-        }
-    }
-
-    fn line(&self, moment: &Moment<'_>) -> LineFilm {
-        let drawn = 0..self.agents().min(line::MOST_AGENTS);
-        LineFilm { agents: self.agents(), steps: vec![step(moment, drawn)] }
     }
 
     /// Refuses what does not belong to this world.
@@ -170,7 +166,7 @@ impl Board {
         if !rewards.is_empty() {
             one_each("rewards", rewards.len())?;
         }
-        let wanted = if let Scene::Pistonball = self.scene { BALL } else { 0 };
+        let wanted = self.scene.shared();
         if shared.len() != wanted {
             let what = if wanted == 0 { "none" } else { "x, y, vx, vy, omega and angle of the ball" };
             let message = format!("has {} numbers; {wanted} are needed: {what}", shared.len());
@@ -207,7 +203,7 @@ fn wireless(world: &Wireless, moment: &Moment<'_>) -> WirelessFilm {
     WirelessFilm { rows, columns, grid: (grid.rows, grid.columns), steps: vec![step] }
 }
 
-fn pistonball(pistons: usize, moment: &Moment<'_>) -> Vec<Shape> {
+fn pistonball(pistons: usize, moment: &Moment<'_>) -> (Point, Vec<Shape>) {
     let (x, y, angle) = (moment.shared[0], moment.shared[1], moment.shared[5]);
     let first = pistonball::page(pistons, x);
     let drawn = first..first + pistonball::drawn(pistons);
@@ -216,7 +212,7 @@ fn pistonball(pistons: usize, moment: &Moment<'_>) -> Vec<Shape> {
     shapes.extend(stage.pistons(&moment.states[drawn.clone()], x));
     shapes.extend(moment.actions.into_iter().flat_map(|actions| stage.signs(&actions[drawn.clone()])));
     shapes.extend(stage.ball((x, y), angle));
-    shapes
+    ((stage.width(), stage.height()), shapes)
 }
 
 #[cfg(test)]
