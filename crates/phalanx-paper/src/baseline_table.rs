@@ -53,7 +53,7 @@ pub fn make(context: &ExperimentContext<'_>) -> anyhow::Result<()> {
 
 /// Cells are empty where there is no result.
 fn assemble(summaries: &[Option<Sheet>]) -> Sheet {
-    let mut results = Sheet::with_header(COLUMNS);
+    let mut results = Sheet::new(COLUMNS);
     // What is taken over from a summary.
     let taken: Vec<String> = results.columns[2..12].to_vec();
     for ((world, id), summary) in WORLDS.iter().zip(summaries) {
@@ -74,7 +74,7 @@ fn assemble(summaries: &[Option<Sheet>]) -> Sheet {
 
 /// The paper's table, ours on the left of each figure.
 fn shown(results: &Sheet) -> Sheet {
-    let mut table = Sheet::with_header("environment,method,return,published,violation,published,seeds");
+    let mut table = Sheet::new("environment,method,return,published,violation,published,seeds");
     for row in &results.rows {
         let number = |column: &str| results.number(row, column);
         let text = |column: &str| results.text(row, column).to_string();
@@ -142,7 +142,7 @@ mod tests {
     use phalanx_pictures::plot::canvas;
 
     fn summary() -> Sheet {
-        let mut sheet = Sheet::with_header(COLUMNS);
+        let mut sheet = Sheet::new(COLUMNS);
         sheet.columns.truncate(12);
         sheet.columns.splice(..2, ["method".to_string(), "setting".to_string()]);
         let numbers = ["3", "", "56.2", "0.3", "55.9", "56.5", "0.01", "0.01", "0", "0.02"];

@@ -54,7 +54,7 @@ struct Cost {
 
 /// Writes `results.csv`, `figures/time` and `figures/traffic`.
 pub fn make(context: &ExperimentContext<'_>) -> anyhow::Result<()> {
-    let mut results = Sheet::with_header(COLUMNS);
+    let mut results = Sheet::new(COLUMNS);
     for (number_of_world, world) in WORLDS.iter().enumerate() {
         if !world.measured.of(context.reproduction.length) {
             continue;

@@ -3,7 +3,7 @@
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use super::setting::Setting;
-use phalanx_pictures::plot::canvas::{Arrangement, Axis, Colour, Figure, Layer, Mark, Panel, Shape};
+use phalanx_pictures::plot::canvas::{Colour, Figure, Layer, Mark, Shape};
 use phalanx_pictures::plot::{self, Metrics, Point, RETURN, Span, TOTAL_VIOLATION, Values};
 use phalanx_pictures::statistics::{CONFIDENCE, deviation, mean};
 
@@ -28,23 +28,15 @@ pub fn figure(title: &str, courses: &[Course<'_>]) -> Figure {
     if courses.iter().any(|course| course.setting.published().is_some()) {
         subtitle += "; diamonds: where the paper's curves end";
     }
-    let panel = |label: &str, values: Values, column: Column| Panel {
-        x: Axis::new("iteration", Values::Whole),
-        y: Axis::new(label, values),
-        names: Vec::new(),
-        layers: courses.iter().enumerate().flat_map(|(k, course)| layers(k, course, &column)).collect(),
+    let panel = |label: &str, values: Values, column: Column| {
+        let layers = courses.iter().enumerate().flat_map(|(k, course)| layers(k, course, &column));
+        plot::iteration_panel(label, values, layers.collect())
     };
     let returns = Column { values: |run| &run.return_, published: 0, floor: f64::NEG_INFINITY };
     let violations = Column { values: |run| &run.violation_total, published: 1, floor: 0.0 };
-    Figure {
-        title: title.into(),
-        subtitle,
-        panels: vec![
-            panel(RETURN, Values::Real, returns),
-            panel(TOTAL_VIOLATION, Values::FromZero, violations),
-        ],
-        arrangement: Arrangement::Stacked,
-    }
+    let panels =
+        vec![panel(RETURN, Values::Real, returns), panel(TOTAL_VIOLATION, Values::FromZero, violations)];
+    plot::stacked(title.into(), &subtitle, panels)
 }
 
 /// What is drawn of runs.

@@ -38,7 +38,7 @@ pub fn make(context: &ExperimentContext<'_>) -> anyhow::Result<()> {
         Length::Quick => (&[100, 300, 1000, 3000], 300.0),
         Length::Cut(_) => (&[10, 30, 100], 10.0),
     };
-    let mut results = Sheet::new(&["eta_mu", "theorem", "T", "E_final", "E_min", "violation"]);
+    let mut results = Sheet::new("eta_mu,theorem,T,E_final,E_min,violation");
     for (eta_mu, rule) in CURVES {
         for &iterations in lengths {
             let name = format!("{rule}-{eta_mu}-{iterations}");
@@ -50,7 +50,7 @@ pub fn make(context: &ExperimentContext<'_>) -> anyhow::Result<()> {
     }
     context.sheet("results.csv", &results)?;
 
-    let mut slopes = Sheet::new(&["eta_mu", "theorem", "E_final", "E_min", "promised"]);
+    let mut slopes = Sheet::new("eta_mu,theorem,E_final,E_min,promised");
     let mut labels = Vec::new();
     for curve in CURVES {
         let fitted =

@@ -59,7 +59,7 @@ const TRANSITIONS: usize = 1000;
 /// Writes `results.csv`, `slopes.csv`, `figures/estimates` and `figures/trained`.
 pub fn make(context: &ExperimentContext<'_>) -> anyhow::Result<()> {
     let plan = DESCRIPTION.plans.of(context.reproduction.length);
-    let mut results = Sheet::with_header(COLUMNS);
+    let mut results = Sheet::new(COLUMNS);
     for &batch in &plan.batches {
         let errors =
             context.part(&format!("estimate-{batch}"), || estimates(context, batch, plan.policies))?;
@@ -100,7 +100,7 @@ pub fn make(context: &ExperimentContext<'_>) -> anyhow::Result<()> {
     context.sheet("results.csv", &results)?;
     let slopes = ["occupancy_error", "gradient_error"]
         .map(|column| slope(&results.points("B", column, |row| row[0] == "estimate")));
-    let mut sheet = Sheet::new(&["quantity", "slope", "promised"]);
+    let mut sheet = Sheet::new("quantity,slope,promised");
     for (quantity, slope) in ["occupancy_error", "gradient_error"].into_iter().zip(slopes) {
         sheet.push(vec![quantity.into(), number(slope), "-0.5".into()]);
     }

@@ -14,14 +14,9 @@ pub struct Sheet {
 }
 
 impl Sheet {
-    /// An empty one.
-    pub fn new(columns: &[&str]) -> Self {
-        Sheet { columns: columns.iter().map(|name| name.to_string()).collect(), rows: Vec::new() }
-    }
-
-    /// An empty one, its columns separated by commas.
-    pub fn with_header(columns: &str) -> Self {
-        Sheet::new(&columns.split(',').collect::<Vec<_>>())
+    /// An empty one; commas separate the names of its columns.
+    pub fn new(columns: &str) -> Self {
+        Sheet { columns: columns.split(',').map(String::from).collect(), rows: Vec::new() }
     }
 
     /// Adds a row; `cells` are as many as the columns.
@@ -108,7 +103,7 @@ mod tests {
 
     #[test]
     fn what_was_written_is_read_back() {
-        let mut sheet = Sheet::new(&["setting", "return"]);
+        let mut sheet = Sheet::new("setting,return");
         sheet.push(vec!["κ = 1, c = \"0.2\"".into(), "3.5".into()]);
         sheet.push(vec!["two\nlines".into(), String::new()]);
         let folder = tempfile::tempdir().unwrap();

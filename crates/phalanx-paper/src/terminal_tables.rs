@@ -4,7 +4,7 @@ use super::sheet::Sheet;
 
 /// A summary as the terminal and the report show it.
 pub fn shown(summary: &Sheet) -> Sheet {
-    let mut table = Sheet::with_header("method,setting,return,violation,published,reached,seeds,s");
+    let mut table = Sheet::new("method,setting,return,violation,published,reached,seeds,s");
     for row in &summary.rows {
         let text = |column: &str| summary.text(row, column).to_string();
         let number = |column: &str| summary.number(row, column);

@@ -23,8 +23,8 @@ const SUMMARY: &str = "method,setting,seeds,missing,return_mean,return_sd,return
 /// Trains the settings, writes `results.csv` and `summary.csv`, and draws `figures/curves`.
 pub fn make(context: &ExperimentContext<'_>, title: &str, settings: &[Setting]) -> anyhow::Result<()> {
     let finishes = context.train(settings, &context.reproduction.seeds)?;
-    let mut results = Sheet::with_header(RESULTS);
-    let mut summary = Sheet::with_header(SUMMARY);
+    let mut results = Sheet::new(RESULTS);
+    let mut summary = Sheet::new(SUMMARY);
     let mut courses = Vec::new();
     let single_method = settings.iter().all(|setting| setting.method == settings[0].method);
     for (setting, finishes) in settings.iter().zip(&finishes) {

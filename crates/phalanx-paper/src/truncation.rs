@@ -93,8 +93,7 @@ fn gradient_error(report: &Value, kind: &str) -> Option<f64> {
 
 /// The paper's line, on which the decay assumption fails, and a mixed one, on which it holds.
 fn lines(context: &ExperimentContext<'_>, agents: usize) -> anyhow::Result<Sheet> {
-    let columns = ["mixing", "kappa_q", "fixed", "averaged", "td", "lemma", "certificate"];
-    let mut sheet = Sheet::new(&columns);
+    let mut sheet = Sheet::new("mixing,kappa_q,fixed,averaged,td,lemma,certificate");
     for (mixing, name) in [(0.3, format!("line{agents}-mixed")), (0.0, format!("line{agents}"))] {
         let mut model = models::line(agents, GAMMA, mixing);
         write(context, &name, &model)?;
@@ -112,8 +111,7 @@ fn lines(context: &ExperimentContext<'_>, agents: usize) -> anyhow::Result<Sheet
 
 /// A family of models that satisfy the lemma's conditions but not its bound.
 fn family(context: &ExperimentContext<'_>, radii: usize) -> anyhow::Result<Sheet> {
-    let columns = ["kappa", "error", "lemma", "certificate", "dq", "dq_lemma", "dq_certificate"];
-    let mut sheet = Sheet::new(&columns);
+    let mut sheet = Sheet::new("kappa,error,lemma,certificate,dq,dq_lemma,dq_certificate");
     for kappa in 1..=radii {
         let model = models::counterexample(kappa);
         let name = format!("lemma-kappa{kappa}");

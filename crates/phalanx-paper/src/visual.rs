@@ -13,8 +13,7 @@ use phalanx_pictures::render::{Reel, frame_name};
 
 /// Columns of `results.csv`: one row per policy, with the evaluation of its run, the episode that is shown,
 /// and which share of the first twenty are solved.
-const COLUMNS: [&str; 10] =
-    ["pictures", "preset", "set", "seed", "return", "violation", "episode", "steps", "solved", "status"];
+const COLUMNS: &str = "pictures,preset,set,seed,return,violation,episode,steps,solved,status";
 
 /// One seed is enough to look at.
 const SEED: u64 = 1;
@@ -49,7 +48,7 @@ pub fn make(context: &ExperimentContext<'_>, all: &[Shown]) -> anyhow::Result<()
     let runs = context.train(&settings, &[SEED])?.into_iter().flatten().zip(&settings);
     let runs = runs.map(|(run, setting)| run.map_err(|reason| anyhow::anyhow!("{}: {reason}", setting.name)));
     let runs = runs.collect::<anyhow::Result<Vec<Outcome>>>()?;
-    let mut results = Sheet::new(&COLUMNS);
+    let mut results = Sheet::new(COLUMNS);
     for ((shown, setting), outcome) in all.iter().zip(&settings).zip(runs) {
         context.reproduction.check()?;
         let evaluator = Evaluator::from_run(&outcome.run, &context.reproduction.registry)?;

@@ -23,7 +23,7 @@ pub struct Rows {
     /// In words.
     pub label: String,
     /// What cells of these columns must hold.
-    wanted: BTreeMap<String, String>,
+    pub wanted: BTreeMap<String, String>,
     /// Whether the method that is judged selects rows, too.
     pub by_method: bool,
 }
@@ -84,11 +84,6 @@ impl Rows {
     pub fn with(mut self, column: &str, cell: &str) -> Rows {
         self.wanted.insert(column.into(), cell.into());
         self
-    }
-
-    /// Called so.
-    pub fn called(self, label: &str) -> Rows {
-        Rows { label: label.into(), ..self }
     }
 
     /// ID of the experiment.

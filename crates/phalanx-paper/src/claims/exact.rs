@@ -37,7 +37,7 @@ pub fn bounded(test: String, sheet: &Sheet, rows: &[&[String]], column: &str, bo
     let pairs = rows.iter().map(|row| (sheet.number(row, column), sheet.number(row, bound)));
     let pairs: Vec<(f64, f64)> = pairs.filter(|(a, b)| a.is_finite() && b.is_finite()).collect();
     if pairs.is_empty() {
-        return Finding::missing(test, format!("no row has {column} and {bound}"));
+        return Finding::plain(test, Verdict::Missing, format!("no row has {column} and {bound}"));
     }
     let beyond = pairs.iter().filter(|(a, b)| *a > b + ROUNDING * (1.0 + b.abs()));
     let worst = beyond.clone().max_by(|x, y| (x.0 / x.1).total_cmp(&(y.0 / y.1)));

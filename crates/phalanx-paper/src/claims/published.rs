@@ -27,7 +27,10 @@ fn of(experiment: &Experiment, evidence: &Evidence) -> Judged {
             .unzip(),
         None => {
             let test = "return at least, violation at most the published one".into();
-            (vec![String::new()], vec![Finding::missing(test, format!("no results of {}", experiment.id))])
+            (
+                vec![String::new()],
+                vec![Finding::plain(test, Verdict::Missing, format!("no results of {}", experiment.id))],
+            )
         }
     };
     let with = |verdict: Verdict| -> Vec<&str> {
@@ -64,10 +67,10 @@ fn named(method: &str, setting: &str) -> String {
 }
 
 fn reaches(evidence: &Evidence, experiment: &str, method: &str, setting: &str) -> Finding {
-    let rows = Rows::setting(experiment, setting).with("counts", "true").called(&named(method, setting));
+    let label = named(method, setting);
+    let test = format!("{label}: mean return at least, mean violation at most the published one");
+    let rows = Rows { label, ..Rows::setting(experiment, setting).with("counts", "true") };
     let sample = |column: &str| evidence.sample(&rows, method, column);
-    let test =
-        format!("{}: mean return at least, mean violation at most the published one", named(method, setting));
     let found = (|| {
         Ok::<_, String>([
             (sample("return")?, sample("published_return")?),
@@ -86,7 +89,7 @@ fn reaches(evidence: &Evidence, experiment: &str, method: &str, setting: &str) -
             let numbers = format!("return {}; violation {}", text(&return_, goal), text(&violation, most));
             Finding { absent: return_.absent, ..Finding::plain(test, Verdict::of_all(parts), numbers) }
         }
-        Err(reason) => Finding::missing(test, reason),
+        Err(reason) => Finding::plain(test, Verdict::Missing, reason),
     }
 }
 

@@ -136,7 +136,8 @@ impl Test {
 
     /// Judges the rows of `method`.
     pub fn judge(&self, evidence: &Evidence, method: &str) -> Finding {
-        self.judged(evidence, method).unwrap_or_else(|reason| Finding::missing(self.words(), reason))
+        self.judged(evidence, method)
+            .unwrap_or_else(|reason| Finding::plain(self.words(), Verdict::Missing, reason))
     }
 
     /// The reason if there is nothing to judge.

@@ -8,7 +8,7 @@ use crate::sheet::Sheet;
 
 /// A sheet of returns: method, setting, and one value per seed; NaN is a run that failed.
 fn returns(rows: &[(&str, &str, &[f64])]) -> Sheet {
-    let mut sheet = Sheet::new(&["method", "setting", "seed", "status", "return"]);
+    let mut sheet = Sheet::new("method,setting,seed,status,return");
     for (method, setting, values) in rows {
         for (k, value) in values.iter().enumerate() {
             let status = if value.is_nan() { "failed: diverged" } else { "finished" };
@@ -114,7 +114,7 @@ fn losses_are_shares() {
 
 #[test]
 fn computed_numbers_have_no_seeds() {
-    let mut sheet = Sheet::new(&["kappa", "error", "bound"]);
+    let mut sheet = Sheet::new("kappa,error,bound");
     for (kappa, error, bound) in [("0", "8", "9"), ("1", "2", "1"), ("2", "1e-12", "0.1")] {
         sheet.push([kappa, error, bound].map(String::from).into());
     }
@@ -203,7 +203,7 @@ fn claims_have_names_of_their_own_and_ask_for_settings_that_exist() {
             if experiment.settings.is_empty() {
                 continue;
             }
-            let mut sheet = Sheet::new(&["method", "setting"]);
+            let mut sheet = Sheet::new("method,setting");
             for setting in &experiment.settings {
                 sheet.push(vec![setting.method.clone(), setting.name.clone()]);
             }
@@ -215,9 +215,8 @@ fn claims_have_names_of_their_own_and_ask_for_settings_that_exist() {
 
 /// A panel whose published figures are 10 and 0.5.
 fn panel(returns: &[f64], violations: &[f64]) -> Judged {
-    let columns = ["method", "setting", "seed", "return", "violation_total"];
     let mut sheet =
-        Sheet::new(&[&columns[..], &["published_return", "published_violation", "counts"]].concat());
+        Sheet::new("method,setting,seed,return,violation_total,published_return,published_violation,counts");
     for (k, (return_, violation)) in returns.iter().zip(violations).enumerate() {
         let cells = [OURS.to_string(), "κ = 1".into(), k.to_string()];
         let numbers = [*return_, *violation, 10.0, 0.5].map(|number| number.to_string());

@@ -124,12 +124,7 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// Nothing to judge by.
-    pub fn missing(test: String, reason: String) -> Finding {
-        Finding { test, verdict: Verdict::Missing, numbers: reason, estimate: None, absent: Vec::new() }
-    }
-
-    /// Decided without an estimate.
+    /// Decided without an estimate; where there is nothing to judge by, `numbers` is the reason.
     pub fn plain(test: String, verdict: Verdict, numbers: String) -> Finding {
         Finding { test, verdict, numbers, estimate: None, absent: Vec::new() }
     }

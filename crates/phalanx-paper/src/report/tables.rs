@@ -71,7 +71,7 @@ mod tests {
 
     #[test]
     fn long_tables_say_what_is_left_out() {
-        let mut sheet = Sheet::new(&["a"]);
+        let mut sheet = Sheet::new("a");
         (0..100).for_each(|k| sheet.push(vec![k.to_string()]));
         let table = whole(&sheet);
         assert_eq!((table.rows.len(), table.left_out), (80, 20));

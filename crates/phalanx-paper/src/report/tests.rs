@@ -24,7 +24,7 @@ fn record(id: &str) -> Record {
 fn experiment(root: &Path, record: &Record, rows: &[(&str, u64, &str)]) {
     let folder = root.join(&record.id);
     std::fs::create_dir_all(folder.join("figures")).unwrap();
-    let mut sheet = Sheet::new(&["method", "setting", "preset", "set", "seed", "status", "return"]);
+    let mut sheet = Sheet::new("method,setting,preset,set,seed,status,return");
     for (setting, seed, return_) in rows {
         let status = if return_.is_empty() { "failed: a <wrong> step" } else { "finished" };
         let cells = ["ours", setting, "wireless", "kappa=1 a=|b|", &seed.to_string(), status, return_];

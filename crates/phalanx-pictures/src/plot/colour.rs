@@ -16,7 +16,7 @@ impl Colour {
 
     /// The k-th colour of a series, from 0. The palette of Okabe and Ito, which all kinds of colour vision
     /// tell apart, without its yellow (too light on white) and its vermilion ([`Colour::ALARM`]).
-    pub fn of_series(k: usize) -> Colour {
+    pub const fn of_series(k: usize) -> Colour {
         const SERIES: [Colour; 6] = [
             Colour([0x00, 0x72, 0xB2]),
             Colour([0x00, 0x9E, 0x73]),

@@ -133,11 +133,13 @@ fn stationarity_figure(run: &str, [iteration, x, y, e]: [Vec<f64>; 4]) -> Figure
     stacked(format!("Stationarity: {run}"), subtitle, vec![panel])
 }
 
-fn stacked(title: String, subtitle: &str, panels: Vec<Panel>) -> Figure {
+/// Panels below one another.
+pub fn stacked(title: String, subtitle: &str, panels: Vec<Panel>) -> Figure {
     Figure { title, subtitle: subtitle.into(), panels, arrangement: Arrangement::Stacked }
 }
 
-fn iteration_panel(label: &str, values: Values, layers: Vec<Layer>) -> Panel {
+/// Something against the iteration.
+pub fn iteration_panel(label: &str, values: Values, layers: Vec<Layer>) -> Panel {
     Panel::new(Axis::new("iteration", Values::Whole), Axis::new(label, values), layers)
 }
 

@@ -68,9 +68,9 @@ pub fn frame(film: &dyn Film, title: &str, step: usize) -> Picture {
     let (width, height) = film.size();
     let mut page = Page::new(film, title, width);
     page.line(&status(film, step), Colour::INK);
-    page.skip(10.0);
+    page.y += 10.0;
     page.picture.place(&film.draw(step), (page.left(width), page.y), 1.0);
-    page.skip(height + 10.0);
+    page.y += height + 10.0;
     page.finish(film)
 }
 
@@ -86,18 +86,18 @@ pub fn sheet(film: &dyn Film, title: &str, steps: &[usize]) -> Picture {
     let scale = ((WIDEST - gaps) / (columns as f32 * width)).min(1.0);
     let (panel_width, panel_height) = ((scale * width).max(text), scale * height);
     let mut page = Page::new(film, title, columns as f32 * panel_width + gaps);
-    page.skip(6.0);
+    page.y += 6.0;
     let left = page.left(columns as f32 * panel_width + gaps);
     for row in steps.chunks(columns) {
-        page.skip(TEXT);
+        page.y += TEXT;
         for (column, &step) in row.iter().enumerate() {
             let x = left + column as f32 * (panel_width + GAP);
             page.picture.write((x, page.y), status(film, step), TEXT, false, Colour::INK);
             page.picture.place(&film.draw(step), (x, page.y + 8.0), scale);
         }
-        page.skip(8.0 + panel_height + GAP);
+        page.y += 8.0 + panel_height + GAP;
     }
-    page.skip(12.0 - GAP);
+    page.y += 12.0 - GAP;
     page.finish(film)
 }
 
@@ -126,13 +126,9 @@ impl Page {
         page
     }
 
-    fn skip(&mut self, height: f32) {
-        self.y += height;
-    }
-
     /// Adds a line of text.
     fn line(&mut self, text: &str, colour: Colour) {
-        self.skip(TEXT + 8.0);
+        self.y += TEXT + 8.0;
         self.picture.write((MARGIN, self.y), text, TEXT, false, colour);
     }
 
@@ -148,7 +144,7 @@ impl Page {
             let width = 30.0 + text_width(label, TEXT as u32) as f32 + 16.0;
             if x > MARGIN && x + width > self.picture.width - MARGIN {
                 x = MARGIN;
-                self.skip(LEGEND_ROW);
+                self.y += LEGEND_ROW;
             }
             let middle = self.y + 0.5 * LEGEND_ROW;
             self.picture.place(&sign, (x + 11.0, middle), 1.0);

@@ -22,13 +22,11 @@ const A_ROW: usize = 40;
 const ROW_LABEL: f32 = 36.0;
 
 /// In state 1.
-fn on() -> Colour {
-    Colour::of_series(0)
-}
+const ON: Colour = Colour::of_series(0);
 
 fn agent(centre: Point, radius: f32, state: u8) -> Shape {
-    let fill = if state == 0 { Colour::PAPER } else { on() };
-    let outline = if state == 0 { Colour::QUIET.tint(0.7) } else { on() };
+    let fill = if state == 0 { Colour::PAPER } else { ON };
+    let outline = if state == 0 { Colour::QUIET.tint(0.7) } else { ON };
     Shape::Disc { centre, radius, fill: Some(fill), outline: Some(Pen::new(outline, 1.4)) }
 }
 

@@ -5,7 +5,7 @@ use tiny_skia::{
 };
 
 use super::shape::{Anchor, Pen, Picture, Point, Shape};
-use super::text_mask::LetterCase;
+use super::text_mask::{LetterCase, TextMask};
 use crate::plot::canvas::Colour;
 
 /// Pixels, row by row, as red, green and blue.
@@ -49,45 +49,36 @@ impl Raster {
             }
             Shape::Line { points, pen } => paint(canvas, path(points, false), None, Some(*pen)),
             Shape::Area { points, fill } => paint(canvas, path(points, true), Some(*fill), None),
-            Shape::Text { at, content, size, bold, anchor, colour } => {
-                self.write(canvas, *at, content, (*size, *bold), *anchor, *colour)?;
+            Shape::Text { at: (x, y), content, size, bold, anchor, colour } => {
+                let letters = self.letters.get(content, *bold, *size)?;
+                let before = match anchor {
+                    Anchor::Start => 0.0,
+                    Anchor::Middle => 0.5 * letters.width as f32,
+                    Anchor::End => letters.width as f32,
+                };
+                // They are drawn for whole pixels.
+                let left = (x - before).round() as i64;
+                stamp(canvas, &letters, (left, y.round() as i64 - i64::from(letters.baseline)), *colour);
             }
         }
         Ok(())
     }
+}
 
-    fn write(
-        &self,
-        canvas: &mut Pixmap,
-        (x, y): Point,
-        content: &str,
-        (size, bold): (f32, bool),
-        anchor: Anchor,
-        colour: Colour,
-    ) -> anyhow::Result<()> {
-        let letters = self.letters.get(content, bold, size)?;
-        let before = match anchor {
-            Anchor::Start => 0.0,
-            Anchor::Middle => 0.5 * letters.width as f32,
-            Anchor::End => letters.width as f32,
-        };
-        // TextMask are drawn for whole pixels.
-        let (left, top) = ((x - before).round() as i64, y.round() as i64 - i64::from(letters.baseline));
-        let (width, height) = (i64::from(canvas.width()), i64::from(canvas.height()));
-        let pixels = canvas.data_mut();
-        for (k, &coverage) in letters.coverage.iter().enumerate() {
-            let (x, y) = (left + (k % letters.width) as i64, top + (k / letters.width) as i64);
-            if coverage == 0 || !(0..width).contains(&x) || !(0..height).contains(&y) {
-                continue;
-            }
-            let at = 4 * (y * width + x) as usize;
-            for (old, new) in pixels[at..at + 3].iter_mut().zip(colour.rgb()) {
-                let mixed =
-                    u32::from(*old) * u32::from(255 - coverage) + u32::from(new) * u32::from(coverage);
-                *old = ((mixed + 127) / 255) as u8;
-            }
+/// Letters whose upper left corner is at a pixel.
+fn stamp(canvas: &mut Pixmap, letters: &TextMask, (left, top): (i64, i64), colour: Colour) {
+    let (width, height) = (i64::from(canvas.width()), i64::from(canvas.height()));
+    let pixels = canvas.data_mut();
+    for (k, &coverage) in letters.coverage.iter().enumerate() {
+        let (x, y) = (left + (k % letters.width) as i64, top + (k / letters.width) as i64);
+        if coverage == 0 || !(0..width).contains(&x) || !(0..height).contains(&y) {
+            continue;
         }
-        Ok(())
+        let at = 4 * (y * width + x) as usize;
+        for (old, new) in pixels[at..at + 3].iter_mut().zip(colour.rgb()) {
+            let mixed = u32::from(*old) * u32::from(255 - coverage) + u32::from(new) * u32::from(coverage);
+            *old = ((mixed + 127) / 255) as u8;
+        }
     }
 }
 

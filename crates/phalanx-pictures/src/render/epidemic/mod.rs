@@ -83,11 +83,6 @@ fn contact(from: Point, to: Point, states: (u8, u8)) -> Shape {
 }
 
 impl Map {
-    /// Each person has its number beside it if there is room.
-    fn is_numbered(&self) -> bool {
-        self.radius >= map::NUMBERED
-    }
-
     /// The people of a step and their contacts.
     pub fn draw(&self, Step { states, actions, kept, .. }: &Step) -> Vec<Shape> {
         let links = self.links.iter();
@@ -99,7 +94,8 @@ impl Map {
             let action = actions.get(k).copied().unwrap_or(0);
             shapes.extend(action_mark((x, y), self.radius, action, state));
         }
-        if self.is_numbered() {
+        // Each person has its number beside it if there is room.
+        if self.radius >= map::NUMBERED {
             shapes.extend(self.places.iter().zip(&self.people).map(|(&(x, y), number)| {
                 let at = (x + 0.8 * self.radius + 2.0, y + self.radius + 6.0);
                 Shape::text(at, number.to_string(), 9.0, Anchor::Start, Colour::QUIET)

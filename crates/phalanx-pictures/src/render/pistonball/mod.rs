@@ -107,10 +107,6 @@ const SMALL: f32 = 10.0;
 const TRAIL: usize = 8;
 
 impl PistonballFilm {
-    fn drawn(&self) -> usize {
-        drawn(self.pistons)
-    }
-
     /// The game from a piston on: high enough for the ball to stay in the picture.
     fn stage(&self, first: usize) -> Stage {
         let highest = self.steps.iter().map(|step| step.ball.1).fold(f32::INFINITY, f32::min);
@@ -227,8 +223,9 @@ impl Film for PistonballFilm {
 
     fn note(&self) -> Option<String> {
         let mut notes = Vec::new();
-        if self.drawn() < self.pistons {
-            notes.push(format!("{} of {} pistons, around the ball", self.drawn(), self.pistons));
+        let drawn = drawn(self.pistons);
+        if drawn < self.pistons {
+            notes.push(format!("{drawn} of {} pistons, around the ball", self.pistons));
         }
         match &self.margins {
             Margins::None => {}
