@@ -8,7 +8,7 @@ use phalanx::run::{Config, Session};
 use serde::{Deserialize, Serialize};
 
 use super::catalogue::listed;
-use super::context::{ByLength, ExperimentContext, Length};
+use super::context::{ByLength, ExperimentContext};
 use super::drawing::log;
 use super::on_one_thread;
 use super::setting::key_and_value;
@@ -100,11 +100,10 @@ pub fn make(context: &ExperimentContext<'_>) -> anyhow::Result<()> {
 
 /// Iterations after the first one, which makes room for everything.
 fn measure(context: &ExperimentContext<'_>, world: &World, kappa: usize) -> anyhow::Result<Cost> {
-    let (most, budget) = match context.reproduction.length {
-        Length::Whole => (200, Duration::from_secs(4)),
-        Length::Quick => (20, Duration::from_millis(200)),
-        Length::Cut(_) => (1, Duration::ZERO),
-    };
+    // Iterations at most, and milliseconds.
+    let limits = ByLength { whole: (200, 4000), quick: (20, 200), cut: (1, 0) };
+    let &(most, budget) = limits.of(context.reproduction.length);
+    let budget = Duration::from_millis(budget);
     let kappa = kappa.to_string();
     let radii = ["kappa", "kappa_q", "kappa_g"].map(|key| (key, &*kappa));
     let sets = world.set.iter().map(|set| key_and_value(set));

@@ -83,8 +83,8 @@ pub fn make(context: &ExperimentContext<'_>) -> anyhow::Result<()> {
         }
         let of = |value: fn(&End) -> f64| ends.iter().map(value).collect::<Vec<f64>>();
         let (e, violation, objective) = (of(|end| end.e), of(|end| end.violation), of(|end| end.objective));
-        let mut row = vec![what.into(), batch.to_string(), transitions.to_string(), ends.len().to_string()];
-        row.extend([String::new(), String::new()]);
+        let named = [what.into(), batch.to_string(), transitions.to_string(), ends.len().to_string()];
+        let no_errors = [String::new(), String::new()];
         let numbers = [
             mean(&e),
             deviation(&e),
@@ -94,14 +94,13 @@ pub fn make(context: &ExperimentContext<'_>) -> anyhow::Result<()> {
             exact.e,
             exact.objective - mean(&objective),
         ];
-        row.extend(numbers.map(number));
-        results.push(row);
+        results.push([&named[..], &no_errors, &numbers.map(number)].concat());
     }
     context.sheet("results.csv", &results)?;
-    let slopes = ["occupancy_error", "gradient_error"]
-        .map(|column| slope(&results.points("B", column, |row| row[0] == "estimate")));
+    let errors = ["occupancy_error", "gradient_error"];
+    let slopes = errors.map(|error| slope(&results.points("B", error, |row| row[0] == "estimate")));
     let mut sheet = Sheet::new("quantity,slope,promised");
-    for (quantity, slope) in ["occupancy_error", "gradient_error"].into_iter().zip(slopes) {
+    for (quantity, slope) in errors.into_iter().zip(slopes) {
         sheet.push(vec![quantity.into(), number(slope), "-0.5".into()]);
     }
     context.sheet("slopes.csv", &sheet)?;

@@ -5,7 +5,7 @@ use phalanx::exact::{Case, Input, report};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::context::{ExperimentContext, Length};
+use super::context::{ByLength, ExperimentContext};
 use super::drawing::log;
 use super::models;
 use super::on_one_thread;
@@ -20,11 +20,8 @@ const GAMMA: f64 = 0.99;
 /// Writes `results.csv`, `counterexample.csv`, the models that they are about, `figures/truncation` and
 /// `figures/counterexample`.
 pub fn make(context: &ExperimentContext<'_>) -> anyhow::Result<()> {
-    let (agents, radii) = match context.reproduction.length {
-        Length::Whole => (7, 6),
-        Length::Quick => (5, 4),
-        Length::Cut(_) => (3, 3),
-    };
+    let sizes = ByLength { whole: (7, 6), quick: (5, 4), cut: (3, 3) };
+    let &(agents, radii) = sizes.of(context.reproduction.length);
     // The same with four agents, for the optimum over all policies and the theorem's step size.
     let mut small = models::line(4, 0.8, 0.0);
     small["input"]["algorithm"] = json!({ "T": 1, "eta_mu": 100.0, "eta_theta": 0.1 });

@@ -5,6 +5,7 @@ use std::fmt::{Display, Formatter};
 
 use serde::Deserialize;
 
+use crate::distinct;
 use crate::sheet::Sheet;
 
 /// The results of every complete experiment.
@@ -97,8 +98,7 @@ impl Evidence {
     pub fn counts_alone(&self, experiment: &str, method: &str) -> bool {
         let Some(sheet) = self.sheets.get(experiment) else { return false };
         let counting = sheet.rows.iter().filter(|row| sheet.text(row, "counts") == "true");
-        let mut methods = counting.map(|row| sheet.text(row, "method")).peekable();
-        methods.peek().is_some() && methods.all(|found| found == method)
+        distinct(counting.map(|row| sheet.text(row, "method"))) == [method]
     }
 
     /// The rows of `method`; the reason if there are none.

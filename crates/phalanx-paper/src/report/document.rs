@@ -120,9 +120,6 @@ fn experiment(report: &Report, found: &CompleteExperiment) -> anyhow::Result<Val
         }
         None => Value::Null,
     };
-    let settings = found.settings().into_iter().map(|[method, setting, preset, set]| {
-        json!({ "method": method, "setting": setting, "preset": preset, "set": set })
-    });
     Ok(json!({
         "id": record.id,
         "title": found.title,
@@ -138,7 +135,7 @@ fn experiment(report: &Report, found: &CompleteExperiment) -> anyhow::Result<Val
         "table": tables::of(found),
         "figures": figures,
         "replay": replay,
-        "settings": settings.collect::<Vec<_>>(),
+        "settings": found.settings(),
     }))
 }
 

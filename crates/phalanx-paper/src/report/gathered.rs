@@ -125,14 +125,15 @@ impl CompleteExperiment {
         words.collect()
     }
 
-    /// Presets and settings, each combination once: method, setting, preset, settings on top.
-    pub fn settings(&self) -> Vec<[String; 4]> {
+    /// Presets and settings, each combination once, by column: method, setting, preset, settings on top.
+    pub fn settings(&self) -> Vec<BTreeMap<&str, &str>> {
         let Some(results) = self.sheets.get("results") else { return Vec::new() };
         if results.column("preset").is_none() {
             return Vec::new();
         }
         distinct(results.rows.iter().map(|row| {
-            ["method", "setting", "preset", "set"].map(|column| results.text(row, column).to_string())
+            let cell = |column| (column, results.text(row, column));
+            ["method", "setting", "preset", "set"].map(cell).into()
         }))
     }
 }

@@ -12,7 +12,9 @@ use serde_json::Value;
 pub fn fill(template: &str, scopes: &[&Value], filter: &str) -> String {
     let mut text = String::new();
     let mut rest = template;
-    while let Some((before, tag, after)) = parts(rest, "{{", "}}") {
+    while let Some((before, begun)) = rest.split_once("{{")
+        && let Some((tag, after)) = begun.split_once("}}")
+    {
         text += before;
         rest = after;
         let (name, option) = tag.split_once('|').map_or((tag, None), |(name, option)| (name, Some(option)));
@@ -38,13 +40,6 @@ pub fn fill(template: &str, scopes: &[&Value], filter: &str) -> String {
         };
     }
     text + rest
-}
-
-/// What stands before, in and after the first pair of marks.
-fn parts<'a>(text: &'a str, begin: &str, end: &str) -> Option<(&'a str, &'a str, &'a str)> {
-    let (before, rest) = text.split_once(begin)?;
-    let (inside, after) = rest.split_once(end)?;
-    Some((before, inside, after))
 }
 
 fn find<'a>(scopes: &[&'a Value], name: &str) -> &'a Value {

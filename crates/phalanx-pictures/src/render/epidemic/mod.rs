@@ -53,18 +53,12 @@ fn action_mark((x, y): Point, radius: f32, action: u8, state: u8) -> Vec<Shape> 
     let ink = if state == INFECTED { Colour::PAPER } else { Colour::INK };
     let at = |right: f32, down: f32| (x + radius * right, y + radius * down);
     match action {
-        PROTECT => vec![Shape::Area {
-            points: vec![
-                at(-0.46, -0.48),
-                at(0.46, -0.48),
-                at(0.46, 0.06),
-                at(0.28, 0.36),
-                at(0.0, 0.58),
-                at(-0.28, 0.36),
-                at(-0.46, 0.06),
-            ],
-            fill: ink,
-        }],
+        PROTECT => {
+            let right = [-0.46, 0.46, 0.46, 0.28, 0.0, -0.28, -0.46];
+            let down = [-0.48, -0.48, 0.06, 0.36, 0.58, 0.36, 0.06];
+            let points = right.into_iter().zip(down).map(|(right, down)| at(right, down)).collect();
+            vec![Shape::Area { points, fill: ink }]
+        }
         TREAT => {
             let bar = |width: f32, height: f32| {
                 Shape::filled(at(-0.5 * width, -0.5 * height), (radius * width, radius * height), ink)
