@@ -2,11 +2,10 @@
 //! truncation is all that is left of it. Paper: thm:convergence, rmk:exact_setting_error.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use super::kind::{AlgorithmKind, Plan, Task};
-use super::update::{Clock, Stage, ascend, finite};
-use super::{Algorithm, Summary};
+use super::update::{Stage, ascend, finite};
+use super::{Algorithm, Progress, Summary};
 use crate::base::fields::{Field, Fields};
 use crate::base::key::{ALGORITHM, SCALING};
 use crate::exact::{
@@ -44,7 +43,7 @@ pub struct ExactPrimalDual {
     problem: Arc<Problem>,
     plan: Plan,
     // What an iteration changes.
-    iteration: u64,
+    progress: Progress,
     policy: Tabular,
     dual: Dual,
     optimizer: Optimizer,
@@ -57,7 +56,6 @@ pub struct ExactPrimalDual {
     factor: f64,
     /// L_θθ and L_θμ in the units of the steps, where a rule needs them.
     smoothness: Option<[f64; 2]>,
-    stage_times: [Duration; Stage::COUNT],
 }
 
 impl ExactPrimalDual {
@@ -100,10 +98,9 @@ impl ExactPrimalDual {
         };
         let constraints: Vec<usize> = problem.agents.iter().map(|agent| agent.constraints.len()).collect();
         Ok(ExactPrimalDual {
-            iteration: 0,
+            progress: Progress::new(),
             dual: Dual::new(&constraints, *plan.dual.mu_0),
             optimizer: Optimizer::new(plan.actor.optimizer, policy.theta()),
-            stage_times: [Duration::ZERO; Stage::COUNT],
             problem,
             plan,
             policy,
@@ -149,32 +146,31 @@ impl Algorithm for ExactPrimalDual {
     /// One iteration of Algorithm 1, lines 3 to 9, with exact quantities.
     fn step(&mut self) -> Result<Summary> {
         let (t, plan, theta_box) = (self.iteration(), &self.plan, self.plan.policy.theta_box());
-        let mut times = self.stage_times;
-        let mut clock = Clock::start(&mut times, Instant::now());
+        self.progress.start();
 
         // Lines 3 to 5: λ_i, g_i and the shadow rewards.
         let chain = self.system.under(&self.policy)?;
         let signals = chain.signals(&self.problem);
         finite(&signals.slack, "g", t)?;
         finite(&signals.rewards, "the shadow reward", t)?;
-        clock.stage(Stage::Occupancy);
+        self.progress.stage(Stage::Occupancy);
 
         // Line 7: μ^{t+1}.
         let schedule = plan.dual.schedule.factor(t, plan.iterations);
         self.dual.update(&plan.dual, &signals.slack, schedule);
         finite(&self.dual.mu, "mu", t)?;
-        clock.stage(Stage::Dual);
+        self.progress.stage(Stage::Dual);
 
         // Lines 6 and 8: Q and the gradient, truncated and whole.
         let [used, whole] = self.gradients(&chain, &signals)?;
-        clock.stage(Stage::Critic);
+        self.progress.stage(Stage::Critic);
         let gradient = chain.ascent(&used, self.factor);
         finite(&gradient, "the gradient", t)?;
         let truth = chain.gradient(&whole, self.policy.parameterisation(), 1.0 / self.policy.agents() as f64);
         let domain = Domain::for_policy(&self.policy, theta_box);
         let stationarity =
             Stationarity::new(&truth, domain, &self.dual.mu, &signals.slack, *plan.dual.mu_max);
-        clock.stage(Stage::Gradient);
+        self.progress.stage(Stage::Gradient);
 
         // Line 9.
         let summary = Summary {
@@ -186,14 +182,13 @@ impl Algorithm for ExactPrimalDual {
         drop(chain);
         ascend(&mut self.policy, &mut self.optimizer, &gradient, eta, theta_box);
         finite(self.policy.theta(), "theta", t)?;
-        clock.stage(Stage::Update);
-        self.stage_times = times;
-        self.iteration += 1;
+        self.progress.stage(Stage::Update);
+        self.progress.iteration += 1;
         Ok(summary)
     }
 
     fn fields(&mut self) -> Fields<'_> {
-        let mut fields = vec![("iteration", Field::Counter(&mut self.iteration))];
+        let mut fields = vec![("iteration", Field::Counter(&mut self.progress.iteration))];
         fields.push(("theta", Field::Rows(self.policy.theta_mut())));
         fields.extend(self.optimizer.fields());
         fields.extend(self.dual.fields());
@@ -212,12 +207,8 @@ impl Algorithm for ExactPrimalDual {
         &self.dual.mu
     }
 
-    fn iteration(&self) -> usize {
-        self.iteration as usize
-    }
-
-    fn stage_times(&self) -> [Duration; Stage::COUNT] {
-        self.stage_times
+    fn progress(&self) -> &Progress {
+        &self.progress
     }
 
     fn knows_stationarity(&self) -> bool {

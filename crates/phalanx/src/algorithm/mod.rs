@@ -9,8 +9,6 @@ mod primal_dual_kind;
 mod summary;
 mod update;
 
-use std::time::Duration;
-
 use crate::base::fields::Fields;
 use crate::distributed::{ProcessTraffic, Traffic, TrafficBound};
 use crate::policy::Policy;
@@ -21,7 +19,7 @@ pub use kind::{AlgorithmChoice, AlgorithmKind, Plan, Task};
 pub use mappo::{ActorSees, Behaviour, Mappo, MappoSettings, Scope};
 pub use primal_dual::{LastIteration, PrimalDual};
 pub use summary::{Summary, mean_return, undiscounted_returns};
-pub use update::Stage;
+pub use update::{Progress, Stage};
 
 /// One iteration at a time, with a state that can be saved and restored.
 pub trait Algorithm: Send + Sync {
@@ -48,17 +46,19 @@ pub trait Algorithm: Send + Sync {
     /// μ after the last iteration.
     fn mu(&self) -> &Ragged<f64>;
 
+    /// How far it has come.
+    fn progress(&self) -> &Progress;
+
     /// Iterations done.
-    fn iteration(&self) -> usize;
+    fn iteration(&self) -> usize {
+        self.progress().iteration as usize
+    }
 
     /// Starts from another policy.
     fn start_from(&mut self, theta: Ragged<f64>) {
         *self.policy_mut().theta_mut() = theta;
         self.policy_mut().refresh();
     }
-
-    /// Time spent so far, by stage.
-    fn stage_times(&self) -> [Duration; Stage::COUNT];
 
     /// Messages and bytes so far.
     fn traffic(&self) -> Traffic {
@@ -73,11 +73,6 @@ pub trait Algorithm: Send + Sync {
     /// What every process sent in the last iteration, where there are several; known to the first only.
     fn carried(&self) -> &[ProcessTraffic] {
         &[]
-    }
-
-    /// Agent-steps simulated so far.
-    fn agent_steps(&self) -> u64 {
-        0
     }
 
     /// What the last iteration of a sampled algorithm found on its way, for tests and diagnostics.

@@ -1,10 +1,9 @@
 //! Primal-dual actor-critic with shadow rewards and κ-hop policies. Paper: alg:pdac.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
-use super::update::{Clock, Stage, ascend, finite};
-use super::{Algorithm, Plan, Summary, Task, undiscounted_returns};
+use super::update::{Stage, ascend, finite};
+use super::{Algorithm, Plan, Progress, Summary, Task, undiscounted_returns};
 use crate::base::fields::{Field, Fields};
 use crate::base::stream::Stream;
 use crate::distributed::{Halo, Links, ProcessTraffic, Traffic, TrafficBound, TrafficCounter, TrafficLimits};
@@ -31,8 +30,7 @@ pub struct PrimalDual {
     stream: Stream,
     halo: Arc<Halo>,
     // What an iteration changes.
-    iteration: u64,
-    agent_steps: u64,
+    progress: Progress,
     policy: Box<dyn Policy>,
     running: RunningOccupancy,
     dual: Dual,
@@ -53,7 +51,6 @@ pub struct PrimalDual {
     visits: Visits,
     signals: Signals,
     gradient: Ragged<f64>,
-    stage_times: [Duration; Stage::COUNT],
     process_traffic: Vec<ProcessTraffic>,
 }
 
@@ -98,8 +95,7 @@ impl PrimalDual {
         let visits = Visits::new((0..n).map(|i| problem.row_length(i))).restricted_to(graph.work_blocks());
         Ok(PrimalDual {
             running: RunningOccupancy::new(plan.occupancy_average, &visits.occupancy),
-            iteration: 0,
-            agent_steps: 0,
+            progress: Progress::new(),
             dual: Dual::new(&constraints, *plan.dual.mu_0),
             optimizer: Optimizer::new(plan.actor.optimizer, policy.theta()),
             exchange: TrafficCounter::new(links.sum_over(&halo)?),
@@ -111,7 +107,6 @@ impl PrimalDual {
             visits,
             signals: Signals::new(&problem).restricted_to(graph.work_blocks()),
             gradient: Ragged::zeros_like(policy.theta()),
-            stage_times: [Duration::ZERO; Stage::COUNT],
             process_traffic: Vec::new(),
             world,
             problem,
@@ -169,15 +164,13 @@ fn all_ok<T>(halo: &Halo, graph: &Graph, lines: impl FnOnce() -> Result<T>) -> R
 impl Algorithm for PrimalDual {
     /// One iteration of Algorithm 1, lines 3 to 9.
     fn step(&mut self) -> Result<Summary> {
-        let begin = Instant::now();
+        self.progress.start();
         let sent = self.halo.peers().sent();
         let (t, plan, problem, graph) = (self.iteration(), &self.plan, &*self.problem, self.world.graph());
         let Plan { batch, horizon, iterations, .. } = *plan;
         // In a large network, what an iteration needs no more is given back at once: it is much of all memory
         // then, and to have it again takes little of the time.
         let is_large = self.actions.len() >= SPLIT_AGENTS;
-        let mut times = self.stage_times;
-        let mut clock = Clock::start(&mut times, begin);
 
         // Line 3: B trajectories of length H under π_θ; beside them the trajectory that Algorithm 2 evaluates
         // on.
@@ -186,8 +179,8 @@ impl Algorithm for PrimalDual {
         let sampling = Sampling { world, policy, stream, halo, iteration: t, batch, horizon, wanted };
         let steps = sampling.run(&mut self.trajectories)?;
         self.exchange.sampled(steps.simulated);
-        self.agent_steps += (graph.total() * steps.counted) as u64;
-        clock.stage(Stage::Sampling);
+        self.progress.agent_steps += (graph.total() * steps.counted) as u64;
+        self.progress.stage(Stage::Sampling);
 
         let values = all_ok(halo, graph, || {
             // Line 4: λ̃_i.
@@ -201,19 +194,19 @@ impl Algorithm for PrimalDual {
             self.signals.evaluate(problem, occupancy, self.visits.lived_fraction());
             finite(&self.signals.slack, "g", t)?;
             finite(&self.signals.rewards, "the shadow reward", t)?;
-            clock.stage(Stage::Occupancy);
+            self.progress.stage(Stage::Occupancy);
 
             // Line 6: Q̃_{f_i}, Q̃_{g_i} ← Eval(π_θ, r̃).
             let (mu, signals) = (&self.dual.mu, &self.signals);
             let input = CriticInput { iteration: t, policy, mu, signals, batch, evaluation };
             let values = self.critic.evaluate(input)?;
-            clock.stage(Stage::Critic);
+            self.progress.stage(Stage::Critic);
 
             // Line 7: μ_i^{t+1} = P_U(−η_μ·g̃_i/n), or another dual update.
             let factor = plan.dual.schedule.factor(t, iterations);
             self.dual.update(&plan.dual, &self.signals.slack, factor);
             finite(&self.dual.mu, "mu", t)?;
-            clock.stage(Stage::Dual);
+            self.progress.stage(Stage::Dual);
             if is_large {
                 self.trajectories.truncate(plan.batch);
             }
@@ -238,21 +231,20 @@ impl Algorithm for PrimalDual {
             }
             finite(&self.gradient, "the gradient", t)?;
             actor::clip(&mut self.gradient, *plan.actor.clip);
-            clock.stage(Stage::Gradient);
+            self.progress.stage(Stage::Gradient);
 
             // Line 9: θ_i^{t+1} = P_Θ(θ_i + η_θ·∇̃_{θ_i} L).
             let eta = *plan.actor.eta_theta * plan.actor.schedule.factor(t, iterations);
             ascend(&mut *self.policy, &mut self.optimizer, &self.gradient, eta, plan.policy.theta_box());
             finite(self.policy.theta(), "theta", t)?;
-            clock.stage(Stage::Update);
+            self.progress.stage(Stage::Update);
             Ok(())
         })?;
 
         let summary = self.summary()?;
-        clock.stage(Stage::Update);
-        self.stage_times = times;
+        self.progress.stage(Stage::Update);
         self.process_traffic = ProcessTraffic::gather(&self.halo, sent, self.process_bound())?;
-        self.iteration += 1;
+        self.progress.iteration += 1;
         Ok(summary)
     }
 
@@ -264,8 +256,8 @@ impl Algorithm for PrimalDual {
     /// Everything that the next iteration depends on: θ, optimiser, μ, integral, critic, counters.
     fn fields(&mut self) -> Fields<'_> {
         let mut fields = vec![
-            ("iteration", Field::Counter(&mut self.iteration)),
-            ("agent_steps", Field::Counter(&mut self.agent_steps)),
+            ("iteration", Field::Counter(&mut self.progress.iteration)),
+            ("agent_steps", Field::Counter(&mut self.progress.agent_steps)),
         ];
         fields.push(("theta", Field::Rows(self.policy.theta_mut())));
         fields.extend(self.optimizer.fields());
@@ -290,9 +282,8 @@ impl Algorithm for PrimalDual {
         &self.dual.mu
     }
 
-    /// Iterations done.
-    fn iteration(&self) -> usize {
-        self.iteration as usize
+    fn progress(&self) -> &Progress {
+        &self.progress
     }
 
     /// What the last iteration found on its way, for tests and diagnostics.
@@ -304,11 +295,6 @@ impl Algorithm for PrimalDual {
             q: self.critic.values(),
             gradient: &self.gradient,
         })
-    }
-
-    /// Time spent so far, by stage.
-    fn stage_times(&self) -> [Duration; Stage::COUNT] {
-        self.stage_times
     }
 
     /// Messages and bytes so far.
@@ -323,11 +309,5 @@ impl Algorithm for PrimalDual {
 
     fn carried(&self) -> &[ProcessTraffic] {
         &self.process_traffic
-    }
-
-    /// Agent-steps simulated so far: n·(B·H + K) per iteration. Where episodes end early, the batch has
-    /// fewer, and Q-evaluation some more than it keeps.
-    fn agent_steps(&self) -> u64 {
-        self.agent_steps
     }
 }

@@ -1,4 +1,4 @@
-//! What every algorithm here does with a gradient: a projected step, a look at the numbers, the time it took.
+//! What every algorithm here does: count its iterations and their time, look at numbers, step along a gradient.
 
 use std::time::{Duration, Instant};
 
@@ -31,6 +31,39 @@ impl Stage {
     /// All, in order, with their names in `timings.csv`.
     pub const NAMES: [&'static str; Stage::COUNT] =
         ["sampling", "occupancy", "critic", "dual", "gradient", "update"];
+}
+
+/// How far an algorithm has come.
+#[derive(Debug)]
+pub struct Progress {
+    /// Iterations done.
+    pub iteration: u64,
+    /// Agent-steps simulated: n·(B·H + K) per iteration. Where episodes end early, the batch has fewer, and Q-evaluation
+    /// some more than it keeps.
+    pub agent_steps: u64,
+    /// Time spent, by stage.
+    pub stage_times: [Duration; Stage::COUNT],
+    /// End of the last stage.
+    since: Instant,
+}
+
+impl Progress {
+    pub(super) fn new() -> Self {
+        let (stage_times, since) = ([Duration::ZERO; Stage::COUNT], Instant::now());
+        Progress { iteration: 0, agent_steps: 0, stage_times, since }
+    }
+
+    /// An iteration begins.
+    pub(super) fn start(&mut self) {
+        self.since = Instant::now();
+    }
+
+    /// What took the time since the start or the last stage.
+    pub(super) fn stage(&mut self, stage: Stage) {
+        let now = Instant::now();
+        self.stage_times[stage as usize] += now - self.since;
+        self.since = now;
+    }
 }
 
 /// Line 9: θ_i ← P_Θ(θ_i + η·gradient).
@@ -68,23 +101,5 @@ pub(super) fn finite(values: &Ragged<f64>, quantity: &'static str, iteration: us
     match values.iter().enumerate().find_map(|(agent, row)| Some((agent, bad(row)?))) {
         Some((agent, value)) => Err(Error::Diverged { iteration, agent, quantity, value }),
         None => Ok(()),
-    }
-}
-
-/// Adds up the time between calls.
-pub(super) struct Clock<'a> {
-    times: &'a mut [Duration; Stage::COUNT],
-    last: Instant,
-}
-
-impl<'a> Clock<'a> {
-    pub fn start(times: &'a mut [Duration; Stage::COUNT], begin: Instant) -> Self {
-        Clock { times, last: begin }
-    }
-
-    pub fn stage(&mut self, stage: Stage) {
-        let now = Instant::now();
-        self.times[stage as usize] += now - self.last;
-        self.last = now;
     }
 }

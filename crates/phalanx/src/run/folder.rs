@@ -134,7 +134,7 @@ impl RunFolder {
         let return_ = summary.return_.map(|r| format!("{r:?}")).unwrap_or_default();
         let stationarity =
             summary.stationarity.map(|s| format!(",{:?},{:?},{:?}", s.x, s.y, s.e)).unwrap_or_default();
-        let agent_steps = algorithm.agent_steps();
+        let agent_steps = algorithm.progress().agent_steps;
         let traffic = algorithm.traffic();
         let kinds = traffic.since(&self.last_traffic).kinds();
         self.last_traffic = traffic;
@@ -147,7 +147,7 @@ impl RunFolder {
             summary.gradient_norm,
             traffic.bytes(),
         ))?;
-        let times = algorithm.stage_times();
+        let times = algorithm.progress().stage_times;
         let stages = times.iter().zip(&self.last_times);
         let spent: String =
             stages.map(|(now, before)| format!(",{:.9}", (*now - *before).as_secs_f64())).collect();
@@ -391,7 +391,7 @@ impl LockedRun {
         meta.status = RUNNING.into();
         let folder = RunFolder {
             logs: [metrics, timings, events],
-            last_times: session.algorithm().stage_times(),
+            last_times: session.algorithm().progress().stage_times,
             last_traffic: session.algorithm().traffic(),
             path: path.to_path_buf(),
             _lock: lock,

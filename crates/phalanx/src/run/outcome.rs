@@ -70,7 +70,7 @@ impl Outcome {
         exact: Option<ExactEvaluation>,
     ) -> Self {
         let algorithm = session.algorithm();
-        let agent_steps = algorithm.agent_steps();
+        let agent_steps = algorithm.progress().agent_steps;
         Outcome {
             run: path.to_path_buf(),
             seed: session.config().seed,

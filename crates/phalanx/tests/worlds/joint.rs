@@ -156,7 +156,7 @@ fn critics_learn_from_k_transitions_however_long_episodes_are() {
                     assert!(others.iter().all(whole) && !transitions.contains(&0), "{name}: {transitions:?}");
                     // No more is simulated than twice what is kept.
                     let lived: usize = batch.iter().map(Trajectory::steps).sum();
-                    let counted = session.algorithm().agent_steps() - before;
+                    let counted = session.algorithm().progress().agent_steps - before;
                     let least = 2 * (lived + wanted) as u64;
                     assert!(
                         (least..=least + 2 * wanted as u64).contains(&counted),
@@ -180,7 +180,7 @@ fn agent_steps_are_those_that_were_lived() {
             assert_eq!(trajectories.len(), 3);
             assert!(trajectories.iter().all(|t| t.ended() || t.steps() == 6 + tail));
             expected += trajectories.iter().map(|t| 2 * t.steps() as u64).sum::<u64>();
-            assert_eq!(session.algorithm().agent_steps(), expected);
+            assert_eq!(session.algorithm().progress().agent_steps, expected);
         }
         assert!(expected < 4 * 3 * 2 * (6 + tail as u64), "no episode ended");
     }

@@ -18,15 +18,14 @@ mod value_loss;
 mod values;
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use self::actors::{Actor, ActorScratch, ActorSettings};
 use self::rewards::{Rewards, received};
 use self::steps::Steps;
 use self::surrogate::Surrogate;
 use self::values::{Experience, Values};
-use super::update::{Clock, Stage, finite};
-use super::{Algorithm, Plan, Summary, mean_return};
+use super::update::{Stage, finite};
+use super::{Algorithm, Plan, Progress, Summary, mean_return};
 use crate::base::fields::{Field, Fields};
 use crate::base::parallel::{agent_blocks, for_each_agent};
 use crate::base::stream::{Place, Purpose, Stream};
@@ -54,8 +53,7 @@ pub struct Mappo {
     plan: Plan,
     stream: Stream,
     // What an iteration changes.
-    iteration: u64,
-    agent_steps: u64,
+    progress: Progress,
     /// Gradient steps of every network so far.
     steps: u64,
     policy: NeuralPolicy,
@@ -72,7 +70,6 @@ pub struct Mappo {
     visits: Visits,
     signals: Signals,
     gradient: Ragged<f64>,
-    stage_times: [Duration; Stage::COUNT],
 }
 
 impl Mappo {
@@ -97,8 +94,7 @@ impl Mappo {
         lambda.data_mut().fill(*plan.mappo.lambda_0);
         let visits = Visits::new((0..n).map(|i| problem.row_length(i)));
         Ok(Mappo {
-            iteration: 0,
-            agent_steps: 0,
+            progress: Progress::new(),
             steps: 0,
             gradient: Ragged::zeros_like(policy.theta()),
             values,
@@ -111,7 +107,6 @@ impl Mappo {
             trajectories: Vec::new(),
             visits,
             signals: Signals::new(&problem),
-            stage_times: [Duration::ZERO; Stage::COUNT],
             world,
             problem,
             stream,
@@ -128,7 +123,7 @@ impl Mappo {
         let sampling = Sampling { world, policy, stream, halo, iteration, batch, horizon, wanted };
         let lived = sampling.run(&mut self.trajectories)?.simulated;
         self.exchange.observed(lived);
-        self.agent_steps += (self.actions.len() * lived) as u64;
+        self.progress.agent_steps += (self.actions.len() * lived) as u64;
         Ok(())
     }
 
@@ -178,7 +173,7 @@ impl Mappo {
             gamma: self.problem.gamma,
             steps: self.steps(*learning_rate),
         };
-        let (n, iteration, stream) = (self.actions.len(), self.iteration as u32, self.stream);
+        let (n, iteration, stream) = (self.actions.len(), self.iteration() as u32, self.stream);
         let place = |number| Place { purpose: Purpose::UpdateOrder, iteration, trajectory: number };
         let (encoders, bank) = self.policy.parts_mut();
         let batch = &self.trajectories[..];
@@ -221,12 +216,11 @@ impl Mappo {
 impl Algorithm for Mappo {
     fn step(&mut self) -> Result<Summary> {
         let t = self.iteration();
-        let mut times = self.stage_times;
-        let mut clock = Clock::start(&mut times, Instant::now());
+        self.progress.start();
 
         // B episodes under π_θ.
         self.sample()?;
-        clock.stage(Stage::Sampling);
+        self.progress.stage(Stage::Sampling);
 
         // Objective and constraints of the batch, as for every other algorithm.
         self.visits.clear();
@@ -235,7 +229,7 @@ impl Algorithm for Mappo {
         self.signals.evaluate(&self.problem, &self.visits.occupancy, self.visits.lived_fraction());
         finite(&self.signals.slack, "g", t)?;
         let excess = self.excess();
-        clock.stage(Stage::Occupancy);
+        self.progress.stage(Stage::Occupancy);
 
         // Â_r and Â_c by the critics as they are; then the critics learn.
         let horizon = self.plan.horizon;
@@ -256,7 +250,7 @@ impl Algorithm for Mappo {
         };
         self.values.learn(&experience, of_critics, &mut advantages);
         finite(&advantages, "the advantage", t)?;
-        clock.stage(Stage::Critic);
+        self.progress.stage(Stage::Critic);
 
         // θ up the clipped surrogate of Â_r − λ·Â_c, and λ up the constraint, minibatch by minibatch.
         self.improve(&steps, &advantages, &excess);
@@ -265,10 +259,9 @@ impl Algorithm for Mappo {
         finite(&self.lambda, "lambda", t)?;
         finite(&self.gradient, "the gradient", t)?;
         finite(self.policy.theta(), "theta", t)?;
-        clock.stage(Stage::Update);
+        self.progress.stage(Stage::Update);
 
-        self.stage_times = times;
-        self.iteration += 1;
+        self.progress.iteration += 1;
         Ok(Summary {
             return_: mean_return(&*self.world, &self.visits.counts, self.plan.batch as f64),
             ..Summary::new(t, &self.signals, &self.lambda, &self.gradient)
@@ -282,8 +275,8 @@ impl Algorithm for Mappo {
 
     fn fields(&mut self) -> Fields<'_> {
         let mut fields = vec![
-            ("iteration", Field::Counter(&mut self.iteration)),
-            ("agent_steps", Field::Counter(&mut self.agent_steps)),
+            ("iteration", Field::Counter(&mut self.progress.iteration)),
+            ("agent_steps", Field::Counter(&mut self.progress.agent_steps)),
             ("steps", Field::Counter(&mut self.steps)),
         ];
         fields.extend(self.policy.fields());
@@ -306,20 +299,12 @@ impl Algorithm for Mappo {
         &self.lambda
     }
 
-    fn iteration(&self) -> usize {
-        self.iteration as usize
-    }
-
-    fn stage_times(&self) -> [Duration; Stage::COUNT] {
-        self.stage_times
+    fn progress(&self) -> &Progress {
+        &self.progress
     }
 
     fn traffic(&self) -> Traffic {
         self.exchange.traffic()
-    }
-
-    fn agent_steps(&self) -> u64 {
-        self.agent_steps
     }
 }
 
