@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::Algorithm;
 use super::exact::ExactKind;
 use super::mappo::{MappoKind, MappoSettings};
-use super::primal_dual_kind::PrimalDualKind;
+use super::primal_dual::PrimalDualKind;
 use crate::Result;
 use crate::base::key;
 use crate::base::memory::check_memory;

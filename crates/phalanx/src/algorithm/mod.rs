@@ -5,7 +5,6 @@ mod exact;
 mod kind;
 mod mappo;
 mod primal_dual;
-mod primal_dual_kind;
 mod summary;
 mod update;
 

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use super::update::{Stage, ascend, finite};
-use super::{Algorithm, Plan, Progress, Summary, Task, undiscounted_returns};
+use super::{Algorithm, AlgorithmKind, Plan, Progress, Summary, Task, undiscounted_returns};
 use crate::base::fields::{Field, Fields};
 use crate::base::stream::Stream;
 use crate::distributed::{Halo, Links, ProcessTraffic, Traffic, TrafficBound, TrafficCounter, TrafficLimits};
 use crate::graph::Graph;
 use crate::learn::actor::{self, Actor};
 use crate::learn::agent_metrics::{AgentMetrics, agent_metrics, folded_bytes};
-use crate::learn::critic::{self, Critic, CriticInput, QValues, ValueRequest};
+use crate::learn::critic::{self, Critic, CriticContext, CriticInput, QValues, ValueRequest};
 use crate::learn::dual::Dual;
 use crate::learn::optimizer::Optimizer;
 use crate::learn::shadow::Signals;
@@ -21,6 +21,40 @@ use crate::sample::rollout::SPLIT_AGENTS;
 use crate::utility::problem::{Problem, Scaling};
 use crate::world::{Trajectory, World};
 use crate::{Error, Ragged, Result};
+
+/// `primal-dual`: Algorithm 1 of the paper; and `penalty`, the same with multipliers that stay where they start.
+#[derive(Debug)]
+pub(super) struct PrimalDualKind {
+    /// Multipliers stay at `dual.mu_0`: a fixed penalty on violated constraints, or with 0 and `actor.entropy` a fixed
+    /// entropy penalty.
+    pub(super) is_held: bool,
+}
+
+impl AlgorithmKind for PrimalDualKind {
+    fn is_local(&self) -> bool {
+        true
+    }
+
+    fn build(&self, mut plan: Plan, task: Task) -> Result<Box<dyn Algorithm>> {
+        let (world, problem) = (&*task.world, &*task.problem);
+        plan.check_memory(problem)?;
+        plan.scale_dual(problem, world.graph().total());
+        if self.is_held {
+            plan.dual = plan.dual.held();
+        }
+        let policy = self.policy(&plan, world)?;
+        let critic = plan.critic.build(CriticContext {
+            world,
+            problem,
+            policy: &*policy,
+            kappa_q: plan.kappa_q,
+            batch: plan.batch,
+            horizon: plan.horizon,
+            stream: &plan.stream(),
+        })?;
+        Ok(Box::new(PrimalDual::new(task, policy, critic, plan)?))
+    }
+}
 
 /// State and buffers of Algorithm 1.
 pub struct PrimalDual {

@@ -46,7 +46,7 @@ pub struct Symbols {
 
 /// One linear layer: weights `[inputs][outputs]` at `offset`, then the biases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Linear {
+pub(crate) struct Linear {
     pub offset: usize,
     pub inputs: usize,
     pub outputs: usize,
@@ -54,7 +54,7 @@ pub(super) struct Linear {
 
 /// One embedding table `[vocabulary][dimension]` at `offset`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct EmbeddingTable {
+pub(crate) struct EmbeddingTable {
     pub offset: usize,
     pub symbols: Symbols,
     /// Its first slot among all the slots of a sample.
@@ -82,9 +82,9 @@ pub struct Tensor {
 pub struct Net {
     architecture: Architecture,
     pub(super) row_layer: Option<Linear>,
-    pub(super) tables: Vec<EmbeddingTable>,
+    pub(crate) tables: Vec<EmbeddingTable>,
     /// Hidden layers and the output layer.
-    pub(super) layers: Vec<Linear>,
+    pub(crate) layers: Vec<Linear>,
     pub(super) slots: usize,
     parameters: usize,
 }
@@ -96,13 +96,9 @@ impl Net {
     /// Checks an architecture and lays out its parameters. `field` is the setting that errors name.
     pub fn new(architecture: Architecture, field: &str) -> Result<Self> {
         validate(&architecture, field)?;
-        let mut end = 0;
-        let mut linear = |inputs: usize, outputs: usize| {
-            let layer = Linear { offset: end, inputs, outputs };
-            end += (inputs + 1) * outputs;
-            layer
-        };
-        let row_layer = architecture.rows.map(|rows| linear(rows.width, rows.hidden));
+        let row_layer =
+            (architecture.rows).map(|rows| Linear { offset: 0, inputs: rows.width, outputs: rows.hidden });
+        let mut end = row_layer.map_or(0, |layer| layer.biases().end);
         let (mut slot, mut column) = (0, architecture.rows.map_or(0, |rows| rows.count * rows.hidden));
         let mut tables = Vec::new();
         for &symbols in &architecture.symbols {
@@ -144,6 +140,11 @@ impl Net {
     /// How many numbers the network returns for a sample.
     pub fn outputs(&self) -> usize {
         self.architecture.outputs
+    }
+
+    /// The last layer.
+    pub(crate) fn output_layer(&self) -> &Linear {
+        &self.layers[self.layers.len() - 1]
     }
 
     /// Columns of the concatenation that come from rows.
@@ -192,12 +193,13 @@ impl EmbeddingTable {
 }
 
 fn validate(architecture: &Architecture, field: &str) -> Result<()> {
-    let check = |name: String, value: usize, largest: usize| match value {
-        0 => Err(Error::config(format!("{field}.{name}"), format!("0 is not allowed; use 1 to {largest}"))),
-        v if v > largest => {
-            Err(Error::config(format!("{field}.{name}"), format!("{v} is too large; use 1 to {largest}")))
-        }
-        _ => Ok(()),
+    let check = |name: String, value: usize, largest: usize| {
+        let problem = match value {
+            0 => "not allowed",
+            v if v > largest => "too large",
+            _ => return Ok(()),
+        };
+        Err(Error::config(format!("{field}.{name}"), format!("{value} is {problem}; use 1 to {largest}")))
     };
     if let Some(rows) = architecture.rows {
         for (name, value) in [("count", rows.count), ("width", rows.width), ("hidden", rows.hidden)] {

@@ -127,12 +127,6 @@ impl Bank {
         net.forward(&self.weights.row(agent)[..net.parameters()], batch, tape)
     }
 
-    /// Agent i's networks, to be trained.
-    pub fn networks_mut(&mut self, agent: usize) -> impl Iterator<Item = NetworkMut<'_>> {
-        let rows = [&mut self.weights, &mut self.first, &mut self.second];
-        networks(&self.nets[agent], rows.map(|rows| rows.row_mut(agent)))
-    }
-
     /// The networks of blocks of agents, to be trained side by side.
     pub fn split_mut(&mut self, blocks: &[Range<usize>]) -> Vec<BankPart<'_>> {
         let nets = &self.nets[..];
@@ -151,22 +145,14 @@ impl Bank {
 impl BankPart<'_> {
     /// Agent i's networks, to be trained; i counts among all agents.
     pub fn networks_mut(&mut self, agent: usize) -> impl Iterator<Item = NetworkMut<'_>> {
-        let rows = [&mut self.weights, &mut self.first, &mut self.second];
-        networks(&self.nets[agent], rows.map(|rows| rows.row_mut(agent)))
+        let net = &self.nets[agent];
+        let [weights, mut first, mut second] = [&mut self.weights, &mut self.first, &mut self.second]
+            .map(|rows| rows.row_mut(agent).chunks_exact_mut(net.parameters()));
+        weights.map(move |weights| {
+            let (first, second) = (first.next().unwrap_or_default(), second.next().unwrap_or_default());
+            NetworkMut { net, weights, first, second }
+        })
     }
-}
-
-/// One agent's networks, from its rows of parameters and moments.
-fn networks<'a>(
-    net: &'a Net,
-    [weights, first, second]: [&'a mut [f32]; 3],
-) -> impl Iterator<Item = NetworkMut<'a>> {
-    let count = net.parameters();
-    let (mut first, mut second) = (first.chunks_exact_mut(count), second.chunks_exact_mut(count));
-    weights.chunks_exact_mut(count).map(move |weights| {
-        let (first, second) = (first.next().unwrap_or_default(), second.next().unwrap_or_default());
-        NetworkMut { net, weights, first, second }
-    })
 }
 
 impl NetworkMut<'_> {

@@ -7,11 +7,9 @@
 //! Literature: Gu and others, "Multi-agent constrained policy optimisation", 2021.
 
 mod actors;
-mod multiplier;
 mod normaliser;
 mod rewards;
 mod settings;
-mod standardise;
 mod steps;
 mod surrogate;
 mod value_loss;
@@ -28,10 +26,11 @@ use super::update::{Stage, finite};
 use super::{Algorithm, Plan, Progress, Summary, mean_return};
 use crate::base::fields::{Field, Fields};
 use crate::base::parallel::{agent_blocks, for_each_agent};
+use crate::base::ragged::RowsMut;
 use crate::base::stream::{Place, Purpose, Stream};
 use crate::distributed::{Halo, Links, Traffic, TrafficCounter};
 use crate::learn::shadow::Signals;
-use crate::neural::{Descent, OptimizerKind, shuffle};
+use crate::neural::{BankPart, Descent, OptimizerKind, shuffle};
 use crate::policy::{NeuralPolicy, Policy};
 use crate::sample::batch::{SampleRequest, Sampling};
 use crate::sample::occupancy::Visits;
@@ -175,43 +174,44 @@ impl Mappo {
         };
         let (n, iteration, stream) = (self.actions.len(), self.iteration() as u32, self.stream);
         let place = |number| Place { purpose: Purpose::UpdateOrder, iteration, trajectory: number };
+        let in_turn = scope == Scope::Global;
+        let blocks = if in_turn { vec![0..n] } else { agent_blocks(n) };
         let (encoders, bank) = self.policy.parts_mut();
         let batch = &self.trajectories[..];
-        if scope == Scope::Global {
-            // One after another: each weighs its samples by how the laws of those before it have changed.
-            let mut order = Vec::new();
-            shuffle(1, n, &mut stream.sequence(place(1), 0), &mut order);
-            let mut product = vec![1.0; steps.iter().sum()];
-            let mut scratch = ActorScratch::default();
-            for i in order.into_iter().map(|i| i as usize) {
-                for network in bank.networks_mut(i) {
-                    let (lambda, gradient) = (self.lambda.row_mut(i), self.gradient.row_mut(i));
-                    let (rule, encoder, excess) = (&rule, &encoders[i], excess.row(i));
-                    let mut actor = Actor { rule, encoder, network, lambda, excess, gradient };
-                    let mut sequence = stream.sequence(place(0), i as u32);
-                    let advantages = advantages.row(i);
-                    actor.improve(i, (batch, steps), advantages, &product, &mut sequence, &mut scratch);
-                    actor.pass_on(&mut product, &mut scratch);
+        let results =
+            self.lambda.split_rows_mut(&blocks).into_iter().zip(self.gradient.split_rows_mut(&blocks));
+        let parts = bank.split_mut(&blocks).into_iter().zip(results);
+        // Agent i's steps. `product` weighs its samples, if there is one, and takes its change in.
+        let improve = |scratch: &mut ActorScratch, i: usize, part: &mut Part<'_>, product: &mut [f64]| {
+            let (bank, (lambda, gradient)) = part;
+            for network in bank.networks_mut(i) {
+                let (lambda, gradient) = (lambda.row_mut(i), gradient.row_mut(i));
+                let (rule, encoder, excess) = (&rule, &encoders[i], excess.row(i));
+                let mut actor = Actor { rule, encoder, network, lambda, excess, gradient };
+                let mut sequence = stream.sequence(place(0), i as u32);
+                actor.improve(i, (batch, steps), advantages.row(i), product, &mut sequence, scratch);
+                if !product.is_empty() {
+                    actor.pass_on(product, scratch);
                 }
             }
+        };
+        if in_turn {
+            // One after another: each weighs its samples by how the laws of those before it have changed.
+            let (mut order, mut scratch) = (Vec::new(), ActorScratch::default());
+            shuffle(1, n, &mut stream.sequence(place(1), 0), &mut order);
+            let mut product = vec![1.0; steps.iter().sum()];
+            for mut part in parts {
+                order.iter().for_each(|&i| improve(&mut scratch, i as usize, &mut part, &mut product));
+            }
         } else {
-            let blocks = agent_blocks(n);
-            let results =
-                self.lambda.split_rows_mut(&blocks).into_iter().zip(self.gradient.split_rows_mut(&blocks));
-            let parts = bank.split_mut(&blocks).into_iter().zip(results);
-            for_each_agent(&blocks, parts, |scratch: &mut ActorScratch, i, (bank, (lambda, gradient))| {
-                for network in bank.networks_mut(i) {
-                    let (lambda, gradient) = (lambda.row_mut(i), gradient.row_mut(i));
-                    let (rule, encoder, excess) = (&rule, &encoders[i], excess.row(i));
-                    let mut actor = Actor { rule, encoder, network, lambda, excess, gradient };
-                    let mut sequence = stream.sequence(place(0), i as u32);
-                    actor.improve(i, (batch, steps), advantages.row(i), &[], &mut sequence, scratch);
-                }
-            });
+            for_each_agent(&blocks, parts, |scratch, i, part| improve(scratch, i, part, &mut []));
         }
         self.policy.adopt();
     }
 }
+
+/// Networks, multipliers and gradients of a block of agents.
+type Part<'a> = (BankPart<'a>, (RowsMut<'a, f64>, RowsMut<'a, f64>));
 
 impl Algorithm for Mappo {
     fn step(&mut self) -> Result<Summary> {

@@ -2,7 +2,6 @@
 
 use super::normaliser::{Normaliser, preserve};
 use super::rewards::Rewards;
-use super::standardise::standardise;
 use super::steps::Steps;
 use super::value_loss::ValueLoss;
 use super::{Behaviour, MappoSettings};
@@ -24,8 +23,17 @@ pub struct Values {
     bank: Bank,
     /// Row i is `[utility][number]`; one normaliser for all utilities where they share it.
     normalisers: Ragged<f64>,
-    shared: bool,
     rule: Rule,
+}
+
+/// What all networks have in common.
+struct Rule {
+    loss: ValueLoss,
+    gamma: f64,
+    lambda: f64,
+    epsilon: f64,
+    /// Whether an agent's utilities share a normaliser.
+    shared: bool,
 }
 
 /// What critics are given.
@@ -38,6 +46,13 @@ pub struct Experience<'a> {
     /// What every agent learns from, row i one per sample.
     pub received: &'a Ragged<f64>,
     pub stream: &'a Stream,
+}
+
+impl<'a> Experience<'a> {
+    /// The trajectories, with their steps that count.
+    fn trajectories(&self) -> impl Iterator<Item = (&'a Trajectory, usize)> {
+        self.batch.iter().zip(self.steps.iter().copied())
+    }
 }
 
 /// Size of the last layer's initial weights.
@@ -71,12 +86,12 @@ impl Values {
             normalisers: Ragged::zeros((0..n).map(normalisers)),
             encoders,
             bank,
-            shared: faithful,
             rule: Rule {
                 loss: ValueLoss { clip: *rule.value_clip, huber: *rule.huber, one_sided: faithful },
                 gamma: problem.gamma,
                 lambda: *rule.lambda_gae,
                 epsilon: *rule.advantage_epsilon,
+                shared: faithful,
             },
         })
     }
@@ -85,7 +100,7 @@ impl Values {
     /// networks learn.
     pub fn learn(&mut self, experience: &Experience<'_>, steps: Steps, out: &mut Ragged<f64>) {
         let blocks = agent_blocks(self.bank.nets.len());
-        let (encoders, rule, shared) = (&self.encoders, &self.rule, self.shared);
+        let (encoders, rule) = (&self.encoders, &self.rule);
         let results = self.normalisers.split_rows_mut(&blocks).into_iter().zip(out.split_rows_mut(&blocks));
         let parts = self.bank.split_mut(&blocks).into_iter().zip(results);
         let place = Place { purpose: Purpose::CriticOrder, iteration: experience.iteration, trajectory: 0 };
@@ -94,12 +109,13 @@ impl Values {
             scratch.encode(&encoders[i], experience);
             steps.order(scratch.inputs.size, &mut sequence, &mut scratch.order);
             let rows = advantages.row_mut(i).chunks_exact_mut(scratch.inputs.size);
-            for (utility, (network, advantages)) in bank.networks_mut(i).zip(rows).enumerate() {
-                let mut learner = ValueLearner { rule, steps, preserves: !shared, network };
-                let number = if shared { 0 } else { utility };
+            for (utility, (mut network, advantages)) in bank.networks_mut(i).zip(rows).enumerate() {
+                let number = if rule.shared { 0 } else { utility };
                 let normaliser = &mut Normaliser::of_row(normalisers.row_mut(i))[number];
                 scratch.write_rewards(i, utility, experience);
-                learner.learn(normaliser, experience.steps, advantages, scratch);
+                scratch.write_advantages(rule, &network, normaliser.scale(), experience, advantages);
+                scratch.write_targets(rule, &mut network, normaliser);
+                scratch.descend(&rule.loss, steps, &mut network);
                 standardise(advantages, rule.epsilon);
             }
         });
@@ -113,14 +129,6 @@ impl Values {
     }
 }
 
-/// What all networks have in common.
-struct Rule {
-    loss: ValueLoss,
-    gamma: f64,
-    lambda: f64,
-    epsilon: f64,
-}
-
 /// Buffers of one agent's learning.
 #[derive(Default)]
 struct ValueScratch {
@@ -129,8 +137,6 @@ struct ValueScratch {
     tails: Inputs,
     part: Inputs,
     training: Training,
-    /// Number of every trajectory's state among the `tails`.
-    cut: Vec<Option<usize>>,
     column: Vec<f64>,
     rewards: Vec<f64>,
     values: Vec<f64>,
@@ -146,16 +152,10 @@ struct ValueScratch {
 impl ValueScratch {
     /// What the agent sees along the batch, and where it was cut.
     fn encode(&mut self, encoder: &ObservationEncoder, experience: &Experience<'_>) {
-        let Experience { batch, steps, .. } = experience;
-        encoder.encode(batch.iter().zip(steps.iter().copied()), &mut self.inputs);
+        encoder.encode(experience.trajectories(), &mut self.inputs);
         self.tails.clear();
-        self.cut.clear();
-        for (trajectory, &steps) in batch.iter().zip(*steps) {
-            let continues = steps < trajectory.steps();
-            self.cut.push(continues.then_some(self.tails.size));
-            if continues {
-                encoder.encode_step(trajectory, steps, |_| 0, &mut self.tails);
-            }
+        for (trajectory, steps) in experience.trajectories().filter(continues) {
+            encoder.encode_step(trajectory, steps, |_| 0, &mut self.tails);
         }
     }
 
@@ -169,85 +169,63 @@ impl ValueScratch {
         let Experience { batch, steps, rewards, .. } = experience;
         rewards.reward_along(agent, utility, batch, steps, &mut self.column, &mut self.rewards);
     }
-}
 
-/// One network.
-struct ValueLearner<'a> {
-    rule: &'a Rule,
-    steps: Steps,
-    /// Whether a new scale changes the last layer too, so that nothing jumps.
-    preserves: bool,
-    network: NetworkMut<'a>,
-}
-
-impl ValueLearner<'_> {
-    fn learn(
+    /// Advantages, and the λ-returns that values are to become, given the mean and deviation that the network's outputs are
+    /// scaled by.
+    fn write_advantages(
         &mut self,
-        normaliser: &mut Normaliser,
-        steps: &[usize],
-        advantage: &mut [f64],
-        scratch: &mut ValueScratch,
+        rule: &Rule,
+        network: &NetworkMut<'_>,
+        (mean, deviation): (f64, f64),
+        experience: &Experience<'_>,
+        advantages: &mut [f64],
     ) {
-        let scale = normaliser.scale();
-        self.advantages(scale, steps, advantage, scratch);
-        normaliser.update(&scratch.returns);
-        let new = normaliser.scale();
-        if self.preserves {
-            self.rescale(scale, new);
-            scratch.old.clear();
-            scratch.old.extend(scratch.values.iter().map(|v| ((v - new.0) / new.1) as f32));
-        }
-        scratch.targets.clear();
-        scratch.targets.extend(scratch.returns.iter().map(|v| ((v - new.0) / new.1) as f32));
-        self.descend(scratch);
-    }
-
-    /// Advantages, and the λ-returns that values are to become.
-    fn advantages(
-        &self,
-        scale: (f64, f64),
-        steps: &[usize],
-        advantage: &mut [f64],
-        scratch: &mut ValueScratch,
-    ) {
-        let ValueScratch { inputs, tails, training, cut, rewards, values, .. } = scratch;
-        let ValueScratch { tail_values, returns, old, .. } = scratch;
-        let scaled = |x: &f32| scale.0 + scale.1 * f64::from(*x);
+        let ValueScratch { inputs, tails, training, rewards, values, tail_values, returns, old, .. } = self;
+        let scaled = |x: &f32| mean + deviation * f64::from(*x);
         tail_values.clear();
         if tails.size > 0 {
-            tail_values.extend(self.network.forward(tails.batch(), &mut training.tape).iter().map(scaled));
+            tail_values.extend(network.forward(tails.batch(), &mut training.tape).iter().map(scaled));
         }
         old.clear();
-        old.extend_from_slice(self.network.forward(inputs.batch(), &mut training.tape));
+        old.extend_from_slice(network.forward(inputs.batch(), &mut training.tape));
         values.clear();
         values.extend(old.iter().map(scaled));
-        let mut first = 0;
-        for (&steps, cut) in steps.iter().zip(cut) {
+        let (mut first, mut tails) = (0, tail_values.iter());
+        for (trajectory, steps) in experience.trajectories() {
             let range = first..first + steps;
-            let bootstrap = cut.map_or(0.0, |place| tail_values[place]);
+            let tail = if continues(&(trajectory, steps)) { tails.next() } else { None };
+            let bootstrap = tail.copied().unwrap_or(0.0);
             let (rewards, values) = (&rewards[range.clone()], &values[range.clone()]);
-            let (gamma, lambda) = (self.rule.gamma, self.rule.lambda);
-            gae::advantages(rewards, values, bootstrap, gamma, lambda, &mut advantage[range]);
+            gae::advantages(rewards, values, bootstrap, rule.gamma, rule.lambda, &mut advantages[range]);
             first += steps;
         }
         returns.clear();
-        returns.extend(advantage.iter().zip(values.iter()).map(|(a, v)| a + v));
+        returns.extend(advantages.iter().zip(values.iter()).map(|(a, v)| a + v));
     }
 
-    fn rescale(&mut self, old: (f64, f64), new: (f64, f64)) {
-        let tensors = self.network.net.tensors();
-        let range = |name: &str| tensors.iter().find(|tensor| tensor.name == name).map(|t| t.range.clone());
-        if let (Some(weights), Some(biases)) = (range("output.weight"), range("output.bias")) {
-            // Biases stand behind the weights.
-            let (before, after) = self.network.weights.split_at_mut(biases.start);
-            preserve(old, new, &mut before[weights], &mut after[..biases.len()]);
+    /// What the network's outputs are to become, once the returns are taken into its scale.
+    fn write_targets(&mut self, rule: &Rule, network: &mut NetworkMut<'_>, normaliser: &mut Normaliser) {
+        let before = normaliser.scale();
+        normaliser.update(&self.returns);
+        let (mean, deviation) = normaliser.scale();
+        let normalise = |values: &[f64], to: &mut Vec<f32>| {
+            to.clear();
+            to.extend(values.iter().map(|v| ((v - mean) / deviation) as f32));
+        };
+        if !rule.shared {
+            // The last layer changes with the scale, so that nothing jumps.
+            let layer = network.net.output_layer();
+            let (weights, biases) = network.weights[layer.offset..].split_at_mut(layer.weights().len());
+            preserve(before, (mean, deviation), weights, biases);
+            normalise(&self.values, &mut self.old);
         }
+        normalise(&self.returns, &mut self.targets);
     }
 
-    fn descend(&mut self, scratch: &mut ValueScratch) {
-        let ValueScratch { inputs, part, training, old, targets, order, .. } = scratch;
-        let ValueScratch { part_old, part_targets, .. } = scratch;
-        let (loss, steps, samples) = (&self.rule.loss, self.steps, inputs.size);
+    /// All steps of an iteration towards the targets.
+    fn descend(&mut self, loss: &ValueLoss, steps: Steps, network: &mut NetworkMut<'_>) {
+        let ValueScratch { inputs, part, training, old, targets, part_old, part_targets, order, .. } = self;
+        let samples = inputs.size;
         steps.minibatches(samples).each(samples, order, |number, members| {
             let seen = inputs.select(members, part);
             let (old, targets) = match members {
@@ -262,10 +240,41 @@ impl ValueLearner<'_> {
                     (&*part_old, &*part_targets)
                 }
             };
-            self.network.gradient(seen.batch(), training, |values, slopes| {
+            network.gradient(seen.batch(), training, |values, slopes| {
                 loss.evaluate(values, old, targets, slopes);
             });
-            steps.descend(number, &mut self.network, training);
+            steps.descend(number, network, training);
         });
+    }
+}
+
+/// Whether a trajectory goes on behind the steps that count.
+fn continues(&(trajectory, steps): &(&Trajectory, usize)) -> bool {
+    steps < trajectory.steps()
+}
+
+/// Shifts and scales numbers to mean 0 and standard deviation 1 (a little less, by `epsilon`).
+pub fn standardise(numbers: &mut [f64], epsilon: f64) {
+    let count = numbers.len() as f64;
+    let mean = numbers.iter().sum::<f64>() / count;
+    let variance = numbers.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / count;
+    let scale = 1.0 / (variance.sqrt() + epsilon);
+    numbers.iter_mut().for_each(|x| *x = (*x - mean) * scale);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::standardise;
+
+    #[test]
+    fn standardised_numbers_by_hand() {
+        let mut numbers = [1.0, 3.0, 5.0, 7.0];
+        standardise(&mut numbers, 0.0);
+        let unit = 5.0f64.sqrt();
+        assert_eq!(numbers.map(|x| (x * unit * 1e12).round()), [-3e12, -1e12, 1e12, 3e12]);
+        // Numbers that do not differ become 0.
+        let mut equal = [2.0; 3];
+        standardise(&mut equal, 1e-5);
+        assert_eq!(equal, [0.0; 3]);
     }
 }

@@ -1,8 +1,8 @@
 //! Values of a network critic at all alternatives of one agent's action, without a whole pass for each.
 
 use super::HIDDEN;
-use crate::neural::{Architecture, Batch, Net, Rows, Tape};
-use crate::{Error, Result};
+use crate::Result;
+use crate::neural::{Architecture, Batch, Net, Rows, Symbols, Tape};
 
 /// A network in two parts: up to the sums in its first hidden layer, and from there on. A neighbour's action enters those
 /// sums as one term, so that its alternatives need the second part only.
@@ -10,10 +10,8 @@ use crate::{Error, Result};
 pub struct Split {
     front: Net,
     back: Net,
-    /// Different actions, and the slots that hold one.
-    vocabulary: usize,
-    slots: usize,
-    dimension: usize,
+    /// Its last group of symbols.
+    actions: Symbols,
     /// Where the embeddings of actions lie, and the weights of the first hidden layer that they meet.
     table: usize,
     weights: usize,
@@ -31,29 +29,18 @@ impl Split {
     /// The parts of a network whose last group of symbols are actions; none if it has fewer than two hidden layers.
     pub fn new(net: &Net) -> Result<Option<Self>> {
         let whole = net.architecture();
-        let (&[first, second, ref rest @ ..], Some(actions)) = (&whole.hidden[..], whole.symbols.last())
-        else {
+        let (&[first, second, ref rest @ ..], Some(actions)) = (&whole.hidden[..], net.tables.last()) else {
             return Ok(None);
         };
         let front = Architecture { hidden: Vec::new(), outputs: first, ..whole.clone() };
         let rows = Some(Rows { count: 1, width: first, hidden: second });
         let back = Architecture { rows, symbols: Vec::new(), hidden: rest.to_vec(), outputs: whole.outputs };
-        let tensors = net.tensors();
-        let start = |name: &str| {
-            let found = tensors.iter().find(|tensor| tensor.name == name).map(|tensor| tensor.range.start);
-            found.ok_or_else(|| Error::config(HIDDEN, format!("a network without {name}")))
-        };
-        let rows: usize = whole.rows.iter().map(|rows| rows.count * rows.hidden).sum();
-        let groups = whole.symbols[..whole.symbols.len() - 1].iter();
-        let before = rows + groups.map(|group| group.slots * group.dimension).sum::<usize>();
         Ok(Some(Split {
             front: Net::new(front, HIDDEN)?,
             back: Net::new(back, HIDDEN)?,
-            vocabulary: actions.vocabulary,
-            slots: actions.slots,
-            dimension: actions.dimension,
-            table: start(&format!("symbols.{}", whole.symbols.len() - 1))?,
-            weights: start("hidden.0.weight")? + before * first,
+            actions: actions.symbols,
+            table: actions.offset,
+            weights: net.layers[0].offset + actions.column * first,
         }))
     }
 
@@ -79,16 +66,17 @@ impl Split {
         actions: usize,
         scratch: &'s mut AlternativesScratch,
     ) -> &'s [f32] {
-        debug_assert!(slot < self.slots && actions <= self.vocabulary);
+        let Symbols { slots, vocabulary, dimension } = self.actions;
+        debug_assert!(slot < slots && actions <= vocabulary);
         let width = self.width();
         let AlternativesScratch { terms, sums: changed, tape } = scratch;
         // What every action adds to the sums.
         terms.clear();
-        terms.resize(self.vocabulary * width, 0.0);
+        terms.resize(vocabulary * width, 0.0);
         for (action, term) in terms.chunks_exact_mut(width).enumerate() {
-            let embedding = &w[self.table + action * self.dimension..][..self.dimension];
+            let embedding = &w[self.table + action * dimension..][..dimension];
             for (d, &x) in embedding.iter().enumerate() {
-                let weights = &w[self.weights + (slot * self.dimension + d) * width..][..width];
+                let weights = &w[self.weights + (slot * dimension + d) * width..][..width];
                 term.iter_mut().zip(weights).for_each(|(t, &w)| *t += x * w);
             }
         }
