@@ -7,7 +7,7 @@ use phalanx::distributed::Halo;
 use phalanx::learn::actor::Actor;
 use phalanx::learn::critic::{Critic, CriticInput, QTables, StepSettings, Td};
 use phalanx::learn::shadow::Signals;
-use phalanx::policy::{Baseline, GradientSettings};
+use phalanx::policy::{Baseline, GradientSettings, Policy};
 use phalanx::policy::{Parameterisation, Tabular};
 use phalanx::run::{Config, Session};
 use phalanx::sample::occupancy::Visits;

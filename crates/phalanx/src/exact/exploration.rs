@@ -8,6 +8,7 @@ use super::contraction::Workspace;
 use super::layout::{Layout, members};
 use super::system::Chain;
 use super::truncation::joint_law;
+use crate::policy::Policy;
 use crate::{Error, Ragged, Result};
 
 /// Longest k₀ that is tried.

@@ -9,7 +9,7 @@
 
 use super::decay::last_before;
 use crate::Ragged;
-use crate::policy::{Parameterisation, Tabular};
+use crate::policy::{Parameterisation, Policy, Tabular};
 use crate::utility::project_onto_simplex;
 
 /// Where θ may lie.

@@ -7,7 +7,7 @@ use super::layout::{Layout, members};
 use super::system::{Chain, Values};
 use crate::Ragged;
 use crate::learn::shadow::weighed;
-use crate::policy::Parameterisation;
+use crate::policy::{Parameterisation, Policy};
 
 impl Chain<'_> {
     /// Σ_s d(s)·E[W | s, a_i = b] for every agent, observation and action, with W = Σ_j (Q_{f_j} + Σ_k μ_jk·Q_{g_jk})

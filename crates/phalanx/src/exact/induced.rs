@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::policy::Tabular;
+use crate::policy::{Policy, Tabular};
 use crate::{Ragged, Result};
 
 use super::decay::largest_change;

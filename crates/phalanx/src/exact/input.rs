@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::base::range::{Discount, NonNegative, Positive, UpperEnd};
 use crate::base::stream::Stream;
-use crate::policy::{Parameterisation, Tabular};
+use crate::policy::{Parameterisation, Policy, Tabular};
 use crate::utility::LocalSpace;
 use crate::utility::problem::{AgentProblem, Bound, Constraint, Problem, Scaling};
 use crate::world::{Model, Table, World};

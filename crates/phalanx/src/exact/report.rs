@@ -16,7 +16,7 @@ use super::system::{Chain, System, Values};
 use super::truncation::{LARGEST_TD_TABLE, Truncated, Truncation};
 use crate::learn::agent_metrics::Violations;
 use crate::learn::shadow::Signals;
-use crate::policy::{Parameterisation, Tabular};
+use crate::policy::{Parameterisation, Policy, Tabular};
 use crate::{Error, Ragged, Result};
 
 /// Most entries of P_π and of a whole Q-function, which a report sums up.

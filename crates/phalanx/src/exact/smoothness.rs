@@ -2,7 +2,7 @@
 
 use super::system::System;
 use crate::base::stream::{Place, Purpose, Stream};
-use crate::policy::{Parameterisation, Tabular};
+use crate::policy::{Parameterisation, Policy, Tabular};
 use crate::utility::problem::Problem;
 use crate::{Ragged, Result};
 

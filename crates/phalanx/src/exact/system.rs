@@ -8,7 +8,7 @@ use super::dynamics::Dynamics;
 use super::gmres::{self, Side};
 use super::layout::Layout;
 use crate::learn::shadow::Signals;
-use crate::policy::Tabular;
+use crate::policy::{Policy, Tabular};
 use crate::utility::problem::Problem;
 use crate::world::World;
 use crate::{Error, Ragged, Result};

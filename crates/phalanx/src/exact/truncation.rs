@@ -14,7 +14,7 @@ use super::layout::{Layout, Var, members};
 use super::system::{Chain, System, Values, identity_minus};
 use crate::base::key::KAPPA_Q;
 use crate::graph::indexing::StateIndex;
-use crate::policy::Tabular;
+use crate::policy::{Policy, Tabular};
 use crate::{Error, Ragged, Result};
 
 /// Tables of more pairs than this have no temporal-difference fixed point here: it takes a dense solve of that size.

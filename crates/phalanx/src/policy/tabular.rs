@@ -120,30 +120,9 @@ impl Tabular {
         self.parameterisation
     }
 
-    /// Number of agents.
-    pub fn agents(&self) -> usize {
-        self.actions.len()
-    }
-
-    /// |A_i|.
-    #[inline]
-    pub fn actions(&self, agent: usize) -> usize {
-        self.actions[agent]
-    }
-
-    /// |A_i| of every agent.
-    pub fn action_counts(&self) -> &[usize] {
-        &self.actions
-    }
-
     /// Which states each agent's policy reads, and how they number its table.
     pub fn observations(&self) -> &StateIndex {
         &self.observations
-    }
-
-    /// θ.
-    pub fn theta(&self) -> &Ragged<f64> {
-        &self.theta
     }
 
     /// π, in the shape of θ.

@@ -7,7 +7,7 @@ use super::outcome::number_or_null;
 use crate::algorithm::mean_return;
 use crate::exact::{Domain, Dynamics, Stationarity, System};
 use crate::learn::agent_metrics::Violations;
-use crate::policy::Tabular;
+use crate::policy::{Policy, Tabular};
 use crate::{Ragged, Result};
 
 /// Networks of more joint states are not evaluated exactly unless asked to: it would take longer than many a run.

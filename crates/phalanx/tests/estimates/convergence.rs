@@ -11,7 +11,7 @@ use phalanx::learn::critic::{
     Critic, CriticInput, Lstd, MonteCarlo, QTables, QValues, StepSettings, Td, ValueReceiver,
 };
 use phalanx::learn::shadow::Signals;
-use phalanx::policy::{Baseline, GradientSettings};
+use phalanx::policy::{Baseline, GradientSettings, Policy};
 use phalanx::policy::{Parameterisation, Tabular};
 use phalanx::run::{Config, Session};
 use phalanx::sample::occupancy::Visits;

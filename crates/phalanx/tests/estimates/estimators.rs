@@ -5,7 +5,7 @@ use phalanx::Ragged;
 use phalanx::learn::actor::Actor;
 use phalanx::learn::critic::{Critic, CriticInput, Lstd, MonteCarlo, QTables};
 use phalanx::learn::shadow::Signals;
-use phalanx::policy::{Baseline, GradientSettings};
+use phalanx::policy::{Baseline, GradientSettings, Policy};
 use phalanx::policy::{Parameterisation, Tabular};
 use phalanx::run::{Config, Session};
 use phalanx::sample::occupancy::Visits;

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::{Feasibility, Point};
 use crate::exact::{Truncated, Truncation};
+use crate::policy::Policy;
 use crate::{Ragged, Result};
 
 /// Most rows of the table.
