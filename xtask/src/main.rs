@@ -1,7 +1,7 @@
 //! Developer commands: what CI runs and what a person runs are the same.
 
 use std::path::PathBuf;
-use std::process::{Command, ExitCode};
+use std::process::Command;
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
@@ -27,19 +27,12 @@ enum Xtask {
     Bench(bench::BenchArgs),
 }
 
-fn main() -> ExitCode {
-    let done = match Xtask::parse() {
+fn main() -> Result<()> {
+    match Xtask::parse() {
         Xtask::Test { install } => test(install),
         Xtask::Python => python_package(),
         Xtask::Crash => crash(),
         Xtask::Bench(args) => bench::run(&args),
-    };
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error:#}");
-            ExitCode::FAILURE
-        }
     }
 }
 

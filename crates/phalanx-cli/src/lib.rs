@@ -109,10 +109,8 @@ impl Source {
         let mut settings = Vec::new();
         for set in &self.sets {
             let (key, value) = set.split_once('=').ok_or_else(|| {
-                phalanx::Error::argument(
-                    "set",
-                    format!("`{set}` has no `=`; write KEY=VALUE, e.g. {KAPPA}=2"),
-                )
+                let message = format!("`{set}` has no `=`; write KEY=VALUE, e.g. {KAPPA}=2");
+                phalanx::Error::argument("set", message)
             })?;
             settings.push((key.trim(), value.trim()));
         }
@@ -138,12 +136,8 @@ fn open_run(source: &str, sets: &[String], registry: &Registry) -> phalanx::Resu
     Evaluator::from_run(run, registry).map(Some)
 }
 
-/// Runs the command line of this process. Exit status: 0 fine, 1 the run failed, 2 bad input.
-pub fn main() -> ExitCode {
-    main_with(Registry::default())
-}
-
-/// As [`main`], for a program with worlds of its own: every command knows them by their name in `registry`.
+/// Runs the command line of this process; every command knows the worlds in `registry` by their names. Exit status: 0 fine, 1 the
+/// run failed, 2 bad input.
 pub fn main_with(registry: Registry) -> ExitCode {
     ExitCode::from(main_of(std::env::args_os(), &registry))
 }

@@ -3,5 +3,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    phalanx_cli::main()
+    phalanx_cli::main_with(phalanx::run::Registry::default())
 }
