@@ -8,8 +8,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::evaluate::Evaluation;
-use super::evaluator::Evaluator;
+use super::evaluate::{Evaluation, Evaluator};
 use crate::base::durable;
 use crate::utility::problem::Problem;
 use crate::{Ragged, Result};

@@ -19,7 +19,7 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use super::agents::keep_least;
 use super::evaluate::{Episodes, check};
-use crate::algorithm::{Task, mean_return};
+use crate::algorithm::Task;
 use crate::base::error::ensure;
 use crate::base::parallel::{agent_blocks, for_each_agent};
 use crate::sample::occupancy::{Visits, lived};
@@ -59,15 +59,15 @@ impl Interval {
 }
 
 /// What can be said about a constraint, or about all constraints of an agent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
     /// The whole interval keeps the bound.
     Safe,
-    /// The whole interval breaks the bound.
-    Unsafe,
     /// The interval holds the bound: more episodes would tell, or nothing would.
     Undecided,
+    /// The whole interval breaks the bound.
+    Unsafe,
 }
 
 /// One constraint of one agent.
@@ -132,16 +132,12 @@ impl Assessment {
         });
     }
 
-    /// Each agent's verdict: unsafe if any constraint is, safe if all are.
+    /// Each agent's verdict, the worst of its constraints': unsafe if any is, safe if all are.
     pub fn agents(&self, n: usize) -> Vec<Verdict> {
         let mut verdicts = vec![Verdict::Safe; n];
         for constraint in &self.constraints {
             let verdict = &mut verdicts[constraint.agent];
-            *verdict = match (*verdict, constraint.verdict) {
-                (Verdict::Unsafe, _) | (_, Verdict::Unsafe) => Verdict::Unsafe,
-                (Verdict::Undecided, _) | (_, Verdict::Undecided) => Verdict::Undecided,
-                (Verdict::Safe, Verdict::Safe) => Verdict::Safe,
-            };
+            *verdict = constraint.verdict.max(*verdict);
         }
         verdicts
     }
@@ -239,7 +235,7 @@ impl<'a> Jackknife<'a> {
         let pool = &self.pool;
         let n = pool.problem.agents.len();
         let blocks = agent_blocks(n);
-        let returns = Returns::of(pool.world);
+        let return_along = return_along(pool.world, pool.horizon);
         let lives: Vec<f64> = batch.iter().map(|trajectory| pool.live_without(trajectory)).collect();
         // Per agent and episode of the batch: the change of f, and the return.
         let mut per_episode: Ragged<[f64; 2]> = Ragged::zeros(std::iter::repeat_n(batch.len(), n));
@@ -257,7 +253,8 @@ impl<'a> Jackknife<'a> {
                     sums[1] += change * change;
                 }
                 count_episode(trajectory, i, agent.space.actions, visited.row_mut(i));
-                let return_ = returns.along(trajectory, i, agent.space.actions, pool.horizon);
+                let return_ =
+                    return_along.as_ref().map_or(0.0, |along| along(trajectory, i, agent.space.actions));
                 per_episode.row_mut(i)[e] = [change, return_];
             }
         });
@@ -317,7 +314,7 @@ impl<'a> Jackknife<'a> {
                 });
             }
         }
-        let has_rewards = mean_return(world, occupancy, 1.0).is_some();
+        let has_rewards = world.channels().iter().any(|channel| channel.name == "reward");
         let per_episode = |count: usize| problem.episodic.then_some(count as f64 / episodes as f64);
         Ok(Assessment {
             episodes,
@@ -412,39 +409,21 @@ fn spread(numbers: &[f64]) -> f64 {
     largest - numbers.iter().copied().fold(f64::INFINITY, f64::min)
 }
 
-/// Where `return` comes from.
-enum Returns<'a> {
-    Table(&'a Ragged<f64>),
-    /// Number among the sampled channels.
-    Sampled(usize),
-    None,
-}
-
-impl<'a> Returns<'a> {
-    fn of(world: &'a dyn World) -> Self {
-        let channels = world.channels();
-        let reward = channels.iter().position(|channel| channel.name == "reward");
-        match reward.map(|place| (place, channels[place].tables())) {
-            Some((_, Some(tables))) => Returns::Table(tables),
-            Some((place, None)) => Returns::Sampled(sampled_number(world, place)),
-            None => Returns::None,
+/// An agent's undiscounted return from the channel `reward` over the first `horizon` steps; none without such a channel.
+fn return_along(
+    world: &dyn World,
+    horizon: usize,
+) -> Option<impl Fn(&Trajectory, usize, usize) -> f64 + Sync + '_> {
+    let place = world.channels().iter().position(|channel| channel.name == "reward")?;
+    let (tables, channel) = (world.channels()[place].tables(), sampled_number(world, place));
+    Some(move |trajectory: &Trajectory, agent: usize, actions: usize| match tables {
+        Some(tables) => {
+            let pairs = trajectory.states(agent).iter().zip(trajectory.actions(agent)).take(horizon);
+            let row = tables.row(agent);
+            pairs.map(|(&s, &a)| row[usize::from(s) * actions + usize::from(a)]).sum()
         }
-    }
-
-    /// Undiscounted, over the first `horizon` steps.
-    fn along(&self, trajectory: &Trajectory, agent: usize, actions: usize, horizon: usize) -> f64 {
-        match self {
-            Returns::Table(tables) => {
-                let pairs = trajectory.states(agent).iter().zip(trajectory.actions(agent)).take(horizon);
-                let row = tables.row(agent);
-                pairs.map(|(&s, &a)| row[usize::from(s) * actions + usize::from(a)]).sum()
-            }
-            Returns::Sampled(channel) => {
-                trajectory.rewards(*channel, agent).iter().take(horizon).map(|&r| f64::from(r)).sum()
-            }
-            Returns::None => 0.0,
-        }
-    }
+        None => trajectory.rewards(channel, agent).iter().take(horizon).map(|&r| f64::from(r)).sum(),
+    })
 }
 
 /// Counts the episode for every cell that it visited.

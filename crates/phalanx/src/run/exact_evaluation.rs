@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::evaluator::Evaluator;
+use super::evaluate::Evaluator;
 use super::outcome::number_or_null;
 use crate::algorithm::mean_return;
 use crate::exact::{Domain, Dynamics, Stationarity, System};

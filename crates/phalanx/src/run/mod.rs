@@ -7,7 +7,6 @@ pub mod check;
 mod checkpoint;
 mod config;
 mod evaluate;
-mod evaluator;
 mod events;
 mod exact_evaluation;
 mod folder;
@@ -31,8 +30,7 @@ pub use config::{
     CheckpointConfig, Config, ConstraintConfig, Difference, EvaluationConfig, GraphConfig, OutputConfig,
     UtilityConfig, WorldConfig,
 };
-pub use evaluate::Evaluation;
-pub use evaluator::Evaluator;
+pub use evaluate::{Evaluation, Evaluator};
 pub use exact_evaluation::{ExactEvaluation, QUICK_JOINT_SPACE};
 pub use folder::{Provenance, RunFolder};
 pub use job::{Job, JobOutcome};

@@ -6,8 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use super::build;
 use super::config::Config;
-use super::evaluate::{Episodes, Evaluation};
-use super::evaluator::Evaluator;
+use super::evaluate::{Episodes, Evaluation, Evaluator};
 use crate::algorithm::{Algorithm, Summary, Task};
 use crate::base::fields::Fields;
 use crate::distributed::{Communicator, Halo, SingleProcess};

@@ -7,8 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::checkpoint::Piece;
 use super::config::Config;
-use super::evaluate::Evaluation;
-use super::evaluator::Evaluator;
+use super::evaluate::{Evaluation, Evaluator};
 use super::folder::{LockedRun, Provenance, RestartPoint, RunFolder, write_state};
 use super::outcome::Outcome;
 use super::session::Session;

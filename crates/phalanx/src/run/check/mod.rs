@@ -18,8 +18,7 @@ pub use td::{TdCheck, TdMeasured};
 pub use theorems::Theorems;
 pub use truncation::{Multipliers, TruncationCheck, TruncationRow};
 
-use super::evaluate;
-use super::evaluator::Evaluator;
+use super::evaluate::{self, Evaluator};
 use crate::base::range::OpenUnit;
 use crate::exact::{Case, Chain, Decay, System, Values};
 use crate::learn::critic::StepsKeys;
