@@ -153,51 +153,41 @@ pub struct Plan {
 /// The tables of a plan under one policy.
 pub struct Prepared<'a> {
     plan: &'a Plan,
-    laws: &'a Laws,
+    laws: &'a [Law],
     policy: &'a Tabular,
     made: Vec<Vec<f64>>,
 }
 
-/// ℙ_i of every agent, without the states and actions that it does not depend on.
+/// ℙ_i, without the states and actions that it does not depend on.
 #[derive(Debug, Clone)]
-pub struct Laws {
-    tables: Vec<Vec<f64>>,
-    layouts: Vec<Layout>,
+pub struct Law {
+    table: Vec<f64>,
+    layout: Layout,
 }
 
-impl Laws {
-    /// Drops from every law what it does not depend on.
-    pub fn new(dynamics: &Dynamics) -> Self {
-        let (mut tables, mut layouts) = (Vec::new(), Vec::new());
-        for i in 0..dynamics.agents() {
-            let next = Layout::new(dynamics, [Var::Next(i)]);
-            let mut layout = Layout::of_pairs(dynamics, dynamics.parents_of(i)).union(&next);
-            let mut table = dynamics.laws.row(i).to_vec();
-            for (var, size) in layout.vars.clone() {
-                if var == Var::Next(i) {
-                    continue;
-                }
-                let stride = layout.stride(var);
-                let group = size * stride;
-                let ignored = table
-                    .chunks_exact(group)
-                    .all(|rows| (stride..group).all(|k| rows[k] == rows[k - stride]));
-                if ignored {
-                    table = table.chunks_exact(group).flat_map(|rows| rows[..stride].to_vec()).collect();
-                    layout = layout.without(var);
-                }
+impl Law {
+    /// Drops what the law does not depend on.
+    pub fn new(dynamics: &Dynamics, agent: usize) -> Self {
+        let pairs = Layout::of_pairs(dynamics, dynamics.parents_of(agent));
+        let mut layout = pairs.union(&Layout::new(dynamics, [Var::Next(agent)]));
+        let mut table = dynamics.laws.row(agent).to_vec();
+        for (var, size) in pairs.vars {
+            let stride = layout.stride(var);
+            let group = size * stride;
+            let is_constant = |rows: &[f64]| (stride..group).all(|k| rows[k] == rows[k - stride]);
+            if table.chunks_exact(group).all(is_constant) {
+                table = table.chunks_exact(group).flat_map(|rows| rows[..stride].to_vec()).collect();
+                layout = layout.without(var);
             }
-            tables.push(table);
-            layouts.push(layout);
         }
-        Laws { tables, layouts }
+        Law { table, layout }
     }
 }
 
 /// A plan in the making.
 struct Builder<'a> {
     dynamics: &'a Dynamics,
-    laws: &'a Laws,
+    laws: &'a [Law],
     observations: &'a StateIndex,
     roles: Vec<Role>,
     /// Agents whose next state is still to be summed out.
@@ -211,7 +201,7 @@ impl Plan {
     /// it), and over the actions of `free` agents; the role of all others is `outside`.
     pub fn new(
         dynamics: &Dynamics,
-        laws: &Laws,
+        laws: &[Law],
         observations: &StateIndex,
         free: &[usize],
         outside: Role,
@@ -243,7 +233,7 @@ impl Plan {
     }
 
     /// The plan with the tables of `policy`.
-    pub fn prepare<'a>(&'a self, laws: &'a Laws, policy: &'a Tabular) -> Prepared<'a> {
+    pub fn prepare<'a>(&'a self, laws: &'a [Law], policy: &'a Tabular) -> Prepared<'a> {
         let mut prepared = Prepared { plan: self, laws, policy, made: Vec::new() };
         for (left, step) in &self.preparations {
             let left: Vec<[f64; 1]> = prepared.table(*left).iter().map(|&x| [x]).collect();
@@ -258,7 +248,7 @@ impl Plan {
 impl Prepared<'_> {
     fn table(&self, table: Table) -> &[f64] {
         match table {
-            Table::Law(i) => &self.laws.tables[i],
+            Table::Law(i) => &self.laws[i].table,
             Table::Policy(i) => self.policy.probabilities(i),
             Table::Made(k) => &self.made[k],
             Table::One => &[1.0],
@@ -316,8 +306,8 @@ impl Builder<'_> {
     fn finished_by(&self, agent: usize) -> (Vec<usize>, Vec<usize>) {
         let values = &self.plan.output;
         let needed_later =
-            |action: Var| self.waiting.iter().any(|&k| k != agent && self.laws.layouts[k].contains(action));
-        let together = values.union(&self.laws.layouts[agent]);
+            |action: Var| self.waiting.iter().any(|&k| k != agent && self.laws[k].layout.contains(action));
+        let together = values.union(&self.laws[agent].layout);
         let follows = |j: &usize| self.roles[*j] == Role::Follows && !needed_later(Var::Action(*j));
         together.acting().filter(follows).partition(|&j| !values.contains(Var::Action(j)))
     }
@@ -325,7 +315,7 @@ impl Builder<'_> {
     /// The agent whose summation leaves the smallest table.
     fn cheapest(&self) -> Option<usize> {
         let size = |agent: usize| {
-            let law = self.visible(&self.laws.layouts[agent]);
+            let law = self.visible(&self.laws[agent].layout);
             let mut left = self.plan.output.union(&law).without(Var::Next(agent));
             for j in self.finished_by(agent).0 {
                 left = left.union(&self.visible(&self.policy_layout(j))).without(Var::Action(j));
@@ -338,7 +328,7 @@ impl Builder<'_> {
     /// Sums out the next state of `agent`, and the averaged actions that nothing else needs.
     fn sum_out(&mut self, agent: usize) -> Result<()> {
         let (fresh, present) = self.finished_by(agent);
-        let (mut table, mut layout) = (Table::Law(agent), self.laws.layouts[agent].clone());
+        let (mut table, mut layout) = (Table::Law(agent), self.laws[agent].layout.clone());
         for j in fresh {
             let (policy, action) = (self.policy_layout(j), Var::Action(j));
             let out = layout.union(&policy).without(action);

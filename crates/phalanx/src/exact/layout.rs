@@ -16,15 +16,6 @@ pub enum Var {
     Next(usize),
 }
 
-impl Var {
-    fn size(self, dynamics: &Dynamics) -> usize {
-        match self {
-            Var::State(i) | Var::Next(i) => dynamics.states[i],
-            Var::Action(i) => dynamics.actions[i],
-        }
-    }
-}
-
 /// Which indices a table has, the last one fastest.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Layout {
@@ -35,7 +26,11 @@ impl Layout {
     /// The given indices, in the order of [`Var`].
     pub fn new(dynamics: &Dynamics, vars: impl IntoIterator<Item = Var>) -> Self {
         let vars: BTreeSet<Var> = vars.into_iter().collect();
-        Layout { vars: vars.into_iter().map(|var| (var, var.size(dynamics))).collect() }
+        let size = |var| match var {
+            Var::State(i) | Var::Next(i) => dynamics.states[i],
+            Var::Action(i) => dynamics.actions[i],
+        };
+        Layout { vars: vars.into_iter().map(|var| (var, size(var))).collect() }
     }
 
     /// States of `agents`.

@@ -3,7 +3,7 @@
 use phalanx_solvers::{Lu, Mat};
 use rayon::prelude::*;
 
-use super::contraction::{Laws, Plan, Prepared, Role, Workspace};
+use super::contraction::{Law, Plan, Prepared, Role, Workspace};
 use super::dynamics::Dynamics;
 use super::gmres::{self, Side};
 use super::layout::Layout;
@@ -27,7 +27,7 @@ const MOST_APPLICATIONS: usize = 30_000;
 pub struct System {
     /// The world's tables.
     pub dynamics: Dynamics,
-    pub(super) laws: Laws,
+    pub(super) laws: Vec<Law>,
     /// γ.
     pub gamma: f64,
     /// Indices of all joint states.
@@ -51,7 +51,7 @@ impl System {
         }
         let dynamics = Dynamics::new(world)?;
         let n = dynamics.agents();
-        let laws = Laws::new(&dynamics);
+        let laws: Vec<Law> = (0..n).map(|i| Law::new(&dynamics, i)).collect();
         let everyone: Vec<usize> = (0..n).collect();
         let plan = |free: &[usize]| {
             let observations = policy.observations();
