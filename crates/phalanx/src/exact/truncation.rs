@@ -198,7 +198,7 @@ impl Neighbourhood {
         solution.col_iter().flat_map(|table| table.iter()).copied().collect()
     }
 
-    /// P̄[z][z'], the law of the next pair given z.
+    /// P̄ as `[z][z']`, the law of the next pair given z.
     fn next_pairs(&self, chain: &Chain<'_>, average: &Weighted<'_>) -> Vec<f64> {
         const LANES: usize = 8;
         let prepared = self.plan.prepare(&chain.system.laws, chain.policy);
