@@ -163,10 +163,8 @@ impl Reproduction {
     pub fn run_folder(&self, setting: &Setting, seed: u64) -> phalanx::Result<PathBuf> {
         let config = setting.config(seed, self.length, &self.registry)?.to_toml();
         let preset = setting.preset.replace('/', "-");
-        Ok(self
-            .root
-            .join("runs")
-            .join(format!("{preset}-{:08x}-seed{seed}", crc32c::crc32c(config.as_bytes()))))
+        let name = format!("{preset}-{:08x}-seed{seed}", crc32c::crc32c(config.as_bytes()));
+        Ok(self.root.join("runs").join(name))
     }
 
     /// Makes an experiment, or what is missing of it.

@@ -53,12 +53,8 @@ pub fn make(context: &ExperimentContext<'_>) -> anyhow::Result<()> {
     let mut slopes = Sheet::new("eta_mu,theorem,E_final,E_min,promised");
     let mut labels = Vec::new();
     for curve in CURVES {
-        let fitted =
-            ["E_final", "E_min"].map(|column| {
-                slope(&results.points("T", column, |row| {
-                    is_of(&results, row, curve) && results.number(row, "T") >= from
-                }))
-            });
+        let is_long = |row: &[String]| is_of(&results, row, curve) && results.number(row, "T") >= from;
+        let fitted = ["E_final", "E_min"].map(|column| slope(&results.points("T", column, is_long)));
         let (eta_mu, rule) = curve;
         let by_theorem = f64::from(rule == "theorem");
         slopes.push([eta_mu, by_theorem, fitted[0], fitted[1], THEOREM].map(number).into());

@@ -30,13 +30,11 @@ impl Metrics {
         let names = "iteration,return,objective,violation_total,violation_max,mu_mean,mu_largest";
         let [iteration, return_, objective, violation_total, violation_max, mu_mean, mu_largest] =
             read_columns(&path, names)?;
-        let metrics =
-            Metrics { iteration, return_, objective, violation_total, violation_max, mu_mean, mu_largest };
-        if metrics.iteration.is_empty() {
+        if iteration.is_empty() {
             let message = "has no rows, so there is nothing to draw; train for at least one iteration";
             return Err(Error::file(&path, message));
         }
-        Ok(metrics)
+        Ok(Metrics { iteration, return_, objective, violation_total, violation_max, mu_mean, mu_largest })
     }
 
     /// Whether any iteration has a return.

@@ -7,7 +7,7 @@ use phalanx::world::{EpidemicSpec, LineSettings, PistonballSpec, Wireless, World
 use phalanx::{Error, Result};
 
 use super::epidemic::Map;
-use super::episode::{drawn_users, no_pictures, queue, sending};
+use super::episode::{no_pictures, queue, sending, wireless_part};
 use super::film::{Film, Step};
 use super::line::{self, LineFilm};
 use super::pistonball::{self, Stage};
@@ -187,7 +187,7 @@ fn step(moment: &Moment<'_>, drawn: impl Iterator<Item = usize> + Clone) -> Step
 }
 
 fn wireless(world: &Wireless, moment: &Moment<'_>) -> WirelessFilm {
-    let (rows, columns, drawn) = drawn_users(world);
+    let (film, drawn) = wireless_part(world);
     let sends = |actions: &[u8]| {
         // Whether a queue was empty before the step is not seen after it; nothing arrived in either case.
         let is_paid = |user: usize| moment.rewards.get(user).is_some_and(|&reward| reward > 0.0);
@@ -199,8 +199,7 @@ fn wireless(world: &Wireless, moment: &Moment<'_>) -> WirelessFilm {
         sends: moment.actions.map(sends).unwrap_or_default(),
         ..WirelessStep::default()
     };
-    let grid = world.constants.grid;
-    WirelessFilm { rows, columns, grid: (grid.rows, grid.columns), steps: vec![step] }
+    WirelessFilm { steps: vec![step], ..film }
 }
 
 fn pistonball(pistons: usize, moment: &Moment<'_>) -> (Point, Vec<Shape>) {

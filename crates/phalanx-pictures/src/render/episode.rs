@@ -115,8 +115,7 @@ fn epidemic_film(evaluator: &Evaluator, spec: &EpidemicSpec, trajectory: &Trajec
 }
 
 fn wireless_film(evaluator: &Evaluator, world: &Wireless, trajectory: &Trajectory) -> WirelessFilm {
-    let steps = trajectory.steps();
-    let (rows, columns, drawn) = drawn_users(world);
+    let (film, drawn) = wireless_part(world);
     let users = world.constants.grid.users();
     let kept = kept_by_agent(evaluator.problem(), trajectory, drawn.iter().copied());
     let sending = |user: usize, k: usize| {
@@ -145,17 +144,16 @@ fn wireless_film(evaluator: &Evaluator, world: &Wireless, trajectory: &Trajector
             collided,
         }
     };
-    let grid = world.constants.grid;
-    let grid = (grid.rows, grid.columns);
-    WirelessFilm { rows, columns, grid, steps: (0..steps).map(step).collect() }
+    WirelessFilm { steps: (0..trajectory.steps()).map(step).collect(), ..film }
 }
 
-/// Rows and columns of the users that are drawn, and their numbers.
-pub fn drawn_users(world: &Wireless) -> (usize, usize, Vec<usize>) {
+/// A film of the part that is drawn, without steps, and the numbers of the users in it.
+pub fn wireless_part(world: &Wireless) -> (WirelessFilm, Vec<usize>) {
     let grid = world.constants.grid;
     let [rows, columns] = [grid.rows, grid.columns].map(|side| side.min(wireless::MOST_A_SIDE));
     let row = |row: usize| (0..columns).map(move |column| row * grid.columns + column);
-    (rows, columns, (0..rows).flat_map(row).collect())
+    let film = WirelessFilm { rows, columns, grid: (grid.rows, grid.columns), steps: Vec::new() };
+    (film, (0..rows).flat_map(row).collect())
 }
 
 /// The packets of a user in a state, the earliest deadline first.

@@ -127,28 +127,24 @@ impl PistonballFilm {
         (widest + 2.0 <= pitch).then_some(digits)
     }
 
-    /// What is written below a piston, from the first one drawn.
-    fn small_print(
-        &self,
-        stage: &Stage,
-        step: &PistonballStep,
-        k: usize,
-        digits: Option<&Vec<String>>,
-    ) -> Vec<Shape> {
-        let number = step.first + k;
-        let (x, floor) = stage.foot(k);
-        let text = |y, content: &str, colour| Shape::text((x, y), content, SMALL, Anchor::Middle, colour);
-        let mut shapes = vec![text(floor + 13.0, &number.to_string(), Colour::PAPER)];
-        shapes.extend(parts::law((x, law_y(stage)), stage.pitch, &step.laws[k], step.actions[k]));
-        if let Some(margin) = self.margins.values().get(number).copied().flatten() {
-            let (low, high) = self.margins.range();
-            let height = |value: f64| (value / (high - low).max(f64::MIN_POSITIVE)) as f32 * MARGIN_HEIGHT;
-            let zero = (margin_y(stage) + height(high)).floor();
-            shapes.extend(parts::margin((x, zero), stage.pitch, height(margin)));
-            if let Some(digits) = digits {
+    /// What is written below the pistons.
+    fn small_print(&self, stage: &Stage, step: &PistonballStep) -> Vec<Shape> {
+        let digits = self.digits(stage.pitch);
+        let (low, high) = self.margins.range();
+        let height = |value: f64| (value / (high - low).max(f64::MIN_POSITIVE)) as f32 * MARGIN_HEIGHT;
+        let mut shapes = Vec::new();
+        for (k, (law, &action)) in step.laws.iter().zip(&step.actions).enumerate() {
+            let number = step.first + k;
+            let (x, floor) = stage.foot(k);
+            let text = |y, content: &str, colour| Shape::text((x, y), content, SMALL, Anchor::Middle, colour);
+            shapes.push(text(floor + 13.0, &number.to_string(), Colour::PAPER));
+            shapes.extend(parts::law((x, law_y(stage)), stage.pitch, law, action));
+            if let Some(margin) = self.margins.values().get(number).copied().flatten() {
+                let zero = (margin_y(stage) + height(high)).floor();
+                shapes.extend(parts::margin((x, zero), stage.pitch, height(margin)));
                 let colour = if margin < 0.0 { Colour::ALARM } else { Colour::QUIET };
                 let y = margin_y(stage) + MARGIN_HEIGHT + DIGITS_HEIGHT - 2.0;
-                shapes.push(text(y, &digits[number], colour));
+                shapes.extend(digits.as_ref().map(|digits| text(y, &digits[number], colour)));
             }
         }
         shapes
@@ -191,9 +187,7 @@ impl Film for PistonballFilm {
             .collect();
         shapes.extend(parts::trail(&places));
         shapes.extend(stage.ball(step.ball, step.angle));
-        let digits = self.digits(stage.pitch);
-        let small_print = |k| self.small_print(&stage, step, k, digits.as_ref());
-        shapes.extend((0..step.levels.len()).flat_map(small_print));
+        shapes.extend(self.small_print(&stage, step));
         shapes
     }
 
