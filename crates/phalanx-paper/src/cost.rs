@@ -9,12 +9,11 @@ use serde::{Deserialize, Serialize};
 
 use super::catalogue::listed;
 use super::context::{ByLength, ExperimentContext};
-use super::drawing::log;
+use super::drawing::{Curve, Panel, Style, log, side_by_side};
 use super::on_one_thread;
 use super::setting::key_and_value;
 use super::sheet::{Sheet, optional};
 use phalanx_pictures::plot::canvas::Figure;
-use phalanx_pictures::plot::figure::{Curve, Panel, Style, side_by_side};
 use phalanx_pictures::plot::quantile;
 
 /// Columns of `results.csv`: one row per radius. `seconds` is the median, `seconds_relative` compares

@@ -12,7 +12,6 @@ mod drawing;
 mod models;
 mod rate;
 mod report;
-mod resumable;
 mod samples;
 mod setting;
 mod sheet;

@@ -7,11 +7,10 @@ use phalanx::run::{Config, Session};
 use serde::{Deserialize, Serialize};
 
 use super::context::{ExperimentContext, Length};
-use super::drawing::log;
+use super::drawing::{Curve, Panel, Style, log, side_by_side};
 use super::on_one_thread;
 use super::sheet::{Sheet, number};
 use phalanx_pictures::plot::canvas::Figure;
-use phalanx_pictures::plot::figure::{Curve, Panel, Style, side_by_side};
 use phalanx_pictures::statistics::slope;
 
 /// The line of four agents; η_μ and T are set here.

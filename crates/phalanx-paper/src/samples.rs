@@ -10,12 +10,11 @@ use phalanx::run::{Config, Session};
 use serde::{Deserialize, Serialize};
 
 use super::context::{ByLength, ExperimentContext};
-use super::drawing::log;
+use super::drawing::{Panel, Style, log, side_by_side};
 use super::on_one_thread;
 use super::setting::key_and_value;
 use super::sheet::{Sheet, number};
 use phalanx_pictures::plot::canvas::Figure;
-use phalanx_pictures::plot::figure::{Panel, Style, side_by_side};
 use phalanx_pictures::statistics::{deviation, mean, slope};
 
 /// Columns of `results.csv`: one row per number of samples. `what` is `estimate` (errors at policies that do

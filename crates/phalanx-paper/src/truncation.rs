@@ -6,13 +6,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::context::{ByLength, ExperimentContext};
-use super::drawing::log;
+use super::drawing::{Panel, Style, log, side_by_side};
 use super::models;
 use super::on_one_thread;
 use super::sheet::{Sheet, optional};
 use phalanx_pictures::plot::Values;
 use phalanx_pictures::plot::canvas::{Axis, Figure};
-use phalanx_pictures::plot::figure::{Panel, Style, side_by_side};
 
 /// Of the lines.
 const GAMMA: f64 = 0.99;

@@ -1,5 +1,5 @@
 //! Drawing: figures of panels of layers, to SVG and PNG. All that is known of the plotting crate (kuva) is in
-//! this file and in `lettering`, so that it can be exchanged.
+//! this file and in `render/text_mask.rs`, so that it can be exchanged.
 //!
 //! Its axes, grid, curves, marks and both back ends are used. Titles, captions and the legend are laid out
 //! here, as are ranges and ticks (`scale`): its own put the legend beside the data, turn captions on their
@@ -23,9 +23,9 @@ use kuva::render::theme::Theme;
 use rayon::prelude::*;
 
 pub use super::colour::Colour;
-use super::lettering::{LONGEST_LABEL, plain, shortened, text_width};
 use super::scale::{Scale, Values};
 use super::series::{Point, Span};
+use super::text::{LONGEST_LABEL, plain, shortened, text_width};
 
 /// The k-th shape of a series' marks, from 0.
 pub fn mark_of_series(k: usize) -> Mark {

@@ -2,13 +2,12 @@
 
 pub mod canvas;
 mod colour;
-pub mod figure;
-pub(crate) mod lettering;
 mod margins;
 mod read;
 mod runs;
 mod scale;
 mod series;
+pub(crate) mod text;
 
 use std::path::{Path, PathBuf};
 

@@ -1,8 +1,8 @@
 //! Frames and sheets: what a world draws, with its title, its status and its legend around it.
 
-use super::shape::{Picture, Shape};
+use super::shape::{Pen, Picture, Point, Shape};
 use crate::plot::canvas::Colour;
-use crate::plot::lettering::{shortened, text_width};
+use crate::plot::text::{shortened, text_width};
 
 /// An episode that can be drawn, one step at a time. This is all that a world has to provide.
 pub trait Film: Sync {
@@ -47,6 +47,28 @@ pub struct Step {
 pub struct Entry {
     pub sign: Vec<Shape>,
     pub label: &'static str,
+}
+
+/// The line around an agent; none if it has no constraints.
+pub fn ring_pen(kept: Option<bool>) -> Option<Pen> {
+    Some(match kept? {
+        true => Pen::new(Colour::of_series(1).tint(0.7), 1.6),
+        false => Pen::new(Colour::ALARM, 2.0),
+    })
+}
+
+/// A ring of the given radius.
+pub fn ring(centre: Point, radius: f32, kept: Option<bool>) -> Option<Shape> {
+    ring_pen(kept).map(|pen| Shape::Disc { centre, radius, fill: None, outline: Some(pen) })
+}
+
+/// What rings mean, if there are any.
+pub fn ring_legend(kept: &[Option<bool>]) -> Vec<Entry> {
+    let entry = |kept, label| Entry { sign: ring((0.0, 0.0), 6.5, Some(kept)).into_iter().collect(), label };
+    if kept.iter().all(Option::is_none) {
+        return Vec::new();
+    }
+    vec![entry(true, "constraints kept so far"), entry(false, "constraint broken so far")]
 }
 
 /// Widest drawing of a step; with [`MARGIN`] on both sides a picture is at most 900 wide.
@@ -160,7 +182,6 @@ impl Page {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::render::shape::Point;
 
     struct Blank {
         size: (f32, f32),

@@ -1,7 +1,6 @@
 //! Pictures of the synthetic line: agents in a row, or in several below one another.
 
-use super::film::{Entry, Film, Step, WIDEST};
-use super::ring::{ring, ring_legend};
+use super::film::{Entry, Film, Step, WIDEST, ring, ring_legend};
 use super::shape::{Anchor, Pen, Point, Shape};
 use crate::plot::canvas::Colour;
 

@@ -15,7 +15,6 @@ mod palette;
 mod pistonball;
 mod raster;
 mod reel;
-mod ring;
 mod shape;
 mod still;
 mod text_mask;

@@ -3,7 +3,14 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::plot::lettering::{letter_baseline, lettering};
+use kuva::backend::raster::RasterBackend;
+use kuva::render::render::{Primitive, Scene, TextAnchor, TextSpan};
+
+use crate::plot::text::{LONGEST_LABEL, shortened};
+
+/// The size in which texts are laid out, before they are scaled, and the row of their baseline.
+const SIZE: u32 = 20;
+const BASELINE: f64 = 24.0;
 
 /// A text in one size, row by row.
 #[derive(Debug)]
@@ -41,22 +48,33 @@ impl LetterCase {
 
 impl TextMask {
     fn draw(content: &str, bold: bool, pixels: f32) -> anyhow::Result<TextMask> {
-        let bytes =
-            lettering(content, bold, pixels).map_err(|reason| anyhow::anyhow!("no text: {reason}"))?;
+        // As a picture, black on white: the plotting crate has the only font in the program, and shows it in pictures alone.
+        let content = shortened(content, 2 * LONGEST_LABEL);
+        // No letter in use is wider.
+        let width = f64::from(SIZE) * 1.25 * (content.chars().count() + 1) as f64;
+        let mut scene = Scene::new(width, 1.6 * f64::from(SIZE));
+        let span = TextSpan { bold, ..TextSpan::plain(content) };
+        let (x, y, anchor) = (0.1 * f64::from(SIZE), BASELINE, TextAnchor::Start);
+        scene.add(Primitive::RichText { x, y, spans: vec![span], size: SIZE, anchor, color: None });
+        let scale = pixels / SIZE as f32;
+        let bytes = RasterBackend::new().with_scale(scale).render_scene(&scene);
+        let bytes = bytes.map_err(|reason| anyhow::anyhow!("no text: {reason}"))?;
         let mut reader = png::Decoder::new(std::io::Cursor::new(bytes)).read_info()?;
         let size = reader.output_buffer_size().unwrap_or(0);
         let mut picture = vec![0; size];
         let info = reader.next_frame(&mut picture)?;
         let (width, height) = (info.width as usize, info.height as usize);
         let channels = info.color_type.samples();
-        // Black on white: what is not white is ink.
+        // What is not white is ink.
         let ink = |x: usize, y: usize| 255 - picture[(y * width + x) * channels];
         // Without the room on both sides, so that a text stands where it begins and ends.
         let has_ink = |&x: &usize| (0..height).any(|y| ink(x, y) > 0);
         let left = (0..width).find(has_ink).unwrap_or(0);
         let right = (0..width).rfind(has_ink).map_or(left, |x| x + 1);
         let coverage = (0..height).flat_map(|y| (left..right).map(move |x| (x, y))).map(|(x, y)| ink(x, y));
-        Ok(TextMask { width: right - left, coverage: coverage.collect(), baseline: letter_baseline(pixels) })
+        // As the crate cuts it.
+        let baseline = (BASELINE as f32 * scale) as i32;
+        Ok(TextMask { width: right - left, coverage: coverage.collect(), baseline })
     }
 }
 

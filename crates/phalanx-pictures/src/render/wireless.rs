@@ -1,7 +1,6 @@
 //! Pictures of the wireless access grid: users, the access points between them, and who sends where.
 
-use super::film::{Entry, Film, WIDEST};
-use super::ring::{ring_legend, ring_pen};
+use super::film::{Entry, Film, WIDEST, ring_legend, ring_pen};
 use super::shape::{Anchor, CROSS, Pen, Point, Shape, TICK};
 use crate::plot::canvas::Colour;
 

@@ -5,8 +5,7 @@ mod map;
 #[cfg(test)]
 mod tests;
 
-use super::film::{Entry, Film, Step};
-use super::ring::{ring, ring_legend};
+use super::film::{Entry, Film, Step, ring, ring_legend};
 use super::shape::{Anchor, Pen, Point, Shape};
 use crate::plot::canvas::Colour;
 

@@ -11,7 +11,7 @@ use phalanx::world::pistonball::physics::{BALL_RADIUS, COLUMN, LOWEST, MOVE, WAL
 use super::film::{Entry, Film};
 use super::shape::{Anchor, Point, Shape};
 use crate::plot::canvas::Colour;
-use crate::plot::lettering::text_width;
+use crate::plot::text::text_width;
 use parts::{LAW_HEIGHT, MARGIN_HEIGHT, Piston, SIGN_HEIGHT};
 use stage::BOTTOM;
 

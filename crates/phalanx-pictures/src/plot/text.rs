@@ -1,7 +1,4 @@
-//! Texts of all pictures: what can be written, how wide it is, and its letters.
-
-use kuva::backend::raster::RasterBackend;
-use kuva::render::render::{Primitive, Scene, TextAnchor, TextSpan};
+//! Texts of all pictures: what can be written, and how wide it is.
 
 /// Labels are cut to this many characters, other texts to twice as many.
 pub const LONGEST_LABEL: usize = 60;
@@ -35,27 +32,3 @@ pub fn text_width(content: &str, size: u32) -> f64 {
     };
     f64::from(size) * content.chars().map(em).sum::<f64>()
 }
-
-/// A line of text as a PNG, black on white, with its baseline in row [`letter_baseline`]: the crate has the only
-/// font in the program, and shows it in pictures alone.
-pub fn lettering(content: &str, bold: bool, pixels: f32) -> Result<Vec<u8>, String> {
-    let content = shortened(content, 2 * LONGEST_LABEL);
-    // No letter in use is wider.
-    let width = f64::from(LETTER_SIZE) * 1.25 * (content.chars().count() + 1) as f64;
-    let mut scene = Scene::new(width, 1.6 * f64::from(LETTER_SIZE));
-    let span = TextSpan { bold, ..TextSpan::plain(content) };
-    let (size, anchor) = (LETTER_SIZE, TextAnchor::Start);
-    let (x, y) = (0.1 * f64::from(LETTER_SIZE), LETTER_BASELINE);
-    scene.add(Primitive::RichText { x, y, spans: vec![span], size, anchor, color: None });
-    RasterBackend::new().with_scale(pixels / LETTER_SIZE as f32).render_scene(&scene)
-}
-
-/// Row of the baseline in a picture of [`lettering`].
-pub fn letter_baseline(pixels: f32) -> i32 {
-    // As the crate cuts it.
-    (LETTER_BASELINE as f32 * (pixels / LETTER_SIZE as f32)) as i32
-}
-
-/// The size in which [`lettering`] lays out, before it is scaled.
-const LETTER_SIZE: u32 = 20;
-const LETTER_BASELINE: f64 = 24.0;
