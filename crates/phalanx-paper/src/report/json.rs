@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::Report;
 use super::gathered::Absent;
 use crate::claims::{CLAIMS, Judged, Untested, Verdict};
+use crate::context::Record;
 
 #[derive(Serialize)]
 struct Document<'a> {
@@ -32,23 +33,16 @@ struct Experiment<'a> {
     seeds: &'a [u64],
     /// Runs without a result.
     missing_seeds: Vec<String>,
-    wall_s: f64,
-    cores: usize,
+    wall_s: &'a f64,
+    cores: &'a usize,
 }
 
 /// The whole file.
 pub fn write(report: &Report) -> anyhow::Result<String> {
-    let experiments = report.gathered.experiments.iter().map(|found| Experiment {
-        id: &found.record.id,
-        title: &found.title,
-        label: &found.label,
-        command: &found.record.command,
-        commit: &found.record.commit,
-        length: &found.record.length,
-        seeds: &found.record.seeds,
-        missing_seeds: found.failures(),
-        wall_s: found.record.wall_s,
-        cores: found.record.cores,
+    let experiments = report.gathered.experiments.iter().map(|found| {
+        let Record { id, command, commit, length, seeds, wall_s, cores, .. } = &found.record;
+        let (title, label, missing_seeds) = (&found.title, &found.label, found.failures());
+        Experiment { id, title, label, command, commit, length, seeds, missing_seeds, wall_s, cores }
     });
     let document = Document {
         version: env!("CARGO_PKG_VERSION"),
