@@ -136,8 +136,8 @@ fn open_run(source: &str, sets: &[String], registry: &Registry) -> phalanx::Resu
     Evaluator::from_run(run, registry).map(Some)
 }
 
-/// Runs the command line of this process; every command knows the worlds in `registry` by their names. Exit status: 0 fine, 1 the
-/// run failed, 2 bad input.
+/// Runs the command line of this process; every command knows the worlds in `registry` by their names. Exit
+/// status: 0 fine, 1 the run failed, 2 bad input.
 pub fn main_with(registry: Registry) -> ExitCode {
     ExitCode::from(main_of(std::env::args_os(), &registry))
 }

@@ -37,7 +37,8 @@ pub struct Configuration(pub Config);
 
 #[pymethods]
 impl Configuration {
-    /// The configuration that `source` names, with `settings` on top. Dicts are merged into sections; lists replace lists.
+    /// The configuration that `source` names, with `settings` on top. Dicts are merged into sections; lists
+    /// replace lists.
     #[new]
     fn new(source: &Bound<'_, PyAny>, settings: &Bound<'_, PyDict>, own: &Bound<'_, Own>) -> PyResult<Self> {
         let base = if let Ok(source) = source.cast::<PyDict>() {

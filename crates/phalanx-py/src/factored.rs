@@ -40,7 +40,8 @@ pub enum Start {
     Function(Py<PyAny>),
 }
 
-/// A factored world, checked to be one if `is_checked`. The package has checked that the arguments fit each other.
+/// A factored world, checked to be one if `is_checked`. The package has checked that the arguments fit each
+/// other.
 #[pyfunction]
 #[pyo3(signature = (*, n, edges, states, actions, parents, tables, sampled, start, step, transition, is_checked))]
 #[expect(clippy::too_many_arguments, reason = "keywords in Python")]

@@ -26,7 +26,8 @@ pub struct PythonEnvironment {
     begin: Py<PyAny>,
 }
 
-/// A world of an environment, checked to be one if `is_checked`. The package has checked that the arguments fit each other.
+/// A world of an environment, checked to be one if `is_checked`. The package has checked that the arguments
+/// fit each other.
 #[pyfunction]
 #[pyo3(signature = (*, n, edges, cells, actions, widths, channels, begin, is_checked))]
 #[expect(clippy::too_many_arguments, reason = "keywords in Python")]

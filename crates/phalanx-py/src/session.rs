@@ -127,9 +127,9 @@ impl Fixed {
         arrays(py, self.evaluator.policy().theta())
     }
 
-    /// Probabilities of agent i's actions, given what it observes: the states of its neighbourhood, ascending; or in a world
-    /// that is simulated whole the view that an environment of this package shows, or these states and what the world shows
-    /// to all.
+    /// Probabilities of agent i's actions, given what it observes: the states of its neighbourhood,
+    /// ascending; or in a world that is simulated whole the view that an environment of this package shows,
+    /// or these states and what the world shows to all.
     fn law<'py>(
         &self,
         py: Python<'py>,

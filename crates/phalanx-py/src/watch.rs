@@ -19,9 +19,10 @@ use crate::errors::{bad, caught, exception, throw};
 /// How often Ctrl-C and progress are looked at.
 const EVERY: Duration = Duration::from_millis(50);
 
-/// So many threads to work on, all cores if not given, and what waits for their end. The interpreter knows them: they ask for
-/// its lock in a fraction of the time that others need. `hurry` is set when nobody wants to wait for an iteration to end, as
-/// after a second Ctrl-C: Python code that is called on these threads is left at once.
+/// So many threads to work on, all cores if not given, and what waits for their end. The interpreter knows
+/// them: they ask for its lock in a fraction of the time that others need. `hurry` is set when nobody wants
+/// to wait for an iteration to end, as after a second Ctrl-C: Python code that is called on these threads is
+/// left at once.
 fn start_threads(
     threads: Option<usize>,
     hurry: &Arc<AtomicBool>,
@@ -98,8 +99,8 @@ pub struct Watch<T> {
     pub asked_to_stop: Option<PyErr>,
 }
 
-/// Runs `work` on threads of its own, until `stop` is set, as it is by Ctrl-C or if `progress` raises. `progress(dict)` is called
-/// now and then, and after the last iteration.
+/// Runs `work` on threads of its own, until `stop` is set, as it is by Ctrl-C or if `progress` raises.
+/// `progress(dict)` is called now and then, and after the last iteration.
 pub fn watch<T: Send>(
     py: Python<'_>,
     threads: Option<usize>,
@@ -141,7 +142,8 @@ pub fn watch<T: Send>(
             }
             worker.join()
         });
-        // Waits for the threads: one that lets go of the interpreter while that is being shut down would take the process with it.
+        // Waits for the threads: one that lets go of the interpreter while that is being shut down would take
+        // the process with it.
         drop(pool);
         handles.into_iter().for_each(|handle| drop(handle.join()));
         outcome

@@ -94,8 +94,8 @@ impl Measured {
     }
 }
 
-/// Seconds of a typical iteration: the median, without the first one if there are three or more. It is the one
-/// in which memory is touched for the first time.
+/// Seconds of a typical iteration: the median, without the first one if there are three or more. It is the
+/// one in which memory is touched for the first time.
 fn typical(iterations: &[f64]) -> f64 {
     median(&mut iterations[usize::from(iterations.len() > 2)..].to_vec())
 }

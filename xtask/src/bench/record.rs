@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use super::laboratory::{Laboratory, Measured, Trial};
 use super::machine;
 
-/// Runs in a laboratory, and a file that grows with each, so that an interrupted measurement leaves what it has.
+/// Runs in a laboratory, and a file that grows with each, so that an interrupted measurement leaves what it
+/// has.
 pub struct Record<'a> {
     pub laboratory: &'a Laboratory,
     path: PathBuf,

@@ -44,7 +44,8 @@ const REFRESH: Duration = Duration::from_millis(100);
 const NAMED: usize = 3;
 
 impl Progress {
-    /// Before anything has begun: of so many runs in all, some are finished, and the others have `iterations` to do.
+    /// Before anything has begun: of so many runs in all, some are finished, and the others have `iterations`
+    /// to do.
     pub fn new(total: usize, finished: usize, iterations: usize, quiet: bool) -> Self {
         let bar = progress_bar(iterations, "{bar:20} {eta} left, {wide_msg}", quiet);
         let state = Mutex::new(State { finished, ..State::default() });

@@ -299,7 +299,8 @@ impl Games {
         })
     }
 
-    /// The present moment of the first copy, with what its agents did and earned to get there, as `[row][column][colour]`.
+    /// The present moment of the first copy, with what its agents did and earned to get there, as
+    /// `[row][column][colour]`.
     fn render<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyArray3<u8>>> {
         self.check_begun()?;
         let board = match self.board.take() {

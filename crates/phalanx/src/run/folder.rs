@@ -91,8 +91,9 @@ impl RunFolder {
         ensure(is_empty, || refused("is not empty; name a new folder, or remove it"))
     }
 
-    /// Where the run of a preset or file goes by default: `runs/<name>-seed<seed>`, numbered on if that exists. The preset
-    /// `paper/wireless` is called `paper-wireless`: its run must not be taken for one of `wireless`.
+    /// Where the run of a preset or file goes by default: `runs/<name>-seed<seed>`, numbered on if that
+    /// exists. The preset `paper/wireless` is called `paper-wireless`: its run must not be taken for one of
+    /// `wireless`.
     pub fn unused(source: &str, seed: u64) -> PathBuf {
         let stem = if preset::text(source).is_some() {
             source.replace('/', "-")
