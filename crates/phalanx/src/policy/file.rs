@@ -12,19 +12,25 @@ use safetensors::tensor::{Dtype, SafeTensors};
 
 use super::Policy;
 use crate::base::durable::{self, little_endian};
+use crate::base::error::ensure;
 use crate::base::tensor::{self, Numbers, find, not_whole, read_numbers};
 use crate::{Error, Ragged, Result};
 
 /// Agents that have tensors of their own at most.
 pub const MOST_NAMED: usize = 10_000;
 
-/// Some of θ; in single precision if the policy computes in it.
-fn numbers_of_theta(shape: Vec<usize>, values: &[f64], single: bool) -> Numbers<'_> {
-    if single {
-        let data = values.iter().flat_map(|&x| (x as f32).to_le_bytes()).collect();
-        return Numbers { shape, dtype: Dtype::F32, data };
-    }
-    Numbers { shape, dtype: Dtype::F64, data: little_endian(values) }
+/// What θ is written as: single precision if the policy computes in it.
+fn dtype_of(policy: &dyn Policy) -> Dtype {
+    if policy.is_single() { Dtype::F32 } else { Dtype::F64 }
+}
+
+/// Some of θ.
+fn numbers_of_theta(shape: Vec<usize>, values: &[f64], dtype: Dtype) -> Numbers<'_> {
+    let data = match dtype {
+        Dtype::F32 => values.iter().flat_map(|&x| (x as f32).to_le_bytes()).collect(),
+        _ => little_endian(values),
+    };
+    Numbers { shape, dtype, data }
 }
 
 fn numbers_of_counts(counts: &[usize]) -> Numbers<'static> {
@@ -33,49 +39,31 @@ fn numbers_of_counts(counts: &[usize]) -> Numbers<'static> {
 
 /// Writes θ; the metadata say the kind of policy.
 pub fn save(policy: &dyn Policy, path: &Path) -> Result<()> {
-    save_in(policy, path, Layout::of(policy))
+    // Layers of networks have shapes of their own, and far fewer agents can have one.
+    save_as(policy, path, policy.agents() > MOST_NAMED && !policy.is_single())
 }
 
-/// How θ is laid out in a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Layout {
-    /// Tensors of its own for every agent.
-    Named,
-    /// One tensor for all.
-    Flat,
-}
-
-impl Layout {
-    fn of(policy: &dyn Policy) -> Self {
-        // Layers of networks have shapes of their own, and far fewer agents can have one.
-        if policy.agents() > MOST_NAMED && !policy.is_single() { Layout::Flat } else { Layout::Named }
-    }
-}
-
-fn save_in(policy: &dyn Policy, path: &Path, layout: Layout) -> Result<()> {
+/// Writes θ as one tensor for all agents if `is_flat`, else as tensors of its own for every agent.
+fn save_as(policy: &dyn Policy, path: &Path, is_flat: bool) -> Result<()> {
     let metadata = HashMap::from([("policy".to_string(), policy.kind().to_string())]);
-    let single = policy.is_single();
-    durable::replace(path, |temporary| match layout {
-        Layout::Named => {
-            let tensors = (0..policy.agents()).flat_map(|i| {
-                let mut rest = policy.theta().row(i);
-                policy.tensors(i).into_iter().map(move |(name, shape)| {
-                    let (values, tail) = rest.split_at(shape.iter().product());
-                    rest = tail;
-                    (name, numbers_of_theta(shape, values, single))
-                })
-            });
-            tensor::write(temporary, tensors, Some(metadata))
-        }
-        Layout::Flat => {
-            let theta = policy.theta();
+    let (theta, dtype) = (policy.theta(), dtype_of(policy));
+    durable::replace(path, |temporary| {
+        if is_flat {
             let tensors = [
-                (FLAT, numbers_of_theta(vec![theta.data().len()], theta.data(), single)),
+                (FLAT, numbers_of_theta(vec![theta.data().len()], theta.data(), dtype)),
                 (OFFSETS, numbers_of_counts(theta.offsets())),
                 (COLUMNS, numbers_of_counts(policy.action_counts())),
             ];
-            tensor::write(temporary, tensors, Some(metadata))
+            return tensor::write(temporary, tensors, Some(metadata));
         }
+        let tensors = theta.iter().enumerate().flat_map(|(i, mut rest)| {
+            policy.tensors(i).into_iter().map(move |(name, shape)| {
+                let (values, tail) = rest.split_at(shape.iter().product());
+                rest = tail;
+                (name, numbers_of_theta(shape, values, dtype))
+            })
+        });
+        tensor::write(temporary, tensors, Some(metadata))
     })
 }
 
@@ -89,11 +77,10 @@ pub fn load(policy: &dyn Policy, path: &Path) -> Result<Ragged<f64>> {
     let tensors = SafeTensors::deserialize(&bytes).map_err(|e| not_whole(path, e))?;
     let (_, header) = SafeTensors::read_metadata(&bytes).map_err(|e| not_whole(path, e))?;
     let found = header.metadata().as_ref().and_then(|metadata| metadata.get("policy")).map(String::as_str);
-    if found != Some(policy.kind()) {
+    ensure(found == Some(policy.kind()), || {
         let found = found.unwrap_or("unknown");
-        let message = format!("is a policy of kind `{found}`, but `{}` is needed", policy.kind());
-        return Err(Error::file(path, message));
-    }
+        Error::file(path, format!("is a policy of kind `{found}`, but `{}` is needed", policy.kind()))
+    })?;
     let theta = if tensors.tensor(OFFSETS).is_ok() {
         load_flat(policy, path, &tensors)?
     } else {
@@ -103,16 +90,11 @@ pub fn load(policy: &dyn Policy, path: &Path) -> Result<Ragged<f64>> {
     Ok(theta)
 }
 
-fn dtype_of(policy: &dyn Policy) -> Dtype {
-    if policy.is_single() { Dtype::F32 } else { Dtype::F64 }
-}
-
 fn load_named(policy: &dyn Policy, path: &Path, tensors: &SafeTensors<'_>) -> Result<Ragged<f64>> {
     let expected = (0..policy.agents()).map(|i| policy.tensors(i).len()).sum::<usize>();
-    if tensors.len() != expected {
-        let message = format!("has {} tensors, but this model has {expected}", tensors.len());
-        return Err(Error::file(path, message));
-    }
+    ensure(tensors.len() == expected, || {
+        Error::file(path, format!("has {} tensors, but this model has {expected}", tensors.len()))
+    })?;
     let dtype = dtype_of(policy);
     let mut theta = policy.theta().clone();
     for i in 0..policy.agents() {
@@ -155,10 +137,9 @@ fn check_numbers(policy: &dyn Policy, path: &Path, theta: &Ragged<f64>) -> Resul
         if let Some(bad) = row.iter().find(|x| !x.is_finite()) {
             return Err(Error::file(path, format!("theta.{i} holds {bad}")));
         }
-        if !policy.is_direct() {
-            continue;
-        }
-        if let Some(x) = row.chunks_exact(policy.actions(i)).position(|law| !is_law(law)) {
+        if policy.is_direct()
+            && let Some(x) = row.chunks_exact(policy.actions(i)).position(|law| !is_law(law))
+        {
             return Err(Error::file(path, format!("theta.{i}, row {x}: the probabilities do not sum to 1")));
         }
     }
@@ -202,9 +183,9 @@ mod tests {
         };
         for kind in [Parameterisation::Softmax, Parameterisation::Direct] {
             let saved = make(7, 1, kind, 1.0);
-            for layout in [Layout::Named, Layout::Flat] {
-                save_in(&saved, &path, layout).unwrap();
-                assert_eq!(&load(&make(7, 1, kind, 0.0), &path).unwrap(), saved.theta(), "{layout:?}");
+            for is_flat in [false, true] {
+                save_as(&saved, &path, is_flat).unwrap();
+                assert_eq!(&load(&make(7, 1, kind, 0.0), &path).unwrap(), saved.theta(), "{is_flat}");
             }
             // More agents, and more neighbours.
             let message = load(&make(8, 1, kind, 0.0), &path).unwrap_err().to_string();
@@ -217,13 +198,13 @@ mod tests {
         }
         let mut laws = make(7, 1, Parameterisation::Direct, 0.0);
         laws.theta_mut().row_mut(3)[4] = 0.7;
-        for (layout, of_what) in [(Layout::Named, "theta.3, row 2"), (Layout::Flat, "theta.3, row 2")] {
-            save_in(&laws, &path, layout).unwrap();
-            assert!(load(&laws, &path).unwrap_err().to_string().contains(of_what));
+        for is_flat in [false, true] {
+            save_as(&laws, &path, is_flat).unwrap();
+            assert!(load(&laws, &path).unwrap_err().to_string().contains("theta.3, row 2"));
         }
         let mut broken = make(7, 1, Parameterisation::Softmax, 0.0);
         broken.theta_mut().row_mut(5)[0] = f64::NAN;
-        save_in(&broken, &path, Layout::Flat).unwrap();
+        save_as(&broken, &path, true).unwrap();
         assert!(load(&broken, &path).unwrap_err().to_string().contains("theta.5 holds NaN"));
     }
 

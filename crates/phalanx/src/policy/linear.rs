@@ -4,8 +4,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::logits::logit_gradients;
-use super::{ActAlone, Acting, Policy, PolicySettings, softmax};
+use super::{ActAlone, Acting, Policy, PolicySettings, logit_gradients, softmax};
 use super::{GradientInput, GradientScratch, ThetaKeys, draw_theta};
 use crate::base::memory::check_memory;
 use crate::base::sampler::{outcome, write_thresholds};
@@ -112,34 +111,31 @@ impl LinearPolicy {
         let n = world.graph().agents();
         let actions: Vec<usize> = (0..n).map(|i| world.actions(i)).collect();
         let groups = world.graph().neighbourhoods(kappa);
-        let mut counts = vec![0u64; n];
-        let terms = Ragged::from_rows((0..n).map(|i| {
-            let mut first = 0;
-            let row: Vec<Term> = (groups.row(i).iter())
+        let (mut counts, mut world_terms) = (Vec::with_capacity(n), Vec::with_capacity(n));
+        let terms = Ragged::from_rows(groups.iter().enumerate().map(|(i, group)| {
+            let mut count = 0;
+            let row: Vec<Term> = (group.iter())
                 .map(|&agent| {
                     let (own, states) = (world.states(i) as u64, world.states(agent as usize) as u64);
-                    let (own_stride, count) = match features {
+                    let first = count;
+                    let (own_stride, own_count) = match features {
                         PolicyFeatures::Own if agent as usize != i => (0, 0),
                         PolicyFeatures::Pair if agent as usize != i => (states as u32, own * states),
                         _ => (0, states),
                     };
-                    let term = Term { agent, own_stride, first };
-                    first += count;
-                    term
+                    count += own_count;
+                    Term { agent, own_stride, first }
                 })
                 .collect();
-            counts[i] = first;
-            row
-        }));
-        let mut world_terms = Vec::with_capacity(n);
-        for (i, count) in counts.iter_mut().enumerate() {
-            let features = if with_world { world.policy_features(i, groups.row(i)) } else { None };
+            let features = if with_world { world.policy_features(i, group) } else { None };
             world_terms.push(features.map(|features| {
-                let first = *count;
-                *count += features.count() as u64;
+                let first = count;
+                count += features.count() as u64;
                 WorldTerm { features, first }
             }));
-        }
+            counts.push(count);
+            row
+        }));
         // θ, the gradient and an optimiser's two moments.
         let entries: u128 =
             counts.iter().zip(&actions).map(|(&count, &a)| u128::from(count) * a as u128).sum();

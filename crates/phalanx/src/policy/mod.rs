@@ -4,7 +4,6 @@ pub(crate) mod columns;
 mod file;
 mod gradient;
 mod linear;
-mod logits;
 mod neural;
 pub mod observation;
 mod rule;
@@ -15,9 +14,9 @@ use std::fmt::Debug;
 use std::ops::Range;
 use std::sync::Arc;
 
-use serde::de::Error as _;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
+use crate::base::error::ensure;
 use crate::base::range::NonNegative;
 use crate::base::section::{Family, Kind, Section};
 use crate::base::stream::{Place, Purpose, Stream};
@@ -27,9 +26,9 @@ use crate::{Error, Ragged, Result};
 pub use file::{load, save};
 pub use gradient::{Baseline, GradientInput, GradientScratch, GradientSettings};
 pub use linear::{LinearPolicy, LinearPolicySettings, PolicyFeatures};
-pub use logits::logit_gradients;
 pub use neural::{NeuralPolicy, NeuralPolicySettings};
 pub use rule::RulePolicy;
+pub use softmax::logit_gradients;
 pub(crate) use softmax::{entropy_slopes, score, softmax};
 pub use tabular::{Tabular, TabularSettings};
 
@@ -117,7 +116,7 @@ impl Default for ThetaKeys {
 impl ThetaKeys {
     /// Refuses a box, for kinds that cannot have one; `allowed` says which can.
     fn without_box(&self, allowed: &str) -> Result<()> {
-        self.theta_box.map_or(Ok(()), |_| Err(Error::config("policy.box", format!("is for {allowed}"))))
+        ensure(self.theta_box.is_none(), || Error::config("policy.box", format!("is for {allowed}")))
     }
 
     fn theta_box(&self) -> Option<[f64; 2]> {
@@ -126,15 +125,16 @@ impl ThetaKeys {
 }
 
 /// An interval that is not empty.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "[f64; 2]")]
 pub struct ThetaBox(pub [f64; 2]);
 
-impl<'de> Deserialize<'de> for ThetaBox {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
-        let [low, high] = <[f64; 2]>::deserialize(deserializer)?;
-        if low > high || low == f64::INFINITY || high == f64::NEG_INFINITY {
-            return Err(D::Error::custom(format!("[{low}, {high}] holds no number")));
-        }
+impl TryFrom<[f64; 2]> for ThetaBox {
+    type Error = String;
+
+    fn try_from([low, high]: [f64; 2]) -> std::result::Result<Self, String> {
+        let is_empty = low > high || low == f64::INFINITY || high == f64::NEG_INFINITY;
+        ensure(!is_empty, || format!("[{low}, {high}] holds no number"))?;
         Ok(ThetaBox([low, high]))
     }
 }

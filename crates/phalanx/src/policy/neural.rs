@@ -6,8 +6,7 @@ use std::ops::Range;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::logits::logit_gradients;
-use super::{ActTogether, Acting, Policy, PolicySettings, softmax};
+use super::{ActTogether, Acting, Policy, PolicySettings, logit_gradients, softmax};
 use super::{GradientInput, GradientScratch, ThetaKeys};
 use crate::base::fields::{Field, Fields};
 use crate::base::parallel::{agent_blocks, for_each_agent};

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::columns::state_column;
-use super::logits::Spread;
+use super::softmax::Spread;
 use super::{ActAlone, Acting, Baseline, Parameterisation, Policy, PolicySettings};
 use super::{GradientInput, GradientScratch, ThetaKeys, draw_theta, entropy_slopes, softmax};
 use crate::base::memory::check_memory;
