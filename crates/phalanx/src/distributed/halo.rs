@@ -113,11 +113,6 @@ impl Halo {
         self.peers.rank() == 0
     }
 
-    /// Agents told of to neighbours: one that two must know of counts twice.
-    pub fn sent_agents(&self) -> usize {
-        self.links.iter().map(|link| link.sends.len()).sum()
-    }
-
     /// Room for messages.
     pub fn messages(&self) -> Messages {
         let none = || vec![Vec::new(); self.links.len()];

@@ -177,7 +177,9 @@ impl TrafficLimits {
         summed: usize,
     ) -> u64 {
         let per_agent = 2 * steps as u64 + self.weighted_values(batch, alternatives);
-        halo.sent_agents() as u64 * per_agent + summed as u64 + 64 * (halo.peers().count() as u64 + 1)
+        // An agent that two neighbours must know of counts twice.
+        let sent: usize = halo.links.iter().map(|link| link.sends.len()).sum();
+        sent as u64 * per_agent + summed as u64 + 64 * (halo.peers().count() as u64 + 1)
     }
 
     /// In an iteration that samples so many steps, of which so many are the batch's. Links are mutual: who

@@ -51,14 +51,6 @@ pub(super) struct Episodes<'a> {
     pub stop: &'a AtomicBool,
 }
 
-/// What single agents did.
-struct AgentResults {
-    /// f_i, and what was earned in all episodes.
-    numbers: Vec<[f64; 2]>,
-    values: Ragged<f64>,
-    slack: Ragged<f64>,
-}
-
 /// Where an evaluation episode begins, and its numbers.
 fn episode_request(number: u32) -> Request {
     Request {
@@ -80,12 +72,9 @@ impl<'a> Episodes<'a> {
     /// Every utility at the occupancy pooled over them; valid on rank 0 only.
     pub fn evaluate(&self) -> Result<Evaluation> {
         let Task { world, halo, .. } = self.task;
-        let found = halo.all_ok(self.measure())?;
-        let (values, slack) = (
-            halo.gather_ragged(world.graph(), &found.values)?,
-            halo.gather_ragged(world.graph(), &found.slack)?,
-        );
-        let numbers: Vec<f64> = world.graph().owned_agents().flat_map(|i| found.numbers[i]).collect();
+        let (numbers, values, slack) = halo.all_ok(self.measure())?;
+        let values = halo.gather_ragged(world.graph(), &values)?;
+        let slack = halo.gather_ragged(world.graph(), &slack)?;
         let numbers = halo.gather_rows(2, &numbers)?;
         let numbers = numbers.as_chunks::<2>().0;
         let (agents, episodes) = (numbers.len() as f64, self.episodes as f64);
@@ -138,32 +127,30 @@ impl<'a> Episodes<'a> {
         Ok(())
     }
 
-    /// Every own agent's utilities at its pooled occupancy.
-    fn measure(&self) -> Result<AgentResults> {
+    /// Every own agent's utilities at its pooled occupancy: f_i and what was earned in all episodes, one after the other;
+    /// values of the bounded utilities; their slacks.
+    fn measure(&self) -> Result<(Vec<f64>, Ragged<f64>, Ragged<f64>)> {
         let Task { world, problem, .. } = self.task;
         let network = world.graph();
         let visits = self.visits(&problem.occupancy_weights(self.horizon, self.episodes))?;
         let earned = undiscounted_returns(&**world, &visits.counts);
-        let constraints = || problem.agents.iter().map(|agent| agent.constraints.len());
-        let mut found = AgentResults {
-            numbers: vec![[0.0; 2]; problem.agents.len()],
-            values: Ragged::zeros(constraints()),
-            slack: Ragged::zeros(constraints()),
-        };
+        let mut numbers = Vec::with_capacity(2 * problem.agents.len());
+        let mut values = Ragged::zeros(problem.agents.iter().map(|agent| agent.constraints.len()));
+        let mut slack = Ragged::zeros_like(&values);
         for i in network.owned_agents() {
             let (agent, lambda, id) =
                 (&problem.agents[i], visits.occupancy.row(i), network.global_id(i) as usize);
             let value = agent.objective.value(lambda, agent.space);
             check(value, id, "f")?;
-            found.numbers[i] = [value, earned.as_ref().map_or(0.0, |earned| earned(i))];
+            numbers.extend([value, earned.as_ref().map_or(0.0, |earned| earned(i))]);
             for (k, constraint) in agent.constraints.iter().enumerate() {
                 let value = constraint.utility.value(lambda, agent.space);
                 check(value, id, "g")?;
-                found.values.row_mut(i)[k] = value;
-                found.slack.row_mut(i)[k] = constraint.bound.slack(value);
+                values.row_mut(i)[k] = value;
+                slack.row_mut(i)[k] = constraint.bound.slack(value);
             }
         }
-        Ok(found)
+        Ok((numbers, values, slack))
     }
 }
 

@@ -15,10 +15,11 @@ use super::multipliers;
 use super::outcome::Outcome;
 use super::preset;
 use super::session::Session;
-use crate::algorithm::{Stage, Summary};
+use crate::algorithm::{Stage, Summary, Task};
 use crate::base::document;
 use crate::base::durable::{self, Log};
 use crate::base::error::ensure;
+use crate::base::fields::Fields;
 use crate::distributed::{ProcessTraffic, Traffic};
 use crate::policy;
 use crate::world::Registry;
@@ -112,14 +113,14 @@ impl RunFolder {
             .map_err(|e| Error::argument("out", format!("{} cannot be made: {e}", path.display())))?;
         let lock = lock(path)?;
         RunFolder::check_free(path)?;
-        if let Some(policy) = session.warm_from() {
+        if let Some(policy) = &session.warm_from {
             let copy = |temporary: &Path| std::fs::copy(policy, temporary).map(drop);
             durable::replace(&path.join(INITIAL_POLICY), copy)?;
         }
         // From here on it is a run, which `resume` can start: all that it needs is there.
         durable::replace_text(&path.join("config.toml"), &session.config().to_toml())?;
         let config_crc32c = input_checksum(path, session.config())?;
-        let is_warm = session.warm_from().is_some();
+        let is_warm = session.warm_from.is_some();
         let meta = Meta { is_warm, config_crc32c: Some(config_crc32c), ..Meta::new(provenance) };
         let point = RestartPoint::Beginning { is_warm };
         let begun = LockedRun { lock, meta, config_crc32c, notes: Vec::new(), point };
@@ -272,12 +273,8 @@ fn new_metrics(path: &Path, with_stationarity: bool) -> Result<Log> {
 }
 
 fn new_timings(path: &Path) -> Result<Log> {
-    let mut header = String::from("iteration");
-    for name in Stage::NAMES {
-        header += &format!(",{name}_s");
-    }
-    header += ",mpi_bytes,mpi_bound";
-    Log::create(path.join(TIMINGS), format!("{header}\n").as_bytes())
+    let stages: String = Stage::NAMES.iter().map(|name| format!(",{name}_s")).collect();
+    Log::create(path.join(TIMINGS), format!("iteration{stages},mpi_bytes,mpi_bound\n").as_bytes())
 }
 
 /// One number for each of several processes.
@@ -333,12 +330,10 @@ impl RestartPoint {
     pub fn apply(&self, path: &Path, session: &mut Session) -> Result<()> {
         match self {
             RestartPoint::Checkpoint(manifest) => {
-                let folder = path.join(CHECKPOINTS);
-                let network = session.world().graph().clone();
-                let halo = session.halo().clone();
-                halo.all_ok(
-                    session.restore(|fields| checkpoint::restore(&folder, manifest, fields, &network)),
-                )
+                let (folder, Task { world, halo, .. }) = (path.join(CHECKPOINTS), session.task.clone());
+                let restore =
+                    |fields: Fields<'_>| checkpoint::restore(&folder, manifest, fields, world.graph());
+                halo.all_ok(session.restore(restore))
             }
             RestartPoint::Beginning { is_warm: true } => session.warm_start(&path.join(INITIAL_POLICY)),
             RestartPoint::Beginning { is_warm: false } => Ok(()),
@@ -405,10 +400,9 @@ impl LockedRun {
 
 /// Writes the state of a session, or of one process's part of it.
 pub(super) fn write_state(path: &Path, session: &mut Session) -> Result<Piece> {
-    let iteration = session.algorithm().iteration();
-    let network = session.world().graph().clone();
-    let which = (session.halo().peers().rank(), session.halo().peers().count());
-    checkpoint::write(&path.join(CHECKPOINTS), iteration, which, &session.fields(), &network)
+    let (iteration, Task { world, halo, .. }) = (session.algorithm().iteration(), session.task.clone());
+    let which = (halo.peers().rank(), halo.peers().count());
+    checkpoint::write(&path.join(CHECKPOINTS), iteration, which, &session.fields(), world.graph())
 }
 
 /// The newest checkpoint whose state is whole and whose tables are as long as it says.

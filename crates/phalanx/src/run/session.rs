@@ -20,13 +20,13 @@ use crate::{Error, Ragged, Result};
 /// process's part of them.
 pub struct Session {
     config: Config,
-    task: Task,
+    pub(super) task: Task,
     algorithm: Box<dyn Algorithm>,
     warnings: Vec<String>,
-    /// The policy that it began with, if it was not the configuration's.
-    warm_from: Option<PathBuf>,
-    /// Ends evaluations.
-    stop: Arc<AtomicBool>,
+    /// The file of the policy that it began with, if it was not the configuration's.
+    pub(super) warm_from: Option<PathBuf>,
+    /// Makes evaluations end, with [`Error::Stopped`], soon after it is set on rank 0.
+    pub(super) stop: Arc<AtomicBool>,
 }
 
 impl Session {
@@ -111,11 +111,6 @@ impl Session {
         Ok(Ragged::from_rows((0..ids.len()).map(|i| row(i).unwrap_or(before.row(i)).to_vec())))
     }
 
-    /// The file that [`Session::warm_start`] was used with.
-    pub fn warm_from(&self) -> Option<&Path> {
-        self.warm_from.as_deref()
-    }
-
     /// Everything that the next iteration depends on.
     pub fn fields(&mut self) -> Fields<'_> {
         self.algorithm.fields()
@@ -177,16 +172,6 @@ impl Session {
             Ok(evaluator)
         };
         halo.all_ok(halo.is_first().then(whole).transpose())
-    }
-
-    /// Makes evaluations end, with [`Error::Stopped`], soon after `stop` is set on rank 0.
-    pub fn set_stop_flag(&mut self, stop: Arc<AtomicBool>) {
-        self.stop = stop;
-    }
-
-    /// Borders with other processes, if there are any.
-    pub fn halo(&self) -> &Arc<Halo> {
-        &self.task.halo
     }
 
     /// What was asked for.

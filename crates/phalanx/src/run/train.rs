@@ -69,7 +69,7 @@ const STOP: u8 = 2;
 impl Run {
     /// Begins a run in `path` (rank 0's counts), which must be new or empty.
     pub fn begin(session: Session, path: &Path, provenance: Provenance) -> Result<Self> {
-        let halo = session.halo().clone();
+        let halo = session.task.halo.clone();
         let heard = halo.broadcast(path.as_os_str().as_encoded_bytes().to_vec())?;
         let path = if halo.is_first() {
             path.to_path_buf()
@@ -107,7 +107,7 @@ impl Run {
     /// Trains to the end, calling `progress` after every iteration on rank 0, and evaluates the final policy, which is on
     /// disk by then. Stops early, with a checkpoint, soon after `stop` is set on rank 0.
     pub fn train(&mut self, stop: &Arc<AtomicBool>, progress: impl FnMut(&Summary)) -> Result<Ending> {
-        self.session.set_stop_flag(stop.clone());
+        self.session.stop = stop.clone();
         let result = self.run_to_end(stop, progress);
         result.map_err(|error| self.name_checkpoint(error)).inspect_err(|error| self.fail(&error.to_string()))
     }
@@ -118,7 +118,7 @@ impl Run {
     }
 
     fn run_to_end(&mut self, stop: &AtomicBool, mut progress: impl FnMut(&Summary)) -> Result<Ending> {
-        let halo = self.session.halo().clone();
+        let halo = self.session.task.halo.clone();
         let (before, begin) = (self.elapsed, Instant::now());
         let mut timer = CheckpointTimer::new(&mut self.session);
         while let Some(summary) = self.session.advance()? {
@@ -150,8 +150,8 @@ impl Run {
         }
         self.elapsed = before + begin.elapsed();
         let whole = self.session.whole()?;
-        let saved = self.save_policy(whole.as_ref());
-        halo.all_ok(saved)?;
+        let files = self.folder.as_mut().zip(whole.as_ref());
+        halo.all_ok(files.map_or(Ok(()), |(folder, whole)| folder.save_policy(whole)))?;
         match self.session.evaluate() {
             Err(Error::Stopped) => {
                 if last != CHECKPOINT {
@@ -170,11 +170,6 @@ impl Run {
         let noted = self.folder.as_mut().map_or(Ok(()), |folder| folder.set_status("stopped"));
         halo.all_ok(noted)?;
         Ok(Ending::Stopped { iteration: self.session.algorithm().iteration() })
-    }
-
-    fn save_policy(&mut self, whole: Option<&Evaluator>) -> Result<()> {
-        let (Some(folder), Some(whole)) = (&mut self.folder, whole) else { return Ok(()) };
-        folder.save_policy(whole)
     }
 
     /// Writes everything that a run ends with.
