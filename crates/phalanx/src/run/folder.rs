@@ -263,13 +263,11 @@ const LOCK: &str = "lock";
 const INITIAL_POLICY: &str = "init.safetensors";
 
 fn new_metrics(path: &Path, with_stationarity: bool) -> Result<Log> {
-    let mut header = String::from(
-        "iteration,return,objective,violation_total,violation_max,violation_mean,mu_mean,mu_largest,gradient_norm,\
-         agent_steps,comm_bytes,states_messages,states_bytes,q_values_messages,q_values_bytes,duals_messages,\
-         duals_bytes",
-    );
-    header += if with_stationarity { ",X,Y,E\n" } else { "\n" };
-    Log::create(path.join(METRICS), header.as_bytes())
+    let columns = "iteration,return,objective,violation_total,violation_max,violation_mean,mu_mean,mu_largest,\
+                   gradient_norm,agent_steps,comm_bytes,states_messages,states_bytes,q_values_messages,\
+                   q_values_bytes,duals_messages,duals_bytes";
+    let stationarity = if with_stationarity { ",X,Y,E" } else { "" };
+    Log::create(path.join(METRICS), format!("{columns}{stationarity}\n").as_bytes())
 }
 
 fn new_timings(path: &Path) -> Result<Log> {

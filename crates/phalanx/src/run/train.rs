@@ -127,14 +127,8 @@ impl Run {
                     folder.record(&summary, &self.session)?;
                 }
                 progress(&summary);
-                let stopping = stop.load(Ordering::Relaxed);
-                Ok(if stopping {
-                    STOP
-                } else if timer.is_due() {
-                    CHECKPOINT
-                } else {
-                    GO_ON
-                })
+                let due = if timer.is_due() { CHECKPOINT } else { GO_ON };
+                Ok(if stop.load(Ordering::Relaxed) { STOP } else { due })
             })?;
             self.elapsed = before + begin.elapsed();
             if decision != GO_ON {

@@ -55,10 +55,8 @@ impl DecayCheck {
             omega_sup: decay.omega_sup.filter(|omega| omega.is_finite()),
             bound: decay.best(point.reward_bound(), point.subject.kappa_q),
             gamma_below: (!holds).then(|| 2.0 / decay.chi_at_0),
-            mixing_above: point.subject.mixing.filter(|_| !holds).map(|mixing| {
-                // Mixing with weight α multiplies M by 1 − α.
-                enough_mixing(mixing, decay.two_over_gamma / decay.chi_at_0)
-            }),
+            // Mixing with weight α multiplies M by 1 − α.
+            mixing_above: point.enough_mixing(decay.two_over_gamma / decay.chi_at_0).filter(|_| !holds),
         }
     }
 }
@@ -86,21 +84,17 @@ impl ClosedLoop {
             spectral_radius: radius,
             gradient_error: point.certified(&certificate, mu),
             // C is linear in M.
-            mixing_above: point
-                .subject
-                .mixing
-                .filter(|_| !holds)
-                .map(|mixing| enough_mixing(mixing, 1.0 / radius)),
+            mixing_above: point.enough_mixing(1.0 / radius).filter(|_| !holds),
         }
     }
 }
 
-/// The weight α beyond which 1 − α is less than `factor` of what it is now.
-fn enough_mixing(now: f64, factor: f64) -> f64 {
-    1.0 - (1.0 - now) * factor
-}
-
 impl Point<'_> {
+    /// The weight α of a line beyond which 1 − α is less than `factor` of what it is now.
+    fn enough_mixing(&self, factor: f64) -> Option<f64> {
+        self.subject.mixing.map(|now| 1.0 - (1.0 - now) * factor)
+    }
+
     pub(super) fn certificate(&self, groups: &Ragged<u32>) -> Certificate {
         Certificate::new(&self.chain.system.dynamics, self.decay, self.subject.policy, groups)
     }

@@ -61,19 +61,15 @@ pub(super) fn multipliers(point: &Point<'_>, feasibility: &Feasibility) -> (Mult
     if given.data().is_empty() || given.data().iter().any(|&mu| mu > 0.0) {
         return (Multipliers::Given, given.clone());
     }
-    let mut mu = given.clone();
     let optimal: Option<Vec<f64>> =
         feasibility.constraints.iter().map(|constraint| constraint.multiplier).collect();
-    match optimal {
-        Some(optimal) => {
-            mu.data_mut().copy_from_slice(&optimal);
-            (Multipliers::Optimal, mu)
-        }
-        None => {
-            mu.data_mut().fill(1.0);
-            (Multipliers::Ones, mu)
-        }
-    }
+    let (source, numbers) = match optimal {
+        Some(optimal) => (Multipliers::Optimal, optimal),
+        None => (Multipliers::Ones, vec![1.0; given.data().len()]),
+    };
+    let mut mu = given.clone();
+    mu.data_mut().copy_from_slice(&numbers);
+    (source, mu)
 }
 
 impl TruncationCheck {
