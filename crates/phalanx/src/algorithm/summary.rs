@@ -2,7 +2,7 @@
 
 use crate::Ragged;
 use crate::exact::Stationarity;
-use crate::learn::agent_metrics::{AgentMetrics, agent_metrics};
+use crate::learn::agent_metrics::AgentMetrics;
 use crate::learn::shadow::Signals;
 use crate::world::{World, sampled_channels, sampled_number};
 
@@ -35,9 +35,10 @@ pub struct Summary {
 impl Summary {
     /// From the signals, multipliers and gradient of iteration t.
     pub fn new(iteration: usize, signals: &Signals, mu: &Ragged<f64>, gradient: &Ragged<f64>) -> Self {
-        let agents = 0..signals.objective.len();
-        let all = agent_metrics(agents.clone(), |_| 0.0, &signals.objective, &signals.slack, mu, gradient);
-        Summary::of(iteration, &AgentMetrics::fold(&all), agents.len(), mu.data().len())
+        let agents = signals.objective.len();
+        let of = |i| AgentMetrics::for_agent(i, 0.0, signals, mu, gradient);
+        let all: Vec<AgentMetrics> = (0..agents).map(of).collect();
+        Summary::of(iteration, &AgentMetrics::fold(&all), agents, mu.data().len())
     }
 
     /// From what so many agents with so many constraints contribute.

@@ -5,6 +5,7 @@ use bytemuck::{Pod, Zeroable};
 
 use crate::base::parallel::FOLD;
 use crate::distributed::Halo;
+use crate::learn::shadow::Signals;
 use crate::{Ragged, Result};
 
 /// What agents contribute to the summary of an iteration.
@@ -31,18 +32,33 @@ pub struct AgentMetrics {
 const WIDTH: usize = size_of::<AgentMetrics>() / size_of::<f64>();
 
 impl AgentMetrics {
-    /// That of one agent. A NaN among its slacks makes the violations NaN.
-    pub fn for_agent(return_: f64, objective: f64, slack: &[f64], mu: &[f64], gradient: &[f64]) -> Self {
-        let mut tally = AgentMetrics { return_, objective, ..AgentMetrics::default() };
+    /// That of agent i. A NaN among its slacks makes the violations NaN.
+    pub fn for_agent(
+        i: usize,
+        return_: f64,
+        signals: &Signals,
+        mu: &Ragged<f64>,
+        gradient: &Ragged<f64>,
+    ) -> Self {
+        AgentMetrics {
+            return_,
+            objective: signals.objective[i],
+            mu_total: mu.row(i).iter().sum(),
+            mu_largest: mu.row(i).iter().copied().fold(0.0, f64::max),
+            gradient_squares: gradient.row(i).iter().map(|g| g * g).sum(),
+            ..AgentMetrics::for_slack(signals.slack.row(i))
+        }
+    }
+
+    /// The violations of one agent alone.
+    fn for_slack(slack: &[f64]) -> Self {
+        let mut tally = AgentMetrics::default();
         for &g in slack {
             // Plus 0, or a slack of 0 would count as −0.
             let violation = (-g).clamp(0.0, f64::INFINITY) + 0.0;
             tally.violation_total += violation;
             tally.violation_max = nan_max(tally.violation_max, violation);
         }
-        tally.mu_total = mu.iter().sum();
-        tally.mu_largest = mu.iter().copied().fold(0.0, f64::max);
-        tally.gradient_squares = gradient.iter().map(|g| g * g).sum();
         tally
     }
 
@@ -102,8 +118,7 @@ pub struct Violations {
 impl Violations {
     /// From every agent's g_ik. A NaN makes them NaN.
     pub fn from_slack(slack: &Ragged<f64>) -> Self {
-        let agents: Vec<AgentMetrics> =
-            slack.iter().map(|row| AgentMetrics::for_agent(0.0, 0.0, row, &[], &[])).collect();
+        let agents: Vec<AgentMetrics> = slack.iter().map(AgentMetrics::for_slack).collect();
         let AgentMetrics { violation_total, violation_max, .. } = AgentMetrics::fold(&agents);
         let mean = if slack.data().is_empty() { 0.0 } else { violation_total / slack.data().len() as f64 };
         Violations { total: violation_total, max: violation_max, mean }
@@ -113,19 +128,4 @@ impl Violations {
 /// The larger of two, or NaN if one is.
 fn nan_max(a: f64, b: f64) -> f64 {
     if a > b || a.is_nan() { a } else { b }
-}
-
-/// Rows of several tables, agent by agent.
-pub fn agent_metrics<'a>(
-    agents: impl Iterator<Item = usize> + 'a,
-    returns: impl Fn(usize) -> f64 + 'a,
-    objective: &'a [f64],
-    slack: &'a Ragged<f64>,
-    mu: &'a Ragged<f64>,
-    gradient: &'a Ragged<f64>,
-) -> Vec<AgentMetrics> {
-    let of = |i: usize| {
-        AgentMetrics::for_agent(returns(i), objective[i], slack.row(i), mu.row(i), gradient.row(i))
-    };
-    agents.map(of).collect()
 }

@@ -31,29 +31,22 @@ impl BorderValues {
     /// For agents with Q neighbourhoods `groups`, a batch of so many trajectories of `horizon` steps, and
     /// receivers that want so many values for a step.
     pub fn new(halo: &Halo, groups: &Ragged<u32>, wants: Vec<usize>, batch: usize, horizon: usize) -> Self {
-        let crossing = |receivers: &[u32], senders: &[u32]| {
-            let mut pairs: Vec<(u32, u32)> = Vec::new();
-            // Neighbourhoods are mutual, and only those of own agents are whole.
-            for &own in senders {
-                let others = groups.row(own as usize).iter().filter(|i| receivers.binary_search(i).is_ok());
-                pairs.extend(others.map(|&i| (i, own)));
-            }
+        let sorted = |mut pairs: Vec<(u32, u32)>| {
             pairs.sort_unstable();
             pairs
         };
-        let outgoing: Vec<_> = halo.links.iter().map(|link| crossing(&link.receives, &link.sends)).collect();
-        let incoming: Vec<Vec<(u32, u32)>> = halo
-            .links
-            .iter()
-            .map(|link| {
-                let mut pairs: Vec<_> = crossing(&link.receives, &link.sends)
-                    .into_iter()
-                    .map(|(ghost, own)| (own, ghost))
-                    .collect();
-                pairs.sort_unstable();
-                pairs
-            })
-            .collect();
+        let (mut outgoing, mut incoming) = (Vec::new(), Vec::new());
+        for link in &halo.links {
+            let mut crossing = Vec::new();
+            // Neighbourhoods are mutual, and only those of own agents are whole.
+            for &own in &link.sends {
+                let ghosts = groups.row(own as usize).iter();
+                let ghosts = ghosts.filter(|ghost| link.receives.binary_search(ghost).is_ok());
+                crossing.extend(ghosts.map(|&ghost| (ghost, own)));
+            }
+            incoming.push(sorted(crossing.iter().map(|&(ghost, own)| (own, ghost)).collect()));
+            outgoing.push(sorted(crossing));
+        }
         let mut rows = vec![Vec::new(); groups.rows()];
         let mut place = 0;
         for &(to, from) in incoming.iter().flatten() {
@@ -87,33 +80,25 @@ impl BorderValues {
     ) {
         let (wants, [total, horizon]) = (&self.wants, self.steps);
         for (pairs, message) in self.outgoing.iter().zip(&mut self.messages.outgoing) {
-            let length = |to: u32| total * wants[to as usize];
-            let mut numbers = Ragged::zeros(pairs.iter().map(|&(to, _)| length(to)));
-            let rows: Vec<std::ops::Range<usize>> = (0..pairs.len()).map(|k| k..k + 1).collect();
-            let parts: Vec<_> = pairs.iter().zip(numbers.split_rows_mut(&rows)).enumerate().collect();
-            parts.into_par_iter().for_each_init(Vec::new, |scratch, (k, (&(to, from), mut row))| {
-                let wanted = wants[to as usize];
-                let counts = constrained.row(from as usize).binary_search(&to).is_ok();
-                let from = [from];
-                let parts = row.row_mut(k).chunks_exact_mut(horizon * wanted);
+            let row = |scratch: &mut Vec<u32>, &(receiver, sender): &(u32, u32)| {
+                let (to, from, wanted) = (receiver as usize, &[sender], wants[receiver as usize]);
+                let counts = constrained.row(sender as usize).binary_search(&receiver).is_ok();
+                let constrained: &[u32] = if counts { from } else { &[] };
+                let mut row = vec![0.0; total * wanted];
+                let parts = row.chunks_exact_mut(horizon * wanted);
                 for (number, (trajectory, out)) in batch.iter().zip(parts).enumerate() {
-                    let inbox = ValueReceiver {
-                        to: to as usize,
-                        from: &from,
-                        constrained: if counts { &from } else { &[] },
-                        number,
-                        trajectory,
-                        steps: horizon,
-                    };
+                    let inbox = ValueReceiver { to, from, constrained, number, trajectory, steps: horizon };
                     if alternatives {
-                        values.receive_alternatives(inbox, wanted, scratch, out);
+                        values.add_alternatives(sender, &inbox, wanted, scratch, out);
                     } else {
-                        values.receive_taken(inbox, scratch, out);
+                        values.add_taken(sender, &inbox, scratch, out);
                     }
                 }
-            });
+                row
+            };
+            let rows: Vec<Vec<f64>> = pairs.par_iter().map_init(Vec::new, row).collect();
             message.clear();
-            message.extend_from_slice(bytemuck::cast_slice(numbers.data()));
+            rows.iter().for_each(|row| message.extend_from_slice(bytemuck::cast_slice(row)));
         }
         for (pairs, message) in self.incoming.iter().zip(&mut self.messages.incoming) {
             let length: usize = pairs.iter().map(|&(to, _)| 8 * total * wants[to as usize]).sum();

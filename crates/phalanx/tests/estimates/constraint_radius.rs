@@ -1,5 +1,6 @@
 //! Neighbours within κ_q send values of their objectives; those of their constraints count within κ_g only.
 
+use crate::Receive;
 use crate::support::sample;
 use phalanx::Ragged;
 use phalanx::base::stream::Stream;

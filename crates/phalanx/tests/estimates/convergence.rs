@@ -1,6 +1,7 @@
 //! Every estimator converges to what it is said to estimate, at the rate of independent samples, and to nothing else;
 //! the forms of the policy gradient agree exactly.
 
+use crate::Receive;
 use crate::support::{Reference, sample};
 use phalanx::Ragged;
 use phalanx::exact::ExactCritic;

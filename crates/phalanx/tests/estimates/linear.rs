@@ -1,5 +1,6 @@
 //! Linear critics: least squares and temporal differences against what defines them, worked out without their weights.
 
+use crate::Receive;
 use crate::support::{Reference, sample};
 use phalanx::Ragged;
 use phalanx::base::stream::Stream;

@@ -1,6 +1,7 @@
 //! What an agent computes depends on its neighbourhood only: on the line, where that is an interval, and on the grid of the
 //! wireless network, where it is a window, and an epidemic on a grid.
 
+use crate::Receive;
 use crate::support::{act, sample};
 use phalanx::Ragged;
 use phalanx::base::stream::{Place, Purpose, Sequence, Stream};

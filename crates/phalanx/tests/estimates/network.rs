@@ -1,5 +1,6 @@
 //! Neural networks as critics: what they learn, and every option of how, against the same steps written out.
 
+use crate::Receive;
 use crate::support::{act, moment, sample};
 use phalanx::Ragged;
 use phalanx::base::fields::Field;

@@ -11,6 +11,7 @@
 
 use std::collections::HashMap;
 
+use crate::Receive;
 use crate::support::corridor::{Step, cut, episode, short, small};
 use phalanx::Ragged;
 use phalanx::algorithm::mean_return;

@@ -159,7 +159,7 @@ impl BatchValues<'_> {
 /// What values will be asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ValueRequest {
-    /// Whether at all alternatives of the receivers ([`QValues::receive_alternatives`]), or at the actions
+    /// Whether at all alternatives of the receivers ([`QValues::add_alternatives`]), or at the actions
     /// taken.
     pub alternatives: bool,
     /// Whether some senders' constraints do not count.
@@ -188,12 +188,6 @@ pub trait QValues: Send + Sync {
     /// before it is added: a value that was sent from elsewhere must make the same sum.
     fn add_taken(&self, sender: u32, inbox: &ValueReceiver<'_>, scratch: &mut Vec<u32>, out: &mut [f64]);
 
-    /// Σ_j of the senders' values at the pairs visited, one per step, in the order of the senders.
-    fn receive_taken(&self, inbox: ValueReceiver<'_>, scratch: &mut Vec<u32>, out: &mut [f64]) {
-        out.fill(0.0);
-        inbox.from.iter().for_each(|&j| self.add_taken(j, &inbox, scratch, out));
-    }
-
     /// Whether values at other actions than those taken are known.
     fn knows_alternatives(&self) -> bool {
         false
@@ -212,18 +206,6 @@ pub trait QValues: Send + Sync {
     ) {
         let _ = (sender, inbox, actions, scratch);
         out.fill(f64::NAN);
-    }
-
-    /// As [`QValues::receive_taken`] at all alternatives of agent i.
-    fn receive_alternatives(
-        &self,
-        inbox: ValueReceiver<'_>,
-        actions: usize,
-        scratch: &mut Vec<u32>,
-        out: &mut [f64],
-    ) {
-        out.fill(0.0);
-        inbox.from.iter().for_each(|&j| self.add_alternatives(j, &inbox, actions, scratch, out));
     }
 
     /// Agent j's table of Q values of utility `which` (0: f, then g_jk), as `[∏ S][∏ A]` over N_j^{κ_q}, if
