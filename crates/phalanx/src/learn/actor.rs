@@ -101,51 +101,40 @@ impl ActorSettings {
         let parameterisation = policy.tables().map(|tables| tables.parameterisation);
         let is_direct = parameterisation == Some(Parameterisation::Direct);
         let is_counterfactual = self.baseline == Some(Baseline::Counterfactual);
-        if is_exact {
-            for (field, set) in [("actor.normalise", self.normalise), ("actor.discount", !self.discount)] {
-                if set {
-                    return Err(key::sampled_only(field));
-                }
-            }
-        }
-        if !critic.knows_alternatives() {
-            let needs = format!("Q at other actions, which `{}` cannot tell", critic.kind);
-            if is_counterfactual {
-                let message = format!("`counterfactual` needs {needs}; use `mean` or `none`");
-                return Err(Error::config("actor.baseline", message));
-            }
-            if self.all_actions {
-                let message = format!("needs {needs}; use another critic");
-                return Err(Error::config("actor.all_actions", message));
-            }
-            if is_direct {
-                return Err(policy::kind_error(format!("`direct` needs {needs}; use `td` or `lstd`")));
-            }
-        }
-        if self.rule != StepRule::Constant {
-            let needs = [
-                (key::ALGORITHM, "exact", is_exact),
-                ("actor.optimizer", "sgd", self.optimizer == OptimizerKind::Sgd),
-                (policy::KIND, "softmax", parameterisation == Some(Parameterisation::Softmax)),
-                (MU_MAX, "finite", dual.mu_max.is_finite()),
-            ];
-            if let Some((key, value, _)) = needs.iter().find(|(_, _, met)| !met) {
-                let rule = if self.rule == StepRule::Theorem { "theorem" } else { "local" };
-                return Err(rule_error(format!("`{rule}` needs {key} = {value}")));
-            }
-        }
-        if self.normalise && (self.all_actions || is_direct || is_counterfactual) {
-            let message = "is for actors that look at the action taken alone: baseline `mean` or `none`, no \
-                           `all_actions`, no `direct`";
-            return Err(Error::config("actor.normalise", message));
-        }
-        if *self.entropy > 0.0 && is_direct {
-            return Err(Error::config("actor.entropy", "is for soft-max policies; `direct` has none"));
-        }
-        if *self.entropy > 0.0 && is_exact {
-            return Err(key::sampled_only("actor.entropy"));
-        }
-        Ok(())
+        let needs =
+            |fix: &str| format!("needs Q at other actions, which `{}` cannot tell; use {fix}", critic.kind);
+        let is_blind = !critic.knows_alternatives();
+        let rule = if self.rule == StepRule::Theorem { "theorem" } else { "local" };
+        let of_rule = [
+            (key::ALGORITHM, "exact", is_exact),
+            ("actor.optimizer", "sgd", self.optimizer == OptimizerKind::Sgd),
+            (policy::KIND, "softmax", parameterisation == Some(Parameterisation::Softmax)),
+            (MU_MAX, "finite", dual.mu_max.is_finite()),
+        ];
+        let unmet = of_rule.iter().find(|(_, _, met)| self.rule != StepRule::Constant && !met);
+        let looks_at_others = self.all_actions || is_direct || is_counterfactual;
+        let has_entropy = *self.entropy > 0.0;
+        let refused = [
+            (is_exact && self.normalise).then(|| key::sampled_only("actor.normalise")),
+            (is_exact && !self.discount).then(|| key::sampled_only("actor.discount")),
+            (is_blind && is_counterfactual).then(|| {
+                Error::config("actor.baseline", format!("`counterfactual` {}", needs("`mean` or `none`")))
+            }),
+            (is_blind && self.all_actions)
+                .then(|| Error::config("actor.all_actions", needs("another critic"))),
+            (is_blind && is_direct)
+                .then(|| policy::kind_error(format!("`direct` {}", needs("`td` or `lstd`")))),
+            unmet.map(|(key, value, _)| rule_error(format!("`{rule}` needs {key} = {value}"))),
+            (self.normalise && looks_at_others).then(|| {
+                let message = "is for actors that look at the action taken alone: baseline `mean` or `none`, no \
+                               `all_actions`, no `direct`";
+                Error::config("actor.normalise", message)
+            }),
+            (has_entropy && is_direct)
+                .then(|| Error::config("actor.entropy", "is for soft-max policies; `direct` has none")),
+            (has_entropy && is_exact).then(|| key::sampled_only("actor.entropy")),
+        ];
+        refused.into_iter().flatten().next().map_or(Ok(()), Err)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Constraint values and shadow rewards. Paper: alg:pdac line 5, def:shadow.
 
+use std::iter::once;
 use std::ops::Range;
 
 use crate::Ragged;
@@ -62,20 +63,17 @@ impl Signals {
         });
         let parts = objective.zip(slack).zip(rewards);
         for_each_agent(blocks, parts, |(): &mut (), i, (((first, objective), slack), rewards)| {
-            let agent = &problem.agents[i];
-            let lambda = occupancy.row(i);
-            let mut tables = rewards.row_mut(i).chunks_exact_mut(problem.row_length(i));
-            let slack = slack.row_mut(i);
-            objective[i - *first] = agent.objective.value(lambda, agent.space);
-            if let Some(table) = tables.next() {
-                agent.objective.gradient(lambda, agent.space, table);
-                finish(table, lambda, agent.space.cells(), 1.0, problem, lived_fraction);
+            let (agent, lambda) = (&problem.agents[i], occupancy.row(i));
+            let (space, cells) = (agent.space, agent.space.cells());
+            objective[i - *first] = agent.objective.value(lambda, space);
+            for (slack, constraint) in slack.row_mut(i).iter_mut().zip(&agent.constraints) {
+                *slack = constraint.slack(lambda, space);
             }
-            for ((constraint, slack), table) in agent.constraints.iter().zip(slack).zip(tables) {
-                *slack = constraint.slack(lambda, agent.space);
-                constraint.utility.gradient(lambda, agent.space, table);
-                let factor = constraint.bound.sign() * constraint.shadow_scale;
-                finish(table, lambda, agent.space.cells(), factor, problem, lived_fraction);
+            let constraints = agent.constraints.iter().map(|g| (&g.utility, g.bound.sign() * g.shadow_scale));
+            let tables = rewards.row_mut(i).chunks_exact_mut(problem.row_length(i));
+            for (table, (utility, factor)) in tables.zip(once((&agent.objective, 1.0)).chain(constraints)) {
+                utility.gradient(lambda, space, table);
+                finish(table, lambda, cells, factor, problem, lived_fraction);
             }
         });
     }

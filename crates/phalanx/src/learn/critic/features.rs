@@ -36,7 +36,8 @@ pub struct FeatureSet {
     /// What the world adds, from `world_first` on.
     world: Option<Box<dyn Features>>,
     world_first: u32,
-    count: usize,
+    /// How many there are.
+    pub(super) count: usize,
 }
 
 /// One member's indicators: the active one is `first + own_stride·(own pair) + (member's pair)`.
@@ -97,9 +98,9 @@ impl FeatureSet {
         Ok(FeatureSet { blocks, own, own_actions, actions, world: world_features, world_first: first, count })
     }
 
-    /// How many there are.
-    pub fn count(&self) -> usize {
-        self.count
+    /// Whether the active indicator of a block depends on what `member` does.
+    fn depends(&self, block: &Block, member: usize) -> bool {
+        block.member as usize == member || block.own_stride != 0 && member == self.own
     }
 
     fn own_pair(&self, states: &[u8], actions: &[u8]) -> u32 {
@@ -161,22 +162,16 @@ impl FeatureSet {
             return false;
         }
         let own = columns(self.own);
-        for block in &self.blocks {
-            let by_own = block.own_stride != 0 && member == self.own;
-            if block.member as usize != member && !by_own {
-                continue;
-            }
+        for block in self.blocks.iter().filter(|block| self.depends(block, member)) {
             let other = columns(block.member as usize);
-            let pair = |column: Columns<'_>, k: usize, actions: u32, b: u32| {
-                u32::from(column.states[k]) * actions + b
-            };
             for (k, out) in out.chunks_exact_mut(alternatives).enumerate() {
                 for (b, out) in out.iter_mut().enumerate() {
-                    let action = |m: usize, column: Columns<'_>| {
-                        if m == member { b as u32 } else { u32::from(column.actions[k]) }
+                    let pair = |m: usize, column: Columns<'_>, actions: u32| {
+                        let action = if m == member { b as u32 } else { u32::from(column.actions[k]) };
+                        u32::from(column.states[k]) * actions + action
                     };
-                    let own = pair(own, k, self.own_actions, action(self.own, own));
-                    let other = pair(other, k, block.actions, action(block.member as usize, other));
+                    let own = pair(self.own, own, self.own_actions);
+                    let other = pair(block.member as usize, other, block.actions);
                     *out += weights[(block.first + block.own_stride * own + other) as usize];
                 }
             }
@@ -198,8 +193,7 @@ impl FeatureSet {
             let weight = |actions: &[u8]| {
                 weights[block.feature(self.own_pair(states, actions), states, actions) as usize]
             };
-            let by_own = block.own_stride != 0 && member == self.own;
-            if block.member as usize != member && !by_own {
+            if !self.depends(block, member) {
                 common += weight(actions);
                 continue;
             }
@@ -229,24 +223,6 @@ pub fn read_group(
     }
 }
 
-/// The active features at the first `steps` steps of a trajectory, one row per step.
-pub fn feature_rows(
-    set: &FeatureSet,
-    group: &[u32],
-    trajectory: &Trajectory,
-    steps: usize,
-    rows: &mut FeatureRows,
-) {
-    rows.ends.clear();
-    rows.active.clear();
-    let FeatureRows { active, ends, states, actions } = rows;
-    for k in 0..steps {
-        read_group(group, trajectory, k, states, actions);
-        set.active(states, actions, active);
-        ends.push(active.len());
-    }
-}
-
 /// Active features step by step.
 #[derive(Debug, Default)]
 pub struct FeatureRows {
@@ -257,6 +233,18 @@ pub struct FeatureRows {
 }
 
 impl FeatureRows {
+    /// Those along a trajectory, of what a group sees and does.
+    pub fn read(&mut self, set: &FeatureSet, group: &[u32], trajectory: &Trajectory) {
+        let FeatureRows { active, ends, states, actions } = self;
+        active.clear();
+        ends.clear();
+        for k in 0..trajectory.steps() {
+            read_group(group, trajectory, k, states, actions);
+            set.active(states, actions, active);
+            ends.push(active.len());
+        }
+    }
+
     /// Those of step k; after the last step there are none, and so no value.
     pub fn row(&self, step: usize) -> &[u32] {
         if step >= self.ends.len() {

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use phalanx_solvers::{Lu, Mat, MatMut};
 use serde::{Deserialize, Serialize};
 
-use super::features::{AllFeatures, FEATURES, FeatureRows, FeatureSet, feature_rows, read_group};
+use super::features::{AllFeatures, FEATURES, FeatureRows, FeatureSet, read_group};
 use super::lstd::RidgeKeys;
 use super::utility_rows::{UtilityRows, fit};
 use super::{
@@ -136,7 +136,7 @@ impl CriticSettings for LinearCriticSettings {
         let features = AllFeatures::new(world, kappa_q, features, world_features)?;
         // Weights of every utility, and their weighted sum.
         let rows = features.sets.iter().zip(&problem.agents);
-        let weights: usize = rows.map(|(set, agent)| set.count() * (2 + agent.constraints.len())).sum();
+        let weights: usize = rows.map(|(set, agent)| set.count * (2 + agent.constraints.len())).sum();
         check_memory(8 * weights as u128, FEATURES, &format!("linear critics of {weights} weights"))?;
         let rule = match solver {
             Solver::Lstd => LinearRule::Lstd { ridge: *self.equations.ridge, average: *average },
@@ -144,11 +144,11 @@ impl CriticSettings for LinearCriticSettings {
         };
         if solver == Solver::Lstd {
             // Equations are kept for every agent, or made anew on every thread.
-            let square = |set: &FeatureSet| (set.count() as u128).pow(2);
+            let square = |set: &FeatureSet| (set.count as u128).pow(2);
             let largest = features.sets.iter().map(square).max().unwrap_or(0);
             let kept: u128 = if *average > 0.0 { features.sets.iter().map(square).sum() } else { 0 };
             let bytes = 8 * (kept + 3 * largest * rayon::current_num_threads() as u128);
-            let most = features.sets.iter().map(|set| set.count()).max().unwrap_or(0);
+            let most = features.sets.iter().map(|set| set.count).max().unwrap_or(0);
             let what = format!("LSTD over up to {most} features of {} agents", features.sets.len());
             check_memory(bytes, FEATURES, &what)?;
         }
@@ -200,7 +200,7 @@ const MOST_AHEAD: usize = 1 << 23;
 impl LinearCritic {
     /// Zero weights.
     pub fn new(features: AllFeatures, problem: &Problem, rule: LinearRule, samples: SampleRequest) -> Self {
-        let count = |j: usize| features.sets[j].count();
+        let count = |j: usize| features.sets[j].count;
         let length = |j: usize| (1 + problem.agents[j].constraints.len()) * count(j);
         let n = features.sets.len();
         let kept = matches!(rule, LinearRule::Lstd { average, .. } if average > 0.0);
@@ -236,10 +236,10 @@ fn width_of(set: &FeatureSet) -> usize {
 #[derive(Default)]
 struct Scratch {
     rows: FeatureRows,
-    rewards: Vec<f64>,
-    fresh: Vec<f64>,
-    system: Vec<f64>,
-    columns: Vec<Vec<f64>>,
+    /// This iteration's equations of LSTD.
+    equations: Vec<f64>,
+    /// Rewards of every utility along a trajectory, for TD.
+    rewards: Vec<Vec<f64>>,
 }
 
 impl Critic for LinearCritic {
@@ -258,14 +258,8 @@ impl Critic for LinearCritic {
         let rows =
             self.weights.all.split_rows_mut(blocks).into_iter().zip(self.equations.split_rows_mut(blocks));
         for_each_agent(blocks, rows, |scratch: &mut Scratch, j, (weights, equations)| {
-            let agent = Agent {
-                features,
-                j,
-                actions: actions[j],
-                rewards: evidence.signals.rewards.row(j),
-                trajectories,
-                gamma,
-            };
+            let (actions, rewards) = (actions[j], evidence.signals.rewards.row(j));
+            let agent = Agent { features, j, actions, rewards, trajectories, gamma };
             match rule {
                 LinearRule::Lstd { ridge, average } => {
                     agent.lstd(ridge, average, mass, equations.row_mut(j), weights.row_mut(j), scratch);
@@ -317,16 +311,16 @@ impl Agent<'_> {
         scratch: &mut Scratch,
     ) {
         let (set, j) = (&self.features.sets[self.j], self.j);
-        let count = set.count();
+        let count = set.count;
         let utilities = weights.len() / count;
         let width = self.rewards.len() / utilities;
-        let Scratch { rows, fresh, system, .. } = scratch;
+        let Scratch { rows, equations: fresh, .. } = scratch;
         fresh.clear();
         fresh.resize(count * (count + width), 0.0);
         let (matrix, visits) = fresh.split_at_mut(count * count);
         let mut transitions = 0.0;
         for trajectory in self.trajectories {
-            feature_rows(set, self.features.groups.row(j), trajectory, trajectory.steps(), rows);
+            rows.read(set, self.features.groups.row(j), trajectory);
             let cells = width - trajectory.channels();
             for k in 0..trajectory.transitions() {
                 let (now, next) = (rows.row(k), rows.row(k + 1));
@@ -351,12 +345,10 @@ impl Agent<'_> {
             *e = average * *e + (1.0 - average) * *f;
             *f = *e / mass;
         }
-        let (matrix, visits) = fresh.split_at(count * count);
-        system.clear();
-        system.extend_from_slice(matrix);
-        system.iter_mut().step_by(count + 1).for_each(|x| *x += ridge);
+        let (matrix, visits) = fresh.split_at_mut(count * count);
+        matrix.iter_mut().step_by(count + 1).for_each(|x| *x += ridge);
         // Column-major as faer has it: what is read is the transpose, so it is the transpose that is factored.
-        let transposed = MatMut::from_column_major_slice_mut(system, count, count);
+        let transposed = MatMut::from_column_major_slice_mut(matrix, count, count);
         let factors = Lu::new(transposed.as_ref().transpose());
         let rhs = Mat::from_fn(count, utilities, |x, u| {
             let reward = &self.rewards[u * width..][..width];
@@ -370,53 +362,28 @@ impl Agent<'_> {
 
     fn td(&self, steps: StepSettings, weights: &mut [f64], scratch: &mut Scratch) {
         let (set, j) = (&self.features.sets[self.j], self.j);
-        let count = set.count();
+        let count = set.count;
         let utilities = weights.len() / count;
         let width = self.rewards.len() / utilities;
-        let Scratch { rows, rewards, columns, .. } = scratch;
-        columns.resize(utilities, Vec::new());
+        let Scratch { rows, rewards, .. } = scratch;
+        rewards.resize(utilities, Vec::new());
         let mut update = 0;
         for trajectory in self.trajectories {
-            feature_rows(set, self.features.groups.row(j), trajectory, trajectory.steps(), rows);
-            for (column, row) in columns.iter_mut().zip(self.rewards.chunks_exact(width)) {
-                reward_column(row, trajectory, j, self.actions, trajectory.steps(), rewards);
-                std::mem::swap(column, rewards);
+            rows.read(set, self.features.groups.row(j), trajectory);
+            for (column, row) in rewards.iter_mut().zip(self.rewards.chunks_exact(width)) {
+                reward_column(row, trajectory, j, self.actions, trajectory.steps(), column);
             }
             for k in 0..trajectory.transitions() {
                 let (now, next) = (rows.row(k), rows.row(k + 1));
                 let step = steps.step(update) / now.len() as f64;
                 update += 1;
-                for (weights, column) in weights.chunks_exact_mut(count).zip(columns.iter()) {
+                for (weights, column) in weights.chunks_exact_mut(count).zip(rewards.iter()) {
                     let value = |row: &[u32]| row.iter().map(|&x| weights[x as usize]).sum::<f64>();
                     let difference = column[k] + self.gamma * value(next) - value(now);
                     now.iter().for_each(|&x| weights[x as usize] += step * difference);
                 }
             }
         }
-    }
-}
-
-impl LinearCritic {
-    /// What sender j tells the receiver, one of its `member`s, up to a number that all alternatives of a step share. Returns
-    /// whether its features can do that.
-    fn add_changes(
-        &self,
-        inbox: &ValueReceiver<'_>,
-        j: usize,
-        weights: &[f64],
-        member: Option<usize>,
-        actions: usize,
-        out: &mut [f64],
-    ) -> bool {
-        // A sender that does not see the receiver has the same value whatever it does.
-        let Some(member) = member else { return true };
-        let (group, trajectory) = (self.features.groups.row(j), inbox.trajectory);
-        let columns = |m: usize| {
-            let agent = group[m] as usize;
-            Columns { states: trajectory.states(agent), actions: trajectory.actions(agent) }
-        };
-        let out = &mut out[..inbox.steps * actions];
-        self.features.sets[j].add_changes(weights, &columns, member, actions, out)
     }
 }
 
@@ -497,10 +464,15 @@ impl QValues for LinearCritic {
             return;
         }
         if self.tells_changes && self.ahead.row(j).is_empty() {
+            let columns = |m: usize| {
+                let agent = group[m] as usize;
+                Columns { states: inbox.trajectory.states(agent), actions: inbox.trajectory.actions(agent) }
+            };
             let told = CHANGES.with_borrow_mut(|changes| {
                 changes.clear();
                 changes.resize(inbox.steps * actions, 0.0);
-                let told = self.add_changes(inbox, j, weights, member, actions, changes);
+                // A sender that does not see the receiver has the same value whatever it does.
+                let told = member.is_none_or(|m| set.add_changes(weights, &columns, m, actions, changes));
                 out.iter_mut().zip(&*changes).filter(|_| told).for_each(|(out, q)| *out += q);
                 told
             });
@@ -517,7 +489,6 @@ impl QValues for LinearCritic {
                     values.fill(0.0);
                     set.add_alternatives(weights, &states, &mut taken, member, values);
                 }
-                // A sender that does not see the receiver has the same value whatever it does.
                 None => {
                     active.clear();
                     set.active(&states, &taken, active);
