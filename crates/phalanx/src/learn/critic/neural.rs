@@ -301,15 +301,13 @@ impl QValues for NeuralCritic {
         _: &mut Vec<u32>,
         out: &mut [f64],
     ) {
-        VALUES.with_borrow_mut(|scratch| {
-            let mut values = std::mem::take(&mut scratch.sums);
+        VALUES.with_borrow_mut(|(values, scratch)| {
             values.clear();
             values.resize(inbox.steps * actions, 0.0);
-            if !self.alternatives_from_sums(sender as usize, inbox, actions, scratch, &mut values) {
-                self.alternatives_whole(sender as usize, inbox, actions, scratch, &mut values);
+            if !self.alternatives_from_sums(sender as usize, inbox, actions, scratch, values) {
+                self.alternatives_whole(sender as usize, inbox, actions, scratch, values);
             }
-            out.iter_mut().zip(&values).for_each(|(out, q)| *out += q);
-            scratch.sums = values;
+            out.iter_mut().zip(&*values).for_each(|(out, q)| *out += q);
         });
     }
 }

@@ -169,17 +169,22 @@ impl Learner<'_> {
 /// The value of one network, or the smaller of two.
 pub fn least<'w>(
     net: &Net,
-    mut twins: impl Iterator<Item = &'w [f32]>,
+    twins: impl Iterator<Item = &'w [f32]>,
     inputs: &Inputs,
     tape: &mut Tape<f32>,
     values: &mut Vec<f32>,
 ) {
-    values.clear();
-    if let Some(weights) = twins.next() {
-        values.extend_from_slice(net.forward(weights, inputs.batch(), tape));
+    for (twin, weights) in twins.enumerate() {
+        keep_least(values, net.forward(weights, inputs.batch(), tape), twin == 0);
     }
-    for weights in twins {
-        let other = net.forward(weights, inputs.batch(), tape);
-        values.iter_mut().zip(other).for_each(|(v, &o)| *v = if o < *v { o } else { *v });
+}
+
+/// Keeps the smaller of what is there and other values; those of the first network as they are.
+pub fn keep_least(values: &mut Vec<f32>, others: &[f32], is_first: bool) {
+    if is_first {
+        values.clear();
+        values.extend_from_slice(others);
+        return;
     }
+    values.iter_mut().zip(others).for_each(|(v, &o)| *v = if o < *v { o } else { *v });
 }

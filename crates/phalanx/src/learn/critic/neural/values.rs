@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use super::super::ValueReceiver;
 use super::super::alternatives::{AlternativesScratch, Split};
 use super::NeuralCritic;
-use super::learner::least;
+use super::learner::{keep_least, least};
 use crate::Ragged;
 use crate::base::parallel::for_each_agent;
 use crate::neural::{Inputs, Tape};
@@ -20,13 +20,12 @@ pub struct ValueScratch {
     inputs: Inputs,
     tape: Tape<f32>,
     values: Vec<f32>,
-    pub(super) sums: Vec<f64>,
     alternatives: AlternativesScratch,
 }
 
 thread_local! {
-    /// Those of this thread.
-    pub(super) static VALUES: RefCell<ValueScratch> = RefCell::default();
+    /// One sender's values, and those buffers.
+    pub(super) static VALUES: RefCell<(Vec<f64>, ValueScratch)> = RefCell::default();
 }
 
 impl NeuralCritic {
@@ -39,16 +38,10 @@ impl NeuralCritic {
         }
     }
 
-    /// Values of agent j's networks for samples, weighed by μ^{t+1} and summed over the utilities that count: written over
+    /// Values of agent j's networks for the inputs in `scratch`, weighed by μ^{t+1} and summed over the utilities that count: written over
     /// `out`.
-    fn weighed(
-        &self,
-        j: usize,
-        constraints: bool,
-        inputs: &Inputs,
-        scratch: &mut ValueScratch,
-        out: &mut [f64],
-    ) {
+    fn weighed(&self, j: usize, constraints: bool, scratch: &mut ValueScratch, out: &mut [f64]) {
+        let ValueScratch { inputs, tape, values, .. } = scratch;
         let (net, row) = (&self.bank.nets[j], self.bank.weights.row(j));
         out.fill(0.0);
         for (utility, twins) in row.chunks_exact(self.rule.twins() * net.parameters()).enumerate() {
@@ -57,8 +50,8 @@ impl NeuralCritic {
                 continue;
             }
             let twins = twins.chunks_exact(net.parameters());
-            least(net, twins, inputs, &mut scratch.tape, &mut scratch.values);
-            out.iter_mut().zip(&scratch.values).for_each(|(out, &q)| *out += mu * f64::from(q));
+            least(net, twins, inputs, tape, values);
+            out.iter_mut().zip(&*values).for_each(|(out, &q)| *out += mu * f64::from(q));
         }
     }
 
@@ -76,12 +69,10 @@ impl NeuralCritic {
         let mut along = Ragged::zeros(lengths);
         let blocks = &self.blocks;
         for_each_agent(blocks, along.split_rows_mut(blocks), |scratch: &mut ValueScratch, j, rows| {
-            let mut inputs = std::mem::take(&mut scratch.inputs);
-            self.encode(j, batch, steps, &mut inputs);
+            self.encode(j, batch, steps, &mut scratch.inputs);
             for (kind, row) in rows.row_mut(j).chunks_exact_mut(total).enumerate() {
-                self.weighed(j, kind == 0, &inputs, scratch, row);
+                self.weighed(j, kind == 0, scratch, row);
             }
-            scratch.inputs = inputs;
         });
         along
     }
@@ -146,12 +137,7 @@ impl NeuralCritic {
             }
             let sums = &sums[first..first + inbox.steps * split.width()];
             let outputs = split.outputs(w, sums, slot, taken, actions, alternatives);
-            if number % twins == 0 {
-                values.clear();
-                values.extend_from_slice(outputs);
-            } else {
-                values.iter_mut().zip(outputs).for_each(|(v, &o)| *v = if o < *v { o } else { *v });
-            }
+            keep_least(values, outputs, number % twins == 0);
             if number % twins == twins - 1 {
                 out.iter_mut().zip(values.iter()).for_each(|(out, &q)| *out += mu * f64::from(q));
             }
@@ -168,16 +154,14 @@ impl NeuralCritic {
         scratch: &mut ValueScratch,
         out: &mut [f64],
     ) {
-        let mut inputs = std::mem::take(&mut scratch.inputs);
-        inputs.clear();
+        scratch.inputs.clear();
         let trajectory = inbox.trajectory;
         for k in 0..inbox.steps {
             for b in 0..actions {
                 let action = |m: usize| if m == inbox.to { b as u8 } else { trajectory.actions(m)[k] };
-                self.encoders[j].encode_step(trajectory, k, action, &mut inputs);
+                self.encoders[j].encode_step(trajectory, k, action, &mut scratch.inputs);
             }
         }
-        self.weighed(j, inbox.counts_constraints(j as u32), &inputs, scratch, out);
-        scratch.inputs = inputs;
+        self.weighed(j, inbox.counts_constraints(j as u32), scratch, out);
     }
 }
