@@ -47,7 +47,7 @@ fn stages(c: &mut Criterion) {
         let mut signals = Signals::new(problem);
         signals.evaluate(problem, &visits.occupancy, 1.0);
         let tables = QTables::new(world, 1, problem).unwrap();
-        let mut critic = Td::new(tables, problem, STEPS, StepSettings::harmonic(50.0, 100.0), true);
+        let mut critic = Td::new(tables, STEPS, StepSettings::harmonic(50.0, 100.0), true);
         let mu = Ragged::from_rows(vec![[1.0]; n]);
         let evidence =
             CriticInput { iteration: 0, policy: &policy, mu: &mu, signals: &signals, batch, evaluation };

@@ -18,6 +18,9 @@ pub struct Signals {
     /// Shadow rewards, row i as `[1 + m_i][row]`: of f_i first, then of every g_ik. A row is the table
     /// `[S_i][A_i]`, then one weight for each sampled channel.
     pub rewards: Ragged<f64>,
+    /// γ and |A_i|, for what these rewards are worth along trajectories.
+    pub(crate) gamma: f64,
+    pub(crate) actions: Vec<usize>,
     /// Agents that are looked at.
     blocks: Vec<Range<usize>>,
 }
@@ -32,6 +35,8 @@ impl Signals {
                 (0..problem.agents.len())
                     .map(|i| (1 + problem.agents[i].constraints.len()) * problem.row_length(i)),
             ),
+            gamma: problem.gamma,
+            actions: problem.agents.iter().map(|agent| agent.space.actions).collect(),
             blocks: agent_blocks(problem.agents.len()),
         }
     }

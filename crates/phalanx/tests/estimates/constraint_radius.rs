@@ -51,8 +51,8 @@ fn critics(session: &Session, policy: &Tabular) -> Vec<(&'static str, Box<dyn Cr
     let returns = ReturnsSettings { lambda: 0.9, descent, minibatch: 16, passes: 2, loss: Loss::Squared };
     let step = StepSettings::constant(0.2);
     vec![
-        ("td", Box::new(Td::new(tables(), problem, 100, step, false))),
-        ("lstd", Box::new(Lstd::new(tables(), problem, 100, 1e-3))),
+        ("td", Box::new(Td::new(tables(), 100, step, false))),
+        ("lstd", Box::new(Lstd::new(tables(), 100, 1e-3))),
         ("exact", Box::new(ExactCritic::new(world, problem, policy, KAPPA_Q, Truncation::Td).unwrap())),
         ("linear lstd", linear(LinearRule::Lstd { ridge: 1e-3, average: 0.0 })),
         ("linear td", linear(LinearRule::Td(step))),

@@ -421,7 +421,7 @@ fn td_on_one_trajectory_converges_to_the_stationary_fixed_point() {
     let target = truth.fixed_point(&stationary);
     Study::new("TD", target.data(), Size { replicas: 128, samples: 5000 }, |steps, seed| {
         let rule = StepSettings::harmonic(h, k1);
-        learnt(&truth, &mut Td::new(tables.clone(), &case.problem, steps, rule, false), seed)
+        learnt(&truth, &mut Td::new(tables.clone(), steps, rule, false), seed)
     })
     .is_not("Q with the others held", truth.tables(Truncation::Fixed).data())
     .is_not("the mean of Q over the others", truth.tables(Truncation::Averaged).data());
@@ -456,7 +456,7 @@ fn warm_td_on_short_trajectories_converges_to_the_fixed_point_of_their_law() {
         let mut carried = vec![0.0; target.data().len()];
         for (evaluation, trajectory) in batch.iter().enumerate() {
             let rule = StepSettings::harmonic(h, k1 + (evaluation * STEPS) as f64);
-            let mut critic = Td::new(tables.clone(), &case.problem, STEPS, rule, true);
+            let mut critic = Td::new(tables.clone(), STEPS, rule, true);
             carried_by(&mut critic).copy_from_slice(&carried);
             critic.evaluate(truth.evidence(Some(trajectory))).unwrap();
             carried.copy_from_slice(carried_by(&mut critic));
@@ -479,7 +479,7 @@ fn lstd_on_one_trajectory_converges_to_the_stationary_fixed_point() {
         let tables = QTables::new(&case.world, kappa_q, &case.problem).unwrap();
         let what = format!("LSTD of radius {kappa_q}");
         let study = Study::new(what, target.data(), Size { replicas: 64, samples: 10_000 }, |steps, seed| {
-            learnt(&truth, &mut Lstd::new(tables.clone(), &case.problem, steps, 1e-12), seed)
+            learnt(&truth, &mut Lstd::new(tables.clone(), steps, 1e-12), seed)
         });
         study.is_not("Q with the others held", truth.tables(Truncation::Fixed).data());
         if kappa_q == 0 {

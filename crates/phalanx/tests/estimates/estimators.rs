@@ -150,7 +150,7 @@ fn table_gradients_approach_the_true_ones_without_truncation() {
     ] {
         let policy = reference.policy(parameterisation);
         let tables = QTables::new(&reference.table, 2, &problem).unwrap();
-        let mut critic = Lstd::new(tables, &problem, 2_000_000, 1e-12);
+        let mut critic = Lstd::new(tables, 2_000_000, 1e-12);
         let gradient = sampled_gradient(&reference, &policy, &mut critic, baseline, 20_000);
         let mut exact = reference.output(exact).clone();
         if parameterisation == Parameterisation::Direct {
@@ -181,7 +181,7 @@ fn lstd_approaches_the_fixed_point_of_td() {
         for steps in [30_000, 3_000_000] {
             let kappa_q = reference.input("kappa_q").as_u64().unwrap() as usize;
             let tables = QTables::new(&reference.table, kappa_q, &problem).unwrap();
-            let mut critic = Lstd::new(tables, &problem, steps, 1e-12);
+            let mut critic = Lstd::new(tables, steps, 1e-12);
             let evaluation = sample(&reference.table, &policy, 1, steps + 1, StartFrom::Uniform, 3);
             let mu = Ragged::zeros_like(&signals.slack);
             let (policy, evaluation) = (&policy, &evaluation);

@@ -83,7 +83,7 @@ fn features_of_the_own_pair_are_a_table() {
         let signals = signals(problem);
         let (chain, other) = (chains(world, 1, 301, 1), chains(world, 1, 60, 2));
         let tables = QTables::new(world, 0, problem).unwrap();
-        let mut table = Lstd::new(tables, problem, 300, 0.01);
+        let mut table = Lstd::new(tables, 300, 0.01);
         let features = AllFeatures::new(world, 0, CriticFeatures::Own, false).unwrap();
         let rule = LinearRule::Lstd { ridge: 0.01, average: 0.0 };
         let mut linear = LinearCritic::new(features, problem, rule, SampleRequest::chains(1, 300));

@@ -219,9 +219,9 @@ fn critics<'a>(
     let mut critics: Vec<(String, MakeCritic<'a>)> = Vec::new();
     if world.states(0) == 2 {
         let tables = move || QTables::new(world, kappa_q, problem).unwrap();
-        let td = move || Td::new(tables(), problem, steps, StepSettings::constant(0.2), false);
+        let td = move || Td::new(tables(), steps, StepSettings::constant(0.2), false);
         critics.push(("td".into(), Box::new(move || Box::new(td()))));
-        critics.push(("lstd".into(), Box::new(move || Box::new(Lstd::new(tables(), problem, steps, 1e-6)))));
+        critics.push(("lstd".into(), Box::new(move || Box::new(Lstd::new(tables(), steps, 1e-6)))));
     }
     let lstd = LinearRule::Lstd { ridge: 1e-3, average: 0.0 };
     let td = LinearRule::Td(StepSettings::constant(0.2));

@@ -251,7 +251,7 @@ fn temporal_differences_value_the_end_at_nothing() {
     // The steps η go on from one trajectory to the next.
     let rule = StepSettings::harmonic(1.0, 2.0);
     let chains = [short(), cut(), short()];
-    let mut tables = Td::new(QTables::new(world, 1, problem).unwrap(), problem, 6, rule, false);
+    let mut tables = Td::new(QTables::new(world, 1, problem).unwrap(), 6, rule, false);
     let linear = |kind| {
         let features = AllFeatures::new(world, 1, kind, false).unwrap();
         let from = SampleRequest::chains(1, 6);
@@ -278,7 +278,7 @@ fn temporal_differences_stop_after_k() {
     let rule = StepSettings::constant(0.5);
     let [mut one, mut two] = [1, 2].map(|steps| {
         let tables = QTables::new(session.world(), 1, session.problem()).unwrap();
-        Td::new(tables, session.problem(), steps, rule, false)
+        Td::new(tables, steps, rule, false)
     });
     let last = |critic: &mut Td| {
         teach(critic, &session, &[short()]);
@@ -297,8 +297,8 @@ fn least_squares_value_the_end_at_nothing() {
     let (x, y): (Step, Step) = ([(0, 1, 0.5), (1, 0, 2.0)], [(2, 0, 1.0), (2, 1, 0.0)]);
     let again: Step = [(0, 1, 0.0), (1, 0, 1.0)];
     let chains = [episode(&[x, y], true), episode(&[again, x], false)];
-    let mut joint = Lstd::new(QTables::new(world, 1, problem).unwrap(), problem, 3, 0.25);
-    let mut alone = Lstd::new(QTables::new(world, 0, problem).unwrap(), problem, 3, 0.25);
+    let mut joint = Lstd::new(QTables::new(world, 1, problem).unwrap(), 3, 0.25);
+    let mut alone = Lstd::new(QTables::new(world, 0, problem).unwrap(), 3, 0.25);
     let features = AllFeatures::new(world, 0, CriticFeatures::Own, false).unwrap();
     let rule = LinearRule::Lstd { ridge: 0.25, average: 0.0 };
     let mut linear = LinearCritic::new(features, problem, rule, SampleRequest::chains(1, 3));

@@ -176,8 +176,6 @@ pub struct LinearCritic {
     features: AllFeatures,
     rule: LinearRule,
     samples: SampleRequest,
-    gamma: f64,
-    actions: Vec<usize>,
     /// A row of a utility has a weight for every feature.
     weights: UtilityRows,
     /// LSTD's equations, row j: A as `[feature][feature]`, then the mean of φ·(own cell, sampled rewards)ᵀ as
@@ -216,8 +214,6 @@ impl LinearCritic {
             horizon: 0,
             rule,
             samples,
-            gamma: problem.gamma,
-            actions: problem.agents.iter().map(|agent| agent.space.actions).collect(),
             features,
         }
     }
@@ -252,13 +248,12 @@ impl Critic for LinearCritic {
         if let LinearRule::Lstd { average, .. } = self.rule {
             self.averaged = average * self.averaged + (1.0 - average);
         }
-        let (rule, gamma, mass) = (self.rule, self.gamma, self.averaged);
-        let (features, actions) = (&self.features, &self.actions);
-        let blocks = &features.blocks;
+        let (rule, mass, signals) = (self.rule, self.averaged, evidence.signals);
+        let (features, blocks) = (&self.features, &self.features.blocks);
         let rows =
             self.weights.all.split_rows_mut(blocks).into_iter().zip(self.equations.split_rows_mut(blocks));
         for_each_agent(blocks, rows, |scratch: &mut Scratch, j, (weights, equations)| {
-            let (actions, rewards) = (actions[j], evidence.signals.rewards.row(j));
+            let (actions, rewards, gamma) = (signals.actions[j], signals.rewards.row(j), signals.gamma);
             let agent = Agent { features, j, actions, rewards, trajectories, gamma };
             match rule {
                 LinearRule::Lstd { ridge, average } => {
@@ -399,7 +394,7 @@ impl QValues for LinearCritic {
             let fits = wanted.alternatives && length.saturating_mul(self.features.total) <= MOST_AHEAD;
             if fits { length } else { 0 }
         };
-        let mut lengths = vec![0; self.actions.len()];
+        let mut lengths = vec![0; self.features.sets.len()];
         self.features.blocks.iter().cloned().flatten().for_each(|j| lengths[j] = length(j));
         fit(&mut self.ahead, lengths.iter().copied());
         self.horizon = steps;

@@ -13,7 +13,6 @@ use crate::base::range::Positive;
 use crate::base::section::Keys;
 use crate::learn::shadow::reward_column;
 use crate::policy::columns::pair_column;
-use crate::utility::problem::Problem;
 use crate::world::Trajectory;
 
 /// Keys of `[critic]` on LSTD (lstd, linear).
@@ -53,7 +52,7 @@ impl CriticSettings for LstdSettings {
         let unknowns = largest.min(steps + 1) as u128;
         let bytes = 8 * unknowns * unknowns * rayon::current_num_threads() as u128;
         check_memory(bytes, STEPS, &format!("LSTD over {unknowns} pairs"))?;
-        Ok(Box::new(Lstd::new(tables, problem, steps, *self.equations.ridge)))
+        Ok(Box::new(Lstd::new(tables, steps, *self.equations.ridge)))
     }
 }
 
@@ -64,20 +63,12 @@ pub struct Lstd {
     tables: QTables,
     steps: usize,
     ridge: f64,
-    gamma: f64,
-    actions: Vec<usize>,
 }
 
 impl Lstd {
     /// LSTD on the given tables from K = `steps` transitions.
-    pub fn new(tables: QTables, problem: &Problem, steps: usize, ridge: f64) -> Self {
-        Lstd {
-            tables,
-            steps,
-            ridge,
-            gamma: problem.gamma,
-            actions: problem.agents.iter().map(|agent| agent.space.actions).collect(),
-        }
+    pub fn new(tables: QTables, steps: usize, ridge: f64) -> Self {
+        Lstd { tables, steps, ridge }
     }
 }
 
@@ -103,7 +94,7 @@ impl Critic for Lstd {
 
     fn learn(&mut self, evidence: CriticInput<'_>) -> Result<()> {
         let transitions: usize = evidence.evaluation.iter().map(Trajectory::transitions).sum();
-        let (gamma, ridge, actions) = (self.gamma, self.ridge, &self.actions);
+        let (ridge, signals) = (self.ridge, evidence.signals);
         self.tables.for_each_agent(|j, index, tables, scratch: &mut Scratch| {
             scratch.columns.resize(evidence.evaluation.len(), Vec::new());
             for (trajectory, pairs) in evidence.evaluation.iter().zip(&mut scratch.columns) {
@@ -115,7 +106,7 @@ impl Critic for Lstd {
             let width = unknowns + utilities;
             scratch.system.clear();
             scratch.system.resize(unknowns * width, 0.0);
-            let rewards = evidence.signals.rewards.row(j);
+            let (rewards, actions) = (signals.rewards.row(j), signals.actions[j]);
             let cells = rewards.len() / utilities;
             let weight = 1.0 / transitions as f64;
             for row in 0..unknowns {
@@ -128,12 +119,12 @@ impl Critic for Lstd {
                     row[number(z)] += weight;
                     // After the end of an episode comes nothing.
                     if let Some(&next) = pairs.get(k + 1) {
-                        row[number(next)] -= weight * gamma;
+                        row[number(next)] -= weight * signals.gamma;
                     }
                 }
                 for (utility, reward) in rewards.chunks_exact(cells).enumerate() {
                     let steps = trajectory.transitions();
-                    reward_column(reward, trajectory, j, actions[j], steps, &mut scratch.rewards);
+                    reward_column(reward, trajectory, j, actions, steps, &mut scratch.rewards);
                     for (&z, reward) in pairs.iter().zip(&scratch.rewards) {
                         scratch.system[number(z) * width + unknowns + utility] += weight * reward;
                     }

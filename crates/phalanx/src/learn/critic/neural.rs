@@ -132,8 +132,6 @@ pub struct NeuralCritic {
     rule: NeuralCriticSettings,
     samples: SampleRequest,
     stream: Stream,
-    gamma: f64,
-    actions: Vec<usize>,
     /// Gradient steps of every network so far.
     steps: u64,
     /// μ^{t+1}.
@@ -187,8 +185,6 @@ impl NeuralCritic {
             rule,
             samples,
             stream,
-            gamma: problem.gamma,
-            actions: problem.agents.iter().map(|agent| agent.space.actions).collect(),
             steps: 0,
             mu: Ragged::zeros(problem.agents.iter().map(|agent| agent.constraints.len())),
             along: Ragged::zeros(std::iter::repeat_n(0, n)),
@@ -211,9 +207,8 @@ impl Critic for NeuralCritic {
 
     fn learn(&mut self, evidence: CriticInput<'_>) -> Result<()> {
         let trajectories = evidence.wanted(self.samples);
-        let (rule, encoders, actions) = (&self.rule, &self.encoders, &self.actions);
-        let (gamma, steps, stream) = (self.gamma as f32, self.steps, &self.stream);
-        let (blocks, ids) = (&self.blocks, &self.ids);
+        let (rule, encoders, blocks, ids) = (&self.rule, &self.encoders, &self.blocks, &self.ids);
+        let (gamma, steps, stream) = (evidence.signals.gamma as f32, self.steps, &self.stream);
         let place =
             Place { purpose: Purpose::CriticOrder, iteration: evidence.iteration as u32, trajectory: 0 };
         let networks = self.bank.split_mut(blocks).into_iter().zip(self.targets.split_rows_mut(blocks));
@@ -230,7 +225,7 @@ impl Critic for NeuralCritic {
                 // Without target networks there is nothing.
                 let (own, others) = targets.split_at_mut(width.min(targets.len()));
                 targets = others;
-                scratch.write_rewards(j, utility, actions[j], rule.merged, &evidence, trajectories);
+                scratch.write_rewards(j, utility, rule.merged, &evidence, trajectories);
                 let encoder = &encoders[j];
                 let mut learner = Learner { rule, encoder, gamma, twins, targets: own, steps };
                 learner.learn(trajectories, scratch);

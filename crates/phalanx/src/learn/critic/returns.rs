@@ -124,8 +124,6 @@ pub struct Returns {
     blocks: Vec<Range<usize>>,
     rule: ReturnsSettings,
     stream: Stream,
-    gamma: f64,
-    actions: Vec<usize>,
     /// Gradient steps so far; they differ between iterations with the number of samples.
     steps: u64,
     /// Running mean of squared returns, row j one per utility.
@@ -169,8 +167,6 @@ impl Returns {
             blocks: world.graph().work_blocks(),
             rule,
             stream,
-            gamma: problem.gamma,
-            actions: problem.agents.iter().map(|agent| agent.space.actions).collect(),
             steps: 0,
             squares: Ragged::zeros((0..n).map(utilities)),
             advantages: UtilityRows::default(),
@@ -202,8 +198,7 @@ struct ReturnsScratch {
 struct ReturnsLearner<'a> {
     j: usize,
     rule: &'a ReturnsSettings,
-    gamma: f64,
-    actions: usize,
+    signals: &'a Signals,
     batch: &'a [Trajectory],
     network: NetworkMut<'a>,
     squares: &'a mut [f64],
@@ -211,13 +206,9 @@ struct ReturnsLearner<'a> {
 
 impl ReturnsLearner<'_> {
     /// Advantages of every utility along the batch, `[utility][trajectory][step]`, and the targets of the values.
-    fn advantages(
-        &mut self,
-        rewards: &[f64],
-        begun: bool,
-        advantages: &mut [f64],
-        scratch: &mut ReturnsScratch,
-    ) {
+    fn advantages(&mut self, begun: bool, advantages: &mut [f64], scratch: &mut ReturnsScratch) {
+        let Signals { rewards, gamma, actions, .. } = self.signals;
+        let (rewards, actions) = (rewards.row(self.j), actions[self.j]);
         let ReturnsScratch { inputs, training, values, column, along, targets, .. } = scratch;
         values.clear();
         values.extend_from_slice(self.network.forward(inputs.batch(), &mut training.tape));
@@ -232,14 +223,14 @@ impl ReturnsLearner<'_> {
             let (mut sample, mut out, mut squares, mut count) = (0, utility * all, 0.0, 0.0);
             for trajectory in self.batch {
                 let (steps, transitions) = (trajectory.steps(), trajectory.transitions());
-                reward_column(reward, trajectory, self.j, self.actions, transitions, column);
+                reward_column(reward, trajectory, self.j, actions, transitions, column);
                 let value = |k: usize| size * f64::from(values[(sample + k) * utilities + utility]);
                 along.clear();
                 along.extend((0..steps).map(value));
                 // 0 where the episode ended.
                 let bootstrap = along.get(transitions).copied().unwrap_or(0.0);
                 let advantages = &mut advantages[out..out + transitions];
-                gae::advantages(column, along, bootstrap, self.gamma, self.rule.lambda, advantages);
+                gae::advantages(column, along, bootstrap, *gamma, self.rule.lambda, advantages);
                 for k in (0..transitions).rev() {
                     let target = advantages[k] + along[k];
                     targets[(sample + k) * utilities + utility] = target as f32;
@@ -305,8 +296,8 @@ impl Critic for Returns {
         let squares = &self.squares;
         fit(&mut self.advantages.all, (0..n).map(|j| squares.row(j).len() * transitions));
         let (blocks, ids, minibatches) = (&self.blocks, &self.ids, self.rule.minibatches());
-        let (rule, encoders, actions) = (&self.rule, &self.encoders, &self.actions);
-        let (gamma, steps, stream) = (self.gamma, self.steps, &self.stream);
+        let (rule, encoders, signals) = (&self.rule, &self.encoders, evidence.signals);
+        let (steps, stream) = (self.steps, &self.stream);
         let place =
             Place { purpose: Purpose::CriticOrder, iteration: evidence.iteration as u32, trajectory: 0 };
         let results = self.squares.split_rows_mut(blocks).into_iter();
@@ -319,10 +310,9 @@ impl Critic for Returns {
             shuffle(rule.passes, samples.len(), &mut sequence, &mut scratch.order);
             scratch.order.iter_mut().for_each(|place| *place = samples[*place as usize]);
             for network in bank.networks_mut(j) {
-                let (actions, squares) = (actions[j], squares.row_mut(j));
-                let mut learner = ReturnsLearner { j, rule, gamma, actions, batch, network, squares };
-                let rewards = evidence.signals.rewards.row(j);
-                learner.advantages(rewards, steps > 0, advantages.row_mut(j), scratch);
+                let squares = squares.row_mut(j);
+                let mut learner = ReturnsLearner { j, rule, signals, batch, network, squares };
+                learner.advantages(steps > 0, advantages.row_mut(j), scratch);
                 learner.learn(steps, samples.len(), scratch);
             }
         });

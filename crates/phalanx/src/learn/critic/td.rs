@@ -8,7 +8,6 @@ use crate::base::range::Positive;
 use crate::base::section::Keys;
 use crate::learn::shadow::reward_column;
 use crate::policy::columns::pair_column;
-use crate::utility::problem::Problem;
 use crate::{Error, Result};
 
 /// Which step sizes.
@@ -114,7 +113,7 @@ impl CriticSettings for TdSettings {
         let CriticContext { world, problem, kappa_q, .. } = context;
         let tables = QTables::new(world, kappa_q, problem)?;
         let is_warm = self.from.start == Start::Warm;
-        Ok(Box::new(Td::new(tables, problem, *self.samples.steps, self.sizes, is_warm)))
+        Ok(Box::new(Td::new(tables, *self.samples.steps, self.sizes, is_warm)))
     }
 }
 
@@ -127,22 +126,14 @@ pub struct Td {
     tables: QTables,
     /// η_Q^0 … η_Q^{K−1}.
     steps: Vec<f64>,
-    gamma: f64,
     /// Start from the last iteration's tables instead of zero.
     warm: bool,
-    actions: Vec<usize>,
 }
 
 impl Td {
     /// TD on the given tables with K = `steps` updates an evaluation.
-    pub fn new(tables: QTables, problem: &Problem, steps: usize, rule: StepSettings, warm: bool) -> Self {
-        Td {
-            tables,
-            steps: (0..steps).map(|k| rule.step(k)).collect(),
-            gamma: problem.gamma,
-            warm,
-            actions: problem.agents.iter().map(|agent| agent.space.actions).collect(),
-        }
+    pub fn new(tables: QTables, steps: usize, rule: StepSettings, warm: bool) -> Self {
+        Td { tables, steps: (0..steps).map(|k| rule.step(k)).collect(), warm }
     }
 }
 
@@ -160,12 +151,12 @@ impl Critic for Td {
     }
 
     fn learn(&mut self, evidence: CriticInput<'_>) -> Result<()> {
-        let (steps, gamma, warm, actions) = (&self.steps, self.gamma, self.warm, &self.actions);
+        let (steps, warm, signals) = (&self.steps, self.warm, evidence.signals);
         self.tables.for_each_agent(|j, index, tables, Scratch { pairs, own, column }| {
             if !warm {
                 tables.fill(0.0);
             }
-            let rewards = evidence.signals.rewards.row(j);
+            let (rewards, actions, gamma) = (signals.rewards.row(j), signals.actions[j], signals.gamma);
             let cells = rewards.len() / (tables.len() / index.size(j));
             let mut first = 0;
             for trajectory in evidence.evaluation {
@@ -173,17 +164,12 @@ impl Critic for Td {
                 first += trajectory.transitions();
                 pair_column(index.terms(j), None, trajectory, trajectory.steps(), pairs);
                 own.clear();
-                own.extend(
-                    trajectory
-                        .states(j)
-                        .iter()
-                        .zip(trajectory.actions(j))
-                        .map(|(&s, &a)| u32::from(s) * actions[j] as u32 + u32::from(a)),
-                );
+                let own_pairs = trajectory.states(j).iter().zip(trajectory.actions(j));
+                own.extend(own_pairs.map(|(&s, &a)| u32::from(s) * actions as u32 + u32::from(a)));
                 for (q, reward) in tables.chunks_exact_mut(index.size(j)).zip(rewards.chunks_exact(cells)) {
                     if trajectory.channels() > 0 {
                         // What a step pays is then no table over the own pair, but one over the steps.
-                        reward_column(reward, trajectory, j, actions[j], trajectory.steps(), column);
+                        reward_column(reward, trajectory, j, actions, trajectory.steps(), column);
                         own.clear();
                         own.extend(0..column.len() as u32);
                         learn(q, column, pairs, own, steps, gamma, trajectory.ended());

@@ -103,7 +103,7 @@ fn learn(point: &Point<'_>, bound: &TdBound, trial: u32) -> Result<Vec<f64>> {
     let subject = point.subject;
     let tables = QTables::new(subject.world, subject.kappa_q, subject.problem)?;
     let rule = StepSettings::harmonic(bound.h, bound.k1);
-    let mut td = Td::new(tables, subject.problem, subject.critic_steps, rule, false);
+    let mut td = Td::new(tables, subject.critic_steps, rule, false);
     let mut trajectory = [Trajectory::new(point.sizes.agents, td.samples().evaluation_pairs)];
     let request = Request {
         place: Place { purpose: Purpose::Critic, iteration: 0, trajectory: trial },

@@ -71,12 +71,12 @@ impl LearnerScratch {
         &mut self,
         j: usize,
         utility: usize,
-        actions: usize,
         merged: bool,
         evidence: &CriticInput<'_>,
         trajectories: &[Trajectory],
     ) {
         let (rewards, mu) = (evidence.signals.rewards.row(j), evidence.mu.row(j));
+        let actions = evidence.signals.actions[j];
         let row = rewards.len() / (1 + mu.len());
         let mut reward = rewards[utility * row..(utility + 1) * row].to_vec();
         if merged {
