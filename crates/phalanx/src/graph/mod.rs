@@ -116,14 +116,7 @@ fn group_by_row(rows: usize, entries: impl Iterator<Item = (u32, u32)> + Clone) 
 
 /// A copy of ascending rows in which every value is kept once. Linear.
 fn without_repeats(rows: &Ragged<u32>) -> Ragged<u32> {
-    let distinct = |i: usize| rows.row(i).chunk_by(|a, b| a == b).map(|run| run[0]);
-    let mut kept = Ragged::zeros((0..rows.rows()).map(|i| distinct(i).count()));
-    for i in 0..rows.rows() {
-        for (slot, value) in kept.row_mut(i).iter_mut().zip(distinct(i)) {
-            *slot = value;
-        }
-    }
-    kept
+    Ragged::from_rows(rows.iter().map(|row| row.chunk_by(|a, b| a == b).map(|run| run[0])))
 }
 
 #[cfg(test)]

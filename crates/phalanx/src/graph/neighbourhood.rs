@@ -1,5 +1,6 @@
 //! Hop distances and κ-hop neighbourhoods, by breadth-first search.
 
+use std::collections::VecDeque;
 use std::ops::Range;
 
 use rayon::prelude::*;
@@ -25,23 +26,15 @@ impl Graph {
     pub fn distances_from(&self, i: usize) -> Vec<Option<u32>> {
         let mut distances = vec![None; self.agents()];
         distances[i] = Some(0);
-        let mut frontier = vec![i as u32];
-        let mut next = Vec::new();
-        for distance in 1.. {
-            for &agent in &frontier {
-                for &neighbour in self.neighbours(agent as usize) {
-                    let known = &mut distances[neighbour as usize];
-                    if known.is_none() {
-                        *known = Some(distance);
-                        next.push(neighbour);
-                    }
+        let mut reached = VecDeque::from([(i as u32, 0)]);
+        while let Some((agent, distance)) = reached.pop_front() {
+            for &neighbour in self.neighbours(agent as usize) {
+                let known = &mut distances[neighbour as usize];
+                if known.is_none() {
+                    *known = Some(distance + 1);
+                    reached.push_back((neighbour, distance + 1));
                 }
             }
-            if next.is_empty() {
-                break;
-            }
-            std::mem::swap(&mut frontier, &mut next);
-            next.clear();
         }
         distances
     }

@@ -12,6 +12,7 @@ use super::{
     LocalSpace, Power, Utility, dot, project_onto_simplex, residual_to_slope, squared_distance,
     write_difference,
 };
+use crate::base::error::ensure;
 use crate::{Error, Result};
 
 /// Minus the Euclidean distance D (see [`Power`]) to the box lo ≤ λ ≤ hi; gradient −(λ − Πλ)/D, 0 inside
@@ -139,13 +140,12 @@ impl BaseUtility for NegDistBox {
         check_table(hi, space, &format!("{field}.hi"), "a number above -infinity", |x| {
             x > f64::NEG_INFINITY
         })?;
-        match (0..lo.len()).find(|&cell| lo[cell] > hi[cell]) {
-            None => Ok(()),
-            Some(cell) => {
+        (0..lo.len()).try_for_each(|cell| {
+            ensure(lo[cell] <= hi[cell], || {
                 let message = format!("{} is {}, above {field}.hi = {}", at(cell, space), lo[cell], hi[cell]);
-                Err(Error::config(format!("{field}.lo"), message))
-            }
-        }
+                Error::config(format!("{field}.lo"), message)
+            })
+        })
     }
 
     /// Vertex k is at squared distance Σ_j D_j(0)² − D_k(0)² + D_k(mass)².
@@ -181,11 +181,11 @@ impl BaseUtility for NegDistHalfspace {
 
     fn validate(&self, space: LocalSpace, field: &str) -> Result<()> {
         finite_table(&self.a, space, field, "a")?;
-        let squared: f64 = self.a.iter().map(|x| x * x).sum();
-        if !squared.is_normal() {
+        let squared = dot(&self.a, &self.a);
+        ensure(squared.is_normal(), || {
             let message = format!("has squared length {squared}, but a normal vector must not vanish");
-            return Err(Error::config(format!("{field}.a"), message));
-        }
+            Error::config(format!("{field}.a"), message)
+        })?;
         check_number(self.b, &format!("{field}.b"), "finite", f64::is_finite)
     }
 
@@ -200,8 +200,7 @@ impl BaseUtility for NegDistHalfspace {
 
     fn conic(&self, program: &mut Program, x: &[Affine], space: LocalSpace) -> Affine {
         let q = 1.0 - space.gamma;
-        let length = self.a.iter().map(|a| a * a).sum::<f64>().sqrt();
-        let beyond = weighted_sum(&self.a, x).shifted(-q * self.b).scaled(1.0 / length);
+        let beyond = weighted_sum(&self.a, x).shifted(-q * self.b).scaled(1.0 / length(&self.a));
         let distance = positive_part(program, &beyond);
         conic(program, distance, self.power, q)
     }

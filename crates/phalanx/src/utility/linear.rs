@@ -67,7 +67,7 @@ impl UtilitySpec {
     /// for other kinds. Its length and entries are as written, not checked.
     pub fn reward_table(&self) -> Option<Vec<f64>> {
         let scale = self.scale.unwrap_or(1.0);
-        let reward = self.r.clone().filter(|_| self.kind == "linear")?;
-        Some(Vec::from(reward).iter().map(|r| scale * r).collect())
+        let reward = self.r.as_ref().filter(|_| self.kind == "linear")?;
+        Some(reward.numbers().iter().map(|r| scale * r).collect())
     }
 }

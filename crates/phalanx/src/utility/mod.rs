@@ -48,7 +48,7 @@ pub use marginal::{Actions, Marginal, Pairs, States};
 pub use norm::{ActionL2, ActionL2sq, ActiveL2, L2sq, SquaredNorm};
 pub use simplex::project_onto_simplex;
 pub use spec::UtilitySpec;
-pub use table::LocalTable;
+pub use table::{Entry, LocalTable};
 
 /// The shape of one agent's tables, and the discount that gives an occupancy measure its mass.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{KNOWN_KINDS, Kind, LocalSpace, LocalTable, Power, ScaledUtility};
+use crate::base::error::ensure;
 use crate::{Error, Result};
 
 /// A utility object of a model file, `[objective]` or `[[constraint]]`: `scale · base + offset`, see [`Kind`] for the
@@ -130,13 +131,10 @@ impl Reader<'_> {
             ("radius", spec.radius.is_some()),
             ("power", spec.power.is_some()),
         ];
-        match given.iter().find(|(key, present)| *present && !self.used.contains(key)) {
-            None => Ok(()),
-            Some((key, _)) => {
-                let message = format!("key `{key}` is not used by kind `{}`", spec.kind);
-                Err(Error::config(self.field, message))
-            }
-        }
+        given.iter().filter(|(_, present)| *present).try_for_each(|(key, _)| {
+            let message = || format!("key `{key}` is not used by kind `{}`", spec.kind);
+            ensure(self.used.contains(key), || Error::config(self.field, message()))
+        })
     }
 }
 

@@ -6,49 +6,48 @@ use super::LocalSpace;
 use crate::base::error::ensure;
 use crate::{Error, Result};
 
-/// A table over (s_i, a_i), in either of the two forms files use. Infinite entries, which JSON has no number
-/// for, may be written `"inf"` and `"-inf"`.
+/// A table over (s_i, a_i), in either of the two forms files use.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(from = "Written", into = "Written")]
+#[serde(
+    untagged,
+    expecting = "expected a table: a list of numbers (or \"inf\", \"-inf\"), or one such list per state"
+)]
 pub enum LocalTable {
     /// All entries in row-major order: `[0, 0, 1, 1]`.
-    Flat(Vec<f64>),
+    Flat(Vec<Entry>),
     /// One row per state: `[[0, 0], [1, 1]]`.
-    Rows(Vec<Vec<f64>>),
+    Rows(Vec<Vec<Entry>>),
 }
 
 impl LocalTable {
+    /// All entries in row-major order, whatever the shape.
+    pub(super) fn numbers(&self) -> Vec<f64> {
+        match self {
+            LocalTable::Flat(entries) => entries.iter().map(|entry| entry.0).collect(),
+            LocalTable::Rows(rows) => rows.iter().flatten().map(|entry| entry.0).collect(),
+        }
+    }
+
     /// All entries in row-major order, once their number is right. `field` names the table in error messages.
     pub fn entries(&self, space: LocalSpace, field: &str) -> Result<Vec<f64>> {
         let LocalSpace { states, actions, .. } = space;
         match self {
-            LocalTable::Flat(entries) => {
-                check_length(entries.len(), space, field)?;
-                Ok(entries.clone())
-            }
-            LocalTable::Rows(rows) if rows.len() != states => {
-                let message = format!("has {} rows, but the agent has {states} states", rows.len());
-                Err(Error::config(field, message))
-            }
-            LocalTable::Rows(rows) => match rows.iter().position(|row| row.len() != actions) {
-                Some(state) => {
-                    let length = rows[state].len();
-                    let message = format!("has {length} entries, but the agent has {actions} actions");
-                    Err(Error::config(format!("{field}[{state}]"), message))
+            LocalTable::Flat(entries) => check_length(entries.len(), space, field)?,
+            LocalTable::Rows(rows) => {
+                let length = rows.len();
+                ensure(length == states, || {
+                    Error::config(field, format!("has {length} rows, but the agent has {states} states"))
+                })?;
+                for (state, row) in rows.iter().enumerate() {
+                    ensure(row.len() == actions, || {
+                        let length = row.len();
+                        let message = format!("has {length} entries, but the agent has {actions} actions");
+                        Error::config(format!("{field}[{state}]"), message)
+                    })?;
                 }
-                None => Ok(rows.concat()),
-            },
+            }
         }
-    }
-}
-
-/// All entries in row-major order, whatever the shape.
-impl From<LocalTable> for Vec<f64> {
-    fn from(table: LocalTable) -> Vec<f64> {
-        match table {
-            LocalTable::Flat(entries) => entries,
-            LocalTable::Rows(rows) => rows.concat(),
-        }
+        Ok(self.numbers())
     }
 }
 
@@ -61,25 +60,20 @@ pub(super) fn check_length(length: usize, space: LocalSpace, field: &str) -> Res
     })
 }
 
-/// The form on file.
-#[derive(Clone, Serialize, Deserialize)]
-#[serde(
-    untagged,
-    expecting = "expected a table: a list of numbers (or \"inf\", \"-inf\"), or one such list per state"
-)]
-enum Written {
-    Flat(Vec<Entry>),
-    Rows(Vec<Vec<Entry>>),
-}
+/// A number of a table. An infinite one, which JSON has no number for, may be written `"inf"` or `"-inf"`.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(from = "Written", into = "Written")]
+pub struct Entry(pub f64);
 
-#[derive(Clone, Copy, Serialize, Deserialize)]
+/// The form on file.
+#[derive(Serialize, Deserialize)]
 #[serde(untagged)]
-enum Entry {
+enum Written {
     Number(f64),
     Infinite(Infinite),
 }
 
-#[derive(Clone, Copy, Serialize, Deserialize)]
+#[derive(Serialize, Deserialize)]
 enum Infinite {
     #[serde(rename = "inf")]
     Above,
@@ -87,44 +81,22 @@ enum Infinite {
     Below,
 }
 
-impl From<Entry> for f64 {
-    fn from(entry: Entry) -> f64 {
-        match entry {
-            Entry::Number(number) => number,
-            Entry::Infinite(Infinite::Above) => f64::INFINITY,
-            Entry::Infinite(Infinite::Below) => f64::NEG_INFINITY,
-        }
-    }
-}
-
-impl From<f64> for Entry {
-    fn from(number: f64) -> Entry {
-        match number {
-            f64::INFINITY => Entry::Infinite(Infinite::Above),
-            f64::NEG_INFINITY => Entry::Infinite(Infinite::Below),
-            _ => Entry::Number(number),
-        }
-    }
-}
-
-fn convert<From: Into<To>, To>(row: Vec<From>) -> Vec<To> {
-    row.into_iter().map(Into::into).collect()
-}
-
-impl From<Written> for LocalTable {
-    fn from(written: Written) -> LocalTable {
+impl From<Written> for Entry {
+    fn from(written: Written) -> Entry {
         match written {
-            Written::Flat(entries) => LocalTable::Flat(convert(entries)),
-            Written::Rows(rows) => LocalTable::Rows(rows.into_iter().map(convert).collect()),
+            Written::Number(number) => Entry(number),
+            Written::Infinite(Infinite::Above) => Entry(f64::INFINITY),
+            Written::Infinite(Infinite::Below) => Entry(f64::NEG_INFINITY),
         }
     }
 }
 
-impl From<LocalTable> for Written {
-    fn from(table: LocalTable) -> Written {
-        match table {
-            LocalTable::Flat(entries) => Written::Flat(convert(entries)),
-            LocalTable::Rows(rows) => Written::Rows(rows.into_iter().map(convert).collect()),
+impl From<Entry> for Written {
+    fn from(Entry(number): Entry) -> Written {
+        match number {
+            f64::INFINITY => Written::Infinite(Infinite::Above),
+            f64::NEG_INFINITY => Written::Infinite(Infinite::Below),
+            _ => Written::Number(number),
         }
     }
 }
@@ -163,7 +135,8 @@ mod tests {
 
     #[test]
     fn writing_and_reading_restores_every_bit() {
-        let table = LocalTable::Rows(vec![vec![0.1 + 0.2, f64::INFINITY], vec![f64::NEG_INFINITY, -0.0]]);
+        let row = |numbers: [f64; 2]| numbers.map(Entry).to_vec();
+        let table = LocalTable::Rows(vec![row([0.1 + 0.2, f64::INFINITY]), row([f64::NEG_INFINITY, -0.0])]);
         let json = serde_json::to_string(&table).unwrap();
         assert_eq!(json, r#"[[0.30000000000000004,"inf"],["-inf",-0.0]]"#);
         assert_eq!(serde_json::from_str::<LocalTable>(&json).unwrap(), table);

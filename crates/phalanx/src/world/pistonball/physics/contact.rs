@@ -28,7 +28,7 @@ impl Capsule {
 }
 
 /// A segment and the ball touching each other.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Contact {
     pub segment: usize,
     /// Unit vector from the ball to the segment.
@@ -43,27 +43,12 @@ pub(super) struct Contact {
 }
 
 /// What a contact has done to the ball, accumulated.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Impulses {
     /// Along the normal.
     pub push: f64,
     /// Across it.
     pub friction: f64,
-}
-
-impl Contact {
-    const NONE: Contact = Contact {
-        segment: 0,
-        normal: Vector::ZERO,
-        arm: Vector::ZERO,
-        gap: 0.0,
-        lasting: false,
-        impulses: Impulses::NONE,
-    };
-}
-
-impl Impulses {
-    const NONE: Impulses = Impulses { push: 0.0, friction: 0.0 };
 }
 
 /// The ball is wide enough for three pistons, and there are four walls.
@@ -95,9 +80,9 @@ impl Contacts {
     /// None yet, with any of `segments` segments.
     pub fn new(segments: usize) -> Self {
         Contacts {
-            touching: [Contact::NONE; MOST_CONTACTS],
+            touching: [Contact::default(); MOST_CONTACTS],
             count: 0,
-            records: vec![Record { impulses: Impulses::NONE, step: NEVER }; segments],
+            records: vec![Record { impulses: Impulses::default(), step: NEVER }; segments],
             step: NEVER + MEMORY,
         }
     }
@@ -166,7 +151,7 @@ fn touch(capsule: &Capsule, position: Vector) -> Option<Contact> {
         let arm = position.add(normal.times(BALL_RADIUS)).sub(position);
         let other_arm = closest.add(normal.times(-radius)).sub(body);
         let gap = other_arm.sub(arm).add(body.sub(position)).dot(normal);
-        Contact { normal, arm, gap, ..Contact::NONE }
+        Contact { normal, arm, gap, ..Contact::default() }
     })
 }
 

@@ -72,7 +72,7 @@ pub struct Ball {
 }
 
 /// A point or a direction.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 struct Vector {
     x: f64,
     y: f64,
@@ -159,7 +159,7 @@ impl Physics {
             position,
             angle: ball.angle,
             motion: Motion { velocity: Vector { x: ball.vx, y: ball.vy }, omega: ball.omega },
-            correction: Motion::ZERO,
+            correction: Motion::default(),
             broad: Broad::new(&segments, Bounds::around(position, BALL_RADIUS)),
             contacts: Contacts::new(segments.len()),
             segments,
@@ -195,7 +195,7 @@ impl Physics {
         // The position moves on with the velocity of the step before.
         self.position = self.position.add(self.motion.velocity.add(self.correction.velocity).times(STEP));
         self.angle += (self.motion.omega + self.correction.omega) * STEP;
-        self.correction = Motion::ZERO;
+        self.correction = Motion::default();
         let bounds = Bounds::around(self.position, BALL_RADIUS);
         let candidates = self.broad.update(&self.segments, bounds, self.motion.velocity);
         self.contacts.find(&self.segments, candidates, self.position, bounds);

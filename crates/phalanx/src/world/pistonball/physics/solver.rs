@@ -18,14 +18,10 @@ const CORRECTED: f64 = 0.369_042_655_519_806_75;
 const PASSES: usize = 10;
 
 /// Velocity and angular velocity.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct Motion {
     pub velocity: Vector,
     pub omega: f64,
-}
-
-impl Motion {
-    pub const ZERO: Motion = Motion { velocity: Vector::ZERO, omega: 0.0 };
 }
 
 /// Changes the ball's `motion` so that it moves into no segment, and sets the `correction` of its position.
