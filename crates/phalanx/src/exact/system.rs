@@ -275,7 +275,7 @@ pub(super) mod tests {
                 ScaledUtility { kind: Kind::of_reward(r.into()), scale: 1.0 - gamma, offset: 0.0 };
             let entropy = Constraint {
                 name: "state_entropy".into(),
-                utility: Kind::from(Entropy(States)).into(),
+                utility: Kind::StateEntropy(Entropy(States)).into(),
                 bound: Bound::AtLeast(0.5),
                 shadow_scale: 1.0,
             };

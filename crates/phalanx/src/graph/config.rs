@@ -71,17 +71,16 @@ fn settings<T: GraphSettings + Serialize + DeserializeOwned + 'static>(keys: tom
 }
 
 /// A generator without settings.
-#[derive(Debug)]
-struct Shape(fn(usize) -> Result<Graph>);
+type Shape = fn(usize) -> Result<Graph>;
 
 impl GraphSettings for Shape {
     fn build(&self, agents: Agents<'_>, _: &dyn Fn(&Path) -> PathBuf) -> Result<Graph> {
-        (self.0)(agents.needed()?)
+        self(agents.needed()?)
     }
 }
 
-fn shape(build: fn(usize) -> Result<Graph>) -> Result<Read> {
-    Ok((toml::Table::new(), Arc::new(Shape(build))))
+fn shape(build: Shape) -> Result<Read> {
+    Ok((toml::Table::new(), Arc::new(build)))
 }
 
 /// `[network]`: replaces the world's own links; in an epidemic, who meets whom.

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::config::{Agents, GraphSettings};
 use super::{Graph, MAX_AGENTS, check_agents};
 use crate::base::builtin::builtin;
-use crate::base::error::{Error, Result};
+use crate::base::error::{Error, Result, ensure};
 use crate::base::memory::check_memory;
 
 impl Graph {
@@ -68,16 +68,13 @@ fn parse(text: &str, agents: Option<usize>) -> std::result::Result<Vec<(u32, u32
     // Some Windows editors put a byte-order mark before the first line.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut links = Vec::new();
-    for (number, line) in (1..).zip(text.lines()) {
-        let line = line.trim();
-        if line.is_empty() || line.starts_with('#') {
-            continue;
-        }
+    let lines = (1..).zip(text.lines().map(str::trim));
+    for (number, line) in lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#')) {
         links.push(parse_link(line, agents).map_err(|message| format!("line {number}: {message}"))?);
     }
-    if links.is_empty() {
-        return Err("no links found, expected lines with two agent numbers such as `0 1`".into());
-    }
+    ensure(!links.is_empty(), || {
+        "no links found, expected lines with two agent numbers such as `0 1`".to_string()
+    })?;
     Ok(links)
 }
 
@@ -98,10 +95,9 @@ fn parse_link(line: &str, agents: Option<usize>) -> std::result::Result<(u32, u3
 
 fn parse_agent(column: &str, agents: Option<usize>) -> std::result::Result<u32, String> {
     let last = agents.unwrap_or(MAX_AGENTS) - 1;
-    let only_digits = !column.is_empty() && column.bytes().all(|byte| byte.is_ascii_digit());
-    if !only_digits {
-        return Err(format!("`{column}` is not an agent number, expected a whole number from 0 to {last}"));
-    }
+    ensure(!column.is_empty() && column.bytes().all(|byte| byte.is_ascii_digit()), || {
+        format!("`{column}` is not an agent number, expected a whole number from 0 to {last}")
+    })?;
     // Digits that do not parse are a number too large even for u32, hence unknown as well.
     match column.parse::<u32>() {
         Ok(agent) if agent as usize <= last => Ok(agent),

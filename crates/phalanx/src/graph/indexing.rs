@@ -107,7 +107,7 @@ impl StateIndex {
 
     /// The indices of the groups in `groups` in the joint state `states`. Reads the groups' entries only.
     pub fn fill(&self, groups: Range<usize>, states: &[u8], out: &mut [u32]) {
-        fill_states(&self.runs, &self.terms, groups, states, out);
+        fill_states(self, groups, states, out);
     }
 }
 
@@ -132,7 +132,7 @@ impl PairIndex {
 
     /// The indices of the groups in `groups` in the joint state and action. Reads the groups' entries only.
     pub fn fill(&self, groups: Range<usize>, states: &[u8], actions: &[u8], out: &mut [u32]) {
-        fill_pairs(&self.runs, &self.terms, groups, states, actions, out);
+        fill_pairs(self, groups, states, actions, out);
     }
 }
 
@@ -169,14 +169,9 @@ fn runs_within(
 }
 
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw", "x86_64+avx2"))]
-fn fill_states(
-    runs: &[Range<usize>],
-    terms: &Ragged<StateTerm>,
-    groups: Range<usize>,
-    states: &[u8],
-    out: &mut [u32],
-) {
-    for (run, place) in runs_within(runs, groups) {
+fn fill_states(index: &StateIndex, groups: Range<usize>, states: &[u8], out: &mut [u32]) {
+    let terms = &index.terms;
+    for (run, place) in runs_within(&index.runs, groups) {
         // An empty group has one joint value: number 0.
         if run.len() < SHORT_RUN || terms.row(run.start).is_empty() {
             for (m, out) in out[place].iter_mut().enumerate() {
@@ -193,15 +188,9 @@ fn fill_states(
 }
 
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw", "x86_64+avx2"))]
-fn fill_pairs(
-    runs: &[Range<usize>],
-    terms: &Ragged<PairTerm>,
-    groups: Range<usize>,
-    states: &[u8],
-    actions: &[u8],
-    out: &mut [u32],
-) {
-    for (run, place) in runs_within(runs, groups) {
+fn fill_pairs(index: &PairIndex, groups: Range<usize>, states: &[u8], actions: &[u8], out: &mut [u32]) {
+    let terms = &index.terms;
+    for (run, place) in runs_within(&index.runs, groups) {
         if terms.row(run.start).is_empty() {
             out[place.clone()].fill(0);
         }

@@ -16,6 +16,7 @@ use crate::Result;
 
 /// What a utility of the library knows of itself beside its value and its gradient. It is asked with
 /// occupancies that have no totals of channels behind their cells.
+#[expect(unused_variables, reason = "of defaults")]
 pub(crate) trait BaseUtility: Utility {
     /// From a file.
     fn read(read: &mut Reader<'_>) -> Result<Self>
@@ -24,7 +25,6 @@ pub(crate) trait BaseUtility: Utility {
 
     /// Whether every table has the agent's shape and every number makes sense.
     fn validate(&self, space: LocalSpace, field: &str) -> Result<()> {
-        let _ = (space, field);
         Ok(())
     }
 
@@ -33,7 +33,6 @@ pub(crate) trait BaseUtility: Utility {
 
     /// Bounds on its gradient, see [`UtilityBounds::new`].
     fn bounds(&self, space: LocalSpace, start: &[f64]) -> Option<UtilityBounds> {
-        let _ = (space, start);
         None
     }
 
@@ -94,12 +93,6 @@ macro_rules! kinds {
                 }
             }
         }
-
-        $(impl From<$kind> for Kind {
-            fn from(utility: $kind) -> Self {
-                Kind::$kind(utility)
-            }
-        })*
 
         impl Utility for Kind {
             fn value(&self, occupancy: &[f64], space: LocalSpace) -> f64 {

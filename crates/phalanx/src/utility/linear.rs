@@ -58,7 +58,7 @@ impl BaseUtility for Linear {
 impl Kind {
     /// The discounted return of reward `r`.
     pub fn of_reward(r: Arc<[f64]>) -> Self {
-        Linear { r }.into()
+        Kind::Linear(Linear { r })
     }
 }
 

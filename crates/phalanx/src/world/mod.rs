@@ -96,6 +96,7 @@ pub const LARGEST_LOCAL_SPACE: usize = 256;
 ///
 /// phalanx::world::check(&Lamps { ring: Graph::ring(5).unwrap() }).unwrap();
 /// ```
+#[expect(unused_variables, reason = "of defaults")]
 pub trait World: Send + Sync + Debug {
     /// Who talks to whom.
     fn graph(&self) -> &Graph;
@@ -119,7 +120,6 @@ pub trait World: Send + Sync + Debug {
     /// here, draw by draw, for all agents that the part [owns](Graph::owned) and those between them. None: it
     /// is asked for one agent at a time then, which is slower.
     fn part(&self, network: &Graph) -> Option<Arc<dyn World>> {
-        let _ = network;
         None
     }
 
@@ -130,27 +130,23 @@ pub trait World: Send + Sync + Debug {
 
     /// A scripted policy for episodes of `horizon` steps. None if there is none of that name.
     fn scripted(&self, name: &str, horizon: usize) -> Option<Script> {
-        let _ = (name, horizon);
         None
     }
 
     /// What networks see of agent i's neighbours' states, in place of one symbol per neighbour.
     fn view(&self, agent: usize, group: &[u32]) -> Option<Box<dyn View>> {
-        let _ = (agent, group);
         None
     }
 
     /// Features of the states of agent i's neighbours in `group` (i among them), beside the generic ones of
     /// linear policies. They are asked with no actions.
     fn policy_features(&self, agent: usize, group: &[u32]) -> Option<Box<dyn Features>> {
-        let _ = (agent, group);
         None
     }
 
     /// Features of what agent i's neighbours in `group` (i among them) see and do, beside the generic ones of
     /// linear critics.
     fn features(&self, agent: usize, group: &[u32]) -> Option<Box<dyn Features>> {
-        let _ = (agent, group);
         None
     }
 

@@ -129,12 +129,6 @@ impl Epidemic {
             network,
         })
     }
-
-    /// How many of the agents in `contacts` are infected.
-    #[inline(always)]
-    fn infected(contacts: &[u32], states: &[u8]) -> usize {
-        contacts.iter().map(|&j| usize::from(states[j as usize] == INFECTED)).sum()
-    }
 }
 
 impl World for Epidemic {
@@ -223,7 +217,8 @@ impl Factored for Epidemic {
 
     fn step(&self, agents: Range<usize>, states: &[u8], actions: &[u8], draws: &[u32], next: &mut [u8]) {
         for ((i, next), &draw) in agents.zip(next).zip(draws) {
-            let infected = Self::infected(self.network.neighbours(i), states);
+            let contacts = self.network.neighbours(i).iter();
+            let infected = contacts.map(|&j| usize::from(states[j as usize] == INFECTED)).sum();
             *next = self.moves.get(states[i], actions[i], infected).sample(draw);
         }
     }
