@@ -330,39 +330,24 @@ pub trait Features: Send + Sync + Debug {
     fn active(&self, states: &[u8], actions: &[u8], out: &mut Vec<u32>);
 
     /// Adds ⟨weights, features⟩ with the action of `member` (its place in the group) replaced by each of its
-    /// alternatives; `actions` are as before afterwards. Worth writing where few features change.
-    fn add_alternatives(
-        &self,
-        weights: &[f64],
-        states: &[u8],
-        actions: &mut [u8],
-        member: usize,
-        out: &mut [f64],
-    ) {
-        let (taken, mut active) = (actions[member], Vec::new());
+    /// alternatives. Worth writing where few features change.
+    fn add_alternatives(&self, weights: &[f64], moment: Moment<'_>, member: usize, out: &mut [f64]) {
+        let (mut actions, mut active) = (moment.actions.to_vec(), Vec::new());
         for (b, out) in out.iter_mut().enumerate() {
             actions[member] = b as u8;
             active.clear();
-            self.active(states, actions, &mut active);
+            self.active(moment.states, &actions, &mut active);
             *out += active.iter().map(|&x| weights[x as usize]).sum::<f64>();
         }
-        actions[member] = taken;
     }
 
     /// As [`Features::add_alternatives`] for every member in turn: `out` holds the alternatives of the first
     /// member, then of the second, and so on, each as many as `counts` says.
-    fn add_all_alternatives(
-        &self,
-        weights: &[f64],
-        states: &[u8],
-        actions: &mut [u8],
-        counts: &[usize],
-        out: &mut [f64],
-    ) {
+    fn add_all_alternatives(&self, weights: &[f64], moment: Moment<'_>, counts: &[usize], out: &mut [f64]) {
         let mut rest = out;
         for (member, &count) in counts.iter().enumerate() {
             let (own, tail) = rest.split_at_mut(count);
-            self.add_alternatives(weights, states, actions, member, own);
+            self.add_alternatives(weights, moment, member, own);
             rest = tail;
         }
     }
@@ -381,6 +366,15 @@ pub trait Features: Send + Sync + Debug {
         let _ = (weights, columns, member, alternatives, out);
         false
     }
+}
+
+/// What the members of a group see and do at one step, in its order.
+#[derive(Debug, Clone, Copy)]
+pub struct Moment<'a> {
+    /// Their states.
+    pub states: &'a [u8],
+    /// Their actions.
+    pub actions: &'a [u8],
 }
 
 /// What one agent saw and did along a trajectory.

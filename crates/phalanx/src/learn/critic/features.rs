@@ -5,7 +5,7 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use crate::world::Trajectory;
-use crate::world::{Columns, Features, World};
+use crate::world::{Columns, Features, Moment, World};
 use crate::{Error, Ragged, Result};
 
 /// The generic features of a linear critic.
@@ -129,7 +129,8 @@ impl FeatureSet {
     ) {
         self.add_generic_alternatives(weights, states, actions, member, out);
         if let Some(world) = &self.world {
-            world.add_alternatives(&weights[self.world_first as usize..], states, actions, member, out);
+            let weights = &weights[self.world_first as usize..];
+            world.add_alternatives(weights, Moment { states, actions }, member, out);
         }
     }
 
@@ -142,7 +143,7 @@ impl FeatureSet {
         }
         if let Some(world) = &self.world {
             let weights = &weights[self.world_first as usize..];
-            world.add_all_alternatives(weights, states, actions, &self.actions, out);
+            world.add_all_alternatives(weights, Moment { states, actions }, &self.actions, out);
         }
     }
 

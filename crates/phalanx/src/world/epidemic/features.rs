@@ -5,7 +5,7 @@
 
 use super::Epidemic;
 use super::law::{ACTIONS, INFECTED, PROTECT, RECOVERED, TREAT};
-use crate::world::{Columns, Features, View};
+use crate::world::{Columns, Features, Moment, View};
 
 /// Levels of exposure: 0, 1, 2, and 3 or more infected contacts.
 pub const LEVELS: usize = 4;
@@ -140,8 +140,7 @@ impl Exposure {
     fn add_around<'a>(
         &self,
         weights: &[f64],
-        states: &[u8],
-        actions: &[u8],
+        Moment { states, actions }: Moment<'_>,
         members: impl IntoIterator<Item = (usize, &'a mut [f64])>,
     ) {
         let level = self.0.level(states);
@@ -167,26 +166,12 @@ impl Features for Exposure {
         out.extend(each.map(|(m, &a)| self.feature(states, level, m, a) as u32));
     }
 
-    fn add_alternatives(
-        &self,
-        weights: &[f64],
-        states: &[u8],
-        actions: &mut [u8],
-        member: usize,
-        out: &mut [f64],
-    ) {
-        self.add_around(weights, states, actions, [(member, out)]);
+    fn add_alternatives(&self, weights: &[f64], moment: Moment<'_>, member: usize, out: &mut [f64]) {
+        self.add_around(weights, moment, [(member, out)]);
     }
 
-    fn add_all_alternatives(
-        &self,
-        weights: &[f64],
-        states: &[u8],
-        actions: &mut [u8],
-        _counts: &[usize],
-        out: &mut [f64],
-    ) {
-        self.add_around(weights, states, actions, out.chunks_exact_mut(ACTIONS).enumerate());
+    fn add_all_alternatives(&self, weights: &[f64], moment: Moment<'_>, _: &[usize], out: &mut [f64]) {
+        self.add_around(weights, moment, out.chunks_exact_mut(ACTIONS).enumerate());
     }
 
     /// Of all indicators that of the chooser alone changes: with the exposure if it is the agent itself, else
@@ -280,10 +265,20 @@ mod tests {
                 let taken = actions.clone();
                 let counts = vec![ACTIONS; group.len()];
                 let mut all = vec![0.0; ACTIONS * group.len()];
-                features.add_all_alternatives(&weights, &states, &mut actions, &counts, &mut all);
+                features.add_all_alternatives(
+                    &weights,
+                    Moment { states: &states, actions: &taken },
+                    &counts,
+                    &mut all,
+                );
                 for (member, all) in all.chunks_exact(ACTIONS).enumerate() {
                     let mut out = [0.0; ACTIONS];
-                    features.add_alternatives(&weights, &states, &mut actions, member, &mut out);
+                    features.add_alternatives(
+                        &weights,
+                        Moment { states: &states, actions: &taken },
+                        member,
+                        &mut out,
+                    );
                     // One step is a trajectory too; what all alternatives share does not count.
                     let column = |m: usize| Columns { states: &states[m..=m], actions: &taken[m..=m] };
                     let mut changes = [0.25; ACTIONS];

@@ -2,7 +2,7 @@
 
 use super::constants::Constants;
 use super::grid::{ACTIONS, Grid};
-use crate::world::{Columns, Features, View};
+use crate::world::{Columns, Features, Moment, View};
 
 /// Indicators over a group of users: the queue of every neighbour, and for every member the queue that it
 /// sends from, if it is the only member to address its access point.
@@ -99,14 +99,8 @@ impl Features for Sends {
     }
 
     /// Only the member's own send changes, and that of the one whose access point it joins.
-    fn add_alternatives(
-        &self,
-        weights: &[f64],
-        states: &[u8],
-        actions: &mut [u8],
-        chooser: usize,
-        out: &mut [f64],
-    ) {
+    fn add_alternatives(&self, weights: &[f64], moment: Moment<'_>, chooser: usize, out: &mut [f64]) {
+        let Moment { states, actions } = moment;
         let mut loads = self.loads(actions);
         let target = usize::from(self.members[chooser].targets[usize::from(actions[chooser])]);
         loads[target] -= u8::from(target != usize::from(NOWHERE));
@@ -132,14 +126,8 @@ impl Features for Sends {
     }
 
     /// Everybody's sends are looked at once; then each member in turn is taken away from its access point.
-    fn add_all_alternatives(
-        &self,
-        weights: &[f64],
-        states: &[u8],
-        actions: &mut [u8],
-        _counts: &[usize],
-        out: &mut [f64],
-    ) {
+    fn add_all_alternatives(&self, weights: &[f64], moment: Moment<'_>, _: &[usize], out: &mut [f64]) {
+        let Moment { states, actions } = moment;
         let loads = self.loads(actions);
         // Of every access point: the value of all its sends if it has one sender, and the sum of senders'
         // numbers, which tells the other one of two.
@@ -370,11 +358,21 @@ mod tests {
                 let chooser = words.next_u32() as usize % group.len();
                 let mut fast = [0.25; ACTIONS];
                 let before = actions.clone();
-                sends.add_alternatives(&weights, &states, &mut actions, chooser, &mut fast);
+                sends.add_alternatives(
+                    &weights,
+                    Moment { states: &states, actions: &before },
+                    chooser,
+                    &mut fast,
+                );
                 assert_eq!(actions, before);
                 let mut all = vec![0.25; group.len() * ACTIONS];
                 let counts = vec![ACTIONS; group.len()];
-                sends.add_all_alternatives(&weights, &states, &mut actions, &counts, &mut all);
+                sends.add_all_alternatives(
+                    &weights,
+                    Moment { states: &states, actions: &before },
+                    &counts,
+                    &mut all,
+                );
                 // One step is a trajectory too; what all alternatives share does not count.
                 let column = |m: usize| Columns { states: &states[m..=m], actions: &before[m..=m] };
                 let mut changes = [0.25; ACTIONS];
