@@ -1,4 +1,5 @@
-//! Curves of computed experiments, from the tables that they write, drawn like the pictures of `phalanx plot`.
+//! Curves of computed experiments, from the tables that they write, drawn like the pictures of `phalanx
+//! plot`.
 
 use phalanx_pictures::plot::canvas::{self, Arrangement, Axis, Colour, Figure, Layer, Shape, mark_of_series};
 use phalanx_pictures::plot::{self, Values};

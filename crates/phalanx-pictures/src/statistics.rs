@@ -23,8 +23,8 @@ pub fn deviation(values: &[f64]) -> f64 {
     (squares / (values.len() - 1) as f64).sqrt()
 }
 
-/// The interquartile mean: of what is left when a quarter of the weight is cut off at each end. Values on the edge count
-/// in part, so it is defined for any number of values.
+/// The interquartile mean: of what is left when a quarter of the weight is cut off at each end. Values on the
+/// edge count in part, so it is defined for any number of values.
 pub fn interquartile_mean(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -35,8 +35,8 @@ pub fn interquartile_mean(values: &[f64]) -> f64 {
     weighted.sum::<f64>() / (high - low)
 }
 
-/// The exponent of the power law that fits points best: by least squares of logarithms. NaN of fewer than two points that
-/// have logarithms.
+/// The exponent of the power law that fits points best: by least squares of logarithms. NaN of fewer than two
+/// points that have logarithms.
 pub fn slope(points: &[(f64, f64)]) -> f64 {
     let logs: Vec<(f64, f64)> = points
         .iter()
@@ -50,8 +50,8 @@ pub fn slope(points: &[(f64, f64)]) -> f64 {
     if logs.len() < 2 { f64::NAN } else { both / own }
 }
 
-/// Bootstrap interval (percentiles) of what `combine` makes of the samples' means over seeds; seeds of each sample are
-/// drawn apart.
+/// Bootstrap interval (percentiles) of what `combine` makes of the samples' means over seeds; seeds of each
+/// sample are drawn apart.
 pub fn interval<const N: usize>(samples: [&[f64]; N], combine: impl Fn([f64; N]) -> f64) -> (f64, f64) {
     // Always the same draws: a report does not change when it is made once more.
     let place = Place { purpose: Purpose::Evaluation, iteration: 0, trajectory: 0 };

@@ -21,12 +21,12 @@ pub use series::{Point, Span, moving_mean, points, quantile, thin_spans};
 /// Series of at least this many iterations are also drawn as a moving mean.
 const ROWS_FOR_MEAN: usize = 60;
 
-/// Draws one run into `<run>/plots`: `return`, `violation`, `duals`, `stationarity` and `margins`, each as SVG and
-/// PNG, and gives the files.
+/// Draws one run into `<run>/plots`: `return`, `violation`, `duals`, `stationarity` and `margins`, each as
+/// SVG and PNG, and gives the files.
 ///
-/// `stationarity` is for runs of the exact algorithm. `margins` is drawn from `agents.csv`, which a run writes at its end: it
-/// is left out for a run that has not come to its end or has no constraints. Where that file holds the worst agents only,
-/// `agents-summary.csv` tells of the others.
+/// `stationarity` is for runs of the exact algorithm. `margins` is drawn from `agents.csv`, which a run
+/// writes at its end: it is left out for a run that has not come to its end or has no constraints. Where that
+/// file holds the worst agents only, `agents-summary.csv` tells of the others.
 pub fn plot_run(run: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let (metrics, margins) = rayon::join(|| Metrics::read(run), || read::margins(run));
     let (metrics, margins) = (metrics?, margins?.unwrap_or_default());

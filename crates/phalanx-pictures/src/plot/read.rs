@@ -43,7 +43,8 @@ impl Metrics {
     }
 }
 
-/// Reads the iteration, X, Y and E from `<run>/metrics.csv`; `None` if it does not have them: only runs without sampling do.
+/// Reads the iteration, X, Y and E from `<run>/metrics.csv`; `None` if it does not have them: only runs
+/// without sampling do.
 pub fn stationarity(run: &Path) -> Result<Option<[Vec<f64>; 4]>> {
     let path = run.join("metrics.csv");
     let mut header = String::new();
@@ -117,7 +118,8 @@ const SUMMARY: &str =
 /// The shares that quantiles stand for, in percent.
 const PERCENT: [f64; 13] = [0.0, 0.1, 1.0, 5.0, 10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 100.0];
 
-/// Reads the slacks of `<run>/agents-summary.csv`; none if there is no such file: earlier versions did not write it.
+/// Reads the slacks of `<run>/agents-summary.csv`; none if there is no such file: earlier versions did not
+/// write it.
 pub fn spreads(run: &Path) -> Result<Vec<Spread>> {
     let path = run.join("agents-summary.csv");
     let mut spreads = Vec::new();

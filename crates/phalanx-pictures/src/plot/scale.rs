@@ -24,7 +24,8 @@ pub enum Values {
     FromZero,
     /// Counted things: ticks at whole numbers only.
     Whole,
-    /// Positive numbers over several orders of magnitude: a logarithmic axis. Others are drawn at its lower end.
+    /// Positive numbers over several orders of magnitude: a logarithmic axis. Others are drawn at its lower
+    /// end.
     Log,
 }
 

@@ -20,8 +20,8 @@ fn delays(fps: f64) -> [u16; 2] {
 
 /// The GIF of `frames` images of equal size, as bytes; plays for ever.
 ///
-/// `draw` gives the k-th image. It is asked for each one twice, since the palette must be known before the first is
-/// written and many images are more than fit in memory.
+/// `draw` gives the k-th image. It is asked for each one twice, since the palette must be known before the
+/// first is written and many images are more than fit in memory.
 pub fn encode(
     frames: usize,
     fps: f64,

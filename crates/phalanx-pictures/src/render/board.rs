@@ -28,8 +28,9 @@ pub struct Moment<'a> {
     pub shared: &'a [f32],
 }
 
-/// Draws moments of one world, without title, status and legend: an image for programs that look on or make films of
-/// their own. All images of a board have the same size. Of a large network a part is drawn, as `phalanx render` does.
+/// Draws moments of one world, without title, status and legend: an image for programs that look on or make
+/// films of their own. All images of a board have the same size. Of a large network a part is drawn, as
+/// `phalanx render` does.
 ///
 /// ```
 /// use phalanx::run::Config;
@@ -93,8 +94,9 @@ impl Scene {
 }
 
 impl Board {
-    /// The board of a configuration's world, which is `line`, `wireless`, `pistonball` or `epidemic`. Nothing but
-    /// `[world]` and `[network]` matters. In an epidemic places are looked for, O(m²) for the m ≤ 400 people drawn.
+    /// The board of a configuration's world, which is `line`, `wireless`, `pistonball` or `epidemic`. Nothing
+    /// but `[world]` and `[network]` matters. In an epidemic places are looked for, O(m²) for the m ≤ 400
+    /// people drawn.
     pub fn of(config: &Config) -> Result<Board> {
         let settings = &config.world;
         let world = || phalanx::run::world(config);

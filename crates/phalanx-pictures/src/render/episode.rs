@@ -18,8 +18,8 @@ const MOST_AGENT_STEPS: usize = 1 << 30;
 const MARGIN_EPISODES: usize = 64;
 const MOST_MARGIN_STEPS: usize = 1 << 22;
 
-/// Runs the evaluator's episode number `k`, from 0, over `steps` steps. Also whether it ended with the last step, so that
-/// there are no more.
+/// Runs the evaluator's episode number `k`, from 0, over `steps` steps. Also whether it ended with the last
+/// step, so that there are no more.
 pub fn film_of(evaluator: &Evaluator, k: u32, seed: u64, steps: usize) -> Result<(Box<dyn Film>, bool)> {
     let agents = evaluator.world().graph().agents();
     if agents.saturating_mul(steps) > MOST_AGENT_STEPS {
@@ -75,8 +75,8 @@ fn line_film(evaluator: &Evaluator, trajectory: &Trajectory) -> LineFilm {
     LineFilm { agents, steps: steps(evaluator, trajectory, drawn, status) }
 }
 
-/// All steps of the agents that are drawn. `status` is told the step, from 0, and the reward up to and including it, mean
-/// over all agents.
+/// All steps of the agents that are drawn. `status` is told the step, from 0, and the reward up to and
+/// including it, mean over all agents.
 fn steps(
     evaluator: &Evaluator,
     trajectory: &Trajectory,
@@ -161,7 +161,8 @@ pub fn queue(world: &Wireless, user: usize, state: u8) -> Vec<bool> {
     (0..world.constants.deadline[user]).map(|bit| state >> bit & 1 == 1).collect()
 }
 
-/// What becomes of a user's action, by everybody's; `is_empty`: it has no packet, `is_paid`: it has its reward.
+/// What becomes of a user's action, by everybody's; `is_empty`: it has no packet, `is_paid`: it has its
+/// reward.
 pub fn sending(
     world: &Wireless,
     user: usize,
@@ -231,8 +232,8 @@ fn margins(evaluator: &Evaluator, seed: u64) -> Margins {
     Margins::Known { of_pistons, episodes: assessment.episodes }
 }
 
-/// By agent and step: whether the agent's constraints hold at the occupancy of its states and actions up to and including
-/// the step; none if it has no constraints, or one without a value there.
+/// By agent and step: whether the agent's constraints hold at the occupancy of its states and actions up to
+/// and including the step; none if it has no constraints, or one without a value there.
 fn kept_by_agent(
     problem: &Problem,
     trajectory: &Trajectory,
@@ -269,7 +270,8 @@ mod tests {
 
     #[test]
     fn an_entropy_is_kept_once_both_states_were_seen_often_enough() {
-        // The entropy of a state with a share of 1/6 is 0.45, of 1/7 0.41, of 2/10 0.50; γ changes them by less than 0.03.
+        // The entropy of a state with a share of 1/6 is 0.45, of 1/7 0.41, of 2/10 0.50; γ changes them by
+        // less than 0.03.
         let config = Config::preset("synthetic").unwrap().with("constraint.0.at_least", "0.43").unwrap();
         let evaluator = Evaluator::new(&config).unwrap();
         let states = [0, 0, 0, 1, 0, 0, 0, 0, 0, 1];

@@ -25,9 +25,9 @@ impl Palette {
     /// One number is left for "as before".
     pub const MOST: usize = 255;
 
-    /// Chooses colours, the most frequent first, so that the flat ones of a drawing are exact. A colour is left out
-    /// if one within `reach` (in each of red, green and blue) has been chosen; `reach` is as small as possible: 0
-    /// if all have room.
+    /// Chooses colours, the most frequent first, so that the flat ones of a drawing are exact. A colour is
+    /// left out if one within `reach` (in each of red, green and blue) has been chosen; `reach` is as small
+    /// as possible: 0 if all have room.
     pub fn of(histogram: &Histogram) -> Palette {
         let mut by_count: Vec<([u8; 3], u64)> = histogram.iter().map(|(&c, &n)| (c, n)).collect();
         by_count.sort_by_key(|&(colour, count)| (std::cmp::Reverse(count), colour));
@@ -99,7 +99,8 @@ mod tests {
     #[test]
     fn few_colours_are_exact_and_many_are_close() {
         assert_eq!(worst((0..255).map(|k| [k, 255 - k, 7]).collect()), 0);
-        // 4096 colours in steps of 17: with a reach of 34, each chosen one stands for up to 3 × 3 × 3 or more.
+        // 4096 colours in steps of 17: with a reach of 34, each chosen one stands for up to 3 × 3 × 3 or
+        // more.
         let many = (0..4096).map(|k: u32| [k % 16, k / 16 % 16, k / 256].map(|c| 17 * c as u8)).collect();
         let error = worst(many);
         assert!((17..=51).contains(&error), "{error}");

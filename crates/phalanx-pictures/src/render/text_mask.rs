@@ -48,7 +48,8 @@ impl LetterCase {
 
 impl TextMask {
     fn draw(content: &str, bold: bool, pixels: f32) -> anyhow::Result<TextMask> {
-        // As a picture, black on white: the plotting crate has the only font in the program, and shows it in pictures alone.
+        // As a picture, black on white: the plotting crate has the only font in the program, and shows it in
+        // pictures alone.
         let content = shortened(content, 2 * LONGEST_LABEL);
         // No letter in use is wider.
         let width = f64::from(SIZE) * 1.25 * (content.chars().count() + 1) as f64;

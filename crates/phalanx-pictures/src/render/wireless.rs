@@ -4,8 +4,8 @@ use super::film::{Entry, Film, WIDEST, ring_legend, ring_pen};
 use super::shape::{Anchor, CROSS, Pen, Point, Shape, TICK};
 use crate::plot::canvas::Colour;
 
-/// An episode of the grid, or of the upper left part of a large one. Users are numbered row by row; an access point
-/// stands between every four users.
+/// An episode of the grid, or of the upper left part of a large one. Users are numbered row by row; an access
+/// point stands between every four users.
 #[derive(Debug, Clone)]
 pub struct WirelessFilm {
     /// Rows and columns of users that are drawn: at least 1, at most [`MOST_A_SIDE`].

@@ -1,7 +1,8 @@
 //! Places for the members of a network, by how many links they are apart. Nothing here is random.
 //!
-//! Everybody starts on a ring; classical scaling (Torgerson, 1952) finds the two directions in which distances in links
-//! spread most, and stress majorisation (Gansner, Koren and North, 2004) brings distances on paper close to them.
+//! Everybody starts on a ring; classical scaling (Torgerson, 1952) finds the two directions in which
+//! distances in links spread most, and stress majorisation (Gansner, Koren and North, 2004) brings distances
+//! on paper close to them.
 
 use phalanx::graph::Graph;
 
@@ -25,8 +26,8 @@ pub fn places(network: &Graph) -> Vec<Place> {
     places
 }
 
-/// Links between any two members; where no path leads, half of those of the longest path and two more: apart, but not
-/// so far that the paper is empty.
+/// Links between any two members; where no path leads, half of those of the longest path and two more: apart,
+/// but not so far that the paper is empty.
 fn distances(network: &Graph) -> Vec<Vec<f64>> {
     let hops: Vec<_> = (0..network.agents()).map(|i| network.distances_from(i)).collect();
     let longest = hops.iter().flatten().flatten().max().map_or(1, |&longest| longest.max(1));
@@ -35,7 +36,8 @@ fn distances(network: &Graph) -> Vec<Vec<f64>> {
     hops.iter().map(|row| row.iter().map(links).collect()).collect()
 }
 
-/// The two leading directions of the doubly centred squares of the distances, by subspace iteration from the ring.
+/// The two leading directions of the doubly centred squares of the distances, by subspace iteration from the
+/// ring.
 fn scaled(distances: &[Vec<f64>]) -> Vec<Place> {
     let n = distances.len();
     let angle = |i: usize| std::f64::consts::TAU * i as f64 / n as f64;
@@ -62,7 +64,8 @@ fn scaled(distances: &[Vec<f64>]) -> Vec<Place> {
     (0..n).map(|i| [0, 1].map(|k| axes[k][i] * lengths[k].sqrt())).collect()
 }
 
-/// Moves everybody, one after the other, to where the others would have it: Σ w·(d − |x − y|)² with w = d⁻² falls.
+/// Moves everybody, one after the other, to where the others would have it: Σ w·(d − |x − y|)² with w = d⁻²
+/// falls.
 fn settle(places: &mut [Place], distances: &[Vec<f64>]) {
     for _ in 0..STRESS_PASSES {
         let mut farthest = 0.0f64;

@@ -126,7 +126,8 @@ fn grid_shape(network: &Graph) -> Option<(usize, usize)> {
         .then_some((n / columns, columns))
 }
 
-/// At most so many people: those fewest links away from person 0, and then from the first who has not been reached.
+/// At most so many people: those fewest links away from person 0, and then from the first who has not been
+/// reached.
 fn nearest(network: &Graph, most: usize) -> Vec<usize> {
     let n = network.agents();
     let mut found = Vec::new();
@@ -161,7 +162,8 @@ fn links(network: &Graph, people: &[usize]) -> (Vec<(usize, usize)>, Graph) {
     (pairs, part)
 }
 
-/// Places in links to places in pixels that fit into a drawing; with the radius of a person, and the drawing's size.
+/// Places in links to places in pixels that fit into a drawing; with the radius of a person, and the
+/// drawing's size.
 fn on_paper(mut places: Vec<Place>) -> (Vec<Point>, f32, Point) {
     let n = places.len() as f64;
     let [width, height] = extent(&places).map(|(low, high)| (high - low).max(1.0));

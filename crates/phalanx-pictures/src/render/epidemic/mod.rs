@@ -17,13 +17,13 @@ pub struct EpidemicFilm {
     pub map: Map,
     /// Whether people can be immune.
     pub has_recovered: bool,
-    /// One entry per step, of the map's people. States: 0 susceptible, 1 infected, 2 recovered. Actions: 0 nothing,
-    /// 1 protect oneself, 2 be treated.
+    /// One entry per step, of the map's people. States: 0 susceptible, 1 infected, 2 recovered. Actions: 0
+    /// nothing, 1 protect oneself, 2 be treated.
     pub steps: Vec<Step>,
 }
 
-/// Of a step: the share of the whole network that is infected, and the reward up to and including it, mean over steps and
-/// over the whole network.
+/// Of a step: the share of the whole network that is infected, and the reward up to and including it, mean
+/// over steps and over the whole network.
 pub fn status(infected: f64, reward: f64) -> String {
     format!("{:.0} % infected, mean reward so far {reward:.2}", 100.0 * infected).replace('-', "−")
 }

@@ -231,7 +231,8 @@ impl Film for PistonballFilm {
         (!notes.is_empty()).then(|| notes.join("; "))
     }
 
-    /// The ball at the right, in the middle and at the left; and where pistons of the right half hold it highest.
+    /// The ball at the right, in the middle and at the left; and where pistons of the right half hold it
+    /// highest.
     fn moments(&self) -> Vec<(&'static str, usize)> {
         let last = self.steps.len().saturating_sub(1);
         let middle = (WALL + 0.5 * COLUMN * self.pistons as f64) as f32;

@@ -53,8 +53,8 @@ pub fn trail(places: &[Point]) -> Vec<Shape> {
     lines.chain(places.iter().enumerate().map(dot)).collect()
 }
 
-/// Probabilities of down, still and up as three bars with a sign below each; the action taken is dark. `at` is the
-/// middle of the upper edge.
+/// Probabilities of down, still and up as three bars with a sign below each; the action taken is dark. `at`
+/// is the middle of the upper edge.
 pub fn law((x, y): Point, width: f32, law: &[f32; 3], taken: u8) -> Vec<Shape> {
     let bar = (0.22 * width).clamp(1.0, 11.0).round();
     let mut shapes = bars((x, y), (bar, LAW_HEIGHT), law, taken);
@@ -96,8 +96,8 @@ pub fn sign((x, y): Point, half: f32, action: usize, colour: Colour) -> Shape {
     Shape::Area { points: vec![(x - half, y - down), (x + half, y - down), (x, y + down)], fill: colour }
 }
 
-/// A margin as a bar on a line, above it if the bound is kept and below if not: `zero` is the middle of the line, and
-/// `height` that of the bar, negative below.
+/// A margin as a bar on a line, above it if the bound is kept and below if not: `zero` is the middle of the
+/// line, and `height` that of the bar, negative below.
 pub fn margin((x, zero): Point, width: f32, height: f32) -> Vec<Shape> {
     let bar = 2.0 * (0.18 * width).clamp(1.0, 10.0).round();
     let line = 0.5 * (0.86 * width).min(40.0);

@@ -125,7 +125,8 @@ fn only_the_last_step_solves() {
 
 #[test]
 fn moments_are_found_by_where_the_ball_is() {
-    // It falls, lies on piston 8 (level 8: 459), and on it once more but lower; then it is past the middle, 240.
+    // It falls, lies on piston 8 (level 8: 459), and on it once more but lower; then it is past the middle,
+    // 240.
     let mut film = film(10, (400.0, 300.0), Margins::None);
     for ball in [(380.0, 412.0), (385.0, 430.0), (230.0, 300.0), (90.0, 440.0)] {
         film.steps.push(PistonballStep { ball, ..film.steps[0].clone() });

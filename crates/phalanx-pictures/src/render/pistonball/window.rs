@@ -29,8 +29,8 @@ pub fn page(pistons: usize, x: f32) -> usize {
     middle.saturating_sub(half).min(pistons - drawn)
 }
 
-/// The first piston of each step's picture, from the places of the ball. It changes seldom: what moves with the ball
-/// seems to stand still.
+/// The first piston of each step's picture, from the places of the ball. It changes seldom: what moves with
+/// the ball seems to stand still.
 pub fn windows(pistons: usize, balls: impl IntoIterator<Item = f32>) -> Vec<usize> {
     let drawn = drawn(pistons);
     let mut first = None;
