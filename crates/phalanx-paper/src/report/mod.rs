@@ -64,8 +64,8 @@ impl Report {
         let shortened: Vec<&str> = self.lengths().into_iter().filter(|length| *length != "whole").collect();
         let lengths = shortened.join(", ");
         let warning = format!(
-            "Nothing in this report is evidence: training runs were shortened ({lengths}). It shows that everything works, not \
-             what the paper claims."
+            "Nothing in this report is evidence: training runs were shortened ({lengths}). It shows that \
+             everything works, not what the paper claims."
         );
         (!shortened.is_empty()).then_some(warning)
     }
