@@ -176,13 +176,15 @@ pub fn restore(folder: &Path, manifest: &Manifest, mut fields: Fields<'_>, netwo
     ensure(restored == own.len(), || Error::file(manifest_path(folder, manifest.iteration), message()))
 }
 
-/// Restores what a file holds; says for how many agents. `place` is where an agent's rows belong, and nowhere if they are
-/// another process's; without it all rows are as they are here.
+/// Where an agent's rows belong, and nowhere if they are another process's.
+type PlaceOfAgent<'a> = &'a dyn Fn(&u32) -> Option<usize>;
+
+/// Restores what a file holds; says for how many agents. Without `place` all rows are as they are here.
 fn restore_piece(
     piece: &Piece,
     bytes: &[u8],
     fields: &mut Fields<'_>,
-    place: Option<&dyn Fn(&u32) -> Option<usize>>,
+    place: Option<PlaceOfAgent<'_>>,
 ) -> std::result::Result<Option<usize>, String> {
     let tensors = SafeTensors::deserialize(bytes).map_err(|e| format!("is not whole: {e}"))?;
     let ids: Option<Vec<u32>> = tensors.tensor(AGENTS).ok().map(|tensor| numbers_of(tensor.data()).collect());
@@ -246,10 +248,10 @@ fn fill<T: Pod>(
 
 /// The rows of some agents, one after the other (the very memory where they follow each other), and their lengths.
 fn own_rows<'a, T: Pod>(rows: &'a Ragged<T>, own: &[Range<usize>]) -> (Cow<'a, [u8]>, Option<Cow<'a, [u8]>>) {
-    let all = [0..rows.rows()];
+    let all = 0..rows.rows();
     let runs = match own {
         // All there are, which need not be those of agents.
-        [run] if run.start == 0 && run.end >= rows.rows() => &all[..],
+        [run] if run.start == 0 && run.end >= rows.rows() => std::slice::from_ref(&all),
         runs => runs,
     };
     let part =

@@ -175,7 +175,7 @@ impl Mappo {
         let (n, iteration, stream) = (self.actions.len(), self.iteration() as u32, self.stream);
         let place = |number| Place { purpose: Purpose::UpdateOrder, iteration, trajectory: number };
         let in_turn = scope == Scope::Global;
-        let blocks = if in_turn { vec![0..n] } else { agent_blocks(n) };
+        let blocks = if in_turn { std::iter::once(0..n).collect() } else { agent_blocks(n) };
         let (encoders, bank) = self.policy.parts_mut();
         let batch = &self.trajectories[..];
         let results =
