@@ -14,7 +14,7 @@ pub trait Marginal: Debug + Clone + Copy + PartialEq + Default + Send + Sync {
     /// The cells of a group, ascending.
     fn cells(group: usize, space: LocalSpace) -> StepBy<Range<usize>>;
 
-    /// The least probability of a group at the start, given the law of the first state; none if it is not known.
+    /// The least probability of a group at the start, given the law of the first state; none if not known.
     fn least(start: &[f64]) -> Option<f64> {
         let _ = start;
         None

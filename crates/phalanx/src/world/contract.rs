@@ -168,7 +168,8 @@ fn check_factored(world: &dyn World, factored: &dyn Factored) -> Result<(), Stri
                 let expected = outcome(&thresholds, draw);
                 ensure(next == expected, || {
                     format!(
-                        "agent {agent}, trial {trial}: step gives {next}, the law {law:?} gives {expected} for draw {draw}"
+                        "agent {agent}, trial {trial}: step gives {next}, the law {law:?} gives {expected} \
+                         for draw {draw}"
                     )
                 })?;
             }
