@@ -115,7 +115,8 @@ impl ExactPrimalDual {
     /// Line 8: the gradient, times n if there is no 1/n in this scaling; and n·∇L whole, for the metrics.
     fn gradients(&self, chain: &Chain<'_>, signals: &Signals) -> Result<[Ragged<f64>; 2]> {
         // Everything is linear in the rewards, so those of an agent are added up before anything is solved.
-        let rewards = weighted_rewards(signals, &self.dual.mu);
+        let rewards = signals.rewards.iter().zip(self.dual.mu.iter());
+        let rewards = Ragged::from_rows(rewards.map(|(rewards, mu)| weighed(rewards, mu)));
         let none = Ragged::zeros(std::iter::repeat_n(0, rewards.rows()));
         let values = chain.values(&rewards)?;
         let whole = chain.action_values(&values, &none);
@@ -135,11 +136,6 @@ impl ExactPrimalDual {
             Some([l_tt, l_tm]) => 1.0 / (l_tt + 4.0 * l_tm * l_tm * eta_mu),
         }
     }
-}
-
-/// r_f + Σ_k μ_k·r_gk of every agent.
-fn weighted_rewards(signals: &Signals, mu: &Ragged<f64>) -> Ragged<f64> {
-    Ragged::from_rows(signals.rewards.iter().zip(mu.iter()).map(|(rewards, mu)| weighed(rewards, mu)))
 }
 
 impl Algorithm for ExactPrimalDual {

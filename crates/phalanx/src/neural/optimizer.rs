@@ -35,13 +35,14 @@ impl Descent {
     }
 }
 
-/// Adam (Kingma and Ba, 2015).
+/// β: what Adam's first and second moments keep of themselves.
+pub(super) const BETA: [f64; 2] = [0.9, 0.999];
+
+/// Adam (Kingma and Ba, 2015) with β = (0.9, 0.999).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Adam {
     /// Step size η.
     pub rate: f64,
-    /// Decay of the first and second moments.
-    pub beta: [f64; 2],
     /// Added to the root of the second moment.
     pub epsilon: f64,
 }
@@ -49,9 +50,6 @@ pub struct Adam {
 /// One step of Adam: its constants, the same for every parameter.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AdamStep<T> {
-    /// What moments keep of themselves, and what they take of the gradient.
-    beta: [T; 2],
-    rest: [T; 2],
     /// Factors of the moments that correct for their beginning at 0.
     correction: [T; 2],
     /// η; negative for a step up.
@@ -61,9 +59,9 @@ pub struct AdamStep<T> {
 }
 
 impl Adam {
-    /// β = (0.9, 0.999), ε = 1e-8.
+    /// With ε = 1e-8.
     pub fn new(rate: f64) -> Self {
-        Adam { rate, beta: [0.9, 0.999], epsilon: 1e-8 }
+        Adam { rate, epsilon: 1e-8 }
     }
 
     /// w ← w − η·m̂/(√v̂ + ε) with bias-corrected moments. `step` counts from 1; `first` and `second` begin
@@ -82,37 +80,35 @@ impl Adam {
     /// Step number `step`, from 1, down a gradient. The corrections of m̂ and v̂ are moved into η and ε, which rounds
     /// differently than in [`Adam::ascent`].
     fn descent<T: Real>(&self, step: u64) -> AdamStep<T> {
-        let [of_first, of_second] = self.bias(step);
+        let [of_first, of_second] = bias(step);
         let root = of_second.sqrt();
-        self.constants([1.0; 2], self.rate * root / of_first, self.epsilon * root)
+        AdamStep::new([1.0; 2], self.rate * root / of_first, self.epsilon * root)
     }
 
     /// Step number `step`, from 1, *up* a gradient, with m̂ and v̂ corrected one by one.
     pub fn ascent<T: Real>(&self, step: u64) -> AdamStep<T> {
-        self.constants(self.bias(step).map(|bias| 1.0 / bias), -self.rate, self.epsilon)
+        AdamStep::new(bias(step).map(|bias| 1.0 / bias), -self.rate, self.epsilon)
     }
+}
 
-    /// 1 − βᵗ.
-    fn bias(&self, step: u64) -> [f64; 2] {
-        debug_assert!(step >= 1);
-        self.beta.map(|beta| 1.0 - beta.powi(step.min(i32::MAX as u64) as i32))
-    }
+/// 1 − βᵗ.
+fn bias(step: u64) -> [f64; 2] {
+    debug_assert!(step >= 1);
+    BETA.map(|beta| 1.0 - beta.powi(step.min(i32::MAX as u64) as i32))
+}
 
-    fn constants<T: Real>(&self, correction: [f64; 2], rate: f64, epsilon: f64) -> AdamStep<T> {
-        AdamStep {
-            beta: self.beta.map(T::from_f64),
-            rest: self.beta.map(|beta| T::from_f64(1.0 - beta)),
-            correction: correction.map(T::from_f64),
-            rate: T::from_f64(rate),
-            epsilon: T::from_f64(epsilon),
-        }
+impl<T: Real> AdamStep<T> {
+    fn new(correction: [f64; 2], rate: f64, epsilon: f64) -> Self {
+        let [rate, epsilon] = [rate, epsilon].map(T::from_f64);
+        AdamStep { correction: correction.map(T::from_f64), rate, epsilon }
     }
 }
 
 /// One step: moves parameters and moments.
 #[multiversion(targets("x86_64+avx512f+avx512vl+fma", "x86_64+avx2+fma"))]
 pub fn adam<T: Real>(step: AdamStep<T>, w: &mut [T], gradient: &[T], first: &mut [T], second: &mut [T]) {
-    let AdamStep { beta, rest, correction, rate, epsilon } = step;
+    let AdamStep { correction, rate, epsilon } = step;
+    let (beta, rest) = (BETA.map(T::from_f64), BETA.map(|beta| T::from_f64(1.0 - beta)));
     let count = w.len();
     let (gradient, first, second) = (&gradient[..count], &mut first[..count], &mut second[..count]);
     for i in 0..count {

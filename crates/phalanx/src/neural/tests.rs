@@ -4,7 +4,7 @@ use super::kernel::{Form, multiply};
 use super::lanes::Lanes;
 use super::matrix::{Codes, Finish, Matrix, MatrixMut, Start};
 use super::ops::{GatherSum, add_rows, gather, scatter, scatter_sum};
-use super::optimizer::blend;
+use super::optimizer::{BETA, blend};
 use super::*;
 use crate::base::stream::{Place, Purpose, Sequence, Stream};
 
@@ -502,7 +502,7 @@ impl<T: Real + Into<f64>> Ops<T> for Plain {
         first: &mut [T],
         second: &mut [T],
     ) {
-        let [beta1, beta2] = rule.beta;
+        let [beta1, beta2] = BETA;
         for i in 0..w.len() {
             let [g, m, v]: [f64; 3] = [gradient[i], first[i], second[i]].map(T::into);
             let m = beta1 * m + (1.0 - beta1) * g;
