@@ -1,9 +1,10 @@
 //! Safe policies for networks of agents.
 //!
-//! Many agents live on a graph; each sees and talks to its κ-hop neighbourhood only. Together they maximise the mean
-//! of local *general utilities*, differentiable functions of an agent's own discounted occupancy measure, and each
-//! keeps its own constraints, which are general utilities too. The method is a primal-dual actor-critic with shadow
-//! rewards and truncated Q-functions; `docs/paper-map.md` lists which item implements which part of the paper.
+//! Many agents live on a graph; each sees and talks to its κ-hop neighbourhood only. Together they maximise
+//! the mean of local *general utilities*, differentiable functions of an agent's own discounted occupancy
+//! measure, and each keeps its own constraints, which are general utilities too. The method is a primal-dual
+//! actor-critic with shadow rewards and truncated Q-functions; `docs/paper-map.md` lists which item
+//! implements which part of the paper.
 //!
 //! Ten words that are used throughout:
 //!
@@ -11,7 +12,8 @@
 //! - **graph**: who is linked with whom ([`graph`]).
 //! - **κ-hop neighbourhood**: the agents at most κ links away, the agent itself among them.
 //! - **occupancy**: how much discounted time an agent spends in each pair of own state and action.
-//! - **utility**: a function of one agent's occupancy; objectives and constraints are utilities ([`utility`]).
+//! - **utility**: a function of one agent's occupancy; objectives and constraints are utilities
+//!   ([`utility`]).
 //! - **shadow reward**: the derivative of a utility at the present occupancy; it stands in for a reward.
 //! - **multiplier**: the price μ of violating a constraint.
 //! - **truncated Q**: an agent's Q-function over the states and actions of its neighbourhood alone.
@@ -31,8 +33,9 @@
 //! # Ok::<(), phalanx::Error>(())
 //! ```
 
-// In reading order: a module uses only those above it, which `tests/layers.rs` holds. Those that only our own crates need
-// are hidden; what a world or a utility of one's own needs of them is in `world`, what a run needs is in `run`.
+// In reading order: a module uses only those above it, which `tests/layers.rs` holds. Those that only our own
+// crates need are hidden; what a world or a utility of one's own needs of them is in `world`, what a run
+// needs is in `run`.
 
 // Errors, rows of unequal length, random streams, durable files.
 #[doc(hidden)]

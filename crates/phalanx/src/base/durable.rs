@@ -9,7 +9,8 @@ use serde::Serialize;
 
 use crate::{Error, Result};
 
-/// Replaces `path` by what `write` makes of the path of a temporary file beside it: written, made durable, renamed.
+/// Replaces `path` by what `write` makes of the path of a temporary file beside it: written, made durable,
+/// renamed.
 pub fn replace(path: &Path, write: impl FnOnce(&Path) -> std::io::Result<()>) -> Result<()> {
     let mut name = path.file_name().unwrap_or_default().to_os_string();
     name.push(".tmp");

@@ -4,8 +4,8 @@ use crate::{Error, Result};
 
 /// Fails if `bytes` cannot be had, blaming the setting `field`.
 ///
-/// Asks the allocator for the whole amount and gives it back at once: only a size that is out of the question is
-/// refused, which is what a mistyped number is.
+/// Asks the allocator for the whole amount and gives it back at once: only a size that is out of the question
+/// is refused, which is what a mistyped number is.
 pub fn check_memory(bytes: u128, field: &str, what: &str) -> Result<()> {
     let mut probe: Vec<u8> = Vec::new();
     let had = usize::try_from(bytes).is_ok_and(|bytes| probe.try_reserve_exact(bytes).is_ok());

@@ -1,4 +1,5 @@
-//! What everything else stands on: errors, rows of unequal length, random streams, files that survive a crash.
+//! What everything else stands on: errors, rows of unequal length, random streams, files that survive a
+//! crash.
 
 pub mod builtin;
 pub mod document;

@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-/// Consecutive runs of agents to hand to threads: small enough to share out evenly, large enough to be worth it.
+/// Consecutive runs of agents to hand to threads: small enough to share out evenly, large enough to be worth
+/// it.
 pub fn agent_blocks(agents: usize) -> Vec<Range<usize>> {
     blocks_of(std::slice::from_ref(&(0..agents)))
 }
@@ -20,8 +21,8 @@ pub fn blocks_of(runs: &[Range<usize>]) -> Vec<Range<usize>> {
     runs.iter().flat_map(cut).collect()
 }
 
-/// Runs `work(scratch, agent, part)` for every agent of `blocks`, in parallel: `parts` are what is written to, one for each
-/// block, and every thread has a scratch.
+/// Runs `work(scratch, agent, part)` for every agent of `blocks`, in parallel: `parts` are what is written
+/// to, one for each block, and every thread has a scratch.
 pub fn for_each_agent<P: Send, S: Default>(
     blocks: &[Range<usize>],
     parts: impl IntoIterator<Item = P>,
@@ -47,6 +48,6 @@ pub fn runs_of(agents: impl IntoIterator<Item = usize>) -> Vec<Range<usize>> {
     runs
 }
 
-/// Agents whose numbers are summed up first, in agent order; then the sums of these groups are. Large enough that a process
-/// tells others little, small enough that processes can own whole groups.
+/// Agents whose numbers are summed up first, in agent order; then the sums of these groups are. Large enough
+/// that a process tells others little, small enough that processes can own whole groups.
 pub const FOLD: usize = 256;

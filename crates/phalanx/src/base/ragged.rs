@@ -7,7 +7,8 @@ use std::sync::Arc;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ragged<T> {
     data: Vec<T>,
-    /// `offsets[i]..offsets[i + 1]` is row i; one entry more than there are rows. Shared by all of the same shape.
+    /// `offsets[i]..offsets[i + 1]` is row i; one entry more than there are rows. Shared by all of the same
+    /// shape.
     offsets: Arc<Vec<usize>>,
 }
 

@@ -4,8 +4,8 @@ use crate::base::stream::DRAW_RANGE;
 
 /// Writes the thresholds of `law` (k probabilities) into `out` (k − 1 entries).
 ///
-/// An outcome of probability zero gets an empty interval, exactly: it is never sampled. A probability is honoured
-/// to 2⁻³¹.
+/// An outcome of probability zero gets an empty interval, exactly: it is never sampled. A probability is
+/// honoured to 2⁻³¹.
 pub fn write_thresholds(law: &[f64], out: &mut [u32]) {
     let total: f64 = law.iter().sum();
     let last_possible = law.iter().rposition(|&p| p > 0.0).unwrap_or(0);

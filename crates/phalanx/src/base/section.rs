@@ -1,7 +1,8 @@
 //! A section of the configuration with a `kind`, whose keys belong to several kinds.
 //!
-//! Every kind reads its keys into types of its own, groups of keys that it may share with other kinds. All kinds read,
-//! also those that were not chosen: their keys are checked and kept, so that a kind can be swapped with one setting.
+//! Every kind reads its keys into types of its own, groups of keys that it may share with other kinds. All
+//! kinds read, also those that were not chosen: their keys are checked and kept, so that a kind can be
+//! swapped with one setting.
 
 use std::fmt::{self, Debug};
 use std::ops::Deref;

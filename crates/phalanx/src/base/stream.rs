@@ -1,7 +1,7 @@
 //! All randomness: Philox4x32-10, a block cipher run on counters.
 //!
-//! A number depends on the seed and on *where* it is used (iteration, trajectory, agent, step, purpose), never on
-//! the order in which work is done. Threads, ranks and restarts therefore cannot change a result.
+//! A number depends on the seed and on *where* it is used (iteration, trajectory, agent, step, purpose),
+//! never on the order in which work is done. Threads, ranks and restarts therefore cannot change a result.
 //!
 //! Literature: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011.
 
@@ -145,8 +145,8 @@ pub fn philox4x32_10(counter: [u32; 4], key: [u32; 2]) -> [u32; 4] {
 
 /// `L` blocks at once under one key; plain loops that the compiler turns into vector instructions.
 ///
-/// Words are the low halves of 64-bit lanes: a 32 × 32 → 64 multiplication then needs no shuffling. The high halves
-/// hold leftovers, which no low half ever depends on.
+/// Words are the low halves of 64-bit lanes: a 32 × 32 → 64 multiplication then needs no shuffling. The high
+/// halves hold leftovers, which no low half ever depends on.
 #[inline(always)]
 fn philox_lanes<const L: usize>(mut c: [[u64; L]; 4], mut key: [u32; 2]) -> [[u64; L]; 4] {
     const LOW: u64 = 0xffff_ffff;

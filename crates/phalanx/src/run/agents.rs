@@ -1,4 +1,5 @@
-//! What a run says of its agents one by one: all of them, or in a large network the worst and how the others are spread.
+//! What a run says of its agents one by one: all of them, or in a large network the worst and how the others
+//! are spread.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -43,8 +44,8 @@ impl AgentsOutput {
     }
 }
 
-/// The constraints with the least slack, least first, as (agent, number of its constraint): `count` of them, or all there
-/// are.
+/// The constraints with the least slack, least first, as (agent, number of its constraint): `count` of them,
+/// or all there are.
 pub fn least_slack(slack: &Ragged<f64>, count: usize) -> Vec<(usize, usize)> {
     let all =
         slack.iter().enumerate().flat_map(|(i, row)| row.iter().enumerate().map(move |(k, &g)| (g, i, k)));

@@ -1,16 +1,17 @@
 //! How sure a policy is to be safe: every constraint's value with a confidence interval.
 //!
-//! Method: the delete-one jackknife over independent episodes. It takes away the leading bias of a non-linear utility
-//! of an estimated occupancy (errata 22) and estimates its variance without knowing its gradient; Student's t with one
-//! degree of freedom less than there are episodes gives the interval. Assumptions: independent episodes (keyed streams),
-//! and a utility that is smooth where the policy is; at a kink of an unsquared distance the interval is a guide only.
+//! Method: the delete-one jackknife over independent episodes. It takes away the leading bias of a non-linear
+//! utility of an estimated occupancy (errata 22) and estimates its variance without knowing its gradient;
+//! Student's t with one degree of freedom less than there are episodes gives the interval. Assumptions:
+//! independent episodes (keyed streams), and a utility that is smooth where the policy is; at a kink of an
+//! unsquared distance the interval is a guide only.
 //!
-//! A (state, action) that fewer than ten episodes visited adds what it could change if it were as frequent as that
-//! allows: an event too rare to be seen must not pass for one that cannot happen.
+//! A (state, action) that fewer than ten episodes visited adds what it could change if it were as frequent as
+//! that allows: an event too rare to be seen must not pass for one that cannot happen.
 //!
-//! Episodes are cut at a horizon. In the normalised scaling they are run until γ^H ≤ 0.001, and intervals are widened
-//! by what the missing tail could change: γ^H·(mass)·(largest − smallest shadow reward), to first order. The other
-//! scalings define their utilities on episodes of length H, so nothing is missing.
+//! Episodes are cut at a horizon. In the normalised scaling they are run until γ^H ≤ 0.001, and intervals are
+//! widened by what the missing tail could change: γ^H·(mass)·(largest − smallest shadow reward), to first
+//! order. The other scalings define their utilities on episodes of length H, so nothing is missing.
 
 use std::sync::Arc;
 
@@ -45,8 +46,8 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// With its ends cut to what is possible, where that is known. The estimate itself stays: one without bias may be
-    /// beyond.
+    /// With its ends cut to what is possible, where that is known. The estimate itself stays: one without
+    /// bias may be beyond.
     fn within(self, range: Option<(f64, f64)>) -> Self {
         let Some((low, high)) = range else { return self };
         let Interval { value, lower, upper } = self;
@@ -108,7 +109,8 @@ pub struct Assessment {
     /// Undiscounted return over the training horizon, mean over agents.
     #[serde(rename = "return")]
     pub return_: Option<Interval>,
-    /// Share of the episodes that ended before the training horizon, where they can: what `solved` means is the world's.
+    /// Share of the episodes that ended before the training horizon, where they can: what `solved` means is
+    /// the world's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub solved: Option<f64>,
     /// Mean length of the episodes within the training horizon, where they can end.
@@ -330,10 +332,10 @@ impl<'a> Jackknife<'a> {
         })
     }
 
-    /// What a (state, action) that few episodes visited could change. If k of E did, an episode visits it with
-    /// probability (k + ln(1/miss) + √(2·k·ln(1/miss)))/E at most, with confidence 1 − `miss` (for k = 0 the rule of
-    /// three), and then it can take all of the episode's mass. Without this, an event too rare to be seen, or seen at
-    /// the end of a single episode, would pass for one that cannot happen.
+    /// What a (state, action) that few episodes visited could change. If k of E did, an episode visits it
+    /// with probability (k + ln(1/miss) + √(2·k·ln(1/miss)))/E at most, with confidence 1 − `miss` (for k = 0
+    /// the rule of three), and then it can take all of the episode's mass. Without this, an event too rare to
+    /// be seen, or seen at the end of a single episode, would pass for one that cannot happen.
     fn rare(&self, agent: usize, gradient: &[f64], miss: f64) -> f64 {
         let Pool { problem, episodes, occupancy, live, .. } = &self.pool;
         let log = (1.0 / miss).ln();
@@ -342,8 +344,8 @@ impl<'a> Jackknife<'a> {
         let cells = problem.agents[agent].space.cells();
         let rare = self.visited.row(agent)[..cells].iter().filter(|&&k| k < few);
         let largest = rare.map(excess).fold(0.0, f64::max);
-        // Where episodes end early, one that does not weighs more than its number. Of sampled channels, a rare cell tells
-        // nothing.
+        // Where episodes end early, one that does not weighs more than its number. Of sampled channels, a
+        // rare cell tells nothing.
         (largest / live).min(1.0)
             * occupancy.row(agent)[..cells].iter().sum::<f64>()
             * spread(&gradient[..cells])
@@ -360,8 +362,8 @@ impl Pool<'_> {
         (episodes * self.live - lived(trajectory, self.weights) / whole) / (episodes - 1.0)
     }
 
-    /// λ̄ without one episode: (E·λ̄ − λ_e)/(E − 1). Weights hold 1/E. Cells were divided by the share of the horizon that
-    /// all episodes lived, and are divided by `live`, that of the others.
+    /// λ̄ without one episode: (E·λ̄ − λ_e)/(E − 1). Weights hold 1/E. Cells were divided by the share of the
+    /// horizon that all episodes lived, and are divided by `live`, that of the others.
     fn leave_one_out(&self, trajectory: &Trajectory, agent: usize, live: f64, out: &mut Vec<f64>) {
         let actions = self.problem.agents[agent].space.actions;
         out.clear();
@@ -409,7 +411,8 @@ fn spread(numbers: &[f64]) -> f64 {
     largest - numbers.iter().copied().fold(f64::INFINITY, f64::min)
 }
 
-/// An agent's undiscounted return from the channel `reward` over the first `horizon` steps; none without such a channel.
+/// An agent's undiscounted return from the channel `reward` over the first `horizon` steps; none without such
+/// a channel.
 fn return_along(
     world: &dyn World,
     horizon: usize,
@@ -437,8 +440,8 @@ fn count_episode(trajectory: &Trajectory, agent: usize, actions: usize, visited:
 
 /// The jackknife's bias-corrected estimate ± (quantile·standard error + quantile²·|bias| + tail).
 ///
-/// The bias is that of the second-order term ½·Δ'HΔ; its quantile² multiple covers that term itself, which is all there
-/// is where the slope vanishes: at a policy whose entropy is close to the largest possible.
+/// The bias is that of the second-order term ½·Δ'HΔ; its quantile² multiple covers that term itself, which is
+/// all there is where the slope vanishes: at a policy whose entropy is close to the largest possible.
 fn interval(value: f64, [sum, squares]: [f64; 2], episodes: usize, quantile: f64, tail: f64) -> Interval {
     let e = episodes as f64;
     let bias = (e - 1.0) / e * sum;

@@ -108,7 +108,8 @@ impl<'a> Episodes<'a> {
 
     /// Hands them out in order, a few at a time.
     pub fn for_each_chunk(&self, mut work: impl FnMut(&[Trajectory])) -> Result<()> {
-        // Enough at a time to occupy many threads, few enough to stay small in memory; results do not depend on it.
+        // Enough at a time to occupy many threads, few enough to stay small in memory; results do not depend
+        // on it.
         const AT_ONCE: usize = 16;
         let Task { world, halo, .. } = self.task;
         // The same in all processes.
@@ -127,8 +128,8 @@ impl<'a> Episodes<'a> {
         Ok(())
     }
 
-    /// Every own agent's utilities at its pooled occupancy: f_i and what was earned in all episodes, one after the other;
-    /// values of the bounded utilities; their slacks.
+    /// Every own agent's utilities at its pooled occupancy: f_i and what was earned in all episodes, one
+    /// after the other; values of the bounded utilities; their slacks.
     fn measure(&self) -> Result<(Vec<f64>, Ragged<f64>, Ragged<f64>)> {
         let Task { world, problem, .. } = self.task;
         let network = world.graph();
@@ -238,8 +239,8 @@ impl Evaluator {
         Episodes::closing(&self.config, &self.task, self.policy(), &self.stop).evaluate()
     }
 
-    /// Assesses the policy on fresh episodes with numbers of their own: `seed` is the evaluation's, not the run's. Fewer
-    /// than `episodes` are run where `[evaluation] max_agent_steps` would be exceeded.
+    /// Assesses the policy on fresh episodes with numbers of their own: `seed` is the evaluation's, not the
+    /// run's. Fewer than `episodes` are run where `[evaluation] max_agent_steps` would be exceeded.
     pub fn assess(&self, episodes: usize, seed: u64, confidence: f64) -> Result<Assessment> {
         self.episodes(seed, self.config.horizon, self.affordable(episodes, 2)).assess(confidence)
     }
@@ -257,7 +258,8 @@ impl Evaluator {
         Ok(Ragged::from_rows(rows.map(|(i, row)| row[..cells(i)].iter().copied())))
     }
 
-    /// The k-th of the episodes of [`Evaluator::assess`] with the same seed, from 0 and below 2²⁴, over `steps` steps.
+    /// The k-th of the episodes of [`Evaluator::assess`] with the same seed, from 0 and below 2²⁴, over
+    /// `steps` steps.
     pub fn episode(&self, k: u32, seed: u64, steps: usize) -> Result<Trajectory> {
         let mut found = [Trajectory::for_world(self.world(), steps)];
         let (stream, request) = (evaluation_stream(seed), episode_request(k));

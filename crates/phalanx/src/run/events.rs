@@ -1,8 +1,8 @@
 //! TensorBoard event files.
 //!
-//! A file is a sequence of records (length, checksum of the length, data, checksum of the data), each an `Event`
-//! message in protocol-buffer encoding. Only scalars are needed, so the few fields are encoded by hand: published
-//! writers for Rust are no longer kept up.
+//! A file is a sequence of records (length, checksum of the length, data, checksum of the data), each an
+//! `Event` message in protocol-buffer encoding. Only scalars are needed, so the few fields are encoded by
+//! hand: published writers for Rust are no longer kept up.
 
 /// Name of the file in `tb/`; TensorBoard looks for `tfevents` in it.
 pub const FILE_NAME: &str = "events.out.tfevents.phalanx";
@@ -42,7 +42,8 @@ fn record(data: &[u8]) -> Vec<u8> {
     record
 }
 
-/// The checksum as TensorFlow stores it: rotated and shifted, so that a checksum of checksums is no fixed point.
+/// The checksum as TensorFlow stores it: rotated and shifted, so that a checksum of checksums is no fixed
+/// point.
 fn masked_crc(data: &[u8]) -> u32 {
     crc32c::crc32c(data).rotate_right(15).wrapping_add(0xa282_ead8)
 }

@@ -10,7 +10,8 @@ use crate::learn::agent_metrics::Violations;
 use crate::policy::{Policy, Tabular};
 use crate::{Ragged, Result};
 
-/// Networks of more joint states are not evaluated exactly unless asked to: it would take longer than many a run.
+/// Networks of more joint states are not evaluated exactly unless asked to: it would take longer than many a
+/// run.
 pub const QUICK_JOINT_SPACE: usize = 1 << 12;
 
 /// Nor those where one expectation over next states takes more multiplications than this.
@@ -45,8 +46,8 @@ pub struct ExactEvaluation {
 }
 
 impl Evaluator {
-    /// The policy evaluated exactly; none if it has no tables, or the network is too large for that to be a matter of
-    /// seconds at most.
+    /// The policy evaluated exactly; none if it has no tables, or the network is too large for that to be a
+    /// matter of seconds at most.
     pub fn exact(&self) -> Option<ExactEvaluation> {
         let policy = self.policy().tabular()?;
         Dynamics::count_joint_states(self.world()).filter(|&states| states <= QUICK_JOINT_SPACE)?;

@@ -25,8 +25,10 @@ use crate::policy;
 use crate::world::Registry;
 use crate::{Error, Result};
 
-/// A run's folder: `config.toml`, `meta.json`, `metrics.csv`, `timings.csv`, `checkpoints/`, `tb/`, and at the end
-/// `agents.csv`, `returns.csv`, `agents-summary.csv`, `multipliers.safetensors`, `outcome.json` and `policy.safetensors`.
+/// A run's folder: `config.toml`, `meta.json`, `metrics.csv`, `timings.csv`, `checkpoints/`, `tb/`, and at
+/// the end
+/// `agents.csv`, `returns.csv`, `agents-summary.csv`, `multipliers.safetensors`, `outcome.json` and
+/// `policy.safetensors`.
 pub struct RunFolder {
     path: PathBuf,
     /// Held as long as the run is: two processes in one folder would spoil each other's files.
@@ -294,7 +296,8 @@ fn unix_time() -> f64 {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0.0, |time| time.as_secs_f64())
 }
 
-/// Takes the folder for this process; the operating system gives it back when the process ends, however it ends.
+/// Takes the folder for this process; the operating system gives it back when the process ends, however it
+/// ends.
 fn lock(path: &Path) -> Result<File> {
     let file = File::create(path.join(LOCK)).map_err(|e| Error::write(path.join(LOCK), e))?;
     match file.try_lock() {
@@ -366,7 +369,8 @@ impl LockedRun {
         Ok(Some(LockedRun { lock, meta, config_crc32c, notes, point }))
     }
 
-    /// Cuts the files back to where the run goes on. Also says how long it took so far, and what the user should know.
+    /// Cuts the files back to where the run goes on. Also says how long it took so far, and what the user
+    /// should know.
     pub fn open(self, path: &Path, session: &Session) -> Result<(RunFolder, Duration, Vec<String>)> {
         let LockedRun { lock, mut meta, config_crc32c, mut notes, point } = self;
         let (metrics, timings, events, elapsed_s) = match &point {

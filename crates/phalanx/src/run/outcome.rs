@@ -110,8 +110,8 @@ impl Outcome {
     }
 }
 
-/// A rate over no time at all, or the distance of multipliers beyond all bounds from a stationary point, is no number, which
-/// JSON writes as `null`.
+/// A rate over no time at all, or the distance of multipliers beyond all bounds from a stationary point, is
+/// no number, which JSON writes as `null`.
 pub(super) fn number_or_null<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> std::result::Result<f64, D::Error> {

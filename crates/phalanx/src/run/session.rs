@@ -16,8 +16,8 @@ use crate::utility::problem::Problem;
 use crate::world::{Evolution, World, sub_world};
 use crate::{Error, Ragged, Result};
 
-/// An algorithm with the world and the problem that it is trained on; where several processes share the network, one
-/// process's part of them.
+/// An algorithm with the world and the problem that it is trained on; where several processes share the
+/// network, one process's part of them.
 pub struct Session {
     config: Config,
     pub(super) task: Task,
@@ -35,8 +35,9 @@ impl Session {
         Session::distributed(config, Arc::new(SingleProcess))
     }
 
-    /// The same over the processes of a communicator, which all build it at the same time: they must have the same
-    /// configuration. Every process looks at the whole network once, and then keeps its agents and those near them.
+    /// The same over the processes of a communicator, which all build it at the same time: they must have the
+    /// same configuration. Every process looks at the whole network once, and then keeps its agents and those
+    /// near them.
     pub fn distributed(config: &Config, peers: Arc<dyn Communicator>) -> Result<Self> {
         let all = Halo::without_borders(peers.clone(), 0);
         all.all_same(&config.to_toml(), "configuration")?;
@@ -76,7 +77,8 @@ impl Session {
         Ok(Task { world: halo.all_ok(sub_world(world, graph))?, problem, halo })
     }
 
-    /// As [`Session::new`] with a world or a problem of one's own; `[world]`, `[objective]` and `[[constraint]]` of
+    /// As [`Session::new`] with a world or a problem of one's own; `[world]`, `[objective]` and
+    /// `[[constraint]]` of
     /// `config` are not looked at.
     pub fn with(config: &Config, world: Arc<dyn World>, problem: Problem) -> Result<Self> {
         Session::build(config, Task::single(world, Arc::new(problem)))
@@ -93,7 +95,8 @@ impl Session {
         })
     }
 
-    /// Starts from the policy in a file, which is of the whole network, instead of the configuration's initial one.
+    /// Starts from the policy in a file, which is of the whole network, instead of the configuration's
+    /// initial one.
     pub fn warm_start(&mut self, file: &Path) -> Result<()> {
         let theta = self.task.halo.all_ok(self.load_policy(file))?;
         self.algorithm.start_from(theta);
@@ -143,14 +146,14 @@ impl Session {
         self.algorithm.step().map(Some)
     }
 
-    /// Evaluates the current policy on fresh episodes, as many as `[evaluation]` asks for and allows. All processes
-    /// must do it at the same time; the result is valid on rank 0 only.
+    /// Evaluates the current policy on fresh episodes, as many as `[evaluation]` asks for and allows. All
+    /// processes must do it at the same time; the result is valid on rank 0 only.
     pub fn evaluate(&self) -> Result<Evaluation> {
         Episodes::closing(&self.config, &self.task, self.policy(), &self.stop).evaluate()
     }
 
-    /// A copy of the policy and the multipliers as they are now, to be evaluated. All processes must ask for it at the
-    /// same time; only rank 0 can have it.
+    /// A copy of the policy and the multipliers as they are now, to be evaluated. All processes must ask for
+    /// it at the same time; only rank 0 can have it.
     pub fn evaluator(&self) -> Result<Evaluator> {
         let elsewhere = || Error::argument("mpi", "the whole network is known on rank 0 only");
         self.whole()?.ok_or_else(elsewhere)

@@ -21,8 +21,8 @@ pub enum RunStatus {
 }
 
 impl RunFolder {
-    /// How far the run of `config` in `path` is. A folder that holds anything else is refused: a run that is taken for
-    /// another one would be a wrong result.
+    /// How far the run of `config` in `path` is. A folder that holds anything else is refused: a run that is
+    /// taken for another one would be a wrong result.
     pub fn status(path: &Path, config: &Config) -> Result<RunStatus> {
         let file = path.join("config.toml");
         if !file.is_file() {

@@ -16,8 +16,8 @@ use crate::distributed::{Communicator, Halo, numbers};
 use crate::world::Registry;
 use crate::{Error, Result};
 
-/// Training with its folder. Where several processes share the network, all of them hold one and call the same methods at
-/// the same time; the first of them, rank 0, writes the files and decides when to stop.
+/// Training with its folder. Where several processes share the network, all of them hold one and call the
+/// same methods at the same time; the first of them, rank 0, writes the files and decides when to stop.
 pub struct Run {
     session: Session,
     /// On rank 0.
@@ -81,7 +81,8 @@ impl Run {
         Ok(Run { session, folder, path, elapsed: Duration::ZERO })
     }
 
-    /// Opens the folder of a run that was begun before, and brings run and files to its last whole checkpoint.
+    /// Opens the folder of a run that was begun before, and brings run and files to its last whole
+    /// checkpoint.
     pub fn resume(path: &Path, registry: &Registry, peers: Arc<dyn Communicator>) -> Result<ResumeOutcome> {
         let halo = Halo::without_borders(peers.clone(), 0);
         let found = if halo.is_first() { LockedRun::find(path, registry) } else { Ok(None) };
@@ -104,8 +105,8 @@ impl Run {
         Ok(ResumeOutcome::Ready { run: Box::new(run), notes })
     }
 
-    /// Trains to the end, calling `progress` after every iteration on rank 0, and evaluates the final policy, which is on
-    /// disk by then. Stops early, with a checkpoint, soon after `stop` is set on rank 0.
+    /// Trains to the end, calling `progress` after every iteration on rank 0, and evaluates the final policy,
+    /// which is on disk by then. Stops early, with a checkpoint, soon after `stop` is set on rank 0.
     pub fn train(&mut self, stop: &Arc<AtomicBool>, progress: impl FnMut(&Summary)) -> Result<Ending> {
         self.session.stop = stop.clone();
         let result = self.run_to_end(stop, progress);

@@ -20,7 +20,8 @@ use crate::utility::problem::Problem;
 use crate::world::{Evolution, LARGEST_LOCAL_SPACE, Surroundings, World};
 use crate::{Error, Result};
 
-/// `config` with what only the world's file can tell: builds world and problem, and so finds their mistakes too.
+/// `config` with what only the world's file can tell: builds world and problem, and so finds their mistakes
+/// too.
 pub fn resolve(config: &Config) -> Result<Config> {
     Ok(with_gamma(config, &task(config)?.0.problem))
 }

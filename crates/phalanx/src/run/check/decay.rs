@@ -21,7 +21,8 @@ pub struct DecayCheck {
     pub binding_row: Vec<Influence>,
     /// sup{ω : χ(ω) < 2/γ} if the assumption holds; `None` too if every ω will do.
     pub omega_sup: Option<f64>,
-    /// The lemma's c₀ and φ₀ at the ω that is best for κ_q, with M_r at this policy. Paper: lemma:truncated_grad.
+    /// The lemma's c₀ and φ₀ at the ω that is best for κ_q, with M_r at this policy. Paper:
+    /// lemma:truncated_grad.
     pub bound: Option<TruncationBound>,
     /// The assumption would hold for every γ below this, if it fails.
     pub gamma_below: Option<f64>,

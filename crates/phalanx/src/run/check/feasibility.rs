@@ -9,7 +9,8 @@ use crate::learn::agent_metrics::Violations;
 /// With more joint pairs the program of every constraint alone is left out: they would take minutes together.
 const QUICK_PAIRS: u128 = 1 << 14;
 
-/// The constrained optimum over all policies, beside the policy at hand. Paper: eq:dec_prob, lemma:boundedness_dual.
+/// The constrained optimum over all policies, beside the policy at hand. Paper: eq:dec_prob,
+/// lemma:boundedness_dual.
 ///
 /// Multipliers are in the units of `dual.mu_max`: those of L = (1/n) Σ_i [f_i + Σ_k μ_ik g_ik], divided by
 /// `shadow_scale` where a constraint has one.
@@ -25,7 +26,8 @@ pub struct Feasibility {
     pub optimum: Option<f64>,
     /// F* − F: negative if the policy at hand gains by violating constraints.
     pub gap: Option<f64>,
-    /// ξ = max over policies of the smallest g: positive if Slater's condition holds; `None` too without constraints.
+    /// ξ = max over policies of the smallest g: positive if Slater's condition holds; `None` too without
+    /// constraints.
     pub slater_margin: Option<f64>,
     /// No optimal multiplier is larger: n (F* − F of the Slater point)/ξ. Paper: lemma:boundedness_dual.
     pub dual_bound: Option<f64>,
@@ -33,8 +35,8 @@ pub struct Feasibility {
     pub mu_max: f64,
     /// Whether U is too small for an optimal multiplier.
     pub mu_max_too_small: Option<bool>,
-    /// Whether every `largest_slack` is over all policies. Else it is over all occupancies of the right mass, whether
-    /// the world lets them happen or not.
+    /// Whether every `largest_slack` is over all policies. Else it is over all occupancies of the right mass,
+    /// whether the world lets them happen or not.
     pub slacks_over_policies: bool,
     /// Every g_ik.
     pub constraints: Vec<ConstraintCheck>,

@@ -1,5 +1,5 @@
-//! What the theory says about a problem at a policy, beside the truth: which assumptions hold, how large the bounds are,
-//! whether the constraints can be met, and what to change.
+//! What the theory says about a problem at a policy, beside the truth: which assumptions hold, how large the
+//! bounds are, whether the constraints can be met, and what to change.
 //!
 //! Everything is computed by enumeration, so only small networks can be checked.
 
@@ -175,8 +175,8 @@ impl Point<'_> {
         self.signals.rewards.data().iter().fold(0.0, |largest, r| f64::max(largest, r.abs()))
     }
 
-    /// Whether the score has a bound, which all of the paper's bounds need: soft-max policies do, direct ones do not
-    /// (errata 9).
+    /// Whether the score has a bound, which all of the paper's bounds need: soft-max policies do, direct ones
+    /// do not (errata 9).
     fn has_bounded_score(&self) -> bool {
         self.subject.policy.parameterisation() == Parameterisation::Softmax
     }
@@ -185,9 +185,8 @@ impl Point<'_> {
 impl Check {
     /// Checks `subject`.
     ///
-    /// # Errors
-    /// Targets outside (0, 1); a network too large for exact computations, or without a start law; a policy at which a
-    /// utility has no value. What is too large for a single part is said in that part.
+    /// # Errors Targets outside (0, 1); a network too large for exact computations, or without a start law; a
+    /// policy at which a utility has no value. What is too large for a single part is said in that part.
     pub fn new(subject: &Subject<'_>, targets: Targets) -> Result<Self> {
         OpenUnit::check("epsilon", targets.epsilon)?;
         OpenUnit::check("delta", targets.delta)?;

@@ -141,7 +141,8 @@ fn read_constraints<'de, D: Deserializer<'de>>(
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CheckpointConfig {
-    /// Least time between checkpoints; more where writing one takes more than a fiftieth of it. `inf` for none.
+    /// Least time between checkpoints; more where writing one takes more than a fiftieth of it. `inf` for
+    /// none.
     pub seconds: UpperEnd,
 }
 
@@ -282,8 +283,8 @@ impl Config {
         Config::from_table(source, base.to_path_buf())
     }
 
-    /// The same with one more setting, named as for `--set` (`constraint.0.at_least`). A value that is not TOML is a
-    /// string; a relative `file` is looked up in the current folder.
+    /// The same with one more setting, named as for `--set` (`constraint.0.at_least`). A value that is not
+    /// TOML is a string; a relative `file` is looked up in the current folder.
     pub fn with(&self, key: &str, value: &str) -> Result<Self> {
         self.with_all([(key, value)])
     }
