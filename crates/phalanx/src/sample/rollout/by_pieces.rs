@@ -1,4 +1,4 @@
-//! Factored worlds of many agents: a few trajectories side by side, agents in pieces that threads share.
+//! Factored worlds: trajectories side by side, agents in pieces that threads share; one of each where that is faster.
 //! Neighbouring processes tell each other states and actions of the agents at their borders at every step.
 
 use std::ops::Range;
@@ -6,14 +6,15 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::columns::{copy_columns, copy_rewards};
-use super::{Draws, Request, Trajectory, of_step, start};
+use super::{Draws, Request, SPLIT_AGENTS, StartFrom, Trajectory, of_step};
 use crate::Result;
+use crate::base::sampler::uniform;
 use crate::base::stream::Stream;
 use crate::distributed::{Halo, Messages};
-use crate::policy::{Acting, Policy};
-use crate::world::{Factored, World};
+use crate::policy::{ActTogether, Acting, Policy};
+use crate::world::{Factored, World, sampled_channels};
 
-/// Agents whose columns are written at a time, and that a thread advances at a time at most.
+/// Agents whose columns are written at a time, and that a thread advances at a time at most if there are many.
 const PIECE: usize = 4096;
 
 /// Agents that a thread advances at a time at least.
@@ -26,40 +27,33 @@ const CACHED: usize = 1 << 19;
 /// Bytes that the steps of a chunk may need, of all trajectories that are simulated side by side.
 const ROOM: usize = 1 << 28;
 
-/// Agents that a thread advances at a time.
-pub fn piece(policy: &dyn Policy) -> usize {
-    let bytes = size_of_val(policy.theta().data()) / policy.agents().max(1);
-    (CACHED / bytes.max(1)).clamp(SMALL_PIECE, PIECE)
-}
-
-/// Trajectories of so many agents that are simulated side by side.
-pub fn side_by_side(agents: usize, sampled: usize) -> usize {
-    let draws = 4 * size_of::<u32>();
-    let each = agents * (2 * CHUNK + 1 + draws + sampled * CHUNK * size_of::<f32>());
-    (ROOM / each.max(1)).max(2)
-}
-
 /// Steps that are simulated step by step before they are turned into columns.
 const CHUNK: usize = 32;
 
 /// What the trajectories have in common.
 pub struct ByPieces<'a> {
-    pub world: &'a dyn World,
-    pub factored: &'a dyn Factored,
-    pub policy: Acting<'a>,
-    pub stream: &'a Stream,
+    world: &'a dyn World,
+    factored: &'a dyn Factored,
+    policy: Acting<'a>,
+    stream: &'a Stream,
+    /// Borders with other processes.
+    halo: &'a Halo,
     /// Places of the sampled channels.
-    pub sampled: &'a [usize],
+    sampled: Vec<usize>,
+    agents: usize,
+    /// From the first own agent to the last.
+    span: Range<usize>,
     /// Agents that a thread advances at a time.
     pub piece: usize,
-    /// Borders with other processes.
-    pub halo: &'a Halo,
 }
 
 /// One of the trajectories.
 struct Job<'b> {
     request: &'b Request,
     trajectory: &'b mut Trajectory,
+    agents: usize,
+    /// Steps of a chunk.
+    chunk: usize,
     draws: Draws,
     /// Rows `[step][agent]` of a chunk, and one more: the first state of the next chunk.
     states: Vec<u8>,
@@ -69,54 +63,126 @@ struct Job<'b> {
     rewards: Vec<f32>,
 }
 
+/// What agents do something in the face of.
+#[derive(Clone, Copy)]
+struct Now<'r> {
+    states: &'r [u8],
+    /// None yet while they act.
+    actions: &'r [u8],
+    draws: &'r [u32],
+}
+
 impl Job<'_> {
     fn room(&self) -> usize {
         self.trajectory.room()
     }
+
+    /// Room for the actions of a step.
+    fn acting(&mut self, step: usize) -> (&mut [u8], Now<'_>) {
+        let first = step % self.chunk * self.agents;
+        let (states, draws) = (&self.states[first..][..self.agents], of_step(&self.draws, step)[0]);
+        (&mut self.actions[first..][..self.agents], Now { states, actions: &[], draws })
+    }
+
+    /// Room for the states after a step.
+    fn moving(&mut self, step: usize) -> (&mut [u8], Now<'_>) {
+        let first = step % self.chunk * self.agents;
+        let (states, next) = self.states[first..][..2 * self.agents].split_at_mut(self.agents);
+        let (actions, draws) = (&self.actions[first..][..self.agents], of_step(&self.draws, step)[1]);
+        (next, Now { states, actions, draws })
+    }
+
+    /// Room for what sampled channel number `number` pays for a step.
+    fn earning(&mut self, step: usize, number: usize) -> (&mut [f32], Now<'_>) {
+        let first = step % self.chunk * self.agents;
+        let (states, actions) = (&self.states[first..][..self.agents], &self.actions[first..][..self.agents]);
+        let rewards = &mut self.rewards[number * self.chunk * self.agents + first..][..self.agents];
+        (rewards, Now { states, actions, draws: of_step(&self.draws, step)[1] })
+    }
 }
 
-impl ByPieces<'_> {
+impl<'a> ByPieces<'a> {
+    /// In one piece where there are few agents, or where they must not be split.
+    pub fn new(
+        world: &'a dyn World,
+        factored: &'a dyn Factored,
+        policy: &'a dyn Policy,
+        stream: &'a Stream,
+        halo: &'a Halo,
+    ) -> Self {
+        let (agents, span) = (world.graph().agents(), world.graph().owned_span());
+        let bytes = size_of_val(policy.theta().data()) / policy.agents().max(1);
+        let is_small = agents < SPLIT_AGENTS && halo.links.is_empty();
+        let piece = match is_small || world.is_serial() {
+            true => agents,
+            false => (CACHED / bytes.max(1)).clamp(SMALL_PIECE, PIECE),
+        };
+        let (policy, sampled) = (policy.acting(), sampled_channels(world));
+        ByPieces { world, factored, policy, stream, halo, sampled, agents, span, piece }
+    }
+
+    /// Trajectories that are best simulated side by side: those of agents in one piece are worth a thread each.
+    pub fn at_once(&self) -> usize {
+        if matches!(self.policy, Acting::Together(_)) || !self.halo.links.is_empty() {
+            return usize::MAX;
+        }
+        if self.piece == self.agents {
+            return 1;
+        }
+        let draws = 4 * size_of::<u32>();
+        let each = self.agents * (2 * CHUNK + 1 + draws + self.sampled.len() * CHUNK * size_of::<f32>());
+        (ROOM / each.max(1)).max(2)
+    }
+
     /// Simulates trajectories, longest first.
     pub fn run(&self, requested: &mut [(&Request, &mut Trajectory)]) -> Result<()> {
-        // A policy that looks at the trajectories wants them to be complete at every step.
-        let chunk = if matches!(self.policy, Acting::Alone(_)) { CHUNK } else { 1 };
         let longest = requested.first().map_or(0, |(_, trajectory)| trajectory.room());
+        // A policy that looks at the trajectories wants them to be complete at every step.
+        let chunk = if matches!(self.policy, Acting::Alone(_)) { CHUNK.min(longest).max(1) } else { 1 };
         let mut jobs: Vec<Job<'_>> = (requested.iter_mut())
             .map(|(request, trajectory)| self.begin(request, trajectory, chunk))
             .collect();
         let mut messages = self.halo.messages();
         for first in (0..longest).step_by(chunk) {
-            for k in 0..chunk {
+            for step in first..longest.min(first + chunk) {
                 let going_on = |step: usize| jobs.partition_point(|job| job.room() > step);
-                let [active, next] = [first + k, first + k + 1].map(going_on);
+                let [active, next] = [step, step + 1].map(going_on);
                 let jobs = &mut jobs[..active];
-                if active == 0 {
-                    break;
+                if step.is_multiple_of(2) {
+                    jobs.iter_mut().for_each(|job| self.draw(job, step / 2));
                 }
-                if (first + k).is_multiple_of(2) {
-                    jobs.iter_mut().for_each(|job| self.draw(job, (first + k) / 2));
-                }
-                self.act(jobs, first + k, k, &mut messages)?;
-                self.move_on(jobs, first + k, k, next, &mut messages)?;
+                self.act(jobs, step, &mut messages)?;
+                self.move_on(jobs, step, next, &mut messages)?;
             }
-            jobs.iter_mut().for_each(|job| self.write_down(job, first, chunk));
+            jobs.iter_mut().for_each(|job| self.write_down(job, first));
         }
         Ok(())
     }
 
     fn begin<'b>(&self, request: &'b Request, trajectory: &'b mut Trajectory, chunk: usize) -> Job<'b> {
-        let agents = self.world.graph().agents();
+        let agents = self.agents;
         let steps = trajectory.room();
         trajectory.finish(steps, false);
         let mut states = vec![0; (chunk + 1) * agents];
+        let (graph, place, size) = (self.world.graph(), request.start_place(), self.piece.max(PIECE));
         // Ghosts start by their own numbers: nobody has to tell how.
-        states[..agents].par_chunks_mut(PIECE).enumerate().for_each(|(piece, states)| {
-            let members = piece * PIECE..piece * PIECE + states.len();
-            start(self.world, self.factored, self.stream, request, members, states);
+        states[..agents].par_chunks_mut(size).enumerate().for_each(|(piece, states)| {
+            let members = piece * size..piece * size + states.len();
+            match request.start {
+                StartFrom::World => self.factored.start(self.stream, place, members, states),
+                StartFrom::Uniform => {
+                    for (agent, state) in members.zip(states) {
+                        let draw = self.stream.words(place, graph.global_id(agent), 0)[0] >> 1;
+                        *state = uniform(self.world.states(agent), draw);
+                    }
+                }
+            }
         });
         Job {
             request,
             trajectory,
+            agents,
+            chunk,
             draws: std::array::from_fn(|_| vec![0; agents]),
             states,
             actions: vec![0; chunk * agents],
@@ -126,187 +192,149 @@ impl ByPieces<'_> {
 
     /// Draws of steps 2·`pair` and the next.
     fn draw(&self, job: &mut Job<'_>, pair: usize) {
-        let (network, place) = (self.world.graph(), job.request.place);
-        let (sweep, window) = (network.owned_span(), network.contiguous_ids());
-        let [r0, r1, r2, r3] = job.draws.each_mut().map(|row| row[sweep.clone()].par_chunks_mut(PIECE));
+        let (graph, place, span) = (self.world.graph(), job.request.place, self.span.clone());
+        let window = graph.contiguous_ids();
+        let draw = |members: Range<usize>, rows: [&mut [u32]; 4]| match graph
+            .ids()
+            .filter(|_| window.is_empty())
+        {
+            Some(ids) => self.stream.step_pair_of(place, pair as u32, &ids[members], rows),
+            None => self.stream.step_pair(place, pair as u32, (window.start + members.start) as u32, rows),
+        };
+        let rows = job.draws.each_mut().map(|row| &mut row[span.clone()]);
+        if span.len() <= PIECE {
+            return draw(span, rows);
+        }
+        let [r0, r1, r2, r3] = rows.map(|row| row.par_chunks_mut(PIECE));
         r0.zip(r1).zip(r2).zip(r3).enumerate().for_each(|(piece, (((r0, r1), r2), r3))| {
-            let members = sweep.start + piece * PIECE..sweep.start + piece * PIECE + r0.len();
-            let rows = [r0, r1, r2, r3];
-            match network.ids().filter(|_| window.is_empty()) {
-                Some(ids) => self.stream.step_pair_of(place, pair as u32, &ids[members], rows),
-                None => {
-                    self.stream.step_pair(place, pair as u32, (window.start + members.start) as u32, rows)
-                }
-            }
+            let start = span.start + piece * PIECE;
+            draw(start..start + r0.len(), [r0, r1, r2, r3]);
         });
     }
 
-    /// a^step ~ π(· | s^step), into row k.
-    fn act(&self, jobs: &mut [Job<'_>], step: usize, k: usize, messages: &mut Messages) -> Result<()> {
-        let network = self.world.graph();
-        let (agents, sweep) = (network.agents(), network.owned_span());
-        let row = k * agents..(k + 1) * agents;
-        let policy = match self.policy {
-            Acting::Alone(policy) => policy,
-            Acting::Together(_) => {
-                self.act_together(jobs, step);
-                return self.exchange(jobs, messages, |job| &mut job.actions[row.clone()], &mut |_| ());
+    /// a^step ~ π(· | s^step).
+    fn act(&self, jobs: &mut [Job<'_>], step: usize, messages: &mut Messages) -> Result<()> {
+        if let Acting::Together(policy) = self.policy {
+            self.act_together(policy, jobs, step);
+        }
+        let act = |members: Range<usize>, now: Now<'_>, actions: &mut [u8]| {
+            if let Acting::Alone(policy) = self.policy {
+                policy.act(members.clone(), now.states, &now.draws[members], actions);
             }
         };
-        for job in jobs.iter_mut() {
-            let draws = of_step(&job.draws, step)[0];
-            for run in &self.halo.border {
-                let actions = &mut job.actions[row.start + run.start..row.start + run.end];
-                policy.act(run.clone(), &job.states[row.clone()], &draws[run.clone()], actions);
-            }
-        }
-        self.exchange(jobs, messages, |job| &mut job.actions[row.clone()], &mut |jobs| {
-            let (mut out, mut seen) = (Vec::new(), Vec::new());
-            for job in jobs.iter_mut() {
-                out.push(&mut job.actions[row.start + sweep.start..row.start + sweep.end]);
-                seen.push((&job.states[row.clone()], of_step(&job.draws, step)[0]));
-            }
-            over_pieces(self.piece, sweep.start, out, |job, members, actions| {
-                let (states, draws) = seen[job];
-                policy.act(members.clone(), states, &draws[members], actions);
-            });
-        })
+        self.exchange(jobs, messages, |job| job.acting(step), act, |_| ())
     }
 
-    /// The actions of policies that look at whole trajectories, into row 0.
-    fn act_together(&self, jobs: &mut [Job<'_>], step: usize) {
-        let Acting::Together(policy) = self.policy else { return };
-        let agents = self.world.graph().agents();
-        let (mut draws, mut actions) =
-            (Vec::with_capacity(jobs.len() * agents), vec![0; jobs.len() * agents]);
+    /// The actions of a policy that looks at whole trajectories.
+    fn act_together(&self, policy: &dyn ActTogether, jobs: &mut [Job<'_>], step: usize) {
+        let all = jobs.len() * self.agents;
+        let (mut draws, mut actions) = (Vec::with_capacity(all), vec![0; all]);
         for job in jobs.iter_mut() {
             let room = job.room();
+            job.trajectory.finish(step + 1, false);
             let (columns, _, _) = job.trajectory.columns_mut();
             columns.iter_mut().skip(step).step_by(room).zip(&job.states).for_each(|(out, &s)| *out = s);
-            draws.extend_from_slice(&of_step(&job.draws, step)[0][..agents]);
+            draws.extend_from_slice(of_step(&job.draws, step)[0]);
         }
         let seen: Vec<&Trajectory> = jobs.iter().map(|job| &*job.trajectory).collect();
         policy.act(&seen, step, &draws, &mut actions);
-        for (job, actions) in jobs.iter_mut().zip(actions.chunks_exact(agents)) {
+        for (job, actions) in jobs.iter_mut().zip(actions.chunks_exact(self.agents)) {
             job.actions.copy_from_slice(actions);
         }
     }
 
-    /// s^{step + 1} ~ ℙ(· | s^step, a^step), into row k + 1, and what the step earns. The first `next`
-    /// trajectories go on after it.
-    fn move_on(
-        &self,
-        jobs: &mut [Job<'_>],
-        step: usize,
-        k: usize,
-        next: usize,
-        messages: &mut Messages,
-    ) -> Result<()> {
-        let network = self.world.graph();
-        let (agents, sweep) = (network.agents(), network.owned_span());
-        let (row, after) = (k * agents..(k + 1) * agents, (k + 1) * agents..(k + 2) * agents);
-        for job in jobs[..next].iter_mut() {
-            let draws = of_step(&job.draws, step)[1];
-            let (now, later) = job.states[row.start..after.end].split_at_mut(agents);
-            for run in &self.halo.border {
-                let (actions, out) = (&job.actions[row.clone()], &mut later[run.clone()]);
-                self.factored.step(run.clone(), now, actions, &draws[run.clone()], out);
-            }
-        }
+    /// s^{step + 1} ~ ℙ(· | s^step, a^step), and what the step earns. The first `next` trajectories go on after it.
+    fn move_on(&self, jobs: &mut [Job<'_>], step: usize, next: usize, messages: &mut Messages) -> Result<()> {
         let (going_on, last) = jobs.split_at_mut(next);
-        self.exchange(going_on, messages, |job| &mut job.states[after.clone()], &mut |jobs| {
-            let (mut out, mut seen) = (Vec::new(), Vec::new());
-            for job in jobs.iter_mut() {
-                let (now, later) = job.states[row.start..after.end].split_at_mut(agents);
-                out.push(&mut later[sweep.clone()]);
-                seen.push((&*now, &job.actions[row.clone()], of_step(&job.draws, step)[1]));
-            }
-            over_pieces(self.piece, sweep.start, out, |job, members, later| {
-                let (states, actions, draws) = seen[job];
-                self.factored.step(members.clone(), states, actions, &draws[members], later);
-            });
-            self.reward(jobs, step, k);
-        })?;
-        self.reward(last, step, k);
+        let move_on = |members: Range<usize>, now: Now<'_>, next: &mut [u8]| {
+            self.factored.step(members.clone(), now.states, now.actions, &now.draws[members], next);
+        };
+        let reward = |jobs: &mut [Job<'_>]| self.reward(jobs, step);
+        self.exchange(going_on, messages, |job| job.moving(step), move_on, reward)?;
+        self.reward(last, step);
         Ok(())
     }
 
     /// Rewards of the sampled channels.
-    fn reward(&self, jobs: &mut [Job<'_>], step: usize, k: usize) {
-        let network = self.world.graph();
-        let (agents, sweep) = (network.agents(), network.owned_span());
+    fn reward(&self, jobs: &mut [Job<'_>], step: usize) {
         for (number, &channel) in self.sampled.iter().enumerate() {
-            let (mut out, mut seen) = (Vec::new(), Vec::new());
-            for job in jobs.iter_mut() {
-                let chunk = job.actions.len() / agents;
-                let first = (number * chunk + k) * agents;
-                out.push(&mut job.rewards[first + sweep.start..first + sweep.end]);
-                let row = k * agents..(k + 1) * agents;
-                seen.push((&job.states[row.clone()], &job.actions[row], of_step(&job.draws, step)[1]));
-            }
-            over_pieces(self.piece, sweep.start, out, |job, members, rewards| {
-                let (states, actions, draws) = seen[job];
-                let draws = &draws[members.clone()];
+            let reward = |members: Range<usize>, now: Now<'_>, rewards: &mut [f32]| {
+                let (Now { states, actions, .. }, draws) = (now, &now.draws[members.clone()]);
                 self.factored.sample_rewards(channel, members, states, actions, draws, rewards);
-            });
+            };
+            self.over_pieces(jobs, |job| job.earning(step, number), reward);
         }
     }
 
-    /// Tells neighbours the entries of a row of every trajectory that they must know, `meanwhile` working on
-    /// all of them, and writes down theirs.
+    /// Does `work` on a row of every trajectory, first at the borders: neighbours are told of the agents there, all
+    /// agents are worked on `meanwhile` too, and what neighbours tell is written down.
     fn exchange<'j>(
         &self,
         jobs: &mut [Job<'j>],
         messages: &mut Messages,
-        row: impl for<'r> Fn(&'r mut Job<'j>) -> &'r mut [u8],
-        meanwhile: &mut dyn FnMut(&mut [Job<'j>]),
+        row: impl for<'r> Fn(&'r mut Job<'j>) -> (&'r mut [u8], Now<'r>),
+        work: impl Fn(Range<usize>, Now<'_>, &mut [u8]) + Sync,
+        meanwhile: impl Fn(&mut [Job<'j>]),
     ) -> Result<()> {
-        let rows: Vec<&[u8]> = jobs.iter_mut().map(|job| &*row(job)).collect();
+        let work_on_all = |jobs: &mut [Job<'j>]| {
+            self.over_pieces(jobs, &row, &work);
+            meanwhile(jobs);
+        };
+        if self.halo.links.is_empty() {
+            work_on_all(jobs);
+            return Ok(());
+        }
+        for job in jobs.iter_mut() {
+            let (out, now) = row(job);
+            self.halo.border.iter().for_each(|run| work(run.clone(), now, &mut out[run.clone()]));
+        }
+        let rows: Vec<&[u8]> = jobs.iter_mut().map(|job| &*row(job).0).collect();
         self.halo.pack(&rows, messages);
-        self.halo.exchange(messages, &mut || meanwhile(jobs))?;
-        jobs.iter_mut().enumerate().for_each(|(k, job)| self.halo.unpack(messages, k, row(job)));
+        self.halo.exchange(messages, &mut || work_on_all(jobs))?;
+        jobs.iter_mut().enumerate().for_each(|(k, job)| self.halo.unpack(messages, k, row(job).0));
         Ok(())
     }
 
+    /// Does `work(agents, now, their part of the row)` on pieces of one row of each trajectory. A piece is worked on in
+    /// all trajectories before the next one: what is known of its agents stays in cache.
+    fn over_pieces<'j, T: Send>(
+        &self,
+        jobs: &mut [Job<'j>],
+        row: impl for<'r> Fn(&'r mut Job<'j>) -> (&'r mut [T], Now<'r>),
+        work: impl Fn(Range<usize>, Now<'_>, &mut [T]) + Sync,
+    ) {
+        let (span, size) = (self.span.clone(), self.piece);
+        if span.len() <= size {
+            for job in jobs {
+                let (out, now) = row(job);
+                work(span.clone(), now, &mut out[span.clone()]);
+            }
+            return;
+        }
+        let mut pieces: Vec<Vec<_>> = (0..span.len().div_ceil(size)).map(|_| Vec::new()).collect();
+        for job in jobs {
+            let (out, now) = row(job);
+            let parts = out[span.clone()].chunks_mut(size);
+            parts.zip(&mut pieces).for_each(|(part, piece)| piece.push((part, now)));
+        }
+        pieces.into_par_iter().enumerate().for_each(|(piece, parts)| {
+            let start = span.start + piece * size;
+            parts.into_iter().for_each(|(part, now)| work(start..start + part.len(), now, part));
+        });
+    }
+
     /// Turns the rows of a chunk into columns.
-    fn write_down(&self, job: &mut Job<'_>, first: usize, chunk: usize) {
-        let (agents, steps) = (self.world.graph().agents(), job.room());
+    fn write_down(&self, job: &mut Job<'_>, first: usize) {
+        let (agents, chunk, steps) = (self.agents, job.chunk, job.room());
         let count = chunk.min(steps.saturating_sub(first));
         if count == 0 {
             return;
         }
         let (states, actions, rewards) = job.trajectory.columns_mut();
-        if matches!(self.policy, Acting::Alone(_)) {
-            copy_columns(&job.states, agents, count, first, steps, states, PIECE);
-        }
-        copy_columns(&job.actions, agents, count, first, steps, actions, PIECE);
+        let split = self.piece.max(PIECE);
+        copy_columns(&job.states, agents, count, first, steps, states, split);
+        copy_columns(&job.actions, agents, count, first, steps, actions, split);
         copy_rewards(&job.rewards, agents, [count, chunk], first, steps, rewards);
         job.states.copy_within(count * agents..(count + 1) * agents, 0);
     }
-}
-
-/// Runs `work(trajectory, agents, their part of its row)` on pieces of one row for each trajectory, whose
-/// first entries belong to agent `first`. A piece is worked on in all trajectories before the next one: what
-/// is known of its agents stays in cache.
-fn over_pieces<T: Send>(
-    size: usize,
-    first: usize,
-    rows: Vec<&mut [T]>,
-    work: impl Fn(usize, Range<usize>, &mut [T]) + Sync,
-) {
-    let length = rows.first().map_or(0, |row| row.len());
-    let mut pieces: Vec<Vec<&mut [T]>> = (0..length.div_ceil(size)).map(|_| Vec::new()).collect();
-    for row in rows {
-        row.chunks_mut(size).zip(&mut pieces).for_each(|(part, piece)| piece.push(part));
-    }
-    let all = |(piece, parts): (usize, Vec<&mut [T]>)| {
-        for (job, part) in parts.into_iter().enumerate() {
-            let start = first + piece * size;
-            work(job, start..start + part.len(), part);
-        }
-    };
-    if pieces.len() == 1 {
-        return pieces.into_iter().enumerate().for_each(all);
-    }
-    pieces.into_par_iter().enumerate().for_each(all);
 }

@@ -1,24 +1,22 @@
-//! Trajectories side by side, step by step: for policies that are faster in many at once, and for joint
-//! worlds.
+//! Joint worlds: episodes side by side, step by step.
 
 use rayon::prelude::*;
 
-use super::{Draws, Request, Trajectory, of_step, start};
+use super::{Draws, Request, Trajectory, of_step};
 use crate::base::stream::Stream;
 use crate::policy::Acting;
-use crate::world::{Episode, Evolution, Factored, World};
+use crate::world::{Episode, Joint, World, sampled_channels};
 
 /// What trajectories have in common.
 pub struct Lockstep<'a> {
     pub world: &'a dyn World,
+    pub joint: &'a dyn Joint,
     pub policy: Acting<'a>,
     pub stream: &'a Stream,
-    /// Places of the sampled channels.
-    pub sampled: &'a [usize],
 }
 
 /// One of the trajectories.
-struct Job<'a, 'b> {
+struct Job<'b> {
     request: &'b Request,
     trajectory: &'b mut Trajectory,
     draws: Draws,
@@ -26,24 +24,22 @@ struct Job<'a, 'b> {
     states: Vec<u8>,
     /// Of the sampled channels in one step, `[channel][agent]`.
     rewards: Vec<f32>,
-    motion: Motion<'a>,
+    episode: Box<dyn Episode>,
 }
 
-/// How the next state comes about.
-enum Motion<'a> {
-    Factored { world: &'a dyn Factored, next: Vec<u8> },
-    Joint(Box<dyn Episode>),
-}
+impl Lockstep<'_> {
+    /// Trajectories that are best simulated side by side.
+    pub fn at_once(&self) -> usize {
+        if matches!(self.policy, Acting::Together(_)) { usize::MAX } else { 1 }
+    }
 
-impl<'a> Lockstep<'a> {
     /// Simulates trajectories, longest first.
     pub fn run(&self, requested: &mut [(&Request, &mut Trajectory)]) {
         let agents = self.world.graph().agents();
-        let mut jobs: Vec<Job<'_, '_>> = (requested.iter_mut())
+        let mut jobs: Vec<Job<'_>> = (requested.iter_mut())
             .filter(|(_, trajectory)| trajectory.room() > 0)
             .map(|(request, trajectory)| self.begin(request, trajectory))
             .collect();
-        let in_parallel = matches!(self.world.evolution(), Evolution::Joint(_)) && !self.world.is_serial();
         let (mut act_draws, mut actions) = (vec![0; jobs.len() * agents], vec![0; jobs.len() * agents]);
         for k in 0.. {
             if jobs.is_empty() {
@@ -57,7 +53,7 @@ impl<'a> Lockstep<'a> {
                     let [r0, r1, r2, r3] = &mut job.draws;
                     self.stream.step_pair(job.request.place, (k / 2) as u32, 0, [r0, r1, r2, r3]);
                 }
-                draws.copy_from_slice(&of_step(&job.draws, k)[0][..agents]);
+                draws.copy_from_slice(of_step(&job.draws, k)[0]);
             }
             match self.policy {
                 Acting::Together(policy) => {
@@ -72,8 +68,8 @@ impl<'a> Lockstep<'a> {
                 }
             }
             // A joint step is long enough to be worth a thread.
-            let work = |(job, actions): (&mut Job<'_, '_>, &[u8])| job.step(k, actions, self.sampled);
-            if in_parallel && jobs.len() > 1 {
+            let work = |(job, actions): (&mut Job<'_>, &[u8])| job.step(k, actions);
+            if jobs.len() > 1 && !self.world.is_serial() {
                 jobs.par_iter_mut().zip(actions.par_chunks_exact(agents)).for_each(work);
             } else {
                 jobs.iter_mut().zip(actions.chunks_exact(agents)).for_each(work);
@@ -82,54 +78,33 @@ impl<'a> Lockstep<'a> {
         }
     }
 
-    fn begin<'b>(&self, request: &'b Request, trajectory: &'b mut Trajectory) -> Job<'a, 'b> {
+    fn begin<'b>(&self, request: &'b Request, trajectory: &'b mut Trajectory) -> Job<'b> {
         let agents = self.world.graph().agents();
-        let mut states = vec![0; agents];
-        let motion = match self.world.evolution() {
-            Evolution::Factored(world) => {
-                start(self.world, world, self.stream, request, 0..agents, &mut states);
-                Motion::Factored { world, next: vec![0; agents] }
-            }
-            Evolution::Joint(joint) => Motion::Joint(joint.begin(self.stream, request.start_place())),
-        };
         Job {
             request,
             trajectory,
             draws: std::array::from_fn(|_| vec![0; agents]),
-            states,
-            rewards: vec![0.0; self.sampled.len() * agents],
-            motion,
+            states: vec![0; agents],
+            rewards: vec![0.0; sampled_channels(self.world).len() * agents],
+            episode: self.joint.begin(self.stream, request.start_place()),
         }
     }
 }
 
-impl Job<'_, '_> {
+impl Job<'_> {
     /// Writes down what is seen at step k.
     fn observe(&mut self, k: usize) {
         self.trajectory.finish(k + 1, false);
-        if let Motion::Joint(episode) = &self.motion {
-            episode.observe(&mut self.states, self.trajectory.global_state_mut(k));
-        }
+        self.episode.observe(&mut self.states, self.trajectory.global_state_mut(k));
         let room = self.trajectory.room();
         let (states, _, _) = self.trajectory.columns_mut();
         states.iter_mut().skip(k).step_by(room).zip(&self.states).for_each(|(out, &s)| *out = s);
     }
 
     /// Writes down what is done at step k and what it earns, and moves on.
-    fn step(&mut self, k: usize, actions: &[u8], sampled: &[usize]) {
-        let (agents, room) = (actions.len(), self.trajectory.room());
-        let moves = &of_step(&self.draws, k)[1][..agents];
-        let ended = match &mut self.motion {
-            Motion::Factored { world, next } => {
-                world.step(0..agents, &self.states, actions, moves, next);
-                for (&channel, rewards) in sampled.iter().zip(self.rewards.chunks_exact_mut(agents)) {
-                    world.sample_rewards(channel, 0..agents, &self.states, actions, moves, rewards);
-                }
-                std::mem::swap(&mut self.states, next);
-                false
-            }
-            Motion::Joint(episode) => episode.step(actions, moves, &mut self.rewards),
-        };
+    fn step(&mut self, k: usize, actions: &[u8]) {
+        let room = self.trajectory.room();
+        let ended = self.episode.step(actions, of_step(&self.draws, k)[1], &mut self.rewards);
         self.trajectory.finish(k + 1, ended);
         let (_, columns, rewards) = self.trajectory.columns_mut();
         columns.iter_mut().skip(k).step_by(room).zip(actions).for_each(|(out, &a)| *out = a);

@@ -3,21 +3,18 @@
 mod by_pieces;
 mod columns;
 mod lockstep;
-mod per_trajectory;
 
-use std::ops::Range;
+use std::sync::OnceLock;
 
-use crate::base::sampler::uniform;
 use crate::base::stream::{Place, Purpose, Stream};
 use crate::distributed::Halo;
-use crate::policy::{Acting, Policy};
-use crate::world::{Evolution, Factored, World, sampled_channels};
+use crate::policy::Policy;
+use crate::world::{Evolution, World};
 use crate::{Error, Result};
 
 use crate::world::Trajectory;
 use by_pieces::ByPieces;
 use lockstep::Lockstep;
-use per_trajectory::Simulation;
 
 /// Where a trajectory starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,50 +60,52 @@ pub fn simulate(
     halo: &Halo,
 ) -> Result<()> {
     assert_eq!(requests.len(), trajectories.len());
-    let agents = world.graph().agents();
     let mut jobs: Vec<_> = requests.iter().zip(trajectories).collect();
     // Longest first, or the last one would keep everybody waiting.
     jobs.sort_by_key(|(_, trajectory)| std::cmp::Reverse(trajectory.room()));
-    let (sampled, acting) = (&sampled_channels(world)[..], policy.acting());
-    let lockstep = Lockstep { world, policy: acting, stream, sampled };
-    let piece = by_pieces::piece(policy);
-    let by_pieces = |factored| ByPieces { world, factored, policy: acting, stream, sampled, piece, halo };
-    match (world.evolution(), acting) {
-        (Evolution::Factored(factored), _) if halo.is_distributed() => {
-            by_pieces(factored).run(&mut jobs)?;
+    match world.evolution() {
+        Evolution::Joint(_) if halo.is_distributed() => {
+            Err(Error::argument("mpi", "a world that is simulated whole cannot be shared out"))
         }
-        (Evolution::Joint(_), _) if halo.is_distributed() => {
-            return Err(Error::argument("mpi", "a world that is simulated whole cannot be shared out"));
+        Evolution::Joint(joint) => {
+            let lockstep = Lockstep { world, joint, policy: policy.acting(), stream };
+            side_by_side(jobs, lockstep.at_once(), world.is_serial(), |jobs| {
+                lockstep.run(jobs);
+                Ok(())
+            })
         }
-        (_, Acting::Together(_)) => lockstep.run(&mut jobs),
-        (Evolution::Joint(_), Acting::Alone(_)) => {
-            each(jobs, world.is_serial(), |job| lockstep.run(std::slice::from_mut(job)));
-        }
-        (Evolution::Factored(factored), _) if agents >= SPLIT_AGENTS && !world.is_serial() => {
-            let pieces = by_pieces(factored);
-            for jobs in jobs.chunks_mut(by_pieces::side_by_side(agents, sampled.len())) {
-                pieces.run(jobs)?;
-            }
-        }
-        (Evolution::Factored(factored), Acting::Alone(policy)) => {
-            let simulation = Simulation { world, factored, policy, stream, sampled };
-            each(jobs, world.is_serial(), |(request, trajectory)| simulation.run(request, trajectory));
+        Evolution::Factored(factored) => {
+            let pieces = ByPieces::new(world, factored, policy, stream, halo);
+            side_by_side(jobs, pieces.at_once(), world.is_serial(), |jobs| pieces.run(jobs))
         }
     }
-    Ok(())
 }
 
-/// Runs every job: on whichever thread is free next, or one after the other.
-fn each<J: Send>(mut jobs: Vec<J>, is_serial: bool, work: impl Fn(&mut J) + Sync) {
-    if is_serial {
-        return jobs.iter_mut().for_each(work);
+/// A trajectory to be filled.
+type Job<'a> = (&'a Request, &'a mut Trajectory);
+
+/// Runs so many jobs at a time, group after group; single ones on whichever thread is free next, unless they are serial.
+fn side_by_side<'a>(
+    mut jobs: Vec<Job<'a>>,
+    at_once: usize,
+    is_serial: bool,
+    run: impl Fn(&mut [Job<'a>]) -> Result<()> + Sync,
+) -> Result<()> {
+    if at_once > 1 || is_serial {
+        return jobs.chunks_mut(at_once).try_for_each(run);
     }
-    let work = &work;
+    let failed = OnceLock::new();
+    let (run, failure) = (&run, &failed);
     rayon::scope_fifo(|scope| {
         for mut job in jobs {
-            scope.spawn_fifo(move |_| work(&mut job));
+            scope.spawn_fifo(move |_| {
+                if let Err(error) = run(std::slice::from_mut(&mut job)) {
+                    let _ = failure.set(error);
+                }
+            });
         }
     });
+    failed.into_inner().map_or(Ok(()), Err)
 }
 
 /// Draws of two steps, `[action, world]` each.
@@ -120,32 +119,11 @@ fn of_step(draws: &Draws, step: usize) -> [&[u32]; 2] {
     }
 }
 
-/// Start states of some agents of a factored world.
-fn start(
-    world: &dyn World,
-    factored: &dyn Factored,
-    stream: &Stream,
-    request: &Request,
-    agents: Range<usize>,
-    states: &mut [u8],
-) {
-    let place = request.start_place();
-    match request.start {
-        StartFrom::World => factored.start(stream, place, agents, states),
-        StartFrom::Uniform => {
-            for (agent, state) in agents.zip(states) {
-                let draw = stream.words(place, world.graph().global_id(agent), 0)[0] >> 1;
-                *state = uniform(world.states(agent), draw);
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::policy::{ActAlone, Parameterisation, Tabular};
-    use crate::world::{Line, Start};
+    use crate::world::{Factored, Line, Start};
 
     fn request(iteration: u32) -> Request {
         Request {
@@ -205,15 +183,8 @@ mod tests {
         let halo = &Halo::single(1000);
         simulate(&world, &policy, &stream, &[request(0)], &mut whole, halo).unwrap();
         let mut split = Trajectory::new(1000, 150);
-        let wide = ByPieces {
-            world: &world,
-            factored: &world,
-            policy: policy.acting(),
-            stream: &stream,
-            sampled: &[],
-            piece: 16,
-            halo,
-        };
+        let mut wide = ByPieces::new(&world, &world, &policy, &stream, halo);
+        wide.piece = 16;
         wide.run(&mut [(&request(0), &mut split)]).unwrap();
         assert_eq!(whole, [split]);
     }
