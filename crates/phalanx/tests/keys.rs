@@ -22,6 +22,7 @@ const OTHER_MEANINGS: &[(&str, &str, &str)] = &[
     ("iterations", "xtask/src/python.rs", "an argument in Python"),
     ("scaling", "phalanx-cli/src/table.rs", "a line of the table"),
     ("seed", "phalanx-cli/src/eval.rs", "a field of the assessment: --seed"),
+    ("seed", "phalanx-cli/src/lib.rs", "an argument: --seed"),
     ("seed", "sweep/file.rs", "a key of sweeps: random.seed"),
     ("seed", "sweep/summary.rs", "a column: the seed in the sweep"),
     ("seed", "graph/config.rs", "network.seed"),

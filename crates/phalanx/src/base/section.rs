@@ -12,7 +12,7 @@ use serde::de::value::Error as NoValue;
 use serde::de::{DeserializeOwned, Error as _, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, forward_to_deserialize_any};
-use toml::{Table, Value};
+use toml::Value;
 
 use super::document;
 use crate::{Error, Result};
@@ -37,7 +37,7 @@ pub trait Family: Debug + 'static {
 /// A section as it was written, and what its readers have made of it.
 pub struct Keys {
     section: &'static str,
-    written: Table,
+    written: toml::Table,
     known: Vec<(&'static str, Option<Value>)>,
     of_kind: Vec<(&'static str, Option<Value>)>,
 }
@@ -46,7 +46,7 @@ impl Keys {
     /// The keys of `T` as they are written, or their defaults.
     pub fn read<T: DeserializeOwned + Serialize>(&mut self) -> Result<T> {
         let group: T = read_group(self.section, &self.written)?;
-        let values = Table::try_from(&group).map_err(|e| Error::config(self.section, e.to_string()))?;
+        let values = toml::Table::try_from(&group).map_err(|e| Error::config(self.section, e.to_string()))?;
         self.of_kind.extend(names::<T>().iter().map(|&name| (name, values.get(name).cloned())));
         Ok(group)
     }
@@ -63,9 +63,9 @@ impl Keys {
     }
 }
 
-fn read_group<T: DeserializeOwned>(section: &str, table: &Table) -> Result<T> {
+fn read_group<T: DeserializeOwned>(section: &str, table: &toml::Table) -> Result<T> {
     let known = |key: &&String| names::<T>().contains(&key.as_str());
-    let own: Table =
+    let own: toml::Table =
         table.iter().filter(|(key, _)| known(key)).map(|(k, v)| (k.clone(), v.clone())).collect();
     document::section(own, section)
 }
@@ -79,7 +79,7 @@ pub struct Section<S: ?Sized> {
 }
 
 impl<S: Family + ?Sized> Section<S> {
-    fn read(mut written: Table) -> Result<Self> {
+    fn read(mut written: toml::Table) -> Result<Self> {
         let section = S::SECTION;
         let kinds = S::kinds();
         let chosen: Option<String> = document::take(&mut written, section, "kind")?;
@@ -152,14 +152,14 @@ impl<S: ?Sized> Serialize for Section<S> {
 
 impl<'de, S: Family + ?Sized> Deserialize<'de> for Section<S> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
-        Section::read(Table::deserialize(deserializer)?).map_err(D::Error::custom)
+        Section::read(toml::Table::deserialize(deserializer)?).map_err(D::Error::custom)
     }
 }
 
 impl<S: Family + ?Sized> Default for Section<S> {
     fn default() -> Self {
         // Every kind can be read from nothing; a test of each family sees to it.
-        Section::read(Table::new()).unwrap_or_else(|e| unreachable!("{e}"))
+        Section::read(toml::Table::new()).unwrap_or_else(|e| unreachable!("{e}"))
     }
 }
 

@@ -5,6 +5,8 @@
 
 use std::ops::Range;
 
+use rayon::prelude::*;
+
 use super::architecture::{Architecture, Net};
 use super::optimizer::{Adam, Descent, OptimizerKind, clip, sgd};
 use super::pass::{Batch, Tape};
@@ -98,11 +100,12 @@ impl Bank {
         let what = format!("networks of {parameters} parameters");
         check_memory(settings.bytes * parameters, settings.field, &what)?;
         let place = Place { purpose: settings.purpose, iteration: 0, trajectory: 0 };
-        let weights = Ragged::from_rows(nets.iter().zip(&counts).map(|(net, &(count, id))| {
+        let rows = nets.par_iter().zip(&counts).map(|(net, &(count, id))| {
             let mut sequence = settings.stream.sequence(place, id);
             let drawn = |_| net.initialise::<f32>(settings.output_gain, &mut sequence);
-            (0..count).flat_map(drawn).collect::<Vec<_>>()
-        }));
+            (0..count).flat_map(drawn).collect()
+        });
+        let weights = Ragged::from_rows(rows.collect::<Vec<Vec<f32>>>());
         let none = || Ragged::zeros(std::iter::repeat_n(0, nets.len()));
         let mut bank = Bank { first: none(), second: none(), weights, nets };
         if settings.moments {

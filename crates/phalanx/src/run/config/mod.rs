@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
-use toml::Table;
 
 use super::agents::AgentsOutput;
 use super::preset;
@@ -40,7 +39,7 @@ pub const DEFAULT_GAMMA: f64 = 0.99;
 pub struct Config {
     /// What the user wrote, before defaults: [`Config::with`] starts over from it.
     #[serde(skip)]
-    source: Table,
+    source: toml::Table,
     /// Folder that relative files are looked up in.
     #[serde(skip)]
     base: PathBuf,
@@ -124,7 +123,7 @@ fn number<T: From<u16>, const NUMBER: u16>() -> T {
 fn read_objective<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> std::result::Result<Option<UtilityConfig>, D::Error> {
-    let table = Table::deserialize(deserializer)?;
+    let table = toml::Table::deserialize(deserializer)?;
     UtilityConfig::read(table, "objective").map(Some).map_err(D::Error::custom)
 }
 
@@ -132,7 +131,7 @@ fn read_objective<'de, D: Deserializer<'de>>(
 fn read_constraints<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> std::result::Result<Option<Vec<ConstraintConfig>>, D::Error> {
-    let list = Vec::<Table>::deserialize(deserializer)?.into_iter().enumerate();
+    let list = Vec::<toml::Table>::deserialize(deserializer)?.into_iter().enumerate();
     let list = list.map(|(k, table)| ConstraintConfig::read(table, k));
     list.collect::<Result<_>>().map(Some).map_err(D::Error::custom)
 }
@@ -178,7 +177,7 @@ impl Default for EvaluationConfig {
 
 impl Config {
     /// Reads, completes and checks what the user wrote; relative files are looked up in `base`.
-    fn from_table(source: Table, base: PathBuf) -> Result<Self> {
+    fn from_table(source: toml::Table, base: PathBuf) -> Result<Self> {
         reject_nan(&toml::Value::Table(source.clone()), "").map_err(split_field)?;
         let mut table = source.clone();
         // Radii that are not given are those of the one before.

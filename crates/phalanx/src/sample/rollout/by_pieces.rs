@@ -43,8 +43,16 @@ pub struct ByPieces<'a> {
     agents: usize,
     /// From the first own agent to the last.
     span: Range<usize>,
+    ids: Ids<'a>,
     /// Agents that a thread advances at a time.
-    pub piece: usize,
+    piece: usize,
+}
+
+/// Numbers of the agents in the whole graph.
+enum Ids<'a> {
+    /// They follow each other.
+    From(usize),
+    Listed(&'a [u32]),
 }
 
 /// One of the trajectories.
@@ -54,6 +62,8 @@ struct Job<'b> {
     agents: usize,
     /// Steps of a chunk.
     chunk: usize,
+    /// Where the step's row begins in those of the chunk.
+    row: usize,
     draws: Draws,
     /// Rows `[step][agent]` of a chunk, and one more: the first state of the next chunk.
     states: Vec<u8>,
@@ -79,24 +89,21 @@ impl Job<'_> {
 
     /// Room for the actions of a step.
     fn acting(&mut self, step: usize) -> (&mut [u8], Now<'_>) {
-        let first = step % self.chunk * self.agents;
-        let (states, draws) = (&self.states[first..][..self.agents], of_step(&self.draws, step)[0]);
-        (&mut self.actions[first..][..self.agents], Now { states, actions: &[], draws })
+        let (states, draws) = (&self.states[self.row..][..self.agents], of_step(&self.draws, step)[0]);
+        (&mut self.actions[self.row..][..self.agents], Now { states, actions: &[], draws })
     }
 
     /// Room for the states after a step.
     fn moving(&mut self, step: usize) -> (&mut [u8], Now<'_>) {
-        let first = step % self.chunk * self.agents;
-        let (states, next) = self.states[first..][..2 * self.agents].split_at_mut(self.agents);
-        let (actions, draws) = (&self.actions[first..][..self.agents], of_step(&self.draws, step)[1]);
+        let (states, next) = self.states[self.row..][..2 * self.agents].split_at_mut(self.agents);
+        let (actions, draws) = (&self.actions[self.row..][..self.agents], of_step(&self.draws, step)[1]);
         (next, Now { states, actions, draws })
     }
 
     /// Room for what sampled channel number `number` pays for a step.
     fn earning(&mut self, step: usize, number: usize) -> (&mut [f32], Now<'_>) {
-        let first = step % self.chunk * self.agents;
-        let (states, actions) = (&self.states[first..][..self.agents], &self.actions[first..][..self.agents]);
-        let rewards = &mut self.rewards[number * self.chunk * self.agents + first..][..self.agents];
+        let [states, actions] = [&self.states, &self.actions].map(|rows| &rows[self.row..][..self.agents]);
+        let rewards = &mut self.rewards[number * self.chunk * self.agents + self.row..][..self.agents];
         (rewards, Now { states, actions, draws: of_step(&self.draws, step)[1] })
     }
 }
@@ -117,8 +124,12 @@ impl<'a> ByPieces<'a> {
             true => agents,
             false => (CACHED / bytes.max(1)).clamp(SMALL_PIECE, PIECE),
         };
+        let ids = match (world.graph().ids(), world.graph().contiguous_ids()) {
+            (Some(ids), contiguous) if contiguous.is_empty() => Ids::Listed(ids),
+            (_, contiguous) => Ids::From(contiguous.start),
+        };
         let (policy, sampled) = (policy.acting(), sampled_channels(world));
-        ByPieces { world, factored, policy, stream, halo, sampled, agents, span, piece }
+        ByPieces { world, factored, policy, stream, halo, sampled, agents, span, ids, piece }
     }
 
     /// Trajectories that are best simulated side by side: those of agents in one piece are worth a thread each.
@@ -148,6 +159,7 @@ impl<'a> ByPieces<'a> {
                 let going_on = |step: usize| jobs.partition_point(|job| job.room() > step);
                 let [active, next] = [step, step + 1].map(going_on);
                 let jobs = &mut jobs[..active];
+                jobs.iter_mut().for_each(|job| job.row = (step - first) * self.agents);
                 if step.is_multiple_of(2) {
                     jobs.iter_mut().for_each(|job| self.draw(job, step / 2));
                 }
@@ -166,7 +178,7 @@ impl<'a> ByPieces<'a> {
         let mut states = vec![0; (chunk + 1) * agents];
         let (graph, place, size) = (self.world.graph(), request.start_place(), self.piece.max(PIECE));
         // Ghosts start by their own numbers: nobody has to tell how.
-        states[..agents].par_chunks_mut(size).enumerate().for_each(|(piece, states)| {
+        let start = |(piece, states): (usize, &mut [u8])| {
             let members = piece * size..piece * size + states.len();
             match request.start {
                 StartFrom::World => self.factored.start(self.stream, place, members, states),
@@ -177,12 +189,18 @@ impl<'a> ByPieces<'a> {
                     }
                 }
             }
-        });
+        };
+        if agents <= size {
+            start((0, &mut states[..agents]));
+        } else {
+            states[..agents].par_chunks_mut(size).enumerate().for_each(start);
+        }
         Job {
             request,
             trajectory,
             agents,
             chunk,
+            row: 0,
             draws: std::array::from_fn(|_| vec![0; agents]),
             states,
             actions: vec![0; chunk * agents],
@@ -192,14 +210,12 @@ impl<'a> ByPieces<'a> {
 
     /// Draws of steps 2·`pair` and the next.
     fn draw(&self, job: &mut Job<'_>, pair: usize) {
-        let (graph, place, span) = (self.world.graph(), job.request.place, self.span.clone());
-        let window = graph.contiguous_ids();
-        let draw = |members: Range<usize>, rows: [&mut [u32]; 4]| match graph
-            .ids()
-            .filter(|_| window.is_empty())
-        {
-            Some(ids) => self.stream.step_pair_of(place, pair as u32, &ids[members], rows),
-            None => self.stream.step_pair(place, pair as u32, (window.start + members.start) as u32, rows),
+        let (place, span) = (job.request.place, self.span.clone());
+        let draw = |members: Range<usize>, rows: [&mut [u32]; 4]| match self.ids {
+            Ids::From(first) => {
+                self.stream.step_pair(place, pair as u32, (first + members.start) as u32, rows)
+            }
+            Ids::Listed(ids) => self.stream.step_pair_of(place, pair as u32, &ids[members], rows),
         };
         let rows = job.draws.each_mut().map(|row| &mut row[span.clone()]);
         if span.len() <= PIECE {
@@ -332,7 +348,9 @@ impl<'a> ByPieces<'a> {
         }
         let (states, actions, rewards) = job.trajectory.columns_mut();
         let split = self.piece.max(PIECE);
-        copy_columns(&job.states, agents, count, first, steps, states, split);
+        if matches!(self.policy, Acting::Alone(_)) {
+            copy_columns(&job.states, agents, count, first, steps, states, split);
+        }
         copy_columns(&job.actions, agents, count, first, steps, actions, split);
         copy_rewards(&job.rewards, agents, [count, chunk], first, steps, rewards);
         job.states.copy_within(count * agents..(count + 1) * agents, 0);
