@@ -174,23 +174,20 @@ impl<'a> ByPieces<'a> {
 
     /// One trajectory, one piece. A step of ten agents takes 80 ns: what several need would add a third to it.
     fn chunk_of_one(&self, policy: &dyn ActAlone, job: &mut Job<'_>, steps: Range<usize>) {
-        let (agents, all, chunk) = (self.agents, 0..self.agents, job.chunk);
+        let (agents, all) = (self.agents, 0..self.agents);
+        let Job { request, chunk, draws, states, actions, rewards, .. } = job;
+        let (states, actions) = (&mut states[..], &mut actions[..]);
         for (k, step) in steps.enumerate() {
             if step.is_multiple_of(2) {
-                self.draw_piece(
-                    job.request,
-                    step / 2,
-                    all.clone(),
-                    job.draws.each_mut().map(|row| &mut row[..]),
-                );
+                self.draw_piece(request, step / 2, all.clone(), draws.each_mut().map(|row| &mut row[..]));
             }
-            let (states, next) = job.states[k * agents..][..2 * agents].split_at_mut(agents);
-            let actions = &mut job.actions[k * agents..][..agents];
-            let [choices, moves] = of_step(&job.draws, step);
+            let (states, next) = states[k * agents..(k + 2) * agents].split_at_mut(agents);
+            let actions = &mut actions[k * agents..(k + 1) * agents];
+            let [choices, moves] = of_step(draws, step);
             policy.act(all.clone(), states, choices, actions);
             self.factored.step(all.clone(), states, actions, moves, next);
             for (number, &channel) in self.sampled.iter().enumerate() {
-                let rewards = &mut job.rewards[(number * chunk + k) * agents..][..agents];
+                let rewards = &mut rewards[(number * *chunk + k) * agents..][..agents];
                 self.factored.sample_rewards(channel, all.clone(), states, actions, moves, rewards);
             }
         }
