@@ -103,11 +103,6 @@ impl Halo {
         &*self.peers
     }
 
-    /// Whether there are other processes.
-    pub fn is_distributed(&self) -> bool {
-        self.peers.count() > 1
-    }
-
     /// Whether this process reports.
     pub fn is_first(&self) -> bool {
         self.peers.rank() == 0

@@ -6,13 +6,11 @@ mod lockstep;
 
 use std::sync::OnceLock;
 
+use crate::Result;
 use crate::base::stream::{Place, Purpose, Stream};
 use crate::distributed::Halo;
 use crate::policy::Policy;
-use crate::world::{Evolution, World};
-use crate::{Error, Result};
-
-use crate::world::Trajectory;
+use crate::world::{Evolution, Trajectory, World};
 use by_pieces::ByPieces;
 use lockstep::Lockstep;
 
@@ -64,9 +62,7 @@ pub fn simulate(
     // Longest first, or the last one would keep everybody waiting.
     jobs.sort_by_key(|(_, trajectory)| std::cmp::Reverse(trajectory.room()));
     match world.evolution() {
-        Evolution::Joint(_) if halo.is_distributed() => {
-            Err(Error::argument("mpi", "a world that is simulated whole cannot be shared out"))
-        }
+        // Simulated whole, by one process: a run over several refuses such worlds.
         Evolution::Joint(joint) => {
             let lockstep = Lockstep { world, joint, policy: policy.acting(), stream };
             side_by_side(jobs, lockstep.at_once(), world.is_serial(), |jobs| {
