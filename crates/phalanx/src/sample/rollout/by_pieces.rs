@@ -45,7 +45,7 @@ pub struct ByPieces<'a> {
     span: Range<usize>,
     ids: Ids<'a>,
     /// Agents that a thread advances at a time.
-    piece: usize,
+    pub(super) piece: usize,
 }
 
 /// Numbers of the agents in the whole graph.
