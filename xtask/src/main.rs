@@ -1,7 +1,7 @@
 //! Developer commands: what CI runs and what a person runs are the same.
 
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, ExitCode};
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
@@ -27,13 +27,18 @@ enum Xtask {
     Bench(bench::BenchArgs),
 }
 
-fn main() -> Result<()> {
-    match Xtask::parse() {
+fn main() -> ExitCode {
+    let done = match Xtask::parse() {
         Xtask::Test { install } => test(install),
         Xtask::Python => python_package(),
         Xtask::Crash => crash(),
         Xtask::Bench(args) => bench::run(&args),
+    };
+    if let Err(error) = done {
+        eprintln!("error: {error:#}");
+        return ExitCode::FAILURE;
     }
+    ExitCode::SUCCESS
 }
 
 mod bench;

@@ -461,8 +461,10 @@ fn every_preset_trains_and_prints_one_line_of_json() {
         // One of them has ten thousand agents: four hundred episodes of theirs would take a while.
         let short = ["--set", "iterations=2", "--set", "evaluation.episodes=20"];
         let mut train = phalanx(folder.path());
-        // Slow on a busy machine is not hanging.
-        train.timeout(Duration::from_secs(600));
+        if name == "wireless-grid" {
+            // On a busy machine it is slow, not hanging.
+            train.timeout(Duration::from_secs(600));
+        }
         let output = train.args(["train", name, "--json"]).args(short).output().unwrap();
         assert_eq!(output.status.code(), Some(0), "{name}: {output:?}");
         assert!(output.stderr.is_empty(), "{name}: {output:?}");

@@ -207,7 +207,9 @@ fn timings(text: &str) -> Result<Vec<BTreeMap<String, f64>>> {
     let names = reader.headers()?.clone();
     let seconds = |row: csv::StringRecord| {
         let stages = names.iter().zip(&row).filter(|(name, _)| name.ends_with("_s"));
-        stages.map(|(name, field)| Ok((name.to_string(), field.parse()?))).collect()
+        let parsed =
+            |name, field: &str| field.parse().with_context(|| format!("timings.csv: {name} = {field}"));
+        stages.map(|(name, field)| Ok((name.to_string(), parsed(name, field)?))).collect()
     };
     reader.records().map(|row| seconds(row?)).collect()
 }

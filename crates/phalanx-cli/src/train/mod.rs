@@ -63,6 +63,7 @@ pub fn train(args: &TrainArgs, registry: &Registry) -> anyhow::Result<()> {
             args.out.iter().filter(|_| peers.rank() == 0).try_for_each(|out| RunFolder::check_free(out))?;
             Ok(config)
         });
+        // Before there are agents: all processes fail if one does.
         let config = Halo::without_borders(peers.clone(), 0).all_ok(config)?;
         let mut session = Session::distributed(&config, peers.clone())?;
         if let Some(init) = &args.init {

@@ -116,7 +116,7 @@ fn epidemic_film(evaluator: &Evaluator, spec: &EpidemicSpec, trajectory: &Trajec
 
 fn wireless_film(evaluator: &Evaluator, world: &Wireless, trajectory: &Trajectory) -> WirelessFilm {
     let (film, drawn) = wireless_part(world);
-    let users = world.constants.grid.users();
+    let users = world.constants().grid.users();
     let kept = kept_by_agent(evaluator.problem(), trajectory, drawn.iter().copied());
     let sending = |user: usize, k: usize| {
         let is_empty = trajectory.states(user)[k] == 0;
@@ -149,7 +149,7 @@ fn wireless_film(evaluator: &Evaluator, world: &Wireless, trajectory: &Trajector
 
 /// A film of the part that is drawn, without steps, and the numbers of the users in it.
 pub fn wireless_part(world: &Wireless) -> (WirelessFilm, Vec<usize>) {
-    let grid = world.constants.grid;
+    let grid = world.constants().grid;
     let [rows, columns] = [grid.rows, grid.columns].map(|side| side.min(wireless::MOST_A_SIDE));
     let row = |row: usize| (0..columns).map(move |column| row * grid.columns + column);
     let film = WirelessFilm { rows, columns, grid: (grid.rows, grid.columns), steps: Vec::new() };
@@ -158,7 +158,7 @@ pub fn wireless_part(world: &Wireless) -> (WirelessFilm, Vec<usize>) {
 
 /// The packets of a user in a state, the earliest deadline first.
 pub fn queue(world: &Wireless, user: usize, state: u8) -> Vec<bool> {
-    (0..world.constants.deadline[user]).map(|bit| state >> bit & 1 == 1).collect()
+    (0..world.constants().deadline[user]).map(|bit| state >> bit & 1 == 1).collect()
 }
 
 /// What becomes of a user's action, by everybody's; `is_empty`: it has no packet, `is_paid`: it has its
@@ -171,7 +171,7 @@ pub fn sending(
     is_paid: bool,
 ) -> Option<Sending> {
     let to = *CORNERS.get(usize::from(action(user).checked_sub(1)?))?;
-    let outcome = match world.constants.grid.contenders(user, action(user)) {
+    let outcome = match world.constants().grid.contenders(user, action(user)) {
         None => Outcome::NoAccessPoint,
         Some(contenders) if contenders.iter().any(|&(other, same)| action(other) == same) => {
             Outcome::Collided

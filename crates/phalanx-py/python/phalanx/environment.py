@@ -281,7 +281,7 @@ class _EnvironmentWorld(World):
         names = ["reward", *self.adapter.channels]
         given = {name: interval(self.ranges.get(name, WIDEST), f"ranges[{name!r}]") for name in names}
         return _phalanx.parallel_world(
-            n=self.n,
+            n=len(self.adapter.agents),
             edges=self._edges,
             cells=self.adapter.cells,
             actions=self.adapter.actions,

@@ -48,7 +48,7 @@ impl Actions {
         let place = |k: usize| format!("actions[{}, {}]", k / agents, k % agents);
         match space {
             Space::Continuous => {
-                let shares: Vec<Share> = match (values(array)?, values(array)?) {
+                let shares: Vec<Share> = match (values::<f32>(array)?, values::<f64>(array)?) {
                     (Some(ups), _) => ups.into_iter().map(Share::Single).collect(),
                     (None, Some(ups)) => ups.into_iter().map(Share::Double).collect(),
                     (None, None) => return Err(wrong_type(array, "float32 or float64")),

@@ -47,10 +47,10 @@ pub struct Games {
     max_cycles: usize,
     layout: Layout,
     copies: Vec<Play>,
-    /// Of the agents.
+    /// Names of the agents.
     #[pyo3(get)]
     names: Vec<Py<PyString>>,
-    /// Their names.
+    /// Names of the channels.
     #[pyo3(get)]
     channels: Vec<Py<PyString>>,
     /// Which of them is `reward`.

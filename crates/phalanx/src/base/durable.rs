@@ -137,7 +137,7 @@ pub(crate) fn little_endian<T: bytemuck::Pod>(numbers: &[T]) -> Cow<'_, [u8]> {
 }
 
 /// The numbers that a file holds as [`little_endian`] bytes.
-pub(crate) fn numbers_of<T: bytemuck::Pod>(bytes: &[u8]) -> impl Iterator<Item = T> {
+pub(crate) fn from_little_endian<T: bytemuck::Pod>(bytes: &[u8]) -> impl Iterator<Item = T> {
     bytes.chunks_exact(size_of::<T>()).map(|word| {
         if cfg!(target_endian = "little") {
             return bytemuck::pod_read_unaligned(word);

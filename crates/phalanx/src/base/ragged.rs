@@ -4,12 +4,24 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// `rows` slices of `T`, contiguous in row order (compressed sparse rows).
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, PartialEq)]
 pub struct Ragged<T> {
     data: Vec<T>,
     /// `offsets[i]..offsets[i + 1]` is row i; one entry more than there are rows. Shared by all of the same
     /// shape.
     offsets: Arc<Vec<usize>>,
+}
+
+/// By hand, so that `clone_from` writes into the memory that is there.
+impl<T: Clone> Clone for Ragged<T> {
+    fn clone(&self) -> Self {
+        Ragged { data: self.data.clone(), offsets: self.offsets.clone() }
+    }
+
+    fn clone_from(&mut self, source: &Self) {
+        self.data.clone_from(&source.data);
+        self.offsets.clone_from(&source.offsets);
+    }
 }
 
 impl<T> Default for Ragged<T> {

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use safetensors::tensor::{Dtype, SafeTensors, View};
 
-use crate::base::durable::numbers_of;
+use crate::base::durable::from_little_endian;
 use crate::base::error::ensure;
 use crate::{Error, Result};
 
@@ -79,8 +79,8 @@ pub(crate) fn find<'a>(
 /// Numbers of a tensor in single or double precision.
 pub(crate) fn read_numbers(bytes: &[u8], dtype: Dtype, out: &mut [f64]) {
     if dtype == Dtype::F32 {
-        out.iter_mut().zip(numbers_of::<f32>(bytes)).for_each(|(x, number)| *x = f64::from(number));
+        out.iter_mut().zip(from_little_endian::<f32>(bytes)).for_each(|(x, number)| *x = f64::from(number));
     } else {
-        out.iter_mut().zip(numbers_of(bytes)).for_each(|(x, number)| *x = number);
+        out.iter_mut().zip(from_little_endian(bytes)).for_each(|(x, number)| *x = number);
     }
 }

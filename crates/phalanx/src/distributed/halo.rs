@@ -224,9 +224,13 @@ impl Halo {
         let lengths = self.gather_rows(1, &lengths)?;
         let mut all = Ragged::zeros(lengths.iter().map(|&length| length as usize));
         for (bytes, agents) in self.gather(bytemuck::cast_slice(&own.concat()))?.iter().zip(self.members()) {
-            let mut data = numbers(bytes).into_iter();
+            let data = numbers(bytes);
+            let mut rest = &data[..];
             for &agent in agents {
-                all.row_mut(agent as usize).iter_mut().zip(&mut data).for_each(|(x, number)| *x = number);
+                let row = all.row_mut(agent as usize);
+                let (sent, others) = rest.split_at(row.len());
+                row.copy_from_slice(sent);
+                rest = others;
             }
         }
         Ok(all)

@@ -113,7 +113,7 @@ fn load_flat(policy: &dyn Policy, path: &Path, tensors: &SafeTensors<'_>) -> Res
     let expected = policy.theta();
     let same = |name: &str, counts: &[usize]| {
         let bytes = find(tensors, path, name, Dtype::U64, &[counts.len()])?;
-        let found = durable::numbers_of::<u64>(bytes);
+        let found = durable::from_little_endian::<u64>(bytes);
         match found.zip(counts).enumerate().find(|(_, (found, count))| *found != **count as u64) {
             None => Ok(()),
             Some((i, (found, count))) => {

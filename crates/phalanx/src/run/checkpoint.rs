@@ -12,7 +12,7 @@ use bytemuck::{Pod, Zeroable};
 use safetensors::tensor::{Dtype, SafeTensors};
 use serde::{Deserialize, Serialize};
 
-use crate::base::durable::{self, little_endian, numbers_of};
+use crate::base::durable::{self, from_little_endian, little_endian};
 use crate::base::error::ensure;
 use crate::base::fields::{Field, Fields};
 use crate::base::tensor::{self, Numbers};
@@ -187,7 +187,8 @@ fn restore_piece(
     place: Option<PlaceOfAgent<'_>>,
 ) -> std::result::Result<Option<usize>, String> {
     let tensors = SafeTensors::deserialize(bytes).map_err(|e| format!("is not whole: {e}"))?;
-    let ids: Option<Vec<u32>> = tensors.tensor(AGENTS).ok().map(|tensor| numbers_of(tensor.data()).collect());
+    let ids: Option<Vec<u32>> =
+        tensors.tensor(AGENTS).ok().map(|tensor| from_little_endian(tensor.data()).collect());
     let is_rows = |field: &Field<'_>| matches!(field, Field::Rows(_) | Field::SingleRows(_));
     let expected: usize = fields.iter().map(|(_, field)| 1 + usize::from(is_rows(field))).sum();
     let found = tensors.len() - usize::from(ids.is_some());
@@ -205,14 +206,15 @@ fn restore_piece(
         let (dtype, wanted) = field.shape();
         let data = tensor(name, dtype)?;
         let fits = match field {
-            Field::Numbers(numbers) => {
-                numbers.iter_mut().zip(numbers_of(data)).for_each(|(x, number)| *x = number);
-                data.len() == size_of_val(*numbers)
+            Field::Numbers(numbers) if data.len() == size_of_val(*numbers) => {
+                numbers.iter_mut().zip(from_little_endian(data)).for_each(|(x, number)| *x = number);
+                true
             }
-            Field::Counter(counter) => {
-                numbers_of(data).for_each(|number| **counter = number);
-                data.len() == size_of_val(*counter)
+            Field::Counter(counter) if data.len() == size_of_val(*counter) => {
+                from_little_endian(data).for_each(|number| **counter = number);
+                true
             }
+            Field::Numbers(_) | Field::Counter(_) => false,
             Field::Rows(rows) => fill(rows, places.as_deref(), lengths()?, data),
             Field::SingleRows(rows) => fill(rows, places.as_deref(), lengths()?, data),
         };
@@ -229,7 +231,7 @@ fn fill<T: Pod>(
     lengths: &[u8],
     mut data: &[u8],
 ) -> bool {
-    let lengths: Vec<usize> = numbers_of::<u32>(lengths).map(|length| length as usize).collect();
+    let lengths: Vec<usize> = from_little_endian::<u32>(lengths).map(|length| length as usize).collect();
     let has_all = lengths.len() == places.map_or(rows.rows(), <[_]>::len);
     if !has_all || lengths.iter().sum::<usize>() * size_of::<T>() != data.len() {
         return false;
@@ -240,7 +242,9 @@ fn fill<T: Pod>(
         match places.map_or(Some(k), |places| places[k]) {
             None => {}
             Some(i) if rows.row(i).len() != length => return false,
-            Some(i) => rows.row_mut(i).iter_mut().zip(numbers_of(row)).for_each(|(x, number)| *x = number),
+            Some(i) => {
+                rows.row_mut(i).iter_mut().zip(from_little_endian(row)).for_each(|(x, number)| *x = number)
+            }
         }
     }
     true

@@ -37,6 +37,7 @@ pub use registry::{MakeSized, Registry, SizedWorld, Surroundings, WorldConfig, W
 pub use sub_world::sub_world;
 pub use table::{Model, StartLaw, Table, TableSettings};
 pub use trajectory::Trajectory;
+pub use wireless::{Constants as WirelessConstants, Grid as WirelessGrid};
 pub use wireless::{Deadlines, Probabilities, Wireless, WirelessSpec};
 
 /// The worlds that come with the library, a line each: the name that `world.kind` has for it, and its

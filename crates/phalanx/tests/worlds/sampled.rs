@@ -98,7 +98,7 @@ fn a_packet_that_got_through_is_paid_for_and_gone() {
             for t in 0..3 {
                 let (queue, action) = (episode.states(i)[t], episode.actions(i)[t]);
                 let alone =
-                    world.constants.grid.contenders(i, action).is_some_and(|others| {
+                    world.constants().grid.contenders(i, action).is_some_and(|others| {
                         others.iter().all(|&(other, by)| episode.actions(other)[t] != by)
                     });
                 let through = queue != 0 && alone;

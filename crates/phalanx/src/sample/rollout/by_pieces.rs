@@ -1,4 +1,5 @@
-//! Factored worlds: trajectories side by side, agents in pieces that threads share; one of each where that is faster.
+//! Factored worlds: trajectories side by side, agents in pieces that threads share. A single trajectory in a single
+//! piece has a loop of its own.
 //! Neighbouring processes tell each other states and actions of the agents at their borders at every step.
 
 use std::ops::Range;
@@ -73,7 +74,7 @@ struct Job<'b> {
     rewards: Vec<f32>,
 }
 
-/// What agents do something in the face of.
+/// What a step reads.
 #[derive(Clone, Copy)]
 struct Now<'r> {
     states: &'r [u8],
@@ -120,9 +121,10 @@ impl<'a> ByPieces<'a> {
         let (agents, span) = (world.graph().agents(), world.graph().owned_span());
         let bytes = size_of_val(policy.theta().data()) / policy.agents().max(1);
         let is_small = agents < SPLIT_AGENTS && halo.links.is_empty();
-        let piece = match is_small || world.is_serial() {
-            true => agents,
-            false => (CACHED / bytes.max(1)).clamp(SMALL_PIECE, PIECE),
+        let piece = if is_small || world.is_serial() {
+            agents
+        } else {
+            (CACHED / bytes.max(1)).clamp(SMALL_PIECE, PIECE)
         };
         let ids = match (world.graph().ids(), world.graph().contiguous_ids()) {
             (Some(ids), contiguous) if contiguous.is_empty() => Ids::Listed(ids),

@@ -64,6 +64,7 @@ pub fn simulate(
     match world.evolution() {
         // Simulated whole, by one process: a run over several refuses such worlds.
         Evolution::Joint(joint) => {
+            debug_assert_eq!(halo.peers().count(), 1);
             let lockstep = Lockstep { world, joint, policy: policy.acting(), stream };
             side_by_side(jobs, lockstep.at_once(), world.is_serial(), |jobs| {
                 lockstep.run(jobs);

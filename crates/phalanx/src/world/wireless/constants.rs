@@ -190,6 +190,9 @@ impl<'de> Deserialize<'de> for Deadlines {
                     .map_err(|_| E::invalid_value(de::Unexpected::Signed(d), &self as &dyn de::Expected))?;
                 Ok(Deadlines::Same(d))
             }
+            fn visit_u64<E: de::Error>(self, d: u64) -> std::result::Result<Deadlines, E> {
+                Ok(Deadlines::Same(usize::try_from(d).unwrap_or(usize::MAX)))
+            }
             fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> std::result::Result<Deadlines, A::Error> {
                 Vec::deserialize(SeqAccessDeserializer::new(list)).map(Deadlines::Each)
             }
@@ -210,6 +213,9 @@ impl<'de> Deserialize<'de> for Probabilities {
                 Ok(Probabilities::Same(p))
             }
             fn visit_i64<E: de::Error>(self, p: i64) -> std::result::Result<Probabilities, E> {
+                Ok(Probabilities::Same(p as f64))
+            }
+            fn visit_u64<E: de::Error>(self, p: u64) -> std::result::Result<Probabilities, E> {
                 Ok(Probabilities::Same(p as f64))
             }
             fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> std::result::Result<Probabilities, A::Error> {

@@ -21,9 +21,9 @@ use crate::base::stream::{DRAW_RANGE, Place, Stream};
 use crate::graph::Graph;
 use crate::{Ragged, Result};
 
-use constants::Constants;
-pub use constants::{Deadlines, Probabilities, WirelessSpec};
-use grid::{ACTIONS, Grid};
+pub use constants::{Constants, Deadlines, Probabilities, WirelessSpec};
+use grid::ACTIONS;
+pub use grid::Grid;
 
 /// The channel `reward`, by its place in [`World::channels`].
 const REWARD: usize = 0;
@@ -70,7 +70,7 @@ impl WorldSettings for WirelessSpec {
 pub struct Wireless {
     network: Graph,
     /// Of the whole grid, by the numbers of its users.
-    pub constants: Arc<Constants>,
+    constants: Arc<Constants>,
     /// Number in the whole grid of the first agent here.
     first: usize,
     /// By the numbers of agents here.
@@ -126,6 +126,11 @@ fn without_earliest(queue: u8) -> u8 {
 }
 
 impl Wireless {
+    /// Of the whole grid, by the numbers of its users.
+    pub fn constants(&self) -> &Constants {
+        &self.constants
+    }
+
     /// The network that `spec` describes.
     pub fn new(spec: &WirelessSpec) -> Result<Self> {
         let constants = Constants::new(spec)?;
