@@ -227,10 +227,9 @@ fn load<T: Lanes, S: Simd, const C: usize, const FULL: bool>(simd: S, x: &[T]) -
 }
 
 impl<T: Lanes> Product<'_, T> {
-    /// A plain product with instructions that the caller chose already.
-    #[inline(always)]
+    /// A plain product with instructions that the caller chose already. A call, not a copy of all tiles.
     pub fn compute_with<S: Simd>(self, simd: S) {
-        Formed::<T, PLAIN>(self).with_simd(simd);
+        simd.vectorize(Formed::<T, PLAIN>(self));
     }
 
     /// A·Bᵀ with few columns: vectors along the depth, summed up at the end, which needs no transposed copy

@@ -1,5 +1,5 @@
 //! Temporal-difference learning one sample at a time: the steps depend on each other, so there is nothing to
-//! batch. Everything that a step does stays in one function, vectorised over the units of a layer.
+//! batch. A step is vectorised over the units of a layer.
 
 use pulp::{Simd, WithSimd};
 
