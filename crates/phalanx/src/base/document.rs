@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde::de::DeserializeOwned;
 
+use super::value::Value;
 use crate::{Error, Result};
 
 /// Reads `path` as JSON, or as TOML if it ends in `.toml`.
@@ -28,7 +29,7 @@ pub fn parse<T: DeserializeOwned>(text: &str, path: &Path, wrappers: &[&str]) ->
                 value = inner;
             }
         }
-        return serde_path_to_error::deserialize(value).map_err(|e| place(describe("", e)));
+        return typed(Value::Toml(value), "").map_err(place);
     }
     let mut value: serde_json::Value = serde_json::from_str(text).map_err(|e| unparsable(e.to_string()))?;
     for key in wrappers {
@@ -39,12 +40,22 @@ pub fn parse<T: DeserializeOwned>(text: &str, path: &Path, wrappers: &[&str]) ->
     if !value.is_object() {
         return Err(place("an object { … } is expected".into()));
     }
-    serde_path_to_error::deserialize(value).map_err(|e| place(describe("", e)))
+    typed(Value::Json(value), "").map_err(place)
 }
 
 /// Reads a section, naming the field that does not fit.
 pub(crate) fn section<T: DeserializeOwned>(table: toml::Table, name: &str) -> Result<T> {
-    serde_path_to_error::deserialize(toml::Value::Table(table)).map_err(|e| split_field(describe(name, e)))
+    typed(Value::Toml(table.into()), name).map_err(split_field)
+}
+
+/// A section as it is written, with every default.
+pub(crate) fn to_table(settings: &dyn erased_serde::Serialize, name: &str) -> Result<toml::Table> {
+    toml::Table::try_from(settings).map_err(|e| Error::config(name, e.to_string()))
+}
+
+/// Reads a value, or says which field below `prefix` does not fit.
+fn typed<T: DeserializeOwned>(value: Value, prefix: &str) -> std::result::Result<T, String> {
+    T::deserialize(value).map_err(|misfit| describe(prefix, &misfit.place, &misfit.message))
 }
 
 /// `field: message` as an error; a message without a field is about the file as a whole.
@@ -63,18 +74,13 @@ pub(crate) fn take<T: DeserializeOwned>(
 ) -> Result<Option<T>> {
     table
         .remove(key)
-        .map(|value| {
-            serde_path_to_error::deserialize(value)
-                .map_err(|e| split_field(describe(&format!("{section}.{key}"), e)))
-        })
+        .map(|value| typed(Value::Toml(value), &format!("{section}.{key}")).map_err(split_field))
         .transpose()
 }
 
 /// Words for a deserialisation error: the field, then what is wrong, in the reader's terms.
-pub(crate) fn describe<E: std::error::Error>(prefix: &str, error: serde_path_to_error::Error<E>) -> String {
-    let path = error.path().to_string();
-    let inner = error.into_inner().to_string();
-    let message = one_line(&inner)
+fn describe(prefix: &str, path: &str, error: &str) -> String {
+    let message = one_line(error)
         .replace("expected usize", "expected a whole number of at least 0")
         .replace("expected u64", "expected a whole number of at least 0")
         .replace("expected i64", "expected a whole number")
@@ -84,13 +90,13 @@ pub(crate) fn describe<E: std::error::Error>(prefix: &str, error: serde_path_to_
             "expected a section such as { kind = \"constant\" }",
         )
         .replace("expected f64", "expected a number");
-    let field = match (prefix, path.as_str()) {
-        ("", "." | "") => return message,
+    let field = match (prefix, path) {
+        ("", "") => return message,
         // What reads a section by itself names the place in full.
         ("", path) if message.strip_prefix(path).is_some_and(|rest| rest.starts_with(['.', ':'])) => {
             return message;
         }
-        (prefix, "." | "") => prefix.to_string(),
+        (prefix, "") => prefix.to_string(),
         ("", path) => path.to_string(),
         (prefix, path) => format!("{prefix}.{path}"),
     };

@@ -5,8 +5,6 @@ use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
-
 use crate::{Error, Result};
 
 /// Replaces `path` by what `write` makes of the path of a temporary file beside it: written, made durable,
@@ -32,7 +30,7 @@ pub fn replace_text(path: &Path, text: &str) -> Result<()> {
 }
 
 /// As [`replace`], with JSON and a line's end.
-pub fn replace_json(path: &Path, value: &impl Serialize) -> Result<()> {
+pub fn replace_json(path: &Path, value: &dyn erased_serde::Serialize) -> Result<()> {
     let text = serde_json::to_string_pretty(value).map_err(|e| Error::write(path, e.into()))?;
     replace_text(path, &format!("{text}\n"))
 }

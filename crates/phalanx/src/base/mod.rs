@@ -16,3 +16,4 @@ pub mod schedule;
 pub mod section;
 pub mod stream;
 pub(crate) mod tensor;
+mod value;

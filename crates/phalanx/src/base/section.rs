@@ -46,7 +46,7 @@ impl Keys {
     /// The keys of `T` as they are written, or their defaults.
     pub fn read<T: DeserializeOwned + Serialize>(&mut self) -> Result<T> {
         let group: T = read_group(self.section, &self.written)?;
-        let values = toml::Table::try_from(&group).map_err(|e| Error::config(self.section, e.to_string()))?;
+        let values = document::to_table(&group, self.section)?;
         self.of_kind.extend(names::<T>().iter().map(|&name| (name, values.get(name).cloned())));
         Ok(group)
     }

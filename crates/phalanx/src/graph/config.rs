@@ -11,7 +11,7 @@ use super::Graph;
 use super::edge_list::Edges;
 use super::generate::{ErdosRenyi, Geometric, Grid};
 use super::social::{ScaleFree, SmallWorld};
-use crate::base::document::{section, take};
+use crate::base::document::{section, take, to_table};
 use crate::base::error::{Error, Result};
 use crate::base::key::WORLD_N;
 
@@ -66,8 +66,7 @@ type Read = (toml::Table, Arc<dyn GraphSettings>);
 
 fn settings<T: GraphSettings + Serialize + DeserializeOwned + 'static>(keys: toml::Table) -> Result<Read> {
     let settings: T = section(keys, "network")?;
-    let keys = toml::Table::try_from(&settings);
-    Ok((keys.map_err(|error| Error::config("network", error.to_string()))?, Arc::new(settings)))
+    Ok((to_table(&settings, "network")?, Arc::new(settings)))
 }
 
 /// A generator without settings.

@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::World;
-use crate::base::document::{section, take};
+use crate::base::document::{section, take, to_table};
 use crate::base::error::ensure;
 use crate::base::key::WORLD_N;
 use crate::graph::{Graph, GraphConfig};
@@ -137,9 +137,7 @@ impl WorldKind {
     pub fn of<T: WorldSettings + Serialize + DeserializeOwned>(name: &str) -> Self {
         let read = |keys: toml::Table| {
             let settings = section::<T>(keys, "world")?.completed();
-            let keys = toml::Table::try_from(&settings);
-            let keys = keys.map_err(|error| Error::config("world", error.to_string()))?;
-            Ok((keys, Arc::new(settings) as Arc<dyn WorldSettings>))
+            Ok((to_table(&settings, "world")?, Arc::new(settings) as Arc<dyn WorldSettings>))
         };
         WorldKind { name: name.into(), read: Arc::new(read), sized: T::sized() }
     }

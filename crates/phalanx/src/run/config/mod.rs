@@ -318,7 +318,8 @@ impl Config {
         let utilities = resolved.constraint.iter_mut().flatten().map(|c| &mut c.utility);
         let files = utilities.chain(&mut resolved.objective).filter_map(|utility| utility.file.as_mut());
         files.for_each(absolute);
-        toml::to_string(&resolved).unwrap_or_else(|e| format!("# cannot be written: {e}\n"))
+        let resolved: &dyn erased_serde::Serialize = &resolved;
+        toml::to_string(resolved).unwrap_or_else(|e| format!("# cannot be written: {e}\n"))
     }
 
     /// Every file that the configuration names, built-in ones apart.
