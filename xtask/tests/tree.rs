@@ -1,7 +1,8 @@
-//! Nothing large comes into the repository by accident: a run's folder, a page with all its pictures.
+//! What holds of the tree as a whole: nothing large comes in by accident (a run's folder, a page with all its
+//! pictures), and comments keep to the line limit, which `cargo fmt` holds for code only.
 
 use std::io::Write;
-use std::path::Path;
+use std::path::PathBuf;
 use std::process::Command;
 
 /// Bytes that a tracked file may have.
@@ -10,22 +11,46 @@ const LARGEST: u64 = 2_000_000;
 /// Files that may be larger, each with its reason.
 const EXCEPTED: [&str; 0] = [];
 
-#[test]
-fn no_tracked_file_is_large() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+/// `max_width` of rustfmt.toml.
+const WIDEST: usize = 110;
+
+/// The tracked files, with their names; none, with a word, outside a repository.
+fn tracked() -> Vec<(String, PathBuf)> {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
     let listed = Command::new("git").arg("-C").arg(&root).args(["ls-files", "-z"]).output();
     let Some(listed) = listed.ok().filter(|listed| listed.status.success()) else {
         // Past the test's capture: a person shall see it.
         writeln!(std::io::stderr(), "skipped: {} is in no git repository", root.display()).unwrap();
-        return;
+        return Vec::new();
     };
     let names = String::from_utf8_lossy(&listed.stdout).into_owned();
-    // A file that was deleted and is still listed has no size.
-    let size = |name: &str| root.join(name).symlink_metadata().map_or(0, |data| data.len());
-    let large: Vec<String> = names
-        .split('\0')
-        .filter(|name| !name.is_empty() && !EXCEPTED.contains(name) && size(name) > LARGEST)
-        .map(|name| format!("{name}: {} bytes", size(name)))
-        .collect();
+    let names = names.split('\0').filter(|name| !name.is_empty());
+    names.map(|name| (name.to_string(), root.join(name))).collect()
+}
+
+#[test]
+fn no_tracked_file_is_large() {
+    let mut large = Vec::new();
+    for (name, path) in tracked() {
+        // A file that was deleted and is still listed has no size.
+        let size = path.symlink_metadata().map_or(0, |data| data.len());
+        if size > LARGEST && !EXCEPTED.contains(&name.as_str()) {
+            large.push(format!("{name}: {size} bytes"));
+        }
+    }
     assert!(large.is_empty(), "larger than {LARGEST} bytes:\n{}", large.join("\n"));
+}
+
+#[test]
+fn comments_keep_to_the_line_limit() {
+    let mut wide = Vec::new();
+    for (name, path) in tracked().into_iter().filter(|(name, _)| name.ends_with(".rs")) {
+        let source = std::fs::read_to_string(path).unwrap_or_default();
+        for (line, text) in source.lines().enumerate() {
+            if text.trim_start().starts_with("//") && text.chars().count() > WIDEST {
+                wide.push(format!("{name}:{}", line + 1));
+            }
+        }
+    }
+    assert!(wide.is_empty(), "comments of more than {WIDEST} characters:\n{}", wide.join("\n"));
 }

@@ -18,7 +18,8 @@ use crate::{Source, on_threads, open_run, print};
 
 #[derive(clap::Args)]
 pub struct CheckArgs {
-    /// Preset, TOML file, run folder (its policy), or model with policy and multipliers (as for `phalanx exact`).
+    /// Preset, TOML file, run folder (its policy), or model with policy and multipliers (as for `phalanx
+    /// exact`).
     #[arg(value_name = "PRESET|FILE|RUN")]
     source: String,
     /// Change a setting of a preset or TOML file.

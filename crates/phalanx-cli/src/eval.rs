@@ -16,8 +16,8 @@ pub struct PolicyArgs {
     /// Change a setting of a preset or file.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     sets: Vec<String>,
-    /// Policy of a preset or file: uniform, or one that its world knows (wireless: matching; pistonball: still,
-    /// random, wave; epidemic: none, protect, treat, both).
+    /// Policy of a preset or file: uniform, or one that its world knows (wireless: matching; pistonball:
+    /// still, random, wave; epidemic: none, protect, treat, both).
     #[arg(long)]
     pub policy: Option<String>,
 }

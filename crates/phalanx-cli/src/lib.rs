@@ -53,7 +53,8 @@ enum Command {
     Occupancy(eval::OccupancyArgs),
     /// Say everything exactly: occupancies, Q, gradients, stationarity, certificates of a small model.
     Exact(exact::ExactArgs),
-    /// Say which assumptions of the theory hold, what its bounds are worth, and what to change; for small networks.
+    /// Say which assumptions of the theory hold, what its bounds are worth, and what to change; for small
+    /// networks.
     Check(check::CheckArgs),
     /// Draw a run (into its own folder), or several runs together, as SVG and PNG.
     Plot(PlotArgs),
@@ -142,8 +143,8 @@ pub fn main_with(registry: Registry) -> ExitCode {
     ExitCode::from(main_of(std::env::args_os(), &registry))
 }
 
-/// As [`main_with`], with the arguments (the program's name first) of another program, which may go on afterwards: returns the
-/// exit status.
+/// As [`main_with`], with the arguments (the program's name first) of another program, which may go on
+/// afterwards: returns the exit status.
 pub fn main_of(arguments: impl IntoIterator<Item = OsString>, registry: &Registry) -> u8 {
     // A panic is a bug, which the message above it says; scripts get the status of a failed run.
     let command_line = std::panic::AssertUnwindSafe(|| match Cli::try_parse_from(arguments) {
@@ -265,7 +266,8 @@ const MOST_THREADS: usize = 1024;
 
 /// Runs `work` on `threads` threads; on all cores if not given.
 ///
-/// `work` itself runs on one of them: handing every parallel loop over from outside would cost more than many a loop.
+/// `work` itself runs on one of them: handing every parallel loop over from outside would cost more than many
+/// a loop.
 fn on_threads<T: Send>(threads: Option<usize>, work: impl FnOnce() -> T + Send) -> anyhow::Result<T> {
     threads.map_or(Ok(()), |threads| check_range("threads", threads, 1..=MOST_THREADS))?;
     Ok(rayon::ThreadPoolBuilder::new().num_threads(threads.unwrap_or(0)).build()?.install(work))

@@ -12,7 +12,8 @@ pub struct PaperArgs {
     /// Seeds of every training run: 1 to N.
     #[arg(long, value_name = "N", default_value_t = 3)]
     seeds: u64,
-    /// A fifteenth of the iterations and two seeds, in minutes: shows that everything works, not what the paper claims.
+    /// A fifteenth of the iterations and two seeds, in minutes: shows that everything works, not what the
+    /// paper claims.
     #[arg(long, conflicts_with = "seeds")]
     quick: bool,
     /// At most N iterations per training run, for tests; marked as such everywhere.

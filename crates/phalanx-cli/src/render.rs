@@ -31,8 +31,8 @@ pub struct RenderArgs {
     /// Steps per second of an animation.
     #[arg(long, default_value_t = 2.0)]
     fps: f64,
-    /// FILE.gif: animation; FILE.png: one picture; DIR/: a PNG per step [default: plots/episode.gif of the run, or
-    /// episode.gif].
+    /// FILE.gif: animation; FILE.png: one picture; DIR/: a PNG per step [default: plots/episode.gif of the
+    /// run, or episode.gif].
     #[arg(long)]
     out: Option<PathBuf>,
 }
@@ -121,8 +121,8 @@ fn write(reel: &Reel, shown: &[usize], target: &Target, fps: f64) -> anyhow::Res
     Ok(target.path().display().to_string())
 }
 
-/// How many pictures of steps are in the folder that were not drawn now: a program that makes a film of the folder
-/// would take them, too.
+/// How many pictures of steps are in the folder that were not drawn now: a program that makes a film of the
+/// folder would take them, too.
 fn other_frames(folder: &Path, shown: &[usize]) -> usize {
     let ours: Vec<String> = shown.iter().map(|&step| frame_name(step)).collect();
     let is_other = |name: &str| {

@@ -16,8 +16,8 @@ pub fn line(text: &mut String, name: &str, value: impl Display) {
     let _ = writeln!(text, "{name:<18} {value}");
 }
 
-/// The closing table of a run: what was reached, the agents closest to or beyond their bounds, and where the files
-/// are.
+/// The closing table of a run: what was reached, the agents closest to or beyond their bounds, and where the
+/// files are.
 pub fn closing(evaluator: &Evaluator, outcome: &Outcome, evaluation: &Evaluation) -> String {
     let mut text = String::new();
     let agents = evaluator.world().graph().agents();

@@ -1,15 +1,16 @@
-//! The book in `docs/book`, and `docs/theory.md`: every command in them is run, every file in them is used, in the order of
-//! the page.
+//! The book in `docs/book`, and `docs/theory.md`: every command in them is run, every file in them is used,
+//! in the order of the page.
 //!
 //! How a block is marked, after the language in its info string:
 //!
-//! * `json` and `toml`: `file=NAME` writes the block to that file, `append=NAME` adds it there; `part-of=NAME` says that
-//!   its lines stand in that file of the same page. A block that is one `{{#include …}}` must name a file that exists.
-//! * `console`: lines with `$ ` are run in a fresh folder, where they must succeed; other lines must occur in the output
-//!   of the command above them. `…` stands for anything. `output=sketch` leaves numbers and verdicts open, `fails=N`
-//!   wants that exit status, `short=N` runs with N iterations and takes the output as a sketch, `elsewhere` is for
-//!   commands that other checks run or that are not ours. A line `^C` interrupts the command above it once its run has
-//!   begun.
+//! * `json` and `toml`: `file=NAME` writes the block to that file, `append=NAME` adds it there;
+//!   `part-of=NAME` says that its lines stand in that file of the same page. A block that is one `{{#include
+//!   …}}` must name a file that exists.
+//! * `console`: lines with `$ ` are run in a fresh folder, where they must succeed; other lines must occur in
+//!   the output of the command above them. `…` stands for anything. `output=sketch` leaves numbers and
+//!   verdicts open, `fails=N` wants that exit status, `short=N` runs with N iterations and takes the output
+//!   as a sketch, `elsewhere` is for commands that other checks run or that are not ours. A line `^C`
+//!   interrupts the command above it once its run has begun.
 //! * `rust`: includes only, of files that are compiled elsewhere. `text`: anything.
 //! * `python`: run by `crates/phalanx-py/tests/test_docs.py`.
 #![cfg(unix)]

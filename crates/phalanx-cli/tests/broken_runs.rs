@@ -25,8 +25,8 @@ fn phalanx(arguments: &[&str], folder: &Path) -> Output {
     Command::new(env!("CARGO_BIN_EXE_phalanx")).args(arguments).current_dir(folder).output().unwrap()
 }
 
-/// A folder with a finished run `done`, one with other shapes `other`, one that uses direct policies `direct`, and one
-/// that was stopped half-way `half`.
+/// A folder with a finished run `done`, one with other shapes `other`, one that uses direct policies
+/// `direct`, and one that was stopped half-way `half`.
 fn runs() -> tempfile::TempDir {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, Ordering};

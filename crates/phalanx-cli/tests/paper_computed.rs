@@ -1,5 +1,5 @@
-//! Experiments of `phalanx paper` that are computed rather than trained: each one cut short, and what must be true of its
-//! numbers at any length.
+//! Experiments of `phalanx paper` that are computed rather than trained: each one cut short, and what must be
+//! true of its numbers at any length.
 
 use std::path::{Path, PathBuf};
 

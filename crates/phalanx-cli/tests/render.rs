@@ -51,8 +51,8 @@ fn read_gif(path: &Path) -> Vec<(Image, u16)> {
 const ON: [u8; 3] = [0x00, 0x72, 0xB2];
 const OFF: [u8; 3] = [0xFF, 0xFF, 0xFF];
 
-/// Where the agents of a line of ten are in a frame, found by their discs: in a picture in which all are in state 1,
-/// runs of ON in the row that has most of it.
+/// Where the agents of a line of ten are in a frame, found by their discs: in a picture in which all are in
+/// state 1, runs of ON in the row that has most of it.
 fn centres(all_on: &Image) -> Vec<(usize, usize)> {
     let (width, height, pixels) = all_on;
     let row = |y: usize| &pixels[y * width..(y + 1) * width];
@@ -269,8 +269,8 @@ const INFECTED: [u8; 3] = [0xCC, 0x79, 0xA7];
 const RECOVERED: [u8; 3] = [0x89, 0xCB, 0xF0];
 const DARK: [u8; 3] = [0x22, 0x22, 0x22];
 
-/// Centres of the people of a grid, row by row, in a picture in which all are infected: the middles of areas of that
-/// colour that are larger than the legend's.
+/// Centres of the people of a grid, row by row, in a picture in which all are infected: the middles of areas
+/// of that colour that are larger than the legend's.
 fn people((width, height, pixels): &Image) -> Vec<usize> {
     let mut is_seen = vec![false; pixels.len()];
     let mut middles = Vec::new();

@@ -1,7 +1,7 @@
 //! TensorBoard's own reader opens the event files of a run, also of one that was stopped and resumed.
 //!
-//! Needs a Python with the package `tensorboard`: `cargo xtask test` makes one and names it in `PHALANX_PYTHON`. Without
-//! it there is nothing to compare with, and the test says so.
+//! Needs a Python with the package `tensorboard`: `cargo xtask test` makes one and names it in
+//! `PHALANX_PYTHON`. Without it there is nothing to compare with, and the test says so.
 
 use std::path::Path;
 use std::process::Command;

@@ -13,7 +13,8 @@ use crate::own::Own;
 use crate::values::{table, to_toml};
 use crate::watch::watch_all;
 
-/// Sections that are replaced whole where a dict says another `kind`: keys of the old kind would not fit the new one.
+/// Sections that are replaced whole where a dict says another `kind`: keys of the old kind would not fit the
+/// new one.
 const REPLACED: [&str; 3] = ["world", "objective", "network"];
 
 /// All sections but the list of constraints.

@@ -40,8 +40,8 @@ pub fn bad(argument: &str, message: impl std::fmt::Display) -> PyErr {
 
 /// Carries an exception of somebody's Python code through the library, which does not know of any.
 ///
-/// It unwinds: whatever was going on is left where it is, as if the process had been killed, and nothing is written down
-/// that came from a failed call. [`without_lock`] catches it.
+/// It unwinds: whatever was going on is left where it is, as if the process had been killed, and nothing is
+/// written down that came from a failed call. [`without_lock`] catches it.
 pub fn throw(exception: PyErr) -> ! {
     resume_unwind(Box::new(exception))
 }
@@ -58,8 +58,8 @@ pub fn caught(payload: Box<dyn Any + Send>) -> PyErr {
     }
 }
 
-/// Runs `work` of the library with the interpreter's lock released. Threads of the library that ask for the lock, to call
-/// somebody's Python code, would else wait for a thread that waits for them.
+/// Runs `work` of the library with the interpreter's lock released. Threads of the library that ask for the
+/// lock, to call somebody's Python code, would else wait for a thread that waits for them.
 pub fn without_lock<T: Send>(
     py: Python<'_>,
     work: impl FnOnce() -> phalanx::Result<T> + Send,

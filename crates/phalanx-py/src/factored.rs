@@ -16,9 +16,9 @@ use crate::errors::{bad, exception};
 use crate::own::{Dynamics, OwnWorld, PythonWorld};
 use crate::watch::in_python;
 
-/// The functions of a world, as the package has wrapped them:
-/// `step(states, actions, uniform) -> (next, rewards of each sampled channel)`, `start(uniform) -> states`,
-/// `transition(agent, states of parents, actions of parents) -> law`. States and actions are int64, the rest float64.
+/// The functions of a world, as the package has wrapped them: `step(states, actions, uniform) -> (next,
+/// rewards of each sampled channel)`, `start(uniform) -> states`, `transition(agent, states of parents,
+/// actions of parents) -> law`. States and actions are int64, the rest float64.
 #[derive(Debug)]
 pub struct PythonSteps {
     /// How many each agent has.
@@ -141,8 +141,8 @@ impl PythonSteps {
         Ok(())
     }
 
-    /// Calls `step` for all agents. Those that are not in `agents` have no draw, and what becomes of them is not looked at.
-    /// Writes the states of `agents`, and returns the rewards.
+    /// Calls `step` for all agents. Those that are not in `agents` have no draw, and what becomes of them is
+    /// not looked at. Writes the states of `agents`, and returns the rewards.
     fn call<'py>(&self, py: Python<'py>, asked: Asked<'_>, next: &mut [u8]) -> PyResult<Bound<'py, PyAny>> {
         let Asked { agents, states, actions, draws } = asked;
         let mut numbers = vec![0.0; states.len()];

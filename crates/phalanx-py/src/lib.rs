@@ -1,5 +1,5 @@
-//! The Python package: everything that `import phalanx` needs of the library. The package itself is Python around this module,
-//! in `python/phalanx`; what is public, and documented for people, is there.
+//! The Python package: everything that `import phalanx` needs of the library. The package itself is Python
+//! around this module, in `python/phalanx`; what is public, and documented for people, is there.
 
 mod config;
 mod env;

@@ -1,5 +1,5 @@
-//! Environments in the manner of PettingZoo's `ParallelEnv` as worlds: simulated whole, each agent seeing what its
-//! neighbourhood observes.
+//! Environments in the manner of PettingZoo's `ParallelEnv` as worlds: simulated whole, each agent seeing
+//! what its neighbourhood observes.
 
 use std::sync::Arc;
 
@@ -15,8 +15,8 @@ use crate::own::{Dynamics, OwnWorld, PythonWorld};
 use crate::watch::in_python;
 
 /// `begin(seed)` makes an episode with `observe() -> (cells int64[n], numbers float32[all])` and
-/// `step(actions int64[n]) -> (rewards float64[channels · n], whether it has ended)`. The package has wrapped the
-/// environment so.
+/// `step(actions int64[n]) -> (rewards float64[channels · n], whether it has ended)`. The package has wrapped
+/// the environment so.
 #[derive(Debug)]
 pub struct PythonEnvironment {
     /// Where agents' observations begin among all numbers; one entry more than agents.

@@ -82,7 +82,8 @@ impl Fixed {
         (0..self.agents()).map(|i| self.evaluator.policy().rows_read(i)).collect()
     }
 
-    /// The assessment that `phalanx eval --json` prints, as JSON, with exact values where they are quick to have.
+    /// The assessment that `phalanx eval --json` prints, as JSON, with exact values where they are quick to
+    /// have.
     fn assess(
         &self,
         py: Python<'_>,
@@ -150,8 +151,8 @@ impl Fixed {
         Ok(law.into_pyarray(py))
     }
 
-    /// Actions of some agents in many copies: `observations[copy, agent, number]`, of which each agent reads as many as it needs,
-    /// and a number from [0, 1) for each. Without these the likeliest ones.
+    /// Actions of some agents in many copies: `observations[copy, agent, number]`, of which each agent reads
+    /// as many as it needs, and a number from [0, 1) for each. Without these the likeliest ones.
     fn act<'py>(
         &self,
         py: Python<'py>,

@@ -1,4 +1,5 @@
-//! Long work while Python stays alive: the interpreter's lock is released, Ctrl-C is noticed, progress is shown.
+//! Long work while Python stays alive: the interpreter's lock is released, Ctrl-C is noticed, progress is
+//! shown.
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -47,7 +48,8 @@ thread_local! {
     static HURRY: RefCell<Option<Arc<AtomicBool>>> = const { RefCell::new(None) };
 }
 
-/// Calls somebody's Python code, and carries its exception through the library; leaves at once if nobody wants to wait.
+/// Calls somebody's Python code, and carries its exception through the library; leaves at once if nobody
+/// wants to wait.
 pub fn in_python<T>(work: impl FnOnce(Python<'_>) -> PyResult<T>) -> T {
     let hurried =
         HURRY.with_borrow(|hurry| hurry.as_ref().is_some_and(|hurry| hurry.load(Ordering::Relaxed)));
@@ -68,8 +70,8 @@ struct Work {
     process: u32,
 }
 
-/// Ends all work and waits for it. The interpreter calls it before it shuts down: a thread that asks for its lock afterwards would
-/// be ended in the middle of the library.
+/// Ends all work and waits for it. The interpreter calls it before it shuts down: a thread that asks for its
+/// lock afterwards would be ended in the middle of the library.
 #[pyfunction]
 pub fn finish_work(py: Python<'_>) {
     py.detach(|| {

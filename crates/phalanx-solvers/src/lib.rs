@@ -1,7 +1,7 @@
 //! The solvers that Phalanx takes from elsewhere, as functions without type parameters.
 //!
-//! Both libraries are generic: called from the main crate, their code would be compiled again with every change of it, and
-//! with every variant of it (tests, MPI). Here it is compiled once.
+//! Both libraries are generic: called from the main crate, their code would be compiled again with every
+//! change of it, and with every variant of it (tests, MPI). Here it is compiled once.
 
 use faer::linalg::solvers::{PartialPivLu, Solve, SolveCore};
 use faer::{Conj, MatRef};

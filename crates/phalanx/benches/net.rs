@@ -1,9 +1,9 @@
 //! Networks against the machine: how much of the matrix-product peak a training step reaches.
 //!
 //! `cargo bench -p phalanx --bench net [seconds]`. The peak is the best of a few square `gemm` products that
-//! fit the cache (up to AVX2: with AVX-512 in `gemm` tests would compute exact values by other products than the
-//! program), measured in turns with the steps, because the clock of a shared machine wanders. Medians
-//! are printed, and beside them the best: the two agree on a machine that does nothing else.
+//! fit the cache (up to AVX2: with AVX-512 in `gemm` tests would compute exact values by other products than
+//! the program), measured in turns with the steps, because the clock of a shared machine wanders. Medians are
+//! printed, and beside them the best: the two agree on a machine that does nothing else.
 
 use std::cell::RefCell;
 use std::hint::black_box;

@@ -26,7 +26,8 @@
 //! let config = Config::preset("synthetic")?.with("iterations", "5")?;
 //! let mut session = Session::new(&config)?;
 //! while let Some(metrics) = session.advance()? {
-//!     println!("{}: return {:?}, violation {:.3}", metrics.iteration, metrics.return_, metrics.violation_total);
+//!     let (t, violation) = (metrics.iteration, metrics.violation_total);
+//!     println!("{t}: return {:?}, violation {violation:.3}", metrics.return_);
 //! }
 //! let result = session.evaluate()?;
 //! assert!(result.violations.total >= 0.0);

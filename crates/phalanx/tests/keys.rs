@@ -43,8 +43,8 @@ const GRAPHS: [&[(&str, &str)]; 5] = [
     &[("network.kind", "scale_free"), ("network.links", "1"), ("network.seed", "1")],
 ];
 
-/// Every key of every preset, graph, critic, policy and algorithm, dotted, with the kind that it belongs to in
-/// `[world]` and `[network]`, where every kind declares its own.
+/// Every key of every preset, graph, critic, policy and algorithm, dotted, with the kind that it belongs to
+/// in `[world]` and `[network]`, where every kind declares its own.
 fn keys() -> BTreeSet<(String, String)> {
     let presets = preset::names().map(|name| Config::preset(name).unwrap());
     let mut configs: Vec<Config> = presets.collect();
@@ -134,8 +134,8 @@ fn places<'a>(text: &'a str, word: &'a str) -> impl Iterator<Item = (&'a str, &'
     })
 }
 
-/// Whether a word is meant as a key, neither a value to print (`{seed}`), a flag (`--seed`) nor a part of a formula
-/// (`2/gamma`). Some are words of everyday language unless something is said of their value.
+/// Whether a word is meant as a key, neither a value to print (`{seed}`), a flag (`--seed`) nor a part of a
+/// formula (`2/gamma`). Some are words of everyday language unless something is said of their value.
 fn is_of_root(key: &str, (before, after): (&str, &str)) -> bool {
     let is_other = before.ends_with(['{', '-', '/']);
     let has_value = before.ends_with('`') || after.trim_start().starts_with(['=', '<', '>', ':']);

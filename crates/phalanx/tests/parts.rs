@@ -1,5 +1,5 @@
-//! A network shared out over processes learns what it learns in one: the same bytes. Threads stand for the processes here; MPI's
-//! own tests are those of the command line.
+//! A network shared out over processes learns what it learns in one: the same bytes. Threads stand for the
+//! processes here; MPI's own tests are those of the command line.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -139,7 +139,8 @@ fn models_resume_to_the_same_bytes() {
     assert_eq!(combinations, 2 * 8 * 3);
 }
 
-/// Episodes that end early, sampled returns with their learnt baseline, running occupancies, and the actor's options.
+/// Episodes that end early, sampled returns with their learnt baseline, running occupancies, and the actor's
+/// options.
 #[test]
 fn mappo_resumes_to_the_same_bytes() {
     let folder = tempfile::tempdir().unwrap();

@@ -18,7 +18,8 @@ fn train_resume_and_eval_know_the_world() {
     assert!(own_world(&["config", config], folder.path()).contains("kind = \"lamps\""));
     let line = own_world(&["train", config, "--out", "run", "--json"], folder.path());
     let result: serde_json::Value = serde_json::from_str(&line).unwrap();
-    // Burning pays 1 and a switch costs 0.3, so lamps burn as much as they may: 0.8 less at most 0.3 per step.
+    // Burning pays 1 and a switch costs 0.3, so lamps burn as much as they may: 0.8 less at most 0.3 per
+    // step.
     assert!(result["objective"].as_f64().unwrap() > 0.5, "{line}");
     assert!(result["violation_max"].as_f64().unwrap() < 0.02, "{line}");
     // It tells its start law, so the truth is known.

@@ -34,7 +34,8 @@ impl Shared<'_> {
         self.progress.begin(job, run.session().algorithm().iteration());
         let train = || run.train(self.stop, |summary| self.progress.advance(job, summary));
         match catch_unwind(AssertUnwindSafe(train)) {
-            // What was written, not what is in memory: a later call must find the same numbers to the last digit.
+            // What was written, not what is in memory: a later call must find the same numbers to the last
+            // digit.
             Ok(Ok(Ending::Finished(_))) => finished(job),
             Ok(Ok(Ending::Stopped { .. })) => Ok(JobOutcome::Stopped),
             Ok(Err(error)) => Err(error),

@@ -1,5 +1,5 @@
-//! Many runs at once, side by side in one process. What is done already is not done again, and what fails does not
-//! stop the rest.
+//! Many runs at once, side by side in one process. What is done already is not done again, and what fails
+//! does not stop the rest.
 
 mod job;
 mod progress;
@@ -30,8 +30,8 @@ pub struct Workers {
 }
 
 impl Workers {
-    /// As the flags `--jobs` and `--threads` say; by default a run on every core: runs do not wait for each other, threads
-    /// of one run do.
+    /// As the flags `--jobs` and `--threads` say; by default a run on every core: runs do not wait for each
+    /// other, threads of one run do.
     pub fn of(jobs: Option<usize>, threads: Option<usize>, quiet: bool) -> phalanx::Result<Self> {
         let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
         let (jobs, threads_each) = (jobs.unwrap_or(cores.min(MOST_THREADS)), threads.unwrap_or(1));
@@ -41,11 +41,11 @@ impl Workers {
     }
 }
 
-/// Carries out `jobs`, as many at a time as `workers` says, until all are done or `stop` is set. One [`JobOutcome`] per job,
-/// in their order.
+/// Carries out `jobs`, as many at a time as `workers` says, until all are done or `stop` is set. One
+/// [`JobOutcome`] per job, in their order.
 ///
-/// An error means that nothing was begun: a folder holds something else than the job's run, or two jobs are called the
-/// same.
+/// An error means that nothing was begun: a folder holds something else than the job's run, or two jobs are
+/// called the same.
 pub fn run_jobs(
     jobs: &[Job],
     workers: &Workers,
@@ -70,7 +70,8 @@ pub fn run_jobs(
             let outcome = if stop.load(Ordering::Relaxed) {
                 JobOutcome::Stopped
             } else {
-                // The run itself is on one of its threads: handing every loop over from outside costs more than many a loop.
+                // The run itself is on one of its threads: handing every loop over from outside costs more
+                // than many a loop.
                 let run = || pool.install(|| shared.run_job(job));
                 std::panic::catch_unwind(AssertUnwindSafe(run))
                     .unwrap_or_else(|panic| JobOutcome::Failed(job::words_of(&*panic)))

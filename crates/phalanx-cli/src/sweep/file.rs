@@ -222,8 +222,9 @@ fn draw(name: &str, value: Value) -> Checked<Draw> {
     })
 }
 
-/// Dotted names and values. `critic.average = 1` is a section to TOML and `"critic.average" = 1` a key: both name the
-/// same setting. A quoted name is taken with all that follows, as for `--set`, as is what `is_leaf` says.
+/// Dotted names and values. `critic.average = 1` is a section to TOML and `"critic.average" = 1` a key: both
+/// name the same setting. A quoted name is taken with all that follows, as for `--set`, as is what `is_leaf`
+/// says.
 fn leaves(table: &Table, is_leaf: &dyn Fn(&Table) -> bool) -> Vec<(String, Value)> {
     let mut found = Vec::new();
     for (key, value) in table {

@@ -191,7 +191,8 @@ fn write(plan: &Plan, finishes: &[JobOutcome], out: &Path) -> Result<String> {
     Ok(table)
 }
 
-/// The last jobs of an array may write at the same time: each writes a file of its own and puts it in place whole.
+/// The last jobs of an array may write at the same time: each writes a file of its own and puts it in place
+/// whole.
 fn replace(path: &Path, text: &str) -> Result<()> {
     let temporary = path.with_extension(format!("{}.tmp", std::process::id()));
     let written = std::fs::write(&temporary, text).and_then(|()| std::fs::rename(&temporary, path));

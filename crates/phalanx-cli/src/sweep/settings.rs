@@ -78,8 +78,8 @@ fn extended(setting: &Setting, more: impl IntoIterator<Item = (String, Value)>) 
     Setting { values: setting.values.iter().cloned().chain(more).collect() }
 }
 
-/// Sample `k` of a random search. It depends on the seed, on k and on each key's name: more samples, or another key, leave
-/// those that are there as they are.
+/// Sample `k` of a random search. It depends on the seed, on k and on each key's name: more samples, or
+/// another key, leave those that are there as they are.
 fn drawn(random: &Random, k: usize) -> Vec<(String, Value)> {
     let stream = Stream::new(random.seed);
     let place = Place { purpose: Purpose::Search, iteration: k as u32, trajectory: 0 };
@@ -113,8 +113,8 @@ impl Draw {
     }
 }
 
-/// A folder's name for each setting, without the seed. Where two would be the same, or one too long for a file system,
-/// a number that the setting determines is put behind it.
+/// A folder's name for each setting, without the seed. Where two would be the same, or one too long for a
+/// file system, a number that the setting determines is put behind it.
 pub fn folder_names(settings: &[Setting]) -> Vec<String> {
     /// Room is left for a seed within the usual 255 bytes.
     const LONGEST: usize = 180;
@@ -131,8 +131,8 @@ pub fn folder_names(settings: &[Setting]) -> Vec<String> {
     names.iter().zip(settings).map(numbered).collect()
 }
 
-/// The seed that a run's configuration is given. With noise of its own it comes from everything that the file sets, so
-/// that different settings share no random numbers; else it is the plain seed.
+/// The seed that a run's configuration is given. With noise of its own it comes from everything that the file
+/// sets, so that different settings share no random numbers; else it is the plain seed.
 pub fn run_seed(file: &SweepFile, setting: &Setting, seed: u64) -> u64 {
     if file.noise == Noise::Shared {
         return seed;
@@ -144,8 +144,8 @@ pub fn run_seed(file: &SweepFile, setting: &Setting, seed: u64) -> u64 {
     hash(&format!("{}\n{}\n{seed}", file.base, parts.join("\n"))) >> 33
 }
 
-/// 64 bits that are the same on every machine and in every version: FNV-1a, mixed once more so that all bits depend on
-/// all characters.
+/// 64 bits that are the same on every machine and in every version: FNV-1a, mixed once more so that all bits
+/// depend on all characters.
 fn hash(text: &str) -> u64 {
     let fnv = text.bytes().fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)

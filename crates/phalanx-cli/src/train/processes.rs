@@ -1,4 +1,5 @@
-//! The processes that a run is carried out by: this one alone, or with `--mpi` those that `mpirun` has started.
+//! The processes that a run is carried out by: this one alone, or with `--mpi` those that `mpirun` has
+//! started.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

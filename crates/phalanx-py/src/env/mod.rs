@@ -184,7 +184,8 @@ impl Games {
         })
     }
 
-    /// Begins games of pistons in the copies `which`: heights `[copy][piston]`, and x, y and angular velocity of the ball.
+    /// Begins games of pistons in the copies `which`: heights `[copy][piston]`, and x, y and angular velocity
+    /// of the ball.
     fn drop(
         &mut self,
         which: PyReadonlyArray1<'_, i64>,

@@ -94,8 +94,8 @@ impl Play {
         size_of::<Play>() as u128 + of_agents + 4 * layout.remembered() as u128
     }
 
-    /// Begins episode number `episode` of a seed in a factored world: the start and the chance of that episode in the evaluation
-    /// that closes a run with the seed. Training draws other numbers.
+    /// Begins episode number `episode` of a seed in a factored world: the start and the chance of that
+    /// episode in the evaluation that closes a run with the seed. Training draws other numbers.
     pub fn begin(&mut self, world: &dyn World, layout: &Layout, seed: u64, episode: u64) {
         let Evolution::Factored(factored) = world.evolution() else { return };
         let stream = Stream::new(seed);

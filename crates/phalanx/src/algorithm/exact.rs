@@ -1,5 +1,5 @@
-//! Algorithm 1 in the exact setting: occupancies, shadow Q-functions and gradients without sampling error, so that
-//! truncation is all that is left of it. Paper: thm:convergence, rmk:exact_setting_error.
+//! Algorithm 1 in the exact setting: occupancies, shadow Q-functions and gradients without sampling error, so
+//! that truncation is all that is left of it. Paper: thm:convergence, rmk:exact_setting_error.
 
 use std::sync::Arc;
 

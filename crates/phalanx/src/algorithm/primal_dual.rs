@@ -22,11 +22,12 @@ use crate::utility::problem::{Problem, Scaling};
 use crate::world::{Trajectory, World};
 use crate::{Error, Ragged, Result};
 
-/// `primal-dual`: Algorithm 1 of the paper; and `penalty`, the same with multipliers that stay where they start.
+/// `primal-dual`: Algorithm 1 of the paper; and `penalty`, the same with multipliers that stay where they
+/// start.
 #[derive(Debug)]
 pub(super) struct PrimalDualKind {
-    /// Multipliers stay at `dual.mu_0`: a fixed penalty on violated constraints, or with 0 and `actor.entropy` a fixed
-    /// entropy penalty.
+    /// Multipliers stay at `dual.mu_0`: a fixed penalty on violated constraints, or with 0 and
+    /// `actor.entropy` a fixed entropy penalty.
     pub(super) is_held: bool,
 }
 

@@ -11,8 +11,8 @@ use crate::world::{World, sampled_channels, sampled_number};
 pub struct Summary {
     /// t.
     pub iteration: usize,
-    /// Undiscounted sum of the channel `reward` over an episode, mean over agents; none without such a channel, or if
-    /// nothing was sampled.
+    /// Undiscounted sum of the channel `reward` over an episode, mean over agents; none without such a
+    /// channel, or if nothing was sampled.
     pub return_: Option<f64>,
     /// F̃ = mean of f̃_i.
     pub objective: f64,
@@ -59,8 +59,8 @@ impl Summary {
     }
 }
 
-/// What every agent earned from the channel `reward`, undiscounted, over all trajectories that were counted; none without
-/// such a channel.
+/// What every agent earned from the channel `reward`, undiscounted, over all trajectories that were counted;
+/// none without such a channel.
 pub fn undiscounted_returns<'a>(
     world: &'a dyn World,
     counts: &'a Ragged<f64>,

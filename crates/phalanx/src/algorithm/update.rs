@@ -1,4 +1,5 @@
-//! What every algorithm here does: count its iterations and their time, look at numbers, step along a gradient.
+//! What every algorithm here does: count its iterations and their time, look at numbers, step along a
+//! gradient.
 
 use std::time::{Duration, Instant};
 
@@ -38,8 +39,8 @@ impl Stage {
 pub struct Progress {
     /// Iterations done.
     pub iteration: u64,
-    /// Agent-steps simulated: n·(B·H + K) per iteration. Where episodes end early, the batch has fewer, and Q-evaluation
-    /// some more than it keeps.
+    /// Agent-steps simulated: n·(B·H + K) per iteration. Where episodes end early, the batch has fewer, and
+    /// Q-evaluation some more than it keeps.
     pub agent_steps: u64,
     /// Time spent, by stage.
     pub stage_times: [Duration; Stage::COUNT],

@@ -1,5 +1,6 @@
-//! How far influence travels in the closed loop of transitions *and* policies: a bound on the truncation error that
-//! holds for κ-hop policies. Errata 1; it stands in for lemma:truncated_grad, which looks at transitions only.
+//! How far influence travels in the closed loop of transitions *and* policies: a bound on the truncation
+//! error that holds for κ-hop policies. Errata 1; it stands in for lemma:truncated_grad, which looks at
+//! transitions only.
 
 use phalanx_solvers::Mat;
 
@@ -13,9 +14,9 @@ use crate::policy::Tabular;
 
 /// Bounds on how much an agent's Q-function depends on what happens outside its group N_i^{κ_q}.
 ///
-/// Two copies of the network that differ at agent k can be coupled so that after t steps they differ at agent i with
-/// probability at most (C^t)_ik: an agent's next state follows the states and actions of its parents, and their actions
-/// follow the states that their policies read.
+/// Two copies of the network that differ at agent k can be coupled so that after t steps they differ at agent
+/// i with probability at most (C^t)_ik: an agent's next state follows the states and actions of its parents,
+/// and their actions follow the states that their policies read.
 #[derive(Debug, Clone)]
 pub struct Certificate {
     /// B as `[i][k]`: the most that agent k's state changes π_i, in the 1-norm.
@@ -60,9 +61,9 @@ impl Certificate {
         Certificate { policy_influence, closed_loop, spectral_radius, outside, gamma, cells }
     }
 
-    /// |Q_h(z) − Q_h(z')| ≤ (max r_h − min r_h) q_i for every shadow reward h of agent i and all pairs z, z' that agree
-    /// on its group: a row per agent, f_i first, then every g_ik. Row i of `rewards` is `[1 + m_i][S_i][A_i]`, as in
-    /// [`Signals::rewards`](crate::learn::shadow::Signals::rewards).
+    /// |Q_h(z) − Q_h(z')| ≤ (max r_h − min r_h) q_i for every shadow reward h of agent i and all pairs z, z'
+    /// that agree on its group: a row per agent, f_i first, then every g_ik. Row i of `rewards` is
+    /// `[1 + m_i][S_i][A_i]`, as in [`Signals::rewards`](crate::learn::shadow::Signals::rewards).
     pub fn q_deviations(&self, rewards: &Ragged<f64>) -> Option<Ragged<f64>> {
         let outside = self.outside.as_ref()?;
         Some(Ragged::from_rows(outside.iter().enumerate().map(|(i, q)| {
@@ -70,8 +71,9 @@ impl Certificate {
         })))
     }
 
-    /// Bounds the 2-norm of every agent's error of the truncated policy gradient, with tables at fixed values outside
-    /// the groups: M_π/(n(1−γ)) Σ_j [dev(f_j) + Σ_k μ_jk dev(g_jk)], dev as in [`Certificate::q_deviations`].
+    /// Bounds the 2-norm of every agent's error of the truncated policy gradient, with tables at fixed values
+    /// outside the groups: M_π/(n(1−γ)) Σ_j [dev(f_j) + Σ_k μ_jk dev(g_jk)], dev as in
+    /// [`Certificate::q_deviations`].
     pub fn gradient_error(&self, rewards: &Ragged<f64>, mu: &Ragged<f64>) -> Option<f64> {
         let deviations = self.q_deviations(rewards)?;
         let weighted = deviations.iter().zip(mu.iter()).map(|(deviations, mu)| {
@@ -89,8 +91,8 @@ fn oscillation(reward: &[f64]) -> f64 {
     high - low
 }
 
-/// B_ik = max ‖π_i(· | … s_k …) − π_i(· | … s_k' …)‖₁ over both states and all states of the others that π_i reads;
-/// 0 where it does not read k.
+/// B_ik = max ‖π_i(· | … s_k …) − π_i(· | … s_k' …)‖₁ over both states and all states of the others that π_i
+/// reads; 0 where it does not read k.
 fn policy_influence(dynamics: &Dynamics, policy: &Tabular) -> Vec<Vec<f64>> {
     let mut influence = vec![vec![0.0; dynamics.agents()]; dynamics.agents()];
     for (i, row) in influence.iter_mut().enumerate() {
@@ -105,22 +107,22 @@ fn policy_influence(dynamics: &Dynamics, policy: &Tabular) -> Vec<Vec<f64>> {
 
 /// Spectral radius of a nonnegative matrix, to rounding. O(agents³) times the digits.
 ///
-/// By bisection on whether t I − A is a nonsingular M-matrix. Unlike the eigenvalues of a general solver, which lose all
-/// but a k-th of the digits where k agents influence each other in one direction only (a nilpotent block), its pivots
-/// are as accurate as the entries of A.
+/// By bisection on whether t I − A is a nonsingular M-matrix. Unlike the eigenvalues of a general solver,
+/// which lose all but a k-th of the digits where k agents influence each other in one direction only (a
+/// nilpotent block), its pivots are as accurate as the entries of A.
 fn spectral_radius(matrix: &Mat<f64>) -> f64 {
     let largest_row_sum = (0..matrix.nrows()).map(|i| matrix.row(i).iter().sum::<f64>()).fold(0.0, f64::max);
     // The radius is no larger than the row sums; twice that is clearly past it.
     last_before(0.0, 2.0 * largest_row_sum, |t| is_above_radius(matrix, t))
 }
 
-/// Whether t exceeds the spectral radius of A ≥ 0: iff elimination of t I − A, in any order and without exchanges,
-/// meets positive pivots only. Literature: Berman and Plemmons, Nonnegative Matrices in the Mathematical Sciences,
-/// chapter 6, theorem 2.3.
+/// Whether t exceeds the spectral radius of A ≥ 0: iff elimination of t I − A, in any order and without
+/// exchanges, meets positive pivots only. Literature: Berman and Plemmons, Nonnegative Matrices in the
+/// Mathematical Sciences, chapter 6, theorem 2.3.
 fn is_above_radius(matrix: &Mat<f64>, t: f64) -> bool {
     let n = matrix.nrows();
-    // A, from which t I is subtracted at the pivots: what is eliminated stays nonnegative, and only there something
-    // cancels.
+    // A, from which t I is subtracted at the pivots: what is eliminated stays nonnegative, and only there
+    // something cancels.
     let mut rest = matrix.clone();
     for k in 0..n {
         let pivot = t - rest[(k, k)];

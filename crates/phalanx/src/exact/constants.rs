@@ -1,5 +1,5 @@
-//! Uniform bounds on utilities, and the Lipschitz constants and estimation errors that the theorems are made of.
-//! Paper: assump:utility, prop:F_theta_smooth, lemma:properties, prop:estimators.
+//! Uniform bounds on utilities, and the Lipschitz constants and estimation errors that the theorems are made
+//! of. Paper: assump:utility, prop:F_theta_smooth, lemma:properties, prop:estimators.
 
 use serde::Serialize;
 
@@ -11,14 +11,14 @@ use crate::Ragged;
 use crate::utility::UtilityBounds;
 use crate::utility::problem::Problem;
 
-/// M_π, the bound on ‖∇_{θ_i} log π_i‖₂, for tabular soft-max policies: √2, not the general 2 (errata 13). Direct
-/// policies have none (errata 9). Paper: assump:policy.
+/// M_π, the bound on ‖∇_{θ_i} log π_i‖₂, for tabular soft-max policies: √2, not the general 2 (errata 13).
+/// Direct policies have none (errata 9). Paper: assump:policy.
 pub const SCORE_BOUND: f64 = std::f64::consts::SQRT_2;
 
 /// The constants of a problem with soft-max policies and multipliers in [0, μ̄], names as in the paper.
 ///
-/// The paper has one constraint per agent. With up to m of them the weight of all multipliers together is taken as m μ̄
-/// in `l_tt` and `m_theta`; `l_tm` and the errors of the estimators are the paper's for m = 1.
+/// The paper has one constraint per agent. With up to m of them the weight of all multipliers together is
+/// taken as m μ̄ in `l_tt` and `m_theta`; `l_tm` and the errors of the estimators are the paper's for m = 1.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Constants {
     /// L_θ, smoothness of f and g in θ. Paper: prop:F_theta_smooth with ℓ_ψ,1 = √n for n agents (errata 13).
@@ -103,7 +103,8 @@ impl Constants {
         1.0 / (self.l_tt + 4.0 * self.l_tm.powi(2) * eta_mu)
     }
 
-    /// All errors for tables over `groups` (row i is N_i^{κ_q}). `None` where [`Decay::truncation`] has no bound.
+    /// All errors for tables over `groups` (row i is N_i^{κ_q}). `None` where [`Decay::truncation`] has no
+    /// bound.
     pub fn estimators(
         &self,
         input: &EstimatorInput,
@@ -140,8 +141,8 @@ impl Constants {
     }
 }
 
-/// ε₁ = √((4 + 2 γ^{2H} B − 16 log δ₀)/((1−γ)² B)), the error of an occupancy estimate in the 2-norm. B may be
-/// infinite. Paper: eq:def_epsilon.
+/// ε₁ = √((4 + 2 γ^{2H} B − 16 log δ₀)/((1−γ)² B)), the error of an occupancy estimate in the 2-norm. B may
+/// be infinite. Paper: eq:def_epsilon.
 pub fn eps1(input: &EstimatorInput, gamma: f64) -> f64 {
     let drawn = (4.0 - 16.0 * input.delta0.ln()) / input.batch;
     let cut = 2.0 * gamma.powf(2.0 * input.horizon);

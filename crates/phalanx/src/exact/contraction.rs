@@ -1,13 +1,13 @@
 //! Expectations over next states, one agent at a time.
 //!
-//! Given (s, a) the agents' next states are independent, and each depends on a few parents only. So
-//! E[v(s') | s, a] is a chain of small sums, one over each agent's next state, instead of one over |S| of them: the
-//! table shrinks by one next state and grows by the parents that this brings in. Actions are averaged out as soon as
-//! nothing else depends on them. On a line of n binary agents an expectation under the policy costs about n·2ⁿ⁺¹
-//! operations in place of 4ⁿ.
+//! Given (s, a) the agents' next states are independent, and each depends on a few parents only. So E[v(s') |
+//! s, a] is a chain of small sums, one over each agent's next state, instead of one over |S| of them: the
+//! table shrinks by one next state and grows by the parents that this brings in. Actions are averaged out as
+//! soon as nothing else depends on them. On a line of n binary agents an expectation under the policy costs
+//! about n·2ⁿ⁺¹ operations in place of 4ⁿ.
 //!
-//! A *plan* (which sums, in which order, where each entry lies) depends on the network alone and is made once; the
-//! policy's probabilities enter when it is carried out.
+//! A *plan* (which sums, in which order, where each entry lies) depends on the network alone and is made
+//! once; the policy's probabilities enter when it is carried out.
 
 use multiversion::multiversion;
 
@@ -46,8 +46,8 @@ enum Table {
 
 /// `out[o] = Σ_x left[o, x]·right[o, x]`.
 ///
-/// Positions are linear in the indices, so those of an entry are a sum of two: `outer` (of its block) and `inner` (of
-/// its place in the block).
+/// Positions are linear in the indices, so those of an entry are a sum of two: `outer` (of its block) and
+/// `inner` (of its place in the block).
 #[derive(Debug, Clone)]
 struct Step {
     right: Table,
@@ -197,8 +197,8 @@ struct Builder<'a> {
 }
 
 impl Plan {
-    /// E[v(s'_targets) | ·] as a table over the states of agents that are not pinned and matter (`at_least` those in
-    /// it), and over the actions of `free` agents; the role of all others is `outside`.
+    /// E[v(s'_targets) | ·] as a table over the states of agents that are not pinned and matter (`at_least`
+    /// those in it), and over the actions of `free` agents; the role of all others is `outside`.
     pub fn new(
         dynamics: &Dynamics,
         laws: &[Law],

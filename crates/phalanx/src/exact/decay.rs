@@ -1,8 +1,8 @@
-//! How the influence of agents on each other's transitions decays with distance, and what that says about truncation.
-//! Paper: assump:decay_transition, lemma:truncated_grad.
+//! How the influence of agents on each other's transitions decays with distance, and what that says about
+//! truncation. Paper: assump:decay_transition, lemma:truncated_grad.
 //!
-//! The assumption is about transitions only. Under κ-hop policies with κ > 0 the bounds here can fail (errata 1); those
-//! of [`Certificate`](super::Certificate) take the policies into account and hold.
+//! The assumption is about transitions only. Under κ-hop policies with κ > 0 the bounds here can fail (errata
+//! 1); those of [`Certificate`](super::Certificate) take the policies into account and hold.
 
 use serde::Serialize;
 
@@ -29,7 +29,8 @@ pub struct Decay {
     distances: Vec<Vec<f64>>,
 }
 
-/// c₀ φ₀^κ_q, the lemma's bound on the truncation error of a Q-function, at one ω. Paper: lemma:truncated_grad.
+/// c₀ φ₀^κ_q, the lemma's bound on the truncation error of a Q-function, at one ω. Paper:
+/// lemma:truncated_grad.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct TruncationBound {
     /// ω.
@@ -79,8 +80,8 @@ impl Decay {
         self.chi_and_slope(omega).0
     }
 
-    /// The bound at ω = `omega_sup` / 2, for shadow rewards of size at most `reward_bound` (M_r, largest entry).
-    /// `None` unless `omega_sup` is a finite number.
+    /// The bound at ω = `omega_sup` / 2, for shadow rewards of size at most `reward_bound` (M_r, largest
+    /// entry). `None` unless `omega_sup` is a finite number.
     pub fn truncation(&self, reward_bound: f64, kappa_q: usize) -> Option<TruncationBound> {
         let omega_sup = self.omega_sup.filter(|omega| omega.is_finite())?;
         Some(self.at(omega_sup / 2.0, reward_bound, kappa_q))
@@ -92,8 +93,8 @@ impl Decay {
     pub fn best(&self, reward_bound: f64, kappa_q: usize) -> Option<TruncationBound> {
         let omega_sup = self.omega_sup.filter(|omega| omega.is_finite())?;
         // ln(c₀ φ₀^κ) = ln χ − ln(2 − γ χ) − κ ω + constant is convex, since ln χ is, as a maximum of
-        // log-sum-exps: the sign of its slope, 2 χ'/(χ (2 − γ χ)) − κ, changes once. A search on values would find
-        // ω to half the digits only.
+        // log-sum-exps: the sign of its slope, 2 χ'/(χ (2 − γ χ)) − κ, changes once. A search on values would
+        // find ω to half the digits only.
         let grows = |omega: f64| {
             let (chi, slope) = self.chi_and_slope(omega);
             2.0 * slope >= kappa_q as f64 * chi * (2.0 - self.gamma * chi)
@@ -102,9 +103,9 @@ impl Decay {
         Some(self.at(omega, reward_bound, kappa_q))
     }
 
-    /// The lemma's bound on the error of a truncated policy gradient, (1 + m ‖μ‖_∞) M_π c₀ φ₀^κ_q / (1 − γ), where m
-    /// is the largest number of constraints of an agent (at least 1) and `mu_max` the largest multiplier.
-    /// Paper: lemma:truncated_grad, which has m = 1.
+    /// The lemma's bound on the error of a truncated policy gradient, (1 + m ‖μ‖_∞) M_π c₀ φ₀^κ_q / (1 − γ),
+    /// where m is the largest number of constraints of an agent (at least 1) and `mu_max` the largest
+    /// multiplier. Paper: lemma:truncated_grad, which has m = 1.
     pub fn lemma_bound(&self, bound: &TruncationBound, constraints: usize, mu_max: f64) -> f64 {
         let weight = 1.0 + constraints.max(1) as f64 * mu_max;
         weight * SCORE_BOUND * bound.q_error() / (1.0 - self.gamma)
@@ -148,8 +149,8 @@ impl Decay {
     }
 }
 
-/// M_ij = max ‖ℙ_i(· | … s_j, a_j …) − ℙ_i(· | … s_j', a_j' …)‖₁ over both pairs and all values of the other parents;
-/// 0 where j is no parent of i.
+/// M_ij = max ‖ℙ_i(· | … s_j, a_j …) − ℙ_i(· | … s_j', a_j' …)‖₁ over both pairs and all values of the other
+/// parents; 0 where j is no parent of i.
 fn influence(dynamics: &Dynamics) -> Vec<Vec<f64>> {
     let mut influence = vec![vec![0.0; dynamics.agents()]; dynamics.agents()];
     for (i, row) in influence.iter_mut().enumerate() {
@@ -161,7 +162,8 @@ fn influence(dynamics: &Dynamics) -> Vec<Vec<f64>> {
     influence
 }
 
-/// Largest ‖p − q‖₁ between two of the `laws`, one per entry of `layout`, whose entries differ in `varied` alone.
+/// Largest ‖p − q‖₁ between two of the `laws`, one per entry of `layout`, whose entries differ in `varied`
+/// alone.
 pub(super) fn largest_change(laws: &[f64], layout: &Layout, varied: &Layout) -> f64 {
     let width = laws.len() / layout.size() as usize;
     let law = |row: u32| &laws[row as usize * width..][..width];
@@ -178,8 +180,8 @@ pub(super) fn largest_change(laws: &[f64], layout: &Layout, varied: &Layout) -> 
     largest
 }
 
-/// The last number before `past` becomes true, by bisection to neighbouring doubles; `past` is false at `low` and true
-/// at `high`.
+/// The last number before `past` becomes true, by bisection to neighbouring doubles; `past` is false at `low`
+/// and true at `high`.
 pub(super) fn last_before(mut low: f64, mut high: f64, past: impl Fn(f64) -> bool) -> f64 {
     loop {
         let middle = low + (high - low) / 2.0;

@@ -8,7 +8,8 @@ use crate::{Error, Ragged, Result};
 /// Most joint states that exact computations take on.
 pub const LARGEST_JOINT_SPACE: usize = 1 << 16;
 
-/// The dynamics of a small factored world. Joint values are numbered with the smallest agent id most significant.
+/// The dynamics of a small factored world. Joint values are numbered with the smallest agent id most
+/// significant.
 #[derive(Debug, Clone)]
 pub struct Dynamics {
     /// Who talks to whom.
@@ -28,8 +29,8 @@ pub struct Dynamics {
 }
 
 impl Dynamics {
-    /// Writes `world` out. Fails if its joint state space is larger than [`LARGEST_JOINT_SPACE`], or if it does not
-    /// tell its start law.
+    /// Writes `world` out. Fails if its joint state space is larger than [`LARGEST_JOINT_SPACE`], or if it
+    /// does not tell its start law.
     pub fn new(world: &dyn World) -> Result<Self> {
         let refuse = |message: &str| Error::config("world", message);
         let Evolution::Factored(factored) = world.evolution() else {

@@ -41,11 +41,12 @@ impl Exploration {
 type Block = Vec<[f64; LANES]>;
 
 impl Chain<'_> {
-    /// The σ and k₀ ≤ 64 that serve the bounds of prop:subroutine_complexity best; row i of `groups` is N_i^{κ_q}. `None`
-    /// if there is a pair that may always be missed.
+    /// The σ and k₀ ≤ 64 that serve the bounds of prop:subroutine_complexity best; row i of `groups` is
+    /// N_i^{κ_q}. `None` if there is a pair that may always be missed.
     ///
-    /// After the first step only s¹ counts, so σ = min over joint states s and pairs z of P(z^{k₀−1} = z | s⁰ = s) is
-    /// valid for every (s, a). Cost: an expectation an eighth of the pairs and step; few steps, mostly.
+    /// After the first step only s¹ counts, so σ = min over joint states s and pairs z of P(z^{k₀−1} = z | s⁰
+    /// = s) is valid for every (s, a). Cost: an expectation an eighth of the pairs and step; few steps,
+    /// mostly.
     pub fn exploration(&self, groups: &Ragged<u32>) -> Result<Option<Exploration>> {
         let mut blocks = Vec::new();
         for group in self.distinct(groups)? {

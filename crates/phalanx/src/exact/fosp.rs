@@ -100,7 +100,8 @@ pub fn largest_in_box(c: &[f64], lo: &[f64], hi: &[f64]) -> f64 {
 
 /// d(t) = clip(t·c, lo, hi) for the largest t with ‖d(t)‖ ≤ 1, or the corner that c points to.
 ///
-/// An entry stops at its end when t passes |end / c|. Between two such breakpoints ‖d(t)‖² = stopped + t²·moving.
+/// An entry stops at its end when t passes |end / c|. Between two such breakpoints ‖d(t)‖² = stopped +
+/// t²·moving.
 fn maximiser_in_box(c: &[f64], lo: &[f64], hi: &[f64]) -> Vec<f64> {
     let scale = largest_size(c);
     if !scale.is_finite() {
@@ -304,7 +305,8 @@ mod tests {
                 prop_assert!(lo[k] <= d[k] && d[k] <= hi[k]);
             }
             for trial in &trials {
-                // Towards c from a random direction, back into the box, then into the ball, which keeps the box.
+                // Towards c from a random direction, back into the box, then into the ball, which keeps the
+                // box.
                 let mut d: Vec<f64> = (0..c.len())
                     .map(|k| (size * (trial[k] + c[k])).clamp(lo[k], hi[k]))
                     .collect();

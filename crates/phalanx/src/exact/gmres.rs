@@ -1,10 +1,12 @@
 //! (I − γP) x = b for several right-hand sides at once, given only how to apply P.
 //!
-//! Restarted GMRES (Saad and Schultz, 1986). It stops at the true residual; since the inverse has norm 1/(1−γ) for a
-//! stochastic P, that bounds the error. The lanes are independent problems that share the applications of P.
+//! Restarted GMRES (Saad and Schultz, 1986). It stops at the true residual; since the inverse has norm
+//! 1/(1−γ) for a stochastic P, that bounds the error. The lanes are independent problems that share the
+//! applications of P.
 //!
-//! The eigenvalue 1−γ would make restarts stall when γ is close to 1, so its mode is kept out of the iteration. Of P
-//! itself it is the constant: known, and subtracted. Of Pᵀ it is the total mass, which is right from the start.
+//! The eigenvalue 1−γ would make restarts stall when γ is close to 1, so its mode is kept out of the
+//! iteration. Of P itself it is the constant: known, and subtracted. Of Pᵀ it is the total mass, which is
+//! right from the start.
 
 use multiversion::multiversion;
 
@@ -17,7 +19,8 @@ const ROUNDING: f64 = 8.0 * f64::EPSILON;
 /// Residuals below this may be rounding.
 const MOST_ROUNDING: f64 = 256.0 * f64::EPSILON;
 
-/// The most by which a cycle reduces a residual; more is left to the next one, which begins with a new residual.
+/// The most by which a cycle reduces a residual; more is left to the next one, which begins with a new
+/// residual.
 const GAIN: f64 = 1e-12;
 
 /// Whether P or its transpose is applied.
@@ -29,8 +32,8 @@ pub enum Side {
     Visits,
 }
 
-/// x with ‖b − (I − γP)x‖∞ as small as rounding allows. `apply` writes P·v, or Pᵀ·v. None if it did not get there: P may
-/// mix too slowly for `most` applications.
+/// x with ‖b − (I − γP)x‖∞ as small as rounding allows. `apply` writes P·v, or Pᵀ·v. None if it did not get
+/// there: P may mix too slowly for `most` applications.
 pub fn solve<const L: usize>(
     side: Side,
     gamma: f64,
@@ -65,7 +68,8 @@ pub fn solve<const L: usize>(
                 reached[l] = relative;
                 best.iter_mut().zip(&x).for_each(|(best, x)| best[l] = x[l]);
             }
-            // How much rounding there is depends on P: a lane is also done where a whole cycle gains nothing more.
+            // How much rounding there is depends on P: a lane is also done where a whole cycle gains nothing
+            // more.
             done[l] |= reached[l] <= ROUNDING || (reached[l] <= MOST_ROUNDING && !halved);
             if done[l] {
                 // Another cycle would only work on rounding errors, and make them larger.
@@ -112,7 +116,8 @@ pub fn solve<const L: usize>(
                 column[k][l] = length;
                 carried[l] = -rotation[1][l] * rhs[k][l];
                 rhs[k][l] *= rotation[0][l];
-                // Further vectors of a lane that has come this far are rounding, and would do harm: it gets none.
+                // Further vectors of a lane that has come this far are rounding, and would do harm: it gets
+                // none.
                 if carried[l].abs() <= GAIN * norm[l] {
                     (carried[l], rest[l]) = (0.0, 0.0);
                 }

@@ -10,8 +10,8 @@ use crate::learn::shadow::weighed;
 use crate::policy::{Parameterisation, Policy};
 
 impl Chain<'_> {
-    /// Σ_s d(s)·E[W | s, a_i = b] for every agent, observation and action, with W = Σ_j (Q_{f_j} + Σ_k μ_jk·Q_{g_jk})
-    /// whole: n times the gradient with respect to directly parameterised policies.
+    /// Σ_s d(s)·E[W | s, a_i = b] for every agent, observation and action, with W = Σ_j (Q_{f_j} + Σ_k
+    /// μ_jk·Q_{g_jk}) whole: n times the gradient with respect to directly parameterised policies.
     pub fn action_values(&self, values: &Values, mu: &Ragged<f64>) -> Ragged<f64> {
         let (system, policy) = (self.system, self.policy);
         let dynamics = &system.dynamics;
@@ -50,8 +50,8 @@ impl Chain<'_> {
         Ragged::from_rows(rows.collect::<Vec<_>>())
     }
 
-    /// The same with truncated tables: W = Σ_{j ∈ N_i} (Q̂_{f_j} + Σ_k μ_jk·Q̂_{g_jk}), N_i the groups that the
-    /// `tables` (row j as `[1 + m_j][∏ S][∏ A]`) are over.
+    /// The same with truncated tables: W = Σ_{j ∈ N_i} (Q̂_{f_j} + Σ_k μ_jk·Q̂_{g_jk}), N_i the groups that
+    /// the `tables` (row j as `[1 + m_j][∏ S][∏ A]`) are over.
     pub fn truncated_action_values(
         &self,
         tables: &Ragged<f64>,
@@ -86,8 +86,8 @@ impl Chain<'_> {
         Ragged::from_rows(rows.collect::<Vec<_>>())
     }
 
-    /// The gradient from what [`Chain::action_values`] or [`Chain::truncated_action_values`] give, which is that of a
-    /// directly parameterised policy; times `factor` (1/n for L itself).
+    /// The gradient from what [`Chain::action_values`] or [`Chain::truncated_action_values`] give, which is
+    /// that of a directly parameterised policy; times `factor` (1/n for L itself).
     pub fn gradient(
         &self,
         action_values: &Ragged<f64>,
@@ -105,8 +105,8 @@ impl Chain<'_> {
         }
     }
 
-    /// The same as a direction to go in. For direct policies every row is less its mean under the policy, as in sampled
-    /// runs: as good a direction on a simplex, but Adam would follow a common shift of a row.
+    /// The same as a direction to go in. For direct policies every row is less its mean under the policy, as
+    /// in sampled runs: as good a direction on a simplex, but Adam would follow a common shift of a row.
     pub fn ascent(&self, action_values: &Ragged<f64>, factor: f64) -> Ragged<f64> {
         match self.policy.parameterisation() {
             kind @ Parameterisation::Softmax => self.gradient(action_values, kind, factor),
@@ -132,8 +132,8 @@ fn expectation(law: &[f64], values: &[f64]) -> f64 {
     law.iter().zip(values).map(|(p, x)| p * x).sum()
 }
 
-/// From a table over the joint actions of `group` to one over agent i's, the others averaged under the policy in joint
-/// state `s`.
+/// From a table over the joint actions of `group` to one over agent i's, the others averaged under the policy
+/// in joint state `s`.
 fn average_over_others(chain: &Chain<'_>, group: &[usize], agent: usize, s: usize, table: &mut Vec<f64>) {
     // Values of the members still to come, and of those already dealt with that are kept (agent i's).
     let mut kept = 1;

@@ -84,8 +84,8 @@ impl Layout {
         }
     }
 
-    /// For every entry of this layout, where its values lie in a table laid out as `other`. Indices that `other` does
-    /// not have are ignored, those that it has beside are 0.
+    /// For every entry of this layout, where its values lie in a table laid out as `other`. Indices that
+    /// `other` does not have are ignored, those that it has beside are 0.
     pub fn positions_in(&self, other: &Layout) -> Vec<u32> {
         let mut positions = vec![0u32];
         for &(var, size) in &self.vars {

@@ -12,8 +12,8 @@ const ELIMINATED: usize = 1024;
 const MOST_STEPS: usize = 100_000;
 
 impl Chain<'_> {
-    /// lim (1/K)·Σ_{k<K} P(s^k = ·), from the start law: the stationary law where there is only one. Up to a thousand
-    /// joint states, those that are left for ever have exactly 0.
+    /// lim (1/K)·Σ_{k<K} P(s^k = ·), from the start law: the stationary law where there is only one. Up to a
+    /// thousand joint states, those that are left for ever have exactly 0.
     pub fn stationary(&self) -> Result<Vec<f64>> {
         let size = self.system.dynamics.joint_states;
         if size > ELIMINATED {
@@ -92,8 +92,8 @@ fn absorbed(matrix: &[f64], size: usize, start: &[f64], closed: &[Vec<usize>]) -
     closed.iter().map(weight).collect()
 }
 
-/// The stationary law of a closed class by state reduction (Grassmann, Taksar and Heyman, 1985), which subtracts
-/// nothing and so loses no digits.
+/// The stationary law of a closed class by state reduction (Grassmann, Taksar and Heyman, 1985), which
+/// subtracts nothing and so loses no digits.
 fn class_law(matrix: &[f64], size: usize, members: &[usize]) -> Vec<f64> {
     let m = members.len();
     let mut p: Vec<f64> =

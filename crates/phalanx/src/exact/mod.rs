@@ -1,9 +1,10 @@
 //! The truth on small networks, by enumeration of the joint space.
 //!
-//! A [`System`] is a network written out (at most [`LARGEST_JOINT_SPACE`] joint states); [`System::under`] a policy it is a
-//! [`Chain`], which knows occupancies, values and gradients. [`Truncated`] has the Q-functions over neighbourhoods,
-//! [`Stationarity`] the paper's metrics, [`Decay`] and [`Certificate`] say how far influence reaches, [`optimum`] how well any
-//! policy can do, and [`report`] says it all at once for a [`Case`] from a file.
+//! A [`System`] is a network written out (at most [`LARGEST_JOINT_SPACE`] joint states); [`System::under`] a
+//! policy it is a [`Chain`], which knows occupancies, values and gradients. [`Truncated`] has the Q-functions
+//! over neighbourhoods, [`Stationarity`] the paper's metrics, [`Decay`] and [`Certificate`] say how far
+//! influence reaches, [`optimum`] how well any policy can do, and [`report`] says it all at once for a
+//! [`Case`] from a file.
 //!
 //! ```
 //! use phalanx::exact::{Domain, Stationarity, System};

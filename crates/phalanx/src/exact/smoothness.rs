@@ -12,8 +12,8 @@ const POINTS: u32 = 12;
 /// How far apart.
 const REACH: f64 = 0.3;
 
-/// The largest L_θθ and L_θμ of L = (1/n) Σ [f + μg] seen between random points around `policy`, with multipliers
-/// in 0 to `mu_max`. Not a bound: a usable guess.
+/// The largest L_θθ and L_θμ of L = (1/n) Σ [f + μg] seen between random points around `policy`, with
+/// multipliers in 0 to `mu_max`. Not a bound: a usable guess.
 pub fn local_constants(
     system: &System,
     problem: &Problem,

@@ -1,7 +1,7 @@
 //! What the theorems ask for: step sizes, sample sizes, and bounds on critics and multipliers.
 //!
-//! Orders of magnitude to compare a run with, not settings for it: with the constants that can be proved, step sizes
-//! come out many orders too small (errata 7).
+//! Orders of magnitude to compare a run with, not settings for it: with the constants that can be proved,
+//! step sizes come out many orders too small (errata 7).
 
 use serde::Serialize;
 
@@ -44,7 +44,8 @@ pub struct SamplePlan {
     pub estimator: EstimatorInput,
     /// The paper's H = log(1/ε), with which γ^{2H} is not ε² (errata 6).
     pub literal_horizon: f64,
-    /// T (B H + 1/ε₀²): trajectories, and what assump:Q_estimation allows the critic, its constant taken as 1.
+    /// T (B H + 1/ε₀²): trajectories, and what assump:Q_estimation allows the critic, its constant taken as
+    /// 1.
     pub samples: f64,
 }
 
@@ -60,11 +61,11 @@ impl SamplePlan {
         })
     }
 
-    /// B, H and ε₀ that bring the errors of prop:estimators to where the proof needs them, ε_μ ≤ ε² and, without the
-    /// truncation that no sample removes, ε_θ ≤ ε. Row i of `groups` is N_i^{κ_q}.
+    /// B, H and ε₀ that bring the errors of prop:estimators to where the proof needs them, ε_μ ≤ ε² and,
+    /// without the truncation that no sample removes, ε_θ ≤ ε. Row i of `groups` is N_i^{κ_q}.
     ///
-    /// ε₀ alone takes a quarter of ε_θ; H is the shortest with which the cut-off tails take at most a tenth of either;
-    /// B is then the smallest that does. Paper: app:sec_proof_thm, eq:def_epsilon.
+    /// ε₀ alone takes a quarter of ε_θ; H is the shortest with which the cut-off tails take at most a tenth
+    /// of either; B is then the smallest that does. Paper: app:sec_proof_thm, eq:def_epsilon.
     pub fn explicit(constants: &Constants, groups: &Ragged<u32>, epsilon: f64, delta: f64) -> Result<Self> {
         let errors = |input: EstimatorInput| {
             let eps_theta = spread(groups) * constants.eps2(&input);
@@ -109,7 +110,8 @@ impl SamplePlan {
 /// The setting in which temporal differences are run. Paper: prop:subroutine_complexity.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct TdSetting {
-    /// σ: from anywhere, every pair of the neighbourhood is met `k0` steps later with at least this probability.
+    /// σ: from anywhere, every pair of the neighbourhood is met `k0` steps later with at least this
+    /// probability.
     pub sigma: f64,
     /// k₀.
     pub k0: usize,
@@ -129,8 +131,8 @@ pub struct TdSetting {
 
 /// Step sizes h/(k + k₁) and what K steps with them reach. Paper: prop:subroutine_complexity.
 ///
-/// The bound is stated for the truncated Q-function at fixed values outside the neighbourhood, to which temporal
-/// differences do not converge (errata 3); read it as distance to their own fixed point.
+/// The bound is stated for the truncated Q-function at fixed values outside the neighbourhood, to which
+/// temporal differences do not converge (errata 3); read it as distance to their own fixed point.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct TdBound {
     /// h, the smallest that is allowed.

@@ -1,9 +1,9 @@
 //! Truncated Q-functions, exactly. Paper: the definition before eq:truncated_grad; errata 3.
 //!
 //! Agent j's table over the pairs z = (s, a) of N_j^{κ_q} can mean four things, which a run chooses with
-//! `critic.truncation`: the value with everybody else held at 0 (`fixed`, the paper's definition), the mean over
-//! everybody else under the discounted occupancy (`averaged`), or what temporal differences on z converge to (`td`);
-//! `none` takes the whole Q-function, which is no table over z.
+//! `critic.truncation`: the value with everybody else held at 0 (`fixed`, the paper's definition), the mean
+//! over everybody else under the discounted occupancy (`averaged`), or what temporal differences on z
+//! converge to (`td`); `none` takes the whole Q-function, which is no table over z.
 
 use phalanx_solvers::Mat;
 use rayon::prelude::*;
@@ -17,7 +17,8 @@ use crate::graph::indexing::StateIndex;
 use crate::policy::{Policy, Tabular};
 use crate::{Error, Ragged, Result};
 
-/// Tables of more pairs than this have no temporal-difference fixed point here: it takes a dense solve of that size.
+/// Tables of more pairs than this have no temporal-difference fixed point here: it takes a dense solve of
+/// that size.
 pub const LARGEST_TD_TABLE: usize = 1100;
 
 /// Which truncated Q-function.
@@ -83,8 +84,8 @@ impl Truncated {
         })
     }
 
-    /// Every agent's tables, row j as `[1 + m_j][∏ S][∏ A]`. `weights` are those of the joint states where an average is
-    /// taken: [`Chain::state_occupancy`], unless another sampling law is meant.
+    /// Every agent's tables, row j as `[1 + m_j][∏ S][∏ A]`. `weights` are those of the joint states where an
+    /// average is taken: [`Chain::state_occupancy`], unless another sampling law is meant.
     pub fn tables(&self, chain: &Chain<'_>, values: &Values, weights: &[f64]) -> Ragged<f64> {
         let rows = self.agents.par_iter().map(|own| self.own_tables(own.agent, chain, values, weights));
         Ragged::from_rows(rows.collect::<Vec<_>>())

@@ -51,7 +51,8 @@ pub struct ActorSettings {
     pub entropy: NonNegative,
     /// Largest norm of an agent's gradient; `inf` for any.
     pub clip: Limit,
-    /// Step k counts γ^k in the gradient, as the estimator says; `false`: every step that was lived counts alike.
+    /// Step k counts γ^k in the gradient, as the estimator says; `false`: every step that was lived counts
+    /// alike.
     pub discount: bool,
     /// Divide an agent's advantages by their standard deviation over the batch.
     pub normalise: bool,
@@ -171,8 +172,8 @@ impl Actor {
         Actor::new(halo, graph, [groups.clone(), groups.clone()], Vec::new(), [0, 0])
     }
 
-    /// ∇̃_{θ_i} L of every own agent, from the batch and the values that its neighbours send. Sends values over the borders
-    /// itself, and begins with those agents that need not wait for other processes.
+    /// ∇̃_{θ_i} L of every own agent, from the batch and the values that its neighbours send. Sends values
+    /// over the borders itself, and begins with those agents that need not wait for other processes.
     ///
     /// Cost: |N_i^{κ_q}|·|A_i| table look-ups per agent and step.
     pub fn gradients(

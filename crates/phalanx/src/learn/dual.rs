@@ -36,8 +36,8 @@ pub struct DualSettings {
     pub mu_0: NonNegative,
     /// μ₀ of the `proximal` term ‖μ − μ₀‖².
     pub centre: NonNegative,
-    /// Slack that multipliers aim at: every g ≥ margin instead of g ≥ 0, against estimation noise. Violations are
-    /// reported without it.
+    /// Slack that multipliers aim at: every g ≥ margin instead of g ≥ 0, against estimation noise. Violations
+    /// are reported without it.
     pub margin: NonNegative,
     /// Change of η_μ (and the integral gain) over the iterations.
     pub schedule: Schedule,

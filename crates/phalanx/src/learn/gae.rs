@@ -1,9 +1,10 @@
 //! Generalised advantage estimation.
 
-/// Â_k = Σ_{l ≥ k} (γλ)^{l−k}·δ_l along an episode, with δ_k = r_k + γ·V_{k+1} − V_k; written over `out`. `bootstrap` is the
-/// value after the last step: 0 if the episode ended there.
+/// Â_k = Σ_{l ≥ k} (γλ)^{l−k}·δ_l along an episode, with δ_k = r_k + γ·V_{k+1} − V_k; written over `out`.
+/// `bootstrap` is the value after the last step: 0 if the episode ended there.
 ///
-/// Literature: Schulman and others, "High-dimensional continuous control using generalized advantage estimation", ICLR 2016.
+/// Literature: Schulman and others, "High-dimensional continuous control using generalized advantage
+/// estimation", ICLR 2016.
 pub fn advantages(rewards: &[f64], values: &[f64], bootstrap: f64, gamma: f64, lambda: f64, out: &mut [f64]) {
     let (mut next, mut advantage) = (bootstrap, 0.0);
     for ((out, r), &value) in out.iter_mut().zip(rewards).zip(values).rev() {

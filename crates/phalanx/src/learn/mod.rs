@@ -1,5 +1,5 @@
-//! Lines 5 to 9 of Algorithm 1, a module each: shadow rewards (5), truncated Q-functions (6), multipliers (7), policy
-//! gradients (8) and steps along them (9).
+//! Lines 5 to 9 of Algorithm 1, a module each: shadow rewards (5), truncated Q-functions (6), multipliers
+//! (7), policy gradients (8) and steps along them (9).
 
 pub mod actor;
 pub mod agent_metrics;

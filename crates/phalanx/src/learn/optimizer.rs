@@ -31,8 +31,8 @@ impl Optimizer {
             OptimizerKind::Sgd => Ragged::zeros(std::iter::repeat_n(0, theta.rows())),
             OptimizerKind::Adam => {
                 let mut zeros = Ragged::zeros_like(theta);
-                // Has the operating system hand out the memory now, which takes longer than a step. That it holds zeros is
-                // no reason to leave this out, as the compiler would.
+                // Has the operating system hand out the memory now, which takes longer than a step. That it
+                // holds zeros is no reason to leave this out, as the compiler would.
                 std::hint::black_box(zeros.data_mut()).fill(0.0);
                 zeros
             }
@@ -49,7 +49,8 @@ impl Optimizer {
         ]
     }
 
-    /// Begins a step of size `eta`: its constants, and the moments to pass to [`StepSize::ascend`] row by row.
+    /// Begins a step of size `eta`: its constants, and the moments to pass to [`StepSize::ascend`] row by
+    /// row.
     pub fn begin(&mut self, eta: f64) -> (StepSize, &mut Ragged<f64>, &mut Ragged<f64>) {
         self.step += 1;
         let step = match self.kind {

@@ -1,7 +1,8 @@
-//! The neural networks of all agents: one place for their parameters, their moments, and what is done with them.
+//! The neural networks of all agents: one place for their parameters, their moments, and what is done with
+//! them.
 //!
-//! Critics, value functions and policies each have a [`Bank`]. It is the door for another back end: whatever computes
-//! with parameters goes through [`Bank::forward`], [`Net::gradient`] and [`NetworkMut::descend`].
+//! Critics, value functions and policies each have a [`Bank`]. It is the door for another back end: whatever
+//! computes with parameters goes through [`Bank::forward`], [`Net::gradient`] and [`NetworkMut::descend`].
 
 use std::ops::Range;
 
@@ -189,8 +190,8 @@ impl NetworkMut<'_> {
 }
 
 impl Net {
-    /// The gradient of a loss in the parameters `w`, left in the buffers. `loss` is given the outputs for the batch and
-    /// writes its slopes in them.
+    /// The gradient of a loss in the parameters `w`, left in the buffers. `loss` is given the outputs for the
+    /// batch and writes its slopes in them.
     pub fn gradient(
         &self,
         w: &[f32],

@@ -38,8 +38,8 @@ pub(super) struct Product<'a, T> {
     pub scratch: &'a mut Vec<T>,
 }
 
-/// `result = finish(start + left·right)` with the best instructions there are, and with an operand transposed as
-/// `form` says. `scratch` is a buffer.
+/// `result = finish(start + left·right)` with the best instructions there are, and with an operand transposed
+/// as `form` says. `scratch` is a buffer.
 pub(super) fn multiply<T: Lanes>(
     form: Form,
     left: Matrix<T>,

@@ -77,8 +77,8 @@ impl Adam {
         adam(self.descent(step), w, gradient, first, second);
     }
 
-    /// Step number `step`, from 1, down a gradient. The corrections of m̂ and v̂ are moved into η and ε, which rounds
-    /// differently than in [`Adam::ascent`].
+    /// Step number `step`, from 1, down a gradient. The corrections of m̂ and v̂ are moved into η and ε,
+    /// which rounds differently than in [`Adam::ascent`].
     fn descent<T: Real>(&self, step: u64) -> AdamStep<T> {
         let [of_first, of_second] = bias(step);
         let root = of_second.sqrt();

@@ -15,8 +15,8 @@ pub fn state_column(terms: &[StateTerm], trajectory: &Trajectory, steps: usize, 
     }
 }
 
-/// The index of a group's joint state and action at each of the first `steps` steps, as if the agent `held`, if
-/// any, had always chosen action 0.
+/// The index of a group's joint state and action at each of the first `steps` steps, as if the agent `held`,
+/// if any, had always chosen action 0.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw", "x86_64+avx2"))]
 pub fn pair_column(
     terms: &[PairTerm],

@@ -1,9 +1,9 @@
-//! `policy.safetensors`. Tables: one f64 tensor `theta.<i>` an agent, of shape `[∏ S_{N_i^κ}, A_i]`; linear policies:
-//! the same with one row per feature; networks: one f32 tensor per layer, `theta.<i>.<layer>`.
+//! `policy.safetensors`. Tables: one f64 tensor `theta.<i>` an agent, of shape `[∏ S_{N_i^κ}, A_i]`; linear
+//! policies: the same with one row per feature; networks: one f32 tensor per layer, `theta.<i>.<layer>`.
 //!
-//! A tensor per agent is too much for large networks: a million names are a header of 100 MB, the most that the format
-//! allows. Above [`MOST_NAMED`] agents tables and linear policies have all rows of θ in one tensor `theta`; agent i's are
-//! `theta[offsets[i]..offsets[i + 1]]`, with `theta.columns[i]` = A_i columns.
+//! A tensor per agent is too much for large networks: a million names are a header of 100 MB, the most that
+//! the format allows. Above [`MOST_NAMED`] agents tables and linear policies have all rows of θ in one tensor
+//! `theta`; agent i's are `theta[offsets[i]..offsets[i + 1]]`, with `theta.columns[i]` = A_i columns.
 
 use std::collections::HashMap;
 use std::path::Path;

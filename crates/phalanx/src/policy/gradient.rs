@@ -6,8 +6,8 @@ use super::Receive;
 use crate::neural::{Inputs, Training};
 use crate::world::Trajectory;
 
-/// What is subtracted from the summed Q values before they weigh a score. None of it changes the expected gradient of
-/// a soft-max policy, except that `mean` contains the sample itself: a bias of the order 1/(B·H).
+/// What is subtracted from the summed Q values before they weigh a score. None of it changes the expected
+/// gradient of a soft-max policy, except that `mean` contains the sample itself: a bias of the order 1/(B·H).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Baseline {
@@ -42,8 +42,9 @@ impl GradientSettings {
         trajectory.steps().min(self.weights.len())
     }
 
-    /// Whether agents need Q at their alternative actions, or at the taken one only. The direct parameterisation
-    /// always does: its score 1/π is unbounded, so its gradient is formed without it (errata 9).
+    /// Whether agents need Q at their alternative actions, or at the taken one only. The direct
+    /// parameterisation always does: its score 1/π is unbounded, so its gradient is formed without it (errata
+    /// 9).
     pub fn needs_alternatives(&self, is_direct: bool) -> bool {
         self.baseline == Baseline::Counterfactual || self.all_actions || is_direct
     }

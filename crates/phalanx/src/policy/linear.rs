@@ -18,8 +18,8 @@ use crate::{Ragged, Result};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PolicyFeatures {
-    /// An entry for the own state alone: what is seen of neighbours is left to the world's features, whose number need not
-    /// grow with theirs.
+    /// An entry for the own state alone: what is seen of neighbours is left to the world's features, whose
+    /// number need not grow with theirs.
     Own,
     /// An entry for each neighbour's state.
     Additive,
@@ -68,11 +68,12 @@ impl PolicySettings for LinearPolicySettings {
     }
 }
 
-/// ln π_i(b | x) = Σ_{m ∈ N_i^κ} θ_m(x_i, x_m, b) + const: parameters grow with |N_i^κ|, not exponentially as a table.
+/// ln π_i(b | x) = Σ_{m ∈ N_i^κ} θ_m(x_i, x_m, b) + const: parameters grow with |N_i^κ|, not exponentially as
+/// a table.
 ///
-/// Row i of θ is `[feature][A_i]`. Features are indicators: the blocks of the members of N_i^κ follow each other, the
-/// own block as `[S_i]`, another's as `[S_i][S_m]` (`pair`), `[S_m]` (`additive`) or nothing (`own`); then what the world
-/// adds.
+/// Row i of θ is `[feature][A_i]`. Features are indicators: the blocks of the members of N_i^κ follow each
+/// other, the own block as `[S_i]`, another's as `[S_i][S_m]` (`pair`), `[S_m]` (`additive`) or nothing
+/// (`own`); then what the world adds.
 #[derive(Debug)]
 pub struct LinearPolicy {
     features: PolicyFeatures,
@@ -197,8 +198,8 @@ fn add_up(rows: &[f64], active: &[u32], sums: &mut [f64]) {
     }
 }
 
-/// Agents that act together: their parameters are fetched one after the other without waiting, which is most of the time
-/// in networks that do not fit into a cache.
+/// Agents that act together: their parameters are fetched one after the other without waiting, which is most
+/// of the time in networks that do not fit into a cache.
 const TILE: usize = 32;
 
 impl ActAlone for LinearPolicy {

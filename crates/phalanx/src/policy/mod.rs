@@ -160,12 +160,13 @@ pub enum Parameterisation {
     Direct,
 }
 
-/// What an agent receives along a trajectory, given by its number in the batch (written over the last argument): Σ_j of
-/// its neighbours' values, one per step, or `[step][own action]` where the rule needs alternatives. The vector is a
-/// buffer.
+/// What an agent receives along a trajectory, given by its number in the batch (written over the last
+/// argument): Σ_j of its neighbours' values, one per step, or `[step][own action]` where the rule needs
+/// alternatives. The vector is a buffer.
 pub type Receive<'a> = dyn Fn(usize, &mut Vec<u32>, &mut [f64]) + 'a;
 
-/// Policies of all agents. Agent i's parameters are row i of θ; it reads the states of N_i^κ and nothing else.
+/// Policies of all agents. Agent i's parameters are row i of θ; it reads the states of N_i^κ and nothing
+/// else.
 pub trait Policy: Send + Sync + Debug {
     /// |A_i| of every agent.
     fn action_counts(&self) -> &[usize];
@@ -188,8 +189,8 @@ pub trait Policy: Send + Sync + Debug {
     /// Agent i's probabilities of its actions at step k of a trajectory.
     fn law(&self, agent: usize, trajectory: &Trajectory, k: usize, out: &mut [f64]);
 
-    /// The same where its network reads `rows`, all that a [view](crate::world::View) shows of the present and of earlier moments. False if it
-    /// reads something else.
+    /// The same where its network reads `rows`, all that a [view](crate::world::View) shows of the present
+    /// and of earlier moments. False if it reads something else.
     fn law_of_rows(&self, agent: usize, rows: &[f32], out: &mut [f64]) -> bool {
         let _ = (agent, rows, out);
         false
@@ -250,14 +251,14 @@ pub enum Acting<'a> {
 
 /// Acting from the present states.
 pub trait ActAlone: Sync {
-    /// Draws actions in one trajectory: `actions[m]` and `draws[m]` (31 bits) belong to agent `agents.start + m`;
-    /// `states` has one entry per agent of the world.
+    /// Draws actions in one trajectory: `actions[m]` and `draws[m]` (31 bits) belong to agent `agents.start +
+    /// m`; `states` has one entry per agent of the world.
     fn act(&self, agents: Range<usize>, states: &[u8], draws: &[u32], actions: &mut [u8]);
 }
 
 /// Acting in many trajectories at once.
 pub trait ActTogether: Sync {
-    /// Draws the actions of step k of several trajectories, whose states up to then are known: `draws` and `actions` are
-    /// `[trajectory][agent]`.
+    /// Draws the actions of step k of several trajectories, whose states up to then are known: `draws` and
+    /// `actions` are `[trajectory][agent]`.
     fn act(&self, trajectories: &[&Trajectory], k: usize, draws: &[u32], actions: &mut [u8]);
 }

@@ -68,8 +68,8 @@ impl PolicySettings for NeuralPolicySettings {
     }
 }
 
-/// π_i(· | x) = soft-max of a network's outputs. Row i of θ holds its parameters; the network itself computes in single
-/// precision.
+/// π_i(· | x) = soft-max of a network's outputs. Row i of θ holds its parameters; the network itself computes
+/// in single precision.
 #[derive(Debug)]
 pub struct NeuralPolicy {
     encoders: Vec<ObservationEncoder>,
@@ -85,8 +85,8 @@ pub struct NeuralPolicy {
 const WORTH_THREADS: usize = 1 << 17;
 
 impl NeuralPolicy {
-    /// Networks with orthogonal weights. The last layer's are `output_gain` times as large: a small gain starts close to
-    /// uniform without being symmetric (errata 10).
+    /// Networks with orthogonal weights. The last layer's are `output_gain` times as large: a small gain
+    /// starts close to uniform without being symmetric (errata 10).
     pub fn new(
         world: &dyn World,
         kappa: usize,

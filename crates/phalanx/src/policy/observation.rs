@@ -1,4 +1,5 @@
-//! What an agent's networks read of its neighbourhood: a world's own view of the states, or one symbol per neighbour.
+//! What an agent's networks read of its neighbourhood: a world's own view of the states, or one symbol per
+//! neighbour.
 
 use serde::{Deserialize, Serialize};
 
@@ -71,8 +72,8 @@ impl ObservationEncoder {
         }
     }
 
-    /// What every agent sees of its group, row i of `groups`, and the networks that read it: agent i has as many as
-    /// `sizes` says first, with as many outputs each as it says second.
+    /// What every agent sees of its group, row i of `groups`, and the networks that read it: agent i has as
+    /// many as `sizes` says first, with as many outputs each as it says second.
     pub fn with_networks(
         world: &dyn World,
         groups: &Ragged<u32>,

@@ -1,5 +1,5 @@
-//! Soft-max laws, the slopes of their entropy in the logits, and the gradient of soft-max policies with respect to
-//! their logits, step by step. Paper: eq:grad_estimate.
+//! Soft-max laws, the slopes of their entropy in the logits, and the gradient of soft-max policies with
+//! respect to their logits, step by step. Paper: eq:grad_estimate.
 
 use super::{Baseline, GradientInput};
 
@@ -19,7 +19,8 @@ pub(crate) fn score(b: usize, action: u8, p: f64) -> f64 {
     f64::from(u8::from(b == usize::from(action))) - p
 }
 
-/// Slopes of `bonus`·entropy(π) in the logits, −`bonus`·π(b)·(ln π(b) + entropy), written over `out`. Returns the entropy.
+/// Slopes of `bonus`·entropy(π) in the logits, −`bonus`·π(b)·(ln π(b) + entropy), written over `out`. Returns
+/// the entropy.
 pub(crate) fn entropy_slopes(law: &[f64], bonus: f64, out: &mut Vec<f64>) -> f64 {
     // A probability may have underflowed to 0.
     out.clear();
@@ -29,10 +30,11 @@ pub(crate) fn entropy_slopes(law: &[f64], bonus: f64, out: &mut Vec<f64>) -> f64
     entropy
 }
 
-/// Σ over steps of w_k·(Q − baseline)·∇ log π plus the entropy bonus, as one row of |A_i| numbers per step of the batch.
+/// Σ over steps of w_k·(Q − baseline)·∇ log π plus the entropy bonus, as one row of |A_i| numbers per step of
+/// the batch.
 ///
-/// `laws` holds π(·|x) at every step of every trajectory, `[trajectory][step][action]`; it is replaced by the gradient
-/// with respect to the logits there. `values` and `pairs` are buffers.
+/// `laws` holds π(·|x) at every step of every trajectory, `[trajectory][step][action]`; it is replaced by the
+/// gradient with respect to the logits there. `values` and `pairs` are buffers.
 pub fn logit_gradients(
     input: GradientInput<'_>,
     laws: &mut [f64],

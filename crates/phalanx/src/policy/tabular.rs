@@ -72,8 +72,9 @@ pub struct Tabular {
 }
 
 impl Tabular {
-    /// Uniform policies over κ-hop neighbourhoods, perturbed by normal noise of size `init_std` on θ (soft-max) or on
-    /// the logarithm of π (direct): utilities such as ‖·‖² have a stationary point at uniform (errata 10).
+    /// Uniform policies over κ-hop neighbourhoods, perturbed by normal noise of size `init_std` on θ
+    /// (soft-max) or on the logarithm of π (direct): utilities such as ‖·‖² have a stationary point at
+    /// uniform (errata 10).
     pub fn new(
         world: &dyn World,
         kappa: usize,
@@ -245,8 +246,8 @@ impl Policy for Tabular {
             let steps = observations.iter().zip(trajectory.actions(agent)).zip(&rule.weights);
             let steps = steps.zip(values.chunks_exact(per_step));
             if direct {
-                // Less the expectation: projection onto the simplex would undo a common shift of a row, but Adam, which
-                // rescales each entry by itself, would follow it.
+                // Less the expectation: projection onto the simplex would undo a common shift of a row, but
+                // Adam, which rescales each entry by itself, would follow it.
                 for (((&x, _), &w), values) in steps {
                     let row = x as usize * actions;
                     let expected: f64 = pi[row..row + actions].iter().zip(values).map(|(p, v)| p * v).sum();

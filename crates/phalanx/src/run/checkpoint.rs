@@ -1,8 +1,9 @@
 //! The whole state of a run on disk.
 //!
-//! A checkpoint is a safetensors file with every piece of state, or one for each process of several, and, written after them, a
-//! manifest with their checksums and with the lengths that the run's tables had at that moment. One without a whole manifest does
-//! not exist. Rows of state say whose they are, so that other processes, or another number of them, can go on with it.
+//! A checkpoint is a safetensors file with every piece of state, or one for each process of several, and,
+//! written after them, a manifest with their checksums and with the lengths that the run's tables had at that
+//! moment. One without a whole manifest does not exist. Rows of state say whose they are, so that other
+//! processes, or another number of them, can go on with it.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -55,8 +56,8 @@ pub struct Piece {
     pub crc32c: u32,
 }
 
-/// Writes the state of the agents that `network` owns, as number `which.0` of `which.1` pieces. They are a checkpoint once
-/// [`write_manifest`] has written its manifest.
+/// Writes the state of the agents that `network` owns, as number `which.0` of `which.1` pieces. They are a
+/// checkpoint once [`write_manifest`] has written its manifest.
 pub fn write(
     folder: &Path,
     iteration: usize,
@@ -110,8 +111,8 @@ pub fn write_manifest(folder: &Path, manifest: &Manifest) -> Result<()> {
     Ok(())
 }
 
-/// Removes every checkpoint but those up to `last` (all, if none), and what a kill may have left half-written: numbers
-/// above would be taken for newer ones.
+/// Removes every checkpoint but those up to `last` (all, if none), and what a kill may have left
+/// half-written: numbers above would be taken for newer ones.
 pub fn discard_after(folder: &Path, last: Option<usize>) {
     // What cannot be removed is found out by its checksum.
     remove(folder, |number| number.is_none_or(|number| last.is_none_or(|last| number > last)));
@@ -250,7 +251,8 @@ fn fill<T: Pod>(
     true
 }
 
-/// The rows of some agents, one after the other (the very memory where they follow each other), and their lengths.
+/// The rows of some agents, one after the other (the very memory where they follow each other), and their
+/// lengths.
 fn own_rows<'a, T: Pod>(rows: &'a Ragged<T>, own: &[Range<usize>]) -> (Cow<'a, [u8]>, Option<Cow<'a, [u8]>>) {
     let all = 0..rows.rows();
     let runs = match own {

@@ -8,8 +8,9 @@ use super::{KNOWN_KINDS, Kind, LocalSpace, LocalTable, Power, ScaledUtility};
 use crate::base::error::ensure;
 use crate::{Error, Result};
 
-/// A utility object of a model file, `[objective]` or `[[constraint]]`: `scale · base + offset`, see [`Kind`] for the
-/// base functions and their parameters. Which of the other keys are needed depends on `kind`; keys that it does not use are rejected.
+/// A utility object of a model file, `[objective]` or `[[constraint]]`: `scale · base + offset`, see [`Kind`]
+/// for the base functions and their parameters. Which of the other keys are needed depends on `kind`; keys
+/// that it does not use are rejected.
 ///
 /// ```
 /// use phalanx::utility::{LocalSpace, UtilitySpec};

@@ -62,7 +62,8 @@ pub const LARGEST_LOCAL_SPACE: usize = 256;
 /// use phalanx::graph::Graph;
 /// use phalanx::world::{DRAW_RANGE, Evolution, Factored, Place, Stream, World};
 ///
-/// /// Lamps in a ring: a lamp burns on when it, or its left neighbour, was switched on; one switch in ten fails.
+/// /// Lamps in a ring: a lamp burns on when it, or its left neighbour, was switched on; one switch in ten
+/// /// fails.
 /// #[derive(Debug)]
 /// struct Lamps { ring: Graph }
 ///

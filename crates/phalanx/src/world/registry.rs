@@ -341,7 +341,12 @@ impl Registry {
     ///
     /// let mut registry = Registry::default();
     /// registry.add_utility("acting", |_agent, _space| Ok(Arc::new(Acting)));
-    /// let text = "iterations = 1\n[world]\nkind = \"line\"\nn = 3\n[objective]\nkind = \"return\"\n[[constraint]]\nkind = \"acting\"\nat_most = 0.4";
+    /// let text = r#"
+    ///     iterations = 1
+    ///     world = { kind = "line", n = 3 }
+    ///     objective = { kind = "return" }
+    ///     constraint = [{ kind = "acting", at_most = 0.4 }]
+    /// "#;
     /// let config = Config::from_toml(text, std::path::Path::new("."))?.with_registry(registry);
     /// let values = Session::new(&config)?.evaluate()?.values;
     /// assert!(values.data().iter().all(|share| (share - 0.5).abs() < 0.05));

@@ -1,5 +1,5 @@
-//! Every estimator converges to what it is said to estimate, at the rate of independent samples, and to nothing else;
-//! the forms of the policy gradient agree exactly.
+//! Every estimator converges to what it is said to estimate, at the rate of independent samples, and to
+//! nothing else; the forms of the policy gradient agree exactly.
 
 use crate::Receive;
 use crate::support::{Reference, sample};
@@ -21,7 +21,8 @@ use phalanx::world::Trajectory;
 use phalanx::world::World;
 use rayon::prelude::*;
 
-/// What is left of a discounted sum where it is cut off, in parts of its whole: far below any sampling error here.
+/// What is left of a discounted sum where it is cut off, in parts of its whole: far below any sampling error
+/// here.
 const CUT: f64 = 1e-5;
 
 /// Steps after which γ^k is below [`CUT`].
@@ -39,8 +40,9 @@ fn unchanged(name: &str) -> Case {
     case(name, |_| {})
 }
 
-/// A reference model made quick to sample: a low discount for short trajectories, moderate multipliers for a gradient
-/// that stands out of the constraints' noise, and a policy nearer to uniform, so that no pair is rare.
+/// A reference model made quick to sample: a low discount for short trajectories, moderate multipliers for a
+/// gradient that stands out of the constraints' noise, and a policy nearer to uniform, so that no pair is
+/// rare.
 ///
 /// The agents of `paper_line5` depend strongly on their neighbours: there the truncations differ most.
 fn softened(name: &str, kappa_q: usize) -> Case {
@@ -153,7 +155,8 @@ struct Study {
 }
 
 impl Study {
-    /// Runs replicas of `estimate(samples, seed)` with N, 4N and 16N samples and checks that they converge to `target`.
+    /// Runs replicas of `estimate(samples, seed)` with N, 4N and 16N samples and checks that they converge to
+    /// `target`.
     fn new(
         what: impl Into<String>,
         target: &[f64],
@@ -177,11 +180,13 @@ impl Study {
         study
     }
 
-    /// The mean cannot be told from the target, entry by entry, and the errors halve with four times the samples.
+    /// The mean cannot be told from the target, entry by entry, and the errors halve with four times the
+    /// samples.
     fn check(&self) {
         let Study { what, target, mean, standard_error, errors } = self;
         for (k, ((mean, target), se)) in mean.iter().zip(target).zip(standard_error).enumerate() {
-            // Entries without spread, such as the gradient of an action without effect, are known up to rounding.
+            // Entries without spread, such as the gradient of an action without effect, are known up to
+            // rounding.
             let allowed = 5.0 * se + 1e-9 * (1.0 + target.abs());
             let error = (mean - target).abs();
             assert!(error <= allowed, "{what}[{k}]: {mean} is not {target} (standard error {se})");
@@ -247,8 +252,8 @@ fn number(values: impl Iterator<Item = u8>, sizes: &[usize]) -> usize {
     values.zip(sizes).fold(0, |number, (value, size)| number * size + usize::from(value))
 }
 
-/// Returns averaged over the visits to each joint pair are the whole Q, not a truncated one. Visits of one trajectory
-/// depend on each other, a bias of the order 1/N that drowns in the error of the mean.
+/// Returns averaged over the visits to each joint pair are the whole Q, not a truncated one. Visits of one
+/// trajectory depend on each other, a bias of the order 1/N that drowns in the error of the mean.
 #[test]
 fn montecarlo_values_converge_to_q() {
     const STEPS: usize = 100;
@@ -401,8 +406,9 @@ fn learnt(truth: &Truth<'_>, critic: &mut dyn Critic, seed: u64) -> Vec<f64> {
     tables_of(critic.values(), &truth.case.mu)
 }
 
-/// Steps h/(k + k1) of temporal differences, for the tables of radius 0, that make the error fall as 1/√k where joint
-/// states have the given law: h·a must exceed 1/2, where a ≥ (1 − γ)·(least weight of a pair) is the slowest decay.
+/// Steps h/(k + k1) of temporal differences, for the tables of radius 0, that make the error fall as 1/√k
+/// where joint states have the given law: h·a must exceed 1/2, where a ≥ (1 − γ)·(least weight of a pair) is
+/// the slowest decay.
 fn harmonic(truth: &Truth<'_>, law: &[f64]) -> [f64; 2] {
     let weights = truth.chain.local(law);
     let least = weights.data().iter().copied().fold(1.0, f64::min);
@@ -439,8 +445,9 @@ fn law_of_departures(chain: &Chain<'_>, steps: usize) -> Vec<f64> {
     mean
 }
 
-/// A warm critic with few steps sees many short trajectories: its limit is the fixed point of their law, which is not
-/// the stationary one. The policy stands still here, and the steps fall from one evaluation to the next.
+/// A warm critic with few steps sees many short trajectories: its limit is the fixed point of their law,
+/// which is not the stationary one. The policy stands still here, and the steps fall from one evaluation to
+/// the next.
 #[test]
 fn warm_td_on_short_trajectories_converges_to_the_fixed_point_of_their_law() {
     const STEPS: usize = 2;
@@ -466,9 +473,9 @@ fn warm_td_on_short_trajectories_converges_to_the_fixed_point_of_their_law() {
     .is_not("the stationary fixed point", truth.fixed_point(&truth.chain.stationary().unwrap()).data());
 }
 
-/// LSTD solves for one trajectory at a time and pools nothing over evaluations, so K → ∞ is its only limit. The K
-/// transitions depart from the mean law of s^0 … s^{K−1}, whose fixed point is 1/K from the stationary one: far less
-/// than the sampling error.
+/// LSTD solves for one trajectory at a time and pools nothing over evaluations, so K → ∞ is its only limit.
+/// The K transitions depart from the mean law of s^0 … s^{K−1}, whose fixed point is 1/K from the stationary
+/// one: far less than the sampling error.
 #[test]
 fn lstd_on_one_trajectory_converges_to_the_stationary_fixed_point() {
     for kappa_q in [0, 1] {
@@ -502,8 +509,8 @@ fn assert_close(what: &str, found: &Ragged<f64>, expected: &Ragged<f64>) {
 
 /// rᵀ·∂λ/∂θ of the Lagrangian, λ differentiated.
 ///
-/// ∂/∂θ_i(x, b) moves π_i(·|x) towards action b: ∂π = π_i(b|x)·(π with b forced at x − π), and everything that is
-/// linear in π changes alike. With d = ρ + γ·Pᵀd that gives ∂d = (I − γ·Pᵀ)⁻¹·γ·(∂P)ᵀd.
+/// ∂/∂θ_i(x, b) moves π_i(·|x) towards action b: ∂π = π_i(b|x)·(π with b forced at x − π), and everything
+/// that is linear in π changes alike. With d = ρ + γ·Pᵀd that gives ∂d = (I − γ·Pᵀ)⁻¹·γ·(∂P)ᵀd.
 fn by_the_occupancy(truth: &Truth<'_>, direct: &Tabular) -> Ragged<f64> {
     let (case, chain) = (truth.case, &truth.chain);
     let (gamma, n) = (case.problem.gamma, case.policy.agents());
@@ -531,8 +538,8 @@ fn by_the_occupancy(truth: &Truth<'_>, direct: &Tabular) -> Ragged<f64> {
     Ragged::from_rows((0..n).map(|i| entries(i).map(|entry| derivative(i, entry)).collect::<Vec<_>>()))
 }
 
-/// E[Σ_k γ^k·r(s^k, a^k)·Σ_{k' ≤ k} ∇log π(a^k'|s^k')] by enumeration of joint states and actions: m(s) = E[Σ_{k' < k}
-/// ∇log π(a^k'|s^k'); s^k = s] is carried from step to step beside the law of s^k.
+/// E[Σ_k γ^k·r(s^k, a^k)·Σ_{k' ≤ k} ∇log π(a^k'|s^k')] by enumeration of joint states and actions: m(s) =
+/// E[Σ_{k' < k} ∇log π(a^k'|s^k'); s^k = s] is carried from step to step beside the law of s^k.
 fn by_score_sums(truth: &Truth<'_>) -> Ragged<f64> {
     let (case, dynamics) = (truth.case, &truth.chain.system.dynamics);
     let (policy, gamma, n) = (&case.policy, case.problem.gamma, case.policy.agents());

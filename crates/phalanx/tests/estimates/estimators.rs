@@ -137,8 +137,8 @@ fn montecarlo_gradients_approach_the_true_ones() {
     }
 }
 
-/// With every agent in every neighbourhood, tables hold the full Q: both parameterisations approach their exact
-/// gradients.
+/// With every agent in every neighbourhood, tables hold the full Q: both parameterisations approach their
+/// exact gradients.
 #[test]
 fn table_gradients_approach_the_true_ones_without_truncation() {
     let reference = Reference::read("line3_entropy");
@@ -154,7 +154,8 @@ fn table_gradients_approach_the_true_ones_without_truncation() {
         let gradient = sampled_gradient(&reference, &policy, &mut critic, baseline, 20_000);
         let mut exact = reference.output(exact).clone();
         if parameterisation == Parameterisation::Direct {
-            // Ours is less each row's expectation under π, which the projection onto the simplex does not see.
+            // Ours is less each row's expectation under π, which the projection onto the simplex does not
+            // see.
             for i in 0..reference.agents() {
                 let mut row = numbers(&exact[i]);
                 for (law, row) in policy.probabilities(i).chunks(2).zip(row.chunks_mut(2)) {

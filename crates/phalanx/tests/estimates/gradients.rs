@@ -1,8 +1,8 @@
 //! The gradients that policies return are derivatives of what they are meant to climb.
 //!
-//! With the received values held fixed that is Σ_k w_k·(value − baseline)·ln π(a^k|x^k), or Σ_k w_k·Σ_b π(b|x^k)·value(b) over
-//! all actions, plus the entropy bonus. The laws are written out here once more, in double precision, and derived by
-//! central differences.
+//! With the received values held fixed that is Σ_k w_k·(value − baseline)·ln π(a^k|x^k), or Σ_k w_k·Σ_b
+//! π(b|x^k)·value(b) over all actions, plus the entropy bonus. The laws are written out here once more, in
+//! double precision, and derived by central differences.
 
 use crate::support::{Reference, act, moment, sample};
 use phalanx::Ragged;
@@ -87,7 +87,8 @@ fn table_row<'t>(
     &theta[group.iter().fold(0, number) * actions..][..actions]
 }
 
-/// One entry for every neighbour's state, together with the own one if they are `pairs`, and what the world adds.
+/// One entry for every neighbour's state, together with the own one if they are `pairs`, and what the world
+/// adds.
 fn linear_law(
     world: &dyn World,
     group: &[u32],
@@ -236,7 +237,8 @@ fn climbed(
         let law = law(theta, states);
         total += weight
             * match rule.baseline {
-                // The direct parameterisation has no score: it sums over all actions too, less the expectation.
+                // The direct parameterisation has no score: it sums over all actions too, less the
+                // expectation.
                 _ if is_direct => law.iter().zip(values).map(|(p, v)| p * (v - expected)).sum::<f64>(),
                 _ if rule.all_actions => law.iter().zip(values).map(|(p, v)| p * v).sum::<f64>(),
                 Baseline::None => values[*action] * law[*action].ln(),

@@ -1,4 +1,5 @@
-//! Linear critics: least squares and temporal differences against what defines them, worked out without their weights.
+//! Linear critics: least squares and temporal differences against what defines them, worked out without their
+//! weights.
 
 use crate::Receive;
 use crate::support::{Reference, sample};
@@ -98,7 +99,8 @@ fn features_of_the_own_pair_are_a_table() {
     }
 }
 
-/// φ·φ' of two (state, action) pairs of a neighbourhood: how many indicators they share, from their definition.
+/// φ·φ' of two (state, action) pairs of a neighbourhood: how many indicators they share, from their
+/// definition.
 fn shared(
     world: &dyn World,
     kind: CriticFeatures,
@@ -205,8 +207,8 @@ fn least_squares_solve_their_equations() {
     }
 }
 
-/// After two iterations with average ½ the equations weigh ½/(1 + ½) and 1/(1 + ½). The rewards are the last ones for
-/// both: what was averaged is how often each feature met each of them.
+/// After two iterations with average ½ the equations weigh ½/(1 + ½) and 1/(1 + ½). The rewards are the last
+/// ones for both: what was averaged is how often each feature met each of them.
 #[test]
 fn averaged_equations_weigh_iterations_geometrically() {
     let (ridge, average) = (0.05, 0.5);

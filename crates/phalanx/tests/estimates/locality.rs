@@ -1,5 +1,5 @@
-//! What an agent computes depends on its neighbourhood only: on the line, where that is an interval, and on the grid of the
-//! wireless network, where it is a window, and an epidemic on a grid.
+//! What an agent computes depends on its neighbourhood only: on the line, where that is an interval, and on
+//! the grid of the wireless network, where it is a window, and an epidemic on a grid.
 
 use crate::Receive;
 use crate::support::{act, sample};
@@ -318,7 +318,8 @@ fn a_critic_reads_its_kappa_q_hop_neighbourhood_only() {
     }
 }
 
-/// What an agent receives comes from senders that read their own κ_q-hop neighbourhoods: nothing beyond 2·κ_q.
+/// What an agent receives comes from senders that read their own κ_q-hop neighbourhoods: nothing beyond
+/// 2·κ_q.
 #[test]
 fn received_values_come_from_twice_the_radius_at_most() {
     let kappa_q = 1;
@@ -361,8 +362,8 @@ fn received_values_come_from_twice_the_radius_at_most() {
     }
 }
 
-/// Advantages are known along the batch that they were learnt from: agent j's depend on the neighbourhood that its baseline
-/// sees, and what is received from its senders' alone.
+/// Advantages are known along the batch that they were learnt from: agent j's depend on the neighbourhood
+/// that its baseline sees, and what is received from its senders' alone.
 #[test]
 fn sampled_returns_read_the_neighbourhoods_of_their_senders_only() {
     for Setting { world, problem, agents } in settings() {

@@ -129,7 +129,8 @@ fn singles(critic: &mut NeuralCritic, name: &str) -> Vec<f32> {
     }
 }
 
-/// √(mean square of the difference) over √(mean square of what Q varies by), over all agents and a long trajectory.
+/// √(mean square of the difference) over √(mean square of what Q varies by), over all agents and a long
+/// trajectory.
 fn relative_error(
     found: &mut dyn Critic,
     truth: &mut dyn Critic,
@@ -236,7 +237,8 @@ fn inputs(
     (inputs.rows.iter().map(|&x| f64::from(x)).collect(), inputs.symbols)
 }
 
-/// Σ_j of the smaller twin's value, weighed by (1, μ), from the parameters and the definition of the networks.
+/// Σ_j of the smaller twin's value, weighed by (1, μ), from the parameters and the definition of the
+/// networks.
 #[test]
 fn values_are_those_of_the_networks() {
     for world in [LINE, WIRELESS] {
@@ -296,7 +298,8 @@ fn values_are_those_of_the_networks() {
     }
 }
 
-/// One network for f + μ·g is the network of a problem without constraints that pays r_f + μ·r_g, byte for byte.
+/// One network for f + μ·g is the network of a problem without constraints that pays r_f + μ·r_g, byte for
+/// byte.
 #[test]
 fn merged_is_the_critic_of_the_sum() {
     for world in [LINE, WIRELESS] {
@@ -327,8 +330,8 @@ fn merged_is_the_critic_of_the_sum() {
     }
 }
 
-/// Gradient steps, targets, clipping and the smaller of two target values, written out in double precision with a
-/// minibatch that holds all transitions, so that their order does not matter.
+/// Gradient steps, targets, clipping and the smaller of two target values, written out in double precision
+/// with a minibatch that holds all transitions, so that their order does not matter.
 #[test]
 fn gradient_steps_by_definition() {
     let session = session(LINE, true);

@@ -1,7 +1,8 @@
-//! Episodes that end early, against numbers computed by hand: nothing comes after the end, while an episode that is cut off
-//! at the horizon would have gone on.
+//! Episodes that end early, against numbers computed by hand: nothing comes after the end, while an episode
+//! that is cut off at the horizon would have gone on.
 //!
-//! Two agents with states 0, 1, 2 and actions 0, 1, γ = ½, H = 3, and two episodes (`support::corridor`), as (s, a, reward):
+//! Two agents with states 0, 1, 2 and actions 0, 1, γ = ½, H = 3, and two episodes (`support::corridor`), as
+//! (s, a, reward):
 //!
 //! | step | short, agent 0 | agent 1 | cut, agent 0 | agent 1 |
 //! |---|---|---|---|---|
@@ -73,7 +74,8 @@ fn occupancies_have_their_mass_over_the_steps_that_were_lived() {
 
 #[test]
 fn scalings_of_raw_occupancies() {
-    // Weights ½, ¼, 1/8; the authors' entropies are over the steps that were lived, the paper's formulas are literal.
+    // Weights ½, ¼, 1/8; the authors' entropies are over the steps that were lived, the paper's formulas are
+    // literal.
     let [paper, authors] = ["paper", "authors"].map(|scaling| visits(small(scaling).problem()));
     let eighths = [4.0, 6.0, 0.0, 2.0, 0.0, 1.0].map(|x| x / 8.0);
     assert_close(&paper.occupancy.row(0)[..6], &eighths, 1e-15);
@@ -87,7 +89,8 @@ fn scalings_of_raw_occupancies() {
     }
 }
 
-/// d/dε of g at the occupancy when a step in a cell weighs ε more, which also makes the episodes that much longer.
+/// d/dε of g at the occupancy when a step in a cell weighs ε more, which also makes the episodes that much
+/// longer.
 #[test]
 fn shadow_rewards_are_derivatives_of_the_rescaled_occupancy() {
     for scaling in ["normalised", "authors", "paper"] {

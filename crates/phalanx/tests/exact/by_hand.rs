@@ -1,8 +1,8 @@
 //! Every line of Algorithm 1, and TD updates of Algorithm 2, against numbers computed by hand on two agents.
 //!
-//! The line with n = 2: agent 0 copies agent 1's state, agent 1's next state is its action. γ = 1/2, B = 1, H = 2,
-//! K = 2 with η_Q = 1/2, 1/3. f is the return (1 for agent 0 in state 1, 0.1 for agent 1), g = ‖λ‖² − 2. The seed is
-//! one whose Q-evaluation visits the same pairs as its batch:
+//! The line with n = 2: agent 0 copies agent 1's state, agent 1's next state is its action. γ = 1/2, B = 1, H
+//! = 2, K = 2 with η_Q = 1/2, 1/3. f is the return (1 for agent 0 in state 1, 0.1 for agent 1), g = ‖λ‖² − 2.
+//! The seed is one whose Q-evaluation visits the same pairs as its batch:
 //!
 //! | step | s | a | pair number in `[4 states][4 actions]` |
 //! |---|---|---|---|
@@ -140,7 +140,8 @@ fn normalised_scaling_rescales_and_centres() {
     // g = 4/9 + 16/9 − 2; μ = max(0, −4·g).
     assert_close(signals.slack.row(0), &[2.0 / 9.0]);
     assert_close(session.algorithm().mu().data(), &[0.0, 0.0]);
-    // f is multiplied by 1−γ: r = (0, 0, 1/2, 1/2), mean (1/2·4/3)/2 = 1/3. r_g = 2·λ, mean (4/3·2/3 + 8/3·4/3)/2.
+    // f is multiplied by 1−γ: r = (0, 0, 1/2, 1/2), mean (1/2·4/3)/2 = 1/3. r_g = 2·λ, mean (4/3·2/3 +
+    // 8/3·4/3)/2.
     let mean_g = (8.0 / 9.0 + 32.0 / 9.0) / 2.0;
     let (f, g) = (1.0 / 3.0, mean_g);
     let (low, high) = (4.0 / 3.0 - g, 8.0 / 3.0 - g);

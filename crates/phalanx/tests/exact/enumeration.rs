@@ -1,5 +1,5 @@
-//! The enumeration that the exact setting is tested against: itself against reference data and finite differences; and
-//! the reach of random inputs.
+//! The enumeration that the exact setting is tested against: itself against reference data and finite
+//! differences; and the reach of random inputs.
 
 use std::collections::BTreeMap;
 

@@ -35,7 +35,8 @@ fn every_number_of_the_reference_files() {
     }
 }
 
-/// Uneven sizes, disconnected graphs, directed and long-range parents, several constraints, κ_q ≠ κ, sets, experts.
+/// Uneven sizes, disconnected graphs, directed and long-range parents, several constraints, κ_q ≠ κ, sets,
+/// experts.
 #[test]
 fn random_models_agree_with_plain_enumeration() {
     for seed in 0..150 {

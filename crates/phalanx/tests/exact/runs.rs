@@ -22,7 +22,8 @@ fn trained(settings: &[(&str, &str)]) -> Session {
     session
 }
 
-/// Occupancies and entropies of the optimal policies that closed forms give, for every start law and threshold.
+/// Occupancies and entropies of the optimal policies that closed forms give, for every start law and
+/// threshold.
 #[test]
 fn closed_forms_of_the_line() {
     for case in reference()["cases"].as_array().unwrap() {
@@ -57,8 +58,8 @@ fn closed_forms_of_the_line() {
     }
 }
 
-/// The exact run with an integral term ends at the closed-form optimum, whichever truncated Q-functions it uses, as long
-/// as they do not drift (errata 25).
+/// The exact run with an integral term ends at the closed-form optimum, whichever truncated Q-functions it
+/// uses, as long as they do not drift (errata 25).
 #[test]
 fn pi_reaches_the_optimum_of_the_line() {
     let reference = reference();
@@ -111,7 +112,8 @@ fn stationarity_is_reported_and_falls() {
     assert!(late.e < 1e-3 * early.e, "{} is not well below {}", late.e, early.e);
 }
 
-/// Twelve agents that all see each other: few states, but nothing is independent. A run must not wait for its truth.
+/// Twelve agents that all see each other: few states, but nothing is independent. A run must not wait for its
+/// truth.
 #[test]
 fn what_would_take_long_is_left_out() {
     let config = Config::preset("synthetic").unwrap();

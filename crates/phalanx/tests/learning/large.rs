@@ -1,4 +1,5 @@
-//! Large networks: what is summed up is what would have been listed, and a run resumes and evaluates all the same.
+//! Large networks: what is summed up is what would have been listed, and a run resumes and evaluates all the
+//! same.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -47,7 +47,8 @@ fn proximal_violation_falls_with_the_dual_step() {
     };
     let violations = ["0", "1", "3", "10"].map(mean);
     assert!(violations.is_sorted_by(|a, b| a > b), "{violations:?}");
-    // The penalty method's stationary points violate by 4.61, 0.93, 0.38 and 0.13; 400 iterations end near them.
+    // The penalty method's stationary points violate by 4.61, 0.93, 0.38 and 0.13; 400 iterations end near
+    // them.
     assert!(violations[0] > 4.0 && violations[3] < 0.15, "{violations:?}");
 }
 

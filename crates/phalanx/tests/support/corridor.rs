@@ -9,8 +9,8 @@ use phalanx::run::{Config, Registry, Session};
 use phalanx::world::Trajectory;
 use phalanx::world::{Channel, Episode, Evolution, Joint, World};
 
-/// Two agents on the same square of a corridor. They move on by one if both act 1, and stay otherwise; beyond square 2 is
-/// the goal, where the episode ends and each earns its prize. They begin at square 0 or 1.
+/// Two agents on the same square of a corridor. They move on by one if both act 1, and stay otherwise; beyond
+/// square 2 is the goal, where the episode ends and each earns its prize. They begin at square 0 or 1.
 #[derive(Debug)]
 pub struct Corridor {
     network: Graph,

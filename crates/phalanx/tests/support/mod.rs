@@ -107,8 +107,8 @@ pub fn numbers(value: &Value) -> Vec<f64> {
     }
 }
 
-/// d_i(1), the normalised discounted probability that agent i of the paper's line is in state 1, from a uniform
-/// start, by enumeration of the 2ⁿ joint states.
+/// d_i(1), the normalised discounted probability that agent i of the paper's line is in state 1, from a
+/// uniform start, by enumeration of the 2ⁿ joint states.
 pub fn line_state_one(policy: &Tabular, gamma: f64) -> Vec<f64> {
     let n = policy.agents();
     let size = 1usize << n;

@@ -1,11 +1,12 @@
 //! Random small models in the format of the reference files' `input`, to compare two implementations on.
 //!
-//! Each choice is a coin of its own, so that a few dozen seeds meet every kind of model and most pairs of kinds.
+//! Each choice is a coin of its own, so that a few dozen seeds meet every kind of model and most pairs of
+//! kinds.
 
 use serde_json::{Map, Value, json};
 
-/// Neighbourhoods with a number of pairs in this range are avoided: their TD equations take a second to solve. Those
-/// above it have none.
+/// Neighbourhoods with a number of pairs in this range are avoided: their TD equations take a second to
+/// solve. Those above it have none.
 const SLOW: std::ops::RangeInclusive<usize> = 541..=1100;
 
 /// The `input` object of a seed.
@@ -269,8 +270,8 @@ fn random_parents(random: &mut Random, n: usize, edges: &[[usize; 2]]) -> Vec<Ve
     parents
 }
 
-/// `(1 - coupling)` times a law given the agent's own pair plus `coupling` times one given all parents. The former is
-/// itself a mixture: only the part `own` depends on the pair.
+/// `(1 - coupling)` times a law given the agent's own pair plus `coupling` times one given all parents. The
+/// former is itself a mixture: only the part `own` depends on the pair.
 #[allow(clippy::too_many_arguments)]
 fn random_transition(
     random: &mut Random,
@@ -327,7 +328,8 @@ fn random_utility(random: &mut Random, kind: &str, states: usize, actions: usize
             spec.insert("r".into(), if random.chance(0.5) { json!(nested) } else { json!(r) });
         }
         "neg_l2_expert" | "neg_l2sq_expert" | "neg_kl_expert" => {
-            // Not with the total of an occupancy: one of a single pair would be the expert itself, but for rounding.
+            // Not with the total of an occupancy: one of a single pair would be the expert itself, but for
+            // rounding.
             let sum = random.between(0.5, 0.95) * total;
             let expert: Vec<f64> = random.law(size).iter().map(|x| x * sum).collect();
             spec.insert("expert".into(), json!(expert));

@@ -1,4 +1,5 @@
-//! Epidemics from the configuration: sampled against exact, networks of every kind, and what the preset learns.
+//! Epidemics from the configuration: sampled against exact, networks of every kind, and what the preset
+//! learns.
 
 use std::path::Path;
 
@@ -15,7 +16,8 @@ fn config(rest: &str) -> Config {
 
 const SIRS: &str = "[world]\nkind = \"epidemic\"\nmodel = \"sirs\"\nn = 4\ninfection = 0.4\nimport = 0.05\nwaning = 0.3\nstart = 0.3\n";
 
-/// One agent alone is a chain of two states: x = ((1 − γ)·start + γ·ε)/(1 − γ·(1 − δ − ε)) is its share of time in illness.
+/// One agent alone is a chain of two states: x = ((1 − γ)·start + γ·ε)/(1 − γ·(1 − δ − ε)) is its share of
+/// time in illness.
 #[test]
 fn one_agent_in_closed_form() {
     let text = "[world]\nkind = \"epidemic\"\nn = 1\nimport = 0.1\nrecovery = 0.2\ntreated_recovery = 0.6\nprotection = 0.75\nstart = 0.3";

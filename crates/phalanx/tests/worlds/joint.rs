@@ -1,4 +1,5 @@
-//! Worlds that are simulated whole, on one that can be worked out by hand: the corridor of `support::corridor`.
+//! Worlds that are simulated whole, on one that can be worked out by hand: the corridor of
+//! `support::corridor`.
 
 use crate::support::corridor::{Corridor, Flaw, PRIZES, SQUARES, configured};
 use phalanx::Ragged;
@@ -98,8 +99,8 @@ fn every_policy_is_simulated_to_the_end_or_to_the_last_step() {
     assert!(starts.contains(&0) && starts.contains(&1), "{starts:?}");
 }
 
-/// A fair coin each moves on with probability p = ¼: with d = 1/(1 − (1−p)γ) and a = pγd, a square is left after being
-/// worth d, and the next one reached a times.
+/// A fair coin each moves on with probability p = ¼: with d = 1/(1 − (1−p)γ) and a = pγd, a square is left
+/// after being worth d, and the next one reached a times.
 #[test]
 fn evaluation_finds_the_values_of_a_fair_coin() {
     let gamma: f64 = 0.9;

@@ -91,7 +91,8 @@ fn whole_games() {
             game.check_ball(row, library.physics().ball());
             game.check(row, "reward", reward);
             game.check_text(row, "terminated", if terminated { "1" } else { "0" });
-            // The file does not say how long the game might have been; one that ended at the wall was not at its end.
+            // The file does not say how long the game might have been; one that ended at the wall was not at
+            // its end.
             game.check_text(row, "truncated", if truncated && !terminated { "1" } else { "0" });
         }
     }

@@ -1,5 +1,5 @@
-//! Rewards that are recorded while simulating: whatever is reported of them, or learnt from them, is what trajectories
-//! hold.
+//! Rewards that are recorded while simulating: whatever is reported of them, or learnt from them, is what
+//! trajectories hold.
 
 use phalanx::Ragged;
 use phalanx::algorithm::LastIteration;
@@ -248,7 +248,8 @@ fn bounds_on_sampled_and_on_table_channels_are_learnt() {
     let first = session.advance().unwrap().unwrap();
     while session.advance().unwrap().is_some() {}
     let last = session.evaluate().unwrap();
-    // Uniform users send 1 of 5 units of mass, and collide: 5·0.2·0.8³·0.8·P(a packet waits) < 0.41 get through.
+    // Uniform users send 1 of 5 units of mass, and collide: 5·0.2·0.8³·0.8·P(a packet waits) < 0.41 get
+    // through.
     assert!(first.violation_total > 0.4, "{first:?}");
     assert!(last.violations.max < 0.1, "{:?}", last.violations);
     for i in 0..4 {

@@ -46,8 +46,9 @@ pub struct ActorScratch {
 }
 
 impl Actor<'_> {
-    /// All steps of an iteration: θ_i up the surrogate of Â_r − Σ_k λ_k·Â_ck, λ_k up after each. `advantages` is
-    /// `[utility][sample]`, `weights` holds M, or nothing for 1; `steps` says how many of each trajectory count.
+    /// All steps of an iteration: θ_i up the surrogate of Â_r − Σ_k λ_k·Â_ck, λ_k up after each. `advantages`
+    /// is `[utility][sample]`, `weights` holds M, or nothing for 1; `steps` says how many of each trajectory
+    /// count.
     pub fn improve(
         &mut self,
         agent: usize,
@@ -147,8 +148,8 @@ impl ActorScratch {
 
 /// λ ← max(0, λ + rate·((Ĵ_c − b)·(1 − γ) + mean[ρ·Â_c])). Plain ascent without a cap.
 ///
-/// `excess` is Ĵ_c − b in the units of the constraint, `surrogate` the mean of ρ·Â_c over a minibatch: what the step at hand
-/// adds to the cost. NaN stays NaN.
+/// `excess` is Ĵ_c − b in the units of the constraint, `surrogate` the mean of ρ·Â_c over a minibatch: what
+/// the step at hand adds to the cost. NaN stays NaN.
 fn ascend(lambda: f64, rate: f64, excess: f64, gamma: f64, surrogate: f64) -> f64 {
     (lambda + rate * (excess * (1.0 - gamma) + surrogate)).clamp(0.0, f64::INFINITY)
 }

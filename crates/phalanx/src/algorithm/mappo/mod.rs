@@ -1,8 +1,9 @@
-//! MAPPO-Lagrangian, whole and in two decentralised forms: what the paper compares with. Paper: subsec: app_baseline.
+//! MAPPO-Lagrangian, whole and in two decentralised forms: what the paper compares with. Paper: subsec:
+//! app_baseline.
 //!
-//! Every agent has an actor, a critic of the reward, and for each constraint a critic of the cost and a multiplier. Beside the
-//! published programs, networks have no layer normalisation, and values are normalised once an iteration
-//! (`docs/decisions.md`).
+//! Every agent has an actor, a critic of the reward, and for each constraint a critic of the cost and a
+//! multiplier. Beside the published programs, networks have no layer normalisation, and values are normalised
+//! once an iteration (`docs/decisions.md`).
 //!
 //! Literature: Gu and others, "Multi-agent constrained policy optimisation", 2021.
 
@@ -142,7 +143,8 @@ impl Mappo {
     fn excess(&self) -> Ragged<f64> {
         let mut excess = self.signals.slack.clone();
         if self.plan.mappo.behaviour == Behaviour::Faithful {
-            // The published programs know one cost, the same for all: the mean over the agents that have a constraint.
+            // The published programs know one cost, the same for all: the mean over the agents that have a
+            // constraint.
             let most = excess.iter().map(<[f64]>::len).max().unwrap_or(0);
             for k in 0..most {
                 let all: Vec<f64> = excess.iter().filter_map(|row| row.get(k).copied()).collect();
@@ -308,8 +310,8 @@ impl Algorithm for Mappo {
     }
 }
 
-/// Who sends whom something: states as far as actors and critics see, rewards from those whose rewards count. Costs and
-/// multipliers are everyone's own.
+/// Who sends whom something: states as far as actors and critics see, rewards from those whose rewards count.
+/// Costs and multipliers are everyone's own.
 fn traffic(policy: &NeuralPolicy, critics: &Ragged<u32>, scope: Scope) -> TrafficCounter {
     let n = policy.agents();
     let actors = policy.groups();

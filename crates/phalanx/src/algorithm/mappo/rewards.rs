@@ -8,7 +8,8 @@ use crate::utility::{Kind, ScaledUtility};
 use crate::world::Trajectory;
 use crate::{Error, Ragged, Result};
 
-/// Rewards and costs by state, action and recorded channel; the same at every iteration, since everything is cumulative.
+/// Rewards and costs by state, action and recorded channel; the same at every iteration, since everything is
+/// cumulative.
 #[derive(Debug)]
 pub struct Rewards {
     /// Row i is `[1 + m_i][row]`: r_i, then c_ik.
@@ -46,8 +47,8 @@ impl Rewards {
         Ok(Rewards { rows, utilities, actions })
     }
 
-    /// What agent i's `utility` pays (0: r_i, then every c_ik) at the first `steps` steps of every trajectory, one after the
-    /// other, written over `out`. `column` is a buffer.
+    /// What agent i's `utility` pays (0: r_i, then every c_ik) at the first `steps` steps of every
+    /// trajectory, one after the other, written over `out`. `column` is a buffer.
     pub fn reward_along(
         &self,
         agent: usize,

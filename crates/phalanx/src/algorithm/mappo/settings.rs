@@ -18,8 +18,8 @@ use crate::{Error, Result};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Scope {
-    /// The team's mean reward; critics see every state; agents are updated one after another, each told how the laws of
-    /// those before it have changed.
+    /// The team's mean reward; critics see every state; agents are updated one after another, each told how
+    /// the laws of those before it have changed.
     Global,
     /// The agent's own reward; critics see N_i^κ; agents are updated by themselves.
     Local,
@@ -54,10 +54,11 @@ impl ActorSees {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Behaviour {
-    /// Values that are too large by more than `huber` go unpunished, reward and cost share one normaliser, and every
-    /// multiplier is driven by the constraint's mean over the agents.
+    /// Values that are too large by more than `huber` go unpunished, reward and cost share one normaliser,
+    /// and every multiplier is driven by the constraint's mean over the agents.
     Faithful,
-    /// The Huber loss has both its sides, every critic its normaliser, and λ_i is driven by agent i's own constraint.
+    /// The Huber loss has both its sides, every critic its normaliser, and λ_i is driven by agent i's own
+    /// constraint.
     Corrected,
 }
 

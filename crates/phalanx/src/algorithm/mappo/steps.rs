@@ -27,7 +27,8 @@ impl Steps {
         Minibatches { passes: self.epochs, size: samples.div_ceil(self.minibatches).max(1) }
     }
 
-    /// The samples of every gradient step, one pass after the other. A batch that is used whole keeps its order.
+    /// The samples of every gradient step, one pass after the other. A batch that is used whole keeps its
+    /// order.
     pub fn order(&self, samples: usize, sequence: &mut Sequence, order: &mut Vec<u32>) {
         if self.minibatches > 1 {
             shuffle(self.epochs, samples, sequence, order);

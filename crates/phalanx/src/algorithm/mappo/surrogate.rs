@@ -2,10 +2,11 @@
 
 use crate::policy::{entropy_slopes, score};
 
-/// mean[M·min(ρ·Â, clip(ρ, 1 ± ε)·Â)] + c·mean[entropy of π], to be increased; ρ = π/π_old at the action taken.
+/// mean[M·min(ρ·Â, clip(ρ, 1 ± ε)·Â)] + c·mean[entropy of π], to be increased; ρ = π/π_old at the action
+/// taken.
 ///
-/// Literature: Schulman and others, "Proximal policy optimization algorithms", 2017; Gu and others, "Multi-agent constrained
-/// policy optimisation", 2021.
+/// Literature: Schulman and others, "Proximal policy optimization algorithms", 2017; Gu and others,
+/// "Multi-agent constrained policy optimisation", 2021.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Surrogate {
     /// ε.
@@ -28,8 +29,8 @@ pub struct Sample {
 }
 
 impl Surrogate {
-    /// One sample's part of the objective, times `share`. `law` becomes its slope in the logits; returns the objective and ρ.
-    /// `bonuses` is a buffer.
+    /// One sample's part of the objective, times `share`. `law` becomes its slope in the logits; returns the
+    /// objective and ρ. `bonuses` is a buffer.
     pub fn evaluate(
         &self,
         sample: Sample,

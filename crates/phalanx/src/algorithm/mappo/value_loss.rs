@@ -52,8 +52,8 @@ mod tests {
     fn losses_by_hand() {
         let rule = ValueLoss { clip: 0.25, huber: 2.0, one_sided: false };
         let mut slopes = [f32::NAN; 4];
-        // Within both limits; a value that has gone too far towards its target; one that has gone too far away from it;
-        // an error beyond δ.
+        // Within both limits; a value that has gone too far towards its target; one that has gone too far
+        // away from it; an error beyond δ.
         let loss =
             rule.evaluate(&[0.25, 1.0, 1.0, 0.0], &[0.0, 0.0, 0.0, 0.0], &[1.0, 1.0, -1.0, 5.0], &mut slopes);
         assert_eq!(slopes, [-0.75 / 4.0, 0.0, 2.0 / 4.0, -2.0 / 4.0]);

@@ -96,8 +96,8 @@ impl Values {
         })
     }
 
-    /// Standardised advantages of every utility, row i of `out` as `[utility][sample]`, by the networks as they are; then the
-    /// networks learn.
+    /// Standardised advantages of every utility, row i of `out` as `[utility][sample]`, by the networks as
+    /// they are; then the networks learn.
     pub fn learn(&mut self, experience: &Experience<'_>, steps: Steps, out: &mut Ragged<f64>) {
         let blocks = agent_blocks(self.bank.nets.len());
         let (encoders, rule) = (&self.encoders, &self.rule);
@@ -170,8 +170,8 @@ impl ValueScratch {
         rewards.reward_along(agent, utility, batch, steps, &mut self.column, &mut self.rewards);
     }
 
-    /// Advantages, and the λ-returns that values are to become, given the mean and deviation that the network's outputs are
-    /// scaled by.
+    /// Advantages, and the λ-returns that values are to become, given the mean and deviation that the
+    /// network's outputs are scaled by.
     fn write_advantages(
         &mut self,
         rule: &Rule,

@@ -1,9 +1,9 @@
 //! The true constrained optimum over all policies, when the utilities are concave.
 //!
-//! Over *all* stationary policies of the joint state, not only those that look κ hops far, eq:dec_prob is a convex
-//! program in the joint occupancy λ (Paper: eq:Lambda, lemma:boundedness_dual): the policies that an algorithm can
-//! learn do at most as well. The set of their occupancies is not convex (errata 10), so the optimum is an upper
-//! bound for them; on the paper's line it is attained for every κ.
+//! Over *all* stationary policies of the joint state, not only those that look κ hops far, eq:dec_prob is a
+//! convex program in the joint occupancy λ (Paper: eq:Lambda, lemma:boundedness_dual): the policies that an
+//! algorithm can learn do at most as well. The set of their occupancies is not convex (errata 10), so the
+//! optimum is an upper bound for them; on the paper's line it is attained for every κ.
 
 mod polytope;
 mod program;
@@ -44,11 +44,12 @@ pub struct Optimum {
     pub slack: Ragged<f64>,
 }
 
-/// The policy that keeps farthest from violating any constraint. Paper: lemma:boundedness_dual, Slater's condition.
+/// The policy that keeps farthest from violating any constraint. Paper: lemma:boundedness_dual, Slater's
+/// condition.
 #[derive(Debug, Clone)]
 pub struct SlaterPoint {
-    /// ξ = max over policies of min g_ik: positive if Slater's condition holds, negative if no policy is feasible,
-    /// infinite without constraints.
+    /// ξ = max over policies of min g_ik: positive if Slater's condition holds, negative if no policy is
+    /// feasible, infinite without constraints.
     pub margin: f64,
     /// How far `margin` is from the upper bound that the dual program proves.
     pub gap: f64,
@@ -74,13 +75,14 @@ impl SlaterPoint {
 
 /// Maximises (1/n) Σ f_i(λ_i) subject to g_ik(λ_i) ≥ 0 over the occupancies of all policies.
 ///
-/// Solved as a conic program by an interior-point method. F* is accurate to 1e−7, mostly 1e−10, of the utilities'
-/// largest coefficient ([`Optimum::gap`] tells), multipliers and occupancies to about the root of that. Cost: some
-/// thirty iterations of |S||A| (m + n)² + |S|³/3 for joint states with m possible successors.
+/// Solved as a conic program by an interior-point method. F* is accurate to 1e−7, mostly 1e−10, of the
+/// utilities' largest coefficient ([`Optimum::gap`] tells), multipliers and occupancies to about the root of
+/// that. Cost: some thirty iterations of |S||A| (m + n)² + |S|³/3 for joint states with m possible
+/// successors.
 ///
 /// # Errors
-/// A utility whose sign makes it not concave, or that is written in Rust; a world that is too large, e.g. with more
-/// than 2¹⁶ pairs; constraints that no policy satisfies together.
+/// A utility whose sign makes it not concave, or that is written in Rust; a world that is too large, e.g.
+/// with more than 2¹⁶ pairs; constraints that no policy satisfies together.
 pub fn optimum(dynamics: &Dynamics, problem: &Problem) -> Result<Optimum> {
     let mut model = Model::new(dynamics, problem)?;
     let mut objective = Affine::default();
@@ -139,8 +141,8 @@ pub fn largest_slacks(dynamics: &Dynamics, problem: &Problem) -> Result<Ragged<f
     Ok(Ragged::from_rows(rows.collect::<Result<Vec<_>>>()?))
 }
 
-/// The occupancies of a world, and the pieces of its problem as far as they were asked for: a piece that nothing
-/// bounds would leave the solver with a variable that may go anywhere.
+/// The occupancies of a world, and the pieces of its problem as far as they were asked for: a piece that
+/// nothing bounds would leave the solver with a variable that may go anywhere.
 #[derive(Debug, Clone)]
 struct Model<'a> {
     dynamics: &'a Dynamics,

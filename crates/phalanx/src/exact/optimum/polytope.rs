@@ -7,8 +7,9 @@ use crate::utility::conic::{Affine, Program};
 
 /// Variables x(s, a) = (1−γ) λ(s, a) of every joint state that can be reached, and their local marginals.
 ///
-/// The paper's Λ mixes the two scalings (errata 14); x has mass 1. Its variables count in units of the mean of x,
-/// so that they are of the same size as everything else in the program: the solver's success depends on it.
+/// The paper's Λ mixes the two scalings (errata 14); x has mass 1. Its variables count in units of the mean
+/// of x, so that they are of the same size as everything else in the program: the solver's success depends on
+/// it.
 #[derive(Debug, Clone)]
 pub(super) struct Occupancies {
     /// (1−γ) λ_i, a cell `[S_i][A_i]` each; constant 0 where the agent's state cannot be reached.
@@ -24,8 +25,8 @@ pub(super) struct Occupancies {
 impl Occupancies {
     /// Declares x and requires Σ_a x(s′, a) = (1−γ) ρ(s′) + γ Σ_{s,a} P(s′|s, a) x(s, a), x ≥ 0.
     ///
-    /// States that no policy reaches are left out: they would have to be 0, and an interior-point method needs an
-    /// interior. The uniform policy is inside what is left.
+    /// States that no policy reaches are left out: they would have to be 0, and an interior-point method
+    /// needs an interior. The uniform policy is inside what is left.
     pub fn declare(program: &mut Program, dynamics: &Dynamics, gamma: f64) -> Self {
         let laws = JointLaws::new(dynamics);
         let pairs = Layout::of_pairs(dynamics, 0..dynamics.agents());
@@ -83,7 +84,8 @@ impl Occupancies {
     }
 }
 
-/// Row i: Σ of `joint` (`[S][A]`) over all (s, a) with the given (s_i, a_i). Paper: eq:local_occupancy_measure.
+/// Row i: Σ of `joint` (`[S][A]`) over all (s, a) with the given (s_i, a_i). Paper:
+/// eq:local_occupancy_measure.
 pub(super) fn local_marginals(joint: &[f64], dynamics: &Dynamics) -> Ragged<f64> {
     let pairs = Layout::of_pairs(dynamics, 0..dynamics.agents());
     let marginal = |i| pairs.marginal(joint, &Layout::of_pairs(dynamics, [i]));

@@ -18,8 +18,8 @@ const TARGET_RESIDUAL: f64 = 1e-10;
 /// What is still taken when rounding keeps the solver from its targets.
 const ACCEPTED: f64 = 1e-7;
 
-/// How far it goes to the boundary of the cones, one attempt each. A step that ends too close to the boundary of
-/// an exponential cone can leave the next one no room; shorter steps avoid that and take longer.
+/// How far it goes to the boundary of the cones, one attempt each. A step that ends too close to the boundary
+/// of an exponential cone can leave the next one no room; shorter steps avoid that and take longer.
 const STEP_FRACTIONS: [f64; 3] = [0.99, 0.9, 0.7];
 
 /// A solved program.

@@ -151,8 +151,9 @@ fn largest_return(rewards: &Ragged<f64>, dynamics: &Dynamics, gamma: f64) -> f64
     values.iter().zip(&dynamics.start).map(|(v, p)| v * p).sum()
 }
 
-/// What proves an optimum, without the solver: by concavity F* ≤ L(λ*, μ*) + (1/n) max ⟨r, λ − λ*⟩ with r the shadow
-/// reward of L at λ*, and the maximum is the return of an ordinary decision process. Returns the right-hand side.
+/// What proves an optimum, without the solver: by concavity F* ≤ L(λ*, μ*) + (1/n) max ⟨r, λ − λ*⟩ with r the
+/// shadow reward of L at λ*, and the maximum is the return of an ordinary decision process. Returns the
+/// right-hand side.
 fn certified_bound(optimum: &Optimum, dynamics: &Dynamics, problem: &Problem) -> f64 {
     let mut rewards = Ragged::<f64>::zeros_like(&optimum.occupancy);
     let (mut lagrangian, mut here) = (0.0, 0.0);
@@ -262,8 +263,8 @@ fn linear_objectives_are_decision_processes() {
     }
 }
 
-/// Every kind that has a concave sign, with that sign. Sets and experts have too much mass to be reached, so that
-/// there is no kink on the way.
+/// Every kind that has a concave sign, with that sign. Sets and experts have too much mass to be reached, so
+/// that there is no kink on the way.
 fn concave_utilities(near: &[f64], rng: &mut Sequence) -> Vec<ScaledUtility> {
     let reward: Arc<[f64]> = near.iter().map(|_| rng.normal()).collect();
     let beyond: Arc<[f64]> = near.iter().map(|x| 1.5 * x).collect();

@@ -147,8 +147,8 @@ impl FeatureSet {
         }
     }
 
-    /// As [`FeatureSet::add_alternatives`] along a trajectory, up to a number that all alternatives of a step share: `out` is
-    /// `[step][alternative]`. Returns whether it is written, which the world decides.
+    /// As [`FeatureSet::add_alternatives`] along a trajectory, up to a number that all alternatives of a step
+    /// share: `out` is `[step][alternative]`. Returns whether it is written, which the world decides.
     pub fn add_changes<'a>(
         &self,
         weights: &[f64],

@@ -163,8 +163,8 @@ pub enum LinearRule {
     Lstd {
         /// Added to the diagonal.
         ridge: f64,
-        /// Share of the last iteration's equations that is kept: exponential averaging over policies that change
-        /// slowly.
+        /// Share of the last iteration's equations that is kept: exponential averaging over policies that
+        /// change slowly.
         average: f64,
     },
     /// One pass of TD over the samples, the step divided by the number of active features.
@@ -179,20 +179,22 @@ pub struct LinearCritic {
     /// A row of a utility has a weight for every feature.
     weights: UtilityRows,
     /// LSTD's equations, row j: A as `[feature][feature]`, then the mean of φ·(own cell, sampled rewards)ᵀ as
-    /// `[feature][row]`: right-hand sides follow from it for any shadow reward. Empty unless they are averaged.
+    /// `[feature][row]`: right-hand sides follow from it for any shadow reward. Empty unless they are
+    /// averaged.
     equations: Ragged<f64>,
     /// Weight of all averaged iterations so far, 1 in the limit.
     averaged: f64,
-    /// Values at all alternatives of all members along the batch, row j as `[trajectory][step][member, action]`; empty
-    /// where that would be too much.
+    /// Values at all alternatives of all members along the batch, row j as `[trajectory][step][member,
+    /// action]`; empty where that would be too much.
     ahead: Ragged<f64>,
-    /// Whether receivers are told how much the alternatives of a step differ, which is all that a gradient depends on:
-    /// where nothing is worked out ahead, that is far less work.
+    /// Whether receivers are told how much the alternatives of a step differ, which is all that a gradient
+    /// depends on: where nothing is worked out ahead, that is far less work.
     tells_changes: bool,
     horizon: usize,
 }
 
-/// Values kept ahead at most: enough for small networks, where every sender would work them out once for each receiver.
+/// Values kept ahead at most: enough for small networks, where every sender would work them out once for each
+/// receiver.
 const MOST_AHEAD: usize = 1 << 23;
 
 impl LinearCritic {
@@ -342,7 +344,8 @@ impl Agent<'_> {
         }
         let (matrix, visits) = fresh.split_at_mut(count * count);
         matrix.iter_mut().step_by(count + 1).for_each(|x| *x += ridge);
-        // Column-major as faer has it: what is read is the transpose, so it is the transpose that is factored.
+        // Column-major as faer has it: what is read is the transpose, so it is the transpose that is
+        // factored.
         let transposed = MatMut::from_column_major_slice_mut(matrix, count, count);
         let factors = Lu::new(transposed.as_ref().transpose());
         let rhs = Mat::from_fn(count, utilities, |x, u| {
@@ -388,7 +391,8 @@ impl QValues for LinearCritic {
     }
 
     fn precompute(&mut self, batch: &[Trajectory], steps: usize, wanted: ValueRequest) {
-        // An agent's share of the memory depends on nobody else, so that a process with a part of them does the same.
+        // An agent's share of the memory depends on nobody else, so that a process with a part of them does
+        // the same.
         let length = |j: usize| {
             let length = batch.len() * steps * width_of(&self.features.sets[j]);
             let fits = wanted.alternatives && length.saturating_mul(self.features.total) <= MOST_AHEAD;

@@ -56,8 +56,8 @@ impl CriticSettings for LstdSettings {
     }
 }
 
-/// Solves (D + ridge·I − γ·C)·Q = D·r̄ over the pairs visited along the trajectory of alg:subroutine, where D counts
-/// departures and C transitions, both divided by K. Pairs never left have Q = 0.
+/// Solves (D + ridge·I − γ·C)·Q = D·r̄ over the pairs visited along the trajectory of alg:subroutine, where D
+/// counts departures and C transitions, both divided by K. Pairs never left have Q = 0.
 #[derive(Debug)]
 pub struct Lstd {
     tables: QTables,
@@ -167,8 +167,8 @@ fn number_visited(scratch: &mut Scratch, size: usize) {
 
 /// Gauss–Jordan elimination in place; the solutions replace the right-hand sides.
 ///
-/// No pivoting: with γ < 1 and ridge > 0 every row's diagonal exceeds the sum of its other entries, which elimination
-/// preserves.
+/// No pivoting: with γ < 1 and ridge > 0 every row's diagonal exceeds the sum of its other entries, which
+/// elimination preserves.
 #[multiversion(targets("x86_64+avx512f+avx512vl", "x86_64+avx2"))]
 fn solve_dominant(system: &mut [f64], unknowns: usize, width: usize) {
     for pivot in 0..unknowns {

@@ -54,7 +54,8 @@ pub struct CriticInput<'a> {
 }
 
 impl<'a> CriticInput<'a> {
-    /// What a critic learns from that asked for `samples`: trajectories of its own if it wanted any, else the batch.
+    /// What a critic learns from that asked for `samples`: trajectories of its own if it wanted any, else the
+    /// batch.
     fn wanted(&self, samples: SampleRequest) -> &'a [Trajectory] {
         if samples.chains > 0 { self.evaluation } else { self.batch }
     }

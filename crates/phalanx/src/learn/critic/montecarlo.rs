@@ -43,8 +43,9 @@ impl CriticSettings for MonteCarloSettings {
 
 /// Q_j^k = Σ_{l ≥ k} γ^{l−k}·r_j(s_j^l, a_j^l) along the batch itself.
 ///
-/// Unbiased for the *untruncated* Q up to γ^K: every batch trajectory is carried on for K steps beyond the horizon.
-/// Uses agent j's own pairs only. It cannot tell alternatives, so it goes with the baselines `none` and `mean`.
+/// Unbiased for the *untruncated* Q up to γ^K: every batch trajectory is carried on for K steps beyond the
+/// horizon. Uses agent j's own pairs only. It cannot tell alternatives, so it goes with the baselines `none`
+/// and `mean`.
 #[derive(Debug)]
 pub struct MonteCarlo {
     tail: usize,

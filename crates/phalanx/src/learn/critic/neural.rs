@@ -115,9 +115,11 @@ pub struct NeuralCriticSettings {
     pub merged: bool,
 }
 
-/// Networks Q_u(s, a)_{N_j} of every agent j and utility u, trained by temporal differences with a target network.
+/// Networks Q_u(s, a)_{N_j} of every agent j and utility u, trained by temporal differences with a target
+/// network.
 ///
-/// The target values a pass's next states once, at its beginning; it follows the network after every gradient step.
+/// The target values a pass's next states once, at its beginning; it follows the network after every gradient
+/// step.
 pub struct NeuralCritic {
     encoders: Vec<ObservationEncoder>,
     /// Agent j's networks are `[utility][twin]`.
@@ -136,15 +138,15 @@ pub struct NeuralCritic {
     steps: u64,
     /// μ^{t+1}.
     mu: Ragged<f64>,
-    /// Σ_u of weighted values along the batch, row j as `[trajectory][step]`; then those of f alone, if some agents
-    /// want them.
+    /// Σ_u of weighted values along the batch, row j as `[trajectory][step]`; then those of f alone, if some
+    /// agents want them.
     along: Ragged<f64>,
     /// First step of every trajectory in those rows.
     offsets: Vec<usize>,
     /// The networks in two parts, for values at alternatives.
     splits: Vec<Option<Split>>,
-    /// Sums in the first hidden layers along the batch, row j as `[utility][twin][trajectory][step][unit]`; empty where
-    /// that would be too much, or is not asked for.
+    /// Sums in the first hidden layers along the batch, row j as `[utility][twin][trajectory][step][unit]`;
+    /// empty where that would be too much, or is not asked for.
     sums: Ragged<f32>,
 }
 

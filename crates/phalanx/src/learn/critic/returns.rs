@@ -103,17 +103,19 @@ pub struct ReturnsSettings {
     pub loss: Loss,
 }
 
-/// A_j^k = Σ_{l ≥ k} (γλ)^{l−k}·δ_j^l with δ_j^k = r_j^k + γ·V_j^{k+1} − V_j^k, along the batch itself, for every utility of
-/// agent j. V_j is a network that sees what a policy of radius κ_q would; it learns A_j^k + V_j^k by regression.
+/// A_j^k = Σ_{l ≥ k} (γλ)^{l−k}·δ_j^l with δ_j^k = r_j^k + γ·V_j^{k+1} − V_j^k, along the batch itself, for
+/// every utility of agent j. V_j is a network that sees what a policy of radius κ_q would; it learns A_j^k +
+/// V_j^k by regression.
 ///
-/// Stands where Q_j stands: Σ_j A_j over the neighbours weighs the scores, which for λ = 1 is the unbiased Monte-Carlo
-/// gradient with a baseline that depends on no action. A learnt Q used directly has to resolve how much a single action of
-/// a single agent matters, which its error easily exceeds; here a wrong V costs variance, not direction.
+/// Stands where Q_j stands: Σ_j A_j over the neighbours weighs the scores, which for λ = 1 is the unbiased
+/// Monte-Carlo gradient with a baseline that depends on no action. A learnt Q used directly has to resolve
+/// how much a single action of a single agent matters, which its error easily exceeds; here a wrong V costs
+/// variance, not direction.
 ///
-/// V = 0 after an episode that ended; one that was cut is valued at the state it was cut at, for which the batch is
-/// one step longer than the horizon. Networks learn values divided by their running size, so that utilities of
-/// any scale are learnt alike. Literature: Schulman and others, "High-dimensional continuous control using generalized
-/// advantage estimation", ICLR 2016.
+/// V = 0 after an episode that ended; one that was cut is valued at the state it was cut at, for which the
+/// batch is one step longer than the horizon. Networks learn values divided by their running size, so that
+/// utilities of any scale are learnt alike. Literature: Schulman and others, "High-dimensional continuous
+/// control using generalized advantage estimation", ICLR 2016.
 pub struct Returns {
     encoders: Vec<ObservationEncoder>,
     /// One network per agent, with one output per utility.
@@ -205,7 +207,8 @@ struct ReturnsLearner<'a> {
 }
 
 impl ReturnsLearner<'_> {
-    /// Advantages of every utility along the batch, `[utility][trajectory][step]`, and the targets of the values.
+    /// Advantages of every utility along the batch, `[utility][trajectory][step]`, and the targets of the
+    /// values.
     fn advantages(&mut self, begun: bool, advantages: &mut [f64], scratch: &mut ReturnsScratch) {
         let Signals { rewards, gamma, actions, .. } = self.signals;
         let (rewards, actions) = (rewards.row(self.j), actions[self.j]);
@@ -247,7 +250,8 @@ impl ReturnsLearner<'_> {
         }
     }
 
-    /// Regression of the values on their targets, in minibatches of the samples in `scratch.order`, `samples` per pass.
+    /// Regression of the values on their targets, in minibatches of the samples in `scratch.order`, `samples`
+    /// per pass.
     fn learn(&mut self, steps: u64, samples: usize, scratch: &mut ReturnsScratch) {
         let ReturnsScratch { inputs, part, training, targets, wanted, order, .. } = scratch;
         let (utilities, descent, loss) = (self.squares.len(), self.rule.descent, self.rule.loss);

@@ -37,7 +37,8 @@ pub struct CriticContext<'a> {
 
 /// The settings of a kind of critic, and the critic that is made from them.
 pub trait CriticSettings: Debug + Send + Sync {
-    /// Whether its keys go together in a run with `batch` trajectories; `is_exact`: of an algorithm that asks no critic.
+    /// Whether its keys go together in a run with `batch` trajectories; `is_exact`: of an algorithm that asks
+    /// no critic.
     fn check(&self, batch: usize, is_exact: bool) -> Result<()> {
         let _ = (batch, is_exact);
         Ok(())
@@ -90,8 +91,8 @@ pub fn kind_error(message: impl Into<String>) -> Error {
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StepsKeys {
-    /// K: TD updates, transitions of LSTD, linear and network critics, or steps that Monte-Carlo returns look beyond
-    /// the horizon.
+    /// K: TD updates, transitions of LSTD, linear and network critics, or steps that Monte-Carlo returns look
+    /// beyond the horizon.
     pub steps: Count,
 }
 

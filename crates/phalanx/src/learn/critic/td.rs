@@ -119,8 +119,8 @@ impl CriticSettings for TdSettings {
 
 /// Algorithm 2: K updates along one trajectory from the uniform ρ₀.
 ///
-/// It converges to the aggregated fixed point over (s, a)_{N_j^{κ_q}}, not to the paper's Q with outside agents held
-/// fixed (errata 3).
+/// It converges to the aggregated fixed point over (s, a)_{N_j^{κ_q}}, not to the paper's Q with outside
+/// agents held fixed (errata 3).
 #[derive(Debug)]
 pub struct Td {
     tables: QTables,
@@ -197,8 +197,8 @@ impl Critic for Td {
 
 /// eq:td_learning for k = 1 … K: Q(z^{k−1}) += η^{k−1}·(r(z^{k−1}) + γ·Q(z^k) − Q(z^{k−1})).
 ///
-/// `pairs` number (s, a) of the neighbourhood, `own` the agent's own pair, which its reward is a table of. After the last
-/// pair of an episode that `ended` comes nothing: Q = 0.
+/// `pairs` number (s, a) of the neighbourhood, `own` the agent's own pair, which its reward is a table of.
+/// After the last pair of an episode that `ended` comes nothing: Q = 0.
 pub fn learn(
     q: &mut [f64],
     reward: &[f64],

@@ -24,8 +24,8 @@ impl UtilityRows {
         UtilityRows { all, weighted: Ragged::default() }
     }
 
-    /// Fixes the multipliers of the agents in `blocks`. Returns the first agent with a number that is not finite, and that
-    /// number.
+    /// Fixes the multipliers of the agents in `blocks`. Returns the first agent with a number that is not
+    /// finite, and that number.
     pub fn set_multipliers(&mut self, mu: &Ragged<f64>, blocks: &[Range<usize>]) -> Option<(usize, f64)> {
         let UtilityRows { all, weighted } = self;
         fit(weighted, (0..all.rows()).map(|j| all.row(j).len() / (1 + mu.row(j).len())));
@@ -54,7 +54,8 @@ impl UtilityRows {
     }
 }
 
-/// Rows of the given lengths, in the memory that is there if they are as before. What they hold is to be written over.
+/// Rows of the given lengths, in the memory that is there if they are as before. What they hold is to be
+/// written over.
 pub fn fit(rows: &mut Ragged<f64>, lengths: impl Iterator<Item = usize> + Clone) {
     if !rows.iter().map(<[f64]>::len).eq(lengths.clone()) {
         *rows = Ragged::zeros(lengths);

@@ -186,8 +186,8 @@ impl Check {
     /// Checks `subject`.
     ///
     /// # Errors
-    /// Targets outside (0, 1); a network too large for exact computations, or without a start law; a policy at
-    /// which a utility has no value. What is too large for a single part is said in that part.
+    /// Targets outside (0, 1); a network too large for exact computations, or without a start law; a policy
+    /// at which a utility has no value. What is too large for a single part is said in that part.
     pub fn new(subject: &Subject<'_>, targets: Targets) -> Result<Self> {
         OpenUnit::check("epsilon", targets.epsilon)?;
         OpenUnit::check("delta", targets.delta)?;

@@ -1,6 +1,6 @@
-//! Factored worlds: trajectories side by side, agents in pieces that threads share. A single trajectory in a single
-//! piece has a loop of its own.
-//! Neighbouring processes tell each other states and actions of the agents at their borders at every step.
+//! Factored worlds: trajectories side by side, agents in pieces that threads share. A single trajectory in a
+//! single piece has a loop of its own. Neighbouring processes tell each other states and actions of the
+//! agents at their borders at every step.
 
 use std::ops::Range;
 
@@ -15,7 +15,8 @@ use crate::distributed::{Halo, Messages};
 use crate::policy::{ActAlone, ActTogether, Acting, Policy};
 use crate::world::{Factored, World, sampled_channels};
 
-/// Agents whose columns are written at a time, and that a thread advances at a time at most if there are many.
+/// Agents whose columns are written at a time, and that a thread advances at a time at most if there are
+/// many.
 const PIECE: usize = 4096;
 
 /// Agents that a thread advances at a time at least.
@@ -134,7 +135,8 @@ impl<'a> ByPieces<'a> {
         ByPieces { world, factored, policy, stream, halo, sampled, agents, span, ids, piece }
     }
 
-    /// Trajectories that are best simulated side by side: those of agents in one piece are worth a thread each.
+    /// Trajectories that are best simulated side by side: those of agents in one piece are worth a thread
+    /// each.
     pub fn at_once(&self) -> usize {
         if matches!(self.policy, Acting::Together(_)) || !self.halo.links.is_empty() {
             return usize::MAX;
@@ -174,7 +176,8 @@ impl<'a> ByPieces<'a> {
         self.span.len() <= self.piece && self.halo.links.is_empty()
     }
 
-    /// One trajectory, one piece. A step of ten agents takes 80 ns: what several need would add a third to it.
+    /// One trajectory, one piece. A step of ten agents takes 80 ns: what several need would add a third to
+    /// it.
     fn chunk_of_one(&self, policy: &dyn ActAlone, job: &mut Job<'_>, steps: Range<usize>) {
         let (agents, all) = (self.agents, 0..self.agents);
         let Job { request, chunk, draws, states, actions, rewards, .. } = job;
@@ -302,7 +305,8 @@ impl<'a> ByPieces<'a> {
         }
     }
 
-    /// s^{step + 1} ~ ℙ(· | s^step, a^step), and what the step earns. The first `next` trajectories go on after it.
+    /// s^{step + 1} ~ ℙ(· | s^step, a^step), and what the step earns. The first `next` trajectories go on
+    /// after it.
     fn move_on(&self, jobs: &mut [Job<'_>], step: usize, next: usize, messages: &mut Messages) -> Result<()> {
         let (going_on, last) = jobs.split_at_mut(next);
         let move_on = |members: Range<usize>, now: Now<'_>, next: &mut [u8]| {
@@ -325,8 +329,8 @@ impl<'a> ByPieces<'a> {
         }
     }
 
-    /// Does `work` on a row of every trajectory, first at the borders: neighbours are told of the agents there, all
-    /// agents are worked on `meanwhile` too, and what neighbours tell is written down.
+    /// Does `work` on a row of every trajectory, first at the borders: neighbours are told of the agents
+    /// there, all agents are worked on `meanwhile` too, and what neighbours tell is written down.
     fn exchange<'j>(
         &self,
         jobs: &mut [Job<'j>],
@@ -354,8 +358,8 @@ impl<'a> ByPieces<'a> {
         Ok(())
     }
 
-    /// Does `work(agents, now, their part of the row)` on pieces of one row of each trajectory. A piece is worked on in
-    /// all trajectories before the next one: what is known of its agents stays in cache.
+    /// Does `work(agents, now, their part of the row)` on pieces of one row of each trajectory. A piece is
+    /// worked on in all trajectories before the next one: what is known of its agents stays in cache.
     fn over_pieces<'j, T: Send>(
         &self,
         jobs: &mut [Job<'j>],

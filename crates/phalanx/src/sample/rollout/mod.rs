@@ -81,7 +81,8 @@ pub fn simulate(
 /// A trajectory to be filled.
 type Job<'a> = (&'a Request, &'a mut Trajectory);
 
-/// Runs so many jobs at a time, group after group; single ones on whichever thread is free next, unless they are serial.
+/// Runs so many jobs at a time, group after group; single ones on whichever thread is free next, unless they
+/// are serial.
 fn side_by_side<'a>(
     mut jobs: Vec<Job<'a>>,
     at_once: usize,

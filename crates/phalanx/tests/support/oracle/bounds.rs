@@ -232,8 +232,8 @@ impl Decay {
                 out["phi0"] = json!((-omega).exp());
                 out["lemma_bound"] =
                     json!((1.0 + constraints * most) * m_pi * c0 * power(omega) / (1.0 - self.gamma));
-                // The logarithm of c0 phi0^kappa_q is convex: its slope, here times a positive factor, changes
-                // sign at most once in [0, sup).
+                // The logarithm of c0 phi0^kappa_q is convex: its slope, here times a positive factor,
+                // changes sign at most once in [0, sup).
                 let slope = |w: f64| {
                     let (chi, chi_slope) = self.chi(w);
                     2.0 * chi_slope - kappa_q as f64 * chi * (2.0 - self.gamma * chi)
@@ -318,7 +318,8 @@ pub fn closed_loop(
         let mut q = vec![0.0; n];
         for i in 0..n {
             for k in 0..n {
-                // Outside the neighbourhood k differs from i, so (I - gamma C)^{-1} - I is the inverse itself there.
+                // Outside the neighbourhood k differs from i, so (I - gamma C)^{-1} - I is the inverse itself
+                // there.
                 if !neigh_q[i].contains(&k) {
                     q[i] += inverse[i][k];
                 }

@@ -1,7 +1,7 @@
 //! Every quantity of the reference files by plain loops over all joint states and actions.
 //!
-//! Written from the definitions of the file format alone. It shares no code with the library, so that the two can be
-//! compared; it is slow and simple on purpose.
+//! Written from the definitions of the file format alone. It shares no code with the library, so that the two
+//! can be compared; it is slow and simple on purpose.
 
 mod arithmetic;
 mod bounds;

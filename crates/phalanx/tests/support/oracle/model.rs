@@ -250,7 +250,8 @@ impl Utility {
         gradient.iter().map(|x| self.scale * x).collect()
     }
 
-    /// `(sup |r|_inf, sup |r|_2, L_lambda)`, or nothing without a uniform bound. `start` is the agent's start law.
+    /// `(sup |r|_inf, sup |r|_2, L_lambda)`, or nothing without a uniform bound. `start` is the agent's start
+    /// law.
     pub fn bounds(&self, start: &[f64]) -> Option<(f64, f64, f64)> {
         let q = self.q;
         let (s, a) = (self.states as f64, self.actions as f64);

@@ -66,7 +66,8 @@ impl LearnerScratch {
         shuffle(rule.passes, now.size, &mut sequence, order);
     }
 
-    /// Agent j's shadow rewards of a utility along the trajectories; of all utilities at once where networks are merged.
+    /// Agent j's shadow rewards of a utility along the trajectories; of all utilities at once where networks
+    /// are merged.
     pub fn write_rewards(
         &mut self,
         j: usize,
@@ -144,8 +145,8 @@ impl Learner<'_> {
         }
     }
 
-    /// eq:td_learning with a gradient, one transition at a time along a chain. There is one reward fewer than inputs,
-    /// or as many if the episode ended with the last.
+    /// eq:td_learning with a gradient, one transition at a time along a chain. There is one reward fewer than
+    /// inputs, or as many if the episode ended with the last.
     fn learn_online(&mut self, inputs: &Inputs, rewards: &[f32], tape: &mut Tape<f32>) {
         let (along, after) = rewards.split_at(rewards.len().min(inputs.size - 1));
         for (twin, NetworkMut { net, weights, .. }) in self.twins.iter_mut().enumerate() {

@@ -1,4 +1,5 @@
-//! Values of neural Q-functions along a batch: at the actions taken, and at all alternatives of a neighbour's.
+//! Values of neural Q-functions along a batch: at the actions taken, and at all alternatives of a
+//! neighbour's.
 
 use std::cell::RefCell;
 
@@ -38,8 +39,8 @@ impl NeuralCritic {
         }
     }
 
-    /// Values of agent j's networks for the inputs in `scratch`, weighed by μ^{t+1} and summed over the utilities that count: written over
-    /// `out`.
+    /// Values of agent j's networks for the inputs in `scratch`, weighed by μ^{t+1} and summed over the
+    /// utilities that count: written over `out`.
     fn weighed(&self, j: usize, constraints: bool, scratch: &mut ValueScratch, out: &mut [f64]) {
         let ValueScratch { inputs, tape, values, .. } = scratch;
         let (net, row) = (&self.bank.nets[j], self.bank.weights.row(j));
@@ -55,7 +56,8 @@ impl NeuralCritic {
         }
     }
 
-    /// Weighted values along the first `steps` steps of the batch, `total` of them; then those of f alone, if `partial`.
+    /// Weighted values along the first `steps` steps of the batch, `total` of them; then those of f alone, if
+    /// `partial`.
     pub(super) fn values_along(
         &self,
         batch: &[Trajectory],
@@ -85,7 +87,8 @@ impl NeuralCritic {
 
     /// Sums in the first hidden layers along the batch, if they can be used and are not too many.
     pub(super) fn first_sums(&self, batch: &[Trajectory], steps: usize, total: usize) -> Ragged<f32> {
-        // An agent's share of the memory depends on nobody else, so that a process with a part of them does the same.
+        // An agent's share of the memory depends on nobody else, so that a process with a part of them does
+        // the same.
         let length = |j: usize| {
             let width = self.splits[j].as_ref().map_or(0, Split::width);
             let length = self.bank.networks(j).len() * total * width;
@@ -109,8 +112,8 @@ impl NeuralCritic {
         sums
     }
 
-    /// Sender j's values at the alternatives of the receiver, from its sums along the batch, written over zeros. False if
-    /// they cannot be had that way.
+    /// Sender j's values at the alternatives of the receiver, from its sums along the batch, written over
+    /// zeros. False if they cannot be had that way.
     pub(super) fn alternatives_from_sums(
         &self,
         j: usize,
