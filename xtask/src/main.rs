@@ -1,5 +1,7 @@
 //! Developer commands: what CI runs and what a person runs are the same.
 
+#![forbid(unsafe_code)]
+
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 use std::time::Instant;

@@ -26,7 +26,7 @@ const COLUMNS: &str = "step,actions,piston_y,ball_x,ball_y,ball_vx,ball_vy,ball_
 const ACTIONS: &str = "actions";
 const HEIGHTS: &str = "piston_y";
 const FEWEST_PISTONS: usize = 2;
-/// Written in place of actions beside the start, one a piston.
+/// Written in place of actions beside the start, one per piston.
 const NO_ACTION: &str = "-";
 
 pub fn replay(args: &ReplayArgs) -> anyhow::Result<()> {

@@ -13,7 +13,7 @@ pub struct Course<'a> {
     pub setting: &'a Setting,
     /// Its entry in the legend.
     pub label: String,
-    /// One a seed.
+    /// One per seed.
     pub runs: Vec<Metrics>,
 }
 

@@ -9,7 +9,7 @@ use phalanx::{Error, Result};
 pub struct Sheet {
     /// Names.
     pub columns: Vec<String>,
-    /// One cell a column.
+    /// One cell per column.
     pub rows: Vec<Vec<String>>,
 }
 

@@ -1,4 +1,4 @@
-"""How many steps of pistonball a second: PettingZoo's, ours through the same API, and ours as arrays.
+"""How many steps of pistonball per second: PettingZoo's, ours through the same API, and ours as arrays.
 
     python crates/phalanx-py/benches/env_speed.py [seconds per measurement]
 

@@ -18,7 +18,7 @@ create_exception!(
     phalanx,
     TrainingError,
     PyRuntimeError,
-    "A run that could not go on: a number that is none, a file that cannot be written."
+    "A run that could not go on: NaN or infinity where a number is needed, a file that cannot be written."
 );
 create_exception!(
     phalanx,

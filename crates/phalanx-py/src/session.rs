@@ -269,7 +269,7 @@ impl Fixed {
         law: &mut [f64],
     ) -> PyResult<()> {
         if view.iter().any(|number| !number.is_finite()) {
-            return Err(bad("observations", format!("agent {agent}'s hold a number that is none")));
+            return Err(bad("observations", format!("agent {agent}'s observation contains NaN or infinity")));
         }
         if self.evaluator.policy().law_of_rows(agent, view, law) {
             return Ok(());
@@ -290,7 +290,7 @@ pub fn agent_prefix(world: &WorldConfig) -> &'static str {
     world.settings().map_or("agent", |settings| settings.agent_name())
 }
 
-/// A list of an array an agent.
+/// A list with an array per agent.
 fn arrays<'py>(py: Python<'py>, rows: &Ragged<f64>) -> Vec<Bound<'py, PyArray1<f64>>> {
     rows.iter().map(|row| PyArray1::from_slice(py, row)).collect()
 }

@@ -3,6 +3,8 @@
 //! Both libraries are generic: called from the main crate, their code would be compiled again with every
 //! change of it, and with every variant of it (tests, MPI). Here it is compiled once.
 
+#![forbid(unsafe_code)]
+
 use faer::linalg::solvers::{PartialPivLu, Solve, SolveCore};
 use faer::{Conj, MatRef};
 

@@ -16,8 +16,6 @@ const OTHER_MEANINGS: &[(&str, &str, &str, &str)] = &[
     ("world", "table", "neural/architecture.rs", "embeddings"),
     ("world", "table", "neural/pass.rs", "embeddings"),
     ("world", "table", "exact/contraction.rs", "a law by state and action"),
-    ("world", "table", "theory/lab.rs", "a table to print"),
-    ("world", "table", "theory/experiments.rs", "a table to print"),
     ("utility", "linear", "sweep/file.rs", "a scale of numbers"),
     ("utility", "linear", "base/schedule.rs", "a schedule"),
     ("utility", "linear", "neural/architecture.rs", "a layer"),

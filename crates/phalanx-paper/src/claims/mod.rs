@@ -111,7 +111,7 @@ pub struct Judgement {
     pub method: String,
     /// What follows from all findings.
     pub verdict: Verdict,
-    /// One a test.
+    /// One per test.
     pub findings: Vec<Finding>,
 }
 

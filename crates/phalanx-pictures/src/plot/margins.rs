@@ -116,7 +116,7 @@ fn spread_curve(spread: &Spread) -> (&str, Vec<Point>) {
     (&spread.constraint, series::points(&shares, &slacks))
 }
 
-/// A curve a constraint.
+/// A curve per constraint.
 fn share_panel<'a>(curves: impl Iterator<Item = (&'a str, Vec<Point>)>) -> Panel {
     let curves = curves.take(MOST_CURVES).enumerate();
     let curves = curves.map(|(k, (name, points))| line(points, THICK, Colour::of_series(k), name.into()));

@@ -17,7 +17,7 @@ pub struct Reel {
     raster: Raster,
 }
 
-/// Pixels of a sheet a unit of length: it is for print. Frames are for screens.
+/// Pixels of a sheet per unit of length: it is for print. Frames are for screens.
 const SHEET_SCALE: f32 = 2.0;
 
 impl Reel {

@@ -13,7 +13,7 @@ from pettingzoo import ParallelEnv  # type: ignore[import-untyped, import-not-fo
 from ._phalanx import ConfigError
 from .envs import MOST_CYCLES, Array, Source, Starts, joint_state, make_games, whole_number
 
-#: Frames a second of a film that plays as fast as the game.
+#: Frames per second of a film that plays as fast as the game.
 _FPS = {"pistonball": 20}
 _OTHER_FPS = 5
 _BALL = ("x", "y", "vx", "vy", "angle", "omega")

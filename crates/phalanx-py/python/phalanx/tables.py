@@ -41,7 +41,7 @@ class Table(dict[str, "np.ndarray[Any, np.dtype[Any]]"]):
         return cls({name: np.array([row[name] for row in listed]) for name in names})
 
     def rows(self) -> list[dict[str, Any]]:
-        """A dict a row."""
+        """A dict per row."""
         return [dict(zip(self, values, strict=True)) for values in zip(*self.values(), strict=True)]
 
     def _repr_html_(self) -> str:

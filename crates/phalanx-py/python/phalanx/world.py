@@ -277,6 +277,6 @@ def _law(found: Any) -> NDArray[np.float64]:
     array = np.asarray(found)
     if array.dtype.kind not in "fiub" or array.ndim != 1:
         raise ConfigError(
-            f"transition: gives {array.dtype} of shape {array.shape}; a probability a state is needed"
+            f"transition: gives {array.dtype} of shape {array.shape}; one probability per state is needed"
         )
     return np.ascontiguousarray(array, dtype=np.float64)

@@ -19,7 +19,7 @@ pub enum Actions {
 #[derive(Clone, Copy)]
 pub enum Space<'a> {
     Continuous,
-    /// As many an agent as the world says.
+    /// As many per agent as the world says.
     Discrete(&'a dyn World),
 }
 

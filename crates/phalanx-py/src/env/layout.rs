@@ -9,7 +9,7 @@ use phalanx::world::{Evolution, View, World};
 pub struct Layout {
     /// N_i^κ, ascending, i among it.
     pub groups: Ragged<u32>,
-    /// A view an agent in joint worlds; in factored ones local states are seen as they are.
+    /// A view per agent in joint worlds; in factored ones local states are seen as they are.
     views: Vec<Box<dyn View>>,
     /// Where an agent's numbers begin among everybody's, and where the last one's end.
     offsets: Vec<usize>,

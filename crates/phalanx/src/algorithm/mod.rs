@@ -70,7 +70,7 @@ pub trait Algorithm: Send + Sync {
     }
 
     /// What every process sent in the last iteration, where there are several; known to the first only.
-    fn carried(&self) -> &[ProcessTraffic] {
+    fn process_traffic(&self) -> &[ProcessTraffic] {
         &[]
     }
 

@@ -342,7 +342,7 @@ impl Algorithm for PrimalDual {
         self.largest.bound(steps, batch)
     }
 
-    fn carried(&self) -> &[ProcessTraffic] {
+    fn process_traffic(&self) -> &[ProcessTraffic] {
         &self.process_traffic
     }
 }

@@ -210,3 +210,74 @@ impl<'de> de::MapAccess<'de> for Map {
         Some(self.entries.len())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Deserialize, Debug, PartialEq)]
+    #[serde(rename_all = "lowercase")]
+    enum Colour {
+        Red,
+    }
+
+    #[derive(Deserialize, Debug, PartialEq, Default)]
+    #[serde(deny_unknown_fields, default)]
+    struct Part {
+        c: Option<f64>,
+        pair: (u8, u8),
+        colour: Option<Colour>,
+        name: String,
+    }
+
+    #[derive(Deserialize, Debug, PartialEq)]
+    struct Whole {
+        b: Vec<Part>,
+    }
+
+    #[derive(Deserialize, Debug, PartialEq)]
+    struct Document {
+        a: Whole,
+    }
+
+    fn from_json(part: &str) -> Read<Part> {
+        let text = format!(r#"{{"a": {{"b": [{{}}, {part}]}}}}"#);
+        let mut document = Document::deserialize(Value::Json(serde_json::from_str(&text).unwrap()))?;
+        Ok(document.a.b.remove(1))
+    }
+
+    fn from_toml(part: &str) -> Read<Part> {
+        Part::deserialize(Value::Toml(toml::Value::Table(toml::from_str(part).unwrap())))
+    }
+
+    #[test]
+    fn both_formats_are_read_alike() {
+        let expected = Part { c: Some(2.0), pair: (1, 2), colour: Some(Colour::Red), name: "x".into() };
+        let json = r#"{"c": 2, "pair": [1, 2], "colour": "red", "name": "x"}"#;
+        assert_eq!(from_json(json).unwrap(), expected);
+        assert_eq!(from_toml("c = 2.0\npair = [1, 2]\ncolour = 'red'\nname = 'x'").unwrap(), expected);
+        assert_eq!(from_json(r#"{"c": null}"#).unwrap(), Part::default());
+        assert_eq!(from_toml("c = inf").unwrap().c, Some(f64::INFINITY));
+        assert_eq!(from_toml("name = 2026-11-17").unwrap().name, "2026-11-17");
+    }
+
+    #[test]
+    fn what_does_not_fit_is_named_with_its_place() {
+        for (part, place, message) in [
+            (r#"{"c": "x"}"#, "a.b[1].c", r#"invalid type: string "x", expected f64"#),
+            (r#"{"pair": [1, 300]}"#, "a.b[1].pair[1]", "invalid value: integer `300`, expected u8"),
+            (r#"{"pair": [1, 2, 3]}"#, "a.b[1].pair", "invalid length 3, expected fewer elements in array"),
+            (r#"{"colour": 1}"#, "a.b[1].colour", "invalid type: integer `1`, expected a string"),
+            (r#"{"colour": "blue"}"#, "a.b[1].colour", "unknown variant `blue`, expected `red`"),
+            (r#"{"name": 1e300}"#, "a.b[1].name", "invalid type: floating point `1e300`, expected a string"),
+            (r#"{"name": null}"#, "a.b[1].name", "invalid type: null, expected a string"),
+            (r#"{"size": 1}"#, "a.b[1].size", "unknown field `size`"),
+            ("3", "a.b[1]", "invalid type: integer `3`, expected struct Part"),
+        ] {
+            let misfit = from_json(part).unwrap_err();
+            assert_eq!(misfit.place, place, "{part}");
+            assert!(misfit.message.starts_with(message), "{part}: {misfit}");
+        }
+        assert_eq!(from_toml("pair = [1, 'x']").unwrap_err().place, "pair[1]");
+    }
+}

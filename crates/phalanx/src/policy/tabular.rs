@@ -1,4 +1,4 @@
-//! One table of parameters an agent, over the joint state of its κ-hop neighbourhood.
+//! One table of parameters per agent, over the joint state of its κ-hop neighbourhood.
 
 use std::ops::Range;
 

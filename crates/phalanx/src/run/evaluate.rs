@@ -180,7 +180,7 @@ impl Evaluator {
     pub fn from_run(run: &Path, registry: &Registry) -> Result<Self> {
         let config = Config::of_run(run)?.with_registry(registry.clone());
         let file = run.join("policy.safetensors");
-        let unfinished = "has no policy yet: it is not finished; `phalanx resume` goes on with it";
+        let unfinished = "has no policy yet: it is not finished; resume it";
         ensure(file.exists(), || Error::file(run, unfinished))?;
         let mut found = Evaluator::new(&config)?;
         if let Some(mu) = multipliers::read(run, found.problem())? {

@@ -156,8 +156,8 @@ impl RunFolder {
             stages.map(|(now, before)| format!(",{:.9}", (*now - *before).as_secs_f64())).collect();
         timings.push_line(format_args!(
             "{iteration}{spent},{},{}",
-            by_rank(algorithm.carried(), |carried| carried.bytes),
-            by_rank(algorithm.carried(), |carried| carried.bound),
+            by_rank(algorithm.process_traffic(), |carried| carried.bytes),
+            by_rank(algorithm.process_traffic(), |carried| carried.bound),
         ))?;
         self.last_times = times;
         if iteration.is_multiple_of(session.config().iterations.div_ceil(EVENTS)) {

@@ -86,7 +86,7 @@ impl Outcome {
             comm_bytes: algorithm.traffic().bytes(),
             traffic: algorithm.traffic(),
             traffic_bound: algorithm.traffic_bound(),
-            processes: algorithm.carried().to_vec(),
+            processes: algorithm.process_traffic().to_vec(),
             scaling: session.config().scaling,
             evaluation_episodes: evaluation.episodes,
             exact,

@@ -78,8 +78,7 @@ impl Session {
     }
 
     /// As [`Session::new`] with a world or a problem of one's own; `[world]`, `[objective]` and
-    /// `[[constraint]]` of
-    /// `config` are not looked at.
+    /// `[[constraint]]` of `config` are not looked at.
     pub fn with(config: &Config, world: Arc<dyn World>, problem: Problem) -> Result<Self> {
         Session::build(config, Task::single(world, Arc::new(problem)))
     }

@@ -62,7 +62,7 @@ pub struct RunResults {
 }
 
 /// What rank 0 decides after an iteration.
-const GO_ON: u8 = 0;
+const CONTINUE: u8 = 0;
 const CHECKPOINT: u8 = 1;
 const STOP: u8 = 2;
 
@@ -128,18 +128,18 @@ impl Run {
                     folder.record(&summary, &self.session)?;
                 }
                 progress(&summary);
-                let due = if timer.is_due() { CHECKPOINT } else { GO_ON };
+                let due = if timer.is_due() { CHECKPOINT } else { CONTINUE };
                 Ok(if stop.load(Ordering::Relaxed) { STOP } else { due })
             })?;
             self.elapsed = before + begin.elapsed();
-            if decision != GO_ON {
+            if decision != CONTINUE {
                 timer.time(|| self.checkpoint(&halo))?;
             }
             if decision == STOP && !self.session.is_done() {
                 return self.stopped(&halo);
             }
         }
-        let last = halo.broadcast_decision(|| Ok(if timer.is_affordable() { CHECKPOINT } else { GO_ON }))?;
+        let last = halo.broadcast_decision(|| Ok(if timer.is_affordable() { CHECKPOINT } else { CONTINUE }))?;
         if last == CHECKPOINT {
             self.checkpoint(&halo)?;
         }

@@ -17,9 +17,7 @@ pub fn sub_world(world: Arc<dyn World>, network: Graph) -> Result<Arc<dyn World>
         return Ok(part);
     }
     let Evolution::Factored(factored) = world.evolution() else {
-        let message =
-            "cannot be shared out over processes: its agents share something that is simulated whole";
-        return Err(kind_error(message));
+        return Err(kind_error("joint worlds do not support several processes"));
     };
     let number = |id: u32| match network.ids() {
         Some(ids) => ids.binary_search(&id).ok().map(|i| i as u32),

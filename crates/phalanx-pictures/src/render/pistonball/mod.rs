@@ -47,7 +47,7 @@ pub enum Margins {
 }
 
 impl Margins {
-    /// One entry a piston, or none.
+    /// One entry per piston, or none.
     fn values(&self) -> &[Option<f64>] {
         match self {
             Margins::Known { of_pistons, .. } => of_pistons,

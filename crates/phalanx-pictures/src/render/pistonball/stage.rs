@@ -40,12 +40,12 @@ impl Stage {
         Stage { pistons, first, pitch, top }
     }
 
-    /// The game from its ceiling downwards, with at most one pixel a unit of the world.
+    /// The game from its ceiling downwards, with at most one pixel per unit of the world.
     pub fn whole(pistons: usize, first: usize) -> Stage {
         Stage::new(pistons, first, CEILING, 1.0)
     }
 
-    /// Pixels a unit of the world.
+    /// Pixels per unit of the world.
     pub fn scale(&self) -> f32 {
         self.pitch / COLUMN as f32
     }

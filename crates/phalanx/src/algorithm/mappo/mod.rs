@@ -3,7 +3,7 @@
 //!
 //! Every agent has an actor, a critic of the reward, and for each constraint a critic of the cost and a
 //! multiplier. Beside the published programs, networks have no layer normalisation, and values are normalised
-//! once an iteration (`docs/decisions.md`).
+//! once per iteration (`docs/decisions.md`).
 //!
 //! Literature: Gu and others, "Multi-agent constrained policy optimisation", 2021.
 

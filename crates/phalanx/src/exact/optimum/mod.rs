@@ -122,7 +122,7 @@ pub fn slater_point(dynamics: &Dynamics, problem: &Problem) -> Result<SlaterPoin
     Ok(SlaterPoint { margin, gap, value, occupancy, slack, weights: prices(&rows, &solution) })
 }
 
-/// The largest value that each g_ik alone can take over all policies. One program a constraint.
+/// The largest value that each g_ik alone can take over all policies. One program per constraint.
 ///
 /// # Errors
 /// As [`slater_point`].

@@ -232,7 +232,7 @@ fn width_of(set: &FeatureSet) -> usize {
 
 /// Buffers of one agent's learning.
 #[derive(Default)]
-struct Scratch {
+struct LinearWorkspace {
     rows: FeatureRows,
     /// This iteration's equations of LSTD.
     equations: Vec<f64>,
@@ -254,7 +254,7 @@ impl Critic for LinearCritic {
         let (features, blocks) = (&self.features, &self.features.blocks);
         let rows =
             self.weights.all.split_rows_mut(blocks).into_iter().zip(self.equations.split_rows_mut(blocks));
-        for_each_agent(blocks, rows, |scratch: &mut Scratch, j, (weights, equations)| {
+        for_each_agent(blocks, rows, |scratch: &mut LinearWorkspace, j, (weights, equations)| {
             let (actions, rewards, gamma) = (signals.actions[j], signals.rewards.row(j), signals.gamma);
             let agent = Agent { features, j, actions, rewards, trajectories, gamma };
             match rule {
@@ -305,13 +305,13 @@ impl Agent<'_> {
         mass: f64,
         equations: &mut [f64],
         weights: &mut [f64],
-        scratch: &mut Scratch,
+        scratch: &mut LinearWorkspace,
     ) {
         let (set, j) = (&self.features.sets[self.j], self.j);
         let count = set.count;
         let utilities = weights.len() / count;
         let width = self.rewards.len() / utilities;
-        let Scratch { rows, equations: fresh, .. } = scratch;
+        let LinearWorkspace { rows, equations: fresh, .. } = scratch;
         fresh.clear();
         fresh.resize(count * (count + width), 0.0);
         let (matrix, visits) = fresh.split_at_mut(count * count);
@@ -358,12 +358,12 @@ impl Agent<'_> {
         }
     }
 
-    fn td(&self, steps: StepSettings, weights: &mut [f64], scratch: &mut Scratch) {
+    fn td(&self, steps: StepSettings, weights: &mut [f64], scratch: &mut LinearWorkspace) {
         let (set, j) = (&self.features.sets[self.j], self.j);
         let count = set.count;
         let utilities = weights.len() / count;
         let width = self.rewards.len() / utilities;
-        let Scratch { rows, rewards, .. } = scratch;
+        let LinearWorkspace { rows, rewards, .. } = scratch;
         rewards.resize(utilities, Vec::new());
         let mut update = 0;
         for trajectory in self.trajectories {

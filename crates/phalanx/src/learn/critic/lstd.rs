@@ -74,7 +74,7 @@ impl Lstd {
 
 /// Buffers of one agent's solve.
 #[derive(Debug, Default)]
-struct Scratch {
+struct LstdWorkspace {
     /// Pairs along every trajectory.
     columns: Vec<Vec<u32>>,
     /// Number of a visited pair in the system, by pair.
@@ -95,7 +95,7 @@ impl Critic for Lstd {
     fn learn(&mut self, evidence: CriticInput<'_>) -> Result<()> {
         let transitions: usize = evidence.evaluation.iter().map(Trajectory::transitions).sum();
         let (ridge, signals) = (self.ridge, evidence.signals);
-        self.tables.for_each_agent(|j, index, tables, scratch: &mut Scratch| {
+        self.tables.for_each_agent(|j, index, tables, scratch: &mut LstdWorkspace| {
             scratch.columns.resize(evidence.evaluation.len(), Vec::new());
             for (trajectory, pairs) in evidence.evaluation.iter().zip(&mut scratch.columns) {
                 pair_column(index.terms(j), None, trajectory, trajectory.steps(), pairs);
@@ -152,7 +152,7 @@ impl Critic for Lstd {
 }
 
 /// Numbers the visited pairs in order of their first visit.
-fn number_visited(scratch: &mut Scratch, size: usize) {
+fn number_visited(scratch: &mut LstdWorkspace, size: usize) {
     scratch.visited.clear();
     scratch.unknown_of.clear();
     scratch.unknown_of.resize(size, NOT_VISITED);

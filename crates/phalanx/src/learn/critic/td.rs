@@ -139,7 +139,7 @@ impl Td {
 
 /// One agent's columns.
 #[derive(Default)]
-struct Scratch {
+struct TdWorkspace {
     pairs: Vec<u32>,
     own: Vec<u32>,
     column: Vec<f64>,
@@ -152,7 +152,7 @@ impl Critic for Td {
 
     fn learn(&mut self, evidence: CriticInput<'_>) -> Result<()> {
         let (steps, warm, signals) = (&self.steps, self.warm, evidence.signals);
-        self.tables.for_each_agent(|j, index, tables, Scratch { pairs, own, column }| {
+        self.tables.for_each_agent(|j, index, tables, TdWorkspace { pairs, own, column }| {
             if !warm {
                 tables.fill(0.0);
             }

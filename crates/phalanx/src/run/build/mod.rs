@@ -53,23 +53,22 @@ pub fn algorithm(config: &Config, task: Task) -> Result<Box<dyn Algorithm>> {
     config.algorithm.build(config.plan(), task)
 }
 
-/// How a run is shared out over processes; none if there is one, which has everything.
+/// How the agents are distributed over processes; none if there is one, which has all of them.
 pub fn partition(config: &Config, world: &dyn World, processes: usize) -> Result<Option<Partition>> {
     if processes == 1 {
         return Ok(None);
     }
     let refused = |what: String| Error::argument("mpi", what);
-    let whole =
-        "this world is simulated whole: its agents share what none of them owns; train it without --mpi";
+    let whole = "this world is simulated whole: joint worlds do not support several processes";
     ensure(matches!(world.evolution(), Evolution::Factored(_)), || refused(whole.into()))?;
     ensure(config.algorithm.is_local(), || {
         let local: Vec<String> = AlgorithmChoice::local_names().map(|name| format!("\"{name}\"")).collect();
         let (name, local) = (config.algorithm.name, local.join(" and "));
-        refused(format!("{ALGORITHM} = \"{name}\" looks at the whole network; {local} can be shared out"))
+        refused(format!("{ALGORITHM} = \"{name}\" looks at the whole graph; {local} can be distributed"))
     })?;
     ensure(!config.critic.enumerates(), || {
         let (key, kind) = (critic::KIND, config.critic.kind);
-        refused(format!("{key} = \"{kind}\" looks at the whole network; use another critic"))
+        refused(format!("{key} = \"{kind}\" looks at the whole graph; use another critic"))
     })?;
     Partition::new(world.graph(), processes).map(Some)
 }

@@ -110,7 +110,7 @@ fn returns(
     })
 }
 
-/// The range of a reward a step, if after an episode's end none is earned.
+/// The range of a reward per step, if after an episode's end none is earned.
 fn lived(world: &dyn World, [low, high]: [f64; 2]) -> [f64; 2] {
     match world.evolution() {
         Evolution::Factored(_) => [low, high],

@@ -12,9 +12,9 @@ use std::collections::BinaryHeap;
 pub struct Matching {
     /// The number of the edge that node i on the left is matched by, if it is.
     pub edge: Vec<Option<usize>>,
-    /// One a node on the left.
+    /// One per node on the left.
     pub left_price: Vec<f64>,
-    /// One a node on the right.
+    /// One per node on the right.
     pub right_price: Vec<f64>,
 }
 
