@@ -99,16 +99,16 @@ fn steps(
 }
 
 fn epidemic_film(evaluator: &Evaluator, spec: &EpidemicSpec, trajectory: &Trajectory) -> EpidemicFilm {
-    let network = evaluator.world().graph();
-    let map = Map::of(network);
+    let graph = evaluator.world().graph();
+    let map = Map::of(graph);
     let mut infected = vec![0; trajectory.steps()];
-    for i in 0..network.agents() {
+    for i in 0..graph.agents() {
         for (count, &state) in infected.iter_mut().zip(trajectory.states(i)) {
             *count += usize::from(state == epidemic::INFECTED);
         }
     }
     let status = |k: usize, reward: f64| {
-        epidemic::status(infected[k] as f64 / network.agents() as f64, reward / (k + 1) as f64)
+        epidemic::status(infected[k] as f64 / graph.agents() as f64, reward / (k + 1) as f64)
     };
     let steps = steps(evaluator, trajectory, map.people.iter().copied(), status);
     EpidemicFilm { map, has_recovered: spec.model == EpidemicModel::Sirs, steps }

@@ -79,7 +79,7 @@ pub struct PrimalDual {
     gradient_settings: GradientSettings,
     actor: Actor,
     largest: TrafficLimits,
-    /// Constraints of all agents of the whole network.
+    /// Constraints of all agents of the whole graph.
     constraints: usize,
     // Results of the last iteration.
     trajectories: Vec<Trajectory>,
@@ -186,7 +186,7 @@ impl PrimalDual {
     }
 }
 
-/// Fails everywhere if `lines` fail in one process; agents are named by their numbers in the whole network.
+/// Fails everywhere if `lines` fail in one process; agents are named by their numbers in the whole graph.
 fn all_ok<T>(halo: &Halo, graph: &Graph, lines: impl FnOnce() -> Result<T>) -> Result<T> {
     halo.all_ok(lines().map_err(|error| match error {
         Error::Diverged { iteration, agent, quantity, value } => {

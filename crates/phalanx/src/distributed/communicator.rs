@@ -35,7 +35,7 @@ pub trait Communicator: Send + Sync {
     }
 }
 
-/// One process that holds the whole network.
+/// One process that holds the whole graph.
 pub struct SingleProcess;
 
 impl Communicator for SingleProcess {

@@ -18,7 +18,7 @@ pub struct Halo {
     pub(crate) links: Vec<Link>,
     /// Own agents that others must know of, as ascending runs.
     pub(crate) border: Vec<Range<usize>>,
-    /// Agents of the whole network.
+    /// Agents of the whole graph.
     total: usize,
     /// The agents of every process, once they are asked for.
     members: OnceLock<Vec<Vec<u32>>>,
@@ -41,20 +41,20 @@ pub struct Messages {
 }
 
 impl Halo {
-    /// Tells the owners of the ghosts in `share` who must know of them. `network` is the part that this
+    /// Tells the owners of the ghosts in `share` who must know of them. `graph` is the part that this
     /// process holds.
     pub fn new(
         peers: Arc<dyn Communicator>,
         partition: Partition,
         share: &PartitionPart,
-        network: &Graph,
+        graph: &Graph,
     ) -> Result<Self> {
         let count = peers.count();
         let mut wanted = vec![Vec::new(); count];
         share.ghosts.iter().for_each(|(owner, agents)| wanted[*owner] = agents.clone());
         let asked = all_to_all(&*peers, &wanted)?;
         let local = |ids: &[u32]| -> Vec<u32> {
-            let known = network.ids().unwrap_or_default();
+            let known = graph.ids().unwrap_or_default();
             ids.iter().filter_map(|id| known.binary_search(id).ok().map(|i| i as u32)).collect()
         };
         let links: Vec<Link> = (0..count)
@@ -65,7 +65,7 @@ impl Halo {
         sent.sort_unstable();
         sent.dedup();
         let border = runs_of(sent.into_iter().map(|i| i as usize));
-        Ok(Halo { peers, partition, links, border, total: network.total(), members: OnceLock::new() })
+        Ok(Halo { peers, partition, links, border, total: graph.total(), members: OnceLock::new() })
     }
 
     /// That of a process that has all agents of the network to itself: a communicator of size 1, without
@@ -217,9 +217,9 @@ impl Halo {
         Ok(all)
     }
 
-    /// The same for rows of unequal length, of the agents that `network` owns.
-    pub fn gather_ragged(&self, network: &Graph, rows: &Ragged<f64>) -> Result<Ragged<f64>> {
-        let own: Vec<&[f64]> = network.owned_agents().map(|i| rows.row(i)).collect();
+    /// The same for rows of unequal length, of the agents that `graph` owns.
+    pub fn gather_ragged(&self, graph: &Graph, rows: &Ragged<f64>) -> Result<Ragged<f64>> {
+        let own: Vec<&[f64]> = graph.owned_agents().map(|i| rows.row(i)).collect();
         let lengths: Vec<f64> = own.iter().map(|row| row.len() as f64).collect();
         let lengths = self.gather_rows(1, &lengths)?;
         let mut all = Ragged::zeros(lengths.iter().map(|&length| length as usize));

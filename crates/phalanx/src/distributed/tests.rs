@@ -16,9 +16,9 @@ fn crew<T: Send>(count: usize, work: impl Fn(&Halo, &Graph) -> T + Sync) -> Vec<
                 let partition = Partition::new(whole, peers.count()).unwrap();
                 let rank = peers.rank();
                 let share = partition.part(whole, rank, 2, |i| vec![i as u32]);
-                let network = whole.part(share.ids.clone(), |id| partition.owner(id) == rank);
-                let halo = Halo::new(peers, partition, &share, &network).unwrap();
-                work(&halo, &network)
+                let graph = whole.part(share.ids.clone(), |id| partition.owner(id) == rank);
+                let halo = Halo::new(peers, partition, &share, &graph).unwrap();
+                work(&halo, &graph)
             })
         };
         let threads: Vec<_> = ThreadCommunicator::new(count).into_iter().map(start).collect();
@@ -28,12 +28,12 @@ fn crew<T: Send>(count: usize, work: impl Fn(&Halo, &Graph) -> T + Sync) -> Vec<
 
 #[test]
 fn ghosts_hear_what_their_owners_say() {
-    let rows = crew(3, |halo, network| {
-        let mine = |i: usize| network.owned_agents().any(|own| own == i);
+    let rows = crew(3, |halo, graph| {
+        let mine = |i: usize| graph.owned_agents().any(|own| own == i);
         let mut rows: Vec<Vec<u8>> = (0..2)
             .map(|k| {
-                let entry = |i: usize| if mine(i) { 10 * k + network.global_id(i) as u8 } else { 99 };
-                (0..network.agents()).map(entry).collect()
+                let entry = |i: usize| if mine(i) { 10 * k + graph.global_id(i) as u8 } else { 99 };
+                (0..graph.agents()).map(entry).collect()
             })
             .collect();
         let mut messages = halo.messages();
@@ -42,7 +42,7 @@ fn ghosts_hear_what_their_owners_say() {
         halo.exchange(&mut messages, &mut || worked = true).unwrap();
         rows.iter_mut().enumerate().for_each(|(k, row)| halo.unpack(&messages, k, row));
         assert!(worked);
-        (0..network.agents()).map(|i| (network.global_id(i), rows[0][i], rows[1][i])).collect::<Vec<_>>()
+        (0..graph.agents()).map(|i| (graph.global_id(i), rows[0][i], rows[1][i])).collect::<Vec<_>>()
     });
     // Agents 0 to 2, 3 to 5 and 6 to 9, with two of the others on each side; in between nobody is missing.
     let heard = |ids: std::ops::Range<u32>| ids.map(|id| (id, id as u8, 10 + id as u8)).collect::<Vec<_>>();
@@ -51,13 +51,13 @@ fn ghosts_hear_what_their_owners_say() {
 
 #[test]
 fn numbers_come_together_in_agent_order() {
-    let found = crew(4, |halo, network| {
-        let own: Vec<f64> = network.owned_agents().map(|i| f64::from(network.global_id(i))).collect();
-        let rows = (0..network.agents()).map(|i| network.global_id(i));
+    let found = crew(4, |halo, graph| {
+        let own: Vec<f64> = graph.owned_agents().map(|i| f64::from(graph.global_id(i))).collect();
+        let rows = (0..graph.agents()).map(|i| graph.global_id(i));
         let rows = Ragged::from_rows(rows.map(|id| vec![f64::from(id); id as usize % 3]));
         let mut sums = [own.len() as u64, 1];
         halo.fold(&mut sums, |a, b| a + b).unwrap();
-        let ragged = halo.gather_ragged(network, &rows).unwrap();
+        let ragged = halo.gather_ragged(graph, &rows).unwrap();
         (
             halo.gather_rows(1, &own).unwrap(),
             ragged.data().to_vec(),

@@ -267,8 +267,8 @@ mod tests {
 
     #[test]
     fn a_line_of_three_counted_by_hand() {
-        let network = Graph::line(3).unwrap();
-        let (policy, q) = (network.neighbourhoods(1), network.neighbourhoods(1));
+        let graph = Graph::line(3).unwrap();
+        let (policy, q) = (graph.neighbourhoods(1), graph.neighbourhoods(1));
         let (mut exchange, _) = ledger(&policy, &q, &q, &[1, 1, 1], &[2, 2, 2]);
         exchange.sampled(10);
         exchange.record_q_messages(2, 10);
@@ -289,15 +289,15 @@ mod tests {
 
     #[test]
     fn constraints_that_do_not_count_are_not_sent() {
-        let network = Graph::line(3).unwrap();
-        let (q, own) = (network.neighbourhoods(1), network.neighbourhoods(0));
+        let graph = Graph::line(3).unwrap();
+        let (q, own) = (graph.neighbourhoods(1), graph.neighbourhoods(0));
         let (mut exchange, _) = ledger(&q, &q, &own, &[1, 1, 1], &[1, 1, 1]);
         exchange.record_q_messages(2, 10);
         let traffic = exchange.traffic();
         assert_eq!(traffic.q_values, Count { messages: 8, bytes: 4 * 10 * 8 });
         assert_eq!(traffic.duals, Count::default());
         // Radius 1 of 2 on a line of three: the ends do not hear of each other's constraints.
-        let (mut exchange, _) = ledger(&q, &network.neighbourhoods(2), &q, &[1, 1, 1], &[1, 1, 1]);
+        let (mut exchange, _) = ledger(&q, &graph.neighbourhoods(2), &q, &[1, 1, 1], &[1, 1, 1]);
         exchange.record_q_messages(1, 1);
         assert_eq!(exchange.traffic().duals, Count { messages: 4, bytes: 32 });
         assert_eq!(exchange.traffic().q_values.bytes, (4 * 2 + 2) * 8);

@@ -134,18 +134,18 @@ mod tests {
 
     #[test]
     fn agents_without_links() {
-        let network = read("0 1\n", Some(3)).unwrap();
-        assert_eq!((network.agents(), network.edge_count()), (3, 1));
-        let network = read("0 1\n4 4\n", None).unwrap();
-        assert_eq!((network.agents(), network.edge_count()), (5, 1));
+        let graph = read("0 1\n", Some(3)).unwrap();
+        assert_eq!((graph.agents(), graph.edge_count()), (3, 1));
+        let graph = read("0 1\n4 4\n", None).unwrap();
+        assert_eq!((graph.agents(), graph.edge_count()), (5, 1));
     }
 
     #[test]
     fn a_generated_network_survives_the_file() {
-        let network = Graph::random_geometric(200, 0.15, 5).unwrap();
+        let graph = Graph::random_geometric(200, 0.15, 5).unwrap();
         let text: String =
-            (0..200).flat_map(|i| network.neighbours(i).iter().map(move |j| format!("{i} {j}\n"))).collect();
-        assert_eq!(read(&text, Some(200)).unwrap(), network);
+            (0..200).flat_map(|i| graph.neighbours(i).iter().map(move |j| format!("{i} {j}\n"))).collect();
+        assert_eq!(read(&text, Some(200)).unwrap(), graph);
     }
 
     #[test]

@@ -275,14 +275,14 @@ fn cell_of(point: [f64; 2], per_side: usize) -> [usize; 2] {
 mod tests {
     use super::*;
 
-    fn edges(network: Result<Graph>) -> Vec<(u32, u32)> {
-        let network = network.unwrap();
+    fn edges(graph: Result<Graph>) -> Vec<(u32, u32)> {
+        let graph = graph.unwrap();
         let mut edges = Vec::new();
-        for i in 0..network.agents() as u32 {
-            let later = network.neighbours(i as usize).iter().filter(|&&j| j > i);
+        for i in 0..graph.agents() as u32 {
+            let later = graph.neighbours(i as usize).iter().filter(|&&j| j > i);
             edges.extend(later.map(|&j| (i, j)));
         }
-        assert_eq!(edges.len(), network.edge_count());
+        assert_eq!(edges.len(), graph.edge_count());
         edges
     }
 
@@ -409,8 +409,8 @@ mod tests {
 
     #[test]
     fn unusable_settings_are_named() {
-        let message = |network: Result<Graph>| network.unwrap_err().to_string();
-        for network in [
+        let message = |graph: Result<Graph>| graph.unwrap_err().to_string();
+        for graph in [
             Graph::line(0),
             Graph::ring(0),
             Graph::star(0),
@@ -418,7 +418,7 @@ mod tests {
             Graph::random_geometric(0, 0.1, 1),
             Graph::erdos_renyi(0, 0.1, 1),
         ] {
-            assert_eq!(message(network), "network.agents: 0 agents given, allowed are 1 to 4294967295");
+            assert_eq!(message(graph), "network.agents: 0 agents given, allowed are 1 to 4294967295");
         }
         assert_eq!(message(Graph::grid(0, 3)), "network.rows: 0 given, at least 1 is needed");
         assert_eq!(message(Graph::grid(3, 0)), "network.columns: 0 given, at least 1 is needed");

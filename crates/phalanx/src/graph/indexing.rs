@@ -275,8 +275,8 @@ mod tests {
 
     #[test]
     fn runs_of_shifted_groups_give_what_each_group_alone_gives() {
-        for network in [Graph::line(40), Graph::grid(5, 8), Graph::random_geometric(40, 0.25, 3)] {
-            let groups = network.unwrap().neighbourhoods(1);
+        for graph in [Graph::line(40), Graph::grid(5, 8), Graph::random_geometric(40, 0.25, 3)] {
+            let groups = graph.unwrap().neighbourhoods(1);
             let (states, actions) = ([2; 40], [3; 40]);
             let index = StateIndex::new(&groups, &states, "kappa").unwrap();
             let mut joint = [0; 40];

@@ -125,10 +125,10 @@ mod tests {
 
     #[test]
     fn rows_are_ascending_without_loops_or_repeats() {
-        let network = Graph::from_edges(5, [(3, 1), (1, 0), (0, 1), (2, 2), (1, 3), (4, 1)]).unwrap();
-        assert_eq!(network.agents(), 5);
-        assert_eq!(network.edge_count(), 3);
-        let rows: Vec<&[u32]> = (0..5).map(|i| network.neighbours(i)).collect();
+        let graph = Graph::from_edges(5, [(3, 1), (1, 0), (0, 1), (2, 2), (1, 3), (4, 1)]).unwrap();
+        assert_eq!(graph.agents(), 5);
+        assert_eq!(graph.edge_count(), 3);
+        let rows: Vec<&[u32]> = (0..5).map(|i| graph.neighbours(i)).collect();
         assert_eq!(rows, [&[1][..], &[0, 3, 4], &[], &[1], &[1]]);
     }
 
@@ -141,9 +141,9 @@ mod tests {
 
     #[test]
     fn an_agent_may_be_alone() {
-        let network = Graph::from_edges(1, []).unwrap();
-        assert_eq!((network.agents(), network.edge_count()), (1, 0));
-        assert!(network.neighbours(0).is_empty());
+        let graph = Graph::from_edges(1, []).unwrap();
+        assert_eq!((graph.agents(), graph.edge_count()), (1, 0));
+        assert!(graph.neighbours(0).is_empty());
     }
 
     #[test]

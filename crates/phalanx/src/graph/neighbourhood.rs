@@ -95,7 +95,7 @@ impl Graph {
 
 /// Breadth-first search from one agent after another, without clearing anything in between.
 struct Search<'a> {
-    network: &'a Graph,
+    graph: &'a Graph,
     /// 1 + the agent whose search last reached this agent. 0, for never, lets the operating system hand out
     /// the array lazily: a search that stays local touches little of it.
     reached_by: Vec<u32>,
@@ -104,8 +104,8 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    fn new(network: &'a Graph) -> Self {
-        Search { network, reached_by: vec![0; network.agents()], reached: Vec::new() }
+    fn new(graph: &'a Graph) -> Self {
+        Search { graph, reached_by: vec![0; graph.agents()], reached: Vec::new() }
     }
 
     /// The neighbourhoods of consecutive agents.
@@ -117,7 +117,7 @@ impl<'a> Search<'a> {
 
     /// The agents at most `kappa` hops from `source`, ascending.
     fn within(&mut self, source: usize, kappa: usize) -> &[u32] {
-        let agents = self.network.agents();
+        let agents = self.graph.agents();
         let mark = source as u32 + 1;
         self.reached.clear();
         self.reached.push(source as u32);
@@ -133,7 +133,7 @@ impl<'a> Search<'a> {
                 if self.reached.len() == agents {
                     break 'search;
                 }
-                for &neighbour in self.network.neighbours(self.reached[k] as usize) {
+                for &neighbour in self.graph.neighbours(self.reached[k] as usize) {
                     let last = &mut self.reached_by[neighbour as usize];
                     if *last != mark {
                         *last = mark;
@@ -148,7 +148,7 @@ impl<'a> Search<'a> {
     }
 
     fn put_in_order(&mut self, mark: u32) {
-        let agents = self.network.agents();
+        let agents = self.graph.agents();
         if self.reached.len() > agents / DENSE_SHARE {
             self.reached.clear();
             let marks = self.reached_by.iter().zip(0..agents as u32);
@@ -169,30 +169,30 @@ mod tests {
 
     #[test]
     fn pieces_of_a_network_do_not_reach_each_other() {
-        let network = Graph::from_edges(4, [(0, 1), (1, 2)]).unwrap();
+        let graph = Graph::from_edges(4, [(0, 1), (1, 2)]).unwrap();
         let expected = [
             [Some(0), Some(1), Some(2), None],
             [Some(1), Some(0), Some(1), None],
             [Some(2), Some(1), Some(0), None],
             [None, None, None, Some(0)],
         ];
-        assert!(network.distances().eq(expected));
+        assert!(graph.distances().eq(expected));
     }
 
     /// The definition, one search per agent.
-    fn by_definition(network: &Graph, kappa: usize) -> Ragged<u32> {
-        Ragged::from_rows((0..network.agents()).map(|i| {
+    fn by_definition(graph: &Graph, kappa: usize) -> Ragged<u32> {
+        Ragged::from_rows((0..graph.agents()).map(|i| {
             let near = |d: Option<u32>| d.is_some_and(|d| d as usize <= kappa);
-            let distances = network.distances_from(i);
-            (0..network.agents() as u32).filter(move |&j| near(distances[j as usize])).collect::<Vec<_>>()
+            let distances = graph.distances_from(i);
+            (0..graph.agents() as u32).filter(move |&j| near(distances[j as usize])).collect::<Vec<_>>()
         }))
     }
 
     #[test]
     fn distances_on_two_components() {
-        let network = Graph::from_edges(6, [(0, 1), (1, 2), (2, 3), (3, 0), (4, 5)]).unwrap();
-        assert_eq!(network.distances_from(0), [Some(0), Some(1), Some(2), Some(1), None, None]);
-        assert_eq!(network.distances_from(5), [None, None, None, None, Some(1), Some(0)]);
+        let graph = Graph::from_edges(6, [(0, 1), (1, 2), (2, 3), (3, 0), (4, 5)]).unwrap();
+        assert_eq!(graph.distances_from(0), [Some(0), Some(1), Some(2), Some(1), None, None]);
+        assert_eq!(graph.distances_from(5), [None, None, None, None, Some(1), Some(0)]);
     }
 
     #[test]
@@ -211,18 +211,14 @@ mod tests {
     fn neighbourhoods_are_the_definition_on_random_networks() {
         for seed in 0..6 {
             let n = 60 + 40 * seed as usize;
-            for network in [
+            for graph in [
                 Graph::erdos_renyi(n, 1.5 / n as f64, seed).unwrap(),
                 Graph::erdos_renyi(n, 4.0 / n as f64, seed).unwrap(),
                 Graph::erdos_renyi(n, 0.5, seed).unwrap(),
                 Graph::random_geometric(n, 0.1, seed).unwrap(),
             ] {
                 for kappa in [0, 1, 2, 3, n] {
-                    assert_eq!(
-                        network.neighbourhoods(kappa),
-                        by_definition(&network, kappa),
-                        "{seed} {kappa}"
-                    );
+                    assert_eq!(graph.neighbourhoods(kappa), by_definition(&graph, kappa), "{seed} {kappa}");
                 }
             }
         }
@@ -231,15 +227,15 @@ mod tests {
     /// More agents than one block holds.
     #[test]
     fn threads_do_not_change_neighbourhoods() {
-        let network = Graph::erdos_renyi(5_000, 0.0006, 1).unwrap();
+        let graph = Graph::erdos_renyi(5_000, 0.0006, 1).unwrap();
         let with_threads = |count| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(count).build().unwrap();
-            pool.install(|| network.neighbourhoods(3))
+            pool.install(|| graph.neighbourhoods(3))
         };
         let alone = with_threads(1);
         assert_eq!(alone, with_threads(2));
         assert_eq!(alone, with_threads(3));
-        assert_eq!(alone, by_definition(&network, 3));
+        assert_eq!(alone, by_definition(&graph, 3));
     }
 
     #[test]

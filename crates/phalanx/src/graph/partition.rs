@@ -38,9 +38,9 @@ const WORTH_ALIGNING: usize = 32;
 const WORTH_ORDERING: f64 = 0.8;
 
 impl Partition {
-    /// Shares out the agents of `network`. Time and memory O(agents + links).
-    pub fn new(network: &Graph, processes: usize) -> Result<Self> {
-        let agents = network.agents();
+    /// Shares out the agents of `graph`. Time and memory O(agents + links).
+    pub fn new(graph: &Graph, processes: usize) -> Result<Self> {
+        let agents = graph.agents();
         if !(1..=agents).contains(&processes) {
             let message =
                 format!("{processes} processes for {agents} agents; every process needs one at least");
@@ -49,14 +49,14 @@ impl Partition {
         let even = |r: usize| (r as u128 * agents as u128 / processes as u128) as usize;
         let mut bounds: Vec<usize> = (0..=processes).map(even).collect();
         let natural = Partition { order: None, bounds: bounds.clone() };
-        let cut = natural.cut(network);
+        let cut = natural.cut(graph);
         // Each border of a line or of a grid cuts few links; there is nothing to be gained.
-        if processes > 1 && cut * 50 > network.edge_count() {
-            let order = cuthill_mckee(network);
+        if processes > 1 && cut * 50 > graph.edge_count() {
+            let order = cuthill_mckee(graph);
             let mut places = vec![0; agents];
             order.iter().enumerate().for_each(|(place, &agent)| places[agent as usize] = place as u32);
             let ordered = Partition { order: Some(Order { agents: order, places }), bounds: bounds.clone() };
-            if (ordered.cut(network) as f64) < WORTH_ORDERING * cut as f64 {
+            if (ordered.cut(graph) as f64) < WORTH_ORDERING * cut as f64 {
                 return Ok(ordered);
             }
         }
@@ -105,18 +105,18 @@ impl Partition {
     /// What a process holds if it must know everybody within `depth` hops of its agents, and their `parents`.
     pub fn part(
         &self,
-        network: &Graph,
+        graph: &Graph,
         process: usize,
         depth: usize,
         parents: impl Fn(usize) -> Vec<u32>,
     ) -> PartitionPart {
         let own = self.agents(process);
-        let mut known = vec![false; network.agents()];
+        let mut known = vec![false; graph.agents()];
         own.iter().for_each(|&i| known[i as usize] = true);
         let mut is_new = |j: u32| !std::mem::replace(&mut known[j as usize], true);
         let (mut frontier, mut ghosts) = (own.clone(), Vec::new());
         for _ in 0..depth {
-            let around = frontier.iter().flat_map(|&i| network.neighbours(i as usize)).copied();
+            let around = frontier.iter().flat_map(|&i| graph.neighbours(i as usize)).copied();
             frontier = around.filter(|&j| is_new(j)).collect();
             ghosts.extend_from_slice(&frontier);
         }
@@ -138,46 +138,46 @@ impl Partition {
     }
 
     /// Links between agents of different processes.
-    fn cut(&self, network: &Graph) -> usize {
+    fn cut(&self, graph: &Graph) -> usize {
         let between = |i: usize| {
             let owner = self.owner(i as u32);
-            let others = network.neighbours(i).iter().filter(|&&j| (j as usize) < i);
+            let others = graph.neighbours(i).iter().filter(|&&j| (j as usize) < i);
             others.filter(|&&j| self.owner(j) != owner).count()
         };
-        (0..network.agents()).map(between).sum()
+        (0..graph.agents()).map(between).sum()
     }
 }
 
 /// The order of Cuthill and McKee: breadth first, from an agent at the edge of each component, neighbours
 /// with few links first.
-fn cuthill_mckee(network: &Graph) -> Vec<u32> {
-    let mut order = Vec::with_capacity(network.agents());
-    let (mut seen, mut probed) = (vec![false; network.agents()], vec![false; network.agents()]);
-    for root in 0..network.agents() as u32 {
+fn cuthill_mckee(graph: &Graph) -> Vec<u32> {
+    let mut order = Vec::with_capacity(graph.agents());
+    let (mut seen, mut probed) = (vec![false; graph.agents()], vec![false; graph.agents()]);
+    for root in 0..graph.agents() as u32 {
         if !seen[root as usize] {
             // Far from anywhere is at the edge.
             let mut component = Vec::new();
-            search(network, root, &mut probed, &mut component);
+            search(graph, root, &mut probed, &mut component);
             let edge = component.last().copied().unwrap_or(root);
-            search(network, edge, &mut seen, &mut order);
+            search(graph, edge, &mut seen, &mut order);
         }
     }
     order
 }
 
 /// Adds everybody who can be reached from `root`, breadth first.
-fn search(network: &Graph, root: u32, seen: &mut [bool], order: &mut Vec<u32>) {
+fn search(graph: &Graph, root: u32, seen: &mut [bool], order: &mut Vec<u32>) {
     let mut at = order.len();
     seen[root as usize] = true;
     order.push(root);
     while at < order.len() {
         let first = order.len();
-        for &j in network.neighbours(order[at] as usize) {
+        for &j in graph.neighbours(order[at] as usize) {
             if !std::mem::replace(&mut seen[j as usize], true) {
                 order.push(j);
             }
         }
-        order[first..].sort_by_key(|&j| network.neighbours(j as usize).len());
+        order[first..].sort_by_key(|&j| graph.neighbours(j as usize).len());
         at += 1;
     }
 }
@@ -188,15 +188,15 @@ mod tests {
 
     #[test]
     fn every_agent_has_one_owner_and_shares_are_even() {
-        for network in [
+        for graph in [
             Graph::line(103).unwrap(),
             Graph::grid(9, 12).unwrap(),
             Graph::random_geometric(300, 0.1, 3).unwrap(),
             Graph::erdos_renyi(200, 0.02, 4).unwrap(),
         ] {
-            let n = network.agents();
+            let n = graph.agents();
             for processes in [1, 2, 3, 7] {
-                let partition = Partition::new(&network, processes).unwrap();
+                let partition = Partition::new(&graph, processes).unwrap();
                 let mut all = Vec::new();
                 for process in 0..processes {
                     let agents = partition.agents(process);
@@ -217,8 +217,8 @@ mod tests {
         // A line whose agents are numbered crosswise: the order of numbers cuts nearly every link.
         let n = 1000;
         let scrambled = |i: usize| i * 387 % n;
-        let network = Graph::from_edges(n, (1..n).map(|i| (scrambled(i - 1), scrambled(i)))).unwrap();
-        assert_eq!(Partition::new(&network, 4).unwrap().cut(&network), 3);
+        let graph = Graph::from_edges(n, (1..n).map(|i| (scrambled(i - 1), scrambled(i)))).unwrap();
+        assert_eq!(Partition::new(&graph, 4).unwrap().cut(&graph), 3);
         let geometric = Graph::random_geometric(2000, 0.05, 1).unwrap();
         let partition = Partition::new(&geometric, 4).unwrap();
         assert!(partition.cut(&geometric) * 10 < geometric.edge_count());
@@ -228,9 +228,9 @@ mod tests {
 
     #[test]
     fn ghosts_are_who_is_near_and_parents() {
-        let network = Graph::line(20).unwrap();
-        let partition = Partition::new(&network, 2).unwrap();
-        let share = partition.part(&network, 0, 2, |i| vec![i as u32, if i == 3 { 19 } else { 0 }]);
+        let graph = Graph::line(20).unwrap();
+        let partition = Partition::new(&graph, 2).unwrap();
+        let share = partition.part(&graph, 0, 2, |i| vec![i as u32, if i == 3 { 19 } else { 0 }]);
         assert_eq!(share.ghosts, [(1, vec![10, 11, 19])]);
         assert!(share.ids.iter().copied().eq(0..20), "{:?}", share.ids);
         let line = Graph::line(400).unwrap();
@@ -241,10 +241,10 @@ mod tests {
 
     #[test]
     fn large_shares_hold_whole_groups() {
-        let network = Graph::line(50_000).unwrap();
-        let partition = Partition::new(&network, 3).unwrap();
+        let graph = Graph::line(50_000).unwrap();
+        let partition = Partition::new(&graph, 3).unwrap();
         assert!(partition.is_aligned());
-        assert!(Partition::new(&network, 1).unwrap().is_aligned());
+        assert!(Partition::new(&graph, 1).unwrap().is_aligned());
         assert!(!Partition::new(&Graph::line(1000).unwrap(), 3).unwrap().is_aligned());
     }
 }

@@ -156,29 +156,29 @@ fn below(numbers: &mut Sequence, count: usize) -> usize {
 mod tests {
     use super::*;
 
-    fn degrees(network: &Graph) -> Vec<usize> {
-        (0..network.agents()).map(|i| network.neighbours(i).len()).collect()
+    fn degrees(graph: &Graph) -> Vec<usize> {
+        (0..graph.agents()).map(|i| graph.neighbours(i).len()).collect()
     }
 
-    fn is_connected(network: &Graph) -> bool {
-        network.distances_from(0).iter().all(Option::is_some)
+    fn is_connected(graph: &Graph) -> bool {
+        graph.distances_from(0).iter().all(Option::is_some)
     }
 
     /// Mean share of pairs of neighbours that are linked.
-    fn clustering(network: &Graph) -> f64 {
-        let linked = |&a: &u32, &b: &u32| network.neighbours(a as usize).binary_search(&b).is_ok();
+    fn clustering(graph: &Graph) -> f64 {
+        let linked = |&a: &u32, &b: &u32| graph.neighbours(a as usize).binary_search(&b).is_ok();
         let share = |i: usize| {
-            let row = network.neighbours(i);
+            let row = graph.neighbours(i);
             let pairs = row.len() * row.len().saturating_sub(1);
             let found: usize = row.iter().map(|a| row.iter().filter(|b| linked(a, b)).count()).sum();
             if pairs == 0 { 0.0 } else { found as f64 / pairs as f64 }
         };
-        (0..network.agents()).map(share).sum::<f64>() / network.agents() as f64
+        (0..graph.agents()).map(share).sum::<f64>() / graph.agents() as f64
     }
 
-    fn mean_distance(network: &Graph) -> f64 {
-        let total: u32 = network.distances_from(0).into_iter().flatten().sum();
-        f64::from(total) / (network.agents() - 1) as f64
+    fn mean_distance(graph: &Graph) -> f64 {
+        let total: u32 = graph.distances_from(0).into_iter().flatten().sum();
+        f64::from(total) / (graph.agents() - 1) as f64
     }
 
     #[test]
@@ -194,12 +194,12 @@ mod tests {
     #[test]
     fn rewiring_moves_links_and_loses_none() {
         for (rewire, seed) in [(0.1, 1), (0.5, 2), (1.0, 3)] {
-            let network = Graph::small_world(2_000, 6, rewire, seed).unwrap();
-            assert_eq!(network.edge_count(), 6_000);
+            let graph = Graph::small_world(2_000, 6, rewire, seed).unwrap();
+            assert_eq!(graph.edge_count(), 6_000);
             // Everybody keeps the links that are its own to move.
-            assert!(degrees(&network).iter().all(|&degree| degree >= 3));
+            assert!(degrees(&graph).iter().all(|&degree| degree >= 3));
             let kept = (0..2_000).flat_map(|i| (1..=3).map(move |d| (i, ((i + d) % 2_000) as u32)));
-            let kept = kept.filter(|(i, j)| network.neighbours(*i).binary_search(j).is_ok()).count();
+            let kept = kept.filter(|(i, j)| graph.neighbours(*i).binary_search(j).is_ok()).count();
             let sigma = (6_000.0 * rewire * (1.0 - rewire)).sqrt();
             // A link may be moved to where another one was.
             assert!((kept as f64 - 6_000.0 * (1.0 - rewire)).abs() < 4.0 * sigma + 30.0, "{rewire}: {kept}");
@@ -221,10 +221,10 @@ mod tests {
     #[test]
     fn a_scale_free_network_has_hubs() {
         let (n, links) = (20_000, 3);
-        let network = Graph::scale_free(n, links, 1).unwrap();
-        assert_eq!(network.edge_count(), links * (links + 1) / 2 + (n - links - 1) * links);
-        assert!(is_connected(&network));
-        let degrees = degrees(&network);
+        let graph = Graph::scale_free(n, links, 1).unwrap();
+        assert_eq!(graph.edge_count(), links * (links + 1) / 2 + (n - links - 1) * links);
+        assert!(is_connected(&graph));
+        let degrees = degrees(&graph);
         assert_eq!(degrees.iter().min(), Some(&links));
         // The largest is about links·√n, where a network of independent links would have some 20.
         assert!(*degrees.iter().max().unwrap() > 200);
@@ -268,7 +268,7 @@ mod tests {
 
     #[test]
     fn unusable_settings_are_named() {
-        let message = |network: Result<Graph>| network.map(|_| ()).unwrap_err().to_string();
+        let message = |graph: Result<Graph>| graph.map(|_| ()).unwrap_err().to_string();
         for neighbours in [0, 3, 10, 12, usize::MAX - 1] {
             assert_eq!(
                 message(Graph::small_world(10, neighbours, 0.1, 1)),

@@ -7,15 +7,15 @@ use super::Graph;
 use crate::Ragged;
 use crate::base::parallel::{blocks_of, runs_of};
 
-/// How the agents of a part are numbered in the whole network.
+/// How the agents of a part are numbered in the whole graph.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct SubGraph {
-    /// Number in the whole network of every agent here, ascending: what is in order here is in order there.
+    /// Number in the whole graph of every agent here, ascending: what is in order here is in order there.
     ids: Vec<u32>,
     /// Agents here that belong to this process, as ascending runs. The others are ghosts: copies of somebody
     /// else's.
     own: Vec<Range<usize>>,
-    /// Agents of the whole network.
+    /// Agents of the whole graph.
     total: usize,
 }
 
@@ -36,19 +36,19 @@ impl Graph {
         Graph { adjacency, part: Some(Arc::new(SubGraph { ids, own, total: self.total() })) }
     }
 
-    /// Number of agent `i` in the whole network: the one that users see, and that random numbers are keyed
+    /// Number of agent `i` in the whole graph: the one that users see, and that random numbers are keyed
     /// by.
     #[inline]
     pub fn global_id(&self, i: usize) -> u32 {
         self.part.as_ref().map_or(i as u32, |part| part.ids[i])
     }
 
-    /// Numbers in the whole network of all agents here; none if this is the whole.
+    /// Numbers in the whole graph of all agents here; none if this is the whole.
     pub fn ids(&self) -> Option<&[u32]> {
         self.part.as_ref().map(|part| &part.ids[..])
     }
 
-    /// The numbers in the whole network, if they follow each other.
+    /// The numbers in the whole graph, if they follow each other.
     pub fn contiguous_ids(&self) -> Range<usize> {
         match self.ids() {
             None => 0..self.agents(),
@@ -61,12 +61,12 @@ impl Graph {
         }
     }
 
-    /// Agents of the whole network.
+    /// Agents of the whole graph.
     pub fn total(&self) -> usize {
         self.part.as_ref().map_or(self.agents(), |part| part.total)
     }
 
-    /// Agents that belong to this process, as ascending runs: all, if this is the whole network.
+    /// Agents that belong to this process, as ascending runs: all, if this is the whole graph.
     pub fn owned(&self) -> Vec<Range<usize>> {
         let everybody = || std::iter::once(0..self.agents()).collect();
         self.part.as_ref().map_or_else(everybody, |part| part.own.clone())

@@ -56,18 +56,18 @@ pub struct Piece {
     pub crc32c: u32,
 }
 
-/// Writes the state of the agents that `network` owns, as number `which.0` of `which.1` pieces. They are a
+/// Writes the state of the agents that `graph` owns, as number `which.0` of `which.1` pieces. They are a
 /// checkpoint once [`write_manifest`] has written its manifest.
 pub fn write(
     folder: &Path,
     iteration: usize,
     which: (usize, usize),
     fields: &Fields<'_>,
-    network: &Graph,
+    graph: &Graph,
 ) -> Result<Piece> {
     durable::create_dir(folder)?;
-    let own = network.owned();
-    let ids: Vec<u32> = network.owned_agents().map(|i| network.global_id(i)).collect();
+    let own = graph.owned();
+    let ids: Vec<u32> = graph.owned_agents().map(|i| graph.global_id(i)).collect();
     let (first, last) = (ids.first().copied().unwrap_or(0), ids.last().copied().unwrap_or(0));
     let mut tensors: Vec<(String, Numbers<'_>)> = Vec::new();
     for (name, field) in fields {
@@ -156,16 +156,16 @@ pub fn verify(folder: &Path, iteration: usize) -> Result<Manifest> {
     Ok(manifest)
 }
 
-/// Restores the state of the agents that `network` owns from a checkpoint that [`verify`] found whole.
-pub fn restore(folder: &Path, manifest: &Manifest, mut fields: Fields<'_>, network: &Graph) -> Result<()> {
-    let own: Vec<usize> = network.owned_agents().collect();
-    let place = |id: &u32| own.binary_search_by_key(id, |&i| network.global_id(i)).ok().map(|k| own[k]);
+/// Restores the state of the agents that `graph` owns from a checkpoint that [`verify`] found whole.
+pub fn restore(folder: &Path, manifest: &Manifest, mut fields: Fields<'_>, graph: &Graph) -> Result<()> {
+    let own: Vec<usize> = graph.owned_agents().collect();
+    let place = |id: &u32| own.binary_search_by_key(id, |&i| graph.global_id(i)).ok().map(|k| own[k]);
     // Everything is in one file and here: rows need not be those of agents.
-    let everything = manifest.pieces.len() == 1 && network.ids().is_none();
+    let everything = manifest.pieces.len() == 1 && graph.ids().is_none();
     let mut restored = 0;
     for (number, piece) in manifest.pieces.iter().enumerate() {
-        let from = own.partition_point(|&i| network.global_id(i) < piece.first);
-        if own.get(from).is_none_or(|&i| network.global_id(i) > piece.last) {
+        let from = own.partition_point(|&i| graph.global_id(i) < piece.first);
+        if own.get(from).is_none_or(|&i| graph.global_id(i) > piece.last) {
             continue;
         }
         let path = state_path(folder, manifest.iteration, (number, manifest.pieces.len()));
@@ -321,7 +321,7 @@ mod tests {
     #[test]
     fn what_is_written_is_restored_and_two_are_kept() {
         let folder = tempfile::tempdir().unwrap();
-        let network = Graph::line(3).unwrap();
+        let graph = Graph::line(3).unwrap();
         for iteration in [3, 10, 200] {
             write_one(folder.path(), iteration);
         }
@@ -332,33 +332,33 @@ mod tests {
         let found = verify(folder.path(), 10).unwrap();
         let (mut numbers, mut counter) = ([0.0; 2], 0);
         let fields = vec![("a", Field::Numbers(&mut numbers)), ("b", Field::Counter(&mut counter))];
-        restore(folder.path(), &found, fields, &network).unwrap();
+        restore(folder.path(), &found, fields, &graph).unwrap();
         assert_eq!((numbers, counter), ([10.0, f64::MIN_POSITIVE], 10));
         let mut short = [0.0; 1];
         let fields = vec![("a", Field::Numbers(&mut short)), ("b", Field::Counter(&mut counter))];
-        let message = restore(folder.path(), &found, fields, &network).unwrap_err().to_string();
+        let message = restore(folder.path(), &found, fields, &graph).unwrap_err().to_string();
         assert!(message.contains("a has shape [2], but this run has [1]"), "{message}");
     }
 
     /// Agent i has i numbers, in both precisions.
-    fn rows(network: &Graph, filled: bool) -> (Ragged<f64>, Ragged<f32>) {
+    fn rows(graph: &Graph, filled: bool) -> (Ragged<f64>, Ragged<f32>) {
         let value = |id: u32, k: u32| if filled { f64::from(100 * id + k) } else { -1.0 };
-        let row = |i: usize| (0..network.global_id(i)).map(move |k| value(network.global_id(i), k));
-        let doubles = Ragged::from_rows((0..network.agents()).map(row));
-        let singles = Ragged::from_rows((0..network.agents()).map(|i| row(i).map(|x| x as f32)));
+        let row = |i: usize| (0..graph.global_id(i)).map(move |k| value(graph.global_id(i), k));
+        let doubles = Ragged::from_rows((0..graph.agents()).map(row));
+        let singles = Ragged::from_rows((0..graph.agents()).map(|i| row(i).map(|x| x as f32)));
         (doubles, singles)
     }
 
     #[test]
     fn any_number_of_processes_goes_on_with_what_others_wrote() {
-        let network = Graph::random_geometric(40, 0.25, 5).unwrap();
+        let graph = Graph::random_geometric(40, 0.25, 5).unwrap();
         let parts = |count: usize| -> Vec<Graph> {
-            let partition = crate::graph::Partition::new(&network, count).unwrap();
+            let partition = crate::graph::Partition::new(&graph, count).unwrap();
             let part = |process: usize| {
-                let share = partition.part(&network, process, 1, |i| vec![i as u32]);
-                network.part(share.ids, |id| partition.owner(id) == process)
+                let share = partition.part(&graph, process, 1, |i| vec![i as u32]);
+                graph.part(share.ids, |id| partition.owner(id) == process)
             };
-            if count == 1 { vec![network.clone()] } else { (0..count).map(part).collect() }
+            if count == 1 { vec![graph.clone()] } else { (0..count).map(part).collect() }
         };
         for (before, after) in [(1, 1), (1, 3), (3, 1), (2, 4), (4, 3)] {
             let folder = tempfile::tempdir().unwrap();

@@ -132,15 +132,15 @@ impl<'a> Episodes<'a> {
     /// after the other; values of the bounded utilities; their slacks.
     fn measure(&self) -> Result<(Vec<f64>, Ragged<f64>, Ragged<f64>)> {
         let Task { world, problem, .. } = self.task;
-        let network = world.graph();
+        let graph = world.graph();
         let visits = self.visits(&problem.occupancy_weights(self.horizon, self.episodes))?;
         let earned = undiscounted_returns(&**world, &visits.counts);
         let mut numbers = Vec::with_capacity(2 * problem.agents.len());
         let mut values = Ragged::zeros(problem.agents.iter().map(|agent| agent.constraints.len()));
         let mut slack = Ragged::zeros_like(&values);
-        for i in network.owned_agents() {
+        for i in graph.owned_agents() {
             let (agent, lambda, id) =
-                (&problem.agents[i], visits.occupancy.row(i), network.global_id(i) as usize);
+                (&problem.agents[i], visits.occupancy.row(i), graph.global_id(i) as usize);
             let value = agent.objective.value(lambda, agent.space);
             check(value, id, "f")?;
             numbers.extend([value, earned.as_ref().map_or(0.0, |earned| earned(i))]);

@@ -36,7 +36,7 @@ impl Session {
     }
 
     /// The same over the processes of a communicator, which all build it at the same time: they must have the
-    /// same configuration. Every process looks at the whole network once, and then keeps its agents and those
+    /// same configuration. Every process looks at the whole graph once, and then keeps its agents and those
     /// near them.
     pub fn distributed(config: &Config, peers: Arc<dyn Communicator>) -> Result<Self> {
         let all = Halo::without_borders(peers.clone(), 0);
@@ -94,7 +94,7 @@ impl Session {
         })
     }
 
-    /// Starts from the policy in a file, which is of the whole network, instead of the configuration's
+    /// Starts from the policy in a file, which is of the whole graph, instead of the configuration's
     /// initial one.
     pub fn warm_start(&mut self, file: &Path) -> Result<()> {
         let theta = self.task.halo.all_ok(self.load_policy(file))?;
@@ -154,7 +154,7 @@ impl Session {
     /// A copy of the policy and the multipliers as they are now, to be evaluated. All processes must ask for
     /// it at the same time; only rank 0 can have it.
     pub fn evaluator(&self) -> Result<Evaluator> {
-        let elsewhere = || Error::argument("mpi", "the whole network is known on rank 0 only");
+        let elsewhere = || Error::argument("mpi", "the whole graph is known on rank 0 only");
         self.whole()?.ok_or_else(elsewhere)
     }
 

@@ -139,7 +139,8 @@ impl Run {
                 return self.stopped(&halo);
             }
         }
-        let last = halo.broadcast_decision(|| Ok(if timer.is_affordable() { CHECKPOINT } else { CONTINUE }))?;
+        let last =
+            halo.broadcast_decision(|| Ok(if timer.is_affordable() { CHECKPOINT } else { CONTINUE }))?;
         if last == CHECKPOINT {
             self.checkpoint(&halo)?;
         }

@@ -48,7 +48,7 @@ pub struct LineSettings {
 impl WorldSettings for LineSettings {
     fn build(&self, around: &Surroundings<'_>) -> Result<Arc<dyn World>> {
         let mut line = Line::new(self.n, self.start, self.mixing)?;
-        around.relink(&mut line.network)?;
+        around.relink(&mut line.graph)?;
         Ok(Arc::new(line))
     }
 
@@ -76,7 +76,7 @@ impl WorldSettings for LineSettings {
 /// α (errata 2).
 #[derive(Debug, Clone)]
 pub struct Line {
-    network: Graph,
+    graph: Graph,
     /// Number of the first agent here in the whole line, and that line's length.
     first: usize,
     total: usize,
@@ -122,7 +122,7 @@ impl Line {
         let mixed = |p: f64| Odds::new((1.0 - mixing) * p + mixing * 0.5);
         let reward = |i: usize| if i == 0 { 1.0 } else { 0.1 };
         Ok(Line {
-            network: Graph::line(n)?,
+            graph: Graph::line(n)?,
             first: 0,
             total: n,
             start,
@@ -136,8 +136,8 @@ impl Line {
     }
 
     /// The same dynamics with other communication links: who talks to whom need not be who influences whom.
-    pub fn with_network(mut self, network: Graph) -> Self {
-        self.network = network;
+    pub fn with_graph(mut self, graph: Graph) -> Self {
+        self.graph = graph;
         self
     }
 
@@ -154,7 +154,7 @@ impl Line {
 
 impl World for Line {
     fn graph(&self) -> &Graph {
-        &self.network
+        &self.graph
     }
 
     fn states(&self, _agent: usize) -> usize {
@@ -173,12 +173,12 @@ impl World for Line {
         &self.channels
     }
 
-    fn part(&self, network: &Graph) -> Option<Arc<dyn World>> {
-        let window = network.contiguous_ids();
+    fn part(&self, graph: &Graph) -> Option<Arc<dyn World>> {
+        let window = graph.contiguous_ids();
         let tables = self.channels[0].tables().filter(|_| !window.is_empty() && self.first == 0)?;
         let rewards = Ragged::from_rows(window.clone().map(|id| tables.row(id).to_vec()));
         Some(Arc::new(Line {
-            network: network.clone(),
+            graph: graph.clone(),
             first: window.start,
             channels: [Channel::table("reward", rewards)],
             ..*self
@@ -235,7 +235,7 @@ impl Factored for Line {
             Start::Uniform => 0.5,
             Start::Zeros => 0.0,
         };
-        Some(StartLaw::Product { local: vec![vec![1.0 - one, one]; self.network.agents()] })
+        Some(StartLaw::Product { local: vec![vec![1.0 - one, one]; self.graph.agents()] })
     }
 }
 

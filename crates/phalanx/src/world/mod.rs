@@ -118,10 +118,10 @@ pub trait World: Send + Sync + Debug {
         false
     }
 
-    /// The same world for the agents of `network` only, a part of its own: what they do must be what they do
+    /// The same world for the agents of `graph` only, a part of its own: what they do must be what they do
     /// here, draw by draw, for all agents that the part [owns](Graph::owned) and those between them. None: it
     /// is asked for one agent at a time then, which is slower.
-    fn part(&self, network: &Graph) -> Option<Arc<dyn World>> {
+    fn part(&self, graph: &Graph) -> Option<Arc<dyn World>> {
         None
     }
 

@@ -10,30 +10,30 @@ use crate::base::stream::{Place, Stream};
 use crate::graph::Graph;
 use crate::{Ragged, Result};
 
-/// `world` for the agents of `network`, a part of its network: by its own means ([`World::part`]), or else by
+/// `world` for the agents of `graph`, a part of its network: by its own means ([`World::part`]), or else by
 /// asking the whole world for one agent at a time. Fails if it is not factored.
-pub fn sub_world(world: Arc<dyn World>, network: Graph) -> Result<Arc<dyn World>> {
-    if let Some(part) = world.part(&network) {
+pub fn sub_world(world: Arc<dyn World>, graph: Graph) -> Result<Arc<dyn World>> {
+    if let Some(part) = world.part(&graph) {
         return Ok(part);
     }
     let Evolution::Factored(factored) = world.evolution() else {
         return Err(kind_error("joint worlds do not support several processes"));
     };
-    let number = |id: u32| match network.ids() {
+    let number = |id: u32| match graph.ids() {
         Some(ids) => ids.binary_search(&id).ok().map(|i| i as u32),
         None => Some(id),
     };
-    let mut parents = Ragged::with_capacity(network.agents());
-    for i in 0..network.agents() {
+    let mut parents = Ragged::with_capacity(graph.agents());
+    for i in 0..graph.agents() {
         let known: Option<Vec<[u32; 2]>> = factored
-            .parents(network.global_id(i) as usize)
+            .parents(graph.global_id(i) as usize)
             .into_iter()
             .map(|id| Some([number(id)?, id]))
             .collect();
         // Those of a ghost need not be known: it is never moved on here.
         parents.push_row(known.unwrap_or_default());
     }
-    let ids: Vec<usize> = (0..network.agents()).map(|i| network.global_id(i) as usize).collect();
+    let ids: Vec<usize> = (0..graph.agents()).map(|i| graph.global_id(i) as usize).collect();
     let channel = |channel: &Channel| Channel {
         name: channel.name.clone(),
         values: match &channel.values {
@@ -44,21 +44,21 @@ pub fn sub_world(world: Arc<dyn World>, network: Graph) -> Result<Arc<dyn World>
         },
     };
     let channels = world.channels().iter().map(channel).collect();
-    Ok(Arc::new(SubWorld { whole: world, network, parents, channels }))
+    Ok(Arc::new(SubWorld { whole: world, graph, parents, channels }))
 }
 
 /// A world that looks everything up in the whole one.
 #[derive(Debug)]
 struct SubWorld {
     whole: Arc<dyn World>,
-    network: Graph,
+    graph: Graph,
     /// Row i: number here and number in the whole of agent i's parents; none for ghosts whose parents are not
     /// all here.
     parents: Ragged<[u32; 2]>,
     channels: Vec<Channel>,
 }
 
-/// States and actions of the whole network, of which only those of one agent's parents are filled in at a
+/// States and actions of the whole graph, of which only those of one agent's parents are filled in at a
 /// time.
 #[derive(Default)]
 struct Rows {
@@ -72,7 +72,7 @@ thread_local! {
 
 impl SubWorld {
     fn id(&self, agent: usize) -> usize {
-        self.network.global_id(agent) as usize
+        self.graph.global_id(agent) as usize
     }
 
     fn factored(&self) -> &dyn Factored {
@@ -94,9 +94,8 @@ impl SubWorld {
     ) {
         ROWS.with_borrow_mut(|rows| {
             // Pages that nobody writes to need no memory.
-            if rows.states.len() != self.network.total() {
-                *rows =
-                    Rows { states: vec![0; self.network.total()], actions: vec![0; self.network.total()] };
+            if rows.states.len() != self.graph.total() {
+                *rows = Rows { states: vec![0; self.graph.total()], actions: vec![0; self.graph.total()] };
             }
             for (m, agent) in agents.enumerate() {
                 let parents = self.parents.row(agent);
@@ -112,13 +111,13 @@ impl SubWorld {
     }
 
     fn in_whole(&self, group: &[u32]) -> Vec<u32> {
-        group.iter().map(|&m| self.network.global_id(m as usize)).collect()
+        group.iter().map(|&m| self.graph.global_id(m as usize)).collect()
     }
 }
 
 impl World for SubWorld {
     fn graph(&self) -> &Graph {
-        &self.network
+        &self.graph
     }
 
     fn states(&self, agent: usize) -> usize {

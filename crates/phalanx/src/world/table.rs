@@ -34,7 +34,7 @@ pub struct TableSettings {
 impl WorldSettings for TableSettings {
     fn build(&self, around: &Surroundings<'_>) -> Result<Arc<dyn World>> {
         let mut table = Table::read(&(around.locate)(&self.file))?;
-        around.relink(&mut table.network)?;
+        around.relink(&mut table.graph)?;
         Ok(Arc::new(table))
     }
 
@@ -98,7 +98,7 @@ pub enum StartLaw {
 /// A factored world given by its tables.
 #[derive(Debug, Clone)]
 pub struct Table {
-    network: Graph,
+    graph: Graph,
     states: Vec<usize>,
     actions: Vec<usize>,
     parents: PairIndex,
@@ -133,7 +133,7 @@ impl Table {
     /// Checks a model and prepares it for sampling.
     pub fn new(model: Model) -> Result<Self> {
         check_sizes(&model)?;
-        let network = Graph::from_edges(model.n, model.edges.iter().copied())?;
+        let graph = Graph::from_edges(model.n, model.edges.iter().copied())?;
         let groups = Ragged::from_rows(model.parents.iter().map(|row| row.iter().map(|&p| p as u32)));
         let parents = PairIndex::new(&groups, &model.state_sizes, &model.action_sizes, "parents")?;
         let mut thresholds = Ragged::with_capacity(model.n);
@@ -152,7 +152,7 @@ impl Table {
         Ok(Table {
             start: StartThresholds::new(&model)?,
             channels: reward_channel(&model),
-            network,
+            graph,
             parents,
             laws: Ragged::from_rows(model.transition),
             start_law: model.rho,
@@ -269,7 +269,7 @@ fn reward_channel(model: &Model) -> Vec<Channel> {
 
 impl World for Table {
     fn graph(&self) -> &Graph {
-        &self.network
+        &self.graph
     }
 
     fn states(&self, agent: usize) -> usize {

@@ -21,7 +21,7 @@ fn worlds() -> Vec<(String, Box<dyn World>)> {
     {
         worlds.push((format!("line {n} {start:?} {mixing}"), Box::new(Line::new(n, start, mixing).unwrap())));
     }
-    let rewired = Line::new(9, Start::Uniform, 0.0).unwrap().with_network(Graph::grid(3, 3).unwrap());
+    let rewired = Line::new(9, Start::Uniform, 0.0).unwrap().with_graph(Graph::grid(3, 3).unwrap());
     worlds.push(("line on a grid of links".into(), Box::new(rewired)));
     for text in ["", "rows = 3\ncolumns = 2\ndeadline = [1, 2, 3, 4, 5, 8]\narrival = { low = 0, high = 1 }"]
     {

@@ -18,8 +18,8 @@ const SETTLED: f64 = 1e-4;
 const PUSHES: usize = 80;
 
 /// Places of the members of a network. Its longer side is horizontal. O(members · (members + links)).
-pub fn places(network: &Graph) -> Vec<Place> {
-    let distances = distances(network);
+pub fn places(graph: &Graph) -> Vec<Place> {
+    let distances = distances(graph);
     let mut places = scaled(&distances);
     settle(&mut places, &distances);
     turn(&mut places);
@@ -28,8 +28,8 @@ pub fn places(network: &Graph) -> Vec<Place> {
 
 /// Links between any two members; where no path leads, half of those of the longest path and two more: apart,
 /// but not so far that the paper is empty.
-fn distances(network: &Graph) -> Vec<Vec<f64>> {
-    let hops: Vec<_> = (0..network.agents()).map(|i| network.distances_from(i)).collect();
+fn distances(graph: &Graph) -> Vec<Vec<f64>> {
+    let hops: Vec<_> = (0..graph.agents()).map(|i| graph.distances_from(i)).collect();
     let longest = hops.iter().flatten().flatten().max().map_or(1, |&longest| longest.max(1));
     let far = longest / 2 + 2;
     let links = |hops: &Option<u32>| f64::from(hops.unwrap_or(far));
@@ -177,17 +177,17 @@ mod tests {
     /// Links are short: on average much shorter than the way between two members that are not linked.
     #[test]
     fn linked_members_are_close() {
-        for network in [
+        for graph in [
             Graph::random_geometric(80, 0.2, 3).unwrap(),
             Graph::small_world(60, 4, 0.1, 1).unwrap(),
             Graph::scale_free(60, 2, 1).unwrap(),
         ] {
-            let places = places(&network);
+            let places = places(&graph);
             let (mut linked, mut other) = ((0.0, 0.0), (0.0, 0.0));
             for i in 0..places.len() {
                 for j in 0..i {
                     let sum =
-                        if network.neighbours(i).contains(&(j as u32)) { &mut linked } else { &mut other };
+                        if graph.neighbours(i).contains(&(j as u32)) { &mut linked } else { &mut other };
                     *sum = (sum.0 + distance(places[i], places[j]), sum.1 + 1.0);
                 }
             }
@@ -199,8 +199,8 @@ mod tests {
     fn nobody_is_nowhere() {
         let networks =
             [Graph::complete(9), Graph::star(9), Graph::from_edges(1, []), Graph::from_edges(6, [])];
-        for network in networks {
-            let mut places = places(&network.unwrap());
+        for graph in networks {
+            let mut places = places(&graph.unwrap());
             spread_out(&mut places, 0.1);
             assert!(places.iter().flatten().all(|x| x.is_finite()), "{places:?}");
             for i in 0..places.len() {

@@ -39,34 +39,33 @@ pub struct Map {
 
 impl Map {
     /// A map of the network. O(agents + links) for a grid or a line, and else for so many as are drawn.
-    pub fn of(network: &Graph) -> Map {
-        match grid_shape(network) {
-            Some((1, _)) => Map::line(network),
-            Some(shape) => Map::grid(network, shape),
-            None => Map::web(network),
+    pub fn of(graph: &Graph) -> Map {
+        match grid_shape(graph) {
+            Some((1, _)) => Map::line(graph),
+            Some(shape) => Map::grid(graph, shape),
+            None => Map::web(graph),
         }
     }
 
     /// A line, to and fro in rows, so that all its links are short.
-    fn line(network: &Graph) -> Map {
-        let (n, drawn) = (network.agents(), network.agents().min(MOST_PEOPLE));
+    fn line(graph: &Graph) -> Map {
+        let (n, drawn) = (graph.agents(), graph.agents().min(MOST_PEOPLE));
         let columns = drawn.min(MOST_A_SIDE);
         let place = |k: usize| {
             let (row, column) = (k / columns, k % columns);
             (row, if row % 2 == 0 { column } else { columns - 1 - column })
         };
-        let mut map =
-            Map::on_squares(network, (0..drawn).collect(), (drawn.div_ceil(columns), columns), place);
+        let mut map = Map::on_squares(graph, (0..drawn).collect(), (drawn.div_ceil(columns), columns), place);
         map.left_out.extend((drawn < n).then(|| format!("the first {drawn} of {n} people")));
         map
     }
 
     /// A grid, or its upper left part.
-    fn grid(network: &Graph, (rows, columns): (usize, usize)) -> Map {
+    fn grid(graph: &Graph, (rows, columns): (usize, usize)) -> Map {
         let shape @ (down, across) = (rows.min(MOST_A_SIDE), columns.min(MOST_A_SIDE));
         let people =
             (0..down).flat_map(|row| (0..across).map(move |column| row * columns + column)).collect();
-        let mut map = Map::on_squares(network, people, shape, |k| (k / across, k % across));
+        let mut map = Map::on_squares(graph, people, shape, |k| (k / across, k % across));
         if shape != (rows, columns) {
             map.left_out.push(format!("the first {down} × {across} of {rows} × {columns} people"));
         }
@@ -75,7 +74,7 @@ impl Map {
 
     /// People in rows and columns.
     fn on_squares(
-        network: &Graph,
+        graph: &Graph,
         people: Vec<usize>,
         (rows, columns): (usize, usize),
         place: impl Fn(usize) -> (usize, usize),
@@ -87,15 +86,15 @@ impl Map {
         };
         let places = (0..people.len()).map(centre).collect();
         let size = (columns as f32 * pitch, rows as f32 * pitch);
-        let (links, _) = links(network, &people);
+        let (links, _) = links(graph, &people);
         Map { people, places, links, radius: radius(pitch), size, left_out: Vec::new() }
     }
 
     /// Any other network: whoever is near on paper is near in it.
-    fn web(network: &Graph) -> Map {
-        let n = network.agents();
-        let people = nearest(network, MOST_PEOPLE);
-        let (mut links, part) = links(network, &people);
+    fn web(graph: &Graph) -> Map {
+        let n = graph.agents();
+        let people = nearest(graph, MOST_PEOPLE);
+        let (mut links, part) = links(graph, &people);
         let (places, radius, size) = on_paper(layout::places(&part));
         let mut left_out = Vec::new();
         if people.len() < n {
@@ -114,22 +113,22 @@ fn radius(pitch: f32) -> f32 {
 }
 
 /// Rows and columns, if the network is a grid whose members are numbered row by row; a line has one row.
-fn grid_shape(network: &Graph) -> Option<(usize, usize)> {
-    let n = network.agents();
-    let columns = match network.neighbours(0) {
+fn grid_shape(graph: &Graph) -> Option<(usize, usize)> {
+    let n = graph.agents();
+    let columns = match graph.neighbours(0) {
         [] | [1] => n,
         [1, below] => *below as usize,
         _ => return None,
     };
-    let is_grid = |grid: Graph| grid == *network;
+    let is_grid = |grid: Graph| grid == *graph;
     (n.is_multiple_of(columns) && Graph::grid(n / columns, columns).is_ok_and(is_grid))
         .then_some((n / columns, columns))
 }
 
 /// At most so many people: those fewest links away from person 0, and then from the first who has not been
 /// reached.
-fn nearest(network: &Graph, most: usize) -> Vec<usize> {
-    let n = network.agents();
+fn nearest(graph: &Graph, most: usize) -> Vec<usize> {
+    let n = graph.agents();
     let mut found = Vec::new();
     let mut is_found = vec![false; n];
     let mut next = 0;
@@ -138,7 +137,7 @@ fn nearest(network: &Graph, most: usize) -> Vec<usize> {
             found.push(start);
         }
         while next < found.len() && found.len() < most {
-            for &j in network.neighbours(found[next]) {
+            for &j in graph.neighbours(found[next]) {
                 if !std::mem::replace(&mut is_found[j as usize], true) {
                     found.push(j as usize);
                 }
@@ -155,8 +154,8 @@ fn nearest(network: &Graph, most: usize) -> Vec<usize> {
 }
 
 /// Links among some people, as pairs and as a graph, by where these stand in `people`, which ascends.
-fn links(network: &Graph, people: &[usize]) -> (Vec<(usize, usize)>, Graph) {
-    let part = network.part(people.iter().map(|&i| i as u32).collect(), |_| true);
+fn links(graph: &Graph, people: &[usize]) -> (Vec<(usize, usize)>, Graph) {
+    let part = graph.part(people.iter().map(|&i| i as u32).collect(), |_| true);
     let of_one = |a: usize| part.neighbours(a).iter().map(move |&b| (a, b as usize));
     let pairs = (0..people.len()).flat_map(of_one).filter(|(a, b)| a < b).collect();
     (pairs, part)

@@ -4,8 +4,8 @@ use super::*;
 use crate::render::film::WIDEST;
 
 /// A film of one step in which states and actions take turns.
-fn film(network: &Graph) -> EpidemicFilm {
-    let map = Map::of(network);
+fn film(graph: &Graph) -> EpidemicFilm {
+    let map = Map::of(graph);
     let drawn = map.people.len();
     let step = Step {
         states: (0..drawn).map(|k| (k % 3) as u8).collect(),
@@ -37,18 +37,18 @@ fn networks() -> Vec<Graph> {
 
 #[test]
 fn people_do_not_overlap_and_everything_stays_in_the_picture() {
-    for network in networks() {
-        let film = film(&network);
+    for graph in networks() {
+        let film = film(&graph);
         let (width, height) = film.size();
         assert!(width <= WIDEST + 0.01 && height <= WIDEST + 0.01, "{width} × {height}");
         for shape in film.draw(0) {
-            assert!(shape.is_within((width, height)), "{} people: {shape:?}", network.agents());
+            assert!(shape.is_within((width, height)), "{} people: {shape:?}", graph.agents());
         }
         let Map { places, radius, .. } = &film.map;
         for i in 0..places.len() {
             for j in 0..i {
                 let apart = (places[i].0 - places[j].0).hypot(places[i].1 - places[j].1);
-                assert!(apart > 2.0 * radius, "{} people: {i} and {j}: {apart}", network.agents());
+                assert!(apart > 2.0 * radius, "{} people: {i} and {j}: {apart}", graph.agents());
             }
         }
     }
@@ -56,8 +56,8 @@ fn people_do_not_overlap_and_everything_stays_in_the_picture() {
 
 #[test]
 fn a_map_is_the_same_every_time() {
-    for network in networks() {
-        assert_eq!(Map::of(&network).places, Map::of(&network).places);
+    for graph in networks() {
+        assert_eq!(Map::of(&graph).places, Map::of(&graph).places);
     }
 }
 

@@ -265,7 +265,7 @@ pub struct AllFeatures {
     pub sets: Vec<FeatureSet>,
     /// Agents that learn here.
     pub blocks: Vec<Range<usize>>,
-    /// Agents of the whole network.
+    /// Agents of the whole graph.
     pub total: usize,
 }
 

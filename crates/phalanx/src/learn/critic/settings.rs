@@ -57,7 +57,7 @@ pub trait CriticSettings: Debug + Send + Sync {
         Baseline::Counterfactual
     }
 
-    /// Whether it enumerates the whole network, which only policies of tables allow.
+    /// Whether it enumerates the whole graph, which only policies of tables allow.
     fn enumerates(&self) -> bool {
         false
     }

@@ -46,7 +46,7 @@ enum Role {
 impl Contacts {
     /// Of `agent`; contacts beyond its group are left out.
     pub fn new(world: &Epidemic, agent: usize, group: &[u32]) -> Self {
-        let contacts = world.network.neighbours(agent);
+        let contacts = world.graph.neighbours(agent);
         let own = group.iter().position(|&m| m as usize == agent).unwrap_or(0);
         let role = |&member: &u32| match contacts.binary_search(&member) {
             _ if member as usize == agent => Role::Own,
@@ -244,8 +244,8 @@ mod tests {
 
     fn worlds() -> [Epidemic; 2] {
         [EpidemicModel::Sis, EpidemicModel::Sirs].map(|model| {
-            let network = Graph::scale_free(12, 2, 3).unwrap();
-            Epidemic::new(&EpidemicSpec { model, ..EpidemicSpec::default() }, network).unwrap()
+            let graph = Graph::scale_free(12, 2, 3).unwrap();
+            Epidemic::new(&EpidemicSpec { model, ..EpidemicSpec::default() }, graph).unwrap()
         })
     }
 
@@ -302,8 +302,8 @@ mod tests {
 
     #[test]
     fn contacts_and_others_are_counted_apart() {
-        let network = Graph::line(4).unwrap();
-        let world = Epidemic::new(&EpidemicSpec::default(), network).unwrap();
+        let graph = Graph::line(4).unwrap();
+        let world = Epidemic::new(&EpidemicSpec::default(), graph).unwrap();
         let active = |group: &[u32], states: &[u8]| {
             let mut active = Vec::new();
             Risk(Contacts::new(&world, 1, group)).active(states, &[], &mut active);
@@ -331,9 +331,9 @@ mod tests {
 
     #[test]
     fn what_a_network_sees() {
-        let network = Graph::star(4).unwrap();
+        let graph = Graph::star(4).unwrap();
         let spec = EpidemicSpec { model: EpidemicModel::Sirs, ..EpidemicSpec::default() };
-        let world = Epidemic::new(&spec, network).unwrap();
+        let world = Epidemic::new(&spec, graph).unwrap();
         let view = Outlook(Contacts::new(&world, 0, &[0, 1, 2, 3]));
         let mut row = vec![f32::NAN; 3 + LEVELS + 1];
         assert_eq!(view.shape(), [1, row.len()]);

@@ -86,7 +86,7 @@ impl WorldSettings for EpidemicSpec {
 #[derive(Debug, Clone)]
 pub struct Epidemic {
     spec: EpidemicSpec,
-    network: Graph,
+    graph: Graph,
     chances: Chances,
     moves: Moves,
     /// Law of the first state of every agent, and infected from this draw on.
@@ -96,13 +96,13 @@ pub struct Epidemic {
 }
 
 impl Epidemic {
-    /// The epidemic that `spec` describes among the agents of `network`. O(agents + links).
-    pub fn new(spec: &EpidemicSpec, network: Graph) -> Result<Self> {
+    /// The epidemic that `spec` describes among the agents of `graph`. O(agents + links).
+    pub fn new(spec: &EpidemicSpec, graph: Graph) -> Result<Self> {
         spec.check()?;
-        let n = network.agents();
+        let n = graph.agents();
         let chances = Chances::new(spec);
         let states = chances.states();
-        let contacts = (0..n).map(|i| network.neighbours(i).len()).max().unwrap_or(0);
+        let contacts = (0..n).map(|i| graph.neighbours(i).len()).max().unwrap_or(0);
         let mut start = vec![0.0; states];
         start[usize::from(SUSCEPTIBLE)] = 1.0 - spec.start;
         start[usize::from(INFECTED)] = spec.start;
@@ -126,14 +126,14 @@ impl Epidemic {
                 channel("infected", &|s, _| is(s == INFECTED)),
                 channel("treatment", &|_, a| is(a == TREAT)),
             ],
-            network,
+            graph,
         })
     }
 }
 
 impl World for Epidemic {
     fn graph(&self) -> &Graph {
-        &self.network
+        &self.graph
     }
 
     fn states(&self, _agent: usize) -> usize {
@@ -164,8 +164,8 @@ impl World for Epidemic {
         Some(Box::new(Exposure(Contacts::new(self, agent, group))))
     }
 
-    fn part(&self, network: &Graph) -> Option<Arc<dyn World>> {
-        Some(Arc::new(Epidemic::new(&self.spec, network.clone()).ok()?))
+    fn part(&self, graph: &Graph) -> Option<Arc<dyn World>> {
+        Some(Arc::new(Epidemic::new(&self.spec, graph.clone()).ok()?))
     }
 
     fn scripted_names(&self) -> &'static [&'static str] {
@@ -189,20 +189,20 @@ impl World for Epidemic {
         for (state, law) in row.chunks_exact_mut(ACTIONS).enumerate() {
             law[usize::from(action(state as u8))] = 1.0;
         }
-        let rows = (0..self.network.agents()).map(|_| row.iter().copied());
+        let rows = (0..self.graph.agents()).map(|_| row.iter().copied());
         Some(Script::Laws(Ragged::from_rows(rows)))
     }
 }
 
 impl Factored for Epidemic {
     fn parents(&self, agent: usize) -> Vec<u32> {
-        let contacts = self.network.neighbours(agent);
+        let contacts = self.graph.neighbours(agent);
         let (before, after) = contacts.split_at(own_place(contacts, agent));
         [before, &[agent as u32], after].concat()
     }
 
     fn transition(&self, agent: usize, states: &[u8], actions: &[u8], law: &mut [f64]) {
-        let own = own_place(self.network.neighbours(agent), agent);
+        let own = own_place(self.graph.neighbours(agent), agent);
         let others = states[..own].iter().chain(&states[own + 1..]);
         let infected = others.filter(|&&state| state == INFECTED).count();
         self.chances.write_law(states[own], actions[own], infected, law);
@@ -210,21 +210,21 @@ impl Factored for Epidemic {
 
     fn start(&self, stream: &Stream, place: Place, agents: Range<usize>, states: &mut [u8]) {
         for (agent, state) in agents.zip(states) {
-            let draw = stream.words(place, self.network.global_id(agent), 0)[0] >> 1;
+            let draw = stream.words(place, self.graph.global_id(agent), 0)[0] >> 1;
             *state = if draw >= self.infected_from { INFECTED } else { SUSCEPTIBLE };
         }
     }
 
     fn step(&self, agents: Range<usize>, states: &[u8], actions: &[u8], draws: &[u32], next: &mut [u8]) {
         for ((i, next), &draw) in agents.zip(next).zip(draws) {
-            let contacts = self.network.neighbours(i).iter();
+            let contacts = self.graph.neighbours(i).iter();
             let infected = contacts.map(|&j| usize::from(states[j as usize] == INFECTED)).sum();
             *next = self.moves.get(states[i], actions[i], infected).sample(draw);
         }
     }
 
     fn start_law(&self) -> Option<StartLaw> {
-        Some(StartLaw::Product { local: vec![self.start.clone(); self.network.agents()] })
+        Some(StartLaw::Product { local: vec![self.start.clone(); self.graph.agents()] })
     }
 }
 

@@ -42,7 +42,7 @@ impl Default for PistonballSpec {
 impl WorldSettings for PistonballSpec {
     fn build(&self, around: &Surroundings<'_>) -> Result<Arc<dyn World>> {
         let mut pistonball = Pistonball::new(self)?;
-        around.relink(&mut pistonball.network)?;
+        around.relink(&mut pistonball.graph)?;
         Ok(Arc::new(pistonball))
     }
 
@@ -83,7 +83,7 @@ pub const MOST_PISTONS: usize = 10_000;
 /// position and speed while a part of the ball is above its neighbourhood, else only on which side it is.
 #[derive(Debug, Clone)]
 pub struct Pistonball {
-    network: Graph,
+    graph: Graph,
     game: Game,
     channels: [Channel; 2],
 }
@@ -103,7 +103,7 @@ impl Pistonball {
             Game::Pettingzoo => library::range(n),
         };
         Ok(Pistonball {
-            network: Graph::line(n)?,
+            graph: Graph::line(n)?,
             game,
             // Heights are recorded, though they follow from states: a bound on them is on a sum over the
             // steps lived.
@@ -118,7 +118,7 @@ const STILL: u8 = 1;
 
 impl World for Pistonball {
     fn graph(&self) -> &Graph {
-        &self.network
+        &self.graph
     }
 
     fn states(&self, _agent: usize) -> usize {
@@ -139,7 +139,7 @@ impl World for Pistonball {
 
     fn scripted(&self, name: &str, _horizon: usize) -> Option<Script> {
         let laws = |law: [f64; ACTIONS]| {
-            Script::Laws(Ragged::from_rows((0..self.network.agents()).map(|_| law.repeat(LEVELS))))
+            Script::Laws(Ragged::from_rows((0..self.graph.agents()).map(|_| law.repeat(LEVELS))))
         };
         match name {
             "still" => Some(laws([0.0, 1.0, 0.0])),
@@ -165,7 +165,7 @@ impl Joint for Pistonball {
 
     fn begin(&self, stream: &Stream, place: Place) -> Box<dyn Episode> {
         // Every piston has numbers of its own; those of the ball stand behind.
-        let n = self.network.agents();
+        let n = self.graph.agents();
         let (mut drawn, mut of_ball) = (0, stream.sequence(place, n as u32));
         let (heights, ball) = draw_start(n, || {
             drawn += 1;

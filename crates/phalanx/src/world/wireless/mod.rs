@@ -31,7 +31,7 @@ const REWARD: usize = 0;
 impl WorldSettings for WirelessSpec {
     fn build(&self, around: &Surroundings<'_>) -> Result<Arc<dyn World>> {
         let mut wireless = Wireless::new(self)?;
-        around.relink(&mut wireless.network)?;
+        around.relink(&mut wireless.graph)?;
         Ok(Arc::new(wireless))
     }
 
@@ -68,7 +68,7 @@ impl WorldSettings for WirelessSpec {
 /// access point.
 #[derive(Debug, Clone)]
 pub struct Wireless {
-    network: Graph,
+    graph: Graph,
     /// Of the whole grid, by the numbers of its users.
     constants: Arc<Constants>,
     /// Number in the whole grid of the first agent here.
@@ -142,7 +142,7 @@ impl Wireless {
         };
         let send = Ragged::from_rows((0..grid.users()).map(send));
         Ok(Wireless {
-            network: links(grid)?,
+            graph: links(grid)?,
             users,
             steps_back: grid.steps_back(),
             channels: [Channel::sampled("reward", [0.0, 1.0]), Channel::table("send", send)],
@@ -210,7 +210,7 @@ fn links(grid: Grid) -> Result<Graph> {
 
 impl World for Wireless {
     fn graph(&self) -> &Graph {
-        &self.network
+        &self.graph
     }
 
     fn states(&self, agent: usize) -> usize {
@@ -244,12 +244,12 @@ impl World for Wireless {
         features::Sends::new(&self.constants, user, &group).map(|sends| Box::new(sends) as Box<dyn Features>)
     }
 
-    fn part(&self, network: &Graph) -> Option<Arc<dyn World>> {
-        let window = network.contiguous_ids();
+    fn part(&self, graph: &Graph) -> Option<Arc<dyn World>> {
+        let window = graph.contiguous_ids();
         let send = self.channels[1].tables().filter(|_| !window.is_empty() && self.first == 0)?;
         let send = Ragged::from_rows(window.clone().map(|id| send.row(id).to_vec()));
         Some(Arc::new(Wireless {
-            network: network.clone(),
+            graph: graph.clone(),
             constants: self.constants.clone(),
             first: window.start,
             users: self.users[window].to_vec(),

@@ -29,7 +29,7 @@ fn the_contract_holds() {
     ] {
         check(&wireless(text)).unwrap_or_else(|broken| panic!("{text}: {broken}"));
     }
-    let rewired = Wireless { network: Graph::ring(9).unwrap(), ..wireless("rows = 3\ncolumns = 3") };
+    let rewired = Wireless { graph: Graph::ring(9).unwrap(), ..wireless("rows = 3\ncolumns = 3") };
     assert_eq!(rewired.graph().neighbours(0), [1, 8]);
     check(&rewired).unwrap();
 }
