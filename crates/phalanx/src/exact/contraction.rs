@@ -96,7 +96,7 @@ impl Step {
     }
 
     fn run<const L: usize>(&self, left: &[[f64; L]], right: &[f64], out: &mut Vec<[f64; L]>) {
-        out.clear();
+        // Every entry is written; what the last step left need not be cleared.
         out.resize(self.len(), [0.0; L]);
         run_step(self, left, right, out);
     }
