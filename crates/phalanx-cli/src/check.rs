@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use phalanx::base::key::{GAMMA, KAPPA, KAPPA_Q};
+use phalanx::base::text;
 use phalanx::exact::{Case, SamplePlan, Steps, TdBound, TruncationBound};
 use phalanx::learn::dual::MU_MAX;
 use phalanx::run::check::{
@@ -14,7 +15,7 @@ use phalanx::run::{Evaluator, Registry};
 use phalanx::world::MIXING;
 
 use crate::table::line;
-use crate::{Source, on_threads, open_run, print};
+use crate::{Source, on_threads, open_run, print, say};
 
 #[derive(clap::Args)]
 pub struct CheckArgs {
@@ -70,7 +71,7 @@ fn examine(args: &CheckArgs, registry: &Registry) -> phalanx::Result<Check> {
     } else {
         let source = Source { source: args.source.clone(), sets: args.sets.clone() };
         let evaluator = Evaluator::new(&source.load(None, registry)?)?;
-        evaluator.warnings().iter().for_each(|warning| eprintln!("warning: {warning}"));
+        evaluator.warnings().iter().for_each(|warning| say(&format!("warning: {warning}")));
         evaluator
     };
     Check::new(&Subject::try_from(&evaluator)?, targets)
@@ -192,7 +193,7 @@ fn feasibility(text: &mut String, check: &Feasibility) {
             text,
             "{:>8}  {:<16} {:>10.4} {:>12} {:>11}",
             constraint.agent,
-            constraint.constraint,
+            text::name(&constraint.constraint),
             constraint.slack,
             number(constraint.largest_slack),
             number(constraint.multiplier)

@@ -2,10 +2,13 @@
 
 use std::path::PathBuf;
 
-use phalanx::run::{Assessment, Config, Evaluator, ExactEvaluation, Registry, Verdict, WORST_LISTED};
+use phalanx::base::durable;
+use phalanx::run::{
+    Assessment, Config, Evaluator, ExactEvaluation, Registry, RunFolder, Verdict, WORST_LISTED,
+};
 use serde_json::json;
 
-use crate::{Source, on_threads, open_run, print, table};
+use crate::{Source, on_threads, open_run, print, say, table};
 
 /// A run with its own policy, or a preset or file with the policy that is named.
 #[derive(clap::Args)]
@@ -66,7 +69,10 @@ pub fn eval(args: &EvalArgs, registry: &Registry) -> anyhow::Result<()> {
     on_threads(args.threads, || {
         let evaluator = args.policy.open(registry)?;
         let assessment = evaluator.assess(args.episodes, args.seed, args.confidence)?;
-        let exact = evaluator.exact();
+        let exact = evaluator.exact().unwrap_or_else(|error| {
+            say(&format!("warning: there is no exact evaluation: {error}"));
+            None
+        });
         if args.json {
             print(&format!("{}\n", in_json(args, &evaluator, assessment, exact.as_ref())?));
         } else {
@@ -130,12 +136,18 @@ fn in_json(
 /// `phalanx occupancy`.
 pub fn occupancy(args: &OccupancyArgs, registry: &Registry) -> anyhow::Result<()> {
     on_threads(args.threads, || {
+        RunFolder::check_output(&args.out)?;
         let evaluator = Evaluator::from_run(&args.run, registry)?;
         let lambda = evaluator.occupancy(args.episodes, args.seed)?;
         let rows: Vec<&[f64]> = lambda.iter().collect();
         let text = json!({ "gamma": evaluator.problem().gamma, "lambda": rows }).to_string();
-        std::fs::write(&args.out, text + "\n").map_err(|e| phalanx::Error::write(&args.out, e))?;
-        eprintln!("λ of {} agents over {} episodes is in {}", rows.len(), args.episodes, args.out.display());
+        durable::replace_bytes(&args.out, (text + "\n").as_bytes())?;
+        say(&format!(
+            "λ of {} agents over {} episodes is in {}",
+            rows.len(),
+            args.episodes,
+            args.out.display()
+        ));
         Ok(())
     })?
 }

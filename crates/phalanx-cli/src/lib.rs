@@ -10,10 +10,13 @@ mod exact;
 mod paper;
 mod render;
 mod replay;
+mod stop;
 mod sweep;
 mod table;
 mod target;
+mod threads;
 mod train;
+mod usage;
 
 pub use train::provenance;
 
@@ -28,8 +31,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use clap::{Parser, Subcommand};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use phalanx::base::key::{KAPPA, SEED};
+use phalanx::base::text;
 use phalanx::run::{Config, Evaluator, Registry, preset};
 use phalanx_pictures::plot;
+use threads::on_threads;
 
 /// Safe policies for networks of agents.
 #[derive(Parser)]
@@ -149,22 +154,21 @@ pub fn main_of(arguments: impl IntoIterator<Item = OsString>, registry: &Registr
     // A panic is a bug, which the message above it says; scripts get the status of a failed run.
     let command_line = std::panic::AssertUnwindSafe(|| match Cli::try_parse_from(arguments) {
         Ok(cli) => run(&cli, registry),
-        Err(error) => {
-            // Help is no error; if it cannot be printed, nobody reads it.
-            let _ = error.print();
-            u8::try_from(error.exit_code()).unwrap_or(2)
-        }
+        Err(error) => usage::report(&error),
     });
     std::panic::catch_unwind(command_line).unwrap_or(1)
 }
 
 fn run(cli: &Cli, registry: &Registry) -> u8 {
+    stop::let_writes_fail();
     let done = match &cli.command {
         Command::Train(args) => train::train(args, registry),
         Command::Resume(args) => train::resume(args, registry),
         Command::Sweep(args) => sweep::sweep(args, registry),
-        Command::Plot(args) => draw(args),
-        Command::Render(args) => render::render(args, registry),
+        Command::Plot(args) => on_threads(None, || draw(args)).and_then(std::convert::identity),
+        Command::Render(args) => {
+            on_threads(None, || render::render(args, registry)).and_then(std::convert::identity)
+        }
         Command::Replay(args) => replay::replay(args),
         Command::Eval(args) => eval::eval(args, registry),
         Command::Occupancy(args) => eval::occupancy(args, registry),
@@ -194,14 +198,11 @@ fn run(cli: &Cli, registry: &Registry) -> u8 {
         Some(said) => said,
         None => error.to_string(),
     };
-    if QUIET.load(Ordering::Relaxed) {
+    if is_quiet() {
         // `mpirun` ends all processes as soon as one fails: the one that reports must come first.
         std::thread::sleep(std::time::Duration::from_millis(500));
     } else {
-        // At once: what other processes write must not come between.
-        let line = format!("error: {}\n", one_line(&message));
-        // Where standard error cannot be written to, nobody is told.
-        let _ = std::io::stderr().write_all(line.as_bytes());
+        say_error(&message);
     }
     let bad_input = cause.is_some_and(phalanx::Error::is_bad_input);
     if bad_input { 2 } else { 1 }
@@ -209,6 +210,11 @@ fn run(cli: &Cli, registry: &Registry) -> u8 {
 
 /// Whether errors are another process's to report.
 static QUIET: AtomicBool = AtomicBool::new(false);
+
+/// Whether another process reports errors.
+fn is_quiet() -> bool {
+    QUIET.load(Ordering::Relaxed)
+}
 
 /// Leaves the reporting of errors to another process, or not.
 #[cfg(feature = "mpi")]
@@ -223,17 +229,25 @@ fn list_presets() {
     }
 }
 
-/// What the user typed may hold line breaks; a message is one line.
-fn one_line(text: &str) -> String {
-    text.chars().flat_map(|c| if c.is_control() { c.escape_default().collect() } else { vec![c] }).collect()
+/// One line on standard error about a failure.
+fn say_error(message: &str) {
+    say(&format!("error: {message}"));
+}
+
+/// One line on standard error. Where it cannot be written to, nobody is told.
+fn say(message: &str) {
+    // At once: what other processes write must not come between.
+    let line = text::shown(message) + "\n";
+    let _ = std::io::stderr().write_all(line.as_bytes());
 }
 
 /// Writes to standard output; a reader that has gone away is no error.
 fn print(text: &str) {
-    if let Err(error) = std::io::stdout().write_all(text.as_bytes())
+    let mut out = std::io::stdout();
+    if let Err(error) = out.write_all(text.as_bytes()).and_then(|()| out.flush())
         && error.kind() != std::io::ErrorKind::BrokenPipe
     {
-        eprintln!("error: cannot write to standard output: {error}");
+        say_error(&format!("cannot write to standard output: {error}"));
         std::process::exit(1);
     }
 }
@@ -259,16 +273,4 @@ fn check_range<T: PartialOrd + Display>(
     }
     let message = format!("{value}; allowed are {} to {}", range.start(), range.end());
     Err(phalanx::Error::argument(flag, message))
-}
-
-/// More threads than this are a mistake.
-const MOST_THREADS: usize = 1024;
-
-/// Runs `work` on `threads` threads; on all cores if not given.
-///
-/// `work` itself runs on one of them: handing every parallel loop over from outside would cost more than many
-/// a loop.
-fn on_threads<T: Send>(threads: Option<usize>, work: impl FnOnce() -> T + Send) -> anyhow::Result<T> {
-    threads.map_or(Ok(()), |threads| check_range("threads", threads, 1..=MOST_THREADS))?;
-    Ok(rayon::ThreadPoolBuilder::new().num_threads(threads.unwrap_or(0)).build()?.install(work))
 }

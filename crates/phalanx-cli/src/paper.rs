@@ -45,6 +45,8 @@ pub fn paper(args: &PaperArgs, registry: &Registry) -> anyhow::Result<()> {
     use phalanx_paper::{Length, Reproduction};
 
     use crate::batch::{self, Workers};
+    use crate::stop::Stop;
+    use crate::threads::on_threads;
     use crate::{check_range, print, train};
 
     if args.what.iter().any(|word| word == "list") {
@@ -61,17 +63,19 @@ pub fn paper(args: &PaperArgs, registry: &Registry) -> anyhow::Result<()> {
         (_, Some(most)) => (Length::Cut(most), args.seeds, "paper-cut"),
         _ => (Length::Whole, args.seeds, "paper"),
     };
-    let (workers, stop) = (Workers::of(args.jobs, None, false)?, train::stop_on_signals()?);
+    let (workers, stop) = (Workers::of(args.jobs, None, false)?, Stop::on_signals()?);
+    stop.advise("the same command goes on from here");
+    let flag = Arc::clone(&stop.flag);
     let provenance = train::provenance();
     let reproduction = Reproduction {
         root: args.out.clone().unwrap_or_else(|| default.into()),
         seeds: (1..=seeds).collect(),
         length,
-        stop: Arc::clone(&stop),
+        stop: Arc::clone(&flag),
         registry: registry.clone(),
         provenance: provenance.clone(),
-        run_jobs: Box::new(move |jobs| batch::run_jobs(jobs, &workers, &stop, &provenance)),
+        run_jobs: Box::new(move |jobs| batch::run_jobs(jobs, &workers, &flag, &provenance)),
         print,
     };
-    phalanx_paper::reproduce(&args.what, &reproduction)
+    on_threads(None, || phalanx_paper::reproduce(&args.what, &reproduction))?
 }

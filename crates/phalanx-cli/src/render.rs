@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use phalanx::Error;
-use phalanx::run::Registry;
+use phalanx::base::{durable, own_folder};
+use phalanx::run::{Registry, RunFolder};
 use phalanx_pictures::plot;
 use phalanx_pictures::render::{FPS, Reel, frame_name};
 use rayon::prelude::*;
@@ -47,6 +48,7 @@ const SHEET_MOST: usize = 48;
 pub fn render(args: &RenderArgs, registry: &Registry) -> anyhow::Result<()> {
     let target = Target::of(args.out.as_deref(), &args.policy.source)?;
     check_range("fps", args.fps, FPS)?;
+    check(&target)?;
     args.steps.map_or(Ok(()), |steps| check_range("steps", steps, 1..=Reel::MOST_STEPS))?;
     check_range("episode", args.episode, 0..=Reel::MOST_EPISODES - 1)?;
     let evaluator = args.policy.open(registry)?;
@@ -54,10 +56,7 @@ pub fn render(args: &RenderArgs, registry: &Registry) -> anyhow::Result<()> {
     let steps = args.steps.unwrap_or(horizon.min(MOST_UNASKED));
     let reel = Reel::of_policy(&evaluator, args.episode, args.seed, steps, title(args))?;
     let shown = shown_steps(&args.only, reel.steps(), &target)?;
-    let folder = target.folder();
-    if !folder.as_os_str().is_empty() {
-        std::fs::create_dir_all(folder).map_err(|error| Error::write(folder, error))?;
-    }
+    prepare(&target)?;
     let written = write(&reel, &shown, &target, args.fps)?;
     let mut message = format!("{written}: {}", steps_in_words(shown.len(), reel.steps()));
     if reel.ended {
@@ -67,6 +66,36 @@ pub fn render(args: &RenderArgs, registry: &Registry) -> anyhow::Result<()> {
     }
     print(&format!("{message}\n"));
     Ok(())
+}
+
+/// Whether the target may be written to.
+fn check(target: &Target) -> phalanx::Result<()> {
+    match target {
+        Target::Frames(folder) => own_folder::check(folder, COMMAND, || holds_frames(folder)),
+        file => RunFolder::check_output(file.path()),
+    }
+}
+
+/// Makes the folder that the target is in.
+fn prepare(target: &Target) -> phalanx::Result<()> {
+    match target {
+        Target::Frames(folder) => own_folder::claim(folder, COMMAND, || holds_frames(folder)),
+        file if file.folder().as_os_str().is_empty() => Ok(()),
+        file => durable::create_dirs(file.folder()).map_err(|error| Error::write(file.folder(), error)),
+    }
+}
+
+/// Which command folders of pictures belong to.
+const COMMAND: &str = "render";
+
+/// Whether a folder holds pictures of steps and nothing else, as earlier versions left it.
+fn holds_frames(folder: &Path) -> bool {
+    let mut names = folder.read_dir().into_iter().flatten().flatten().map(|entry| entry.file_name());
+    names.all(|name| name.to_str().is_some_and(is_frame))
+}
+
+fn is_frame(name: &str) -> bool {
+    name.starts_with("step-") && name.ends_with(".png")
 }
 
 fn title(args: &RenderArgs) -> String {
@@ -104,7 +133,7 @@ fn shown_steps(only: &[usize], steps: usize, target: &Target) -> phalanx::Result
 
 /// Draws the steps and writes them; says what was written.
 fn write(reel: &Reel, shown: &[usize], target: &Target, fps: f64) -> anyhow::Result<String> {
-    let save = |path: &Path, bytes: &[u8]| std::fs::write(path, bytes).map_err(|e| Error::write(path, e));
+    let save = durable::replace_bytes;
     match target {
         Target::Animation(file) => save(file, &reel.animation(shown, fps)?)?,
         Target::Sheet(file) => save(file, &reel.sheet(shown)?)?,
@@ -125,9 +154,7 @@ fn write(reel: &Reel, shown: &[usize], target: &Target, fps: f64) -> anyhow::Res
 /// folder would take them, too.
 fn other_frames(folder: &Path, shown: &[usize]) -> usize {
     let ours: Vec<String> = shown.iter().map(|&step| frame_name(step)).collect();
-    let is_other = |name: &str| {
-        name.starts_with("step-") && name.ends_with(".png") && !ours.iter().any(|ours| ours == name)
-    };
+    let is_other = |name: &str| is_frame(name) && !ours.iter().any(|ours| ours == name);
     let entries = folder.read_dir().into_iter().flatten().flatten();
     entries.filter(|entry| is_other(&entry.file_name().to_string_lossy())).count()
 }

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use phalanx::Error;
+use phalanx::base::files;
 use phalanx::world::pistonball::physics::{
     BALL_RADIUS, Ball, HEIGHT, LEVELS, LOWEST, MOVE, Physics, WALL, width,
 };
@@ -34,7 +35,7 @@ pub fn replay(args: &ReplayArgs) -> anyhow::Result<()> {
         let message = format!("`{}` is unknown; allowed is `pistonball`", args.world);
         return Err(Error::config("world", message).into());
     }
-    let text = std::fs::read_to_string(&args.file).map_err(|e| Error::unreadable(&args.file, e))?;
+    let text = files::read_text(&args.file)?;
     let game = Game::parse(&args.file, &text)?;
     print(&game.replay());
     Ok(())

@@ -2,6 +2,7 @@
 
 use std::fmt::{Display, Write};
 
+use phalanx::base::text;
 use phalanx::distributed::{ProcessTraffic, TrafficBound};
 use phalanx::learn::dual::MU_MAX;
 use phalanx::run::{
@@ -95,7 +96,7 @@ fn worst_agents(evaluator: &Evaluator, evaluation: &Evaluation) -> String {
         let _ = writeln!(
             text,
             "{i:>8}  {:<16} {:>10.4} {:>12} {slack:>10.4} {:>9.3}",
-            constraint.name,
+            text::name(&constraint.name),
             evaluation.values.row(i)[k],
             format!("{relation} {}", constraint.bound.threshold()),
             evaluator.mu().row(i)[k],
@@ -159,7 +160,7 @@ pub fn assessment(
             text,
             "{:>8}  {:<16} {:>10.4} {:>23} {:>12}  {}",
             c.agent,
-            c.constraint,
+            text::name(&c.constraint),
             c.utility.value,
             format!("{:.4} to {:.4}", c.utility.lower, c.utility.upper),
             format!("{relation} {}", c.threshold),

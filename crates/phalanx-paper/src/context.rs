@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use phalanx::Error;
+use phalanx::base::durable;
 use phalanx::run::{Job, JobOutcome, Outcome, Provenance, Registry};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -191,7 +192,7 @@ impl Reproduction {
             }
             elapsed = record.wall_s;
         }
-        std::fs::create_dir_all(&folder).map_err(|error| Error::write(&folder, error))?;
+        durable::create_dirs(&folder).map_err(|error| Error::write(&folder, error))?;
         let context = ExperimentContext { reproduction: self, id, begin: Instant::now(), elapsed };
         context.record(false)?;
         Ok(context)
@@ -253,11 +254,8 @@ impl ExperimentContext<'_> {
             return Ok(part);
         }
         let text = serde_json::to_string(&make()?)?;
-        let unfinished = file.with_extension("json.new");
-        std::fs::create_dir_all(self.file("parts"))
-            .and_then(|()| std::fs::write(&unfinished, &text))
-            .and_then(|()| std::fs::rename(&unfinished, &file))
-            .map_err(|error| Error::write(&file, error))?;
+        durable::create_dirs(&self.file("parts")).map_err(|error| Error::write(&file, error))?;
+        durable::replace_bytes(&file, text.as_bytes())?;
         // As a later call will read it, to the last digit.
         Ok(serde_json::from_str(&text)?)
     }
@@ -266,9 +264,9 @@ impl ExperimentContext<'_> {
     pub fn write(&self, name: &str, bytes: &[u8]) -> anyhow::Result<()> {
         let path = self.file(name);
         if let Some(folder) = path.parent() {
-            std::fs::create_dir_all(folder).map_err(|error| Error::write(folder, error))?;
+            durable::create_dirs(folder).map_err(|error| Error::write(folder, error))?;
         }
-        Ok(std::fs::write(&path, bytes).map_err(|error| Error::write(&path, error))?)
+        Ok(durable::replace_bytes(&path, bytes)?)
     }
 
     /// Writes a table.

@@ -23,12 +23,20 @@ mod visual;
 
 use catalogue::{ALL, Experiment};
 pub use context::{Length, Reproduction, RunJobs};
+use phalanx::base::own_folder;
 use phalanx::{Error, Result};
 
 /// Makes the experiments that `what` names by their IDs, or `all`; and a report, if it asks for `all` or
 /// `report`.
 pub fn reproduce(what: &[String], reproduction: &Reproduction) -> anyhow::Result<()> {
-    for experiment in wanted(what)? {
+    let (wanted, root) = (wanted(what)?, &reproduction.root);
+    let is_made = || report::holds_experiments(root).unwrap_or(false);
+    if wanted.is_empty() && !is_made() {
+        let message = "holds no experiment to report on; make some first, or name the folder that has them";
+        return Err(Error::file(root, message).into());
+    }
+    own_folder::claim(root, "paper", is_made)?;
+    for experiment in wanted {
         reproduction.check()?;
         (reproduction.print)(&format!("{}: {} ({})\n", experiment.id, experiment.title, experiment.label));
         reproduction.make(experiment)?;

@@ -178,7 +178,7 @@ fn end(context: &ExperimentContext<'_>, settings: &[String], iterations: usize) 
             context.reproduction.check()?;
         }
         let truth =
-            session.evaluator()?.exact().ok_or_else(|| anyhow::anyhow!("a line without exact values"))?;
+            session.evaluator()?.exact()?.ok_or_else(|| anyhow::anyhow!("a line without exact values"))?;
         Ok(End { e: truth.e, violation: truth.violation_max, objective: truth.objective })
     })?
 }

@@ -99,7 +99,7 @@ impl Fixed {
             let verdicts = serde_json::to_value(assessment.agents(n)).unwrap_or_default();
             let mut value = serde_json::to_value(assessment).unwrap_or_default();
             value["verdicts"] = verdicts;
-            value["exact"] = serde_json::to_value(evaluator.exact()).unwrap_or_default();
+            value["exact"] = serde_json::to_value(evaluator.exact().ok().flatten()).unwrap_or_default();
             Ok(value.to_string())
         })
     }

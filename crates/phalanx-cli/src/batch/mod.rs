@@ -12,10 +12,12 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use phalanx::Error;
+use phalanx::base::limits::MOST_THREADS;
 pub use phalanx::run::{Job, JobOutcome};
 use phalanx::run::{Provenance, RunFolder, RunStatus};
 
-use crate::{MOST_THREADS, check_range};
+use crate::check_range;
+use crate::threads::{self, default_threads};
 use job::Shared;
 use progress::Progress;
 
@@ -33,8 +35,7 @@ impl Workers {
     /// As the flags `--jobs` and `--threads` say; by default a run on every core: runs do not wait for each
     /// other, threads of one run do.
     pub fn of(jobs: Option<usize>, threads: Option<usize>, quiet: bool) -> phalanx::Result<Self> {
-        let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
-        let (jobs, threads_each) = (jobs.unwrap_or(cores.min(MOST_THREADS)), threads.unwrap_or(1));
+        let (jobs, threads_each) = (jobs.map_or_else(default_threads, Ok)?, threads.unwrap_or(1));
         check_range("jobs", jobs, 1..=MOST_THREADS)?;
         check_range("threads", threads_each, 1..=MOST_THREADS)?;
         Ok(Workers { jobs, threads_each, quiet })
@@ -80,14 +81,18 @@ pub fn run_jobs(
             unpoisoned(&outcomes).insert(k, outcome);
         }
     };
-    let pools = (0..workers.jobs.min(waiting.len()))
-        .map(|_| rayon::ThreadPoolBuilder::new().num_threads(workers.threads_each).build());
+    let pools = (0..workers.jobs.min(waiting.len())).map(|_| threads::pool(workers.threads_each, "jobs"));
     let pools: Vec<rayon::ThreadPool> = pools.collect::<Result<_, _>>()?;
     std::thread::scope(|scope| {
-        for pool in &pools {
-            scope.spawn(|| take_jobs(pool));
+        let take_jobs = &take_jobs;
+        let spawn = |pool| std::thread::Builder::new().spawn_scoped(scope, move || take_jobs(pool)).map(drop);
+        let spawned: Vec<std::io::Result<()>> = pools.iter().map(spawn).collect();
+        // Those that could be made do the work of all.
+        match spawned.into_iter().reduce(|one, other| one.or(other)) {
+            Some(Err(error)) => Err(threads::cannot_make(workers.jobs, "jobs", &error)),
+            _ => Ok(()),
         }
-    });
+    })?;
     shared.progress.clear();
     let outcomes = outcomes.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
     Ok(outcomes.into_values().collect())

@@ -130,7 +130,7 @@ impl Progress {
             return;
         }
         if self.bar.is_hidden() {
-            eprintln!("{line}");
+            crate::say(line);
         } else {
             self.bar.println(line);
         }

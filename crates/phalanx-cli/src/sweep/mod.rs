@@ -5,16 +5,19 @@ mod settings;
 mod summary;
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use phalanx::base::key::SEED;
+use phalanx::base::{durable, own_folder};
 use phalanx::run::{Config, Registry, RunFolder, RunStatus, Session, preset};
 use phalanx::{Error, Result};
 use serde_json::json;
 
 use crate::batch::{self, Job, JobOutcome, Workers};
-use crate::print;
-use crate::train::{provenance, stop_on_signals};
+use crate::stop::Stop;
+use crate::threads::on_threads;
+use crate::train::provenance;
+use crate::{print, say};
 use file::SweepFile;
 use settings::Setting;
 
@@ -139,13 +142,16 @@ fn in_words(setting: &Setting, error: &Error) -> String {
 
 /// `phalanx sweep`.
 pub fn sweep(args: &SweepArgs, registry: &Registry) -> anyhow::Result<()> {
+    on_threads(Some(1), || carry_out(args, registry))?
+}
+
+fn carry_out(args: &SweepArgs, registry: &Registry) -> anyhow::Result<()> {
     let workers = Workers::of(args.jobs, args.threads, args.json)?;
     let file = SweepFile::read(&args.file)?;
-    let name = args.file.file_stem().unwrap_or_default();
-    let out = args.out.clone().unwrap_or_else(|| PathBuf::from("runs").join(name));
-    if out.exists() && !out.is_dir() {
-        return Err(Error::argument("out", format!("{} is a file, not a folder", out.display())).into());
-    }
+    let out = match &args.out {
+        Some(out) => out.clone(),
+        None => default_folder(&args.file)?,
+    };
     let plan = Plan::new(&file, &out, registry)?;
     let total = plan.jobs.len();
     let jobs = match args.index {
@@ -156,12 +162,24 @@ pub fn sweep(args: &SweepArgs, registry: &Registry) -> anyhow::Result<()> {
         })?,
     };
     plan.check(&file, args.index)?;
-    let stop = stop_on_signals()?;
-    let finishes = batch::run_jobs(jobs, &workers, &stop, &provenance())?;
+    let stop = Stop::on_signals()?;
+    stop.advise("the same command goes on from here");
+    let is_earlier = || plan.jobs.iter().any(|job| job.folder.join("config.toml").is_file());
+    own_folder::claim(&out, "sweep", is_earlier)?;
+    let finishes = batch::run_jobs(jobs, &workers, &stop.flag, &provenance())?;
     let done = (args.index.unwrap_or(0)..).zip(finishes).collect();
     let table = everything(&plan, &done).map(|finishes| write(&plan, &finishes, &out)).transpose()?;
     report(args, &plan, &done, table.as_deref(), &out)?;
     verdict(&plan, &done)
+}
+
+/// `runs/` with the name of the file, where that is the name of a folder.
+fn default_folder(file: &Path) -> Result<PathBuf> {
+    let name = file.file_stem().unwrap_or_default();
+    let mut parts = Path::new(name).components();
+    let is_name = matches!((parts.next(), parts.next()), (Some(Component::Normal(_)), None));
+    let message = || format!("is needed: `{}` is no name for a folder", name.display());
+    if is_name { Ok(Path::new("runs").join(name)) } else { Err(Error::argument("out", message())) }
 }
 
 /// How every run of the sweep ended; none if other calls have still to finish some.
@@ -184,19 +202,11 @@ const MARKDOWN: &str = "summary.md";
 
 /// Writes the summary; returns it as a table.
 fn write(plan: &Plan, finishes: &[JobOutcome], out: &Path) -> Result<String> {
-    std::fs::create_dir_all(out).map_err(|e| Error::write(out, e))?;
-    replace(&out.join(CSV), &summary::csv(plan, finishes))?;
+    // The last jobs of an array may write at the same time.
+    durable::replace_shared(&out.join(CSV), summary::csv(plan, finishes).as_bytes())?;
     let table = summary::markdown(plan, finishes);
-    replace(&out.join(MARKDOWN), &table)?;
+    durable::replace_shared(&out.join(MARKDOWN), table.as_bytes())?;
     Ok(table)
-}
-
-/// The last jobs of an array may write at the same time: each writes a file of its own and puts it in place
-/// whole.
-fn replace(path: &Path, text: &str) -> Result<()> {
-    let temporary = path.with_extension(format!("{}.tmp", std::process::id()));
-    let written = std::fs::write(&temporary, text).and_then(|()| std::fs::rename(&temporary, path));
-    written.map_err(|e| Error::write(path, e))
 }
 
 fn report(args: &SweepArgs, plan: &Plan, done: &Done, table: Option<&str>, out: &Path) -> anyhow::Result<()> {
@@ -219,7 +229,7 @@ fn report(args: &SweepArgs, plan: &Plan, done: &Done, table: Option<&str>, out: 
     } else if let Some(table) = table {
         print(&format!("{table}\nalso in {} and {}\n", markdown.display(), csv.display()));
     } else {
-        eprintln!("there is no summary yet: other runs of the {} are not finished", plan.jobs.len());
+        say(&format!("there is no summary yet: other runs of the {} are not finished", plan.jobs.len()));
     }
     Ok(())
 }

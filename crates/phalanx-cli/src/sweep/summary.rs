@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use phalanx::base::text;
 use phalanx::run::Outcome;
 use phalanx_pictures::statistics::{deviation, interquartile_mean, mean};
 use serde_json::Value;
@@ -82,7 +83,7 @@ pub fn markdown(plan: &Plan, finishes: &[JobOutcome]) -> String {
         let column = |pick: fn(&Outcome) -> f64| done.iter().map(|outcome| pick(outcome)).collect::<Vec<_>>();
         let label = setting.label();
         rows.push([
-            if label.is_empty() { plan.base.clone() } else { label }.replace('|', "\\|"),
+            text::markdown(&if label.is_empty() { plan.base.clone() } else { label }),
             done.len().to_string(),
             shown(&returns, 4),
             shown(&column(|outcome| outcome.objective), 5),
@@ -99,7 +100,7 @@ pub fn markdown(plan: &Plan, finishes: &[JobOutcome]) -> String {
     for (k, (name, reason)) in failed.enumerate() {
         let blank = if k == 0 { "\n" } else { "" };
         // Writing to memory cannot fail.
-        let _ = writeln!(text, "{blank}- `{name}` failed: {}", crate::one_line(reason));
+        let _ = writeln!(text, "{blank}- `{name}` failed: {}", text::markdown(reason));
     }
     text
 }

@@ -4,18 +4,18 @@ mod processes;
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use indicatif::ProgressBar;
 use phalanx::Error;
 use phalanx::algorithm::Summary;
 use phalanx::distributed::{Communicator, Halo};
-use phalanx::run::{Ending, Provenance, Registry, ResumeOutcome, Run, RunFolder, Session};
+use phalanx::run::{Ending, Provenance, Registry, ResumeOutcome, Run, RunFolder, Session, checksums};
 
 use phalanx_pictures::plot;
 
-use crate::{Source, print, progress_bar, table};
+use crate::stop::Stop;
+use crate::{Source, print, progress_bar, say, table};
 
 #[derive(clap::Args)]
 pub struct TrainArgs {
@@ -70,7 +70,7 @@ pub fn train(args: &TrainArgs, registry: &Registry) -> anyhow::Result<()> {
             session.warm_start(&init.join("policy.safetensors"))?;
         }
         if peers.rank() == 0 {
-            session.warnings().iter().for_each(|warning| eprintln!("warning: {warning}"));
+            session.warnings().iter().for_each(|warning| say(&format!("warning: {warning}")));
         }
         let path = args.out.clone().unwrap_or_else(|| RunFolder::unused(&args.source.source, config.seed));
         let run = Run::begin(session, &path, provenance())?;
@@ -83,42 +83,46 @@ pub fn resume(args: &ResumeArgs, registry: &Registry) -> anyhow::Result<()> {
     processes::start(&args.execution, |peers, stop| match Run::resume(&args.run, registry, peers.clone())? {
         ResumeOutcome::Finished if peers.rank() > 0 => Ok(()),
         ResumeOutcome::Finished => {
-            eprintln!("{} is finished; there is nothing to resume", args.run.display());
-            Ok(())
+            say(&format!("{} is finished; there is nothing to resume", args.run.display()));
+            let damages = checksums::damages(&args.run)?;
+            damages.iter().for_each(|damage| say(&format!("warning: {damage}")));
+            let message = || format!("{} of its files are not as the run left them", damages.len());
+            if damages.is_empty() { Ok(()) } else { Err(Error::file(&args.run, message()).into()) }
         }
         ResumeOutcome::Ready { run, notes } => {
-            notes.iter().for_each(|note| eprintln!("note: {note}"));
+            notes.iter().for_each(|note| say(&format!("note: {note}")));
             run_to_end(*run, peers, stop, args.execution.json)
         }
     })
 }
 
 /// Trains to the end, or until the user interrupts.
-fn run_to_end(
-    mut run: Run,
-    peers: &Arc<dyn Communicator>,
-    stop: &Arc<AtomicBool>,
-    json: bool,
-) -> anyhow::Result<()> {
+fn run_to_end(mut run: Run, peers: &Arc<dyn Communicator>, stop: &Stop, json: bool) -> anyhow::Result<()> {
     let path = run.path().to_path_buf();
     let how_to_resume = format!("go on with `phalanx resume {}`", path.display());
+    stop.advise(&how_to_resume);
     let advice = how_to_resume.clone();
     peers.advise(Box::new(move || format!("; {}; {advice}", RunFolder::describe_last_checkpoint(&path))));
     let iterations = run.session().config().iterations;
     let template = "{bar:30} {pos}/{len} {msg} {per_sec}, {eta} left";
     let bar = progress_bar(iterations, template, json || peers.rank() > 0);
-    let ending = run.train(stop, |summary| show(&bar, summary));
+    let ending = run.train(&stop.flag, |summary| show(&bar, summary));
     bar.finish_and_clear();
     match ending {
         // The first process reports.
         Ok(Ending::Finished(None)) => {}
-        Ok(Ending::Finished(Some(results))) if json => {
-            print(&format!("{}\n", serde_json::to_string(&results.outcome)?))
-        }
         Ok(Ending::Finished(Some(results))) => {
+            stop.advise("the run is finished");
+            if let Some(reason) = &results.inexact {
+                say(&format!("warning: there is no exact evaluation: {reason}"));
+            }
+            if json {
+                print(&format!("{}\n", serde_json::to_string(&results.outcome)?));
+                return Ok(());
+            }
             // The run is complete without its pictures: that they cannot be drawn is no failure of it.
             if let Err(error) = plot::plot_run(run.path()) {
-                eprintln!("warning: no plots: {error}");
+                say(&format!("warning: no plots: {error}"));
             }
             print(&table::closing(&results.evaluator, &results.outcome, &results.evaluation));
         }
@@ -131,16 +135,6 @@ fn run_to_end(
         Err(error) => return Err(error.into()),
     }
     Ok(())
-}
-
-/// A flag that Ctrl-C and SIGTERM set; a second one ends the process at once.
-pub fn stop_on_signals() -> anyhow::Result<Arc<AtomicBool>> {
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-        signal_hook::flag::register_conditional_shutdown(signal, 1, stop.clone())?;
-        signal_hook::flag::register(signal, stop.clone())?;
-    }
-    Ok(stop)
 }
 
 /// Commit and command line, for the record.

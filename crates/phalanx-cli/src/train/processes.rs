@@ -2,19 +2,19 @@
 //! started.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use phalanx::distributed::{Communicator, SingleProcess};
 
-use super::{ExecutionArgs, stop_on_signals};
+use super::ExecutionArgs;
 use crate::on_threads;
+use crate::stop::Stop;
 
 /// Runs `work` with all processes and a flag that Ctrl-C sets.
 pub fn start(
     args: &ExecutionArgs,
-    work: impl FnOnce(&Arc<dyn Communicator>, &Arc<AtomicBool>) -> anyhow::Result<()> + Send,
+    work: impl FnOnce(&Arc<dyn Communicator>, &Stop) -> anyhow::Result<()> + Send,
 ) -> anyhow::Result<()> {
-    let stop = stop_on_signals()?;
+    let stop = Stop::on_signals()?;
     if args.mpi {
         return start_mpi(args, stop, work);
     }
@@ -23,7 +23,7 @@ pub fn start(
 }
 
 #[cfg(not(feature = "mpi"))]
-fn start_mpi<W>(_: &ExecutionArgs, _: Arc<AtomicBool>, _: W) -> anyhow::Result<()> {
+fn start_mpi<W>(_: &ExecutionArgs, _: Stop, _: W) -> anyhow::Result<()> {
     let message = "this program was built without MPI; build it with `cargo build --release --features mpi`";
     Err(phalanx::Error::argument("mpi", message).into())
 }
@@ -31,10 +31,10 @@ fn start_mpi<W>(_: &ExecutionArgs, _: Arc<AtomicBool>, _: W) -> anyhow::Result<(
 #[cfg(feature = "mpi")]
 fn start_mpi(
     args: &ExecutionArgs,
-    stop: Arc<AtomicBool>,
-    work: impl FnOnce(&Arc<dyn Communicator>, &Arc<AtomicBool>) -> anyhow::Result<()> + Send,
+    stop: Stop,
+    work: impl FnOnce(&Arc<dyn Communicator>, &Stop) -> anyhow::Result<()> + Send,
 ) -> anyhow::Result<()> {
-    let (_mpi, ranks) = phalanx::distributed::mpi::start(stop.clone())?;
+    let (_mpi, ranks) = phalanx::distributed::mpi::start(stop.flag.clone())?;
     // Everybody finds the same errors, or is told of them; one of them says so.
     crate::be_quiet(ranks.rank() != 0);
     let peers: Arc<dyn Communicator> = ranks.clone();

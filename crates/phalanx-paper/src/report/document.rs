@@ -29,7 +29,7 @@ pub fn markdown(document: &Value) -> String {
     let template = include_str!("report.md")
         .replace("{{>method}}", METHOD.trim_end())
         .replace("{{>table}}", include_str!("table.md").trim_end());
-    fill(template.trim_end(), &[document], "raw")
+    fill(template.trim_end(), &[document], "text")
 }
 
 /// Everything that the templates name.

@@ -139,7 +139,7 @@ impl CompleteExperiment {
 }
 
 /// Subfolders with a record, in the order of their names.
-fn folders(root: &Path) -> Result<Vec<String>> {
+pub fn folders(root: &Path) -> Result<Vec<String>> {
     let made = entries(root)?.into_iter().filter(|path| path.join("experiment.json").is_file());
     Ok(made.filter_map(|path| Some(path.file_name()?.to_str()?.to_string())).collect())
 }

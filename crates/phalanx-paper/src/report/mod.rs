@@ -14,7 +14,7 @@ mod tests;
 use std::path::{Path, PathBuf};
 
 use gathered::{Absent, Gathered};
-use phalanx::Error;
+use phalanx::base::durable;
 
 use super::claims::{self, Judged, Verdict};
 use super::distinct;
@@ -33,7 +33,6 @@ pub fn write(root: &Path, commit: &str) -> anyhow::Result<Vec<PathBuf>> {
     let claims = claims::judge(&gathered.evidence());
     let report = Report { commit: commit.into(), claims, gathered };
     let document = document::document(&report)?;
-    std::fs::create_dir_all(root).map_err(|error| Error::write(root, error))?;
     let mut files = Vec::new();
     for (name, text) in [
         ("claims.json", json::write(&report)?),
@@ -41,10 +40,15 @@ pub fn write(root: &Path, commit: &str) -> anyhow::Result<Vec<PathBuf>> {
         ("report.html", document::page(&document)),
     ] {
         let file = root.join(name);
-        std::fs::write(&file, text).map_err(|error| Error::write(&file, error))?;
+        durable::replace_bytes(&file, text.as_bytes())?;
         files.push(file);
     }
     Ok(files)
+}
+
+/// Whether there is an experiment in `root`, complete or not.
+pub fn holds_experiments(root: &Path) -> phalanx::Result<bool> {
+    Ok(!gathered::folders(root)?.is_empty())
 }
 
 impl Report {

@@ -6,6 +6,7 @@
 //! entry itself. `{{?name}}…{{/?name}}` is there unless a list is empty, `{{^name}}…{{/^name}}` if it is.
 //! Sections of one name are not inside one another.
 
+use phalanx::base::text::no_tags;
 use serde_json::Value;
 
 /// Fills a template. `scopes`: where names are looked for, the last one first.
@@ -59,13 +60,14 @@ fn entries(value: &Value) -> &[Value] {
     }
 }
 
-/// `html`: for text and attributes; `line`: without line breaks; `cell`: for Markdown's tables; else as it
-/// is.
+/// `html`: for text and attributes; for Markdown `text`, `line` (without line breaks) and `cell` (of a table);
+/// else as it is.
 fn filtered(value: &Value, filter: &str) -> String {
     let text = value.as_str().map_or_else(|| value.to_string(), String::from);
-    let line = || text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = || no_tags(&text.split_whitespace().collect::<Vec<_>>().join(" "));
     match filter {
         "html" => text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;"),
+        "text" => no_tags(&text),
         "line" => line(),
         // A cell must not end itself.
         "cell" => line().replace('|', "\\|"),

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 use canvas::{Arrangement, Axis, Colour, Figure, Layer, Mark, Panel, Shape};
 use phalanx::Error;
+use phalanx::base::durable;
 pub use read::Metrics;
 pub use runs::plot_runs;
 pub use scale::Values;
@@ -48,14 +49,14 @@ pub fn plot_run(run: &Path) -> anyhow::Result<Vec<PathBuf>> {
 
 /// Draws the figures and writes them as `<out>/<name>.svg` and `<out>/<name>.png`.
 pub fn write(out: &Path, figures: Vec<(&str, Figure)>) -> anyhow::Result<Vec<PathBuf>> {
-    std::fs::create_dir_all(out).map_err(|error| Error::write(out, error))?;
+    durable::create_dirs(out).map_err(|error| Error::write(out, error))?;
     let (names, figures): (Vec<&str>, Vec<Figure>) = figures.into_iter().unzip();
     let drawings = canvas::draw(&figures).map_err(|reason| anyhow::anyhow!("cannot draw: {reason}"))?;
     let mut files = Vec::new();
     for (name, drawing) in names.into_iter().zip(drawings) {
         for (extension, bytes) in [("svg", drawing.svg.as_bytes()), ("png", &drawing.png)] {
             let path = out.join(format!("{name}.{extension}"));
-            std::fs::write(&path, bytes).map_err(|error| Error::write(&path, error))?;
+            durable::replace_bytes(&path, bytes)?;
             files.push(path);
         }
     }

@@ -7,6 +7,8 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
+use phalanx::base::files;
+use phalanx::run::checksums;
 use phalanx::{Error, Result};
 
 /// The columns of `metrics.csv` that are drawn, one entry per iteration. An empty cell is a NaN.
@@ -181,7 +183,10 @@ fn read_rows<const N: usize>(
         let advice = "name the folder of a run, as `phalanx train` prints it";
         Error::file(path, format!("cannot be read ({error}); {advice}"))
     };
-    let bytes = std::fs::read(path).map_err(|error| unreadable(&error))?;
+    if !path.exists() {
+        return Err(unreadable(&std::io::Error::from(std::io::ErrorKind::NotFound)));
+    }
+    let bytes = files::read(path)?;
     let mut reader = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(&bytes[..]);
     let mut record = csv::ByteRecord::new();
     if !reader.read_byte_record(&mut record).map_err(|error| unreadable(&error))? {
@@ -212,7 +217,7 @@ fn read_rows<const N: usize>(
         done.map_err(|message| Error::file(path, format!("line {line}: {message} ({advice})")))?;
         rows += 1;
     }
-    Ok(())
+    checksums::check_path(path)
 }
 
 #[cfg(test)]

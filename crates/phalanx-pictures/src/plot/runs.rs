@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use phalanx::Error;
+use phalanx::base::own_folder;
 
 use super::canvas::{Colour, Layer, Shape};
 use super::read::Metrics;
@@ -27,6 +28,7 @@ pub fn plot_runs(runs: &[PathBuf], out: &Path) -> anyhow::Result<Vec<PathBuf>> {
     if runs.is_empty() {
         return Err(Error::config("RUN", "none given; name the folders of one or more runs").into());
     }
+    own_folder::check(out, COMMAND, || is_earlier(out))?;
     let mut read = Vec::new();
     for run in runs {
         read.push((name_of(run), Metrics::read(run)?));
@@ -59,7 +61,19 @@ pub fn plot_runs(runs: &[PathBuf], out: &Path) -> anyhow::Result<Vec<PathBuf>> {
         ("return", figure(what, vec![panel(label, Values::Real, column)])),
         ("violation", figure("Violation", violations.into())),
     ];
+    own_folder::claim(out, COMMAND, || is_earlier(out))?;
     write(out, figures)
+}
+
+/// Which command the folder belongs to.
+const COMMAND: &str = "plot";
+
+/// Whether an earlier version drew runs into `out`, and nothing else is there.
+fn is_earlier(out: &Path) -> bool {
+    const DRAWN: [&str; 4] = ["return.svg", "return.png", "violation.svg", "violation.png"];
+    let mut names = out.read_dir().into_iter().flatten().flatten().map(|entry| entry.file_name());
+    DRAWN.iter().all(|name| out.join(name).is_file())
+        && names.all(|name| DRAWN.iter().any(|drawn| name.to_str() == Some(*drawn)))
 }
 
 /// Runs that make up one curve.

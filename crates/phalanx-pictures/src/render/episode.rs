@@ -218,7 +218,9 @@ fn margins(evaluator: &Evaluator, seed: u64) -> Margins {
         return Margins::None;
     }
     let agents = evaluator.world().graph().agents();
-    let length = assessment_horizon(evaluator.problem(), evaluator.config().horizon);
+    let Ok(length) = assessment_horizon(evaluator.problem(), evaluator.config().horizon) else {
+        return Margins::LeftOut;
+    };
     let cost = agents.saturating_mul(2 * MARGIN_EPISODES).saturating_mul(length);
     if cost > MOST_MARGIN_STEPS {
         return Margins::LeftOut;

@@ -2,7 +2,7 @@
 
 use phalanx::Ragged;
 use phalanx::base::key::KAPPA;
-use phalanx::base::memory::check_memory;
+use phalanx::base::limits::check_memory;
 use phalanx::world::{Evolution, View, World};
 
 /// Everybody's κ-hop neighbourhood and how it is seen.

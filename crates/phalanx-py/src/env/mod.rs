@@ -9,7 +9,7 @@ use std::sync::Arc;
 use numpy::{
     PyArray1, PyArray2, PyArray3, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArray,
 };
-use phalanx::base::memory::check_memory;
+use phalanx::base::limits::check_memory;
 use phalanx::run::Config;
 use phalanx::world::pistonball::physics::Ball;
 use phalanx::world::pistonball::{Game, MAX_CYCLES};

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::kind::{AlgorithmKind, Plan, Task};
-use super::update::{Stage, ascend, finite};
+use super::update::{EXACT_REMEDY, REWARD, Stage, advised, ascend, finite, finite_slack};
 use super::{Algorithm, Progress, Summary};
 use crate::base::fields::{Field, Fields};
 use crate::base::key::{ALGORITHM, SCALING};
@@ -136,19 +136,17 @@ impl ExactPrimalDual {
             Some([l_tt, l_tm]) => 1.0 / (l_tt + 4.0 * l_tm * l_tm * eta_mu),
         }
     }
-}
 
-impl Algorithm for ExactPrimalDual {
     /// One iteration of Algorithm 1, lines 3 to 9, with exact quantities.
-    fn step(&mut self) -> Result<Summary> {
+    fn iterate(&mut self) -> Result<Summary> {
         let (t, plan, theta_box) = (self.iteration(), &self.plan, self.plan.policy.theta_box());
         self.progress.start();
 
         // Lines 3 to 5: λ_i, g_i and the shadow rewards.
         let chain = self.system.under(&self.policy)?;
         let signals = chain.signals(&self.problem);
-        finite(&signals.slack, "g", t)?;
-        finite(&signals.rewards, "the shadow reward", t)?;
+        finite_slack(&signals.slack, signals.slack.rows(), t)?;
+        finite(&signals.rewards, REWARD, t)?;
         self.progress.stage(Stage::Occupancy);
 
         // Line 7: μ^{t+1}.
@@ -166,13 +164,13 @@ impl Algorithm for ExactPrimalDual {
         let domain = Domain::for_policy(&self.policy, theta_box);
         let stationarity =
             Stationarity::new(&truth, domain, &self.dual.mu, &signals.slack, *plan.dual.mu_max);
+        let distance = Ragged::from_rows([[stationarity.x, stationarity.y, stationarity.e]]);
+        finite(&distance, "the distance from a stationary point", t)?;
         self.progress.stage(Stage::Gradient);
 
         // Line 9.
-        let summary = Summary {
-            stationarity: Some(stationarity),
-            ..Summary::new(t, &signals, &self.dual.mu, &gradient)
-        };
+        let summary = Summary::new(t, &signals, &self.dual.mu, &gradient, None)?;
+        let summary = Summary { stationarity: Some(stationarity), ..summary };
         let eta =
             self.eta_theta(schedule * *plan.dual.eta_mu) * plan.actor.schedule.factor(t, plan.iterations);
         drop(chain);
@@ -181,6 +179,12 @@ impl Algorithm for ExactPrimalDual {
         self.progress.stage(Stage::Update);
         self.progress.iteration += 1;
         Ok(summary)
+    }
+}
+
+impl Algorithm for ExactPrimalDual {
+    fn step(&mut self) -> Result<Summary> {
+        self.iterate().map_err(|error| advised(error, EXACT_REMEDY))
     }
 
     fn fields(&mut self) -> Fields<'_> {

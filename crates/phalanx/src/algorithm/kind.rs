@@ -13,7 +13,7 @@ use super::mappo::{MappoKind, MappoSettings};
 use super::primal_dual::PrimalDualKind;
 use crate::Result;
 use crate::base::key;
-use crate::base::memory::check_memory;
+use crate::base::limits::check_memory;
 use crate::base::stream::Stream;
 use crate::distributed::Halo;
 use crate::learn::actor::ActorSettings;
@@ -89,8 +89,7 @@ impl Plan {
         let [n, batch, horizon, steps, tail] =
             [problem.agents.len(), self.batch, self.horizon, steps, self.critic.batch_tail()]
                 .map(|x| x as u128);
-        // A byte of state, one of action, and an f32 for each recorded reward.
-        let pair = n * (2 + 4 * problem.sampled_channels as u128);
+        let pair = problem.pair_bytes(problem.agents.len());
         // An f64 for each weight and step size.
         let evaluation = (pair + 8) * (steps + 1);
         let of_batch = pair * batch * (horizon + tail) + 16 * horizon;

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use super::update::{Stage, ascend, finite};
+use super::summary::finite_metrics;
+use super::update::{REMEDY, REWARD, Stage, advised, ascend, finite, finite_slack};
 use super::{Algorithm, AlgorithmKind, Plan, Progress, Summary, Task, undiscounted_returns};
 use crate::base::fields::{Field, Fields};
 use crate::base::stream::Stream;
@@ -156,17 +157,12 @@ impl PrimalDual {
         })
     }
 
-    fn summary(&self) -> Result<Summary> {
-        let (graph, signals) = (self.world.graph(), &self.signals);
-        let earned = undiscounted_returns(&*self.world, &self.visits.counts);
-        let return_ = |i: usize| earned.as_ref().map_or(0.0, |earned| earned(i));
-        let of = |i| AgentMetrics::for_agent(i, return_(i), signals, &self.dual.mu, &self.gradient);
-        let own: Vec<AgentMetrics> = graph.owned_agents().map(of).collect();
-        let all = AgentMetrics::fold_all(&own, &self.halo)?;
-        let agents = graph.total();
-        let episodes = (self.plan.batch * agents) as f64;
+    fn summary(&self, own: &[AgentMetrics]) -> Result<Summary> {
+        let all = AgentMetrics::fold_all(own, &self.halo)?;
+        let agents = self.world.graph().total();
+        let is_paid = undiscounted_returns(&*self.world, &self.visits.counts).is_some();
         Ok(Summary {
-            return_: earned.as_ref().map(|_| all.return_ / episodes),
+            return_: is_paid.then(|| all.return_ / (self.plan.batch * agents) as f64),
             ..Summary::of(self.iteration(), &all, agents, self.constraints)
         })
     }
@@ -188,9 +184,9 @@ impl PrimalDual {
 
 /// Fails everywhere if `lines` fail in one process; agents are named by their numbers in the whole graph.
 fn all_ok<T>(halo: &Halo, graph: &Graph, lines: impl FnOnce() -> Result<T>) -> Result<T> {
-    halo.all_ok(lines().map_err(|error| match error {
-        Error::Diverged { iteration, agent, quantity, value } => {
-            Error::Diverged { iteration, agent: graph.global_id(agent) as usize, quantity, value }
+    halo.all_ok(lines().map_err(|error| match advised(error, REMEDY) {
+        Error::Diverged { iteration, agent, quantity, value, advice } => {
+            Error::Diverged { iteration, agent: graph.global_id(agent) as usize, quantity, value, advice }
         }
         other => other,
     }))
@@ -227,8 +223,8 @@ impl Algorithm for PrimalDual {
             // Line 5: g̃_i and the shadow rewards r̃_{f_i}, r̃_{g_i}.
             let occupancy = self.running.update(&self.visits.occupancy);
             self.signals.evaluate(problem, occupancy, self.visits.lived_fraction());
-            finite(&self.signals.slack, "g", t)?;
-            finite(&self.signals.rewards, "the shadow reward", t)?;
+            finite_slack(&self.signals.slack, graph.total(), t)?;
+            finite(&self.signals.rewards, REWARD, t)?;
             self.progress.stage(Stage::Occupancy);
 
             // Line 6: Q̃_{f_i}, Q̃_{g_i} ← Eval(π_θ, r̃).
@@ -248,7 +244,7 @@ impl Algorithm for PrimalDual {
             values.set_multipliers(&self.signals, &self.dual.mu, t)
         })?;
 
-        all_ok(halo, graph, || {
+        let own = all_ok(halo, graph, || {
             // Line 8: neighbours share μ_j^{t+1} and Q̃_j along the batch; each agent estimates ∇̃_{θ_i} L.
             let (rule, batch) = (&mut self.gradient_settings, &self.trajectories[..batch]);
             let values = values.precompute(batch, horizon, self.wanted);
@@ -273,10 +269,14 @@ impl Algorithm for PrimalDual {
             ascend(&mut *self.policy, &mut self.optimizer, &self.gradient, eta, plan.policy.theta_box());
             finite(self.policy.theta(), "theta", t)?;
             self.progress.stage(Stage::Update);
-            Ok(())
+            // What the agents here contribute to the summary.
+            let earned = undiscounted_returns(world, &self.visits.counts);
+            let return_ = |i: usize| earned.as_ref().map_or(0.0, |earned| earned(i));
+            let of = |i| AgentMetrics::for_agent(i, return_(i), &self.signals, &self.dual.mu, &self.gradient);
+            finite_metrics(t, graph.total(), graph.owned_agents().map(of))
         })?;
 
-        let summary = self.summary()?;
+        let summary = self.summary(&own)?;
         self.progress.stage(Stage::Update);
         self.process_traffic = ProcessTraffic::gather(&self.halo, sent, self.process_bound())?;
         self.progress.iteration += 1;

@@ -1,10 +1,10 @@
 //! What an iteration looked like, in numbers.
 
-use crate::Ragged;
 use crate::exact::Stationarity;
 use crate::learn::agent_metrics::AgentMetrics;
 use crate::learn::shadow::Signals;
 use crate::world::{World, sampled_channels, sampled_number};
+use crate::{Error, Ragged, Result};
 
 /// What an iteration looked like: estimates from its own batch, or exact values.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,12 +33,24 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// From the signals, multipliers and gradient of iteration t.
-    pub fn new(iteration: usize, signals: &Signals, mu: &Ragged<f64>, gradient: &Ragged<f64>) -> Self {
+    /// From the signals, multipliers and gradient of iteration t, and from what agents `earned` in so many
+    /// episodes. Fails where a number is not finite.
+    pub fn new(
+        iteration: usize,
+        signals: &Signals,
+        mu: &Ragged<f64>,
+        gradient: &Ragged<f64>,
+        earned: Option<(&dyn Fn(usize) -> f64, usize)>,
+    ) -> Result<Self> {
         let agents = signals.objective.len();
-        let of = |i| AgentMetrics::for_agent(i, 0.0, signals, mu, gradient);
-        let all: Vec<AgentMetrics> = (0..agents).map(of).collect();
-        Summary::of(iteration, &AgentMetrics::fold(&all), agents, mu.data().len())
+        let return_ = |i: usize| earned.map_or(0.0, |(earned, _)| earned(i));
+        let of = |i| AgentMetrics::for_agent(i, return_(i), signals, mu, gradient);
+        let each = finite_metrics(iteration, agents, (0..agents).map(of))?;
+        let all = AgentMetrics::fold(&each);
+        Ok(Summary {
+            return_: earned.map(|(_, episodes)| all.return_ / (episodes * agents) as f64),
+            ..Summary::of(iteration, &all, agents, mu.data().len())
+        })
     }
 
     /// From what so many agents with so many constraints contribute.
@@ -56,6 +68,22 @@ impl Summary {
             gradient_norm: tally.gradient_squares.sqrt(),
             stationarity: None,
         }
+    }
+}
+
+/// The numbers of single agents, if they are finite and can be summed up over `agents` agents.
+pub(super) fn finite_metrics(
+    iteration: usize,
+    agents: usize,
+    metrics: impl Iterator<Item = AgentMetrics>,
+) -> Result<Vec<AgentMetrics>> {
+    let metrics: Vec<AgentMetrics> = metrics.collect();
+    let overflow = |(agent, one): (usize, &AgentMetrics)| Some((agent, one.overflow(agents)?));
+    match metrics.iter().enumerate().find_map(overflow) {
+        Some((agent, (quantity, value))) => {
+            Err(Error::Diverged { iteration, agent, quantity, value, advice: "" })
+        }
+        None => Ok(metrics),
     }
 }
 

@@ -4,6 +4,7 @@
 use std::time::{Duration, Instant};
 
 use crate::base::parallel::{agent_blocks, for_each_agent};
+use crate::learn::agent_metrics::AgentMetrics;
 use crate::learn::optimizer::Optimizer;
 use crate::policy::Policy;
 use crate::utility::project_onto_simplex;
@@ -100,7 +101,46 @@ pub(super) fn finite(values: &Ragged<f64>, quantity: &'static str, iteration: us
     }
     let bad = |row: &[f64]| row.iter().copied().find(|x| !x.is_finite());
     match values.iter().enumerate().find_map(|(agent, row)| Some((agent, bad(row)?))) {
-        Some((agent, value)) => Err(Error::Diverged { iteration, agent, quantity, value }),
+        Some((agent, value)) => Err(Error::Diverged { iteration, agent, quantity, value, advice: "" }),
         None => Ok(()),
     }
 }
+
+/// The same for g, which is also summed up over so many agents.
+pub(super) fn finite_slack(slack: &Ragged<f64>, agents: usize, iteration: usize) -> Result<()> {
+    finite(slack, FUNCTION, iteration)?;
+    let most = f64::MAX / agents as f64;
+    let large = |row: &[f64]| row.iter().copied().find(|x| x.abs() > most);
+    match slack.iter().enumerate().find_map(|(agent, row)| Some((agent, large(row)?))) {
+        Some((agent, x)) => {
+            let value = x * agents as f64;
+            Err(Error::Diverged { iteration, agent, quantity: FUNCTIONS, value, advice: "" })
+        }
+        None => Ok(()),
+    }
+}
+
+/// An error with what may help: `remedy`, unless the numbers of a utility are too large in themselves.
+pub(super) fn advised(error: Error, remedy: &'static str) -> Error {
+    match error {
+        Error::Diverged { iteration, agent, quantity, value, .. } => {
+            let is_utility =
+                [FUNCTION, FUNCTIONS, REWARD].contains(&quantity) || AgentMetrics::is_of_utility(quantity);
+            let advice = if is_utility { SMALLER_UTILITY } else { remedy };
+            Error::Diverged { iteration, agent, quantity, value, advice }
+        }
+        other => other,
+    }
+}
+
+/// What may help against steps that are too large, with and without samples.
+pub(super) const REMEDY: &str = "try a smaller actor.eta_theta, critic step or dual.mu_max";
+pub(super) const EXACT_REMEDY: &str = "try a smaller actor.eta_theta or dual.mu_max";
+
+/// Quantities that utilities alone decide on.
+const FUNCTION: &str = "g";
+const FUNCTIONS: &str = "g times the number of agents";
+pub(super) const REWARD: &str = "the shadow reward";
+
+const SMALLER_UTILITY: &str =
+    "use smaller rewards, scales and bounds in its utilities, and utilities that are finite everywhere";

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde::de::DeserializeOwned;
 
+use super::files;
 use super::value::Value;
 use crate::{Error, Result};
 
@@ -12,7 +13,7 @@ use crate::{Error, Result};
 /// `wrappers` are keys that may be wrapped around the content, outermost first: with `["input", "model"]` the
 /// content may stand at the root, under `model`, or under `input.model`.
 pub fn read<T: DeserializeOwned>(path: &Path, wrappers: &[&str]) -> Result<T> {
-    let text = std::fs::read_to_string(path).map_err(|e| Error::unreadable(path, e))?;
+    let text = files::read_text(path)?;
     parse(&text, path, wrappers)
 }
 

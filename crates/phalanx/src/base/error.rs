@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use super::text;
+
 /// What can go wrong, with enough in the message to act on it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -37,10 +39,7 @@ pub enum Error {
         path: String,
     },
     /// A NaN or an infinity appeared while training.
-    #[error(
-        "iteration {iteration}, agent {agent}: {quantity} is {value}; try a smaller actor.eta_theta, \
-         critic step or dual.mu_max"
-    )]
+    #[error("iteration {iteration}, agent {agent}: {quantity} is {value}{}{advice}", separator(advice))]
     Diverged {
         /// Iteration that produced it (from 0).
         iteration: usize,
@@ -50,13 +49,15 @@ pub enum Error {
         quantity: &'static str,
         /// The offending value.
         value: f64,
+        /// What may help, where that is known.
+        advice: &'static str,
     },
-    /// The final policy cannot be evaluated.
-    #[error("agent {agent}: {quantity} of the final policy is {value}; its utility has no value there")]
+    /// The policy cannot be evaluated: its utility has no value there, or one beyond all numbers.
+    #[error("agent {agent}: {quantity} of the policy is {value}; its utility has no finite value there")]
     NoValue {
         /// Agent concerned.
         agent: usize,
-        /// `f` or `g`.
+        /// `f`, `g`, …
         quantity: &'static str,
         /// The offending value.
         value: f64,
@@ -95,17 +96,17 @@ pub enum Error {
 impl Error {
     /// A setting named `field` is unusable.
     pub fn config(field: impl Into<String>, message: impl Into<String>) -> Self {
-        Error::Config { field: field.into(), message: message.into() }
+        Error::Config { field: text::shown(&field.into()), message: text::shown(&message.into()) }
     }
 
     /// The argument `name` is unusable.
     pub fn argument(name: &'static str, message: impl Into<String>) -> Self {
-        Error::Argument { name, message: message.into() }
+        Error::Argument { name, message: text::shown(&message.into()) }
     }
 
     /// The file at `path` is unusable.
     pub fn file(path: impl AsRef<Path>, message: impl Into<String>) -> Self {
-        Error::File { path: path.as_ref().display().to_string(), message: message.into() }
+        Error::File { path: path_shown(path), message: text::shown(&message.into()) }
     }
 
     /// Reading `path` failed.
@@ -115,7 +116,7 @@ impl Error {
 
     /// Writing `path` failed.
     pub fn write(path: impl AsRef<Path>, source: std::io::Error) -> Self {
-        Error::Write { path: path.as_ref().display().to_string(), source }
+        Error::Write { path: path_shown(path), source }
     }
 
     /// Whether the input is at fault (exit status 2) rather than the run (exit status 1).
@@ -126,6 +127,14 @@ impl Error {
             _ => false,
         }
     }
+}
+
+fn path_shown(path: impl AsRef<Path>) -> String {
+    text::shown(&path.as_ref().to_string_lossy())
+}
+
+fn separator(advice: &str) -> &'static str {
+    if advice.is_empty() { "" } else { "; " }
 }
 
 /// Result with the library's [`Error`].

@@ -3,17 +3,21 @@
 
 pub mod builtin;
 pub mod document;
-pub(crate) mod durable;
+pub mod durable;
 pub mod error;
 pub mod fields;
+pub mod files;
 pub mod key;
-pub mod memory;
+pub mod limits;
+pub mod own_folder;
 pub(crate) mod parallel;
 pub mod ragged;
 pub mod range;
 pub mod sampler;
 pub mod schedule;
+pub mod sealed;
 pub mod section;
 pub mod stream;
 pub(crate) mod tensor;
+pub mod text;
 mod value;

@@ -5,6 +5,8 @@ use std::ops::Deref;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 
+use super::limits::{MOST_ITERATIONS, MOST_STEPS, MOST_TRAJECTORIES};
+
 /// Reads a number that must be a `T`, for fields that say so and then hold it plainly.
 pub fn plain<'de, D, T>(deserializer: D) -> Result<T::Target, D::Error>
 where
@@ -109,11 +111,11 @@ pub struct CountTo<const MOST: usize>(pub usize);
 /// At least 1.
 pub type Count = CountTo<{ usize::MAX }>;
 /// Iterations of a run.
-pub type Iterations = CountTo<{ u32::MAX as usize }>;
+pub type Iterations = CountTo<MOST_ITERATIONS>;
+/// Steps of an episode.
+pub type Steps = CountTo<MOST_STEPS>;
 /// Trajectories that are sampled for one purpose.
 pub type Trajectories = CountTo<MOST_TRAJECTORIES>;
-/// As many as random streams have numbers for.
-pub const MOST_TRAJECTORIES: usize = (1 << 24) - 2;
 
 impl<const MOST: usize> Deref for CountTo<MOST> {
     type Target = usize;

@@ -32,15 +32,24 @@ pub enum Side {
     Visits,
 }
 
-/// x with ‖b − (I − γP)x‖∞ as small as rounding allows. `apply` writes P·v, or Pᵀ·v. None if it did not get
-/// there: P may mix too slowly for `most` applications.
+/// Why there is no solution.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Failure {
+    /// P may mix too slowly for so many applications.
+    TooSlow,
+    /// Numbers are too large to be squared, or were never finite.
+    Overflow,
+}
+
+/// x with ‖b − (I − γP)x‖∞ as small as rounding allows, within `most` applications. `apply` writes P·v, or
+/// Pᵀ·v.
 pub fn solve<const L: usize>(
     side: Side,
     gamma: f64,
     mut apply: impl FnMut(&[[f64; L]], &mut [[f64; L]]),
     b: &[[f64; L]],
     most: usize,
-) -> Option<Vec<[f64; L]>> {
+) -> Result<Vec<[f64; L]>, Failure> {
     let size = b.len();
     let mut x = vec![mean(b).map(|mean| mean / (1.0 - gamma)); size];
     let mut applied = vec![[0.0; L]; size];
@@ -77,12 +86,15 @@ pub fn solve<const L: usize>(
             }
         }
         if done == [true; L] {
-            return Some(best);
+            return Ok(best);
         }
         if used >= most {
-            return None;
+            return Err(Failure::TooSlow);
         }
         let norm = norms(&residual);
+        if norm.iter().any(|norm| !norm.is_finite()) {
+            return Err(Failure::Overflow);
+        }
         basis.clear();
         basis.push(scaled(&residual, norm));
         // Column k of the Hessenberg matrix, rotated to triangular form as it grows; `rhs` is rotated along.

@@ -5,7 +5,7 @@ use rayon::prelude::*;
 
 use super::contraction::{Law, Plan, Prepared, Role, Workspace};
 use super::dynamics::Dynamics;
-use super::gmres::{self, Side};
+use super::gmres::{self, Failure, Side};
 use super::layout::Layout;
 use crate::learn::shadow::Signals;
 use crate::policy::{Policy, Tabular};
@@ -197,7 +197,7 @@ impl Chain<'_> {
             out.iter_mut().zip(pushed).for_each(|(out, p)| *out = [p]);
         };
         let x = gmres::solve(Side::Visits, self.system.gamma, apply, &b, MOST_APPLICATIONS);
-        Ok(x.ok_or_else(too_slow)?.into_iter().flatten().collect())
+        Ok(x.map_err(unsolved)?.into_iter().flatten().collect())
     }
 
     /// The values of shadow `rewards` under the policy.
@@ -243,17 +243,25 @@ impl Chain<'_> {
             out.copy_from_slice(&workspace.now);
         };
         let x = gmres::solve(Side::Values, self.system.gamma, apply, &b, MOST_APPLICATIONS);
-        let x = x.ok_or_else(too_slow)?;
+        let x = x.map_err(unsolved)?;
         Ok((0..group.len()).map(|l| x.iter().map(|x| x[l]).collect()).collect())
     }
 }
 
-fn too_slow() -> Error {
-    let message = format!(
-        "the exact equations were not solved within {MOST_APPLICATIONS} applications of the chain, which mixes too \
-         slowly for this discount"
-    );
-    Error::config(crate::base::key::GAMMA, message)
+fn unsolved(failure: Failure) -> Error {
+    let (field, message) = match failure {
+        Failure::TooSlow => (
+            crate::base::key::GAMMA,
+            format!(
+                "the exact equations were not solved within {MOST_APPLICATIONS} applications of the chain, which \
+                 mixes too slowly for this discount"
+            ),
+        ),
+        Failure::Overflow => {
+            ("utilities", "the exact equations overflow; use smaller rewards and scales".to_string())
+        }
+    };
+    Error::config(field, message)
 }
 
 #[cfg(test)]

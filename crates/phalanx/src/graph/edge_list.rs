@@ -14,7 +14,8 @@ use super::config::{Agents, GraphSettings};
 use super::{Graph, MAX_AGENTS, check_agents};
 use crate::base::builtin::builtin;
 use crate::base::error::{Error, Result, ensure};
-use crate::base::memory::check_memory;
+use crate::base::files;
+use crate::base::limits::check_memory;
 
 impl Graph {
     /// Reads a network from the edge list at `path`.
@@ -26,8 +27,7 @@ impl Graph {
     /// the agents, up to the logarithm of the largest degree.
     pub fn read_edge_list(path: &Path, agents: Option<usize>) -> Result<Graph> {
         agents.map_or(Ok(()), check_agents)?;
-        let text = std::fs::read_to_string(path)
-            .map_err(|source| Error::file(path, format!("cannot be read: {source}")))?;
+        let text = files::read_text(path)?;
         Graph::parse_edge_list(&text, path, agents)
     }
 

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::config::{Agents, GraphSettings};
 use super::{Graph, MAX_AGENTS, check_agents, group_by_row};
 use crate::base::error::{Error, Result, ensure};
-use crate::base::memory::check_memory;
+use crate::base::limits::check_memory;
 use crate::base::ragged::Ragged;
 use crate::base::stream::{Place, Purpose, Stream};
 

@@ -8,7 +8,7 @@ use std::ops::Range;
 use multiversion::multiversion;
 
 use crate::base::error::ensure;
-use crate::base::memory::check_memory;
+use crate::base::limits::check_memory;
 use crate::{Error, Ragged, Result};
 
 /// Tables larger than this are refused: they would never be filled by samples.

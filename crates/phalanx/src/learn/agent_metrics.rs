@@ -31,6 +31,20 @@ pub struct AgentMetrics {
 /// Numbers of a [`AgentMetrics`].
 const WIDTH: usize = size_of::<AgentMetrics>() / size_of::<f64>();
 
+/// What the numbers are called, and their sums over agents.
+const QUANTITIES: [[&str; 2]; WIDTH] = [
+    ["the return", "the return times the number of agents"],
+    ["f", "f times the number of agents"],
+    ["the violation", "the violation times the number of agents"],
+    ["the largest violation", "the largest violation times the number of agents"],
+    ["mu", "mu times the number of agents"],
+    ["the largest mu", "the largest mu times the number of agents"],
+    ["the square of the gradient", "the square of the gradient times the number of agents"],
+];
+
+/// How many of them utilities alone decide on.
+const OF_UTILITIES: usize = 4;
+
 impl AgentMetrics {
     /// That of agent i. A NaN among its slacks makes the violations NaN.
     pub fn for_agent(
@@ -48,6 +62,19 @@ impl AgentMetrics {
             gradient_squares: gradient.row(i).iter().map(|g| g * g).sum(),
             ..AgentMetrics::for_slack(signals.slack.row(i))
         }
+    }
+
+    /// What it says of an agent that no summary over `agents` such agents could hold, and how large it is.
+    pub fn overflow(&self, agents: usize) -> Option<(&'static str, f64)> {
+        let numbers: [f64; WIDTH] = bytemuck::cast(*self);
+        let all = agents as f64;
+        let found = numbers.iter().zip(QUANTITIES).find(|(x, _)| !(**x * all).is_finite());
+        found.map(|(&x, [alone, together])| if x.is_finite() { (together, x * all) } else { (alone, x) })
+    }
+
+    /// Whether utilities alone decide on a quantity that [`AgentMetrics::overflow`] names.
+    pub fn is_of_utility(quantity: &str) -> bool {
+        QUANTITIES[..OF_UTILITIES].iter().flatten().any(|name| *name == quantity)
     }
 
     /// The violations of one agent alone.

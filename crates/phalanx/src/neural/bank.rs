@@ -12,7 +12,7 @@ use super::architecture::{Architecture, Net};
 use super::optimizer::{Adam, Descent, OptimizerKind, clip, sgd};
 use super::pass::{Batch, Tape};
 use crate::base::fields::{Field, Fields};
-use crate::base::memory::check_memory;
+use crate::base::limits::check_memory;
 use crate::base::ragged::RowsMut;
 use crate::base::stream::{Place, Purpose, Stream};
 use crate::{Ragged, Result};

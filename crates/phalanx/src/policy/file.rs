@@ -13,6 +13,7 @@ use safetensors::tensor::{Dtype, SafeTensors};
 use super::Policy;
 use crate::base::durable::{self, little_endian};
 use crate::base::error::ensure;
+use crate::base::files;
 use crate::base::tensor::{self, Numbers, find, not_whole, read_numbers};
 use crate::{Error, Ragged, Result};
 
@@ -73,7 +74,7 @@ const COLUMNS: &str = "theta.columns";
 
 /// θ as [`save`] wrote it for a policy of the same kind and shapes as `policy`.
 pub fn load(policy: &dyn Policy, path: &Path) -> Result<Ragged<f64>> {
-    let bytes = std::fs::read(path).map_err(|e| Error::unreadable(path, e))?;
+    let bytes = files::read(path)?;
     let tensors = SafeTensors::deserialize(&bytes).map_err(|e| not_whole(path, e))?;
     let (_, header) = SafeTensors::read_metadata(&bytes).map_err(|e| not_whole(path, e))?;
     let found = header.metadata().as_ref().and_then(|metadata| metadata.get("policy")).map(String::as_str);

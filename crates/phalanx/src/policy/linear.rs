@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{ActAlone, Acting, Policy, PolicySettings, logit_gradients, softmax};
 use super::{GradientInput, GradientScratch, ThetaKeys, draw_theta};
-use crate::base::memory::check_memory;
+use crate::base::limits::check_memory;
 use crate::base::sampler::{outcome, write_thresholds};
 use crate::base::section::Keys;
 use crate::base::stream::Stream;

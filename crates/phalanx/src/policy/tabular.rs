@@ -6,7 +6,7 @@ use super::columns::state_column;
 use super::softmax::Spread;
 use super::{ActAlone, Acting, Baseline, Parameterisation, Policy, PolicySettings};
 use super::{GradientInput, GradientScratch, ThetaKeys, draw_theta, entropy_slopes, softmax};
-use crate::base::memory::check_memory;
+use crate::base::limits::check_memory;
 use crate::base::parallel::{agent_blocks, for_each_agent};
 use crate::base::sampler::{outcome, write_thresholds};
 use crate::base::section::Keys;

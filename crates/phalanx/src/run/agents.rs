@@ -70,13 +70,15 @@ pub(super) fn keep_least<T>(rows: &mut Vec<T>, count: usize, order: impl Fn(&T, 
 /// Writes `agents.csv`, `returns.csv` and `agents-summary.csv` into `folder`.
 pub(super) fn write(folder: &Path, whole: &Evaluator, evaluation: &Evaluation) -> Result<()> {
     let all = whole.config().output.agents.lists_all(whole.problem().agents.len());
-    write_lines(&folder.join("agents.csv"), |out| constraints(out, whole, evaluation, all))?;
-    write_lines(&folder.join("returns.csv"), |out| returns(out, evaluation, all))?;
+    write_lines(&folder.join(CONSTRAINTS), |out| constraints(out, whole, evaluation, all))?;
+    write_lines(&folder.join(RETURNS), |out| returns(out, evaluation, all))?;
     write_lines(&folder.join(SUMMARY), |out| summary(out, whole, evaluation))
 }
 
-/// Name of the file of quantiles.
-const SUMMARY: &str = "agents-summary.csv";
+/// Names of the files: constraints one by one, returns agent by agent, and quantiles of both.
+pub(super) const CONSTRAINTS: &str = "agents.csv";
+pub(super) const RETURNS: &str = "returns.csv";
+pub(super) const SUMMARY: &str = "agents-summary.csv";
 
 fn write_lines(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) -> Result<()> {
     durable::replace(path, |temporary| {
@@ -187,7 +189,10 @@ fn spread(out: &mut impl Write, quantity: &str, constraint: &str, mut numbers: V
 fn quantile(sorted: &[f64], share: f64) -> f64 {
     let place = share * (sorted.len() - 1) as f64;
     let (below, above) = (sorted[place.floor() as usize], sorted[place.ceil() as usize]);
-    below + (above - below) * place.fract()
+    let between = above - below;
+    // The distance of two numbers may be none.
+    let share = place.fract();
+    if between.is_finite() { below + between * share } else { below * (1.0 - share) + above * share }
 }
 
 /// Quotes a field if it needs it.

@@ -22,6 +22,8 @@ use super::agents::keep_least;
 use super::evaluate::{Episodes, check};
 use crate::algorithm::Task;
 use crate::base::error::ensure;
+use crate::base::key::GAMMA;
+use crate::base::limits::MOST_STEPS;
 use crate::base::parallel::{agent_blocks, for_each_agent};
 use crate::sample::occupancy::{Visits, lived};
 use crate::utility::problem::{Problem, Scaling};
@@ -145,12 +147,22 @@ impl Assessment {
     }
 }
 
-/// The length of episodes that `problem` should be assessed on.
-pub fn assessment_horizon(problem: &Problem, horizon: usize) -> usize {
+/// The length of episodes that `problem` should be assessed on; fails where γ is so close to 1 that they
+/// would never end.
+pub fn assessment_horizon(problem: &Problem, horizon: usize) -> Result<usize> {
     if problem.scaling != Scaling::Normalised || problem.gamma == 0.0 {
-        return horizon;
+        return Ok(horizon);
     }
-    horizon.max((REMAINDER.ln() / problem.gamma.ln()).ceil() as usize)
+    let gamma = problem.gamma;
+    let needed = (REMAINDER.ln() / gamma.ln()).ceil();
+    ensure(needed <= MOST_STEPS as f64, || {
+        let message = format!(
+            "{gamma} needs episodes of {needed} steps until γ^H is {REMAINDER}, and {MOST_STEPS} are possible; use a \
+             smaller one"
+        );
+        Error::config(GAMMA, message)
+    })?;
+    Ok(horizon.max(needed as usize))
 }
 
 impl Episodes<'_> {
@@ -163,7 +175,7 @@ impl Episodes<'_> {
         ensure(confidence > 0.0 && confidence < 1.0, || {
             Error::argument("confidence", format!("{confidence}; a number between 0 and 1 is needed"))
         })?;
-        let length = assessment_horizon(&task.problem, horizon);
+        let length = assessment_horizon(&task.problem, horizon)?;
         let source = Episodes { horizon: length, ..self };
         let weights = task.problem.occupancy_weights(length, episodes);
         let pooled = source.visits(&weights)?;

@@ -17,6 +17,7 @@ use crate::base::durable::{self, from_little_endian, little_endian};
 use crate::base::error::ensure;
 use crate::base::fields::{Field, Fields};
 use crate::base::tensor::{self, Numbers};
+use crate::base::{files, sealed};
 use crate::graph::Graph;
 use crate::{Error, Ragged, Result};
 
@@ -37,11 +38,26 @@ pub struct Manifest {
     pub timings_bytes: u64,
     /// Length of the TensorBoard events.
     pub events_bytes: u64,
+    /// Checksums (CRC-32C) of these three; earlier versions did not keep them.
+    #[serde(default)]
+    pub logs_crc32c: Option<[u32; 3]>,
     /// Checksum (CRC-32C) of `config.toml` and the files it names: a checkpoint belongs to its configuration.
     pub config_crc32c: u32,
     /// The files of state, one for each process.
     pub pieces: Vec<Piece>,
 }
+
+impl Manifest {
+    /// Lengths of the three logs, and their checksums where they are known.
+    pub fn logs(&self) -> [(u64, Option<u32>); 3] {
+        let lengths = [self.metrics_bytes, self.timings_bytes, self.events_bytes];
+        std::array::from_fn(|k| (lengths[k], self.logs_crc32c.map(|checksums| checksums[k])))
+    }
+}
+
+/// The keys of manifests that earlier versions wrote.
+const EARLIER_KEYS: [&str; 7] =
+    ["iteration", "elapsed_s", "metrics_bytes", "timings_bytes", "events_bytes", "config_crc32c", "pieces"];
 
 /// One process's file of state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable, Serialize, Deserialize)]
@@ -86,7 +102,7 @@ pub fn write(
     let mut crc32c = 0;
     durable::replace(&state_path(folder, iteration, which), |temporary| {
         tensor::write(temporary, tensors, None)?;
-        crc32c = file_checksum(temporary)?;
+        crc32c = files::checksum(temporary, None)?;
         Ok(())
     })?;
     Ok(Piece { first, last, crc32c })
@@ -98,13 +114,12 @@ const AGENTS: &str = "agents";
 /// Writes the manifest of a checkpoint whose pieces are written, and removes those before the last two.
 pub fn write_manifest(folder: &Path, manifest: &Manifest) -> Result<()> {
     let path = manifest_path(folder, manifest.iteration);
-    let text = serde_json::to_string_pretty(&manifest).map_err(|e| Error::write(&path, e.into()))?;
-    durable::replace_text(&path, &text)?;
+    sealed::write(&path, manifest)?;
     let all = iterations(folder);
     let (old, kept) = all.split_at(all.len().saturating_sub(KEPT));
     for &iteration in old {
         // The manifest first: state without one is nothing. What cannot be removed does no harm.
-        let _ = std::fs::remove_file(manifest_path(folder, iteration));
+        let _ = durable::remove(&manifest_path(folder, iteration));
     }
     let oldest = kept.first().copied().unwrap_or(0);
     remove(folder, |number| number.is_some_and(|number| number < oldest));
@@ -125,7 +140,7 @@ fn remove(folder: &Path, unwanted: impl Fn(Option<usize>) -> bool) {
         let whole = name.ends_with(".json") || name.ends_with(".safetensors");
         let number = name.split('.').next().filter(|_| whole).and_then(|number| number.parse().ok());
         if unwanted(number) {
-            let _ = std::fs::remove_file(entry.path());
+            let _ = durable::remove(&entry.path());
         }
     }
 }
@@ -144,10 +159,10 @@ pub fn iterations(folder: &Path) -> Vec<usize> {
 /// Reads the manifest of a checkpoint and checks that its state is whole.
 pub fn verify(folder: &Path, iteration: usize) -> Result<Manifest> {
     let path = manifest_path(folder, iteration);
-    let manifest: Manifest = crate::base::document::read(&path, &[])?;
+    let manifest: Manifest = sealed::read(&path, &EARLIER_KEYS)?;
     for (number, piece) in manifest.pieces.iter().enumerate() {
         let state = state_path(folder, iteration, (number, manifest.pieces.len()));
-        let checksum = file_checksum(&state).map_err(|e| Error::unreadable(&state, e))?;
+        let checksum = files::checksum(&state, None).map_err(|e| Error::unreadable(&state, e))?;
         let is_whole = checksum == piece.crc32c && manifest.iteration == iteration;
         let damaged = "is damaged: its checksum is not the one in its manifest";
         ensure(is_whole, || Error::file(&state, damaged))?;
@@ -162,14 +177,19 @@ pub fn restore(folder: &Path, manifest: &Manifest, mut fields: Fields<'_>, graph
     let place = |id: &u32| own.binary_search_by_key(id, |&i| graph.global_id(i)).ok().map(|k| own[k]);
     // Everything is in one file and here: rows need not be those of agents.
     let everything = manifest.pieces.len() == 1 && graph.ids().is_none();
-    let mut restored = 0;
+    let (mut restored, all) = (0, graph.total());
     for (number, piece) in manifest.pieces.iter().enumerate() {
+        ensure(piece.first <= piece.last && (piece.last as usize) < all, || {
+            let Piece { first, last, .. } = piece;
+            let message = format!("names agents {first} to {last}, but this run has {all}");
+            Error::file(manifest_path(folder, manifest.iteration), message)
+        })?;
         let from = own.partition_point(|&i| graph.global_id(i) < piece.first);
         if own.get(from).is_none_or(|&i| graph.global_id(i) > piece.last) {
             continue;
         }
         let path = state_path(folder, manifest.iteration, (number, manifest.pieces.len()));
-        let bytes = std::fs::read(&path).map_err(|e| Error::unreadable(&path, e))?;
+        let bytes = files::read(&path)?;
         let found = restore_piece(piece, &bytes, &mut fields, (!everything).then_some(&place));
         restored += found.map_err(|message| Error::file(&path, message))?.unwrap_or(own.len());
     }
@@ -281,20 +301,6 @@ fn manifest_path(folder: &Path, iteration: usize) -> PathBuf {
     folder.join(format!("{iteration:09}.json"))
 }
 
-/// CRC-32C of a file, read in pieces.
-fn file_checksum(path: &Path) -> std::io::Result<u32> {
-    use std::io::Read;
-    let mut file = std::fs::File::open(path)?;
-    let (mut piece, mut checksum) = (vec![0; 1 << 16], 0);
-    loop {
-        let read = file.read(&mut piece)?;
-        if read == 0 {
-            return Ok(checksum);
-        }
-        checksum = crc32c::crc32c_append(checksum, &piece[..read]);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -306,6 +312,7 @@ mod tests {
             metrics_bytes: 10,
             timings_bytes: 20,
             events_bytes: 30,
+            logs_crc32c: Some([1, 2, 3]),
             config_crc32c: 7,
             pieces: Vec::new(),
         }

@@ -6,10 +6,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::assess::{Assessment, assessment_horizon};
 use super::build;
+use super::checksums;
 use super::config::Config;
+use super::folder;
+use super::meta::{self, Meta};
 use super::multipliers;
 use crate::algorithm::{Task, undiscounted_returns};
 use crate::base::error::ensure;
+use crate::base::key::HORIZON;
+use crate::base::limits::check_memory;
 use crate::base::stream::{Place, Purpose, Stream};
 use crate::learn::agent_metrics::{AgentMetrics, Violations};
 use crate::policy::{self, Policy, RulePolicy, Tabular};
@@ -49,6 +54,16 @@ pub(super) struct Episodes<'a> {
     pub episodes: usize,
     /// Set when nobody wants to know any more; that of rank 0 counts.
     pub stop: &'a AtomicBool,
+}
+
+/// The memory that an episode of so many steps takes, if there is so much.
+pub(super) fn check_episode(task: &Task, steps: usize) -> Result<u128> {
+    let Task { world, problem, halo } = task;
+    let n = world.graph().total() / halo.peers().count();
+    // An f64 for each weight of occupancies and gradients.
+    let bytes = (problem.pair_bytes(n) + 16) * (steps as u128 + 1);
+    check_memory(bytes, HORIZON, &format!("an episode of {steps} steps of {n} agents"))?;
+    Ok(bytes)
 }
 
 /// Where an evaluation episode begins, and its numbers.
@@ -111,10 +126,12 @@ impl<'a> Episodes<'a> {
         // Enough at a time to occupy many threads, few enough to stay small in memory; results do not depend
         // on it.
         const AT_ONCE: usize = 16;
+        const BYTES: u128 = 1 << 28;
         let Task { world, halo, .. } = self.task;
         // The same in all processes.
         let n = world.graph().total() / halo.peers().count();
-        let at_once = if n < rollout::SPLIT_AGENTS { AT_ONCE.min(self.episodes) } else { 1 };
+        let fit = usize::try_from(BYTES / check_episode(self.task, self.horizon)?).unwrap_or(AT_ONCE).max(1);
+        let at_once = if n < rollout::SPLIT_AGENTS { AT_ONCE.min(self.episodes).min(fit) } else { 1 };
         let mut trajectories = vec![Trajectory::for_world(&**world, self.horizon); at_once];
         for first in (0..self.episodes).step_by(at_once.max(1)) {
             let stopping = || Ok(u8::from(self.stop.load(Ordering::Relaxed)));
@@ -143,12 +160,16 @@ impl<'a> Episodes<'a> {
                 (&problem.agents[i], visits.occupancy.row(i), graph.global_id(i) as usize);
             let value = agent.objective.value(lambda, agent.space);
             check(value, id, "f")?;
-            numbers.extend([value, earned.as_ref().map_or(0.0, |earned| earned(i))]);
+            let return_ = earned.as_ref().map_or(0.0, |earned| earned(i));
+            check_sum(value, graph.total(), id, "f")?;
+            check_sum(return_, graph.total(), id, "the return")?;
+            numbers.extend([value, return_]);
             for (k, constraint) in agent.constraints.iter().enumerate() {
                 let value = constraint.utility.value(lambda, agent.space);
                 check(value, id, "g")?;
                 values.row_mut(i)[k] = value;
                 slack.row_mut(i)[k] = constraint.bound.slack(value);
+                check_sum(slack.row(i)[k], graph.total(), id, "g")?;
             }
         }
         Ok((numbers, values, slack))
@@ -157,6 +178,11 @@ impl<'a> Episodes<'a> {
 
 pub(super) fn check(value: f64, agent: usize, quantity: &'static str) -> Result<()> {
     ensure(value.is_finite(), || Error::NoValue { agent, quantity, value })
+}
+
+/// Whether a number can be summed up over so many agents.
+fn check_sum(value: f64, agents: usize, agent: usize, quantity: &'static str) -> Result<()> {
+    check(value * agents as f64, agent, quantity)
 }
 
 /// A fixed policy with its multipliers in its world: what can be evaluated.
@@ -178,8 +204,8 @@ impl Evaluator {
 
     /// The trained policy of the run in a folder.
     pub fn from_run(run: &Path, registry: &Registry) -> Result<Self> {
-        let config = Config::of_run(run)?.with_registry(registry.clone());
-        let file = run.join("policy.safetensors");
+        let (config, _) = meta::checked_config(run, &Meta::read(run)?, registry)?;
+        let file = run.join(folder::POLICY);
         let unfinished = "has no policy yet: it is not finished; resume it";
         ensure(file.exists(), || Error::file(run, unfinished))?;
         let mut found = Evaluator::new(&config)?;
@@ -187,6 +213,7 @@ impl Evaluator {
             found.mu = mu;
         }
         let theta = policy::load(&*found.policy, &file)?;
+        checksums::check(run, folder::POLICY)?;
         found.set_theta(theta);
         Ok(found)
     }
@@ -242,15 +269,15 @@ impl Evaluator {
     /// Assesses the policy on fresh episodes with numbers of their own: `seed` is the evaluation's, not the
     /// run's. Fewer than `episodes` are run where `[evaluation] max_agent_steps` would be exceeded.
     pub fn assess(&self, episodes: usize, seed: u64, confidence: f64) -> Result<Assessment> {
-        self.episodes(seed, self.config.horizon, self.affordable(episodes, 2)).assess(confidence)
+        self.episodes(seed, self.config.horizon, self.affordable(episodes, 2)?).assess(confidence)
     }
 
     /// λ_i, pooled over fresh episodes as in [`Evaluator::assess`], of which at least one is needed.
     pub fn occupancy(&self, episodes: usize, seed: u64) -> Result<Ragged<f64>> {
         ensure(episodes > 0, || Error::argument("episodes", "0; at least 1 is needed"))?;
         let problem = self.problem();
-        let horizon = assessment_horizon(problem, self.config.horizon);
-        let episodes = self.episodes(seed, horizon, self.affordable(episodes, 1));
+        let horizon = assessment_horizon(problem, self.config.horizon)?;
+        let episodes = self.episodes(seed, horizon, self.affordable(episodes, 1)?);
         let visits = episodes.visits(&problem.occupancy_weights(horizon, episodes.episodes))?;
         // Totals of sampled channels stand behind the cells.
         let cells = |i: usize| problem.agents[i].space.cells();
@@ -274,11 +301,11 @@ impl Evaluator {
     }
 
     /// As many of `episodes`, each run so many times, as `[evaluation] max_agent_steps` allows.
-    fn affordable(&self, episodes: usize, times: u64) -> usize {
-        let length = assessment_horizon(self.problem(), self.config.horizon);
+    fn affordable(&self, episodes: usize, times: u64) -> Result<usize> {
+        let length = assessment_horizon(self.problem(), self.config.horizon)?;
         let steps = times * self.world().graph().agents() as u64 * length as u64;
         let affordable = (self.config.evaluation.max_agent_steps / steps).max(8);
-        episodes.min(usize::try_from(affordable).unwrap_or(usize::MAX))
+        Ok(episodes.min(usize::try_from(affordable).unwrap_or(usize::MAX)))
     }
 
     /// What was asked for.
@@ -330,7 +357,7 @@ mod tests {
     fn single_episodes_are_those_of_the_evaluation() {
         let config = Config::preset("synthetic").unwrap().with("policy.init_std", "1.0").unwrap();
         let evaluator = Evaluator::new(&config).unwrap();
-        let steps = assessment_horizon(evaluator.problem(), evaluator.config().horizon);
+        let steps = assessment_horizon(evaluator.problem(), evaluator.config().horizon).unwrap();
         let episodes: Vec<Trajectory> = (0..3).map(|k| evaluator.episode(k, 5, steps).unwrap()).collect();
         let mut visits = Visits::new([4; 10]);
         visits.add(&episodes, &evaluator.problem().occupancy_weights(steps, 3), &[2; 10]);

@@ -4,9 +4,6 @@
 //! `Event` message in protocol-buffer encoding. Only scalars are needed, so the few fields are encoded by
 //! hand: published writers for Rust are no longer kept up.
 
-/// Name of the file in `tb/`; TensorBoard looks for `tfevents` in it.
-pub const FILE_NAME: &str = "events.out.tfevents.phalanx";
-
 /// The record that every file begins with.
 pub fn file_start(wall_time: f64) -> Vec<u8> {
     let mut event = Vec::new();
@@ -21,7 +18,8 @@ pub fn scalars(wall_time: f64, iteration: usize, values: &[(&str, f64)]) -> Vec<
     for (tag, value) in values {
         let mut scalar = Vec::new();
         put_bytes(&mut scalar, 1, tag.as_bytes());
-        put_float(&mut scalar, 2, *value as f32);
+        // Single precision ends earlier.
+        put_float(&mut scalar, 2, value.clamp(f32::MIN.into(), f32::MAX.into()) as f32);
         put_bytes(&mut summary, 1, &scalar);
     }
     let mut event = Vec::new();

@@ -5,10 +5,11 @@ use serde::{Deserialize, Serialize};
 use super::evaluate::Evaluator;
 use super::outcome::number_or_null;
 use crate::algorithm::mean_return;
+use crate::base::error::ensure;
 use crate::exact::{Domain, Dynamics, Stationarity, System};
 use crate::learn::agent_metrics::Violations;
 use crate::policy::{Policy, Tabular};
-use crate::{Ragged, Result};
+use crate::{Error, Ragged, Result};
 
 /// Networks of more joint states are not evaluated exactly unless asked to: it would take longer than many a
 /// run.
@@ -16,6 +17,9 @@ pub const QUICK_JOINT_SPACE: usize = 1 << 12;
 
 /// Nor those where one expectation over next states takes more multiplications than this.
 const QUICK_WORK: usize = 1 << 21;
+
+/// Nor those where a whole episode does.
+const QUICK_EPISODE: usize = 1 << 33;
 
 /// What a policy is worth, without sampling error. Occupancies are those of the whole discounted future.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -47,12 +51,26 @@ pub struct ExactEvaluation {
 
 impl Evaluator {
     /// The policy evaluated exactly; none if it has no tables, or the network is too large for that to be a
-    /// matter of seconds at most.
-    pub fn exact(&self) -> Option<ExactEvaluation> {
-        let policy = self.policy().tabular()?;
-        Dynamics::count_joint_states(self.world()).filter(|&states| states <= QUICK_JOINT_SPACE)?;
-        let system = System::new(self.world(), self.problem(), policy).ok()?;
-        (system.work() <= QUICK_WORK).then(|| self.exact_in(&system, policy).ok())?
+    /// matter of seconds at most. Fails where the equations cannot be solved, or have no finite solution.
+    pub fn exact(&self) -> Result<Option<ExactEvaluation>> {
+        let states = Dynamics::count_joint_states(self.world());
+        let is_small = states.is_some_and(|states| states <= QUICK_JOINT_SPACE);
+        let Some(policy) = self.policy().tabular().filter(|_| is_small) else { return Ok(None) };
+        let Ok(system) = System::new(self.world(), self.problem(), policy) else { return Ok(None) };
+        let (work, horizon) = (system.work(), self.config().horizon);
+        if work > QUICK_WORK || work.saturating_mul(horizon) > QUICK_EPISODE {
+            return Ok(None);
+        }
+        let found = self.exact_in(&system, policy)?;
+        let ExactEvaluation { return_, objective, violation_total, x, y, e, .. } = found;
+        let numbers = [return_.unwrap_or(0.0), objective, violation_total, x, y, e];
+        ensure(numbers.iter().all(|x| x.is_finite()), || {
+            Error::config(
+                "utilities",
+                "the exact values are beyond all numbers; use smaller rewards and scales",
+            )
+        })?;
+        Ok(Some(found))
     }
 
     fn exact_in(&self, system: &System, policy: &Tabular) -> Result<ExactEvaluation> {

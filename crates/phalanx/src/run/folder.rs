@@ -1,6 +1,6 @@
 //! What a run leaves behind on disk.
 
-use std::fs::{File, TryLockError};
+use std::fs::{DirEntry, File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -8,27 +8,28 @@ use serde::{Deserialize, Serialize};
 
 use super::agents;
 use super::checkpoint::{self, Manifest, Piece};
+use super::checksums;
 use super::config::Config;
 use super::evaluate::{Evaluation, Evaluator};
 use super::events;
+use super::meta::{self, CONFIG, FINISHED, INITIAL_POLICY, Meta, Provenance, RUNNING};
 use super::multipliers;
-use super::outcome::Outcome;
+use super::outcome::{self, Outcome};
 use super::preset;
 use super::session::Session;
 use crate::algorithm::{Stage, Summary, Task};
-use crate::base::document;
-use crate::base::durable::{self, Log};
+use crate::base::durable::{self, Extent, Log, UNFINISHED};
 use crate::base::error::ensure;
 use crate::base::fields::Fields;
+use crate::base::files;
 use crate::distributed::{ProcessTraffic, Traffic};
 use crate::policy;
 use crate::world::Registry;
 use crate::{Error, Result};
 
 /// A run's folder: `config.toml`, `meta.json`, `metrics.csv`, `timings.csv`, `checkpoints/`, `tb/`, and at
-/// the end
-/// `agents.csv`, `returns.csv`, `agents-summary.csv`, `multipliers.safetensors`, `outcome.json` and
-/// `policy.safetensors`.
+/// the end `agents.csv`, `returns.csv`, `agents-summary.csv`, `multipliers.safetensors`, `outcome.json`,
+/// `policy.safetensors` and `checksums.json`.
 pub struct RunFolder {
     path: PathBuf,
     /// Held as long as the run is: two processes in one folder would spoil each other's files.
@@ -41,44 +42,6 @@ pub struct RunFolder {
     config_crc32c: u32,
 }
 
-/// What a run says about its own making.
-#[derive(Debug, Clone, Default)]
-pub struct Provenance {
-    /// Commit that the program was built from.
-    pub commit: String,
-    /// How it was called.
-    pub command_line: Vec<String>,
-}
-
-/// `meta.json`.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Meta {
-    pub(super) version: String,
-    commit: String,
-    command_line: Vec<String>,
-    status: String,
-    /// Whether it began at another run's policy.
-    #[serde(default)]
-    pub(super) is_warm: bool,
-    /// Of `config.toml` and of every file that it names; earlier versions did not keep it.
-    pub(super) config_crc32c: Option<u32>,
-}
-
-impl Meta {
-    fn new(provenance: Provenance) -> Self {
-        let Provenance { commit, command_line } = provenance;
-        let (version, status) = (env!("CARGO_PKG_VERSION").into(), RUNNING.into());
-        Meta { version, commit, command_line, status, is_warm: false, config_crc32c: None }
-    }
-
-    pub(super) fn is_finished(&self) -> bool {
-        self.status == FINISHED
-    }
-}
-
-const RUNNING: &str = "running";
-const FINISHED: &str = "finished";
-
 /// Rows that TensorBoard is given at most; more would only slow it down.
 const EVENTS: usize = 10_000;
 
@@ -88,10 +51,12 @@ impl RunFolder {
         let refused = |why: &str| Error::argument("out", format!("{} {why}", path.display()));
         ensure(path.to_str().is_some(), || refused("is not UTF-8"))?;
         ensure(path.is_dir() || !path.exists(), || refused("is a file, not a folder"))?;
-        // A kill may have left the lock of a run that was not yet one.
-        let is_other = |entry: std::io::Result<std::fs::DirEntry>| entry.is_ok_and(|e| e.file_name() != LOCK);
-        let is_empty = !path.read_dir().is_ok_and(|mut entries| entries.any(is_other));
-        ensure(is_empty, || refused("is not empty; name a new folder, or remove it"))
+        let has_run = path.join(CONFIG).is_file();
+        ensure(!has_run, || refused("is not empty: it holds a run; resume it, or name a new folder"))?;
+        let mut entries = path.read_dir().into_iter().flatten().flatten();
+        ensure(entries.all(|entry| is_leftover(&entry)), || {
+            refused("is not empty; name a new folder, or remove it")
+        })
     }
 
     /// Where the run of a preset or file goes by default: `runs/<name>-seed<seed>`, numbered on if that
@@ -111,20 +76,22 @@ impl RunFolder {
     /// Begins a run in `path`, which must be new or empty.
     pub fn create(path: &Path, session: &Session, provenance: Provenance) -> Result<Self> {
         RunFolder::check_free(path)?;
-        std::fs::create_dir_all(path)
+        durable::create_dirs(path)
             .map_err(|e| Error::argument("out", format!("{} cannot be made: {e}", path.display())))?;
         let lock = lock(path)?;
         RunFolder::check_free(path)?;
-        if let Some(policy) = &session.warm_from {
-            let copy = |temporary: &Path| std::fs::copy(policy, temporary).map(drop);
-            durable::replace(&path.join(INITIAL_POLICY), copy)?;
+        let init = path.join(INITIAL_POLICY);
+        match &session.warm_from {
+            Some(policy) => durable::replace(&init, |temporary| std::fs::copy(policy, temporary).map(drop))?,
+            // A kill may have left that of another attempt.
+            None if init.exists() => durable::remove(&init).map_err(|e| Error::write(&init, e))?,
+            None => {}
         }
         // From here on it is a run, which `resume` can start: all that it needs is there.
-        durable::replace_text(&path.join("config.toml"), &session.config().to_toml())?;
-        let config_crc32c = input_checksum(path, session.config())?;
-        let is_warm = session.warm_from.is_some();
-        let meta = Meta { is_warm, config_crc32c: Some(config_crc32c), ..Meta::new(provenance) };
-        let point = RestartPoint::Beginning { is_warm };
+        durable::replace_bytes(&path.join(CONFIG), session.config().to_toml().as_bytes())?;
+        let meta = Meta::begin(path, session.config(), provenance)?;
+        let config_crc32c = meta::input_checksum(path, session.config())?;
+        let point = RestartPoint::Beginning { is_warm: meta.is_warm };
         let begun = LockedRun { lock, meta, config_crc32c, notes: Vec::new(), point };
         begun.open(path, session).map(|(folder, ..)| folder)
     }
@@ -185,13 +152,15 @@ impl RunFolder {
         elapsed: Duration,
         pieces: Vec<Piece>,
     ) -> Result<()> {
-        let [metrics_bytes, timings_bytes, events_bytes] = self.commit()?;
+        let logs = self.commit()?;
+        let [metrics_bytes, timings_bytes, events_bytes] = logs.map(|log| log.length);
         let manifest = Manifest {
             iteration,
             elapsed_s: elapsed.as_secs_f64(),
             metrics_bytes,
             timings_bytes,
             events_bytes,
+            logs_crc32c: Some(logs.map(|log| log.crc32c)),
             config_crc32c: self.config_crc32c,
             pieces,
         };
@@ -212,8 +181,8 @@ impl RunFolder {
         ensure(self.logs[0].is_in_place(), || Error::write(&self.path, gone()))
     }
 
-    /// Makes all rows durable; says how long the files are.
-    fn commit(&mut self) -> Result<[u64; 3]> {
+    /// Makes all rows durable; says what the files are.
+    fn commit(&mut self) -> Result<[Extent; 3]> {
         self.check_in_place()?;
         let [metrics, timings, events] = &mut self.logs;
         Ok([metrics.commit()?, timings.commit()?, events.commit()?])
@@ -227,7 +196,7 @@ impl RunFolder {
     /// Writes `policy.safetensors`, after all rows.
     pub(super) fn save_policy(&mut self, whole: &Evaluator) -> Result<()> {
         self.commit()?;
-        policy::save(whole.policy(), &self.path.join("policy.safetensors"))
+        policy::save(whole.policy(), &self.path.join(POLICY))
     }
 
     /// Writes what there is to say of the agents, the multipliers and `outcome.json`, and closes the run.
@@ -236,6 +205,7 @@ impl RunFolder {
         agents::write(&self.path, whole, evaluation)?;
         multipliers::write(&self.path, whole.mu())?;
         outcome.write(&self.path)?;
+        checksums::write(&self.path)?;
         self.set_status(FINISHED)
     }
 
@@ -253,7 +223,22 @@ impl RunFolder {
     }
 
     fn write_meta(&self) -> Result<()> {
-        durable::replace_json(&self.path.join("meta.json"), &self.meta)
+        self.meta.write(&self.path)
+    }
+
+    /// Refuses to let `output`, a file that somebody asks for, take the place of a file of a run.
+    pub fn check_output(output: &Path) -> Result<()> {
+        let is_run = |folder: &Path| folder.join(CONFIG).is_file();
+        let own = [meta::FILE, checksums::FILE, LOCK].into_iter().chain(RESULT_FILES);
+        let mut folders = output.ancestors().skip(1).take(2);
+        let is_own = folders.any(|folder| {
+            let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+            let within = output.strip_prefix(folder).unwrap_or(output);
+            is_run(folder)
+                && (within.starts_with(CHECKPOINTS) || own.clone().any(|name| within == Path::new(name)))
+        });
+        let message = || format!("{} is a file of the run itself; name another file", output.display());
+        ensure(!is_own, || Error::argument("out", message()))
     }
 }
 
@@ -261,8 +246,42 @@ const METRICS: &str = "metrics.csv";
 const TIMINGS: &str = "timings.csv";
 const CHECKPOINTS: &str = "checkpoints";
 const EVENTS_FOLDER: &str = "tb";
+/// For TensorBoard, which looks for `tfevents` in the name.
+const EVENTS_FILE: &str = "tb/events.out.tfevents.phalanx";
 const LOCK: &str = "lock";
-const INITIAL_POLICY: &str = "init.safetensors";
+pub(super) const POLICY: &str = "policy.safetensors";
+
+/// Files of a finished run, where it has them.
+pub(super) const RESULT_FILES: [&str; 11] = [
+    CONFIG,
+    INITIAL_POLICY,
+    METRICS,
+    TIMINGS,
+    EVENTS_FILE,
+    POLICY,
+    agents::CONSTRAINTS,
+    agents::RETURNS,
+    agents::SUMMARY,
+    multipliers::FILE,
+    outcome::FILE,
+];
+
+/// Whether a kill may have left a file of a folder that was on its way to become a run.
+fn is_leftover(entry: &DirEntry) -> bool {
+    let name = entry.file_name();
+    let name = name.to_str().unwrap_or_default();
+    let begun = name.strip_suffix(UNFINISHED).unwrap_or(name);
+    match name {
+        LOCK => entry.metadata().is_ok_and(|metadata| metadata.len() == 0),
+        // The lock comes first, so without one these are somebody else's.
+        INITIAL_POLICY => entry.path().with_file_name(LOCK).exists(),
+        name => {
+            name != begun
+                && [CONFIG, INITIAL_POLICY].contains(&begun)
+                && entry.path().with_file_name(LOCK).exists()
+        }
+    }
+}
 
 fn new_metrics(path: &Path, with_stationarity: bool) -> Result<Log> {
     let columns = "iteration,return,objective,violation_total,violation_max,violation_mean,mu_mean,mu_largest,\
@@ -285,11 +304,7 @@ fn by_rank(carried: &[ProcessTraffic], number: impl Fn(&ProcessTraffic) -> u64) 
 
 fn new_events(path: &Path) -> Result<Log> {
     durable::create_dir(&path.join(EVENTS_FOLDER))?;
-    Log::create(events_file(path), &events::file_start(unix_time()))
-}
-
-fn events_file(path: &Path) -> PathBuf {
-    path.join(EVENTS_FOLDER).join(events::FILE_NAME)
+    Log::create(path.join(EVENTS_FILE), &events::file_start(unix_time()))
 }
 
 fn unix_time() -> f64 {
@@ -299,7 +314,7 @@ fn unix_time() -> f64 {
 /// Takes the folder for this process; the operating system gives it back when the process ends, however it
 /// ends.
 fn lock(path: &Path) -> Result<File> {
-    let file = File::create(path.join(LOCK)).map_err(|e| Error::write(path.join(LOCK), e))?;
+    let file = durable::open_marker(&path.join(LOCK)).map_err(|e| Error::write(path.join(LOCK), e))?;
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => Err(Error::InUse { path: path.display().to_string() }),
@@ -334,7 +349,10 @@ impl RestartPoint {
                 let (folder, Task { world, halo, .. }) = (path.join(CHECKPOINTS), session.task.clone());
                 let restore =
                     |fields: Fields<'_>| checkpoint::restore(&folder, manifest, fields, world.graph());
-                halo.all_ok(session.restore(restore))
+                halo.all_ok(session.restore(restore))?;
+                let (found, wanted) = (session.algorithm().iteration(), manifest.iteration);
+                let message = || format!("the state of checkpoint {wanted} is that of iteration {found}");
+                halo.all_ok(ensure(found == wanted, || Error::file(&folder, message())))
             }
             RestartPoint::Beginning { is_warm: true } => session.warm_start(&path.join(INITIAL_POLICY)),
             RestartPoint::Beginning { is_warm: false } => Ok(()),
@@ -345,17 +363,17 @@ impl RestartPoint {
 impl LockedRun {
     /// Locks the folder and looks for the last whole checkpoint; none if the run is finished.
     pub fn find(path: &Path, registry: &Registry) -> Result<Option<Self>> {
-        if path.join("config.toml").is_file() && read_meta(path)?.is_finished() {
+        if path.join(CONFIG).is_file() && Meta::read(path)?.is_finished() {
             return Ok(None);
         }
-        let config = Config::of_run(path)?.with_registry(registry.clone());
+        Config::of_run(path)?;
         let lock = lock(path)?;
         // Once more: another process may have finished it before the lock was free.
-        let meta = read_meta(path)?;
+        let meta = Meta::read(path)?;
         if meta.is_finished() {
             return Ok(None);
         }
-        let config_crc32c = input_checksum(path, &config)?;
+        let (_, config_crc32c) = meta::checked_config(path, &meta, registry)?;
         let mut notes = Vec::new();
         let found = newest_whole(path, config_crc32c, &mut notes)?;
         checkpoint::discard_after(&path.join(CHECKPOINTS), found.as_ref().map(|manifest| manifest.iteration));
@@ -363,7 +381,8 @@ impl LockedRun {
             Some(manifest) => RestartPoint::Checkpoint(manifest),
             None => {
                 notes.push("there is no whole checkpoint; the run starts at iteration 0".into());
-                RestartPoint::Beginning { is_warm: meta.is_warm || path.join(INITIAL_POLICY).exists() }
+                meta.check_initial_policy(path)?;
+                RestartPoint::Beginning { is_warm: meta.is_warm }
             }
         };
         Ok(Some(LockedRun { lock, meta, config_crc32c, notes, point }))
@@ -373,13 +392,21 @@ impl LockedRun {
     /// should know.
     pub fn open(self, path: &Path, session: &Session) -> Result<(RunFolder, Duration, Vec<String>)> {
         let LockedRun { lock, mut meta, config_crc32c, mut notes, point } = self;
+        // A kill at the very end may have left them; they are of files that are written once more.
+        let stale = path.join(checksums::FILE);
+        if stale.exists() {
+            durable::remove(&stale).map_err(|e| Error::write(&stale, e))?;
+        }
         let (metrics, timings, events, elapsed_s) = match &point {
-            RestartPoint::Checkpoint(manifest) => (
-                Log::reopen(path.join(METRICS), manifest.metrics_bytes)?,
-                reopen_or(path.join(TIMINGS), manifest.timings_bytes, || new_timings(path), &mut notes)?,
-                reopen_or(events_file(path), manifest.events_bytes, || new_events(path), &mut notes)?,
-                manifest.elapsed_s,
-            ),
+            RestartPoint::Checkpoint(manifest) => {
+                let [_, timings, events] = manifest.logs();
+                (
+                    Log::reopen(path.join(METRICS), manifest.metrics_bytes)?,
+                    reopen_or(path.join(TIMINGS), timings, || new_timings(path), &mut notes)?,
+                    reopen_or(path.join(EVENTS_FILE), events, || new_events(path), &mut notes)?,
+                    manifest.elapsed_s,
+                )
+            }
             RestartPoint::Beginning { .. } => {
                 let metrics = new_metrics(path, session.algorithm().knows_stationarity())?;
                 (metrics, new_timings(path)?, new_events(path)?, 0.0)
@@ -412,11 +439,9 @@ fn newest_whole(path: &Path, config_crc32c: u32, notes: &mut Vec<String>) -> Res
     let folder = path.join(CHECKPOINTS);
     for iteration in checkpoint::iterations(&folder).into_iter().rev() {
         let verified = checkpoint::verify(&folder, iteration);
-        match verified.and_then(|manifest| check_length(&path.join(METRICS), manifest)) {
+        match verified.and_then(|manifest| check_metrics(&path.join(METRICS), manifest)) {
             Ok(manifest) if manifest.config_crc32c != config_crc32c => {
-                let message =
-                    "was changed after the run began; put it back as it was, or train a new run from it";
-                return Err(Error::file(path.join("config.toml"), message));
+                return Err(meta::changed_config(path));
             }
             Ok(manifest) => return Ok(Some(manifest)),
             Err(error) => notes.push(format!("checkpoint {iteration} cannot be used: {error}")),
@@ -425,43 +450,31 @@ fn newest_whole(path: &Path, config_crc32c: u32, notes: &mut Vec<String>) -> Res
     Ok(None)
 }
 
-fn check_length(metrics: &Path, manifest: Manifest) -> Result<Manifest> {
+fn check_metrics(metrics: &Path, manifest: Manifest) -> Result<Manifest> {
     let found = metrics.metadata().map_err(|e| Error::unreadable(metrics, e))?.len();
-    let length = manifest.metrics_bytes;
-    let message = || format!("has {found} bytes where the checkpoint knows of {length}");
-    ensure(found >= length, || Error::file(metrics, message()))?;
+    let [log, ..] = manifest.logs();
+    let message = || format!("has {found} bytes where the checkpoint knows of {}", log.0);
+    ensure(found >= log.0, || Error::file(metrics, message()))?;
+    let damaged = "is damaged: its rows are not those that the checkpoint knows of";
+    ensure(is_whole(metrics, log), || Error::file(metrics, damaged))?;
     Ok(manifest)
+}
+
+/// Whether a file begins with so many bytes of this checksum, where it is known.
+fn is_whole(path: &Path, (length, checksum): (u64, Option<u32>)) -> bool {
+    files::checksum(path, Some(length)).is_ok_and(|found| checksum.is_none_or(|expected| found == expected))
 }
 
 /// A log that results do not depend on: if it is gone or cut, a new one, and a note.
 fn reopen_or(
     path: PathBuf,
-    length: u64,
+    log: (u64, Option<u32>),
     create: impl FnOnce() -> Result<Log>,
     notes: &mut Vec<String>,
 ) -> Result<Log> {
-    if path.metadata().is_ok_and(|metadata| metadata.len() >= length) {
-        return Log::reopen(path, length);
+    if is_whole(&path, log) {
+        return Log::reopen(path, log.0);
     }
-    notes.push(format!("{} is gone or cut off; it begins anew", path.display()));
+    notes.push(format!("{} is gone, cut off or damaged; it begins anew", path.display()));
     create()
-}
-
-/// `meta.json`; a run that was killed before it had one is running.
-pub(super) fn read_meta(path: &Path) -> Result<Meta> {
-    let file = path.join("meta.json");
-    if file.exists() {
-        return document::read(&file, &[]);
-    }
-    Ok(Meta::new(Provenance { commit: "unknown".into(), command_line: Vec::new() }))
-}
-
-/// Checksum of a run's `config.toml` and of every file that it names.
-pub(super) fn input_checksum(run: &Path, config: &Config) -> Result<u32> {
-    let mut checksum = 0;
-    for file in [vec![run.join("config.toml")], config.input_files()].concat() {
-        let bytes = std::fs::read(&file).map_err(|e| Error::unreadable(&file, e))?;
-        checksum = crc32c::crc32c_append(checksum, &bytes);
-    }
-    Ok(checksum)
 }

@@ -4,12 +4,14 @@ use std::path::Path;
 
 use safetensors::tensor::{Dtype, SafeTensors};
 
+use super::checksums;
 use crate::base::durable::{self, little_endian};
+use crate::base::files;
 use crate::base::tensor::{self, Numbers};
 use crate::utility::problem::Problem;
 use crate::{Error, Ragged, Result};
 
-const FILE: &str = "multipliers.safetensors";
+pub(super) const FILE: &str = "multipliers.safetensors";
 
 /// Writes the multipliers of a run.
 pub(super) fn write(folder: &Path, mu: &Ragged<f64>) -> Result<()> {
@@ -24,7 +26,7 @@ pub(super) fn read(folder: &Path, problem: &Problem) -> Result<Option<Ragged<f64
     if !path.exists() {
         return Ok(None);
     }
-    let bytes = std::fs::read(&path).map_err(|e| Error::unreadable(&path, e))?;
+    let bytes = files::read(&path)?;
     let tensors = SafeTensors::deserialize(&bytes).map_err(|e| tensor::not_whole(&path, e))?;
     let mut mu = Ragged::zeros(problem.agents.iter().map(|agent| agent.constraints.len()));
     let data = tensor::find(&tensors, &path, "mu", Dtype::F64, &[mu.data().len()])?;
@@ -32,6 +34,7 @@ pub(super) fn read(folder: &Path, problem: &Problem) -> Result<Option<Ragged<f64
     if let Some(bad) = mu.data().iter().find(|x| !x.is_finite()) {
         return Err(Error::file(&path, format!("mu holds {bad}")));
     }
+    checksums::check(folder, FILE)?;
     Ok(Some(mu))
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
+use super::checksums;
 use super::evaluate::Evaluation;
 use super::exact_evaluation::ExactEvaluation;
 use super::session::Session;
@@ -58,7 +59,7 @@ pub struct Outcome {
     pub exact: Option<ExactEvaluation>,
 }
 
-const FILE: &str = "outcome.json";
+pub(super) const FILE: &str = "outcome.json";
 
 impl Outcome {
     /// What `session`, trained to its end in `path`, has reached; `exact` if that is known.
@@ -82,7 +83,7 @@ impl Outcome {
             violation_mean: evaluation.violations.mean,
             wall_s: wall.as_secs_f64(),
             agent_steps,
-            agent_steps_per_s: agent_steps as f64 / wall.as_secs_f64(),
+            agent_steps_per_s: agent_steps as f64 / wall.as_secs_f64().max(1e-9),
             comm_bytes: algorithm.traffic().bytes(),
             traffic: algorithm.traffic(),
             traffic_bound: algorithm.traffic_bound(),
@@ -105,6 +106,7 @@ impl Outcome {
             return Ok(None);
         }
         let outcome: Outcome = document::read(&path, &[])?;
+        checksums::check(folder, FILE)?;
         // Folders get moved, and are named from elsewhere.
         Ok(Some(Outcome { run: folder.to_path_buf(), ..outcome }))
     }

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use super::build;
+use super::checksums;
 use super::config::Config;
-use super::evaluate::{Episodes, Evaluation, Evaluator};
+use super::evaluate::{Episodes, Evaluation, Evaluator, check_episode};
 use crate::algorithm::{Algorithm, Summary, Task};
 use crate::base::fields::Fields;
 use crate::distributed::{Communicator, Halo, SingleProcess};
@@ -84,6 +85,7 @@ impl Session {
     }
 
     fn build(config: &Config, task: Task) -> Result<Self> {
+        check_episode(&task, config.horizon)?;
         Ok(Session {
             algorithm: build::algorithm(config, task.clone())?,
             config: build::with_gamma(config, &task.problem),
@@ -97,7 +99,9 @@ impl Session {
     /// Starts from the policy in a file, which is of the whole graph, instead of the configuration's
     /// initial one.
     pub fn warm_start(&mut self, file: &Path) -> Result<()> {
-        let theta = self.task.halo.all_ok(self.load_policy(file))?;
+        let checked = || checksums::check_path(file);
+        let loaded = self.load_policy(file).and_then(|theta| checked().map(|()| theta));
+        let theta = self.task.halo.all_ok(loaded)?;
         self.algorithm.start_from(theta);
         self.warm_from = Some(file.to_path_buf());
         Ok(())

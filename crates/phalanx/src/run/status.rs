@@ -4,7 +4,8 @@ use std::path::Path;
 
 use super::build;
 use super::config::{Config, Difference};
-use super::folder::{RunFolder, input_checksum, read_meta};
+use super::folder::RunFolder;
+use super::meta::{CONFIG, Meta, input_checksum};
 use super::outcome::Outcome;
 use crate::base::error::ensure;
 use crate::{Error, Result};
@@ -24,12 +25,12 @@ impl RunFolder {
     /// How far the run of `config` in `path` is. A folder that holds anything else is refused: a run that is
     /// taken for another one would be a wrong result.
     pub fn status(path: &Path, config: &Config) -> Result<RunStatus> {
-        let file = path.join("config.toml");
+        let file = path.join(CONFIG);
         if !file.is_file() {
             return RunFolder::check_free(path).map(|()| RunStatus::Absent);
         }
         let refused = |why: &str| Error::file(path, format!("{why}; remove it or name another folder"));
-        let meta = read_meta(path)?;
+        let meta = Meta::read(path)?;
         let ours = env!("CARGO_PKG_VERSION");
         let maker = if meta.version == ours {
             String::new()
@@ -47,10 +48,8 @@ impl RunFolder {
         }
         let warm = "was started from another run's policy, but this run starts afresh";
         ensure(!meta.is_warm, || refused(warm))?;
-        if let Some(checksum) = meta.config_crc32c {
-            let changed = "was made before config.toml, or a file that it names, was changed";
-            ensure(checksum == input_checksum(path, &found)?, || refused(changed))?;
-        }
+        let changed = "was made before config.toml, or a file that it names, was changed";
+        ensure(meta.has_config(input_checksum(path, &found)?), || refused(changed))?;
         if !meta.is_finished() {
             let other = format!("was begun{maker}, whose checkpoints may mean something else");
             return ensure(maker.is_empty(), || refused(&other)).map(|()| RunStatus::Started);
@@ -64,7 +63,7 @@ impl RunFolder {
     /// What the finished run in `path` has reached; none if it is not finished, or from before there was an
     /// `outcome.json`.
     pub fn outcome(path: &Path) -> Result<Option<Outcome>> {
-        if path.join("meta.json").exists() && read_meta(path)?.is_finished() {
+        if path.join("meta.json").exists() && Meta::read(path)?.is_finished() {
             Outcome::read(path)
         } else {
             Ok(None)
@@ -146,6 +145,11 @@ mod tests {
         };
         let version = format!("\"version\": \"{}\"", env!("CARGO_PKG_VERSION"));
         edit("meta.json", &version, "\"version\": \"0.0.1\"");
+        assert!(refusal(&path, &config()).contains("meta.json: is damaged"));
+        // As an earlier version wrote it, without a checksum.
+        let text = std::fs::read_to_string(path.join("meta.json")).unwrap();
+        let (content, _) = text.split_once(",\n  \"crc32c\"").unwrap();
+        std::fs::write(path.join("meta.json"), format!("{content}\n}}\n")).unwrap();
         // Finished and the same: it does not matter who made it.
         assert!(matches!(RunFolder::status(&path, &config()), Ok(RunStatus::Finished(_))));
         let message = refusal(&path, &config().with("seed", "2").unwrap());

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use super::checkpoint::Piece;
 use super::config::Config;
 use super::evaluate::{Evaluation, Evaluator};
-use super::folder::{LockedRun, Provenance, RestartPoint, RunFolder, write_state};
+use super::folder::{LockedRun, RestartPoint, RunFolder, write_state};
+use super::meta::Provenance;
 use super::outcome::Outcome;
 use super::session::Session;
 use crate::algorithm::Summary;
@@ -59,6 +60,8 @@ pub struct RunResults {
     pub evaluation: Evaluation,
     /// The policy with its multipliers.
     pub evaluator: Evaluator,
+    /// Why there is no exact evaluation, where one was tried.
+    pub inexact: Option<String>,
 }
 
 /// What rank 0 decides after an iteration.
@@ -175,10 +178,13 @@ impl Run {
         evaluation: Evaluation,
     ) -> Result<Option<Box<RunResults>>> {
         let (Some(folder), Some(evaluator)) = (&mut self.folder, whole) else { return Ok(None) };
-        let exact = evaluator.exact();
+        let (exact, inexact) = match evaluator.exact() {
+            Ok(exact) => (exact, None),
+            Err(error) => (None, Some(error.to_string())),
+        };
         let outcome = Outcome::new(&self.session, &self.path, &evaluation, self.elapsed, exact);
         folder.finish(&evaluator, &evaluation, &outcome)?;
-        Ok(Some(Box::new(RunResults { outcome, evaluation, evaluator })))
+        Ok(Some(Box::new(RunResults { outcome, evaluation, evaluator, inexact })))
     }
 
     /// A checkpoint: every process writes its own piece, rank 0 the manifest.
@@ -216,7 +222,8 @@ impl Run {
     }
 }
 
-/// When to write checkpoints: often, but for no more than a fiftieth of the time.
+/// When to write checkpoints: often, but for no more than a fiftieth of the time; after every iteration if
+/// the least time between two is 0.
 struct CheckpointTimer {
     /// Least time between two; none if there are to be none.
     shortest: Option<Duration>,
@@ -239,7 +246,8 @@ impl CheckpointTimer {
     }
 
     fn is_affordable(&self) -> bool {
-        self.shortest.is_some() && self.last.elapsed() >= self.cost * CheckpointTimer::SHARE
+        let is_cheap = self.last.elapsed() >= self.cost * CheckpointTimer::SHARE;
+        self.shortest.is_some_and(|shortest| shortest.is_zero() || is_cheap)
     }
 
     fn is_due(&self) -> bool {

@@ -9,7 +9,7 @@ use super::{
     Channel, Evolution, Factored, MakeSized, SizedWorld, StartLaw, Surroundings, World, WorldSettings,
 };
 use crate::base::key::WORLD_N;
-use crate::base::memory::check_memory;
+use crate::base::limits::check_memory;
 use crate::base::sampler::{uniform, write_thresholds};
 use crate::base::stream::{Place, Stream};
 use crate::graph::Graph;

@@ -24,7 +24,7 @@ fn one_agent_in_closed_form() {
     for (script, import, recovery) in
         [("none", 0.1, 0.2), ("treat", 0.1, 0.6), ("protect", 0.025, 0.2), ("both", 0.025, 0.6)]
     {
-        let truth = Evaluator::scripted(&config(text), script).unwrap().exact().unwrap();
+        let truth = Evaluator::scripted(&config(text), script).unwrap().exact().unwrap().unwrap();
         let infected: f64 = 0.2 * truth.occupancy.row(0)[3..6].iter().sum::<f64>();
         let expected = (0.2 * 0.3 + 0.8 * import) / (1.0 - 0.8 * (1.0 - recovery - import));
         assert!((infected - expected).abs() < 1e-12, "{script}: {infected}, not {expected}");
@@ -42,7 +42,7 @@ fn sampled_and_exact_occupancies_agree() {
     {
         for script in ["uniform", "none", "protect", "treat", "both"] {
             let session = Evaluator::scripted(&config(&format!("{world}{network}")), script).unwrap();
-            let truth = session.exact().unwrap();
+            let truth = session.exact().unwrap().unwrap();
             let sampled = session.occupancy(20_000, 3).unwrap();
             for (found, exact) in sampled.data().iter().zip(truth.occupancy.data()) {
                 assert!((found - exact).abs() < 0.03, "{script}: {found} is not {exact}");
@@ -62,7 +62,7 @@ fn sampled_training_ends_where_exact_training_does() {
     let [exact, sampled] = ["exact", "primal-dual"].map(|algorithm| {
         let mut session = Session::new(&config.with("algorithm", algorithm).unwrap()).unwrap();
         while session.advance().unwrap().is_some() {}
-        session.evaluator().unwrap().exact().unwrap()
+        session.evaluator().unwrap().exact().unwrap().unwrap()
     });
     assert!(
         (exact.objective - sampled.objective).abs() < 0.02,
@@ -71,7 +71,7 @@ fn sampled_training_ends_where_exact_training_does() {
         sampled.objective
     );
     assert!(exact.violation_total < 0.01 && sampled.violation_total < 0.05);
-    let uniform = Evaluator::scripted(&config, "uniform").unwrap().exact().unwrap();
+    let uniform = Evaluator::scripted(&config, "uniform").unwrap().exact().unwrap().unwrap();
     assert!(sampled.objective > uniform.objective + 0.05);
 }
 

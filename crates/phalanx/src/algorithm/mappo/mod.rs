@@ -23,8 +23,8 @@ use self::rewards::{Rewards, received};
 use self::steps::Steps;
 use self::surrogate::Surrogate;
 use self::values::{Experience, Values};
-use super::update::{Stage, finite};
-use super::{Algorithm, Plan, Progress, Summary, mean_return};
+use super::update::{Stage, advised, finite, finite_slack};
+use super::{Algorithm, Plan, Progress, Summary, undiscounted_returns};
 use crate::base::fields::{Field, Fields};
 use crate::base::parallel::{agent_blocks, for_each_agent};
 use crate::base::ragged::RowsMut;
@@ -210,13 +210,9 @@ impl Mappo {
         }
         self.policy.adopt();
     }
-}
 
-/// Networks, multipliers and gradients of a block of agents.
-type Part<'a> = (BankPart<'a>, (RowsMut<'a, f64>, RowsMut<'a, f64>));
-
-impl Algorithm for Mappo {
-    fn step(&mut self) -> Result<Summary> {
+    /// One iteration.
+    fn iterate(&mut self) -> Result<Summary> {
         let t = self.iteration();
         self.progress.start();
 
@@ -229,7 +225,7 @@ impl Algorithm for Mappo {
         self.visits.add(&self.trajectories, &self.occupancy_weights, &self.actions);
         self.visits.rescale(&self.problem);
         self.signals.evaluate(&self.problem, &self.visits.occupancy, self.visits.lived_fraction());
-        finite(&self.signals.slack, "g", t)?;
+        finite_slack(&self.signals.slack, self.actions.len(), t)?;
         let excess = self.excess();
         self.progress.stage(Stage::Occupancy);
 
@@ -263,11 +259,23 @@ impl Algorithm for Mappo {
         finite(self.policy.theta(), "theta", t)?;
         self.progress.stage(Stage::Update);
 
+        let earned = undiscounted_returns(&*self.world, &self.visits.counts);
+        let earned = earned.as_ref().map(|earned| (earned as &dyn Fn(usize) -> f64, self.plan.batch));
+        let summary = Summary::new(t, &self.signals, &self.lambda, &self.gradient, earned)?;
         self.progress.iteration += 1;
-        Ok(Summary {
-            return_: mean_return(&*self.world, &self.visits.counts, self.plan.batch as f64),
-            ..Summary::new(t, &self.signals, &self.lambda, &self.gradient)
-        })
+        Ok(summary)
+    }
+}
+
+/// Networks, multipliers and gradients of a block of agents.
+type Part<'a> = (BankPart<'a>, (RowsMut<'a, f64>, RowsMut<'a, f64>));
+
+/// What may help against steps that are too large.
+const REMEDY: &str = "try a smaller mappo.learning_rate, mappo.critic_learning_rate or mappo.lambda_rate";
+
+impl Algorithm for Mappo {
+    fn step(&mut self) -> Result<Summary> {
+        self.iterate().map_err(|error| advised(error, REMEDY))
     }
 
     /// Gives back the memory of the last iteration's trajectories.

@@ -6,7 +6,7 @@ use super::Mappo;
 use crate::algorithm::Algorithm;
 use crate::algorithm::kind::{AlgorithmKind, Plan, Task};
 use crate::base::key;
-use crate::base::memory::check_memory;
+use crate::base::limits::check_memory;
 use crate::base::range::{Fraction, Limit, NonNegative, Positive, Rounds};
 use crate::base::schedule::Schedule;
 use crate::policy::observation::Widths;

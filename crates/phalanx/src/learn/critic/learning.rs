@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::base::memory::check_memory;
+use crate::base::limits::check_memory;
 use crate::base::range::{Limit, NonNegative, Passes, Share};
 use crate::neural::{Descent, Loss, OptimizerKind};
 use crate::{Error, Result};

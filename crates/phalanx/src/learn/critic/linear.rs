@@ -13,9 +13,9 @@ use super::{
     StepSettings, StepsKeys, ValueReceiver, ValueRequest,
 };
 use crate::base::fields::{Field, Fields};
-use crate::base::memory::check_memory;
+use crate::base::limits::{MOST_TRAJECTORIES, check_memory};
 use crate::base::parallel::for_each_agent;
-use crate::base::range::{MOST_TRAJECTORIES, Share};
+use crate::base::range::Share;
 use crate::base::section::Keys;
 use crate::learn::shadow::{Signals, reward_column};
 use crate::utility::problem::Problem;

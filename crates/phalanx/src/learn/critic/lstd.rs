@@ -8,7 +8,7 @@ use super::{
     Critic, CriticContext, CriticInput, CriticSettings, QTables, QValues, STEPS, SampleRequest, StepsKeys,
 };
 use crate::Result;
-use crate::base::memory::check_memory;
+use crate::base::limits::check_memory;
 use crate::base::range::Positive;
 use crate::base::section::Keys;
 use crate::learn::shadow::reward_column;

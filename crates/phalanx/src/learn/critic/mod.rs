@@ -125,7 +125,9 @@ impl<'a> LearntValues<'a> {
         iteration: usize,
     ) -> Result<WeightedValues<'a>> {
         match self.0.set_multipliers(signals, mu) {
-            Some((agent, value)) => Err(Error::Diverged { iteration, agent, quantity: "Q", value }),
+            Some((agent, value)) => {
+                Err(Error::Diverged { iteration, agent, quantity: "Q", value, advice: "" })
+            }
             None => Ok(WeightedValues(self.0)),
         }
     }

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::base::fields::{Field, Fields};
 use crate::base::key;
-use crate::base::memory::check_memory;
+use crate::base::limits::check_memory;
 use crate::base::parallel::for_each_agent;
 use crate::base::range::Fraction;
 use crate::base::section::Keys;

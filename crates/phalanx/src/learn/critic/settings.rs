@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use serde::{Deserialize, Serialize};
 
 use super::Critic;
-use crate::base::range::{Count, CountTo};
+use crate::base::range::{CountTo, Iterations};
 use crate::base::section::Section;
 use crate::base::stream::Stream;
 use crate::policy::{Baseline, Policy};
@@ -93,7 +93,7 @@ pub fn kind_error(message: impl Into<String>) -> Error {
 pub struct StepsKeys {
     /// K: TD updates, transitions of LSTD, linear and network critics, or steps that Monte-Carlo returns look
     /// beyond the horizon.
-    pub steps: Count,
+    pub steps: Iterations,
 }
 
 impl Default for StepsKeys {

@@ -15,9 +15,10 @@ pub use difference::Difference;
 use crate::algorithm::{AlgorithmChoice, MappoSettings, Plan};
 use crate::base::document::{one_line, reject_nan, section, split_field};
 use crate::base::error::ensure;
+use crate::base::files;
 use crate::base::key;
 use crate::base::range::{
-    Count, CountTo, Discount, Iterations, Share, Trajectories, UpperEnd, optional, plain,
+    CountTo, Discount, Iterations, Share, Steps, Trajectories, UpperEnd, optional, plain,
 };
 pub use crate::graph::GraphConfig;
 use crate::learn::actor::ActorSettings;
@@ -59,7 +60,7 @@ pub struct Config {
     #[serde(default, deserialize_with = "optional::<_, Discount>", skip_serializing_if = "Option::is_none")]
     pub gamma: Option<f64>,
     /// H.
-    #[serde(default = "number::<_, 125>", deserialize_with = "plain::<_, Count>")]
+    #[serde(default = "number::<_, 125>", deserialize_with = "plain::<_, Steps>")]
     pub horizon: usize,
     /// B.
     #[serde(default = "number::<_, 5>", deserialize_with = "plain::<_, Trajectories>")]
@@ -140,8 +141,8 @@ fn read_constraints<'de, D: Deserializer<'de>>(
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CheckpointConfig {
-    /// Least time between checkpoints; more where writing one takes more than a fiftieth of it. `inf` for
-    /// none.
+    /// Least time between checkpoints; more where writing one takes more than a fiftieth of it. 0 for one after
+    /// every iteration, `inf` for none.
     pub seconds: UpperEnd,
 }
 
@@ -258,7 +259,7 @@ impl Config {
 
     /// A TOML file.
     pub fn read(path: &Path) -> Result<Self> {
-        let text = std::fs::read_to_string(path).map_err(|e| Error::unreadable(path, e))?;
+        let text = files::read_text(path)?;
         let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
         Config::parse(&text, path, folder)
     }

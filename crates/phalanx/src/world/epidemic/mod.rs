@@ -15,7 +15,7 @@ use super::{
     World, WorldSettings,
 };
 use crate::base::key::WORLD_N;
-use crate::base::memory::check_memory;
+use crate::base::limits::check_memory;
 use crate::base::sampler::write_thresholds;
 use crate::base::stream::{Place, Stream};
 use crate::graph::Graph;

@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::grid::Grid;
 use crate::base::error::ensure;
-use crate::base::memory::check_memory;
+use crate::base::limits::check_memory;
 use crate::base::stream::{Place, Purpose, Stream};
 use crate::world::registry::check_probability;
 use crate::{Error, Result};

@@ -1,0 +1,45 @@
+//! Help, and mistakes in the command line itself, which are one line as all others are.
+
+use std::io::IsTerminal;
+
+use clap::error::ErrorKind;
+
+use crate::{print, say_error};
+
+/// Shows help or says what is wrong with the command line; gives the exit status.
+pub fn report(error: &clap::Error) -> u8 {
+    let text = error.render();
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            let is_coloured = std::io::stdout().is_terminal();
+            print(&if is_coloured { text.ansi().to_string() } else { text.to_string() });
+            0
+        }
+        // Nothing at all was asked for: help is the answer, and still not what was meant.
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            eprint!("{text}");
+            2
+        }
+        _ => {
+            say_error(&in_one_line(&text.to_string()));
+            2
+        }
+    }
+}
+
+/// What is wrong, without the summary of all flags that follows.
+fn in_one_line(text: &str) -> String {
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let said =
+        lines.take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more information"));
+    let said: Vec<&str> = said.collect();
+    let mut message = String::new();
+    for line in said {
+        let line = line.strip_prefix("error: ").unwrap_or(line);
+        // A list goes on behind its colon.
+        let joint = if message.is_empty() || message.ends_with(':') { "" } else { ";" };
+        let space = if message.is_empty() { "" } else { " " };
+        message += &format!("{joint}{space}{line}");
+    }
+    message + "; see --help"
+}
