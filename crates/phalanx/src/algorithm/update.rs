@@ -124,8 +124,10 @@ pub(super) fn finite_slack(slack: &Ragged<f64>, agents: usize, iteration: usize)
 pub(super) fn advised(error: Error, remedy: &'static str) -> Error {
     match error {
         Error::Diverged { iteration, agent, quantity, value, .. } => {
-            let is_utility =
-                [FUNCTION, FUNCTIONS, REWARD].contains(&quantity) || AgentMetrics::is_of_utility(quantity);
+            // Before the first step no step can have been too large.
+            let is_utility = [FUNCTION, FUNCTIONS, REWARD].contains(&quantity)
+                || AgentMetrics::is_of_utility(quantity)
+                || (iteration == 0 && quantity.contains("gradient"));
             let advice = if is_utility { SMALLER_UTILITY } else { remedy };
             Error::Diverged { iteration, agent, quantity, value, advice }
         }
