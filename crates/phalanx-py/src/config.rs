@@ -1,9 +1,10 @@
 //! Configurations: a preset, a file or a dict, with settings on top.
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use phalanx::run::Config;
+use phalanx::run::{Config, preset};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use toml::Value;
@@ -39,14 +40,19 @@ pub struct Configuration(pub Config);
 #[pymethods]
 impl Configuration {
     /// The configuration that `source` names, with `settings` on top. Dicts are merged into sections; lists
-    /// replace lists.
+    /// replace lists. `defaults` are settings by dotted name for what neither of them says.
     #[new]
-    fn new(source: &Bound<'_, PyAny>, settings: &Bound<'_, PyDict>, own: &Bound<'_, Own>) -> PyResult<Self> {
-        let base = if let Ok(source) = source.cast::<PyDict>() {
-            let text = table(source, "", 0)?.to_string();
-            Config::from_toml(&text, Path::new("."))
+    fn new(
+        source: &Bound<'_, PyAny>,
+        settings: &Bound<'_, PyDict>,
+        own: &Bound<'_, Own>,
+        defaults: HashMap<String, String>,
+    ) -> PyResult<Self> {
+        let (base, written) = if let Ok(source) = source.cast::<PyDict>() {
+            let written = table(source, "", 0)?;
+            (Config::from_toml(&written.to_string(), Path::new(".")), written)
         } else if let Ok(path) = source.extract::<String>() {
-            Config::open(&path)
+            (Config::open(&path), written(&path))
         } else {
             let kind = source.get_type().name()?.to_string();
             return Err(bad("source", format!("`{kind}`; give a preset's name, a TOML file or a dict")));
@@ -61,6 +67,11 @@ impl Configuration {
             }
             flatten(&key, value, &mut flat);
         }
+        for (key, value) in defaults {
+            if !says(&written, &key) && flat.iter().all(|(given, _)| *given != key) {
+                flat.push((key, value));
+            }
+        }
         let settings = flat.iter().map(|(key, value)| (key.as_str(), value.as_str()));
         base.with_all(settings).map(Configuration).map_err(|error| exception(&error))
     }
@@ -71,11 +82,43 @@ impl Configuration {
         self.0.iterations
     }
 
+    /// `primal-dual`, …
+    #[getter]
+    fn algorithm(&self) -> &'static str {
+        self.0.algorithm.name
+    }
+
+    #[getter]
+    fn policy_kind(&self) -> &'static str {
+        self.0.policy.kind
+    }
+
+    #[getter]
+    fn critic_kind(&self) -> &'static str {
+        self.0.critic.kind
+    }
+
     /// The same with every setting resolved, as TOML.
     fn resolve(&self, py: Python<'_>) -> PyResult<String> {
         let resolved = watch_all(py, None, &Arc::default(), || phalanx::run::resolve(&self.0))?;
         Ok(resolved.to_toml())
     }
+}
+
+/// What a preset or a file says, before defaults; nothing if it cannot be read.
+fn written(source: &str) -> toml::Table {
+    let text = match preset::text(source) {
+        Some(text) => text.to_string(),
+        None => std::fs::read_to_string(source).unwrap_or_default(),
+    };
+    toml::from_str(&text).unwrap_or_default()
+}
+
+/// Whether there is an entry with a dotted name.
+fn says(table: &toml::Table, key: &str) -> bool {
+    let mut names = key.split('.');
+    let first = names.next().and_then(|name| table.get(name));
+    names.try_fold(first, |value, name| value.map(|value| value.get(name))).flatten().is_some()
 }
 
 /// One setting for each entry of a section.

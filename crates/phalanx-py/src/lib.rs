@@ -5,6 +5,8 @@ mod config;
 mod env;
 mod errors;
 mod factored;
+mod function;
+mod hook;
 mod own;
 mod parallel;
 mod session;
@@ -13,16 +15,19 @@ mod utility;
 mod values;
 mod watch;
 
-use pyo3::prelude::*;
+use pyo3::pymodule;
 
 #[pymodule]
 mod _phalanx {
+    use pyo3::prelude::*;
+
     #[pymodule_export]
     use crate::{
         config::Configuration,
         env::Games,
         errors::{ConfigError, Interrupted, TrainingError},
         factored::factored_world,
+        hook::Iteration,
         own::{Own, OwnWorld},
         parallel::parallel_world,
         session::{Fixed, command_line, exact, presets, utility_kinds},
@@ -30,4 +35,9 @@ mod _phalanx {
         utility::PythonUtility,
         watch::finish_work,
     };
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("version", env!("CARGO_PKG_VERSION"))
+    }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use numpy::{
-    IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArrayDyn,
+    PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArrayDyn,
     PyUntypedArrayMethods,
 };
 use phalanx::Ragged;
@@ -15,7 +15,8 @@ use phalanx::world::Trajectory;
 use pyo3::prelude::*;
 
 use crate::config::Configuration;
-use crate::errors::{bad, exception};
+use crate::errors::{bad, exception, without_lock};
+use crate::function::FunctionPolicy;
 use crate::own::Own;
 use crate::watch::watch_all;
 
@@ -51,6 +52,29 @@ impl Fixed {
         let config = &config.get().0;
         let evaluator = watch_all(py, None, &Arc::default(), || Evaluator::scripted(config, policy))?;
         Ok(evaluator.into())
+    }
+
+    /// A configuration with a policy of somebody's own: see [`FunctionPolicy`].
+    #[staticmethod]
+    fn of_function(
+        py: Python<'_>,
+        config: &Bound<'_, Configuration>,
+        function: Py<PyAny>,
+        sees_all: bool,
+    ) -> PyResult<Self> {
+        let config = &config.get().0;
+        let evaluator = watch_all(py, None, &Arc::default(), || {
+            Evaluator::with_policy(config, |world| {
+                Ok(Box::new(FunctionPolicy::new(world, config.kappa, function, sees_all)))
+            })
+        })?;
+        Ok(evaluator.into())
+    }
+
+    /// |A_i|.
+    #[getter]
+    fn action_counts(&self) -> Vec<usize> {
+        self.evaluator.policy().action_counts().to_vec()
     }
 
     #[getter]
@@ -128,16 +152,29 @@ impl Fixed {
         arrays(py, self.evaluator.policy().theta())
     }
 
-    /// Probabilities of agent i's actions, given what it observes: the states of its neighbourhood,
-    /// ascending; or in a world that is simulated whole the view that an environment of this package shows,
-    /// or these states and what the world shows to all.
-    fn law<'py>(
+    /// Writes the policy into a folder, with the settings that it is read by: what [`Fixed::of_run`] needs.
+    fn save(&self, py: Python<'_>, folder: PathBuf) -> PyResult<()> {
+        let evaluator = &self.evaluator;
+        without_lock(py, || {
+            let refused = |error: std::io::Error| {
+                phalanx::Error::argument("path", format!("{} cannot be written: {error}", folder.display()))
+            };
+            std::fs::create_dir_all(&folder).map_err(refused)?;
+            std::fs::write(folder.join("config.toml"), evaluator.config().to_toml()).map_err(refused)?;
+            phalanx::policy::save(evaluator.policy(), &folder.join("policy.safetensors"))
+        })
+    }
+
+    /// Probabilities of agent i's actions, `[copy, action]`, given what it observes in each copy, `[copy,
+    /// number]`: the states of its neighbourhood, ascending; or in a world that is simulated whole the view
+    /// that an environment of this package shows, or these states and what the world shows to all.
+    fn laws<'py>(
         &self,
         py: Python<'py>,
         agent: usize,
-        observation: Observations<'py>,
+        observations: Observations<'py>,
         shared: Option<PyReadonlyArray1<'py, f32>>,
-    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let (mut moment, mut law) = (self.moment(), Vec::new());
         if let Some(shared) = &shared {
             let (out, shared) = (moment.global_state_mut(0), shared.as_slice()?);
@@ -146,9 +183,16 @@ impl Fixed {
             }
             out.copy_from_slice(shared);
         }
-        let all = 0..observation.shape()[0];
-        self.law_of(agent, &observation, all, &mut moment, &mut law)?;
-        Ok(law.into_pyarray(py))
+        let [copies, width] = *observations.shape() else {
+            return Err(bad("observations", "a row per copy is needed"));
+        };
+        let actions = self.actions_of(agent)?;
+        let mut laws = Vec::with_capacity(copies * actions);
+        for k in 0..copies {
+            self.law_of(agent, &observations, k * width..(k + 1) * width, &mut moment, &mut law)?;
+            laws.extend_from_slice(&law);
+        }
+        PyArray1::from_vec(py, laws).reshape([copies, actions])
     }
 
     /// Actions of some agents in many copies: `observations[copy, agent, number]`, of which each agent reads
@@ -178,7 +222,7 @@ impl Fixed {
     }
 }
 
-/// What agents see: `[number]` of one, `[copy, agent, number]` of many.
+/// What agents see: `[copy, number]` of one, `[copy, agent, number]` of many.
 #[derive(FromPyObject)]
 pub enum Observations<'py> {
     States(PyReadonlyArrayDyn<'py, i64>),

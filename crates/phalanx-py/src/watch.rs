@@ -4,10 +4,10 @@
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, Weak};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use phalanx::algorithm::Summary;
 use pyo3::exceptions::PyKeyboardInterrupt;
@@ -92,8 +92,33 @@ pub fn finish_work(py: Python<'_>) {
     });
 }
 
-/// Where the work is: the latest iteration that Python has not been told of.
-pub type Latest = Mutex<Option<Summary>>;
+/// The latest iteration that Python has not been told of.
+type Latest = Mutex<Option<Summary>>;
+
+/// Something for the calling thread to do, with the interpreter's lock.
+type Errand = Box<dyn FnOnce(Python<'_>) + Send>;
+
+/// The thread that has called and waits, as the work sees it.
+pub struct Caller<'a> {
+    latest: &'a Latest,
+    errands: Sender<Errand>,
+}
+
+impl Caller<'_> {
+    /// Keeps an iteration until Python is told of the latest one.
+    pub fn note(&self, summary: &Summary) {
+        if let Ok(mut latest) = self.latest.lock() {
+            *latest = Some(summary.clone());
+        }
+    }
+
+    /// Has something done on the thread that has called: what people keep by thread is there, such as
+    /// MLflow's active run. Does not wait for it.
+    pub fn send(&self, errand: Errand) {
+        // Somebody listens for as long as there is a caller.
+        drop(self.errands.send(errand));
+    }
+}
 
 /// How watched work ended: its result, and the exception that asked it to stop, if any did.
 pub struct Watch<T> {
@@ -108,7 +133,7 @@ pub fn watch<T: Send>(
     threads: Option<usize>,
     progress: Option<&Py<PyAny>>,
     stop: &Arc<AtomicBool>,
-    work: impl FnOnce(&Latest) -> phalanx::Result<T> + Send,
+    work: impl FnOnce(&Caller<'_>) -> phalanx::Result<T> + Send,
 ) -> PyResult<Watch<T>> {
     stop.store(false, Ordering::Relaxed);
     let hurry = Arc::new(AtomicBool::new(false));
@@ -124,14 +149,23 @@ pub fn watch<T: Send>(
     let outcome = py.detach(|| {
         let (latest, workers) = (&latest, &pool);
         // The worker lets go of its end when it is done.
-        let (done, finished) = channel::<()>();
+        let (sender, errands) = channel::<Errand>();
         let outcome = std::thread::scope(|scope| {
             let worker = scope.spawn(move || {
-                let outcome = catch_unwind(AssertUnwindSafe(|| workers.install(|| work(latest))));
-                drop(done);
-                outcome
+                let caller = Caller { latest, errands: sender };
+                catch_unwind(AssertUnwindSafe(|| workers.install(|| work(&caller))))
             });
-            while finished.recv_timeout(EVERY) == Err(RecvTimeoutError::Timeout) {
+            let mut last_look = Instant::now();
+            loop {
+                match errands.recv_timeout(EVERY) {
+                    Ok(errand) => Python::attach(errand),
+                    Err(RecvTimeoutError::Timeout) => {}
+                    Err(RecvTimeoutError::Disconnected) => break,
+                }
+                if last_look.elapsed() < EVERY {
+                    continue;
+                }
+                last_look = Instant::now();
                 let looked = Python::attach(|py| {
                     py.check_signals()?;
                     if asked_to_stop.is_some() { Ok(()) } else { show(py, progress, latest) }
@@ -180,14 +214,24 @@ pub fn watch_all<T: Send>(
 fn show(py: Python<'_>, progress: Option<&Py<PyAny>>, latest: &Latest) -> PyResult<()> {
     let Some(progress) = progress else { return Ok(()) };
     let Some(summary) = latest.lock().ok().and_then(|mut latest| latest.take()) else { return Ok(()) };
+    let dict = numbers(py, &summary)?;
+    let done = summary.iteration + 1;
+    dict.set_item("iteration", done)?;
+    dict.set_item("done", done)?;
+    progress.call1(py, (dict,)).map(drop)
+}
+
+/// What `metrics.csv` has of an iteration, but for traffic.
+pub fn numbers<'py>(py: Python<'py>, summary: &Summary) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
-    dict.set_item("iteration", summary.iteration + 1)?;
+    dict.set_item("iteration", summary.iteration)?;
     dict.set_item("return", summary.return_)?;
     dict.set_item("objective", summary.objective)?;
     dict.set_item("violation_total", summary.violation_total)?;
     dict.set_item("violation_max", summary.violation_max)?;
+    dict.set_item("violation_mean", summary.violation_mean)?;
     dict.set_item("mu_mean", summary.mu_mean)?;
     dict.set_item("mu_largest", summary.mu_largest)?;
     dict.set_item("gradient_norm", summary.gradient_norm)?;
-    progress.call1(py, (dict,)).map(drop)
+    Ok(dict)
 }

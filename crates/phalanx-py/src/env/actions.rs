@@ -104,7 +104,7 @@ impl Actions {
                     continuous.push(up.checked(copy, i, place)?);
                 }
                 Space::Discrete(world) => {
-                    let Ok(number) = action.extract::<i64>() else {
+                    let Some(number) = whole(&action) else {
                         let allowed = format!("allowed are 0 to {}", world.actions(i) - 1);
                         let message = format!("{}: {} is no integer; {allowed}", place(), shown(&action));
                         return Err(PyTypeError::new_err(message));
@@ -152,6 +152,14 @@ impl Share {
         }
         Err(bad(&place(), format!("{given}; allowed are -1 to 1")))
     }
+}
+
+/// An integer, or the entry of an array of one, as many wrappers hand actions over.
+fn whole(action: &Bound<'_, PyAny>) -> Option<i64> {
+    action.extract().ok().or_else(|| {
+        let array = action.cast::<PyUntypedArray>().ok()?;
+        (array.shape() == [1]).then(|| action.get_item(0).ok()?.extract().ok())?
+    })
 }
 
 /// The entry of an array or a list of one float.

@@ -199,7 +199,7 @@ pub struct Evaluator {
 impl Evaluator {
     /// The policy that training with `config` begins with.
     pub fn new(config: &Config) -> Result<Self> {
-        Evaluator::build(config, |world| build::bare_policy(config, world))
+        Evaluator::with_policy(config, |world| build::bare_policy(config, world))
     }
 
     /// The trained policy of the run in a folder.
@@ -220,7 +220,7 @@ impl Evaluator {
 
     /// A scripted policy: `uniform`, or one that the configuration's world knows.
     pub fn scripted(config: &Config, name: &str) -> Result<Self> {
-        Evaluator::build(config, |world| {
+        Evaluator::with_policy(config, |world| {
             let script = match name {
                 "uniform" => Some(Script::Laws(Ragged::from_rows((0..world.graph().agents()).map(|i| {
                     let actions = world.actions(i);
@@ -240,8 +240,11 @@ impl Evaluator {
         })
     }
 
-    /// Multipliers are as they are when training begins.
-    fn build(config: &Config, policy: impl FnOnce(&dyn World) -> Result<Box<dyn Policy>>) -> Result<Self> {
+    /// Any policy, made for the world of `config`. Multipliers are as they are when training begins.
+    pub fn with_policy(
+        config: &Config,
+        policy: impl FnOnce(&dyn World) -> Result<Box<dyn Policy>>,
+    ) -> Result<Self> {
         let (task, warnings) = build::task(config)?;
         let mut mu = Ragged::zeros(task.problem.agents.iter().map(|agent| agent.constraints.len()));
         mu.data_mut().fill(*config.dual.mu_0);

@@ -110,7 +110,16 @@ impl Run {
 
     /// Trains to the end, calling `progress` after every iteration on rank 0, and evaluates the final policy,
     /// which is on disk by then. Stops early, with a checkpoint, soon after `stop` is set on rank 0.
-    pub fn train(&mut self, stop: &Arc<AtomicBool>, progress: impl FnMut(&Summary)) -> Result<Ending> {
+    pub fn train(&mut self, stop: &Arc<AtomicBool>, mut progress: impl FnMut(&Summary)) -> Result<Ending> {
+        self.train_with(stop, |summary, _| progress(summary))
+    }
+
+    /// The same where `progress` is also shown the session, as it is after the iteration.
+    pub fn train_with(
+        &mut self,
+        stop: &Arc<AtomicBool>,
+        progress: impl FnMut(&Summary, &Session),
+    ) -> Result<Ending> {
         self.session.stop = stop.clone();
         let result = self.run_to_end(stop, progress);
         result.map_err(|error| self.name_checkpoint(error)).inspect_err(|error| self.fail(&error.to_string()))
@@ -121,7 +130,11 @@ impl Run {
         self.folder.iter_mut().for_each(|folder| folder.fail(reason));
     }
 
-    fn run_to_end(&mut self, stop: &AtomicBool, mut progress: impl FnMut(&Summary)) -> Result<Ending> {
+    fn run_to_end(
+        &mut self,
+        stop: &AtomicBool,
+        mut progress: impl FnMut(&Summary, &Session),
+    ) -> Result<Ending> {
         let halo = self.session.task.halo.clone();
         let (before, begin) = (self.elapsed, Instant::now());
         let mut timer = CheckpointTimer::new(&mut self.session);
@@ -130,7 +143,7 @@ impl Run {
                 if let Some(folder) = &mut self.folder {
                     folder.record(&summary, &self.session)?;
                 }
-                progress(&summary);
+                progress(&summary, &self.session);
                 let due = if timer.is_due() { CHECKPOINT } else { CONTINUE };
                 Ok(if stop.load(Ordering::Relaxed) { STOP } else { due })
             })?;
