@@ -181,6 +181,13 @@ impl Policy for FunctionPolicy {
         });
     }
 
+    fn rows_read(&self, agent: usize) -> Option<usize> {
+        match &self.sight {
+            Sight::Agents { encoders, are_views: true, .. } => encoders[agent].numbers(),
+            _ => None,
+        }
+    }
+
     fn gradient(&self, _: GradientInput<'_>, _: &mut GradientScratch, out: &mut [f64]) {
         out.fill(0.0);
     }

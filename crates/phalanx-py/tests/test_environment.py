@@ -178,7 +178,7 @@ def seen_as(value):
         (lambda: phalanx.from_pettingzoo(broken(_seen=seen_as("words")), []), "observations"),
         (
             lambda: phalanx.from_pettingzoo(broken(_seen=lambda self: {a: np.random.rand(3) for a in self.agents}), []).built,
-            "two episodes from one place differ",
+            "make: two episodes of one seed differ at step 0",
         ),
         (
             lambda: phalanx.from_pettingzoo(

@@ -226,7 +226,7 @@ def test_attributes():
     assert env.max_num_agents == 12 and env.unwrapped is env
     assert env.metadata == {
         "name": "phalanx_wireless",
-        "render_modes": ["rgb_array"],
+        "render_modes": ["rgb_array", "human"],
         "render_fps": 5,
         "is_parallelizable": True,
     }
@@ -341,7 +341,7 @@ def test_bad_arguments(maker):
 
 def test_bad_arguments_of_one_kind():
     config = phalanx.ConfigError
-    refuses(config, "render_mode", phalanx.env, "line", render_mode="human")
+    refuses(config, "render_mode", phalanx.env, "line", render_mode="ansi")
     for bad in (0, -3, 10**30, 2**40):
         refuses(config, "copies", phalanx.vector_env, "line", copies=bad)
     refuses(TypeError, "copies", phalanx.vector_env, "line", copies=1.5)
@@ -401,10 +401,20 @@ def test_bad_actions():
     refuses(TypeError, "actions: `NoneType`", env.step, None)
     for bad in (2, -1, 256, 257):
         refuses(config, rf'actions\["agent_2"\]: {bad}; allowed are 0 to 1', env.step, {**good, "agent_2": bad})
-    for bad in (1.0, "1", None, np.array([1]), np.float32(1), float("nan"), 2**70):
+    for bad in (
+        1.0,
+        "1",
+        None,
+        np.array([1.0]),
+        np.array([1, 1]),
+        np.array([[1]]),
+        np.float32(1),
+        float("nan"),
+        2**70,
+    ):
         refuses(TypeError, r'actions\["agent_2"\]', env.step, {**good, "agent_2": bad})
     np.testing.assert_array_equal(env.state(), before)
-    for good_one in (np.int64(1), np.uint8(1), np.array(1), True):
+    for good_one in (np.int64(1), np.uint8(1), np.array(1), np.array([1]), np.array([1], np.uint8), True):
         env.step({**good, "agent_2": good_one})
 
 
@@ -508,4 +518,4 @@ except ImportError as error:
     print(error)
 """
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert 'pip install "phalanx[pettingzoo]"' in run.stdout
+    assert "pip install pettingzoo" in run.stdout

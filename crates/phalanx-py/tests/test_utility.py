@@ -33,8 +33,10 @@ def test_runs_with_own_utilities_are_opened_and_resumed_with_them():
     run = constrained(utility, "a")
     found = run.evaluate(episodes=40)
     assert phalanx.load("a", utilities=[utility]).evaluate(episodes=40).details == found.details
-    with pytest.raises(phalanx.ConfigError, match="constraint.0.kind: `entropy` is not known.*registers it"):
-        phalanx.load("a").evaluate()
+    with pytest.raises(
+        phalanx.ConfigError, match=r"utilities: 'a' has one of one's own, `entropy`; .*utilities=\[\.\.\.\]"
+    ):
+        phalanx.load("a")
 
 
 def test_objectives_by_agent():

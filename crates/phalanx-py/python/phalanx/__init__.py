@@ -5,7 +5,7 @@ Many agents live on a graph; each sees and talks to its neighbourhood only. Toge
 constraints, which are general utilities too.
 
 >>> import phalanx
->>> run = phalanx.train("synthetic", iterations=20, seed=3, out=getfixture("tmp_path") / "run")
+>>> run = phalanx.train("synthetic", iterations=20, seed=3, temporary=True)
 >>> run.metrics["objective"].shape
 (20,)
 >>> run.evaluate(episodes=50).is_safe
@@ -24,24 +24,32 @@ from . import _phalanx
 from ._phalanx import ConfigError, Interrupted, TrainingError
 from .assessment import Assessment
 from .environment import from_pettingzoo
-from .envs import env, parallel_env, vector_env
+from .envs import VectorEnv, env, parallel_env, vector_env
 from .exactly import exact
+from .hooks import STOP, Iteration
 from .policy import Policy
 from .runs import Run
+from .settings import Settings
 from .tables import Table
 from .training import config, evaluate, load, presets, resume, train
 from .utility import Utility
 from .world import World
 
+__version__: str = _phalanx.version
+
 __all__ = [
+    "STOP",
     "Assessment",
     "ConfigError",
     "Interrupted",
+    "Iteration",
     "Policy",
     "Run",
+    "Settings",
     "Table",
     "TrainingError",
     "Utility",
+    "VectorEnv",
     "World",
     "config",
     "env",
@@ -55,6 +63,12 @@ __all__ = [
     "train",
     "vector_env",
 ]
+
+
+def __dir__() -> list[str]:
+    """What is public; modules are not, though they can be imported."""
+    return [*__all__, "__doc__", "__version__"]
+
 
 # Threads of the library must not ask for an interpreter that is being shut down.
 _atexit.register(_phalanx.finish_work)

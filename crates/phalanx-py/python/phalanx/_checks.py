@@ -8,13 +8,16 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ._phalanx import ConfigError
 
 
 def whole(value: Any, name: str, least: int = 0, most: int = 2**63 - 1) -> int:
     """A whole number from `least` to `most`."""
     try:
-        number = operator.index(value)
+        # True is an index, but hardly ever a number of something.
+        number = operator.index(None if isinstance(value, bool) else value)  # type: ignore[arg-type]
     except TypeError:
         raise ConfigError(f"{name}: {value!r} is no whole number") from None
     if not least <= number <= most:
@@ -25,7 +28,8 @@ def whole(value: Any, name: str, least: int = 0, most: int = 2**63 - 1) -> int:
 def real(value: Any, name: str) -> float:
     """A number."""
     try:
-        return float(value)
+        # float() also reads text.
+        return float(None if isinstance(value, str | bytes) else value)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
         raise ConfigError(f"{name}: {value!r} is no number") from None
 
@@ -39,7 +43,15 @@ def folder(value: Any, name: str) -> Path:
     """A path."""
     if not isinstance(value, str | PathLike) or isinstance(fspath(value), bytes):
         raise ConfigError(f"{name}: {value!r} is no path")
+    if not fspath(value) or "\0" in fspath(value):
+        raise ConfigError(f"{name}: {fspath(value)!r} is no path")
     return Path(fspath(value))
+
+
+def near(path: Path) -> str:
+    """A path as people would type it here."""
+    here = Path.cwd()
+    return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
 
 
 def mapping(value: Any, name: str) -> Mapping[Any, Any]:
@@ -65,7 +77,8 @@ def listed(value: Any, name: str) -> list[Any]:
 
 def flag(value: Any, name: str) -> bool:
     """True or False."""
-    if value not in (True, False):
+    # Arrays compare entry by entry: types are looked at first.
+    if not isinstance(value, int | np.bool_) or value not in (True, False):
         raise ConfigError(f"{name}: {value!r}; True or False is needed")
     return bool(value)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import gymnasium
@@ -11,11 +12,14 @@ from gymnasium import spaces
 from pettingzoo import ParallelEnv  # type: ignore[import-untyped, import-not-found, unused-ignore]
 
 from ._phalanx import ConfigError
+from .boxes import Shown, boxes
 from .envs import MOST_CYCLES, Array, Source, Starts, joint_state, make_games, whole_number
+from .windows import Window
 
 #: Frames per second of a film that plays as fast as the game.
 _FPS = {"pistonball": 20}
 _OTHER_FPS = 5
+_RENDER_MODES = ["rgb_array", "human"]
 _BALL = ("x", "y", "vx", "vy", "angle", "omega")
 
 
@@ -40,20 +44,33 @@ class WorldEnv(ParallelEnv):  # type: ignore[misc]
         continuous: bool = False,
         render_mode: str | None = None,
         network: dict[str, Any] | None = None,
+        observations: Shown = "native",
         **world: Any,
     ) -> None:
-        if render_mode not in (None, "rgb_array"):
-            raise ConfigError(f'render_mode: {render_mode!r}; allowed are None and "rgb_array"')
-        self._made = (source, kappa, max_cycles, continuous, render_mode, network, world)
+        if not (render_mode is None or isinstance(render_mode, str) and render_mode in _RENDER_MODES):
+            raise ConfigError(f'render_mode: {render_mode!r}; allowed are None, "rgb_array" and "human"')
+        self._again = partial(
+            WorldEnv,
+            source,
+            kappa=kappa,
+            max_cycles=max_cycles,
+            continuous=continuous,
+            render_mode=render_mode,
+            network=network,
+            observations=observations,
+            **world,
+        )
         self._games = make_games(source, 1, 1, kappa, max_cycles, continuous, network, world)
         self._starts = Starts(self._games, 1)
         kind = self._games.kind
         self.metadata = {
             "name": f"phalanx_{kind}",
-            "render_modes": ["rgb_array"],
+            "render_modes": _RENDER_MODES,
             "render_fps": _FPS.get(kind, _OTHER_FPS),
             "is_parallelizable": True,
         }
+        self._boxes = boxes(observations, self._games)
+        self._window = None if render_mode != "human" else Window(f"phalanx {kind}", self.metadata["render_fps"])
         self.render_mode = render_mode
         self.continuous = continuous
         self.possible_agents = self._games.names
@@ -78,8 +95,11 @@ class WorldEnv(ParallelEnv):  # type: ignore[misc]
         space = self._observation_spaces.get(agent)
         if space is None:
             i = self._number[agent]
-            if self._is_pistonball:
-                space = spaces.Box(-np.inf, np.inf, (self._sizes[i],), np.float32)
+            if self._boxes is not None and not self._is_pistonball:
+                space = spaces.Box(0.0, 1.0, (self._boxes.width,), np.float32)
+            elif self._is_pistonball:
+                width = self._sizes[i] if self._boxes is None else self._boxes.width
+                space = spaces.Box(-np.inf, np.inf, (width,), np.float32)
             else:
                 space = spaces.MultiDiscrete([self._states[m] for m in self._groups[i]], dtype=self._dtype)
             self._observation_spaces[agent] = space
@@ -115,6 +135,7 @@ class WorldEnv(ParallelEnv):  # type: ignore[misc]
         """
         self._starts.reset(seed)
         self.agents = self.possible_agents[:]
+        self._show()
         return self._typed(self._games.observe_agents()), {agent: {} for agent in self.agents}
 
     def step(
@@ -124,6 +145,7 @@ class WorldEnv(ParallelEnv):  # type: ignore[misc]
         observations, rewards, terminations, truncations, infos, over = self._games.step_agents(actions)
         if over:
             self.agents = []
+        self._show()
         return self._typed(observations), rewards, terminations, truncations, infos
 
     def state(self) -> Array:
@@ -133,14 +155,24 @@ class WorldEnv(ParallelEnv):  # type: ignore[misc]
         return state if self._is_pistonball else state.astype(self._dtype, copy=False)
 
     def render(self) -> npt.NDArray[np.uint8] | None:
-        """The present moment as ``[row, column, colour]``, if ``render_mode`` is ``"rgb_array"``."""
+        """The present moment as ``[row, column, colour]``, if ``render_mode`` is ``"rgb_array"``. A window, ``"human"``, shows
+        it after every step by itself."""
         if self.render_mode is None:
             gymnasium.logger.warn("render() of an environment that was made without a render_mode")
             return None
+        if self._window is not None:
+            self._show()
+            return None
         return self._games.render()
 
+    def _show(self) -> None:
+        if self._window is not None:
+            self._window.show(self._games.render())
+
     def close(self) -> None:
-        """Nothing is left to close."""
+        """Closes the window, if there is one."""
+        if self._window is not None:
+            self._window.close()
 
     @property
     def max_cycles(self) -> int:
@@ -194,30 +226,18 @@ class WorldEnv(ParallelEnv):  # type: ignore[misc]
         return state
 
     def _typed(self, observations: dict[str, Array]) -> dict[str, Array]:
+        if self._boxes is not None:
+            return {agent: self._boxes.one(seen) for agent, seen in observations.items()}
         if self._dtype is np.uint8:
             return observations
         return {agent: seen.astype(self._dtype) for agent, seen in observations.items()}
 
+    def __repr__(self) -> str:
+        return f"<{self.metadata['name']} of {len(self.possible_agents)} agents, kappa={self.kappa}>"
+
+    def __str__(self) -> str:
+        return repr(self)
+
     def __reduce__(self) -> tuple[Any, ...]:
         """A copy by ``pickle`` is a new environment of the same settings, at no episode."""
-        return _again, self._made
-
-
-def _again(
-    source: Source,
-    kappa: int | None,
-    max_cycles: int | None,
-    continuous: bool,
-    render_mode: str | None,
-    network: dict[str, Any] | None,
-    world: dict[str, Any],
-) -> WorldEnv:
-    return WorldEnv(
-        source,
-        kappa=kappa,
-        max_cycles=max_cycles,
-        continuous=continuous,
-        render_mode=render_mode,
-        network=network,
-        **world,
-    )
+        return self._again, ()

@@ -33,13 +33,15 @@ class Assessment:
 
     @property
     def is_safe(self) -> bool:
-        """Whether every agent is safe."""
+        """Whether every agent is safe; trivially so if there are no constraints."""
         return all(verdict == "safe" for verdict in self.verdicts)
 
     def __getitem__(self, name: str) -> Any:
         return self.details[name]
 
     def __repr__(self) -> str:
+        if not self.constraints:
+            return f"<Assessment of {self.episodes} episodes: no constraints>"
         counts = {name: self.verdicts.count(name) for name in ("safe", "unsafe", "undecided")}
         told = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
         return f"<Assessment of {self.episodes} episodes: {told} agents at confidence {self.confidence}>"

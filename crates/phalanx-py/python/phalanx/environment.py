@@ -18,6 +18,8 @@ from .world import LARGEST, World, interval
 Channel = Callable[[Any, Any, Any, float, Mapping[str, Any]], float] | str
 #: Where nothing is known of an environment's rewards.
 WIDEST = (-1e9, 1e9)
+#: Steps of an episode that are compared.
+CHECKED_STEPS = 64
 
 
 def from_pettingzoo(
@@ -32,11 +34,12 @@ def from_pettingzoo(
     scale: Callable[[NDArray[np.float32]], Any] | None = None,
     name: str | None = None,
     check: bool = True,
+    reuse: bool = True,
 ) -> World:
     """A parallel environment of PettingZoo, with a graph, as a world.
 
-    Networks of an agent (`policy={"kind": "network"}`) read the observations of its neighbourhood, flattened. Utilities of the
-    occupancy speak of what `cell(observation)` makes of an agent's own observation, one of `cells` numbers from 0; without it
+    Networks of an agent read the observations of its neighbourhood, flattened. Without a word on `policy` and `critic` these
+    are networks (kinds `network` and `returns`); models that see no observation are refused. Utilities of the occupancy speak of what `cell(observation)` makes of an agent's own observation, one of `cells` numbers from 0; without it
     there is one cell, and occupancies count actions alone. Episodes are begun by `reset(seed=…)` and end when every agent has
     terminated or was truncated, or at `horizon`; of an agent that has left, observation and rewards are 0.
 
@@ -46,10 +49,12 @@ def from_pettingzoo(
     :param channels: rewards beside `reward`: a function of agent, observation, action, reward and info, or a name in `info`.
     :param ranges: smallest and largest reward of a channel, where known: it tells bounds that cannot be met, and
         makes intervals narrower.
-    :param scale: applied to an observation, as an array of numbers, before networks read it.
-    :param check: whether two episodes of one seed are played and compared before the world is used.
+    :param scale: applied to an observation, as an array of numbers, before networks read it; it may shrink it.
+    :param check: whether episodes of one seed are compared before training, on a copy that was used in between.
+    :param reuse: whether copies are used again, by `reset(seed=...)`. `False` makes a fresh one for every episode, for
+        environments that remember something over resets.
 
-    >>> import phalanx
+    >>> import numpy as np, phalanx
     >>> class Chase:                                        # any object with the methods of a ParallelEnv will do
     ...     possible_agents = ["cat", "dog"]
     ...     def observation_space(self, agent): return None
@@ -65,9 +70,8 @@ def from_pettingzoo(
     ...         return seen, {"cat": far, "dog": -far}, no, no, {agent: {} for agent in self.agents}
     >>> world = phalanx.from_pettingzoo(Chase, [("cat", "dog")], cell=lambda at: int(at) + 2, cells=5)
     >>> run = phalanx.train(
-    ...     world=world, objective={"kind": "return"}, policy={"kind": "network"}, critic={"kind": "returns"},
-    ...     constraint=[{"kind": "state_entropy", "at_least": 0.5}],
-    ...     iterations=3, horizon=10, out=getfixture("tmp_path") / "run",
+    ...     world=world, objective={"kind": "return"}, constraint=[{"kind": "state_entropy", "at_least": 0.5}],
+    ...     iterations=3, horizon=10, temporary=True,
     ... )
     >>> sorted(run.policy.act({"cat": 0.0, "dog": 1.0}))
     ['cat', 'dog']
@@ -85,7 +89,11 @@ def from_pettingzoo(
         raise ConfigError(f"scale: `{type(scale).__name__}` is no function")
     called = "environment" if name is None else text(name, "name")
     return _EnvironmentWorld(
-        Adapter(make, cell, cells, actions, given, scale), graph, ends, called, flag(check, "check")
+        Adapter(make, cell, cells, actions, given, scale, flag(reuse, "reuse")),
+        graph,
+        ends,
+        called,
+        flag(check, "check"),
     )
 
 
@@ -100,10 +108,16 @@ class Adapter:
         actions: Sequence[Any] | Mapping[Any, Sequence[Any]] | None,
         channels: Mapping[str, Channel],
         scale: Callable[[NDArray[np.float32]], Any] | None,
+        reuse: bool,
     ) -> None:
-        self._make, self._cell, self._scale = make, cell, scale
+        self._make, self._cell, self._scale, self._reuse = make, cell, scale, reuse
         self._free: list[Any] = []
         first = self._environment()
+        if hasattr(first, "agent_iter") and hasattr(first, "last"):
+            raise ConfigError(
+                f"make: makes a `{type(first).__name__}` whose agents take turns (AEC); use its parallel_env, or wrap it in "
+                "pettingzoo.utils.conversions.aec_to_parallel"
+            )
         for needed in ("possible_agents", "reset", "step", "action_space", "observation_space"):
             if not hasattr(first, needed):
                 raise ConfigError(
@@ -127,7 +141,8 @@ class Adapter:
         self._choices = [_choices(agent, first, actions) for agent in self.agents]
         self.actions = [found if isinstance(found, int) else len(found) for found in self._choices]
         seen, _ = self._reset(first, 0)
-        self.widths = [len(self._flat(seen[agent])) for agent in self.agents]
+        self._examples = [seen[agent] for agent in self.agents]
+        self.widths = [len(self._flat(example)) for example in self._examples]
         self._ends = np.cumsum([0, *self.widths])
         self.release(first)
 
@@ -139,7 +154,10 @@ class Adapter:
 
     def release(self, environment: Any) -> None:
         """Nobody plays in it any more."""
-        self._free.append(environment)
+        if self._reuse:
+            self._free.append(environment)
+        elif hasattr(environment, "close"):
+            environment.close()
 
     def _reset(self, environment: Any, seed: int) -> tuple[Mapping[Any, Any], Any]:
         found = environment.reset(seed=seed)
@@ -182,6 +200,22 @@ class Adapter:
                 cells[i] = whole(self._cell(seen), f"cell (of {agent!r})", 0, self.cells[i] - 1)
         return cells, numbers
 
+    def unread(self, numbers: NDArray[np.float32]) -> dict[Any, Any]:
+        """Observations by agent from the numbers of all, in the form in which the environment gives them; as they are where
+        `scale` has made something else of them."""
+        parts = (numbers[self._ends[i] : self._ends[i + 1]] for i in range(len(self.agents)))
+        if self._scale is not None:
+            return dict(zip(self.agents, parts, strict=True))
+        formed = (_formed(example, part)[0] for example, part in zip(self._examples, parts, strict=True))
+        return dict(zip(self.agents, formed, strict=True))
+
+    def choice(self, agent: int, action: Any) -> int | None:
+        """Which of the listed actions the environment's `action` is; none where they are numbers anyhow."""
+        choices = self._choices[agent]
+        if isinstance(choices, int):
+            return None
+        return next((k for k, known in enumerate(choices) if np.array_equal(known, action)), None)
+
     def action(self, agent: Any, choice: int) -> Any:
         """An action as the environment knows it."""
         choices = self._choices[self.agents.index(agent)]
@@ -192,6 +226,51 @@ class Adapter:
         environment = self._environment()
         seen, _ = self._reset(environment, seed)
         return _Episode(self, environment, seen)
+
+    def check_repeats(self) -> None:
+        """Plays one seed, another one, and the first again, all on one copy where copies are used again: training does."""
+        first = self._played(1)
+        self._played(2)
+        for step, (before, after) in enumerate(zip(first, self._played(1), strict=False)):
+            if not all(np.array_equal(a, b) for a, b in zip(before, after, strict=True)):
+                raise _unlike(step)
+
+    def _played(self, seed: int) -> list[tuple[NDArray[Any], ...]]:
+        """What is seen and earned in an episode of random actions."""
+        episode, rng = self.begin(seed), np.random.default_rng(seed)
+        found: list[tuple[NDArray[Any], ...]] = []
+        for _ in range(CHECKED_STEPS):
+            earned, over = episode.step(rng.integers(0, self.actions))
+            found.append((*episode.observe(), earned))
+            if over:
+                break
+        return found
+
+
+def _unlike(step: int) -> ConfigError:
+    """Two episodes that should be the same are not."""
+    return ConfigError(
+        f"make: two episodes of one seed differ at step {step}: the environment remembers something over resets, or draws "
+        "numbers of its own; reuse=False makes a fresh copy for every episode, check=False trains all the same"
+    )
+
+
+def _formed(example: Any, numbers: NDArray[np.float32]) -> tuple[Any, NDArray[np.float32]]:
+    """Something like the example from the first numbers, and the rest of them."""
+    if isinstance(example, Mapping):
+        made = {}
+        for key in sorted(example):
+            made[key], numbers = _formed(example[key], numbers)
+        return made, numbers
+    if isinstance(example, tuple) and example:
+        parts = []
+        for part in example:
+            formed, numbers = _formed(part, numbers)
+            parts.append(formed)
+        return tuple(parts), numbers
+    like = np.asarray(example)
+    formed = numbers[: like.size].reshape(like.shape).astype(like.dtype)
+    return formed if isinstance(example, np.ndarray) else formed.tolist(), numbers[like.size :]
 
 
 class _Episode:
@@ -248,7 +327,9 @@ class _Episode:
         return rewards.ravel(), not self._living
 
     def __del__(self) -> None:
-        self._adapter.release(self._environment)
+        # There is none if the first observation could not be read.
+        if hasattr(self, "_environment"):
+            self._adapter.release(self._environment)
 
 
 class _EnvironmentWorld(World):
@@ -271,13 +352,26 @@ class _EnvironmentWorld(World):
         if unknown:
             raise ConfigError(f"ranges: {unknown[0]!r} is no channel; there are {['reward', *adapter.channels]}")
         self._name = name
+        self._is_checked = False
 
     @property
     def name(self) -> str:
         return self._name
 
-    @property
-    def built(self) -> _phalanx.OwnWorld:
+    def build(self, is_checked: bool) -> _phalanx.OwnWorld:
+        # Once is enough: copies that were used since are what training makes of them.
+        is_checked = is_checked and bool(self.check) and not self._is_checked
+        if is_checked:
+            self.adapter.check_repeats()
+        try:
+            world = self._build(is_checked)
+        except ConfigError as error:
+            differ = str(error).partition("world: two episodes from one place differ at step ")[2]
+            raise _unlike(int(differ)) if differ.isdecimal() else error from None
+        self._is_checked |= is_checked
+        return world
+
+    def _build(self, is_checked: bool) -> _phalanx.OwnWorld:
         names = ["reward", *self.adapter.channels]
         given = {name: interval(self.ranges.get(name, WIDEST), f"ranges[{name!r}]") for name in names}
         return _phalanx.parallel_world(
@@ -288,7 +382,7 @@ class _EnvironmentWorld(World):
             widths=self.adapter.widths,
             channels=list(given.items()),
             begin=self.adapter.begin,
-            is_checked=bool(self.check),
+            is_checked=is_checked,
         )
 
 

@@ -1,6 +1,6 @@
 """Worlds to play in: environments of PettingZoo, and many copies at once as arrays.
 
-:func:`env` makes an environment of PettingZoo (``pip install "phalanx[pettingzoo]"``), :func:`vector_env` plays many
+:func:`env` makes an environment of PettingZoo (``pip install pettingzoo``), :func:`vector_env` plays many
 copies in one call and needs NumPy only. Both take the name of a world (``"line"``, ``"wireless"``, ``"pistonball"``,
 ``"epidemic"``), a preset, a TOML file or a dict, and the keys of ``[world]`` as arguments.
 
@@ -14,12 +14,14 @@ import math
 import operator
 import os
 import secrets
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, SupportsIndex, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from ._phalanx import ConfigError, Configuration, Games
+from .boxes import Shown, boxes
 from .own import Own
 from .world import World
 
@@ -48,6 +50,7 @@ def env(
     continuous: bool = False,
     render_mode: str | None = None,
     network: dict[str, Any] | None = None,
+    observations: Shown = "native",
     **world: Any,
 ) -> WorldEnv:
     """A world as a ``ParallelEnv`` of PettingZoo.
@@ -59,8 +62,10 @@ def env(
         kappa: how many hops an agent sees; by default as configured.
         max_cycles: steps after which an episode is cut; by default the configured ``horizon``, in pistonball 125.
         continuous: actions from -1 to 1 in pistonball with ``game="pettingzoo"``.
-        render_mode: ``None`` or ``"rgb_array"``.
+        render_mode: ``None``, ``"rgb_array"``, or ``"human"`` for a window of matplotlib.
         network: ``[network]``, links other than the world's own.
+        observations: ``"native"``, or ``"box"``: a ``Box`` of the same size for all agents, states as indicators, with zeros
+            behind. Policies of this package read native ones.
         world: keys of ``[world]``.
 
     >>> import phalanx
@@ -77,7 +82,7 @@ def env(
     try:
         from ._parallel import WorldEnv
     except ImportError as error:
-        message = 'phalanx.env needs PettingZoo: pip install "phalanx[pettingzoo]" (phalanx.vector_env does not)'
+        message = "phalanx.env needs PettingZoo: pip install pettingzoo (phalanx.vector_env does not)"
         raise ImportError(message) from error
     return WorldEnv(
         source,
@@ -86,6 +91,7 @@ def env(
         continuous=continuous,
         render_mode=render_mode,
         network=network,
+        observations=observations,
         **world,
     )
 
@@ -103,6 +109,7 @@ def vector_env(
     max_cycles: int | None = None,
     continuous: bool = False,
     network: dict[str, Any] | None = None,
+    observations: Shown = "native",
     **world: Any,
 ) -> VectorEnv:
     """Many copies of a world, all moved on in one call. Arguments are those of :func:`env`, and
@@ -129,12 +136,14 @@ def vector_env(
         max_cycles=max_cycles,
         continuous=continuous,
         network=network,
+        observations=observations,
         **world,
     )
 
 
 class VectorEnv:
-    """Copies of a world as arrays; made by :func:`vector_env`.
+    """Copies of a world as arrays; made by :func:`vector_env`. Names, spaces and ends of episodes are those of a
+    ``VectorEnv`` of Gymnasium that begins again in the same step; rewards are ``[copy, agent]``.
 
     Copy ``k`` of ``reset(seed=s)`` plays what ``phalanx.env(…)`` plays from ``reset(seed=s + k)`` on, episode after
     episode. All returned arrays are new ones: nobody writes to them later.
@@ -159,8 +168,21 @@ class VectorEnv:
         max_cycles: int | None = None,
         continuous: bool = False,
         network: dict[str, Any] | None = None,
+        observations: Shown = "native",
         **world: Any,
     ) -> None:
+        self._again = partial(
+            VectorEnv,
+            source,
+            copies,
+            threads=threads,
+            kappa=kappa,
+            max_cycles=max_cycles,
+            continuous=continuous,
+            network=network,
+            observations=observations,
+            **world,
+        )
         self.copies = whole_number("copies", copies)
         threads = whole_number("threads", threads)
         self._games = make_games(source, self.copies, threads, kappa, max_cycles, continuous, network, world)
@@ -171,6 +193,49 @@ class VectorEnv:
         self._channels = self._games.channels
         self._reward = self._channels.index("reward") if "reward" in self._channels else None
         self._all = np.arange(self.copies, dtype=np.int64)
+        self._boxes = boxes(observations, self._games)
+        #: Whether :meth:`close` was called.
+        self.closed = False
+
+    @property
+    def num_envs(self) -> int:
+        """How many copies there are, under the name that Gymnasium has for it."""
+        return self.copies
+
+    @property
+    def num_agents(self) -> int:
+        """How many agents a copy has."""
+        return len(self.sizes)
+
+    @cached_property
+    def metadata(self) -> dict[str, Any]:
+        """What learners ask an environment for; ``autoreset_mode`` where Gymnasium is installed."""
+        found = {"name": f"phalanx_{self._games.kind}", "render_modes": ["rgb_array"]}
+        try:
+            from ._spaces import AUTORESET
+        except ImportError:
+            return found
+        return {**found, "autoreset_mode": AUTORESET}
+
+    @cached_property
+    def single_observation_space(self) -> Any:
+        """What one copy shows, ``[agent, number]`` (needs Gymnasium)."""
+        return _spaces().observations(self._games, self._boxes)
+
+    @cached_property
+    def single_action_space(self) -> Any:
+        """What the agents of one copy do, ``[agent]`` (needs Gymnasium)."""
+        return _spaces().actions(self._games, self.continuous)
+
+    @cached_property
+    def observation_space(self) -> Any:
+        """What all copies show (needs Gymnasium)."""
+        return _spaces().batched(self.single_observation_space, self.copies)
+
+    @cached_property
+    def action_space(self) -> Any:
+        """What :meth:`step` takes (needs Gymnasium)."""
+        return _spaces().batched(self.single_action_space, self.copies)
 
     @property
     def kappa(self) -> int:
@@ -197,11 +262,13 @@ class VectorEnv:
         """How many actions each agent has."""
         return self._games.action_counts
 
-    def reset(self, seed: int | None = None) -> tuple[Array, dict[str, Array]]:
+    def reset(
+        self, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Array, dict[str, Array]]:
         """Begins an episode in every copy; without a seed the next one of the same seed (the first time: of a random
-        one). Returns observations ``[copy, agent, number]`` and empty infos."""
+        one). Returns observations ``[copy, agent, number]`` and empty infos. ``options`` are ignored."""
         self._starts.reset(seed)
-        return self._games.observe(self._all), {}
+        return self._shown(self._games.observe(self._all)), {}
 
     def step(self, actions: npt.ArrayLike) -> tuple[Array, Array, Array, Array, dict[str, Array]]:
         """One step of every copy.
@@ -213,18 +280,23 @@ class VectorEnv:
 
         A copy whose episode ended begins the next one in the same step: its observations are already those of the new
         start, while rewards, terminations and truncations are those of the end. Only then ``infos["finished"]`` has the
-        numbers of these copies, and ``infos["final_observations"]`` what their agents saw last, in the same order.
+        numbers of these copies, and ``infos["final_observations"]`` what their agents saw last, in the same order; the same
+        as Gymnasium has it is ``infos["final_obs"]``, with a row per copy, and ``infos["_final_obs"]``, which of them count.
         """
         observations, channels, terminations, truncations = self._games.step(self._checked(actions))
         infos: dict[str, Array] = dict(zip(self._channels, channels))
         infos.pop("reward", None)
         rewards = np.zeros((self.copies, len(self.sizes))) if self._reward is None else channels[self._reward]
         finished = np.flatnonzero(terminations | truncations).astype(np.int64, copy=False)
+        observations = self._shown(observations)
         if finished.size:
             infos["finished"] = finished
             infos["final_observations"] = observations[finished]
+            infos["final_obs"] = np.zeros_like(observations)
+            infos["final_obs"][finished] = observations[finished]
+            infos["_final_obs"] = terminations | truncations
             self._starts.begin(finished)
-            observations[finished] = self._games.observe(finished)
+            observations[finished] = self._shown(self._games.observe(finished))
         return observations, rewards, terminations, truncations, infos
 
     def state(self) -> Array:
@@ -232,8 +304,20 @@ class VectorEnv:
         and angular velocity of the ball, as ``[copy, number]``."""
         return joint_state(self._games)
 
+    def render(self) -> Array:
+        """The present moment of the first copy as ``[row, column, colour]``."""
+        return self._games.render()
+
     def close(self) -> None:
         """Nothing is left to close; other environments have it."""
+        self.closed = True
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy by ``pickle`` is a new one of the same settings, at no episode."""
+        return self._again, ()
+
+    def _shown(self, seen: Array) -> Array:
+        return seen if self._boxes is None else self._boxes.all(seen)
 
     def __repr__(self) -> str:
         return f"<{self.copies} copies of {self._games.kind}, {len(self.sizes)} agents, kappa={self.kappa}>"
@@ -247,6 +331,14 @@ class VectorEnv:
         if not self.continuous and array.dtype.kind in "iu" and array.dtype != np.uint8:
             array = array.astype(np.int64, copy=False)
         return np.ascontiguousarray(array)
+
+
+def _spaces() -> Any:
+    try:
+        from . import _spaces as found
+    except ImportError as error:
+        raise ImportError("spaces need Gymnasium: pip install gymnasium") from error
+    return found
 
 
 class Starts:
@@ -282,7 +374,7 @@ class Starts:
 
     def _seed(self, seed: SupportsIndex) -> None:
         try:
-            first = operator.index(seed)
+            first = operator.index(None if isinstance(seed, bool) else seed)  # type: ignore[arg-type]
         except TypeError:
             raise TypeError(f"seed: {seed!r} is no integer") from None
         is_pistonball = self._games.kind == "pistonball"
@@ -355,14 +447,14 @@ def make_games(
     if isinstance(source, World):
         source = {"world": {"kind": own.add_world(source)}}
     named = os.fspath(source) if isinstance(source, os.PathLike) else source
-    config = Configuration(named, settings, own.registry)
+    config = Configuration(named, settings, own.registry, {})
     return Games(config, copies, max_cycles, continuous, threads)
 
 
 def whole_number(name: str, value: SupportsIndex, most: int = 2**48) -> int:
     """A number of things, at least one."""
     try:
-        number = operator.index(value)
+        number = operator.index(None if isinstance(value, bool) else value)  # type: ignore[arg-type]
     except TypeError:
         raise TypeError(f"{name}: {value!r} is no integer") from None
     if not 1 <= number <= most:

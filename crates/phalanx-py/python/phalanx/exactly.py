@@ -31,8 +31,8 @@ def exact(model: Mapping[str, Any] | str | PathLike[str], **settings: Any) -> di
     ...     "f": [{"kind": "linear", "r": [0, 0, 1, 1]}], "g": [[]],
     ... }
     >>> found = phalanx.exact(model)
-    >>> float(found["F"]), found["lambda"]
-    (0.5, array([[0.75, 0.75, 0.25, 0.25]]))
+    >>> float(found["F"]), found["lambda"].tolist()
+    (0.5, [[0.75, 0.75, 0.25, 0.25]])
     """
     if isinstance(model, str | PathLike):
         path = Path(fspath(model))

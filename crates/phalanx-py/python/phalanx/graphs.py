@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 from ._phalanx import ConfigError
 
-#: Links as pairs of agents (numbers or names), a networkx graph, or a function that says whether two agents are linked.
+#: Links as pairs of agents (numbers or names), a dict of neighbours, a square matrix of 0 and 1, a networkx graph, or a
+#: function that says whether two agents are linked.
 Graph = Iterable[Sequence[Hashable]] | Callable[[Any, Any], bool] | Any
 
 
@@ -16,6 +19,8 @@ def edges(graph: Graph, agents: Sequence[Hashable]) -> list[tuple[int, int]]:
 
     >>> edges([("a", "b"), (1, 2)], ["a", "b", "c"])
     [(0, 1), (1, 2)]
+    >>> edges({"a": ["b", "c"], "b": ["a"]}, ["a", "b", "c"])
+    [(0, 1), (0, 2)]
     >>> edges(lambda i, j: abs(i - j) == 1, [0, 1, 2])
     [(0, 1), (1, 2)]
     """
@@ -42,13 +47,20 @@ def edges(graph: Graph, agents: Sequence[Hashable]) -> list[tuple[int, int]]:
         if len({find(node) for node in nodes}) != len(agents):
             raise ConfigError(f"graph: has {len(nodes)} nodes, but there are {len(agents)} agents")
         listed = list(graph.edges)
+    elif isinstance(graph, Mapping):
+        try:
+            listed = [(node, other) for node, others in graph.items() for other in others]
+        except TypeError:
+            raise ConfigError("graph: a dict has a list of neighbours for every agent") from None
+    elif _is_matrix(graph, len(agents)):
+        listed = _links_of(np.asarray(graph))
     else:
         try:
             listed = list(given)
         except TypeError:
             kind = type(graph).__name__
             raise ConfigError(
-                f"graph: `{kind}`; give pairs of agents, a networkx graph, or a function of two agents"
+                f"graph: `{kind}`; give pairs of agents, a dict of neighbours, a matrix, a networkx graph, or a function"
             ) from None
     found = set()
     for pair in listed:
@@ -63,3 +75,26 @@ def edges(graph: Graph, agents: Sequence[Hashable]) -> list[tuple[int, int]]:
             raise ConfigError(f"graph: links {first!r} with itself")
         found.add((min(i, j), max(i, j)))
     return sorted(found)
+
+
+def _is_matrix(graph: Any, agents: int) -> bool:
+    """Whether it has a row and a column per agent. Of two agents, pairs may look the same."""
+    if (
+        not isinstance(graph, np.ndarray | Sequence)
+        or isinstance(graph, str)
+        or agents < 3
+        or len(graph) != agents
+    ):
+        return False
+    rows = list(graph)
+    return all(isinstance(row, np.ndarray | Sequence) and not isinstance(row, str) for row in rows) and all(
+        len(row) == agents for row in rows
+    )
+
+
+def _links_of(matrix: np.ndarray[Any, Any]) -> list[tuple[int, int]]:
+    if matrix.dtype.kind not in "fiub" or not np.isin(matrix, (0, 1)).all():
+        raise ConfigError("graph: a matrix has 0 and 1, with a row and a column per agent")
+    if not np.array_equal(matrix, matrix.T):
+        raise ConfigError("graph: the matrix is not symmetric; links go both ways")
+    return [(int(i), int(j)) for i, j in np.argwhere(matrix)]

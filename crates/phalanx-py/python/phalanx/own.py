@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import _phalanx
-from ._checks import listed, text
+from ._checks import listed, near, text
 from ._phalanx import ConfigError
 from .utility import Utility
 from .world import World
@@ -15,13 +17,18 @@ if TYPE_CHECKING:
     from .environment import Adapter
 
 #: Names that the library has given away.
-BUILT_IN = frozenset(["line", "wireless", "pistonball", "epidemic", "table", "return", *_phalanx.utility_kinds()])
+WORLDS = frozenset(["line", "wireless", "pistonball", "epidemic", "table"])
+UTILITIES = frozenset(["return", *_phalanx.utility_kinds()])
 
 
 class Own:
     """What a run needs beside its folder."""
 
-    def __init__(self, world: World | None = None, utilities: Iterable[Utility] = ()) -> None:
+    def __init__(
+        self, world: World | None = None, utilities: Iterable[Utility] = (), *, check: bool = True
+    ) -> None:
+        """`check`: whether the world is checked before it is used."""
+        self._check = check
         self.registry = _phalanx.Own()
         self.adapter: Adapter | None = None
         self.world: World | None = None
@@ -44,7 +51,7 @@ class Own:
                 f"world: `{kind}`; give a dict, a phalanx.World, or what phalanx.from_pettingzoo makes"
             )
         name = _free(text(world.name, "name"), "world")
-        self.registry.add_world(name, world.built)
+        self.registry.add_world(name, world.build(self._check))
         self.adapter, self.world = world.adapter, world
         return name
 
@@ -59,6 +66,31 @@ class Own:
             name = f"{base}-{number}"
         self.registry.add_utility(name, utility.built)
         return name
+
+    @property
+    def beside(self) -> str:
+        """What `phalanx.resume` and `phalanx.load` need beside the path, in words."""
+        return (", world=..." if self.world is not None else "") + (", utilities=[...]" if self._names else "")
+
+    def check_names(self, path: Path, call: str) -> None:
+        """Whether everything of one's own is here that the run in a folder was made with; `call` is what should give it."""
+        try:
+            written = tomllib.loads((path / "config.toml").read_text())
+        except ValueError as error:
+            raise ConfigError(f"path: {path / 'config.toml'} is damaged: {error}") from None
+        kind = written.get("world", {}).get("kind")
+        known = None if self.world is None else self.world.name
+        if kind not in WORLDS and kind != known:
+            found = "" if known is None else f", not of `{known}`"
+            raise ConfigError(
+                f"world: {near(path)!r} is of a world of one's own, `{kind}`{found}; give it: {call}(..., world=...)"
+            )
+        entries = [written.get("objective", {}), *written.get("constraint", [])]
+        missing = [e["kind"] for e in entries if "kind" in e and e["kind"] not in UTILITIES | self._names.keys()]
+        if missing:
+            raise ConfigError(
+                f"utilities: {near(path)!r} has one of one's own, `{missing[0]}`; give it: {call}(..., utilities=[...])"
+            )
 
     def settings(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """The same settings with names in place of objects."""
@@ -92,6 +124,6 @@ class Own:
 
 
 def _free(name: str, what: str) -> str:
-    if name in BUILT_IN:
+    if name in WORLDS | UTILITIES:
         raise ConfigError(f"{what}: `{name}` is the name of a built-in one; give another, name=…")
     return name

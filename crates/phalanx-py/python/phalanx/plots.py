@@ -20,7 +20,7 @@ def figure(run: Run, *, show_agents: bool = True) -> Figure:
     try:
         import matplotlib.pyplot as plt
     except ImportError:
-        raise ImportError('plots need matplotlib: pip install "phalanx[plot]"') from None
+        raise ImportError("plots need matplotlib: pip install matplotlib") from None
     metrics, outcome = run.metrics, run.outcome
     has_return = outcome["return"] is not None
     has_agents = show_agents and len(run.agents.get("agent", ())) > 0
@@ -47,7 +47,7 @@ def figure(run: Run, *, show_agents: bool = True) -> Figure:
         axis.set(xlabel="iteration", title="total violation" if "violation" in panel else panel)
         axis.legend(frameon=False, fontsize="small")
         axis.spines[["top", "right"]].set_visible(False)
-    drawn.suptitle(str(run.path), fontsize="medium")
+    drawn.suptitle(run.path.name, fontsize="medium")
     plt.close(drawn)
     return drawn
 

@@ -7,13 +7,14 @@ import tomllib
 from functools import cached_property
 from html import escape
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from . import _checks
-from ._checks import whole
+from ._checks import near, whole
 from ._phalanx import ConfigError, Fixed
 from .assessment import Assessment, assessed
 from .own import Own
@@ -27,20 +28,30 @@ if TYPE_CHECKING:
 
 
 class Run:
-    """A finished run; `phalanx.load` opens one again.
+    """A finished run, or one that a callback has stopped; `phalanx.load` opens a finished one again.
 
     >>> import phalanx
-    >>> run = phalanx.train("synthetic", iterations=10, out=getfixture("tmp_path") / "run")
+    >>> run = phalanx.train("synthetic", iterations=10, temporary=True)
     >>> run.config["world"]["n"], len(run.metrics["return"]), run.outcome["seed"]
     (10, 10, 1)
     >>> sorted(run.agents)
     ['agent', 'bound', 'constraint', 'dual', 'threshold', 'value', 'violation']
     """
 
-    def __init__(self, path: Path, own: Own) -> None:
-        #: The run's folder.
-        self.path = path
+    def __init__(
+        self, path: Path, own: Own, stopped: Fixed | None = None, keeper: TemporaryDirectory[str] | None = None
+    ) -> None:
+        """`stopped`: the policy that it was stopped with. `keeper` deletes the folder once the run is gone."""
+        #: The run's folder, from the root: it stays the same if the working directory changes.
+        self.path = path.absolute()
         self._own = own
+        self._stopped, self._keeper = stopped, keeper
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether all iterations are done and the policy is evaluated. Of a run that a callback stopped there are metrics
+        and the policy; `phalanx.resume` goes on with it."""
+        return (self.path / "outcome.json").is_file()
 
     @cached_property
     def config(self) -> dict[str, Any]:
@@ -55,6 +66,8 @@ class Run:
     def outcome(self) -> dict[str, Any]:
         """The closing evaluation: return, objective, violations, and what it took."""
         path = self.path / "outcome.json"
+        if not self.is_finished:
+            raise ConfigError(f"outcome: {near(self.path)!r} is not finished; phalanx.resume goes on with it")
         try:
             found: dict[str, Any] = json.loads(path.read_text())
         except ValueError as error:
@@ -88,12 +101,12 @@ class Run:
 
     @cached_property
     def _fixed(self) -> Fixed:
-        return Fixed.of_run(self.path, self._own.registry)
+        return Fixed.of_run(self.path, self._own.registry) if self._stopped is None else self._stopped
 
     @cached_property
     def policy(self) -> Policy:
         """The trained policy."""
-        return Policy(self._fixed, self._own.adapter)
+        return Policy(self._fixed, self._own)
 
     @cached_property
     def multipliers(self) -> list[NDArray[np.float64]]:
@@ -101,16 +114,30 @@ class Run:
         return self._fixed.multipliers()
 
     def evaluate(
-        self, episodes: int = 400, *, seed: int = 1, confidence: float = 0.99, threads: int | None = None
+        self,
+        episodes: int = 400,
+        *,
+        seed: int = 1,
+        confidence: float = 0.99,
+        threads: int | None = None,
+        evaluation_seed: int | None = None,
     ) -> Assessment:
-        """Evaluates the policy on fresh episodes: is every agent safe, and how sure is that?"""
-        return assessed(self._fixed, episodes, seed, confidence, threads)
+        """Evaluates the policy on fresh episodes: is every agent safe, and how sure is that? `seed` is that of the episodes;
+        it may also be given as `evaluation_seed`, its name in `phalanx.evaluate`."""
+        chosen = _one_seed(seed, evaluation_seed)
+        return assessed(self._fixed, episodes, chosen, confidence, threads)
 
     def occupancy(
-        self, episodes: int = 400, *, seed: int = 1, threads: int | None = None
+        self,
+        episodes: int = 400,
+        *,
+        seed: int = 1,
+        threads: int | None = None,
+        evaluation_seed: int | None = None,
     ) -> list[NDArray[np.float64]]:
         """λ of every agent under the policy, `[states, actions]`, estimated on fresh episodes."""
-        return self._fixed.occupancy(whole(episodes, "episodes", 1), whole(seed, "seed"), _checks.threads(threads))
+        chosen = whole(_one_seed(seed, evaluation_seed), "seed")
+        return self._fixed.occupancy(whole(episodes, "episodes", 1), chosen, _checks.threads(threads))
 
     def env(self, *, max_cycles: int | None = None, render_mode: str | None = None) -> WorldEnv:
         """Its world as an environment of PettingZoo, in which its policy can act."""
@@ -131,20 +158,30 @@ class Run:
 
         if not self._own.is_empty:
             raise TypeError("a run with a world or a utility of one's own cannot be pickled; pickle its path")
+        if self._keeper is not None or not self.is_finished:
+            raise TypeError("a run that is temporary or not finished cannot be pickled; pickle its policy")
         return load, (self.path,)
 
     def __repr__(self) -> str:
+        if not self.is_finished:
+            return f"<Run {near(self.path)!r}: stopped after {len(self.metrics['iteration'])} iterations>"
         told = self.outcome
         earned = f"return {told['return']:.4g}, " if told["return"] is not None else ""
         return (
-            f"<Run {str(self.path)!r}: {earned}objective {told['objective']:.4g}, "
+            f"<Run {near(self.path)!r}: {earned}objective {told['objective']:.4g}, "
             f"violation {told['violation_total']:.3g}>"
         )
 
     def _repr_html_(self) -> str:
+        if not self.is_finished:
+            return f"<p>{escape(repr(self)[1:-1])}</p>"
         names = ["return", "objective", "violation_total", "violation_max", "iterations", "wall_s"]
         rows = "".join(f"<tr><td>{name}</td><td>{_shown(self.outcome[name])}</td></tr>" for name in names)
-        return f"<p><code>{escape(str(self.path))}</code></p><table>{rows}</table>"
+        return f"<p><code>{escape(near(self.path))}</code></p><table>{rows}</table>"
+
+
+def _one_seed(seed: int, evaluation_seed: int | None) -> int:
+    return seed if evaluation_seed is None else whole(evaluation_seed, "evaluation_seed")
 
 
 def _shown(value: Any) -> str:

@@ -17,9 +17,13 @@ MOST_SHOWN = 12
 class Table(dict[str, "np.ndarray[Any, np.dtype[Any]]"]):
     """Columns by name, each an array; `pandas.DataFrame(table)` takes it as it is.
 
+    >>> import numpy as np
+    >>> from phalanx import Table
     >>> table = Table({"agent": np.array([0, 1]), "value": np.array([0.5, 0.25])})
-    >>> table["value"].mean()
-    np.float64(0.375)
+    >>> table
+    <Table of 2 rows: agent, value>
+    >>> float(table["value"].mean())
+    0.375
     >>> [float(row["value"]) for row in table.rows()]
     [0.5, 0.25]
     """
@@ -43,6 +47,11 @@ class Table(dict[str, "np.ndarray[Any, np.dtype[Any]]"]):
     def rows(self) -> list[dict[str, Any]]:
         """A dict per row."""
         return [dict(zip(self, values, strict=True)) for values in zip(*self.values(), strict=True)]
+
+    def __repr__(self) -> str:
+        """Short: arrays would fill a terminal."""
+        count = len(next(iter(self.values()), ()))
+        return f"<Table of {count} row{'s' if count != 1 else ''}: {', '.join(self)}>"
 
     def _repr_html_(self) -> str:
         count = len(next(iter(self.values()), ()))

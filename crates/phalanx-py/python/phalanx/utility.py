@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,13 +29,13 @@ class Utility:
     `gradient`, `value` must be written in JAX or PyTorch, which then differentiate it. Both functions may ask for `gamma` and
     `agent` by adding parameters of these names.
 
-    >>> import phalanx
+    >>> import numpy as np, phalanx
     >>> def share(occupancy, gamma):                       # time in state 1, as a share
     ...     return (1 - gamma) * occupancy[1].sum()
     >>> def slope(occupancy, gamma):
     ...     return (1 - gamma) * np.array([[0.0, 0.0], [1.0, 1.0]])
     >>> run = phalanx.train(
-    ...     "synthetic", iterations=5, out=getfixture("tmp_path") / "run",
+    ...     "synthetic", iterations=5, temporary=True,
     ...     constraint=[{"kind": phalanx.Utility(share, slope), "at_most": 0.6}],
     ... )
     >>> set(run.agents["constraint"].tolist())
@@ -60,6 +61,7 @@ class Utility:
         if gradient is not None and not callable(gradient):
             raise ConfigError(f"gradient: `{type(gradient).__name__}` is no function")
         ends = None if range is None else interval(range, "range")
+        self._again = partial(Utility, value, gradient, name=name, range=ends, check=flag(check, "check"))
         self.name = (
             getattr(value, "__name__", type(value).__name__).strip("<>") if name is None else text(name, "name")
         )
@@ -76,6 +78,10 @@ class Utility:
             asks or asks_too,
             flag(check, "check"),
         )
+
+    def __reduce__(self) -> Any:
+        """Copies by `pickle` are made from the same functions, which must be to be found by name."""
+        return self._again, ()
 
     def __repr__(self) -> str:
         return f"<Utility {self.name}>"

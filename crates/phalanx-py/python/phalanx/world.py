@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,8 @@ MOST_AGENTS = 10_000_000
 LARGEST = 256
 #: Worlds of up to so many agents are checked unless told otherwise.
 CHECKED = 1000
+#: Arguments for which a check calls `step` again.
+REPEATS = 16
 
 
 class World:
@@ -46,7 +48,7 @@ class World:
     A world of at most 1,000 agents is checked before it is used: sizes and ranges, that `step` reads parents only and draws
     from `transition` where there is one (`check = False` leaves it out).
 
-    >>> import phalanx
+    >>> import numpy as np, phalanx
     >>> class Lamps(phalanx.World):
     ...     '''A lamp in a ring burns on if it, or its left neighbour, was switched on; one switch in ten fails.'''
     ...     states = actions = 2
@@ -57,7 +59,7 @@ class World:
     ...     def step(self, states, actions, uniform):
     ...         return ((actions | np.roll(actions, 1)) == 1) & (uniform >= 0.1)
     >>> run = phalanx.train(
-    ...     world=Lamps(5), objective={"kind": "return"}, iterations=5, out=getfixture("tmp_path") / "run"
+    ...     world=Lamps(5), objective={"kind": "return"}, iterations=5, temporary=True
     ... )
     >>> run.config["world"]["kind"]
     'Lamps'
@@ -87,6 +89,10 @@ class World:
     @property
     def built(self) -> _phalanx.OwnWorld:
         """The world as the library knows it: as it is now, made and checked whenever it is asked for."""
+        return self.build(True)
+
+    def build(self, is_checked: bool) -> _phalanx.OwnWorld:
+        """The same; without the check if it is not asked for."""
         for needed in ("n", "graph", "states", "actions"):
             if not hasattr(self, needed):
                 raise ConfigError(f"{needed}: {self.name} does not set it")
@@ -98,6 +104,10 @@ class World:
         names(ranges, "ranges")
         if not callable(self.step):
             raise ConfigError(f"step: `{type(self.step).__name__}` is no function")
+        start = self._start(n, states)
+        is_checked &= n <= CHECKED if self.check is None else flag(self.check, "check")
+        if is_checked:
+            self._check_repeats(states, actions, start)
         return _phalanx.factored_world(
             n=n,
             edges=self._links(n),
@@ -106,11 +116,35 @@ class World:
             parents=None if self.parents is None else self._parents(n),
             tables=[(name, _tables(table, states, actions, name)) for name, table in rewards.items()],
             sampled=[(name, interval(pair, f"ranges[{name!r}]")) for name, pair in ranges.items()],
-            start=self._start(n, states),
+            start=start,
             step=self._step,
             transition=None if transition is None else lambda *given: _law(transition(*given)),
-            is_checked=n <= CHECKED if self.check is None else flag(self.check, "check"),
+            is_checked=is_checked,
         )
+
+    def _check_repeats(self, states: list[int], actions: list[int], start: Any) -> None:
+        """Whether `step` and `start` give the same for the same arguments: twice in a row, and once more when others have
+        been given in between, in another order, which tells a clock."""
+        rng = np.random.default_rng(0)
+
+        def given() -> tuple[NDArray[Any], ...]:
+            return rng.integers(0, states), rng.integers(0, actions), rng.random(len(states))
+
+        asked = [given() for _ in range(REPEATS)]
+
+        def check(name: str, call: Callable[..., Any]) -> None:
+            first = [call(*(array.copy() for array in arrays)) for arrays in asked for _ in range(2)]
+            again = [call(*(array.copy() for array in arrays)) for arrays in reversed(asked)]
+            for k in range(REPEATS):
+                if not _same(first[2 * k], first[2 * k + 1]) or not _same(first[2 * k], again[-1 - k]):
+                    raise ConfigError(
+                        f"{name}: gives different results for the same arguments; it must read nothing else, and take its "
+                        "chance from `uniform` (check = False leaves this out)"
+                    )
+
+        check("step", self._step)
+        if callable(start):
+            check("start", lambda states, actions, uniform: start(uniform))
 
     def _links(self, n: int) -> list[tuple[int, int]]:
         if isinstance(self.graph, Iterator):
@@ -210,6 +244,15 @@ class World:
         return f"<World {self.name} of {getattr(self, 'n', '?')} agents>"
 
 
+def _same(a: Any, b: Any) -> bool:
+    """Whether states, with rewards or without, are the same."""
+    if isinstance(a, tuple):
+        return _same(a[0], b[0]) and all(
+            np.array_equal(x, y, equal_nan=True) for x, y in zip(a[1], b[1], strict=True)
+        )
+    return np.array_equal(a, b)
+
+
 def sizes(given: Any, n: int, name: str) -> list[int]:
     """A number per agent."""
     array = np.asarray(given)
@@ -257,7 +300,13 @@ def _tables(table: ArrayLike, states: list[int], actions: list[int], name: str) 
     field = f"rewards[{name!r}]"
     try:
         given = np.asarray(table)
+        if given.dtype.kind in "fiub" and given.ndim not in (2, 3):
+            raise ConfigError(
+                f"{field}: shape {given.shape}; tables [states, actions] or [n, states, actions] are needed"
+            )
         rows = [given] * len(states) if given.ndim == 2 else list(given)
+    except ConfigError:
+        raise
     except (TypeError, ValueError):
         # Agents of different sizes.
         rows = [np.asarray(row) for row in listed(table, field)]
