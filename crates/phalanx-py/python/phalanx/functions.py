@@ -24,7 +24,8 @@ def fixed_by(
 ) -> Fixed:
     """A function as a policy in the world of `config`."""
     if isinstance(policy, Policy):
-        policy = _laws_of(policy)
+        # Of the evaluation's numbers, not of the policy's own: the same seed draws the same actions.
+        policy, batched = (policy._laws, False) if adapter else (policy._laws_of_rows, True)
     if batched and adapter is not None:
         raise ConfigError(
             "batched: is for worlds of this package; in an environment a policy is called step by step"
@@ -33,11 +34,6 @@ def fixed_by(
     fixed = Fixed.of_function(config, caller, adapter is not None)
     caller.settle(fixed)
     return fixed
-
-
-def _laws_of(policy: Policy) -> Callable[[Mapping[Any, Any]], dict[Any, Array]]:
-    """A policy of this package acts by its probabilities: draws are then those of the evaluation's seed."""
-    return policy._laws
 
 
 class _Caller:
@@ -118,6 +114,8 @@ class _ByAgent(_Caller):
 
     def _one(self, said: Any, agent: int, name: Any) -> int | Array:
         """A number of an action, or probabilities of all of them."""
+        if type(said) is int:
+            return self._number(said, agent, name)
         array = _array(said)
         if array.dtype.kind in "iub" and array.size == 1:
             return self._number(int(array.reshape(())), agent, name)

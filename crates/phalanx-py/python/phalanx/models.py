@@ -20,9 +20,24 @@ def configured(source: Any, settings: dict[str, Any], own: Own) -> Configuration
     """The configuration; models that see nothing of an environment are refused."""
     if own.adapter is None:
         return Configuration(source, settings, own.registry, {})
-    config = Configuration(source, settings, own.registry, SEEING)
+    try:
+        config = Configuration(source, settings, own.registry, SEEING)
+    except ConfigError as error:
+        # The critic that was chosen here may not go with a blind policy, which is what is wrong then.
+        policy = _policy_chosen(source, settings, own)
+        if max(own.adapter.cells) == 1 and policy not in POLICIES:
+            raise _blind("policy", policy, POLICIES) from None
+        raise error from None
     _check(config, own.adapter)
     return config
+
+
+def _policy_chosen(source: Any, settings: dict[str, Any], own: Own) -> str:
+    """The kind of policy that somebody chose, if it goes with the library's own critic."""
+    try:
+        return Configuration(source, settings, own.registry, {"policy.kind": SEEING["policy.kind"]}).policy_kind
+    except ConfigError:
+        return SEEING["policy.kind"]
 
 
 def _check(config: Configuration, adapter: Adapter) -> None:

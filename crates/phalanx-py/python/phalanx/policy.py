@@ -199,12 +199,22 @@ class Policy:
         law: NDArray[np.float64] = self._fixed.laws(agent, cells[None, self.neighbours[agent]], numbers)[0]
         return law
 
+    def _laws_of_rows(self, seen: NDArray[Any]) -> NDArray[np.float64]:
+        """Laws `[copy, agent, action]`, given observations `[copy, agent, number]` with anything behind."""
+        rows = (seen[:, i, : self._width(i)] for i in range(self._agents))
+        laws = [self._fixed.laws(i, self._read(row), None) for i, row in enumerate(rows)]
+        found = np.zeros((*seen.shape[:2], max(law.shape[1] for law in laws)))
+        for i, law in enumerate(laws):
+            found[:, i, : law.shape[1]] = law
+        return found
+
     def _laws(self, observations: Mapping[Any, Any]) -> dict[Any, NDArray[np.float64]]:
-        """Everybody's law."""
-        if self._adapter is None:
-            return {agent: self.probabilities(agent, seen) for agent, seen in observations.items()}
-        read = self._adapter.read(observations)
-        return {agent: self._law_in(i, *read) for i, agent in enumerate(self._adapter.agents)}
+        """Everybody's law in somebody else's environment."""
+        adapter = self._adapter
+        if adapter is None:
+            raise ConfigError("policy: is of another world")
+        read = adapter.read(observations)
+        return {agent: self._law_in(i, *read) for i, agent in enumerate(adapter.agents)}
 
     def _act_in(self, adapter: Adapter, observations: Mapping[Any, Any], greedy: bool) -> dict[Any, Any]:
         """In somebody else's environment, with its own observations and actions."""

@@ -174,8 +174,8 @@ def evaluate(
     <Assessment of 50 episodes: 10 safe agents at confidence 0.99>
     >>> def lazy(observations):
     ...     return {agent: 0 for agent in observations}
-    >>> phalanx.evaluate("synthetic", policy=lazy, episodes=50)
-    <Assessment of 50 episodes: 10 unsafe agents at confidence 0.99>
+    >>> phalanx.evaluate("synthetic", policy=lazy)
+    <Assessment of 400 episodes: 10 unsafe agents at confidence 0.99>
     """
     own, base, named = _prepared(source, settings)
     config = configured(base, named, own)
