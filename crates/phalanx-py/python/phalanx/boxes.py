@@ -45,6 +45,6 @@ class Boxes:
 
 def boxes(shown: Any, games: Games) -> Boxes | None:
     """What `observations=` asks for."""
-    if shown in ("native", "box") and isinstance(shown, str):
+    if isinstance(shown, str) and shown in ("native", "box"):
         return Boxes(games) if shown == "box" else None
     raise ConfigError(f'observations: {shown!r}; allowed are "native" and "box"')

@@ -23,6 +23,7 @@ def fixed_by(
     config: Configuration, policy: Callable[..., Any] | Policy, adapter: Adapter | None, batched: bool
 ) -> Fixed:
     """A function as a policy in the world of `config`."""
+    given = policy
     if isinstance(policy, Policy):
         # Of the evaluation's numbers, not of the policy's own: the same seed draws the same actions.
         policy, batched = (policy._laws, False) if adapter else (policy._laws_of_rows, True)
@@ -33,6 +34,10 @@ def fixed_by(
     caller = _Batched(policy) if batched else _InEnvironment(policy, adapter) if adapter else _ByAgent(policy)
     fixed = Fixed.of_function(config, caller, adapter is not None)
     caller.settle(fixed)
+    if isinstance(given, Policy) and given.neighbours != fixed.groups:
+        raise ConfigError(
+            "policy: reads other neighbours than there are; is it of this world, and with its kappa?"
+        )
     return fixed
 
 

@@ -7,7 +7,6 @@ import tomllib
 from functools import cached_property
 from html import escape
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from .assessment import Assessment, assessed
 from .own import Own
 from .policy import Policy
 from .tables import Table
+from .temporary import Temporary
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -39,7 +39,7 @@ class Run:
     """
 
     def __init__(
-        self, path: Path, own: Own, stopped: Fixed | None = None, keeper: TemporaryDirectory[str] | None = None
+        self, path: Path, own: Own, stopped: Fixed | None = None, keeper: Temporary | None = None
     ) -> None:
         """`stopped`: the policy that it was stopped with. `keeper` deletes the folder once the run is gone."""
         #: The run's folder, from the root: it stays the same if the working directory changes.

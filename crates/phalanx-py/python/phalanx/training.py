@@ -6,8 +6,6 @@ import secrets
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from os import PathLike, fspath
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Unpack
 
 from . import _checks, _phalanx
@@ -22,6 +20,7 @@ from .own import Own
 from .policy import Policy
 from .runs import Run
 from .settings import EvaluatedSettings, Settings
+from .temporary import Temporary
 from .utility import Utility
 from .world import World
 
@@ -75,8 +74,8 @@ def train(
     count = _checks.threads(threads)
     if flag(temporary, "temporary") and out is not None:
         raise ConfigError("temporary: its folder is the system's; leave `out` away")
-    keeper = TemporaryDirectory(prefix="phalanx-") if temporary else None
-    where = Path(keeper.name) / "run" if keeper else None if out is None else folder(out, "out")
+    keeper = Temporary() if temporary else None
+    where = keeper.path / "run" if keeper else None if out is None else folder(out, "out")
     policy = None if init is None else init.path if isinstance(init, Run) else folder(init, "init")
     if policy is not None and not (policy / "policy.safetensors").is_file():
         raise ConfigError(f"init: {str(policy)!r} has no policy")
@@ -85,6 +84,11 @@ def train(
     watchers = {"progress": bar, "callback": hook(callback, config.iterations, own), "beside": own.beside}
     try:
         path, stopped = _phalanx.train(config, _name(base), where, policy, count, watchers)
+    except BaseException:
+        # The message may have said how to go on.
+        if keeper and (keeper.path / "run" / "checkpoints").is_dir():
+            keeper.keep()
+        raise
     finally:
         bar.close()
     return Run(path, own, stopped, keeper)
