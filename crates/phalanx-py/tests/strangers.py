@@ -1,4 +1,7 @@
-"""Environments that others wrote, a few lines each: stand-ins for packages that tests do without."""
+"""What others wrote, a few lines each: stand-ins for packages that tests do without."""
+
+import json
+import threading
 
 import numpy as np
 
@@ -84,3 +87,43 @@ class Pictures(Bits):
     def _seen(self):
         super()._seen()
         return {agent: np.zeros((280, 480, 3), np.uint8) for agent in self.possible_agents}
+
+
+class Wandb:
+    """The calls of Weights & Biases that the book makes."""
+
+    def __init__(self):
+        self.logged, self.saved = [], []
+
+    def init(self, **given):
+        self.config = given["config"]
+        return self
+
+    def log(self, values, step):
+        json.dumps(values)
+        self.logged.append((step, values))
+
+    def finish(self):
+        self.is_over = True
+
+
+class Mlflow:
+    """Those of MLflow, whose active run is one of the thread."""
+
+    def __init__(self):
+        self.local, self.logged = threading.local(), []
+
+    def start_run(self):
+        self.local.active = True
+        return self
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        del self.local.active
+
+    def log_metrics(self, values, step):
+        assert self.local.active
+        assert all(isinstance(value, int | float) for value in values.values())
+        self.logged.append(step)

@@ -1,12 +1,12 @@
 """A function that is called after every iteration: what it sees, and how it stops a run."""
 
-import json
 import threading
 
 import numpy as np
 import phalanx
 import pytest
 from lines import Line
+from strangers import Mlflow, Wandb
 
 
 def test_every_iteration_is_told():
@@ -130,46 +130,6 @@ def test_what_is_no_function_is_named():
     for bad in (3, "print", [print], object()):
         with pytest.raises(phalanx.ConfigError, match="callback: "):
             phalanx.train("synthetic", iterations=1, callback=bad)
-
-
-class Wandb:
-    """The calls of Weights & Biases that the book makes."""
-
-    def __init__(self):
-        self.logged, self.saved = [], []
-
-    def init(self, **given):
-        self.config = given["config"]
-        return self
-
-    def log(self, values, step):
-        json.dumps(values)
-        self.logged.append((step, values))
-
-    def finish(self):
-        self.is_over = True
-
-
-class Mlflow:
-    """Those of MLflow, whose active run is one of the thread."""
-
-    def __init__(self):
-        self.local, self.logged = threading.local(), []
-
-    def start_run(self):
-        self.local.active = True
-        return self
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        del self.local.active
-
-    def log_metrics(self, values, step):
-        assert self.local.active
-        assert all(isinstance(value, int | float) for value in values.values())
-        self.logged.append(step)
 
 
 def test_trackers_are_fed():

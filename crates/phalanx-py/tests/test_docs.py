@@ -1,10 +1,13 @@
 """Every example of the book's Python pages and the notebook, run in order."""
 
 import re
+import runpy
+import sys
 from pathlib import Path
 
 import phalanx
 import pytest
+from strangers import Mlflow, Wandb
 
 DOCS = Path(__file__).parents[3] / "docs"
 PAGES = sorted((DOCS / "book/src").glob("python*.md"))
@@ -13,13 +16,22 @@ BLOCK = re.compile(r"^```python(,short)?\n(.*?)^```", re.DOTALL | re.MULTILINE)
 SHORT = 3
 
 
-def test_the_five_pages_are_there():
-    assert len(PAGES) == 5
+def test_the_pages_are_there():
+    assert len(PAGES) == 6
+
+
+def test_the_reference_is_that_of_the_docstrings():
+    """`python docs/book/python_api.py` writes it."""
+    script = runpy.run_path(str(DOCS / "book/python_api.py"))
+    assert script["PAGE"].read_text() == script["page"]()
+    assert sorted(name for names in script["PARTS"].values() for name in names) == sorted(phalanx.__all__)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_the_book(page, monkeypatch):
     pytest.importorskip("matplotlib").use("Agg")
+    for name, stand_in in (("wandb", Wandb()), ("mlflow", Mlflow())):
+        monkeypatch.setitem(sys.modules, name, stand_in)
     text = page.read_text()
     names = {}
     whole = phalanx.train

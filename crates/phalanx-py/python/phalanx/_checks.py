@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
@@ -70,9 +70,11 @@ def names(value: Mapping[Any, Any], name: str) -> None:
 
 def listed(value: Any, name: str) -> list[Any]:
     """A list."""
-    if not isinstance(value, Iterable) or isinstance(value, str | bytes):
-        raise ConfigError(f"{name}: `{type(value).__name__}`; give a list")
-    return list(value)
+    try:
+        # Arrays without an axis say that they can be gone through.
+        return list(None if isinstance(value, str | bytes) else value)  # type: ignore[arg-type]
+    except TypeError:
+        raise ConfigError(f"{name}: `{type(value).__name__}`; give a list") from None
 
 
 def flag(value: Any, name: str) -> bool:

@@ -39,12 +39,14 @@ def from_pettingzoo(
     """A parallel environment of PettingZoo, with a graph, as a world.
 
     Networks of an agent read the observations of its neighbourhood, flattened. Without a word on `policy` and `critic` these
-    are networks (kinds `network` and `returns`); models that see no observation are refused. Utilities of the occupancy speak of what `cell(observation)` makes of an agent's own observation, one of `cells` numbers from 0; without it
-    there is one cell, and occupancies count actions alone. Episodes are begun by `reset(seed=…)` and end when every agent has
+    are networks (kinds `network` and `returns`); models that see no observation are refused. Utilities of the occupancy
+    speak of what `cell(observation)` makes of an agent's own observation, one of `cells` numbers from 0; without it there is
+    one cell, and occupancies count actions alone. Episodes are begun by `reset(seed=…)` and end when every agent has
     terminated or was truncated, or at `horizon`; of an agent that has left, observation and rewards are 0.
 
     :param make: makes an environment, e.g. `lambda: simple_spread_v3.parallel_env(max_cycles=50)`. Several are in use at a time.
-    :param graph: links between agents by name or number: pairs, a networkx graph, or a function of two names.
+    :param graph: links between agents by name or number: pairs, a dict of neighbours, a matrix of 0 and 1, a networkx graph, or a
+        function of two names.
     :param actions: what an agent can do, where its action space is not discrete: a list of actions for all agents, or one per agent.
     :param channels: rewards beside `reward`: a function of agent, observation, action, reward and info, or a name in `info`.
     :param ranges: smallest and largest reward of a channel, where known: it tells bounds that cannot be met, and
@@ -128,13 +130,18 @@ class Adapter:
             raise ConfigError("make: makes an environment without agents")
         if cell is not None and not callable(cell):
             raise ConfigError(f"cell: `{type(cell).__name__}` is no function")
-        if cell is None and cells != 1:
+        if cell is None and not (isinstance(cells, int) and cells == 1):
             raise ConfigError("cells: is for `cell`, which is missing")
         n = len(self.agents)
         each = [cells] * n if hasattr(cells, "__index__") else listed(cells, "cells")
         self.cells = [whole(size, "cells", 1, LARGEST) for size in each]
         if len(self.cells) != n:
             raise ConfigError(f"cells: {len(self.cells)} numbers for {n} agents")
+        unusable = [
+            key for key, channel in channels.items() if not (callable(channel) or isinstance(channel, str))
+        ]
+        if unusable:
+            raise ConfigError(f"channels[{unusable[0]!r}]: give a function, or the name of a number in infos")
         if "reward" in channels:
             raise ConfigError("channels: `reward` is the environment's own")
         self.channels = dict(channels)
@@ -358,7 +365,7 @@ class _EnvironmentWorld(World):
     def name(self) -> str:
         return self._name
 
-    def build(self, is_checked: bool) -> _phalanx.OwnWorld:
+    def _made(self, is_checked: bool) -> _phalanx.OwnWorld:
         # Once is enough: copies that were used since are what training makes of them.
         is_checked = is_checked and bool(self.check) and not self._is_checked
         if is_checked:

@@ -79,17 +79,11 @@ def edges(graph: Graph, agents: Sequence[Hashable]) -> list[tuple[int, int]]:
 
 def _is_matrix(graph: Any, agents: int) -> bool:
     """Whether it has a row and a column per agent. Of two agents, pairs may look the same."""
-    if (
-        not isinstance(graph, np.ndarray | Sequence)
-        or isinstance(graph, str)
-        or agents < 3
-        or len(graph) != agents
-    ):
+    try:
+        return agents > 2 and np.shape(graph) == (agents, agents)
+    except ValueError:
+        # Rows of different lengths.
         return False
-    rows = list(graph)
-    return all(isinstance(row, np.ndarray | Sequence) and not isinstance(row, str) for row in rows) and all(
-        len(row) == agents for row in rows
-    )
 
 
 def _links_of(matrix: np.ndarray[Any, Any]) -> list[tuple[int, int]]:

@@ -51,7 +51,7 @@ class Own:
                 f"world: `{kind}`; give a dict, a phalanx.World, or what phalanx.from_pettingzoo makes"
             )
         name = _free(text(world.name, "name"), "world")
-        self.registry.add_world(name, world.build(self._check))
+        self.registry.add_world(name, world._made(self._check))
         self.adapter, self.world = world.adapter, world
         return name
 

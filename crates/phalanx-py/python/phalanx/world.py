@@ -32,7 +32,8 @@ class World:
 
     Derive from it, set what it is made of, and write `step`, which moves all agents on at once:
 
-    - `n`: number of agents; `graph`: links as pairs of agents, a networkx graph, or a function of two agents;
+    - `n`: number of agents; `graph`: links as pairs of agents, a dict of neighbours, a matrix of 0 and 1, a networkx graph, or a
+      function of two agents;
     - `states`, `actions`: how many every agent has (one number, or one per agent), at most 256;
     - `start`: a state, an array of states, probabilities `[states]` or `[n, states]`, or a method `start(uniform)`;
     - `rewards`: tables r(s, a) by channel, `{"reward": [states, actions] or [n, states, actions]}`;
@@ -45,8 +46,8 @@ class World:
     - `transition(agent, states, actions)`: the law of an agent's next state given its parents', for exact computations; `step`
       must then give state x iff `uniform` lies in x's interval of the law, laid out in order.
 
-    A world of at most 1,000 agents is checked before it is used: sizes and ranges, that `step` reads parents only and draws
-    from `transition` where there is one (`check = False` leaves it out).
+    A world of at most 1,000 agents is checked before it is used: sizes and ranges, that `step` gives the same for the same
+    arguments, reads parents only and draws from `transition` where there is one (`check = False` leaves it out).
 
     >>> import numpy as np, phalanx
     >>> class Lamps(phalanx.World):
@@ -74,7 +75,7 @@ class World:
     ranges: Mapping[str, tuple[float, float]] = {}
     parents: Sequence[Sequence[int]] | None = None
     check: bool | None = None
-    #: For worlds around environments.
+    # For worlds around environments.
     adapter: Adapter | None = None
 
     @property
@@ -89,9 +90,9 @@ class World:
     @property
     def built(self) -> _phalanx.OwnWorld:
         """The world as the library knows it: as it is now, made and checked whenever it is asked for."""
-        return self.build(True)
+        return self._made(True)
 
-    def build(self, is_checked: bool) -> _phalanx.OwnWorld:
+    def _made(self, is_checked: bool) -> _phalanx.OwnWorld:
         """The same; without the check if it is not asked for."""
         for needed in ("n", "graph", "states", "actions"):
             if not hasattr(self, needed):
@@ -179,7 +180,7 @@ class World:
                 raise ConfigError(f"start: {len(given)} states for {n} agents")
             if any(not 0 <= state < size for state, size in zip(chosen, states, strict=True)):
                 raise ConfigError(f"start: {start}; states are 0 to {max(states) - 1}")
-            return [np.eye(size)[state].tolist() for state, size in zip(chosen, states, strict=True)]
+            return [np.eye(size)[int(state)].tolist() for state, size in zip(chosen, states, strict=True)]
         if given.dtype.kind != "f" or given.ndim not in (1, 2):
             raise ConfigError("start: give a state, n states, probabilities of states, or a function")
         laws = np.broadcast_to(given, (n, len(given))) if given.ndim == 1 else given
@@ -287,7 +288,8 @@ def numbers(found: Any, name: str) -> NDArray[np.float64]:
 
 def interval(pair: Any, name: str) -> tuple[float, float]:
     """Smallest and largest."""
-    ends = list(pair) if isinstance(pair, Sequence | np.ndarray) and not isinstance(pair, str) else []
+    is_row = isinstance(pair, Sequence) and not isinstance(pair, str | bytes) or np.ndim(pair) == 1
+    ends = list(pair) if is_row and not isinstance(pair, Mapping) else []
     if len(ends) != 2:
         raise ConfigError(f"{name}: {pair!r}; give the smallest and the largest")
     low, high = (real(end, name) for end in ends)
