@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import gymnasium
@@ -12,6 +11,7 @@ from gymnasium import spaces
 from pettingzoo import ParallelEnv  # type: ignore[import-untyped, import-not-found, unused-ignore]
 
 from ._phalanx import ConfigError
+from ._remade import Remade
 from .boxes import Shown, boxes
 from .envs import MOST_CYCLES, Array, Source, Starts, joint_state, make_games, whole_number
 from .windows import Window
@@ -23,8 +23,8 @@ _RENDER_MODES = ["rgb_array", "human"]
 _BALL = ("x", "y", "vx", "vy", "angle", "omega")
 
 
-class WorldEnv(ParallelEnv):  # type: ignore[misc]
-    """A world, all agents of which act at the same time; made by :func:`phalanx.env`."""
+class WorldEnv(Remade, ParallelEnv):  # type: ignore[misc]
+    """A world, all agents of which act at the same time; made by :func:`phalanx.env`. Copies by ``pickle`` are at no episode."""
 
     metadata: dict[str, Any]
     #: Names of all agents.
@@ -49,17 +49,6 @@ class WorldEnv(ParallelEnv):  # type: ignore[misc]
     ) -> None:
         if not (render_mode is None or isinstance(render_mode, str) and render_mode in _RENDER_MODES):
             raise ConfigError(f'render_mode: {render_mode!r}; allowed are None, "rgb_array" and "human"')
-        self._again = partial(
-            WorldEnv,
-            source,
-            kappa=kappa,
-            max_cycles=max_cycles,
-            continuous=continuous,
-            render_mode=render_mode,
-            network=network,
-            observations=observations,
-            **world,
-        )
         self._games = make_games(source, 1, 1, kappa, max_cycles, continuous, network, world)
         self._starts = Starts(self._games, 1)
         kind = self._games.kind
@@ -237,7 +226,3 @@ class WorldEnv(ParallelEnv):  # type: ignore[misc]
 
     def __str__(self) -> str:
         return repr(self)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """A copy by ``pickle`` is a new environment of the same settings, at no episode."""
-        return self._again, ()

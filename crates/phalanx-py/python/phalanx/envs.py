@@ -14,13 +14,14 @@ import math
 import operator
 import os
 import secrets
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, SupportsIndex, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from ._phalanx import ConfigError, Configuration, Games
+from ._remade import Remade
 from .boxes import Shown, boxes
 from .own import Own
 from .world import World
@@ -141,11 +142,11 @@ def vector_env(
     )
 
 
-class VectorEnv:
+class VectorEnv(Remade):
     """Copies of a world as arrays; made by :func:`vector_env`. Names, spaces and ends of episodes are those of a
     ``VectorEnv`` of Gymnasium that begins again in the same step; rewards are ``[copy, agent]``.
 
-    Copy ``k`` of ``reset(seed=s)`` plays what ``phalanx.env(…)`` plays from ``reset(seed=s + k)`` on, episode after
+    Copies by ``pickle`` are at no episode. Copy ``k`` of ``reset(seed=s)`` plays what ``phalanx.env(…)`` plays from ``reset(seed=s + k)`` on, episode after
     episode. All returned arrays are new ones: nobody writes to them later.
     """
 
@@ -171,18 +172,6 @@ class VectorEnv:
         observations: Shown = "native",
         **world: Any,
     ) -> None:
-        self._again = partial(
-            VectorEnv,
-            source,
-            copies,
-            threads=threads,
-            kappa=kappa,
-            max_cycles=max_cycles,
-            continuous=continuous,
-            network=network,
-            observations=observations,
-            **world,
-        )
         self.copies = whole_number("copies", copies)
         threads = whole_number("threads", threads)
         self._games = make_games(source, self.copies, threads, kappa, max_cycles, continuous, network, world)
@@ -311,10 +300,6 @@ class VectorEnv:
     def close(self) -> None:
         """Nothing is left to close; other environments have it."""
         self.closed = True
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """A copy by ``pickle`` is a new one of the same settings, at no episode."""
-        return self._again, ()
 
     def _shown(self, seen: Array) -> Array:
         return seen if self._boxes is None else self._boxes.all(seen)

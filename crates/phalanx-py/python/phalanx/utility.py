@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 from . import _phalanx
 from ._checks import flag, text
 from ._phalanx import ConfigError
+from ._remade import Remade
 from .world import interval
 
 #: A table `[states, actions]` of discounted visits; its mass is 1/(1 - gamma).
@@ -21,7 +21,7 @@ Occupancy = NDArray[np.float64]
 _Call = Callable[[Occupancy, float, int], Any]
 
 
-class Utility:
+class Utility(Remade):
     """A function of one agent's occupancy measure, as an objective or in a constraint.
 
     `value(occupancy)` is given the table λ[s, a] of discounted visits, whose sum is 1/(1 - γ). `gradient(occupancy)` gives
@@ -61,7 +61,6 @@ class Utility:
         if gradient is not None and not callable(gradient):
             raise ConfigError(f"gradient: `{type(gradient).__name__}` is no function")
         ends = None if range is None else interval(range, "range")
-        self._again = partial(Utility, value, gradient, name=name, range=ends, check=flag(check, "check"))
         self.name = (
             getattr(value, "__name__", type(value).__name__).strip("<>") if name is None else text(name, "name")
         )
@@ -78,10 +77,6 @@ class Utility:
             asks or asks_too,
             flag(check, "check"),
         )
-
-    def __reduce__(self) -> Any:
-        """Copies by `pickle` are made from the same functions, which must be to be found by name."""
-        return self._again, ()
 
     def __repr__(self) -> str:
         return f"<Utility {self.name}>"
