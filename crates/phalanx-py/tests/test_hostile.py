@@ -43,6 +43,9 @@ VALUES = [
     np.array(1), np.array([]), np.zeros((2, 2)), np.full((3, 4, 5), np.nan), np.array(["a"]), np.array([None]),
     np.zeros(3, bool), np.zeros((10, 3), np.int8), np.full((10, 3), 9), np.zeros((10, 3), complex),
     np.array([(1, 2.0)], dtype=[("a", int), ("b", float)]), np.datetime64("2020-01-01"), np.zeros((0, 10, 3)),
+    [[1], [1, 2]], [float("nan"), 1], {"agent_0": [[1], [1, 2]]}, {"agent_0": None}, {"agent_0": [0, 1], "agent_1": "x"},
+    {"kind": float("nan")}, {"kind": "return", "scale": float("inf")}, [(0, 1), (1, 2, 3, 4)], memoryview(b"xy"),
+    np.ma.masked, np.random.default_rng(1), [np.array([1.0]), None], {"reward": (0, float("nan"))}, {"reward": None},
     collections.OrderedDict(kind="line", n=3), collections.Counter("ab"),
 ]  # fmt: skip
 
@@ -166,7 +169,18 @@ THEIRS = (
 )
 #: Names by which an exception may speak of an argument that stands for others.
 ALSO = {
-    "source": ["preset", "config", "world", "objective", "kappa", "unknown field", "kind", "cannot be read"],
+    "source": [
+        "preset",
+        "config",
+        "world",
+        "objective",
+        "kappa",
+        "unknown field",
+        "kind",
+        "cannot be read",
+        "is no setting",
+        "can be used",
+    ],
     "observation": ["observations"],
     "value": ["check", "gradient"],
     "path": ["world", "utilities"],

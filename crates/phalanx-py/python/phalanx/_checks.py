@@ -85,6 +85,14 @@ def flag(value: Any, name: str) -> bool:
     return bool(value)
 
 
+def array(value: Any, name: str) -> np.ndarray[Any, np.dtype[Any]]:
+    """An array of any kind."""
+    try:
+        return np.asarray(value)
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f"{name}: {error}") from None
+
+
 def text(value: Any, name: str) -> str:
     """A name."""
     if not isinstance(value, str) or not value:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _phalanx
+from ._checks import array as as_array
 from ._checks import flag, listed, mapping, names, real, text, whole
 from ._phalanx import ConfigError
 from .graphs import Graph, edges
@@ -181,7 +182,7 @@ class Adapter:
             return np.concatenate(parts) if parts else np.zeros(0, np.float32)
         if isinstance(observation, tuple) and observation:
             return np.concatenate([self._flat(part) for part in observation])
-        array = np.asarray(observation)
+        array = as_array(observation, "observations")
         if array.dtype.kind not in "fiub":
             raise ConfigError(f"observations: {array.dtype} cannot be read as numbers")
         flat = np.ravel(array).astype(np.float32)

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from ._checks import array as as_array
 from ._phalanx import ConfigError, Configuration, Games
 from ._remade import Remade
 from .boxes import Shown, boxes
@@ -309,10 +310,7 @@ class VectorEnv(Remade):
 
     def _checked(self, actions: npt.ArrayLike) -> Array:
         """As a type that copies read."""
-        try:
-            array = np.asarray(actions)
-        except ValueError as error:
-            raise ConfigError(f"actions: {error}") from None
+        array = as_array(actions, "actions")
         if not self.continuous and array.dtype.kind in "iu" and array.dtype != np.uint8:
             array = array.astype(np.int64, copy=False)
         return np.ascontiguousarray(array)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._checks import flag, folder, whole
+from ._checks import array, flag, folder, whole
 from ._phalanx import ConfigError, Fixed
 from .own import Own
 
@@ -67,7 +67,7 @@ class Policy:
                 raise ConfigError(f"agent: {agent!r} is unknown; there are {self._adapter.agents[:4]}")
             return self._law_in(self._adapter.agents.index(agent), *self._adapter.read(seen))
         number = self._number(agent)
-        rows = np.asarray(observation)
+        rows = array(observation, "observation")
         if rows.ndim == 0:
             rows = rows.reshape(1)
         width = self._width(number)
@@ -102,7 +102,7 @@ class Policy:
         if isinstance(observations, Mapping):
             if self._adapter is not None:
                 return self._act_in(self._adapter, observations, greedy)
-            seen = [np.ravel(np.asarray(observation)) for observation in observations.values()]
+            seen = [np.ravel(array(observation, "observations")) for observation in observations.values()]
             numbers = [self._number(agent) for agent in observations]
             for number, row in zip(numbers, seen, strict=True):
                 width = self._width(number)
@@ -116,10 +116,7 @@ class Policy:
             for place, row in enumerate(seen):
                 table[0, place, : len(row)] = row
             return dict(zip(observations, self._choose(numbers, table, greedy)[0].tolist(), strict=True))
-        try:
-            table = np.asarray(observations)
-        except ValueError as error:
-            raise ConfigError(f"observations: {error}") from None
+        table = array(observations, "observations")
         if self._adapter is not None:
             raise ConfigError("observations: a dict by agent is needed, as the environment shows it")
         if table.ndim < 2 or table.shape[-2] != self._agents or table.shape[-1] == 0:

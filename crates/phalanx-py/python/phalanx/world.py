@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _phalanx
+from ._checks import array as as_array
 from ._checks import flag, listed, mapping, names, real, whole
 from ._phalanx import ConfigError
 from .graphs import Graph, edges
@@ -173,7 +174,7 @@ class World:
         start = self.start
         if callable(start):
             return lambda uniform: whole_numbers(start(uniform), "start")
-        given = np.asarray(start)
+        given = as_array(start, "start")
         if given.dtype.kind in "iub" and given.ndim <= 1:
             chosen = np.broadcast_to(given, n) if given.ndim == 0 or len(given) == n else None
             if chosen is None:
@@ -256,7 +257,7 @@ def _same(a: Any, b: Any) -> bool:
 
 def sizes(given: Any, n: int, name: str) -> list[int]:
     """A number per agent."""
-    array = np.asarray(given)
+    array = as_array(given, name)
     if array.dtype.kind not in "iu" or array.ndim > 1:
         raise ConfigError(f"{name}: {given!r}; give a whole number, or one per agent")
     if array.ndim == 1 and len(array) != n:
@@ -268,7 +269,7 @@ def sizes(given: Any, n: int, name: str) -> list[int]:
 
 def whole_numbers(found: Any, name: str) -> NDArray[np.int64]:
     """States that `name` gave."""
-    array = np.asarray(found)
+    array = as_array(found, name)
     if array.dtype.kind not in "iub" or array.ndim != 1:
         raise ConfigError(
             f"{name}: gives {array.dtype} of shape {array.shape}; a whole number per agent is needed"
@@ -278,7 +279,7 @@ def whole_numbers(found: Any, name: str) -> NDArray[np.int64]:
 
 def numbers(found: Any, name: str) -> NDArray[np.float64]:
     """Rewards that `name` gave."""
-    array = np.asarray(found)
+    array = as_array(found, name)
     if array.dtype.kind not in "fiub" or array.ndim != 1:
         raise ConfigError(
             f"{name}: gives rewards of {array.dtype} and shape {array.shape}; one per agent is needed"
@@ -325,7 +326,7 @@ def _tables(table: ArrayLike, states: list[int], actions: list[int], name: str) 
 
 
 def _law(found: Any) -> NDArray[np.float64]:
-    array = np.asarray(found)
+    array = as_array(found, "transition")
     if array.dtype.kind not in "fiub" or array.ndim != 1:
         raise ConfigError(
             f"transition: gives {array.dtype} of shape {array.shape}; one probability per state is needed"
