@@ -30,7 +30,7 @@ mod _phalanx {
         hook::Iteration,
         own::{Own, OwnWorld},
         parallel::parallel_world,
-        session::{Fixed, command_line, exact, presets, utility_kinds},
+        session::{Fixed, command_line, exact, presets, utility_kinds, world_kinds},
         train::{resume, train},
         utility::PythonUtility,
         watch::finish_work,

@@ -345,6 +345,12 @@ pub fn utility_kinds() -> Vec<&'static str> {
     phalanx::utility::KNOWN_KINDS.to_vec()
 }
 
+/// Kinds of worlds that the library has.
+#[pyfunction]
+pub fn world_kinds() -> Vec<String> {
+    phalanx::run::Registry::default().worlds().map(|kind| kind.name().to_string()).collect()
+}
+
 /// Names and descriptions of the presets.
 #[pyfunction]
 pub fn presets() -> Vec<(&'static str, &'static str)> {

@@ -8,7 +8,7 @@ import typing
 
 import phalanx
 import pytest
-from phalanx import settings
+from phalanx import _phalanx, settings
 
 
 def known(error):
@@ -59,7 +59,7 @@ def test_networks():
 
 def test_worlds():
     found = {"kind"}
-    for kind in ("line", "wireless", "pistonball", "epidemic", "table"):
+    for kind in _phalanx.world_kinds():
         found |= refused(world={"kind": kind, "nothing": 1})
     assert keys(settings.WorldSettings) == found
 

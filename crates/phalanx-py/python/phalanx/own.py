@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .environment import Adapter
 
 #: Names that the library has given away.
-WORLDS = frozenset(["line", "wireless", "pistonball", "epidemic", "table"])
+WORLDS = frozenset(_phalanx.world_kinds())
 UTILITIES = frozenset(["return", *_phalanx.utility_kinds()])
 
 
