@@ -72,7 +72,7 @@ def prose(docstring: str | None) -> str:
     text = re.sub(r"^:raises (\w+): ", r"- raises `\1`: ", text, flags=re.MULTILINE)
     text = re.sub(r"\n+Arguments:\n((?:    .*\n?|\n)+)", lambda found: "\n\n" + arguments(found[1]), text)
     blocks = re.split(r"\n\s*\n", text)
-    return "\n\n".join(f"```pycon\n{block}\n```" if block.startswith(">>> ") else block for block in blocks) + "\n"
+    return "\n\n".join(f"```text\n{block}\n```" if block.startswith(">>> ") else block for block in blocks) + "\n"
 
 
 def arguments(listed: str) -> str:

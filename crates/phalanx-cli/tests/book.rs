@@ -116,7 +116,7 @@ fn theory() {
     page.run_in(folder.path());
 }
 
-const TESTED: [&str; 20] = [
+const TESTED: [&str; 21] = [
     "problem.md",
     "first-run.md",
     "own-model.md",
@@ -127,6 +127,7 @@ const TESTED: [&str; 20] = [
     "python-pettingzoo.md",
     "python-own.md",
     "python-exact.md",
+    "python-api.md",
     "models.md",
     "wireless.md",
     "pistonball.md",
