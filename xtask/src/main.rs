@@ -21,8 +21,19 @@ enum Xtask {
     },
     /// The Python package alone: its wheel, lints, types, tests, examples.
     Python,
-    /// Kill a run fifty times at random moments, resume it, compare every byte.
-    Crash,
+    /// Kill runs of six kinds at random moments, resume them, compare every byte; where Open MPI is installed
+    /// also runs of two processes.
+    Crash {
+        /// How many times.
+        #[arg(long, value_name = "N", default_value_t = 60)]
+        kills: usize,
+    },
+    /// Train with random stops, full disks and two processes at one folder; report memory and bytes.
+    Soak {
+        /// For how long.
+        #[arg(long, value_name = "N", default_value_t = 60.0)]
+        minutes: f64,
+    },
     /// The benchmark tables: iterations by stage, speed and memory by graph size, MPI.
     ///
     /// PHALANX_BIN names a program to measure instead of building one.
@@ -33,7 +44,8 @@ fn main() -> ExitCode {
     let done = match Xtask::parse() {
         Xtask::Test { install } => test(install),
         Xtask::Python => python_package(),
-        Xtask::Crash => crash(),
+        Xtask::Crash { kills } => crash(kills),
+        Xtask::Soak { minutes } => soak::run(minutes),
         Xtask::Bench(args) => bench::run(&args),
     };
     if let Err(error) = done {
@@ -46,6 +58,7 @@ fn main() -> ExitCode {
 mod bench;
 mod python;
 mod setup;
+mod soak;
 
 /// Every check, in the order in which failures are cheapest to find. `install`: packages of the system may be
 /// installed.
@@ -113,9 +126,17 @@ fn target() -> Result<PathBuf> {
 }
 
 /// The crash test at full length.
-fn crash() -> Result<()> {
-    let test = ["test", "--release", "--package", "phalanx-cli", "--test", "crash", "--", "--nocapture"];
-    cargo(&test, &[("PHALANX_KILLS", "50")])
+fn crash(kills: usize) -> Result<()> {
+    let (test, shown) =
+        (["test", "--release", "--package", "phalanx-cli"], ["--test", "crash", "--", "--nocapture"]);
+    let kills = kills.to_string();
+    cargo(&[&test[..], &shown].concat(), &[("PHALANX_KILLS", &kills)])?;
+    if let Err(error) = setup::open_mpi(false) {
+        println!("runs over MPI are left out: {error:#}");
+        return Ok(());
+    }
+    let mpi = ["--no-default-features", "--features", "mpi"];
+    cargo(&[&test[..], &mpi, &shown].concat(), &[("PHALANX_KILLS", &kills), ("PHALANX_RANKS", "2")])
 }
 
 /// Runs cargo and shows what it ran.
