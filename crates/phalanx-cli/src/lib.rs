@@ -7,6 +7,8 @@ mod bench;
 mod check;
 mod eval;
 mod exact;
+#[doc(hidden)]
+pub mod in_memory;
 mod paper;
 mod render;
 mod replay;

@@ -36,9 +36,13 @@ pub fn replay(args: &ReplayArgs) -> anyhow::Result<()> {
         return Err(Error::config("world", message).into());
     }
     let text = files::read_text(&args.file)?;
-    let game = Game::parse(&args.file, &text)?;
-    print(&game.replay());
+    print(&replay_text(&args.file, &text)?);
     Ok(())
+}
+
+/// The recorded game in a text, once more; `file` is what errors call it.
+pub fn replay_text(file: &Path, text: &str) -> Result<String, Error> {
+    Game::parse(file, text).map(|game| game.replay())
 }
 
 /// A row of the file: its fields by the name of their column. All columns that are needed are there.

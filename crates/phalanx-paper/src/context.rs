@@ -140,8 +140,13 @@ impl Record {
     pub fn read(folder: &Path) -> phalanx::Result<Option<Record>> {
         let file = folder.join("experiment.json");
         let Some(text) = if_there(&file, std::fs::read_to_string(&file))? else { return Ok(None) };
+        Record::parse(&text, &file).map(Some)
+    }
+
+    /// The same from text at hand; `file` is what errors call it.
+    pub fn parse(text: &str, file: &Path) -> phalanx::Result<Record> {
         let record: Record =
-            serde_json::from_str(&text).map_err(|error| Error::file(&file, error.to_string()))?;
+            serde_json::from_str(text).map_err(|error| Error::file(file, error.to_string()))?;
         let ours = env!("CARGO_PKG_VERSION");
         if record.version != ours {
             let message = format!(
@@ -149,9 +154,9 @@ impl Record {
                  the folder or name another with --out",
                 record.version
             );
-            return Err(Error::file(&file, message));
+            return Err(Error::file(file, message));
         }
-        Ok(Some(record))
+        Ok(record)
     }
 }
 

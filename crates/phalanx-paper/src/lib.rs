@@ -25,6 +25,8 @@ use catalogue::{ALL, Experiment};
 pub use context::{Length, Reproduction, RunJobs};
 use phalanx::base::own_folder;
 use phalanx::{Error, Result};
+#[doc(hidden)]
+pub use report::in_memory;
 
 /// Makes the experiments that `what` names by their IDs, or `all`; and a report, if it asks for `all` or
 /// `report`.

@@ -59,7 +59,12 @@ impl Sheet {
     /// Reads what [`Sheet::to_csv`] wrote; none if there is no such file.
     pub fn read(file: &Path) -> Result<Option<Sheet>> {
         let Some(text) = if_there(file, std::fs::read(file))? else { return Ok(None) };
-        let mut reader = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(&text[..]);
+        Sheet::parse(&text, file).map(Some)
+    }
+
+    /// The same from bytes at hand; `file` is what errors call them.
+    pub fn parse(text: &[u8], file: &Path) -> Result<Sheet> {
+        let mut reader = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(text);
         let records = reader.deserialize().collect::<std::result::Result<Vec<Vec<String>>, _>>();
         let mut rows = records.map_err(|error| Error::file(file, format!("cannot be read: {error}")))?;
         let columns = if rows.is_empty() { Vec::new() } else { rows.remove(0) };
@@ -67,7 +72,7 @@ impl Sheet {
             let message = format!("row {} has {} cells, the header {}", k + 1, rows[k].len(), columns.len());
             return Err(Error::file(file, message));
         }
-        Ok(Some(Sheet { columns, rows }))
+        Ok(Sheet { columns, rows })
     }
 }
 

@@ -66,7 +66,15 @@ pub const MOST_RUNS: usize = 100_000;
 impl SweepFile {
     /// Reads a file.
     pub fn read(path: &Path) -> Result<Self> {
-        let table: Table = document::read(path, &[])?;
+        SweepFile::checked(path, document::read(path, &[])?)
+    }
+
+    /// The same from text at hand; `path` is what errors call it.
+    pub fn parse(path: &Path, text: &str) -> Result<Self> {
+        SweepFile::checked(path, document::parse(text, path, &[])?)
+    }
+
+    fn checked(path: &Path, table: Table) -> Result<Self> {
         SweepFile::from_table(path, table).map_err(|message| Error::file(path, message))
     }
 

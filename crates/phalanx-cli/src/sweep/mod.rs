@@ -94,6 +94,17 @@ impl Plan {
     }
 }
 
+/// The names of all runs that the sweep in a text asks for, `most` at most; `path` is what errors call it.
+pub fn run_names(path: &Path, text: &str, most: usize) -> Result<Vec<String>> {
+    let file = SweepFile::parse(path, text)?;
+    let settings = settings::settings(&file).map_err(|message| Error::file(path, message))?;
+    if settings.len() * file.seeds.len() > most {
+        return Ok(settings::folder_names(&settings));
+    }
+    let plan = Plan::new(&file, Path::new("runs"), &Registry::default())?;
+    Ok(plan.jobs.into_iter().map(|job| job.name).collect())
+}
+
 /// How the runs ended that this call was about, by number.
 type Done = BTreeMap<usize, JobOutcome>;
 

@@ -4,6 +4,7 @@
 mod base64;
 mod document;
 mod gathered;
+pub mod in_memory;
 mod json;
 mod tables;
 mod template;

@@ -2,6 +2,8 @@
 
 pub mod canvas;
 mod colour;
+#[doc(hidden)]
+pub mod in_memory;
 mod margins;
 mod read;
 mod runs;
@@ -33,18 +35,28 @@ pub fn plot_run(run: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let (metrics, margins) = (metrics?, margins?.unwrap_or_default());
     let spreads = read::spreads(run)?;
     let stationarity = read::stationarity(run)?;
-    let name = name_of(run);
+    write(&run.join("plots"), figures(&name_of(run), &metrics, stationarity, &margins, &spreads))
+}
+
+/// The figures of a run, by name.
+fn figures(
+    name: &str,
+    metrics: &Metrics,
+    stationarity: Option<[Vec<f64>; 4]>,
+    margins: &[read::Margin],
+    spreads: &[read::Spread],
+) -> Vec<(&'static str, Figure)> {
     let is_exact = stationarity.is_some();
     let mut figures = vec![
-        ("return", return_figure(&name, &metrics, is_exact)),
-        ("violation", violation_figure(&name, &metrics, is_exact)),
-        ("duals", duals_figure(&name, &metrics)),
+        ("return", return_figure(name, metrics, is_exact)),
+        ("violation", violation_figure(name, metrics, is_exact)),
+        ("duals", duals_figure(name, metrics)),
     ];
-    figures.extend(stationarity.map(|columns| ("stationarity", stationarity_figure(&name, columns))));
+    figures.extend(stationarity.map(|columns| ("stationarity", stationarity_figure(name, columns))));
     if !margins.is_empty() {
-        figures.push(("margins", margins::figure(&name, &margins, &spreads)));
+        figures.push(("margins", margins::figure(name, margins, spreads)));
     }
-    write(&run.join("plots"), figures)
+    figures
 }
 
 /// Draws the figures and writes them as `<out>/<name>.svg` and `<out>/<name>.png`.

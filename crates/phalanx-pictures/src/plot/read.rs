@@ -29,12 +29,17 @@ impl Metrics {
     /// Reads `<run>/metrics.csv`, which must have a row.
     pub fn read(run: &Path) -> Result<Self> {
         let path = run.join("metrics.csv");
+        Metrics::parse(&contents(&path)?, &path)
+    }
+
+    /// The same from bytes at hand; `path` is what errors call them.
+    pub fn parse(bytes: &[u8], path: &Path) -> Result<Self> {
         let names = "iteration,return,objective,violation_total,violation_max,mu_mean,mu_largest";
         let [iteration, return_, objective, violation_total, violation_max, mu_mean, mu_largest] =
-            read_columns(&path, names)?;
+            read_columns(bytes, path, names)?;
         if iteration.is_empty() {
             let message = "has no rows, so there is nothing to draw; train for at least one iteration";
-            return Err(Error::file(&path, message));
+            return Err(Error::file(path, message));
         }
         Ok(Metrics { iteration, return_, objective, violation_total, violation_max, mu_mean, mu_largest })
     }
@@ -55,13 +60,17 @@ pub fn stationarity(run: &Path) -> Result<Option<[Vec<f64>; 4]>> {
     if read.is_err() || !header.trim_end().ends_with(",X,Y,E") {
         return Ok(None);
     }
-    read_columns(&path, "iteration,X,Y,E").map(Some)
+    read_columns(&contents(&path)?, &path, "iteration,X,Y,E").map(Some)
 }
 
 /// The named columns of a file of numbers. A return that is not there is a NaN.
-fn read_columns<const N: usize>(path: &Path, names: &'static str) -> Result<[Vec<f64>; N]> {
+pub(super) fn read_columns<const N: usize>(
+    bytes: &[u8],
+    path: &Path,
+    names: &'static str,
+) -> Result<[Vec<f64>; N]> {
     let mut columns = [const { Vec::new() }; N];
-    read_rows::<N>(path, names, |cells| {
+    read_rows::<N>(bytes, path, names, |cells| {
         for (column, cell) in columns.iter_mut().zip(cells) {
             let is_missing = cell.column == "return" && cell.text.is_empty();
             column.push(if is_missing { f64::NAN } else { cell.number()? });
@@ -87,8 +96,13 @@ pub fn margins(run: &Path) -> Result<Option<Vec<Margin>>> {
     if !path.exists() {
         return Ok(None);
     }
+    parse_margins(&contents(&path)?, &path).map(Some)
+}
+
+/// The same from bytes at hand; `path` is what errors call them.
+pub fn parse_margins(bytes: &[u8], path: &Path) -> Result<Vec<Margin>> {
     let mut margins = Vec::new();
-    read_rows(&path, "agent,constraint,value,bound,threshold", |cells| {
+    read_rows(bytes, path, "agent,constraint,value,bound,threshold", |cells| {
         let [agent, constraint, value, bound, threshold] = cells;
         let (value, threshold) = (value.number()?, threshold.number()?);
         let slack = match bound.text {
@@ -99,7 +113,7 @@ pub fn margins(run: &Path) -> Result<Option<Vec<Margin>>> {
         margins.push(Margin { agent: agent.index()?, constraint: constraint.words(), slack });
         Ok(())
     })?;
-    Ok(Some(margins))
+    Ok(margins)
 }
 
 /// How one constraint's slack is spread over the agents, from `agents-summary.csv`.
@@ -124,11 +138,16 @@ const PERCENT: [f64; 13] = [0.0, 0.1, 1.0, 5.0, 10.0, 25.0, 50.0, 75.0, 90.0, 95
 /// write it.
 pub fn spreads(run: &Path) -> Result<Vec<Spread>> {
     let path = run.join("agents-summary.csv");
-    let mut spreads = Vec::new();
     if !path.exists() {
-        return Ok(spreads);
+        return Ok(Vec::new());
     }
-    read_rows::<17>(&path, SUMMARY, |[quantity, constraint, count, negative, quantiles @ ..]| {
+    parse_spreads(&contents(&path)?, &path)
+}
+
+/// The same from bytes at hand; `path` is what errors call them.
+pub fn parse_spreads(bytes: &[u8], path: &Path) -> Result<Vec<Spread>> {
+    let mut spreads = Vec::new();
+    read_rows::<17>(bytes, path, SUMMARY, |[quantity, constraint, count, negative, quantiles @ ..]| {
         if quantity.text == b"slack" {
             let point = |(percent, cell): (f64, &Cell<'_>)| Ok((percent, cell.number()?));
             let quantiles = PERCENT.into_iter().zip(quantiles).map(point).collect::<Parsed<_>>()?;
@@ -173,23 +192,31 @@ impl Cell<'_> {
     }
 }
 
+/// Says of a file that it is none of a run.
+fn unreadable(path: &Path, error: &dyn std::fmt::Display) -> Error {
+    let advice = "name the folder of a run, as `phalanx train` prints it";
+    Error::file(path, format!("cannot be read ({error}); {advice}"))
+}
+
+fn contents(path: &Path) -> Result<Vec<u8>> {
+    if !path.exists() {
+        return Err(unreadable(path, &std::io::Error::from(std::io::ErrorKind::NotFound)));
+    }
+    let bytes = files::read(path)?;
+    checksums::check_path(path)?;
+    Ok(bytes)
+}
+
 /// Calls `row` with the columns `names`, which commas separate, of every line below the header.
 fn read_rows<const N: usize>(
+    bytes: &[u8],
     path: &Path,
     names: &'static str,
     mut row: impl FnMut(&[Cell<'_>; N]) -> Parsed<()>,
 ) -> Result<()> {
-    let unreadable = |error: &dyn std::fmt::Display| {
-        let advice = "name the folder of a run, as `phalanx train` prints it";
-        Error::file(path, format!("cannot be read ({error}); {advice}"))
-    };
-    if !path.exists() {
-        return Err(unreadable(&std::io::Error::from(std::io::ErrorKind::NotFound)));
-    }
-    let bytes = files::read(path)?;
-    let mut reader = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(&bytes[..]);
+    let mut reader = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(bytes);
     let mut record = csv::ByteRecord::new();
-    if !reader.read_byte_record(&mut record).map_err(|error| unreadable(&error))? {
+    if !reader.read_byte_record(&mut record).map_err(|error| unreadable(path, &error))? {
         return Err(Error::file(path, "is empty; train the run again"));
     }
     let columns = record.len();
@@ -202,7 +229,7 @@ fn read_rows<const N: usize>(
         *place = (name, found);
     }
     let mut rows = 0;
-    while reader.read_byte_record(&mut record).map_err(|error| unreadable(&error))? {
+    while reader.read_byte_record(&mut record).map_err(|error| unreadable(path, &error))? {
         let is_cut_short = reader.position().byte() == bytes.len() as u64 && !bytes.ends_with(b"\n");
         let done = if record.len() == columns {
             row(&places.map(|(column, place)| Cell { column, text: &record[place] }))
@@ -217,7 +244,7 @@ fn read_rows<const N: usize>(
         done.map_err(|message| Error::file(path, format!("line {line}: {message} ({advice})")))?;
         rows += 1;
     }
-    checksums::check_path(path)
+    Ok(())
 }
 
 #[cfg(test)]

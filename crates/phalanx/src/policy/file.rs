@@ -75,8 +75,13 @@ const COLUMNS: &str = "theta.columns";
 /// θ as [`save`] wrote it for a policy of the same kind and shapes as `policy`.
 pub fn load(policy: &dyn Policy, path: &Path) -> Result<Ragged<f64>> {
     let bytes = files::read(path)?;
-    let tensors = SafeTensors::deserialize(&bytes).map_err(|e| not_whole(path, e))?;
-    let (_, header) = SafeTensors::read_metadata(&bytes).map_err(|e| not_whole(path, e))?;
+    from_bytes(policy, &bytes, path)
+}
+
+/// As [`load`], from bytes at hand; `path` is what errors call them.
+pub fn from_bytes(policy: &dyn Policy, bytes: &[u8], path: &Path) -> Result<Ragged<f64>> {
+    let tensors = SafeTensors::deserialize(bytes).map_err(|e| not_whole(path, e))?;
+    let (_, header) = SafeTensors::read_metadata(bytes).map_err(|e| not_whole(path, e))?;
     let found = header.metadata().as_ref().and_then(|metadata| metadata.get("policy")).map(String::as_str);
     ensure(found == Some(policy.kind()), || {
         let found = found.unwrap_or("unknown");

@@ -23,7 +23,7 @@ use crate::base::stream::{Place, Purpose, Stream};
 use crate::world::{Trajectory, World};
 use crate::{Error, Ragged, Result};
 
-pub use file::{load, save};
+pub use file::{from_bytes, load, save};
 pub use gradient::{Baseline, GradientInput, GradientScratch, GradientSettings};
 pub use linear::{LinearPolicy, LinearPolicySettings, PolicyFeatures};
 pub use neural::{NeuralPolicy, NeuralPolicySettings};

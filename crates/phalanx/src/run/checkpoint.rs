@@ -159,20 +159,43 @@ pub fn iterations(folder: &Path) -> Vec<usize> {
 /// Reads the manifest of a checkpoint and checks that its state is whole.
 pub fn verify(folder: &Path, iteration: usize) -> Result<Manifest> {
     let path = manifest_path(folder, iteration);
-    let manifest: Manifest = sealed::read(&path, &EARLIER_KEYS)?;
+    let manifest = sealed::read(&path, &EARLIER_KEYS)?;
+    check(manifest, folder, iteration, &|state| files::checksum(state, None))
+}
+
+/// Checks that the state of a manifest that stands under the number `iteration` is whole, by the checksums
+/// of its files.
+pub fn check(
+    manifest: Manifest,
+    folder: &Path,
+    iteration: usize,
+    checksum: &dyn Fn(&Path) -> std::io::Result<u32>,
+) -> Result<Manifest> {
     for (number, piece) in manifest.pieces.iter().enumerate() {
         let state = state_path(folder, iteration, (number, manifest.pieces.len()));
-        let checksum = files::checksum(&state, None).map_err(|e| Error::unreadable(&state, e))?;
+        let checksum = checksum(&state).map_err(|e| Error::unreadable(&state, e))?;
         let is_whole = checksum == piece.crc32c && manifest.iteration == iteration;
         let damaged = "is damaged: its checksum is not the one in its manifest";
         ensure(is_whole, || Error::file(&state, damaged))?;
     }
+    let path = manifest_path(folder, iteration);
     ensure(!manifest.pieces.is_empty(), || Error::file(&path, "names no files of state"))?;
     Ok(manifest)
 }
 
 /// Restores the state of the agents that `graph` owns from a checkpoint that [`verify`] found whole.
-pub fn restore(folder: &Path, manifest: &Manifest, mut fields: Fields<'_>, graph: &Graph) -> Result<()> {
+pub fn restore(folder: &Path, manifest: &Manifest, fields: Fields<'_>, graph: &Graph) -> Result<()> {
+    restore_with(&files::read, folder, manifest, fields, graph)
+}
+
+/// As [`restore`], with the files that `read` gives.
+pub fn restore_with(
+    read: &dyn Fn(&Path) -> Result<Vec<u8>>,
+    folder: &Path,
+    manifest: &Manifest,
+    mut fields: Fields<'_>,
+    graph: &Graph,
+) -> Result<()> {
     let own: Vec<usize> = graph.owned_agents().collect();
     let place = |id: &u32| own.binary_search_by_key(id, |&i| graph.global_id(i)).ok().map(|k| own[k]);
     // Everything is in one file and here: rows need not be those of agents.
@@ -189,7 +212,7 @@ pub fn restore(folder: &Path, manifest: &Manifest, mut fields: Fields<'_>, graph
             continue;
         }
         let path = state_path(folder, manifest.iteration, (number, manifest.pieces.len()));
-        let bytes = files::read(&path)?;
+        let bytes = read(&path)?;
         let found = restore_piece(piece, &bytes, &mut fields, (!everything).then_some(&place));
         restored += found.map_err(|message| Error::file(&path, message))?.unwrap_or(own.len());
     }

@@ -11,6 +11,8 @@ mod evaluate;
 mod events;
 mod exact_evaluation;
 mod folder;
+#[doc(hidden)]
+pub mod in_memory;
 mod job;
 mod meta;
 mod multipliers;

@@ -26,16 +26,21 @@ pub(super) fn read(folder: &Path, problem: &Problem) -> Result<Option<Ragged<f64
     if !path.exists() {
         return Ok(None);
     }
-    let bytes = files::read(&path)?;
-    let tensors = SafeTensors::deserialize(&bytes).map_err(|e| tensor::not_whole(&path, e))?;
-    let mut mu = Ragged::zeros(problem.agents.iter().map(|agent| agent.constraints.len()));
-    let data = tensor::find(&tensors, &path, "mu", Dtype::F64, &[mu.data().len()])?;
-    tensor::read_numbers(data, Dtype::F64, mu.data_mut());
-    if let Some(bad) = mu.data().iter().find(|x| !x.is_finite()) {
-        return Err(Error::file(&path, format!("mu holds {bad}")));
-    }
+    let mu = from_bytes(&files::read(&path)?, &path, problem)?;
     checksums::check(folder, FILE)?;
     Ok(Some(mu))
+}
+
+/// The multipliers in bytes at hand; `path` is what errors call them.
+pub(super) fn from_bytes(bytes: &[u8], path: &Path, problem: &Problem) -> Result<Ragged<f64>> {
+    let tensors = SafeTensors::deserialize(bytes).map_err(|e| tensor::not_whole(path, e))?;
+    let mut mu = Ragged::zeros(problem.agents.iter().map(|agent| agent.constraints.len()));
+    let data = tensor::find(&tensors, path, "mu", Dtype::F64, &[mu.data().len()])?;
+    tensor::read_numbers(data, Dtype::F64, mu.data_mut());
+    if let Some(bad) = mu.data().iter().find(|x| !x.is_finite()) {
+        return Err(Error::file(path, format!("mu holds {bad}")));
+    }
+    Ok(mu)
 }
 
 #[cfg(test)]

@@ -102,9 +102,14 @@ impl Session {
         let checked = || checksums::check_path(file);
         let loaded = self.load_policy(file).and_then(|theta| checked().map(|()| theta));
         let theta = self.task.halo.all_ok(loaded)?;
-        self.algorithm.start_from(theta);
+        self.set_theta(theta);
         self.warm_from = Some(file.to_path_buf());
         Ok(())
+    }
+
+    /// Starts from θ, of which nothing has been learnt.
+    pub(super) fn set_theta(&mut self, theta: Ragged<f64>) {
+        self.algorithm.start_from(theta);
     }
 
     fn load_policy(&self, file: &Path) -> Result<Ragged<f64>> {

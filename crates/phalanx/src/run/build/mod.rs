@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 pub use problem::problem;
+pub(super) use utilities::from_text;
 
 use super::config::Config;
 use crate::algorithm::{Algorithm, AlgorithmChoice, Task};

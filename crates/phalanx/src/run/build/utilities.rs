@@ -140,24 +140,43 @@ fn read_tables(config: &Config, file: &Path, spaces: &[LocalSpace]) -> Result<Ta
         Some(text) => document::parse(text, file, &[]),
         None => document::read(&config.locate(file), &[]),
     }?;
-    let gamma = spaces[0].gamma;
-    if let Some(made_with) = tables.gamma.filter(|made_with| (made_with - gamma).abs() > 1e-12) {
-        let message = format!("was made with {GAMMA} = {made_with}, but this run has {GAMMA} = {gamma}");
-        return Err(Error::file(file, message));
-    }
-    let TablesFile { gamma: _, r, expert, lo, hi, a, b, center, radius } = &tables;
-    let of_tables = [("r", r), ("lambda", expert), ("lo", lo), ("hi", hi), ("a", a), ("center", center)];
-    let lengths = of_tables.map(|(key, list)| (key, list.as_ref().map(Vec::len)));
-    let of_numbers = [("b", b), ("radius", radius)].map(|(key, list)| (key, list.as_ref().map(Vec::len)));
-    for (key, length) in lengths.into_iter().chain(of_numbers) {
-        let (length, n) = (length.unwrap_or(spaces.len()), spaces.len());
-        let message = || format!("`{key}` has {length} entries for {n} agents");
-        ensure(length == n, || Error::file(file, message()))?;
-    }
+    tables.check(file, spaces)?;
     Ok(tables)
 }
 
+/// Every agent's utility with the tables in a text; `file` is what errors call it.
+pub(in crate::run) fn from_text(
+    text: &str,
+    file: &Path,
+    shared: &UtilitySpec,
+    spaces: &[LocalSpace],
+) -> Result<Vec<ScaledUtility>> {
+    let tables: TablesFile = document::parse(text, file, &[])?;
+    tables.check(file, spaces)?;
+    let build = |(i, &space): (usize, &LocalSpace)| tables.spec_of(i, shared).build(space, "objective");
+    spaces.iter().enumerate().map(build).collect()
+}
+
 impl TablesFile {
+    /// Whether it has an entry for every agent, and was made for the same discount factor.
+    fn check(&self, file: &Path, spaces: &[LocalSpace]) -> Result<()> {
+        let gamma = spaces[0].gamma;
+        if let Some(made_with) = self.gamma.filter(|made_with| (made_with - gamma).abs() > 1e-12) {
+            let message = format!("was made with {GAMMA} = {made_with}, but this run has {GAMMA} = {gamma}");
+            return Err(Error::file(file, message));
+        }
+        let TablesFile { gamma: _, r, expert, lo, hi, a, b, center, radius } = self;
+        let of_tables = [("r", r), ("lambda", expert), ("lo", lo), ("hi", hi), ("a", a), ("center", center)];
+        let lengths = of_tables.map(|(key, list)| (key, list.as_ref().map(Vec::len)));
+        let of_numbers = [("b", b), ("radius", radius)].map(|(key, list)| (key, list.as_ref().map(Vec::len)));
+        for (key, length) in lengths.into_iter().chain(of_numbers) {
+            let (length, n) = (length.unwrap_or(spaces.len()), spaces.len());
+            let message = || format!("`{key}` has {length} entries for {n} agents");
+            ensure(length == n, || Error::file(file, message()))?;
+        }
+        Ok(())
+    }
+
     /// Agent i's utility: `shared` with what the file says of agent i.
     fn spec_of(&self, agent: usize, shared: &UtilitySpec) -> UtilitySpec {
         fn pick<T: Clone>(list: &Option<Vec<T>>, shared: &Option<T>, agent: usize) -> Option<T> {

@@ -1,0 +1,15 @@
+//! Commands that read a file, on text at hand: for tests that try very many of them.
+
+use std::path::Path;
+
+use phalanx::Result;
+
+/// What `phalanx replay` prints for a recorded game.
+pub fn replay(text: &str) -> Result<String> {
+    crate::replay::replay_text(Path::new("game.csv"), text)
+}
+
+/// The names of the runs of a sweep; configurations are made where there are `most` runs or fewer.
+pub fn sweep(text: &str, most: usize) -> Result<Vec<String>> {
+    crate::sweep::run_names(Path::new("sweep.toml"), text, most)
+}
