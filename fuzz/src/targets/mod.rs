@@ -1,0 +1,81 @@
+//! What is fuzzed: one file per kind of input.
+
+mod checkpoint;
+mod config;
+mod edges;
+mod model;
+mod policy;
+mod replay;
+mod report;
+mod results;
+mod sweep;
+mod tables;
+mod tensors;
+
+use crate::Verdict;
+use crate::choices::Choices;
+
+/// A reader, and what stands behind it.
+#[derive(Clone, Copy)]
+pub struct Target {
+    /// What it is called.
+    pub name: &'static str,
+    /// What it reads.
+    pub about: &'static str,
+    body: fn(&mut Choices<'_>) -> Verdict,
+}
+
+impl Target {
+    /// Reads what the choices make.
+    pub fn run(&self, input: &[u8]) -> Verdict {
+        (self.body)(&mut Choices::new(input))
+    }
+}
+
+/// All of them.
+pub const TARGETS: [Target; 15] = [
+    Target {
+        name: "config",
+        about: "a configuration, its world, problem and algorithm",
+        body: config::document,
+    },
+    Target { name: "set", about: "--set on a preset", body: config::settings },
+    Target { name: "model", about: "a model file as a world of its own", body: model::world },
+    Target {
+        name: "exact",
+        about: "a model file with policy and multipliers, its exact report and optimum",
+        body: model::exact,
+    },
+    Target { name: "tables", about: "tables of utilities, one per agent", body: tables::utilities },
+    Target { name: "edges", about: "an edge list, its graph and neighbourhoods", body: edges::edges },
+    Target { name: "replay", about: "a recorded game, played again", body: replay::replay },
+    Target { name: "sweep", about: "a sweep's file, its settings and runs", body: sweep::sweep },
+    Target { name: "policy", about: "policy.safetensors into policies of four kinds", body: policy::policy },
+    Target { name: "multipliers", about: "multipliers.safetensors", body: policy::multipliers },
+    Target {
+        name: "checkpoint",
+        about: "files of state into runs, and one more iteration",
+        body: checkpoint::state_file,
+    },
+    Target {
+        name: "manifest",
+        about: "a checkpoint's manifest: verify and restore",
+        body: checkpoint::manifest,
+    },
+    Target { name: "outcome", about: "outcome.json and meta.json", body: results::outcome },
+    Target {
+        name: "metrics",
+        about: "metrics.csv, agents.csv, agents-summary.csv and their figures",
+        body: results::figures,
+    },
+    Target {
+        name: "report",
+        about: "experiment.json and results.csv, and the claims judged by them",
+        body: report::report,
+    },
+];
+
+/// The target of a name.
+pub fn find(name: &str) -> Option<&'static Target> {
+    TARGETS.iter().find(|target| target.name == name)
+}

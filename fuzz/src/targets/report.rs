@@ -1,0 +1,31 @@
+//! What experiments of the paper leave behind, and the claims that are judged by it.
+
+use std::sync::LazyLock;
+
+use phalanx_paper::in_memory;
+
+use crate::Verdict;
+use crate::choices::Choices;
+use crate::edit::{Seeds, splice};
+use crate::node::Node;
+use crate::print;
+
+const RECORD: &str = include_str!("../../seeds/experiment.json");
+
+static RECORDS: LazyLock<Seeds> = LazyLock::new(|| Seeds::new([Node::json(RECORD)]));
+static RESULTS: LazyLock<Seeds> =
+    LazyLock::new(|| Seeds::new([Node::csv(include_str!("../../seeds/results.csv"))]));
+
+/// Changed results, or a changed record of them; now and then the whole report.
+pub fn report(choices: &mut Choices<'_>) -> Verdict {
+    let is_record = choices.one_in(4);
+    let mut record = RECORD.as_bytes().to_vec();
+    if is_record {
+        record = print::json(&RECORDS.document(choices)).into_bytes();
+        splice(&mut record, 16, choices);
+    }
+    let mut results = print::table(&RESULTS.document(choices), ',').into_bytes();
+    splice(&mut results, 16, choices);
+    let is_written = choices.number() % 256 == 1;
+    Verdict::of(&in_memory::report(&String::from_utf8_lossy(&record), &results, is_written))
+}
