@@ -3,12 +3,26 @@
 /// Choices that come from bytes; all zero once they are used up.
 pub struct Choices<'a> {
     rest: &'a [u8],
+    checksum: u32,
+    is_shown: bool,
 }
 
 impl<'a> Choices<'a> {
     /// Choices from an input.
     pub fn new(bytes: &'a [u8]) -> Self {
-        Choices { rest: bytes }
+        Choices { rest: bytes, checksum: crc32c::crc32c(bytes), is_shown: false }
+    }
+
+    /// The same, where a person shall see what they come to.
+    pub fn shown(bytes: &'a [u8]) -> Self {
+        Choices { is_shown: true, ..Choices::new(bytes) }
+    }
+
+    /// Shows a file that was made, to whoever asked for it.
+    pub fn show(&self, file: &[u8]) {
+        if self.is_shown {
+            println!("{}\n", String::from_utf8_lossy(file));
+        }
     }
 
     /// The next byte.
@@ -32,6 +46,12 @@ impl<'a> Choices<'a> {
     /// True in one of `count` cases; false once the bytes are used up.
     pub fn one_in(&mut self, count: u8) -> bool {
         self.byte() % count == count - 1
+    }
+
+    /// A number below `count` that no single byte decides: for steps that take long. By a choice, a fuzzer
+    /// that looks for new code would soon take them all the time.
+    pub fn lot(&self, count: u32) -> u32 {
+        self.checksum % count
     }
 
     /// Eight bytes as a number.

@@ -32,6 +32,11 @@ impl Seeds {
         self
     }
 
+    /// The first document, as it is.
+    pub fn plain(&self) -> Node {
+        self.documents.first().cloned().unwrap_or(Node::Null)
+    }
+
     /// One of the documents, changed.
     pub fn document(&self, choices: &mut Choices<'_>) -> Node {
         let mut document = choices.pick(&self.documents).cloned().unwrap_or(Node::Null);
@@ -297,12 +302,10 @@ pub fn settings(document: &Node) -> Vec<(String, Node)> {
     found
 }
 
-/// Changes single bytes of a file, in one of `rarity` cases.
+/// Changes single bytes of a file, in one of `rarity` cases. The file is made then.
 pub fn splice(bytes: &mut Vec<u8>, rarity: u8, choices: &mut Choices<'_>) {
-    if !choices.one_in(rarity) {
-        return;
-    }
-    for _ in 0..=choices.below(3) {
+    let times = if choices.one_in(rarity) { 1 + choices.below(3) } else { 0 };
+    for _ in 0..times {
         let place = choices.below(bytes.len());
         match choices.below(4) {
             0 if !bytes.is_empty() => bytes[place] = choices.byte(),
@@ -313,4 +316,5 @@ pub fn splice(bytes: &mut Vec<u8>, rarity: u8, choices: &mut Choices<'_>) {
             _ => bytes.insert(place, choices.byte()),
         }
     }
+    choices.show(bytes);
 }

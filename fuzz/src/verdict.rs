@@ -14,7 +14,7 @@ pub enum Verdict {
 }
 
 /// What first checks say: those of TOML, JSON, CSV and safetensors, and of the deserialiser.
-const FIRST: [&str; 16] = [
+const FIRST: [&str; 24] = [
     "cannot be parsed",
     "is not valid",
     "invalid type",
@@ -31,6 +31,18 @@ const FIRST: [&str; 16] = [
     "cannot be read",
     " is missing",
     "columns instead of",
+    // Edge lists.
+    "is not an agent number",
+    "expected two agent numbers",
+    // Recorded games.
+    "missing; ",
+    " fields for ",
+    // Tables.
+    "no column `",
+    "is empty",
+    " cells, the header ",
+    // What JSON says of itself.
+    " at line ",
 ];
 
 impl Verdict {

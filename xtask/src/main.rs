@@ -38,6 +38,8 @@ enum Xtask {
     ///
     /// PHALANX_BIN names a program to measure instead of building one.
     Bench(bench::BenchArgs),
+    /// Hostile input for every reader, led by coverage: no panic, hang or large allocation.
+    Fuzz(fuzz::FuzzArgs),
 }
 
 fn main() -> ExitCode {
@@ -47,6 +49,7 @@ fn main() -> ExitCode {
         Xtask::Crash { kills } => crash(kills),
         Xtask::Soak { minutes } => soak::run(minutes),
         Xtask::Bench(args) => bench::run(&args),
+        Xtask::Fuzz(args) => fuzz::run(&args),
     };
     if let Err(error) = done {
         eprintln!("error: {error:#}");
@@ -56,6 +59,7 @@ fn main() -> ExitCode {
 }
 
 mod bench;
+mod fuzz;
 mod python;
 mod setup;
 mod soak;

@@ -18,6 +18,11 @@ pub fn open_mpi(install: bool) -> Result<()> {
     packages("Open MPI", works, &["openmpi-bin", "libopenmpi-dev", "libclang-dev"], install)
 }
 
+/// A C++ compiler, for libFuzzer.
+pub fn cpp_compiler(install: bool) -> Result<()> {
+    packages("C++ compiler", || starts("c++"), &["g++"], install)
+}
+
 /// It has no program to ask for.
 fn has_libclang() -> bool {
     let entries = |folder: &Path| folder.read_dir().into_iter().flatten().flatten();

@@ -90,8 +90,8 @@ pub fn settings(choices: &mut Choices<'_>) -> Verdict {
 }
 
 /// How far a configuration gets: now and then it is built, if it is small, or written down and read again.
-fn verdict(config: Result<Config>, choices: &mut Choices<'_>) -> Verdict {
-    let built = config.and_then(|config| match choices.below(16) {
+fn verdict(config: Result<Config>, choices: &Choices<'_>) -> Verdict {
+    let built = config.and_then(|config| match choices.lot(16) {
         1 => {
             read_again(&config);
             Ok(())

@@ -30,6 +30,11 @@ impl Target {
     pub fn run(&self, input: &[u8]) -> Verdict {
         (self.body)(&mut Choices::new(input))
     }
+
+    /// The same, printing the files that the choices make.
+    pub fn show(&self, input: &[u8]) -> Verdict {
+        (self.body)(&mut Choices::shown(input))
+    }
 }
 
 /// All of them.

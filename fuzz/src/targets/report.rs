@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use phalanx_paper::in_memory;
+use phalanx_paper::in_memory::{self, Depth};
 
 use crate::Verdict;
 use crate::choices::Choices;
@@ -26,6 +26,11 @@ pub fn report(choices: &mut Choices<'_>) -> Verdict {
     }
     let mut results = print::table(&RESULTS.document(choices), ',').into_bytes();
     splice(&mut results, 16, choices);
-    let is_written = choices.number() % 256 == 1;
-    Verdict::of(&in_memory::report(&String::from_utf8_lossy(&record), &results, is_written))
+    // Claims are judged by resampling, which takes milliseconds.
+    let depth = match choices.lot(512) {
+        1 | 2 => Depth::Judge,
+        3 => Depth::Write,
+        _ => Depth::Read,
+    };
+    Verdict::of(&in_memory::report(&String::from_utf8_lossy(&record), &results, depth))
 }

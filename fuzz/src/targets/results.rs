@@ -43,9 +43,9 @@ static SUMMARIES: LazyLock<Seeds> =
 /// The tables of a run, one of them changed; now and then its figures are drawn.
 pub fn figures(choices: &mut Choices<'_>) -> Verdict {
     let changed = choices.below(3);
-    let mut files =
-        [&METRICS, &AGENTS, &SUMMARIES].map(|seeds| seeds.document(&mut Choices::new(&[0, 0, 1])));
-    files[changed] = [&METRICS, &AGENTS, &SUMMARIES][changed].document(choices);
+    let seeds: [&Seeds; 3] = [&METRICS, &AGENTS, &SUMMARIES];
+    let mut files = seeds.map(Seeds::plain);
+    files[changed] = seeds[changed].document(choices);
     let [metrics, agents, summary] = files.map(|file| {
         let mut bytes = print::table(&file, ',').into_bytes();
         splice(&mut bytes, 32, choices);
@@ -53,7 +53,7 @@ pub fn figures(choices: &mut Choices<'_>) -> Verdict {
     });
     let figures = plot::in_memory::of_run(&metrics, &agents, &summary);
     if let Ok(figures) = &figures
-        && choices.number() % 512 == 1
+        && choices.lot(512) == 0
     {
         let (_, figure) = &figures[choices.below(figures.len())];
         // Why something cannot be drawn is a message.

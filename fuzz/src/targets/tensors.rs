@@ -27,7 +27,8 @@ pub const RUNS: [(&str, &[(&str, &str)]); 4] = [
     (
         "wireless",
         &[
-            ("world.users", "4"),
+            ("world.rows", "2"),
+            ("world.columns", "2"),
             ("horizon", "2"),
             ("batch", "1"),
             ("policy.hidden", "[2]"),

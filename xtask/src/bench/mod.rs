@@ -1,9 +1,9 @@
 //! `cargo xtask bench`: how fast the real command is, and how much memory it takes.
 
 mod laboratory;
-mod machine;
+pub mod machine;
 mod ranks;
-mod record;
+pub mod record;
 mod scale;
 mod stages;
 

@@ -16,19 +16,24 @@ pub struct Record<'a> {
     content: Value,
 }
 
+/// A new file of today's; one of the same day stays, and the new one gets a number.
+pub fn unused(what: &str, extension: &str, folder: &Path) -> Result<PathBuf> {
+    let date = machine::today().context("the command `date` does not tell the date")?;
+    std::fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
+    let name = |k: usize| match k {
+        1 => folder.join(format!("{date}-{what}.{extension}")),
+        _ => folder.join(format!("{date}-{what}-{k}.{extension}")),
+    };
+    (1..).map(name).find(|path| !path.exists()).context("no name is free")
+}
+
 impl<'a> Record<'a> {
-    /// A new file; one of the same day stays, and the new one gets a number.
+    /// A new file, as [`unused`] names it.
     pub fn new(what: &str, folder: &Path, laboratory: &'a Laboratory) -> Result<Self> {
-        let date = machine::today().context("the command `date` does not tell the date")?;
-        std::fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
-        let name = |k: usize| match k {
-            1 => folder.join(format!("{date}-{what}.json")),
-            _ => folder.join(format!("{date}-{what}-{k}.json")),
-        };
-        let path = (1..).map(name).find(|path| !path.exists()).context("no name is free")?;
+        let path = unused(what, "json", folder)?;
         let content = json!({
             "what": what,
-            "date": date,
+            "date": machine::today(),
             "program": laboratory.version()?,
             "host": machine::describe(),
             "runs": [],

@@ -12,9 +12,19 @@ use crate::claims;
 use crate::context::Record;
 use crate::sheet::Sheet;
 
-/// What an `experiment.json` and a `results.csv` come to: how many claims are judged; with `is_written`, also
-/// as `claims.json`, `REPORT.md` and `report.html`.
-pub fn report(record: &str, results: &[u8], is_written: bool) -> Result<usize> {
+/// How far to go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Depth {
+    /// Read the files.
+    Read,
+    /// Judge the claims, too.
+    Judge,
+    /// Make `claims.json`, `REPORT.md` and `report.html`, too.
+    Write,
+}
+
+/// What an `experiment.json` and a `results.csv` come to.
+pub fn report(record: &str, results: &[u8], depth: Depth) -> Result<()> {
     let record = Record::parse(record, Path::new("experiment.json"))?;
     let sheet = Sheet::parse(results, Path::new("results.csv"))?;
     let experiment = CompleteExperiment {
@@ -26,16 +36,18 @@ pub fn report(record: &str, results: &[u8], is_written: bool) -> Result<usize> {
         frames: Vec::new(),
     };
     let gathered = Gathered { experiments: vec![experiment], absent: Vec::new(), tuning: Value::Null };
+    let found = &gathered.experiments[0];
+    (found.failures(), found.settings());
+    if depth == Depth::Read {
+        return Ok(());
+    }
     let claims = claims::judge(&gathered.evidence());
     let report = Report { commit: String::new(), claims, gathered };
-    let found = &report.gathered.experiments[0];
-    let judged = report.claims.len() + found.failures().len() + found.settings().len();
-    if is_written {
+    if depth == Depth::Write {
         let failed = |error: anyhow::Error| phalanx::Error::config("report", error.to_string());
         let document = document::document(&report).map_err(failed)?;
-        let texts =
-            [json::write(&report).map_err(failed)?, document::markdown(&document), document::page(&document)];
-        return Ok(judged + texts.iter().map(String::len).sum::<usize>());
+        json::write(&report).map_err(failed)?;
+        (document::markdown(&document), document::page(&document));
     }
-    Ok(judged)
+    Ok(())
 }

@@ -1,0 +1,75 @@
+//! Do all targets survive the inputs that are kept, and some thousand random ones? `cargo xtask fuzz` looks for
+//! worse, led by coverage.
+
+use std::path::Path;
+use std::time::Duration;
+
+use phalanx_fuzz::find;
+use phalanx_fuzz::statistics::Statistics;
+
+/// Bytes of a random input.
+const LENGTH: usize = 96;
+
+/// No input may take longer. More than the second of `cargo xtask fuzz`: machines of tests are busy.
+const LONGEST: Duration = Duration::from_secs(10);
+
+/// Tries what is kept of a target and `count` random inputs, always the same ones.
+fn survives(name: &str, count: usize) {
+    let target = find(name).unwrap();
+    let mut statistics = Statistics::default();
+    let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(name);
+    let mut files: Vec<_> =
+        kept.read_dir().into_iter().flatten().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    for file in files {
+        statistics.run(target, &std::fs::read(file).unwrap());
+    }
+    let mut state = 1_u64;
+    for _ in 0..count {
+        let input: Vec<u8> = (0..LENGTH)
+            .map(|_| {
+                state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                (state >> 56) as u8
+            })
+            .collect();
+        statistics.run(target, &input);
+    }
+    let Statistics { executions, past_first_check, slowest, .. } = statistics;
+    let share = past_first_check as f64 / executions as f64;
+    assert!(share >= 0.3, "{name}: {past_first_check} of {executions} inputs got past the first check");
+    assert!(slowest < LONGEST, "{name}: an input took {slowest:?}");
+}
+
+/// A test for every target, so that they run side by side.
+macro_rules! survive {
+    ($($name:ident: $count:literal,)*) => {
+        $(#[test]
+        fn $name() {
+            survives(stringify!($name), $count);
+        })*
+
+        #[test]
+        fn every_target_has_a_test() {
+            let tested = [$(stringify!($name)),*];
+            assert_eq!(phalanx_fuzz::TARGETS.map(|target| target.name), tested);
+        }
+    };
+}
+
+survive! {
+    config: 4000,
+    set: 4000,
+    model: 10000,
+    exact: 5000,
+    tables: 20000,
+    edges: 20000,
+    replay: 10000,
+    sweep: 3000,
+    policy: 10000,
+    multipliers: 20000,
+    checkpoint: 5000,
+    manifest: 20000,
+    outcome: 20000,
+    metrics: 5000,
+    report: 3000,
+}

@@ -1,0 +1,202 @@
+//! One target, with libFuzzer.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+
+/// Bytes of an input: more choices than these no document needs.
+const LONGEST: &str = "-max_len=160";
+
+/// Findings after which a target is left: they are probably all the same.
+const MOST_FINDINGS: usize = 5;
+
+/// What to do with a target.
+pub struct Job {
+    pub program: PathBuf,
+    pub name: String,
+    /// Inputs in the repository.
+    pub kept: PathBuf,
+    /// Inputs that were found to reach new code, in this run and earlier ones.
+    pub corpus: PathBuf,
+    pub artifacts: PathBuf,
+    pub seed: u64,
+    /// Inputs to try at least.
+    pub runs: u64,
+    /// Time to spend at least.
+    pub time: Duration,
+}
+
+/// What came of it.
+#[derive(Default)]
+pub struct Fuzzed {
+    pub name: String,
+    pub executions: u64,
+    /// Shares of the inputs that got past the first check, and that were accepted.
+    pub past_first_check: f64,
+    pub accepted: f64,
+    pub wall: Duration,
+    /// Edges of our own code that were reached, of all.
+    pub edges: u64,
+    pub all_edges: u64,
+    /// Inputs that each reach something of their own.
+    pub corpus: u64,
+    pub slowest: Duration,
+    pub peak_mb: u64,
+    /// Files with inputs that broke something.
+    pub findings: Vec<String>,
+}
+
+/// The names of all targets.
+pub fn names(program: &Path) -> Result<Vec<String>> {
+    let output = Command::new(program).env("PHALANX_FUZZ_TARGET", "?").arg("-runs=0").output()?;
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    let line = text.lines().find_map(|line| line.strip_prefix("targets: "));
+    Ok(line.context("the program does not say its targets")?.split(' ').map(String::from).collect())
+}
+
+impl Job {
+    /// Tries inputs until there were enough and the time is over, also after a finding.
+    pub fn run(&self) -> Result<Fuzzed> {
+        for folder in [&self.kept, &self.corpus, &self.artifacts] {
+            std::fs::create_dir_all(folder)?;
+        }
+        let mut fuzzed = Fuzzed { name: self.name.clone(), ..Fuzzed::default() };
+        let (begin, mut counts) = (Instant::now(), [0; 3]);
+        for turn in 0.. {
+            let left = self.time.saturating_sub(begin.elapsed()).as_secs();
+            let missing = self.runs.saturating_sub(fuzzed.executions);
+            if turn > 0 && left == 0 && missing == 0 || fuzzed.findings.len() >= MOST_FINDINGS {
+                break;
+            }
+            // Zero means no end to libFuzzer. What is asked for by number comes first.
+            let end = if missing > 0 {
+                format!("-runs={missing}")
+            } else {
+                format!("-max_total_time={}", left.max(1))
+            };
+            self.turn(turn, &end, &mut fuzzed, &mut counts)?;
+        }
+        fuzzed.wall = begin.elapsed();
+        let [counted, past, accepted] = counts.map(|count| count as f64);
+        (fuzzed.past_first_check, fuzzed.accepted) = (past / counted.max(1.0), accepted / counted.max(1.0));
+        Ok(fuzzed)
+    }
+
+    /// One process, to its end or to a finding.
+    fn turn(&self, turn: u64, end: &str, fuzzed: &mut Fuzzed, counts: &mut [u64; 3]) -> Result<()> {
+        let before = files(&self.artifacts)?;
+        let statistics = self.corpus.with_extension("counts");
+        let output = Command::new(&self.program)
+            .args([&self.corpus, &self.kept])
+            .args([
+                end,
+                LONGEST,
+                "-len_control=0",
+                "-timeout=1",
+                "-rss_limit_mb=1024",
+                "-print_final_stats=1",
+            ])
+            .arg(format!("-seed={}", self.seed + turn))
+            .arg(format!("-artifact_prefix={}/", self.artifacts.display()))
+            .env("PHALANX_FUZZ_TARGET", &self.name)
+            .env("PHALANX_FUZZ_STATISTICS", &statistics)
+            // Which code is reached must not depend on how threads take turns.
+            .env("RAYON_NUM_THREADS", "1")
+            .output()
+            .with_context(|| format!("cannot start {}", self.program.display()))?;
+        let log = String::from_utf8_lossy(&output.stderr).into_owned();
+        std::fs::write(self.corpus.with_extension("log"), &log)?;
+        let found: Vec<String> =
+            files(&self.artifacts)?.into_iter().filter(|file| !before.contains(file)).collect();
+        let is_known = !found.is_empty() || output.status.success();
+        ensure!(
+            is_known,
+            "it ended without a finding ({}); see {}",
+            output.status,
+            self.corpus.with_extension("log").display()
+        );
+        fuzzed.findings.extend(found);
+        fuzzed.executions += final_number(&log, "stat::number_of_executed_units:");
+        fuzzed.peak_mb = fuzzed.peak_mb.max(final_number(&log, "stat::peak_rss_mb:"));
+        fuzzed.edges = fuzzed.edges.max(last_number(&log, " cov: "));
+        fuzzed.corpus = last_number(&log, " corp: ").max(fuzzed.corpus);
+        fuzzed.all_edges = last_number(&log, "INFO: Loaded 1 PC tables (");
+        let written = std::fs::read_to_string(&statistics).unwrap_or_default();
+        let numbers: Vec<u64> = written.split(' ').filter_map(|number| number.parse().ok()).collect();
+        if let [executions, past, accepted, slowest] = numbers[..] {
+            counts.iter_mut().zip([executions, past, accepted]).for_each(|(all, more)| *all += more);
+            fuzzed.slowest = fuzzed.slowest.max(Duration::from_micros(slowest));
+        }
+        Ok(())
+    }
+
+    /// Makes the inputs in the repository the smallest set that reaches all that is reached, within bounds.
+    pub fn keep(&self) -> Result<()> {
+        let all = self.corpus.with_extension("all");
+        let smallest = self.corpus.with_extension("smallest");
+        for folder in [&all, &smallest] {
+            // One of an earlier run, if there is any.
+            let _ = std::fs::remove_dir_all(folder);
+            std::fs::create_dir_all(folder)?;
+        }
+        let merged = Command::new(&self.program)
+            .arg("-merge=1")
+            .args([&smallest, &self.corpus, &self.kept])
+            .env("PHALANX_FUZZ_TARGET", &self.name)
+            .env("RAYON_NUM_THREADS", "1")
+            .output()?;
+        ensure!(merged.status.success(), "inputs of {} cannot be merged", self.name);
+        std::fs::remove_dir_all(&self.kept)?;
+        std::fs::create_dir_all(&self.kept)?;
+        for file in files(&smallest)?.into_iter().take(MOST_KEPT) {
+            let file = PathBuf::from(file);
+            if let Some(name) = file.file_name() {
+                std::fs::copy(&file, self.kept.join(name))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Inputs of a target in the repository at most.
+const MOST_KEPT: usize = 100;
+
+fn files(folder: &Path) -> Result<Vec<String>> {
+    let mut files = Vec::new();
+    for entry in folder.read_dir()? {
+        files.push(entry?.path().display().to_string());
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// The number in a line of the closing statistics.
+fn final_number(log: &str, name: &str) -> u64 {
+    let line = log.lines().find_map(|line| line.strip_prefix(name));
+    line.and_then(|rest| rest.trim().parse().ok()).unwrap_or(0)
+}
+
+/// The number behind the last `name` in a log.
+fn last_number(log: &str, name: &str) -> u64 {
+    let rest = log.rsplit_once(name).map_or("", |(_, rest)| rest);
+    let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
+    digits.parse().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_found_in_a_log() {
+        let log = "INFO: Loaded 1 PC tables (5210 PCs): 5210\n#2\tINITED cov: 7 ft: 9 corp: 1/1b\n\
+                   #9\tNEW    cov: 12 ft: 20 corp: 3/9b\nstat::number_of_executed_units: 77\n";
+        assert_eq!(last_number(log, " cov: "), 12);
+        assert_eq!(last_number(log, " corp: "), 3);
+        assert_eq!(last_number(log, "INFO: Loaded 1 PC tables ("), 5210);
+        assert_eq!(final_number(log, "stat::number_of_executed_units:"), 77);
+        assert_eq!(last_number(log, "no such name"), 0);
+    }
+}
