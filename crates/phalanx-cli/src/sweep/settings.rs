@@ -1,6 +1,6 @@
 //! From a sweep's file to its runs: the product of the grid, the draws of a random search, names and seeds.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use phalanx::base::stream::{Place, Purpose, Stream};
 use toml::Value;
@@ -61,13 +61,11 @@ pub fn settings(file: &SweepFile) -> Result<Vec<Setting>, String> {
             .collect();
     }
     let Some(random) = &file.random else { return Ok(found) };
-    let mut samples: Vec<Vec<(String, Value)>> = Vec::new();
-    for sample in (0..random.samples).map(|k| drawn(random, k)) {
-        // Of a few values, the same may be drawn again; it would be the same runs.
-        if !samples.contains(&sample) {
-            samples.push(sample);
-        }
-    }
+    // Of a few values, the same may be drawn again; it would be the same runs. Many are told apart by their
+    // text: comparing each with all before it takes minutes.
+    let mut known = BTreeSet::new();
+    let samples = (0..random.samples).map(|k| drawn(random, k));
+    let samples: Vec<_> = samples.filter(|sample| known.insert(format!("{sample:?}"))).collect();
     Ok(found
         .iter()
         .flat_map(|setting| samples.iter().map(|sample| extended(setting, sample.clone())))
@@ -229,6 +227,10 @@ mod tests {
         assert_eq!(few, many[..5]);
         let wider = settings(&read(&text(5, "kappa = [0, 1]"))).unwrap();
         assert!(wider.iter().zip(&few).all(|(wide, few)| wide.values[..2] == few.values[..]));
+        // Told apart in less than a second, however many they are.
+        let begin = std::time::Instant::now();
+        assert!(settings(&read(&text(50_000, ""))).unwrap().len() > 10_000);
+        assert!(begin.elapsed().as_secs() < 10, "{:?}", begin.elapsed());
         // Of two values there are no twenty different settings.
         assert_eq!(labels("base = \"x\"\n[random]\nsamples = 20\nkappa = [0, 1]").len(), 2);
     }

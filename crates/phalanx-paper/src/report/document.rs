@@ -142,7 +142,7 @@ fn experiment(report: &Report, found: &CompleteExperiment) -> anyhow::Result<Val
 /// `1 to 5`, or all of them.
 fn seeds(seeds: &[u64]) -> String {
     match seeds {
-        [first, .., last] if seeds.len() > 2 && last - first + 1 == seeds.len() as u64 => {
+        [first, .., last] if seeds.len() > 2 && seeds.is_sorted_by(|a, b| a.checked_add(1) == Some(*b)) => {
             format!("{first} to {last}")
         }
         _ => seeds.iter().map(u64::to_string).collect::<Vec<_>>().join(", "),
@@ -155,4 +155,22 @@ fn inline(file: &Path) -> anyhow::Result<String> {
     let kind = if file.extension().is_some_and(|extension| extension == "svg") { "svg+xml" } else { "png" };
     let bytes = std::fs::read(file).map_err(|error| Error::file(file, format!("cannot be read: {error}")))?;
     Ok(format!("data:image/{kind};base64,{}", base64::encode(&bytes)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seeds_in_a_row_are_named_by_their_ends() {
+        for (list, words) in [
+            (&[1, 2, 3][..], "1 to 3"),
+            (&[1, 2], "1, 2"),
+            (&[1, 5, 3], "1, 5, 3"),
+            (&[3, 2, 1], "3, 2, 1"),
+            (&[u64::MAX, 0, 1], "18446744073709551615, 0, 1"),
+        ] {
+            assert_eq!(seeds(list), words);
+        }
+    }
 }

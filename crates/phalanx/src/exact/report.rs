@@ -121,7 +121,9 @@ impl Report<'_> {
             let errors = |c: Constants| c.estimators(estimator, &case.groups, &decay, case.kappa_q);
             put("estimators", json!(constants.and_then(errors)));
         }
-        let khop = (0..case.kappa).map(|kappa| Induced::new(self.chain.system, chain, kappa));
+        // Beyond the number of agents a radius changes nothing, however large a file has it.
+        let radii = case.kappa.min(case.problem.agents.len());
+        let khop = (0..radii).map(|kappa| Induced::new(self.chain.system, chain, kappa));
         put("khop", json!(khop.collect::<Result<Vec<_>>>()?));
         if let Some(algorithm) = &case.algorithm {
             put("algorithm1", self.algorithm(algorithm)?);
@@ -328,4 +330,21 @@ fn checksum(entries: &[f64]) -> Value {
         "first": entries.first(),
         "last": entries.last(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::document;
+    use crate::exact::Input;
+
+    #[test]
+    fn a_radius_beyond_the_graph_takes_no_time() {
+        let text = r#"{"kappa": 1000000000000, "model": {"n": 1, "gamma": 0.5, "state_sizes": [1], "action_sizes": [2],
+            "edges": [], "parents": [[0]], "transition": [[1.0, 1.0]], "rho": {"kind": "joint", "p": [1.0]},
+            "f": [{"kind": "linear", "r": [0.0, 1.0]}]}}"#;
+        let input: Input = document::parse(text, std::path::Path::new("a.json"), &[]).unwrap();
+        let found = report(&Case::new(input).unwrap()).unwrap();
+        assert_eq!(found["khop"].as_array().unwrap().len(), 1);
+    }
 }

@@ -24,6 +24,9 @@ use crate::{Error, Ragged, Result};
 /// Checkpoints kept: the newest, and one in case it is damaged.
 const KEPT: usize = 2;
 
+/// No run counts further; iterations after it must not overflow.
+const MOST_COUNTED: u64 = 1 << 61;
+
 /// What is known of a checkpoint without opening it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -256,6 +259,8 @@ fn restore_piece(
             }
             Field::Counter(counter) if data.len() == size_of_val(*counter) => {
                 from_little_endian(data).for_each(|number| **counter = number);
+                let count = **counter;
+                ensure(count <= MOST_COUNTED, || format!("{name} is {count}, more than a run can count"))?;
                 true
             }
             Field::Numbers(_) | Field::Counter(_) => false,
@@ -438,5 +443,17 @@ mod tests {
         }
         std::fs::remove_file(&path).unwrap();
         assert!(verify(folder.path(), 5).unwrap_err().to_string().contains("cannot be read"));
+    }
+    #[test]
+    fn a_count_beyond_all_runs_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let graph = Graph::line(3).unwrap();
+        let mut counter = u64::MAX;
+        let fields = vec![("b", Field::Counter(&mut counter))];
+        let piece = write(folder.path(), 5, (0, 1), &fields, &graph).unwrap();
+        let found = Manifest { pieces: vec![piece], ..manifest(5) };
+        let fields = vec![("b", Field::Counter(&mut counter))];
+        let message = restore(folder.path(), &found, fields, &graph).unwrap_err().to_string();
+        assert!(message.contains("b is 18446744073709551615, more than a run can count"), "{message}");
     }
 }
