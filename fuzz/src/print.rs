@@ -137,35 +137,42 @@ fn write_cell(cell: &Node, separator: char, out: &mut String) {
     }
 }
 
-/// The least that the reader of the format asks for: names, kinds and shapes in front, numbers behind. Every
-/// tensor is a map with `dtype`, `shape` and `data`; where `is_repaired`, a shape that does not fit its
-/// numbers becomes their count.
+/// Kinds of numbers that the format knows.
+const DTYPES: [&str; 7] = ["F64", "F32", "U64", "U32", "I64", "U8", "BF16"];
+
+/// As safetensors: names, kinds and shapes in front, numbers behind. Every tensor is a map with `dtype`,
+/// `shape` and `data`. Where `is_repaired`, kinds are ones that the format knows, and a shape that does not fit
+/// its numbers becomes their count: what is wrong then is for the reader behind the format to find.
 pub fn safetensors(node: &Node, is_repaired: bool) -> Vec<u8> {
     let Node::Map(entries) = node else { return json(node).into_bytes() };
     let (mut header, mut data) = (Vec::new(), Vec::new());
     for (name, tensor) in entries {
-        let Node::Map(parts) = tensor else {
-            header.push((name.clone(), tensor.clone()));
-            continue;
+        let numbers = match tensor.get("data") {
+            Some(Node::List(numbers)) => &numbers[..],
+            _ if name == "__metadata__" || !is_repaired => {
+                header.push((name.clone(), tensor.clone()));
+                continue;
+            }
+            _ => &[],
         };
-        let Some(Node::List(numbers)) = tensor.get("data") else {
-            header.push((name.clone(), tensor.clone()));
-            continue;
-        };
-        let dtype = match tensor.get("dtype") {
+        let mut dtype = match tensor.get("dtype") {
             Some(Node::Text(dtype)) => dtype.as_str(),
-            _ => "F64",
+            _ => "",
         };
+        if is_repaired && !DTYPES.contains(&dtype) {
+            dtype = DTYPES[dtype.len() % DTYPES.len()];
+        }
+        let shape = tensor.get("shape").filter(|shape| !is_repaired || volume(shape) == Some(numbers.len()));
         let begin = data.len();
         numbers.iter().for_each(|number| write_number(number, dtype, &mut data));
-        let mut parts: Vec<_> = parts.iter().filter(|(key, _)| key != "data").cloned().collect();
-        for (key, value) in &mut parts {
-            if key == "shape" && is_repaired && volume(value) != Some(numbers.len()) {
-                *value = Node::wholes([numbers.len()]);
-            }
-        }
-        parts.push(("data_offsets".into(), Node::wholes([begin, data.len()])));
-        header.push((name.clone(), Node::Map(parts)));
+        header.push((
+            name.clone(),
+            Node::Map(vec![
+                ("dtype".into(), Node::Text(dtype.into())),
+                ("shape".into(), shape.cloned().unwrap_or_else(|| Node::wholes([numbers.len()]))),
+                ("data_offsets".into(), Node::wholes([begin, data.len()])),
+            ]),
+        ));
     }
     let header = json(&Node::Map(header));
     let length = (header.len() as u64).to_le_bytes();

@@ -50,13 +50,7 @@ impl Verdict {
     pub fn of<T>(result: &Result<T>) -> Self {
         match result {
             Ok(_) => Verdict::Accepted,
-            Err(error) => {
-                let m = error.to_string();
-                if std::env::var_os("FZ").is_some() {
-                    eprintln!("MSG {}", &m.chars().take(150).collect::<String>());
-                }
-                Verdict::of_message(&m)
-            }
+            Err(error) => Verdict::of_message(&error.to_string()),
         }
     }
 

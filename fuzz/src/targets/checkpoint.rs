@@ -53,7 +53,7 @@ pub fn state_file(choices: &mut Choices<'_>) -> Verdict {
         crc32c::crc32c(&bytes)
     );
     let checkpoint = Checkpoint { manifest: &manifest, iteration: 2, pieces: &[bytes], is_checked: true };
-    if choices.lot(16) != 0 {
+    if choices.lot(64) != 0 {
         return with_session(run, |session| Verdict::of(&restore(session, &checkpoint)));
     }
     let mut session = session(run);

@@ -22,6 +22,8 @@ pub struct Target {
     pub name: &'static str,
     /// What it reads.
     pub about: &'static str,
+    /// The source files that read it, as the beginnings of their paths in `crates`.
+    pub reads: &'static [&'static str],
     body: fn(&mut Choices<'_>) -> Verdict,
 }
 
@@ -37,44 +39,94 @@ impl Target {
     }
 }
 
+/// What reads configurations.
+const CONFIG: [&str; 3] =
+    ["phalanx/src/run/config/", "phalanx/src/base/document.rs", "phalanx/src/base/value.rs"];
+
 /// All of them.
 pub const TARGETS: [Target; 15] = [
     Target {
         name: "config",
+        reads: &CONFIG,
         about: "a configuration, its world, problem and algorithm",
         body: config::document,
     },
-    Target { name: "set", about: "--set on a preset", body: config::settings },
-    Target { name: "model", about: "a model file as a world of its own", body: model::world },
+    Target { name: "set", reads: &CONFIG, about: "--set on a preset", body: config::settings },
+    Target {
+        name: "model",
+        reads: &["phalanx/src/world/table.rs", "phalanx/src/base/value.rs"],
+        about: "a model file as a world of its own",
+        body: model::world,
+    },
     Target {
         name: "exact",
+        reads: &["phalanx/src/exact/input.rs", "phalanx/src/exact/report.rs"],
         about: "a model file with policy and multipliers, its exact report and optimum",
         body: model::exact,
     },
-    Target { name: "tables", about: "tables of utilities, one per agent", body: tables::utilities },
-    Target { name: "edges", about: "an edge list, its graph and neighbourhoods", body: edges::edges },
-    Target { name: "replay", about: "a recorded game, played again", body: replay::replay },
-    Target { name: "sweep", about: "a sweep's file, its settings and runs", body: sweep::sweep },
-    Target { name: "policy", about: "policy.safetensors into policies of four kinds", body: policy::policy },
-    Target { name: "multipliers", about: "multipliers.safetensors", body: policy::multipliers },
+    Target {
+        name: "tables",
+        reads: &["phalanx/src/run/build/utilities.rs", "phalanx/src/utility/"],
+        about: "tables of utilities, one per agent",
+        body: tables::utilities,
+    },
+    Target {
+        name: "edges",
+        reads: &["phalanx/src/graph/edge_list.rs"],
+        about: "an edge list, its graph and neighbourhoods",
+        body: edges::edges,
+    },
+    Target {
+        name: "replay",
+        reads: &["phalanx-cli/src/replay.rs"],
+        about: "a recorded game, played again",
+        body: replay::replay,
+    },
+    Target {
+        name: "sweep",
+        reads: &["phalanx-cli/src/sweep/file.rs", "phalanx-cli/src/sweep/settings.rs"],
+        about: "a sweep's file, its settings and runs",
+        body: sweep::sweep,
+    },
+    Target {
+        name: "policy",
+        reads: &["phalanx/src/policy/file.rs"],
+        about: "policy.safetensors into policies of four kinds",
+        body: policy::policy,
+    },
+    Target {
+        name: "multipliers",
+        reads: &["phalanx/src/run/multipliers.rs"],
+        about: "multipliers.safetensors",
+        body: policy::multipliers,
+    },
     Target {
         name: "checkpoint",
+        reads: &["phalanx/src/run/checkpoint.rs"],
         about: "files of state into runs, and one more iteration",
         body: checkpoint::state_file,
     },
     Target {
         name: "manifest",
+        reads: &["phalanx/src/run/checkpoint.rs"],
         about: "a checkpoint's manifest: verify and restore",
         body: checkpoint::manifest,
     },
-    Target { name: "outcome", about: "outcome.json and meta.json", body: results::outcome },
+    Target {
+        name: "outcome",
+        reads: &["phalanx/src/run/outcome.rs"],
+        about: "outcome.json and meta.json",
+        body: results::outcome,
+    },
     Target {
         name: "metrics",
+        reads: &["phalanx-pictures/src/plot/read.rs"],
         about: "metrics.csv, agents.csv, agents-summary.csv and their figures",
         body: results::figures,
     },
     Target {
         name: "report",
+        reads: &["phalanx-paper/src/sheet.rs", "phalanx-paper/src/claims/"],
         about: "experiment.json and results.csv, and the claims judged by them",
         body: report::report,
     },

@@ -9,20 +9,22 @@ use crate::bench::machine;
 use crate::bench::record::unused;
 
 /// The table's head.
-pub const HEAD: &str = "| target | inputs | per second | past the first check | accepted | edges | corpus | slowest | memory | findings |\n\
-                        |---|---:|---:|---:|---:|---:|---:|---:|---:|---:|";
+pub const HEAD: &str = "| target | inputs | per second | past the first check | accepted | edges | of its own files | corpus | slowest | memory | findings |\n\
+                        |---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|";
 
 /// A target's row.
 pub fn row(fuzzed: &Fuzzed) -> String {
     let rate = fuzzed.executions as f64 / fuzzed.wall.as_secs_f64().max(1e-9);
     format!(
-        "| {} | {} | {rate:.0} | {:.0} % | {:.0} % | {} of {} | {} | {:.0} ms | {} MB | {} |",
+        "| {} | {} | {rate:.0} | {:.0} % | {:.0} % | {} of {} | {} of {} | {} | {:.0} ms | {} MB | {} |",
         fuzzed.name,
         fuzzed.executions,
         100.0 * fuzzed.past_first_check,
         100.0 * fuzzed.accepted,
         fuzzed.edges,
         fuzzed.all_edges,
+        fuzzed.own_edges[0],
+        fuzzed.own_edges[1],
         fuzzed.corpus,
         1000.0 * fuzzed.slowest.as_secs_f64(),
         fuzzed.peak_mb,
@@ -40,7 +42,8 @@ pub fn write(folder: &Path, fuzzed: &[Fuzzed], at_once: usize) -> Result<PathBuf
         "# Fuzzing\n\n{executions} inputs in {:.1} minutes, {at_once} targets at a time; {}.\n\n{HEAD}\n{}\n\n\
          An input is a list of choices, from which a document is made: a valid one with a few changes. The first check is \
          that of syntax, names and types. Edges are those of our own crates that libFuzzer saw, of all there are, \
-         training and drawing included. An input is a finding if it panics, takes more than a second, or asks for more \
+         training and drawing included; those of its own files are in the sources that read it, where code that writes, \
+         and code that asks the disk, cannot be reached. An input is a finding if it panics, takes more than a second, or asks for more \
          than 1 GB.\n{}",
         seconds / 60.0 / at_once as f64,
         machine::describe(),

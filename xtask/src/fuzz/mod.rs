@@ -64,7 +64,7 @@ pub fn run(args: &FuzzArgs) -> Result<()> {
     let job = |name: &String| Job {
         program: program.clone(),
         name: name.clone(),
-        kept: Path::new(CORPUS).join(name),
+        kept: Path::new(CORPUS).join(format!("{name}.txt")),
         corpus: folder.join("corpus").join(name),
         artifacts: Path::new(ARTIFACTS).join(name),
         seed: args.seed,

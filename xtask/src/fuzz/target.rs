@@ -16,7 +16,7 @@ const MOST_FINDINGS: usize = 5;
 pub struct Job {
     pub program: PathBuf,
     pub name: String,
-    /// Inputs in the repository.
+    /// Inputs in the repository: a file with one per line, in hexadecimal digits.
     pub kept: PathBuf,
     /// Inputs that were found to reach new code, in this run and earlier ones.
     pub corpus: PathBuf,
@@ -40,6 +40,8 @@ pub struct Fuzzed {
     /// Edges of our own code that were reached, of all.
     pub edges: u64,
     pub all_edges: u64,
+    /// Of these, the edges of the files that the target is about, and all edges there.
+    pub own_edges: [u64; 2],
     /// Inputs that each reach something of their own.
     pub corpus: u64,
     pub slowest: Duration,
@@ -59,8 +61,12 @@ pub fn names(program: &Path) -> Result<Vec<String>> {
 impl Job {
     /// Tries inputs until there were enough and the time is over, also after a finding.
     pub fn run(&self) -> Result<Fuzzed> {
-        for folder in [&self.kept, &self.corpus, &self.artifacts] {
+        for folder in [&self.corpus, &self.artifacts] {
             std::fs::create_dir_all(folder)?;
+        }
+        let kept = std::fs::read_to_string(&self.kept).unwrap_or_default();
+        for (number, line) in kept.lines().enumerate() {
+            std::fs::write(self.corpus.join(format!("kept-{number}")), bytes(line)?)?;
         }
         let mut fuzzed = Fuzzed { name: self.name.clone(), ..Fuzzed::default() };
         let (begin, mut counts) = (Instant::now(), [0; 3]);
@@ -79,17 +85,36 @@ impl Job {
             self.turn(turn, &end, &mut fuzzed, &mut counts)?;
         }
         fuzzed.wall = begin.elapsed();
+        fuzzed.own_edges = self.coverage().unwrap_or_default();
         let [counted, past, accepted] = counts.map(|count| count as f64);
         (fuzzed.past_first_check, fuzzed.accepted) = (past / counted.max(1.0), accepted / counted.max(1.0));
         Ok(fuzzed)
+    }
+
+    /// The program on one target, with all inputs that are known.
+    fn command(&self) -> Command {
+        let mut command = Command::new(&self.program);
+        // Which code is reached must not depend on how threads take turns.
+        command.env("PHALANX_FUZZ_TARGET", &self.name).env("RAYON_NUM_THREADS", "1");
+        command
+    }
+
+    /// Edges of the target's own files that its inputs reach, and all there.
+    fn coverage(&self) -> Option<[u64; 2]> {
+        let file = self.corpus.with_extension("coverage");
+        self.command().arg(&self.corpus).arg("-runs=0").env("PHALANX_FUZZ_COVERAGE", &file).output().ok()?;
+        let written = std::fs::read_to_string(&file).ok()?;
+        let (reached, all) = written.split_once(' ')?;
+        Some([reached.parse().ok()?, all.parse().ok()?])
     }
 
     /// One process, to its end or to a finding.
     fn turn(&self, turn: u64, end: &str, fuzzed: &mut Fuzzed, counts: &mut [u64; 3]) -> Result<()> {
         let before = files(&self.artifacts)?;
         let statistics = self.corpus.with_extension("counts");
-        let output = Command::new(&self.program)
-            .args([&self.corpus, &self.kept])
+        let output = self
+            .command()
+            .arg(&self.corpus)
             .args([
                 end,
                 LONGEST,
@@ -100,10 +125,7 @@ impl Job {
             ])
             .arg(format!("-seed={}", self.seed + turn))
             .arg(format!("-artifact_prefix={}/", self.artifacts.display()))
-            .env("PHALANX_FUZZ_TARGET", &self.name)
             .env("PHALANX_FUZZ_STATISTICS", &statistics)
-            // Which code is reached must not depend on how threads take turns.
-            .env("RAYON_NUM_THREADS", "1")
             .output()
             .with_context(|| format!("cannot start {}", self.program.display()))?;
         let log = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -134,34 +156,37 @@ impl Job {
 
     /// Makes the inputs in the repository the smallest set that reaches all that is reached, within bounds.
     pub fn keep(&self) -> Result<()> {
-        let all = self.corpus.with_extension("all");
         let smallest = self.corpus.with_extension("smallest");
-        for folder in [&all, &smallest] {
-            // One of an earlier run, if there is any.
-            let _ = std::fs::remove_dir_all(folder);
+        // One of an earlier run, if there is any.
+        let _ = std::fs::remove_dir_all(&smallest);
+        std::fs::create_dir_all(&smallest)?;
+        let merged = self.command().args(["-merge=1", LONGEST]).args([&smallest, &self.corpus]).output()?;
+        ensure!(merged.status.success(), "inputs of {} cannot be merged", self.name);
+        let inputs = files(&smallest)?.into_iter().map(std::fs::read).collect::<std::io::Result<Vec<_>>>()?;
+        let mut lines: Vec<String> = inputs.iter().map(|input| digits(input)).collect();
+        lines.sort_by_key(|line| (line.len(), line.clone()));
+        lines.truncate(MOST_KEPT);
+        if let Some(folder) = self.kept.parent() {
             std::fs::create_dir_all(folder)?;
         }
-        let merged = Command::new(&self.program)
-            .arg("-merge=1")
-            .args([&smallest, &self.corpus, &self.kept])
-            .env("PHALANX_FUZZ_TARGET", &self.name)
-            .env("RAYON_NUM_THREADS", "1")
-            .output()?;
-        ensure!(merged.status.success(), "inputs of {} cannot be merged", self.name);
-        std::fs::remove_dir_all(&self.kept)?;
-        std::fs::create_dir_all(&self.kept)?;
-        for file in files(&smallest)?.into_iter().take(MOST_KEPT) {
-            let file = PathBuf::from(file);
-            if let Some(name) = file.file_name() {
-                std::fs::copy(&file, self.kept.join(name))?;
-            }
-        }
-        Ok(())
+        Ok(std::fs::write(&self.kept, lines.join("\n") + "\n")?)
     }
 }
 
 /// Inputs of a target in the repository at most.
-const MOST_KEPT: usize = 100;
+const MOST_KEPT: usize = 150;
+
+/// An input as it is kept.
+fn digits(input: &[u8]) -> String {
+    input.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The input of a line.
+fn bytes(line: &str) -> Result<Vec<u8>> {
+    let pair = |k: usize| line.get(k..k + 2).and_then(|digits| u8::from_str_radix(digits, 16).ok());
+    let bytes: Option<Vec<u8>> = (0..line.len()).step_by(2).map(pair).collect();
+    bytes.with_context(|| format!("`{line}` is not an input in hexadecimal digits"))
+}
 
 fn files(folder: &Path) -> Result<Vec<String>> {
     let mut files = Vec::new();
@@ -188,6 +213,14 @@ fn last_number(log: &str, name: &str) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn inputs_survive_their_digits() {
+        let input = [0, 1, 16, 171, 255];
+        assert_eq!(digits(&input), "000110abff");
+        assert_eq!(bytes("000110abff").unwrap(), input);
+        assert!(bytes("0").is_err() && bytes("zz").is_err());
+    }
 
     #[test]
     fn numbers_are_found_in_a_log() {
