@@ -22,7 +22,7 @@ fn write_json(node: &Node, out: &mut String) {
         Node::Real(x) if x.is_infinite() => write!(out, "{}1e999", if *x < 0.0 { "-" } else { "" }),
         Node::Real(x) => write!(out, "{x:?}"),
         Node::Text(x) => return write_string(x, out),
-        Node::List(items) => return write_between(out, ["[", "]"], items, |item, out| write_json(item, out)),
+        Node::List(items) => return write_between(out, ["[", "]"], items, write_json),
         Node::Map(entries) => {
             return write_between(out, ["{", "}"], entries, |(key, value), out| {
                 write_string(key, out);
@@ -90,7 +90,7 @@ fn write_toml(node: &Node, out: &mut String) {
     match node {
         Node::Real(x) if x.is_nan() => out.push_str("nan"),
         Node::Real(x) if x.is_infinite() => out.push_str(if *x < 0.0 { "-inf" } else { "inf" }),
-        Node::List(items) => write_between(out, ["[", "]"], items, |item, out| write_toml(item, out)),
+        Node::List(items) => write_between(out, ["[", "]"], items, write_toml),
         Node::Map(entries) => write_between(out, ["{", "}"], entries, |(key, value), out| {
             write_string(key, out);
             out.push('=');

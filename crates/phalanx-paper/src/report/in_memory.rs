@@ -37,7 +37,8 @@ pub fn report(record: &str, results: &[u8], depth: Depth) -> Result<()> {
     };
     let gathered = Gathered { experiments: vec![experiment], absent: Vec::new(), tuning: Value::Null };
     let found = &gathered.experiments[0];
-    (found.failures(), found.settings());
+    found.failures();
+    found.settings();
     if depth == Depth::Read {
         return Ok(());
     }
@@ -47,7 +48,8 @@ pub fn report(record: &str, results: &[u8], depth: Depth) -> Result<()> {
         let failed = |error: anyhow::Error| phalanx::Error::config("report", error.to_string());
         let document = document::document(&report).map_err(failed)?;
         json::write(&report).map_err(failed)?;
-        (document::markdown(&document), document::page(&document));
+        document::markdown(&document);
+        document::page(&document);
     }
     Ok(())
 }

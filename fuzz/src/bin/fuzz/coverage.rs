@@ -27,59 +27,46 @@ fn addresses() -> impl Iterator<Item = usize> {
     (0..counters().len()).map(move |k| unsafe { (*first.add(k))[0] })
 }
 
-/// Edges reached so far; written to a file when the process ends.
+/// Edges of the target's own files that were reached so far, of all there.
 pub struct Coverage {
-    target: &'static Target,
-    reached: Vec<bool>,
+    /// Numbers of the edges, and whether they were reached.
+    edges: Vec<(usize, bool)>,
     file: PathBuf,
 }
 
 impl Coverage {
-    /// None reached yet.
-    pub fn new(target: &'static Target, file: PathBuf) -> Self {
-        Coverage { target, reached: vec![false; counters().len()], file }
+    /// None reached yet; counts go to `file`.
+    pub fn new(target: &Target, file: PathBuf) -> Self {
+        Coverage { edges: own_edges(target).unwrap_or_default(), file }
     }
 
-    /// Adds those of the last input.
+    /// Adds those of the last input. Writes all counts: libFuzzer ends a process without telling it.
     pub fn add(&mut self) {
-        self.reached.iter_mut().zip(counters()).for_each(|(reached, count)| *reached |= *count > 0);
-    }
-
-    /// Edges of the target's files that were reached, and all of them.
-    fn counts(&self) -> Option<[usize; 2]> {
-        let program = std::env::current_exe().ok()?;
-        let loader = addr2line::Loader::new(&program).ok()?;
-        let base = base(&program)?;
-        let mut counts = [0; 2];
-        for (address, &reached) in addresses().zip(&self.reached) {
-            if self.is_own(&loader, (address - base) as u64) {
-                counts[0] += usize::from(reached);
-                counts[1] += 1;
-            }
-        }
-        Some(counts)
-    }
-
-    /// Whether an edge is in one of the target's files, or in what was inlined there.
-    fn is_own(&self, loader: &addr2line::Loader, address: u64) -> bool {
-        let Ok(mut frames) = loader.find_frames(address) else { return false };
-        while let Ok(Some(frame)) = frames.next() {
-            let file = frame.location.and_then(|location| location.file).unwrap_or_default();
-            if let Some((_, ours)) = file.split_once("crates/") {
-                return self.target.reads.iter().any(|part| ours.starts_with(part));
-            }
-        }
-        false
+        let counters = counters();
+        self.edges.iter_mut().for_each(|(edge, reached)| *reached |= counters[*edge] > 0);
+        let reached = self.edges.iter().filter(|(_, reached)| *reached).count();
+        // What cannot be written is missed where it is read.
+        let _ = std::fs::write(&self.file, format!("{reached} {}", self.edges.len()));
     }
 }
 
-impl Drop for Coverage {
-    fn drop(&mut self) {
-        if let Some([reached, all]) = self.counts() {
-            // What cannot be written is missed where it is read.
-            let _ = std::fs::write(&self.file, format!("{reached} {all}"));
+/// The edges in a target's own files, or in what was inlined there.
+fn own_edges(target: &Target) -> Option<Vec<(usize, bool)>> {
+    let program = std::env::current_exe().ok()?;
+    let loader = addr2line::Loader::new(&program).ok()?;
+    let base = base(&program)?;
+    let is_own = |address: usize| {
+        let mut frames = loader.find_frames(address.wrapping_sub(base) as u64).ok()?;
+        while let Some(frame) = frames.next().ok()? {
+            let file = frame.location.and_then(|location| location.file).unwrap_or_default();
+            if let Some((_, ours)) = file.split_once("crates/") {
+                return target.reads.iter().any(|part| ours.starts_with(part)).then_some(());
+            }
         }
-    }
+        None
+    };
+    let own = addresses().enumerate().filter(|(_, address)| is_own(*address).is_some());
+    Some(own.map(|(edge, _)| (edge, false)).collect())
 }
 
 /// Where the program was loaded.
