@@ -3,9 +3,8 @@
 use std::path::Path;
 use std::sync::LazyLock;
 
-use phalanx::base::document;
-use phalanx::exact::{Case, Dynamics, Input, optimum, report};
-use phalanx::world::{Model, Table, World, check};
+use phalanx::exact::{Case, Dynamics, optimum, report};
+use phalanx::world::{Table, World, check};
 
 use crate::Verdict;
 use crate::choices::Choices;
@@ -39,8 +38,7 @@ fn text(choices: &mut Choices<'_>) -> (String, &'static Path) {
 /// A model as a world.
 pub fn world(choices: &mut Choices<'_>) -> Verdict {
     let (text, path) = text(choices);
-    let model = document::parse::<Model>(&text, path, &["input", "model"]);
-    let table = model.and_then(Table::new);
+    let table = Table::parse(&text, path);
     if let Ok(table) = &table
         && (0..table.graph().agents()).map(|i| table.states(i) * table.actions(i)).sum::<usize>() <= 64
         && choices.lot(16) == 0
@@ -54,7 +52,7 @@ pub fn world(choices: &mut Choices<'_>) -> Verdict {
 /// A model with a policy and multipliers; of small ones everything that can be said exactly.
 pub fn exact(choices: &mut Choices<'_>) -> Verdict {
     let (text, path) = text(choices);
-    let case = document::parse::<Input>(&text, path, &["input"]).and_then(Case::new);
+    let case = Case::parse(&text, path);
     let Ok(case) = case else { return Verdict::of(&case) };
     let pairs = (0..case.world.graph().agents()).map(|i| case.world.states(i) * case.world.actions(i));
     let pairs = pairs.fold(1usize, usize::saturating_mul);

@@ -1,10 +1,8 @@
 //! What a run leaves behind for people: outcome, tables and figures.
 
-use std::path::Path;
 use std::sync::LazyLock;
 
-use phalanx::base::document;
-use phalanx::run::{Outcome, in_memory};
+use phalanx::run::in_memory;
 use phalanx_pictures::plot;
 
 use crate::Verdict;
@@ -28,7 +26,7 @@ pub fn outcome(choices: &mut Choices<'_>) -> Verdict {
     if is_meta {
         return Verdict::of(&in_memory::is_finished(&text));
     }
-    Verdict::of(&document::parse::<Outcome>(&text, Path::new("outcome.json"), &[]))
+    Verdict::of(&in_memory::outcome(&text))
 }
 
 static METRICS: LazyLock<Seeds> = LazyLock::new(|| {

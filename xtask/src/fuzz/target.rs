@@ -174,7 +174,7 @@ impl Job {
 }
 
 /// Inputs of a target in the repository at most.
-const MOST_KEPT: usize = 150;
+const MOST_KEPT: usize = 300;
 
 /// An input as it is kept.
 fn digits(input: &[u8]) -> String {

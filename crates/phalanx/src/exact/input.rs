@@ -106,6 +106,12 @@ impl Case {
         Case::new(input).map_err(|error| Error::file(path, error.to_string()))
     }
 
+    /// As [`Case::read`], from text at hand; `path` says its format and is what errors call it.
+    pub fn parse(text: &str, path: &Path) -> Result<Self> {
+        let input: Input = crate::base::document::parse(text, path, &["input"])?;
+        Case::new(input).map_err(|error| Error::file(path, error.to_string()))
+    }
+
     /// Checks an input.
     pub fn new(input: Input) -> Result<Self> {
         if let Some(format) = input.format.filter(|&format| format != 1) {

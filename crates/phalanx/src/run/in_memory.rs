@@ -6,6 +6,7 @@ use super::build;
 use super::checkpoint::{self, Manifest};
 use super::folder::Meta;
 use super::multipliers;
+use super::outcome::Outcome;
 use super::session::Session;
 use crate::base::document;
 use crate::base::fields::Fields;
@@ -61,6 +62,11 @@ pub fn restore(session: &mut Session, checkpoint: &Checkpoint<'_>) -> Result<()>
 /// Whether the run of a `meta.json` is finished.
 pub fn is_finished(text: &str) -> Result<bool> {
     document::parse(text, Path::new("meta.json"), &[]).map(|meta: Meta| meta.is_finished())
+}
+
+/// An `outcome.json`.
+pub fn outcome(text: &str) -> Result<Outcome> {
+    document::parse(text, Path::new("outcome.json"), &[])
 }
 
 /// The multipliers in the bytes of a `multipliers.safetensors`.

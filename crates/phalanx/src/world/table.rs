@@ -130,6 +130,12 @@ impl Table {
         Table::new(model).map_err(|error| Error::file(path, error.to_string()))
     }
 
+    /// As [`Table::read`], from text at hand; `path` says its format and is what errors call it.
+    pub fn parse(text: &str, path: &Path) -> Result<Self> {
+        let model: Model = crate::base::document::parse(text, path, &["input", "model"])?;
+        Table::new(model).map_err(|error| Error::file(path, error.to_string()))
+    }
+
     /// Checks a model and prepares it for sampling.
     pub fn new(model: Model) -> Result<Self> {
         check_sizes(&model)?;
