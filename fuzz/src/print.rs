@@ -141,8 +141,8 @@ fn write_cell(cell: &Node, separator: char, out: &mut String) {
 const DTYPES: [&str; 7] = ["F64", "F32", "U64", "U32", "I64", "U8", "BF16"];
 
 /// As safetensors: names, kinds and shapes in front, numbers behind. Every tensor is a map with `dtype`,
-/// `shape` and `data`. Where `is_repaired`, kinds are ones that the format knows, and a shape that does not fit
-/// its numbers becomes their count: what is wrong then is for the reader behind the format to find.
+/// `shape` and `data`. Where `is_repaired`, kinds are ones that the format knows, and a shape that does not
+/// fit its numbers becomes their count: what is wrong then is for the reader behind the format to find.
 pub fn safetensors(node: &Node, is_repaired: bool) -> Vec<u8> {
     let Node::Map(entries) = node else { return json(node).into_bytes() };
     let (mut header, mut data) = (Vec::new(), Vec::new());

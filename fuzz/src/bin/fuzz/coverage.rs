@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use phalanx_fuzz::Target;
 
-// The compiler's coverage pass puts a counter for every edge into one section, and its address (with a word of
-// flags) into another, in the same order. The linker names their ends.
+// The compiler's coverage pass puts a counter for every edge into one section, and its address (with a word
+// of flags) into another, in the same order. The linker names their ends.
 unsafe extern "C" {
     static __start___sancov_cntrs: u8;
     static __stop___sancov_cntrs: u8;
@@ -15,8 +15,8 @@ unsafe extern "C" {
 /// The counters of the last input.
 fn counters() -> &'static [u8] {
     let (begin, end) = (&raw const __start___sancov_cntrs, &raw const __stop___sancov_cntrs);
-    // SAFETY: both are ends of one section of bytes that lives as long as the process. Counters change only while
-    // an input runs, and this is called in between.
+    // SAFETY: both are ends of one section of bytes that lives as long as the process. Counters change only
+    // while an input runs, and this is called in between.
     unsafe { std::slice::from_raw_parts(begin, end.offset_from_unsigned(begin)) }
 }
 
