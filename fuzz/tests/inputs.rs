@@ -1,5 +1,5 @@
-//! Do all targets survive the inputs that are kept, and some thousand random ones? `cargo xtask fuzz` looks for
-//! worse, led by coverage.
+//! Do all targets survive the inputs that are kept, and some thousand random ones? `cargo xtask fuzz` looks
+//! for worse, led by coverage.
 
 use std::path::Path;
 use std::time::Duration;

@@ -48,8 +48,8 @@ thread_local! {
     static SESSIONS: RefCell<Vec<Session>> = RefCell::new((0..RUNS.len()).map(session).collect());
 }
 
-/// Does something with the run of a number. Its state is what the last input left there: what is read replaces
-/// all of it or is refused.
+/// Does something with the run of a number. Its state is what the last input left there: what is read
+/// replaces all of it or is refused.
 pub fn with_session<T>(run: usize, work: impl FnOnce(&mut Session) -> T) -> T {
     SESSIONS.with_borrow_mut(|sessions| work(&mut sessions[run]))
 }

@@ -52,7 +52,10 @@ pub struct Fuzzed {
 
 /// The names of all targets.
 pub fn names(program: &Path) -> Result<Vec<String>> {
-    let output = Command::new(program).env("PHALANX_FUZZ_TARGET", "?").arg("-runs=0").output()?;
+    // It ends in a way that libFuzzer takes for a crash, and keeps its input.
+    let folder = program.parent().context("the program has no folder")?;
+    let mut command = Command::new(program);
+    let output = command.env("PHALANX_FUZZ_TARGET", "?").arg("-runs=0").current_dir(folder).output()?;
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     let line = text.lines().find_map(|line| line.strip_prefix("targets: "));
     Ok(line.context("the program does not say its targets")?.split(' ').map(String::from).collect())
