@@ -9,7 +9,6 @@
 
 pub mod choices;
 pub mod edit;
-pub mod known;
 pub mod node;
 pub mod print;
 pub mod statistics;

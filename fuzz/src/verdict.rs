@@ -14,7 +14,7 @@ pub enum Verdict {
 }
 
 /// What first checks say: those of TOML, JSON, CSV and safetensors, and of the deserialiser.
-const FIRST: [&str; 24] = [
+const FIRST: [&str; 25] = [
     "cannot be parsed",
     "is not valid",
     "invalid type",
@@ -40,6 +40,7 @@ const FIRST: [&str; 24] = [
     // Tables.
     "no column `",
     "is empty",
+    "is damaged: its checksum",
     " cells, the header ",
     // What JSON says of itself.
     " at line ",

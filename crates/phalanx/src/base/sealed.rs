@@ -14,7 +14,12 @@ const SEAL: &str = ",\n  \"crc32c\": ";
 /// Writes an object, durably.
 pub fn write(path: &Path, value: &dyn erased_serde::Serialize) -> Result<()> {
     let text = serde_json::to_string_pretty(value).map_err(|e| Error::write(path, e.into()))?;
-    durable::replace_bytes(path, sealed(text.strip_suffix("\n}").unwrap_or(&text)).as_bytes())
+    durable::replace_bytes(path, seal(&text).as_bytes())
+}
+
+/// The text of an object with its checksum.
+pub fn seal(object: &str) -> String {
+    sealed(object.strip_suffix('}').unwrap_or(object).trim_end())
 }
 
 /// An object without its end, with its checksum and end.

@@ -59,7 +59,7 @@ impl Manifest {
 }
 
 /// The keys of manifests that earlier versions wrote.
-const EARLIER_KEYS: [&str; 7] =
+pub(super) const EARLIER_KEYS: [&str; 7] =
     ["iteration", "elapsed_s", "metrics_bytes", "timings_bytes", "events_bytes", "config_crc32c", "pieces"];
 
 /// One process's file of state.

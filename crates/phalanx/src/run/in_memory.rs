@@ -4,16 +4,16 @@ use std::path::Path;
 
 use super::build;
 use super::checkpoint::{self, Manifest};
-use super::folder::Meta;
+use super::meta::Meta;
 use super::multipliers;
 use super::outcome::Outcome;
 use super::session::Session;
-use crate::base::document;
 use crate::base::fields::Fields;
+use crate::base::{document, sealed};
 use crate::policy;
 use crate::utility::problem::Problem;
 use crate::utility::{LocalSpace, ScaledUtility, UtilitySpec};
-use crate::{Ragged, Result};
+use crate::{Error, Ragged, Result};
 
 /// Starts from the policy in the bytes of a `policy.safetensors`.
 pub fn start_from(session: &mut Session, bytes: &[u8]) -> Result<()> {
@@ -38,30 +38,31 @@ pub struct Checkpoint<'a> {
 pub fn restore(session: &mut Session, checkpoint: &Checkpoint<'_>) -> Result<()> {
     let folder = Path::new("checkpoints");
     let path = folder.join(format!("{}.json", checkpoint.iteration));
-    let manifest: Manifest = document::parse(checkpoint.manifest, &path, &[])?;
+    let manifest: Manifest = sealed::parse(checkpoint.manifest, &path, &checkpoint::EARLIER_KEYS)?;
     // Names of files end in `<number>-of-<count>.safetensors`, or say the iteration only.
     let piece = |path: &Path| {
         let name = path.to_string_lossy();
         let number =
             name.rsplit('.').nth(1).and_then(|part| part.split_once("-of-")).map_or("0", |part| part.0);
         let found = number.parse().ok().and_then(|number: usize| checkpoint.pieces.get(number));
-        found.cloned().ok_or_else(|| std::io::Error::from(std::io::ErrorKind::NotFound))
+        found.ok_or_else(|| std::io::Error::from(std::io::ErrorKind::NotFound))
     };
     let manifest = if checkpoint.is_checked {
-        let checksum = |path: &Path| piece(path).map(|bytes| crc32c::crc32c(&bytes));
+        let checksum = |path: &Path| piece(path).map(|bytes| crc32c::crc32c(bytes));
         checkpoint::check(manifest, folder, checkpoint.iteration, &checksum)?
     } else {
         manifest
     };
     let graph = session.task.world.clone();
     session.restore(|fields: Fields<'_>| {
-        checkpoint::restore_with(&piece, folder, &manifest, fields, graph.graph())
+        let read = |path: &Path| piece(path).cloned().map_err(|e| Error::unreadable(path, e));
+        checkpoint::restore_with(&read, folder, &manifest, fields, graph.graph())
     })
 }
 
 /// Whether the run of a `meta.json` is finished.
 pub fn is_finished(text: &str) -> Result<bool> {
-    document::parse(text, Path::new("meta.json"), &[]).map(|meta: Meta| meta.is_finished())
+    Meta::parse(text, Path::new("meta.json")).map(|meta| meta.is_finished())
 }
 
 /// An `outcome.json`.

@@ -73,10 +73,15 @@ impl Meta {
     pub fn read(folder: &Path) -> Result<Self> {
         let file = folder.join(FILE);
         if file.exists() {
-            return sealed::read(&file, &EARLIER_KEYS);
+            return Meta::parse(&files::read_text(&file)?, &file);
         }
         let is_warm = folder.join(INITIAL_POLICY).exists();
         Ok(Meta { is_warm, ..Meta::new(Provenance { commit: "unknown".into(), command_line: Vec::new() }) })
+    }
+
+    /// As [`Meta::read`], from text at hand; `path` is what errors call it.
+    pub fn parse(text: &str, path: &Path) -> Result<Self> {
+        sealed::parse(text, path, &EARLIER_KEYS)
     }
 
     pub fn write(&self, folder: &Path) -> Result<()> {
