@@ -41,6 +41,42 @@ fn no_tracked_file_is_large() {
     assert!(large.is_empty(), "larger than {LARGEST} bytes:\n{}", large.join("\n"));
 }
 
+/// Functions that change the file system.
+const CHANGES: [&str; 9] = [
+    "fs::write",
+    "fs::rename",
+    "fs::remove_",
+    "fs::create_dir",
+    "fs::copy",
+    "fs::set_permissions",
+    "File::create",
+    "File::options",
+    "OpenOptions",
+];
+
+/// Where they may stand: in what every change goes through, and in what writes its temporary files.
+const CHANGING: [&str; 4] = ["base/durable.rs", "base/tensor.rs", "run/agents.rs", "run/folder.rs"];
+
+#[test]
+fn files_are_changed_in_one_place() {
+    let mut found = Vec::new();
+    let is_source =
+        |name: &str| name.starts_with("crates/") && name.contains("/src/") && name.ends_with(".rs");
+    for (name, path) in
+        tracked().into_iter().filter(|(name, _)| is_source(name) && !name.ends_with("tests.rs"))
+    {
+        let source = std::fs::read_to_string(path).unwrap_or_default();
+        let program = source.split("#[cfg(test)]").next().unwrap_or_default();
+        for (line, text) in program.lines().enumerate() {
+            let is_change = CHANGES.iter().any(|change| text.contains(change));
+            if is_change && !CHANGING.iter().any(|allowed| name.ends_with(allowed)) {
+                found.push(format!("{name}:{}: {}", line + 1, text.trim()));
+            }
+        }
+    }
+    assert!(found.is_empty(), "use base::durable, so that a test can let it go wrong:\n{}", found.join("\n"));
+}
+
 #[test]
 fn comments_keep_to_the_line_limit() {
     let mut wide = Vec::new();

@@ -9,6 +9,7 @@ use numpy::{
     PyUntypedArrayMethods,
 };
 use phalanx::Ragged;
+use phalanx::base::{durable, own_folder};
 use phalanx::run::{Evaluator, WorldConfig};
 use phalanx::world::Evolution;
 use phalanx::world::Trajectory;
@@ -156,11 +157,13 @@ impl Fixed {
     fn save(&self, py: Python<'_>, folder: PathBuf) -> PyResult<()> {
         let evaluator = &self.evaluator;
         without_lock(py, || {
-            let refused = |error: std::io::Error| {
-                phalanx::Error::argument("path", format!("{} cannot be written: {error}", folder.display()))
-            };
-            std::fs::create_dir_all(&folder).map_err(refused)?;
-            std::fs::write(folder.join("config.toml"), evaluator.config().to_toml()).map_err(refused)?;
+            // Saved once more it is replaced; anything else that is there is left alone.
+            own_folder::claim(&folder, "policy", || false).map_err(|error| match error {
+                phalanx::Error::Argument { message, .. } => phalanx::Error::argument("path", message),
+                other => other,
+            })?;
+            let config = evaluator.config().to_toml();
+            durable::replace_bytes(&folder.join("config.toml"), config.as_bytes())?;
             phalanx::policy::save(evaluator.policy(), &folder.join("policy.safetensors"))
         })
     }
