@@ -1,5 +1,5 @@
-//! The long test: one run after another, each stopped, killed, crowded out and starved of disk at random, until
-//! the time is up. Bytes must be equal and memory flat.
+//! The long test: one run after another, each stopped, killed, crowded out and starved of disk at random,
+//! until the time is up. Bytes must be equal and memory flat.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};

@@ -137,7 +137,7 @@ fn a_number_that_is_not_finite_stops_the_run() {
         std::fs::write(here.join(format!("{name}.toml")), config).unwrap();
     }
     for (k, (arguments, wanted)) in [
-        ("train synthetic --set objective.scale=1e200", "iteration 0, agent 0 … smaller rewards, scales"),
+        ("train synthetic --set objective.scale=1e200", "iteration 0, agent 0 … smaller rewards and scales"),
         ("train synthetic --set objective.scale=1e308", "iteration 0, agent"),
         ("train synthetic --set constraint.0.scale=1e308 --set constraint.0.allow_infeasible=true", "iteration 0, agent"),
         ("train synthetic --set constraint.0.at_least=-1e308", "iteration 0, agent 0: g times the number of agents"),
@@ -145,7 +145,7 @@ fn a_number_that_is_not_finite_stops_the_run() {
         ("train wireless-grid --set actor.entropy=1 --set actor.entropy_schedule={kind=\"linear\",hold=0,end=1e308}", "iteration … agent"),
         ("train scaled.toml", "iteration 0, agent 0"),
         ("train single.toml", "iteration 0, agent 0"),
-        ("train square.toml", "iteration 0, agent 0 … smaller rewards, scales"),
+        ("train square.toml", "iteration 0, agent 0 … smaller rewards and scales"),
         ("train large.toml", "iteration 0, agent 0"),
         ("train baselines/mappo-l-pistonball --set iterations=1 --set batch=1 --set policy.output_gain=1e100", "mappo.learning_rate"),
     ].iter().enumerate() {
@@ -194,82 +194,67 @@ fn only_regular_files_are_read() {
     fails(&phalanx("train huge.toml", here), 2, "huge.toml … at most 1073741824", "a sparse file");
 }
 
+/// A run of six iterations, stopped after so many; none if it is only begun.
+fn part_of_a_run(path: &Path, iterations: Option<usize>) {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use phalanx::run::{Config, Provenance, Run, Session};
+
+    let settings = [("iterations", "6"), ("evaluation.episodes", "3"), ("checkpoint.seconds", "0")];
+    let config = Config::preset("synthetic").unwrap().with_all(settings).unwrap();
+    let mut run = Run::begin(Session::new(&config).unwrap(), path, Provenance::default()).unwrap();
+    if let Some(iterations) = iterations {
+        let stop = Arc::new(AtomicBool::new(false));
+        let decide = |done: usize| stop.store(done >= iterations, Ordering::Relaxed);
+        run.train(&stop, |summary| decide(summary.iteration + 1)).unwrap();
+    }
+}
+
 /// Checkpoints whose manifest or state lies (M7, L4, L5).
 #[test]
 fn forged_checkpoints_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let here = folder.path();
-    let half = |name: &str| {
-        let output = Command::new("timeout")
-            .args([
-                "-s",
-                "INT",
-                "1",
-                PHALANX,
-                "train",
-                "synthetic",
-                "--set",
-                "iterations=10000000",
-                "--json",
-                "--out",
-                name,
-            ])
-            .current_dir(here)
-            .output()
-            .unwrap();
-        assert!(words(&output).contains("stopped after"), "{}", words(&output));
-        let manifest =
-            here.join(name).join("checkpoints").read_dir().unwrap().flatten().map(|entry| entry.path());
-        manifest.filter(|path| path.extension().is_some_and(|ending| ending == "json")).max().unwrap()
-    };
-    // As an earlier version would have written it: without a checksum of its own.
-    let forge = |manifest: &Path, change: &dyn Fn(&mut serde_json::Value)| {
-        for path in manifest.parent().unwrap().read_dir().unwrap().flatten().map(|entry| entry.path()) {
-            if path.extension().is_some_and(|ending| ending == "json") {
-                let mut value: serde_json::Value =
-                    serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
-                value.as_object_mut().unwrap().remove("crc32c");
-                value.as_object_mut().unwrap().remove("logs_crc32c");
-                change(&mut value);
-                std::fs::write(&path, value.to_string()).unwrap();
-            }
-        }
-    };
-    let manifest = half("a");
-    forge(&manifest, &|value| value["pieces"][0]["last"] = 4_294_967_295u32.into());
+    for (name, iterations) in [("a", Some(3)), ("b", Some(3)), ("state", Some(3)), ("c", None)] {
+        part_of_a_run(&here.join(name), iterations);
+    }
+    // As an earlier version would have written them: without checksums of their own.
+    for iteration in [2, 3] {
+        let path = here.join(format!("a/checkpoints/00000000{iteration}.json"));
+        let text = std::fs::read_to_string(&path).unwrap();
+        let mut manifest: serde_json::Map<String, serde_json::Value> = serde_json::from_str(&text).unwrap();
+        manifest.retain(|key, _| !["crc32c", "logs_crc32c"].contains(&key.as_str()));
+        manifest["pieces"][0]["last"] = u32::MAX.into();
+        std::fs::write(&path, serde_json::to_string(&manifest).unwrap()).unwrap();
+    }
     let mut limited = Command::new("prlimit");
     let limited =
         limited.args(["--as=4000000000", PHALANX, "resume", "a"]).current_dir(here).output().unwrap();
     fails(&limited, 2, "names agents 0 to 4294967295 … has 10", "pieces");
-    let manifest = half("b");
+
+    let manifest = here.join("b/checkpoints/000000003.json");
     let text = std::fs::read_to_string(&manifest).unwrap();
     std::fs::write(&manifest, text.replace("\"metrics_bytes\": ", "\"metrics_bytes\": 1")).unwrap();
-    let output = Command::new("timeout")
-        .args(["-s", "INT", "2", PHALANX, "resume", "b"])
-        .current_dir(here)
-        .output()
-        .unwrap();
-    assert!(words(&output).contains("is damaged"), "{}", words(&output));
+    let said = words(&succeeds("resume b --json", here));
+    assert!(said.contains("checkpoint 3 cannot be used") && said.contains("is damaged"), "{said}");
+    let rows = std::fs::read_to_string(here.join("b/metrics.csv")).unwrap();
+    assert!(rows.starts_with("iteration,") && rows.lines().count() == 7, "{rows}");
+
+    // A state under another number, with a manifest that fits it.
+    let of = |ending: &str| [2, 3].map(|k| here.join(format!("state/checkpoints/00000000{k}.{ending}")));
+    let ([_, newest], [older, _]) = (of("json"), of("safetensors"));
+    std::fs::copy(&older, of("safetensors")[1].clone()).unwrap();
+    let text = std::fs::read_to_string(&newest).unwrap();
+    let mut manifest: serde_json::Map<String, serde_json::Value> = serde_json::from_str(&text).unwrap();
+    manifest.retain(|key, _| !["crc32c", "logs_crc32c"].contains(&key.as_str()));
+    let older: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(&of("json")[0]).unwrap()).unwrap();
+    manifest.insert("pieces".into(), older["pieces"].clone());
+    std::fs::write(&newest, serde_json::to_string(&manifest).unwrap()).unwrap();
+    fails(&phalanx("resume state", here), 2, "checkpoint 3 is that of iteration 2", "state");
+
     // Before the first checkpoint a configuration is guarded as well.
-    let output = Command::new("timeout")
-        .args([
-            "-s",
-            "KILL",
-            "1",
-            PHALANX,
-            "train",
-            "synthetic",
-            "--set",
-            "iterations=10000000",
-            "--set",
-            "checkpoint.seconds=inf",
-            "--out",
-            "c",
-        ])
-        .current_dir(here)
-        .output()
-        .unwrap();
-    assert_ne!(output.status.code(), Some(0));
     let config = std::fs::read_to_string(here.join("c/config.toml")).unwrap();
     std::fs::write(here.join("c/config.toml"), config.replace("seed = 1", "seed = 2")).unwrap();
     fails(&phalanx("resume c", here), 2, "c/config.toml … was changed after the run began", "config");
@@ -338,6 +323,7 @@ fn nobody_elses_files_are_touched() {
         ("sweep ..toml", "--out … is needed"),
         ("occupancy run --out run/config.toml", "--out … run/config.toml is a file of the run itself"),
         ("occupancy run --out run/policy.safetensors", "a file of the run itself"),
+        ("occupancy run --out docs/../run/./tb/../meta.json", "a file of the run itself"),
         ("occupancy run --out run/checkpoints/x.json", "a file of the run itself"),
         ("train synthetic --out run", "run is not empty: it holds a run; resume it"),
     ] {

@@ -10,8 +10,9 @@ const PHALANX: &str = env!("CARGO_BIN_EXE_phalanx");
 const LIMIT: Duration = Duration::from_millis(1500);
 
 fn start(arguments: &str, folder: &Path) -> Child {
-    let mut command = Command::new(PHALANX);
-    command.args(arguments.split_whitespace()).current_dir(folder);
+    // Under `nohup` tests would hand on that hangups are ignored.
+    let mut command = Command::new("env");
+    command.args(["--default-signal=HUP", PHALANX]).args(arguments.split_whitespace()).current_dir(folder);
     command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
 }
 

@@ -15,6 +15,7 @@ mod tests;
 use std::path::{Path, PathBuf};
 
 use gathered::{Absent, Gathered};
+use phalanx::Error;
 use phalanx::base::durable;
 
 use super::claims::{self, Judged, Verdict};
@@ -34,6 +35,7 @@ pub fn write(root: &Path, commit: &str) -> anyhow::Result<Vec<PathBuf>> {
     let claims = claims::judge(&gathered.evidence());
     let report = Report { commit: commit.into(), claims, gathered };
     let document = document::document(&report)?;
+    durable::create_dirs(root).map_err(|error| Error::write(root, error))?;
     let mut files = Vec::new();
     for (name, text) in [
         ("claims.json", json::write(&report)?),

@@ -60,8 +60,8 @@ fn entries(value: &Value) -> &[Value] {
     }
 }
 
-/// `html`: for text and attributes; for Markdown `text`, `line` (without line breaks) and `cell` (of a table);
-/// else as it is.
+/// `html`: for text and attributes; for Markdown `text`, `line` (without line breaks) and `cell` (of a
+/// table); else as it is.
 fn filtered(value: &Value, filter: &str) -> String {
     let text = value.as_str().map_or_else(|| value.to_string(), String::from);
     let line = || no_tags(&text.split_whitespace().collect::<Vec<_>>().join(" "));
@@ -84,7 +84,8 @@ mod tests {
     #[test]
     fn lists_values_and_what_is_empty() {
         let list = json!([{ "a": 1 }, { "a": "<2>" }]);
-        let model = json!({ "list": list, "none": [], "text": "x |\n y", "rows": [["1", "2"]] });
+        let model =
+            json!({ "list": list, "none": [], "text": "x |\n y", "tag": "<b>x</b>", "rows": [["1", "2"]] });
         let filled = |template: &str| fill(template, &[&model], "html");
         assert_eq!(filled("{{#list|, }}{{a}} {{text|cell}}{{/list}}."), "1 x \\| y, &lt;2&gt; x \\| y.");
         assert_eq!(
@@ -92,6 +93,10 @@ mod tests {
             "some 1<2>"
         );
         assert_eq!(filled("{{?none}}some{{/?none}}{{^none}}no{{/^none}}{{#other}}x{{/other}}"), "no");
+        assert_eq!(
+            fill("{{#list|, }}{{a}}{{/list}} {{tag|cell}}", &[&model], "text"),
+            "1, <2> &lt;b>x&lt;/b>"
+        );
         assert_eq!(filled("{{#rows}}{{#.|;}}{{.}}{{/.}}{{/rows}} {{text|line}}"), "1;2 x | y");
     }
 }

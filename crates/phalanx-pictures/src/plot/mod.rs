@@ -324,7 +324,9 @@ mod tests {
         let agents: String = (0..30_000).map(row).collect();
         let folder = run(root.path(), "long", &metrics, &agents);
         checked(&plot_run(&folder).unwrap());
-        checked(&plot_runs(&[folder.clone(), folder.clone(), folder], root.path()).unwrap());
+        checked(
+            &plot_runs(&[folder.clone(), folder.clone(), folder], &root.path().join("together")).unwrap(),
+        );
     }
 
     #[test]

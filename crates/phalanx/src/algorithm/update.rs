@@ -124,10 +124,8 @@ pub(super) fn finite_slack(slack: &Ragged<f64>, agents: usize, iteration: usize)
 pub(super) fn advised(error: Error, remedy: &'static str) -> Error {
     match error {
         Error::Diverged { iteration, agent, quantity, value, .. } => {
-            // Before the first step no step can have been too large.
-            let is_utility = [FUNCTION, FUNCTIONS, REWARD].contains(&quantity)
-                || AgentMetrics::is_of_utility(quantity)
-                || (iteration == 0 && quantity.contains("gradient"));
+            let is_utility =
+                [FUNCTION, FUNCTIONS, REWARD].contains(&quantity) || AgentMetrics::is_of_utility(quantity);
             let advice = if is_utility { SMALLER_UTILITY } else { remedy };
             Error::Diverged { iteration, agent, quantity, value, advice }
         }
@@ -136,8 +134,10 @@ pub(super) fn advised(error: Error, remedy: &'static str) -> Error {
 }
 
 /// What may help against steps that are too large, with and without samples.
-pub(super) const REMEDY: &str = "try a smaller actor.eta_theta, critic step or dual.mu_max";
-pub(super) const EXACT_REMEDY: &str = "try a smaller actor.eta_theta or dual.mu_max";
+pub(super) const REMEDY: &str =
+    "try a smaller actor.eta_theta, critic step or dual.mu_max, or smaller rewards and scales";
+pub(super) const EXACT_REMEDY: &str =
+    "try a smaller actor.eta_theta or dual.mu_max, or smaller rewards and scales";
 
 /// Quantities that utilities alone decide on.
 const FUNCTION: &str = "g";

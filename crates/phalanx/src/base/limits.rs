@@ -7,12 +7,15 @@ use crate::{Error, Result};
 /// Iterations of a run, and K: they are counted with 32 bits.
 pub const MOST_ITERATIONS: usize = u32::MAX as usize;
 
-/// Steps of an episode, given or made necessary by γ. With [`MOST_TRAJECTORIES`] of them and as many agents as
-/// there are numbers for, 128 bits hold every product.
+/// Steps of an episode, given or made necessary by γ. With [`MOST_TRAJECTORIES`] of them and as many agents
+/// as there are numbers for, 128 bits hold every product.
 pub const MOST_STEPS: usize = 1 << 24;
 
 /// Trajectories for one purpose: as many as random streams have numbers for.
 pub const MOST_TRAJECTORIES: usize = (1 << 24) - 2;
+
+/// Radius that the exact report goes through one by one.
+pub const MOST_HOPS: usize = 1 << 16;
 
 /// More threads than this are a mistake.
 pub const MOST_THREADS: usize = 1024;

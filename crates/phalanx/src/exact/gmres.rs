@@ -69,6 +69,9 @@ pub fn solve<const L: usize>(
             let mean = subtract_mean(&mut residual);
             x.iter_mut().for_each(|x| (0..L).for_each(|l| x[l] += mean[l] / (1.0 - gamma)));
         }
+        if residual.iter().flatten().any(|r| !r.is_finite()) {
+            return Err(Failure::Overflow);
+        }
         let (left, of_x, of_b) = (largest(&residual), largest(&x), largest(b));
         for l in 0..L {
             let relative = left[l] / (of_x[l] + of_b[l]).max(f64::MIN_POSITIVE);
@@ -257,5 +260,20 @@ mod tests {
         let apply = |v: &[[f64; 2]], out: &mut [[f64; 2]]| multiply(&p, Side::Values, v, out);
         let x = solve(Side::Values, 0.9, apply, &b, 1000).unwrap();
         assert!(x.iter().all(|x| x[0] == 0.0 && x[1].is_finite()));
+    }
+
+    #[test]
+    fn numbers_that_cannot_be_squared_are_given_up_at_once() {
+        let p = matrix(30);
+        for large in [1e200, 1e308, f64::INFINITY, f64::NAN] {
+            let b: Vec<[f64; 2]> = (0..30).map(|s| [large * s as f64, 1.0]).collect();
+            let mut applied = 0;
+            let apply = |v: &[[f64; 2]], out: &mut [[f64; 2]]| {
+                applied += 1;
+                multiply(&p, Side::Values, v, out);
+            };
+            assert_eq!(solve(Side::Values, 0.9, apply, &b, 1000), Err(Failure::Overflow), "{large}");
+            assert_eq!(applied, 1);
+        }
     }
 }

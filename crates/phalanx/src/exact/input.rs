@@ -6,6 +6,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::base::error::ensure;
+use crate::base::key::{KAPPA, KAPPA_Q};
+use crate::base::limits::MOST_HOPS;
 use crate::base::range::{Discount, NonNegative, Positive, UpperEnd};
 use crate::base::stream::Stream;
 use crate::policy::{Parameterisation, Policy, Tabular};
@@ -144,6 +147,10 @@ impl Case {
         };
         let kappa = input.kappa.unwrap_or(1);
         let kappa_q = input.kappa_q.unwrap_or(kappa);
+        for (name, radius) in [(KAPPA, kappa), (KAPPA_Q, kappa_q)] {
+            let message = || format!("{radius}; at most {MOST_HOPS} is possible");
+            ensure(radius <= MOST_HOPS, || Error::config(name, message()))?;
+        }
         let mut policy = Tabular::new(&world, kappa, Parameterisation::Softmax, 0.0, &Stream::new(0))?;
         if let Some(theta) = input.theta {
             let sizes: Vec<usize> = policy.theta().iter().map(<[f64]>::len).collect();

@@ -14,6 +14,7 @@ use super::layout::{Layout, members};
 use super::smoothness::distance;
 use super::system::{Chain, System, Values};
 use super::truncation::{LARGEST_TD_TABLE, Truncated, Truncation};
+use crate::base::key::KAPPA;
 use crate::learn::agent_metrics::Violations;
 use crate::learn::shadow::Signals;
 use crate::policy::{Parameterisation, Policy, Tabular};
@@ -121,10 +122,17 @@ impl Report<'_> {
             let errors = |c: Constants| c.estimators(estimator, &case.groups, &decay, case.kappa_q);
             put("estimators", json!(constants.and_then(errors)));
         }
-        // Beyond the number of agents a radius changes nothing, however large a file has it.
+        // Beyond the number of agents a radius changes nothing: its entry is the one before.
         let radii = case.kappa.min(case.problem.agents.len());
-        let khop = (0..radii).map(|kappa| Induced::new(self.chain.system, chain, kappa));
-        put("khop", json!(khop.collect::<Result<Vec<_>>>()?));
+        let khop =
+            (0..radii).map(|kappa| Induced::new(self.chain.system, chain, kappa).map(|found| json!(found)));
+        let mut khop = khop.collect::<Result<Vec<Value>>>()?;
+        for kappa in radii..case.kappa {
+            let mut same = khop.last().cloned().unwrap_or_default();
+            same[KAPPA] = json!(kappa);
+            khop.push(same);
+        }
+        put("khop", json!(khop));
         if let Some(algorithm) = &case.algorithm {
             put("algorithm1", self.algorithm(algorithm)?);
         }
@@ -340,11 +348,16 @@ mod tests {
 
     #[test]
     fn a_radius_beyond_the_graph_takes_no_time() {
-        let text = r#"{"kappa": 1000000000000, "model": {"n": 1, "gamma": 0.5, "state_sizes": [1], "action_sizes": [2],
+        let text = r#"{"kappa": 1000, "model": {"n": 1, "gamma": 0.5, "state_sizes": [1], "action_sizes": [2],
             "edges": [], "parents": [[0]], "transition": [[1.0, 1.0]], "rho": {"kind": "joint", "p": [1.0]},
             "f": [{"kind": "linear", "r": [0.0, 1.0]}]}}"#;
-        let input: Input = document::parse(text, std::path::Path::new("a.json"), &[]).unwrap();
+        let path = std::path::Path::new("a.json");
+        let input: Input = document::parse(text, path, &[]).unwrap();
         let found = report(&Case::new(input).unwrap()).unwrap();
-        assert_eq!(found["khop"].as_array().unwrap().len(), 1);
+        assert_eq!(found["khop"].as_array().unwrap().len(), 1000);
+        assert_eq!(found["khop"][999][KAPPA], 999);
+        let input: Input = document::parse(&text.replace("1000", "1000000000000"), path, &[]).unwrap();
+        let message = Case::new(input).map(|_| ()).unwrap_err().to_string();
+        assert!(message.contains("kappa: 1000000000000; at most"), "{message}");
     }
 }

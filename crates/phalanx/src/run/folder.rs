@@ -228,14 +228,18 @@ impl RunFolder {
 
     /// Refuses to let `output`, a file that somebody asks for, take the place of a file of a run.
     pub fn check_output(output: &Path) -> Result<()> {
-        let is_run = |folder: &Path| folder.join(CONFIG).is_file();
+        let folder = output.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let folder = folder.unwrap_or(Path::new("."));
+        // By whatever way the folder is named.
+        let folder = folder.canonicalize().or_else(|_| std::path::absolute(folder)).unwrap_or_default();
+        let file = folder.join(output.file_name().unwrap_or_default());
         let own = [meta::FILE, checksums::FILE, LOCK].into_iter().chain(RESULT_FILES);
-        let mut folders = output.ancestors().skip(1).take(2);
-        let is_own = folders.any(|folder| {
-            let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-            let within = output.strip_prefix(folder).unwrap_or(output);
-            is_run(folder)
-                && (within.starts_with(CHECKPOINTS) || own.clone().any(|name| within == Path::new(name)))
+        // Some are in a folder of the run's.
+        let is_own = file.ancestors().skip(1).take(2).any(|run| {
+            let within = file.strip_prefix(run).unwrap_or(&file);
+            let is_named =
+                within.starts_with(CHECKPOINTS) || own.clone().any(|name| within == Path::new(name));
+            is_named && run.join(CONFIG).is_file()
         });
         let message = || format!("{} is a file of the run itself; name another file", output.display());
         ensure(!is_own, || Error::argument("out", message()))
@@ -274,12 +278,7 @@ fn is_leftover(entry: &DirEntry) -> bool {
     match name {
         LOCK => entry.metadata().is_ok_and(|metadata| metadata.len() == 0),
         // The lock comes first, so without one these are somebody else's.
-        INITIAL_POLICY => entry.path().with_file_name(LOCK).exists(),
-        name => {
-            name != begun
-                && [CONFIG, INITIAL_POLICY].contains(&begun)
-                && entry.path().with_file_name(LOCK).exists()
-        }
+        _ => [CONFIG, INITIAL_POLICY].contains(&begun) && entry.path().with_file_name(LOCK).exists(),
     }
 }
 

@@ -56,7 +56,8 @@ impl Meta {
         Meta { version, commit, command_line, status, is_warm: false, config_crc32c, init_crc32c }
     }
 
-    /// That of a run which begins in `folder`, where its configuration is, and its policy if it was given one.
+    /// That of a run which begins in `folder`, where its configuration is, and its policy if it was given
+    /// one.
     pub fn begin(folder: &Path, config: &Config, provenance: Provenance) -> Result<Self> {
         let init = folder.join(INITIAL_POLICY);
         let is_warm = init.is_file();

@@ -184,8 +184,8 @@ impl Problem {
         weights
     }
 
-    /// Memory for a step of so many agents of a trajectory: a byte of state, one of action, and an f32 for each
-    /// recorded reward.
+    /// Memory for a step of so many agents of a trajectory: a byte of state, one of action, and an f32 for
+    /// each recorded reward.
     pub fn pair_bytes(&self, agents: usize) -> u128 {
         agents as u128 * (2 + 4 * self.sampled_channels as u128)
     }

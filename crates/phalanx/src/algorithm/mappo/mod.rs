@@ -271,7 +271,8 @@ impl Mappo {
 type Part<'a> = (BankPart<'a>, (RowsMut<'a, f64>, RowsMut<'a, f64>));
 
 /// What may help against steps that are too large.
-const REMEDY: &str = "try a smaller mappo.learning_rate, mappo.critic_learning_rate or mappo.lambda_rate";
+const REMEDY: &str =
+    "try a smaller mappo.learning_rate, mappo.critic_learning_rate or mappo.lambda_rate, or smaller rewards";
 
 impl Algorithm for Mappo {
     fn step(&mut self) -> Result<Summary> {

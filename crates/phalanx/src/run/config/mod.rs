@@ -141,8 +141,8 @@ fn read_constraints<'de, D: Deserializer<'de>>(
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CheckpointConfig {
-    /// Least time between checkpoints; more where writing one takes more than a fiftieth of it. 0 for one after
-    /// every iteration, `inf` for none.
+    /// Least time between checkpoints; more where writing one takes more than a fiftieth of it. 0 for one
+    /// after every iteration, `inf` for none.
     pub seconds: UpperEnd,
 }
 
