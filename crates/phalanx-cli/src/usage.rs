@@ -32,7 +32,8 @@ fn in_one_line(text: &str) -> String {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let said =
         lines.take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more information"));
-    let said: Vec<&str> = said.collect();
+    // That a flag could be a value after all helps nobody who mistyped it.
+    let said: Vec<&str> = said.filter(|line| !line.starts_with("tip: to pass")).collect();
     let mut message = String::new();
     for line in said {
         let line = line.strip_prefix("error: ").unwrap_or(line);

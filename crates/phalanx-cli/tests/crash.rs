@@ -1,6 +1,6 @@
 //! Kills the real binary at random moments and goes on until it is done: not a byte may differ.
 //!
-//! A dozen kills by default; `cargo xtask crash --kills N` asks for more in a release build. With
+//! A kill of each by default; `cargo xtask crash --kills N` asks for more in a release build. With
 //! `PHALANX_RANKS` the runs are those of several processes (a build with MPI).
 
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 /// Name, what is trained, and whether several processes can.
 const SUBJECTS: [(&str, &str, bool); 6] = [
     ("synthetic", "synthetic --set iterations=4000", true),
-    ("wireless", "wireless --set iterations=40", true),
+    ("wireless", "wireless --set iterations=150", true),
     ("pistonball", "pistonball --set iterations=8 --set evaluation.episodes=20", false),
     ("epidemic", "epidemic --set iterations=20", true),
     ("exact", "exact --set iterations=2000 --set world.n=4", false),
@@ -93,7 +93,7 @@ fn has_checkpoint(run: &Path) -> bool {
 fn killed_runs_end_in_the_same_bytes() {
     let is_mpi = setting("PHALANX_RANKS").is_some();
     let subjects: Vec<_> = SUBJECTS.iter().filter(|(_, _, is_local)| *is_local || !is_mpi).collect();
-    let kills = setting("PHALANX_KILLS").unwrap_or(12).div_ceil(subjects.len());
+    let kills = setting("PHALANX_KILLS").unwrap_or(6).div_ceil(subjects.len());
     let folder = tempfile::tempdir().unwrap();
     // Reproducible moments, spread over the whole run and a little beyond.
     let mut random = 0x9e37_79b9_7f4a_7c15u64;

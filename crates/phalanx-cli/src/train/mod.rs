@@ -86,7 +86,7 @@ pub fn resume(args: &ResumeArgs, registry: &Registry) -> anyhow::Result<()> {
             say(&format!("{} is finished; there is nothing to resume", args.run.display()));
             let damages = checksums::damages(&args.run)?;
             damages.iter().for_each(|damage| say(&format!("warning: {damage}")));
-            let message = || format!("{} of its files are not as the run left them", damages.len());
+            let message = || format!("files that changed since the run ended: {}", damages.len());
             if damages.is_empty() { Ok(()) } else { Err(Error::file(&args.run, message()).into()) }
         }
         ResumeOutcome::Ready { run, notes } => {

@@ -13,7 +13,8 @@ const MARKER: &str = ".phalanx";
 /// marker whether an earlier version of the command made it.
 pub fn claim(folder: &Path, command: &str, is_earlier: impl FnOnce() -> bool) -> Result<()> {
     check(folder, command, is_earlier)?;
-    durable::create_dirs(folder).map_err(|e| Error::write(folder, e))?;
+    let unmade = |e: std::io::Error| format!("{} cannot be made: {e}", folder.display());
+    durable::create_dirs(folder).map_err(|e| Error::argument("out", unmade(e)))?;
     let marker = folder.join(MARKER);
     if marker.exists() { Ok(()) } else { durable::replace_shared(&marker, format!("{command}\n").as_bytes()) }
 }

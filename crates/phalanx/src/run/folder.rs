@@ -282,6 +282,21 @@ fn is_leftover(entry: &DirEntry) -> bool {
     }
 }
 
+/// Removes files that a kill has left half-written.
+fn remove_unfinished(path: &Path) {
+    let own = [meta::FILE, checksums::FILE].into_iter().chain(RESULT_FILES);
+    for entry in path.read_dir().into_iter().flatten().flatten() {
+        let name = entry.file_name().into_string().unwrap_or_default();
+        let is_own = name.strip_suffix(UNFINISHED).is_some_and(|whole| own.clone().any(|own| own == whole));
+        // The crate `safetensors` has temporary files of its own.
+        let random = name.strip_prefix(".tmp").unwrap_or_default();
+        if is_own || (random.len() == 6 && random.bytes().all(|byte| byte.is_ascii_alphanumeric())) {
+            // What cannot be removed does no harm.
+            let _ = durable::remove(&entry.path());
+        }
+    }
+}
+
 fn new_metrics(path: &Path, with_stationarity: bool) -> Result<Log> {
     let columns = "iteration,return,objective,violation_total,violation_max,violation_mean,mu_mean,mu_largest,\
                    gradient_norm,agent_steps,comm_bytes,states_messages,states_bytes,q_values_messages,\
@@ -391,6 +406,7 @@ impl LockedRun {
     /// should know.
     pub fn open(self, path: &Path, session: &Session) -> Result<(RunFolder, Duration, Vec<String>)> {
         let LockedRun { lock, mut meta, config_crc32c, mut notes, point } = self;
+        remove_unfinished(path);
         // A kill at the very end may have left them; they are of files that are written once more.
         let stale = path.join(checksums::FILE);
         if stale.exists() {
