@@ -33,7 +33,7 @@ pub fn sweep(choices: &mut Choices<'_>) -> Verdict {
 }
 
 /// Runs that are listed for one input at most: tens of thousands are allowed, and take a while to list.
-const LISTED: i128 = 5000;
+const LISTED: i128 = 300;
 
 /// Replaces numbers of samples and seeds that are allowed, but large.
 fn make_few(node: &mut Node) {
