@@ -22,7 +22,7 @@ enum Xtask {
     /// The Python package alone: its wheel, lints, types, tests, examples.
     Python,
     /// Kill runs of six kinds at random moments, resume them, compare every byte; where Open MPI is installed
-    /// also runs of two processes.
+    /// also runs of two processes, a tenth as often.
     Crash {
         /// How many times.
         #[arg(long, value_name = "N", default_value_t = 60)]
@@ -133,14 +133,15 @@ fn target() -> Result<PathBuf> {
 fn crash(kills: usize) -> Result<()> {
     let (test, shown) =
         (["test", "--release", "--package", "phalanx-cli"], ["--test", "crash", "--", "--nocapture"]);
-    let kills = kills.to_string();
+    let (of_ranks, kills) = (kills.div_ceil(10).to_string(), kills.to_string());
     cargo(&[&test[..], &shown].concat(), &[("PHALANX_KILLS", &kills)])?;
     if let Err(error) = setup::open_mpi(false) {
         println!("runs over MPI are left out: {error:#}");
         return Ok(());
     }
     let mpi = ["--no-default-features", "--features", "mpi"];
-    cargo(&[&test[..], &mpi, &shown].concat(), &[("PHALANX_KILLS", &kills), ("PHALANX_RANKS", "2")])
+    // Several processes take ten times as long to start.
+    cargo(&[&test[..], &mpi, &shown].concat(), &[("PHALANX_KILLS", &of_ranks), ("PHALANX_RANKS", "2")])
 }
 
 /// Runs cargo and shows what it ran.

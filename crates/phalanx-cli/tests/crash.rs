@@ -8,14 +8,23 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Name, what is trained, and whether several processes can.
+/// Name, what is trained, and whether several processes can. Short runs have a checkpoint after every
+/// iteration, or few kills would find one.
 const SUBJECTS: [(&str, &str, bool); 6] = [
     ("synthetic", "synthetic --set iterations=4000", true),
-    ("wireless", "wireless --set iterations=150", true),
-    ("pistonball", "pistonball --set iterations=8 --set evaluation.episodes=20", false),
+    ("wireless", "wireless --set iterations=60 --set checkpoint.seconds=0", true),
+    (
+        "pistonball",
+        "pistonball --set iterations=8 --set evaluation.episodes=20 --set checkpoint.seconds=0",
+        false,
+    ),
     ("epidemic", "epidemic --set iterations=20", true),
-    ("exact", "exact --set iterations=2000 --set world.n=4", false),
-    ("mappo-l", "baselines/mappo-l-pistonball --set iterations=3 --set evaluation.episodes=20", false),
+    ("exact", "exact --set iterations=300 --set world.n=4 --set checkpoint.seconds=0", false),
+    (
+        "mappo-l",
+        "baselines/mappo-l-pistonball --set iterations=3 --set evaluation.episodes=20 --set checkpoint.seconds=0",
+        false,
+    ),
 ];
 
 fn setting(name: &str) -> Option<usize> {
