@@ -122,13 +122,15 @@ impl Job {
                 end,
                 LONGEST,
                 "-len_control=0",
-                "-timeout=1",
+                // The program has a watch of its own.
+                "-timeout=1000000",
                 "-rss_limit_mb=1024",
                 "-print_final_stats=1",
             ])
             .arg(format!("-seed={}", self.seed + turn))
             .arg(format!("-artifact_prefix={}/", self.artifacts.display()))
             .env("PHALANX_FUZZ_STATISTICS", &statistics)
+            .env("PHALANX_FUZZ_ARTIFACTS", &self.artifacts)
             .output()
             .with_context(|| format!("cannot start {}", self.program.display()))?;
         let log = String::from_utf8_lossy(&output.stderr).into_owned();

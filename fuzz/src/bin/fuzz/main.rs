@@ -1,8 +1,10 @@
 //! The targets with libFuzzer: `PHALANX_FUZZ_TARGET` names one, `PHALANX_FUZZ_STATISTICS` a file for counts,
-//! `PHALANX_FUZZ_COVERAGE` one for how much of the target's own files is reached.
+//! `PHALANX_FUZZ_COVERAGE` one for how much of the target's own files is reached, `PHALANX_FUZZ_ARTIFACTS` a
+//! folder for inputs that take too long.
 #![no_main]
 
 mod coverage;
+mod slow;
 
 use std::alloc::System;
 use std::cell::RefCell;
@@ -13,6 +15,7 @@ use coverage::Coverage;
 use libfuzzer_sys::fuzz_target;
 use phalanx_fuzz::statistics::Kept;
 use phalanx_fuzz::{TARGETS, Target, find};
+use slow::Watch;
 
 /// No input may make a reader ask for more: beyond, an allocation fails, which ends the process.
 #[global_allocator]
@@ -23,6 +26,8 @@ struct Fuzzer {
     target: &'static Target,
     kept: Kept,
     coverage: Option<Coverage>,
+    /// Where inputs that take too long are left.
+    watch: Option<Watch>,
 }
 
 thread_local! {
@@ -33,6 +38,7 @@ thread_local! {
             target,
             kept: Kept::new(file("PHALANX_FUZZ_STATISTICS")),
             coverage: file("PHALANX_FUZZ_COVERAGE").map(|file| Coverage::new(target, file)),
+            watch: file("PHALANX_FUZZ_ARTIFACTS").map(Watch::new),
         }
     });
 }
@@ -48,6 +54,7 @@ fn target() -> &'static Target {
 
 fuzz_target!(|input: &[u8]| {
     FUZZER.with_borrow_mut(|fuzzer| {
+        fuzzer.watch.iter().for_each(|watch| watch.begin(input));
         fuzzer.kept.run(fuzzer.target, input);
         fuzzer.coverage.iter_mut().for_each(Coverage::add);
     });
