@@ -56,6 +56,7 @@ fuzz_target!(|input: &[u8]| {
     FUZZER.with_borrow_mut(|fuzzer| {
         fuzzer.watch.iter().for_each(|watch| watch.begin(input));
         fuzzer.kept.run(fuzzer.target, input);
+        fuzzer.watch.iter().for_each(Watch::end);
         fuzzer.coverage.iter_mut().for_each(Coverage::add);
     });
 });

@@ -20,6 +20,8 @@ const INTERVAL: Duration = Duration::from_millis(100);
 #[derive(Default)]
 struct Current {
     number: u64,
+    /// Whether it has still to end.
+    is_running: bool,
     input: Vec<u8>,
 }
 
@@ -38,8 +40,14 @@ impl Watch {
     pub fn begin(&self, input: &[u8]) {
         let mut current = lock(&self.0);
         current.number += 1;
+        current.is_running = true;
         current.input.clear();
         current.input.extend_from_slice(input);
+    }
+
+    /// It has ended; what libFuzzer does by itself until the next one does not count.
+    pub fn end(&self) {
+        lock(&self.0).is_running = false;
     }
 }
 
@@ -52,11 +60,10 @@ fn watch(current: &Mutex<Current>, artifacts: &std::path::Path) {
     loop {
         std::thread::sleep(INTERVAL);
         let now = lock(current);
-        if now.number != number {
+        if now.number != number || !now.is_running {
             (number, since, used) = (now.number, Instant::now(), processor_time());
             continue;
         }
-        // Between inputs libFuzzer works by itself, but never for so long.
         if processor_time().saturating_sub(used) >= MOST || since.elapsed() >= MOST_WAITING {
             let file = artifacts.join(format!("timeout-{:08x}", crc32c::crc32c(&now.input)));
             let written = std::fs::write(&file, &now.input);
