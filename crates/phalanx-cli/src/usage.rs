@@ -1,6 +1,6 @@
 //! Help, and mistakes in the command line itself, which are one line as all others are.
 
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 
 use clap::error::ErrorKind;
 
@@ -17,7 +17,8 @@ pub fn report(error: &clap::Error) -> u8 {
         }
         // Nothing at all was asked for: help is the answer, and still not what was meant.
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            eprint!("{text}");
+            // Where it cannot be written to, nobody is told.
+            let _ = std::io::stderr().write_all(text.to_string().as_bytes());
             2
         }
         _ => {

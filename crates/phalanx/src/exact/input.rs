@@ -7,6 +7,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::base::error::ensure;
+use crate::base::files;
 use crate::base::key::{KAPPA, KAPPA_Q};
 use crate::base::limits::MOST_HOPS;
 use crate::base::range::{Discount, NonNegative, Positive, UpperEnd};
@@ -105,8 +106,7 @@ pub struct Case {
 impl Case {
     /// Reads `{"input": {…}}`, or the input object itself, from a `.json` or `.toml` file.
     pub fn read(path: &Path) -> Result<Self> {
-        let input: Input = crate::base::document::read(path, &["input"])?;
-        Case::new(input).map_err(|error| Error::file(path, error.to_string()))
+        Case::parse(&files::read_text(path)?, path)
     }
 
     /// As [`Case::read`], from text at hand; `path` says its format and is what errors call it.

@@ -89,8 +89,8 @@ impl RunFolder {
         }
         // From here on it is a run, which `resume` can start: all that it needs is there.
         durable::replace_bytes(&path.join(CONFIG), session.config().to_toml().as_bytes())?;
-        let meta = Meta::begin(path, session.config(), provenance)?;
         let config_crc32c = meta::input_checksum(path, session.config())?;
+        let meta = Meta::begin(path, config_crc32c, provenance)?;
         let point = RestartPoint::Beginning { is_warm: meta.is_warm };
         let begun = LockedRun { lock, meta, config_crc32c, notes: Vec::new(), point };
         begun.open(path, session).map(|(folder, ..)| folder)

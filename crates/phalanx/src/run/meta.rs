@@ -58,13 +58,13 @@ impl Meta {
 
     /// That of a run which begins in `folder`, where its configuration is, and its policy if it was given
     /// one.
-    pub fn begin(folder: &Path, config: &Config, provenance: Provenance) -> Result<Self> {
+    pub fn begin(folder: &Path, config_crc32c: u32, provenance: Provenance) -> Result<Self> {
         let init = folder.join(INITIAL_POLICY);
         let is_warm = init.is_file();
         let init_crc32c = is_warm.then(|| files::checksum(&init, None)).transpose();
         Ok(Meta {
             is_warm,
-            config_crc32c: Some(input_checksum(folder, config)?),
+            config_crc32c: Some(config_crc32c),
             init_crc32c: init_crc32c.map_err(|e| Error::unreadable(&init, e))?,
             ..Meta::new(provenance)
         })

@@ -126,8 +126,7 @@ impl Table {
     /// Reads a model from a `.json` or `.toml` file: the model itself, or `{"model": …}`, or
     /// `{"input": {"model": …}}`.
     pub fn read(path: &Path) -> Result<Self> {
-        let model: Model = crate::base::document::read(path, &["input", "model"])?;
-        Table::new(model).map_err(|error| Error::file(path, error.to_string()))
+        Table::parse(&crate::base::files::read_text(path)?, path)
     }
 
     /// As [`Table::read`], from text at hand; `path` says its format and is what errors call it.
