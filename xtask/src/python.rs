@@ -11,26 +11,45 @@ use crate::setup::virtual_environment;
 /// Largest wheel that people should have to download.
 const LARGEST_WHEEL: u64 = 15_000_000;
 
+/// Makes an environment in `folder` with the package and others; returns its interpreter.
+pub fn installed(folder: &Path, others: &[&str]) -> Result<PathBuf> {
+    remove(folder)?;
+    let python = virtual_environment(folder)?;
+    let wheel = wheel(&python, &folder.join("wheels"))?;
+    run(pip(&python).arg("install").arg(wheel).args(others))?;
+    Ok(python)
+}
+
+fn pip(python: &Path) -> Command {
+    let mut pip = Command::new(python);
+    pip.args(["-m", "pip", "--quiet", "--disable-pip-version-check"]);
+    pip
+}
+
+/// Builds the wheel in an empty folder. With the profile of tests, which have compiled the library already;
+/// people get a faster and smaller one.
+fn wheel(python: &Path, folder: &Path) -> Result<PathBuf> {
+    let quick = ("MATURIN_PEP517_ARGS", "--profile dev");
+    run(pip(python).args(["wheel", ".", "--no-deps", "--wheel-dir"]).arg(folder).env(quick.0, quick.1))?;
+    only_file(folder)
+}
+
+fn remove(folder: &Path) -> Result<()> {
+    if folder.exists() {
+        std::fs::remove_dir_all(folder).with_context(|| format!("{}", folder.display()))?;
+    }
+    Ok(())
+}
+
 /// Builds the wheel, installs it with what its tests need, and runs them. `program` is the command line to
 /// compare with.
 pub fn test(target: &Path, program: &Path) -> Result<()> {
     let (wheels, environment) = (target.join("wheels"), target.join("python-package"));
-    for folder in [&wheels, &environment] {
-        if folder.exists() {
-            std::fs::remove_dir_all(folder).with_context(|| format!("{}", folder.display()))?;
-        }
-    }
+    remove(&wheels)?;
+    remove(&environment)?;
     let python = virtual_environment(&environment)?;
-    let pip = || {
-        let mut pip = Command::new(&python);
-        pip.args(["-m", "pip", "--quiet", "--disable-pip-version-check"]);
-        pip
-    };
-    // With the profile of tests, which have compiled the library already; people get a faster and smaller
-    // one.
-    let quick = ("MATURIN_PEP517_ARGS", "--profile dev");
-    run(pip().args(["wheel", ".", "--no-deps", "--wheel-dir"]).arg(&wheels).env(quick.0, quick.1))?;
-    let wheel = only_file(&wheels)?;
+    let pip = || pip(&python);
+    let wheel = wheel(&python, &wheels)?;
     let size = wheel.metadata()?.len();
     println!("{}: {:.1} MB", wheel.display(), size as f64 / 1e6);
     ensure!(size <= LARGEST_WHEEL, "the wheel has {size} bytes; at most {LARGEST_WHEEL} are allowed");
@@ -41,8 +60,8 @@ pub fn test(target: &Path, program: &Path) -> Result<()> {
     let module = |name: &str, arguments: &[&str]| {
         run(Command::new(&python).args(["-m", name]).args(arguments).env("PHALANX_BIN", program))
     };
-    module("ruff", &["check", "crates/phalanx-py"])?;
-    module("ruff", &["format", "--check", "crates/phalanx-py"])?;
+    module("ruff", &["check", "crates/phalanx-py", "fuzz"])?;
+    module("ruff", &["format", "--check", "crates/phalanx-py", "fuzz"])?;
     module("mypy", &[])?;
     module("pytest", &["-q", "crates/phalanx-py/tests"])?;
     // Examples in docstrings, of the package as it is installed.

@@ -4,8 +4,9 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use phalanx::Error;
+use phalanx::base::text::shown;
 use pyo3::create_exception;
-use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
 create_exception!(
@@ -35,7 +36,17 @@ pub fn exception(error: &Error) -> PyErr {
 
 /// An argument that cannot be used.
 pub fn bad(argument: &str, message: impl std::fmt::Display) -> PyErr {
-    ConfigError::new_err(format!("{argument}: {message}"))
+    ConfigError::new_err(line(argument, message))
+}
+
+/// An argument of a type that cannot be used.
+pub fn wrong_type(argument: &str, message: impl std::fmt::Display) -> PyErr {
+    PyTypeError::new_err(line(argument, message))
+}
+
+/// One line, however long the value that it repeats is.
+fn line(argument: &str, message: impl std::fmt::Display) -> String {
+    format!("{}: {}", shown(argument), shown(&message.to_string()))
 }
 
 /// Carries an exception of somebody's Python code through the library, which does not know of any.

@@ -1,11 +1,10 @@
 //! Settings: from Python values to those of a configuration file.
 
-use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyMapping, PyString, PyTuple};
 use toml::Value;
 
-use crate::errors::bad;
+use crate::errors::{bad, wrong_type};
 
 /// Nested deeper than any setting is; a list that holds itself ends here.
 const DEEPEST: usize = 16;
@@ -49,9 +48,8 @@ pub fn to_toml(value: &Bound<'_, PyAny>, field: &str, depth: usize) -> PyResult<
         return Ok(Value::String(value.call_method0("__fspath__")?.extract()?));
     }
     let kind = value.get_type().name()?.to_string();
-    Err(PyTypeError::new_err(format!(
-        "{field}: `{kind}` is no setting; numbers, strings, lists and dicts are (arrays of NumPy, too)"
-    )))
+    let message = "is no setting; numbers, strings, lists and dicts are (arrays of NumPy, too)";
+    Err(wrong_type(field, format!("`{kind}` {message}")))
 }
 
 /// A section.
@@ -60,7 +58,7 @@ pub fn table(value: &Bound<'_, PyDict>, field: &str, depth: usize) -> PyResult<t
     for (key, value) in value {
         let Ok(key) = key.extract::<String>() else {
             let whose = if field.is_empty() { "source" } else { field };
-            return Err(PyTypeError::new_err(format!("{whose}: the key {} is no string", key.repr()?)));
+            return Err(wrong_type(whose, format!("the key {} is no string", key.repr()?)));
         };
         let of = if field.is_empty() { key.clone() } else { format!("{field}.{key}") };
         table.insert(key, to_toml(&value, &of, depth)?);

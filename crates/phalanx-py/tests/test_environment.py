@@ -91,6 +91,28 @@ def test_constraints_on_channels_and_cells(tmp_path):
     assert left == pytest.approx(-(2 / 3 * np.log(2 / 3) + 1 / 3 * np.log(1 / 3)), abs=0.02)
 
 
+@pytest.mark.parametrize("form", [np.bool_, int, np.int8, float, lambda flag: np.array([flag])])
+def test_flags_in_other_forms(form):
+    """What wrappers make of booleans."""
+
+    class Formed(Doors):
+        def step(self, actions):
+            moved = super().step(actions)
+            return (
+                *moved[:2],
+                *({agent: form(flag) for agent, flag in part.items()} for part in moved[2:4]),
+                moved[4],
+            )
+
+    expected, found = (
+        phalanx.evaluate(
+            phalanx.from_pettingzoo(make, []), objective={"kind": "return"}, gamma=0.9, horizon=20, episodes=8
+        )
+        for make in (lambda: Doors(leaves=True), lambda: Formed(leaves=True))
+    )
+    assert found.details == expected.details
+
+
 def test_agents_may_leave(tmp_path):
     world = phalanx.from_pettingzoo(lambda: Doors(leaves=True), [("left", "right")], ranges={"reward": (0.0, 1.0)})
     run = phalanx.train(world=world, **SMALL, iterations=100, out=tmp_path / "a")
@@ -149,6 +171,17 @@ def seen_as(value):
     return lambda self: dict.fromkeys(self.agents, value)
 
 
+def step_with(part, value):
+    """A step of which one dict has the same value for all."""
+
+    def step(self, actions):
+        moved = list(Doors.step(self, actions))
+        moved[part] = dict.fromkeys(moved[part], value)
+        return tuple(moved)
+
+    return step
+
+
 @pytest.mark.parametrize(
     ("call", "words"),
     [
@@ -169,6 +202,12 @@ def seen_as(value):
         (lambda: phalanx.from_pettingzoo(Doors, [], cell=lambda seen: 5, cells=2).built, "cell (of 'left'): 5; allowed are 0 to 1"),
         (lambda: phalanx.from_pettingzoo(Doors, [], cell=lambda seen: 0.5, cells=2).built, "cell"),
         (lambda: phalanx.from_pettingzoo(broken(_seen=seen_as(np.nan)), []).built, "observations"),
+        (lambda: phalanx.from_pettingzoo(broken(_seen=seen_as({1: 0.0, "x": 1.0})), []), "observations: the keys [1, 'x'] have no order"),
+        (lambda: phalanx.from_pettingzoo(broken(step=step_with(2, np.zeros(2))), []).built, "terminations (of 'left'): array([0., 0.]); True or False"),
+        (lambda: phalanx.from_pettingzoo(broken(step=step_with(3, None)), []).built, "truncations (of 'left'): None; True or False"),
+        (lambda: phalanx.from_pettingzoo(broken(step=step_with(4, None)), [], channels={"cost": "cost"}).built, "infos (of 'left'): `NoneType`; give a dict"),
+        (lambda: phalanx.from_pettingzoo(Doors, ["x" * 9999]), "x…x"),
+        (lambda: phalanx.from_pettingzoo(Doors, [], cells=10**5000), "cells"),
         (lambda: phalanx.from_pettingzoo(Doors, [], cells=0), "cells"),
         (lambda: phalanx.from_pettingzoo(Doors, [], channels={1: "x"}), "channels"),
         (lambda: phalanx.from_pettingzoo(Doors, [], scale=1), "scale"),

@@ -1,12 +1,13 @@
-//! The program with libFuzzer and coverage, on the stable toolchain.
+//! The programs with libFuzzer and coverage: one on the stable toolchain, one in Python.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use crate::run;
+use super::target::Program;
+use crate::{python, run};
 
 /// In front of the compiler of our own crates. What is compiled for this machine while building (it has no
 /// `--target`) and the targets themselves have no coverage: inputs are judged by what they reach in readers,
@@ -21,8 +22,8 @@ case \"$*\" in
 esac
 ";
 
-/// Builds it in `folder`; returns where it is.
-pub fn build(folder: &Path) -> Result<PathBuf> {
+/// Builds it in `folder`.
+pub fn build(folder: &Path) -> Result<Program> {
     std::fs::create_dir_all(folder)?;
     // Cargo builds all anew where its name has changed, whatever it holds.
     let mut hasher = DefaultHasher::new();
@@ -40,7 +41,13 @@ pub fn build(folder: &Path) -> Result<PathBuf> {
         .args(["--profile", "fuzz", "--target", &host, "--target-dir"])
         .arg(folder)
         .env("RUSTC_WORKSPACE_WRAPPER", &wrapper))?;
-    Ok(folder.join(host).join("fuzz/fuzz"))
+    Ok(Program { path: folder.join(host).join("fuzz/fuzz"), script: None })
+}
+
+/// The targets in Python, in an environment of their own with atheris, which is libFuzzer for Python.
+pub fn python(folder: &Path) -> Result<Program> {
+    let path = python::installed(&folder.join("python"), &["atheris"])?;
+    Ok(Program { path, script: Some(std::path::absolute("fuzz/python/main.py")?) })
 }
 
 /// The machine, in the compiler's words.

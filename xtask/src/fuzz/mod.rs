@@ -11,7 +11,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 
 use crate::{setup, target as target_folder};
-use target::{Fuzzed, Job};
+use target::{Fuzzed, Job, Program};
 
 #[derive(clap::Args)]
 pub struct FuzzArgs {
@@ -53,16 +53,25 @@ pub fn run(args: &FuzzArgs) -> Result<()> {
     );
     setup::cpp_compiler(false)?;
     let folder = target_folder()?.join("fuzz");
-    let program = build::build(&folder)?;
-    let all = target::names(&program)?;
-    if let Some(unknown) = args.targets.iter().find(|name| !all.contains(name)) {
-        anyhow::bail!("--target: `{unknown}` is unknown; there are {}", all.join(", "));
+    let mut programs = vec![build::build(&folder)?];
+    match build::python(&folder) {
+        Ok(program) => programs.push(program),
+        Err(error) => println!("the targets in Python are left out: {error:#}"),
     }
-    let wanted: Vec<&String> =
-        all.iter().filter(|name| args.targets.is_empty() || args.targets.contains(name)).collect();
+    let mut targets = Vec::new();
+    for program in &programs {
+        targets.extend(program.targets()?.into_iter().map(|name| (program, name)));
+    }
+    let all: Vec<&String> = targets.iter().map(|(_, name)| name).collect();
+    if let Some(unknown) = args.targets.iter().find(|name| !all.contains(name)) {
+        let known: Vec<&str> = all.iter().map(|name| name.as_str()).collect();
+        anyhow::bail!("--target: `{unknown}` is unknown; there are {}", known.join(", "));
+    }
+    let is_wanted = |name: &String| args.targets.is_empty() || args.targets.contains(name);
+    let wanted: Vec<_> = targets.iter().filter(|(_, name)| is_wanted(name)).collect();
     let share = Duration::from_secs_f64(args.minutes * 60.0 * args.jobs.max(1) as f64 / wanted.len() as f64);
-    let job = |name: &String| Job {
-        program: program.clone(),
+    let job = |(program, name): &(&Program, String)| Job {
+        program: (*program).clone(),
         name: name.clone(),
         kept: Path::new(CORPUS).join(format!("{name}.txt")),
         corpus: folder.join("corpus").join(name),

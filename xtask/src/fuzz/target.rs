@@ -12,9 +12,39 @@ const LONGEST: &str = "-max_len=160";
 /// Findings after which a target is left: they are probably all the same.
 const MOST_FINDINGS: usize = 5;
 
+/// What targets are in: a program with libFuzzer. `PHALANX_FUZZ_TARGET` names one; of an unknown name it says
+/// which there are.
+#[derive(Clone)]
+pub struct Program {
+    pub path: PathBuf,
+    /// The script, where the program is an interpreter.
+    pub script: Option<PathBuf>,
+}
+
+impl Program {
+    /// The program on one target.
+    fn command(&self, target: &str) -> Command {
+        let mut command = Command::new(&self.path);
+        // Which code is reached must not depend on how threads take turns.
+        command.args(&self.script).env("PHALANX_FUZZ_TARGET", target).env("RAYON_NUM_THREADS", "1");
+        command
+    }
+
+    /// The names of all its targets.
+    pub fn targets(&self) -> Result<Vec<String>> {
+        // It ends in a way that libFuzzer takes for a crash, and keeps its input.
+        let folder = self.path.parent().context("the program has no folder")?;
+        let output = self.command("?").arg("-runs=0").current_dir(folder).output()?;
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        let line = text.lines().find_map(|line| line.strip_prefix("targets: "));
+        Ok(line.context("the program does not say its targets")?.split(' ').map(String::from).collect())
+    }
+}
+
 /// What to do with a target.
+#[derive(Clone)]
 pub struct Job {
-    pub program: PathBuf,
+    pub program: Program,
     pub name: String,
     /// Inputs in the repository: a file with one per line, in hexadecimal digits.
     pub kept: PathBuf,
@@ -37,7 +67,7 @@ pub struct Fuzzed {
     pub past_first_check: f64,
     pub accepted: f64,
     pub wall: Duration,
-    /// Edges of our own code that were reached, of all.
+    /// Edges of our own code that were reached, of all; these are not known of Python.
     pub edges: u64,
     pub all_edges: u64,
     /// Of these, the edges of the files that the target is about, and all edges there.
@@ -48,17 +78,8 @@ pub struct Fuzzed {
     pub peak_mb: u64,
     /// Files with inputs that broke something.
     pub findings: Vec<String>,
-}
-
-/// The names of all targets.
-pub fn names(program: &Path) -> Result<Vec<String>> {
-    // It ends in a way that libFuzzer takes for a crash, and keeps its input.
-    let folder = program.parent().context("the program has no folder")?;
-    let mut command = Command::new(program);
-    let output = command.env("PHALANX_FUZZ_TARGET", "?").arg("-runs=0").current_dir(folder).output()?;
-    let text = String::from_utf8_lossy(&output.stderr).into_owned();
-    let line = text.lines().find_map(|line| line.strip_prefix("targets: "));
-    Ok(line.context("the program does not say its targets")?.split(' ').map(String::from).collect())
+    /// How a finding is tried again, if not by `reproduce`.
+    pub reproduced_by: Option<String>,
 }
 
 impl Job {
@@ -71,7 +92,9 @@ impl Job {
         for (number, line) in kept.lines().enumerate() {
             std::fs::write(self.corpus.join(format!("kept-{number}")), bytes(line)?)?;
         }
-        let mut fuzzed = Fuzzed { name: self.name.clone(), ..Fuzzed::default() };
+        let Program { path, script } = &self.program;
+        let reproduced_by = script.as_ref().map(|script| format!("{} {}", path.display(), script.display()));
+        let mut fuzzed = Fuzzed { name: self.name.clone(), reproduced_by, ..Fuzzed::default() };
         let (begin, mut counts) = (Instant::now(), [0; 3]);
         for turn in 0.. {
             let left = self.time.saturating_sub(begin.elapsed()).as_secs();
@@ -96,10 +119,7 @@ impl Job {
 
     /// The program on one target, with all inputs that are known.
     fn command(&self) -> Command {
-        let mut command = Command::new(&self.program);
-        // Which code is reached must not depend on how threads take turns.
-        command.env("PHALANX_FUZZ_TARGET", &self.name).env("RAYON_NUM_THREADS", "1");
-        command
+        self.program.command(&self.name)
     }
 
     /// Edges of the target's own files that its inputs reach, and all there.
@@ -132,7 +152,7 @@ impl Job {
             .env("PHALANX_FUZZ_STATISTICS", &statistics)
             .env("PHALANX_FUZZ_ARTIFACTS", &self.artifacts)
             .output()
-            .with_context(|| format!("cannot start {}", self.program.display()))?;
+            .with_context(|| format!("cannot start {}", self.program.path.display()))?;
         let log = String::from_utf8_lossy(&output.stderr).into_owned();
         std::fs::write(self.corpus.with_extension("log"), &log)?;
         let found: Vec<String> =

@@ -12,6 +12,20 @@ import numpy as np
 
 from ._phalanx import ConfigError
 
+#: Letters of a value that a message repeats.
+MOST_SHOWN = 80
+
+
+def shown(value: Any) -> str:
+    """A value in a message: what it calls itself, in one line and not too long."""
+    try:
+        said = " ".join(repr(value).split())
+    except Exception:  # noqa: BLE001
+        # Whole numbers of many digits, among others, refuse.
+        said = f"<{type(value).__name__}>"
+    half = MOST_SHOWN // 2
+    return said if len(said) <= MOST_SHOWN else f"{said[:half]}…{said[-half:]}"
+
 
 def whole(value: Any, name: str, least: int = 0, most: int = 2**63 - 1) -> int:
     """A whole number from `least` to `most`."""
@@ -19,9 +33,9 @@ def whole(value: Any, name: str, least: int = 0, most: int = 2**63 - 1) -> int:
         # True is an index, but hardly ever a number of something.
         number = operator.index(None if isinstance(value, bool) else value)  # type: ignore[arg-type]
     except TypeError:
-        raise ConfigError(f"{name}: {value!r} is no whole number") from None
+        raise ConfigError(f"{name}: {shown(value)} is no whole number") from None
     if not least <= number <= most:
-        raise ConfigError(f"{name}: {number}; allowed are {least} to {most}")
+        raise ConfigError(f"{name}: {shown(number)}; allowed are {least} to {most}")
     return number
 
 
@@ -31,7 +45,7 @@ def real(value: Any, name: str) -> float:
         # float() also reads text.
         return float(None if isinstance(value, str | bytes) else value)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
-        raise ConfigError(f"{name}: {value!r} is no number") from None
+        raise ConfigError(f"{name}: {shown(value)} is no number") from None
 
 
 def threads(value: Any) -> int | None:
@@ -42,9 +56,9 @@ def threads(value: Any) -> int | None:
 def folder(value: Any, name: str) -> Path:
     """A path."""
     if not isinstance(value, str | PathLike) or isinstance(fspath(value), bytes):
-        raise ConfigError(f"{name}: {value!r} is no path")
+        raise ConfigError(f"{name}: {shown(value)} is no path")
     if not fspath(value) or "\0" in fspath(value):
-        raise ConfigError(f"{name}: {fspath(value)!r} is no path")
+        raise ConfigError(f"{name}: {shown(fspath(value))} is no path")
     return Path(fspath(value))
 
 
@@ -65,7 +79,7 @@ def names(value: Mapping[Any, Any], name: str) -> None:
     """Whether all keys are names."""
     for key in value:
         if not isinstance(key, str):
-            raise ConfigError(f"{name}: the key {key!r} is no string")
+            raise ConfigError(f"{name}: the key {shown(key)} is no string")
 
 
 def listed(value: Any, name: str) -> list[Any]:
@@ -81,7 +95,7 @@ def flag(value: Any, name: str) -> bool:
     """True or False."""
     # Arrays compare entry by entry: types are looked at first.
     if not isinstance(value, int | np.bool_) or value not in (True, False):
-        raise ConfigError(f"{name}: {value!r}; True or False is needed")
+        raise ConfigError(f"{name}: {shown(value)}; True or False is needed")
     return bool(value)
 
 
@@ -96,5 +110,5 @@ def array(value: Any, name: str) -> np.ndarray[Any, np.dtype[Any]]:
 def text(value: Any, name: str) -> str:
     """A name."""
     if not isinstance(value, str) or not value:
-        raise ConfigError(f"{name}: {value!r} is no name")
+        raise ConfigError(f"{name}: {shown(value)} is no name")
     return value

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from gymnasium import spaces
 from pettingzoo import ParallelEnv  # type: ignore[import-untyped, import-not-found, unused-ignore]
 
+from ._checks import shown
 from ._phalanx import ConfigError
 from ._remade import Remade
 from .boxes import Shown, boxes
@@ -48,7 +49,7 @@ class WorldEnv(Remade, ParallelEnv):  # type: ignore[misc]
         **world: Any,
     ) -> None:
         if not (render_mode is None or isinstance(render_mode, str) and render_mode in _RENDER_MODES):
-            raise ConfigError(f'render_mode: {render_mode!r}; allowed are None, "rgb_array" and "human"')
+            raise ConfigError(f'render_mode: {shown(render_mode)}; allowed are None, "rgb_array" and "human"')
         self._games = make_games(source, 1, 1, kappa, max_cycles, continuous, network, world)
         self._starts = Starts(self._games, 1)
         kind = self._games.kind

@@ -7,6 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ._checks import shown
 from ._phalanx import ConfigError, Games
 
 #: How observations are shown: as the library's own models read them, or as boxes.
@@ -43,8 +44,8 @@ class Boxes:
         return row
 
 
-def boxes(shown: Any, games: Games) -> Boxes | None:
+def boxes(wanted: Any, games: Games) -> Boxes | None:
     """What `observations=` asks for."""
-    if isinstance(shown, str) and shown in ("native", "box"):
-        return Boxes(games) if shown == "box" else None
-    raise ConfigError(f'observations: {shown!r}; allowed are "native" and "box"')
+    if isinstance(wanted, str) and wanted in ("native", "box"):
+        return Boxes(games) if wanted == "box" else None
+    raise ConfigError(f'observations: {shown(wanted)}; allowed are "native" and "box"')

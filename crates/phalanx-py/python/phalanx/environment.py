@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from . import _phalanx
 from ._checks import array as as_array
-from ._checks import flag, listed, mapping, names, real, text, whole
+from ._checks import flag, listed, mapping, names, real, shown, text, whole
 from ._phalanx import ConfigError
 from .graphs import Graph, edges
 from .world import LARGEST, World, interval
@@ -178,7 +178,7 @@ class Adapter:
 
     def _flat(self, observation: Any) -> NDArray[np.float32]:
         if isinstance(observation, Mapping):
-            parts = [self._flat(observation[key]) for key in sorted(observation)]
+            parts = [self._flat(observation[key]) for key in _ordered(observation)]
             return np.concatenate(parts) if parts else np.zeros(0, np.float32)
         if isinstance(observation, tuple) and observation:
             return np.concatenate([self._flat(part) for part in observation])
@@ -263,11 +263,27 @@ def _unlike(step: int) -> ConfigError:
     )
 
 
+def _ordered(observation: Mapping[Any, Any]) -> list[Any]:
+    """The keys of an observation, in an order that does not depend on how it was made."""
+    try:
+        return sorted(observation)
+    except TypeError:
+        raise ConfigError(f"observations: the keys {shown(list(observation))} have no order") from None
+
+
+def _is_set(flags: Mapping[Any, Any], agent: Any, name: str) -> bool:
+    """What a dict of flags says of an agent; nothing means no. Arrays of one entry will do."""
+    said = as_array(flags.get(agent, False), name)
+    if said.size != 1 or said.dtype.kind not in "biuf" or said.item() not in (0, 1):
+        raise ConfigError(f"{name} (of {agent!r}): {shown(flags[agent])}; True or False is needed")
+    return bool(said.item())
+
+
 def _formed(example: Any, numbers: NDArray[np.float32]) -> tuple[Any, NDArray[np.float32]]:
     """Something like the example from the first numbers, and the rest of them."""
     if isinstance(example, Mapping):
         made = {}
-        for key in sorted(example):
+        for key in _ordered(example):
             made[key], numbers = _formed(example[key], numbers)
         return made, numbers
     if isinstance(example, tuple) and example:
@@ -306,10 +322,13 @@ class _Episode:
             )
         seen, earned, ended, cut, infos = moved
         rewards = np.zeros((1 + len(adapter.channels), len(adapter.agents)))
+        leaving: set[Any] = set()
         for i, agent in enumerate(adapter.agents):
             if agent not in self._living:
                 continue
-            leaves = ended.get(agent) or cut.get(agent)
+            leaves = _is_set(ended, agent, "terminations") or _is_set(cut, agent, "truncations")
+            if leaves:
+                leaving.add(agent)
             missing = (
                 "reward" if agent not in earned else "observation" if agent not in seen and not leaves else None
             )
@@ -317,7 +336,7 @@ class _Episode:
                 raise ConfigError(f"make: its step gives no {missing} of {agent!r}")
             rewards[0, i] = reward = real(earned[agent], f"rewards (of {agent!r})")
             for k, (name, channel) in enumerate(adapter.channels.items()):
-                info = infos.get(agent, {})
+                info = mapping(infos.get(agent, {}), f"infos (of {agent!r})")
                 if callable(channel):
                     rewards[1 + k, i] = real(
                         channel(agent, seen.get(agent), given[agent], reward, info), f"channels[{name!r}]"
@@ -326,11 +345,11 @@ class _Episode:
                     rewards[1 + k, i] = real(info[channel], f"channels[{name!r}]")
                 else:
                     raise ConfigError(
-                        f"channels[{name!r}]: infos of {agent!r} have no {channel!r}, but {list(info)}"
+                        f"channels[{name!r}]: infos of {agent!r} have no {channel!r}, but {shown(list(info))}"
                     )
         if not np.isfinite(rewards).all():
             raise ConfigError(f"rewards: {rewards[~np.isfinite(rewards)][0]}")
-        self._living -= {agent for agent in adapter.agents if ended.get(agent) or cut.get(agent)}
+        self._living -= leaving
         self._cells, self._numbers = adapter.read({agent: seen[agent] for agent in self._living if agent in seen})
         return rewards.ravel(), not self._living
 

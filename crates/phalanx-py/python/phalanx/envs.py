@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ._checks import array as as_array
+from ._checks import shown
 from ._phalanx import ConfigError, Configuration, Games
 from ._remade import Remade
 from .boxes import Shown, boxes
@@ -359,7 +360,7 @@ class Starts:
         try:
             first = operator.index(None if isinstance(seed, bool) else seed)  # type: ignore[arg-type]
         except TypeError:
-            raise TypeError(f"seed: {seed!r} is no integer") from None
+            raise TypeError(f"seed: {shown(seed)} is no integer") from None
         is_pistonball = self._games.kind == "pistonball"
         if first < 0 or not is_pistonball and first + self._copies - 1 > _LARGEST_SEED:
             most = "" if is_pistonball else f" to {_LARGEST_SEED - self._copies + 1}"
@@ -410,7 +411,7 @@ def make_games(
 ) -> Games:
     """Copies of what the arguments of :func:`env` describe."""
     if not isinstance(continuous, bool):
-        raise TypeError(f"continuous: {continuous!r}; True or False is needed")
+        raise TypeError(f"continuous: {shown(continuous)}; True or False is needed")
     if max_cycles is not None:
         max_cycles = whole_number("max_cycles", max_cycles, MOST_CYCLES)
     settings: dict[str, Any] = {}
@@ -420,7 +421,7 @@ def make_games(
         settings["kappa"] = kappa
     if network is not None:
         if not isinstance(network, dict):
-            raise TypeError(f"network: {network!r}; a dict with a kind is needed, such as {{'kind': 'ring'}}")
+            raise TypeError(f"network: {shown(network)}; a dict with a kind is needed, such as {{'kind': 'ring'}}")
         settings["network"] = network
     if isinstance(source, str):
         source = _PRESETS.get(source, source)
@@ -439,7 +440,7 @@ def whole_number(name: str, value: SupportsIndex, most: int = 2**48) -> int:
     try:
         number = operator.index(None if isinstance(value, bool) else value)  # type: ignore[arg-type]
     except TypeError:
-        raise TypeError(f"{name}: {value!r} is no integer") from None
+        raise TypeError(f"{name}: {shown(value)} is no integer") from None
     if not 1 <= number <= most:
         raise ConfigError(f"{name}: {number}; allowed are 1 to {most}")
     return number

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ._checks import shown
 from ._phalanx import ConfigError, Configuration, Fixed
 from .policy import Policy
 
@@ -126,7 +127,9 @@ class _ByAgent(_Caller):
             return self._number(int(array.reshape(())), agent, name)
         if array.dtype.kind == "f" and array.ndim == 1:
             return self._law(array, agent, repr(name))
-        raise ConfigError(f"policy: gives {name!r} {said!r}; the number of an action or probabilities are needed")
+        raise ConfigError(
+            f"policy: gives {name!r} {shown(said)}; the number of an action or probabilities are needed"
+        )
 
     def _number(self, action: int, agent: int, name: Any) -> int:
         if not 0 <= action < self._counts[agent]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ._checks import shown
 from ._phalanx import ConfigError
 
 #: Links as pairs of agents (numbers or names), a dict of neighbours, a square matrix of 0 and 1, a networkx graph, or a
@@ -40,7 +41,7 @@ def edges(graph: Graph, agents: Sequence[Hashable]) -> list[tuple[int, int]]:
         if 0 <= index < len(agents):
             return int(index)
         few = ", ".join(map(repr, agents[:4])) + (", …" if len(agents) > 4 else "")
-        raise ConfigError(f"graph: {node!r} is no agent; there are {len(agents)}: {few}")
+        raise ConfigError(f"graph: {shown(node)} is no agent; there are {len(agents)}: {few}")
 
     if hasattr(graph, "edges") and hasattr(graph, "nodes"):
         nodes = list(graph.nodes)
@@ -69,10 +70,10 @@ def edges(graph: Graph, agents: Sequence[Hashable]) -> list[tuple[int, int]]:
         except TypeError:
             first, second = None, None
         if first is None or second is None or isinstance(pair, str):
-            raise ConfigError(f"graph: {pair!r} is no pair of agents")
+            raise ConfigError(f"graph: {shown(pair)} is no pair of agents")
         i, j = find(first), find(second)
         if i == j:
-            raise ConfigError(f"graph: links {first!r} with itself")
+            raise ConfigError(f"graph: links {shown(first)} with itself")
         found.add((min(i, j), max(i, j)))
     return sorted(found)
 

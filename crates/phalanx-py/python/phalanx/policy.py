@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._checks import array, flag, folder, whole
+from ._checks import array, flag, folder, shown, whole
 from ._phalanx import ConfigError, Fixed
 from .own import Own
 
@@ -64,7 +64,7 @@ class Policy:
         if self._adapter is not None:
             seen = self._of_agents(self._adapter, observation, "observation")
             if agent not in self._adapter.agents:
-                raise ConfigError(f"agent: {agent!r} is unknown; there are {self._adapter.agents[:4]}")
+                raise ConfigError(f"agent: {shown(agent)} is unknown; there are {self._adapter.agents[:4]}")
             return self._law_in(self._adapter.agents.index(agent), *self._adapter.read(seen))
         number = self._number(agent)
         rows = array(observation, "observation")
@@ -162,7 +162,7 @@ class Policy:
         if isinstance(agent, str):
             prefix, _, number = agent.rpartition("_")
             if prefix != self._prefix or not number.isdecimal():
-                raise ConfigError(f"agent: {agent!r} is unknown; names are `{self._prefix}_0` and so on")
+                raise ConfigError(f"agent: {shown(agent)} is unknown; names are `{self._prefix}_0` and so on")
             agent = int(number)
         return whole(agent, "agent", 0, self._agents - 1)
 
@@ -189,7 +189,7 @@ class Policy:
             )
         unknown = [agent for agent in observations if agent not in adapter.agents]
         if unknown:
-            raise ConfigError(f"{name}: {unknown[0]!r} is no agent")
+            raise ConfigError(f"{name}: {shown(unknown[0])} is no agent")
         return observations
 
     def _law_in(self, agent: int, cells: NDArray[np.int64], numbers: NDArray[np.float32]) -> NDArray[np.float64]:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any, Protocol
 
+from ._checks import shown
 from ._phalanx import ConfigError
 
 #: Least time between two looks of a bar, in seconds.
@@ -137,7 +138,7 @@ def bar(wanted: bool | Callable[[dict[str, Any]], Any] | None, iterations: int) 
     if callable(wanted):
         return _Called(wanted)
     if not (wanted is None or isinstance(wanted, bool)):
-        raise ConfigError(f"progress: {wanted!r}; give True, False or a function")
+        raise ConfigError(f"progress: {shown(wanted)}; give True, False or a function")
     if wanted is False:
         return _Quiet()
     # Programs without a console have no standard error.

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from . import _phalanx
 from ._checks import array as as_array
-from ._checks import flag, listed, mapping, names, real, whole
+from ._checks import flag, listed, mapping, names, real, shown, whole
 from ._phalanx import ConfigError
 from .graphs import Graph, edges
 
@@ -259,11 +259,11 @@ def sizes(given: Any, n: int, name: str) -> list[int]:
     """A number per agent."""
     array = as_array(given, name)
     if array.dtype.kind not in "iu" or array.ndim > 1:
-        raise ConfigError(f"{name}: {given!r}; give a whole number, or one per agent")
+        raise ConfigError(f"{name}: {shown(given)}; give a whole number, or one per agent")
     if array.ndim == 1 and len(array) != n:
         raise ConfigError(f"{name}: {len(array)} numbers for {n} agents")
     if (array < 1).any() or (array > LARGEST).any():
-        raise ConfigError(f"{name}: {given!r}; allowed are 1 to {LARGEST}")
+        raise ConfigError(f"{name}: {shown(given)}; allowed are 1 to {LARGEST}")
     return [int(size) for size in np.broadcast_to(array, n)]
 
 
@@ -292,7 +292,7 @@ def interval(pair: Any, name: str) -> tuple[float, float]:
     is_row = isinstance(pair, Sequence) and not isinstance(pair, str | bytes) or np.ndim(pair) == 1
     ends = list(pair) if is_row and not isinstance(pair, Mapping) else []
     if len(ends) != 2:
-        raise ConfigError(f"{name}: {pair!r}; give the smallest and the largest")
+        raise ConfigError(f"{name}: {shown(pair)}; give the smallest and the largest")
     low, high = (real(end, name) for end in ends)
     if not (np.isfinite(low) and np.isfinite(high) and low <= high):
         raise ConfigError(f"{name}: {low} to {high} is no range")
