@@ -44,6 +44,77 @@ class Bits:
         return self._seen(), earned, no, over, infos
 
 
+class Box:
+    """A space of numbers."""
+
+    def __init__(self, shape):
+        self.shape = shape
+
+
+class Gym:
+    """As rware and lbforaging: an environment of Gymnasium whose actions and rewards are lists."""
+
+    n_agents = 2
+
+    def reset(self, seed=None, options=None):
+        self.rng = np.random.default_rng(seed)
+        return tuple(self.rng.random(3) for _ in range(self.n_agents)), {}
+
+    def step(self, actions):
+        seen = tuple(self.rng.random(3) for _ in range(self.n_agents))
+        return seen, [float(action) for action in actions], False, False, {}
+
+
+class Joined:
+    """The same as a parallel environment."""
+
+    possible_agents = agents = ["0", "1"]
+
+    def __init__(self):
+        self.gym = Gym()
+
+    def observation_space(self, agent):
+        return Box((3,))
+
+    def action_space(self, agent):
+        return Discrete(5)
+
+    def _named(self, values):
+        return dict(zip(self.agents, values, strict=True))
+
+    def reset(self, seed=None, options=None):
+        seen, info = self.gym.reset(seed=seed)
+        return self._named(seen), self._named([info] * 2)
+
+    def step(self, actions):
+        seen, earned, ended, cut, info = self.gym.step([actions[agent] for agent in self.agents])
+        return (
+            self._named(seen),
+            self._named(earned),
+            self._named([ended] * 2),
+            self._named([cut] * 2),
+            self._named([info] * 2),
+        )
+
+
+class Wide(Bits):
+    """As magent2's battle: many numbers per agent, and agents that fall while others go on."""
+
+    possible_agents = ["red_0", "red_1", "blue_0"]
+
+    def _seen(self):
+        return {
+            agent: np.tile(numbers, (13, 13, 5)).astype(np.float32) for agent, numbers in super()._seen().items()
+        }
+
+    def step(self, actions):
+        seen, earned, ended, cut, infos = super().step(actions)
+        if self.count == 2:
+            ended = {agent: agent == "red_1" for agent in ended}
+        self.agents = [agent for agent in self.agents if not ended[agent]]
+        return tuple({agent: part[agent] for agent in actions} for part in (seen, earned, ended, cut, infos))
+
+
 class Leaking(Bits):
     """As Knights Archers Zombies: something is left over from the last episode, so that a used copy is not a fresh one."""
 
