@@ -1,12 +1,16 @@
 //! The file that describes a sweep.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use phalanx::base::document;
 use phalanx::base::key::{KAPPA, SEED};
 use phalanx::run::preset;
 use phalanx::{Error, Result};
 use toml::{Table, Value};
+
+/// The dotted name of a setting, which all runs share: there can be tens of thousands.
+pub type Key = Arc<str>;
 
 /// What the file says, checked as far as it can be without building anything.
 pub struct SweepFile {
@@ -19,9 +23,9 @@ pub struct SweepFile {
     /// Whether settings share random numbers.
     pub noise: Noise,
     /// Settings of all runs.
-    pub set: Vec<(String, Value)>,
+    pub set: Vec<(Key, Value)>,
     /// Keys and their values, of which the product is taken.
-    pub grid: Vec<(String, Vec<Value>)>,
+    pub grid: Vec<(Key, Vec<Value>)>,
     /// Keys that are drawn.
     pub random: Option<Random>,
 }
@@ -42,7 +46,7 @@ pub struct Random {
     /// Seed of the draws.
     pub seed: u64,
     /// What is drawn.
-    pub keys: Vec<(String, Draw)>,
+    pub keys: Vec<(Key, Draw)>,
 }
 
 /// Where a value is drawn from.
@@ -114,9 +118,9 @@ impl SweepFile {
     fn check_keys(&self) -> Checked<()> {
         let drawn = self.random.iter().flat_map(|random| &random.keys).map(|(key, _)| ("random", key));
         let set = self.set.iter().map(|(key, _)| ("set", key));
-        let mut seen: Vec<(&str, &String)> = Vec::new();
+        let mut seen: Vec<(&str, &Key)> = Vec::new();
         for (section, key) in set.chain(self.grid.iter().map(|(key, _)| ("grid", key))).chain(drawn) {
-            if key == SEED {
+            if **key == *SEED {
                 return Err(format!("{section}.seed: seeds are given as `seeds = [1, 2, 3]` or `seeds = 3`"));
             }
             if let Some((other, _)) = seen.iter().find(|(_, known)| *known == key) {
@@ -167,8 +171,8 @@ fn check_list(name: &str, list: &[Value]) -> Checked<()> {
     }
 }
 
-fn grid(section: &Table) -> Checked<Vec<(String, Vec<Value>)>> {
-    let entry = |(key, value): (String, Value)| match value {
+fn grid(section: &Table) -> Checked<Vec<(Key, Vec<Value>)>> {
+    let entry = |(key, value): (Key, Value)| match value {
         Value::Array(list) => check_list(&format!("grid.{key}"), &list).map(|()| (key, list)),
         other => Err(format!("grid.{key}: {other} is not a list; write [{other}]")),
     };
@@ -189,7 +193,7 @@ fn random(mut section: Table) -> Checked<Random> {
         whole("samples", 1..=MOST_RUNS)?.ok_or("random.samples is missing: how many settings to draw")?;
     let seed = whole("seed", 0..=i64::MAX as usize)?.unwrap_or(1) as u64;
     let is_range = |table: &Table| table.contains_key("low") || table.contains_key("high");
-    let entry = |(key, value): (String, Value)| Ok((key.clone(), draw(&format!("random.{key}"), value)?));
+    let entry = |(key, value): (Key, Value)| Ok((key.clone(), draw(&format!("random.{key}"), value)?));
     let keys = leaves(&section, &is_range).into_iter().map(entry).collect::<Checked<Vec<_>>>()?;
     if keys.is_empty() {
         return Err(format!("random: there is no key to draw; write for example {KAPPA} = [0, 1, 2]"));
@@ -233,15 +237,15 @@ fn draw(name: &str, value: Value) -> Checked<Draw> {
 /// Dotted names and values. `critic.average = 1` is a section to TOML and `"critic.average" = 1` a key: both
 /// name the same setting. A quoted name is taken with all that follows, as for `--set`, as is what `is_leaf`
 /// says.
-fn leaves(table: &Table, is_leaf: &dyn Fn(&Table) -> bool) -> Vec<(String, Value)> {
+fn leaves(table: &Table, is_leaf: &dyn Fn(&Table) -> bool) -> Vec<(Key, Value)> {
     let mut found = Vec::new();
     for (key, value) in table {
         match value {
             Value::Table(inner) if !key.contains('.') && !is_leaf(inner) => {
                 let below = leaves(inner, is_leaf).into_iter();
-                found.extend(below.map(|(rest, value)| (format!("{key}.{rest}"), value)));
+                found.extend(below.map(|(rest, value)| (format!("{key}.{rest}").into(), value)));
             }
-            value => found.push((key.clone(), value.clone())),
+            value => found.push((key.as_str().into(), value.clone())),
         }
     }
     found

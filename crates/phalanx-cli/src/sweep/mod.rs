@@ -18,7 +18,7 @@ use crate::stop::Stop;
 use crate::threads::on_threads;
 use crate::train::provenance;
 use crate::{print, say};
-use file::SweepFile;
+use file::{Key, SweepFile};
 use settings::Setting;
 
 #[derive(clap::Args)]
@@ -75,8 +75,8 @@ impl Plan {
     }
 
     /// Keys that differ between settings.
-    fn keys(&self) -> impl Iterator<Item = &String> {
-        self.settings.first().into_iter().flat_map(|setting| setting.values.iter().map(|(key, _)| key))
+    fn keys(&self) -> impl Iterator<Item = &str> {
+        self.settings.first().into_iter().flat_map(|setting| setting.values.iter().map(|(key, _)| &**key))
     }
 
     /// Builds a run of each setting, or of one run's: what it refuses is found before the first run begins.
@@ -127,17 +127,17 @@ fn open_base(file: &SweepFile) -> Result<Config> {
 }
 
 fn configured(file: &SweepFile, base: &Config, setting: &Setting, seed: u64) -> Result<Config> {
-    let as_toml = |(key, value): &(String, toml::Value)| {
+    let as_toml = |(key, value): &(Key, toml::Value)| {
         let value = match value.as_str() {
             Some(name) if key.rsplit('.').next() == Some("file") => toml::Value::String(file.locate(name)),
             _ => value.clone(),
         };
         (key.clone(), value.to_string())
     };
-    let seed = (SEED.to_string(), seed.to_string());
-    let pairs: Vec<(String, String)> =
+    let seed = (SEED.into(), seed.to_string());
+    let pairs: Vec<(Key, String)> =
         file.set.iter().chain(&setting.values).map(as_toml).chain([seed]).collect();
-    base.with_all(pairs.iter().map(|(key, value)| (key.as_str(), value.as_str())))
+    base.with_all(pairs.iter().map(|(key, value)| (&**key, value.as_str())))
 }
 
 /// A mistake with the setting that has it.

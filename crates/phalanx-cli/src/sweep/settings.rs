@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use phalanx::base::stream::{Place, Purpose, Stream};
 use toml::Value;
 
-use super::file::{Draw, MOST_RUNS, Noise, Random, SweepFile};
+use super::file::{Draw, Key, MOST_RUNS, Noise, Random, SweepFile};
 
 /// What is special about a group of runs that differ in their seed only.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Setting {
     /// Keys of the grid and of the random search, with their values.
-    pub values: Vec<(String, Value)>,
+    pub values: Vec<(Key, Value)>,
 }
 
 impl Setting {
@@ -24,14 +24,24 @@ impl Setting {
 
     /// The same in characters that are safe in the name of a folder.
     fn folder_name(&self) -> String {
-        let safe = |c: char| c.is_ascii_alphanumeric() || "=.,+-_".contains(c);
-        let parts = self.values.iter().map(|(key, value)| {
-            let value: String = plain(value).chars().filter(|c| !" \"'[]{}".contains(*c)).collect();
-            // Commas go between settings.
-            format!("{key}={}", value.replace(',', "+"))
-        });
-        let name = parts.collect::<Vec<_>>().join(",");
-        name.chars().map(|c| if safe(c) { c } else { '_' }).collect()
+        let is_safe = |c: char| c.is_ascii_alphanumeric() || "=.+-_".contains(c);
+        let mut name = String::new();
+        for (key, value) in &self.values {
+            if !name.is_empty() {
+                name.push(',');
+            }
+            name.extend(key.chars().map(|c| if is_safe(c) || c == ',' { c } else { '_' }));
+            name.push('=');
+            let value = plain(value);
+            let value = value.chars().filter(|c| !" \"'[]{}".contains(*c));
+            name.extend(value.map(|c| match c {
+                // Commas go between settings.
+                ',' => '+',
+                c if is_safe(c) => c,
+                _ => '_',
+            }));
+        }
+        name
     }
 }
 
@@ -52,36 +62,39 @@ pub fn settings(file: &SweepFile) -> Result<Vec<Setting>, String> {
     if runs > MOST_RUNS {
         return Err(format!("it asks for more than {MOST_RUNS} runs"));
     }
-    let mut found = vec![Setting { values: Vec::new() }];
-    for (key, values) in &file.grid {
-        found = (found.iter())
-            .flat_map(|setting| {
-                values.iter().map(move |value| extended(setting, [(key.clone(), value.clone())]))
-            })
-            .collect();
-    }
-    let Some(random) = &file.random else { return Ok(found) };
+    let points = file.grid.iter().map(|(_, values)| values.len()).product::<usize>();
+    let found = (0..points).map(|number| point(&file.grid, number));
+    let Some(random) = &file.random else { return Ok(found.collect()) };
     // Of a few values, the same may be drawn again; it would be the same runs. Many are told apart by their
     // text: comparing each with all before it takes minutes.
     let mut known = BTreeSet::new();
     let samples = (0..random.samples).map(|k| drawn(random, k));
     let samples: Vec<_> = samples.filter(|sample| known.insert(format!("{sample:?}"))).collect();
+    let with = |setting: &Setting, sample: &Vec<(Key, Value)>| Setting {
+        values: setting.values.iter().chain(sample).cloned().collect(),
+    };
     Ok(found
-        .iter()
-        .flat_map(|setting| samples.iter().map(|sample| extended(setting, sample.clone())))
+        .flat_map(|setting| samples.iter().map(move |sample| with(&setting, sample)).collect::<Vec<_>>())
         .collect())
 }
 
-fn extended(setting: &Setting, more: impl IntoIterator<Item = (String, Value)>) -> Setting {
-    Setting { values: setting.values.iter().cloned().chain(more).collect() }
+/// The point of the grid with a number, whose digits are those of the keys, the last one's the lowest.
+fn point(grid: &[(Key, Vec<Value>)], mut number: usize) -> Setting {
+    let mut values: Vec<(Key, Value)> = Vec::with_capacity(grid.len());
+    for (key, all) in grid.iter().rev() {
+        values.push((key.clone(), all[number % all.len()].clone()));
+        number /= all.len();
+    }
+    values.reverse();
+    Setting { values }
 }
 
 /// Sample `k` of a random search. It depends on the seed, on k and on each key's name: more samples, or
 /// another key, leave those that are there as they are.
-fn drawn(random: &Random, k: usize) -> Vec<(String, Value)> {
+fn drawn(random: &Random, k: usize) -> Vec<(Key, Value)> {
     let stream = Stream::new(random.seed);
     let place = Place { purpose: Purpose::Search, iteration: k as u32, trajectory: 0 };
-    let draw = |(key, draw): &(String, Draw)| {
+    let draw = |(key, draw): &(Key, Draw)| {
         let u = stream.sequence(place, hash(key) as u32).uniform();
         (key.clone(), draw.at(u))
     };

@@ -18,7 +18,7 @@ const EXACT: &str = "return,objective,violation_total,violation_max,violation_me
 
 /// `summary.csv`: one row per run, whatever became of it.
 pub fn csv(plan: &Plan, finishes: &[JobOutcome]) -> String {
-    let keys: Vec<&String> = plan.keys().collect();
+    let keys: Vec<&str> = plan.keys().collect();
     // What a setting says already, as the number of iterations, needs no second column.
     let fields = || FIELDS.split(',').filter(|field| !keys.iter().any(|key| key == field));
     let mut header = vec!["index".to_string(), "run".into()];
