@@ -62,14 +62,17 @@ pub fn state_file(choices: &mut Choices<'_>) -> Verdict {
 
 /// A changed manifest of two pieces.
 pub fn manifest(choices: &mut Choices<'_>) -> Verdict {
-    let mut text = print::json(&MANIFESTS.document(choices));
-    // With a checksum of its own, or as earlier versions wrote it.
+    let mut bytes = print::json(&MANIFESTS.document(choices)).into_bytes();
+    splice(&mut bytes, 48, choices);
+    let mut manifest = String::from_utf8_lossy(&bytes).into_owned();
+    // With a checksum of its own, as whoever forges one would write it, or as earlier versions wrote it.
     if choices.one_in(2) {
-        text = seal(&text);
+        manifest = seal(&manifest);
     }
-    let mut bytes = text.into_bytes();
-    splice(&mut bytes, 16, choices);
-    let manifest = String::from_utf8_lossy(&bytes);
+    if choices.one_in(48) {
+        // A checksum that does not fit.
+        manifest = manifest.replacen('3', "4", 1);
+    }
     let is_checked = choices.one_in(2);
     let checkpoint = Checkpoint { manifest: &manifest, iteration: 2, pieces: &PIECES[..], is_checked };
     with_session(0, |session| Verdict::of(&restore(session, &checkpoint)))
