@@ -14,10 +14,10 @@ use crate::{on_threads, print};
 
 #[derive(clap::Args)]
 pub struct BenchArgs {
-    /// World to simulate: line, wireless, pistonball or epidemic.
+    /// World to simulate: line, wireless, pistonball, platoon or epidemic.
     world: String,
     /// Number of agents; `wireless` and `epidemic` take the squarest grid of no more than these [default:
-    /// 1000, 10 pistons].
+    /// 1000, 10 pistons, 8 vehicles].
     #[arg(long)]
     n: Option<usize>,
     /// Threads to use [default: all cores].

@@ -4,9 +4,9 @@ use std::path::Path;
 
 use phalanx::Result;
 
-/// What `phalanx replay` prints for a recorded game.
-pub fn replay(text: &str) -> Result<String> {
-    crate::replay::replay_text(Path::new("game.csv"), text)
+/// What `phalanx replay` prints for a recorded game of a world.
+pub fn replay(world: &str, text: &str) -> Result<String> {
+    crate::replay::replay_text(world, Path::new("game.csv"), || Ok(text.into()))
 }
 
 /// The names of the runs of a sweep; configurations are made where there are `most` runs or fewer.

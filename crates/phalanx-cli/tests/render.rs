@@ -188,7 +188,7 @@ fn bad_options_are_refused_in_one_line() {
         ("synthetic --policy uniform --episode 16777216", "--episode: 16777216; allowed are 0 to 16777215"),
         (
             "table.toml --policy uniform",
-            "world.kind: `table` has no pictures; line, wireless, pistonball and epidemic have",
+            "world.kind: `table` has no pictures; line, wireless, pistonball, platoon and epidemic have",
         ),
     ] {
         let assert = phalanx(folder.path(), &format!("render {arguments}")).code(2);

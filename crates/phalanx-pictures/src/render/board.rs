@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use phalanx::run::Config;
-use phalanx::world::{EpidemicSpec, LineSettings, PistonballSpec, Wireless, World};
+use phalanx::world::{EpidemicSpec, LineSettings, PistonballSpec, PlatoonSpec, Wireless, World};
 use phalanx::{Error, Result};
 
 use super::epidemic::Map;
@@ -11,6 +11,7 @@ use super::episode::{no_pictures, queue, sending, wireless_part};
 use super::film::{Film, Step};
 use super::line::{self, LineFilm};
 use super::pistonball::{self, Stage};
+use super::platoon::{self, PlatoonFilm, PlatoonStep};
 use super::raster::Raster;
 use super::shape::{Picture, Point, Shape};
 use super::wireless::{WirelessFilm, WirelessStep};
@@ -24,7 +25,8 @@ pub struct Moment<'a> {
     pub actions: Option<&'a [u8]>,
     /// Everybody's reward of that step, by which deliveries of `wireless` are known; empty if it is not.
     pub rewards: &'a [f32],
-    /// What agents share: x, y, vx, vy, ω and angle of the ball of `pistonball`; empty in other worlds.
+    /// What agents share: x, y, vx, vy, ω and angle of the ball of `pistonball`; the leader's speed, then every
+    /// vehicle's headway, speed and acceleration in `platoon`; empty in other worlds.
     pub shared: &'a [f32],
 }
 
@@ -60,6 +62,7 @@ enum Scene {
     Line,
     Wireless(Wireless),
     Pistonball,
+    Platoon,
     Epidemic(Map),
 }
 
@@ -73,9 +76,15 @@ impl Scene {
         if let Scene::Pistonball = self { 0.0 } else { MARGIN }
     }
 
-    /// How many numbers agents share: x, y, vx, vy, ω and angle of a ball.
-    fn shared(&self) -> usize {
-        if let Scene::Pistonball = self { 6 } else { 0 }
+    /// How many numbers agents share, and what they are.
+    fn shared(&self, agents: usize) -> (usize, &'static str) {
+        match self {
+            Scene::Pistonball => (6, "x, y, vx, vy, omega and angle of the ball"),
+            Scene::Platoon => {
+                (1 + 3 * agents, "the leader's speed, then headway, speed and acceleration per vehicle")
+            }
+            _ => (0, "none"),
+        }
     }
 
     /// The size of a moment's drawing, which is that of every moment, and what is on it.
@@ -88,13 +97,19 @@ impl Scene {
             }
             Scene::Wireless(world) => of_film(&wireless(world, moment)),
             Scene::Pistonball => pistonball(agents, moment),
+            Scene::Platoon => {
+                let actions = moment.actions.map(<[u8]>::to_vec).unwrap_or_default();
+                let step = PlatoonStep { actions, ..PlatoonStep::of_shared(moment.shared) };
+                let step = step.of_first(platoon::MOST_VEHICLES);
+                of_film(&PlatoonFilm { vehicles: agents, steps: vec![step] })
+            }
             Scene::Epidemic(map) => (map.size, map.draw(&step(moment, map.people.iter().copied()))),
         }
     }
 }
 
 impl Board {
-    /// The board of a configuration's world, which is `line`, `wireless`, `pistonball` or `epidemic`. Nothing
+    /// The board of a configuration's world, if that is built in and no `table`. Nothing
     /// but `[world]` and `[network]` matters. In an epidemic places are looked for, O(m²) for the m ≤ 400
     /// people drawn.
     pub fn of(config: &Config) -> Result<Board> {
@@ -106,6 +121,8 @@ impl Board {
             (world()?, Scene::Wireless(Wireless::new(spec)?))
         } else if settings.settings_of::<PistonballSpec>().is_some() {
             (world()?, Scene::Pistonball)
+        } else if settings.settings_of::<PlatoonSpec>().is_some() {
+            (world()?, Scene::Platoon)
         } else if settings.settings_of::<EpidemicSpec>().is_some() {
             let world = world()?;
             let map = Map::of(world.graph());
@@ -114,7 +131,7 @@ impl Board {
             return Err(no_pictures(settings.kind()));
         };
         let agents = world.graph().agents();
-        let (states, shared) = (vec![0; agents], vec![0.0; scene.shared()]);
+        let (states, shared) = (vec![0; agents], vec![0.0; scene.shared(agents).0]);
         let blank = Moment { states: &states, shared: &shared, ..Moment::default() };
         let ((width, height), _) = scene.drawing(agents, &blank);
         let around = 2.0 * scene.margin();
@@ -168,9 +185,8 @@ impl Board {
         if !rewards.is_empty() {
             one_each("rewards", rewards.len())?;
         }
-        let wanted = self.scene.shared();
+        let (wanted, what) = self.scene.shared(agents);
         if shared.len() != wanted {
-            let what = if wanted == 0 { "none" } else { "x, y, vx, vy, omega and angle of the ball" };
             let message = format!("has {} numbers; {wanted} are needed: {what}", shared.len());
             return Err(Error::config("shared", message));
         }
@@ -358,7 +374,7 @@ mod tests {
         let error = Board::of(&config).unwrap_err().to_string();
         assert_eq!(
             error,
-            "world.kind: `table` has no pictures; line, wireless, pistonball and epidemic have"
+            "world.kind: `table` has no pictures; line, wireless, pistonball, platoon and epidemic have"
         );
     }
 }

@@ -3,13 +3,14 @@
 use phalanx::run::{Evaluator, assessment_horizon};
 use phalanx::utility::problem::Problem;
 use phalanx::world::Trajectory;
-use phalanx::world::{EpidemicModel, EpidemicSpec, LineSettings, PistonballSpec, Wireless, World};
+use phalanx::world::{EpidemicModel, EpidemicSpec, LineSettings, PistonballSpec, PlatoonSpec, Wireless, World};
 use phalanx::{Error, Result};
 
 use super::epidemic::{self, EpidemicFilm, Map};
 use super::film::{Film, Step};
 use super::line::{self, LineFilm};
 use super::pistonball::{self, Margins, PistonballFilm, PistonballStep};
+use super::platoon::{self, PlatoonFilm, PlatoonStep};
 use super::wireless::{self, CORNERS, Outcome, Sending, WirelessFilm, WirelessStep};
 
 /// A trajectory is kept whole while it is drawn.
@@ -37,6 +38,8 @@ pub fn film_of(evaluator: &Evaluator, k: u32, seed: u64, steps: usize) -> Result
         let film = pistonball_film(evaluator, &run()?, margins(evaluator, seed));
         ended = film.is_solved;
         Box::new(film)
+    } else if world.settings_of::<PlatoonSpec>().is_some() {
+        Box::new(platoon_film(evaluator, &run()?))
     } else if let Some(spec) = world.settings_of() {
         Box::new(epidemic_film(evaluator, spec, &run()?))
     } else {
@@ -47,7 +50,7 @@ pub fn film_of(evaluator: &Evaluator, k: u32, seed: u64, steps: usize) -> Result
 
 /// Worlds of this kind cannot be drawn.
 pub fn no_pictures(kind: &str) -> Error {
-    let message = format!("`{kind}` has no pictures; line, wireless, pistonball and epidemic have");
+    let message = format!("`{kind}` has no pictures; line, wireless, pistonball, platoon and epidemic have");
     Error::config("world.kind", message)
 }
 
@@ -210,6 +213,25 @@ fn pistonball_film(evaluator: &Evaluator, trajectory: &Trajectory, margins: Marg
     };
     let steps = firsts.into_iter().enumerate().map(step).collect();
     PistonballFilm { pistons, steps, is_solved: trajectory.ended(), margins }
+}
+
+fn platoon_film(evaluator: &Evaluator, trajectory: &Trajectory) -> PlatoonFilm {
+    let vehicles = evaluator.world().graph().agents();
+    let (mut driven, mut earned) = (0.0, 0.0);
+    let step = |k: usize| {
+        let sum: f64 = (0..vehicles).map(|i| f64::from(trajectory.rewards(0, i)[k])).sum();
+        earned += sum;
+        let shared = trajectory.global_state(k);
+        driven += shared[0] * platoon::SECONDS;
+        let step = PlatoonStep {
+            driven,
+            actions: (0..vehicles).map(|i| trajectory.actions(i)[k]).collect(),
+            status: format!("reward so far {:.1} per step", earned / (k + 1) as f64),
+            ..PlatoonStep::of_shared(shared)
+        };
+        step.of_first(platoon::MOST_VEHICLES)
+    };
+    PlatoonFilm { vehicles, steps: (0..trajectory.steps()).map(step).collect() }
 }
 
 /// The policy's margins, as `phalanx eval` with the same seed and so many episodes has them.

@@ -10,6 +10,7 @@ mod contract;
 mod epidemic;
 mod line;
 pub mod pistonball;
+pub mod platoon;
 mod registry;
 mod sub_world;
 mod table;
@@ -32,6 +33,7 @@ pub use contract::check;
 pub use epidemic::{Epidemic, EpidemicModel, EpidemicSpec};
 pub use line::{Line, LineSettings, MIXING, Start};
 pub use pistonball::{Pistonball, PistonballSpec};
+pub use platoon::{Platoon, PlatoonSpec};
 pub(crate) use registry::kind_error;
 pub use registry::{MakeSized, Registry, SizedWorld, Surroundings, WorldConfig, WorldKind, WorldSettings};
 pub use sub_world::sub_world;
@@ -42,11 +44,12 @@ pub use wireless::{Deadlines, Probabilities, Wireless, WirelessSpec};
 
 /// The worlds that come with the library, a line each: the name that `world.kind` has for it, and its
 /// settings.
-fn kinds() -> [WorldKind; 5] {
+fn kinds() -> [WorldKind; 6] {
     [
         WorldKind::of::<LineSettings>("line"),
         WorldKind::of::<WirelessSpec>("wireless"),
         WorldKind::of::<PistonballSpec>("pistonball"),
+        WorldKind::of::<PlatoonSpec>("platoon"),
         WorldKind::of::<EpidemicSpec>("epidemic"),
         WorldKind::of::<TableSettings>("table"),
     ]
