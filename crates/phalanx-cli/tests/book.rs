@@ -55,6 +55,11 @@ fn python() {
 }
 
 #[test]
+fn a_platoon() {
+    Page::read("platoon.md").run();
+}
+
+#[test]
 fn tables_linear_models_networks() {
     Page::read("models.md").run();
 }
@@ -116,7 +121,7 @@ fn theory() {
     page.run_in(folder.path());
 }
 
-const TESTED: [&str; 21] = [
+const TESTED: [&str; 22] = [
     "problem.md",
     "first-run.md",
     "own-model.md",
@@ -131,6 +136,7 @@ const TESTED: [&str; 21] = [
     "models.md",
     "wireless.md",
     "pistonball.md",
+    "platoon.md",
     "epidemic.md",
     "results.md",
     "sweeps.md",

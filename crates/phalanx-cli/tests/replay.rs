@@ -40,6 +40,55 @@ fn recorded_games_come_out_byte_for_byte() {
     assert!(games >= 78, "{games} games");
 }
 
+/// Every recorded drive: what its file has is the same to the last digit, and what it leaves out is there.
+#[test]
+fn recorded_drives_come_out_digit_for_digit() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../phalanx/tests/reference/platoon");
+    let mut drives = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let output = replay(&["platoon", path.to_str().unwrap()]);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let (found, wanted) =
+            (String::from_utf8(output.stdout).unwrap(), std::fs::read_to_string(&path).unwrap());
+        assert_eq!(found.lines().count(), wanted.lines().count());
+        for (found, wanted) in found.lines().zip(wanted.lines()) {
+            let (found, wanted): (Vec<_>, Vec<_>) = (found.split(',').collect(), wanted.split(',').collect());
+            assert_eq!(found.len(), wanted.len());
+            for (found, wanted) in found.iter().zip(&wanted) {
+                assert!(wanted.is_empty() || found == wanted, "{}: {found}, not {wanted}", path.display());
+            }
+            assert!(found[0].parse::<usize>().map_or(true, |step| step == 0) || !found.contains(&""));
+        }
+        drives += 1;
+    }
+    assert_eq!(drives, 7);
+}
+
+#[test]
+fn bad_drives_are_refused_in_one_line() {
+    let header = "actions,lead_speed,headway,speed";
+    for (rows, wanted) in [
+        ("", "has no rows"),
+        (",15,20;20,15\n", "line 2, column speed: 1 speeds for 2 headways"),
+        (",15,20;x,15;15\n", "line 2, column headway: `x` is not a finite number"),
+        (",15,20;0.5,15;15\n", "line 2, column headway: 0.5 is not between 1 and 100000"),
+        (",,20,15\n", "line 2, column lead_speed: `` is not a finite number"),
+        (",15,20;20,15;15\n4,15,,\n", "line 3, column actions: `4` is no action; allowed are 0, 1, 2 and 3"),
+        (",15,20;20,15;15\n3,15,,\n", "line 3, column actions: 1 actions for 2 vehicles"),
+        (",15,20;20,15;15\n33,nan,,\n", "line 3, column lead_speed: `nan` is not a finite number"),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("drive.csv");
+        std::fs::write(&path, format!("{header}\n{rows}")).unwrap();
+        let output = replay(&["platoon", path.to_str().unwrap()]);
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{rows}: {error}");
+        assert!(error.starts_with(&format!("error: {}: {wanted}", path.display())), "{error}");
+        assert_eq!(error.lines().count(), 1, "{error}");
+    }
+}
+
 /// Columns in another order, and only those that are needed.
 #[test]
 fn columns_go_by_their_names() {
@@ -135,7 +184,7 @@ fn unknown_worlds_and_unreadable_files_are_named() {
     let bytes = folder.path().join("bytes.csv");
     std::fs::write(&bytes, [0xff, 0xfe, 0x00]).unwrap();
     for (arguments, wanted) in [
-        (["line", &game], "error: world: `line` is unknown; allowed is `pistonball`"),
+        (["line", &game], "error: world: `line` is unknown; allowed are `pistonball` and `platoon`"),
         (["pistonball", missing.to_str().unwrap()], "none.csv: cannot be read: "),
         (["pistonball", bytes.to_str().unwrap()], "bytes.csv: cannot be read: "),
         (["pistonball", folder.path().to_str().unwrap()], ": cannot be read: "),

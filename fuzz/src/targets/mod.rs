@@ -78,7 +78,7 @@ pub const TARGETS: [Target; 15] = [
     },
     Target {
         name: "replay",
-        reads: &["phalanx-cli/src/replay.rs"],
+        reads: &["phalanx-cli/src/replay/"],
         about: "a recorded game, played again",
         body: replay::replay,
     },

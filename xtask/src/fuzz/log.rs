@@ -64,11 +64,9 @@ pub fn write(folder: &Path, fuzzed: &[Fuzzed], at_once: usize) -> Result<PathBuf
 
 /// A command for every finding.
 pub fn reproduce(fuzzed: &[Fuzzed]) -> String {
-    let command = |fuzzed: &Fuzzed, file: &String| {
-        match &fuzzed.reproduced_by {
-            None => format!("cargo run --package phalanx-fuzz --bin reproduce -- {} {file}\n", fuzzed.name),
-            Some(start) => format!("PHALANX_FUZZ_TARGET={} {start} {file}\n", fuzzed.name),
-        }
+    let command = |fuzzed: &Fuzzed, file: &String| match &fuzzed.reproduced_by {
+        None => format!("cargo run --package phalanx-fuzz --bin reproduce -- {} {file}\n", fuzzed.name),
+        Some(start) => format!("PHALANX_FUZZ_TARGET={} {start} {file}\n", fuzzed.name),
     };
     fuzzed.iter().flat_map(|fuzzed| fuzzed.findings.iter().map(move |file| command(fuzzed, file))).collect()
 }

@@ -106,6 +106,13 @@ impl<'a> Row<'a> {
         self.fields[column].split(';').map(|text| self.parse(column, text)).collect()
     }
 
+    /// The number of a column, if it is between two others.
+    pub fn between(&self, column: &str, number: f64, [low, high]: [f64; 2]) -> Result<f64, Error> {
+        let is_within = (low..=high).contains(&number);
+        let message = || self.blame(column, format!("{number} is not between {low} and {high}"));
+        is_within.then_some(number).ok_or_else(message)
+    }
+
     /// Actions below `count` of so many agents, a digit each.
     pub fn actions(&self, agents: usize, count: u8, called: &str) -> Result<Vec<u8>, Error> {
         let mut actions = Vec::with_capacity(agents);

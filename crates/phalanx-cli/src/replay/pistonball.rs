@@ -38,8 +38,7 @@ fn heights(row: &Row<'_>) -> Result<Vec<f64>, Error> {
         heights.push(height);
     }
     if !(FEWEST_PISTONS..=MOST_PISTONS).contains(&heights.len()) {
-        let message =
-            format!("{} pistons; allowed are {FEWEST_PISTONS} to {MOST_PISTONS}", heights.len());
+        let message = format!("{} pistons; allowed are {FEWEST_PISTONS} to {MOST_PISTONS}", heights.len());
         return Err(row.blame(HEIGHTS, message));
     }
     Ok(heights)
@@ -47,14 +46,7 @@ fn heights(row: &Row<'_>) -> Result<Vec<f64>, Error> {
 
 /// The ball, which has to be between the walls and right of where the game ends.
 fn ball(row: &Row<'_>, pistons: usize) -> Result<Ball, Error> {
-    let between = |column: &str, low: f64, high: f64| {
-        let number = row.number(column)?;
-        if (low..=high).contains(&number) {
-            Ok(number)
-        } else {
-            Err(row.blame(column, format!("{number} is not between {low} and {high}")))
-        }
-    };
+    let between = |column: &str, low: f64, high: f64| row.between(column, row.number(column)?, [low, high]);
     Ok(Ball {
         x: between("ball_x", WALL + BALL_RADIUS + 1.0, width(pistons) - WALL)?,
         y: between("ball_y", WALL, HEIGHT - WALL)?,

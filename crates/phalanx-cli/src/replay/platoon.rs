@@ -8,7 +8,8 @@ use phalanx::world::platoon::motion::{CRASHED, Convoy, GAINS, LEAST_HEADWAY, Veh
 use super::{Row, as_in_python, rows};
 
 /// Columns of a drive; the first four behind the step have to be there.
-const COLUMNS: &str = "step,actions,lead_speed,headway,speed,reward,train_reward,sum_reward,running_sum,collided,done";
+const COLUMNS: &str =
+    "step,actions,lead_speed,headway,speed,reward,train_reward,sum_reward,running_sum,collided,done";
 const LEAD: &str = "lead_speed";
 const HEADWAY: &str = "headway";
 const SPEED: &str = "speed";
@@ -16,6 +17,10 @@ const SPEED: &str = "speed";
 /// Steps of a drive, and those between two times at which one with a collision may end: the published ones.
 const STEPS: usize = 600;
 const BATCH: usize = 60;
+
+/// No drive comes near these, in metres and metres per second.
+const FARTHEST: f64 = 1e5;
+const FASTEST: f64 = 1e3;
 
 /// The drive in the form of its file, with the numbers of all vehicles in every step.
 pub fn replay(file: &Path, text: &str) -> Result<String, Error> {
@@ -28,7 +33,7 @@ pub fn replay(file: &Path, text: &str) -> Result<String, Error> {
     for (number, row) in rows.enumerate() {
         let (row, step) = (row?, number + 1);
         let actions = row.actions(n, GAINS.len() as u8, "vehicles")?;
-        convoy.step(&actions, row.number(LEAD)?);
+        convoy.step(&actions, lead(&row)?);
         let [reward, training] = rewards(&convoy);
         let sum = pairwise_sum(&reward);
         running += sum;
@@ -53,13 +58,20 @@ fn begin(row: &Row<'_>) -> Result<Convoy, Error> {
         let message = format!("{} speeds for {} headways", speeds.len(), headways.len());
         return Err(row.blame(SPEED, message));
     }
-    if let Some(headway) = headways.iter().find(|headway| **headway < LEAST_HEADWAY) {
-        let message = format!("{headway} is a collision; at least {LEAST_HEADWAY} is needed at the start");
-        return Err(row.blame(HEADWAY, message));
-    }
-    let vehicles = headways.into_iter().zip(speeds);
-    let vehicles = vehicles.map(|(headway, speed)| Vehicle { headway, speed, acceleration: 0.0 }).collect();
-    Ok(Convoy { vehicles, lead: row.number(LEAD)?, is_crashed: false })
+    let vehicle = |(&headway, &speed): (&f64, &f64)| {
+        Ok(Vehicle {
+            // Below it the drive would begin with a collision.
+            headway: row.between(HEADWAY, headway, [LEAST_HEADWAY, FARTHEST])?,
+            speed: row.between(SPEED, speed, [0.0, FASTEST])?,
+            acceleration: 0.0,
+        })
+    };
+    let vehicles = headways.iter().zip(&speeds).map(vehicle).collect::<Result<_, Error>>()?;
+    Ok(Convoy { vehicles, lead: lead(row)?, is_crashed: false })
+}
+
+fn lead(row: &Row<'_>) -> Result<f64, Error> {
+    row.between(LEAD, row.number(LEAD)?, [0.0, FASTEST])
 }
 
 /// What every vehicle earned in the last step, as published and with the penalty of training.
@@ -67,7 +79,10 @@ fn rewards(convoy: &Convoy) -> [Vec<f64>; 2] {
     let earned = |vehicle: &Vehicle| if convoy.is_crashed { [CRASHED, 0.0] } else { vehicle.reward() };
     let both: Vec<[f64; 2]> = convoy.vehicles.iter().map(earned).collect();
     // Adding nothing makes no zero negative, as in the published environment.
-    [both.iter().map(|[driven, _]| driven + 0.0).collect(), both.iter().map(|[driven, close]| driven + close).collect()]
+    [
+        both.iter().map(|[driven, _]| driven + 0.0).collect(),
+        both.iter().map(|[driven, close]| driven + close).collect(),
+    ]
 }
 
 /// Leader, headways and speeds.

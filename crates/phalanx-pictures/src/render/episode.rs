@@ -3,7 +3,9 @@
 use phalanx::run::{Evaluator, assessment_horizon};
 use phalanx::utility::problem::Problem;
 use phalanx::world::Trajectory;
-use phalanx::world::{EpidemicModel, EpidemicSpec, LineSettings, PistonballSpec, PlatoonSpec, Wireless, World};
+use phalanx::world::{
+    EpidemicModel, EpidemicSpec, LineSettings, PistonballSpec, PlatoonSpec, Wireless, World,
+};
 use phalanx::{Error, Result};
 
 use super::epidemic::{self, EpidemicFilm, Map};

@@ -54,7 +54,12 @@ impl PlatoonStep {
         let rows = shared.get(1..).unwrap_or_default().as_chunks::<3>().0;
         let headways: Vec<f32> = rows.iter().map(|[headway, ..]| *headway).collect();
         let is_crashed = headways.iter().any(|&headway| headway < CRASH);
-        PlatoonStep { speeds: rows.iter().map(|[_, speed, _]| *speed).collect(), headways, is_crashed, ..Self::default() }
+        PlatoonStep {
+            speeds: rows.iter().map(|[_, speed, _]| *speed).collect(),
+            headways,
+            is_crashed,
+            ..Self::default()
+        }
     }
 
     /// The first vehicles alone.
@@ -198,7 +203,10 @@ mod tests {
         for vehicles in [1, 2, 8, MOST_VEHICLES] {
             for headway in [0.5, 20.0, 300.0] {
                 let film = film(headway, vehicles);
-                assert!(film.draw(0).iter().all(|shape| shape.is_within(film.size())), "{vehicles} {headway}");
+                assert!(
+                    film.draw(0).iter().all(|shape| shape.is_within(film.size())),
+                    "{vehicles} {headway}"
+                );
             }
         }
     }
@@ -219,7 +227,10 @@ mod tests {
         crashed.steps[0].headways[2] = 0.5;
         crashed.steps[0].is_crashed = true;
         let lines = |film: &PlatoonFilm| {
-            film.draw(0).iter().filter(|shape| matches!(shape, Shape::Line { pen, .. } if pen.width == 2.4)).count()
+            film.draw(0)
+                .iter()
+                .filter(|shape| matches!(shape, Shape::Line { pen, .. } if pen.width == 2.4))
+                .count()
         };
         assert_eq!(lines(&crashed), 2);
     }

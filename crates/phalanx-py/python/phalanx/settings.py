@@ -35,6 +35,7 @@ class WorldSettings(_Import, total=False):
     arrival: float | Sequence[float]
     success: float | Sequence[float]
     game: Literal["paper", "pettingzoo"]
+    scenario: Literal["slowdown", "catchup"]
     model: Literal["sis", "sirs"]
     infection: float
     recovery: float

@@ -8,4 +8,5 @@ mod epidemic;
 mod joint;
 mod pistonball;
 mod pistonball_physics;
+mod platoon;
 mod sampled;

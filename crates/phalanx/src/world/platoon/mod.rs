@@ -12,7 +12,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Channel, Episode, Evolution, Joint, MakeSized, Script, SizedWorld, Surroundings, View, World, WorldSettings,
+    Channel, Episode, Evolution, Joint, MakeSized, Script, SizedWorld, Surroundings, View, World,
+    WorldSettings,
 };
 use crate::base::key::WORLD_N;
 use crate::base::stream::{Place, Stream};
@@ -27,6 +28,7 @@ pub use start::{NamedStart, Scenario, Start};
 pub struct PlatoonSpec {
     /// Number of vehicles behind the leader, from the front.
     pub n: usize,
+    /// What they have to do.
     pub scenario: Scenario,
     /// Where episodes start.
     pub start: Start,

@@ -6,11 +6,13 @@ use std::f64::consts::PI;
 
 /// Seconds of a step.
 pub const DT: f64 = 0.1;
-/// Headway, in metres, and speed, in metres per second, that every vehicle should have.
+/// Headway that every vehicle should have, in metres.
 pub const TARGET_HEADWAY: f64 = 20.0;
+/// Speed that every vehicle should have, in metres per second.
 pub const TARGET_SPEED: f64 = 15.0;
-/// Vehicles cannot be faster, nor accelerate more.
+/// Vehicles cannot be faster.
 pub const TOP_SPEED: f64 = 30.0;
+/// Nor accelerate or brake more, in metres per second squared.
 pub const MOST_ACCELERATION: f64 = 2.5;
 /// A headway below this is a collision.
 pub const LEAST_HEADWAY: f64 = 1.0;
@@ -74,7 +76,8 @@ impl Vehicle {
     #[inline]
     pub fn reward(&self) -> [f64; 2] {
         let square = |x: f64| x * x;
-        let driven = -square(self.headway - TARGET_HEADWAY) - square(self.speed - TARGET_SPEED)
+        let driven = -square(self.headway - TARGET_HEADWAY)
+            - square(self.speed - TARGET_SPEED)
             - OF_ACCELERATION * square(self.acceleration);
         [driven, -OF_CLOSENESS * square((self.headway - CLOSE).min(0.0))]
     }
@@ -83,6 +86,7 @@ impl Vehicle {
 /// Vehicles behind a leader, from the front.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Convoy {
+    /// All but the leader.
     pub vehicles: Vec<Vehicle>,
     /// Speed of the leader.
     pub lead: f64,

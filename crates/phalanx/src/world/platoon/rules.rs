@@ -1,8 +1,8 @@
 //! Rules that drive without learning, to compare with.
 
 use super::motion::{CRASHED, GAINS, LEAST_HEADWAY, TARGET_HEADWAY, TARGET_SPEED, Vehicle};
-use super::start::Scenario;
 use super::shared_vehicle;
+use super::start::Scenario;
 use crate::world::ScriptedPolicy;
 
 /// Of the four accelerations that are possible, the one nearest to k_h (h − 20) + k_d (v₋ − v) + k_v (15 − v).

@@ -20,6 +20,7 @@ pub enum Scenario {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(untagged, expecting = "\"law\", \"published\" or a number from 0 to 1 is needed")]
 pub enum Start {
+    /// By a name.
     Named(NamedStart),
     /// This ξ in every episode.
     At(f64),

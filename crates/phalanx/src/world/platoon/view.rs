@@ -1,8 +1,6 @@
 //! What a vehicle sees of itself and of its neighbours.
 
-use super::motion::{
-    DT, MOST_ACCELERATION, TARGET_HEADWAY, TARGET_SPEED, TOP_SPEED, Vehicle, optimal_speed,
-};
+use super::motion::{DT, MOST_ACCELERATION, TARGET_HEADWAY, TARGET_SPEED, TOP_SPEED, Vehicle, optimal_speed};
 use super::shared_vehicle;
 use crate::world::View;
 
