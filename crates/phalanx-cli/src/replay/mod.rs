@@ -20,10 +20,11 @@ pub struct ReplayArgs {
     file: PathBuf,
 }
 
-/// Worlds whose games are replayed, with what does it: a text in the form of the file, from its text; the path
-/// is what errors call it.
-const WORLDS: [(&str, fn(&Path, &str) -> Result<String, Error>); 2] =
-    [("pistonball", pistonball::replay), ("platoon", platoon::replay)];
+/// A text in the form of the file, from its text; the path is what errors call it.
+type Replay = fn(&Path, &str) -> Result<String, Error>;
+
+/// Worlds whose games are replayed.
+const WORLDS: [(&str, Replay); 2] = [("pistonball", pistonball::replay), ("platoon", platoon::replay)];
 
 pub fn replay(args: &ReplayArgs) -> anyhow::Result<()> {
     let text = || files::read_text(&args.file);

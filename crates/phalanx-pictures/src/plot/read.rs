@@ -151,7 +151,11 @@ pub fn parse_spreads(bytes: &[u8], path: &Path) -> Result<Vec<Spread>> {
         if quantity.text == b"slack" {
             let point = |(percent, cell): (f64, &Cell<'_>)| Ok((percent, cell.number()?));
             let quantiles = PERCENT.into_iter().zip(quantiles).map(point).collect::<Parsed<_>>()?;
-            let (constraint, count, violated) = (constraint.words(), count.index()?, negative.index()?);
+            let (constraint, all, violated) = (constraint.words(), count.agents()?, negative.agents()?);
+            if violated > all {
+                return Err(negative.refused(&format!("at most `count`, which is {all}, are possible")));
+            }
+            let (count, violated) = (u64::from(all), u64::from(violated));
             spreads.push(Spread { constraint, count, violated, quantiles });
         }
         Ok(())
@@ -179,6 +183,11 @@ impl Cell<'_> {
 
     fn index(&self) -> Parsed<u64> {
         self.parsed("it must be a whole number")
+    }
+
+    /// A number of agents: they are counted in 32 bits, so that sums over constraints fit into 64.
+    fn agents(&self) -> Parsed<u32> {
+        self.parsed("it must be a number of agents")
     }
 
     fn parsed<T: std::str::FromStr>(&self, wanted: &str) -> Parsed<T> {
@@ -303,6 +312,17 @@ mod tests {
         assert!(message("a,b\n1,2\n").contains("line 1: no column `iteration`"));
         let missing = Metrics::read(Path::new("/nowhere")).unwrap_err();
         assert!(missing.to_string().contains("/nowhere/metrics.csv") && missing.is_bad_input(), "{missing}");
+    }
+
+    #[test]
+    fn numbers_of_agents_that_no_run_has_are_refused() {
+        let row = |count: &str, negative: &str| {
+            let text = format!("{SUMMARY}\nslack,g,{count},{negative}{}\n", ",0".repeat(13));
+            parse_spreads(text.as_bytes(), Path::new("agents-summary.csv")).map_err(|error| error.to_string())
+        };
+        assert_eq!(row("7", "2").unwrap()[0].violated, 2);
+        assert!(row("18446744073709551615", "0").unwrap_err().contains("must be a number of agents"));
+        assert!(row("7", "8").unwrap_err().contains("`negative` is `8`; at most `count`, which is 7"));
     }
 
     #[test]
