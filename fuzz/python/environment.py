@@ -58,7 +58,8 @@ class Changed:
                 # Mostly inside one of the dicts: the form of the whole is the first check.
                 if isinstance(parts, dict) and parts and not self._choices.one_in(10):
                     key = self._choices.pick(list(parts))
-                    parts[key] = edited(parts[key], self._choices)
+                    # A copy: strange values are used again.
+                    parts = {**parts, key: edited(parts[key], self._choices)}
                 else:
                     parts = edited(parts, self._choices)
             answer = tuple(parts.values()) if isinstance(parts, dict) else parts

@@ -86,6 +86,25 @@ impl Seeds {
         }
     }
 
+    /// Changes one number or word of a document, and nothing of its form.
+    pub fn edit_leaf(&self, document: &mut Node, choices: &mut Choices<'_>) {
+        let mut place = document;
+        while !place.is_empty() {
+            let child = choices.below(place.len());
+            place = match place.child_mut(child) {
+                Some(child) => child,
+                None => return,
+            };
+        }
+        match place {
+            Node::Whole(number) => *place = changed_whole(*number, choices),
+            Node::Real(number) => *place = changed_real(*number, choices),
+            Node::Text(text) => *text = self.changed_text(text, choices),
+            Node::Bool(value) => *value = !*value,
+            Node::Null | Node::List(_) | Node::Map(_) => {}
+        }
+    }
+
     fn change_map(&self, entries: &mut Vec<(String, Node)>, choices: &mut Choices<'_>) {
         let place = choices.below(entries.len());
         let other = choices.below(entries.len());

@@ -25,6 +25,8 @@ const OTHER_MEANINGS: &[(&str, &str, &str, &str)] = &[
     ("utility", "linear", "run/config/mod.rs", "a policy and a critic"),
     ("utility", "linear", "policy/mod.rs", "a policy"),
     ("utility", "linear", "algorithm/critics.rs", "a critic"),
+    ("utility", "linear", "platoon/mod.rs", "a rule to compare with"),
+    ("critic", "linear", "platoon/mod.rs", "a rule to compare with"),
     ("critic", "td", "critic/linear.rs", "a solver of the linear critic"),
     ("critic", "td", "exact/truncation.rs", "a truncation"),
     ("critic", "td", "run/check/td.rs", "a check"),

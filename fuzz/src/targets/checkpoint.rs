@@ -62,7 +62,17 @@ pub fn state_file(choices: &mut Choices<'_>) -> Verdict {
 
 /// A changed manifest of two pieces.
 pub fn manifest(choices: &mut Choices<'_>) -> Verdict {
-    let mut bytes = print::json(&MANIFESTS.document(choices)).into_bytes();
+    // Most forged manifests are well-formed: it is their numbers that lie.
+    let document = if choices.below(4) == 0 {
+        MANIFESTS.document(choices)
+    } else {
+        let mut document = MANIFESTS.plain();
+        for _ in 0..=choices.below(3) {
+            MANIFESTS.edit_leaf(&mut document, choices);
+        }
+        document
+    };
+    let mut bytes = print::json(&document).into_bytes();
     splice(&mut bytes, 48, choices);
     let mut manifest = String::from_utf8_lossy(&bytes).into_owned();
     // With a checksum of its own, as whoever forges one would write it, or as earlier versions wrote it.
