@@ -40,7 +40,8 @@ const FIRST: [&str; 25] = [
     // Tables.
     "no column `",
     "is empty",
-    "is damaged: its checksum",
+    // A document's own checksum; that of a file which it names is looked at later.
+    "its checksum is not that of its content",
     " cells, the header ",
     // What JSON says of itself.
     " at line ",

@@ -54,6 +54,9 @@ pub fn plain(value: &Value) -> String {
     }
 }
 
+/// Values of all settings together: more are a mistake, and take a while to list.
+const MOST_VALUES: usize = 500_000;
+
 /// Every setting of a sweep, in order: the last key of the grid changes fastest, then come the samples.
 pub fn settings(file: &SweepFile) -> Result<Vec<Setting>, String> {
     let samples = file.random.as_ref().map_or(1, |random| random.samples);
@@ -61,6 +64,13 @@ pub fn settings(file: &SweepFile) -> Result<Vec<Setting>, String> {
     let runs = counts.fold(1usize, usize::saturating_mul);
     if runs > MOST_RUNS {
         return Err(format!("it asks for more than {MOST_RUNS} runs"));
+    }
+    let keys = file.grid.len() + file.random.as_ref().map_or(0, |random| random.keys.len());
+    if (runs / file.seeds.len()).saturating_mul(keys) > MOST_VALUES {
+        let settings = runs / file.seeds.len();
+        return Err(format!(
+            "it asks for {settings} settings of {keys} keys each; at most {MOST_VALUES} values are possible"
+        ));
     }
     let points = file.grid.iter().map(|(_, values)| values.len()).product::<usize>();
     let found = (0..points).map(|number| point(&file.grid, number));
@@ -244,6 +254,10 @@ mod tests {
         let begin = std::time::Instant::now();
         assert!(settings(&read(&text(50_000, ""))).unwrap().len() > 10_000);
         assert!(begin.elapsed().as_secs() < 10, "{:?}", begin.elapsed());
+        // Sixteen keys of two values each are too many values in all.
+        let twice = (0..16).map(|k| format!("k{k} = [0, 1]\n")).collect::<String>();
+        let refused = settings(&read(&format!("base = \"x\"\n[grid]\n{twice}"))).unwrap_err();
+        assert_eq!(refused, "it asks for 65536 settings of 16 keys each; at most 500000 values are possible");
         // Of two values there are no twenty different settings.
         assert_eq!(labels("base = \"x\"\n[random]\nsamples = 20\nkappa = [0, 1]").len(), 2);
     }
