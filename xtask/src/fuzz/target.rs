@@ -135,6 +135,8 @@ impl Job {
     fn turn(&self, turn: u64, end: &str, fuzzed: &mut Fuzzed, counts: &mut [u64; 3]) -> Result<()> {
         let before = files(&self.artifacts)?;
         let statistics = self.corpus.with_extension("counts");
+        // Those of an earlier process, if there was one.
+        let _ = std::fs::remove_file(&statistics);
         let output = self
             .command()
             .arg(&self.corpus)
