@@ -20,8 +20,8 @@ pub struct PolicyArgs {
     #[arg(long = "set", value_name = "KEY=VALUE")]
     sets: Vec<String>,
     /// Policy of a preset or file: uniform, or one that its world knows (wireless: matching; pistonball:
-    /// still, random, wave; platoon: constant0 to constant3, look-ahead, linear; epidemic: none, protect, treat,
-    /// both).
+    /// still, random, wave; platoon: constant0 to constant3, look-ahead, linear; epidemic: none, protect,
+    /// treat, both).
     #[arg(long)]
     pub policy: Option<String>,
 }

@@ -25,8 +25,8 @@ pub struct Moment<'a> {
     pub actions: Option<&'a [u8]>,
     /// Everybody's reward of that step, by which deliveries of `wireless` are known; empty if it is not.
     pub rewards: &'a [f32],
-    /// What agents share: x, y, vx, vy, ω and angle of the ball of `pistonball`; the leader's speed, then every
-    /// vehicle's headway, speed and acceleration in `platoon`; empty in other worlds.
+    /// What agents share: x, y, vx, vy, ω and angle of the ball of `pistonball`; the leader's speed, then
+    /// every vehicle's headway, speed and acceleration in `platoon`; empty in other worlds.
     pub shared: &'a [f32],
 }
 

@@ -49,7 +49,7 @@ pub struct PlatoonStep {
 }
 
 impl PlatoonStep {
-    /// All vehicles as the world shows them: the leader's speed, then headway, speed and acceleration of each.
+    /// All vehicles as the world shows them: the leader's speed, then headway, speed and acceleration each.
     pub fn of_shared(shared: &[f32]) -> Self {
         let rows = shared.get(1..).unwrap_or_default().as_chunks::<3>().0;
         let headways: Vec<f32> = rows.iter().map(|[headway, ..]| *headway).collect();
@@ -105,7 +105,7 @@ fn vehicle((front, y): Point, length: f32, fill: Colour) -> Shape {
     Shape::filled((front - length, y - 7.0), (length, 14.0), fill)
 }
 
-/// What an action looks at: a dot for the own headway, a stroke for the vehicle ahead; neither for gains of 0.
+/// What an action looks at: a dot for the own headway, a stroke for the vehicle ahead; neither for no gain.
 fn action_sign((x, y): Point, action: u8) -> Vec<Shape> {
     let pen = |is_on: bool| if is_on { Colour::of_series(4) } else { Colour::QUIET.tint(0.25) };
     vec![

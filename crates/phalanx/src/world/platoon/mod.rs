@@ -66,8 +66,8 @@ const MOST_VEHICLES: usize = 100_000;
 /// Vehicles 0 – 1 – … – n−1 from the front, in one lane behind a leader that is no agent.
 ///
 /// A vehicle's state is one of 226 cells of headway and closing speed; its actions are the four pairs of
-/// gains (0, 0), (½, 0), (0, ½), (½, ½). After a collision nobody moves any more, and the episode goes on: all
-/// rewards are negative, so that an end would be a prize.
+/// gains (0, 0), (½, 0), (0, ½), (½, ½). After a collision nobody moves any more, and the episode goes on:
+/// all rewards are negative, so that an end would be a prize.
 ///
 /// Channels, all recorded while simulating: `reward`, the published one; `training`, the same with the
 /// penalty for closeness that learners of the publication got; `jerk`, the squared change of acceleration per

@@ -5,7 +5,7 @@ use super::shared_vehicle;
 use super::start::Scenario;
 use crate::world::ScriptedPolicy;
 
-/// Of the four accelerations that are possible, the one nearest to k_h (h − 20) + k_d (v₋ − v) + k_v (15 − v).
+/// Of the four possible accelerations, the one nearest to k_h (h − 20) + k_d (v₋ − v) + k_v (15 − v).
 #[derive(Debug)]
 pub struct LinearRule {
     gains: [f64; 3],

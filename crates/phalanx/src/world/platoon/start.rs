@@ -77,7 +77,7 @@ impl Scenario {
     }
 }
 
-/// The first number of NumPy's `RandomState(2000 + 10 k)`, k = 0 to 49: the seeds of the published evaluation.
+/// The first number of NumPy's `RandomState(2000 + 10 k)`, k = 0 to 49: seeds of the published evaluation.
 #[rustfmt::skip]
 const PUBLISHED: [f64; 50] = [
     0.570517285378466, 0.04245197816040103, 0.9862768288615988, 0.36073029335910045,
