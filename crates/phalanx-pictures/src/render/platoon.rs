@@ -42,8 +42,6 @@ pub struct PlatoonStep {
     pub speeds: Vec<f32>,
     /// Empty if nobody has acted.
     pub actions: Vec<u8>,
-    /// Whether there was a collision, of whomever.
-    pub is_crashed: bool,
     /// What has been earned so far, in a few words.
     pub status: String,
 }
@@ -53,13 +51,7 @@ impl PlatoonStep {
     pub fn of_shared(shared: &[f32]) -> Self {
         let rows = shared.get(1..).unwrap_or_default().as_chunks::<3>().0;
         let headways: Vec<f32> = rows.iter().map(|[headway, ..]| *headway).collect();
-        let is_crashed = headways.iter().any(|&headway| headway < CRASH);
-        PlatoonStep {
-            speeds: rows.iter().map(|[_, speed, _]| *speed).collect(),
-            headways,
-            is_crashed,
-            ..Self::default()
-        }
+        PlatoonStep { speeds: rows.iter().map(|[_, speed, _]| *speed).collect(), headways, ..Self::default() }
     }
 
     /// The first vehicles alone.
@@ -92,9 +84,9 @@ impl PlatoonFilm {
     }
 }
 
-fn colour(headway: f32, is_crashed: bool) -> Colour {
+fn colour(headway: f32) -> Colour {
     match headway {
-        h if h < CRASH && is_crashed || h < NEAR => Colour::ALARM,
+        h if h < NEAR => Colour::ALARM,
         h if h > FAR => Colour::of_series(3),
         _ => Colour::of_series(0),
     }
@@ -124,7 +116,7 @@ impl Film for PlatoonFilm {
     }
 
     fn draw(&self, step: usize) -> Vec<Shape> {
-        let PlatoonStep { driven, headways, speeds, actions, is_crashed, .. } = &self.steps[step];
+        let PlatoonStep { driven, headways, speeds, actions, .. } = &self.steps[step];
         let (width, scale, y) = (self.width(), self.scale(), LANE / 2.0);
         let edge = Pen::new(Colour::QUIET.tint(0.6), 1.4);
         let mut shapes = vec![Shape::filled((0.0, 0.0), (width, LANE), Colour::QUIET.tint(0.12))];
@@ -142,7 +134,7 @@ impl Film for PlatoonFilm {
         for (i, (&headway, &speed)) in headways.iter().zip(speeds).enumerate() {
             // A headway is from bumper to bumper.
             front -= length + scale * headway;
-            let colour = colour(headway, *is_crashed);
+            let colour = colour(headway);
             if front - length >= 0.0 {
                 shapes.push(vehicle((front, y), length, colour));
                 if headway < CRASH {
@@ -169,9 +161,9 @@ impl Film for PlatoonFilm {
         let car = |colour| vec![vehicle((8.0, 0.0), 16.0, colour)];
         vec![
             Entry { sign: car(Colour::INK), label: "leader" },
-            Entry { sign: car(colour(20.0, false)), label: "vehicle" },
-            Entry { sign: car(colour(5.0, false)), label: "headway below 10 m" },
-            Entry { sign: car(colour(40.0, false)), label: "above 30 m" },
+            Entry { sign: car(colour(20.0)), label: "vehicle" },
+            Entry { sign: car(colour(5.0)), label: "headway below 10 m" },
+            Entry { sign: car(colour(40.0)), label: "above 30 m" },
             Entry { sign: action_sign((0.0, 0.0), 1), label: "acts by its headway" },
             Entry { sign: action_sign((0.0, 0.0), 2), label: "by the speed ahead" },
         ]
@@ -225,7 +217,6 @@ mod tests {
         assert!(fronts.windows(2).all(|pair| pair[0] - pair[1] > length), "{fronts:?}");
         let mut crashed = film;
         crashed.steps[0].headways[2] = 0.5;
-        crashed.steps[0].is_crashed = true;
         let lines = |film: &PlatoonFilm| {
             film.draw(0)
                 .iter()
