@@ -16,7 +16,7 @@ pub struct PolicyArgs {
     /// Run folder, preset or TOML file.
     #[arg(value_name = "RUN|PRESET|FILE.toml")]
     pub source: String,
-    /// Change a setting of a preset or file.
+    /// Change a setting of a preset or file; of a run's configuration, a key of its world.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     sets: Vec<String>,
     /// Policy of a preset or file: uniform, or one that its world knows (wireless: matching; pistonball:
@@ -39,6 +39,9 @@ pub struct EvalArgs {
     /// Confidence of all constraints' intervals together.
     #[arg(long, default_value_t = 0.99)]
     confidence: f64,
+    /// Take the most likely action of every law instead of a draw.
+    #[arg(long)]
+    greedy: bool,
     /// Threads to use [default: all cores].
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
@@ -69,6 +72,7 @@ pub struct OccupancyArgs {
 pub fn eval(args: &EvalArgs, registry: &Registry) -> anyhow::Result<()> {
     on_threads(args.threads, || {
         let evaluator = args.policy.open(registry)?;
+        let evaluator = if args.greedy { evaluator.greedy() } else { evaluator };
         let assessment = evaluator.assess(args.episodes, args.seed, args.confidence)?;
         let exact = evaluator.exact().unwrap_or_else(|error| {
             say(&format!("warning: there is no exact evaluation: {error}"));
@@ -128,6 +132,7 @@ fn in_json(
     value["constraint_count"] = json!(constraints);
     value["source"] = json!(args.policy.source);
     value["seed"] = json!(args.seed);
+    value["greedy"] = json!(args.greedy);
     value["safe"] = json!(count(Verdict::Safe));
     value["unsafe"] = json!(count(Verdict::Unsafe));
     value["undecided"] = json!(count(Verdict::Undecided));

@@ -114,14 +114,7 @@ struct Source {
 impl Source {
     /// The configuration, with `seed` on top if given.
     fn load(&self, seed: Option<u64>, registry: &Registry) -> phalanx::Result<Config> {
-        let mut settings = Vec::new();
-        for set in &self.sets {
-            let (key, value) = set.split_once('=').ok_or_else(|| {
-                let message = format!("`{set}` has no `=`; write KEY=VALUE, e.g. {KAPPA}=2");
-                phalanx::Error::argument("set", message)
-            })?;
-            settings.push((key.trim(), value.trim()));
-        }
+        let mut settings = self.sets.iter().map(|set| set_pair(set)).collect::<phalanx::Result<Vec<_>>>()?;
         if let Some(seed) = seed.filter(|&seed| i64::try_from(seed).is_err()) {
             let message = format!("{seed}; at most {} is possible", i64::MAX);
             return Err(phalanx::Error::argument("seed", message));
@@ -132,16 +125,23 @@ impl Source {
     }
 }
 
+/// A setting of `--set`.
+fn set_pair(set: &str) -> phalanx::Result<(&str, &str)> {
+    let (key, value) = set.split_once('=').ok_or_else(|| {
+        let message = format!("`{set}` has no `=`; write KEY=VALUE, e.g. {KAPPA}=2");
+        phalanx::Error::argument("set", message)
+    })?;
+    Ok((key.trim(), value.trim()))
+}
+
 /// The run in the folder `source`, with its trained policy; none if it is no folder.
 fn open_run(source: &str, sets: &[String], registry: &Registry) -> phalanx::Result<Option<Evaluator>> {
     let run = Path::new(source);
     if !run.is_dir() {
         return Ok(None);
     }
-    if !sets.is_empty() {
-        return Err(phalanx::Error::argument("set", "goes with a preset or a file, not with a run"));
-    }
-    Evaluator::from_run(run, registry).map(Some)
+    let pairs = sets.iter().map(|set| set_pair(set)).collect::<phalanx::Result<Vec<_>>>()?;
+    Evaluator::from_run_in(run, registry, &pairs).map(Some)
 }
 
 /// Runs the command line of this process; every command knows the worlds in `registry` by their names. Exit

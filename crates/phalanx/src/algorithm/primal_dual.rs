@@ -128,7 +128,7 @@ impl PrimalDual {
         let mut all_constraints = [graph.owned_agents().map(|i| constraints[i] as u64).sum()];
         halo.fold(&mut all_constraints, |a, b| a + b)?;
         let batch = [plan.batch, plan.horizon];
-        let visits = Visits::new((0..n).map(|i| problem.row_length(i))).restricted_to(graph.work_blocks());
+        let visits = Visits::for_problem(&problem).restricted_to(graph.work_blocks());
         Ok(PrimalDual {
             running: RunningOccupancy::new(plan.occupancy_average, &visits.occupancy),
             progress: Progress::new(),
@@ -218,6 +218,7 @@ impl Algorithm for PrimalDual {
             let (batch, evaluation) = self.trajectories.split_at(batch);
             self.visits.clear();
             self.visits.add(batch, &self.occupancy_weights, &self.actions);
+            self.visits.count_events(batch, problem, batch.len());
             self.visits.rescale(problem);
 
             // Line 5: g̃_i and the shadow rewards r̃_{f_i}, r̃_{g_i}.

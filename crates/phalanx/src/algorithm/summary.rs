@@ -3,7 +3,7 @@
 use crate::exact::Stationarity;
 use crate::learn::agent_metrics::AgentMetrics;
 use crate::learn::shadow::Signals;
-use crate::world::{World, sampled_channels, sampled_number};
+use crate::world::{World, sampled_number};
 use crate::{Error, Ragged, Result};
 
 /// What an iteration looked like: estimates from its own batch, or exact values.
@@ -95,12 +95,12 @@ pub fn undiscounted_returns<'a>(
 ) -> Option<impl Fn(usize) -> f64 + 'a> {
     let place = world.channels().iter().position(|channel| channel.name == "reward")?;
     let tables = world.channels()[place].tables();
-    let behind = sampled_channels(world).len() - sampled_number(world, place);
+    let number = sampled_number(world, place);
     Some(move |agent: usize| {
         let counts = counts.row(agent);
         match tables {
             Some(tables) => counts.iter().zip(tables.row(agent)).map(|(count, r)| count * r).sum::<f64>(),
-            None => counts[counts.len() - behind],
+            None => counts[world.states(agent) * world.actions(agent) + number],
         }
     })
 }

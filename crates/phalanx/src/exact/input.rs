@@ -136,7 +136,8 @@ impl Case {
                 let name = spec.kind.as_str().into();
                 Ok(Constraint { name, utility, bound: Bound::AtLeast(0.0), shadow_scale: 1.0 })
             });
-            Ok(Arc::new(AgentProblem { space, objective, constraints: constraints.collect::<Result<_>>()? }))
+            let constraints = constraints.collect::<Result<_>>()?;
+            Ok(Arc::new(AgentProblem { space, objective, constraints, events: Vec::new() }))
         });
         let problem = Problem {
             agents: agents.collect::<Result<_>>()?,
@@ -144,6 +145,7 @@ impl Case {
             scaling: Scaling::Paper,
             sampled_channels: 0,
             episodic: false,
+            horizon: 1,
         };
         let kappa = input.kappa.unwrap_or(1);
         let kappa_q = input.kappa_q.unwrap_or(kappa);

@@ -288,11 +288,12 @@ pub(super) mod tests {
                 shadow_scale: 1.0,
             };
             let space = LocalSpace { states: 2, actions: 2, gamma };
-            Arc::new(AgentProblem { space, objective, constraints: vec![entropy] })
+            Arc::new(AgentProblem { space, objective, constraints: vec![entropy], events: Vec::new() })
         };
         let agents = world.channels()[0].tables().unwrap().iter().map(agent).collect();
         let scaling = Scaling::Normalised;
-        let problem = Problem { agents, gamma, scaling, sampled_channels: 0, episodic: false };
+        let problem =
+            Problem { agents, gamma, scaling, sampled_channels: 0, episodic: false, horizon: 125 };
         (world, problem)
     }
 

@@ -3,6 +3,7 @@
 pub(crate) mod columns;
 mod file;
 mod gradient;
+mod greedy;
 mod linear;
 mod neural;
 pub mod observation;
@@ -25,6 +26,7 @@ use crate::{Error, Ragged, Result};
 
 pub use file::{from_bytes, load, save};
 pub use gradient::{Baseline, GradientInput, GradientScratch, GradientSettings};
+pub use greedy::GreedyPolicy;
 pub use linear::{LinearPolicy, LinearPolicySettings, PolicyFeatures};
 pub use neural::{NeuralPolicy, NeuralPolicySettings};
 pub use rule::RulePolicy;

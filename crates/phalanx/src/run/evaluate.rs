@@ -17,7 +17,7 @@ use crate::base::key::HORIZON;
 use crate::base::limits::check_memory;
 use crate::base::stream::{Place, Purpose, Stream};
 use crate::learn::agent_metrics::{AgentMetrics, Violations};
-use crate::policy::{self, Policy, RulePolicy, Tabular};
+use crate::policy::{self, GreedyPolicy, Policy, RulePolicy, Tabular};
 use crate::sample::occupancy::Visits;
 use crate::sample::rollout::{self, Request, StartFrom};
 use crate::utility::problem::Problem;
@@ -114,9 +114,11 @@ impl<'a> Episodes<'a> {
     pub fn visits(&self, weights: &[f64]) -> Result<Visits> {
         let actions = self.policy.action_counts();
         let Task { world, problem, .. } = self.task;
-        let visits = Visits::new((0..actions.len()).map(|i| problem.row_length(i)));
-        let mut visits = visits.restricted_to(world.graph().work_blocks());
-        self.for_each_chunk(|batch| visits.add(batch, weights, actions))?;
+        let mut visits = Visits::for_problem(problem).restricted_to(world.graph().work_blocks());
+        self.for_each_chunk(|batch| {
+            visits.add(batch, weights, actions);
+            visits.count_events(batch, problem, self.episodes);
+        })?;
         visits.rescale(problem);
         Ok(visits)
     }
@@ -204,7 +206,17 @@ impl Evaluator {
 
     /// The trained policy of the run in a folder.
     pub fn from_run(run: &Path, registry: &Registry) -> Result<Self> {
+        Evaluator::from_run_in(run, registry, &[])
+    }
+
+    /// The same in a world that some settings change, such as where episodes start; keys of `[world]` only.
+    pub fn from_run_in(run: &Path, registry: &Registry, sets: &[(&str, &str)]) -> Result<Self> {
+        if let Some((key, _)) = sets.iter().find(|(key, _)| !key.starts_with("world.")) {
+            let message = "goes with a preset or a file, not with a run";
+            return Err(Error::argument("set", format!("{message}; `{key}` is none of its world's keys")));
+        }
         let (config, _) = meta::checked_config(run, &Meta::read(run)?, registry)?;
+        let config = if sets.is_empty() { config } else { config.with_all(sets.iter().copied())? };
         let file = run.join(folder::POLICY);
         let unfinished = "has no policy yet: it is not finished; resume it";
         ensure(file.exists(), || Error::file(run, unfinished))?;
@@ -256,6 +268,11 @@ impl Evaluator {
     pub(super) fn with(config: &Config, task: Task, policy: Box<dyn Policy>, mu: Ragged<f64>) -> Self {
         let config = build::with_gamma(config, &task.problem);
         Evaluator { config, task, policy, mu, warnings: Vec::new(), stop: Arc::default() }
+    }
+
+    /// The same with the most likely action of every law in place of a draw.
+    pub fn greedy(self) -> Self {
+        Evaluator { policy: Box::new(GreedyPolicy::new(self.policy)), ..self }
     }
 
     /// Another θ for the same policy.

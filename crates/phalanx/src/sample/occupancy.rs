@@ -5,29 +5,41 @@ use std::ops::Range;
 use crate::Ragged;
 use crate::base::fields::{Field, Fields};
 use crate::base::parallel::{agent_blocks, for_each_agent};
+use crate::sample::episode_events::decide;
 use crate::utility::problem::Problem;
 use crate::world::Trajectory;
 
-/// Visits of every agent to its own (s, a), row i as `[S_i][A_i]`, then the totals of sampled channels.
+/// Visits of every agent to its own (s, a), row i as `[S_i][A_i]`, then the totals of sampled channels, then
+/// the shares of episodes in which its events happened.
 #[derive(Debug, Clone)]
 pub struct Visits {
-    /// λ̃_i, and discounted totals.
+    /// λ̃_i, discounted totals, and shares of episodes.
     pub occupancy: Ragged<f64>,
-    /// Plain counts and totals over all trajectories and steps, for undiscounted returns.
+    /// Plain counts and totals over all trajectories and steps, for undiscounted returns; numbers of
+    /// episodes.
     pub counts: Ragged<f64>,
     /// Weight of all steps so far, and what it would be had no episode ended early.
     mass: [f64; 2],
+    /// Events of every agent; none if nobody has any.
+    events: Vec<usize>,
     /// Agents that are looked at.
     blocks: Vec<Range<usize>>,
 }
 
 impl Visits {
-    /// No visits, for agents with rows of the given lengths
-    /// ([`crate::utility::problem::Problem::row_length`]).
+    /// No visits, for what `problem` looks at.
+    pub fn for_problem(problem: &Problem) -> Self {
+        let agents = 0..problem.agents.len();
+        let events = agents.clone().filter(|_| problem.has_events());
+        let events = events.map(|i| problem.agents[i].events.len()).collect();
+        Visits { events, ..Visits::new(agents.map(|i| problem.occupancy_length(i))) }
+    }
+
+    /// No visits, for agents with rows of the given lengths and without events.
     pub fn new(lengths: impl IntoIterator<Item = usize>) -> Self {
         let occupancy = Ragged::zeros(lengths);
         let blocks = agent_blocks(occupancy.rows());
-        Visits { counts: Ragged::zeros_like(&occupancy), occupancy, mass: [0.0; 2], blocks }
+        Visits { counts: Ragged::zeros_like(&occupancy), occupancy, mass: [0.0; 2], events: Vec::new(), blocks }
     }
 
     /// Looks at the agents in `blocks` only.
@@ -76,16 +88,41 @@ impl Visits {
             for trajectory in batch {
                 let pairs = trajectory.states(i).iter().zip(trajectory.actions(i)).zip(weights);
                 let visits = pairs.map(|((&s, &a), &w)| (usize::from(s) * actions[i] + usize::from(a), w));
-                let cells = occupancy.row_mut(i).len() - trajectory.channels();
+                let events = self.events.get(i).copied().unwrap_or_default();
+                let cells = occupancy.row_mut(i).len() - trajectory.channels() - events;
                 let (occupancy, totals) = occupancy.row_mut(i).split_at_mut(cells);
                 let (counts, plain_totals) = counts.row_mut(i).split_at_mut(cells);
                 add_visits(visits, occupancy, counts);
-                for (channel, (total, plain)) in totals.iter_mut().zip(plain_totals).enumerate() {
+                let totals = totals.iter_mut().zip(plain_totals).take(trajectory.channels());
+                for (channel, (total, plain)) in totals.enumerate() {
                     for (&r, w) in trajectory.rewards(channel, i).iter().zip(weights) {
                         *total += w * f64::from(r);
                         *plain += f64::from(r);
                     }
                 }
+            }
+        });
+    }
+}
+
+impl Visits {
+    /// Counts the episodes of the batch in which events happened, of `episodes` in all.
+    pub fn count_events(&mut self, batch: &[Trajectory], problem: &Problem, episodes: usize) {
+        if self.events.is_empty() {
+            return;
+        }
+        let blocks = &self.blocks;
+        let rows = self.occupancy.split_rows_mut(blocks).into_iter().zip(self.counts.split_rows_mut(blocks));
+        for_each_agent(blocks, rows, |(): &mut (), i, (shares, counts)| {
+            let agent = &problem.agents[i];
+            for (e, event) in agent.events.iter().enumerate() {
+                let place = problem.row_length(i) + e;
+                let happened = |trajectory: &&Trajectory| {
+                    decide(event, trajectory, i, agent.space.actions, problem.horizon).happened
+                };
+                counts.row_mut(i)[place] += batch.iter().filter(happened).count() as f64;
+                // Not added up, so that no rounding makes it more than 1.
+                shares.row_mut(i)[place] = counts.row_mut(i)[place] / episodes as f64;
             }
         });
     }

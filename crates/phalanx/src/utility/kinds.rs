@@ -60,6 +60,17 @@ macro_rules! kinds {
                 /// Smallest and largest reward of a step.
                 range: [f64; 2],
             },
+            /// The probability of an event of a whole episode, no function of the occupancy: the share of
+            /// episodes in which it happened stands behind the totals of channels. Its shadow reward is 0,
+            /// see `learn::episode_values`.
+            Episode {
+                /// `ever` or `chance`.
+                name: &'static str,
+                /// Place behind the cells.
+                place: usize,
+                /// Number among the agent's events.
+                number: usize,
+            },
             /// A utility written in Rust.
             Custom(Arc<dyn Utility>),
         }
@@ -73,6 +84,7 @@ macro_rules! kinds {
                 match self {
                     $(Kind::$kind(_) => $name,)*
                     Kind::Channel { .. } => "return",
+                    Kind::Episode { name, .. } => name,
                     Kind::Custom(_) => "custom",
                 }
             }
@@ -89,7 +101,7 @@ macro_rules! kinds {
             pub(crate) fn base(&self) -> Option<&dyn BaseUtility> {
                 match self {
                     $(Kind::$kind(utility) => Some(utility),)*
-                    Kind::Channel { .. } | Kind::Custom(_) => None,
+                    Kind::Channel { .. } | Kind::Episode { .. } | Kind::Custom(_) => None,
                 }
             }
         }
@@ -99,7 +111,7 @@ macro_rules! kinds {
                 let (occupancy, channels) = occupancy.split_at(space.cells());
                 match self {
                     $(Kind::$kind(utility) => utility.value(occupancy, space),)*
-                    Kind::Channel { place, .. } => channels[*place],
+                    Kind::Channel { place, .. } | Kind::Episode { place, .. } => channels[*place],
                     Kind::Custom(utility) => utility.value(occupancy, space),
                 }
             }
@@ -114,6 +126,7 @@ macro_rules! kinds {
                         out.fill(0.0);
                         channels[*place] = 1.0;
                     }
+                    Kind::Episode { .. } => out.fill(0.0),
                     Kind::Custom(utility) => utility.gradient(occupancy, space, out),
                 }
             }
@@ -122,6 +135,7 @@ macro_rules! kinds {
                 match self {
                     Kind::Custom(utility) => utility.range(space, mass),
                     Kind::Channel { range: [low, high], .. } => Some((low * mass, high * mass)),
+                    Kind::Episode { .. } => Some((0.0, 1.0)),
                     _ => {
                         let Extremes { lowest, highest } = self.extremes(space, mass)?;
                         Some((self.value(&lowest, space), self.value(&highest, space)))

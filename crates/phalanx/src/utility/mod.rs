@@ -19,6 +19,7 @@ mod config;
 pub(crate) mod conic;
 mod distance;
 mod entropy;
+pub mod episode;
 mod expert;
 mod formulas;
 mod kinds;

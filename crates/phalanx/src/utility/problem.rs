@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::utility::{LocalSpace, ScaledUtility};
+use crate::utility::episode::EpisodeEvent;
+use crate::utility::{Kind, LocalSpace, ScaledUtility};
 
 /// Which reading of the paper's formulas is used. Every run names the one it used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -85,6 +86,14 @@ pub struct Constraint {
 }
 
 impl Constraint {
+    /// Number of the agent's event that it bounds the probability of, if it does.
+    pub fn event(&self) -> Option<usize> {
+        match self.utility.kind {
+            Kind::Episode { number, .. } => Some(number),
+            _ => None,
+        }
+    }
+
     /// g_ik at an occupancy.
     pub fn slack(&self, occupancy: &[f64], space: LocalSpace) -> f64 {
         self.bound.slack(self.utility.value(occupancy, space))
@@ -100,6 +109,8 @@ pub struct AgentProblem {
     pub objective: ScaledUtility,
     /// g_ik ≥ 0.
     pub constraints: Vec<Constraint>,
+    /// What the constraints on whole episodes are about.
+    pub events: Vec<EpisodeEvent>,
 }
 
 impl AgentProblem {
@@ -119,10 +130,13 @@ pub struct Problem {
     /// How occupancies and steps are scaled.
     pub scaling: Scaling,
     /// Number of the world's channels that are recorded while simulating. Occupancy rows, and those of shadow
-    /// rewards, have so many entries behind the cells: discounted totals, and their weights.
+    /// rewards, have so many entries behind the cells: discounted totals, and their weights. Occupancy rows
+    /// have the shares of episodes with events behind them.
     pub sampled_channels: usize,
     /// Whether episodes may end before the horizon, as those of joint worlds.
     pub episodic: bool,
+    /// H: events of a whole episode are those of its first H steps.
+    pub horizon: usize,
 }
 
 /// Gives agents that want the same as one of the last few before them the same entry: in large networks most
@@ -151,9 +165,20 @@ impl Problem {
         Arc::make_mut(&mut self.agents[agent])
     }
 
-    /// Entries of agent i's row of occupancies: its cells, then the totals of sampled channels.
+    /// Entries of agent i's row of rewards: its cells, then the weights of sampled channels.
     pub fn row_length(&self, agent: usize) -> usize {
         self.agents[agent].space.cells() + self.sampled_channels
+    }
+
+    /// Entries of agent i's row of occupancies: its cells, the totals of sampled channels, then the shares of
+    /// episodes in which its events happened.
+    pub fn occupancy_length(&self, agent: usize) -> usize {
+        self.row_length(agent) + self.agents[agent].events.len()
+    }
+
+    /// Whether an agent has a constraint on whole episodes.
+    pub fn has_events(&self) -> bool {
+        self.agents.iter().any(|agent| !agent.events.is_empty())
     }
 
     /// Whether occupancies are laws over the steps that were lived. The literal formulas leave them as they
@@ -209,7 +234,7 @@ mod tests {
     fn weights_have_the_mass_of_their_scaling() {
         for (scaling, mass) in [(Scaling::Normalised, 100.0), (Scaling::Paper, 71.528)] {
             let problem =
-                Problem { agents: vec![], gamma: 0.99, scaling, sampled_channels: 0, episodic: false };
+                Problem { agents: vec![], gamma: 0.99, scaling, sampled_channels: 0, episodic: false, horizon: 125 };
             let total: f64 = problem.occupancy_weights(125, 1).iter().sum();
             assert!((total - mass).abs() < 1e-2, "{total}");
             assert!((total - problem.mass(125)).abs() < 1e-10);

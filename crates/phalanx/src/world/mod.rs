@@ -160,6 +160,16 @@ pub trait World: Send + Sync + Debug {
         &[]
     }
 
+    /// Named events, for constraints on whether they ever happen.
+    fn events(&self) -> &[Event] {
+        &[]
+    }
+
+    /// Steps of an episode, `horizon` at most, that the world's published mean reward counts.
+    fn published_steps(&self, trajectory: &Trajectory, horizon: usize) -> usize {
+        trajectory.steps().min(horizon)
+    }
+
     /// Objective and constraints that come with the world, for configs that do not state their own.
     fn own_problem(&self) -> Option<&OwnProblem> {
         None
@@ -289,6 +299,17 @@ impl Channel {
             ChannelValues::Sampled { .. } => None,
         }
     }
+}
+
+/// Something that can happen to an agent in a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Event {
+    /// Name in the config, e.g. `collision`.
+    pub name: &'static str,
+    /// Place in [`World::channels`] of the sampled channel that is not 0 in the steps in which it happens.
+    pub channel: usize,
+    /// Whether it happens to all agents at once.
+    pub is_shared: bool,
 }
 
 /// Places in [`World::channels`] of the channels that are recorded while simulating, in order.

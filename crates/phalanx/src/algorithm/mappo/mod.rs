@@ -92,7 +92,7 @@ impl Mappo {
         let constraints: Vec<usize> = problem.agents.iter().map(|agent| agent.constraints.len()).collect();
         let mut lambda = Ragged::zeros(constraints);
         lambda.data_mut().fill(*plan.mappo.lambda_0);
-        let visits = Visits::new((0..n).map(|i| problem.row_length(i)));
+        let visits = Visits::for_problem(&problem);
         Ok(Mappo {
             progress: Progress::new(),
             steps: 0,

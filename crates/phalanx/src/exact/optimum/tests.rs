@@ -63,7 +63,7 @@ fn problem(
 ) -> Problem {
     let agents = parts.into_iter().enumerate().map(|(i, (objective, constraints))| {
         let space = LocalSpace { states: dynamics.states[i], actions: dynamics.actions[i], gamma };
-        AgentProblem { space, objective, constraints }
+        AgentProblem { space, objective, constraints, events: Vec::new() }
     });
     Problem {
         agents: agents.map(Arc::new).collect(),
@@ -71,6 +71,7 @@ fn problem(
         scaling: Scaling::Paper,
         sampled_channels: 0,
         episodic: false,
+        horizon: 1,
     }
 }
 

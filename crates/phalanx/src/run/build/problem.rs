@@ -26,7 +26,10 @@ pub fn problem(config: &Config, world: &dyn World) -> Result<(Problem, Vec<Strin
     let mut agents: Vec<Arc<AgentProblem>> = objectives
         .into_iter()
         .zip(&spaces)
-        .map(|(objective, &space)| sharing.entry(AgentProblem { space, objective, constraints: Vec::new() }))
+        .map(|(objective, &space)| {
+            let (constraints, events) = (Vec::new(), Vec::new());
+            sharing.entry(AgentProblem { space, objective, constraints, events })
+        })
         .collect();
     let mut problem = Problem {
         agents: Vec::new(),
@@ -34,6 +37,7 @@ pub fn problem(config: &Config, world: &dyn World) -> Result<(Problem, Vec<Strin
         scaling: config.scaling,
         sampled_channels: sampled_channels(world).len(),
         episodic: matches!(world.evolution(), Evolution::Joint(_)),
+        horizon: config.horizon,
     };
     let mass = problem.mass(config.horizon);
     let mut warnings = Vec::new();

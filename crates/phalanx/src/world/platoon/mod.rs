@@ -12,8 +12,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Channel, Episode, Evolution, Joint, MakeSized, Script, SizedWorld, Surroundings, View, World,
-    WorldSettings,
+    Channel, Episode, Event, Evolution, Joint, MakeSized, Script, SizedWorld, Surroundings, Trajectory, View,
+    World, WorldSettings,
 };
 use crate::base::key::WORLD_N;
 use crate::base::stream::{Place, Stream};
@@ -73,14 +73,15 @@ const MOST_VEHICLES: usize = 100_000;
 /// penalty for closeness that learners of the publication got; `jerk`, the squared change of acceleration per
 /// second from the third step on (the first can be a brake that no vehicle has: starts may be above the top
 /// speed); `near`, 1 where the headway is below 10 metres; `spacing`, the squared distance to the right
-/// headway.
+/// headway; `hit` and `collision`, 1 in the step in which a vehicle hits the one ahead, or any vehicle does:
+/// these two are events as well.
 ///
 /// What is shared is the leader's speed, and every vehicle's headway, speed and acceleration.
 #[derive(Debug, Clone)]
 pub struct Platoon {
     graph: Graph,
     spec: PlatoonSpec,
-    channels: [Channel; 5],
+    channels: [Channel; 7],
 }
 
 impl Platoon {
@@ -104,6 +105,8 @@ impl Platoon {
                 Channel::sampled("jerk", [0.0, MOST_JERK]),
                 Channel::sampled("near", [0.0, 1.0]),
                 Channel::sampled("spacing", [0.0, -LEAST_REWARD]),
+                Channel::sampled("hit", [0.0, 1.0]),
+                Channel::sampled("collision", [0.0, 1.0]),
             ],
         })
     }
@@ -118,6 +121,12 @@ const MOST_JERK: f64 = 2500.0;
 const FIRST_JERK: usize = 2;
 /// Below this, a vehicle is near the one ahead.
 const NEAR: f64 = 10.0;
+
+/// Places of the channels of the events.
+const HIT: usize = 5;
+const COLLISION: usize = 6;
+/// Steps after which the published environment looked whether an episode goes on.
+const PUBLISHED_BATCH: usize = 60;
 
 /// Numbers per vehicle among what is shared, behind the leader's speed.
 const PER_VEHICLE: usize = 3;
@@ -174,6 +183,23 @@ impl World for Platoon {
     fn channels(&self) -> &[Channel] {
         &self.channels
     }
+
+    fn events(&self) -> &[Event] {
+        const EVENTS: [Event; 2] = [
+            Event { name: "hit", channel: HIT, is_shared: false },
+            Event { name: "collision", channel: COLLISION, is_shared: true },
+        ];
+        &EVENTS
+    }
+
+    /// The published environment ended an episode after a collision as soon as the number of steps was a
+    /// multiple of 60.
+    fn published_steps(&self, trajectory: &Trajectory, horizon: usize) -> usize {
+        let steps = trajectory.steps().min(horizon);
+        let collisions = trajectory.rewards(COLLISION, 0).iter().take(steps);
+        let collided = collisions.map(|&x| x != 0.0).position(|is_collision| is_collision);
+        collided.map_or(steps, |k| (k + 1).next_multiple_of(PUBLISHED_BATCH).min(steps))
+    }
 }
 
 impl Joint for Platoon {
@@ -215,7 +241,9 @@ impl Episode for Drive {
         let (reward, rest) = rewards.split_at_mut(n);
         let (training, rest) = rest.split_at_mut(n);
         let (jerk, rest) = rest.split_at_mut(n);
-        let (near, spacing) = rest.split_at_mut(n);
+        let (near, rest) = rest.split_at_mut(n);
+        let (spacing, rest) = rest.split_at_mut(n);
+        let (hit, collision) = rest.split_at_mut(n);
         // What was, until it is known what is.
         for (jerk, vehicle) in jerk.iter_mut().zip(&self.convoy.vehicles) {
             *jerk = vehicle.acceleration as f32;
@@ -224,6 +252,8 @@ impl Episode for Drive {
         self.steps += 1;
         self.convoy.step(actions, self.scenario.lead(self.xi, self.steps));
         let is_crashed = self.convoy.is_crashed;
+        let is_collision = is_crashed && !was_crashed;
+        collision.fill(f32::from(u8::from(is_collision)));
         for (i, vehicle) in self.convoy.vehicles.iter().enumerate() {
             let [driven, close] = if is_crashed { [CRASHED, 0.0] } else { vehicle.reward() };
             (reward[i], training[i]) = (driven as f32, (driven + close) as f32);
@@ -232,6 +262,7 @@ impl Episode for Drive {
             near[i] = f32::from(u8::from(vehicle.headway < NEAR));
             let lack = (vehicle.headway - motion::TARGET_HEADWAY) as f32;
             spacing[i] = lack * lack;
+            hit[i] = f32::from(u8::from(is_collision && vehicle.headway < motion::LEAST_HEADWAY));
         }
         false
     }

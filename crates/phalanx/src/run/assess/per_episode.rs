@@ -1,0 +1,130 @@
+//! What single episodes say: returns, mean rewards, how they ended, which of the world's events happened.
+
+use serde::Serialize;
+
+use super::Interval;
+use crate::base::binomial;
+use crate::world::{Event, Trajectory, World, sampled_number};
+
+/// How often an event of the world happened within the training horizon.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct EventCount {
+    /// Its name.
+    pub name: &'static str,
+    /// Whose; none if it happens to all agents at once.
+    pub agent: Option<usize>,
+    /// Episodes in which it happened.
+    pub count: u64,
+    /// All episodes.
+    pub episodes: u64,
+    /// Upper bound on its probability (Clopper and Pearson), at the confidence of the assessment, for this
+    /// event alone.
+    pub upper: f64,
+}
+
+/// Running sums over episodes.
+pub(super) struct PerEpisode<'a> {
+    world: &'a dyn World,
+    /// That of training.
+    horizon: usize,
+    /// Of every episode: undiscounted return, mean over agents; none without the channel `reward`.
+    returns: Option<Vec<f64>>,
+    /// Sums over episodes of the mean reward of all agents together, over the steps that the world's
+    /// publication counts, and over all.
+    mean_rewards: [f64; 2],
+    /// Episodes that ended within the training horizon, and steps of all within it.
+    ended: usize,
+    steps: usize,
+    /// Episodes in which each event happened, `[event][agent]`.
+    events: Vec<u64>,
+}
+
+impl<'a> PerEpisode<'a> {
+    pub fn new(world: &'a dyn World, horizon: usize) -> Self {
+        let is_paid = world.channels().iter().any(|channel| channel.name == "reward");
+        PerEpisode {
+            world,
+            horizon,
+            returns: is_paid.then(Vec::new),
+            mean_rewards: [0.0; 2],
+            ended: 0,
+            steps: 0,
+            events: vec![0; world.events().len() * world.graph().agents()],
+        }
+    }
+
+    pub fn add(&mut self, trajectory: &Trajectory) {
+        let (world, n, horizon) = (self.world, self.world.graph().agents(), self.horizon);
+        let steps = trajectory.steps().min(horizon);
+        self.ended += usize::from(trajectory.ended() && trajectory.steps() <= horizon);
+        self.steps += steps;
+        if let (Some(returns), Some(along)) = (&mut self.returns, rewards_along(world)) {
+            let earned = |steps: usize| (0..n).map(|i| along(trajectory, i, steps)).sum::<f64>();
+            let (total, published) = (earned(steps), world.published_steps(trajectory, horizon));
+            returns.push(total / n as f64);
+            let counted = if published == steps { total } else { earned(published) };
+            self.mean_rewards[0] += counted / published.max(1) as f64;
+            self.mean_rewards[1] += total / steps.max(1) as f64;
+        }
+        for (event, counts) in world.events().iter().zip(self.events.chunks_exact_mut(n)) {
+            for (i, count) in counts.iter_mut().enumerate() {
+                let channel = sampled_number(world, event.channel);
+                *count += u64::from(trajectory.rewards(channel, i)[..steps].iter().any(|&x| x != 0.0));
+            }
+        }
+    }
+
+    /// Undiscounted return, mean over agents.
+    pub fn return_(&self, quantile: f64) -> Option<Interval> {
+        self.returns.as_ref().map(|returns| mean_interval(returns, quantile))
+    }
+
+    /// Mean over episodes of the mean reward of all agents together, as published and in full.
+    pub fn mean_rewards(&self) -> Option<[f64; 2]> {
+        let episodes = self.returns.as_ref()?.len() as f64;
+        Some(self.mean_rewards.map(|sum| sum / episodes))
+    }
+
+    /// Share of so many episodes that ended early, and their mean length.
+    pub fn ends(&self, episodes: usize) -> [f64; 2] {
+        [self.ended, self.steps].map(|count| count as f64 / episodes as f64)
+    }
+
+    /// Every event, bounded with an error of `miss` each.
+    pub fn events(&self, episodes: usize, miss: f64) -> Vec<EventCount> {
+        let (n, episodes) = (self.world.graph().agents(), episodes as u64);
+        let rows = self.world.events().iter().zip(self.events.chunks_exact(n));
+        let count = |name, agent, count| {
+            let upper = binomial::upper_bound(count, episodes, miss);
+            EventCount { name, agent, count, episodes, upper }
+        };
+        rows.flat_map(|(&Event { name, is_shared, .. }, counts)| {
+            let each = counts.iter().enumerate().take(if is_shared { 1 } else { n });
+            each.map(|(i, &found)| count(name, (!is_shared).then_some(i), found)).collect::<Vec<_>>()
+        })
+        .collect()
+    }
+}
+
+/// What an agent earned from the channel `reward` in the first steps of a trajectory, undiscounted; none
+/// without such a channel.
+fn rewards_along(world: &dyn World) -> Option<impl Fn(&Trajectory, usize, usize) -> f64 + '_> {
+    let place = world.channels().iter().position(|channel| channel.name == "reward")?;
+    let (tables, channel) = (world.channels()[place].tables(), sampled_number(world, place));
+    Some(move |trajectory: &Trajectory, agent: usize, steps: usize| match tables {
+        Some(tables) => {
+            let pairs = trajectory.states(agent).iter().zip(trajectory.actions(agent)).take(steps);
+            let (row, actions) = (tables.row(agent), world.actions(agent));
+            pairs.map(|(&s, &a)| row[usize::from(s) * actions + usize::from(a)]).sum()
+        }
+        None => trajectory.rewards(channel, agent).iter().take(steps).map(|&r| f64::from(r)).sum(),
+    })
+}
+
+fn mean_interval(samples: &[f64], quantile: f64) -> Interval {
+    let e = samples.len() as f64;
+    let mean = samples.iter().sum::<f64>() / e;
+    let variance = samples.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (e - 1.0);
+    let half = quantile * (variance / e).sqrt();
+    Interval { value: mean, lower: mean - half, upper: mean + half }
+}
