@@ -119,12 +119,16 @@ impl ExactPrimalDual {
         let rewards = Ragged::from_rows(rewards.map(|(rewards, mu)| weighed(rewards, mu)));
         let none = Ragged::zeros(std::iter::repeat_n(0, rewards.rows()));
         let values = chain.values(&rewards)?;
-        let whole = chain.action_values(&values, &none);
+        let (problem, mu) = (&*self.problem, &self.dual.mu);
+        let mut whole = chain.action_values(&values, &none);
+        chain.add_event_values(problem, mu, None, &mut whole);
         let used = match &self.truncated {
             None => whole.clone(),
             Some(truncated) => {
                 let tables = truncated.tables(chain, &values, &chain.state_occupancy);
-                chain.truncated_action_values(&tables, &none, &self.groups)
+                let mut used = chain.truncated_action_values(&tables, &none, &self.groups);
+                chain.add_event_values(problem, mu, Some(&self.groups), &mut used);
+                used
             }
         };
         Ok([used, whole])

@@ -13,9 +13,10 @@ use crate::learn::actor::{self, Actor};
 use crate::learn::agent_metrics::{AgentMetrics, folded_bytes};
 use crate::learn::critic::{self, Critic, CriticContext, CriticInput, QValues, ValueRequest};
 use crate::learn::dual::Dual;
+use crate::learn::episode_values::{EpisodeValues, without_events};
 use crate::learn::optimizer::Optimizer;
 use crate::learn::shadow::Signals;
-use crate::policy::{GradientSettings, Policy};
+use crate::policy::{self, GradientSettings, Policy};
 use crate::sample::batch::Sampling;
 use crate::sample::occupancy::{RunningOccupancy, Visits};
 use crate::sample::rollout::SPLIT_AGENTS;
@@ -79,6 +80,8 @@ pub struct PrimalDual {
     wanted: ValueRequest,
     gradient_settings: GradientSettings,
     actor: Actor,
+    /// Constraints on whole episodes, if there are any.
+    episode_values: Option<EpisodeValues>,
     largest: TrafficLimits,
     /// Constraints of all agents of the whole graph.
     constraints: usize,
@@ -121,10 +124,16 @@ impl PrimalDual {
         if wanted.alternatives && !critic.values().knows_alternatives() {
             return Err(critic::kind_error("cannot tell Q at other actions, which this actor needs"));
         }
+        if problem.has_events() && policy.is_direct() {
+            let message = "`direct` needs Q at other actions, which constraints on whole episodes do not have; use `softmax`";
+            return Err(policy::kind_error(message));
+        }
         let wants = if wanted.alternatives { actions.clone() } else { vec![1; n] };
         let groups = [plan.kappa_q, plan.kappa_g].map(|kappa| graph.neighbourhoods(kappa));
+        let events: Vec<usize> = problem.agents.iter().map(|agent| agent.events.len()).collect();
+        let sent = [&constraints[..], &events[..]];
         let (links, largest) =
-            Links::to(graph.owned_agents(), &policy.groups(), &groups[0], &groups[1], &constraints, &wants);
+            Links::to(graph.owned_agents(), &policy.groups(), &groups[0], &groups[1], sent, &wants);
         let mut all_constraints = [graph.owned_agents().map(|i| constraints[i] as u64).sum()];
         halo.fold(&mut all_constraints, |a, b| a + b)?;
         let batch = [plan.batch, plan.horizon];
@@ -136,6 +145,7 @@ impl PrimalDual {
             optimizer: Optimizer::new(plan.actor.optimizer, policy.theta()),
             exchange: TrafficCounter::new(links.sum_over(&halo)?),
             occupancy_weights: problem.occupancy_weights(plan.horizon, plan.batch),
+            episode_values: EpisodeValues::new(&problem, &halo, graph, &groups[1], policy.theta(), batch)?,
             actor: Actor::new(halo.clone(), graph, groups, wants, batch),
             largest: largest.max_over(&halo)?,
             constraints: all_constraints[0] as usize,
@@ -177,6 +187,7 @@ impl PrimalDual {
     fn process_bound(&self) -> u64 {
         let most = self.actions.iter().copied().max().unwrap_or(1);
         let values = if self.wanted.alternatives { most } else { 1 };
+        let values = values + usize::from(self.episode_values.is_some());
         let summed = folded_bytes(self.world.graph().owned_agents().count(), &self.halo);
         self.largest.process_bound(&self.halo, self.steps(), values, summed)
     }
@@ -229,7 +240,8 @@ impl Algorithm for PrimalDual {
             self.progress.stage(Stage::Occupancy);
 
             // Line 6: Q̃_{f_i}, Q̃_{g_i} ← Eval(π_θ, r̃).
-            let (mu, signals) = (&self.dual.mu, &self.signals);
+            // Constraints on whole episodes have values of their own.
+            let (mu, signals) = (&*without_events(problem, &self.dual.mu), &self.signals);
             let input = CriticInput { iteration: t, policy, mu, signals, batch, evaluation };
             let values = self.critic.evaluate(input)?;
             self.progress.stage(Stage::Critic);
@@ -242,7 +254,7 @@ impl Algorithm for PrimalDual {
             if is_large {
                 self.trajectories.truncate(plan.batch);
             }
-            values.set_multipliers(&self.signals, &self.dual.mu, t)
+            values.set_multipliers(&self.signals, &without_events(problem, &self.dual.mu), t)
         })?;
 
         let own = all_ok(halo, graph, || {
@@ -260,6 +272,9 @@ impl Algorithm for PrimalDual {
             self.actor.gradients(&*self.policy, batch, values.values(), rule, &mut self.gradient)?;
             if is_large {
                 values.release();
+            }
+            if let Some(episode_values) = &mut self.episode_values {
+                episode_values.add_gradients(&*self.policy, batch, &self.dual.mu, &mut self.gradient)?;
             }
             finite(&self.gradient, "the gradient", t)?;
             actor::clip(&mut self.gradient, *plan.actor.clip);
@@ -300,6 +315,7 @@ impl Algorithm for PrimalDual {
         fields.extend(self.running.fields());
         fields.extend(self.dual.fields());
         fields.extend(self.critic.fields());
+        fields.extend(self.episode_values.iter_mut().flat_map(EpisodeValues::fields));
         fields.extend(self.exchange.fields());
         fields
     }

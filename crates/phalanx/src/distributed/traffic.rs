@@ -64,7 +64,7 @@ pub struct Links {
     policy: u64,
     /// Within the Q radius.
     q: u64,
-    /// Values over those in a step: Σ (1 + m_j)·(alternatives of i).
+    /// Values over those in a step: Σ (1 + m_j)·(alternatives of i); of a constraint on whole episodes, one.
     q_values_per_step: u64,
     /// Multipliers over those, and links on which there are any.
     duals: u64,
@@ -118,15 +118,15 @@ impl ProcessTraffic {
 
 impl Links {
     /// Links to the agents in `own`. `policy` and `q` are the neighbourhoods of both radii, `constrained`
-    /// those within which constraints count, `constraints[j]` = m_j, and `alternatives[i]` how many values
-    /// agent i wants for a step: |A_i| with the counterfactual baseline, else 1. Also the most that goes over
-    /// them.
+    /// those within which constraints count, `constraints[j]` = m_j, `events[j]` how many of them are on whole
+    /// episodes, and `alternatives[i]` how many values agent i wants for a step: |A_i| with the counterfactual
+    /// baseline, else 1. Also the most that goes over them.
     pub fn to(
         own: impl Iterator<Item = usize>,
         policy: &Ragged<u32>,
         q: &Ragged<u32>,
         constrained: &Ragged<u32>,
-        constraints: &[usize],
+        [constraints, events]: [&[usize]; 2],
         alternatives: &[usize],
     ) -> (Self, TrafficLimits) {
         let (mut links, mut largest) = (Links::default(), TrafficLimits::default());
@@ -136,8 +136,9 @@ impl Links {
             (largest.policy, largest.q) = (largest.policy.max(others[0]), largest.q.max(others[1]));
             for &j in q.row(i).iter().filter(|&&j| j as usize != i) {
                 let counts = constrained.row(i).binary_search(&j).is_ok();
-                let constraints = if counts { constraints[j as usize] } else { 0 };
-                let values = ((1 + constraints) * alternatives[i]) as u64;
+                let of = |numbers: &[usize]| if counts { numbers[j as usize] } else { 0 };
+                let (constraints, events) = (of(constraints), of(events));
+                let values = ((1 + constraints - events) * alternatives[i] + events) as u64;
                 links.q_values_per_step += values;
                 links.duals += constraints as u64;
                 links.dual_links += u64::from(constraints > 0);
@@ -261,7 +262,7 @@ mod tests {
         constraints: &[usize],
         alternatives: &[usize],
     ) -> (TrafficCounter, TrafficLimits) {
-        let (links, largest) = Links::to(0..q.rows(), policy, q, constrained, constraints, alternatives);
+        let (links, largest) = Links::to(0..q.rows(), policy, q, constrained, [constraints, &[0; 3]], alternatives);
         (TrafficCounter::new(links), largest)
     }
 

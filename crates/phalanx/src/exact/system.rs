@@ -5,6 +5,7 @@ use rayon::prelude::*;
 
 use super::contraction::{Law, Plan, Prepared, Role, Workspace};
 use super::dynamics::Dynamics;
+use super::ever::check_events;
 use super::gmres::{self, Failure, Side};
 use super::layout::Layout;
 use crate::learn::shadow::Signals;
@@ -49,6 +50,7 @@ impl System {
             let message = "pays rewards that depend on neighbours or chance (errata 24); exact computations need r_i(s_i, a_i)";
             return Err(Error::config("world", message));
         }
+        check_events(problem)?;
         let dynamics = Dynamics::new(world)?;
         let n = dynamics.agents();
         let laws: Vec<Law> = (0..n).map(|i| Law::new(&dynamics, i)).collect();
@@ -180,7 +182,13 @@ impl Chain<'_> {
     /// f_i, g_ik and shadow rewards.
     pub fn signals(&self, problem: &Problem) -> Signals {
         let mut signals = Signals::new(problem);
-        signals.evaluate(problem, &self.occupancy(), 1.0);
+        let mut occupancy = self.occupancy();
+        if problem.has_events() {
+            let shares = self.event_probabilities(problem);
+            let rows = occupancy.iter().zip(shares.iter()).map(|(cells, shares)| [cells, shares].concat());
+            occupancy = Ragged::from_rows(rows.collect::<Vec<_>>());
+        }
+        signals.evaluate(problem, &occupancy, 1.0);
         signals
     }
 

@@ -6,6 +6,7 @@ pub mod agent_metrics;
 pub mod border_values;
 pub mod critic;
 pub mod dual;
+pub mod episode_values;
 pub mod gae;
 pub mod optimizer;
 pub mod shadow;

@@ -78,7 +78,8 @@ impl Evaluator {
         let chain = system.under(policy)?;
         let signals = chain.signals(self.problem());
         let values = chain.values(&signals.rewards)?;
-        let whole = chain.action_values(&values, mu);
+        let mut whole = chain.action_values(&values, mu);
+        chain.add_event_values(self.problem(), mu, None, &mut whole);
         let gradient = chain.gradient(&whole, policy.parameterisation(), 1.0 / policy.agents() as f64);
         let domain = Domain::for_policy(policy, config.policy.theta_box());
         let Stationarity { x, y, e } =

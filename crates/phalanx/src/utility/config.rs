@@ -40,6 +40,15 @@ pub struct ConstraintConfig {
     /// Agents that have it; all if not given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agents: Option<Vec<usize>>,
+    /// Local states that are the event of kind `ever`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub states: Option<Vec<usize>>,
+    /// Event of the world, of kind `ever`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub event: Option<String>,
+    /// What the cost of kind `chance` may add up to over an episode.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub budget: Option<f64>,
     /// Train even if no occupancy can meet the bound.
     pub allow_infeasible: bool,
     /// Factor on the shadow reward, for `scaling = "authors"`.
@@ -80,6 +89,9 @@ impl ConstraintConfig {
         check_finite("at_least", at_least)?;
         check_finite("at_most", at_most)?;
         let agents = take(&mut table, &section, "agents")?;
+        let states = take(&mut table, &section, "states")?;
+        let event = take(&mut table, &section, "event")?;
+        let budget = take(&mut table, &section, "budget")?;
         let allow_infeasible: Option<bool> = take(&mut table, &section, "allow_infeasible")?;
         let shadow_scale: Option<f64> = take(&mut table, &section, "shadow_scale")?;
         check_finite("shadow_scale", shadow_scale)?;
@@ -90,6 +102,9 @@ impl ConstraintConfig {
             at_least,
             at_most,
             agents,
+            states,
+            event,
+            budget,
             allow_infeasible: allow_infeasible.unwrap_or(false),
             shadow_scale,
         })

@@ -12,6 +12,7 @@ mod support;
 mod by_hand;
 mod check;
 mod enumeration;
+mod ever;
 mod intervals;
 mod reference;
 mod runs;

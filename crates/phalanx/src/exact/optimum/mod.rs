@@ -5,6 +5,7 @@
 //! algorithm can learn do at most as well. The set of their occupancies is not convex (errata 10), so the
 //! optimum is an upper bound for them; on the paper's line it is attained for every κ.
 
+mod ever;
 mod polytope;
 mod program;
 #[cfg(test)]
@@ -18,6 +19,8 @@ use crate::utility::problem::{Constraint, Problem};
 use crate::utility::{LocalSpace, ScaledUtility};
 use crate::{Error, Ragged, Result};
 
+pub use ever::{EverOptimum, ever_optimum};
+pub(super) use polytope::JointLaws;
 use polytope::{Occupancies, local_marginals};
 use program::{Solution, Unsolved};
 

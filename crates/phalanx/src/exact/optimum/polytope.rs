@@ -93,7 +93,7 @@ pub(super) fn local_marginals(joint: &[f64], dynamics: &Dynamics) -> Ragged<f64>
 }
 
 /// P(s′ | s, a) = ∏_i ℙ_i, without the next states of probability 0.
-pub(super) struct JointLaws<'a> {
+pub(in crate::exact) struct JointLaws<'a> {
     dynamics: &'a Dynamics,
     /// Number of the law ℙ_i that holds at each joint pair, by agent.
     rows: Vec<Vec<u32>>,

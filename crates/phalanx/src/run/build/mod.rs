@@ -1,5 +1,6 @@
 //! From a configuration to the objects of a run: world, problem, policy, critic, algorithm.
 
+mod episode;
 mod problem;
 mod utilities;
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::episode::{self, EventSource};
 use super::utilities::utilities;
 use crate::base::error::ensure;
 use crate::base::key::{GAMMA, SCALING};
@@ -61,6 +62,10 @@ pub fn problem(config: &Config, world: &dyn World) -> Result<(Problem, Vec<Strin
 fn objectives(config: &Config, world: &dyn World, spaces: &[LocalSpace]) -> Result<Vec<ScaledUtility>> {
     let everybody: Vec<usize> = (0..spaces.len()).collect();
     let mut objectives = match (&config.objective, world.own_problem()) {
+        (Some(utility), _) if episode::is_event(&utility.spec.kind) => {
+            let message = format!("`{}` is for constraints", utility.spec.kind);
+            return Err(Error::config("objective.kind", message));
+        }
         (Some(utility), _) => utilities(config, world, utility, spaces, &everybody, "objective")?,
         (None, Some(own)) if !own.objectives.is_empty() => own
             .objectives
@@ -118,9 +123,38 @@ fn add_constraint(
     };
     let name: Arc<str> = constraint.name.as_str().into();
     let spaces: Vec<LocalSpace> = agents.iter().map(|agent| agent.space).collect();
-    let built = utilities(config, world, &constraint.utility, &spaces, &members, field)?;
+    let kind = &constraint.utility.spec.kind;
+    let (built, events) = if episode::is_event(kind) {
+        let source = EventSource { world, constraint, spaces: &spaces, field, horizon: config.horizon };
+        (Vec::new(), source.events(bound, &members)?)
+    } else {
+        for (key, given) in [
+            ("states", constraint.states.is_some()),
+            ("event", constraint.event.is_some()),
+            ("budget", constraint.budget.is_some()),
+        ] {
+            ensure(!given, || refused(key, format!("is for constraints on whole episodes, not for `{kind}`")))?;
+        }
+        (utilities(config, world, &constraint.utility, &spaces, &members, field)?, Vec::new())
+    };
     let (mut out_of_reach, mut least_violation) = (0, 0.0);
     let mut sharing = Interner::default();
+    for (&i, event) in members.iter().zip(events) {
+        let mut agent = AgentProblem::clone(&agents[i]);
+        let name = distinct_name(&name, &agent.constraints);
+        let number = agent.events.len();
+        let place = sampled_channels(world).len() + number;
+        // The probability that the event happens, or that it does not.
+        let (name_of_kind, scale, offset) = match bound {
+            Bound::AtMost(_) => (episode::EVER, 1.0, 0.0),
+            Bound::AtLeast(_) => (episode::CHANCE, -1.0, 1.0),
+        };
+        let kind = Kind::Episode { name: name_of_kind, place, number };
+        let utility = ScaledUtility { kind, scale, offset };
+        agent.events.push(event);
+        agent.constraints.push(Constraint { name, utility, bound, shadow_scale: 1.0 });
+        agents[i] = sharing.entry(agent);
+    }
     for (&i, utility) in members.iter().zip(built) {
         if let Some((best, extreme)) = best_slack(&utility, bound, spaces[i], mass) {
             let message = || infeasible(constraint, bound, i, extreme);
