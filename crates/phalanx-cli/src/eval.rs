@@ -33,6 +33,12 @@ pub struct EvalArgs {
     /// Episodes to run.
     #[arg(long, default_value_t = 400)]
     episodes: usize,
+    /// Go on until every agent is judged safe or unsafe; --episodes is not used then.
+    #[arg(long)]
+    until_decided: bool,
+    /// Most episodes of --until-decided.
+    #[arg(long, value_name = "N", default_value_t = 1_000_000, requires = "until_decided")]
+    max_episodes: usize,
     /// Seed of these episodes; they share no numbers with training.
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -73,19 +79,40 @@ pub fn eval(args: &EvalArgs, registry: &Registry) -> anyhow::Result<()> {
     on_threads(args.threads, || {
         let evaluator = args.policy.open(registry)?;
         let evaluator = if args.greedy { evaluator.greedy() } else { evaluator };
-        let assessment = evaluator.assess(args.episodes, args.seed, args.confidence)?;
+        let (assessment, looks) = assess(args, &evaluator)?;
         let exact = evaluator.exact().unwrap_or_else(|error| {
             say(&format!("warning: there is no exact evaluation: {error}"));
             None
         });
         if args.json {
-            print(&format!("{}\n", in_json(args, &evaluator, assessment, exact.as_ref())?));
+            print(&format!("{}\n", in_json(args, &evaluator, (assessment, looks), exact.as_ref())?));
         } else {
             print(&table::assessment(&evaluator, assessment, exact.as_ref()));
         }
         Ok(())
     })?
 }
+
+/// The assessment; where it went on until all was decided, also its looks and the episodes that were
+/// predicted.
+fn assess(args: &EvalArgs, evaluator: &Evaluator) -> phalanx::Result<(Assessment, Option<Looks>)> {
+    if !args.until_decided {
+        return Ok((evaluator.assess(args.episodes, args.seed, args.confidence)?, None));
+    }
+    let mut told = false;
+    let report = |assessment: &Assessment, predicted: Option<usize>| {
+        let open = assessment.constraints.iter().filter(|c| c.verdict == Verdict::Undecided).count();
+        say(&format!("{} episodes: {open} constraints undecided", assessment.episodes));
+        if let Some(predicted) = predicted.filter(|_| !std::mem::replace(&mut told, true)) {
+            say(&format!("about {predicted} episodes will decide all of them, if estimates stay as they are"));
+        }
+    };
+    let found = evaluator.assess_until_decided(args.max_episodes, args.seed, args.confidence, report)?;
+    Ok((found.assessment, Some((found.looks, found.predicted))))
+}
+
+/// Looks, and the number of episodes that the first one predicted.
+type Looks = (usize, Option<usize>);
 
 impl PolicyArgs {
     pub fn open(&self, registry: &Registry) -> phalanx::Result<Evaluator> {
@@ -117,7 +144,7 @@ impl PolicyArgs {
 fn in_json(
     args: &EvalArgs,
     evaluator: &Evaluator,
-    mut assessment: Assessment,
+    (mut assessment, looks): (Assessment, Option<Looks>),
     exact: Option<&ExactEvaluation>,
 ) -> serde_json::Result<String> {
     let n = evaluator.world().graph().agents();
@@ -133,6 +160,10 @@ fn in_json(
     value["source"] = json!(args.policy.source);
     value["seed"] = json!(args.seed);
     value["greedy"] = json!(args.greedy);
+    if let Some((looks, predicted)) = looks {
+        value["looks"] = json!(looks);
+        value["predicted_episodes"] = json!(predicted);
+    }
     value["safe"] = json!(count(Verdict::Safe));
     value["unsafe"] = json!(count(Verdict::Unsafe));
     value["undecided"] = json!(count(Verdict::Undecided));

@@ -4,6 +4,7 @@
 
 mod batch;
 mod bench;
+mod certify;
 mod check;
 mod eval;
 mod exact;
@@ -56,6 +57,8 @@ enum Command {
     Sweep(sweep::SweepArgs),
     /// Evaluate a policy on fresh episodes: is every agent safe, and how sure is that?
     Eval(eval::EvalArgs),
+    /// Train until every agent is judged safe with a stated confidence, and write a certificate; or check one.
+    Certify(certify::CertifyArgs),
     /// Write the estimated occupancy measures of a run's policy (an expert for apprenticeship learning).
     Occupancy(eval::OccupancyArgs),
     /// Say everything exactly: occupancies, Q, gradients, stationarity, certificates of a small model.
@@ -173,6 +176,7 @@ fn run(cli: &Cli, registry: &Registry) -> u8 {
         }
         Command::Replay(args) => replay::replay(args),
         Command::Eval(args) => eval::eval(args, registry),
+        Command::Certify(args) => certify::run(args, registry),
         Command::Occupancy(args) => eval::occupancy(args, registry),
         Command::Exact(args) => exact::exact(args),
         Command::Check(args) => check::check(args, registry),

@@ -99,7 +99,7 @@ impl ExactPrimalDual {
         let constraints: Vec<usize> = problem.agents.iter().map(|agent| agent.constraints.len()).collect();
         Ok(ExactPrimalDual {
             progress: Progress::new(),
-            dual: Dual::new(&constraints, *plan.dual.mu_0),
+            dual: Dual::new(&constraints, *plan.dual.mu_0).with_margins(&problem),
             optimizer: Optimizer::new(plan.actor.optimizer, policy.theta()),
             problem,
             plan,

@@ -141,7 +141,7 @@ impl PrimalDual {
         Ok(PrimalDual {
             running: RunningOccupancy::new(plan.occupancy_average, &visits.occupancy),
             progress: Progress::new(),
-            dual: Dual::new(&constraints, *plan.dual.mu_0),
+            dual: Dual::new(&constraints, *plan.dual.mu_0).with_margins(&problem),
             optimizer: Optimizer::new(plan.actor.optimizer, policy.theta()),
             exchange: TrafficCounter::new(links.sum_over(&halo)?),
             occupancy_weights: problem.occupancy_weights(plan.horizon, plan.batch),

@@ -294,6 +294,7 @@ pub(super) mod tests {
                 utility: Kind::StateEntropy(Entropy(States)).into(),
                 bound: Bound::AtLeast(0.5),
                 shadow_scale: 1.0,
+                margin: 0.0,
             };
             let space = LocalSpace { states: 2, actions: 2, gamma };
             Arc::new(AgentProblem { space, objective, constraints: vec![entropy], events: Vec::new() })

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::base::fields::{Field, Fields};
 use crate::base::range::{NonNegative, UpperEnd};
 use crate::base::schedule::Schedule;
+use crate::utility::problem::Problem;
 use crate::{Error, Ragged, Result};
 
 /// Which update.
@@ -89,6 +90,8 @@ pub struct Dual {
     pub mu: Ragged<f64>,
     /// The integral term of `pi`.
     pub integral: Ragged<f64>,
+    /// Slacks that single constraints aim at, on top of the margin of all; none if they are all 0.
+    margins: Vec<f64>,
 }
 
 impl Dual {
@@ -96,7 +99,15 @@ impl Dual {
     pub fn new(constraints: &[usize], mu_0: f64) -> Self {
         let mut mu: Ragged<f64> = Ragged::zeros(constraints.iter().copied());
         mu.data_mut().fill(mu_0);
-        Dual { integral: mu.clone(), mu }
+        Dual { integral: mu.clone(), mu, margins: Vec::new() }
+    }
+
+    /// With the margins of the constraints of `problem`.
+    pub fn with_margins(self, problem: &Problem) -> Self {
+        let constraints = || problem.agents.iter().flat_map(|agent| &agent.constraints);
+        let has_margins = constraints().any(|constraint| constraint.margin != 0.0);
+        let margins = constraints().filter(|_| has_margins).map(|constraint| constraint.margin);
+        Dual { margins: margins.collect(), ..self }
     }
 
     /// What it remembers.
@@ -108,8 +119,9 @@ impl Dual {
     pub fn update(&mut self, rule: &DualSettings, slack: &Ragged<f64>, schedule: f64) {
         let project = |mu: f64| mu.clamp(0.0, *rule.mu_max);
         let states = self.mu.data_mut().iter_mut().zip(self.integral.data_mut());
-        for ((mu, integral), &g) in states.zip(slack.data()) {
-            let gradient = rule.slack_factor * (g - *rule.margin);
+        for (place, ((mu, integral), &g)) in states.zip(slack.data()).enumerate() {
+            let own = self.margins.get(place).copied().unwrap_or_default();
+            let gradient = rule.slack_factor * (g - (*rule.margin + own));
             let step = schedule * *rule.eta_mu * gradient;
             match rule.kind {
                 DualKind::Proximal => *mu = project(*rule.centre - step),

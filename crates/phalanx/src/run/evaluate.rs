@@ -315,7 +315,7 @@ impl Evaluator {
         Ok(found)
     }
 
-    fn episodes(&self, seed: u64, horizon: usize, episodes: usize) -> Episodes<'_> {
+    pub(super) fn episodes(&self, seed: u64, horizon: usize, episodes: usize) -> Episodes<'_> {
         let stream = evaluation_stream(seed);
         Episodes { task: &self.task, policy: self.policy(), stream, horizon, episodes, stop: &self.stop }
     }
@@ -356,6 +356,11 @@ impl Evaluator {
     /// Things that the user should know, such as bounds that no policy can meet.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
+    }
+
+    /// Lets another flag end evaluations.
+    pub(super) fn set_stop_flag(&mut self, stop: Arc<AtomicBool>) {
+        self.stop = stop;
     }
 
     /// Ends evaluations, with [`Error::Stopped`], soon after it is set.

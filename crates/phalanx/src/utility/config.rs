@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::UtilitySpec;
 use crate::base::document::{section, take};
@@ -49,11 +49,48 @@ pub struct ConstraintConfig {
     /// What the cost of kind `chance` may add up to over an episode.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget: Option<f64>,
+    /// Slack that multipliers aim at, on top of `dual.margin`: one for all, or one for each of its agents.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub margin: Option<Margin>,
     /// Train even if no occupancy can meet the bound.
     pub allow_infeasible: bool,
     /// Factor on the shadow reward, for `scaling = "authors"`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shadow_scale: Option<f64>,
+}
+
+/// A slack to aim at.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged, expecting = "a number, or a list with one for each agent of the constraint, is needed")]
+pub enum Margin {
+    /// The same for all agents.
+    All(f64),
+    /// One for each, in their order.
+    Each(Vec<f64>),
+}
+
+impl Margin {
+    /// That of the agent at `place`.
+    pub fn at(&self, place: usize) -> f64 {
+        match self {
+            Margin::All(margin) => *margin,
+            Margin::Each(margins) => margins[place],
+        }
+    }
+
+    /// Whether it is one for so many agents.
+    pub fn check(&self, agents: usize) -> std::result::Result<(), String> {
+        let numbers = match self {
+            Margin::All(margin) => std::slice::from_ref(margin),
+            Margin::Each(margins) => {
+                let count = margins.len();
+                ensure(count == agents, || format!("has {count} numbers for {agents} agents"))?;
+                margins
+            }
+        };
+        let wrong = numbers.iter().find(|x| !(x.is_finite() && **x >= 0.0));
+        wrong.map_or(Ok(()), |x| Err(format!("{x}; a finite number of at least 0 is needed")))
+    }
 }
 
 impl UtilityConfig {
@@ -92,6 +129,7 @@ impl ConstraintConfig {
         let states = take(&mut table, &section, "states")?;
         let event = take(&mut table, &section, "event")?;
         let budget = take(&mut table, &section, "budget")?;
+        let margin = take(&mut table, &section, "margin")?;
         let allow_infeasible: Option<bool> = take(&mut table, &section, "allow_infeasible")?;
         let shadow_scale: Option<f64> = take(&mut table, &section, "shadow_scale")?;
         check_finite("shadow_scale", shadow_scale)?;
@@ -105,6 +143,7 @@ impl ConstraintConfig {
             states,
             event,
             budget,
+            margin,
             allow_infeasible: allow_infeasible.unwrap_or(false),
             shadow_scale,
         })

@@ -37,7 +37,7 @@ mod validate;
 
 pub use bounds::UtilityBounds;
 pub use check::{GradientMismatch, check_gradient};
-pub use config::{ConstraintConfig, UtilityConfig};
+pub use config::{Margin, ConstraintConfig, UtilityConfig};
 pub use distance::{NegDistBall, NegDistBox, NegDistHalfspace};
 pub use entropy::{ActionEntropy, Entropy, SaEntropy, StateEntropy};
 pub use expert::{NegKlExpert, NegL2Expert, NegL2sqExpert};

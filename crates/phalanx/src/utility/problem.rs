@@ -83,6 +83,8 @@ pub struct Constraint {
     pub bound: Bound,
     /// Factor on the shadow reward, for the authors' scaling only (they tuned it by hand).
     pub shadow_scale: f64,
+    /// Slack that its multiplier aims at, on top of `dual.margin`. Violations are reported without it.
+    pub margin: f64,
 }
 
 impl Constraint {

@@ -172,9 +172,9 @@ impl<'a> Jackknife<'a> {
         let count = counts.row(agent)[problem.row_length(agent) + event];
         let (k, n) = (count as u64, *episodes as u64);
         let bounds = if levels.at_any_time {
-            binomial::sequential_interval(k, n, levels.each)
+            binomial::sequential_interval(k, n, levels.each_event)
         } else {
-            binomial::interval(k, n, levels.each)
+            binomial::interval(k, n, levels.each_event)
         };
         let utility = &constraint.utility;
         let [a, b] = bounds.map(|p| utility.scale * p + utility.offset);

@@ -15,6 +15,7 @@
 
 mod jackknife;
 mod per_episode;
+mod until_decided;
 
 use std::sync::Arc;
 
@@ -29,6 +30,7 @@ use crate::utility::problem::{Bound, Problem, Scaling};
 use crate::{Error, Result};
 use jackknife::Jackknife;
 pub use per_episode::EventCount;
+pub use until_decided::UntilDecided;
 
 /// What is left of the discounted mass when episodes are cut, in the normalised scaling.
 const REMAINDER: f64 = 1e-3;
@@ -88,6 +90,8 @@ struct Levels {
     alone: f64,
     /// Of every constraint's interval.
     each: f64,
+    /// The same for constraints on whole episodes.
+    each_event: f64,
     /// Whether intervals of events must hold at every number of episodes at once.
     at_any_time: bool,
 }
@@ -112,6 +116,17 @@ pub struct ConstraintAssessment {
     pub slack: f64,
     /// What follows.
     pub verdict: Verdict,
+}
+
+impl ConstraintAssessment {
+    /// The bound.
+    fn utility_bound(&self) -> Bound {
+        if self.bound == Bound::AtLeast(0.0).key() {
+            Bound::AtLeast(self.threshold)
+        } else {
+            Bound::AtMost(self.threshold)
+        }
+    }
 }
 
 fn as_text<S: serde::Serializer>(name: &Arc<str>, serializer: S) -> std::result::Result<S::Ok, S::Error> {
@@ -195,8 +210,40 @@ pub fn assessment_horizon(problem: &Problem, horizon: usize) -> Result<usize> {
 }
 
 impl Episodes<'_> {
-    /// Assesses the policy; the horizon is that of training.
+    /// Assesses the policy; the horizon is that of training. Intervals of constraints hold together.
     pub(super) fn assess(self, confidence: f64) -> Result<Assessment> {
+        let miss = 1.0 - confidence;
+        let each = miss / self.task.problem.constraint_count().max(1) as f64;
+        self.assess_with(confidence, Levels { alone: miss, each, each_event: each, at_any_time: false })
+    }
+
+    /// Assesses the policy for a certificate: intervals that hold together with `confidence`, and for every
+    /// constraint alone a lower bound on its slack with an error of `error`.
+    pub(super) fn judge(self, confidence: f64, error: f64) -> Result<(Assessment, Vec<f64>)> {
+        let miss = 1.0 - confidence;
+        let each = miss / self.task.problem.constraint_count().max(1) as f64;
+        let together = Levels { alone: miss, each, each_event: each, at_any_time: false };
+        // Of a two-sided interval only one end counts. Where rarely visited states widen it, that has its own
+        // error: a third for the end, two for the widening.
+        let single =
+            Levels { alone: miss, each: 2.0 / 3.0 * error, each_event: 2.0 * error, at_any_time: false };
+        let [assessment, alone] = self.assess_at(confidence, [together, single])?;
+        let lower = |found: &ConstraintAssessment| {
+            let slack = |end: f64| found.utility_bound().slack(end);
+            slack(found.utility.lower).min(slack(found.utility.upper))
+        };
+        let tests = alone.constraints.iter().map(lower).collect();
+        Ok((assessment, tests))
+    }
+
+    /// The same with the errors that are allowed.
+    fn assess_with(self, confidence: f64, levels: Levels) -> Result<Assessment> {
+        let [assessment] = self.assess_at(confidence, [levels])?;
+        Ok(assessment)
+    }
+
+    /// The same episodes at several levels.
+    fn assess_at<const L: usize>(self, confidence: f64, levels: [Levels; L]) -> Result<[Assessment; L]> {
         let Episodes { task, horizon, episodes, .. } = self;
         ensure(episodes >= 3, || {
             Error::argument("episodes", format!("{episodes}; an interval needs at least 3"))
@@ -211,9 +258,13 @@ impl Episodes<'_> {
         let mut jackknife = Jackknife::new(task, horizon, &weights, episodes, &pooled)?;
         // The same episodes once more, one left out at a time: cheaper than keeping them.
         source.for_each_chunk(|batch| jackknife.leave_out(batch))?;
-        let miss = 1.0 - confidence;
-        let each = miss / task.problem.constraint_count().max(1) as f64;
-        jackknife.finish(Levels { alone: miss, each, at_any_time: false })
+        let finished = levels.map(|levels| jackknife.finish(levels));
+        let mut all = Vec::with_capacity(L);
+        for assessment in finished {
+            all.push(assessment?);
+        }
+        // As many as there were levels.
+        all.try_into().map_err(|_| Error::Stopped)
     }
 }
 

@@ -121,6 +121,10 @@ fn add_constraint(
         (None, Some(threshold)) => Bound::AtMost(threshold),
         (None, None) => return Err(Error::config(field, "give exactly one of `at_least` and `at_most`")),
     };
+    if let Some(margin) = &constraint.margin {
+        margin.check(members.len()).map_err(|message| refused("margin", message))?;
+    }
+    let margin = |place: usize| constraint.margin.as_ref().map_or(0.0, |margin| margin.at(place));
     let name: Arc<str> = constraint.name.as_str().into();
     let spaces: Vec<LocalSpace> = agents.iter().map(|agent| agent.space).collect();
     let kind = &constraint.utility.spec.kind;
@@ -139,7 +143,7 @@ fn add_constraint(
     };
     let (mut out_of_reach, mut least_violation) = (0, 0.0);
     let mut sharing = Interner::default();
-    for (&i, event) in members.iter().zip(events) {
+    for (place_in_list, (&i, event)) in members.iter().zip(events).enumerate() {
         let mut agent = AgentProblem::clone(&agents[i]);
         let name = distinct_name(&name, &agent.constraints);
         let number = agent.events.len();
@@ -152,10 +156,11 @@ fn add_constraint(
         let kind = Kind::Episode { name: name_of_kind, place, number };
         let utility = ScaledUtility { kind, scale, offset };
         agent.events.push(event);
-        agent.constraints.push(Constraint { name, utility, bound, shadow_scale: 1.0 });
+        let margin = margin(place_in_list);
+        agent.constraints.push(Constraint { name, utility, bound, shadow_scale: 1.0, margin });
         agents[i] = sharing.entry(agent);
     }
-    for (&i, utility) in members.iter().zip(built) {
+    for (place_in_list, (&i, utility)) in members.iter().zip(built).enumerate() {
         if let Some((best, extreme)) = best_slack(&utility, bound, spaces[i], mass) {
             let message = || infeasible(constraint, bound, i, extreme);
             ensure(constraint.allow_infeasible, || Error::config(field, message()))?;
@@ -165,7 +170,8 @@ fn add_constraint(
         let shadow_scale = constraint.shadow_scale.unwrap_or(1.0);
         let mut agent = AgentProblem::clone(&agents[i]);
         let name = distinct_name(&name, &agent.constraints);
-        agent.constraints.push(Constraint { name, utility, bound, shadow_scale });
+        let margin = margin(place_in_list);
+        agent.constraints.push(Constraint { name, utility, bound, shadow_scale, margin });
         agents[i] = sharing.entry(agent);
     }
     Ok((out_of_reach > 0).then(|| {
@@ -223,7 +229,7 @@ fn add_own_constraints(
                 least_violation -= best;
             }
             let name = distinct_name(&spec.kind.as_str().into(), &extended.constraints);
-            extended.constraints.push(Constraint { name, utility, bound, shadow_scale: 1.0 });
+            extended.constraints.push(Constraint { name, utility, bound, shadow_scale: 1.0, margin: 0.0 });
         }
         *agent = sharing.entry(extended);
     }
