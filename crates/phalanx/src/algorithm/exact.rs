@@ -155,7 +155,8 @@ impl ExactPrimalDual {
 
         // Line 7: μ^{t+1}.
         let schedule = plan.dual.schedule.factor(t, plan.iterations);
-        self.dual.update(&plan.dual, &signals.slack, schedule);
+        let graph = &self.system.dynamics.graph;
+        self.dual.update(&plan.dual, &signals.dual_slack(&self.problem, graph), schedule);
         finite(&self.dual.mu, "mu", t)?;
         self.progress.stage(Stage::Dual);
 

@@ -235,6 +235,7 @@ impl Algorithm for PrimalDual {
             // Line 5: g̃_i and the shadow rewards r̃_{f_i}, r̃_{g_i}.
             let occupancy = self.running.update(&self.visits.occupancy);
             self.signals.evaluate(problem, occupancy, self.visits.lived_fraction());
+            self.signals.share_groups(problem, graph, halo)?;
             finite_slack(&self.signals.slack, graph.total(), t)?;
             finite(&self.signals.rewards, REWARD, t)?;
             self.progress.stage(Stage::Occupancy);
@@ -248,7 +249,7 @@ impl Algorithm for PrimalDual {
 
             // Line 7: μ_i^{t+1} = P_U(−η_μ·g̃_i/n), or another dual update.
             let factor = plan.dual.schedule.factor(t, iterations);
-            self.dual.update(&plan.dual, &self.signals.slack, factor);
+            self.dual.update(&plan.dual, &self.signals.dual_slack(problem, graph), factor);
             finite(&self.dual.mu, "mu", t)?;
             self.progress.stage(Stage::Dual);
             if is_large {
@@ -263,6 +264,7 @@ impl Algorithm for PrimalDual {
             let values = values.precompute(batch, horizon, self.wanted);
             let lived: usize = batch.iter().map(|trajectory| rule.steps(trajectory)).sum();
             self.exchange.record_q_messages(batch.len(), lived);
+            problem.groups.iter().for_each(|group| self.exchange.record_group_messages(group.messages()));
             if !plan.actor.discount {
                 // The literal scaling divides by n as well.
                 let agents = if problem.scaling == Scaling::Paper { graph.total() } else { 1 };

@@ -18,7 +18,7 @@ pub struct Traffic {
     pub states: Count,
     /// Q values along the batch: one message per link and trajectory.
     pub q_values: Count,
-    /// Multipliers: one message per link and iteration.
+    /// Multipliers: one message per link and iteration; and sums over groups, two per link of their trees.
     pub duals: Count,
 }
 
@@ -229,6 +229,12 @@ impl TrafficCounter {
         self.traffic.q_values.bytes += values * size_of::<f64>() as u64;
         self.traffic.duals.messages += self.links.dual_links;
         self.traffic.duals.bytes += self.links.duals * size_of::<f64>() as u64;
+    }
+
+    /// Sums over a group, up and down its tree, which decide on a multiplier.
+    pub fn record_group_messages(&mut self, messages: u64) {
+        self.traffic.duals.messages += messages;
+        self.traffic.duals.bytes += messages * size_of::<f64>() as u64;
     }
 
     /// What it remembers.

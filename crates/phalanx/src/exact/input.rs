@@ -134,7 +134,7 @@ impl Case {
             let constraints = own.iter().enumerate().map(|(k, spec)| {
                 let utility = spec.build(space, &format!("model.g[{i}][{k}]"))?;
                 let name = spec.kind.as_str().into();
-                Ok(Constraint { name, utility, bound: Bound::AtLeast(0.0), shadow_scale: 1.0, margin: 0.0 })
+                Ok(Constraint { name, utility, bound: Bound::AtLeast(0.0), shadow_scale: 1.0, margin: 0.0, group: None })
             });
             let constraints = constraints.collect::<Result<_>>()?;
             Ok(Arc::new(AgentProblem { space, objective, constraints, events: Vec::new() }))
@@ -146,6 +146,7 @@ impl Case {
             sampled_channels: 0,
             episodic: false,
             horizon: 1,
+            groups: Vec::new(),
         };
         let kappa = input.kappa.unwrap_or(1);
         let kappa_q = input.kappa_q.unwrap_or(kappa);

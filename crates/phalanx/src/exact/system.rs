@@ -8,6 +8,7 @@ use super::dynamics::Dynamics;
 use super::ever::check_events;
 use super::gmres::{self, Failure, Side};
 use super::layout::Layout;
+use crate::distributed::Halo;
 use crate::learn::shadow::Signals;
 use crate::policy::{Policy, Tabular};
 use crate::utility::problem::Problem;
@@ -189,6 +190,9 @@ impl Chain<'_> {
             occupancy = Ragged::from_rows(rows.collect::<Vec<_>>());
         }
         signals.evaluate(problem, &occupancy, 1.0);
+        let graph = &self.system.dynamics.graph;
+        // One process has nothing that could fail.
+        let _ = signals.share_groups(problem, graph, &Halo::single(graph.agents()));
         signals
     }
 
@@ -295,6 +299,7 @@ pub(super) mod tests {
                 bound: Bound::AtLeast(0.5),
                 shadow_scale: 1.0,
                 margin: 0.0,
+                group: None,
             };
             let space = LocalSpace { states: 2, actions: 2, gamma };
             Arc::new(AgentProblem { space, objective, constraints: vec![entropy], events: Vec::new() })
@@ -302,7 +307,7 @@ pub(super) mod tests {
         let agents = world.channels()[0].tables().unwrap().iter().map(agent).collect();
         let scaling = Scaling::Normalised;
         let problem =
-            Problem { agents, gamma, scaling, sampled_channels: 0, episodic: false, horizon: 125 };
+            Problem { agents, gamma, scaling, sampled_channels: 0, episodic: false, horizon: 125, groups: vec![] };
         (world, problem)
     }
 

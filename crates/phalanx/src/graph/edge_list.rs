@@ -4,6 +4,7 @@
 //! # Lines starting with '#' and blank lines do not count.
 //! 0 1
 //! 1, 2
+//! group north 0 1
 //! ```
 
 use std::path::{Path, PathBuf};
@@ -21,7 +22,8 @@ impl Graph {
     /// Reads a network from the edge list at `path`.
     ///
     /// A line holds two agent numbers from 0, separated by white space or a comma; blank lines and lines
-    /// starting with `#` are skipped. There are `agents` agents, or one more than the largest number in the
+    /// starting with `#` are skipped. A line `group NAME 0 1 …` names a group of agents, for constraints that
+    /// they have together. There are `agents` agents, or one more than the largest number in the
     /// file. As in [`Graph::from_edges`], self loops are ignored and repeated links count once. Fails,
     /// naming the line, on anything else, and on a file without links. Linear in the size of the file and
     /// the agents, up to the logarithm of the largest degree.
@@ -34,12 +36,17 @@ impl Graph {
     /// As [`Graph::read_edge_list`], from text at hand; `path` is what errors call it.
     pub fn parse_edge_list(text: &str, path: &Path, agents: Option<usize>) -> Result<Graph> {
         agents.map_or(Ok(()), check_agents)?;
-        let links = parse(text, agents).map_err(|message| Error::file(path, message))?;
+        let (links, groups) = parse(text, agents).map_err(|message| Error::file(path, message))?;
         let largest = links.iter().map(|&(a, b)| a.max(b)).max().unwrap_or(0);
         let agents = agents.unwrap_or(largest as usize + 1);
         // A single line may name an agent so large that there is no room for all those before it.
         check_memory(16 * agents as u128, "network.file", &format!("agents up to {largest}"))?;
-        Ok(Graph::from_links(agents, &links))
+        let stranger = |(name, members): &(String, Vec<u32>)| {
+            let last = *members.last()?;
+            (last as usize >= agents).then(|| format!("group {name} has agent {last}, but agents are 0 to {}", agents - 1))
+        };
+        groups.iter().find_map(stranger).map_or(Ok(()), |message| Err(Error::file(path, message)))?;
+        Ok(Graph { groups: groups.into(), ..Graph::from_links(agents, &links) })
     }
 }
 
@@ -63,19 +70,42 @@ impl GraphSettings for Edges {
     }
 }
 
-/// The links in `text`, at least one, or what is wrong in which line.
-fn parse(text: &str, agents: Option<usize>) -> std::result::Result<Vec<(u32, u32)>, String> {
+/// Names and agents of groups.
+type Groups = Vec<(String, Vec<u32>)>;
+
+/// The links in `text`, at least one, and its groups, or what is wrong in which line.
+fn parse(text: &str, agents: Option<usize>) -> std::result::Result<(Vec<(u32, u32)>, Groups), String> {
     // Some Windows editors put a byte-order mark before the first line.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let mut links = Vec::new();
+    let (mut links, mut groups) = (Vec::new(), Groups::new());
     let lines = (1..).zip(text.lines().map(str::trim));
     for (number, line) in lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#')) {
-        links.push(parse_link(line, agents).map_err(|message| format!("line {number}: {message}"))?);
+        let in_line = |message: String| format!("line {number}: {message}");
+        match line.strip_prefix("group ") {
+            Some(rest) => groups.push(parse_group(rest, agents, &groups).map_err(in_line)?),
+            None => links.push(parse_link(line, agents).map_err(in_line)?),
+        }
     }
     ensure(!links.is_empty(), || {
         "no links found, expected lines with two agent numbers such as `0 1`".to_string()
     })?;
-    Ok(links)
+    Ok((links, groups))
+}
+
+fn parse_group(
+    text: &str,
+    agents: Option<usize>,
+    before: &Groups,
+) -> std::result::Result<(String, Vec<u32>), String> {
+    let mut columns = text.split(|c: char| c == ',' || c.is_whitespace()).filter(|column| !column.is_empty());
+    let name = columns.next().ok_or("a group needs a name and agents, such as `group north 0 1`")?;
+    ensure(before.iter().all(|(known, _)| known != name), || format!("group {name} is there twice"))?;
+    let mut members =
+        columns.map(|column| parse_agent(column, agents)).collect::<std::result::Result<Vec<u32>, _>>()?;
+    ensure(!members.is_empty(), || format!("group {name} has no agents"))?;
+    members.sort_unstable();
+    ensure(members.windows(2).all(|pair| pair[0] < pair[1]), || format!("group {name} has an agent twice"))?;
+    Ok((name.to_string(), members))
 }
 
 fn parse_link(line: &str, agents: Option<usize>) -> std::result::Result<(u32, u32), String> {

@@ -34,6 +34,8 @@ pub struct Graph {
     adjacency: Ragged<u32>,
     /// Where these agents stand in a larger network, if they are a part of one.
     part: Option<Arc<SubGraph>>,
+    /// Groups of agents that a file has names for.
+    groups: Arc<[(String, Vec<u32>)]>,
 }
 
 impl Graph {
@@ -66,7 +68,17 @@ impl Graph {
             row.sort_unstable();
             repeated |= row.windows(2).any(|pair| pair[0] == pair[1]);
         }
-        Graph { adjacency: if repeated { without_repeats(&adjacency) } else { adjacency }, part: None }
+        Graph { adjacency: if repeated { without_repeats(&adjacency) } else { adjacency }, part: None, groups: Arc::default() }
+    }
+
+    /// The agents of a group that the graph's file has a name for, ascending.
+    pub fn group(&self, name: &str) -> Option<&[u32]> {
+        self.groups.iter().find(|(known, _)| known == name).map(|(_, agents)| &agents[..])
+    }
+
+    /// Names of all such groups.
+    pub fn group_names(&self) -> impl Iterator<Item = &str> {
+        self.groups.iter().map(|(name, _)| name.as_str())
     }
 
     /// Number of agents, at least 1.

@@ -8,5 +8,6 @@ pub mod critic;
 pub mod dual;
 pub mod episode_values;
 pub mod gae;
+pub mod group_sums;
 pub mod optimizer;
 pub mod shadow;

@@ -13,8 +13,11 @@ use crate::world::Trajectory;
 pub struct Signals {
     /// f̃_i.
     pub objective: Vec<f64>,
-    /// g̃_ik, a row per agent.
+    /// g̃_ik, a row per agent. Of a group's constraint the first member has it; the others have what of it is
+    /// above 0.
     pub slack: Ragged<f64>,
+    /// Slacks of groups, see [`Signals::share_groups`].
+    pub group_slack: Vec<f64>,
     /// Shadow rewards, row i as `[1 + m_i][row]`: of f_i first, then of every g_ik. A row is the table
     /// `[S_i][A_i]`, then one weight for each sampled channel.
     pub rewards: Ragged<f64>,
@@ -30,6 +33,7 @@ impl Signals {
     pub fn new(problem: &Problem) -> Self {
         Signals {
             objective: vec![0.0; problem.agents.len()],
+            group_slack: vec![0.0; problem.groups.len()],
             slack: Ragged::zeros(problem.agents.iter().map(|agent| agent.constraints.len())),
             rewards: Ragged::zeros(
                 (0..problem.agents.len())
@@ -72,7 +76,11 @@ impl Signals {
             let (space, cells) = (agent.space, agent.space.cells());
             objective[i - *first] = agent.objective.value(lambda, space);
             for (slack, constraint) in slack.row_mut(i).iter_mut().zip(&agent.constraints) {
-                *slack = constraint.slack(lambda, space);
+                *slack = match constraint.group {
+                    None => constraint.slack(lambda, space),
+                    // The sum over the group is yet to come.
+                    Some(_) => constraint.utility.value(lambda, space),
+                };
             }
             let constraints = agent.constraints.iter().map(|g| (&g.utility, g.bound.sign() * g.shadow_scale));
             let tables = rewards.row_mut(i).chunks_exact_mut(problem.row_length(i));

@@ -88,8 +88,11 @@ impl<'a> Episodes<'a> {
     pub fn evaluate(&self) -> Result<Evaluation> {
         let Task { world, halo, .. } = self.task;
         let (numbers, values, slack) = halo.all_ok(self.measure())?;
-        let values = halo.gather_ragged(world.graph(), &values)?;
-        let slack = halo.gather_ragged(world.graph(), &slack)?;
+        let mut values = halo.gather_ragged(world.graph(), &values)?;
+        let mut slack = halo.gather_ragged(world.graph(), &slack)?;
+        for group in self.task.problem.groups.iter().filter(|_| halo.is_first()) {
+            group.share(&mut values, &mut slack);
+        }
         let numbers = halo.gather_rows(2, &numbers)?;
         let numbers = numbers.as_chunks::<2>().0;
         let (agents, episodes) = (numbers.len() as f64, self.episodes as f64);

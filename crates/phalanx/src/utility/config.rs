@@ -40,6 +40,9 @@ pub struct ConstraintConfig {
     /// Agents that have it; all if not given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agents: Option<Vec<usize>>,
+    /// Agents whose sum is bounded, or their label in the graph's file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group: Option<GroupConfig>,
     /// Local states that are the event of kind `ever`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub states: Option<Vec<usize>>,
@@ -57,6 +60,16 @@ pub struct ConstraintConfig {
     /// Factor on the shadow reward, for `scaling = "authors"`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shadow_scale: Option<f64>,
+}
+
+/// Agents with one budget.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged, expecting = "a list of agents, or a label of the graph's file, is needed")]
+pub enum GroupConfig {
+    /// By their numbers.
+    Agents(Vec<usize>),
+    /// By the label that the graph's file has for them.
+    Label(String),
 }
 
 /// A slack to aim at.
@@ -126,6 +139,7 @@ impl ConstraintConfig {
         check_finite("at_least", at_least)?;
         check_finite("at_most", at_most)?;
         let agents = take(&mut table, &section, "agents")?;
+        let group = take(&mut table, &section, "group")?;
         let states = take(&mut table, &section, "states")?;
         let event = take(&mut table, &section, "event")?;
         let budget = take(&mut table, &section, "budget")?;
@@ -140,6 +154,7 @@ impl ConstraintConfig {
             at_least,
             at_most,
             agents,
+            group,
             states,
             event,
             budget,

@@ -20,6 +20,7 @@ pub(crate) mod conic;
 mod distance;
 mod entropy;
 pub mod episode;
+pub mod group;
 mod expert;
 mod formulas;
 mod kinds;
@@ -37,7 +38,7 @@ mod validate;
 
 pub use bounds::UtilityBounds;
 pub use check::{GradientMismatch, check_gradient};
-pub use config::{Margin, ConstraintConfig, UtilityConfig};
+pub use config::{ConstraintConfig, GroupConfig, Margin, UtilityConfig};
 pub use distance::{NegDistBall, NegDistBox, NegDistHalfspace};
 pub use entropy::{ActionEntropy, Entropy, SaEntropy, StateEntropy};
 pub use expert::{NegKlExpert, NegL2Expert, NegL2sqExpert};

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::utility::episode::EpisodeEvent;
+use crate::utility::group::Group;
 use crate::utility::{Kind, LocalSpace, ScaledUtility};
 
 /// Which reading of the paper's formulas is used. Every run names the one it used.
@@ -85,6 +86,8 @@ pub struct Constraint {
     pub shadow_scale: f64,
     /// Slack that its multiplier aims at, on top of `dual.margin`. Violations are reported without it.
     pub margin: f64,
+    /// Number of the group whose sum is bounded, if it is not the utility alone.
+    pub group: Option<usize>,
 }
 
 impl Constraint {
@@ -139,6 +142,8 @@ pub struct Problem {
     pub episodic: bool,
     /// H: events of a whole episode are those of its first H steps.
     pub horizon: usize,
+    /// Constraints of several agents together.
+    pub groups: Vec<Group>,
 }
 
 /// Gives agents that want the same as one of the last few before them the same entry: in large networks most
@@ -236,7 +241,7 @@ mod tests {
     fn weights_have_the_mass_of_their_scaling() {
         for (scaling, mass) in [(Scaling::Normalised, 100.0), (Scaling::Paper, 71.528)] {
             let problem =
-                Problem { agents: vec![], gamma: 0.99, scaling, sampled_channels: 0, episodic: false, horizon: 125 };
+                Problem { agents: vec![], gamma: 0.99, scaling, sampled_channels: 0, episodic: false, horizon: 125, groups: Vec::new() };
             let total: f64 = problem.occupancy_weights(125, 1).iter().sum();
             assert!((total - mass).abs() < 1e-2, "{total}");
             assert!((total - problem.mass(125)).abs() < 1e-10);

@@ -13,6 +13,7 @@ mod by_hand;
 mod check;
 mod enumeration;
 mod ever;
+mod groups;
 mod intervals;
 mod reference;
 mod runs;

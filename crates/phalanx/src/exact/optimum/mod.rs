@@ -179,12 +179,21 @@ impl<'a> Model<'a> {
 
     /// g_ik.
     fn slack(&mut self, i: usize, k: usize) -> Result<Affine> {
-        let Constraint { bound, utility, .. } = &self.problem.agents[i].constraints[k];
-        let piece = self.piece(i, utility, bound.sign()).ok_or_else(|| {
-            let aim = format!("keeping it {} {}", bound.key(), bound.threshold());
-            not_concave(format!("g[{i}][{k}]"), utility, &aim)
-        })?;
-        Ok(piece.shifted(-bound.sign() * bound.threshold()))
+        let problem = self.problem;
+        let Constraint { bound, group, .. } = &problem.agents[i].constraints[k];
+        // Of a group, the sum.
+        let members: Vec<(usize, usize)> =
+            group.map_or(vec![(i, k)], |number| problem.groups[number].entries().collect());
+        let mut sum = Affine::default();
+        for (i, k) in members {
+            let utility = &problem.agents[i].constraints[k].utility;
+            let piece = self.piece(i, utility, bound.sign()).ok_or_else(|| {
+                let aim = format!("keeping it {} {}", bound.key(), bound.threshold());
+                not_concave(format!("g[{i}][{k}]"), utility, &aim)
+            })?;
+            sum.add(1.0, &piece);
+        }
+        Ok(sum.shifted(-bound.sign() * bound.threshold()))
     }
 
     /// sign · utility of agent i, if that is concave.
@@ -198,9 +207,20 @@ impl<'a> Model<'a> {
     /// Requires `row` of every g_ik to be nonnegative.
     fn constrain(&mut self, row: impl Fn(Affine) -> Affine) -> Result<Ragged<Row>> {
         let mut rows = Ragged::with_capacity(self.problem.agents.len());
+        // All members of a group have its one row.
+        let mut of_groups: Vec<Option<Row>> = vec![None; self.problem.groups.len()];
         for (i, agent) in self.problem.agents.iter().enumerate() {
-            let require = |k| self.slack(i, k).map(|slack| self.program.require_nonnegative(row(slack)));
-            rows.push_row((0..agent.constraints.len()).map(require).collect::<Result<Vec<Row>>>()?);
+            let require = |(k, constraint): (usize, &Constraint)| {
+                let known = constraint.group.and_then(|number| of_groups[number]);
+                if let Some(row) = known {
+                    return Ok(row);
+                }
+                let required = self.slack(i, k).map(|slack| self.program.require_nonnegative(row(slack)))?;
+                constraint.group.into_iter().for_each(|number| of_groups[number] = Some(required));
+                Ok(required)
+            };
+            let constraints = agent.constraints.iter().enumerate();
+            rows.push_row(constraints.map(require).collect::<Result<Vec<Row>>>()?);
         }
         Ok(rows)
     }
@@ -210,10 +230,16 @@ impl<'a> Model<'a> {
         let occupancy = local_marginals(&joint, self.dynamics);
         let mut total = 0.0;
         let mut slack = Ragged::with_capacity(occupancy.rows());
+        let mut values = slack.clone();
         for (agent, lambda) in self.problem.agents.iter().zip(occupancy.iter()) {
             total += agent.objective.value(lambda, agent.space);
-            slack.push_row(agent.constraints.iter().map(|constraint| constraint.slack(lambda, agent.space)));
+            let value = |constraint: &Constraint| constraint.utility.value(lambda, agent.space);
+            values.push_row(agent.constraints.iter().map(value));
+            slack.push_row(agent.constraints.iter().map(|constraint| constraint.bound.slack(value(constraint))));
         }
+        self.problem.groups.iter().for_each(|group| {
+            group.share(&mut values, &mut slack);
+        });
         Point { joint, value: total / occupancy.rows() as f64, slack, occupancy }
     }
 }

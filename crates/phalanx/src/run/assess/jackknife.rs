@@ -22,6 +22,8 @@ pub(super) struct Jackknife<'a> {
     /// Σ and Σ² of (value without an episode − value), of every g, and of F.
     sums: Ragged<[f64; 2]>,
     objective: [f64; 2],
+    /// The same of the sums of groups.
+    groups: Vec<[f64; 2]>,
     per_episode: PerEpisode<'a>,
     /// Number of episodes that visited each (state, action), per agent.
     visited: Ragged<u32>,
@@ -65,6 +67,7 @@ impl<'a> Jackknife<'a> {
             sums: Ragged::zeros(problem.agents.iter().map(|agent| agent.constraints.len())),
             pool: Pool { problem, world, weights, episodes, occupancy, counts: &visits.counts, live, values },
             objective: [0.0; 2],
+            groups: vec![[0.0; 2]; problem.groups.len()],
             per_episode: PerEpisode::new(world, horizon),
             visited: Ragged::zeros_like(occupancy),
         })
@@ -75,8 +78,12 @@ impl<'a> Jackknife<'a> {
         let n = pool.problem.agents.len();
         let blocks = agent_blocks(n);
         let lives: Vec<f64> = batch.iter().map(|trajectory| pool.live_without(trajectory)).collect();
-        // Per agent and episode of the batch: the change of f.
-        let mut per_episode: Ragged<f64> = Ragged::zeros(std::iter::repeat_n(batch.len(), n));
+        // Per agent and episode of the batch: the change of f, then of every g where there are groups.
+        let width = |i: usize| match pool.problem.groups.is_empty() {
+            true => 1,
+            false => 1 + pool.problem.agents[i].constraints.len(),
+        };
+        let mut per_episode: Ragged<f64> = Ragged::zeros((0..n).map(|i| batch.len() * width(i)));
         let outputs = self.sums.split_rows_mut(&blocks).into_iter().zip(self.visited.split_rows_mut(&blocks));
         let outputs = outputs.zip(per_episode.split_rows_mut(&blocks));
         for_each_agent(&blocks, outputs, |scratch: &mut Vec<f64>, i, ((sums, visited), per_episode)| {
@@ -86,18 +93,26 @@ impl<'a> Jackknife<'a> {
                 let values = agent.utilities().zip(pool.values.row(i));
                 let mut changes = values.map(|(utility, value)| utility.value(scratch, agent.space) - value);
                 let change = changes.next().unwrap_or_default();
-                for (change, sums) in changes.zip(sums.row_mut(i)) {
+                let row = &mut per_episode.row_mut(i)[e * width(i)..(e + 1) * width(i)];
+                row[0] = change;
+                for (k, (change, sums)) in changes.zip(sums.row_mut(i)).enumerate() {
                     sums[0] += change;
                     sums[1] += change * change;
+                    row.iter_mut().skip(1 + k).take(1).for_each(|kept| *kept = change);
                 }
                 count_episode(trajectory, i, agent.space.actions, visited.row_mut(i));
-                per_episode.row_mut(i)[e] = change;
             }
         });
         for (e, trajectory) in batch.iter().enumerate() {
-            let change = (0..n).map(|i| per_episode.row(i)[e]).sum::<f64>() / n as f64;
+            let of = |i: usize, place: usize| per_episode.row(i)[e * width(i) + place];
+            let change = (0..n).map(|i| of(i, 0)).sum::<f64>() / n as f64;
             self.objective[0] += change;
             self.objective[1] += change * change;
+            for (group, sums) in pool.problem.groups.iter().zip(&mut self.groups) {
+                let changes: Vec<f64> = group.entries().map(|(i, k)| of(i, 1 + k)).collect();
+                let change = group.total(&changes);
+                *sums = [sums[0] + change, sums[1] + change * change];
+            }
             self.per_episode.add(trajectory);
         }
     }
@@ -110,6 +125,8 @@ impl<'a> Jackknife<'a> {
         let quantile = |miss: f64| student.inverse_cdf(1.0 - miss / 2.0);
         let (alone, each) = (quantile(levels.alone), quantile(levels.each));
         let n = problem.agents.len() as f64;
+        let of_groups: Vec<Interval> =
+            (0..problem.groups.len()).map(|number| self.group_interval(number, each, levels)).collect();
         let mut constraints = Vec::with_capacity(problem.constraint_count());
         let (mut objective, mut objective_tail) = (0.0, 0.0);
         let (mut violation_total, mut violation_max) = (0.0, 0.0f64);
@@ -121,9 +138,10 @@ impl<'a> Jackknife<'a> {
             objective_tail += self.pool.tail(i, &gradient) / n;
             objective_tail += self.rare(i, &gradient, levels.alone) / n;
             for (k, constraint) in agent.constraints.iter().enumerate() {
-                let utility = match constraint.event() {
-                    Some(event) => self.event_interval(i, constraint, event, levels),
-                    None => {
+                let utility = match (constraint.event(), constraint.group) {
+                    (Some(event), _) => self.event_interval(i, constraint, event, levels),
+                    (_, Some(number)) => of_groups[number],
+                    (None, None) => {
                         constraint.utility.gradient(lambda, agent.space, &mut gradient);
                         let tail = self.pool.tail(i, &gradient) + self.rare(i, &gradient, levels.each);
                         interval(values[k + 1], self.sums.row(i)[k], episodes, each, tail).within(
@@ -132,7 +150,9 @@ impl<'a> Jackknife<'a> {
                     }
                 };
                 let slack = constraint.bound.slack(utility.value);
-                let violation = (-slack).max(0.0);
+                // That of a group counts once.
+                let counts = constraint.group.is_none_or(|number| problem.groups[number].members[0] as usize == i);
+                let violation = if counts { (-slack).max(0.0) } else { 0.0 };
                 violation_total += violation;
                 violation_max = violation_max.max(violation);
                 constraints.push(ConstraintAssessment {
@@ -163,6 +183,21 @@ impl<'a> Jackknife<'a> {
             constraints,
             events: self.per_episode.events(episodes, levels.alone),
         })
+    }
+
+    /// The sum over a group; what widens its members' intervals adds up.
+    fn group_interval(&self, number: usize, quantile: f64, levels: Levels) -> Interval {
+        let Pool { problem, episodes, occupancy, values, .. } = &self.pool;
+        let group = &problem.groups[number];
+        let own: Vec<f64> = group.entries().map(|(i, k)| values.row(i)[k + 1]).collect();
+        let each = levels.each / group.members.len() as f64;
+        let widened = group.entries().map(|(i, k)| {
+            let agent = &problem.agents[i];
+            let mut gradient = vec![0.0; occupancy.row(i).len()];
+            agent.constraints[k].utility.gradient(occupancy.row(i), agent.space, &mut gradient);
+            self.pool.tail(i, &gradient) + self.rare(i, &gradient, each)
+        });
+        interval(group.total(&own), self.groups[number], *episodes, quantile, widened.sum())
     }
 
     /// The probability of an event of whole episodes, or that it does not happen: exact, because every

@@ -9,7 +9,8 @@ use crate::base::key::{GAMMA, SCALING};
 use crate::base::range::Discount;
 use crate::run::config::{Config, ConstraintConfig, DEFAULT_GAMMA};
 use crate::utility::problem::{AgentProblem, Bound, Constraint, Interner, Problem, Scaling};
-use crate::utility::{Kind, LocalSpace, ScaledUtility, UtilitySpec};
+use crate::utility::group::Group;
+use crate::utility::{GroupConfig, Kind, LocalSpace, Margin, ScaledUtility, UtilitySpec};
 use crate::world::{Evolution, World, sampled_channels};
 use crate::{Error, Result};
 
@@ -39,14 +40,16 @@ pub fn problem(config: &Config, world: &dyn World) -> Result<(Problem, Vec<Strin
         sampled_channels: sampled_channels(world).len(),
         episodic: matches!(world.evolution(), Evolution::Joint(_)),
         horizon: config.horizon,
+        groups: Vec::new(),
     };
     let mass = problem.mass(config.horizon);
-    let mut warnings = Vec::new();
+    let (mut warnings, mut groups) = (Vec::new(), Vec::new());
     match (&config.constraint, own) {
         (Some(list), _) => {
             for (k, constraint) in list.iter().enumerate() {
                 let field = format!("constraint.{k}");
-                warnings.extend(add_constraint(config, world, constraint, &field, mass, &mut agents)?);
+                let added = add_constraint(config, world, constraint, &field, mass, (&mut agents, &mut groups))?;
+                warnings.extend(added);
             }
         }
         (None, Some(own)) => {
@@ -55,7 +58,7 @@ pub fn problem(config: &Config, world: &dyn World) -> Result<(Problem, Vec<Strin
         }
         (None, None) => {}
     }
-    problem.agents = agents;
+    (problem.agents, problem.groups) = (agents, groups);
     Ok((problem, warnings))
 }
 
@@ -99,20 +102,28 @@ fn add_constraint(
     constraint: &ConstraintConfig,
     field: &str,
     mass: f64,
-    agents: &mut [Arc<AgentProblem>],
+    (agents, groups): (&mut [Arc<AgentProblem>], &mut Vec<Group>),
 ) -> Result<Option<String>> {
     let n = agents.len();
-    let members: Vec<usize> = constraint.agents.clone().unwrap_or_else(|| (0..n).collect());
     let refused = |key: &str, message: String| Error::config(format!("{field}.{key}"), message);
+    let of_group = constraint.group.as_ref().map(|group| group_members(group, world)).transpose();
+    let of_group = of_group.map_err(|message| refused("group", message))?;
+    ensure(of_group.is_none() || constraint.agents.is_none(), || {
+        refused("group", "is given beside `agents`; name its agents in one of them".into())
+    })?;
+    let is_group = of_group.is_some();
+    let list = if is_group { "group" } else { "agents" };
+    let members: Vec<usize> =
+        of_group.or_else(|| constraint.agents.clone()).unwrap_or_else(|| (0..n).collect());
     if let Some(unknown) = members.iter().find(|&&i| i >= n) {
         let message = format!("names agent {unknown}, but agents are 0 to {}", n - 1);
-        return Err(refused("agents", message));
+        return Err(refused(list, message));
     }
-    ensure(!members.is_empty(), || refused("agents", "is empty; leave it out for all agents".into()))?;
+    ensure(!members.is_empty(), || refused(list, "is empty; leave it out for all agents".into()))?;
     let mut seen = members.clone();
     seen.sort_unstable();
     if let Some(twice) = seen.windows(2).find(|pair| pair[0] == pair[1]) {
-        return Err(refused("agents", format!("names agent {} twice", twice[0])));
+        return Err(refused(list, format!("names agent {} twice", twice[0])));
     }
     let is_allowed = constraint.shadow_scale.is_none() || config.scaling == Scaling::Authors;
     ensure(is_allowed, || refused("shadow_scale", format!("is for {SCALING} = \"authors\"")))?;
@@ -128,6 +139,12 @@ fn add_constraint(
     let name: Arc<str> = constraint.name.as_str().into();
     let spaces: Vec<LocalSpace> = agents.iter().map(|agent| agent.space).collect();
     let kind = &constraint.utility.spec.kind;
+    ensure(!is_group || !episode::is_event(kind), || {
+        refused("group", format!("sums up utilities of occupancies; `{kind}` is none"))
+    })?;
+    ensure(!is_group || !matches!(constraint.margin, Some(Margin::Each(_))), || {
+        refused("margin", "of a group is one number: all its agents have one multiplier".into())
+    })?;
     let (built, events) = if episode::is_event(kind) {
         let source = EventSource { world, constraint, spaces: &spaces, field, horizon: config.horizon };
         (Vec::new(), source.events(bound, &members)?)
@@ -143,6 +160,21 @@ fn add_constraint(
     };
     let (mut out_of_reach, mut least_violation) = (0, 0.0);
     let mut sharing = Interner::default();
+    let mut group = is_group.then(|| group(&name, &members, bound, world)).transpose().map_err(|far| {
+        let message = format!("is not connected: agent {far} cannot be reached from agent {} by links within it", seen[0]);
+        refused("group", message)
+    })?;
+    if is_group {
+        let ends = members.iter().zip(&built).map(|(&i, utility)| {
+            utility.range(spaces[i], mass).map(|range| bound.easiest(range))
+        });
+        let best = ends.sum::<Option<f64>>().map(|sum| (bound.slack(sum), sum));
+        if let Some((slack, sum)) = best.filter(|(slack, sum)| *slack < -1e-9 * (1.0 + sum.abs())) {
+            let message = || infeasible(constraint, bound, seen[0], sum);
+            ensure(constraint.allow_infeasible, || Error::config(field, message()))?;
+            (out_of_reach, least_violation) = (members.len(), -slack);
+        }
+    }
     for (place_in_list, (&i, event)) in members.iter().zip(events).enumerate() {
         let mut agent = AgentProblem::clone(&agents[i]);
         let name = distinct_name(&name, &agent.constraints);
@@ -157,11 +189,13 @@ fn add_constraint(
         let utility = ScaledUtility { kind, scale, offset };
         agent.events.push(event);
         let margin = margin(place_in_list);
-        agent.constraints.push(Constraint { name, utility, bound, shadow_scale: 1.0, margin });
+        agent.constraints.push(Constraint { name, utility, bound, shadow_scale: 1.0, margin, group: None });
         agents[i] = sharing.entry(agent);
     }
     for (place_in_list, (&i, utility)) in members.iter().zip(built).enumerate() {
-        if let Some((best, extreme)) = best_slack(&utility, bound, spaces[i], mass) {
+        if let Some((best, extreme)) =
+            best_slack(&utility, bound, spaces[i], mass).filter(|_| !is_group)
+        {
             let message = || infeasible(constraint, bound, i, extreme);
             ensure(constraint.allow_infeasible, || Error::config(field, message()))?;
             out_of_reach += 1;
@@ -171,9 +205,16 @@ fn add_constraint(
         let mut agent = AgentProblem::clone(&agents[i]);
         let name = distinct_name(&name, &agent.constraints);
         let margin = margin(place_in_list);
-        agent.constraints.push(Constraint { name, utility, bound, shadow_scale, margin });
+        if let Some(group) = &mut group
+            && let Ok(member) = group.members.binary_search(&(i as u32))
+        {
+            group.places[member] = agent.constraints.len();
+        }
+        let number = group.as_ref().map(|_| groups.len());
+        agent.constraints.push(Constraint { name, utility, bound, shadow_scale, margin, group: number });
         agents[i] = sharing.entry(agent);
     }
+    groups.extend(group);
     Ok((out_of_reach > 0).then(|| {
         format!(
             "{field} ({name}): no policy can meet the bound {} for {out_of_reach} of {} agents; their violations sum \
@@ -182,6 +223,31 @@ fn add_constraint(
             members.len()
         )
     }))
+}
+
+/// The agents that `group` names.
+fn group_members(group: &GroupConfig, world: &dyn World) -> std::result::Result<Vec<usize>, String> {
+    match group {
+        GroupConfig::Agents(agents) => Ok(agents.clone()),
+        GroupConfig::Label(label) => {
+            let found = world.graph().group(label).map(|agents| agents.iter().map(|&i| i as usize).collect());
+            found.ok_or_else(|| {
+                let known: Vec<&str> = world.graph().group_names().collect();
+                format!("`{label}` is no group of the graph's file, which has {known:?}")
+            })
+        }
+    }
+}
+
+/// The group; an agent that is not connected to the others if there is one.
+fn group(
+    name: &Arc<str>,
+    members: &[usize],
+    bound: Bound,
+    world: &dyn World,
+) -> std::result::Result<Group, u32> {
+    let members = members.iter().map(|&i| i as u32).collect();
+    Group::new(name.clone(), members, bound, world.graph())
 }
 
 /// The largest possible slack where it is negative, with the utility's extreme value.
@@ -229,7 +295,7 @@ fn add_own_constraints(
                 least_violation -= best;
             }
             let name = distinct_name(&spec.kind.as_str().into(), &extended.constraints);
-            extended.constraints.push(Constraint { name, utility, bound, shadow_scale: 1.0, margin: 0.0 });
+            extended.constraints.push(Constraint { name, utility, bound, shadow_scale: 1.0, margin: 0.0, group: None });
         }
         *agent = sharing.entry(extended);
     }

@@ -7,7 +7,8 @@
 
 use crate::Result;
 
-/// Times the half-width of a verdict that training aims at.
+/// Times the half-width of a verdict that training aims at after the first attempt. After each further one it
+/// is as much more: where a trained policy ends up differs from one training to the next.
 const ROOM: f64 = 1.5;
 
 /// The error of attempt `r`, from 1 on.
@@ -48,7 +49,7 @@ pub fn certify(candidates: &mut dyn Candidates, confidence: f64, most: usize) ->
         // What these episodes showed sets the next margins; from now on they are training data.
         margins.resize(judged.len(), 0.0);
         for (margin, judged) in margins.iter_mut().zip(&judged) {
-            let wanted = ROOM * (judged.slack - judged.lower);
+            let wanted = ROOM * attempt as f64 * (judged.slack - judged.lower);
             *margin = (*margin + (wanted - judged.slack).max(0.0)).min(judged.largest_margin.max(0.0));
         }
     }

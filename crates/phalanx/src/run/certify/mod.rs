@@ -22,7 +22,6 @@ use crate::algorithm::Summary;
 use crate::base::binomial;
 use crate::base::durable;
 use crate::base::error::ensure;
-use crate::utility::Margin;
 use crate::utility::problem::Bound;
 use crate::world::Registry;
 use crate::{Error, Result};
@@ -180,6 +179,7 @@ pub fn certify(
         largest_margin: 0.0,
         attempts: Vec::new(),
         best: Vec::new(),
+        last_lower: Vec::new(),
     };
     match attempts::certify(&mut trainer, *confidence, *max_attempts)? {
         Some(_) => trainer.certified(),
@@ -233,6 +233,8 @@ struct Trainer<'a> {
     attempts: Vec<AttemptReport>,
     /// The best slack that each constraint was certain of in an attempt.
     best: Vec<f64>,
+    /// That of the last attempt.
+    last_lower: Vec<f64>,
 }
 
 impl Candidates for Trainer<'_> {
@@ -279,6 +281,7 @@ impl Candidates for Trainer<'_> {
                 largest_margin: largest_margin(candidate, found),
             })
             .collect();
+        self.last_lower = tests.clone();
         self.best.resize(judged.len(), f64::NEG_INFINITY);
         self.best.iter_mut().zip(&judged).for_each(|(best, judged)| *best = best.max(judged.lower));
         let report = AttemptReport {
@@ -312,10 +315,10 @@ impl Trainer<'_> {
 
     fn unmet(&self) -> Vec<Unmet> {
         let Some((assessment, _)) = &self.last else { return Vec::new() };
-        let found = assessment.constraints.iter().zip(&self.best);
+        let found = assessment.constraints.iter().zip(&self.best).zip(&self.last_lower);
         found
-            .filter(|(_, best)| **best < 0.0)
-            .map(|(found, best)| Unmet {
+            .filter(|(_, lower)| **lower < 0.0)
+            .map(|((found, best), _)| Unmet {
                 agent: found.agent,
                 constraint: found.constraint.to_string(),
                 bound: found.bound,
@@ -358,15 +361,22 @@ fn with_margins(config: &Config, margins: &[f64]) -> Result<Config> {
     }
     let mut next = first.clone();
     let mut settings = Vec::new();
+    let mut groups = evaluator.problem().groups.iter();
     for (k, constraint) in list.iter().enumerate() {
+        if let Some(group) = constraint.group.as_ref().and_then(|_| groups.next()) {
+            let mut own = constraint.margin.as_ref().map_or(0.0, |margin| margin.at(0));
+            own += group.entries().map(|(i, place)| margins[first[i] + place]).fold(0.0, f64::max);
+            group.members.iter().for_each(|&i| next[i as usize] += 1);
+            settings.push((format!("constraint.{k}.margin"), format!("{own:?}")));
+            continue;
+        }
         let members = constraint.agents.clone().unwrap_or_else(|| (0..agents.len()).collect());
         let own = |place: usize| constraint.margin.as_ref().map_or(0.0, |margin| margin.at(place));
         let of = |(place, i): (usize, usize)| {
             next[i] += 1;
             own(place) + margins[next[i] - 1]
         };
-        let margins = Margin::Each(members.into_iter().enumerate().map(of).collect());
-        let Margin::Each(numbers) = margins else { continue };
+        let numbers: Vec<f64> = members.into_iter().enumerate().map(of).collect();
         settings.push((format!("constraint.{k}.margin"), format!("{numbers:?}")));
     }
     config.with_all(settings.iter().map(|(key, value)| (key.as_str(), value.as_str())))
