@@ -104,7 +104,9 @@ fn assess(args: &EvalArgs, evaluator: &Evaluator) -> phalanx::Result<(Assessment
         let open = assessment.constraints.iter().filter(|c| c.verdict == Verdict::Undecided).count();
         say(&format!("{} episodes: {open} constraints undecided", assessment.episodes));
         if let Some(predicted) = predicted.filter(|_| !std::mem::replace(&mut told, true)) {
-            say(&format!("about {predicted} episodes will decide all of them, if estimates stay as they are"));
+            say(&format!(
+                "about {predicted} episodes will decide all of them, if estimates stay as they are"
+            ));
         }
     };
     let found = evaluator.assess_until_decided(args.max_episodes, args.seed, args.confidence, report)?;

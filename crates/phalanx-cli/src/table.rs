@@ -5,8 +5,10 @@ use std::fmt::{Display, Write};
 use phalanx::base::text;
 use phalanx::distributed::{ProcessTraffic, TrafficBound};
 use phalanx::learn::dual::MU_MAX;
+use phalanx::learn::shield::ShieldReport;
 use phalanx::run::{
-    Assessment, Evaluation, Evaluator, ExactEvaluation, Interval, Outcome, Verdict, WORST_LISTED, least_slack,
+    Assessment, Evaluation, Evaluator, EventCount, ExactEvaluation, Interval, Outcome, Verdict, WORST_LISTED,
+    least_slack,
 };
 
 /// Agents shown at most.
@@ -55,6 +57,17 @@ pub fn closing(evaluator: &Evaluator, outcome: &Outcome, evaluation: &Evaluation
         let Outcome { violation_total: total, violation_max: most, .. } = outcome;
         let over = format!("over {constraints} constraints of {agents} agents");
         line(&mut text, "violation", format!("{total:.6} in total, {most:.6} at most, {over}"));
+    }
+    if let Some(ShieldReport { reverted, waited, never_safe }) = outcome.shield {
+        let mut what = format!("went back {reverted} times");
+        if waited > 0 {
+            what +=
+                &format!("; {waited} times an agent broke a bound and had no safe policy yet to go back to");
+        }
+        if never_safe > 0 {
+            what += &format!("; {never_safe} agents never had one");
+        }
+        line(&mut text, "shield", what);
     }
     exactly(&mut text, outcome.exact.as_ref());
     if constraints > 0 {
@@ -131,6 +144,23 @@ pub fn assessment(
     if let Some(return_) = assessment.return_ {
         line(&mut text, "return", shown(return_));
     }
+    if let (Some(published), Some(full)) = (assessment.mean_reward, assessment.mean_reward_full)
+        && !assessment.events.is_empty()
+    {
+        line(
+            &mut text,
+            "mean reward",
+            format!("{published:.3} of all agents per step, {full:.3} to the horizon"),
+        );
+    }
+    for event in assessment.events.iter().filter(|event| event.agent.is_none()) {
+        let EventCount { name, count, episodes, upper, .. } = event;
+        line(
+            &mut text,
+            name,
+            format!("in {count} of {episodes} episodes, probability {upper:.5} at most ({percent} %)"),
+        );
+    }
     if let (Some(solved), Some(steps)) = (assessment.solved, assessment.steps) {
         let share = 100.0 * solved;
         line(&mut text, "solved", format!("{share:.1} % of the episodes, {steps:.1} steps on average"));
@@ -180,5 +210,8 @@ pub fn assessment(
          widened by what steps beyond the horizon and rarely visited states could change.",
         count
     );
+    if evaluator.problem().has_events() {
+        let _ = writeln!(text, "Those of `ever` and `chance` are exact binomial ones.");
+    }
     text
 }

@@ -19,6 +19,7 @@ use crate::distributed::Halo;
 use crate::learn::actor::ActorSettings;
 use crate::learn::critic::{CriticSection, STEPS, StepsKeys};
 use crate::learn::dual::DualSettings;
+use crate::learn::shield::SafetySettings;
 use crate::policy::{Baseline, GradientSettings, Policy, PolicySection};
 use crate::utility::problem::{Problem, Scaling};
 use crate::world::World;
@@ -50,6 +51,8 @@ pub struct Plan {
     pub dual: DualSettings,
     /// `[actor]`.
     pub actor: ActorSettings,
+    /// `[safety]`.
+    pub safety: SafetySettings,
     /// `[mappo]`.
     pub mappo: MappoSettings,
 }

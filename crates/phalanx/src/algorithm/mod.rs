@@ -10,6 +10,7 @@ mod update;
 
 use crate::base::fields::Fields;
 use crate::distributed::{ProcessTraffic, Traffic, TrafficBound};
+use crate::learn::shield::ShieldReport;
 use crate::policy::Policy;
 use crate::{Ragged, Result};
 
@@ -72,6 +73,11 @@ pub trait Algorithm: Send + Sync {
     /// What every process sent in the last iteration, where there are several; known to the first only.
     fn process_traffic(&self) -> &[ProcessTraffic] {
         &[]
+    }
+
+    /// What a shield has done so far, if there is one.
+    fn shield(&self) -> Option<ShieldReport> {
+        None
     }
 
     /// What the last iteration of a sampled algorithm found on its way, for tests and diagnostics.

@@ -16,6 +16,7 @@ use crate::learn::dual::Dual;
 use crate::learn::episode_values::{EpisodeValues, without_events};
 use crate::learn::optimizer::Optimizer;
 use crate::learn::shadow::Signals;
+use crate::learn::shield::{Shield, ShieldReport};
 use crate::policy::{self, GradientSettings, Policy};
 use crate::sample::batch::Sampling;
 use crate::sample::occupancy::{RunningOccupancy, Visits};
@@ -82,6 +83,9 @@ pub struct PrimalDual {
     actor: Actor,
     /// Constraints on whole episodes, if there are any.
     episode_values: Option<EpisodeValues>,
+    /// Safety while learning, if it is wanted.
+    shield: Option<Shield>,
+    shield_report: Option<ShieldReport>,
     largest: TrafficLimits,
     /// Constraints of all agents of the whole graph.
     constraints: usize,
@@ -147,6 +151,8 @@ impl PrimalDual {
             occupancy_weights: problem.occupancy_weights(plan.horizon, plan.batch),
             episode_values: EpisodeValues::new(&problem, &halo, graph, &groups[1], policy.theta(), batch)?,
             actor: Actor::new(halo.clone(), graph, groups, wants, batch),
+            shield: Shield::new(plan.safety, policy.theta(), &Ragged::zeros(constraints.iter().copied())),
+            shield_report: None,
             largest: largest.max_over(&halo)?,
             constraints: all_constraints[0] as usize,
             trajectories: Vec::new(),
@@ -284,7 +290,13 @@ impl Algorithm for PrimalDual {
 
             // Line 9: θ_i^{t+1} = P_Θ(θ_i + η_θ·∇̃_{θ_i} L).
             let eta = *plan.actor.eta_theta * plan.actor.schedule.factor(t, iterations);
+            if let Some(shield) = &mut self.shield {
+                shield.observe(self.policy.theta(), &self.signals.dual_slack(problem, graph));
+            }
             ascend(&mut *self.policy, &mut self.optimizer, &self.gradient, eta, plan.policy.theta_box());
+            if let Some(shield) = &mut self.shield {
+                shield.guard(&mut *self.policy);
+            }
             finite(self.policy.theta(), "theta", t)?;
             self.progress.stage(Stage::Update);
             // What the agents here contribute to the summary.
@@ -295,6 +307,8 @@ impl Algorithm for PrimalDual {
         })?;
 
         let summary = self.summary(&own)?;
+        let report = self.shield.as_ref().map(|shield| shield.report(self.world.graph(), &self.halo));
+        self.shield_report = report.transpose()?;
         self.progress.stage(Stage::Update);
         self.process_traffic = ProcessTraffic::gather(&self.halo, sent, self.process_bound())?;
         self.progress.iteration += 1;
@@ -318,6 +332,7 @@ impl Algorithm for PrimalDual {
         fields.extend(self.dual.fields());
         fields.extend(self.critic.fields());
         fields.extend(self.episode_values.iter_mut().flat_map(EpisodeValues::fields));
+        fields.extend(self.shield.iter_mut().flat_map(Shield::fields));
         fields.extend(self.exchange.fields());
         fields
     }
@@ -363,5 +378,9 @@ impl Algorithm for PrimalDual {
 
     fn process_traffic(&self) -> &[ProcessTraffic] {
         &self.process_traffic
+    }
+
+    fn shield(&self) -> Option<ShieldReport> {
+        self.shield_report
     }
 }

@@ -268,7 +268,8 @@ mod tests {
         constraints: &[usize],
         alternatives: &[usize],
     ) -> (TrafficCounter, TrafficLimits) {
-        let (links, largest) = Links::to(0..q.rows(), policy, q, constrained, [constraints, &[0; 3]], alternatives);
+        let (links, largest) =
+            Links::to(0..q.rows(), policy, q, constrained, [constraints, &[0; 3]], alternatives);
         (TrafficCounter::new(links), largest)
     }
 

@@ -2,10 +2,10 @@
 
 use rayon::prelude::*;
 
+use super::Dynamics;
 use super::contraction::Workspace;
 use super::optimum::JointLaws;
 use super::system::{Chain, System};
-use super::Dynamics;
 use crate::policy::Policy;
 use crate::utility::episode::EpisodeEvent;
 use crate::utility::problem::Problem;
@@ -19,7 +19,8 @@ pub(super) fn marked(event: &EpisodeEvent) -> Result<&[bool]> {
     match event {
         EpisodeEvent::States(marked) => Ok(marked),
         EpisodeEvent::Channel(_) | EpisodeEvent::Cost { .. } => {
-            let message = "exact computations know events of states (`ever` with `states`), not costs over an episode";
+            let message =
+                "exact computations know events of states (`ever` with `states`), not costs over an episode";
             Err(Error::config("constraint", message))
         }
     }
@@ -144,8 +145,10 @@ pub fn least_probability(
     let joint_actions: usize = dynamics.actions.iter().product();
     let behind: usize = dynamics.states[agent + 1..].iter().product();
     let own = |s: usize| s / behind % dynamics.states[agent];
-    let successors: Vec<Vec<(usize, f64)>> =
-        (0..dynamics.joint_states * joint_actions).into_par_iter().map(|pair| laws.successors(pair)).collect();
+    let successors: Vec<Vec<(usize, f64)>> = (0..dynamics.joint_states * joint_actions)
+        .into_par_iter()
+        .map(|pair| laws.successors(pair))
+        .collect();
     let mut values = vec![0.0; dynamics.joint_states];
     for k in (0..horizon).rev() {
         values = (0..dynamics.joint_states)

@@ -134,7 +134,14 @@ impl Case {
             let constraints = own.iter().enumerate().map(|(k, spec)| {
                 let utility = spec.build(space, &format!("model.g[{i}][{k}]"))?;
                 let name = spec.kind.as_str().into();
-                Ok(Constraint { name, utility, bound: Bound::AtLeast(0.0), shadow_scale: 1.0, margin: 0.0, group: None })
+                Ok(Constraint {
+                    name,
+                    utility,
+                    bound: Bound::AtLeast(0.0),
+                    shadow_scale: 1.0,
+                    margin: 0.0,
+                    group: None,
+                })
             });
             let constraints = constraints.collect::<Result<_>>()?;
             Ok(Arc::new(AgentProblem { space, objective, constraints, events: Vec::new() }))

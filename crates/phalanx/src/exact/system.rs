@@ -306,8 +306,15 @@ pub(super) mod tests {
         };
         let agents = world.channels()[0].tables().unwrap().iter().map(agent).collect();
         let scaling = Scaling::Normalised;
-        let problem =
-            Problem { agents, gamma, scaling, sampled_channels: 0, episodic: false, horizon: 125, groups: vec![] };
+        let problem = Problem {
+            agents,
+            gamma,
+            scaling,
+            sampled_channels: 0,
+            episodic: false,
+            horizon: 125,
+            groups: vec![],
+        };
         (world, problem)
     }
 

@@ -43,7 +43,8 @@ impl Graph {
         check_memory(16 * agents as u128, "network.file", &format!("agents up to {largest}"))?;
         let stranger = |(name, members): &(String, Vec<u32>)| {
             let last = *members.last()?;
-            (last as usize >= agents).then(|| format!("group {name} has agent {last}, but agents are 0 to {}", agents - 1))
+            (last as usize >= agents)
+                .then(|| format!("group {name} has agent {last}, but agents are 0 to {}", agents - 1))
         };
         groups.iter().find_map(stranger).map_or(Ok(()), |message| Err(Error::file(path, message)))?;
         Ok(Graph { groups: groups.into(), ..Graph::from_links(agents, &links) })

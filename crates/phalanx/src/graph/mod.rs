@@ -68,7 +68,11 @@ impl Graph {
             row.sort_unstable();
             repeated |= row.windows(2).any(|pair| pair[0] == pair[1]);
         }
-        Graph { adjacency: if repeated { without_repeats(&adjacency) } else { adjacency }, part: None, groups: Arc::default() }
+        Graph {
+            adjacency: if repeated { without_repeats(&adjacency) } else { adjacency },
+            part: None,
+            groups: Arc::default(),
+        }
     }
 
     /// The agents of a group that the graph's file has a name for, ascending.

@@ -33,7 +33,11 @@ impl Graph {
         };
         let adjacency = Ragged::from_rows(ids.iter().map(links));
         let own = runs_of((0..ids.len()).filter(|&i| owned(ids[i])));
-        Graph { adjacency, part: Some(Arc::new(SubGraph { ids, own, total: self.total() })), groups: self.groups.clone() }
+        Graph {
+            adjacency,
+            part: Some(Arc::new(SubGraph { ids, own, total: self.total() })),
+            groups: self.groups.clone(),
+        }
     }
 
     /// Number of agent `i` in the whole graph: the one that users see, and that random numbers are keyed

@@ -11,3 +11,4 @@ pub mod gae;
 pub mod group_sums;
 pub mod optimizer;
 pub mod shadow;
+pub mod shield;

@@ -29,7 +29,9 @@ pub use crate::distributed::{Communicator, SingleProcess};
 pub use crate::learn::agent_metrics::Violations;
 pub use crate::world::Registry;
 pub use agents::{AgentsOutput, MOST_LISTED, WORST_LISTED, least_slack};
-pub use assess::{Assessment, ConstraintAssessment, EventCount, Interval, UntilDecided, Verdict, assessment_horizon};
+pub use assess::{
+    Assessment, ConstraintAssessment, EventCount, Interval, UntilDecided, Verdict, assessment_horizon,
+};
 pub use build::{problem, resolve, world};
 pub use config::{
     CheckpointConfig, Config, ConstraintConfig, Difference, EvaluationConfig, GraphConfig, OutputConfig,

@@ -12,6 +12,7 @@ use super::session::Session;
 use crate::Result;
 use crate::base::{document, durable};
 use crate::distributed::{ProcessTraffic, Traffic, TrafficBound};
+use crate::learn::shield::ShieldReport;
 
 /// The closing line of a run, as `--json` prints it and `outcome.json` keeps it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -55,6 +56,9 @@ pub struct Outcome {
     pub scaling: crate::utility::problem::Scaling,
     /// Episodes of the closing evaluation.
     pub evaluation_episodes: usize,
+    /// What the shield did in training, if there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shield: Option<ShieldReport>,
     /// The final policy evaluated exactly, where the network is small enough.
     pub exact: Option<ExactEvaluation>,
 }
@@ -90,6 +94,7 @@ impl Outcome {
             processes: algorithm.process_traffic().to_vec(),
             scaling: session.config().scaling,
             evaluation_episodes: evaluation.episodes,
+            shield: algorithm.shield(),
             exact,
         }
     }

@@ -61,7 +61,8 @@ mod tests {
     #[test]
     fn decisions_by_hand() {
         let mut trajectory = Trajectory::with_channels(1, 5, 1);
-        for (k, (state, cost)) in [(0, 0.0), (1, 2.0), (2, 0.0), (0, -1.5), (1, 4.0)].into_iter().enumerate() {
+        for (k, (state, cost)) in [(0, 0.0), (1, 2.0), (2, 0.0), (0, -1.5), (1, 4.0)].into_iter().enumerate()
+        {
             *trajectory.pair_mut(0, k).0 = state;
             *trajectory.reward_mut(0, 0, k) = cost;
         }

@@ -39,7 +39,13 @@ impl Visits {
     pub fn new(lengths: impl IntoIterator<Item = usize>) -> Self {
         let occupancy = Ragged::zeros(lengths);
         let blocks = agent_blocks(occupancy.rows());
-        Visits { counts: Ragged::zeros_like(&occupancy), occupancy, mass: [0.0; 2], events: Vec::new(), blocks }
+        Visits {
+            counts: Ragged::zeros_like(&occupancy),
+            occupancy,
+            mass: [0.0; 2],
+            events: Vec::new(),
+            blocks,
+        }
     }
 
     /// Looks at the agents in `blocks` only.

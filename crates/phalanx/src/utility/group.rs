@@ -28,12 +28,7 @@ pub struct Group {
 impl Group {
     /// The group of `members`, if they are connected in `graph` by links among themselves; else one that
     /// cannot be reached from the first.
-    pub fn new(
-        name: Arc<str>,
-        mut members: Vec<u32>,
-        bound: Bound,
-        graph: &Graph,
-    ) -> Result<Self, u32> {
+    pub fn new(name: Arc<str>, mut members: Vec<u32>, bound: Bound, graph: &Graph) -> Result<Self, u32> {
         members.sort_unstable();
         let mut parents = vec![u32::MAX; members.len()];
         let (mut queue, mut order) = (VecDeque::from([0u32]), Vec::new());

@@ -240,8 +240,15 @@ mod tests {
     #[test]
     fn weights_have_the_mass_of_their_scaling() {
         for (scaling, mass) in [(Scaling::Normalised, 100.0), (Scaling::Paper, 71.528)] {
-            let problem =
-                Problem { agents: vec![], gamma: 0.99, scaling, sampled_channels: 0, episodic: false, horizon: 125, groups: Vec::new() };
+            let problem = Problem {
+                agents: vec![],
+                gamma: 0.99,
+                scaling,
+                sampled_channels: 0,
+                episodic: false,
+                horizon: 125,
+                groups: Vec::new(),
+            };
             let total: f64 = problem.occupancy_weights(125, 1).iter().sum();
             assert!((total - mass).abs() < 1e-2, "{total}");
             assert!((total - problem.mass(125)).abs() < 1e-10);

@@ -160,6 +160,11 @@ pub trait World: Send + Sync + Debug {
         &[]
     }
 
+    /// The first step that counts in means of the channel at `place` in [`World::channels`].
+    fn channel_start(&self, place: usize) -> usize {
+        0
+    }
+
     /// Named events, for constraints on whether they ever happen.
     fn events(&self) -> &[Event] {
         &[]

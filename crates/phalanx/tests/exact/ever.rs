@@ -62,9 +62,10 @@ fn enumerated(world: &dyn World, problem: &Problem, policy: &Tabular, agent: usi
                 let acts = digits(a, &actions);
                 let mut p = 1.0;
                 for i in 0..n {
-                    let seen = groups.row(i).iter().fold(0, |x, &j| {
-                        x * states[j as usize] + usize::from(local[j as usize])
-                    });
+                    let seen = groups
+                        .row(i)
+                        .iter()
+                        .fold(0, |x, &j| x * states[j as usize] + usize::from(local[j as usize]));
                     p *= policy.probabilities(i)[seen * actions[i] + usize::from(acts[i])];
                 }
                 let laws: Vec<Vec<f64>> = (0..n)
@@ -124,7 +125,12 @@ fn exact_gradients_are_finite_differences() {
         );
         let value = |policy: &Tabular| {
             let found = system.under(policy).unwrap().event_probabilities(problem);
-            -found.iter().zip(mu.iter()).flat_map(|(p, mu)| p.iter().zip(mu)).map(|(p, mu)| p * mu).sum::<f64>()
+            -found
+                .iter()
+                .zip(mu.iter())
+                .flat_map(|(p, mu)| p.iter().zip(mu))
+                .map(|(p, mu)| p * mu)
+                .sum::<f64>()
         };
         let chain = system.under(&policy).unwrap();
         let mut slopes = phalanx::Ragged::zeros_like(policy.theta());

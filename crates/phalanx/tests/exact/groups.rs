@@ -32,7 +32,12 @@ fn runs_come_to_the_conic_optimum() {
         let best = optimum(&Dynamics::new(session.world()).unwrap(), session.problem()).unwrap();
         let found = session.evaluator().unwrap().exact().unwrap().unwrap();
         println!("{name}: {:.5} of {:.5}, violation {:.5}", found.objective, best.value, found.violation_max);
-        assert!(found.objective >= best.value - 0.01 * best.value.abs(), "{name}: {} {}", found.objective, best.value);
+        assert!(
+            found.objective >= best.value - 0.01 * best.value.abs(),
+            "{name}: {} {}",
+            found.objective,
+            best.value
+        );
         assert!(found.violation_max <= 2e-3 && found.violation_total <= 2e-3, "{name}: {found:?}");
         let first = session.mu().row(0)[0];
         assert!(first > 0.0 && session.mu().iter().all(|mu| mu[0] == first), "{name}: {:?}", session.mu());
@@ -45,7 +50,8 @@ fn runs_come_to_the_conic_optimum() {
 #[test]
 fn sampled_runs_and_assessments_speak_of_the_sum() {
     for (name, config) in models() {
-        let sampled = [("algorithm", "primal-dual"), ("iterations", "30"), ("kappa", "1"), ("critic.kind", "td")];
+        let sampled =
+            [("algorithm", "primal-dual"), ("iterations", "30"), ("kappa", "1"), ("critic.kind", "td")];
         let mut session = Session::new(&config.with_all(sampled).unwrap()).unwrap();
         let before = session.algorithm().traffic().duals;
         while session.advance().unwrap().is_some() {}
@@ -57,10 +63,14 @@ fn sampled_runs_and_assessments_speak_of_the_sum() {
         let truth = evaluator.exact().unwrap().unwrap();
         let assessment = evaluator.assess(2000, 3, 0.99).unwrap();
         let agents = evaluator.problem().agents.iter().zip(truth.occupancy.iter());
-        let exact: f64 = agents.map(|(agent, lambda)| agent.constraints[0].utility.value(lambda, agent.space)).sum();
+        let exact: f64 =
+            agents.map(|(agent, lambda)| agent.constraints[0].utility.value(lambda, agent.space)).sum();
         for found in &assessment.constraints {
             assert_eq!(found.utility, assessment.constraints[0].utility);
-            assert!(found.utility.lower <= exact && exact <= found.utility.upper, "{name}: {exact} {found:?}");
+            assert!(
+                found.utility.lower <= exact && exact <= found.utility.upper,
+                "{name}: {exact} {found:?}"
+            );
         }
         assert!((assessment.violation_total - assessment.violation_max).abs() < 1e-15);
         // A sum up two links and down again, every iteration, beside what neighbours send each other.

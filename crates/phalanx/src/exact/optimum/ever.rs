@@ -105,9 +105,8 @@ pub fn ever_optimum(dynamics: &Dynamics, problem: &Problem) -> Result<EverOptimu
             let (sign, utility) = (constraint.bound.sign(), &constraint.utility);
             let mut slack = Affine::default();
             slack.add(sign * utility.scale, &happened[first(i) + event]);
-            program.require_nonnegative(
-                slack.shifted(sign * (utility.offset - constraint.bound.threshold())),
-            );
+            program
+                .require_nonnegative(slack.shifted(sign * (utility.offset - constraint.bound.threshold())));
         }
     }
     let solution = program.maximise(&objective).map_err(|unsolved| gave_up(&unsolved))?;
@@ -134,7 +133,8 @@ fn joint_rewards(dynamics: &Dynamics, problem: &Problem, joint_actions: usize) -
         }
         let mut table = vec![0.0; agent.space.cells()];
         agent.objective.gradient(&table.clone(), agent.space, &mut table);
-        let digit = |number: usize, sizes: &[usize]| number / sizes[i + 1..].iter().product::<usize>() % sizes[i];
+        let digit =
+            |number: usize, sizes: &[usize]| number / sizes[i + 1..].iter().product::<usize>() % sizes[i];
         for (pair, reward) in rewards.iter_mut().enumerate() {
             let state = digit(pair / joint_actions, &dynamics.states);
             let action = digit(pair % joint_actions, &dynamics.actions);

@@ -235,7 +235,9 @@ impl<'a> Model<'a> {
             total += agent.objective.value(lambda, agent.space);
             let value = |constraint: &Constraint| constraint.utility.value(lambda, agent.space);
             values.push_row(agent.constraints.iter().map(value));
-            slack.push_row(agent.constraints.iter().map(|constraint| constraint.bound.slack(value(constraint))));
+            slack.push_row(
+                agent.constraints.iter().map(|constraint| constraint.bound.slack(value(constraint))),
+            );
         }
         self.problem.groups.iter().for_each(|group| {
             group.share(&mut values, &mut slack);

@@ -52,7 +52,14 @@ fn linear(r: &[f64]) -> ScaledUtility {
 fn at_least(utility: impl Into<ScaledUtility>, threshold: f64) -> Constraint {
     let utility = utility.into();
     let name = utility.kind.name().into();
-    Constraint { name, utility, bound: Bound::AtLeast(threshold), shadow_scale: 1.0, margin: 0.0, group: None }
+    Constraint {
+        name,
+        utility,
+        bound: Bound::AtLeast(threshold),
+        shadow_scale: 1.0,
+        margin: 0.0,
+        group: None,
+    }
 }
 
 /// A problem on `dynamics`; agent i has the i-th objective and the i-th list of constraints.

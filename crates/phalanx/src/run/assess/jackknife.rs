@@ -151,7 +151,8 @@ impl<'a> Jackknife<'a> {
                 };
                 let slack = constraint.bound.slack(utility.value);
                 // That of a group counts once.
-                let counts = constraint.group.is_none_or(|number| problem.groups[number].members[0] as usize == i);
+                let counts =
+                    constraint.group.is_none_or(|number| problem.groups[number].members[0] as usize == i);
                 let violation = if counts { (-slack).max(0.0) } else { 0.0 };
                 violation_total += violation;
                 violation_max = violation_max.max(violation);
@@ -175,6 +176,7 @@ impl<'a> Jackknife<'a> {
             return_: self.per_episode.return_(alone),
             mean_reward: mean_rewards.map(|[published, _]| published),
             mean_reward_full: mean_rewards.map(|[_, full]| full),
+            channel_means: self.per_episode.channel_means(),
             solved,
             steps,
             objective: interval(objective, self.objective, episodes, alone, objective_tail),
@@ -202,7 +204,13 @@ impl<'a> Jackknife<'a> {
 
     /// The probability of an event of whole episodes, or that it does not happen: exact, because every
     /// episode has it or not.
-    fn event_interval(&self, agent: usize, constraint: &Constraint, event: usize, levels: Levels) -> Interval {
+    fn event_interval(
+        &self,
+        agent: usize,
+        constraint: &Constraint,
+        event: usize,
+        levels: Levels,
+    ) -> Interval {
         let Pool { problem, episodes, counts, .. } = &self.pool;
         let count = counts.row(agent)[problem.row_length(agent) + event];
         let (k, n) = (count as u64, *episodes as u64);

@@ -17,6 +17,7 @@ mod jackknife;
 mod per_episode;
 mod until_decided;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -152,6 +153,9 @@ pub struct Assessment {
     /// The same over all steps of the training horizon.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mean_reward_full: Option<f64>,
+    /// Undiscounted mean per step and agent of every channel that is recorded while simulating.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub channel_means: BTreeMap<String, f64>,
     /// Share of the episodes that ended before the training horizon, where they can: what `solved` means is
     /// the world's.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -267,4 +271,3 @@ impl Episodes<'_> {
         all.try_into().map_err(|_| Error::Stopped)
     }
 }
-

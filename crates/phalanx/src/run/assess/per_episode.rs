@@ -1,10 +1,12 @@
 //! What single episodes say: returns, mean rewards, how they ended, which of the world's events happened.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use super::Interval;
 use crate::base::binomial;
-use crate::world::{Event, Trajectory, World, sampled_number};
+use crate::world::{Event, Trajectory, World, sampled_channels, sampled_number};
 
 /// How often an event of the world happened within the training horizon.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -32,6 +34,8 @@ pub(super) struct PerEpisode<'a> {
     /// Sums over episodes of the mean reward of all agents together, over the steps that the world's
     /// publication counts, and over all.
     mean_rewards: [f64; 2],
+    /// Sums of every sampled channel over agents and steps, and their numbers.
+    channels: Vec<[f64; 2]>,
     /// Episodes that ended within the training horizon, and steps of all within it.
     ended: usize,
     steps: usize,
@@ -47,6 +51,7 @@ impl<'a> PerEpisode<'a> {
             horizon,
             returns: is_paid.then(Vec::new),
             mean_rewards: [0.0; 2],
+            channels: vec![[0.0; 2]; sampled_channels(world).len()],
             ended: 0,
             steps: 0,
             events: vec![0; world.events().len() * world.graph().agents()],
@@ -66,6 +71,16 @@ impl<'a> PerEpisode<'a> {
             self.mean_rewards[0] += counted / published.max(1) as f64;
             self.mean_rewards[1] += total / steps.max(1) as f64;
         }
+        for ((number, place), [sum, count]) in
+            sampled_channels(world).into_iter().enumerate().zip(&mut self.channels)
+        {
+            let first = world.channel_start(place).min(steps);
+            *count += (n * (steps - first)) as f64;
+            for i in 0..n {
+                *sum +=
+                    trajectory.rewards(number, i)[first..steps].iter().map(|&r| f64::from(r)).sum::<f64>();
+            }
+        }
         for (event, counts) in world.events().iter().zip(self.events.chunks_exact_mut(n)) {
             for (i, count) in counts.iter_mut().enumerate() {
                 let channel = sampled_number(world, event.channel);
@@ -83,6 +98,12 @@ impl<'a> PerEpisode<'a> {
     pub fn mean_rewards(&self) -> Option<[f64; 2]> {
         let episodes = self.returns.as_ref()?.len() as f64;
         Some(self.mean_rewards.map(|sum| sum / episodes))
+    }
+
+    /// Undiscounted mean per step and agent of every sampled channel, by name.
+    pub fn channel_means(&self) -> BTreeMap<String, f64> {
+        let places = sampled_channels(self.world).into_iter().zip(&self.channels);
+        places.map(|(place, [sum, count])| (self.world.channels()[place].name.clone(), sum / count)).collect()
     }
 
     /// Share of so many episodes that ended early, and their mean length.

@@ -69,7 +69,8 @@ impl EventSource<'_> {
         for (key, given) in [("states", states.is_some()), ("event", event.is_some())] {
             ensure(!given, || self.refused(key, "is for kind `ever`"))?;
         }
-        let budget = budget.ok_or_else(|| self.refused("budget", "is missing: what the cost may add up to"))?;
+        let budget =
+            budget.ok_or_else(|| self.refused("budget", "is missing: what the cost may add up to"))?;
         self.chance(budget, members)
     }
 
@@ -129,7 +130,9 @@ impl EventSource<'_> {
 
     fn chance(&self, budget: f64, members: &[usize]) -> Result<Vec<EpisodeEvent>> {
         let utility = &self.constraint.utility;
-        ensure(budget.is_finite(), || self.refused("budget", format!("{budget}; a finite number is needed")))?;
+        ensure(budget.is_finite(), || {
+            self.refused("budget", format!("{budget}; a finite number is needed"))
+        })?;
         let place = match (&utility.channel, &utility.spec.r) {
             (Some(name), None) => {
                 let channels = self.world.channels();
@@ -155,7 +158,11 @@ impl EventSource<'_> {
                 let linear = UtilitySpec { kind: "linear".into(), ..utility.spec.clone() };
                 let mut table = vec![0.0; self.spaces[i].cells()];
                 // The shadow reward of a sum of rewards is the rewards.
-                linear.build(self.spaces[i], self.field)?.gradient(&table.clone(), self.spaces[i], &mut table);
+                linear.build(self.spaces[i], self.field)?.gradient(
+                    &table.clone(),
+                    self.spaces[i],
+                    &mut table,
+                );
                 Ok(of_table(&table))
             }
         };

@@ -8,8 +8,8 @@ use crate::base::error::ensure;
 use crate::base::key::{GAMMA, SCALING};
 use crate::base::range::Discount;
 use crate::run::config::{Config, ConstraintConfig, DEFAULT_GAMMA};
-use crate::utility::problem::{AgentProblem, Bound, Constraint, Interner, Problem, Scaling};
 use crate::utility::group::Group;
+use crate::utility::problem::{AgentProblem, Bound, Constraint, Interner, Problem, Scaling};
 use crate::utility::{GroupConfig, Kind, LocalSpace, Margin, ScaledUtility, UtilitySpec};
 use crate::world::{Evolution, World, sampled_channels};
 use crate::{Error, Result};
@@ -48,7 +48,8 @@ pub fn problem(config: &Config, world: &dyn World) -> Result<(Problem, Vec<Strin
         (Some(list), _) => {
             for (k, constraint) in list.iter().enumerate() {
                 let field = format!("constraint.{k}");
-                let added = add_constraint(config, world, constraint, &field, mass, (&mut agents, &mut groups))?;
+                let added =
+                    add_constraint(config, world, constraint, &field, mass, (&mut agents, &mut groups))?;
                 warnings.extend(added);
             }
         }
@@ -154,20 +155,26 @@ fn add_constraint(
             ("event", constraint.event.is_some()),
             ("budget", constraint.budget.is_some()),
         ] {
-            ensure(!given, || refused(key, format!("is for constraints on whole episodes, not for `{kind}`")))?;
+            ensure(!given, || {
+                refused(key, format!("is for constraints on whole episodes, not for `{kind}`"))
+            })?;
         }
         (utilities(config, world, &constraint.utility, &spaces, &members, field)?, Vec::new())
     };
     let (mut out_of_reach, mut least_violation) = (0, 0.0);
     let mut sharing = Interner::default();
     let mut group = is_group.then(|| group(&name, &members, bound, world)).transpose().map_err(|far| {
-        let message = format!("is not connected: agent {far} cannot be reached from agent {} by links within it", seen[0]);
+        let message = format!(
+            "is not connected: agent {far} cannot be reached from agent {} by links within it",
+            seen[0]
+        );
         refused("group", message)
     })?;
     if is_group {
-        let ends = members.iter().zip(&built).map(|(&i, utility)| {
-            utility.range(spaces[i], mass).map(|range| bound.easiest(range))
-        });
+        let ends = members
+            .iter()
+            .zip(&built)
+            .map(|(&i, utility)| utility.range(spaces[i], mass).map(|range| bound.easiest(range)));
         let best = ends.sum::<Option<f64>>().map(|sum| (bound.slack(sum), sum));
         if let Some((slack, sum)) = best.filter(|(slack, sum)| *slack < -1e-9 * (1.0 + sum.abs())) {
             let message = || infeasible(constraint, bound, seen[0], sum);
@@ -193,9 +200,7 @@ fn add_constraint(
         agents[i] = sharing.entry(agent);
     }
     for (place_in_list, (&i, utility)) in members.iter().zip(built).enumerate() {
-        if let Some((best, extreme)) =
-            best_slack(&utility, bound, spaces[i], mass).filter(|_| !is_group)
-        {
+        if let Some((best, extreme)) = best_slack(&utility, bound, spaces[i], mass).filter(|_| !is_group) {
             let message = || infeasible(constraint, bound, i, extreme);
             ensure(constraint.allow_infeasible, || Error::config(field, message()))?;
             out_of_reach += 1;
@@ -295,7 +300,14 @@ fn add_own_constraints(
                 least_violation -= best;
             }
             let name = distinct_name(&spec.kind.as_str().into(), &extended.constraints);
-            extended.constraints.push(Constraint { name, utility, bound, shadow_scale: 1.0, margin: 0.0, group: None });
+            extended.constraints.push(Constraint {
+                name,
+                utility,
+                bound,
+                shadow_scale: 1.0,
+                margin: 0.0,
+                group: None,
+            });
         }
         *agent = sharing.entry(extended);
     }

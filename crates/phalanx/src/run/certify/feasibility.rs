@@ -93,7 +93,8 @@ pub(super) fn infeasible(evaluator: &Evaluator) -> Option<Infeasible> {
     if let Some((i, k, slack)) = worst {
         return Some(found(i, k, slack, false, "policies"));
     }
-    let slater = slater_point(&dynamics, &rest).ok().filter(|slater| slater.margin + slater.gap < -ROUNDING)?;
+    let slater =
+        slater_point(&dynamics, &rest).ok().filter(|slater| slater.margin + slater.gap < -ROUNDING)?;
     let weights = kept.iter().enumerate().flat_map(|(i, kept)| {
         let weights = slater.weights.row(i).to_vec();
         kept.iter().zip(weights).map(move |(&k, weight)| (i, k, weight)).collect::<Vec<_>>()

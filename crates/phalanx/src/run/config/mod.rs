@@ -24,6 +24,7 @@ pub use crate::graph::GraphConfig;
 use crate::learn::actor::ActorSettings;
 use crate::learn::critic::CriticSection;
 use crate::learn::dual::DualSettings;
+use crate::learn::shield::{SHIELD, SafetySettings};
 use crate::policy::{self, Baseline, PolicySection};
 use crate::utility::problem::Scaling;
 pub use crate::utility::{ConstraintConfig, UtilityConfig};
@@ -101,6 +102,9 @@ pub struct Config {
     /// Lines 8 and 9.
     #[serde(default)]
     pub actor: ActorSettings,
+    /// What keeps agents safe while they learn.
+    #[serde(default, skip_serializing_if = "SafetySettings::is_off")]
+    pub safety: SafetySettings,
     /// MAPPO-Lagrangian, in place of critic, dual and actor.
     #[serde(default)]
     pub mappo: MappoSettings,
@@ -210,6 +214,7 @@ impl Config {
         let is_exact = self.algorithm.is_exact();
         ensure(!is_exact || kappa_g == kappa_q, || key::sampled_only("kappa_g"))?;
         ensure(!is_exact || self.occupancy_average == 0.0, || key::sampled_only("occupancy_average"))?;
+        ensure(self.safety.is_off() || self.algorithm.is_local(), || key::sampled_only(SHIELD))?;
         ensure(kappa_g == kappa_q || !self.critic.is_merged(), || {
             Error::config("kappa_g", "must be kappa_q with critic.merged: one network has both")
         })?;
@@ -237,6 +242,7 @@ impl Config {
             critic: self.critic.clone(),
             dual: self.dual,
             actor: self.actor.clone(),
+            safety: self.safety,
             mappo: self.mappo.clone(),
         }
     }

@@ -20,6 +20,7 @@ use crate::base::stream::{Place, Stream};
 use crate::graph::Graph;
 use crate::{Error, Ragged, Result};
 use motion::{CRASHED, Convoy, DT, GAINS, Vehicle};
+use start::Leader;
 pub use start::{NamedStart, Scenario, Start};
 
 /// The keys of `[world]` beside `kind = "platoon"`.
@@ -122,7 +123,8 @@ const FIRST_JERK: usize = 2;
 /// Below this, a vehicle is near the one ahead.
 const NEAR: f64 = 10.0;
 
-/// Places of the channels of the events.
+/// Place of the channel of jerks, and of those of the events.
+const JERK: usize = 2;
 const HIT: usize = 5;
 const COLLISION: usize = 6;
 /// Steps after which the published environment looked whether an episode goes on.
@@ -177,11 +179,15 @@ impl World for Platoon {
     }
 
     fn view(&self, _agent: usize, group: &[u32]) -> Option<Box<dyn View>> {
-        Some(Box::new(view::Rows::new(group)))
+        Some(Box::new(view::Rows::new(group, self.spec.scenario.shows_ahead())))
     }
 
     fn channels(&self) -> &[Channel] {
         &self.channels
+    }
+
+    fn channel_start(&self, place: usize) -> usize {
+        if place == JERK { FIRST_JERK } else { 0 }
     }
 
     fn events(&self) -> &[Event] {
@@ -210,7 +216,7 @@ impl Joint for Platoon {
     fn begin(&self, stream: &Stream, place: Place) -> Box<dyn Episode> {
         let PlatoonSpec { n, scenario, start } = self.spec;
         let xi = start.xi(stream, place);
-        Box::new(Drive { scenario, xi, steps: 0, convoy: scenario.begin(n, xi) })
+        Box::new(Drive { scenario, xi, steps: 0, leader: Leader::default(), convoy: scenario.begin(n, xi) })
     }
 }
 
@@ -219,6 +225,7 @@ struct Drive {
     scenario: Scenario,
     xi: f64,
     steps: usize,
+    leader: Leader,
     convoy: Convoy,
 }
 
@@ -230,13 +237,15 @@ impl Episode for Drive {
         let mut ahead = *lead;
         let (rows, _) = rows.as_chunks_mut::<PER_VEHICLE>();
         for ((vehicle, state), row) in vehicles.iter().zip(states).zip(rows) {
-            *state = cells::cell(vehicle, ahead, *is_crashed);
+            // What is not seen is not in the cell either: there it is the own speed that counts.
+            let seen = if self.scenario.shows_ahead() { ahead } else { motion::TARGET_SPEED };
+            *state = cells::cell(vehicle, seen, *is_crashed);
             *row = [vehicle.headway, vehicle.speed, vehicle.acceleration].map(|number| number as f32);
             ahead = vehicle.speed;
         }
     }
 
-    fn step(&mut self, actions: &[u8], _draws: &[u32], rewards: &mut [f32]) -> bool {
+    fn step(&mut self, actions: &[u8], draws: &[u32], rewards: &mut [f32]) -> bool {
         let n = actions.len();
         let (reward, rest) = rewards.split_at_mut(n);
         let (training, rest) = rest.split_at_mut(n);
@@ -250,7 +259,11 @@ impl Episode for Drive {
         }
         let was_crashed = self.convoy.is_crashed;
         self.steps += 1;
-        self.convoy.step(actions, self.scenario.lead(self.xi, self.steps));
+        let lead = match self.scenario {
+            Scenario::Braking => self.leader.next(self.convoy.lead, draws[0]),
+            scenario => scenario.lead(self.xi, self.steps),
+        };
+        self.convoy.step(actions, lead);
         let is_crashed = self.convoy.is_crashed;
         let is_collision = is_crashed && !was_crashed;
         collision.fill(f32::from(u8::from(is_collision)));

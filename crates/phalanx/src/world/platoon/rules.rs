@@ -16,7 +16,7 @@ impl LinearRule {
     pub fn new(scenario: Scenario) -> Self {
         let gains = match scenario {
             Scenario::Catchup => [0.994, 3.298, 0.941],
-            Scenario::Slowdown => [1.51, 12.54, 0.306],
+            Scenario::Slowdown | Scenario::Braking => [1.51, 12.54, 0.306],
         };
         LinearRule { gains }
     }

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::motion::{Convoy, TARGET_HEADWAY, TARGET_SPEED, Vehicle};
-use crate::base::stream::{Place, Stream};
+use super::motion::{Convoy, DT, TARGET_HEADWAY, TARGET_SPEED, Vehicle};
+use crate::base::stream::{DRAW_RANGE, Place, Stream};
 
 /// Who has to catch up with whom.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -13,6 +13,9 @@ pub enum Scenario {
     Catchup,
     /// Everybody is too fast, and the leader slows down over half a minute.
     Slowdown,
+    /// A variant of our own, where it helps to talk: the leader brakes hard at random moments, and a vehicle
+    /// does not see the speed of the one ahead unless that tells it (κ ≥ 1).
+    Braking,
 }
 
 /// Where episodes start: one number ξ from 0 to 1 decides, which stands for how far behind, or how fast,
@@ -55,7 +58,7 @@ impl Scenario {
     pub fn begin(self, n: usize, xi: f64) -> Convoy {
         let far = 1.5 + xi;
         let speed = match self {
-            Scenario::Catchup => TARGET_SPEED,
+            Scenario::Catchup | Scenario::Braking => TARGET_SPEED,
             Scenario::Slowdown => TARGET_SPEED * far,
         };
         let mut vehicles = vec![Vehicle { headway: TARGET_HEADWAY, speed, acceleration: 0.0 }; n];
@@ -65,7 +68,12 @@ impl Scenario {
         Convoy { vehicles, lead: self.lead(xi, 0), is_crashed: false }
     }
 
-    /// The leader's speed at a step.
+    /// Whether a vehicle sees the speed of the one ahead without being told.
+    pub fn shows_ahead(self) -> bool {
+        self != Scenario::Braking
+    }
+
+    /// The leader's speed at a step, where nothing is left to chance.
     pub fn lead(self, xi: f64, step: usize) -> f64 {
         match self {
             Scenario::Slowdown if step < SLOWED => {
@@ -73,6 +81,33 @@ impl Scenario {
                 first + step as f64 * ((TARGET_SPEED - first) / SLOWED as f64)
             }
             _ => TARGET_SPEED,
+        }
+    }
+}
+
+/// A leader that brakes at random.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Leader {
+    is_braking: bool,
+}
+
+/// Probability that a leader at its usual speed brakes, in a step: once in twenty seconds.
+const BRAKES: f64 = 0.005;
+/// How hard it brakes, and how it recovers, in metres per second squared.
+const BRAKING: f64 = 2.5;
+const RECOVERY: f64 = 1.5;
+/// The speed that it brakes to.
+const SLOW: f64 = 5.0;
+
+impl Leader {
+    /// The speed after `speed`, by one draw (31 bits).
+    pub fn next(&mut self, speed: f64, draw: u32) -> f64 {
+        let brakes = f64::from(draw) < BRAKES * f64::from(DRAW_RANGE);
+        self.is_braking = speed > SLOW && (self.is_braking || (speed >= TARGET_SPEED && brakes));
+        if self.is_braking {
+            (speed - BRAKING * DT).max(SLOW)
+        } else {
+            (speed + RECOVERY * DT).min(TARGET_SPEED)
         }
     }
 }
@@ -94,3 +129,22 @@ const PUBLISHED: [f64; 50] = [
     0.7578533099760896, 0.026021120372547668, 0.011770385372356529, 0.020232497783594483,
     0.23222755165776165, 0.3807818130046735,
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_leader_brakes_and_recovers() {
+        let mut leader = Leader::default();
+        assert_eq!(leader.next(15.0, DRAW_RANGE - 1), 15.0);
+        let mut speed = leader.next(15.0, 0);
+        assert_eq!(speed, 14.75);
+        let mut slowest = speed;
+        for _ in 0..200 {
+            speed = leader.next(speed, DRAW_RANGE - 1);
+            slowest = speed.min(slowest);
+        }
+        assert_eq!((slowest, speed), (5.0, 15.0));
+    }
+}

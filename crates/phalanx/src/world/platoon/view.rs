@@ -17,11 +17,13 @@ const FINE_SPEED: f32 = 0.7;
 #[derive(Debug)]
 pub struct Rows {
     group: Vec<u32>,
+    /// Whether a vehicle sees the speed of the one ahead.
+    shows_ahead: bool,
 }
 
 impl Rows {
-    pub fn new(group: &[u32]) -> Self {
-        Rows { group: group.to_vec() }
+    pub fn new(group: &[u32], shows_ahead: bool) -> Self {
+        Rows { group: group.to_vec(), shows_ahead }
     }
 }
 
@@ -33,6 +35,8 @@ impl View for Rows {
     fn write(&self, _states: &[u8], shared: &[f32], out: &mut [f32]) {
         for (row, &member) in out.chunks_exact_mut(NUMBERS).zip(&self.group) {
             let (vehicle, ahead) = shared_vehicle(shared, member as usize);
+            // Without sight of it, as if it had the own speed.
+            let ahead = if self.shows_ahead { ahead } else { vehicle.speed };
             row.copy_from_slice(&numbers(&vehicle, ahead));
         }
     }
