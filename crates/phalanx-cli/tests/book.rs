@@ -60,6 +60,11 @@ fn a_platoon() {
 }
 
 #[test]
+fn safety_that_a_person_can_sign() {
+    Page::read("safety.md").run();
+}
+
+#[test]
 fn tables_linear_models_networks() {
     Page::read("models.md").run();
 }
@@ -121,7 +126,7 @@ fn theory() {
     page.run_in(folder.path());
 }
 
-const TESTED: [&str; 22] = [
+const TESTED: [&str; 23] = [
     "problem.md",
     "first-run.md",
     "own-model.md",
@@ -138,6 +143,7 @@ const TESTED: [&str; 22] = [
     "pistonball.md",
     "platoon.md",
     "epidemic.md",
+    "safety.md",
     "results.md",
     "sweeps.md",
     "processes.md",

@@ -1,6 +1,7 @@
 //! The Python package: everything that `import phalanx` needs of the library. The package itself is Python
 //! around this module, in `python/phalanx`; what is public, and documented for people, is there.
 
+mod certify;
 mod config;
 mod env;
 mod errors;
@@ -23,6 +24,7 @@ mod _phalanx {
 
     #[pymodule_export]
     use crate::{
+        certify::{certify, check_certificate},
         config::Configuration,
         env::Games,
         errors::{ConfigError, Interrupted, TrainingError},

@@ -39,6 +39,7 @@ def test_top_level():
         ("critic", settings.CriticSettings),
         ("dual", settings.DualSettings),
         ("actor", settings.ActorSettings),
+        ("safety", settings.SafetySettings),
         ("mappo", settings.MappoSettings),
         ("evaluation", settings.EvaluationSettings),
         ("checkpoint", settings.CheckpointSettings),
@@ -68,12 +69,23 @@ def test_utilities():
     """Messages name what files may hold; a file and a channel are read apart."""
     found = refused(objective={"kind": "state_entropy", "nothing": 1})
     assert keys(settings.UtilitySettings) == found | {"channel", "file"}
-    for extra in keys(settings.ConstraintSettings) - keys(settings.UtilitySettings):
+    episodes = [
+        {"kind": "ever", "states": [1], "at_most": 0.9},
+        {"kind": "chance", "channel": "reward", "budget": 20.0, "at_least": 0.5},
+    ]
+    for one in episodes:
+        phalanx.config("synthetic", constraint=[one])
+    with pytest.raises(phalanx.ConfigError, match="no named events"):
+        phalanx.config("synthetic", constraint=[{"kind": "ever", "event": "x", "at_most": 0.9}])
+    apart = {"states", "event", "budget"}
+    for extra in keys(settings.ConstraintSettings) - keys(settings.UtilitySettings) - apart:
         value = {
             "at_least": 0.1,
             "at_most": 0.6,
             "name": "x",
             "agents": [0],
+            "group": [0, 1],
+            "margin": 0.01,
             "allow_infeasible": True,
             "shadow_scale": 1.0,
         }

@@ -12,6 +12,7 @@ constraints, which are general utilities too.
 True
 
 - `train`, `resume`, `load`, `evaluate`, `config`, `presets`: runs, with the settings of configuration files as keywords.
+- `certify`, `check_certificate`: policies of which every constraint is known to hold.
 - `env`, `vector_env`: the built-in worlds as environments of PettingZoo, one or many copies.
 - `from_pettingzoo`: any parallel environment of PettingZoo, with a graph, as a world to train in.
 - `World`, `Utility`: a world and a utility of one's own.
@@ -23,6 +24,7 @@ import atexit as _atexit
 from . import _phalanx
 from ._phalanx import ConfigError, Interrupted, TrainingError
 from .assessment import Assessment
+from .certification import Certification, certify, check_certificate
 from .environment import from_pettingzoo
 from .envs import VectorEnv, env, parallel_env, vector_env
 from .exactly import exact
@@ -40,6 +42,7 @@ __version__: str = _phalanx.version
 __all__ = [
     "STOP",
     "Assessment",
+    "Certification",
     "ConfigError",
     "Interrupted",
     "Iteration",
@@ -51,6 +54,8 @@ __all__ = [
     "Utility",
     "VectorEnv",
     "World",
+    "certify",
+    "check_certificate",
     "config",
     "env",
     "evaluate",

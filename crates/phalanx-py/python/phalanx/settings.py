@@ -35,7 +35,7 @@ class WorldSettings(_Import, total=False):
     arrival: float | Sequence[float]
     success: float | Sequence[float]
     game: Literal["paper", "pettingzoo"]
-    scenario: Literal["slowdown", "catchup"]
+    scenario: Literal["slowdown", "catchup", "braking"]
     model: Literal["sis", "sirs"]
     infection: float
     recovery: float
@@ -100,6 +100,11 @@ class ConstraintSettings(UtilitySettings, total=False):
     at_most: float
     name: str
     agents: Sequence[int]
+    group: Sequence[int] | str
+    states: Sequence[int]
+    event: str
+    budget: float
+    margin: float | Sequence[float]
     allow_infeasible: bool
     shadow_scale: float
 
@@ -184,6 +189,14 @@ class ActorSettings(TypedDict, total=False):
     entropy_schedule: _Schedule
 
 
+class SafetySettings(TypedDict, total=False):
+    """`[safety]`: what happens while learning."""
+
+    shield: Literal["none", "revert"]
+    shield_average: float
+    shield_rate: float
+
+
 class MappoSettings(TypedDict, total=False):
     """`[mappo]`, for `algorithm="mappo-l"`."""
 
@@ -250,6 +263,7 @@ class EvaluatedSettings(TypedDict, total=False):
     critic: CriticSettings | Mapping[str, Any]
     dual: DualSettings | Mapping[str, Any]
     actor: ActorSettings | Mapping[str, Any]
+    safety: SafetySettings | Mapping[str, Any]
     mappo: MappoSettings | Mapping[str, Any]
     evaluation: EvaluationSettings | Mapping[str, Any]
     checkpoint: CheckpointSettings | Mapping[str, Any]

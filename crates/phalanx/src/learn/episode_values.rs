@@ -34,6 +34,7 @@ const FEW_STEPS: f64 = 10.0;
 
 /// Flags of the events that agents have constraints on, along a batch, and the gradients that follow.
 pub struct EpisodeValues {
+    halo: Arc<Halo>,
     flags: Flags,
     actor: Actor,
     rule: GradientSettings,
@@ -78,6 +79,7 @@ impl EpisodeValues {
         let n = problem.agents.len();
         let by_state = || Ragged::zeros((0..n).map(|j| events(j) * states(j)));
         Ok(Some(EpisodeValues {
+            halo: halo.clone(),
             flags: Flags {
                 problem: problem.clone(),
                 weights: Ragged::zeros((0..n).map(events)),
@@ -115,8 +117,13 @@ impl EpisodeValues {
         out: &mut Ragged<f64>,
     ) -> Result<()> {
         self.flags.raise(batch, mu);
-        self.actor.gradients(policy, batch, &self.flags, &self.rule, &mut self.gradient)?;
-        out.data_mut().iter_mut().zip(self.gradient.data()).for_each(|(sum, g)| *sum += g);
+        // Where no multiplier asks for it, in any process, there is nothing to add.
+        let mut is_wanted = [u64::from(self.flags.weights.data().iter().any(|weight| *weight != 0.0))];
+        self.halo.fold(&mut is_wanted, u64::max)?;
+        if is_wanted[0] != 0 {
+            self.actor.gradients(policy, batch, &self.flags, &self.rule, &mut self.gradient)?;
+            out.data_mut().iter_mut().zip(self.gradient.data()).for_each(|(sum, g)| *sum += g);
+        }
         self.flags.remember(batch);
         Ok(())
     }

@@ -3,12 +3,15 @@
 pub use crate::base::builtin::builtin;
 
 /// Name and text of every preset.
-const PRESETS: [(&str, &str); 18] = [
+const PRESETS: [(&str, &str); 21] = [
     ("synthetic", include_str!("../../../../presets/synthetic.toml")),
     ("wireless", include_str!("../../../../presets/wireless.toml")),
     ("wireless-grid", include_str!("../../../../presets/wireless-grid.toml")),
     ("pistonball", include_str!("../../../../presets/pistonball.toml")),
     ("pistonball20", include_str!("../../../../presets/pistonball20.toml")),
+    ("platoon-slowdown", include_str!("../../../../presets/platoon-slowdown.toml")),
+    ("platoon-catchup", include_str!("../../../../presets/platoon-catchup.toml")),
+    ("platoon-smooth", include_str!("../../../../presets/platoon-smooth.toml")),
     ("epidemic", include_str!("../../../../presets/epidemic.toml")),
     ("epidemic-grid", include_str!("../../../../presets/epidemic-grid.toml")),
     ("apprenticeship", include_str!("../../../../presets/apprenticeship.toml")),

@@ -10,6 +10,9 @@ use crate::utility::problem::{Bound, Problem};
 const MOST_STATES: usize = 1 << 12;
 const MOST_PAIRS: u128 = 1 << 14;
 
+/// With more transitions between joint states, so do recursions over an episode.
+const MOST_TRANSITIONS: u128 = 1 << 22;
+
 /// A slack below minus this is no rounding.
 const ROUNDING: f64 = 1e-7;
 
@@ -61,9 +64,10 @@ pub(super) fn infeasible(evaluator: &Evaluator) -> Option<Infeasible> {
     let beyond_range = places().find_map(|(i, k)| Some((i, k, of_range(i, k).filter(|s| *s < -ROUNDING)?)));
     let world = evaluator.world();
     let is_small = Dynamics::count_joint_states(world).is_some_and(|states| states <= MOST_STATES);
-    let dynamics = Dynamics::new(world).ok().filter(|dynamics| {
-        let pairs = dynamics.joint_actions().saturating_mul(dynamics.joint_states as u128);
-        is_small && pairs <= MOST_PAIRS && problem.sampled_channels == 0
+    let pairs = |dynamics: &Dynamics| dynamics.joint_actions().saturating_mul(dynamics.joint_states as u128);
+    let dynamics = is_small.then(|| Dynamics::new(world).ok()).flatten().filter(|dynamics| {
+        let transitions = pairs(dynamics).saturating_mul(dynamics.joint_states as u128);
+        transitions <= MOST_TRANSITIONS && problem.sampled_channels == 0
     });
     let Some(dynamics) = dynamics else {
         return beyond_range.map(|(i, k, slack)| found(i, k, slack, false, "occupancies"));
@@ -85,13 +89,17 @@ pub(super) fn infeasible(evaluator: &Evaluator) -> Option<Infeasible> {
     }
     // Constraints on occupancies are concave programs, where those on whole episodes have no place.
     let (rest, kept) = without_events(problem);
-    if let Ok(slacks) = largest_slacks(&dynamics, &rest) {
+    let is_quick = pairs(&dynamics) <= MOST_PAIRS;
+    if let Some(slacks) = is_quick.then(|| largest_slacks(&dynamics, &rest).ok()).flatten() {
         for (i, kept) in kept.iter().enumerate() {
             kept.iter().zip(slacks.row(i)).for_each(|(&k, &slack)| consider(i, k, slack));
         }
     }
     if let Some((i, k, slack)) = worst {
         return Some(found(i, k, slack, false, "policies"));
+    }
+    if !is_quick {
+        return beyond_range.map(|(i, k, slack)| found(i, k, slack, false, "occupancies"));
     }
     let slater =
         slater_point(&dynamics, &rest).ok().filter(|slater| slater.margin + slater.gap < -ROUNDING)?;

@@ -2,8 +2,9 @@
 
 use super::{Check, Feasibility, Subject};
 use crate::base::key::{GAMMA, KAPPA_Q, SCALING};
+use crate::exact::{Dynamics, ever_optimum};
 use crate::learn::dual::{DualKind, MU_MAX};
-use crate::utility::problem::Scaling;
+use crate::utility::problem::{Constraint, Scaling};
 use crate::world::MIXING;
 
 /// A truncation error of more than this part of the gradient is worth a larger radius.
@@ -21,7 +22,26 @@ pub(super) fn advice(check: &Check, subject: &Subject<'_>) -> Vec<String> {
     advice.extend(on_dual(&check.feasibility, subject));
     advice.extend(on_theorems(check));
     advice.extend(on_td(check));
+    advice.extend(on_events(subject));
     advice
+}
+
+/// What carries over to constraints on whole episodes, and the best that policies with clock and flags do.
+fn on_events(subject: &Subject<'_>) -> Option<String> {
+    let problem = subject.problem;
+    let is_event = |constraint: &&Constraint| constraint.event().is_some();
+    let first = problem.agents.iter().flat_map(|agent| &agent.constraints).find(is_event)?;
+    let mut text = format!(
+        "Constraints on whole episodes (`{}`) are no functions of occupancies: duality and gradients carry over, on states with a \
+         flag and a clock, but the truncation lemma does not. Neighbours beyond kappa_g are left out of their gradients, and \
+         no power of {GAMMA} bounds what that changes.",
+        first.name
+    );
+    let dynamics = Dynamics::new(subject.world).ok();
+    if let Some(best) = dynamics.and_then(|dynamics| ever_optimum(&dynamics, problem).ok()) {
+        text += &format!(" Policies that also see clock and flags reach an objective of {:.6}.", best.value);
+    }
+    Some(text)
 }
 
 fn on_decay(check: &Check) -> String {
