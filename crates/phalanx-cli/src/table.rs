@@ -166,7 +166,7 @@ pub fn assessment(
         line(&mut text, "solved", format!("{share:.1} % of the episodes, {steps:.1} steps on average"));
     }
     line(&mut text, "objective", shown(assessment.objective));
-    if assessment.constraints.is_empty() {
+    if assessment.constraints.is_empty() && assessment.tails.is_empty() {
         exactly(&mut text, truth);
         return text;
     }
@@ -203,6 +203,21 @@ pub fn assessment(
     }
     if count > WORST {
         let _ = writeln!(text, "          and {} more with --json", count - WORST);
+    }
+    for tail in assessment.tails.iter().take(WORST) {
+        let interval = format!("{:.4} to {:.4}", tail.cvar.lower, tail.cvar.upper);
+        let bound = format!("≤ {}", tail.threshold);
+        let name = text::name(&tail.constraint);
+        let verdict = match tail.verdict {
+            Verdict::Safe => "safe",
+            Verdict::Unsafe => "unsafe",
+            Verdict::Undecided => "undecided",
+        };
+        let _ = writeln!(
+            text,
+            "{:>8}  {name:<16} {:>10.4} {interval:>23} {bound:>12}  {verdict} (worst episodes)",
+            tail.agent, tail.cvar.value
+        );
     }
     let _ = writeln!(
         text,

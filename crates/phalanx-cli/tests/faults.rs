@@ -64,7 +64,7 @@ struct Subject {
 const SMALL: &str = "--set iterations=3 --set horizon=8 --set world.n=3 --set critic.steps=10 \
                      --set evaluation.episodes=4 --set checkpoint.seconds=0";
 
-const SUBJECTS: [Subject; 9] = [
+const SUBJECTS: [Subject; 10] = [
     Subject {
         name: "train",
         command: "train synthetic SMALL --threads 1 --json --out OUT/run",
@@ -90,6 +90,13 @@ const SUBJECTS: [Subject; 9] = [
         name: "sweep",
         command: "sweep OUT/sweep.toml --jobs 1 --json --out OUT/sweep",
         before: &["SWEEP"],
+        otherwise: None,
+        faults: KILLS,
+    },
+    Subject {
+        name: "certify",
+        command: "certify synthetic SMALL --set constraint.0.at_least=0.01 --episodes 20 --threads 1 --json --out OUT/certified",
+        before: &[],
         otherwise: None,
         faults: KILLS,
     },

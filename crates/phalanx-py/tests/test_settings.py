@@ -72,12 +72,13 @@ def test_utilities():
     episodes = [
         {"kind": "ever", "states": [1], "at_most": 0.9},
         {"kind": "chance", "channel": "reward", "budget": 20.0, "at_least": 0.5},
+        {"kind": "cvar", "channel": "reward", "level": 0.9, "at_most": 20.0},
     ]
     for one in episodes:
         phalanx.config("synthetic", constraint=[one])
     with pytest.raises(phalanx.ConfigError, match="no named events"):
         phalanx.config("synthetic", constraint=[{"kind": "ever", "event": "x", "at_most": 0.9}])
-    apart = {"states", "event", "budget"}
+    apart = {"states", "event", "budget", "level"}
     for extra in keys(settings.ConstraintSettings) - keys(settings.UtilitySettings) - apart:
         value = {
             "at_least": 0.1,

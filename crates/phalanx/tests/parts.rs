@@ -99,6 +99,23 @@ fn a_line_of_tables() {
     same_bytes("synthetic", &mean, &[2]);
 }
 
+/// Events of whole episodes, one budget for agents of several processes, and a shield.
+#[test]
+fn safety() {
+    let ever = r#"[{ kind = "ever", states = [1], at_most = 0.9 }]"#;
+    let group = r#"[{ kind = "state_entropy", group = [3, 4, 5, 6, 7, 8], at_least = 3.9 }]"#;
+    for (constraint, kappa_g) in [(ever, "1"), (ever, "0"), (group, "1")] {
+        let sets = [
+            ("world.n", "12"),
+            ("constraint", constraint),
+            ("kappa_g", kappa_g),
+            ("horizon", "12"),
+            ("safety.shield", "revert"),
+        ];
+        same_bytes("synthetic", &sets, &[2, 4]);
+    }
+}
+
 /// Long enough for borders between whole groups of agents.
 #[test]
 fn a_long_line() {

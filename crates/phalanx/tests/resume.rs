@@ -91,6 +91,21 @@ fn assert_resumes(config: &Config, folder: &Path, name: &str) {
     assert!(read(&parts) == read(&whole), "{name} differs");
 }
 
+/// Events of whole episodes, sums over groups and a shield, each with what it remembers.
+#[test]
+fn safety_resumes_to_the_same_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    let ever =
+        r#"[{ kind = "ever", states = [1], at_most = 0.4 }, { kind = "state_entropy", at_least = 0.3 }]"#;
+    let group = r#"[{ kind = "state_entropy", group = [1, 2, 3], at_least = 1.5 }]"#;
+    for (name, constraint) in [("ever", ever), ("group", group)] {
+        for shield in ["none", "revert"] {
+            let config = config(&[("constraint", constraint), ("safety.shield", shield)]);
+            assert_resumes(&config, folder.path(), &format!("{name}-{shield}"));
+        }
+    }
+}
+
 /// Linear and network models with every option that has a memory, on both worlds.
 #[test]
 fn models_resume_to_the_same_bytes() {

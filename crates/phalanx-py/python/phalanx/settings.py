@@ -104,6 +104,7 @@ class ConstraintSettings(UtilitySettings, total=False):
     states: Sequence[int]
     event: str
     budget: float
+    level: float
     margin: float | Sequence[float]
     allow_infeasible: bool
     shadow_scale: float

@@ -144,7 +144,13 @@ impl Case {
                 })
             });
             let constraints = constraints.collect::<Result<_>>()?;
-            Ok(Arc::new(AgentProblem { space, objective, constraints, events: Vec::new() }))
+            Ok(Arc::new(AgentProblem {
+                space,
+                objective,
+                constraints,
+                events: Vec::new(),
+                tails: Vec::new(),
+            }))
         });
         let problem = Problem {
             agents: agents.collect::<Result<_>>()?,

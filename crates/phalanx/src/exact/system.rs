@@ -302,7 +302,13 @@ pub(super) mod tests {
                 group: None,
             };
             let space = LocalSpace { states: 2, actions: 2, gamma };
-            Arc::new(AgentProblem { space, objective, constraints: vec![entropy], events: Vec::new() })
+            Arc::new(AgentProblem {
+                space,
+                objective,
+                constraints: vec![entropy],
+                events: Vec::new(),
+                tails: Vec::new(),
+            })
         };
         let agents = world.channels()[0].tables().unwrap().iter().map(agent).collect();
         let scaling = Scaling::Normalised;

@@ -30,7 +30,8 @@ pub use crate::learn::agent_metrics::Violations;
 pub use crate::world::Registry;
 pub use agents::{AgentsOutput, MOST_LISTED, WORST_LISTED, least_slack};
 pub use assess::{
-    Assessment, ConstraintAssessment, EventCount, Interval, UntilDecided, Verdict, assessment_horizon,
+    Assessment, ConstraintAssessment, EventCount, Interval, TailAssessment, UntilDecided, Verdict,
+    assessment_horizon,
 };
 pub use build::{problem, resolve, world};
 pub use config::{

@@ -35,13 +35,7 @@ pub fn decide(
             Decision { happened: found.is_some(), steps: found.map_or(steps, |k| k + 1) }
         }
         EpisodeEvent::Cost { cost, budget } => {
-            let paid = |k: usize| match cost {
-                Cost::Table(table) => {
-                    let pair = (trajectory.states(agent)[k], trajectory.actions(agent)[k]);
-                    table[usize::from(pair.0) * actions + usize::from(pair.1)]
-                }
-                Cost::Channel { number, .. } => f64::from(trajectory.rewards(*number, agent)[k]),
-            };
+            let paid = |k: usize| paid(cost, trajectory, agent, actions, k);
             let (mut total, is_final) = (0.0, cost.never_negative());
             for k in 0..steps {
                 total += paid(k);
@@ -52,6 +46,22 @@ pub fn decide(
             Decision { happened: total > *budget, steps }
         }
     }
+}
+
+/// What agent i, who has so many actions, pays at step k.
+fn paid(cost: &Cost, trajectory: &Trajectory, agent: usize, actions: usize, k: usize) -> f64 {
+    match cost {
+        Cost::Table(table) => {
+            let pair = (trajectory.states(agent)[k], trajectory.actions(agent)[k]);
+            table[usize::from(pair.0) * actions + usize::from(pair.1)]
+        }
+        Cost::Channel { number, .. } => f64::from(trajectory.rewards(*number, agent)[k]),
+    }
+}
+
+/// What the first `horizon` steps cost agent i.
+pub fn total_cost(cost: &Cost, trajectory: &Trajectory, agent: usize, actions: usize, horizon: usize) -> f64 {
+    (0..trajectory.steps().min(horizon)).map(|k| paid(cost, trajectory, agent, actions, k)).sum()
 }
 
 #[cfg(test)]

@@ -52,6 +52,9 @@ pub struct ConstraintConfig {
     /// What the cost of kind `chance` may add up to over an episode.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget: Option<f64>,
+    /// Of kind `cvar`: the mean is over the worst 1 − `level` of the episodes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub level: Option<f64>,
     /// Slack that multipliers aim at, on top of `dual.margin`: one for all, or one for each of its agents.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub margin: Option<Margin>,
@@ -143,6 +146,7 @@ impl ConstraintConfig {
         let states = take(&mut table, &section, "states")?;
         let event = take(&mut table, &section, "event")?;
         let budget = take(&mut table, &section, "budget")?;
+        let level = take(&mut table, &section, "level")?;
         let margin = take(&mut table, &section, "margin")?;
         let allow_infeasible: Option<bool> = take(&mut table, &section, "allow_infeasible")?;
         let shadow_scale: Option<f64> = take(&mut table, &section, "shadow_scale")?;
@@ -158,6 +162,7 @@ impl ConstraintConfig {
             states,
             event,
             budget,
+            level,
             margin,
             allow_infeasible: allow_infeasible.unwrap_or(false),
             shadow_scale,

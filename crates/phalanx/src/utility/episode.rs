@@ -34,6 +34,21 @@ pub enum Cost {
     },
 }
 
+/// A bound on the mean cost of the worst episodes, which evaluations judge and training does not see.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tail {
+    /// The constraint's name.
+    pub name: Arc<str>,
+    /// What adds up over an episode.
+    pub cost: Cost,
+    /// The least and the most that a step can cost.
+    pub range: [f64; 2],
+    /// α: the mean is over the worst 1 − α of the episodes.
+    pub level: f64,
+    /// The most that it may be.
+    pub at_most: f64,
+}
+
 impl Cost {
     /// Whether no step pays anything back.
     pub fn never_negative(&self) -> bool {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::utility::episode::EpisodeEvent;
+use crate::utility::episode::{EpisodeEvent, Tail};
 use crate::utility::group::Group;
 use crate::utility::{Kind, LocalSpace, ScaledUtility};
 
@@ -116,6 +116,8 @@ pub struct AgentProblem {
     pub constraints: Vec<Constraint>,
     /// What the constraints on whole episodes are about.
     pub events: Vec<EpisodeEvent>,
+    /// Bounds on the worst episodes, which are judged only.
+    pub tails: Vec<Tail>,
 }
 
 impl AgentProblem {
@@ -192,6 +194,12 @@ impl Problem {
     /// are.
     pub fn rescales_lives(&self) -> bool {
         self.episodic && self.scaling != Scaling::Paper
+    }
+
+    /// Number of constraints of all agents, and of their bounds on the worst episodes; at least 1.
+    pub fn judged_count(&self) -> usize {
+        let tails: usize = self.agents.iter().map(|agent| agent.tails.len()).sum();
+        (self.constraint_count() + tails).max(1)
     }
 
     /// Number of constraints of all agents.

@@ -70,7 +70,7 @@ fn problem(
 ) -> Problem {
     let agents = parts.into_iter().enumerate().map(|(i, (objective, constraints))| {
         let space = LocalSpace { states: dynamics.states[i], actions: dynamics.actions[i], gamma };
-        AgentProblem { space, objective, constraints, events: Vec::new() }
+        AgentProblem { space, objective, constraints, events: Vec::new(), tails: Vec::new() }
     });
     Problem {
         agents: agents.map(Arc::new).collect(),

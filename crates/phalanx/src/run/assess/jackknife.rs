@@ -3,6 +3,7 @@
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use super::per_episode::PerEpisode;
+use super::tails::Tails;
 use super::{Assessment, ConstraintAssessment, Interval, Levels, Verdict};
 use crate::algorithm::Task;
 use crate::base::binomial;
@@ -25,6 +26,7 @@ pub(super) struct Jackknife<'a> {
     /// The same of the sums of groups.
     groups: Vec<[f64; 2]>,
     per_episode: PerEpisode<'a>,
+    tails: Tails<'a>,
     /// Number of episodes that visited each (state, action), per agent.
     visited: Ragged<u32>,
 }
@@ -69,6 +71,7 @@ impl<'a> Jackknife<'a> {
             objective: [0.0; 2],
             groups: vec![[0.0; 2]; problem.groups.len()],
             per_episode: PerEpisode::new(world, horizon),
+            tails: Tails::new(problem),
             visited: Ragged::zeros_like(occupancy),
         })
     }
@@ -114,6 +117,7 @@ impl<'a> Jackknife<'a> {
                 *sums = [sums[0] + change, sums[1] + change * change];
             }
             self.per_episode.add(trajectory);
+            self.tails.add(trajectory);
         }
     }
 
@@ -183,6 +187,7 @@ impl<'a> Jackknife<'a> {
             violation_total,
             violation_max,
             constraints,
+            tails: self.tails.finish(levels.each),
             events: self.per_episode.events(episodes, levels.alone),
         })
     }

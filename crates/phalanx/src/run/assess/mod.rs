@@ -15,6 +15,7 @@
 
 mod jackknife;
 mod per_episode;
+mod tails;
 mod until_decided;
 
 use std::collections::BTreeMap;
@@ -31,6 +32,7 @@ use crate::utility::problem::{Bound, Problem, Scaling};
 use crate::{Error, Result};
 use jackknife::Jackknife;
 pub use per_episode::EventCount;
+pub use tails::TailAssessment;
 pub use until_decided::UntilDecided;
 
 /// What is left of the discounted mass when episodes are cut, in the normalised scaling.
@@ -171,6 +173,9 @@ pub struct Assessment {
     pub violation_max: f64,
     /// Every constraint.
     pub constraints: Vec<ConstraintAssessment>,
+    /// Bounds on the worst episodes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tails: Vec<TailAssessment>,
     /// The world's events.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<EventCount>,
@@ -190,6 +195,10 @@ impl Assessment {
         for constraint in &self.constraints {
             let verdict = &mut verdicts[constraint.agent];
             *verdict = constraint.verdict.max(*verdict);
+        }
+        for tail in &self.tails {
+            let verdict = &mut verdicts[tail.agent];
+            *verdict = tail.verdict.max(*verdict);
         }
         verdicts
     }
@@ -217,7 +226,7 @@ impl Episodes<'_> {
     /// Assesses the policy; the horizon is that of training. Intervals of constraints hold together.
     pub(super) fn assess(self, confidence: f64) -> Result<Assessment> {
         let miss = 1.0 - confidence;
-        let each = miss / self.task.problem.constraint_count().max(1) as f64;
+        let each = miss / self.task.problem.judged_count() as f64;
         self.assess_with(confidence, Levels { alone: miss, each, each_event: each, at_any_time: false })
     }
 
@@ -225,7 +234,7 @@ impl Episodes<'_> {
     /// constraint alone a lower bound on its slack with an error of `error`.
     pub(super) fn judge(self, confidence: f64, error: f64) -> Result<(Assessment, Vec<f64>)> {
         let miss = 1.0 - confidence;
-        let each = miss / self.task.problem.constraint_count().max(1) as f64;
+        let each = miss / self.task.problem.judged_count() as f64;
         let together = Levels { alone: miss, each, each_event: each, at_any_time: false };
         // Of a two-sided interval only one end counts. Where rarely visited states widen it, that has its own
         // error: a third for the end, two for the widening.

@@ -49,7 +49,7 @@ impl Evaluator {
     ) -> Result<UntilDecided> {
         ensure(most >= 3, || Error::argument("max-episodes", format!("{most}; at least 3 are needed")))?;
         let (miss, looks) = (1.0 - confidence, looks(most));
-        let each = miss / self.problem().constraint_count().max(1) as f64;
+        let each = miss / self.problem().judged_count() as f64;
         let levels =
             Levels { alone: miss, each: each / looks.len() as f64, each_event: each, at_any_time: true };
         let mut predicted = None;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::base::error::ensure;
 use crate::run::config::ConstraintConfig;
-use crate::utility::episode::{Cost, EpisodeEvent};
+use crate::utility::episode::{Cost, EpisodeEvent, Tail};
 use crate::utility::problem::Bound;
 use crate::utility::{LocalSpace, UtilitySpec};
 use crate::world::{ChannelValues, World, sampled_number};
@@ -13,6 +13,9 @@ use crate::{Error, Result};
 /// The kinds, which bound probabilities.
 pub const EVER: &str = "ever";
 pub const CHANCE: &str = "chance";
+
+/// A bound on the worst episodes, which is judged only.
+pub const CVAR: &str = "cvar";
 
 /// Whether a kind bounds the probability of an event of whole episodes.
 pub fn is_event(kind: &str) -> bool {
@@ -128,11 +131,35 @@ impl EventSource<'_> {
         })))
     }
 
-    fn chance(&self, budget: f64, members: &[usize]) -> Result<Vec<EpisodeEvent>> {
-        let utility = &self.constraint.utility;
-        ensure(budget.is_finite(), || {
-            self.refused("budget", format!("{budget}; a finite number is needed"))
+    /// The bounds on the worst episodes of the agents in `members`.
+    pub fn tails(&self, bound: Bound, name: &Arc<str>, members: &[usize]) -> Result<Vec<Tail>> {
+        let ConstraintConfig { utility, states, event, budget, level, .. } = self.constraint;
+        let Bound::AtMost(at_most) = bound else {
+            return Err(self.refused(bound.key(), "`cvar` bounds a cost from above: use `at_most`"));
+        };
+        let given = [("states", states.is_some()), ("event", event.is_some()), ("budget", budget.is_some())];
+        for (key, given) in given {
+            ensure(!given, || self.refused(key, "is not for kind `cvar`"))?;
+        }
+        let plain = UtilitySpec { kind: CVAR.into(), r: utility.spec.r.clone(), ..Default::default() };
+        ensure(plain == utility.spec && utility.file.is_none(), || {
+            Error::config(self.field, "kind `cvar` takes `level`, and `channel` or `r` only")
         })?;
+        let level = level.ok_or_else(|| self.refused("level", "is missing, e.g. 0.9 for the worst tenth"))?;
+        ensure((0.0..1.0).contains(&level), || {
+            self.refused("level", format!("{level}; at least 0 and below 1 is needed"))
+        })?;
+        let cost = self.cost()?;
+        let tail = |&i: &usize| {
+            let (cost, range) = cost(i)?;
+            Ok(Tail { name: name.clone(), cost, range, level, at_most })
+        };
+        members.iter().map(tail).collect()
+    }
+
+    /// What a step costs each agent, and the least and the most of it.
+    fn cost(&self) -> Result<impl Fn(usize) -> Result<(Cost, [f64; 2])> + '_> {
+        let utility = &self.constraint.utility;
         let place = match (&utility.channel, &utility.spec.r) {
             (Some(name), None) => {
                 let channels = self.world.channels();
@@ -144,11 +171,12 @@ impl EventSource<'_> {
             }
             (None, Some(_)) => None,
             _ => {
-                let message = "kind `chance` needs a cost: exactly one of `channel` and `r`";
+                let kind = &utility.spec.kind;
+                let message = format!("kind `{kind}` needs a cost: exactly one of `channel` and `r`");
                 return Err(Error::config(self.field, message));
             }
         };
-        let cost = |i: usize| match place.map(|place| (place, &self.world.channels()[place].values)) {
+        Ok(move |i: usize| match place.map(|place| (place, &self.world.channels()[place].values)) {
             Some((place, &ChannelValues::Sampled { range: [low, high] })) => {
                 let number = sampled_number(self.world, place);
                 Ok((Cost::Channel { number, never_negative: low >= 0.0 }, [low, high]))
@@ -165,7 +193,14 @@ impl EventSource<'_> {
                 );
                 Ok(of_table(&table))
             }
-        };
+        })
+    }
+
+    fn chance(&self, budget: f64, members: &[usize]) -> Result<Vec<EpisodeEvent>> {
+        ensure(budget.is_finite(), || {
+            self.refused("budget", format!("{budget}; a finite number is needed"))
+        })?;
+        let cost = self.cost()?;
         let event = |&i: &usize| {
             let (cost, [low, high]) = cost(i)?;
             let ends = [low, high].map(|step| step * self.horizon as f64);

@@ -29,8 +29,8 @@ pub fn problem(config: &Config, world: &dyn World) -> Result<(Problem, Vec<Strin
         .into_iter()
         .zip(&spaces)
         .map(|(objective, &space)| {
-            let (constraints, events) = (Vec::new(), Vec::new());
-            sharing.entry(AgentProblem { space, objective, constraints, events })
+            let (constraints, events, tails) = (Vec::new(), Vec::new(), Vec::new());
+            sharing.entry(AgentProblem { space, objective, constraints, events, tails })
         })
         .collect();
     let mut problem = Problem {
@@ -66,7 +66,7 @@ pub fn problem(config: &Config, world: &dyn World) -> Result<(Problem, Vec<Strin
 fn objectives(config: &Config, world: &dyn World, spaces: &[LocalSpace]) -> Result<Vec<ScaledUtility>> {
     let everybody: Vec<usize> = (0..spaces.len()).collect();
     let mut objectives = match (&config.objective, world.own_problem()) {
-        (Some(utility), _) if episode::is_event(&utility.spec.kind) => {
+        (Some(utility), _) if episode::is_event(&utility.spec.kind) || utility.spec.kind == episode::CVAR => {
             let message = format!("`{}` is for constraints", utility.spec.kind);
             return Err(Error::config("objective.kind", message));
         }
@@ -146,6 +146,18 @@ fn add_constraint(
     ensure(!is_group || !matches!(constraint.margin, Some(Margin::Each(_))), || {
         refused("margin", "of a group is one number: all its agents have one multiplier".into())
     })?;
+    if kind == episode::CVAR {
+        ensure(!is_group, || refused("group", "is not for `cvar`".into()))?;
+        let source = EventSource { world, constraint, spaces: &spaces, field, horizon: config.horizon };
+        let mut sharing = Interner::default();
+        for (&i, tail) in members.iter().zip(source.tails(bound, &name, &members)?) {
+            let mut agent = AgentProblem::clone(&agents[i]);
+            agent.tails.push(tail);
+            agents[i] = sharing.entry(agent);
+        }
+        return Ok(None);
+    }
+    ensure(constraint.level.is_none(), || refused("level", format!("is for `cvar`, not for `{kind}`")))?;
     let (built, events) = if episode::is_event(kind) {
         let source = EventSource { world, constraint, spaces: &spaces, field, horizon: config.horizon };
         (Vec::new(), source.events(bound, &members)?)

@@ -74,7 +74,8 @@ pub(super) fn infeasible(evaluator: &Evaluator) -> Option<Infeasible> {
     };
     let mut worst: Option<(usize, usize, f64)> = None;
     let mut consider = |i: usize, k: usize, slack: f64| {
-        if slack < -ROUNDING && worst.is_none_or(|(_, _, least)| slack < least) {
+        // The first of those that are equal but for rounding.
+        if slack < -ROUNDING && worst.is_none_or(|(_, _, least)| slack < least - ROUNDING) {
             worst = Some((i, k, slack));
         }
     };

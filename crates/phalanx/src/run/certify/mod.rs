@@ -12,16 +12,18 @@ use std::sync::atomic::AtomicBool;
 use serde::Serialize;
 
 use super::assess::{Assessment, ConstraintAssessment};
+use super::build::resolve;
 use super::config::Config;
 use super::evaluate::Evaluator;
-use super::folder::{self, RunFolder};
-use super::meta::Provenance;
+use super::folder;
+use super::meta::{CONFIG, Provenance};
 use super::session::Session;
-use super::train::{Ending, Run};
+use super::train::{Ending, ResumeOutcome, Run};
 use crate::algorithm::Summary;
 use crate::base::binomial;
-use crate::base::durable;
 use crate::base::error::ensure;
+use crate::base::own_folder;
+use crate::distributed::SingleProcess;
 use crate::utility::problem::Bound;
 use crate::world::Registry;
 use crate::{Error, Result};
@@ -40,6 +42,9 @@ const MOST_GROWTH: usize = 4;
 /// Events that a verdict on a rare one allows for.
 const ALLOWED_EVENTS: u64 = 3;
 
+/// The command that its folder belongs to.
+const COMMAND: &str = "certify";
+
 /// What a certification is to be.
 #[derive(Debug, Clone)]
 pub struct CertifySettings {
@@ -51,7 +56,7 @@ pub struct CertifySettings {
     pub episodes: Option<usize>,
     /// Seed of the episodes that judge.
     pub seed: u64,
-    /// Folder of its own, new or empty.
+    /// Folder of its own, new, empty, or of a certification with the same configuration that was interrupted.
     pub out: PathBuf,
     /// For the runs' record.
     pub provenance: Provenance,
@@ -144,11 +149,12 @@ pub fn certify(
     ensure(settings.episodes.is_none_or(|episodes| episodes >= 3), || {
         Error::argument("episodes", "at least 3 are needed")
     })?;
-    RunFolder::check_free(out)?;
+    own_folder::check(out, COMMAND, || false)?;
     let (config, first) = match source {
         CertifySource::Config(config) => (allowing_infeasible(config)?, None),
         CertifySource::Run(run) => {
-            let evaluator = Evaluator::from_run(run, registry)?;
+            let mut evaluator = Evaluator::from_run(run, registry)?;
+            evaluator.set_stop_flag(stop.clone());
             (evaluator.config().clone(), Some(evaluator))
         }
     };
@@ -156,11 +162,16 @@ pub fn certify(
     ensure(evaluator.problem().constraint_count() > 0, || {
         Error::config("constraint", "there is none, so that there is nothing to certify")
     })?;
+    ensure(evaluator.problem().agents.iter().all(|agent| agent.tails.is_empty()), || {
+        Error::config(
+            "constraint",
+            "a `cvar` is judged by `eval`, not trained, and cannot be certified; leave it out",
+        )
+    })?;
     if let Some(infeasible) = feasibility::infeasible(&evaluator) {
         return Ok(Certification::Infeasible { infeasible });
     }
-    durable::create_dirs(out)
-        .map_err(|e| Error::argument("out", format!("{} cannot be made: {e}", out.display())))?;
+    own_folder::claim(out, COMMAND, || false)?;
     let episodes = settings.episodes.unwrap_or_else(|| episodes_needed(&evaluator, *confidence));
     let mut trainer = Trainer {
         config,
@@ -248,21 +259,19 @@ impl Candidates for Trainer<'_> {
             // It goes on from a trained policy.
             config = config.with("iterations", &(config.iterations / 2).max(1).to_string())?;
         }
-        let mut session = Session::new(&config)?;
-        if let Some(policy) = &self.policy {
-            session.warm_start(policy)?;
-        }
         let path = self.settings.out.join(format!("attempt-{attempt}"));
-        let mut run = Run::begin(session, &path, self.settings.provenance.clone())?;
-        let progress = &mut *self.progress;
-        match run.train(self.stop, |summary| progress(attempt, summary))? {
-            Ending::Finished(Some(results)) => {
-                self.candidate = Some(results.evaluator);
-                self.policy = Some(path.join(folder::POLICY));
-                Ok(())
+        if let Some(mut run) = self.open(&config, &path)? {
+            let progress = &mut *self.progress;
+            if let Ending::Stopped { .. } = run.train(self.stop, |summary| progress(attempt, summary))? {
+                return Err(Error::Stopped);
             }
-            Ending::Finished(None) | Ending::Stopped { .. } => Err(Error::Stopped),
         }
+        // What was written, not what is in memory: a later call must find the same numbers.
+        let mut candidate = Evaluator::from_run(&path, self.config.registry())?;
+        candidate.set_stop_flag(self.stop.clone());
+        self.candidate = Some(candidate);
+        self.policy = Some(path.join(folder::POLICY));
+        Ok(())
     }
 
     fn judge(&mut self, attempt: usize, error: f64) -> Result<Vec<Judged>> {
@@ -303,6 +312,26 @@ impl Candidates for Trainer<'_> {
 }
 
 impl Trainer<'_> {
+    /// The run of an attempt, begun or gone on with; none if it is finished.
+    fn open(&self, config: &Config, path: &Path) -> Result<Option<Run>> {
+        if !path.join(CONFIG).is_file() {
+            let mut session = Session::new(config)?;
+            if let Some(policy) = &self.policy {
+                session.warm_start(policy)?;
+            }
+            return Run::begin(session, path, self.settings.provenance.clone()).map(Some);
+        }
+        let (there, here) = (Config::of_run(path)?.to_toml(), resolve(config)?.to_toml());
+        ensure(there == here, || {
+            let out = self.settings.out.display();
+            Error::argument("out", format!("{out} holds attempts with other settings; name a new folder"))
+        })?;
+        match Run::resume(path, config.registry(), Arc::new(SingleProcess))? {
+            ResumeOutcome::Finished => Ok(None),
+            ResumeOutcome::Ready { run, .. } => Ok(Some(*run)),
+        }
+    }
+
     /// Writes the certificate, its page and the policy.
     fn certified(self) -> Result<Certification> {
         let (Some((_, mut certificate)), Some(policy)) = (self.last, self.policy) else {
