@@ -37,7 +37,7 @@ pub struct CertifyArgs {
     #[arg(long)]
     seed: Option<u64>,
     /// Check a certificate instead: repeat its episodes and compare every number.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["source", "sets", "out", "episodes", "seed"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["source", "sets", "out", "episodes"])]
     check: Option<PathBuf>,
     /// With --check: judge on new episodes of this seed.
     #[arg(long, value_name = "SEED", requires = "check")]

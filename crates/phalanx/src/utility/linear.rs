@@ -71,3 +71,11 @@ impl UtilitySpec {
         Some(reward.numbers().iter().map(|r| scale * r).collect())
     }
 }
+/// The table `r` of a file's utility, as rewards by own state and action.
+pub(crate) fn rewards(spec: &UtilitySpec, space: LocalSpace, field: &str) -> Result<Vec<f64>> {
+    let utility = UtilitySpec { kind: "linear".into(), ..spec.clone() }.build(space, field)?;
+    // The shadow reward of a sum of rewards is the rewards.
+    let mut table = vec![0.0; space.cells()];
+    utility.gradient(&vec![0.0; space.cells()], space, &mut table);
+    Ok(table)
+}

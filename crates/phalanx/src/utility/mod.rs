@@ -46,6 +46,7 @@ pub use formulas::{LOG_FLOOR, Power};
 use formulas::{dot, floored, residual_to_slope, squared_distance, write_difference};
 pub use kinds::{KNOWN_KINDS, Kind};
 pub use linear::Linear;
+pub(crate) use linear::rewards;
 pub use marginal::{Actions, Marginal, Pairs, States};
 pub use norm::{ActionL2, ActionL2sq, ActiveL2, L2sq, SquaredNorm};
 pub use simplex::project_onto_simplex;

@@ -6,7 +6,7 @@ use crate::base::error::ensure;
 use crate::run::config::ConstraintConfig;
 use crate::utility::episode::{Cost, EpisodeEvent, Tail};
 use crate::utility::problem::Bound;
-use crate::utility::{LocalSpace, UtilitySpec};
+use crate::utility::{LocalSpace, UtilitySpec, rewards};
 use crate::world::{ChannelValues, World, sampled_number};
 use crate::{Error, Result};
 
@@ -183,14 +183,7 @@ impl EventSource<'_> {
             }
             Some((_, ChannelValues::Table(tables))) => Ok(of_table(tables.row(i))),
             None => {
-                let linear = UtilitySpec { kind: "linear".into(), ..utility.spec.clone() };
-                let mut table = vec![0.0; self.spaces[i].cells()];
-                // The shadow reward of a sum of rewards is the rewards.
-                linear.build(self.spaces[i], self.field)?.gradient(
-                    &table.clone(),
-                    self.spaces[i],
-                    &mut table,
-                );
+                let table = rewards(&utility.spec, self.spaces[i], self.field)?;
                 Ok(of_table(&table))
             }
         })

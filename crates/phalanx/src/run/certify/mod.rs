@@ -257,7 +257,7 @@ impl Candidates for Trainer<'_> {
         let mut config = with_margins(&self.config, margins)?;
         if attempt > 1 {
             // It goes on from a trained policy.
-            config = config.with("iterations", &(config.iterations / 2).max(1).to_string())?;
+            config = config.with_iterations((config.iterations / 2).max(1))?;
         }
         let path = self.settings.out.join(format!("attempt-{attempt}"));
         if let Some(mut run) = self.open(&config, &path)? {

@@ -295,6 +295,11 @@ impl Config {
         self.with_all([(key, value)])
     }
 
+    /// The same with another number of iterations.
+    pub fn with_iterations(&self, iterations: usize) -> Result<Self> {
+        self.with("iterations", &iterations.to_string())
+    }
+
     /// As [`Config::with`], for settings that only make sense together.
     pub fn with_all<'a>(&self, settings: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Self> {
         let mut source = self.source.clone();
