@@ -25,6 +25,7 @@ reference of the configuration](reference.md).
 PARTS = {
     "Runs": ["train", "resume", "load", "evaluate", "config", "presets", "Run", "Iteration", "STOP"],
     "Results": ["Assessment", "Table", "Policy"],
+    "Certificates": ["certify", "check_certificate", "Certification"],
     "Worlds and utilities": ["World", "Utility", "from_pettingzoo"],
     "Environments": ["env", "parallel_env", "vector_env", "VectorEnv"],
     "Exact values": ["exact"],

@@ -37,7 +37,9 @@ def test_an_edited_certificate_is_noticed(made, tmp_path):
 
 
 def test_a_bound_that_cannot_be_kept(tmp_path):
-    found = phalanx.certify("synthetic", out=tmp_path / "x", constraint=[{"kind": "state_entropy", "at_least": 0.7}])
+    found = phalanx.certify(
+        "synthetic", out=tmp_path / "x", constraint=[{"kind": "state_entropy", "at_least": 0.7}]
+    )
     assert not found.is_certified and found.certificate is None
     told = found.report["infeasible"]
     assert (told["agent"], told["threshold"]) == (0, 0.7) and abs(told["nearest"] - 0.6931471805599453) < 1e-9

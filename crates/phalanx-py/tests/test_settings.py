@@ -71,7 +71,7 @@ def test_utilities():
     assert keys(settings.UtilitySettings) == found | {"channel", "file"}
     episodes = [
         {"kind": "ever", "states": [1], "at_most": 0.9},
-        {"kind": "chance", "channel": "reward", "budget": 20.0, "at_least": 0.5},
+        {"kind": "chance", "channel": "reward", "budget": 5.0, "at_least": 0.5},
         {"kind": "cvar", "channel": "reward", "level": 0.9, "at_most": 20.0},
     ]
     for one in episodes:

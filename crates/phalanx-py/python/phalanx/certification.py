@@ -76,12 +76,13 @@ def certify(
     >>> phalanx.check_certificate(os.path.join(where, "certificate.json"))["repeated"]
     True
     """
-    wanted = {
+    where = folder(out, "out").absolute()
+    wanted: dict[str, Any] = {
         "confidence": real(confidence, "confidence"),
         "max_attempts": whole(max_attempts, "max_attempts", 1, 10_000),
         "episodes": None if episodes is None else whole(episodes, "episodes", 3, 2**31),
         "seed": whole(judge_seed, "judge_seed", 0, 2**40),
-        "out": folder(out, "out").absolute(),
+        "out": where,
     }
     count = _checks.threads(threads)
     if isinstance(source, Run):
@@ -91,7 +92,7 @@ def certify(
     else:
         own, base, named = _prepared(source, settings)
         told = _phalanx.certify(configured(base, named, own), None, own.registry, wanted, count)
-    return Certification(wanted["out"], json.loads(told))
+    return Certification(where, json.loads(told))
 
 
 def check_certificate(
