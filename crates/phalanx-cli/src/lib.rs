@@ -57,7 +57,8 @@ enum Command {
     Sweep(sweep::SweepArgs),
     /// Evaluate a policy on fresh episodes: is every agent safe, and how sure is that?
     Eval(eval::EvalArgs),
-    /// Train until every agent is judged safe with a stated confidence, and write a certificate; or check one.
+    /// Train until every agent is judged safe with a stated confidence, and write a certificate; or check
+    /// one.
     Certify(certify::CertifyArgs),
     /// Write the estimated occupancy measures of a run's policy (an expert for apprenticeship learning).
     Occupancy(eval::OccupancyArgs),

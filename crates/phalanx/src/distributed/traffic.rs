@@ -118,9 +118,9 @@ impl ProcessTraffic {
 
 impl Links {
     /// Links to the agents in `own`. `policy` and `q` are the neighbourhoods of both radii, `constrained`
-    /// those within which constraints count, `constraints[j]` = m_j, `events[j]` how many of them are on whole
-    /// episodes, and `alternatives[i]` how many values agent i wants for a step: |A_i| with the counterfactual
-    /// baseline, else 1. Also the most that goes over them.
+    /// those within which constraints count, `constraints[j]` = m_j, `events[j]` how many of them are on
+    /// whole episodes, and `alternatives[i]` how many values agent i wants for a step: |A_i| with the
+    /// counterfactual baseline, else 1. Also the most that goes over them.
     pub fn to(
         own: impl Iterator<Item = usize>,
         policy: &Ragged<u32>,

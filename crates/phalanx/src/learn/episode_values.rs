@@ -6,8 +6,8 @@
 //! gradient Σ_k ∇ log π(a^k | ·)·1[it happens], with weight 1 in every step until it is decided, whatever γ
 //! and `actor.discount` are.
 //!
-//! A sampled flag takes the place of a learnt Q-function, less the share of flags that came after the same own
-//! state in earlier iterations, which does not depend on the present actions and so adds no bias.
+//! A sampled flag takes the place of a learnt Q-function, less the share of flags that came after the same
+//! own state in earlier iterations, which does not depend on the present actions and so adds no bias.
 
 use std::borrow::Cow;
 use std::sync::Arc;

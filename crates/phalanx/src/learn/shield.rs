@@ -70,8 +70,8 @@ pub struct Shield {
     settings: SafetySettings,
     /// A running mean of θ_i where all slacks of agent i were at least 0.
     safe: Ragged<f64>,
-    /// By agent: 1 if it had one, else 0; steps in which it went back; steps in which it had nothing to go back
-    /// to.
+    /// By agent: 1 if it had one, else 0; steps in which it went back; steps in which it had nothing to go
+    /// back to.
     counts: Ragged<f64>,
     /// Running slacks, and the weight of what they are of.
     slack: Ragged<f64>,
@@ -101,7 +101,8 @@ impl Shield {
         running.for_each(|(sum, g)| *sum = keeps * *sum + (1.0 - keeps) * g);
         self.sampled.data_mut().copy_from_slice(theta.data());
         for i in 0..theta.rows() {
-            // The running estimate speaks of earlier policies too: this one must have been seen to be safe itself.
+            // The running estimate speaks of earlier policies too: this one must have been seen to be safe
+            // itself.
             if !self.is_safe(i) || slack.row(i).iter().any(|g| *g < 0.0) {
                 continue;
             }

@@ -219,8 +219,8 @@ fn sampled_runs_find_the_best_policy() {
         });
         let feasible = best.filter(|found| found.violation_max <= 1e-3);
         let best = feasible.map(|found| found.objective).fold(f64::NEG_INFINITY, f64::max);
-        // Plain steps: those of Adam, of one size whatever the gradient is, run into corners where an event is
-        // certain, or impossible, and nothing tells the way back.
+        // Plain steps: those of Adam, of one size whatever the gradient is, run into corners where an event
+        // is certain, or impossible, and nothing tells the way back.
         let sampled = [
             ("kappa_q", "2"),
             ("dual.margin", "0.005"),

@@ -45,7 +45,9 @@ fn constants_and_rules_earn_what_was_published_or_measured() {
 
 #[test]
 fn a_platoon_keeps_the_contract() {
-    for (n, scenario) in [(1, Scenario::Catchup), (8, Scenario::Slowdown), (20, Scenario::Catchup)] {
+    for (n, scenario) in
+        [(1, Scenario::Catchup), (8, Scenario::Slowdown), (20, Scenario::Catchup), (8, Scenario::Braking)]
+    {
         let spec = PlatoonSpec { n, scenario, start: Start::Named(NamedStart::Law) };
         check(&Platoon::new(&spec).unwrap()).unwrap();
     }

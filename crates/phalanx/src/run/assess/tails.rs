@@ -72,8 +72,8 @@ impl<'a> Tails<'a> {
 
 /// The empirical distribution lies within ε of the true one everywhere, ε² = ln(2/miss)/(2n): in the worst
 /// distribution that fits, a share ε costs the most possible; in the best, the worst share ε costs the least
-/// possible. Literature: Massart, "The tight constant in the Dvoretzky–Kiefer–Wolfowitz inequality", Annals of
-/// Probability 18, 1990.
+/// possible. Literature: Massart, "The tight constant in the Dvoretzky–Kiefer–Wolfowitz inequality", Annals
+/// of Probability 18, 1990.
 fn interval(sorted: &[f64], [low, high]: [f64; 2], level: f64, miss: f64) -> Interval {
     let n = sorted.len() as f64;
     let shift = ((2.0 / miss).ln() / (2.0 * n)).sqrt().min(1.0);
@@ -83,8 +83,8 @@ fn interval(sorted: &[f64], [low, high]: [f64; 2], level: f64, miss: f64) -> Int
     Interval { value, lower: lower.clamp(low.min(value), value), upper: upper.clamp(value, high.max(value)) }
 }
 
-/// Mean over the worst 1 − `level`, where a share `added` costs the most possible, or the worst share `removed`
-/// the least.
+/// Mean over the worst 1 − `level`, where a share `added` costs the most possible, or the worst share
+/// `removed` the least.
 fn tail_mean(sorted: &[f64], [added, removed]: [f64; 2], [low, high]: [f64; 2], level: f64) -> f64 {
     let (share, whole) = (1.0 / sorted.len() as f64, 1.0 - level);
     let at_end = added.min(whole);

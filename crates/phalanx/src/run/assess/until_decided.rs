@@ -1,8 +1,8 @@
 //! Assessments that go on until every constraint is decided.
 //!
-//! Constraints on whole episodes are judged by confidence sequences, which hold at every number of episodes at
-//! once. For the others there are looks at doubled numbers of episodes, with the error split evenly over them;
-//! their intervals are asymptotic at each look.
+//! Constraints on whole episodes are judged by confidence sequences, which hold at every number of episodes
+//! at once. For the others there are looks at doubled numbers of episodes, with the error split evenly over
+//! them; their intervals are asymptotic at each look.
 
 use super::{Assessment, ConstraintAssessment, Levels, Verdict};
 use crate::base::binomial;

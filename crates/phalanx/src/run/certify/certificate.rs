@@ -133,7 +133,7 @@ impl Certificate {
     /// Writes it with its page, and the policy in the file `policy` beside it.
     pub(super) fn write(&mut self, folder: &Path, policy: &Path) -> Result<()> {
         let copy = folder.join(POLICY);
-        durable::replace(&copy, |temporary| std::fs::copy(policy, temporary).map(drop))?;
+        durable::replace_bytes(&copy, &files::read(policy)?)?;
         self.policy_crc32c = files::checksum(&copy, None).map_err(|e| Error::unreadable(&copy, e))?;
         durable::replace_bytes(&folder.join(PAGE), page::html(self).as_bytes())?;
         sealed::write(&folder.join(FILE), self)
