@@ -129,6 +129,14 @@ fn worst_agents(evaluator: &Evaluator, evaluation: &Evaluation) -> String {
     text + &format!("          and {} more{place}\n", count - WORST)
 }
 
+fn word(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Safe => "safe",
+        Verdict::Unsafe => "unsafe",
+        Verdict::Undecided => "undecided",
+    }
+}
+
 /// What `phalanx eval` says of a policy: estimates with intervals, verdicts, and the agents in most danger.
 pub fn assessment(
     evaluator: &Evaluator,
@@ -194,11 +202,7 @@ pub fn assessment(
             c.utility.value,
             format!("{:.4} to {:.4}", c.utility.lower, c.utility.upper),
             format!("{relation} {}", c.threshold),
-            match c.verdict {
-                Verdict::Safe => "safe",
-                Verdict::Unsafe => "unsafe",
-                Verdict::Undecided => "undecided",
-            }
+            word(c.verdict)
         );
     }
     if count > WORST {
@@ -208,11 +212,7 @@ pub fn assessment(
         let interval = format!("{:.4} to {:.4}", tail.cvar.lower, tail.cvar.upper);
         let bound = format!("≤ {}", tail.threshold);
         let name = text::name(&tail.constraint);
-        let verdict = match tail.verdict {
-            Verdict::Safe => "safe",
-            Verdict::Unsafe => "unsafe",
-            Verdict::Undecided => "undecided",
-        };
+        let verdict = word(tail.verdict);
         let _ = writeln!(
             text,
             "{:>8}  {name:<16} {:>10.4} {interval:>23} {bound:>12}  {verdict} (worst episodes)",

@@ -23,7 +23,8 @@ const POLICY: &str = "policy.safetensors";
 
 /// What a certificate is not.
 const STATEMENT: &str = "Every constraint listed here was tested on episodes that nothing had used before. If one of them did not \
-                         hold, the probability of this certificate would be at most 1 - confidence. It speaks of the simulated \
+                         hold, the probability of this certificate would be at most 1 - confidence; this is exact for events \
+                         of whole episodes, and asymptotic in the number of episodes for other utilities. It speaks of the simulated \
                          world of its configuration. Its checksums show damage; they are no signature, and say nothing of who \
                          made it.";
 

@@ -107,7 +107,7 @@ impl Job<'_> {
         let ended = self.episode.step(actions, of_step(&self.draws, k)[1], &mut self.rewards);
         self.trajectory.finish(k + 1, ended);
         let (_, columns, rewards) = self.trajectory.columns_mut();
-        columns.iter_mut().skip(k).step_by(room).zip(actions).for_each(|(out, &a)| *out = a);
-        rewards.iter_mut().skip(k).step_by(room).zip(&self.rewards).for_each(|(out, &r)| *out = r);
+        columns.chunks_exact_mut(room).zip(actions).for_each(|(column, &a)| column[k] = a);
+        rewards.chunks_exact_mut(room).zip(&self.rewards).for_each(|(column, &r)| column[k] = r);
     }
 }
