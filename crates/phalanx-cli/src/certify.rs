@@ -24,7 +24,8 @@ pub struct CertifyArgs {
     /// Confidence of the certificate.
     #[arg(long, default_value_t = 0.99)]
     confidence: f64,
-    /// Folder for certificate, policy and attempts; must be new or empty [default: runs/<name>-certified].
+    /// Folder for certificate, policy and attempts: new, empty, or that of the same certification, which
+    /// then goes on [default: runs/<name>-certified].
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Attempts before it is given up.

@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use super::shadow::Signals;
 use crate::distributed::{Halo, numbers};
 use crate::graph::Graph;
+use crate::utility::group::Group;
 use crate::utility::problem::Problem;
 use crate::{Ragged, Result};
 
@@ -37,8 +38,7 @@ impl Signals {
         for (group, &of_group) in problem.groups.iter().zip(&self.group_slack) {
             for (m, (id, place)) in group.entries().enumerate() {
                 if let Some(agent) = local(graph, id) {
-                    // A violation counts once, with the first member.
-                    self.slack.row_mut(agent)[place] = if m == 0 { of_group } else { of_group.max(0.0) };
+                    self.slack.row_mut(agent)[place] = Group::shown_slack(m, of_group);
                 }
             }
         }

@@ -80,15 +80,16 @@ impl Group {
         for (agent, place) in self.entries() {
             values.row_mut(agent)[place] = total;
         }
-        self.share_slack(self.bound.slack(total), slack)
-    }
-
-    /// The same of the slack alone, which is known.
-    pub fn share_slack(&self, of_group: f64, slack: &mut Ragged<f64>) -> f64 {
-        for (number, (agent, place)) in self.entries().enumerate() {
-            slack.row_mut(agent)[place] = if number == 0 { of_group } else { of_group.max(0.0) };
+        let of_group = self.bound.slack(total);
+        for (member, (agent, place)) in self.entries().enumerate() {
+            slack.row_mut(agent)[place] = Group::shown_slack(member, of_group);
         }
         of_group
+    }
+
+    /// What a report shows as the slack of the member with this number.
+    pub fn shown_slack(member: usize, of_group: f64) -> f64 {
+        if member == 0 { of_group } else { of_group.max(0.0) }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use rayon::prelude::*;
 use serde::Serialize;
 
 use super::Interval;
@@ -64,7 +65,11 @@ impl<'a> PerEpisode<'a> {
         self.ended += usize::from(trajectory.ended() && trajectory.steps() <= horizon);
         self.steps += steps;
         if let (Some(returns), Some(along)) = (&mut self.returns, rewards_along(world)) {
-            let earned = |steps: usize| (0..n).map(|i| along(trajectory, i, steps)).sum::<f64>();
+            // Agents side by side, summed up in their order.
+            let earned = |steps: usize| {
+                let each = (0..n).into_par_iter().map(|i| along(trajectory, i, steps));
+                each.collect::<Vec<f64>>().iter().sum::<f64>()
+            };
             let (total, published) = (earned(steps), world.published_steps(trajectory, horizon));
             returns.push(total / n as f64);
             let counted = if published == steps { total } else { earned(published) };
@@ -82,8 +87,8 @@ impl<'a> PerEpisode<'a> {
             }
         }
         for (event, counts) in world.events().iter().zip(self.events.chunks_exact_mut(n)) {
+            let channel = sampled_number(world, event.channel);
             for (i, count) in counts.iter_mut().enumerate() {
-                let channel = sampled_number(world, event.channel);
                 *count += u64::from(trajectory.rewards(channel, i)[..steps].iter().any(|&x| x != 0.0));
             }
         }
@@ -129,7 +134,7 @@ impl<'a> PerEpisode<'a> {
 
 /// What an agent earned from the channel `reward` in the first steps of a trajectory, undiscounted; none
 /// without such a channel.
-fn rewards_along(world: &dyn World) -> Option<impl Fn(&Trajectory, usize, usize) -> f64 + '_> {
+fn rewards_along(world: &dyn World) -> Option<impl Fn(&Trajectory, usize, usize) -> f64 + Sync + '_> {
     let place = world.channels().iter().position(|channel| channel.name == "reward")?;
     let (tables, channel) = (world.channels()[place].tables(), sampled_number(world, place));
     Some(move |trajectory: &Trajectory, agent: usize, steps: usize| match tables {
