@@ -195,7 +195,7 @@ impl Algorithm for ExactPrimalDual {
     fn fields(&mut self) -> Fields<'_> {
         let mut fields = vec![("iteration", Field::Counter(&mut self.progress.iteration))];
         fields.push(("theta", Field::Rows(self.policy.theta_mut())));
-        fields.extend(self.optimizer.fields());
+        fields.extend(self.optimizer.fields(false));
         fields.extend(self.dual.fields());
         fields
     }

@@ -9,14 +9,14 @@ use crate::base::fields::{Field, Fields};
 use crate::base::stream::Stream;
 use crate::distributed::{Halo, Links, ProcessTraffic, Traffic, TrafficBound, TrafficCounter, TrafficLimits};
 use crate::graph::Graph;
-use crate::learn::actor::{self, Actor};
+use crate::learn::actor::{self, Actor, sum_bytes};
 use crate::learn::agent_metrics::{AgentMetrics, folded_bytes};
 use crate::learn::critic::{self, Critic, CriticContext, CriticInput, QValues, ValueRequest};
 use crate::learn::dual::Dual;
 use crate::learn::episode_values::{EpisodeValues, without_events};
 use crate::learn::optimizer::Optimizer;
 use crate::learn::shadow::Signals;
-use crate::learn::shield::{Shield, ShieldReport};
+use crate::learn::shield::{SHIELD, Shield, ShieldReport};
 use crate::policy::{self, GradientSettings, Policy};
 use crate::sample::batch::Sampling;
 use crate::sample::occupancy::{RunningOccupancy, Visits};
@@ -132,6 +132,10 @@ impl PrimalDual {
             let message = "`direct` needs Q at other actions, which constraints on whole episodes do not have; use `softmax`";
             return Err(policy::kind_error(message));
         }
+        if policy.is_shared() && !plan.safety.is_off() {
+            let message = "works on policies per agent; with policy.kind = \"shared\" use `none`";
+            return Err(Error::config(SHIELD, message));
+        }
         let wants = if wanted.alternatives { actions.clone() } else { vec![1; n] };
         let groups = [plan.kappa_q, plan.kappa_g].map(|kappa| graph.neighbourhoods(kappa));
         let events: Vec<usize> = problem.agents.iter().map(|agent| agent.events.len()).collect();
@@ -147,7 +151,7 @@ impl PrimalDual {
             progress: Progress::new(),
             dual: Dual::new(&constraints, *plan.dual.mu_0).with_margins(&problem),
             optimizer: Optimizer::new(plan.actor.optimizer, policy.theta()),
-            exchange: TrafficCounter::new(links.sum_over(&halo)?),
+            exchange: TrafficCounter::new(links.sum_over(&halo)?, policy.is_shared()),
             occupancy_weights: problem.occupancy_weights(plan.horizon, plan.batch),
             episode_values: EpisodeValues::new(&problem, &halo, graph, &groups[1], policy.theta(), batch)?,
             actor: Actor::new(halo.clone(), graph, groups, wants, batch),
@@ -194,7 +198,9 @@ impl PrimalDual {
         let most = self.actions.iter().copied().max().unwrap_or(1);
         let values = if self.wanted.alternatives { most } else { 1 };
         let values = values + usize::from(self.episode_values.is_some());
-        let summed = folded_bytes(self.world.graph().owned_agents().count(), &self.halo);
+        let gradients = if self.policy.is_shared() { sum_bytes(&self.gradient, &self.halo) } else { 0 };
+        let gradients = gradients * (1 + usize::from(self.episode_values.is_some()));
+        let summed = folded_bytes(self.world.graph().owned_agents().count(), &self.halo) + gradients;
         self.largest.process_bound(&self.halo, self.steps(), values, summed)
     }
 }
@@ -270,6 +276,9 @@ impl Algorithm for PrimalDual {
             let values = values.precompute(batch, horizon, self.wanted);
             let lived: usize = batch.iter().map(|trajectory| rule.steps(trajectory)).sum();
             self.exchange.record_q_messages(batch.len(), lived);
+            if self.policy.is_shared() {
+                self.exchange.record_gradient_sums(graph.total(), &self.gradient);
+            }
             problem.groups.iter().for_each(|group| self.exchange.record_group_messages(group.messages()));
             if !plan.actor.discount {
                 // The literal scaling divides by n as well.
@@ -302,7 +311,11 @@ impl Algorithm for PrimalDual {
             // What the agents here contribute to the summary.
             let earned = undiscounted_returns(world, &self.visits.counts);
             let return_ = |i: usize| earned.as_ref().map_or(0.0, |earned| earned(i));
-            let of = |i| AgentMetrics::for_agent(i, return_(i), &self.signals, &self.dual.mu, &self.gradient);
+            let row = |i| self.policy.stands_for_row(i).then(|| self.gradient.row(self.policy.row_of(i)));
+            let of = |i| {
+                let gradient = row(i).unwrap_or_default();
+                AgentMetrics::for_agent(i, return_(i), &self.signals, &self.dual.mu, gradient)
+            };
             finite_metrics(t, graph.total(), graph.owned_agents().map(of))
         })?;
 
@@ -326,8 +339,9 @@ impl Algorithm for PrimalDual {
             ("iteration", Field::Counter(&mut self.progress.iteration)),
             ("agent_steps", Field::Counter(&mut self.progress.agent_steps)),
         ];
-        fields.push(("theta", Field::Rows(self.policy.theta_mut())));
-        fields.extend(self.optimizer.fields());
+        let is_shared = self.policy.is_shared();
+        fields.push(("theta", Field::of_theta(self.policy.theta_mut(), is_shared)));
+        fields.extend(self.optimizer.fields(is_shared));
         fields.extend(self.running.fields());
         fields.extend(self.dual.fields());
         fields.extend(self.critic.fields());

@@ -44,7 +44,7 @@ impl Summary {
     ) -> Result<Self> {
         let agents = signals.objective.len();
         let return_ = |i: usize| earned.map_or(0.0, |(earned, _)| earned(i));
-        let of = |i| AgentMetrics::for_agent(i, return_(i), signals, mu, gradient);
+        let of = |i| AgentMetrics::for_agent(i, return_(i), signals, mu, gradient.row(i));
         let each = finite_metrics(iteration, agents, (0..agents).map(of))?;
         let all = AgentMetrics::fold(&each);
         Ok(Summary {

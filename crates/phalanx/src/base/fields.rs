@@ -19,7 +19,12 @@ pub enum Field<'a> {
     Counter(&'a mut u64),
 }
 
-impl Field<'_> {
+impl<'a> Field<'a> {
+    /// Numbers in the shape of θ, whose rows belong to agents unless these share them.
+    pub fn of_theta(rows: &'a mut Ragged<f64>, is_shared: bool) -> Self {
+        if is_shared { Field::Numbers(rows.data_mut()) } else { Field::Rows(rows) }
+    }
+
     /// Kind and count of its numbers.
     pub fn shape(&self) -> (Dtype, usize) {
         match self {

@@ -6,6 +6,7 @@ pub mod builtin;
 pub mod document;
 pub mod durable;
 pub mod error;
+pub mod exact_sum;
 pub mod fields;
 pub mod files;
 pub mod key;

@@ -5,6 +5,8 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use super::{Communicator, SingleProcess};
+use crate::base::error::ensure;
+use crate::base::exact_sum::ExactSums;
 use crate::base::parallel::runs_of;
 use crate::graph::{Graph, Partition, PartitionPart};
 use crate::{Error, Ragged, Result};
@@ -174,6 +176,21 @@ impl Halo {
         }
         let told = self.broadcast(bytemuck::cast_slice(&totals).to_vec())?;
         mine.copy_from_slice(&numbers(&told));
+        Ok(())
+    }
+
+    /// The same sums everywhere: those of all processes together.
+    pub fn sum_exactly(&self, mine: &mut ExactSums) -> Result<()> {
+        let mut total = ExactSums::zeros(mine.sums().len());
+        for bytes in self.gather(bytemuck::cast_slice(mine.sums()))? {
+            total.merge(&numbers(&bytes));
+        }
+        let told = numbers(&self.broadcast(bytemuck::cast_slice(total.sums()).to_vec())?);
+        ensure(told.len() == mine.sums().len(), || {
+            Error::argument("mpi", "ranks need agents of every kind (policy.kinds); use fewer ranks")
+        })?;
+        *mine = ExactSums::zeros(told.len());
+        mine.merge(&told);
         Ok(())
     }
 

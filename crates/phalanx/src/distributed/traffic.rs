@@ -20,6 +20,10 @@ pub struct Traffic {
     pub q_values: Count,
     /// Multipliers: one message per link and iteration; and sums over groups, two per link of their trees.
     pub duals: Count,
+    /// Gradients of parameters that agents share, summed up over all agents: the one thing in training that
+    /// is not local. Two messages per agent, up a tree and down again. None without such parameters.
+    #[serde(default, skip_serializing_if = "Count::is_none")]
+    pub gradients: Count,
 }
 
 /// A number of messages and their payload.
@@ -31,13 +35,19 @@ pub struct Count {
     pub bytes: u64,
 }
 
+impl Count {
+    fn is_none(&self) -> bool {
+        *self == Count::default()
+    }
+}
+
 impl Traffic {
     /// Payload of all kinds.
     pub fn bytes(&self) -> u64 {
-        self.states.bytes + self.q_values.bytes + self.duals.bytes
+        self.states.bytes + self.q_values.bytes + self.duals.bytes + self.gradients.bytes
     }
 
-    /// Every kind with its name.
+    /// Every local kind with its name.
     pub fn kinds(&self) -> [(&'static str, Count); 3] {
         [("states", self.states), ("q_values", self.q_values), ("duals", self.duals)]
     }
@@ -52,6 +62,7 @@ impl Traffic {
             states: since(self.states, before.states),
             q_values: since(self.q_values, before.q_values),
             duals: since(self.duals, before.duals),
+            gradients: since(self.gradients, before.gradients),
         }
     }
 }
@@ -199,12 +210,14 @@ impl TrafficLimits {
 pub struct TrafficCounter {
     links: Links,
     traffic: Traffic,
+    /// Whether agents share parameters.
+    is_shared: bool,
 }
 
 impl TrafficCounter {
-    /// Nothing sent yet over `links`.
-    pub fn new(links: Links) -> Self {
-        TrafficCounter { links, traffic: Traffic::default() }
+    /// Nothing sent yet over `links`, by agents that share parameters or not.
+    pub fn new(links: Links, is_shared: bool) -> Self {
+        TrafficCounter { links, traffic: Traffic::default(), is_shared }
     }
 
     /// Sampling of `steps` steps: states within the policy radius before acting; states and actions within
@@ -237,17 +250,30 @@ impl TrafficCounter {
         self.traffic.duals.bytes += messages * size_of::<f64>() as u64;
     }
 
+    /// Sums of gradients over `agents` agents, from everybody to everybody, by way of a tree.
+    pub fn record_gradient_sums(&mut self, agents: usize, gradient: &Ragged<f64>) {
+        let messages = 2 * (agents as u64).saturating_sub(1);
+        // A kind's sum goes to its agents alone; how they lie in the tree is left open: all carry all.
+        self.traffic.gradients.messages += messages;
+        self.traffic.gradients.bytes += messages * (gradient.data().len() * size_of::<i128>()) as u64;
+    }
+
     /// What it remembers.
     pub(crate) fn fields(&mut self) -> Fields<'_> {
-        let Traffic { states, q_values, duals } = &mut self.traffic;
-        vec![
+        let Traffic { states, q_values, duals, gradients } = &mut self.traffic;
+        let mut fields = vec![
             ("exchange.states.messages", Field::Counter(&mut states.messages)),
             ("exchange.states.bytes", Field::Counter(&mut states.bytes)),
             ("exchange.q_values.messages", Field::Counter(&mut q_values.messages)),
             ("exchange.q_values.bytes", Field::Counter(&mut q_values.bytes)),
             ("exchange.duals.messages", Field::Counter(&mut duals.messages)),
             ("exchange.duals.bytes", Field::Counter(&mut duals.bytes)),
-        ]
+        ];
+        if self.is_shared {
+            fields.push(("exchange.gradients.messages", Field::Counter(&mut gradients.messages)));
+            fields.push(("exchange.gradients.bytes", Field::Counter(&mut gradients.bytes)));
+        }
+        fields
     }
 
     /// Everything counted so far.
@@ -270,7 +296,7 @@ mod tests {
     ) -> (TrafficCounter, TrafficLimits) {
         let (links, largest) =
             Links::to(0..q.rows(), policy, q, constrained, [constraints, &[0; 3]], alternatives);
-        (TrafficCounter::new(links), largest)
+        (TrafficCounter::new(links, false), largest)
     }
 
     #[test]

@@ -15,6 +15,9 @@ use crate::base::document::{section, take, to_table};
 use crate::base::error::{Error, Result};
 use crate::base::key::WORLD_N;
 
+/// Name of the key that chooses a generator.
+pub(crate) const NETWORK_KIND: &str = "network.kind";
+
 /// Every generator, a line each: its name, its keys, and what they are read into.
 const KINDS: [GraphKind; 10] = [
     GraphKind { name: "line", keys: &[], read: |_| shape(Graph::line) },
@@ -104,7 +107,7 @@ impl TryFrom<toml::Table> for GraphConfig {
         };
         let Some(known) = KINDS.iter().find(|known| known.name == kind) else {
             let allowed = KINDS.map(|known| known.name).join(", ");
-            return Err(Error::config("network.kind", format!("`{kind}` is unknown; allowed are {allowed}")));
+            return Err(Error::config(NETWORK_KIND, format!("`{kind}` is unknown; allowed are {allowed}")));
         };
         if let Some((key, value)) = keys.iter().find(|(key, _)| !known.keys.contains(&key.as_str())) {
             return Err(not_for_this_kind(key, value));

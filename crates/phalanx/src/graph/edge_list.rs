@@ -5,6 +5,7 @@
 //! 0 1
 //! 1, 2
 //! group north 0 1
+//! agent 2 hub
 //! ```
 
 use std::path::{Path, PathBuf};
@@ -23,7 +24,8 @@ impl Graph {
     ///
     /// A line holds two agent numbers from 0, separated by white space or a comma; blank lines and lines
     /// starting with `#` are skipped. A line `group NAME 0 1 …` names a group of agents, for constraints that
-    /// they have together. There are `agents` agents, or one more than the largest number in the
+    /// they have together; a line `agent 3 hub` says of which kind an agent is, and if there is one, there
+    /// must be one for every agent. There are `agents` agents, or one more than the largest number in the
     /// file. As in [`Graph::from_edges`], self loops are ignored and repeated links count once. Fails,
     /// naming the line, on anything else, and on a file without links. Linear in the size of the file and
     /// the agents, up to the logarithm of the largest degree.
@@ -36,7 +38,8 @@ impl Graph {
     /// As [`Graph::read_edge_list`], from text at hand; `path` is what errors call it.
     pub fn parse_edge_list(text: &str, path: &Path, agents: Option<usize>) -> Result<Graph> {
         agents.map_or(Ok(()), check_agents)?;
-        let (links, groups) = parse(text, agents).map_err(|message| Error::file(path, message))?;
+        let Parsed { links, groups, kinds } =
+            parse(text, agents).map_err(|message| Error::file(path, message))?;
         let largest = links.iter().map(|&(a, b)| a.max(b)).max().unwrap_or(0);
         let agents = agents.unwrap_or(largest as usize + 1);
         // A single line may name an agent so large that there is no room for all those before it.
@@ -47,7 +50,8 @@ impl Graph {
                 .then(|| format!("group {name} has agent {last}, but agents are 0 to {}", agents - 1))
         };
         groups.iter().find_map(stranger).map_or(Ok(()), |message| Err(Error::file(path, message)))?;
-        Ok(Graph { groups: groups.into(), ..Graph::from_links(agents, &links) })
+        let kinds = numbered(&kinds, agents).map_err(|message| Error::file(path, message))?;
+        Ok(Graph { groups: groups.into(), kinds: kinds.into(), ..Graph::from_links(agents, &links) })
     }
 }
 
@@ -74,23 +78,64 @@ impl GraphSettings for Edges {
 /// Names and agents of groups.
 type Groups = Vec<(String, Vec<u32>)>;
 
-/// The links in `text`, at least one, and its groups, or what is wrong in which line.
-fn parse(text: &str, agents: Option<usize>) -> std::result::Result<(Vec<(u32, u32)>, Groups), String> {
+/// What a file says.
+struct Parsed {
+    links: Vec<(u32, u32)>,
+    groups: Groups,
+    /// Agents with their kinds, as they come.
+    kinds: Vec<(u32, String)>,
+}
+
+/// The links in `text`, at least one, its groups and kinds, or what is wrong in which line.
+fn parse(text: &str, agents: Option<usize>) -> std::result::Result<Parsed, String> {
     // Some Windows editors put a byte-order mark before the first line.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let (mut links, mut groups) = (Vec::new(), Groups::new());
+    let (mut links, mut groups, mut kinds) = (Vec::new(), Groups::new(), Vec::new());
     let lines = (1..).zip(text.lines().map(str::trim));
     for (number, line) in lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#')) {
         let in_line = |message: String| format!("line {number}: {message}");
-        match line.strip_prefix("group ") {
-            Some(rest) => groups.push(parse_group(rest, agents, &groups).map_err(in_line)?),
-            None => links.push(parse_link(line, agents).map_err(in_line)?),
+        match line.split_once(char::is_whitespace) {
+            Some(("group", rest)) => groups.push(parse_group(rest, agents, &groups).map_err(in_line)?),
+            Some(("agent", rest)) => kinds.push(parse_kind(rest, agents).map_err(in_line)?),
+            _ => links.push(parse_link(line, agents).map_err(in_line)?),
         }
     }
     ensure(!links.is_empty(), || {
         "no links found, expected lines with two agent numbers such as `0 1`".to_string()
     })?;
-    Ok((links, groups))
+    Ok(Parsed { links, groups, kinds })
+}
+
+fn parse_kind(text: &str, agents: Option<usize>) -> std::result::Result<(u32, String), String> {
+    match text.split_whitespace().collect::<Vec<_>>()[..] {
+        [agent, kind] => Ok((parse_agent(agent, agents)?, kind.to_string())),
+        _ => Err(format!("`agent {text}` is no agent with its kind, such as `agent 3 hub`")),
+    }
+}
+
+/// Kinds by agent, numbered in the order of the file; empty if it names none.
+fn numbered(kinds: &[(u32, String)], agents: usize) -> std::result::Result<Vec<u16>, String> {
+    if kinds.is_empty() {
+        return Ok(Vec::new());
+    }
+    let (mut names, mut found): (Vec<&str>, Vec<Option<u16>>) = (Vec::new(), vec![None; agents]);
+    for (agent, name) in kinds {
+        let number = names.iter().position(|known| known == name).unwrap_or_else(|| {
+            names.push(name);
+            names.len() - 1
+        });
+        let entry = found
+            .get_mut(*agent as usize)
+            .ok_or_else(|| format!("agent {agent} has a kind, but agents are 0 to {}", agents - 1))?;
+        ensure(entry.is_none(), || format!("agent {agent} has two kinds"))?;
+        *entry = Some(u16::try_from(number).map_err(|_| "has more than 65536 kinds".to_string())?);
+    }
+    match found.iter().position(Option::is_none) {
+        Some(agent) => {
+            Err(format!("agent {agent} has no kind, but others have; add a line `agent {agent} KIND`"))
+        }
+        None => Ok(found.into_iter().flatten().collect()),
+    }
 }
 
 fn parse_group(
@@ -161,6 +206,21 @@ mod tests {
     fn separators_comments_and_blank_lines() {
         let text = "\u{feff}# a square\r\n0 1\r\n\r\n  1\t2  \n2,3\n  # closing it\n3 , 0\n1 0\n2 2";
         assert_eq!(read(text, None).unwrap(), Graph::ring(4).unwrap());
+    }
+
+    #[test]
+    fn kinds_are_numbered_as_they_come() {
+        let graph = read("0 1\n1 2\nagent 1 hub\nagent 0 leaf\nagent 2 leaf\n", None).unwrap();
+        assert_eq!(graph.kinds(), [1, 0, 1]);
+        assert!(read("0 1\n", None).unwrap().kinds().is_empty());
+        for (text, expected) in [
+            ("0 1\nagent 0 hub", "agent 1 has no kind, but others have; add a line `agent 1 KIND`"),
+            ("0 1\nagent 0 hub\nagent 0 hub\nagent 1 hub", "agent 0 has two kinds"),
+            ("0 1\nagent 7 hub", "agent 7 has a kind, but agents are 0 to 1"),
+            ("0 1\nagent 0", "line 2: `agent 0` is no agent with its kind, such as `agent 3 hub`"),
+        ] {
+            assert_eq!(message(text, None), expected);
+        }
     }
 
     #[test]

@@ -71,7 +71,7 @@ impl Graph {
                 *slot = other;
             }
         }
-        Ok(Graph { adjacency, part: None, groups: Default::default() })
+        Ok(Graph { adjacency, part: None, groups: Default::default(), kinds: Default::default() })
     }
 
     /// Agents at uniform random points of the unit square, linked when closer than `radius`.

@@ -19,6 +19,7 @@ use crate::base::error::{Error, Result};
 use crate::base::ragged::Ragged;
 
 pub use config::GraphConfig;
+pub(crate) use config::NETWORK_KIND;
 pub use partition::{Partition, PartitionPart};
 use sub_graph::SubGraph;
 
@@ -36,6 +37,8 @@ pub struct Graph {
     part: Option<Arc<SubGraph>>,
     /// Groups of agents that a file has names for.
     groups: Arc<[(String, Vec<u32>)]>,
+    /// The kind of every agent of the whole graph, where a file says it; else empty.
+    kinds: Arc<[u16]>,
 }
 
 impl Graph {
@@ -72,12 +75,19 @@ impl Graph {
             adjacency: if repeated { without_repeats(&adjacency) } else { adjacency },
             part: None,
             groups: Arc::default(),
+            kinds: Arc::default(),
         }
     }
 
     /// The agents of a group that the graph's file has a name for, ascending.
     pub fn group(&self, name: &str) -> Option<&[u32]> {
         self.groups.iter().find(|(known, _)| known == name).map(|(_, agents)| &agents[..])
+    }
+
+    /// The kind of every agent of the whole graph, from 0 in the order in which its file names them; empty if
+    /// it does not.
+    pub fn kinds(&self) -> &[u16] {
+        &self.kinds
     }
 
     /// Names of all such groups.

@@ -37,6 +37,7 @@ impl Graph {
             adjacency,
             part: Some(Arc::new(SubGraph { ids, own, total: self.total() })),
             groups: self.groups.clone(),
+            kinds: self.kinds.clone(),
         }
     }
 

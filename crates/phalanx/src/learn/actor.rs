@@ -3,11 +3,13 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::border_values::BorderValues;
 use super::dual::{DualSettings, MU_MAX};
 use super::optimizer::OptimizerKind;
+use crate::base::exact_sum::ExactSums;
 use crate::base::key;
 use crate::base::parallel::{blocks_of, for_each_agent};
 use crate::base::range::{Limit, NonNegative};
@@ -172,8 +174,9 @@ impl Actor {
         Actor::new(halo, graph, [groups.clone(), groups.clone()], Vec::new(), [0, 0])
     }
 
-    /// ∇̃_{θ_i} L of every own agent, from the batch and the values that its neighbours send. Sends values
-    /// over the borders itself, and begins with those agents that need not wait for other processes.
+    /// ∇̃_{θ_i} L of every own agent, from the batch and the values that its neighbours send; of rows of θ
+    /// that agents share, the sum over all of them, in all processes. Sends values over the borders itself,
+    /// and begins with those agents that need not wait for other processes.
     ///
     /// Cost: |N_i^{κ_q}|·|A_i| table look-ups per agent and step.
     pub fn gradients(
@@ -187,6 +190,14 @@ impl Actor {
         let Actor { halo, q_groups, g_groups, border, inner, outer } = self;
         border.write(batch, local, g_groups, rule.needs_alternatives(policy.is_direct()));
         let heard = NeighbourValues { policy, batch, local, rule, q_groups, g_groups, remote: None };
+        if policy.is_shared() {
+            let mut sums = ExactSums::zeros(out.data().len());
+            border.exchange(halo, &mut || heard.add_gradients(inner, &mut sums))?;
+            NeighbourValues { remote: Some(border), ..heard }.add_gradients(outer, &mut sums);
+            halo.sum_exactly(&mut sums)?;
+            sums.write(out.data_mut());
+            return Ok(());
+        }
         border.exchange(halo, &mut || heard.gradients(inner, out))?;
         NeighbourValues { remote: Some(border), ..heard }.gradients(outer, out);
         Ok(())
@@ -211,33 +222,61 @@ struct NeighbourValues<'a> {
 impl NeighbourValues<'_> {
     /// The gradients of the agents in `blocks`.
     fn gradients(&self, blocks: &[Range<usize>], out: &mut Ragged<f64>) {
-        let NeighbourValues { policy, batch, local, rule, q_groups, g_groups, remote } = *self;
-        let alternatives = rule.needs_alternatives(policy.is_direct());
         for_each_agent(blocks, out.split_rows_mut(blocks), |scratch: &mut GradientScratch, i, rows| {
-            let (group, constrained) = (q_groups.row(i), g_groups.row(i));
-            let remote = remote.filter(|border| border.reaches(i));
-            let receive = |number: usize, pairs: &mut Vec<u32>, out: &mut [f64]| {
-                let (trajectory, steps) = (&batch[number], rule.steps(&batch[number]));
-                let inbox = ValueReceiver { to: i, from: group, constrained, number, trajectory, steps };
-                let told = |j: u32| remote.and_then(|border| border.received(i, j, number));
-                out.fill(0.0);
-                for &j in group {
-                    match told(j) {
-                        Some(told) => out.iter_mut().zip(told).for_each(|(out, q)| *out += q),
-                        None if alternatives => {
-                            local.add_alternatives(j, &inbox, policy.actions(i), pairs, out);
-                        }
-                        None => local.add_taken(j, &inbox, pairs, out),
-                    }
-                }
-                if rule.neighbour_mean {
-                    out.iter_mut().for_each(|q| *q /= group.len() as f64);
-                }
-            };
-            let input = GradientInput { agent: i, batch, receive: &receive, rule };
-            policy.gradient(input, scratch, rows.row_mut(i));
+            self.gradient(i, scratch, rows.row_mut(i));
         });
     }
+
+    /// Adds the gradients of the agents in `blocks` to the rows of θ that they act by.
+    fn add_gradients(&self, blocks: &[Range<usize>], sums: &mut ExactSums) {
+        let theta = self.policy.theta();
+        let nothing = || (GradientScratch::default(), Vec::new(), ExactSums::zeros(theta.data().len()));
+        let add = |(mut scratch, mut gradient, mut sums): (_, Vec<f64>, ExactSums), block: &Range<usize>| {
+            for i in block.clone() {
+                let row = self.policy.row_of(i);
+                let range = theta.offsets()[row]..theta.offsets()[row + 1];
+                gradient.clear();
+                gradient.resize(range.len(), 0.0);
+                self.gradient(i, &mut scratch, &mut gradient);
+                sums.add_at(range.start, &gradient);
+            }
+            (scratch, gradient, sums)
+        };
+        let parts: Vec<ExactSums> = blocks.par_iter().fold(nothing, add).map(|(.., sums)| sums).collect();
+        parts.iter().for_each(|part| sums.merge(part.sums()));
+    }
+
+    /// The gradient of agent i.
+    fn gradient(&self, i: usize, scratch: &mut GradientScratch, out: &mut [f64]) {
+        let NeighbourValues { policy, batch, local, rule, q_groups, g_groups, remote } = *self;
+        let alternatives = rule.needs_alternatives(policy.is_direct());
+        let (group, constrained) = (q_groups.row(i), g_groups.row(i));
+        let remote = remote.filter(|border| border.reaches(i));
+        let receive = |number: usize, pairs: &mut Vec<u32>, out: &mut [f64]| {
+            let (trajectory, steps) = (&batch[number], rule.steps(&batch[number]));
+            let inbox = ValueReceiver { to: i, from: group, constrained, number, trajectory, steps };
+            let told = |j: u32| remote.and_then(|border| border.received(i, j, number));
+            out.fill(0.0);
+            for &j in group {
+                match told(j) {
+                    Some(told) => out.iter_mut().zip(told).for_each(|(out, q)| *out += q),
+                    None if alternatives => {
+                        local.add_alternatives(j, &inbox, policy.actions(i), pairs, out);
+                    }
+                    None => local.add_taken(j, &inbox, pairs, out),
+                }
+            }
+            if rule.neighbour_mean {
+                out.iter_mut().for_each(|q| *q /= group.len() as f64);
+            }
+        };
+        policy.gradient(GradientInput { agent: i, batch, receive: &receive, rule }, scratch, out);
+    }
+}
+
+/// Bytes that a process sends at most to sum up gradients that agents of all processes share.
+pub fn sum_bytes(gradient: &Ragged<f64>, halo: &Halo) -> usize {
+    (size_of::<i128>() * gradient.data().len() + 2 * size_of::<u64>()) * halo.peers().count()
 }
 
 /// Shortens every agent's gradient to a norm of `largest` at most.

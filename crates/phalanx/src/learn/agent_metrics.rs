@@ -46,20 +46,14 @@ const QUANTITIES: [[&str; 2]; WIDTH] = [
 const OF_UTILITIES: usize = 4;
 
 impl AgentMetrics {
-    /// That of agent i. A NaN among its slacks makes the violations NaN.
-    pub fn for_agent(
-        i: usize,
-        return_: f64,
-        signals: &Signals,
-        mu: &Ragged<f64>,
-        gradient: &Ragged<f64>,
-    ) -> Self {
+    /// That of agent i with its row of the gradient. A NaN among its slacks makes the violations NaN.
+    pub fn for_agent(i: usize, return_: f64, signals: &Signals, mu: &Ragged<f64>, gradient: &[f64]) -> Self {
         AgentMetrics {
             return_,
             objective: signals.objective[i],
             mu_total: mu.row(i).iter().sum(),
             mu_largest: mu.row(i).iter().copied().fold(0.0, f64::max),
-            gradient_squares: gradient.row(i).iter().map(|g| g * g).sum(),
+            gradient_squares: gradient.iter().map(|g| g * g).sum(),
             ..AgentMetrics::for_slack(signals.slack.row(i))
         }
     }

@@ -40,12 +40,12 @@ impl Optimizer {
         Optimizer { kind, step: 0, first: moments(), second: moments() }
     }
 
-    /// What it remembers.
-    pub(crate) fn fields(&mut self) -> Fields<'_> {
+    /// What it remembers, of parameters that agents share or not.
+    pub(crate) fn fields(&mut self, is_shared: bool) -> Fields<'_> {
         vec![
             ("optimizer.step", Field::Counter(&mut self.step)),
-            ("optimizer.first", Field::Rows(&mut self.first)),
-            ("optimizer.second", Field::Rows(&mut self.second)),
+            ("optimizer.first", Field::of_theta(&mut self.first, is_shared)),
+            ("optimizer.second", Field::of_theta(&mut self.second, is_shared)),
         ]
     }
 

@@ -1,5 +1,6 @@
 //! `policy.safetensors`. Tables: one f64 tensor `theta.<i>` an agent, of shape `[∏ S_{N_i^κ}, A_i]`; linear
-//! policies: the same with one row per feature; networks: one f32 tensor per layer, `theta.<i>.<layer>`.
+//! policies: the same with one row per feature; networks: one f32 tensor per layer, `theta.<i>.<layer>`;
+//! shared ones: the same with the number of a kind in place of an agent's.
 //!
 //! A tensor per agent is too much for large networks: a million names are a header of 100 MB, the most that
 //! the format allows. Above [`MOST_NAMED`] agents tables and linear policies have all rows of θ in one tensor
@@ -97,15 +98,15 @@ pub fn from_bytes(policy: &dyn Policy, bytes: &[u8], path: &Path) -> Result<Ragg
 }
 
 fn load_named(policy: &dyn Policy, path: &Path, tensors: &SafeTensors<'_>) -> Result<Ragged<f64>> {
-    let expected = (0..policy.agents()).map(|i| policy.tensors(i).len()).sum::<usize>();
+    let expected = (0..policy.theta().rows()).map(|row| policy.tensors(row).len()).sum::<usize>();
     ensure(tensors.len() == expected, || {
         Error::file(path, format!("has {} tensors, but this model has {expected}", tensors.len()))
     })?;
     let dtype = dtype_of(policy);
     let mut theta = policy.theta().clone();
-    for i in 0..policy.agents() {
-        let mut rest = theta.row_mut(i);
-        for (name, shape) in policy.tensors(i) {
+    for row in 0..theta.rows() {
+        let mut rest = theta.row_mut(row);
+        for (name, shape) in policy.tensors(row) {
             let bytes = find(tensors, path, &name, dtype, &shape)?;
             let (values, tail) = rest.split_at_mut(shape.iter().product());
             rest = tail;

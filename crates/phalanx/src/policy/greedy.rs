@@ -40,6 +40,18 @@ impl Policy for GreedyPolicy {
         self.0.theta_mut()
     }
 
+    fn row_of(&self, agent: usize) -> usize {
+        self.0.row_of(agent)
+    }
+
+    fn is_shared(&self) -> bool {
+        self.0.is_shared()
+    }
+
+    fn stands_for_row(&self, agent: usize) -> bool {
+        self.0.stands_for_row(agent)
+    }
+
     fn refresh(&mut self) {
         self.0.refresh();
     }

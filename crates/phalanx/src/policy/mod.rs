@@ -8,6 +8,7 @@ mod linear;
 mod neural;
 pub mod observation;
 mod rule;
+mod shared;
 mod softmax;
 mod tabular;
 
@@ -30,6 +31,7 @@ pub use greedy::GreedyPolicy;
 pub use linear::{LinearPolicy, LinearPolicySettings, PolicyFeatures};
 pub use neural::{NeuralPolicy, NeuralPolicySettings};
 pub use rule::RulePolicy;
+pub use shared::{KindsKey, Reads, SharedKeys, SharedPolicy, SharedPolicySettings};
 pub use softmax::logit_gradients;
 pub(crate) use softmax::{entropy_slopes, score, softmax};
 pub use tabular::{Tabular, TabularSettings};
@@ -55,6 +57,11 @@ pub trait PolicySettings: Debug + Send + Sync {
     /// If it is a table, which exact computations need.
     fn tables(&self) -> Option<&TabularSettings> {
         None
+    }
+
+    /// Whether agents of a kind share their parameters.
+    fn is_shared(&self) -> bool {
+        false
     }
 
     /// If it is a neural network, which MAPPO needs.
@@ -83,6 +90,7 @@ const KINDS: &[Kind<dyn PolicySettings>] = &[
     },
     Kind { name: "linear", read: |keys| Ok(Arc::new(LinearPolicySettings::read(keys)?)) },
     Kind { name: "network", read: |keys| Ok(Arc::new(NeuralPolicySettings::read(keys)?)) },
+    Kind { name: "shared", read: |keys| Ok(Arc::new(SharedPolicySettings::read(keys)?)) },
 ];
 
 /// Name of the key that chooses a kind.
@@ -167,8 +175,8 @@ pub enum Parameterisation {
 /// alternatives. The vector is a buffer.
 pub type Receive<'a> = dyn Fn(usize, &mut Vec<u32>, &mut [f64]) + 'a;
 
-/// Policies of all agents. Agent i's parameters are row i of θ; it reads the states of N_i^κ and nothing
-/// else.
+/// Policies of all agents. Agent i's parameters are row i of θ, or that of its kind where agents share them;
+/// it reads the states of N_i^κ and nothing else.
 pub trait Policy: Send + Sync + Debug {
     /// |A_i| of every agent.
     fn action_counts(&self) -> &[usize];
@@ -181,6 +189,23 @@ pub trait Policy: Send + Sync + Debug {
 
     /// θ, to be changed; [`Policy::refresh`] must follow.
     fn theta_mut(&mut self) -> &mut Ragged<f64>;
+
+    /// The row of θ that agent i acts by.
+    fn row_of(&self, agent: usize) -> usize {
+        agent
+    }
+
+    /// Whether agents share rows of θ. The gradient of a row is the sum of its agents' then.
+    fn is_shared(&self) -> bool {
+        false
+    }
+
+    /// Whether agent i is the one whose row of θ counts in sums over agents: the first of those who share
+    /// it.
+    fn stands_for_row(&self, agent: usize) -> bool {
+        let _ = agent;
+        true
+    }
 
     /// Brings everything that is derived from θ in step with it.
     fn refresh(&mut self) {}
@@ -204,16 +229,16 @@ pub trait Policy: Send + Sync + Debug {
         None
     }
 
-    /// Agent i's gradient from the batch and what it receives, written over `out`. Paper: eq:grad_estimate.
+    /// Agent i's gradient in its row of θ, from the batch and what it receives, written over `out`. Paper: eq:grad_estimate.
     fn gradient(&self, input: GradientInput<'_>, scratch: &mut GradientScratch, out: &mut [f64]);
 
     /// Name of its kind in files.
     fn kind(&self) -> &'static str;
 
-    /// Names and shapes of agent i's tensors, which make up its row of θ in order.
-    fn tensors(&self, agent: usize) -> Vec<(String, Vec<usize>)> {
-        let actions = self.actions(agent);
-        vec![(format!("theta.{agent}"), vec![self.theta().row(agent).len() / actions, actions])]
+    /// Names and shapes of the tensors that make up a row of θ, in order.
+    fn tensors(&self, row: usize) -> Vec<(String, Vec<usize>)> {
+        let actions = self.actions(row);
+        vec![(format!("theta.{row}"), vec![self.theta().row(row).len() / actions, actions])]
     }
 
     /// Whether files hold single precision: all there is to know of a policy that computes in it.

@@ -20,10 +20,10 @@ use crate::world::Trajectory;
 use crate::world::{LARGEST_LOCAL_SPACE, World};
 use crate::{Ragged, Result};
 
-/// Keys of `[policy]` on how networks start (network).
+/// Keys of `[policy]` on how networks start (network, shared).
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 #[serde(default)]
-struct OutputKeys {
+pub(super) struct OutputKeys {
     /// Size of the last layer's initial weights: a small one starts near uniform.
     output_gain: NonNegative,
 }
@@ -31,6 +31,12 @@ struct OutputKeys {
 impl Default for OutputKeys {
     fn default() -> Self {
         OutputKeys { output_gain: NonNegative(0.01) }
+    }
+}
+
+impl OutputKeys {
+    pub(super) fn gain(&self) -> f64 {
+        *self.output_gain
     }
 }
 
@@ -49,7 +55,7 @@ impl NeuralPolicySettings {
 
     /// The networks.
     pub fn build(&self, world: &dyn World, kappa: usize, stream: &Stream) -> Result<NeuralPolicy> {
-        NeuralPolicy::new(world, kappa, &self.widths, *self.output.output_gain, stream)
+        NeuralPolicy::new(world, kappa, &self.widths, self.output.gain(), stream)
     }
 }
 

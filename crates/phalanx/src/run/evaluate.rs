@@ -212,19 +212,28 @@ impl Evaluator {
         Evaluator::from_run_in(run, registry, &[])
     }
 
-    /// The same in a world that some settings change, such as where episodes start; keys of `[world]` only.
+    /// The same in a world that some settings change, such as where episodes start; keys of `[world]` and
+    /// `[network]` only. A policy that agents share also acts on another graph.
     pub fn from_run_in(run: &Path, registry: &Registry, sets: &[(&str, &str)]) -> Result<Self> {
-        if let Some((key, _)) = sets.iter().find(|(key, _)| !key.starts_with("world.")) {
+        let is_around = |key: &str| key.starts_with("world.") || key.starts_with("network.");
+        if let Some((key, _)) = sets.iter().find(|(key, _)| !is_around(key)) {
             let message = "goes with a preset or a file, not with a run";
-            return Err(Error::argument("set", format!("{message}; `{key}` is none of its world's keys")));
+            let allowed = "is no key of its world or its network";
+            return Err(Error::argument("set", format!("{message}; `{key}` {allowed}")));
         }
-        let (config, _) = meta::checked_config(run, &Meta::read(run)?, registry)?;
-        let config = if sets.is_empty() { config } else { config.with_all(sets.iter().copied())? };
+        let (trained, _) = meta::checked_config(run, &Meta::read(run)?, registry)?;
+        let config =
+            if sets.is_empty() { trained.clone() } else { trained.with_all(sets.iter().copied())? };
+        let is_elsewhere = !sets.is_empty() && !has_same_graph(&trained, &config)?;
+        ensure(!is_elsewhere || config.policy.is_shared(), || {
+            let message = "changes the graph, and this run has a policy per agent, which belongs to its own; train with";
+            Error::argument("set", format!("{message} {} = \"shared\" to act on others", policy::KIND))
+        })?;
         let file = run.join(folder::POLICY);
         let unfinished = "has no policy yet: it is not finished; resume it";
         ensure(file.exists(), || Error::file(run, unfinished))?;
         let mut found = Evaluator::new(&config)?;
-        if let Some(mu) = multipliers::read(run, found.problem())? {
+        if !is_elsewhere && let Some(mu) = multipliers::read(run, found.problem())? {
             found.mu = mu;
         }
         let theta = policy::load(&*found.policy, &file)?;
@@ -370,6 +379,11 @@ impl Evaluator {
     pub fn stop_flag(&self) -> &Arc<AtomicBool> {
         &self.stop
     }
+}
+
+/// Whether the agents of two configurations talk to the same others.
+fn has_same_graph(one: &Config, other: &Config) -> Result<bool> {
+    Ok(build::world(one)?.graph() == build::world(other)?.graph())
 }
 
 /// Another key than training with the same seed has.

@@ -3,17 +3,20 @@
 pub use crate::base::builtin::builtin;
 
 /// Name and text of every preset.
-const PRESETS: [(&str, &str); 21] = [
+const PRESETS: [(&str, &str); 24] = [
     ("synthetic", include_str!("../../../../presets/synthetic.toml")),
     ("wireless", include_str!("../../../../presets/wireless.toml")),
     ("wireless-grid", include_str!("../../../../presets/wireless-grid.toml")),
+    ("wireless-shared", include_str!("../../../../presets/wireless-shared.toml")),
     ("pistonball", include_str!("../../../../presets/pistonball.toml")),
     ("pistonball20", include_str!("../../../../presets/pistonball20.toml")),
     ("platoon-slowdown", include_str!("../../../../presets/platoon-slowdown.toml")),
     ("platoon-catchup", include_str!("../../../../presets/platoon-catchup.toml")),
     ("platoon-smooth", include_str!("../../../../presets/platoon-smooth.toml")),
+    ("platoon-shared", include_str!("../../../../presets/platoon-shared.toml")),
     ("epidemic", include_str!("../../../../presets/epidemic.toml")),
     ("epidemic-grid", include_str!("../../../../presets/epidemic-grid.toml")),
+    ("epidemic-shared", include_str!("../../../../presets/epidemic-shared.toml")),
     ("apprenticeship", include_str!("../../../../presets/apprenticeship.toml")),
     ("feasibility", include_str!("../../../../presets/feasibility.toml")),
     ("entropy", include_str!("../../../../presets/entropy.toml")),

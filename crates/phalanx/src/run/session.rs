@@ -114,7 +114,9 @@ impl Session {
 
     fn load_policy(&self, file: &Path) -> Result<Ragged<f64>> {
         let before = self.policy().theta();
-        let Some(ids) = self.world().graph().ids() else { return policy::load(self.policy(), file) };
+        let Some(ids) = self.world().graph().ids().filter(|_| !self.policy().is_shared()) else {
+            return policy::load(self.policy(), file);
+        };
         let world = build::world(&self.config)?;
         let whole = policy::load(&*build::bare_policy(&self.config, &*world)?, file)?;
         // A ghost's policy may look different here; nobody asks for it.
@@ -170,7 +172,10 @@ impl Session {
     /// The same, none on other ranks.
     pub(super) fn whole(&self) -> Result<Option<Evaluator>> {
         let Task { world, problem, halo } = &self.task;
-        let theta = halo.gather_ragged(world.graph(), self.policy().theta())?;
+        let theta = match self.policy().is_shared() {
+            true => self.policy().theta().clone(),
+            false => halo.gather_ragged(world.graph(), self.policy().theta())?,
+        };
         let mu = halo.gather_ragged(world.graph(), self.mu())?;
         let whole = || {
             let task = match world.graph().ids() {

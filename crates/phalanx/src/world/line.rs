@@ -152,9 +152,22 @@ impl Line {
     }
 }
 
+/// How far `member` is to the left or to the right of `agent`, -`radius` to `radius`, as indicators.
+pub(super) fn offset(agent: usize, member: usize, radius: usize) -> Vec<f32> {
+    let mut place = vec![0.0; 2 * radius + 1];
+    if let Some(place) = (member + radius).checked_sub(agent).and_then(|k| place.get_mut(k)) {
+        *place = 1.0;
+    }
+    place
+}
+
 impl World for Line {
     fn graph(&self) -> &Graph {
         &self.graph
+    }
+
+    fn place(&self, agent: usize, member: usize, kappa: usize) -> Option<Vec<f32>> {
+        Some(offset(agent, member, kappa.min(self.graph.total())))
     }
 
     fn states(&self, _agent: usize) -> usize {

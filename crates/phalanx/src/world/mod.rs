@@ -143,6 +143,19 @@ pub trait World: Send + Sync + Debug {
         None
     }
 
+    /// Where `member` stands as seen from agent i, at most `kappa` hops away, for policies that agents share:
+    /// numbers that do not depend on how agents are numbered, as many for every pair. None: its distance in
+    /// hops is used.
+    fn place(&self, agent: usize, member: usize, kappa: usize) -> Option<Vec<f32>> {
+        None
+    }
+
+    /// What agent i's own place is like, for policies that agents share, in as many numbers for every agent.
+    /// Asked where [`World::place`] answers.
+    fn site(&self, agent: usize) -> Vec<f32> {
+        Vec::new()
+    }
+
     /// Features of the states of agent i's neighbours in `group` (i among them), beside the generic ones of
     /// linear policies. They are asked with no actions.
     fn policy_features(&self, agent: usize, group: &[u32]) -> Option<Box<dyn Features>> {
@@ -337,6 +350,11 @@ pub trait View: Send + Sync + Debug {
     /// Writes the view of the neighbours' `states`, in the order of their group, row by row. `shared` is what
     /// a joint world [shows](Episode::observe); the view picks what agent i may see of it.
     fn write(&self, states: &[u8], shared: &[f32], out: &mut [f32]);
+
+    /// Whether row m tells of member m of the group, and of it alone.
+    fn is_by_member(&self) -> bool {
+        false
+    }
 
     /// The neighbours' states, where the view shows them.
     fn states(&self, rows: &[f32]) -> Option<Vec<i64>> {

@@ -140,6 +140,14 @@ impl World for SubWorld {
         self.whole.view(self.id(agent), &self.in_whole(group))
     }
 
+    fn place(&self, agent: usize, member: usize, kappa: usize) -> Option<Vec<f32>> {
+        self.whole.place(self.id(agent), self.id(member), kappa)
+    }
+
+    fn site(&self, agent: usize) -> Vec<f32> {
+        self.whole.site(self.id(agent))
+    }
+
     fn policy_features(&self, agent: usize, group: &[u32]) -> Option<Box<dyn Features>> {
         self.whole.policy_features(self.id(agent), &self.in_whole(group))
     }

@@ -330,5 +330,5 @@ fn traffic(policy: &NeuralPolicy, critics: &Ragged<u32>, scope: Scope) -> Traffi
     // With the team's reward comes the product of ratios.
     let numbers = if scope == Scope::Global { 2 } else { 1 };
     let (links, _) = Links::to(0..n, seen, paying, &alone, [&vec![0; n]; 2], &vec![numbers; n]);
-    TrafficCounter::new(links)
+    TrafficCounter::new(links, false)
 }

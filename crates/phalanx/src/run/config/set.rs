@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::graph::NETWORK_KIND;
 use crate::run::preset;
 use crate::{Error, Result};
 
@@ -47,6 +48,10 @@ pub(super) fn set(table: &mut toml::Table, key: &str, value: &str) -> Result<()>
             }
             _ => return Err(not_a_section(part)),
         };
+    }
+    if key == NETWORK_KIND && at.get(last) != Some(&value) {
+        // Another generator has keys of its own.
+        at.clear();
     }
     at.insert(last.to_string(), value);
     Ok(())

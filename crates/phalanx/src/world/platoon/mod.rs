@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::line::offset;
 use super::{
     Channel, Episode, Event, Evolution, Joint, MakeSized, Script, SizedWorld, Surroundings, Trajectory, View,
     World, WorldSettings,
@@ -182,6 +183,11 @@ impl World for Platoon {
         Some(Box::new(view::Rows::new(group, self.spec.scenario.shows_ahead())))
     }
 
+    /// How many vehicles ahead or behind, as indicators.
+    fn place(&self, agent: usize, member: usize, kappa: usize) -> Option<Vec<f32>> {
+        Some(offset(agent, member, kappa.min(self.graph.agents())))
+    }
+
     fn channels(&self) -> &[Channel] {
         &self.channels
     }
@@ -215,7 +221,7 @@ impl Joint for Platoon {
 
     fn begin(&self, stream: &Stream, place: Place) -> Box<dyn Episode> {
         let PlatoonSpec { n, scenario, start } = self.spec;
-        let xi = start.xi(stream, place);
+        let (scenario, xi) = scenario.of_episode(start.xi(stream, place));
         Box::new(Drive { scenario, xi, steps: 0, leader: Leader::default(), convoy: scenario.begin(n, xi) })
     }
 }

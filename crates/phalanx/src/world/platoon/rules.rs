@@ -17,6 +17,7 @@ impl LinearRule {
         let gains = match scenario {
             Scenario::Catchup => [0.994, 3.298, 0.941],
             Scenario::Slowdown | Scenario::Braking => [1.51, 12.54, 0.306],
+            Scenario::Both => [1.278, 6.047, 0.297],
         };
         LinearRule { gains }
     }

@@ -16,6 +16,8 @@ pub enum Scenario {
     /// A variant of our own, where it helps to talk: the leader brakes hard at random moments, and a vehicle
     /// does not see the speed of the one ahead unless that tells it (κ ≥ 1).
     Braking,
+    /// Every other episode a catch-up, the others slow-downs: for one policy that can do both.
+    Both,
 }
 
 /// Where episodes start: one number ξ from 0 to 1 decides, which stands for how far behind, or how fast,
@@ -54,11 +56,20 @@ impl Start {
 const SLOWED: usize = 299;
 
 impl Scenario {
+    /// What an episode is that starts with ξ, and its own ξ: of [`Scenario::Both`], one of the two.
+    pub fn of_episode(self, xi: f64) -> (Scenario, f64) {
+        match self {
+            Scenario::Both if xi < 0.5 => (Scenario::Catchup, 2.0 * xi),
+            Scenario::Both => (Scenario::Slowdown, 2.0 * xi - 1.0),
+            one => (one, xi),
+        }
+    }
+
     /// n vehicles at the start.
     pub fn begin(self, n: usize, xi: f64) -> Convoy {
         let far = 1.5 + xi;
         let speed = match self {
-            Scenario::Catchup | Scenario::Braking => TARGET_SPEED,
+            Scenario::Catchup | Scenario::Braking | Scenario::Both => TARGET_SPEED,
             Scenario::Slowdown => TARGET_SPEED * far,
         };
         let mut vehicles = vec![Vehicle { headway: TARGET_HEADWAY, speed, acceleration: 0.0 }; n];

@@ -32,6 +32,10 @@ impl View for Rows {
         [self.group.len(), NUMBERS]
     }
 
+    fn is_by_member(&self) -> bool {
+        true
+    }
+
     fn write(&self, _states: &[u8], shared: &[f32], out: &mut [f32]) {
         for (row, &member) in out.chunks_exact_mut(NUMBERS).zip(&self.group) {
             let (vehicle, ahead) = shared_vehicle(shared, member as usize);

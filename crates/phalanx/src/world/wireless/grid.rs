@@ -57,6 +57,22 @@ impl Grid {
         [0, self.columns + 1, self.columns, 1, 0]
     }
 
+    /// Which place of the (2`radius` + 1)² window around `user` is `other`'s, as indicators, row by row.
+    pub fn place_in_window(self, user: usize, other: usize, radius: usize) -> Vec<f32> {
+        let radius = radius.min(self.rows.max(self.columns));
+        let side = 2 * radius + 1;
+        let mut place = vec![0.0; side * side];
+        let across = |at: usize, from: usize| (at + radius).checked_sub(from).filter(|&k| k < side);
+        let (row, column) = (
+            across(other / self.columns, user / self.columns),
+            across(other % self.columns, user % self.columns),
+        );
+        if let (Some(row), Some(column)) = (row, column) {
+            place[row * side + column] = 1.0;
+        }
+        place
+    }
+
     /// The user and everybody who shares an access point with it: at most three rows of three.
     pub fn window(self, user: usize) -> Window {
         let (row, column) = (user / self.columns, user % self.columns);

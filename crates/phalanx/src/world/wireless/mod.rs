@@ -234,6 +234,18 @@ impl World for Wireless {
         Some(Box::new(features::Window::new(&self.constants, user, &group)))
     }
 
+    /// The place in the window of (2κ + 1)² users around the agent.
+    fn place(&self, agent: usize, member: usize, kappa: usize) -> Option<Vec<f32>> {
+        Some(self.constants.grid.place_in_window(self.first + agent, self.first + member, kappa))
+    }
+
+    /// Whether row and column are odd: as if access points had two colours each way, by which users who
+    /// stand alike can take turns.
+    fn site(&self, agent: usize) -> Vec<f32> {
+        let (user, columns) = (self.first + agent, self.constants.grid.columns);
+        [user / columns, user % columns].map(|place| (place % 2) as f32).to_vec()
+    }
+
     fn policy_features(&self, agent: usize, group: &[u32]) -> Option<Box<dyn Features>> {
         let (user, group) = self.in_whole(agent, group);
         Some(Box::new(features::Rivals::new(self.constants.grid, user, &group)))
