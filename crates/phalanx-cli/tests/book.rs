@@ -70,6 +70,11 @@ fn tables_linear_models_networks() {
 }
 
 #[test]
+fn one_policy_for_all_agents() {
+    Page::read("shared.md").run();
+}
+
+#[test]
 fn several_processes() {
     Page::read("processes.md").run();
 }
@@ -126,7 +131,7 @@ fn theory() {
     page.run_in(folder.path());
 }
 
-const TESTED: [&str; 23] = [
+const TESTED: [&str; 24] = [
     "problem.md",
     "first-run.md",
     "own-model.md",
@@ -139,6 +144,7 @@ const TESTED: [&str; 23] = [
     "python-exact.md",
     "python-api.md",
     "models.md",
+    "shared.md",
     "wireless.md",
     "pistonball.md",
     "platoon.md",

@@ -152,6 +152,19 @@ fn a_grid_of_networks() {
     same_bytes("paper/wireless", &counterfactual, &[2]);
 }
 
+/// Gradients that all agents share are summed up over all processes.
+#[test]
+fn policies_that_agents_share() {
+    let small = [("world.rows", "4"), ("world.columns", "6")];
+    same_bytes("wireless-shared", &small, &[1, 2, 4]);
+    let kinds = [("world.rows", "4"), ("world.columns", "6"), ("policy.kinds", "[0, 1, 1]")];
+    same_bytes("wireless-shared", &kinds, &[3]);
+    same_bytes("epidemic-shared", &[], &[2, 4]);
+    let ever = r#"[{ kind = "ever", states = [1], at_most = 0.9 }]"#;
+    let line = [("world.n", "12"), ("constraint", ever), ("horizon", "12"), ("policy.kind", "shared")];
+    same_bytes("synthetic", &line, &[2, 4]);
+}
+
 #[test]
 fn an_epidemic() {
     same_bytes("epidemic", &[], &[2, 4]);
@@ -187,6 +200,7 @@ fn stopped_and_resumed_with_another_number_of_processes() {
         ("synthetic", &[("world.n", "23")][..]),
         ("wireless", &[("critic.average", "0.5")]),
         ("paper/wireless", &[("iterations", "3")]),
+        ("wireless-shared", &[("world.rows", "4"), ("world.columns", "5")]),
     ] {
         let config = config(preset, sets);
         let folder = tempfile::tempdir().unwrap();

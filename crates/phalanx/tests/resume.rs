@@ -120,13 +120,17 @@ fn models_resume_to_the_same_bytes() {
         "kind=network optimizer=sgd minibatch=0 polyak=0 twin=true merged=true on=batch",
         "kind=td",
     ];
-    let policies =
-        ["kind=linear features=additive", "kind=linear features=pair", "kind=network hidden=[8,4]"];
+    let policies = [
+        "kind=linear features=additive",
+        "kind=linear features=pair",
+        "kind=network hidden=[8,4]",
+        "kind=shared hidden=[8,4] kinds=[0,1] reads=states",
+    ];
     let actors = [
         "actor.entropy=0.05 actor.entropy_schedule={kind=\"linear\",hold=0.2,end=0.0,until=0.8} actor.all_actions=true",
         "actor.optimizer=sgd actor.clip=0.5 actor.baseline=mean",
     ];
-    let duals = ["proximal", "descent", "pi"];
+    let duals = ["proximal", "descent", "pi", "pi"];
     let mut combinations = 0;
     for (preset, small) in [
         ("synthetic", "world.n=5 horizon=20 batch=3 critic.steps=40"),
@@ -151,7 +155,7 @@ fn models_resume_to_the_same_bytes() {
             }
         }
     }
-    assert_eq!(combinations, 2 * 8 * 3);
+    assert_eq!(combinations, 2 * 8 * 4);
 }
 
 /// Episodes that end early, sampled returns with their learnt baseline, running occupancies, and the actor's
@@ -194,6 +198,7 @@ fn joint_worlds_and_sampled_returns_resume_to_the_same_bytes() {
         format!("wireless world.rows=2 world.columns=3 batch=3 kappa_q=1 actor.all_actions=false {returns}");
     for (k, settings) in [
         format!("{pistons} occupancy_average=0.8 kappa_g=0"),
+        format!("{pistons} policy.kind=shared kappa=1"),
         format!("{pistons} critic.kind=network critic.on=chain critic.minibatch=16 kappa=1 actor.normalise=false"),
         format!("{pistons} critic.kind=network critic.on=batch critic.minibatch=0 critic.optimizer=sgd kappa_g=0 actor.baseline=mean"),
         format!("{pistons} critic.kind=td critic.start=warm kappa=0 policy.kind=softmax actor.normalise=false"),

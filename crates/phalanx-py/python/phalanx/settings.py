@@ -35,7 +35,7 @@ class WorldSettings(_Import, total=False):
     arrival: float | Sequence[float]
     success: float | Sequence[float]
     game: Literal["paper", "pettingzoo"]
-    scenario: Literal["slowdown", "catchup", "braking"]
+    scenario: Literal["slowdown", "catchup", "braking", "both"]
     model: Literal["sis", "sirs"]
     infection: float
     recovery: float
@@ -122,6 +122,8 @@ class PolicySettings(TypedDict, total=False):
     row_hidden: int
     hidden: Sequence[int]
     output_gain: float
+    kinds: str | Sequence[int]
+    reads: Literal["states", "view"]
 
 
 #: `[critic]`. One of its keys is a word of Python.

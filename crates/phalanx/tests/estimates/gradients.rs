@@ -19,10 +19,10 @@ use phalanx::world::Trajectory;
 use phalanx::world::{Line, Start, Wireless, WirelessSpec, World};
 
 const KAPPA: usize = 1;
-const STEPS: usize = 9;
+pub const STEPS: usize = 9;
 
 /// Values that no critic has learnt: numbers by sender, trajectory, step and the receiver's action.
-struct Made;
+pub struct Made;
 
 impl Made {
     fn value(j: u32, number: usize, step: usize, action: usize) -> f64 {
@@ -68,9 +68,9 @@ impl QValues for Made {
 }
 
 /// π_i(· | states) from a row of θ.
-type Law<'a> = Box<dyn Fn(&[f64], &[u8]) -> Vec<f64> + 'a>;
+pub type Law<'a> = Box<dyn Fn(&[f64], &[u8]) -> Vec<f64> + 'a>;
 
-fn softmax(logits: &[f64]) -> Vec<f64> {
+pub fn softmax(logits: &[f64]) -> Vec<f64> {
     let total: f64 = logits.iter().map(|x| x.exp()).sum();
     logits.iter().map(|x| x.exp() / total).collect()
 }
@@ -126,7 +126,7 @@ fn linear_law(
     softmax(&logits)
 }
 
-fn widths() -> Widths {
+pub fn widths() -> Widths {
     Widths { embedding: 3, row_hidden: 6, hidden: vec![8, 5] }
 }
 
@@ -188,7 +188,7 @@ fn worlds() -> Vec<Box<dyn World>> {
 }
 
 /// One step of the batch, as agent i sees it.
-struct Sample {
+pub struct Sample {
     states: Vec<u8>,
     action: usize,
     weight: f64,
@@ -198,7 +198,7 @@ struct Sample {
     expected: f64,
 }
 
-fn samples(
+pub fn samples(
     law: &Law<'_>,
     theta: &[f64],
     agent: usize,
@@ -223,7 +223,7 @@ fn samples(
 }
 
 /// What is climbed, with values and baselines held fixed.
-fn climbed(
+pub fn climbed(
     law: &Law<'_>,
     samples: &[Sample],
     rule: &GradientSettings,
@@ -252,7 +252,7 @@ fn climbed(
     total
 }
 
-fn rules() -> Vec<GradientSettings> {
+pub fn rules() -> Vec<GradientSettings> {
     let rule = |baseline, neighbour_mean, all_actions, entropy| {
         let weights = (0..STEPS).map(|k| 0.3 * 0.8f64.powi(k as i32)).collect();
         GradientSettings { weights, baseline, neighbour_mean, all_actions, normalise: false, entropy }

@@ -17,6 +17,7 @@ use phalanx::neural::Loss;
 use phalanx::policy::observation::Widths;
 use phalanx::policy::{Baseline, GradientInput, GradientScratch, GradientSettings};
 use phalanx::policy::{LinearPolicy, NeuralPolicy, Parameterisation, Policy, PolicyFeatures, Tabular};
+use phalanx::policy::{Reads, SharedKeys, SharedPolicy};
 use phalanx::run::{Config, Session};
 use phalanx::sample::rollout::StartFrom;
 use phalanx::utility::problem::Problem;
@@ -72,11 +73,20 @@ fn widths() -> Widths {
 fn policies(world: &dyn World, kappa: usize) -> Vec<Box<dyn Policy>> {
     let stream = Stream::new(5);
     let linear = |features| LinearPolicy::new(world, kappa, features, true, 1.0, &stream).unwrap();
+    let shared = |reads| {
+        let sharing = SharedKeys { reads: Some(reads), ..SharedKeys::default() };
+        SharedPolicy::new(world, kappa, &sharing, &widths(), 3.0, &stream).unwrap()
+    };
     let mut policies: Vec<Box<dyn Policy>> = vec![
         Box::new(linear(PolicyFeatures::Additive)),
         Box::new(linear(PolicyFeatures::Pair)),
         Box::new(NeuralPolicy::new(world, kappa, &widths(), 3.0, &stream).unwrap()),
+        Box::new(shared(Reads::States)),
     ];
+    // Windows of users differ in size at the edge of a small grid, and views of an epidemic with what is far.
+    if world.view(0, world.graph().neighbourhoods(kappa).row(0)).is_some() && kappa <= 1 {
+        policies.push(Box::new(shared(Reads::View)));
+    }
     // Of neighbours this sees what the world tells; beyond one hop only an epidemic does.
     if world.scripted_names().contains(&"treat") {
         policies.push(Box::new(linear(PolicyFeatures::Own)));
@@ -180,7 +190,7 @@ fn a_gradient_reads_its_kappa_hop_neighbourhood_only() {
                         let receive = |_: usize, _: &mut Vec<u32>, values: &mut [f64]| {
                             values.iter_mut().enumerate().for_each(|(k, v)| *v = (k as f64 * 0.7).sin());
                         };
-                        let mut out = vec![0.0; policy.theta().row(agent).len()];
+                        let mut out = vec![0.0; policy.theta().row(policy.row_of(agent)).len()];
                         let batch = std::slice::from_ref(trajectory);
                         let input = GradientInput { agent, batch, receive: &receive, rule: &rule };
                         policy.gradient(input, &mut GradientScratch::default(), &mut out);

@@ -10,6 +10,7 @@ mod gradients;
 mod linear;
 mod locality;
 mod network;
+mod shared;
 mod termination;
 
 use phalanx::learn::critic::{QValues, ValueReceiver};

@@ -42,8 +42,15 @@ enum Content {
 }
 
 impl PlaceEncoder {
-    /// What `agent` sees of `group`, the agents within `kappa` hops.
-    pub fn new(world: &dyn World, agent: usize, group: &[u32], kappa: usize, reads: Reads) -> Result<Self> {
+    /// What `agent` sees of `group`, the agents within `kappa` hops; nobody has more than `states` states.
+    pub fn new(
+        world: &dyn World,
+        agent: usize,
+        group: &[u32],
+        kappa: usize,
+        reads: Reads,
+        states: usize,
+    ) -> Result<Self> {
         let own_places: Option<Vec<Vec<f32>>> =
             group.iter().map(|&member| world.place(agent, member as usize, kappa)).collect();
         let (places, site) = match own_places {
@@ -52,9 +59,7 @@ impl PlaceEncoder {
         };
         let dimensions = places.first().map_or(0, Vec::len);
         let content = match reads {
-            Reads::States => {
-                Content::States(group.iter().map(|&m| world.states(m as usize)).max().unwrap_or(1))
-            }
+            Reads::States => Content::States(states),
             Reads::View => match world.view(agent, group) {
                 Some(view) => Content::View { is_by_member: view.is_by_member(), view },
                 None => {
@@ -230,7 +235,7 @@ mod tests {
         let world = Wireless::new(&WirelessSpec { rows: 6, columns: 5, ..WirelessSpec::default() }).unwrap();
         let groups = world.graph().neighbourhoods(1);
         let read = |agent: usize, queues: [u8; 9]| {
-            let encoder = PlaceEncoder::new(&world, agent, groups.row(agent), 1, Reads::States).unwrap();
+            let encoder = PlaceEncoder::new(&world, agent, groups.row(agent), 1, Reads::States, 4).unwrap();
             let mut out = vec![f32::NAN; encoder.width()];
             let queue = |m: usize| queues[(m / 5 + 1 - agent / 5) * 3 + m % 5 + 1 - agent % 5];
             encoder.write_states(queue, &mut out);
@@ -250,7 +255,7 @@ mod tests {
         for (kappa, reads) in [(1, Reads::States), (2, Reads::States), (1, Reads::View)] {
             let groups = world.graph().neighbourhoods(kappa);
             let width = |agent: usize| {
-                PlaceEncoder::new(&world, agent, groups.row(agent), kappa, reads).unwrap().width()
+                PlaceEncoder::new(&world, agent, groups.row(agent), kappa, reads, 2).unwrap().width()
             };
             assert_eq!(width(0), width(7), "{kappa} {reads:?}");
         }

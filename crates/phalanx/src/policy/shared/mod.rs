@@ -111,7 +111,8 @@ impl SharedPolicy {
         let groups = graph.neighbourhoods(kappa);
         let has_view = || world.view(0, groups.row(0)).is_some();
         let reads = sharing.reads.unwrap_or_else(|| if has_view() { Reads::View } else { Reads::States });
-        let encoder = |i: usize| PlaceEncoder::new(world, i, groups.row(i), kappa, reads);
+        let states = (0..n).map(|i| world.states(i)).max().unwrap_or(1);
+        let encoder = |i: usize| PlaceEncoder::new(world, i, groups.row(i), kappa, reads, states);
         let encoders = (0..n).into_par_iter().map(encoder).collect::<Result<Vec<PlaceEncoder>>>()?;
         let actions: Vec<usize> = (0..n).map(|i| world.actions(i)).collect();
         let sizes = |i: usize| [encoders[i].width(), actions[i]];

@@ -178,6 +178,7 @@ impl<'a> Jackknife<'a> {
             horizon: self.pool.weights.len(),
             confidence: 1.0 - levels.alone,
             return_: self.per_episode.return_(alone),
+            returns: self.per_episode.agent_returns(),
             mean_reward: mean_rewards.map(|[published, _]| published),
             mean_reward_full: mean_rewards.map(|[_, full]| full),
             channel_means: self.per_episode.channel_means(),

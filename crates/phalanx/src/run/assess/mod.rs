@@ -148,6 +148,9 @@ pub struct Assessment {
     /// Undiscounted return over the training horizon, mean over agents.
     #[serde(rename = "return")]
     pub return_: Option<Interval>,
+    /// The same by agent, at the estimates.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub returns: Option<Vec<f64>>,
     /// Mean over episodes of the mean reward per step, summed over agents, over the steps that the world's
     /// publication counts.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -182,8 +185,9 @@ pub struct Assessment {
 }
 
 impl Assessment {
-    /// Keeps the constraints with the least slack, `count` at most, least first.
+    /// Keeps the constraints with the least slack, `count` at most, least first, and no returns by agent.
     pub fn keep_worst(&mut self, count: usize) {
+        self.returns = None;
         keep_least(&mut self.constraints, count, |a, b| {
             a.slack.total_cmp(&b.slack).then(a.agent.cmp(&b.agent))
         });

@@ -32,6 +32,8 @@ pub(super) struct PerEpisode<'a> {
     horizon: usize,
     /// Of every episode: undiscounted return, mean over agents; none without the channel `reward`.
     returns: Option<Vec<f64>>,
+    /// Sums of it over episodes, by agent.
+    agent_returns: Vec<f64>,
     /// Sums over episodes of the mean reward of all agents together, over the steps that the world's
     /// publication counts, and over all.
     mean_rewards: [f64; 2],
@@ -51,6 +53,7 @@ impl<'a> PerEpisode<'a> {
             world,
             horizon,
             returns: is_paid.then(Vec::new),
+            agent_returns: vec![0.0; if is_paid { world.graph().agents() } else { 0 }],
             mean_rewards: [0.0; 2],
             channels: vec![[0.0; 2]; sampled_channels(world).len()],
             ended: 0,
@@ -66,13 +69,15 @@ impl<'a> PerEpisode<'a> {
         self.steps += steps;
         if let (Some(returns), Some(along)) = (&mut self.returns, rewards_along(world)) {
             // Agents side by side, summed up in their order.
-            let earned = |steps: usize| {
+            let each = |steps: usize| {
                 let each = (0..n).into_par_iter().map(|i| along(trajectory, i, steps));
-                each.collect::<Vec<f64>>().iter().sum::<f64>()
+                each.collect::<Vec<f64>>()
             };
-            let (total, published) = (earned(steps), world.published_steps(trajectory, horizon));
+            let (all, published) = (each(steps), world.published_steps(trajectory, horizon));
+            self.agent_returns.iter_mut().zip(&all).for_each(|(sum, earned)| *sum += earned);
+            let total = all.iter().sum::<f64>();
             returns.push(total / n as f64);
-            let counted = if published == steps { total } else { earned(published) };
+            let counted = if published == steps { total } else { each(published).iter().sum() };
             self.mean_rewards[0] += counted / published.max(1) as f64;
             self.mean_rewards[1] += total / steps.max(1) as f64;
         }
@@ -97,6 +102,12 @@ impl<'a> PerEpisode<'a> {
     /// Undiscounted return, mean over agents.
     pub fn return_(&self, quantile: f64) -> Option<Interval> {
         self.returns.as_ref().map(|returns| mean_interval(returns, quantile))
+    }
+
+    /// The same by agent.
+    pub fn agent_returns(&self) -> Option<Vec<f64>> {
+        let episodes = self.returns.as_ref()?.len() as f64;
+        Some(self.agent_returns.iter().map(|sum| sum / episodes).collect())
     }
 
     /// Mean over episodes of the mean reward of all agents together, as published and in full.

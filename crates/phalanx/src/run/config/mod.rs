@@ -21,6 +21,7 @@ use crate::base::range::{
     CountTo, Discount, Iterations, Share, Steps, Trajectories, UpperEnd, optional, plain,
 };
 pub use crate::graph::GraphConfig;
+use crate::graph::NETWORK_KIND;
 use crate::learn::actor::ActorSettings;
 use crate::learn::critic::CriticSection;
 use crate::learn::dual::DualSettings;
@@ -303,7 +304,10 @@ impl Config {
     /// As [`Config::with`], for settings that only make sense together.
     pub fn with_all<'a>(&self, settings: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Self> {
         let mut source = self.source.clone();
-        for (key, value) in settings {
+        // Another kind of network comes first: it has keys of its own, and takes away those of the one before.
+        let (kinds, others): (Vec<_>, Vec<_>) =
+            settings.into_iter().partition(|(key, _)| *key == NETWORK_KIND);
+        for (key, value) in kinds.into_iter().chain(others) {
             set::set(&mut source, key, value)?;
         }
         Ok(Config::from_table(source, self.base.clone())?.with_registry(self.registry.clone()))
