@@ -198,7 +198,7 @@ fn joint_worlds_and_sampled_returns_resume_to_the_same_bytes() {
         format!("wireless world.rows=2 world.columns=3 batch=3 kappa_q=1 actor.all_actions=false {returns}");
     for (k, settings) in [
         format!("{pistons} occupancy_average=0.8 kappa_g=0"),
-        format!("{pistons} policy.kind=shared kappa=1"),
+        format!("{pistons} policy.kind=shared kappa=0"),
         format!("{pistons} critic.kind=network critic.on=chain critic.minibatch=16 kappa=1 actor.normalise=false"),
         format!("{pistons} critic.kind=network critic.on=batch critic.minibatch=0 critic.optimizer=sgd kappa_g=0 actor.baseline=mean"),
         format!("{pistons} critic.kind=td critic.start=warm kappa=0 policy.kind=softmax actor.normalise=false"),
