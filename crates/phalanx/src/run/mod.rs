@@ -11,6 +11,7 @@ mod config;
 mod evaluate;
 mod events;
 mod exact_evaluation;
+pub mod export;
 mod folder;
 #[doc(hidden)]
 pub mod in_memory;
