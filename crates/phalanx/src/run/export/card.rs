@@ -6,9 +6,11 @@ use serde::Serialize;
 
 use super::ExportSettings;
 use crate::Result;
+use crate::base::key::{GAMMA, HORIZON};
 use crate::run::agents::WORST_LISTED;
-use crate::run::assess::{Assessment, Verdict};
+use crate::run::assess::{Assessment, Interval, Verdict};
 use crate::run::evaluate::Evaluator;
+use crate::utility::problem::Bound;
 
 /// For programs.
 pub const FILE: &str = "card.json";
@@ -97,7 +99,7 @@ struct Judged<'a> {
     bound: &'a str,
     agent: usize,
     threshold: f64,
-    interval: crate::run::assess::Interval,
+    interval: Interval,
     slack: f64,
     verdict: Verdict,
 }
@@ -162,7 +164,7 @@ impl Card {
         };
         for row in &self.summary {
             let ConstraintSummary { constraint, thresholds: [low, high], verdicts, worst_agent, .. } = row;
-            let relation = if row.bound == "at_least" { "≥" } else { "≤" };
+            let relation = if row.bound == Bound::AtLeast(0.0).key() { "≥" } else { "≤" };
             let bound =
                 if low == high { format!("{relation} {low}") } else { format!("{relation} {low} to {high}") };
             let Verdicts { safe, undecided, unsafe_ } = verdicts;
@@ -196,7 +198,7 @@ fn summary(assessment: &Assessment) -> Vec<ConstraintSummary> {
     });
     let tails = assessment.tails.iter().map(|found| Judged {
         name: &found.constraint,
-        bound: "at_most",
+        bound: Bound::AtMost(0.0).key(),
         agent: found.agent,
         threshold: found.threshold,
         interval: found.cvar,
@@ -243,7 +245,7 @@ impl Judged<'_> {
 /// The parts of a configuration that say what is wanted, and where.
 fn problem(config: &str) -> String {
     const SECTIONS: [&str; 4] = ["world", "network", "objective", "constraint"];
-    const KEYS: [&str; 3] = ["gamma", "horizon", "scaling"];
+    const KEYS: [&str; 2] = [GAMMA, HORIZON];
     let Ok(mut table) = config.parse::<toml::Table>() else { return config.into() };
     table.retain(|key, _| SECTIONS.contains(&key) || KEYS.contains(&key));
     toml::to_string(&table).unwrap_or_else(|_| config.into())

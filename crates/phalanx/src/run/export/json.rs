@@ -1,7 +1,5 @@
 //! Policies as JSON, and a short program that acts on it.
 
-use std::fmt::Write;
-
 use phalanx_agent::policy::Policies;
 use serde::Serialize;
 
@@ -26,9 +24,11 @@ pub fn files(policies: &Policies) -> Result<Vec<File>> {
 /// The policies, one network or agent a line: people can find theirs.
 fn text(policies: &Policies) -> serde_json::Result<String> {
     let Policies { format, version, kappa, networks, agents } = policies;
-    let mut text = format!("{{\"format\":\"{format}\",\"version\":{version},\"kappa\":{kappa}");
-    let _ = write!(text, ",\n\"networks\":[{}],\n\"agents\":[{}]}}\n", lines(networks)?, lines(agents)?);
-    Ok(text)
+    let (format, version, kappa) = (format.clone(), *version, *kappa);
+    let empty = Policies { format, version, kappa, networks: Vec::new(), agents: Vec::new() };
+    let text = serde_json::to_string(&empty)? + "\n";
+    let text = text.replace("\"networks\":[]", &format!("\n\"networks\":[{}]", lines(networks)?));
+    Ok(text.replace("\"agents\":[]", &format!("\n\"agents\":[{}]", lines(agents)?)))
 }
 
 fn lines<T: Serialize>(items: &[T]) -> serde_json::Result<String> {

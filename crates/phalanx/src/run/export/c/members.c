@@ -1,3 +1,8 @@
+static int is_agent(int agent)
+{
+    return agent >= 0 && agent < PHALANX_AGENTS;
+}
+
 int phalanx_actions(int agent)
 {
     return is_agent(agent) ? agents[agent].actions : -1;

@@ -74,18 +74,12 @@ fn header(policies: &Policies, uses: &Uses) -> String {
         env!("CARGO_PKG_VERSION"),
         agents = policies.agents.len(),
     );
-    text += include_str!("policy.h");
+    text += include_str!("members.h");
     if uses.states() {
-        text += "/* Writes the probability of each action of an agent, given the states of its members in their order. Returns how\n   \
-                 many actions there are; -1, and nothing is written, if there is no such agent or no such state. */\n\
-                 int phalanx_law(int agent, const unsigned char *states, double *probabilities);\n\n";
+        text += include_str!("states.h");
     }
     if uses.numbers {
-        text += "/* How many numbers the network of an agent reads; -1 if there is no such agent, or no such network. */\n\
-                 int phalanx_numbers(int agent);\n\n\
-                 /* Writes the probability of each action of an agent, given the numbers that its network reads. Returns how many\n   \
-                 actions there are; -1, and nothing is written, if there is no such agent, or no such network. */\n\
-                 int phalanx_law_of_numbers(int agent, const float *numbers, double *probabilities);\n\n";
+        text += include_str!("numbers.h");
     }
     text + "#ifdef __cplusplus\n}\n#endif\n\n#endif\n"
 }
@@ -105,7 +99,6 @@ fn source(policies: &Policies, uses: &Uses, widest: usize) -> String {
     }
     text.push('\n');
     text += &data::text(policies, uses);
-    text += "static int is_agent(int agent)\n{\n    return agent >= 0 && agent < PHALANX_AGENTS;\n}\n";
     for (is_needed, part) in [
         (true, include_str!("members.c")),
         (needs_softmax, include_str!("softmax.c")),
@@ -115,12 +108,11 @@ fn source(policies: &Policies, uses: &Uses, widest: usize) -> String {
         (uses.symbols, include_str!("symbols.c")),
     ] {
         if is_needed {
-            text.push('\n');
             text += part;
+            text.push('\n');
         }
     }
     if uses.states() {
-        text.push('\n');
         text += include_str!("states.c");
         for (is_needed, kind, law) in [
             (uses.tables, "TABLE", "law_of_table"),
@@ -136,7 +128,6 @@ fn source(policies: &Policies, uses: &Uses, widest: usize) -> String {
         text += "    default:\n        return -1;\n    }\n}\n";
     }
     if uses.numbers {
-        text.push('\n');
         text += include_str!("numbers.c");
     }
     text

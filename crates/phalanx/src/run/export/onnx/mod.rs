@@ -95,7 +95,7 @@ fn table(graph: &mut Graph, states: &[usize], probabilities: &[Vec<f64>]) {
     let strides = graph.ints("strides", &[states.len()], &strides);
     let parts = graph.node("Mul", &["states", strides], "parts", &[]);
     let row = graph.sum(parts, 1, "row");
-    let laws = graph.doubles("table", probabilities);
+    let laws = graph.doubles("laws", probabilities);
     graph.node("Gather", &[laws, row], OUTPUT, &[("axis", 0)]);
 }
 
