@@ -90,6 +90,11 @@ fn pistonball() {
 }
 
 #[test]
+fn policies_for_other_programs() {
+    Page::read("export.md").run();
+}
+
+#[test]
 fn reading_the_results() {
     Page::read("results.md").run();
 }
@@ -126,7 +131,7 @@ fn theory() {
     page.run_in(folder.path());
 }
 
-const TESTED: [&str; 23] = [
+const TESTED: [&str; 24] = [
     "problem.md",
     "first-run.md",
     "own-model.md",
@@ -144,6 +149,7 @@ const TESTED: [&str; 23] = [
     "platoon.md",
     "epidemic.md",
     "safety.md",
+    "export.md",
     "results.md",
     "sweeps.md",
     "processes.md",
