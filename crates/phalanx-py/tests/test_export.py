@@ -48,8 +48,16 @@ def case(request, tmp_path_factory):
 
 def test_onnx_in_onnxruntime(case):
     place, seen, laws, tolerance = case
+    act = runpy.run_path(str(place / "json" / "act.py"))
     for agent, (rows, law) in enumerate(zip(seen, laws, strict=True)):
-        session = onnxruntime.InferenceSession(place / "onnx" / f"agent-{agent}.onnx")
+        rule = act["POLICIES"]["agents"][agent]["rule"]
+        shared = place / "onnx" / f"network-{rule.get('network')}.onnx"
+        model = shared if shared.exists() else place / "onnx" / f"agent-{agent}.onnx"
+        if rule["kind"] == "places":
+            network = act["POLICIES"]["networks"][rule["network"]]
+            sums = [act["pooled"](rule, network, row) for row in rows.tolist()]
+            rows = np.array(sums, dtype=np.float32)
+        session = onnxruntime.InferenceSession(model)
         (given,), (got,) = session.get_inputs(), session.get_outputs()
         assert given.name == ("numbers" if rows.dtype == np.float32 else "states")
         assert (given.shape, got.name, got.shape) == (

@@ -4,13 +4,19 @@ use phalanx_agent::policy::{AgentPolicy, FORMAT, Policies, VERSION};
 
 use super::evaluate::Evaluator;
 use crate::Result;
+use crate::base::limits::check_memory;
 
 /// The policies of all agents as data: all that is needed to act on them without this program.
 pub fn portable(evaluator: &Evaluator) -> Result<Policies> {
     let (world, policy) = (evaluator.world(), evaluator.policy());
+    let groups = policy.groups();
+    // Numbers twice, the second time as text; and for each member the digits that read it.
+    let (entries, members) = (policy.theta().data().len(), groups.data().len());
+    let bytes = 40 * entries as u128 + 1_000 * members as u128;
+    check_memory(bytes, "policy", &format!("{entries} parameters as data"))?;
     let mut networks = Vec::new();
     let mut agents = Vec::with_capacity(policy.agents());
-    for (agent, members) in policy.groups().iter().enumerate() {
+    for (agent, members) in groups.iter().enumerate() {
         let states: Vec<usize> = members.iter().map(|&member| world.states(member as usize)).collect();
         agents.push(AgentPolicy {
             agent: agent as u32,
