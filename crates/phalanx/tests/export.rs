@@ -1,5 +1,5 @@
-//! Does exported C act as the program does? Compiled, and compared on random observations; Python does the same
-//! for ONNX and JSON (`crates/phalanx-py/tests/test_export.py`).
+//! Does exported C act as the program does? Compiled, and compared on random observations. Python does the
+//! same for ONNX and JSON (`crates/phalanx-py/tests/test_export.py`).
 #![cfg(unix)]
 
 use std::fmt::Write;
