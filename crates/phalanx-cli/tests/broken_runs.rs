@@ -169,8 +169,18 @@ const BROKEN: [Entry; 34] = [
     ("settings for a run", nothing, "eval done --set kappa=2", "--set … not with a run"),
     ("no episodes", nothing, "occupancy done --out o.json --episodes 0", "--episodes … 0"),
     ("an unknown format", nothing, "export done --to tflite --out x", "--to … `tflite` … onnx, json, c"),
-    ("a card of nothing", nothing, "export done --to json --out x --episodes 2", "--episodes … 2 … at least 3"),
-    ("a card of all", nothing, "export done --to c --out x --confidence 1", "--confidence … 1 … between 0 and 1"),
+    (
+        "a card of nothing",
+        nothing,
+        "export done --to json --out x --episodes 2",
+        "--episodes … 2 … at least 3",
+    ),
+    (
+        "a card of all",
+        nothing,
+        "export done --to c --out x --confidence 1",
+        "--confidence … 1 … between 0 and 1",
+    ),
     ("a start from nowhere", nothing, "train synthetic --init nowhere --out new", "nowhere … cannot be read"),
 ];
 

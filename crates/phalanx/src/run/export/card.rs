@@ -149,7 +149,7 @@ impl Card {
             ),
             ("episodes", format!("{episodes} of {horizon} steps, seed {}", self.assessment_seed)),
             ("graph", format!("{agents} agents, {links} links")),
-            ("policy", format!("`{policy}`; an agent sees {kappa} hops (κ)")),
+            ("policy", format!("`{policy}`, κ = {kappa} (hops that an agent sees)")),
             ("training", format!("{iterations} iterations, seed {seed}")),
             ("files", format!("`{to}`, written by phalanx {version}")),
         ] {
