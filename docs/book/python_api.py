@@ -23,7 +23,7 @@ reference of the configuration](reference.md).
 """
 #: Parts of the page, with what they hold.
 PARTS = {
-    "Runs": ["train", "resume", "load", "evaluate", "config", "presets", "Run", "Iteration", "STOP"],
+    "Runs": ["train", "resume", "load", "evaluate", "config", "presets", "export", "Run", "Iteration", "STOP"],
     "Results": ["Assessment", "Table", "Policy"],
     "Certificates": ["certify", "check_certificate", "Certification"],
     "Worlds and utilities": ["World", "Utility", "from_pettingzoo"],

@@ -8,6 +8,7 @@ mod certify;
 mod check;
 mod eval;
 mod exact;
+mod export;
 #[doc(hidden)]
 pub mod in_memory;
 mod paper;
@@ -60,6 +61,8 @@ enum Command {
     /// Train until every agent is judged safe with a stated confidence, and write a certificate; or check
     /// one.
     Certify(certify::CertifyArgs),
+    /// Write a run's policy for other programs, with a card that says what it is worth.
+    Export(export::ExportArgs),
     /// Write the estimated occupancy measures of a run's policy (an expert for apprenticeship learning).
     Occupancy(eval::OccupancyArgs),
     /// Say everything exactly: occupancies, Q, gradients, stationarity, certificates of a small model.
@@ -178,6 +181,7 @@ fn run(cli: &Cli, registry: &Registry) -> u8 {
         Command::Replay(args) => replay::replay(args),
         Command::Eval(args) => eval::eval(args, registry),
         Command::Certify(args) => certify::run(args, registry),
+        Command::Export(args) => export::run(args, registry),
         Command::Occupancy(args) => eval::occupancy(args, registry),
         Command::Exact(args) => exact::exact(args),
         Command::Check(args) => check::check(args, registry),

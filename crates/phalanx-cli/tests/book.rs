@@ -95,6 +95,11 @@ fn pistonball() {
 }
 
 #[test]
+fn policies_for_other_programs() {
+    Page::read("export.md").run();
+}
+
+#[test]
 fn reading_the_results() {
     Page::read("results.md").run();
 }
@@ -150,6 +155,7 @@ const TESTED: [&str; 24] = [
     "platoon.md",
     "epidemic.md",
     "safety.md",
+    "export.md",
     "results.md",
     "sweeps.md",
     "processes.md",

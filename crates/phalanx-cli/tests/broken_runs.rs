@@ -69,7 +69,7 @@ fn copy(path: &Path, from: &str, to: &str) {
 
 fn nothing(_: &Path) {}
 
-const BROKEN: [Entry; 31] = [
+const BROKEN: [Entry; 34] = [
     ("no such run", nothing, "resume nowhere", "nowhere … is not a run"),
     ("a file", |p| write(p, "file", b"x"), "resume file", "file … is not a run"),
     ("an empty folder", |p| std::fs::create_dir(p.join("empty")).unwrap(), "resume empty", "no config.toml"),
@@ -168,6 +168,19 @@ const BROKEN: [Entry; 31] = [
     ("a run with a policy", nothing, "eval done --policy uniform", "--policy … leave it out"),
     ("settings for a run", nothing, "eval done --set kappa=2", "--set … not with a run"),
     ("no episodes", nothing, "occupancy done --out o.json --episodes 0", "--episodes … 0"),
+    ("an unknown format", nothing, "export done --to tflite --out x", "--to … `tflite` … onnx, json, c"),
+    (
+        "a card of nothing",
+        nothing,
+        "export done --to json --out x --episodes 2",
+        "--episodes … 2 … at least 3",
+    ),
+    (
+        "a card of all",
+        nothing,
+        "export done --to c --out x --confidence 1",
+        "--confidence … 1 … between 0 and 1",
+    ),
     ("a start from nowhere", nothing, "train synthetic --init nowhere --out new", "nowhere … cannot be read"),
 ];
 

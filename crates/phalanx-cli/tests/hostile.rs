@@ -325,6 +325,7 @@ fn nobody_elses_files_are_touched() {
         ("occupancy run --out run/policy.safetensors", "a file of the run itself"),
         ("occupancy run --out docs/../run/./tb/../meta.json", "a file of the run itself"),
         ("occupancy run --out run/checkpoints/x.json", "a file of the run itself"),
+        ("export run --to json --out run", "run is not empty … not made by `phalanx export --to json`"),
         ("train synthetic --out run", "run is not empty: it holds a run; resume it"),
     ] {
         fails(&phalanx(arguments, here), 2, wanted, arguments);
@@ -337,6 +338,7 @@ fn nobody_elses_files_are_touched() {
         "plot run run",
         "render run --steps 2 --out frames/",
         "occupancy run --episodes 3 --out run/o.json",
+        "export run --to onnx --episodes 3 --out run/models",
     ] {
         succeeds(arguments, here);
         succeeds(arguments, here);

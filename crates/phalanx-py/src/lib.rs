@@ -5,6 +5,7 @@ mod certify;
 mod config;
 mod env;
 mod errors;
+mod export;
 mod factored;
 mod function;
 mod hook;
@@ -28,6 +29,7 @@ mod _phalanx {
         config::Configuration,
         env::Games,
         errors::{ConfigError, Interrupted, TrainingError},
+        export::export,
         factored::factored_world,
         hook::Iteration,
         own::{Own, OwnWorld},

@@ -24,7 +24,7 @@ use crate::watch::watch_all;
 /// A world with its problem and a policy that is not trained any more.
 #[pyclass(frozen, module = "phalanx._phalanx")]
 pub struct Fixed {
-    evaluator: Evaluator,
+    pub(crate) evaluator: Evaluator,
     /// N_i^κ.
     groups: Ragged<u32>,
 }

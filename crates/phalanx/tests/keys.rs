@@ -12,6 +12,7 @@ use toml::{Table, Value};
 
 /// Key, end of a file's path, and what the word means there instead.
 const OTHER_MEANINGS: &[(&str, &str, &str)] = &[
+    ("batch", "onnx/graph.rs", "a dimension of ONNX models"),
     ("constraint.kind", "base/section.rs", "the kind of a policy or critic"),
     ("objective.kind", "base/section.rs", "the kind of a policy or critic"),
     ("critic.steps", "critic/neural.rs", "a field of checkpoints: steps taken"),

@@ -13,6 +13,7 @@ True
 
 - `train`, `resume`, `load`, `evaluate`, `config`, `presets`: runs, with the settings of configuration files as keywords.
 - `certify`, `check_certificate`: policies of which every constraint is known to hold.
+- `export`: a policy for other programs, as ONNX, JSON or C.
 - `env`, `vector_env`: the built-in worlds as environments of PettingZoo, one or many copies.
 - `from_pettingzoo`: any parallel environment of PettingZoo, with a graph, as a world to train in.
 - `World`, `Utility`: a world and a utility of one's own.
@@ -28,6 +29,7 @@ from .certification import Certification, certify, check_certificate
 from .environment import from_pettingzoo
 from .envs import VectorEnv, env, parallel_env, vector_env
 from .exactly import exact
+from .exporting import export
 from .hooks import STOP, Iteration
 from .policy import Policy
 from .runs import Run
@@ -60,6 +62,7 @@ __all__ = [
     "env",
     "evaluate",
     "exact",
+    "export",
     "from_pettingzoo",
     "load",
     "parallel_env",

@@ -47,6 +47,7 @@ mod online;
 mod ops;
 mod optimizer;
 mod pass;
+mod portable;
 mod real;
 mod samples;
 #[cfg(test)]

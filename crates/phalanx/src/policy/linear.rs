@@ -2,9 +2,10 @@
 
 use std::ops::Range;
 
+use phalanx_agent::policy::{self as data, Digit, Network, Rule};
 use serde::{Deserialize, Serialize};
 
-use super::{ActAlone, Acting, Policy, PolicySettings, logit_gradients, softmax};
+use super::{ActAlone, Acting, Policy, PolicySettings, kind_error, logit_gradients, softmax};
 use super::{GradientInput, GradientScratch, ThetaKeys, draw_theta};
 use crate::base::limits::check_memory;
 use crate::base::sampler::{outcome, write_thresholds};
@@ -297,6 +298,86 @@ impl Policy for LinearPolicy {
             PolicyFeatures::Own => "linear-own",
             PolicyFeatures::Additive => "linear-additive",
             PolicyFeatures::Pair => "linear-pair",
+        }
+    }
+
+    fn portable(&self, agent: usize, states: &[usize], _: &mut Vec<Network>) -> Result<Rule> {
+        let own = self.terms.row(agent).iter().position(|term| term.agent as usize == agent).unwrap_or(0);
+        let state = |member: usize, stride: usize| Digit {
+            stride,
+            cap: states[member] - 1,
+            members: vec![member],
+            values: (0..states[member]).collect(),
+        };
+        let mut terms = Vec::new();
+        for (member, term) in self.terms.row(agent).iter().enumerate() {
+            if self.features == PolicyFeatures::Own && member != own {
+                continue;
+            }
+            let pair = (term.own_stride > 0).then(|| state(own, term.own_stride as usize));
+            let digits = pair.into_iter().chain([state(member, 1)]).collect();
+            terms.push(data::Term { first: term.first as usize, digits });
+        }
+        if let Some(world) = &self.world[agent] {
+            let refused = || kind_error("the world's features are code, not data, and cannot be exported");
+            let added = world.features.terms().ok_or_else(refused)?;
+            terms.extend(
+                added.into_iter().map(|term| data::Term { first: term.first + world.first as usize, ..term }),
+            );
+        }
+        let rows = self.theta.row(agent).chunks_exact(self.actions[agent]);
+        Ok(Rule::Linear { terms, weights: rows.map(<[f64]>::to_vec).collect() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::stream::{Place, Purpose};
+    use crate::graph::Graph;
+    use crate::world::{Epidemic, EpidemicSpec, Wireless, WirelessSpec};
+
+    /// The row that a term names.
+    fn row(term: &data::Term, states: &[u8]) -> u32 {
+        let digit = |digit: &Digit| {
+            let sum: usize = digit.members.iter().map(|&m| digit.values[usize::from(states[m])]).sum();
+            digit.stride * sum.min(digit.cap)
+        };
+        (term.first + term.digits.iter().map(digit).sum::<usize>()) as u32
+    }
+
+    /// What is exported names the features that the program uses, in their order.
+    #[test]
+    fn terms_name_the_active_features() {
+        let wireless = WirelessSpec { rows: 4, columns: 3, ..WirelessSpec::default() };
+        let contacts = Graph::scale_free(12, 2, 3).unwrap();
+        let worlds: [Box<dyn World>; 2] = [
+            Box::new(Wireless::new(&wireless).unwrap()),
+            Box::new(Epidemic::new(&EpidemicSpec::default(), contacts).unwrap()),
+        ];
+        let place = Place { purpose: Purpose::Evaluation, iteration: 0, trajectory: 0 };
+        let mut words = Stream::new(4).sequence(place, 0);
+        let kinds = [PolicyFeatures::Own, PolicyFeatures::Additive, PolicyFeatures::Pair];
+        for (world, kappa) in worlds.iter().flat_map(|world| [0, 1, 2].map(|kappa| (world, kappa))) {
+            for features in kinds {
+                let policy =
+                    LinearPolicy::new(&**world, kappa, features, true, 0.0, &Stream::new(1)).unwrap();
+                for (agent, group) in policy.groups().iter().enumerate() {
+                    let sizes: Vec<usize> = group.iter().map(|&m| world.states(m as usize)).collect();
+                    let rule = policy.portable(agent, &sizes, &mut Vec::new()).unwrap();
+                    let Rule::Linear { terms, weights } = rule else { panic!("{rule:?}") };
+                    assert_eq!(weights.len() * world.actions(agent), policy.theta().row(agent).len());
+                    for _ in 0..20 {
+                        let states: Vec<u8> =
+                            sizes.iter().map(|&size| (words.next_u32() as usize % size) as u8).collect();
+                        let place = |m: usize| group.iter().position(|&member| member as usize == m).unwrap();
+                        let (mut seen, mut active) = (Vec::new(), Vec::new());
+                        policy.active(agent, |m| states[place(m)], &mut seen, &mut active);
+                        let named: Vec<u32> = terms.iter().map(|term| row(term, &states)).collect();
+                        assert_eq!(named, active, "{features:?}, agent {agent}");
+                    }
+                }
+            }
         }
     }
 }

@@ -16,6 +16,7 @@ use std::fmt::Debug;
 use std::ops::Range;
 use std::sync::Arc;
 
+use phalanx_agent::policy::{Network, Rule};
 use serde::{Deserialize, Serialize};
 
 use crate::base::error::ensure;
@@ -244,6 +245,14 @@ pub trait Policy: Send + Sync + Debug {
     /// Whether files hold single precision: all there is to know of a policy that computes in it.
     fn is_single(&self) -> bool {
         false
+    }
+
+    /// Agent i's rule as data, for other programs: `states` says how many states each member of its group
+    /// has. A network goes to the end of `networks`, where the rule names it by its place; agents that share
+    /// one name the same place.
+    fn portable(&self, agent: usize, states: &[usize], networks: &mut Vec<Network>) -> Result<Rule> {
+        let _ = (agent, states, networks);
+        Err(kind_error(format!("`{}` is code, not data, and cannot be exported", self.kind())))
     }
 
     /// The tables, for exact computations.

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::ops::Range;
 
+use phalanx_agent::policy::{Network, Rule};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -254,6 +255,15 @@ impl Policy for NeuralPolicy {
 
     fn is_single(&self) -> bool {
         true
+    }
+
+    fn portable(&self, agent: usize, _: &[usize], networks: &mut Vec<Network>) -> Result<Rule> {
+        let network = networks.len();
+        networks.push(self.bank.nets[agent].portable(self.bank.weights.row(agent)));
+        Ok(match self.rows_read(agent) {
+            Some(_) => Rule::Numbers { network },
+            None => Rule::Symbols { network },
+        })
     }
 }
 

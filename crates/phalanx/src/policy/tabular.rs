@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use phalanx_agent::policy::{Network, Rule};
+
 use super::columns::state_column;
 use super::softmax::Spread;
 use super::{ActAlone, Acting, Baseline, Parameterisation, Policy, PolicySettings};
@@ -330,6 +332,11 @@ impl Policy for Tabular {
             Parameterisation::Softmax => "softmax",
             Parameterisation::Direct => "direct",
         }
+    }
+
+    fn portable(&self, agent: usize, _: &[usize], _: &mut Vec<Network>) -> Result<Rule> {
+        let laws = self.probabilities(agent).chunks_exact(self.actions[agent]);
+        Ok(Rule::Table { probabilities: laws.map(<[f64]>::to_vec).collect() })
     }
 
     fn tabular(&self) -> Option<&Tabular> {

@@ -32,6 +32,8 @@ pub use crate::base::stream::{DRAW_RANGE, Place, Purpose, Sequence, Stream};
 pub use contract::check;
 pub use epidemic::{Epidemic, EpidemicModel, EpidemicSpec};
 pub use line::{Line, LineSettings, MIXING, Start};
+/// Features as data.
+pub use phalanx_agent::policy::{Digit, Term};
 pub use pistonball::{Pistonball, PistonballSpec};
 pub use platoon::{Platoon, PlatoonSpec};
 pub(crate) use registry::kind_error;
@@ -377,6 +379,13 @@ pub trait Features: Send + Sync + Debug {
     /// Adds the numbers of those that are active, given the neighbours' states and actions in the order of
     /// their group. One that is added several times counts so often, as where neighbours share it.
     fn active(&self, states: &[u8], actions: &[u8], out: &mut Vec<u32>);
+
+    /// The same as data, for features of states alone: one term for every feature that is active, in the
+    /// order of [`Features::active`]. None if they are code only: then policies that use them cannot be
+    /// exported.
+    fn terms(&self) -> Option<Vec<Term>> {
+        None
+    }
 
     /// Adds ⟨weights, features⟩ with the action of `member` (its place in the group) replaced by each of its
     /// alternatives. Worth writing where few features change.

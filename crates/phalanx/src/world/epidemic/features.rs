@@ -5,7 +5,7 @@
 
 use super::Epidemic;
 use super::law::{ACTIONS, INFECTED, PROTECT, RECOVERED, TREAT};
-use crate::world::{Columns, Features, Moment, View};
+use crate::world::{Columns, Digit, Features, Moment, Term, View};
 
 /// Levels of exposure: 0, 1, 2, and 3 or more infected contacts.
 pub const LEVELS: usize = 4;
@@ -111,6 +111,23 @@ impl Features for Risk {
         if self.0.far {
             out.push((self.0.states * LEVELS + level(far)) as u32);
         }
+    }
+
+    fn terms(&self) -> Option<Vec<Term>> {
+        let Contacts { own, states, far, members, .. } = self.0;
+        let own_state =
+            Digit { stride: LEVELS, cap: states - 1, members: vec![own], values: (0..states).collect() };
+        let infected = |role: Role| Digit {
+            stride: 1,
+            cap: LEVELS - 1,
+            members: (0..members).filter(|&member| self.0.role(member) == role).collect(),
+            values: (0..states).map(|state| usize::from(state == usize::from(INFECTED))).collect(),
+        };
+        let mut terms = vec![Term { first: 0, digits: vec![own_state, infected(Role::Contact)] }];
+        if far {
+            terms.push(Term { first: states * LEVELS, digits: vec![infected(Role::Far)] });
+        }
+        Some(terms)
     }
 }
 

@@ -1,8 +1,8 @@
 //! What learners can know of the wireless network beyond neighbours' states one by one: who is in whose way.
 
 use super::constants::Constants;
-use super::grid::{ACTIONS, Grid};
-use crate::world::{Columns, Features, Moment, View};
+use super::grid::ACTIONS;
+use crate::world::{Columns, Digit, Features, Moment, Term, View};
 
 /// Indicators over a group of users: the queue of every neighbour, and for every member the queue that it
 /// sends from, if it is the only member to address its access point.
@@ -245,6 +245,8 @@ pub struct Rivals {
     /// Places of the rivals within the group, by access point, with the first indicator of it.
     points: Vec<(u32, Vec<usize>)>,
     count: usize,
+    /// The most states that a member has.
+    states: usize,
 }
 
 /// What matters of a queue: empty, something due now, or later only.
@@ -260,7 +262,8 @@ fn urgency(queue: u8) -> usize {
 
 impl Rivals {
     /// Of `agent`; rivals beyond its group are left out.
-    pub fn new(grid: Grid, agent: usize, group: &[u32]) -> Self {
+    pub fn new(constants: &Constants, agent: usize, group: &[u32]) -> Self {
+        let grid = constants.grid;
         let place = |user: usize| group.iter().position(|&m| m as usize == user);
         let mut first = 0;
         let mut points = Vec::new();
@@ -271,7 +274,8 @@ impl Rivals {
             points.push((first, rivals));
             first += size;
         }
-        Rivals { own: place(agent).unwrap_or(0), points, count: first as usize }
+        let states = group.iter().map(|&user| 1 << constants.deadline[user as usize]).max().unwrap_or(1);
+        Rivals { own: place(agent).unwrap_or(0), points, count: first as usize, states }
     }
 }
 
@@ -286,6 +290,22 @@ impl Features for Rivals {
             let joint = rivals.iter().fold(own, |joint, &m| joint * URGENCIES + urgency(states[m]));
             first + joint as u32
         }));
+    }
+
+    /// Urgencies are the digits of a number in base 3, the own one first.
+    fn terms(&self) -> Option<Vec<Term>> {
+        let values: Vec<usize> = (0..self.states).map(|queue| urgency(queue as u8)).collect();
+        let term = |(first, rivals): &(u32, Vec<usize>)| {
+            let members = std::iter::once(self.own).chain(rivals.iter().copied());
+            let digit = |(place, member): (usize, usize)| Digit {
+                stride: URGENCIES.pow((rivals.len() - place) as u32),
+                cap: URGENCIES - 1,
+                members: vec![member],
+                values: values.clone(),
+            };
+            Term { first: *first as usize, digits: members.enumerate().map(digit).collect() }
+        };
+        Some(self.points.iter().map(term).collect())
     }
 }
 
@@ -418,7 +438,7 @@ mod tests {
         let world = Wireless::new(&WirelessSpec { rows: 2, columns: 3, ..WirelessSpec::default() }).unwrap();
         let group = [0, 1, 2, 3, 4, 5];
         let active = |agent: usize, states: [u8; 6]| {
-            let rivals = Rivals::new(world.constants.grid, agent, &group);
+            let rivals = Rivals::new(&world.constants, agent, &group);
             let mut out = Vec::new();
             rivals.active(&states, &[], &mut out);
             (rivals.count(), out)
@@ -429,7 +449,7 @@ mod tests {
         assert_eq!(active(0, states), (81, vec![9 + 3]));
         assert_eq!(active(1, states), (162, vec![27 + 3, 81 + 27 + 2 * 9 + 1]));
         // Alone, nobody is known to be in the way.
-        assert_eq!(Rivals::new(world.constants.grid, 1, &[1]).count(), 6);
+        assert_eq!(Rivals::new(&world.constants, 1, &[1]).count(), 6);
     }
 
     #[test]

@@ -248,7 +248,7 @@ impl World for Wireless {
 
     fn policy_features(&self, agent: usize, group: &[u32]) -> Option<Box<dyn Features>> {
         let (user, group) = self.in_whole(agent, group);
-        Some(Box::new(features::Rivals::new(self.constants.grid, user, &group)))
+        Some(Box::new(features::Rivals::new(&self.constants, user, &group)))
     }
 
     fn features(&self, agent: usize, group: &[u32]) -> Option<Box<dyn Features>> {
