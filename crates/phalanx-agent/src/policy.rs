@@ -66,10 +66,13 @@ pub enum Rule {
         /// Its place among the networks.
         network: usize,
     },
-    /// Soft-max of a network over numbers that a world or a sensor works out.
+    /// Soft-max of a network over numbers that a world or a sensor works out, followed by those of the site.
     Numbers {
         /// Its place among the networks.
         network: usize,
+        /// Numbers that tell what the own place is like, the last ones that the network reads.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        site: Vec<f32>,
     },
     /// Soft-max of a network over sums: for every state s and number d of a place, Σ over the members in
     /// state s of number d of their place, `[s][d]`; then the numbers of the own site.

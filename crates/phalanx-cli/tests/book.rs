@@ -136,7 +136,7 @@ fn theory() {
     page.run_in(folder.path());
 }
 
-const TESTED: [&str; 24] = [
+const TESTED: [&str; 25] = [
     "problem.md",
     "first-run.md",
     "own-model.md",

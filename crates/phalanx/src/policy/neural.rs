@@ -261,7 +261,7 @@ impl Policy for NeuralPolicy {
         let network = networks.len();
         networks.push(self.bank.nets[agent].portable(self.bank.weights.row(agent)));
         Ok(match self.rows_read(agent) {
-            Some(_) => Rule::Numbers { network },
+            Some(_) => Rule::Numbers { network, site: Vec::new() },
             None => Rule::Symbols { network },
         })
     }

@@ -114,19 +114,31 @@ impl PlaceEncoder {
         }
     }
 
-    /// Where every member is, in as many numbers each; what the own place is like; and how many states a
-    /// member has, if it is states that are read.
-    pub fn places(&self) -> (Vec<Vec<f32>>, &[f32], Option<usize>) {
+    /// Where every member is, if it is their states that are read.
+    pub fn places(&self) -> Option<Vec<Vec<f32>>> {
         let dense = |row: &[(u32, f32)]| {
             let mut place = vec![0.0; self.dimensions];
             row.iter().for_each(|&(d, x)| place[d as usize] = x);
             place
         };
-        let states = match self.content {
-            Content::States(states) => Some(states),
-            Content::View { .. } => None,
-        };
-        (self.places.iter().map(dense).collect(), &self.site, states)
+        self.reads_states().then(|| self.places.iter().map(dense).collect())
+    }
+
+    /// What the own place is like.
+    pub fn site(&self) -> &[f32] {
+        &self.site
+    }
+
+    /// Whether it sums up rows of members.
+    pub fn sums_rows(&self) -> bool {
+        matches!(self.content, Content::View { is_by_member: true, .. })
+    }
+
+    /// Whether it reads the row of one member alone, at the one place that there is: 1, and the row.
+    pub fn reads_one_row(&self) -> bool {
+        let is_one = self.places.rows() == 1 && self.places.row(0) == [(0, 1.0)] && self.dimensions == 1;
+        let is_one_moment = matches!(&self.content, Content::View { view, .. } if view.frames() == 1);
+        self.sums_rows() && is_one && is_one_moment
     }
 
     /// Σ over the members of onehot(state) ⊗ place, then the site; `out` has [`PlaceEncoder::width`] numbers.

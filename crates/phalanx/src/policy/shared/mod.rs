@@ -7,6 +7,7 @@ mod kinds;
 use std::cell::RefCell;
 use std::ops::Range;
 
+use phalanx_agent::policy::{Network, Rule};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -149,11 +150,6 @@ impl SharedPolicy {
         let theta = Ragged::from_rows(bank.weights.iter().map(|row| row.iter().map(|&w| f64::from(w))));
         let (acting, ids) = (graph.owned_span(), graph.ids().map(<[u32]>::to_vec));
         Ok(SharedPolicy { encoders, kinds, first, ids, actions, theta, bank, acting })
-    }
-
-    /// The places that agent i reads with, what its own is like, and the states of a member if it reads them.
-    pub fn places(&self, agent: usize) -> (Vec<Vec<f32>>, &[f32], Option<usize>) {
-        self.encoders[agent].places()
     }
 
     /// Writes one law per sample of agents of `kind`.
@@ -339,5 +335,35 @@ impl Policy for SharedPolicy {
 
     fn is_single(&self) -> bool {
         true
+    }
+
+    fn portable(&self, agent: usize, _: &[usize], networks: &mut Vec<Network>) -> Result<Rule> {
+        let encoder = &self.encoders[agent];
+        if networks.is_empty() {
+            let kinds = self.bank.nets.iter().zip(self.bank.weights.iter());
+            networks.extend(kinds.map(|(net, w)| net.portable(w)));
+            // All agents see one member alone, or nobody's rows can be told apart without its place.
+            if encoder.reads_one_row() {
+                networks.iter_mut().for_each(without_count);
+            }
+        }
+        let (network, site) = (self.kinds[agent], encoder.site().to_vec());
+        match encoder.places() {
+            Some(places) => Ok(Rule::Places { network, places, site }),
+            None if encoder.sums_rows() && !encoder.reads_one_row() => Err(kind_error(
+                "`shared` sums up rows of neighbours, which has no form as data; use kappa = 0 or policy.reads = \"states\"",
+            )),
+            None => Ok(Rule::Numbers { network, site }),
+        }
+    }
+}
+
+/// Takes the first input away, which is 1: how many members there are.
+fn without_count(network: &mut Network) {
+    if let Some(layer) = &mut network.row_layer
+        && !layer.weights.is_empty()
+    {
+        let count = layer.weights.remove(0);
+        layer.biases.iter_mut().zip(count).for_each(|(bias, weight)| *bias += weight);
     }
 }

@@ -129,7 +129,7 @@ fn remove_earlier(out: &Path, names: &[String]) -> Result<()> {
 fn network_of(rule: &Rule) -> Option<usize> {
     match rule {
         Rule::Table { .. } | Rule::Linear { .. } => None,
-        Rule::Symbols { network } | Rule::Numbers { network } | Rule::Places { network, .. } => {
+        Rule::Symbols { network } | Rule::Numbers { network, .. } | Rule::Places { network, .. } => {
             Some(*network)
         }
     }

@@ -201,7 +201,7 @@ fn agent_array(text: &mut String, agents: &[AgentPolicy], terms: &[[usize; 2]], 
             Rule::Table { .. } => ("TABLE", numbers, None),
             Rule::Linear { .. } => ("TERMS", numbers, None),
             Rule::Symbols { network } => ("SYMBOLS", "NULL".into(), Some(network)),
-            Rule::Numbers { network } | Rule::Places { network, .. } => {
+            Rule::Numbers { network, .. } | Rule::Places { network, .. } => {
                 ("NUMBERS", "NULL".into(), Some(network))
             }
         };

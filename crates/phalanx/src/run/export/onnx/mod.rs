@@ -66,7 +66,7 @@ fn model(agent: &AgentPolicy, networks: &[Network]) -> Vec<u8> {
             layers(&mut graph, flat, &network.layers);
             states
         }
-        Rule::Numbers { network } | Rule::Places { network, .. } => {
+        Rule::Numbers { network, .. } | Rule::Places { network, .. } => {
             let network = &networks[*network];
             let (width, flat) = match &network.row_layer {
                 None => (network.layers.first().map_or(0, |layer| layer.weights.len()), "numbers"),
