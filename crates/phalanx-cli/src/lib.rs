@@ -10,6 +10,7 @@ mod eval;
 mod exact;
 #[doc(hidden)]
 pub mod in_memory;
+mod links;
 mod paper;
 mod render;
 mod replay;

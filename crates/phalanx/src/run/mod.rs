@@ -22,6 +22,7 @@ pub mod preset;
 mod session;
 mod status;
 mod train;
+mod usual_states;
 
 #[doc(inline)]
 pub use crate::distributed::{Communicator, SingleProcess};
@@ -47,3 +48,4 @@ pub use outcome::Outcome;
 pub use session::Session;
 pub use status::RunStatus;
 pub use train::{Ending, ResumeOutcome, Run, RunResults};
+pub use usual_states::usual_states;
