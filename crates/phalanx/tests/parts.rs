@@ -116,6 +116,14 @@ fn safety() {
     }
 }
 
+/// Agents of other processes have usual states too, and their messages are lost alike.
+#[test]
+fn faulty_links() {
+    let sets = [("links.loss", "0.4"), ("links.delay", "1"), ("kappa", "2"), ("links.silent", "[3, 20]")];
+    same_bytes("wireless", &sets, &[2, 4]);
+    same_bytes("synthetic", &[("world.n", "23"), ("links.loss", "0.4")], &[3]);
+}
+
 /// Long enough for borders between whole groups of agents.
 #[test]
 fn a_long_line() {
@@ -186,6 +194,7 @@ fn stopped_and_resumed_with_another_number_of_processes() {
     for (preset, sets) in [
         ("synthetic", &[("world.n", "23")][..]),
         ("wireless", &[("critic.average", "0.5")]),
+        ("wireless", &[("links.loss", "0.4"), ("links.max_age", "3")]),
         ("paper/wireless", &[("iterations", "3")]),
     ] {
         let config = config(preset, sets);

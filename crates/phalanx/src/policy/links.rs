@@ -57,6 +57,11 @@ impl LinkSettings {
         })
     }
 
+    /// Refuses links that are faulty, for the reason `why`.
+    pub fn refuse(&self, why: &str) -> Result<()> {
+        ensure(self.is_off(), || Error::config(LOSS, why))
+    }
+
     /// `policy`, over κ-hop neighbourhoods, where agents know of each other what these links let through;
     /// `policy` itself if they let everything through.
     pub fn over(&self, policy: Box<dyn Policy>, world: &dyn World, kappa: usize) -> Result<Box<dyn Policy>> {

@@ -35,24 +35,24 @@ pub(super) fn read(folder: &Path, world: &dyn World) -> Result<Option<Vec<u8>>> 
     if !path.exists() {
         return Ok(None);
     }
-    let states = parse(&files::read_text(&path)?, &path, world)?;
+    let counts: Vec<usize> = (0..world.graph().agents()).map(|i| world.states(i)).collect();
+    let states = parse(&files::read_text(&path)?, &path, &counts)?;
     checksums::check(folder, FILE)?;
     Ok(Some(states))
 }
 
-/// Those in a text at hand; `path` is what errors call it.
-pub(super) fn parse(text: &str, path: &Path, world: &dyn World) -> Result<Vec<u8>> {
+/// Those in a text at hand, of agents that have so many states; `path` is what errors call it.
+pub(super) fn parse(text: &str, path: &Path, counts: &[usize]) -> Result<Vec<u8>> {
     let Document { states } = sealed::parse(text, path, &[])?;
-    let agents = world.graph().agents();
-    ensure(states.len() == agents, || {
-        Error::file(path, format!("has the states of {} agents, but this model has {agents}", states.len()))
+    let (found, agents) = (states.len(), counts.len());
+    ensure(found == agents, || {
+        Error::file(path, format!("has the states of {found} agents, but this model has {agents}"))
     })?;
-    let wrong = states.iter().enumerate().find(|&(i, &state)| usize::from(state) >= world.states(i));
-    match wrong {
+    let numbered = states.iter().zip(counts).enumerate();
+    match numbered.into_iter().find(|(_, (state, count))| usize::from(**state) >= **count) {
         None => Ok(states),
-        Some((i, state)) => {
-            let message = format!("agent {i} has no state {state}; it has {}", world.states(i));
-            Err(Error::file(path, message))
+        Some((i, (state, count))) => {
+            Err(Error::file(path, format!("agent {i} has no state {state}; it has {count}, numbered from 0")))
         }
     }
 }

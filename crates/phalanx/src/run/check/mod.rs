@@ -19,7 +19,6 @@ pub use theorems::Theorems;
 pub use truncation::{Multipliers, TruncationCheck, TruncationRow};
 
 use super::evaluate::{self, Evaluator};
-use crate::base::error::ensure;
 use crate::base::range::OpenUnit;
 use crate::exact::{Case, Chain, Decay, System, Values};
 use crate::learn::critic::StepsKeys;
@@ -69,9 +68,7 @@ impl<'a> TryFrom<&'a Evaluator> for Subject<'a> {
                 "is simulated whole; only worlds in which every agent has a law of its own can be checked";
             return Err(crate::world::kind_error(message));
         }
-        ensure(config.links.is_off(), || {
-            Error::config(crate::policy::LOSS, "the theory is of links that lose nothing; set it to 0")
-        })?;
+        config.links.refuse("the theory is of links that lose nothing; set it to 0")?;
         let policy = evaluator.policy().tabular().ok_or_else(|| {
             let message = "only tables (`softmax`, `direct`) can be checked: their laws are enumerated";
             crate::policy::kind_error(message)
