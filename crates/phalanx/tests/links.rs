@@ -251,7 +251,7 @@ fn a_run_is_evaluated_behind_its_own_links_or_others() {
 #[test]
 fn what_cannot_be_behind_links_is_refused() {
     for (preset, sets, wanted) in [
-        ("platoon-slowdown", &[("links.loss", "0.1")][..], "links.loss: agents of this world see more"),
+        ("pistonball", &[("links.loss", "0.1")][..], "links.loss: agents of this world see more"),
         ("exact", &[("links.loss", "0.1")], "links.loss: is for training from samples"),
         ("synthetic", &[("links.silent", "[10]")], "links.silent: there is no agent 10"),
         ("synthetic", &[("links.delay", "3"), ("links.max_age", "2")], "links.max_age: 2 is below"),

@@ -89,7 +89,7 @@ impl fmt::Display for LinkSettings {
             (*self.loss > 0.0).then(|| format!("loss {}", *self.loss)),
             (self.delay > 0).then(|| format!("delay {}", self.delay)),
             (!silent.is_empty()).then(|| format!("silent {}", silent.join(", "))),
-            self.max_age.map(|age| format!("states of {age} steps at most")),
+            self.max_age.map(|age| format!("max_age {age}")),
         ];
         f.write_str(&parts.into_iter().flatten().collect::<Vec<_>>().join("; "))
     }
