@@ -27,7 +27,8 @@ impl LinkArgs {
     /// The settings that they stand for, as for `--set`.
     pub fn sets(&self) -> Vec<String> {
         let values = [
-            self.loss.map(|loss| format!("{loss:?}")),
+            // As TOML has it: `nan`, not `NaN`.
+            self.loss.map(|loss| format!("{loss:?}").to_lowercase()),
             self.delay.map(|delay| delay.to_string()),
             self.silent.as_ref().map(|agents| format!("{agents:?}")),
             self.max_age.map(|age| age.to_string()),

@@ -32,7 +32,7 @@ pub fn draw(
     for run in runs {
         let mut curve = Vec::new();
         for &loss in losses {
-            let value = format!("{loss:?}");
+            let value = format!("{loss:?}").to_lowercase();
             let evaluator = Evaluator::from_run_in(run, registry, &[(LOSS, &value)]);
             let found = evaluator.map_err(LinkArgs::name_flag)?.assess(episodes, 1, 0.99)?;
             has_return &= found.return_.is_some();
