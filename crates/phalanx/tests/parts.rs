@@ -62,8 +62,14 @@ fn resume(path: &Path, peers: Arc<dyn Communicator>, done: usize) -> bool {
     true
 }
 
-const RESULTS: [&str; 5] =
-    ["metrics.csv", "agents.csv", "agents-summary.csv", "policy.safetensors", "multipliers.safetensors"];
+const RESULTS: [&str; 6] = [
+    "metrics.csv",
+    "agents.csv",
+    "agents-summary.csv",
+    "policy.safetensors",
+    "multipliers.safetensors",
+    "usual_states.json",
+];
 
 fn assert_same(one: &Path, other: &Path, what: &str) {
     for name in RESULTS {
