@@ -69,7 +69,7 @@ fn copy(path: &Path, from: &str, to: &str) {
 
 fn nothing(_: &Path) {}
 
-const BROKEN: [Entry; 31] = [
+const BROKEN: [Entry; 38] = [
     ("no such run", nothing, "resume nowhere", "nowhere … is not a run"),
     ("a file", |p| write(p, "file", b"x"), "resume file", "file … is not a run"),
     ("an empty folder", |p| std::fs::create_dir(p.join("empty")).unwrap(), "resume empty", "no config.toml"),
