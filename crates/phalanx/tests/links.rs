@@ -9,7 +9,7 @@ use phalanx::policy::{
 };
 use phalanx::run::{Config, Ending, Evaluator, Provenance, Registry, Run, Session, usual_states};
 use phalanx::sample::rollout::{Request, StartFrom, simulate};
-use phalanx::world::{Line, Start, Trajectory, World};
+use phalanx::world::{Line, Start, Trajectory};
 
 const AGENTS: usize = 6;
 const STEPS: usize = 12;
