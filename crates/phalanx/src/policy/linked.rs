@@ -16,7 +16,7 @@ use crate::world::{LARGEST_LOCAL_SPACE, Trajectory, World};
 ///
 /// At step k agent i knows of m the state s_m^j, where j is the newest step ≤ k − `delay` whose message
 /// arrived, if k − j ≤ `max_age`; else the usual state of m. A message over d links arrives with probability
-/// (1 − `loss`)^d. Which messages arrive depends on the seed, the trajectory, sender, receiver and step alone.
+/// (1 − `loss`)^d. Which ones arrive depends on the seed, the trajectory, sender, receiver and step alone.
 #[derive(Debug)]
 pub struct LinkedPolicy {
     policy: Box<dyn Policy>,

@@ -158,8 +158,8 @@ impl<'a> Episodes<'a> {
         Ok(())
     }
 
-    /// Every own agent's utilities at its pooled occupancy: f_i, what was earned in all episodes and the usual
-    /// state, one after the other; values of the bounded utilities; their slacks.
+    /// Every own agent's utilities at its pooled occupancy: f_i, what was earned in all episodes and the
+    /// usual state, one after the other; values of the bounded utilities; their slacks.
     fn measure(&self) -> Result<(Vec<f64>, Ragged<f64>, Ragged<f64>)> {
         let Task { world, problem, .. } = self.task;
         let graph = world.graph();
