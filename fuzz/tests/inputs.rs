@@ -65,6 +65,7 @@ survive! {
     sweep: 8_000,
     policy: 100_000,
     multipliers: 300_000,
+    usual_states: 100_000,
     checkpoint: 20_000,
     manifest: 60_000,
     outcome: 100_000,

@@ -3,11 +3,13 @@
 use std::path::PathBuf;
 
 use phalanx::base::durable;
+use phalanx::policy::LINKS;
 use phalanx::run::{
     Assessment, Config, Evaluator, ExactEvaluation, Registry, RunFolder, Verdict, WORST_LISTED,
 };
 use serde_json::json;
 
+use crate::links::LinkArgs;
 use crate::{Source, on_threads, open_run, print, say, table};
 
 /// A run with its own policy, or a preset or file with the policy that is named.
@@ -16,7 +18,7 @@ pub struct PolicyArgs {
     /// Run folder, preset or TOML file.
     #[arg(value_name = "RUN|PRESET|FILE.toml")]
     pub source: String,
-    /// Change a setting of a preset or file; of a run's configuration, a key of its world.
+    /// Change a setting of a preset or file; of a run's configuration, a key of its world or links.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     sets: Vec<String>,
     /// Policy of a preset or file: uniform, or one that its world knows (wireless: matching; pistonball:
@@ -30,6 +32,8 @@ pub struct PolicyArgs {
 pub struct EvalArgs {
     #[command(flatten)]
     policy: PolicyArgs,
+    #[command(flatten)]
+    links: LinkArgs,
     /// Episodes to run.
     #[arg(long, default_value_t = 400)]
     episodes: usize,
@@ -77,7 +81,13 @@ pub struct OccupancyArgs {
 /// `phalanx eval`.
 pub fn eval(args: &EvalArgs, registry: &Registry) -> anyhow::Result<()> {
     on_threads(args.threads, || {
-        let evaluator = args.policy.open(registry)?;
+        let sets = args.links.sets();
+        let opened = args.policy.open_with(&sets, registry);
+        let evaluator = if sets.is_empty() { opened } else { opened.map_err(LinkArgs::name_flag) }?;
+        // Among them that an old run does not say which states are usual.
+        let has_links = !evaluator.config().links.is_off();
+        let warnings = evaluator.warnings().iter().filter(|_| has_links);
+        warnings.for_each(|warning| say(&format!("warning: {warning}")));
         let evaluator = if args.greedy { evaluator.greedy() } else { evaluator };
         let (assessment, looks) = assess(args, &evaluator)?;
         let exact = evaluator.exact().unwrap_or_else(|error| {
@@ -117,9 +127,16 @@ fn assess(args: &EvalArgs, evaluator: &Evaluator) -> phalanx::Result<(Assessment
 type Looks = (usize, Option<usize>);
 
 impl PolicyArgs {
+    /// The policy in its world.
     pub fn open(&self, registry: &Registry) -> phalanx::Result<Evaluator> {
+        self.open_with(&[], registry)
+    }
+
+    /// The same with more settings than those given by `--set`.
+    pub fn open_with(&self, more: &[String], registry: &Registry) -> phalanx::Result<Evaluator> {
+        let sets = [&self.sets, more].concat();
         let refused = |message: String| Err(phalanx::Error::argument("policy", message));
-        if let Some(evaluator) = open_run(&self.source, &self.sets, registry)? {
+        if let Some(evaluator) = open_run(&self.source, &sets, registry)? {
             return match &self.policy {
                 Some(policy) => refused(format!(
                     "`{policy}` was given with a run, whose own policy is used; leave it out"
@@ -127,7 +144,7 @@ impl PolicyArgs {
                 None => Ok(evaluator),
             };
         }
-        let source = Source { source: self.source.clone(), sets: self.sets.clone() };
+        let source = Source { source: self.source.clone(), sets };
         let config: Config = source.load(None, registry)?;
         match self.policy.as_deref() {
             // The initial table is the uniform one, unless the configuration perturbs it.
@@ -162,6 +179,9 @@ fn in_json(
     value["source"] = json!(args.policy.source);
     value["seed"] = json!(args.seed);
     value["greedy"] = json!(args.greedy);
+    if !evaluator.config().links.is_off() {
+        value[LINKS] = serde_json::to_value(&evaluator.config().links)?;
+    }
     if let Some((looks, predicted)) = looks {
         value["looks"] = json!(looks);
         value["predicted_episodes"] = json!(predicted);

@@ -11,6 +11,8 @@ mod exact;
 mod export;
 #[doc(hidden)]
 pub mod in_memory;
+mod links;
+mod loss;
 mod paper;
 mod render;
 mod replay;
@@ -94,10 +96,17 @@ struct PlotArgs {
     /// Folder for the figures of several runs together [default: plots].
     #[arg(long, value_name = "DIR", default_value = "plots")]
     out: std::path::PathBuf,
+    /// Draw what the policies achieve against the probability that a message is lost, e.g. 0,0.1,0.2,0.3
+    #[arg(long, value_name = "P,P,…", value_delimiter = ',')]
+    loss: Vec<f64>,
+    /// Episodes that each is evaluated on.
+    #[arg(long, default_value_t = 1000, requires = "loss")]
+    episodes: usize,
 }
 
-fn draw(args: &PlotArgs) -> anyhow::Result<()> {
+fn draw(args: &PlotArgs, registry: &Registry) -> anyhow::Result<()> {
     let files = match &args.runs[..] {
+        runs if !args.loss.is_empty() => loss::draw(runs, &args.loss, args.episodes, &args.out, registry)?,
         [run] => plot::plot_run(run)?,
         runs => plot::plot_runs(runs, &args.out)?,
     };
@@ -174,7 +183,7 @@ fn run(cli: &Cli, registry: &Registry) -> u8 {
         Command::Train(args) => train::train(args, registry),
         Command::Resume(args) => train::resume(args, registry),
         Command::Sweep(args) => sweep::sweep(args, registry),
-        Command::Plot(args) => on_threads(None, || draw(args)).and_then(std::convert::identity),
+        Command::Plot(args) => on_threads(None, || draw(args, registry)).and_then(std::convert::identity),
         Command::Render(args) => {
             on_threads(None, || render::render(args, registry)).and_then(std::convert::identity)
         }

@@ -149,6 +149,10 @@ pub fn assessment(
     let shown =
         |i: Interval| format!("{:.5}  ({percent} % interval {:.5} to {:.5})", i.value, i.lower, i.upper);
     line(&mut text, "episodes", format!("{} of {} steps", assessment.episodes, assessment.horizon));
+    let links = &evaluator.config().links;
+    if !links.is_off() {
+        line(&mut text, "links", links.to_string());
+    }
     if let Some(return_) = assessment.return_ {
         line(&mut text, "return", shown(return_));
     }

@@ -69,7 +69,7 @@ fn copy(path: &Path, from: &str, to: &str) {
 
 fn nothing(_: &Path) {}
 
-const BROKEN: [Entry; 34] = [
+const BROKEN: [Entry; 41] = [
     ("no such run", nothing, "resume nowhere", "nowhere … is not a run"),
     ("a file", |p| write(p, "file", b"x"), "resume file", "file … is not a run"),
     ("an empty folder", |p| std::fs::create_dir(p.join("empty")).unwrap(), "resume empty", "no config.toml"),
@@ -159,6 +159,23 @@ const BROKEN: [Entry; 34] = [
         "eval done",
         "multipliers.safetensors … mu",
     ),
+    (
+        "usual states that are cut off",
+        |p| cut(p, "done/usual_states.json"),
+        "eval done --loss 0.1",
+        "usual_states.json … damaged",
+    ),
+    ("a loss above 1", nothing, "eval done --loss 1.5", "--loss … 1.5 … 0 to 1"),
+    ("a loss in words", nothing, "eval done --loss much", "--loss … much"),
+    ("a silent agent that is not there", nothing, "eval done --silent 0,99", "--silent … 99"),
+    (
+        "states that are always too old",
+        nothing,
+        "eval done --delay 3 --max-age 2",
+        "--max-age … 2 … delay of 3",
+    ),
+    ("a picture of a loss above 1", nothing, "plot done --loss 0,2", "--loss … 2 … 0 to 1"),
+    ("episodes of a picture without a loss", nothing, "plot done --episodes 9", "--loss"),
     ("no confidence", nothing, "eval done --confidence 0", "--confidence … 0 … between 0 and 1"),
     ("full confidence", nothing, "eval done --confidence 1", "--confidence … 1 … between 0 and 1"),
     ("nan confidence", nothing, "eval done --confidence nan", "--confidence … NaN"),

@@ -136,6 +136,13 @@ const SUBJECTS: [Subject; 11] = [
         faults: KILLS,
     },
     Subject {
+        name: "loss",
+        command: "plot OUT/run --loss 0,0.5 --episodes 8",
+        before: &["train synthetic SMALL --threads 1 --json --out OUT/run"],
+        otherwise: None,
+        faults: KILLS,
+    },
+    Subject {
         name: "render",
         command: "render OUT/run --steps 2 --out OUT/frames/",
         before: &["train synthetic SMALL --threads 1 --json --out OUT/run"],

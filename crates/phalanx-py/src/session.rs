@@ -38,12 +38,21 @@ impl From<Evaluator> for Fixed {
 
 #[pymethods]
 impl Fixed {
-    /// The run in a folder, with its trained policy.
+    /// The run in a folder, with its trained policy; in a world or behind links that `sets` change.
     #[staticmethod]
-    fn of_run(py: Python<'_>, path: PathBuf, own: &Bound<'_, Own>) -> PyResult<Self> {
+    #[pyo3(signature = (path, own, sets = Vec::new()))]
+    fn of_run(
+        py: Python<'_>,
+        path: PathBuf,
+        own: &Bound<'_, Own>,
+        sets: Vec<(String, String)>,
+    ) -> PyResult<Self> {
         let registry = own.borrow().registry.clone();
+        let sets: Vec<(&str, &str)> =
+            sets.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
         // On threads of its own: others would not live on in a forked process.
-        let evaluator = watch_all(py, None, &Arc::default(), || Evaluator::from_run(&path, &registry))?;
+        let evaluator =
+            watch_all(py, None, &Arc::default(), || Evaluator::from_run_in(&path, &registry, &sets))?;
         Ok(evaluator.into())
     }
 
@@ -65,6 +74,7 @@ impl Fixed {
     ) -> PyResult<Self> {
         let config = &config.get().0;
         let evaluator = watch_all(py, None, &Arc::default(), || {
+            config.links.refuse("a function sees what its environment shows")?;
             Evaluator::with_policy(config, |world| {
                 Ok(Box::new(FunctionPolicy::new(world, config.kappa, function, sees_all)))
             })

@@ -40,6 +40,7 @@ def test_top_level():
         ("dual", settings.DualSettings),
         ("actor", settings.ActorSettings),
         ("safety", settings.SafetySettings),
+        ("links", settings.LinkSettings),
         ("mappo", settings.MappoSettings),
         ("evaluation", settings.EvaluationSettings),
         ("checkpoint", settings.CheckpointSettings),

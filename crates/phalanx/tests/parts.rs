@@ -62,8 +62,14 @@ fn resume(path: &Path, peers: Arc<dyn Communicator>, done: usize) -> bool {
     true
 }
 
-const RESULTS: [&str; 5] =
-    ["metrics.csv", "agents.csv", "agents-summary.csv", "policy.safetensors", "multipliers.safetensors"];
+const RESULTS: [&str; 6] = [
+    "metrics.csv",
+    "agents.csv",
+    "agents-summary.csv",
+    "policy.safetensors",
+    "multipliers.safetensors",
+    "usual_states.json",
+];
 
 fn assert_same(one: &Path, other: &Path, what: &str) {
     for name in RESULTS {
@@ -114,6 +120,14 @@ fn safety() {
         ];
         same_bytes("synthetic", &sets, &[2, 4]);
     }
+}
+
+/// Agents of other processes have usual states too, and their messages are lost alike.
+#[test]
+fn faulty_links() {
+    let sets = [("links.loss", "0.4"), ("links.delay", "1"), ("kappa", "2"), ("links.silent", "[3, 20]")];
+    same_bytes("wireless", &sets, &[2, 4]);
+    same_bytes("synthetic", &[("world.n", "23"), ("links.loss", "0.4")], &[3]);
 }
 
 /// Long enough for borders between whole groups of agents.
@@ -199,6 +213,7 @@ fn stopped_and_resumed_with_another_number_of_processes() {
     for (preset, sets) in [
         ("synthetic", &[("world.n", "23")][..]),
         ("wireless", &[("critic.average", "0.5")]),
+        ("wireless", &[("links.loss", "0.4"), ("links.max_age", "3")]),
         ("paper/wireless", &[("iterations", "3")]),
         ("wireless-shared", &[("world.rows", "4"), ("world.columns", "5")]),
     ] {

@@ -106,6 +106,16 @@ fn safety_resumes_to_the_same_bytes() {
     }
 }
 
+/// What is usual is counted from the beginning.
+#[test]
+fn faulty_links_resume_to_the_same_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    for policy in ["softmax", "linear", "network"] {
+        let config = config(&[("links.loss", "0.5"), ("links.max_age", "2"), ("policy.kind", policy)]);
+        assert_resumes(&config, folder.path(), policy);
+    }
+}
+
 /// Linear and network models with every option that has a memory, on both worlds.
 #[test]
 fn models_resume_to_the_same_bytes() {

@@ -44,7 +44,7 @@ const CONFIG: [&str; 3] =
     ["phalanx/src/run/config/", "phalanx/src/base/document.rs", "phalanx/src/base/value.rs"];
 
 /// All of them.
-pub const TARGETS: [Target; 15] = [
+pub const TARGETS: [Target; 16] = [
     Target {
         name: "config",
         reads: &CONFIG,
@@ -99,6 +99,12 @@ pub const TARGETS: [Target; 15] = [
         reads: &["phalanx/src/run/multipliers.rs"],
         about: "multipliers.safetensors",
         body: policy::multipliers,
+    },
+    Target {
+        name: "usual_states",
+        reads: &["phalanx/src/run/usual_states.rs"],
+        about: "usual_states.json",
+        body: results::usual_states,
     },
     Target {
         name: "checkpoint",

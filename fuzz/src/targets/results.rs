@@ -2,6 +2,7 @@
 
 use std::sync::LazyLock;
 
+use phalanx::base::sealed;
 use phalanx::run::in_memory;
 use phalanx_pictures::plot;
 
@@ -27,6 +28,18 @@ pub fn outcome(choices: &mut Choices<'_>) -> Verdict {
         return Verdict::of(&in_memory::is_finished(&text));
     }
     Verdict::of(&in_memory::outcome(&text))
+}
+
+static USUAL: LazyLock<Seeds> =
+    LazyLock::new(|| Seeds::new([Node::Map(vec![("states".into(), Node::wholes([0, 2, 1]))])]));
+
+/// Changed usual states, with a checksum that fits.
+pub fn usual_states(choices: &mut Choices<'_>) -> Verdict {
+    let mut bytes = print::json(&USUAL.document(choices)).into_bytes();
+    splice(&mut bytes, 16, choices);
+    let text = String::from_utf8_lossy(&bytes);
+    let text = if choices.one_in(8) { text.into_owned() } else { sealed::seal(text.trim_end()) };
+    Verdict::of(&in_memory::usual_states(&text, &[1, 3, 2]))
 }
 
 static METRICS: LazyLock<Seeds> = LazyLock::new(|| {

@@ -4,6 +4,7 @@ pub mod canvas;
 mod colour;
 #[doc(hidden)]
 pub mod in_memory;
+mod loss;
 mod margins;
 mod read;
 mod runs;
@@ -14,10 +15,11 @@ pub(crate) mod text;
 use std::path::{Path, PathBuf};
 
 use canvas::{Arrangement, Axis, Colour, Figure, Layer, Mark, Panel, Shape};
+pub use loss::{AtLoss, plot_loss};
 use phalanx::Error;
 use phalanx::base::durable;
 pub use read::Metrics;
-pub use runs::plot_runs;
+pub use runs::{is_earlier, plot_runs};
 pub use scale::Values;
 pub use series::{Point, Span, moving_mean, points, quantile, thin_spans};
 

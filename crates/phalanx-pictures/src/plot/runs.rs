@@ -66,10 +66,10 @@ pub fn plot_runs(runs: &[PathBuf], out: &Path) -> anyhow::Result<Vec<PathBuf>> {
 }
 
 /// Which command the folder belongs to.
-const COMMAND: &str = "plot";
+pub(super) const COMMAND: &str = "plot";
 
 /// Whether an earlier version drew runs into `out`, and nothing else is there.
-fn is_earlier(out: &Path) -> bool {
+pub fn is_earlier(out: &Path) -> bool {
     const DRAWN: [&str; 4] = ["return.svg", "return.png", "violation.svg", "violation.png"];
     let mut names = out.read_dir().into_iter().flatten().flatten().map(|entry| entry.file_name());
     DRAWN.iter().all(|name| out.join(name).is_file())
@@ -100,7 +100,7 @@ fn groups(runs: &[(String, Metrics)]) -> Vec<Group<'_>> {
 }
 
 /// `name` of `name-seed7` and `name-seed7-2`, as `phalanx train` names its folders.
-fn without_seed(folder: &str) -> &str {
+pub(super) fn without_seed(folder: &str) -> &str {
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     match folder.rsplit_once("-seed") {
         Some((name, rest)) if rest.split('-').all(is_number) && !name.is_empty() => name,
@@ -109,7 +109,7 @@ fn without_seed(folder: &str) -> &str {
 }
 
 /// A few names, with commas.
-fn listed<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
+pub(super) fn listed<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
     const SHOWN: usize = 3;
     let more = names.len().saturating_sub(SHOWN);
     let shown = names.take(SHOWN).collect::<Vec<_>>().join(", ");

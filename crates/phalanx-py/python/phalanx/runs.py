@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tomllib
+from collections.abc import Mapping
 from functools import cached_property
 from html import escape
 from pathlib import Path
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from ._parallel import WorldEnv
+    from .settings import LinkSettings
 
 
 class Run:
@@ -121,11 +123,26 @@ class Run:
         confidence: float = 0.99,
         threads: int | None = None,
         evaluation_seed: int | None = None,
+        links: LinkSettings | Mapping[str, Any] | None = None,
     ) -> Assessment:
         """Evaluates the policy on fresh episodes: is every agent safe, and how sure is that? `seed` is that of the episodes;
-        it may also be given as `evaluation_seed`, its name in `phalanx.evaluate`."""
+        it may also be given as `evaluation_seed`, its name in `phalanx.evaluate`. `links` (`{"loss": 0.1}`) are keys of `[links]`
+        in place of the run's own."""
         chosen = _one_seed(seed, evaluation_seed)
-        return assessed(self._fixed, episodes, chosen, confidence, threads)
+        fixed = self._fixed if links is None else self._behind(links)
+        return assessed(fixed, episodes, chosen, confidence, threads)
+
+    def _behind(self, links: Mapping[str, Any]) -> Fixed:
+        """Its policy behind other links."""
+        if not isinstance(links, Mapping):
+            raise ConfigError(f"links: `{type(links).__name__}` is no dict; give one such as {{'loss': 0.1}}")
+
+        def plain(value: Any) -> Any:
+            return value.tolist() if isinstance(value, np.generic | np.ndarray) else str(value)
+
+        # Numbers and lists of them are written alike in JSON and TOML.
+        sets = [(f"links.{key}", json.dumps(value, default=plain)) for key, value in links.items()]
+        return Fixed.of_run(self.path, self._own.registry, sets)
 
     def occupancy(
         self,

@@ -200,6 +200,15 @@ class SafetySettings(TypedDict, total=False):
     shield_rate: float
 
 
+class LinkSettings(TypedDict, total=False):
+    """`[links]`: messages that are lost or late, and silent agents."""
+
+    loss: float
+    delay: int
+    silent: Sequence[int]
+    max_age: int
+
+
 class MappoSettings(TypedDict, total=False):
     """`[mappo]`, for `algorithm="mappo-l"`."""
 
@@ -267,6 +276,7 @@ class EvaluatedSettings(TypedDict, total=False):
     dual: DualSettings | Mapping[str, Any]
     actor: ActorSettings | Mapping[str, Any]
     safety: SafetySettings | Mapping[str, Any]
+    links: LinkSettings | Mapping[str, Any]
     mappo: MappoSettings | Mapping[str, Any]
     evaluation: EvaluationSettings | Mapping[str, Any]
     checkpoint: CheckpointSettings | Mapping[str, Any]

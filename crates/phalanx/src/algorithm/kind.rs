@@ -20,7 +20,7 @@ use crate::learn::actor::ActorSettings;
 use crate::learn::critic::{CriticSection, STEPS, StepsKeys};
 use crate::learn::dual::DualSettings;
 use crate::learn::shield::SafetySettings;
-use crate::policy::{Baseline, GradientSettings, Policy, PolicySection};
+use crate::policy::{Baseline, GradientSettings, LinkSettings, Policy, PolicySection};
 use crate::utility::problem::{Problem, Scaling};
 use crate::world::World;
 
@@ -53,6 +53,8 @@ pub struct Plan {
     pub actor: ActorSettings,
     /// `[safety]`.
     pub safety: SafetySettings,
+    /// `[links]`.
+    pub links: LinkSettings,
     /// `[mappo]`.
     pub mappo: MappoSettings,
 }
@@ -142,7 +144,7 @@ pub trait AlgorithmKind: Debug + Sync {
 
     /// The policy that it trains, as it is at the start.
     fn policy(&self, plan: &Plan, world: &dyn World) -> Result<Box<dyn Policy>> {
-        plan.policy.build(world, plan.kappa, &plan.stream())
+        plan.links.over(plan.policy.build(world, plan.kappa, &plan.stream())?, world, plan.kappa)
     }
 
     /// The algorithm.

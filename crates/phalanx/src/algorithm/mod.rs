@@ -37,6 +37,11 @@ pub trait Algorithm: Send + Sync {
         self.policy_mut().refresh();
     }
 
+    /// Tells neighbouring processes what they must know of a restored state; all do it at the same time.
+    fn share_restored(&mut self) -> Result<()> {
+        Ok(())
+    }
+
     /// The policy after the last iteration.
     fn policy(&self) -> &dyn Policy;
 

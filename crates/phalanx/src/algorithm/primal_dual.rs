@@ -21,6 +21,7 @@ use crate::policy::{self, GradientSettings, Policy};
 use crate::sample::batch::Sampling;
 use crate::sample::occupancy::{RunningOccupancy, Visits};
 use crate::sample::rollout::SPLIT_AGENTS;
+use crate::sample::usual_states::UsualStates;
 use crate::utility::problem::{Problem, Scaling};
 use crate::world::{Trajectory, World};
 use crate::{Error, Ragged, Result};
@@ -86,6 +87,8 @@ pub struct PrimalDual {
     /// Safety while learning, if it is wanted.
     shield: Option<Shield>,
     shield_report: Option<ShieldReport>,
+    /// What agents assume of those they hear nothing from, where links are faulty.
+    usual: Option<UsualStates>,
     largest: TrafficLimits,
     /// Constraints of all agents of the whole graph.
     constraints: usize,
@@ -157,6 +160,7 @@ impl PrimalDual {
             actor: Actor::new(halo.clone(), graph, groups, wants, batch),
             shield: Shield::new(plan.safety, policy.theta(), &Ragged::zeros(constraints.iter().copied())),
             shield_report: None,
+            usual: policy.usual_states().map(|_| UsualStates::new(&problem)),
             largest: largest.max_over(&halo)?,
             constraints: all_constraints[0] as usize,
             trajectories: Vec::new(),
@@ -191,6 +195,17 @@ impl PrimalDual {
     fn steps(&self) -> [usize; 2] {
         let (samples, Plan { batch, horizon, .. }) = (self.critic.samples(), &self.plan);
         [batch * (horizon + samples.batch_tail) + samples.chains * samples.evaluation_pairs, batch * horizon]
+    }
+
+    /// Lets agents assume the usual states of now, those of other processes' agents too.
+    fn share_usual_states(&mut self) -> Result<()> {
+        let Some(usual) = &self.usual else { return Ok(()) };
+        let (mut states, mut messages) = (usual.states(), self.halo.messages());
+        self.halo.pack(&[&states], &mut messages);
+        self.halo.exchange(&mut messages, &mut || ())?;
+        self.halo.unpack(&messages, 0, &mut states);
+        self.policy.set_usual_states(states);
+        Ok(())
     }
 
     /// The most that this process can send in an iteration.
@@ -243,6 +258,7 @@ impl Algorithm for PrimalDual {
             self.visits.add(batch, &self.occupancy_weights, &self.actions);
             self.visits.count_events(batch, problem, batch.len());
             self.visits.rescale(problem);
+            self.usual.iter_mut().for_each(|usual| usual.add(&self.visits, problem));
 
             // Line 5: g̃_i and the shadow rewards r̃_{f_i}, r̃_{g_i}.
             let occupancy = self.running.update(&self.visits.occupancy);
@@ -324,8 +340,18 @@ impl Algorithm for PrimalDual {
         self.shield_report = report.transpose()?;
         self.progress.stage(Stage::Update);
         self.process_traffic = ProcessTraffic::gather(&self.halo, sent, self.process_bound())?;
+        self.share_usual_states()?;
         self.progress.iteration += 1;
         Ok(summary)
+    }
+
+    fn restored(&mut self) {
+        self.policy.refresh();
+        self.usual.iter().for_each(|usual| self.policy.set_usual_states(usual.states()));
+    }
+
+    fn share_restored(&mut self) -> Result<()> {
+        self.share_usual_states()
     }
 
     /// Gives back the memory of the last iteration's trajectories, the largest part in a large network.
@@ -347,6 +373,7 @@ impl Algorithm for PrimalDual {
         fields.extend(self.critic.fields());
         fields.extend(self.episode_values.iter_mut().flat_map(EpisodeValues::fields));
         fields.extend(self.shield.iter_mut().flat_map(Shield::fields));
+        fields.extend(self.usual.iter_mut().flat_map(UsualStates::fields));
         fields.extend(self.exchange.fields());
         fields
     }

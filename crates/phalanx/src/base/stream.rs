@@ -68,6 +68,11 @@ impl Stream {
         Stream { key: [seed as u32, (seed >> 32) as u32] }
     }
 
+    /// Numbers of the same seed that decide which messages between agents arrive.
+    pub fn of_links(&self) -> Self {
+        Stream { key: [self.key[0] ^ 0x6c69_6e6b, self.key[1] ^ 0x6c6f_7373] }
+    }
+
     /// Four 32-bit words for block `block` of `agent` at `place`.
     pub fn words(&self, place: Place, agent: u32, block: u32) -> [u32; 4] {
         philox4x32_10([agent, block, place.iteration, place.last_counter()], self.key)

@@ -76,4 +76,6 @@ pub struct GradientScratch {
     pub(crate) seen: Vec<u8>,
     pub(super) observations: Vec<u32>,
     pub(super) visits: Vec<f64>,
+    /// What an agent knew along the batch, where links are faulty.
+    pub(super) known: Vec<Trajectory>,
 }

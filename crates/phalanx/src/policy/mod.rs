@@ -1,10 +1,13 @@
 //! κ-hop policies π_i(a_i | s_{N_i^κ}). Paper: assump:khop_policy.
 
+mod arrivals;
 pub(crate) mod columns;
 mod file;
 mod gradient;
 mod greedy;
 mod linear;
+mod linked;
+mod links;
 mod neural;
 pub mod observation;
 mod rule;
@@ -30,6 +33,8 @@ pub use file::{from_bytes, load, save};
 pub use gradient::{Baseline, GradientInput, GradientScratch, GradientSettings};
 pub use greedy::GreedyPolicy;
 pub use linear::{LinearPolicy, LinearPolicySettings, PolicyFeatures};
+pub use linked::LinkedPolicy;
+pub use links::{LOSS, LinkSettings, SECTION as LINKS, joint_error};
 pub use neural::{NeuralPolicy, NeuralPolicySettings};
 pub use rule::RulePolicy;
 pub use shared::{KindsKey, Reads, SharedKeys, SharedPolicy, SharedPolicySettings};
@@ -258,6 +263,16 @@ pub trait Policy: Send + Sync + Debug {
     /// The tables, for exact computations.
     fn tabular(&self) -> Option<&Tabular> {
         None
+    }
+
+    /// The state that its agents assume of each when nothing is known of it; none if they always know.
+    fn usual_states(&self) -> Option<&[u8]> {
+        None
+    }
+
+    /// Sets [`Policy::usual_states`], one for every agent of the world, if it has any.
+    fn set_usual_states(&mut self, states: Vec<u8>) {
+        let _ = states;
     }
 
     /// Whether rows of θ are laws, which steps must be projected to.

@@ -11,15 +11,17 @@ use super::config::Config;
 use super::folder;
 use super::meta::{self, Meta};
 use super::multipliers;
+use super::usual_states;
 use crate::algorithm::{Task, undiscounted_returns};
 use crate::base::error::ensure;
 use crate::base::key::HORIZON;
 use crate::base::limits::check_memory;
 use crate::base::stream::{Place, Purpose, Stream};
 use crate::learn::agent_metrics::{AgentMetrics, Violations};
-use crate::policy::{self, GreedyPolicy, Policy, RulePolicy, Tabular};
+use crate::policy::{self, GreedyPolicy, LINKS, Policy, RulePolicy, Tabular};
 use crate::sample::occupancy::Visits;
 use crate::sample::rollout::{self, Request, StartFrom};
+use crate::sample::usual_states::UsualStates;
 use crate::utility::problem::Problem;
 use crate::world::{Registry, Script, Trajectory, World};
 use crate::{Error, Ragged, Result};
@@ -43,6 +45,8 @@ pub struct Evaluation {
     pub slack: Ragged<f64>,
     /// Violations, summed up.
     pub violations: Violations,
+    /// The state that every agent was in most often.
+    pub usual_states: Vec<u8>,
 }
 
 /// Fresh episodes of a fixed policy. The same ones every time they are asked for.
@@ -93,21 +97,25 @@ impl<'a> Episodes<'a> {
         for group in self.task.problem.groups.iter().filter(|_| halo.is_first()) {
             group.share(&mut values, &mut slack);
         }
-        let numbers = halo.gather_rows(2, &numbers)?;
-        let numbers = numbers.as_chunks::<2>().0;
+        let numbers = halo.gather_rows(3, &numbers)?;
+        let numbers = numbers.as_chunks::<3>().0;
         let (agents, episodes) = (numbers.len() as f64, self.episodes as f64);
-        let tally =
-            |&[objective, return_]: &[f64; 2]| AgentMetrics { objective, return_, ..AgentMetrics::default() };
+        let tally = |&[objective, return_, _]: &[f64; 3]| AgentMetrics {
+            objective,
+            return_,
+            ..AgentMetrics::default()
+        };
         let all = AgentMetrics::fold(&numbers.iter().map(tally).collect::<Vec<_>>());
         let is_paid = world.channels().iter().any(|channel| channel.name == "reward");
-        let returns = || numbers.iter().map(|[_, earned]| earned / episodes).collect();
+        let returns = || numbers.iter().map(|[_, earned, _]| earned / episodes).collect();
         Ok(Evaluation {
             episodes: self.episodes,
             return_: is_paid.then(|| all.return_ / (episodes * agents)),
             objective: all.objective / agents,
-            objectives: numbers.iter().map(|[objective, _]| *objective).collect(),
+            objectives: numbers.iter().map(|[objective, ..]| *objective).collect(),
             returns: is_paid.then(returns),
             violations: Violations::from_slack(&slack),
+            usual_states: numbers.iter().map(|[.., usual]| *usual as u8).collect(),
             values,
             slack,
         })
@@ -150,14 +158,17 @@ impl<'a> Episodes<'a> {
         Ok(())
     }
 
-    /// Every own agent's utilities at its pooled occupancy: f_i and what was earned in all episodes, one
-    /// after the other; values of the bounded utilities; their slacks.
+    /// Every own agent's utilities at its pooled occupancy: f_i, what was earned in all episodes and the
+    /// usual state, one after the other; values of the bounded utilities; their slacks.
     fn measure(&self) -> Result<(Vec<f64>, Ragged<f64>, Ragged<f64>)> {
         let Task { world, problem, .. } = self.task;
         let graph = world.graph();
         let visits = self.visits(&problem.occupancy_weights(self.horizon, self.episodes))?;
         let earned = undiscounted_returns(&**world, &visits.counts);
-        let mut numbers = Vec::with_capacity(2 * problem.agents.len());
+        let mut usual = UsualStates::new(problem);
+        usual.add(&visits, problem);
+        let usual = usual.states();
+        let mut numbers = Vec::with_capacity(3 * problem.agents.len());
         let mut values = Ragged::zeros(problem.agents.iter().map(|agent| agent.constraints.len()));
         let mut slack = Ragged::zeros_like(&values);
         for i in graph.owned_agents() {
@@ -168,7 +179,7 @@ impl<'a> Episodes<'a> {
             let return_ = earned.as_ref().map_or(0.0, |earned| earned(i));
             check_sum(value, graph.total(), id, "f")?;
             check_sum(return_, graph.total(), id, "the return")?;
-            numbers.extend([value, return_]);
+            numbers.extend([value, return_, f64::from(usual[i])]);
             for (k, constraint) in agent.constraints.iter().enumerate() {
                 let value = constraint.utility.value(lambda, agent.space);
                 check(value, id, "g")?;
@@ -212,13 +223,16 @@ impl Evaluator {
         Evaluator::from_run_in(run, registry, &[])
     }
 
-    /// The same in a world that some settings change, such as where episodes start; keys of `[world]` and
-    /// `[network]` only. A policy that agents share also acts on another graph.
+    /// The same where some settings change what is around the policy, such as where episodes start or how many
+    /// messages are lost; keys of `[world]`, `[network]` and `[links]` only. A policy that agents share also
+    /// acts on another graph.
     pub fn from_run_in(run: &Path, registry: &Registry, sets: &[(&str, &str)]) -> Result<Self> {
-        let is_around = |key: &str| key.starts_with("world.") || key.starts_with("network.");
-        if let Some((key, _)) = sets.iter().find(|(key, _)| !is_around(key)) {
+        let sections = ["world", "network", LINKS];
+        let can_change =
+            |key: &str| key.split_once('.').is_some_and(|(section, _)| sections.contains(&section));
+        if let Some((key, _)) = sets.iter().find(|(key, _)| !can_change(key)) {
             let message = "goes with a preset or a file, not with a run";
-            let allowed = "is no key of its world or its network";
+            let allowed = "is no key of its world, network or links";
             return Err(Error::argument("set", format!("{message}; `{key}` {allowed}")));
         }
         let (trained, _) = meta::checked_config(run, &Meta::read(run)?, registry)?;
@@ -239,6 +253,17 @@ impl Evaluator {
         let theta = policy::load(&*found.policy, &file)?;
         checksums::check(run, folder::POLICY)?;
         found.set_theta(theta);
+        if found.policy.usual_states().is_some() {
+            let states = match usual_states::read(run, found.world())? {
+                Some(states) => states,
+                None => {
+                    let message = "the run does not say which states are usual; fresh episodes tell";
+                    found.warnings.push(message.into());
+                    usual_states::estimate(&found)?
+                }
+            };
+            found.set_usual_states(states);
+        }
         Ok(found)
     }
 
@@ -254,6 +279,7 @@ impl Evaluator {
             };
             Ok(match script {
                 Some(Script::Laws(laws)) => Box::new(Tabular::scripted(world, laws)?),
+                Some(Script::Rule(_)) if !config.links.is_off() => return Err(policy::joint_error()),
                 Some(Script::Rule(rule)) => Box::new(RulePolicy::new(world, rule)),
                 None => {
                     let known = [&["uniform"], world.scripted_names()].concat().join(", ");
@@ -291,6 +317,11 @@ impl Evaluator {
     pub(super) fn set_theta(&mut self, theta: Ragged<f64>) {
         *self.policy.theta_mut() = theta;
         self.policy.refresh();
+    }
+
+    /// Other usual states for the same policy, if it needs any.
+    pub(super) fn set_usual_states(&mut self, states: Vec<u8>) {
+        self.policy.set_usual_states(states);
     }
 
     /// Evaluates the policy on fresh episodes, as many as `[evaluation]` asks for and allows.

@@ -17,6 +17,7 @@ use super::multipliers;
 use super::outcome::{self, Outcome};
 use super::preset;
 use super::session::Session;
+use super::usual_states;
 use crate::algorithm::{Stage, Summary, Task};
 use crate::base::durable::{self, Extent, Log, UNFINISHED};
 use crate::base::error::ensure;
@@ -28,8 +29,8 @@ use crate::world::Registry;
 use crate::{Error, Result};
 
 /// A run's folder: `config.toml`, `meta.json`, `metrics.csv`, `timings.csv`, `checkpoints/`, `tb/`, and at
-/// the end `agents.csv`, `returns.csv`, `agents-summary.csv`, `multipliers.safetensors`, `outcome.json`,
-/// `policy.safetensors` and `checksums.json`.
+/// the end `agents.csv`, `returns.csv`, `agents-summary.csv`, `multipliers.safetensors`, `usual_states.json`,
+/// `outcome.json`, `policy.safetensors` and `checksums.json`.
 pub struct RunFolder {
     path: PathBuf,
     /// Held as long as the run is: two processes in one folder would spoil each other's files.
@@ -204,6 +205,8 @@ impl RunFolder {
         self.check_in_place()?;
         agents::write(&self.path, whole, evaluation)?;
         multipliers::write(&self.path, whole.mu())?;
+        let usual = whole.policy().usual_states().unwrap_or(&evaluation.usual_states);
+        usual_states::write(&self.path, usual)?;
         outcome.write(&self.path)?;
         checksums::write(&self.path)?;
         self.set_status(FINISHED)
@@ -256,7 +259,7 @@ const LOCK: &str = "lock";
 pub(super) const POLICY: &str = "policy.safetensors";
 
 /// Files of a finished run, where it has them.
-pub(super) const RESULT_FILES: [&str; 11] = [
+pub(super) const RESULT_FILES: [&str; 12] = [
     CONFIG,
     INITIAL_POLICY,
     METRICS,
@@ -267,6 +270,7 @@ pub(super) const RESULT_FILES: [&str; 11] = [
     agents::RETURNS,
     agents::SUMMARY,
     multipliers::FILE,
+    usual_states::FILE,
     outcome::FILE,
 ];
 
@@ -366,7 +370,8 @@ impl RestartPoint {
                 halo.all_ok(session.restore(restore))?;
                 let (found, wanted) = (session.algorithm().iteration(), manifest.iteration);
                 let message = || format!("the state of checkpoint {wanted} is that of iteration {found}");
-                halo.all_ok(ensure(found == wanted, || Error::file(&folder, message())))
+                halo.all_ok(ensure(found == wanted, || Error::file(&folder, message())))?;
+                session.share_restored()
             }
             RestartPoint::Beginning { is_warm: true } => session.warm_start(&path.join(INITIAL_POLICY)),
             RestartPoint::Beginning { is_warm: false } => Ok(()),

@@ -75,6 +75,11 @@ pub fn multipliers(bytes: &[u8], problem: &Problem) -> Result<Ragged<f64>> {
     multipliers::from_bytes(bytes, Path::new("multipliers.safetensors"), problem)
 }
 
+/// The states in the text of a `usual_states.json`, of agents that have so many.
+pub fn usual_states(text: &str, counts: &[usize]) -> Result<Vec<u8>> {
+    super::usual_states::parse(text, Path::new("usual_states.json"), counts)
+}
+
 /// Every agent's utility, with the tables that a `file` of the configuration would hold.
 pub fn utilities(text: &str, shared: &UtilitySpec, spaces: &[LocalSpace]) -> Result<Vec<ScaledUtility>> {
     build::from_text(text, Path::new("tables.json"), shared, spaces)

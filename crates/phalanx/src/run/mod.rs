@@ -24,6 +24,7 @@ pub mod preset;
 mod session;
 mod status;
 mod train;
+mod usual_states;
 
 #[doc(inline)]
 pub use crate::distributed::{Communicator, SingleProcess};
@@ -50,3 +51,4 @@ pub use portable::portable;
 pub use session::Session;
 pub use status::RunStatus;
 pub use train::{Ending, ResumeOutcome, Run, RunResults};
+pub use usual_states::usual_states;

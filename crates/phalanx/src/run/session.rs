@@ -142,6 +142,11 @@ impl Session {
         Ok(())
     }
 
+    /// Tells neighbouring processes what they must know of a restored state; all do it at the same time.
+    pub(super) fn share_restored(&mut self) -> Result<()> {
+        self.algorithm.share_restored()
+    }
+
     /// Whether all iterations are done.
     pub fn is_done(&self) -> bool {
         self.algorithm.iteration() >= self.config.iterations
@@ -177,6 +182,11 @@ impl Session {
             false => halo.gather_ragged(world.graph(), self.policy().theta())?,
         };
         let mu = halo.gather_ragged(world.graph(), self.mu())?;
+        let usual = self.policy().usual_states().map(|states| {
+            let own: Vec<f64> = world.graph().owned_agents().map(|i| f64::from(states[i])).collect();
+            halo.gather_rows(1, &own)
+        });
+        let usual = usual.transpose()?;
         let whole = || {
             let task = match world.graph().ids() {
                 None => Task::single(world.clone(), problem.clone()),
@@ -185,6 +195,9 @@ impl Session {
             let policy = build::bare_policy(&self.config, &*task.world)?;
             let mut evaluator = Evaluator::with(&self.config, task, policy, mu);
             evaluator.set_theta(theta);
+            if let Some(usual) = usual {
+                evaluator.set_usual_states(usual.iter().map(|&state| state as u8).collect());
+            }
             Ok(evaluator)
         };
         halo.all_ok(halo.is_first().then(whole).transpose())

@@ -4,3 +4,4 @@ pub mod batch;
 pub mod episode_events;
 pub mod occupancy;
 pub mod rollout;
+pub mod usual_states;

@@ -1,5 +1,6 @@
 //! What was seen, done and earned in one trajectory.
 
+use crate::base::stream::{Place, Stream};
 use crate::world::{Evolution, World, sampled_channels};
 
 /// States and actions of every agent over the steps of one trajectory, as bytes, `[agent][step]`: an agent's
@@ -17,6 +18,8 @@ pub struct Trajectory {
     rewards: Vec<f32>,
     /// What a joint world shows, `[step][number]`.
     global_state: Vec<f32>,
+    /// Where its random numbers come from, if it was simulated.
+    origin: Option<(Stream, Place)>,
 }
 
 impl Trajectory {
@@ -36,6 +39,7 @@ impl Trajectory {
             actions: column(),
             rewards: vec![0.0; channels * agents * steps],
             global_state: Vec::new(),
+            origin: None,
         }
     }
 
@@ -62,6 +66,16 @@ impl Trajectory {
     pub fn rewards(&self, channel: usize, agent: usize) -> &[f32] {
         let first = channel * self.states.len() + agent * self.room;
         &self.rewards[first..first + self.steps]
+    }
+
+    /// Where its random numbers come from, if it was simulated.
+    pub fn origin(&self) -> Option<(Stream, Place)> {
+        self.origin
+    }
+
+    /// Says where its random numbers come from.
+    pub fn set_origin(&mut self, stream: Stream, place: Place) {
+        self.origin = Some((stream, place));
     }
 
     /// Number of state–action pairs per agent.
@@ -133,6 +147,11 @@ impl Trajectory {
     /// Steps there is room for.
     pub(crate) fn room(&self) -> usize {
         self.room
+    }
+
+    /// Agents there is room for.
+    pub(crate) fn agents(&self) -> usize {
+        self.states.len().checked_div(self.room).unwrap_or(0)
     }
 
     /// Columns of states and actions, and rewards as `[channel][agent][step]`, to be filled by a simulation.

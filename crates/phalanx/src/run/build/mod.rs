@@ -16,7 +16,7 @@ use crate::base::error::ensure;
 use crate::base::key::{ALGORITHM, SCALING};
 use crate::graph::Partition;
 use crate::learn::critic;
-use crate::policy::Policy;
+use crate::policy::{LOSS, Policy};
 use crate::utility::LocalSpace;
 use crate::utility::problem::Problem;
 use crate::world::{Evolution, LARGEST_LOCAL_SPACE, Surroundings, World};
@@ -52,6 +52,14 @@ pub fn world(config: &Config) -> Result<Arc<dyn World>> {
 /// Builds the algorithm.
 pub fn algorithm(config: &Config, task: Task) -> Result<Box<dyn Algorithm>> {
     check_fit(config, &*task.world, &task.problem)?;
+    // Only here: the policies of all algorithms can be evaluated behind faulty links.
+    let learns_behind_links = config.algorithm.is_local() && !config.critic.enumerates();
+    ensure(config.links.is_off() || learns_behind_links, || {
+        Error::config(
+            LOSS,
+            "is for training from samples by `primal-dual` or `penalty`; evaluate with it instead",
+        )
+    })?;
     config.algorithm.build(config.plan(), task)
 }
 

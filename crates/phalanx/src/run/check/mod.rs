@@ -68,6 +68,7 @@ impl<'a> TryFrom<&'a Evaluator> for Subject<'a> {
                 "is simulated whole; only worlds in which every agent has a law of its own can be checked";
             return Err(crate::world::kind_error(message));
         }
+        config.links.refuse("the theory is of links that lose nothing; set it to 0")?;
         let policy = evaluator.policy().tabular().ok_or_else(|| {
             let message = "only tables (`softmax`, `direct`) can be checked: their laws are enumerated";
             crate::policy::kind_error(message)

@@ -26,7 +26,7 @@ use crate::learn::actor::ActorSettings;
 use crate::learn::critic::CriticSection;
 use crate::learn::dual::DualSettings;
 use crate::learn::shield::{SHIELD, SafetySettings};
-use crate::policy::{self, Baseline, PolicySection};
+use crate::policy::{self, Baseline, LinkSettings, PolicySection};
 use crate::utility::problem::Scaling;
 pub use crate::utility::{ConstraintConfig, UtilityConfig};
 use crate::world::Registry;
@@ -106,6 +106,9 @@ pub struct Config {
     /// What keeps agents safe while they learn.
     #[serde(default, skip_serializing_if = "SafetySettings::is_off")]
     pub safety: SafetySettings,
+    /// What happens to messages between agents.
+    #[serde(default, skip_serializing_if = "LinkSettings::is_off")]
+    pub links: LinkSettings,
     /// MAPPO-Lagrangian, in place of critic, dual and actor.
     #[serde(default)]
     pub mappo: MappoSettings,
@@ -208,6 +211,7 @@ impl Config {
     /// Whether the settings go together; each by itself was checked when it was read.
     fn check(&self) -> Result<()> {
         self.dual.check()?;
+        self.links.check()?;
         let Config { kappa_q, kappa_g, .. } = self;
         ensure(kappa_g <= kappa_q, || {
             Error::config("kappa_g", format!("{kappa_g} is above kappa_q = {kappa_q}"))
@@ -244,6 +248,7 @@ impl Config {
             dual: self.dual,
             actor: self.actor.clone(),
             safety: self.safety,
+            links: self.links.clone(),
             mappo: self.mappo.clone(),
         }
     }

@@ -59,6 +59,7 @@ pub fn simulate(
 ) -> Result<()> {
     assert_eq!(requests.len(), trajectories.len());
     let mut jobs: Vec<_> = requests.iter().zip(trajectories).collect();
+    jobs.iter_mut().for_each(|(request, trajectory)| trajectory.set_origin(*stream, request.place));
     // Longest first, or the last one would keep everybody waiting.
     jobs.sort_by_key(|(_, trajectory)| std::cmp::Reverse(trajectory.room()));
     match world.evolution() {
@@ -141,6 +142,7 @@ mod tests {
     ) -> Trajectory {
         let agents = world.graph().agents();
         let mut trajectory = Trajectory::new(agents, steps);
+        trajectory.set_origin(*stream, request.place);
         let mut states = vec![0; agents];
         let start = Place { purpose: request.start_purpose, ..request.place };
         world.start(stream, start, 0..agents, &mut states);
@@ -181,6 +183,7 @@ mod tests {
         let halo = &Halo::single(1000);
         simulate(&world, &policy, &stream, &[request(0)], &mut whole, halo).unwrap();
         let mut split = Trajectory::new(1000, 150);
+        split.set_origin(stream, request(0).place);
         let mut wide = ByPieces::new(&world, &world, &policy, &stream, halo);
         wide.piece = 16;
         wide.run(&mut [(&request(0), &mut split)]).unwrap();
