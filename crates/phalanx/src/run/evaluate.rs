@@ -4,6 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use phalanx_agent::draw::evaluation_seed;
+
 use super::assess::{Assessment, assessment_horizon};
 use super::build;
 use super::checksums;
@@ -67,7 +69,7 @@ pub(super) fn check_episode(task: &Task, steps: usize) -> Result<u128> {
 }
 
 /// Where an evaluation episode begins, and its numbers.
-fn episode_request(number: u32) -> Request {
+pub(super) fn episode_request(number: u32) -> Request {
     Request {
         place: Place { purpose: Purpose::Evaluation, iteration: 0, trajectory: number },
         start_purpose: Purpose::EvaluationStart,
@@ -373,8 +375,8 @@ impl Evaluator {
 }
 
 /// Another key than training with the same seed has.
-fn evaluation_stream(seed: u64) -> Stream {
-    Stream::new(seed ^ 0x6576_616c_7561_7465)
+pub(super) fn evaluation_stream(seed: u64) -> Stream {
+    Stream::new(evaluation_seed(seed))
 }
 
 #[cfg(test)]

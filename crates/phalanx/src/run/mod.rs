@@ -18,9 +18,11 @@ mod job;
 mod meta;
 mod multipliers;
 mod outcome;
+mod portable;
 pub mod preset;
 mod session;
 mod status;
+mod stepped;
 mod train;
 
 #[doc(inline)]
@@ -44,6 +46,8 @@ pub use folder::RunFolder;
 pub use job::{Job, JobOutcome};
 pub use meta::Provenance;
 pub use outcome::Outcome;
+pub use portable::portable;
 pub use session::Session;
 pub use status::RunStatus;
+pub use stepped::SteppedEpisode;
 pub use train::{Ending, ResumeOutcome, Run, RunResults};
