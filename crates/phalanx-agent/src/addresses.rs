@@ -16,18 +16,32 @@ pub struct Addresses {
 impl Addresses {
     /// Reads the text of a file. Names of hosts are looked up.
     pub fn read(text: &str) -> Result<Addresses> {
+        Addresses::read_with(text, |place| {
+            place.to_socket_addrs()?.next().ok_or_else(|| std::io::Error::other("nothing is known of it"))
+        })
+    }
+
+    /// The same where `look_up` tells the address at `HOST:PORT`.
+    pub fn read_with(
+        text: &str,
+        look_up: impl Fn(&str) -> std::io::Result<SocketAddr>,
+    ) -> Result<Addresses> {
         let mut addresses = Addresses::default();
         for (number, line) in (1..).zip(text.lines()) {
             let line = line.split('#').next().unwrap_or_default().trim();
             if !line.is_empty() {
                 let of_line = |error| Error::new(format!("line {number}: {error}"));
-                addresses.read_line(line).map_err(of_line)?;
+                addresses.read_line(line, &look_up).map_err(of_line)?;
             }
         }
         Ok(addresses)
     }
 
-    fn read_line(&mut self, line: &str) -> Result<()> {
+    fn read_line(
+        &mut self,
+        line: &str,
+        look_up: impl Fn(&str) -> std::io::Result<SocketAddr>,
+    ) -> Result<()> {
         let mut words = line.split_whitespace();
         let (Some(name), Some(place), None) = (words.next(), words.next(), words.next()) else {
             return Err(Error::new("is not `AGENT HOST:PORT` or `world HOST:PORT`"));
@@ -40,9 +54,8 @@ impl Addresses {
                 .filter(|id| *id != WORLD)
                 .ok_or_else(|| Error::new(format!("`{name}` is neither an agent's number nor `world`")))?,
         };
-        let unknown = |why: String| Error::new(format!("`{place}` is no address: {why}"));
-        let mut known = place.to_socket_addrs().map_err(|error| unknown(error.to_string()))?;
-        let address = known.next().ok_or_else(|| unknown("nothing is known of it".into()))?;
+        let address =
+            look_up(place).map_err(|error| Error::new(format!("`{place}` is no address: {error}")))?;
         ensure(address.port() != 0, || format!("`{place}` is no address: port 0"))?;
         self.add(id, address)
     }
