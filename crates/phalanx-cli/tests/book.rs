@@ -75,6 +75,11 @@ fn several_processes() {
 }
 
 #[test]
+fn agents_at_work() {
+    Page::read("agents.md").run();
+}
+
+#[test]
 fn wireless_access() {
     Page::read("wireless.md").run();
 }
@@ -126,7 +131,7 @@ fn theory() {
     page.run_in(folder.path());
 }
 
-const TESTED: [&str; 23] = [
+const TESTED: [&str; 24] = [
     "problem.md",
     "first-run.md",
     "own-model.md",
@@ -147,6 +152,7 @@ const TESTED: [&str; 23] = [
     "results.md",
     "sweeps.md",
     "processes.md",
+    "agents.md",
     "exact.md",
     "paper.md",
     "reference.md",
