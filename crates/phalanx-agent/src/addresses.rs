@@ -22,10 +22,7 @@ impl Addresses {
     }
 
     /// The same where `look_up` tells the address at `HOST:PORT`.
-    pub fn read_with(
-        text: &str,
-        look_up: impl Fn(&str) -> std::io::Result<SocketAddr>,
-    ) -> Result<Addresses> {
+    pub fn read_with(text: &str, look_up: impl Fn(&str) -> std::io::Result<SocketAddr>) -> Result<Addresses> {
         let mut addresses = Addresses::default();
         for (number, line) in (1..).zip(text.lines()) {
             let line = line.split('#').next().unwrap_or_default().trim();
@@ -37,23 +34,18 @@ impl Addresses {
         Ok(addresses)
     }
 
-    fn read_line(
-        &mut self,
-        line: &str,
-        look_up: impl Fn(&str) -> std::io::Result<SocketAddr>,
-    ) -> Result<()> {
+    fn read_line(&mut self, line: &str, look_up: impl Fn(&str) -> std::io::Result<SocketAddr>) -> Result<()> {
         let mut words = line.split_whitespace();
         let (Some(name), Some(place), None) = (words.next(), words.next(), words.next()) else {
             return Err(Error::new("is not `AGENT HOST:PORT` or `world HOST:PORT`"));
         };
-        let id = match name {
-            "world" => WORLD,
-            name => name
-                .parse()
-                .ok()
-                .filter(|id| *id != WORLD)
-                .ok_or_else(|| Error::new(format!("`{name}` is neither an agent's number nor `world`")))?,
-        };
+        let id =
+            match name {
+                "world" => WORLD,
+                name => name.parse().ok().filter(|id| *id != WORLD).ok_or_else(|| {
+                    Error::new(format!("`{name}` is neither an agent's number nor `world`"))
+                })?,
+            };
         let address =
             look_up(place).map_err(|error| Error::new(format!("`{place}` is no address: {error}")))?;
         ensure(address.port() != 0, || format!("`{place}` is no address: port 0"))?;

@@ -92,7 +92,8 @@ impl Policies {
 impl AgentPolicy {
     fn check_rule(&self, networks: &[Network]) -> Result<()> {
         let outputs = |network: usize| {
-            let found = networks.get(network).ok_or_else(|| Error::new(format!("there is no network {network}")))?;
+            let found =
+                networks.get(network).ok_or_else(|| Error::new(format!("there is no network {network}")))?;
             let outputs = found.outputs();
             ensure(outputs == self.actions, || {
                 format!("network {network} has {outputs} outputs for {} actions", self.actions)
@@ -135,9 +136,14 @@ impl AgentPolicy {
                 })?;
                 let numbers = places.iter().flatten().chain(site);
                 ensure(numbers.into_iter().all(|x| x.is_finite()), || "a place has no finite number".into())?;
-                let all = self.most_states() * width + site.len();
-                ensure(found.numbers() == all, || {
-                    format!("network {network} reads {} numbers, not {all}", found.numbers())
+                // Members may have fewer states than others that share the network.
+                let sums = found.numbers().checked_sub(site.len());
+                let fits = sums.is_some_and(|sums| {
+                    sums >= self.most_states() * width && sums.checked_rem(width).unwrap_or(sums) == 0
+                });
+                ensure(fits, || {
+                    let least = self.most_states() * width + site.len();
+                    format!("network {network} reads {} numbers, not {least}", found.numbers())
                 })
             }
         }
@@ -159,7 +165,8 @@ impl AgentPolicy {
                 for &m in &digit.members {
                     let states = self.states.get(m);
                     let values = states.and_then(|&states| digit.values.get(..states));
-                    let values = values.ok_or_else(|| Error::new(format!("a digit cannot read member {m}")))?;
+                    let values =
+                        values.ok_or_else(|| Error::new(format!("a digit cannot read member {m}")))?;
                     most = most.saturating_add(values.iter().copied().max().unwrap_or(0));
                 }
                 last = last.saturating_add(digit.stride.saturating_mul(most.min(digit.cap)));

@@ -112,8 +112,11 @@ impl Conductor {
         if time <= self.silence {
             return Ok(());
         }
-        let missing: Vec<String> =
-            (0..waiting.len()).filter(|&agent| waiting[agent]).take(5).map(|agent| agent.to_string()).collect();
+        let missing: Vec<String> = (0..waiting.len())
+            .filter(|&agent| waiting[agent])
+            .take(5)
+            .map(|agent| agent.to_string())
+            .collect();
         let missing = missing.join(", ");
         Err(Error::new(format!("no answer for {} s from agents {missing}", self.silence.as_secs())))
     }

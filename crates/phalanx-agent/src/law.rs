@@ -39,15 +39,22 @@ impl AgentPolicy {
             Rule::Symbols { network } => networks[*network].law(&[], states, &mut scratch.layers, law),
             Rule::Places { network, places, site } => {
                 let Scratch { numbers, layers } = scratch;
-                self.add_places(states, places, site, numbers);
-                networks[*network].law(numbers, &[], layers, law);
+                let network = &networks[*network];
+                add_places(network.numbers() - site.len(), states, places, site, numbers);
+                network.law(numbers, &[], layers, law);
             }
             Rule::Numbers { .. } => (),
         }
     }
 
     /// The same where it reads numbers: as many as its network has inputs.
-    pub fn law_of_numbers(&self, networks: &[Network], numbers: &[f32], scratch: &mut Scratch, law: &mut [f64]) {
+    pub fn law_of_numbers(
+        &self,
+        networks: &[Network],
+        numbers: &[f32],
+        scratch: &mut Scratch,
+        law: &mut [f64],
+    ) {
         if let Rule::Numbers { network } = self.rule {
             networks[network].law(numbers, &[], &mut scratch.layers, law);
         }
@@ -58,22 +65,21 @@ impl AgentPolicy {
         self.states.iter().zip(states).fold(0, |joint, (count, &state)| joint * count + usize::from(state))
     }
 
-    /// Σ over the members in state s of number d of their place, `[s][d]`, then the own site.
-    fn add_places(&self, states: &[u8], places: &[Vec<f32>], site: &[f32], out: &mut Vec<f32>) {
-        let width = places.first().map_or(0, Vec::len);
-        out.clear();
-        out.resize(self.most_states() * width, 0.0);
-        for (place, &state) in places.iter().zip(states) {
-            let sums = &mut out[usize::from(state) * width..][..width];
-            sums.iter_mut().zip(place).for_each(|(sum, x)| *sum += x);
-        }
-        out.extend_from_slice(site);
-    }
-
     /// The largest number of states of a member.
     pub(crate) fn most_states(&self) -> usize {
         self.states.iter().copied().max().unwrap_or(0)
     }
+}
+
+/// Σ over the members in state s of number d of their place, `[s][d]`, so many numbers; then the own site.
+fn add_places(sums: usize, states: &[u8], places: &[Vec<f32>], site: &[f32], out: &mut Vec<f32>) {
+    out.clear();
+    out.resize(sums, 0.0);
+    for (place, &state) in places.iter().zip(states) {
+        let sums = &mut out[usize::from(state) * place.len()..][..place.len()];
+        sums.iter_mut().zip(place).for_each(|(sum, x)| *sum += x);
+    }
+    out.extend_from_slice(site);
 }
 
 impl Term {
@@ -153,7 +159,10 @@ mod tests {
     fn terms_add_capped_digits() {
         let digit = |stride, cap, members| Digit { stride, cap, members, values: vec![0, 1, 5] };
         let term = Term { first: 4, digits: vec![digit(3, 9, vec![0]), digit(1, 2, vec![1, 2])] };
-        assert_eq!([[0, 0, 0], [1, 1, 0], [2, 1, 1], [0, 2, 1]].map(|states| term.row(&states)), [4, 8, 21, 6]);
+        assert_eq!(
+            [[0, 0, 0], [1, 1, 0], [2, 1, 1], [0, 2, 1]].map(|states| term.row(&states)),
+            [4, 8, 21, 6]
+        );
         let weights = (0..22).map(|k| vec![0.0, (1.0 + f64::from(k)).ln()]).collect();
         let agent = agent(vec![3; 3], 2, Rule::Linear { terms: vec![term], weights });
         assert!((law(&agent, &[], &[1, 1, 0])[1] - 9.0 / 10.0).abs() < 1e-15);

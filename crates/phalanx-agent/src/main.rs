@@ -69,7 +69,9 @@ impl Options {
             }
             let value = rest.next().ok_or_else(|| Error::new(format!("{word}: has no value")))?;
             let number = || {
-                value.parse::<u64>().map_err(|_| Error::new(format!("{word}: `{value}` is no whole number from 0")))
+                value
+                    .parse::<u64>()
+                    .map_err(|_| Error::new(format!("{word}: `{value}` is no whole number from 0")))
             };
             match word.as_str() {
                 "--agent" => {
@@ -78,7 +80,9 @@ impl Options {
                 }
                 "--addresses" => addresses = Some(PathBuf::from(value)),
                 "--seed" => seed = number()?,
-                "--deadline" => pace = Pace::RealTime { deadline: Duration::from_millis(number()?.clamp(1, MOST)) },
+                "--deadline" => {
+                    pace = Pace::RealTime { deadline: Duration::from_millis(number()?.clamp(1, MOST)) }
+                }
                 "--silence" => silence = Duration::from_secs(number()?.clamp(1, MOST)),
                 _ => return Err(Error::new(format!("`{word}` is unknown; see phalanx-agent --help"))),
             }

@@ -87,9 +87,12 @@ fn nothing_that_strangers_send_is_read() {
     let (mut letter, mut actions) = (Vec::new(), [9; 3]);
     for step in 0..300 {
         // What the world and a neighbour might have said of this step and of the next, with other states.
-        for (kind, sender, ahead, about) in
-            [(Kind::Sensor, WORLD, 0, 1), (Kind::Sensor, WORLD, 1, 1), (Kind::States, 0, 0, 0), (Kind::States, 2, 1, 2)]
-        {
+        for (kind, sender, ahead, about) in [
+            (Kind::Sensor, WORLD, 0, 1),
+            (Kind::Sensor, WORLD, 1, 1),
+            (Kind::States, 0, 0, 0),
+            (Kind::States, 2, 1, 2),
+        ] {
             let clock = Clock { episode: 0, step: step + ahead };
             let header = Header { kind, wants_answer: true, round: 1, run, sender, clock };
             message::encode(&header, std::iter::once((about, (states_at(step)[0] + 1) % 3)), &mut letter);

@@ -115,7 +115,7 @@ fn agents_end_with_who_started_them() {
 #[test]
 fn worlds_that_agents_share_are_refused() {
     let folder = tempfile::tempdir().unwrap();
-    train("platoon", folder.path());
+    train("platoon-slowdown", folder.path());
     let refused = phalanx("agents run --udp", folder.path());
     assert_eq!(refused.status.code(), Some(2));
     let said = String::from_utf8_lossy(&refused.stderr);

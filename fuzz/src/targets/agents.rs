@@ -17,9 +17,8 @@ use crate::print;
 
 const LINE: &str = include_str!("../../seeds/policies.json");
 
-static POLICIES: LazyLock<Seeds> = LazyLock::new(|| {
-    Seeds::new([LINE, include_str!("../../seeds/policies-places.json")].map(Node::json))
-});
+static POLICIES: LazyLock<Seeds> =
+    LazyLock::new(|| Seeds::new([LINE, include_str!("../../seeds/policies-places.json")].map(Node::json)));
 
 static ADDRESSES: LazyLock<Seeds> =
     LazyLock::new(|| Seeds::new([Node::csv("0,127.0.0.1:5000\n1,127.0.0.1:5001\nworld,[::1]:5002\n")]));

@@ -30,13 +30,15 @@ impl Children {
     ) -> anyhow::Result<(Children, Addresses)> {
         let count = policies.agents.len();
         if count > MOST_PROCESSES {
-            let message = format!("{count} agents would be as many processes; at most {MOST_PROCESSES} are started");
+            let message =
+                format!("{count} agents would be as many processes; at most {MOST_PROCESSES} are started");
             return Err(Error::argument("udp", message).into());
         }
         let program = std::env::current_exe().context("this program cannot be found to start agents")?;
         let is_python = program.file_stem().is_some_and(|name| name.to_string_lossy().starts_with("python"));
         if is_python {
-            let message = "agents are processes of the `phalanx` program, which Python has not got; run it instead";
+            let message =
+                "agents are processes of the `phalanx` program, which Python has not got; run it instead";
             return Err(Error::argument("udp", message).into());
         }
         let mut started = Children { children: Vec::with_capacity(count) };

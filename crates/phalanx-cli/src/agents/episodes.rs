@@ -103,7 +103,9 @@ impl Report {
         }
         text += &match self.other_actions {
             0 => format!("actions   {}, all as `phalanx eval` takes them\n", self.actions),
-            other => format!("actions   {}, of which {other} other than `phalanx eval` takes\n", self.actions),
+            other => {
+                format!("actions   {}, of which {other} other than `phalanx eval` takes\n", self.actions)
+            }
         };
         if self.real_time {
             let incomplete = self.messages.agents.incomplete;

@@ -135,7 +135,8 @@ mod tests {
             ("wireless", Some("own")),
         ] {
             let config = Config::preset(name).unwrap().with("policy.init_std", "1.0").unwrap();
-            let config = features.map_or_else(|| config.clone(), |f| config.with("policy.features", f).unwrap());
+            let config =
+                features.map_or_else(|| config.clone(), |f| config.with("policy.features", f).unwrap());
             let evaluator = Evaluator::new(&config).unwrap();
             let text = serde_json::to_string(&portable(&evaluator).unwrap()).unwrap();
             let policies = Policies::read(&text).unwrap();

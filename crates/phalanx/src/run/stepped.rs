@@ -30,7 +30,8 @@ impl Evaluator {
     pub fn stepped(&self, k: u32, seed: u64) -> Result<SteppedEpisode<'_>> {
         let world = self.world();
         let Evolution::Factored(factored) = world.evolution() else {
-            let message = "is simulated whole: its agents share what none of them owns, and cannot act apart from it";
+            let message =
+                "is simulated whole: its agents share what none of them owns, and cannot act apart from it";
             return Err(crate::world::kind_error(message));
         };
         ensure(k < 1 << 24, || Error::argument("episodes", "at most 16777216 are possible"))?;
@@ -77,7 +78,8 @@ impl SteppedEpisode<'_> {
             match self.world.channels()[channel].tables() {
                 Some(tables) => {
                     for i in all.clone() {
-                        let cell = usize::from(self.states[i]) * self.world.actions(i) + usize::from(actions[i]);
+                        let cell =
+                            usize::from(self.states[i]) * self.world.actions(i) + usize::from(actions[i]);
                         self.earned += tables.row(i)[cell];
                     }
                 }
