@@ -22,14 +22,16 @@ fn agent(world: &dyn World, policy: &dyn Policy, i: usize, groups: &Ragged<u32>)
     let states: Vec<usize> = members.iter().map(|&m| world.states(m as usize)).collect();
     let actions = policy.actions(i);
     let rows = |numbers: &[f64]| numbers.chunks_exact(actions).map(<[f64]>::to_vec).collect();
-    let rule = match (policy.tabular(), policy.kind()) {
+    // Linear policies are named with their features.
+    let rule = match (policy.tabular(), policy.kind().split_once('-')) {
         (Some(tables), _) => Rule::Table { probabilities: rows(tables.probabilities(i)) },
-        (None, kind) if kind.starts_with("linear") => {
+        (None, Some((_, features))) => {
             let weights: Vec<Vec<f64>> = rows(policy.theta().row(i));
-            let terms = terms(world, kind, i, &members, &states, weights.len())?;
+            let terms = terms(world, features, i, &members, &states, weights.len())?;
             Rule::Linear { terms, weights }
         }
-        (None, kind) => {
+        (None, None) => {
+            let kind = policy.kind();
             return Err(kind_error(format!("a policy of kind `{kind}` cannot leave the program yet")));
         }
     };
@@ -58,8 +60,8 @@ fn terms(
     for place in 0..members.len() {
         let (digits, size) = match kind {
             _ if place == own => (vec![digit(place, 1)], states[place]),
-            "linear-pair" => (vec![digit(own, states[place]), digit(place, 1)], states[own] * states[place]),
-            "linear-additive" => (vec![digit(place, 1)], states[place]),
+            "pair" => (vec![digit(own, states[place]), digit(place, 1)], states[own] * states[place]),
+            "additive" => (vec![digit(place, 1)], states[place]),
             _ => continue,
         };
         terms.push(Term { first, digits });
