@@ -71,4 +71,7 @@ survive! {
     outcome: 100_000,
     metrics: 15_000,
     report: 20_000,
+    portable: 40_000,
+    datagram: 100_000,
+    addresses: 60_000,
 }

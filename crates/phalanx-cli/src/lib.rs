@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+mod agents;
 mod batch;
 mod bench;
 mod certify;
@@ -60,6 +61,8 @@ enum Command {
     Sweep(sweep::SweepArgs),
     /// Evaluate a policy on fresh episodes: is every agent safe, and how sure is that?
     Eval(eval::EvalArgs),
+    /// Let every agent of a run be a process of its own, over UDP, with the world beside them.
+    Agents(agents::AgentsArgs),
     /// Train until every agent is judged safe with a stated confidence, and write a certificate; or check
     /// one.
     Certify(certify::CertifyArgs),
@@ -189,6 +192,7 @@ fn run(cli: &Cli, registry: &Registry) -> u8 {
         }
         Command::Replay(args) => replay::replay(args),
         Command::Eval(args) => eval::eval(args, registry),
+        Command::Agents(args) => agents::run(args, registry),
         Command::Certify(args) => certify::run(args, registry),
         Command::Export(args) => export::run(args, registry),
         Command::Occupancy(args) => eval::occupancy(args, registry),

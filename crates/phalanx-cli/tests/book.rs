@@ -85,6 +85,11 @@ fn several_processes() {
 }
 
 #[test]
+fn agents_at_work() {
+    Page::read("agents.md").run();
+}
+
+#[test]
 fn wireless_access() {
     Page::read("wireless.md").run();
 }
@@ -141,7 +146,7 @@ fn theory() {
     page.run_in(folder.path());
 }
 
-const TESTED: [&str; 26] = [
+const TESTED: [&str; 27] = [
     "problem.md",
     "first-run.md",
     "own-model.md",
@@ -165,6 +170,7 @@ const TESTED: [&str; 26] = [
     "results.md",
     "sweeps.md",
     "processes.md",
+    "agents.md",
     "exact.md",
     "paper.md",
     "reference.md",

@@ -1,5 +1,6 @@
 //! What is fuzzed: one file per kind of input.
 
+mod agents;
 mod checkpoint;
 mod config;
 mod edges;
@@ -44,7 +45,7 @@ const CONFIG: [&str; 3] =
     ["phalanx/src/run/config/", "phalanx/src/base/document.rs", "phalanx/src/base/value.rs"];
 
 /// All of them.
-pub const TARGETS: [Target; 16] = [
+pub const TARGETS: [Target; 19] = [
     Target {
         name: "config",
         reads: &CONFIG,
@@ -135,6 +136,24 @@ pub const TARGETS: [Target; 16] = [
         reads: &["phalanx-paper/src/sheet.rs", "phalanx-paper/src/claims/"],
         about: "experiment.json and results.csv, and the claims judged by them",
         body: report::report,
+    },
+    Target {
+        name: "portable",
+        reads: &["phalanx-agent/src/check.rs", "phalanx-agent/src/law.rs"],
+        about: "policies as data, and a step of every agent",
+        body: agents::policies,
+    },
+    Target {
+        name: "datagram",
+        reads: &["phalanx-agent/src/message.rs", "phalanx-agent/src/agent.rs"],
+        about: "messages to an agent, among true ones",
+        body: agents::datagrams,
+    },
+    Target {
+        name: "addresses",
+        reads: &["phalanx-agent/src/addresses.rs"],
+        about: "a file of addresses",
+        body: agents::addresses,
     },
 ];
 

@@ -6,6 +6,7 @@
 //! Literature: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011.
 
 use multiversion::multiversion;
+use phalanx_agent::draw::{self, philox_lanes, philox4x32_10};
 
 /// What a number is for. Different purposes never share numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,7 +21,7 @@ pub enum Purpose {
     /// Start states of Q-evaluation.
     CriticStart = 4,
     /// Actions and transitions of evaluation episodes.
-    Evaluation = 5,
+    Evaluation = draw::EVALUATION,
     /// Start states of evaluation episodes.
     EvaluationStart = 6,
     /// Initial policy parameters.
@@ -56,8 +57,7 @@ pub struct Stream {
     key: [u32; 2],
 }
 
-/// Draws have 31 bits, so that a threshold in `0..=2³¹` can say "never" and "always" exactly.
-pub const DRAW_RANGE: u32 = 1 << 31;
+pub use draw::DRAW_RANGE;
 
 /// Agents handled together by the vectorised cipher.
 pub const LANES: usize = 16;
@@ -65,7 +65,7 @@ pub const LANES: usize = 16;
 impl Stream {
     /// The stream of a seed.
     pub fn new(seed: u64) -> Self {
-        Stream { key: [seed as u32, (seed >> 32) as u32] }
+        Stream { key: draw::key(seed) }
     }
 
     /// Numbers of the same seed that decide which messages between agents arrive.
@@ -140,37 +140,6 @@ impl Sequence {
     }
 }
 
-const MULTIPLIERS: [u32; 2] = [0xD251_1F53, 0xCD9E_8D57];
-const WEYL: [u32; 2] = [0x9E37_79B9, 0xBB67_AE85];
-
-/// One block of Philox4x32-10.
-pub fn philox4x32_10(counter: [u32; 4], key: [u32; 2]) -> [u32; 4] {
-    philox_lanes(counter.map(|c| [u64::from(c)]), key).map(|[word]| word as u32)
-}
-
-/// `L` blocks at once under one key; plain loops that the compiler turns into vector instructions.
-///
-/// Words are the low halves of 64-bit lanes: a 32 × 32 → 64 multiplication then needs no shuffling. The high
-/// halves hold leftovers, which no low half ever depends on.
-#[inline(always)]
-fn philox_lanes<const L: usize>(mut c: [[u64; L]; 4], mut key: [u32; 2]) -> [[u64; L]; 4] {
-    const LOW: u64 = 0xffff_ffff;
-    for _ in 0..10 {
-        let mut next = [[0; L]; 4];
-        for l in 0..L {
-            let p0 = u64::from(MULTIPLIERS[0]) * (c[0][l] & LOW);
-            let p1 = u64::from(MULTIPLIERS[1]) * (c[2][l] & LOW);
-            next[0][l] = (p1 >> 32) ^ c[1][l] ^ u64::from(key[0]);
-            next[1][l] = p1;
-            next[2][l] = (p0 >> 32) ^ c[3][l] ^ u64::from(key[1]);
-            next[3][l] = p0;
-        }
-        c = next;
-        key = [key[0].wrapping_add(WEYL[0]), key[1].wrapping_add(WEYL[1])];
-    }
-    c
-}
-
 /// For the agents in `listed`, or those from `first_agent` on if there are none.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw", "x86_64+avx2"))]
 fn step_pair_draws(
@@ -214,22 +183,6 @@ fn step_pair_draws(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// The known answers that Random123 ships for `philox 4x32 10`.
-    #[test]
-    fn random123_known_answers() {
-        for (counter, key, answer) in [
-            ([0; 4], [0; 2], [0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8]),
-            ([u32::MAX; 4], [u32::MAX; 2], [0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd]),
-            (
-                [0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344],
-                [0xa4093822, 0x299f31d0],
-                [0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1],
-            ),
-        ] {
-            assert_eq!(philox4x32_10(counter, key), answer);
-        }
-    }
 
     #[test]
     fn vectorised_draws_are_the_single_blocks() {

@@ -3,14 +3,15 @@
 use std::cell::RefCell;
 use std::ops::Range;
 
+use phalanx_agent::policy::{Network, Rule};
 use rayon::prelude::*;
 
 use super::arrivals::Arrivals;
 use super::{ActTogether, Acting, GradientInput, GradientScratch, LinkSettings, Policy};
-use crate::Ragged;
 use crate::base::sampler::{outcome, write_thresholds};
 use crate::base::stream::DRAW_RANGE;
 use crate::world::{LARGEST_LOCAL_SPACE, Trajectory, World};
+use crate::{Ragged, Result};
 
 /// Another policy, told what an agent knows in place of what is true.
 ///
@@ -209,6 +210,18 @@ impl Policy for LinkedPolicy {
         self.policy.theta_mut()
     }
 
+    fn row_of(&self, agent: usize) -> usize {
+        self.policy.row_of(agent)
+    }
+
+    fn is_shared(&self) -> bool {
+        self.policy.is_shared()
+    }
+
+    fn stands_for_row(&self, agent: usize) -> bool {
+        self.policy.stands_for_row(agent)
+    }
+
     fn refresh(&mut self) {
         self.policy.refresh();
     }
@@ -246,8 +259,8 @@ impl Policy for LinkedPolicy {
         self.policy.kind()
     }
 
-    fn tensors(&self, agent: usize) -> Vec<(String, Vec<usize>)> {
-        self.policy.tensors(agent)
+    fn tensors(&self, row: usize) -> Vec<(String, Vec<usize>)> {
+        self.policy.tensors(row)
     }
 
     fn is_single(&self) -> bool {
@@ -256,6 +269,10 @@ impl Policy for LinkedPolicy {
 
     fn is_direct(&self) -> bool {
         self.policy.is_direct()
+    }
+
+    fn portable(&self, agent: usize, states: &[usize], networks: &mut Vec<Network>) -> Result<Rule> {
+        self.policy.portable(agent, states, networks)
     }
 
     fn usual_states(&self) -> Option<&[u8]> {

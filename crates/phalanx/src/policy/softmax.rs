@@ -3,16 +3,7 @@
 
 use super::{Baseline, GradientInput};
 
-/// Replaces a row of logits by its soft-max.
-pub(crate) fn softmax(row: &mut [f64]) {
-    let largest = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let mut total = 0.0;
-    for x in row.iter_mut() {
-        *x = (*x - largest).exp();
-        total += *x;
-    }
-    row.iter_mut().for_each(|x| *x /= total);
-}
+pub(crate) use phalanx_agent::law::softmax;
 
 /// ∂ log π(`action`)/∂ logit of b: 1[b = `action`] − π(b).
 pub(crate) fn score(b: usize, action: u8, p: f64) -> f64 {

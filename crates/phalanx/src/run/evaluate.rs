@@ -4,6 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use phalanx_agent::draw::evaluation_seed;
+
 use super::assess::{Assessment, assessment_horizon};
 use super::build;
 use super::checksums;
@@ -71,7 +73,7 @@ pub(super) fn check_episode(task: &Task, steps: usize) -> Result<u128> {
 }
 
 /// Where an evaluation episode begins, and its numbers.
-fn episode_request(number: u32) -> Request {
+pub(super) fn episode_request(number: u32) -> Request {
     Request {
         place: Place { purpose: Purpose::Evaluation, iteration: 0, trajectory: number },
         start_purpose: Purpose::EvaluationStart,
@@ -207,6 +209,8 @@ pub struct Evaluator {
     task: Task,
     policy: Box<dyn Policy>,
     mu: Ragged<f64>,
+    /// Every agent's most frequent state, where the run says it.
+    usual: Option<Vec<u8>>,
     warnings: Vec<String>,
     /// Ends evaluations when it is set.
     stop: Arc<AtomicBool>,
@@ -253,15 +257,13 @@ impl Evaluator {
         let theta = policy::load(&*found.policy, &file)?;
         checksums::check(run, folder::POLICY)?;
         found.set_theta(theta);
+        found.usual = if is_elsewhere { None } else { usual_states::read(run, found.world())? };
         if found.policy.usual_states().is_some() {
-            let states = match usual_states::read(run, found.world())? {
-                Some(states) => states,
-                None => {
-                    let message = "the run does not say which states are usual; fresh episodes tell";
-                    found.warnings.push(message.into());
-                    usual_states::estimate(&found)?
-                }
-            };
+            if found.usual.is_none() {
+                let message = "the run does not say which states are usual here; fresh episodes tell";
+                found.warnings.push(message.into());
+            }
+            let states = found.usual_states()?;
             found.set_usual_states(states);
         }
         Ok(found)
@@ -305,7 +307,7 @@ impl Evaluator {
     /// Of what is there already.
     pub(super) fn with(config: &Config, task: Task, policy: Box<dyn Policy>, mu: Ragged<f64>) -> Self {
         let config = build::with_gamma(config, &task.problem);
-        Evaluator { config, task, policy, mu, warnings: Vec::new(), stop: Arc::default() }
+        Evaluator { config, task, policy, mu, usual: None, warnings: Vec::new(), stop: Arc::default() }
     }
 
     /// The same with the most likely action of every law in place of a draw.
@@ -317,6 +319,11 @@ impl Evaluator {
     pub(super) fn set_theta(&mut self, theta: Ragged<f64>) {
         *self.policy.theta_mut() = theta;
         self.policy.refresh();
+    }
+
+    /// The state that every agent was in most often, as the run says; fresh episodes tell where it does not.
+    pub fn usual_states(&self) -> Result<Vec<u8>> {
+        self.usual.clone().map_or_else(|| usual_states::estimate(self), Ok)
     }
 
     /// Other usual states for the same policy, if it needs any.
@@ -418,8 +425,8 @@ fn has_same_graph(one: &Config, other: &Config) -> Result<bool> {
 }
 
 /// Another key than training with the same seed has.
-fn evaluation_stream(seed: u64) -> Stream {
-    Stream::new(seed ^ 0x6576_616c_7561_7465)
+pub(super) fn evaluation_stream(seed: u64) -> Stream {
+    Stream::new(evaluation_seed(seed))
 }
 
 #[cfg(test)]

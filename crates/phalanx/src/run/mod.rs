@@ -23,6 +23,7 @@ mod portable;
 pub mod preset;
 mod session;
 mod status;
+mod stepped;
 mod train;
 mod usual_states;
 
@@ -50,5 +51,5 @@ pub use outcome::Outcome;
 pub use portable::portable;
 pub use session::Session;
 pub use status::RunStatus;
+pub use stepped::SteppedEpisode;
 pub use train::{Ending, ResumeOutcome, Run, RunResults};
-pub use usual_states::usual_states;

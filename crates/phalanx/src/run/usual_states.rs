@@ -12,7 +12,7 @@ use crate::base::error::ensure;
 use crate::base::{files, sealed};
 use crate::policy::LinkSettings;
 use crate::sample::usual_states::UsualStates;
-use crate::world::{Registry, World};
+use crate::world::World;
 use crate::{Error, Result};
 
 pub(super) const FILE: &str = "usual_states.json";
@@ -54,16 +54,6 @@ pub(super) fn parse(text: &str, path: &Path, counts: &[usize]) -> Result<Vec<u8>
         Some((i, (state, count))) => {
             Err(Error::file(path, format!("agent {i} has no state {state}; it has {count}, numbered from 0")))
         }
-    }
-}
-
-/// The state that every agent of a finished run was in most often: in its closing evaluation, or where links
-/// were faulty in training, in training. A few fresh episodes tell where an earlier version finished the run.
-pub fn usual_states(run: &Path, registry: &Registry) -> Result<Vec<u8>> {
-    let evaluator = Evaluator::from_run(run, registry)?;
-    match read(run, evaluator.world())? {
-        Some(states) => Ok(states),
-        None => estimate(&evaluator),
     }
 }
 
