@@ -230,7 +230,10 @@ impl Evaluator {
             |key: &str| key.split_once('.').is_some_and(|(section, _)| ["world", LINKS].contains(&section));
         if let Some((key, _)) = sets.iter().find(|(key, _)| !can_change(key)) {
             let message = "goes with a preset or a file, not with a run";
-            return Err(Error::argument("set", format!("{message}; `{key}` is no key of its world or links")));
+            return Err(Error::argument(
+                "set",
+                format!("{message}; `{key}` is no key of its world or links"),
+            ));
         }
         let (config, _) = meta::checked_config(run, &Meta::read(run)?, registry)?;
         let config = if sets.is_empty() { config } else { config.with_all(sets.iter().copied())? };
