@@ -163,10 +163,10 @@ const BROKEN: [Entry; 41] = [
         "usual states that are cut off",
         |p| cut(p, "done/usual_states.json"),
         "eval done --loss 0.1",
-        "usual_states.json … damaged",
+        "usual_states.json … parsed",
     ),
     ("a loss above 1", nothing, "eval done --loss 1.5", "--loss … 1.5 … 0 to 1"),
-    ("a loss in words", nothing, "eval done --loss much", "--loss … much"),
+    ("a loss in words", nothing, "eval done --loss much", "much … --loss"),
     ("a silent agent that is not there", nothing, "eval done --silent 0,99", "--silent … 99"),
     (
         "states that are always too old",

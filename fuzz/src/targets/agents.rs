@@ -43,7 +43,7 @@ pub fn policies(choices: &mut Choices<'_>) -> Verdict {
             let states: Vec<u8> = agent.states.iter().map(|&count| choices.below(count) as u8).collect();
             let mut law = vec![0.0; agent.actions];
             agent.law(&policies.networks, &states, &mut Scratch::default(), &mut law);
-            if let Rule::Numbers { network } = agent.rule {
+            if let Rule::Numbers { network, .. } = agent.rule {
                 let numbers = vec![0.5; policies.networks[network].numbers()];
                 agent.law_of_numbers(&policies.networks, &numbers, &mut Scratch::default(), &mut law);
             }
