@@ -64,7 +64,7 @@ struct Subject {
 const SMALL: &str = "--set iterations=3 --set horizon=8 --set world.n=3 --set critic.steps=10 \
                      --set evaluation.episodes=4 --set checkpoint.seconds=0";
 
-const SUBJECTS: [Subject; 11] = [
+const SUBJECTS: [Subject; 12] = [
     Subject {
         name: "train",
         command: "train synthetic SMALL --threads 1 --json --out OUT/run",
