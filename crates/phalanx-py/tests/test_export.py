@@ -20,6 +20,9 @@ KINDS = {
     "symbols": ("synthetic", {"policy": {"kind": "network", "output_gain": 1.0}}, 1e-6),
     "numbers": ("platoon-slowdown", {"policy": {"kind": "network", "output_gain": 1.0}}, 1e-6),
     "frames": ("pistonball", {"policy": {"kind": "network", "output_gain": 1.0}}, 1e-6),
+    "places": ("wireless-shared", {"world": {"rows": 4, "columns": 5}, "policy": {"output_gain": 1.0}}, 1e-6),
+    "site": ("epidemic-shared", {"policy": {"output_gain": 1.0}}, 1e-6),
+    "one row": ("platoon-shared", {"world": {"n": 4}, "policy": {"output_gain": 1.0}}, 1e-6),
 }
 
 
@@ -38,7 +41,7 @@ def case(request, tmp_path_factory):
     for agent in policies["agents"]:
         if agent["rule"]["kind"] == "numbers":
             network = policies["networks"][agent["rule"]["network"]]
-            width = network["rows"] * len(network["row_layer"]["weights"])
+            width = network["rows"] * len(network["row_layer"]["weights"]) - len(agent["rule"].get("site", []))
             seen.append(rng.normal(size=(count, width)).astype(np.float32))
         else:
             seen.append(np.stack([rng.integers(0, size, count) for size in agent["states"]], axis=1))
@@ -57,6 +60,8 @@ def test_onnx_in_onnxruntime(case):
             network = act["POLICIES"]["networks"][rule["network"]]
             sums = [act["pooled"](rule, network, row) for row in rows.tolist()]
             rows = np.array(sums, dtype=np.float32)
+        elif rule.get("site"):
+            rows = np.hstack([rows, np.tile(np.float32(rule["site"]), (len(rows), 1))])
         session = onnxruntime.InferenceSession(model)
         (given,), (got,) = session.get_inputs(), session.get_outputs()
         assert given.name == ("numbers" if rows.dtype == np.float32 else "states")

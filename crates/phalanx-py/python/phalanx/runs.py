@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from ._parallel import WorldEnv
-    from .settings import LinkSettings
+    from .settings import LinkSettings, NetworkSettings, WorldSettings
 
 
 class Run:
@@ -124,24 +124,35 @@ class Run:
         threads: int | None = None,
         evaluation_seed: int | None = None,
         links: LinkSettings | Mapping[str, Any] | None = None,
+        world: WorldSettings | Mapping[str, Any] | None = None,
+        network: NetworkSettings | Mapping[str, Any] | None = None,
     ) -> Assessment:
         """Evaluates the policy on fresh episodes: is every agent safe, and how sure is that? `seed` is that of the episodes;
-        it may also be given as `evaluation_seed`, its name in `phalanx.evaluate`. `links` (`{"loss": 0.1}`) are keys of `[links]`
-        in place of the run's own."""
+        it may also be given as `evaluation_seed`, its name in `phalanx.evaluate`. `links` (`{"loss": 0.1}`), `world`
+        (`{"rows": 20, "columns": 20}`) and `network` are keys of these sections in place of the run's own; a policy that agents
+        share also acts on another graph."""
         chosen = _one_seed(seed, evaluation_seed)
-        fixed = self._fixed if links is None else self._behind(links)
+        sections = {"links": links, "world": world, "network": network}
+        changed = {name: keys for name, keys in sections.items() if keys is not None}
+        fixed = self._elsewhere(changed) if changed else self._fixed
         return assessed(fixed, episodes, chosen, confidence, threads)
 
-    def _behind(self, links: Mapping[str, Any]) -> Fixed:
-        """Its policy behind other links."""
-        if not isinstance(links, Mapping):
-            raise ConfigError(f"links: `{type(links).__name__}` is no dict; give one such as {{'loss': 0.1}}")
+    def _elsewhere(self, changed: Mapping[str, Mapping[str, Any]]) -> Fixed:
+        """Its policy with other settings around it, by section."""
+        for section, keys in changed.items():
+            if not isinstance(keys, Mapping):
+                example = {"links": {"loss": 0.1}, "world": {"n": 20}, "network": {"kind": "ring"}}[section]
+                raise ConfigError(f"{section}: `{type(keys).__name__}` is no dict; give one such as {example}")
 
         def plain(value: Any) -> Any:
             return value.tolist() if isinstance(value, np.generic | np.ndarray) else str(value)
 
         # Numbers and lists of them are written alike in JSON and TOML.
-        sets = [(f"links.{key}", json.dumps(value, default=plain)) for key, value in links.items()]
+        sets = [
+            (f"{section}.{key}", json.dumps(value, default=plain))
+            for section, keys in changed.items()
+            for key, value in keys.items()
+        ]
         return Fixed.of_run(self.path, self._own.registry, sets)
 
     def occupancy(

@@ -23,7 +23,7 @@ def probabilities(agent, seen):
     if rule["kind"] == "symbols":
         x = [number for state in seen for number in network["embedding"][state]]
     else:
-        x = pooled(rule, network, seen) if rule["kind"] == "places" else seen
+        x = pooled(rule, network, seen) if rule["kind"] == "places" else [*seen, *rule.get("site", [])]
         if network["row_layer"]:
             width = len(x) // network["rows"]
             rows = [layer(network["row_layer"], x[k : k + width]) for k in range(0, len(x), width)]
