@@ -1,6 +1,8 @@
 //! Do agents of their own, which hear their neighbours and nobody else, act as the evaluation does? And does
 //! nothing else change what they do: messages in any order, lost, repeated, late, forged or malformed?
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use phalanx::graph::Graph;
 use phalanx::run::{Config, Evaluator, portable};
 use phalanx_agent::Agent;
@@ -100,6 +102,7 @@ fn deliver(agents: &mut [Agent], letters: &mut Vec<Letter>, count: usize, loss: 
 
 #[test]
 fn rounds_of_messages_give_exactly_the_neighbourhood() {
+    let _alone = one_at_a_time();
     let star = Graph::from_edges(7, (1..7).map(|leaf| (0, leaf))).unwrap();
     let grid = Graph::from_edges(
         12,
@@ -135,6 +138,7 @@ fn rounds_of_messages_give_exactly_the_neighbourhood() {
 /// Agents that are handed nothing but their own states and their neighbours' messages.
 #[test]
 fn actions_are_those_of_the_evaluation_to_the_last_bit() {
+    let _alone = one_at_a_time();
     for (name, kappa, loss) in [("synthetic", "1", 0), ("synthetic", "2", 20), ("wireless", "1", 20)] {
         let config = Config::preset(name).unwrap().with("policy.init_std", "1.0").unwrap();
         let evaluator = Evaluator::new(&config.with("kappa", kappa).unwrap()).unwrap();
@@ -158,6 +162,12 @@ fn actions_are_those_of_the_evaluation_to_the_last_bit() {
     }
 }
 
+/// Tests wait for each other: one of them measures the memory of the whole process.
+fn one_at_a_time() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// An agent in the middle of a step, what it would do if its neighbours' messages came, and these.
 fn waiting() -> (Agent, Policies, Vec<(u32, Vec<u8>)>) {
     let config = Config::preset("wireless").unwrap().with("policy.init_std", "1.0").unwrap();
@@ -178,6 +188,7 @@ fn waiting() -> (Agent, Policies, Vec<(u32, Vec<u8>)>) {
 
 #[test]
 fn what_does_not_belong_is_dropped_counted_and_changes_nothing() {
+    let _alone = one_at_a_time();
     let (mut agent, policies, messages) = waiting();
     let mut alone = agent.clone();
     messages.iter().for_each(|(j, message)| assert_eq!(alone.receive(Some(*j), message), Received::Taken));
@@ -244,6 +255,7 @@ fn memory() -> u64 {
 
 #[test]
 fn ten_million_wrong_datagrams_change_nothing() {
+    let _alone = one_at_a_time();
     let count = 10_000_000;
     let (mut agent, policies, messages) = waiting();
     let mut alone = agent.clone();
@@ -292,12 +304,15 @@ fn ten_million_wrong_datagrams_change_nothing() {
 
 #[test]
 fn who_is_not_heard_by_the_deadline_counts_as_usual() {
-    let (mut agent, _, messages) = waiting();
+    let _alone = one_at_a_time();
+    let (mut agent, policies, messages) = waiting();
+    let AgentPolicy { members, usual: states, .. } = &policies.agents[12];
+    let usual_state = |j: u32| states[members.binary_search(&j).unwrap()];
     let mut usual = agent.clone();
     for (j, message) in &messages {
         let Message { header, .. } = Message::decode(message).unwrap();
         let mut out = Vec::new();
-        message::encode(&header, std::iter::once((*j, 0)), &mut out);
+        message::encode(&header, std::iter::once((*j, usual_state(*j))), &mut out);
         assert_eq!(usual.receive(Some(*j), &out), Received::Taken);
     }
     assert_eq!((agent.act(), agent.act_now()), (None, usual.act()));

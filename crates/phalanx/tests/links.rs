@@ -7,7 +7,7 @@ use phalanx::policy::{
     Baseline, GradientInput, GradientScratch, GradientSettings, LinearPolicy, LinkSettings, LinkedPolicy,
     NeuralPolicy, Parameterisation, Policy, PolicyFeatures, Tabular,
 };
-use phalanx::run::{Config, Ending, Evaluator, Provenance, Registry, Run, Session, usual_states};
+use phalanx::run::{Config, Ending, Evaluator, Provenance, Registry, Run, Session};
 use phalanx::sample::rollout::{Request, StartFrom, simulate};
 use phalanx::world::{Line, Start, Trajectory};
 
@@ -233,7 +233,7 @@ fn a_run_is_evaluated_behind_its_own_links_or_others() {
     let mut run = Run::begin(session, &path, Provenance::default()).unwrap();
     assert!(matches!(run.train(&std::sync::Arc::default(), |_| ()), Ok(Ending::Finished(_))));
     let learnt = run.session().policy().usual_states().unwrap().to_vec();
-    assert_eq!(usual_states(&path, &registry).unwrap(), learnt);
+    assert_eq!(Evaluator::from_run(&path, &registry).unwrap().usual_states().unwrap(), learnt);
     let open = |sets: &[(&str, &str)]| Evaluator::from_run_in(&path, &registry, sets).unwrap();
     let objective = |evaluator: &Evaluator| evaluator.assess(50, 1, 0.9).unwrap().objective.value;
     let own = open(&[]);
@@ -245,7 +245,10 @@ fn a_run_is_evaluated_behind_its_own_links_or_others() {
     std::fs::remove_file(path.join("usual_states.json")).unwrap();
     let old = open(&[]);
     assert_eq!(old.warnings().len(), 1 + open(&[("links.loss", "0")]).warnings().len());
-    assert_eq!(old.policy().usual_states().unwrap(), usual_states(&path, &registry).unwrap());
+    assert_eq!(
+        old.policy().usual_states().unwrap(),
+        Evaluator::from_run(&path, &registry).unwrap().usual_states().unwrap()
+    );
 }
 
 #[test]

@@ -187,7 +187,7 @@ impl Halo {
         }
         let told = numbers(&self.broadcast(bytemuck::cast_slice(total.sums()).to_vec())?);
         ensure(told.len() == mine.sums().len(), || {
-            Error::argument("mpi", "ranks need agents of every kind (policy.kinds); use fewer ranks")
+            Error::argument("mpi", "every rank needs agents of every kind; use fewer ranks")
         })?;
         *mine = ExactSums::zeros(told.len());
         mine.merge(&told);

@@ -41,6 +41,9 @@ impl OutputKeys {
     }
 }
 
+/// The setting that errors about sizes of networks name.
+pub(super) const HIDDEN: &str = "policy.hidden";
+
 /// The settings of `network`.
 #[derive(Debug)]
 pub struct NeuralPolicySettings {
@@ -105,7 +108,7 @@ impl NeuralPolicy {
         let groups = world.graph().neighbourhoods(kappa);
         let actions: Vec<usize> = (0..n).map(|i| world.actions(i)).collect();
         let settings = BankSettings {
-            field: "policy.hidden",
+            field: HIDDEN,
             // θ, the gradient, an optimiser's two moments, and single precision.
             bytes: 36,
             purpose: Purpose::PolicyInit,

@@ -124,7 +124,7 @@ impl SharedPolicy {
                 let [a, b] = [known, i].map(|i| (graph.global_id(i), sizes(i)));
                 kind_error(format!(
                     "`shared`: agents {} and {} are of one kind, but read {} and {} numbers and have {} and {} actions; \
-                     give them kinds of their own (policy.kinds)",
+                     give them kinds of their own",
                     a.0, b.0, a.1[0], b.1[0], a.1[1], b.1[1]
                 ))
             })?;
@@ -138,7 +138,7 @@ impl SharedPolicy {
             AgentNetworks { architecture, count: 1, id: kind as u32 }
         });
         let settings = BankSettings {
-            field: "policy.hidden",
+            field: super::neural::HIDDEN,
             // θ, the gradient, an optimiser's two moments, and single precision.
             bytes: 36,
             purpose: Purpose::PolicyInit,
@@ -351,7 +351,7 @@ impl Policy for SharedPolicy {
         match encoder.places() {
             Some(places) => Ok(Rule::Places { network, places, site }),
             None if encoder.sums_rows() && !encoder.reads_one_row() => Err(kind_error(
-                "`shared` sums up rows of neighbours, which has no form as data; use kappa = 0 or policy.reads = \"states\"",
+                "`shared` sums up rows of neighbours, which has no form as data; see the agent alone, or use policy.reads = \"states\"",
             )),
             None => Ok(Rule::Numbers { network, site }),
         }
