@@ -351,7 +351,7 @@ impl Policy for SharedPolicy {
         match encoder.places() {
             Some(places) => Ok(Rule::Places { network, places, site }),
             None if encoder.sums_rows() && !encoder.reads_one_row() => Err(kind_error(
-                "`shared` sums up rows of neighbours, which has no form as data; see the agent alone, or use policy.reads = \"states\"",
+                "`shared` sums up rows of neighbours, which has no form as data; train with policy.reads = \"states\" to export it",
             )),
             None => Ok(Rule::Numbers { network, site }),
         }
