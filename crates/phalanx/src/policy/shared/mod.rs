@@ -23,7 +23,7 @@ use crate::neural::{AgentNetworks, Architecture, Bank, BankSettings, Batch, Rows
 use crate::world::{LARGEST_LOCAL_SPACE, Trajectory, World};
 use crate::{Ragged, Result};
 
-use encoder::PlaceEncoder;
+pub(crate) use encoder::PlaceEncoder;
 pub use encoder::Reads;
 pub use kinds::KindsKey;
 use kinds::Source;
