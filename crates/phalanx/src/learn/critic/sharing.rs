@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::CriticSection;
 use crate::base::error::ensure;
+use crate::policy;
 use crate::{Error, Result};
 
 /// Who has a network of values in common.
@@ -46,7 +47,7 @@ pub fn check_sharing(critic: &CriticSection, is_shared: bool) -> Result<()> {
         sharing_error(format!("`kind`, but `{kind}` finds values agent by agent; use `none`"))
     })?;
     ensure(is_shared, || {
-        sharing_error("`kind` needs kinds of agents, policy.kind = \"shared\"; or use `none`")
+        sharing_error(format!("`kind` needs kinds of agents, {} = \"shared\"; or use `none`", policy::KIND))
     })
 }
 

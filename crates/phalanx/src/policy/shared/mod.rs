@@ -26,6 +26,7 @@ use crate::{Ragged, Result};
 pub(crate) use encoder::PlaceEncoder;
 pub use encoder::Reads;
 pub use kinds::KindsKey;
+pub(crate) use kinds::KEY as KINDS_KEY;
 use kinds::Source;
 
 /// Keys of `[policy]` on sharing (shared).

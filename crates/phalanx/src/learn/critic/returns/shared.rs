@@ -24,7 +24,7 @@ use crate::learn::shadow::Signals;
 use crate::neural::{AgentNetworks, Architecture, Bank, BankSettings, Batch, OptimizerKind, Rows, Training};
 use crate::neural::{NetworkMut, shuffle};
 use crate::policy::observation::Widths;
-use crate::policy::{PlaceEncoder, Reads};
+use crate::policy::{KINDS_KEY, PlaceEncoder, Reads};
 use crate::world::Trajectory;
 use crate::{Error, Ragged, Result};
 
@@ -319,7 +319,7 @@ fn sizes_of_kinds(kinds: usize, agents: impl Iterator<Item = (usize, u32, Sizes)
 
 fn unlike(who: &str, what: &str) -> Error {
     sharing_error(format!(
-        "{who} are of one kind, but {what}; give them kinds of their own (policy.kinds), or use `none`"
+        "{who} are of one kind, but {what}; give them kinds of their own ({KINDS_KEY}), or use `none`"
     ))
 }
 
