@@ -179,6 +179,24 @@ fn policies_that_agents_share() {
     same_bytes("synthetic", &line, &[2, 4]);
 }
 
+/// So are those of values.
+#[test]
+fn critics_that_agents_share() {
+    let shared = [
+        ("critic.kind", "returns"),
+        ("critic.sharing", "kind"),
+        ("critic.minibatch", "32"),
+        ("critic.passes", "2"),
+        ("actor.baseline", "none"),
+        ("actor.all_actions", "false"),
+    ];
+    let small = [("world.rows", "4"), ("world.columns", "6")];
+    same_bytes("wireless-shared", &[&small[..], &shared].concat(), &[1, 2, 4]);
+    let kinds = [("policy.kinds", "[0, 1, 1]"), ("kappa_q", "2"), ("critic.optimizer", "sgd")];
+    same_bytes("wireless-shared", &[&small[..], &shared, &kinds].concat(), &[3]);
+    same_bytes("epidemic-shared", &[&shared[..], &[("critic.clip", "0.1")]].concat(), &[2, 4]);
+}
+
 #[test]
 fn an_epidemic() {
     same_bytes("epidemic", &[], &[2, 4]);

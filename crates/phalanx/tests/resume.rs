@@ -216,6 +216,8 @@ fn joint_worlds_and_sampled_returns_resume_to_the_same_bytes() {
         format!("{pistons} critic.kind=montecarlo world.game=pettingzoo kappa=0 policy.kind=softmax scaling=authors"),
         format!("{line} occupancy_average=0.8 actor.normalise=true actor.discount=false kappa_g=0 critic.lambda=0.7"),
         format!("{line} critic.optimizer=sgd critic.loss=huber critic.clip=1.0 scaling=paper constraint.0.at_least=0.2"),
+        format!("{users} policy.kind=shared critic.sharing=kind policy.kinds=[0,1]"),
+        format!("{line} policy.kind=shared critic.sharing=kind critic.optimizer=sgd"),
         format!("{users} occupancy_average=0.5 actor.normalise=true kappa_g=0 policy.kind=network policy.hidden=[8]"),
     ]
     .iter()

@@ -82,6 +82,10 @@ pub fn state(session: &mut Session, agents: std::ops::Range<usize>) -> Node {
             Field::Numbers(numbers) => {
                 tensors.push((name.to_string(), list("F64", Node::reals(numbers.iter().copied()))));
             }
+            Field::SingleNumbers(numbers) => {
+                let numbers = numbers.iter().map(|&x| f64::from(x));
+                tensors.push((name.to_string(), list("F32", Node::reals(numbers))));
+            }
             Field::Counter(counter) => {
                 tensors.push((name.to_string(), list("U64", Node::wholes([*counter as usize]))));
             }

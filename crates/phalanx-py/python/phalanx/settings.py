@@ -155,6 +155,7 @@ CriticSettings = TypedDict(
         "loss": str,
         "polyak": float,
         "clip": float,
+        "sharing": Literal["none", "kind"],
         "twin": bool,
         "merged": bool,
         "truncation": str,

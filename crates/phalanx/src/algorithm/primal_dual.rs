@@ -11,7 +11,7 @@ use crate::distributed::{Halo, Links, ProcessTraffic, Traffic, TrafficBound, Tra
 use crate::graph::Graph;
 use crate::learn::actor::{self, Actor, sum_bytes};
 use crate::learn::agent_metrics::{AgentMetrics, folded_bytes};
-use crate::learn::critic::{self, Critic, CriticContext, CriticInput, QValues, ValueRequest};
+use crate::learn::critic::{self, Critic, CriticContext, CriticInput, QValues, SharedSums, ValueRequest};
 use crate::learn::dual::Dual;
 use crate::learn::episode_values::{EpisodeValues, without_events};
 use crate::learn::optimizer::Optimizer;
@@ -55,6 +55,7 @@ impl AlgorithmKind for PrimalDualKind {
             kappa_q: plan.kappa_q,
             batch: plan.batch,
             horizon: plan.horizon,
+            halo: &task.halo,
             stream: &plan.stream(),
         })?;
         Ok(Box::new(PrimalDual::new(task, policy, critic, plan)?))
@@ -213,9 +214,14 @@ impl PrimalDual {
         let most = self.actions.iter().copied().max().unwrap_or(1);
         let values = if self.wanted.alternatives { most } else { 1 };
         let values = values + usize::from(self.episode_values.is_some());
-        let gradients = if self.policy.is_shared() { sum_bytes(&self.gradient, &self.halo) } else { 0 };
+        let numbers = self.gradient.data().len();
+        let gradients = if self.policy.is_shared() { sum_bytes(numbers, 1, &self.halo) } else { 0 };
         let gradients = gradients * (1 + usize::from(self.episode_values.is_some()));
-        let summed = folded_bytes(self.world.graph().owned_agents().count(), &self.halo) + gradients;
+        // Processes agree to begin, one round more.
+        let of_critic = self.critic.sums(self.steps()[1]);
+        let of_critic = of_critic.map_or(0, |sums| sum_bytes(sums.numbers, sums.rounds + 1, &self.halo));
+        let folded = folded_bytes(self.world.graph().owned_agents().count(), &self.halo);
+        let summed = folded + gradients + of_critic;
         self.largest.process_bound(&self.halo, self.steps(), values, summed)
     }
 }
@@ -251,9 +257,9 @@ impl Algorithm for PrimalDual {
         self.progress.agent_steps += (graph.total() * steps.counted) as u64;
         self.progress.stage(Stage::Sampling);
 
-        let values = all_ok(halo, graph, || {
+        let mut begin = || {
             // Line 4: λ̃_i.
-            let (batch, evaluation) = self.trajectories.split_at(batch);
+            let batch = &self.trajectories[..batch];
             self.visits.clear();
             self.visits.add(batch, &self.occupancy_weights, &self.actions);
             self.visits.count_events(batch, problem, batch.len());
@@ -267,8 +273,23 @@ impl Algorithm for PrimalDual {
             finite_slack(&self.signals.slack, graph.total(), t)?;
             finite(&self.signals.rewards, REWARD, t)?;
             self.progress.stage(Stage::Occupancy);
-
+            Ok(())
+        };
+        let begun = begin();
+        let transitions = self.trajectories[..batch].iter().map(Trajectory::transitions).sum();
+        let begun = match self.critic.sums(transitions) {
+            None => begun,
+            Some(SharedSums { rounds, numbers }) => {
+                // Agents of all processes learn together: none may have failed before.
+                all_ok(halo, graph, || begun)?;
+                self.exchange.record_gradient_sums(graph.total(), numbers, rounds);
+                Ok(())
+            }
+        };
+        let values = all_ok(halo, graph, || {
+            begun?;
             // Line 6: Q̃_{f_i}, Q̃_{g_i} ← Eval(π_θ, r̃).
+            let (batch, evaluation) = self.trajectories.split_at(batch);
             // Constraints on whole episodes have values of their own.
             let (mu, signals) = (&*without_events(problem, &self.dual.mu), &self.signals);
             let input = CriticInput { iteration: t, policy, mu, signals, batch, evaluation };
@@ -293,7 +314,7 @@ impl Algorithm for PrimalDual {
             let lived: usize = batch.iter().map(|trajectory| rule.steps(trajectory)).sum();
             self.exchange.record_q_messages(batch.len(), lived);
             if self.policy.is_shared() {
-                self.exchange.record_gradient_sums(graph.total(), &self.gradient);
+                self.exchange.record_gradient_sums(graph.total(), self.gradient.data().len(), 1);
             }
             problem.groups.iter().for_each(|group| self.exchange.record_group_messages(group.messages()));
             if !plan.actor.discount {

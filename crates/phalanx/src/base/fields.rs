@@ -11,6 +11,8 @@ use crate::Ragged;
 pub enum Field<'a> {
     /// Numbers that do not belong to single agents; how many follows from the configuration.
     Numbers(&'a mut [f64]),
+    /// The same in single precision.
+    SingleNumbers(&'a mut [f32]),
     /// A row per agent.
     Rows(&'a mut Ragged<f64>),
     /// The same in single precision.
@@ -29,6 +31,7 @@ impl<'a> Field<'a> {
     pub fn shape(&self) -> (Dtype, usize) {
         match self {
             Field::Numbers(numbers) => (Dtype::F64, numbers.len()),
+            Field::SingleNumbers(numbers) => (Dtype::F32, numbers.len()),
             Field::Rows(rows) => (Dtype::F64, rows.data().len()),
             Field::SingleRows(rows) => (Dtype::F32, rows.data().len()),
             Field::Counter(_) => (Dtype::U64, 1),

@@ -250,12 +250,13 @@ impl TrafficCounter {
         self.traffic.duals.bytes += messages * size_of::<f64>() as u64;
     }
 
-    /// Sums of gradients over `agents` agents, from everybody to everybody, by way of a tree.
-    pub fn record_gradient_sums(&mut self, agents: usize, gradient: &Ragged<f64>) {
+    /// Sums of gradients over `agents` agents, from everybody to everybody, by way of a tree: so many numbers
+    /// in so many rounds.
+    pub fn record_gradient_sums(&mut self, agents: usize, numbers: usize, rounds: usize) {
         let messages = 2 * (agents as u64).saturating_sub(1);
         // A kind's sum goes to its agents alone; how they lie in the tree is left open: all carry all.
-        self.traffic.gradients.messages += messages;
-        self.traffic.gradients.bytes += messages * (gradient.data().len() * size_of::<i128>()) as u64;
+        self.traffic.gradients.messages += messages * rounds as u64;
+        self.traffic.gradients.bytes += messages * (numbers * size_of::<i128>()) as u64;
     }
 
     /// What it remembers.

@@ -274,9 +274,9 @@ impl NeighbourValues<'_> {
     }
 }
 
-/// Bytes that a process sends at most to sum up gradients that agents of all processes share.
-pub fn sum_bytes(gradient: &Ragged<f64>, halo: &Halo) -> usize {
-    (size_of::<i128>() * gradient.data().len() + 2 * size_of::<u64>()) * halo.peers().count()
+/// Bytes that a process sends at most to sum up so many numbers, in so many rounds, over all processes.
+pub fn sum_bytes(numbers: usize, rounds: usize, halo: &Halo) -> usize {
+    (size_of::<i128>() * numbers + 2 * size_of::<u64>() * rounds) * halo.peers().count()
 }
 
 /// Shortens every agent's gradient to a norm of `largest` at most.

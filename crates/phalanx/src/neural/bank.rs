@@ -144,6 +144,12 @@ impl Bank {
         let rows = [&mut self.weights, &mut self.first, &mut self.second];
         names.into_iter().zip(rows.map(Field::SingleRows)).collect()
     }
+
+    /// The same of networks that belong to no single agents.
+    pub fn shared_fields(&mut self, names: [&'static str; 3]) -> Fields<'_> {
+        let rows = [&mut self.weights, &mut self.first, &mut self.second];
+        names.into_iter().zip(rows.map(|rows| Field::SingleNumbers(rows.data_mut()))).collect()
+    }
 }
 
 impl BankPart<'_> {

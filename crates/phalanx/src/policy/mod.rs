@@ -37,6 +37,7 @@ pub use linked::LinkedPolicy;
 pub use links::{LOSS, LinkSettings, SECTION as LINKS, joint_error};
 pub use neural::{NeuralPolicy, NeuralPolicySettings};
 pub use rule::RulePolicy;
+pub(crate) use shared::{KINDS_KEY, PlaceEncoder};
 pub use shared::{KindsKey, Reads, SharedKeys, SharedPolicy, SharedPolicySettings};
 pub use softmax::logit_gradients;
 pub(crate) use softmax::{entropy_slopes, score, softmax};

@@ -92,6 +92,7 @@ pub fn write(
     for (name, field) in fields {
         let (data, lengths) = match field {
             Field::Numbers(numbers) => (little_endian(numbers), None),
+            Field::SingleNumbers(numbers) => (little_endian(numbers), None),
             Field::Counter(counter) => (Cow::Owned(counter.to_le_bytes().to_vec()), None),
             Field::Rows(rows) => own_rows(rows, &own),
             Field::SingleRows(rows) => own_rows(rows, &own),
@@ -253,17 +254,15 @@ fn restore_piece(
         let (dtype, wanted) = field.shape();
         let data = tensor(name, dtype)?;
         let fits = match field {
-            Field::Numbers(numbers) if data.len() == size_of_val(*numbers) => {
-                numbers.iter_mut().zip(from_little_endian(data)).for_each(|(x, number)| *x = number);
-                true
-            }
+            Field::Numbers(numbers) => fill_all(numbers, data),
+            Field::SingleNumbers(numbers) => fill_all(numbers, data),
             Field::Counter(counter) if data.len() == size_of_val(*counter) => {
                 from_little_endian(data).for_each(|number| **counter = number);
                 let count = **counter;
                 ensure(count <= MOST_COUNTED, || format!("{name} is {count}, more than a run can count"))?;
                 true
             }
-            Field::Numbers(_) | Field::Counter(_) => false,
+            Field::Counter(_) => false,
             Field::Rows(rows) => fill(rows, places.as_deref(), lengths()?, data),
             Field::SingleRows(rows) => fill(rows, places.as_deref(), lengths()?, data),
         };
@@ -271,6 +270,15 @@ fn restore_piece(
         ensure(fits, || format!("{name} has shape [{found}], but this run has [{wanted}]"))?;
     }
     Ok(places.map(|places| places.iter().flatten().count()))
+}
+
+/// Writes numbers over those that are there. False if they are not as many.
+fn fill_all<T: Pod>(numbers: &mut [T], data: &[u8]) -> bool {
+    let fits = data.len() == size_of_val(numbers);
+    if fits {
+        numbers.iter_mut().zip(from_little_endian(data)).for_each(|(x, number)| *x = number);
+    }
+    fits
 }
 
 /// Writes rows of the given lengths to where they belong. False if one does not fit there.

@@ -11,6 +11,7 @@ mod linear;
 mod locality;
 mod network;
 mod shared;
+mod shared_critic;
 mod termination;
 
 use phalanx::learn::critic::{QValues, ValueReceiver};

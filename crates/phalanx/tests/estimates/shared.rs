@@ -36,7 +36,7 @@ fn policy(world: &dyn World, reads: Reads, kinds: Vec<u16>) -> SharedPolicy {
 
 /// What agent i reads, written out: sums over the neighbours of each state's indicator times each number of
 /// its place; or the view as it is. Then the site.
-fn read(world: &dyn World, agent: usize, reads: Reads, states: &[u8]) -> Vec<f64> {
+pub fn read(world: &dyn World, agent: usize, reads: Reads, states: &[u8]) -> Vec<f64> {
     let group = world.graph().neighbourhoods(KAPPA).row(agent).to_vec();
     let hops = |m: usize| if m == agent { vec![1.0, 0.0] } else { vec![0.0, 1.0 / (group.len() - 1) as f32] };
     let own = world.place(agent, agent, KAPPA).is_some();

@@ -456,7 +456,7 @@ fn without_values_advantages_are_sampled_returns() {
             Field::SingleRows(weights) => weights.data_mut().fill(0.0),
             Field::Rows(squares) => squares.data_mut().fill(4.0),
             Field::Counter(steps) => *steps = 7,
-            Field::Numbers(_) => unreachable!(),
+            Field::Numbers(_) | Field::SingleNumbers(_) => unreachable!(),
         }
         assert!(name.starts_with("critic"));
     }

@@ -12,6 +12,7 @@ mod montecarlo;
 mod neural;
 mod returns;
 mod settings;
+mod sharing;
 mod tables;
 mod td;
 mod utility_rows;
@@ -28,9 +29,10 @@ pub use linear::{LinearCritic, LinearCriticSettings, LinearRule};
 pub use lstd::{Lstd, LstdSettings};
 pub use montecarlo::{MonteCarlo, MonteCarloSettings};
 pub use neural::{NeuralCritic, NeuralCriticSettings, NeuralSettings};
-pub use returns::{Returns, ReturnsCriticSettings, ReturnsSettings};
+pub use returns::{Returns, ReturnsCriticSettings, ReturnsSettings, SharedReturns};
 pub(crate) use settings::HIDDEN;
 pub use settings::{CriticContext, CriticSection, CriticSettings, KIND, STEPS, StepsKeys, kind_error};
+pub use sharing::{SharedSums, check_sharing};
 pub use tables::QTables;
 pub use td::{StepSettings, Td, TdSettings};
 
@@ -105,6 +107,13 @@ pub trait Critic: Send + Sync {
     fn evaluate(&mut self, input: CriticInput<'_>) -> Result<LearntValues<'_>> {
         self.learn(input)?;
         Ok(LearntValues(self.values_mut()))
+    }
+
+    /// Sums over all agents, in all processes, that it takes to learn from so many transitions of a batch;
+    /// none where every agent learns by itself.
+    fn sums(&self, transitions: usize) -> Option<SharedSums> {
+        let _ = transitions;
+        None
     }
 
     /// What it carries from one iteration to the next, if anything.

@@ -1,11 +1,15 @@
 //! Sampled λ-returns minus a learnt baseline.
 
+mod along;
+mod batch;
+mod shared;
+
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
 use super::learning::LearningKeys;
-use super::utility_rows::{UtilityRows, fit};
+use super::sharing::{Sharing, SharingKeys};
 use super::{
     Critic, CriticContext, CriticInput, CriticSettings, Descent, HIDDEN, QValues, SampleRequest,
     ValueReceiver,
@@ -17,8 +21,7 @@ use crate::base::parallel::for_each_agent;
 use crate::base::range::Fraction;
 use crate::base::section::Keys;
 use crate::base::stream::{Place, Purpose, Stream};
-use crate::learn::gae;
-use crate::learn::shadow::{Signals, reward_column};
+use crate::learn::shadow::Signals;
 use crate::neural::{Bank, BankSettings, Inputs, Loss, Minibatches, NetworkMut};
 use crate::neural::{OptimizerKind, Training, shuffle};
 use crate::policy::Baseline;
@@ -27,6 +30,10 @@ use crate::utility::problem::Problem;
 use crate::world::Trajectory;
 use crate::world::World;
 use crate::{Ragged, Result};
+
+use along::{Along, Columns, advance_squares, scale};
+use batch::BatchAdvantages;
+pub use shared::SharedReturns;
 
 /// Keys of `[critic]` on returns (returns).
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
@@ -48,11 +55,13 @@ pub struct ReturnsCriticSettings {
     returns: LambdaKeys,
     widths: Widths,
     learning: LearningKeys,
+    sharing: SharingKeys,
 }
 
 impl ReturnsCriticSettings {
     pub(crate) fn read(keys: &mut Keys) -> Result<Self> {
-        Ok(ReturnsCriticSettings { returns: keys.read()?, widths: keys.read()?, learning: keys.read()? })
+        let (returns, widths) = (keys.read()?, keys.read()?);
+        Ok(ReturnsCriticSettings { returns, widths, learning: keys.read()?, sharing: keys.read()? })
     }
 }
 
@@ -76,7 +85,16 @@ impl CriticSettings for ReturnsCriticSettings {
         // Advantages of every utility along the batch, and their sum.
         let numbers: u128 = problem.agents.iter().map(|agent| 2 + agent.constraints.len() as u128).sum();
         check_memory(8 * numbers * steps, key::BATCH, &format!("advantages along {steps} steps"))?;
-        Ok(Box::new(Returns::new(world, problem, kappa_q, &self.widths, rule, *stream)?))
+        match self.sharing.sharing {
+            Sharing::None => {
+                Ok(Box::new(Returns::new(world, problem, kappa_q, &self.widths, rule, *stream)?))
+            }
+            Sharing::Kind => Ok(Box::new(SharedReturns::new(context, &self.widths, rule)?)),
+        }
+    }
+
+    fn can_share(&self) -> bool {
+        true
     }
 
     fn knows_alternatives(&self) -> bool {
@@ -130,14 +148,8 @@ pub struct Returns {
     steps: u64,
     /// Running mean of squared returns, row j one per utility.
     squares: Ragged<f64>,
-    /// A row of a utility is `[trajectory][step]`, as long as the batch.
-    advantages: UtilityRows,
-    /// First step of every trajectory in those rows.
-    offsets: Vec<usize>,
+    advantages: BatchAdvantages,
 }
-
-/// Share of itself that the running size of returns keeps at an iteration.
-const KEEPS: f64 = 0.98;
 
 impl Returns {
     /// Values over κ_q-hop neighbourhoods with orthogonal weights; the last layer starts small.
@@ -171,8 +183,7 @@ impl Returns {
             stream,
             steps: 0,
             squares: Ragged::zeros((0..n).map(utilities)),
-            advantages: UtilityRows::default(),
-            offsets: Vec::new(),
+            advantages: BatchAdvantages::default(),
         })
     }
 }
@@ -187,9 +198,7 @@ struct ReturnsScratch {
     part: Inputs,
     training: Training,
     values: Vec<f32>,
-    /// Rewards and values along one trajectory.
-    column: Vec<f64>,
-    along: Vec<f64>,
+    columns: Columns,
     /// λ-returns in the network's units, `[sample][utility]`.
     targets: Vec<f32>,
     wanted: Vec<f32>,
@@ -210,42 +219,19 @@ impl ReturnsLearner<'_> {
     /// Advantages of every utility along the batch, `[utility][trajectory][step]`, and the targets of the
     /// values.
     fn advantages(&mut self, begun: bool, advantages: &mut [f64], scratch: &mut ReturnsScratch) {
-        let Signals { rewards, gamma, actions, .. } = self.signals;
-        let (rewards, actions) = (rewards.row(self.j), actions[self.j]);
-        let ReturnsScratch { inputs, training, values, column, along, targets, .. } = scratch;
+        let ReturnsScratch { inputs, training, values, columns, targets, .. } = scratch;
         values.clear();
         values.extend_from_slice(self.network.forward(inputs.batch(), &mut training.tape));
         let utilities = self.squares.len();
         targets.clear();
         targets.resize(inputs.size * utilities, 0.0);
-        let row = rewards.len() / utilities;
-        let all = advantages.len() / utilities;
-        for utility in 0..utilities {
-            let size = scale(self.squares[utility]);
-            let reward = &rewards[utility * row..(utility + 1) * row];
-            let (mut sample, mut out, mut squares, mut count) = (0, utility * all, 0.0, 0.0);
-            for trajectory in self.batch {
-                let (steps, transitions) = (trajectory.steps(), trajectory.transitions());
-                reward_column(reward, trajectory, self.j, actions, transitions, column);
-                let value = |k: usize| size * f64::from(values[(sample + k) * utilities + utility]);
-                along.clear();
-                along.extend((0..steps).map(value));
-                // 0 where the episode ended.
-                let bootstrap = along.get(transitions).copied().unwrap_or(0.0);
-                let advantages = &mut advantages[out..out + transitions];
-                gae::advantages(column, along, bootstrap, *gamma, self.rule.lambda, advantages);
-                for k in (0..transitions).rev() {
-                    let target = advantages[k] + along[k];
-                    targets[(sample + k) * utilities + utility] = target as f32;
-                    squares += target * target;
-                    count += 1.0;
-                }
-                sample += steps;
-                out += transitions;
-            }
-            let kept = if begun { KEEPS } else { 0.0 };
-            self.squares[utility] = kept * self.squares[utility] + (1.0 - kept) * squares / count;
-            let size = scale(self.squares[utility]) as f32;
+        let (j, lambda, all) = (self.j, self.rule.lambda, advantages.len() / utilities);
+        let along = Along { j, lambda, signals: self.signals, batch: self.batch, values, utilities };
+        for (utility, advantages) in advantages.chunks_exact_mut(all.max(1)).enumerate() {
+            let squares = &mut self.squares[utility];
+            let found = along.advantages(utility, scale(*squares), advantages, targets, columns);
+            *squares = advance_squares(*squares, begun, found, all as f64);
+            let size = scale(*squares) as f32;
             targets.iter_mut().skip(utility).step_by(utilities).for_each(|target| *target /= size);
         }
     }
@@ -276,11 +262,6 @@ impl ReturnsSettings {
     }
 }
 
-/// What a network's outputs are multiplied by.
-fn scale(squares: f64) -> f64 {
-    squares.sqrt().max(1e-6)
-}
-
 impl Critic for Returns {
     fn samples(&self) -> SampleRequest {
         SampleRequest::batch(1)
@@ -288,24 +269,15 @@ impl Critic for Returns {
 
     fn learn(&mut self, evidence: CriticInput<'_>) -> Result<()> {
         let (batch, n) = (evidence.batch, self.bank.nets.len());
-        let transitions: usize = batch.iter().map(Trajectory::transitions).sum();
-        self.offsets.clear();
-        let (mut first, mut sample, mut samples) = (0, 0, Vec::with_capacity(transitions));
-        for trajectory in batch {
-            self.offsets.push(first);
-            first += trajectory.transitions();
-            samples.extend((0..trajectory.transitions()).map(|k| (sample + k) as u32));
-            sample += trajectory.steps();
-        }
         let squares = &self.squares;
-        fit(&mut self.advantages.all, (0..n).map(|j| squares.row(j).len() * transitions));
+        let samples = self.advantages.prepare(batch, (0..n).map(|j| squares.row(j).len()));
         let (blocks, ids, minibatches) = (&self.blocks, &self.ids, self.rule.minibatches());
         let (rule, encoders, signals) = (&self.rule, &self.encoders, evidence.signals);
         let (steps, stream) = (self.steps, &self.stream);
         let place =
             Place { purpose: Purpose::CriticOrder, iteration: evidence.iteration as u32, trajectory: 0 };
         let results = self.squares.split_rows_mut(blocks).into_iter();
-        let results = results.zip(self.advantages.all.split_rows_mut(blocks));
+        let results = results.zip(self.advantages.rows.all.split_rows_mut(blocks));
         let parts = self.bank.split_mut(blocks).into_iter().zip(results);
         for_each_agent(blocks, parts, |scratch: &mut ReturnsScratch, j, (bank, (squares, advantages))| {
             encoders[j]
@@ -320,7 +292,7 @@ impl Critic for Returns {
                 learner.learn(steps, samples.len(), scratch);
             }
         });
-        self.steps += minibatches.steps(transitions);
+        self.steps += minibatches.steps(samples.len());
         Ok(())
     }
 
@@ -346,8 +318,6 @@ impl QValues for Returns {
     }
 
     fn add_taken(&self, sender: u32, inbox: &ValueReceiver<'_>, _scratch: &mut Vec<u32>, out: &mut [f64]) {
-        let first = self.offsets[inbox.number];
-        let advantages = &self.advantages.told(inbox, sender)[first..first + inbox.steps];
-        out.iter_mut().zip(advantages).for_each(|(out, a)| *out += a);
+        self.advantages.add_taken(sender, inbox, out);
     }
 }

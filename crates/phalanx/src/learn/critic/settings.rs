@@ -1,6 +1,7 @@
 //! What the settings of every critic can do, and keys that several of them share.
 
 use std::fmt::Debug;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -8,6 +9,7 @@ use super::Critic;
 use crate::base::range::{CountTo, Iterations};
 use crate::base::section::Section;
 use crate::base::stream::Stream;
+use crate::distributed::Halo;
 use crate::policy::{Baseline, Policy};
 use crate::utility::problem::Problem;
 use crate::world::World;
@@ -31,6 +33,8 @@ pub struct CriticContext<'a> {
     pub batch: usize,
     /// H.
     pub horizon: usize,
+    /// The processes that the agents live in.
+    pub halo: &'a Arc<Halo>,
     /// Randomness of the run.
     pub stream: &'a Stream,
 }
@@ -64,6 +68,11 @@ pub trait CriticSettings: Debug + Send + Sync {
 
     /// Whether it has one value for f + Σ μ·g instead of one for each utility.
     fn is_merged(&self) -> bool {
+        false
+    }
+
+    /// Whether agents of a kind can learn it together.
+    fn can_share(&self) -> bool {
         false
     }
 

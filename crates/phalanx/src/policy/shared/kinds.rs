@@ -35,7 +35,8 @@ pub(super) struct Kinds {
     pub first: Vec<u32>,
 }
 
-const KEY: &str = "policy.kinds";
+/// Name of the key that says so.
+pub(crate) const KEY: &str = "policy.kinds";
 
 impl KindsKey {
     /// The kinds of the agents of `graph`, which may be a part; their numbers are those of the whole.

@@ -23,9 +23,10 @@ use crate::neural::{AgentNetworks, Architecture, Bank, BankSettings, Batch, Rows
 use crate::world::{LARGEST_LOCAL_SPACE, Trajectory, World};
 use crate::{Ragged, Result};
 
-use encoder::PlaceEncoder;
+pub(crate) use encoder::PlaceEncoder;
 pub use encoder::Reads;
 pub use kinds::KindsKey;
+pub(crate) use kinds::KEY as KINDS_KEY;
 use kinds::Source;
 
 /// Keys of `[policy]` on sharing (shared).

@@ -23,7 +23,7 @@ use crate::base::range::{
 pub use crate::graph::GraphConfig;
 use crate::graph::NETWORK_KIND;
 use crate::learn::actor::ActorSettings;
-use crate::learn::critic::CriticSection;
+use crate::learn::critic::{CriticSection, check_sharing};
 use crate::learn::dual::DualSettings;
 use crate::learn::shield::{SHIELD, SafetySettings};
 use crate::policy::{self, Baseline, LinkSettings, PolicySection};
@@ -224,6 +224,7 @@ impl Config {
             Error::config("kappa_g", "must be kappa_q with critic.merged: one network has both")
         })?;
         self.critic.check(self.batch, is_exact)?;
+        check_sharing(&self.critic, self.policy.is_shared())?;
         let enumerates = is_exact || self.critic.enumerates();
         ensure(!enumerates || self.policy.tables().is_some(), policy::not_tables)?;
         self.actor.check(is_exact, &self.policy, &self.critic, &self.dual)?;
