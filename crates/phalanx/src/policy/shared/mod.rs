@@ -25,8 +25,8 @@ use crate::{Ragged, Result};
 
 pub(crate) use encoder::PlaceEncoder;
 pub use encoder::Reads;
-pub use kinds::KindsKey;
 pub(crate) use kinds::KEY as KINDS_KEY;
+pub use kinds::KindsKey;
 use kinds::Source;
 
 /// Keys of `[policy]` on sharing (shared).
