@@ -171,6 +171,26 @@ impl NeuralPolicy {
     }
 }
 
+/// The gradient in the parameters of a network of the bank, whose inputs along the batch are in the buffers.
+pub(super) fn network_gradient(
+    bank: &Bank,
+    number: usize,
+    input: GradientInput<'_>,
+    scratch: &mut GradientScratch,
+    out: &mut [f64],
+) {
+    let GradientScratch { values, pairs, laws, inputs, training, .. } = scratch;
+    let (net, weights) = (&bank.nets[number], bank.weights.row(number));
+    net.gradient(weights, inputs.batch(), training, |logits, slopes| {
+        laws.clear();
+        laws.extend(logits.iter().map(|&logit| f64::from(logit)));
+        laws.chunks_exact_mut(net.outputs()).for_each(softmax);
+        logit_gradients(input, laws, values, pairs);
+        slopes.iter_mut().zip(laws.iter()).for_each(|(to, &slope)| *to = slope as f32);
+    });
+    out.iter_mut().zip(&training.gradient).for_each(|(g, &slope)| *g = f64::from(slope));
+}
+
 /// Buffers of one thread's acting.
 #[derive(Default)]
 struct ActingScratch {
@@ -232,19 +252,9 @@ impl Policy for NeuralPolicy {
 
     fn gradient(&self, input: GradientInput<'_>, scratch: &mut GradientScratch, out: &mut [f64]) {
         let GradientInput { agent, batch, rule, .. } = input;
-        let actions = self.actions[agent];
-        let GradientScratch { values, pairs, laws, inputs, training, .. } = scratch;
-        self.encoders[agent]
-            .encode(batch.iter().map(|trajectory| (trajectory, rule.steps(trajectory))), inputs);
-        let (net, weights) = (&self.bank.nets[agent], self.bank.weights.row(agent));
-        net.gradient(weights, inputs.batch(), training, |logits, slopes| {
-            laws.clear();
-            laws.extend(logits.iter().map(|&logit| f64::from(logit)));
-            laws.chunks_exact_mut(actions).for_each(softmax);
-            logit_gradients(input, laws, values, pairs);
-            slopes.iter_mut().zip(laws.iter()).for_each(|(to, &slope)| *to = slope as f32);
-        });
-        out.iter_mut().zip(&training.gradient).for_each(|(g, &slope)| *g = f64::from(slope));
+        let steps = batch.iter().map(|trajectory| (trajectory, rule.steps(trajectory)));
+        self.encoders[agent].encode(steps, &mut scratch.inputs);
+        network_gradient(&self.bank, agent, input, scratch, out);
     }
 
     fn kind(&self) -> &'static str {

@@ -11,9 +11,9 @@ use phalanx_agent::policy::{Network, Rule};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::neural::OutputKeys;
+use super::neural::{HIDDEN, OutputKeys, network_gradient};
 use super::observation::Widths;
-use super::{ActAlone, ActTogether, Acting, Policy, PolicySettings, logit_gradients, softmax};
+use super::{ActAlone, ActTogether, Acting, Policy, PolicySettings, softmax};
 use super::{GradientInput, GradientScratch, ThetaKeys, kind_error};
 use crate::base::error::ensure;
 use crate::base::sampler::{outcome, write_thresholds};
@@ -139,7 +139,7 @@ impl SharedPolicy {
             AgentNetworks { architecture, count: 1, id: kind as u32 }
         });
         let settings = BankSettings {
-            field: super::neural::HIDDEN,
+            field: HIDDEN,
             // θ, the gradient, an optimiser's two moments, and single precision.
             bytes: 36,
             purpose: Purpose::PolicyInit,
@@ -304,8 +304,8 @@ impl Policy for SharedPolicy {
 
     fn gradient(&self, input: GradientInput<'_>, scratch: &mut GradientScratch, out: &mut [f64]) {
         let GradientInput { agent, batch, rule, .. } = input;
-        let (kind, encoder) = (self.kinds[agent], &self.encoders[agent]);
-        let GradientScratch { values, pairs, laws, inputs, training, .. } = scratch;
+        let encoder = &self.encoders[agent];
+        let inputs = &mut scratch.inputs;
         inputs.clear();
         let mut view = Vec::new();
         for trajectory in batch {
@@ -314,15 +314,7 @@ impl Policy for SharedPolicy {
                 inputs.size += 1;
             }
         }
-        let net = &self.bank.nets[kind];
-        net.gradient(self.bank.weights.row(kind), inputs.batch(), training, |logits, slopes| {
-            laws.clear();
-            laws.extend(logits.iter().map(|&logit| f64::from(logit)));
-            laws.chunks_exact_mut(self.actions[agent]).for_each(softmax);
-            logit_gradients(input, laws, values, pairs);
-            slopes.iter_mut().zip(laws.iter()).for_each(|(to, &slope)| *to = slope as f32);
-        });
-        out.iter_mut().zip(&training.gradient).for_each(|(g, &slope)| *g = f64::from(slope));
+        network_gradient(&self.bank, self.kinds[agent], input, scratch, out);
     }
 
     fn kind(&self) -> &'static str {
