@@ -98,14 +98,14 @@ mod tests {
     fn runs_that_differ_in_the_seed_make_up_one_curve() {
         let run = |name: &str, achieved: f64| {
             let at = |loss: f64| AtLoss { loss, achieved: achieved - loss, violation: loss };
-            (PathBuf::from(name), [0.0, 0.2].map(at).to_vec())
+            (PathBuf::from(name), [0.0, 0.25].map(at).to_vec())
         };
         let runs = [run("a-seed1", 1.0), run("a-seed2", 3.0), run("b", 7.0)];
         let drawn = figure(&runs, true);
         let layers = &drawn.panels[0].layers;
         assert_eq!(layers.len(), 3 + 2);
         assert!(
-            matches!(&layers[0].shape, Shape::Line { points, .. } if *points == [(0.0, 2.0), (0.2, 1.8)])
+            matches!(&layers[0].shape, Shape::Line { points, .. } if *points == [(0.0, 2.0), (0.25, 1.75)])
         );
         assert!(
             matches!(&layers[2].shape, Shape::Band(spans) if spans[0] == Span { x: 0.0, low: 1.0, high: 3.0 })
