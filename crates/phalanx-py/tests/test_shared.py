@@ -8,7 +8,12 @@ import pytest
 def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("shared")
     return phalanx.train(
-        "wireless-shared", iterations=2, batch=2, world={"rows": 4, "columns": 4}, evaluation={"episodes": 2}, out=folder / "run"
+        "wireless-shared",
+        iterations=2,
+        batch=2,
+        world={"rows": 4, "columns": 4},
+        evaluation={"episodes": 2},
+        out=folder / "run",
     )
 
 
