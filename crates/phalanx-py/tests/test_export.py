@@ -37,16 +37,30 @@ def case(request, tmp_path_factory):
     policies = json.loads((place / "json" / "policy.json").read_text())
     rng = np.random.default_rng(5)
     count = -(-OBSERVATIONS // len(policies["agents"]))
-    seen = []
+    seen, laws = [], []
     for agent in policies["agents"]:
+        if agent["rule"]["kind"] == "numbers" and agent["rule"].get("site"):
+            states = np.stack([rng.integers(0, size, count) for size in agent["states"]], axis=1)
+            laws.append(run.policy.probabilities(agent["agent"], states))
+            seen.append(outlook(agent["members"].index(agent["agent"]), states))
+            continue
         if agent["rule"]["kind"] == "numbers":
             network = policies["networks"][agent["rule"]["network"]]
-            width = network["rows"] * len(network["row_layer"]["weights"]) - len(agent["rule"].get("site", []))
+            width = network["rows"] * len(network["row_layer"]["weights"])
             seen.append(rng.normal(size=(count, width)).astype(np.float32))
         else:
             seen.append(np.stack([rng.integers(0, size, count) for size in agent["states"]], axis=1))
-    laws = [run.policy.probabilities(i, rows) for i, rows in enumerate(seen)]
+        laws.append(run.policy.probabilities(agent["agent"], seen[-1]))
     return place, seen, laws, tolerance
+
+
+def outlook(own, states):
+    """What an epidemic's view shows of contacts and the agent at place `own` among them: its state, how many of the others are
+    infected (three or more are one), and their share."""
+    infected = states.sum(axis=1) - states[:, own]
+    level = np.minimum(infected, 3)
+    share = infected / max(1, states.shape[1] - 1)
+    return np.column_stack([np.eye(2)[states[:, own]], np.eye(4)[level], share]).astype(np.float32)
 
 
 def test_onnx_in_onnxruntime(case):

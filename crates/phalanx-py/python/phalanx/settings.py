@@ -113,7 +113,7 @@ class ConstraintSettings(UtilitySettings, total=False):
 class PolicySettings(TypedDict, total=False):
     """`[policy]`."""
 
-    kind: Literal["softmax", "direct", "linear", "network"]
+    kind: Literal["softmax", "direct", "linear", "network", "shared"]
     init_std: float
     box: Sequence[float]
     features: str
