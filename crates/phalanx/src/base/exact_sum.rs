@@ -7,7 +7,7 @@ use bytemuck::{Pod, Zeroable};
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ExactSums(Vec<Sum>);
 
-/// One of them. What cannot be added (not finite, or 2⁴⁶ and more) makes it [`LOST`] for good.
+/// One of them. What cannot be added (not finite, or 2⁴⁶ and more) is lost for good.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Pod, Zeroable)]
 #[repr(transparent)]
 pub struct Sum(i128);

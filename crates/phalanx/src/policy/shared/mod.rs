@@ -78,7 +78,7 @@ impl PolicySettings for SharedPolicySettings {
     }
 }
 
-/// π_i(· | x) = soft-max of the network of agent i's kind at what agent i [reads](PlaceEncoder). Row k of θ
+/// π_i(· | x) = soft-max of the network of agent i's kind at what agent i reads. Row k of θ
 /// holds the parameters of kind k; networks compute in single precision.
 #[derive(Debug)]
 pub struct SharedPolicy {
