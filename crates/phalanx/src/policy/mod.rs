@@ -236,7 +236,8 @@ pub trait Policy: Send + Sync + Debug {
         None
     }
 
-    /// Agent i's gradient in its row of θ, from the batch and what it receives, written over `out`. Paper: eq:grad_estimate.
+    /// Agent i's gradient in its row of θ, from the batch and what it receives, written over `out`. Paper:
+    /// eq:grad_estimate.
     fn gradient(&self, input: GradientInput<'_>, scratch: &mut GradientScratch, out: &mut [f64]);
 
     /// Name of its kind in files.

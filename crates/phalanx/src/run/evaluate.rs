@@ -227,9 +227,9 @@ impl Evaluator {
         Evaluator::from_run_in(run, registry, &[])
     }
 
-    /// The same where some settings change what is around the policy, such as where episodes start or how many
-    /// messages are lost; keys of `[world]`, `[network]` and `[links]` only. A policy that agents share also
-    /// acts on another graph.
+    /// The same where some settings change what is around the policy, such as where episodes start or how
+    /// many messages are lost; keys of `[world]`, `[network]` and `[links]` only. A policy that agents share
+    /// also acts on another graph.
     pub fn from_run_in(run: &Path, registry: &Registry, sets: &[(&str, &str)]) -> Result<Self> {
         let sections = ["world", "network", LINKS];
         let can_change =
@@ -242,7 +242,9 @@ impl Evaluator {
         let (trained, _) = meta::checked_config(run, &Meta::read(run)?, registry)?;
         let config =
             if sets.is_empty() { trained.clone() } else { trained.with_all(sets.iter().copied())? };
-        let is_elsewhere = !sets.is_empty() && !has_same_graph(&trained, &config)?;
+        // Links do not change who there is: no world is built for them.
+        let is_around = |(key, _): &(&str, &str)| !key.starts_with(LINKS);
+        let is_elsewhere = sets.iter().any(is_around) && !has_same_graph(&trained, &config)?;
         ensure(!is_elsewhere || config.policy.is_shared(), || {
             let message = "changes the graph, and this run has a policy per agent, which belongs to its own; train with";
             Error::argument("set", format!("{message} {} = \"shared\" to act on others", policy::KIND))

@@ -310,7 +310,8 @@ impl Config {
     /// As [`Config::with`], for settings that only make sense together.
     pub fn with_all<'a>(&self, settings: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Self> {
         let mut source = self.source.clone();
-        // Another kind of network comes first: it has keys of its own, and takes away those of the one before.
+        // Another kind of network comes first: it has keys of its own, and takes away those of the one
+        // before.
         let (kinds, others): (Vec<_>, Vec<_>) =
             settings.into_iter().partition(|(key, _)| *key == NETWORK_KIND);
         for (key, value) in kinds.into_iter().chain(others) {
