@@ -1,9 +1,13 @@
 //! What a network that agents share reads of one agent's neighbourhood: sums over the neighbours, each put
 //! where its place says, so that neither their number nor their order matters.
 
+use rayon::prelude::*;
+
 use crate::base::error::ensure;
 use crate::graph::Graph;
+use crate::neural::{AgentNetworks, Architecture, Rows};
 use crate::policy::kind_error;
+use crate::policy::observation::Widths;
 use crate::world::{Trajectory, View, World};
 use crate::{Ragged, Result};
 
@@ -42,6 +46,24 @@ enum Content {
 }
 
 impl PlaceEncoder {
+    /// What every agent sees of those within `kappa` hops; without a word on it, the world's view if there is
+    /// one.
+    pub fn for_agents(world: &dyn World, kappa: usize, reads: Option<Reads>) -> Result<Vec<Self>> {
+        let (n, groups) = (world.graph().agents(), world.graph().neighbourhoods(kappa));
+        let has_view = || world.view(0, groups.row(0)).is_some();
+        let reads = reads.unwrap_or_else(|| if has_view() { Reads::View } else { Reads::States });
+        let states = (0..n).map(|i| world.states(i)).max().unwrap_or(1);
+        let encoder = |i: usize| PlaceEncoder::new(world, i, groups.row(i), kappa, reads, states);
+        (0..n).into_par_iter().map(encoder).collect()
+    }
+
+    /// A network over so many numbers as an encoder writes, for a kind of agents.
+    pub fn network(kind: u32, width: usize, widths: &Widths, outputs: usize) -> AgentNetworks {
+        let rows = Some(Rows { count: 1, width, hidden: widths.row_hidden });
+        let architecture = Architecture { rows, symbols: Vec::new(), hidden: widths.hidden.clone(), outputs };
+        AgentNetworks { architecture, count: 1, id: kind }
+    }
+
     /// What `agent` sees of `group`, the agents within `kappa` hops; nobody has more than `states` states.
     pub fn new(
         world: &dyn World,

@@ -19,7 +19,7 @@ use crate::base::error::ensure;
 use crate::base::sampler::{outcome, write_thresholds};
 use crate::base::section::Keys;
 use crate::base::stream::{Purpose, Stream};
-use crate::neural::{AgentNetworks, Architecture, Bank, BankSettings, Batch, Rows, Tape};
+use crate::neural::{Bank, BankSettings, Batch, Tape};
 use crate::world::{LARGEST_LOCAL_SPACE, Trajectory, World};
 use crate::{Ragged, Result};
 
@@ -110,12 +110,7 @@ impl SharedPolicy {
     ) -> Result<Self> {
         let (graph, n) = (world.graph(), world.graph().agents());
         let kinds::Kinds { of: kinds, first } = sharing.kinds.of(graph)?;
-        let groups = graph.neighbourhoods(kappa);
-        let has_view = || world.view(0, groups.row(0)).is_some();
-        let reads = sharing.reads.unwrap_or_else(|| if has_view() { Reads::View } else { Reads::States });
-        let states = (0..n).map(|i| world.states(i)).max().unwrap_or(1);
-        let encoder = |i: usize| PlaceEncoder::new(world, i, groups.row(i), kappa, reads, states);
-        let encoders = (0..n).into_par_iter().map(encoder).collect::<Result<Vec<PlaceEncoder>>>()?;
+        let encoders = PlaceEncoder::for_agents(world, kappa, sharing.reads)?;
         let actions: Vec<usize> = (0..n).map(|i| world.actions(i)).collect();
         let sizes = |i: usize| [encoders[i].width(), actions[i]];
         let mut of_kind: Vec<Option<usize>> = vec![None; first.len()];
@@ -133,10 +128,7 @@ impl SharedPolicy {
         let networks = of_kind.iter().enumerate().map(|(kind, &agent)| {
             // A process that has no agents of a kind takes it to look like others.
             let [width, outputs] = sizes(agent.unwrap_or(0));
-            let rows = Some(Rows { count: 1, width, hidden: widths.row_hidden });
-            let architecture =
-                Architecture { rows, symbols: Vec::new(), hidden: widths.hidden.clone(), outputs };
-            AgentNetworks { architecture, count: 1, id: kind as u32 }
+            PlaceEncoder::network(kind as u32, width, widths, outputs)
         });
         let settings = BankSettings {
             field: HIDDEN,
@@ -273,7 +265,8 @@ impl Policy for SharedPolicy {
     }
 
     fn acting(&self) -> Acting<'_> {
-        if self.encoders.iter().all(PlaceEncoder::reads_states) {
+        // All read alike.
+        if self.encoders.first().is_some_and(PlaceEncoder::reads_states) {
             Acting::Alone(self)
         } else {
             Acting::Together(self)

@@ -21,7 +21,7 @@ use crate::learn::critic::{
     Critic, CriticContext, CriticInput, HIDDEN, QValues, SampleRequest, ValueReceiver,
 };
 use crate::learn::shadow::Signals;
-use crate::neural::{AgentNetworks, Architecture, Bank, BankSettings, Batch, OptimizerKind, Rows, Training};
+use crate::neural::{Bank, BankSettings, Batch, OptimizerKind, Training};
 use crate::neural::{NetworkMut, shuffle};
 use crate::policy::observation::Widths;
 use crate::policy::{KINDS_KEY, PlaceEncoder, Reads};
@@ -76,17 +76,13 @@ impl SharedReturns {
     /// All processes make theirs at the same time.
     pub fn new(context: CriticContext<'_>, widths: &Widths, rule: ReturnsSettings) -> Result<Self> {
         let CriticContext { world, problem, policy, kappa_q, batch, horizon, halo, stream } = context;
-        let (graph, n) = (world.graph(), world.graph().agents());
-        let (kinds, groups) = (policy.theta().rows(), graph.neighbourhoods(kappa_q));
-        let states = (0..n).map(|j| world.states(j)).max().unwrap_or(1);
-        let encoder = |j: usize| {
-            let reads = if policy.rows_read(j).is_some() { Reads::View } else { Reads::States };
-            PlaceEncoder::new(world, j, groups.row(j), kappa_q, reads, states)
-        };
+        let graph = world.graph();
+        let kinds = policy.theta().rows();
+        // What agents act on they judge by.
+        let reads = if policy.rows_read(0).is_some() { Reads::View } else { Reads::States };
         let utilities: Vec<usize> = problem.agents.iter().map(|agent| 1 + agent.constraints.len()).collect();
         // Every process must get to the sums over all of them, or none.
-        let made = (0..n).into_par_iter().map(encoder).collect::<Result<Vec<PlaceEncoder>>>();
-        let made = made.and_then(|encoders| {
+        let made = PlaceEncoder::for_agents(world, kappa_q, Some(reads)).and_then(|encoders| {
             let numbers: u128 = graph.owned_agents().map(|j| 1 + utilities[j] as u128).sum();
             let steps = batch as u128 * (horizon as u128 + 1);
             let what = format!("orders and targets of {steps} steps");
@@ -110,12 +106,9 @@ impl SharedReturns {
         graph.owned_agents().for_each(|j| members[policy.row_of(j)] += 1);
         halo.fold(&mut members, |a, b| a + b)?;
 
-        let networks = sizes.iter().zip(0..).map(|(&[width, outputs], id)| {
-            let rows = Some(Rows { count: 1, width, hidden: widths.row_hidden });
-            let architecture =
-                Architecture { rows, symbols: Vec::new(), hidden: widths.hidden.clone(), outputs };
-            AgentNetworks { architecture, count: 1, id }
-        });
+        let networks = (0..).zip(&sizes);
+        let networks =
+            networks.map(|(kind, &[width, outputs])| PlaceEncoder::network(kind, width, widths, outputs));
         let settings = BankSettings {
             field: HIDDEN,
             // Single precision, two moments, and exact sums here and elsewhere.
