@@ -1,6 +1,7 @@
 //! Algorithms: one iteration each; the loop around it is `run`'s.
 
 mod critics;
+mod cuda;
 mod exact;
 mod kind;
 mod mappo;
@@ -14,6 +15,7 @@ use crate::learn::shield::ShieldReport;
 use crate::policy::Policy;
 use crate::{Ragged, Result};
 
+pub use cuda::{DEVICE, DeviceChoice, WORTH_A_GPU};
 pub use exact::ExactPrimalDual;
 pub use kind::{AlgorithmChoice, AlgorithmKind, Plan, Task};
 pub use mappo::{ActorSees, Behaviour, Mappo, MappoSettings, Scope};
@@ -25,6 +27,12 @@ pub use update::{Progress, Stage};
 pub trait Algorithm: Send + Sync {
     /// One iteration.
     fn step(&mut self) -> Result<Summary>;
+
+    /// Brings what the host knows of the state in step with the device that iterates. To be called before
+    /// fields, policy and multipliers are looked at.
+    fn settle(&mut self) -> Result<()> {
+        Ok(())
+    }
 
     /// Gives back memory that only the next iteration needs.
     fn forget_samples(&mut self) {}

@@ -147,6 +147,12 @@ impl Session {
         self.algorithm.share_restored()
     }
 
+    /// Brings policy, multipliers and fields in step with the device that trains them: to be called before
+    /// they are looked at in the middle of training.
+    pub fn settle(&mut self) -> Result<()> {
+        self.algorithm.settle()
+    }
+
     /// Whether all iterations are done.
     pub fn is_done(&self) -> bool {
         self.algorithm.iteration() >= self.config.iterations
@@ -155,6 +161,7 @@ impl Session {
     /// One iteration; none once all are done.
     pub fn advance(&mut self) -> Result<Option<Summary>> {
         if self.is_done() {
+            self.algorithm.settle()?;
             self.algorithm.forget_samples();
             return Ok(None);
         }
