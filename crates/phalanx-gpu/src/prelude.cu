@@ -15,6 +15,7 @@ extern __shared__ double px_shared[];
 #define LOAD(pointer) __ldg(pointer)
 #define atomic_min(address, value) atomicMin(address, value)
 #define atomic_add(address, value) atomicAdd(address, value)
+#define atomic_or(address, value) atomicOr(address, value)
 #define RESTRICT __restrict__
 #else
 #define KERNEL(name) void name(const struct Run *run, const struct Now *now, int x, int y)
@@ -24,6 +25,7 @@ extern __shared__ double px_shared[];
 #define LOAD(pointer) (*(pointer))
 #define atomic_min(address, value) px_atomic_min(address, value)
 #define atomic_add(address, value) (*(address) += (value))
+#define atomic_or(address, value) (*(address) |= (value))
 #define RESTRICT
 #endif
 #define THREAD ((long long)blockIdx.x * blockDim.x + threadIdx.x)

@@ -267,6 +267,11 @@ pub trait Policy: Send + Sync + Debug {
         None
     }
 
+    /// If it is log-linear.
+    fn linear(&self) -> Option<&LinearPolicy> {
+        None
+    }
+
     /// The state that its agents assume of each when nothing is known of it; none if they always know.
     fn usual_states(&self) -> Option<&[u8]> {
         None

@@ -11,7 +11,7 @@ use self::learner::{Learner, LearnerScratch};
 use self::values::VALUES;
 use super::alternatives::Split;
 use super::learning::LearningKeys;
-use super::linear::ChainKeys;
+use super::chains::ChainKeys;
 use super::{
     Critic, CriticContext, CriticInput, CriticSettings, Descent, HIDDEN, QValues, SampleRequest, StepsKeys,
     ValueReceiver, ValueRequest,

@@ -1,6 +1,7 @@
 //! An epidemic on a network of contacts, which agents can slow down by protecting and by treating themselves.
 
 mod features;
+mod kernel;
 mod law;
 mod spec;
 #[cfg(test)]
@@ -164,6 +165,14 @@ impl World for Epidemic {
         Some(Box::new(Exposure(Contacts::new(self, agent, group))))
     }
 
+    fn policy_features_kernel(&self, groups: &Ragged<u32>) -> Option<WorldKernel> {
+        Some(kernel::risk(self, groups))
+    }
+
+    fn features_kernel(&self, groups: &Ragged<u32>) -> Option<WorldKernel> {
+        Some(kernel::exposure(self, groups))
+    }
+
     fn part(&self, graph: &Graph) -> Option<Arc<dyn World>> {
         Some(Arc::new(Epidemic::new(&self.spec, graph.clone()).ok()?))
     }
@@ -234,6 +243,7 @@ impl Factored for Epidemic {
         (self.graph.total() == n).then(|| {
             self.moves
                 .add_to(WorldKernel::new(include_str!("step.cu"), false))
+                .constant("EPIDEMIC_STATES", self.chances.states())
                 .constant("EPIDEMIC_INFECTED_FROM", format!("{}u", self.infected_from))
                 .array("epidemic_ends", ends)
                 .array("epidemic_contacts", contacts)

@@ -4,6 +4,7 @@ mod assignment;
 mod constants;
 mod features;
 mod grid;
+mod kernel;
 mod matching;
 #[cfg(test)]
 mod tests;
@@ -256,6 +257,14 @@ impl World for Wireless {
         features::Sends::new(&self.constants, user, &group).map(|sends| Box::new(sends) as Box<dyn Features>)
     }
 
+    fn policy_features_kernel(&self, groups: &Ragged<u32>) -> Option<WorldKernel> {
+        Some(kernel::rivals(&self.constants, groups))
+    }
+
+    fn features_kernel(&self, groups: &Ragged<u32>) -> Option<WorldKernel> {
+        kernel::sends(&self.constants, groups)
+    }
+
     fn part(&self, graph: &Graph) -> Option<Arc<dyn World>> {
         let window = graph.contiguous_ids();
         let send = self.channels[1].tables().filter(|_| !window.is_empty() && self.first == 0)?;
@@ -329,6 +338,7 @@ impl Factored for Wireless {
             .collect();
         (self.users.len() == self.constants.grid.users()).then(|| {
             WorldKernel::new(include_str!("step.cu"), true)
+                .constant("WIRELESS_ROWS", self.constants.grid.rows)
                 .constant("WIRELESS_COLUMNS", self.constants.grid.columns)
                 .array("wireless_newest", self.users.iter().map(|user| user.newest).collect::<Vec<u8>>())
                 .array("wireless_arrival", self.users.iter().map(|user| user.arrival).collect::<Vec<u32>>())
