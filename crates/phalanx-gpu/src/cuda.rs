@@ -16,6 +16,7 @@ pub struct Cuda {
     device: sys::CUdevice,
     context: sys::CUcontext,
     stream: sys::CUstream,
+    name: String,
     capability: [i32; 2],
     shared_memory: usize,
     multiprocessors: usize,
@@ -77,7 +78,10 @@ fn init() -> Result<()> {
         ));
     }
     result::init().map_err(|error| {
-        GpuError::NoDevice(format!("the NVIDIA driver does not start: {}; use device = \"cpu\"", reason(error)))
+        GpuError::NoDevice(format!(
+            "the NVIDIA driver does not start: {}; use device = \"cpu\"",
+            reason(error)
+        ))
     })
 }
 
@@ -110,7 +114,7 @@ impl Cuda {
             let message = format!("there is no GPU number {number}; this machine has {count}");
             return Err(GpuError::NoDevice(message));
         }
-        let (device, DeviceDescription { capability, .. }) = describe(number as i32)?;
+        let (device, DeviceDescription { name, capability, .. }) = describe(number as i32)?;
         let doing = failed("opening the device");
         // SAFETY: `device` is valid; the context is released when this is dropped.
         let context = unsafe { result::primary_ctx::retain(device) }.map_err(&doing)?;
@@ -122,7 +126,11 @@ impl Cuda {
         use CUdevice_attribute as Which;
         let shared_memory = attribute(Which::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)? as usize;
         let multiprocessors = attribute(Which::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)? as usize;
-        Ok(Cuda { device, context, stream, capability, shared_memory, multiprocessors })
+        Ok(Cuda { device, context, stream, name, capability, shared_memory, multiprocessors })
+    }
+
+    pub fn name(&self) -> &str {
+        &self.name
     }
 
     pub fn shared_memory(&self) -> usize {
@@ -184,7 +192,8 @@ impl Cuda {
     pub fn download(&self, address: u64, bytes: &mut [u8]) -> Result<()> {
         self.enter()?;
         // SAFETY: the caller owns so many bytes at `address`; the copy is waited for below.
-        unsafe { result::memcpy_dtoh_async(bytes, address, self.stream) }.map_err(failed("copying from it"))?;
+        unsafe { result::memcpy_dtoh_async(bytes, address, self.stream) }
+            .map_err(failed("copying from it"))?;
         self.synchronize()
     }
 
@@ -215,7 +224,8 @@ impl Cuda {
         let function = function.map_err(|error| missing(reason(error)))?;
         let most = CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
         // SAFETY: the function was just found.
-        let set = unsafe { result::function::set_function_attribute(function, most, self.shared_memory as i32) };
+        let set =
+            unsafe { result::function::set_function_attribute(function, most, self.shared_memory as i32) };
         // A kernel with shared arrays of its own has less to give.
         let _ = set;
         Ok(Function(function))
@@ -224,12 +234,8 @@ impl Cuda {
     /// Asks for a kernel.
     pub fn launch(&self, function: Function, launch: &Launch, mut run: u64, mut now: u64) -> Result<()> {
         let (mut x, mut y) = (launch.x, launch.y);
-        let mut arguments: [*mut c_void; 4] = [
-            (&raw mut run).cast(),
-            (&raw mut now).cast(),
-            (&raw mut x).cast(),
-            (&raw mut y).cast(),
-        ];
+        let mut arguments: [*mut c_void; 4] =
+            [(&raw mut run).cast(), (&raw mut now).cast(), (&raw mut x).cast(), (&raw mut y).cast()];
         let (grid, block) = ((launch.grid[0], launch.grid[1], 1), (launch.block, 1, 1));
         // SAFETY: every kernel of a program takes these four arguments, which the driver copies now; memory
         // behind `run` belongs to the program, which outlives its recordings.
