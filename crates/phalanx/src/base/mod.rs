@@ -1,6 +1,7 @@
 //! What everything else stands on: errors, rows of unequal length, random streams, files that survive a
 //! crash.
 
+pub mod beta;
 pub mod binomial;
 pub mod builtin;
 pub mod document;
