@@ -6,6 +6,7 @@ pub mod binomial;
 pub mod builtin;
 pub mod document;
 pub mod durable;
+pub(crate) mod elimination;
 pub mod error;
 pub mod exact_sum;
 pub mod fields;
