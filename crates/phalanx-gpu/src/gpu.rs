@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::cuda::{self, Cuda};
 use crate::emulator::Emulator;
+use crate::error::size;
 use crate::{GpuError, Memory, Result};
 
 /// A device. Clones are the same device.
@@ -52,6 +53,15 @@ impl Gpu {
         matches!(&*self.backend, Backend::Emulator(_))
     }
 
+    /// Its name, and so many bytes of memory, in words.
+    pub fn describe(&self, bytes: u64) -> String {
+        let name = match &*self.backend {
+            Backend::Cuda(cuda) => cuda.name(),
+            Backend::Emulator(_) => "an emulation of a GPU",
+        };
+        format!("{name}, {} of its memory", size(bytes))
+    }
+
     /// Bytes of memory that are free.
     pub fn free_memory(&self) -> Result<u64> {
         match &*self.backend {
@@ -64,7 +74,7 @@ impl Gpu {
     pub fn shared_memory(&self) -> usize {
         match &*self.backend {
             Backend::Cuda(cuda) => cuda.shared_memory(),
-            Backend::Emulator(_) => 160 << 10,
+            Backend::Emulator(_) => 227 << 10,
         }
     }
 
@@ -72,7 +82,7 @@ impl Gpu {
     pub fn multiprocessors(&self) -> usize {
         match &*self.backend {
             Backend::Cuda(cuda) => cuda.multiprocessors(),
-            Backend::Emulator(_) => 2,
+            Backend::Emulator(_) => 132,
         }
     }
 

@@ -71,7 +71,10 @@ fn tables_give_the_same_bytes() {
         ("all actions", &[("actor.all_actions", "true"), ("actor.entropy", "0.02"), ("actor.clip", "0.01")]),
         ("far", &[("kappa", "2"), ("kappa_q", "1"), ("kappa_g", "0"), ("world.start", "ones")]),
         ("wide critics", &[("kappa", "0"), ("kappa_q", "2"), ("kappa_g", "1"), ("critic.start", "cold")]),
-        ("the paper's scaling", &[("scaling", "paper"), ("dual.kind", "proximal"), ("actor.discount", "false")]),
+        (
+            "the paper's scaling",
+            &[("scaling", "paper"), ("dual.kind", "proximal"), ("actor.discount", "false")],
+        ),
         ("the authors' scaling", &[("scaling", "authors"), ("dual.kind", "descent"), ("dual.margin", "0.1")]),
         ("averages", &[("occupancy_average", "0.5"), ("policy.box", "[-0.01, 0.01]")]),
     ] {
@@ -84,7 +87,9 @@ fn utilities_give_the_same_bytes() {
     if !has_device() {
         return;
     }
-    for kind in ["state_entropy", "sa_entropy", "action_entropy", "action_l2sq", "action_l2", "active_l2", "l2sq"] {
+    for kind in
+        ["state_entropy", "sa_entropy", "action_entropy", "action_l2sq", "action_l2", "active_l2", "l2sq"]
+    {
         assert_same(kind, &small(&[("constraint.0.kind", kind), ("constraint.0.scale", "0.5")]), 2);
     }
     for preset in ["entropy", "feasibility", "apprenticeship"] {
@@ -102,4 +107,24 @@ fn tiles_of_a_long_line_give_the_same_bytes() {
     }
     let long = [("world.n", "1100"), ("horizon", "40"), ("critic.steps", "70"), ("policy.init_std", "1")];
     assert_same("tiles", &small(&long), 2);
+}
+
+#[test]
+fn kernels_compile_as_cuda() {
+    if !phalanx_gpu::nvrtc_is_present() || !has_device() {
+        return eprintln!("skipped: libnvrtc is not found");
+    }
+    let line = |settings: &[(&str, &str)]| small(settings);
+    let configurations = [
+        line(&[]),
+        line(&[("world.n", "1100"), ("actor.baseline", "mean"), ("actor.entropy", "0.1")]),
+        line(&[("kappa", "0"), ("kappa_q", "2"), ("kappa_g", "1")]),
+    ];
+    for config in configurations {
+        let session = Session::new(&config.with("device", "emulated").unwrap()).unwrap();
+        let kernels = session.algorithm().kernels().unwrap();
+        for architecture in ["compute_80", "compute_90"] {
+            phalanx_gpu::compile_ptx(kernels, architecture).unwrap();
+        }
+    }
 }

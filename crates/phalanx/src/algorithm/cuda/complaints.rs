@@ -7,8 +7,14 @@ use crate::learn::agent_metrics::AgentMetrics;
 use crate::{Error, Result};
 
 /// What complaints are about, in the order of [`COMPLAINTS`], and the array to look at.
-const ABOUT: [(&str, &str); 6] =
-    [("g", "slack"), (REWARD, "rewards"), ("mu", "mu"), ("Q", "weighted"), ("the gradient", "gradient"), ("theta", "theta")];
+const ABOUT: [(&str, &str); 6] = [
+    ("g", "slack"),
+    (REWARD, "rewards"),
+    ("mu", "mu"),
+    ("Q", "weighted"),
+    ("the gradient", "gradient"),
+    ("theta", "theta"),
+];
 
 impl CudaPrimalDual {
     /// Fails if a number of the last iteration is not finite.
@@ -44,7 +50,9 @@ impl CudaPrimalDual {
             let place = all.iter().position(|x: &f64| !x.is_finite()).unwrap_or(0);
             let offsets = self.host.policy.theta().offsets();
             found.0 = match by_agent {
-                Some(super::rows::RowsForm::RowAfterRow) => offsets.partition_point(|&start| start <= place) - 1,
+                Some(super::rows::RowsForm::RowAfterRow) => {
+                    offsets.partition_point(|&start| start <= place) - 1
+                }
                 _ => place % n,
             };
             found.1 = all[place];
@@ -68,7 +76,8 @@ impl CudaPrimalDual {
         let n = self.shape.agents;
         let mut numbers = [0.0f64; METRICS];
         for (which, number) in numbers.iter_mut().enumerate() {
-            let (array, at) = if which == METRICS - 1 { ("gradient_squares", 0) } else { ("metrics", which * n) };
+            let (array, at) =
+                if which == METRICS - 1 { ("gradient_squares", 0) } else { ("metrics", which * n) };
             self.program.array(array).read(at + agent, std::slice::from_mut(number)).map_err(failure)?;
         }
         let metrics: AgentMetrics = bytemuck::cast(numbers);

@@ -1,6 +1,6 @@
 //! Where Algorithm 1 runs: on the processor or on a GPU.
 
-use phalanx_gpu::{Gpu, GpuError};
+use phalanx_gpu::{DeviceDescription, Gpu, GpuError};
 use serde::{Deserialize, Serialize};
 
 use crate::{Error, Result};
@@ -34,6 +34,24 @@ impl DeviceChoice {
         *self == DeviceChoice::Cpu
     }
 
+    /// By its name in the configuration.
+    pub fn from_name(name: &str) -> Result<Self> {
+        [DeviceChoice::Cpu, DeviceChoice::Cuda, DeviceChoice::Auto, DeviceChoice::Emulated]
+            .into_iter()
+            .find(|choice| choice.name() == name)
+            .ok_or_else(|| Error::config(DEVICE, format!("`{name}`; allowed are `cpu`, `cuda` and `auto`")))
+    }
+
+    /// Its name in the configuration.
+    pub fn name(self) -> &'static str {
+        match self {
+            DeviceChoice::Cpu => "cpu",
+            DeviceChoice::Cuda => "cuda",
+            DeviceChoice::Auto => "auto",
+            DeviceChoice::Emulated => "emulated",
+        }
+    }
+
     /// The device; none for the processor. `agent_steps` is the work of an iteration.
     pub(super) fn open(self, agent_steps: u128) -> Result<Option<Gpu>> {
         match self {
@@ -44,6 +62,11 @@ impl DeviceChoice {
             DeviceChoice::Auto => Ok(Gpu::open(0).ok()),
         }
     }
+}
+
+/// The GPUs of this machine; an error where there is no driver.
+pub fn devices() -> Result<Vec<DeviceDescription>> {
+    phalanx_gpu::devices().map_err(failure)
 }
 
 /// What a device says, as an error of the library.

@@ -1,7 +1,7 @@
 //! Algorithm 1 on a GPU: an iteration is a handful of kernels, and nothing but its summary crosses the bus.
 //!
 //! The host has built everything ([`PrimalDual`]); its state is copied to the card before the first iteration
-//! and back when somebody asks for it ([`Algorithm::settle`]). For tables, every sum is formed in the
+//! and back when somebody asks for it ([`Algorithm::settle_fields`]). For tables, every sum is formed in the
 //! processor's order and no product is fused with a sum: results are the same, bit for bit.
 
 mod complaints;
@@ -18,8 +18,8 @@ use std::time::Duration;
 
 use phalanx_gpu::{Gpu, Launch, Layout, Marks, Program, Recording};
 
-pub use self::device::{DEVICE, DeviceChoice, WORTH_A_GPU};
 use self::device::failure;
+pub use self::device::{DEVICE, DeviceChoice, WORTH_A_GPU, devices};
 use self::part::{CardCritic, CardPolicy};
 use self::rows::Mirror;
 use self::shape::{COMPLAINTS, METRICS, Shape};
@@ -35,6 +35,7 @@ use crate::learn::optimizer::{OptimizerKind, StepSize};
 use crate::policy::Policy;
 use crate::world::Evolution;
 use crate::{Ragged, Result};
+pub use phalanx_gpu::DeviceDescription;
 
 /// Algorithm 1 on a card.
 pub struct CudaPrimalDual {
@@ -47,9 +48,15 @@ pub struct CudaPrimalDual {
     refresh: Recording,
     marks: Marks,
     mirrors: Vec<Mirror>,
-    /// The host's state is newer than the card's, or older.
+    /// The host's state is newer than the card's.
     host_is_newer: bool,
-    host_is_older: bool,
+    /// Policy and multipliers of the host are older, and all of its state.
+    policy_is_older: bool,
+    fields_are_older: bool,
+    /// The device and the memory that is used there.
+    description: String,
+    /// The text of its kernels.
+    source: String,
     /// Nothing has been learnt: all but θ and the multipliers is 0.
     is_fresh: bool,
 }
@@ -68,10 +75,19 @@ pub(super) fn on_device(host: PrimalDual) -> Result<Box<dyn Algorithm>> {
     }
 }
 
-impl CudaPrimalDual {
-    fn new(host: PrimalDual, gpu: &Gpu) -> Result<Self> {
-        let shape = Shape::new(&host);
-        let (policy, critic) = support::parts(&host, &shape, gpu)?;
+/// Everything that the card is told, before it is told.
+struct Described {
+    layout: Layout,
+    shape: Shape,
+    policy: Box<dyn CardPolicy>,
+    critic: Box<dyn CardCritic>,
+    simulation: Simulation,
+}
+
+impl Described {
+    fn new(host: &PrimalDual, gpu: &Gpu) -> Result<Self> {
+        let shape = Shape::new(host);
+        let (policy, critic) = support::parts(host, &shape, gpu)?;
         let Evolution::Factored(factored) = host.world.evolution() else {
             return Err(support::joint());
         };
@@ -80,7 +96,7 @@ impl CudaPrimalDual {
         let simulation = Simulation::new(&shape, &kernel, factored, &observed, &*policy, gpu);
 
         let mut layout = Layout::default();
-        shape.add_to(&mut layout, &host);
+        shape.add_to(&mut layout, host);
         kernel.add_to(&mut layout);
         simulation.add_to(&mut layout, &shape, &kernel);
         layout.text(elementary::C_TEXT);
@@ -89,11 +105,20 @@ impl CudaPrimalDual {
         policy.add_to(&mut layout);
         layout.text(include_str!("kernels/simulate.cu"));
         layout.text(include_str!("../../utility/utilities.cu"));
-        utilities::add_to(&mut layout, &shape, &host)?;
+        utilities::add_to(&mut layout, &shape, host)?;
         layout.text(include_str!("kernels/occupancy.cu"));
-        add_update(&mut layout, &shape, &host, &*policy);
+        add_update(&mut layout, &shape, host, &*policy);
         critic.add_to(&mut layout);
         layout.text(include_str!("kernels/update.cu"));
+        Ok(Described { layout, shape, policy, critic, simulation })
+    }
+}
+
+impl CudaPrimalDual {
+    fn new(host: PrimalDual, gpu: &Gpu) -> Result<Self> {
+        let Described { layout, shape, policy, critic, simulation } = Described::new(&host, gpu)?;
+        let description = gpu.describe(layout.bytes());
+        let source = layout.source();
         let program = layout.build(gpu).map_err(failure)?;
 
         let n = shape.agents;
@@ -131,7 +156,10 @@ impl CudaPrimalDual {
             marks: program.marks(Stage::COUNT + 1).map_err(failure)?,
             mirrors,
             host_is_newer: true,
-            host_is_older: false,
+            policy_is_older: false,
+            fields_are_older: false,
+            description,
+            source,
             is_fresh: true,
             critic,
             program,
@@ -145,13 +173,26 @@ impl CudaPrimalDual {
         let fresh = |mirror: &Mirror| ["theta", "dual.mu", "dual.integral"].contains(&mirror.field);
         let is_fresh = self.is_fresh;
         let fields = self.host.fields();
-        for mirror in self.mirrors.iter().filter(|mirror| !is_fresh || fresh(mirror) || mirror.holds_weights()) {
+        for mirror in
+            self.mirrors.iter().filter(|mirror| !is_fresh || fresh(mirror) || mirror.holds_weights())
+        {
             if let Some((_, field)) = fields.iter().find(|(name, _)| *name == mirror.field) {
                 mirror.upload(field, self.program.array(mirror.array))?;
             }
         }
         self.refresh.run().map_err(failure)?;
         (self.host_is_newer, self.is_fresh) = (false, false);
+        Ok(())
+    }
+
+    /// Copies some of the card's state to the host.
+    fn download(&mut self, wanted: impl Fn(&Mirror) -> bool) -> Result<()> {
+        let mut fields = self.host.fields();
+        for mirror in self.mirrors.iter().filter(|mirror| wanted(mirror)) {
+            if let Some((_, field)) = fields.iter_mut().find(|(name, _)| *name == mirror.field) {
+                mirror.download(field, self.program.array(mirror.array))?;
+            }
+        }
         Ok(())
     }
 
@@ -181,7 +222,10 @@ impl CudaPrimalDual {
     }
 
     fn run_stages(&mut self, now: &[u64]) -> Result<()> {
-        self.program.array("complaints").write(0, &[u32::MAX; COMPLAINTS.len() + METRICS]).map_err(failure)?;
+        self.program
+            .array("complaints")
+            .write(0, &[u32::MAX; COMPLAINTS.len() + METRICS])
+            .map_err(failure)?;
         self.program.set_now(now).map_err(failure)?;
         for (k, stage) in self.stages.iter().enumerate() {
             self.marks.set(k).map_err(failure)?;
@@ -253,7 +297,7 @@ impl Algorithm for CudaPrimalDual {
         }
         self.host.progress.start();
         let now = self.begin_iteration();
-        self.host_is_older = true;
+        (self.policy_is_older, self.fields_are_older) = (true, true);
         self.run_stages(&now)?;
         let summary = self.summary()?;
         self.check()?;
@@ -271,22 +315,30 @@ impl Algorithm for CudaPrimalDual {
         Ok(summary)
     }
 
-    /// Copies the card's state to the host.
     fn settle(&mut self) -> Result<()> {
-        if !self.host_is_older {
-            return Ok(());
+        if self.policy_is_older {
+            self.download(|mirror| ["theta", "dual.mu"].contains(&mirror.field))?;
+            self.host.policy.refresh();
+            self.policy_is_older = false;
         }
-        {
-            let mut fields = self.host.fields();
-            for mirror in &self.mirrors {
-                if let Some((_, field)) = fields.iter_mut().find(|(name, _)| *name == mirror.field) {
-                    mirror.download(field, self.program.array(mirror.array))?;
-                }
-            }
-        }
-        self.host.policy.refresh();
-        self.host_is_older = false;
         Ok(())
+    }
+
+    fn settle_fields(&mut self) -> Result<()> {
+        self.settle()?;
+        if self.fields_are_older {
+            self.download(|mirror| !["theta", "dual.mu"].contains(&mirror.field))?;
+            self.fields_are_older = false;
+        }
+        Ok(())
+    }
+
+    fn kernels(&self) -> Option<&str> {
+        Some(&self.source)
+    }
+
+    fn device(&self) -> Option<String> {
+        Some(self.description.clone())
     }
 
     fn fields(&mut self) -> Fields<'_> {
@@ -295,7 +347,8 @@ impl Algorithm for CudaPrimalDual {
 
     fn restored(&mut self) {
         self.host.restored();
-        (self.host_is_newer, self.host_is_older, self.is_fresh) = (true, false, false);
+        (self.host_is_newer, self.is_fresh) = (true, false);
+        (self.policy_is_older, self.fields_are_older) = (false, false);
     }
 
     fn policy(&self) -> &dyn Policy {

@@ -111,12 +111,7 @@ fn upload(rows: &Ragged<f64>, stride: usize, blocks: Option<&[u32]>, memory: &Me
     Ok(())
 }
 
-fn download(
-    rows: &mut Ragged<f64>,
-    stride: usize,
-    blocks: Option<&[u32]>,
-    memory: &Memory,
-) -> Result<()> {
+fn download(rows: &mut Ragged<f64>, stride: usize, blocks: Option<&[u32]>, memory: &Memory) -> Result<()> {
     let (agents, entries) = (rows.rows(), entries_of(rows, stride, blocks));
     let mut turned = Vec::new();
     for first in (0..agents).step_by(CHUNK) {
@@ -126,7 +121,8 @@ fn download(
             memory.read(e * agents + first, numbers).map_err(failure)?;
         }
         let runs: Vec<_> = (first..first + count).step_by(1 << 10).collect();
-        let runs: Vec<_> = runs.into_iter().map(|start| start..(start + (1 << 10)).min(first + count)).collect();
+        let runs: Vec<_> =
+            runs.into_iter().map(|start| start..(start + (1 << 10)).min(first + count)).collect();
         let parts = rows.split_rows_mut(&runs);
         let turned = &turned;
         runs.par_iter().zip(parts).for_each(|(run, mut part)| {

@@ -102,7 +102,8 @@ impl Shape {
 
     /// Bytes of a pair on the card.
     pub fn pair_bytes(&self) -> usize {
-        let [states, actions] = [&self.states, &self.actions].map(|sizes| bits(largest(sizes.iter().copied())));
+        let [states, actions] =
+            [&self.states, &self.actions].map(|sizes| bits(largest(sizes.iter().copied())));
         if states.max(1) + actions <= 8 { 1 } else { 2 }
     }
 

@@ -35,7 +35,9 @@ pub fn check(host: &PrimalDual) -> Result<()> {
     let Evolution::Factored(factored) = host.world.evolution() else { return Err(joint()) };
     ensure(factored.kernel().is_some(), no_kernel)?;
     ensure(graph.agents() < u32::MAX as usize, || refused("world.n", "so many agents are not available"))?;
-    ensure(host.problem.groups.is_empty(), || refused("constraint", "constraints of groups are not available"))?;
+    ensure(host.problem.groups.is_empty(), || {
+        refused("constraint", "constraints of groups are not available")
+    })?;
     ensure(!host.problem.has_events(), || {
         refused("constraint", "constraints on whole episodes (`ever`, `chance`) are not available")
     })?;
@@ -61,7 +63,11 @@ pub fn is_fused(host: &PrimalDual) -> bool {
 }
 
 /// The policy and the critic on the card.
-pub fn parts(host: &PrimalDual, shape: &Shape, gpu: &Gpu) -> Result<(Box<dyn CardPolicy>, Box<dyn CardCritic>)> {
+pub fn parts(
+    host: &PrimalDual,
+    shape: &Shape,
+    gpu: &Gpu,
+) -> Result<(Box<dyn CardPolicy>, Box<dyn CardCritic>)> {
     let tabular = tabular(host);
     let tables = td(host).map(|td| TableCritic::new(td, shape, tabular, gpu));
     let policy: Box<dyn CardPolicy> = match tabular {

@@ -184,16 +184,24 @@ impl TableCritic {
         };
         let entries = largest((0..n).map(|j| index.size(j)));
         let same_groups = policy.is_some_and(|policy| {
-            (0..n).all(|i| policy.observations().agents(i).eq(index.terms(i).iter().map(|t| t.agent as usize)))
+            (0..n)
+                .all(|i| policy.observations().agents(i).eq(index.terms(i).iter().map(|t| t.agent as usize)))
         });
-        let joint = |i: usize| policy.map_or(1, |policy| index.size(i) / policy.observations().size(i)) as u32;
+        let joint =
+            |i: usize| policy.map_or(1, |policy| index.size(i) / policy.observations().size(i)) as u32;
         let row = shape.max_cells() + shape.channels;
         let each = shape.utilities() * (entries + row) * size_of::<f64>();
         TableCritic {
             agents: n,
             utilities: shape.utilities(),
             entries,
-            index_bytes: if entries <= 1 << 8 { 1 } else if entries <= 1 << 16 { 2 } else { 4 },
+            index_bytes: if entries <= 1 << 8 {
+                1
+            } else if entries <= 1 << 16 {
+                2
+            } else {
+                4
+            },
             is_warm: td.is_warm(),
             steps: td.steps().to_vec(),
             sizes: (0..n).map(|j| index.size(j) as u32).collect(),

@@ -39,7 +39,12 @@ impl Tables {
 }
 
 /// The numbers of a utility: its kind, parameters and tables; then what makes a constraint of it.
-fn fields(utility: &ScaledUtility, tables: &mut Tables, bound: Option<Bound>, factor: f64) -> Result<[f64; FIELDS]> {
+fn fields(
+    utility: &ScaledUtility,
+    tables: &mut Tables,
+    bound: Option<Bound>,
+    factor: f64,
+) -> Result<[f64; FIELDS]> {
     let power = |power: Power| if power == Power::One { 1.0 } else { 2.0 };
     // Kind, power, channel, number, tables.
     let (kind, power, channel, number, table, other) = match &utility.kind {
@@ -123,11 +128,14 @@ pub fn add_to(layout: &mut Layout, shape: &Shape, host: &PrimalDual) -> Result<(
     add_return(layout, shape, host);
 
     let dual = &plan.dual;
-    layout.constant("DUAL_KIND", match dual.kind {
-        DualKind::Proximal => 0,
-        DualKind::Descent => 1,
-        DualKind::Pi => 2,
-    });
+    layout.constant(
+        "DUAL_KIND",
+        match dual.kind {
+            DualKind::Proximal => 0,
+            DualKind::Descent => 1,
+            DualKind::Pi => 2,
+        },
+    );
     let most = (shape.utilities() - 1).max(1);
     for name in ["slack", "mu", "integral"] {
         layout.array::<f64>(name, most * n);

@@ -222,9 +222,15 @@ impl Config {
         let is_exact = self.algorithm.is_exact();
         ensure(!is_exact || kappa_g == kappa_q, || key::sampled_only("kappa_g"))?;
         ensure(!is_exact || self.occupancy_average == 0.0, || key::sampled_only("occupancy_average"))?;
-        ensure(self.device.is_cpu() || self.device == DeviceChoice::Auto || self.algorithm.is_local(), || {
-            Error::config(DEVICE, "\"cuda\" is for the algorithms `primal-dual` and `penalty`; use \"cpu\"")
-        })?;
+        ensure(
+            self.device.is_cpu() || self.device == DeviceChoice::Auto || self.algorithm.is_local(),
+            || {
+                Error::config(
+                    DEVICE,
+                    "\"cuda\" is for the algorithms `primal-dual` and `penalty`; use \"cpu\"",
+                )
+            },
+        )?;
         ensure(self.safety.is_off() || self.algorithm.is_local(), || key::sampled_only(SHIELD))?;
         ensure(kappa_g == kappa_q || !self.critic.is_merged(), || {
             Error::config("kappa_g", "must be kappa_q with critic.merged: one network has both")
