@@ -33,19 +33,21 @@ use phalanx_gpu::{Element, Layout};
 /// struct WorldMoment { … };
 /// DEVICE void world_moment(…, long long agent, const pair_t *row, struct WorldMoment *moment);
 /// DEVICE void world_changes(…, moment, agent, int slot, row, const double *weights, double *out);
-/// DEVICE void world_alternatives(…, moment, agent, int slot, row, const double *weights, double *out);
+/// DEVICE void world_alternatives(…, moment, agent, int slot, row, weights, int is_left_out, double *out);
 /// ```
 ///
-/// the first as above (`WORLD_FEATURES` at most, `WORLD_REPEATS` if one can be active several times). The last
+/// the first as above (`WORLD_FEATURES` at most). The last
 /// two add values of the sender in a slot of the agent's group, at each of the agent's actions, as
-/// `Features::add_changes` and `Features::add_all_alternatives` do, operation by operation; weight e is
-/// `weights[e * AGENTS]`.
+/// `Features::add_changes` and `Features::add_all_alternatives` (or `Features::add_alternatives`, if the agent
+/// is left out) do, operation by operation; weight e is `weights[e * AGENTS]`.
 #[derive(Debug, Default)]
 pub struct WorldKernel {
     /// The text.
     pub text: &'static str,
     /// Whether a step reads what other agents do, and not only their states.
     pub reads_actions: bool,
+    /// Whether one feature can be active several times at once.
+    pub repeats: bool,
     constants: Vec<(String, String)>,
     arrays: Vec<AddArray>,
 }
@@ -64,6 +66,11 @@ impl WorldKernel {
     /// A world's text, which reads `reads_actions`: what other agents do.
     pub fn new(text: &'static str, reads_actions: bool) -> Self {
         WorldKernel { text, reads_actions, ..WorldKernel::default() }
+    }
+
+    /// With features that can be active several times at once.
+    pub fn repeating(self) -> Self {
+        WorldKernel { repeats: true, ..self }
     }
 
     /// With a constant that the text knows as a macro.

@@ -358,7 +358,8 @@ impl QValues for LinearCritic {
     }
 
     fn precompute(&mut self, batch: &[Trajectory], steps: usize, wanted: ValueRequest) {
-        let length = |j: usize| if wanted.alternatives { self.length_ahead(j, batch.len() * steps) } else { 0 };
+        let length =
+            |j: usize| if wanted.alternatives { self.length_ahead(j, batch.len() * steps) } else { 0 };
         let mut lengths = vec![0; self.features.sets.len()];
         self.features.blocks.iter().cloned().flatten().for_each(|j| lengths[j] = length(j));
         fit(&mut self.ahead, lengths.iter().copied());

@@ -49,8 +49,9 @@ DEVICE void world_changes(const struct Run *run, const struct WorldMoment *momen
     for (u32 b = 0; b < 3; b++) out[b] += weights[epidemic_feature(role, own, level, epidemic_conduct(state, b)) * AGENTS];
 }
 
+// Both ways to work them out are the same here.
 DEVICE void world_alternatives(const struct Run *run, const struct WorldMoment *moment, long long agent, int slot,
-                               const pair_t *row, const double *weights, double *out) {
+                               const pair_t *row, const double *weights, int is_left_out, double *out) {
     const long long sender = run->q_group[slot * AGENTS + agent];
     const int members = (int)run->q_count[sender], role = run->epidemic_told_role[slot * AGENTS + agent];
     const u32 level = epidemic_exposure(run, sender, row);

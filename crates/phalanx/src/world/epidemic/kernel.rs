@@ -44,7 +44,7 @@ pub fn exposure(world: &Epidemic, groups: &Ragged<u32>) -> WorldKernel {
     };
     WorldKernel::new(concat!(include_str!("features.cu"), include_str!("critic_features.cu")), true)
         .constant("WORLD_FEATURES", slots(groups))
-        .constant("WORLD_REPEATS", 1)
+        .repeating()
         .array("epidemic_role", roles(world, groups).0)
         .array("epidemic_told_role", by_entry(groups.rows(), slots(groups), told, 0))
 }

@@ -73,9 +73,10 @@ DEVICE double wireless_send(const struct Run *run, long long sender, int member,
     return queue == 0 ? 0.0 : weights[(run->wireless_sends[member * AGENTS + sender] + queue) * AGENTS];
 }
 
-// Everybody's sends are looked at once; then the agent is taken away from its access point.
+// Everybody's sends are looked at once; then the agent is taken away from its access point, as in
+// `add_all_alternatives`. Or it is left out from the beginning, as in `add_alternatives`.
 DEVICE void world_alternatives(const struct Run *run, const struct WorldMoment *moment, long long agent, int slot,
-                               const pair_t *row, const double *weights, double *out) {
+                               const pair_t *row, const double *weights, int is_left_out, double *out) {
     const long long sender = run->q_group[slot * AGENTS + agent];
     const int members = (int)run->q_count[sender];
     int points[Q_SLOTS], chooser = 0;
@@ -89,8 +90,10 @@ DEVICE void world_alternatives(const struct Run *run, const struct WorldMoment *
         const u32 user = run->q_group[m * AGENTS + sender], queue = STATE_OF(row[user]);
         const u32 first = run->wireless_sends[m * AGENTS + sender] - run->state_count[user];
         int load = 0;
-        for (int other = 0; other < members; other++) load += points[other] == points[m];
+        for (int other = 0; other < members; other++)
+            load += points[other] == points[m] && !(is_left_out && other == chooser);
         common += user == sender ? 0.0 : weights[(first + queue) * AGENTS];
+        if (is_left_out && m == chooser) continue;
         common += points[m] >= 0 && load == 1 ? wireless_send(run, sender, m, queue, weights) : 0.0;
     }
     const int left = points[chooser];
@@ -107,6 +110,7 @@ DEVICE void world_alternatives(const struct Run *run, const struct WorldMoment *
         }
         const double other = wireless_send(run, sender, who, STATE_OF(row[run->q_group[who * AGENTS + sender]]), weights);
         if (pass < 0) {
+            if (is_left_out) continue;
             if (point >= 0 && load == 1) without = common - value;
             if (point >= 0 && load == 2) without = common + other;
             continue;

@@ -47,7 +47,9 @@ pub fn sends(constants: &Constants, groups: &Ragged<u32>) -> Option<WorldKernel>
             let mut firsts = vec![first_of(sender, agent)];
             for action in 1..ACTIONS as u8 {
                 let rivals = grid.contenders(agent, action);
-                firsts.extend(rivals.map_or([NOBODY; 3], |rivals| rivals.map(|(user, _)| first_of(sender, user))));
+                firsts.extend(
+                    rivals.map_or([NOBODY; 3], |rivals| rivals.map(|(user, _)| first_of(sender, user))),
+                );
             }
             firsts
         };
@@ -58,7 +60,6 @@ pub fn sends(constants: &Constants, groups: &Ragged<u32>) -> Option<WorldKernel>
     let text = concat!(include_str!("features.cu"), include_str!("critic_features.cu"));
     let kernel = WorldKernel::new(text, true)
         .constant("WORLD_FEATURES", 2 * slots)
-        .constant("WORLD_REPEATS", 0)
         .array("wireless_sends", by_entry(n, slots, own, 0))
         .array("wireless_told", by_entry(n, slots * (1 + 3 * (ACTIONS - 1)), told, NOBODY));
     Some(kernel)

@@ -381,10 +381,12 @@ KERNEL(linear_values) {
 #endif
         for (int slot = 0; slot < senders; slot++) {
             const long long sender = run->q_group[slot * AGENTS + agent];
-            const double *weights = run->c_weighted + sender;
 #if IS_PARTIAL
-            if (!run->g_member[slot * AGENTS + agent]) weights = run->c_weights + sender;
+            const int is_partial = !run->g_member[slot * AGENTS + agent];
+#else
+            const int is_partial = 0;
 #endif
+            const double *weights = (is_partial ? run->c_weights : run->c_weighted) + sender;
 #if PER_STEP == 1
             u32 active[CRITIC_ACTIVE];
             const int count = critic_active(run, sender, row, active);
@@ -401,7 +403,7 @@ KERNEL(linear_values) {
             if (run->c_ahead[sender]) {
                 add_generic_levels(run, agent, slot, row, weights, told);
 #if CRITIC_WORLD
-                world_alternatives(run, &moment, agent, slot, row, of_world, told);
+                world_alternatives(run, &moment, agent, slot, row, of_world, is_partial, told);
 #endif
             } else
 #endif

@@ -105,7 +105,9 @@ impl LstdForm {
         let word = 4 * (most + 1) + 4 * 32 * shape.channels + repeated;
         // Factors, the order of rows, and one row more than a chunk has.
         let fixed = 8 * most + 4 * most + 4 * (most + 1) + if repeats { most } else { 0 };
-        let words = |room: usize, system: usize| room.checked_sub(fixed + 8 * system + 16).map_or(0, |left| left / word);
+        let words = |room: usize, system: usize| {
+            room.checked_sub(fixed + 8 * system + 16).map_or(0, |left| left / word)
+        };
         let (all, wanted) = (gpu.shared_memory(), rows.div_ceil(32));
         // Three blocks beside each other are worth more than all rows at once, down to some.
         let few = wanted.min(4);
@@ -132,10 +134,14 @@ impl CardLinearCritic {
         let slots = largest(features.groups.iter().map(<[u32]>::len));
         let most = largest(features.sets.iter().map(|set| set.count));
         let samples = critic.samples();
-        let [count, room] =
-            if samples.chains > 0 { [shape.chains, shape.chain_room] } else { [shape.batch, shape.batch_room] };
+        let [count, room] = if samples.chains > 0 {
+            [shape.chains, shape.chain_room]
+        } else {
+            [shape.batch, shape.batch_room]
+        };
         let repeats = kernel.as_ref().is_some_and(|(kernel, _)| kernel.repeats);
-        let too_many = || refused(critic::KIND, format!("`linear` with {most} features of an agent is not available"));
+        let too_many =
+            || refused(critic::KIND, format!("`linear` with {most} features of an agent is not available"));
         let (form, steps) = match critic.rule() {
             LinearRule::Lstd { .. } => {
                 (LstdForm::new(shape, count * room, most, repeats, gpu).ok_or_else(too_many)?, vec![0.0])
@@ -182,13 +188,13 @@ impl CardCritic for CardLinearCritic {
         let generic = if self.kind == CriticFeatures::Own { 1 } else { self.slots };
         // What the world adds is a constant of its text.
         let active = if self.world.is_some() { "+ WORLD_FEATURES" } else { "" };
-        let repeats = if self.world.is_some() { "WORLD_REPEATS" } else { "0" };
+        let repeats = self.world.as_ref().is_some_and(|(kernel, _)| kernel.repeats);
         layout.constant("CRITIC_ACTIVE", format!("({generic} {active})"));
-        layout.constant("HAS_REPEATS", repeats);
         for (name, value) in [
             ("CRITIC_OWN", usize::from(self.kind == CriticFeatures::Own)),
             ("CRITIC_PAIR", usize::from(self.kind == CriticFeatures::Pair)),
             ("CRITIC_WORLD", usize::from(self.world.is_some())),
+            ("HAS_REPEATS", usize::from(repeats)),
             ("FEATURES", self.most),
             ("ON_CHAINS", usize::from(self.on_chains)),
             ("IS_LSTD", usize::from(self.is_lstd())),

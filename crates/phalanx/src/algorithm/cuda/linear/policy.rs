@@ -47,7 +47,8 @@ impl CardLinearPolicy {
         let firsts_of_world: Option<Vec<u32>> =
             (0..n).map(|i| policy.world_first(i).map(|first| first as u32)).collect();
         let has_world = (0..n).any(|i| policy.world_first(i).is_some());
-        let kernel = if has_world { world.policy_features_kernel(&groups).zip(firsts_of_world) } else { None };
+        let kernel =
+            if has_world { world.policy_features_kernel(&groups).zip(firsts_of_world) } else { None };
         if has_world && kernel.is_none() {
             return Err(refused(policy::KIND, "`linear` with features of this world is not available"));
         }
@@ -63,7 +64,10 @@ impl CardLinearPolicy {
         let room = if word <= THIRD { THIRD } else { gpu.shared_memory() };
         let words = (room / word).min(samples / 32);
         if words == 0 {
-            return Err(refused(policy::KIND, format!("`linear` with {most} features of an agent is not available")));
+            return Err(refused(
+                policy::KIND,
+                format!("`linear` with {most} features of an agent is not available"),
+            ));
         }
         let is_mean = rule.baseline == Baseline::Mean && !rule.all_actions;
         Ok(CardLinearPolicy {
