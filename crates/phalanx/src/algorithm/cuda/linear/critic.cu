@@ -38,41 +38,161 @@ DEVICE int critic_active(const struct Run *run, long long agent, const pair_t *r
 #if IS_LSTD
 #define TRANSITIONS ((double)((LEARN_ROWS / LEARN_ROOM) * (LEARN_ROOM - 1)))
 
-// Adds what a chunk of samples says of A's entry (x, y) to `sum`, in the order of samples: 1 where both are
-// active, then −γ where y is in the next step.
-DEVICE double add_entry(const struct Run *run, const u32 *masks, const u32 *valid, const u8 *times, int x, int y, double sum) {
-    const u32 *of_x = masks + x * LEARN_WORDS, *of_y = masks + y * LEARN_WORDS;
-    const double gamma = run->gamma;
-    for (int word = 0; word + 1 < LEARN_WORDS; word++) {
-        const u32 now_y = of_y[word], next_y = now_y >> 1 | of_y[word + 1] << 31;
-        for (u32 bits = of_x[word] & valid[word] & (now_y | next_y); bits != 0; bits &= bits - 1) {
-            const u32 low = bits & (0u - bits);
-#if HAS_REPEATS
-            const int at = word * 32 + LOWEST(bits);
-            const u8 *row_y = times + y * LEARN_CHUNK_ROWS + at;
-            for (int of = times[x * LEARN_CHUNK_ROWS + at]; of > 0; of--) {
-                for (int count = row_y[0]; count > 0; count--) sum += 1.0;
-                for (int count = row_y[1]; count > 0; count--) sum -= gamma;
-            }
-#else
-            sum += now_y & low ? 1.0 : 0.0;
-            sum -= next_y & low ? gamma : 0.0;
-#endif
-        }
-    }
-    return sum;
-}
+// What a block keeps of a chunk of samples: for every feature a mask of the rows in which it is active, marks of
+// the rows that a transition leaves, what they paid, and how often features are active, where that is more than
+// once.
+struct Samples {
+    u32 *masks, *leaves;
+    float *paid;
+    u8 *times;
+    int first, is_last;
+};
 
-// The averaged number of an equation that is kept in `kept`, which moves on.
-DEVICE double averaged(const struct Run *run, const struct Now *now, double *kept, double sum) {
+// The averaged number of an equation; `kept` is what it was, and moves on.
+DEVICE double averaged(const struct Run *run, const struct Now *now, double before, double *kept, double sum) {
     const double fresh = sum / TRANSITIONS;
 #if IS_AVERAGED
-    const double moved = run->c_average * *kept + (1.0 - run->c_average) * fresh;
+    const double moved = run->c_average * before + (1.0 - run->c_average) * fresh;
     *kept = moved;
     return moved / now->critic_mass;
 #else
     return fresh;
 #endif
+}
+
+#define KEPT(pointer) (IS_AVERAGED ? *(pointer) : 0.0)
+
+// Entries of row x of A that lanes form side by side.
+#define SIDE_BY_SIDE 3
+
+// Adds what a chunk says of row x of A, every entry in the order of samples: 1 where both features are active,
+// then −γ where the other one is in the next step. A warp has the row; the rows of masks are an odd number of
+// words apart, so that its lanes read different banks.
+DEVICE void add_row(const struct Run *run, const struct Now *now, const struct Samples *samples, int x, int count,
+                    double *row, double *kept) {
+    const int lane = threadIdx.x % 32, first = samples->first, is_last = samples->is_last;
+    const u32 *of_x = samples->masks + x * LEARN_STRIDE;
+    const double gamma = run->gamma;
+    for (int base = lane; base < count; base += 32 * SIDE_BY_SIDE) {
+        const u32 *of_y[SIDE_BY_SIDE];
+        double sums[SIDE_BY_SIDE], before[SIDE_BY_SIDE];
+        u32 here[SIDE_BY_SIDE], next[SIDE_BY_SIDE];
+        UNROLL
+        for (int g = 0; g < SIDE_BY_SIDE; g++) {
+            const int y = base + 32 * g < count ? base + 32 * g : base;
+            of_y[g] = samples->masks + y * LEARN_STRIDE;
+            here[g] = of_y[g][0];
+            sums[g] = first == 0 ? 0.0 : row[y];
+            before[g] = is_last ? KEPT(kept + y) : 0.0;
+        }
+        for (int word = 0; word < LEARN_WORDS; word++) {
+            u32 bits = of_x[word] & samples->leaves[word], after[SIDE_BY_SIDE];
+            UNROLL
+            for (int g = 0; g < SIDE_BY_SIDE; g++) {
+                after[g] = of_y[g][word + 1];
+                next[g] = here[g] >> 1 | after[g] << 31;
+            }
+            for (; bits != 0; bits &= bits - 1) {
+#if HAS_REPEATS
+                const int at = word * 32 + LOWEST(bits);
+                for (int g = 0; g < SIDE_BY_SIDE; g++) {
+                    const int y = base + 32 * g < count ? base + 32 * g : base;
+                    const u8 *of = samples->times + y * LEARN_ROWS_AT_ONCE + at;
+                    for (int times = samples->times[x * LEARN_ROWS_AT_ONCE + at]; times > 0; times--) {
+                        for (int seen = of[0]; seen > 0; seen--) sums[g] += 1.0;
+                        for (int seen = of[1]; seen > 0; seen--) sums[g] -= gamma;
+                    }
+                }
+#else
+                const u32 low = bits & (0u - bits);
+                UNROLL
+                for (int g = 0; g < SIDE_BY_SIDE; g++) {
+                    if (here[g] & low) sums[g] += 1.0;
+                    if (next[g] & low) sums[g] -= gamma;
+                }
+#endif
+            }
+            UNROLL
+            for (int g = 0; g < SIDE_BY_SIDE; g++) here[g] = after[g];
+        }
+        UNROLL
+        for (int g = 0; g < SIDE_BY_SIDE; g++) {
+            const int y = base + 32 * g;
+            if (y >= count) break;
+            double entry = sums[g];
+            if (is_last) {
+                entry = averaged(run, now, before[g], kept + y, entry);
+                if (x == y) entry += run->c_ridge;
+            }
+            row[y] = entry;
+        }
+    }
+}
+
+// Adds how often feature x was active with each own pair: whole numbers, which have one sum.
+DEVICE void add_cells(const struct Run *run, const struct Now *now, const struct Samples *samples, int x, int own_first,
+                      int cells, double *visits, double *kept) {
+    const u32 *of_x = samples->masks + x * LEARN_STRIDE;
+    for (int e = threadIdx.x % 32; e < cells; e += 32) {
+        const u32 *of_pair = samples->masks + (own_first + e) * LEARN_STRIDE;
+        const double before = samples->is_last ? KEPT(kept + e) : 0.0;
+        int seen = 0;
+        for (int word = 0; word < LEARN_WORDS; word++) {
+            u32 bits = of_x[word] & of_pair[word] & samples->leaves[word];
+#if HAS_REPEATS
+            for (; bits != 0; bits &= bits - 1) seen += samples->times[x * LEARN_ROWS_AT_ONCE + word * 32 + LOWEST(bits)];
+#else
+            seen += POPCOUNT(bits);
+#endif
+        }
+        const double sum = (samples->first == 0 ? 0.0 : visits[e]) + (double)seen;
+        visits[e] = samples->is_last ? averaged(run, now, before, kept + e, sum) : sum;
+    }
+}
+
+// Adds what a sampled channel paid while feature x was active.
+DEVICE void add_paid(const struct Run *run, const struct Now *now, const struct Samples *samples, int x, int channel,
+                     double *visit, double *kept) {
+    double sum = samples->first == 0 ? 0.0 : *visit;
+    for (int word = 0; word < LEARN_WORDS; word++) {
+        for (u32 bits = samples->masks[x * LEARN_STRIDE + word] & samples->leaves[word]; bits != 0; bits &= bits - 1) {
+            const int at = word * 32 + LOWEST(bits);
+            const double reward = (double)samples->paid[channel * LEARN_CHUNK + at];
+#if HAS_REPEATS
+            for (int times = samples->times[x * LEARN_ROWS_AT_ONCE + at]; times > 0; times--) sum += reward;
+#else
+            sum += reward;
+#endif
+        }
+    }
+    *visit = samples->is_last ? averaged(run, now, KEPT(kept), kept, sum) : sum;
+}
+
+// Reads the rows of a chunk, and one more: the last transition ends there.
+DEVICE void read_samples(const struct Run *run, const struct Samples *samples, long long agent, int count) {
+    const int left = LEARN_ROWS - samples->first, rows = left < LEARN_ROWS_AT_ONCE ? left : LEARN_ROWS_AT_ONCE;
+    for (int at = threadIdx.x; at < count * LEARN_STRIDE; at += blockDim.x) samples->masks[at] = 0;
+    for (int at = threadIdx.x; at < LEARN_WORDS; at += blockDim.x) samples->leaves[at] = 0;
+#if HAS_REPEATS
+    for (int at = threadIdx.x; at < count * LEARN_ROWS_AT_ONCE; at += blockDim.x) samples->times[at] = 0;
+#endif
+    SYNC();
+    for (int at = threadIdx.x; at < rows; at += blockDim.x) {
+        const long long row = LEARN_ROW(samples->first + at);
+        u32 active[CRITIC_ACTIVE];
+        const int found = critic_active(run, agent, run->pairs + row * AGENTS, active);
+        for (int m = 0; m < found; m++) {
+            atomic_or(&samples->masks[active[m] * LEARN_STRIDE + at / 32], 1u << (at % 32));
+#if HAS_REPEATS
+            samples->times[active[m] * LEARN_ROWS_AT_ONCE + at]++;
+#endif
+        }
+        if (at >= LEARN_CHUNK) continue;
+        if ((samples->first + at) % LEARN_ROOM < LEARN_ROOM - 1) atomic_or(&samples->leaves[at / 32], 1u << (at % 32));
+        for (int channel = 0; channel < CHANNELS; channel++)
+            samples->paid[channel * LEARN_CHUNK + at] = run->sampled[((long long)channel * ROWS + row) * AGENTS + agent];
+    }
+    SYNC();
 }
 
 // The first of the rows from place k on with the largest number in column k changes places with the one there.
@@ -125,11 +245,19 @@ DEVICE void solve_system(double *system, int width, u32 *order, double *factors,
         const double *pivot = system + order[k] * width;
         for (int i = k + 1 + threadIdx.x; i < count; i += blockDim.x) factors[i] = system[order[i] * width + k] / pivot[k];
         SYNC();
-        for (int i = k + 1 + warp; i < count; i += warps) {
-            const double factor = factors[i];
-            if (factor == 0.0) continue;
-            double *row = system + order[i] * width;
-            for (int j = k + 1 + lane; j < count + sides; j += 32) row[j] -= factor * pivot[j];
+        // A warp has a row; its lanes keep their part of the pivot's row from one row to the next.
+        for (int base = k + 1 + lane; base < count + sides; base += 32 * SIDE_BY_SIDE) {
+            double held[SIDE_BY_SIDE];
+            UNROLL
+            for (int g = 0; g < SIDE_BY_SIDE; g++) held[g] = base + 32 * g < count + sides ? pivot[base + 32 * g] : 0.0;
+            for (int i = k + 1 + warp; i < count; i += warps) {
+                const double factor = factors[i];
+                if (factor == 0.0) continue;
+                double *row = system + order[i] * width + base;
+                UNROLL
+                for (int g = 0; g < SIDE_BY_SIDE; g++)
+                    if (base + 32 * g < count + sides) row[32 * g] -= factor * held[g];
+            }
         }
         SYNC();
     }
@@ -148,9 +276,9 @@ DEVICE void solve_system(double *system, int width, u32 *order, double *factors,
 
 // Line 6 by LSTD: a block per agent, and the next ones after it.
 //
-// For every feature a mask says in which rows of a chunk of samples it is active. A thread then forms an entry
-// of A from two masks, in a register: the sums have the host's order without a write to memory per sample, which
-// took five times as long.
+// A thread forms an entry of A from the masks of two features, in a register. So sums have the host's order
+// without a read and a write of shared memory for every pair of active features in every sample, which would be
+// several times as much work.
 KERNEL(linear_lstd) {
     SHARED(double, memory);
 #if SYSTEM_SHARED
@@ -158,102 +286,43 @@ KERNEL(linear_lstd) {
 #else
     double *system = run->c_system + (long long)blockIdx.x * SYSTEM_ROOM, *factors = memory;
 #endif
-    u32 *masks = (u32 *)(factors + FEATURES), *valid = masks + FEATURES * LEARN_WORDS, *order = valid + LEARN_WORDS;
-    float *paid = (float *)(order + FEATURES);
-    u8 *times = (u8 *)(paid + CHANNELS * LEARN_CHUNK);
+    struct Samples samples;
+    samples.masks = (u32 *)(factors + FEATURES);
+    samples.leaves = samples.masks + FEATURES * LEARN_STRIDE;
+    u32 *order = samples.leaves + LEARN_WORDS;
+    samples.paid = (float *)(order + FEATURES);
+    samples.times = (u8 *)(samples.paid + CHANNELS * LEARN_CHUNK);
     double *visits = run->c_visits + (long long)blockIdx.x * FEATURES * REWARD_ROW;
-    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
+    const int warp = threadIdx.x / 32, warps = blockDim.x / 32;
     for (long long agent = blockIdx.x; agent < AGENTS; agent += gridDim.x) {
         const int count = (int)run->c_count[agent], sides = 1 + (int)run->constraint_count[agent];
         const int cells = (int)(run->state_count[agent] * run->action_count[agent]), width = (count + sides) | 1;
         const int length = cells + CHANNELS;
+        double *kept = run->c_equations + (IS_AVERAGED ? run->c_equation_start[agent] : 0);
+        double *kept_visits = kept + count * count;
         for (int first = 0; first < LEARN_ROWS; first += LEARN_CHUNK) {
-            // One row more than the chunk: the last transition ends there.
-            const int rows = LEARN_ROWS - first < LEARN_CHUNK_ROWS ? LEARN_ROWS - first : LEARN_CHUNK_ROWS;
-            for (int at = threadIdx.x; at < count * LEARN_WORDS; at += blockDim.x) masks[at] = 0;
-            for (int at = threadIdx.x; at < LEARN_WORDS; at += blockDim.x) valid[at] = 0;
-#if HAS_REPEATS
-            for (int at = threadIdx.x; at < count * LEARN_CHUNK_ROWS; at += blockDim.x) times[at] = 0;
-#endif
-            SYNC();
-            for (int at = threadIdx.x; at < rows; at += blockDim.x) {
-                const pair_t *row = run->pairs + LEARN_ROW(first + at) * AGENTS;
-                u32 active[CRITIC_ACTIVE];
-                const int found = critic_active(run, agent, row, active);
-                for (int m = 0; m < found; m++) {
-                    atomic_or(&masks[active[m] * LEARN_WORDS + at / 32], 1u << (at % 32));
-#if HAS_REPEATS
-                    times[active[m] * LEARN_CHUNK_ROWS + at]++;
-#endif
-                }
-                if (at >= LEARN_CHUNK) continue;
-                if ((first + at) % LEARN_ROOM < LEARN_ROOM - 1) atomic_or(&valid[at / 32], 1u << (at % 32));
-                for (int channel = 0; channel < CHANNELS; channel++)
-                    paid[channel * LEARN_CHUNK + at] =
-                        run->sampled[((long long)channel * ROWS + LEARN_ROW(first + at)) * AGENTS + agent];
-            }
-            SYNC();
+            samples.first = first;
+            samples.is_last = first + LEARN_CHUNK >= LEARN_ROWS;
+            read_samples(run, &samples, agent, count);
             for (int x = warp; x < count; x += warps) {
-                for (int y = lane; y < count; y += 32) {
-                    double *entry = system + x * width + y;
-                    *entry = add_entry(run, masks, valid, times, x, y, first == 0 ? 0.0 : *entry);
-                }
-                // How often the own pair was e: whole numbers, which have one sum.
-                for (int e = lane; e < cells; e += 32) {
-                    const u32 *of_x = masks + x * LEARN_WORDS;
-                    const u32 *of_pair = masks + (run->c_own_first[agent] + e) * LEARN_WORDS;
-                    int seen = 0;
-                    for (int word = 0; word + 1 < LEARN_WORDS; word++) {
-                        const u32 bits = of_x[word] & of_pair[word] & valid[word];
-#if HAS_REPEATS
-                        for (u32 left = bits; left != 0; left &= left - 1)
-                            seen += times[x * LEARN_CHUNK_ROWS + word * 32 + LOWEST(left)];
-#else
-                        seen += POPCOUNT(bits);
-#endif
-                    }
-                    double *visit = visits + x * REWARD_ROW + e;
-                    *visit = (first == 0 ? 0.0 : *visit) + (double)seen;
-                }
+                add_row(run, now, &samples, x, count, system + x * width, kept + x * count);
+                add_cells(run, now, &samples, x, (int)run->c_own_first[agent], cells, visits + x * REWARD_ROW,
+                          kept_visits + x * length);
             }
             for (int at = threadIdx.x; at < count * CHANNELS; at += blockDim.x) {
                 const int x = at % count, channel = at / count;
-                double *visit = visits + x * REWARD_ROW + cells + channel, sum = first == 0 ? 0.0 : *visit;
-                for (int word = 0; word + 1 < LEARN_WORDS; word++) {
-                    for (u32 bits = masks[x * LEARN_WORDS + word] & valid[word]; bits != 0; bits &= bits - 1) {
-                        const int sample = word * 32 + LOWEST(bits);
-                        const double reward = (double)paid[channel * LEARN_CHUNK + sample];
-#if HAS_REPEATS
-                        for (int of = times[x * LEARN_CHUNK_ROWS + sample]; of > 0; of--) sum += reward;
-#else
-                        sum += reward;
-#endif
-                    }
-                }
-                *visit = sum;
+                add_paid(run, now, &samples, x, channel, visits + x * REWARD_ROW + cells + channel,
+                         kept_visits + x * length + cells + channel);
             }
             SYNC();
         }
-        double *kept = run->c_equations + (IS_AVERAGED ? run->c_equation_start[agent] : 0);
-        for (int x = warp; x < count; x += warps) {
-            for (int y = lane; y < count; y += 32) {
-                double *entry = system + x * width + y;
-                const double a = averaged(run, now, kept + x * count + y, *entry);
-                *entry = x == y ? a + run->c_ridge : a;
-            }
-            for (int e = lane; e < length; e += 32) {
-                double *visit = visits + x * REWARD_ROW + e;
-                *visit = averaged(run, now, kept + count * count + x * length + e, *visit);
-            }
-        }
-        for (int x = threadIdx.x; x < count; x += blockDim.x) order[x] = x;
-        SYNC();
         for (int at = threadIdx.x; at < count * sides; at += blockDim.x) {
             const int x = at % count, u = at / count;
             double sum = -0.0;
             for (int e = 0; e < length; e++)
                 sum += visits[x * REWARD_ROW + e] * run->rewards[(u * REWARD_ROW + e) * AGENTS + agent];
             system[x * width + count + u] = sum;
+            if (u == 0) order[x] = x;
         }
         SYNC();
         solve_system(system, width, order, factors, count, sides);

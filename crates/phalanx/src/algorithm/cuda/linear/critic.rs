@@ -103,8 +103,8 @@ impl LstdForm {
         // Of 32 rows: a word per feature, a word of marks, rewards, and repetitions.
         let repeated = if repeats { 32 * most } else { 0 };
         let word = 4 * (most + 1) + 4 * 32 * shape.channels + repeated;
-        // Factors, the order of rows, and one row more than a chunk has.
-        let fixed = 8 * most + 4 * most + 4 * (most + 1) + if repeats { most } else { 0 };
+        // Factors, the order of rows, and two words more than a chunk has.
+        let fixed = 8 * most + 4 * most + 2 * 4 * most + if repeats { most } else { 0 };
         let words = |room: usize, system: usize| {
             room.checked_sub(fixed + 8 * system + 16).map_or(0, |left| left / word)
         };
@@ -203,8 +203,10 @@ impl CardCritic for CardLinearCritic {
             ("SYSTEM_SHARED", usize::from(self.form.in_shared)),
             ("SYSTEM_ROOM", self.form.system),
             ("LEARN_CHUNK", self.form.chunk),
-            ("LEARN_CHUNK_ROWS", self.form.chunk + 1),
-            ("LEARN_WORDS", self.form.chunk / 32 + 1),
+            ("LEARN_ROWS_AT_ONCE", self.form.chunk + 1),
+            ("LEARN_WORDS", self.form.chunk / 32),
+            // One word for the row after the chunk; an odd number.
+            ("LEARN_STRIDE", (self.form.chunk / 32 + 1) | 1),
         ] {
             layout.constant(name, value);
         }

@@ -131,7 +131,7 @@ KERNEL(linear_gradient) {
     double *gradient = run->gradient + run->row_start[agent];
     for (int first = 0; first < samples; first += GRADIENT_CHUNK) {
         const int count = samples - first < GRADIENT_CHUNK ? samples - first : GRADIENT_CHUNK;
-        for (int at = threadIdx.x; at < features * GRADIENT_WORDS; at += blockDim.x) masks[at] = 0;
+        for (int at = threadIdx.x; at < features * GRADIENT_STRIDE; at += blockDim.x) masks[at] = 0;
         SYNC();
         for (int at = threadIdx.x; at < count; at += blockDim.x) {
             const int sample = first + at, k = sample % HORIZON;
@@ -142,11 +142,11 @@ KERNEL(linear_gradient) {
             policy_law(run, agent, active, found, law);
             logit_slopes(run, agent, sample, ACTION_OF(row[agent]), run->weights[k], now->entropy, law);
             for (int b = 0; b < actions; b++) slopes[at * actions + b] = law[b];
-            for (int m = 0; m < found; m++) atomic_or(&masks[active[m] * GRADIENT_WORDS + at / 32], 1u << (at % 32));
+            for (int m = 0; m < found; m++) atomic_or(&masks[active[m] * GRADIENT_STRIDE + at / 32], 1u << (at % 32));
         }
         SYNC();
         for (int e = threadIdx.x; e < entries; e += blockDim.x) {
-            const u32 *mask = masks + e / actions * GRADIENT_WORDS;
+            const u32 *mask = masks + e / actions * GRADIENT_STRIDE;
             const double *own = slopes + e % actions;
             double sum = first == 0 ? 0.0 : gradient[e];
             for (int word = 0; word < GRADIENT_WORDS; word++)

@@ -59,10 +59,14 @@ impl CardLinearPolicy {
         let features = |i: usize| policy.theta().row(i).len() / shape.actions[i];
         let most = largest((0..n).map(features));
         let samples = (shape.batch * shape.horizon).next_multiple_of(32);
-        // Slopes of 32 samples, and a word of every feature's mask.
-        let word = 32 * shape.max_actions() * size_of::<f64>() + most.next_multiple_of(2) * size_of::<u32>();
-        let room = if word <= THIRD { THIRD } else { gpu.shared_memory() };
-        let words = (room / word).min(samples / 32);
+        // Slopes of 32 samples per word, and the masks of features, an odd number of words apart so that threads
+        // read them in different banks.
+        let bytes = |words: usize| {
+            let masks = (words | 1) * most * size_of::<u32>();
+            words * 32 * shape.max_actions() * size_of::<f64>() + masks.next_multiple_of(8)
+        };
+        let room = if bytes(1) <= THIRD { THIRD } else { gpu.shared_memory() };
+        let words = (1..=samples / 32).take_while(|&words| bytes(words) <= room).last().unwrap_or(0);
         if words == 0 {
             return Err(refused(
                 policy::KIND,
@@ -81,7 +85,7 @@ impl CardLinearPolicy {
             world: kernel,
             has_spread: !shape.alternatives && (is_mean || rule.normalise),
             chunk: 32 * words,
-            shared: words * word,
+            shared: bytes(words),
             groups,
         })
     }
@@ -102,6 +106,7 @@ impl CardPolicy for CardLinearPolicy {
             ("HAS_SPREAD", usize::from(self.has_spread)),
             ("GRADIENT_CHUNK", self.chunk),
             ("GRADIENT_WORDS", self.chunk / 32),
+            ("GRADIENT_STRIDE", (self.chunk / 32) | 1),
             ("GRADIENT_ROOM", self.shared / size_of::<f64>()),
         ] {
             layout.constant(name, value);
