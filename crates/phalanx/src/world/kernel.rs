@@ -36,10 +36,10 @@ use phalanx_gpu::{Element, Layout};
 /// DEVICE void world_alternatives(…, moment, agent, int slot, row, weights, int is_left_out, double *out);
 /// ```
 ///
-/// the first as above (`WORLD_FEATURES` at most). The last
-/// two add values of the sender in a slot of the agent's group, at each of the agent's actions, as
-/// `Features::add_changes` and `Features::add_all_alternatives` (or `Features::add_alternatives`, if the agent
-/// is left out) do, operation by operation; weight e is `weights[e * AGENTS]`.
+/// the first as above (`WORLD_FEATURES` at most). The last two add values of the sender in a slot of the
+/// agent's group, at each of the agent's actions, as `Features::add_changes` and
+/// `Features::add_all_alternatives` (or `Features::add_alternatives`, if the agent is left out) do, operation
+/// by operation; weight e is `weights[e * AGENTS]`.
 #[derive(Debug, Default)]
 pub struct WorldKernel {
     /// The text.

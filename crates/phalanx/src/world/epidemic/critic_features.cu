@@ -38,8 +38,8 @@ DEVICE void world_moment(const struct Run *run, long long agent, const pair_t *r
     moment->unused = 0;
 }
 
-// Of all indicators that of the agent alone changes: with the exposure if it is the sender itself, else with the
-// sender's state.
+// Of all indicators that of the agent alone changes: with the exposure if it is the sender itself, else with
+// the sender's state.
 DEVICE void world_changes(const struct Run *run, const struct WorldMoment *moment, long long agent, int slot,
                           const pair_t *row, const double *weights, double *out) {
     const long long sender = run->q_group[slot * AGENTS + agent];

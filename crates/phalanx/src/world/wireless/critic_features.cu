@@ -44,8 +44,8 @@ DEVICE void world_moment(const struct Run *run, long long agent, const pair_t *r
     }
 }
 
-// Only the sends at the agent's access points change: its own if nobody is there, that of the one who is there
-// if it is one. `wireless_told` numbers them as the sender in that slot does.
+// Only the sends at the agent's access points change: its own if nobody is there, that of the one who is
+// there if it is one. `wireless_told` numbers them as the sender in that slot does.
 DEVICE void world_changes(const struct Run *run, const struct WorldMoment *moment, long long agent, int slot,
                           const pair_t *row, const double *weights, double *out) {
     const u32 *told = run->wireless_told + (long long)slot * 13 * AGENTS + agent;

@@ -31,8 +31,8 @@ pub fn rivals(constants: &Constants, groups: &Ragged<u32>) -> WorldKernel {
         .array("wireless_rivals", by_entry(n, 3 * (ACTIONS - 1), |i| &users[i], NOBODY))
 }
 
-/// [`Sends`] of all users: where the sends of every member begin; and as each sender numbers them, where those
-/// of the receiver and of its rivals begin. None if a user has none.
+/// [`Sends`] of all users: where the sends of every member begin; and as each sender numbers them, where
+/// those of the receiver and of its rivals begin. None if a user has none.
 pub fn sends(constants: &Constants, groups: &Ragged<u32>) -> Option<WorldKernel> {
     let (n, grid) = (groups.rows(), constants.grid);
     let all: Vec<Sends> =

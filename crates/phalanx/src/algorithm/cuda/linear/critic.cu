@@ -11,7 +11,7 @@
 #endif
 
 DEVICE u32 pair_number(const struct Run *run, long long agent, const pair_t *row) {
-    return STATE_OF(row[agent]) * run->action_count[agent] + ACTION_OF(row[agent]);
+    return STATE_OF(row[agent]) * ACTIONS(agent) + ACTION_OF(row[agent]);
 }
 
 // The numbers of the active features, in the order of `FeatureSet::active`.
@@ -38,9 +38,9 @@ DEVICE int critic_active(const struct Run *run, long long agent, const pair_t *r
 #if IS_LSTD
 #define TRANSITIONS ((double)((LEARN_ROWS / LEARN_ROOM) * (LEARN_ROOM - 1)))
 
-// What a block keeps of a chunk of samples: for every feature a mask of the rows in which it is active, marks of
-// the rows that a transition leaves, what they paid, and how often features are active, where that is more than
-// once.
+// What a block keeps of a chunk of samples: for every feature a mask of the rows in which it is active, marks
+// of the rows that a transition leaves, what they paid, and how often features are active, where that is more
+// than once.
 struct Samples {
     u32 *masks, *leaves;
     float *paid;
@@ -65,9 +65,9 @@ DEVICE double averaged(const struct Run *run, const struct Now *now, double befo
 // Entries of row x of A that lanes form side by side.
 #define SIDE_BY_SIDE 3
 
-// Adds what a chunk says of row x of A, every entry in the order of samples: 1 where both features are active,
-// then −γ where the other one is in the next step. A warp has the row; the rows of masks are an odd number of
-// words apart, so that its lanes read different banks.
+// Adds what a chunk says of row x of A, every entry in the order of samples: 1 where both features are
+// active, then −γ where the other one is in the next step. A warp has the row; the rows of masks are an odd
+// number of words apart, so that its lanes read different banks.
 DEVICE void add_row(const struct Run *run, const struct Now *now, const struct Samples *samples, int x, int count,
                     double *row, double *kept) {
     const int lane = threadIdx.x % 32, first = samples->first, is_last = samples->is_last;
@@ -195,8 +195,8 @@ DEVICE void read_samples(const struct Run *run, const struct Samples *samples, l
     SYNC();
 }
 
-// The first of the rows from place k on with the largest number in column k changes places with the one there.
-// Rows stay where they are: `order` says which one stands at each place.
+// The first of the rows from place k on with the largest number in column k changes places with the one
+// there. Rows stay where they are: `order` says which one stands at each place.
 DEVICE void choose_pivot(const double *system, int width, u32 *order, int count, int k) {
 #if defined(__CUDACC_RTC__)
     if (threadIdx.x < 32) {
@@ -235,8 +235,8 @@ DEVICE void choose_pivot(const double *system, int width, u32 *order, int count,
 #endif
 }
 
-// Elimination with partial pivoting, column after column: l = a / pivot, a -= l·u; then back substitution, from
-// the last unknown on. Solutions take the place of the right-hand sides, in the order of `order`.
+// Elimination with partial pivoting, column after column: l = a / pivot, a -= l·u; then back substitution,
+// from the last unknown on. Solutions take the place of the right-hand sides, in the order of `order`.
 DEVICE void solve_system(double *system, int width, u32 *order, double *factors, int count, int sides) {
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
     for (int k = 0; k < count; k++) {
@@ -277,8 +277,8 @@ DEVICE void solve_system(double *system, int width, u32 *order, double *factors,
 // Line 6 by LSTD: a block per agent, and the next ones after it.
 //
 // A thread forms an entry of A from the masks of two features, in a register. So sums have the host's order
-// without a read and a write of shared memory for every pair of active features in every sample, which would be
-// several times as much work.
+// without a read and a write of shared memory for every pair of active features in every sample, which would
+// be several times as much work.
 KERNEL(linear_lstd) {
     SHARED(double, memory);
 #if SYSTEM_SHARED
@@ -296,7 +296,7 @@ KERNEL(linear_lstd) {
     const int warp = threadIdx.x / 32, warps = blockDim.x / 32;
     for (long long agent = blockIdx.x; agent < AGENTS; agent += gridDim.x) {
         const int count = (int)run->c_count[agent], sides = 1 + (int)run->constraint_count[agent];
-        const int cells = (int)(run->state_count[agent] * run->action_count[agent]), width = (count + sides) | 1;
+        const int cells = (int)run->state_count[agent] * ACTIONS(agent), width = (count + sides) | 1;
         const int length = cells + CHANNELS;
         double *kept = run->c_equations + (IS_AVERAGED ? run->c_equation_start[agent] : 0);
         double *kept_visits = kept + count * count;
@@ -346,7 +346,7 @@ KERNEL(linear_td) {
     const long long agent = THREAD;
     const int u = blockIdx.y;
     if (agent >= AGENTS || u > (int)run->constraint_count[agent]) return;
-    const int cells = (int)(run->state_count[agent] * run->action_count[agent]);
+    const int cells = (int)run->state_count[agent] * ACTIONS(agent);
     double *weights = run->c_weights + (long long)u * FEATURES * AGENTS + agent;
     const double *rewards = run->rewards + (long long)u * REWARD_ROW * AGENTS + agent;
     u32 lists[2][CRITIC_ACTIVE];
@@ -387,7 +387,7 @@ KERNEL(linear_weigh) {
 // Generic features of the sender in a slot that change with the agent's action, at each of its alternatives.
 DEVICE void add_generic(const struct Run *run, long long agent, int slot, const pair_t *row, const double *weights, double *out) {
     const long long sender = run->q_group[slot * AGENTS + agent];
-    const int actions = (int)run->action_count[agent];
+    const int actions = ACTIONS(agent);
     const u32 own = STATE_OF(row[agent]) * actions;
 #if CRITIC_OWN
     if (sender != agent) return;
@@ -414,7 +414,7 @@ DEVICE void add_generic(const struct Run *run, long long agent, int slot, const 
 // The same with those that do not change, as `FeatureSet::add_all_alternatives`.
 DEVICE void add_generic_levels(const struct Run *run, long long agent, int slot, const pair_t *row, const double *weights, double *out) {
     const long long sender = run->q_group[slot * AGENTS + agent];
-    const int actions = (int)run->action_count[agent];
+    const int actions = ACTIONS(agent);
     double common = 0.0;
     add_generic(run, agent, slot, row, weights, out);
 #if CRITIC_OWN
@@ -433,12 +433,12 @@ DEVICE void add_generic_levels(const struct Run *run, long long agent, int slot,
 #endif
 #endif
 
-// What every agent receives along the batch. A warp has neighbouring agents at one step; a block looks at many
-// steps of the same agents, so that their senders' weights stay in the cache of its multiprocessor.
+// What every agent receives along the batch. A warp has neighbouring agents at one step; a block looks at
+// many steps of the same agents, so that their senders' weights stay in the cache of its multiprocessor.
 KERNEL(linear_values) {
     const long long agent = (long long)blockIdx.x * 32 + threadIdx.x % 32;
     if (agent >= AGENTS) return;
-    const int senders = (int)run->q_count[agent], actions = (int)run->action_count[agent];
+    const int senders = (int)run->q_count[agent], actions = ACTIONS(agent);
     const int apart = gridDim.y * (blockDim.x / 32);
     for (int sample = blockIdx.y * (blockDim.x / 32) + threadIdx.x / 32; sample < BATCH * HORIZON; sample += apart) {
         const pair_t *row = run->pairs + BATCH_ROW(sample / HORIZON, sample % HORIZON) * AGENTS;

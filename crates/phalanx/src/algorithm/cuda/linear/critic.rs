@@ -4,7 +4,7 @@ use std::any::Any;
 
 use phalanx_gpu::{Gpu, Launch, Layout};
 
-use super::THIRD;
+use super::{THIRD, add_shared_text, has_same_actions};
 use crate::Result;
 use crate::algorithm::cuda::device::refused;
 use crate::algorithm::cuda::part::CardCritic;
@@ -23,6 +23,7 @@ const VALUE_PARTS: usize = 4;
 #[derive(Debug)]
 pub struct CardLinearCritic {
     agents: usize,
+    same_actions: bool,
     rule: LinearRule,
     kind: CriticFeatures,
     on_chains: bool,
@@ -114,7 +115,9 @@ impl LstdForm {
         let choices = [(THIRD, system), (all / 2 - 1024, system), (all, system), (THIRD, 0), (all, 0)];
         let fits = |&(room, system): &(usize, usize)| words(room, system) >= few;
         let (room, inside) = *choices.iter().find(|choice| fits(choice))?;
-        let words = words(room, inside).min(wanted);
+        // Chunks of equal size.
+        let chunks = wanted.div_ceil(words(room, inside));
+        let words = wanted.div_ceil(chunks);
         let shared = (fixed + 8 * inside + words * word).next_multiple_of(16);
         let blocks = shape.agents.min(gpu.multiprocessors() * 8);
         Some(LstdForm { in_shared: inside > 0, system, chunk: 32 * words, shared, blocks })
@@ -155,6 +158,7 @@ impl CardLinearCritic {
         let ahead = |j: usize| u8::from(shape.alternatives && critic.is_ahead(j, batch_steps));
         Ok(CardLinearCritic {
             agents: n,
+            same_actions: has_same_actions(shape),
             rule: critic.rule(),
             kind: features.kind,
             on_chains: samples.chains > 0,
@@ -231,7 +235,7 @@ impl CardCritic for CardLinearCritic {
             layout.real("c_average", average);
             layout.now("critic_mass", "double");
         }
-        layout.text(include_str!("bits.cu"));
+        add_shared_text(layout, self.same_actions);
         if let Some((kernel, firsts)) = &self.world {
             layout.array_from("c_world_first", firsts);
             kernel.add_to(layout);

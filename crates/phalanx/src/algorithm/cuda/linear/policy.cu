@@ -25,7 +25,7 @@ DEVICE int policy_active(const struct Run *run, long long agent, SEEN_ARGS, u32 
 }
 
 DEVICE void policy_law(const struct Run *run, long long agent, const u32 *active, int count, double *law) {
-    const int actions = (int)run->action_count[agent];
+    const int actions = ACTIONS(agent);
     const double *rows = run->theta + run->row_start[agent];
     for (int b = 0; b < actions; b++) law[b] = 0.0;
     for (int m = 0; m < count; m++) {
@@ -49,7 +49,7 @@ DEVICE u32 policy_act(const struct Run *run, const struct Actor *actor, long lon
     double law[MAX_ACTIONS];
     const int count = policy_active(run, agent, px_pairs, px_base, SPAN, active);
     policy_law(run, agent, active, count, law);
-    const int actions = (int)run->action_count[agent];
+    const int actions = ACTIONS(agent);
     write_thresholds(law, actions, thresholds);
     for (int b = 0; b < actions - 1; b++) passed += draw >= thresholds[b];
     return passed;
@@ -77,7 +77,7 @@ KERNEL(linear_spread) {
 
 // Replaces the law at a sample by the gradient with respect to the logits, as `logit_gradients`.
 DEVICE void logit_slopes(const struct Run *run, long long agent, int sample, u32 taken, double w, double entropy, double *law) {
-    const int actions = (int)run->action_count[agent];
+    const int actions = ACTIONS(agent);
     const double *received = run->received + (long long)sample * PER_STEP * AGENTS + agent;
     double values[PER_STEP], bonuses[MAX_ACTIONS];
     const double bonus = entropy * w;
@@ -120,13 +120,14 @@ DEVICE void logit_slopes(const struct Run *run, long long agent, int sample, u32
 }
 
 // Line 8: a block per agent. Slopes of a chunk of samples are kept in shared memory, and for every feature a
-// mask of the samples in which it is active; then a thread per entry adds up its slopes in the order of samples.
+// mask of the samples in which it is active; then a thread per entry adds up its slopes in the order of
+// samples.
 KERNEL(linear_gradient) {
     SHARED(double, memory);
     double *slopes = memory;
     u32 *masks = (u32 *)(memory + GRADIENT_CHUNK * MAX_ACTIONS);
     const long long agent = blockIdx.x;
-    const int actions = (int)run->action_count[agent], features = (int)run->p_features[agent];
+    const int actions = ACTIONS(agent), features = (int)run->p_features[agent];
     const int entries = features * actions, samples = BATCH * HORIZON;
     double *gradient = run->gradient + run->row_start[agent];
     for (int first = 0; first < samples; first += GRADIENT_CHUNK) {

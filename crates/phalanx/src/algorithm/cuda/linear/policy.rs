@@ -2,7 +2,7 @@
 
 use phalanx_gpu::{Gpu, Launch, Layout};
 
-use super::THIRD;
+use super::{THIRD, add_shared_text, has_same_actions};
 use crate::Ragged;
 use crate::Result;
 use crate::algorithm::cuda::device::refused;
@@ -12,13 +12,14 @@ use crate::algorithm::cuda::shape::{Shape, largest};
 use crate::policy::{self, Baseline, GradientSettings, LinearPolicy, Policy, PolicyFeatures};
 use crate::world::{World, WorldKernel};
 
-/// Threads of a block that forms an agent's gradient.
-const THREADS: usize = 256;
+/// Threads of a block that forms an agent's gradient: three blocks find registers on a multiprocessor.
+const THREADS: usize = 192;
 
 /// A [`LinearPolicy`] on the card.
 #[derive(Debug)]
 pub struct CardLinearPolicy {
     agents: usize,
+    same_actions: bool,
     is_own: bool,
     groups: Ragged<u32>,
     /// By slots of the group.
@@ -59,8 +60,8 @@ impl CardLinearPolicy {
         let features = |i: usize| policy.theta().row(i).len() / shape.actions[i];
         let most = largest((0..n).map(features));
         let samples = (shape.batch * shape.horizon).next_multiple_of(32);
-        // Slopes of 32 samples per word, and the masks of features, an odd number of words apart so that threads
-        // read them in different banks.
+        // Slopes of 32 samples per word, and the masks of features, an odd number of words apart so that
+        // threads read them in different banks.
         let bytes = |words: usize| {
             let masks = (words | 1) * most * size_of::<u32>();
             words * 32 * shape.max_actions() * size_of::<f64>() + masks.next_multiple_of(8)
@@ -76,6 +77,7 @@ impl CardLinearPolicy {
         let is_mean = rule.baseline == Baseline::Mean && !rule.all_actions;
         Ok(CardLinearPolicy {
             agents: n,
+            same_actions: has_same_actions(shape),
             is_own: policy.features() == PolicyFeatures::Own,
             firsts: row(|term| term.first as u32),
             strides: row(|term| term.own_stride),
@@ -123,7 +125,7 @@ impl CardPolicy for CardLinearPolicy {
         let spread = if self.has_spread { n } else { 1 };
         layout.array::<f64>("p_mean", spread);
         layout.array::<f64>("p_scale", spread);
-        layout.text(include_str!("bits.cu"));
+        add_shared_text(layout, self.same_actions);
         layout.text(include_str!("seen.cu"));
         if let Some((kernel, firsts)) = &self.world {
             layout.array_from("p_world_first", firsts);
