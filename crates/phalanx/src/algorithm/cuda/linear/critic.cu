@@ -235,28 +235,55 @@ DEVICE void choose_pivot(const double *system, int width, u32 *order, int count,
 #endif
 }
 
-// Elimination with partial pivoting, column after column: l = a / pivot, a -= l·u; then back substitution,
-// from the last unknown on. Solutions take the place of the right-hand sides, in the order of `order`.
+// Elimination with partial pivoting, as in `base/elimination.rs`: l = a / pivot, a -= l·u, column after column;
+// then back substitution, from the last unknown on. Solutions take the place of the right-hand sides, in the
+// order of `order`.
+//
+// Shared memory is what it waits for: so entries wait for two pivots, and are read and written once for both.
+// `factors` are two numbers for every row of the system.
 DEVICE void solve_system(double *system, int width, u32 *order, double *factors, int count, int sides) {
-    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
-    for (int k = 0; k < count; k++) {
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32, end = count + sides;
+    for (int k = 0; k + 1 < count; k += 2) {
         choose_pivot(system, width, order, count, k);
         SYNC();
-        const double *pivot = system + order[k] * width;
-        for (int i = k + 1 + threadIdx.x; i < count; i += blockDim.x) factors[i] = system[order[i] * width + k] / pivot[k];
+        const double *one = system + order[k] * width;
+        for (int i = k + 1 + threadIdx.x; i < count; i += blockDim.x) {
+            double *row = system + order[i] * width;
+            const double factor = row[k] / one[k];
+            factors[2 * order[i]] = factor;
+            if (factor != 0.0) row[k + 1] -= factor * one[k + 1];
+        }
         SYNC();
-        // A warp has a row; its lanes keep their part of the pivot's row from one row to the next.
-        for (int base = k + 1 + lane; base < count + sides; base += 32 * SIDE_BY_SIDE) {
-            double held[SIDE_BY_SIDE];
+        choose_pivot(system, width, order, count, k + 1);
+        SYNC();
+        double *two = system + order[k + 1] * width;
+        const double own = factors[2 * order[k + 1]];
+        for (int i = k + 2 + threadIdx.x; i < count; i += blockDim.x)
+            factors[2 * order[i] + 1] = system[order[i] * width + k + 1] / two[k + 1];
+        if (own != 0.0)
+            for (int j = k + 2 + threadIdx.x; j < end; j += blockDim.x) two[j] -= own * one[j];
+        SYNC();
+        // A warp has a row; its lanes keep their part of the pivots' rows from one row to the next.
+        for (int base = k + 2 + lane; base < end; base += 32 * SIDE_BY_SIDE) {
+            double ones[SIDE_BY_SIDE], twos[SIDE_BY_SIDE];
             UNROLL
-            for (int g = 0; g < SIDE_BY_SIDE; g++) held[g] = base + 32 * g < count + sides ? pivot[base + 32 * g] : 0.0;
-            for (int i = k + 1 + warp; i < count; i += warps) {
-                const double factor = factors[i];
-                if (factor == 0.0) continue;
+            for (int g = 0; g < SIDE_BY_SIDE; g++) {
+                const int j = base + 32 * g;
+                ones[g] = j < end ? one[j] : 0.0;
+                twos[g] = j < end ? two[j] : 0.0;
+            }
+            for (int i = k + 2 + warp; i < count; i += warps) {
+                const double first = factors[2 * order[i]], second = factors[2 * order[i] + 1];
+                if (first == 0.0 && second == 0.0) continue;
                 double *row = system + order[i] * width + base;
                 UNROLL
-                for (int g = 0; g < SIDE_BY_SIDE; g++)
-                    if (base + 32 * g < count + sides) row[32 * g] -= factor * held[g];
+                for (int g = 0; g < SIDE_BY_SIDE; g++) {
+                    if (base + 32 * g >= end) break;
+                    double entry = row[32 * g];
+                    if (first != 0.0) entry -= first * ones[g];
+                    if (second != 0.0) entry -= second * twos[g];
+                    row[32 * g] = entry;
+                }
             }
         }
         SYNC();
@@ -287,7 +314,7 @@ KERNEL(linear_lstd) {
     double *system = run->c_system + (long long)blockIdx.x * SYSTEM_ROOM, *factors = memory;
 #endif
     struct Samples samples;
-    samples.masks = (u32 *)(factors + FEATURES);
+    samples.masks = (u32 *)(factors + 2 * FEATURES);
     samples.leaves = samples.masks + FEATURES * LEARN_STRIDE;
     u32 *order = samples.leaves + LEARN_WORDS;
     samples.paid = (float *)(order + FEATURES);

@@ -105,7 +105,7 @@ impl LstdForm {
         let repeated = if repeats { 32 * most } else { 0 };
         let word = 4 * (most + 1) + 4 * 32 * shape.channels + repeated;
         // Factors, the order of rows, and two words more than a chunk has.
-        let fixed = 8 * most + 4 * most + 2 * 4 * most + if repeats { most } else { 0 };
+        let fixed = 2 * 8 * most + 4 * most + 2 * 4 * most + if repeats { most } else { 0 };
         let words = |room: usize, system: usize| {
             room.checked_sub(fixed + 8 * system + 16).map_or(0, |left| left / word)
         };
