@@ -208,3 +208,14 @@ fn values_of_many_agents_give_the_same_bytes() {
     let wide = [("world.rows", "32"), ("world.columns", "33"), ("horizon", "6"), ("batch", "60")];
     assert_same("a large grid", &linear("wireless", &wide), 1);
 }
+
+/// Where a block cannot look at all samples at once, it goes on where it was.
+#[test]
+fn many_samples_give_the_same_bytes() {
+    if !has_device() {
+        return;
+    }
+    let grid = [("world.rows", "3"), ("world.columns", "4"), ("batch", "70"), ("horizon", "24")];
+    assert_same("a grid", &linear("wireless", &grid), 2);
+    assert_same("a club", &linear("epidemic", &[("batch", "40"), ("horizon", "80")]), 2);
+}
