@@ -145,12 +145,10 @@ fn results_do_not_use_the_c_library() {
         for (number, line) in
             code.lines().enumerate().filter(|(_, line)| !line.trim_start().starts_with("//"))
         {
-            let calls = |function: &&str| {
-                line.contains(&format!(".{function}("))
-                    || line.contains(&format!("f64::{function}("))
-                    || line.contains(&format!("f32::{function}("))
+            let is_called = |function: &str| {
+                [".", "f64::", "f32::"].iter().any(|at| line.contains(&format!("{at}{function}(")))
             };
-            if let Some(function) = VARYING.iter().find(calls) {
+            if let Some(function) = VARYING.iter().find(|function| is_called(function)) {
                 found.push(format!("{name}:{}: {function}", number + 1));
             }
         }
