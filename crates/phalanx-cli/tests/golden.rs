@@ -1,5 +1,5 @@
-//! Are results the bytes that they were? `golden/cases.tsv` lists short runs, `golden/golden.sha256` what they
-//! leave. The same bytes on every x86-64 processor with AVX2 and FMA.
+//! Are results the bytes that they were? `golden/cases.tsv` lists short runs, `golden/golden.sha256` what
+//! they leave. The same bytes on every x86-64 processor with AVX2 and FMA.
 //!
 //! `PHALANX_GOLDEN=all` runs every case instead of the quick ones; `PHALANX_GOLDEN=write` writes the bytes
 //! anew, where results are meant to change. `PHALANX_GOLDEN_CASES=exact,wireless` picks cases,
