@@ -17,6 +17,7 @@ extern __shared__ double px_shared[];
 #define LOAD(pointer) __ldg(pointer)
 #define atomic_min(address, value) atomicMin(address, value)
 #define atomic_add(address, value) atomicAdd(address, value)
+#define atomic_or(address, value) atomicOr(address, value)
 #define RESTRICT __restrict__
 #define UNROLL _Pragma("unroll")
 #define UNROLL_BY_5 _Pragma("unroll 5")
@@ -28,6 +29,7 @@ extern __shared__ double px_shared[];
 #define LOAD(pointer) (*(pointer))
 #define atomic_min(address, value) px_atomic_min(address, value)
 #define atomic_add(address, value) (*(address) += (value))
+#define atomic_or(address, value) (*(address) |= (value))
 #define RESTRICT
 #define UNROLL
 #define UNROLL_BY_5

@@ -115,7 +115,14 @@ fn kernels_compile_as_cuda() {
         return eprintln!("skipped: libnvrtc is not found");
     }
     let line = |settings: &[(&str, &str)]| small(settings);
+    let wide = [("world.rows", "100"), ("world.columns", "100")];
     let configurations = [
+        Config::preset("wireless").unwrap().with_all(wide).unwrap(),
+        Config::preset("epidemic").unwrap(),
+        linear(
+            "wireless",
+            &[("critic.solver", "td"), ("actor.baseline", "mean"), ("actor.all_actions", "false")],
+        ),
         line(&[]),
         line(&[("world.n", "1100"), ("actor.baseline", "mean"), ("actor.entropy", "0.1")]),
         line(&[("kappa", "0"), ("kappa_q", "2"), ("kappa_g", "1")]),
@@ -127,4 +134,77 @@ fn kernels_compile_as_cuda() {
             phalanx_gpu::compile_ptx(kernels, architecture).unwrap();
         }
     }
+}
+
+/// A preset with linear policies and critics, made short.
+fn linear(preset: &str, settings: &[(&str, &str)]) -> Config {
+    let short = [("horizon", "7"), ("batch", "5"), ("policy.init_std", "0.3"), ("actor.entropy", "0.05")];
+    let base = Config::preset(preset).unwrap().with_all(short).unwrap();
+    base.with_all(settings.iter().copied()).unwrap()
+}
+
+type Settings = (&'static str, &'static str, &'static [(&'static str, &'static str)]);
+
+/// Wireless networks and epidemics, in every form of features, samples, learning and baseline.
+const LINEAR: &[Settings] = &[
+    ("a grid", "wireless", &[("world.rows", "3"), ("world.columns", "4")]),
+    (
+        "queues",
+        "wireless",
+        &[("world.rows", "2"), ("world.columns", "3"), ("world.deadline", "[1, 2, 3, 1, 2, 3]")],
+    ),
+    ("far policies", "wireless", &[("world.rows", "4"), ("kappa", "2"), ("kappa_q", "1"), ("kappa_g", "0")]),
+    (
+        "additive",
+        "wireless",
+        &[("policy.features", "additive"), ("critic.features", "additive"), ("kappa_q", "2")],
+    ),
+    ("pairs", "wireless", &[("world.rows", "2"), ("world.columns", "2"), ("critic.features", "pair")]),
+    (
+        "generic features",
+        "wireless",
+        &[
+            ("policy.world_features", "false"),
+            ("critic.world_features", "false"),
+            ("critic.features", "additive"),
+        ],
+    ),
+    ("fresh equations", "wireless", &[("critic.average", "0"), ("actor.all_actions", "false")]),
+    (
+        "the mean",
+        "wireless",
+        &[("actor.baseline", "mean"), ("actor.all_actions", "false"), ("actor.normalise", "true")],
+    ),
+    (
+        "chains",
+        "wireless",
+        &[("critic.on", "chain"), ("critic.steps", "70"), ("critic.episode", "30"), ("actor.clip", "0.01")],
+    ),
+    ("td", "wireless", &[("critic.solver", "td"), ("critic.h", "20"), ("actor.baseline", "counterfactual")]),
+    ("a club", "epidemic", &[]),
+    ("sirs", "epidemic", &[("world.model", "sirs"), ("kappa", "2"), ("policy.features", "additive")]),
+    ("td in a club", "epidemic", &[("critic.solver", "td"), ("critic.on", "chain"), ("critic.steps", "50")]),
+];
+
+#[test]
+fn linear_policies_and_critics_give_the_same_bytes() {
+    if !has_device() {
+        return;
+    }
+    for (name, preset, settings) in LINEAR {
+        assert_same(name, &linear(preset, settings), 3);
+    }
+    // On the line there are no features of a world; tables can be the critics of linear policies.
+    let policy = [("policy.kind", "linear"), ("policy.features", "pair"), ("critic.kind", "td")];
+    assert_same("tables for critics", &small(&policy), 3);
+}
+
+/// Where values are not worked out ahead, the processor tells changes only.
+#[test]
+fn values_of_many_agents_give_the_same_bytes() {
+    if !has_device() {
+        return;
+    }
+    let wide = [("world.rows", "32"), ("world.columns", "33"), ("horizon", "6"), ("batch", "60")];
+    assert_same("a large grid", &linear("wireless", &wide), 1);
 }

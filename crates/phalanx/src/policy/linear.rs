@@ -87,10 +87,10 @@ pub struct LinearPolicy {
 
 /// One member's block of features: the active one is `first + own_stride·x_i + x_m`.
 #[derive(Debug, Clone, Copy, Default)]
-struct Term {
-    agent: u32,
-    own_stride: u32,
-    first: u64,
+pub(crate) struct Term {
+    pub(crate) agent: u32,
+    pub(crate) own_stride: u32,
+    pub(crate) first: u64,
 }
 
 /// The features that the world adds for an agent: theirs are the numbers from `first` on.
@@ -146,6 +146,21 @@ impl LinearPolicy {
             Ragged::zeros(counts.iter().zip(&actions).map(|(&c, &a)| c as usize * a));
         draw_theta(&mut theta, init_std, world, stream);
         Ok(LinearPolicy { features, terms, world: world_terms, actions, theta })
+    }
+
+    /// The blocks of agent i's members.
+    pub(crate) fn terms(&self, agent: usize) -> &[Term] {
+        self.terms.row(agent)
+    }
+
+    /// The generic features.
+    pub(crate) fn features(&self) -> PolicyFeatures {
+        self.features
+    }
+
+    /// Number of the first feature that the world adds for agent i, if it does.
+    pub(crate) fn world_first(&self, agent: usize) -> Option<u64> {
+        self.world[agent].as_ref().map(|world| world.first)
     }
 
     /// Adds the numbers of the active features, given everybody's state; `seen` is a buffer.
@@ -253,6 +268,10 @@ impl Policy for LinearPolicy {
 
     fn theta_mut(&mut self) -> &mut Ragged<f64> {
         &mut self.theta
+    }
+
+    fn linear(&self) -> Option<&LinearPolicy> {
+        Some(self)
     }
 
     fn acting(&self) -> Acting<'_> {

@@ -32,6 +32,7 @@ use crate::{Error, Ragged, Result};
 pub use file::{from_bytes, load, save};
 pub use gradient::{Baseline, GradientInput, GradientScratch, GradientSettings};
 pub use greedy::GreedyPolicy;
+pub(crate) use linear::Term as LinearTerm;
 pub use linear::{LinearPolicy, LinearPolicySettings, PolicyFeatures};
 pub use linked::LinkedPolicy;
 pub use links::{LOSS, LinkSettings, SECTION as LINKS, joint_error};
@@ -264,6 +265,11 @@ pub trait Policy: Send + Sync + Debug {
 
     /// The tables, for exact computations.
     fn tabular(&self) -> Option<&Tabular> {
+        None
+    }
+
+    /// If it is log-linear.
+    fn linear(&self) -> Option<&LinearPolicy> {
         None
     }
 

@@ -17,12 +17,37 @@ use phalanx_gpu::{Element, Layout};
 /// first four numbers of the agent at the place where a trajectory starts, `draw` has 31 bits. States and
 /// actions of a step are read with `STATE(agent)` and `ACTION(agent)`, those of parents only. The text keeps
 /// to what C99 and CUDA C have in common; functions of `elementary.h` are there.
+///
+/// Features of a world are such text too, behind that of its step. Those of policies
+/// ([`World::policy_features_kernel`](super::World::policy_features_kernel)) define
+///
+/// ```c
+/// DEVICE int world_policy_features(const struct Run *run, long long agent, SEEN_ARGS, u32 *out);
+/// ```
+///
+/// which writes the active ones, `WORLD_POLICY_FEATURES` at most, from states `SEEN(agent)`; those of critics
+/// ([`World::features_kernel`](super::World::features_kernel))
+///
+/// ```c
+/// DEVICE int world_features(const struct Run *run, long long agent, const pair_t *row, u32 *out);
+/// struct WorldMoment { … };
+/// DEVICE void world_moment(…, long long agent, const pair_t *row, struct WorldMoment *moment);
+/// DEVICE void world_changes(…, moment, agent, int slot, row, const double *weights, double *out);
+/// DEVICE void world_alternatives(…, moment, agent, int slot, row, weights, int is_left_out, double *out);
+/// ```
+///
+/// the first as above (`WORLD_FEATURES` at most). The last two add values of the sender in a slot of the
+/// agent's group, at each of the agent's actions, as `Features::add_changes` and
+/// `Features::add_all_alternatives` (or `Features::add_alternatives`, if the agent is left out) do, operation
+/// by operation; weight e is `weights[e * AGENTS]`.
 #[derive(Debug, Default)]
 pub struct WorldKernel {
     /// The text.
     pub text: &'static str,
     /// Whether a step reads what other agents do, and not only their states.
     pub reads_actions: bool,
+    /// Whether one feature can be active several times at once.
+    pub repeats: bool,
     constants: Vec<(String, String)>,
     arrays: Vec<AddArray>,
 }
@@ -43,6 +68,11 @@ impl WorldKernel {
         WorldKernel { text, reads_actions, ..WorldKernel::default() }
     }
 
+    /// With features that can be active several times at once.
+    pub fn repeating(self) -> Self {
+        WorldKernel { repeats: true, ..self }
+    }
+
     /// With a constant that the text knows as a macro.
     pub fn constant(mut self, name: &str, value: impl ToString) -> Self {
         self.constants.push((name.into(), value.to_string()));
@@ -60,4 +90,21 @@ impl WorldKernel {
         self.constants.iter().for_each(|(name, value)| layout.constant(name.clone(), value));
         self.arrays.iter().for_each(|AddArray(add)| add(layout));
     }
+}
+
+/// Rows of agents turned entry by entry, `width` of them: entry e of agent i at e·n + i. What a row lacks is
+/// `missing`.
+pub(crate) fn by_entry<T: Copy, R: AsRef<[T]>>(
+    agents: usize,
+    width: usize,
+    row: impl Fn(usize) -> R,
+    missing: T,
+) -> Vec<T> {
+    let mut turned = vec![missing; width * agents];
+    for agent in 0..agents {
+        for (e, &x) in row(agent).as_ref().iter().enumerate() {
+            turned[e * agents + agent] = x;
+        }
+    }
+    turned
 }

@@ -172,6 +172,17 @@ pub trait World: Send + Sync + Debug {
         None
     }
 
+    /// [`World::policy_features`] of all agents as kernel text, where agent i's group is row i of `groups`; none
+    /// if they are to be had on a processor only. See [`WorldKernel`].
+    fn policy_features_kernel(&self, groups: &Ragged<u32>) -> Option<WorldKernel> {
+        None
+    }
+
+    /// [`World::features`] of all agents as kernel text, likewise.
+    fn features_kernel(&self, groups: &Ragged<u32>) -> Option<WorldKernel> {
+        None
+    }
+
     /// Named rewards. The one named `reward` is what `return` reports.
     fn channels(&self) -> &[Channel] {
         &[]

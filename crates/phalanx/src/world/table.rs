@@ -7,7 +7,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Channel, Evolution, Factored, LARGEST_LOCAL_SPACE, OwnProblem, Surroundings, World, WorldSettings,
+    Channel, Evolution, Factored, LARGEST_LOCAL_SPACE, OwnProblem, Surroundings, World, WorldKernel,
+    WorldSettings,
 };
 use crate::base::error::ensure;
 use crate::base::sampler::{outcome, write_thresholds};
@@ -352,6 +353,25 @@ impl Factored for Table {
                 *next = outcome(&self.thresholds.row(agent)[row as usize * width..][..width], draw);
             }
         }
+    }
+
+    /// None where the start law is joint: one draw then decides over all agents.
+    fn kernel(&self) -> Option<WorldKernel> {
+        let StartThresholds::Product(start) = &self.start else { return None };
+        let ends = |offsets: &[usize]| offsets.iter().map(|&end| end as u64).collect::<Vec<u64>>();
+        let terms = Ragged::from_rows((0..self.states.len()).map(|i| {
+            let terms = self.parents.terms(i).iter();
+            terms.map(|term| [term.agent, term.state_stride, term.action_stride]).collect::<Vec<_>>()
+        }));
+        Some(
+            WorldKernel::new(include_str!("table.cu"), true)
+                .array("table_start", start.data().to_vec())
+                .array("table_start_ends", ends(start.offsets()))
+                .array("table_parents", terms.data().as_flattened().to_vec())
+                .array("table_parent_ends", ends(terms.offsets()))
+                .array("table_thresholds", self.thresholds.data().to_vec())
+                .array("table_law_ends", ends(self.thresholds.offsets())),
+        )
     }
 
     fn start_law(&self) -> Option<StartLaw> {

@@ -14,7 +14,7 @@ use phalanx::world::{
     check,
 };
 
-fn worlds() -> Vec<(String, Box<dyn World>)> {
+pub fn worlds() -> Vec<(String, Box<dyn World>)> {
     let mut worlds: Vec<(String, Box<dyn World>)> = Vec::new();
     for (n, start, mixing) in
         [(2, Start::Ones, 0.0), (3, Start::Zeros, 0.3), (10, Start::Uniform, 0.0), (100, Start::Uniform, 0.1)]

@@ -6,6 +6,7 @@
 
 mod complaints;
 mod device;
+mod linear;
 mod part;
 mod rows;
 mod shape;

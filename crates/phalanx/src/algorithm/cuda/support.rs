@@ -6,11 +6,12 @@ use phalanx_gpu::Gpu;
 
 use super::super::primal_dual::PrimalDual;
 use super::device::{DEVICE, refused};
+use super::linear::{CardLinearCritic, CardLinearPolicy};
 use super::part::{CardCritic, CardPolicy};
 use super::shape::Shape;
 use super::tables::{TableCritic, TablePolicy};
 use crate::base::error::ensure;
-use crate::learn::critic::{self, Critic, Td};
+use crate::learn::critic::{self, Critic, LinearCritic, Td};
 use crate::learn::shield::SHIELD;
 use crate::policy::{self, LOSS, Tabular};
 use crate::world::Evolution;
@@ -57,6 +58,11 @@ fn td(host: &PrimalDual) -> Option<&Td> {
     (critic as &dyn Any).downcast_ref()
 }
 
+fn linear_critic(host: &PrimalDual) -> Option<&LinearCritic> {
+    let critic: &dyn Critic = &*host.critic;
+    (critic as &dyn Any).downcast_ref()
+}
+
 /// Whether neighbours' values are looked up in tables while gradients are formed.
 pub fn is_fused(host: &PrimalDual) -> bool {
     tabular(host).is_some() && td(host).is_some()
@@ -70,20 +76,22 @@ pub fn parts(
 ) -> Result<(Box<dyn CardPolicy>, Box<dyn CardCritic>)> {
     let tabular = tabular(host);
     let tables = td(host).map(|td| TableCritic::new(td, shape, tabular, gpu));
-    let policy: Box<dyn CardPolicy> = match tabular {
-        Some(policy) => {
+    let (world, rule) = (&*host.world, &host.gradient_settings);
+    let policy: Box<dyn CardPolicy> = match (tabular, host.policy.linear()) {
+        (Some(policy), _) => {
             let may_have_entropy = *host.plan.actor.entropy != 0.0;
-            let rule = &host.gradient_settings;
             Box::new(TablePolicy::new(policy, shape, rule, may_have_entropy, tables.as_ref(), gpu))
         }
-        None => {
+        (None, Some(linear)) => Box::new(CardLinearPolicy::new(linear, world, shape, rule, gpu)?),
+        (None, None) => {
             let kind = host.policy.kind();
             return Err(refused(policy::KIND, format!("`{kind}` is not available")));
         }
     };
-    let critic: Box<dyn CardCritic> = match tables {
-        Some(tables) => Box::new(tables),
-        None => {
+    let critic: Box<dyn CardCritic> = match (tables, linear_critic(host)) {
+        (Some(tables), _) => Box::new(tables),
+        (None, Some(linear)) => Box::new(CardLinearCritic::new(linear, world, shape, gpu)?),
+        (None, None) => {
             let kind = host.plan.critic.kind;
             return Err(refused(critic::KIND, format!("`{kind}` is not available")));
         }

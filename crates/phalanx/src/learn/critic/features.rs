@@ -37,7 +37,7 @@ pub struct FeatureSet {
     world: Option<Box<dyn Features>>,
     world_first: u32,
     /// How many there are.
-    pub(super) count: usize,
+    pub(crate) count: usize,
 }
 
 /// One member's indicators: the active one is `first + own_stride·(own pair) + (member's pair)`.
@@ -101,6 +101,23 @@ impl FeatureSet {
     /// Whether the active indicator of a block depends on what `member` does.
     fn depends(&self, block: &Block, member: usize) -> bool {
         block.member as usize == member || block.own_stride != 0 && member == self.own
+    }
+
+    /// Of a member's block of indicators, by its place in the group: the first one, and what a unit of the own
+    /// pair adds; none if it has no block.
+    pub(crate) fn block_of(&self, member: usize) -> Option<[u32; 2]> {
+        let block = self.blocks.iter().find(|block| block.member as usize == member)?;
+        Some([block.first, block.own_stride])
+    }
+
+    /// Place of the agent in its group.
+    pub(crate) fn own(&self) -> usize {
+        self.own
+    }
+
+    /// The first indicator that the world adds, if it does.
+    pub(crate) fn world_first(&self) -> Option<u32> {
+        self.world.as_ref().map(|_| self.world_first)
     }
 
     fn own_pair(&self, states: &[u8], actions: &[u8]) -> u32 {
@@ -267,6 +284,8 @@ pub struct AllFeatures {
     pub blocks: Vec<Range<usize>>,
     /// Agents of the whole graph.
     pub total: usize,
+    /// Which generic ones.
+    pub(crate) kind: CriticFeatures,
 }
 
 impl AllFeatures {
@@ -275,6 +294,7 @@ impl AllFeatures {
         let groups = world.graph().neighbourhoods(kappa_q);
         let set = |j| FeatureSet::new(world, j, groups.row(j), kind, with_world);
         let sets = (0..groups.rows()).map(set).collect::<Result<_>>()?;
-        Ok(AllFeatures { groups, sets, blocks: world.graph().work_blocks(), total: world.graph().total() })
+        let (blocks, total) = (world.graph().work_blocks(), world.graph().total());
+        Ok(AllFeatures { groups, sets, blocks, total, kind })
     }
 }

@@ -1,19 +1,22 @@
 //! Linear truncated Q-functions over indicator features, for neighbourhoods that are too large for tables.
 
+mod kernel;
+
 use std::cell::RefCell;
 
 use serde::{Deserialize, Serialize};
 
+use super::chains::ChainKeys;
 use super::features::{AllFeatures, FEATURES, FeatureRows, FeatureSet, read_group};
 use super::lstd::RidgeKeys;
 use super::utility_rows::{UtilityRows, fit};
 use super::{
-    Critic, CriticContext, CriticFeatures, CriticInput, CriticSettings, QValues, STEPS, SampleRequest,
-    StepSettings, StepsKeys, ValueReceiver, ValueRequest,
+    Critic, CriticContext, CriticFeatures, CriticInput, CriticSettings, QValues, SampleRequest, StepSettings,
+    StepsKeys, ValueReceiver, ValueRequest,
 };
 use crate::base::elimination;
 use crate::base::fields::{Field, Fields};
-use crate::base::limits::{MOST_TRAJECTORIES, check_memory};
+use crate::base::limits::check_memory;
 use crate::base::parallel::for_each_agent;
 use crate::base::range::Share;
 use crate::base::section::Keys;
@@ -21,7 +24,7 @@ use crate::learn::shadow::{Signals, reward_column};
 use crate::utility::problem::Problem;
 use crate::world::Trajectory;
 use crate::world::{Columns, LARGEST_LOCAL_SPACE};
-use crate::{Error, Ragged, Result};
+use crate::{Ragged, Result};
 
 /// How the weights are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,54 +52,6 @@ impl Default for LinearKeys {
     fn default() -> Self {
         let features = CriticFeatures::Pair;
         LinearKeys { solver: Solver::Lstd, average: Share(0.0), features, world_features: true }
-    }
-}
-
-/// Which samples the critic learns from.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum On {
-    Batch,
-    #[default]
-    Chain,
-}
-
-/// Keys of `[critic]` on samples (linear, network).
-#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub(super) struct ChainKeys {
-    /// `chain` (K transitions of their own) or `batch`.
-    on: On,
-    /// Transitions after which the K start over from ρ₀; 0 for one chain of K.
-    episode: usize,
-}
-
-impl ChainKeys {
-    /// The number of chains, and transitions of each: K altogether, rounded up.
-    fn chains(&self, samples: &StepsKeys) -> (usize, usize) {
-        let steps = *samples.steps;
-        let length = if self.episode == 0 { steps } else { self.episode.min(steps) };
-        (steps.div_ceil(length), length)
-    }
-
-    /// Whether the chains can be numbered, beside the batch.
-    pub(super) fn check(&self, samples: &StepsKeys, batch: usize) -> Result<()> {
-        let (chains, _) = self.chains(samples);
-        let most = MOST_TRAJECTORIES - batch;
-        if chains <= most {
-            return Ok(());
-        }
-        let message = format!("{} makes {chains} chains of {STEPS} = {}", self.episode, *samples.steps);
-        Err(Error::config("critic.episode", format!("{message}; at most {most} are possible")))
-    }
-
-    pub(super) fn wanted(&self, samples: &StepsKeys) -> SampleRequest {
-        let (count, steps) = self.chains(samples);
-        match self.on {
-            // One step more than the horizon.
-            On::Batch => SampleRequest::batch(1),
-            On::Chain => SampleRequest::chains(count, steps),
-        }
     }
 }
 
@@ -221,6 +176,15 @@ impl LinearCritic {
     }
 }
 
+impl LinearCritic {
+    /// Values of agent j that are kept ahead along so many steps; 0 where that would be too much. An agent's
+    /// share of the memory depends on nobody else, so that a process with a part of them does the same.
+    fn length_ahead(&self, j: usize, steps: usize) -> usize {
+        let length = steps * width_of(&self.features.sets[j]);
+        if length.saturating_mul(self.features.total) <= MOST_AHEAD { length } else { 0 }
+    }
+}
+
 thread_local! {
     static CHANGES: RefCell<Vec<f64>> = RefCell::default();
 }
@@ -249,10 +213,7 @@ impl Critic for LinearCritic {
 
     fn learn(&mut self, evidence: CriticInput<'_>) -> Result<()> {
         let trajectories = evidence.wanted(self.samples);
-        if let LinearRule::Lstd { average, .. } = self.rule {
-            self.averaged = average * self.averaged + (1.0 - average);
-        }
-        let (rule, mass, signals) = (self.rule, self.averaged, evidence.signals);
+        let (rule, mass, signals) = (self.rule, self.advance_average(), evidence.signals);
         let (features, blocks) = (&self.features, &self.features.blocks);
         let rows =
             self.weights.all.split_rows_mut(blocks).into_iter().zip(self.equations.split_rows_mut(blocks));
@@ -397,13 +358,8 @@ impl QValues for LinearCritic {
     }
 
     fn precompute(&mut self, batch: &[Trajectory], steps: usize, wanted: ValueRequest) {
-        // An agent's share of the memory depends on nobody else, so that a process with a part of them does
-        // the same.
-        let length = |j: usize| {
-            let length = batch.len() * steps * width_of(&self.features.sets[j]);
-            let fits = wanted.alternatives && length.saturating_mul(self.features.total) <= MOST_AHEAD;
-            if fits { length } else { 0 }
-        };
+        let length =
+            |j: usize| if wanted.alternatives { self.length_ahead(j, batch.len() * steps) } else { 0 };
         let mut lengths = vec![0; self.features.sets.len()];
         self.features.blocks.iter().cloned().flatten().for_each(|j| lengths[j] = length(j));
         fit(&mut self.ahead, lengths.iter().copied());

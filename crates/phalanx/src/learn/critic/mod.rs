@@ -4,6 +4,7 @@
 //! actor needs to know. Agent j's critic reads the states and actions of N_j^{κ_q} only.
 
 mod alternatives;
+mod chains;
 mod features;
 mod learning;
 mod linear;

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use self::learner::{Learner, LearnerScratch};
 use self::values::VALUES;
 use super::alternatives::Split;
+use super::chains::ChainKeys;
 use super::learning::LearningKeys;
-use super::linear::ChainKeys;
 use super::{
     Critic, CriticContext, CriticInput, CriticSettings, Descent, HIDDEN, QValues, SampleRequest, StepsKeys,
     ValueReceiver, ValueRequest,

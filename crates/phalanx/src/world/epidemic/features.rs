@@ -71,6 +71,21 @@ impl Contacts {
         }
     }
 
+    /// What the member at a place in the group is, in kernel text: 0 the agent itself, 1 a contact, 2 farther
+    /// away.
+    pub(super) fn role_number(&self, member: usize) -> u8 {
+        match self.role(member) {
+            Role::Own => 0,
+            Role::Contact => 1,
+            Role::Far => 2,
+        }
+    }
+
+    /// Whether there is anybody farther away.
+    pub(super) fn reaches_far(&self) -> bool {
+        self.far
+    }
+
     /// How many contacts there are, how many of them are infected, and how many of those who are farther
     /// away.
     fn infected(&self, states: &[u8]) -> [usize; 3] {

@@ -3,6 +3,7 @@
 use super::spec::{EpidemicModel, EpidemicSpec};
 use crate::base::elementary::powi;
 use crate::base::sampler::write_thresholds;
+use crate::world::WorldKernel;
 
 /// Actions: nothing, protect oneself, be treated.
 pub const ACTIONS: usize = 3;
@@ -125,5 +126,15 @@ impl Moves {
     #[inline(always)]
     pub fn get(&self, state: u8, action: u8, infected_contacts: usize) -> Move {
         self.table[(usize::from(state) * ACTIONS + usize::from(action)) * self.width + infected_contacts]
+    }
+    /// The table as arrays of kernel text.
+    pub fn add_to(&self, kernel: WorldKernel) -> WorldKernel {
+        kernel
+            .constant("EPIDEMIC_WIDTH", self.width)
+            .array("epidemic_thresholds", self.table.iter().map(|at| at.threshold).collect::<Vec<u32>>())
+            .array(
+                "epidemic_outcomes",
+                self.table.iter().flat_map(|at| [at.low, at.high]).collect::<Vec<u8>>(),
+            )
     }
 }

@@ -1,6 +1,7 @@
 //! An epidemic on a network of contacts, which agents can slow down by protecting and by treating themselves.
 
 mod features;
+mod kernel;
 mod law;
 mod spec;
 #[cfg(test)]
@@ -12,7 +13,7 @@ use std::sync::Arc;
 use super::registry::squarest;
 use super::{
     Channel, Evolution, Factored, Features, MakeSized, Script, SizedWorld, StartLaw, Surroundings, View,
-    World, WorldSettings,
+    World, WorldKernel, WorldSettings,
 };
 use crate::base::key::WORLD_N;
 use crate::base::limits::check_memory;
@@ -164,6 +165,14 @@ impl World for Epidemic {
         Some(Box::new(Exposure(Contacts::new(self, agent, group))))
     }
 
+    fn policy_features_kernel(&self, groups: &Ragged<u32>) -> Option<WorldKernel> {
+        Some(kernel::risk(self, groups))
+    }
+
+    fn features_kernel(&self, groups: &Ragged<u32>) -> Option<WorldKernel> {
+        Some(kernel::exposure(self, groups))
+    }
+
     fn part(&self, graph: &Graph) -> Option<Arc<dyn World>> {
         Some(Arc::new(Epidemic::new(&self.spec, graph.clone()).ok()?))
     }
@@ -221,6 +230,24 @@ impl Factored for Epidemic {
             let infected = contacts.map(|&j| usize::from(states[j as usize] == INFECTED)).sum();
             *next = self.moves.get(states[i], actions[i], infected).sample(draw);
         }
+    }
+
+    fn kernel(&self) -> Option<WorldKernel> {
+        let n = self.graph.agents();
+        let contacts: Vec<u32> = (0..n).flat_map(|i| self.graph.neighbours(i)).copied().collect();
+        let mut ends = vec![0u64];
+        ends.extend((0..n).scan(0, |end, i| {
+            *end += self.graph.neighbours(i).len() as u64;
+            Some(*end)
+        }));
+        (self.graph.total() == n).then(|| {
+            self.moves
+                .add_to(WorldKernel::new(include_str!("step.cu"), false))
+                .constant("EPIDEMIC_STATES", self.chances.states())
+                .constant("EPIDEMIC_INFECTED_FROM", format!("{}u", self.infected_from))
+                .array("epidemic_ends", ends)
+                .array("epidemic_contacts", contacts)
+        })
     }
 
     fn start_law(&self) -> Option<StartLaw> {

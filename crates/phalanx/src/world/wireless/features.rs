@@ -64,6 +64,11 @@ impl Sends {
         Some(Sends { members: members.into(), points, count: first as usize })
     }
 
+    /// First indicator of the undisturbed sends of the member at a place in the group.
+    pub(super) fn sends_of(&self, place: usize) -> u32 {
+        self.members[place].sends
+    }
+
     /// Value of a member's undisturbed send: from an empty queue nothing is sent.
     fn send(&self, weights: &[f64], states: &[u8], member: usize) -> f64 {
         let queue = usize::from(states[member]);
@@ -276,6 +281,11 @@ impl Rivals {
         }
         let states = group.iter().map(|&user| 1 << constants.deadline[user as usize]).max().unwrap_or(1);
         Rivals { own: place(agent).unwrap_or(0), points, count: first as usize, states }
+    }
+
+    /// Of every access point the first indicator, and the places of the rivals in the group.
+    pub(super) fn points(&self) -> &[(u32, Vec<usize>)] {
+        &self.points
     }
 }
 

@@ -4,6 +4,7 @@ mod assignment;
 mod constants;
 mod features;
 mod grid;
+mod kernel;
 mod matching;
 #[cfg(test)]
 mod tests;
@@ -14,7 +15,7 @@ use std::sync::Arc;
 use super::registry::squarest;
 use super::{
     Channel, Evolution, Factored, Features, MakeSized, Script, SizedWorld, StartLaw, Surroundings, View,
-    World, WorldSettings,
+    World, WorldKernel, WorldSettings,
 };
 use crate::base::sampler::uniform;
 use crate::base::stream::{DRAW_RANGE, Place, Stream};
@@ -256,6 +257,14 @@ impl World for Wireless {
         features::Sends::new(&self.constants, user, &group).map(|sends| Box::new(sends) as Box<dyn Features>)
     }
 
+    fn policy_features_kernel(&self, groups: &Ragged<u32>) -> Option<WorldKernel> {
+        Some(kernel::rivals(&self.constants, groups))
+    }
+
+    fn features_kernel(&self, groups: &Ragged<u32>) -> Option<WorldKernel> {
+        kernel::sends(&self.constants, groups)
+    }
+
     fn part(&self, graph: &Graph) -> Option<Arc<dyn World>> {
         let window = graph.contiguous_ids();
         let send = self.channels[1].tables().filter(|_| !window.is_empty() && self.first == 0)?;
@@ -319,6 +328,22 @@ impl Factored for Wireless {
             let left = if self.delivers(i, queue, actions, draw) { without_earliest(queue) } else { queue };
             *next = shifted(left, draw >= user.arrival, user.newest);
         }
+    }
+
+    fn kernel(&self) -> Option<WorldKernel> {
+        // Of actions 1 to 4, by entry; with 0 nothing is sent.
+        let through = (1..ACTIONS).flat_map(|action| [0, 1].map(|end| (action, end)));
+        let through = through
+            .flat_map(|(action, end)| self.users.iter().map(move |user| user.through[action][end]))
+            .collect();
+        (self.users.len() == self.constants.grid.users()).then(|| {
+            WorldKernel::new(include_str!("step.cu"), true)
+                .constant("WIRELESS_ROWS", self.constants.grid.rows)
+                .constant("WIRELESS_COLUMNS", self.constants.grid.columns)
+                .array("wireless_newest", self.users.iter().map(|user| user.newest).collect::<Vec<u8>>())
+                .array("wireless_arrival", self.users.iter().map(|user| user.arrival).collect::<Vec<u32>>())
+                .array::<u32>("wireless_through", through)
+        })
     }
 
     fn start_law(&self) -> Option<StartLaw> {
