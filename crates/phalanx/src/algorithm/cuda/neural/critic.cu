@@ -1,0 +1,245 @@
+// Neural critics: temporal differences with target networks, one block per network. Paper: alg:subroutine.
+//
+// Transition k is step k % C of trajectory k / C, C transitions each, of the chains or of the batch.
+#define CRITIC_ROW(k, step)                                                                            \
+    (CHAINS > 0 ? CHAIN_ROW((k) / CRITIC_EACH, (k) % CRITIC_EACH + (step))                             \
+                : BATCH_ROW((k) / CRITIC_EACH, (k) % CRITIC_EACH + (step)))
+
+// An agent's order of transitions in every pass, and the step sizes of this iteration. A block per agent.
+KERNEL_OF(128, critic_order) {
+    long long agent = blockIdx.x;
+    u32 *order = run->critic_order + agent * (CRITIC_PASSES * CRITIC_TRANSITIONS);
+    SHARED(u32, shared);
+    u32 *places = CRITIC_ORDER_SHARED ? shared : order, *others = CRITIC_ORDER_SHARED ? shared + CRITIC_TRANSITIONS : shared;
+    for (int pass = 0; pass < CRITIC_PASSES; pass++) {
+        if (!CRITIC_ORDER_SHARED) places = order + (long long)pass * CRITIC_TRANSITIONS;
+        for (int k = threadIdx.x; k < CRITIC_TRANSITIONS; k += 128) {
+            places[k] = k;
+            // Draw number (transitions − 1 − k) of this pass says with which place k is exchanged.
+            u32 draw = (u32)pass * (CRITIC_TRANSITIONS - 1) + (CRITIC_TRANSITIONS - 1 - k), words[4];
+            if (CRITIC_ORDER_SHARED && k > 0) {
+                philox(run, (u32)agent, draw / 4, (u32)now->iteration, (u32)CRITIC_ORDER_PURPOSE << 24, words);
+                others[k] = (u32)(((u64)words[draw % 4] * ((u64)k + 1)) >> 32);
+            }
+        }
+        SYNC();
+        if (threadIdx.x == 0) {
+            u32 words[4], block = 0xffffffffu;
+            for (int k = CRITIC_TRANSITIONS - 1; k > 0; k--) {
+                u32 other, moved = places[k];
+                if (CRITIC_ORDER_SHARED) {
+                    other = others[k];
+                } else {
+                    u32 draw = (u32)pass * (CRITIC_TRANSITIONS - 1) + (CRITIC_TRANSITIONS - 1 - k);
+                    if (draw / 4 != block) {
+                        block = draw / 4;
+                        philox(run, (u32)agent, block, (u32)now->iteration, (u32)CRITIC_ORDER_PURPOSE << 24, words);
+                    }
+                    other = (u32)(((u64)words[draw % 4] * ((u64)k + 1)) >> 32);
+                }
+                places[k] = places[other];
+                places[other] = moved;
+            }
+        }
+        SYNC();
+        if (CRITIC_ORDER_SHARED)
+            for (int k = threadIdx.x; k < CRITIC_TRANSITIONS; k += 128) order[pass * CRITIC_TRANSITIONS + k] = places[k];
+        SYNC();
+    }
+    if (agent == 0 && threadIdx.x == 0) {
+        u64 step = run->critic_steps[0];
+        for (int k = 0; k < CRITIC_STEPS; k++) {
+            step++;
+            double root = sqrt(1.0 - px_power(0.999, step));
+            run->critic_rates[2 * k] = (float)(run->critic_learning_rate * root / (1.0 - px_power(0.9, step)));
+            run->critic_rates[2 * k + 1] = (float)(run->critic_epsilon * root);
+        }
+        run->critic_steps[0] = step;
+    }
+}
+
+// Values of networks: of next states by the targets (x = 0), or along the batch (x = 1). Blocks (network, part).
+KERNEL_OF(CRITIC_THREADS, critic_values) {
+    SHARED(float, sh);
+    long long network = blockIdx.x, agent = run->critic_agent[network];
+    struct critic_shape s = critic_shape_of(run, agent);
+    const float *w = (x == 0 && CRITIC_HAS_TARGET ? run->critic_target : run->critic_weights) + run->critic_start[network];
+    u32 *rows = (u32 *)(sh + CRITIC_AT_SAMPLES);
+    int total = x == 0 ? CRITIC_TRANSITIONS : BATCH * HORIZON;
+    critic_load(run, &s, agent, run->q_group, run->q_count, w, sh);
+    for (int first = blockIdx.y * CRITIC_TILE; first < total; first += gridDim.y * CRITIC_TILE) {
+        int count = total - first < CRITIC_TILE ? total - first : CRITIC_TILE;
+        for (int k = threadIdx.x; k < count; k += CRITIC_THREADS) {
+            int sample = first + k;
+            rows[k] = x == 0 ? CRITIC_ROW(sample, 1) : BATCH_ROW(sample / HORIZON, sample % HORIZON);
+        }
+        SYNC();
+        critic_observe(run, &s, agent, count, sh);
+        critic_forward(&s, count, sh);
+        for (int k = threadIdx.x; k < count; k += CRITIC_THREADS) {
+            float value = sh[CRITIC_AT_OUTPUTS + k];
+            if (x == 0) run->critic_next[network * CRITIC_TRANSITIONS + first + k] = value;
+            else run->critic_along[((long long)(first + k) * CRITIC_SLOTS + run->critic_slot[network]) * AGENTS + agent] = value;
+        }
+        SYNC();
+    }
+}
+
+// r of a transition: the shadow reward of a utility, or of all of them weighed by μ where networks are merged.
+DEVICE float critic_reward(const struct Run *run, long long agent, int utility, long long row) {
+    pair_t pair = run->pairs[row * AGENTS + agent];
+    int cells = run->state_count[agent] * run->action_count[agent];
+    int cell = STATE_OF(pair) * run->action_count[agent] + ACTION_OF(pair);
+    int last = CRITIC_MERGED ? (int)run->constraints[agent] : utility;
+    double reward = 0;
+    for (int e = -1; e < CHANNELS; e++) {
+        int entry = e < 0 ? cell : cells + e;
+        double weight = run->rewards[((long long)(CRITIC_MERGED ? 0 : utility) * REWARD_ROW + entry) * AGENTS + agent];
+        if (CRITIC_MERGED)
+            for (int u = 1; u <= last; u++)
+                weight += run->mu[(long long)(u - 1) * AGENTS + agent] * run->rewards[((long long)u * REWARD_ROW + entry) * AGENTS + agent];
+        if (e < 0) reward = weight;
+#if CHANNELS > 0
+        else if (weight != 0) reward += weight * (double)run->sampled[((long long)e * ROWS + row) * AGENTS + agent];
+#endif
+    }
+    return (float)reward;
+}
+
+// Slope of the loss in one of `count` predictions that is off by e.
+DEVICE float critic_slope(float e, int count) {
+    float scale = (float)(1.0 / (double)count);
+    if (!CRITIC_HUBER) return scale * (e + e);
+    return scale * (e > 1 ? 1 : e < -1 ? -1 : e);
+}
+
+// One step of one parameter, and of its target.
+DEVICE float critic_step(const struct Run *run, long long at, float w, float slope, float factor, float rate, float epsilon) {
+    slope *= factor;
+#if CRITIC_ADAM
+    float m = 0.9f * run->critic_first[at] + CRITIC_REST_FIRST * slope;
+    float v = 0.999f * run->critic_second[at] + CRITIC_REST_SECOND * slope * slope;
+    run->critic_first[at] = m;
+    run->critic_second[at] = v;
+    w -= QUOTIENT(rate * m, px_root(v) + epsilon);
+#else
+    w = w - (float)run->critic_learning_rate * slope;
+#endif
+    run->critic_weights[at] = w;
+    if (CRITIC_HAS_TARGET) run->critic_target[at] = (1.0f - CRITIC_POLYAK) * w + CRITIC_POLYAK * run->critic_target[at];
+    return w;
+}
+
+// A pass (number x) over all transitions in minibatches. A block per network.
+KERNEL_OF(CRITIC_THREADS, critic_learn) {
+    SHARED(float, sh);
+    long long network = blockIdx.x, agent = run->critic_agent[network], start = run->critic_start[network];
+    int slot_of_agent = run->critic_slot[network], utility = slot_of_agent / CRITIC_TWINS;
+    struct critic_shape s = critic_shape_of(run, agent);
+    u32 *rows = (u32 *)(sh + CRITIC_AT_SAMPLES);
+    float *wanted = sh + CRITIC_AT_WANTED, *sums = sh + CRITIC_AT_SUMS;
+    const float *w = run->critic_weights + start;
+    const u32 *order = run->critic_order + (agent * CRITIC_PASSES + x) * CRITIC_TRANSITIONS;
+    const float *next = run->critic_next + (network - slot_of_agent % CRITIC_TWINS) * CRITIC_TRANSITIONS;
+    struct critic_gradient g;
+    int is_finite = 1, tid = threadIdx.x;
+    critic_load(run, &s, agent, run->q_group, run->q_count, w, sh);
+    for (int from = 0; from < CRITIC_TRANSITIONS; from += CRITIC_MINIBATCH) {
+        int size = CRITIC_TRANSITIONS - from < CRITIC_MINIBATCH ? CRITIC_TRANSITIONS - from : CRITIC_MINIBATCH;
+        int number = (x * CRITIC_TRANSITIONS_STEPS + from / CRITIC_MINIBATCH);
+        critic_clear(&g, &s, sh);
+        for (int first = 0; first < size; first += CRITIC_TILE) {
+            int count = size - first < CRITIC_TILE ? size - first : CRITIC_TILE;
+            for (int k = tid; k < count; k += CRITIC_THREADS) {
+                u32 transition = order[from + first + k];
+                long long row = CRITIC_ROW(transition, 0);
+                float after = next[transition];
+                if (CRITIC_TWINS == 2) {
+                    float other = next[CRITIC_TRANSITIONS + transition];
+                    after = other < after ? other : after;
+                }
+                rows[k] = row;
+                wanted[k] = critic_reward(run, agent, utility, row) + CRITIC_GAMMA * after;
+            }
+            SYNC();
+            critic_observe(run, &s, agent, count, sh);
+            critic_forward(&s, count, sh);
+            for (int k = tid; k < count; k += CRITIC_THREADS) {
+                float *output = sh + CRITIC_AT_OUTPUTS + k;
+                *output = critic_slope(*output - wanted[k], size);
+            }
+            SYNC();
+            critic_backward(&s, count, &g, sh);
+        }
+        float squares = critic_backward_tables(&s, w, &g, 0, sh);
+        float factor = 1;
+#if CRITIC_CLIPS
+#define CRITIC_SQUARE(at, slope, place) squares = fmaf(slope, slope, squares)
+        CRITIC_EACH_PARAMETER(CRITIC_SQUARE, s, g, sh)
+        sums[tid] = squares;
+        SYNC();
+        for (int half = CRITIC_THREADS / 2; half > 0; half /= 2) {
+            if (tid < half) sums[tid] += sums[tid + half];
+            SYNC();
+        }
+        float norm = sqrtf(sums[0]);
+        if (norm > CRITIC_CLIP) factor = CRITIC_CLIP / norm;
+#endif
+        float rate = run->critic_rates[2 * number], epsilon = run->critic_rates[2 * number + 1];
+        // New embeddings wait until the old ones have been used.
+#define CRITIC_MOVE(at, slope, place)                                                                                      \
+    {                                                                                                                      \
+        float *to = place;                                                                                                 \
+        float moved = critic_step(run, start + (at), *to, slope, factor, rate, epsilon);                                   \
+        if (to >= sh + CRITIC_AT_TABLE && to < sh + CRITIC_AT_TABLE + CRITIC_TABLE) to += CRITIC_AT_NEW_TABLE - CRITIC_AT_TABLE; \
+        *to = moved;                                                                                                       \
+        is_finite &= moved - moved == 0;                                                                                   \
+    }
+        CRITIC_EACH_PARAMETER(CRITIC_MOVE, s, g, sh)
+        SYNC();
+        for (int item = tid; item < s.slots * CRITIC_D1; item += CRITIC_THREADS) {
+            int slot = item / CRITIC_D1, u = item % CRITIC_D1;
+            struct critic_slot t = critic_slot_of(&s, slot);
+            int at = s.first + (s.features + slot * CRITIC_DIMENSION) * CRITIC_D1 + u;
+            float products[AT_LEAST_ONE(CRITIC_VOCABULARY)];
+            UNROLL for (int v = 0; v < CRITIC_VOCABULARY; v++) products[v] = 0;
+            UNROLL for (int d = 0; d < CRITIC_DIMENSION; d++) {
+                float slope = critic_symbol_slope(&t, d, u, sh), old = w[at + d * CRITIC_D1];
+                float moved = critic_step(run, start + at + d * CRITIC_D1, old, slope, factor, rate, epsilon);
+                is_finite &= moved - moved == 0;
+                UNROLL for (int v = 0; v < CRITIC_VOCABULARY; v++)
+                    if (v < t.vocabulary)
+                        products[v] = fmaf(sh[CRITIC_AT_NEW_TABLE + t.table + v * CRITIC_DIMENSION + d], moved, products[v]);
+            }
+            UNROLL for (int v = 0; v < CRITIC_VOCABULARY; v++)
+                if (v < t.vocabulary) sh[CRITIC_AT_PRODUCTS + (t.products + v) * CRITIC_D1 + u] = products[v];
+        }
+        SYNC();
+        for (int k = tid; k < CRITIC_TABLE; k += CRITIC_THREADS) sh[CRITIC_AT_TABLE + k] = sh[CRITIC_AT_NEW_TABLE + k];
+        SYNC();
+    }
+    if (!is_finite) complain(run, 3, agent);
+}
+
+// What an agent receives along the batch: Σ over neighbours of the weighed values of their networks.
+KERNEL_OF(256, critic_receive) {
+    long long item = THREAD, agent = item % AGENTS, sample = item / AGENTS;
+    if (sample >= BATCH * HORIZON) return;
+    int neighbours = run->q_count[agent];
+    double received = 0;
+    for (int m = 0; m < neighbours; m++) {
+        long long entry = (long long)m * AGENTS + agent, j = run->q_group[entry];
+        int utilities = CRITIC_MERGED || !run->g_member[entry] ? 1 : 1 + (int)run->constraints[j];
+        double value = 0;
+        for (int u = 0; u < utilities; u++) {
+            const float *along = run->critic_along + (sample * CRITIC_SLOTS + u * CRITIC_TWINS) * AGENTS + j;
+            float least = along[0];
+            if (CRITIC_TWINS == 2 && along[(CRITIC_TWINS - 1) * AGENTS] < least) least = along[(CRITIC_TWINS - 1) * AGENTS];
+            double weight = u == 0 ? 1.0 : run->mu[(long long)(u - 1) * AGENTS + j];
+            if (weight != 0) value += weight * (double)least;
+        }
+        received += value;
+    }
+    if (NEIGHBOUR_MEAN) received /= (double)neighbours;
+    run->received[sample * AGENTS + agent] = received;
+}
