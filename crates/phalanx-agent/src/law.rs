@@ -1,5 +1,6 @@
 //! From what an agent reads to probabilities of its actions.
 
+use crate::elementary::exp;
 use crate::policy::{AgentPolicy, Network, Rule, Term};
 
 /// Replaces a row of logits by its soft-max.
@@ -8,7 +9,7 @@ pub fn softmax(row: &mut [f64]) {
     let largest = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let mut total = 0.0;
     for x in row.iter_mut() {
-        *x = (*x - largest).exp();
+        *x = exp(*x - largest);
         total += *x;
     }
     row.iter_mut().for_each(|x| *x /= total);

@@ -20,6 +20,7 @@
 // Policies: data, reading, laws and draws.
 pub mod check;
 pub mod draw;
+pub mod elementary;
 mod error;
 mod hops;
 pub mod law;

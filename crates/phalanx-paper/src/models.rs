@@ -1,5 +1,6 @@
 //! Models with policies and multipliers, as `phalanx exact` reads them.
 
+use phalanx::base::elementary::sin;
 use serde_json::{Value, json};
 
 /// The paper's line of `n` agents (`world::Line`) with an entropy of at least 0.5 each, policies of the
@@ -30,7 +31,7 @@ pub fn line(n: usize, gamma: f64, mixing: f64) -> Value {
     let reward = |i: usize| if i == 0 { 1.0 } else { 0.1 };
     // Numbers without a pattern, but the same everywhere.
     let theta =
-        |i: usize| (0..4).map(|k| four_digits(((4 * i + k + 1).pow(2) as f64).sin())).collect::<Vec<_>>();
+        |i: usize| (0..4).map(|k| four_digits(sin((4 * i + k + 1).pow(2) as f64))).collect::<Vec<_>>();
     let mut input = on_a_line(n, gamma, parents, transition, |i| [0.0, 0.0, reward(i), reward(i)], theta);
     input["model"]["g"] = json!(vec![[json!({ "kind": "state_entropy", "offset": -0.5 })]; n]);
     input["kappa"] = json!(0);

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use phalanx::base::elementary;
 use phalanx::base::stream::{Place, Purpose, Stream};
 use toml::Value;
 
@@ -115,7 +116,7 @@ impl Draw {
     /// The value at quantile `u` in [0, 1).
     fn at(&self, u: f64) -> Value {
         let between = |low: f64, high: f64, log: bool| {
-            if log { low * (high / low).powf(u) } else { low + u * (high - low) }
+            if log { low * elementary::pow(high / low, u) } else { low + u * (high - low) }
         };
         match self {
             Draw::OneOf(values) => values[((u * values.len() as f64) as usize).min(values.len() - 1)].clone(),

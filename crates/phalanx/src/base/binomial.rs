@@ -3,6 +3,8 @@
 
 use statrs::function::beta::{checked_beta_reg, ln_beta};
 
+use crate::base::elementary::{exp_m1, ln, ln_1p};
+
 /// The smallest p that k events or more in n trials contradict with an error of `miss`: a one-sided lower
 /// bound (Clopper and Pearson, Biometrika 26, 1934).
 pub fn lower_bound(k: u64, n: u64, miss: f64) -> f64 {
@@ -17,7 +19,7 @@ pub fn upper_bound(k: u64, n: u64, miss: f64) -> f64 {
     }
     if k == 0 {
         // Without cancellation where the bound is tiny.
-        return -(miss.ln() / n as f64).exp_m1();
+        return -exp_m1(ln(miss) / n as f64);
     }
     // P(Bin(n, p) ≤ k) = 1 − I_p(k + 1, n − k), which falls in p.
     bisect(|p| regularised(k as f64 + 1.0, (n - k) as f64, p) < 1.0 - miss, k as f64 / n as f64, 1.0)
@@ -39,7 +41,7 @@ pub fn sequential_upper_bound(k: u64, n: u64, miss: f64) -> f64 {
     if k >= n {
         return 1.0;
     }
-    bisect(|q| log_evidence_below(k as f64, n as f64, q) < -miss.ln(), k as f64 / n as f64, 1.0)
+    bisect(|q| log_evidence_below(k as f64, n as f64, q) < -ln(miss), k as f64 / n as f64, 1.0)
 }
 
 /// The lower bound that belongs to [`sequential_upper_bound`].
@@ -56,8 +58,8 @@ pub fn sequential_interval(k: u64, n: u64, miss: f64) -> [f64; 2] {
 fn log_evidence_below(k: f64, n: f64, q: f64) -> f64 {
     const PRIOR: f64 = 0.5;
     let (a, b) = (k + PRIOR, n - k + PRIOR);
-    let below = |a: f64, b: f64| regularised(a, b, q).max(f64::MIN_POSITIVE).ln() + ln_beta(a, b);
-    below(a, b) - below(PRIOR, PRIOR) - k * q.ln() - (n - k) * (-q).ln_1p()
+    let below = |a: f64, b: f64| ln(regularised(a, b, q).max(f64::MIN_POSITIVE)) + ln_beta(a, b);
+    below(a, b) - below(PRIOR, PRIOR) - k * ln(q) - (n - k) * ln_1p(-q)
 }
 
 /// I_x(a, b).

@@ -23,3 +23,5 @@ pub mod stream;
 pub(crate) mod tensor;
 pub mod text;
 mod value;
+
+pub use phalanx_agent::elementary;

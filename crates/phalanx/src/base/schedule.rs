@@ -3,6 +3,8 @@
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::base::elementary::pow;
+
 /// Factor on a step size at iteration t of T.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields, remote = "Self")]
@@ -86,8 +88,8 @@ impl Schedule {
                 };
                 1.0 + share * (end - 1.0)
             }
-            Schedule::Total { exponent } => (total as f64).powf(exponent),
-            Schedule::Power { exponent } => ((t + 1) as f64).powf(exponent),
+            Schedule::Total { exponent } => pow(total as f64, exponent),
+            Schedule::Power { exponent } => pow((t + 1) as f64, exponent),
         }
     }
 }

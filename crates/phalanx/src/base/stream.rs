@@ -8,6 +8,8 @@
 use multiversion::multiversion;
 use phalanx_agent::draw::{self, philox_lanes, philox4x32_10};
 
+use crate::base::elementary::{cos, ln};
+
 /// What a number is for. Different purposes never share numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
@@ -135,8 +137,8 @@ impl Sequence {
 
     /// Standard normal (Box–Muller, one of the two).
     pub fn normal(&mut self) -> f64 {
-        let radius = (-2.0 * (1.0 - self.uniform()).ln()).sqrt();
-        radius * (std::f64::consts::TAU * self.uniform()).cos()
+        let radius = (-2.0 * ln(1.0 - self.uniform())).sqrt();
+        radius * cos(std::f64::consts::TAU * self.uniform())
     }
 }
 

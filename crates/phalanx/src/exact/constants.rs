@@ -8,6 +8,7 @@ use super::dynamics::Dynamics;
 use super::input::EstimatorInput;
 use super::layout::Layout;
 use crate::Ragged;
+use crate::base::elementary::{ln, pow, powi};
 use crate::utility::UtilityBounds;
 use crate::utility::problem::Problem;
 
@@ -79,10 +80,10 @@ impl Constants {
         let n = problem.agents.len() as f64;
         let q = 1.0 - problem.gamma;
         let UtilityBounds { reward_inf, reward_2, l_lambda } = bounds;
-        let l_theta = 4.0 * l_lambda * n / q.powi(4)
-            + 8.0 * n * reward_inf / q.powi(3)
-            + 2.0 * n * reward_inf / q.powi(2);
-        let l_tm = reward_2 * SCORE_BOUND / q.powi(2);
+        let l_theta = 4.0 * l_lambda * n / powi(q, 4)
+            + 8.0 * n * reward_inf / powi(q, 3)
+            + 2.0 * n * reward_inf / powi(q, 2);
+        let l_tm = reward_2 * SCORE_BOUND / powi(q, 2);
         Some(Constants {
             l_theta,
             l_tt: weight * l_theta,
@@ -100,7 +101,7 @@ impl Constants {
 
     /// η_θ = 1/(L_θθ + 4 L_θμ² η_μ). Paper: thm:convergence.
     pub fn eta_theta(&self, eta_mu: f64) -> f64 {
-        1.0 / (self.l_tt + 4.0 * self.l_tm.powi(2) * eta_mu)
+        1.0 / (self.l_tt + 4.0 * powi(self.l_tm, 2) * eta_mu)
     }
 
     /// All errors for tables over `groups` (row i is N_i^{κ_q}). `None` where [`Decay::truncation`] has no
@@ -115,7 +116,7 @@ impl Constants {
         let eps2 = self.eps2(input);
         // ε₃ = 4 [(1+μ̄) M_π c₀ φ₀^κ_q/(1−γ)]².
         let q_error = decay.truncation(self.m_r_inf, kappa_q)?.q_error();
-        let eps3 = 4.0 * ((1.0 + self.mu_bar) * self.m_pi * q_error / (1.0 - self.gamma)).powi(2);
+        let eps3 = 4.0 * powi((1.0 + self.mu_bar) * self.m_pi * q_error / (1.0 - self.gamma), 2);
         Some(Estimators {
             eps1: eps1(input, self.gamma),
             eps2,
@@ -127,7 +128,7 @@ impl Constants {
 
     /// ε_μ = (M_r ε₁)²/n.
     pub(super) fn eps_mu(&self, input: &EstimatorInput) -> f64 {
-        (self.m_r_2 * eps1(input, self.gamma)).powi(2) / self.agents as f64
+        powi(self.m_r_2 * eps1(input, self.gamma), 2) / self.agents as f64
     }
 
     /// ε₂ = 4 [(1+μ̄) M_r M_π/(1−γ)²]² [((1−γ) ε₀ + L_λ ε₁/M_r)² + (2 − 8 log δ₀)/B + γ^{2H}].
@@ -135,23 +136,23 @@ impl Constants {
         let q = 1.0 - self.gamma;
         // M_r is multiplied in: it is 0 where all utilities are constant.
         let critic = q * input.eps0 * self.m_r_2 + self.l_lambda * eps1(input, self.gamma);
-        let actor = (2.0 - 8.0 * input.delta0.ln()) / input.batch + self.gamma.powf(2.0 * input.horizon);
-        let weight = (1.0 + self.mu_bar) * self.m_pi / q.powi(2);
-        4.0 * weight.powi(2) * (critic.powi(2) + self.m_r_2.powi(2) * actor)
+        let actor = (2.0 - 8.0 * ln(input.delta0)) / input.batch + pow(self.gamma, 2.0 * input.horizon);
+        let weight = (1.0 + self.mu_bar) * self.m_pi / powi(q, 2);
+        4.0 * powi(weight, 2) * (powi(critic, 2) + powi(self.m_r_2, 2) * actor)
     }
 }
 
 /// ε₁ = √((4 + 2 γ^{2H} B − 16 log δ₀)/((1−γ)² B)), the error of an occupancy estimate in the 2-norm. B may
 /// be infinite. Paper: eq:def_epsilon.
 pub fn eps1(input: &EstimatorInput, gamma: f64) -> f64 {
-    let drawn = (4.0 - 16.0 * input.delta0.ln()) / input.batch;
-    let cut = 2.0 * gamma.powf(2.0 * input.horizon);
+    let drawn = (4.0 - 16.0 * ln(input.delta0)) / input.batch;
+    let cut = 2.0 * pow(gamma, 2.0 * input.horizon);
     (drawn + cut).sqrt() / (1.0 - gamma)
 }
 
 /// Σ_i |N_i|²/n².
 pub(super) fn spread(groups: &Ragged<u32>) -> f64 {
-    groups.iter().map(|group| (group.len() as f64 / groups.rows() as f64).powi(2)).sum()
+    groups.iter().map(|group| powi(group.len() as f64 / groups.rows() as f64, 2)).sum()
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::constants::SCORE_BOUND;
 use super::dynamics::Dynamics;
 use super::layout::Layout;
+use crate::base::elementary::{exp, ln, pow};
 
 /// M, the χ(ω) that it gives, and for which ω the assumption holds. Paper: assump:decay_transition.
 #[derive(Debug, Clone)]
@@ -48,7 +49,7 @@ pub struct TruncationBound {
 impl TruncationBound {
     /// c₀ φ₀^κ_q.
     pub fn q_error(&self) -> f64 {
-        self.c0 * self.phi0.powf(self.kappa_q as f64)
+        self.c0 * pow(self.phi0, self.kappa_q as f64)
     }
 }
 
@@ -114,14 +115,14 @@ impl Decay {
     fn at(&self, omega: f64, reward_bound: f64, kappa_q: usize) -> TruncationBound {
         let chi = self.chi(omega);
         let c0 = 2.0 * self.gamma * chi * reward_bound / (2.0 - self.gamma * chi);
-        TruncationBound { omega, chi, c0, phi0: (-omega).exp(), kappa_q }
+        TruncationBound { omega, chi, c0, phi0: exp(-omega), kappa_q }
     }
 
     /// Σ_j e^{ω d(i, j)} M_ij and its derivative in ω.
     fn row(&self, i: usize, omega: f64) -> (f64, f64) {
         let terms = self.influence[i].iter().zip(&self.distances[i]);
         terms.filter(|(m, _)| **m > 0.0).fold((0.0, 0.0), |(sum, slope), (m, d)| {
-            let term = (omega * d).exp() * m;
+            let term = exp(omega * d) * m;
             (sum + term, slope + d * term)
         })
     }
@@ -140,7 +141,7 @@ impl Decay {
         let entries = self.influence.iter().flatten().zip(self.distances.iter().flatten());
         let alone = entries
             .filter(|(m, d)| **m > 0.0 && **d > 0.0)
-            .map(|(m, d)| (self.two_over_gamma / m).ln() / d)
+            .map(|(m, d)| ln(self.two_over_gamma / m) / d)
             .fold(f64::INFINITY, f64::min);
         if alone.is_infinite() {
             return Some(f64::INFINITY);

@@ -1,5 +1,6 @@
 //! A factored world written out: its laws as tables, its start law over joint states.
 
+use crate::base::elementary::{log10, pow};
 use crate::graph::Graph;
 use crate::graph::indexing::PairIndex;
 use crate::world::{Evolution, StartLaw, World};
@@ -42,7 +43,7 @@ impl Dynamics {
         }
         let n = world.graph().agents();
         let joint_states = Dynamics::count_joint_states(world).ok_or_else(|| {
-            let digits: f64 = (0..n).map(|i| (world.states(i) as f64).log10()).sum();
+            let digits: f64 = (0..n).map(|i| log10(world.states(i) as f64)).sum();
             refuse(&format!(
                 "the {n} agents have {} joint states; exact computations take at most {LARGEST_JOINT_SPACE}",
                 in_words(digits)
@@ -119,5 +120,5 @@ pub(super) fn digits(mut number: usize, sizes: &[usize]) -> Vec<u8> {
 
 /// 10^`digits` for a message.
 fn in_words(digits: f64) -> String {
-    if digits < 15.0 { format!("{:.0}", 10f64.powf(digits)) } else { format!("about 10^{digits:.0}") }
+    if digits < 15.0 { format!("{:.0}", pow(10f64, digits)) } else { format!("about 10^{digits:.0}") }
 }

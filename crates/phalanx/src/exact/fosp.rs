@@ -9,6 +9,7 @@
 
 use super::decay::last_before;
 use crate::Ragged;
+use crate::base::elementary::powi;
 use crate::policy::{Parameterisation, Policy, Tabular};
 use crate::utility::project_onto_simplex;
 
@@ -117,7 +118,7 @@ fn maximiser_in_box(c: &[f64], lo: &[f64], hi: &[f64]) -> Vec<f64> {
     // Σ slope² of the entries from each place of the order on. Summed, not subtracted: nothing cancels.
     let mut moving = vec![0.0; order.len() + 1];
     for (place, &(_, k)) in order.iter().enumerate().rev() {
-        moving[place] = moving[place + 1] + slope(k).powi(2);
+        moving[place] = moving[place + 1] + powi(slope(k), 2);
     }
     let mut stopped = 0.0;
     for (place, &(breakpoint, k)) in order.iter().enumerate() {
@@ -183,7 +184,7 @@ fn maximiser_on_simplices(gaps: &[f64], point: &Ragged<f64>, widths: &[usize]) -
         return limit;
     }
     // Π is nonexpansive: ‖d(t)‖ ≤ t ‖gaps / scale‖, and that norm is at least 1.
-    let mut low = 1.0 / gaps.iter().map(|gap| (gap / scale).powi(2)).sum::<f64>().sqrt();
+    let mut low = 1.0 / gaps.iter().map(|gap| powi(gap / scale, 2)).sum::<f64>().sqrt();
     let mut high = 2.0 * low;
     while norm(&direction(high)) < 1.0 && high < f64::MAX / 2.0 {
         (low, high) = (high, 2.0 * high);

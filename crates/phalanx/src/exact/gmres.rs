@@ -10,6 +10,8 @@
 
 use multiversion::multiversion;
 
+use crate::base::elementary::hypot;
+
 /// Krylov vectors between restarts.
 const RESTART: usize = 40;
 
@@ -124,7 +126,7 @@ pub fn solve<const L: usize>(
             let (mut rotation, mut carried) = ([[1.0; L], [0.0; L]], [0.0; L]);
             for l in 0..L {
                 let (a, b) = (column[k][l], rest[l]);
-                let length = a.hypot(b);
+                let length = hypot(a, b);
                 if length > 0.0 {
                     (rotation[0][l], rotation[1][l]) = (a / length, b / length);
                 }

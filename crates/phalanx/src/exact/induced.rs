@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::base::elementary::powi;
 use crate::policy::{Policy, Tabular};
 use crate::{Ragged, Result};
 
@@ -37,7 +38,7 @@ impl Induced {
             kappa,
             policy_gap,
             distance: before.iter().zip(after.iter()).map(difference).collect(),
-            bound: n * policy_gap / (1.0 - system.gamma).powi(2),
+            bound: n * policy_gap / powi(1.0 - system.gamma, 2),
         })
     }
 }

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::constants::{Constants, spread};
 use super::input::EstimatorInput;
+use crate::base::elementary::{cbrt, ln, pow, powi};
 use crate::base::range::OpenUnit;
 use crate::{Error, Ragged, Result};
 
@@ -23,7 +24,7 @@ impl Steps {
     /// η_μ = T^{1/3} for a run of `iterations` = T; the factor in the theorem's O(T^{1/3}) is taken as 1.
     /// Paper: thm:convergence.
     pub fn constant(constants: &Constants, iterations: usize) -> Self {
-        Steps::new(constants, (iterations as f64).cbrt())
+        Steps::new(constants, cbrt(iterations as f64))
     }
 
     fn new(constants: &Constants, eta_mu: f64) -> Self {
@@ -54,8 +55,8 @@ impl SamplePlan {
     /// H = log(1/ε)/log(1/γ), which makes γ^{2H} = ε² (errata 6).
     pub fn orders(constants: &Constants, epsilon: f64, delta: f64) -> Result<Self> {
         SamplePlan::new(constants, epsilon, delta, |delta0| EstimatorInput {
-            batch: whole((1.0 / delta0).ln() / epsilon.powi(2)),
-            horizon: whole(epsilon.ln() / constants.gamma.ln()),
+            batch: whole(ln(1.0 / delta0) / powi(epsilon, 2)),
+            horizon: whole(ln(epsilon) / ln(constants.gamma)),
             delta0,
             eps0: epsilon.sqrt(),
         })
@@ -69,7 +70,7 @@ impl SamplePlan {
     pub fn explicit(constants: &Constants, groups: &Ragged<u32>, epsilon: f64, delta: f64) -> Result<Self> {
         let errors = |input: EstimatorInput| {
             let eps_theta = spread(groups) * constants.eps2(&input);
-            (constants.eps_mu(&input) / epsilon.powi(2)).max(eps_theta / epsilon)
+            (constants.eps_mu(&input) / powi(epsilon, 2)).max(eps_theta / epsilon)
         };
         SamplePlan::new(constants, epsilon, delta, |delta0| {
             let endless = EstimatorInput { batch: f64::INFINITY, horizon: f64::INFINITY, delta0, eps0: 1.0 };
@@ -79,7 +80,7 @@ impl SamplePlan {
             let cut = |horizon| errors(EstimatorInput { horizon, eps0: 0.0, ..endless });
             let horizon = first_whole(|horizon| cut(horizon) <= 0.1);
             // The concentration inequality behind the errors needs as large a batch (errata 18).
-            let valid = 2.0 - 8.0 * delta0.ln();
+            let valid = 2.0 - 8.0 * ln(delta0);
             let batch = first_whole(|batch| {
                 batch >= valid && errors(EstimatorInput { batch, horizon, delta0, eps0 }) <= 1.0
             });
@@ -95,13 +96,13 @@ impl SamplePlan {
     ) -> Result<Self> {
         OpenUnit::check("epsilon", epsilon)?;
         OpenUnit::check("delta", delta)?;
-        let iterations = whole(epsilon.powf(-1.5));
+        let iterations = whole(pow(epsilon, -1.5));
         let estimator = estimator(delta / (2.0 * constants.agents as f64 * (iterations + 1.0)));
         Ok(SamplePlan {
             iterations,
-            steps: Steps::new(constants, epsilon.powf(-0.5)),
-            literal_horizon: whole((1.0 / epsilon).ln()),
-            samples: iterations * (estimator.batch * estimator.horizon + estimator.eps0.powi(-2)),
+            steps: Steps::new(constants, pow(epsilon, -0.5)),
+            literal_horizon: whole(ln(1.0 / epsilon)),
+            samples: iterations * (estimator.batch * estimator.horizon + powi(estimator.eps0, -2)),
             estimator,
         })
     }
@@ -167,7 +168,7 @@ impl TdBound {
         let h = f64::max(2.0, 1.0 / slack) / sigma;
         let k1 = (2.0 * h).max(4.0 * sigma * h).max(k0);
         let noise = 4.0 * reward_bound / (1.0 - gamma) + 2.0 * reward_bound;
-        let chances = (2.0 * k0 * steps.powi(2) / delta).ln() + neighbours as f64 * (pairs as f64).ln();
+        let chances = ln(2.0 * k0 * powi(steps, 2) / delta) + neighbours as f64 * ln(pairs as f64);
         let c = 6.0 * noise / slack * (h * k0 / sigma * chances).sqrt();
         let start = 2.0 * reward_bound / (1.0 - gamma) * (k0 + k1);
         let c_prime = 2.0 / slack * f64::max(16.0 * noise * h * k0 / sigma, start);

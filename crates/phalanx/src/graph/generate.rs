@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::config::{Agents, GraphSettings};
 use super::{Graph, MAX_AGENTS, check_agents, group_by_row};
+use crate::base::elementary::{ln, ln_1p, powi};
 use crate::base::error::{Error, Result, ensure};
 use crate::base::limits::check_memory;
 use crate::base::ragged::Ragged;
@@ -116,14 +117,14 @@ impl Graph {
         let mut links = room_for_links("network.probability", probability, probability * pairs(agents))?;
         if probability > 0.0 {
             let mut numbers = Stream::new(seed).sequence(PLACE, 0);
-            let log_unlinked = (-probability).ln_1p();
+            let log_unlinked = ln_1p(-probability);
             // The pairs in order are (1, 0), (2, 0), (2, 1), (3, 0), …; the candidate is (later, earlier),
             // where `earlier` may run past the end of its row until it is brought back.
             let (mut later, mut earlier) = (1u64, 0u64);
             loop {
                 // The number of unlinked pairs before the next link is geometric. The cast saturates, which
                 // is still past the last pair.
-                let skipped = ((1.0 - numbers.uniform()).ln() / log_unlinked) as u64;
+                let skipped = (ln(1.0 - numbers.uniform()) / log_unlinked) as u64;
                 earlier = earlier.saturating_add(skipped);
                 while later < agents as u64 && earlier >= later {
                     earlier -= later;
@@ -230,7 +231,7 @@ fn random_points(agents: usize, seed: u64) -> Vec<[f64; 2]> {
 
 /// Whether two points are linked.
 fn closer_than(radius: f64, a: [f64; 2], b: [f64; 2]) -> bool {
-    (a[0] - b[0]).powi(2) + (a[1] - b[1]).powi(2) < radius.powi(2)
+    powi(a[0] - b[0], 2) + powi(a[1] - b[1], 2) < powi(radius, 2)
 }
 
 /// The unit square cut into equal cells, no narrower than the radius: whoever is closer than the radius is

@@ -21,7 +21,7 @@ pub fn softmax<T: Real>(logits: &mut [T], width: usize) {
 #[multiversion(targets("x86_64+avx512f+avx512vl+fma", "x86_64+avx2+fma"))]
 fn exponentials<T: Real>(x: &mut [T]) {
     for x in x {
-        *x = x.exp();
+        *x = x.exponential();
     }
 }
 

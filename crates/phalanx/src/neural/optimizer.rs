@@ -4,6 +4,7 @@ use multiversion::multiversion;
 use serde::{Deserialize, Serialize};
 
 use super::real::Real;
+use crate::base::elementary::powi;
 
 /// Which gradient step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -94,7 +95,7 @@ impl Adam {
 /// 1 − βᵗ.
 fn bias(step: u64) -> [f64; 2] {
     debug_assert!(step >= 1);
-    BETA.map(|beta| 1.0 - beta.powi(step.min(i32::MAX as u64) as i32))
+    BETA.map(|beta| 1.0 - powi(beta, step.min(i32::MAX as u64) as i32))
 }
 
 impl<T: Real> AdamStep<T> {

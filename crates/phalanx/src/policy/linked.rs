@@ -8,6 +8,7 @@ use rayon::prelude::*;
 
 use super::arrivals::Arrivals;
 use super::{ActTogether, Acting, GradientInput, GradientScratch, LinkSettings, Policy};
+use crate::base::elementary::powi;
 use crate::base::sampler::{outcome, write_thresholds};
 use crate::base::stream::DRAW_RANGE;
 use crate::world::{LARGEST_LOCAL_SPACE, Trajectory, World};
@@ -60,7 +61,7 @@ impl LinkedPolicy {
         }));
         // From far to near, so that the shortest way counts.
         for hops in (0..=kappa).rev() {
-            let lost = 1.0 - (1.0 - *links.loss).powi(i32::try_from(hops).unwrap_or(i32::MAX));
+            let lost = 1.0 - powi(1.0 - *links.loss, i32::try_from(hops).unwrap_or(i32::MAX));
             let lost_below = (lost * f64::from(DRAW_RANGE)).round() as u32;
             for (i, near) in graph.neighbourhoods(hops).iter().enumerate() {
                 for sender in senders.row_mut(i) {

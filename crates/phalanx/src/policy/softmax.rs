@@ -2,6 +2,7 @@
 //! respect to their logits, step by step. Paper: eq:grad_estimate.
 
 use super::{Baseline, GradientInput};
+use crate::base::elementary::{ln, powi};
 
 pub(crate) use phalanx_agent::law::softmax;
 
@@ -15,7 +16,7 @@ pub(crate) fn score(b: usize, action: u8, p: f64) -> f64 {
 pub(crate) fn entropy_slopes(law: &[f64], bonus: f64, out: &mut Vec<f64>) -> f64 {
     // A probability may have underflowed to 0.
     out.clear();
-    out.extend(law.iter().map(|p| p.max(f64::MIN_POSITIVE).ln()));
+    out.extend(law.iter().map(|p| ln(p.max(f64::MIN_POSITIVE))));
     let entropy = -law.iter().zip(&*out).map(|(p, ln)| p * ln).sum::<f64>();
     out.iter_mut().zip(law).for_each(|(ln, p)| *ln = -bonus * p * (*ln + entropy));
     entropy
@@ -108,7 +109,7 @@ impl Spread {
 
     /// Standard deviation, a little above 0.
     pub fn deviation(&self) -> f64 {
-        (self.squares / self.mass - self.mean().powi(2)).max(0.0).sqrt() + 1e-8
+        (self.squares / self.mass - powi(self.mean(), 2)).max(0.0).sqrt() + 1e-8
     }
 }
 

@@ -12,6 +12,7 @@ use super::{
     LocalSpace, Power, Utility, dot, project_onto_simplex, residual_to_slope, squared_distance,
     write_difference,
 };
+use crate::base::elementary::powi;
 use crate::base::error::ensure;
 use crate::{Error, Result};
 
@@ -84,7 +85,7 @@ fn conic(program: &mut Program, distance: Affine, power: Power, q: f64) -> Affin
 impl Utility for NegDistBox {
     fn value(&self, occupancy: &[f64], _: LocalSpace) -> f64 {
         let residual = |cell: usize| box_residual(occupancy[cell], self.lo[cell], self.hi[cell]);
-        let squared: f64 = (0..occupancy.len()).map(|cell| residual(cell).powi(2)).sum();
+        let squared: f64 = (0..occupancy.len()).map(|cell| powi(residual(cell), 2)).sum();
         of_distance(squared.sqrt(), self.power)
     }
 
@@ -152,8 +153,8 @@ impl BaseUtility for NegDistBox {
     fn extremes(&self, simplex: Simplex) -> Extremes {
         let NegDistBox { lo, hi, .. } = self;
         let gain = |cell: usize| {
-            box_residual(simplex.mass, lo[cell], hi[cell]).powi(2)
-                - box_residual(0.0, lo[cell], hi[cell]).powi(2)
+            powi(box_residual(simplex.mass, lo[cell], hi[cell]), 2)
+                - powi(box_residual(0.0, lo[cell], hi[cell]), 2)
         };
         let gains: Vec<f64> = (0..lo.len()).map(gain).collect();
         Extremes { lowest: simplex.vertex(largest(&gains)), highest: nearest_to_box(lo, hi, simplex.mass) }

@@ -8,6 +8,7 @@ use super::range::{Extremes, Simplex};
 use super::spec::Reader;
 use super::{LocalSpace, Utility, floored};
 use crate::Result;
+use crate::base::elementary::ln;
 
 /// −Σ d ln d with d = q Σ λ over groups of cells; gradient −q (ln d + 1).
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -28,13 +29,13 @@ pub type ActionEntropy = Entropy<Actions>;
 impl<M: Marginal> Utility for Entropy<M> {
     fn value(&self, occupancy: &[f64], space: LocalSpace) -> f64 {
         let q = 1.0 - space.gamma;
-        let term = |d: f64| -d * floored(d).ln();
+        let term = |d: f64| -d * ln(floored(d));
         M::sums(occupancy, space).map(|sum| term(q * sum)).sum()
     }
 
     fn gradient(&self, occupancy: &[f64], space: LocalSpace, out: &mut [f64]) {
         let q = 1.0 - space.gamma;
-        M::write(occupancy, space, out, |_, sum| -q * (floored(q * sum).ln() + 1.0));
+        M::write(occupancy, space, out, |_, sum| -q * (ln(floored(q * sum)) + 1.0));
     }
 }
 
@@ -51,7 +52,7 @@ impl<M: Marginal> BaseUtility for Entropy<M> {
     fn bounds(&self, space: LocalSpace, start: &[f64]) -> Option<UtilityBounds> {
         let q = 1.0 - space.gamma;
         let least = q * M::least(start)?;
-        let u = q * (least.ln() + 1.0).abs().max(1.0);
+        let u = q * (ln(least) + 1.0).abs().max(1.0);
         (least > 0.0).then(|| UtilityBounds {
             reward_inf: u,
             reward_2: u * (space.cells() as f64).sqrt(),

@@ -12,6 +12,7 @@ use super::{
     LOG_FLOOR, LocalSpace, Power, Utility, floored, residual_to_slope, squared_distance, write_difference,
 };
 use crate::Result;
+use crate::base::elementary::ln;
 
 /// −‖λ − expert‖₂; gradient −(λ − expert)/‖λ − expert‖₂, and 0 at the expert. Paper: sec:example,
 /// safety-aware apprenticeship learning. Not smooth at the expert (errata 8).
@@ -47,7 +48,7 @@ fn check_expert(expert: &[f64], space: LocalSpace, field: &str) -> Result<()> {
 
 /// ln(p/e).
 fn log_ratio(p: f64, e: f64) -> f64 {
-    (floored(p) / floored(e)).ln()
+    ln(floored(p) / floored(e))
 }
 
 impl<const POWER: u8> Utility for NegNormExpert<POWER> {
@@ -131,7 +132,7 @@ impl BaseUtility for NegKlExpert {
 
     fn conic(&self, program: &mut Program, x: &[Affine], space: LocalSpace) -> Affine {
         let q = 1.0 - space.gamma;
-        let log_expert: Vec<f64> = self.expert.iter().map(|e| (q * e).max(LOG_FLOOR).ln()).collect();
+        let log_expert: Vec<f64> = self.expert.iter().map(|e| ln((q * e).max(LOG_FLOOR))).collect();
         entropy(program, x.iter().cloned()).plus(1.0, &weighted_sum(&log_expert, x))
     }
 }

@@ -1,5 +1,7 @@
 //! Numbers and tables: what formulas of utilities share.
 
+use crate::base::elementary::powi;
+
 /// Logarithms are taken of max(x, `LOG_FLOOR`): the gradient of an entropy is unbounded where an occupancy
 /// vanishes (errata 8), and states that a batch of trajectories never visited do have occupancy 0.
 pub const LOG_FLOOR: f64 = 1e-12;
@@ -20,7 +22,7 @@ pub(super) fn dot(x: &[f64], y: &[f64]) -> f64 {
 
 pub(super) fn squared_distance(x: &[f64], y: &[f64]) -> f64 {
     debug_assert_eq!(x.len(), y.len());
-    x.iter().zip(y).map(|(a, b)| (a - b).powi(2)).sum()
+    x.iter().zip(y).map(|(a, b)| powi(a - b, 2)).sum()
 }
 
 pub(super) fn write_difference(x: &[f64], y: &[f64], out: &mut [f64]) {

@@ -8,6 +8,7 @@ use super::range::{Extremes, Simplex};
 use super::spec::Reader;
 use super::{LocalSpace, Utility};
 use crate::Result;
+use crate::base::elementary::powi;
 
 /// Σ d² with d = Σ λ over groups of cells; gradient 2 d.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -36,7 +37,7 @@ pub struct NormFrom<const FIRST: usize>;
 
 impl<M: Marginal> Utility for SquaredNorm<M> {
     fn value(&self, occupancy: &[f64], space: LocalSpace) -> f64 {
-        M::sums(occupancy, space).map(|sum| sum.powi(2)).sum()
+        M::sums(occupancy, space).map(|sum| powi(sum, 2)).sum()
     }
 
     fn gradient(&self, occupancy: &[f64], space: LocalSpace, out: &mut [f64]) {
@@ -47,7 +48,7 @@ impl<M: Marginal> Utility for SquaredNorm<M> {
 impl<const FIRST: usize> Utility for NormFrom<FIRST> {
     fn value(&self, occupancy: &[f64], space: LocalSpace) -> f64 {
         let q = 1.0 - space.gamma;
-        Actions::sums(occupancy, space).skip(FIRST).map(|sum| 0.5 * (q * sum).powi(2)).sum()
+        Actions::sums(occupancy, space).skip(FIRST).map(|sum| 0.5 * powi(q * sum, 2)).sum()
     }
 
     fn gradient(&self, occupancy: &[f64], space: LocalSpace, out: &mut [f64]) {

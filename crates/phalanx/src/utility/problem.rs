@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::base::elementary::powi;
 use crate::utility::episode::{EpisodeEvent, Tail};
 use crate::utility::group::Group;
 use crate::utility::{Kind, LocalSpace, ScaledUtility};
@@ -235,7 +236,7 @@ impl Problem {
         match self.scaling {
             Scaling::Normalised => 1.0 / (1.0 - self.gamma),
             Scaling::Paper | Scaling::Authors => {
-                (1.0 - self.gamma.powi(steps.min(i32::MAX as usize) as i32)) / (1.0 - self.gamma)
+                (1.0 - powi(self.gamma, steps.min(i32::MAX as usize) as i32)) / (1.0 - self.gamma)
             }
         }
     }

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Channel, Evolution, Factored, MakeSized, SizedWorld, StartLaw, Surroundings, World, WorldSettings,
+    Channel, Evolution, Factored, MakeSized, SizedWorld, StartLaw, Surroundings, World, WorldKernel,
+    WorldSettings,
 };
 use crate::base::key::WORLD_N;
 use crate::base::limits::check_memory;
@@ -240,6 +241,24 @@ impl Factored for Line {
                 next[m] = self.odds(end, actions[end], || states[end + 1]).sample(draws[m]);
             }
         }
+    }
+
+    fn kernel(&self) -> Option<WorldKernel> {
+        let whole = self.first == 0 && self.total == self.graph.agents();
+        let [[m00, m01], [m10, m11]] = self.middle.map(|row| row.map(|odds| odds.threshold));
+        let [c0, c1] = self.copy.map(|odds| odds.threshold);
+        let start = match self.start {
+            Start::Ones => 0,
+            Start::Uniform => 1,
+            Start::Zeros => 2,
+        };
+        let thresholds = [("MIDDLE_00", m00), ("MIDDLE_01", m01), ("MIDDLE_10", m10), ("MIDDLE_11", m11)];
+        let thresholds = thresholds.into_iter().chain([("COPY_0", c0), ("COPY_1", c1)]);
+        let kernel = WorldKernel::new(include_str!("line.cu"), false).constant("LINE_START", start);
+        let add = |kernel: WorldKernel, (name, threshold): (&str, u32)| {
+            kernel.constant(&format!("LINE_{name}"), format!("{threshold}u"))
+        };
+        whole.then(|| thresholds.fold(kernel, add))
     }
 
     fn start_law(&self) -> Option<StartLaw> {

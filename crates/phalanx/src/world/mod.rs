@@ -8,6 +8,7 @@
 
 mod contract;
 mod epidemic;
+mod kernel;
 mod line;
 pub mod pistonball;
 pub mod platoon;
@@ -31,6 +32,7 @@ pub use crate::base::sampler;
 pub use crate::base::stream::{DRAW_RANGE, Place, Purpose, Sequence, Stream};
 pub use contract::check;
 pub use epidemic::{Epidemic, EpidemicModel, EpidemicSpec};
+pub use kernel::WorldKernel;
 pub use line::{Line, LineSettings, MIXING, Start};
 /// Features as data.
 pub use phalanx_agent::policy::{Digit, Term};
@@ -240,6 +242,11 @@ pub trait Factored: Send + Sync + Debug {
     ) {
         let _ = (channel, agents, states, actions, draws);
         rewards.fill(0.0);
+    }
+
+    /// Start, step and rewards as kernel text; none if it is to be had on a processor only.
+    fn kernel(&self) -> Option<WorldKernel> {
+        None
     }
 
     /// Whether [`Factored::transition`] can be asked. Exact computations need it, training does not: where it

@@ -5,6 +5,7 @@ use super::rewards::Rewards;
 use super::steps::Steps;
 use super::value_loss::ValueLoss;
 use super::{Behaviour, MappoSettings};
+use crate::base::elementary::powi;
 use crate::base::fields::{Field, Fields};
 use crate::base::parallel::{agent_blocks, for_each_agent};
 use crate::base::stream::{Place, Purpose, Stream};
@@ -257,7 +258,7 @@ fn continues(&(trajectory, steps): &(&Trajectory, usize)) -> bool {
 pub fn standardise(numbers: &mut [f64], epsilon: f64) {
     let count = numbers.len() as f64;
     let mean = numbers.iter().sum::<f64>() / count;
-    let variance = numbers.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / count;
+    let variance = numbers.iter().map(|x| powi(x - mean, 2)).sum::<f64>() / count;
     let scale = 1.0 / (variance.sqrt() + epsilon);
     numbers.iter_mut().for_each(|x| *x = (*x - mean) * scale);
 }

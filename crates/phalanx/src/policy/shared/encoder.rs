@@ -3,6 +3,7 @@
 
 use rayon::prelude::*;
 
+use crate::base::elementary::ln_1p_f32;
 use crate::base::error::ensure;
 use crate::graph::Graph;
 use crate::neural::{AgentNetworks, Architecture, Rows};
@@ -242,7 +243,7 @@ fn hops(graph: &Graph, agent: usize, group: &[u32], kappa: usize) -> (Vec<Vec<f3
         }
         place
     });
-    let site = counts[1..].iter().map(|&count| (count as f32).ln_1p()).collect();
+    let site = counts[1..].iter().map(|&count| ln_1p_f32(count as f32)).collect();
     (places.collect(), site)
 }
 

@@ -7,6 +7,7 @@ use super::tails::Tails;
 use super::{Assessment, ConstraintAssessment, Interval, Levels, Verdict};
 use crate::algorithm::Task;
 use crate::base::binomial;
+use crate::base::elementary::{ln, powi};
 use crate::base::parallel::{agent_blocks, for_each_agent};
 use crate::run::evaluate::check;
 use crate::sample::occupancy::{Visits, lived};
@@ -237,7 +238,7 @@ impl<'a> Jackknife<'a> {
     /// be seen, or seen at the end of a single episode, would pass for one that cannot happen.
     fn rare(&self, agent: usize, gradient: &[f64], miss: f64) -> f64 {
         let Pool { problem, episodes, occupancy, live, .. } = &self.pool;
-        let log = (1.0 / miss).ln();
+        let log = ln(1.0 / miss);
         let few = FEW_EPISODES.min(*episodes as u32);
         let excess = |&k: &u32| (log + (2.0 * f64::from(k) * log).sqrt()) / *episodes as f64;
         let cells = problem.agents[agent].space.cells();
@@ -288,7 +289,7 @@ impl Pool<'_> {
         if self.problem.scaling != Scaling::Normalised {
             return 0.0;
         }
-        let remainder = self.problem.gamma.powi(self.weights.len().min(i32::MAX as usize) as i32);
+        let remainder = powi(self.problem.gamma, self.weights.len().min(i32::MAX as usize) as i32);
         remainder / (1.0 - self.problem.gamma) * self.oscillation(agent, gradient)
     }
 

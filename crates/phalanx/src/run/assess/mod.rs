@@ -25,6 +25,7 @@ use serde::Serialize;
 
 use super::agents::keep_least;
 use super::evaluate::Episodes;
+use crate::base::elementary::ln;
 use crate::base::error::ensure;
 use crate::base::key::GAMMA;
 use crate::base::limits::MOST_STEPS;
@@ -215,7 +216,7 @@ pub fn assessment_horizon(problem: &Problem, horizon: usize) -> Result<usize> {
         return Ok(horizon);
     }
     let gamma = problem.gamma;
-    let needed = (REMAINDER.ln() / gamma.ln()).ceil();
+    let needed = (ln(REMAINDER) / ln(gamma)).ceil();
     ensure(needed <= MOST_STEPS as f64, || {
         let message = format!(
             "{gamma} needs episodes of {needed} steps until γ^H is {REMAINDER}, and {MOST_STEPS} are possible; use a \

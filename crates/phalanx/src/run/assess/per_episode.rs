@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::Interval;
 use crate::base::binomial;
+use crate::base::elementary::powi;
 use crate::world::{Event, Trajectory, World, sampled_channels, sampled_number};
 
 /// How often an event of the world happened within the training horizon.
@@ -161,7 +162,7 @@ fn rewards_along(world: &dyn World) -> Option<impl Fn(&Trajectory, usize, usize)
 fn mean_interval(samples: &[f64], quantile: f64) -> Interval {
     let e = samples.len() as f64;
     let mean = samples.iter().sum::<f64>() / e;
-    let variance = samples.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (e - 1.0);
+    let variance = samples.iter().map(|x| powi(x - mean, 2)).sum::<f64>() / (e - 1.0);
     let half = quantile * (variance / e).sqrt();
     Interval { value: mean, lower: mean - half, upper: mean + half }
 }

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::{Interval, Verdict};
 use crate::Ragged;
+use crate::base::elementary::ln;
 use crate::sample::episode_events::total_cost;
 use crate::utility::problem::{Bound, Problem};
 use crate::world::Trajectory;
@@ -76,7 +77,7 @@ impl<'a> Tails<'a> {
 /// of Probability 18, 1990.
 fn interval(sorted: &[f64], [low, high]: [f64; 2], level: f64, miss: f64) -> Interval {
     let n = sorted.len() as f64;
-    let shift = ((2.0 / miss).ln() / (2.0 * n)).sqrt().min(1.0);
+    let shift = (ln(2.0 / miss) / (2.0 * n)).sqrt().min(1.0);
     let value = tail_mean(sorted, [0.0, 0.0], [low, high], level);
     let upper = tail_mean(sorted, [shift, 0.0], [low, high], level);
     let lower = tail_mean(sorted, [0.0, shift], [low, high], level);

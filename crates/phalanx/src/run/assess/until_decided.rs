@@ -6,6 +6,7 @@
 
 use super::{Assessment, ConstraintAssessment, Levels, Verdict};
 use crate::base::binomial;
+use crate::base::elementary::powi;
 use crate::base::error::ensure;
 use crate::run::evaluate::Evaluator;
 use crate::{Error, Result};
@@ -85,7 +86,7 @@ impl Evaluator {
                 return episodes_to_decide(rate, bound, levels.each_event / 2.0);
             }
             let half = (found.utility.upper - found.utility.lower) / 2.0;
-            assessment.episodes as f64 * (half / found.slack.abs()).powi(2)
+            assessment.episodes as f64 * powi(half / found.slack.abs(), 2)
         });
         let needed = needed.fold(0.0, f64::max);
         (needed <= MOST).then_some(needed.ceil() as usize)

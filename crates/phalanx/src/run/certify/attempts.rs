@@ -6,6 +6,7 @@
 //! does not hold passed its own test: each is tested with α_r, without further correction.
 
 use crate::Result;
+use crate::base::elementary::powi;
 
 /// Times the half-width of a verdict that training aims at after the first attempt. After each further one it
 /// is as much more: where a trained policy ends up differs from one training to the next.
@@ -13,7 +14,7 @@ const ROOM: f64 = 1.5;
 
 /// The error of attempt `r`, from 1 on.
 pub fn error_of_attempt(r: usize, confidence: f64) -> f64 {
-    6.0 * (1.0 - confidence) / (std::f64::consts::PI * r as f64).powi(2)
+    6.0 * (1.0 - confidence) / powi(std::f64::consts::PI * r as f64, 2)
 }
 
 /// What an attempt found of a constraint.

@@ -1,6 +1,7 @@
 //! What a check means, in words: what holds, and what to change.
 
 use super::{Check, Feasibility, Subject};
+use crate::base::elementary::{log10, powi};
 use crate::base::key::{GAMMA, KAPPA_Q, SCALING};
 use crate::exact::{Dynamics, ever_optimum};
 use crate::learn::dual::{DualKind, MU_MAX};
@@ -199,10 +200,10 @@ fn round_up(x: f64) -> f64 {
     if x <= 0.0 {
         return 0.0;
     }
-    let digits = 1 - x.log10().floor() as i32;
+    let digits = 1 - log10(x).floor() as i32;
     // What is above by rounding only is not rounded up. Dividing by a power of ten gives the nearest decimal.
-    let whole = (x * 10f64.powi(digits) * (1.0 - 1e-9)).ceil();
-    if digits > 0 { whole / 10f64.powi(digits) } else { whole * 10f64.powi(-digits) }
+    let whole = (x * powi(10f64, digits) * (1.0 - 1e-9)).ceil();
+    if digits > 0 { whole / powi(10f64, digits) } else { whole * powi(10f64, -digits) }
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::{Point, found};
+use crate::base::elementary::ln;
 use crate::base::stream::{Place, Purpose, Stream};
 use crate::distributed::Halo;
 use crate::exact::{TdBound, TdSetting, Truncation};
@@ -83,7 +84,7 @@ fn setting(point: &Point<'_>, delta: f64, notes: &mut Vec<String>) -> Option<TdS
         (group.len(), pairs)
     });
     // C_i grows with |N_i| log(|S_i||A_i|).
-    let weight = |&(neighbours, pairs): &(usize, usize)| neighbours as f64 * (pairs as f64).ln();
+    let weight = |&(neighbours, pairs): &(usize, usize)| neighbours as f64 * ln(pairs as f64);
     let (neighbours, pairs) = shapes.max_by(|a, b| weight(a).total_cmp(&weight(b))).unwrap_or((1, 1));
     Some(TdSetting {
         // It must be below 1; where all is certain, any smaller one is true as well.

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::{Point, Targets};
 use crate::Result;
+use crate::base::elementary::pow;
 use crate::exact::{Constants, SamplePlan, Steps};
 use crate::learn::dual::MU_MAX;
 
@@ -43,7 +44,7 @@ impl Theorems {
         } else {
             Some("the gradient of some utility has no bound over all occupancies".into())
         };
-        let iterations = subject.iterations.unwrap_or(epsilon.powf(-1.5).ceil() as usize);
+        let iterations = subject.iterations.unwrap_or(pow(epsilon, -1.5).ceil() as usize);
         let orders = constants.map(|constants| SamplePlan::orders(&constants, epsilon, delta));
         let explicit =
             constants.map(|constants| SamplePlan::explicit(&constants, point.groups, epsilon, delta));

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::{Feasibility, Point};
+use crate::base::elementary::powi;
 use crate::exact::{Truncated, Truncation};
 use crate::policy::Policy;
 use crate::{Ragged, Result};
@@ -155,7 +156,7 @@ impl Point<'_> {
 
 /// max_i ‖a_i − b_i‖₂.
 fn largest_distance(a: &Ragged<f64>, b: &Ragged<f64>) -> f64 {
-    let square = |(a, b): (&[f64], &[f64])| a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum::<f64>();
+    let square = |(a, b): (&[f64], &[f64])| a.iter().zip(b).map(|(a, b)| powi(a - b, 2)).sum::<f64>();
     a.iter().zip(b.iter()).map(square).fold(0.0, f64::max).sqrt()
 }
 

@@ -1,6 +1,7 @@
 //! How the disease moves on: the law of an agent's next state, and the same as a table to sample from.
 
 use super::spec::{EpidemicModel, EpidemicSpec};
+use crate::base::elementary::powi;
 use crate::base::sampler::write_thresholds;
 
 /// Actions: nothing, protect oneself, be treated.
@@ -56,7 +57,7 @@ impl Chances {
             SUSCEPTIBLE => {
                 let protected = usize::from(action == PROTECT);
                 let contacts = i32::try_from(infected_contacts).unwrap_or(i32::MAX);
-                let escapes = self.no_import[protected] * self.escape[protected].powi(contacts);
+                let escapes = self.no_import[protected] * powi(self.escape[protected], contacts);
                 (SUSCEPTIBLE, INFECTED, 1.0 - escapes)
             }
             INFECTED => {

@@ -4,6 +4,8 @@
 
 use std::f64::consts::PI;
 
+use crate::base::elementary::cos;
+
 /// Seconds of a step.
 pub const DT: f64 = 0.1;
 /// Headway that every vehicle should have, in metres.
@@ -37,7 +39,7 @@ pub fn optimal_speed(headway: f64) -> f64 {
     } else if headway >= FREE {
         TOP_SPEED
     } else {
-        TOP_SPEED / 2.0 * (1.0 - (PI * (headway - STANDS) / (FREE - STANDS)).cos())
+        TOP_SPEED / 2.0 * (1.0 - cos(PI * (headway - STANDS) / (FREE - STANDS)))
     }
 }
 

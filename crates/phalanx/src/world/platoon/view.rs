@@ -2,6 +2,7 @@
 
 use super::motion::{DT, MOST_ACCELERATION, TARGET_HEADWAY, TARGET_SPEED, TOP_SPEED, Vehicle, optimal_speed};
 use super::shared_vehicle;
+use crate::base::elementary::tanh_f32;
 use crate::world::View;
 
 /// Numbers per vehicle: the five of the published environment, and two that are fine near the target.
@@ -58,8 +59,8 @@ fn numbers(vehicle: &Vehicle, ahead: f64) -> [f32; NUMBERS] {
         (wanted / SPEEDS).clamp(-MOST, MOST),
         (lack + DT as f32 * closing) / TARGET_HEADWAY as f32,
         (vehicle.acceleration / MOST_ACCELERATION) as f32,
-        (lack / FINE_HEADWAY).tanh(),
-        (closing / FINE_SPEED).tanh(),
+        tanh_f32(lack / FINE_HEADWAY),
+        tanh_f32(closing / FINE_SPEED),
     ]
 }
 

@@ -1,0 +1,85 @@
+// What all kernels share: pairs of state and action, rows of trajectories, random numbers, complaints.
+
+typedef PAIR_TYPE pair_t;
+#define AGENTS (run->agents)
+#define STATE_OF(pair) ((u32)(pair) & ((1u << STATE_BITS) - 1))
+#define ACTION_OF(pair) ((u32)(pair) >> STATE_BITS)
+#define PAIR(state, action) ((pair_t)((state) | (action) << STATE_BITS))
+
+// Rows of `pairs`: the batch, then the chains of Q-evaluation, step after step.
+#define BATCH_ROW(t, k) ((long long)(t) * BATCH_ROOM + (k))
+#define CHAIN_ROW(c, k) ((long long)BATCH * BATCH_ROOM + (long long)(c) * CHAIN_ROOM + (k))
+
+// What worlds and policies read of a step: the pairs of the agents from `px_base` on.
+#define READ_ARGS const pair_t *px_pairs, long long px_base
+#define READ_PASS px_pairs, px_base
+// At the edge of a tile an agent may read beyond it: what comes of that is not used.
+#if HALO > 0
+#define PLACE(at) ((at) < 0 ? 0 : (at) < SPAN ? (at) : SPAN - 1)
+#else
+#define PLACE(at) (at)
+#endif
+#define STATE(agent) STATE_OF(px_pairs[PLACE((agent) - px_base)])
+#define ACTION(agent) ACTION_OF(px_pairs[PLACE((agent) - px_base)])
+
+// Philox4x32-10, as in `base/stream.rs`: the numbers of an agent at a place.
+DEVICE void philox(const struct Run *run, u32 agent, u32 block, u32 iteration, u32 last, u32 out[4]) {
+    u32 c0 = agent, c1 = block, c2 = iteration, c3 = last;
+    u32 k0 = (u32)run->key0, k1 = (u32)run->key1;
+#if defined(__CUDACC_RTC__)
+#pragma unroll
+#endif
+    for (int round = 0; round < 10; round++) {
+        u64 p0 = (u64)0xD2511F53u * c0, p1 = (u64)0xCD9E8D57u * c2;
+        u32 n0 = (u32)(p1 >> 32) ^ c1 ^ k0, n2 = (u32)(p0 >> 32) ^ c3 ^ k1;
+        c1 = (u32)p1;
+        c3 = (u32)p0;
+        c0 = n0;
+        c2 = n2;
+        k0 += 0x9E3779B9u;
+        k1 += 0xBB67AE85u;
+    }
+    out[0] = c0;
+    out[1] = c1;
+    out[2] = c2;
+    out[3] = c3;
+}
+
+// Notes the first agent for which something is not finite; the host says what it means.
+DEVICE void complain(const struct Run *run, int what, long long agent) {
+    atomic_min(&run->complaints[what], (u32)agent);
+}
+
+DEVICE int is_finite(double x) {
+    return x - x == 0.0;
+}
+
+// As `f64::clamp`: a NaN stays one.
+DEVICE double clamp(double x, double low, double high) {
+    return x < low ? low : x > high ? high : x;
+}
+
+// Thresholds of a law on draws of 31 bits, as in `phalanx_agent::draw`.
+DEVICE void write_thresholds(const double *law, int count, u32 *out) {
+    double total = -0.0, cumulative = 0.0;
+    int last = 0;
+    for (int b = 0; b < count; b++) {
+        total += law[b];
+        if (law[b] > 0.0) last = b;
+    }
+    for (int b = 0; b < count - 1; b++) {
+        cumulative += law[b];
+        out[b] = b >= last ? 0x80000000u : (u32)round(cumulative / total * 2147483648.0);
+    }
+}
+
+// The soft-max of logits, in place, as in `phalanx_agent::law`.
+DEVICE void softmax(double *law, int count) {
+    double largest = -INFINITY, total = 0.0;
+    for (int b = 0; b < count; b++) largest = fmax(largest, law[b]);
+    for (int b = 0; b < count; b++) {
+        law[b] = px_exp(law[b] - largest);
+        total += law[b];
+    }
+    for (int b = 0; b < count; b++) law[b] /= total;
+}

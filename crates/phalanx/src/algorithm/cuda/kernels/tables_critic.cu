@@ -1,0 +1,102 @@
+// Critics that are tables over the pairs of a neighbourhood. Paper: alg:subroutine, eq:td_learning.
+
+// The index of every agent's neighbourhood in every row: learning and gradients look it up. Blocks are agents × rows.
+KERNEL(index_pairs) {
+    const long long agent = THREAD;
+    if (agent >= AGENTS) return;
+    u32 ids[Q_SLOTS], of_state[Q_SLOTS], of_action[Q_SLOTS];
+    for (int m = 0; m < Q_SLOTS; m++) {
+        ids[m] = run->q_group[m * AGENTS + agent];
+        of_state[m] = run->q_state_stride[m * AGENTS + agent];
+        of_action[m] = run->q_action_stride[m * AGENTS + agent];
+    }
+    const long long first = (long long)blockIdx.y * INDEX_ROWS;
+    for (long long row = first; row < first + INDEX_ROWS && row < ROWS; row++) {
+        u32 z = 0;
+        for (int m = 0; m < Q_SLOTS; m++) {
+            const pair_t pair = run->pairs[row * AGENTS + ids[m]];
+            z += of_state[m] * STATE_OF(pair) + of_action[m] * ACTION_OF(pair);
+        }
+        run->index[row * AGENTS + agent] = (index_t)z;
+    }
+}
+
+// Distance of an agent's entries while it learns: small in shared memory.
+#if TD_SHARED
+typedef int td_apart_t;
+#else
+typedef long long td_apart_t;
+#endif
+
+// What utility u pays agent i at a row: its shadow reward at the own pair, and of sampled channels.
+DEVICE double reward_at(const struct Run *run, const double *rewards, td_apart_t apart, int u, long long row, long long agent, u32 own) {
+    double reward = rewards[(u * REWARD_ROW + own) * apart];
+#if CHANNELS > 0
+    const int cells = (int)(run->state_count[agent] * run->action_count[agent]);
+    for (int channel = 0; channel < CHANNELS; channel++) {
+        const double weight = rewards[(u * REWARD_ROW + cells + channel) * apart];
+        if (weight != 0.0)
+            reward += weight * (double)run->sampled[((long long)channel * ROWS + row) * AGENTS + agent];
+    }
+#endif
+    return reward;
+}
+
+// Line 6: K updates along the chain, one thread per agent.
+KERNEL(td_learn) {
+    const long long agent = THREAD;
+    if (agent >= AGENTS) return;
+    const int utilities = 1 + (int)run->constraint_count[agent], size = (int)run->q_size[agent];
+#if TD_SHARED
+    SHARED(double, memory);
+    const td_apart_t apart = blockDim.x;
+    double *q = memory + threadIdx.x, *rewards = q + UTILITIES * TABLE_ENTRIES * apart;
+    for (int u = 0; u < utilities; u++)
+        for (int z = 0; z < size; z++)
+            q[(u * TABLE_ENTRIES + z) * apart] = IS_WARM ? run->q[(long long)(u * TABLE_ENTRIES + z) * AGENTS + agent] : 0.0;
+    for (int e = 0; e < UTILITIES * REWARD_ROW; e++) rewards[e * apart] = run->rewards[(long long)e * AGENTS + agent];
+#else
+    const td_apart_t apart = AGENTS;
+    double *q = run->q + agent;
+    const double *rewards = run->rewards + agent;
+    if (!IS_WARM)
+        for (int e = 0; e < UTILITIES * TABLE_ENTRIES; e++) q[e * apart] = 0.0;
+#endif
+    const int actions = (int)run->action_count[agent];
+    const index_t *index = run->index + CHAIN_ROW(0, 0) * AGENTS + agent;
+    const pair_t *pairs = run->pairs + CHAIN_ROW(0, 0) * AGENTS + agent;
+    u32 z = LOAD(index);
+    for (int k = 0; k + 1 < CHAIN_ROOM; k++) {
+        const u32 next = LOAD(index + (long long)(k + 1) * AGENTS);
+        const pair_t pair = LOAD(pairs + (long long)k * AGENTS);
+        const u32 own = STATE_OF(pair) * actions + ACTION_OF(pair);
+        const double eta = LOAD(run->td_steps + k);
+        for (int u = 0; u < UTILITIES; u++) {
+            if (u >= utilities) break;
+            const double reward = reward_at(run, rewards, apart, u, CHAIN_ROW(0, k), agent, own);
+            const double target = reward + run->gamma * q[(u * TABLE_ENTRIES + next) * apart];
+            const double value = q[(u * TABLE_ENTRIES + z) * apart];
+            q[(u * TABLE_ENTRIES + z) * apart] = value + eta * (target - value);
+        }
+        z = next;
+    }
+#if TD_SHARED
+    for (int u = 0; u < utilities; u++)
+        for (int e = 0; e < size; e++)
+            run->q[(long long)(u * TABLE_ENTRIES + e) * AGENTS + agent] = q[(u * TABLE_ENTRIES + e) * apart];
+#endif
+}
+
+// Line 8 begins: W = Q_f + Σ μ·Q_g of every agent.
+KERNEL(weigh_tables) {
+    const long long agent = THREAD;
+    if (agent >= AGENTS) return;
+    const int constraints = (int)run->constraint_count[agent], size = (int)run->q_size[agent];
+    for (int z = 0; z < size; z++) {
+        double sum = run->q[(long long)z * AGENTS + agent];
+        for (int c = 0; c < constraints; c++)
+            sum += run->mu[(long long)c * AGENTS + agent] * run->q[(long long)((1 + c) * TABLE_ENTRIES + z) * AGENTS + agent];
+        if (!is_finite(sum)) complain(run, COMPLAINT_Q, agent);
+        run->weighted[(long long)z * AGENTS + agent] = sum;
+    }
+}
