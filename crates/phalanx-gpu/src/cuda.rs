@@ -77,7 +77,10 @@ fn init() -> Result<()> {
         ));
     }
     result::init().map_err(|error| {
-        GpuError::NoDevice(format!("the NVIDIA driver does not start: {}; use device = \"cpu\"", reason(error)))
+        GpuError::NoDevice(format!(
+            "the NVIDIA driver does not start: {}; use device = \"cpu\"",
+            reason(error)
+        ))
     })
 }
 
@@ -184,7 +187,8 @@ impl Cuda {
     pub fn download(&self, address: u64, bytes: &mut [u8]) -> Result<()> {
         self.enter()?;
         // SAFETY: the caller owns so many bytes at `address`; the copy is waited for below.
-        unsafe { result::memcpy_dtoh_async(bytes, address, self.stream) }.map_err(failed("copying from it"))?;
+        unsafe { result::memcpy_dtoh_async(bytes, address, self.stream) }
+            .map_err(failed("copying from it"))?;
         self.synchronize()
     }
 
@@ -215,7 +219,8 @@ impl Cuda {
         let function = function.map_err(|error| missing(reason(error)))?;
         let most = CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
         // SAFETY: the function was just found.
-        let set = unsafe { result::function::set_function_attribute(function, most, self.shared_memory as i32) };
+        let set =
+            unsafe { result::function::set_function_attribute(function, most, self.shared_memory as i32) };
         // A kernel with shared arrays of its own has less to give.
         let _ = set;
         Ok(Function(function))
@@ -224,12 +229,8 @@ impl Cuda {
     /// Asks for a kernel.
     pub fn launch(&self, function: Function, launch: &Launch, mut run: u64, mut now: u64) -> Result<()> {
         let (mut x, mut y) = (launch.x, launch.y);
-        let mut arguments: [*mut c_void; 4] = [
-            (&raw mut run).cast(),
-            (&raw mut now).cast(),
-            (&raw mut x).cast(),
-            (&raw mut y).cast(),
-        ];
+        let mut arguments: [*mut c_void; 4] =
+            [(&raw mut run).cast(), (&raw mut now).cast(), (&raw mut x).cast(), (&raw mut y).cast()];
         let (grid, block) = ((launch.grid[0], launch.grid[1], 1), (launch.block, 1, 1));
         // SAFETY: every kernel of a program takes these four arguments, which the driver copies now; memory
         // behind `run` belongs to the program, which outlives its recordings.

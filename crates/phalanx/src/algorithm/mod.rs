@@ -1,6 +1,7 @@
 //! Algorithms: one iteration each; the loop around it is `run`'s.
 
 mod critics;
+mod cuda;
 mod exact;
 mod kind;
 mod mappo;

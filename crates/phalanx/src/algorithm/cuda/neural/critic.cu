@@ -47,14 +47,13 @@ KERNEL_OF(128, critic_order) {
         SYNC();
     }
     if (agent == 0 && threadIdx.x == 0) {
-        u64 step = run->critic_steps[0];
+        u64 step = (u64)now->critic_steps;
         for (int k = 0; k < CRITIC_STEPS; k++) {
             step++;
             double root = sqrt(1.0 - px_power(0.999, step));
-            run->critic_rates[2 * k] = (float)(run->critic_learning_rate * root / (1.0 - px_power(0.9, step)));
-            run->critic_rates[2 * k + 1] = (float)(run->critic_epsilon * root);
+            run->critic_rates[2 * k] = (float)(CRITIC_LEARNING_RATE * root / (1.0 - px_power(0.9, step)));
+            run->critic_rates[2 * k + 1] = (float)(CRITIC_EPSILON * root);
         }
-        run->critic_steps[0] = step;
     }
 }
 
@@ -66,7 +65,7 @@ KERNEL_OF(CRITIC_THREADS, critic_values) {
     const float *w = (x == 0 && CRITIC_HAS_TARGET ? run->critic_target : run->critic_weights) + run->critic_start[network];
     u32 *rows = (u32 *)(sh + CRITIC_AT_SAMPLES);
     int total = x == 0 ? CRITIC_TRANSITIONS : BATCH * HORIZON;
-    critic_load(run, &s, agent, run->q_group, run->q_count, w, sh);
+    critic_load(run, &s, agent, run->q_group, w, sh);
     for (int first = blockIdx.y * CRITIC_TILE; first < total; first += gridDim.y * CRITIC_TILE) {
         int count = total - first < CRITIC_TILE ? total - first : CRITIC_TILE;
         for (int k = threadIdx.x; k < count; k += CRITIC_THREADS) {
@@ -90,7 +89,7 @@ DEVICE float critic_reward(const struct Run *run, long long agent, int utility, 
     pair_t pair = run->pairs[row * AGENTS + agent];
     int cells = run->state_count[agent] * run->action_count[agent];
     int cell = STATE_OF(pair) * run->action_count[agent] + ACTION_OF(pair);
-    int last = CRITIC_MERGED ? (int)run->constraints[agent] : utility;
+    int last = CRITIC_MERGED ? (int)run->constraint_count[agent] : utility;
     double reward = 0;
     for (int e = -1; e < CHANNELS; e++) {
         int entry = e < 0 ? cell : cells + e;
@@ -113,21 +112,68 @@ DEVICE float critic_slope(float e, int count) {
     return scale * (e > 1 ? 1 : e < -1 ? -1 : e);
 }
 
-// One step of one parameter, and of its target.
-DEVICE float critic_step(const struct Run *run, long long at, float w, float slope, float factor, float rate, float epsilon) {
-    slope *= factor;
+// A gradient step: where parameters, moments and targets lie, and its size.
+struct critic_descent {
+    float *w, *first, *second, *target, factor, rate, epsilon;
+};
+
+// What a parameter's step reads beside the parameter.
+struct critic_memory {
+    float first, second, target;
+};
+
+DEVICE struct critic_memory critic_recall(const struct critic_descent *to, int at) {
+    struct critic_memory memory = {0, 0, 0};
 #if CRITIC_ADAM
-    float m = 0.9f * run->critic_first[at] + CRITIC_REST_FIRST * slope;
-    float v = 0.999f * run->critic_second[at] + CRITIC_REST_SECOND * slope * slope;
-    run->critic_first[at] = m;
-    run->critic_second[at] = v;
-    w -= QUOTIENT(rate * m, px_root(v) + epsilon);
-#else
-    w = w - (float)run->critic_learning_rate * slope;
+    memory.first = to->first[at];
+    memory.second = to->second[at];
 #endif
-    run->critic_weights[at] = w;
-    if (CRITIC_HAS_TARGET) run->critic_target[at] = (1.0f - CRITIC_POLYAK) * w + CRITIC_POLYAK * run->critic_target[at];
+    if (CRITIC_HAS_TARGET) memory.target = to->target[at];
+    return memory;
+}
+
+// One step of a parameter, and of its target.
+DEVICE float critic_step(const struct critic_descent *to, int at, float w, float slope, struct critic_memory memory) {
+    slope *= to->factor;
+#if CRITIC_ADAM
+    float m = 0.9f * memory.first + CRITIC_REST_FIRST * slope;
+    float v = 0.999f * memory.second + CRITIC_REST_SECOND * slope * slope;
+    to->first[at] = m;
+    to->second[at] = v;
+    w -= QUOTIENT(to->rate * m, px_root(v) + to->epsilon);
+#else
+    w -= (float)CRITIC_LEARNING_RATE * slope;
+#endif
+    to->w[at] = w;
+    if (CRITIC_HAS_TARGET) to->target[at] = (1.0f - CRITIC_POLYAK) * w + CRITIC_POLYAK * memory.target;
     return w;
+}
+
+// Steps of a thread's part of a matrix, whose `inputs` rows of `units` begin at `from`. Memory is asked for by
+// many parameters before the first of them moves: otherwise each would wait for the one before.
+DEVICE int critic_move(const struct critic_descent *to, int from, const float *slopes, int rows, int columns, int inputs,
+                       int units, float *w, int stride) {
+    int is_finite = 1;
+    UNROLL for (int first = 0; first < rows; first += CRITIC_AT_ONCE) {
+        struct critic_memory memory[CRITIC_AT_ONCE][AT_LEAST_ONE(CRITIC_MOST)];
+        UNROLL for (int r = 0; r < CRITIC_AT_ONCE; r++) {
+            UNROLL for (int c = 0; c < columns; c++) {
+                int i = WARP * rows + first + r, u = LANE + 32 * c;
+                if (first + r < rows && i < inputs && u < units) memory[r][c] = critic_recall(to, from + i * units + u);
+            }
+        }
+        UNROLL for (int r = 0; r < CRITIC_AT_ONCE; r++) {
+            UNROLL for (int c = 0; c < columns; c++) {
+                int i = WARP * rows + first + r, u = LANE + 32 * c;
+                if (first + r < rows && i < inputs && u < units) {
+                    float *place = w + i * stride + u;
+                    *place = critic_step(to, from + i * units + u, *place, slopes[(first + r) * columns + c], memory[r][c]);
+                    is_finite &= *place - *place == 0;
+                }
+            }
+        }
+    }
+    return is_finite;
 }
 
 // A pass (number x) over all transitions in minibatches. A block per network.
@@ -142,11 +188,13 @@ KERNEL_OF(CRITIC_THREADS, critic_learn) {
     const u32 *order = run->critic_order + (agent * CRITIC_PASSES + x) * CRITIC_TRANSITIONS;
     const float *next = run->critic_next + (network - slot_of_agent % CRITIC_TWINS) * CRITIC_TRANSITIONS;
     struct critic_gradient g;
+    struct critic_descent to = {run->critic_weights + start, run->critic_first + start, run->critic_second + start,
+                                run->critic_target + start, 1, 0, 0};
     int is_finite = 1, tid = threadIdx.x;
-    critic_load(run, &s, agent, run->q_group, run->q_count, w, sh);
+    critic_load(run, &s, agent, run->q_group, w, sh);
     for (int from = 0; from < CRITIC_TRANSITIONS; from += CRITIC_MINIBATCH) {
         int size = CRITIC_TRANSITIONS - from < CRITIC_MINIBATCH ? CRITIC_TRANSITIONS - from : CRITIC_MINIBATCH;
-        int number = (x * CRITIC_TRANSITIONS_STEPS + from / CRITIC_MINIBATCH);
+        int number = (x * CRITIC_STEPS_OF_PASS + from / CRITIC_MINIBATCH);
         critic_clear(&g, &s, sh);
         for (int first = 0; first < size; first += CRITIC_TILE) {
             int count = size - first < CRITIC_TILE ? size - first : CRITIC_TILE;
@@ -159,7 +207,7 @@ KERNEL_OF(CRITIC_THREADS, critic_learn) {
                     after = other < after ? other : after;
                 }
                 rows[k] = row;
-                wanted[k] = critic_reward(run, agent, utility, row) + CRITIC_GAMMA * after;
+                wanted[k] = critic_reward(run, agent, utility, row) + (float)run->gamma * after;
             }
             SYNC();
             critic_observe(run, &s, agent, count, sh);
@@ -175,7 +223,8 @@ KERNEL_OF(CRITIC_THREADS, critic_learn) {
         float factor = 1;
 #if CRITIC_CLIPS
 #define CRITIC_SQUARE(at, slope, place) squares = fmaf(slope, slope, squares)
-        CRITIC_EACH_PARAMETER(CRITIC_SQUARE, s, g, sh)
+        CRITIC_EACH_WEIGHT(CRITIC_SQUARE, s, g, sh)
+        CRITIC_EACH_OTHER(CRITIC_SQUARE, s, g, sh)
         sums[tid] = squares;
         SYNC();
         for (int half = CRITIC_THREADS / 2; half > 0; half /= 2) {
@@ -185,27 +234,40 @@ KERNEL_OF(CRITIC_THREADS, critic_learn) {
         float norm = sqrtf(sums[0]);
         if (norm > CRITIC_CLIP) factor = CRITIC_CLIP / norm;
 #endif
-        float rate = run->critic_rates[2 * number], epsilon = run->critic_rates[2 * number + 1];
+        to.factor = factor;
+        to.rate = run->critic_rates[2 * number];
+        to.epsilon = run->critic_rates[2 * number + 1];
+#if CRITIC_ROWS > 0
+        is_finite &= critic_move(&to, s.first, g.first, CRITIC_R1, CRITIC_C1, s.features, CRITIC_D1, sh + CRITIC_AT_W1, CRITIC_STRIDE_W1);
+#endif
+#if CRITIC_D2 > 0
+        is_finite &= critic_move(&to, s.second, g.second, CRITIC_R2, CRITIC_C2, CRITIC_D1, CRITIC_D2, sh + CRITIC_AT_W2, CRITIC_STRIDE_W2);
+#endif
         // New embeddings wait until the old ones have been used.
-#define CRITIC_MOVE(at, slope, place)                                                                                      \
-    {                                                                                                                      \
-        float *to = place;                                                                                                 \
-        float moved = critic_step(run, start + (at), *to, slope, factor, rate, epsilon);                                   \
-        if (to >= sh + CRITIC_AT_TABLE && to < sh + CRITIC_AT_TABLE + CRITIC_TABLE) to += CRITIC_AT_NEW_TABLE - CRITIC_AT_TABLE; \
-        *to = moved;                                                                                                       \
-        is_finite &= moved - moved == 0;                                                                                   \
+#define CRITIC_MOVE(at, slope, place)                                                                      \
+    {                                                                                                      \
+        float *from = place;                                                                               \
+        int is_table = from >= sh + CRITIC_AT_TABLE && from < sh + CRITIC_AT_TABLE + CRITIC_TABLE;         \
+        float moved = critic_step(&to, at, *from, slope, critic_recall(&to, at));                          \
+        from[is_table ? CRITIC_AT_NEW_TABLE - CRITIC_AT_TABLE : 0] = moved;                                \
+        is_finite &= moved - moved == 0;                                                                   \
     }
-        CRITIC_EACH_PARAMETER(CRITIC_MOVE, s, g, sh)
+        CRITIC_EACH_OTHER(CRITIC_MOVE, s, g, sh)
         SYNC();
         for (int item = tid; item < s.slots * CRITIC_D1; item += CRITIC_THREADS) {
             int slot = item / CRITIC_D1, u = item % CRITIC_D1;
             struct critic_slot t = critic_slot_of(&s, slot);
             int at = s.first + (s.features + slot * CRITIC_DIMENSION) * CRITIC_D1 + u;
-            float products[AT_LEAST_ONE(CRITIC_VOCABULARY)];
+            float products[AT_LEAST_ONE(CRITIC_VOCABULARY)], old[CRITIC_DIMENSION];
+            struct critic_memory memory[CRITIC_DIMENSION];
+            UNROLL for (int d = 0; d < CRITIC_DIMENSION; d++) {
+                old[d] = to.w[at + d * CRITIC_D1];
+                memory[d] = critic_recall(&to, at + d * CRITIC_D1);
+            }
             UNROLL for (int v = 0; v < CRITIC_VOCABULARY; v++) products[v] = 0;
             UNROLL for (int d = 0; d < CRITIC_DIMENSION; d++) {
-                float slope = critic_symbol_slope(&t, d, u, sh), old = w[at + d * CRITIC_D1];
-                float moved = critic_step(run, start + at + d * CRITIC_D1, old, slope, factor, rate, epsilon);
+                float slope = critic_symbol_slope(&t, d, u, sh);
+                float moved = critic_step(&to, at + d * CRITIC_D1, old[d], slope, memory[d]);
                 is_finite &= moved - moved == 0;
                 UNROLL for (int v = 0; v < CRITIC_VOCABULARY; v++)
                     if (v < t.vocabulary)
@@ -218,7 +280,7 @@ KERNEL_OF(CRITIC_THREADS, critic_learn) {
         for (int k = tid; k < CRITIC_TABLE; k += CRITIC_THREADS) sh[CRITIC_AT_TABLE + k] = sh[CRITIC_AT_NEW_TABLE + k];
         SYNC();
     }
-    if (!is_finite) complain(run, 3, agent);
+    if (!is_finite) complain(run, COMPLAINT_Q, agent);
 }
 
 // What an agent receives along the batch: Σ over neighbours of the weighed values of their networks.
@@ -229,7 +291,7 @@ KERNEL_OF(256, critic_receive) {
     double received = 0;
     for (int m = 0; m < neighbours; m++) {
         long long entry = (long long)m * AGENTS + agent, j = run->q_group[entry];
-        int utilities = CRITIC_MERGED || !run->g_member[entry] ? 1 : 1 + (int)run->constraints[j];
+        int utilities = CRITIC_MERGED || (IS_PARTIAL && !run->g_member[entry]) ? 1 : 1 + (int)run->constraint_count[j];
         double value = 0;
         for (int u = 0; u < utilities; u++) {
             const float *along = run->critic_along + (sample * CRITIC_SLOTS + u * CRITIC_TWINS) * AGENTS + j;

@@ -117,7 +117,7 @@ DEVICE void net_products(const struct net_shape *s, const float *w, float *sh) {
 // Brings a network's parameters into shared memory: all but the embedded symbols' weights in the first layer,
 // which are there as products. Ends with everything in place.
 DEVICE void net_load(const struct Run *run, const struct net_shape *s, long long agent, const u32 *group,
-                     const u32 *count, const float *w, float *sh) {
+                     const float *w, float *sh) {
     int tid = threadIdx.x;
     SYNC();
     for (int k = tid; k < NET_FEATURES * NET_D1; k += NET_THREADS) {
@@ -139,7 +139,9 @@ DEVICE void net_load(const struct Run *run, const struct net_shape *s, long long
     for (int k = tid; k < NET_TABLE; k += NET_THREADS) {
         int of_states = k < NET_STATES * NET_DIMENSION, j = of_states ? k : k - NET_STATES * NET_DIMENSION;
         int from = of_states ? s->state_table : s->action_table;
-        sh[NET_AT_TABLE + k] = j < (of_states ? s->states : s->actions) * NET_DIMENSION ? w[from + j] : 0;
+        float number = j < (of_states ? s->states : s->actions) * NET_DIMENSION ? w[from + j] : 0;
+        sh[NET_AT_TABLE + k] = number;
+        sh[NET_AT_NEW_TABLE + k] = number;
     }
     u32 *members = (u32 *)(sh + NET_AT_GROUP);
     for (int m = tid; m < s->members; m += NET_THREADS) members[m] = group[m * AGENTS + agent];
@@ -452,57 +454,59 @@ DEVICE void net_clear(struct net_gradient *g, const struct net_shape *s, float *
     SYNC();
 }
 
-// Calls EACH(where, slope, place) for all parameters that the thread has the gradient of: where it lies among
-// the parameters and in shared memory. Symbols' weights in the first layer are not among them.
-#define NET_EACH_PARAMETER(EACH, s, g, sh)                                                                                        \
-    UNROLL for (int r = 0; r < NET_R1; r++) {                                                                           \
-        UNROLL for (int c = 0; c < NET_C1; c++) {                                                                       \
-            int i = WARP * NET_R1 + r, u = LANE + 32 * c;                                                               \
-            if (i < s.features && u < NET_D1)                                                                           \
-                EACH(s.first + i * NET_D1 + u, g.first[r * NET_C1 + c], sh + NET_AT_W1 + i * NET_STRIDE_W1 + u);        \
-        }                                                                                                               \
-    }                                                                                                                   \
-    if (NET_D2 > 0) {                                                                                                   \
-        UNROLL for (int r = 0; r < NET_R2; r++) {                                                                       \
-            UNROLL for (int c = 0; c < NET_C2; c++) {                                                                   \
-                int i = WARP * NET_R2 + r, u = LANE + 32 * c;                                                           \
-                if (i < NET_D1 && u < NET_D2)                                                                           \
-                    EACH(s.second + i * NET_D2 + u, g.second[r * NET_C2 + c], sh + NET_AT_W2 + i * NET_STRIDE_W2 + u);  \
-            }                                                                                                           \
-        }                                                                                                               \
-    }                                                                                                                   \
-    UNROLL for (int r = 0; r < NET_RV; r++) {                                                                           \
-        UNROLL for (int c = 0; c < NET_CV; c++) {                                                                       \
-            int i = WARP * NET_RV + r, u = LANE + 32 * c;                                                               \
-            if (i < s.width && u < NET_ROW_UNITS)                                                                       \
-                EACH(i * NET_ROW_UNITS + u, g.row[r * NET_CV + c], sh + NET_AT_ROW + i * NET_ROW_UNITS + u);            \
-        }                                                                                                               \
-    }                                                                                                                   \
-    UNROLL for (int j = 0; j < PARTS(NET_ROW_UNITS, NET_THREADS); j++) {                                                \
-        int u = threadIdx.x + j * NET_THREADS;                                                                          \
-        if (u < NET_ROW_UNITS && s.rows > 0) EACH(s.row_bias + u, g.row_bias[j], sh + NET_AT_ROW_BIAS + u);             \
-    }                                                                                                                   \
-    UNROLL for (int j = 0; j < PARTS(NET_D1, NET_THREADS); j++) {                                                       \
-        int u = threadIdx.x + j * NET_THREADS;                                                                          \
-        if (u < NET_D1) EACH(s.first_bias + u, g.first_bias[j], sh + NET_AT_B1 + u);                                    \
-    }                                                                                                                   \
-    UNROLL for (int j = 0; j < PARTS(NET_D2, NET_THREADS); j++) {                                                       \
-        int u = threadIdx.x + j * NET_THREADS;                                                                          \
-        if (u < NET_D2) EACH(s.second_bias + u, g.second_bias[j], sh + NET_AT_B2 + u);                                  \
-    }                                                                                                                   \
-    UNROLL for (int j = 0; j < PARTS(NET_TOP * NET_OUTPUTS, NET_THREADS); j++) {                                        \
-        int k = threadIdx.x + j * NET_THREADS, i = k / NET_OUTPUTS, o = k % NET_OUTPUTS;                                \
-        if (i < NET_TOP && o < s.outputs) EACH(s.last + i * s.outputs + o, g.last[j], sh + NET_AT_LAST + k);            \
-    }                                                                                                                   \
-    UNROLL for (int j = 0; j < PARTS(NET_OUTPUTS, NET_THREADS); j++) {                                                  \
-        int o = threadIdx.x + j * NET_THREADS;                                                                          \
-        if (o < s.outputs) EACH(s.last_bias + o, g.last_bias[j], sh + NET_AT_LAST_BIAS + o);                            \
-    }                                                                                                                   \
-    UNROLL for (int j = 0; j < PARTS(NET_TABLE, NET_THREADS); j++) {                                                    \
-        int k = threadIdx.x + j * NET_THREADS, of_states = k < NET_STATES * NET_DIMENSION;                              \
-        int at = of_states ? k : k - NET_STATES * NET_DIMENSION;                                                        \
-        if (k < NET_TABLE && at < (of_states ? s.states : s.actions) * NET_DIMENSION)                                   \
-            EACH((of_states ? s.state_table : s.action_table) + at, g.table[j], sh + NET_AT_TABLE + k);                 \
+// Call EACH(where, slope, place) for parameters that the thread has the gradient of: where it lies among the
+// parameters and in shared memory. The first has those of the matrices between layers, but for symbols' weights
+// in the first layer, the second all others.
+#define NET_EACH_WEIGHT(EACH, s, g, sh) \
+    UNROLL for (int r = 0; r < NET_R1; r++) { \
+        UNROLL for (int c = 0; c < NET_C1; c++) { \
+            int i = WARP * NET_R1 + r, u = LANE + 32 * c; \
+            if (i < s.features && u < NET_D1) \
+                EACH(s.first + i * NET_D1 + u, g.first[r * NET_C1 + c], sh + NET_AT_W1 + i * NET_STRIDE_W1 + u); \
+        } \
+    } \
+    if (NET_D2 > 0) { \
+        UNROLL for (int r = 0; r < NET_R2; r++) { \
+            UNROLL for (int c = 0; c < NET_C2; c++) { \
+                int i = WARP * NET_R2 + r, u = LANE + 32 * c; \
+                if (i < NET_D1 && u < NET_D2) \
+                    EACH(s.second + i * NET_D2 + u, g.second[r * NET_C2 + c], sh + NET_AT_W2 + i * NET_STRIDE_W2 + u); \
+            } \
+        } \
+    }
+#define NET_EACH_OTHER(EACH, s, g, sh) \
+    UNROLL for (int r = 0; r < NET_RV; r++) { \
+        UNROLL for (int c = 0; c < NET_CV; c++) { \
+            int i = WARP * NET_RV + r, u = LANE + 32 * c; \
+            if (i < s.width && u < NET_ROW_UNITS) \
+                EACH(i * NET_ROW_UNITS + u, g.row[r * NET_CV + c], sh + NET_AT_ROW + i * NET_ROW_UNITS + u); \
+        } \
+    } \
+    UNROLL for (int j = 0; j < PARTS(NET_ROW_UNITS, NET_THREADS); j++) { \
+        int u = threadIdx.x + j * NET_THREADS; \
+        if (u < NET_ROW_UNITS && s.rows > 0) EACH(s.row_bias + u, g.row_bias[j], sh + NET_AT_ROW_BIAS + u); \
+    } \
+    UNROLL for (int j = 0; j < PARTS(NET_D1, NET_THREADS); j++) { \
+        int u = threadIdx.x + j * NET_THREADS; \
+        if (u < NET_D1) EACH(s.first_bias + u, g.first_bias[j], sh + NET_AT_B1 + u); \
+    } \
+    UNROLL for (int j = 0; j < PARTS(NET_D2, NET_THREADS); j++) { \
+        int u = threadIdx.x + j * NET_THREADS; \
+        if (u < NET_D2) EACH(s.second_bias + u, g.second_bias[j], sh + NET_AT_B2 + u); \
+    } \
+    UNROLL for (int j = 0; j < PARTS(NET_TOP * NET_OUTPUTS, NET_THREADS); j++) { \
+        int k = threadIdx.x + j * NET_THREADS, i = k / NET_OUTPUTS, o = k % NET_OUTPUTS; \
+        if (i < NET_TOP && o < s.outputs) EACH(s.last + i * s.outputs + o, g.last[j], sh + NET_AT_LAST + k); \
+    } \
+    UNROLL for (int j = 0; j < PARTS(NET_OUTPUTS, NET_THREADS); j++) { \
+        int o = threadIdx.x + j * NET_THREADS; \
+        if (o < s.outputs) EACH(s.last_bias + o, g.last_bias[j], sh + NET_AT_LAST_BIAS + o); \
+    } \
+    UNROLL for (int j = 0; j < PARTS(NET_TABLE, NET_THREADS); j++) { \
+        int k = threadIdx.x + j * NET_THREADS, of_states = k < NET_STATES * NET_DIMENSION; \
+        int at = of_states ? k : k - NET_STATES * NET_DIMENSION; \
+        if (k < NET_TABLE && at < (of_states ? s.states : s.actions) * NET_DIMENSION) \
+            EACH((of_states ? s.state_table : s.action_table) + at, g.table[j], sh + NET_AT_TABLE + k); \
     }
 
 // The slope of a symbol's weight in the first layer: of slot t, dimension d, unit u.

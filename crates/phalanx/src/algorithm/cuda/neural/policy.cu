@@ -3,45 +3,24 @@
 // θ in single precision.
 KERNEL_OF(256, policy_refresh) {
     long long k = THREAD;
-    if (k < PARAMETERS) run->policy_weights[k] = (float)run->theta[k];
+    if (k < run->parameters) run->policy_weights[k] = (float)run->theta[k];
 }
 
-// Replaces `count` logits by their soft-max.
-DEVICE void policy_softmax(const float *logits, int count, double *law) {
-    double largest = (double)logits[0], total = 0;
-    for (int b = 1; b < count; b++) if ((double)logits[b] > largest) largest = (double)logits[b];
-    for (int b = 0; b < count; b++) {
-        law[b] = px_exp((double)logits[b] - largest);
-        total += law[b];
-    }
-    for (int b = 0; b < count; b++) law[b] /= total;
-}
-
-// How many thresholds of the law a draw of 31 bits has passed.
-DEVICE int policy_outcome(const double *law, int count, u32 draw) {
-    double total = 0, cumulative = 0;
-    int last = 0, passed = 0;
-    for (int b = 0; b < count; b++) {
-        total += law[b];
-        if (law[b] > 0) last = b;
-    }
-    for (int b = 0; b < count - 1; b++) {
-        cumulative += law[b];
-        u32 threshold = b >= last ? 0x80000000u : (u32)floor(cumulative / total * 2147483648.0 + 0.5);
-        passed += draw >= threshold;
-    }
-    return passed;
+// The law of a sample whose logits are given.
+DEVICE void policy_law(const float *logits, int count, double *law) {
+    for (int b = 0; b < count; b++) law[b] = (double)logits[b];
+    softmax(law, count);
 }
 
 // Actions of step x in all trajectories. Blocks (agent, part of the trajectories).
-KERNEL_OF(POLICY_THREADS, policy_act) {
+KERNEL_OF(POLICY_THREADS, policy_act_step) {
     SHARED(float, sh);
     long long agent = blockIdx.x;
     struct policy_shape s = policy_shape_of(run, agent);
     u32 *rows = (u32 *)(sh + POLICY_AT_SAMPLES);
     int of_batch = x < BATCH_ROOM ? BATCH : 0, total = of_batch + (x < CHAIN_ROOM ? CHAINS : 0);
     if (blockIdx.y * POLICY_TILE >= total) return;
-    policy_load(run, &s, agent, run->p_group, run->p_count, run->policy_weights + run->policy_start[agent], sh);
+    policy_load(run, &s, agent, run->p_group, run->policy_weights + run->policy_start[agent], sh);
     for (int first = blockIdx.y * POLICY_TILE; first < total; first += gridDim.y * POLICY_TILE) {
         int count = total - first < POLICY_TILE ? total - first : POLICY_TILE;
         for (int k = threadIdx.x; k < count; k += POLICY_THREADS) {
@@ -53,12 +32,15 @@ KERNEL_OF(POLICY_THREADS, policy_act) {
         policy_forward(&s, count, sh);
         for (int k = threadIdx.x; k < count; k += POLICY_THREADS) {
             int t = first + k;
-            u32 words[4], purpose = t < of_batch ? POLICY_BATCH_PURPOSE : POLICY_CHAIN_PURPOSE;
+            u32 words[4], purpose = t < of_batch ? BATCH_PURPOSE : CRITIC_PURPOSE;
             u32 trajectory = t < of_batch ? t : t - of_batch + BATCH;
             double law[MAX_ACTIONS];
-            policy_softmax(sh + POLICY_AT_OUTPUTS + k * POLICY_OUTPUTS, s.outputs, law);
+            policy_law(sh + POLICY_AT_OUTPUTS + k * POLICY_OUTPUTS, s.outputs, law);
             philox(run, (u32)agent, (u32)x / 2, (u32)now->iteration, purpose << 24 | trajectory, words);
-            int action = policy_outcome(law, s.outputs, words[x % 2 * 2] >> 1);
+            u32 thresholds[MAX_ACTIONS], draw = words[x % 2 * 2] >> 1;
+            int action = 0;
+            write_thresholds(law, s.outputs, thresholds);
+            for (int b = 0; b < s.outputs - 1; b++) action += draw >= thresholds[b];
             pair_t *pair = run->pairs + (long long)rows[k] * AGENTS + agent;
             *pair = PAIR(STATE_OF(*pair), action);
         }
@@ -115,18 +97,18 @@ DEVICE void policy_spread(const struct Run *run, long long agent, double *sums, 
 }
 
 // Gradients in θ of parts of the batch. Blocks (agent, part).
-KERNEL_OF(POLICY_THREADS, policy_gradient) {
+KERNEL_OF(POLICY_THREADS, policy_gradients) {
     SHARED(float, sh);
     long long agent = blockIdx.x;
     struct policy_shape s = policy_shape_of(run, agent);
     u32 *rows = (u32 *)(sh + POLICY_AT_SAMPLES);
     u8 *symbols = (u8 *)(sh + POLICY_AT_SYMBOLS);
     const float *w = run->policy_weights + run->policy_start[agent];
-    float *out = run->policy_partial + (long long)blockIdx.y * PARAMETERS + run->policy_start[agent];
+    float *out = run->policy_partial + (long long)blockIdx.y * run->parameters + run->policy_start[agent];
     struct policy_gradient g;
     double mean, scale;
     policy_spread(run, agent, (double *)(sh + POLICY_AT_SUMS), &mean, &scale);
-    policy_load(run, &s, agent, run->p_group, run->p_count, w, sh);
+    policy_load(run, &s, agent, run->p_group, w, sh);
     policy_clear(&g, &s, sh);
     for (int first = blockIdx.y * POLICY_TILE; first < BATCH * HORIZON; first += gridDim.y * POLICY_TILE) {
         int count = BATCH * HORIZON - first < POLICY_TILE ? BATCH * HORIZON - first : POLICY_TILE;
@@ -138,7 +120,7 @@ KERNEL_OF(POLICY_THREADS, policy_gradient) {
         for (int k = threadIdx.x; k < count; k += POLICY_THREADS) {
             double law[MAX_ACTIONS];
             float *outputs = sh + POLICY_AT_OUTPUTS + k * POLICY_OUTPUTS;
-            policy_softmax(outputs, s.outputs, law);
+            policy_law(outputs, s.outputs, law);
             int action = ACTION_OF(run->pairs[(long long)rows[k] * AGENTS + agent]);
             policy_slopes(run, now, agent, first + k, action, mean, scale, s.outputs, law);
             for (int b = 0; b < POLICY_OUTPUTS; b++) outputs[b] = b < s.outputs ? (float)law[b] : 0;
@@ -148,7 +130,8 @@ KERNEL_OF(POLICY_THREADS, policy_gradient) {
     }
     policy_backward_tables(&s, w, &g, 0, sh);
 #define POLICY_WRITE(at, slope, place) out[at] = slope
-    POLICY_EACH_PARAMETER(POLICY_WRITE, s, g, sh)
+    POLICY_EACH_WEIGHT(POLICY_WRITE, s, g, sh)
+    POLICY_EACH_OTHER(POLICY_WRITE, s, g, sh)
     for (int item = threadIdx.x; item < s.slots * POLICY_D1; item += POLICY_THREADS) {
         int slot = item / POLICY_D1, u = item % POLICY_D1;
         struct policy_slot t = policy_slot_of(&s, slot);
@@ -165,7 +148,7 @@ KERNEL_OF(256, policy_sum) {
     int is_finite = 1;
     for (long long k = start + threadIdx.x; k < end; k += 256) {
         float total = 0;
-        for (int part = 0; part < POLICY_PARTS; part++) total += run->policy_partial[part * PARAMETERS + k];
+        for (int part = 0; part < POLICY_PARTS; part++) total += run->policy_partial[part * run->parameters + k];
         double slope = (double)total;
         run->gradient[k] = slope;
         is_finite &= slope - slope == 0;
@@ -178,5 +161,5 @@ KERNEL_OF(256, policy_sum) {
         SYNC();
     }
     if (threadIdx.x == 0) run->gradient_squares[agent] = sums[0];
-    if (!is_finite) complain(run, 4, agent);
+    if (!is_finite) complain(run, COMPLAINT_GRADIENT, agent);
 }

@@ -1,0 +1,4 @@
+//! Algorithm 1 on a GPU.
+
+#[cfg(test)]
+mod neural;
