@@ -7,6 +7,7 @@ mod batch;
 mod bench;
 mod certify;
 mod check;
+mod devices;
 mod eval;
 mod exact;
 mod export;
@@ -85,6 +86,8 @@ enum Command {
     Config(Source),
     /// List the built-in presets.
     Presets,
+    /// List the GPUs of this machine.
+    Devices(devices::DevicesArgs),
     /// Reproduce the paper's experiments, and say which of its claims hold.
     Paper(paper::PaperArgs),
     /// Measure simulation alone.
@@ -206,6 +209,7 @@ fn run(cli: &Cli, registry: &Registry) -> u8 {
             list_presets();
             Ok(())
         }
+        Command::Devices(args) => devices::devices(args),
         Command::Paper(args) => paper::paper(args, registry),
         Command::Bench(args) => bench::run(args),
     };

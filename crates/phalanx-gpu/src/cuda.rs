@@ -16,6 +16,7 @@ pub struct Cuda {
     device: sys::CUdevice,
     context: sys::CUcontext,
     stream: sys::CUstream,
+    name: String,
     capability: [i32; 2],
     shared_memory: usize,
     multiprocessors: usize,
@@ -113,7 +114,7 @@ impl Cuda {
             let message = format!("there is no GPU number {number}; this machine has {count}");
             return Err(GpuError::NoDevice(message));
         }
-        let (device, DeviceDescription { capability, .. }) = describe(number as i32)?;
+        let (device, DeviceDescription { name, capability, .. }) = describe(number as i32)?;
         let doing = failed("opening the device");
         // SAFETY: `device` is valid; the context is released when this is dropped.
         let context = unsafe { result::primary_ctx::retain(device) }.map_err(&doing)?;
@@ -125,7 +126,11 @@ impl Cuda {
         use CUdevice_attribute as Which;
         let shared_memory = attribute(Which::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)? as usize;
         let multiprocessors = attribute(Which::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)? as usize;
-        Ok(Cuda { device, context, stream, capability, shared_memory, multiprocessors })
+        Ok(Cuda { device, context, stream, name, capability, shared_memory, multiprocessors })
+    }
+
+    pub fn name(&self) -> &str {
+        &self.name
     }
 
     pub fn shared_memory(&self) -> usize {

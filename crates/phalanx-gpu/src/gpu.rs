@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::cuda::{self, Cuda};
 use crate::emulator::Emulator;
+use crate::error::size;
 use crate::{GpuError, Memory, Result};
 
 /// A device. Clones are the same device.
@@ -50,6 +51,15 @@ impl Gpu {
     /// Whether it is an emulation.
     pub fn is_emulated(&self) -> bool {
         matches!(&*self.backend, Backend::Emulator(_))
+    }
+
+    /// Its name, and so many bytes of memory, in words.
+    pub fn describe(&self, bytes: u64) -> String {
+        let name = match &*self.backend {
+            Backend::Cuda(cuda) => cuda.name(),
+            Backend::Emulator(_) => "an emulation of a GPU",
+        };
+        format!("{name}, {} of its memory", size(bytes))
     }
 
     /// Bytes of memory that are free.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use indicatif::ProgressBar;
 use phalanx::Error;
-use phalanx::algorithm::Summary;
+use phalanx::algorithm::{DEVICE, DeviceChoice, Summary};
 use phalanx::distributed::{Communicator, Halo};
 use phalanx::run::{Ending, Provenance, Registry, ResumeOutcome, Run, RunFolder, Session, checksums};
 
@@ -51,6 +51,10 @@ struct ExecutionArgs {
     /// Print one line of JSON at the end and nothing else.
     #[arg(long)]
     json: bool,
+    /// Where to train: cpu, cuda, or auto (a GPU where there is one and enough to do) [default: the
+    /// configuration's, which is cpu].
+    #[arg(long, value_name = "DEVICE")]
+    device: Option<String>,
     /// Share the network out over the processes that `mpirun` has started (needs a build with MPI).
     #[arg(long)]
     mpi: bool,
@@ -60,6 +64,8 @@ struct ExecutionArgs {
 pub fn train(args: &TrainArgs, registry: &Registry) -> anyhow::Result<()> {
     processes::start(&args.execution, |peers, stop| {
         let config = args.source.load(args.seed, registry).and_then(|config| {
+            let device = args.execution.device.as_deref().map(|device| (DEVICE, device));
+            let config = config.with_all(device)?;
             args.out.iter().filter(|_| peers.rank() == 0).try_for_each(|out| RunFolder::check_free(out))?;
             Ok(config)
         });
@@ -71,6 +77,7 @@ pub fn train(args: &TrainArgs, registry: &Registry) -> anyhow::Result<()> {
         }
         if peers.rank() == 0 {
             session.warnings().iter().for_each(|warning| say(&format!("warning: {warning}")));
+            say_device(&session, args.execution.json);
         }
         let path = args.out.clone().unwrap_or_else(|| RunFolder::unused(&args.source.source, config.seed));
         let run = Run::begin(session, &path, provenance())?;
@@ -80,7 +87,7 @@ pub fn train(args: &TrainArgs, registry: &Registry) -> anyhow::Result<()> {
 
 /// `phalanx resume`.
 pub fn resume(args: &ResumeArgs, registry: &Registry) -> anyhow::Result<()> {
-    processes::start(&args.execution, |peers, stop| match Run::resume(&args.run, registry, peers.clone())? {
+    processes::start(&args.execution, |peers, stop| match resumed(args, registry, peers)? {
         ResumeOutcome::Finished if peers.rank() > 0 => Ok(()),
         ResumeOutcome::Finished => {
             say(&format!("{} is finished; there is nothing to resume", args.run.display()));
@@ -91,9 +98,24 @@ pub fn resume(args: &ResumeArgs, registry: &Registry) -> anyhow::Result<()> {
         }
         ResumeOutcome::Ready { run, notes } => {
             notes.iter().for_each(|note| say(&format!("note: {note}")));
+            say_device(run.session(), args.execution.json);
             run_to_end(*run, peers, stop, args.execution.json)
         }
     })
+}
+
+fn resumed(
+    args: &ResumeArgs,
+    registry: &Registry,
+    peers: &Arc<dyn Communicator>,
+) -> phalanx::Result<ResumeOutcome> {
+    let device = args.execution.device.as_deref().map(DeviceChoice::from_name).transpose()?;
+    Run::resume_on(&args.run, registry, peers.clone(), device)
+}
+
+/// Says which GPU is used, if one is.
+fn say_device(session: &Session, json: bool) {
+    session.device().filter(|_| !json).iter().for_each(|device| say(&format!("device: {device}")));
 }
 
 /// Trains to the end, or until the user interrupts.

@@ -8,6 +8,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::Algorithm;
+use super::cuda::DeviceChoice;
 use super::exact::ExactKind;
 use super::mappo::{MappoKind, MappoSettings};
 use super::primal_dual::PrimalDualKind;
@@ -31,6 +32,8 @@ pub struct Plan {
     pub iterations: usize,
     /// Seed of all randomness.
     pub seed: u64,
+    /// Where it runs.
+    pub device: DeviceChoice,
     /// H.
     pub horizon: usize,
     /// B.

@@ -15,6 +15,7 @@ use crate::learn::shield::ShieldReport;
 use crate::policy::Policy;
 use crate::{Ragged, Result};
 
+pub use cuda::{DEVICE, DeviceChoice, DeviceDescription, WORTH_A_GPU, devices};
 pub use exact::ExactPrimalDual;
 pub use kind::{AlgorithmChoice, AlgorithmKind, Plan, Task};
 pub use mappo::{ActorSees, Behaviour, Mappo, MappoSettings, Scope};
@@ -26,6 +27,22 @@ pub use update::{Progress, Stage};
 pub trait Algorithm: Send + Sync {
     /// One iteration.
     fn step(&mut self) -> Result<Summary>;
+
+    /// Brings what the host knows of policy and multipliers in step with the device that iterates. To be
+    /// called before they are looked at.
+    fn settle(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    /// The same for everything that [`Algorithm::fields`] shows.
+    fn settle_fields(&mut self) -> Result<()> {
+        self.settle()
+    }
+
+    /// The device that iterates and the memory that it takes there, in words; none for the processor.
+    fn device(&self) -> Option<String> {
+        None
+    }
 
     /// Gives back memory that only the next iteration needs.
     fn forget_samples(&mut self) {}

@@ -58,47 +58,47 @@ impl AlgorithmKind for PrimalDualKind {
             halo: &task.halo,
             stream: &plan.stream(),
         })?;
-        Ok(Box::new(PrimalDual::new(task, policy, critic, plan)?))
+        super::cuda::on_device(PrimalDual::new(task, policy, critic, plan)?)
     }
 }
 
 /// State and buffers of Algorithm 1.
 pub struct PrimalDual {
-    world: Arc<dyn World>,
-    problem: Arc<Problem>,
-    plan: Plan,
-    stream: Stream,
-    halo: Arc<Halo>,
+    pub(super) world: Arc<dyn World>,
+    pub(super) problem: Arc<Problem>,
+    pub(super) plan: Plan,
+    pub(super) stream: Stream,
+    pub(super) halo: Arc<Halo>,
     // What an iteration changes.
-    progress: Progress,
-    policy: Box<dyn Policy>,
-    running: RunningOccupancy,
-    dual: Dual,
-    critic: Box<dyn Critic>,
-    optimizer: Optimizer,
-    exchange: TrafficCounter,
+    pub(super) progress: Progress,
+    pub(super) policy: Box<dyn Policy>,
+    pub(super) running: RunningOccupancy,
+    pub(super) dual: Dual,
+    pub(super) critic: Box<dyn Critic>,
+    pub(super) optimizer: Optimizer,
+    pub(super) exchange: TrafficCounter,
     // Derived from the settings.
-    actions: Vec<usize>,
-    occupancy_weights: Vec<f64>,
-    wanted: ValueRequest,
-    gradient_settings: GradientSettings,
-    actor: Actor,
+    pub(super) actions: Vec<usize>,
+    pub(super) occupancy_weights: Vec<f64>,
+    pub(super) wanted: ValueRequest,
+    pub(super) gradient_settings: GradientSettings,
+    pub(super) actor: Actor,
     /// Constraints on whole episodes, if there are any.
-    episode_values: Option<EpisodeValues>,
+    pub(super) episode_values: Option<EpisodeValues>,
     /// Safety while learning, if it is wanted.
-    shield: Option<Shield>,
-    shield_report: Option<ShieldReport>,
+    pub(super) shield: Option<Shield>,
+    pub(super) shield_report: Option<ShieldReport>,
     /// What agents assume of those they hear nothing from, where links are faulty.
-    usual: Option<UsualStates>,
-    largest: TrafficLimits,
+    pub(super) usual: Option<UsualStates>,
+    pub(super) largest: TrafficLimits,
     /// Constraints of all agents of the whole graph.
-    constraints: usize,
+    pub(super) constraints: usize,
     // Results of the last iteration.
-    trajectories: Vec<Trajectory>,
-    visits: Visits,
-    signals: Signals,
-    gradient: Ragged<f64>,
-    process_traffic: Vec<ProcessTraffic>,
+    pub(super) trajectories: Vec<Trajectory>,
+    pub(super) visits: Visits,
+    pub(super) signals: Signals,
+    pub(super) gradient: Ragged<f64>,
+    pub(super) process_traffic: Vec<ProcessTraffic>,
 }
 
 /// Intermediate results of an iteration.
@@ -193,7 +193,7 @@ impl PrimalDual {
     }
 
     /// Steps of an iteration, and those of the batch, where no episode ends early.
-    fn steps(&self) -> [usize; 2] {
+    pub(super) fn steps(&self) -> [usize; 2] {
         let (samples, Plan { batch, horizon, .. }) = (self.critic.samples(), &self.plan);
         [batch * (horizon + samples.batch_tail) + samples.chains * samples.evaluation_pairs, batch * horizon]
     }

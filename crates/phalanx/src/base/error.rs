@@ -73,6 +73,12 @@ pub enum Error {
         /// Whether the input is at fault.
         bad_input: bool,
     },
+    /// A GPU failed.
+    #[error("{message}")]
+    Device {
+        /// What happened.
+        message: String,
+    },
     /// Writing a result failed.
     #[error("cannot write {path}: {source}")]
     Write {

@@ -70,6 +70,11 @@ impl Stream {
         Stream { key: draw::key(seed) }
     }
 
+    /// The cipher's key.
+    pub(crate) fn key(&self) -> [u32; 2] {
+        self.key
+    }
+
     /// Numbers of the same seed that decide which messages between agents arrive.
     pub fn of_links(&self) -> Self {
         Stream { key: [self.key[0] ^ 0x6c69_6e6b, self.key[1] ^ 0x6c6f_7373] }

@@ -40,6 +40,11 @@ impl Optimizer {
         Optimizer { kind, step: 0, first: moments(), second: moments() }
     }
 
+    /// Which it is.
+    pub fn kind(&self) -> OptimizerKind {
+        self.kind
+    }
+
     /// What it remembers, of parameters that agents share or not.
     pub(crate) fn fields(&mut self, is_shared: bool) -> Fields<'_> {
         vec![

@@ -59,6 +59,7 @@ pub use bank::{AgentNetworks, Bank, BankPart, BankSettings, NetworkMut, Training
 pub use heads::{Loss, softmax};
 pub use lanes::Lanes;
 pub use online::{Chain, Target};
+pub(crate) use optimizer::BETA;
 pub use optimizer::{Adam, AdamStep, Descent, OptimizerKind, adam, clip, polyak, sgd};
 pub use pass::{Batch, Tape};
 pub use real::Real;

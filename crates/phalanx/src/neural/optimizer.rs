@@ -37,7 +37,7 @@ impl Descent {
 }
 
 /// β: what Adam's first and second moments keep of themselves.
-pub(super) const BETA: [f64; 2] = [0.9, 0.999];
+pub(crate) const BETA: [f64; 2] = [0.9, 0.999];
 
 /// Adam (Kingma and Ba, 2015) with β = (0.9, 0.999).
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -96,6 +96,18 @@ impl Adam {
 fn bias(step: u64) -> [f64; 2] {
     debug_assert!(step >= 1);
     BETA.map(|beta| 1.0 - powi(beta, step.min(i32::MAX as u64) as i32))
+}
+
+impl<T: Copy> AdamStep<T> {
+    /// Factors of the moments that correct for their beginning at 0.
+    pub fn correction(&self) -> [T; 2] {
+        self.correction
+    }
+
+    /// η; negative for a step up.
+    pub fn rate(&self) -> T {
+        self.rate
+    }
 }
 
 impl<T: Real> AdamStep<T> {

@@ -449,6 +449,7 @@ impl LockedRun {
 
 /// Writes the state of a session, or of one process's part of it.
 pub(super) fn write_state(path: &Path, session: &mut Session) -> Result<Piece> {
+    session.settle()?;
     let (iteration, Task { world, halo, .. }) = (session.algorithm().iteration(), session.task.clone());
     let which = (halo.peers().rank(), halo.peers().count());
     checkpoint::write(&path.join(CHECKPOINTS), iteration, which, &session.fields(), world.graph())

@@ -147,6 +147,24 @@ impl Session {
         self.algorithm.share_restored()
     }
 
+    /// Brings everything that can be looked at in step with the device that trains: to be called before
+    /// fields, policy or multipliers are looked at in the middle of training.
+    pub fn settle(&mut self) -> Result<()> {
+        self.algorithm.settle_fields()
+    }
+
+    /// To be called after the last iteration, before the policy is looked at; [`Session::advance`] does.
+    pub(super) fn conclude(&mut self) -> Result<()> {
+        self.algorithm.settle()?;
+        self.algorithm.forget_samples();
+        Ok(())
+    }
+
+    /// The device that trains and the memory that it takes there, in words; none for the processor.
+    pub fn device(&self) -> Option<String> {
+        self.algorithm.device()
+    }
+
     /// Whether all iterations are done.
     pub fn is_done(&self) -> bool {
         self.algorithm.iteration() >= self.config.iterations
@@ -155,7 +173,7 @@ impl Session {
     /// One iteration; none once all are done.
     pub fn advance(&mut self) -> Result<Option<Summary>> {
         if self.is_done() {
-            self.algorithm.forget_samples();
+            self.conclude()?;
             return Ok(None);
         }
         self.algorithm.step().map(Some)

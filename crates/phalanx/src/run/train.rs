@@ -12,7 +12,7 @@ use super::folder::{LockedRun, RestartPoint, RunFolder, write_state};
 use super::meta::Provenance;
 use super::outcome::Outcome;
 use super::session::Session;
-use crate::algorithm::Summary;
+use crate::algorithm::{DeviceChoice, Summary};
 use crate::distributed::{Communicator, Halo, numbers};
 use crate::world::Registry;
 use crate::{Error, Result};
@@ -87,6 +87,16 @@ impl Run {
     /// Opens the folder of a run that was begun before, and brings run and files to its last whole
     /// checkpoint.
     pub fn resume(path: &Path, registry: &Registry, peers: Arc<dyn Communicator>) -> Result<ResumeOutcome> {
+        Run::resume_on(path, registry, peers, None)
+    }
+
+    /// The same on another device than the run's own: what it writes is of the same form.
+    pub fn resume_on(
+        path: &Path,
+        registry: &Registry,
+        peers: Arc<dyn Communicator>,
+        device: Option<DeviceChoice>,
+    ) -> Result<ResumeOutcome> {
         let halo = Halo::without_borders(peers.clone(), 0);
         let found = if halo.is_first() { LockedRun::find(path, registry) } else { Ok(None) };
         let locked = halo.all_ok(found)?;
@@ -96,7 +106,8 @@ impl Run {
         let point: Option<RestartPoint> =
             serde_json::from_slice(&heard).map_err(|e| Error::file(path, e.to_string()))?;
         let Some(point) = point else { return Ok(ResumeOutcome::Finished) };
-        let config = halo.all_ok(Config::of_run(path))?.with_registry(registry.clone());
+        let mut config = halo.all_ok(Config::of_run(path))?.with_registry(registry.clone());
+        config.device = device.unwrap_or(config.device);
         let mut session = Session::distributed(&config, peers)?;
         point.apply(path, &mut session)?;
         let opened = locked.map(|locked| locked.open(path, &session)).transpose();
@@ -138,7 +149,8 @@ impl Run {
         let halo = self.session.task.halo.clone();
         let (before, begin) = (self.elapsed, Instant::now());
         let mut timer = CheckpointTimer::new(&mut self.session);
-        while let Some(summary) = self.session.advance()? {
+        while !self.session.is_done() {
+            let Some(summary) = self.session.advance()? else { break };
             let decision = halo.broadcast_decision(|| {
                 if let Some(folder) = &mut self.folder {
                     folder.record(&summary, &self.session)?;
@@ -161,6 +173,7 @@ impl Run {
             self.checkpoint(&halo)?;
         }
         self.elapsed = before + begin.elapsed();
+        self.session.conclude()?;
         let whole = self.session.whole()?;
         let files = self.folder.as_mut().zip(whole.as_ref());
         halo.all_ok(files.map_or(Ok(()), |(folder, whole)| folder.save_policy(whole)))?;

@@ -158,12 +158,18 @@ impl RunningOccupancy {
         RunningOccupancy { keeps, sums: room(), weight: 0.0, mean: room() }
     }
 
+    /// Its weight after one more batch, where the average itself is formed elsewhere.
+    pub fn advance_weight(&mut self) -> f64 {
+        self.weight = self.keeps * self.weight + (1.0 - self.keeps);
+        self.weight
+    }
+
     /// The average with the occupancy of one more batch in it.
     pub fn update<'a>(&'a mut self, batch: &'a Ragged<f64>) -> &'a Ragged<f64> {
         if self.keeps == 0.0 {
             return batch;
         }
-        self.weight = self.keeps * self.weight + (1.0 - self.keeps);
+        self.advance_weight();
         let sums = self.sums.data_mut().iter_mut().zip(self.mean.data_mut());
         for ((sum, mean), x) in sums.zip(batch.data()) {
             *sum = self.keeps * *sum + (1.0 - self.keeps) * x;

@@ -1,4 +1,359 @@
-//! Algorithm 1 on a GPU.
+//! Algorithm 1 on a GPU: an iteration is a handful of kernels, and nothing but its summary crosses the bus.
+//!
+//! The host has built everything ([`PrimalDual`]); its state is copied to the card before the first iteration
+//! and back when somebody asks for it ([`Algorithm::settle_fields`]). For tables, every sum is formed in the
+//! processor's order and no product is fused with a sum: results are the same, bit for bit.
 
-#[cfg(test)]
+mod complaints;
+mod device;
 mod neural;
+mod part;
+mod rows;
+mod shape;
+mod simulation;
+mod support;
+mod tables;
+mod utilities;
+
+use std::time::Duration;
+
+use phalanx_gpu::{Gpu, Launch, Layout, Marks, Program, Recording};
+
+use self::device::failure;
+pub use self::device::{DEVICE, DeviceChoice, WORTH_A_GPU, devices};
+use self::part::{CardCritic, CardPolicy};
+use self::rows::Mirror;
+use self::shape::{COMPLAINTS, METRICS, Shape};
+use self::simulation::Simulation;
+use super::primal_dual::PrimalDual;
+use super::update::Stage;
+use super::{Algorithm, Progress, Summary};
+use crate::base::elementary;
+use crate::base::fields::Fields;
+use crate::distributed::{ProcessTraffic, Traffic, TrafficBound};
+use crate::learn::agent_metrics::AgentMetrics;
+use crate::learn::optimizer::{OptimizerKind, StepSize};
+use crate::policy::Policy;
+use crate::world::Evolution;
+use crate::{Ragged, Result};
+pub use phalanx_gpu::DeviceDescription;
+
+/// Algorithm 1 on a card.
+pub struct CudaPrimalDual {
+    host: PrimalDual,
+    shape: Shape,
+    critic: Box<dyn CardCritic>,
+    program: Program,
+    /// The kernels of every stage, in the order of [`Stage`].
+    stages: Vec<Recording>,
+    refresh: Recording,
+    marks: Marks,
+    mirrors: Vec<Mirror>,
+    /// The host's state is newer than the card's.
+    host_is_newer: bool,
+    /// Policy and multipliers of the host are older, and all of its state.
+    policy_is_older: bool,
+    fields_are_older: bool,
+    /// The device and the memory that is used there.
+    description: String,
+    /// Nothing has been learnt: all but θ and the multipliers is 0.
+    is_fresh: bool,
+}
+
+/// Wraps what the host has built if it is to run on a card.
+pub(super) fn on_device(host: PrimalDual) -> Result<Box<dyn Algorithm>> {
+    let choice = host.plan.device;
+    let [steps, _] = host.steps();
+    let Some(gpu) = choice.open(steps as u128 * host.world.graph().total() as u128)? else {
+        return Ok(Box::new(host));
+    };
+    match support::check(&host) {
+        Err(_) if choice == DeviceChoice::Auto => Ok(Box::new(host)),
+        Err(error) => Err(error),
+        Ok(()) => Ok(Box::new(CudaPrimalDual::new(host, &gpu)?)),
+    }
+}
+
+impl CudaPrimalDual {
+    fn new(host: PrimalDual, gpu: &Gpu) -> Result<Self> {
+        let shape = Shape::new(&host);
+        let (policy, critic) = support::parts(&host, &shape, gpu)?;
+        let Evolution::Factored(factored) = host.world.evolution() else {
+            return Err(support::joint());
+        };
+        let kernel = factored.kernel().ok_or_else(support::no_kernel)?;
+        let observed = host.policy.groups();
+        let simulation = Simulation::new(&shape, &kernel, factored, &observed, &*policy, gpu);
+
+        let mut layout = Layout::default();
+        shape.add_to(&mut layout, &host);
+        kernel.add_to(&mut layout);
+        simulation.add_to(&mut layout, &shape, &kernel);
+        layout.text(elementary::C_TEXT);
+        layout.text(include_str!("kernels/common.cu"));
+        layout.text(kernel.text);
+        policy.add_to(&mut layout);
+        layout.text(include_str!("kernels/simulate.cu"));
+        layout.text(include_str!("../../utility/utilities.cu"));
+        utilities::add_to(&mut layout, &shape, &host)?;
+        layout.text(include_str!("kernels/occupancy.cu"));
+        add_update(&mut layout, &shape, &host, &*policy);
+        critic.add_to(&mut layout);
+        layout.text(include_str!("kernels/update.cu"));
+        let description = gpu.describe(layout.bytes());
+        let program = layout.build(gpu).map_err(failure)?;
+
+        let n = shape.agents;
+        let groups = n.div_ceil(FOLD);
+        let fold = size_of::<AgentMetrics>() * FOLD;
+        let update = [vec![Launch::over("ascend", policy.parameters())], policy.refresh()].concat();
+        let folds = [
+            Launch { grid: [groups as u32, 1], ..Launch::blocks("fold_agents", FOLD, FOLD).sharing(fold) },
+            Launch::blocks("fold_groups", FOLD, FOLD).sharing(fold),
+        ];
+        let stages = [
+            simulation.launches(&shape, &*policy),
+            utilities::launches(&shape),
+            critic.learn(),
+            vec![Launch::over("update_duals", n)],
+            [critic.values(), policy.gradient()].concat(),
+            [&update[..], &folds[..]].concat(),
+        ];
+        let record = |launches: &Vec<Launch>| program.record(launches).map_err(failure);
+        let mut mirrors = policy.mirrors();
+        if host.optimizer.kind() == OptimizerKind::Sgd {
+            mirrors.retain(|mirror| mirror.field == "theta");
+        }
+        mirrors.extend(critic.mirrors());
+        let most = (shape.utilities() - 1).max(1);
+        let row = shape.max_cells() + shape.channels;
+        mirrors.extend([
+            Mirror::by_entry("dual.mu", "mu", most),
+            Mirror::by_entry("dual.integral", "integral", most),
+            Mirror::by_entry("occupancy", "running", row),
+        ]);
+        Ok(CudaPrimalDual {
+            stages: stages.iter().map(record).collect::<Result<_>>()?,
+            refresh: record(&policy.refresh())?,
+            marks: program.marks(Stage::COUNT + 1).map_err(failure)?,
+            mirrors,
+            host_is_newer: true,
+            policy_is_older: false,
+            fields_are_older: false,
+            description,
+            is_fresh: true,
+            critic,
+            program,
+            shape,
+            host,
+        })
+    }
+
+    /// Copies the host's state to the card.
+    fn upload(&mut self) -> Result<()> {
+        let fresh = |mirror: &Mirror| ["theta", "dual.mu", "dual.integral"].contains(&mirror.field);
+        let is_fresh = self.is_fresh;
+        let fields = self.host.fields();
+        for mirror in
+            self.mirrors.iter().filter(|mirror| !is_fresh || fresh(mirror) || mirror.holds_weights())
+        {
+            if let Some((_, field)) = fields.iter().find(|(name, _)| *name == mirror.field) {
+                mirror.upload(field, self.program.array(mirror.array))?;
+            }
+        }
+        self.refresh.run().map_err(failure)?;
+        (self.host_is_newer, self.is_fresh) = (false, false);
+        Ok(())
+    }
+
+    /// Copies some of the card's state to the host.
+    fn download(&mut self, wanted: impl Fn(&Mirror) -> bool) -> Result<()> {
+        let mut fields = self.host.fields();
+        for mirror in self.mirrors.iter().filter(|mirror| wanted(mirror)) {
+            if let Some((_, field)) = fields.iter_mut().find(|(name, _)| *name == mirror.field) {
+                mirror.download(field, self.program.array(mirror.array))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The numbers that change from iteration to iteration, in the order of [`add_update`].
+    fn begin_iteration(&mut self) -> Vec<u64> {
+        let host = &mut self.host;
+        let (t, plan) = (host.progress.iteration as usize, &host.plan);
+        let total = plan.iterations;
+        let eta = *plan.actor.eta_theta * plan.actor.schedule.factor(t, total);
+        let (rate, correction) = match host.optimizer.begin(eta).0 {
+            StepSize::Sgd(eta) => (eta, [0.0; 2]),
+            StepSize::Adam(step) => (step.rate(), step.correction()),
+        };
+        let running = host.running.advance_weight();
+        let numbers = [
+            plan.dual.schedule.factor(t, total),
+            plan.actor.entropy_at(t, total),
+            rate,
+            correction[0],
+            correction[1],
+            running,
+        ];
+        let mut bits = vec![t as u64];
+        bits.extend(numbers.map(f64::to_bits));
+        bits.extend(self.critic.begin_iteration(&mut *host.critic));
+        bits
+    }
+
+    fn run_stages(&mut self, now: &[u64]) -> Result<()> {
+        self.program
+            .array("complaints")
+            .write(0, &[u32::MAX; COMPLAINTS.len() + METRICS])
+            .map_err(failure)?;
+        self.program.set_now(now).map_err(failure)?;
+        for (k, stage) in self.stages.iter().enumerate() {
+            self.marks.set(k).map_err(failure)?;
+            stage.run().map_err(failure)?;
+        }
+        self.marks.set(Stage::COUNT).map_err(failure)
+    }
+
+    fn summary(&self) -> Result<Summary> {
+        let mut numbers = [0.0; METRICS];
+        self.program.array("summary").read(0, &mut numbers).map_err(failure)?;
+        let all: AgentMetrics = bytemuck::cast(numbers);
+        let (host, agents) = (&self.host, self.shape.agents);
+        let is_paid = host.world.channels().iter().any(|channel| channel.name == "reward");
+        Ok(Summary {
+            return_: is_paid.then(|| all.return_ / (host.plan.batch * agents) as f64),
+            ..Summary::of(host.progress.iteration as usize, &all, agents, host.constraints)
+        })
+    }
+}
+
+/// Agents whose numbers are summed up first.
+const FOLD: usize = crate::base::parallel::FOLD;
+
+/// Arrays and numbers of lines 7 to 9 and of the summary.
+fn add_update(layout: &mut Layout, shape: &Shape, host: &PrimalDual, policy: &dyn CardPolicy) {
+    let (n, parameters) = (shape.agents, policy.parameters());
+    let is_adam = host.optimizer.kind() == OptimizerKind::Adam;
+    layout.constant("IS_ADAM", usize::from(is_adam));
+    for name in ["first", "second"] {
+        layout.array::<f64>(name, if is_adam { parameters } else { 1 });
+    }
+    let theta_box = host.plan.policy.theta_box();
+    layout.constant("HAS_BOX", usize::from(theta_box.is_some()));
+    let [low, high] = theta_box.unwrap_or_default();
+    let [beta0, beta1] = crate::neural::BETA;
+    for (name, value) in [
+        ("box_low", low),
+        ("box_high", high),
+        ("beta0", beta0),
+        ("beta1", beta1),
+        ("rest0", 1.0 - beta0),
+        ("rest1", 1.0 - beta1),
+        ("epsilon", crate::neural::Adam::new(0.0).epsilon),
+    ] {
+        layout.real(name, value);
+    }
+    let groups = n.div_ceil(FOLD);
+    layout.number("parameters", parameters as i64);
+    layout.number("groups", groups as i64);
+    layout.array::<f64>("metrics", (METRICS - 1) * n);
+    layout.array::<f64>("gradient_squares", n);
+    layout.array::<f64>("group_metrics", METRICS * groups);
+    layout.array::<f64>("summary", METRICS);
+    let needs_received = !support::is_fused(host);
+    let received = if needs_received { shape.batch * shape.horizon * shape.per_step() * n } else { 1 };
+    layout.array::<f64>("received", received);
+    layout.now("iteration", "long long");
+    for name in ["dual_factor", "entropy", "rate", "correction0", "correction1", "running_weight"] {
+        layout.now(name, "double");
+    }
+}
+
+impl Algorithm for CudaPrimalDual {
+    /// One iteration of Algorithm 1, lines 3 to 9, on the card.
+    fn step(&mut self) -> Result<Summary> {
+        if self.host_is_newer {
+            self.upload()?;
+        }
+        self.host.progress.start();
+        let now = self.begin_iteration();
+        (self.policy_is_older, self.fields_are_older) = (true, true);
+        self.run_stages(&now)?;
+        let summary = self.summary()?;
+        self.check()?;
+        let shape = &self.shape;
+        let [sampled, chains] = [shape.batch * shape.batch_room, shape.chains * shape.chain_room];
+        let host = &mut self.host;
+        host.exchange.sampled(sampled + chains);
+        host.exchange.record_q_messages(shape.batch, shape.batch * shape.horizon);
+        host.progress.agent_steps += (shape.agents * (sampled + chains - shape.chains)) as u64;
+        for k in 0..Stage::COUNT {
+            let seconds = self.marks.seconds(k).map_err(failure)?;
+            host.progress.stage_times[k] += Duration::from_secs_f64(seconds);
+        }
+        host.progress.iteration += 1;
+        Ok(summary)
+    }
+
+    fn settle(&mut self) -> Result<()> {
+        if self.policy_is_older {
+            self.download(|mirror| ["theta", "dual.mu"].contains(&mirror.field))?;
+            self.host.policy.refresh();
+            self.policy_is_older = false;
+        }
+        Ok(())
+    }
+
+    fn settle_fields(&mut self) -> Result<()> {
+        self.settle()?;
+        if self.fields_are_older {
+            self.download(|mirror| !["theta", "dual.mu"].contains(&mirror.field))?;
+            self.fields_are_older = false;
+        }
+        Ok(())
+    }
+
+    fn device(&self) -> Option<String> {
+        Some(self.description.clone())
+    }
+
+    fn fields(&mut self) -> Fields<'_> {
+        self.host.fields()
+    }
+
+    fn restored(&mut self) {
+        self.host.restored();
+        (self.host_is_newer, self.is_fresh) = (true, false);
+        (self.policy_is_older, self.fields_are_older) = (false, false);
+    }
+
+    fn policy(&self) -> &dyn Policy {
+        self.host.policy()
+    }
+
+    fn policy_mut(&mut self) -> &mut dyn Policy {
+        self.host_is_newer = true;
+        self.host.policy_mut()
+    }
+
+    fn mu(&self) -> &Ragged<f64> {
+        self.host.mu()
+    }
+
+    fn progress(&self) -> &Progress {
+        self.host.progress()
+    }
+
+    fn traffic(&self) -> Traffic {
+        self.host.traffic()
+    }
+
+    fn traffic_bound(&self) -> TrafficBound {
+        self.host.traffic_bound()
+    }
+
+    fn process_traffic(&self) -> &[ProcessTraffic] {
+        self.host.process_traffic()
+    }
+}

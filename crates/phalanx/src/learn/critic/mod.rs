@@ -89,7 +89,7 @@ impl ValueReceiver<'_> {
 }
 
 /// Estimates Q_{f_j} and Q_{g_jk} for the current policy.
-pub trait Critic: Send + Sync {
+pub trait Critic: std::any::Any + Send + Sync {
     /// What it needs sampled.
     fn samples(&self) -> SampleRequest;
 

@@ -137,6 +137,23 @@ impl Td {
     }
 }
 
+impl Td {
+    /// The tables.
+    pub(crate) fn tables(&self) -> &QTables {
+        &self.tables
+    }
+
+    /// η_Q^0 … η_Q^{K−1}.
+    pub(crate) fn steps(&self) -> &[f64] {
+        &self.steps
+    }
+
+    /// Whether it starts from the last iteration's tables.
+    pub(crate) fn is_warm(&self) -> bool {
+        self.warm
+    }
+}
+
 /// One agent's columns.
 #[derive(Default)]
 struct TdWorkspace {

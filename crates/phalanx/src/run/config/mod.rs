@@ -12,7 +12,7 @@ use super::agents::AgentsOutput;
 use super::preset;
 pub use difference::Difference;
 
-use crate::algorithm::{AlgorithmChoice, MappoSettings, Plan};
+use crate::algorithm::{AlgorithmChoice, DEVICE, DeviceChoice, MappoSettings, Plan};
 use crate::base::document::{one_line, reject_nan, section, split_field};
 use crate::base::error::ensure;
 use crate::base::files;
@@ -58,6 +58,9 @@ pub struct Config {
     /// Seed of all randomness.
     #[serde(default = "number::<_, 1>")]
     pub seed: u64,
+    /// `cpu`, `cuda` or `auto`: where training runs.
+    #[serde(default, skip_serializing_if = "DeviceChoice::is_cpu")]
+    pub device: DeviceChoice,
     /// γ; a `table` world's file may say it, else 0.99.
     #[serde(default, deserialize_with = "optional::<_, Discount>", skip_serializing_if = "Option::is_none")]
     pub gamma: Option<f64>,
@@ -219,6 +222,15 @@ impl Config {
         let is_exact = self.algorithm.is_exact();
         ensure(!is_exact || kappa_g == kappa_q, || key::sampled_only("kappa_g"))?;
         ensure(!is_exact || self.occupancy_average == 0.0, || key::sampled_only("occupancy_average"))?;
+        ensure(
+            self.device.is_cpu() || self.device == DeviceChoice::Auto || self.algorithm.is_local(),
+            || {
+                Error::config(
+                    DEVICE,
+                    "\"cuda\" is for the algorithms `primal-dual` and `penalty`; use \"cpu\"",
+                )
+            },
+        )?;
         ensure(self.safety.is_off() || self.algorithm.is_local(), || key::sampled_only(SHIELD))?;
         ensure(kappa_g == kappa_q || !self.critic.is_merged(), || {
             Error::config("kappa_g", "must be kappa_q with critic.merged: one network has both")
@@ -238,6 +250,7 @@ impl Config {
         Plan {
             iterations: self.iterations,
             seed: self.seed,
+            device: self.device,
             horizon: self.horizon,
             batch: self.batch,
             kappa: self.kappa,

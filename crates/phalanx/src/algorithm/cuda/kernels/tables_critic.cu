@@ -100,3 +100,26 @@ KERNEL(weigh_tables) {
         run->weighted[(long long)z * AGENTS + agent] = sum;
     }
 }
+
+#if !POLICY_TABLES
+// What agents receive, for policies that are not tables. Blocks are agents × steps of the batch.
+KERNEL(send_tables) {
+    const long long agent = THREAD, step = blockIdx.y;
+    if (agent >= AGENTS) return;
+    const long long row = BATCH_ROW(step / HORIZON, step % HORIZON) * AGENTS;
+    const int senders = (int)run->q_count[agent], actions = (int)run->action_count[agent];
+    const u32 action = ACTION_OF(run->pairs[row + agent]);
+    for (int b = 0; b < PER_STEP; b++) {
+        double sum = 0.0;
+        for (int m = 0; m < senders; m++) {
+            const long long j = run->q_group[m * AGENTS + agent];
+            const double *table = IS_PARTIAL && !run->g_member[m * AGENTS + agent] ? run->q : run->weighted;
+            long long z = run->index[row + j];
+            if (PER_STEP > 1) z += ((long long)b - action) * run->own_stride[m * AGENTS + agent];
+            if (b < actions) sum += table[z * AGENTS + j];
+        }
+        if (NEIGHBOUR_MEAN) sum /= (double)senders;
+        run->received[(step * PER_STEP + b) * AGENTS + agent] = sum;
+    }
+}
+#endif

@@ -1,0 +1,92 @@
+//! What can run on a card, and the parts that it takes.
+
+use std::any::Any;
+
+use phalanx_gpu::Gpu;
+
+use super::super::primal_dual::PrimalDual;
+use super::device::{DEVICE, refused};
+use super::part::{CardCritic, CardPolicy};
+use super::shape::Shape;
+use super::tables::{TableCritic, TablePolicy};
+use crate::base::error::ensure;
+use crate::learn::critic::{self, Critic, Td};
+use crate::learn::shield::SHIELD;
+use crate::policy::{self, LOSS, Tabular};
+use crate::world::Evolution;
+use crate::{Error, Result};
+
+/// A world whose agents share something.
+pub fn joint() -> Error {
+    refused("world.kind", "joint worlds are not available")
+}
+
+/// A world without kernel text.
+pub fn no_kernel() -> Error {
+    refused("world.kind", "this world has no kernel text (Factored::kernel) and is not available")
+}
+
+/// Fails with the setting that cannot run on a card.
+pub fn check(host: &PrimalDual) -> Result<()> {
+    let graph = host.world.graph();
+    ensure(host.halo.peers().count() == 1, || {
+        Error::config(DEVICE, "\"cuda\" is for a run in one process; leave --mpi out, or use \"cpu\"")
+    })?;
+    let Evolution::Factored(factored) = host.world.evolution() else { return Err(joint()) };
+    ensure(factored.kernel().is_some(), no_kernel)?;
+    ensure(graph.agents() < u32::MAX as usize, || refused("world.n", "so many agents are not available"))?;
+    ensure(host.problem.groups.is_empty(), || {
+        refused("constraint", "constraints of groups are not available")
+    })?;
+    ensure(!host.problem.has_events(), || {
+        refused("constraint", "constraints on whole episodes (`ever`, `chance`) are not available")
+    })?;
+    ensure(host.shield.is_none(), || refused(SHIELD, "is not available"))?;
+    ensure(host.usual.is_none(), || refused(LOSS, "faulty links are not available"))?;
+    ensure(!host.policy.is_shared(), || refused(policy::KIND, "`shared` is not available"))?;
+    ensure(!host.policy.is_direct(), || refused(policy::KIND, "`direct` is not available"))?;
+    Ok(())
+}
+
+fn tabular(host: &PrimalDual) -> Option<&Tabular> {
+    host.policy.tabular()
+}
+
+fn td(host: &PrimalDual) -> Option<&Td> {
+    let critic: &dyn Critic = &*host.critic;
+    (critic as &dyn Any).downcast_ref()
+}
+
+/// Whether neighbours' values are looked up in tables while gradients are formed.
+pub fn is_fused(host: &PrimalDual) -> bool {
+    tabular(host).is_some() && td(host).is_some()
+}
+
+/// The policy and the critic on the card.
+pub fn parts(
+    host: &PrimalDual,
+    shape: &Shape,
+    gpu: &Gpu,
+) -> Result<(Box<dyn CardPolicy>, Box<dyn CardCritic>)> {
+    let tabular = tabular(host);
+    let tables = td(host).map(|td| TableCritic::new(td, shape, tabular, gpu));
+    let policy: Box<dyn CardPolicy> = match tabular {
+        Some(policy) => {
+            let may_have_entropy = *host.plan.actor.entropy != 0.0;
+            let rule = &host.gradient_settings;
+            Box::new(TablePolicy::new(policy, shape, rule, may_have_entropy, tables.as_ref(), gpu))
+        }
+        None => {
+            let kind = host.policy.kind();
+            return Err(refused(policy::KIND, format!("`{kind}` is not available")));
+        }
+    };
+    let critic: Box<dyn CardCritic> = match tables {
+        Some(tables) => Box::new(tables),
+        None => {
+            let kind = host.plan.critic.kind;
+            return Err(refused(critic::KIND, format!("`{kind}` is not available")));
+        }
+    };
+    Ok((policy, critic))
+}

@@ -1,0 +1,189 @@
+//! Objectives and constraints on the card.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use phalanx_gpu::{Launch, Layout};
+
+use super::super::primal_dual::PrimalDual;
+use super::device::refused;
+use super::rows::by_entry;
+use super::shape::Shape;
+use crate::Result;
+use crate::learn::dual::DualKind;
+use crate::utility::problem::{AgentProblem, Bound, Scaling};
+use crate::utility::{Kind, Power, ScaledUtility};
+use crate::world::sampled_number;
+
+/// Numbers of a utility in `utilities.cu`.
+const FIELDS: usize = 11;
+
+/// Tables of all utilities, one after the other.
+#[derive(Default)]
+struct Tables {
+    numbers: Vec<f64>,
+    /// Where those are that are there already.
+    places: HashMap<*const f64, usize>,
+}
+
+impl Tables {
+    fn place(&mut self, table: &Arc<[f64]>) -> f64 {
+        let numbers = &mut self.numbers;
+        let place = self.places.entry(table.as_ptr()).or_insert_with(|| {
+            let place = numbers.len();
+            numbers.extend_from_slice(table);
+            place
+        });
+        *place as f64
+    }
+}
+
+/// The numbers of a utility: its kind, parameters and tables; then what makes a constraint of it.
+fn fields(
+    utility: &ScaledUtility,
+    tables: &mut Tables,
+    bound: Option<Bound>,
+    factor: f64,
+) -> Result<[f64; FIELDS]> {
+    let power = |power: Power| if power == Power::One { 1.0 } else { 2.0 };
+    // Kind, power, channel, number, tables.
+    let (kind, power, channel, number, table, other) = match &utility.kind {
+        Kind::Linear(linear) => (0, 0.0, 0, 0.0, tables.place(&linear.r), 0.0),
+        Kind::StateEntropy(_) => (1, 0.0, 0, 0.0, 0.0, 0.0),
+        Kind::SaEntropy(_) => (2, 0.0, 0, 0.0, 0.0, 0.0),
+        Kind::ActionEntropy(_) => (3, 0.0, 0, 0.0, 0.0, 0.0),
+        Kind::ActionL2sq(_) => (4, 0.0, 0, 0.0, 0.0, 0.0),
+        Kind::ActionL2(_) => (5, 0.0, 0, 0.0, 0.0, 0.0),
+        Kind::ActiveL2(_) => (6, 0.0, 0, 0.0, 0.0, 0.0),
+        Kind::L2sq(_) => (7, 0.0, 0, 0.0, 0.0, 0.0),
+        Kind::NegL2Expert(expert) => (8, 0.0, 0, 0.0, tables.place(&expert.expert), 0.0),
+        Kind::NegL2sqExpert(expert) => (9, 0.0, 0, 0.0, tables.place(&expert.expert), 0.0),
+        Kind::NegKlExpert(expert) => (10, 0.0, 0, 0.0, tables.place(&expert.expert), 0.0),
+        Kind::NegDistBox(set) => (11, power(set.power), 0, 0.0, tables.place(&set.lo), tables.place(&set.hi)),
+        Kind::NegDistHalfspace(set) => (12, power(set.power), 0, set.b, tables.place(&set.a), 0.0),
+        Kind::NegDistBall(set) => (13, power(set.power), 0, set.radius, tables.place(&set.center), 0.0),
+        Kind::Channel { place, .. } => (14, 0.0, *place, 0.0, 0.0, 0.0),
+        Kind::Episode { name, .. } => {
+            return Err(refused("constraint", format!("constraints of kind `{name}` are not available")));
+        }
+        Kind::Custom(_) => return Err(refused("constraint", "utilities of one's own are not available")),
+    };
+    let (is_at_most, threshold) = match bound {
+        Some(Bound::AtMost(threshold)) => (1.0, threshold),
+        Some(Bound::AtLeast(threshold)) => (0.0, threshold),
+        None => (0.0, 0.0),
+    };
+    let (scale, offset) = (utility.scale, utility.offset);
+    Ok([
+        f64::from(kind),
+        is_at_most,
+        power,
+        channel as f64,
+        scale,
+        offset,
+        threshold,
+        factor,
+        number,
+        table,
+        other,
+    ])
+}
+
+/// Adds what lines 4, 5 and 7 read and write.
+pub fn add_to(layout: &mut Layout, shape: &Shape, host: &PrimalDual) -> Result<()> {
+    let (problem, plan, n) = (&host.problem, &host.plan, shape.agents);
+    let (mut tables, mut places) = (Tables::default(), HashMap::<*const AgentProblem, u32>::new());
+    let (mut numbers, mut problem_of) = (Vec::new(), Vec::with_capacity(n));
+    for agent in &problem.agents {
+        let next = places.len() as u32;
+        let place = *places.entry(Arc::as_ptr(agent)).or_insert(next);
+        problem_of.push(place);
+        if place < next {
+            continue;
+        }
+        let mut rows = vec![[0.0; FIELDS]; shape.utilities()];
+        rows[0] = fields(&agent.objective, &mut tables, None, 1.0)?;
+        for (row, constraint) in rows[1..].iter_mut().zip(&agent.constraints) {
+            let factor = constraint.bound.sign() * constraint.shadow_scale;
+            *row = fields(&constraint.utility, &mut tables, Some(constraint.bound), factor)?;
+        }
+        numbers.extend_from_slice(rows.as_flattened());
+    }
+    layout.array_from("utilities", &numbers);
+    layout.array_from("utility_tables", if tables.numbers.is_empty() { &[0.0] } else { &tables.numbers[..] });
+    layout.array_from("problem_of", &problem_of);
+    layout.array_from("visit_weights", &host.occupancy_weights);
+    let row = shape.max_cells() + shape.channels;
+    layout.array::<f64>("occupancy", row * n);
+    layout.array::<u32>("counts", shape.max_cells() * n);
+    let keeps = plan.occupancy_average;
+    layout.constant("HAS_RUNNING", usize::from(keeps > 0.0));
+    layout.array::<f64>("running", if keeps > 0.0 { row * n } else { 1 });
+    layout.real("keeps", keeps);
+    layout.array::<f64>("rewards", shape.utilities() * row * n);
+    layout.constant("IS_CENTRED", usize::from(problem.scaling == Scaling::Normalised));
+    layout.real("largest_slack", f64::MAX / n as f64);
+    let small = shape.states.iter().zip(&shape.actions).map(|(s, a)| s * a).filter(|&cells| cells <= SMALL);
+    layout.constant("SMALL_CELLS", small.max().unwrap_or(1));
+    add_return(layout, shape, host);
+
+    let dual = &plan.dual;
+    layout.constant(
+        "DUAL_KIND",
+        match dual.kind {
+            DualKind::Proximal => 0,
+            DualKind::Descent => 1,
+            DualKind::Pi => 2,
+        },
+    );
+    let most = (shape.utilities() - 1).max(1);
+    for name in ["slack", "mu", "integral"] {
+        layout.array::<f64>(name, most * n);
+    }
+    for (name, value) in [
+        ("eta_mu", *dual.eta_mu),
+        ("eta_integral", *dual.eta_integral),
+        ("mu_max", *dual.mu_max),
+        ("centre", *dual.centre),
+        ("margin", *dual.margin),
+        ("slack_factor", dual.slack_factor),
+    ] {
+        layout.real(name, value);
+    }
+    let has_margins = problem.agents.iter().flat_map(|agent| &agent.constraints).any(|c| c.margin != 0.0);
+    layout.constant("HAS_MARGINS", usize::from(has_margins));
+    let margins = |i: usize| problem.agents[i].constraints.iter().map(|c| c.margin).collect::<Vec<f64>>();
+    layout.array_from("margins", &if has_margins { by_entry(n, most, margins, |_| 0.0) } else { vec![0.0] });
+    Ok(())
+}
+
+/// What the channel `reward` paid.
+fn add_return(layout: &mut Layout, shape: &Shape, host: &PrimalDual) {
+    let channels = host.world.channels();
+    let place = channels.iter().position(|channel| channel.name == "reward");
+    let tables = place.and_then(|place| channels[place].tables());
+    let sampled = place.filter(|_| tables.is_none()).map(|place| sampled_number(&*host.world, place) as i64);
+    layout.constant("RETURN_CHANNEL", sampled.unwrap_or(-1));
+    layout.constant("HAS_RETURN", usize::from(place.is_some()));
+    match tables {
+        Some(tables) => {
+            let table = by_entry(shape.agents, shape.max_cells(), |i| tables.row(i), |_| 0.0);
+            layout.array_from("return_table", &table);
+        }
+        None => layout.array::<f64>("return_table", 1),
+    }
+}
+
+/// Cells that are added up in phases, at most: as in `sample::occupancy`.
+const SMALL: usize = 16;
+
+/// The kernels of lines 4 and 5.
+pub fn launches(shape: &Shape) -> Vec<Launch> {
+    let small = shape.states.iter().zip(&shape.actions).map(|(s, a)| s * a).filter(|&cells| cells <= SMALL);
+    let bytes = small.max().unwrap_or(1) * (4 * size_of::<f64>() + size_of::<u32>());
+    let block = 64;
+    vec![
+        Launch::blocks("count_visits", shape.agents, block).sharing(bytes * block),
+        Launch::over("evaluate_utilities", shape.agents),
+    ]
+}

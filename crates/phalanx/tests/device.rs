@@ -1,0 +1,110 @@
+//! Does a GPU do what the processor does? Here its kernels are compiled as C and run on the processor
+//! (`device = "emulated"`); `cargo xtask gpu` runs the same on a card.
+
+use phalanx::algorithm::Summary;
+use phalanx::base::fields::Field;
+use phalanx::run::{Config, Session};
+
+/// The device to compare with: `PHALANX_DEVICE`, or the emulation.
+fn device() -> String {
+    std::env::var("PHALANX_DEVICE").unwrap_or_else(|_| "emulated".into())
+}
+
+fn has_device() -> bool {
+    let has = device() != "emulated" || std::process::Command::new("gcc").arg("--version").output().is_ok();
+    if !has {
+        eprintln!("skipped: no C compiler");
+    }
+    has
+}
+
+type State = Vec<(&'static str, Vec<u64>)>;
+
+fn bits(field: &Field<'_>) -> Vec<u64> {
+    match field {
+        Field::Numbers(numbers) => numbers.iter().map(|x| x.to_bits()).collect(),
+        Field::SingleNumbers(numbers) => numbers.iter().map(|x| u64::from(x.to_bits())).collect(),
+        Field::Rows(rows) => rows.data().iter().map(|x| x.to_bits()).collect(),
+        Field::SingleRows(rows) => rows.data().iter().map(|x| u64::from(x.to_bits())).collect(),
+        Field::Counter(count) => vec![**count],
+    }
+}
+
+/// Summaries of some iterations, and the state after them.
+fn trained(config: &Config, iterations: usize) -> (Vec<Summary>, State) {
+    let mut session = Session::new(config).unwrap();
+    let summaries = (0..iterations).map(|_| session.advance().unwrap().unwrap()).collect();
+    session.settle().unwrap();
+    let state = session.fields().iter().map(|(name, field)| (*name, bits(field))).collect();
+    (summaries, state)
+}
+
+fn small(settings: &[(&str, &str)]) -> Config {
+    let short = [("horizon", "9"), ("batch", "3"), ("critic.steps", "40"), ("iterations", "10")];
+    let short = short.into_iter().chain([("constraint.0.allow_infeasible", "true")]);
+    let base = Config::preset("synthetic").unwrap().with_all(short).unwrap();
+    base.with_all(settings.iter().copied()).unwrap()
+}
+
+fn assert_same(name: &str, config: &Config, iterations: usize) {
+    let (cpu, before) = trained(config, iterations);
+    let (card, after) = trained(&config.with("device", &device()).unwrap(), iterations);
+    for (t, (cpu, card)) in cpu.iter().zip(&card).enumerate() {
+        assert_eq!(cpu, card, "{name}, iteration {t}");
+    }
+    for ((field, cpu), (_, card)) in before.iter().zip(&after) {
+        let differs = cpu.iter().zip(card).position(|(a, b)| a != b);
+        assert_eq!((cpu.len(), differs), (card.len(), None), "{name}: {field}");
+    }
+}
+
+#[test]
+fn tables_give_the_same_bytes() {
+    if !has_device() {
+        return;
+    }
+    for (name, settings) in [
+        ("as it is", &[][..]),
+        ("a larger line", &[("world.n", "37"), ("world.mixing", "0.1"), ("policy.init_std", "0.5")]),
+        ("no baseline", &[("actor.baseline", "none"), ("actor.optimizer", "sgd"), ("world.start", "zeros")]),
+        ("mean", &[("actor.baseline", "mean"), ("actor.normalise", "true"), ("actor.entropy", "0.01")]),
+        ("all actions", &[("actor.all_actions", "true"), ("actor.entropy", "0.02"), ("actor.clip", "0.01")]),
+        ("far", &[("kappa", "2"), ("kappa_q", "1"), ("kappa_g", "0"), ("world.start", "ones")]),
+        ("wide critics", &[("kappa", "0"), ("kappa_q", "2"), ("kappa_g", "1"), ("critic.start", "cold")]),
+        (
+            "the paper's scaling",
+            &[("scaling", "paper"), ("dual.kind", "proximal"), ("actor.discount", "false")],
+        ),
+        ("the authors' scaling", &[("scaling", "authors"), ("dual.kind", "descent"), ("dual.margin", "0.1")]),
+        ("averages", &[("occupancy_average", "0.5"), ("policy.box", "[-0.01, 0.01]")]),
+    ] {
+        assert_same(name, &small(settings), 3);
+    }
+}
+
+#[test]
+fn utilities_give_the_same_bytes() {
+    if !has_device() {
+        return;
+    }
+    for kind in
+        ["state_entropy", "sa_entropy", "action_entropy", "action_l2sq", "action_l2", "active_l2", "l2sq"]
+    {
+        assert_same(kind, &small(&[("constraint.0.kind", kind), ("constraint.0.scale", "0.5")]), 2);
+    }
+    for preset in ["entropy", "feasibility", "apprenticeship"] {
+        let short = [("horizon", "9"), ("batch", "3"), ("critic.steps", "40")];
+        let config = Config::preset(preset).unwrap();
+        let Ok(config) = config.with_all(short) else { panic!("{preset}") };
+        assert_same(preset, &config, 2);
+    }
+}
+
+#[test]
+fn tiles_of_a_long_line_give_the_same_bytes() {
+    if !has_device() {
+        return;
+    }
+    let long = [("world.n", "1100"), ("horizon", "40"), ("critic.steps", "70"), ("policy.init_std", "1")];
+    assert_same("tiles", &small(&long), 2);
+}
