@@ -280,6 +280,10 @@ impl Policy for NeuralPolicy {
         true
     }
 
+    fn network(&self) -> Option<&NeuralPolicy> {
+        Some(self)
+    }
+
     fn portable(&self, agent: usize, _: &[usize], networks: &mut Vec<Network>) -> Result<Rule> {
         let network = networks.len();
         networks.push(self.bank.nets[agent].portable(self.bank.weights.row(agent)));

@@ -1,4 +1,6 @@
-// What all kernels of networks share.
+// What all kernels of networks share; critics and policies each bring it.
+#ifndef PX_NETWORKS
+#define PX_NETWORKS
 #if defined(__CUDACC_RTC__)
 #define FOUR float4
 // The compiler may use all registers that so many threads leave to each of them.
@@ -40,3 +42,4 @@ DEVICE double px_power(double base, u64 exponent) {
         base *= base;
     }
 }
+#endif

@@ -1,10 +1,15 @@
 //! Neural critics on the card.
 
+use std::any::Any;
+
 use phalanx_gpu::{Gpu, Launch, Layout};
 
+use super::super::part::CardCritic;
+use super::super::rows::Mirror;
+use super::super::shape::Shape;
 use super::networks::{BlockSizes, Networks, Owner, Unfit};
 use crate::base::stream::Purpose;
-use crate::learn::critic::{NeuralCritic, NeuralCriticSettings};
+use crate::learn::critic::{Critic, NeuralCritic, NeuralCriticSettings};
 use crate::neural::{Loss, OptimizerKind};
 
 /// What is sampled for the critics, and what comes of it.
@@ -22,6 +27,14 @@ pub struct Samples {
     pub chains: usize,
     /// Pairs of each.
     pub chain_room: usize,
+}
+
+impl Samples {
+    /// Of a run.
+    pub fn of(shape: &Shape) -> Self {
+        let Shape { agents, batch, horizon, batch_room, chains, chain_room, .. } = *shape;
+        Samples { agents, batch, horizon, batch_room, chains, chain_room }
+    }
 }
 
 /// Critics that are neural networks.
@@ -85,8 +98,20 @@ impl NetworkCritic {
         (self.rule.passes * transitions.div_ceil(self.rule.minibatch)) as u64
     }
 
-    /// Constants, arrays and text.
-    pub fn add_to(&self, layout: &mut Layout) {
+    fn values_of(&self, which: usize) -> Launch {
+        Launch {
+            kernel: "critic_values",
+            grid: [self.agents.len() as u32, self.parts as u32],
+            block: self.networks.block().threads as u32,
+            shared: self.networks.shared(),
+            x: which as i32,
+            y: 0,
+        }
+    }
+}
+
+impl CardCritic for NetworkCritic {
+    fn add_to(&self, layout: &mut Layout) {
         let (rule, [each, transitions]) = (&self.rule, self.transitions());
         let (has_target, adam) = (rule.polyak > 0.0, rule.descent.optimizer == OptimizerKind::Adam);
         self.networks.add_to(layout);
@@ -139,19 +164,7 @@ impl NetworkCritic {
         layout.text(include_str!("critic.cu"));
     }
 
-    fn values_of(&self, which: usize) -> Launch {
-        Launch {
-            kernel: "critic_values",
-            grid: [self.agents.len() as u32, self.parts as u32],
-            block: self.networks.block().threads as u32,
-            shared: self.networks.shared(),
-            x: which as i32,
-            y: 0,
-        }
-    }
-
-    /// Line 6.
-    pub fn learn(&self) -> Vec<Launch> {
+    fn learn(&self) -> Vec<Launch> {
         let [_, transitions] = self.transitions();
         let order = if transitions <= MOST_ORDERED { 8 * transitions } else { 0 };
         let agents = self.samples.agents as u32;
@@ -167,20 +180,27 @@ impl NetworkCritic {
         launches
     }
 
-    /// Values along the batch, and what comes of them for every agent.
-    pub fn values(&self) -> Vec<Launch> {
+    fn values(&self) -> Vec<Launch> {
         let Samples { agents, batch, horizon, .. } = self.samples;
         vec![self.values_of(1), Launch::blocks("critic_receive", batch * horizon * agents, 256)]
     }
 
-    /// Fields of checkpoints and the arrays that hold them, row after row.
-    pub fn fields(&self) -> [(&'static str, &'static str); 4] {
-        [
-            ("critic", "critic_weights"),
-            ("critic.target", "critic_target"),
-            ("critic.first", "critic_first"),
-            ("critic.second", "critic_second"),
-        ]
+    fn mirrors(&self) -> Vec<Mirror> {
+        let mut arrays = vec![("critic", "critic_weights")];
+        if self.rule.polyak > 0.0 {
+            arrays.push(("critic.target", "critic_target"));
+        }
+        if self.rule.descent.optimizer == OptimizerKind::Adam {
+            arrays.extend([("critic.first", "critic_first"), ("critic.second", "critic_second")]);
+        }
+        arrays.into_iter().map(|(field, array)| Mirror::row_after_row(field, array)).collect()
+    }
+
+    fn begin_iteration(&self, critic: &mut dyn Critic) -> Vec<u64> {
+        let critic: &mut dyn Any = critic;
+        let before =
+            critic.downcast_mut::<NeuralCritic>().map_or(0, |critic| critic.count_steps(self.steps()));
+        vec![before]
     }
 }
 

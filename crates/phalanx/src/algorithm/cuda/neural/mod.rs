@@ -11,5 +11,4 @@ mod policy;
 mod tests;
 
 pub use critic::{NetworkCritic, Samples};
-pub use networks::{Unfit, add_common};
 pub use policy::NetworkPolicy;

@@ -217,6 +217,7 @@ impl Networks {
         }
         layout.array_from(format!("{prefix}_view_member"), &from);
         layout.array_from(format!("{prefix}_view_value"), &values);
+        layout.text(include_str!("common.cu"));
         let text = include_str!("network.cu").replace("NET_", &format!("{upper}_"));
         layout.text(Cow::Owned(text.replace("net_", &format!("{prefix}_"))));
     }
@@ -224,8 +225,3 @@ impl Networks {
 
 /// Stands for no member.
 const CONSTANT: u8 = u8::MAX;
-
-/// The text that all networks share.
-pub fn add_common(layout: &mut Layout) {
-    layout.text(include_str!("common.cu"));
-}

@@ -102,7 +102,6 @@ KERNEL_OF(POLICY_THREADS, policy_gradients) {
     long long agent = blockIdx.x;
     struct policy_shape s = policy_shape_of(run, agent);
     u32 *rows = (u32 *)(sh + POLICY_AT_SAMPLES);
-    u8 *symbols = (u8 *)(sh + POLICY_AT_SYMBOLS);
     const float *w = run->policy_weights + run->policy_start[agent];
     float *out = run->policy_partial + (long long)blockIdx.y * run->parameters + run->policy_start[agent];
     struct policy_gradient g;
@@ -160,6 +159,14 @@ KERNEL_OF(256, policy_sum) {
         if (threadIdx.x < half) sums[threadIdx.x] += sums[threadIdx.x + half];
         SYNC();
     }
-    if (threadIdx.x == 0) run->gradient_squares[agent] = sums[0];
+    squares = sums[0];
+#if HAS_CLIP
+    double norm = sqrt(squares);
+    if (norm > run->clip) {
+        for (long long k = start + threadIdx.x; k < end; k += 256) run->gradient[k] *= run->clip / norm;
+        squares *= run->clip / norm * (run->clip / norm);
+    }
+#endif
+    if (threadIdx.x == 0) run->gradient_squares[agent] = squares;
     if (!is_finite) complain(run, COMPLAINT_GRADIENT, agent);
 }

@@ -2,6 +2,8 @@
 
 use phalanx_gpu::{Gpu, Launch, Layout};
 
+use super::super::part::{ActingForm, CardPolicy};
+use super::super::rows::Mirror;
 use super::critic::Samples;
 use super::networks::{BlockSizes, Networks, Owner, Unfit};
 use crate::policy::NeuralPolicy;
@@ -48,13 +50,18 @@ impl NetworkPolicy {
         })
     }
 
-    /// Numbers in θ.
-    pub fn parameters(&self) -> usize {
+    fn blocks(&self, kernel: &'static str, parts: usize) -> Launch {
+        let (grid, block) = ([self.samples.agents as u32, parts as u32], self.networks.block().threads);
+        Launch { kernel, grid, block: block as u32, shared: self.networks.shared(), x: 0, y: 0 }
+    }
+}
+
+impl CardPolicy for NetworkPolicy {
+    fn parameters(&self) -> usize {
         self.starts[self.starts.len() - 1] as usize
     }
 
-    /// Constants, arrays and text.
-    pub fn add_to(&self, layout: &mut Layout) {
+    fn add_to(&self, layout: &mut Layout) {
         self.networks.add_to(layout);
         for (name, value) in
             [("POLICY_TABLES", 0), ("POLICY_ACTS_ALONE", 0), ("POLICY_PARTS", self.gradient_parts)]
@@ -70,31 +77,27 @@ impl NetworkPolicy {
         layout.text(include_str!("policy.cu"));
     }
 
-    fn blocks(&self, kernel: &'static str, parts: usize) -> Launch {
-        let (grid, block) = ([self.samples.agents as u32, parts as u32], self.networks.block().threads);
-        Launch { kernel, grid, block: block as u32, shared: self.networks.shared(), x: 0, y: 0 }
+    fn acting(&self) -> ActingForm {
+        ActingForm::Together
     }
 
-    /// Actions of step `k`.
-    pub fn act(&self, k: usize) -> Vec<Launch> {
+    fn act(&self, k: usize, _trajectories: usize) -> Vec<Launch> {
         vec![self.blocks("policy_act_step", self.acting_parts).with(k, 0)]
     }
 
-    /// θ in single precision.
-    pub fn refresh(&self) -> Vec<Launch> {
+    fn refresh(&self) -> Vec<Launch> {
         vec![Launch::blocks("policy_refresh", self.parameters(), 256)]
     }
 
-    /// Line 8.
-    pub fn gradient(&self) -> Vec<Launch> {
+    fn gradient(&self) -> Vec<Launch> {
         let sum = Launch::blocks("policy_sum", 256, 256).sharing(256 * size_of::<f64>());
         let agents = self.samples.agents as u32;
         vec![self.blocks("policy_gradients", self.gradient_parts), Launch { grid: [agents, 1], ..sum }]
     }
 
-    /// Fields of checkpoints and the arrays that hold them, row after row.
-    pub fn fields(&self) -> [(&'static str, &'static str); 3] {
-        [("theta", "theta"), ("optimizer.first", "first"), ("optimizer.second", "second")]
+    fn mirrors(&self) -> Vec<Mirror> {
+        let fields = [("theta", "theta"), ("optimizer.first", "first"), ("optimizer.second", "second")];
+        fields.map(|(field, array)| Mirror::row_after_row(field, array)).to_vec()
     }
 }
 

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use phalanx_gpu::{Gpu, Launch, Layout, Program, compile_ptx, nvrtc_is_present};
 
-use super::{NetworkCritic, NetworkPolicy, Samples, add_common};
+use super::super::part::{CardCritic, CardPolicy};
+use super::{NetworkCritic, NetworkPolicy, Samples};
 use crate::Ragged;
 use crate::base::stream::{Place, Purpose, Sequence, Stream};
 use crate::learn::critic::{
@@ -164,6 +165,7 @@ impl Setting {
             ("CRITIC_PURPOSE", Purpose::Critic as usize),
             ("COMPLAINT_Q", 0),
             ("COMPLAINT_GRADIENT", 1),
+            ("HAS_CLIP", 0),
         ] {
             if name == "PAIR_TYPE" { layout.constant(name, "u16") } else { layout.constant(name, value) }
         }
@@ -270,7 +272,6 @@ fn check(mut setting: Setting) {
     let critic = NetworkCritic::new(&setting.critic, setting.samples, &states, &gpu).unwrap();
     let policy = NetworkPolicy::new(&setting.policy, setting.samples, &states, &gpu).unwrap();
     let mut layout = setting.layout();
-    add_common(&mut layout);
     policy.add_to(&mut layout);
     critic.add_to(&mut layout);
     compiles(&layout);
@@ -301,11 +302,13 @@ fn check(mut setting: Setting) {
     assert!(moved > weights.len() / 2, "{moved} parameters moved");
     close(&found, setting.critic.bank().weights.data(), "parameter");
     for (field, state) in setting.critic.fields() {
-        let Some((_, array)) = critic.fields().into_iter().find(|(name, _)| *name == field) else { continue };
+        let Some(mirror) = critic.mirrors().into_iter().find(|mirror| mirror.field == field) else {
+            continue;
+        };
         let crate::base::fields::Field::SingleRows(rows) = state else { continue };
         if !rows.data().is_empty() {
-            program.array(array).read(0, &mut found).unwrap();
-            close(&found, rows.data(), array);
+            program.array(mirror.array).read(0, &mut found).unwrap();
+            close(&found, rows.data(), mirror.array);
         }
     }
     assert_eq!(setting.critic.count_steps(0), critic.steps());
