@@ -100,11 +100,6 @@ fn network_critic(host: &PrimalDual, shape: &Shape, gpu: &Gpu) -> Result<Network
     ensure(networks.rule().minibatch > 0, || {
         refused("critic.minibatch", "0 (one transition at a time) is not available")
     })?;
-    ensure(!shape.alternatives, || {
-        let message =
-            "values of networks at other actions (`counterfactual`, actor.all_actions) are not available";
-        refused("actor.baseline", message)
-    })?;
     let critic = NetworkCritic::new(networks, Samples::of(shape), &shape.states, gpu);
     critic.map_err(|unfit| refused(critic::HIDDEN, unfit))
 }

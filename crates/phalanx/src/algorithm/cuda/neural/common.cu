@@ -9,6 +9,7 @@
         name(const struct Run *__restrict__ run, const struct Now *__restrict__ now, int x, int y)
 #define UNROLL _Pragma("unroll")
 #define UNROLL_BY_TWO _Pragma("unroll 2")
+#define UNROLL_BY_EIGHT _Pragma("unroll 8")
 #define WARP_SYNC() __syncwarp()
 #define QUOTIENT(a, b) __fdividef(a, b)
 DEVICE float px_root(float a) {
@@ -22,6 +23,7 @@ typedef struct { float x, y, z, w; } FOUR;
 #define KERNEL_OF(threads, name) KERNEL(name)
 #define UNROLL
 #define UNROLL_BY_TWO
+#define UNROLL_BY_EIGHT
 #define WARP_SYNC() SYNC()
 #define QUOTIENT(a, b) ((a) / (b))
 #define px_root(a) sqrtf(a)

@@ -65,9 +65,10 @@ KERNEL_OF(CRITIC_THREADS, critic_values) {
     const float *w = (x == 0 && CRITIC_HAS_TARGET ? run->critic_target : run->critic_weights) + run->critic_start[network];
     u32 *rows = (u32 *)(sh + CRITIC_AT_SAMPLES);
     int total = x == 0 ? CRITIC_TRANSITIONS : BATCH * HORIZON;
+    int own = PARTS(total, gridDim.y), end = own * (blockIdx.y + 1) < total ? own * (blockIdx.y + 1) : total;
     critic_load(run, &s, agent, run->q_group, w, sh);
-    for (int first = blockIdx.y * CRITIC_TILE; first < total; first += gridDim.y * CRITIC_TILE) {
-        int count = total - first < CRITIC_TILE ? total - first : CRITIC_TILE;
+    for (int first = own * blockIdx.y; first < end; first += CRITIC_TILE) {
+        int count = end - first < CRITIC_TILE ? end - first : CRITIC_TILE;
         for (int k = threadIdx.x; k < count; k += CRITIC_THREADS) {
             int sample = first + k;
             rows[k] = x == 0 ? CRITIC_ROW(sample, 1) : BATCH_ROW(sample / HORIZON, sample % HORIZON);
@@ -283,25 +284,69 @@ KERNEL_OF(CRITIC_THREADS, critic_learn) {
     if (!is_finite) complain(run, COMPLAINT_Q, agent);
 }
 
+#if PER_STEP > 1
+// Values along the batch with each member's action replaced by each alternative. Blocks (network, part).
+KERNEL_OF(CRITIC_THREADS, critic_alternatives) {
+    SHARED(float, sh);
+    long long network = blockIdx.x, agent = run->critic_agent[network];
+    struct critic_shape s = critic_shape_of(run, agent);
+    u32 *rows = (u32 *)(sh + CRITIC_AT_SAMPLES);
+    const u32 *members = (const u32 *)(sh + CRITIC_AT_GROUP);
+    u8 *symbols = (u8 *)(sh + CRITIC_AT_SYMBOLS);
+    int total = BATCH * HORIZON;
+    int own = PARTS(total, gridDim.y), end = own * (blockIdx.y + 1) < total ? own * (blockIdx.y + 1) : total;
+    critic_load(run, &s, agent, run->q_group, run->critic_weights + run->critic_start[network], sh);
+    for (int first = own * blockIdx.y; first < end; first += CRITIC_TILE) {
+        int count = end - first < CRITIC_TILE ? end - first : CRITIC_TILE;
+        for (int k = threadIdx.x; k < count; k += CRITIC_THREADS)
+            rows[k] = BATCH_ROW((first + k) / HORIZON, (first + k) % HORIZON);
+        SYNC();
+        critic_observe(run, &s, agent, count, sh);
+        for (int m = 0; m < s.members; m++) {
+            int actions = run->action_count[members[m]];
+            for (int b = 0; b <= actions; b++) {
+                for (int k = threadIdx.x; k < count; k += CRITIC_THREADS) {
+                    u8 *symbol = symbols + k * 2 * CRITIC_MEMBERS + CRITIC_MEMBERS + m;
+                    // After the last alternative: the action that was taken.
+                    *symbol = b < actions ? b : ACTION_OF(run->pairs[(long long)rows[k] * AGENTS + members[m]]);
+                }
+                SYNC();
+                if (b == actions) break;
+                critic_forward(&s, count, sh);
+                for (int k = threadIdx.x; k < count; k += CRITIC_THREADS) {
+                    long long at = ((long long)(first + k) * CRITIC_MEMBERS + m) * PER_STEP + b;
+                    run->critic_along[(at * CRITIC_SLOTS + run->critic_slot[network]) * AGENTS + agent] = sh[CRITIC_AT_OUTPUTS + k];
+                }
+                SYNC();
+            }
+        }
+    }
+}
+#endif
+
 // What an agent receives along the batch: Σ over neighbours of the weighed values of their networks.
 KERNEL_OF(256, critic_receive) {
     long long item = THREAD, agent = item % AGENTS, sample = item / AGENTS;
     if (sample >= BATCH * HORIZON) return;
     int neighbours = run->q_count[agent];
-    double received = 0;
-    for (int m = 0; m < neighbours; m++) {
-        long long entry = (long long)m * AGENTS + agent, j = run->q_group[entry];
-        int utilities = CRITIC_MERGED || (IS_PARTIAL && !run->g_member[entry]) ? 1 : 1 + (int)run->constraint_count[j];
-        double value = 0;
-        for (int u = 0; u < utilities; u++) {
-            const float *along = run->critic_along + (sample * CRITIC_SLOTS + u * CRITIC_TWINS) * AGENTS + j;
-            float least = along[0];
-            if (CRITIC_TWINS == 2 && along[(CRITIC_TWINS - 1) * AGENTS] < least) least = along[(CRITIC_TWINS - 1) * AGENTS];
-            double weight = u == 0 ? 1.0 : run->mu[(long long)(u - 1) * AGENTS + j];
-            if (weight != 0) value += weight * (double)least;
+    for (int b = 0; b < PER_STEP; b++) {
+        if (PER_STEP > 1 && b >= run->action_count[agent]) break;
+        double received = 0;
+        for (int m = 0; m < neighbours; m++) {
+            long long entry = (long long)m * AGENTS + agent, j = run->q_group[entry], at = sample;
+            if (PER_STEP > 1) at = (sample * CRITIC_MEMBERS + run->critic_own_place[entry]) * PER_STEP + b;
+            int utilities = CRITIC_MERGED || (IS_PARTIAL && !run->g_member[entry]) ? 1 : 1 + (int)run->constraint_count[j];
+            double value = 0;
+            for (int u = 0; u < utilities; u++) {
+                const float *along = run->critic_along + (at * CRITIC_SLOTS + u * CRITIC_TWINS) * AGENTS + j;
+                float least = along[0];
+                if (CRITIC_TWINS == 2 && along[(CRITIC_TWINS - 1) * AGENTS] < least) least = along[(CRITIC_TWINS - 1) * AGENTS];
+                double weight = u == 0 ? 1.0 : run->mu[(long long)(u - 1) * AGENTS + j];
+                if (weight != 0) value += weight * (double)least;
+            }
+            received += value;
         }
-        received += value;
+        if (NEIGHBOUR_MEAN) received /= (double)neighbours;
+        run->received[(sample * PER_STEP + b) * AGENTS + agent] = received;
     }
-    if (NEIGHBOUR_MEAN) received /= (double)neighbours;
-    run->received[sample * AGENTS + agent] = received;
 }

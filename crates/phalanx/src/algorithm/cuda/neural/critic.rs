@@ -27,13 +27,15 @@ pub struct Samples {
     pub chains: usize,
     /// Pairs of each.
     pub chain_room: usize,
+    /// Values that an agent receives per step: one, or one for each of its alternatives.
+    pub per_step: usize,
 }
 
 impl Samples {
     /// Of a run.
     pub fn of(shape: &Shape) -> Self {
         let Shape { agents, batch, horizon, batch_room, chains, chain_room, .. } = *shape;
-        Samples { agents, batch, horizon, batch_room, chains, chain_room }
+        Samples { agents, batch, horizon, batch_room, chains, chain_room, per_step: shape.per_step() }
     }
 }
 
@@ -49,6 +51,9 @@ pub struct NetworkCritic {
     starts: Vec<u64>,
     parameters: usize,
     most_slots: usize,
+    /// Of every agent and neighbour: the agent's place in the neighbour's group, entry by entry.
+    own_places: Vec<u32>,
+    most_members: usize,
     /// Blocks that share the values of one network.
     parts: usize,
 }
@@ -69,9 +74,19 @@ impl NetworkCritic {
         let block = BlockSizes { threads: THREADS, tile: TILE, many_tiles: rule.minibatch > TILE };
         let networks = Networks::new(Owner::Critic, &bank.nets, critic.encoders(), states, block)?;
         networks.check(gpu.shared_memory())?;
+        let (n, groups) = (samples.agents, critic.encoders().iter().map(|encoder| &encoder.group[..]));
+        let groups: Vec<&[u32]> = groups.collect();
+        let most_members = groups.iter().map(|group| group.len()).max().unwrap_or(1);
+        let mut own_places = vec![0; most_members * n];
+        for (i, group) in groups.iter().enumerate() {
+            for (m, &j) in group.iter().enumerate() {
+                let place = groups[j as usize].iter().position(|&member| member as usize == i);
+                own_places[m * n + i] = place.unwrap_or(0) as u32;
+            }
+        }
         let most_slots = slots.iter().map(|&slot| slot as usize + 1).max().unwrap_or(1);
         // Enough blocks for all multiprocessors.
-        let parts = (2 * gpu.multiprocessors()).div_ceil(agents.len().max(1)).clamp(1, 8);
+        let parts = (gpu.multiprocessors() / agents.len().max(1)).clamp(1, 8);
         Ok(NetworkCritic {
             networks,
             rule,
@@ -81,6 +96,8 @@ impl NetworkCritic {
             starts,
             parameters: start,
             most_slots,
+            own_places,
+            most_members,
             parts,
         })
     }
@@ -159,8 +176,10 @@ impl CardCritic for NetworkCritic {
         layout.array::<f32>("critic_next", self.agents.len() * transitions);
         layout.array::<u32>("critic_order", self.samples.agents * rule.passes * transitions);
         layout.array::<f32>("critic_rates", 2 * self.steps() as usize);
-        let Samples { agents, batch, horizon, .. } = self.samples;
-        layout.array::<f32>("critic_along", batch * horizon * self.most_slots * agents);
+        let Samples { agents, batch, horizon, per_step, .. } = self.samples;
+        let along = if per_step > 1 { self.most_members * per_step } else { 1 };
+        layout.array::<f32>("critic_along", batch * horizon * along * self.most_slots * agents);
+        layout.array_from("critic_own_place", &self.own_places);
         layout.text(include_str!("critic.cu"));
     }
 
@@ -181,8 +200,12 @@ impl CardCritic for NetworkCritic {
     }
 
     fn values(&self) -> Vec<Launch> {
-        let Samples { agents, batch, horizon, .. } = self.samples;
-        vec![self.values_of(1), Launch::blocks("critic_receive", batch * horizon * agents, 256)]
+        let Samples { agents, batch, horizon, per_step, .. } = self.samples;
+        let mut values = self.values_of(1);
+        if per_step > 1 {
+            values.kernel = "critic_alternatives";
+        }
+        vec![values, Launch::blocks("critic_receive", batch * horizon * agents, 256)]
     }
 
     fn mirrors(&self) -> Vec<Mirror> {

@@ -120,11 +120,11 @@ DEVICE void net_load(const struct Run *run, const struct net_shape *s, long long
                      const float *w, float *sh) {
     int tid = threadIdx.x;
     SYNC();
-    for (int k = tid; k < NET_FEATURES * NET_D1; k += NET_THREADS) {
+    UNROLL_BY_EIGHT for (int k = tid; k < NET_FEATURES * NET_D1; k += NET_THREADS) {
         int i = k / NET_D1, u = k % NET_D1;
         sh[NET_AT_W1 + i * NET_STRIDE_W1 + u] = i < s->features ? w[s->first + k] : 0;
     }
-    for (int k = tid; k < NET_D1 * NET_D2; k += NET_THREADS)
+    UNROLL_BY_EIGHT for (int k = tid; k < NET_D1 * NET_D2; k += NET_THREADS)
         sh[NET_AT_W2 + k / AT_LEAST_ONE(NET_D2) * NET_STRIDE_W2 + k % AT_LEAST_ONE(NET_D2)] = w[s->second + k];
     for (int k = tid; k < NET_D1; k += NET_THREADS) sh[NET_AT_B1 + k] = w[s->first_bias + k];
     for (int k = tid; k < NET_D2; k += NET_THREADS) sh[NET_AT_B2 + k] = w[s->second_bias + k];

@@ -19,10 +19,11 @@ KERNEL_OF(POLICY_THREADS, policy_act_step) {
     struct policy_shape s = policy_shape_of(run, agent);
     u32 *rows = (u32 *)(sh + POLICY_AT_SAMPLES);
     int of_batch = x < BATCH_ROOM ? BATCH : 0, total = of_batch + (x < CHAIN_ROOM ? CHAINS : 0);
-    if (blockIdx.y * POLICY_TILE >= total) return;
+    int own = PARTS(total, gridDim.y), end = own * (blockIdx.y + 1) < total ? own * (blockIdx.y + 1) : total;
+    if (own * blockIdx.y >= total) return;
     policy_load(run, &s, agent, run->p_group, run->policy_weights + run->policy_start[agent], sh);
-    for (int first = blockIdx.y * POLICY_TILE; first < total; first += gridDim.y * POLICY_TILE) {
-        int count = total - first < POLICY_TILE ? total - first : POLICY_TILE;
+    for (int first = own * blockIdx.y; first < end; first += POLICY_TILE) {
+        int count = end - first < POLICY_TILE ? end - first : POLICY_TILE;
         for (int k = threadIdx.x; k < count; k += POLICY_THREADS) {
             int t = first + k;
             rows[k] = t < of_batch ? BATCH_ROW(t, x) : CHAIN_ROW(t - of_batch, x);
@@ -109,8 +110,10 @@ KERNEL_OF(POLICY_THREADS, policy_gradients) {
     policy_spread(run, agent, (double *)(sh + POLICY_AT_SUMS), &mean, &scale);
     policy_load(run, &s, agent, run->p_group, w, sh);
     policy_clear(&g, &s, sh);
-    for (int first = blockIdx.y * POLICY_TILE; first < BATCH * HORIZON; first += gridDim.y * POLICY_TILE) {
-        int count = BATCH * HORIZON - first < POLICY_TILE ? BATCH * HORIZON - first : POLICY_TILE;
+    int own = PARTS(BATCH * HORIZON, POLICY_PARTS), end = own * (blockIdx.y + 1);
+    if (end > BATCH * HORIZON) end = BATCH * HORIZON;
+    for (int first = own * blockIdx.y; first < end; first += POLICY_TILE) {
+        int count = end - first < POLICY_TILE ? end - first : POLICY_TILE;
         for (int k = threadIdx.x; k < count; k += POLICY_THREADS)
             rows[k] = BATCH_ROW((first + k) / HORIZON, (first + k) % HORIZON);
         SYNC();

@@ -38,8 +38,9 @@ impl NetworkPolicy {
                 group[m * n + i] = member;
             }
         }
-        let blocks = gpu.multiprocessors().div_ceil(n);
-        let parts = |count: usize| blocks.clamp(1, count.div_ceil(TILE).max(1));
+        // A block for every multiprocessor, but not for fewer samples than a warp or two takes.
+        let blocks = gpu.multiprocessors() / n;
+        let parts = |count: usize| blocks.clamp(1, count.div_ceil(16).max(1));
         Ok(NetworkPolicy {
             networks,
             samples,
