@@ -74,7 +74,7 @@ impl Gpu {
     pub fn shared_memory(&self) -> usize {
         match &*self.backend {
             Backend::Cuda(cuda) => cuda.shared_memory(),
-            Backend::Emulator(_) => 160 << 10,
+            Backend::Emulator(_) => 227 << 10,
         }
     }
 
@@ -82,7 +82,7 @@ impl Gpu {
     pub fn multiprocessors(&self) -> usize {
         match &*self.backend {
             Backend::Cuda(cuda) => cuda.multiprocessors(),
-            Backend::Emulator(_) => 2,
+            Backend::Emulator(_) => 132,
         }
     }
 

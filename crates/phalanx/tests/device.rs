@@ -108,3 +108,23 @@ fn tiles_of_a_long_line_give_the_same_bytes() {
     let long = [("world.n", "1100"), ("horizon", "40"), ("critic.steps", "70"), ("policy.init_std", "1")];
     assert_same("tiles", &small(&long), 2);
 }
+
+#[test]
+fn kernels_compile_as_cuda() {
+    if !phalanx_gpu::nvrtc_is_present() || !has_device() {
+        return eprintln!("skipped: libnvrtc is not found");
+    }
+    let line = |settings: &[(&str, &str)]| small(settings);
+    let configurations = [
+        line(&[]),
+        line(&[("world.n", "1100"), ("actor.baseline", "mean"), ("actor.entropy", "0.1")]),
+        line(&[("kappa", "0"), ("kappa_q", "2"), ("kappa_g", "1")]),
+    ];
+    for config in configurations {
+        let session = Session::new(&config.with("device", "emulated").unwrap()).unwrap();
+        let kernels = session.algorithm().kernels().unwrap();
+        for architecture in ["compute_80", "compute_90"] {
+            phalanx_gpu::compile_ptx(kernels, architecture).unwrap();
+        }
+    }
+}

@@ -39,6 +39,11 @@ pub trait Algorithm: Send + Sync {
         self.settle()
     }
 
+    /// The text of the kernels that iterate, where a device does.
+    fn kernels(&self) -> Option<&str> {
+        None
+    }
+
     /// The device that iterates and the memory that it takes there, in words; none for the processor.
     fn device(&self) -> Option<String> {
         None

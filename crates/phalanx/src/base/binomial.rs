@@ -1,8 +1,7 @@
 //! What k events in n independent episodes say of their probability: exact bounds for a number of episodes
 //! that was fixed beforehand, and bounds that hold at every number at once.
 
-use statrs::function::beta::{checked_beta_reg, ln_beta};
-
+use crate::base::beta::{bisect, ln_beta, regularised_beta};
 use crate::base::elementary::{exp_m1, ln, ln_1p};
 
 /// The smallest p that k events or more in n trials contradict with an error of `miss`: a one-sided lower
@@ -22,7 +21,7 @@ pub fn upper_bound(k: u64, n: u64, miss: f64) -> f64 {
         return -exp_m1(ln(miss) / n as f64);
     }
     // P(Bin(n, p) ≤ k) = 1 − I_p(k + 1, n − k), which falls in p.
-    bisect(|p| regularised(k as f64 + 1.0, (n - k) as f64, p) < 1.0 - miss, k as f64 / n as f64, 1.0)
+    bisect(|p| regularised_beta(k as f64 + 1.0, (n - k) as f64, p) < 1.0 - miss, k as f64 / n as f64, 1.0)
 }
 
 /// As [`lower_bound`] and [`upper_bound`], both with half the error.
@@ -58,27 +57,8 @@ pub fn sequential_interval(k: u64, n: u64, miss: f64) -> [f64; 2] {
 fn log_evidence_below(k: f64, n: f64, q: f64) -> f64 {
     const PRIOR: f64 = 0.5;
     let (a, b) = (k + PRIOR, n - k + PRIOR);
-    let below = |a: f64, b: f64| ln(regularised(a, b, q).max(f64::MIN_POSITIVE)) + ln_beta(a, b);
+    let below = |a: f64, b: f64| ln(regularised_beta(a, b, q).max(f64::MIN_POSITIVE)) + ln_beta(a, b);
     below(a, b) - below(PRIOR, PRIOR) - k * ln(q) - (n - k) * ln_1p(-q)
-}
-
-/// I_x(a, b).
-fn regularised(a: f64, b: f64, x: f64) -> f64 {
-    // Its arguments are in range wherever it is called.
-    checked_beta_reg(a, b, x.clamp(0.0, 1.0)).unwrap_or(f64::NAN)
-}
-
-/// The place between `low` and `high` at which `holds` ends, which it does once.
-fn bisect(holds: impl Fn(f64) -> bool, mut low: f64, mut high: f64) -> f64 {
-    for _ in 0..100 {
-        let middle = 0.5 * (low + high);
-        if middle <= low || middle >= high {
-            break;
-        }
-        *(if holds(middle) { &mut low } else { &mut high }) = middle;
-    }
-    // The side that is not excluded by rounding.
-    high
 }
 
 #[cfg(test)]

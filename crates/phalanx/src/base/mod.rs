@@ -1,10 +1,12 @@
 //! What everything else stands on: errors, rows of unequal length, random streams, files that survive a
 //! crash.
 
+pub mod beta;
 pub mod binomial;
 pub mod builtin;
 pub mod document;
 pub mod durable;
+pub(crate) mod elimination;
 pub mod error;
 pub mod exact_sum;
 pub mod fields;

@@ -2,14 +2,13 @@
 //! error that holds for κ-hop policies. Errata 1; it stands in for lemma:truncated_grad, which looks at
 //! transitions only.
 
-use phalanx_solvers::Mat;
-
 use super::constants::SCORE_BOUND;
 use super::decay::{Decay, largest_change, last_before};
 use super::dynamics::Dynamics;
 use super::layout::Layout;
 use super::system::identity_minus;
 use crate::Ragged;
+use crate::base::elimination::Dense;
 use crate::policy::Tabular;
 
 /// Bounds on how much an agent's Q-function depends on what happens outside its group N_i^{κ_q}.
@@ -48,11 +47,11 @@ impl Certificate {
             }
         }
         let gamma = decay.gamma;
-        let discounted = Mat::from_fn(n, n, |i, k| gamma * closed_loop[i][k]);
+        let discounted = Dense::from_fn(n, n, |i, k| gamma * closed_loop[i][k]);
         let spectral_radius = spectral_radius(&discounted);
         let outside = (spectral_radius < 1.0).then(|| {
             // K as (I − γ C)⁻¹ γ C: subtracting I would cost the digits of small entries.
-            let k = identity_minus(n, |i, k| discounted[(i, k)]).solve(&discounted);
+            let k = identity_minus(n, |i, k| discounted[(i, k)]).solve(discounted);
             let far = |i: usize| (0..n as u32).filter(move |j| !groups.row(i).contains(j));
             // From 0: the sum of no numbers would be −0.
             (0..n).map(|i| far(i).fold(0.0, |sum, j| sum + k[(i, j as usize)])).collect()
@@ -110,8 +109,8 @@ fn policy_influence(dynamics: &Dynamics, policy: &Tabular) -> Vec<Vec<f64>> {
 /// By bisection on whether t I − A is a nonsingular M-matrix. Unlike the eigenvalues of a general solver,
 /// which lose all but a k-th of the digits where k agents influence each other in one direction only (a
 /// nilpotent block), its pivots are as accurate as the entries of A.
-fn spectral_radius(matrix: &Mat<f64>) -> f64 {
-    let largest_row_sum = (0..matrix.nrows()).map(|i| matrix.row(i).iter().sum::<f64>()).fold(0.0, f64::max);
+fn spectral_radius(matrix: &Dense) -> f64 {
+    let largest_row_sum = (0..matrix.rows()).map(|i| matrix.row(i).iter().sum::<f64>()).fold(0.0, f64::max);
     // The radius is no larger than the row sums; twice that is clearly past it.
     last_before(0.0, 2.0 * largest_row_sum, |t| is_above_radius(matrix, t))
 }
@@ -119,8 +118,8 @@ fn spectral_radius(matrix: &Mat<f64>) -> f64 {
 /// Whether t exceeds the spectral radius of A ≥ 0: iff elimination of t I − A, in any order and without
 /// exchanges, meets positive pivots only. Literature: Berman and Plemmons, Nonnegative Matrices in the
 /// Mathematical Sciences, chapter 6, theorem 2.3.
-fn is_above_radius(matrix: &Mat<f64>, t: f64) -> bool {
-    let n = matrix.nrows();
+fn is_above_radius(matrix: &Dense, t: f64) -> bool {
+    let n = matrix.rows();
     // A, from which t I is subtracted at the pivots: what is eliminated stays nonnegative, and only there
     // something cancels.
     let mut rest = matrix.clone();
@@ -188,7 +187,7 @@ mod tests {
     }
 
     fn radius<const N: usize>(rows: [[f64; N]; N]) -> f64 {
-        spectral_radius(&Mat::from_fn(N, N, |i, j| rows[i][j]))
+        spectral_radius(&Dense::from_fn(N, N, |i, j| rows[i][j]))
     }
 
     #[test]
@@ -207,7 +206,7 @@ mod tests {
     fn one_way_influence_has_radius_zero_whatever_the_order_of_agents() {
         // Along a line visited in the order 0, 7, 14, 5, …: nilpotent, but not triangular.
         let n = 16;
-        let mut chain = Mat::zeros(n, n);
+        let mut chain = Dense::from_fn(n, n, |_, _| 0.0);
         for k in 0..n - 1 {
             chain[(7 * k % n, 7 * (k + 1) % n)] = 1.0;
         }

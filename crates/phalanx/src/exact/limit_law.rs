@@ -1,8 +1,7 @@
 //! Where the chain ends up: the law of one endless trajectory.
 
-use phalanx_solvers::Mat;
-
 use super::system::{Chain, identity_minus};
+use crate::base::elimination::Dense;
 use crate::{Error, Result};
 
 /// Most joint states for which the law is found by elimination, which is cubic; beyond, by iteration.
@@ -80,7 +79,7 @@ fn absorbed(matrix: &[f64], size: usize, start: &[f64], closed: &[Vec<usize>]) -
     closed.iter().flatten().for_each(|&s| kept[s] = true);
     let transient: Vec<usize> = (0..size).filter(|&s| !kept[s]).collect();
     let system = identity_minus(transient.len(), |i, j| matrix[transient[j] * size + transient[i]]);
-    let visits = system.solve(&Mat::from_fn(transient.len(), 1, |i, _| start[transient[i]]));
+    let visits = system.solve(Dense::from_fn(transient.len(), 1, |i, _| start[transient[i]]));
     let weight = |members: &Vec<usize>| {
         let at_once: f64 = members.iter().map(|&s| start[s]).sum();
         let later = transient

@@ -1,6 +1,5 @@
 //! A network written out with its radii, and what follows from a policy in it.
 
-use phalanx_solvers::{Lu, Mat};
 use rayon::prelude::*;
 
 use super::contraction::{Law, Plan, Prepared, Role, Workspace};
@@ -8,6 +7,7 @@ use super::dynamics::Dynamics;
 use super::ever::check_events;
 use super::gmres::{self, Failure, Side};
 use super::layout::Layout;
+use crate::base::elimination::{Dense, Lu};
 use crate::distributed::Halo;
 use crate::learn::shadow::Signals;
 use crate::policy::{Policy, Tabular};
@@ -100,7 +100,7 @@ impl System {
 
 /// I − A, factored.
 pub(super) fn identity_minus(size: usize, a: impl Fn(usize, usize) -> f64) -> Lu {
-    Lu::new(Mat::from_fn(size, size, |i, j| f64::from(u8::from(i == j)) - a(i, j)).as_ref())
+    Lu::new(Dense::from_fn(size, size, |i, j| f64::from(u8::from(i == j)) - a(i, j)))
 }
 
 /// Discounted sums of shadow rewards.
@@ -199,9 +199,9 @@ impl Chain<'_> {
     /// (I − γP_πᵀ)⁻¹·start.
     pub fn discounted_visits(&self, start: &[f64]) -> Result<Vec<f64>> {
         if let Some(lu) = &self.dense {
-            let mut x = Mat::from_fn(start.len(), 1, |s, _| start[s]);
-            lu.solve_transpose_in_place(&mut x);
-            return Ok(x.col(0).iter().copied().collect());
+            let mut x = start.to_vec();
+            lu.solve_transpose(&mut x);
+            return Ok(x);
         }
         let b: Vec<[f64; 1]> = start.iter().map(|&p| [p]).collect();
         let apply = |v: &[[f64; 1]], out: &mut [[f64; 1]]| {
@@ -216,10 +216,9 @@ impl Chain<'_> {
     pub fn values(&self, rewards: &Ragged<f64>) -> Result<Values> {
         let expected = self.expected_rewards(rewards);
         let from_states = if let Some(lu) = &self.dense {
-            let mut x =
-                Mat::from_fn(self.system.dynamics.joint_states, expected.len(), |s, h| expected[h][s]);
-            lu.solve_in_place(&mut x);
-            x.col_iter().map(|values| values.iter().copied().collect()).collect()
+            let states = self.system.dynamics.joint_states;
+            let x = lu.solve(Dense::from_fn(states, expected.len(), |s, h| expected[h][s]));
+            (0..expected.len()).map(|h| (0..states).map(|s| x[(s, h)]).collect()).collect()
         } else {
             // Groups depend on the number of utilities alone, so results do not depend on the threads.
             let groups = expected.par_chunks(LANES).map(|group| self.solve_group(group));

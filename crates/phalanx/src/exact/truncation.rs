@@ -5,13 +5,13 @@
 //! over everybody else under the discounted occupancy (`averaged`), or what temporal differences on z
 //! converge to (`td`); `none` takes the whole Q-function, which is no table over z.
 
-use phalanx_solvers::Mat;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::contraction::{Plan, Role, Workspace};
 use super::layout::{Layout, Var, members};
 use super::system::{Chain, System, Values, identity_minus};
+use crate::base::elimination::Dense;
 use crate::base::key::KAPPA_Q;
 use crate::graph::indexing::StateIndex;
 use crate::policy::{Policy, Tabular};
@@ -191,12 +191,12 @@ impl Neighbourhood {
     fn fixed_points(&self, chain: &Chain<'_>, rewards: &[&[f64]], average: &Weighted<'_>) -> Vec<f64> {
         let own = self.own_cells(chain.system);
         let next = self.next_pairs(chain, average);
-        let rhs = Mat::from_fn(self.pairs, rewards.len(), |z, h| {
+        let rhs = Dense::from_fn(self.pairs, rewards.len(), |z, h| {
             if average.totals[z] > 0.0 { rewards[h][own[z] as usize] } else { 0.0 }
         });
         let matrix = identity_minus(self.pairs, |z, t| chain.system.gamma * next[z * self.pairs + t]);
-        let solution = matrix.solve(&rhs);
-        solution.col_iter().flat_map(|table| table.iter()).copied().collect()
+        let solution = matrix.solve(rhs);
+        (0..rewards.len()).flat_map(|h| (0..self.pairs).map(move |z| (z, h))).map(|at| solution[at]).collect()
     }
 
     /// P̄ as `[z][z']`, the law of the next pair given z.

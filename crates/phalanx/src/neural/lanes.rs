@@ -7,6 +7,10 @@ use super::transpose;
 
 /// Numbers that networks compute with. A vector has [`Lanes::lanes`] of them.
 pub trait Lanes: Real {
+    /// Sums over numbers that lie side by side are kept in so many parts, number k in part k mod `WIDTH`,
+    /// whatever the vectors: one vector of AVX-512 or two of AVX2 for `f32`. The same sums everywhere.
+    const WIDTH: usize;
+
     /// A vector.
     type Vector<S: Simd>: Copy;
 
@@ -15,6 +19,25 @@ pub trait Lanes: Real {
 
     /// Numbers in a vector.
     fn lanes<S: Simd>() -> usize;
+
+    /// Vectors that make up [`Lanes::WIDTH`].
+    #[inline(always)]
+    fn parts<S: Simd>() -> usize {
+        Self::WIDTH / Self::lanes::<S>()
+    }
+
+    /// The sum of the parts: the second half onto the first, until one number is left.
+    #[inline(always)]
+    fn sum_of_parts<S: Simd, const P: usize>(simd: S, mut parts: [Self::Vector<S>; P]) -> Self {
+        let mut half = P / 2;
+        while half > 0 {
+            for p in 0..half {
+                parts[p] = Self::sum_of(simd, parts[p], parts[p + half]);
+            }
+            half /= 2;
+        }
+        Self::sum(simd, parts[0])
+    }
 
     /// The same number in every lane.
     fn splat<S: Simd>(simd: S, x: Self) -> Self::Vector<S>;
@@ -48,7 +71,7 @@ pub trait Lanes: Real {
     /// `v` where `condition` is positive, else 0.
     fn where_positive<S: Simd>(simd: S, condition: Self::Vector<S>, v: Self::Vector<S>) -> Self::Vector<S>;
 
-    /// The sum over the lanes.
+    /// The sum over the lanes, as [`Lanes::sum_of_parts`].
     fn sum<S: Simd>(simd: S, v: Self::Vector<S>) -> Self;
 
     /// `target[j][i] = source[i][j]` for a block of as many rows and columns as a vector has lanes. Both
@@ -57,6 +80,8 @@ pub trait Lanes: Real {
 }
 
 impl Lanes for f32 {
+    const WIDTH: usize = 16;
+
     type Vector<S: Simd> = S::f32s;
 
     #[inline(always)]
@@ -135,6 +160,8 @@ impl Lanes for f32 {
 
 /// One number at a time: double precision only checks gradients.
 impl Lanes for f64 {
+    const WIDTH: usize = 1;
+
     type Vector<S: Simd> = f64;
 
     fn dispatch<Op: WithSimd>(op: Op) -> Op::Output {

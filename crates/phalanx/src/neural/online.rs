@@ -222,34 +222,60 @@ fn ascend_rows<T: Lanes, S: Simd, const R: usize>(
     dx: Option<&mut [T]>,
     i: usize,
 ) {
+    match T::parts::<S>() {
+        1 => ascend_parts::<T, S, R, 1>(simd, weights, x, dy, dx, i),
+        2 => ascend_parts::<T, S, R, 2>(simd, weights, x, dy, dx, i),
+        4 => ascend_parts::<T, S, R, 4>(simd, weights, x, dy, dx, i),
+        _ => ascend_parts::<T, S, R, 16>(simd, weights, x, dy, dx, i),
+    }
+}
+
+/// The same with P vectors for each sum.
+#[inline(always)]
+fn ascend_parts<T: Lanes, S: Simd, const R: usize, const P: usize>(
+    simd: S,
+    weights: &mut [T],
+    x: &[T],
+    dy: &[T],
+    dx: Option<&mut [T]>,
+    i: usize,
+) {
     let (lanes, outputs) = (T::lanes::<S>(), dy.len());
     let mut factors = [T::splat(simd, T::ZERO); R];
     for r in 0..R {
         factors[r] = T::splat(simd, x[r]);
     }
-    let mut sums = [T::splat(simd, T::ZERO); R];
+    let mut sums = [[T::splat(simd, T::ZERO); P]; R];
     let weights = &mut weights[..R * outputs];
-    let whole = outputs / lanes * lanes;
-    for column in (0..whole).step_by(lanes) {
-        let d = T::vectors::<S>(&dy[column..column + lanes])[0];
-        for r in 0..R {
-            let w = &mut T::vectors_mut::<S>(&mut weights[r * outputs + column..][..lanes])[0];
-            sums[r] = T::mul_add(simd, *w, d, sums[r]);
-            *w = T::mul_add(simd, factors[r], d, *w);
+    let whole = outputs / (P * lanes) * (P * lanes);
+    for first in (0..whole).step_by(P * lanes) {
+        for p in 0..P {
+            let column = first + p * lanes;
+            let d = T::vectors::<S>(&dy[column..column + lanes])[0];
+            for r in 0..R {
+                let w = &mut T::vectors_mut::<S>(&mut weights[r * outputs + column..][..lanes])[0];
+                sums[r][p] = T::mul_add(simd, *w, d, sums[r][p]);
+                *w = T::mul_add(simd, factors[r], d, *w);
+            }
         }
     }
-    if whole < outputs {
-        let d = T::load_part(simd, &dy[whole..]);
+    for p in 0..P {
+        let first = whole + p * lanes;
+        if first >= outputs {
+            break;
+        }
+        let used = lanes.min(outputs - first);
+        let d = T::load_part(simd, &dy[first..first + used]);
         for r in 0..R {
-            let part = &mut weights[r * outputs + whole..][..outputs - whole];
+            let part = &mut weights[r * outputs + first..][..used];
             let w = T::load_part(simd, part);
-            sums[r] = T::mul_add(simd, w, d, sums[r]);
+            sums[r][p] = T::mul_add(simd, w, d, sums[r][p]);
             T::store_part(simd, part, T::mul_add(simd, factors[r], d, w));
         }
     }
     if let Some(dx) = dx {
         for r in 0..R {
-            dx[i + r] = T::sum(simd, sums[r]);
+            dx[i + r] = T::sum_of_parts::<S, P>(simd, sums[r]);
         }
     }
 }

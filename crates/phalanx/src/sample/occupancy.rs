@@ -30,8 +30,8 @@ impl Visits {
     /// No visits, for what `problem` looks at.
     pub fn for_problem(problem: &Problem) -> Self {
         let agents = 0..problem.agents.len();
-        let events = agents.clone().filter(|_| problem.has_events());
-        let events = events.map(|i| problem.agents[i].events.len()).collect();
+        let with_events = if problem.has_events() { agents.clone() } else { 0..0 };
+        let events = with_events.map(|i| problem.agents[i].events.len()).collect();
         Visits { events, ..Visits::new(agents.map(|i| problem.occupancy_length(i))) }
     }
 

@@ -56,6 +56,8 @@ pub struct CudaPrimalDual {
     fields_are_older: bool,
     /// The device and the memory that is used there.
     description: String,
+    /// The text of its kernels.
+    source: String,
     /// Nothing has been learnt: all but θ and the multipliers is 0.
     is_fresh: bool,
 }
@@ -74,10 +76,19 @@ pub(super) fn on_device(host: PrimalDual) -> Result<Box<dyn Algorithm>> {
     }
 }
 
-impl CudaPrimalDual {
-    fn new(host: PrimalDual, gpu: &Gpu) -> Result<Self> {
-        let shape = Shape::new(&host);
-        let (policy, critic) = support::parts(&host, &shape, gpu)?;
+/// Everything that the card is told, before it is told.
+struct Described {
+    layout: Layout,
+    shape: Shape,
+    policy: Box<dyn CardPolicy>,
+    critic: Box<dyn CardCritic>,
+    simulation: Simulation,
+}
+
+impl Described {
+    fn new(host: &PrimalDual, gpu: &Gpu) -> Result<Self> {
+        let shape = Shape::new(host);
+        let (policy, critic) = support::parts(host, &shape, gpu)?;
         let Evolution::Factored(factored) = host.world.evolution() else {
             return Err(support::joint());
         };
@@ -86,7 +97,7 @@ impl CudaPrimalDual {
         let simulation = Simulation::new(&shape, &kernel, factored, &observed, &*policy, gpu);
 
         let mut layout = Layout::default();
-        shape.add_to(&mut layout, &host);
+        shape.add_to(&mut layout, host);
         kernel.add_to(&mut layout);
         simulation.add_to(&mut layout, &shape, &kernel);
         layout.text(elementary::C_TEXT);
@@ -95,12 +106,20 @@ impl CudaPrimalDual {
         policy.add_to(&mut layout);
         layout.text(include_str!("kernels/simulate.cu"));
         layout.text(include_str!("../../utility/utilities.cu"));
-        utilities::add_to(&mut layout, &shape, &host)?;
+        utilities::add_to(&mut layout, &shape, host)?;
         layout.text(include_str!("kernels/occupancy.cu"));
-        add_update(&mut layout, &shape, &host, &*policy);
+        add_update(&mut layout, &shape, host, &*policy);
         critic.add_to(&mut layout);
         layout.text(include_str!("kernels/update.cu"));
+        Ok(Described { layout, shape, policy, critic, simulation })
+    }
+}
+
+impl CudaPrimalDual {
+    fn new(host: PrimalDual, gpu: &Gpu) -> Result<Self> {
+        let Described { layout, shape, policy, critic, simulation } = Described::new(&host, gpu)?;
         let description = gpu.describe(layout.bytes());
+        let source = layout.source();
         let program = layout.build(gpu).map_err(failure)?;
 
         let n = shape.agents;
@@ -141,6 +160,7 @@ impl CudaPrimalDual {
             policy_is_older: false,
             fields_are_older: false,
             description,
+            source,
             is_fresh: true,
             critic,
             program,
@@ -312,6 +332,10 @@ impl Algorithm for CudaPrimalDual {
             self.fields_are_older = false;
         }
         Ok(())
+    }
+
+    fn kernels(&self) -> Option<&str> {
+        Some(&self.source)
     }
 
     fn device(&self) -> Option<String> {

@@ -2,7 +2,6 @@
 
 use std::cell::RefCell;
 
-use phalanx_solvers::{Lu, Mat, MatMut};
 use serde::{Deserialize, Serialize};
 
 use super::features::{AllFeatures, FEATURES, FeatureRows, FeatureSet, read_group};
@@ -12,6 +11,7 @@ use super::{
     Critic, CriticContext, CriticFeatures, CriticInput, CriticSettings, QValues, STEPS, SampleRequest,
     StepSettings, StepsKeys, ValueReceiver, ValueRequest,
 };
+use crate::base::elimination;
 use crate::base::fields::{Field, Fields};
 use crate::base::limits::{MOST_TRAJECTORIES, check_memory};
 use crate::base::parallel::for_each_agent;
@@ -236,6 +236,8 @@ struct LinearWorkspace {
     rows: FeatureRows,
     /// This iteration's equations of LSTD.
     equations: Vec<f64>,
+    /// As [`elimination::solve`] wants them.
+    system: Vec<f64>,
     /// Rewards of every utility along a trajectory, for TD.
     rewards: Vec<Vec<f64>>,
 }
@@ -311,7 +313,7 @@ impl Agent<'_> {
         let count = set.count;
         let utilities = weights.len() / count;
         let width = self.rewards.len() / utilities;
-        let LinearWorkspace { rows, equations: fresh, .. } = scratch;
+        let LinearWorkspace { rows, equations: fresh, system, .. } = scratch;
         fresh.clear();
         fresh.resize(count * (count + width), 0.0);
         let (matrix, visits) = fresh.split_at_mut(count * count);
@@ -342,19 +344,23 @@ impl Agent<'_> {
             *e = average * *e + (1.0 - average) * *f;
             *f = *e / mass;
         }
-        let (matrix, visits) = fresh.split_at_mut(count * count);
-        matrix.iter_mut().step_by(count + 1).for_each(|x| *x += ridge);
-        // Column-major as faer has it: what is read is the transpose, so it is the transpose that is
-        // factored.
-        let transposed = MatMut::from_column_major_slice_mut(matrix, count, count);
-        let factors = Lu::new(transposed.as_ref().transpose());
-        let rhs = Mat::from_fn(count, utilities, |x, u| {
-            let reward = &self.rewards[u * width..][..width];
-            visits[x * width..][..width].iter().zip(reward).map(|(v, r)| v * r).sum()
-        });
-        let solution = factors.solve(&rhs);
+        let (matrix, visits) = fresh.split_at(count * count);
+        // Every equation with its right-hand sides behind it.
+        let columns = count + utilities;
+        system.clear();
+        system.resize(count * columns, 0.0);
+        for (x, row) in system.chunks_exact_mut(columns).enumerate() {
+            row[..count].copy_from_slice(&matrix[x * count..][..count]);
+            row[x] += ridge;
+            let visits = &visits[x * width..][..width];
+            for (b, reward) in row[count..].iter_mut().zip(self.rewards.chunks_exact(width)) {
+                *b = visits.iter().zip(reward).map(|(v, r)| v * r).sum();
+            }
+        }
+        elimination::solve(system, count, columns);
         for (u, weights) in weights.chunks_exact_mut(count).enumerate() {
-            weights.iter_mut().enumerate().for_each(|(x, w)| *w = solution[(x, u)]);
+            let solution = system[count + u..].iter().step_by(columns);
+            weights.iter_mut().zip(solution).for_each(|(w, x)| *w = *x);
         }
     }
 

@@ -1,11 +1,10 @@
 //! The delete-one jackknife over episodes.
 
-use statrs::distribution::{ContinuousCDF, StudentsT};
-
 use super::per_episode::PerEpisode;
 use super::tails::Tails;
 use super::{Assessment, ConstraintAssessment, Interval, Levels, Verdict};
 use crate::algorithm::Task;
+use crate::base::beta::student_quantile;
 use crate::base::binomial;
 use crate::base::elementary::{ln, powi};
 use crate::base::parallel::{agent_blocks, for_each_agent};
@@ -125,9 +124,10 @@ impl<'a> Jackknife<'a> {
     /// The assessment with the errors that are allowed.
     pub fn finish(&self, levels: Levels) -> Result<Assessment> {
         let Pool { problem, episodes, occupancy, .. } = self.pool;
-        let student = StudentsT::new(0.0, 1.0, (episodes - 1) as f64)
-            .map_err(|e| Error::argument("episodes", format!("{episodes}: {e}")))?;
-        let quantile = |miss: f64| student.inverse_cdf(1.0 - miss / 2.0);
+        if episodes < 2 {
+            return Err(Error::argument("episodes", format!("{episodes}: an interval needs 2")));
+        }
+        let quantile = |miss: f64| student_quantile((episodes - 1) as f64, miss / 2.0);
         let (alone, each) = (quantile(levels.alone), quantile(levels.each));
         let n = problem.agents.len() as f64;
         let of_groups: Vec<Interval> =

@@ -75,7 +75,7 @@ DEVICE void write_thresholds(const double *law, int count, u32 *out) {
 
 // The soft-max of logits, in place, as in `phalanx_agent::law`.
 DEVICE void softmax(double *law, int count) {
-    double largest = -INFINITY, total = 0.0;
+    double largest = -px_infinity(), total = 0.0;
     for (int b = 0; b < count; b++) largest = fmax(largest, law[b]);
     for (int b = 0; b < count; b++) {
         law[b] = px_exp(law[b] - largest);

@@ -95,7 +95,7 @@ KERNEL(evaluate_utilities) {
             run->slack[(long long)(u - 1) * AGENTS + agent] = slack;
             // The slack is summed up over agents, too.
             if (!is_finite(slack) || fabs(slack) > run->largest_slack) complain(run, COMPLAINT_SLACK, agent);
-            const double violation = clamp(-slack, 0.0, INFINITY) + 0.0;
+            const double violation = clamp(-slack, 0.0, px_infinity()) + 0.0;
             violation_total += violation;
             if (!(violation_max > violation || violation_max != violation_max)) violation_max = violation;
         }

@@ -26,11 +26,12 @@ DEVICE void actor_load(const struct Run *run, long long agent, int local, long l
 }
 
 DEVICE u32 policy_act(const struct Run *run, const struct Actor *actor, long long agent, u32 draw, READ_ARGS) {
-    u32 seen = 0, passed = 0;
+    u32 seen = 0;
     for (int m = 0; m < P_SLOTS; m++) seen += actor->stride[m] * STATE_OF(px_pairs[actor->place[m]]);
 #if MAX_ACTIONS == 2
     return draw >= actor->thresholds[seen * actor->apart];
 #else
+    u32 passed = 0;
     const int others = (int)run->action_count[agent] - 1;
     for (int b = 0; b < others; b++) passed += draw >= actor->thresholds[(seen * others + b) * actor->apart];
     return passed;
