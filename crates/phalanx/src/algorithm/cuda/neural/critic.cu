@@ -150,25 +150,27 @@ DEVICE float critic_step(const struct critic_descent *to, int at, float w, float
     return w;
 }
 
+#define CRITIC_AT_ONCE (CRITIC_MOST > 16 ? CRITIC_MOST : 16)
+
 // Steps of a thread's part of a matrix, whose `inputs` rows of `units` begin at `from`. Memory is asked for by
 // many parameters before the first of them moves: otherwise each would wait for the one before.
 DEVICE int critic_move(const struct critic_descent *to, int from, const float *slopes, int rows, int columns, int inputs,
                        int units, float *w, int stride) {
     int is_finite = 1;
-    UNROLL for (int first = 0; first < rows; first += CRITIC_AT_ONCE) {
-        struct critic_memory memory[CRITIC_AT_ONCE][AT_LEAST_ONE(CRITIC_MOST)];
-        UNROLL for (int r = 0; r < CRITIC_AT_ONCE; r++) {
+    UNROLL for (int first = 0; first < rows; first += CRITIC_AT_ONCE / columns) {
+        struct critic_memory memory[CRITIC_AT_ONCE];
+        UNROLL for (int r = 0; r < CRITIC_AT_ONCE / columns; r++) {
             UNROLL for (int c = 0; c < columns; c++) {
                 int i = WARP * rows + first + r, u = LANE + 32 * c;
-                if (first + r < rows && i < inputs && u < units) memory[r][c] = critic_recall(to, from + i * units + u);
+                if (first + r < rows && i < inputs && u < units) memory[r * columns + c] = critic_recall(to, from + i * units + u);
             }
         }
-        UNROLL for (int r = 0; r < CRITIC_AT_ONCE; r++) {
+        UNROLL for (int r = 0; r < CRITIC_AT_ONCE / columns; r++) {
             UNROLL for (int c = 0; c < columns; c++) {
                 int i = WARP * rows + first + r, u = LANE + 32 * c;
                 if (first + r < rows && i < inputs && u < units) {
                     float *place = w + i * stride + u;
-                    *place = critic_step(to, from + i * units + u, *place, slopes[(first + r) * columns + c], memory[r][c]);
+                    *place = critic_step(to, from + i * units + u, *place, slopes[(first + r) * columns + c], memory[r * columns + c]);
                     is_finite &= *place - *place == 0;
                 }
             }
@@ -192,6 +194,17 @@ KERNEL_OF(CRITIC_THREADS, critic_learn) {
     struct critic_descent to = {run->critic_weights + start, run->critic_first + start, run->critic_second + start,
                                 run->critic_target + start, 1, 0, 0};
     int is_finite = 1, tid = threadIdx.x;
+    // r + γ·Q' of all transitions, in their order: what they are made of lies here and there.
+    float *all_wanted = run->critic_wanted + network * CRITIC_TRANSITIONS;
+    for (int k = tid; k < CRITIC_TRANSITIONS; k += CRITIC_THREADS) {
+        u32 transition = order[k];
+        float after = next[transition];
+        if (CRITIC_TWINS == 2) {
+            float other = next[CRITIC_TRANSITIONS + transition];
+            after = other < after ? other : after;
+        }
+        all_wanted[k] = critic_reward(run, agent, utility, CRITIC_ROW(transition, 0)) + (float)run->gamma * after;
+    }
     critic_load(run, &s, agent, run->q_group, w, sh);
     for (int from = 0; from < CRITIC_TRANSITIONS; from += CRITIC_MINIBATCH) {
         int size = CRITIC_TRANSITIONS - from < CRITIC_MINIBATCH ? CRITIC_TRANSITIONS - from : CRITIC_MINIBATCH;
@@ -200,15 +213,8 @@ KERNEL_OF(CRITIC_THREADS, critic_learn) {
         for (int first = 0; first < size; first += CRITIC_TILE) {
             int count = size - first < CRITIC_TILE ? size - first : CRITIC_TILE;
             for (int k = tid; k < count; k += CRITIC_THREADS) {
-                u32 transition = order[from + first + k];
-                long long row = CRITIC_ROW(transition, 0);
-                float after = next[transition];
-                if (CRITIC_TWINS == 2) {
-                    float other = next[CRITIC_TRANSITIONS + transition];
-                    after = other < after ? other : after;
-                }
-                rows[k] = row;
-                wanted[k] = critic_reward(run, agent, utility, row) + (float)run->gamma * after;
+                rows[k] = CRITIC_ROW(order[from + first + k], 0);
+                wanted[k] = all_wanted[from + first + k];
             }
             SYNC();
             critic_observe(run, &s, agent, count, sh);

@@ -149,7 +149,6 @@ impl CardCritic for NetworkCritic {
             ("CRITIC_CLIPS", usize::from(rule.descent.clip < f64::INFINITY)),
             ("CRITIC_ORDER_SHARED", usize::from(transitions <= MOST_ORDERED)),
             ("CRITIC_ORDER_PURPOSE", Purpose::CriticOrder as usize),
-            ("CRITIC_AT_ONCE", 4),
         ] {
             layout.constant(name, value);
         }
@@ -174,6 +173,7 @@ impl CardCritic for NetworkCritic {
             layout.array::<f32>(name, if adam { self.parameters } else { 1 });
         }
         layout.array::<f32>("critic_next", self.agents.len() * transitions);
+        layout.array::<f32>("critic_wanted", self.agents.len() * transitions);
         layout.array::<u32>("critic_order", self.samples.agents * rule.passes * transitions);
         layout.array::<f32>("critic_rates", 2 * self.steps() as usize);
         let Samples { agents, batch, horizon, per_step, .. } = self.samples;
