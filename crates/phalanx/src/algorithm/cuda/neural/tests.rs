@@ -475,3 +475,13 @@ fn runs_of_symbols_agree() {
     let settings = settings.into_iter().chain([("constraint.0.allow_infeasible", "true")]);
     check_run("paper/synthetic", &settings.collect::<Vec<_>>());
 }
+
+#[test]
+fn networks_and_tables_work_together() {
+    let short = [("horizon", "6"), ("batch", "2"), ("critic.steps", "40"), ("iterations", "10")];
+    let short = short.into_iter().chain([("constraint.0.allow_infeasible", "true")]);
+    let network_critic = [("critic.kind", "network"), ("critic.minibatch", "16"), ("world.n", "6")];
+    check_run("synthetic", &short.clone().chain(network_critic).collect::<Vec<_>>());
+    let network_policy = [("policy.kind", "network"), ("world.n", "6")];
+    check_run("synthetic", &short.chain(network_policy).collect::<Vec<_>>());
+}
