@@ -57,27 +57,28 @@ KERNEL_OF(128, critic_order) {
     }
 }
 
-// Values of networks: of next states by the targets (x = 0), or along the batch (x = 1). Blocks (network, part).
-KERNEL_OF(CRITIC_THREADS, critic_values) {
+// Values of networks: of next states by the targets (x = 0), or along the batch (x = 1). Blocks are networks ×
+// parts of the samples.
+KERNEL_OF(READER_THREADS, critic_values) {
     SHARED(float, sh);
     long long network = blockIdx.x, agent = run->critic_agent[network];
-    struct critic_shape s = critic_shape_of(run, agent);
+    struct reader_shape s = reader_shape_of(run, agent);
     const float *w = (x == 0 && CRITIC_HAS_TARGET ? run->critic_target : run->critic_weights) + run->critic_start[network];
-    u32 *rows = (u32 *)(sh + CRITIC_AT_SAMPLES);
+    u32 *rows = (u32 *)(sh + READER_AT_SAMPLES);
     int total = x == 0 ? CRITIC_TRANSITIONS : BATCH * HORIZON;
     int own = PARTS(total, gridDim.y), end = own * (blockIdx.y + 1) < total ? own * (blockIdx.y + 1) : total;
-    critic_load(run, &s, agent, run->q_group, w, sh);
-    for (int first = own * blockIdx.y; first < end; first += CRITIC_TILE) {
-        int count = end - first < CRITIC_TILE ? end - first : CRITIC_TILE;
-        for (int k = threadIdx.x; k < count; k += CRITIC_THREADS) {
+    reader_load(run, &s, agent, run->q_group, w, sh);
+    for (int first = own * blockIdx.y; first < end; first += READER_TILE) {
+        int count = end - first < READER_TILE ? end - first : READER_TILE;
+        for (int k = threadIdx.x; k < count; k += READER_THREADS) {
             int sample = first + k;
             rows[k] = x == 0 ? CRITIC_ROW(sample, 1) : BATCH_ROW(sample / HORIZON, sample % HORIZON);
         }
         SYNC();
-        critic_observe(run, &s, agent, count, sh);
-        critic_forward(&s, count, sh);
-        for (int k = threadIdx.x; k < count; k += CRITIC_THREADS) {
-            float value = sh[CRITIC_AT_OUTPUTS + k];
+        reader_observe(run, &s, agent, count, sh);
+        reader_forward(&s, count, sh);
+        for (int k = threadIdx.x; k < count; k += READER_THREADS) {
+            float value = sh[READER_AT_OUTPUTS + k];
             if (x == 0) run->critic_next[network * CRITIC_TRANSITIONS + first + k] = value;
             else run->critic_along[((long long)(first + k) * CRITIC_SLOTS + run->critic_slot[network]) * AGENTS + agent] = value;
         }
@@ -292,36 +293,36 @@ KERNEL_OF(CRITIC_THREADS, critic_learn) {
 
 #if PER_STEP > 1
 // Values along the batch with each member's action replaced by each alternative. Blocks (network, part).
-KERNEL_OF(CRITIC_THREADS, critic_alternatives) {
+KERNEL_OF(READER_THREADS, critic_alternatives) {
     SHARED(float, sh);
     long long network = blockIdx.x, agent = run->critic_agent[network];
-    struct critic_shape s = critic_shape_of(run, agent);
-    u32 *rows = (u32 *)(sh + CRITIC_AT_SAMPLES);
-    const u32 *members = (const u32 *)(sh + CRITIC_AT_GROUP);
-    u8 *symbols = (u8 *)(sh + CRITIC_AT_SYMBOLS);
+    struct reader_shape s = reader_shape_of(run, agent);
+    u32 *rows = (u32 *)(sh + READER_AT_SAMPLES);
+    const u32 *members = (const u32 *)(sh + READER_AT_GROUP);
+    u8 *symbols = (u8 *)(sh + READER_AT_SYMBOLS);
     int total = BATCH * HORIZON;
     int own = PARTS(total, gridDim.y), end = own * (blockIdx.y + 1) < total ? own * (blockIdx.y + 1) : total;
-    critic_load(run, &s, agent, run->q_group, run->critic_weights + run->critic_start[network], sh);
-    for (int first = own * blockIdx.y; first < end; first += CRITIC_TILE) {
-        int count = end - first < CRITIC_TILE ? end - first : CRITIC_TILE;
-        for (int k = threadIdx.x; k < count; k += CRITIC_THREADS)
+    reader_load(run, &s, agent, run->q_group, run->critic_weights + run->critic_start[network], sh);
+    for (int first = own * blockIdx.y; first < end; first += READER_TILE) {
+        int count = end - first < READER_TILE ? end - first : READER_TILE;
+        for (int k = threadIdx.x; k < count; k += READER_THREADS)
             rows[k] = BATCH_ROW((first + k) / HORIZON, (first + k) % HORIZON);
         SYNC();
-        critic_observe(run, &s, agent, count, sh);
+        reader_observe(run, &s, agent, count, sh);
         for (int m = 0; m < s.members; m++) {
             int actions = run->action_count[members[m]];
             for (int b = 0; b <= actions; b++) {
-                for (int k = threadIdx.x; k < count; k += CRITIC_THREADS) {
+                for (int k = threadIdx.x; k < count; k += READER_THREADS) {
                     u8 *symbol = symbols + k * 2 * CRITIC_MEMBERS + CRITIC_MEMBERS + m;
                     // After the last alternative: the action that was taken.
                     *symbol = b < actions ? b : ACTION_OF(run->pairs[(long long)rows[k] * AGENTS + members[m]]);
                 }
                 SYNC();
                 if (b == actions) break;
-                critic_forward(&s, count, sh);
-                for (int k = threadIdx.x; k < count; k += CRITIC_THREADS) {
+                reader_forward(&s, count, sh);
+                for (int k = threadIdx.x; k < count; k += READER_THREADS) {
                     long long at = ((long long)(first + k) * CRITIC_MEMBERS + m) * PER_STEP + b;
-                    run->critic_along[(at * CRITIC_SLOTS + run->critic_slot[network]) * AGENTS + agent] = sh[CRITIC_AT_OUTPUTS + k];
+                    run->critic_along[(at * CRITIC_SLOTS + run->critic_slot[network]) * AGENTS + agent] = sh[READER_AT_OUTPUTS + k];
                 }
                 SYNC();
             }

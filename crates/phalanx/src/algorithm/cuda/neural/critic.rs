@@ -43,6 +43,8 @@ impl Samples {
 #[derive(Debug)]
 pub struct NetworkCritic {
     networks: Networks,
+    /// The same, for values alone: smaller blocks, of which two fit on a multiprocessor.
+    reader: Networks,
     rule: NeuralCriticSettings,
     samples: Samples,
     /// Of every network: its agent, its place among the agent's, where its parameters begin.
@@ -71,9 +73,12 @@ impl NetworkCritic {
                 start += weights.len();
             }
         }
-        let block = BlockSizes { threads: THREADS, tile: TILE, many_tiles: rule.minibatch > TILE };
+        let block =
+            BlockSizes { threads: THREADS, tile: TILE, many_tiles: rule.minibatch > TILE, learns: true };
         let networks = Networks::new(Owner::Critic, &bank.nets, critic.encoders(), states, block)?;
         networks.check(gpu.shared_memory())?;
+        let block = BlockSizes { tile: READER_TILE, many_tiles: false, learns: false, ..block };
+        let reader = Networks::new(Owner::Reader, &bank.nets, critic.encoders(), states, block)?;
         let (n, groups) = (samples.agents, critic.encoders().iter().map(|encoder| &encoder.group[..]));
         let groups: Vec<&[u32]> = groups.collect();
         let most_members = groups.iter().map(|group| group.len()).max().unwrap_or(1);
@@ -86,9 +91,10 @@ impl NetworkCritic {
         }
         let most_slots = slots.iter().map(|&slot| slot as usize + 1).max().unwrap_or(1);
         // Enough blocks for all multiprocessors.
-        let parts = (gpu.multiprocessors() / agents.len().max(1)).clamp(1, 8);
+        let parts = (2 * gpu.multiprocessors() / agents.len().max(1)).clamp(1, 8);
         Ok(NetworkCritic {
             networks,
+            reader,
             rule,
             samples,
             agents,
@@ -119,8 +125,8 @@ impl NetworkCritic {
         Launch {
             kernel: "critic_values",
             grid: [self.agents.len() as u32, self.parts as u32],
-            block: self.networks.block().threads as u32,
-            shared: self.networks.shared(),
+            block: self.reader.block().threads as u32,
+            shared: self.reader.shared(),
             x: which as i32,
             y: 0,
         }
@@ -132,6 +138,7 @@ impl CardCritic for NetworkCritic {
         let (rule, [each, transitions]) = (&self.rule, self.transitions());
         let (has_target, adam) = (rule.polyak > 0.0, rule.descent.optimizer == OptimizerKind::Adam);
         self.networks.add_to(layout);
+        self.reader.add_to(layout);
         for (name, value) in [
             ("CRITIC_TABLES", 0),
             ("CRITIC_EACH", each),
@@ -193,7 +200,14 @@ impl CardCritic for NetworkCritic {
         }];
         for pass in 0..self.rule.passes {
             let next = self.values_of(0);
-            let learn = Launch { kernel: "critic_learn", grid: [next.grid[0], 1], x: pass as i32, ..next };
+            let learn = Launch {
+                kernel: "critic_learn",
+                grid: [next.grid[0], 1],
+                block: self.networks.block().threads as u32,
+                shared: self.networks.shared(),
+                x: pass as i32,
+                y: 0,
+            };
             launches.extend([next, learn]);
         }
         launches
@@ -230,6 +244,9 @@ impl CardCritic for NetworkCritic {
 /// Threads of a block that learns, and its samples at a time.
 const THREADS: usize = 256;
 const TILE: usize = 64;
+
+/// Samples at a time where values are asked for.
+const READER_TILE: usize = 32;
 
 /// Threads of a block that puts transitions in order.
 const ORDER_THREADS: usize = 128;

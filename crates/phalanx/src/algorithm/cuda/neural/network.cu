@@ -1,6 +1,7 @@
 // Forward and backward passes of one network over a tile of samples, by the threads of one block.
 //
-// The text is used twice, with NET_ and net_ replaced: for critics and for policies. Sizes are constants, the
+// The text is used several times, with NET_ and net_ replaced: for critics that learn, for their values, and for
+// policies. Sizes are constants, the
 // largest of all agents; an agent with fewer members or rows has zeros there. What threads share lies at the
 // offsets NET_AT_…, which the host counts in floats.
 //
@@ -150,7 +151,8 @@ DEVICE void net_load(const struct Run *run, const struct net_shape *s, long long
     SYNC();
 }
 
-// Brings the symbols of `count` samples into shared memory; their rows of `pairs` are there. Works out the view.
+// Brings the symbols of `count` samples into shared memory, where their rows of `pairs` are, and works out the
+// view.
 DEVICE void net_observe(const struct Run *run, const struct net_shape *s, long long agent, int count, float *sh) {
     const u32 *rows = (const u32 *)(sh + NET_AT_SAMPLES), *members = (const u32 *)(sh + NET_AT_GROUP);
     u8 *symbols = (u8 *)(sh + NET_AT_SYMBOLS);
@@ -184,7 +186,8 @@ DEVICE void net_observe(const struct Run *run, const struct net_shape *s, long l
 #endif
 }
 
-// sum[q][c] += Σ_k a[q][k]·w[k][u], u the lane's c-th unit; `along` and `across` are the strides of w in k and u.
+// sum[q][c] += Σ_k a[q][k]·w[k][u], u the lane's c-th unit; `along` and `across` are the strides of w in k and
+// in u.
 DEVICE void net_accumulate(float (*sum)[AT_LEAST_ONE(NET_MOST)], const float *a, int stride, const float *w, int along, int across,
                            int inner, int units) {
     UNROLL_BY_TWO for (int k = 0; k < inner; k += 4) {

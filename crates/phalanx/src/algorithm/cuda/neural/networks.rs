@@ -14,6 +14,8 @@ use crate::world::ViewTable;
 pub enum Owner {
     /// Critics.
     Critic,
+    /// Critics whose values are asked for; they do not learn meanwhile.
+    Reader,
     /// Policies.
     Policy,
 }
@@ -27,6 +29,8 @@ pub struct BlockSizes {
     pub tile: usize,
     /// Whether samples of several tiles make one gradient.
     pub many_tiles: bool,
+    /// Whether there are gradients at all.
+    pub learns: bool,
 }
 
 /// Networks of all agents. Agents with fewer neighbours than others have smaller ones.
@@ -95,7 +99,7 @@ impl Networks {
             let vocabularies: Vec<usize> =
                 architecture.symbols.iter().map(|group| group.vocabulary).collect();
             let of_states = if architecture.rows.is_none() { vocabularies[0] } else { 0 };
-            let of_actions = if owner == Owner::Critic { vocabularies[vocabularies.len() - 1] } else { 0 };
+            let of_actions = if owner != Owner::Policy { vocabularies[vocabularies.len() - 1] } else { 0 };
             let all = [encoder.group.len(), rows[0], rows[1], of_states, of_actions, net.outputs()];
             sizes.iter_mut().zip(all).for_each(|(list, size)| list.push(size as u32));
             if architecture.rows.is_some() {
@@ -120,15 +124,15 @@ impl Networks {
     /// beyond, as far as the next.
     fn places(&self) -> Vec<(&'static str, usize)> {
         let [members, rows, width, states, actions, outputs] = [0, 1, 2, 3, 4, 5].map(|size| self.most(size));
-        let (BlockSizes { threads, tile, many_tiles }, [d1, d2]) = (self.block, self.hidden);
+        let (BlockSizes { threads, tile, many_tiles, learns }, [d1, d2]) = (self.block, self.hidden);
         let (features, top) = (rows * self.row_units, if d2 > 0 { d2 } else { d1 });
         let fours = |count: usize| count.next_multiple_of(4);
         let table = (states + actions) * self.dimension;
         let products = members * (states + actions);
         let slopes = if many_tiles { products * d1 } else { 0 };
         vec![
-            ("MASKS", 2 * products),
-            ("SUMS", 6 * threads),
+            ("MASKS", if learns { 2 * products } else { 0 }),
+            ("SUMS", if learns { 6 * threads } else { 0 }),
             ("W1", features * (d1 + 1)),
             ("PRODUCTS", products * d1),
             ("OWN_SLOPES", slopes),
@@ -143,7 +147,7 @@ impl Networks {
             ("NEW_TABLE", table),
             ("VIEW", tile * rows * fours(width)),
             ("ROWS", tile * fours(features)),
-            ("H1", (tile * (fours(d1) + 4)).max(33 * table)),
+            ("H1", (tile * (fours(d1) + 4)).max(if learns { 33 * table } else { 0 })),
             ("H2", tile * (fours(d2) + 4)),
             ("OUTPUTS", tile * outputs),
             ("WANTED", tile),
@@ -168,6 +172,7 @@ impl Networks {
     fn prefix(&self) -> &'static str {
         match self.owner {
             Owner::Critic => "critic",
+            Owner::Reader => "reader",
             Owner::Policy => "policy",
         }
     }

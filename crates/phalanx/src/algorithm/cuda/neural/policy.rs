@@ -27,7 +27,7 @@ impl NetworkPolicy {
     /// `states[i]` is the number of agent i's states.
     pub fn new(policy: &NeuralPolicy, samples: Samples, states: &[usize], gpu: &Gpu) -> Result<Self, Unfit> {
         let (nets, encoders) = (policy.nets(), policy.encoders());
-        let block = BlockSizes { threads: THREADS, tile: TILE, many_tiles: true };
+        let block = BlockSizes { threads: THREADS, tile: TILE, many_tiles: true, learns: true };
         let networks = Networks::new(Owner::Policy, nets, encoders, states, block)?;
         networks.check(gpu.shared_memory())?;
         let n = samples.agents;
