@@ -14,7 +14,7 @@ use std::sync::Arc;
 use super::registry::squarest;
 use super::{
     Channel, Evolution, Factored, Features, MakeSized, Script, SizedWorld, StartLaw, Surroundings, View,
-    World, WorldSettings,
+    World, WorldKernel, WorldSettings,
 };
 use crate::base::sampler::uniform;
 use crate::base::stream::{DRAW_RANGE, Place, Stream};
@@ -319,6 +319,19 @@ impl Factored for Wireless {
             let left = if self.delivers(i, queue, actions, draw) { without_earliest(queue) } else { queue };
             *next = shifted(left, draw >= user.arrival, user.newest);
         }
+    }
+
+    fn kernel(&self) -> Option<WorldKernel> {
+        let whole = self.first == 0 && self.users.len() == self.constants.grid.users();
+        let of_users = |of: &dyn Fn(&User) -> u32| self.users.iter().map(of).collect::<Vec<u32>>();
+        let through = (0..2 * ACTIONS).flat_map(|k| of_users(&move |user| user.through[k / 2][k % 2]));
+        whole.then(|| {
+            WorldKernel::new(include_str!("wireless.cu"), true)
+                .constant("WIRELESS_COLUMNS", self.constants.grid.columns)
+                .array("wireless_newest", of_users(&|user| user.newest.into()))
+                .array("wireless_arrival", of_users(&|user| user.arrival))
+                .array("wireless_through", through.collect())
+        })
     }
 
     fn start_law(&self) -> Option<StartLaw> {
