@@ -38,6 +38,14 @@ enum Xtask {
     ///
     /// PHALANX_BIN names a program to measure instead of building one.
     Bench(bench::BenchArgs),
+    /// All short runs of `crates/phalanx-cli/tests/golden`: are results the bytes that they were?
+    Golden {
+        /// Write their bytes anew.
+        #[arg(long)]
+        write: bool,
+    },
+    /// Some of them on an emulated processor with AVX2 and without AVX-512 (qemu-user): the same bytes?
+    Processors,
     /// Hostile input for every reader, led by coverage: no panic, hang or large allocation.
     Fuzz(fuzz::FuzzArgs),
 }
@@ -49,6 +57,8 @@ fn main() -> ExitCode {
         Xtask::Crash { kills } => crash(kills),
         Xtask::Soak { minutes } => soak::run(minutes),
         Xtask::Bench(args) => bench::run(&args),
+        Xtask::Golden { write } => golden(&[("PHALANX_GOLDEN", if write { "write" } else { "all" })]),
+        Xtask::Processors => processors(),
         Xtask::Fuzz(args) => fuzz::run(&args),
     };
     if let Err(error) = done {
@@ -63,6 +73,23 @@ mod fuzz;
 mod python;
 mod setup;
 mod soak;
+
+/// Runs the test of golden bytes, optimised.
+fn golden(environment: &[(&str, &str)]) -> Result<()> {
+    cargo(&["test", "--release", "-p", "phalanx-cli", "--test", "golden", "--", "--nocapture"], environment)
+}
+
+fn processors() -> Result<()> {
+    if Command::new("qemu-x86_64").arg("--version").output().is_err() {
+        println!("skipped: there is no qemu-x86_64 (Debian package qemu-user)");
+        return Ok(());
+    }
+    let runner = ("PHALANX_RUNNER", "qemu-x86_64 -cpu Haswell");
+    golden(&[
+        runner,
+        ("PHALANX_GOLDEN_CASES", "wireless,epidemic,exact,entropy,paper-synthetic,mappo-l-wireless"),
+    ])
+}
 
 /// Every check, in the order in which failures are cheapest to find. `install`: packages of the system may be
 /// installed.

@@ -90,3 +90,68 @@ fn comments_keep_to_the_line_limit() {
     }
     assert!(wide.is_empty(), "comments of more than {WIDEST} characters:\n{}", wide.join("\n"));
 }
+
+/// Functions of the standard library that call the C library, whose last digits vary.
+const VARYING: [&str; 30] = [
+    "exp",
+    "exp2",
+    "exp_m1",
+    "ln",
+    "ln_1p",
+    "log",
+    "log2",
+    "log10",
+    "powf",
+    "powi",
+    "sin",
+    "cos",
+    "tan",
+    "sin_cos",
+    "asin",
+    "acos",
+    "atan",
+    "atan2",
+    "sinh",
+    "cosh",
+    "tanh",
+    "asinh",
+    "acosh",
+    "atanh",
+    "hypot",
+    "cbrt",
+    "gamma",
+    "ln_gamma",
+    "to_degrees",
+    "to_radians",
+];
+
+/// Results use `phalanx_agent::elementary` instead, which gives the same bits everywhere.
+#[test]
+fn results_do_not_use_the_c_library() {
+    let mut found = Vec::new();
+    for (name, path) in tracked() {
+        let is_library =
+            ["crates/phalanx/src/", "crates/phalanx-agent/src/"].iter().any(|at| name.starts_with(at));
+        if !is_library
+            || !name.ends_with(".rs")
+            || name.ends_with("tests.rs")
+            || name.ends_with("elementary.rs")
+        {
+            continue;
+        }
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        // Tests are at the end of a file.
+        let code = text.split("#[cfg(test)]\n").next().unwrap_or_default();
+        for (number, line) in
+            code.lines().enumerate().filter(|(_, line)| !line.trim_start().starts_with("//"))
+        {
+            let is_called = |function: &str| {
+                [".", "f64::", "f32::"].iter().any(|at| line.contains(&format!("{at}{function}(")))
+            };
+            if let Some(function) = VARYING.iter().find(|function| is_called(function)) {
+                found.push(format!("{name}:{}: {function}", number + 1));
+            }
+        }
+    }
+    assert!(found.is_empty(), "use phalanx_agent::elementary:\n{}", found.join("\n"));
+}

@@ -179,7 +179,8 @@ fn pair_product((a, b): (f64, f64), (c, d): (f64, f64)) -> (f64, f64) {
     two_sum(product, error + (a * d + b * c))
 }
 
-/// ln x as a number and its rounding error, together to about 2⁻⁷⁰ of it. For numbers above 0 that are finite.
+/// ln x as a number and its rounding error, together to about 2⁻⁷⁰ of it, for numbers above 0 that are
+/// finite.
 ///
 /// ln m = 2s·(1 + z/3 + z²/5 + z³·T(z)) with z = s²; all but T in pairs.
 #[inline]

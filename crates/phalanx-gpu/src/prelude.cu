@@ -4,6 +4,8 @@
 // DEVICE               a function that kernels call
 // THREAD               number of this thread among all of the first dimension
 // SYNC()               all threads of a block wait for each other
+// UNROLL               before a loop: all of its rounds one after the other
+// LOAD(pointer)        a number that nobody changes while the kernel runs
 // SHARED(type, name)   memory that the threads of a block share, as many bytes as the launch says
 #if defined(__CUDACC__) || defined(__CUDACC_RTC__)
 #define KERNEL(name) \
@@ -17,6 +19,8 @@ extern __shared__ double px_shared[];
 #define atomic_add(address, value) atomicAdd(address, value)
 #define atomic_or(address, value) atomicOr(address, value)
 #define RESTRICT __restrict__
+#define UNROLL _Pragma("unroll")
+#define UNROLL_BY_5 _Pragma("unroll 5")
 #else
 #define KERNEL(name) void name(const struct Run *run, const struct Now *now, int x, int y)
 #define DEVICE static inline
@@ -27,6 +31,8 @@ extern __shared__ double px_shared[];
 #define atomic_add(address, value) (*(address) += (value))
 #define atomic_or(address, value) (*(address) |= (value))
 #define RESTRICT
+#define UNROLL
+#define UNROLL_BY_5
 #endif
 #define THREAD ((long long)blockIdx.x * blockDim.x + threadIdx.x)
 typedef unsigned char u8;

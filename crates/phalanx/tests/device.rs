@@ -105,7 +105,7 @@ fn tiles_of_a_long_line_give_the_same_bytes() {
     if !has_device() {
         return;
     }
-    let long = [("world.n", "1100"), ("horizon", "40"), ("critic.steps", "70"), ("policy.init_std", "1")];
+    let long = [("world.n", "530"), ("horizon", "40"), ("critic.steps", "70"), ("policy.init_std", "1")];
     assert_same("tiles", &small(&long), 2);
 }
 

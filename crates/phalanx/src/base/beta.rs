@@ -4,7 +4,8 @@ use std::f64::consts::{E, PI};
 
 use crate::base::elementary::{exp, ln, sin};
 
-/// ln Γ(x) for x > 0, to about 15 digits (Lanczos; Pugh, "An Analysis of the Lanczos Gamma Approximation", 2004).
+/// ln Γ(x) for x > 0, to about 15 digits (Lanczos; Pugh, "An Analysis of the Lanczos Gamma
+/// Approximation", 2004).
 fn ln_gamma(x: f64) -> f64 {
     const R: f64 = 10.900511;
     const LN_2_SQRT_E_OVER_PI: f64 = 0.6207822376352452;

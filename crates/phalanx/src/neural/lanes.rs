@@ -216,3 +216,17 @@ impl Lanes for f64 {
         target[0] = source[0];
     }
 }
+
+#[cfg(test)]
+mod tests {
+    /// A feature of the dependency decides whether AVX2 is used: without it, which does not compile here,
+    /// networks would be slow and round otherwise where there is no AVX-512.
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn processors_with_avx2_use_it() {
+        if let Some(simd) = pulp::x86::V3::try_new() {
+            let arch = pulp::Arch::new();
+            assert!(matches!(arch, pulp::Arch::V3(_) | pulp::Arch::V4(_)), "{simd:?}");
+        }
+    }
+}

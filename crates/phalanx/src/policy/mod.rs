@@ -273,6 +273,11 @@ pub trait Policy: Send + Sync + Debug {
         None
     }
 
+    /// The networks, one per agent, for devices that compute with them.
+    fn network(&self) -> Option<&NeuralPolicy> {
+        None
+    }
+
     /// The state that its agents assume of each when nothing is known of it; none if they always know.
     fn usual_states(&self) -> Option<&[u8]> {
         None

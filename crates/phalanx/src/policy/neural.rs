@@ -15,7 +15,7 @@ use crate::base::range::NonNegative;
 use crate::base::sampler::{outcome, write_thresholds};
 use crate::base::section::Keys;
 use crate::base::stream::{Purpose, Stream};
-use crate::neural::{Bank, BankSettings, Batch, Tape};
+use crate::neural::{Bank, BankSettings, Batch, Net, Tape};
 use crate::policy::observation::{Inputs, ObservationEncoder, Widths};
 use crate::world::Trajectory;
 use crate::world::{LARGEST_LOCAL_SPACE, World};
@@ -122,6 +122,16 @@ impl NeuralPolicy {
             Ragged::from_rows(bank.weights.iter().map(|weights| weights.iter().map(|&w| f64::from(w))));
         let acting = world.graph().owned_span();
         Ok(NeuralPolicy { encoders, actions, theta, bank, acting })
+    }
+
+    /// The sizes of the networks.
+    pub(crate) fn nets(&self) -> &[Net] {
+        &self.bank.nets
+    }
+
+    /// What agents see.
+    pub(crate) fn encoders(&self) -> &[ObservationEncoder] {
+        &self.encoders
     }
 
     /// What agents see, and their networks, to be trained; [`NeuralPolicy::adopt`] must follow.
@@ -268,6 +278,10 @@ impl Policy for NeuralPolicy {
 
     fn is_single(&self) -> bool {
         true
+    }
+
+    fn network(&self) -> Option<&NeuralPolicy> {
+        Some(self)
     }
 
     fn portable(&self, agent: usize, _: &[usize], networks: &mut Vec<Network>) -> Result<Rule> {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 pub use crate::neural::Inputs;
 use crate::neural::{AgentNetworks, Architecture, Bank, BankSettings, Rows, Symbols};
 use crate::world::Trajectory;
-use crate::world::{View, World};
+use crate::world::{View, ViewTable, World, view_table};
 use crate::{Error, Ragged, Result};
 
 /// The inputs of one agent's network over a group of neighbours.
@@ -99,6 +99,14 @@ impl ObservationEncoder {
         let view = self.view.as_ref()?;
         let [count, width] = view.shape();
         Some(count * width * view.frames())
+    }
+
+    /// The view as tables of single members' states, of which there are so many each; none if it is no such
+    /// thing, or there is none.
+    pub(crate) fn view_table(&self, states: &[usize]) -> Option<ViewTable> {
+        let view = self.view.as_ref().filter(|view| view.frames() == 1)?;
+        let [count, width] = view.shape();
+        view_table(states, count * width, |states, out| view.write(states, &[], out))
     }
 
     /// The network that reads it.

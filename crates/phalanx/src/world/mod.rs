@@ -16,6 +16,7 @@ mod registry;
 mod sub_world;
 mod table;
 mod trajectory;
+mod view_table;
 mod wireless;
 
 use std::fmt::Debug;
@@ -43,6 +44,7 @@ pub use registry::{MakeSized, Registry, SizedWorld, Surroundings, WorldConfig, W
 pub use sub_world::sub_world;
 pub use table::{Model, StartLaw, Table, TableSettings};
 pub use trajectory::Trajectory;
+pub(crate) use view_table::{ViewTable, view_table};
 pub use wireless::{Constants as WirelessConstants, Grid as WirelessGrid};
 pub use wireless::{Deadlines, Probabilities, Wireless, WirelessSpec};
 

@@ -7,6 +7,7 @@
 mod complaints;
 mod device;
 mod linear;
+mod neural;
 mod part;
 mod rows;
 mod shape;

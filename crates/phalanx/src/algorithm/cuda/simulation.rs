@@ -26,14 +26,20 @@ pub enum SimulationForm {
 /// Threads of a block at most.
 const MOST_THREADS: usize = 1024;
 
-/// Threads of a block that has a tile: some blocks can wait while others work.
-const TILE: usize = 512;
+/// Threads of a block that has a tile: few where there are few agents, so that all multiprocessors have one.
+fn tile(agents: usize) -> usize {
+    match agents {
+        0..8_192 => 128,
+        8_192..65_536 => 256,
+        _ => 512,
+    }
+}
+
+/// Agents up to which a block has all of them even where tiles are possible.
+const FEW: usize = 128;
 
 /// Steps that a tile is advanced at once.
 const AT_ONCE: usize = 32;
-
-/// Largest distance of neighbours' numbers that tiles are used for.
-const WIDEST: usize = 4;
 
 /// The simulation of a world under a policy.
 #[derive(Debug)]
@@ -72,8 +78,9 @@ impl Simulation {
         let radius = if kernel.reads_actions { of_world + of_policy } else { of_world.max(of_policy) };
         let most = gpu.shared_memory();
         let form = match agents {
+            0..=FEW => SimulationForm::Whole,
+            _ if radius * AT_ONCE * 4 <= tile(agents) => SimulationForm::Tiles { halo: radius * AT_ONCE },
             0..=MOST_THREADS => SimulationForm::Whole,
-            _ if radius <= WIDEST => SimulationForm::Tiles { halo: radius * AT_ONCE },
             _ if 2 * (agents * pair_bytes + 16) <= most => SimulationForm::Looped,
             _ => SimulationForm::Steps,
         };
@@ -100,7 +107,7 @@ impl Simulation {
         match self.form {
             SimulationForm::Whole => self.agents.next_multiple_of(32),
             SimulationForm::Looped => self.agents,
-            SimulationForm::Tiles { .. } => TILE,
+            SimulationForm::Tiles { .. } => tile(self.agents),
             SimulationForm::Steps => 0,
         }
     }
@@ -108,7 +115,7 @@ impl Simulation {
     /// Constants and arrays.
     pub fn add_to(&self, layout: &mut Layout, shape: &Shape, kernel: &WorldKernel) {
         let (halo, own, at_once) = match self.form {
-            SimulationForm::Tiles { halo } => (halo, TILE - 2 * halo, AT_ONCE),
+            SimulationForm::Tiles { halo } => (halo, tile(self.agents) - 2 * halo, AT_ONCE),
             _ => (0, self.agents, 1 << 30),
         };
         for (name, value) in [
@@ -142,8 +149,9 @@ impl Simulation {
             SimulationForm::Whole => vec![simulate(1, self.span(), 0)],
             SimulationForm::Looped => vec![simulate(1, MOST_THREADS, 0)],
             SimulationForm::Tiles { halo } => {
-                let tiles = self.agents.div_ceil(TILE - 2 * halo);
-                (0..longest).step_by(AT_ONCE).map(|first| simulate(tiles, TILE, first)).collect()
+                let threads = tile(self.agents);
+                let tiles = self.agents.div_ceil(threads - 2 * halo);
+                (0..longest).step_by(AT_ONCE).map(|first| simulate(tiles, threads, first)).collect()
             }
             SimulationForm::Steps => {
                 let over = |kernel, k: usize| {

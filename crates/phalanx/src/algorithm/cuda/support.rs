@@ -7,11 +7,12 @@ use phalanx_gpu::Gpu;
 use super::super::primal_dual::PrimalDual;
 use super::device::{DEVICE, refused};
 use super::linear::{CardLinearCritic, CardLinearPolicy};
+use super::neural::{NetworkCritic, NetworkPolicy, Samples};
 use super::part::{CardCritic, CardPolicy};
 use super::shape::Shape;
 use super::tables::{TableCritic, TablePolicy};
 use crate::base::error::ensure;
-use crate::learn::critic::{self, Critic, LinearCritic, Td};
+use crate::learn::critic::{self, Critic, LinearCritic, NeuralCritic, Td};
 use crate::learn::shield::SHIELD;
 use crate::policy::{self, LOSS, Tabular};
 use crate::world::Evolution;
@@ -83,18 +84,30 @@ pub fn parts(
             Box::new(TablePolicy::new(policy, shape, rule, may_have_entropy, tables.as_ref(), gpu))
         }
         (None, Some(linear)) => Box::new(CardLinearPolicy::new(linear, world, shape, rule, gpu)?),
-        (None, None) => {
-            let kind = host.policy.kind();
-            return Err(refused(policy::KIND, format!("`{kind}` is not available")));
-        }
+        (None, None) => Box::new(network_policy(host, shape, gpu)?),
     };
     let critic: Box<dyn CardCritic> = match (tables, linear_critic(host)) {
         (Some(tables), _) => Box::new(tables),
         (None, Some(linear)) => Box::new(CardLinearCritic::new(linear, world, shape, gpu)?),
-        (None, None) => {
-            let kind = host.plan.critic.kind;
-            return Err(refused(critic::KIND, format!("`{kind}` is not available")));
-        }
+        (None, None) => Box::new(network_critic(host, shape, gpu)?),
     };
     Ok((policy, critic))
+}
+
+fn network_policy(host: &PrimalDual, shape: &Shape, gpu: &Gpu) -> Result<NetworkPolicy> {
+    let unknown = || refused(policy::KIND, format!("`{}` is not available", host.policy.kind()));
+    let networks = host.policy.network().ok_or_else(unknown)?;
+    let policy = NetworkPolicy::new(networks, Samples::of(shape), &shape.states, gpu);
+    policy.map_err(|unfit| refused("policy.hidden", unfit))
+}
+
+fn network_critic(host: &PrimalDual, shape: &Shape, gpu: &Gpu) -> Result<NetworkCritic> {
+    let critic: &dyn Any = &*host.critic;
+    let unknown = || refused(critic::KIND, format!("`{}` is not available", host.plan.critic.kind));
+    let networks: &NeuralCritic = critic.downcast_ref().ok_or_else(unknown)?;
+    ensure(networks.rule().minibatch > 0, || {
+        refused("critic.minibatch", "0 (one transition at a time) is not available")
+    })?;
+    let critic = NetworkCritic::new(networks, Samples::of(shape), &shape.states, gpu);
+    critic.map_err(|unfit| refused(critic::HIDDEN, unfit))
 }

@@ -157,6 +157,8 @@ pub struct TableCritic {
     own_strides: Vec<u32>,
     joint_actions: Vec<u32>,
     same_groups: bool,
+    /// Whether the numbers of joint actions are powers of 2, of which the exponents are kept then.
+    powers: bool,
     /// How far apart senders are.
     band: usize,
     rows: usize,
@@ -187,8 +189,9 @@ impl TableCritic {
             (0..n)
                 .all(|i| policy.observations().agents(i).eq(index.terms(i).iter().map(|t| t.agent as usize)))
         });
-        let joint =
-            |i: usize| policy.map_or(1, |policy| index.size(i) / policy.observations().size(i)) as u32;
+        let joint = |i: usize| policy.map_or(1, |policy| index.size(i) / policy.observations().size(i));
+        let powers = same_groups && (0..n).all(|i| joint(i).is_power_of_two());
+        let joint = |i: usize| if powers { joint(i).ilog2() } else { joint(i) as u32 };
         let row = shape.max_cells() + shape.channels;
         let each = shape.utilities() * (entries + row) * size_of::<f64>();
         TableCritic {
@@ -211,6 +214,7 @@ impl TableCritic {
             own_strides: by_entry(n, slots, own_strides, |_| 0),
             joint_actions: if same_groups { (0..n).map(joint).collect() } else { vec![1] },
             same_groups,
+            powers,
             band: band(&shape.q_groups),
             rows: shape.rows(),
             batch_steps: shape.batch * shape.horizon,
@@ -232,6 +236,7 @@ impl CardCritic for TableCritic {
             ("IS_WARM", usize::from(self.is_warm)),
             ("TD_SHARED", usize::from(self.learn.is_some())),
             ("SAME_GROUPS", usize::from(self.same_groups)),
+            ("JOINT_ACTIONS_ARE_POWERS", usize::from(self.powers)),
             ("Q_BAND", self.band),
             ("INDEX_ROWS", INDEX_ROWS),
         ] {

@@ -196,6 +196,29 @@ impl NeuralCritic {
     }
 }
 
+impl NeuralCritic {
+    /// The networks.
+    pub(crate) fn bank(&self) -> &Bank {
+        &self.bank
+    }
+
+    /// What they read.
+    pub(crate) fn encoders(&self) -> &[ObservationEncoder] {
+        &self.encoders
+    }
+
+    /// How they learn.
+    pub(crate) fn rule(&self) -> &NeuralCriticSettings {
+        &self.rule
+    }
+
+    /// Counts gradient steps that are taken elsewhere; returns how many there were before.
+    pub(crate) fn count_steps(&mut self, steps: u64) -> u64 {
+        self.steps += steps;
+        self.steps - steps
+    }
+}
+
 impl NeuralCriticSettings {
     fn twins(&self) -> usize {
         if self.twin { 2 } else { 1 }

@@ -26,7 +26,7 @@ KERNEL(count_visits) {
             u32 *seen = (u32 *)(memory + PHASES * SMALL_CELLS * apart) + threadIdx.x;
             for (int e = 0; e < PHASES * cells; e++) sums[e * apart] = 0.0;
             for (int e = 0; e < cells; e++) seen[e * apart] = 0;
-            for (int k = 0; k < HORIZON; k++) {
+            UNROLL_BY_5 for (int k = 0; k < HORIZON; k++) {
                 const pair_t pair = LOAD(run->pairs + first + (long long)k * AGENTS);
                 const int cell = (int)(STATE_OF(pair) * actions + ACTION_OF(pair));
                 sums[((k % PHASES) * cells + cell) * apart] += LOAD(run->visit_weights + k);

@@ -11,10 +11,12 @@ KERNEL(index_pairs) {
         of_action[m] = run->q_action_stride[m * AGENTS + agent];
     }
     const long long first = (long long)blockIdx.y * INDEX_ROWS;
-    for (long long row = first; row < first + INDEX_ROWS && row < ROWS; row++) {
+    const int count = (int)(ROWS - first < INDEX_ROWS ? ROWS - first : INDEX_ROWS);
+    UNROLL_BY_5 for (int r = 0; r < count; r++) {
+        const long long row = first + r;
         u32 z = 0;
-        for (int m = 0; m < Q_SLOTS; m++) {
-            const pair_t pair = run->pairs[row * AGENTS + ids[m]];
+        UNROLL for (int m = 0; m < Q_SLOTS; m++) {
+            const pair_t pair = LOAD(run->pairs + row * AGENTS + ids[m]);
             z += of_state[m] * STATE_OF(pair) + of_action[m] * ACTION_OF(pair);
         }
         run->index[row * AGENTS + agent] = (index_t)z;
@@ -42,6 +44,9 @@ DEVICE double reward_at(const struct Run *run, const double *rewards, td_apart_t
     return reward;
 }
 
+#define TRANSITIONS (CHAIN_ROOM - 1)
+#define AHEAD 8
+
 // Line 6: K updates along the chain, one thread per agent.
 KERNEL(td_learn) {
     const long long agent = THREAD;
@@ -63,23 +68,53 @@ KERNEL(td_learn) {
         for (int e = 0; e < UTILITIES * TABLE_ENTRIES; e++) q[e * apart] = 0.0;
 #endif
     const int actions = (int)run->action_count[agent];
-    const index_t *index = run->index + CHAIN_ROW(0, 0) * AGENTS + agent;
+    const index_t *index = run->index + CHAIN_ROW(0, 1) * AGENTS + agent;
     const pair_t *pairs = run->pairs + CHAIN_ROW(0, 0) * AGENTS + agent;
-    u32 z = LOAD(index);
-    for (int k = 0; k + 1 < CHAIN_ROOM; k++) {
-        const u32 next = LOAD(index + (long long)(k + 1) * AGENTS);
-        const pair_t pair = LOAD(pairs + (long long)k * AGENTS);
-        const u32 own = STATE_OF(pair) * actions + ACTION_OF(pair);
-        const double eta = LOAD(run->td_steps + k);
-        for (int u = 0; u < UTILITIES; u++) {
-            if (u >= utilities) break;
-            const double reward = reward_at(run, rewards, apart, u, CHAIN_ROW(0, k), agent, own);
-            const double target = reward + run->gamma * q[(u * TABLE_ENTRIES + next) * apart];
-            const double value = q[(u * TABLE_ENTRIES + z) * apart];
-            q[(u * TABLE_ENTRIES + z) * apart] = value + eta * (target - value);
-        }
-        z = next;
+    // A step changes Q at z, and the next one needs Q there: values stay in registers, and what comes next is
+    // read well before it is needed.
+    u32 z = LOAD(run->index + CHAIN_ROW(0, 0) * AGENTS + agent), before = ~0u, here[AHEAD], there[AHEAD];
+    pair_t did[AHEAD], does[AHEAD];
+    double value[UTILITIES], last[UTILITIES];
+    UNROLL for (int u = 0; u < UTILITIES; u++) value[u] = last[u] = u < utilities ? q[(u * TABLE_ENTRIES + z) * apart] : 0.0;
+    UNROLL for (int c = 0; c < AHEAD; c++) {
+        here[c] = c < TRANSITIONS ? LOAD(index + (long long)c * AGENTS) : 0;
+        did[c] = c < TRANSITIONS ? LOAD(pairs + (long long)c * AGENTS) : 0;
     }
+    for (int first = 0; first < TRANSITIONS; first += AHEAD) {
+        UNROLL for (int c = 0; c < AHEAD; c++) {
+            const int k = first + AHEAD + c;
+            there[c] = k < TRANSITIONS ? LOAD(index + (long long)k * AGENTS) : 0;
+            does[c] = k < TRANSITIONS ? LOAD(pairs + (long long)k * AGENTS) : 0;
+        }
+        UNROLL for (int c = 0; c < AHEAD; c++) {
+            const int k = first + c;
+            if (k < TRANSITIONS) {
+                const u32 next = here[c], own = STATE_OF(did[c]) * actions + ACTION_OF(did[c]);
+                const double eta = LOAD(run->td_steps + k);
+                UNROLL for (int u = 0; u < UTILITIES; u++) {
+                    if (u < utilities) {
+                        // The step before wrote `last` at `before`, after this was read.
+                        double after = q[(u * TABLE_ENTRIES + next) * apart];
+                        if (before != ~0u) q[(u * TABLE_ENTRIES + before) * apart] = last[u];
+                        if (next == before) after = last[u];
+                        const double reward = reward_at(run, rewards, apart, u, CHAIN_ROW(0, k), agent, own);
+                        const double target = reward + run->gamma * after;
+                        last[u] = value[u] + eta * (target - value[u]);
+                        value[u] = next == z ? last[u] : after;
+                    }
+                }
+                before = z;
+                z = next;
+            }
+        }
+        UNROLL for (int c = 0; c < AHEAD; c++) {
+            here[c] = there[c];
+            did[c] = does[c];
+        }
+    }
+    if (before != ~0u)
+        UNROLL for (int u = 0; u < UTILITIES; u++)
+            if (u < utilities) q[(u * TABLE_ENTRIES + before) * apart] = last[u];
 #if TD_SHARED
     for (int u = 0; u < utilities; u++)
         for (int e = 0; e < size; e++)

@@ -9,7 +9,7 @@ struct Actor {
 
 // Reads what an agent's choices depend on; its thresholds go to shared memory where there is room.
 DEVICE void actor_load(const struct Run *run, long long agent, int local, long long base, u8 *kept, struct Actor *actor) {
-    for (int m = 0; m < P_SLOTS; m++) {
+    UNROLL for (int m = 0; m < P_SLOTS; m++) {
         long long at = (long long)run->p_group[m * AGENTS + agent] - base;
         actor->place[m] = (int)PLACE(at);
         actor->stride[m] = run->p_stride[m * AGENTS + agent];
@@ -27,7 +27,7 @@ DEVICE void actor_load(const struct Run *run, long long agent, int local, long l
 
 DEVICE u32 policy_act(const struct Run *run, const struct Actor *actor, long long agent, u32 draw, READ_ARGS) {
     u32 seen = 0;
-    for (int m = 0; m < P_SLOTS; m++) seen += actor->stride[m] * STATE_OF(px_pairs[actor->place[m]]);
+    UNROLL for (int m = 0; m < P_SLOTS; m++) seen += actor->stride[m] * STATE_OF(px_pairs[actor->place[m]]);
 #if MAX_ACTIONS == 2
     return draw >= actor->thresholds[seen * actor->apart];
 #else
@@ -158,6 +158,36 @@ DEVICE void add_sample(double *out, const double *pi, double *visits, double spr
 #define GRADIENT_ARRAYS (HAS_VISITS ? 3 : 2)
 
 #if CRITIC_TABLES
+// Samples that are read at a time.
+#if Q_SLOTS * PER_STEP <= 8
+#define SAMPLES_AHEAD 5
+#elif Q_SLOTS <= 8
+#define SAMPLES_AHEAD 2
+#else
+#define SAMPLES_AHEAD 1
+#endif
+
+// The senders' indices, the own action and what was seen, at the samples from `first` on.
+DEVICE void read_samples(const struct Run *run, long long agent, const u32 sender[Q_SLOTS], int first,
+                         u32 index[SAMPLES_AHEAD][Q_SLOTS], u32 action[SAMPLES_AHEAD], u32 seen[SAMPLES_AHEAD]) {
+    UNROLL for (int c = 0; c < SAMPLES_AHEAD; c++) {
+        const int sample = first + c < BATCH * HORIZON ? first + c : 0;
+        const long long step = BATCH_ROW(sample / HORIZON, sample % HORIZON), row = step * AGENTS;
+        UNROLL for (int m = 0; m < Q_SLOTS; m++) index[c][m] = LOAD(run->index + row + sender[m]);
+        action[c] = ACTION_OF(LOAD(run->pairs + row + agent));
+#if SAME_GROUPS
+        seen[c] = LOAD(run->index + row + agent);
+#if JOINT_ACTIONS_ARE_POWERS
+        seen[c] >>= run->joint_actions[agent];
+#else
+        seen[c] /= run->joint_actions[agent];
+#endif
+#else
+        seen[c] = seen_in(run, agent, step);
+#endif
+    }
+}
+
 // Line 8 where critics are tables too: neighbours' values are looked up as they are needed.
 KERNEL(tables_gradient) {
     const long long agent = THREAD;
@@ -198,7 +228,7 @@ KERNEL(tables_gradient) {
     const int senders = (int)run->q_count[agent];
     u32 sender[Q_SLOTS], stride[Q_SLOTS];
     const double *table[Q_SLOTS];
-    for (int m = 0; m < Q_SLOTS; m++) {
+    UNROLL for (int m = 0; m < Q_SLOTS; m++) {
         sender[m] = run->q_group[m * AGENTS + agent];
         stride[m] = run->own_stride[m * AGENTS + agent];
 #if IS_PARTIAL
@@ -214,33 +244,58 @@ KERNEL(tables_gradient) {
 #else
     const long long entry = AGENTS;
 #endif
-    for (int t = 0; t < BATCH; t++) {
-        for (int k = 0; k < HORIZON; k++) {
-            const long long row = BATCH_ROW(t, k) * AGENTS;
-            const u32 action = ACTION_OF(run->pairs[row + agent]);
-            double values[PER_STEP];
-            for (int b = 0; b < PER_STEP; b++) values[b] = 0.0;
-            for (int m = 0; m < Q_SLOTS; m++) {
-                if (m >= senders) break;
-                u32 z = run->index[row + sender[m]];
+    // Samples are read well before they are needed, some at a time; what each adds is worked out before the sums
+    // change, which would make reads wait.
+    u32 here[SAMPLES_AHEAD][Q_SLOTS], there[SAMPLES_AHEAD][Q_SLOTS], did[SAMPLES_AHEAD], does[SAMPLES_AHEAD];
+    u32 saw[SAMPLES_AHEAD], sees[SAMPLES_AHEAD];
+    read_samples(run, agent, sender, 0, there, does, sees);
+    for (int first = 0; first < BATCH * HORIZON; first += SAMPLES_AHEAD) {
+        UNROLL for (int c = 0; c < SAMPLES_AHEAD; c++) {
+            UNROLL for (int m = 0; m < Q_SLOTS; m++) here[c][m] = there[c][m];
+            did[c] = does[c];
+            saw[c] = sees[c];
+        }
+        read_samples(run, agent, sender, first + SAMPLES_AHEAD, there, does, sees);
+        double values[SAMPLES_AHEAD][PER_STEP];
+        UNROLL for (int c = 0; c < SAMPLES_AHEAD; c++) {
+            UNROLL for (int b = 0; b < PER_STEP; b++) values[c][b] = 0.0;
+            UNROLL for (int m = 0; m < Q_SLOTS; m++) {
+                if (m < senders) {
 #if PER_STEP == 1
-                values[0] += table[m][z * entry];
+                    values[c][0] += table[m][here[c][m] * entry];
 #else
-                z -= action * stride[m];
-                for (int b = 0; b < PER_STEP; b++)
-                    if (b < actions) values[b] += table[m][(z + b * stride[m]) * entry];
+                    const u32 z = here[c][m] - did[c] * stride[m];
+                    UNROLL for (int b = 0; b < PER_STEP; b++)
+                        if (b < actions) values[c][b] += table[m][(z + b * stride[m]) * entry];
 #endif
+                }
             }
 #if NEIGHBOUR_MEAN
-            for (int b = 0; b < PER_STEP; b++) values[b] /= (double)senders;
+            UNROLL for (int b = 0; b < PER_STEP; b++) values[c][b] /= (double)senders;
 #endif
-#if SAME_GROUPS
-            const u32 seen = run->index[row + agent] / run->joint_actions[agent];
-#else
-            const u32 seen = seen_in(run, agent, BATCH_ROW(t, k));
-#endif
-            add_sample(out, pi, visits, spread, apart, seen, action, actions, run->weights[k], now->entropy, values);
         }
+#if BASELINE == 2 && !ALL_ACTIONS
+        UNROLL for (int c = 0; c < SAMPLES_AHEAD; c++) {
+            double expected = 0.0, taken = values[c][0];
+            UNROLL for (int b = 0; b < PER_STEP; b++) {
+                if (b < actions) expected += pi[(saw[c] * actions + b) * apart] * values[c][b];
+                if (b == did[c]) taken = values[c][b];
+            }
+            values[c][0] = LOAD(run->weights + (first + c) % HORIZON) * (taken - expected);
+        }
+        UNROLL for (int c = 0; c < SAMPLES_AHEAD; c++) {
+            if (first + c < BATCH * HORIZON) {
+                out[(saw[c] * actions + did[c]) * apart] += values[c][0];
+                if (HAS_VISITS && now->entropy != 0.0)
+                    visits[(saw[c] * actions + did[c]) * apart] += LOAD(run->weights + (first + c) % HORIZON);
+            }
+        }
+#else
+        UNROLL for (int c = 0; c < SAMPLES_AHEAD; c++)
+            if (first + c < BATCH * HORIZON)
+                add_sample(out, pi, visits, spread, apart, saw[c], did[c], actions,
+                           LOAD(run->weights + (first + c) % HORIZON), now->entropy, values[c]);
+#endif
     }
     finish_gradient(run, now, agent, out, pi, visits, spread, apart);
 }

@@ -1,0 +1,47 @@
+// What all kernels of networks share; critics and policies each bring it.
+#ifndef PX_NETWORKS
+#define PX_NETWORKS
+#if defined(__CUDACC_RTC__)
+#define FOUR float4
+// The compiler may use all registers that so many threads leave to each of them.
+#define KERNEL_OF(threads, name) \
+    extern "C" __global__ void __launch_bounds__(threads) \
+        name(const struct Run *__restrict__ run, const struct Now *__restrict__ now, int x, int y)
+#define UNROLL _Pragma("unroll")
+#define UNROLL_BY_TWO _Pragma("unroll 2")
+#define UNROLL_BY_EIGHT _Pragma("unroll 8")
+#define WARP_SYNC() __syncwarp()
+#define QUOTIENT(a, b) __fdividef(a, b)
+DEVICE float px_root(float a) {
+    float root;
+    asm("sqrt.approx.f32 %0, %1;" : "=f"(root) : "f"(a));
+    return root;
+}
+#define LOWEST_BIT(mask) (__ffsll((long long)(mask)) - 1)
+#else
+typedef struct { float x, y, z, w; } FOUR;
+#define KERNEL_OF(threads, name) KERNEL(name)
+#define UNROLL
+#define UNROLL_BY_TWO
+#define UNROLL_BY_EIGHT
+#define WARP_SYNC() SYNC()
+#define QUOTIENT(a, b) ((a) / (b))
+#define px_root(a) sqrtf(a)
+#define LOWEST_BIT(mask) __builtin_ctzll(mask)
+#endif
+#define LANE ((int)threadIdx.x & 31)
+#define WARP ((int)threadIdx.x >> 5)
+#define AT_LEAST_ONE(n) ((n) > 0 ? (n) : 1)
+#define PARTS(n, size) (((n) + (size) - 1) / (size))
+
+// base to the power of a whole number, by squaring: what the processor's compiler makes of `powi`.
+DEVICE double px_power(double base, u64 exponent) {
+    double power = 1.0;
+    for (;;) {
+        if (exponent & 1) power *= base;
+        exponent >>= 1;
+        if (exponent == 0) return power;
+        base *= base;
+    }
+}
+#endif

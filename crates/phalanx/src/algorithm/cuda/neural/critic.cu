@@ -1,0 +1,359 @@
+// Neural critics: temporal differences with target networks, one block per network. Paper: alg:subroutine.
+//
+// Transition k is step k % C of trajectory k / C, C transitions each, of the chains or of the batch.
+#define CRITIC_ROW(k, step)                                                                            \
+    (CHAINS > 0 ? CHAIN_ROW((k) / CRITIC_EACH, (k) % CRITIC_EACH + (step))                             \
+                : BATCH_ROW((k) / CRITIC_EACH, (k) % CRITIC_EACH + (step)))
+
+// An agent's order of transitions in every pass, and the step sizes of this iteration. A block per agent.
+KERNEL_OF(128, critic_order) {
+    long long agent = blockIdx.x;
+    u32 *order = run->critic_order + agent * (CRITIC_PASSES * CRITIC_TRANSITIONS);
+    SHARED(u32, shared);
+    u32 *places = CRITIC_ORDER_SHARED ? shared : order, *others = CRITIC_ORDER_SHARED ? shared + CRITIC_TRANSITIONS : shared;
+    for (int pass = 0; pass < CRITIC_PASSES; pass++) {
+        if (!CRITIC_ORDER_SHARED) places = order + (long long)pass * CRITIC_TRANSITIONS;
+        for (int k = threadIdx.x; k < CRITIC_TRANSITIONS; k += 128) {
+            places[k] = k;
+            // Draw number (transitions − 1 − k) of this pass says with which place k is exchanged.
+            u32 draw = (u32)pass * (CRITIC_TRANSITIONS - 1) + (CRITIC_TRANSITIONS - 1 - k), words[4];
+            if (CRITIC_ORDER_SHARED && k > 0) {
+                philox(run, (u32)agent, draw / 4, (u32)now->iteration, (u32)CRITIC_ORDER_PURPOSE << 24, words);
+                others[k] = (u32)(((u64)words[draw % 4] * ((u64)k + 1)) >> 32);
+            }
+        }
+        SYNC();
+        if (threadIdx.x == 0) {
+            u32 words[4], block = 0xffffffffu;
+            for (int k = CRITIC_TRANSITIONS - 1; k > 0; k--) {
+                u32 other, moved = places[k];
+                if (CRITIC_ORDER_SHARED) {
+                    other = others[k];
+                } else {
+                    u32 draw = (u32)pass * (CRITIC_TRANSITIONS - 1) + (CRITIC_TRANSITIONS - 1 - k);
+                    if (draw / 4 != block) {
+                        block = draw / 4;
+                        philox(run, (u32)agent, block, (u32)now->iteration, (u32)CRITIC_ORDER_PURPOSE << 24, words);
+                    }
+                    other = (u32)(((u64)words[draw % 4] * ((u64)k + 1)) >> 32);
+                }
+                places[k] = places[other];
+                places[other] = moved;
+            }
+        }
+        SYNC();
+        if (CRITIC_ORDER_SHARED)
+            for (int k = threadIdx.x; k < CRITIC_TRANSITIONS; k += 128) order[pass * CRITIC_TRANSITIONS + k] = places[k];
+        SYNC();
+    }
+    if (agent == 0 && threadIdx.x == 0) {
+        u64 step = (u64)now->critic_steps;
+        for (int k = 0; k < CRITIC_STEPS; k++) {
+            step++;
+            double root = sqrt(1.0 - px_power(0.999, step));
+            run->critic_rates[2 * k] = (float)(CRITIC_LEARNING_RATE * root / (1.0 - px_power(0.9, step)));
+            run->critic_rates[2 * k + 1] = (float)(CRITIC_EPSILON * root);
+        }
+    }
+}
+
+// Values of networks: of next states by the targets (x = 0), or along the batch (x = 1). Blocks are networks ×
+// parts of the samples.
+KERNEL_OF(READER_THREADS, critic_values) {
+    SHARED(float, sh);
+    long long network = blockIdx.x, agent = run->critic_agent[network];
+    struct reader_shape s = reader_shape_of(run, agent);
+    const float *w = (x == 0 && CRITIC_HAS_TARGET ? run->critic_target : run->critic_weights) + run->critic_start[network];
+    u32 *rows = (u32 *)(sh + READER_AT_SAMPLES);
+    int total = x == 0 ? CRITIC_TRANSITIONS : BATCH * HORIZON;
+    int own = PARTS(total, gridDim.y), end = own * (blockIdx.y + 1) < total ? own * (blockIdx.y + 1) : total;
+    reader_load(run, &s, agent, run->q_group, w, sh);
+    for (int first = own * blockIdx.y; first < end; first += READER_TILE) {
+        int count = end - first < READER_TILE ? end - first : READER_TILE;
+        for (int k = threadIdx.x; k < count; k += READER_THREADS) {
+            int sample = first + k;
+            rows[k] = x == 0 ? CRITIC_ROW(sample, 1) : BATCH_ROW(sample / HORIZON, sample % HORIZON);
+        }
+        SYNC();
+        reader_observe(run, &s, agent, count, sh);
+        reader_forward(&s, count, sh);
+        for (int k = threadIdx.x; k < count; k += READER_THREADS) {
+            float value = sh[READER_AT_OUTPUTS + k];
+            if (x == 0) run->critic_next[network * CRITIC_TRANSITIONS + first + k] = value;
+            else run->critic_along[((long long)(first + k) * CRITIC_SLOTS + run->critic_slot[network]) * AGENTS + agent] = value;
+        }
+        SYNC();
+    }
+}
+
+// r of a transition: the shadow reward of a utility, or of all of them weighed by μ where networks are merged.
+DEVICE float critic_reward(const struct Run *run, long long agent, int utility, long long row) {
+    pair_t pair = run->pairs[row * AGENTS + agent];
+    int cells = run->state_count[agent] * run->action_count[agent];
+    int cell = STATE_OF(pair) * run->action_count[agent] + ACTION_OF(pair);
+    int last = CRITIC_MERGED ? (int)run->constraint_count[agent] : utility;
+    double reward = 0;
+    for (int e = -1; e < CHANNELS; e++) {
+        int entry = e < 0 ? cell : cells + e;
+        double weight = run->rewards[((long long)(CRITIC_MERGED ? 0 : utility) * REWARD_ROW + entry) * AGENTS + agent];
+        if (CRITIC_MERGED)
+            for (int u = 1; u <= last; u++)
+                weight += run->mu[(long long)(u - 1) * AGENTS + agent] * run->rewards[((long long)u * REWARD_ROW + entry) * AGENTS + agent];
+        if (e < 0) reward = weight;
+#if CHANNELS > 0
+        else if (weight != 0) reward += weight * (double)run->sampled[((long long)e * ROWS + row) * AGENTS + agent];
+#endif
+    }
+    return (float)reward;
+}
+
+// Slope of the loss in one of `count` predictions that is off by e.
+DEVICE float critic_slope(float e, int count) {
+    float scale = (float)(1.0 / (double)count);
+    if (!CRITIC_HUBER) return scale * (e + e);
+    return scale * (e > 1 ? 1 : e < -1 ? -1 : e);
+}
+
+// A gradient step: where parameters, moments and targets lie, and its size.
+struct critic_descent {
+    float *w, *first, *second, *target, factor, rate, epsilon;
+};
+
+// What a parameter's step reads beside the parameter.
+struct critic_memory {
+    float first, second, target;
+};
+
+DEVICE struct critic_memory critic_recall(const struct critic_descent *to, int at) {
+    struct critic_memory memory = {0, 0, 0};
+#if CRITIC_ADAM
+    memory.first = to->first[at];
+    memory.second = to->second[at];
+#endif
+    if (CRITIC_HAS_TARGET) memory.target = to->target[at];
+    return memory;
+}
+
+// One step of a parameter, and of its target.
+DEVICE float critic_step(const struct critic_descent *to, int at, float w, float slope, struct critic_memory memory) {
+    slope *= to->factor;
+#if CRITIC_ADAM
+    float m = 0.9f * memory.first + CRITIC_REST_FIRST * slope;
+    float v = 0.999f * memory.second + CRITIC_REST_SECOND * slope * slope;
+    to->first[at] = m;
+    to->second[at] = v;
+    w -= QUOTIENT(to->rate * m, px_root(v) + to->epsilon);
+#else
+    w -= (float)CRITIC_LEARNING_RATE * slope;
+#endif
+    to->w[at] = w;
+    if (CRITIC_HAS_TARGET) to->target[at] = (1.0f - CRITIC_POLYAK) * w + CRITIC_POLYAK * memory.target;
+    return w;
+}
+
+#define CRITIC_AT_ONCE (CRITIC_MOST > 16 ? CRITIC_MOST : 16)
+
+// Steps of a thread's part of a matrix, whose `inputs` rows of `units` begin at `from`. Memory is asked for by
+// many parameters before the first of them moves: otherwise each would wait for the one before.
+DEVICE int critic_move(const struct critic_descent *to, int from, const float *slopes, int rows, int columns, int inputs,
+                       int units, float *w, int stride) {
+    int is_finite = 1;
+    UNROLL for (int first = 0; first < rows; first += CRITIC_AT_ONCE / columns) {
+        struct critic_memory memory[CRITIC_AT_ONCE];
+        UNROLL for (int r = 0; r < CRITIC_AT_ONCE / columns; r++) {
+            UNROLL for (int c = 0; c < columns; c++) {
+                int i = WARP * rows + first + r, u = LANE + 32 * c;
+                if (first + r < rows && i < inputs && u < units) memory[r * columns + c] = critic_recall(to, from + i * units + u);
+            }
+        }
+        UNROLL for (int r = 0; r < CRITIC_AT_ONCE / columns; r++) {
+            UNROLL for (int c = 0; c < columns; c++) {
+                int i = WARP * rows + first + r, u = LANE + 32 * c;
+                if (first + r < rows && i < inputs && u < units) {
+                    float *place = w + i * stride + u;
+                    *place = critic_step(to, from + i * units + u, *place, slopes[(first + r) * columns + c], memory[r * columns + c]);
+                    is_finite &= *place - *place == 0;
+                }
+            }
+        }
+    }
+    return is_finite;
+}
+
+// A pass (number x) over all transitions in minibatches. A block per network.
+KERNEL_OF(CRITIC_THREADS, critic_learn) {
+    SHARED(float, sh);
+    long long network = blockIdx.x, agent = run->critic_agent[network], start = run->critic_start[network];
+    int slot_of_agent = run->critic_slot[network], utility = slot_of_agent / CRITIC_TWINS;
+    struct critic_shape s = critic_shape_of(run, agent);
+    u32 *rows = (u32 *)(sh + CRITIC_AT_SAMPLES);
+    float *wanted = sh + CRITIC_AT_WANTED, *sums = sh + CRITIC_AT_SUMS;
+    const float *w = run->critic_weights + start;
+    const u32 *order = run->critic_order + (agent * CRITIC_PASSES + x) * CRITIC_TRANSITIONS;
+    const float *next = run->critic_next + (network - slot_of_agent % CRITIC_TWINS) * CRITIC_TRANSITIONS;
+    struct critic_gradient g;
+    struct critic_descent to = {run->critic_weights + start, run->critic_first + start, run->critic_second + start,
+                                run->critic_target + start, 1, 0, 0};
+    int is_finite = 1, tid = threadIdx.x;
+    // r + γ·Q' of all transitions, in their order: what they are made of lies here and there.
+    float *all_wanted = run->critic_wanted + network * CRITIC_TRANSITIONS;
+    for (int k = tid; k < CRITIC_TRANSITIONS; k += CRITIC_THREADS) {
+        u32 transition = order[k];
+        float after = next[transition];
+        if (CRITIC_TWINS == 2) {
+            float other = next[CRITIC_TRANSITIONS + transition];
+            after = other < after ? other : after;
+        }
+        all_wanted[k] = critic_reward(run, agent, utility, CRITIC_ROW(transition, 0)) + (float)run->gamma * after;
+    }
+    critic_load(run, &s, agent, run->q_group, w, sh);
+    for (int from = 0; from < CRITIC_TRANSITIONS; from += CRITIC_MINIBATCH) {
+        int size = CRITIC_TRANSITIONS - from < CRITIC_MINIBATCH ? CRITIC_TRANSITIONS - from : CRITIC_MINIBATCH;
+        int number = (x * CRITIC_STEPS_OF_PASS + from / CRITIC_MINIBATCH);
+        critic_clear(&g, &s, sh);
+        for (int first = 0; first < size; first += CRITIC_TILE) {
+            int count = size - first < CRITIC_TILE ? size - first : CRITIC_TILE;
+            for (int k = tid; k < count; k += CRITIC_THREADS) {
+                rows[k] = CRITIC_ROW(order[from + first + k], 0);
+                wanted[k] = all_wanted[from + first + k];
+            }
+            SYNC();
+            critic_observe(run, &s, agent, count, sh);
+            critic_forward(&s, count, sh);
+            for (int k = tid; k < count; k += CRITIC_THREADS) {
+                float *output = sh + CRITIC_AT_OUTPUTS + k;
+                *output = critic_slope(*output - wanted[k], size);
+            }
+            SYNC();
+            critic_backward(&s, count, &g, sh);
+        }
+        float squares = critic_backward_tables(&s, w, &g, 0, sh);
+        float factor = 1;
+#if CRITIC_CLIPS
+#define CRITIC_SQUARE(at, slope, place) squares = fmaf(slope, slope, squares)
+        CRITIC_EACH_WEIGHT(CRITIC_SQUARE, s, g, sh)
+        CRITIC_EACH_OTHER(CRITIC_SQUARE, s, g, sh)
+        sums[tid] = squares;
+        SYNC();
+        for (int half = CRITIC_THREADS / 2; half > 0; half /= 2) {
+            if (tid < half) sums[tid] += sums[tid + half];
+            SYNC();
+        }
+        float norm = sqrtf(sums[0]);
+        if (norm > CRITIC_CLIP) factor = CRITIC_CLIP / norm;
+#endif
+        to.factor = factor;
+        to.rate = run->critic_rates[2 * number];
+        to.epsilon = run->critic_rates[2 * number + 1];
+#if CRITIC_ROWS > 0
+        is_finite &= critic_move(&to, s.first, g.first, CRITIC_R1, CRITIC_C1, s.features, CRITIC_D1, sh + CRITIC_AT_W1, CRITIC_STRIDE_W1);
+#endif
+#if CRITIC_D2 > 0
+        is_finite &= critic_move(&to, s.second, g.second, CRITIC_R2, CRITIC_C2, CRITIC_D1, CRITIC_D2, sh + CRITIC_AT_W2, CRITIC_STRIDE_W2);
+#endif
+        // New embeddings wait until the old ones have been used.
+#define CRITIC_MOVE(at, slope, place)                                                                      \
+    {                                                                                                      \
+        float *from = place;                                                                               \
+        int is_table = from >= sh + CRITIC_AT_TABLE && from < sh + CRITIC_AT_TABLE + CRITIC_TABLE;         \
+        float moved = critic_step(&to, at, *from, slope, critic_recall(&to, at));                          \
+        from[is_table ? CRITIC_AT_NEW_TABLE - CRITIC_AT_TABLE : 0] = moved;                                \
+        is_finite &= moved - moved == 0;                                                                   \
+    }
+        CRITIC_EACH_OTHER(CRITIC_MOVE, s, g, sh)
+        SYNC();
+        for (int item = tid; item < s.slots * CRITIC_D1; item += CRITIC_THREADS) {
+            int slot = item / CRITIC_D1, u = item % CRITIC_D1;
+            struct critic_slot t = critic_slot_of(&s, slot);
+            int at = s.first + (s.features + slot * CRITIC_DIMENSION) * CRITIC_D1 + u;
+            float products[AT_LEAST_ONE(CRITIC_VOCABULARY)], old[CRITIC_DIMENSION];
+            struct critic_memory memory[CRITIC_DIMENSION];
+            UNROLL for (int d = 0; d < CRITIC_DIMENSION; d++) {
+                old[d] = to.w[at + d * CRITIC_D1];
+                memory[d] = critic_recall(&to, at + d * CRITIC_D1);
+            }
+            UNROLL for (int v = 0; v < CRITIC_VOCABULARY; v++) products[v] = 0;
+            UNROLL for (int d = 0; d < CRITIC_DIMENSION; d++) {
+                float slope = critic_symbol_slope(&t, d, u, sh);
+                float moved = critic_step(&to, at + d * CRITIC_D1, old[d], slope, memory[d]);
+                is_finite &= moved - moved == 0;
+                UNROLL for (int v = 0; v < CRITIC_VOCABULARY; v++)
+                    if (v < t.vocabulary)
+                        products[v] = fmaf(sh[CRITIC_AT_NEW_TABLE + t.table + v * CRITIC_DIMENSION + d], moved, products[v]);
+            }
+            UNROLL for (int v = 0; v < CRITIC_VOCABULARY; v++)
+                if (v < t.vocabulary) sh[CRITIC_AT_PRODUCTS + (t.products + v) * CRITIC_D1 + u] = products[v];
+        }
+        SYNC();
+        for (int k = tid; k < CRITIC_TABLE; k += CRITIC_THREADS) sh[CRITIC_AT_TABLE + k] = sh[CRITIC_AT_NEW_TABLE + k];
+        SYNC();
+    }
+    if (!is_finite) complain(run, COMPLAINT_Q, agent);
+}
+
+#if PER_STEP > 1
+// Values along the batch with each member's action replaced by each alternative. Blocks (network, part).
+KERNEL_OF(READER_THREADS, critic_alternatives) {
+    SHARED(float, sh);
+    long long network = blockIdx.x, agent = run->critic_agent[network];
+    struct reader_shape s = reader_shape_of(run, agent);
+    u32 *rows = (u32 *)(sh + READER_AT_SAMPLES);
+    const u32 *members = (const u32 *)(sh + READER_AT_GROUP);
+    u8 *symbols = (u8 *)(sh + READER_AT_SYMBOLS);
+    int total = BATCH * HORIZON;
+    int own = PARTS(total, gridDim.y), end = own * (blockIdx.y + 1) < total ? own * (blockIdx.y + 1) : total;
+    reader_load(run, &s, agent, run->q_group, run->critic_weights + run->critic_start[network], sh);
+    for (int first = own * blockIdx.y; first < end; first += READER_TILE) {
+        int count = end - first < READER_TILE ? end - first : READER_TILE;
+        for (int k = threadIdx.x; k < count; k += READER_THREADS)
+            rows[k] = BATCH_ROW((first + k) / HORIZON, (first + k) % HORIZON);
+        SYNC();
+        reader_observe(run, &s, agent, count, sh);
+        for (int m = 0; m < s.members; m++) {
+            int actions = run->action_count[members[m]];
+            for (int b = 0; b <= actions; b++) {
+                for (int k = threadIdx.x; k < count; k += READER_THREADS) {
+                    u8 *symbol = symbols + k * 2 * CRITIC_MEMBERS + CRITIC_MEMBERS + m;
+                    // After the last alternative: the action that was taken.
+                    *symbol = b < actions ? b : ACTION_OF(run->pairs[(long long)rows[k] * AGENTS + members[m]]);
+                }
+                SYNC();
+                if (b == actions) break;
+                reader_forward(&s, count, sh);
+                for (int k = threadIdx.x; k < count; k += READER_THREADS) {
+                    long long at = ((long long)(first + k) * CRITIC_MEMBERS + m) * PER_STEP + b;
+                    run->critic_along[(at * CRITIC_SLOTS + run->critic_slot[network]) * AGENTS + agent] = sh[READER_AT_OUTPUTS + k];
+                }
+                SYNC();
+            }
+        }
+    }
+}
+#endif
+
+// What an agent receives along the batch: Σ over neighbours of the weighed values of their networks.
+KERNEL_OF(256, critic_receive) {
+    long long item = THREAD, agent = item % AGENTS, sample = item / AGENTS;
+    if (sample >= BATCH * HORIZON) return;
+    int neighbours = run->q_count[agent];
+    for (int b = 0; b < PER_STEP; b++) {
+        if (PER_STEP > 1 && b >= run->action_count[agent]) break;
+        double received = 0;
+        for (int m = 0; m < neighbours; m++) {
+            long long entry = (long long)m * AGENTS + agent, j = run->q_group[entry], at = sample;
+            if (PER_STEP > 1) at = (sample * CRITIC_MEMBERS + run->critic_own_place[entry]) * PER_STEP + b;
+            int utilities = CRITIC_MERGED || (IS_PARTIAL && !run->g_member[entry]) ? 1 : 1 + (int)run->constraint_count[j];
+            double value = 0;
+            for (int u = 0; u < utilities; u++) {
+                const float *along = run->critic_along + (at * CRITIC_SLOTS + u * CRITIC_TWINS) * AGENTS + j;
+                float least = along[0];
+                if (CRITIC_TWINS == 2 && along[(CRITIC_TWINS - 1) * AGENTS] < least) least = along[(CRITIC_TWINS - 1) * AGENTS];
+                double weight = u == 0 ? 1.0 : run->mu[(long long)(u - 1) * AGENTS + j];
+                if (weight != 0) value += weight * (double)least;
+            }
+            received += value;
+        }
+        if (NEIGHBOUR_MEAN) received /= (double)neighbours;
+        run->received[(sample * PER_STEP + b) * AGENTS + agent] = received;
+    }
+}

@@ -1,0 +1,175 @@
+// Neural policies: acting, and gradients along the batch. Paper: eq:grad_estimate.
+
+// θ in single precision.
+KERNEL_OF(256, policy_refresh) {
+    long long k = THREAD;
+    if (k < run->parameters) run->policy_weights[k] = (float)run->theta[k];
+}
+
+// The law of a sample whose logits are given.
+DEVICE void policy_law(const float *logits, int count, double *law) {
+    for (int b = 0; b < count; b++) law[b] = (double)logits[b];
+    softmax(law, count);
+}
+
+// Actions of step x in all trajectories. Blocks (agent, part of the trajectories).
+KERNEL_OF(POLICY_THREADS, policy_act_step) {
+    SHARED(float, sh);
+    long long agent = blockIdx.x;
+    struct policy_shape s = policy_shape_of(run, agent);
+    u32 *rows = (u32 *)(sh + POLICY_AT_SAMPLES);
+    int of_batch = x < BATCH_ROOM ? BATCH : 0, total = of_batch + (x < CHAIN_ROOM ? CHAINS : 0);
+    int own = PARTS(total, gridDim.y), end = own * (blockIdx.y + 1) < total ? own * (blockIdx.y + 1) : total;
+    if (own * blockIdx.y >= total) return;
+    policy_load(run, &s, agent, run->p_group, run->policy_weights + run->policy_start[agent], sh);
+    for (int first = own * blockIdx.y; first < end; first += POLICY_TILE) {
+        int count = end - first < POLICY_TILE ? end - first : POLICY_TILE;
+        for (int k = threadIdx.x; k < count; k += POLICY_THREADS) {
+            int t = first + k;
+            rows[k] = t < of_batch ? BATCH_ROW(t, x) : CHAIN_ROW(t - of_batch, x);
+        }
+        SYNC();
+        policy_observe(run, &s, agent, count, sh);
+        policy_forward(&s, count, sh);
+        for (int k = threadIdx.x; k < count; k += POLICY_THREADS) {
+            int t = first + k;
+            u32 words[4], purpose = t < of_batch ? BATCH_PURPOSE : CRITIC_PURPOSE;
+            u32 trajectory = t < of_batch ? t : t - of_batch + BATCH;
+            double law[MAX_ACTIONS];
+            policy_law(sh + POLICY_AT_OUTPUTS + k * POLICY_OUTPUTS, s.outputs, law);
+            philox(run, (u32)agent, (u32)x / 2, (u32)now->iteration, purpose << 24 | trajectory, words);
+            u32 thresholds[MAX_ACTIONS], draw = words[x % 2 * 2] >> 1;
+            int action = 0;
+            write_thresholds(law, s.outputs, thresholds);
+            for (int b = 0; b < s.outputs - 1; b++) action += draw >= thresholds[b];
+            pair_t *pair = run->pairs + (long long)rows[k] * AGENTS + agent;
+            *pair = PAIR(STATE_OF(*pair), action);
+        }
+        SYNC();
+    }
+}
+
+// The law along a sample becomes the slopes of its logits.
+DEVICE void policy_slopes(const struct Run *run, const struct Now *now, long long agent, int sample, int action, double mean,
+                          double scale, int count, double *law) {
+    double w = run->weights[sample % HORIZON], bonus = now->entropy * w, entropy = 0, expected = mean;
+    const double *values = run->received + (long long)sample * PER_STEP * AGENTS + agent;
+    double taken = values[PER_STEP > 1 ? action * AGENTS : 0];
+    if (bonus != 0)
+        for (int b = 0; b < count; b++) entropy -= law[b] * px_ln(law[b] > 2.2250738585072014e-308 ? law[b] : 2.2250738585072014e-308);
+    if (PER_STEP > 1) {
+        expected = 0;
+        for (int b = 0; b < count; b++) expected += law[b] * values[b * AGENTS];
+    }
+    for (int b = 0; b < count; b++) {
+        double p = law[b], slope, own = 0;
+        if (bonus != 0) own = -bonus * p * (px_ln(p > 2.2250738585072014e-308 ? p : 2.2250738585072014e-308) + entropy);
+        if (ALL_ACTIONS) slope = p * (values[PER_STEP > 1 ? b * AGENTS : 0] - expected);
+        else slope = scale * (taken - expected) * ((b == action ? 1.0 : 0.0) - p);
+        law[b] = w * slope + own;
+    }
+}
+
+// Weighted mean of what an agent received, and 1 / its deviation, as far as they are asked for.
+DEVICE void policy_spread(const struct Run *run, long long agent, double *sums, double *mean, double *scale) {
+    *mean = 0;
+    *scale = 1;
+    if (PER_STEP > 1 || (BASELINE != 1 && !NORMALISE)) return;
+    double mass = 0, total = 0, squares = 0;
+    for (int k = threadIdx.x; k < BATCH * HORIZON; k += POLICY_THREADS) {
+        double w = run->weights[k % HORIZON], v = run->received[(long long)k * AGENTS + agent];
+        mass += w;
+        total += w * v;
+        squares += w * v * v;
+    }
+    sums[threadIdx.x] = mass;
+    sums[POLICY_THREADS + threadIdx.x] = total;
+    sums[2 * POLICY_THREADS + threadIdx.x] = squares;
+    SYNC();
+    for (int half = POLICY_THREADS / 2; half > 0; half /= 2) {
+        if (threadIdx.x < half)
+            for (int k = 0; k < 3; k++) sums[k * POLICY_THREADS + threadIdx.x] += sums[k * POLICY_THREADS + threadIdx.x + half];
+        SYNC();
+    }
+    double average = sums[POLICY_THREADS] / sums[0], spread = sums[2 * POLICY_THREADS] / sums[0] - average * average;
+    if (BASELINE == 1 && !ALL_ACTIONS) *mean = average;
+    if (NORMALISE) *scale = 1.0 / (sqrt(spread > 0 ? spread : 0) + 1e-8);
+    SYNC();
+}
+
+// Gradients in θ of parts of the batch. Blocks (agent, part).
+KERNEL_OF(POLICY_THREADS, policy_gradients) {
+    SHARED(float, sh);
+    long long agent = blockIdx.x;
+    struct policy_shape s = policy_shape_of(run, agent);
+    u32 *rows = (u32 *)(sh + POLICY_AT_SAMPLES);
+    const float *w = run->policy_weights + run->policy_start[agent];
+    float *out = run->policy_partial + (long long)blockIdx.y * run->parameters + run->policy_start[agent];
+    struct policy_gradient g;
+    double mean, scale;
+    policy_spread(run, agent, (double *)(sh + POLICY_AT_SUMS), &mean, &scale);
+    policy_load(run, &s, agent, run->p_group, w, sh);
+    policy_clear(&g, &s, sh);
+    int own = PARTS(BATCH * HORIZON, POLICY_PARTS), end = own * (blockIdx.y + 1);
+    if (end > BATCH * HORIZON) end = BATCH * HORIZON;
+    for (int first = own * blockIdx.y; first < end; first += POLICY_TILE) {
+        int count = end - first < POLICY_TILE ? end - first : POLICY_TILE;
+        for (int k = threadIdx.x; k < count; k += POLICY_THREADS)
+            rows[k] = BATCH_ROW((first + k) / HORIZON, (first + k) % HORIZON);
+        SYNC();
+        policy_observe(run, &s, agent, count, sh);
+        policy_forward(&s, count, sh);
+        for (int k = threadIdx.x; k < count; k += POLICY_THREADS) {
+            double law[MAX_ACTIONS];
+            float *outputs = sh + POLICY_AT_OUTPUTS + k * POLICY_OUTPUTS;
+            policy_law(outputs, s.outputs, law);
+            int action = ACTION_OF(run->pairs[(long long)rows[k] * AGENTS + agent]);
+            policy_slopes(run, now, agent, first + k, action, mean, scale, s.outputs, law);
+            for (int b = 0; b < POLICY_OUTPUTS; b++) outputs[b] = b < s.outputs ? (float)law[b] : 0;
+        }
+        SYNC();
+        policy_backward(&s, count, &g, sh);
+    }
+    policy_backward_tables(&s, w, &g, 0, sh);
+#define POLICY_WRITE(at, slope, place) out[at] = slope
+    POLICY_EACH_WEIGHT(POLICY_WRITE, s, g, sh)
+    POLICY_EACH_OTHER(POLICY_WRITE, s, g, sh)
+    for (int item = threadIdx.x; item < s.slots * POLICY_D1; item += POLICY_THREADS) {
+        int slot = item / POLICY_D1, u = item % POLICY_D1;
+        struct policy_slot t = policy_slot_of(&s, slot);
+        for (int d = 0; d < POLICY_DIMENSION; d++)
+            out[s.first + (s.features + slot * POLICY_DIMENSION + d) * POLICY_D1 + u] = policy_symbol_slope(&t, d, u, sh);
+    }
+}
+
+// The gradient of an agent: its parts in order, and the sum of its squares. A block per agent.
+KERNEL_OF(256, policy_sum) {
+    SHARED(double, sums);
+    long long agent = blockIdx.x, start = run->policy_start[agent], end = run->policy_start[agent + 1];
+    double squares = 0;
+    int is_finite = 1;
+    for (long long k = start + threadIdx.x; k < end; k += 256) {
+        float total = 0;
+        for (int part = 0; part < POLICY_PARTS; part++) total += run->policy_partial[part * run->parameters + k];
+        double slope = (double)total;
+        run->gradient[k] = slope;
+        is_finite &= slope - slope == 0;
+        squares += slope * slope;
+    }
+    sums[threadIdx.x] = squares;
+    SYNC();
+    for (int half = 128; half > 0; half /= 2) {
+        if (threadIdx.x < half) sums[threadIdx.x] += sums[threadIdx.x + half];
+        SYNC();
+    }
+    squares = sums[0];
+#if HAS_CLIP
+    double norm = sqrt(squares);
+    if (norm > run->clip) {
+        for (long long k = start + threadIdx.x; k < end; k += 256) run->gradient[k] *= run->clip / norm;
+        squares *= run->clip / norm * (run->clip / norm);
+    }
+#endif
+    if (threadIdx.x == 0) run->gradient_squares[agent] = squares;
+    if (!is_finite) complain(run, COMPLAINT_GRADIENT, agent);
+}
