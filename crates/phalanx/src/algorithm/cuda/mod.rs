@@ -170,15 +170,13 @@ impl CudaPrimalDual {
         })
     }
 
-    /// Copies the host's state to the card.
+    /// Copies the host's state to the card. Before anything is learnt, most of it is 0 there and here.
     fn upload(&mut self) -> Result<()> {
-        let fresh = |mirror: &Mirror| ["theta", "dual.mu", "dual.integral"].contains(&mirror.field);
         let is_fresh = self.is_fresh;
         let fields = self.host.fields();
-        for mirror in
-            self.mirrors.iter().filter(|mirror| !is_fresh || fresh(mirror) || mirror.holds_weights())
-        {
-            if let Some((_, field)) = fields.iter().find(|(name, _)| *name == mirror.field) {
+        for mirror in &self.mirrors {
+            let Some((_, field)) = fields.iter().find(|(name, _)| *name == mirror.field) else { continue };
+            if !is_fresh || !mirror.begins_at_zero(field) {
                 mirror.upload(field, self.program.array(mirror.array))?;
             }
         }

@@ -44,9 +44,13 @@ impl Mirror {
         Mirror { field, array, form: RowsForm::RowAfterRow }
     }
 
-    /// Whether it does not begin at 0: parameters of networks do not.
-    pub fn holds_weights(&self) -> bool {
-        self.form == RowsForm::RowAfterRow
+    /// Whether it is 0 before anything is learnt.
+    pub fn begins_at_zero(&self, field: &Field<'_>) -> bool {
+        match (self.field, field) {
+            ("theta" | "dual.mu" | "dual.integral", _) => false,
+            (_, Field::SingleRows(rows)) => rows.data().iter().all(|&x| x == 0.0),
+            _ => true,
+        }
     }
 
     /// Copies the host's numbers to the card.

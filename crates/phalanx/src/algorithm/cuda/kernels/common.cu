@@ -59,6 +59,18 @@ DEVICE double clamp(double x, double low, double high) {
     return x < low ? low : x > high ? high : x;
 }
 
+// Copies an agent's entries from one place to another, several at a time: a copy waits for its reads only once.
+#define COPIED 16
+DEVICE void copy_entries(double *to, long long to_apart, const double *from, long long from_apart, int count) {
+    for (int first = 0; first < count; first += COPIED) {
+        double part[COPIED];
+        UNROLL for (int c = 0; c < COPIED; c++)
+            part[c] = first + c < count ? LOAD(from + (first + c) * from_apart) : 0.0;
+        UNROLL for (int c = 0; c < COPIED; c++)
+            if (first + c < count) to[(first + c) * to_apart] = part[c];
+    }
+}
+
 // Thresholds of a law on draws of 31 bits, as in `phalanx_agent::draw`.
 DEVICE void write_thresholds(const double *law, int count, u32 *out) {
     double total = -0.0, cumulative = 0.0;

@@ -56,10 +56,10 @@ KERNEL(td_learn) {
     SHARED(double, memory);
     const td_apart_t apart = blockDim.x;
     double *q = memory + threadIdx.x, *rewards = q + UTILITIES * TABLE_ENTRIES * apart;
-    for (int u = 0; u < utilities; u++)
-        for (int z = 0; z < size; z++)
-            q[(u * TABLE_ENTRIES + z) * apart] = IS_WARM ? run->q[(long long)(u * TABLE_ENTRIES + z) * AGENTS + agent] : 0.0;
-    for (int e = 0; e < UTILITIES * REWARD_ROW; e++) rewards[e * apart] = run->rewards[(long long)e * AGENTS + agent];
+    if (IS_WARM) copy_entries(q, apart, run->q + agent, AGENTS, UTILITIES * TABLE_ENTRIES);
+    else
+        for (int e = 0; e < UTILITIES * TABLE_ENTRIES; e++) q[e * apart] = 0.0;
+    copy_entries(rewards, apart, run->rewards + agent, AGENTS, UTILITIES * REWARD_ROW);
 #else
     const td_apart_t apart = AGENTS;
     double *q = run->q + agent;
@@ -127,12 +127,21 @@ KERNEL(weigh_tables) {
     const long long agent = THREAD;
     if (agent >= AGENTS) return;
     const int constraints = (int)run->constraint_count[agent], size = (int)run->q_size[agent];
-    for (int z = 0; z < size; z++) {
-        double sum = run->q[(long long)z * AGENTS + agent];
-        for (int c = 0; c < constraints; c++)
-            sum += run->mu[(long long)c * AGENTS + agent] * run->q[(long long)((1 + c) * TABLE_ENTRIES + z) * AGENTS + agent];
-        if (!is_finite(sum)) complain(run, COMPLAINT_Q, agent);
-        run->weighted[(long long)z * AGENTS + agent] = sum;
+    for (int first = 0; first < size; first += COPIED) {
+        double sum[COPIED];
+        UNROLL for (int z = 0; z < COPIED; z++)
+            sum[z] = first + z < size ? LOAD(run->q + (long long)(first + z) * AGENTS + agent) : 0.0;
+        for (int c = 0; c < constraints; c++) {
+            const double mu = run->mu[(long long)c * AGENTS + agent];
+            const double *q = run->q + ((long long)(1 + c) * TABLE_ENTRIES + first) * AGENTS + agent;
+            UNROLL for (int z = 0; z < COPIED; z++)
+                if (first + z < size) sum[z] += mu * LOAD(q + (long long)z * AGENTS);
+        }
+        UNROLL for (int z = 0; z < COPIED; z++) {
+            if (first + z >= size) break;
+            if (!is_finite(sum[z])) complain(run, COMPLAINT_Q, agent);
+            run->weighted[(long long)(first + z) * AGENTS + agent] = sum[z];
+        }
     }
 }
 

@@ -206,10 +206,9 @@ KERNEL(tables_gradient) {
     double *tables = memory + GRADIENT_ARRAYS * PI_ENTRIES * apart;
     const long long first = (long long)blockIdx.x * blockDim.x - Q_BAND;
     const int width = blockDim.x + 2 * Q_BAND;
-    for (int z = 0; z < TABLE_ENTRIES; z++)
-        for (int at = threadIdx.x; at < width; at += blockDim.x)
-            if (first + at >= 0 && first + at < AGENTS)
-                tables[z * width + at] = run->weighted[(long long)z * AGENTS + first + at];
+    for (int at = threadIdx.x; at < width; at += blockDim.x)
+        if (first + at >= 0 && first + at < AGENTS)
+            copy_entries(tables + at, width, run->weighted + first + at, AGENTS, TABLE_ENTRIES);
     SYNC();
 #endif
     if (!is_active) return;
@@ -220,21 +219,28 @@ KERNEL(tables_gradient) {
 #if HAS_VISITS
         visits[e * apart] = 0.0;
 #endif
-#if GRADIENT_SHARED
-        pi[e * apart] = run->pi[(long long)e * AGENTS + agent];
-#endif
     }
+#if GRADIENT_SHARED
+    copy_entries(pi, apart, run->pi + agent, AGENTS, entries);
+#endif
     // Senders, and what one unit of this agent's action adds to their index.
     const int senders = (int)run->q_count[agent];
     u32 sender[Q_SLOTS], stride[Q_SLOTS];
+#if VALUES_SHARED
+    // Places rather than pointers: the compiler then knows that they are in shared memory.
+    int place[Q_SLOTS];
+#define TABLE(m) (tables + place[m])
+#else
     const double *table[Q_SLOTS];
+#define TABLE(m) table[m]
+#endif
     UNROLL for (int m = 0; m < Q_SLOTS; m++) {
         sender[m] = run->q_group[m * AGENTS + agent];
         stride[m] = run->own_stride[m * AGENTS + agent];
 #if IS_PARTIAL
         table[m] = (run->g_member[m * AGENTS + agent] ? run->weighted : run->q) + sender[m];
 #elif VALUES_SHARED
-        table[m] = tables + (sender[m] - first);
+        place[m] = (int)(sender[m] - first);
 #else
         table[m] = run->weighted + sender[m];
 #endif
@@ -262,11 +268,11 @@ KERNEL(tables_gradient) {
             UNROLL for (int m = 0; m < Q_SLOTS; m++) {
                 if (m < senders) {
 #if PER_STEP == 1
-                    values[c][0] += table[m][here[c][m] * entry];
+                    values[c][0] += TABLE(m)[here[c][m] * entry];
 #else
                     const u32 z = here[c][m] - did[c] * stride[m];
                     UNROLL for (int b = 0; b < PER_STEP; b++)
-                        if (b < actions) values[c][b] += table[m][(z + b * stride[m]) * entry];
+                        if (b < actions) values[c][b] += TABLE(m)[(z + b * stride[m]) * entry];
 #endif
                 }
             }
