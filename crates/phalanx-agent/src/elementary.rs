@@ -235,7 +235,7 @@ pub fn pow(x: f64, y: f64) -> f64 {
     let (high, low) = ln_pair(base);
     let (product, error) = two_product(high, y);
     let tail = error + low * y;
-    sign * exp_of_sum(product, if product < -746.0 || product > 710.0 { 0.0 } else { tail })
+    sign * exp_of_sum(product, if (-746.0..=710.0).contains(&product) { tail } else { 0.0 })
 }
 
 /// Whether x is a whole number; infinity is.
