@@ -280,24 +280,39 @@ DEVICE px_u64 px_quarter_turn(double x, px_pair *rest) {
     return px_bits(shifted);
 }
 
-DEVICE double px_sin_part(double x, double low) {
-    double z = x * x;
-    double curve = 0.008333333333330925
-        + z * (-0.00019841269836722418
-            + z * (2.755731608381636e-6 + z * (-2.5051127944014184e-8 + z * 1.5917848524808034e-10)));
-    double cube = z * x;
-    return x - ((z * (0.5 * low - cube * curve) - low) + cube * 0.16666666666666666);
+DEVICE double px_sin_part(px_pair x) {
+    px_pair z = px_pair_product(x, x), p, sixth, curve, y;
+    double tail = 2.7962560933584938e-15;
+    tail = -7.647058125623389e-13 + z.high * tail;
+    tail = 1.605904349850769e-10 + z.high * tail;
+    tail = -2.505210838495173e-8 + z.high * tail;
+    tail = 2.755731922398563e-6 + z.high * tail;
+    tail = z.high * (-0.0001984126984126984 + z.high * tail);
+    p = px_two_sum(0.008333333333333333, tail + 1.1564823173178714e-19);
+    p = px_pair_product(z, p);
+    sixth = px_two_sum(-0.16666666666666666, p.high);
+    sixth.low = sixth.low + (p.low - 9.25185853854297e-18);
+    p = px_pair_product(z, sixth);
+    curve = px_pair_product(x, p);
+    y = px_two_sum(x.high, curve.high);
+    return y.high + (y.low + (x.low + curve.low));
 }
 
-DEVICE double px_cos_part(double x, double low) {
-    double z = x * x;
-    double curve = z * (0.041666666666666664
-        + z * (-0.0013888888888887382
-            + z * (2.480158729874307e-5
-                + z * (-2.7557317260008837e-7 + z * (2.087614382799313e-9 + z * -1.1382456778061164e-11)))));
-    double half = 0.5 * z;
-    double rest = 1.0 - half;
-    return rest + (((1.0 - rest) - half) + (z * curve - x * low));
+DEVICE double px_cos_part(px_pair x) {
+    px_pair z = px_pair_product(x, x), p, half, y;
+    double tail = 4.7506035076216596e-14;
+    tail = -1.1470545023050939e-11 + z.high * tail;
+    tail = 2.087675634534695e-9 + z.high * tail;
+    tail = -2.755731922305534e-7 + z.high * tail;
+    tail = 2.480158730158681e-5 + z.high * tail;
+    tail = z.high * (-0.001388888888888889 + z.high * tail);
+    p = px_two_sum(0.041666666666666664, tail + 2.3129646346357427e-18);
+    p = px_pair_product(z, p);
+    half = px_two_sum(-0.5, p.high);
+    half.low = half.low + p.low;
+    p = px_pair_product(z, half);
+    y = px_two_sum(1.0, p.high);
+    return y.high + (y.low + p.low);
 }
 
 /* sin x. */
@@ -307,7 +322,7 @@ DEVICE double px_sin(double x) {
     double size;
     if (px_abs(x) < 1e-8) return x;
     quarter = px_quarter_turn(x, &y);
-    size = (quarter & 1) == 0 ? px_sin_part(y.high, y.low) : px_cos_part(y.high, y.low);
+    size = (quarter & 1) == 0 ? px_sin_part(y) : px_cos_part(y);
     return (quarter & 2) == 0 ? size : -size;
 }
 
@@ -315,7 +330,7 @@ DEVICE double px_sin(double x) {
 DEVICE double px_cos(double x) {
     px_pair y;
     px_u64 quarter = px_quarter_turn(x, &y);
-    double size = (quarter & 1) == 0 ? px_cos_part(y.high, y.low) : px_sin_part(y.high, y.low);
+    double size = (quarter & 1) == 0 ? px_cos_part(y) : px_sin_part(y);
     return ((quarter + 1) & 2) == 0 ? size : -size;
 }
 

@@ -235,7 +235,7 @@ pub fn pow(x: f64, y: f64) -> f64 {
     let (high, low) = ln_pair(base);
     let (product, error) = two_product(high, y);
     let tail = error + low * y;
-    sign * exp_of_sum(product, if product < -746.0 || product > 710.0 { 0.0 } else { tail })
+    sign * exp_of_sum(product, if (-746.0..=710.0).contains(&product) { tail } else { 0.0 })
 }
 
 /// Whether x is a whole number; infinity is.
@@ -353,30 +353,40 @@ fn quarter_turn(x: f64) -> (u64, f64, f64) {
     (shifted.to_bits(), y, (rest - y) + low)
 }
 
-/// sin(x + low) for |x| ≤ π/4.
-#[inline(always)]
+/// sin(x + low) for |x| ≤ π/4: x·(1 − z/6 + z²/120 + z³·T(z)) with z = x²; all but T in pairs, so that
+/// nearly every result is the nearest number.
+#[inline]
 fn sin_part(x: f64, low: f64) -> f64 {
-    let z = x * x;
-    let curve = 0.008333333333330925
-        + z * (-0.00019841269836722418
-            + z * (2.755731608381636e-6 + z * (-2.5051127944014184e-8 + z * 1.5917848524808034e-10)));
-    let cube = z * x;
-    x - ((z * (0.5 * low - cube * curve) - low) + cube * 0.16666666666666666)
+    let z = pair_product((x, low), (x, low));
+    let mut tail = 2.7962560933584938e-15;
+    for c in [-7.647058125623389e-13, 1.605904349850769e-10, -2.505210838495173e-8, 2.755731922398563e-6] {
+        tail = c + z.0 * tail;
+    }
+    let tail = z.0 * (-0.0001984126984126984 + z.0 * tail);
+    let p = two_sum(0.008333333333333333, tail + 1.1564823173178714e-19);
+    let p = pair_product(z, p);
+    let (sixth, error) = two_sum(-0.16666666666666666, p.0);
+    let p = pair_product(z, (sixth, error + (p.1 - 9.25185853854297e-18)));
+    let curve = pair_product((x, low), p);
+    let (y, error) = two_sum(x, curve.0);
+    y + (error + (low + curve.1))
 }
 
-/// cos(x + low) for |x| ≤ π/4.
-#[inline(always)]
+/// cos(x + low) for |x| ≤ π/4: 1 − z/2 + z²/24 + z³·T(z), as [`sin_part`].
+#[inline]
 fn cos_part(x: f64, low: f64) -> f64 {
-    let z = x * x;
-    let curve = z
-        * (0.041666666666666664
-            + z * (-0.0013888888888887382
-                + z * (2.480158729874307e-5
-                    + z * (-2.7557317260008837e-7
-                        + z * (2.087614382799313e-9 + z * -1.1382456778061164e-11)))));
-    let half = 0.5 * z;
-    let rest = 1.0 - half;
-    rest + (((1.0 - rest) - half) + (z * curve - x * low))
+    let z = pair_product((x, low), (x, low));
+    let mut tail = 4.7506035076216596e-14;
+    for c in [-1.1470545023050939e-11, 2.087675634534695e-9, -2.755731922305534e-7, 2.480158730158681e-5] {
+        tail = c + z.0 * tail;
+    }
+    let tail = z.0 * (-0.001388888888888889 + z.0 * tail);
+    let p = two_sum(0.041666666666666664, tail + 2.3129646346357427e-18);
+    let p = pair_product(z, p);
+    let (half, error) = two_sum(-0.5, p.0);
+    let p = pair_product(z, (half, error + p.1));
+    let (y, error) = two_sum(1.0, p.0);
+    y + (error + p.1)
 }
 
 /// e^x of a single-precision number: as [`exp`], with a shorter polynomial.

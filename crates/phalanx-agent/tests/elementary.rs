@@ -104,7 +104,10 @@ const FUNCTIONS: [Function; 12] = [
     },
 ];
 
-const FUNCTIONS_F32: [(&str, fn(f32) -> f32, fn(f64) -> f64); 3] = [
+/// Name in C, own function, the standard library's in double precision.
+type Single = (&'static str, fn(f32) -> f32, fn(f64) -> f64);
+
+const FUNCTIONS_F32: [Single; 3] = [
     ("px_exp_f32(z)", own::exp_f32, f64::exp),
     ("px_tanh_f32(z)", own::tanh_f32, f64::tanh),
     ("px_ln_1p_f32(z)", own::ln_1p_f32, f64::ln_1p),
