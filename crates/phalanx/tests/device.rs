@@ -237,7 +237,7 @@ fn distance(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt()
 }
 
-/// Whole iterations of networks agree, as far as rounding lets them; and two runs on a device to the last bit.
+/// Whole iterations of networks agree, as far as rounding lets them; two runs on a device to the last bit.
 fn assert_near(preset: &str, settings: &[(&str, &str)]) {
     if !has_device() {
         return;

@@ -125,8 +125,8 @@ impl Run {
         self.train_with(stop, |summary, _| progress(summary))
     }
 
-    /// The same where `progress` is also given the session, as it is after the iteration. Whoever wants to see
-    /// the policy calls [`Session::settle_policy`] first.
+    /// The same where `progress` is also given the session, as it is after the iteration. Whoever wants to
+    /// see the policy calls [`Session::settle_policy`] first.
     pub fn train_with(
         &mut self,
         stop: &Arc<AtomicBool>,

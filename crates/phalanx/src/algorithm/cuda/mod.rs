@@ -63,8 +63,8 @@ pub struct CudaPrimalDual {
     is_fresh: bool,
 }
 
-/// Wraps what the host has built if it is to run on a card. With `auto`, what cannot run there, or has no room
-/// there, runs on the processor.
+/// Wraps what the host has built if it is to run on a card. With `auto`, what cannot run there, or has no
+/// room there, runs on the processor.
 pub(super) fn on_device(host: PrimalDual) -> Result<Box<dyn Algorithm>> {
     let choice = host.plan.device;
     match built(&host, choice) {
