@@ -15,7 +15,7 @@ use clap::Parser;
 enum Xtask {
     /// All checks: format, lints, tests, documentation, examples and benchmarks compile, the Python package.
     Test {
-        /// Install the Debian packages that some tests need; without them, these tests are skipped.
+        /// Install the Debian packages that some tests need, and NVRTC; without them, tests are skipped.
         #[arg(long)]
         install: bool,
     },
@@ -102,11 +102,17 @@ fn test(install: bool) -> Result<()> {
     cargo(&["fmt", "--all", "--check"], &[])?;
     cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"], &[])?;
     // Property tests draw the same cases every time here; plain `cargo test` draws new ones.
-    let mut environment = vec![("PROPTEST_RNG_SEED", "1")];
+    let cache = target()?.join("kernels").display().to_string();
+    let mut environment = vec![("PROPTEST_RNG_SEED", "1"), ("PHALANX_CACHE", &*cache)];
     let python = setup::tensorboard(&target()?.join("python"));
     match &python {
         Ok(python) => environment.push(("PHALANX_PYTHON", python)),
         Err(error) => println!("the test against TensorBoard is skipped: {error:#}"),
+    }
+    let nvrtc = setup::nvrtc(&target()?.join("nvrtc"), install).map(|folder| setup::library_path(&folder));
+    match &nvrtc {
+        Ok(libraries) => environment.push(("LD_LIBRARY_PATH", libraries)),
+        Err(error) => println!("kernels are not compiled for a GPU unless NVRTC is installed: {error:#}"),
     }
     if let Err(error) = setup::browser(install) {
         println!("the test of the report's page is skipped: {error:#}");

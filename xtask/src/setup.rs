@@ -76,8 +76,8 @@ pub fn tensorboard(folder: &Path) -> Result<String> {
     Ok(python.display().to_string())
 }
 
-/// The folder of NVRTC, NVIDIA's compiler of kernels, which needs no GPU: in a Python environment of the project's
-/// own in `folder`, made on first use if that is allowed.
+/// The folder of NVRTC, NVIDIA's compiler of kernels, which needs no GPU: in a Python environment of the
+/// project's own in `folder`, made on first use if that is allowed.
 pub fn nvrtc(folder: &Path, install: bool) -> Result<PathBuf> {
     if let Some(found) = nvrtc_in(folder) {
         return Ok(found);
