@@ -46,6 +46,8 @@ enum Xtask {
     },
     /// Some of them on an emulated processor with AVX2 and without AVX-512 (qemu-user): the same bytes?
     Processors,
+    /// A CUDA card against the processor: tests of kernels, bytes of results, and speed, with a report.
+    Gpu(gpu::GpuArgs),
     /// Hostile input for every reader, led by coverage: no panic, hang or large allocation.
     Fuzz(fuzz::FuzzArgs),
 }
@@ -59,6 +61,7 @@ fn main() -> ExitCode {
         Xtask::Bench(args) => bench::run(&args),
         Xtask::Golden { write } => golden(&[("PHALANX_GOLDEN", if write { "write" } else { "all" })]),
         Xtask::Processors => processors(),
+        Xtask::Gpu(args) => gpu::run(&args),
         Xtask::Fuzz(args) => fuzz::run(&args),
     };
     if let Err(error) = done {
@@ -70,6 +73,7 @@ fn main() -> ExitCode {
 
 mod bench;
 mod fuzz;
+mod gpu;
 mod python;
 mod setup;
 mod soak;
