@@ -109,6 +109,46 @@ fn tiles_of_a_long_line_give_the_same_bytes() {
     assert_same("tiles", &small(&long), 2);
 }
 
+/// The state of a session that trained for some iterations on one device, and went on to the end on another.
+fn handed_over(config: &Config, [from, to]: [&str; 2]) -> State {
+    let begin = |device: &str| Session::new(&config.with("device", device).unwrap()).unwrap();
+    let (mut first, mut second) = (begin(from), begin(to));
+    (0..2).for_each(|_| drop(first.advance().unwrap()));
+    first.settle().unwrap();
+    let before: Vec<Vec<u64>> = first.fields().iter().map(|(_, field)| bits(field)).collect();
+    let write = |fields: Vec<(&'static str, Field<'_>)>| {
+        for ((_, field), bits) in fields.into_iter().zip(&before) {
+            match field {
+                Field::Numbers(numbers) => {
+                    numbers.iter_mut().zip(bits).for_each(|(x, b)| *x = f64::from_bits(*b))
+                }
+                Field::Rows(rows) => {
+                    rows.data_mut().iter_mut().zip(bits).for_each(|(x, b)| *x = f64::from_bits(*b))
+                }
+                Field::Counter(count) => *count = bits[0],
+                Field::SingleNumbers(_) | Field::SingleRows(_) => unreachable!("tables have none"),
+            }
+        }
+        Ok(())
+    };
+    second.restore(write).unwrap();
+    while second.advance().unwrap().is_some() {}
+    second.settle().unwrap();
+    second.fields().iter().map(|(name, field)| (*name, bits(field))).collect()
+}
+
+#[test]
+fn a_run_goes_on_elsewhere() {
+    if !has_device() {
+        return;
+    }
+    let config = small(&[("iterations", "4"), ("occupancy_average", "0.5")]);
+    let whole = handed_over(&config, ["cpu", "cpu"]);
+    assert_eq!(whole, trained(&config, 4).1);
+    assert_eq!(whole, handed_over(&config, ["cpu", &device()]), "to the device");
+    assert_eq!(whole, handed_over(&config, [&device(), "cpu"]), "from the device");
+}
+
 #[test]
 fn kernels_compile_as_cuda() {
     if !phalanx_gpu::nvrtc_is_present() || !has_device() {

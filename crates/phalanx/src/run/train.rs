@@ -227,12 +227,17 @@ impl Run {
         halo.all_ok(folder.map_or(Ok(()), |folder| folder.write_manifest(iteration, self.elapsed, pieces)))
     }
 
-    /// What cannot be written is said with the last checkpoint, from which the run can go on.
+    /// What cannot be written, or computed by a device, is said with the last checkpoint, from which the run
+    /// can go on.
     fn name_checkpoint(&self, error: Error) -> Error {
         match error {
             Error::Write { path, source } if self.path.is_dir() => {
                 let checkpoint = RunFolder::describe_last_checkpoint(&self.path);
                 Error::RunWrite { path, source, checkpoint }
+            }
+            Error::Device { message } if self.path.is_dir() => {
+                let checkpoint = RunFolder::describe_last_checkpoint(&self.path);
+                Error::Device { message: format!("{message}; {checkpoint}") }
             }
             error => error,
         }

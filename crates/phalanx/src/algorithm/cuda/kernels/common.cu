@@ -65,7 +65,7 @@ DEVICE void copy_entries(double *to, long long to_apart, const double *from, lon
     for (int first = 0; first < count; first += COPIED) {
         double part[COPIED];
         UNROLL for (int c = 0; c < COPIED; c++)
-            part[c] = first + c < count ? LOAD(from + (first + c) * from_apart) : 0.0;
+            part[c] = LOAD(from + (first + c < count ? first + c : 0) * from_apart);
         UNROLL for (int c = 0; c < COPIED; c++)
             if (first + c < count) to[(first + c) * to_apart] = part[c];
     }

@@ -27,9 +27,9 @@ KERNEL(count_visits) {
             for (int e = 0; e < PHASES * cells; e++) sums[e * apart] = 0.0;
             for (int e = 0; e < cells; e++) seen[e * apart] = 0;
             UNROLL_BY_5 for (int k = 0; k < HORIZON; k++) {
-                const pair_t pair = LOAD(run->pairs + first + (long long)k * AGENTS);
+                const pair_t pair = run->pairs[first + (long long)k * AGENTS];
                 const int cell = (int)(STATE_OF(pair) * actions + ACTION_OF(pair));
-                sums[((k % PHASES) * cells + cell) * apart] += LOAD(run->visit_weights + k);
+                sums[((k % PHASES) * cells + cell) * apart] += run->visit_weights[k];
                 seen[cell * apart]++;
             }
             for (int e = 0; e < cells; e++) {
@@ -39,9 +39,9 @@ KERNEL(count_visits) {
             }
         } else {
             for (int k = 0; k < HORIZON; k++) {
-                const pair_t pair = LOAD(run->pairs + first + (long long)k * AGENTS);
+                const pair_t pair = run->pairs[first + (long long)k * AGENTS];
                 const int cell = (int)(STATE_OF(pair) * actions + ACTION_OF(pair));
-                row[cell * AGENTS] += LOAD(run->visit_weights + k);
+                row[cell * AGENTS] += run->visit_weights[k];
                 counts[cell * AGENTS]++;
             }
         }
@@ -51,7 +51,7 @@ KERNEL(count_visits) {
             double total = row[(cells + channel) * AGENTS];
             for (int k = 0; k < HORIZON; k++) {
                 const double reward = (double)sampled[(long long)k * AGENTS];
-                total += LOAD(run->visit_weights + k) * reward;
+                total += run->visit_weights[k] * reward;
                 plain[channel] += reward;
             }
             row[(cells + channel) * AGENTS] = total;

@@ -1,5 +1,7 @@
 // Critics that are tables over the pairs of a neighbourhood. Paper: alg:subroutine, eq:td_learning.
 
+#define ROWS_AT_ONCE 5
+
 // The index of every agent's neighbourhood in every row: learning and gradients look it up. Blocks are agents × rows.
 KERNEL(index_pairs) {
     const long long agent = THREAD;
@@ -12,14 +14,25 @@ KERNEL(index_pairs) {
     }
     const long long first = (long long)blockIdx.y * INDEX_ROWS;
     const int count = (int)(ROWS - first < INDEX_ROWS ? ROWS - first : INDEX_ROWS);
-    UNROLL_BY_5 for (int r = 0; r < count; r++) {
-        const long long row = first + r;
-        u32 z = 0;
-        UNROLL for (int m = 0; m < Q_SLOTS; m++) {
-            const pair_t pair = LOAD(run->pairs + row * AGENTS + ids[m]);
-            z += of_state[m] * STATE_OF(pair) + of_action[m] * ACTION_OF(pair);
+    const pair_t *pairs[Q_SLOTS];
+    UNROLL for (int m = 0; m < Q_SLOTS; m++) pairs[m] = run->pairs + first * AGENTS + ids[m];
+    index_t *index = run->index + first * AGENTS + agent;
+    const long long apart = AGENTS;
+    for (int r = 0; r < count; r += ROWS_AT_ONCE) {
+        u32 z[ROWS_AT_ONCE];
+        UNROLL for (int c = 0; c < ROWS_AT_ONCE; c++) {
+            // Reads stay within the rows, whatever becomes of them.
+            const long long row = (r + c < count ? c : 0) * apart;
+            z[c] = 0;
+            UNROLL for (int m = 0; m < Q_SLOTS; m++) {
+                const pair_t pair = LOAD(pairs[m] + row);
+                z[c] += of_state[m] * STATE_OF(pair) + of_action[m] * ACTION_OF(pair);
+            }
         }
-        run->index[row * AGENTS + agent] = (index_t)z;
+        UNROLL for (int c = 0; c < ROWS_AT_ONCE; c++)
+            if (r + c < count) index[c * apart] = (index_t)z[c];
+        UNROLL for (int m = 0; m < Q_SLOTS; m++) pairs[m] += ROWS_AT_ONCE * apart;
+        index += ROWS_AT_ONCE * apart;
     }
 }
 
@@ -74,23 +87,28 @@ KERNEL(td_learn) {
     // read well before it is needed.
     u32 z = LOAD(run->index + CHAIN_ROW(0, 0) * AGENTS + agent), before = ~0u, here[AHEAD], there[AHEAD];
     pair_t did[AHEAD], does[AHEAD];
-    double value[UTILITIES], last[UTILITIES];
+    double value[UTILITIES], last[UTILITIES], eta[AHEAD], eta_there[AHEAD];
+    const double gamma = run->gamma, *steps = run->td_steps;
+    const long long row = AGENTS;
     UNROLL for (int u = 0; u < UTILITIES; u++) value[u] = last[u] = u < utilities ? q[(u * TABLE_ENTRIES + z) * apart] : 0.0;
     UNROLL for (int c = 0; c < AHEAD; c++) {
-        here[c] = c < TRANSITIONS ? LOAD(index + (long long)c * AGENTS) : 0;
-        did[c] = c < TRANSITIONS ? LOAD(pairs + (long long)c * AGENTS) : 0;
+        // Reads stay within the chain, whatever becomes of them.
+        const int k = c < TRANSITIONS ? c : TRANSITIONS - 1;
+        here[c] = LOAD(index + k * row);
+        did[c] = LOAD(pairs + k * row);
+        eta[c] = LOAD(steps + k);
     }
     for (int first = 0; first < TRANSITIONS; first += AHEAD) {
         UNROLL for (int c = 0; c < AHEAD; c++) {
-            const int k = first + AHEAD + c;
-            there[c] = k < TRANSITIONS ? LOAD(index + (long long)k * AGENTS) : 0;
-            does[c] = k < TRANSITIONS ? LOAD(pairs + (long long)k * AGENTS) : 0;
+            const int next = first + AHEAD + c, k = next < TRANSITIONS ? next : TRANSITIONS - 1;
+            there[c] = LOAD(index + k * row);
+            does[c] = LOAD(pairs + k * row);
+            eta_there[c] = LOAD(steps + k);
         }
         UNROLL for (int c = 0; c < AHEAD; c++) {
             const int k = first + c;
             if (k < TRANSITIONS) {
                 const u32 next = here[c], own = STATE_OF(did[c]) * actions + ACTION_OF(did[c]);
-                const double eta = LOAD(run->td_steps + k);
                 UNROLL for (int u = 0; u < UTILITIES; u++) {
                     if (u < utilities) {
                         // The step before wrote `last` at `before`, after this was read.
@@ -98,8 +116,8 @@ KERNEL(td_learn) {
                         if (before != ~0u) q[(u * TABLE_ENTRIES + before) * apart] = last[u];
                         if (next == before) after = last[u];
                         const double reward = reward_at(run, rewards, apart, u, CHAIN_ROW(0, k), agent, own);
-                        const double target = reward + run->gamma * after;
-                        last[u] = value[u] + eta * (target - value[u]);
+                        const double target = reward + gamma * after;
+                        last[u] = value[u] + eta[c] * (target - value[u]);
                         value[u] = next == z ? last[u] : after;
                     }
                 }
@@ -110,6 +128,7 @@ KERNEL(td_learn) {
         UNROLL for (int c = 0; c < AHEAD; c++) {
             here[c] = there[c];
             did[c] = does[c];
+            eta[c] = eta_there[c];
         }
     }
     if (before != ~0u)
@@ -130,12 +149,12 @@ KERNEL(weigh_tables) {
     for (int first = 0; first < size; first += COPIED) {
         double sum[COPIED];
         UNROLL for (int z = 0; z < COPIED; z++)
-            sum[z] = first + z < size ? LOAD(run->q + (long long)(first + z) * AGENTS + agent) : 0.0;
+            sum[z] = LOAD(run->q + (long long)(first + z < size ? first + z : 0) * AGENTS + agent);
         for (int c = 0; c < constraints; c++) {
             const double mu = run->mu[(long long)c * AGENTS + agent];
             const double *q = run->q + ((long long)(1 + c) * TABLE_ENTRIES + first) * AGENTS + agent;
             UNROLL for (int z = 0; z < COPIED; z++)
-                if (first + z < size) sum[z] += mu * LOAD(q + (long long)z * AGENTS);
+                sum[z] += mu * LOAD(q + (long long)(first + z < size ? z : 0) * AGENTS);
         }
         UNROLL for (int z = 0; z < COPIED; z++) {
             if (first + z >= size) break;

@@ -169,12 +169,14 @@ DEVICE void add_sample(double *out, const double *pi, double *visits, double spr
 
 // The senders' indices, the own action and what was seen, at the samples from `first` on.
 DEVICE void read_samples(const struct Run *run, long long agent, const u32 sender[Q_SLOTS], int first,
-                         u32 index[SAMPLES_AHEAD][Q_SLOTS], u32 action[SAMPLES_AHEAD], u32 seen[SAMPLES_AHEAD]) {
+                         u32 index[SAMPLES_AHEAD][Q_SLOTS], u32 action[SAMPLES_AHEAD], u32 seen[SAMPLES_AHEAD],
+                         double weight[SAMPLES_AHEAD]) {
     UNROLL for (int c = 0; c < SAMPLES_AHEAD; c++) {
         const int sample = first + c < BATCH * HORIZON ? first + c : 0;
         const long long step = BATCH_ROW(sample / HORIZON, sample % HORIZON), row = step * AGENTS;
         UNROLL for (int m = 0; m < Q_SLOTS; m++) index[c][m] = LOAD(run->index + row + sender[m]);
         action[c] = ACTION_OF(LOAD(run->pairs + row + agent));
+        weight[c] = LOAD(run->weights + sample % HORIZON);
 #if SAME_GROUPS
         seen[c] = LOAD(run->index + row + agent);
 #if JOINT_ACTIONS_ARE_POWERS
@@ -254,14 +256,16 @@ KERNEL(tables_gradient) {
     // change, which would make reads wait.
     u32 here[SAMPLES_AHEAD][Q_SLOTS], there[SAMPLES_AHEAD][Q_SLOTS], did[SAMPLES_AHEAD], does[SAMPLES_AHEAD];
     u32 saw[SAMPLES_AHEAD], sees[SAMPLES_AHEAD];
-    read_samples(run, agent, sender, 0, there, does, sees);
+    double weighs[SAMPLES_AHEAD], weight[SAMPLES_AHEAD];
+    read_samples(run, agent, sender, 0, there, does, sees, weighs);
     for (int first = 0; first < BATCH * HORIZON; first += SAMPLES_AHEAD) {
         UNROLL for (int c = 0; c < SAMPLES_AHEAD; c++) {
             UNROLL for (int m = 0; m < Q_SLOTS; m++) here[c][m] = there[c][m];
             did[c] = does[c];
             saw[c] = sees[c];
+            weight[c] = weighs[c];
         }
-        read_samples(run, agent, sender, first + SAMPLES_AHEAD, there, does, sees);
+        read_samples(run, agent, sender, first + SAMPLES_AHEAD, there, does, sees, weighs);
         double values[SAMPLES_AHEAD][PER_STEP];
         UNROLL for (int c = 0; c < SAMPLES_AHEAD; c++) {
             UNROLL for (int b = 0; b < PER_STEP; b++) values[c][b] = 0.0;
@@ -270,9 +274,9 @@ KERNEL(tables_gradient) {
 #if PER_STEP == 1
                     values[c][0] += TABLE(m)[here[c][m] * entry];
 #else
-                    const u32 z = here[c][m] - did[c] * stride[m];
+                    const double *q = TABLE(m) + (here[c][m] - did[c] * stride[m]) * entry;
                     UNROLL for (int b = 0; b < PER_STEP; b++)
-                        if (b < actions) values[c][b] += TABLE(m)[(z + b * stride[m]) * entry];
+                        if (b < actions) values[c][b] += q[b * (stride[m] * entry)];
 #endif
                 }
             }
@@ -287,20 +291,19 @@ KERNEL(tables_gradient) {
                 if (b < actions) expected += pi[(saw[c] * actions + b) * apart] * values[c][b];
                 if (b == did[c]) taken = values[c][b];
             }
-            values[c][0] = LOAD(run->weights + (first + c) % HORIZON) * (taken - expected);
+            values[c][0] = weight[c] * (taken - expected);
         }
         UNROLL for (int c = 0; c < SAMPLES_AHEAD; c++) {
             if (first + c < BATCH * HORIZON) {
                 out[(saw[c] * actions + did[c]) * apart] += values[c][0];
                 if (HAS_VISITS && now->entropy != 0.0)
-                    visits[(saw[c] * actions + did[c]) * apart] += LOAD(run->weights + (first + c) % HORIZON);
+                    visits[(saw[c] * actions + did[c]) * apart] += weight[c];
             }
         }
 #else
         UNROLL for (int c = 0; c < SAMPLES_AHEAD; c++)
             if (first + c < BATCH * HORIZON)
-                add_sample(out, pi, visits, spread, apart, saw[c], did[c], actions,
-                           LOAD(run->weights + (first + c) % HORIZON), now->entropy, values[c]);
+                add_sample(out, pi, visits, spread, apart, saw[c], did[c], actions, weight[c], now->entropy, values[c]);
 #endif
     }
     finish_gradient(run, now, agent, out, pi, visits, spread, apart);
