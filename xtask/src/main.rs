@@ -15,7 +15,7 @@ use clap::Parser;
 enum Xtask {
     /// All checks: format, lints, tests, documentation, examples and benchmarks compile, the Python package.
     Test {
-        /// Install the Debian packages that some tests need; without them, these tests are skipped.
+        /// Install the Debian packages that some tests need, and NVRTC; without them, tests are skipped.
         #[arg(long)]
         install: bool,
     },
@@ -46,6 +46,8 @@ enum Xtask {
     },
     /// Some of them on an emulated processor with AVX2 and without AVX-512 (qemu-user): the same bytes?
     Processors,
+    /// A CUDA card against the processor: tests of kernels, bytes of results, and speed, with a report.
+    Gpu(gpu::GpuArgs),
     /// Hostile input for every reader, led by coverage: no panic, hang or large allocation.
     Fuzz(fuzz::FuzzArgs),
 }
@@ -59,6 +61,7 @@ fn main() -> ExitCode {
         Xtask::Bench(args) => bench::run(&args),
         Xtask::Golden { write } => golden(&[("PHALANX_GOLDEN", if write { "write" } else { "all" })]),
         Xtask::Processors => processors(),
+        Xtask::Gpu(args) => gpu::run(&args),
         Xtask::Fuzz(args) => fuzz::run(&args),
     };
     if let Err(error) = done {
@@ -70,6 +73,7 @@ fn main() -> ExitCode {
 
 mod bench;
 mod fuzz;
+mod gpu;
 mod python;
 mod setup;
 mod soak;
@@ -102,11 +106,17 @@ fn test(install: bool) -> Result<()> {
     cargo(&["fmt", "--all", "--check"], &[])?;
     cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"], &[])?;
     // Property tests draw the same cases every time here; plain `cargo test` draws new ones.
-    let mut environment = vec![("PROPTEST_RNG_SEED", "1")];
+    let cache = target()?.join("kernels").display().to_string();
+    let mut environment = vec![("PROPTEST_RNG_SEED", "1"), ("PHALANX_CACHE", &*cache)];
     let python = setup::tensorboard(&target()?.join("python"));
     match &python {
         Ok(python) => environment.push(("PHALANX_PYTHON", python)),
         Err(error) => println!("the test against TensorBoard is skipped: {error:#}"),
+    }
+    let nvrtc = setup::nvrtc(&target()?.join("nvrtc"), install).map(|folder| setup::library_path(&folder));
+    match &nvrtc {
+        Ok(libraries) => environment.push(("LD_LIBRARY_PATH", libraries)),
+        Err(error) => println!("kernels are not compiled for a GPU unless NVRTC is installed: {error:#}"),
     }
     if let Err(error) = setup::browser(install) {
         println!("the test of the report's page is skipped: {error:#}");

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 
 use crate::run;
 
@@ -74,6 +74,43 @@ pub fn tensorboard(folder: &Path) -> Result<String> {
         ensure!(works(), "tensorboard cannot be installed");
     }
     Ok(python.display().to_string())
+}
+
+/// The folder of NVRTC, NVIDIA's compiler of kernels, which needs no GPU: in a Python environment of the
+/// project's own in `folder`, made on first use if that is allowed.
+pub fn nvrtc(folder: &Path, install: bool) -> Result<PathBuf> {
+    if let Some(found) = nvrtc_in(folder) {
+        return Ok(found);
+    }
+    let package = "nvidia-cuda-nvrtc";
+    ensure!(
+        install,
+        "there is no NVRTC in {}; --install gets the Python package {package}",
+        folder.display()
+    );
+    let python = virtual_environment(folder)?;
+    run(Command::new(&python).args(["-m", "pip", "install", "--quiet", package]))?;
+    nvrtc_in(folder).with_context(|| format!("{package} has no libnvrtc"))
+}
+
+/// `lib/python3.…/site-packages/nvidia/cu13/lib`, whatever the versions.
+fn nvrtc_in(environment: &Path) -> Option<PathBuf> {
+    let within =
+        |folder: PathBuf| folder.read_dir().into_iter().flatten().flatten().map(|entry| entry.path());
+    let pythons = within(environment.join("lib"));
+    let mut folders =
+        pythons.flat_map(|python| within(python.join("site-packages/nvidia"))).map(|cuda| cuda.join("lib"));
+    let is_nvrtc = |path: PathBuf| {
+        path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("libnvrtc.so"))
+    };
+    folders.find(|folder| within(folder.clone()).any(is_nvrtc))
+}
+
+/// `LD_LIBRARY_PATH` with a folder in front.
+pub fn library_path(folder: &Path) -> String {
+    let before = std::env::var("LD_LIBRARY_PATH").unwrap_or_default();
+    let folder = folder.display();
+    if before.is_empty() { folder.to_string() } else { format!("{folder}:{before}") }
 }
 
 /// Makes a Python environment in `folder`; returns its interpreter.

@@ -477,3 +477,23 @@ fn every_preset_trains_and_prints_one_line_of_json() {
         assert!(run.join("policy.safetensors").is_file(), "{name}: {}", run.display());
     }
 }
+
+/// On machines with a driver there is nothing to refuse.
+#[test]
+fn without_a_driver_a_gpu_is_refused_in_one_line() {
+    let folder = folder(&Cases::read(), &[]);
+    let before = snapshot(folder.path());
+    let listed = phalanx(folder.path()).arg("devices").output().unwrap();
+    let message = String::from_utf8_lossy(&listed.stderr).into_owned();
+    if !message.contains("no NVIDIA driver") {
+        return eprintln!("skipped: there is a driver");
+    }
+    for arguments in [&["devices"][..], &["train", "line.toml", "--device", "cuda"]] {
+        let output = phalanx(folder.path()).args(arguments).output().unwrap();
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{message}");
+        assert!(message.starts_with("error: device: no NVIDIA driver"), "{message}");
+        assert!(message.ends_with("use device = \"cpu\"\n") && message.lines().count() == 1, "{message}");
+    }
+    assert_eq!(snapshot(folder.path()), before);
+}

@@ -73,8 +73,8 @@ impl Emulator {
     pub fn launch(&self, compiled: &Compiled, launch: &Launch, run: u64, now: u64) -> Result<()> {
         let _turn = self.turn.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let missing = |error: libloading::Error| GpuError::Compile(error.to_string());
-        // SAFETY: both symbols have these types: the first is a function of `emulator.c`, the second a kernel,
-        // whose address alone is passed on.
+        // SAFETY: both symbols have these types: the first is a function of `emulator.c`, the second a
+        // kernel, whose address alone is passed on.
         unsafe {
             let start = compiled.library.get::<LaunchKernel>(b"px_launch").map_err(missing)?;
             let kernel = compiled.library.get::<unsafe extern "C" fn()>(launch.kernel.as_bytes());

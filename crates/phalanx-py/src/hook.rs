@@ -68,7 +68,7 @@ impl Hook {
     }
 
     /// Calls the function on the thread that has called, and answers what it asks. Returns whether to stop.
-    pub fn call(&self, caller: &Caller<'_>, summary: &Summary, session: &Session) -> PyResult<bool> {
+    pub fn call(&self, caller: &Caller<'_>, summary: &Summary, session: &mut Session) -> PyResult<bool> {
         let (ask, questions) = channel();
         let iteration = Iteration {
             summary: summary.clone(),
@@ -90,7 +90,10 @@ impl Hook {
         }));
         loop {
             match questions.recv() {
-                Ok(Question::Policy(answer)) => drop(answer.send(session.evaluator())),
+                Ok(Question::Policy(answer)) => {
+                    let policy = session.settle_policy().and_then(|()| session.evaluator());
+                    drop(answer.send(policy));
+                }
                 Ok(Question::Over(said)) => return said,
                 Err(_) => return Err(PyRuntimeError::new_err("callback: nobody was there to call it")),
             }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use phalanx::algorithm::Summary;
+use phalanx::algorithm::{DeviceChoice, Summary};
 use phalanx::distributed::SingleProcess;
 use phalanx::run::{Ending, ResumeOutcome, Run, RunFolder, Session};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyUserWarning};
@@ -62,17 +62,19 @@ pub fn train(
     Ok((path, stopped))
 }
 
-/// Goes on with a run; returns the policy if the callback stopped it.
+/// Goes on with a run, on another device if one is named; returns the policy if the callback stopped it.
 #[pyfunction]
 pub fn resume(
     py: Python<'_>,
     path: PathBuf,
     own: &Bound<'_, Own>,
+    device: Option<&str>,
     threads: Option<usize>,
     watchers: Watchers,
 ) -> PyResult<Option<Fixed>> {
     let registry = own.borrow().registry.clone();
-    let resume = || Run::resume(&path, &registry, Arc::new(SingleProcess));
+    let device = device.map(DeviceChoice::from_name).transpose().map_err(|error| exception(&error))?;
+    let resume = || Run::resume_on(&path, &registry, Arc::new(SingleProcess), device);
     match watch_all(py, threads, &Arc::default(), resume)? {
         ResumeOutcome::Finished => Ok(None),
         ResumeOutcome::Ready { run, notes } => {
@@ -112,7 +114,7 @@ fn run_to_end(
     let iterations = run.session().config().iterations;
     let watched = watch(py, threads, watchers.progress.as_ref(), &stop, |caller| {
         let (mut raised, mut is_enough) = (None, false);
-        let note = |summary: &Summary, session: &Session| {
+        let note = |summary: &Summary, session: &mut Session| {
             caller.note(summary);
             match hook.as_ref().map_or(Ok(false), |hook| hook.call(caller, summary, session)) {
                 // After the last iteration there is nothing left to stop.

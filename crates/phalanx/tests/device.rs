@@ -259,3 +259,67 @@ fn many_samples_give_the_same_bytes() {
     assert_same("a grid", &linear("wireless", &grid), 2);
     assert_same("a club", &linear("epidemic", &[("batch", "40"), ("horizon", "80")]), 2);
 }
+
+/// Everything that an algorithm remembers, as numbers.
+fn numbers(session: &mut Session) -> Vec<(&'static str, Vec<f64>)> {
+    session.settle().unwrap();
+    let of_field = |field: &Field<'_>| match field {
+        Field::Numbers(numbers) => numbers.to_vec(),
+        Field::SingleNumbers(numbers) => numbers.iter().map(|&x| f64::from(x)).collect(),
+        Field::Rows(rows) => rows.data().to_vec(),
+        Field::SingleRows(rows) => rows.data().iter().map(|&x| f64::from(x)).collect(),
+        Field::Counter(count) => vec![**count as f64],
+    };
+    session.fields().iter().map(|(name, field)| (*name, of_field(field))).collect()
+}
+
+fn distance(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt()
+}
+
+/// Whole iterations of networks agree, as far as rounding lets them; two runs on a device to the last bit.
+fn assert_near(preset: &str, settings: &[(&str, &str)]) {
+    if !has_device() {
+        return;
+    }
+    let config = Config::preset(preset).unwrap().with_all(settings.iter().copied()).unwrap();
+    let run = |device: &str| {
+        let mut session = Session::new(&config.with("device", device).unwrap()).unwrap();
+        let before = numbers(&mut session);
+        (0..2).for_each(|_| drop(session.advance().unwrap()));
+        (before, numbers(&mut session))
+    };
+    let ((before, expected), (_, found)) = (run("cpu"), run(&device()));
+    assert_eq!(found, run(&device()).1);
+    for (((name, before), (_, expected)), (_, found)) in before.iter().zip(&expected).zip(&found) {
+        // Adam turns a gradient of rounding errors into a whole step.
+        let (moved, off) = (distance(before, expected), distance(expected, found));
+        assert!(off <= 1e-2 * moved + 1e-12, "{preset}, {name}: moved by {moved}, off by {off}");
+    }
+}
+
+#[test]
+fn networks_of_symbols_agree() {
+    let settings = [("horizon", "9"), ("batch", "3"), ("critic.steps", "70"), ("iterations", "10")];
+    let settings = settings.into_iter().chain([("constraint.0.allow_infeasible", "true")]);
+    assert_near("paper/synthetic", &settings.collect::<Vec<_>>());
+}
+
+#[test]
+fn networks_and_tables_agree() {
+    let short = [("horizon", "6"), ("batch", "2"), ("critic.steps", "40"), ("iterations", "10")];
+    let short = short.into_iter().chain([("constraint.0.allow_infeasible", "true")]);
+    let network_critic = [("critic.kind", "network"), ("critic.minibatch", "16"), ("world.n", "6")];
+    assert_near("synthetic", &short.clone().chain(network_critic).collect::<Vec<_>>());
+    let network_policy = [("policy.kind", "network"), ("world.n", "6")];
+    assert_near("synthetic", &short.chain(network_policy).collect::<Vec<_>>());
+}
+
+#[test]
+fn networks_of_rows_agree() {
+    let settings = [("horizon", "5"), ("batch", "3"), ("critic.steps", "40"), ("critic.episode", "5")];
+    let settings =
+        settings.into_iter().chain([("world.rows", "3"), ("world.columns", "4"), ("iterations", "10")]);
+    let settings = settings.chain([("constraint.0.allow_infeasible", "true"), ("critic.minibatch", "16")]);
+    assert_near("paper/wireless", &settings.collect::<Vec<_>>());
+}

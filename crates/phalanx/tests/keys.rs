@@ -17,6 +17,7 @@ const OTHER_MEANINGS: &[(&str, &str, &str)] = &[
     ("objective.kind", "base/section.rs", "the kind of a policy or critic"),
     ("critic.steps", "critic/neural.rs", "a field of checkpoints: steps taken"),
     ("critic.steps", "critic/returns.rs", "a field of checkpoints: steps taken"),
+    ("gamma", "cuda/shape.rs", "a number that kernel text reads"),
     ("gamma", "phalanx-cli/src/eval.rs", "a field of the file of occupancies"),
     ("gamma", "phalanx-cli/src/check.rs", "a line of the table: γ of the model"),
     ("iterations", "phalanx-cli/src/table.rs", "a line of the table: how many were made"),

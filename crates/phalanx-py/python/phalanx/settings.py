@@ -15,6 +15,8 @@ from .world import World
 
 _Numbers: TypeAlias = "Sequence[Any] | NDArray[np.float64]"
 _Schedule: TypeAlias = "str | Mapping[str, Any]"
+#: Where a run is trained.
+Device: TypeAlias = Literal["cpu", "cuda", "auto", "emulated"]
 
 
 #: A key of `epidemic` that is a word of Python.
@@ -260,6 +262,7 @@ class EvaluatedSettings(TypedDict, total=False):
     algorithm: Literal["primal-dual", "exact", "penalty", "mappo-l"]
     iterations: int
     seed: int | None
+    device: Device
     gamma: float
     horizon: int
     batch: int

@@ -19,7 +19,7 @@ from .models import configured
 from .own import Own
 from .policy import Policy
 from .runs import Run
-from .settings import EvaluatedSettings, Settings
+from .settings import Device, EvaluatedSettings, Settings
 from .temporary import Temporary
 from .utility import Utility
 from .world import World
@@ -49,6 +49,7 @@ def train(
     are settings under the names of the configuration file. Dicts change what they name and leave the rest of a section as it
     is; `world`, `objective` and `network` with a `kind` replace the section; lists replace lists. Where a `kind` is wanted,
     `phalanx.World` and `phalanx.Utility` objects may stand. `seed=None` draws a seed, which `run.config` then tells.
+    `device="cuda"` trains on a GPU, `device="auto"` does if there is one and enough to do; the processor is the default.
 
     :param out: folder for the results, new or empty; `runs/<name>-seed<seed>` if not given.
     :param temporary: whether results are in a folder of the system's that is deleted with the run object.
@@ -99,6 +100,7 @@ def resume(
     *,
     world: World | None = None,
     utilities: Iterable[Utility] = (),
+    device: Device | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
     callback: Callback | None = None,
@@ -107,12 +109,16 @@ def resume(
 
     `world` and `utilities` are those of one's own that the run was begun with, if any; the other arguments are those of `train`.
 
+    :param device: where to go on, `"cpu"`, `"cuda"` or `"auto"`; where the run was begun if not given. Tables and linear models
+        end in the same bytes on both, networks do not.
+
     >>> import phalanx
     >>> run = phalanx.train("synthetic", iterations=3, temporary=True)
     >>> phalanx.resume(run).metrics["iteration"].tolist()         # was finished: nothing to do
     [0, 1, 2]
     """
     count = _checks.threads(threads)
+    where = None if device is None else text(device, "device")
     path = run.path if isinstance(run, Run) else folder(run, "run").absolute()
     keeper = run._keeper if isinstance(run, Run) else None
     if not (path / "config.toml").is_file():
@@ -123,7 +129,7 @@ def resume(
     bar = bars.bar(progress, iterations)
     watchers = {"progress": bar, "callback": hook(callback, iterations, own), "beside": own.beside}
     try:
-        stopped = _phalanx.resume(path, own.registry, count, watchers)
+        stopped = _phalanx.resume(path, own.registry, where, count, watchers)
     finally:
         bar.close()
     return Run(path, own, stopped, keeper)

@@ -36,6 +36,7 @@ pub(crate) use linear::Term as LinearTerm;
 pub use linear::{LinearPolicy, LinearPolicySettings, PolicyFeatures};
 pub use linked::LinkedPolicy;
 pub use links::{LOSS, LinkSettings, SECTION as LINKS, joint_error};
+pub(crate) use neural::HIDDEN;
 pub use neural::{NeuralPolicy, NeuralPolicySettings};
 pub use rule::RulePolicy;
 pub(crate) use shared::{KINDS_KEY, PlaceEncoder};

@@ -42,7 +42,7 @@ impl OutputKeys {
 }
 
 /// The setting that errors about sizes of networks name.
-pub(super) const HIDDEN: &str = "policy.hidden";
+pub(crate) const HIDDEN: &str = "policy.hidden";
 
 /// The settings of `network`.
 #[derive(Debug)]

@@ -153,6 +153,11 @@ impl Session {
         self.algorithm.settle_fields()
     }
 
+    /// The same for policy and multipliers alone.
+    pub fn settle_policy(&mut self) -> Result<()> {
+        self.algorithm.settle()
+    }
+
     /// To be called after the last iteration, before the policy is looked at; [`Session::advance`] does.
     pub(super) fn conclude(&mut self) -> Result<()> {
         self.algorithm.settle()?;

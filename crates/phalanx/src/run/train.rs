@@ -125,11 +125,12 @@ impl Run {
         self.train_with(stop, |summary, _| progress(summary))
     }
 
-    /// The same where `progress` is also shown the session, as it is after the iteration.
+    /// The same where `progress` is also given the session, as it is after the iteration. Whoever wants to
+    /// see the policy calls [`Session::settle_policy`] first.
     pub fn train_with(
         &mut self,
         stop: &Arc<AtomicBool>,
-        progress: impl FnMut(&Summary, &Session),
+        progress: impl FnMut(&Summary, &mut Session),
     ) -> Result<Ending> {
         self.session.stop = stop.clone();
         let result = self.run_to_end(stop, progress);
@@ -144,7 +145,7 @@ impl Run {
     fn run_to_end(
         &mut self,
         stop: &AtomicBool,
-        mut progress: impl FnMut(&Summary, &Session),
+        mut progress: impl FnMut(&Summary, &mut Session),
     ) -> Result<Ending> {
         let halo = self.session.task.halo.clone();
         let (before, begin) = (self.elapsed, Instant::now());
@@ -155,7 +156,7 @@ impl Run {
                 if let Some(folder) = &mut self.folder {
                     folder.record(&summary, &self.session)?;
                 }
-                progress(&summary, &self.session);
+                progress(&summary, &mut self.session);
                 let due = if timer.is_due() { CHECKPOINT } else { CONTINUE };
                 Ok(if stop.load(Ordering::Relaxed) { STOP } else { due })
             })?;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::bounds::{UtilityBounds, length};
 use super::conic::{Affine, Program, difference, norm, positive_part, square, weighted_sum};
-use super::kinds::BaseUtility;
+use super::kinds::{BaseUtility, KernelParameters};
 use super::range::{Extremes, Simplex, largest, smallest};
 use super::spec::Reader;
 use super::validate::{at, check_number, check_table, finite_table};
@@ -166,6 +166,10 @@ impl BaseUtility for NegDistBox {
         bounds(self.power, space, length(&nearest))
     }
 
+    fn parameters(&self) -> KernelParameters<'_> {
+        KernelParameters { power: Some(self.power), number: 0.0, tables: [Some(&self.lo), Some(&self.hi)] }
+    }
+
     fn conic(&self, program: &mut Program, x: &[Affine], space: LocalSpace) -> Affine {
         let q = 1.0 - space.gamma;
         let beyond = box_excess(program, x, &self.lo, &self.hi, q);
@@ -199,6 +203,10 @@ impl BaseUtility for NegDistHalfspace {
         bounds(self.power, space, (-self.b).max(0.0) / length(&self.a))
     }
 
+    fn parameters(&self) -> KernelParameters<'_> {
+        KernelParameters { power: Some(self.power), number: self.b, ..KernelParameters::table(&self.a) }
+    }
+
     fn conic(&self, program: &mut Program, x: &[Affine], space: LocalSpace) -> Affine {
         let q = 1.0 - space.gamma;
         let beyond = weighted_sum(&self.a, x).shifted(-q * self.b).scaled(1.0 / length(&self.a));
@@ -226,6 +234,14 @@ impl BaseUtility for NegDistBall {
 
     fn bounds(&self, space: LocalSpace, _: &[f64]) -> Option<UtilityBounds> {
         bounds(self.power, space, length(&self.center))
+    }
+
+    fn parameters(&self) -> KernelParameters<'_> {
+        KernelParameters {
+            power: Some(self.power),
+            number: self.radius,
+            ..KernelParameters::table(&self.center)
+        }
     }
 
     fn conic(&self, program: &mut Program, x: &[Affine], space: LocalSpace) -> Affine {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::bounds::{UtilityBounds, largest, length};
 use super::conic::{Affine, Program, difference, entropy, norm, square, weighted_sum};
-use super::kinds::BaseUtility;
+use super::kinds::{BaseUtility, KernelParameters};
 use super::range::{Extremes, Simplex, smallest};
 use super::spec::Reader;
 use super::validate::check_table;
@@ -100,6 +100,10 @@ impl<const POWER: u8> BaseUtility for NegNormExpert<POWER> {
         (POWER == 2).then_some(UtilityBounds { reward_inf, reward_2, l_lambda: 2.0 })
     }
 
+    fn parameters(&self) -> KernelParameters<'_> {
+        KernelParameters::table(&self.expert)
+    }
+
     fn conic(&self, program: &mut Program, x: &[Affine], space: LocalSpace) -> Affine {
         let q = 1.0 - space.gamma;
         let residual = difference(x, &self.expert, q);
@@ -128,6 +132,10 @@ impl BaseUtility for NegKlExpert {
         let total: f64 = highest.iter().sum();
         highest.iter_mut().for_each(|entry| *entry *= simplex.mass / total);
         Extremes { lowest: simplex.vertex(smallest(&self.expert)), highest }
+    }
+
+    fn parameters(&self) -> KernelParameters<'_> {
+        KernelParameters::table(&self.expert)
     }
 
     fn conic(&self, program: &mut Program, x: &[Affine], space: LocalSpace) -> Affine {

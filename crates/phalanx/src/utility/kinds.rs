@@ -11,7 +11,7 @@ use super::linear::Linear;
 use super::norm::{ActionL2, ActionL2sq, ActiveL2, L2sq};
 use super::range::{Extremes, Simplex};
 use super::spec::Reader;
-use super::{LocalSpace, Utility};
+use super::{LocalSpace, Power, Utility};
 use crate::Result;
 
 /// What a utility of the library knows of itself beside its value and its gradient. It is asked with
@@ -41,8 +41,31 @@ pub(crate) trait BaseUtility: Utility {
         Curvature::Concave
     }
 
+    /// What its kernel text in `utilities.cu` reads of it.
+    fn parameters(&self) -> KernelParameters<'_> {
+        KernelParameters::default()
+    }
+
     /// It, or minus it if it is convex, as a piece of a conic program in x = (1−γ) λ.
     fn conic(&self, program: &mut Program, x: &[Affine], space: LocalSpace) -> Affine;
+}
+
+/// Numbers and tables of a utility that kernel text reads.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct KernelParameters<'a> {
+    /// Of a distance.
+    pub power: Option<Power>,
+    /// A radius or a bound.
+    pub number: f64,
+    /// In the order of `table` and `other` in the text.
+    pub tables: [Option<&'a Arc<[f64]>>; 2],
+}
+
+impl<'a> KernelParameters<'a> {
+    /// One table.
+    pub fn table(table: &'a Arc<[f64]>) -> Self {
+        KernelParameters { tables: [Some(table), None], ..KernelParameters::default() }
+    }
 }
 
 macro_rules! kinds {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::bounds::{UtilityBounds, largest, length};
 use super::conic::{Affine, Curvature, Program, weighted_sum};
-use super::kinds::BaseUtility;
+use super::kinds::{BaseUtility, KernelParameters};
 use super::range::{self, Extremes, Simplex};
 use super::spec::{Reader, UtilitySpec};
 use super::validate::finite_table;
@@ -48,6 +48,10 @@ impl BaseUtility for Linear {
 
     fn curvature(&self) -> Curvature {
         Curvature::Linear
+    }
+
+    fn parameters(&self) -> KernelParameters<'_> {
+        KernelParameters::table(&self.r)
     }
 
     fn conic(&self, _: &mut Program, x: &[Affine], space: LocalSpace) -> Affine {

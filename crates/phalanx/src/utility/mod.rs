@@ -44,6 +44,7 @@ pub use entropy::{ActionEntropy, Entropy, SaEntropy, StateEntropy};
 pub use expert::{NegKlExpert, NegL2Expert, NegL2sqExpert};
 pub use formulas::{LOG_FLOOR, Power};
 use formulas::{dot, floored, residual_to_slope, squared_distance, write_difference};
+pub(crate) use kinds::KernelParameters;
 pub use kinds::{KNOWN_KINDS, Kind};
 pub use linear::Linear;
 pub(crate) use linear::rewards;

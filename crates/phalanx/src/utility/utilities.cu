@@ -1,21 +1,7 @@
 // The utilities of the library: value and gradient at an occupancy measure, as the Rust of this folder has them.
 // An agent's entries are `apart` numbers from each other.
 
-#define LINEAR 0
-#define STATE_ENTROPY 1
-#define SA_ENTROPY 2
-#define ACTION_ENTROPY 3
-#define ACTION_L2SQ 4
-#define ACTION_L2 5
-#define ACTIVE_L2 6
-#define L2SQ 7
-#define NEG_L2_EXPERT 8
-#define NEG_L2SQ_EXPERT 9
-#define NEG_KL_EXPERT 10
-#define NEG_DIST_BOX 11
-#define NEG_DIST_HALFSPACE 12
-#define NEG_DIST_BALL 13
-#define CHANNEL 14
+// The kinds are macros with the names of the configuration in capitals; CHANNEL is the total of a sampled channel.
 
 struct Utility {
     int kind, is_at_most, power, channel;

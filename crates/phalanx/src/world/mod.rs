@@ -174,8 +174,8 @@ pub trait World: Send + Sync + Debug {
         None
     }
 
-    /// [`World::policy_features`] of all agents as kernel text, where agent i's group is row i of `groups`; none
-    /// if they are to be had on a processor only. See [`WorldKernel`].
+    /// [`World::policy_features`] of all agents as kernel text, where agent i's group is row i of `groups`;
+    /// none if they are to be had on a processor only. See [`WorldKernel`].
     fn policy_features_kernel(&self, groups: &Ragged<u32>) -> Option<WorldKernel> {
         None
     }

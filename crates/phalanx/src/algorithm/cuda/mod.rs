@@ -36,7 +36,7 @@ use crate::learn::agent_metrics::AgentMetrics;
 use crate::learn::optimizer::{OptimizerKind, StepSize};
 use crate::policy::Policy;
 use crate::world::Evolution;
-use crate::{Ragged, Result};
+use crate::{Error, Ragged, Result};
 pub use phalanx_gpu::DeviceDescription;
 
 /// Algorithm 1 on a card.
@@ -63,18 +63,27 @@ pub struct CudaPrimalDual {
     is_fresh: bool,
 }
 
-/// Wraps what the host has built if it is to run on a card.
+/// Wraps what the host has built if it is to run on a card. With `auto`, what cannot run there, or has no
+/// room there, runs on the processor.
 pub(super) fn on_device(host: PrimalDual) -> Result<Box<dyn Algorithm>> {
     let choice = host.plan.device;
-    let [steps, _] = host.steps();
-    let Some(gpu) = choice.open(steps as u128 * host.world.graph().total() as u128)? else {
-        return Ok(Box::new(host));
-    };
-    match support::check(&host) {
-        Err(_) if choice == DeviceChoice::Auto => Ok(Box::new(host)),
+    match built(&host, choice) {
+        Err(Error::Config { .. }) if choice == DeviceChoice::Auto => Ok(Box::new(host)),
         Err(error) => Err(error),
-        Ok(()) => Ok(Box::new(CudaPrimalDual::new(host, &gpu)?)),
+        Ok(None) => Ok(Box::new(host)),
+        Ok(Some(built)) => Ok(Box::new(CudaPrimalDual::new(host, built)?)),
     }
+}
+
+/// What is on the card, if there is to be one. What cannot run there is found before a card is looked for.
+fn built(host: &PrimalDual, choice: DeviceChoice) -> Result<Option<Built>> {
+    if choice.is_cpu() {
+        return Ok(None);
+    }
+    support::check(host)?;
+    let [steps, _] = host.steps();
+    let gpu = choice.open(steps as u128 * host.world.graph().total() as u128)?;
+    gpu.map(|gpu| Described::new(host, &gpu)?.build(&gpu)).transpose()
 }
 
 /// Everything that the card is told, before it is told.
@@ -114,14 +123,30 @@ impl Described {
         layout.text(include_str!("kernels/update.cu"));
         Ok(Described { layout, shape, policy, critic, simulation })
     }
+
+    /// Puts it on the card.
+    fn build(self, gpu: &Gpu) -> Result<Built> {
+        let Described { layout, shape, policy, critic, simulation } = self;
+        let (description, source) = (gpu.describe(layout.bytes()), layout.source());
+        let program = layout.build(gpu).map_err(failure)?;
+        Ok(Built { program, description, source, shape, policy, critic, simulation })
+    }
+}
+
+/// What is on the card.
+struct Built {
+    program: Program,
+    description: String,
+    source: String,
+    shape: Shape,
+    policy: Box<dyn CardPolicy>,
+    critic: Box<dyn CardCritic>,
+    simulation: Simulation,
 }
 
 impl CudaPrimalDual {
-    fn new(host: PrimalDual, gpu: &Gpu) -> Result<Self> {
-        let Described { layout, shape, policy, critic, simulation } = Described::new(&host, gpu)?;
-        let description = gpu.describe(layout.bytes());
-        let source = layout.source();
-        let program = layout.build(gpu).map_err(failure)?;
+    fn new(host: PrimalDual, built: Built) -> Result<Self> {
+        let Built { program, description, source, shape, policy, critic, simulation } = built;
 
         let n = shape.agents;
         let groups = n.div_ceil(FOLD);

@@ -12,7 +12,8 @@ use super::part::{CardCritic, CardPolicy};
 use super::shape::Shape;
 use super::tables::{TableCritic, TablePolicy};
 use crate::base::error::ensure;
-use crate::learn::critic::{self, Critic, LinearCritic, NeuralCritic, Td};
+use crate::base::key::WORLD_N;
+use crate::learn::critic::{self, Critic, LinearCritic, NeuralCritic};
 use crate::learn::shield::SHIELD;
 use crate::policy::{self, LOSS, Tabular};
 use crate::world::Evolution;
@@ -36,7 +37,7 @@ pub fn check(host: &PrimalDual) -> Result<()> {
     })?;
     let Evolution::Factored(factored) = host.world.evolution() else { return Err(joint()) };
     ensure(factored.kernel().is_some(), no_kernel)?;
-    ensure(graph.agents() < u32::MAX as usize, || refused("world.n", "so many agents are not available"))?;
+    ensure(graph.agents() < u32::MAX as usize, || refused(WORLD_N, "so many agents are not available"))?;
     ensure(host.problem.groups.is_empty(), || {
         refused("constraint", "constraints of groups are not available")
     })?;
@@ -47,16 +48,28 @@ pub fn check(host: &PrimalDual) -> Result<()> {
     ensure(host.usual.is_none(), || refused(LOSS, "faulty links are not available"))?;
     ensure(!host.policy.is_shared(), || refused(policy::KIND, "`shared` is not available"))?;
     ensure(!host.policy.is_direct(), || refused(policy::KIND, "`direct` is not available"))?;
-    Ok(())
+    let is_known =
+        tabular(host).is_some() || host.policy.linear().is_some() || host.policy.network().is_some();
+    ensure(is_known, || unknown_policy(host))?;
+    let is_known = host.critic.table_learning().is_some()
+        || linear_critic(host).is_some()
+        || neural_critic(host).is_some_and(|networks| networks.rule().minibatch > 0);
+    ensure(is_known, || unknown_critic(host))
+}
+
+fn unknown_policy(host: &PrimalDual) -> Error {
+    refused(policy::KIND, format!("`{}` is not available", host.policy.kind()))
+}
+
+fn unknown_critic(host: &PrimalDual) -> Error {
+    match neural_critic(host) {
+        Some(_) => refused("critic.minibatch", "0 (one transition at a time) is not available"),
+        None => refused(critic::KIND, format!("`{}` is not available", host.plan.critic.kind)),
+    }
 }
 
 fn tabular(host: &PrimalDual) -> Option<&Tabular> {
     host.policy.tabular()
-}
-
-fn td(host: &PrimalDual) -> Option<&Td> {
-    let critic: &dyn Critic = &*host.critic;
-    (critic as &dyn Any).downcast_ref()
 }
 
 fn linear_critic(host: &PrimalDual) -> Option<&LinearCritic> {
@@ -64,9 +77,14 @@ fn linear_critic(host: &PrimalDual) -> Option<&LinearCritic> {
     (critic as &dyn Any).downcast_ref()
 }
 
+fn neural_critic(host: &PrimalDual) -> Option<&NeuralCritic> {
+    let critic: &dyn Critic = &*host.critic;
+    (critic as &dyn Any).downcast_ref()
+}
+
 /// Whether neighbours' values are looked up in tables while gradients are formed.
 pub fn is_fused(host: &PrimalDual) -> bool {
-    tabular(host).is_some() && td(host).is_some()
+    tabular(host).is_some() && host.critic.table_learning().is_some()
 }
 
 /// The policy and the critic on the card.
@@ -76,7 +94,7 @@ pub fn parts(
     gpu: &Gpu,
 ) -> Result<(Box<dyn CardPolicy>, Box<dyn CardCritic>)> {
     let tabular = tabular(host);
-    let tables = td(host).map(|td| TableCritic::new(td, shape, tabular, gpu));
+    let tables = host.critic.table_learning().map(|learning| TableCritic::new(learning, shape, tabular, gpu));
     let (world, rule) = (&*host.world, &host.gradient_settings);
     let policy: Box<dyn CardPolicy> = match (tabular, host.policy.linear()) {
         (Some(policy), _) => {
@@ -95,19 +113,13 @@ pub fn parts(
 }
 
 fn network_policy(host: &PrimalDual, shape: &Shape, gpu: &Gpu) -> Result<NetworkPolicy> {
-    let unknown = || refused(policy::KIND, format!("`{}` is not available", host.policy.kind()));
-    let networks = host.policy.network().ok_or_else(unknown)?;
+    let networks = host.policy.network().ok_or_else(|| unknown_policy(host))?;
     let policy = NetworkPolicy::new(networks, Samples::of(shape), &shape.states, gpu);
-    policy.map_err(|unfit| refused("policy.hidden", unfit))
+    policy.map_err(|unfit| refused(policy::HIDDEN, unfit))
 }
 
 fn network_critic(host: &PrimalDual, shape: &Shape, gpu: &Gpu) -> Result<NetworkCritic> {
-    let critic: &dyn Any = &*host.critic;
-    let unknown = || refused(critic::KIND, format!("`{}` is not available", host.plan.critic.kind));
-    let networks: &NeuralCritic = critic.downcast_ref().ok_or_else(unknown)?;
-    ensure(networks.rule().minibatch > 0, || {
-        refused("critic.minibatch", "0 (one transition at a time) is not available")
-    })?;
+    let networks = neural_critic(host).ok_or_else(|| unknown_critic(host))?;
     let critic = NetworkCritic::new(networks, Samples::of(shape), &shape.states, gpu);
     critic.map_err(|unfit| refused(critic::HIDDEN, unfit))
 }

@@ -7,7 +7,7 @@ use super::rows::{Mirror, RowsForm, by_entry};
 use super::shape::{Shape, largest};
 use super::simulation::band;
 use crate::graph::indexing::{PairIndex, StateIndex};
-use crate::learn::critic::{QTables, Td};
+use crate::learn::critic::TableLearning;
 use crate::policy::{Baseline, GradientSettings, Tabular};
 
 /// Threads per block, and the bytes that they share, for threads that need so many bytes each and so many
@@ -170,8 +170,8 @@ pub struct TableCritic {
 
 impl TableCritic {
     /// `policy` is what acts, if it is a table too.
-    pub fn new(td: &Td, shape: &Shape, policy: Option<&Tabular>, gpu: &Gpu) -> Self {
-        let (n, tables): (usize, &QTables) = (shape.agents, td.tables());
+    pub fn new(learning: TableLearning<'_>, shape: &Shape, policy: Option<&Tabular>, gpu: &Gpu) -> Self {
+        let (n, tables) = (shape.agents, learning.tables);
         let index: &PairIndex = &tables.index;
         let slots = largest(shape.q_groups.iter().map(<[u32]>::len));
         let own_strides = |i: usize| -> Vec<u32> {
@@ -205,8 +205,8 @@ impl TableCritic {
             } else {
                 4
             },
-            is_warm: td.is_warm(),
-            steps: td.steps().to_vec(),
+            is_warm: learning.is_warm,
+            steps: learning.steps.to_vec(),
             sizes: (0..n).map(|j| index.size(j) as u32).collect(),
             blocks: shape.constraints.iter().map(|&m| 1 + m as u32).collect(),
             state_strides: by_entry(n, slots, |i| strides(i, |term| term.state_stride), |_| 0),

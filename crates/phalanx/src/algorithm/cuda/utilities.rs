@@ -12,11 +12,14 @@ use super::shape::Shape;
 use crate::Result;
 use crate::learn::dual::DualKind;
 use crate::utility::problem::{AgentProblem, Bound, Scaling};
-use crate::utility::{Kind, Power, ScaledUtility};
+use crate::utility::{KNOWN_KINDS, KernelParameters, Kind, Power, ScaledUtility};
 use crate::world::sampled_number;
 
 /// Numbers of a utility in `utilities.cu`.
 const FIELDS: usize = 11;
+
+/// The number of a sampled channel's total among the kinds, behind those of the library.
+const CHANNEL: usize = KNOWN_KINDS.len();
 
 /// Tables of all utilities, one after the other.
 #[derive(Default)]
@@ -45,29 +48,22 @@ fn fields(
     bound: Option<Bound>,
     factor: f64,
 ) -> Result<[f64; FIELDS]> {
-    let power = |power: Power| if power == Power::One { 1.0 } else { 2.0 };
-    // Kind, power, channel, number, tables.
-    let (kind, power, channel, number, table, other) = match &utility.kind {
-        Kind::Linear(linear) => (0, 0.0, 0, 0.0, tables.place(&linear.r), 0.0),
-        Kind::StateEntropy(_) => (1, 0.0, 0, 0.0, 0.0, 0.0),
-        Kind::SaEntropy(_) => (2, 0.0, 0, 0.0, 0.0, 0.0),
-        Kind::ActionEntropy(_) => (3, 0.0, 0, 0.0, 0.0, 0.0),
-        Kind::ActionL2sq(_) => (4, 0.0, 0, 0.0, 0.0, 0.0),
-        Kind::ActionL2(_) => (5, 0.0, 0, 0.0, 0.0, 0.0),
-        Kind::ActiveL2(_) => (6, 0.0, 0, 0.0, 0.0, 0.0),
-        Kind::L2sq(_) => (7, 0.0, 0, 0.0, 0.0, 0.0),
-        Kind::NegL2Expert(expert) => (8, 0.0, 0, 0.0, tables.place(&expert.expert), 0.0),
-        Kind::NegL2sqExpert(expert) => (9, 0.0, 0, 0.0, tables.place(&expert.expert), 0.0),
-        Kind::NegKlExpert(expert) => (10, 0.0, 0, 0.0, tables.place(&expert.expert), 0.0),
-        Kind::NegDistBox(set) => (11, power(set.power), 0, 0.0, tables.place(&set.lo), tables.place(&set.hi)),
-        Kind::NegDistHalfspace(set) => (12, power(set.power), 0, set.b, tables.place(&set.a), 0.0),
-        Kind::NegDistBall(set) => (13, power(set.power), 0, set.radius, tables.place(&set.center), 0.0),
-        Kind::Channel { place, .. } => (14, 0.0, *place, 0.0, 0.0, 0.0),
+    let kind = &utility.kind;
+    let (parameters, channel) = match kind {
         Kind::Episode { name, .. } => {
             return Err(refused("constraint", format!("constraints of kind `{name}` are not available")));
         }
         Kind::Custom(_) => return Err(refused("constraint", "utilities of one's own are not available")),
+        Kind::Channel { place, .. } => (KernelParameters::default(), *place),
+        kind => (kind.base().map(|base| base.parameters()).unwrap_or_default(), 0),
     };
+    let number_of_kind = KNOWN_KINDS.iter().position(|name| *name == kind.name()).unwrap_or(CHANNEL);
+    let power = match parameters.power {
+        None => 0.0,
+        Some(Power::One) => 1.0,
+        Some(Power::Two) => 2.0,
+    };
+    let [table, other] = parameters.tables.map(|table| table.map_or(0.0, |table| tables.place(table)));
     let (is_at_most, threshold) = match bound {
         Some(Bound::AtMost(threshold)) => (1.0, threshold),
         Some(Bound::AtLeast(threshold)) => (0.0, threshold),
@@ -75,7 +71,7 @@ fn fields(
     };
     let (scale, offset) = (utility.scale, utility.offset);
     Ok([
-        f64::from(kind),
+        number_of_kind as f64,
         is_at_most,
         power,
         channel as f64,
@@ -83,7 +79,7 @@ fn fields(
         offset,
         threshold,
         factor,
-        number,
+        parameters.number,
         table,
         other,
     ])
@@ -108,6 +104,9 @@ pub fn add_to(layout: &mut Layout, shape: &Shape, host: &PrimalDual) -> Result<(
             *row = fields(&constraint.utility, &mut tables, Some(constraint.bound), factor)?;
         }
         numbers.extend_from_slice(rows.as_flattened());
+    }
+    for (number, name) in KNOWN_KINDS.iter().chain(&["channel"]).enumerate() {
+        layout.constant(name.to_uppercase(), number);
     }
     layout.array_from("utilities", &numbers);
     layout.array_from("utility_tables", if tables.numbers.is_empty() { &[0.0] } else { &tables.numbers[..] });

@@ -103,8 +103,8 @@ impl FeatureSet {
         block.member as usize == member || block.own_stride != 0 && member == self.own
     }
 
-    /// Of a member's block of indicators, by its place in the group: the first one, and what a unit of the own
-    /// pair adds; none if it has no block.
+    /// Of a member's block of indicators, by its place in the group: the first one, and what a unit of the
+    /// own pair adds; none if it has no block.
     pub(crate) fn block_of(&self, member: usize) -> Option<[u32; 2]> {
         let block = self.blocks.iter().find(|block| block.member as usize == member)?;
         Some([block.first, block.own_stride])

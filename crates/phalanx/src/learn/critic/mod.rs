@@ -34,7 +34,7 @@ pub use returns::{Returns, ReturnsCriticSettings, ReturnsSettings, SharedReturns
 pub(crate) use settings::HIDDEN;
 pub use settings::{CriticContext, CriticSection, CriticSettings, KIND, STEPS, StepsKeys, kind_error};
 pub use sharing::{SharedSums, check_sharing};
-pub use tables::QTables;
+pub use tables::{QTables, TableLearning};
 pub use td::{StepSettings, Td, TdSettings};
 
 pub use crate::sample::batch::SampleRequest;
@@ -108,6 +108,11 @@ pub trait Critic: std::any::Any + Send + Sync {
     fn evaluate(&mut self, input: CriticInput<'_>) -> Result<LearntValues<'_>> {
         self.learn(input)?;
         Ok(LearntValues(self.values_mut()))
+    }
+
+    /// How it learns tables by temporal differences, if that is what it does, for devices that do the same.
+    fn table_learning(&self) -> Option<TableLearning<'_>> {
+        None
     }
 
     /// Sums over all agents, in all processes, that it takes to learn from so many transitions of a batch;

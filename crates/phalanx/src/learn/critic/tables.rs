@@ -23,6 +23,17 @@ pub struct QTables {
     pub(crate) tables: UtilityRows,
 }
 
+/// How tables are learnt by temporal differences.
+#[derive(Debug, Clone, Copy)]
+pub struct TableLearning<'a> {
+    /// The tables.
+    pub tables: &'a QTables,
+    /// η_Q^0 … η_Q^{K−1}.
+    pub steps: &'a [f64],
+    /// Whether it starts from the last iteration's tables.
+    pub is_warm: bool,
+}
+
 impl QTables {
     /// Zero tables.
     pub fn new(world: &dyn World, kappa_q: usize, problem: &Problem) -> Result<Self> {

@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Critic, CriticContext, CriticInput, CriticSettings, QTables, QValues, SampleRequest, StepsKeys};
+use super::{
+    Critic, CriticContext, CriticInput, CriticSettings, QTables, QValues, SampleRequest, StepsKeys,
+    TableLearning,
+};
 use crate::base::fields::{Field, Fields};
 use crate::base::range::Positive;
 use crate::base::section::Keys;
@@ -137,23 +140,6 @@ impl Td {
     }
 }
 
-impl Td {
-    /// The tables.
-    pub(crate) fn tables(&self) -> &QTables {
-        &self.tables
-    }
-
-    /// η_Q^0 … η_Q^{K−1}.
-    pub(crate) fn steps(&self) -> &[f64] {
-        &self.steps
-    }
-
-    /// Whether it starts from the last iteration's tables.
-    pub(crate) fn is_warm(&self) -> bool {
-        self.warm
-    }
-}
-
 /// One agent's columns.
 #[derive(Default)]
 struct TdWorkspace {
@@ -165,6 +151,10 @@ struct TdWorkspace {
 impl Critic for Td {
     fn samples(&self) -> SampleRequest {
         SampleRequest::chains(1, self.steps.len())
+    }
+
+    fn table_learning(&self) -> Option<TableLearning<'_>> {
+        Some(TableLearning { tables: &self.tables, steps: &self.steps, is_warm: self.warm })
     }
 
     fn learn(&mut self, evidence: CriticInput<'_>) -> Result<()> {

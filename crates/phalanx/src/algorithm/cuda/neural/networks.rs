@@ -1,5 +1,5 @@
-//! Networks of all agents as kernels see them: sizes, what the world shows, and where things lie in the memory
-//! that a block shares.
+//! Networks of all agents as kernels see them: sizes, what the world shows, and where things lie in the
+//! memory that a block shares.
 
 use std::borrow::Cow;
 

@@ -1,6 +1,6 @@
 //! Do kernels of networks, in the emulator, compute what the processor's own code computes?
 
-use std::path::Path;
+use std::sync::Arc;
 
 use phalanx_gpu::{Gpu, Launch, Layout, Program, compile_ptx, nvrtc_is_present};
 
@@ -17,9 +17,9 @@ use crate::learn::shadow::Signals;
 use crate::neural::{Loss, OptimizerKind};
 use crate::policy::observation::Widths;
 use crate::policy::{Baseline, GradientInput, GradientScratch, GradientSettings, NeuralPolicy, Policy};
-use crate::run::{Config, Session};
-use crate::utility::problem::Problem;
-use crate::world::{Line, Start, Trajectory, Wireless, WirelessSpec, World};
+use crate::utility::problem::{AgentProblem, Bound, Constraint, Problem, Scaling};
+use crate::utility::{Kind, LocalSpace, ScaledUtility};
+use crate::world::{Line, Start, Trajectory, Wireless, WirelessSpec, World, sampled_channels};
 
 const SEED: u64 = 77;
 const ITERATION: usize = 5;
@@ -57,6 +57,33 @@ fn critic_settings() -> NeuralCriticSettings {
     }
 }
 
+/// An objective and a constraint for every agent; the tests make up shadow rewards.
+fn problem(world: &dyn World) -> Problem {
+    let agent = |i: usize| {
+        let space = LocalSpace { states: world.states(i), actions: world.actions(i), gamma: 0.99 };
+        let utility = || ScaledUtility::from(Kind::of_reward(vec![1.0; space.cells()].into()));
+        let constraint = Constraint {
+            name: "made up".into(),
+            utility: utility(),
+            bound: Bound::AtLeast(0.5),
+            shadow_scale: 1.0,
+            margin: 0.0,
+            group: None,
+        };
+        let (objective, constraints) = (utility(), vec![constraint]);
+        Arc::new(AgentProblem { space, objective, constraints, events: Vec::new(), tails: Vec::new() })
+    };
+    Problem {
+        agents: (0..world.graph().agents()).map(agent).collect(),
+        gamma: 0.99,
+        scaling: Scaling::Normalised,
+        sampled_channels: sampled_channels(world).len(),
+        episodic: false,
+        horizon: HORIZON,
+        groups: Vec::new(),
+    }
+}
+
 fn setting(
     is_wireless: bool,
     hidden: &[usize],
@@ -68,14 +95,7 @@ fn setting(
     } else {
         Box::new(Line::new(5, Start::Uniform, 0.1).unwrap())
     };
-    let kind =
-        if is_wireless { "kind = \"wireless\"\nrows = 3\ncolumns = 3" } else { "kind = \"line\"\nn = 5" };
-    let text = format!(
-        "[world]\n{kind}\n[objective]\nkind = \"return\"\n[[constraint]]\nkind = \"state_entropy\"\nat_least = 0.5"
-    );
-    let config = Config::from_toml(&text, Path::new(".")).unwrap();
-    let session = Session::new(&config.with("kappa", "0").unwrap()).unwrap();
-    let problem = session.problem().clone();
+    let problem = problem(&*world);
     let (n, mut random) = (world.graph().agents(), random(0));
     let widths = Widths { embedding: 3, row_hidden: 5, hidden: hidden.to_vec() };
     let policy = NeuralPolicy::new(&*world, 1, &widths, 1.0, &Stream::new(SEED)).unwrap();
@@ -425,68 +445,4 @@ fn values_at_alternatives() {
         setting.rule.all_actions = all_actions;
         check(setting);
     }
-}
-
-/// Everything that an algorithm remembers, as numbers.
-fn state(session: &mut Session) -> Vec<(&'static str, Vec<f64>)> {
-    session.settle().unwrap();
-    let numbers = |field: &Field<'_>| match field {
-        Field::Numbers(numbers) => numbers.to_vec(),
-        Field::SingleNumbers(numbers) => numbers.iter().map(|&x| f64::from(x)).collect(),
-        Field::Rows(rows) => rows.data().to_vec(),
-        Field::SingleRows(rows) => rows.data().iter().map(|&x| f64::from(x)).collect(),
-        Field::Counter(count) => vec![**count as f64],
-    };
-    session.fields().iter().map(|(name, field)| (*name, numbers(field))).collect()
-}
-
-fn distance(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt()
-}
-
-/// Whole iterations agree, as far as rounding lets them; and two runs in the emulator to the last bit.
-fn check_run(preset: &str, settings: &[(&str, &str)]) {
-    if Gpu::emulated().is_err() {
-        return eprintln!("skipped: no C compiler");
-    }
-    let config = Config::preset(preset).unwrap().with_all(settings.iter().copied()).unwrap();
-    let run = |device: &str| {
-        let mut session = Session::new(&config.with("device", device).unwrap()).unwrap();
-        let before = state(&mut session);
-        (0..2).for_each(|_| drop(session.advance().unwrap()));
-        (before, state(&mut session))
-    };
-    let ((before, expected), (_, found)) = (run("cpu"), run("emulated"));
-    assert_eq!(found, run("emulated").1);
-    for (((name, before), (_, expected)), (_, found)) in before.iter().zip(&expected).zip(&found) {
-        // Adam turns a gradient of rounding errors into a whole step.
-        let (moved, off) = (distance(before, expected), distance(expected, found));
-        assert!(off <= 1e-2 * moved + 1e-12, "{preset}, {name}: moved by {moved}, off by {off}");
-    }
-}
-
-#[test]
-fn runs_of_symbols_agree() {
-    let settings = [("horizon", "9"), ("batch", "3"), ("critic.steps", "70"), ("iterations", "10")];
-    let settings = settings.into_iter().chain([("constraint.0.allow_infeasible", "true")]);
-    check_run("paper/synthetic", &settings.collect::<Vec<_>>());
-}
-
-#[test]
-fn networks_and_tables_work_together() {
-    let short = [("horizon", "6"), ("batch", "2"), ("critic.steps", "40"), ("iterations", "10")];
-    let short = short.into_iter().chain([("constraint.0.allow_infeasible", "true")]);
-    let network_critic = [("critic.kind", "network"), ("critic.minibatch", "16"), ("world.n", "6")];
-    check_run("synthetic", &short.clone().chain(network_critic).collect::<Vec<_>>());
-    let network_policy = [("policy.kind", "network"), ("world.n", "6")];
-    check_run("synthetic", &short.chain(network_policy).collect::<Vec<_>>());
-}
-
-#[test]
-fn runs_of_rows_agree() {
-    let settings = [("horizon", "5"), ("batch", "3"), ("critic.steps", "40"), ("critic.episode", "5")];
-    let settings =
-        settings.into_iter().chain([("world.rows", "3"), ("world.columns", "4"), ("iterations", "10")]);
-    let settings = settings.chain([("constraint.0.allow_infeasible", "true"), ("critic.minibatch", "16")]);
-    check_run("paper/wireless", &settings.collect::<Vec<_>>());
 }
