@@ -109,6 +109,19 @@ fn tiles_of_a_long_line_give_the_same_bytes() {
     assert_same("tiles", &small(&long), 2);
 }
 
+#[test]
+fn agents_far_apart_give_the_same_bytes() {
+    if !has_device() {
+        return;
+    }
+    // The ends of a ring are neighbours: no tile of agents has all neighbours of its own.
+    let ring = [("network.kind", "ring"), ("horizon", "5"), ("batch", "2"), ("critic.steps", "8")];
+    for agents in ["300", "1100", "4200"] {
+        let settings = [&ring[..], &[("world.n", agents), ("policy.init_std", "1")]].concat();
+        assert_same(agents, &small(&settings), 1);
+    }
+}
+
 /// The state of a session that trained for some iterations on one device, and went on to the end on another.
 fn handed_over(config: &Config, [from, to]: [&str; 2]) -> State {
     let begin = |device: &str| Session::new(&config.with("device", device).unwrap()).unwrap();

@@ -38,6 +38,10 @@ fn tile(agents: usize) -> usize {
 /// Agents up to which a block has all of them even where tiles are possible.
 const FEW: usize = 128;
 
+/// Agents up to which one block can have all of them: beyond, all multiprocessors are worth a start of kernels
+/// per step.
+const SOME: usize = 4096;
+
 /// Steps that a tile is advanced at once.
 const AT_ONCE: usize = 32;
 
@@ -81,7 +85,7 @@ impl Simulation {
             _ if agents <= FEW => SimulationForm::Whole,
             _ if radius * AT_ONCE * 4 <= tile(agents) => SimulationForm::Tiles { halo: radius * AT_ONCE },
             0..=MOST_THREADS => SimulationForm::Whole,
-            _ if 2 * (agents * pair_bytes + 16) <= most => SimulationForm::Looped,
+            _ if agents <= SOME && 2 * (agents * pair_bytes + 16) <= most => SimulationForm::Looped,
             _ => SimulationForm::Steps,
         };
         let simulation = Simulation { form, kept: 0, pair_bytes, agents };
