@@ -7,7 +7,16 @@
 #define KERNEL_OF(threads, name) \
     extern "C" __global__ void __launch_bounds__(threads) \
         name(const struct Run *__restrict__ run, const struct Now *__restrict__ now, int x, int y)
+// Two blocks of so many threads are to fit on a multiprocessor.
+#define KERNEL_OF_TWO(threads, name) \
+    extern "C" __global__ void __launch_bounds__(threads, 2) \
+        name(const struct Run *__restrict__ run, const struct Now *__restrict__ now, int x, int y)
+// Says that a pointer that was read from memory leads to global memory: what goes through it then cannot meet
+// shared memory, and loads and stores need not wait for each other.
+#define GLOBAL(pointer) __builtin_assume(__isGlobal(pointer))
 #define UNROLL _Pragma("unroll")
+#define UNROLL_BY_THREE _Pragma("unroll 3")
+#define UNROLL_BY_FOUR _Pragma("unroll 4")
 #define UNROLL_BY_TWO _Pragma("unroll 2")
 #define UNROLL_BY_EIGHT _Pragma("unroll 8")
 #define WARP_SYNC() __syncwarp()
@@ -20,9 +29,13 @@ DEVICE float px_root(float a) {
 #define LOWEST_BIT(mask) (__ffsll((long long)(mask)) - 1)
 #else
 typedef struct { float x, y, z, w; } FOUR;
+#define GLOBAL(pointer)
 #define KERNEL_OF(threads, name) KERNEL(name)
+#define KERNEL_OF_TWO(threads, name) KERNEL(name)
 #define UNROLL
 #define UNROLL_BY_TWO
+#define UNROLL_BY_THREE
+#define UNROLL_BY_FOUR
 #define UNROLL_BY_EIGHT
 #define WARP_SYNC() SYNC()
 #define QUOTIENT(a, b) ((a) / (b))

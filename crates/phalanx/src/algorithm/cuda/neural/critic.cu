@@ -59,12 +59,13 @@ KERNEL_OF(128, critic_order) {
 
 // Values of networks: of next states by the targets (x = 0), or along the batch (x = 1). Blocks are networks ×
 // parts of the samples.
-KERNEL_OF(READER_THREADS, critic_values) {
+KERNEL_OF_TWO(READER_THREADS, critic_values) {
     SHARED(float, sh);
     long long network = blockIdx.x, agent = run->critic_agent[network];
     struct reader_shape s = reader_shape_of(run, agent);
     const float *w = (x == 0 && CRITIC_HAS_TARGET ? run->critic_target : run->critic_weights) + run->critic_start[network];
     u32 *rows = (u32 *)(sh + READER_AT_SAMPLES);
+    GLOBAL(w);
     int total = x == 0 ? CRITIC_TRANSITIONS : BATCH * HORIZON;
     int own = PARTS(total, gridDim.y), end = own * (blockIdx.y + 1) < total ? own * (blockIdx.y + 1) : total;
     reader_load(run, &s, agent, run->q_group, w, sh);
@@ -194,6 +195,13 @@ KERNEL_OF(CRITIC_THREADS, critic_learn) {
     struct critic_gradient g;
     struct critic_descent to = {run->critic_weights + start, run->critic_first + start, run->critic_second + start,
                                 run->critic_target + start, 1, 0, 0};
+    GLOBAL(w);
+    GLOBAL(order);
+    GLOBAL(next);
+    GLOBAL(to.w);
+    GLOBAL(to.first);
+    GLOBAL(to.second);
+    GLOBAL(to.target);
     int is_finite = 1, tid = threadIdx.x;
     // r + γ·Q' of all transitions, in their order: what they are made of lies here and there.
     float *all_wanted = run->critic_wanted + network * CRITIC_TRANSITIONS;
@@ -229,10 +237,20 @@ KERNEL_OF(CRITIC_THREADS, critic_learn) {
         }
         float squares = critic_backward_tables(&s, w, &g, 0, sh);
         float factor = 1;
+        // What the steps of all but the matrices read is asked for early: it comes while the norm is worked out.
+        struct critic_gradient moments, squares_of, targets;
+#if CRITIC_ADAM
+#define CRITIC_RECALL(at, part, place) moments.part = to.first[at], squares_of.part = to.second[at]
+        CRITIC_EACH_OTHER(CRITIC_RECALL, s, sh)
+#endif
+#if CRITIC_HAS_TARGET
+#define CRITIC_RECALL_TARGET(at, part, place) targets.part = to.target[at]
+        CRITIC_EACH_OTHER(CRITIC_RECALL_TARGET, s, sh)
+#endif
 #if CRITIC_CLIPS
-#define CRITIC_SQUARE(at, slope, place) squares = fmaf(slope, slope, squares)
-        CRITIC_EACH_WEIGHT(CRITIC_SQUARE, s, g, sh)
-        CRITIC_EACH_OTHER(CRITIC_SQUARE, s, g, sh)
+#define CRITIC_SQUARE(at, part, place) squares = fmaf(g.part, g.part, squares)
+        CRITIC_EACH_WEIGHT(CRITIC_SQUARE, s, sh)
+        CRITIC_EACH_OTHER(CRITIC_SQUARE, s, sh)
         sums[tid] = squares;
         SYNC();
         for (int half = CRITIC_THREADS / 2; half > 0; half /= 2) {
@@ -252,15 +270,16 @@ KERNEL_OF(CRITIC_THREADS, critic_learn) {
         is_finite &= critic_move(&to, s.second, g.second, CRITIC_R2, CRITIC_C2, CRITIC_D1, CRITIC_D2, sh + CRITIC_AT_W2, CRITIC_STRIDE_W2);
 #endif
         // New embeddings wait until the old ones have been used.
-#define CRITIC_MOVE(at, slope, place)                                                                      \
+#define CRITIC_MOVE(at, part, place)                                                                      \
     {                                                                                                      \
         float *from = place;                                                                               \
         int is_table = from >= sh + CRITIC_AT_TABLE && from < sh + CRITIC_AT_TABLE + CRITIC_TABLE;         \
-        float moved = critic_step(&to, at, *from, slope, critic_recall(&to, at));                          \
+        struct critic_memory memory = {moments.part, squares_of.part, targets.part};                       \
+        float moved = critic_step(&to, at, *from, g.part, memory);                                         \
         from[is_table ? CRITIC_AT_NEW_TABLE - CRITIC_AT_TABLE : 0] = moved;                                \
         is_finite &= moved - moved == 0;                                                                   \
     }
-        CRITIC_EACH_OTHER(CRITIC_MOVE, s, g, sh)
+        CRITIC_EACH_OTHER(CRITIC_MOVE, s, sh)
         SYNC();
         for (int item = tid; item < s.slots * CRITIC_D1; item += CRITIC_THREADS) {
             int slot = item / CRITIC_D1, u = item % CRITIC_D1;

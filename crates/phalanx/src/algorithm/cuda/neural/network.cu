@@ -156,9 +156,11 @@ DEVICE void net_load(const struct Run *run, const struct net_shape *s, long long
 DEVICE void net_observe(const struct Run *run, const struct net_shape *s, long long agent, int count, float *sh) {
     const u32 *rows = (const u32 *)(sh + NET_AT_SAMPLES), *members = (const u32 *)(sh + NET_AT_GROUP);
     u8 *symbols = (u8 *)(sh + NET_AT_SYMBOLS);
-    for (int k = threadIdx.x; k < count * s->members; k += NET_THREADS) {
+    const pair_t *pairs = run->pairs;
+    GLOBAL(pairs);
+    UNROLL_BY_THREE for (int k = threadIdx.x; k < count * s->members; k += NET_THREADS) {
         int sample = k / s->members, m = k % s->members;
-        pair_t pair = run->pairs[(long long)rows[sample] * AGENTS + members[m]];
+        pair_t pair = pairs[(long long)rows[sample] * AGENTS + members[m]];
         symbols[sample * 2 * NET_MEMBERS + m] = STATE_OF(pair);
         symbols[sample * 2 * NET_MEMBERS + NET_MEMBERS + m] = ACTION_OF(pair);
     }
@@ -166,6 +168,8 @@ DEVICE void net_observe(const struct Run *run, const struct net_shape *s, long l
 #if NET_ROWS > 0
     const u8 *member = run->net_view_member + agent * (NET_ROWS * NET_WIDTH);
     const float *value = run->net_view_value + agent * (NET_ROWS * NET_WIDTH * MAX_STATES);
+    GLOBAL(member);
+    GLOBAL(value);
     for (int k = threadIdx.x; k < count * (NET_ROWS * NET_WIDTH); k += NET_THREADS) {
         int sample = k / (NET_ROWS * NET_WIDTH), place = k % (NET_ROWS * NET_WIDTH), m = member[place];
         int state = m == 255 ? 0 : symbols[sample * 2 * NET_MEMBERS + m];
@@ -173,12 +177,20 @@ DEVICE void net_observe(const struct Run *run, const struct net_shape *s, long l
             value[place * MAX_STATES + state];
     }
     SYNC();
-    for (int k = WARP; k < count * NET_ROWS; k += NET_WARPS) {
-        int sample = k / NET_ROWS, row = k % NET_ROWS;
-        for (int h = LANE; h < NET_ROW_UNITS; h += 32) {
-            float sum = sh[NET_AT_ROW_BIAS + h];
-            UNROLL for (int c = 0; c < NET_WIDTH; c++)
-                sum = fmaf(sh[NET_AT_VIEW + k * NET_STRIDE_VIEW + c], sh[NET_AT_ROW + c * NET_ROW_UNITS + h], sum);
+    for (int h = LANE; h < NET_ROW_UNITS; h += 32) {
+        // A unit's weights stay with its lane: only views are read again and again, by fours.
+        float own[NET_STRIDE_VIEW], bias = sh[NET_AT_ROW_BIAS + h];
+        UNROLL for (int c = 0; c < NET_STRIDE_VIEW; c++) own[c] = c < NET_WIDTH ? sh[NET_AT_ROW + c * NET_ROW_UNITS + h] : 0;
+        UNROLL_BY_TWO for (int k = WARP; k < count * NET_ROWS; k += NET_WARPS) {
+            int sample = k / NET_ROWS, row = k % NET_ROWS;
+            float sum = bias;
+            UNROLL for (int c = 0; c < NET_WIDTH; c += 4) {
+                FOUR four = *(const FOUR *)(sh + NET_AT_VIEW + k * NET_STRIDE_VIEW + c);
+                sum = fmaf(four.x, own[c], sum);
+                if (c + 1 < NET_WIDTH) sum = fmaf(four.y, own[c + 1], sum);
+                if (c + 2 < NET_WIDTH) sum = fmaf(four.z, own[c + 2], sum);
+                if (c + 3 < NET_WIDTH) sum = fmaf(four.w, own[c + 3], sum);
+            }
             sh[NET_AT_ROWS + sample * NET_STRIDE_ROWS + row * NET_ROW_UNITS + h] = row < s->rows && sum > 0 ? sum : 0;
         }
     }
@@ -276,7 +288,7 @@ DEVICE void net_forward(const struct net_shape *s, int count, float *sh) {
 // sum[r][c] += Σ over samples of a[sample][i]·b[sample][u], i the warp's r-th row, u the lane's c-th unit.
 DEVICE void net_outer(float *sum, int rows, int columns, const float *a, int a_stride, const float *b, int b_stride, int units,
                       int count) {
-    UNROLL_BY_TWO for (int sample = 0; sample < count; sample++) {
+    UNROLL_BY_FOUR for (int sample = 0; sample < count; sample++) {
         const float *left = a + sample * a_stride + WARP * rows;
         float right[AT_LEAST_ONE(NET_MOST)];
         UNROLL for (int c = 0; c < columns; c++) {
@@ -306,7 +318,9 @@ DEVICE void net_outer(float *sum, int rows, int columns, const float *a, int a_s
 DEVICE void net_add_rows(float *sum, const float *d, int stride, int units, int count) {
     UNROLL for (int j = 0; j < PARTS(units, NET_THREADS); j++) {
         int u = threadIdx.x + j * NET_THREADS;
-        if (u < units) for (int sample = 0; sample < count; sample++) sum[j] += d[sample * stride + u];
+        if (u < units) {
+            UNROLL_BY_EIGHT for (int sample = 0; sample < count; sample++) sum[j] += d[sample * stride + u];
+        }
     }
 }
 
@@ -336,9 +350,10 @@ DEVICE void net_backward(const struct net_shape *s, int count, struct net_gradie
     float *top = sh + NET_AT_TOP, *h1 = sh + NET_AT_H1;
     UNROLL for (int j = 0; j < PARTS(NET_TOP * NET_OUTPUTS, NET_THREADS); j++) {
         int k = threadIdx.x + j * NET_THREADS, i = k / NET_OUTPUTS, o = k % NET_OUTPUTS;
-        if (k < NET_TOP * NET_OUTPUTS)
-            for (int sample = 0; sample < count; sample++)
+        if (k < NET_TOP * NET_OUTPUTS) {
+            UNROLL_BY_EIGHT for (int sample = 0; sample < count; sample++)
                 g->last[j] = fmaf(top[sample * NET_STRIDE_TOP + i], slopes[sample * NET_OUTPUTS + o], g->last[j]);
+        }
     }
     net_add_rows(g->last_bias, slopes, NET_OUTPUTS, NET_OUTPUTS, count);
     SYNC();
@@ -367,7 +382,7 @@ DEVICE void net_backward(const struct net_shape *s, int count, struct net_gradie
         struct net_slot t = net_slot_of(s, slot);
         if (v >= t.vocabulary) continue;
         u64 mask = 0;
-        for (int sample = 0; sample < count; sample++)
+        UNROLL_BY_EIGHT for (int sample = 0; sample < count; sample++)
             mask |= (u64)(symbols[sample * 2 * NET_MEMBERS + t.code] == v) << sample;
         masks[t.products + v] = mask;
     }
@@ -421,7 +436,8 @@ DEVICE float net_backward_tables(const struct net_shape *s, const float *w, stru
             sums[v] = 0;
             own[v] = v < t.vocabulary ? sh[NET_AT_TABLE + t.table + v * NET_DIMENSION + d] : 0;
         }
-        for (int slot = group * s->members; slot < (group + 1) * s->members; slot++) {
+        // Several slots at once: each waits for weights from global memory.
+        UNROLL_BY_THREE for (int slot = group * s->members; slot < (group + 1) * s->members; slot++) {
             t = net_slot_of(s, slot);
             const float *weights = w + s->first + (s->features + slot * NET_DIMENSION + d) * NET_D1;
             UNROLL for (int c = 0; c < NET_C1; c++) {
@@ -442,7 +458,9 @@ DEVICE float net_backward_tables(const struct net_shape *s, const float *w, stru
     UNROLL for (int j = 0; j < PARTS(NET_TABLE, NET_THREADS); j++) {
         int k = threadIdx.x + j * NET_THREADS;
         g->table[j] = 0;
-        if (k < NET_TABLE) for (int lane = 0; lane < 32; lane++) g->table[j] += parts[k * 33 + lane];
+        if (k < NET_TABLE) {
+            UNROLL for (int lane = 0; lane < 32; lane++) g->table[j] += parts[k * 33 + lane];
+        }
     }
     SYNC();
 #endif
@@ -457,15 +475,15 @@ DEVICE void net_clear(struct net_gradient *g, const struct net_shape *s, float *
     SYNC();
 }
 
-// Call EACH(where, slope, place) for parameters that the thread has the gradient of: where it lies among the
-// parameters and in shared memory. The first has those of the matrices between layers, but for symbols' weights
+// Call EACH(where, part, place) for parameters that the thread has the gradient of: where it lies among the
+// parameters, its member of net_gradient, where it lies in shared memory. The first has those of the matrices between layers, but for symbols' weights
 // in the first layer, the second all others.
-#define NET_EACH_WEIGHT(EACH, s, g, sh) \
+#define NET_EACH_WEIGHT(EACH, s, sh) \
     UNROLL for (int r = 0; r < NET_R1; r++) { \
         UNROLL for (int c = 0; c < NET_C1; c++) { \
             int i = WARP * NET_R1 + r, u = LANE + 32 * c; \
             if (i < s.features && u < NET_D1) \
-                EACH(s.first + i * NET_D1 + u, g.first[r * NET_C1 + c], sh + NET_AT_W1 + i * NET_STRIDE_W1 + u); \
+                EACH(s.first + i * NET_D1 + u, first[r * NET_C1 + c], sh + NET_AT_W1 + i * NET_STRIDE_W1 + u); \
         } \
     } \
     if (NET_D2 > 0) { \
@@ -473,43 +491,43 @@ DEVICE void net_clear(struct net_gradient *g, const struct net_shape *s, float *
             UNROLL for (int c = 0; c < NET_C2; c++) { \
                 int i = WARP * NET_R2 + r, u = LANE + 32 * c; \
                 if (i < NET_D1 && u < NET_D2) \
-                    EACH(s.second + i * NET_D2 + u, g.second[r * NET_C2 + c], sh + NET_AT_W2 + i * NET_STRIDE_W2 + u); \
+                    EACH(s.second + i * NET_D2 + u, second[r * NET_C2 + c], sh + NET_AT_W2 + i * NET_STRIDE_W2 + u); \
             } \
         } \
     }
-#define NET_EACH_OTHER(EACH, s, g, sh) \
+#define NET_EACH_OTHER(EACH, s, sh) \
     UNROLL for (int r = 0; r < NET_RV; r++) { \
         UNROLL for (int c = 0; c < NET_CV; c++) { \
             int i = WARP * NET_RV + r, u = LANE + 32 * c; \
             if (i < s.width && u < NET_ROW_UNITS) \
-                EACH(i * NET_ROW_UNITS + u, g.row[r * NET_CV + c], sh + NET_AT_ROW + i * NET_ROW_UNITS + u); \
+                EACH(i * NET_ROW_UNITS + u, row[r * NET_CV + c], sh + NET_AT_ROW + i * NET_ROW_UNITS + u); \
         } \
     } \
     UNROLL for (int j = 0; j < PARTS(NET_ROW_UNITS, NET_THREADS); j++) { \
         int u = threadIdx.x + j * NET_THREADS; \
-        if (u < NET_ROW_UNITS && s.rows > 0) EACH(s.row_bias + u, g.row_bias[j], sh + NET_AT_ROW_BIAS + u); \
+        if (u < NET_ROW_UNITS && s.rows > 0) EACH(s.row_bias + u, row_bias[j], sh + NET_AT_ROW_BIAS + u); \
     } \
     UNROLL for (int j = 0; j < PARTS(NET_D1, NET_THREADS); j++) { \
         int u = threadIdx.x + j * NET_THREADS; \
-        if (u < NET_D1) EACH(s.first_bias + u, g.first_bias[j], sh + NET_AT_B1 + u); \
+        if (u < NET_D1) EACH(s.first_bias + u, first_bias[j], sh + NET_AT_B1 + u); \
     } \
     UNROLL for (int j = 0; j < PARTS(NET_D2, NET_THREADS); j++) { \
         int u = threadIdx.x + j * NET_THREADS; \
-        if (u < NET_D2) EACH(s.second_bias + u, g.second_bias[j], sh + NET_AT_B2 + u); \
+        if (u < NET_D2) EACH(s.second_bias + u, second_bias[j], sh + NET_AT_B2 + u); \
     } \
     UNROLL for (int j = 0; j < PARTS(NET_TOP * NET_OUTPUTS, NET_THREADS); j++) { \
         int k = threadIdx.x + j * NET_THREADS, i = k / NET_OUTPUTS, o = k % NET_OUTPUTS; \
-        if (i < NET_TOP && o < s.outputs) EACH(s.last + i * s.outputs + o, g.last[j], sh + NET_AT_LAST + k); \
+        if (i < NET_TOP && o < s.outputs) EACH(s.last + i * s.outputs + o, last[j], sh + NET_AT_LAST + k); \
     } \
     UNROLL for (int j = 0; j < PARTS(NET_OUTPUTS, NET_THREADS); j++) { \
         int o = threadIdx.x + j * NET_THREADS; \
-        if (o < s.outputs) EACH(s.last_bias + o, g.last_bias[j], sh + NET_AT_LAST_BIAS + o); \
+        if (o < s.outputs) EACH(s.last_bias + o, last_bias[j], sh + NET_AT_LAST_BIAS + o); \
     } \
     UNROLL for (int j = 0; j < PARTS(NET_TABLE, NET_THREADS); j++) { \
         int k = threadIdx.x + j * NET_THREADS, of_states = k < NET_STATES * NET_DIMENSION; \
         int at = of_states ? k : k - NET_STATES * NET_DIMENSION; \
         if (k < NET_TABLE && at < (of_states ? s.states : s.actions) * NET_DIMENSION) \
-            EACH((of_states ? s.state_table : s.action_table) + at, g.table[j], sh + NET_AT_TABLE + k); \
+            EACH((of_states ? s.state_table : s.action_table) + at, table[j], sh + NET_AT_TABLE + k); \
     }
 
 // The slope of a symbol's weight in the first layer: of slot t, dimension d, unit u.

@@ -13,7 +13,7 @@ DEVICE void policy_law(const float *logits, int count, double *law) {
 }
 
 // Actions of step x in all trajectories. Blocks (agent, part of the trajectories).
-KERNEL_OF(POLICY_THREADS, policy_act_step) {
+KERNEL_OF_TWO(POLICY_THREADS, policy_act_step) {
     SHARED(float, sh);
     long long agent = blockIdx.x;
     struct policy_shape s = policy_shape_of(run, agent);
@@ -21,7 +21,9 @@ KERNEL_OF(POLICY_THREADS, policy_act_step) {
     int of_batch = x < BATCH_ROOM ? BATCH : 0, total = of_batch + (x < CHAIN_ROOM ? CHAINS : 0);
     int own = PARTS(total, gridDim.y), end = own * (blockIdx.y + 1) < total ? own * (blockIdx.y + 1) : total;
     if (own * blockIdx.y >= total) return;
-    policy_load(run, &s, agent, run->p_group, run->policy_weights + run->policy_start[agent], sh);
+    const float *w = run->policy_weights + run->policy_start[agent];
+    GLOBAL(w);
+    policy_load(run, &s, agent, run->p_group, w, sh);
     for (int first = own * blockIdx.y; first < end; first += POLICY_TILE) {
         int count = end - first < POLICY_TILE ? end - first : POLICY_TILE;
         for (int k = threadIdx.x; k < count; k += POLICY_THREADS) {
@@ -98,7 +100,7 @@ DEVICE void policy_spread(const struct Run *run, long long agent, double *sums, 
 }
 
 // Gradients in θ of parts of the batch. Blocks (agent, part).
-KERNEL_OF(POLICY_THREADS, policy_gradients) {
+KERNEL_OF_TWO(POLICY_THREADS, policy_gradients) {
     SHARED(float, sh);
     long long agent = blockIdx.x;
     struct policy_shape s = policy_shape_of(run, agent);
@@ -106,6 +108,8 @@ KERNEL_OF(POLICY_THREADS, policy_gradients) {
     const float *w = run->policy_weights + run->policy_start[agent];
     float *out = run->policy_partial + (long long)blockIdx.y * run->parameters + run->policy_start[agent];
     struct policy_gradient g;
+    GLOBAL(w);
+    GLOBAL(out);
     double mean, scale;
     policy_spread(run, agent, (double *)(sh + POLICY_AT_SUMS), &mean, &scale);
     policy_load(run, &s, agent, run->p_group, w, sh);
@@ -131,9 +135,9 @@ KERNEL_OF(POLICY_THREADS, policy_gradients) {
         policy_backward(&s, count, &g, sh);
     }
     policy_backward_tables(&s, w, &g, 0, sh);
-#define POLICY_WRITE(at, slope, place) out[at] = slope
-    POLICY_EACH_WEIGHT(POLICY_WRITE, s, g, sh)
-    POLICY_EACH_OTHER(POLICY_WRITE, s, g, sh)
+#define POLICY_WRITE(at, part, place) out[at] = g.part
+    POLICY_EACH_WEIGHT(POLICY_WRITE, s, sh)
+    POLICY_EACH_OTHER(POLICY_WRITE, s, sh)
     for (int item = threadIdx.x; item < s.slots * POLICY_D1; item += POLICY_THREADS) {
         int slot = item / POLICY_D1, u = item % POLICY_D1;
         struct policy_slot t = policy_slot_of(&s, slot);

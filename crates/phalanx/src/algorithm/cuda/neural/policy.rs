@@ -102,6 +102,7 @@ impl CardPolicy for NetworkPolicy {
     }
 }
 
-/// Threads of a block, and its samples at a time.
+/// Threads of a block, and its samples at a time: few enough that two blocks fit on a multiprocessor, and one
+/// computes while the other waits.
 const THREADS: usize = 256;
-const TILE: usize = 64;
+const TILE: usize = 32;
