@@ -44,11 +44,13 @@ impl Mirror {
         Mirror { field, array, form: RowsForm::RowAfterRow }
     }
 
-    /// Whether it is 0 before anything is learnt.
+    /// Whether it is 0 before anything is learnt: moments, tables and averages are, and θ may be.
     pub fn begins_at_zero(&self, field: &Field<'_>) -> bool {
         match (self.field, field) {
-            ("theta" | "dual.mu" | "dual.integral", _) => false,
-            (_, Field::SingleRows(rows)) => rows.data().iter().all(|&x| x == 0.0),
+            ("theta" | "dual.mu" | "dual.integral", Field::Rows(rows)) => {
+                rows.data().par_iter().all(|x| x.to_bits() == 0)
+            }
+            (_, Field::SingleRows(rows)) => rows.data().par_iter().all(|x| x.to_bits() == 0),
             _ => true,
         }
     }

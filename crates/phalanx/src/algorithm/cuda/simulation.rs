@@ -78,7 +78,7 @@ impl Simulation {
         let radius = if kernel.reads_actions { of_world + of_policy } else { of_world.max(of_policy) };
         let most = gpu.shared_memory();
         let form = match agents {
-            0..=FEW => SimulationForm::Whole,
+            _ if agents <= FEW => SimulationForm::Whole,
             _ if radius * AT_ONCE * 4 <= tile(agents) => SimulationForm::Tiles { halo: radius * AT_ONCE },
             0..=MOST_THREADS => SimulationForm::Whole,
             _ if 2 * (agents * pair_bytes + 16) <= most => SimulationForm::Looped,
