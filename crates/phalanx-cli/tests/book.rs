@@ -85,6 +85,11 @@ fn several_processes() {
 }
 
 #[test]
+fn on_a_gpu() {
+    Page::read("gpu.md").run();
+}
+
+#[test]
 fn agents_at_work() {
     Page::read("agents.md").run();
 }
@@ -170,6 +175,7 @@ const TESTED: [&str; 27] = [
     "results.md",
     "sweeps.md",
     "processes.md",
+    "gpu.md",
     "agents.md",
     "exact.md",
     "paper.md",

@@ -204,8 +204,13 @@ def test_the_command_line_comes_with_the_package():
         (lambda: phalanx.train("synthetic", dual=[]), "dual"),
         (lambda: phalanx.train("synthetic", progress="x"), "progress"),
         (lambda: phalanx.train({1: 2}), "source"),
+        (lambda: phalanx.train("synthetic", device="gpu"), "device"),
+        (lambda: phalanx.train("synthetic", device=0), "device"),
+        (lambda: phalanx.train("synthetic", device="cuda", algorithm="exact"), "device"),
+        (lambda: phalanx.train("pistonball", device="cuda"), "world.kind"),
         (lambda: phalanx.load(1), "path"),
         (lambda: phalanx.resume(None), "run"),
+        (lambda: phalanx.resume("nowhere", device=0), "device"),
         (lambda: phalanx.load(".", utilities=1), "path"),
         (lambda: phalanx.evaluate("synthetic", policy=1), "policy"),
         (lambda: phalanx.evaluate("synthetic", evaluation_seed=-1), "evaluation_seed"),
@@ -226,6 +231,15 @@ def test_bad_input_is_named(call, words):
     message = str(told.value)
     assert words in message and "\n" not in message
     assert not message.startswith("-")
+
+
+def test_runs_go_on_with_another_device(tmp_path):
+    whole = phalanx.train("synthetic", iterations=8, out=tmp_path / "whole")
+    stopped = phalanx.train("synthetic", iterations=8, out=tmp_path / "run", callback=lambda at: phalanx.STOP)
+    with pytest.raises(phalanx.ConfigError, match="device: `gpu`"):
+        phalanx.resume(stopped, device="gpu")
+    resumed = phalanx.resume(stopped, device="auto")  # too small for a GPU
+    assert (resumed.path / "metrics.csv").read_bytes() == (whole.path / "metrics.csv").read_bytes()
 
 
 def test_observations_that_do_not_fit_are_named():
