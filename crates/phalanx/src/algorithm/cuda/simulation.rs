@@ -38,8 +38,8 @@ fn tile(agents: usize) -> usize {
 /// Agents up to which a block has all of them even where tiles are possible.
 const FEW: usize = 128;
 
-/// Agents up to which one block can have all of them: beyond, all multiprocessors are worth a start of kernels
-/// per step.
+/// Agents up to which one block can have all of them: beyond, all multiprocessors are worth a start of
+/// kernels per step.
 const SOME: usize = 4096;
 
 /// Steps that a tile is advanced at once.
