@@ -151,7 +151,7 @@ fn theory() {
     page.run_in(folder.path());
 }
 
-const TESTED: [&str; 27] = [
+const TESTED: [&str; 28] = [
     "problem.md",
     "first-run.md",
     "own-model.md",
