@@ -29,6 +29,16 @@ const OTHER_MEANINGS: &[(&str, &str, &str)] = &[
     ("seed", "sweep/summary.rs", "a column: the seed in the sweep"),
     ("seed", "graph/config.rs", "network.seed"),
     ("seed", "xtask/src/python.rs", "an argument in Python"),
+    ("batch", "xtask/src/gpu/speed.rs", "a command line that is measured, as a user writes it"),
+    ("checkpoint.seconds", "xtask/src/gpu/bytes.rs", "a command line that is measured, as a user writes it"),
+    ("checkpoint.seconds", "xtask/src/gpu/speed.rs", "a command line that is measured, as a user writes it"),
+    ("evaluation.episodes", "xtask/src/gpu/bytes.rs", "a command line that is measured, as a user writes it"),
+    ("evaluation.episodes", "xtask/src/gpu/speed.rs", "a command line that is measured, as a user writes it"),
+    ("iterations", "xtask/src/gpu/bytes.rs", "a command line that is measured, as a user writes it"),
+    ("iterations", "xtask/src/gpu/speed.rs", "a command line that is measured, as a user writes it"),
+    ("iterations", "xtask/src/gpu/trainer.rs", "a command line that is measured, as a user writes it"),
+    ("world.n", "xtask/src/gpu/bytes.rs", "a command line that is measured, as a user writes it"),
+    ("world.n", "xtask/src/gpu/speed.rs", "a command line that is measured, as a user writes it"),
 ];
 
 /// Graphs that no preset has.
