@@ -28,6 +28,11 @@ pub trait Algorithm: Send + Sync {
     /// One iteration.
     fn step(&mut self) -> Result<Summary>;
 
+    /// Copies the state to the device that iterates, so that the first iteration takes as long as the others.
+    fn prepare(&mut self) -> Result<()> {
+        Ok(())
+    }
+
     /// Brings what the host knows of policy and multipliers in step with the device that iterates. To be
     /// called before they are looked at.
     fn settle(&mut self) -> Result<()> {

@@ -147,6 +147,11 @@ impl Session {
         self.algorithm.share_restored()
     }
 
+    /// Brings the device that trains in step with what was built or restored; the first iteration would.
+    pub(super) fn prepare(&mut self) -> Result<()> {
+        self.algorithm.prepare()
+    }
+
     /// Brings everything that can be looked at in step with the device that trains: to be called before
     /// fields, policy or multipliers are looked at in the middle of training.
     pub fn settle(&mut self) -> Result<()> {

@@ -148,6 +148,7 @@ impl Run {
         mut progress: impl FnMut(&Summary, &mut Session),
     ) -> Result<Ending> {
         let halo = self.session.task.halo.clone();
+        self.session.prepare()?;
         let (before, begin) = (self.elapsed, Instant::now());
         let mut timer = CheckpointTimer::new(&mut self.session);
         while !self.session.is_done() {

@@ -317,9 +317,7 @@ fn add_update(layout: &mut Layout, shape: &Shape, host: &PrimalDual, policy: &dy
 impl Algorithm for CudaPrimalDual {
     /// One iteration of Algorithm 1, lines 3 to 9, on the card.
     fn step(&mut self) -> Result<Summary> {
-        if self.host_is_newer {
-            self.upload()?;
-        }
+        self.prepare()?;
         self.host.progress.start();
         let now = self.begin_iteration();
         (self.policy_is_older, self.fields_are_older) = (true, true);
@@ -338,6 +336,10 @@ impl Algorithm for CudaPrimalDual {
         }
         host.progress.iteration += 1;
         Ok(summary)
+    }
+
+    fn prepare(&mut self) -> Result<()> {
+        if self.host_is_newer { self.upload() } else { Ok(()) }
     }
 
     fn settle(&mut self) -> Result<()> {

@@ -19,7 +19,6 @@
 #define UNROLL_BY_FOUR _Pragma("unroll 4")
 #define UNROLL_BY_TWO _Pragma("unroll 2")
 #define UNROLL_BY_EIGHT _Pragma("unroll 8")
-#define WARP_SYNC() __syncwarp()
 #define QUOTIENT(a, b) __fdividef(a, b)
 DEVICE float px_root(float a) {
     float root;
@@ -37,7 +36,6 @@ typedef struct { float x, y, z, w; } FOUR;
 #define UNROLL_BY_THREE
 #define UNROLL_BY_FOUR
 #define UNROLL_BY_EIGHT
-#define WARP_SYNC() SYNC()
 #define QUOTIENT(a, b) ((a) / (b))
 #define px_root(a) sqrtf(a)
 #define LOWEST_BIT(mask) __builtin_ctzll(mask)

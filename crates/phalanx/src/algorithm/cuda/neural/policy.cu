@@ -107,17 +107,20 @@ KERNEL_OF_TWO(POLICY_THREADS, policy_gradients) {
     u32 *rows = (u32 *)(sh + POLICY_AT_SAMPLES);
     const float *w = run->policy_weights + run->policy_start[agent];
     float *out = run->policy_partial + (long long)blockIdx.y * run->parameters + run->policy_start[agent];
+    float *earlier = run->policy_earlier + (blockIdx.y * AGENTS + agent) * POLICY_EARLIER;
     struct policy_gradient g;
     GLOBAL(w);
     GLOBAL(out);
+    GLOBAL(earlier);
     double mean, scale;
     policy_spread(run, agent, (double *)(sh + POLICY_AT_SUMS), &mean, &scale);
     policy_load(run, &s, agent, run->p_group, w, sh);
-    policy_clear(&g, &s, sh);
-    int own = PARTS(BATCH * HORIZON, POLICY_PARTS), end = own * (blockIdx.y + 1);
+    policy_clear(&g);
+    int own = PARTS(BATCH * HORIZON, POLICY_PARTS), begin = own * blockIdx.y, end = begin + own;
     if (end > BATCH * HORIZON) end = BATCH * HORIZON;
-    for (int first = own * blockIdx.y; first < end; first += POLICY_TILE) {
+    for (int first = begin; first < end; first += POLICY_TILE) {
         int count = end - first < POLICY_TILE ? end - first : POLICY_TILE;
+        struct policy_tile tile = {first == begin, first + count == end, earlier};
         for (int k = threadIdx.x; k < count; k += POLICY_THREADS)
             rows[k] = BATCH_ROW((first + k) / HORIZON, (first + k) % HORIZON);
         SYNC();
@@ -132,7 +135,7 @@ KERNEL_OF_TWO(POLICY_THREADS, policy_gradients) {
             for (int b = 0; b < POLICY_OUTPUTS; b++) outputs[b] = b < s.outputs ? (float)law[b] : 0;
         }
         SYNC();
-        policy_backward(&s, count, &g, sh);
+        policy_backward(&s, count, &g, tile, sh);
     }
     policy_backward_tables(&s, w, &g, 0, sh);
 #define POLICY_WRITE(at, part, place) out[at] = g.part
