@@ -71,15 +71,22 @@ DEVICE void copy_entries(double *to, long long to_apart, const double *from, lon
     }
 }
 
+// Of few actions all are worked out side by side.
+#if MAX_ACTIONS <= 8
+#define EACH_ACTION(b, count) UNROLL for (int b = 0; b < MAX_ACTIONS; b++) if (b < (count))
+#else
+#define EACH_ACTION(b, count) for (int b = 0; b < (count); b++)
+#endif
+
 // Thresholds of a law on draws of 31 bits, as in `phalanx_agent::draw`.
 DEVICE void write_thresholds(const double *law, int count, u32 *out) {
     double total = -0.0, cumulative = 0.0;
     int last = 0;
-    for (int b = 0; b < count; b++) {
+    EACH_ACTION(b, count) {
         total += law[b];
         if (law[b] > 0.0) last = b;
     }
-    for (int b = 0; b < count - 1; b++) {
+    EACH_ACTION(b, count - 1) {
         cumulative += law[b];
         out[b] = b >= last ? 0x80000000u : (u32)round(cumulative / total * 2147483648.0);
     }
@@ -88,10 +95,10 @@ DEVICE void write_thresholds(const double *law, int count, u32 *out) {
 // The soft-max of logits, in place, as in `phalanx_agent::law`.
 DEVICE void softmax(double *law, int count) {
     double largest = -px_infinity(), total = 0.0;
-    for (int b = 0; b < count; b++) largest = fmax(largest, law[b]);
-    for (int b = 0; b < count; b++) {
+    EACH_ACTION(b, count) largest = fmax(largest, law[b]);
+    EACH_ACTION(b, count) {
         law[b] = px_exp(law[b] - largest);
         total += law[b];
     }
-    for (int b = 0; b < count; b++) law[b] /= total;
+    EACH_ACTION(b, count) law[b] /= total;
 }

@@ -19,6 +19,9 @@
 #define UNROLL_BY_FOUR _Pragma("unroll 4")
 #define UNROLL_BY_TWO _Pragma("unroll 2")
 #define UNROLL_BY_EIGHT _Pragma("unroll 8")
+#define WARP_SYNC() __syncwarp()
+// A number that the compiler shall not work with ahead of time.
+#define OPAQUE(x) asm volatile("" : "+r"(x))
 #define QUOTIENT(a, b) __fdividef(a, b)
 DEVICE float px_root(float a) {
     float root;
@@ -36,6 +39,8 @@ typedef struct { float x, y, z, w; } FOUR;
 #define UNROLL_BY_THREE
 #define UNROLL_BY_FOUR
 #define UNROLL_BY_EIGHT
+#define WARP_SYNC() SYNC()
+#define OPAQUE(x)
 #define QUOTIENT(a, b) ((a) / (b))
 #define px_root(a) sqrtf(a)
 #define LOWEST_BIT(mask) __builtin_ctzll(mask)

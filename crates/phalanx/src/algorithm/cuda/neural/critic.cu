@@ -152,29 +152,35 @@ DEVICE float critic_step(const struct critic_descent *to, int at, float w, float
     return w;
 }
 
-#define CRITIC_AT_ONCE (CRITIC_MOST > 8 ? CRITIC_MOST : 8)
+#define CRITIC_AT_ONCE (CRITIC_MOST > 16 ? CRITIC_MOST : 16)
 
 // Steps of a thread's part of a matrix, whose `inputs` rows of `units` begin at `from`. Memory is asked for by
 // many parameters before the first of them moves: otherwise each would wait for the one before.
 DEVICE int critic_move(const struct critic_descent *to, int from, const float *slopes, int rows, int columns, int inputs,
                        int units, float *w, int stride) {
-    int is_finite = 1;
+    int is_finite = 1, own = from + WARP * rows * units + LANE, left = inputs - WARP * rows;
+    // One address for all, worked out here: many of them would fill the registers.
+    OPAQUE(own);
+    OPAQUE(left);
+    struct critic_descent here = {to->w + own, to->first + own, to->second + own, to->target + own, to->factor, to->rate, to->epsilon};
+    w += WARP * rows * stride + LANE;
     UNROLL for (int first = 0; first < rows; first += CRITIC_AT_ONCE / columns) {
-        struct critic_memory memory[CRITIC_AT_ONCE];
-        UNROLL for (int r = 0; r < CRITIC_AT_ONCE / columns; r++) {
-            UNROLL for (int c = 0; c < columns; c++) {
-                int i = WARP * rows + first + r, u = LANE + 32 * c;
-                if (first + r < rows && i < inputs && u < units) memory[r * columns + c] = critic_recall(to, from + i * units + u);
-            }
+        float moments[CRITIC_AT_ONCE], squares[CRITIC_AT_ONCE], targets[CRITIC_AT_ONCE];
+        UNROLL for (int k = 0; k < CRITIC_AT_ONCE / columns * columns; k++) {
+            int r = first + k / columns, c = k % columns, is_there = r < left && LANE + 32 * c < units;
+            struct critic_memory memory = {0, 0, 0};
+            if (r < rows && is_there) memory = critic_recall(&here, r * units + 32 * c);
+            moments[k] = memory.first;
+            squares[k] = memory.second;
+            targets[k] = memory.target;
         }
-        UNROLL for (int r = 0; r < CRITIC_AT_ONCE / columns; r++) {
-            UNROLL for (int c = 0; c < columns; c++) {
-                int i = WARP * rows + first + r, u = LANE + 32 * c;
-                if (first + r < rows && i < inputs && u < units) {
-                    float *place = w + i * stride + u;
-                    *place = critic_step(to, from + i * units + u, *place, slopes[(first + r) * columns + c], memory[r * columns + c]);
-                    is_finite &= *place - *place == 0;
-                }
+        UNROLL for (int k = 0; k < CRITIC_AT_ONCE / columns * columns; k++) {
+            int r = first + k / columns, c = k % columns, is_there = r < left && LANE + 32 * c < units;
+            if (r < rows && is_there) {
+                struct critic_memory memory = {moments[k], squares[k], targets[k]};
+                float *place = w + r * stride + 32 * c;
+                *place = critic_step(&here, r * units + 32 * c, *place, slopes[r * columns + c], memory);
+                is_finite &= *place - *place == 0;
             }
         }
     }
@@ -182,7 +188,7 @@ DEVICE int critic_move(const struct critic_descent *to, int from, const float *s
 }
 
 // A pass (number x) over all transitions in minibatches. A block per network.
-KERNEL_OF_TWO(CRITIC_THREADS, critic_learn) {
+KERNEL_OF(CRITIC_THREADS, critic_learn) {
     SHARED(float, sh);
     long long network = blockIdx.x, agent = run->critic_agent[network], start = run->critic_start[network];
     int slot_of_agent = run->critic_slot[network], utility = slot_of_agent / CRITIC_TWINS;
@@ -192,14 +198,12 @@ KERNEL_OF_TWO(CRITIC_THREADS, critic_learn) {
     const float *w = run->critic_weights + start;
     const u32 *order = run->critic_order + (agent * CRITIC_PASSES + x) * CRITIC_TRANSITIONS;
     const float *next = run->critic_next + (network - slot_of_agent % CRITIC_TWINS) * CRITIC_TRANSITIONS;
-    float *earlier = run->critic_earlier + (CRITIC_MANY_TILES ? network * CRITIC_EARLIER : 0);
     struct critic_gradient g;
     struct critic_descent to = {run->critic_weights + start, run->critic_first + start, run->critic_second + start,
                                 run->critic_target + start, 1, 0, 0};
     GLOBAL(w);
     GLOBAL(order);
     GLOBAL(next);
-    GLOBAL(earlier);
     GLOBAL(to.w);
     GLOBAL(to.first);
     GLOBAL(to.second);
@@ -220,10 +224,9 @@ KERNEL_OF_TWO(CRITIC_THREADS, critic_learn) {
     for (int from = 0; from < CRITIC_TRANSITIONS; from += CRITIC_MINIBATCH) {
         int size = CRITIC_TRANSITIONS - from < CRITIC_MINIBATCH ? CRITIC_TRANSITIONS - from : CRITIC_MINIBATCH;
         int number = (x * CRITIC_STEPS_OF_PASS + from / CRITIC_MINIBATCH);
-        critic_clear(&g);
+        critic_clear(&g, &s, sh);
         for (int first = 0; first < size; first += CRITIC_TILE) {
             int count = size - first < CRITIC_TILE ? size - first : CRITIC_TILE;
-            struct critic_tile tile = {first == 0, first + count == size, earlier};
             for (int k = tid; k < count; k += CRITIC_THREADS) {
                 rows[k] = CRITIC_ROW(order[from + first + k], 0);
                 wanted[k] = all_wanted[from + first + k];
@@ -236,10 +239,20 @@ KERNEL_OF_TWO(CRITIC_THREADS, critic_learn) {
                 *output = critic_slope(*output - wanted[k], size);
             }
             SYNC();
-            critic_backward(&s, count, &g, tile, sh);
+            critic_backward(&s, count, &g, sh);
         }
         float squares = critic_backward_tables(&s, w, &g, 0, sh);
         float factor = 1;
+        // What the steps of all but the matrices read is asked for early: it comes while the norm is worked out.
+        struct critic_gradient moments, squares_of, targets;
+#if CRITIC_ADAM
+#define CRITIC_RECALL(at, part, place) moments.part = to.first[at], squares_of.part = to.second[at]
+        CRITIC_EACH_OTHER(CRITIC_RECALL, s, sh)
+#endif
+#if CRITIC_HAS_TARGET
+#define CRITIC_RECALL_TARGET(at, part, place) targets.part = to.target[at]
+        CRITIC_EACH_OTHER(CRITIC_RECALL_TARGET, s, sh)
+#endif
 #if CRITIC_CLIPS
 #define CRITIC_SQUARE(at, part, place) squares = fmaf(g.part, g.part, squares)
         CRITIC_EACH_WEIGHT(CRITIC_SQUARE, s, sh)
@@ -267,7 +280,8 @@ KERNEL_OF_TWO(CRITIC_THREADS, critic_learn) {
     {                                                                                                      \
         float *from = place;                                                                               \
         int is_table = from >= sh + CRITIC_AT_TABLE && from < sh + CRITIC_AT_TABLE + CRITIC_TABLE;         \
-        float moved = critic_step(&to, at, *from, g.part, critic_recall(&to, at));                         \
+        struct critic_memory memory = {moments.part, squares_of.part, targets.part};                       \
+        float moved = critic_step(&to, at, *from, g.part, memory);                                         \
         from[is_table ? CRITIC_AT_NEW_TABLE - CRITIC_AT_TABLE : 0] = moved;                                \
         is_finite &= moved - moved == 0;                                                                   \
     }
@@ -293,7 +307,7 @@ KERNEL_OF_TWO(CRITIC_THREADS, critic_learn) {
                         products[v] = fmaf(sh[CRITIC_AT_NEW_TABLE + t.table + v * CRITIC_DIMENSION + d], moved, products[v]);
             }
             UNROLL for (int v = 0; v < CRITIC_VOCABULARY; v++)
-                if (v < t.vocabulary) sh[CRITIC_AT_PRODUCTS + (t.products + v) * CRITIC_STRIDE_PRODUCTS + u] = products[v];
+                if (v < t.vocabulary) sh[CRITIC_AT_PRODUCTS + (t.products + v) * CRITIC_D1 + u] = products[v];
         }
         SYNC();
         for (int k = tid; k < CRITIC_TABLE; k += CRITIC_THREADS) sh[CRITIC_AT_TABLE + k] = sh[CRITIC_AT_NEW_TABLE + k];

@@ -43,7 +43,7 @@ impl Samples {
 #[derive(Debug)]
 pub struct NetworkCritic {
     networks: Networks,
-    /// The same, for values alone.
+    /// The same, for values alone: smaller blocks, of which two fit on a multiprocessor.
     reader: Networks,
     rule: NeuralCriticSettings,
     samples: Samples,
@@ -77,7 +77,7 @@ impl NetworkCritic {
             BlockSizes { threads: THREADS, tile: TILE, many_tiles: rule.minibatch > TILE, learns: true };
         let networks = Networks::new(Owner::Critic, &bank.nets, critic.encoders(), states, block)?;
         networks.check(gpu.shared_memory())?;
-        let block = BlockSizes { many_tiles: false, learns: false, ..block };
+        let block = BlockSizes { tile: READER_TILE, many_tiles: false, learns: false, ..block };
         let reader = Networks::new(Owner::Reader, &bank.nets, critic.encoders(), states, block)?;
         let (n, groups) = (samples.agents, critic.encoders().iter().map(|encoder| &encoder.group[..]));
         let groups: Vec<&[u32]> = groups.collect();
@@ -182,7 +182,6 @@ impl CardCritic for NetworkCritic {
         layout.array::<f32>("critic_next", self.agents.len() * transitions);
         layout.array::<f32>("critic_wanted", self.agents.len() * transitions);
         layout.array::<u32>("critic_order", self.samples.agents * rule.passes * transitions);
-        layout.array::<f32>("critic_earlier", (self.agents.len() * self.networks.earlier()).max(1));
         layout.array::<f32>("critic_rates", 2 * self.steps() as usize);
         let Samples { agents, batch, horizon, per_step, .. } = self.samples;
         let along = if per_step > 1 { self.most_members * per_step } else { 1 };
@@ -242,10 +241,12 @@ impl CardCritic for NetworkCritic {
     }
 }
 
-/// Threads of a block, and its samples at a time: few enough that two blocks fit on a multiprocessor, and one
-/// computes while the other waits.
+/// Threads of a block that learns, and its samples at a time.
 const THREADS: usize = 256;
-const TILE: usize = 32;
+const TILE: usize = 64;
+
+/// Samples at a time where values are asked for.
+const READER_TILE: usize = 32;
 
 /// Threads of a block that puts transitions in order.
 const ORDER_THREADS: usize = 128;

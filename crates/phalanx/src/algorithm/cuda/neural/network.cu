@@ -9,21 +9,21 @@
 // the rows; embedded symbols never reach the first layer one by one: their tables are multiplied with its
 // weights once (NET_AT_PRODUCTS), and a sample adds up a row for each slot.
 //
-// Sums have one order, whoever forms them, so that two runs give the same bits.
+// Warps take samples, lanes take units: a unit's weights are read from consecutive places, what a sample
+// brings is the same for all lanes. Sums have one order, so that two runs give the same bits.
 #define NET_WARPS (NET_THREADS / 32)
+// Samples of a warp.
+#define NET_SHARE (NET_TILE / NET_WARPS)
 #define NET_FEATURES (NET_ROWS * NET_ROW_UNITS)
 #define NET_TOP (NET_D2 > 0 ? NET_D2 : NET_D1)
 #define NET_GROUPS ((NET_STATES > 0) + (NET_ACTIONS > 0))
 #define NET_VOCABULARY (NET_STATES > NET_ACTIONS ? NET_STATES : NET_ACTIONS)
 #define NET_TABLE ((NET_STATES + NET_ACTIONS) * NET_DIMENSION)
-// Strides of rows in shared memory, which are read by fours. Eight rows in a row should lie in different banks:
-// NET_SPREAD is 4 more than a multiple of 32, weights have room for whole tiles of units.
-#define NET_SPREAD(n) (PARTS(n, 32) * 32 + 4)
-#define NET_STRIDE_W1 NET_SPREAD(NET_D1)
-#define NET_STRIDE_W2 NET_SPREAD(NET_D2)
-#define NET_STRIDE_PRODUCTS ((NET_D1 + 3) / 4 * 4)
+// Strides of rows in shared memory: weights so that lanes can run along either side, the rest by fours.
+#define NET_STRIDE_W1 (NET_D1 + 1)
+#define NET_STRIDE_W2 (NET_D2 + 1)
 #define NET_STRIDE_VIEW ((NET_WIDTH + 3) / 4 * 4)
-#define NET_STRIDE_ROWS ((NET_FEATURES + 3) / 4 * 4 + 4)
+#define NET_STRIDE_ROWS ((NET_FEATURES + 3) / 4 * 4)
 #define NET_STRIDE_H1 ((NET_D1 + 3) / 4 * 4 + 4)
 #define NET_STRIDE_H2 ((NET_D2 + 3) / 4 * 4 + 4)
 #define NET_AT_TOP (NET_D2 > 0 ? NET_AT_H2 : NET_AT_H1)
@@ -103,7 +103,7 @@ DEVICE void net_multiply(const float *table, const struct net_slot *t, const flo
             if (v < t->vocabulary) sums[v] = fmaf(table[t->table + v * NET_DIMENSION + d], weight, sums[v]);
     }
     UNROLL for (int v = 0; v < NET_VOCABULARY; v++)
-        if (v < t->vocabulary) products[(t->products + v) * NET_STRIDE_PRODUCTS] = sums[v];
+        if (v < t->vocabulary) products[(t->products + v) * NET_D1] = sums[v];
 }
 
 DEVICE void net_products(const struct net_shape *s, const float *w, float *sh) {
@@ -198,108 +198,77 @@ DEVICE void net_observe(const struct Run *run, const struct net_shape *s, long l
 #endif
 }
 
-// How warps share the samples of a tile and the units of a layer: a job is 32 units of 4·NET_ROUNDS(units)
-// samples, NET_SPLIT(units) jobs beside each other have all samples. Within a job, lanes are 4 samples × 8 fours
-// of units: every four lanes have two of each, since then two lanes get theirs from shared memory at once.
-#define NET_LANE_UNITS ((LANE & 1) | (LANE >> 1 & 6))
-#define NET_LANE_SAMPLE ((LANE >> 1 & 1) | (LANE >> 3 & 2))
-#define NET_UNIT_TILES(units) AT_LEAST_ONE(PARTS(units, 32))
-#define NET_FREE_WARPS(units) (NET_WARPS / NET_UNIT_TILES(units))
-#define NET_SPLIT(units) \
-    (NET_FREE_WARPS(units) >= 8 && NET_TILE >= 32 ? 8 : NET_FREE_WARPS(units) >= 4 && NET_TILE >= 16 ? 4 : NET_FREE_WARPS(units) >= 2 ? 2 : 1)
-#define NET_ROUNDS(units) (NET_TILE / (4 * NET_SPLIT(units)))
-#define NET_MOST_ROUNDS (NET_TILE / 4)
-#define NET_EACH_JOB(job, units) \
-    for (int job = WARP; job < NET_UNIT_TILES(units) * NET_SPLIT(units); job += NET_WARPS)
-// The first of a job's units, and the lane's sample of round q.
-#define NET_JOB_UNITS(job, units) ((job) / NET_SPLIT(units) * 32)
-#define NET_JOB_FIRST(job, units) ((job) % NET_SPLIT(units) * (4 * NET_ROUNDS(units)))
-#define NET_JOB_SAMPLE(job, units, q) (NET_JOB_FIRST(job, units) + 4 * (q) + NET_LANE_SAMPLE)
-
-// sum[q][c] += Σ_k a[q][k]·w[k][c], in the order of k, for the lane's samples and units. `w` begins with the lane's own
-// numbers. Forward, its rows are k and its fours are units; backward, its fours are k, and units are `apart` rows apart.
-DEVICE void net_accumulate(float (*sum)[4], int rounds, const float *a, int stride, const float *w, int w_stride,
-                           const int *apart, int is_forward, int inner) {
+// sum[q][c] += Σ_k a[q][k]·w[k][u], u the lane's c-th unit; `along` and `across` are the strides of w in k and
+// in u.
+DEVICE void net_accumulate(float (*sum)[AT_LEAST_ONE(NET_MOST)], const float *a, int stride, const float *w, int along, int across,
+                           int inner, int units) {
     UNROLL_BY_TWO for (int k = 0; k < inner; k += 4) {
-        float right[4][4];
-        UNROLL for (int j = 0; j < 4; j++) {
-            if (is_forward && k + j >= inner) continue;
-            FOUR four = *(const FOUR *)(is_forward ? w + (k + j) * w_stride : w + apart[j] + k);
-            right[j][0] = four.x;
-            right[j][1] = four.y;
-            right[j][2] = four.z;
-            right[j][3] = four.w;
+        float left[NET_SHARE][4];
+        UNROLL for (int q = 0; q < NET_SHARE; q++) {
+            FOUR four = *(const FOUR *)(a + q * stride + k);
+            left[q][0] = four.x;
+            left[q][1] = four.y;
+            left[q][2] = four.z;
+            left[q][3] = four.w;
         }
-        UNROLL for (int q = 0; q < rounds; q++) {
-            FOUR four = *(const FOUR *)(a + 4 * q * stride + k);
-            float left[4] = {four.x, four.y, four.z, four.w};
-            UNROLL for (int j = 0; j < 4; j++) {
-                if (k + j >= inner) continue;
-                UNROLL for (int c = 0; c < 4; c++)
-                    sum[q][c] = fmaf(left[j], is_forward ? right[j][c] : right[c][j], sum[q][c]);
+        UNROLL for (int j = 0; j < 4; j++) {
+            if (k + j >= inner) continue;
+            UNROLL for (int c = 0; c < PARTS(units, 32); c++) {
+                int u = LANE + 32 * c;
+                float right = u < units ? w[(k + j) * along + u * across] : 0;
+                UNROLL for (int q = 0; q < NET_SHARE; q++) sum[q][c] = fmaf(left[q][j], right, sum[q][c]);
             }
         }
     }
-}
-
-// x[sample][u] = max(0, sum), by fours; beyond `units` there is room up to the next four.
-DEVICE void net_write(float *x, int units, int u, const float *sum) {
-    FOUR four = {sum[0] > 0 ? sum[0] : 0, sum[1] > 0 ? sum[1] : 0, sum[2] > 0 ? sum[2] : 0, sum[3] > 0 ? sum[3] : 0};
-    if (u < units) *(FOUR *)(x + u) = four;
 }
 
 // The outputs for `count` samples that were observed.
 DEVICE void net_forward(const struct net_shape *s, int count, float *sh) {
     const u8 *symbols = (const u8 *)(sh + NET_AT_SYMBOLS);
-    NET_EACH_JOB(job, NET_D1) {
-        if (NET_JOB_FIRST(job, NET_D1) >= count) continue;
-        int u = NET_JOB_UNITS(job, NET_D1) + NET_LANE_UNITS * 4;
-        float sum[NET_MOST_ROUNDS][4];
-        FOUR bias = *(const FOUR *)(sh + NET_AT_B1 + u);
-        UNROLL for (int q = 0; q < NET_ROUNDS(NET_D1); q++) {
-            sum[q][0] = bias.x;
-            sum[q][1] = bias.y;
-            sum[q][2] = bias.z;
-            sum[q][3] = bias.w;
+    int first = WARP * NET_SHARE;
+    if (first < count) {
+        float sum[NET_SHARE][AT_LEAST_ONE(NET_MOST)];
+        UNROLL for (int q = 0; q < NET_SHARE; q++) {
+            UNROLL for (int c = 0; c < NET_C1; c++) sum[q][c] = LANE + 32 * c < NET_D1 ? sh[NET_AT_B1 + LANE + 32 * c] : 0;
         }
         for (int slot = 0; slot < s->slots; slot++) {
             struct net_slot t = net_slot_of(s, slot);
-            UNROLL for (int q = 0; q < NET_ROUNDS(NET_D1); q++) {
-                int sample = NET_JOB_SAMPLE(job, NET_D1, q);
+            UNROLL for (int q = 0; q < NET_SHARE; q++) {
                 // What lies behind the last sample is of an earlier one, and is not looked at.
-                int code = sample < count ? symbols[sample * 2 * NET_MEMBERS + t.code] : 0;
-                FOUR four = *(const FOUR *)(sh + NET_AT_PRODUCTS + (t.products + code) * NET_STRIDE_PRODUCTS + u);
-                sum[q][0] += four.x;
-                sum[q][1] += four.y;
-                sum[q][2] += four.z;
-                sum[q][3] += four.w;
+                int code = first + q < count ? symbols[(first + q) * 2 * NET_MEMBERS + t.code] : 0;
+                const float *row = sh + NET_AT_PRODUCTS + (t.products + code) * NET_D1;
+                UNROLL for (int c = 0; c < NET_C1; c++)
+                    if (LANE + 32 * c < NET_D1) sum[q][c] += row[LANE + 32 * c];
             }
         }
-        const float *rows = sh + NET_AT_ROWS + NET_JOB_SAMPLE(job, NET_D1, 0) * NET_STRIDE_ROWS;
-        net_accumulate(sum, NET_ROUNDS(NET_D1), rows, NET_STRIDE_ROWS, sh + NET_AT_W1 + u, NET_STRIDE_W1, 0, 1, NET_FEATURES);
-        UNROLL for (int q = 0; q < NET_ROUNDS(NET_D1); q++)
-            net_write(sh + NET_AT_H1 + NET_JOB_SAMPLE(job, NET_D1, q) * NET_STRIDE_H1, NET_D1, u, sum[q]);
-    }
-    SYNC();
-#if NET_D2 > 0
-    NET_EACH_JOB(job, NET_D2) {
-        if (NET_JOB_FIRST(job, NET_D2) >= count) continue;
-        int u = NET_JOB_UNITS(job, NET_D2) + NET_LANE_UNITS * 4;
-        float sum[NET_MOST_ROUNDS][4];
-        FOUR bias = *(const FOUR *)(sh + NET_AT_B2 + u);
-        UNROLL for (int q = 0; q < NET_ROUNDS(NET_D2); q++) {
-            sum[q][0] = bias.x;
-            sum[q][1] = bias.y;
-            sum[q][2] = bias.z;
-            sum[q][3] = bias.w;
+        net_accumulate(sum, sh + NET_AT_ROWS + first * NET_STRIDE_ROWS, NET_STRIDE_ROWS, sh + NET_AT_W1, NET_STRIDE_W1, 1,
+                       NET_FEATURES, NET_D1);
+        UNROLL for (int q = 0; q < NET_SHARE; q++) {
+            UNROLL for (int c = 0; c < NET_C1; c++) {
+                int u = LANE + 32 * c;
+                if (u < NET_D1) sh[NET_AT_H1 + (first + q) * NET_STRIDE_H1 + u] = sum[q][c] > 0 ? sum[q][c] : 0;
+            }
         }
-        const float *h1 = sh + NET_AT_H1 + NET_JOB_SAMPLE(job, NET_D2, 0) * NET_STRIDE_H1;
-        net_accumulate(sum, NET_ROUNDS(NET_D2), h1, NET_STRIDE_H1, sh + NET_AT_W2 + u, NET_STRIDE_W2, 0, 1, NET_D1);
-        UNROLL for (int q = 0; q < NET_ROUNDS(NET_D2); q++)
-            net_write(sh + NET_AT_H2 + NET_JOB_SAMPLE(job, NET_D2, q) * NET_STRIDE_H2, NET_D2, u, sum[q]);
     }
-    SYNC();
+    // A warp goes on with what it wrote itself.
+    WARP_SYNC();
+#if NET_D2 > 0
+    if (first < count) {
+        float sum[NET_SHARE][AT_LEAST_ONE(NET_MOST)];
+        UNROLL for (int q = 0; q < NET_SHARE; q++) {
+            UNROLL for (int c = 0; c < NET_C2; c++) sum[q][c] = LANE + 32 * c < NET_D2 ? sh[NET_AT_B2 + LANE + 32 * c] : 0;
+        }
+        net_accumulate(sum, sh + NET_AT_H1 + first * NET_STRIDE_H1, NET_STRIDE_H1, sh + NET_AT_W2, NET_STRIDE_W2, 1, NET_D1,
+                       NET_D2);
+        UNROLL for (int q = 0; q < NET_SHARE; q++) {
+            UNROLL for (int c = 0; c < NET_C2; c++) {
+                int u = LANE + 32 * c;
+                if (u < NET_D2) sh[NET_AT_H2 + (first + q) * NET_STRIDE_H2 + u] = sum[q][c] > 0 ? sum[q][c] : 0;
+            }
+        }
+    }
 #endif
+    SYNC();
     for (int k = threadIdx.x; k < count * NET_OUTPUTS; k += NET_THREADS) {
         int sample = k / NET_OUTPUTS, o = k % NET_OUTPUTS;
         const float *x = sh + NET_AT_TOP + sample * NET_STRIDE_TOP;
@@ -358,33 +327,25 @@ DEVICE void net_add_rows(float *sum, const float *d, int stride, int units, int 
 // d[sample][u] = Σ_k above[sample][k]·w[u][k] where x[sample][u] > 0, in the place of x.
 DEVICE void net_pass_back(const float *above, int above_stride, const float *w, int w_stride, int inner, float *x, int stride,
                           int units, int count) {
-    NET_EACH_JOB(job, units) {
-        if (NET_JOB_FIRST(job, units) >= count) continue;
-        int first = NET_JOB_UNITS(job, units) + NET_LANE_UNITS, apart[4];
-        float sum[NET_MOST_ROUNDS][4];
-        UNROLL for (int c = 0; c < 4; c++) apart[c] = first + 8 * c < units ? (first + 8 * c) * w_stride : 0;
-        UNROLL for (int q = 0; q < NET_ROUNDS(units); q++) {
-            UNROLL for (int c = 0; c < 4; c++) sum[q][c] = 0;
-        }
-        net_accumulate(sum, NET_ROUNDS(units), above + NET_JOB_SAMPLE(job, units, 0) * above_stride, above_stride, w, 0, apart, 0, inner);
-        UNROLL for (int q = 0; q < NET_ROUNDS(units); q++) {
-            UNROLL for (int c = 0; c < 4; c++) {
-                float *place = x + NET_JOB_SAMPLE(job, units, q) * stride + first + 8 * c;
-                if (first + 8 * c < units) *place = *place > 0 ? sum[q][c] : 0;
-            }
+    int first = WARP * NET_SHARE;
+    if (first >= count) return;
+    float sum[NET_SHARE][AT_LEAST_ONE(NET_MOST)];
+    UNROLL for (int q = 0; q < NET_SHARE; q++) {
+        UNROLL for (int c = 0; c < PARTS(units, 32); c++) sum[q][c] = 0;
+    }
+    net_accumulate(sum, above + first * above_stride, above_stride, w, 1, w_stride, inner, units);
+    UNROLL for (int q = 0; q < NET_SHARE; q++) {
+        UNROLL for (int c = 0; c < PARTS(units, 32); c++) {
+            int u = LANE + 32 * c;
+            float *place = x + (first + q) * stride + u;
+            if (u < units) *place = *place > 0 ? sum[q][c] : 0;
         }
     }
 }
 
-// Which of the tiles that make a gradient: what comes of its products is kept in `earlier` until the last one.
-struct net_tile {
-    int is_first, is_last;
-    float *earlier;
-};
-
 // Adds the gradient of Σ slopes·outputs, the slopes standing where the outputs were, to what threads have of
-// it. That of the products stands in their own place after the last tile.
-DEVICE void net_backward(const struct net_shape *s, int count, struct net_gradient *g, struct net_tile tile, float *sh) {
+// it; that of the products is added to NET_AT_SLOPES.
+DEVICE void net_backward(const struct net_shape *s, int count, struct net_gradient *g, float *sh) {
     const float *slopes = sh + NET_AT_OUTPUTS;
     float *top = sh + NET_AT_TOP, *h1 = sh + NET_AT_H1;
     UNROLL for (int j = 0; j < PARTS(NET_TOP * NET_OUTPUTS, NET_THREADS); j++) {
@@ -437,19 +398,20 @@ DEVICE void net_backward(const struct net_shape *s, int count, struct net_gradie
         struct net_slot t = net_slot_of(s, slot);
         if (v >= t.vocabulary) continue;
         float sum[NET_C1];
-        float *row = sh + NET_AT_PRODUCTS + (t.products + v) * NET_STRIDE_PRODUCTS, *earlier = tile.earlier + (t.products + v) * NET_D1;
+        float *row = sh + NET_AT_SLOPES + (t.products + v) * NET_D1;
+        UNROLL for (int c = 0; c < NET_C1; c++) sum[c] = 0;
+        for (u64 mask = masks[t.products + v]; mask != 0;) {
+            // Four samples at a time: what they bring is waited for once.
+            float d[4][NET_C1];
+            UNROLL for (int q = 0; q < 4; q++) {
+                const float *from = h1 + (mask == 0 ? 0 : LOWEST_BIT(mask)) * NET_STRIDE_H1;
+                UNROLL for (int c = 0; c < NET_C1; c++) d[q][c] = mask != 0 && LANE + 32 * c < NET_D1 ? from[LANE + 32 * c] : 0;
+                mask &= mask - 1;
+            }
+            UNROLL for (int c = 0; c < NET_C1; c++) sum[c] = sum[c] + d[0][c] + d[1][c] + d[2][c] + d[3][c];
+        }
         UNROLL for (int c = 0; c < NET_C1; c++)
-            sum[c] = NET_MANY_TILES && !tile.is_first && LANE + 32 * c < NET_D1 ? earlier[LANE + 32 * c] : 0;
-        for (u64 mask = masks[t.products + v]; mask != 0; mask &= mask - 1) {
-            const float *d = h1 + LOWEST_BIT(mask) * NET_STRIDE_H1;
-            UNROLL for (int c = 0; c < NET_C1; c++)
-                if (LANE + 32 * c < NET_D1) sum[c] += d[LANE + 32 * c];
-        }
-        UNROLL for (int c = 0; c < NET_C1; c++) {
-            if (LANE + 32 * c >= NET_D1) continue;
-            if (NET_MANY_TILES && !tile.is_last) earlier[LANE + 32 * c] = sum[c];
-            else row[LANE + 32 * c] = sum[c];
-        }
+            if (LANE + 32 * c < NET_D1) row[LANE + 32 * c] = sum[c] + (NET_SLOPES_APART ? row[LANE + 32 * c] : 0);
     }
 #endif
 #if NET_ROWS > 0
@@ -487,7 +449,7 @@ DEVICE float net_backward_tables(const struct net_shape *s, const float *w, stru
                 int u = LANE + 32 * c;
                 float weight = u < NET_D1 ? weights[u] : 0, slope = 0;
                 UNROLL for (int v = 0; v < NET_VOCABULARY; v++) {
-                    float above = v < t.vocabulary && u < NET_D1 ? sh[NET_AT_PRODUCTS + (t.products + v) * NET_STRIDE_PRODUCTS + u] : 0;
+                    float above = v < t.vocabulary && u < NET_D1 ? sh[NET_AT_SLOPES + (t.products + v) * NET_D1 + u] : 0;
                     sums[v] = fmaf(above, weight, sums[v]);
                     slope = fmaf(above, own[v], slope);
                 }
@@ -510,9 +472,12 @@ DEVICE float net_backward_tables(const struct net_shape *s, const float *w, stru
     return squares;
 }
 
-DEVICE void net_clear(struct net_gradient *g) {
+DEVICE void net_clear(struct net_gradient *g, const struct net_shape *s, float *sh) {
     float *all = (float *)g;
     UNROLL for (int k = 0; k < (int)(sizeof(struct net_gradient) / sizeof(float)); k++) all[k] = 0;
+    if (NET_SLOPES_APART)
+        for (int k = threadIdx.x; k < NET_MEMBERS * (NET_STATES + NET_ACTIONS) * NET_D1; k += NET_THREADS) sh[NET_AT_SLOPES + k] = 0;
+    SYNC();
 }
 
 // Call EACH(where, part, place) for parameters that the thread has the gradient of: where it lies among the
@@ -575,6 +540,6 @@ DEVICE float net_symbol_slope(const struct net_slot *t, int d, int u, const floa
     float slope = 0;
     UNROLL for (int v = 0; v < NET_VOCABULARY; v++)
         if (v < t->vocabulary)
-            slope = fmaf(sh[NET_AT_PRODUCTS + (t->products + v) * NET_STRIDE_PRODUCTS + u], sh[NET_AT_TABLE + t->table + v * NET_DIMENSION + d], slope);
+            slope = fmaf(sh[NET_AT_SLOPES + (t->products + v) * NET_D1 + u], sh[NET_AT_TABLE + t->table + v * NET_DIMENSION + d], slope);
     return slope;
 }

@@ -124,26 +124,20 @@ impl Networks {
     /// beyond, as far as the next.
     fn places(&self) -> Vec<(&'static str, usize)> {
         let [members, rows, width, states, actions, outputs] = [0, 1, 2, 3, 4, 5].map(|size| self.most(size));
-        let (BlockSizes { threads, tile, learns, .. }, [d1, d2]) = (self.block, self.hidden);
+        let (BlockSizes { threads, tile, many_tiles, learns }, [d1, d2]) = (self.block, self.hidden);
         let (features, top) = (rows * self.row_units, if d2 > 0 { d2 } else { d1 });
         let fours = |count: usize| count.next_multiple_of(4);
         let table = (states + actions) * self.dimension;
         let products = members * (states + actions);
-        // Rows of weights, as the text counts their strides.
-        let spread = |count: usize| count.next_multiple_of(32) + 4;
-        // Critics add up single numbers of all threads, policies three doubles each.
-        let sums = match self.owner {
-            Owner::Critic => threads,
-            Owner::Reader => 0,
-            Owner::Policy => 6 * threads,
-        };
+        let slopes = if many_tiles { products * d1 } else { 0 };
         vec![
             ("MASKS", if learns { 2 * products } else { 0 }),
-            ("SUMS", sums),
-            ("W1", features * spread(d1)),
-            ("PRODUCTS", products * fours(d1)),
+            ("SUMS", if learns { 6 * threads } else { 0 }),
+            ("W1", features * (d1 + 1)),
+            ("PRODUCTS", products * d1),
+            ("OWN_SLOPES", slopes),
             ("B1", d1),
-            ("W2", d1 * spread(d2)),
+            ("W2", d1 * (d2 + 1)),
             ("B2", d2),
             ("LAST", top * outputs),
             ("LAST_BIAS", outputs),
@@ -152,7 +146,7 @@ impl Networks {
             ("TABLE", table),
             ("NEW_TABLE", table),
             ("VIEW", tile * rows * fours(width)),
-            ("ROWS", tile * (fours(features) + 4)),
+            ("ROWS", tile * fours(features)),
             ("H1", (tile * (fours(d1) + 4)).max(if learns { 33 * table } else { 0 })),
             ("H2", tile * (fours(d2) + 4)),
             ("OUTPUTS", tile * outputs),
@@ -162,12 +156,6 @@ impl Networks {
             ("SYMBOLS", (2 * members * tile).div_ceil(4)),
             ("END", 64),
         ]
-    }
-
-    /// Numbers that a block keeps from one tile to the next, in global memory.
-    pub fn earlier(&self) -> usize {
-        let [members, states, actions] = [0, 3, 4].map(|size| self.most(size));
-        if self.block.many_tiles { members * (states + actions) * self.hidden[0] } else { 0 }
     }
 
     /// Bytes that a block shares.
@@ -206,8 +194,7 @@ impl Networks {
             ("D2", self.hidden[1]),
             ("THREADS", self.block.threads),
             ("TILE", self.block.tile),
-            ("MANY_TILES", usize::from(self.block.many_tiles)),
-            ("EARLIER", self.earlier()),
+            ("SLOPES_APART", usize::from(self.block.many_tiles)),
         ] {
             layout.constant(format!("{upper}_{name}"), value);
         }
@@ -216,6 +203,8 @@ impl Networks {
             layout.constant(format!("{upper}_AT_{name}"), at);
             at += size.next_multiple_of(4);
         }
+        let slopes = if self.block.many_tiles { "OWN_SLOPES" } else { "PRODUCTS" };
+        layout.constant(format!("{upper}_AT_SLOPES"), format!("{upper}_AT_{slopes}"));
         layout.array_from(format!("{prefix}_sizes"), &self.sizes.concat());
         let (mut from, mut values) = (vec![CONSTANT; 1], vec![0.0f32; 1]);
         if !self.view.is_empty() {

@@ -8,7 +8,7 @@ KERNEL_OF(256, policy_refresh) {
 
 // The law of a sample whose logits are given.
 DEVICE void policy_law(const float *logits, int count, double *law) {
-    for (int b = 0; b < count; b++) law[b] = (double)logits[b];
+    EACH_ACTION(b, count) law[b] = (double)logits[b];
     softmax(law, count);
 }
 
@@ -43,7 +43,7 @@ KERNEL_OF_TWO(POLICY_THREADS, policy_act_step) {
             u32 thresholds[MAX_ACTIONS], draw = words[x % 2 * 2] >> 1;
             int action = 0;
             write_thresholds(law, s.outputs, thresholds);
-            for (int b = 0; b < s.outputs - 1; b++) action += draw >= thresholds[b];
+            EACH_ACTION(b, s.outputs - 1) action += draw >= thresholds[b];
             pair_t *pair = run->pairs + (long long)rows[k] * AGENTS + agent;
             *pair = PAIR(STATE_OF(*pair), action);
         }
@@ -58,12 +58,12 @@ DEVICE void policy_slopes(const struct Run *run, const struct Now *now, long lon
     const double *values = run->received + (long long)sample * PER_STEP * AGENTS + agent;
     double taken = values[PER_STEP > 1 ? action * AGENTS : 0];
     if (bonus != 0)
-        for (int b = 0; b < count; b++) entropy -= law[b] * px_ln(law[b] > 2.2250738585072014e-308 ? law[b] : 2.2250738585072014e-308);
+        EACH_ACTION(b, count) entropy -= law[b] * px_ln(law[b] > 2.2250738585072014e-308 ? law[b] : 2.2250738585072014e-308);
     if (PER_STEP > 1) {
         expected = 0;
-        for (int b = 0; b < count; b++) expected += law[b] * values[b * AGENTS];
+        EACH_ACTION(b, count) expected += law[b] * values[b * AGENTS];
     }
-    for (int b = 0; b < count; b++) {
+    EACH_ACTION(b, count) {
         double p = law[b], slope, own = 0;
         if (bonus != 0) own = -bonus * p * (px_ln(p > 2.2250738585072014e-308 ? p : 2.2250738585072014e-308) + entropy);
         if (ALL_ACTIONS) slope = p * (values[PER_STEP > 1 ? b * AGENTS : 0] - expected);
@@ -107,20 +107,17 @@ KERNEL_OF_TWO(POLICY_THREADS, policy_gradients) {
     u32 *rows = (u32 *)(sh + POLICY_AT_SAMPLES);
     const float *w = run->policy_weights + run->policy_start[agent];
     float *out = run->policy_partial + (long long)blockIdx.y * run->parameters + run->policy_start[agent];
-    float *earlier = run->policy_earlier + (blockIdx.y * AGENTS + agent) * POLICY_EARLIER;
     struct policy_gradient g;
     GLOBAL(w);
     GLOBAL(out);
-    GLOBAL(earlier);
     double mean, scale;
     policy_spread(run, agent, (double *)(sh + POLICY_AT_SUMS), &mean, &scale);
     policy_load(run, &s, agent, run->p_group, w, sh);
-    policy_clear(&g);
-    int own = PARTS(BATCH * HORIZON, POLICY_PARTS), begin = own * blockIdx.y, end = begin + own;
+    policy_clear(&g, &s, sh);
+    int own = PARTS(BATCH * HORIZON, POLICY_PARTS), end = own * (blockIdx.y + 1);
     if (end > BATCH * HORIZON) end = BATCH * HORIZON;
-    for (int first = begin; first < end; first += POLICY_TILE) {
+    for (int first = own * blockIdx.y; first < end; first += POLICY_TILE) {
         int count = end - first < POLICY_TILE ? end - first : POLICY_TILE;
-        struct policy_tile tile = {first == begin, first + count == end, earlier};
         for (int k = threadIdx.x; k < count; k += POLICY_THREADS)
             rows[k] = BATCH_ROW((first + k) / HORIZON, (first + k) % HORIZON);
         SYNC();
@@ -132,10 +129,10 @@ KERNEL_OF_TWO(POLICY_THREADS, policy_gradients) {
             policy_law(outputs, s.outputs, law);
             int action = ACTION_OF(run->pairs[(long long)rows[k] * AGENTS + agent]);
             policy_slopes(run, now, agent, first + k, action, mean, scale, s.outputs, law);
-            for (int b = 0; b < POLICY_OUTPUTS; b++) outputs[b] = b < s.outputs ? (float)law[b] : 0;
+            EACH_ACTION(b, POLICY_OUTPUTS) outputs[b] = b < s.outputs ? (float)law[b] : 0;
         }
         SYNC();
-        policy_backward(&s, count, &g, tile, sh);
+        policy_backward(&s, count, &g, sh);
     }
     policy_backward_tables(&s, w, &g, 0, sh);
 #define POLICY_WRITE(at, part, place) out[at] = g.part

@@ -75,8 +75,6 @@ impl CardPolicy for NetworkPolicy {
         layout.array::<f64>("gradient", self.parameters());
         layout.array::<f32>("policy_weights", self.parameters());
         layout.array::<f32>("policy_partial", self.gradient_parts * self.parameters());
-        let earlier = self.gradient_parts * self.samples.agents * self.networks.earlier();
-        layout.array::<f32>("policy_earlier", earlier.max(1));
         layout.text(include_str!("policy.cu"));
     }
 
