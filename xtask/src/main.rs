@@ -61,7 +61,7 @@ fn main() -> ExitCode {
         Xtask::Bench(args) => bench::run(&args),
         Xtask::Golden { write } => golden(&[("PHALANX_GOLDEN", if write { "write" } else { "all" })]),
         Xtask::Processors => processors(),
-        Xtask::Gpu(args) => gpu::run(&args),
+        Xtask::Gpu(args) => gpu::measure(&args),
         Xtask::Fuzz(args) => fuzz::run(&args),
     };
     if let Err(error) = done {

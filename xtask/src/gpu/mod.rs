@@ -3,6 +3,7 @@
 //! The machine with the card may have no Rust: `xtask gpu --program PATH` needs nothing but that program.
 
 mod bytes;
+mod returns;
 mod speed;
 mod trainer;
 
@@ -14,13 +15,16 @@ use anyhow::{Context, Result, ensure};
 use self::trainer::Trainer;
 use crate::bench::machine;
 use crate::bench::record::unused;
-use crate::{cargo, target};
+use crate::{cargo, run, target};
 
 #[derive(clap::Args)]
 pub struct GpuArgs {
     /// A program to measure instead of building one; the cargo tests are left out then unless cargo is there.
     #[arg(long, value_name = "PATH")]
     program: Option<PathBuf>,
+    /// A compiled test program to run on the card where there is no cargo; may be given several times.
+    #[arg(long, value_name = "PATH")]
+    tests: Vec<PathBuf>,
     /// Where the report goes [default: bench-runs/YYYY-MM-DD-gpu.md].
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -42,7 +46,7 @@ impl GpuArgs {
 }
 
 /// Tests, comparisons and measurements; the report is written even if one of them fails.
-pub fn run(args: &GpuArgs) -> Result<()> {
+pub fn measure(args: &GpuArgs) -> Result<()> {
     let program = match &args.program {
         Some(program) => std::path::absolute(program)?,
         None => {
@@ -64,10 +68,11 @@ pub fn run(args: &GpuArgs) -> Result<()> {
         tests(args)?
     );
     let compared = bytes::compare(&trainer, args, &mut report);
+    let learnt = returns::compare(&trainer, args, &mut report);
     let measured = speed::measure(&trainer, args, &mut report);
     std::fs::write(&path, &report).with_context(|| format!("{}", path.display()))?;
     println!("{}", path.display());
-    compared.and(measured)
+    compared.and(learnt).and(measured)
 }
 
 /// The tests of kernels on the card, where there is cargo; in words.
@@ -75,13 +80,19 @@ fn tests(args: &GpuArgs) -> Result<String> {
     if args.only.is_some() {
         return Ok("The tests of kernels were left out.".into());
     }
+    let card = [("PHALANX_DEVICE", args.device.as_str())];
+    if !args.tests.is_empty() {
+        for program in &args.tests {
+            run(Command::new(program).envs(card))?;
+        }
+        return Ok(format!("The tests of kernels passed (PHALANX_DEVICE={}).", args.device));
+    }
     let has_cargo =
         Command::new("cargo").arg("--version").output().is_ok_and(|output| output.status.success());
     if !has_cargo || !PathBuf::from("Cargo.toml").exists() {
         println!("the tests of kernels are left out: there is no cargo, or no sources");
         return Ok("The tests of kernels were left out: there was no cargo, or no sources.".into());
     }
-    let card = [("PHALANX_DEVICE", args.device.as_str())];
     cargo(&["test", "-p", "phalanx-gpu"], &card)?;
     cargo(&["test", "--release", "-p", "phalanx", "--test", "device"], &card)?;
     Ok(format!(

@@ -61,14 +61,11 @@ impl Trainer {
         let status = child.wait()?;
         let text = said.join().ok().context("the run cannot be waited for")??;
         ensure!(status.success(), "`phalanx {words}`: {}", text.trim());
-        let outcome: Value = serde_json::from_slice(&std::fs::read(out.join("outcome.json"))?)?;
-        let number =
-            |name: &str| outcome[name].as_f64().with_context(|| format!("outcome.json has no {name}"));
         Ok(Taken {
-            wall_s: number("wall_s")?,
+            wall_s: number(out, "wall_s")?,
             whole_s: begin.elapsed().as_secs_f64(),
-            iterations: number("iterations")?,
-            agent_steps: number("agent_steps")?,
+            iterations: number(out, "iterations")?,
+            agent_steps: number(out, "agent_steps")?,
             peak_bytes: peaks.into_iter().max().unwrap_or(0),
             device: text.lines().find_map(|line| line.strip_prefix("device: ")).map(str::to_string),
         })
@@ -98,6 +95,12 @@ impl Trainer {
         ensure!(output.status.success(), "resume: {}", String::from_utf8_lossy(&output.stderr).trim());
         Ok(())
     }
+}
+
+/// A number of what a run has come to.
+pub fn number(run: &Path, name: &str) -> Result<f64> {
+    let outcome: Value = serde_json::from_slice(&std::fs::read(run.join("outcome.json"))?)?;
+    outcome[name].as_f64().with_context(|| format!("outcome.json has no {name}"))
 }
 
 /// For the first iterations of a run.
