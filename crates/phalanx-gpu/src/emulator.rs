@@ -4,7 +4,7 @@ use std::ffi::c_void;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use libloading::Library;
 
@@ -17,7 +17,11 @@ pub struct Emulator {
     compiler: String,
     /// One launch at a time: kernels share static memory.
     turn: Mutex<()>,
+    launches: AtomicU64,
 }
+
+/// For tests, in programs with debug assertions only: after so many launches the device is lost.
+const LOST_AFTER: &str = "PHALANX_LOST_AFTER";
 
 /// A compiled program.
 #[derive(Debug)]
@@ -38,7 +42,7 @@ impl Emulator {
         if !answers.is_ok_and(|output| output.status.success()) {
             return Err(GpuError::NoDevice(format!("no C compiler `{compiler}` is installed here")));
         }
-        Ok(Emulator { compiler, turn: Mutex::new(()) })
+        Ok(Emulator { compiler, turn: Mutex::new(()), launches: AtomicU64::new(0) })
     }
 
     pub fn load(&self, text: &str) -> Result<Compiled> {
@@ -71,6 +75,7 @@ impl Emulator {
     }
 
     pub fn launch(&self, compiled: &Compiled, launch: &Launch, run: u64, now: u64) -> Result<()> {
+        self.is_there()?;
         let _turn = self.turn.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let missing = |error: libloading::Error| GpuError::Compile(error.to_string());
         // SAFETY: both symbols have these types: the first is a function of `emulator.c`, the second a
@@ -84,6 +89,18 @@ impl Emulator {
             start(kernel, gx, gy, launch.block as i32, launch.shared as i32, run, now, launch.x, launch.y);
         }
         Ok(())
+    }
+
+    /// Fails once the device is lost.
+    fn is_there(&self) -> Result<()> {
+        let before = self.launches.fetch_add(1, Ordering::Relaxed);
+        let last = std::env::var(LOST_AFTER).ok().filter(|_| cfg!(debug_assertions));
+        match last.and_then(|last| last.parse().ok()) {
+            Some(last) if before >= last => {
+                Err(GpuError::Failed { doing: "starting a kernel", reason: "the device is lost".into() })
+            }
+            _ => Ok(()),
+        }
     }
 
     pub fn copy_in(&self, address: u64, bytes: &[u8]) {
