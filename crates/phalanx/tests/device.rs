@@ -1,9 +1,9 @@
 //! Does a GPU do what the processor does? Here its kernels are compiled as C and run on the processor
 //! (`device = "emulated"`); `cargo xtask gpu` runs the same on a card.
 
-use phalanx::algorithm::Summary;
+use phalanx::algorithm::{DeviceChoice, EvaluationDevice, Summary};
 use phalanx::base::fields::Field;
-use phalanx::run::{Config, Session};
+use phalanx::run::{Config, Evaluator, Session};
 
 /// The device to compare with: `PHALANX_DEVICE`, or the emulation.
 fn device() -> String {
@@ -335,4 +335,75 @@ fn networks_of_rows_agree() {
         settings.into_iter().chain([("world.rows", "3"), ("world.columns", "4"), ("iterations", "10")]);
     let settings = settings.chain([("constraint.0.allow_infeasible", "true"), ("critic.minibatch", "16")]);
     assert_near("paper/wireless", &settings.collect::<Vec<_>>());
+}
+
+/// Who evaluates, with so many episodes at a time.
+fn evaluation_device(chunk: usize) -> EvaluationDevice {
+    EvaluationDevice::new(DeviceChoice::from_name(&device()).unwrap()).in_chunks(chunk)
+}
+
+/// Everything that assessments and closing evaluations tell, in one chunk and in several, is the same.
+fn assert_same_evaluation(name: &str, config: &Config, episodes: usize) {
+    let config = config.with("evaluation.episodes", "5").unwrap();
+    let told = |evaluator: &Evaluator| {
+        let assessment = evaluator.assess(episodes, 7, 0.9).unwrap();
+        let evaluation = evaluator.evaluate().unwrap();
+        // Numbers are written with all digits that tell them apart.
+        (format!("{assessment:?}"), format!("{evaluation:?}"), evaluator.occupancy(3, 2).unwrap())
+    };
+    let here = told(&Evaluator::new(&config).unwrap());
+    for chunk in [1000, 4] {
+        let there = Evaluator::new(&config).unwrap().on_device(evaluation_device(chunk)).unwrap();
+        assert_eq!(told(&there), here, "{name}, chunks of {chunk}");
+    }
+}
+
+#[test]
+fn evaluations_of_tables_give_the_same_bytes() {
+    if !has_device() {
+        return;
+    }
+    let spread = ("policy.init_std", "1");
+    for (name, settings) in [
+        ("as it is", &[spread, ("gamma", "0.5")][..]),
+        ("the paper's scaling", &[spread, ("scaling", "paper"), ("world.n", "37")]),
+        ("the authors' scaling", &[spread, ("scaling", "authors"), ("kappa", "2")]),
+    ] {
+        assert_same_evaluation(name, &small(settings), 11);
+    }
+    for kind in ["sa_entropy", "action_entropy", "action_l2sq", "action_l2", "active_l2", "l2sq"] {
+        let kind = [("constraint.0.kind", kind), ("constraint.0.scale", "0.5"), ("scaling", "paper"), spread];
+        assert_same_evaluation(kind[0].1, &small(&kind), 6);
+    }
+    for preset in ["entropy", "feasibility", "apprenticeship"] {
+        let short = [("horizon", "9"), spread, ("gamma", "0.6")];
+        assert_same_evaluation(preset, &Config::preset(preset).unwrap().with_all(short).unwrap(), 6);
+    }
+}
+
+/// Tiles, all agents of a block, and a kernel per step.
+#[test]
+fn evaluations_of_many_agents_give_the_same_bytes() {
+    if !has_device() {
+        return;
+    }
+    let short = [("policy.init_std", "1"), ("horizon", "35"), ("scaling", "paper")];
+    let long = [&short[..], &[("world.n", "530")]].concat();
+    assert_same_evaluation("tiles", &small(&long), 5);
+    for agents in ["300", "1100", "4200"] {
+        let ring = [("network.kind", "ring"), ("horizon", "5"), ("world.n", agents)];
+        assert_same_evaluation(agents, &small(&[&short[..], &ring].concat()), 5);
+    }
+}
+
+#[test]
+fn evaluations_of_linear_policies_give_the_same_bytes() {
+    if !has_device() {
+        return;
+    }
+    for (name, preset, settings) in LINEAR.iter().filter(|(name, ..)| !name.contains("td")) {
+        let config = linear(preset, settings).with("scaling", "authors").unwrap();
+        assert_same_evaluation(name, &config, 6);
+    }
+    assert_same_evaluation("normalised", &linear("wireless", &[("gamma", "0.5")]), 9);
 }
