@@ -365,7 +365,8 @@ fn assessments_of_tables_give_the_same_bytes() {
         assert_same_assessment(name, &small(settings), 11, 4);
     }
     for kind in ["sa_entropy", "action_entropy", "action_l2sq", "action_l2", "active_l2", "l2sq"] {
-        let settings = [("constraint.0.kind", kind), ("constraint.0.scale", "0.5"), ("scaling", "paper"), spread];
+        let settings =
+            [("constraint.0.kind", kind), ("constraint.0.scale", "0.5"), ("scaling", "paper"), spread];
         assert_same_assessment(kind, &small(&settings), 6, 6);
     }
     for preset in ["entropy", "feasibility", "apprenticeship"] {

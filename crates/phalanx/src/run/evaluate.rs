@@ -28,6 +28,9 @@ use crate::utility::problem::Problem;
 use crate::world::{Registry, Script, Trajectory, World};
 use crate::{Error, Ragged, Result};
 
+/// Name of the section.
+const EVALUATION: &str = "evaluation";
+
 /// What a policy achieves, estimated on episodes of its own.
 #[derive(Debug, Clone)]
 pub struct Evaluation {
@@ -258,22 +261,23 @@ impl Evaluator {
     }
 
     /// The same where some settings change what is around the policy, such as where episodes start or how
-    /// many messages are lost; keys of `[world]`, `[network]` and `[links]` only. A policy that agents share
-    /// also acts on another graph.
+    /// many messages are lost, or how much may be evaluated; keys of `[world]`, `[network]`, `[links]` and
+    /// `[evaluation]` only. A policy that agents share also acts on another graph.
     pub fn from_run_in(run: &Path, registry: &Registry, sets: &[(&str, &str)]) -> Result<Self> {
-        let sections = ["world", "network", LINKS];
+        let sections = ["world", "network", LINKS, EVALUATION];
         let can_change =
             |key: &str| key.split_once('.').is_some_and(|(section, _)| sections.contains(&section));
         if let Some((key, _)) = sets.iter().find(|(key, _)| !can_change(key)) {
             let message = "goes with a preset or a file, not with a run";
-            let allowed = "is no key of its world, network or links";
+            let allowed = "is no key of its world, network, links or evaluation";
             return Err(Error::argument("set", format!("{message}; `{key}` {allowed}")));
         }
         let (trained, _) = meta::checked_config(run, &Meta::read(run)?, registry)?;
         let config =
             if sets.is_empty() { trained.clone() } else { trained.with_all(sets.iter().copied())? };
-        // Links do not change who there is: no world is built for them.
-        let is_around = |(key, _): &(&str, &str)| !key.starts_with(LINKS);
+        // Links and evaluations do not change who there is: no world is built for them.
+        let is_around =
+            |(key, _): &(&str, &str)| ![LINKS, EVALUATION].iter().any(|part| key.starts_with(part));
         let is_elsewhere = sets.iter().any(is_around) && !has_same_graph(&trained, &config)?;
         ensure(!is_elsewhere || config.policy.is_shared(), || {
             let message = "changes the graph, and this run has a policy per agent, which belongs to its own; train with";
@@ -380,7 +384,20 @@ impl Evaluator {
     /// Assesses the policy on fresh episodes with numbers of their own: `seed` is the evaluation's, not the
     /// run's. Fewer than `episodes` are run where `[evaluation] max_agent_steps` would be exceeded.
     pub fn assess(&self, episodes: usize, seed: u64, confidence: f64) -> Result<Assessment> {
-        self.episodes(seed, self.config.horizon, self.affordable(episodes, 2)?).assess(confidence)
+        self.assess_on(&self.device, episodes, seed, confidence)
+    }
+
+    /// The same where another device simulates and counts; fails if it cannot.
+    pub fn assess_on(
+        &self,
+        device: &EvaluationDevice,
+        episodes: usize,
+        seed: u64,
+        confidence: f64,
+    ) -> Result<Assessment> {
+        device.check(&self.task, self.policy())?;
+        let episodes = self.episodes(seed, self.config.horizon, self.affordable(episodes, 2)?);
+        Episodes { device: device.clone(), ..episodes }.assess(confidence)
     }
 
     /// λ_i, pooled over fresh episodes as in [`Evaluator::assess`], of which at least one is needed.
@@ -454,6 +471,11 @@ impl Evaluator {
     /// Things that the user should know, such as bounds that no policy can meet.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
+    }
+
+    /// Lets another device simulate and count, as far as it can.
+    pub(super) fn set_device(&mut self, device: EvaluationDevice) {
+        self.device = device;
     }
 
     /// Lets another flag end evaluations.

@@ -290,9 +290,12 @@ impl CardEpisodes {
         ] {
             layout.array::<f64>(name, count);
         }
-        for (name, kind) in
-            [("iteration", "long long"), ("first", "long long"), ("count", "long long"), ("rescale", "double")]
-        {
+        for (name, kind) in [
+            ("iteration", "long long"),
+            ("first", "long long"),
+            ("count", "long long"),
+            ("rescale", "double"),
+        ] {
             layout.now(name, kind);
         }
         layout.text(include_str!("kernels/visits.cu"));

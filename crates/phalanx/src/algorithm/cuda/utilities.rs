@@ -208,8 +208,5 @@ pub fn counting(kernel: &'static str, shape: &Shape, items: usize) -> Launch {
 
 /// The kernels of lines 4 and 5.
 pub fn launches(shape: &Shape) -> Vec<Launch> {
-    vec![
-        counting("count_visits", shape, shape.agents),
-        Launch::over("evaluate_utilities", shape.agents),
-    ]
+    vec![counting("count_visits", shape, shape.agents), Launch::over("evaluate_utilities", shape.agents)]
 }
