@@ -186,6 +186,9 @@ fn kernels_compile_as_cuda() {
         for architecture in ["compute_80", "compute_90"] {
             phalanx_gpu::compile_ptx(kernels, architecture).unwrap();
         }
+        let emulated = EvaluationDevice::new(DeviceChoice::Emulated);
+        let evaluator = Evaluator::new(&config).unwrap().on_device(emulated).unwrap();
+        phalanx_gpu::compile_ptx(&evaluator.kernels().unwrap().unwrap(), "compute_90").unwrap();
     }
 }
 
@@ -396,7 +399,7 @@ fn assessments_of_linear_policies_give_the_same_bytes() {
     }
     for wanted in ["a grid", "queues", "additive", "a club", "sirs"] {
         for (name, preset, settings) in LINEAR.iter().filter(|(name, ..)| *name == wanted) {
-            assert_same_assessment(name, &linear(preset, settings), 5, 3);
+            assert_same_assessment(name, &linear(preset, settings), 20, 12);
         }
     }
 }
@@ -431,7 +434,7 @@ fn assessments_of_large_tables_give_the_same_bytes() {
     }
     let folder = tempfile::tempdir().unwrap();
     for states in [5, 48] {
-        assert_same_assessment("a large table", &large_table(states, folder.path()), 7, 3);
+        assert_same_assessment("a large table", &large_table(states, folder.path()), 13, 8);
     }
 }
 

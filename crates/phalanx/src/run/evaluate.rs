@@ -359,6 +359,12 @@ impl Evaluator {
         Ok(Evaluator { device, ..self })
     }
 
+    /// The text of the kernels that evaluate, where a device does.
+    pub fn kernels(&self) -> Result<Option<String>> {
+        let card = self.episodes(1, self.config.horizon, 1).on_card(self.config.horizon)?;
+        Ok(card.map(|card| card.kernels().into()))
+    }
+
     /// Another θ for the same policy.
     pub(super) fn set_theta(&mut self, theta: Ragged<f64>) {
         *self.policy.theta_mut() = theta;

@@ -187,6 +187,7 @@ impl EpisodeNumbers {
 /// Fresh episodes of a fixed policy on a card. The same ones every time they are asked for.
 pub(crate) struct CardEpisodes {
     program: Program,
+    source: String,
     simulate: Recording,
     count: Recording,
     leave_out: Recording,
@@ -211,6 +212,10 @@ const MOST_TRAJECTORIES: usize = 65_535;
 /// Threads of a block that leaves out episodes, and the bytes that they may share.
 const BLOCK: usize = 64;
 const SHARED: usize = 64 << 10;
+
+/// Warps of a block that adds up visits step by step, and numbers that a thread reads at a time.
+const SCAN_WARPS: usize = 8;
+const READ_AHEAD: usize = 32;
 
 impl CardEpisodes {
     fn new(plan: &EpisodePlan<'_>, gpu: &Gpu, most: Option<usize>) -> Result<Self> {
@@ -261,6 +266,8 @@ impl CardEpisodes {
             ("COUNTED", plan.counted.min(plan.horizon)),
             ("EVENTS", counts.events),
             ("ROW_SHARED", usize::from(row_shared)),
+            ("SCAN_WARPS", SCAN_WARPS),
+            ("READ_AHEAD", READ_AHEAD),
         ] {
             layout.constant(name, value);
         }
@@ -301,16 +308,13 @@ impl CardEpisodes {
         layout.text(include_str!("kernels/visits.cu"));
         layout.text(include_str!("kernels/evaluate.cu"));
 
+        let source = layout.source();
         let program = layout.build(gpu).map_err(failure)?;
         let record = |launches: &[Launch]| program.record(launches).map_err(failure);
-        let pool = Launch::over("pool_visits", n);
         let shared = if row_shared { stride * size_of::<f64>() * BLOCK } else { 0 };
         let found = CardEpisodes {
             simulate: record(&simulation.launches(&shape, &*acting))?,
-            count: record(&[
-                utilities::counting("visit_cells", &shape, lanes),
-                Launch { grid: [pool.grid[0], stride as u32], ..pool },
-            ])?,
+            count: record(&counting(&shape))?,
             leave_out: record(&[Launch::blocks("leave_out", lanes, BLOCK).sharing(shared)])?,
             counts,
             rows: rows_of(problem),
@@ -318,6 +322,7 @@ impl CardEpisodes {
             utilities: shape.utilities(),
             episodes,
             chunk,
+            source,
             program,
         };
         let mut theta = policy.theta().clone();
@@ -326,6 +331,11 @@ impl CardEpisodes {
         }
         found.program.record(&acting.refresh()).and_then(|refresh| refresh.run()).map_err(failure)?;
         Ok(found)
+    }
+
+    /// The text of its kernels.
+    pub fn kernels(&self) -> &str {
+        &self.source
     }
 
     /// Simulates chunk after chunk and runs kernels on each; `work` is told how many episodes it has.
@@ -402,6 +412,24 @@ impl CardEpisodes {
         mirror.download(&mut Field::Rows(&mut rows), self.program.array(array))?;
         Ok(rows)
     }
+}
+
+/// The kernels that pool visits: those of small tables by episodes, the others step by step.
+fn counting(shape: &Shape) -> Vec<Launch> {
+    let (small, entries) = (utilities::small_cells(shape), shape.max_cells() + shape.channels);
+    let groups = shape.agents.div_ceil(32);
+    let pool = Launch::over("pool_visits", shape.agents);
+    let threads = 32 * SCAN_WARPS;
+    let scan = Launch::blocks("scan_visits", groups * entries * threads, threads);
+    let mut launches = vec![
+        utilities::counting("visit_cells", shape, shape.agents * shape.batch),
+        Launch { grid: [pool.grid[0], small as u32], ..pool },
+    ];
+    if shape.channels > 0 || shape.max_cells() > small {
+        // Two pieces: one is read while the other is added up.
+        launches.push(scan.sharing(2 * (SCAN_WARPS - 1) * READ_AHEAD * 32 * size_of::<f32>()));
+    }
+    launches
 }
 
 /// A row of occupancies per agent.

@@ -6,9 +6,6 @@
 // Numbers of all agents in all episodes of a chunk.
 #define LANES ((long long)BATCH * AGENTS)
 
-// Numbers that a thread reads before it adds them up: it waits for them once.
-#define READ_AHEAD 32
-
 // The visits of every episode to the cells of small tables, in `scratch`; how often they were visited.
 KERNEL(visit_cells) {
     SHARED(double, memory);
@@ -27,54 +24,70 @@ KERNEL(visit_cells) {
     }
 }
 
-// λ̃ of all episodes so far, and plain counts: a thread per agent, a row of blocks per entry.
+// λ̃ of small tables, of all episodes so far: a thread per agent, a row of blocks per cell. It reads several
+// numbers before it adds them up, and so waits for them once.
 KERNEL(pool_visits) {
-    const long long agent = THREAD, episodes = now->count, rows = episodes * HORIZON;
-    const int entry = blockIdx.y;
+    const long long agent = THREAD, episodes = now->count;
+    const int cell = blockIdx.y;
+    if (agent >= AGENTS) return;
+    const int cells = (int)(run->state_count[agent] * run->action_count[agent]);
+    if (cells > SMALL_TABLE || cell >= cells) return;
+    const double *visits = run->scratch + cell * LANES + agent;
+    double sum = run->occupancy[cell * AGENTS + agent];
+    for (long long first = 0; first < episodes; first += READ_AHEAD) {
+        double part[READ_AHEAD];
+        UNROLL for (int c = 0; c < READ_AHEAD; c++)
+            part[c] = LOAD(visits + (first + c < episodes ? first + c : 0) * AGENTS);
+        UNROLL for (int c = 0; c < READ_AHEAD; c++)
+            if (first + c < episodes) sum += part[c];
+    }
+    run->occupancy[cell * AGENTS + agent] = sum;
+}
+
+// Steps that a block reads at a time: its first warp adds them up while the others read the next ones.
+#define READERS (SCAN_WARPS - 1)
+#define SCANNED (READERS * READ_AHEAD)
+
+// λ̃ of large tables and totals of channels, of all episodes so far, and plain counts: both are added up step
+// by step. A block has 32 agents and an entry. A visit is a reward of 1.
+KERNEL(scan_visits) {
+    SHARED(float, memory);
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, entry = blockIdx.x % OCCUPANCY_ROW;
+    const long long agent = (long long)(blockIdx.x / OCCUPANCY_ROW) * 32 + lane, rows = now->count * HORIZON;
     if (agent >= AGENTS) return;
     const int actions = (int)run->action_count[agent], cells = (int)run->state_count[agent] * actions;
-    if (entry >= cells + CHANNELS) return;
+    if (entry >= cells + CHANNELS || (entry < cells && cells <= SMALL_TABLE)) return;
+    const float *rewards = run->sampled + (entry < cells ? 0 : entry - cells) * ROWS * AGENTS + agent;
+    const pair_t *pairs = run->pairs + agent;
     double sum = run->occupancy[entry * AGENTS + agent], plain = run->counts[entry * AGENTS + agent];
     int k = 0;
-    if (entry < cells && cells <= SMALL_TABLE) {
-        const double *visits = run->scratch + entry * LANES + agent;
-        for (long long first = 0; first < episodes; first += READ_AHEAD) {
-            double part[READ_AHEAD];
-            UNROLL for (int c = 0; c < READ_AHEAD; c++)
-                part[c] = LOAD(visits + (first + c < episodes ? first + c : 0) * AGENTS);
-            UNROLL for (int c = 0; c < READ_AHEAD; c++)
-                if (first + c < episodes) sum += part[c];
-        }
-    } else if (entry < cells) {
-        for (long long first = 0; first < rows; first += READ_AHEAD) {
-            pair_t part[READ_AHEAD];
-            UNROLL for (int c = 0; c < READ_AHEAD; c++)
-                part[c] = LOAD(run->pairs + (first + c < rows ? first + c : 0) * AGENTS + agent);
+    for (long long first = -SCANNED; first < rows; first += SCANNED) {
+        const long long next = first + SCANNED;
+        if (warp > 0) {
+            float *to = memory + (next / SCANNED & 1) * (SCANNED * 32) + lane, part[READ_AHEAD];
             UNROLL for (int c = 0; c < READ_AHEAD; c++) {
-                if (first + c < rows && (int)(STATE_OF(part[c]) * actions + ACTION_OF(part[c])) == entry) {
-                    sum += run->visit_weights[k];
-                    plain += 1.0;
+                const long long row = next + c * READERS + warp - 1, at = (row < rows ? row : 0) * AGENTS;
+                if (entry < cells) {
+                    const pair_t pair = LOAD(pairs + at);
+                    part[c] = (int)(STATE_OF(pair) * actions + ACTION_OF(pair)) == entry;
+                } else {
+                    part[c] = LOAD(rewards + at);
                 }
+            }
+            UNROLL for (int c = 0; c < READ_AHEAD; c++) to[(c * READERS + warp - 1) * 32] = part[c];
+        } else if (first >= 0) {
+            const float *from = memory + (first / SCANNED & 1) * (SCANNED * 32) + lane;
+            const int count = (int)(rows - first < SCANNED ? rows - first : SCANNED);
+            UNROLL_BY_5 for (int c = 0; c < count; c++) {
+                const double reward = (double)from[c * 32];
+                sum += run->visit_weights[k] * reward;
+                plain += reward;
                 k = k + 1 < HORIZON ? k + 1 : 0;
             }
         }
-    } else {
-#if CHANNELS > 0
-        const float *rewards = run->sampled + (long long)(entry - cells) * ROWS * AGENTS + agent;
-        for (long long first = 0; first < rows; first += READ_AHEAD) {
-            float part[READ_AHEAD];
-            UNROLL for (int c = 0; c < READ_AHEAD; c++)
-                part[c] = LOAD(rewards + (first + c < rows ? first + c : 0) * AGENTS);
-            UNROLL for (int c = 0; c < READ_AHEAD; c++) {
-                if (first + c < rows) {
-                    sum += run->visit_weights[k] * (double)part[c];
-                    plain += (double)part[c];
-                }
-                k = k + 1 < HORIZON ? k + 1 : 0;
-            }
-        }
-#endif
+        SYNC();
     }
+    if (warp > 0) return;
     run->occupancy[entry * AGENTS + agent] = sum;
     run->counts[entry * AGENTS + agent] = plain;
 }
