@@ -257,9 +257,9 @@ impl CardEpisodes {
 
         let mut layout = Layout::default();
         // The size of chunks is no part of the text: it is compiled once for all of them.
-        layout.number("batch", chunk as i64);
-        layout.constant("BATCH", "((int)run->batch)");
-        layout.constant("ROWS", "(run->batch * HORIZON)");
+        layout.number("chunk", chunk as i64);
+        layout.constant("BATCH", "((int)run->chunk)");
+        layout.constant("ROWS", "(run->chunk * HORIZON)");
         layout.constant("FIRST_TRAJECTORY", "((u32)now->first)");
         shape.add_sizes(&mut layout, stream, problem.gamma, Purpose::Evaluation);
         for (name, value) in [
