@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use phalanx::Error;
+use phalanx::algorithm::DeviceChoice;
 use phalanx::run::certify::{
     AttemptReport, Certificate, Certification, CertifySettings, CertifySource, Infeasible, Unmet, certify,
 };
@@ -43,6 +44,9 @@ pub struct CertifyArgs {
     /// With --check: judge on new episodes of this seed.
     #[arg(long, value_name = "SEED", requires = "check")]
     fresh: Option<u64>,
+    /// Where to train and judge: cpu, cuda, or auto [default: the configuration's, which is cpu].
+    #[arg(long, value_name = "DEVICE", conflicts_with = "check")]
+    device: Option<String>,
     /// Threads to use [default: all cores].
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
@@ -68,6 +72,7 @@ fn make(args: &CertifyArgs, source: &str, registry: &Registry, stop: &Stop) -> a
         max_attempts: args.max_attempts,
         episodes: args.episodes,
         seed: args.seed.unwrap_or(1).min(1 << 40),
+        device: args.device.as_deref().map(DeviceChoice::from_name).transpose()?,
         out: out.clone(),
         provenance: provenance(),
     };

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use phalanx::algorithm::{DeviceChoice, EvaluationDevice};
 use phalanx::base::durable;
 use phalanx::policy::LINKS;
 use phalanx::run::{
@@ -18,7 +19,8 @@ pub struct PolicyArgs {
     /// Run folder, preset or TOML file.
     #[arg(value_name = "RUN|PRESET|FILE.toml")]
     pub source: String,
-    /// Change a setting of a preset or file; of a run's configuration, a key of its world or links.
+    /// Change a setting of a preset or file; of a run's configuration, a key of its world, links or
+    /// evaluation.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     sets: Vec<String>,
     /// Policy of a preset or file: uniform, or one that its world knows (wireless: matching; pistonball:
@@ -55,6 +57,9 @@ pub struct EvalArgs {
     /// Threads to use [default: all cores].
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
+    /// Where to simulate and count: cpu, cuda, or auto (a GPU where there is one and enough to do).
+    #[arg(long, value_name = "DEVICE", default_value = "cpu")]
+    device: String,
     /// Print one line of JSON.
     #[arg(long)]
     json: bool,
@@ -80,6 +85,7 @@ pub struct OccupancyArgs {
 
 /// `phalanx eval`.
 pub fn eval(args: &EvalArgs, registry: &Registry) -> anyhow::Result<()> {
+    let device = EvaluationDevice::new(DeviceChoice::from_name(&args.device)?);
     on_threads(args.threads, || {
         let sets = args.links.sets();
         let opened = args.policy.open_with(&sets, registry);
@@ -88,7 +94,7 @@ pub fn eval(args: &EvalArgs, registry: &Registry) -> anyhow::Result<()> {
         let has_links = !evaluator.config().links.is_off();
         let warnings = evaluator.warnings().iter().filter(|_| has_links);
         warnings.for_each(|warning| say(&format!("warning: {warning}")));
-        let evaluator = if args.greedy { evaluator.greedy() } else { evaluator };
+        let evaluator = if args.greedy { evaluator.greedy() } else { evaluator }.on_device(device)?;
         let (assessment, looks) = assess(args, &evaluator)?;
         let exact = evaluator.exact().unwrap_or_else(|error| {
             say(&format!("warning: there is no exact evaluation: {error}"));

@@ -36,7 +36,8 @@ pub fn certify(
     let config = config.map(|config| &config.get().0);
     let Wanted { confidence, max_attempts, episodes, seed, out } = wanted;
     let provenance = phalanx_cli::provenance();
-    let settings = CertifySettings { confidence, max_attempts, episodes, seed, out, provenance };
+    let settings =
+        CertifySettings { confidence, max_attempts, episodes, seed, device: None, out, provenance };
     let stop = Arc::new(AtomicBool::new(false));
     watch_all(py, threads, &stop, || {
         let run = run.unwrap_or_default();

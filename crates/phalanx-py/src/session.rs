@@ -9,6 +9,7 @@ use numpy::{
     PyUntypedArrayMethods,
 };
 use phalanx::Ragged;
+use phalanx::algorithm::{DeviceChoice, EvaluationDevice};
 use phalanx::base::{durable, own_folder};
 use phalanx::run::{Evaluator, WorldConfig};
 use phalanx::world::Evolution;
@@ -126,10 +127,12 @@ impl Fixed {
         seed: u64,
         confidence: f64,
         threads: Option<usize>,
+        device: &str,
     ) -> PyResult<String> {
         let evaluator = &self.evaluator;
         watch_all(py, threads, evaluator.stop_flag(), || {
-            let assessment = evaluator.assess(episodes, seed, confidence)?;
+            let device = EvaluationDevice::new(DeviceChoice::from_name(device)?);
+            let assessment = evaluator.assess_on(&device, episodes, seed, confidence)?;
             let n = evaluator.world().graph().agents();
             let verdicts = serde_json::to_value(assessment.agents(n)).unwrap_or_default();
             let mut value = serde_json::to_value(assessment).unwrap_or_default();

@@ -242,6 +242,14 @@ def test_runs_go_on_with_another_device(tmp_path):
     assert (resumed.path / "metrics.csv").read_bytes() == (whole.path / "metrics.csv").read_bytes()
 
 
+def test_runs_are_evaluated_on_another_device():
+    run = phalanx.train("synthetic", iterations=2, temporary=True)
+    assert run.evaluate(20, device="auto").details == run.evaluate(20).details  # too small for a GPU
+    for device, words in [("gpu", "device: `gpu`"), (0, "device: 0 is no name")]:
+        with pytest.raises(phalanx.ConfigError, match=words):
+            run.evaluate(20, device=device)
+
+
 def test_observations_that_do_not_fit_are_named():
     policy = phalanx.train("synthetic", iterations=1).policy
     assert policy.neighbours[0] == [0, 1]

@@ -1,9 +1,9 @@
 //! Does a GPU do what the processor does? Here its kernels are compiled as C and run on the processor
 //! (`device = "emulated"`); `cargo xtask gpu` runs the same on a card.
 
-use phalanx::algorithm::Summary;
+use phalanx::algorithm::{DeviceChoice, EvaluationDevice, Summary};
 use phalanx::base::fields::Field;
-use phalanx::run::{Config, Session};
+use phalanx::run::{Config, Evaluator, Session};
 
 /// The device to compare with: `PHALANX_DEVICE`, or the emulation.
 fn device() -> String {
@@ -186,6 +186,9 @@ fn kernels_compile_as_cuda() {
         for architecture in ["compute_80", "compute_90"] {
             phalanx_gpu::compile_ptx(kernels, architecture).unwrap();
         }
+        let emulated = EvaluationDevice::new(DeviceChoice::Emulated);
+        let evaluator = Evaluator::new(&config).unwrap().on_device(emulated).unwrap();
+        phalanx_gpu::compile_ptx(&evaluator.kernels().unwrap().unwrap(), "compute_90").unwrap();
     }
 }
 
@@ -335,4 +338,177 @@ fn networks_of_rows_agree() {
         settings.into_iter().chain([("world.rows", "3"), ("world.columns", "4"), ("iterations", "10")]);
     let settings = settings.chain([("constraint.0.allow_infeasible", "true"), ("critic.minibatch", "16")]);
     assert_near("paper/wireless", &settings.collect::<Vec<_>>());
+}
+
+/// Who evaluates, with so many episodes at a time.
+fn evaluation_device(chunk: usize) -> EvaluationDevice {
+    EvaluationDevice::new(DeviceChoice::from_name(&device()).unwrap()).in_chunks(chunk)
+}
+
+/// Everything that an assessment tells is the same, with so many episodes on the device at a time.
+fn assert_same_assessment(name: &str, config: &Config, episodes: usize, chunk: usize) {
+    let here = Evaluator::new(config).unwrap();
+    let there = Evaluator::new(config).unwrap().on_device(evaluation_device(chunk)).unwrap();
+    // Numbers are written with all digits that tell them apart.
+    let told = |evaluator: &Evaluator| format!("{:?}", evaluator.assess(episodes, 7, 0.9).unwrap());
+    assert_eq!(told(&there), told(&here), "{name}");
+}
+
+#[test]
+fn assessments_of_tables_give_the_same_bytes() {
+    if !has_device() {
+        return;
+    }
+    let spread = ("policy.init_std", "1");
+    for (name, settings) in [
+        ("as it is", &[spread][..]),
+        ("the paper's scaling", &[spread, ("scaling", "paper"), ("world.n", "37")]),
+        ("the authors' scaling", &[spread, ("scaling", "authors"), ("kappa", "2")]),
+    ] {
+        assert_same_assessment(name, &small(settings), 11, 4);
+    }
+    for kind in ["sa_entropy", "action_entropy", "action_l2sq", "action_l2", "active_l2", "l2sq"] {
+        let settings =
+            [("constraint.0.kind", kind), ("constraint.0.scale", "0.5"), ("scaling", "paper"), spread];
+        assert_same_assessment(kind, &small(&settings), 6, 6);
+    }
+    for preset in ["entropy", "feasibility", "apprenticeship"] {
+        let short = [("horizon", "9"), spread];
+        assert_same_assessment(preset, &Config::preset(preset).unwrap().with_all(short).unwrap(), 5, 4);
+    }
+}
+
+/// Tiles, all agents of a block, and a kernel per step.
+#[test]
+fn assessments_of_many_agents_give_the_same_bytes() {
+    if !has_device() {
+        return;
+    }
+    let short = [("policy.init_std", "1"), ("horizon", "35"), ("scaling", "paper")];
+    assert_same_assessment("tiles", &small(&[&short[..], &[("world.n", "530")]].concat()), 5, 3);
+    for agents in ["300", "1100", "4200"] {
+        let ring = [("network.kind", "ring"), ("horizon", "5"), ("world.n", agents)];
+        assert_same_assessment(agents, &small(&[&short[..], &ring].concat()), 5, 3);
+    }
+}
+
+#[test]
+fn assessments_of_linear_policies_give_the_same_bytes() {
+    if !has_device() {
+        return;
+    }
+    for wanted in ["a grid", "queues", "additive", "a club", "sirs"] {
+        for (name, preset, settings) in LINEAR.iter().filter(|(name, ..)| *name == wanted) {
+            assert_same_assessment(name, &linear(preset, settings), 20, 12);
+        }
+    }
+}
+
+/// Two agents that live alone: one with so many states and four actions, one with two of each.
+fn large_table(states: usize, folder: &std::path::Path) -> Config {
+    let sizes = [(states, 4), (2, 2)];
+    let transition = sizes.map(|(states, actions)| {
+        let law = |row: usize| {
+            let weights: Vec<f64> = (0..states).map(|s| ((row * 7 + s * 3) % 5) as f64 + 0.1).collect();
+            let total: f64 = weights.iter().sum();
+            weights.into_iter().map(move |w| w / total).collect::<Vec<_>>()
+        };
+        (0..states * actions).flat_map(law).collect::<Vec<f64>>()
+    });
+    let model = serde_json::json!({
+        "n": 2, "gamma": 0.9, "state_sizes": sizes.map(|size| size.0), "action_sizes": sizes.map(|size| size.1),
+        "parents": [[0], [1]], "transition": transition, "edges": [[0, 1]],
+        "rho": {"kind": "product", "local": sizes.map(|(states, _)| vec![1.0 / states as f64; states])},
+    });
+    std::fs::write(folder.join("model.json"), model.to_string()).unwrap();
+    let text = "kappa = 1\nhorizon = 20\n[world]\nkind = \"table\"\nfile = \"model.json\"\n[objective]\nkind = \"sa_entropy\"\n\
+                [[constraint]]\nkind = \"action_entropy\"\nat_least = 0.1\n[policy]\ninit_std = 1.0\n";
+    Config::from_toml(text, folder).unwrap()
+}
+
+/// Tables of more than 16 cells are added up step by step; rows of more than 128 have no room in a block.
+#[test]
+fn assessments_of_large_tables_give_the_same_bytes() {
+    if !has_device() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for states in [5, 48] {
+        assert_same_assessment("a large table", &large_table(states, folder.path()), 13, 8);
+    }
+}
+
+#[test]
+fn closing_evaluations_give_the_same_bytes() {
+    if !has_device() {
+        return;
+    }
+    for config in [small(&[]), linear("wireless", &[]), linear("epidemic", &[])] {
+        let config = config.with("evaluation.episodes", "5").unwrap();
+        let told = |device: &str| {
+            let mut session = Session::new(&config.with("device", device).unwrap()).unwrap();
+            assert!(session.advance().unwrap().is_some());
+            session.settle_policy().unwrap();
+            format!("{:?}", session.evaluate().unwrap())
+        };
+        assert_eq!(told(&device()), told("cpu"));
+    }
+}
+
+/// Looks at doubled numbers of episodes; occupancies; and a flag that is set.
+#[test]
+fn other_evaluations_give_the_same_bytes() {
+    if !has_device() {
+        return;
+    }
+    let config = small(&[("policy.init_std", "1"), ("scaling", "paper")]);
+    let evaluators = [0, 50].map(|chunk| {
+        let evaluator = Evaluator::new(&config).unwrap();
+        if chunk == 0 { evaluator } else { evaluator.on_device(evaluation_device(chunk)).unwrap() }
+    });
+    let [here, there] = evaluators.each_ref().map(|evaluator| {
+        let decided = evaluator.assess_until_decided(100, 3, 0.9, |_, _| ()).unwrap();
+        (format!("{decided:?}"), evaluator.occupancy(3, 2).unwrap(), evaluator.evaluate().unwrap().values)
+    });
+    assert_eq!(here, there);
+    evaluators[1].stop_flag().store(true, std::sync::atomic::Ordering::Relaxed);
+    assert!(matches!(evaluators[1].assess(5, 1, 0.9), Err(phalanx::Error::Stopped)));
+}
+
+/// Laws of networks differ in their last digits, and draws with them once in a million times.
+#[test]
+fn assessments_of_networks_agree() {
+    if !has_device() {
+        return;
+    }
+    let grid = [("world.rows", "3"), ("world.columns", "4"), ("horizon", "6"), ("scaling", "paper")];
+    let grid = grid.into_iter().chain([("constraint.0.allow_infeasible", "true")]);
+    let config = Config::preset("paper/wireless").unwrap().with_all(grid).unwrap();
+    let here = Evaluator::new(&config).unwrap();
+    let there = Evaluator::new(&config).unwrap().on_device(evaluation_device(5)).unwrap();
+    let [here, there] = [here, there].map(|evaluator| evaluator.assess(9, 7, 0.9).unwrap());
+    let ends = |interval: phalanx::run::Interval| [interval.value, interval.lower, interval.upper];
+    assert!(distance(&ends(here.objective), &ends(there.objective)) < 1e-6);
+    assert!(distance(&here.returns.unwrap(), &there.returns.unwrap()) < 1e-6);
+}
+
+/// What a device cannot evaluate is refused, or left to the processor.
+#[test]
+fn some_evaluations_are_refused() {
+    let cuda = || EvaluationDevice::new(DeviceChoice::Cuda);
+    let refused = |evaluator: Evaluator| match evaluator.on_device(cuda()) {
+        Err(error) => error.to_string(),
+        Ok(_) => panic!("not refused"),
+    };
+    let config = small(&[]);
+    let new = |settings: &[(&str, &str)]| Evaluator::new(&small(settings)).unwrap();
+    assert!(refused(new(&[]).greedy()).contains("greedy"));
+    assert!(refused(Evaluator::scripted(&config, "uniform").unwrap()).contains("scripted"));
+    assert!(refused(new(&[("links.loss", "0.1")])).contains("faulty links"));
+    let joint = Evaluator::new(&Config::preset("pistonball").unwrap()).unwrap();
+    assert!(refused(joint).contains("joint worlds"));
+    // A greedy policy is evaluated anyway where that is asked for.
+    let lenient = EvaluationDevice::if_possible(DeviceChoice::Cuda);
+    let evaluator = new(&[("scaling", "paper")]).greedy().on_device(lenient).unwrap();
+    assert!(evaluator.assess(3, 1, 0.9).is_ok());
 }

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from . import _checks
-from ._checks import real, whole
+from ._checks import real, text, whole
 from ._phalanx import Fixed
 from .tables import Table
 
@@ -51,7 +51,13 @@ class Assessment:
 
 
 def assessed(
-    fixed: Fixed, episodes: Any, seed: Any, confidence: Any, threads: Any, seed_name: str = "seed"
+    fixed: Fixed,
+    episodes: Any,
+    seed: Any,
+    confidence: Any,
+    threads: Any,
+    seed_name: str = "seed",
+    device: Any = "cpu",
 ) -> Assessment:
     """A fixed policy, assessed; arguments are checked here."""
     return Assessment(
@@ -60,5 +66,6 @@ def assessed(
             whole(seed, seed_name),
             real(confidence, "confidence"),
             _checks.threads(threads),
+            text(device, "device"),
         )
     )

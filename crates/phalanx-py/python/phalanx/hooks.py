@@ -12,6 +12,7 @@ from ._phalanx import ConfigError, Fixed
 from .assessment import Assessment, assessed
 from .own import Own
 from .policy import Policy
+from .settings import Device
 
 
 class _Answer(enum.Enum):
@@ -60,10 +61,16 @@ class Iteration:
         return Policy(self._policy(), self._own)
 
     def evaluate(
-        self, episodes: int = 400, *, seed: int = 1, confidence: float = 0.99, threads: int | None = None
+        self,
+        episodes: int = 400,
+        *,
+        seed: int = 1,
+        confidence: float = 0.99,
+        threads: int | None = None,
+        device: Device = "cpu",
     ) -> Assessment:
         """Evaluates the policy as it is now on fresh episodes, as `Run.evaluate` does. Training does not notice."""
-        return assessed(self._policy(), episodes, seed, confidence, threads)
+        return assessed(self._policy(), episodes, seed, confidence, threads, device=device)
 
     def __repr__(self) -> str:
         return f"<Iteration {self.iteration} of {self.iterations}: objective {self.metrics['objective']:.4g}>"

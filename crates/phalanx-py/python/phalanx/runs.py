@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from ._parallel import WorldEnv
-    from .settings import LinkSettings, NetworkSettings, WorldSettings
+    from .settings import Device, LinkSettings, NetworkSettings, WorldSettings
 
 
 class Run:
@@ -122,6 +122,7 @@ class Run:
         seed: int = 1,
         confidence: float = 0.99,
         threads: int | None = None,
+        device: Device = "cpu",
         evaluation_seed: int | None = None,
         links: LinkSettings | Mapping[str, Any] | None = None,
         world: WorldSettings | Mapping[str, Any] | None = None,
@@ -130,12 +131,13 @@ class Run:
         """Evaluates the policy on fresh episodes: is every agent safe, and how sure is that? `seed` is that of the episodes;
         it may also be given as `evaluation_seed`, its name in `phalanx.evaluate`. `links` (`{"loss": 0.1}`), `world`
         (`{"rows": 20, "columns": 20}`) and `network` are keys of these sections in place of the run's own; a policy that agents
-        share also acts on another graph."""
+        share also acts on another graph. `device="cuda"` simulates and counts on a GPU, `device="auto"` does if there is one and
+        enough to do."""
         chosen = _one_seed(seed, evaluation_seed)
         sections = {"links": links, "world": world, "network": network}
         changed = {name: keys for name, keys in sections.items() if keys is not None}
         fixed = self._elsewhere(changed) if changed else self._fixed
-        return assessed(fixed, episodes, chosen, confidence, threads)
+        return assessed(fixed, episodes, chosen, confidence, threads, device=device)
 
     def _elsewhere(self, changed: Mapping[str, Mapping[str, Any]]) -> Fixed:
         """Its policy with other settings around it, by section."""

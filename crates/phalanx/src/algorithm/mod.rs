@@ -15,7 +15,8 @@ use crate::learn::shield::ShieldReport;
 use crate::policy::Policy;
 use crate::{Ragged, Result};
 
-pub use cuda::{DEVICE, DeviceChoice, DeviceDescription, WORTH_A_GPU, devices};
+pub(crate) use cuda::{CardEpisodes, EpisodeNumbers, EpisodePlan};
+pub use cuda::{DEVICE, DeviceChoice, DeviceDescription, EvaluationDevice, WORTH_A_GPU, devices};
 pub use exact::ExactPrimalDual;
 pub use kind::{AlgorithmChoice, AlgorithmKind, Plan, Task};
 pub use mappo::{ActorSees, Behaviour, Mappo, MappoSettings, Scope};

@@ -14,7 +14,7 @@ use super::folder;
 use super::meta::{self, Meta};
 use super::multipliers;
 use super::usual_states;
-use crate::algorithm::{Task, undiscounted_returns};
+use crate::algorithm::{CardEpisodes, EpisodePlan, EvaluationDevice, Task, undiscounted_returns};
 use crate::base::error::ensure;
 use crate::base::key::HORIZON;
 use crate::base::limits::check_memory;
@@ -27,6 +27,9 @@ use crate::sample::usual_states::UsualStates;
 use crate::utility::problem::Problem;
 use crate::world::{Registry, Script, Trajectory, World};
 use crate::{Error, Ragged, Result};
+
+/// Name of the section.
+const EVALUATION: &str = "evaluation";
 
 /// What a policy achieves, estimated on episodes of its own.
 #[derive(Debug, Clone)]
@@ -60,6 +63,8 @@ pub(super) struct Episodes<'a> {
     pub episodes: usize,
     /// Set when nobody wants to know any more; that of rank 0 counts.
     pub stop: &'a AtomicBool,
+    /// Who simulates and counts them.
+    pub device: EvaluationDevice,
 }
 
 /// The memory that an episode of so many steps takes, if there is so much.
@@ -83,11 +88,18 @@ pub(super) fn episode_request(number: u32) -> Request {
 
 impl<'a> Episodes<'a> {
     /// Those of a closing evaluation: as many as `[evaluation]` asks for and allows.
-    pub fn closing(config: &Config, task: &'a Task, policy: &'a dyn Policy, stop: &'a AtomicBool) -> Self {
+    pub fn closing(
+        config: &Config,
+        task: &'a Task,
+        policy: &'a dyn Policy,
+        stop: &'a AtomicBool,
+        device: EvaluationDevice,
+    ) -> Self {
         let episode = task.world.graph().total() as u64 * config.horizon as u64;
         let affordable = (config.evaluation.max_agent_steps / episode).max(1);
         let episodes = config.evaluation.episodes.min(usize::try_from(affordable).unwrap_or(usize::MAX));
-        Episodes { task, policy, stream: Stream::new(config.seed), horizon: config.horizon, episodes, stop }
+        let stream = Stream::new(config.seed);
+        Episodes { task, policy, stream, horizon: config.horizon, episodes, stop, device }
     }
 
     /// Every utility at the occupancy pooled over them; valid on rank 0 only.
@@ -123,8 +135,22 @@ impl<'a> Episodes<'a> {
         })
     }
 
+    /// The same on a card, if they are to be there; returns count so many of their steps.
+    pub fn on_card(&self, counted: usize) -> Result<Option<CardEpisodes>> {
+        let Episodes { task, policy, ref stream, horizon, episodes, .. } = *self;
+        self.device.episodes(&EpisodePlan { task, policy, stream, horizon, counted, episodes })
+    }
+
     /// Their visits, pooled.
     pub fn visits(&self, weights: &[f64]) -> Result<Visits> {
+        self.visits_on(self.on_card(self.horizon)?.as_ref(), weights)
+    }
+
+    /// The same where a card may have them.
+    pub fn visits_on(&self, card: Option<&CardEpisodes>, weights: &[f64]) -> Result<Visits> {
+        if let Some(card) = card {
+            return card.visits(weights, &|| self.go_on());
+        }
         let actions = self.policy.action_counts();
         let Task { world, problem, .. } = self.task;
         let mut visits = Visits::for_problem(problem).restricted_to(world.graph().work_blocks());
@@ -134,6 +160,12 @@ impl<'a> Episodes<'a> {
         })?;
         visits.rescale(problem);
         Ok(visits)
+    }
+
+    /// Fails if nobody wants to know any more.
+    pub fn go_on(&self) -> Result<()> {
+        let stopping = || Ok(u8::from(self.stop.load(Ordering::Relaxed)));
+        ensure(self.task.halo.broadcast_decision(stopping)? == 0, || Error::Stopped)
     }
 
     /// Hands them out in order, a few at a time.
@@ -149,8 +181,7 @@ impl<'a> Episodes<'a> {
         let at_once = if n < rollout::SPLIT_AGENTS { AT_ONCE.min(self.episodes).min(fit) } else { 1 };
         let mut trajectories = vec![Trajectory::for_world(&**world, self.horizon); at_once];
         for first in (0..self.episodes).step_by(at_once.max(1)) {
-            let stopping = || Ok(u8::from(self.stop.load(Ordering::Relaxed)));
-            ensure(halo.broadcast_decision(stopping)? == 0, || Error::Stopped)?;
+            self.go_on()?;
             let numbers = first..self.episodes.min(first + at_once);
             let requests: Vec<Request> = numbers.map(|k| episode_request(k as u32)).collect();
             let batch = &mut trajectories[..requests.len()];
@@ -214,6 +245,8 @@ pub struct Evaluator {
     warnings: Vec<String>,
     /// Ends evaluations when it is set.
     stop: Arc<AtomicBool>,
+    /// Who simulates and counts episodes.
+    device: EvaluationDevice,
 }
 
 impl Evaluator {
@@ -228,22 +261,23 @@ impl Evaluator {
     }
 
     /// The same where some settings change what is around the policy, such as where episodes start or how
-    /// many messages are lost; keys of `[world]`, `[network]` and `[links]` only. A policy that agents share
-    /// also acts on another graph.
+    /// many messages are lost, or how much may be evaluated; keys of `[world]`, `[network]`, `[links]` and
+    /// `[evaluation]` only. A policy that agents share also acts on another graph.
     pub fn from_run_in(run: &Path, registry: &Registry, sets: &[(&str, &str)]) -> Result<Self> {
-        let sections = ["world", "network", LINKS];
+        let sections = ["world", "network", LINKS, EVALUATION];
         let can_change =
             |key: &str| key.split_once('.').is_some_and(|(section, _)| sections.contains(&section));
         if let Some((key, _)) = sets.iter().find(|(key, _)| !can_change(key)) {
             let message = "goes with a preset or a file, not with a run";
-            let allowed = "is no key of its world, network or links";
+            let allowed = "is no key of its world, network, links or evaluation";
             return Err(Error::argument("set", format!("{message}; `{key}` {allowed}")));
         }
         let (trained, _) = meta::checked_config(run, &Meta::read(run)?, registry)?;
         let config =
             if sets.is_empty() { trained.clone() } else { trained.with_all(sets.iter().copied())? };
-        // Links do not change who there is: no world is built for them.
-        let is_around = |(key, _): &(&str, &str)| !key.starts_with(LINKS);
+        // Links and evaluations do not change who there is: no world is built for them.
+        let is_around =
+            |(key, _): &(&str, &str)| ![LINKS, EVALUATION].iter().any(|part| key.starts_with(part));
         let is_elsewhere = sets.iter().any(is_around) && !has_same_graph(&trained, &config)?;
         ensure(!is_elsewhere || config.policy.is_shared(), || {
             let message = "changes the graph, and this run has a policy per agent, which belongs to its own; train with";
@@ -309,12 +343,26 @@ impl Evaluator {
     /// Of what is there already.
     pub(super) fn with(config: &Config, task: Task, policy: Box<dyn Policy>, mu: Ragged<f64>) -> Self {
         let config = build::with_gamma(config, &task.problem);
-        Evaluator { config, task, policy, mu, usual: None, warnings: Vec::new(), stop: Arc::default() }
+        let (warnings, stop, device) = (Vec::new(), Arc::default(), EvaluationDevice::default());
+        Evaluator { config, task, policy, mu, usual: None, warnings, stop, device }
     }
 
     /// The same with the most likely action of every law in place of a draw.
     pub fn greedy(self) -> Self {
         Evaluator { policy: Box::new(GreedyPolicy::new(self.policy)), ..self }
+    }
+
+    /// The same where episodes are simulated and counted on a device. Fails if this policy cannot be
+    /// evaluated there.
+    pub fn on_device(self, device: EvaluationDevice) -> Result<Self> {
+        device.check(&self.task, &*self.policy)?;
+        Ok(Evaluator { device, ..self })
+    }
+
+    /// The text of the kernels that evaluate, where a device does.
+    pub fn kernels(&self) -> Result<Option<String>> {
+        let card = self.episodes(1, self.config.horizon, 1).on_card(self.config.horizon)?;
+        Ok(card.map(|card| card.kernels().into()))
     }
 
     /// Another θ for the same policy.
@@ -335,13 +383,27 @@ impl Evaluator {
 
     /// Evaluates the policy on fresh episodes, as many as `[evaluation]` asks for and allows.
     pub fn evaluate(&self) -> Result<Evaluation> {
-        Episodes::closing(&self.config, &self.task, self.policy(), &self.stop).evaluate()
+        let device = self.device.clone();
+        Episodes::closing(&self.config, &self.task, self.policy(), &self.stop, device).evaluate()
     }
 
     /// Assesses the policy on fresh episodes with numbers of their own: `seed` is the evaluation's, not the
     /// run's. Fewer than `episodes` are run where `[evaluation] max_agent_steps` would be exceeded.
     pub fn assess(&self, episodes: usize, seed: u64, confidence: f64) -> Result<Assessment> {
-        self.episodes(seed, self.config.horizon, self.affordable(episodes, 2)?).assess(confidence)
+        self.assess_on(&self.device, episodes, seed, confidence)
+    }
+
+    /// The same where another device simulates and counts; fails if it cannot.
+    pub fn assess_on(
+        &self,
+        device: &EvaluationDevice,
+        episodes: usize,
+        seed: u64,
+        confidence: f64,
+    ) -> Result<Assessment> {
+        device.check(&self.task, self.policy())?;
+        let episodes = self.episodes(seed, self.config.horizon, self.affordable(episodes, 2)?);
+        Episodes { device: device.clone(), ..episodes }.assess(confidence)
     }
 
     /// λ_i, pooled over fresh episodes as in [`Evaluator::assess`], of which at least one is needed.
@@ -368,8 +430,15 @@ impl Evaluator {
     }
 
     pub(super) fn episodes(&self, seed: u64, horizon: usize, episodes: usize) -> Episodes<'_> {
-        let stream = evaluation_stream(seed);
-        Episodes { task: &self.task, policy: self.policy(), stream, horizon, episodes, stop: &self.stop }
+        Episodes {
+            task: &self.task,
+            policy: self.policy(),
+            stream: evaluation_stream(seed),
+            horizon,
+            episodes,
+            stop: &self.stop,
+            device: self.device.clone(),
+        }
     }
 
     /// As many of `episodes`, each run so many times, as `[evaluation] max_agent_steps` allows.
@@ -408,6 +477,11 @@ impl Evaluator {
     /// Things that the user should know, such as bounds that no policy can meet.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
+    }
+
+    /// Lets another device simulate and count, as far as it can.
+    pub(super) fn set_device(&mut self, device: EvaluationDevice) {
+        self.device = device;
     }
 
     /// Lets another flag end evaluations.

@@ -8,7 +8,7 @@ use super::build;
 use super::checksums;
 use super::config::Config;
 use super::evaluate::{Episodes, Evaluation, Evaluator, check_episode};
-use crate::algorithm::{Algorithm, Summary, Task};
+use crate::algorithm::{Algorithm, DeviceChoice, EvaluationDevice, Summary, Task};
 use crate::base::fields::Fields;
 use crate::distributed::{Communicator, Halo, SingleProcess};
 use crate::graph::Partition;
@@ -192,7 +192,14 @@ impl Session {
     /// Evaluates the current policy on fresh episodes, as many as `[evaluation]` asks for and allows. All
     /// processes must do it at the same time; the result is valid on rank 0 only.
     pub fn evaluate(&self) -> Result<Evaluation> {
-        Episodes::closing(&self.config, &self.task, self.policy(), &self.stop).evaluate()
+        // Where the device that trains cannot evaluate, the processor does.
+        let device = match (self.device(), self.config.device) {
+            (None, _) => DeviceChoice::Cpu,
+            (Some(_), DeviceChoice::Auto) => DeviceChoice::Cuda,
+            (Some(_), chosen) => chosen,
+        };
+        let device = EvaluationDevice::if_possible(device);
+        Episodes::closing(&self.config, &self.task, self.policy(), &self.stop, device).evaluate()
     }
 
     /// A copy of the policy and the multipliers as they are now, to be evaluated. All processes must ask for

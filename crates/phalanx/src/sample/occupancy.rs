@@ -48,6 +48,12 @@ impl Visits {
         }
     }
 
+    /// Visits that were pooled elsewhere, of episodes that do not end early.
+    pub fn pooled(occupancy: Ragged<f64>, counts: Ragged<f64>) -> Self {
+        let blocks = agent_blocks(occupancy.rows());
+        Visits { occupancy, counts, mass: [1.0; 2], events: Vec::new(), blocks }
+    }
+
     /// Looks at the agents in `blocks` only.
     pub fn restricted_to(self, blocks: Vec<Range<usize>>) -> Self {
         Visits { blocks, ..self }

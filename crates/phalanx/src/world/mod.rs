@@ -200,7 +200,8 @@ pub trait World: Send + Sync + Debug {
         &[]
     }
 
-    /// Steps of an episode, `horizon` at most, that the world's published mean reward counts.
+    /// Steps of an episode, `horizon` at most, that the world's published mean reward counts. Where a GPU
+    /// simulates, it counts all of them.
     fn published_steps(&self, trajectory: &Trajectory, horizon: usize) -> usize {
         trajectory.steps().min(horizon)
     }

@@ -6,6 +6,7 @@
 
 mod complaints;
 mod device;
+mod evaluation;
 mod linear;
 mod neural;
 mod part;
@@ -22,6 +23,8 @@ use phalanx_gpu::{Gpu, Launch, Layout, Marks, Program, Recording};
 
 use self::device::failure;
 pub use self::device::{DEVICE, DeviceChoice, WORTH_A_GPU, devices};
+pub use self::evaluation::EvaluationDevice;
+pub(crate) use self::evaluation::{CardEpisodes, EpisodeNumbers, EpisodePlan};
 use self::part::{CardCritic, CardPolicy};
 use self::rows::Mirror;
 use self::shape::{COMPLAINTS, METRICS, Shape};
@@ -117,6 +120,7 @@ impl Described {
         layout.text(include_str!("kernels/simulate.cu"));
         layout.text(include_str!("../../utility/utilities.cu"));
         utilities::add_to(&mut layout, &shape, host)?;
+        layout.text(include_str!("kernels/visits.cu"));
         layout.text(include_str!("kernels/occupancy.cu"));
         add_update(&mut layout, &shape, host, &*policy);
         critic.add_to(&mut layout);

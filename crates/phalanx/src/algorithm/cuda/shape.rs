@@ -6,8 +6,8 @@ use super::super::primal_dual::PrimalDual;
 use super::rows::by_entry;
 use crate::Ragged;
 use crate::algorithm::Plan;
-use crate::base::stream::Purpose;
-use crate::policy::Baseline;
+use crate::base::stream::{Purpose, Stream};
+use crate::policy::{Baseline, GradientSettings};
 use crate::utility::problem::Scaling;
 
 /// Sizes, and who hears whom.
@@ -112,60 +112,22 @@ impl Shape {
         self.g_groups.data().len() < self.q_groups.data().len()
     }
 
-    /// Constants and arrays of everybody.
+    /// Constants and arrays of everybody who trains.
     pub fn add_to(&self, layout: &mut Layout, host: &PrimalDual) {
         let (n, plan) = (self.agents, &host.plan);
-        let state_bits = bits(largest(self.states.iter().copied())).max(1);
-        layout.constant("PAIR_TYPE", if self.pair_bytes() == 1 { "u8" } else { "u16" });
+        layout.constant("BATCH", self.batch);
+        layout.constant("ROWS", format!("{}LL", self.rows()));
+        self.add_sizes(layout, &host.stream, host.problem.gamma, Purpose::Batch);
         let rule = &host.gradient_settings;
-        let baseline = match rule.baseline {
-            Baseline::None => 0,
-            Baseline::Mean => 1,
-            Baseline::Counterfactual => 2,
-        };
         let q_slots = largest(self.q_groups.iter().map(<[u32]>::len));
         for (name, value) in [
-            ("STATE_BITS", state_bits as usize),
-            ("BATCH", self.batch),
-            ("HORIZON", self.horizon),
-            ("BATCH_ROOM", self.batch_room),
-            ("CHAINS", self.chains),
-            ("CHAIN_ROOM", self.chain_room),
-            ("MAX_STATES", largest(self.states.iter().copied())),
-            ("MAX_ACTIONS", self.max_actions()),
-            ("MAX_CELLS", self.max_cells()),
-            ("MAX_CONSTRAINTS", self.utilities() - 1),
-            ("UTILITIES", self.utilities()),
-            ("CHANNELS", self.channels),
-            ("REWARD_ROW", self.max_cells() + self.channels),
-            ("OCCUPANCY_ROW", self.max_cells() + self.channels),
-            ("PER_STEP", self.per_step()),
             ("Q_SLOTS", q_slots),
-            ("BASELINE", baseline),
-            ("ALL_ACTIONS", usize::from(rule.all_actions)),
-            ("NORMALISE", usize::from(rule.normalise)),
             ("NEIGHBOUR_MEAN", usize::from(rule.neighbour_mean)),
             ("IS_PARTIAL", usize::from(self.is_partial())),
-            ("BATCH_PURPOSE", Purpose::Batch as usize),
-            ("CRITIC_PURPOSE", Purpose::Critic as usize),
-            ("HAS_CLIP", usize::from(plan.actor.clip.is_finite())),
         ] {
             layout.constant(name, value);
         }
-        layout.constant("ROWS", format!("{}LL", self.rows()));
-        for (what, name) in COMPLAINTS.iter().enumerate() {
-            layout.constant(format!("COMPLAINT_{name}"), what);
-        }
-        let [key0, key1] = host.stream.key();
-        layout.number("agents", n as i64);
-        layout.number("key0", i64::from(key0));
-        layout.number("key1", i64::from(key1));
-        layout.real("gamma", host.problem.gamma);
-        layout.real("clip", *plan.actor.clip);
-        let counts = |numbers: &[usize]| numbers.iter().map(|&x| x as u32).collect::<Vec<u32>>();
-        layout.array_from("state_count", &counts(&self.states));
-        layout.array_from("action_count", &counts(&self.actions));
-        layout.array_from("constraint_count", &counts(&self.constraints));
+        self.add_rule(layout, rule, *plan.actor.clip);
         layout.array_from("q_count", &self.q_groups.iter().map(|row| row.len() as u32).collect::<Vec<_>>());
         layout.array_from("q_group", &by_entry(n, q_slots, |i| self.q_groups.row(i), |i| i as u32));
         if self.is_partial() {
@@ -178,6 +140,64 @@ impl Shape {
             layout.array::<u8>("g_member", 1);
         }
         layout.array_from("weights", &self.gradient_weights(host));
+    }
+
+    /// How gradients weigh samples.
+    pub fn add_rule(&self, layout: &mut Layout, rule: &GradientSettings, clip: f64) {
+        let baseline = match rule.baseline {
+            Baseline::None => 0,
+            Baseline::Mean => 1,
+            Baseline::Counterfactual => 2,
+        };
+        for (name, value) in [
+            ("PER_STEP", self.per_step()),
+            ("BASELINE", baseline),
+            ("ALL_ACTIONS", usize::from(rule.all_actions)),
+            ("NORMALISE", usize::from(rule.normalise)),
+            ("HAS_CLIP", usize::from(clip.is_finite())),
+        ] {
+            layout.constant(name, value);
+        }
+        layout.real("clip", clip);
+    }
+
+    /// Sizes, and what is sampled: all of it but `BATCH` and `ROWS`, the numbers of trajectories and rows.
+    /// `purpose` is that of the trajectories' numbers; that of their starts follows it.
+    pub fn add_sizes(&self, layout: &mut Layout, stream: &Stream, gamma: f64, purpose: Purpose) {
+        let n = self.agents;
+        let state_bits = bits(largest(self.states.iter().copied())).max(1);
+        layout.constant("PAIR_TYPE", if self.pair_bytes() == 1 { "u8" } else { "u16" });
+        for (name, value) in [
+            ("STATE_BITS", state_bits as usize),
+            ("HORIZON", self.horizon),
+            ("BATCH_ROOM", self.batch_room),
+            ("CHAINS", self.chains),
+            ("CHAIN_ROOM", self.chain_room),
+            ("MAX_STATES", largest(self.states.iter().copied())),
+            ("MAX_ACTIONS", self.max_actions()),
+            ("MAX_CELLS", self.max_cells()),
+            ("MAX_CONSTRAINTS", self.utilities() - 1),
+            ("UTILITIES", self.utilities()),
+            ("CHANNELS", self.channels),
+            ("REWARD_ROW", self.max_cells() + self.channels),
+            ("OCCUPANCY_ROW", self.max_cells() + self.channels),
+            ("BATCH_PURPOSE", purpose as usize),
+            ("CRITIC_PURPOSE", Purpose::Critic as usize),
+        ] {
+            layout.constant(name, value);
+        }
+        for (what, name) in COMPLAINTS.iter().enumerate() {
+            layout.constant(format!("COMPLAINT_{name}"), what);
+        }
+        let [key0, key1] = stream.key();
+        layout.number("agents", n as i64);
+        layout.number("key0", i64::from(key0));
+        layout.number("key1", i64::from(key1));
+        layout.real("gamma", gamma);
+        let counts = |numbers: &[usize]| numbers.iter().map(|&x| x as u32).collect::<Vec<u32>>();
+        layout.array_from("state_count", &counts(&self.states));
+        layout.array_from("action_count", &counts(&self.actions));
+        layout.array_from("constraint_count", &counts(&self.constraints));
         match self.pair_bytes() {
             1 => layout.array::<u8>("pairs", self.rows() * n),
             _ => layout.array::<u16>("pairs", self.rows() * n),

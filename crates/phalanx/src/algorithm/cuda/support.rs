@@ -11,12 +11,16 @@ use super::neural::{NetworkCritic, NetworkPolicy, Samples};
 use super::part::{CardCritic, CardPolicy};
 use super::shape::Shape;
 use super::tables::{TableCritic, TablePolicy};
+use super::utilities::check_kind;
+use crate::algorithm::Task;
 use crate::base::error::ensure;
 use crate::base::key::WORLD_N;
+use crate::distributed::Halo;
 use crate::learn::critic::{self, Critic, LinearCritic, NeuralCritic};
 use crate::learn::shield::SHIELD;
-use crate::policy::{self, LOSS, Tabular};
-use crate::world::Evolution;
+use crate::policy::{self, GradientSettings, LOSS, Policy, Tabular};
+use crate::utility::problem::Problem;
+use crate::world::{Evolution, World};
 use crate::{Error, Result};
 
 /// A world whose agents share something.
@@ -29,36 +33,56 @@ pub fn no_kernel() -> Error {
     refused("world.kind", "this world has no kernel text (Factored::kernel) and is not available")
 }
 
-/// Fails with the setting that cannot run on a card.
+/// Fails with the setting that cannot be trained with on a card.
 pub fn check(host: &PrimalDual) -> Result<()> {
-    let graph = host.world.graph();
-    ensure(host.halo.peers().count() == 1, || {
-        Error::config(DEVICE, "\"cuda\" is for a run in one process; leave --mpi out, or use \"cpu\"")
-    })?;
-    let Evolution::Factored(factored) = host.world.evolution() else { return Err(joint()) };
-    ensure(factored.kernel().is_some(), no_kernel)?;
-    ensure(graph.agents() < u32::MAX as usize, || refused(WORLD_N, "so many agents are not available"))?;
-    ensure(host.problem.groups.is_empty(), || {
-        refused("constraint", "constraints of groups are not available")
-    })?;
-    ensure(!host.problem.has_events(), || {
-        refused("constraint", "constraints on whole episodes (`ever`, `chance`) are not available")
-    })?;
+    check_task(&*host.world, &host.problem, &host.halo)?;
     ensure(host.shield.is_none(), || refused(SHIELD, "is not available"))?;
     ensure(host.usual.is_none(), || refused(LOSS, "faulty links are not available"))?;
     ensure(!host.policy.is_shared(), || refused(policy::KIND, "`shared` is not available"))?;
     ensure(!host.policy.is_direct(), || refused(policy::KIND, "`direct` is not available"))?;
-    let is_known =
-        tabular(host).is_some() || host.policy.linear().is_some() || host.policy.network().is_some();
-    ensure(is_known, || unknown_policy(host))?;
+    ensure(is_known(&*host.policy), || unknown_policy(&*host.policy))?;
     let is_known = host.critic.table_learning().is_some()
         || linear_critic(host).is_some()
         || neural_critic(host).is_some_and(|networks| networks.rule().minibatch > 0);
     ensure(is_known, || unknown_critic(host))
 }
 
-fn unknown_policy(host: &PrimalDual) -> Error {
-    refused(policy::KIND, format!("`{}` is not available", host.policy.kind()))
+/// Fails with the setting that cannot be evaluated on a card.
+pub fn check_evaluation(task: &Task, policy: &dyn Policy) -> Result<()> {
+    let Task { world, problem, halo } = task;
+    check_task(&**world, problem, halo)?;
+    ensure(problem.agents.iter().all(|agent| agent.tails.is_empty()), || {
+        refused("constraint", "constraints of kind `cvar` are not available")
+    })?;
+    problem.agents.iter().flat_map(|agent| agent.utilities()).try_for_each(|u| check_kind(&u.kind))?;
+    ensure(policy.usual_states().is_none(), || refused(LOSS, "faulty links are not available"))?;
+    ensure(!policy.is_shared(), || refused(policy::KIND, "`shared` is not available"))?;
+    ensure(is_known(policy) && !policy.is_direct(), || {
+        refused(policy::KIND, "`direct`, greedy and scripted policies are not available")
+    })
+}
+
+fn check_task(world: &dyn World, problem: &Problem, halo: &Halo) -> Result<()> {
+    ensure(halo.peers().count() == 1, || {
+        Error::config(DEVICE, "\"cuda\" is for a run in one process; leave --mpi out, or use \"cpu\"")
+    })?;
+    let Evolution::Factored(factored) = world.evolution() else { return Err(joint()) };
+    ensure(factored.kernel().is_some(), no_kernel)?;
+    ensure(world.graph().agents() < u32::MAX as usize, || {
+        refused(WORLD_N, "so many agents are not available")
+    })?;
+    ensure(problem.groups.is_empty(), || refused("constraint", "constraints of groups are not available"))?;
+    ensure(!problem.has_events(), || {
+        refused("constraint", "constraints on whole episodes (`ever`, `chance`) are not available")
+    })
+}
+
+fn is_known(policy: &dyn Policy) -> bool {
+    policy.tabular().is_some() || policy.linear().is_some() || policy.network().is_some()
+}
+
+fn unknown_policy(policy: &dyn Policy) -> Error {
+    refused(policy::KIND, format!("`{}` is not available", policy.kind()))
 }
 
 fn unknown_critic(host: &PrimalDual) -> Error {
@@ -96,14 +120,8 @@ pub fn parts(
     let tabular = tabular(host);
     let tables = host.critic.table_learning().map(|learning| TableCritic::new(learning, shape, tabular, gpu));
     let (world, rule) = (&*host.world, &host.gradient_settings);
-    let policy: Box<dyn CardPolicy> = match (tabular, host.policy.linear()) {
-        (Some(policy), _) => {
-            let may_have_entropy = *host.plan.actor.entropy != 0.0;
-            Box::new(TablePolicy::new(policy, shape, rule, may_have_entropy, tables.as_ref(), gpu))
-        }
-        (None, Some(linear)) => Box::new(CardLinearPolicy::new(linear, world, shape, rule, gpu)?),
-        (None, None) => Box::new(network_policy(host, shape, gpu)?),
-    };
+    let may_have_entropy = *host.plan.actor.entropy != 0.0;
+    let policy = policy_on_card(&*host.policy, world, shape, (rule, may_have_entropy), tables.as_ref(), gpu)?;
     let critic: Box<dyn CardCritic> = match (tables, linear_critic(host)) {
         (Some(tables), _) => Box::new(tables),
         (None, Some(linear)) => Box::new(CardLinearCritic::new(linear, world, shape, gpu)?),
@@ -112,10 +130,25 @@ pub fn parts(
     Ok((policy, critic))
 }
 
-fn network_policy(host: &PrimalDual, shape: &Shape, gpu: &Gpu) -> Result<NetworkPolicy> {
-    let networks = host.policy.network().ok_or_else(|| unknown_policy(host))?;
-    let policy = NetworkPolicy::new(networks, Samples::of(shape), &shape.states, gpu);
-    policy.map_err(|unfit| refused(policy::HIDDEN, unfit))
+/// The policy on the card. Gradients follow `rule`, and may have an entropy; `tables` are what critics know,
+/// if they are tables.
+pub fn policy_on_card(
+    policy: &dyn Policy,
+    world: &dyn World,
+    shape: &Shape,
+    (rule, may_have_entropy): (&GradientSettings, bool),
+    tables: Option<&TableCritic>,
+    gpu: &Gpu,
+) -> Result<Box<dyn CardPolicy>> {
+    Ok(match (policy.tabular(), policy.linear()) {
+        (Some(policy), _) => Box::new(TablePolicy::new(policy, shape, rule, may_have_entropy, tables, gpu)),
+        (None, Some(linear)) => Box::new(CardLinearPolicy::new(linear, world, shape, rule, gpu)?),
+        (None, None) => {
+            let networks = policy.network().ok_or_else(|| unknown_policy(policy))?;
+            let policy = NetworkPolicy::new(networks, Samples::of(shape), &shape.states, gpu);
+            Box::new(policy.map_err(|unfit| refused(policy::HIDDEN, unfit))?)
+        }
+    })
 }
 
 fn network_critic(host: &PrimalDual, shape: &Shape, gpu: &Gpu) -> Result<NetworkCritic> {

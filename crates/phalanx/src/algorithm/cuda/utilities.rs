@@ -11,9 +11,9 @@ use super::rows::by_entry;
 use super::shape::Shape;
 use crate::Result;
 use crate::learn::dual::DualKind;
-use crate::utility::problem::{AgentProblem, Bound, Scaling};
+use crate::utility::problem::{AgentProblem, Bound, Problem, Scaling};
 use crate::utility::{KNOWN_KINDS, KernelParameters, Kind, Power, ScaledUtility};
-use crate::world::sampled_number;
+use crate::world::{World, sampled_number};
 
 /// Numbers of a utility in `utilities.cu`.
 const FIELDS: usize = 11;
@@ -41,6 +41,17 @@ impl Tables {
     }
 }
 
+/// Fails for kinds that have no kernel text.
+pub fn check_kind(kind: &Kind) -> Result<()> {
+    match kind {
+        Kind::Episode { name, .. } => {
+            Err(refused("constraint", format!("constraints of kind `{name}` are not available")))
+        }
+        Kind::Custom(_) => Err(refused("constraint", "utilities of one's own are not available")),
+        _ => Ok(()),
+    }
+}
+
 /// The numbers of a utility: its kind, parameters and tables; then what makes a constraint of it.
 fn fields(
     utility: &ScaledUtility,
@@ -49,11 +60,8 @@ fn fields(
     factor: f64,
 ) -> Result<[f64; FIELDS]> {
     let kind = &utility.kind;
+    check_kind(kind)?;
     let (parameters, channel) = match kind {
-        Kind::Episode { name, .. } => {
-            return Err(refused("constraint", format!("constraints of kind `{name}` are not available")));
-        }
-        Kind::Custom(_) => return Err(refused("constraint", "utilities of one's own are not available")),
         Kind::Channel { place, .. } => (KernelParameters::default(), *place),
         kind => (kind.base().map(|base| base.parameters()).unwrap_or_default(), 0),
     };
@@ -85,11 +93,16 @@ fn fields(
     ])
 }
 
-/// Adds what lines 4, 5 and 7 read and write.
-pub fn add_to(layout: &mut Layout, shape: &Shape, host: &PrimalDual) -> Result<()> {
-    let (problem, plan, n) = (&host.problem, &host.plan, shape.agents);
+/// Adds the utilities of all agents, and what weighs their visits.
+pub fn add_utilities(
+    layout: &mut Layout,
+    shape: &Shape,
+    world: &dyn World,
+    problem: &Problem,
+    weights: &[f64],
+) -> Result<()> {
     let (mut tables, mut places) = (Tables::default(), HashMap::<*const AgentProblem, u32>::new());
-    let (mut numbers, mut problem_of) = (Vec::new(), Vec::with_capacity(n));
+    let (mut numbers, mut problem_of) = (Vec::new(), Vec::with_capacity(shape.agents));
     for agent in &problem.agents {
         let next = places.len() as u32;
         let place = *places.entry(Arc::as_ptr(agent)).or_insert(next);
@@ -111,9 +124,18 @@ pub fn add_to(layout: &mut Layout, shape: &Shape, host: &PrimalDual) -> Result<(
     layout.array_from("utilities", &numbers);
     layout.array_from("utility_tables", if tables.numbers.is_empty() { &[0.0] } else { &tables.numbers[..] });
     layout.array_from("problem_of", &problem_of);
-    layout.array_from("visit_weights", &host.occupancy_weights);
+    layout.array_from("visit_weights", weights);
+    layout.array::<f64>("occupancy", (shape.max_cells() + shape.channels) * shape.agents);
+    layout.constant("SMALL_CELLS", small_cells(shape));
+    add_return(layout, shape, world);
+    Ok(())
+}
+
+/// Adds what lines 4, 5 and 7 read and write.
+pub fn add_to(layout: &mut Layout, shape: &Shape, host: &PrimalDual) -> Result<()> {
+    let (problem, plan, n) = (&host.problem, &host.plan, shape.agents);
+    add_utilities(layout, shape, &*host.world, problem, &host.occupancy_weights)?;
     let row = shape.max_cells() + shape.channels;
-    layout.array::<f64>("occupancy", row * n);
     layout.array::<u32>("counts", shape.max_cells() * n);
     let keeps = plan.occupancy_average;
     layout.constant("HAS_RUNNING", usize::from(keeps > 0.0));
@@ -122,9 +144,6 @@ pub fn add_to(layout: &mut Layout, shape: &Shape, host: &PrimalDual) -> Result<(
     layout.array::<f64>("rewards", shape.utilities() * row * n);
     layout.constant("IS_CENTRED", usize::from(problem.scaling == Scaling::Normalised));
     layout.real("largest_slack", f64::MAX / n as f64);
-    let small = shape.states.iter().zip(&shape.actions).map(|(s, a)| s * a).filter(|&cells| cells <= SMALL);
-    layout.constant("SMALL_CELLS", small.max().unwrap_or(1));
-    add_return(layout, shape, host);
 
     let dual = &plan.dual;
     layout.constant(
@@ -157,11 +176,11 @@ pub fn add_to(layout: &mut Layout, shape: &Shape, host: &PrimalDual) -> Result<(
 }
 
 /// What the channel `reward` paid.
-fn add_return(layout: &mut Layout, shape: &Shape, host: &PrimalDual) {
-    let channels = host.world.channels();
+fn add_return(layout: &mut Layout, shape: &Shape, world: &dyn World) {
+    let channels = world.channels();
     let place = channels.iter().position(|channel| channel.name == "reward");
     let tables = place.and_then(|place| channels[place].tables());
-    let sampled = place.filter(|_| tables.is_none()).map(|place| sampled_number(&*host.world, place) as i64);
+    let sampled = place.filter(|_| tables.is_none()).map(|place| sampled_number(world, place) as i64);
     layout.constant("RETURN_CHANNEL", sampled.unwrap_or(-1));
     layout.constant("HAS_RETURN", usize::from(place.is_some()));
     match tables {
@@ -173,16 +192,21 @@ fn add_return(layout: &mut Layout, shape: &Shape, host: &PrimalDual) {
     }
 }
 
-/// Cells that are added up in phases, at most: as in `sample::occupancy`.
-const SMALL: usize = 16;
+/// Cells of the largest table whose visits are added up in phases, as in `sample::occupancy`; at least 1.
+pub fn small_cells(shape: &Shape) -> usize {
+    const SMALL: usize = 16;
+    let cells = shape.states.iter().zip(&shape.actions).map(|(s, a)| s * a);
+    cells.filter(|&cells| cells <= SMALL).max().unwrap_or(1)
+}
+
+/// A thread per item that counts visits, with the memory that phases take.
+pub fn counting(kernel: &'static str, shape: &Shape, items: usize) -> Launch {
+    const BLOCK: usize = 64;
+    let bytes = small_cells(shape) * (4 * size_of::<f64>() + size_of::<u32>());
+    Launch::blocks(kernel, items, BLOCK).sharing(bytes * BLOCK)
+}
 
 /// The kernels of lines 4 and 5.
 pub fn launches(shape: &Shape) -> Vec<Launch> {
-    let small = shape.states.iter().zip(&shape.actions).map(|(s, a)| s * a).filter(|&cells| cells <= SMALL);
-    let bytes = small.max().unwrap_or(1) * (4 * size_of::<f64>() + size_of::<u32>());
-    let block = 64;
-    vec![
-        Launch::blocks("count_visits", shape.agents, block).sharing(bytes * block),
-        Launch::over("evaluate_utilities", shape.agents),
-    ]
+    vec![counting("count_visits", shape, shape.agents), Launch::over("evaluate_utilities", shape.agents)]
 }

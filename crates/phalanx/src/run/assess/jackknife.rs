@@ -3,7 +3,7 @@
 use super::per_episode::PerEpisode;
 use super::tails::Tails;
 use super::{Assessment, ConstraintAssessment, Interval, Levels, Verdict};
-use crate::algorithm::Task;
+use crate::algorithm::{CardEpisodes, Task};
 use crate::base::beta::student_quantile;
 use crate::base::binomial;
 use crate::base::elementary::{ln, powi};
@@ -81,43 +81,62 @@ impl<'a> Jackknife<'a> {
         let n = pool.problem.agents.len();
         let blocks = agent_blocks(n);
         let lives: Vec<f64> = batch.iter().map(|trajectory| pool.live_without(trajectory)).collect();
-        // Per agent and episode of the batch: the change of f, then of every g where there are groups.
-        let width = |i: usize| match pool.problem.groups.is_empty() {
-            true => 1,
-            false => 1 + pool.problem.agents[i].constraints.len(),
-        };
-        let mut per_episode: Ragged<f64> = Ragged::zeros((0..n).map(|i| batch.len() * width(i)));
-        let outputs = self.sums.split_rows_mut(&blocks).into_iter().zip(self.visited.split_rows_mut(&blocks));
-        let outputs = outputs.zip(per_episode.split_rows_mut(&blocks));
-        for_each_agent(&blocks, outputs, |scratch: &mut Vec<f64>, i, ((sums, visited), per_episode)| {
+        // Per agent and episode of the batch: the change of f, then of every g.
+        let width = |i: usize| pool.values.row(i).len();
+        let mut changes: Ragged<f64> = Ragged::zeros((0..n).map(|i| batch.len() * width(i)));
+        let outputs = changes.split_rows_mut(&blocks).into_iter().zip(self.visited.split_rows_mut(&blocks));
+        for_each_agent(&blocks, outputs, |scratch: &mut Vec<f64>, i, (changes, visited)| {
             let agent = &pool.problem.agents[i];
-            for (e, (trajectory, &live)) in batch.iter().zip(&lives).enumerate() {
+            let rows = changes.row_mut(i).chunks_exact_mut(width(i));
+            for ((trajectory, &live), row) in batch.iter().zip(&lives).zip(rows) {
                 pool.leave_one_out(trajectory, i, live, scratch);
                 let values = agent.utilities().zip(pool.values.row(i));
-                let mut changes = values.map(|(utility, value)| utility.value(scratch, agent.space) - value);
-                let change = changes.next().unwrap_or_default();
-                let row = &mut per_episode.row_mut(i)[e * width(i)..(e + 1) * width(i)];
-                row[0] = change;
-                for (k, (change, sums)) in changes.zip(sums.row_mut(i)).enumerate() {
-                    sums[0] += change;
-                    sums[1] += change * change;
-                    row.iter_mut().skip(1 + k).take(1).for_each(|kept| *kept = change);
+                for (change, (utility, value)) in row.iter_mut().zip(values) {
+                    *change = utility.value(scratch, agent.space) - value;
                 }
                 count_episode(trajectory, i, agent.space.actions, visited.row_mut(i));
             }
         });
-        for (e, trajectory) in batch.iter().enumerate() {
-            let of = |i: usize, place: usize| per_episode.row(i)[e * width(i) + place];
-            let change = (0..n).map(|i| of(i, 0)).sum::<f64>() / n as f64;
-            self.objective[0] += change;
-            self.objective[1] += change * change;
-            for (group, sums) in pool.problem.groups.iter().zip(&mut self.groups) {
-                let changes: Vec<f64> = group.entries().map(|(i, k)| of(i, 1 + k)).collect();
-                let change = group.total(&changes);
-                *sums = [sums[0] + change, sums[1] + change * change];
-            }
+        let widths: Vec<usize> = (0..n).map(width).collect();
+        self.add_changes(batch.len(), |e, i, utility| changes.row(i)[e * widths[i] + utility]);
+        for trajectory in batch {
             self.per_episode.add(trajectory);
             self.tails.add(trajectory);
+        }
+    }
+
+    /// The same for all episodes, where a card leaves them out.
+    pub fn leave_out_on(&mut self, card: &CardEpisodes, go_on: &dyn Fn() -> Result<()>) -> Result<()> {
+        let values = self.pool.values.clone();
+        self.visited = card.leave_out(&values, go_on, |numbers| {
+            self.add_changes(numbers.episodes(), |e, i, utility| numbers.changes(utility, e)[i]);
+            (0..numbers.episodes()).for_each(|e| self.per_episode.add_numbers(numbers, e));
+        })?;
+        Ok(())
+    }
+
+    /// Adds up what changes without single episodes: `change(e, i, u)` is that of agent i's utility u without
+    /// the e-th of some episodes.
+    fn add_changes(&mut self, episodes: usize, change: impl Fn(usize, usize, usize) -> f64 + Sync) {
+        let problem = self.pool.problem;
+        let n = problem.agents.len();
+        let blocks = agent_blocks(n);
+        for_each_agent(&blocks, self.sums.split_rows_mut(&blocks), |(): &mut (), i, sums| {
+            for (k, sums) in sums.row_mut(i).iter_mut().enumerate() {
+                for e in 0..episodes {
+                    let change = change(e, i, 1 + k);
+                    *sums = [sums[0] + change, sums[1] + change * change];
+                }
+            }
+        });
+        for e in 0..episodes {
+            let of_all = (0..n).map(|i| change(e, i, 0)).sum::<f64>() / n as f64;
+            self.objective = [self.objective[0] + of_all, self.objective[1] + of_all * of_all];
+            for (group, sums) in problem.groups.iter().zip(&mut self.groups) {
+                let changes: Vec<f64> = group.entries().map(|(i, k)| change(e, i, 1 + k)).collect();
+                let of_group = group.total(&changes);
+                *sums = [sums[0] + of_group, sums[1] + of_group * of_group];
+            }
         }
     }
 

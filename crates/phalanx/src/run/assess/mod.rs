@@ -262,7 +262,7 @@ impl Episodes<'_> {
 
     /// The same episodes at several levels.
     fn assess_at<const L: usize>(self, confidence: f64, levels: [Levels; L]) -> Result<[Assessment; L]> {
-        let Episodes { task, horizon, episodes, .. } = self;
+        let (task, horizon, episodes) = (self.task, self.horizon, self.episodes);
         ensure(episodes >= 3, || {
             Error::argument("episodes", format!("{episodes}; an interval needs at least 3"))
         })?;
@@ -272,10 +272,14 @@ impl Episodes<'_> {
         let length = assessment_horizon(&task.problem, horizon)?;
         let source = Episodes { horizon: length, ..self };
         let weights = task.problem.occupancy_weights(length, episodes);
-        let pooled = source.visits(&weights)?;
+        let card = source.on_card(horizon)?;
+        let pooled = source.visits_on(card.as_ref(), &weights)?;
         let mut jackknife = Jackknife::new(task, horizon, &weights, episodes, &pooled)?;
         // The same episodes once more, one left out at a time: cheaper than keeping them.
-        source.for_each_chunk(|batch| jackknife.leave_out(batch))?;
+        match &card {
+            None => source.for_each_chunk(|batch| jackknife.leave_out(batch))?,
+            Some(card) => jackknife.leave_out_on(card, &|| source.go_on())?,
+        }
         let finished = levels.map(|levels| jackknife.finish(levels));
         let mut all = Vec::with_capacity(L);
         for assessment in finished {

@@ -6,6 +6,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use super::Interval;
+use crate::algorithm::EpisodeNumbers;
 use crate::base::binomial;
 use crate::base::elementary::powi;
 use crate::world::{Event, Trajectory, World, sampled_channels, sampled_number};
@@ -68,36 +69,68 @@ impl<'a> PerEpisode<'a> {
         let steps = trajectory.steps().min(horizon);
         self.ended += usize::from(trajectory.ended() && trajectory.steps() <= horizon);
         self.steps += steps;
-        if let (Some(returns), Some(along)) = (&mut self.returns, rewards_along(world)) {
+        if let Some(along) = rewards_along(world) {
             // Agents side by side, summed up in their order.
             let each = |steps: usize| {
                 let each = (0..n).into_par_iter().map(|i| along(trajectory, i, steps));
                 each.collect::<Vec<f64>>()
             };
             let (all, published) = (each(steps), world.published_steps(trajectory, horizon));
-            self.agent_returns.iter_mut().zip(&all).for_each(|(sum, earned)| *sum += earned);
-            let total = all.iter().sum::<f64>();
-            returns.push(total / n as f64);
-            let counted = if published == steps { total } else { each(published).iter().sum() };
-            self.mean_rewards[0] += counted / published.max(1) as f64;
-            self.mean_rewards[1] += total / steps.max(1) as f64;
+            let counted = if published == steps { None } else { Some(each(published).iter().sum()) };
+            self.add_returns(&all, steps, (counted, published));
         }
-        for ((number, place), [sum, count]) in
-            sampled_channels(world).into_iter().enumerate().zip(&mut self.channels)
-        {
+        for (number, place) in sampled_channels(world).into_iter().enumerate() {
             let first = world.channel_start(place).min(steps);
-            *count += (n * (steps - first)) as f64;
-            for i in 0..n {
-                *sum +=
-                    trajectory.rewards(number, i)[first..steps].iter().map(|&r| f64::from(r)).sum::<f64>();
-            }
+            let along = |i| trajectory.rewards(number, i)[first..steps].iter().map(|&r| f64::from(r)).sum();
+            self.add_channel(number, n * (steps - first), (0..n).map(along));
         }
-        for (event, counts) in world.events().iter().zip(self.events.chunks_exact_mut(n)) {
+        for (number, event) in world.events().iter().enumerate() {
             let channel = sampled_number(world, event.channel);
-            for (i, count) in counts.iter_mut().enumerate() {
-                *count += u64::from(trajectory.rewards(channel, i)[..steps].iter().any(|&x| x != 0.0));
-            }
+            let happened = |i| trajectory.rewards(channel, i)[..steps].iter().any(|&x| x != 0.0);
+            self.add_event(number, (0..n).map(happened));
         }
+    }
+
+    /// The e-th of some episodes of which a card tells. None of them ended early.
+    pub fn add_numbers(&mut self, numbers: &EpisodeNumbers, e: usize) {
+        let (world, n, steps) = (self.world, self.world.graph().agents(), self.horizon);
+        self.steps += steps;
+        if let Some(all) = numbers.returns(e) {
+            self.add_returns(all, steps, (None, steps));
+        }
+        for (number, place) in sampled_channels(world).into_iter().enumerate() {
+            let first = world.channel_start(place).min(steps);
+            self.add_channel(number, n * (steps - first), numbers.totals(number, e).iter().copied());
+        }
+        for number in 0..world.events().len() {
+            self.add_event(number, numbers.happened(number, e).iter().map(|&happened| happened != 0.0));
+        }
+    }
+
+    /// What every agent earned in so many steps; what all earned in those that were published, if they are
+    /// others, and their number.
+    fn add_returns(&mut self, all: &[f64], steps: usize, (counted, published): (Option<f64>, usize)) {
+        self.agent_returns.iter_mut().zip(all).for_each(|(sum, earned)| *sum += earned);
+        let total = all.iter().sum::<f64>();
+        if let Some(returns) = &mut self.returns {
+            returns.push(total / all.len() as f64);
+        }
+        self.mean_rewards[0] += counted.unwrap_or(total) / published.max(1) as f64;
+        self.mean_rewards[1] += total / steps.max(1) as f64;
+    }
+
+    /// Totals of a sampled channel, by agent, over so many steps of all of them.
+    fn add_channel(&mut self, number: usize, steps: usize, totals: impl Iterator<Item = f64>) {
+        let [sum, count] = &mut self.channels[number];
+        *count += steps as f64;
+        totals.for_each(|total| *sum += total);
+    }
+
+    /// To which agents an event happened.
+    fn add_event(&mut self, number: usize, happened: impl Iterator<Item = bool>) {
+        let n = self.world.graph().agents();
+        let counts = self.events[number * n..].iter_mut();
+        counts.zip(happened).for_each(|(count, happened)| *count += u64::from(happened));
     }
 
     /// Undiscounted return, mean over agents.

@@ -19,7 +19,7 @@ use super::folder;
 use super::meta::{CONFIG, Provenance};
 use super::session::Session;
 use super::train::{Ending, ResumeOutcome, Run};
-use crate::algorithm::Summary;
+use crate::algorithm::{DEVICE, DeviceChoice, EvaluationDevice, Summary};
 use crate::base::binomial;
 use crate::base::error::ensure;
 use crate::base::own_folder;
@@ -56,6 +56,8 @@ pub struct CertifySettings {
     pub episodes: Option<usize>,
     /// Seed of the episodes that judge.
     pub seed: u64,
+    /// Where attempts are trained and judged; by default where the configuration says.
+    pub device: Option<DeviceChoice>,
     /// Folder of its own, new, empty, or of a certification with the same configuration that was interrupted.
     pub out: PathBuf,
     /// For the runs' record.
@@ -150,12 +152,18 @@ pub fn certify(
         Error::argument("episodes", "at least 3 are needed")
     })?;
     own_folder::check(out, COMMAND, || false)?;
+    let device = settings.device.map(|device| (DEVICE, device.name()));
     let (config, first) = match source {
-        CertifySource::Config(config) => (allowing_infeasible(config)?, None),
+        CertifySource::Config(config) => (allowing_infeasible(config)?.with_all(device)?, None),
         CertifySource::Run(run) => {
             let mut evaluator = Evaluator::from_run(run, registry)?;
+            let config = match device {
+                None => evaluator.config().clone(),
+                Some((key, name)) => evaluator.config().with(key, name)?,
+            };
             evaluator.set_stop_flag(stop.clone());
-            (evaluator.config().clone(), Some(evaluator))
+            evaluator.set_device(EvaluationDevice::if_exact(config.device));
+            (config, Some(evaluator))
         }
     };
     let evaluator = Evaluator::new(&config)?;
@@ -269,6 +277,8 @@ impl Candidates for Trainer<'_> {
         // What was written, not what is in memory: a later call must find the same numbers.
         let mut candidate = Evaluator::from_run(&path, self.config.registry())?;
         candidate.set_stop_flag(self.stop.clone());
+        // A certificate can be repeated on any machine: a device must give the processor's bytes.
+        candidate.set_device(EvaluationDevice::if_exact(self.config.device));
         self.candidate = Some(candidate);
         self.policy = Some(path.join(folder::POLICY));
         Ok(())
@@ -321,12 +331,14 @@ impl Trainer<'_> {
             }
             return Run::begin(session, path, self.settings.provenance.clone()).map(Some);
         }
-        let (there, here) = (Config::of_run(path)?.to_toml(), resolve(config)?.to_toml());
-        ensure(there == here, || {
+        let mut there = Config::of_run(path)?;
+        // It may go on elsewhere.
+        there.device = config.device;
+        ensure(there.to_toml() == resolve(config)?.to_toml(), || {
             let out = self.settings.out.display();
             Error::argument("out", format!("{out} holds attempts with other settings; name a new folder"))
         })?;
-        match Run::resume(path, config.registry(), Arc::new(SingleProcess))? {
+        match Run::resume_on(path, config.registry(), Arc::new(SingleProcess), Some(config.device))? {
             ResumeOutcome::Finished => Ok(None),
             ResumeOutcome::Ready { run, .. } => Ok(Some(*run)),
         }

@@ -10,6 +10,11 @@ typedef PAIR_TYPE pair_t;
 #define BATCH_ROW(t, k) ((long long)(t) * BATCH_ROOM + (k))
 #define CHAIN_ROW(c, k) ((long long)BATCH * BATCH_ROOM + (long long)(c) * CHAIN_ROOM + (k))
 
+// Where an evaluation goes on, its first trajectory is a later one.
+#ifndef FIRST_TRAJECTORY
+#define FIRST_TRAJECTORY 0
+#endif
+
 // What worlds and policies read of a step: the pairs of the agents from `px_base` on.
 #define READ_ARGS const pair_t *px_pairs, long long px_base
 #define READ_PASS px_pairs, px_base

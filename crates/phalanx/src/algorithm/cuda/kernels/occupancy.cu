@@ -1,9 +1,5 @@
 // Lines 4 and 5: λ̃ of every agent, its utilities there, and their shadow rewards.
 
-// Cells up to this number are added up in four phases, as in `sample/occupancy.rs`.
-#define SMALL_TABLE 16
-#define PHASES 4
-
 // λ̃(s, a) and the discounted totals of sampled channels; what the channel `reward` paid, undiscounted.
 KERNEL(count_visits) {
     SHARED(double, memory);
@@ -24,17 +20,9 @@ KERNEL(count_visits) {
             const int apart = blockDim.x;
             double *sums = memory + threadIdx.x;
             u32 *seen = (u32 *)(memory + PHASES * SMALL_CELLS * apart) + threadIdx.x;
-            for (int e = 0; e < PHASES * cells; e++) sums[e * apart] = 0.0;
-            for (int e = 0; e < cells; e++) seen[e * apart] = 0;
-            UNROLL_BY_5 for (int k = 0; k < HORIZON; k++) {
-                const pair_t pair = run->pairs[first + (long long)k * AGENTS];
-                const int cell = (int)(STATE_OF(pair) * actions + ACTION_OF(pair));
-                sums[((k % PHASES) * cells + cell) * apart] += run->visit_weights[k];
-                seen[cell * apart]++;
-            }
+            visit_small_table(run, first, actions, cells, sums, seen, apart);
             for (int e = 0; e < cells; e++) {
-                row[e * AGENTS] += (sums[e * apart] + sums[(cells + e) * apart]) +
-                                   (sums[(2 * cells + e) * apart] + sums[(3 * cells + e) * apart]);
+                row[e * AGENTS] += PHASE_TOTAL(sums, e, cells, apart);
                 counts[e * AGENTS] += seen[e * apart];
             }
         } else {

@@ -18,15 +18,15 @@
 #define ROOM_OF(slot) (IS_CHAIN(slot) ? CHAIN_ROOM : BATCH_ROOM)
 
 // The last counter of a trajectory's numbers: what they are for, and its place among all trajectories.
-DEVICE u32 last_counter(int slot, int is_start) {
-    u32 number = IS_CHAIN(slot) ? BATCH + NUMBER_OF(slot) : NUMBER_OF(slot);
+DEVICE u32 last_counter(const struct Run *run, const struct Now *now, int slot, int is_start) {
+    u32 number = IS_CHAIN(slot) ? BATCH + NUMBER_OF(slot) : FIRST_TRAJECTORY + NUMBER_OF(slot);
     u32 purpose = IS_CHAIN(slot) ? CRITIC_PURPOSE : BATCH_PURPOSE;
     return (purpose + is_start) << 24 | number;
 }
 
-DEVICE u32 start_state(const struct Run *run, u32 iteration, int slot, long long agent) {
+DEVICE u32 start_state(const struct Run *run, const struct Now *now, u32 iteration, int slot, long long agent) {
     u32 words[4];
-    philox(run, (u32)agent, 0, iteration, last_counter(slot, 1), words);
+    philox(run, (u32)agent, 0, iteration, last_counter(run, now, slot, 1), words);
     if (IS_CHAIN(slot)) return UNIFORM_START(run->state_count[agent], words[0]);
     return world_start(run, agent, words);
 }
@@ -50,7 +50,7 @@ KERNEL(simulate) {
     const long long own_end = own_first + OWN < AGENTS ? own_first + OWN : AGENTS;
     const long long first = own_first > HALO ? own_first - HALO : 0;
     const int count = (int)((own_end + HALO < AGENTS ? own_end + HALO : AGENTS) - first);
-    const u32 iteration = (u32)now->iteration, last = last_counter(slot, 0);
+    const u32 iteration = (u32)now->iteration, last = last_counter(run, now, slot, 0);
     const long long slots = BATCH + CHAINS;
     pair_t *pairs = (pair_t *)memory, *next = (pair_t *)(memory + PAIR_BYTES);
     u8 *kept = memory + 2 * PAIR_BYTES;
@@ -69,7 +69,7 @@ KERNEL(simulate) {
 #else
         actor_load(run, agent, local, first, kept, &actor);
 #endif
-        u32 state = x == 0 ? start_state(run, iteration, slot, agent)
+        u32 state = x == 0 ? start_state(run, now, iteration, slot, agent)
                            : run->carried[((part ^ 1) * slots + slot) * AGENTS + agent];
         pairs[local] = PAIR(state, 0);
     }
@@ -133,7 +133,7 @@ KERNEL(begin_steps) {
     const long long agent = THREAD;
     const int slot = blockIdx.y;
     if (agent >= AGENTS) return;
-    u32 state = start_state(run, (u32)now->iteration, slot, agent);
+    u32 state = start_state(run, now, (u32)now->iteration, slot, agent);
     run->pairs[ROW_OF(slot, 0) * AGENTS + agent] = PAIR(state, 0);
 }
 
@@ -147,7 +147,7 @@ KERNEL(act_step) {
     struct Actor actor;
     u32 words[4];
     actor_load(run, agent, 0, 0, 0, &actor);
-    philox(run, (u32)agent, x / 2, (u32)now->iteration, last_counter(slot, 0), words);
+    philox(run, (u32)agent, x / 2, (u32)now->iteration, last_counter(run, now, slot, 0), words);
     const u32 action = policy_act(run, &actor, agent, (x & 1 ? words[2] : words[0]) >> 1, row, 0);
     row[agent] = PAIR(STATE_OF(row[agent]), action);
 }
@@ -161,7 +161,7 @@ KERNEL(move_step) {
     const long long at = ROW_OF(slot, x) * AGENTS;
     const pair_t *row = run->pairs + at;
     u32 words[4];
-    philox(run, (u32)agent, x / 2, (u32)now->iteration, last_counter(slot, 0), words);
+    philox(run, (u32)agent, x / 2, (u32)now->iteration, last_counter(run, now, slot, 0), words);
     const u32 draw = (x & 1 ? words[3] : words[1]) >> 1;
 #if CHANNELS > 0
     for (int channel = 0; channel < CHANNELS; channel++)

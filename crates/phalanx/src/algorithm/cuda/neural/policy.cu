@@ -36,7 +36,7 @@ KERNEL_OF_TWO(POLICY_THREADS, policy_act_step) {
         for (int k = threadIdx.x; k < count; k += POLICY_THREADS) {
             int t = first + k;
             u32 words[4], purpose = t < of_batch ? BATCH_PURPOSE : CRITIC_PURPOSE;
-            u32 trajectory = t < of_batch ? t : t - of_batch + BATCH;
+            u32 trajectory = t < of_batch ? FIRST_TRAJECTORY + t : t - of_batch + BATCH;
             double law[MAX_ACTIONS];
             policy_law(sh + POLICY_AT_OUTPUTS + k * POLICY_OUTPUTS, s.outputs, law);
             philox(run, (u32)agent, (u32)x / 2, (u32)now->iteration, purpose << 24 | trajectory, words);
