@@ -2,6 +2,7 @@
 //! is asked for later sees what was asked for before.
 
 use std::ffi::{CStr, CString, c_void};
+use std::sync::Mutex;
 
 use cudarc::driver::sys::{self, CUdevice_attribute, CUfunction_attribute, CUstreamCaptureMode};
 use cudarc::driver::{DriverError, result};
@@ -332,6 +333,9 @@ pub fn nvrtc_is_present() -> bool {
 pub fn compile_ptx(text: &str, architecture: &str) -> Result<String> {
     let options =
         vec![format!("--gpu-architecture={architecture}"), "--fmad=false".into(), "--std=c++17".into()];
+    // NVRTC compiles one text at a time: who waits here for another may find its own compiled.
+    static TURN: Mutex<()> = Mutex::new(());
+    let _turn = TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     if let Some(ptx) = cache::find(text, &options) {
         return Ok(ptx);
     }

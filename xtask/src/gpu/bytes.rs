@@ -14,14 +14,20 @@ const SAME: [(&str, &str); 6] = [
     ("synthetic, n = 1000", "synthetic --set world.n=1000 --set iterations=20 --set evaluation.episodes=20"),
     ("synthetic, n = 40000", "synthetic --set world.n=40000 --set iterations=5 --set evaluation.episodes=2"),
     ("wireless, LSTD", "wireless --set iterations=10 --set evaluation.episodes=20"),
-    ("wireless, linear TD", "wireless --set iterations=10 --set critic.solver=td --set evaluation.episodes=20"),
+    (
+        "wireless, linear TD",
+        "wireless --set iterations=10 --set critic.solver=td --set evaluation.episodes=20",
+    ),
     ("epidemic, LSTD", "epidemic --set iterations=10 --set evaluation.episodes=20"),
 ];
 
 /// Networks, whose bytes are those of an earlier run on the same card.
 const AGAIN: [(&str, &str); 2] = [
     ("paper/wireless, twice on the card", "paper/wireless --set iterations=50 --set evaluation.episodes=20"),
-    ("paper/synthetic, twice on the card", "paper/synthetic --set iterations=20 --set evaluation.episodes=20"),
+    (
+        "paper/synthetic, twice on the card",
+        "paper/synthetic --set iterations=20 --set evaluation.episodes=20",
+    ),
 ];
 
 /// A run that is stopped and gone on with: long enough to be stopped half-way.

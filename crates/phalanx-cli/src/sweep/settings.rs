@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use phalanx::algorithm::DEVICE;
 use phalanx::base::elementary;
 use phalanx::base::stream::{Place, Purpose, Stream};
 use toml::Value;
@@ -154,12 +155,13 @@ pub fn folder_names(settings: &[Setting]) -> Vec<String> {
 }
 
 /// The seed that a run's configuration is given. With noise of its own it comes from everything that the file
-/// sets, so that different settings share no random numbers; else it is the plain seed.
+/// sets, so that different settings share no random numbers; else it is the plain seed. Where a run is computed
+/// is no setting in this sense: results do not depend on it.
 pub fn run_seed(file: &SweepFile, setting: &Setting, seed: u64) -> u64 {
     if file.noise == Noise::Shared {
         return seed;
     }
-    let pairs = file.set.iter().chain(&setting.values);
+    let pairs = file.set.iter().chain(&setting.values).filter(|(key, _)| **key != *DEVICE);
     let mut parts: Vec<String> = pairs.map(|(key, value)| format!("{key}={}", plain(value))).collect();
     // Where a key stands in the file does not matter.
     parts.sort();
@@ -276,6 +278,8 @@ mod tests {
         assert_eq!(seeds, KNOWN);
         let moved = read("base = \"x\"\n[set]\nhorizon = 5\n[grid]\nbatch = [3]\nkappa = [0]");
         assert_eq!(run_seed(&moved, &settings(&moved).unwrap()[0], 1), seeds[0]);
+        let elsewhere = read(&text.replace("batch = 3", "batch = 3\ndevice = \"cuda\""));
+        assert_eq!(run_seed(&elsewhere, &found[0], 1), seeds[0]);
         let other = read(&text.replace("batch = 3", "batch = 4"));
         assert_ne!(run_seed(&other, &found[0], 1), seeds[0]);
         let shared = read(&format!("noise = \"shared\"\n{text}"));

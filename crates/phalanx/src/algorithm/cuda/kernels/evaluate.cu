@@ -78,10 +78,10 @@ KERNEL(scan_visits) {
         } else if (first >= 0) {
             const float *from = memory + (first / SCANNED & 1) * (SCANNED * 32) + lane;
             const int count = (int)(rows - first < SCANNED ? rows - first : SCANNED);
-            UNROLL_BY_5 for (int c = 0; c < count; c++) {
+            UNROLL_BY_5 for (int c = 0; c < SCANNED; c++) {
                 const double reward = (double)from[c * 32];
-                sum += run->visit_weights[k] * reward;
-                plain += reward;
+                sum = c < count ? sum + run->visit_weights[k] * reward : sum;
+                plain = c < count ? plain + reward : plain;
                 k = k + 1 < HORIZON ? k + 1 : 0;
             }
         }

@@ -154,6 +154,13 @@ DEVICE void add_sample(double *out, const double *pi, double *visits, double spr
 #endif
 }
 
+DEVICE void clear_sums(double *out, double *visits, apart_t apart, int entries) {
+    for (int e = 0; e < entries; e++) {
+        out[e * apart] = 0.0;
+        if (HAS_VISITS) visits[e * apart] = 0.0;
+    }
+}
+
 // Memory of an agent in a gradient kernel: the sums, π and, where they are needed, visits.
 #define GRADIENT_ARRAYS (HAS_VISITS ? 3 : 2)
 
@@ -216,12 +223,7 @@ KERNEL(tables_gradient) {
     if (!is_active) return;
     const int actions = (int)run->action_count[agent], entries = (int)run->p_size[agent] * actions;
     double spread[3] = {0.0, 0.0, 0.0};
-    for (int e = 0; e < entries; e++) {
-        out[e * apart] = 0.0;
-#if HAS_VISITS
-        visits[e * apart] = 0.0;
-#endif
-    }
+    clear_sums(out, visits, apart, entries);
 #if GRADIENT_SHARED
     copy_entries(pi, apart, run->pi + agent, AGENTS, entries);
 #endif
@@ -317,12 +319,7 @@ KERNEL(tables_gradient) {
     double *out = run->gradient + agent, *pi = run->pi + agent, *visits = run->visits + agent;
     const int actions = (int)run->action_count[agent], entries = (int)run->p_size[agent] * actions;
     double spread[3] = {0.0, 0.0, 0.0};
-    for (int e = 0; e < entries; e++) {
-        out[e * apart] = 0.0;
-#if HAS_VISITS
-        visits[e * apart] = 0.0;
-#endif
-    }
+    clear_sums(out, visits, apart, entries);
     for (int t = 0; t < BATCH; t++) {
         for (int k = 0; k < HORIZON; k++) {
             const long long row = BATCH_ROW(t, k);

@@ -59,7 +59,7 @@ KERNEL_OF(128, critic_order) {
 
 // Values of networks: of next states by the targets (x = 0), or along the batch (x = 1). Blocks are networks ×
 // parts of the samples.
-KERNEL_OF_TWO(READER_THREADS, critic_values) {
+KERNEL_OF(READER_THREADS, critic_values) {
     SHARED(float, sh);
     long long network = blockIdx.x, agent = run->critic_agent[network];
     struct reader_shape s = reader_shape_of(run, agent);
@@ -71,19 +71,19 @@ KERNEL_OF_TWO(READER_THREADS, critic_values) {
     reader_load(run, &s, agent, run->q_group, w, sh);
     for (int first = own * blockIdx.y; first < end; first += READER_TILE) {
         int count = end - first < READER_TILE ? end - first : READER_TILE;
-        for (int k = threadIdx.x; k < count; k += READER_THREADS) {
+        for (int k = READER_FIRST + LANE; k < READER_FIRST + READER_THERE(count); k += 32) {
             int sample = first + k;
             rows[k] = x == 0 ? CRITIC_ROW(sample, 1) : BATCH_ROW(sample / HORIZON, sample % HORIZON);
         }
-        SYNC();
+        WARP_SYNC();
         reader_observe(run, &s, agent, count, sh);
         reader_forward(&s, count, sh);
-        for (int k = threadIdx.x; k < count; k += READER_THREADS) {
+        for (int k = READER_FIRST + LANE; k < READER_FIRST + READER_THERE(count); k += 32) {
             float value = sh[READER_AT_OUTPUTS + k];
             if (x == 0) run->critic_next[network * CRITIC_TRANSITIONS + first + k] = value;
             else run->critic_along[((long long)(first + k) * CRITIC_SLOTS + run->critic_slot[network]) * AGENTS + agent] = value;
         }
-        SYNC();
+        WARP_SYNC();
     }
 }
 
@@ -227,14 +227,15 @@ KERNEL_OF(CRITIC_THREADS, critic_learn) {
         critic_clear(&g, &s, sh);
         for (int first = 0; first < size; first += CRITIC_TILE) {
             int count = size - first < CRITIC_TILE ? size - first : CRITIC_TILE;
-            for (int k = tid; k < count; k += CRITIC_THREADS) {
+            int end = CRITIC_FIRST + CRITIC_THERE(count);
+            for (int k = CRITIC_FIRST + LANE; k < end; k += 32) {
                 rows[k] = CRITIC_ROW(order[from + first + k], 0);
                 wanted[k] = all_wanted[from + first + k];
             }
-            SYNC();
+            WARP_SYNC();
             critic_observe(run, &s, agent, count, sh);
             critic_forward(&s, count, sh);
-            for (int k = tid; k < count; k += CRITIC_THREADS) {
+            for (int k = CRITIC_FIRST + LANE; k < end; k += 32) {
                 float *output = sh + CRITIC_AT_OUTPUTS + k;
                 *output = critic_slope(*output - wanted[k], size);
             }
@@ -330,26 +331,26 @@ KERNEL_OF(READER_THREADS, critic_alternatives) {
     reader_load(run, &s, agent, run->q_group, run->critic_weights + run->critic_start[network], sh);
     for (int first = own * blockIdx.y; first < end; first += READER_TILE) {
         int count = end - first < READER_TILE ? end - first : READER_TILE;
-        for (int k = threadIdx.x; k < count; k += READER_THREADS)
-            rows[k] = BATCH_ROW((first + k) / HORIZON, (first + k) % HORIZON);
-        SYNC();
+        int end = READER_FIRST + READER_THERE(count);
+        for (int k = READER_FIRST + LANE; k < end; k += 32) rows[k] = BATCH_ROW((first + k) / HORIZON, (first + k) % HORIZON);
+        WARP_SYNC();
         reader_observe(run, &s, agent, count, sh);
         for (int m = 0; m < s.members; m++) {
             int actions = run->action_count[members[m]];
             for (int b = 0; b <= actions; b++) {
-                for (int k = threadIdx.x; k < count; k += READER_THREADS) {
+                for (int k = READER_FIRST + LANE; k < end; k += 32) {
                     u8 *symbol = symbols + k * 2 * CRITIC_MEMBERS + CRITIC_MEMBERS + m;
                     // After the last alternative: the action that was taken.
                     *symbol = b < actions ? b : ACTION_OF(run->pairs[(long long)rows[k] * AGENTS + members[m]]);
                 }
-                SYNC();
+                WARP_SYNC();
                 if (b == actions) break;
                 reader_forward(&s, count, sh);
-                for (int k = threadIdx.x; k < count; k += READER_THREADS) {
+                for (int k = READER_FIRST + LANE; k < end; k += 32) {
                     long long at = ((long long)(first + k) * CRITIC_MEMBERS + m) * PER_STEP + b;
                     run->critic_along[(at * CRITIC_SLOTS + run->critic_slot[network]) * AGENTS + agent] = sh[READER_AT_OUTPUTS + k];
                 }
-                SYNC();
+                WARP_SYNC();
             }
         }
     }

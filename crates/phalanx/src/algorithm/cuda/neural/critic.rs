@@ -43,7 +43,7 @@ impl Samples {
 #[derive(Debug)]
 pub struct NetworkCritic {
     networks: Networks,
-    /// The same, for values alone: smaller blocks, of which two fit on a multiprocessor.
+    /// The same, for values alone.
     reader: Networks,
     rule: NeuralCriticSettings,
     samples: Samples,
@@ -77,8 +77,14 @@ impl NetworkCritic {
             BlockSizes { threads: THREADS, tile: TILE, many_tiles: rule.minibatch > TILE, learns: true };
         let networks = Networks::new(Owner::Critic, &bank.nets, critic.encoders(), states, block)?;
         networks.check(gpu.shared_memory())?;
-        let block = BlockSizes { tile: READER_TILE, many_tiles: false, learns: false, ..block };
-        let reader = Networks::new(Owner::Reader, &bank.nets, critic.encoders(), states, block)?;
+        let reader = |[threads, tile]: [usize; 2]| {
+            let block = BlockSizes { threads, tile, many_tiles: false, learns: false };
+            let networks = Networks::new(Owner::Reader, &bank.nets, critic.encoders(), states, block)?;
+            networks.check(gpu.shared_memory()).map(|()| networks)
+        };
+        let is_spread = agents.len() <= gpu.multiprocessors();
+        let reader =
+            if is_spread { reader(FEW_READ) } else { reader(MANY_READ).or_else(|_| reader(FEW_READ)) }?;
         let (n, groups) = (samples.agents, critic.encoders().iter().map(|encoder| &encoder.group[..]));
         let groups: Vec<&[u32]> = groups.collect();
         let most_members = groups.iter().map(|group| group.len()).max().unwrap_or(1);
@@ -245,8 +251,11 @@ impl CardCritic for NetworkCritic {
 const THREADS: usize = 256;
 const TILE: usize = 64;
 
-/// Samples at a time where values are asked for.
-const READER_TILE: usize = 32;
+/// The same where values are asked for. Warps then wait for nobody: the more of them read one copy of the
+/// weights, the more samples each can take at a time. Where networks are few, samples are spread over all
+/// multiprocessors.
+const MANY_READ: [usize; 2] = [512, 128];
+const FEW_READ: [usize; 2] = [256, 32];
 
 /// Threads of a block that puts transitions in order.
 const ORDER_THREADS: usize = 128;

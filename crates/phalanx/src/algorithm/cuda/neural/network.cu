@@ -10,10 +10,13 @@
 // weights once (NET_AT_PRODUCTS), and a sample adds up a row for each slot.
 //
 // Warps take samples, lanes take units: a unit's weights are read from consecutive places, what a sample
-// brings is the same for all lanes. Sums have one order, so that two runs give the same bits.
+// brings is the same for all lanes. A warp takes its samples to their outputs without waiting for others. Sums
+// have one order, so that two runs give the same bits.
 #define NET_WARPS (NET_THREADS / 32)
-// Samples of a warp.
+// Samples of a warp: how many, the first of them, and those that there are in a tile of `count`.
 #define NET_SHARE (NET_TILE / NET_WARPS)
+#define NET_FIRST (WARP * NET_SHARE)
+#define NET_THERE(count) ((count) - NET_FIRST < NET_SHARE ? (count) - NET_FIRST : NET_SHARE)
 #define NET_FEATURES (NET_ROWS * NET_ROW_UNITS)
 #define NET_TOP (NET_D2 > 0 ? NET_D2 : NET_D1)
 #define NET_GROUPS ((NET_STATES > 0) + (NET_ACTIONS > 0))
@@ -151,50 +154,51 @@ DEVICE void net_load(const struct Run *run, const struct net_shape *s, long long
     SYNC();
 }
 
-// Brings the symbols of `count` samples into shared memory, where their rows of `pairs` are, and works out the
+// Brings the symbols of the warp's samples into shared memory, where their rows of `pairs` are, and works out the
 // view.
 DEVICE void net_observe(const struct Run *run, const struct net_shape *s, long long agent, int count, float *sh) {
-    const u32 *rows = (const u32 *)(sh + NET_AT_SAMPLES), *members = (const u32 *)(sh + NET_AT_GROUP);
-    u8 *symbols = (u8 *)(sh + NET_AT_SYMBOLS);
+    const u32 *rows = (const u32 *)(sh + NET_AT_SAMPLES) + NET_FIRST, *members = (const u32 *)(sh + NET_AT_GROUP);
+    u8 *symbols = (u8 *)(sh + NET_AT_SYMBOLS) + NET_FIRST * 2 * NET_MEMBERS;
     const pair_t *pairs = run->pairs;
+    int there = NET_THERE(count);
     GLOBAL(pairs);
-    UNROLL_BY_THREE for (int k = threadIdx.x; k < count * s->members; k += NET_THREADS) {
+    UNROLL_BY_THREE for (int k = LANE; k < there * s->members; k += 32) {
         int sample = k / s->members, m = k % s->members;
         pair_t pair = pairs[(long long)rows[sample] * AGENTS + members[m]];
         symbols[sample * 2 * NET_MEMBERS + m] = STATE_OF(pair);
         symbols[sample * 2 * NET_MEMBERS + NET_MEMBERS + m] = ACTION_OF(pair);
     }
-    SYNC();
+    WARP_SYNC();
 #if NET_ROWS > 0
     const u8 *member = run->net_view_member + agent * (NET_ROWS * NET_WIDTH);
     const float *value = run->net_view_value + agent * (NET_ROWS * NET_WIDTH * MAX_STATES);
+    float *view = sh + NET_AT_VIEW + NET_FIRST * NET_ROWS * NET_STRIDE_VIEW, *out = sh + NET_AT_ROWS + NET_FIRST * NET_STRIDE_ROWS;
     GLOBAL(member);
     GLOBAL(value);
-    for (int k = threadIdx.x; k < count * (NET_ROWS * NET_WIDTH); k += NET_THREADS) {
+    UNROLL_BY_THREE for (int k = LANE; k < there * (NET_ROWS * NET_WIDTH); k += 32) {
         int sample = k / (NET_ROWS * NET_WIDTH), place = k % (NET_ROWS * NET_WIDTH), m = member[place];
         int state = m == 255 ? 0 : symbols[sample * 2 * NET_MEMBERS + m];
-        sh[NET_AT_VIEW + (sample * NET_ROWS + place / NET_WIDTH) * NET_STRIDE_VIEW + place % NET_WIDTH] =
-            value[place * MAX_STATES + state];
+        view[(sample * NET_ROWS + place / NET_WIDTH) * NET_STRIDE_VIEW + place % NET_WIDTH] = value[place * MAX_STATES + state];
     }
-    SYNC();
+    WARP_SYNC();
     for (int h = LANE; h < NET_ROW_UNITS; h += 32) {
         // A unit's weights stay with its lane: only views are read again and again, by fours.
         float own[NET_STRIDE_VIEW], bias = sh[NET_AT_ROW_BIAS + h];
         UNROLL for (int c = 0; c < NET_STRIDE_VIEW; c++) own[c] = c < NET_WIDTH ? sh[NET_AT_ROW + c * NET_ROW_UNITS + h] : 0;
-        UNROLL_BY_TWO for (int k = WARP; k < count * NET_ROWS; k += NET_WARPS) {
+        UNROLL_BY_FOUR for (int k = 0; k < there * NET_ROWS; k++) {
             int sample = k / NET_ROWS, row = k % NET_ROWS;
             float sum = bias;
             UNROLL for (int c = 0; c < NET_WIDTH; c += 4) {
-                FOUR four = *(const FOUR *)(sh + NET_AT_VIEW + k * NET_STRIDE_VIEW + c);
+                FOUR four = *(const FOUR *)(view + k * NET_STRIDE_VIEW + c);
                 sum = fmaf(four.x, own[c], sum);
                 if (c + 1 < NET_WIDTH) sum = fmaf(four.y, own[c + 1], sum);
                 if (c + 2 < NET_WIDTH) sum = fmaf(four.z, own[c + 2], sum);
                 if (c + 3 < NET_WIDTH) sum = fmaf(four.w, own[c + 3], sum);
             }
-            sh[NET_AT_ROWS + sample * NET_STRIDE_ROWS + row * NET_ROW_UNITS + h] = row < s->rows && sum > 0 ? sum : 0;
+            out[sample * NET_STRIDE_ROWS + row * NET_ROW_UNITS + h] = row < s->rows && sum > 0 ? sum : 0;
         }
     }
-    SYNC();
+    WARP_SYNC();
 #endif
 }
 
@@ -222,10 +226,10 @@ DEVICE void net_accumulate(float (*sum)[AT_LEAST_ONE(NET_MOST)], const float *a,
     }
 }
 
-// The outputs for `count` samples that were observed.
+// The outputs for the warp's samples, which were observed.
 DEVICE void net_forward(const struct net_shape *s, int count, float *sh) {
     const u8 *symbols = (const u8 *)(sh + NET_AT_SYMBOLS);
-    int first = WARP * NET_SHARE;
+    int first = NET_FIRST;
     if (first < count) {
         float sum[NET_SHARE][AT_LEAST_ONE(NET_MOST)];
         UNROLL for (int q = 0; q < NET_SHARE; q++) {
@@ -250,7 +254,6 @@ DEVICE void net_forward(const struct net_shape *s, int count, float *sh) {
             }
         }
     }
-    // A warp goes on with what it wrote itself.
     WARP_SYNC();
 #if NET_D2 > 0
     if (first < count) {
@@ -268,10 +271,10 @@ DEVICE void net_forward(const struct net_shape *s, int count, float *sh) {
         }
     }
 #endif
-    SYNC();
-    for (int k = threadIdx.x; k < count * NET_OUTPUTS; k += NET_THREADS) {
+    WARP_SYNC();
+    for (int k = LANE; k < NET_THERE(count) * NET_OUTPUTS; k += 32) {
         int sample = k / NET_OUTPUTS, o = k % NET_OUTPUTS;
-        const float *x = sh + NET_AT_TOP + sample * NET_STRIDE_TOP;
+        const float *x = sh + NET_AT_TOP + (first + sample) * NET_STRIDE_TOP;
         float sum = sh[NET_AT_LAST_BIAS + o];
         UNROLL for (int i = 0; i < NET_TOP; i += 4) {
             FOUR four = *(const FOUR *)(x + i);
@@ -280,9 +283,9 @@ DEVICE void net_forward(const struct net_shape *s, int count, float *sh) {
             if (i + 2 < NET_TOP) sum = fmaf(four.z, sh[NET_AT_LAST + (i + 2) * NET_OUTPUTS + o], sum);
             if (i + 3 < NET_TOP) sum = fmaf(four.w, sh[NET_AT_LAST + (i + 3) * NET_OUTPUTS + o], sum);
         }
-        sh[NET_AT_OUTPUTS + k] = sum;
+        sh[NET_AT_OUTPUTS + first * NET_OUTPUTS + k] = sum;
     }
-    SYNC();
+    WARP_SYNC();
 }
 
 // sum[r][c] += Σ over samples of a[sample][i]·b[sample][u], i the warp's r-th row, u the lane's c-th unit.
@@ -343,8 +346,8 @@ DEVICE void net_pass_back(const float *above, int above_stride, const float *w, 
     }
 }
 
-// Adds the gradient of Σ slopes·outputs, the slopes standing where the outputs were, to what threads have of
-// it; that of the products is added to NET_AT_SLOPES.
+// Adds the gradient of Σ slopes·outputs of a tile, the slopes standing where the outputs were, to what threads
+// have of it; that of the products is added to NET_AT_SLOPES.
 DEVICE void net_backward(const struct net_shape *s, int count, struct net_gradient *g, float *sh) {
     const float *slopes = sh + NET_AT_OUTPUTS;
     float *top = sh + NET_AT_TOP, *h1 = sh + NET_AT_H1;

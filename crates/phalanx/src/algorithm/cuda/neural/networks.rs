@@ -25,7 +25,7 @@ pub enum Owner {
 pub struct BlockSizes {
     /// Threads, a multiple of 32.
     pub threads: usize,
-    /// Samples at a time: 64 at most, and a multiple of the number of warps.
+    /// Samples at a time: a multiple of the number of warps, and 64 at most where there are gradients.
     pub tile: usize,
     /// Whether samples of several tiles make one gradient.
     pub many_tiles: bool,

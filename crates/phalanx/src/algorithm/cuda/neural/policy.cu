@@ -26,14 +26,15 @@ KERNEL_OF_TWO(POLICY_THREADS, policy_act_step) {
     policy_load(run, &s, agent, run->p_group, w, sh);
     for (int first = own * blockIdx.y; first < end; first += POLICY_TILE) {
         int count = end - first < POLICY_TILE ? end - first : POLICY_TILE;
-        for (int k = threadIdx.x; k < count; k += POLICY_THREADS) {
+        int last = POLICY_FIRST + POLICY_THERE(count);
+        for (int k = POLICY_FIRST + LANE; k < last; k += 32) {
             int t = first + k;
             rows[k] = t < of_batch ? BATCH_ROW(t, x) : CHAIN_ROW(t - of_batch, x);
         }
-        SYNC();
+        WARP_SYNC();
         policy_observe(run, &s, agent, count, sh);
         policy_forward(&s, count, sh);
-        for (int k = threadIdx.x; k < count; k += POLICY_THREADS) {
+        for (int k = POLICY_FIRST + LANE; k < last; k += 32) {
             int t = first + k;
             u32 words[4], purpose = t < of_batch ? BATCH_PURPOSE : CRITIC_PURPOSE;
             u32 trajectory = t < of_batch ? FIRST_TRAJECTORY + t : t - of_batch + BATCH;
@@ -47,7 +48,7 @@ KERNEL_OF_TWO(POLICY_THREADS, policy_act_step) {
             pair_t *pair = run->pairs + (long long)rows[k] * AGENTS + agent;
             *pair = PAIR(STATE_OF(*pair), action);
         }
-        SYNC();
+        WARP_SYNC();
     }
 }
 
@@ -118,12 +119,12 @@ KERNEL_OF_TWO(POLICY_THREADS, policy_gradients) {
     if (end > BATCH * HORIZON) end = BATCH * HORIZON;
     for (int first = own * blockIdx.y; first < end; first += POLICY_TILE) {
         int count = end - first < POLICY_TILE ? end - first : POLICY_TILE;
-        for (int k = threadIdx.x; k < count; k += POLICY_THREADS)
-            rows[k] = BATCH_ROW((first + k) / HORIZON, (first + k) % HORIZON);
-        SYNC();
+        int last = POLICY_FIRST + POLICY_THERE(count);
+        for (int k = POLICY_FIRST + LANE; k < last; k += 32) rows[k] = BATCH_ROW((first + k) / HORIZON, (first + k) % HORIZON);
+        WARP_SYNC();
         policy_observe(run, &s, agent, count, sh);
         policy_forward(&s, count, sh);
-        for (int k = threadIdx.x; k < count; k += POLICY_THREADS) {
+        for (int k = POLICY_FIRST + LANE; k < last; k += 32) {
             double law[MAX_ACTIONS];
             float *outputs = sh + POLICY_AT_OUTPUTS + k * POLICY_OUTPUTS;
             policy_law(outputs, s.outputs, law);
