@@ -34,6 +34,11 @@ const OTHER_MEANINGS: &[(&str, &str, &str)] = &[
     ("checkpoint.seconds", "xtask/src/gpu/speed.rs", "a command line that is measured, as a user writes it"),
     ("evaluation.episodes", "xtask/src/gpu/bytes.rs", "a command line that is measured, as a user writes it"),
     ("evaluation.episodes", "xtask/src/gpu/speed.rs", "a command line that is measured, as a user writes it"),
+    (
+        "evaluation.episodes",
+        "xtask/src/gpu/returns.rs",
+        "a command line that is measured, as a user writes it",
+    ),
     ("iterations", "xtask/src/gpu/bytes.rs", "a command line that is measured, as a user writes it"),
     ("iterations", "xtask/src/gpu/speed.rs", "a command line that is measured, as a user writes it"),
     ("iterations", "xtask/src/gpu/trainer.rs", "a command line that is measured, as a user writes it"),
