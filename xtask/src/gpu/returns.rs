@@ -43,7 +43,7 @@ pub fn compare(trainer: &Trainer, args: &GpuArgs, report: &mut String) -> Result
     let list = |numbers: &[f64]| numbers.iter().map(|x| format!("{x:.4}")).collect::<Vec<_>>().join(", ");
     write!(
         report,
-        "\n## Returns of networks\n\n`train {SETTINGS} --seed 1` to {SEEDS}, closing evaluation.\n\n\
+        "\n## Networks, over seeds\n\n`train {SETTINGS} --seed 1` to {SEEDS}, closing evaluation.\n\n\
          | device | return by seed |\n|---|---|\n| cpu | {} |\n| {card} | {} |\n\n\
          Difference: {mean:.4}, 95 % interval {:.4} to {:.4} (paired t), {:.2} % of the mean return wide.\n",
         list(&on_cpu),

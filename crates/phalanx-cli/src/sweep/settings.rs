@@ -155,8 +155,8 @@ pub fn folder_names(settings: &[Setting]) -> Vec<String> {
 }
 
 /// The seed that a run's configuration is given. With noise of its own it comes from everything that the file
-/// sets, so that different settings share no random numbers; else it is the plain seed. Where a run is computed
-/// is no setting in this sense: results do not depend on it.
+/// sets, so that different settings share no random numbers; else it is the plain seed. The device is no
+/// setting in this sense: results do not depend on it.
 pub fn run_seed(file: &SweepFile, setting: &Setting, seed: u64) -> u64 {
     if file.noise == Noise::Shared {
         return seed;

@@ -426,8 +426,8 @@ fn counting(shape: &Shape) -> Vec<Launch> {
         Launch { grid: [pool.grid[0], small as u32], ..pool },
     ];
     if shape.channels > 0 || shape.max_cells() > small {
-        // Two pieces: one is read while the other is added up. The compiler reads some rounds ahead, also beyond
-        // the last one: what it finds there is not used, but must be there.
+        // Two pieces: one is read while the other is added up. The compiler reads some rounds ahead, also
+        // beyond the last one: what it finds there is not used, but must be there.
         let rounds = 2 * (SCAN_WARPS - 1) * READ_AHEAD + 8;
         launches.push(scan.sharing(rounds * 32 * size_of::<f32>()));
     }
