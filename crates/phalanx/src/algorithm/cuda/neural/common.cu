@@ -3,6 +3,7 @@
 #define PX_NETWORKS
 #if defined(__CUDACC_RTC__)
 #define FOUR float4
+#define TWO float2
 // The compiler may use all registers that so many threads leave to each of them.
 #define KERNEL_OF(threads, name) \
     extern "C" __global__ void __launch_bounds__(threads) \
@@ -20,17 +21,30 @@
 #define UNROLL_BY_TWO _Pragma("unroll 2")
 #define UNROLL_BY_EIGHT _Pragma("unroll 8")
 #define WARP_SYNC() __syncwarp()
+// So many warps, the group with this number among all of them, wait for each other.
+#define WAIT_FOR(warps, group)                                                                          \
+    if ((warps) == 1) __syncwarp();                                                                    \
+    else asm volatile("bar.sync %0, %1;" : : "r"((group) + 1), "r"(32 * (warps)) : "memory")
+// Copies a number to shared memory, without waiting for it.
+#define COPY(to, from) asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" : : "r"((u32)__cvta_generic_to_shared(to)), "l"(from) : "memory")
+#define WAIT_FOR_COPIES() asm volatile("cp.async.wait_all;" : : : "memory")
+// Brings 128 bytes nearer that will be read soon.
+#define FETCH(address) asm volatile("prefetch.global.L2 [%0];" : : "l"(address))
 // A number that the compiler shall not work with ahead of time.
 #define OPAQUE(x) asm volatile("" : "+r"(x))
-#define QUOTIENT(a, b) __fdividef(a, b)
+DEVICE float px_quotient(float a, float b) {
+    float quotient;
+    asm("div.approx.ftz.f32 %0, %1, %2;" : "=f"(quotient) : "f"(a), "f"(b));
+    return quotient;
+}
 DEVICE float px_root(float a) {
     float root;
-    asm("sqrt.approx.f32 %0, %1;" : "=f"(root) : "f"(a));
+    asm("sqrt.approx.ftz.f32 %0, %1;" : "=f"(root) : "f"(a));
     return root;
 }
-#define LOWEST_BIT(mask) (__ffsll((long long)(mask)) - 1)
 #else
 typedef struct { float x, y, z, w; } FOUR;
+typedef struct { float x, y; } TWO;
 #define GLOBAL(pointer)
 #define KERNEL_OF(threads, name) KERNEL(name)
 #define KERNEL_OF_TWO(threads, name) KERNEL(name)
@@ -40,10 +54,13 @@ typedef struct { float x, y, z, w; } FOUR;
 #define UNROLL_BY_FOUR
 #define UNROLL_BY_EIGHT
 #define WARP_SYNC() SYNC()
+#define WAIT_FOR(warps, group) SYNC()
 #define OPAQUE(x)
-#define QUOTIENT(a, b) ((a) / (b))
+#define COPY(to, from) (*(to) = *(from))
+#define WAIT_FOR_COPIES()
+#define FETCH(address)
+#define px_quotient(a, b) ((a) / (b))
 #define px_root(a) sqrtf(a)
-#define LOWEST_BIT(mask) __builtin_ctzll(mask)
 #endif
 #define LANE ((int)threadIdx.x & 31)
 #define WARP ((int)threadIdx.x >> 5)

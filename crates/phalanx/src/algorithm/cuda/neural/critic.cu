@@ -57,6 +57,17 @@ KERNEL_OF(128, critic_order) {
     }
 }
 
+// Asks for the pairs of the tile of samples that begins with `begin`, if there is one before `end`; see
+// critic_values for x.
+DEVICE void reader_ask_ahead(const struct Run *run, const struct reader_shape *s, int x, int begin, int end,
+                             struct reader_asked *asked, float *sh) {
+    u32 *rows = (u32 *)(sh + READER_AT_SAMPLES);
+    int count = end - begin < READER_TILE ? end - begin : READER_TILE;
+    for (int k = READER_FIRST + LANE; k < READER_FIRST + READER_THERE(count); k += 32)
+        rows[k] = x == 0 ? CRITIC_ROW(begin + k, 1) : BATCH_ROW((begin + k) / HORIZON, (begin + k) % HORIZON);
+    reader_ask(run, s, count, asked, sh);
+}
+
 // Values of networks: of next states by the targets (x = 0), or along the batch (x = 1). Blocks are networks ×
 // parts of the samples.
 KERNEL_OF(READER_THREADS, critic_values) {
@@ -64,19 +75,17 @@ KERNEL_OF(READER_THREADS, critic_values) {
     long long network = blockIdx.x, agent = run->critic_agent[network];
     struct reader_shape s = reader_shape_of(run, agent);
     const float *w = (x == 0 && CRITIC_HAS_TARGET ? run->critic_target : run->critic_weights) + run->critic_start[network];
-    u32 *rows = (u32 *)(sh + READER_AT_SAMPLES);
     GLOBAL(w);
     int total = x == 0 ? CRITIC_TRANSITIONS : BATCH * HORIZON;
     int own = PARTS(total, gridDim.y), end = own * (blockIdx.y + 1) < total ? own * (blockIdx.y + 1) : total;
+    int begin = own * blockIdx.y;
+    struct reader_asked asked;
     reader_load(run, &s, agent, run->q_group, w, sh);
-    for (int first = own * blockIdx.y; first < end; first += READER_TILE) {
+    reader_ask_ahead(run, &s, x, begin, end, &asked, sh);
+    for (int first = begin; first < end; first += READER_TILE) {
         int count = end - first < READER_TILE ? end - first : READER_TILE;
-        for (int k = READER_FIRST + LANE; k < READER_FIRST + READER_THERE(count); k += 32) {
-            int sample = first + k;
-            rows[k] = x == 0 ? CRITIC_ROW(sample, 1) : BATCH_ROW(sample / HORIZON, sample % HORIZON);
-        }
-        WARP_SYNC();
-        reader_observe(run, &s, agent, count, sh);
+        reader_observe(run, &s, agent, count, &asked, sh);
+        reader_ask_ahead(run, &s, x, first + READER_TILE, end, &asked, sh);
         reader_forward(&s, count, sh);
         for (int k = READER_FIRST + LANE; k < READER_FIRST + READER_THERE(count); k += 32) {
             float value = sh[READER_AT_OUTPUTS + k];
@@ -135,56 +144,75 @@ DEVICE struct critic_memory critic_recall(const struct critic_descent *to, int a
     return memory;
 }
 
-// One step of a parameter, and of its target.
-DEVICE float critic_step(const struct critic_descent *to, int at, float w, float slope, struct critic_memory memory) {
+// One step of a parameter, which is returned, and of its target. `trace` stays 0 as long as parameters are finite.
+DEVICE float critic_step(const struct critic_descent *to, int at, float w, float slope, struct critic_memory memory, float *trace) {
     slope *= to->factor;
 #if CRITIC_ADAM
-    float m = 0.9f * memory.first + CRITIC_REST_FIRST * slope;
-    float v = 0.999f * memory.second + CRITIC_REST_SECOND * slope * slope;
+    float m = fmaf(0.9f, memory.first, CRITIC_REST_FIRST * slope);
+    float v = fmaf(0.999f, memory.second, CRITIC_REST_SECOND * slope * slope);
     to->first[at] = m;
     to->second[at] = v;
-    w -= QUOTIENT(to->rate * m, px_root(v) + to->epsilon);
+    w -= px_quotient(to->rate * m, px_root(v) + to->epsilon);
 #else
     w -= (float)CRITIC_LEARNING_RATE * slope;
 #endif
-    to->w[at] = w;
-    if (CRITIC_HAS_TARGET) to->target[at] = (1.0f - CRITIC_POLYAK) * w + CRITIC_POLYAK * memory.target;
+    if (CRITIC_HAS_TARGET) to->target[at] = fmaf(CRITIC_POLYAK, memory.target, (1.0f - CRITIC_POLYAK) * w);
+    *trace = fmaf(w, 0.0f, *trace);
     return w;
 }
 
-#define CRITIC_AT_ONCE (CRITIC_MOST > 16 ? CRITIC_MOST : 16)
-
-// Steps of a thread's part of a matrix, whose `inputs` rows of `units` begin at `from`. Memory is asked for by
-// many parameters before the first of them moves: otherwise each would wait for the one before.
-DEVICE int critic_move(const struct critic_descent *to, int from, const float *slopes, int rows, int columns, int inputs,
-                       int units, float *w, int stride) {
-    int is_finite = 1, own = from + WARP * rows * units + LANE, left = inputs - WARP * rows;
-    // One address for all, worked out here: many of them would fill the registers.
-    OPAQUE(own);
-    OPAQUE(left);
-    struct critic_descent here = {to->w + own, to->first + own, to->second + own, to->target + own, to->factor, to->rate, to->epsilon};
-    w += WARP * rows * stride + LANE;
-    UNROLL for (int first = 0; first < rows; first += CRITIC_AT_ONCE / columns) {
-        float moments[CRITIC_AT_ONCE], squares[CRITIC_AT_ONCE], targets[CRITIC_AT_ONCE];
-        UNROLL for (int k = 0; k < CRITIC_AT_ONCE / columns * columns; k++) {
-            int r = first + k / columns, c = k % columns, is_there = r < left && LANE + 32 * c < units;
-            struct critic_memory memory = {0, 0, 0};
-            if (r < rows && is_there) memory = critic_recall(&here, r * units + 32 * c);
-            moments[k] = memory.first;
-            squares[k] = memory.second;
-            targets[k] = memory.target;
-        }
-        UNROLL for (int k = 0; k < CRITIC_AT_ONCE / columns * columns; k++) {
-            int r = first + k / columns, c = k % columns, is_there = r < left && LANE + 32 * c < units;
-            if (r < rows && is_there) {
-                struct critic_memory memory = {moments[k], squares[k], targets[k]};
-                float *place = w + r * stride + 32 * c;
-                *place = critic_step(&here, r * units + 32 * c, *place, slopes[r * columns + c], memory);
-                is_finite &= *place - *place == 0;
-            }
+// Steps of `four` pieces side by side at most, of which so many rows and columns are there: their parameters begin
+// at `to`, their weights at `w`. They are turned in `own`, so that lanes take neighbouring parameters. Memory is
+// asked for by all of them before the first one moves: otherwise each would wait for the one before.
+DEVICE void critic_move_pieces(const struct critic_descent *to, int units, float (*slopes)[4], int four, int is_whole, int rows,
+                               int columns, float *w, int stride, float *own, float *trace) {
+    struct critic_memory memory[16];
+    UNROLL for (int j = 0; j < 4 * four; j++) {
+        int i = (LANE + 32 * j) / (8 * four), u = (LANE + 32 * j) % (8 * four);
+        if (is_whole || (i < rows && u < columns)) memory[j] = critic_recall(to, i * units + u);
+    }
+    UNROLL for (int c = 0; c < four; c++) {
+        UNROLL for (int e = 0; e < 4; e++) own[PIECE_ROW(e) * 33 + 8 * c + PIECE_COLUMN(e)] = slopes[c][e];
+    }
+    WARP_SYNC();
+    UNROLL for (int j = 0; j < 4 * four; j++) {
+        int i = (LANE + 32 * j) / (8 * four), u = (LANE + 32 * j) % (8 * four);
+        if (is_whole || (i < rows && u < columns)) {
+            float *place = w + i * stride + u;
+            *place = critic_step(to, i * units + u, *place, own[i * 33 + u], memory[j], trace);
         }
     }
-    return is_finite;
+    WARP_SYNC();
+}
+
+// Steps of the warp's pieces of a matrix of so many inputs and units, whose parameters begin at `from`; `across`
+// warps stand side by side.
+DEVICE void critic_move(const struct critic_descent *to, int from, float (*slopes)[4], int rows, int columns, int across,
+                        int inputs, int units, float *w, int stride, float *own, float *trace) {
+    int top = WARP / across * rows * 16, left = WARP % across * columns * 8, begin = from + top * units + left;
+    // One address for all, worked out here: many of them would fill the registers.
+    OPAQUE(begin);
+    OPAQUE(top);
+    UNROLL for (int k = 0; k < rows * PARTS(columns, 4); k++) {
+        int r = k / PARTS(columns, 4), c = k % PARTS(columns, 4) * 4, four = columns - c < 4 ? columns - c : 4;
+        int at = begin + 16 * r * units + 8 * c, rows_there = inputs - top - 16 * r, columns_there = units - left - 8 * c;
+        struct critic_descent here = {to->w + at, to->first + at, to->second + at, to->target + at, to->factor, to->rate, to->epsilon};
+        float (*own_slopes)[4] = slopes + r * columns + c, *place = w + (top + 16 * r) * stride + left + 8 * c;
+        if (rows_there >= 16 && columns_there >= 8 * four)
+            critic_move_pieces(&here, units, own_slopes, four, 1, 0, 0, place, stride, own, trace);
+        else critic_move_pieces(&here, units, own_slopes, four, 0, rows_there, columns_there, place, stride, own, trace);
+    }
+}
+
+// Asks for the pairs of the tile that begins with transition `begin` of the order, if there is one.
+DEVICE void critic_ask_ahead(const struct Run *run, const struct critic_shape *s, const u32 *order, int begin,
+                             struct critic_asked *asked, float *sh) {
+    u32 *rows = (u32 *)(sh + CRITIC_AT_SAMPLES);
+    int end = begin - begin % CRITIC_MINIBATCH + CRITIC_MINIBATCH;
+    if (end > CRITIC_TRANSITIONS) end = CRITIC_TRANSITIONS;
+    int count = end - begin < CRITIC_TILE ? end - begin : CRITIC_TILE;
+    for (int k = CRITIC_FIRST + LANE; k < CRITIC_FIRST + CRITIC_THERE(count); k += 32) rows[k] = CRITIC_ROW(order[begin + k], 0);
+    critic_ask(run, s, count, asked, sh);
 }
 
 // A pass (number x) over all transitions in minibatches. A block per network.
@@ -193,8 +221,8 @@ KERNEL_OF(CRITIC_THREADS, critic_learn) {
     long long network = blockIdx.x, agent = run->critic_agent[network], start = run->critic_start[network];
     int slot_of_agent = run->critic_slot[network], utility = slot_of_agent / CRITIC_TWINS;
     struct critic_shape s = critic_shape_of(run, agent);
-    u32 *rows = (u32 *)(sh + CRITIC_AT_SAMPLES);
-    float *wanted = sh + CRITIC_AT_WANTED, *sums = sh + CRITIC_AT_SUMS;
+    float *wanted = sh + CRITIC_AT_WANTED, *sums = sh + CRITIC_AT_SUMS, *turned = sh + CRITIC_AT_H1 + WARP * (16 * 33);
+    const float *slopes = sh + CRITIC_AT_OTHER_SLOPES;
     const float *w = run->critic_weights + start;
     const u32 *order = run->critic_order + (agent * CRITIC_PASSES + x) * CRITIC_TRANSITIONS;
     const float *next = run->critic_next + (network - slot_of_agent % CRITIC_TWINS) * CRITIC_TRANSITIONS;
@@ -208,7 +236,8 @@ KERNEL_OF(CRITIC_THREADS, critic_learn) {
     GLOBAL(to.first);
     GLOBAL(to.second);
     GLOBAL(to.target);
-    int is_finite = 1, tid = threadIdx.x;
+    float trace = 0;
+    int tid = threadIdx.x;
     // r + γ·Q' of all transitions, in their order: what they are made of lies here and there.
     float *all_wanted = run->critic_wanted + network * CRITIC_TRANSITIONS;
     for (int k = tid; k < CRITIC_TRANSITIONS; k += CRITIC_THREADS) {
@@ -220,7 +249,9 @@ KERNEL_OF(CRITIC_THREADS, critic_learn) {
         }
         all_wanted[k] = critic_reward(run, agent, utility, CRITIC_ROW(transition, 0)) + (float)run->gamma * after;
     }
+    struct critic_asked asked;
     critic_load(run, &s, agent, run->q_group, w, sh);
+    critic_ask_ahead(run, &s, order, 0, &asked, sh);
     for (int from = 0; from < CRITIC_TRANSITIONS; from += CRITIC_MINIBATCH) {
         int size = CRITIC_TRANSITIONS - from < CRITIC_MINIBATCH ? CRITIC_TRANSITIONS - from : CRITIC_MINIBATCH;
         int number = (x * CRITIC_STEPS_OF_PASS + from / CRITIC_MINIBATCH);
@@ -228,36 +259,23 @@ KERNEL_OF(CRITIC_THREADS, critic_learn) {
         for (int first = 0; first < size; first += CRITIC_TILE) {
             int count = size - first < CRITIC_TILE ? size - first : CRITIC_TILE;
             int end = CRITIC_FIRST + CRITIC_THERE(count);
-            for (int k = CRITIC_FIRST + LANE; k < end; k += 32) {
-                rows[k] = CRITIC_ROW(order[from + first + k], 0);
-                wanted[k] = all_wanted[from + first + k];
-            }
-            WARP_SYNC();
-            critic_observe(run, &s, agent, count, sh);
+            for (int k = CRITIC_FIRST + LANE; k < end; k += 32) wanted[k] = all_wanted[from + first + k];
+            critic_observe(run, &s, agent, count, &asked, sh);
             critic_forward(&s, count, sh);
             for (int k = CRITIC_FIRST + LANE; k < end; k += 32) {
                 float *output = sh + CRITIC_AT_OUTPUTS + k;
                 *output = critic_slope(*output - wanted[k], size);
             }
+            critic_ask_ahead(run, &s, order, from + first + count, &asked, sh);
             SYNC();
             critic_backward(&s, count, &g, sh);
         }
-        float squares = critic_backward_tables(&s, w, &g, 0, sh);
+        float squares = critic_backward_tables(&s, w, 0, sh);
         float factor = 1;
-        // What the steps of all but the matrices read is asked for early: it comes while the norm is worked out.
-        struct critic_gradient moments, squares_of, targets;
-#if CRITIC_ADAM
-#define CRITIC_RECALL(at, part, place) moments.part = to.first[at], squares_of.part = to.second[at]
-        CRITIC_EACH_OTHER(CRITIC_RECALL, s, sh)
-#endif
-#if CRITIC_HAS_TARGET
-#define CRITIC_RECALL_TARGET(at, part, place) targets.part = to.target[at]
-        CRITIC_EACH_OTHER(CRITIC_RECALL_TARGET, s, sh)
-#endif
 #if CRITIC_CLIPS
 #define CRITIC_SQUARE(at, part, place) squares = fmaf(g.part, g.part, squares)
         CRITIC_EACH_WEIGHT(CRITIC_SQUARE, s, sh)
-        CRITIC_EACH_OTHER(CRITIC_SQUARE, s, sh)
+        for (int k = tid; k < CRITIC_OTHERS; k += CRITIC_THREADS) squares = fmaf(slopes[k], slopes[k], squares);
         sums[tid] = squares;
         SYNC();
         for (int half = CRITIC_THREADS / 2; half > 0; half /= 2) {
@@ -271,22 +289,27 @@ KERNEL_OF(CRITIC_THREADS, critic_learn) {
         to.rate = run->critic_rates[2 * number];
         to.epsilon = run->critic_rates[2 * number + 1];
 #if CRITIC_ROWS > 0
-        is_finite &= critic_move(&to, s.first, g.first, CRITIC_R1, CRITIC_C1, s.features, CRITIC_D1, sh + CRITIC_AT_W1, CRITIC_STRIDE_W1);
+        critic_move(&to, s.first, g.first, CRITIC_G1_ROWS, CRITIC_G1_COLUMNS, CRITIC_G1_ACROSS, s.features, CRITIC_D1,
+                    sh + CRITIC_AT_W1, CRITIC_STRIDE_W1, turned, &trace);
 #endif
 #if CRITIC_D2 > 0
-        is_finite &= critic_move(&to, s.second, g.second, CRITIC_R2, CRITIC_C2, CRITIC_D1, CRITIC_D2, sh + CRITIC_AT_W2, CRITIC_STRIDE_W2);
+        critic_move(&to, s.second, g.second, CRITIC_G2_ROWS, CRITIC_G2_COLUMNS, CRITIC_G2_ACROSS, CRITIC_D1, CRITIC_D2,
+                    sh + CRITIC_AT_W2, CRITIC_STRIDE_W2, turned, &trace);
 #endif
-        // New embeddings wait until the old ones have been used.
-#define CRITIC_MOVE(at, part, place)                                                                      \
-    {                                                                                                      \
-        float *from = place;                                                                               \
-        int is_table = from >= sh + CRITIC_AT_TABLE && from < sh + CRITIC_AT_TABLE + CRITIC_TABLE;         \
-        struct critic_memory memory = {moments.part, squares_of.part, targets.part};                       \
-        float moved = critic_step(&to, at, *from, g.part, memory);                                         \
-        from[is_table ? CRITIC_AT_NEW_TABLE - CRITIC_AT_TABLE : 0] = moved;                                \
-        is_finite &= moved - moved == 0;                                                                   \
-    }
-        CRITIC_EACH_OTHER(CRITIC_MOVE, s, sh)
+        // All other parameters. New embeddings wait until the old ones have been used.
+        struct critic_memory memory[CRITIC_OWN(CRITIC_OTHERS)];
+        int places[CRITIC_OWN(CRITIC_OTHERS)];
+        UNROLL for (int j = 0; j < CRITIC_OWN(CRITIC_OTHERS); j++) {
+            int k = tid + j * CRITIC_THREADS;
+            places[j] = k < CRITIC_OTHERS ? critic_other(&s, k) : -1;
+            if (places[j] >= 0) memory[j] = critic_recall(&to, places[j]);
+        }
+        UNROLL for (int j = 0; j < CRITIC_OWN(CRITIC_OTHERS); j++) {
+            int k = tid + j * CRITIC_THREADS;
+            if (places[j] < 0) continue;
+            float *place = sh + CRITIC_AT_B1 + k, moved = critic_step(&to, places[j], *place, slopes[k], memory[j], &trace);
+            place[k < CRITIC_AT_TABLE - CRITIC_AT_B1 ? 0 : CRITIC_AT_NEW_TABLE - CRITIC_AT_TABLE] = moved;
+        }
         SYNC();
         for (int item = tid; item < s.slots * CRITIC_D1; item += CRITIC_THREADS) {
             int slot = item / CRITIC_D1, u = item % CRITIC_D1;
@@ -301,20 +324,26 @@ KERNEL_OF(CRITIC_THREADS, critic_learn) {
             UNROLL for (int v = 0; v < CRITIC_VOCABULARY; v++) products[v] = 0;
             UNROLL for (int d = 0; d < CRITIC_DIMENSION; d++) {
                 float slope = critic_symbol_slope(&t, d, u, sh);
-                float moved = critic_step(&to, at + d * CRITIC_D1, old[d], slope, memory[d]);
-                is_finite &= moved - moved == 0;
+                float moved = critic_step(&to, at + d * CRITIC_D1, old[d], slope, memory[d], &trace);
+                to.w[at + d * CRITIC_D1] = moved;
                 UNROLL for (int v = 0; v < CRITIC_VOCABULARY; v++)
                     if (v < t.vocabulary)
                         products[v] = fmaf(sh[CRITIC_AT_NEW_TABLE + t.table + v * CRITIC_DIMENSION + d], moved, products[v]);
             }
             UNROLL for (int v = 0; v < CRITIC_VOCABULARY; v++)
-                if (v < t.vocabulary) sh[CRITIC_AT_PRODUCTS + (t.products + v) * CRITIC_D1 + u] = products[v];
+                if (v < t.vocabulary) sh[CRITIC_AT_PRODUCTS + (t.products + v) * CRITIC_STRIDE_PRODUCTS + u] = products[v];
         }
         SYNC();
         for (int k = tid; k < CRITIC_TABLE; k += CRITIC_THREADS) sh[CRITIC_AT_TABLE + k] = sh[CRITIC_AT_NEW_TABLE + k];
         SYNC();
     }
-    if (!is_finite) complain(run, COMPLAINT_Q, agent);
+#define CRITIC_KEEP(at, part, place) to.w[at] = *(place)
+    CRITIC_EACH_WEIGHT(CRITIC_KEEP, s, sh)
+    for (int k = tid; k < CRITIC_OTHERS; k += CRITIC_THREADS) {
+        int at = critic_other(&s, k);
+        if (at >= 0) to.w[at] = sh[CRITIC_AT_B1 + k];
+    }
+    if (trace != 0) complain(run, COMPLAINT_Q, agent);
 }
 
 #if PER_STEP > 1
@@ -333,8 +362,9 @@ KERNEL_OF(READER_THREADS, critic_alternatives) {
         int count = end - first < READER_TILE ? end - first : READER_TILE;
         int end = READER_FIRST + READER_THERE(count);
         for (int k = READER_FIRST + LANE; k < end; k += 32) rows[k] = BATCH_ROW((first + k) / HORIZON, (first + k) % HORIZON);
-        WARP_SYNC();
-        reader_observe(run, &s, agent, count, sh);
+        struct reader_asked asked;
+        reader_ask(run, &s, count, &asked, sh);
+        reader_observe(run, &s, agent, count, &asked, sh);
         for (int m = 0; m < s.members; m++) {
             int actions = run->action_count[members[m]];
             for (int b = 0; b <= actions; b++) {

@@ -255,7 +255,7 @@ const TILE: usize = 64;
 /// weights, the more samples each can take at a time. Where networks are few, samples are spread over all
 /// multiprocessors.
 const MANY_READ: [usize; 2] = [512, 128];
-const FEW_READ: [usize; 2] = [256, 32];
+const FEW_READ: [usize; 2] = [256, 16];
 
 /// Threads of a block that puts transitions in order.
 const ORDER_THREADS: usize = 128;

@@ -25,7 +25,7 @@ pub enum Owner {
 pub struct BlockSizes {
     /// Threads, a multiple of 32.
     pub threads: usize,
-    /// Samples at a time: a multiple of the number of warps, and 64 at most where there are gradients.
+    /// Samples at a time: a multiple of 16 that is not beyond 16 times the number of warps nor below that number, and 64 at most where there are gradients.
     pub tile: usize,
     /// Whether samples of several tiles make one gradient.
     pub many_tiles: bool,
@@ -120,42 +120,66 @@ impl Networks {
         self.block
     }
 
+    fn strides(&self) -> Strides {
+        let [rows, width] = [1, 2].map(|size| self.most(size));
+        let [d1, d2] = self.hidden;
+        Strides {
+            first: stride_of_weights(d1),
+            second: stride_of_weights(d2),
+            view: width.next_multiple_of(4),
+            rows: stride_of_samples(rows * self.row_units),
+            h1: stride_of_samples(d1),
+            h2: stride_of_samples(d2),
+            products: d1.next_multiple_of(8) + 8,
+        }
+    }
+
     /// Names of what lies in shared memory, with sizes in floats. What is behind a name may be read a little
     /// beyond, as far as the next.
     fn places(&self) -> Vec<(&'static str, usize)> {
         let [members, rows, width, states, actions, outputs] = [0, 1, 2, 3, 4, 5].map(|size| self.most(size));
         let (BlockSizes { threads, tile, many_tiles, learns }, [d1, d2]) = (self.block, self.hidden);
         let (features, top) = (rows * self.row_units, if d2 > 0 { d2 } else { d1 });
-        let fours = |count: usize| count.next_multiple_of(4);
+        let strides = self.strides();
         let table = (states + actions) * self.dimension;
         let products = members * (states + actions);
-        let slopes = if many_tiles { products * d1 } else { 0 };
-        vec![
-            ("MASKS", if learns { 2 * products } else { 0 }),
-            ("SUMS", if learns { 6 * threads } else { 0 }),
-            ("W1", features * (d1 + 1)),
-            ("PRODUCTS", products * d1),
-            ("OWN_SLOPES", slopes),
-            ("B1", d1),
-            ("W2", d1 * (d2 + 1)),
-            ("B2", d2),
+        let slopes = if many_tiles { products * strides.products } else { 0 };
+        // Parameters outside the matrices between layers, side by side: see `net_other`.
+        let others = [
+            ("B1", d1.next_multiple_of(8)),
+            ("B2", d2.next_multiple_of(8)),
             ("LAST", top * outputs),
             ("LAST_BIAS", outputs),
             ("ROW", width * self.row_units),
             ("ROW_BIAS", self.row_units),
             ("TABLE", table),
+        ];
+        let mut places = vec![
+            ("SUMS", if learns { 6 * threads } else { 0 }),
+            ("W1", features.next_multiple_of(8) * strides.first),
+            ("PRODUCTS", products.next_multiple_of(8) * strides.products),
+            ("OWN_SLOPES", slopes),
+            ("W2", if d2 > 0 { d1.next_multiple_of(8) * strides.second } else { 0 }),
+            (
+                "OTHER_SLOPES",
+                if learns { others.iter().map(|(_, size)| size.next_multiple_of(4)).sum() } else { 0 },
+            ),
+        ];
+        places.extend(others);
+        places.extend([
             ("NEW_TABLE", table),
-            ("VIEW", tile * rows * fours(width)),
-            ("ROWS", tile * fours(features)),
-            ("H1", (tile * (fours(d1) + 4)).max(if learns { 33 * table } else { 0 })),
-            ("H2", tile * (fours(d2) + 4)),
+            ("VIEW", tile * rows * strides.view),
+            ("ROWS", tile * strides.rows),
+            ("H1", (tile * strides.h1).max(if learns { (33 * table).max(threads / 32 * TURNED) } else { 0 })),
+            ("H2", tile * strides.h2),
             ("OUTPUTS", tile * outputs),
             ("WANTED", tile),
             ("SAMPLES", tile),
             ("GROUP", members),
             ("SYMBOLS", (2 * members * tile).div_ceil(4)),
             ("END", 64),
-        ]
+        ]);
+        places
     }
 
     /// Bytes that a block shares.
@@ -198,6 +222,30 @@ impl Networks {
         ] {
             layout.constant(format!("{upper}_{name}"), value);
         }
+        let strides = self.strides();
+        for (name, stride) in [
+            ("W1", strides.first),
+            ("W2", strides.second),
+            ("VIEW", strides.view),
+            ("ROWS", strides.rows),
+            ("H1", strides.h1),
+            ("H2", strides.h2),
+            ("PRODUCTS", strides.products),
+        ] {
+            layout.constant(format!("{upper}_STRIDE_{name}"), stride);
+        }
+        let ([d1, d2], products) = (self.hidden, members * (states + actions));
+        for (name, inputs, units) in [
+            ("G1", rows * self.row_units, d1),
+            ("G2", d1, d2),
+            ("GV", width, self.row_units),
+            ("GP", products, d1),
+        ] {
+            let [rows, columns, across] = pieces_of_warps(inputs, units, self.block.threads / 32);
+            layout.constant(format!("{upper}_{name}_ROWS"), rows);
+            layout.constant(format!("{upper}_{name}_COLUMNS"), columns);
+            layout.constant(format!("{upper}_{name}_ACROSS"), across);
+        }
         let mut at = 0;
         for (name, size) in self.places() {
             layout.constant(format!("{upper}_AT_{name}"), at);
@@ -223,10 +271,49 @@ impl Networks {
         layout.array_from(format!("{prefix}_view_member"), &from);
         layout.array_from(format!("{prefix}_view_value"), &values);
         layout.text(include_str!("common.cu"));
+        layout.text(include_str!("pieces.cu"));
         let text = include_str!("network.cu").replace("NET_", &format!("{upper}_"));
         layout.text(Cow::Owned(text.replace("net_", &format!("{prefix}_"))));
     }
 }
+
+/// Strides of rows in shared memory.
+struct Strides {
+    first: usize,
+    second: usize,
+    view: usize,
+    rows: usize,
+    h1: usize,
+    h2: usize,
+    products: usize,
+}
+
+/// Shared memory has 32 banks. Lanes of a product read eight rows, four neighbours of each: no two of them from
+/// the same bank if the stride is 4 times an odd number.
+fn stride_of_samples(units: usize) -> usize {
+    units.next_multiple_of(8) + 4
+}
+
+/// Weights are read both ways: four rows, eight neighbours of each, as well. Two lanes at most then meet in a
+/// bank.
+fn stride_of_weights(units: usize) -> usize {
+    let fits = |stride: &usize| [12, 20].contains(&(stride % 32));
+    (units.next_multiple_of(8) + 4..).step_by(8).find(fits).unwrap_or(units)
+}
+
+/// How warps take the pieces of 16 × 8 that a matrix is made of: rows and columns of pieces that each has, and
+/// warps side by side. Few columns, if there are enough warps.
+fn pieces_of_warps(inputs: usize, units: usize, warps: usize) -> [usize; 3] {
+    let (down, across) = (inputs.div_ceil(16).max(1), units.div_ceil(8).max(1));
+    let is_fitting = |columns: &usize| across % columns == 0 && down * (across / columns) <= warps;
+    match (1..=across).find(is_fitting) {
+        Some(columns) => [1, columns, across / columns],
+        None => [down.div_ceil(warps), across, 1],
+    }
+}
+
+/// Floats in which a warp turns four pieces: see `critic_move`.
+const TURNED: usize = 16 * 33;
 
 /// Stands for no member.
 const CONSTANT: u8 = u8::MAX;

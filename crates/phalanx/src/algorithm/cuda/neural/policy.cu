@@ -12,29 +12,44 @@ DEVICE void policy_law(const float *logits, int count, double *law) {
     softmax(law, count);
 }
 
+// The row of `pairs` of sample t: of step x of trajectory t, of the batch or behind it of the chains; or, if x is
+// −1, of the batch, trajectory after trajectory.
+DEVICE u32 policy_row(const struct Run *run, int t, int of_batch, int x) {
+    if (x < 0) return BATCH_ROW(t / HORIZON, t % HORIZON);
+    return t < of_batch ? BATCH_ROW(t, x) : CHAIN_ROW(t - of_batch, x);
+}
+
+// Asks for the pairs of the tile of samples that begins with `begin`, if there is one before `end`.
+DEVICE void policy_ask_ahead(const struct Run *run, const struct policy_shape *s, int of_batch, int x, int begin, int end,
+                             struct policy_asked *asked, float *sh) {
+    u32 *rows = (u32 *)(sh + POLICY_AT_SAMPLES);
+    int count = end - begin < POLICY_TILE ? end - begin : POLICY_TILE;
+    for (int k = POLICY_FIRST + LANE; k < POLICY_FIRST + POLICY_THERE(count); k += 32) rows[k] = policy_row(run, begin + k, of_batch, x);
+    policy_ask(run, s, count, asked, sh);
+}
+
 // Actions of step x in all trajectories. Blocks (agent, part of the trajectories).
 KERNEL_OF_TWO(POLICY_THREADS, policy_act_step) {
     SHARED(float, sh);
     long long agent = blockIdx.x;
     struct policy_shape s = policy_shape_of(run, agent);
-    u32 *rows = (u32 *)(sh + POLICY_AT_SAMPLES);
     int of_batch = x < BATCH_ROOM ? BATCH : 0, total = of_batch + (x < CHAIN_ROOM ? CHAINS : 0);
     int own = PARTS(total, gridDim.y), end = own * (blockIdx.y + 1) < total ? own * (blockIdx.y + 1) : total;
     if (own * blockIdx.y >= total) return;
     const float *w = run->policy_weights + run->policy_start[agent];
     GLOBAL(w);
+    int begin = own * blockIdx.y;
+    struct policy_asked asked;
     policy_load(run, &s, agent, run->p_group, w, sh);
-    for (int first = own * blockIdx.y; first < end; first += POLICY_TILE) {
+    policy_ask_ahead(run, &s, of_batch, x, begin, end, &asked, sh);
+    for (int first = begin; first < end; first += POLICY_TILE) {
         int count = end - first < POLICY_TILE ? end - first : POLICY_TILE;
-        int last = POLICY_FIRST + POLICY_THERE(count);
-        for (int k = POLICY_FIRST + LANE; k < last; k += 32) {
-            int t = first + k;
-            rows[k] = t < of_batch ? BATCH_ROW(t, x) : CHAIN_ROW(t - of_batch, x);
-        }
-        WARP_SYNC();
-        policy_observe(run, &s, agent, count, sh);
+        policy_observe(run, &s, agent, count, &asked, sh);
+        policy_ask_ahead(run, &s, of_batch, x, first + POLICY_TILE, end, &asked, sh);
         policy_forward(&s, count, sh);
-        for (int k = POLICY_FIRST + LANE; k < last; k += 32) {
+        // Laws are long work: a full warp is as fast as one that has few samples.
+        SYNC();
+        for (int k = threadIdx.x; k < count; k += POLICY_THREADS) {
             int t = first + k;
             u32 words[4], purpose = t < of_batch ? BATCH_PURPOSE : CRITIC_PURPOSE;
             u32 trajectory = t < of_batch ? FIRST_TRAJECTORY + t : t - of_batch + BATCH;
@@ -45,10 +60,10 @@ KERNEL_OF_TWO(POLICY_THREADS, policy_act_step) {
             int action = 0;
             write_thresholds(law, s.outputs, thresholds);
             EACH_ACTION(b, s.outputs - 1) action += draw >= thresholds[b];
-            pair_t *pair = run->pairs + (long long)rows[k] * AGENTS + agent;
+            pair_t *pair = run->pairs + (long long)policy_row(run, t, of_batch, x) * AGENTS + agent;
             *pair = PAIR(STATE_OF(*pair), action);
         }
-        WARP_SYNC();
+        SYNC();
     }
 }
 
@@ -105,7 +120,6 @@ KERNEL_OF_TWO(POLICY_THREADS, policy_gradients) {
     SHARED(float, sh);
     long long agent = blockIdx.x;
     struct policy_shape s = policy_shape_of(run, agent);
-    u32 *rows = (u32 *)(sh + POLICY_AT_SAMPLES);
     const float *w = run->policy_weights + run->policy_start[agent];
     float *out = run->policy_partial + (long long)blockIdx.y * run->parameters + run->policy_start[agent];
     struct policy_gradient g;
@@ -117,28 +131,33 @@ KERNEL_OF_TWO(POLICY_THREADS, policy_gradients) {
     policy_clear(&g, &s, sh);
     int own = PARTS(BATCH * HORIZON, POLICY_PARTS), end = own * (blockIdx.y + 1);
     if (end > BATCH * HORIZON) end = BATCH * HORIZON;
-    for (int first = own * blockIdx.y; first < end; first += POLICY_TILE) {
+    int begin = own * blockIdx.y;
+    struct policy_asked asked;
+    policy_ask_ahead(run, &s, 0, -1, begin, end, &asked, sh);
+    for (int first = begin; first < end; first += POLICY_TILE) {
         int count = end - first < POLICY_TILE ? end - first : POLICY_TILE;
-        int last = POLICY_FIRST + POLICY_THERE(count);
-        for (int k = POLICY_FIRST + LANE; k < last; k += 32) rows[k] = BATCH_ROW((first + k) / HORIZON, (first + k) % HORIZON);
-        WARP_SYNC();
-        policy_observe(run, &s, agent, count, sh);
+        policy_observe(run, &s, agent, count, &asked, sh);
         policy_forward(&s, count, sh);
-        for (int k = POLICY_FIRST + LANE; k < last; k += 32) {
+        SYNC();
+        for (int k = threadIdx.x; k < count; k += POLICY_THREADS) {
             double law[MAX_ACTIONS];
             float *outputs = sh + POLICY_AT_OUTPUTS + k * POLICY_OUTPUTS;
             policy_law(outputs, s.outputs, law);
-            int action = ACTION_OF(run->pairs[(long long)rows[k] * AGENTS + agent]);
+            int action = ACTION_OF(run->pairs[(long long)policy_row(run, first + k, 0, -1) * AGENTS + agent]);
             policy_slopes(run, now, agent, first + k, action, mean, scale, s.outputs, law);
             EACH_ACTION(b, POLICY_OUTPUTS) outputs[b] = b < s.outputs ? (float)law[b] : 0;
         }
+        policy_ask_ahead(run, &s, 0, -1, first + POLICY_TILE, end, &asked, sh);
         SYNC();
         policy_backward(&s, count, &g, sh);
     }
-    policy_backward_tables(&s, w, &g, 0, sh);
+    policy_backward_tables(&s, w, 0, sh);
 #define POLICY_WRITE(at, part, place) out[at] = g.part
     POLICY_EACH_WEIGHT(POLICY_WRITE, s, sh)
-    POLICY_EACH_OTHER(POLICY_WRITE, s, sh)
+    for (int k = threadIdx.x; k < POLICY_OTHERS; k += POLICY_THREADS) {
+        int at = policy_other(&s, k);
+        if (at >= 0) out[at] = sh[POLICY_AT_OTHER_SLOPES + k];
+    }
     for (int item = threadIdx.x; item < s.slots * POLICY_D1; item += POLICY_THREADS) {
         int slot = item / POLICY_D1, u = item % POLICY_D1;
         struct policy_slot t = policy_slot_of(&s, slot);
