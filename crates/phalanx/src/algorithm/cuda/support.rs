@@ -15,7 +15,6 @@ use super::utilities::check_kind;
 use crate::algorithm::Task;
 use crate::base::error::ensure;
 use crate::base::key::WORLD_N;
-use crate::distributed::Halo;
 use crate::learn::critic::{self, Critic, LinearCritic, NeuralCritic};
 use crate::learn::shield::SHIELD;
 use crate::policy::{self, GradientSettings, LOSS, Policy, Tabular};
@@ -35,7 +34,7 @@ pub fn no_kernel() -> Error {
 
 /// Fails with the setting that cannot be trained with on a card.
 pub fn check(host: &PrimalDual) -> Result<()> {
-    check_task(&*host.world, &host.problem, &host.halo)?;
+    check_task(&*host.world, &host.problem)?;
     ensure(host.shield.is_none(), || refused(SHIELD, "is not available"))?;
     ensure(host.usual.is_none(), || refused(LOSS, "faulty links are not available"))?;
     ensure(!host.policy.is_shared(), || refused(policy::KIND, "`shared` is not available"))?;
@@ -50,7 +49,10 @@ pub fn check(host: &PrimalDual) -> Result<()> {
 /// Fails with the setting that cannot be evaluated on a card.
 pub fn check_evaluation(task: &Task, policy: &dyn Policy) -> Result<()> {
     let Task { world, problem, halo } = task;
-    check_task(&**world, problem, halo)?;
+    ensure(halo.peers().count() == 1, || {
+        Error::config(DEVICE, "\"cuda\" evaluates in one process; leave --mpi out, or use \"cpu\"")
+    })?;
+    check_task(&**world, problem)?;
     ensure(problem.agents.iter().all(|agent| agent.tails.is_empty()), || {
         refused("constraint", "constraints of kind `cvar` are not available")
     })?;
@@ -62,10 +64,7 @@ pub fn check_evaluation(task: &Task, policy: &dyn Policy) -> Result<()> {
     })
 }
 
-fn check_task(world: &dyn World, problem: &Problem, halo: &Halo) -> Result<()> {
-    ensure(halo.peers().count() == 1, || {
-        Error::config(DEVICE, "\"cuda\" is for a run in one process; leave --mpi out, or use \"cpu\"")
-    })?;
+fn check_task(world: &dyn World, problem: &Problem) -> Result<()> {
     let Evolution::Factored(factored) = world.evolution() else { return Err(joint()) };
     ensure(factored.kernel().is_some(), no_kernel)?;
     ensure(world.graph().agents() < u32::MAX as usize, || {
@@ -153,6 +152,7 @@ pub fn policy_on_card(
 
 fn network_critic(host: &PrimalDual, shape: &Shape, gpu: &Gpu) -> Result<NetworkCritic> {
     let networks = neural_critic(host).ok_or_else(|| unknown_critic(host))?;
-    let critic = NetworkCritic::new(networks, Samples::of(shape), &shape.states, gpu);
+    let own: Vec<usize> = shape.own().collect();
+    let critic = NetworkCritic::new(networks, Samples::of(shape), &shape.states, &own, gpu);
     critic.map_err(|unfit| refused(critic::HIDDEN, unfit))
 }

@@ -6,6 +6,7 @@ use phalanx_gpu::{Gpu, Launch, Layout};
 
 use super::{THIRD, add_shared_text, has_same_actions};
 use crate::Result;
+use crate::algorithm::cuda::borders::ToldNumbers;
 use crate::algorithm::cuda::device::refused;
 use crate::algorithm::cuda::part::CardCritic;
 use crate::algorithm::cuda::rows::{Mirror, RowsForm, by_entry};
@@ -239,7 +240,7 @@ impl CardCritic for CardLinearCritic {
         if let Some((kernel, firsts)) = &self.world {
             layout.array_from("c_world_first", firsts);
             kernel.add_to(layout);
-            layout.text(kernel.text);
+            layout.text(kernel.text.clone());
         }
         layout.text(include_str!("critic.cu"));
     }
@@ -260,6 +261,15 @@ impl CardCritic for CardLinearCritic {
             Launch { grid: [weigh.grid[0], self.most as u32], ..weigh },
             Launch { grid: [tiles, VALUE_PARTS as u32], ..Launch::blocks("linear_values", THREADS, THREADS) },
         ]
+    }
+
+    fn told(&self) -> ToldNumbers<'_> {
+        let of_utility = move |u: u32, j: usize| {
+            let weights = 0..self.counts[j] as usize;
+            weights.map(move |x| ((u as usize * self.most + x) * self.agents + j) as u64)
+        };
+        let places = move |j: usize| (0..self.utilities_of[j]).flat_map(|u| of_utility(u, j)).collect();
+        ToldNumbers { array: "c_weights", is_single: false, places: Box::new(places) }
     }
 
     fn mirrors(&self) -> Vec<Mirror> {

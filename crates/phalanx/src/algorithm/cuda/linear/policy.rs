@@ -130,7 +130,7 @@ impl CardPolicy for CardLinearPolicy {
         if let Some((kernel, firsts)) = &self.world {
             layout.array_from("p_world_first", firsts);
             kernel.add_to(layout);
-            layout.text(kernel.text);
+            layout.text(kernel.text.clone());
         }
         layout.text(include_str!("policy.cu"));
     }
