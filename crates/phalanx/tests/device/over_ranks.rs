@@ -46,10 +46,22 @@ fn ranks_with_tables_give_the_bytes_of_one() {
         ("a line", &[n, ("policy.init_std", "0.5")][..], &[2, 3][..]),
         ("the paper's scaling", &[n, ("scaling", "paper"), ("actor.discount", "false")], &[2]),
         ("far", &[n, ("kappa", "2"), ("kappa_q", "1"), ("kappa_g", "0")], &[3]),
-        ("wide critics", &[n, ("kappa", "0"), ("kappa_q", "2"), ("kappa_g", "1"), ("critic.start", "cold")], &[3]),
+        (
+            "wide critics",
+            &[n, ("kappa", "0"), ("kappa_q", "2"), ("kappa_g", "1"), ("critic.start", "cold")],
+            &[3],
+        ),
         ("nobody near", &[("world.n", "12"), ("kappa", "0"), ("kappa_q", "0")], &[4]),
-        ("mean", &[n, ("actor.baseline", "mean"), ("actor.normalise", "true"), ("actor.entropy", "0.01")], &[2]),
-        ("averages", &[n, ("occupancy_average", "0.5"), ("actor.optimizer", "sgd"), ("policy.box", "[-1, 1]")], &[2]),
+        (
+            "mean",
+            &[n, ("actor.baseline", "mean"), ("actor.normalise", "true"), ("actor.entropy", "0.01")],
+            &[2],
+        ),
+        (
+            "averages",
+            &[n, ("occupancy_average", "0.5"), ("actor.optimizer", "sgd"), ("policy.box", "[-1, 1]")],
+            &[2],
+        ),
     ] {
         assert_same_bytes(name, &small(settings), counts, true);
     }
@@ -104,7 +116,8 @@ fn ranks_with_linear_models_give_the_bytes_of_one() {
     assert_same_bytes("td", &with(&td), &[3], true);
     assert_same_bytes("far", &with(&far), &[2], true);
     assert_same_bytes("an epidemic", &linear("epidemic", &[]), &[2, 3], true);
-    let policy = [("policy.kind", "linear"), ("policy.features", "pair"), ("critic.kind", "td"), ("world.n", "12")];
+    let policy =
+        [("policy.kind", "linear"), ("policy.features", "pair"), ("critic.kind", "td"), ("world.n", "12")];
     assert_same_bytes("tables for critics", &small(&policy), &[3], true);
 }
 
@@ -113,8 +126,10 @@ fn ranks_with_networks_give_the_bytes_of_one() {
     if !has_device() {
         return;
     }
-    let short = [("horizon", "5"), ("batch", "3"), ("critic.steps", "40"), ("constraint.0.allow_infeasible", "true")];
-    let grid = [("world.rows", "3"), ("world.columns", "4"), ("critic.minibatch", "16"), ("critic.episode", "5")];
+    let short =
+        [("horizon", "5"), ("batch", "3"), ("critic.steps", "40"), ("constraint.0.allow_infeasible", "true")];
+    let grid =
+        [("world.rows", "3"), ("world.columns", "4"), ("critic.minibatch", "16"), ("critic.episode", "5")];
     let wireless = Config::preset("paper/wireless").unwrap();
     let wireless = wireless.with_all(short.into_iter().chain(grid)).unwrap();
     assert_same_bytes("rows", &wireless, &[2, 3], false);
@@ -129,7 +144,14 @@ fn ranks_stop_and_others_go_on() {
     if !has_device() {
         return;
     }
-    for (name, config) in [("tables", small(&[("world.n", "23")])), ("linear", linear("wireless", &[]))] {
+    let networks =
+        [("horizon", "5"), ("batch", "2"), ("critic.steps", "20"), ("constraint.0.allow_infeasible", "true")];
+    let networks = Config::preset("paper/synthetic").unwrap().with_all(networks).unwrap();
+    for (name, config) in [
+        ("tables", small(&[("world.n", "23"), ("occupancy_average", "0.5")])),
+        ("linear", linear("wireless", &[])),
+        ("networks", networks),
+    ] {
         let config = on_device(&config);
         let folder = tempfile::tempdir().unwrap();
         let [one, path, again] = ["one", "parts", "again"].map(|name| folder.path().join(name));
@@ -141,6 +163,47 @@ fn ranks_stop_and_others_go_on() {
         assert!(resume(&again, Arc::new(SingleProcess), 1));
         assert_same(&one, &again, name);
     }
+}
+
+/// Every rank has a program on the device, sends no more than it says, and compiles as CUDA.
+#[test]
+fn ranks_are_on_the_device() {
+    if !has_device() {
+        return;
+    }
+    let grid = [("world.rows", "4"), ("world.columns", "6")];
+    let networks = Config::preset("paper/wireless").unwrap().with_all(grid).unwrap();
+    let short = [("horizon", "5"), ("batch", "2"), ("critic.steps", "20"), ("critic.episode", "5")];
+    let networks = networks.with_all(short).unwrap().with("constraint.0.allow_infeasible", "true").unwrap();
+    let ring = [("network.kind", "ring"), ("world.n", "600"), ("critic.steps", "8")];
+    for config in [small(&[]), small(&ring), linear("wireless", &grid), linear("epidemic", &[]), networks] {
+        let config = on_device(&config);
+        let told = crew(2, |peers| {
+            let mut session = Session::distributed(&config, peers).unwrap();
+            assert!(session.device().is_some() && session.advance().unwrap().is_some());
+            let kernels = session.algorithm().kernels().unwrap();
+            if phalanx_gpu::nvrtc_is_present() {
+                phalanx_gpu::compile_ptx(kernels, "compute_90").unwrap();
+            }
+            session.algorithm().process_traffic().to_vec()
+        });
+        assert_eq!(told[0].len(), 2);
+        assert!(told[0].iter().all(|rank| 0 < rank.bytes && rank.bytes <= rank.bound), "{:?}", told[0]);
+    }
+}
+
+/// Features of the wireless network are numbered along its rows; the ends of a ring are on one rank.
+#[test]
+fn features_of_agents_far_apart_are_refused() {
+    if !has_device() {
+        return;
+    }
+    let ring = [("network.kind", "ring"), ("world.rows", "20"), ("world.columns", "20")];
+    let config = on_device(&linear("wireless", &ring));
+    let refused = crew(2, |peers| Session::distributed(&config, peers).err().map(|error| error.to_string()));
+    let is_clear =
+        |message: &String| message.contains("policy.kind") && message.contains("this rank's share");
+    assert!(refused.iter().all(|message| message.as_ref().is_some_and(is_clear)), "{refused:?}");
 }
 
 /// What fails on one rank fails on all, with the words of one.
@@ -172,7 +235,8 @@ fn a_failure_on_a_card_is_everybodys() {
 /// Where `auto` leaves the work to the processors, they do what they do without it.
 #[test]
 fn ranks_that_leave_it_to_the_processor() {
-    let config = small(&[("world.n", "23"), ("kappa_q", "2"), ("iterations", "3"), ("evaluation.episodes", "5")]);
+    let config =
+        small(&[("world.n", "23"), ("kappa_q", "2"), ("iterations", "3"), ("evaluation.episodes", "5")]);
     let folder = tempfile::tempdir().unwrap();
     let [one, path] = ["one", "parts"].map(|name| folder.path().join(name));
     whole(&config, &one);

@@ -144,10 +144,9 @@ impl Borders {
     pub fn add_to(&self, layout: &mut Layout) {
         let Borders { agents, values, mu, trajectories, .. } = self;
         layout.constant("VALUES_ARRAY", self.array);
-        for (count, list, agents) in [
-            ("step_sends", "step_sent", &agents.sent),
-            ("step_receives", "step_received", &agents.received),
-        ] {
+        for (count, list, agents) in
+            [("step_sends", "step_sent", &agents.sent), ("step_receives", "step_received", &agents.received)]
+        {
             layout.number(count, agents.all.len() as i64);
             layout.array_from(list, &agents.all);
         }

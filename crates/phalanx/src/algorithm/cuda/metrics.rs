@@ -3,10 +3,13 @@
 use phalanx_gpu::Launch;
 
 use super::shape::{METRICS, Shape};
-use super::{CudaPrimalDual, FOLD, failure};
+use super::{CudaPrimalDual, failure};
 use crate::Result;
 use crate::algorithm::Summary;
 use crate::learn::agent_metrics::AgentMetrics;
+
+/// Agents whose numbers are summed up first.
+pub const FOLD: usize = crate::base::parallel::FOLD;
 
 /// The kernels that add up the numbers of all agents.
 pub fn folds(shape: &Shape) -> Vec<Launch> {

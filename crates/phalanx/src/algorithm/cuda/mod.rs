@@ -20,6 +20,7 @@ mod shape;
 mod simulation;
 mod support;
 mod tables;
+mod update;
 mod utilities;
 
 use std::time::Duration;
@@ -143,7 +144,7 @@ impl Described {
         utilities::add_to(&mut layout, &shape, host)?;
         layout.text(include_str!("kernels/visits.cu"));
         layout.text(include_str!("kernels/occupancy.cu"));
-        add_update(&mut layout, &shape, host, &*policy);
+        update::add_to(&mut layout, &shape, host, &*policy);
         critic.add_to(&mut layout);
         layout.text(include_str!("kernels/update.cu"));
         let of_part = || Borders::new(host.halo.clone(), host.world.graph(), &shape, &critic.told());
@@ -271,7 +272,7 @@ impl CudaPrimalDual {
         Ok(())
     }
 
-    /// The numbers that change from iteration to iteration, in the order of [`add_update`].
+    /// The numbers that change from iteration to iteration, in the order of [`update::add_to`].
     fn begin_iteration(&mut self) -> Vec<u64> {
         let host = &mut self.host;
         let (t, plan) = (host.progress.iteration as usize, &host.plan);
@@ -315,49 +316,6 @@ impl CudaPrimalDual {
             }
         }
         self.marks.set(Stage::COUNT).map_err(failure)
-    }
-
-}
-
-/// Agents whose numbers are summed up first.
-const FOLD: usize = crate::base::parallel::FOLD;
-
-/// Arrays and numbers of lines 7 to 9 and of the summary.
-fn add_update(layout: &mut Layout, shape: &Shape, host: &PrimalDual, policy: &dyn CardPolicy) {
-    let (n, parameters) = (shape.agents, policy.parameters());
-    let is_adam = host.optimizer.kind() == OptimizerKind::Adam;
-    layout.constant("IS_ADAM", usize::from(is_adam));
-    for name in ["first", "second"] {
-        layout.array::<f64>(name, if is_adam { parameters } else { 1 });
-    }
-    let theta_box = host.plan.policy.theta_box();
-    layout.constant("HAS_BOX", usize::from(theta_box.is_some()));
-    let [low, high] = theta_box.unwrap_or_default();
-    let [beta0, beta1] = crate::neural::BETA;
-    for (name, value) in [
-        ("box_low", low),
-        ("box_high", high),
-        ("beta0", beta0),
-        ("beta1", beta1),
-        ("rest0", 1.0 - beta0),
-        ("rest1", 1.0 - beta1),
-        ("epsilon", crate::neural::Adam::new(0.0).epsilon),
-    ] {
-        layout.real(name, value);
-    }
-    let groups = n.div_ceil(FOLD);
-    layout.number("parameters", parameters as i64);
-    layout.number("groups", groups as i64);
-    layout.array::<f64>("metrics", (METRICS - 1) * n);
-    layout.array::<f64>("gradient_squares", n);
-    layout.array::<f64>("group_metrics", METRICS * groups);
-    layout.array::<f64>("summary", METRICS);
-    let needs_received = !support::is_fused(host);
-    let received = if needs_received { shape.batch * shape.horizon * shape.per_step() * n } else { 1 };
-    layout.array::<f64>("received", received);
-    layout.now("iteration", "long long");
-    for name in ["dual_factor", "entropy", "rate", "correction0", "correction1", "running_weight"] {
-        layout.now(name, "double");
     }
 }
 

@@ -158,8 +158,8 @@ impl Simulation {
                 (0..longest).step_by(AT_ONCE).map(|first| simulate(tiles, threads, first)).collect()
             }
             SimulationForm::Steps => {
-                let steps = (0..longest).flat_map(|k| self.step(k, shape, policy));
-                steps.fold(self.begin(shape), |all, step| [all, step].concat())
+                let steps = (0..longest).flat_map(|k| self.step(k, shape, policy)).flatten();
+                self.begin(shape).into_iter().chain(steps).collect()
             }
         }
     }

@@ -41,8 +41,7 @@ pub fn rivals(constants: &Constants, first: usize, groups: &Ragged<u32>) -> Worl
 /// those of the receiver and of its rivals begin. None if a user has none. Users are numbered from `first` on.
 pub fn sends(constants: &Constants, first: usize, groups: &Ragged<u32>) -> Option<WorldKernel> {
     let (n, grid) = (groups.rows(), constants.grid);
-    let of_user =
-        |(j, group): (usize, &[u32])| Sends::new(constants, first + j, &in_whole(first, group));
+    let of_user = |(j, group): (usize, &[u32])| Sends::new(constants, first + j, &in_whole(first, group));
     let all: Vec<Sends> = groups.iter().enumerate().map(of_user).collect::<Option<_>>()?;
     // `user` is a number in the whole network.
     let first_of = |sender: usize, user: usize| {

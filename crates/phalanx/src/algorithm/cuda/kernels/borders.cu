@@ -4,16 +4,18 @@
 // A byte per agent and trajectory: actions of step x (y = 0), or states (y = 1). Blocks are agents × trajectories.
 KERNEL(pack_step) {
     const long long at = THREAD;
+    const int slot = blockIdx.y;
     if (at >= run->step_sends) return;
-    const pair_t pair = run->pairs[ROW_OF(blockIdx.y, x) * AGENTS + run->step_sent[at]];
-    run->step_out[blockIdx.y * run->step_sends + at] = (u8)(y ? STATE_OF(pair) : ACTION_OF(pair));
+    const pair_t pair = run->pairs[ROW_OF(slot, x) * AGENTS + run->step_sent[at]];
+    run->step_out[slot * run->step_sends + at] = (u8)(y ? STATE_OF(pair) : ACTION_OF(pair));
 }
 
 KERNEL(unpack_step) {
     const long long at = THREAD;
+    const int slot = blockIdx.y;
     if (at >= run->step_receives) return;
-    pair_t *pair = run->pairs + ROW_OF(blockIdx.y, x) * AGENTS + run->step_received[at];
-    const u32 told = run->step_in[blockIdx.y * run->step_receives + at];
+    pair_t *pair = run->pairs + ROW_OF(slot, x) * AGENTS + run->step_received[at];
+    const u32 told = run->step_in[slot * run->step_receives + at];
     *pair = y ? PAIR(told, 0) : PAIR(STATE_OF(*pair), told);
 }
 

@@ -4,7 +4,7 @@ use std::any::Any;
 
 use phalanx_gpu::{Gpu, Launch, Layout};
 
-use super::{THIRD, add_shared_text, has_same_actions};
+use super::{THIRD, add_shared_text, has_same_actions, no_features};
 use crate::Result;
 use crate::algorithm::cuda::borders::ToldNumbers;
 use crate::algorithm::cuda::device::refused;
@@ -133,7 +133,7 @@ impl CardLinearCritic {
         let has_world = features.sets.iter().any(|set| set.world_first().is_some());
         let kernel = if has_world { world.features_kernel(&features.groups).zip(firsts) } else { None };
         if has_world && kernel.is_none() {
-            return Err(refused(critic::KIND, "`linear` with features of this world is not available"));
+            return Err(no_features(critic::KIND, shape));
         }
         let slots = largest(features.groups.iter().map(<[u32]>::len));
         let most = largest(features.sets.iter().map(|set| set.count));
