@@ -95,10 +95,12 @@ fn ranks_with_a_model_from_a_file_give_the_bytes_of_one() {
     if !has_device() {
         return;
     }
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/reference");
-    let text = "kappa = 1\nhorizon = 9\nbatch = 3\n[world]\nkind = \"table\"\nfile = \"grid2x3.json\"\n\
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("model.json"), include_str!("../reference/grid2x3.json")).unwrap();
+    let text = "kappa = 1\nhorizon = 9\nbatch = 3\n[world]\nkind = \"table\"\nfile = \"model.json\"\n\
                 allow_infeasible = true\n[critic]\nkind = \"td\"\nsteps = 30\n";
-    assert_same_bytes("grid2x3.json", &Config::from_toml(text, &folder).unwrap(), &[2, 3], true);
+    let config = Config::from_toml(text, folder.path()).unwrap();
+    assert_same_bytes("a model from a file", &config, &[2, 3], true);
 }
 
 #[test]
@@ -203,6 +205,18 @@ fn features_of_agents_far_apart_are_refused() {
     let refused = crew(2, |peers| Session::distributed(&config, peers).err().map(|error| error.to_string()));
     let is_clear =
         |message: &String| message.contains("policy.kind") && message.contains("this rank's share");
+    assert!(refused.iter().all(|message| message.as_ref().is_some_and(is_clear)), "{refused:?}");
+}
+
+/// Queues of the users at one end have room for more packets, so their networks see more rows.
+#[test]
+fn networks_of_unequal_sizes_are_refused() {
+    let deadline = "[1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 3, 3]";
+    let sets = [("world.rows", "8"), ("world.columns", "2"), ("world.deadline", deadline)];
+    let config = Config::preset("paper/wireless").unwrap().with_all(sets).unwrap();
+    let config = on_device(&config.with("constraint.0.allow_infeasible", "true").unwrap());
+    let refused = crew(2, |peers| Session::distributed(&config, peers).err().map(|error| error.to_string()));
+    let is_clear = |message: &String| message.contains("policy.kind: networks of unequal sizes");
     assert!(refused.iter().all(|message| message.as_ref().is_some_and(is_clear)), "{refused:?}");
 }
 

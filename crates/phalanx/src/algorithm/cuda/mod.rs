@@ -104,6 +104,7 @@ fn built(host: &PrimalDual, choice: DeviceChoice) -> Result<Option<Built>> {
         return Ok(None);
     }
     support::check(host)?;
+    support::check_sizes_over_ranks(host)?;
     let [steps, _] = host.steps();
     let rank = host.halo.peers().rank();
     let gpu = choice.open(steps as u128 * host.world.graph().total() as u128, rank)?;

@@ -17,6 +17,7 @@ use crate::base::error::ensure;
 use crate::base::key::WORLD_N;
 use crate::learn::critic::{self, Critic, LinearCritic, NeuralCritic};
 use crate::learn::shield::SHIELD;
+use crate::neural::Net;
 use crate::policy::{self, GradientSettings, LOSS, Policy, Tabular};
 use crate::utility::problem::Problem;
 use crate::world::{Evolution, World};
@@ -44,6 +45,36 @@ pub fn check(host: &PrimalDual) -> Result<()> {
         || linear_critic(host).is_some()
         || neural_critic(host).is_some_and(|networks| networks.rule().minibatch > 0);
     ensure(is_known, || unknown_critic(host))
+}
+
+/// Fails on all ranks if the largest networks of some are smaller than those of others. Kernels of networks
+/// divide their work by the largest one, and sums of squares with it: their last digits would depend on how
+/// agents are shared out.
+pub fn check_sizes_over_ranks(host: &PrimalDual) -> Result<()> {
+    if host.halo.peers().count() == 1 {
+        return Ok(());
+    }
+    let of_policies = host.policy.network().map(|networks| (policy::KIND, networks.nets()));
+    let of_critics = neural_critic(host).map(|networks| (critic::KIND, &networks.bank().nets[..]));
+    for (key, nets) in of_policies.into_iter().chain(of_critics) {
+        let here = largest_sizes(nets);
+        let mut everywhere = here;
+        host.halo.fold(&mut everywhere, u64::max)?;
+        let unequal = "networks of unequal sizes are not available on several ranks";
+        host.halo.all_ok(ensure(here == everywhere, || refused(key, unequal)))?;
+    }
+    Ok(())
+}
+
+/// Rows and their width, symbols and outputs of the largest networks.
+fn largest_sizes(nets: &[Net]) -> [u64; 5] {
+    nets.iter().fold([0; 5], |most, net| {
+        let architecture = net.architecture();
+        let [rows, width] = architecture.rows.map_or([0; 2], |rows| [rows.count, rows.width]);
+        let symbols = |group: usize| architecture.symbols.get(group).map_or(0, |group| group.vocabulary);
+        let sizes = [rows, width, symbols(0), symbols(1), net.outputs()];
+        std::array::from_fn(|k| most[k].max(sizes[k] as u64))
+    })
 }
 
 /// Fails with the setting that cannot be evaluated on a card.
