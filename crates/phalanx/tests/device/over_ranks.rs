@@ -78,6 +78,15 @@ fn ranks_on_a_ring_give_the_bytes_of_one() {
         let settings = [&ring[..], &[("world.n", agents), ("policy.init_std", "1")]].concat();
         assert_same_bytes(agents, &small(&settings), &[2, 3], true);
     }
+    // Shares are blocks of another order than that of numbers.
+    let near = [
+        ("network.kind", "geometric"),
+        ("network.radius", "0.2"),
+        ("world.n", "40"),
+        ("kappa", "0"),
+        ("kappa_q", "0"),
+    ];
+    assert_same_bytes("a geometric network", &small(&near), &[4], true);
 }
 
 /// Shares of whole groups of agents.
@@ -118,6 +127,7 @@ fn ranks_with_linear_models_give_the_bytes_of_one() {
     assert_same_bytes("td", &with(&td), &[3], true);
     assert_same_bytes("far", &with(&far), &[2], true);
     assert_same_bytes("an epidemic", &linear("epidemic", &[]), &[2, 3], true);
+    assert_same_bytes("an epidemic on a grid", &linear("epidemic-grid", &[("world.n", "60")]), &[3], true);
     let policy =
         [("policy.kind", "linear"), ("policy.features", "pair"), ("critic.kind", "td"), ("world.n", "12")];
     assert_same_bytes("tables for critics", &small(&policy), &[3], true);

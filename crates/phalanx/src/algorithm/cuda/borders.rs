@@ -2,8 +2,8 @@
 //!
 //! Actions and states of every step cross as between processors, a byte each. Once per iteration critics and
 //! multipliers of the agents at a border do: a rank has all members of its neighbours' neighbourhoods
-//! ([`card_depth`]), so it works out their values as they would, with the kernels of a single rank. Everything goes
-//! through the host.
+//! ([`card_depth`]), so it works out their values as they would, with the kernels of a single rank.
+//! Everything goes through the host.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ pub struct ToldNumbers<'a> {
     pub array: &'static str,
     /// Whether its numbers have single precision.
     pub is_single: bool,
-    /// Where an agent's numbers are. Ranks that know all of its neighbourhood find as many, in the same order.
+    /// Where an agent's numbers are. Ranks that know its whole neighbourhood find as many, in one order.
     pub places: Box<dyn Fn(usize) -> Vec<u64> + 'a>,
 }
 

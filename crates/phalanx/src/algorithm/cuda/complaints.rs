@@ -46,7 +46,7 @@ impl CudaPrimalDual {
         })
     }
 
-    /// What is not finite, as a place in [`COMPLAINTS`] and after it, and the first agent of whom it is known.
+    /// What is not finite, as a place in [`COMPLAINTS`] and after it, and the first agent of whom that holds.
     fn complaint(&self) -> Result<Option<(usize, usize)>> {
         let mut first = [u32::MAX; COMPLAINTS.len() + METRICS];
         self.program.array("complaints").read(0, &mut first).map_err(failure)?;

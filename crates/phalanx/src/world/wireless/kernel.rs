@@ -15,8 +15,8 @@ fn in_whole(first: usize, group: &[u32]) -> Vec<u32> {
     group.iter().map(|&user| first as u32 + user).collect()
 }
 
-/// [`Rivals`] of all users: of every access point the first indicator, and the rivals' numbers. Users are
-/// numbered from `first` on.
+/// [`Rivals`] of all users: of every access point the first indicator, and the rivals' numbers. The first
+/// user is number `first`.
 pub fn rivals(constants: &Constants, first: usize, groups: &Ragged<u32>) -> WorldKernel {
     let n = groups.rows();
     let (mut firsts, mut users) = (Vec::with_capacity(n), Vec::with_capacity(n));
@@ -38,7 +38,7 @@ pub fn rivals(constants: &Constants, first: usize, groups: &Ragged<u32>) -> Worl
 }
 
 /// [`Sends`] of all users: where the sends of every member begin; and as each sender numbers them, where
-/// those of the receiver and of its rivals begin. None if a user has none. Users are numbered from `first` on.
+/// those of the receiver and of its rivals begin. None if a user has none. The first user is number `first`.
 pub fn sends(constants: &Constants, first: usize, groups: &Ragged<u32>) -> Option<WorldKernel> {
     let (n, grid) = (groups.rows(), constants.grid);
     let of_user = |(j, group): (usize, &[u32])| Sends::new(constants, first + j, &in_whole(first, group));
