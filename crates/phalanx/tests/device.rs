@@ -1,6 +1,9 @@
 //! Does a GPU do what the processor does? Here its kernels are compiled as C and run on the processor
 //! (`device = "emulated"`); `cargo xtask gpu` runs the same on a card.
 
+#[path = "device/over_ranks.rs"]
+mod over_ranks;
+
 use phalanx::algorithm::{DeviceChoice, EvaluationDevice, Summary};
 use phalanx::base::fields::Field;
 use phalanx::run::{Config, Evaluator, Session};

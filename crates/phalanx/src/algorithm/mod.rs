@@ -15,7 +15,7 @@ use crate::learn::shield::ShieldReport;
 use crate::policy::Policy;
 use crate::{Ragged, Result};
 
-pub(crate) use cuda::{CardEpisodes, EpisodeNumbers, EpisodePlan};
+pub(crate) use cuda::{CardEpisodes, EpisodeNumbers, EpisodePlan, card_depth};
 pub use cuda::{DEVICE, DeviceChoice, DeviceDescription, EvaluationDevice, WORTH_A_GPU, devices};
 pub use exact::ExactPrimalDual;
 pub use kind::{AlgorithmChoice, AlgorithmKind, Plan, Task};

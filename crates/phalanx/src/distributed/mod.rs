@@ -11,6 +11,6 @@ pub mod mpi;
 mod tests;
 
 pub use communicator::{Communicator, SingleProcess, ThreadCommunicator};
-pub(crate) use halo::numbers;
 pub use halo::{Halo, Messages};
+pub(crate) use halo::{Link, numbers};
 pub use traffic::{Count, Links, ProcessTraffic, Traffic, TrafficBound, TrafficCounter, TrafficLimits};

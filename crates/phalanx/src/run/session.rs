@@ -8,7 +8,7 @@ use super::build;
 use super::checksums;
 use super::config::Config;
 use super::evaluate::{Episodes, Evaluation, Evaluator, check_episode};
-use crate::algorithm::{Algorithm, DeviceChoice, EvaluationDevice, Summary, Task};
+use crate::algorithm::{Algorithm, DeviceChoice, EvaluationDevice, Summary, Task, card_depth};
 use crate::base::fields::Fields;
 use crate::distributed::{Communicator, Halo, SingleProcess};
 use crate::graph::Partition;
@@ -66,7 +66,10 @@ impl Session {
         peers: Arc<dyn Communicator>,
         partition: Partition,
     ) -> Result<Task> {
-        let depth = config.kappa.max(config.kappa_q);
+        let depth = match config.device.is_cpu() {
+            true => config.kappa.max(config.kappa_q),
+            false => card_depth(config.kappa, config.kappa_q),
+        };
         let part = partition.part(world.graph(), peers.rank(), depth, |i| match world.evolution() {
             Evolution::Factored(factored) => factored.parents(i),
             Evolution::Joint(_) => Vec::new(),

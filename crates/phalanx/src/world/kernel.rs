@@ -1,5 +1,7 @@
 //! A world's step as kernel text, for a GPU.
 
+use std::borrow::Cow;
+
 use phalanx_gpu::{Element, Layout};
 
 /// What a factored world does in a step, as text that runs on a GPU. `tests/worlds/kernels.rs` holds it to
@@ -43,7 +45,7 @@ use phalanx_gpu::{Element, Layout};
 #[derive(Debug, Default)]
 pub struct WorldKernel {
     /// The text.
-    pub text: &'static str,
+    pub text: Cow<'static, str>,
     /// Whether a step reads what other agents do, and not only their states.
     pub reads_actions: bool,
     /// Whether one feature can be active several times at once.
@@ -65,7 +67,21 @@ impl std::fmt::Debug for AddArray {
 impl WorldKernel {
     /// A world's text, which reads `reads_actions`: what other agents do.
     pub fn new(text: &'static str, reads_actions: bool) -> Self {
-        WorldKernel { text, reads_actions, ..WorldKernel::default() }
+        WorldKernel { text: Cow::Borrowed(text), reads_actions, ..WorldKernel::default() }
+    }
+
+    /// The same for the agents `ids` of so many. Arrays stay as they are, of the whole network.
+    pub(super) fn for_part(self, ids: Vec<u32>, total: usize) -> Self {
+        let mut places = vec![0; total];
+        for (place, &id) in ids.iter().enumerate() {
+            places[id as usize] = place as u32;
+        }
+        let [begin, end] = [include_str!("sub_world_begin.cu"), include_str!("sub_world_end.cu")];
+        let text = Cow::Owned([begin, &self.text, end].join("\n"));
+        WorldKernel { text, ..self }
+            .constant("WHOLE_AGENTS", total)
+            .array("whole_ids", ids)
+            .array("whole_places", places)
     }
 
     /// With features that can be active several times at once.

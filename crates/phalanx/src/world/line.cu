@@ -12,8 +12,8 @@ DEVICE u32 world_start(const struct Run *run, long long agent, const u32 words[4
 
 DEVICE u32 world_step(const struct Run *run, long long agent, READ_ARGS, u32 draw) {
     const u32 action = ACTION(agent);
-    if (agent == AGENTS - 1) return draw >= (action ? LINE_COPY_1 : LINE_COPY_0);
+    if (agent == LINE_LAST) return draw >= (action ? LINE_COPY_1 : LINE_COPY_0);
     const u32 right = STATE(agent + 1);
-    if (agent == 0) return draw >= (right ? LINE_COPY_1 : LINE_COPY_0);
+    if (agent == LINE_FIRST) return draw >= (right ? LINE_COPY_1 : LINE_COPY_0);
     return draw >= (action ? (right ? LINE_MIDDLE_11 : LINE_MIDDLE_10) : (right ? LINE_MIDDLE_01 : LINE_MIDDLE_00));
 }

@@ -29,6 +29,9 @@ pub enum Start {
     Zeros,
 }
 
+/// In kernel text: no agent's number.
+const NOWHERE: i32 = -1;
+
 /// Name of the key with α.
 pub const MIXING: &str = "world.mixing";
 
@@ -244,7 +247,6 @@ impl Factored for Line {
     }
 
     fn kernel(&self) -> Option<WorldKernel> {
-        let whole = self.first == 0 && self.total == self.graph.agents();
         let [[m00, m01], [m10, m11]] = self.middle.map(|row| row.map(|odds| odds.threshold));
         let [c0, c1] = self.copy.map(|odds| odds.threshold);
         let start = match self.start {
@@ -254,11 +256,16 @@ impl Factored for Line {
         };
         let thresholds = [("MIDDLE_00", m00), ("MIDDLE_01", m01), ("MIDDLE_10", m10), ("MIDDLE_11", m11)];
         let thresholds = thresholds.into_iter().chain([("COPY_0", c0), ("COPY_1", c1)]);
-        let kernel = WorldKernel::new(include_str!("line.cu"), false).constant("LINE_START", start);
+        // Where the ends are, if they are here: the text is the same for lines of any length.
+        let is_last = self.first + self.graph.agents() == self.total;
+        let kernel = WorldKernel::new(include_str!("line.cu"), false)
+            .constant("LINE_START", start)
+            .constant("LINE_FIRST", if self.first == 0 { 0 } else { NOWHERE })
+            .constant("LINE_LAST", if is_last { "(AGENTS - 1)".into() } else { NOWHERE.to_string() });
         let add = |kernel: WorldKernel, (name, threshold): (&str, u32)| {
             kernel.constant(&format!("LINE_{name}"), format!("{threshold}u"))
         };
-        whole.then(|| thresholds.fold(kernel, add))
+        Some(thresholds.fold(kernel, add))
     }
 
     fn start_law(&self) -> Option<StartLaw> {

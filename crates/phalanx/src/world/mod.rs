@@ -258,7 +258,8 @@ pub trait Factored: Send + Sync + Debug {
         rewards.fill(0.0);
     }
 
-    /// Start, step and rewards as kernel text; none if it is to be had on a processor only.
+    /// Start, step and rewards as kernel text; none if it is to be had on a processor only. Of a
+    /// [part](World::part) too, for the agents that it owns: the others are started here, but not moved.
     fn kernel(&self) -> Option<WorldKernel> {
         None
     }

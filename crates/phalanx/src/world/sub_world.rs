@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::registry::kind_error;
-use super::{Channel, ChannelValues, Evolution, Factored, Features, View, World};
+use super::{Channel, ChannelValues, Evolution, Factored, Features, View, World, WorldKernel};
 use crate::base::stream::{Place, Stream};
 use crate::graph::Graph;
 use crate::{Ragged, Result};
@@ -172,6 +172,11 @@ impl Factored for SubWorld {
 
     fn knows_law(&self) -> bool {
         self.factored().knows_law()
+    }
+
+    fn kernel(&self) -> Option<WorldKernel> {
+        let ids = (0..self.graph.agents()).map(|i| self.graph.global_id(i)).collect();
+        self.factored().kernel().map(|kernel| kernel.for_part(ids, self.graph.total()))
     }
 
     fn start(&self, stream: &Stream, place: Place, agents: Range<usize>, states: &mut [u8]) {

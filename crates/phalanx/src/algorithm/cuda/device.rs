@@ -12,7 +12,7 @@ pub enum DeviceChoice {
     /// The processor.
     #[default]
     Cpu,
-    /// The first CUDA device.
+    /// The first CUDA device; of several ranks, each takes the one of its number.
     Cuda,
     /// A CUDA device if there is one, the configuration can run on it, and an iteration has at least
     /// [`WORTH_A_GPU`] agent-steps; else the processor.
@@ -52,14 +52,16 @@ impl DeviceChoice {
         }
     }
 
-    /// The device; none for the processor. `agent_steps` is the work of an iteration.
-    pub(super) fn open(self, agent_steps: u128) -> Result<Option<Gpu>> {
+    /// The device; none for the processor. `agent_steps` is the work of an iteration. Ranks share out the
+    /// devices in turn.
+    pub(super) fn open(self, agent_steps: u128, rank: usize) -> Result<Option<Gpu>> {
+        let open = || Gpu::open(if rank == 0 { 0 } else { rank % phalanx_gpu::devices()?.len().max(1) });
         match self {
             DeviceChoice::Cpu => Ok(None),
-            DeviceChoice::Cuda => Gpu::open(0).map(Some).map_err(failure),
+            DeviceChoice::Cuda => open().map(Some).map_err(failure),
             DeviceChoice::Emulated => Gpu::emulated().map(Some).map_err(failure),
             DeviceChoice::Auto if agent_steps < WORTH_A_GPU => Ok(None),
-            DeviceChoice::Auto => Ok(Gpu::open(0).ok()),
+            DeviceChoice::Auto => Ok(open().ok()),
         }
     }
 }

@@ -81,7 +81,7 @@ impl EvaluationDevice {
         let gpu = match self.gpu.get() {
             Some(gpu) => gpu.clone(),
             None => {
-                let Some(gpu) = self.choice.open(plan.agent_steps())? else { return Ok(None) };
+                let Some(gpu) = self.choice.open(plan.agent_steps(), 0)? else { return Ok(None) };
                 self.gpu.get_or_init(|| gpu).clone()
             }
         };
@@ -112,6 +112,8 @@ impl EpisodePlan<'_> {
         let n = world.graph().agents();
         Shape {
             agents: n,
+            total: n,
+            part: None,
             batch: chunk,
             horizon: self.horizon,
             batch_room: self.horizon,
@@ -275,7 +277,7 @@ impl CardEpisodes {
         simulation.add_to(&mut layout, &shape, &kernel);
         layout.text(elementary::C_TEXT);
         layout.text(include_str!("kernels/common.cu"));
-        layout.text(kernel.text);
+        layout.text(kernel.text.clone());
         add_gradient_names(&mut layout, &shape, &rule);
         layout.number("parameters", acting.parameters() as i64);
         acting.add_to(&mut layout);

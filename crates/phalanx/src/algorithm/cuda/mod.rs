@@ -3,11 +3,16 @@
 //! The host has built everything ([`PrimalDual`]); its state is copied to the card before the first iteration
 //! and back when somebody asks for it ([`Algorithm::settle_fields`]). For tables, every sum is formed in the
 //! processor's order and no product is fused with a sum: results are the same, bit for bit.
+//!
+//! Where several ranks have a part of the network each, the stages of an iteration have pieces, between which
+//! ranks tell each other what they must know ([`borders`]); there is one piece per stage otherwise.
 
+mod borders;
 mod complaints;
 mod device;
 mod evaluation;
 mod linear;
+mod metrics;
 mod neural;
 mod part;
 mod rows;
@@ -15,12 +20,15 @@ mod shape;
 mod simulation;
 mod support;
 mod tables;
+mod update;
 mod utilities;
 
 use std::time::Duration;
 
 use phalanx_gpu::{Gpu, Launch, Layout, Marks, Program, Recording};
 
+pub(crate) use self::borders::card_depth;
+use self::borders::{Borders, Piece};
 use self::device::failure;
 pub use self::device::{DEVICE, DeviceChoice, WORTH_A_GPU, devices};
 pub use self::evaluation::EvaluationDevice;
@@ -34,8 +42,7 @@ use super::update::Stage;
 use super::{Algorithm, Progress, Summary};
 use crate::base::elementary;
 use crate::base::fields::Fields;
-use crate::distributed::{ProcessTraffic, Traffic, TrafficBound};
-use crate::learn::agent_metrics::AgentMetrics;
+use crate::distributed::{Halo, ProcessTraffic, Traffic, TrafficBound};
 use crate::learn::optimizer::{OptimizerKind, StepSize};
 use crate::policy::Policy;
 use crate::world::Evolution;
@@ -48,8 +55,10 @@ pub struct CudaPrimalDual {
     shape: Shape,
     critic: Box<dyn CardCritic>,
     program: Program,
-    /// The kernels of every stage, in the order of [`Stage`].
-    stages: Vec<Recording>,
+    /// The pieces of every stage, in the order of [`Stage`].
+    stages: Vec<Vec<Piece<Recording>>>,
+    /// Borders with other ranks, if there are any.
+    borders: Option<Borders>,
     refresh: Recording,
     marks: Marks,
     mirrors: Vec<Mirror>,
@@ -70,12 +79,23 @@ pub struct CudaPrimalDual {
 /// room there, runs on the processor.
 pub(super) fn on_device(host: PrimalDual) -> Result<Box<dyn Algorithm>> {
     let choice = host.plan.device;
-    match built(&host, choice) {
+    let mut built = built(&host, choice);
+    if choice == DeviceChoice::Auto && !all_have_one(&host.halo, matches!(built, Ok(Some(_))))? {
+        built = built.map(|_| None);
+    }
+    match built {
         Err(Error::Config { .. }) if choice == DeviceChoice::Auto => Ok(Box::new(host)),
         Err(error) => Err(error),
         Ok(None) => Ok(Box::new(host)),
         Ok(Some(built)) => Ok(Box::new(CudaPrimalDual::new(host, built)?)),
     }
+}
+
+/// Whether all ranks have a card: what they tell each other is not what processors do.
+fn all_have_one(halo: &Halo, has_one: bool) -> Result<bool> {
+    let mut count = [u64::from(has_one)];
+    halo.fold(&mut count, |a, b| a + b)?;
+    Ok(count[0] as usize == halo.peers().count())
 }
 
 /// What is on the card, if there is to be one. What cannot run there is found before a card is looked for.
@@ -84,8 +104,10 @@ fn built(host: &PrimalDual, choice: DeviceChoice) -> Result<Option<Built>> {
         return Ok(None);
     }
     support::check(host)?;
+    support::check_sizes_over_ranks(host)?;
     let [steps, _] = host.steps();
-    let gpu = choice.open(steps as u128 * host.world.graph().total() as u128)?;
+    let rank = host.halo.peers().rank();
+    let gpu = choice.open(steps as u128 * host.world.graph().total() as u128, rank)?;
     gpu.map(|gpu| Described::new(host, &gpu)?.build(&gpu)).transpose()
 }
 
@@ -96,6 +118,7 @@ struct Described {
     policy: Box<dyn CardPolicy>,
     critic: Box<dyn CardCritic>,
     simulation: Simulation,
+    borders: Option<Borders>,
 }
 
 impl Described {
@@ -115,25 +138,28 @@ impl Described {
         simulation.add_to(&mut layout, &shape, &kernel);
         layout.text(elementary::C_TEXT);
         layout.text(include_str!("kernels/common.cu"));
-        layout.text(kernel.text);
+        layout.text(kernel.text.clone());
         policy.add_to(&mut layout);
         layout.text(include_str!("kernels/simulate.cu"));
         layout.text(include_str!("../../utility/utilities.cu"));
         utilities::add_to(&mut layout, &shape, host)?;
         layout.text(include_str!("kernels/visits.cu"));
         layout.text(include_str!("kernels/occupancy.cu"));
-        add_update(&mut layout, &shape, host, &*policy);
+        update::add_to(&mut layout, &shape, host, &*policy);
         critic.add_to(&mut layout);
         layout.text(include_str!("kernels/update.cu"));
-        Ok(Described { layout, shape, policy, critic, simulation })
+        let of_part = || Borders::new(host.halo.clone(), host.world.graph(), &shape, &critic.told());
+        let borders = shape.part.is_some().then(of_part);
+        borders.iter().for_each(|borders| borders.add_to(&mut layout));
+        Ok(Described { layout, shape, policy, critic, simulation, borders })
     }
 
     /// Puts it on the card.
     fn build(self, gpu: &Gpu) -> Result<Built> {
-        let Described { layout, shape, policy, critic, simulation } = self;
+        let Described { layout, shape, policy, critic, simulation, borders } = self;
         let (description, source) = (gpu.describe(layout.bytes()), layout.source());
         let program = layout.build(gpu).map_err(failure)?;
-        Ok(Built { program, description, source, shape, policy, critic, simulation })
+        Ok(Built { program, description, source, shape, policy, critic, simulation, borders })
     }
 }
 
@@ -146,29 +172,50 @@ struct Built {
     policy: Box<dyn CardPolicy>,
     critic: Box<dyn CardCritic>,
     simulation: Simulation,
+    borders: Option<Borders>,
+}
+
+impl Built {
+    /// The pieces of every stage.
+    fn stages(&self) -> [Vec<Piece<Vec<Launch>>>; Stage::COUNT] {
+        let Built { shape, policy, critic, simulation, borders, .. } = self;
+        let whole = |launches: Vec<Launch>| vec![Piece::Kernels(launches)];
+        let update = [vec![Launch::over("ascend", policy.parameters())], policy.refresh()].concat();
+        let gradient = [critic.values(), policy.gradient()].concat();
+        let step = |k: usize| simulation.step(k, shape, &**policy);
+        let [sampling, gradient, update] = match borders {
+            Some(borders) => [
+                borders.simulation(shape, simulation.begin(shape), step),
+                borders.with_values(gradient),
+                whole(update),
+            ],
+            None => [
+                whole(simulation.launches(shape, &**policy)),
+                whole(gradient),
+                whole([update, metrics::folds(shape)].concat()),
+            ],
+        };
+        [
+            sampling,
+            whole(utilities::launches(shape)),
+            whole(critic.learn()),
+            whole(vec![Launch::over("update_duals", shape.agents)]),
+            gradient,
+            update,
+        ]
+    }
 }
 
 impl CudaPrimalDual {
     fn new(host: PrimalDual, built: Built) -> Result<Self> {
-        let Built { program, description, source, shape, policy, critic, simulation } = built;
-
-        let n = shape.agents;
-        let groups = n.div_ceil(FOLD);
-        let fold = size_of::<AgentMetrics>() * FOLD;
-        let update = [vec![Launch::over("ascend", policy.parameters())], policy.refresh()].concat();
-        let folds = [
-            Launch { grid: [groups as u32, 1], ..Launch::blocks("fold_agents", FOLD, FOLD).sharing(fold) },
-            Launch::blocks("fold_groups", FOLD, FOLD).sharing(fold),
-        ];
-        let stages = [
-            simulation.launches(&shape, &*policy),
-            utilities::launches(&shape),
-            critic.learn(),
-            vec![Launch::over("update_duals", n)],
-            [critic.values(), policy.gradient()].concat(),
-            [&update[..], &folds[..]].concat(),
-        ];
-        let record = |launches: &Vec<Launch>| program.record(launches).map_err(failure);
+        let stages = built.stages();
+        let Built { program, description, source, shape, policy, critic, borders, .. } = built;
+        let record = |launches: &[Launch]| program.record(launches).map_err(failure);
+        let piece = |piece: Piece<Vec<Launch>>| match piece {
+            Piece::Kernels(launches) => record(&launches).map(Piece::Kernels),
+            Piece::Exchange(crossing) => Ok(Piece::Exchange(crossing)),
+        };
+        let stage = |pieces: Vec<Piece<Vec<Launch>>>| pieces.into_iter().map(piece).collect();
         let mut mirrors = policy.mirrors();
         if host.optimizer.kind() == OptimizerKind::Sgd {
             mirrors.retain(|mirror| mirror.field == "theta");
@@ -182,7 +229,8 @@ impl CudaPrimalDual {
             Mirror::by_entry("occupancy", "running", row),
         ]);
         Ok(CudaPrimalDual {
-            stages: stages.iter().map(record).collect::<Result<_>>()?,
+            stages: stages.into_iter().map(stage).collect::<Result<_>>()?,
+            borders,
             refresh: record(&policy.refresh())?,
             marks: program.marks(Stage::COUNT + 1).map_err(failure)?,
             mirrors,
@@ -225,7 +273,7 @@ impl CudaPrimalDual {
         Ok(())
     }
 
-    /// The numbers that change from iteration to iteration, in the order of [`add_update`].
+    /// The numbers that change from iteration to iteration, in the order of [`update::add_to`].
     fn begin_iteration(&mut self) -> Vec<u64> {
         let host = &mut self.host;
         let (t, plan) = (host.progress.iteration as usize, &host.plan);
@@ -258,63 +306,17 @@ impl CudaPrimalDual {
         self.program.set_now(now).map_err(failure)?;
         for (k, stage) in self.stages.iter().enumerate() {
             self.marks.set(k).map_err(failure)?;
-            stage.run().map_err(failure)?;
+            for piece in stage {
+                match (piece, &mut self.borders) {
+                    (Piece::Kernels(kernels), _) => kernels.run().map_err(failure)?,
+                    (Piece::Exchange(crossing), Some(borders)) => {
+                        borders.exchange(*crossing, &self.program)?;
+                    }
+                    (Piece::Exchange(_), None) => {}
+                }
+            }
         }
         self.marks.set(Stage::COUNT).map_err(failure)
-    }
-
-    fn summary(&self) -> Result<Summary> {
-        let mut numbers = [0.0; METRICS];
-        self.program.array("summary").read(0, &mut numbers).map_err(failure)?;
-        let all: AgentMetrics = bytemuck::cast(numbers);
-        let (host, agents) = (&self.host, self.shape.agents);
-        let is_paid = host.world.channels().iter().any(|channel| channel.name == "reward");
-        Ok(Summary {
-            return_: is_paid.then(|| all.return_ / (host.plan.batch * agents) as f64),
-            ..Summary::of(host.progress.iteration as usize, &all, agents, host.constraints)
-        })
-    }
-}
-
-/// Agents whose numbers are summed up first.
-const FOLD: usize = crate::base::parallel::FOLD;
-
-/// Arrays and numbers of lines 7 to 9 and of the summary.
-fn add_update(layout: &mut Layout, shape: &Shape, host: &PrimalDual, policy: &dyn CardPolicy) {
-    let (n, parameters) = (shape.agents, policy.parameters());
-    let is_adam = host.optimizer.kind() == OptimizerKind::Adam;
-    layout.constant("IS_ADAM", usize::from(is_adam));
-    for name in ["first", "second"] {
-        layout.array::<f64>(name, if is_adam { parameters } else { 1 });
-    }
-    let theta_box = host.plan.policy.theta_box();
-    layout.constant("HAS_BOX", usize::from(theta_box.is_some()));
-    let [low, high] = theta_box.unwrap_or_default();
-    let [beta0, beta1] = crate::neural::BETA;
-    for (name, value) in [
-        ("box_low", low),
-        ("box_high", high),
-        ("beta0", beta0),
-        ("beta1", beta1),
-        ("rest0", 1.0 - beta0),
-        ("rest1", 1.0 - beta1),
-        ("epsilon", crate::neural::Adam::new(0.0).epsilon),
-    ] {
-        layout.real(name, value);
-    }
-    let groups = n.div_ceil(FOLD);
-    layout.number("parameters", parameters as i64);
-    layout.number("groups", groups as i64);
-    layout.array::<f64>("metrics", (METRICS - 1) * n);
-    layout.array::<f64>("gradient_squares", n);
-    layout.array::<f64>("group_metrics", METRICS * groups);
-    layout.array::<f64>("summary", METRICS);
-    let needs_received = !support::is_fused(host);
-    let received = if needs_received { shape.batch * shape.horizon * shape.per_step() * n } else { 1 };
-    layout.array::<f64>("received", received);
-    layout.now("iteration", "long long");
-    for name in ["dual_factor", "entropy", "rate", "correction0", "correction1", "running_weight"] {
-        layout.now(name, "double");
     }
 }
 
@@ -323,20 +325,23 @@ impl Algorithm for CudaPrimalDual {
     fn step(&mut self) -> Result<Summary> {
         self.prepare()?;
         self.host.progress.start();
+        let sent = self.host.halo.peers().sent();
         let now = self.begin_iteration();
         (self.policy_is_older, self.fields_are_older) = (true, true);
         self.run_stages(&now)?;
         let summary = self.summary()?;
-        self.check()?;
         let shape = &self.shape;
         let [sampled, chains] = [shape.batch * shape.batch_room, shape.chains * shape.chain_room];
         let host = &mut self.host;
         host.exchange.sampled(sampled + chains);
         host.exchange.record_q_messages(shape.batch, shape.batch * shape.horizon);
-        host.progress.agent_steps += (shape.agents * (sampled + chains - shape.chains)) as u64;
+        host.progress.agent_steps += (shape.total * (sampled + chains - shape.chains)) as u64;
         for k in 0..Stage::COUNT {
             let seconds = self.marks.seconds(k).map_err(failure)?;
             host.progress.stage_times[k] += Duration::from_secs_f64(seconds);
+        }
+        if let Some(borders) = &self.borders {
+            host.process_traffic = ProcessTraffic::gather(&host.halo, sent, borders.bound(shape))?;
         }
         host.progress.iteration += 1;
         Ok(summary)

@@ -2,6 +2,7 @@
 
 use phalanx_gpu::{Launch, Layout};
 
+use super::borders::ToldNumbers;
 use super::rows::Mirror;
 use crate::learn::critic::Critic;
 
@@ -56,6 +57,10 @@ pub trait CardCritic: Send + Sync {
     /// Line 8 begins: kernels that make values with the multipliers of line 7; `received` is what comes of
     /// it, unless policy and critic are both tables.
     fn values(&self) -> Vec<Launch>;
+
+    /// What ranks tell each other of their agents' critics after line 6: with it, and the multipliers of line
+    /// 7, [`CardCritic::values`] of neighbours elsewhere are made here.
+    fn told(&self) -> ToldNumbers<'_>;
 
     /// Where its state is.
     fn mirrors(&self) -> Vec<Mirror>;

@@ -7,13 +7,19 @@ use super::rows::by_entry;
 use crate::Ragged;
 use crate::algorithm::Plan;
 use crate::base::stream::{Purpose, Stream};
+use crate::graph::Graph;
 use crate::policy::{Baseline, GradientSettings};
 use crate::utility::problem::Scaling;
 
 /// Sizes, and who hears whom.
 #[derive(Debug)]
 pub struct Shape {
+    /// Agents of this rank, with the ghosts among them.
     pub agents: usize,
+    /// Agents of the whole network.
+    pub total: usize,
+    /// Where this rank has a part of the network: whose the agents here are.
+    pub part: Option<NetworkPart>,
     pub batch: usize,
     pub horizon: usize,
     /// Steps of a trajectory of the batch.
@@ -31,6 +37,25 @@ pub struct Shape {
     pub g_groups: Ragged<u32>,
     /// Whether values at alternative actions are needed.
     pub alternatives: bool,
+}
+
+/// The agents of a part of the network.
+#[derive(Debug)]
+pub struct NetworkPart {
+    /// Their numbers in the whole network.
+    ids: Vec<u32>,
+    /// 1 for those that this rank owns, 0 for ghosts.
+    is_own: Vec<u8>,
+}
+
+impl NetworkPart {
+    /// None of the whole.
+    fn of(graph: &Graph) -> Option<Self> {
+        let mut is_own = vec![0; graph.agents()];
+        graph.owned_agents().for_each(|i| is_own[i] = 1);
+        let ids = (0..graph.agents()).map(|i| graph.global_id(i)).collect();
+        (graph.owned_agents().count() < graph.total()).then_some(NetworkPart { ids, is_own })
+    }
 }
 
 /// The largest of some numbers, at least 1.
@@ -51,6 +76,8 @@ impl Shape {
         let wanted = host.critic.samples();
         Shape {
             agents: n,
+            total: world.graph().total(),
+            part: NetworkPart::of(world.graph()),
             batch: plan.batch,
             horizon: plan.horizon,
             batch_room: plan.horizon + wanted.batch_tail,
@@ -64,6 +91,12 @@ impl Shape {
             g_groups: world.graph().neighbourhoods(plan.kappa_g),
             alternatives: host.wanted.alternatives,
         }
+    }
+
+    /// Agents that this rank owns, ascending.
+    pub fn own(&self) -> impl Iterator<Item = usize> {
+        let is_own = |i: &usize| self.part.as_ref().is_none_or(|part| part.is_own[*i] == 1);
+        (0..self.agents).filter(is_own)
     }
 
     /// Rows of pairs.
@@ -190,6 +223,11 @@ impl Shape {
             layout.constant(format!("COMPLAINT_{name}"), what);
         }
         let [key0, key1] = stream.key();
+        layout.constant("HAS_GHOSTS", usize::from(self.part.is_some()));
+        if let Some(part) = &self.part {
+            layout.array_from("agent_ids", &part.ids);
+            layout.array_from("is_own", &part.is_own);
+        }
         layout.number("agents", n as i64);
         layout.number("key0", i64::from(key0));
         layout.number("key1", i64::from(key1));
@@ -212,7 +250,7 @@ impl Shape {
         let Plan { actor, .. } = &host.plan;
         let mut weights = host.gradient_settings.weights.clone();
         if !actor.discount {
-            let agents = if host.problem.scaling == Scaling::Paper { self.agents } else { 1 };
+            let agents = if host.problem.scaling == Scaling::Paper { self.total } else { 1 };
             weights.fill(1.0 / (self.batch * self.horizon * agents) as f64);
         }
         weights

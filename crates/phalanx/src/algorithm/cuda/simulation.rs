@@ -72,9 +72,9 @@ impl Simulation {
         gpu: &Gpu,
     ) -> Self {
         let (agents, pair_bytes) = (shape.agents, shape.pair_bytes());
-        let ActingForm::Alone { shared } = policy.acting() else {
-            return Simulation { form: SimulationForm::Steps, kept: 0, pair_bytes, agents };
-        };
+        let steps = Simulation { form: SimulationForm::Steps, kept: 0, pair_bytes, agents };
+        // Where others have some of the agents, they must be asked after every step.
+        let (ActingForm::Alone { shared }, None) = (policy.acting(), &shape.part) else { return steps };
         let parents = Ragged::from_rows((0..agents).map(|i| factored.parents(i)));
         let (of_world, of_policy) = (band(&parents), band(observed));
         // A state depends on the parents' states and the own action; on the parents' actions where those
@@ -158,20 +158,29 @@ impl Simulation {
                 (0..longest).step_by(AT_ONCE).map(|first| simulate(tiles, threads, first)).collect()
             }
             SimulationForm::Steps => {
-                let over = |kernel, k: usize| {
-                    let launch = Launch::over(kernel, self.agents).with(k, 0);
-                    Launch { grid: [launch.grid[0], shape.trajectories_at(k) as u32], ..launch }
-                };
-                let mut launches = vec![over("begin_steps", 0)];
-                for k in 0..longest {
-                    match policy.acting() {
-                        ActingForm::Alone { .. } => launches.push(over("act_step", k)),
-                        ActingForm::Together => launches.extend(policy.act(k, shape.trajectories_at(k))),
-                    }
-                    launches.push(over("move_step", k));
-                }
-                launches
+                let steps = (0..longest).flat_map(|k| self.step(k, shape, policy)).flatten();
+                self.begin(shape).into_iter().chain(steps).collect()
             }
         }
+    }
+
+    /// The kernel that begins, where agents go step by step.
+    pub fn begin(&self, shape: &Shape) -> Vec<Launch> {
+        vec![self.over("begin_steps", 0, shape)]
+    }
+
+    /// The kernels by which agents act at step `k`, and those by which they move on.
+    pub fn step(&self, k: usize, shape: &Shape, policy: &dyn CardPolicy) -> [Vec<Launch>; 2] {
+        let act = match policy.acting() {
+            ActingForm::Alone { .. } => vec![self.over("act_step", k, shape)],
+            ActingForm::Together => policy.act(k, shape.trajectories_at(k)),
+        };
+        [act, vec![self.over("move_step", k, shape)]]
+    }
+
+    /// A thread per agent and trajectory that has a step `k`.
+    fn over(&self, kernel: &'static str, k: usize, shape: &Shape) -> Launch {
+        let launch = Launch::over(kernel, self.agents).with(k, 0);
+        Launch { grid: [launch.grid[0], shape.trajectories_at(k) as u32], ..launch }
     }
 }

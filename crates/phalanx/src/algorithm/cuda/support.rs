@@ -15,9 +15,9 @@ use super::utilities::check_kind;
 use crate::algorithm::Task;
 use crate::base::error::ensure;
 use crate::base::key::WORLD_N;
-use crate::distributed::Halo;
 use crate::learn::critic::{self, Critic, LinearCritic, NeuralCritic};
 use crate::learn::shield::SHIELD;
+use crate::neural::Net;
 use crate::policy::{self, GradientSettings, LOSS, Policy, Tabular};
 use crate::utility::problem::Problem;
 use crate::world::{Evolution, World};
@@ -35,7 +35,7 @@ pub fn no_kernel() -> Error {
 
 /// Fails with the setting that cannot be trained with on a card.
 pub fn check(host: &PrimalDual) -> Result<()> {
-    check_task(&*host.world, &host.problem, &host.halo)?;
+    check_task(&*host.world, &host.problem)?;
     ensure(host.shield.is_none(), || refused(SHIELD, "is not available"))?;
     ensure(host.usual.is_none(), || refused(LOSS, "faulty links are not available"))?;
     ensure(!host.policy.is_shared(), || refused(policy::KIND, "`shared` is not available"))?;
@@ -47,10 +47,43 @@ pub fn check(host: &PrimalDual) -> Result<()> {
     ensure(is_known, || unknown_critic(host))
 }
 
+/// Fails on all ranks if the largest networks of some are smaller than those of others. Kernels of networks
+/// divide their work by the largest one, and sums of squares with it: their last digits would depend on how
+/// agents are shared out.
+pub fn check_sizes_over_ranks(host: &PrimalDual) -> Result<()> {
+    if host.halo.peers().count() == 1 {
+        return Ok(());
+    }
+    let of_policies = host.policy.network().map(|networks| (policy::KIND, networks.nets()));
+    let of_critics = neural_critic(host).map(|networks| (critic::KIND, &networks.bank().nets[..]));
+    for (key, nets) in of_policies.into_iter().chain(of_critics) {
+        let here = largest_sizes(nets);
+        let mut everywhere = here;
+        host.halo.fold(&mut everywhere, u64::max)?;
+        let unequal = "networks of unequal sizes are not available on several ranks";
+        host.halo.all_ok(ensure(here == everywhere, || refused(key, unequal)))?;
+    }
+    Ok(())
+}
+
+/// Rows and their width, symbols and outputs of the largest networks.
+fn largest_sizes(nets: &[Net]) -> [u64; 5] {
+    nets.iter().fold([0; 5], |most, net| {
+        let architecture = net.architecture();
+        let [rows, width] = architecture.rows.map_or([0; 2], |rows| [rows.count, rows.width]);
+        let symbols = |group: usize| architecture.symbols.get(group).map_or(0, |group| group.vocabulary);
+        let sizes = [rows, width, symbols(0), symbols(1), net.outputs()];
+        std::array::from_fn(|k| most[k].max(sizes[k] as u64))
+    })
+}
+
 /// Fails with the setting that cannot be evaluated on a card.
 pub fn check_evaluation(task: &Task, policy: &dyn Policy) -> Result<()> {
     let Task { world, problem, halo } = task;
-    check_task(&**world, problem, halo)?;
+    ensure(halo.peers().count() == 1, || {
+        Error::config(DEVICE, "\"cuda\" evaluates in one process; leave --mpi out, or use \"cpu\"")
+    })?;
+    check_task(&**world, problem)?;
     ensure(problem.agents.iter().all(|agent| agent.tails.is_empty()), || {
         refused("constraint", "constraints of kind `cvar` are not available")
     })?;
@@ -62,10 +95,7 @@ pub fn check_evaluation(task: &Task, policy: &dyn Policy) -> Result<()> {
     })
 }
 
-fn check_task(world: &dyn World, problem: &Problem, halo: &Halo) -> Result<()> {
-    ensure(halo.peers().count() == 1, || {
-        Error::config(DEVICE, "\"cuda\" is for a run in one process; leave --mpi out, or use \"cpu\"")
-    })?;
+fn check_task(world: &dyn World, problem: &Problem) -> Result<()> {
     let Evolution::Factored(factored) = world.evolution() else { return Err(joint()) };
     ensure(factored.kernel().is_some(), no_kernel)?;
     ensure(world.graph().agents() < u32::MAX as usize, || {
@@ -153,6 +183,7 @@ pub fn policy_on_card(
 
 fn network_critic(host: &PrimalDual, shape: &Shape, gpu: &Gpu) -> Result<NetworkCritic> {
     let networks = neural_critic(host).ok_or_else(|| unknown_critic(host))?;
-    let critic = NetworkCritic::new(networks, Samples::of(shape), &shape.states, gpu);
+    let own: Vec<usize> = shape.own().collect();
+    let critic = NetworkCritic::new(networks, Samples::of(shape), &shape.states, &own, gpu);
     critic.map_err(|unfit| refused(critic::HIDDEN, unfit))
 }

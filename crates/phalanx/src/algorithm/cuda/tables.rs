@@ -2,6 +2,7 @@
 
 use phalanx_gpu::{Gpu, Launch, Layout};
 
+use super::borders::ToldNumbers;
 use super::part::{ActingForm, CardCritic, CardPolicy};
 use super::rows::{Mirror, RowsForm, by_entry};
 use super::shape::{Shape, largest};
@@ -276,6 +277,15 @@ impl CardCritic for TableCritic {
             launches.push(Launch { grid: [send.grid[0], self.batch_steps as u32], ..send });
         }
         launches
+    }
+
+    fn told(&self) -> ToldNumbers<'_> {
+        let of_utility = move |u: u32, j: usize| {
+            let entries = 0..self.sizes[j] as usize;
+            entries.map(move |e| ((u as usize * self.entries + e) * self.agents + j) as u64)
+        };
+        let places = move |j: usize| (0..self.blocks[j]).flat_map(|u| of_utility(u, j)).collect();
+        ToldNumbers { array: "q", is_single: false, places: Box::new(places) }
     }
 
     fn mirrors(&self) -> Vec<Mirror> {

@@ -143,7 +143,7 @@ pub fn add_to(layout: &mut Layout, shape: &Shape, host: &PrimalDual) -> Result<(
     layout.real("keeps", keeps);
     layout.array::<f64>("rewards", shape.utilities() * row * n);
     layout.constant("IS_CENTRED", usize::from(problem.scaling == Scaling::Normalised));
-    layout.real("largest_slack", f64::MAX / n as f64);
+    layout.real("largest_slack", f64::MAX / shape.total as f64);
 
     let dual = &plan.dual;
     layout.constant(

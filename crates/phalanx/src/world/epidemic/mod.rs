@@ -240,14 +240,14 @@ impl Factored for Epidemic {
             *end += self.graph.neighbours(i).len() as u64;
             Some(*end)
         }));
-        (self.graph.total() == n).then(|| {
-            self.moves
-                .add_to(WorldKernel::new(include_str!("step.cu"), false))
-                .constant("EPIDEMIC_STATES", self.chances.states())
-                .constant("EPIDEMIC_INFECTED_FROM", format!("{}u", self.infected_from))
-                .array("epidemic_ends", ends)
-                .array("epidemic_contacts", contacts)
-        })
+        let kernel = self
+            .moves
+            .add_to(WorldKernel::new(include_str!("step.cu"), false))
+            .constant("EPIDEMIC_STATES", self.chances.states())
+            .constant("EPIDEMIC_INFECTED_FROM", format!("{}u", self.infected_from))
+            .array("epidemic_ends", ends)
+            .array("epidemic_contacts", contacts);
+        Some(kernel)
     }
 
     fn start_law(&self) -> Option<StartLaw> {

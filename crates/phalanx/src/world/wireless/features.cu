@@ -2,8 +2,9 @@
 #ifndef WIRELESS_NOBODY
 #define WIRELESS_NOBODY 0xffffffffu
 
-// The access point that a user addresses with an action, or -1.
-DEVICE int wireless_point(int user, int action) {
+// The access point that a user addresses with an action, or -1. Users are numbered from WIRELESS_FIRST on here.
+DEVICE int wireless_point(int agent, int action) {
+    const int user = WIRELESS_FIRST + agent;
     const int row = user / WIRELESS_COLUMNS + (action - 1) / 2 - 1;
     const int column = user % WIRELESS_COLUMNS + (action - 1) % 2 - 1;
     const int exists = action > 0 && row >= 0 && row < WIRELESS_ROWS - 1 && column >= 0 && column < WIRELESS_COLUMNS - 1;

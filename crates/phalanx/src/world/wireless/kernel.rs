@@ -10,12 +10,18 @@ use crate::world::kernel::by_entry;
 /// One who is not in a group.
 const NOBODY: u32 = u32::MAX;
 
-/// [`Rivals`] of all users: of every access point the first indicator, and the rivals' numbers.
-pub fn rivals(constants: &Constants, groups: &Ragged<u32>) -> WorldKernel {
+/// A group as the whole network numbers its users; `first` is the first one of this part of it.
+fn in_whole(first: usize, group: &[u32]) -> Vec<u32> {
+    group.iter().map(|&user| first as u32 + user).collect()
+}
+
+/// [`Rivals`] of all users: of every access point the first indicator, and the rivals' numbers. The first
+/// user is number `first`.
+pub fn rivals(constants: &Constants, first: usize, groups: &Ragged<u32>) -> WorldKernel {
     let n = groups.rows();
     let (mut firsts, mut users) = (Vec::with_capacity(n), Vec::with_capacity(n));
     for (agent, group) in groups.iter().enumerate() {
-        let rivals = Rivals::new(constants, agent, group);
+        let rivals = Rivals::new(constants, first + agent, &in_whole(first, group));
         firsts.push(rivals.points().iter().map(|(first, _)| *first).collect::<Vec<u32>>());
         let numbers = |(_, rivals): &(u32, Vec<usize>)| {
             let mut numbers = [NOBODY; 3];
@@ -32,21 +38,23 @@ pub fn rivals(constants: &Constants, groups: &Ragged<u32>) -> WorldKernel {
 }
 
 /// [`Sends`] of all users: where the sends of every member begin; and as each sender numbers them, where
-/// those of the receiver and of its rivals begin. None if a user has none.
-pub fn sends(constants: &Constants, groups: &Ragged<u32>) -> Option<WorldKernel> {
+/// those of the receiver and of its rivals begin. None if a user has none. The first user is number `first`.
+pub fn sends(constants: &Constants, first: usize, groups: &Ragged<u32>) -> Option<WorldKernel> {
     let (n, grid) = (groups.rows(), constants.grid);
-    let all: Vec<Sends> =
-        groups.iter().enumerate().map(|(j, group)| Sends::new(constants, j, group)).collect::<Option<_>>()?;
+    let of_user = |(j, group): (usize, &[u32])| Sends::new(constants, first + j, &in_whole(first, group));
+    let all: Vec<Sends> = groups.iter().enumerate().map(of_user).collect::<Option<_>>()?;
+    // `user` is a number in the whole network.
     let first_of = |sender: usize, user: usize| {
-        let place = groups.row(sender).binary_search(&(user as u32)).ok();
+        let local = user.checked_sub(first).map(|user| user as u32);
+        let place = local.and_then(|user| groups.row(sender).binary_search(&user).ok());
         place.map_or(NOBODY, |place| all[sender].sends_of(place))
     };
     let told = |agent: usize| -> Vec<u32> {
         let from = |&sender: &u32| {
             let sender = sender as usize;
-            let mut firsts = vec![first_of(sender, agent)];
+            let mut firsts = vec![first_of(sender, first + agent)];
             for action in 1..ACTIONS as u8 {
-                let rivals = grid.contenders(agent, action);
+                let rivals = grid.contenders(first + agent, action);
                 firsts.extend(
                     rivals.map_or([NOBODY; 3], |rivals| rivals.map(|(user, _)| first_of(sender, user))),
                 );

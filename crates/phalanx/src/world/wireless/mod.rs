@@ -258,11 +258,11 @@ impl World for Wireless {
     }
 
     fn policy_features_kernel(&self, groups: &Ragged<u32>) -> Option<WorldKernel> {
-        Some(kernel::rivals(&self.constants, groups))
+        Some(kernel::rivals(&self.constants, self.first, groups))
     }
 
     fn features_kernel(&self, groups: &Ragged<u32>) -> Option<WorldKernel> {
-        kernel::sends(&self.constants, groups)
+        kernel::sends(&self.constants, self.first, groups)
     }
 
     fn part(&self, graph: &Graph) -> Option<Arc<dyn World>> {
@@ -336,14 +336,14 @@ impl Factored for Wireless {
         let through = through
             .flat_map(|(action, end)| self.users.iter().map(move |user| user.through[action][end]))
             .collect();
-        (self.users.len() == self.constants.grid.users()).then(|| {
-            WorldKernel::new(include_str!("step.cu"), true)
-                .constant("WIRELESS_ROWS", self.constants.grid.rows)
-                .constant("WIRELESS_COLUMNS", self.constants.grid.columns)
-                .array("wireless_newest", self.users.iter().map(|user| user.newest).collect::<Vec<u8>>())
-                .array("wireless_arrival", self.users.iter().map(|user| user.arrival).collect::<Vec<u32>>())
-                .array::<u32>("wireless_through", through)
-        })
+        let kernel = WorldKernel::new(include_str!("step.cu"), true)
+            .constant("WIRELESS_ROWS", self.constants.grid.rows)
+            .constant("WIRELESS_COLUMNS", self.constants.grid.columns)
+            .constant("WIRELESS_FIRST", self.first)
+            .array("wireless_newest", self.users.iter().map(|user| user.newest).collect::<Vec<u8>>())
+            .array("wireless_arrival", self.users.iter().map(|user| user.arrival).collect::<Vec<u32>>())
+            .array::<u32>("wireless_through", through);
+        Some(kernel)
     }
 
     fn start_law(&self) -> Option<StartLaw> {

@@ -6,6 +6,16 @@ typedef PAIR_TYPE pair_t;
 #define ACTION_OF(pair) ((u32)(pair) >> STATE_BITS)
 #define PAIR(state, action) ((pair_t)((state) | (action) << STATE_BITS))
 
+// Where several ranks have a part of the network each, some agents here are ghosts: copies of agents that another
+// rank owns. Draws are keyed by numbers in the whole network.
+#if HAS_GHOSTS
+#define IS_OWN(agent) ((agent) < AGENTS && run->is_own[agent])
+#define AGENT_ID(agent) (run->agent_ids[agent])
+#else
+#define IS_OWN(agent) ((agent) < AGENTS)
+#define AGENT_ID(agent) (agent)
+#endif
+
 // Rows of `pairs`: the batch, then the chains of Q-evaluation, step after step.
 #define BATCH_ROW(t, k) ((long long)(t) * BATCH_ROOM + (k))
 #define CHAIN_ROW(c, k) ((long long)BATCH * BATCH_ROOM + (long long)(c) * CHAIN_ROOM + (k))
@@ -24,12 +34,14 @@ typedef PAIR_TYPE pair_t;
 #else
 #define PLACE(at) (at)
 #endif
-#define STATE(agent) STATE_OF(px_pairs[PLACE((agent) - px_base)])
-#define ACTION(agent) ACTION_OF(px_pairs[PLACE((agent) - px_base)])
+#define STATE(agent) STATE_OF(px_pairs[PLACE(LOCAL(agent) - px_base)])
+#define ACTION(agent) ACTION_OF(px_pairs[PLACE(LOCAL(agent) - px_base)])
+// The number here of an agent that a world's text names; see `sub_world_begin.cu`.
+#define LOCAL(agent) (agent)
 
 // Philox4x32-10, as in `base/stream.rs`: the numbers of an agent at a place.
 DEVICE void philox(const struct Run *run, u32 agent, u32 block, u32 iteration, u32 last, u32 out[4]) {
-    u32 c0 = agent, c1 = block, c2 = iteration, c3 = last;
+    u32 c0 = AGENT_ID(agent), c1 = block, c2 = iteration, c3 = last;
     u32 k0 = (u32)run->key0, k1 = (u32)run->key1;
 #if defined(__CUDACC_RTC__)
 #pragma unroll
@@ -50,8 +62,12 @@ DEVICE void philox(const struct Run *run, u32 agent, u32 block, u32 iteration, u
     out[3] = c3;
 }
 
-// Notes the first agent for which something is not finite; the host says what it means.
+// Notes the first agent for which something is not finite; the host says what it means. Of ghosts their owner
+// complains.
 DEVICE void complain(const struct Run *run, int what, long long agent) {
+#if HAS_GHOSTS
+    if (!run->is_own[agent]) return;
+#endif
     atomic_min(&run->complaints[what], (u32)agent);
 }
 

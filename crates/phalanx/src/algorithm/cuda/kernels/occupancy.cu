@@ -4,7 +4,7 @@
 KERNEL(count_visits) {
     SHARED(double, memory);
     const long long agent = THREAD;
-    if (agent >= AGENTS) return;
+    if (!IS_OWN(agent)) return;
     const int actions = (int)run->action_count[agent], cells = (int)run->state_count[agent] * actions;
     double *row = run->occupancy + agent;
     u32 *counts = run->counts + agent;
@@ -60,7 +60,7 @@ KERNEL(count_visits) {
 // g̃, r̃, and the running occupancy where there is one.
 KERNEL(evaluate_utilities) {
     const long long agent = THREAD;
-    if (agent >= AGENTS) return;
+    if (!IS_OWN(agent)) return;
     const int states = (int)run->state_count[agent], actions = (int)run->action_count[agent];
     const int cells = states * actions, constraints = (int)run->constraint_count[agent];
 #if HAS_RUNNING

@@ -142,7 +142,7 @@ KERNEL(begin_steps) {
 KERNEL(act_step) {
     const long long agent = THREAD;
     const int slot = blockIdx.y;
-    if (agent >= AGENTS) return;
+    if (!IS_OWN(agent)) return;
     pair_t *row = run->pairs + ROW_OF(slot, x) * AGENTS;
     struct Actor actor;
     u32 words[4];
@@ -157,7 +157,7 @@ KERNEL(act_step) {
 KERNEL(move_step) {
     const long long agent = THREAD;
     const int slot = blockIdx.y;
-    if (agent >= AGENTS) return;
+    if (!IS_OWN(agent)) return;
     const long long at = ROW_OF(slot, x) * AGENTS;
     const pair_t *row = run->pairs + at;
     u32 words[4];

@@ -63,7 +63,7 @@ DEVICE double reward_at(const struct Run *run, const double *rewards, td_apart_t
 // Line 6: K updates along the chain, one thread per agent.
 KERNEL(td_learn) {
     const long long agent = THREAD;
-    if (agent >= AGENTS) return;
+    if (!IS_OWN(agent)) return;
     const int utilities = 1 + (int)run->constraint_count[agent], size = (int)run->q_size[agent];
 #if TD_SHARED
     SHARED(double, memory);
@@ -168,7 +168,7 @@ KERNEL(weigh_tables) {
 // What agents receive, for policies that are not tables. Blocks are agents × steps of the batch.
 KERNEL(send_tables) {
     const long long agent = THREAD, step = blockIdx.y;
-    if (agent >= AGENTS) return;
+    if (!IS_OWN(agent)) return;
     const long long row = BATCH_ROW(step / HORIZON, step % HORIZON) * AGENTS;
     const int senders = (int)run->q_count[agent], actions = (int)run->action_count[agent];
     const u32 action = ACTION_OF(run->pairs[row + agent]);

@@ -41,7 +41,7 @@ DEVICE u32 policy_act(const struct Run *run, const struct Actor *actor, long lon
 // Line 9, after the step: π and the thresholds that sample it.
 KERNEL(tables_refresh) {
     const long long agent = THREAD;
-    if (agent >= AGENTS) return;
+    if (!IS_OWN(agent)) return;
     const int actions = (int)run->action_count[agent], seen = (int)run->p_size[agent];
     double law[MAX_ACTIONS];
     u32 thresholds[MAX_ACTIONS];
@@ -200,7 +200,7 @@ DEVICE void read_samples(const struct Run *run, long long agent, const u32 sende
 // Line 8 where critics are tables too: neighbours' values are looked up as they are needed.
 KERNEL(tables_gradient) {
     const long long agent = THREAD;
-    const int is_active = agent < AGENTS;
+    const int is_active = IS_OWN(agent);
 #if GRADIENT_SHARED
     SHARED(double, memory);
     const apart_t apart = blockDim.x;
@@ -314,7 +314,7 @@ KERNEL(tables_gradient) {
 // Line 8 from what neighbours have sent.
 KERNEL(tables_gradient) {
     const long long agent = THREAD;
-    if (agent >= AGENTS) return;
+    if (!IS_OWN(agent)) return;
     const apart_t apart = AGENTS;
     double *out = run->gradient + agent, *pi = run->pi + agent, *visits = run->visits + agent;
     const int actions = (int)run->action_count[agent], entries = (int)run->p_size[agent] * actions;

@@ -7,7 +7,7 @@
 // Line 7: every agent from its own slacks. Paper: eq:dual_update.
 KERNEL(update_duals) {
     const long long agent = THREAD;
-    if (agent >= AGENTS) return;
+    if (!IS_OWN(agent)) return;
     const int constraints = (int)run->constraint_count[agent];
     double total = -0.0, largest = 0.0;
     for (int c = 0; c < constraints; c++) {
@@ -57,7 +57,7 @@ KERNEL(ascend) {
 #endif
     run->theta[e] = theta;
     // Which agent's it is, the host finds out.
-    if (!is_finite(theta)) complain(run, COMPLAINT_THETA, 0);
+    if (!is_finite(theta)) atomic_min(&run->complaints[COMPLAINT_THETA], 0u);
 }
 
 // Agents in groups of 256, in order; then the groups, in order: as `AgentMetrics::fold`.

@@ -322,6 +322,7 @@ KERNEL(linear_lstd) {
     double *visits = run->c_visits + (long long)blockIdx.x * FEATURES * REWARD_ROW;
     const int warp = threadIdx.x / 32, warps = blockDim.x / 32;
     for (long long agent = blockIdx.x; agent < AGENTS; agent += gridDim.x) {
+        if (!IS_OWN(agent)) continue;
         const int count = (int)run->c_count[agent], sides = 1 + (int)run->constraint_count[agent];
         const int cells = (int)run->state_count[agent] * ACTIONS(agent), width = (count + sides) | 1;
         const int length = cells + CHANNELS;
@@ -372,7 +373,7 @@ DEVICE double critic_value(const double *weights, const struct Run *run, const u
 KERNEL(linear_td) {
     const long long agent = THREAD;
     const int u = blockIdx.y;
-    if (agent >= AGENTS || u > (int)run->constraint_count[agent]) return;
+    if (!IS_OWN(agent) || u > (int)run->constraint_count[agent]) return;
     const int cells = (int)run->state_count[agent] * ACTIONS(agent);
     double *weights = run->c_weights + (long long)u * FEATURES * AGENTS + agent;
     const double *rewards = run->rewards + (long long)u * REWARD_ROW * AGENTS + agent;
@@ -464,7 +465,7 @@ DEVICE void add_generic_levels(const struct Run *run, long long agent, int slot,
 // many steps of the same agents, so that their senders' weights stay in the cache of its multiprocessor.
 KERNEL(linear_values) {
     const long long agent = (long long)blockIdx.x * 32 + threadIdx.x % 32;
-    if (agent >= AGENTS) return;
+    if (!IS_OWN(agent)) return;
     const int senders = (int)run->q_count[agent], actions = ACTIONS(agent);
     const int apart = gridDim.y * (blockDim.x / 32);
     for (int sample = blockIdx.y * (blockDim.x / 32) + threadIdx.x / 32; sample < BATCH * HORIZON; sample += apart) {

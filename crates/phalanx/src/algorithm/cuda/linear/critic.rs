@@ -4,8 +4,9 @@ use std::any::Any;
 
 use phalanx_gpu::{Gpu, Launch, Layout};
 
-use super::{THIRD, add_shared_text, has_same_actions};
+use super::{THIRD, add_shared_text, has_same_actions, no_features};
 use crate::Result;
+use crate::algorithm::cuda::borders::ToldNumbers;
 use crate::algorithm::cuda::device::refused;
 use crate::algorithm::cuda::part::CardCritic;
 use crate::algorithm::cuda::rows::{Mirror, RowsForm, by_entry};
@@ -132,7 +133,7 @@ impl CardLinearCritic {
         let has_world = features.sets.iter().any(|set| set.world_first().is_some());
         let kernel = if has_world { world.features_kernel(&features.groups).zip(firsts) } else { None };
         if has_world && kernel.is_none() {
-            return Err(refused(critic::KIND, "`linear` with features of this world is not available"));
+            return Err(no_features(critic::KIND, shape));
         }
         let slots = largest(features.groups.iter().map(<[u32]>::len));
         let most = largest(features.sets.iter().map(|set| set.count));
@@ -239,7 +240,7 @@ impl CardCritic for CardLinearCritic {
         if let Some((kernel, firsts)) = &self.world {
             layout.array_from("c_world_first", firsts);
             kernel.add_to(layout);
-            layout.text(kernel.text);
+            layout.text(kernel.text.clone());
         }
         layout.text(include_str!("critic.cu"));
     }
@@ -260,6 +261,15 @@ impl CardCritic for CardLinearCritic {
             Launch { grid: [weigh.grid[0], self.most as u32], ..weigh },
             Launch { grid: [tiles, VALUE_PARTS as u32], ..Launch::blocks("linear_values", THREADS, THREADS) },
         ]
+    }
+
+    fn told(&self) -> ToldNumbers<'_> {
+        let of_utility = move |u: u32, j: usize| {
+            let weights = 0..self.counts[j] as usize;
+            weights.map(move |x| ((u as usize * self.most + x) * self.agents + j) as u64)
+        };
+        let places = move |j: usize| (0..self.utilities_of[j]).flat_map(|u| of_utility(u, j)).collect();
+        ToldNumbers { array: "c_weights", is_single: false, places: Box::new(places) }
     }
 
     fn mirrors(&self) -> Vec<Mirror> {

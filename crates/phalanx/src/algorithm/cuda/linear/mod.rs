@@ -5,7 +5,9 @@ mod policy;
 
 use phalanx_gpu::Layout;
 
+use super::device::refused;
 use super::shape::Shape;
+use crate::Error;
 
 pub use critic::CardLinearCritic;
 pub use policy::CardLinearPolicy;
@@ -18,6 +20,12 @@ const THIRD: usize = 74 << 10;
 fn add_shared_text(layout: &mut Layout, same_actions: bool) {
     layout.constant("SAME_ACTIONS", usize::from(same_actions));
     layout.text(include_str!("bits.cu"));
+}
+
+/// A world without kernel text of its features, or none for the share of its agents that a rank has.
+fn no_features(key: &str, shape: &Shape) -> Error {
+    let of_share = if shape.part.is_some() { " for this rank's share of the agents" } else { "" };
+    refused(key, format!("`linear` with features of this world{of_share} is not available"))
 }
 
 /// Whether all agents have as many actions.

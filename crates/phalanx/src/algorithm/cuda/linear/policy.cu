@@ -59,7 +59,7 @@ DEVICE u32 policy_act(const struct Run *run, const struct Actor *actor, long lon
 // The mean of what an agent receives, and one over its spread, where they are asked for.
 KERNEL(linear_spread) {
     const long long agent = THREAD;
-    if (agent >= AGENTS) return;
+    if (!IS_OWN(agent)) return;
     double mass = 0.0, total = 0.0, squares = 0.0;
     for (int t = 0; t < BATCH; t++) {
         for (int k = 0; k < HORIZON; k++) {
@@ -127,6 +127,7 @@ KERNEL(linear_gradient) {
     double *slopes = memory;
     u32 *masks = (u32 *)(memory + GRADIENT_CHUNK * MAX_ACTIONS);
     const long long agent = blockIdx.x;
+    if (!IS_OWN(agent)) return;
     const int actions = ACTIONS(agent), features = (int)run->p_features[agent];
     const int entries = features * actions, samples = BATCH * HORIZON;
     double *gradient = run->gradient + run->row_start[agent];

@@ -2,7 +2,7 @@
 
 use phalanx_gpu::{Gpu, Launch, Layout};
 
-use super::{THIRD, add_shared_text, has_same_actions};
+use super::{THIRD, add_shared_text, has_same_actions, no_features};
 use crate::Ragged;
 use crate::Result;
 use crate::algorithm::cuda::device::refused;
@@ -51,7 +51,7 @@ impl CardLinearPolicy {
         let kernel =
             if has_world { world.policy_features_kernel(&groups).zip(firsts_of_world) } else { None };
         if has_world && kernel.is_none() {
-            return Err(refused(policy::KIND, "`linear` with features of this world is not available"));
+            return Err(no_features(policy::KIND, shape));
         }
         let slots = largest(groups.iter().map(<[u32]>::len));
         let row = |of: fn(&crate::policy::LinearTerm) -> u32| {
@@ -130,7 +130,7 @@ impl CardPolicy for CardLinearPolicy {
         if let Some((kernel, firsts)) = &self.world {
             layout.array_from("p_world_first", firsts);
             kernel.add_to(layout);
-            layout.text(kernel.text);
+            layout.text(kernel.text.clone());
         }
         layout.text(include_str!("policy.cu"));
     }

@@ -4,6 +4,7 @@ use std::any::Any;
 
 use phalanx_gpu::{Gpu, Launch, Layout};
 
+use super::super::borders::ToldNumbers;
 use super::super::part::CardCritic;
 use super::super::rows::Mirror;
 use super::super::shape::Shape;
@@ -15,8 +16,10 @@ use crate::neural::{Loss, OptimizerKind};
 /// What is sampled for the critics, and what comes of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Samples {
-    /// Agents.
+    /// Agents here.
     pub agents: usize,
+    /// Agents of the whole network.
+    pub total: usize,
     /// B and H.
     pub batch: usize,
     /// H.
@@ -34,8 +37,8 @@ pub struct Samples {
 impl Samples {
     /// Of a run.
     pub fn of(shape: &Shape) -> Self {
-        let Shape { agents, batch, horizon, batch_room, chains, chain_room, .. } = *shape;
-        Samples { agents, batch, horizon, batch_room, chains, chain_room, per_step: shape.per_step() }
+        let Shape { agents, total, batch, horizon, batch_room, chains, chain_room, .. } = *shape;
+        Samples { agents, total, batch, horizon, batch_room, chains, chain_room, per_step: shape.per_step() }
     }
 }
 
@@ -47,11 +50,14 @@ pub struct NetworkCritic {
     reader: Networks,
     rule: NeuralCriticSettings,
     samples: Samples,
-    /// Of every network: its agent, its place among the agent's, where its parameters begin.
+    /// Of every network: its agent, its place among the agent's, where its parameters begin. Those of own
+    /// agents come first, and those are as many as learn here.
     agents: Vec<u32>,
     slots: Vec<u32>,
     starts: Vec<u64>,
-    parameters: usize,
+    learners: usize,
+    /// Where the parameters of every agent's networks begin, and where the last one's end.
+    agent_starts: Vec<u64>,
     most_slots: usize,
     /// Of every agent and neighbour: the agent's place in the neighbour's group, entry by entry.
     own_places: Vec<u32>,
@@ -61,18 +67,32 @@ pub struct NetworkCritic {
 }
 
 impl NetworkCritic {
-    /// `states[i]` is the number of agent i's states.
-    pub fn new(critic: &NeuralCritic, samples: Samples, states: &[usize], gpu: &Gpu) -> Result<Self, Unfit> {
+    /// `states[i]` is the number of agent i's states; the networks of agents in `own` learn.
+    pub fn new(
+        critic: &NeuralCritic,
+        samples: Samples,
+        states: &[usize],
+        own: &[usize],
+        gpu: &Gpu,
+    ) -> Result<Self, Unfit> {
         let (bank, rule) = (critic.bank(), critic.rule().clone());
-        let (mut agents, mut slots, mut starts, mut start) = (Vec::new(), Vec::new(), Vec::new(), 0);
+        let mut agent_starts = vec![0];
         for agent in 0..bank.nets.len() {
+            let length: usize = bank.networks(agent).map(|weights| weights.len()).sum();
+            agent_starts.push(agent_starts[agent] + length as u64);
+        }
+        let (mut agents, mut slots, mut starts) = (Vec::new(), Vec::new(), Vec::new());
+        let ghosts = (0..bank.nets.len()).filter(|agent| own.binary_search(agent).is_err());
+        for agent in own.iter().copied().chain(ghosts) {
+            let mut start = agent_starts[agent];
             for (slot, weights) in bank.networks(agent).enumerate() {
                 agents.push(agent as u32);
                 slots.push(slot as u32);
-                starts.push(start as u64);
-                start += weights.len();
+                starts.push(start);
+                start += weights.len() as u64;
             }
         }
+        let learners = agents.iter().filter(|&&agent| own.binary_search(&(agent as usize)).is_ok()).count();
         let block =
             BlockSizes { threads: THREADS, tile: TILE, many_tiles: rule.minibatch > TILE, learns: true };
         let networks = Networks::new(Owner::Critic, &bank.nets, critic.encoders(), states, block)?;
@@ -106,7 +126,8 @@ impl NetworkCritic {
             agents,
             slots,
             starts,
-            parameters: start,
+            learners,
+            agent_starts,
             most_slots,
             own_places,
             most_members,
@@ -127,10 +148,16 @@ impl NetworkCritic {
         (self.rule.passes * transitions.div_ceil(self.rule.minibatch)) as u64
     }
 
-    fn values_of(&self, which: usize) -> Launch {
+    /// Parameters of all networks.
+    fn parameters(&self) -> usize {
+        self.agent_starts[self.agent_starts.len() - 1] as usize
+    }
+
+    /// Values of so many networks.
+    fn values_of(&self, which: usize, networks: usize) -> Launch {
         Launch {
             kernel: "critic_values",
-            grid: [self.agents.len() as u32, self.parts as u32],
+            grid: [networks as u32, self.parts as u32],
             block: self.reader.block().threads as u32,
             shared: self.reader.shared(),
             x: which as i32,
@@ -180,10 +207,10 @@ impl CardCritic for NetworkCritic {
         layout.array_from("critic_agent", &self.agents);
         layout.array_from("critic_slot", &self.slots);
         layout.array_from("critic_start", &self.starts);
-        layout.array::<f32>("critic_weights", self.parameters);
-        layout.array::<f32>("critic_target", if has_target { self.parameters } else { 1 });
+        layout.array::<f32>("critic_weights", self.parameters());
+        layout.array::<f32>("critic_target", if has_target { self.parameters() } else { 1 });
         for name in ["critic_first", "critic_second"] {
-            layout.array::<f32>(name, if adam { self.parameters } else { 1 });
+            layout.array::<f32>(name, if adam { self.parameters() } else { 1 });
         }
         layout.array::<f32>("critic_next", self.agents.len() * transitions);
         layout.array::<f32>("critic_wanted", self.agents.len() * transitions);
@@ -205,7 +232,7 @@ impl CardCritic for NetworkCritic {
             ..Launch::blocks("critic_order", ORDER_THREADS, ORDER_THREADS).sharing(order)
         }];
         for pass in 0..self.rule.passes {
-            let next = self.values_of(0);
+            let next = self.values_of(0, self.learners);
             let learn = Launch {
                 kernel: "critic_learn",
                 grid: [next.grid[0], 1],
@@ -221,11 +248,16 @@ impl CardCritic for NetworkCritic {
 
     fn values(&self) -> Vec<Launch> {
         let Samples { agents, batch, horizon, per_step, .. } = self.samples;
-        let mut values = self.values_of(1);
+        let mut values = self.values_of(1, self.agents.len());
         if per_step > 1 {
             values.kernel = "critic_alternatives";
         }
         vec![values, Launch::blocks("critic_receive", batch * horizon * agents, 256)]
+    }
+
+    fn told(&self) -> ToldNumbers<'_> {
+        let places = |j: usize| (self.agent_starts[j]..self.agent_starts[j + 1]).collect();
+        ToldNumbers { array: "critic_weights", is_single: true, places: Box::new(places) }
     }
 
     fn mirrors(&self) -> Vec<Mirror> {

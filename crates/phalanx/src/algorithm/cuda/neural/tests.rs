@@ -103,6 +103,7 @@ fn setting(
     let batch_room = HORIZON + wanted.batch_tail;
     let samples = Samples {
         agents: n,
+        total: n,
         batch: BATCH,
         horizon: HORIZON,
         batch_room,
@@ -296,7 +297,8 @@ fn check(mut setting: Setting) {
         return eprintln!("skipped: no C compiler");
     };
     let states: Vec<usize> = (0..setting.samples.agents).map(|i| setting.world.states(i)).collect();
-    let critic = NetworkCritic::new(&setting.critic, setting.samples, &states, &gpu).unwrap();
+    let own: Vec<usize> = (0..states.len()).collect();
+    let critic = NetworkCritic::new(&setting.critic, setting.samples, &states, &own, &gpu).unwrap();
     let policy = NetworkPolicy::new(&setting.policy, setting.samples, &states, &gpu).unwrap();
     let mut layout = setting.layout();
     policy.add_to(&mut layout);

@@ -1,0 +1,9 @@
+// A part of the network, by way of the text of the whole: between here and `sub_world_end.cu` agents have
+// their numbers in the whole network.
+#undef AGENTS
+#define AGENTS WHOLE_AGENTS
+#undef LOCAL
+#define LOCAL(agent) ((long long)run->whole_places[agent])
+#define world_start whole_start
+#define world_step whole_step
+#define world_reward whole_reward
