@@ -63,7 +63,8 @@ pub fn test(target: &Path, program: &Path) -> Result<()> {
     module("ruff", &["check", "crates/phalanx-py", "fuzz"])?;
     module("ruff", &["format", "--check", "crates/phalanx-py", "fuzz"])?;
     module("mypy", &[])?;
-    module("pytest", &["-q", "crates/phalanx-py/tests"])?;
+    // On two cores, half as long; tests of one file stay together, since some share what took long to make.
+    module("pytest", &["-q", "--numprocesses", "auto", "--dist", "loadfile", "crates/phalanx-py/tests"])?;
     // Examples in docstrings, of the package as it is installed.
     module("pytest", &["-q", "--pyargs", "phalanx"])
 }

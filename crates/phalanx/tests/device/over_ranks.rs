@@ -133,6 +133,14 @@ fn ranks_with_linear_models_give_the_bytes_of_one() {
     assert_same_bytes("tables for critics", &small(&policy), &[3], true);
 }
 
+/// Networks of few units: the emulation takes its time.
+const NARROW: [(&str, &str); 4] = [
+    ("policy.row_hidden", "8"),
+    ("policy.hidden", "[24, 8]"),
+    ("critic.row_hidden", "8"),
+    ("critic.hidden", "[24, 8]"),
+];
+
 #[test]
 fn ranks_with_networks_give_the_bytes_of_one() {
     if !has_device() {
@@ -143,7 +151,7 @@ fn ranks_with_networks_give_the_bytes_of_one() {
     let grid =
         [("world.rows", "3"), ("world.columns", "4"), ("critic.minibatch", "16"), ("critic.episode", "5")];
     let wireless = Config::preset("paper/wireless").unwrap();
-    let wireless = wireless.with_all(short.into_iter().chain(grid)).unwrap();
+    let wireless = wireless.with_all(short.into_iter().chain(grid).chain(NARROW)).unwrap();
     assert_same_bytes("rows", &wireless, &[2, 3], false);
     let alternatives = [("actor.baseline", "counterfactual"), ("kappa_g", "0")];
     assert_same_bytes("alternatives", &wireless.with_all(alternatives).unwrap(), &[2], false);

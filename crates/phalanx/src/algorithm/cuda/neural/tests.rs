@@ -1,4 +1,5 @@
-//! Do kernels of networks, in the emulator, compute what the processor's own code computes?
+//! Do kernels of networks compute what the processor's own code computes? In the emulation, or on a card with
+//! `PHALANX_DEVICE=cuda`.
 
 use std::sync::Arc;
 
@@ -291,10 +292,14 @@ fn compiles(layout: &Layout) {
     }
 }
 
-/// Line 6, the values of line 8 and the gradient, on the processor and in the emulator.
+/// Line 6, the values of line 8 and the gradient, on the processor and on the device.
 fn check(mut setting: Setting) {
-    let Ok(gpu) = Gpu::emulated() else {
-        return eprintln!("skipped: no C compiler");
+    let gpu = match std::env::var("PHALANX_DEVICE").as_deref() {
+        Ok("cuda") => Gpu::open(0).unwrap(),
+        _ => match Gpu::emulated() {
+            Ok(gpu) => gpu,
+            Err(_) => return eprintln!("skipped: no C compiler"),
+        },
     };
     let states: Vec<usize> = (0..setting.samples.agents).map(|i| setting.world.states(i)).collect();
     let own: Vec<usize> = (0..states.len()).collect();
