@@ -270,10 +270,23 @@ impl Setting {
     }
 }
 
+/// How far results may be apart. Tensor cores cut sums off instead of rounding them, and Adam divides by the
+/// size of a slope, however small that is.
+fn tolerance() -> f64 {
+    if is_on_card() { 1e-4 } else { 1e-5 }
+}
+
+fn is_on_card() -> bool {
+    std::env::var("PHALANX_DEVICE").is_ok_and(|device| device == "cuda")
+}
+
 fn close(found: &[f32], expected: &[f32], what: &str) {
     assert_eq!(found.len(), expected.len(), "{what}");
     for (k, (f, e)) in found.iter().zip(expected).enumerate() {
-        assert!((f - e).abs() < 1e-5 * (1.0 + e.abs()), "{what} {k}: {f} for {e}");
+        assert!(
+            f64::from((f - e).abs()) < tolerance() * (1.0 + f64::from(e.abs())),
+            "{what} {k}: {f} for {e}"
+        );
     }
 }
 
@@ -294,12 +307,10 @@ fn compiles(layout: &Layout) {
 
 /// Line 6, the values of line 8 and the gradient, on the processor and on the device.
 fn check(mut setting: Setting) {
-    let gpu = match std::env::var("PHALANX_DEVICE").as_deref() {
-        Ok("cuda") => Gpu::open(0).unwrap(),
-        _ => match Gpu::emulated() {
-            Ok(gpu) => gpu,
-            Err(_) => return eprintln!("skipped: no C compiler"),
-        },
+    let gpu = match Gpu::emulated() {
+        _ if is_on_card() => Gpu::open(0).unwrap(),
+        Ok(gpu) => gpu,
+        Err(_) => return eprintln!("skipped: no C compiler"),
     };
     let states: Vec<usize> = (0..setting.samples.agents).map(|i| setting.world.states(i)).collect();
     let own: Vec<usize> = (0..states.len()).collect();
@@ -368,7 +379,7 @@ fn check(mut setting: Setting) {
             for k in 0..HORIZON * per_step {
                 let found = received[(t * HORIZON * per_step + k) * n + i];
                 assert!(
-                    (found - own[k]).abs() < 1e-5 * (1.0 + own[k].abs()),
+                    (found - own[k]).abs() < tolerance() * (1.0 + own[k].abs()),
                     "agent {i}: {found} for {}",
                     own[k]
                 );
@@ -392,9 +403,9 @@ fn check(mut setting: Setting) {
         assert!(norm > 1e-3, "{norm}");
         let found = &gradient[offsets[i]..offsets[i + 1]];
         for (k, (f, e)) in found.iter().zip(&expected).enumerate() {
-            assert!((f - e).abs() < 1e-5 * norm, "agent {i}, {k}: {f} for {e}");
+            assert!((f - e).abs() < tolerance() * norm, "agent {i}, {k}: {f} for {e}");
         }
-        assert!((squares[i] - norm * norm).abs() < 1e-5 * norm * norm);
+        assert!((squares[i] - norm * norm).abs() < tolerance() * norm * norm);
     }
     let mut complaints = [0u32; 2];
     program.array("complaints").read(0, &mut complaints).unwrap();
