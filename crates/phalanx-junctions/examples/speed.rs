@@ -44,7 +44,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let seconds = clock.elapsed().as_secs_f64();
         speeds.push(vehicle_steps as f64 / seconds / 1e6);
         if speeds.len() == 1 {
-            println!("{vehicle_steps} vehicle-steps, average travel time {}", simulation.average_travel_time());
+            println!(
+                "{vehicle_steps} vehicle-steps, average travel time {}",
+                simulation.average_travel_time()
+            );
         }
     }
     speeds.sort_by(f64::total_cmp);

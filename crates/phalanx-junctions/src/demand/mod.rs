@@ -68,6 +68,11 @@ impl VehicleKind {
         ]
     }
 
+    /// Its numbers in the order of the fields.
+    pub(crate) fn numbers(&self) -> [f64; 9] {
+        self.ranges().map(|(_, value, _)| value)
+    }
+
     fn wrong(&self) -> Option<String> {
         let wrong = |&(_, value, [least, most]): &(_, f64, [f64; 2])| !(least..=most).contains(&value);
         let (name, value, [least, most]) = self.ranges().into_iter().find(wrong)?;
@@ -163,7 +168,7 @@ impl Demand {
         let mut routes = Routes::new(network);
         let mut flow_route = Vec::with_capacity(flows.len());
         for flow in &flows {
-            let key = flow.vehicle.ranges().map(|(_, value, _)| value.to_bits());
+            let key = flow.vehicle.numbers().map(f64::to_bits);
             let next = kinds.len();
             let number = *kind_numbers.entry(key).or_insert(next);
             if number == next {
@@ -196,10 +201,13 @@ impl Demand {
     /// The first flow without a way.
     pub fn require_routes(&self, network: &Network) -> Result<()> {
         let Some(flow) = self.flow_route.iter().position(Option::is_none) else { return Ok(()) };
-        let roads: Vec<_> = self.flows[flow].route.iter().map(|&road| network.roads()[road].id.as_str()).collect();
+        let roads: Vec<_> =
+            self.flows[flow].route.iter().map(|&road| network.roads()[road].id.as_str()).collect();
         let what = match roads.as_slice() {
             [road] => format!("a route needs two roads, has {road:?} only"),
-            [first, .., last] => format!("there is no way from road {first:?} to {last:?} over the roads named"),
+            [first, .., last] => {
+                format!("there is no way from road {first:?} to {last:?} over the roads named")
+            }
             [] => "the route is empty".into(),
         };
         Err(Error::setting("route", format!("flow_{flow}: {what}")))

@@ -190,12 +190,7 @@ fn neighbours(network: &Network) -> Vec<Vec<u32>> {
 }
 
 /// The roads after `start` on the shortest way to `goal`, by the lengths of the roads entered.
-fn shortest_path(
-    start: usize,
-    goal: usize,
-    network: &Network,
-    neighbours: &[Vec<u32>],
-) -> Option<Vec<u32>> {
+fn shortest_path(start: usize, goal: usize, network: &Network, neighbours: &[Vec<u32>]) -> Option<Vec<u32>> {
     let count = network.roads().len();
     let (mut distance, mut from) = (vec![f64::INFINITY; count], vec![NONE; count]);
     let mut visited = vec![false; count];

@@ -26,7 +26,9 @@ impl<'a> Item<'a> {
     pub fn new(value: &'a Value, source: Source, place: &'a str) -> Result<Self> {
         match &value.data {
             Data::Object(members) => Ok(Self { value, members, source, place }),
-            other => Err(content(source, value.line, place, format!("must be an object, is {}", other.kind()))),
+            other => {
+                Err(content(source, value.line, place, format!("must be an object, is {}", other.kind())))
+            }
         }
     }
 
@@ -121,7 +123,9 @@ impl<'a> Field<'a> {
             let value = number.value;
             match count {
                 0 => self.error(format!("there is no {what} number {value}, there are none")),
-                _ => self.error(format!("there is no {what} number {value}, they go from 0 to {}", count - 1)),
+                _ => {
+                    self.error(format!("there is no {what} number {value}, they go from 0 to {}", count - 1))
+                }
             }
         })
     }

@@ -66,7 +66,7 @@ pub(super) fn number(text: &[u8]) -> Result<(Number, usize), &'static str> {
         let mut d = match wide {
             Some(d) => d,
             None => {
-                while peek(at).is_ascii_digit() && whole <= (1 << 53) - 1 {
+                while peek(at).is_ascii_digit() && whole < 1 << 53 {
                     whole = whole * 10 + u64::from(peek(at) - b'0');
                     shift -= 1;
                     significant += u32::from(whole != 0);

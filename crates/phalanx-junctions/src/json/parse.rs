@@ -74,8 +74,7 @@ impl Reader<'_> {
 
     fn word(&mut self) -> Result<Data> {
         let rest = &self.text[self.at..];
-        let words =
-            [("true", Data::Bool(true)), ("false", Data::Bool(false)), ("null", Data::Null)];
+        let words = [("true", Data::Bool(true)), ("false", Data::Bool(false)), ("null", Data::Null)];
         for (word, data) in words {
             if rest.starts_with(word.as_bytes()) {
                 self.at += word.len();

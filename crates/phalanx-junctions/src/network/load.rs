@@ -11,8 +11,8 @@ use std::collections::HashMap;
 const FARTHEST: f64 = 1e7;
 /// Lanes shorter than this make no sense, and vehicles would pass any number of them in a step.
 const SHORTEST_LANE: f64 = 1.0;
-/// Pairs of straight pieces of links that are tried for crossings at one intersection.
-const MOST_PAIRS: usize = 100_000_000;
+/// Straight pieces of links at one intersection; every pair of them is tried for a crossing.
+const MOST_PIECES: usize = 4000;
 
 type Ids<'a> = HashMap<&'a str, usize>;
 
@@ -205,13 +205,13 @@ fn read_intersection(
     for field in item.field("roadLinks")?.array()? {
         let place = format!("{place} roadLink {}", movements.len());
         let movement = field.item()?.called(&place);
-        let index = movements.len() as u32;
-        movements.push(read_movement(movement, number, index, intersection.width, road_ids, network)?);
+        movements.push(read_movement(movement, number, intersection.width, road_ids, network)?);
     }
     let shapes = &network.shape[network.lane_count + first_link..];
     let pieces: usize = shapes.iter().map(|shape| shape.len() - 1).sum();
-    if pieces.saturating_mul(pieces) > MOST_PAIRS {
-        return Err(item.error(format!("its links have {pieces} straight pieces, at most 10000 are allowed")));
+    if pieces > MOST_PIECES {
+        let what = format!("its laneLinks have {pieces} straight pieces, at most {MOST_PIECES} are allowed");
+        return Err(item.error(what));
     }
     all_crossings.extend(crossings(network.lane_count + first_link, shapes));
 
@@ -242,7 +242,6 @@ fn read_phase(item: Item<'_>, movements: usize) -> Result<Phase> {
 fn read_movement(
     item: Item<'_>,
     intersection: usize,
-    index: u32,
     width: f64,
     road_ids: &Ids<'_>,
     network: &mut Network,
@@ -288,13 +287,7 @@ fn read_movement(
         }
         network.length.push(length);
         network.shape.push(shape);
-        network.link.push(Link {
-            start: start_lane as u32,
-            end: end_lane as u32,
-            turn,
-            junction: network.junctions.len() as u32,
-            movement: index,
-        });
+        network.link.push(Link { start: start_lane as u32, end: end_lane as u32, turn });
     }
     let links = first..network.length.len();
     let mut entry_lanes: Vec<usize> =

@@ -128,8 +128,6 @@ pub(crate) struct Link {
     pub start: u32,
     pub end: u32,
     pub turn: Turn,
-    pub junction: u32,
-    pub movement: u32,
 }
 
 /// Many short lists in one piece of memory.

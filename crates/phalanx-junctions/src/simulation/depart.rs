@@ -61,8 +61,9 @@ impl Simulation {
             let last = state.places[lane as usize].last;
             if last != NONE {
                 let tail = &state.vehicles[last as usize];
-                let room = fixed.drivers[tail.kind as usize].length + fixed.drivers[vehicle.kind as usize].min_gap;
-                if !(tail.distance > room) {
+                let room =
+                    fixed.drivers[tail.kind as usize].length + fixed.drivers[vehicle.kind as usize].min_gap;
+                if tail.distance <= room {
                     continue;
                 }
             }
@@ -119,11 +120,6 @@ fn plan(fixed: &Fixed, state: &mut State, vehicle: Starting) {
     if let Ok(entry) = entry {
         state.by_priority[entry].1 = slot;
     }
-    let queue = &mut state.queues[lane as usize];
-    match queue.last {
-        NONE => queue.first = slot,
-        last => state.vehicles[last as usize].behind = slot,
-    }
-    queue.last = slot;
+    state.enqueue(slot, lane);
     state.waiting_outside += 1;
 }

@@ -151,7 +151,8 @@ impl Fixed {
                 Rest::Entered | Rest::Moved | Rest::Waits => false,
                 Rest::BehindLeader => ahead.is_some_and(|ahead| ahead.rest >= Rest::Waits),
                 Rest::BehindLeaderAtRed => {
-                    ahead.is_some_and(|ahead| ahead.rest >= Rest::Waits) && !state.green[vehicle.next as usize]
+                    ahead.is_some_and(|ahead| ahead.rest >= Rest::Waits)
+                        && !state.green[vehicle.next as usize]
                 }
                 Rest::AtRed => !state.green[vehicle.next as usize],
             };
@@ -211,7 +212,7 @@ impl Fixed {
         } else {
             match reason {
                 None => Rest::BehindLeader,
-                Some((speed, Reason::Red)) if speed == 0.0 => Rest::AtRed,
+                Some((0.0, Reason::Red)) => Rest::AtRed,
                 Some((_, Reason::Red)) => Rest::BehindLeaderAtRed,
                 Some(_) => Rest::Waits,
             }

@@ -31,7 +31,7 @@ impl Fixed {
         let (link, x) = if self.is_link(vehicle.next) {
             let red = !state.green[vehicle.next as usize];
             if (red || !self.may_enter(state, driver, self.network.link(vehicle.next as usize).end))
-                && !(braking_way > way)
+                && braking_way <= way
             {
                 let reason = if red { Reason::Red } else { Reason::Blocker(NONE) };
                 return (min(z, driver.stop(vehicle.speed, way)), reason);
@@ -95,7 +95,7 @@ impl Fixed {
         let mut slot = state.places[number as usize].first;
         while slot != NONE {
             let vehicle = &state.vehicles[slot as usize];
-            let passed = vehicle.distance > at && !(vehicle.distance - at - length_of(vehicle) <= 0.0);
+            let passed = vehicle.distance > at && vehicle.distance - at - length_of(vehicle) > 0.0;
             if !passed {
                 return Some((slot, at - vehicle.distance));
             }
@@ -158,7 +158,8 @@ impl Fixed {
 
 /// Whether a vehicle is in, or waits for one that is in, a cycle of vehicles that yielded to each other in the last step.
 fn waits_in_a_cycle(state: &State, vehicle: u32) -> bool {
-    let blocker = |vehicle: u32| if vehicle == NONE { NONE } else { state.vehicles[vehicle as usize].blocker };
+    let blocker =
+        |vehicle: u32| if vehicle == NONE { NONE } else { state.vehicles[vehicle as usize].blocker };
     let (mut slow, mut fast) = (vehicle, vehicle);
     while fast != NONE && blocker(fast) != NONE {
         slow = blocker(slow);

@@ -7,6 +7,7 @@ mod junction;
 mod leader;
 mod moving;
 mod observe;
+mod save;
 mod signal;
 mod state;
 
@@ -16,6 +17,7 @@ use crate::network::Network;
 use crate::random::MersenneTwister;
 use drive::Scratch;
 use driver::Driver;
+use observe::Fnv;
 use state::{Place, Queue, State};
 use std::sync::Arc;
 
@@ -52,6 +54,8 @@ struct Fixed {
     entry_lanes: Vec<u32>,
     /// Links that are green, per junction and phase.
     green_links: Vec<Vec<Vec<u32>>>,
+    /// Tells simulations apart that cannot read each other's states.
+    fingerprint: u64,
 }
 
 /// Traffic on a network, second by second.
@@ -101,10 +105,11 @@ impl Simulation {
         if settings.own_program {
             signal::check_program(&network)?;
         }
-        let hardest =
-            demand.kinds.iter().fold(0.0, |most: f64, kind| most.max(kind.max_neg_acc).max(kind.usual_neg_acc));
-        let drivers =
-            demand.kinds.iter().map(|kind| Driver::new(kind, settings.interval, hardest)).collect();
+        let hardest = demand
+            .kinds
+            .iter()
+            .fold(0.0, |most: f64, kind| most.max(kind.max_neg_acc).max(kind.usual_neg_acc));
+        let drivers = demand.kinds.iter().map(|kind| Driver::new(kind, settings.interval, hardest)).collect();
         let mut is_entry = vec![false; network.lane_count()];
         for route in demand.flow_route.iter().flatten() {
             for &lane in demand.routes.first_lanes(*route) {
@@ -112,6 +117,7 @@ impl Simulation {
             }
         }
         let fixed = Fixed {
+            fingerprint: fingerprint(&network, &demand, &settings, &schedule),
             longest: demand.kinds.iter().fold(0.0, |most: f64, kind| most.max(kind.length)),
             drivers,
             entry_lanes: (0..network.lane_count() as u32).filter(|&lane| is_entry[lane as usize]).collect(),
@@ -217,4 +223,36 @@ fn check_interval(settings: &Settings) -> Result<()> {
     } else {
         Err(Error::setting("interval", format!("must be from 0.01 to 10 seconds, is {}", settings.interval)))
     }
+}
+
+/// A hash of what a state depends on.
+fn fingerprint(network: &Network, demand: &Demand, settings: &Settings, schedule: &Schedule) -> u64 {
+    let mut hash = Fnv::default();
+    let mut add = |number: u64| hash.add(&number.to_le_bytes());
+    add(settings.interval.to_bits());
+    add(u64::from(settings.seed));
+    add(u64::from(settings.own_program));
+    network.length.iter().chain(&network.limit).for_each(|length| add(length.to_bits()));
+    for link in &network.link {
+        add(u64::from(link.start) << 32 | u64::from(link.end));
+    }
+    for phase in network.junctions.iter().flat_map(|junction| &junction.phases) {
+        add(phase.green.len() as u64);
+        phase.green.iter().for_each(|&movement| add(movement as u64));
+        add(phase.time.to_bits());
+    }
+    for (flow, route) in demand.flows().iter().zip(&demand.flow_route) {
+        flow.vehicle.numbers().into_iter().for_each(|number| add(number.to_bits()));
+        route
+            .map_or(&[][..], |route| demand.routes.path(route))
+            .iter()
+            .for_each(|&road| add(u64::from(road)));
+        add(flow.interval.to_bits());
+        add(u64::from(flow.start_time as u32) << 32 | u64::from(flow.end_time as u32));
+    }
+    for &(step, flow) in schedule.list().unwrap_or_default() {
+        add(u64::from(step) << 32 | u64::from(flow));
+    }
+    add(schedule.list().is_some().into());
+    hash.0
 }

@@ -168,7 +168,8 @@ impl Simulation {
     ///
     /// Two simulations that agree in it after every step have made the same trajectories, bit for bit.
     pub fn hash(&self) -> u64 {
-        let mut vehicles: Vec<_> = self.living().filter(|vehicle| vehicle.1).map(|(vehicle, _)| vehicle).collect();
+        let mut vehicles: Vec<_> =
+            self.living().filter(|vehicle| vehicle.1).map(|(vehicle, _)| vehicle).collect();
         vehicles.sort_unstable_by_key(|vehicle| id_of(vehicle));
         let mut hash = Fnv::default();
         for vehicle in vehicles {

@@ -24,7 +24,9 @@ pub(super) fn check_program(network: &Network) -> Result<()> {
         let time: f64 = junction.phases.iter().map(|phase| phase.time).sum();
         if time < SHORTEST_PROGRAM {
             let id = network.junction_id(number);
-            let what = format!("phases of junction {id:?} take {time} s together, at least {SHORTEST_PROGRAM} are needed");
+            let what = format!(
+                "phases of junction {id:?} take {time} s together, at least {SHORTEST_PROGRAM} are needed"
+            );
             return Err(Error::setting("own_program", what));
         }
     }

@@ -151,6 +151,16 @@ impl State {
         self.vehicles[slot as usize].behind = NONE;
     }
 
+    /// Puts a vehicle behind the last one of the queue that waits to enter a lane.
+    pub fn enqueue(&mut self, slot: u32, lane: u32) {
+        let queue = &mut self.queues[lane as usize];
+        match queue.last {
+            NONE => queue.first = slot,
+            last => self.vehicles[last as usize].behind = slot,
+        }
+        queue.last = slot;
+    }
+
     /// Takes a vehicle from its drivable.
     pub fn remove(&mut self, slot: u32, drivable: u32) {
         let behind = self.vehicles[slot as usize].behind;
