@@ -1,7 +1,8 @@
-//! How fast is one core? `cargo run --release -p phalanx-junctions --example speed -- roadnet.json flow.json [steps] [runs]`
+//! How fast is one core? `cargo run --release -p phalanx-junctions --example speed -- roadnet.json flow.json
+//! [steps] [runs]`
 //!
-//! Files may be compressed with gzip. Signals follow the program of the file. Prints vehicle-steps per second (vehicles in
-//! the network, summed over the steps), the median of the runs.
+//! Files may be compressed with gzip. Signals follow the program of the file. Prints vehicle-steps per second
+//! (vehicles in the network, summed over the steps), the median of the runs.
 
 use flate2::read::GzDecoder;
 use phalanx_junctions::{Demand, Network, Settings, Simulation};

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 
 /// Time that vehicles spend on the way to signals: what most published tables call average travel time.
 ///
-/// For every vehicle and junction it counts from the first second on a lane that ends at the junction to the last second
-/// at which it leaves one. So waiting outside, the inside of junctions and the last road are left out, and a vehicle that
-/// comes back to a junction is charged for all that lies between. A policy that blocks the entrances looks good in it:
-/// [`Simulation::average_travel_time`] counts everything.
+/// For every vehicle and junction it counts from the first second on a lane that ends at the junction to the
+/// last second at which it leaves one. So waiting outside, the inside of junctions and the last road are left
+/// out, and a vehicle that comes back to a junction is charged for all that lies between. A policy that
+/// blocks the entrances looks good in it: [`Simulation::average_travel_time`] counts everything.
 #[derive(Clone, Debug, Default)]
 pub struct ApproachTimes {
     vehicles: BTreeMap<VehicleId, Vec<Stay>>,
@@ -51,7 +51,8 @@ impl ApproachTimes {
         }
     }
 
-    /// Mean over the vehicles that were on such a lane; those that still are count up to `end`. 0 if there are none.
+    /// Mean over the vehicles that were on such a lane; those that still are count up to `end`. 0 if there
+    /// are none.
     pub fn mean(&self, end: f64) -> f64 {
         if self.vehicles.is_empty() {
             return 0.0;

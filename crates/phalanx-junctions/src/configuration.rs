@@ -47,8 +47,8 @@ mod tests {
 
     #[test]
     fn is_read() {
-        let text = r#"{"interval": 1.0, "seed": 3, "dir": "data/", "roadnetFile": "r.json", "flowFile": "f.json",
-            "rlTrafficLight": true, "laneChange": false, "saveReplay": false}"#;
+        let text = r#"{"interval": 1.0, "seed": 3, "dir": "data/", "roadnetFile": "r.json",
+            "flowFile": "f.json", "rlTrafficLight": true, "laneChange": false, "saveReplay": false}"#;
         let configuration = Configuration::read(text).unwrap();
         assert_eq!(configuration.roadnet_file, "data/r.json");
         assert_eq!(configuration.settings, Settings { interval: 1.0, seed: 3, own_program: false });

@@ -117,7 +117,8 @@ const CURVE_PIECES: usize = 10;
 
 /// The curve from the end of lane `start` to the beginning of lane `end` over an intersection.
 ///
-/// `start` and `end` reach to the middle of the intersection; `start_width` and `end_width` are what to leave out there.
+/// `start` and `end` reach to the middle of the intersection; `start_width` and `end_width` are what to leave
+/// out there.
 pub(crate) fn curve(start: &[Point], start_width: f64, end: &[Point], end_width: f64) -> Vec<Point> {
     let leave = polyline_length(start) - start_width;
     let arrive = 0.0 + end_width;

@@ -1,10 +1,10 @@
 //! Traffic on a network of roads with signals: a microscopic engine that reproduces
 //! [CityFlow](https://github.com/cityflow-project/CityFlow) bit for bit.
 //!
-//! It reads CityFlow's `roadnet.json` and `flow.json`, with lane changes off, and makes the same trajectories: every
-//! position and speed in every second has the same bits. It is meant for reinforcement learning and for controllers of
-//! signals: a [`Simulation`] is a small value that is copied, saved and restored at will, and many of them run side by side
-//! on one shared [`Network`].
+//! It reads CityFlow's `roadnet.json` and `flow.json`, with lane changes off, and makes the same
+//! trajectories: every position and speed in every second has the same bits. It is meant for reinforcement
+//! learning and for controllers of signals: a [`Simulation`] is a small value that is copied, saved and
+//! restored at will, and many of them run side by side on one shared [`Network`].
 //!
 //! ```
 //! use phalanx_junctions::{Demand, Network, Settings, Simulation, TownSettings};
@@ -32,18 +32,19 @@
 //!
 //! # What is modelled
 //!
-//! Lanes and links through junctions are *drivables*, numbered lanes first. Each vehicle follows the one ahead, stops at red
-//! lights and where the lane behind a junction is full, and yields at crossings of links. The order of all operations on
-//! floating-point numbers is CityFlow's (commit 81ee0f4, x86-64, no fused multiply-add), down to how decimal numbers of the
-//! files are rounded.
+//! Lanes and links through junctions are *drivables*, numbered lanes first. Each vehicle follows the one
+//! ahead, stops at red lights and where the lane behind a junction is full, and yields at crossings of links.
+//! The order of all operations on floating-point numbers is CityFlow's (commit 81ee0f4, x86-64, no fused
+//! multiply-add), down to how decimal numbers of the files are rounded.
 //!
-//! Left out: lane changes, which CityFlow itself does not repeat from run to run, and changing routes on the way.
+//! Left out: lane changes, which CityFlow itself does not repeat from run to run, and changing routes on the
+//! way.
 //!
 //! # Speed
 //!
-//! Only what can change is computed. A vehicle that stands behind one that stands, or at a red light, is skipped: the next
-//! step would give the same bits. So is the car-following law where the leader is too far to matter. Crossings are looked
-//! up when someone asks, not noted for all. `examples/speed.rs` measures.
+//! Only what can change is computed. A vehicle that stands behind one that stands, or at a red light, is
+//! skipped: the next step would give the same bits. So is the car-following law where the leader is too far
+//! to matter. Crossings are looked up when someone asks, not noted for all. `examples/speed.rs` measures.
 
 #![forbid(unsafe_code)]
 

@@ -339,3 +339,40 @@ fn damaged_states_are_refused() {
     }
     assert_eq!(simulation.save(), saved);
 }
+
+/// The checksum at the end of a state.
+fn checksum(bytes: &[u8]) -> [u8; 8] {
+    let start = 14_695_981_039_346_656_037u64;
+    let hash = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(1_099_511_628_211);
+    bytes.iter().fold(start, hash).to_le_bytes()
+}
+
+#[test]
+fn states_with_a_forged_checksum_are_refused_or_run() {
+    let (mut simulation, _) =
+        support::simulation(&support::shipped(), &support::index(&support::shipped())[11]);
+    for _ in 0..400 {
+        simulation.step();
+    }
+    let saved = simulation.save();
+    let content = &saved[..saved.len() - 8];
+    let mut choices = Choices::new(2);
+    let mut run = 0;
+    for _ in 0..2000 {
+        let mut bytes = content.to_vec();
+        // Vehicles are at the end.
+        let vehicles = bytes.len() * 2 / 3;
+        let place = if choices.below(2) == 0 { 16 } else { vehicles };
+        let place = place + choices.below(bytes.len() - place);
+        bytes[place] ^= 1 << choices.below(8);
+        bytes.extend(checksum(&bytes));
+        match simulation.restore(&bytes) {
+            Err(error) => check_message(&error),
+            Ok(()) => {
+                run += 1;
+                (0..20).for_each(|_| simulation.step());
+            }
+        }
+    }
+    assert!(run > 100, "{run}");
+}

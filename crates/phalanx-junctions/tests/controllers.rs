@@ -1,4 +1,5 @@
-//! Do scripted controllers reach the travel times that they have on CityFlow? Needs the data beside the checkout.
+//! Do scripted controllers reach the travel times that they have on CityFlow? Needs the data beside the
+//! checkout.
 
 mod support;
 
@@ -116,7 +117,8 @@ fn scripted_controllers_have_the_travel_times_of_the_reference() {
         (Protocol(5, 2, 8), MaxPressure(Sum), [375.23, 271.27, 293.10, 306.69, 424.84, 1163.65]),
         (Protocol(5, 2, 8), MaxPressure(Mean), [325.14, 266.53, 278.75, 306.10, 407.84, 254.82]),
     ];
-    // The tables' measure, which the reference was asked for with lane changes on; they are worth less than 1 %.
+    // The tables' measure, which the reference was asked for with lane changes on; they are worth less than 1
+    // %.
     let tables = [
         [429.27, 370.34, 384.89, 497.87, 408.31],
         [274.99, 246.41, 244.63, 289.55, 349.85],

@@ -54,7 +54,7 @@ impl Default for VehicleKind {
 
 impl VehicleKind {
     /// Names as in the file, values, and what is allowed.
-    fn ranges(&self) -> [(&'static str, f64, [f64; 2]); 9] {
+    pub(crate) fn ranges(&self) -> [(&'static str, f64, [f64; 2]); 9] {
         [
             ("length", self.length, [0.1, 1000.0]),
             ("width", self.width, [0.0, 1000.0]),
@@ -139,8 +139,8 @@ pub struct Demand {
 impl Demand {
     /// Reads a `flow.json` for `network`. Numbers are rounded as CityFlow's reader rounds them.
     ///
-    /// A flow without a way between its roads is no error, as in CityFlow: its first vehicle vanishes, and no more come.
-    /// [`Demand::require_routes`] refuses it.
+    /// A flow without a way between its roads is no error, as in CityFlow: its first vehicle vanishes, and no
+    /// more come. [`Demand::require_routes`] refuses it.
     ///
     /// # Errors
     /// One line that names the line of the file, the flow, what is wrong and what is allowed.

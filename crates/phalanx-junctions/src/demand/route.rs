@@ -1,4 +1,5 @@
-//! Ways through the network: shortest paths between the roads of a route, and the link to take from every lane on them.
+//! Ways through the network: shortest paths between the roads of a route, and the link to take from every
+//! lane on them.
 
 use crate::network::Network;
 use std::collections::HashMap;
@@ -11,7 +12,8 @@ pub(crate) const NONE: u32 = u32::MAX;
 pub(crate) struct Routes {
     /// The roads of all routes, one route after the other.
     pub path: Vec<u32>,
-    /// For every entry of `path`: where the links of its road's lanes stand in `next`; `NONE` for the last road.
+    /// For every entry of `path`: where the links of its road's lanes stand in `next`; `NONE` for the last
+    /// road.
     pub turn: Vec<u32>,
     /// Links to take, by lane of a road; `NONE` where no link leads on.
     pub next: Vec<u32>,
@@ -154,7 +156,8 @@ fn end_road(network: &Network, link: u32) -> u32 {
     network.lane_road[network.link(link as usize).end as usize]
 }
 
-/// The link from `lane` to road `next` from whose end a link leads to road `after`: the one that changes lanes least.
+/// The link from `lane` to road `next` from whose end a link leads to road `after`: the one that changes
+/// lanes least.
 fn best_link(network: &Network, lane: usize, next: u32, after: u32) -> u32 {
     let index = |lane: usize| lane - network.roads()[network.lane_road(lane)].lanes.start;
     let mut best = (NONE, usize::MAX);

@@ -17,10 +17,10 @@ pub(super) fn text(town: &Town, settings: &TownSettings) -> String {
     for second in 0..settings.seconds {
         for entrance in (0..town.nodes.len()).filter(|&node| !town.nodes[node].is_junction) {
             if uniform(&mut random) < settings.vehicles_per_hour / 3600.0 {
-                let route = route(town, entrance, settings, &mut random);
+                let route = route(town, entrance, settings, &mut random).join(", ");
                 entries.push(format!(
-                    "{{\"vehicle\": {vehicle}, \"route\": [{}], \"interval\": 1.0, \"startTime\": {second}, \"endTime\": {second}}}",
-                    route.join(", ")
+                    r#"{{"vehicle": {vehicle},
+ "route": [{route}], "interval": 1.0, "startTime": {second}, "endTime": {second}}}"#
                 ));
             }
         }
@@ -30,18 +30,8 @@ pub(super) fn text(town: &Town, settings: &TownSettings) -> String {
 
 fn vehicle_text(max_speed: f64) -> String {
     let kind = VehicleKind { max_speed, ..VehicleKind::default() };
-    format!(
-        "{{\"length\": {}, \"width\": {}, \"maxPosAcc\": {}, \"maxNegAcc\": {}, \"usualPosAcc\": {}, \"usualNegAcc\": {}, \"minGap\": {}, \"maxSpeed\": {}, \"headwayTime\": {}}}",
-        kind.length,
-        kind.width,
-        kind.max_pos_acc,
-        kind.max_neg_acc,
-        kind.usual_pos_acc,
-        kind.usual_neg_acc,
-        kind.min_gap,
-        kind.max_speed,
-        kind.headway_time
-    )
+    let members = kind.ranges().map(|(name, value, _)| format!("\"{name}\": {value}"));
+    format!("{{{}}}", members.join(", "))
 }
 
 /// The roads of a vehicle that enters at a node and turns as chance wants until it leaves the town.
@@ -61,7 +51,8 @@ fn route(town: &Town, entrance: usize, settings: &TownSettings, random: &mut Mer
     roads
 }
 
-/// The side on which a vehicle that drives towards `side` leaves a junction: by the shares of the turns that exist.
+/// The side on which a vehicle that drives towards `side` leaves a junction: by the shares of the turns that
+/// exist.
 fn turn(arms: &[Option<usize>; SIDES], side: usize, shares: [f64; 3], random: &mut MersenneTwister) -> usize {
     let sides = [(side + 1) % SIDES, side, (side + 3) % SIDES];
     let shares = [0, 1, 2].map(|turn| if arms[sides[turn]].is_some() { shares[turn] } else { 0.0 });

@@ -16,9 +16,9 @@ pub struct Files {
     pub flow: String,
 }
 
-/// What a town is like. Every junction has nine phases: 0 right turns only, 1 straight on from west and east, 2 from south
-/// and north, 3 and 4 the same to the left, 5 to 8 everything from west, east, south and north. Right turns are always
-/// green.
+/// What a town is like. Every junction has nine phases: 0 right turns only, 1 straight on from west and east,
+/// 2 from south and north, 3 and 4 the same to the left, 5 to 8 everything from west, east, south and north.
+/// Right turns are always green.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TownSettings {
     /// Junctions from south to north, 1 to 100.
@@ -48,15 +48,17 @@ pub struct TownSettings {
 /// What makes a town irregular.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Irregular {
-    /// Share of roads between junctions, and of entrances, that are missing, 0 to 1. A junction keeps at least three roads,
-    /// and every place can still be reached from every other, so high shares leave more roads than asked for.
+    /// Share of roads between junctions, and of entrances, that are missing, 0 to 1. A junction keeps at
+    /// least three roads, and every place can still be reached from every other, so high shares leave more
+    /// roads than asked for.
     pub missing: f64,
     /// How far a junction may lie off its place in the grid, as a share of the shortest road, 0 to 0.3.
     pub shift: f64,
 }
 
 impl Default for TownSettings {
-    /// A grid of 3 × 4 junctions with roads of 300 m, three lanes and the turning shares of the common benchmarks.
+    /// A grid of 3 × 4 junctions with roads of 300 m, three lanes and the turning shares of the common
+    /// benchmarks.
     fn default() -> Self {
         Self {
             rows: 3,

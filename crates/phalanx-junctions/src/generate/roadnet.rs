@@ -2,7 +2,6 @@
 
 use super::TownSettings;
 use super::town::{Node, SIDES, Town, opposite};
-use std::fmt::Write;
 
 const LANE_WIDTH: f64 = 4.0;
 const YELLOW_SECONDS: u32 = 5;
@@ -64,25 +63,23 @@ pub(super) fn text(town: &Town, settings: &TownSettings) -> String {
             }
         }
     }
-    format!(
-        "{{\"intersections\": [\n{}\n],\n\"roads\": [\n{}\n]}}\n",
-        intersections.join(",\n"),
-        roads.join(",\n")
-    )
+    let (intersections, roads) = (intersections.join(",\n"), roads.join(",\n"));
+    format!("{{\"intersections\": [\n{intersections}\n],\n\"roads\": [\n{roads}\n]}}\n")
 }
 
 fn road(from: &Node, side: usize, to: &Node, settings: &TownSettings) -> String {
-    let point = |node: &Node| format!("{{\"x\": {}, \"y\": {}}}", node.point.x, node.point.y);
-    let lane = format!("{{\"width\": {LANE_WIDTH}, \"maxSpeed\": {}}}", settings.speed_limit);
+    let (id, start, end) = (road_id(from, side), intersection_id(from), intersection_id(to));
+    let points = [from, to].map(point).join(", ");
+    let lane = format!(r#"{{"width": {LANE_WIDTH}, "maxSpeed": {}}}"#, settings.speed_limit);
+    let lanes = vec![lane; settings.lanes].join(", ");
     format!(
-        "{{\"id\": \"{}\", \"startIntersection\": \"{}\", \"endIntersection\": \"{}\", \"points\": [{}, {}], \"lanes\": [{}]}}",
-        road_id(from, side),
-        intersection_id(from),
-        intersection_id(to),
-        point(from),
-        point(to),
-        vec![lane; settings.lanes].join(", ")
+        r#"{{"id": "{id}", "startIntersection": "{start}", "endIntersection": "{end}",
+ "points": [{points}], "lanes": [{lanes}]}}"#
     )
+}
+
+fn point(node: &Node) -> String {
+    format!(r#"{{"x": {}, "y": {}}}"#, node.point.x, node.point.y)
 }
 
 fn intersection(town: &Town, node: &Node, settings: &TownSettings) -> String {
@@ -91,22 +88,14 @@ fn intersection(town: &Town, node: &Node, settings: &TownSettings) -> String {
     let coming = arms().map(|(side, other)| road_id(other, opposite(side)));
     let going = arms().map(|(side, _)| road_id(node, side));
     let roads: Vec<_> = coming.chain(going).map(|id| format!("\"{id}\"")).collect();
-    let mut text = format!(
-        "{{\"id\": \"{}\", \"point\": {{\"x\": {}, \"y\": {}}}, \"virtual\": {}, \"roads\": [{}]",
-        intersection_id(node),
-        node.point.x,
-        node.point.y,
-        !node.is_junction,
-        roads.join(", ")
-    );
-    if node.is_junction {
-        add_signals(&mut text, town, node, settings);
-    }
-    text.push('}');
-    text
+    let (id, point, roads) = (intersection_id(node), point(node), roads.join(", "));
+    let is_virtual = !node.is_junction;
+    let signals = if node.is_junction { signals(town, node, settings) } else { String::new() };
+    format!(r#"{{"id": "{id}", "point": {point}, "virtual": {is_virtual}, "roads": [{roads}]{signals}}}"#)
 }
 
-fn add_signals(text: &mut String, town: &Town, node: &Node, settings: &TownSettings) {
+/// What only an intersection with signals has.
+fn signals(town: &Town, node: &Node, settings: &TownSettings) -> String {
     let turnings: Vec<_> = (0..SIDES)
         .flat_map(|from| (0..SIDES).map(move |to| Turning { from, to }))
         .filter(|turning| turning.from != turning.to)
@@ -116,35 +105,37 @@ fn add_signals(text: &mut String, town: &Town, node: &Node, settings: &TownSetti
     let phases: Vec<_> = (0..9).map(|phase| light_phase(phase, &turnings, node)).collect();
     let indices: Vec<_> = (0..turnings.len()).map(|index| index.to_string()).collect();
     let width = LANE_WIDTH * settings.lanes as f64 + 3.0;
-    // Writing to a text cannot fail.
-    let _ = write!(
-        text,
-        ", \"width\": {width},\n\"roadLinks\": [\n{}\n],\n\"trafficLight\": {{\"roadLinkIndices\": [{}], \"lightphases\": [\n{}\n]}}",
-        links.join(",\n"),
-        indices.join(", "),
-        phases.join(",\n")
-    );
+    let (links, phases, indices) = (links.join(",\n"), phases.join(",\n"), indices.join(", "));
+    format!(
+        r#", "width": {width},
+ "roadLinks": [
+{links}
+ ],
+ "trafficLight": {{"roadLinkIndices": [{indices}], "lightphases": [
+{phases}
+ ]}}"#
+    )
 }
 
 fn road_link(town: &Town, node: &Node, turning: &Turning, settings: &TownSettings) -> String {
     let start = node.arms[turning.from].map(|other| road_id(&town.nodes[other], opposite(turning.from)));
+    let (start, end) = (start.unwrap_or_default(), road_id(node, turning.to));
+    let (kind, direction) = (turning.kind(), opposite(turning.from));
     let mut lane_links = Vec::new();
     for from in turning.lanes(settings.lanes) {
         for to in 0..settings.lanes {
-            lane_links.push(format!("{{\"startLaneIndex\": {from}, \"endLaneIndex\": {to}}}"));
+            lane_links.push(format!(r#"{{"startLaneIndex": {from}, "endLaneIndex": {to}}}"#));
         }
     }
+    let lane_links = lane_links.join(", ");
     format!(
-        "{{\"type\": \"{}\", \"startRoad\": \"{}\", \"endRoad\": \"{}\", \"direction\": {}, \"laneLinks\": [{}]}}",
-        turning.kind(),
-        start.unwrap_or_default(),
-        road_id(node, turning.to),
-        opposite(turning.from),
-        lane_links.join(", ")
+        r#"  {{"type": "{kind}", "startRoad": "{start}", "endRoad": "{end}", "direction": {direction},
+   "laneLinks": [{lane_links}]}}"#
     )
 }
 
-/// A phase. Where only one road of an axis is left, its phases all serve that road, so that no phase is useless.
+/// A phase. Where only one road of an axis is left, its phases all serve that road, so that no phase is
+/// useless.
 fn light_phase(phase: usize, turnings: &[Turning], node: &Node) -> String {
     let axis = if matches!(phase, 1 | 3 | 5 | 6) { [WEST, EAST] } else { [SOUTH, NORTH] };
     let there: Vec<_> = axis.into_iter().filter(|&side| node.arms[side].is_some()).collect();
@@ -167,5 +158,5 @@ fn light_phase(phase: usize, turnings: &[Turning], node: &Node) -> String {
         .map(|(index, _)| index.to_string())
         .collect();
     let seconds = if phase == 0 { YELLOW_SECONDS } else { GREEN_SECONDS };
-    format!("{{\"time\": {seconds}, \"availableRoadLinks\": [{}]}}", green.join(", "))
+    format!(r#"  {{"time": {seconds}, "availableRoadLinks": [{}]}}"#, green.join(", "))
 }

@@ -1,7 +1,7 @@
 //! Decimal numbers as RapidJSON's fast path reads them, which is not correctly rounded.
 //!
-//! CityFlow reads its files with RapidJSON. One coordinate in ten to a hundred differs in the last bit from a correct
-//! parse, and trajectories differ with it, so the rule is repeated here digit by digit.
+//! CityFlow reads its files with RapidJSON. One coordinate in ten to a hundred differs in the last bit from a
+//! correct parse, and trajectories differ with it, so the rule is repeated here digit by digit.
 
 use std::sync::LazyLock;
 

@@ -156,8 +156,9 @@ fn check_shapes(shapes: &[Vec<Point>], id: &str, file: Item<'_>) -> Result<()> {
         let length = polyline_length(shape);
         if !(SHORTEST_LANE..=10.0 * FARTHEST).contains(&length) {
             let place = format!("road {id:?}");
-            let what = "its lanes between the intersections must be at least 1 m long and without a piece of length 0";
-            return Err(file.called(&place).error(format!("{what}, one has length {length}")));
+            let what =
+                "lanes must be at least 1 m long between the intersections, without a piece of length 0";
+            return Err(file.called(&place).error(format!("{what}; one has length {length}")));
         }
     }
     Ok(())

@@ -101,8 +101,8 @@ pub struct Crossing {
 
 /// A road network, read from a `roadnet.json`.
 ///
-/// *Drivables* are what vehicles can be on: all lanes (by road, innermost first), then all links through junctions, in the
-/// order of the file.
+/// *Drivables* are what vehicles can be on: all lanes (by road, innermost first), then all links through
+/// junctions, in the order of the file.
 #[derive(Clone, Debug)]
 pub struct Network {
     pub(crate) roads: Vec<Road>,

@@ -1,7 +1,8 @@
 //! The sort of libstdc++, which is not stable.
 //!
-//! Crossings at the same distance are common (links that leave the same lane cross at distance 0), and their order decides
-//! who becomes the blocker of whom. So the order that the reference's compiler produces is part of the model.
+//! Crossings at the same distance are common (links that leave the same lane cross at distance 0), and their
+//! order decides who becomes the blocker of whom. So the order that the reference's compiler produces is part
+//! of the model.
 
 use std::mem::swap;
 

@@ -37,7 +37,8 @@ impl Simulation {
             starting.push(Starting { road, flow, number: made[flow as usize], priority });
             made[flow as usize] += 1;
         });
-        // First lanes are drawn after all priorities, by road and then in the order in which vehicles were made.
+        // First lanes are drawn after all priorities, by road and then in the order in which vehicles were
+        // made.
         starting.sort_by_key(|vehicle| vehicle.road);
         for &vehicle in &*starting {
             plan(fixed, state, vehicle);

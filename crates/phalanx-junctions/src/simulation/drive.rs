@@ -113,8 +113,8 @@ pub(super) fn for_each_bit(words: &[u64], mut act: impl FnMut(u32)) {
     }
 }
 
-/// Finds the links from which a foe can come: those with vehicles, with one whose tail may still be on them, and green
-/// ones with one that comes next.
+/// Finds the links from which a foe can come: those with vehicles, with one whose tail may still be on them,
+/// and green ones with one that comes next.
 fn mark_busy(fixed: &Fixed, state: &State, busy: &mut Busy) {
     busy.next_step(state.places.len());
     for_each_bit(&state.occupied, |drivable| {

@@ -92,8 +92,8 @@ impl Driver {
 
     /// A gap from which on `follow` returns at least the largest speed, whatever the leader does.
     ///
-    /// Each of the three bounds in it is at least m for a leader that stands, and grows with the gap and with the leader's
-    /// speed. The millimetre on top is far more than rounding can take away.
+    /// Each of the three bounds in it is at least m for a leader that stands, and grows with the gap and with
+    /// the leader's speed. The millimetre on top is far more than rounding can take away.
     fn free_gap_among(&self, hardest: f64) -> f64 {
         let m = self.max_speed;
         let by_brake = |brake: &Brake, g0: f64| {
@@ -124,7 +124,8 @@ impl Driver {
         v - self.hardest.per_step
     }
 
-    /// Speed from which `brake` stops in time behind a leader that brakes with `leader_brake` from `leader_speed`.
+    /// Speed from which `brake` stops in time behind a leader that brakes with `leader_brake` from
+    /// `leader_speed`.
     #[inline(always)]
     fn safe(&self, brake: &Brake, v: f64, leader_brake: &Brake, leader_speed: f64, gap: f64, g0: f64) -> f64 {
         let c = v * self.dt / 2.0 + g0 - leader_brake.way(leader_speed) - gap;
@@ -196,5 +197,54 @@ impl Driver {
         } else {
             ((target - v) / a / dt).ceil() + ((d - way) / target / dt).ceil()
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn kinds() -> impl Strategy<Value = VehicleKind> {
+        let forces = (0.1..10.0, 0.1..10.0, 0.1..10.0, 0.1..10.0);
+        ((1.0..20.0, 0.0..5.0, 0.5..40.0, 0.0..5.0), forces).prop_map(
+            |((length, min_gap, max_speed, headway_time), (a, b, c, d))| VehicleKind {
+                length,
+                min_gap,
+                max_speed,
+                headway_time,
+                max_pos_acc: a,
+                max_neg_acc: b,
+                usual_pos_acc: c,
+                usual_neg_acc: d,
+                ..VehicleKind::default()
+            },
+        )
+    }
+
+    proptest! {
+        #[test]
+        fn a_leader_at_the_free_gap_does_not_slow_down(
+            (own, other) in (kinds(), kinds()),
+            (v, leader_speed, more) in (0.0..=1.0, 0.0..100.0, 0.0..1000.0),
+            dt in 0.1..2.0,
+        ) {
+            let all = [own.max_neg_acc, own.usual_neg_acc, other.max_neg_acc, other.usual_neg_acc];
+            let hardest = all.into_iter().fold(0.0, f64::max);
+            let (driver, leader) = (Driver::new(&own, dt, hardest), Driver::new(&other, dt, hardest));
+            for (gap, leader_speed) in [(0.0, 0.0), (more, 0.0), (0.0, leader_speed), (more, leader_speed)] {
+                let w = driver.follow(v * own.max_speed, &leader, leader_speed, driver.free_gap + gap);
+                prop_assert!(w >= own.max_speed, "{w}");
+            }
+        }
+    }
+
+    #[test]
+    fn standing_exactly_at_the_line_is_no_number() {
+        // The reference lets such a vehicle jump, because a NaN passes its minimum and becomes 100 m/s.
+        let driver = Driver::new(&VehicleKind::default(), 1.0, 4.5);
+        assert!(driver.stop(0.0, 0.0).is_nan());
+        assert_eq!(driver.stop(0.0, 1.0), 0.0);
+        assert_eq!(driver.stop(0.0, 100.0), 2.0);
     }
 }

@@ -73,8 +73,9 @@ impl Fixed {
 
     /// The vehicle on the other link that comes to a crossing next, and its distance from it.
     ///
-    /// The reference notes this for every crossing before vehicles move. A vehicle that has passed a crossing has passed
-    /// those before it, also after rounding, so the answer for one crossing needs no look at the others.
+    /// The reference notes this for every crossing before vehicles move. A vehicle that has passed a crossing
+    /// has passed those before it, also after rounding, so the answer for one crossing needs no look at the
+    /// others.
     fn foe(&self, state: &State, crossing: &Crossing) -> Option<(u32, f64)> {
         let network = &*self.network;
         let (number, at) = (crossing.other, crossing.other_distance);
@@ -156,7 +157,8 @@ impl Fixed {
     }
 }
 
-/// Whether a vehicle is in, or waits for one that is in, a cycle of vehicles that yielded to each other in the last step.
+/// Whether a vehicle is in, or waits for one that is in, a cycle of vehicles that yielded to each other in
+/// the last step.
 fn waits_in_a_cycle(state: &State, vehicle: u32) -> bool {
     let blocker =
         |vehicle: u32| if vehicle == NONE { NONE } else { state.vehicles[vehicle as usize].blocker };

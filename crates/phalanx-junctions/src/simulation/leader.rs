@@ -13,8 +13,8 @@ pub(super) struct Leader {
 impl Fixed {
     /// The leader of the first vehicle of a drivable: the last vehicle on the next drivables within sight.
     ///
-    /// `last_of` says which vehicle is the last of a place: the reference looks for leaders at the end of a step, before
-    /// the next vehicles enter.
+    /// `last_of` says which vehicle is the last of a place: the reference looks for leaders at the end of a
+    /// step, before the next vehicles enter.
     pub(super) fn leader(
         &self,
         state: &State,

@@ -30,7 +30,8 @@ pub struct Settings {
     pub interval: f64,
     /// Seed of the random numbers that order vehicles and choose first lanes.
     pub seed: u32,
-    /// Whether signals follow the program of the file (`rlTrafficLight` false) instead of being set from outside.
+    /// Whether signals follow the program of the file (`rlTrafficLight` false) instead of being set from
+    /// outside.
     pub own_program: bool,
 }
 
@@ -79,8 +80,9 @@ impl Simulation {
 
     /// A simulation in which the vehicles that start are listed, in any order.
     ///
-    /// With [`Demand::departures`] it is the same, bit for bit, as with the flows themselves. Vehicles of the same step start
-    /// in the order of their flows; those of one flow are numbered in the order in which they start.
+    /// With [`Demand::departures`] it is the same, bit for bit, as with the flows themselves. Vehicles of the
+    /// same step start in the order of their flows; those of one flow are numbered in the order in which they
+    /// start.
     ///
     /// # Errors
     /// As [`Simulation::new`], and departures whose flow does not exist or whose time is no time.
@@ -167,7 +169,8 @@ impl Simulation {
 
     /// Back to time 0: no vehicles, first phases, flows from their start.
     ///
-    /// The random numbers go on where they are, unless `reseed` is set (CityFlow's `reset` with and without its argument).
+    /// The random numbers go on where they are, unless `reseed` is set (CityFlow's `reset` with and without
+    /// its argument).
     pub fn reset(&mut self, reseed: bool) {
         let state = &mut self.state;
         if reseed {

@@ -117,7 +117,8 @@ impl Simulation {
         self.chain(self.state.queues[lane].first).count()
     }
 
-    /// The vehicles on a lane or link, first the one that is farthest ahead. Panics if there is no such drivable.
+    /// The vehicles on a lane or link, first the one that is farthest ahead. Panics if there is no such
+    /// drivable.
     pub fn vehicles_on(&self, drivable: usize) -> impl Iterator<Item = VehicleView> + '_ {
         self.on_drivable(drivable).map(|vehicle| self.view(vehicle))
     }
@@ -149,8 +150,8 @@ impl Simulation {
         entered.chain(left)
     }
 
-    /// CityFlow's average travel time in seconds: over all vehicles that have started, those outside included, up to now
-    /// for those that have not arrived; 0 if there are none.
+    /// CityFlow's average travel time in seconds: over all vehicles that have started, those outside
+    /// included, up to now for those that have not arrived; 0 if there are none.
     pub fn average_travel_time(&self) -> f64 {
         let (state, interval) = (&self.state, self.fixed.settings.interval);
         let count = state.finished + state.by_priority.len();

@@ -1,7 +1,8 @@
 //! A state as bytes, and back.
 //!
-//! Vehicles are written in the order of their drivables and queues, so equal states are equal bytes, whatever they went
-//! through. What follows from the rest (next drivables, who stands for good) is not written but made anew.
+//! Vehicles are written in the order of their drivables and queues, so equal states are equal bytes, whatever
+//! they went through. What follows from the rest (next drivables, who stands for good) is not written but
+//! made anew.
 
 use super::observe::Fnv;
 use super::state::{ON_NO_LINK, Place, Queue, Rest, State, Vehicle};
@@ -41,7 +42,7 @@ impl Simulation {
             bytes.u32(phase);
             bytes.f64(left);
         }
-        bytes.u64(state.finished as u64);
+        bytes.u32(state.finished as u32);
         bytes.f64(state.travelled);
 
         let running = in_order(state, state.places.iter().map(|place| place.first));
@@ -73,7 +74,8 @@ impl Simulation {
         bytes.0
     }
 
-    /// Goes to a state that was saved by this simulation, a copy of it, or one made of the same files and settings.
+    /// Goes to a state that was saved by this simulation, a copy of it, or one made of the same files and
+    /// settings.
     ///
     /// # Errors
     /// Bytes that are damaged or of another simulation. The simulation is left as it was.
@@ -140,7 +142,7 @@ fn read(fixed: &Fixed, now: &State, bytes: &[u8]) -> Result<State> {
         *phase = bytes.count(fixed.green_links[junction].len() as u32 - 1)?;
         *left = bytes.f64_within(0.0, 1e9)?;
     }
-    state.finished = bytes.u64()? as usize;
+    state.finished = bytes.count(MOST)? as usize;
     state.travelled = bytes.f64_within(0.0, f64::MAX)?;
     state.running = bytes.u32()? as usize;
     state.waiting_outside = bytes.u32()? as usize;

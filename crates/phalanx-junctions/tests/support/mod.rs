@@ -14,7 +14,8 @@ pub fn shipped() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/reference")
 }
 
-/// The full collection beside the checkout, which holds networks that may not be copied; `None` where it is missing.
+/// The full collection beside the checkout, which holds networks that may not be copied; `None` where it is
+/// missing.
 pub fn beside_the_checkout() -> Option<PathBuf> {
     let folder = match std::env::var_os("JUNCTIONS_DATA") {
         Some(folder) => PathBuf::from(folder),
