@@ -52,6 +52,7 @@
 mod configuration;
 mod demand;
 mod error;
+mod fnv;
 mod geometry;
 mod json;
 mod network;

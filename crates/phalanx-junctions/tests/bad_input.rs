@@ -265,6 +265,12 @@ fn messages_name_place_and_reason() {
         roadnet_message(|file| centre(file)["roadLinks"][0]["laneLinks"][0]["startLaneIndex"] = json!(3));
     assert!(lane.ends_with("startLaneIndex: there is no lane number 3, they go from 0 to 2"), "{lane}");
 
+    let many = roadnet_message(|file| {
+        let links = centre(file)["roadLinks"][0]["laneLinks"].as_array_mut().unwrap();
+        *links = vec![links[0].clone(); 5000];
+    });
+    assert!(many.contains("straight pieces, at most 4000 are allowed"), "{many}");
+
     let road = flow_message(|flow| flow["route"][0] = json!("nowhere"));
     assert_eq!(road, "flow: line 1: flow_0: route: there is no road \"nowhere\"");
     let negative = flow_message(|flow| flow["vehicle"]["maxSpeed"] = json!(-3));
@@ -273,6 +279,30 @@ fn messages_name_place_and_reason() {
     assert_eq!(interval, "flow: line 1: flow_0: interval: must be from 0.001 to 1e9, is 0");
     let missing = flow_message(|flow| drop(flow["vehicle"].as_object_mut().unwrap().remove("minGap")));
     assert_eq!(missing, "flow: line 1: flow_0: minGap is missing");
+}
+
+#[test]
+fn messages_name_the_line() {
+    let files =
+        TownSettings { rows: 1, columns: 1, seconds: 100, ..TownSettings::default() }.generate().unwrap();
+    let line = 1 + files.roadnet.lines().position(|line| line.contains("{\"id\": \"road_0_1_0\"")).unwrap();
+    let mut lines: Vec<_> = files.roadnet.lines().map(str::to_string).collect();
+    lines[line] = lines[line].replacen("\"width\": 4", "\"width\": -4", 1);
+    let message = Network::read(&lines.join("\n")).unwrap_err().to_string();
+    let wanted = "width: must be from 0 to 1000, is -4";
+    assert_eq!(message, format!("roadnet: line {}: road \"road_0_1_0\": {wanted}", line + 1));
+    lines[line] =
+        lines[line].replacen("\"width\": -4", "\"width\": 4", 1).replacen("\"x\": 0", "\"x\": 299.5", 1);
+    let message = Network::read(&lines.join("\n")).unwrap_err().to_string();
+    assert!(
+        message.starts_with(&format!("roadnet: line {line}: road \"road_0_1_0\": lanes must be")),
+        "{message}"
+    );
+
+    let network = Network::read(&files.roadnet).unwrap();
+    let flow = files.flow.replacen("\"length\": 5", "\"length\": 0", 3);
+    let message = Demand::read(&flow, &network).unwrap_err().to_string();
+    assert_eq!(message, "flow: line 1: flow_0: vehicle: length: must be from 0.1 to 1000, is 0");
 }
 
 #[test]
@@ -309,6 +339,9 @@ fn calls_out_of_range_are_refused() {
         let settings = Settings { interval, ..Settings::default() };
         assert!(Simulation::new(network.clone(), demand.clone(), settings).is_err(), "{interval}");
     }
+    let other = Arc::new(Network::read(&texts("one").0).unwrap());
+    let message = Simulation::new(other, demand.clone(), Settings::default()).unwrap_err().to_string();
+    assert_eq!(message, "demand: it was made for another network");
     let count = demand.flows().len();
     for departure in
         [(count, 0.0), (0, -1.0), (0, f64::NAN), (0, 1e300)].map(|(flow, time)| Departure { flow, time })

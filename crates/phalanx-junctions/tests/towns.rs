@@ -1,6 +1,6 @@
 //! Do generated towns load, run and have what was asked for?
 
-use phalanx_junctions::{Demand, Irregular, Network, Settings, Simulation, TownSettings};
+use phalanx_junctions::{Demand, Flow, Irregular, Network, Settings, Simulation, TownSettings, VehicleKind};
 use proptest::prelude::*;
 use std::sync::Arc;
 
@@ -58,6 +58,38 @@ fn an_irregular_town_lacks_roads_and_has_several_lengths() {
         assert!(junction.phases[1..].iter().all(useful));
     }
     assert!(cycle(network, demand, 900).finished() > 100);
+}
+
+#[test]
+fn a_vehicle_may_drive_round_the_block_twice() {
+    let files =
+        TownSettings { rows: 2, columns: 2, seconds: 0, ..TownSettings::default() }.generate().unwrap();
+    let network = Arc::new(Network::read(&files.roadnet).unwrap());
+    let block = ["road_1_1_0", "road_2_1_1", "road_2_2_2", "road_1_2_3"];
+    let ids = ["road_0_1_0"].into_iter().chain(block).chain(block).chain(["road_1_1_0", "road_2_1_0"]);
+    let route: Vec<_> =
+        ids.map(|id| network.roads().iter().position(|road| road.id == id).unwrap()).collect();
+    let flow = Flow {
+        vehicle: VehicleKind::default(),
+        route: route.clone(),
+        interval: 20.0,
+        start_time: 0,
+        end_time: 100,
+    };
+    let demand = Arc::new(Demand::new(vec![flow], &network).unwrap());
+    let mut simulation = Simulation::new(network.clone(), demand, Settings::default()).unwrap();
+    let mut passed = Vec::new();
+    for step in 0..3000 {
+        for junction in 0..4 {
+            simulation.set_phase(junction, 1 + step / 20 % 4).unwrap();
+        }
+        simulation.step();
+        let lanes = simulation.moves().filter(|change| change.vehicle.number == 0);
+        let lanes = lanes.filter_map(|change| change.to.filter(|&to| to < network.lane_count()));
+        passed.extend(lanes.map(|lane| network.lane_road(lane)));
+    }
+    assert_eq!(passed, route);
+    assert_eq!(simulation.finished(), 6);
 }
 
 proptest! {

@@ -134,6 +134,8 @@ pub struct Demand {
     pub(crate) routes: Routes,
     /// Flows by the time at which they start.
     pub(crate) by_start: Vec<u32>,
+    /// Fingerprint of the network that it is for.
+    pub(crate) network: u64,
 }
 
 impl Demand {
@@ -182,7 +184,8 @@ impl Demand {
         }
         let mut by_start: Vec<u32> = (0..flows.len() as u32).collect();
         by_start.sort_by_key(|&flow| flows[flow as usize].start_time);
-        Ok(Self { flows, kinds, flow_kind, flow_route, routes, by_start })
+        let network = network.fingerprint;
+        Ok(Self { flows, kinds, flow_kind, flow_route, routes, by_start, network })
     }
 
     /// The flows in the order of the file.
@@ -201,8 +204,8 @@ impl Demand {
     /// The first flow without a way.
     pub fn require_routes(&self, network: &Network) -> Result<()> {
         let Some(flow) = self.flow_route.iter().position(Option::is_none) else { return Ok(()) };
-        let roads: Vec<_> =
-            self.flows[flow].route.iter().map(|&road| network.roads()[road].id.as_str()).collect();
+        let id = |&road: &usize| network.roads().get(road).map_or("?", |road| road.id.as_str());
+        let roads: Vec<_> = self.flows[flow].route.iter().map(id).collect();
         let what = match roads.as_slice() {
             [road] => format!("a route needs two roads, has {road:?} only"),
             [first, .., last] => {

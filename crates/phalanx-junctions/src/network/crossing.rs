@@ -7,8 +7,7 @@ use crate::geometry::Point;
 /// Slack of the reference's sign tests.
 const EPS: f64 = 1e-8;
 
-/// The sign of `z`, as the reference has it: its second test lacks a minus, so values near 0 count as 0 or −1
-/// + 1.
+/// The sign of `z`, 0 within the slack.
 fn sign(z: f64) -> i32 {
     i32::from(z + EPS > 0.0) - i32::from(z < EPS)
 }

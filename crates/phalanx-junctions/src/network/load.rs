@@ -3,6 +3,7 @@
 use super::crossing::crossings;
 use super::{Intersection, Junction, Link, Lists, Movement, Network, Phase, Road, Turn};
 use crate::error::{Result, Source};
+use crate::fnv::Fnv;
 use crate::geometry::{Point, beside, curve, polyline_length};
 use crate::json::{Field, Item, parse};
 use std::collections::HashMap;
@@ -42,15 +43,16 @@ pub(super) fn read(text: &str) -> Result<Network> {
         lane_links: Lists::new(Vec::new()),
         link: Vec::new(),
         crossings: Lists::new(Vec::new()),
+        fingerprint: 0,
     };
     let mut raw = Vec::with_capacity(road_fields.len());
     for field in &road_fields {
         raw.push(read_road(field, &intersection_ids, &mut network)?);
     }
     network.lane_count = network.lane_road.len();
-    for (road, raw) in network.roads.iter().zip(&raw) {
+    for (field, raw) in road_fields.iter().zip(&raw) {
         let shapes = lane_shapes(&raw.points, &raw.widths);
-        check_shapes(&shapes, &road.id, file)?;
+        check_shapes(&shapes, field)?;
         network.shape.extend(shapes);
     }
 
@@ -65,10 +67,10 @@ pub(super) fn read(text: &str) -> Result<Network> {
 
     // Lanes now end where their intersections begin. The shapes of links do not follow.
     let mut lane = 0;
-    for (road, raw) in network.roads.iter_mut().zip(&raw) {
+    for ((road, raw), field) in network.roads.iter_mut().zip(&raw).zip(&road_fields) {
         let points = trimmed(&raw.points, road, &network.intersections);
         let shapes = lane_shapes(&points, &raw.widths);
-        check_shapes(&shapes, &road.id, file)?;
+        check_shapes(&shapes, field)?;
         let mut sum = 0.0;
         for shape in shapes {
             network.length[lane] = polyline_length(&shape);
@@ -83,7 +85,28 @@ pub(super) fn read(text: &str) -> Result<Network> {
         lane_links[link.start as usize].push((network.lane_count + index) as u32);
     }
     network.lane_links = Lists::new(lane_links);
+    network.fingerprint = fingerprint(&network);
     Ok(network)
+}
+
+/// A hash of all that matters to traffic.
+fn fingerprint(network: &Network) -> u64 {
+    let mut hash = Fnv::default();
+    for road in &network.roads {
+        hash.add(road.id.as_bytes());
+        hash.add_number(road.lanes.end as u64);
+    }
+    network.length.iter().chain(&network.limit).for_each(|number| hash.add_number(number.to_bits()));
+    for link in &network.link {
+        hash.add_number(u64::from(link.start) << 32 | u64::from(link.end));
+        hash.add(&[link.turn as u8]);
+    }
+    for phase in network.junctions.iter().flat_map(|junction| &junction.phases) {
+        hash.add_number(phase.time.to_bits());
+        hash.add_number(phase.green.len() as u64);
+        phase.green.iter().for_each(|&movement| hash.add_number(movement as u64));
+    }
+    hash.0
 }
 
 /// The ids of `things`, which must all differ.
@@ -151,14 +174,15 @@ fn lane_shapes(points: &[Point], widths: &[f64]) -> Vec<Vec<Point>> {
         .collect()
 }
 
-fn check_shapes(shapes: &[Vec<Point>], id: &str, file: Item<'_>) -> Result<()> {
+fn check_shapes(shapes: &[Vec<Point>], road: &Field<'_>) -> Result<()> {
     for shape in shapes {
         let length = polyline_length(shape);
         if !(SHORTEST_LANE..=10.0 * FARTHEST).contains(&length) {
-            let place = format!("road {id:?}");
+            let item = road.item()?;
+            let place = format!("road {:?}", item.field("id")?.text()?);
             let what =
                 "lanes must be at least 1 m long between the intersections, without a piece of length 0";
-            return Err(file.called(&place).error(format!("{what}; one has length {length}")));
+            return Err(item.called(&place).error(format!("{what}; one has length {length}")));
         }
     }
     Ok(())

@@ -120,6 +120,8 @@ pub struct Network {
     /// Per link.
     pub(crate) link: Vec<Link>,
     pub(crate) crossings: Lists<Crossing>,
+    /// Tells networks apart.
+    pub(crate) fingerprint: u64,
 }
 
 /// What leads from a lane to a lane through a junction.

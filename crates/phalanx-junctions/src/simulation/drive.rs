@@ -85,6 +85,7 @@ impl Scratch {
 }
 
 impl Clone for Scratch {
+    /// Nothing in it outlives a step but the list of moves, which belongs to the copy that made them.
     fn clone(&self) -> Self {
         Self::default()
     }

@@ -13,11 +13,11 @@ mod state;
 
 use crate::demand::{Demand, Departure, NONE, Schedule};
 use crate::error::{Error, Result};
+use crate::fnv::Fnv;
 use crate::network::Network;
 use crate::random::MersenneTwister;
 use drive::Scratch;
 use driver::Driver;
-use observe::Fnv;
 use state::{Place, Queue, State};
 use std::sync::Arc;
 
@@ -104,6 +104,9 @@ impl Simulation {
         schedule: Schedule,
     ) -> Result<Self> {
         check_interval(&settings)?;
+        if demand.network != network.fingerprint {
+            return Err(Error::setting("demand", "it was made for another network"));
+        }
         if settings.own_program {
             signal::check_program(&network)?;
         }
@@ -213,7 +216,7 @@ impl Simulation {
 }
 
 impl Fixed {
-    /// The link of a drivable number, if it is one.
+    /// Whether a drivable number is that of a link.
     #[inline(always)]
     fn is_link(&self, drivable: u32) -> bool {
         drivable != NONE && drivable as usize >= self.network.lane_count
@@ -231,31 +234,21 @@ fn check_interval(settings: &Settings) -> Result<()> {
 /// A hash of what a state depends on.
 fn fingerprint(network: &Network, demand: &Demand, settings: &Settings, schedule: &Schedule) -> u64 {
     let mut hash = Fnv::default();
-    let mut add = |number: u64| hash.add(&number.to_le_bytes());
-    add(settings.interval.to_bits());
-    add(u64::from(settings.seed));
-    add(u64::from(settings.own_program));
-    network.length.iter().chain(&network.limit).for_each(|length| add(length.to_bits()));
-    for link in &network.link {
-        add(u64::from(link.start) << 32 | u64::from(link.end));
-    }
-    for phase in network.junctions.iter().flat_map(|junction| &junction.phases) {
-        add(phase.green.len() as u64);
-        phase.green.iter().for_each(|&movement| add(movement as u64));
-        add(phase.time.to_bits());
-    }
+    hash.add_number(network.fingerprint);
+    hash.add_number(settings.interval.to_bits());
+    hash.add_number(settings.seed.into());
+    hash.add_number(settings.own_program.into());
     for (flow, route) in demand.flows().iter().zip(&demand.flow_route) {
-        flow.vehicle.numbers().into_iter().for_each(|number| add(number.to_bits()));
-        route
-            .map_or(&[][..], |route| demand.routes.path(route))
-            .iter()
-            .for_each(|&road| add(u64::from(road)));
-        add(flow.interval.to_bits());
-        add(u64::from(flow.start_time as u32) << 32 | u64::from(flow.end_time as u32));
+        flow.vehicle.numbers().into_iter().for_each(|number| hash.add_number(number.to_bits()));
+        hash.add_number(flow.interval.to_bits());
+        hash.add(&flow.start_time.to_le_bytes());
+        hash.add(&flow.end_time.to_le_bytes());
+        let path = route.map_or(&[][..], |route| demand.routes.path(route));
+        path.iter().for_each(|&road| hash.add_number(road.into()));
     }
+    hash.add_number(schedule.list().is_some().into());
     for &(step, flow) in schedule.list().unwrap_or_default() {
-        add(u64::from(step) << 32 | u64::from(flow));
+        hash.add_number(u64::from(step) << 32 | u64::from(flow));
     }
-    add(schedule.list().is_some().into());
     hash.0
 }

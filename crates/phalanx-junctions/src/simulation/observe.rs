@@ -2,6 +2,7 @@
 
 use super::state::Vehicle;
 use super::{NONE, Simulation};
+use crate::fnv::Fnv;
 use crate::geometry::{Point, direction_at, point_at};
 use std::fmt;
 
@@ -104,7 +105,7 @@ impl Simulation {
 
     /// Vehicles on a lane. Panics if there is no such lane.
     pub fn lane_vehicles(&self, lane: usize) -> usize {
-        self.on_drivable(lane).count()
+        self.state.places[lane].count as usize
     }
 
     /// Vehicles on a lane that are slower than 0.1 m/s. Panics if there is no such lane.
@@ -225,21 +226,4 @@ impl Simulation {
 
 fn id_of(vehicle: &Vehicle) -> VehicleId {
     VehicleId { flow: vehicle.flow, number: vehicle.number }
-}
-
-/// The hash FNV-1a, 64 bit.
-pub(super) struct Fnv(pub u64);
-
-impl Default for Fnv {
-    fn default() -> Self {
-        Self(14_695_981_039_346_656_037)
-    }
-}
-
-impl Fnv {
-    pub fn add(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(1_099_511_628_211);
-        }
-    }
 }

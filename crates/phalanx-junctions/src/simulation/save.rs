@@ -4,11 +4,11 @@
 //! they went through. What follows from the rest (next drivables, who stands for good) is not written but
 //! made anew.
 
-use super::observe::Fnv;
 use super::state::{ON_NO_LINK, Place, Queue, Rest, State, Vehicle};
 use super::{Fixed, NONE, Simulation};
 use crate::demand::{Active, Schedule};
 use crate::error::{Error, Result};
+use crate::fnv::Fnv;
 use crate::random::MersenneTwister;
 
 const MAGIC: &[u8; 8] = b"phxjunc1";

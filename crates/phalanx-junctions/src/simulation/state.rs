@@ -61,10 +61,11 @@ pub(super) struct Place {
     pub last: u32,
     /// The last vehicle, not counting one that entered in this step.
     pub settled_last: u32,
+    pub count: u32,
 }
 
 impl Place {
-    pub const EMPTY: Self = Self { first: NONE, last: NONE, settled_last: NONE };
+    pub const EMPTY: Self = Self { first: NONE, last: NONE, settled_last: NONE, count: 0 };
 }
 
 /// Vehicles that wait outside to enter a lane.
@@ -78,7 +79,7 @@ impl Queue {
     pub const EMPTY: Self = Self { first: NONE, last: NONE };
 }
 
-/// Everything that changes, and nothing that can be computed from the rest of it except for speed.
+/// Everything that changes.
 #[derive(Clone, Debug)]
 pub(super) struct State {
     pub step: u32,
@@ -148,6 +149,7 @@ impl State {
             last => self.vehicles[last as usize].behind = slot,
         }
         place.last = slot;
+        place.count += 1;
         self.vehicles[slot as usize].behind = NONE;
     }
 
@@ -181,6 +183,7 @@ impl State {
             behind => self.vehicles[behind as usize].rest = Rest::Moved,
         }
         place.settled_last = place.last;
+        place.count -= 1;
         if place.first == NONE {
             self.occupied[drivable as usize / 64] &= !(1 << (drivable % 64));
         }
