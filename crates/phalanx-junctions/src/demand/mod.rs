@@ -6,7 +6,7 @@ mod schedule;
 
 use crate::error::{Error, Result};
 use crate::network::Network;
-use route::Routes;
+use route::{RouteFinder, Routes};
 use std::collections::HashMap;
 
 pub(crate) use route::NONE;
@@ -167,7 +167,7 @@ impl Demand {
         let mut kinds = Vec::new();
         let mut kind_numbers = HashMap::new();
         let mut flow_kind = Vec::with_capacity(flows.len());
-        let mut routes = Routes::new(network);
+        let mut finder = RouteFinder::new(network);
         let mut flow_route = Vec::with_capacity(flows.len());
         for flow in &flows {
             let key = flow.vehicle.numbers().map(f64::to_bits);
@@ -180,11 +180,11 @@ impl Demand {
                 Error::setting("flows", "there are more than 65536 different kinds of vehicles")
             })?;
             flow_kind.push(number);
-            flow_route.push(routes.add(&flow.route, network));
+            flow_route.push(finder.route(&flow.route));
         }
         let mut by_start: Vec<u32> = (0..flows.len() as u32).collect();
         by_start.sort_by_key(|&flow| flows[flow as usize].start_time);
-        let network = network.fingerprint;
+        let (network, routes) = (network.fingerprint, finder.finish());
         Ok(Self { flows, kinds, flow_kind, flow_route, routes, by_start, network })
     }
 

@@ -8,21 +8,15 @@ use std::collections::HashMap;
 pub(crate) const NONE: u32 = u32::MAX;
 
 /// All routes of a demand. Routes of equal roads are one.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Routes {
     /// The roads of all routes, one route after the other.
-    pub path: Vec<u32>,
-    /// For every entry of `path`: where the links of its road's lanes stand in `next`; `NONE` for the last
-    /// road.
-    pub turn: Vec<u32>,
+    path: Vec<u32>,
+    /// For every entry of `path`: where the links of its road's lanes stand in `next`; `NONE` for the last road.
+    turn: Vec<u32>,
     /// Links to take, by lane of a road; `NONE` where no link leads on.
-    pub next: Vec<u32>,
+    next: Vec<u32>,
     routes: Vec<Route>,
-    by_anchors: HashMap<Vec<usize>, Option<u32>>,
-    by_ends: HashMap<(usize, usize), Option<Vec<u32>>>,
-    by_roads: HashMap<(u32, u32, u32), u32>,
-    /// Roads to which some link leads, per road.
-    neighbours: Vec<Vec<u32>>,
 }
 
 #[derive(Clone, Debug)]
@@ -33,13 +27,22 @@ struct Route {
     first_lanes: Vec<u32>,
 }
 
-impl Routes {
-    pub fn new(network: &Network) -> Self {
+/// Finds routes and remembers what it has found.
+pub(super) struct RouteFinder<'a> {
+    network: &'a Network,
+    routes: Routes,
+    by_anchors: HashMap<Vec<usize>, Option<u32>>,
+    by_ends: HashMap<(usize, usize), Option<Vec<u32>>>,
+    by_roads: HashMap<(u32, u32, u32), u32>,
+    /// Roads to which some link leads, per road.
+    neighbours: Vec<Vec<u32>>,
+}
+
+impl<'a> RouteFinder<'a> {
+    pub fn new(network: &'a Network) -> Self {
         Self {
-            path: Vec::new(),
-            turn: Vec::new(),
-            next: Vec::new(),
-            routes: Vec::new(),
+            network,
+            routes: Routes::default(),
             by_anchors: HashMap::new(),
             by_ends: HashMap::new(),
             by_roads: HashMap::new(),
@@ -47,64 +50,69 @@ impl Routes {
         }
     }
 
+    /// The routes that were found.
+    pub fn finish(self) -> Routes {
+        self.routes
+    }
+
     /// The route over `anchors`, or `None` where there is no way or only one road.
-    pub fn add(&mut self, anchors: &[usize], network: &Network) -> Option<u32> {
+    pub fn route(&mut self, anchors: &[usize]) -> Option<u32> {
         if let Some(&route) = self.by_anchors.get(anchors) {
             return route;
         }
-        let path = self.path_over(anchors, network);
-        let route = path.map(|path| self.add_path(&path, network));
+        let path = self.path_over(anchors);
+        let route = path.map(|path| self.add(&path));
         self.by_anchors.insert(anchors.to_vec(), route);
         route
     }
 
-    fn path_over(&mut self, anchors: &[usize], network: &Network) -> Option<Vec<u32>> {
+    fn path_over(&mut self, anchors: &[usize]) -> Option<Vec<u32>> {
         let mut path = vec![*anchors.first()? as u32];
         for pair in anchors.windows(2) {
             if pair[0] != pair[1] {
-                let between = self
-                    .by_ends
-                    .entry((pair[0], pair[1]))
-                    .or_insert_with(|| shortest_path(pair[0], pair[1], network, &self.neighbours));
+                let find = || shortest_path(pair[0], pair[1], self.network, &self.neighbours);
+                let between = self.by_ends.entry((pair[0], pair[1])).or_insert_with(find);
                 path.extend(between.as_ref()?);
             }
         }
         (path.len() > 1).then_some(path)
     }
 
-    fn add_path(&mut self, path: &[u32], network: &Network) -> u32 {
-        let start = self.path.len() as u32;
+    fn add(&mut self, path: &[u32]) -> u32 {
+        let network = self.network;
+        let start = self.routes.path.len() as u32;
         for k in 0..path.len() {
             let turn = match path[k..] {
-                [road, next, after, ..] => self.turn(network, road, next, after),
-                [road, next] => self.turn(network, road, next, NONE),
+                [road, next, after, ..] => self.turn(road, next, after),
+                [road, next] => self.turn(road, next, NONE),
                 _ => NONE,
             };
-            self.path.push(path[k]);
-            self.turn.push(turn);
+            self.routes.path.push(path[k]);
+            self.routes.turn.push(turn);
         }
         let leads_on = |&lane: &usize| {
             network.links_of_lane(lane).iter().any(|&link| end_road(network, link) == path[1])
         };
         let lanes = network.roads()[path[0] as usize].lanes.clone();
         let first_lanes = lanes.filter(leads_on).map(|lane| lane as u32).collect();
-        self.routes.push(Route { start, end: self.path.len() as u32, first_lanes });
-        (self.routes.len() - 1) as u32
+        let end = self.routes.path.len() as u32;
+        self.routes.routes.push(Route { start, end, first_lanes });
+        (self.routes.routes.len() - 1) as u32
     }
 
     /// Where in `next` the links of `road` stand that lead to `next`, then to `after`.
-    fn turn(&mut self, network: &Network, road: u32, next: u32, after: u32) -> u32 {
-        if let Some(&turn) = self.by_roads.get(&(road, next, after)) {
-            return turn;
-        }
-        let turn = self.next.len() as u32;
-        for lane in network.roads()[road as usize].lanes.clone() {
-            self.next.push(best_link(network, lane, next, after));
-        }
-        self.by_roads.insert((road, next, after), turn);
-        turn
+    fn turn(&mut self, road: u32, next: u32, after: u32) -> u32 {
+        let Self { network, routes, by_roads, .. } = self;
+        *by_roads.entry((road, next, after)).or_insert_with(|| {
+            let turn = routes.next.len() as u32;
+            let lanes = network.roads()[road as usize].lanes.clone();
+            routes.next.extend(lanes.map(|lane| best_link(network, lane, next, after)));
+            turn
+        })
     }
+}
 
+impl Routes {
     pub fn path(&self, route: u32) -> &[u32] {
         let route = &self.routes[route as usize];
         &self.path[route.start as usize..route.end as usize]

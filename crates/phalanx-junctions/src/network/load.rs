@@ -101,6 +101,9 @@ fn fingerprint(network: &Network) -> u64 {
         hash.add_number(u64::from(link.start) << 32 | u64::from(link.end));
         hash.add(&[link.turn as u8]);
     }
+    for link in network.lane_count..network.length.len() {
+        network.crossings(link).iter().for_each(|crossing| hash.add_number(crossing.distance.to_bits()));
+    }
     for phase in network.junctions.iter().flat_map(|junction| &junction.phases) {
         hash.add_number(phase.time.to_bits());
         hash.add_number(phase.green.len() as u64);

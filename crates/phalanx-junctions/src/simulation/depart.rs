@@ -1,6 +1,6 @@
 //! How vehicles come into being, get their way, and enter the network.
 
-use super::drive::Newcomer;
+use super::scratch::Newcomer;
 use super::state::{ON_NO_LINK, Rest, State, Vehicle};
 use super::{Fixed, NONE, Simulation};
 

@@ -1,95 +1,14 @@
 //! New speeds and places of all vehicles, computed from the old ones. Nothing is written to the state here.
 
-use super::depart::Starting;
 use super::driver::{Driver, max, min};
 use super::junction::Reason;
-use super::leader::Leader;
-use super::state::{Rest, State, Vehicle};
+use super::scratch::{Leave, Scratch, Stay};
+use super::state::{Rest, State, Vehicle, for_each_bit};
 use super::{Fixed, NONE, Simulation};
 use crate::network::LINK_LIMIT;
 
 /// No vehicle plans to go faster than this, in m/s.
 const FASTEST: f64 = 100.0;
-
-/// A vehicle that stays on its drivable.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Stay {
-    pub distance: f64,
-    pub speed: f64,
-    pub slot: u32,
-    pub rest: Rest,
-}
-
-/// A vehicle that leaves its drivable; `to` is `NONE` if it leaves the network.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Leave {
-    pub distance: f64,
-    pub speed: f64,
-    pub slot: u32,
-    pub from: u32,
-    pub to: u32,
-}
-
-/// A vehicle that entered in this step; its leader was looked for then.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Newcomer {
-    pub slot: u32,
-    pub lane: u32,
-    pub leader: Option<Leader>,
-}
-
-/// Links on which, or towards which, vehicles are on their way in this step.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Busy {
-    stamps: Vec<u32>,
-    now: u32,
-}
-
-impl Busy {
-    fn next_step(&mut self, drivables: usize) {
-        if self.now == u32::MAX || self.stamps.len() != drivables {
-            self.stamps = vec![0; drivables];
-            self.now = 0;
-        }
-        self.now += 1;
-    }
-
-    #[inline(always)]
-    fn set(&mut self, link: u32) {
-        self.stamps[link as usize] = self.now;
-    }
-
-    #[inline(always)]
-    pub fn has(&self, link: u32) -> bool {
-        self.stamps[link as usize] == self.now
-    }
-}
-
-/// Lists that a step fills and uses, kept for their memory.
-#[derive(Debug, Default)]
-pub(super) struct Scratch {
-    pub starting: Vec<Starting>,
-    pub newcomers: Vec<Newcomer>,
-    pub stay: Vec<Stay>,
-    pub leave: Vec<Leave>,
-    /// Vehicles and whom they yield to.
-    pub blocked: Vec<(u32, u32)>,
-    pub busy: Busy,
-}
-
-impl Scratch {
-    pub fn clear(&mut self) {
-        self.newcomers.clear();
-        self.leave.clear();
-    }
-}
-
-impl Clone for Scratch {
-    /// Nothing in it outlives a step but the list of moves, which belongs to the copy that made them.
-    fn clone(&self) -> Self {
-        Self::default()
-    }
-}
 
 impl Simulation {
     /// Fills `stay`, `leave` and `blocked` with what every vehicle does in this step.
@@ -98,44 +17,9 @@ impl Simulation {
         scratch.stay.clear();
         scratch.leave.clear();
         scratch.blocked.clear();
-        mark_busy(fixed, state, &mut scratch.busy);
+        scratch.busy.mark(fixed, state);
         for_each_bit(&state.occupied, |drivable| fixed.drive_on(state, scratch, drivable));
     }
-}
-
-/// Calls `act` with every index whose bit is set, rising.
-pub(super) fn for_each_bit(words: &[u64], mut act: impl FnMut(u32)) {
-    for (index, &word) in words.iter().enumerate() {
-        let mut word = word;
-        while word != 0 {
-            act(index as u32 * 64 + word.trailing_zeros());
-            word &= word - 1;
-        }
-    }
-}
-
-/// Finds the links from which a foe can come: those with vehicles, with one whose tail may still be on them,
-/// and green ones with one that comes next.
-fn mark_busy(fixed: &Fixed, state: &State, busy: &mut Busy) {
-    busy.next_step(state.places.len());
-    for_each_bit(&state.occupied, |drivable| {
-        if fixed.is_link(drivable) {
-            busy.set(drivable);
-            return;
-        }
-        let place = &state.places[drivable as usize];
-        let first = &state.vehicles[place.first as usize];
-        if fixed.is_link(first.next) && state.green[first.next as usize] {
-            busy.set(first.next);
-        }
-        let last = &state.vehicles[place.last as usize];
-        if last.previous != NONE
-            && fixed.is_link(last.previous)
-            && last.distance < fixed.drivers[last.kind as usize].length + 1.0
-        {
-            busy.set(last.previous);
-        }
-    });
 }
 
 impl Fixed {

@@ -1,7 +1,7 @@
 //! Speed in front of and inside a junction: signals, full lanes behind it, and other vehicles' ways.
 
 use super::Fixed;
-use super::drive::Busy;
+use super::busy::Busy;
 use super::driver::{Driver, TURN_SPEED, YIELD_DISTANCE, min};
 use super::state::{State, Vehicle};
 use crate::demand::NONE;

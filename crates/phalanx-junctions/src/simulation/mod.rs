@@ -1,5 +1,6 @@
 //! A simulation: one network, one demand, and the state of all vehicles and signals.
 
+mod busy;
 mod depart;
 mod drive;
 mod driver;
@@ -8,6 +9,7 @@ mod leader;
 mod moving;
 mod observe;
 mod save;
+mod scratch;
 mod signal;
 mod state;
 
@@ -16,8 +18,8 @@ use crate::error::{Error, Result};
 use crate::fnv::Fnv;
 use crate::network::Network;
 use crate::random::MersenneTwister;
-use drive::Scratch;
 use driver::Driver;
+use scratch::Scratch;
 use state::{Place, Queue, State};
 use std::sync::Arc;
 

@@ -189,3 +189,14 @@ impl State {
         }
     }
 }
+
+/// Calls `act` with every index whose bit is set, rising.
+pub(super) fn for_each_bit(words: &[u64], mut act: impl FnMut(u32)) {
+    for (index, &word) in words.iter().enumerate() {
+        let mut word = word;
+        while word != 0 {
+            act(index as u32 * 64 + word.trailing_zeros());
+            word &= word - 1;
+        }
+    }
+}
