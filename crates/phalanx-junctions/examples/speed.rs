@@ -1,8 +1,9 @@
-//! How fast is it, on one core and on several?
-//! `cargo run --release -p phalanx-junctions --example speed -- roadnet.json flow.json [steps] [runs] [threads]`
+//! How fast is it, on one core and on several? `cargo run --release -p phalanx-junctions --example speed --
+//! roadnet.json flow.json [steps] [runs] [threads]`
 //!
-//! Files may be compressed with gzip. Signals follow the program of the file. Prints vehicle-steps per second (vehicles
-//! in the network, summed over the steps), the median of the runs. Every thread runs a copy of its own.
+//! Files may be compressed with gzip. Signals follow the program of the file. Prints vehicle-steps per second
+//! (vehicles in the network, summed over the steps), the median of the runs. Every thread runs a copy of its
+//! own.
 
 use flate2::read::GzDecoder;
 use phalanx_junctions::{Demand, Network, Settings, Simulation};

@@ -35,7 +35,8 @@
 //! Lanes and links through junctions are *drivables*, numbered lanes first. Each vehicle follows the one
 //! ahead, stops at red lights and where the lane behind a junction is full, and yields at crossings of links.
 //! The order of all operations on floating-point numbers is CityFlow's (commit 81ee0f4, x86-64, no fused
-//! multiply-add), down to how decimal numbers of the files are rounded.
+//! multiply-add), down to how decimal numbers of the files are rounded. Only sums, products, quotients and
+//! square roots are taken, so the bits do not depend on the machine.
 //!
 //! Left out: lane changes, which CityFlow itself does not repeat from run to run, and changing routes on the
 //! way.

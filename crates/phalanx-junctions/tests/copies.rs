@@ -52,6 +52,9 @@ fn states_of_other_simulations_are_refused() {
     let (mut two, _) = start("two_fixed_s0");
     let message = two.restore(&one.save()).unwrap_err().to_string();
     assert!(message.contains("another network"), "{message}");
+    let mut listed = one.restarted_with(&one.demand().departures(1.0, 100)).unwrap();
+    let message = listed.restore(&one.save()).unwrap_err().to_string();
+    assert!(message.contains("other departures"), "{message}");
 }
 
 #[test]
@@ -81,7 +84,9 @@ fn listed_departures_are_the_flows_bit_for_bit() {
         shuffled.rotate_left(middle);
         let (network, demand) = (simulation.network().clone(), simulation.demand().clone());
         let mut listed = Simulation::with_departures(network, demand, settings, &shuffled).unwrap();
+        let mut restarted = listed.restarted_with(&departures).unwrap();
         run(&mut listed, &recording, 0..recording.steps());
+        run(&mut restarted, &recording, 0..recording.steps());
     }
 }
 

@@ -89,7 +89,8 @@ fn moves_tell_where_everybody_is() {
     }
 }
 
-/// The published measure by looking at all approach lanes in every second, as the code behind the tables does.
+/// The published measure by looking at all approach lanes in every second, as the code behind the tables
+/// does.
 #[test]
 fn approach_times_are_those_of_a_look_at_every_second() {
     for name in NAMES {

@@ -12,7 +12,8 @@ pub(crate) const NONE: u32 = u32::MAX;
 pub(crate) struct Routes {
     /// The roads of all routes, one route after the other.
     path: Vec<u32>,
-    /// For every entry of `path`: where the links of its road's lanes stand in `next`; `NONE` for the last road.
+    /// For every entry of `path`: where the links of its road's lanes stand in `next`; `NONE` for the last
+    /// road.
     turn: Vec<u32>,
     /// Links to take, by lane of a road; `NONE` where no link leads on.
     next: Vec<u32>,

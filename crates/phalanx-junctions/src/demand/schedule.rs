@@ -2,6 +2,7 @@
 
 use super::{Demand, Departure};
 use crate::error::{Error, Result};
+use crate::fnv::Fnv;
 use std::sync::Arc;
 
 /// Steps up to which departures may be listed.
@@ -53,9 +54,19 @@ impl Schedule {
         *self = Self { list: self.list.take(), ..Self::flows() };
     }
 
-    /// The listed departures, if there are any.
-    pub fn list(&self) -> Option<&[(u32, u32)]> {
-        self.list.as_deref()
+    /// How far `cursor` can go.
+    pub fn last_cursor(&self, demand: &Demand) -> usize {
+        self.list.as_ref().map_or(demand.flows().len(), |list| list.len())
+    }
+
+    /// A hash of the listed departures.
+    pub fn fingerprint(&self) -> u64 {
+        let mut hash = Fnv::default();
+        hash.add_number(self.list.is_some().into());
+        for &(step, flow) in self.list.iter().flat_map(|list| list.iter()) {
+            hash.add_number(u64::from(step) << 32 | u64::from(flow));
+        }
+        hash.0
     }
 
     /// Calls `start` with the flow of every vehicle that starts in `step`, the next one.

@@ -30,8 +30,8 @@ impl Busy {
         self.stamps[link as usize] == self.now
     }
 
-    /// Finds the links from which a foe can come: those with vehicles, with one whose tail may still be on them,
-    /// and green ones with one that comes next.
+    /// Finds the links from which a foe can come: those with vehicles, with one whose tail may still be on
+    /// them, and green ones with one that comes next.
     pub fn mark(&mut self, fixed: &Fixed, state: &State) {
         self.next_step(state.places.len());
         for_each_bit(&state.occupied, |drivable| {

@@ -124,7 +124,7 @@ impl Simulation {
             }
         }
         let fixed = Fixed {
-            fingerprint: fingerprint(&network, &demand, &settings, &schedule),
+            fingerprint: fingerprint(&network, &demand, &settings),
             longest: demand.kinds.iter().fold(0.0, |most: f64, kind| most.max(kind.length)),
             drivers,
             entry_lanes: (0..network.lane_count() as u32).filter(|&lane| is_entry[lane as usize]).collect(),
@@ -133,10 +133,27 @@ impl Simulation {
             demand,
             settings,
         };
+        Ok(Self::at_start(Arc::new(fixed), schedule))
+    }
+
+    /// The same network, demand and settings at time 0, with other departures than the flows'.
+    ///
+    /// As [`Simulation::with_departures`], but what never changes is shared, so that an episode starts
+    /// quickly.
+    ///
+    /// # Errors
+    /// Departures whose flow does not exist or whose time is no time.
+    pub fn restarted_with(&self, departures: &[Departure]) -> Result<Self> {
+        let fixed = &self.fixed;
+        let schedule = Schedule::listed(departures, &fixed.demand, fixed.settings.interval)?;
+        Ok(Self::at_start(fixed.clone(), schedule))
+    }
+
+    fn at_start(fixed: Arc<Fixed>, schedule: Schedule) -> Self {
         let (network, flows) = (&fixed.network, fixed.demand.flows().len());
         let state = State {
             step: 0,
-            random: MersenneTwister::new(settings.seed),
+            random: MersenneTwister::new(fixed.settings.seed),
             schedule,
             made: vec![0; flows],
             off: vec![false; flows],
@@ -155,9 +172,9 @@ impl Simulation {
             finished: 0,
             travelled: 0.0,
         };
-        let mut simulation = Self { fixed: Arc::new(fixed), state, scratch: Scratch::default() };
+        let mut simulation = Self { fixed, state, scratch: Scratch::default() };
         simulation.light_all();
-        Ok(simulation)
+        simulation
     }
 
     /// One step of [`Settings::interval`] seconds, with the phases as they are set.
@@ -177,28 +194,13 @@ impl Simulation {
     /// The random numbers go on where they are, unless `reseed` is set (CityFlow's `reset` with and without
     /// its argument).
     pub fn reset(&mut self, reseed: bool) {
-        let state = &mut self.state;
-        if reseed {
-            state.random = MersenneTwister::new(self.fixed.settings.seed);
+        let mut schedule = self.state.schedule.clone();
+        schedule.rewind();
+        let mut start = Self::at_start(self.fixed.clone(), schedule);
+        if !reseed {
+            std::mem::swap(&mut start.state.random, &mut self.state.random);
         }
-        state.step = 0;
-        state.schedule.rewind();
-        state.made.fill(0);
-        state.off.fill(false);
-        state.vehicles.clear();
-        state.unused.clear();
-        state.by_priority.clear();
-        state.places.fill(Place::EMPTY);
-        state.occupied.fill(0);
-        state.queues.fill(Queue::EMPTY);
-        state.blocked.clear();
-        state.phases.fill(0);
-        for (left, junction) in state.left.iter_mut().zip(self.fixed.network.junctions()) {
-            *left = junction.phases[0].time;
-        }
-        (state.running, state.waiting_outside, state.finished, state.travelled) = (0, 0, 0, 0.0);
-        self.scratch.clear();
-        self.light_all();
+        *self = start;
     }
 
     /// The network.
@@ -233,8 +235,8 @@ fn check_interval(settings: &Settings) -> Result<()> {
     }
 }
 
-/// A hash of what a state depends on.
-fn fingerprint(network: &Network, demand: &Demand, settings: &Settings, schedule: &Schedule) -> u64 {
+/// A hash of what a state depends on, but for listed departures.
+fn fingerprint(network: &Network, demand: &Demand, settings: &Settings) -> u64 {
     let mut hash = Fnv::default();
     hash.add_number(network.fingerprint);
     hash.add_number(settings.interval.to_bits());
@@ -247,10 +249,6 @@ fn fingerprint(network: &Network, demand: &Demand, settings: &Settings, schedule
         hash.add(&flow.end_time.to_le_bytes());
         let path = route.map_or(&[][..], |route| demand.routes.path(route));
         path.iter().for_each(|&road| hash.add_number(road.into()));
-    }
-    hash.add_number(schedule.list().is_some().into());
-    for &(step, flow) in schedule.list().unwrap_or_default() {
-        hash.add_number(u64::from(step) << 32 | u64::from(flow));
     }
     hash.0
 }

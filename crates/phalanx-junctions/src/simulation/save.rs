@@ -23,6 +23,7 @@ impl Simulation {
         let state = &self.state;
         let mut bytes = Writer(MAGIC.to_vec());
         bytes.u64(self.fixed.fingerprint);
+        bytes.u64(state.schedule.fingerprint());
         bytes.u32(state.step);
         let (words, next) = state.random.parts();
         words.iter().for_each(|&word| bytes.u32(word));
@@ -114,7 +115,10 @@ fn read(fixed: &Fixed, now: &State, bytes: &[u8]) -> Result<State> {
         return Err(Error::state("it was not made by this version"));
     }
     if bytes.u64()? != fixed.fingerprint {
-        return Err(Error::state("it is of another network, demand, list of departures or settings"));
+        return Err(Error::state("it is of another network, another demand or other settings"));
+    }
+    if bytes.u64()? != now.schedule.fingerprint() {
+        return Err(Error::state("it is of a simulation with other departures"));
     }
     let step = bytes.count(MOST)?;
     let words = (0..624).map(|_| bytes.u32()).collect::<Result<Vec<_>>>()?;
@@ -166,7 +170,7 @@ fn read(fixed: &Fixed, now: &State, bytes: &[u8]) -> Result<State> {
 fn read_schedule(fixed: &Fixed, now: &Schedule, bytes: &mut Reader<'_>) -> Result<Schedule> {
     let mut schedule = now.clone();
     let flows = fixed.demand.flows();
-    schedule.cursor = bytes.count(now.list().map_or(flows.len(), <[_]>::len) as u32)? as usize;
+    schedule.cursor = bytes.count(now.last_cursor(&fixed.demand) as u32)? as usize;
     schedule.clock = bytes.f64_within(0.0, 1e12)?;
     schedule.active.clear();
     for _ in 0..bytes.count(flows.len() as u32)? {
