@@ -12,6 +12,10 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, Default)]
 pub struct ApproachTimes {
     vehicles: BTreeMap<VehicleId, Vec<Stay>>,
+    /// Seconds of the stays that are over, how many are not, and the sum of the times at which those began.
+    over: f64,
+    open: usize,
+    begun: f64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -36,19 +40,40 @@ impl ApproachTimes {
         };
         for change in simulation.moves() {
             if let Some(junction) = junction_of(change.from) {
-                let stays = self.vehicles.entry(change.vehicle).or_default();
-                if let Some(stay) = stays.iter_mut().find(|stay| stay.junction == junction) {
-                    stay.off = Some(time);
-                }
+                self.leave(change.vehicle, junction, time);
             }
             if let Some(junction) = junction_of(change.to) {
-                let stays = self.vehicles.entry(change.vehicle).or_default();
-                match stays.iter_mut().find(|stay| stay.junction == junction) {
-                    Some(stay) => stay.off = None,
-                    None => stays.push(Stay { junction, on: time, off: None }),
-                }
+                self.come(change.vehicle, junction, time);
             }
         }
+    }
+
+    fn leave(&mut self, vehicle: VehicleId, junction: usize, time: f64) {
+        let stays = self.vehicles.entry(vehicle).or_default();
+        if let Some(stay) = stays.iter_mut().find(|stay| stay.junction == junction && stay.off.is_none()) {
+            stay.off = Some(time);
+            self.over += time - stay.on;
+            self.open -= 1;
+            self.begun -= stay.on;
+        }
+    }
+
+    fn come(&mut self, vehicle: VehicleId, junction: usize, time: f64) {
+        let stays = self.vehicles.entry(vehicle).or_default();
+        let on = match stays.iter_mut().find(|stay| stay.junction == junction) {
+            // It came back: its stay goes on from its beginning.
+            Some(stay) => {
+                let Some(off) = stay.off.take() else { return };
+                self.over -= off - stay.on;
+                stay.on
+            }
+            None => {
+                stays.push(Stay { junction, on: time, off: None });
+                time
+            }
+        };
+        self.open += 1;
+        self.begun += on;
     }
 
     /// Mean over the vehicles that were on such a lane; those that still are count up to `end`. 0 if there
@@ -57,8 +82,6 @@ impl ApproachTimes {
         if self.vehicles.is_empty() {
             return 0.0;
         }
-        let stays = self.vehicles.values().flatten();
-        let sum: f64 = stays.map(|stay| stay.off.unwrap_or(end) - stay.on).sum();
-        sum / self.vehicles.len() as f64
+        (self.over + (self.open as f64 * end - self.begun)) / self.vehicles.len() as f64
     }
 }

@@ -8,6 +8,7 @@
 
 mod contract;
 mod epidemic;
+pub mod junctions;
 mod kernel;
 mod line;
 pub mod pistonball;
