@@ -124,6 +124,65 @@ fn bad_replays_are_refused_in_one_line() {
     assert!(swapped.contains("flow.json: roadnet: line 1"), "{swapped}");
 }
 
+/// What `new` writes is trained on at once, and is not written over.
+#[test]
+fn a_new_town_trains() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("town");
+    let out = out.to_str().unwrap();
+    let made =
+        phalanx(&["new", "junctions", "--grid", "2x3", "--missing", "0.2", "--shift", "0.1", "--out", out]);
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let again = refused(&["new", "junctions", "--out", out]);
+    assert!(again.contains("--out: ") && again.contains("has another roadnet.json already"), "{again}");
+    let (config, run) = (format!("{out}/junctions.toml"), format!("{out}/run"));
+    let mut arguments = vec!["train", &config, "--out", &run, "--json"];
+    for set in ["iterations=2", "horizon=20", "batch=2", "evaluation.episodes=2"] {
+        arguments.extend(["--set", set]);
+    }
+    let trained = phalanx(&arguments);
+    assert!(trained.status.success(), "{}", String::from_utf8_lossy(&trained.stderr));
+    // The run knows where its files are.
+    let judged = phalanx(&["eval", &run, "--episodes", "3", "--json"]);
+    assert!(judged.status.success(), "{}", String::from_utf8_lossy(&judged.stderr));
+    let judged: serde_json::Value = serde_json::from_slice(&judged.stdout).unwrap();
+    assert!(judged["travel_time"].as_f64().unwrap() > 0.0);
+    assert!(judged["travel_time_tables"].as_f64().unwrap() > 0.0);
+    for (arguments, wanted) in [
+        (["--grid", "4"], "--grid: `4` is no grid"),
+        (["--grid", "0x4"], "--grid: must be from 1 to 100, is 0"),
+        (["--shift", "0.5"], "--shift: must be from 0 to 0.3, is 0.5"),
+        (["--road-length", "10"], "--road-length: must be from 100"),
+    ] {
+        let other = format!("{out}/other");
+        let message = refused(&[&["new", "junctions", "--out", &other][..], &arguments].concat());
+        assert!(message.contains(wanted), "{message}");
+    }
+    assert!(refused(&["new", "pistonball", "--out", out]).contains("allowed is `junctions`"));
+}
+
+/// Networks that cannot be trained on are refused in one line.
+#[test]
+fn networks_without_signals_or_ways_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let [roadnet, flow] = unpack("one", folder.path());
+    let config = folder.path().join("c.toml");
+    let text = "[world]\nkind = \"junctions\"\nroadnet = \"roadnet.json\"\nflow = \"flow.json\"\n[objective]\nkind = \"return\"";
+    std::fs::write(&config, text).unwrap();
+    let refused = || refused(&["eval", config.to_str().unwrap(), "--policy", "cycle", "--episodes", "3"]);
+    let edit = |file: &str, from: &str, to: &str| {
+        let text = std::fs::read_to_string(file).unwrap();
+        assert!(text.contains(from), "{from}");
+        std::fs::write(file, text.replace(from, to)).unwrap();
+    };
+    edit(&flow, "\"r_n21_n11\", \"r_n11_n12\"", "\"r_n21_n11\", \"r_n12_n11\"");
+    assert!(refused().contains("there is no way from road \"r_n21_n11\" to \"r_n12_n11\""), "{}", refused());
+    unpack("one", folder.path());
+    std::fs::write(&flow, "[]").unwrap();
+    edit(&roadnet, "\"virtual\": false", "\"virtual\": true");
+    assert!(refused().contains("no intersection has signals"), "{}", refused());
+}
+
 #[test]
 fn the_engine_is_measured_on_files() {
     let folder = tempfile::tempdir().unwrap();

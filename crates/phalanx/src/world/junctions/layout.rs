@@ -54,13 +54,8 @@ pub struct MovementLanes {
 impl Layout {
     /// With `phases` phases at most.
     pub fn new(network: &Network, phases: usize) -> Result<Self> {
-        let count = network.junctions().len();
-        if count == 0 {
-            let message = "has no junction with signals: all its intersections are virtual";
-            return Err(Error::config("world.roadnet", message));
-        }
         let scale = usual_distance(network);
-        let junctions = (0..count)
+        let junctions = (0..network.junctions().len())
             .map(|junction| Site::new(network, junction, phases, scale))
             .collect::<Result<Vec<_>>>()?;
         Ok(Layout {
