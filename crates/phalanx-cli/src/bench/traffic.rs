@@ -40,8 +40,8 @@ pub fn measure(roadnet: &Path, flow: &Path, as_json: bool) -> anyhow::Result<()>
         format!("{line}\n")
     } else {
         format!(
-            "{junctions} junctions, {vehicle_steps} vehicle-steps in {STEPS} s: {:.2} million vehicle-steps per second, \
-             {simulated:.0} simulated seconds per second, threads: {threads}\n",
+            "{junctions} junctions, {vehicle_steps} vehicle-steps in {STEPS} s: {:.2} million vehicle-steps per \
+             second, {simulated:.0} simulated seconds per second, threads: {threads}\n",
             speed / 1e6
         )
     });
