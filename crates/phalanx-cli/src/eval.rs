@@ -25,7 +25,8 @@ pub struct PolicyArgs {
     sets: Vec<String>,
     /// Policy of a preset or file: uniform, or one that its world knows (wireless: matching; pistonball:
     /// still, random, wave; platoon: constant0 to constant3, look-ahead, linear; epidemic: none, protect,
-    /// treat, both).
+    /// treat, both; junctions: fixed-time, cycle, safe-cycle, max-pressure and others, with `:K` for the
+    /// first K phases and `@S` for seconds).
     #[arg(long)]
     pub policy: Option<String>,
 }

@@ -15,6 +15,7 @@ mod export;
 pub mod in_memory;
 mod links;
 mod loss;
+mod new;
 mod paper;
 mod render;
 mod replay;
@@ -82,6 +83,8 @@ enum Command {
     Render(render::RenderArgs),
     /// Play the actions of a recorded game once more.
     Replay(replay::ReplayArgs),
+    /// Write files to begin with: a road network with flows, and a configuration that trains on it.
+    New(new::NewArgs),
     /// Print a configuration with every setting resolved.
     Config(Source),
     /// List the built-in presets.
@@ -194,6 +197,7 @@ fn run(cli: &Cli, registry: &Registry) -> u8 {
             on_threads(None, || render::render(args, registry)).and_then(std::convert::identity)
         }
         Command::Replay(args) => replay::replay(args),
+        Command::New(args) => new::run(args),
         Command::Eval(args) => eval::eval(args, registry),
         Command::Agents(args) => agents::run(args, registry),
         Command::Certify(args) => certify::run(args, registry),

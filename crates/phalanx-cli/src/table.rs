@@ -165,6 +165,9 @@ pub fn assessment(
             format!("{published:.3} of all agents per step, {full:.3} to the horizon"),
         );
     }
+    for (name, found) in &assessment.measures {
+        line(&mut text, &name.replace('_', " "), format!("{found:.3}"));
+    }
     for event in assessment.events.iter().filter(|event| event.agent.is_none()) {
         let EventCount { name, count, episodes, upper, .. } = event;
         line(

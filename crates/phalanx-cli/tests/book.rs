@@ -60,6 +60,11 @@ fn a_platoon() {
 }
 
 #[test]
+fn junctions() {
+    Page::read("junctions.md").run();
+}
+
+#[test]
 fn safety_that_a_person_can_sign() {
     Page::read("safety.md").run();
 }
@@ -151,7 +156,7 @@ fn theory() {
     page.run_in(folder.path());
 }
 
-const TESTED: [&str; 28] = [
+const TESTED: [&str; 29] = [
     "problem.md",
     "first-run.md",
     "own-model.md",
@@ -169,6 +174,7 @@ const TESTED: [&str; 28] = [
     "pistonball.md",
     "platoon.md",
     "epidemic.md",
+    "junctions.md",
     "safety.md",
     "export.md",
     "links.md",

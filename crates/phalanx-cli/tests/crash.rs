@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 /// Name, what is trained, and whether several processes can. Short runs have a checkpoint after every
 /// iteration, or few kills would find one.
-const SUBJECTS: [(&str, &str, bool); 6] = [
+const SUBJECTS: [(&str, &str, bool); 7] = [
     ("synthetic", "synthetic --set iterations=4000", true),
     ("wireless", "wireless --set iterations=60 --set checkpoint.seconds=0", true),
     (
@@ -19,6 +19,11 @@ const SUBJECTS: [(&str, &str, bool); 6] = [
         false,
     ),
     ("epidemic", "epidemic --set iterations=20", true),
+    (
+        "junctions",
+        "junctions-rules --set iterations=8 --set world.town.grid=[2,2] --set evaluation.episodes=20 --set checkpoint.seconds=0",
+        false,
+    ),
     ("exact", "exact --set iterations=300 --set world.n=4 --set checkpoint.seconds=0", false),
     (
         "mappo-l",

@@ -64,7 +64,7 @@ struct Subject {
 const SMALL: &str = "--set iterations=3 --set horizon=8 --set world.n=3 --set critic.steps=10 \
                      --set evaluation.episodes=4 --set checkpoint.seconds=0";
 
-const SUBJECTS: [Subject; 12] = [
+const SUBJECTS: [Subject; 13] = [
     Subject {
         name: "train",
         command: "train synthetic SMALL --threads 1 --json --out OUT/run",
@@ -111,6 +111,13 @@ const SUBJECTS: [Subject; 12] = [
         name: "occupancy",
         command: "occupancy OUT/run --episodes 3 --threads 1 --out OUT/o.json",
         before: &["train synthetic SMALL --threads 1 --json --out OUT/run"],
+        otherwise: None,
+        faults: FAULTS,
+    },
+    Subject {
+        name: "new",
+        command: "new junctions --grid 1x2 --seconds 60 --out OUT/town",
+        before: &[],
         otherwise: None,
         faults: FAULTS,
     },

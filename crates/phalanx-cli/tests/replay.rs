@@ -184,7 +184,10 @@ fn unknown_worlds_and_unreadable_files_are_named() {
     let bytes = folder.path().join("bytes.csv");
     std::fs::write(&bytes, [0xff, 0xfe, 0x00]).unwrap();
     for (arguments, wanted) in [
-        (["line", &game], "error: world: `line` is unknown; allowed are `pistonball` and `platoon`"),
+        (
+            ["line", &game],
+            "error: world: `line` is unknown; allowed are `pistonball`, `platoon`, `junctions`",
+        ),
         (["pistonball", missing.to_str().unwrap()], "none.csv: cannot be read: "),
         (["pistonball", bytes.to_str().unwrap()], "bytes.csv: cannot be read: "),
         (["pistonball", folder.path().to_str().unwrap()], ": cannot be read: "),

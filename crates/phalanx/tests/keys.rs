@@ -28,6 +28,7 @@ const OTHER_MEANINGS: &[(&str, &str, &str)] = &[
     ("seed", "sweep/file.rs", "a key of sweeps: random.seed"),
     ("seed", "sweep/summary.rs", "a column: the seed in the sweep"),
     ("seed", "graph/config.rs", "network.seed"),
+    ("seed", "phalanx-junctions/src/configuration.rs", "a key of CityFlow's configuration"),
     ("seed", "xtask/src/python.rs", "an argument in Python"),
     ("batch", "xtask/src/gpu/speed.rs", "a command line that is measured, as a user writes it"),
     ("checkpoint.seconds", "xtask/src/gpu/bytes.rs", "a command line that is measured, as a user writes it"),

@@ -1,5 +1,6 @@
 //! `phalanx replay`: the actions of a recorded game once more, from its start.
 
+mod junctions;
 mod pistonball;
 mod platoon;
 
@@ -8,16 +9,20 @@ use std::path::{Path, PathBuf};
 
 use phalanx::Error;
 use phalanx::base::files;
+use phalanx::world::junctions as traffic;
 
 use crate::print;
 
 #[derive(clap::Args)]
 pub struct ReplayArgs {
-    /// World of the game: pistonball or platoon.
+    /// World of the game: pistonball, platoon or junctions.
     world: String,
-    /// Recorded game: a row with the start, then a row with the actions of every step.
+    /// Recorded game of pistonball or platoon: a row with the start, then a row with the actions of every
+    /// step.
     #[arg(value_name = "FILE.csv")]
-    file: PathBuf,
+    file: Option<PathBuf>,
+    #[command(flatten)]
+    traffic: junctions::TrafficArgs,
 }
 
 /// A text in the form of the file, from its text; the path is what errors call it.
@@ -27,8 +32,20 @@ type Replay = fn(&Path, &str) -> Result<String, Error>;
 const WORLDS: [(&str, Replay); 2] = [("pistonball", pistonball::replay), ("platoon", platoon::replay)];
 
 pub fn replay(args: &ReplayArgs) -> anyhow::Result<()> {
-    let text = || files::read_text(&args.file);
-    print(&replay_text(&args.world, &args.file, text)?);
+    let wrong = |message: &str| Err(Error::config("world", format!("`{}` {message}", args.world)).into());
+    if args.world == traffic::KIND {
+        return match args.file {
+            Some(_) => wrong("is given by --roadnet, --flow and --phases, not by a recorded game"),
+            None => Ok(args.traffic.replay()?),
+        };
+    }
+    if args.traffic.is_given() {
+        return wrong("is replayed from a recorded game; --roadnet and the like are for `junctions`");
+    }
+    let Some(file) = &args.file else {
+        return wrong("needs a recorded game, FILE.csv");
+    };
+    print(&replay_text(&args.world, file, || files::read_text(file))?);
     Ok(())
 }
 
@@ -39,7 +56,8 @@ pub fn replay_text(
     text: impl FnOnce() -> Result<String, Error>,
 ) -> Result<String, Error> {
     let Some((_, replay)) = WORLDS.iter().find(|(name, _)| *name == world) else {
-        let names = WORLDS.map(|(name, _)| format!("`{name}`")).join(" and ");
+        let names = WORLDS.map(|(name, _)| name).into_iter().chain([traffic::KIND]);
+        let names = names.map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
         return Err(Error::config("world", format!("`{world}` is unknown; allowed are {names}")));
     };
     replay(file, &text()?)

@@ -3,7 +3,7 @@
 pub use crate::base::builtin::builtin;
 
 /// Name and text of every preset.
-const PRESETS: [(&str, &str); 24] = [
+const PRESETS: [(&str, &str); 26] = [
     ("synthetic", include_str!("../../../../presets/synthetic.toml")),
     ("wireless", include_str!("../../../../presets/wireless.toml")),
     ("wireless-grid", include_str!("../../../../presets/wireless-grid.toml")),
@@ -17,6 +17,8 @@ const PRESETS: [(&str, &str); 24] = [
     ("epidemic", include_str!("../../../../presets/epidemic.toml")),
     ("epidemic-grid", include_str!("../../../../presets/epidemic-grid.toml")),
     ("epidemic-shared", include_str!("../../../../presets/epidemic-shared.toml")),
+    ("junctions-grid4x4", include_str!("../../../../presets/junctions-grid4x4.toml")),
+    ("junctions-rules", include_str!("../../../../presets/junctions-rules.toml")),
     ("apprenticeship", include_str!("../../../../presets/apprenticeship.toml")),
     ("feasibility", include_str!("../../../../presets/feasibility.toml")),
     ("entropy", include_str!("../../../../presets/entropy.toml")),

@@ -8,6 +8,7 @@
 
 mod contract;
 mod epidemic;
+pub mod junctions;
 mod kernel;
 mod line;
 pub mod pistonball;
@@ -33,6 +34,7 @@ pub use crate::base::sampler;
 pub use crate::base::stream::{DRAW_RANGE, Place, Purpose, Sequence, Stream};
 pub use contract::check;
 pub use epidemic::{Epidemic, EpidemicModel, EpidemicSpec};
+pub use junctions::{Junctions, JunctionsSettings};
 pub use kernel::WorldKernel;
 pub use line::{Line, LineSettings, MIXING, Start};
 /// Features as data.
@@ -50,13 +52,14 @@ pub use wireless::{Deadlines, Probabilities, Wireless, WirelessSpec};
 
 /// The worlds that come with the library, a line each: the name that `world.kind` has for it, and its
 /// settings.
-fn kinds() -> [WorldKind; 6] {
+fn kinds() -> [WorldKind; 7] {
     [
         WorldKind::of::<LineSettings>("line"),
         WorldKind::of::<WirelessSpec>("wireless"),
         WorldKind::of::<PistonballSpec>("pistonball"),
         WorldKind::of::<PlatoonSpec>("platoon"),
         WorldKind::of::<EpidemicSpec>("epidemic"),
+        WorldKind::of::<JunctionsSettings>(junctions::KIND),
         WorldKind::of::<TableSettings>("table"),
     ]
 }
@@ -206,6 +209,11 @@ pub trait World: Send + Sync + Debug {
         trajectory.steps().min(horizon)
     }
 
+    /// Names of what an episode of a joint world is measured by beside its rewards, such as a travel time.
+    fn measures(&self) -> &[&'static str] {
+        &[]
+    }
+
     /// Objective and constraints that come with the world, for configs that do not state their own.
     fn own_problem(&self) -> Option<&OwnProblem> {
         None
@@ -298,6 +306,11 @@ pub trait Episode: Send {
     /// sampled channels as `[channel][agent]`. Returns whether the episode has ended: nothing is earned after
     /// that.
     fn step(&mut self, actions: &[u8], draws: &[u32], rewards: &mut [f32]) -> bool;
+
+    /// Writes the [measures](World::measures) of the episode so far.
+    fn measures(&self, out: &mut [f64]) {
+        debug_assert!(out.is_empty(), "a world with measures writes them");
+    }
 }
 
 /// A named reward of every agent.

@@ -36,6 +36,11 @@ pub trait WorldSettings: Any + Debug + Send + Sync {
         None
     }
 
+    /// Every file that it reads, with its key.
+    fn files(&self) -> Vec<(&'static str, &Path)> {
+        self.file().map(|file| ("file", file)).into_iter().collect()
+    }
+
     /// Whether one of the model's own constraints may be out of reach.
     fn allows_infeasible(&self) -> bool {
         false
@@ -224,10 +229,17 @@ impl WorldConfig {
         self.settings()?.file()
     }
 
-    /// The same with its file written as `locate` says.
+    /// Every file that it reads, with its key.
+    pub fn files(&self) -> Vec<(&'static str, &Path)> {
+        self.settings().map(WorldSettings::files).unwrap_or_default()
+    }
+
+    /// The same with its files written as `locate` says.
     pub(crate) fn located(mut self, locate: &dyn Fn(&Path) -> PathBuf) -> Self {
-        if let Some(file) = self.file().map(locate) {
-            self.keys.insert("file".into(), file.display().to_string().into());
+        let files: Vec<(&str, PathBuf)> =
+            self.files().into_iter().map(|(key, file)| (key, locate(file))).collect();
+        for (key, file) in files {
+            self.keys.insert(key.into(), file.display().to_string().into());
         }
         self
     }

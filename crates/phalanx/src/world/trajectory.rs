@@ -18,6 +18,8 @@ pub struct Trajectory {
     rewards: Vec<f32>,
     /// What a joint world shows, `[step][number]`.
     global_state: Vec<f32>,
+    /// What a joint world measures, `[step][number]`, after each step.
+    measures: Vec<f64>,
     /// Where its random numbers come from, if it was simulated.
     origin: Option<(Stream, Place)>,
 }
@@ -39,6 +41,7 @@ impl Trajectory {
             actions: column(),
             rewards: vec![0.0; channels * agents * steps],
             global_state: Vec::new(),
+            measures: Vec::new(),
             origin: None,
         }
     }
@@ -52,6 +55,7 @@ impl Trajectory {
         };
         Trajectory {
             global_state: vec![0.0; steps * width],
+            measures: vec![0.0; steps * world.measures().len()],
             ..Trajectory::with_channels(agents, steps, channels)
         }
     }
@@ -118,6 +122,19 @@ impl Trajectory {
     pub fn global_state(&self, step: usize) -> &[f32] {
         let width = self.global_state.len().checked_div(self.room).unwrap_or(0);
         &self.global_state[step * width..(step + 1) * width]
+    }
+
+    /// What a joint world [measured](World::measures) from the beginning to the end of a step.
+    #[inline]
+    pub fn measures(&self, step: usize) -> &[f64] {
+        let count = self.measures.len().checked_div(self.room).unwrap_or(0);
+        &self.measures[step * count..(step + 1) * count]
+    }
+
+    /// The same, to be filled by a simulation.
+    pub(crate) fn measures_mut(&mut self, step: usize) -> &mut [f64] {
+        let count = self.measures.len().checked_div(self.room).unwrap_or(0);
+        &mut self.measures[step * count..(step + 1) * count]
     }
 
     /// s_i^k and a_i^k, to be changed (tests of locality do).

@@ -6,6 +6,7 @@ mod support;
 mod contract;
 mod epidemic;
 mod joint;
+mod junctions;
 mod kernels;
 mod pistonball;
 mod pistonball_physics;

@@ -202,6 +202,7 @@ impl<'a> Jackknife<'a> {
             mean_reward: mean_rewards.map(|[published, _]| published),
             mean_reward_full: mean_rewards.map(|[_, full]| full),
             channel_means: self.per_episode.channel_means(),
+            measures: self.per_episode.measures(episodes),
             solved,
             steps,
             objective: interval(objective, self.objective, episodes, alone, objective_tail),

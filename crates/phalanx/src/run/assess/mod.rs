@@ -162,6 +162,9 @@ pub struct Assessment {
     /// Undiscounted mean per step and agent of every channel that is recorded while simulating.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub channel_means: BTreeMap<String, f64>,
+    /// Mean over episodes of what the world measures over the training horizon, by name.
+    #[serde(flatten)]
+    pub measures: BTreeMap<&'static str, f64>,
     /// Share of the episodes that ended before the training horizon, where they can: what `solved` means is
     /// the world's.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -41,6 +41,8 @@ pub(super) struct PerEpisode<'a> {
     mean_rewards: [f64; 2],
     /// Sums of every sampled channel over agents and steps, and their numbers.
     channels: Vec<[f64; 2]>,
+    /// Sums over episodes of what the world measures.
+    measures: Vec<f64>,
     /// Episodes that ended within the training horizon, and steps of all within it.
     ended: usize,
     steps: usize,
@@ -58,6 +60,7 @@ impl<'a> PerEpisode<'a> {
             agent_returns: vec![0.0; if is_paid { world.graph().agents() } else { 0 }],
             mean_rewards: [0.0; 2],
             channels: vec![[0.0; 2]; sampled_channels(world).len()],
+            measures: vec![0.0; world.measures().len()],
             ended: 0,
             steps: 0,
             events: vec![0; world.events().len() * world.graph().agents()],
@@ -83,6 +86,9 @@ impl<'a> PerEpisode<'a> {
             let first = world.channel_start(place).min(steps);
             let along = |i| trajectory.rewards(number, i)[first..steps].iter().map(|&r| f64::from(r)).sum();
             self.add_channel(number, n * (steps - first), (0..n).map(along));
+        }
+        if let Some(last) = steps.checked_sub(1) {
+            self.measures.iter_mut().zip(trajectory.measures(last)).for_each(|(sum, found)| *sum += found);
         }
         for (number, event) in world.events().iter().enumerate() {
             let channel = sampled_number(world, event.channel);
@@ -154,6 +160,12 @@ impl<'a> PerEpisode<'a> {
     pub fn channel_means(&self) -> BTreeMap<String, f64> {
         let places = sampled_channels(self.world).into_iter().zip(&self.channels);
         places.map(|(place, [sum, count])| (self.world.channels()[place].name.clone(), sum / count)).collect()
+    }
+
+    /// Mean over so many episodes of what the world measures, by name.
+    pub fn measures(&self, episodes: usize) -> BTreeMap<&'static str, f64> {
+        let sums = self.world.measures().iter().zip(&self.measures);
+        sums.map(|(&name, sum)| (name, sum / episodes as f64)).collect()
     }
 
     /// Share of so many episodes that ended early, and their mean length.

@@ -363,7 +363,8 @@ impl Config {
         let utilities = self.constraint.iter().flatten().map(|c| &c.utility).chain(&self.objective);
         let utilities = utilities.filter_map(|utility| utility.file.as_deref());
         let network = self.network.as_ref().and_then(|network| network.file());
-        let files = self.world.file().into_iter().chain(utilities).chain(network);
+        let world = self.world.files().into_iter().map(|(_, file)| file);
+        let files = world.chain(utilities).chain(network);
         files.filter(|file| preset::builtin(file).is_none()).map(|file| self.locate(file)).collect()
     }
 

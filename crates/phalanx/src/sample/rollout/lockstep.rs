@@ -106,6 +106,10 @@ impl Job<'_> {
         let room = self.trajectory.room();
         let ended = self.episode.step(actions, of_step(&self.draws, k)[1], &mut self.rewards);
         self.trajectory.finish(k + 1, ended);
+        let measures = self.trajectory.measures_mut(k);
+        if !measures.is_empty() {
+            self.episode.measures(measures);
+        }
         let (_, columns, rewards) = self.trajectory.columns_mut();
         columns.chunks_exact_mut(room).zip(actions).for_each(|(column, &a)| column[k] = a);
         rewards.chunks_exact_mut(room).zip(&self.rewards).for_each(|(column, &r)| column[k] = r);

@@ -1,5 +1,8 @@
 //! `phalanx bench`: how fast a world is simulated, without learning.
 
+mod traffic;
+
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use phalanx::base::stream::{Place, Purpose, Stream};
@@ -7,19 +10,25 @@ use phalanx::distributed::Halo;
 use phalanx::policy::{Parameterisation, Tabular};
 use phalanx::run::Registry;
 use phalanx::sample::rollout::{self, Request, StartFrom};
-use phalanx::world::{Evolution, SizedWorld, Trajectory, WorldKind};
+use phalanx::world::{Evolution, SizedWorld, Trajectory, WorldKind, junctions};
 use serde_json::json;
 
 use crate::{on_threads, print};
 
 #[derive(clap::Args)]
 pub struct BenchArgs {
-    /// World to simulate: line, wireless, pistonball, platoon or epidemic.
+    /// World to simulate: line, wireless, pistonball, platoon, epidemic or junctions.
     world: String,
-    /// Number of agents; `wireless` and `epidemic` take the squarest grid of no more than these [default:
-    /// 1000, 10 pistons, 8 vehicles].
+    /// Number of agents; `wireless`, `epidemic` and `junctions` take the squarest grid of no more than these
+    /// [default: 1000, 10 pistons, 8 vehicles, 16 junctions].
     #[arg(long)]
     n: Option<usize>,
+    /// junctions: measure the traffic engine alone on this road network, with its own program.
+    #[arg(long, value_name = "FILE.json", requires = "flow", conflicts_with = "n")]
+    roadnet: Option<PathBuf>,
+    /// junctions: the flows on it.
+    #[arg(long, value_name = "FILE.json", requires = "roadnet")]
+    flow: Option<PathBuf>,
     /// Threads to use [default: all cores].
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
@@ -34,6 +43,13 @@ const HORIZON: usize = 128;
 
 pub fn run(args: &BenchArgs) -> anyhow::Result<()> {
     on_threads(args.threads, || {
+        if let (Some(roadnet), Some(flow)) = (&args.roadnet, &args.flow) {
+            if args.world == junctions::KIND {
+                return traffic::measure(roadnet, flow, args.json);
+            }
+            let message = format!("is for `{}`, not for `{}`", junctions::KIND, args.world);
+            return Err(phalanx::Error::argument("roadnet", message).into());
+        }
         let blame = |error| match error {
             phalanx::Error::Config { message, .. } => phalanx::Error::argument("n", message),
             other => other,

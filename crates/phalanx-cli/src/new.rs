@@ -1,0 +1,118 @@
+//! `phalanx new`: files to begin with.
+
+use std::path::{Path, PathBuf};
+
+use phalanx::Error;
+use phalanx::base::durable;
+use phalanx::world::junctions::KIND;
+use phalanx_junctions::{Irregular, TownSettings};
+
+use crate::say;
+
+#[derive(clap::Args)]
+pub struct NewArgs {
+    /// What to make: junctions, a road network with flows and a configuration that trains on it.
+    what: String,
+    /// Folder to write to; it is made if it is not there.
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+    /// Junctions from south to north and from west to east.
+    #[arg(long, value_name = "ROWSxCOLUMNS", default_value = "4x4")]
+    grid: String,
+    /// Length of roads in metres, 100 to 10000.
+    #[arg(long, value_name = "METRES", default_value_t = 300.0)]
+    road_length: f64,
+    /// Lanes of a road, 1 to 6.
+    #[arg(long, default_value_t = 3)]
+    lanes: usize,
+    /// Vehicles per hour that start at each entrance, 0 to 3600.
+    #[arg(long, value_name = "N", default_value_t = 400.0)]
+    vehicles_per_hour: f64,
+    /// Seconds during which vehicles start.
+    #[arg(long, value_name = "N", default_value_t = 3600)]
+    seconds: u32,
+    /// Share of roads and entrances that are missing, 0 to 1: not a grid any more.
+    #[arg(long, value_name = "SHARE", default_value_t = 0.0)]
+    missing: f64,
+    /// How far junctions lie off the grid, as a share of the road length, 0 to 0.3.
+    #[arg(long, value_name = "SHARE", default_value_t = 0.0)]
+    shift: f64,
+    /// Seed of what is left to chance.
+    #[arg(long, default_value_t = 0)]
+    seed: u32,
+}
+
+/// The files, by name.
+const ROADNET: &str = "roadnet.json";
+const FLOW: &str = "flow.json";
+const CONFIG: &str = "junctions.toml";
+
+pub fn run(args: &NewArgs) -> anyhow::Result<()> {
+    if args.what != KIND {
+        let message = format!("`{}` is unknown; allowed is `{KIND}`", args.what);
+        return Err(Error::config("what", message).into());
+    }
+    let town = args.town()?.generate().map_err(named_flag)?;
+    let files = [(ROADNET, town.roadnet), (FLOW, town.flow), (CONFIG, config())];
+    // A network that somebody drew must not be lost; the same once more may finish what was interrupted.
+    for (name, text) in &files {
+        let path = args.out.join(name);
+        if path.exists() && std::fs::read(&path).ok().as_deref() != Some(text.as_bytes()) {
+            let message = format!("{} has another {name} already; name another folder", shown(&args.out));
+            return Err(Error::argument("out", message).into());
+        }
+    }
+    durable::create_dirs(&args.out).map_err(|error| Error::write(&args.out, error))?;
+    for (name, text) in &files {
+        durable::replace_bytes(&args.out.join(name), text.as_bytes())?;
+    }
+    let config = args.out.join(CONFIG);
+    say(&format!("{ROADNET}, {FLOW} and {CONFIG} are in {}", shown(&args.out)));
+    say(&format!("phalanx train {}", shown(&config)));
+    Ok(())
+}
+
+fn shown(path: &Path) -> String {
+    path.display().to_string()
+}
+
+impl NewArgs {
+    fn town(&self) -> Result<TownSettings, Error> {
+        let sizes = self.grid.split_once('x').and_then(|(a, b)| Some((a.parse().ok()?, b.parse().ok()?)));
+        let (rows, columns) = sizes.ok_or_else(|| {
+            Error::argument("grid", format!("`{}` is no grid; write ROWSxCOLUMNS, e.g. 4x4", self.grid))
+        })?;
+        let is_irregular = self.missing != 0.0 || self.shift != 0.0;
+        Ok(TownSettings {
+            rows,
+            columns,
+            lengths_east: vec![self.road_length],
+            lengths_north: vec![self.road_length],
+            lanes: self.lanes,
+            vehicles_per_hour: self.vehicles_per_hour,
+            seconds: self.seconds,
+            seed: self.seed,
+            irregular: is_irregular.then_some(Irregular { missing: self.missing, shift: self.shift }),
+            ..TownSettings::default()
+        })
+    }
+}
+
+/// Settings of the town are flags here.
+fn named_flag(error: phalanx_junctions::Error) -> Error {
+    let phalanx_junctions::Error::Setting { key, what } = error else {
+        return Error::config("what", error.to_string());
+    };
+    let flag = match key {
+        "rows" | "columns" => "grid",
+        "lengths_east" | "lengths_north" => "road-length",
+        "vehicles_per_hour" => "vehicles-per-hour",
+        key => key,
+    };
+    Error::argument(flag, what)
+}
+
+/// The preset for a made-up town, with the files in its place.
+fn config() -> String {
+    include_str!("new/junctions.toml").replace("{roadnet}", ROADNET).replace("{flow}", FLOW)
+}
