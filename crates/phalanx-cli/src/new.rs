@@ -47,13 +47,16 @@ const ROADNET: &str = "roadnet.json";
 const FLOW: &str = "flow.json";
 const CONFIG: &str = "junctions.toml";
 
+/// Seconds between decisions in the configuration.
+const DECISION: u32 = 5;
+
 pub fn run(args: &NewArgs) -> anyhow::Result<()> {
     if args.what != KIND {
         let message = format!("`{}` is unknown; allowed is `{KIND}`", args.what);
         return Err(Error::config("what", message).into());
     }
     let town = args.town()?.generate().map_err(named_flag)?;
-    let files = [(ROADNET, town.roadnet), (FLOW, town.flow), (CONFIG, config())];
+    let files = [(ROADNET, town.roadnet), (FLOW, town.flow), (CONFIG, config(args.seconds))];
     // A network that somebody drew must not be lost; the same once more may finish what was interrupted.
     for (name, text) in &files {
         let path = args.out.join(name);
@@ -112,7 +115,9 @@ fn named_flag(error: phalanx_junctions::Error) -> Error {
     Error::argument(flag, what)
 }
 
-/// The preset for a made-up town, with the files in its place.
-fn config() -> String {
-    include_str!("new/junctions.toml").replace("{roadnet}", ROADNET).replace("{flow}", FLOW)
+/// The preset for a made-up town, with files in place of the town. Episodes last as long as vehicles start.
+fn config(seconds: u32) -> String {
+    let numbers = [("{seconds}", seconds), ("{horizon}", seconds.div_ceil(DECISION).max(1))];
+    let text = include_str!("new/junctions.toml").replace("{roadnet}", ROADNET).replace("{flow}", FLOW);
+    numbers.iter().fold(text, |text, (name, number)| text.replace(name, &number.to_string()))
 }

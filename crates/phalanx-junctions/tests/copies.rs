@@ -52,7 +52,7 @@ fn states_of_other_simulations_are_refused() {
     let (mut two, _) = start("two_fixed_s0");
     let message = two.restore(&one.save()).unwrap_err().to_string();
     assert!(message.contains("another network"), "{message}");
-    let mut listed = one.restarted_with(&one.demand().departures(1.0, 100)).unwrap();
+    let mut listed = one.restarted_with(&one.demand().departures(1.0, 100).unwrap()).unwrap();
     let message = listed.restore(&one.save()).unwrap_err().to_string();
     assert!(message.contains("other departures"), "{message}");
 }
@@ -77,7 +77,7 @@ fn listed_departures_are_the_flows_bit_for_bit() {
             continue;
         }
         let settings = recording.settings();
-        let departures = simulation.demand().departures(settings.interval, recording.steps() as u32);
+        let departures = simulation.demand().departures(settings.interval, recording.steps() as u32).unwrap();
         // The order of the list does not matter.
         let mut shuffled: Vec<Departure> = departures.iter().rev().copied().collect();
         let middle = shuffled.len() / 2;
@@ -93,7 +93,7 @@ fn listed_departures_are_the_flows_bit_for_bit() {
 #[test]
 fn fewer_and_later_departures_are_possible() {
     let (simulation, recording) = start("one_fixed_s0");
-    let departures = simulation.demand().departures(1.0, 900);
+    let departures = simulation.demand().departures(1.0, 900).unwrap();
     let thinned: Vec<_> = departures
         .iter()
         .step_by(3)

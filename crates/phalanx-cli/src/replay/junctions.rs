@@ -66,6 +66,10 @@ impl TrafficArgs {
             let message = "is missing; name a file with a row per step, or use --own-program";
             return Err(Error::argument("phases", message));
         }
+        if let Some(step) = self.reset_at.filter(|&step| step >= steps) {
+            let message = format!("{step} of {steps} steps; allowed are 0 to {}", steps.saturating_sub(1));
+            return Err(Error::argument("reset-at", message));
+        }
         let (network, demand) = read_any_files(roadnet, flow)?;
         let rows = match &self.phases {
             Some(file) => phase_rows(file, &read_text(file)?, &network, steps)?,
@@ -118,7 +122,9 @@ fn named_flag(error: phalanx_junctions::Error) -> Error {
 
 /// The phases of every junction in the first `steps` rows; there may be more.
 fn phase_rows(file: &Path, text: &str, network: &Network, steps: u32) -> Result<Vec<Vec<usize>>, Error> {
-    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+    // Some editors begin a text with a mark of its encoding.
+    let lines =
+        text.trim_start_matches('\u{feff}').lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
     let rows: Vec<Vec<usize>> = lines
         .take(steps as usize)
         .map(|(number, line)| {

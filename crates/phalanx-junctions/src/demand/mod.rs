@@ -138,6 +138,9 @@ pub struct Demand {
     pub(crate) network: u64,
 }
 
+/// Departures that are listed at most: a list of them has 160 MB.
+const MOST_DEPARTURES: usize = 10_000_000;
+
 impl Demand {
     /// Reads a `flow.json` for `network`. Numbers are rounded as CityFlow's reader rounds them.
     ///
@@ -218,15 +221,20 @@ impl Demand {
 
     /// The departures of the flows in steps of `interval` seconds, `steps` of them.
     ///
-    /// A simulation with these departures is the same, bit for bit, as one with the flows themselves.
-    pub fn departures(&self, interval: f64, steps: u32) -> Vec<Departure> {
+    /// A simulation with these departures is the same, bit for bit, as one with the flows themselves. More than
+    /// ten million are refused.
+    pub fn departures(&self, interval: f64, steps: u32) -> Result<Vec<Departure>> {
         let mut schedule = Schedule::flows();
         let mut departures = Vec::new();
         for step in 0..steps {
             schedule.step(self, interval, step, |flow| {
                 departures.push(Departure { flow: flow as usize, time: f64::from(step) * interval });
             });
+            if departures.len() > MOST_DEPARTURES {
+                let message = format!("more than {MOST_DEPARTURES} vehicles start within {} steps", step + 1);
+                return Err(Error::setting("departures", message));
+            }
         }
-        departures
+        Ok(departures)
     }
 }

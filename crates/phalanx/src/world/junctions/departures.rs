@@ -4,6 +4,7 @@ use phalanx_junctions::{Departure, Simulation};
 
 use super::settings::JunctionsSettings;
 use crate::base::stream::{Place, Stream};
+use crate::{Error, Result};
 
 /// Departures of the files, and how chance changes them.
 #[derive(Debug)]
@@ -16,13 +17,14 @@ pub struct Departures {
 
 impl Departures {
     /// None where all vehicles depart as the files say.
-    pub fn new(settings: &JunctionsSettings, start: &Simulation) -> Option<Self> {
+    pub fn new(settings: &JunctionsSettings, start: &Simulation) -> Result<Option<Self>> {
         let JunctionsSettings { jitter, demand, seconds, .. } = *settings;
         if jitter == 0.0 && demand == 1.0 {
-            return None;
+            return Ok(None);
         }
         let listed = start.demand().departures(start.settings().interval, seconds);
-        Some(Departures { listed, jitter, demand, seconds: f64::from(seconds) })
+        let listed = listed.map_err(|error| Error::config("world.seconds", error.to_string()))?;
+        Ok(Some(Departures { listed, jitter, demand, seconds: f64::from(seconds) }))
     }
 
     /// Those of an episode. Every vehicle has numbers of its own: one that stays away changes no other.

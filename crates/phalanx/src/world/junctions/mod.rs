@@ -96,7 +96,7 @@ impl Junctions {
             .map_err(|error| Error::config("world", error.to_string()))?;
         Ok(Junctions {
             graph,
-            departures: Departures::new(settings, &start),
+            departures: Departures::new(settings, &start)?,
             start,
             fixed: Arc::new(Fixed {
                 format: Format::new(&layout),

@@ -32,7 +32,8 @@ pub struct JunctionsSettings {
     pub jitter: f64,
     /// Probability that a vehicle of the file departs at all.
     pub demand: f64,
-    /// Seconds of departures that are drawn, where any are.
+    /// Seconds during which vehicles start: in a town that is made up, and in files where `jitter` or `demand` draw
+    /// who departs. Vehicles of a file that start later are then left out.
     pub seconds: u32,
     /// What the finite states tell.
     pub cells: Cells,
@@ -188,7 +189,7 @@ impl JunctionsSettings {
                 ensure(self.town.is_none(), || Error::config("world.town", message))?;
                 read_files(&locate(roadnet), &locate(flow))
             }
-            (None, None) => self.town.unwrap_or_default().generate(),
+            (None, None) => self.town.unwrap_or_default().generate(self.seconds),
             (Some(_), None) => Err(Error::config("world.flow", "is missing; world.roadnet needs its flows")),
             (None, Some(_)) => Err(Error::config("world.roadnet", "is missing; world.flow needs its roads")),
         }
@@ -196,8 +197,8 @@ impl JunctionsSettings {
 }
 
 impl Town {
-    /// Its roads and flows.
-    fn generate(&self) -> Result<(Arc<Network>, Arc<Demand>)> {
+    /// Its roads and flows; vehicles start during so many seconds.
+    fn generate(&self, seconds: u32) -> Result<(Arc<Network>, Arc<Demand>)> {
         let [rows, columns] = self.grid;
         let is_irregular = self.missing != 0.0 || self.shift != 0.0;
         let town = TownSettings {
@@ -206,6 +207,7 @@ impl Town {
             lengths_east: vec![self.road_length],
             lengths_north: vec![self.road_length],
             vehicles_per_hour: self.vehicles_per_hour,
+            seconds,
             seed: self.seed,
             irregular: is_irregular.then_some(Irregular { missing: self.missing, shift: self.shift }),
             ..TownSettings::default()
@@ -213,6 +215,7 @@ impl Town {
         let blame = |error: phalanx_junctions::Error| match error {
             phalanx_junctions::Error::Setting { key, what } => {
                 let key = match key {
+                    "seconds" => return Error::config("world.seconds", what),
                     "rows" | "columns" => "grid",
                     "lengths_east" | "lengths_north" => "road_length",
                     key => key,

@@ -49,7 +49,7 @@ impl Shield {
             };
             if plans[kind].is_empty() {
                 let message = format!(
-                    "junction {}: no order of its {} phases keeps them with a decision every {} s",
+                    "junction {}: no order of its phases, {} in all, keeps the rules with a decision every {} s",
                     name(junction),
                     site.green.len(),
                     timing.decision
