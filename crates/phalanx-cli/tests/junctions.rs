@@ -94,6 +94,8 @@ fn bad_replays_are_refused_in_one_line() {
     assert!(with(&["--steps", "2"]).contains("--phases: is missing"));
     assert!(with(&["--own-program"]).contains("--steps: is missing"));
     assert!(with(&["--steps", "2", "--own-program", "--interval", "0"]).contains("--interval"));
+    let late = with(&["--steps", "2", "--own-program", "--reset-at", "2"]);
+    assert!(late.contains("--reset-at: 2 of 2 steps; allowed are 0 to 1"), "{late}");
     assert!(refused(&["replay", "junctions"]).contains("--roadnet: is missing"));
     assert!(refused(&["replay", "junctions", "game.csv"]).contains("--roadnet"));
     assert!(refused(&["replay", "platoon", "--steps", "2"]).contains("recorded game"));
@@ -159,6 +161,26 @@ fn a_new_town_trains() {
         assert!(message.contains(wanted), "{message}");
     }
     assert!(refused(&["new", "pistonball", "--out", out]).contains("allowed is `junctions`"));
+}
+
+/// All vehicles that a new town has start within its episodes.
+#[test]
+fn a_new_town_knows_its_seconds() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().to_str().unwrap();
+    let made = phalanx(&["new", "junctions", "--grid", "1x1", "--seconds", "5400", "--out", out]);
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let flows = std::fs::read_to_string(folder.path().join("flow.json")).unwrap();
+    let flows: serde_json::Value = serde_json::from_str(&flows).unwrap();
+    let last = flows.as_array().unwrap().iter().map(|flow| flow["startTime"].as_i64().unwrap()).max();
+    assert!(last > Some(3600), "{last:?}");
+    let config = format!("{out}/junctions.toml");
+    let judged = phalanx(&["eval", &config, "--policy", "near-queue", "--episodes", "3", "--json"]);
+    assert!(judged.status.success(), "{}", String::from_utf8_lossy(&judged.stderr));
+    let judged: serde_json::Value = serde_json::from_slice(&judged.stdout).unwrap();
+    // Some of the last minute are still under way.
+    let vehicles = flows.as_array().unwrap().len() as f64;
+    assert!(judged["finished"].as_f64().unwrap() > 0.95 * vehicles, "{judged}");
 }
 
 /// Networks that cannot be trained on are refused in one line.

@@ -2,7 +2,7 @@
 
 mod support;
 
-use phalanx_junctions::{Departure, Simulation};
+use phalanx_junctions::{Demand, Departure, Simulation};
 use support::{Recording, second_of};
 
 fn start(name: &str) -> (Simulation, Recording) {
@@ -107,6 +107,16 @@ fn fewer_and_later_departures_are_possible() {
     }
     let started = simulation.finished() + simulation.running() + simulation.waiting_outside();
     assert_eq!(started, thinned.iter().filter(|departure| departure.time <= 899.0).count());
+}
+
+#[test]
+fn endless_lists_of_departures_are_refused() {
+    let (simulation, _) = start("one_fixed_s0");
+    let mut flow = simulation.demand().flows()[0].clone();
+    (flow.interval, flow.start_time, flow.end_time) = (0.01, 0, -1);
+    let demand = Demand::new(vec![flow; 100], simulation.network()).unwrap();
+    let message = demand.departures(1.0, 1_000_000).unwrap_err().to_string();
+    assert!(message.contains("more than 10000000 vehicles start"), "{message}");
 }
 
 #[test]

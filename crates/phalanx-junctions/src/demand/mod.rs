@@ -221,8 +221,8 @@ impl Demand {
 
     /// The departures of the flows in steps of `interval` seconds, `steps` of them.
     ///
-    /// A simulation with these departures is the same, bit for bit, as one with the flows themselves. More than
-    /// ten million are refused.
+    /// A simulation with these departures is the same, bit for bit, as one with the flows themselves. More
+    /// than ten million are refused.
     pub fn departures(&self, interval: f64, steps: u32) -> Result<Vec<Departure>> {
         let mut schedule = Schedule::flows();
         let mut departures = Vec::new();

@@ -28,8 +28,8 @@ pub const NAMES: [&str; 11] = [
 /// Seconds of green after which `fixed-time` goes on.
 const FIXED_GREEN: u32 = 15;
 
-/// Weight of what waits behind a movement where queues before it are equal. Tuned: of some forty ways to decide
-/// between equal queues, it alone gives all reference numbers of this controller.
+/// Weight of what waits behind a movement where queues before it are equal. Tuned: of some forty ways to
+/// decide between equal queues, it alone gives all reference numbers of this controller.
 const TIE: f64 = 1e-9;
 
 /// A controller.

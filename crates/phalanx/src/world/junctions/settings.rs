@@ -32,8 +32,8 @@ pub struct JunctionsSettings {
     pub jitter: f64,
     /// Probability that a vehicle of the file departs at all.
     pub demand: f64,
-    /// Seconds during which vehicles start: in a town that is made up, and in files where `jitter` or `demand` draw
-    /// who departs. Vehicles of a file that start later are then left out.
+    /// Seconds during which vehicles start: in a town that is made up, and in files where `jitter` or
+    /// `demand` draw who departs. Vehicles of a file that start later are then left out.
     pub seconds: u32,
     /// What the finite states tell.
     pub cells: Cells,

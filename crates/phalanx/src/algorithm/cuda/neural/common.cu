@@ -25,9 +25,15 @@
 #define WAIT_FOR(warps, group)                                                                          \
     if ((warps) == 1) __syncwarp();                                                                    \
     else asm volatile("bar.sync %0, %1;" : : "r"((group) + 1), "r"(32 * (warps)) : "memory")
-// Copies a number to shared memory, without waiting for it.
-#define COPY(to, from) asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" : : "r"((u32)__cvta_generic_to_shared(to)), "l"(from) : "memory")
+// Copies a number to shared memory, without waiting for it where a device can do that.
+#if __CUDA_ARCH__ >= 800
+#define COPY(to, from) \
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" : : "r"((u32)__cvta_generic_to_shared(to)), "l"(from) : "memory")
 #define WAIT_FOR_COPIES() asm volatile("cp.async.wait_all;" : : : "memory")
+#else
+#define COPY(to, from) (*(to) = *(from))
+#define WAIT_FOR_COPIES()
+#endif
 // Brings 128 bytes nearer that will be read soon.
 #define FETCH(address) asm volatile("prefetch.global.L2 [%0];" : : "l"(address))
 // A number that the compiler shall not work with ahead of time.

@@ -25,7 +25,8 @@ pub enum Owner {
 pub struct BlockSizes {
     /// Threads, a multiple of 32.
     pub threads: usize,
-    /// Samples at a time: a multiple of 16 that is not beyond 16 times the number of warps nor below that number, and 64 at most where there are gradients.
+    /// Samples at a time: a multiple of 16, from the number of warps to 16 times it, and 64 at most where
+    /// there are gradients.
     pub tile: usize,
     /// Whether samples of several tiles make one gradient.
     pub many_tiles: bool,
@@ -288,21 +289,21 @@ struct Strides {
     products: usize,
 }
 
-/// Shared memory has 32 banks. Lanes of a product read eight rows, four neighbours of each: no two of them from
-/// the same bank if the stride is 4 times an odd number.
+/// Shared memory has 32 banks. Lanes of a product read eight rows, four neighbours of each: no two of them
+/// from the same bank if the stride is 4 times an odd number.
 fn stride_of_samples(units: usize) -> usize {
     units.next_multiple_of(8) + 4
 }
 
-/// Weights are read both ways: four rows, eight neighbours of each, as well. Two lanes at most then meet in a
-/// bank.
+/// Weights are read both ways: four rows, eight neighbours of each, as well. Two lanes at most then meet in
+/// a bank.
 fn stride_of_weights(units: usize) -> usize {
     let fits = |stride: &usize| [12, 20].contains(&(stride % 32));
     (units.next_multiple_of(8) + 4..).step_by(8).find(fits).unwrap_or(units)
 }
 
-/// How warps take the pieces of 16 × 8 that a matrix is made of: rows and columns of pieces that each has, and
-/// warps side by side. Few columns, if there are enough warps.
+/// How warps take the pieces of 16 × 8 that a matrix is made of: rows and columns of pieces that each has,
+/// and warps side by side. Few columns, if there are enough warps.
 fn pieces_of_warps(inputs: usize, units: usize, warps: usize) -> [usize; 3] {
     let (down, across) = (inputs.div_ceil(16).max(1), units.div_ceil(8).max(1));
     let is_fitting = |columns: &usize| across % columns == 0 && down * (across / columns) <= warps;
