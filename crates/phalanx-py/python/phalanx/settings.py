@@ -23,6 +23,17 @@ Device: TypeAlias = Literal["cpu", "cuda", "auto", "emulated"]
 _Import = TypedDict("_Import", {"import": float}, total=False)
 
 
+class TownSettings(TypedDict, total=False):
+    """`[world.town]`: a town that is made up, for the world `junctions`."""
+
+    grid: Sequence[int]
+    road_length: float
+    vehicles_per_hour: float
+    missing: float
+    shift: float
+    seed: int
+
+
 class WorldSettings(_Import, total=False):
     """`[world]`: the kind, and the keys of that kind."""
 
@@ -46,6 +57,17 @@ class WorldSettings(_Import, total=False):
     protection: float
     protect_cost: float
     treat_cost: float
+    roadnet: str | PathLike[str]
+    flow: str | PathLike[str]
+    decision: int
+    yellow: int
+    phases: int
+    jitter: float
+    demand: float
+    seconds: int
+    cells: Literal["traffic", "rules"]
+    rules: Literal["free", "mask"]
+    town: TownSettings
     file: str | PathLike[str]
     allow_infeasible: bool
 
