@@ -283,9 +283,8 @@ impl CardCritic for NetworkCritic {
 const THREADS: usize = 256;
 const TILE: usize = 64;
 
-/// The same where values are asked for. Warps then wait for nobody: the more of them read one copy of the
-/// weights, the more samples each can take at a time. Where networks are few, samples are spread over all
-/// multiprocessors.
+/// The same where values are asked for: the more warps read one copy of the weights, the better. Where
+/// networks are few, samples are spread over all multiprocessors.
 const MANY_READ: [usize; 2] = [512, 128];
 const FEW_READ: [usize; 2] = [256, 16];
 

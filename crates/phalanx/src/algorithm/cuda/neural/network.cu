@@ -53,9 +53,9 @@ struct net_gradient {
     float first[NET_G1_ROWS * NET_G1_COLUMNS][4], second[NET_G2_ROWS * NET_G2_COLUMNS][4];
 };
 
-// A slot of symbols: its rows of the products, its embedding table, its place among a sample's symbols.
+// A slot of symbols: its rows of the products, its embedding table.
 struct net_slot {
-    int products, vocabulary, table, code;
+    int products, vocabulary, table;
 };
 
 DEVICE struct net_shape net_shape_of(const struct Run *run, long long agent) {
@@ -88,7 +88,6 @@ DEVICE struct net_slot net_slot_of(const struct net_shape *s, int slot) {
     t.vocabulary = of_states ? NET_STATES : NET_ACTIONS;
     t.products = of_states ? m * NET_STATES : NET_MEMBERS * NET_STATES + m * NET_ACTIONS;
     t.table = of_states ? 0 : NET_STATES * NET_DIMENSION;
-    t.code = of_states ? m : NET_MEMBERS + m;
     return t;
 }
 
