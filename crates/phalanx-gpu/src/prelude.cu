@@ -24,7 +24,7 @@ extern __shared__ double px_shared[];
 #else
 #define KERNEL(name) void name(const struct Run *run, const struct Now *now, int x, int y)
 #define DEVICE static inline
-#define SYNC() px_yield()
+#define SYNC() PX_WAIT_FOR_BLOCK()
 #define SHARED(type, name) type *name = (type *)px_shared
 #define LOAD(pointer) (*(pointer))
 #define atomic_min(address, value) px_atomic_min(address, value)

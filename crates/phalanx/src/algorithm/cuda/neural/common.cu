@@ -25,17 +25,23 @@
 #define WAIT_FOR(warps, group)                                                                          \
     if ((warps) == 1) __syncwarp();                                                                    \
     else asm volatile("bar.sync %0, %1;" : : "r"((group) + 1), "r"(32 * (warps)) : "memory")
-// Copies a number to shared memory, without waiting for it where a device can do that.
+// Copies a number, or four of them, to shared memory, without waiting for it where a device can do that.
 #if __CUDA_ARCH__ >= 800
 #define COPY(to, from) \
     asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" : : "r"((u32)__cvta_generic_to_shared(to)), "l"(from) : "memory")
+#define COPY_FOUR(to, from) \
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" : : "r"((u32)__cvta_generic_to_shared(to)), "l"(from) : "memory")
 #define WAIT_FOR_COPIES() asm volatile("cp.async.wait_all;" : : : "memory")
 #else
 #define COPY(to, from) (*(to) = *(from))
+#define COPY_FOUR(to, from) (*(FOUR *)(to) = *(const FOUR *)(from))
 #define WAIT_FOR_COPIES()
 #endif
 // Brings 128 bytes nearer that will be read soon.
 #define FETCH(address) asm volatile("prefetch.global.L2 [%0];" : : "l"(address))
+// Reads and writes what may leave the caches first.
+#define READ_PASSING(from) __ldcs(from)
+#define WRITE_PASSING(to, x) __stcs(to, x)
 // A number that the compiler shall not work with ahead of time.
 #define OPAQUE(x) asm volatile("" : "+r"(x))
 DEVICE float px_quotient(float a, float b) {
@@ -59,12 +65,15 @@ typedef struct { float x, y; } TWO;
 #define UNROLL_BY_THREE
 #define UNROLL_BY_FOUR
 #define UNROLL_BY_EIGHT
-#define WARP_SYNC() SYNC()
-#define WAIT_FOR(warps, group) SYNC()
+#define WARP_SYNC() PX_WAIT_FOR_WARP()
+#define WAIT_FOR(warps, group) PX_WAIT_FOR_WARPS(warps, group)
 #define OPAQUE(x)
 #define COPY(to, from) (*(to) = *(from))
+#define COPY_FOUR(to, from) (*(FOUR *)(to) = *(const FOUR *)(from))
 #define WAIT_FOR_COPIES()
 #define FETCH(address)
+#define READ_PASSING(from) (*(from))
+#define WRITE_PASSING(to, x) (*(to) = (x))
 #define px_quotient(a, b) ((a) / (b))
 #define px_root(a) sqrtf(a)
 #endif
@@ -72,6 +81,7 @@ typedef struct { float x, y; } TWO;
 #define WARP ((int)threadIdx.x >> 5)
 #define AT_LEAST_ONE(n) ((n) > 0 ? (n) : 1)
 #define PARTS(n, size) (((n) + (size) - 1) / (size))
+#define SIXTEENS(n) (PARTS(n, 16) * 16)
 
 // base to the power of a whole number, by squaring: what the processor's compiler makes of `powi`.
 DEVICE double px_power(double base, u64 exponent) {

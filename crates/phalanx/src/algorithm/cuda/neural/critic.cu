@@ -124,28 +124,34 @@ DEVICE float critic_slope(float e, int count) {
     return scale * (e > 1 ? 1 : e < -1 ? -1 : e);
 }
 
-// A gradient step: where parameters, moments and targets lie, and its size.
+// A gradient step: where parameters, moments and targets lie, its size, and how many steps the targets take with it:
+// two with every other one, since both the parameter before it and the one after it are known then. That saves an
+// eighth of what is read and written, which is what steps wait for.
 struct critic_descent {
     float *w, *first, *second, *target, factor, rate, epsilon;
+    int blends;
 };
 
-// What a parameter's step reads beside the parameter.
+// What a parameter's step reads.
 struct critic_memory {
-    float first, second, target;
+    float w, first, second, target;
 };
 
+// All networks at work are a little too large for the L2 cache, and each step reads what the last one wrote. Targets
+// go first, so that the rest stays: otherwise everything would leave before it is read again.
 DEVICE struct critic_memory critic_recall(const struct critic_descent *to, int at) {
-    struct critic_memory memory = {0, 0, 0};
+    struct critic_memory memory = {to->w[at], 0, 0, 0};
 #if CRITIC_ADAM
     memory.first = to->first[at];
     memory.second = to->second[at];
 #endif
-    if (CRITIC_HAS_TARGET) memory.target = to->target[at];
+    if (CRITIC_HAS_TARGET && to->blends > 0) memory.target = READ_PASSING(to->target + at);
     return memory;
 }
 
 // One step of a parameter, which is returned, and of its target. `trace` stays 0 as long as parameters are finite.
-DEVICE float critic_step(const struct critic_descent *to, int at, float w, float slope, struct critic_memory memory, float *trace) {
+DEVICE float critic_step(const struct critic_descent *to, int at, float slope, struct critic_memory memory, float *trace) {
+    float w = memory.w;
     slope *= to->factor;
 #if CRITIC_ADAM
     float m = fmaf(0.9f, memory.first, CRITIC_REST_FIRST * slope);
@@ -156,53 +162,87 @@ DEVICE float critic_step(const struct critic_descent *to, int at, float w, float
 #else
     w -= (float)CRITIC_LEARNING_RATE * slope;
 #endif
-    if (CRITIC_HAS_TARGET) to->target[at] = fmaf(CRITIC_POLYAK, memory.target, (1.0f - CRITIC_POLYAK) * w);
+    if (CRITIC_HAS_TARGET && to->blends > 0) {
+        float target = memory.target;
+        if (to->blends == 2) target = fmaf(CRITIC_POLYAK, target, (1.0f - CRITIC_POLYAK) * memory.w);
+        WRITE_PASSING(to->target + at, fmaf(CRITIC_POLYAK, target, (1.0f - CRITIC_POLYAK) * w));
+    }
     *trace = fmaf(w, 0.0f, *trace);
+    to->w[at] = w;
     return w;
 }
 
-// Steps of `four` pieces side by side at most, of which so many rows and columns are there: their parameters begin
-// at `to`, their weights at `w`. They are turned in `own`, so that lanes take neighbouring parameters. Memory is
-// asked for by all of them before the first one moves: otherwise each would wait for the one before.
-DEVICE void critic_move_pieces(const struct critic_descent *to, int units, float (*slopes)[4], int four, int is_whole, int rows,
-                               int columns, float *w, int stride, float *own, float *trace) {
+// The descent from a parameter on.
+DEVICE struct critic_descent critic_from(struct critic_descent to, int at) {
+    to.w += at;
+    to.first += at;
+    to.second += at;
+    to.target += at;
+    return to;
+}
+
+// Steps of so many pieces side by side, 1, 2 or 4, of which so many rows and columns are there: their parameters begin
+// at `to`, their numbers in the matrix at w. Slopes are turned in `own`, so that lanes take neighbouring parameters.
+// Memory is asked for by all of them before the first one moves: otherwise each would wait for the one before.
+DEVICE void critic_move_pieces(const struct critic_descent *to, int units, float (*slopes)[4], int pieces, int is_whole, int rows,
+                               int columns, struct px_matrix w, float *own, float *trace) {
+    // The lane's first parameter; the others are so many rows apart, which the compiler knows.
+    int row = LANE / (8 * pieces), u = LANE % (8 * pieces), step = 4 / pieces;
+    struct critic_descent here = critic_from(*to, row * units + u);
     struct critic_memory memory[16];
-    UNROLL for (int j = 0; j < 4 * four; j++) {
-        int i = (LANE + 32 * j) / (8 * four), u = (LANE + 32 * j) % (8 * four);
-        if (is_whole || (i < rows && u < columns)) memory[j] = critic_recall(to, i * units + u);
-    }
-    UNROLL for (int c = 0; c < four; c++) {
+    UNROLL for (int j = 0; j < 4 * pieces; j++)
+        if (is_whole || (row + j * step < rows && u < columns)) memory[j] = critic_recall(&here, j * step * units);
+    UNROLL for (int c = 0; c < pieces; c++) {
         UNROLL for (int e = 0; e < 4; e++) own[PIECE_ROW(e) * 33 + 8 * c + PIECE_COLUMN(e)] = slopes[c][e];
     }
     WARP_SYNC();
-    UNROLL for (int j = 0; j < 4 * four; j++) {
-        int i = (LANE + 32 * j) / (8 * four), u = (LANE + 32 * j) % (8 * four);
-        if (is_whole || (i < rows && u < columns)) {
-            float *place = w + i * stride + u;
-            *place = critic_step(to, i * units + u, *place, own[i * 33 + u], memory[j], trace);
-        }
-    }
+    own += row * 33 + u;
+    w = px_from(w, row, u);
+    UNROLL for (int j = 0; j < 4 * pieces; j++)
+        if (is_whole || (row + j * step < rows && u < columns))
+            px_put(w, j * step, 0, critic_step(&here, j * step * units, own[j * step * 33], memory[j], trace));
     WARP_SYNC();
 }
 
 // Steps of the warp's pieces of a matrix of so many inputs and units, whose parameters begin at `from`; `across`
-// warps stand side by side.
-DEVICE void critic_move(const struct critic_descent *to, int from, float (*slopes)[4], int rows, int columns, int across,
-                        int inputs, int units, float *w, int stride, float *own, float *trace) {
+// warps stand side by side. If inputs come in sixteens, pieces are there as a whole or not at all, which saves
+// registers.
+DEVICE void critic_move(const struct critic_descent *to, int from, int in_sixteens, float (*slopes)[4], int rows, int columns,
+                        int across, int inputs, int units, struct px_matrix w, float *own, float *trace) {
     int top = WARP / across * rows * 16, left = WARP % across * columns * 8, begin = from + top * units + left;
+    int pieces = columns % 4 == 0 ? 4 : columns % 2 == 0 ? 2 : 1;
     // One address for all, worked out here: many of them would fill the registers.
     OPAQUE(begin);
     OPAQUE(top);
-    UNROLL for (int k = 0; k < rows * PARTS(columns, 4); k++) {
-        int r = k / PARTS(columns, 4), c = k % PARTS(columns, 4) * 4, four = columns - c < 4 ? columns - c : 4;
-        int at = begin + 16 * r * units + 8 * c, rows_there = inputs - top - 16 * r, columns_there = units - left - 8 * c;
-        struct critic_descent here = {to->w + at, to->first + at, to->second + at, to->target + at, to->factor, to->rate, to->epsilon};
-        float (*own_slopes)[4] = slopes + r * columns + c, *place = w + (top + 16 * r) * stride + left + 8 * c;
-        if (rows_there >= 16 && columns_there >= 8 * four)
-            critic_move_pieces(&here, units, own_slopes, four, 1, 0, 0, place, stride, own, trace);
-        else critic_move_pieces(&here, units, own_slopes, four, 0, rows_there, columns_there, place, stride, own, trace);
+    UNROLL for (int k = 0; k < rows * columns; k += pieces) {
+        int r = k / columns, c = k % columns, rows_there = inputs - top - 16 * r, columns_there = units - left - 8 * c;
+        struct critic_descent here = critic_from(*to, begin + 16 * r * units + 8 * c);
+        struct px_matrix place = px_from(w, top + 16 * r, left + 8 * c);
+        if (!in_sixteens || units % (8 * columns) != 0)
+            critic_move_pieces(&here, units, slopes + k, pieces, 0, rows_there, columns_there, place, own, trace);
+        else if (rows_there > 0) critic_move_pieces(&here, units, slopes + k, pieces, 1, 0, 0, place, own, trace);
     }
 }
+
+#if CRITIC_GROUPS > 0
+// Steps of a symbol's weights in the first layer, and their products with the new embeddings: of one unit of a slot.
+DEVICE void critic_move_symbol(const struct critic_descent *to, const struct critic_shape *s, int slot, int u, float *sh, float *trace) {
+    struct critic_slot t = critic_slot_of(s, slot);
+    struct critic_descent here = critic_from(*to, s->first + (s->features + slot * CRITIC_DIMENSION) * CRITIC_D1 + u);
+    struct critic_memory memory[CRITIC_DIMENSION];
+    float products[CRITIC_VOCABULARY];
+    UNROLL for (int d = 0; d < CRITIC_DIMENSION; d++) memory[d] = critic_recall(&here, d * CRITIC_D1);
+    UNROLL for (int v = 0; v < CRITIC_VOCABULARY; v++) products[v] = 0;
+    UNROLL for (int d = 0; d < CRITIC_DIMENSION; d++) {
+        float moved = critic_step(&here, d * CRITIC_D1, critic_symbol_slope(&t, d, u, sh), memory[d], trace);
+        UNROLL for (int v = 0; v < CRITIC_VOCABULARY; v++)
+            if (v < t.vocabulary)
+                products[v] = fmaf(sh[CRITIC_AT_NEW_TABLE + t.table + v * CRITIC_DIMENSION + d], moved, products[v]);
+    }
+    UNROLL for (int v = 0; v < CRITIC_VOCABULARY; v++)
+        if (v < t.vocabulary) px_put(CRITIC_MATRIX_PRODUCTS(sh), t.products + v, u, products[v]);
+}
+#endif
 
 // Asks for the pairs of the tile that begins with transition `begin` of the order, if there is one.
 DEVICE void critic_ask_ahead(const struct Run *run, const struct critic_shape *s, const u32 *order, int begin,
@@ -228,7 +268,7 @@ KERNEL_OF(CRITIC_THREADS, critic_learn) {
     const float *next = run->critic_next + (network - slot_of_agent % CRITIC_TWINS) * CRITIC_TRANSITIONS;
     struct critic_gradient g;
     struct critic_descent to = {run->critic_weights + start, run->critic_first + start, run->critic_second + start,
-                                run->critic_target + start, 1, 0, 0};
+                                run->critic_target + start, 1, 0, 0, 0};
     GLOBAL(w);
     GLOBAL(order);
     GLOBAL(next);
@@ -273,8 +313,8 @@ KERNEL_OF(CRITIC_THREADS, critic_learn) {
         float squares = critic_backward_tables(&s, w, 0, sh);
         float factor = 1;
 #if CRITIC_CLIPS
-#define CRITIC_SQUARE(at, part, place) squares = fmaf(g.part, g.part, squares)
-        CRITIC_EACH_WEIGHT(CRITIC_SQUARE, s, sh)
+#define CRITIC_SQUARE(at, part, row, column) squares = fmaf(g.part, g.part, squares)
+        CRITIC_EACH_WEIGHT(CRITIC_SQUARE, s)
         for (int k = tid; k < CRITIC_OTHERS; k += CRITIC_THREADS) squares = fmaf(slopes[k], slopes[k], squares);
         sums[tid] = squares;
         SYNC();
@@ -286,15 +326,20 @@ KERNEL_OF(CRITIC_THREADS, critic_learn) {
         if (norm > CRITIC_CLIP) factor = CRITIC_CLIP / norm;
 #endif
         to.factor = factor;
+        to.blends = from / CRITIC_MINIBATCH % 2 == 1 ? 2 : from + CRITIC_MINIBATCH >= CRITIC_TRANSITIONS ? 1 : 0;
         to.rate = run->critic_rates[2 * number];
         to.epsilon = run->critic_rates[2 * number + 1];
-#if CRITIC_ROWS > 0
-        critic_move(&to, s.first, g.first, CRITIC_G1_ROWS, CRITIC_G1_COLUMNS, CRITIC_G1_ACROSS, s.features, CRITIC_D1,
-                    sh + CRITIC_AT_W1, CRITIC_STRIDE_W1, turned, &trace);
+#if CRITIC_ROWS > 0 && CRITIC_ROW_COLUMNS != CRITIC_ROW_UNITS
+#define CRITIC_MOVE(at, part, row, column) \
+    px_put(CRITIC_MATRIX_W1(sh), row, column, critic_step(&to, at, g.part, critic_recall(&to, at), &trace))
+        CRITIC_EACH_OF(CRITIC_MOVE, CRITIC_G1, first, s.first, critic_input, s.features, CRITIC_D1)
+#elif CRITIC_ROWS > 0
+        critic_move(&to, s.first, CRITIC_ROW_UNITS % 16 == 0, g.first, CRITIC_G1_ROWS, CRITIC_G1_COLUMNS, CRITIC_G1_ACROSS, s.features,
+                    CRITIC_D1, CRITIC_MATRIX_W1(sh), turned, &trace);
 #endif
 #if CRITIC_D2 > 0
-        critic_move(&to, s.second, g.second, CRITIC_G2_ROWS, CRITIC_G2_COLUMNS, CRITIC_G2_ACROSS, CRITIC_D1, CRITIC_D2,
-                    sh + CRITIC_AT_W2, CRITIC_STRIDE_W2, turned, &trace);
+        critic_move(&to, s.second, CRITIC_D1 % 16 == 0, g.second, CRITIC_G2_ROWS, CRITIC_G2_COLUMNS, CRITIC_G2_ACROSS, CRITIC_D1,
+                    CRITIC_D2, CRITIC_MATRIX_W2(sh), turned, &trace);
 #endif
         // All other parameters. New embeddings wait until the old ones have been used.
         struct critic_memory memory[CRITIC_OWN(CRITIC_OTHERS)];
@@ -307,41 +352,19 @@ KERNEL_OF(CRITIC_THREADS, critic_learn) {
         UNROLL for (int j = 0; j < CRITIC_OWN(CRITIC_OTHERS); j++) {
             int k = tid + j * CRITIC_THREADS;
             if (places[j] < 0) continue;
-            float *place = sh + CRITIC_AT_B1 + k, moved = critic_step(&to, places[j], *place, slopes[k], memory[j], &trace);
-            place[k < CRITIC_AT_TABLE - CRITIC_AT_B1 ? 0 : CRITIC_AT_NEW_TABLE - CRITIC_AT_TABLE] = moved;
+            int is_table = k >= CRITIC_AT_TABLE - CRITIC_AT_B1;
+            sh[(is_table ? CRITIC_AT_NEW_TABLE - CRITIC_AT_TABLE : 0) + CRITIC_AT_B1 + k] =
+                critic_step(&to, places[j], slopes[k], memory[j], &trace);
         }
         SYNC();
-        for (int item = tid; item < s.slots * CRITIC_D1; item += CRITIC_THREADS) {
-            int slot = item / CRITIC_D1, u = item % CRITIC_D1;
-            struct critic_slot t = critic_slot_of(&s, slot);
-            int at = s.first + (s.features + slot * CRITIC_DIMENSION) * CRITIC_D1 + u;
-            float products[AT_LEAST_ONE(CRITIC_VOCABULARY)], old[CRITIC_DIMENSION];
-            struct critic_memory memory[CRITIC_DIMENSION];
-            UNROLL for (int d = 0; d < CRITIC_DIMENSION; d++) {
-                old[d] = to.w[at + d * CRITIC_D1];
-                memory[d] = critic_recall(&to, at + d * CRITIC_D1);
-            }
-            UNROLL for (int v = 0; v < CRITIC_VOCABULARY; v++) products[v] = 0;
-            UNROLL for (int d = 0; d < CRITIC_DIMENSION; d++) {
-                float slope = critic_symbol_slope(&t, d, u, sh);
-                float moved = critic_step(&to, at + d * CRITIC_D1, old[d], slope, memory[d], &trace);
-                to.w[at + d * CRITIC_D1] = moved;
-                UNROLL for (int v = 0; v < CRITIC_VOCABULARY; v++)
-                    if (v < t.vocabulary)
-                        products[v] = fmaf(sh[CRITIC_AT_NEW_TABLE + t.table + v * CRITIC_DIMENSION + d], moved, products[v]);
-            }
-            UNROLL for (int v = 0; v < CRITIC_VOCABULARY; v++)
-                if (v < t.vocabulary) sh[CRITIC_AT_PRODUCTS + (t.products + v) * CRITIC_STRIDE_PRODUCTS + u] = products[v];
-        }
+#if CRITIC_GROUPS > 0
+        for (int item = tid; item < s.slots * CRITIC_D1; item += CRITIC_THREADS)
+            critic_move_symbol(&to, &s, item / CRITIC_D1, item % CRITIC_D1, sh, &trace);
+#endif
         SYNC();
+        critic_row_weights(sh);
         for (int k = tid; k < CRITIC_TABLE; k += CRITIC_THREADS) sh[CRITIC_AT_TABLE + k] = sh[CRITIC_AT_NEW_TABLE + k];
         SYNC();
-    }
-#define CRITIC_KEEP(at, part, place) to.w[at] = *(place)
-    CRITIC_EACH_WEIGHT(CRITIC_KEEP, s, sh)
-    for (int k = tid; k < CRITIC_OTHERS; k += CRITIC_THREADS) {
-        int at = critic_other(&s, k);
-        if (at >= 0) to.w[at] = sh[CRITIC_AT_B1 + k];
     }
     if (trace != 0) complain(run, COMPLAINT_Q, agent);
 }
@@ -370,8 +393,11 @@ KERNEL_OF(READER_THREADS, critic_alternatives) {
             for (int b = 0; b <= actions; b++) {
                 for (int k = READER_FIRST + LANE; k < end; k += 32) {
                     u8 *symbol = symbols + k * 2 * CRITIC_MEMBERS + CRITIC_MEMBERS + m;
+                    int own = CRITIC_MEMBERS * READER_STATES + m * READER_ACTIONS;
+                    px_put_bit(READER_MATRIX_CHOICES(sh), k, own + *symbol, 0);
                     // After the last alternative: the action that was taken.
                     *symbol = b < actions ? b : ACTION_OF(run->pairs[(long long)rows[k] * AGENTS + members[m]]);
+                    px_put_bit(READER_MATRIX_CHOICES(sh), k, own + *symbol, 1);
                 }
                 WARP_SYNC();
                 if (b == actions) break;

@@ -93,16 +93,14 @@ impl NetworkCritic {
             }
         }
         let learners = agents.iter().filter(|&&agent| own.binary_search(&(agent as usize)).is_ok()).count();
-        let block =
-            BlockSizes { threads: THREADS, tile: TILE, many_tiles: rule.minibatch > TILE, learns: true };
-        let networks = Networks::new(Owner::Critic, &bank.nets, critic.encoders(), states, block)?;
-        networks.check(gpu.shared_memory())?;
-        let reader = |[threads, tile]: [usize; 2]| {
-            let block = BlockSizes { threads, tile, many_tiles: false, learns: false };
-            let networks = Networks::new(Owner::Reader, &bank.nets, critic.encoders(), states, block)?;
+        let of = |owner: Owner, [threads, tile]: [usize; 2]| {
+            let block = BlockSizes { threads, tile, learns: owner == Owner::Critic };
+            let networks = Networks::new(owner, &bank.nets, critic.encoders(), states, block)?;
             networks.check(gpu.shared_memory()).map(|()| networks)
         };
+        let networks = of(Owner::Critic, LEARN).or_else(|_| of(Owner::Critic, LEARN_LARGE))?;
         let is_spread = agents.len() <= gpu.multiprocessors();
+        let reader = |sizes| of(Owner::Reader, sizes);
         let reader =
             if is_spread { reader(FEW_READ) } else { reader(MANY_READ).or_else(|_| reader(FEW_READ)) }?;
         let (n, groups) = (samples.agents, critic.encoders().iter().map(|encoder| &encoder.group[..]));
@@ -279,13 +277,13 @@ impl CardCritic for NetworkCritic {
     }
 }
 
-/// Threads of a block that learns, and its samples at a time.
-const THREADS: usize = 256;
-const TILE: usize = 64;
+/// Threads of a block that learns, and its samples at a time; fewer where networks are large.
+const LEARN: [usize; 2] = [256, 64];
+const LEARN_LARGE: [usize; 2] = [256, 16];
 
 /// The same where values are asked for: the more warps read one copy of the weights, the better. Where
 /// networks are few, samples are spread over all multiprocessors.
-const MANY_READ: [usize; 2] = [512, 128];
+const MANY_READ: [usize; 2] = [512, 64];
 const FEW_READ: [usize; 2] = [256, 16];
 
 /// Threads of a block that puts transitions in order.

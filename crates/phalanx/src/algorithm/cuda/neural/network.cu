@@ -7,7 +7,10 @@
 //
 // A sample is the symbols of its members. A view is worked out from their states and goes through the layer of
 // the rows; embedded symbols never reach the first layer one by one: their tables are multiplied with its
-// weights once (NET_AT_PRODUCTS), and a sample adds up a row for each slot.
+// weights once (NET_AT_PRODUCTS), and a sample chooses a row for each slot.
+//
+// Matrices whose products are formed are px_matrix; what they have beyond an agent's parameters is 0. Units of a
+// row are rounded up to eight there, all other rows and columns to sixteen.
 //
 // Every warp observes samples of its own and works out their outputs. In between, sixteen samples are a band: as
 // many warps as observed them share the units of each layer, and wait for nobody else. Sums have one order, so
@@ -23,22 +26,34 @@
 #define NET_PART (WARP % NET_PER_BAND)
 #define NET_WAIT() WAIT_FOR(NET_PER_BAND, NET_BAND / 16)
 // Pieces of so many units that a warp of a band has, the first of them, and those that there are.
-#define NET_PIECES(units) AT_LEAST_ONE(PARTS(PARTS(units, 8), NET_PER_BAND))
+#define NET_PIECES(units) AT_LEAST_ONE(PARTS(SIXTEENS(units) / 8, NET_PER_BAND))
 #define NET_FIRST_PIECE(units) (NET_PART * NET_PIECES(units))
 #define NET_PIECES_THERE(units) \
-    (PARTS(units, 8) % NET_PER_BAND == 0 ? NET_PIECES(units) : PARTS(units, 8) - NET_FIRST_PIECE(units))
-#define NET_FEATURES (NET_ROWS * NET_ROW_UNITS)
+    (SIXTEENS(units) / 8 % NET_PER_BAND == 0 ? NET_PIECES(units) : SIXTEENS(units) / 8 - NET_FIRST_PIECE(units))
+#define NET_ROW_COLUMNS (PARTS(NET_ROW_UNITS, 8) * 8)
+#define NET_FEATURES (NET_ROWS * NET_ROW_COLUMNS)
+#define NET_VIEW_COLUMNS SIXTEENS(NET_WIDTH)
 #define NET_TOP (NET_D2 > 0 ? NET_D2 : NET_D1)
 #define NET_GROUPS ((NET_STATES > 0) + (NET_ACTIONS > 0))
 #define NET_VOCABULARY (NET_STATES > NET_ACTIONS ? NET_STATES : NET_ACTIONS)
 #define NET_TABLE ((NET_STATES + NET_ACTIONS) * NET_DIMENSION)
-#define NET_AT_TOP (NET_D2 > 0 ? NET_AT_H2 : NET_AT_H1)
-#define NET_STRIDE_TOP (NET_D2 > 0 ? NET_STRIDE_H2 : NET_STRIDE_H1)
 #define NET_C1 PARTS(NET_D1, 32)
 #define NET_OTHERS (NET_AT_NEW_TABLE - NET_AT_B1)
 #define NET_PRODUCT_ROWS (NET_MEMBERS * (NET_STATES + NET_ACTIONS))
 #define NET_MOST_UNITS (NET_D1 > NET_FEATURES ? NET_D1 : NET_FEATURES)
 #define NET_OWN(n) AT_LEAST_ONE(PARTS(n, NET_THREADS))
+// Weights of the layer of the rows, of the first and the second layer; the products of embedded symbols.
+#define NET_MATRIX_ROW(sh) net_matrix(sh, NET_AT_ROW_WEIGHTS, NET_VIEW_COLUMNS, NET_STRIDE_ROW)
+#define NET_MATRIX_W1(sh) net_matrix(sh, NET_AT_W1, SIXTEENS(NET_FEATURES), NET_STRIDE_D1)
+#define NET_MATRIX_W2(sh) net_matrix(sh, NET_AT_W2, SIXTEENS(NET_D1), NET_STRIDE_D2)
+#define NET_MATRIX_PRODUCTS(sh) net_matrix(sh, NET_AT_PRODUCTS, SIXTEENS(NET_PRODUCT_ROWS), NET_STRIDE_D1)
+// Of samples: their views, units of the rows and of hidden layers (then slopes in them), rows of the products that
+// they choose. Units of the last hidden layer are floats at NET_AT_TOP instead; only slopes in them are matrices.
+#define NET_MATRIX_VIEW(sh) net_matrix(sh, NET_AT_VIEW, NET_TILE, NET_STRIDE_VIEW)
+#define NET_MATRIX_H0(sh) net_matrix(sh, NET_AT_H0, NET_TILE, NET_STRIDE_H0)
+#define NET_MATRIX_H1(sh) net_matrix(sh, NET_AT_H1, NET_TILE, NET_STRIDE_D1)
+#define NET_MATRIX_H2(sh) net_matrix(sh, NET_AT_H2, NET_TILE, NET_STRIDE_D2)
+#define NET_MATRIX_CHOICES(sh) net_matrix(sh, NET_AT_CHOICES, NET_TILE, NET_STRIDE_CHOICES)
 
 // Sizes of an agent's networks, and where the parts of their parameters lie, in the order of checkpoints.
 struct net_shape {
@@ -57,6 +72,11 @@ struct net_gradient {
 struct net_slot {
     int products, vocabulary, table;
 };
+
+DEVICE struct px_matrix net_matrix(float *sh, int at, int rows, int stride) {
+    struct px_matrix m = {(px_entry *)(sh + at), stride, rows * stride};
+    return m;
+}
 
 DEVICE struct net_shape net_shape_of(const struct Run *run, long long agent) {
     struct net_shape s;
@@ -110,51 +130,90 @@ DEVICE int net_other(const struct net_shape *s, int k) {
     return k < s->actions * NET_DIMENSION ? s->action_table + k : -1;
 }
 
-// Products of a slot's table with its weights in the first layer, for one unit.
-DEVICE void net_multiply(const float *table, const struct net_slot *t, const float *w, float *products) {
-    float sums[AT_LEAST_ONE(NET_VOCABULARY)];
-    UNROLL for (int v = 0; v < NET_VOCABULARY; v++) sums[v] = 0;
-    UNROLL for (int d = 0; d < NET_DIMENSION; d++) {
-        float weight = w[d * NET_D1];
-        UNROLL for (int v = 0; v < NET_VOCABULARY; v++)
-            if (v < t->vocabulary) sums[v] = fmaf(table[t->table + v * NET_DIMENSION + d], weight, sums[v]);
-    }
-    UNROLL for (int v = 0; v < NET_VOCABULARY; v++)
-        if (v < t->vocabulary) products[(t->products + v) * NET_STRIDE_PRODUCTS] = sums[v];
+// The parameter row of the first layer that row i of its matrix is, −1 if there is none.
+DEVICE int net_input(int i) {
+    if (NET_ROW_COLUMNS == NET_ROW_UNITS) return i;
+    int row = i / AT_LEAST_ONE(NET_ROW_COLUMNS), unit = i % AT_LEAST_ONE(NET_ROW_COLUMNS);
+    return unit < NET_ROW_UNITS ? row * NET_ROW_UNITS + unit : -1;
 }
 
+// Products of slots' tables with their weights in the first layer.
 DEVICE void net_products(const struct net_shape *s, const float *w, float *sh) {
     for (int item = threadIdx.x; item < s->slots * NET_D1; item += NET_THREADS) {
         int slot = item / NET_D1, u = item % NET_D1;
         struct net_slot t = net_slot_of(s, slot);
         const float *weights = w + s->first + (s->features + slot * NET_DIMENSION) * NET_D1 + u;
-        net_multiply(sh + NET_AT_TABLE, &t, weights, sh + NET_AT_PRODUCTS + u);
+        float sums[AT_LEAST_ONE(NET_VOCABULARY)];
+        UNROLL for (int v = 0; v < NET_VOCABULARY; v++) sums[v] = 0;
+        UNROLL for (int d = 0; d < NET_DIMENSION; d++) {
+            float weight = weights[d * NET_D1];
+            UNROLL for (int v = 0; v < NET_VOCABULARY; v++)
+                if (v < t.vocabulary) sums[v] = fmaf(sh[NET_AT_TABLE + t.table + v * NET_DIMENSION + d], weight, sums[v]);
+        }
+        UNROLL for (int v = 0; v < NET_VOCABULARY; v++)
+            if (v < t.vocabulary) px_put(NET_MATRIX_PRODUCTS(sh), t.products + v, u, sums[v]);
     }
+}
+
+// The weights of the layer of the rows become a matrix.
+DEVICE void net_row_weights(float *sh) {
+    for (int k = threadIdx.x; k < NET_WIDTH * NET_ROW_UNITS; k += NET_THREADS)
+        px_put(NET_MATRIX_ROW(sh), k / AT_LEAST_ONE(NET_ROW_UNITS), k % AT_LEAST_ONE(NET_ROW_UNITS), sh[NET_AT_ROW + k]);
+}
+
+// Parameters of so many rows become a matrix; `group` rows of them have `columns` rows of it.
+DEVICE void net_load_matrix(struct px_matrix m, int rows, int group, int group_rows, int columns, const float *w) {
+    UNROLL_BY_EIGHT for (int k = threadIdx.x; k < rows * PARTS(columns, 2); k += NET_THREADS) {
+        int row = k / PARTS(columns, 2), column = k % PARTS(columns, 2) * 2;
+        const float *from = w + row * columns + column;
+        px_put_two(m, row / group * group_rows + row % group, column, from[0], column + 1 < columns ? from[1] : 0);
+    }
+}
+
+// The group of an agent; shared memory is 0 from a place on.
+DEVICE void net_clear_shared(const struct Run *run, const struct net_shape *s, long long agent, const u32 *group, int from, float *sh) {
+    const FOUR zeros = {0, 0, 0, 0};
+    u32 *members = (u32 *)(sh + NET_AT_GROUP);
+    UNROLL_BY_FOUR for (int k = from / 4 + threadIdx.x; k < NET_AT_END / 4; k += NET_THREADS) ((FOUR *)sh)[k] = zeros;
+    SYNC();
+    for (int m = threadIdx.x; m < s->members; m += NET_THREADS) members[m] = group[m * AGENTS + agent];
 }
 
 // Brings a network's parameters into shared memory: all but the embedded symbols' weights in the first layer,
 // which are there as products. What is not a parameter is 0. Ends with everything in place.
-DEVICE void net_load(const struct Run *run, const struct net_shape *s, long long agent, const u32 *group,
-                     const float *w, float *sh) {
-    const FOUR zeros = {0, 0, 0, 0};
+DEVICE void net_load(const struct Run *run, const struct net_shape *s, long long agent, const u32 *group, const float *w,
+                     float *sh) {
     int tid = threadIdx.x;
     SYNC();
     for (int k = tid * 32; k < s->parameters; k += NET_THREADS * 32) FETCH(w + k);
-    UNROLL_BY_FOUR for (int k = tid; k < NET_AT_END / 4; k += NET_THREADS) ((FOUR *)sh)[k] = zeros;
-    SYNC();
-    UNROLL_BY_EIGHT for (int k = tid; k < s->features * NET_D1; k += NET_THREADS)
-        COPY(sh + NET_AT_W1 + k / NET_D1 * NET_STRIDE_W1 + k % NET_D1, w + s->first + k);
-    UNROLL_BY_EIGHT for (int k = tid; k < NET_D1 * NET_D2; k += NET_THREADS)
-        COPY(sh + NET_AT_W2 + k / AT_LEAST_ONE(NET_D2) * NET_STRIDE_W2 + k % AT_LEAST_ONE(NET_D2), w + s->second + k);
+    net_clear_shared(run, s, agent, group, 0, sh);
     for (int k = tid; k < NET_OTHERS; k += NET_THREADS) {
         int at = net_other(s, k);
         if (at >= 0) COPY(sh + NET_AT_B1 + k, w + at);
     }
-    u32 *members = (u32 *)(sh + NET_AT_GROUP);
-    for (int m = tid; m < s->members; m += NET_THREADS) members[m] = group[m * AGENTS + agent];
+#if NET_ROWS > 0
+    net_load_matrix(NET_MATRIX_W1(sh), s->features, NET_ROW_UNITS, NET_ROW_COLUMNS, NET_D1, w + s->first);
+#endif
+#if NET_D2 > 0
+    net_load_matrix(NET_MATRIX_W2(sh), NET_D1, 1, 1, NET_D2, w + s->second);
+#endif
     WAIT_FOR_COPIES();
     SYNC();
+    net_row_weights(sh);
     net_products(s, w, sh);
+    SYNC();
+}
+
+// What parameters are in shared memory, from its start on, is written down, and brought back as a whole.
+DEVICE void net_write_image(float *image, const float *sh) {
+    for (int k = threadIdx.x; k < NET_AT_NEW_TABLE / 4; k += NET_THREADS) ((FOUR *)image)[k] = ((const FOUR *)sh)[k];
+}
+
+DEVICE void net_load_image(const struct Run *run, const struct net_shape *s, long long agent, const u32 *group,
+                           const float *image, float *sh) {
+    UNROLL_BY_FOUR for (int k = 4 * threadIdx.x; k < NET_AT_NEW_TABLE; k += 4 * NET_THREADS) COPY_FOUR(sh + k, image + k);
+    net_clear_shared(run, s, agent, group, NET_AT_NEW_TABLE, sh);
+    WAIT_FOR_COPIES();
     SYNC();
 }
 
@@ -177,101 +236,113 @@ DEVICE void net_ask(const struct Run *run, const struct net_shape *s, int count,
     }
 }
 
-// Brings the symbols of the warp's samples, which were asked for, into shared memory, and works out the view.
+// Brings the symbols of the warp's samples, which were asked for, into shared memory: what they choose and view.
 DEVICE void net_observe(const struct Run *run, const struct net_shape *s, long long agent, int count, const struct net_asked *asked,
                         float *sh) {
-    u8 *symbols = (u8 *)(sh + NET_AT_SYMBOLS) + NET_FIRST * 2 * NET_MEMBERS;
+    u8 *symbols = (u8 *)(sh + NET_AT_SYMBOLS);
+    struct px_matrix choices = NET_MATRIX_CHOICES(sh);
     int there = NET_THERE(count);
+#if NET_GROUPS > 0
+    u32 *words = (u32 *)(choices.at + NET_FIRST * NET_STRIDE_CHOICES);
+    for (int k = LANE; k < NET_SHARE * NET_STRIDE_CHOICES * (int)sizeof(px_entry) / 4; k += 32) words[k] = 0;
+    WARP_SYNC();
+#endif
     UNROLL for (int j = 0; j < PARTS(NET_SHARE * NET_MEMBERS, 32); j++) {
-        int k = LANE + 32 * j, sample = k / s->members, m = k % s->members;
+        int k = LANE + 32 * j, sample = NET_FIRST + k / s->members, m = k % s->members;
+        int state = STATE_OF(asked->pairs[j]), action = ACTION_OF(asked->pairs[j]);
         if (k >= there * s->members) continue;
-        symbols[sample * 2 * NET_MEMBERS + m] = STATE_OF(asked->pairs[j]);
-        symbols[sample * 2 * NET_MEMBERS + NET_MEMBERS + m] = ACTION_OF(asked->pairs[j]);
+        symbols[sample * 2 * NET_MEMBERS + m] = state;
+        symbols[sample * 2 * NET_MEMBERS + NET_MEMBERS + m] = action;
+        if (NET_STATES > 0) px_put_bit(choices, sample, m * NET_STATES + state, 1);
+        if (NET_ACTIONS > 0) px_put_bit(choices, sample, NET_MEMBERS * NET_STATES + m * NET_ACTIONS + action, 1);
     }
     WARP_SYNC();
 #if NET_ROWS > 0
     const u8 *member = run->net_view_member + agent * (NET_ROWS * NET_WIDTH);
     const float *value = run->net_view_value + agent * (NET_ROWS * NET_WIDTH * MAX_STATES);
-    float *view = sh + NET_AT_VIEW + NET_FIRST * NET_ROWS * NET_STRIDE_VIEW, *out = sh + NET_AT_ROWS + NET_FIRST * NET_STRIDE_ROWS;
     GLOBAL(member);
     GLOBAL(value);
     UNROLL_BY_THREE for (int k = LANE; k < there * (NET_ROWS * NET_WIDTH); k += 32) {
-        int sample = k / (NET_ROWS * NET_WIDTH), place = k % (NET_ROWS * NET_WIDTH), m = member[place];
+        int sample = NET_FIRST + k / (NET_ROWS * NET_WIDTH), place = k % (NET_ROWS * NET_WIDTH), m = member[place];
         int state = m == 255 ? 0 : symbols[sample * 2 * NET_MEMBERS + m];
-        view[(sample * NET_ROWS + place / NET_WIDTH) * NET_STRIDE_VIEW + place % NET_WIDTH] = value[place * MAX_STATES + state];
-    }
-    WARP_SYNC();
-    for (int h = LANE; h < NET_ROW_UNITS; h += 32) {
-        // A unit's weights stay with its lane: only views are read again and again, by fours.
-        float own[NET_STRIDE_VIEW], bias = sh[NET_AT_ROW_BIAS + h];
-        UNROLL for (int c = 0; c < NET_STRIDE_VIEW; c++) own[c] = c < NET_WIDTH ? sh[NET_AT_ROW + c * NET_ROW_UNITS + h] : 0;
-        UNROLL_BY_FOUR for (int k = 0; k < there * NET_ROWS; k++) {
-            int sample = k / NET_ROWS, row = k % NET_ROWS;
-            float sum = bias;
-            UNROLL for (int c = 0; c < NET_WIDTH; c += 4) {
-                FOUR four = *(const FOUR *)(view + k * NET_STRIDE_VIEW + c);
-                sum = fmaf(four.x, own[c], sum);
-                if (c + 1 < NET_WIDTH) sum = fmaf(four.y, own[c + 1], sum);
-                if (c + 2 < NET_WIDTH) sum = fmaf(four.z, own[c + 2], sum);
-                if (c + 3 < NET_WIDTH) sum = fmaf(four.w, own[c + 3], sum);
-            }
-            out[sample * NET_STRIDE_ROWS + row * NET_ROW_UNITS + h] = row < s->rows && sum > 0 ? sum : 0;
-        }
+        px_put(NET_MATRIX_VIEW(sh), sample, place / NET_WIDTH * NET_VIEW_COLUMNS + place % NET_WIDTH, value[place * MAX_STATES + state]);
     }
     WARP_SYNC();
 #endif
 }
 
-// What of a band's sums is positive becomes its units.
-DEVICE void net_keep(float (*sums)[4], int pieces, int there, float *x, int stride) {
-    x += PIECE_ROW(0) * stride + PIECE_COLUMN(0);
+// A band's sums before there are any: the biases of its units, which begin at `bias`.
+DEVICE void net_begin(float (*sums)[4], int pieces, int there, const float *bias) {
     UNROLL for (int n = 0; n < pieces; n++) {
-        if (n >= there) continue;
-        UNROLL for (int half = 0; half < 2; half++) {
-            TWO two = {sums[n][2 * half], sums[n][2 * half + 1]};
-            two.x = two.x > 0 ? two.x : 0;
-            two.y = two.y > 0 ? two.y : 0;
-            *(TWO *)(x + half * 8 * stride + 8 * n) = two;
-        }
+        UNROLL for (int e = 0; e < 4; e++) sums[n][e] = n < there ? bias[8 * n + PIECE_COLUMN(e)] : 0;
     }
 }
 
-// The rows of the products that samples choose with their symbols.
-DEVICE struct px_choice net_choice(float *sh) {
-    struct px_choice choice = {(const u8 *)(sh + NET_AT_SYMBOLS), 2 * NET_MEMBERS, NET_MEMBERS, NET_STATES, NET_ACTIONS};
-    return choice;
+// What of a band's sums is positive becomes its units.
+DEVICE void net_keep(float (*sums)[4], int pieces, int there, struct px_matrix x) {
+    UNROLL for (int n = 0; n < pieces; n++) {
+        if (n >= there) continue;
+        UNROLL for (int e = 0; e < 4; e += 2)
+            px_put_two(x, PIECE_ROW(e), 8 * n + PIECE_COLUMN(e), sums[n][e] > 0 ? sums[n][e] : 0, sums[n][e + 1] > 0 ? sums[n][e + 1] : 0);
+    }
+}
+
+// The same for the last hidden layer.
+DEVICE void net_keep_top(float (*sums)[4], int pieces, int there, float *x) {
+    UNROLL for (int n = 0; n < pieces; n++) {
+        if (n >= there) continue;
+        UNROLL for (int e = 0; e < 4; e += 2) {
+            TWO two = {sums[n][e] > 0 ? sums[n][e] : 0, sums[n][e + 1] > 0 ? sums[n][e + 1] : 0};
+            *(TWO *)(x + PIECE_ROW(e) * NET_STRIDE_TOP + 8 * n + PIECE_COLUMN(e)) = two;
+        }
+    }
 }
 
 // The outputs for the warp's samples, which were observed.
 DEVICE void net_forward(const struct net_shape *s, int count, float *sh) {
     int first = NET_FIRST, band = NET_BAND;
     NET_WAIT();
+#if NET_ROWS > 0
     if (band < count) {
-        int piece = NET_FIRST_PIECE(NET_D1), there = NET_PIECES_THERE(NET_D1), u = 8 * piece + PIECE_COLUMN(0);
-        float sums[NET_PIECES(NET_D1)][4];
-        UNROLL for (int n = 0; n < NET_PIECES(NET_D1); n++) {
-            UNROLL for (int e = 0; e < 4; e++) sums[n][e] = n < there ? sh[NET_AT_B1 + u + 8 * n + e % 2] : 0;
+        int piece = NET_FIRST_PIECE(NET_ROW_COLUMNS), there = NET_PIECES_THERE(NET_ROW_COLUMNS);
+        // Pieces beyond a row's columns would meet the next row.
+        if (NET_ROW_COLUMNS % 16 != 0 && there > NET_ROW_COLUMNS / 8 - piece) there = NET_ROW_COLUMNS / 8 - piece;
+        UNROLL for (int row = 0; row < NET_ROWS; row++) {
+            float sums[NET_PIECES(NET_ROW_COLUMNS)][4];
+            net_begin(sums, NET_PIECES(NET_ROW_COLUMNS), there, sh + NET_AT_ROW_BIAS + 8 * piece);
+            px_band(sums, NET_PIECES(NET_ROW_COLUMNS), there, px_from(NET_MATRIX_VIEW(sh), band, row * NET_VIEW_COLUMNS), 0,
+                    px_from(NET_MATRIX_ROW(sh), 0, 8 * piece), 0, NET_WIDTH);
+            if (row < s->rows)
+                net_keep(sums, NET_PIECES(NET_ROW_COLUMNS), there, px_from(NET_MATRIX_H0(sh), band, row * NET_ROW_COLUMNS + 8 * piece));
         }
-#if NET_GROUPS > 0
-        struct px_choice choice = net_choice(sh);
-        px_band(sums, NET_PIECES(NET_D1), there, 0, 0, &choice, band, sh + NET_AT_PRODUCTS + 8 * piece, NET_STRIDE_PRODUCTS, 1,
-                NET_PRODUCT_ROWS);
+    }
+    NET_WAIT();
 #endif
-        px_band(sums, NET_PIECES(NET_D1), there, sh + NET_AT_ROWS + band * NET_STRIDE_ROWS, NET_STRIDE_ROWS, 0, 0,
-                sh + NET_AT_W1 + 8 * piece, NET_STRIDE_W1, 1, NET_FEATURES);
-        net_keep(sums, NET_PIECES(NET_D1), there, sh + NET_AT_H1 + band * NET_STRIDE_H1 + 8 * piece, NET_STRIDE_H1);
+    if (band < count) {
+        int piece = NET_FIRST_PIECE(NET_D1), there = NET_PIECES_THERE(NET_D1);
+        float sums[NET_PIECES(NET_D1)][4];
+        net_begin(sums, NET_PIECES(NET_D1), there, sh + NET_AT_B1 + 8 * piece);
+#if NET_GROUPS > 0
+        px_band(sums, NET_PIECES(NET_D1), there, px_from(NET_MATRIX_CHOICES(sh), band, 0), 1,
+                px_from(NET_MATRIX_PRODUCTS(sh), 0, 8 * piece), 0, NET_PRODUCT_ROWS);
+#endif
+        px_band(sums, NET_PIECES(NET_D1), there, px_from(NET_MATRIX_H0(sh), band, 0), 0, px_from(NET_MATRIX_W1(sh), 0, 8 * piece), 0,
+                NET_FEATURES);
+#if NET_D2 > 0
+        net_keep(sums, NET_PIECES(NET_D1), there, px_from(NET_MATRIX_H1(sh), band, 8 * piece));
+#else
+        net_keep_top(sums, NET_PIECES(NET_D1), there, sh + NET_AT_TOP + band * NET_STRIDE_TOP + 8 * piece);
+#endif
     }
     NET_WAIT();
 #if NET_D2 > 0
     if (band < count) {
-        int piece = NET_FIRST_PIECE(NET_D2), there = NET_PIECES_THERE(NET_D2), u = 8 * piece + PIECE_COLUMN(0);
+        int piece = NET_FIRST_PIECE(NET_D2), there = NET_PIECES_THERE(NET_D2);
         float sums[NET_PIECES(NET_D2)][4];
-        UNROLL for (int n = 0; n < NET_PIECES(NET_D2); n++) {
-            UNROLL for (int e = 0; e < 4; e++) sums[n][e] = n < there ? sh[NET_AT_B2 + u + 8 * n + e % 2] : 0;
-        }
-        px_band(sums, NET_PIECES(NET_D2), there, sh + NET_AT_H1 + band * NET_STRIDE_H1, NET_STRIDE_H1, 0, 0,
-                sh + NET_AT_W2 + 8 * piece, NET_STRIDE_W2, 1, NET_D1);
-        net_keep(sums, NET_PIECES(NET_D2), there, sh + NET_AT_H2 + band * NET_STRIDE_H2 + 8 * piece, NET_STRIDE_H2);
+        net_begin(sums, NET_PIECES(NET_D2), there, sh + NET_AT_B2 + 8 * piece);
+        px_band(sums, NET_PIECES(NET_D2), there, px_from(NET_MATRIX_H1(sh), band, 0), 0, px_from(NET_MATRIX_W2(sh), 0, 8 * piece), 0,
+                NET_D1);
+        net_keep_top(sums, NET_PIECES(NET_D2), there, sh + NET_AT_TOP + band * NET_STRIDE_TOP + 8 * piece);
     }
     NET_WAIT();
 #endif
@@ -292,60 +363,64 @@ DEVICE void net_forward(const struct net_shape *s, int count, float *sh) {
 }
 
 // Adds Σ over samples of a[sample][i]·b[sample][u] to the warp's pieces of a matrix of so many inputs.
-DEVICE void net_outer(float (*sums)[4], int rows, int columns, int across, int inputs, const float *a, int a_stride,
-                      const float *b, int b_stride, int count) {
+DEVICE void net_outer(float (*sums)[4], int rows, int columns, int across, int inputs, struct px_matrix a, int is_exact,
+                      struct px_matrix b, int count) {
     int i = WARP / across * rows * 16, u = WARP % across * columns * 8;
-    if (i < inputs) px_outer(sums, rows, columns, a + i, a_stride, 0, 0, b + u, b_stride, count);
+    if (i < inputs) px_outer(sums, rows, columns, px_from(a, 0, i), is_exact, px_from(b, 0, u), count);
 }
 
-// sums[u] += Σ over samples of d[sample][u].
-DEVICE void net_add_rows(float *sums, const float *d, int stride, int units, int count) {
-    for (int u = threadIdx.x; u < units; u += NET_THREADS) {
-        float sum = sums[u];
-        UNROLL_BY_EIGHT for (int sample = 0; sample < count; sample++) sum += d[sample * stride + u];
-        sums[u] = sum;
+// totals[u] += Σ over samples and so many groups of units of d[sample][u].
+DEVICE void net_add_samples(float *totals, struct px_matrix d, int units, int groups, int group_columns, int count) {
+    for (int piece = WARP; piece < PARTS(units, 8); piece += NET_WARPS) {
+        float sums[4] = {0, 0, 0, 0};
+        for (int k = 0; k < groups; k++) px_total(sums, px_from(d, 0, k * group_columns + 8 * piece), count);
+        UNROLL for (int e = 0; e < 2; e++)
+            if (LANE < 4 && 8 * piece + PIECE_COLUMN(e) < units) totals[8 * piece + PIECE_COLUMN(e)] += sums[e];
     }
 }
 
 // d[sample][u] = Σ_k above[sample][k]·w[u][k] where x[sample][u] > 0, in the place of x.
-DEVICE void net_pass_back(const float *above, int above_stride, const float *w, int w_stride, int inner, float *x, int stride,
-                          int units, int count) {
+DEVICE void net_pass_back(struct px_matrix above, struct px_matrix w, int inner, struct px_matrix x, int units, int count) {
     if (NET_BAND >= count) return;
     int piece = NET_FIRST_PIECE(units), there = NET_PIECES_THERE(units);
     float sums[NET_PIECES(NET_MOST_UNITS)][4];
     UNROLL for (int n = 0; n < NET_PIECES(units); n++) {
         UNROLL for (int e = 0; e < 4; e++) sums[n][e] = 0;
     }
-    px_band(sums, NET_PIECES(units), there, above + NET_BAND * above_stride, above_stride, 0, 0, w + 8 * piece * w_stride, 1,
-            w_stride, inner);
-    x += (NET_BAND + PIECE_ROW(0)) * stride + 8 * piece + PIECE_COLUMN(0);
+    px_band(sums, NET_PIECES(units), there, px_from(above, NET_BAND, 0), 0, px_from(w, 8 * piece, 0), 1, inner);
+    x = px_from(x, NET_BAND, 8 * piece);
     UNROLL for (int n = 0; n < NET_PIECES(units); n++) {
-        UNROLL for (int half = 0; half < 2; half++) {
-            TWO *place = (TWO *)(x + half * 8 * stride + 8 * n);
-            if (n >= there) continue;
-            place->x = place->x > 0 ? sums[n][2 * half] : 0;
-            place->y = place->y > 0 ? sums[n][2 * half + 1] : 0;
+        if (n >= there) continue;
+        UNROLL for (int e = 0; e < 4; e += 2) {
+            int row = PIECE_ROW(e), u = 8 * n + PIECE_COLUMN(e);
+            float left = px_is_positive(x, row, u) ? sums[n][e] : 0, right = px_is_positive(x, row, u + 1) ? sums[n][e + 1] : 0;
+            px_put_two(x, row, u, left, right);
         }
     }
 }
 
+// Whether an agent has the symbol that row r of the products is of.
+DEVICE int net_has_product(const struct net_shape *s, int r) {
+    int k = r - NET_MEMBERS * NET_STATES;
+    int member = k < 0 ? r / AT_LEAST_ONE(NET_STATES) : k / AT_LEAST_ONE(NET_ACTIONS);
+    return r < NET_PRODUCT_ROWS && member < s->members;
+}
+
 // Adds to the gradient of the products: samples that choose the same row meet there.
 DEVICE void net_backward_products(const struct net_shape *s, int count, float *sh) {
-    struct px_choice choice = net_choice(sh);
     int r = WARP / NET_GP_ACROSS * NET_GP_ROWS * 16, u = WARP % NET_GP_ACROSS * NET_GP_COLUMNS * 8;
     float sums[NET_GP_ROWS * NET_GP_COLUMNS][4];
     UNROLL for (int n = 0; n < NET_GP_ROWS * NET_GP_COLUMNS; n++) {
         UNROLL for (int e = 0; e < 4; e++) sums[n][e] = 0;
     }
     if (r >= NET_PRODUCT_ROWS) return;
-    px_outer(sums, NET_GP_ROWS, NET_GP_COLUMNS, 0, 0, &choice, r, sh + NET_AT_H1 + u, NET_STRIDE_H1, count);
+    px_outer(sums, NET_GP_ROWS, NET_GP_COLUMNS, px_from(NET_MATRIX_CHOICES(sh), 0, r), 1, px_from(NET_MATRIX_H1(sh), 0, u), count);
     UNROLL for (int n = 0; n < NET_GP_ROWS * NET_GP_COLUMNS; n++) {
         UNROLL for (int e = 0; e < 4; e++) {
-            int row = r + n / NET_GP_COLUMNS * 16 + PIECE_ROW(e), k = row - NET_MEMBERS * NET_STATES;
-            int member = k < 0 ? row / AT_LEAST_ONE(NET_STATES) : k / AT_LEAST_ONE(NET_ACTIONS);
-            float *place = sh + NET_AT_SLOPES + row * NET_STRIDE_PRODUCTS + u + n % NET_GP_COLUMNS * 8 + PIECE_COLUMN(e);
+            int row = r + n / NET_GP_COLUMNS * 16 + PIECE_ROW(e);
+            float *place = sh + NET_AT_SLOPES + row * NET_STRIDE_D1 + u + n % NET_GP_COLUMNS * 8 + PIECE_COLUMN(e);
             // Rows of members that an agent does not have stay 0.
-            if (row < NET_PRODUCT_ROWS && member < s->members) *place = sums[n][e] + (NET_SLOPES_APART ? *place : 0);
+            if (net_has_product(s, row)) *place += sums[n][e];
         }
     }
 }
@@ -357,12 +432,10 @@ DEVICE void net_backward_rows(const struct net_shape *s, int count, float *sh) {
     UNROLL for (int n = 0; n < NET_GV_ROWS * NET_GV_COLUMNS; n++) {
         UNROLL for (int e = 0; e < 4; e++) sums[n][e] = 0;
     }
-    for (int row = 0; row < s->rows; row++) {
-        const float *d = sh + NET_AT_ROWS + row * NET_ROW_UNITS;
-        net_outer(sums, NET_GV_ROWS, NET_GV_COLUMNS, NET_GV_ACROSS, NET_WIDTH, sh + NET_AT_VIEW + row * NET_STRIDE_VIEW,
-                  NET_ROWS * NET_STRIDE_VIEW, d, NET_STRIDE_ROWS, count);
-        net_add_rows(others + NET_AT_ROW_BIAS, d, NET_STRIDE_ROWS, NET_ROW_UNITS, count);
-    }
+    for (int row = 0; row < s->rows; row++)
+        net_outer(sums, NET_GV_ROWS, NET_GV_COLUMNS, NET_GV_ACROSS, NET_WIDTH, px_from(NET_MATRIX_VIEW(sh), 0, row * NET_VIEW_COLUMNS), 0,
+                  px_from(NET_MATRIX_H0(sh), 0, row * NET_ROW_COLUMNS), count);
+    net_add_samples(others + NET_AT_ROW_BIAS, NET_MATRIX_H0(sh), NET_ROW_UNITS, s->rows, NET_ROW_COLUMNS, count);
     int top = WARP / NET_GV_ACROSS * NET_GV_ROWS * 16, left = WARP % NET_GV_ACROSS * NET_GV_COLUMNS * 8;
     UNROLL for (int n = 0; n < NET_GV_ROWS * NET_GV_COLUMNS; n++) {
         UNROLL for (int e = 0; e < 4; e++) {
@@ -375,44 +448,49 @@ DEVICE void net_backward_rows(const struct net_shape *s, int count, float *sh) {
 
 // Adds the gradient of Σ slopes·outputs of a tile, the slopes standing where the outputs were.
 DEVICE void net_backward(const struct net_shape *s, int count, struct net_gradient *g, float *sh) {
-    const float *slopes = sh + NET_AT_OUTPUTS;
-    float *top = sh + NET_AT_TOP, *h1 = sh + NET_AT_H1, *others = sh + NET_AT_OTHER_SLOPES - NET_AT_B1;
-    for (int k = threadIdx.x; k < NET_TOP * NET_OUTPUTS; k += NET_THREADS) {
+    const float *slopes = sh + NET_AT_OUTPUTS, *top = sh + NET_AT_TOP;
+    float *others = sh + NET_AT_OTHER_SLOPES - NET_AT_B1, *sums = sh + NET_AT_SUMS;
+    struct px_matrix h1 = NET_MATRIX_H1(sh), d2 = NET_D2 > 0 ? NET_MATRIX_H2(sh) : h1;
+    // Weights and biases of the outputs: each warp adds up its own samples, then all of these are added up.
+    for (int k = LANE; k < (NET_TOP + 1) * NET_OUTPUTS; k += 32) {
         int i = k / NET_OUTPUTS, o = k % NET_OUTPUTS;
-        float sum = others[NET_AT_LAST + k];
-        UNROLL_BY_EIGHT for (int sample = 0; sample < count; sample++)
-            sum = fmaf(top[sample * NET_STRIDE_TOP + i], slopes[sample * NET_OUTPUTS + o], sum);
-        others[NET_AT_LAST + k] = sum;
-    }
-    net_add_rows(others + NET_AT_LAST_BIAS, slopes, NET_OUTPUTS, NET_OUTPUTS, count);
-    SYNC();
-    // Behind the last sample slopes are 0, whatever else is there.
-    for (int k = threadIdx.x; k < NET_TILE * NET_TOP; k += NET_THREADS) {
-        int sample = k / NET_TOP, i = k % NET_TOP;
         float sum = 0;
-        UNROLL for (int o = 0; o < NET_OUTPUTS; o++)
-            sum = fmaf(slopes[sample * NET_OUTPUTS + o], sh[NET_AT_LAST + i * NET_OUTPUTS + o], sum);
-        float *place = top + sample * NET_STRIDE_TOP + i;
-        *place = *place > 0 && sample < count ? sum : 0;
+        UNROLL_BY_FOUR for (int sample = NET_FIRST; sample < NET_FIRST + NET_THERE(count); sample++)
+            sum = fmaf(i < NET_TOP ? top[sample * NET_STRIDE_TOP + i] : 1.0f, slopes[sample * NET_OUTPUTS + o], sum);
+        sums[WARP * ((NET_TOP + 1) * NET_OUTPUTS) + k] = sum;
+    }
+    // Behind the last sample slopes are 0, whatever else is there.
+    for (int k = threadIdx.x; k < NET_TILE * PARTS(NET_TOP, 2); k += NET_THREADS) {
+        int sample = k / PARTS(NET_TOP, 2), i = k % PARTS(NET_TOP, 2) * 2;
+        float both[2] = {0, 0};
+        UNROLL for (int j = 0; j < 2; j++) {
+            if (i + j >= NET_TOP || sample >= count || !(top[sample * NET_STRIDE_TOP + i + j] > 0)) continue;
+            UNROLL for (int o = 0; o < NET_OUTPUTS; o++)
+                both[j] = fmaf(slopes[sample * NET_OUTPUTS + o], sh[NET_AT_LAST + (i + j) * NET_OUTPUTS + o], both[j]);
+        }
+        px_put_two(d2, sample, i, both[0], both[1]);
     }
     SYNC();
+    for (int k = threadIdx.x; k < (NET_TOP + 1) * NET_OUTPUTS; k += NET_THREADS) {
+        float *place = others + (k < NET_TOP * NET_OUTPUTS ? NET_AT_LAST + k : NET_AT_LAST_BIAS + k - NET_TOP * NET_OUTPUTS), sum = *place;
+        UNROLL for (int warp = 0; warp < NET_WARPS; warp++) sum += sums[warp * ((NET_TOP + 1) * NET_OUTPUTS) + k];
+        *place = sum;
+    }
 #if NET_D2 > 0
-    net_outer(g->second, NET_G2_ROWS, NET_G2_COLUMNS, NET_G2_ACROSS, NET_D1, h1, NET_STRIDE_H1, top, NET_STRIDE_H2, count);
-    net_add_rows(others + NET_AT_B2, top, NET_STRIDE_H2, NET_D2, count);
+    net_outer(g->second, NET_G2_ROWS, NET_G2_COLUMNS, NET_G2_ACROSS, NET_D1, h1, 0, d2, count);
+    net_add_samples(others + NET_AT_B2, d2, NET_D2, 1, 0, count);
     SYNC();
-    net_pass_back(top, NET_STRIDE_H2, sh + NET_AT_W2, NET_STRIDE_W2, NET_D2, h1, NET_STRIDE_H1, NET_D1, count);
+    net_pass_back(d2, NET_MATRIX_W2(sh), NET_D2, h1, NET_D1, count);
     SYNC();
 #endif
-    net_add_rows(others + NET_AT_B1, h1, NET_STRIDE_H1, NET_D1, count);
+    net_add_samples(others + NET_AT_B1, h1, NET_D1, 1, 0, count);
 #if NET_GROUPS > 0
     net_backward_products(s, count, sh);
 #endif
 #if NET_ROWS > 0
-    net_outer(g->first, NET_G1_ROWS, NET_G1_COLUMNS, NET_G1_ACROSS, NET_FEATURES, sh + NET_AT_ROWS, NET_STRIDE_ROWS, h1,
-              NET_STRIDE_H1, count);
+    net_outer(g->first, NET_G1_ROWS, NET_G1_COLUMNS, NET_G1_ACROSS, NET_FEATURES, NET_MATRIX_H0(sh), 0, h1, count);
     SYNC();
-    net_pass_back(h1, NET_STRIDE_H1, sh + NET_AT_W1, NET_STRIDE_W1, NET_D1, sh + NET_AT_ROWS, NET_STRIDE_ROWS, NET_FEATURES,
-                  count);
+    net_pass_back(h1, NET_MATRIX_W1(sh), NET_D1, NET_MATRIX_H0(sh), NET_FEATURES, count);
     SYNC();
     net_backward_rows(s, count, sh);
 #endif
@@ -440,7 +518,7 @@ DEVICE float net_backward_tables(const struct net_shape *s, const float *w, floa
                 int u = LANE + 32 * c;
                 float weight = u < NET_D1 ? weights[u] : 0, slope = 0;
                 UNROLL for (int v = 0; v < NET_VOCABULARY; v++) {
-                    float above = v < t.vocabulary && u < NET_D1 ? sh[NET_AT_SLOPES + (t.products + v) * NET_STRIDE_PRODUCTS + u] : 0;
+                    float above = v < t.vocabulary && u < NET_D1 ? sh[NET_AT_SLOPES + (t.products + v) * NET_STRIDE_D1 + u] : 0;
                     sums[v] = fmaf(above, weight, sums[v]);
                     slope = fmaf(above, own[v], slope);
                 }
@@ -465,33 +543,32 @@ DEVICE void net_clear(struct net_gradient *g, const struct net_shape *s, float *
     float *all = (float *)g;
     UNROLL for (int k = 0; k < (int)(sizeof(struct net_gradient) / sizeof(float)); k++) all[k] = 0;
     for (int k = threadIdx.x; k < NET_OTHERS; k += NET_THREADS) sh[NET_AT_OTHER_SLOPES + k] = 0;
-    if (NET_SLOPES_APART)
-        for (int k = threadIdx.x; k < NET_MEMBERS * (NET_STATES + NET_ACTIONS) * NET_STRIDE_PRODUCTS; k += NET_THREADS) sh[NET_AT_SLOPES + k] = 0;
+    for (int k = threadIdx.x; k < NET_PRODUCT_ROWS * NET_STRIDE_D1; k += NET_THREADS) sh[NET_AT_SLOPES + k] = 0;
     SYNC();
 }
 
-// Call EACH(where, part, place) for parameters of matrices between layers that the thread has the gradient of, but
-// for symbols' weights in the first: where it lies among the parameters, its member of net_gradient, where it
-// lies in shared memory. The first has those of one matrix, the second of both.
-#define NET_EACH_OF(EACH, G, part, from, inputs, units, at, stride) \
+// Call EACH(where, part, row, column) for parameters of matrices between layers that the thread has the gradient of,
+// but for symbols' weights in the first: where it lies among the parameters, its member of net_gradient, its place in
+// the matrix. The first has those of one matrix, the second of both.
+#define NET_EACH_OF(EACH, G, part, from, input, inputs, units) \
     UNROLL for (int r = 0; r < G##_ROWS; r++) { \
         UNROLL for (int c = 0; c < G##_COLUMNS; c++) { \
             UNROLL for (int e = 0; e < 4; e++) { \
-                int i = (WARP / G##_ACROSS * G##_ROWS + r) * 16 + PIECE_ROW(e); \
+                int row = (WARP / G##_ACROSS * G##_ROWS + r) * 16 + PIECE_ROW(e), i = input(row); \
                 int u = (WARP % G##_ACROSS * G##_COLUMNS + c) * 8 + PIECE_COLUMN(e); \
-                if (i < (inputs) && u < (units)) EACH((from) + i * (units) + u, part[r * G##_COLUMNS + c][e], (at) + i * (stride) + u); \
+                if (i >= 0 && i < (inputs) && u < (units)) { EACH((from) + i * (units) + u, part[r * G##_COLUMNS + c][e], row, u); } \
             } \
         } \
     }
-#define NET_EACH_WEIGHT(EACH, s, sh) \
-    NET_EACH_OF(EACH, NET_G1, first, s.first, s.features, NET_D1, sh + NET_AT_W1, NET_STRIDE_W1) \
-    NET_EACH_OF(EACH, NET_G2, second, s.second, NET_D2 > 0 ? NET_D1 : 0, NET_D2, sh + NET_AT_W2, NET_STRIDE_W2)
+#define NET_EACH_WEIGHT(EACH, s) \
+    NET_EACH_OF(EACH, NET_G1, first, s.first, net_input, s.features, NET_D1) \
+    NET_EACH_OF(EACH, NET_G2, second, s.second, (int), NET_D2 > 0 ? NET_D1 : 0, NET_D2)
 
 // The slope of a symbol's weight in the first layer: of slot t, dimension d, unit u.
 DEVICE float net_symbol_slope(const struct net_slot *t, int d, int u, const float *sh) {
     float slope = 0;
     UNROLL for (int v = 0; v < NET_VOCABULARY; v++)
         if (v < t->vocabulary)
-            slope = fmaf(sh[NET_AT_SLOPES + (t->products + v) * NET_STRIDE_PRODUCTS + u], sh[NET_AT_TABLE + t->table + v * NET_DIMENSION + d], slope);
+            slope = fmaf(sh[NET_AT_SLOPES + (t->products + v) * NET_STRIDE_D1 + u], sh[NET_AT_TABLE + t->table + v * NET_DIMENSION + d], slope);
     return slope;
 }

@@ -25,11 +25,8 @@ pub enum Owner {
 pub struct BlockSizes {
     /// Threads, a multiple of 32.
     pub threads: usize,
-    /// Samples at a time: a multiple of 16, from the number of warps to 16 times it, and 64 at most where
-    /// there are gradients.
+    /// Samples at a time: a multiple of 16, from the number of warps to 16 times it.
     pub tile: usize,
-    /// Whether samples of several tiles make one gradient.
-    pub many_tiles: bool,
     /// Whether there are gradients at all.
     pub learns: bool,
 }
@@ -121,59 +118,74 @@ impl Networks {
         self.block
     }
 
+    /// Columns of a row's units, and of all rows' units, in the matrices: see `network.cu`.
+    fn row_columns(&self) -> [usize; 2] {
+        let columns = self.row_units.next_multiple_of(8);
+        [columns, columns * self.most(1)]
+    }
+
+    /// Rows of the products of embedded symbols.
+    fn products(&self) -> usize {
+        self.most(0) * (self.most(3) + self.most(4))
+    }
+
+    fn top(&self) -> usize {
+        if self.hidden[1] > 0 { self.hidden[1] } else { self.hidden[0] }
+    }
+
     fn strides(&self) -> Strides {
-        let [rows, width] = [1, 2].map(|size| self.most(size));
-        let [d1, d2] = self.hidden;
+        let ([d1, d2], [columns, features]) = (self.hidden, self.row_columns());
         Strides {
-            first: stride_of_weights(d1),
-            second: stride_of_weights(d2),
-            view: width.next_multiple_of(4),
-            rows: stride_of_samples(rows * self.row_units),
-            h1: stride_of_samples(d1),
-            h2: stride_of_samples(d2),
-            products: d1.next_multiple_of(8) + 8,
+            d1: stride(d1),
+            d2: stride(d2),
+            row: stride(columns),
+            view: stride(self.most(1) * self.most(2).next_multiple_of(16)),
+            h0: stride(features),
+            choices: stride(self.products()),
+            top: self.top().next_multiple_of(16) + 4,
         }
     }
 
     /// Names of what lies in shared memory, with sizes in floats. What is behind a name may be read a little
     /// beyond, as far as the next.
     fn places(&self) -> Vec<(&'static str, usize)> {
-        let [members, rows, width, states, actions, outputs] = [0, 1, 2, 3, 4, 5].map(|size| self.most(size));
-        let (BlockSizes { threads, tile, many_tiles, learns }, [d1, d2]) = (self.block, self.hidden);
-        let (features, top) = (rows * self.row_units, if d2 > 0 { d2 } else { d1 });
-        let strides = self.strides();
-        let table = (states + actions) * self.dimension;
-        let products = members * (states + actions);
-        let slopes = if many_tiles { products * strides.products } else { 0 };
+        let [members, _, width, states, actions, outputs] = [0, 1, 2, 3, 4, 5].map(|size| self.most(size));
+        let (BlockSizes { threads, tile, learns }, [d1, d2], top) = (self.block, self.hidden, self.top());
+        let ([_, features], strides, products) = (self.row_columns(), self.strides(), self.products());
+        let (table, warps) = ((states + actions) * self.dimension, threads / 32);
+        let if_learns = |size: usize| if learns { size } else { 0 };
+        let matrix = |rows: usize, stride: usize| rows.next_multiple_of(16) * stride;
         // Parameters outside the matrices between layers, side by side: see `net_other`.
         let others = [
-            ("B1", d1.next_multiple_of(8)),
-            ("B2", d2.next_multiple_of(8)),
+            ("B1", d1.next_multiple_of(16)),
+            ("B2", d2.next_multiple_of(16)),
             ("LAST", top * outputs),
             ("LAST_BIAS", outputs),
             ("ROW", width * self.row_units),
-            ("ROW_BIAS", self.row_units),
+            ("ROW_BIAS", self.row_units.next_multiple_of(8)),
             ("TABLE", table),
         ];
+        // Parameters come first: see `net_write_image`.
         let mut places = vec![
-            ("SUMS", if learns { 6 * threads } else { 0 }),
-            ("W1", features.next_multiple_of(8) * strides.first),
-            ("PRODUCTS", products.next_multiple_of(8) * strides.products),
-            ("OWN_SLOPES", slopes),
-            ("W2", if d2 > 0 { d1.next_multiple_of(8) * strides.second } else { 0 }),
-            (
-                "OTHER_SLOPES",
-                if learns { others.iter().map(|(_, size)| size.next_multiple_of(4)).sum() } else { 0 },
-            ),
+            ("W1", matrix(features, strides.d1)),
+            ("PRODUCTS", matrix(products, strides.d1)),
+            ("W2", if d2 > 0 { matrix(d1, strides.d2) } else { 0 }),
+            ("ROW_WEIGHTS", matrix(width, strides.row)),
         ];
         places.extend(others);
         places.extend([
             ("NEW_TABLE", table),
-            ("VIEW", tile * rows * strides.view),
-            ("ROWS", tile * strides.rows),
-            ("H1", (tile * strides.h1).max(if learns { (33 * table).max(threads / 32 * TURNED) } else { 0 })),
-            ("H2", tile * strides.h2),
+            ("SUMS", if_learns((6 * threads).max(warps * (top + 1) * outputs))),
+            ("SLOPES", if_learns(products * strides.d1)),
+            ("OTHER_SLOPES", if_learns(others.iter().map(|(_, size)| size.next_multiple_of(4)).sum())),
+            ("VIEW", tile * strides.view),
+            ("H0", tile * strides.h0),
+            ("H1", (tile * strides.d1).max(if_learns((33 * table).max(warps * TURNED)))),
+            ("H2", if d2 > 0 { if_learns(tile * strides.d2) } else { 0 }),
+            ("TOP", tile * strides.top),
+            ("CHOICES", tile * strides.choices),
             ("OUTPUTS", tile * outputs),
+            ("LAWS", if self.owner == Owner::Policy { 2 * tile * outputs } else { 0 }),
             ("WANTED", tile),
             ("SAMPLES", tile),
             ("GROUP", members),
@@ -181,6 +193,12 @@ impl Networks {
             ("END", 64),
         ]);
         places
+    }
+
+    /// Floats of shared memory that hold parameters.
+    pub fn image(&self) -> usize {
+        let until = self.places().into_iter().take_while(|(name, _)| *name != "NEW_TABLE");
+        until.map(|(_, size)| size.next_multiple_of(4)).sum()
     }
 
     /// Bytes that a block shares.
@@ -219,29 +237,25 @@ impl Networks {
             ("D2", self.hidden[1]),
             ("THREADS", self.block.threads),
             ("TILE", self.block.tile),
-            ("SLOPES_APART", usize::from(self.block.many_tiles)),
         ] {
             layout.constant(format!("{upper}_{name}"), value);
         }
         let strides = self.strides();
         for (name, stride) in [
-            ("W1", strides.first),
-            ("W2", strides.second),
+            ("D1", strides.d1),
+            ("D2", strides.d2),
+            ("ROW", strides.row),
             ("VIEW", strides.view),
-            ("ROWS", strides.rows),
-            ("H1", strides.h1),
-            ("H2", strides.h2),
-            ("PRODUCTS", strides.products),
+            ("H0", strides.h0),
+            ("CHOICES", strides.choices),
+            ("TOP", strides.top),
         ] {
             layout.constant(format!("{upper}_STRIDE_{name}"), stride);
         }
-        let ([d1, d2], products) = (self.hidden, members * (states + actions));
-        for (name, inputs, units) in [
-            ("G1", rows * self.row_units, d1),
-            ("G2", d1, d2),
-            ("GV", width, self.row_units),
-            ("GP", products, d1),
-        ] {
+        let ([d1, d2], [_, features]) = (self.hidden, self.row_columns());
+        for (name, inputs, units) in
+            [("G1", features, d1), ("G2", d1, d2), ("GV", width, self.row_units), ("GP", self.products(), d1)]
+        {
             let [rows, columns, across] = pieces_of_warps(inputs, units, self.block.threads / 32);
             layout.constant(format!("{upper}_{name}_ROWS"), rows);
             layout.constant(format!("{upper}_{name}_COLUMNS"), columns);
@@ -252,8 +266,6 @@ impl Networks {
             layout.constant(format!("{upper}_AT_{name}"), at);
             at += size.next_multiple_of(4);
         }
-        let slopes = if self.block.many_tiles { "OWN_SLOPES" } else { "PRODUCTS" };
-        layout.constant(format!("{upper}_AT_SLOPES"), format!("{upper}_AT_{slopes}"));
         layout.array_from(format!("{prefix}_sizes"), &self.sizes.concat());
         let (mut from, mut values) = (vec![CONSTANT; 1], vec![0.0f32; 1]);
         if !self.view.is_empty() {
@@ -278,28 +290,21 @@ impl Networks {
     }
 }
 
-/// Strides of rows in shared memory.
+/// Strides of rows in shared memory; that of the last hidden layer counts floats.
 struct Strides {
-    first: usize,
-    second: usize,
+    d1: usize,
+    d2: usize,
+    row: usize,
     view: usize,
-    rows: usize,
-    h1: usize,
-    h2: usize,
-    products: usize,
+    h0: usize,
+    choices: usize,
+    top: usize,
 }
 
-/// Shared memory has 32 banks. Lanes of a product read eight rows, four neighbours of each: no two of them
-/// from the same bank if the stride is 4 times an odd number.
-fn stride_of_samples(units: usize) -> usize {
-    units.next_multiple_of(8) + 4
-}
-
-/// Weights are read both ways: four rows, eight neighbours of each, as well. Two lanes at most then meet in
-/// a bank.
-fn stride_of_weights(units: usize) -> usize {
-    let fits = |stride: &usize| [12, 20].contains(&(stride % 32));
-    (units.next_multiple_of(8) + 4..).step_by(8).find(fits).unwrap_or(units)
+/// Numbers from row to row of a matrix. Eight rows are read at once, sixteen bytes of each: no two of them
+/// lie in the same banks if the stride is an odd number of sixteen bytes.
+fn stride(columns: usize) -> usize {
+    columns.next_multiple_of(16) + 8
 }
 
 /// How warps take the pieces of 16 × 8 that a matrix is made of: rows and columns of pieces that each has,

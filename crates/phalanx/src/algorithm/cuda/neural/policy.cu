@@ -6,10 +6,41 @@ KERNEL_OF(256, policy_refresh) {
     if (k < run->parameters) run->policy_weights[k] = (float)run->theta[k];
 }
 
-// The law of a sample whose logits are given.
-DEVICE void policy_law(const float *logits, int count, double *law) {
-    EACH_ACTION(b, count) law[b] = (double)logits[b];
-    softmax(law, count);
+// How a policy's network lies in shared memory: steps of a trajectory need not make it anew. A block per agent.
+KERNEL_OF(POLICY_THREADS, policy_prepare) {
+    SHARED(float, sh);
+    long long agent = blockIdx.x;
+    struct policy_shape s = policy_shape_of(run, agent);
+    const float *w = run->policy_weights + run->policy_start[agent];
+    GLOBAL(w);
+    policy_load(run, &s, agent, run->p_group, w, sh);
+    policy_write_image(run->policy_image + agent * POLICY_AT_NEW_TABLE, sh);
+}
+
+// Laws of the warp's samples from their logits, as `softmax` has them: a lane per sample and action.
+DEVICE void policy_laws(const struct policy_shape *s, int count, float *sh) {
+    const float *logits = sh + POLICY_AT_OUTPUTS + POLICY_FIRST * POLICY_OUTPUTS;
+    double *laws = (double *)(sh + POLICY_AT_LAWS) + POLICY_FIRST * POLICY_OUTPUTS, own[PARTS(POLICY_SHARE * POLICY_OUTPUTS, 32)];
+    UNROLL for (int j = 0; j < PARTS(POLICY_SHARE * POLICY_OUTPUTS, 32); j++) {
+        int k = LANE + 32 * j, first = k / POLICY_OUTPUTS * POLICY_OUTPUTS;
+        if (k >= POLICY_THERE(count) * POLICY_OUTPUTS) continue;
+        double largest = -px_infinity();
+        EACH_ACTION(b, s->outputs) largest = fmax(largest, (double)logits[first + b]);
+        own[j] = k - first < s->outputs ? px_exp((double)logits[k] - largest) : 0;
+        laws[k] = own[j];
+    }
+    WARP_SYNC();
+    UNROLL for (int j = 0; j < PARTS(POLICY_SHARE * POLICY_OUTPUTS, 32); j++) {
+        int k = LANE + 32 * j, first = k / POLICY_OUTPUTS * POLICY_OUTPUTS;
+        if (k >= POLICY_THERE(count) * POLICY_OUTPUTS) continue;
+        double total = 0;
+        EACH_ACTION(b, s->outputs) total += laws[first + b];
+        own[j] /= total;
+    }
+    WARP_SYNC();
+    UNROLL for (int j = 0; j < PARTS(POLICY_SHARE * POLICY_OUTPUTS, 32); j++)
+        if (LANE + 32 * j < POLICY_THERE(count) * POLICY_OUTPUTS) laws[LANE + 32 * j] = own[j];
+    WARP_SYNC();
 }
 
 // The row of `pairs` of sample t: of step x of trajectory t, of the batch or behind it of the chains; or, if x is
@@ -36,56 +67,52 @@ KERNEL_OF_TWO(POLICY_THREADS, policy_act_step) {
     int of_batch = x < BATCH_ROOM ? BATCH : 0, total = of_batch + (x < CHAIN_ROOM ? CHAINS : 0);
     int own = PARTS(total, gridDim.y), end = own * (blockIdx.y + 1) < total ? own * (blockIdx.y + 1) : total;
     if (own * blockIdx.y >= total) return;
-    const float *w = run->policy_weights + run->policy_start[agent];
-    GLOBAL(w);
+    const float *image = run->policy_image + agent * POLICY_AT_NEW_TABLE;
+    GLOBAL(image);
     int begin = own * blockIdx.y;
     struct policy_asked asked;
-    policy_load(run, &s, agent, run->p_group, w, sh);
+    policy_load_image(run, &s, agent, run->p_group, image, sh);
     policy_ask_ahead(run, &s, of_batch, x, begin, end, &asked, sh);
     for (int first = begin; first < end; first += POLICY_TILE) {
         int count = end - first < POLICY_TILE ? end - first : POLICY_TILE;
         policy_observe(run, &s, agent, count, &asked, sh);
         policy_ask_ahead(run, &s, of_batch, x, first + POLICY_TILE, end, &asked, sh);
         policy_forward(&s, count, sh);
-        // Laws are long work: a full warp is as fast as one that has few samples.
-        SYNC();
-        for (int k = threadIdx.x; k < count; k += POLICY_THREADS) {
+        policy_laws(&s, count, sh);
+        const double *laws = (const double *)(sh + POLICY_AT_LAWS);
+        for (int k = POLICY_FIRST + LANE; k < POLICY_FIRST + POLICY_THERE(count); k += 32) {
             int t = first + k;
             u32 words[4], purpose = t < of_batch ? BATCH_PURPOSE : CRITIC_PURPOSE;
             u32 trajectory = t < of_batch ? FIRST_TRAJECTORY + t : t - of_batch + BATCH;
-            double law[MAX_ACTIONS];
-            policy_law(sh + POLICY_AT_OUTPUTS + k * POLICY_OUTPUTS, s.outputs, law);
             philox(run, (u32)agent, (u32)x / 2, (u32)now->iteration, purpose << 24 | trajectory, words);
             u32 thresholds[MAX_ACTIONS], draw = words[x % 2 * 2] >> 1;
             int action = 0;
-            write_thresholds(law, s.outputs, thresholds);
+            write_thresholds(laws + k * POLICY_OUTPUTS, s.outputs, thresholds);
             EACH_ACTION(b, s.outputs - 1) action += draw >= thresholds[b];
             pair_t *pair = run->pairs + (long long)policy_row(run, t, of_batch, x) * AGENTS + agent;
             *pair = PAIR(STATE_OF(*pair), action);
         }
-        SYNC();
+        WARP_SYNC();
     }
 }
 
-// The law along a sample becomes the slopes of its logits.
-DEVICE void policy_slopes(const struct Run *run, const struct Now *now, long long agent, int sample, int action, double mean,
-                          double scale, int count, double *law) {
-    double w = run->weights[sample % HORIZON], bonus = now->entropy * w, entropy = 0, expected = mean;
+// The slope of logit b of a sample whose law is given.
+DEVICE double policy_slope(const struct Run *run, const struct Now *now, long long agent, int sample, int action, int b, double mean,
+                           double scale, int count, const double *law) {
+    double w = run->weights[sample % HORIZON], bonus = now->entropy * w, p = law[b], own = 0, expected = mean;
     const double *values = run->received + (long long)sample * PER_STEP * AGENTS + agent;
     double taken = values[PER_STEP > 1 ? action * AGENTS : 0];
-    if (bonus != 0)
-        EACH_ACTION(b, count) entropy -= law[b] * px_ln(law[b] > 2.2250738585072014e-308 ? law[b] : 2.2250738585072014e-308);
+    if (bonus != 0) {
+        double entropy = 0;
+        EACH_ACTION(c, count) entropy -= law[c] * px_ln(law[c] > 2.2250738585072014e-308 ? law[c] : 2.2250738585072014e-308);
+        own = -bonus * p * (px_ln(p > 2.2250738585072014e-308 ? p : 2.2250738585072014e-308) + entropy);
+    }
     if (PER_STEP > 1) {
         expected = 0;
-        EACH_ACTION(b, count) expected += law[b] * values[b * AGENTS];
+        EACH_ACTION(c, count) expected += law[c] * values[c * AGENTS];
     }
-    EACH_ACTION(b, count) {
-        double p = law[b], slope, own = 0;
-        if (bonus != 0) own = -bonus * p * (px_ln(p > 2.2250738585072014e-308 ? p : 2.2250738585072014e-308) + entropy);
-        if (ALL_ACTIONS) slope = p * (values[PER_STEP > 1 ? b * AGENTS : 0] - expected);
-        else slope = scale * (taken - expected) * ((b == action ? 1.0 : 0.0) - p);
-        law[b] = w * slope + own;
-    }
+    if (ALL_ACTIONS) return w * (p * (values[PER_STEP > 1 ? b * AGENTS : 0] - expected)) + own;
+    return w * (scale * (taken - expected) * ((b == action ? 1.0 : 0.0) - p)) + own;
 }
 
 // Weighted mean of what an agent received, and 1 / its deviation, as far as they are asked for.
@@ -138,22 +165,21 @@ KERNEL_OF_TWO(POLICY_THREADS, policy_gradients) {
         int count = end - first < POLICY_TILE ? end - first : POLICY_TILE;
         policy_observe(run, &s, agent, count, &asked, sh);
         policy_forward(&s, count, sh);
-        SYNC();
-        for (int k = threadIdx.x; k < count; k += POLICY_THREADS) {
-            double law[MAX_ACTIONS];
-            float *outputs = sh + POLICY_AT_OUTPUTS + k * POLICY_OUTPUTS;
-            policy_law(outputs, s.outputs, law);
-            int action = ACTION_OF(run->pairs[(long long)policy_row(run, first + k, 0, -1) * AGENTS + agent]);
-            policy_slopes(run, now, agent, first + k, action, mean, scale, s.outputs, law);
-            EACH_ACTION(b, POLICY_OUTPUTS) outputs[b] = b < s.outputs ? (float)law[b] : 0;
+        policy_laws(&s, count, sh);
+        for (int k = LANE; k < POLICY_THERE(count) * POLICY_OUTPUTS; k += 32) {
+            int sample = POLICY_FIRST + k / POLICY_OUTPUTS, b = k % POLICY_OUTPUTS;
+            int action = ACTION_OF(run->pairs[(long long)policy_row(run, first + sample, 0, -1) * AGENTS + agent]);
+            const double *law = (const double *)(sh + POLICY_AT_LAWS) + sample * POLICY_OUTPUTS;
+            sh[POLICY_AT_OUTPUTS + sample * POLICY_OUTPUTS + b] =
+                b < s.outputs ? (float)policy_slope(run, now, agent, first + sample, action, b, mean, scale, s.outputs, law) : 0;
         }
         policy_ask_ahead(run, &s, 0, -1, first + POLICY_TILE, end, &asked, sh);
         SYNC();
         policy_backward(&s, count, &g, sh);
     }
     policy_backward_tables(&s, w, 0, sh);
-#define POLICY_WRITE(at, part, place) out[at] = g.part
-    POLICY_EACH_WEIGHT(POLICY_WRITE, s, sh)
+#define POLICY_WRITE(at, part, row, column) out[at] = g.part
+    POLICY_EACH_WEIGHT(POLICY_WRITE, s)
     for (int k = threadIdx.x; k < POLICY_OTHERS; k += POLICY_THREADS) {
         int at = policy_other(&s, k);
         if (at >= 0) out[at] = sh[POLICY_AT_OTHER_SLOPES + k];

@@ -27,7 +27,7 @@ impl NetworkPolicy {
     /// `states[i]` is the number of agent i's states.
     pub fn new(policy: &NeuralPolicy, samples: Samples, states: &[usize], gpu: &Gpu) -> Result<Self, Unfit> {
         let (nets, encoders) = (policy.nets(), policy.encoders());
-        let block = BlockSizes { threads: THREADS, tile: TILE, many_tiles: true, learns: true };
+        let block = BlockSizes { threads: THREADS, tile: TILE, learns: true };
         let networks = Networks::new(Owner::Policy, nets, encoders, states, block)?;
         networks.check(gpu.shared_memory())?;
         let n = samples.agents;
@@ -75,6 +75,7 @@ impl CardPolicy for NetworkPolicy {
         layout.array::<f64>("theta", self.parameters());
         layout.array::<f64>("gradient", self.parameters());
         layout.array::<f32>("policy_weights", self.parameters());
+        layout.array::<f32>("policy_image", self.samples.agents * self.networks.image());
         layout.array::<f32>("policy_partial", self.gradient_parts * self.parameters());
         layout.text(include_str!("policy.cu"));
     }
@@ -88,7 +89,7 @@ impl CardPolicy for NetworkPolicy {
     }
 
     fn refresh(&self) -> Vec<Launch> {
-        vec![Launch::blocks("policy_refresh", self.parameters(), 256)]
+        vec![Launch::blocks("policy_refresh", self.parameters(), 256), self.blocks("policy_prepare", 1)]
     }
 
     fn gradient(&self) -> Vec<Launch> {

@@ -270,24 +270,64 @@ impl Setting {
     }
 }
 
-/// How far results may be apart. Tensor cores cut sums off instead of rounding them, and Adam divides by the
-/// size of a slope, however small that is.
-fn tolerance() -> f64 {
-    if is_on_card() { 1e-4 } else { 1e-5 }
+/// What runs the kernels.
+#[derive(Clone, Copy, PartialEq)]
+enum Device {
+    /// The emulation, with plain sums.
+    Plain,
+    /// The emulation of a card's text: numbers in two parts, tensor cores in C.
+    Tensors,
+    Card,
 }
 
-fn is_on_card() -> bool {
-    std::env::var("PHALANX_DEVICE").is_ok_and(|device| device == "cuda")
-}
+/// How far a network's value may be off, whose size is about 1.
+const VALUE: f64 = 1e-5;
 
-fn close(found: &[f32], expected: &[f32], what: &str) {
-    assert_eq!(found.len(), expected.len(), "{what}");
-    for (k, (f, e)) in found.iter().zip(expected).enumerate() {
-        assert!(
-            f64::from((f - e).abs()) < tolerance() * (1.0 + f64::from(e.abs())),
-            "{what} {k}: {f} for {e}"
-        );
+impl Device {
+    /// How far a gradient may be off, as a share of its norm: tensor cores multiply numbers of 16 bits.
+    fn tolerance(self) -> f64 {
+        if self == Device::Plain { 1e-5 } else { 1e-4 }
     }
+
+    fn open(self) -> Option<Gpu> {
+        match self {
+            Device::Card => Some(Gpu::open(0).unwrap()),
+            _ => Gpu::emulated().ok(),
+        }
+    }
+
+    /// Whether an agent's parameters or moments are close. Adam divides by the size of a slope: where that is
+    /// next to nothing in one of its steps, so is what is known of that step. Of a hundred numbers one may be
+    /// off for that reason; moments are compared by their norm, too.
+    fn is_close(self, found: &[f32], expected: &[f32], are_moments: bool) -> bool {
+        let pairs = || found.iter().zip(expected).map(|(f, e)| (f64::from(f - e), f64::from(*e)));
+        let off = pairs().filter(|(off, e)| off.abs() >= self.tolerance() * (1.0 + e.abs())).count();
+        let most = if self == Device::Plain { 0 } else { found.len() / 100 };
+        let (off_squares, squares) = pairs().fold((0.0, 0.0), |(o, s), (off, e)| (o + off * off, s + e * e));
+        off <= most && (!are_moments || off_squares.sqrt() <= self.tolerance() * squares.sqrt())
+    }
+
+    /// Of several agents. A unit of a network is on or off: where its input is next to 0, numbers of 16
+    /// bits may tell the wrong one, which changes slopes as a whole. One agent may be off for that reason.
+    fn close(self, found: &[f32], expected: &Ragged<f32>, what: &str) {
+        let (offsets, expected) = (expected.offsets(), expected.data());
+        assert_eq!(found.len(), expected.len(), "{what}");
+        let is_off = |i: &usize| {
+            let row = offsets[*i]..offsets[i + 1];
+            !self.is_close(&found[row.clone()], &expected[row], what != "critic_weights")
+        };
+        let off: Vec<usize> = (0..offsets.len() - 1).filter(is_off).collect();
+        assert!(off.len() <= usize::from(self != Device::Plain), "{what}: agents {off:?} are off");
+    }
+}
+
+/// The settings on every device that there is to try.
+fn check(make: impl Fn() -> Setting) {
+    if std::env::var("PHALANX_DEVICE").is_ok_and(|device| device == "cuda") {
+        return check_on(Device::Card, make());
+    }
+    check_on(Device::Plain, make());
+    check_on(Device::Tensors, make());
 }
 
 fn run(program: &Program, launches: &[Launch]) {
@@ -306,20 +346,21 @@ fn compiles(layout: &Layout) {
 }
 
 /// Line 6, the values of line 8 and the gradient, on the processor and on the device.
-fn check(mut setting: Setting) {
-    let gpu = match Gpu::emulated() {
-        _ if is_on_card() => Gpu::open(0).unwrap(),
-        Ok(gpu) => gpu,
-        Err(_) => return eprintln!("skipped: no C compiler"),
-    };
+fn check_on(device: Device, mut setting: Setting) {
+    let Some(gpu) = device.open() else { return eprintln!("skipped: no C compiler") };
     let states: Vec<usize> = (0..setting.samples.agents).map(|i| setting.world.states(i)).collect();
     let own: Vec<usize> = (0..states.len()).collect();
     let critic = NetworkCritic::new(&setting.critic, setting.samples, &states, &own, &gpu).unwrap();
     let policy = NetworkPolicy::new(&setting.policy, setting.samples, &states, &gpu).unwrap();
     let mut layout = setting.layout();
+    if device == Device::Tensors {
+        layout.text(include_str!("tensors.c"));
+    }
     policy.add_to(&mut layout);
     critic.add_to(&mut layout);
-    compiles(&layout);
+    if device == Device::Plain {
+        compiles(&layout);
+    }
     let program = layout.build(&gpu).unwrap();
     let weights = setting.critic.bank().weights.data().to_vec();
     program.array("critic_weights").write(0, &weights).unwrap();
@@ -345,17 +386,20 @@ fn check(mut setting: Setting) {
     program.array("critic_weights").read(0, &mut found).unwrap();
     let moved = found.iter().zip(&weights).filter(|(a, b)| a != b).count();
     assert!(moved > weights.len() / 2, "{moved} parameters moved");
-    close(&found, setting.critic.bank().weights.data(), "parameter");
-    for (field, state) in setting.critic.fields() {
-        let Some(mirror) = critic.mirrors().into_iter().find(|mirror| mirror.field == field) else {
-            continue;
-        };
-        let Field::SingleRows(rows) = state else { continue };
-        if !rows.data().is_empty() {
-            program.array(mirror.array).read(0, &mut found).unwrap();
-            close(&found, rows.data(), mirror.array);
-        }
+    let fields = setting.critic.fields();
+    let single = |name: &str| {
+        fields.iter().find_map(|(field, state)| match state {
+            Field::SingleRows(rows) if *field == name && !rows.data().is_empty() => Some(rows),
+            _ => None,
+        })
+    };
+    for mirror in critic.mirrors() {
+        let Some(expected) = single(mirror.field) else { continue };
+        program.array(mirror.array).read(0, &mut found).unwrap();
+        device.close(&found, expected, mirror.array);
     }
+    // Values are compared for the same parameters.
+    program.array("critic_weights").write(0, setting.critic.bank().weights.data()).unwrap();
     assert_eq!(setting.critic.count_steps(0), critic.steps());
 
     run(&program, &critic.values());
@@ -374,12 +418,13 @@ fn check(mut setting: Setting) {
     let per_step = setting.samples.per_step;
     let mut own = vec![0.0; HORIZON * per_step];
     for i in 0..n {
+        let senders = setting.world.graph().neighbourhoods(1).row(i).len() as f64;
         for t in 0..BATCH {
             setting.received(i, t, &mut own);
             for k in 0..HORIZON * per_step {
                 let found = received[(t * HORIZON * per_step + k) * n + i];
                 assert!(
-                    (found - own[k]).abs() < tolerance() * (1.0 + own[k].abs()),
+                    (found - own[k]).abs() < senders * VALUE * (1.0 + own[k].abs()),
                     "agent {i}: {found} for {}",
                     own[k]
                 );
@@ -403,9 +448,9 @@ fn check(mut setting: Setting) {
         assert!(norm > 1e-3, "{norm}");
         let found = &gradient[offsets[i]..offsets[i + 1]];
         for (k, (f, e)) in found.iter().zip(&expected).enumerate() {
-            assert!((f - e).abs() < tolerance() * norm, "agent {i}, {k}: {f} for {e}");
+            assert!((f - e).abs() < device.tolerance() * norm, "agent {i}, {k}: {f} for {e}");
         }
-        assert!((squares[i] - norm * norm).abs() < tolerance() * norm * norm);
+        assert!((squares[i] - norm * norm).abs() < device.tolerance() * norm * norm);
     }
     let mut complaints = [0u32; 2];
     program.array("complaints").read(0, &mut complaints).unwrap();
@@ -414,12 +459,12 @@ fn check(mut setting: Setting) {
 
 #[test]
 fn rows_of_a_view_and_two_layers() {
-    check(setting(true, &[40, 12], critic_settings(), SampleRequest::chains(4, 12)));
+    check(|| setting(true, &[40, 12], critic_settings(), SampleRequest::chains(4, 12)));
 }
 
 #[test]
 fn symbols_and_one_layer() {
-    check(setting(false, &[32], critic_settings(), SampleRequest::chains(1, 50)));
+    check(|| setting(false, &[32], critic_settings(), SampleRequest::chains(1, 50)));
 }
 
 #[test]
@@ -432,35 +477,41 @@ fn many_tiles_two_passes_and_plain_steps() {
         polyak: 0.0,
         ..critic_settings()
     };
-    check(setting(true, &[33, 7], rule.clone(), SampleRequest::chains(13, 10)));
-    check(setting(false, &[8, 34], rule, SampleRequest::chains(13, 10)));
+    check(|| setting(true, &[33, 7], rule.clone(), SampleRequest::chains(13, 10)));
+    check(|| setting(false, &[8, 34], rule.clone(), SampleRequest::chains(13, 10)));
 }
 
 #[test]
 fn twins_and_merged_networks_on_the_batch() {
     let rule = NeuralCriticSettings { twin: true, ..critic_settings() };
-    check(setting(false, &[16], rule, SampleRequest::batch(1)));
+    check(|| setting(false, &[16], rule.clone(), SampleRequest::batch(1)));
     let rule = NeuralCriticSettings { merged: true, ..critic_settings() };
-    let mut merged = setting(true, &[16], rule, SampleRequest::chains(2, 9));
-    merged.rule.normalise = true;
-    check(merged);
+    check(|| {
+        let mut merged = setting(true, &[16], rule.clone(), SampleRequest::chains(2, 9));
+        merged.rule.normalise = true;
+        merged
+    });
 }
 
 #[test]
 fn constraints_of_near_neighbours_alone() {
-    let mut partial = setting(false, &[16], critic_settings(), SampleRequest::chains(2, 9));
-    partial.kappa_g = 0;
-    partial.rule.baseline = Baseline::None;
-    check(partial);
+    check(|| {
+        let mut partial = setting(false, &[16], critic_settings(), SampleRequest::chains(2, 9));
+        partial.kappa_g = 0;
+        partial.rule.baseline = Baseline::None;
+        partial
+    });
 }
 
 #[test]
 fn values_at_alternatives() {
     for (is_wireless, all_actions) in [(true, false), (false, true)] {
-        let mut setting = setting(is_wireless, &[20, 9], critic_settings(), SampleRequest::chains(2, 9));
-        setting.samples.per_step = setting.world.actions(0);
-        setting.rule.baseline = Baseline::Counterfactual;
-        setting.rule.all_actions = all_actions;
-        check(setting);
+        check(|| {
+            let mut setting = setting(is_wireless, &[20, 9], critic_settings(), SampleRequest::chains(2, 9));
+            setting.samples.per_step = setting.world.actions(0);
+            setting.rule.baseline = Baseline::Counterfactual;
+            setting.rule.all_actions = all_actions;
+            setting
+        });
     }
 }
