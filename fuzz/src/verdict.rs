@@ -14,7 +14,7 @@ pub enum Verdict {
 }
 
 /// What first checks say: those of TOML, JSON, CSV and safetensors, and of the deserialiser.
-const FIRST: [&str; 25] = [
+const FIRST: [&str; 32] = [
     "cannot be parsed",
     "is not valid",
     "invalid type",
@@ -45,6 +45,14 @@ const FIRST: [&str; 25] = [
     " cells, the header ",
     // What JSON says of itself.
     " at line ",
+    // Road networks and flows.
+    " goes on with ",
+    "was expected, found",
+    "' must follow the name",
+    "starts with its name in quotes",
+    "a string ",
+    "must be a ",
+    "must be an ",
 ];
 
 impl Verdict {

@@ -62,6 +62,8 @@ survive! {
     tables: 200_000,
     edges: 60_000,
     replay: 40_000,
+    traffic: 4_000,
+    phases: 60_000,
     sweep: 8_000,
     policy: 100_000,
     multipliers: 300_000,

@@ -12,6 +12,7 @@ mod results;
 mod sweep;
 mod tables;
 mod tensors;
+mod traffic;
 
 use crate::Verdict;
 use crate::choices::Choices;
@@ -45,7 +46,7 @@ const CONFIG: [&str; 3] =
     ["phalanx/src/run/config/", "phalanx/src/base/document.rs", "phalanx/src/base/value.rs"];
 
 /// All of them.
-pub const TARGETS: [Target; 19] = [
+pub const TARGETS: [Target; 21] = [
     Target {
         name: "config",
         reads: &CONFIG,
@@ -82,6 +83,22 @@ pub const TARGETS: [Target; 19] = [
         reads: &["phalanx-cli/src/replay/"],
         about: "a recorded game, played again",
         body: replay::replay,
+    },
+    Target {
+        name: "traffic",
+        reads: &[
+            "phalanx-junctions/src/network/",
+            "phalanx-junctions/src/demand/",
+            "phalanx-junctions/src/json/",
+        ],
+        about: "a road network and its flows, and some seconds of traffic",
+        body: traffic::roads,
+    },
+    Target {
+        name: "phases",
+        reads: &["phalanx-cli/src/replay/junctions.rs"],
+        about: "phases of signals, a row per step",
+        body: traffic::phases,
     },
     Target {
         name: "sweep",
