@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 
 use phalanx::Error;
 use phalanx::base::durable;
-use phalanx::world::junctions::KIND;
-use phalanx_junctions::{Irregular, TownSettings};
+use phalanx::run::preset;
+use phalanx::world::junctions::{KIND, Town};
+use phalanx_junctions::TownSettings;
 
 use crate::say;
 
@@ -47,6 +48,10 @@ const ROADNET: &str = "roadnet.json";
 const FLOW: &str = "flow.json";
 const CONFIG: &str = "junctions.toml";
 
+/// The preset, and the section from which on it says how to learn.
+const PRESET: &str = "junctions-grid4x4";
+const LEARNING: &str = "\n[policy]\n";
+
 /// Seconds between decisions in the configuration.
 const DECISION: u32 = 5;
 
@@ -85,19 +90,12 @@ impl NewArgs {
         let (rows, columns) = sizes.ok_or_else(|| {
             Error::argument("grid", format!("`{}` is no grid; write ROWSxCOLUMNS, e.g. 4x4", self.grid))
         })?;
-        let is_irregular = self.missing != 0.0 || self.shift != 0.0;
-        Ok(TownSettings {
-            rows,
-            columns,
-            lengths_east: vec![self.road_length],
-            lengths_north: vec![self.road_length],
-            lanes: self.lanes,
-            vehicles_per_hour: self.vehicles_per_hour,
-            seconds: self.seconds,
-            seed: self.seed,
-            irregular: is_irregular.then_some(Irregular { missing: self.missing, shift: self.shift }),
-            ..TownSettings::default()
-        })
+        if self.seconds == 0 {
+            return Err(Error::argument("seconds", "0; vehicles must start during 1 second at least"));
+        }
+        let NewArgs { road_length, lanes, vehicles_per_hour, seconds, missing, shift, seed, .. } = *self;
+        let town = Town { grid: [rows, columns], road_length, vehicles_per_hour, missing, shift, seed };
+        Ok(TownSettings { lanes, ..town.settings(seconds) })
     }
 }
 
@@ -106,18 +104,22 @@ fn named_flag(error: phalanx_junctions::Error) -> Error {
     let phalanx_junctions::Error::Setting { key, what } = error else {
         return Error::config("what", error.to_string());
     };
-    let flag = match key {
-        "rows" | "columns" => "grid",
-        "lengths_east" | "lengths_north" => "road-length",
+    let flag = match Town::key(key) {
+        "road_length" => "road-length",
         "vehicles_per_hour" => "vehicles-per-hour",
         key => key,
     };
     Error::argument(flag, what)
 }
 
-/// The preset for a made-up town, with files in place of the town. Episodes last as long as vehicles start.
+/// The preset for a made-up town, with files in place of the town: how it learns is word for word the same.
+/// Episodes last as long as vehicles start.
 fn config(seconds: u32) -> String {
-    let numbers = [("{seconds}", seconds), ("{horizon}", seconds.div_ceil(DECISION).max(1))];
+    let horizon = seconds.div_ceil(DECISION).max(1);
+    let numbers = [("{seconds}", seconds), ("{horizon}", horizon), ("{budget}", horizon.div_ceil(20))];
     let text = include_str!("new/junctions.toml").replace("{roadnet}", ROADNET).replace("{flow}", FLOW);
-    numbers.iter().fold(text, |text, (name, number)| text.replace(name, &number.to_string()))
+    let text = numbers.iter().fold(text, |text, (name, number)| text.replace(name, &number.to_string()));
+    let preset = preset::text(PRESET).unwrap_or_default();
+    let learning = preset.find(LEARNING).map_or("", |at| &preset[at..]);
+    text + learning
 }

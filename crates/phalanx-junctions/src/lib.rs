@@ -73,4 +73,4 @@ pub use error::{Error, Result, Source};
 pub use generate::{Files, Irregular, TownSettings};
 pub use geometry::Point;
 pub use network::{Crossing, Intersection, Junction, Movement, Network, Phase, Road, Turn};
-pub use simulation::{Move, Position, Settings, Simulation, VehicleId, VehicleView};
+pub use simulation::{Move, Position, Settings, Simulation, VehicleId, VehicleView, WAITING_BELOW};

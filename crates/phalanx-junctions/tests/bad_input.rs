@@ -265,6 +265,14 @@ fn messages_name_place_and_reason() {
         roadnet_message(|file| centre(file)["roadLinks"][0]["laneLinks"][0]["startLaneIndex"] = json!(3));
     assert!(lane.ends_with("startLaneIndex: there is no lane number 3, they go from 0 to 2"), "{lane}");
 
+    let wide = roadnet_message(|file| centre(file)["width"] = json!(5000));
+    assert!(wide.contains("5000 m wide, leave nothing of it"), "{wide}");
+    let phases = roadnet_message(|file| {
+        let phases = centre(file)["trafficLight"]["lightphases"].as_array_mut().unwrap();
+        *phases = vec![phases[0].clone(); 1001];
+    });
+    assert!(phases.ends_with("lightphases: at most 1000, has 1001"), "{phases}");
+
     let many = roadnet_message(|file| {
         let links = centre(file)["roadLinks"][0]["laneLinks"].as_array_mut().unwrap();
         *links = vec![links[0].clone(); 5000];
@@ -276,7 +284,7 @@ fn messages_name_place_and_reason() {
     let negative = flow_message(|flow| flow["vehicle"]["maxSpeed"] = json!(-3));
     assert_eq!(negative, "flow: line 1: flow_0: vehicle: maxSpeed: must be from 0.01 to 100, is -3");
     let interval = flow_message(|flow| flow["interval"] = json!(0.0));
-    assert_eq!(interval, "flow: line 1: flow_0: interval: must be from 0.001 to 1e9, is 0");
+    assert_eq!(interval, "flow: line 1: flow_0: interval: must be from 0.05 to 1e9, is 0");
     let missing = flow_message(|flow| drop(flow["vehicle"].as_object_mut().unwrap().remove("minGap")));
     assert_eq!(missing, "flow: line 1: flow_0: minGap is missing");
 }
@@ -303,6 +311,37 @@ fn messages_name_the_line() {
     let flow = files.flow.replacen("\"length\": 5", "\"length\": 0", 3);
     let message = Demand::read(&flow, &network).unwrap_err().to_string();
     assert_eq!(message, "flow: line 1: flow_0: vehicle: length: must be from 0.1 to 1000, is 0");
+}
+
+#[test]
+fn times_that_are_no_integers_are_found() {
+    let (roadnet, flow) = texts("one");
+    let network = Network::read(&roadnet).unwrap();
+    let mut value: Value = serde_json::from_str(&flow).unwrap();
+    Demand::read(&flow, &network).unwrap().require_times().unwrap();
+    value[1]["endTime"] = json!(4.0);
+    let message =
+        Demand::read(&value.to_string(), &network).unwrap().require_times().unwrap_err().to_string();
+    let wanted = "endTime: must be written as an integer; CityFlow ignores it as it is";
+    assert_eq!(message, format!("flow: line 1: flow_1: {wanted}"));
+}
+
+/// Ways that go to and fro between far roads take more memory than their file.
+#[test]
+fn routes_have_a_limit() {
+    let town = TownSettings { rows: 2, columns: 100, seconds: 10, ..TownSettings::default() };
+    let network = Network::read(&town.generate().unwrap().roadnet).unwrap();
+    let flow = texts("one").1;
+    let value: Value = serde_json::from_str(&flow).unwrap();
+    let vehicle = value[0]["vehicle"].clone();
+    let demand = |times: usize| {
+        let route = ["road_1_1_0", "road_99_1_0"].repeat(times);
+        let text = json!([{ "vehicle": vehicle, "route": route, "interval": 1.0 }]).to_string();
+        Demand::read(&text, &network)
+    };
+    demand(1).unwrap().require_routes(&network).unwrap();
+    let message = demand(200_000).unwrap_err().to_string();
+    assert!(message.contains("more than 10000000 roads together"), "{message}");
 }
 
 #[test]

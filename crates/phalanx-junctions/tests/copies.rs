@@ -113,7 +113,7 @@ fn fewer_and_later_departures_are_possible() {
 fn endless_lists_of_departures_are_refused() {
     let (simulation, _) = start("one_fixed_s0");
     let mut flow = simulation.demand().flows()[0].clone();
-    (flow.interval, flow.start_time, flow.end_time) = (0.01, 0, -1);
+    (flow.interval, flow.start_time, flow.end_time) = (0.05, 0, -1);
     let demand = Demand::new(vec![flow; 100], simulation.network()).unwrap();
     let message = demand.departures(1.0, 1_000_000).unwrap_err().to_string();
     assert!(message.contains("more than 10000000 vehicles start"), "{message}");

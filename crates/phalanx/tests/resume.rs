@@ -209,7 +209,7 @@ fn joint_worlds_and_sampled_returns_resume_to_the_same_bytes() {
     for (k, settings) in [
         format!("{pistons} occupancy_average=0.8 kappa_g=0"),
         format!("{pistons} policy.kind=shared kappa=0"),
-        "junctions-grid4x4 world.town.grid=[1,2] horizon=20 batch=2 policy.hidden=[8] policy.row_hidden=8 critic.hidden=[8]".into(),
+        "junctions-grid4x4 world.town.grid=[1,2] horizon=20 constraint.0.budget=1 batch=2 policy.hidden=[8] policy.row_hidden=8 critic.hidden=[8]".into(),
         "junctions-rules world.town.grid=[2,2] horizon=20 batch=2 policy.hidden=[8] policy.row_hidden=8 critic.hidden=[8]".into(),
         format!("{pistons} critic.kind=network critic.on=chain critic.minibatch=16 kappa=1 actor.normalise=false"),
         format!("{pistons} critic.kind=network critic.on=batch critic.minibatch=0 critic.optimizer=sgd kappa_g=0 actor.baseline=mean"),

@@ -8,7 +8,7 @@ use phalanx::base::files::read_text;
 use phalanx::world::junctions::read_any_files;
 use phalanx_junctions::{Network, Settings, Simulation};
 
-use crate::{print, say};
+use crate::{print, print_to_reader, say};
 
 /// What is replayed of `junctions`.
 #[derive(clap::Args)]
@@ -62,12 +62,15 @@ impl TrafficArgs {
         let roadnet = needed(self.roadnet.as_deref(), "roadnet")?;
         let flow = needed(self.flow.as_deref(), "flow")?;
         let steps = needed(self.steps, "steps")?;
+        if steps == 0 {
+            return Err(Error::argument("steps", "0; a replay has 1 step at least"));
+        }
         if self.phases.is_none() && !self.own_program {
             let message = "is missing; name a file with a row per step, or use --own-program";
             return Err(Error::argument("phases", message));
         }
         if let Some(step) = self.reset_at.filter(|&step| step >= steps) {
-            let message = format!("{step} of {steps} steps; allowed are 0 to {}", steps.saturating_sub(1));
+            let message = format!("{step} of {steps} steps; allowed are 0 to {}", steps - 1);
             return Err(Error::argument("reset-at", message));
         }
         let (network, demand) = read_any_files(roadnet, flow)?;
@@ -94,7 +97,9 @@ impl TrafficArgs {
             let (hash, finished) = (simulation.hash(), simulation.finished());
             let _ = writeln!(text, "{},{hash:016x},{running},{outside},{finished}", step + 1);
             if text.len() > BLOCK {
-                print(&text);
+                if !print_to_reader(&text) {
+                    return Ok(());
+                }
                 text.clear();
             }
         }
@@ -118,6 +123,12 @@ fn named_flag(error: phalanx_junctions::Error) -> Error {
         }
         other => Error::config("world", other.to_string()),
     }
+}
+
+/// Whether the first `steps` rows of a file of phases fit a road network.
+pub fn check_phases(roadnet: &str, file: &Path, text: &str, steps: u32) -> Result<(), Error> {
+    let network = Network::read(roadnet).map_err(named_flag)?;
+    phase_rows(file, text, &network, steps).map(|_| ())
 }
 
 /// The phases of every junction in the first `steps` rows; there may be more.

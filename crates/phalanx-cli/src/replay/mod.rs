@@ -1,6 +1,6 @@
 //! `phalanx replay`: the actions of a recorded game once more, from its start.
 
-mod junctions;
+pub mod junctions;
 mod pistonball;
 mod platoon;
 

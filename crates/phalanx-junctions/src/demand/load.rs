@@ -1,8 +1,8 @@
 //! From the text of a `flow.json` to flows.
 
 use super::{Demand, Flow, VehicleKind};
-use crate::error::{Result, Source};
-use crate::json::{Data, Item, parse};
+use crate::error::{Error, Result, Source};
+use crate::json::{Data, Field, Item, parse};
 use crate::network::Network;
 use std::collections::HashMap;
 
@@ -11,11 +11,11 @@ pub(super) fn read(text: &str, network: &Network) -> Result<Demand> {
     let Data::Array(entries) = &file.data else {
         let what = format!("must be an array of flows, is {}", file.data.kind());
         let place = "file".to_string();
-        return Err(crate::Error::Content { source_file: Source::Flow, line: file.line, place, what });
+        return Err(Error::Content { source_file: Source::Flow, line: file.line, place, what });
     };
     let roads: HashMap<&str, usize> =
         network.roads().iter().enumerate().map(|(index, road)| (road.id.as_str(), index)).collect();
-    let mut flows = Vec::with_capacity(entries.len());
+    let (mut flows, mut ignored_time) = (Vec::with_capacity(entries.len()), None);
     for (index, entry) in entries.iter().enumerate() {
         let place = format!("flow_{index}");
         let item = Item::new(entry, Source::Flow, &place)?;
@@ -24,8 +24,9 @@ pub(super) fn read(text: &str, network: &Network) -> Result<Demand> {
             return Err(item.error(what));
         }
         flows.push(flow);
+        ignored_time = ignored_time.or_else(|| ignored(item));
     }
-    Demand::with_checked(flows, network)
+    Ok(Demand { ignored_time, ..Demand::with_checked(flows, network)? })
 }
 
 fn read_flow(item: Item<'_>, roads: &HashMap<&str, usize>) -> Result<Flow> {
@@ -49,10 +50,18 @@ fn read_flow(item: Item<'_>, roads: &HashMap<&str, usize>) -> Result<Flow> {
         route.push(*road);
     }
     // CityFlow silently ignores times that are not written as integers.
-    let time = |name, missing| {
-        let number = item.optional(name).and_then(|field| field.number().ok());
-        number.and_then(|number| i32::try_from(number.integer?).ok()).unwrap_or(missing)
-    };
+    let time = |name, missing| item.optional(name).and_then(integer).unwrap_or(missing);
     let (start_time, end_time) = (time("startTime", 0), time("endTime", -1));
     Ok(Flow { vehicle, route, interval: item.field("interval")?.number()?.value, start_time, end_time })
+}
+
+fn integer(field: Field<'_>) -> Option<i32> {
+    i32::try_from(field.number().ok()?.integer?).ok()
+}
+
+/// Tells of a time that is there and does not count.
+fn ignored(flow: Item<'_>) -> Option<Error> {
+    let times = ["startTime", "endTime"].into_iter().filter_map(|name| flow.optional(name));
+    let mut wrong = times.filter(|field| integer(*field).is_none());
+    wrong.next().map(|field| field.error("must be written as an integer; CityFlow ignores it as it is"))
 }

@@ -106,8 +106,8 @@ impl Flow {
         if let Some(road) = self.route.iter().find(|&&road| road >= network.roads().len()) {
             return Some(format!("route: there is no road {road}"));
         }
-        if !(0.001..=1e9).contains(&self.interval) {
-            return Some(format!("interval: must be from 0.001 to 1e9, is {}", self.interval));
+        if !(0.05..=1e9).contains(&self.interval) {
+            return Some(format!("interval: must be from 0.05 to 1e9, is {}", self.interval));
         }
         None
     }
@@ -132,6 +132,8 @@ pub struct Demand {
     pub(crate) flow_kind: Vec<u16>,
     pub(crate) flow_route: Vec<Option<u32>>,
     pub(crate) routes: Routes,
+    /// The first time in the file that is not written as an integer, and what to do about it.
+    ignored_time: Option<Error>,
     /// Flows by the time at which they start.
     pub(crate) by_start: Vec<u32>,
     /// Fingerprint of the network that it is for.
@@ -183,12 +185,12 @@ impl Demand {
                 Error::setting("flows", "there are more than 65536 different kinds of vehicles")
             })?;
             flow_kind.push(number);
-            flow_route.push(finder.route(&flow.route));
+            flow_route.push(finder.route(&flow.route)?);
         }
         let mut by_start: Vec<u32> = (0..flows.len() as u32).collect();
         by_start.sort_by_key(|&flow| flows[flow as usize].start_time);
         let (network, routes) = (network.fingerprint, finder.finish());
-        Ok(Self { flows, kinds, flow_kind, flow_route, routes, by_start, network })
+        Ok(Self { flows, kinds, flow_kind, flow_route, routes, ignored_time: None, by_start, network })
     }
 
     /// The flows in the order of the file.
@@ -217,6 +219,15 @@ impl Demand {
             [] => "the route is empty".into(),
         };
         Err(Error::setting("route", format!("flow_{flow}: {what}")))
+    }
+
+    /// Refuses times that are not written as integers: CityFlow ignores them without a word, so that such a
+    /// flow starts at once or never ends.
+    ///
+    /// # Errors
+    /// The first of them.
+    pub fn require_times(&self) -> Result<()> {
+        self.ignored_time.clone().map_or(Ok(()), Err)
     }
 
     /// The departures of the flows in steps of `interval` seconds, `steps` of them.

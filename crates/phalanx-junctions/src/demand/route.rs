@@ -1,6 +1,7 @@
 //! Ways through the network: shortest paths between the roads of a route, and the link to take from every
 //! lane on them.
 
+use crate::error::{Error, Result};
 use crate::network::Network;
 use std::collections::HashMap;
 
@@ -27,6 +28,9 @@ struct Route {
     /// Lanes on which a vehicle can start.
     first_lanes: Vec<u32>,
 }
+
+/// Roads of all different routes together, at most: they take 80 MB.
+const MOST_ROADS: usize = 10_000_000;
 
 /// Finds routes and remembers what it has found.
 pub(super) struct RouteFinder<'a> {
@@ -56,27 +60,34 @@ impl<'a> RouteFinder<'a> {
         self.routes
     }
 
-    /// The route over `anchors`, or `None` where there is no way or only one road.
-    pub fn route(&mut self, anchors: &[usize]) -> Option<u32> {
+    /// The route over `anchors`, or `None` where there is no way or only one road. Fails where routes are too
+    /// long together.
+    pub fn route(&mut self, anchors: &[usize]) -> Result<Option<u32>> {
         if let Some(&route) = self.by_anchors.get(anchors) {
-            return route;
+            return Ok(route);
         }
-        let path = self.path_over(anchors);
+        let path = self.path_over(anchors)?;
         let route = path.map(|path| self.add(&path));
         self.by_anchors.insert(anchors.to_vec(), route);
-        route
+        Ok(route)
     }
 
-    fn path_over(&mut self, anchors: &[usize]) -> Option<Vec<u32>> {
-        let mut path = vec![*anchors.first()? as u32];
+    fn path_over(&mut self, anchors: &[usize]) -> Result<Option<Vec<u32>>> {
+        let Some(&first) = anchors.first() else { return Ok(None) };
+        let mut path = vec![first as u32];
         for pair in anchors.windows(2) {
             if pair[0] != pair[1] {
                 let find = || shortest_path(pair[0], pair[1], self.network, &self.neighbours);
                 let between = self.by_ends.entry((pair[0], pair[1])).or_insert_with(find);
-                path.extend(between.as_ref()?);
+                let Some(between) = between else { return Ok(None) };
+                path.extend(&*between);
+                if self.routes.path.len() + path.len() > MOST_ROADS {
+                    let what = format!("their different routes have more than {MOST_ROADS} roads together");
+                    return Err(Error::setting("flows", what));
+                }
             }
         }
-        (path.len() > 1).then_some(path)
+        Ok((path.len() > 1).then_some(path))
     }
 
     fn add(&mut self, path: &[u32]) -> u32 {
@@ -101,7 +112,7 @@ impl<'a> RouteFinder<'a> {
         (self.routes.routes.len() - 1) as u32
     }
 
-    /// Where in `next` the links of `road` stand that lead to `next`, then to `after`.
+    /// Where in the table of links those of `road` stand that lead to `next`, then to `after`.
     fn turn(&mut self, road: u32, next: u32, after: u32) -> u32 {
         let Self { network, routes, by_roads, .. } = self;
         *by_roads.entry((road, next, after)).or_insert_with(|| {

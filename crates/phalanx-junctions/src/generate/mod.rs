@@ -76,6 +76,9 @@ impl Default for TownSettings {
     }
 }
 
+/// Vehicles times rows and columns, at most: their routes then fit into a file that can be read.
+const MOST_PASSED: f64 = 1e8;
+
 impl TownSettings {
     /// Makes the town. The same settings make the same texts.
     ///
@@ -120,6 +123,14 @@ impl TownSettings {
         let vehicles = entrances as f64 * f64::from(self.seconds) * self.vehicles_per_hour / 3600.0;
         if vehicles > 1e6 {
             let what = format!("about {vehicles:.0} vehicles would start, at most 1000000 may");
+            return Err(Error::setting("vehicles_per_hour", what));
+        }
+        let passed = vehicles * (self.rows + self.columns) as f64;
+        if passed > MOST_PASSED {
+            let what = format!(
+                "about {vehicles:.0} vehicles would cross a town of this size, at most {:.0} may",
+                vehicles * MOST_PASSED / passed
+            );
             return Err(Error::setting("vehicles_per_hour", what));
         }
         Ok(())

@@ -69,6 +69,7 @@ pub(super) fn read(text: &str) -> Result<Network> {
     let mut lane = 0;
     for ((road, raw), field) in network.roads.iter_mut().zip(&raw).zip(&road_fields) {
         let points = trimmed(&raw.points, road, &network.intersections);
+        check_widths(&raw.points, &points, road, &network.intersections, field)?;
         let shapes = lane_shapes(&points, &raw.widths);
         check_shapes(&shapes, field)?;
         let mut sum = 0.0;
@@ -177,6 +178,9 @@ fn lane_shapes(points: &[Point], widths: &[f64]) -> Vec<Vec<Point>> {
         .collect()
 }
 
+/// Phases of a junction at most.
+const MOST_PHASES: usize = 1000;
+
 fn check_shapes(shapes: &[Vec<Point>], road: &Field<'_>) -> Result<()> {
     for shape in shapes {
         let length = polyline_length(shape);
@@ -189,6 +193,30 @@ fn check_shapes(shapes: &[Vec<Point>], road: &Field<'_>) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// A road must go on as it did once it is `trimmed`: intersections that are wider than it is long turn it
+/// round.
+fn check_widths(
+    points: &[Point],
+    trimmed: &[Point],
+    road: &Road,
+    intersections: &[Intersection],
+    field: &Field<'_>,
+) -> Result<()> {
+    let last = points.len() - 1;
+    let goes_on = |at: usize| {
+        let [before, now] = [points, trimmed].map(|points| points[at + 1] - points[at]);
+        before.x * now.x + before.y * now.y > 0.0
+    };
+    if goes_on(0) && goes_on(last - 1) {
+        return Ok(());
+    }
+    let item = field.item()?;
+    let place = format!("road {:?}", item.field("id")?.text()?);
+    let [start, end] = [road.start, road.end].map(|end| intersections[end].width);
+    let what = format!("the intersections at its ends, {start} m and {end} m wide, leave nothing of it");
+    Err(item.called(&place).error(what))
 }
 
 /// The road's points without what lies inside its intersections.
@@ -248,6 +276,9 @@ fn read_intersection(
     for field in light.field("lightphases")?.array()? {
         let place = format!("{place} lightphase {}", phases.len());
         phases.push(read_phase(field.item()?.called(&place), movements.len())?);
+    }
+    if phases.len() > MOST_PHASES {
+        return Err(light.error(format!("lightphases: at most {MOST_PHASES}, has {}", phases.len())));
     }
     if phases.is_empty() {
         return Err(light.error("lightphases: an intersection with signals needs at least 1, has 0"));

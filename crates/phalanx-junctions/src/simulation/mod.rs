@@ -23,7 +23,7 @@ use scratch::Scratch;
 use state::{Place, Queue, State};
 use std::sync::Arc;
 
-pub use observe::{Move, Position, VehicleId, VehicleView};
+pub use observe::{Move, Position, VehicleId, VehicleView, WAITING_BELOW};
 
 /// How a simulation runs.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -7,7 +7,7 @@ use crate::geometry::{Point, direction_at, point_at};
 use std::fmt;
 
 /// Vehicles slower than this, in m/s, count as waiting.
-const WAITING_BELOW: f64 = 0.1;
+pub const WAITING_BELOW: f64 = 0.1;
 
 /// Which vehicle: the how-manyth of which flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 
 use super::{LinkedPolicy, Policy};
 use crate::base::error::ensure;
-use crate::base::key::KAPPA;
 use crate::base::range::Fraction;
 use crate::world::{Evolution, World};
 use crate::{Error, Result};
@@ -98,6 +97,6 @@ impl fmt::Display for LinkSettings {
 /// The world is one whose agents see more than states.
 pub fn joint_error() -> Error {
     let message =
-        format!("agents of this world see more than each other's states; only {KAPPA} = 0 is possible");
+        "agents of this world see more than each other's states, which links cannot carry; set it to 0";
     Error::config(LOSS, message)
 }

@@ -20,6 +20,7 @@ mod trajectory;
 mod view_table;
 mod wireless;
 
+use std::any::Any;
 use std::fmt::Debug;
 use std::ops::Range;
 use std::sync::Arc;
@@ -144,6 +145,11 @@ pub trait World: Send + Sync + Debug {
 
     /// A scripted policy for episodes of `horizon` steps. None if there is none of that name.
     fn scripted(&self, name: &str, horizon: usize) -> Option<Script> {
+        None
+    }
+
+    /// Why there is no such policy here, of a name that is known otherwise.
+    fn why_not_scripted(&self, name: &str) -> Option<String> {
         None
     }
 
@@ -295,10 +301,15 @@ pub trait Joint: Send + Sync + Debug {
 
     /// A new episode, as its place in the stream makes it.
     fn begin(&self, stream: &Stream, place: Place) -> Box<dyn Episode>;
+
+    /// Whether episodes can end before the horizon: where none does, nobody asks how many did.
+    fn ends_early(&self) -> bool {
+        true
+    }
 }
 
 /// One episode of a joint world.
-pub trait Episode: Send {
+pub trait Episode: Send + Sync {
     /// Writes every agent's state and what is shared.
     fn observe(&self, states: &mut [u8], shared: &mut [f32]);
 
@@ -311,7 +322,31 @@ pub trait Episode: Send {
     fn measures(&self, out: &mut [f64]) {
         debug_assert!(out.is_empty(), "a world with measures writes them");
     }
+
+    /// Moves on likewise, and shows `watch` the scene at moments within the step, the last of which is its
+    /// end: a step may be long.
+    fn step_watched(
+        &mut self,
+        actions: &[u8],
+        draws: &[u32],
+        rewards: &mut [f32],
+        watch: &mut dyn FnMut(&Scene),
+    ) -> bool {
+        let ended = self.step(actions, draws, rewards);
+        if let Some(scene) = self.scene() {
+            watch(scene);
+        }
+        ended
+    }
+
+    /// What pictures show that is neither a state nor shared, such as traffic; none if there is nothing.
+    fn scene(&self) -> Option<&Scene> {
+        None
+    }
 }
+
+/// What an episode has to show beside states and what is shared. Whoever draws it knows its type.
+pub type Scene = dyn Any + Send + Sync;
 
 /// A named reward of every agent.
 #[derive(Debug, Clone)]

@@ -78,9 +78,47 @@ fn rules_are_broken_when_their_counts_say() {
 }
 
 /// Whatever is asked for, no rule is ever broken behind the mask, and every phase stays possible.
+/// A light that no used phase turns green is red all the same.
+#[test]
+fn movements_that_no_phase_serves_starve() {
+    let starving = |phases: usize| {
+        let world = build(&JunctionsSettings { phases, ..town([2, 2]) }).unwrap();
+        let starvation = channel(&*world, "starvation");
+        played(&*world, [0; 60]).iter().map(|row| row[starvation]).sum::<f32>()
+    };
+    assert!(starving(8) > 30.0);
+    assert_eq!(starving(1), starving(8));
+}
+
+/// A vehicle that has just driven in keeps nobody out.
+#[test]
+fn traffic_that_flows_does_not_spill_back() {
+    let thin = Town { grid: [2, 2], vehicles_per_hour: 20.0, ..Town::default() };
+    let world = build(&JunctionsSettings { town: Some(thin), ..JunctionsSettings::default() }).unwrap();
+    let spillback = channel(&*world, "spillback");
+    let cycle = (0..360).map(|step| (step / 2 % 8) as u8);
+    assert_eq!(played(&*world, cycle).iter().map(|row| row[spillback]).sum::<f32>(), 0.0);
+}
+
+/// Departures far outside the hour are folded back into it instead of piling up at its ends.
+#[test]
+fn departures_stay_spread_out() {
+    let settings = JunctionsSettings { seconds: 60, jitter: 3600.0, decision: 1, yellow: 0, ..town([2, 2]) };
+    let outside = |settings: &JunctionsSettings| {
+        let world = build(settings).unwrap();
+        let mut episode = begin(&*world, 0);
+        let mut rewards = vec![0.0; world.channels().len() * 4];
+        episode.step(&[0; 4], &[], &mut rewards);
+        let mut measures = vec![0.0; world.measures().len()];
+        episode.measures(&mut measures);
+        measures[world.measures().iter().position(|&name| name == "waiting_outside").unwrap()]
+    };
+    assert!(outside(&settings) <= 4.0, "{}", outside(&settings));
+}
+
 #[test]
 fn the_mask_keeps_the_rules() {
-    for (decision, yellow, phases) in [(10, 5, 8), (5, 2, 8), (15, 5, 4), (10, 0, 8)] {
+    for (decision, yellow, phases) in [(10, 5, 8), (5, 2, 8), (15, 5, 4), (10, 0, 8), (40, 5, 8)] {
         let settings = JunctionsSettings { decision, yellow, phases, rules: Rules::Mask, ..town([2, 2]) };
         let world = build(&settings).unwrap();
         let rules = ["green_time", "green_skip", "phase_skip"].map(|name| channel(&*world, name));
@@ -147,10 +185,36 @@ fn controllers_are_measured() {
     for rule in ["green_time", "green_skip", "phase_skip"] {
         assert_eq!(shielded.channel_means[rule], 0.0, "{rule}");
     }
-    for unknown in
-        ["constant0", "constant9", "cycle:9", "cycle:0", "max-pressure@5", "safe-cycle:4", "cycle@x"]
-    {
-        assert!(Evaluator::scripted(&config, unknown).is_err(), "{unknown}");
+}
+
+/// A name that is known is never called unknown: what is wrong with it is said.
+#[test]
+fn controllers_that_cannot_be_had_say_why() {
+    let refused = |config: &Config, name: &str| {
+        let message = Evaluator::scripted(config, name).err().map(|error| error.to_string());
+        message.unwrap_or_else(|| panic!("{name} is there"))
+    };
+    let config = Config::from_toml(EVALUATED, Path::new(".")).unwrap();
+    for (name, why) in [
+        ("constant0", "there is no such phase; allowed are 1 to 8"),
+        ("constant9", "there is no such phase; allowed are 1 to 8"),
+        ("cycle:9", "9 phases; allowed are 1 to 8"),
+        ("cycle:0", "0 phases; allowed are 1 to 8"),
+        ("max-pressure@5", "takes no seconds behind `@`"),
+        ("safe-cycle:4", "takes no number of phases behind `:`"),
+        ("cycle@x", "`x` behind `@` is no whole number"),
+    ] {
+        let message = refused(&config, name);
+        assert!(message.contains(&format!("`{name}`: {why}")), "{message}");
+    }
+    assert!(
+        refused(&config, "magic@5").contains("`magic@5` is unknown for this world; allowed are uniform, ")
+    );
+    // With a phase alone its light is green for ever.
+    let one = config.with("world.phases", "1").unwrap();
+    for name in ["safe-cycle", "shielded-near-queue"] {
+        let message = refused(&one, name);
+        assert!(message.contains("a junction has no order of phases that breaks no rule"), "{message}");
     }
 }
 
@@ -160,6 +224,10 @@ fn bad_settings_are_refused_by_name() {
     for (settings, wanted) in [
         (JunctionsSettings { decision: 0, ..none.clone() }, "world.decision: 0;"),
         (JunctionsSettings { yellow: 11, ..none.clone() }, "world.yellow: 11;"),
+        (
+            JunctionsSettings { yellow: 10, rules: Rules::Mask, ..none.clone() },
+            "world.yellow: 10; with world.rules = \"mask\" a phase must show green",
+        ),
         (JunctionsSettings { phases: 9, ..none.clone() }, "world.phases: 9;"),
         (JunctionsSettings { jitter: -1.0, ..none.clone() }, "world.jitter: -1;"),
         (JunctionsSettings { jitter: f64::NAN, ..none.clone() }, "world.jitter: NaN;"),

@@ -25,7 +25,7 @@ pub struct Trouble {
 
 impl Trouble {
     pub fn new(site: &Site, counters: &Counters, lanes: &[Lane], fullest: f64) -> Self {
-        let waited_for = ones(site.judged)
+        let waited_for = ones(site.controlled)
             .filter(|&movement| site.movements[movement].entry.iter().any(|&lane| lanes[lane].waiting > 0));
         let red = waited_for.map(|movement| counters.red[movement]).max().unwrap_or(0);
         Trouble {

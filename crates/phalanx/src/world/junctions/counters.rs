@@ -82,13 +82,13 @@ impl Counters {
         if phase == self.phase {
             self.age += decision;
             self.elapsed += decision;
-            return self.pass(site.judged, site.green[usize::from(phase)], decision);
+            return self.pass(site.controlled, site.green[usize::from(phase)], decision);
         }
         self.change(site, phase);
         self.elapsed = decision;
         self.age = decision - yellow;
-        let in_yellow = self.pass(site.judged, site.yellow_green, yellow);
-        in_yellow.max(self.pass(site.judged, site.green[usize::from(phase)], decision - yellow))
+        let in_yellow = self.pass(site.controlled, site.yellow_green, yellow);
+        in_yellow.max(self.pass(site.controlled, site.green[usize::from(phase)], decision - yellow))
     }
 
     fn change(&mut self, site: &Site, new: u8) {
@@ -108,12 +108,12 @@ impl Counters {
     }
 
     /// So many seconds of the same lights.
-    fn pass(&mut self, judged: u32, lit: u32, seconds: u32) -> u32 {
+    fn pass(&mut self, controlled: u32, lit: u32, seconds: u32) -> u32 {
         if seconds == 0 {
             return 0;
         }
         let mut longest = 0;
-        for movement in ones(judged) {
+        for movement in ones(controlled) {
             let [green, red] = [&mut self.green[movement], &mut self.red[movement]];
             if lit >> movement & 1 == 1 {
                 (*green, *red) = (*green + seconds, 0);

@@ -34,8 +34,10 @@ impl Departures {
             let [lot, shift] = [numbers.uniform(), numbers.uniform()];
             let time = departure.time + (2.0 * shift - 1.0) * self.jitter;
             // Mirrored at both ends, lest many depart at once in the first second, or some never.
-            let time = time.abs();
-            let time = if time > self.seconds { (2.0 * self.seconds - time).max(0.0) } else { time };
+            let mut time = time.abs();
+            while time > self.seconds {
+                time = (2.0 * self.seconds - time).abs();
+            }
             (lot < self.demand).then_some(Departure { flow: departure.flow, time })
         });
         drawn.collect()

@@ -7,9 +7,9 @@ use phalanx_junctions::{ApproachTimes, Simulation};
 use super::cells::Trouble;
 use super::counters::{Broken, Counters};
 use super::lanes::{self, Lane};
-use super::settings::{Cells, Rules};
+use super::settings::Cells;
 use super::{CHANNELS, Fixed, MEASURES};
-use crate::world::Episode;
+use crate::world::{Episode, Scene};
 
 /// The benchmark's weight of a vehicle on a lane.
 pub const REWARD_SCALE: f64 = 0.03333;
@@ -52,28 +52,26 @@ impl Drive {
 
     /// Notes what there is to see.
     fn look(&mut self) {
-        let Fixed { layout, shield, .. } = &*self.fixed;
+        let (layout, mask) = (&self.fixed.layout, self.fixed.mask());
         lanes::look(&self.simulation, &mut self.lanes);
         let lengths = self.simulation.network().lengths();
         for (junction, (signal, site)) in self.signals.iter_mut().zip(&layout.junctions).enumerate() {
             let fullest = lanes::fullest(&self.lanes, lengths, site);
             signal.trouble = Trouble::new(site, &signal.counters, &self.lanes, fullest);
             signal.broken = signal.counters.broken(site);
-            if let (Rules::Mask, Some(shield)) = (self.fixed.rules, shield) {
-                signal.allowed = shield.allowed(junction, site, &signal.counters);
+            if let Some(mask) = mask {
+                signal.allowed = mask.allowed(junction, site, &signal.counters);
             }
         }
     }
 
     /// Chooses phases; returns which junctions change.
     fn decide(&mut self, actions: &[u8]) -> Vec<bool> {
-        let Fixed { layout, shield, timing, rules, .. } = &*self.fixed;
+        let (Fixed { layout, timing, .. }, mask) = (&*self.fixed, self.fixed.mask());
         let mut changes = Vec::with_capacity(actions.len());
         for ((signal, site), &asked) in self.signals.iter_mut().zip(&layout.junctions).zip(actions) {
-            let phase = match (rules, shield) {
-                (Rules::Mask, Some(shield)) => shield.nearest(asked, signal.allowed, site, &signal.counters),
-                _ => asked,
-            };
+            let phase =
+                mask.map_or(asked, |mask| mask.nearest(asked, signal.allowed, site, &signal.counters));
             changes.push(phase != signal.counters.phase);
             self.longest_red = self.longest_red.max(signal.counters.decide(site, phase, *timing));
         }
@@ -100,7 +98,18 @@ impl Episode for Drive {
         }
     }
 
-    fn step(&mut self, actions: &[u8], _draws: &[u32], rewards: &mut [f32]) -> bool {
+    fn step(&mut self, actions: &[u8], draws: &[u32], rewards: &mut [f32]) -> bool {
+        self.step_watched(actions, draws, rewards, &mut |_| ())
+    }
+
+    /// Every second is shown.
+    fn step_watched(
+        &mut self,
+        actions: &[u8],
+        _draws: &[u32],
+        rewards: &mut [f32],
+        watch: &mut dyn FnMut(&Scene),
+    ) -> bool {
         let n = actions.len();
         let changes = self.decide(actions);
         let fixed = self.fixed.clone();
@@ -113,6 +122,7 @@ impl Episode for Drive {
             }
             self.simulation.step();
             self.times.observe(&self.simulation);
+            watch(&self.simulation);
             for (sum, site) in on_lanes.iter_mut().zip(&fixed.layout.junctions) {
                 let weighted =
                     |&(lane, weight): &(usize, f64)| weight * self.simulation.lane_vehicles(lane) as f64;
@@ -149,5 +159,10 @@ impl Episode for Drive {
             f64::from(self.longest_red),
         ];
         out.copy_from_slice(&found);
+    }
+
+    /// The [`Simulation`]: vehicles, lanes and lights at this moment.
+    fn scene(&self) -> Option<&Scene> {
+        Some(&self.simulation)
     }
 }

@@ -1,17 +1,17 @@
 //! What is on lanes at a moment.
 
-use phalanx_junctions::Simulation;
+use phalanx_junctions::{Simulation, WAITING_BELOW};
 
 use super::layout::{PER_VEHICLE, Site};
 
-/// Vehicles slower than this, in m/s, wait.
-const WAITING_BELOW: f64 = 0.1;
 /// Vehicles are near a stop line within this many metres.
 pub const NEAR: f64 = 100.0;
 /// Vehicles that drive can reach a stop line in a decision within this many metres.
 const REACH: f64 = 167.0;
-/// Room that a vehicle needs to enter a lane, beyond the length of the one ahead.
-const GAP: f64 = 2.5;
+/// Metres that a vehicle needs to enter a lane, beyond the length of the one ahead: its own length, usually.
+const ENTERING: f64 = 5.0;
+/// Behind a vehicle that is as fast as this, in m/s, others enter a lane in any case.
+const MAKES_WAY: f64 = 2.0;
 
 /// What is on a lane.
 #[derive(Debug, Clone, Copy, Default)]
@@ -22,7 +22,7 @@ pub struct Lane {
     pub near: u32,
     /// Those that drive within [`REACH`] of its end.
     pub driving: u32,
-    /// Whether its last vehicle leaves no room to enter.
+    /// Whether its last vehicle keeps others from entering, as the engine has it.
     pub is_blocked: bool,
 }
 
@@ -38,7 +38,7 @@ pub fn look(simulation: &Simulation, lanes: &mut [Lane]) {
             lane.waiting += u32::from(is_waiting);
             lane.near += u32::from(vehicle.to_end <= NEAR);
             lane.driving += u32::from(!is_waiting && vehicle.to_end <= REACH);
-            lane.is_blocked = vehicle.distance <= vehicle.length + GAP;
+            lane.is_blocked = vehicle.speed < MAKES_WAY && vehicle.distance <= vehicle.length + ENTERING;
         }
     }
 }

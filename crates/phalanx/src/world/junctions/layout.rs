@@ -29,7 +29,9 @@ pub struct Site {
     pub green: Vec<u32>,
     /// The same of phase 0, which stands between phases.
     pub yellow_green: u32,
-    /// Movements that rules are about: no right turns, and green in one of the phases at least.
+    /// Movements that have lights, as bits: all but right turns.
+    pub controlled: u32,
+    /// Those of them that rules are about: green in one of the used phases at least.
     pub judged: u32,
     /// Lanes that lead to the junction, each once, with the weight of a vehicle on it in the reward.
     pub entry_lanes: Vec<(usize, f64)>,
@@ -106,6 +108,7 @@ impl Site {
         let used = &there.phases[1..];
         let green: Vec<u32> = used.iter().take(phases).map(|phase| bits(&phase.green)).collect();
         let judged = green.iter().fold(0, |all, bits| all | bits);
+        let controlled = bits(&(0..movements.len()).collect::<Vec<_>>());
         let mut exit_lanes: Vec<usize> =
             movements.iter().flat_map(|movement| movement.exit.clone()).collect();
         exit_lanes.sort_unstable();
@@ -116,6 +119,7 @@ impl Site {
             yellow_green: bits(&there.phases[0].green) & judged,
             point: [point.x, point.y].map(|x| (x / scale) as f32),
             green,
+            controlled,
             judged,
             movements,
             exit_lanes,
@@ -155,7 +159,7 @@ pub fn graph(network: &Network) -> Result<Graph> {
     Graph::from_edges(network.junctions().len(), joined(network))
 }
 
-/// Mean distance between neighbours in metres; 1 if there are none.
+/// Mean distance between neighbours in metres; 1 at least.
 fn usual_distance(network: &Network) -> f64 {
     let point = |junction: usize| network.intersections()[network.junctions()[junction].intersection].point;
     let pairs = joined(network);
@@ -164,5 +168,5 @@ fn usual_distance(network: &Network) -> f64 {
         (x * x + y * y).sqrt()
     });
     let mean = distances.sum::<f64>() / pairs.len().max(1) as f64;
-    if mean > 0.0 { mean } else { 1.0 }
+    mean.max(1.0)
 }

@@ -14,7 +14,7 @@ mod shared;
 mod shield;
 mod view;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use phalanx_junctions::{Demand, Network, Settings, Simulation};
 
@@ -75,8 +75,20 @@ struct Fixed {
     timing: Timing,
     cells: Cells,
     rules: Rules,
-    /// None if a junction cannot keep the rules.
-    shield: Option<Shield>,
+    /// What keeps the rules, found when somebody asks; none if a junction cannot keep them.
+    shield: OnceLock<Option<Shield>>,
+}
+
+impl Fixed {
+    fn shield(&self) -> Option<&Shield> {
+        let find = || Shield::new(&self.layout, self.timing, |junction| junction.to_string()).ok();
+        self.shield.get_or_init(find).as_ref()
+    }
+
+    /// What replaces phases that are not allowed, if rules are kept by force.
+    fn mask(&self) -> Option<&Shield> {
+        if self.rules == Rules::Mask { self.shield() } else { None }
+    }
 }
 
 impl Junctions {
@@ -85,11 +97,11 @@ impl Junctions {
         settings.check()?;
         let layout = Arc::new(Layout::new(&network, settings.phases)?);
         let timing = Timing { decision: settings.decision, yellow: settings.yellow };
-        let shield = Shield::new(&layout, timing, |junction| network.junction_id(junction).to_string());
-        let shield = match settings.rules {
-            Rules::Mask => Some(shield?),
-            Rules::Free => shield.ok(),
-        };
+        let shield = OnceLock::new();
+        if settings.rules == Rules::Mask {
+            let found = Shield::new(&layout, timing, |junction| network.junction_id(junction).to_string())?;
+            shield.get_or_init(|| Some(found));
+        }
         let channels = channels(&network, &demand, &layout);
         let graph = layout::graph(&network)?;
         let start = Simulation::new(network, demand, Settings::default())
@@ -111,11 +123,16 @@ impl Junctions {
     }
 }
 
-/// All of them, with their ranges: no lane holds more than vehicles of the shortest kind, bumper to bumper.
+/// All of them, with their ranges: a lane holds vehicles of the shortest kind, bumper to bumper, and one
+/// more from every link that leads to it: links do not see each other's vehicles.
 fn channels(network: &Network, demand: &Demand, layout: &Layout) -> Vec<Channel> {
     let lengths = demand.flows().iter().map(|flow| flow.vehicle.length);
     let shortest = lengths.fold(f64::INFINITY, f64::min);
-    let most_on = |lane: usize| (network.lengths()[lane] / shortest).floor() + 2.0;
+    let mut links_to = vec![0.0; network.lane_count()];
+    for link in network.lane_count()..network.drivable_count() {
+        links_to[network.link_lanes(link).1] += 1.0;
+    }
+    let most_on = |lane: usize| (network.lengths()[lane] / shortest).floor() + 2.0 + links_to[lane];
     let most = |weigh: &dyn Fn(f64) -> f64| {
         let on_site = |site: &Site| {
             site.entry_lanes.iter().map(|&(lane, weight)| weigh(weight) * most_on(lane)).sum::<f64>()
@@ -152,7 +169,12 @@ impl World for Junctions {
     }
 
     fn scripted(&self, name: &str, _horizon: usize) -> Option<Script> {
-        Some(Script::Rule(Box::new(scripts::Controller::new(&self.fixed, name)?)))
+        let controller = scripts::Controller::new(&self.fixed, name).ok()??;
+        Some(Script::Rule(Box::new(controller)))
+    }
+
+    fn why_not_scripted(&self, name: &str) -> Option<String> {
+        scripts::Controller::new(&self.fixed, name).err()
     }
 
     fn view(&self, _agent: usize, group: &[u32]) -> Option<Box<dyn View>> {
@@ -192,5 +214,9 @@ impl Joint for Junctions {
         // Departures of the demand's own flows at times that are some: they are never refused.
         let simulation = drawn.and_then(|drawn| self.start.restarted_with(&drawn).ok());
         Box::new(Drive::new(self.fixed.clone(), simulation.unwrap_or_else(|| self.start.clone())))
+    }
+
+    fn ends_early(&self) -> bool {
+        false
     }
 }

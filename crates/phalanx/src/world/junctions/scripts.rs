@@ -73,8 +73,8 @@ enum Pressure {
 }
 
 impl Controller {
-    /// None if there is none of that name.
-    pub fn new(fixed: &Arc<Fixed>, name: &str) -> Option<Self> {
+    /// None if there is none of that name; fails with the reason where it cannot be had here.
+    pub fn new(fixed: &Arc<Fixed>, name: &str) -> Result<Option<Self>, String> {
         let (name, seconds) = number_behind(name, '@')?;
         let (name, phases) = number_behind(name, ':')?;
         let decision = fixed.timing.decision;
@@ -89,20 +89,35 @@ impl Controller {
             "advanced-max-pressure" => Rule::Advanced,
             "shielded-max-pressure" => Rule::Shielded(Pressure::Mean),
             "shielded-near-queue" => Rule::Shielded(Pressure::Near),
-            _ => Rule::Constant(name.strip_prefix("constant")?.parse::<usize>().ok()?.checked_sub(1)?),
+            _ => match name.strip_prefix("constant").and_then(whole::<usize>) {
+                // Phase 0 stands between phases.
+                Some(phase) => Rule::Constant(phase.wrapping_sub(1)),
+                None => return Ok(None),
+            },
         };
         let is_timed = matches!(rule, Rule::FixedTime(_) | Rule::Cycle(_) | Rule::SafeCycle(_));
         let is_whole = matches!(rule, Rule::SafeCycle(_) | Rule::Shielded(_) | Rule::Constant(_));
         let most = fixed.layout.phases;
-        let fits = match rule {
-            Rule::SafeCycle(_) | Rule::Shielded(_) => fixed.shield.is_some(),
-            Rule::Constant(phase) => phase < most,
-            _ => true,
-        };
         let phases = phases.map_or(most, |phases| phases as usize);
-        let is_used = (1..=most).contains(&phases) && (!is_whole || phases == most);
-        let controller = Controller { fixed: fixed.clone(), rule, phases };
-        (fits && is_used && (is_timed || seconds.is_none())).then_some(controller)
+        if !is_timed && seconds.is_some() {
+            return Err("takes no seconds behind `@`".into());
+        }
+        if is_whole && phases != most {
+            return Err("takes no number of phases behind `:`".into());
+        }
+        if !(1..=most).contains(&phases) {
+            return Err(format!("{phases} phases; allowed are 1 to {most}"));
+        }
+        match rule {
+            Rule::Constant(phase) if phase >= most => {
+                return Err(format!("there is no such phase; allowed are 1 to {most}"));
+            }
+            Rule::SafeCycle(_) | Rule::Shielded(_) if fixed.shield().is_none() => {
+                return Err("a junction has no order of phases that breaks no rule".into());
+            }
+            _ => {}
+        }
+        Ok(Some(Controller { fixed: fixed.clone(), rule, phases }))
     }
 
     /// The phase with the largest number, the first of equals.
@@ -120,14 +135,14 @@ impl Controller {
     fn choose(&self, junction: usize, site: &Site, numbers: Numbers<'_>) -> usize {
         let (now, count) = (numbers.phase(), self.phases.min(site.green.len()));
         let next = |is_due: bool| if is_due { (now + 1) % count } else { now };
-        let shield = self.fixed.shield.as_ref();
+        let shield = || self.fixed.shield();
         match self.rule {
             Rule::Constant(phase) => phase.min(site.green.len() - 1),
             Rule::FixedTime(seconds) => next(numbers.age() >= seconds as f32),
             Rule::Cycle(seconds) => next(numbers.elapsed() >= seconds as f32),
             Rule::SafeCycle(seconds) => {
                 let is_due = numbers.elapsed() >= seconds as f32;
-                shield.filter(|_| is_due).map_or(now, |shield| shield.safe_successor(junction, now))
+                shield().filter(|_| is_due).map_or(now, |shield| shield.safe_successor(junction, now))
             }
             Rule::Most(kind) => self.best(site, u32::MAX, |phase| pressure(site, numbers, phase, kind)),
             Rule::Advanced => {
@@ -139,7 +154,7 @@ impl Controller {
             }
             Rule::Shielded(kind) => {
                 let counters = numbers.counters(site);
-                let allowed = shield.map_or(u32::MAX, |shield| shield.allowed(junction, site, &counters));
+                let allowed = shield().map_or(u32::MAX, |shield| shield.allowed(junction, site, &counters));
                 self.best(site, allowed, |phase| pressure(site, numbers, phase, kind))
             }
         }
@@ -168,10 +183,19 @@ fn pressure(site: &Site, numbers: Numbers<'_>, phase: usize, kind: Pressure) -> 
     movements.sum()
 }
 
-/// A name and the number behind a sign, if there is one. None if it is no number.
-fn number_behind(name: &str, sign: char) -> Option<(&str, Option<u32>)> {
-    match name.split_once(sign) {
-        Some((name, number)) => Some((name, Some(number.parse().ok()?))),
-        None => Some((name, None)),
-    }
+/// A number that is written with digits alone.
+fn whole<N: std::str::FromStr>(text: &str) -> Option<N> {
+    text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
+}
+
+/// A name and the number behind a sign, if there is one. Fails if it is no number.
+fn number_behind(name: &str, sign: char) -> Result<(&str, Option<u32>), String> {
+    let Some((name, number)) = name.split_once(sign) else { return Ok((name, None)) };
+    let parsed = whole(number);
+    let parsed = parsed.ok_or_else(|| {
+        format!(
+            "`{number}` behind `{sign}` is no whole number; phases come before seconds, as in `cycle:4@30`"
+        )
+    })?;
+    Ok((name, Some(parsed)))
 }

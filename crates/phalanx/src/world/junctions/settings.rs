@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Junctions, read_files};
 use crate::base::error::ensure;
+use crate::base::key::WORLD_N;
 use crate::world::registry::{check_probability, squarest};
 use crate::world::{MakeSized, SizedWorld, Surroundings, World, WorldSettings};
 use crate::{Error, Result};
@@ -108,6 +109,8 @@ impl Default for Town {
 
 /// Phases that can be used: with them states fit into a byte.
 pub const MOST_PHASES: usize = 8;
+/// Junctions along a side of a town that is made up, at most.
+const LARGEST_SIDE: usize = 100;
 /// Departures are drawn for as long as this at most.
 const MOST_SECONDS: u32 = 1_000_000;
 
@@ -139,6 +142,12 @@ impl WorldSettings for JunctionsSettings {
     fn sized() -> Option<MakeSized> {
         Some(|agents| {
             let grid = agents.map_or(Ok(Town::default().grid), |agents| squarest(agents, 1))?;
+            let is_possible = grid.iter().all(|&side| side <= LARGEST_SIDE);
+            ensure(is_possible, || {
+                let [rows, columns] = grid;
+                let most = format!("allowed are {LARGEST_SIDE} × {LARGEST_SIDE}");
+                Error::config(WORLD_N, format!("a town of {rows} × {columns} junctions is too large; {most}"))
+            })?;
             let settings = JunctionsSettings {
                 town: Some(Town { grid, ..Town::default() }),
                 ..JunctionsSettings::default()
@@ -169,6 +178,12 @@ impl JunctionsSettings {
                 format!("{yellow}; allowed are 0 to the {decision} seconds of a decision"),
             );
         }
+        if self.rules == Rules::Mask && yellow == decision {
+            let message = format!(
+                "{yellow}; with world.rules = \"mask\" a phase must show green within its decision, {decision} s"
+            );
+            return refuse("yellow", message);
+        }
         if !(1..=MOST_PHASES).contains(&phases) {
             return refuse("phases", format!("{phases}; allowed are 1 to {MOST_PHASES}"));
         }
@@ -197,34 +212,44 @@ impl JunctionsSettings {
 }
 
 impl Town {
-    /// Its roads and flows; vehicles start during so many seconds.
-    fn generate(&self, seconds: u32) -> Result<(Arc<Network>, Arc<Demand>)> {
-        let [rows, columns] = self.grid;
-        let is_irregular = self.missing != 0.0 || self.shift != 0.0;
-        let town = TownSettings {
+    /// What makes its files; vehicles start during so many seconds.
+    pub fn settings(&self, seconds: u32) -> TownSettings {
+        let Town { grid: [rows, columns], road_length, vehicles_per_hour, missing, shift, seed } = *self;
+        let is_irregular = missing != 0.0 || shift != 0.0;
+        TownSettings {
             rows,
             columns,
-            lengths_east: vec![self.road_length],
-            lengths_north: vec![self.road_length],
-            vehicles_per_hour: self.vehicles_per_hour,
+            lengths_east: vec![road_length],
+            lengths_north: vec![road_length],
+            vehicles_per_hour,
             seconds,
-            seed: self.seed,
-            irregular: is_irregular.then_some(Irregular { missing: self.missing, shift: self.shift }),
+            seed,
+            irregular: is_irregular.then_some(Irregular { missing, shift }),
             ..TownSettings::default()
-        };
+        }
+    }
+
+    /// What it calls a key of those.
+    pub fn key(of_settings: &'static str) -> &'static str {
+        match of_settings {
+            "rows" | "columns" => "grid",
+            "lengths_east" | "lengths_north" => "road_length",
+            key => key,
+        }
+    }
+
+    /// Its roads and flows.
+    fn generate(&self, seconds: u32) -> Result<(Arc<Network>, Arc<Demand>)> {
         let blame = |error: phalanx_junctions::Error| match error {
+            phalanx_junctions::Error::Setting { key: "seconds", what } => {
+                Error::config("world.seconds", what)
+            }
             phalanx_junctions::Error::Setting { key, what } => {
-                let key = match key {
-                    "seconds" => return Error::config("world.seconds", what),
-                    "rows" | "columns" => "grid",
-                    "lengths_east" | "lengths_north" => "road_length",
-                    key => key,
-                };
-                Error::config(format!("world.town.{key}"), what)
+                Error::config(format!("world.town.{}", Town::key(key)), what)
             }
             other => Error::config("world.town", other.to_string()),
         };
-        let files = town.generate().map_err(blame)?;
+        let files = self.settings(seconds).generate().map_err(blame)?;
         let network = Network::read(&files.roadnet).map_err(blame)?;
         let demand = Demand::read(&files.flow, &network).map_err(blame)?;
         Ok((Arc::new(network), Arc::new(demand)))

@@ -120,7 +120,7 @@ impl Numbers<'_> {
         for phase in 0..site.green.len() {
             counters.phase_skips[phase] = self.phase_skips(phase) as u8;
         }
-        for movement in ones(site.judged) {
+        for movement in ones(site.controlled) {
             let numbers = self.movement(movement);
             counters.green[movement] = numbers.green as u32;
             counters.red[movement] = numbers.red as u32;

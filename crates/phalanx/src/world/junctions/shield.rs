@@ -29,7 +29,7 @@ struct Plan {
     served: [u8; MOST_MOVEMENTS],
 }
 
-/// What decides on plans.
+/// What decides on plans: phases, movements that are judged, and what is green in yellow.
 type Lights = (Vec<u32>, u32, u32);
 
 impl Shield {
@@ -101,7 +101,7 @@ impl Shield {
         let on = site.green[usize::from(now.phase)];
         // A change serves what was green before it, too.
         let movements = ones(site.judged).all(|movement| {
-            let skips = if on >> movement & 1 == 1 { 0 } else { now.skips[movement] + 1 };
+            let skips = if on >> movement & 1 == 1 { 0 } else { now.skips[movement].saturating_add(1) };
             let change = plan.served[movement];
             change <= 1 || skips + change - 2 < MOST_GREEN_SKIPS
         });
@@ -134,8 +134,9 @@ fn plans_of(site: &Site, timing: Timing) -> Vec<Plan> {
         return Vec::new();
     }
     for_each_order(&mut (0..count as u8).collect(), 1, &mut |order| {
-        // In the third round counters depend on the order alone.
-        if keeps(site, timing, order, Counters::new(), 3) {
+        // Every phase comes with a change; in the third round counters depend on the order alone.
+        let before = Counters { phase: order[count - 1], ..Counters::new() };
+        if keeps(site, timing, order, before, 3) {
             orders.push(order.to_vec());
         }
     });

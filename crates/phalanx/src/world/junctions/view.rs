@@ -12,8 +12,9 @@ use crate::world::View;
 const HEAD: usize = 2;
 /// Per phase: whether it is on, changes that left it out, whether it is allowed.
 const PER_PHASE: usize = 3;
-/// Per movement: vehicles before it, those that wait and that are near, vehicles behind it, each as a share
-/// of the room; seconds red; changes that left it out.
+/// Per movement: vehicles before it, those that wait and that are near, vehicles behind it, each the root
+/// of the share of the room, so that one vehicle on an empty road is not lost; seconds red; changes that
+/// left it out.
 const PER_MOVEMENT: usize = 6;
 /// Seconds are shares of these, and cut at [`MOST`].
 const ELAPSED: f32 = 60.0;
@@ -69,10 +70,10 @@ impl View for Rows {
                 let found = numbers.movement(number);
                 let near = (NEAR / PER_VEHICLE) as f32 * lanes.entry.len().max(1) as f32;
                 *out = [
-                    found.vehicles / lanes.room.max(1.0),
-                    found.waiting / lanes.room.max(1.0),
-                    found.near / near,
-                    found.exit_vehicles / lanes.exit_room.max(1.0),
+                    (found.vehicles / lanes.room.max(1.0)).sqrt(),
+                    (found.waiting / lanes.room.max(1.0)).sqrt(),
+                    (found.near / near).sqrt(),
+                    (found.exit_vehicles / lanes.exit_room.max(1.0)).sqrt(),
                     (found.red / RED).min(MOST),
                     (found.skips / f32::from(MOST_GREEN_SKIPS)).min(MOST),
                 ];

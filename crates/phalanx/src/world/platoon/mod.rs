@@ -224,6 +224,10 @@ impl Joint for Platoon {
         let (scenario, xi) = scenario.of_episode(start.xi(stream, place));
         Box::new(Drive { scenario, xi, steps: 0, leader: Leader::default(), convoy: scenario.begin(n, xi) })
     }
+
+    fn ends_early(&self) -> bool {
+        false
+    }
 }
 
 /// An episode.
