@@ -1,6 +1,6 @@
 //! `phalanx eval` and `phalanx occupancy`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use phalanx::algorithm::{DeviceChoice, EvaluationDevice};
 use phalanx::base::durable;
@@ -8,6 +8,8 @@ use phalanx::policy::LINKS;
 use phalanx::run::{
     Assessment, Config, Evaluator, ExactEvaluation, Registry, RunFolder, Verdict, WORST_LISTED,
 };
+use phalanx_pictures::plot;
+use phalanx_pictures::render::{check_map, verdict_map};
 use serde_json::json;
 
 use crate::links::LinkArgs;
@@ -64,6 +66,9 @@ pub struct EvalArgs {
     /// Print one line of JSON.
     #[arg(long)]
     json: bool,
+    /// Draw a map with every agent's verdict, in worlds that have one (junctions).
+    #[arg(long, value_name = "FILE.png")]
+    map: Option<PathBuf>,
 }
 
 #[derive(clap::Args)]
@@ -87,6 +92,7 @@ pub struct OccupancyArgs {
 /// `phalanx eval`.
 pub fn eval(args: &EvalArgs, registry: &Registry) -> anyhow::Result<()> {
     let device = EvaluationDevice::new(DeviceChoice::from_name(&args.device)?);
+    args.map.as_deref().map_or(Ok(()), RunFolder::check_output)?;
     on_threads(args.threads, || {
         let sets = args.links.sets();
         let opened = args.policy.open_with(&sets, registry);
@@ -96,7 +102,11 @@ pub fn eval(args: &EvalArgs, registry: &Registry) -> anyhow::Result<()> {
         let warnings = evaluator.warnings().iter().filter(|_| has_links);
         warnings.for_each(|warning| say(&format!("warning: {warning}")));
         let evaluator = if args.greedy { evaluator.greedy() } else { evaluator }.on_device(device)?;
+        args.map.as_ref().map_or(Ok(()), |_| check_map(&evaluator))?;
         let (assessment, looks) = assess(args, &evaluator)?;
+        if let Some(file) = &args.map {
+            durable::replace_bytes(file, &verdict_map(&evaluator, &assessment, &args.policy.title())?)?;
+        }
         let exact = evaluator.exact().unwrap_or_else(|error| {
             say(&format!("warning: there is no exact evaluation: {error}"));
             None
@@ -134,6 +144,14 @@ fn assess(args: &EvalArgs, evaluator: &Evaluator) -> phalanx::Result<(Assessment
 type Looks = (usize, Option<usize>);
 
 impl PolicyArgs {
+    /// What pictures of it are called.
+    pub fn title(&self) -> String {
+        let path = Path::new(&self.source);
+        let name = if path.is_dir() { plot::name_of(path) } else { self.source.clone() };
+        let policy = self.policy.as_ref().map(|policy| format!(", policy {policy}")).unwrap_or_default();
+        format!("{name}{policy}")
+    }
+
     /// The policy in its world.
     pub fn open(&self, registry: &Registry) -> phalanx::Result<Evaluator> {
         self.open_with(&[], registry)

@@ -13,3 +13,8 @@ pub fn replay(world: &str, text: &str) -> Result<String> {
 pub fn sweep(text: &str, most: usize) -> Result<Vec<String>> {
     crate::sweep::run_names(Path::new("sweep.toml"), text, most)
 }
+
+/// Whether the first `steps` rows of a file of phases fit a road network.
+pub fn phases(roadnet: &str, text: &str, steps: u32) -> Result<()> {
+    crate::replay::junctions::check_phases(roadnet, Path::new("phases.csv"), text, steps)
+}

@@ -275,12 +275,19 @@ fn say(message: &str) {
 
 /// Writes to standard output; a reader that has gone away is no error.
 fn print(text: &str) {
+    print_to_reader(text);
+}
+
+/// The same; returns whether there is still a reader.
+fn print_to_reader(text: &str) -> bool {
     let mut out = std::io::stdout();
-    if let Err(error) = out.write_all(text.as_bytes()).and_then(|()| out.flush())
-        && error.kind() != std::io::ErrorKind::BrokenPipe
-    {
-        say_error(&format!("cannot write to standard output: {error}"));
-        std::process::exit(1);
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Ok(()) => true,
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => false,
+        Err(error) => {
+            say_error(&format!("cannot write to standard output: {error}"));
+            std::process::exit(1);
+        }
     }
 }
 

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use phalanx::Error;
 use phalanx::base::{durable, own_folder};
 use phalanx::run::{Registry, RunFolder};
-use phalanx_pictures::plot;
 use phalanx_pictures::render::{FPS, Reel, frame_name};
 use rayon::prelude::*;
 
@@ -99,11 +98,7 @@ fn is_frame(name: &str) -> bool {
 }
 
 fn title(args: &RenderArgs) -> String {
-    let PolicyArgs { source, policy, .. } = &args.policy;
-    let path = Path::new(source);
-    let name = if path.is_dir() { plot::name_of(path) } else { source.clone() };
-    let policy = policy.as_ref().map(|policy| format!(", policy {policy}")).unwrap_or_default();
-    format!("{name}{policy}: episode {} of seed {}", args.episode, args.seed)
+    format!("{}: episode {} of seed {}", args.policy.title(), args.episode, args.seed)
 }
 
 fn steps_in_words(shown: usize, steps: usize) -> String {

@@ -64,7 +64,7 @@ struct Subject {
 const SMALL: &str = "--set iterations=3 --set horizon=8 --set world.n=3 --set critic.steps=10 \
                      --set evaluation.episodes=4 --set checkpoint.seconds=0";
 
-const SUBJECTS: [Subject; 13] = [
+const SUBJECTS: [Subject; 14] = [
     Subject {
         name: "train",
         command: "train synthetic SMALL --threads 1 --json --out OUT/run",
@@ -104,6 +104,14 @@ const SUBJECTS: [Subject; 13] = [
         name: "eval",
         command: "eval OUT/run --episodes 3 --threads 1 --json",
         before: &["train synthetic SMALL --threads 1 --json --out OUT/run"],
+        otherwise: None,
+        faults: FAULTS,
+    },
+    Subject {
+        name: "map",
+        command: "eval junctions-grid4x4 --set world.town.grid=[1,1] --set horizon=3 --policy cycle --episodes 3 \
+                  --threads 1 --json --map OUT/map.png",
+        before: &[],
         otherwise: None,
         faults: FAULTS,
     },

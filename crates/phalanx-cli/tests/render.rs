@@ -188,7 +188,7 @@ fn bad_options_are_refused_in_one_line() {
         ("synthetic --policy uniform --episode 16777216", "--episode: 16777216; allowed are 0 to 16777215"),
         (
             "table.toml --policy uniform",
-            "world.kind: `table` has no pictures; line, wireless, pistonball, platoon and epidemic have",
+            "world.kind: `table` has no pictures; line, wireless, pistonball, platoon, epidemic and junctions have",
         ),
     ] {
         let assert = phalanx(folder.path(), &format!("render {arguments}")).code(2);
@@ -355,4 +355,66 @@ fn a_club_is_drawn_the_same_every_time() {
     // Rings: `both` is far too sure of what it does.
     let alarm = |image: &Image| image.2.iter().filter(|&&pixel| pixel == [0xD5, 0x5E, 0x00]).count();
     assert!(alarm(&frames[59].0) > 34 * 20);
+}
+
+/// Vehicles that drive, those that wait, and lights that are green, yellow and red.
+const DRIVES: [u8; 3] = [0x00, 0x72, 0xB2];
+const GREEN: [u8; 3] = [0x00, 0x9E, 0x73];
+const YELLOW: [u8; 3] = [0xF0, 0xE4, 0x42];
+const RED: [u8; 3] = [0xD5, 0x5E, 0x00];
+
+fn count((_, _, pixels): &Image, colour: [u8; 3]) -> usize {
+    pixels.iter().filter(|&&pixel| pixel == colour).count()
+}
+
+#[test]
+fn traffic_fills_the_roads_and_lights_change() {
+    let folder = TempDir::new().unwrap();
+    let town = "render junctions-grid4x4 --set world.town.grid=[2,2] --set constraint=[] --policy cycle:4@30";
+    // A frame for every second of a short film, so that yellow is seen.
+    let said = stdout(&phalanx(folder.path(), &format!("{town} --steps 20 --out t.gif")).success());
+    assert!(said.starts_with("t.gif: 20 steps"), "{said}");
+    let frames = read_gif(&folder.path().join("t.gif"));
+    assert_eq!(frames.len(), 100);
+    assert_eq!(frames[0].1, 10);
+    let images: Vec<&Image> = frames.iter().map(|(image, _)| image).collect();
+    assert!(count(images[99], DRIVES) > count(images[0], DRIVES) + 50, "vehicles come");
+    assert!(images.iter().all(|image| count(image, GREEN) > 0 && count(image, RED) > 0));
+    // 30 s of a phase: it changes at seconds 30, 60 and 90, and is yellow for two of them.
+    let legend = images.iter().map(|image| count(image, YELLOW)).min().unwrap();
+    let is_yellow = |second: usize| count(images[second], YELLOW) > legend;
+    let yellow: Vec<usize> = (0..100).filter(|&second| is_yellow(second)).collect();
+    assert_eq!(yellow, [30, 31, 60, 61, 90, 91]);
+    // A sheet, and a picture per step.
+    phalanx(folder.path(), &format!("{town} --steps 20 --out t.png")).success();
+    let (width, height, _) = read_png(&folder.path().join("t.png"));
+    assert!(width > 1000 && height > 500, "{width} × {height}");
+    phalanx(folder.path(), &format!("{town} --steps 20 --only 3,20 --out steps/")).success();
+    let last = read_png(&folder.path().join("steps/step-0020.png"));
+    assert!(count(&last, DRIVES) > 50);
+    assert!(folder.path().join("steps/step-0003.png").exists());
+}
+
+#[test]
+fn verdicts_are_drawn_on_the_map_and_nowhere_else() {
+    let folder = TempDir::new().unwrap();
+    let town = "eval junctions-grid4x4 --set world.town.grid=[2,2] --set horizon=60 --episodes 5";
+    let judged =
+        phalanx(folder.path(), &format!("{town} --policy cycle:4@30 --map map.png --json")).success();
+    let judged: serde_json::Value = serde_json::from_str(&stdout(&judged)).unwrap();
+    let image = read_png(&folder.path().join("map.png"));
+    let legend = 200;
+    assert_eq!(judged["safe"].as_u64() > Some(0), count(&image, GREEN) > legend + 300, "{judged}");
+    assert!(judged.get("solved").is_none(), "no episode can end early: {judged}");
+    let refused = |arguments: &str, wanted: &str| {
+        let failed = phalanx(folder.path(), arguments).code(2);
+        let message = String::from_utf8(failed.get_output().stderr.clone()).unwrap();
+        assert!(message.contains(wanted) && message.lines().count() == 1, "{message}");
+    };
+    refused("eval synthetic --policy uniform --episodes 3 --map m.png", "--map: `line` has no map");
+    refused(
+        &format!("{town} --policy cycle --set constraint=[] --map m.png"),
+        "--map: there are no constraints",
+    );
+    assert!(!folder.path().join("m.png").exists());
 }

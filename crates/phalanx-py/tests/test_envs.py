@@ -2,6 +2,7 @@
 
 import doctest
 import functools
+import gzip
 import itertools
 import os
 import pathlib
@@ -32,6 +33,12 @@ WORLDS = {
     "pistonball": ("pistonball", {"n": 5, "game": "paper"}),
     "pettingzoo": ("pistonball", {"n": 5, "game": "pettingzoo", "kappa": 1}),
     "continuous": ("pistonball", {"n": 5, "game": "pettingzoo", "continuous": True}),
+    "platoon": ("platoon", {"n": 3}),
+    "junctions": ("junctions", {"town": {"grid": [1, 2]}, "kappa": 1}),
+    "junctions-mask": (
+        "junctions",
+        {"town": {"grid": [2, 1]}, "kappa": 0, "rules": "mask", "observations": "box"},
+    ),
 }
 worlds = pytest.mark.parametrize("name", WORLDS)
 
@@ -274,6 +281,56 @@ def test_channels_are_told():
     games.reset(seed=1)
     infos = games.step(np.zeros((2, 34), np.int32))[4]
     assert {"infected", "treatment"} <= set(infos) and "reward" not in infos
+
+
+NETS = pathlib.Path(__file__).parents[2] / "phalanx-junctions" / "tests" / "reference" / "nets"
+
+
+@pytest.fixture
+def star(tmp_path):
+    """A road network with three junctions, and its flows."""
+    for name in ("roadnet.json", "flow.json"):
+        (tmp_path / name).write_bytes(gzip.decompress((NETS / "star" / f"{name}.gz").read_bytes()))
+    return {"roadnet": tmp_path / "roadnet.json", "flow": str(tmp_path / "flow.json")}
+
+
+def test_roads_from_files(star):
+    env = phalanx.env("junctions", **star, decision=5, yellow=2)
+    assert env.possible_agents == ["junction_0", "junction_1", "junction_2"]
+    assert (env.max_cycles, env.kappa, len(env.graph)) == (720, 1, 3)
+    assert phalanx.env("junctions", **star).max_cycles == 360
+    assert phalanx.env("junctions", **star, max_cycles=9).max_cycles == 9
+    # Without files it is a town, an hour of which the preset has.
+    assert len(phalanx.env("junctions").possible_agents) == 16 and phalanx.env("junctions").max_cycles == 720
+    assert phalanx.env("junctions", decision=15).max_cycles == 240
+    # Departures are those of the file: every seed plays the same.
+    games = phalanx.vector_env("junctions", 2, **star)
+    games.reset(seed=1)
+    for _ in range(40):
+        observations, rewards, _, _, infos = games.step([np.array(games.action_counts) - 1] * 2)
+    np.testing.assert_array_equal(observations[0], observations[1])
+    assert rewards.min() < 0 and infos["waiting"].max() > 0
+    assert set(infos) >= {"waiting", "green_time", "green_skip", "phase_skip", "starvation", "spillback"}
+    assert infos["starvation"].max() == 1.0, "somebody waits at a light that was red for 400 s"
+    refuses(phalanx.ConfigError, "world.flow: is missing", phalanx.env, "junctions", roadnet=star["roadnet"])
+    refuses(
+        phalanx.ConfigError, "no_such.json", phalanx.env, "junctions", roadnet="no_such.json", flow=star["flow"]
+    )
+    refuses(phalanx.ConfigError, "world.town", phalanx.env, "junctions", **star, town={"seed": 1})
+    refuses(phalanx.ConfigError, "world.decision", phalanx.env, "junctions", **star, decision=0)
+
+
+def test_traffic_is_that_of_an_evaluation():
+    """From seed s on an environment plays the episodes of the evaluation that closes a run with that seed."""
+    # With one phase every policy does the same.
+    world = {"town": {"grid": [1, 2]}, "phases": 1}
+    settings = {"horizon": 30, "batch": 2, "iterations": 1, "seed": 7, "evaluation": {"episodes": 4}}
+    run = phalanx.train("junctions-grid4x4", **settings, world=world, temporary=True)
+    games = phalanx.vector_env("junctions", 1, max_cycles=30, **world)
+    games.reset(seed=7)
+    returns = [sum(games.step([[0, 0]])[1].mean() for _ in range(30)) for _ in range(4)]
+    assert len(set(returns)) == 4
+    assert np.mean(returns) == pytest.approx(run.outcome["return"], rel=1e-6)
 
 
 @worlds

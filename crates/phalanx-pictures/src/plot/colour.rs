@@ -9,6 +9,8 @@ impl Colour {
     pub const ALARM: Colour = Colour([0xD5, 0x5E, 0x00]);
     /// For what is only there for orientation.
     pub const QUIET: Colour = Colour([0x55, 0x55, 0x55]);
+    /// For yellow lights: on white it is too light for anything else.
+    pub const YELLOW: Colour = Colour([0xF0, 0xE4, 0x42]);
     /// White.
     pub const PAPER: Colour = Colour([0xFF, 0xFF, 0xFF]);
     /// For text.

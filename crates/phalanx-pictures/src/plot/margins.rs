@@ -85,7 +85,8 @@ fn agents_panel(constraints: &[Named<'_>]) -> Panel {
         // Constraints of one agent stand next to one another.
         let aside = (k as f64 - 0.5 * (count - 1.0)) * (0.6 / count).min(0.2);
         let mark = mark_of_series(k);
-        for (what, colour) in [("safe", Colour::of_series(k)), ("violated", Colour::ALARM)] {
+        // An estimate within the bound is not yet a verdict: `phalanx eval` says who is safe.
+        for (what, colour) in [("kept", Colour::of_series(k)), ("violated", Colour::ALARM)] {
             let side = margins.iter().filter(|margin| (margin.slack < 0.0) == (what == "violated"));
             let points: Vec<Point> = side.map(|margin| (margin.agent as f64 + aside, margin.slack)).collect();
             if points.is_empty() {

@@ -271,7 +271,7 @@ mod tests {
         let folder = run(root.path(), "one", &metrics, &agents(10, |i| 0.4 + 0.03 * i as f64));
         assert_eq!(checked(&plot_run(&folder).unwrap()), ALL);
         assert!(text_of(&folder, "return.svg").contains("return per agent and episode"));
-        assert!(text_of(&folder, "margins.svg").contains("entropy: 6 safe"));
+        assert!(text_of(&folder, "margins.svg").contains("entropy: 6 kept"));
         assert!(text_of(&folder, "margins.svg").contains("entropy: 4 violated"));
     }
 

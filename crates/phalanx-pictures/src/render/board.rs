@@ -3,12 +3,15 @@
 use std::sync::Arc;
 
 use phalanx::run::Config;
-use phalanx::world::{EpidemicSpec, LineSettings, PistonballSpec, PlatoonSpec, Wireless, World};
+use phalanx::world::{
+    EpidemicSpec, JunctionsSettings, LineSettings, PistonballSpec, PlatoonSpec, Wireless, World,
+};
 use phalanx::{Error, Result};
 
 use super::epidemic::Map;
 use super::episode::{no_pictures, queue, sending, wireless_part};
 use super::film::{Film, Step};
+use super::junctions::{self, RoadMap, TrafficStep};
 use super::line::{self, LineFilm};
 use super::pistonball::{self, Stage};
 use super::platoon::{self, PlatoonFilm, PlatoonStep};
@@ -28,6 +31,8 @@ pub struct Moment<'a> {
     /// What agents share: x, y, vx, vy, ω and angle of the ball of `pistonball`; the leader's speed, then
     /// every vehicle's headway, speed and acceleration in `platoon`; empty in other worlds.
     pub shared: &'a [f32],
+    /// What the episode has to show beside it: the traffic of `junctions`, whose roads are empty without.
+    pub scene: Option<&'a phalanx::world::Scene>,
 }
 
 /// Draws moments of one world, without title, status and legend: an image for programs that look on or make
@@ -64,6 +69,7 @@ enum Scene {
     Pistonball,
     Platoon,
     Epidemic(Map),
+    Roads(RoadMap),
 }
 
 /// White around boards that have no walls.
@@ -104,6 +110,11 @@ impl Scene {
                 of_film(&PlatoonFilm { vehicles: agents, steps: vec![step] })
             }
             Scene::Epidemic(map) => (map.size, map.draw(&step(moment, map.people.iter().copied()))),
+            Scene::Roads(map) => {
+                let seen =
+                    junctions::traffic(moment.scene).map(|traffic| TrafficStep::of(map, traffic, None));
+                (map.size, seen.unwrap_or_default().draw(map))
+            }
         }
     }
 }
@@ -127,6 +138,10 @@ impl Board {
             let world = world()?;
             let map = Map::of(world.graph());
             (world, Scene::Epidemic(map))
+        } else if settings.settings_of::<JunctionsSettings>().is_some() {
+            let world = world()?;
+            let map = junctions::map_of(&*world).ok_or_else(|| no_pictures(settings.kind()))?;
+            (world, Scene::Roads(map))
         } else {
             return Err(no_pictures(settings.kind()));
         };
@@ -162,7 +177,7 @@ impl Board {
 
     /// Refuses what does not belong to this world.
     fn check(&self, moment: &Moment<'_>) -> Result<()> {
-        let Moment { states, actions, rewards, shared } = *moment;
+        let Moment { states, actions, rewards, shared, scene: _ } = *moment;
         let agents = self.agents();
         let one_each = |field: &str, length: usize| {
             let message = || format!("has {length} entries; the world has {agents} agents");
@@ -184,6 +199,10 @@ impl Board {
         }
         if !rewards.is_empty() {
             one_each("rewards", rewards.len())?;
+        }
+        if let Scene::Roads(_) = self.scene {
+            // The traffic is drawn, not what is counted of it.
+            return Ok(());
         }
         let (wanted, what) = self.scene.shared(agents);
         if shared.len() != wanted {
@@ -234,6 +253,8 @@ fn pistonball(pistons: usize, moment: &Moment<'_>) -> (Point, Vec<Shape>) {
 
 #[cfg(test)]
 mod tests {
+    use phalanx::world::{Evolution, Place, Purpose, Stream};
+
     use super::*;
 
     fn board(preset: &str, sets: &[(&str, &str)]) -> Board {
@@ -293,6 +314,26 @@ mod tests {
             assert!(changed(&board, &start, &other).is_some(), "{preset} {sets:?}");
             assert!(changed(&board, &start, &acted).is_some(), "{preset} {sets:?}");
         }
+    }
+
+    /// Without traffic its roads are empty; with it, vehicles are on them and lights change.
+    #[test]
+    fn traffic_is_seen_on_its_roads() {
+        let board = board("junctions-grid4x4", &[("world.town.grid", "[2, 2]")]);
+        let Evolution::Joint(joint) = board.world.evolution() else { panic!() };
+        let place = Place { purpose: Purpose::EvaluationStart, iteration: 0, trajectory: 0 };
+        let mut episode = joint.begin(&Stream::new(1), place);
+        let mut rewards = vec![0.0; 4 * board.world.channels().len()];
+        (0..20).for_each(|_| _ = episode.step(&[0; 4], &[], &mut rewards));
+        let empty = Moment { states: &[0; 4], ..Moment::default() };
+        let busy = Moment { scene: episode.scene(), ..empty };
+        let (before, _) = pixels(&board, &busy);
+        assert!(changed(&board, &empty, &busy).is_some());
+        // What is counted of it is not drawn, and may come along.
+        assert_eq!(pixels(&board, &Moment { shared: &[1.0; 3], ..busy }).0, before);
+        let mut other = joint.begin(&Stream::new(1), place);
+        (0..20).for_each(|_| _ = other.step(&[1; 4], &[], &mut rewards));
+        assert!(changed(&board, &busy, &Moment { scene: other.scene(), ..empty }).is_some());
     }
 
     /// Pixels are those of the game but for the walls, of which 12 are drawn of 40.
@@ -374,7 +415,7 @@ mod tests {
         let error = Board::of(&config).unwrap_err().to_string();
         assert_eq!(
             error,
-            "world.kind: `table` has no pictures; line, wireless, pistonball, platoon and epidemic have"
+            "world.kind: `table` has no pictures; line, wireless, pistonball, platoon, epidemic and junctions have"
         );
     }
 }

@@ -1,18 +1,23 @@
 //! Episodes to draw: all that pictures ask of the library. Each world's steps become plain data here.
 
-use phalanx::run::{Evaluator, assessment_horizon};
+use phalanx::run::{Assessment, Evaluator, assessment_horizon};
+use phalanx::sample::episode_events::decide;
 use phalanx::utility::problem::Problem;
-use phalanx::world::Trajectory;
 use phalanx::world::{
-    EpidemicModel, EpidemicSpec, LineSettings, PistonballSpec, PlatoonSpec, Wireless, World,
+    EpidemicModel, EpidemicSpec, Evolution, LineSettings, PistonballSpec, Place, PlatoonSpec, Purpose,
+    Trajectory, Wireless, World,
 };
 use phalanx::{Error, Result};
 
 use super::epidemic::{self, EpidemicFilm, Map};
-use super::film::{Film, Step};
+use super::film::{self, Film, Step};
+use super::junctions::{self, JunctionsFilm, RoadMap};
 use super::line::{self, LineFilm};
 use super::pistonball::{self, Margins, PistonballFilm, PistonballStep};
 use super::platoon::{self, PlatoonFilm, PlatoonStep};
+use super::raster::Raster;
+use super::reel::SHEET_SCALE;
+use super::still;
 use super::wireless::{self, CORNERS, Outcome, Sending, WirelessFilm, WirelessStep};
 
 /// A trajectory is kept whole while it is drawn.
@@ -44,15 +49,40 @@ pub fn film_of(evaluator: &Evaluator, k: u32, seed: u64, steps: usize) -> Result
         Box::new(platoon_film(evaluator, &run()?))
     } else if let Some(spec) = world.settings_of() {
         Box::new(epidemic_film(evaluator, spec, &run()?))
+    } else if let Some(map) = junctions::map_of(evaluator.world()) {
+        Box::new(junctions_film(evaluator, map, &run()?))
     } else {
         return Err(no_pictures(world.kind()));
     };
     Ok((film, ended))
 }
 
+/// Fails where [`verdict_map`] would: before an assessment that may take long.
+pub fn check_map(evaluator: &Evaluator) -> Result<()> {
+    let refused = |message: String| Err(Error::argument("map", message));
+    let agents = &evaluator.problem().agents;
+    match junctions::map_of(evaluator.world()) {
+        None => refused(format!("`{}` has no map; junctions has one", evaluator.config().world.kind())),
+        Some(_) if agents.iter().all(|agent| agent.constraints.is_empty() && agent.tails.is_empty()) => {
+            refused("there are no constraints to judge".into())
+        }
+        Some(_) => Ok(()),
+    }
+}
+
+/// The verdicts of an assessment on a map of its world, as a PNG.
+pub fn verdict_map(evaluator: &Evaluator, assessment: &Assessment, title: &str) -> anyhow::Result<Vec<u8>> {
+    check_map(evaluator)?;
+    let map = junctions::map_of(evaluator.world());
+    let verdicts = map.and_then(|map| junctions::VerdictMap::new(map, assessment));
+    let verdicts = verdicts.ok_or_else(|| Error::argument("map", "nothing was judged"))?;
+    still::encode(&Raster::default().draw(&film::single(&verdicts, title), SHEET_SCALE)?)
+}
+
 /// Worlds of this kind cannot be drawn.
 pub fn no_pictures(kind: &str) -> Error {
-    let message = format!("`{kind}` has no pictures; line, wireless, pistonball, platoon and epidemic have");
+    let message =
+        format!("`{kind}` has no pictures; line, wireless, pistonball, platoon, epidemic and junctions have");
     Error::config("world.kind", message)
 }
 
@@ -236,6 +266,25 @@ fn platoon_film(evaluator: &Evaluator, trajectory: &Trajectory) -> PlatoonFilm {
     PlatoonFilm { vehicles, steps: (0..trajectory.steps()).map(step).collect() }
 }
 
+/// Vehicles are in no trajectory: its actions once more, on the same departures, bring the same traffic.
+fn junctions_film(evaluator: &Evaluator, map: RoadMap, trajectory: &Trajectory) -> JunctionsFilm {
+    let world = evaluator.world();
+    let agents = world.graph().agents();
+    let kept = kept_by_agent(evaluator.problem(), trajectory, 0..agents);
+    let mut film = JunctionsFilm::new(map, trajectory.steps());
+    if let (Evolution::Joint(joint), Some((stream, place))) = (world.evolution(), trajectory.origin()) {
+        let start = Place { purpose: Purpose::EvaluationStart, ..place };
+        let mut episode = joint.begin(&stream, start);
+        let mut rewards = vec![0.0; trajectory.channels() * agents];
+        for k in 0..trajectory.steps() {
+            let actions: Vec<u8> = (0..agents).map(|i| trajectory.actions(i)[k]).collect();
+            let kept: Vec<Option<bool>> = kept.iter().map(|kept| kept[k]).collect();
+            film.add(&mut *episode, &actions, &mut rewards, &kept);
+        }
+    }
+    film
+}
+
 /// The policy's margins, as `phalanx eval` with the same seed and so many episodes has them.
 fn margins(evaluator: &Evaluator, seed: u64) -> Margins {
     if evaluator.problem().constraint_count() == 0 {
@@ -279,7 +328,10 @@ fn kept_by_agent(
                 *total += power * f64::from(trajectory.rewards(channel, agent)[k]);
             }
             power *= problem.gamma;
-            let occupancy: Vec<f64> = visits.iter().map(|visits| scale * visits).collect();
+            let mut occupancy: Vec<f64> = visits.iter().map(|visits| scale * visits).collect();
+            // Of this one episode, events have a share of 0 or 1.
+            let happened = |event| decide(event, trajectory, agent, local.space.actions, k + 1).happened;
+            occupancy.extend(local.events.iter().map(|event| f64::from(u8::from(happened(event)))));
             let slack = local.constraints.iter().map(|constraint| constraint.slack(&occupancy, local.space));
             let smallest = slack.reduce(|a, b| if a.is_nan() { a } else { b.min(a) });
             smallest.filter(|slack| !slack.is_nan()).map(|slack| slack >= 0.0)

@@ -18,6 +18,16 @@ pub trait Film: Sync {
     /// What has been achieved up to and including a step, in a few words.
     fn status(&self, step: usize) -> String;
 
+    /// Moments within a step that an animation shows, the last of which is the step's own.
+    fn moments_per_step(&self) -> usize {
+        1
+    }
+
+    /// Drawing and status of such a moment, from 0.
+    fn moment(&self, step: usize, _moment: usize) -> (Vec<Shape>, String) {
+        (self.draw(step), self.status(step))
+    }
+
     /// What the drawing's signs mean.
     fn legend(&self) -> Vec<Entry>;
 
@@ -85,13 +95,28 @@ const LEGEND_ROW: f32 = 20.0;
 const SMALLEST_SCALE: f32 = 0.46;
 const MOST_COLUMNS: usize = 4;
 
-/// One frame of an animation.
+/// One step.
 pub fn frame(film: &dyn Film, title: &str, step: usize) -> Picture {
+    whole(film, title, &film.draw(step), &status(film, step))
+}
+
+/// One moment of an animation.
+pub fn moment(film: &dyn Film, title: &str, step: usize, moment: usize) -> Picture {
+    let (shapes, status) = film.moment(step, moment);
+    whole(film, title, &shapes, &numbered(film, step, &status))
+}
+
+/// A film of one step that is no step of anything.
+pub fn single(film: &dyn Film, title: &str) -> Picture {
+    whole(film, title, &film.draw(0), &film.status(0))
+}
+
+fn whole(film: &dyn Film, title: &str, shapes: &[Shape], status: &str) -> Picture {
     let (width, height) = film.size();
     let mut page = Page::new(film, title, width);
-    page.line(&status(film, step), Colour::INK);
+    page.line(status, Colour::INK);
     page.y += 10.0;
-    page.picture.place(&film.draw(step), (page.left(width), page.y), 1.0);
+    page.picture.place(shapes, (page.left(width), page.y), 1.0);
     page.y += height + 10.0;
     page.finish(film)
 }
@@ -124,7 +149,11 @@ pub fn sheet(film: &dyn Film, title: &str, steps: &[usize]) -> Picture {
 }
 
 fn status(film: &dyn Film, step: usize) -> String {
-    format!("step {} of {}:  {}", step + 1, film.steps(), film.status(step))
+    numbered(film, step, &film.status(step))
+}
+
+fn numbered(film: &dyn Film, step: usize, status: &str) -> String {
+    format!("step {} of {}:  {status}", step + 1, film.steps())
 }
 
 /// A picture that is filled from top to bottom.

@@ -1,16 +1,16 @@
 //! Episodes as animations, as one picture, or as a picture per step.
 //!
 //! `episode` runs an episode and turns it into a world's `film::Film`; a world draws a step as shapes
-//! (`line`, `wireless`, `pistonball`, `platoon`, `epidemic`); `film` puts a title, a status and a legend
-//! around them, `raster` turns them into pixels, and `animation` and `still` into files. [`Board`] draws a
-//! moment of a game that somebody else plays.
+//! (`line`, `wireless`, `pistonball`, `platoon`, `epidemic`, `junctions`); `film` puts a title, a status and
+//! a legend around them, `raster` turns them into pixels, and `animation` and `still` into files. [`Board`]
+//! draws a moment of a game that somebody else plays.
 
 mod animation;
 mod board;
 mod epidemic;
 mod episode;
 mod film;
-
+mod junctions;
 mod line;
 mod palette;
 mod pistonball;
@@ -24,6 +24,7 @@ mod wireless;
 
 pub use animation::FPS;
 pub use board::{Board, Moment};
+pub use episode::{check_map, verdict_map};
 pub use reel::Reel;
 
 /// Names that sort by step, from 0.

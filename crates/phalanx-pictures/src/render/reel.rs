@@ -18,7 +18,7 @@ pub struct Reel {
 }
 
 /// Pixels of a sheet per unit of length: it is for print. Frames are for screens.
-const SHEET_SCALE: f32 = 2.0;
+pub(super) const SHEET_SCALE: f32 = 2.0;
 
 impl Reel {
     /// Steps at most.
@@ -70,7 +70,11 @@ impl Reel {
 
     /// Steps as an animated GIF, with so many per second.
     pub fn animation(&self, shown: &[usize], fps: f64) -> anyhow::Result<Vec<u8>> {
-        animation::encode(shown.len(), fps, |k| self.image(shown[k]))
+        let each = self.film.moments_per_step().max(1);
+        let fps = (each as f64 * fps).min(*animation::FPS.end());
+        animation::encode(each * shown.len(), fps, |k| {
+            self.raster.draw(&film::moment(&*self.film, &self.title, shown[k / each], k % each), 1.0)
+        })
     }
 
     fn image(&self, step: usize) -> anyhow::Result<Image> {

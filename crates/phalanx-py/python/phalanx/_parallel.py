@@ -18,7 +18,7 @@ from .envs import MOST_CYCLES, Array, Source, Starts, joint_state, make_games, w
 from .windows import Window
 
 #: Frames per second of a film that plays as fast as the game.
-_FPS = {"pistonball": 20}
+_FPS = {"pistonball": 20, "platoon": 10}
 _OTHER_FPS = 5
 _RENDER_MODES = ["rgb_array", "human"]
 _BALL = ("x", "y", "vx", "vy", "angle", "omega")
@@ -67,6 +67,7 @@ class WorldEnv(Remade, ParallelEnv):  # type: ignore[misc]
         self.agents = []
         self._number = {name: i for i, name in enumerate(self.possible_agents)}
         self._is_pistonball = kind == "pistonball"
+        self._has_views = self._games.has_views
         states, groups = self._games.states, self._games.groups
         self._states, self._groups, self._sizes = states, groups, self._games.sizes
         self._actions = self._games.action_counts
@@ -77,6 +78,8 @@ class WorldEnv(Remade, ParallelEnv):  # type: ignore[misc]
         self.state_space: spaces.Space[Any] = (
             spaces.Box(-np.inf, np.inf, (len(states) + len(_BALL),), np.float64)
             if self._is_pistonball
+            else spaces.Box(-np.inf, np.inf, (self._games.shared_size,), np.float32)
+            if self._has_views
             else spaces.MultiDiscrete(states, dtype=self._dtype)
         )
 
@@ -85,9 +88,9 @@ class WorldEnv(Remade, ParallelEnv):  # type: ignore[misc]
         space = self._observation_spaces.get(agent)
         if space is None:
             i = self._number[agent]
-            if self._boxes is not None and not self._is_pistonball:
+            if self._boxes is not None and not self._has_views:
                 space = spaces.Box(0.0, 1.0, (self._boxes.width,), np.float32)
-            elif self._is_pistonball:
+            elif self._has_views:
                 width = self._sizes[i] if self._boxes is None else self._boxes.width
                 space = spaces.Box(-np.inf, np.inf, (width,), np.float32)
             else:
@@ -140,9 +143,9 @@ class WorldEnv(Remade, ParallelEnv):  # type: ignore[misc]
 
     def state(self) -> Array:
         """Everything there is: local states; in pistonball y of every piston, then x, y, vx, vy, angle and angular
-        velocity of the ball."""
+        velocity of the ball; in platoon and junctions what agents share, as numbers."""
         state: Array = joint_state(self._games)[0]
-        return state if self._is_pistonball else state.astype(self._dtype, copy=False)
+        return state if self._has_views else state.astype(self._dtype, copy=False)
 
     def render(self) -> npt.NDArray[np.uint8] | None:
         """The present moment as ``[row, column, colour]``, if ``render_mode`` is ``"rgb_array"``. A window, ``"human"``, shows
@@ -218,7 +221,7 @@ class WorldEnv(Remade, ParallelEnv):  # type: ignore[misc]
     def _typed(self, observations: dict[str, Array]) -> dict[str, Array]:
         if self._boxes is not None:
             return {agent: self._boxes.one(seen) for agent, seen in observations.items()}
-        if self._dtype is np.uint8:
+        if self._has_views or self._dtype is np.uint8:
             return observations
         return {agent: seen.astype(self._dtype) for agent, seen in observations.items()}
 

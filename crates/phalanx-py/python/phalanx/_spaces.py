@@ -22,7 +22,7 @@ def observations(games: Games, boxes: Boxes | None) -> Space:
     n, widest = len(games.names), max(games.sizes)
     if boxes is not None and not boxes.are_views:
         return spaces.Box(0.0, 1.0, (n, boxes.width), np.float32)
-    if games.kind == "pistonball":
+    if games.has_views:
         return spaces.Box(-np.inf, np.inf, (n, widest), np.float32)
     counts = np.ones((n, widest), dtype=np.int64)
     for i, group in enumerate(games.groups):

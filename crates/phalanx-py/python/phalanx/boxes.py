@@ -20,7 +20,7 @@ class Boxes:
 
     def __init__(self, games: Games) -> None:
         self._sizes = games.sizes
-        self.are_views = games.kind == "pistonball"
+        self.are_views = games.has_views
         widest = max(self._sizes)
         # No row of the last kind stands for a neighbour that is not there.
         self._indicators = None if self.are_views else np.eye(max(games.states), dtype=np.float32)

@@ -2,10 +2,10 @@
 
 :func:`env` makes an environment of PettingZoo (``pip install pettingzoo``), :func:`vector_env` plays many
 copies in one call and needs NumPy only. Both take the name of a world (``"line"``, ``"wireless"``, ``"pistonball"``,
-``"epidemic"``), a preset, a TOML file or a dict, and the keys of ``[world]`` as arguments.
+``"platoon"``, ``"epidemic"``, ``"junctions"``), a preset, a TOML file or a dict, and the keys of ``[world]`` as arguments.
 
-Agents see their κ-hop neighbourhood, themselves among it, in ascending order: local states, or in pistonball what the
-library's own networks read.
+Agents see their κ-hop neighbourhood, themselves among it, in ascending order: local states, or in pistonball, platoon and
+junctions what the library's own networks read.
 """
 
 from __future__ import annotations
@@ -37,8 +37,10 @@ Source: TypeAlias = "str | os.PathLike[str] | dict[str, Any] | World"
 Array: TypeAlias = "npt.NDArray[Any]"
 
 #: Worlds whose preset has another name, and those that have another one where `n` is given.
-_PRESETS = {"line": "synthetic"}
+_PRESETS = {"line": "synthetic", "platoon": "platoon-catchup", "junctions": "junctions-grid4x4"}
 _PRESETS_BY_N = {"epidemic": "epidemic-grid"}
+#: Seconds between decisions of junctions, where nobody says.
+_DECISION = 10
 #: Seeds have 64 bits in all worlds but pistonball, where NumPy takes any.
 _LARGEST_SEED = 2**64 - 1
 #: Steps of an episode, at most.
@@ -59,11 +61,11 @@ def env(
     """A world as a ``ParallelEnv`` of PettingZoo.
 
     Arguments:
-        source: a world (``"line"``, ``"wireless"``, ``"pistonball"``, ``"epidemic"``), the name of a preset, a TOML
+        source: a world (``"line"``, ``"wireless"``, ``"pistonball"``, ``"platoon"``, ``"epidemic"``, ``"junctions"``), the name of a preset, a TOML
             file, a dict like one, or a :class:`phalanx.World` of one's own. A world's name stands for its recommended preset (``"epidemic"`` with ``n`` but no
             ``network`` for ``"epidemic-grid"``, as the other one brings its people along).
         kappa: how many hops an agent sees; by default as configured.
-        max_cycles: steps after which an episode is cut; by default the configured ``horizon``, in pistonball 125.
+        max_cycles: steps after which an episode is cut; by default the configured ``horizon``, in pistonball 125, in junctions an hour.
         continuous: actions from -1 to 1 in pistonball with ``game="pettingzoo"``.
         render_mode: ``None``, ``"rgb_array"``, or ``"human"`` for a window of matplotlib.
         network: ``[network]``, links other than the world's own.
@@ -81,6 +83,16 @@ def env(
     >>> observations, rewards, terminations, truncations, infos = game.step({agent: 2 for agent in game.agents})
     >>> round(rewards["piston_0"], 3)  # the ball went three pixels of its way to the right
     -2.827
+
+    Signals of a road network, for which ``roadnet`` and ``flow`` name CityFlow's files; without them a town is made up:
+
+    >>> town = phalanx.env("junctions", town={"grid": [2, 3]}, decision=10, yellow=5, render_mode="rgb_array")
+    >>> observations, infos = town.reset(seed=7)
+    >>> observations, rewards, terminations, truncations, infos = town.step({agent: 2 for agent in town.agents})
+    >>> infos["junction_0"]["waiting"], infos["junction_0"]["starvation"]  # among other channels
+    (0.0, 0.0)
+    >>> town.render().shape, town.max_cycles
+    ((673, 884, 3), 360)
     """
     try:
         from ._parallel import WorldEnv
@@ -292,7 +304,7 @@ class VectorEnv(Remade):
 
     def state(self) -> Array:
         """Everything there is: local states ``[copy, agent]``; in pistonball y of every piston, then x, y, vx, vy, angle
-        and angular velocity of the ball, as ``[copy, number]``."""
+        and angular velocity of the ball, in platoon and junctions what agents share, as ``[copy, number]``."""
         return joint_state(self._games)
 
     def render(self) -> Array:
@@ -396,7 +408,9 @@ def draw_start(
 
 def joint_state(games: Games) -> Array:
     """What :meth:`VectorEnv.state` returns."""
-    return games.physics() if games.kind == "pistonball" else games.joint_states()
+    if games.kind == "pistonball":
+        return games.physics()
+    return games.shared() if games.has_views else games.joint_states()
 
 
 def make_games(
@@ -423,6 +437,14 @@ def make_games(
         if not isinstance(network, dict):
             raise TypeError(f"network: {shown(network)}; a dict with a kind is needed, such as {{'kind': 'ring'}}")
         settings["network"] = network
+    if isinstance(source, str) and source == "junctions":
+        has_files = "roadnet" in world or "flow" in world
+        if has_files:
+            # In place of the preset's town, and of its departures: those of the files count.
+            world["kind"] = source
+        decision = world.get("decision", _DECISION if has_files else None)
+        if max_cycles is None and type(decision) is int and decision > 0:
+            max_cycles = max(3600 // decision, 1)
     if isinstance(source, str):
         source = _PRESETS.get(source, source)
         if "n" in world and network is None:

@@ -92,7 +92,8 @@ impl Games {
         }
         let (world, layout) = without_lock(py, || {
             let world = phalanx::run::world(&config)?;
-            if game.is_none() && matches!(world.evolution(), Evolution::Joint(_)) {
+            // One that is simulated whole in Python.
+            if world.is_serial() && matches!(world.evolution(), Evolution::Joint(_)) {
                 let message = "is an environment already; play in the one that it was made of";
                 return Err(phalanx::Error::config("source", message));
             }
@@ -160,13 +161,19 @@ impl Games {
         self.layout.groups.iter().map(<[u32]>::to_vec).collect()
     }
 
+    /// Whether agents see numbers, not states.
+    #[getter]
+    fn has_views(&self) -> bool {
+        self.layout.has_views()
+    }
+
     /// How many numbers every agent sees.
     #[getter]
     fn sizes(&self) -> Vec<usize> {
         (0..self.names.len()).map(|i| self.layout.size(i)).collect()
     }
 
-    /// Begins episodes of a factored world in the copies `which`, each of a seed and a number.
+    /// Begins episodes of any world but pistonball in the copies `which`, each of a seed and a number.
     fn begin(
         &mut self,
         py: Python<'_>,
@@ -290,6 +297,21 @@ impl Games {
         self.array(py, self.names.len(), |copy| Ok(&copy.states))
     }
 
+    /// How many numbers agents of a joint world share.
+    #[getter]
+    fn shared_size(&self) -> usize {
+        match self.world.evolution() {
+            Evolution::Factored(_) => 0,
+            Evolution::Joint(joint) => joint.shared(),
+        }
+    }
+
+    /// What agents of a joint world share, `[copy][number]`.
+    fn shared<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f32>>> {
+        self.check_begun()?;
+        self.array(py, self.shared_size(), |copy| Ok(&copy.shared))
+    }
+
     /// y of every piston, then x, y, vx, vy, angle and ω of the ball, `[copy][number]`.
     fn physics<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
         self.check_begun()?;
@@ -318,6 +340,7 @@ impl Games {
             actions: (copy.steps > 0).then_some(&copy.actions),
             rewards: &rewards,
             shared: &copy.shared,
+            scene: copy.scene(),
         };
         let pixels = without_lock(py, || board.draw(&moment))?;
         let (width, height) = board.size();

@@ -3,7 +3,7 @@
 use phalanx::base::stream::{Place, Purpose, Stream};
 use phalanx::world::pistonball::physics::{Ball, HIGHEST, LOWEST, Physics};
 use phalanx::world::pistonball::{Library, PaperGame};
-use phalanx::world::{ChannelValues, Episode, Evolution, World, sampled_number};
+use phalanx::world::{ChannelValues, Episode, Evolution, Scene, World, sampled_number};
 
 use super::layout::Layout;
 
@@ -29,6 +29,8 @@ enum Motion {
     None,
     /// Draws of a place, by agent and step.
     Factored(Stream, Place),
+    /// An episode of a world that is simulated whole, with the same draws.
+    Joint(Stream, Place, Box<dyn Episode>),
     Library(Library),
     Paper(PaperGame),
 }
@@ -41,7 +43,7 @@ pub struct Play {
     /// Steps of this episode.
     pub steps: usize,
     pub states: Vec<u8>,
-    /// The ball, as networks read it.
+    /// What agents of a joint world share, as networks read it: of pistonball the ball.
     pub shared: Vec<f32>,
     /// What views have shown, present and past.
     pub seen: Vec<f32>,
@@ -56,8 +58,6 @@ pub struct Play {
     members: Vec<u8>,
 }
 
-/// Numbers that the views of pistonball read of the ball.
-const SHARED: usize = 6;
 /// A draw's row for the world, in an even step and in an odd one.
 const DRAW_ROWS: [usize; 2] = [1, 3];
 /// Bits of an episode's number that [`Place::trajectory`] has room for.
@@ -67,20 +67,22 @@ impl Play {
     pub fn new(world: &dyn World, layout: &Layout) -> Self {
         let agents = world.graph().agents();
         let sampled = world.channels().iter().filter(|channel| channel.tables().is_none()).count();
-        let is_joint = matches!(world.evolution(), Evolution::Joint(_));
-        let of_factored = if is_joint { 0 } else { agents };
+        let (of_factored, shared) = match world.evolution() {
+            Evolution::Factored(_) => (agents, 0),
+            Evolution::Joint(joint) => (0, joint.shared()),
+        };
         Play {
             motion: Motion::None,
             standing: Standing::NotBegun,
             terminated: false,
             steps: 0,
             states: vec![0; agents],
-            shared: vec![0.0; if is_joint { SHARED } else { 0 }],
+            shared: vec![0.0; shared],
             seen: vec![0.0; layout.remembered()],
             earned: vec![0.0; agents * world.channels().len()],
             actions: Vec::with_capacity(agents),
             next: vec![0; of_factored],
-            draws: std::array::from_fn(|_| vec![0; of_factored]),
+            draws: std::array::from_fn(|_| vec![0; agents]),
             sampled: vec![0.0; agents * sampled],
             members: Vec::new(),
         }
@@ -89,15 +91,18 @@ impl Play {
     /// Bytes that a copy takes, about.
     pub fn bytes(world: &dyn World, layout: &Layout) -> u128 {
         // Physics keeps boxes, trees and contacts of every piston.
-        let of_agent = if layout.has_views() { 512 } else { 32 };
+        let of_agent = if layout.has_views() { 512 } else { 48 };
         let of_agents = world.graph().agents() as u128 * (of_agent + 16 * world.channels().len() as u128);
-        size_of::<Play>() as u128 + of_agents + 4 * layout.remembered() as u128
+        let shared = match world.evolution() {
+            Evolution::Factored(_) => 0,
+            Evolution::Joint(joint) => joint.shared(),
+        };
+        size_of::<Play>() as u128 + of_agents + 4 * (layout.remembered() + shared) as u128
     }
 
-    /// Begins episode number `episode` of a seed in a factored world: the start and the chance of that
-    /// episode in the evaluation that closes a run with the seed. Training draws other numbers.
+    /// Begins episode number `episode` of a seed in any world but pistonball: the start and the chance of
+    /// that episode in the evaluation that closes a run with the seed. Training draws other numbers.
     pub fn begin(&mut self, world: &dyn World, layout: &Layout, seed: u64, episode: u64) {
-        let Evolution::Factored(factored) = world.evolution() else { return };
         let stream = Stream::new(seed);
         let place = Place {
             purpose: Purpose::Evaluation,
@@ -105,8 +110,13 @@ impl Play {
             trajectory: episode as u32 & ((1 << TRAJECTORY_BITS) - 1),
         };
         let start = Place { purpose: Purpose::EvaluationStart, ..place };
-        factored.start(&stream, start, 0..self.states.len(), &mut self.states);
-        self.motion = Motion::Factored(stream, place);
+        self.motion = match world.evolution() {
+            Evolution::Factored(factored) => {
+                factored.start(&stream, start, 0..self.states.len(), &mut self.states);
+                Motion::Factored(stream, place)
+            }
+            Evolution::Joint(joint) => Motion::Joint(stream, place, joint.begin(&stream, start)),
+        };
         self.at_start(layout);
     }
 
@@ -135,7 +145,15 @@ impl Play {
         match &self.motion {
             Motion::Library(game) => Some(game.physics()),
             Motion::Paper(game) => Some(game.physics()),
-            Motion::None | Motion::Factored(..) => None,
+            Motion::None | Motion::Factored(..) | Motion::Joint(..) => None,
+        }
+    }
+
+    /// What the episode has to show beside states and what is shared.
+    pub fn scene(&self) -> Option<&Scene> {
+        match &self.motion {
+            Motion::Joint(_, _, episode) => episode.scene(),
+            _ => None,
         }
     }
 
@@ -169,11 +187,7 @@ impl Play {
             Motion::None => false,
             Motion::Factored(stream, place) => {
                 let agents = self.states.len();
-                if self.steps.is_multiple_of(2) {
-                    let [r0, r1, r2, r3] = &mut self.draws;
-                    stream.step_pair(*place, (self.steps / 2) as u32, 0, [r0, r1, r2, r3]);
-                }
-                let draws = &self.draws[DRAW_ROWS[self.steps % 2]];
+                let draws = drawn(&mut self.draws, stream, *place, self.steps);
                 if let Evolution::Factored(factored) = world.evolution() {
                     let (states, actions) = (&self.states, &self.actions);
                     factored.step(0..agents, states, actions, draws, &mut self.next);
@@ -188,6 +202,12 @@ impl Play {
                 self.earn(world);
                 std::mem::swap(&mut self.states, &mut self.next);
                 false
+            }
+            Motion::Joint(stream, place, episode) => {
+                let draws = drawn(&mut self.draws, stream, *place, self.steps);
+                let ended = episode.step(&self.actions, draws, &mut self.sampled);
+                self.earn(world);
+                ended
             }
             Motion::Paper(game) => {
                 let ended = Episode::step(game, &self.actions, &[], &mut self.sampled);
@@ -245,8 +265,18 @@ impl Play {
         match &self.motion {
             Motion::Library(game) => game.observe(&mut self.states, &mut self.shared),
             Motion::Paper(game) => game.observe(&mut self.states, &mut self.shared),
+            Motion::Joint(_, _, episode) => episode.observe(&mut self.states, &mut self.shared),
             Motion::None | Motion::Factored(..) => {}
         }
         layout.look(&self.states, &self.shared, first, &mut self.members, &mut self.seen);
     }
+}
+
+/// Everybody's chance in a step. Two steps are drawn at once.
+fn drawn<'d>(draws: &'d mut [Vec<u32>; 4], stream: &Stream, place: Place, step: usize) -> &'d [u32] {
+    if step.is_multiple_of(2) {
+        let [r0, r1, r2, r3] = &mut *draws;
+        stream.step_pair(place, (step / 2) as u32, 0, [r0, r1, r2, r3]);
+    }
+    &draws[DRAW_ROWS[step % 2]]
 }

@@ -321,8 +321,9 @@ impl Evaluator {
                 Some(Script::Rule(rule)) => Box::new(RulePolicy::new(world, rule)),
                 None => {
                     let known = [&["uniform"], world.scripted_names()].concat().join(", ");
-                    let message = format!("`{name}` is unknown for this world; allowed are {known}");
-                    return Err(Error::argument("policy", message));
+                    let unknown = || format!("`{name}` is unknown for this world; allowed are {known}");
+                    let why = world.why_not_scripted(name).map(|why| format!("`{name}`: {why}"));
+                    return Err(Error::argument("policy", why.unwrap_or_else(unknown)));
                 }
             })
         })

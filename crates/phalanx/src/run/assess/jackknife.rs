@@ -11,7 +11,7 @@ use crate::base::parallel::{agent_blocks, for_each_agent};
 use crate::run::evaluate::check;
 use crate::sample::occupancy::{Visits, lived};
 use crate::utility::problem::{Constraint, Problem, Scaling};
-use crate::world::{ChannelValues, Trajectory, World};
+use crate::world::{ChannelValues, Evolution, Trajectory, World};
 use crate::{Error, Ragged, Result};
 
 /// Visits in fewer episodes than this are too few for a normal approximation.
@@ -191,7 +191,11 @@ impl<'a> Jackknife<'a> {
                 });
             }
         }
-        let [solved, steps] = self.per_episode.ends(episodes).map(|x| problem.episodic.then_some(x));
+        let ends_early = match self.pool.world.evolution() {
+            Evolution::Factored(_) => false,
+            Evolution::Joint(joint) => joint.ends_early(),
+        };
+        let [solved, steps] = self.per_episode.ends(episodes).map(|x| ends_early.then_some(x));
         let mean_rewards = self.per_episode.mean_rewards();
         Ok(Assessment {
             episodes,
