@@ -109,8 +109,8 @@ const SUBJECTS: [Subject; 14] = [
     },
     Subject {
         name: "map",
-        command: "eval junctions-grid4x4 --set world.town.grid=[1,1] --set horizon=3 --policy cycle --episodes 3 \
-                  --threads 1 --json --map OUT/map.png",
+        command: "eval junctions-grid4x4 --set world.town.grid=[1,1] --set horizon=3 --set constraint.0.budget=1 --policy cycle \
+                  --episodes 3 --threads 1 --json --map OUT/map.png",
         before: &[],
         otherwise: None,
         faults: FAULTS,

@@ -139,7 +139,7 @@ fn a_new_town_trains() {
     assert!(again.contains("--out: ") && again.contains("has another roadnet.json already"), "{again}");
     let (config, run) = (format!("{out}/junctions.toml"), format!("{out}/run"));
     let mut arguments = vec!["train", &config, "--out", &run, "--json"];
-    for set in ["iterations=2", "horizon=20", "batch=2", "evaluation.episodes=2"] {
+    for set in ["iterations=2", "horizon=20", "constraint.0.budget=1", "batch=2", "evaluation.episodes=2"] {
         arguments.extend(["--set", set]);
     }
     let trained = phalanx(&arguments);

@@ -102,6 +102,7 @@ fn threads_change_no_byte() {
         "pistonball iterations=3 world.n=3 kappa=0 policy.kind=softmax critic.kind=td critic.steps=150 actor.normalise=false world.game=pettingzoo evaluation.episodes=20",
         "junctions-grid4x4 iterations=2 world.town.grid=[2,3] horizon=40 batch=3 world.demand=0.8 evaluation.episodes=20",
         "junctions-rules iterations=2 world.town.grid=[2,2] horizon=30 batch=3 evaluation.episodes=20",
+        "junctions-fair iterations=2 world.town.grid=[2,2] horizon=30 batch=3 evaluation.episodes=20",
         "synthetic iterations=5 critic.kind=returns world.n=70 occupancy_average=0.9 kappa_g=0 actor.normalise=true actor.baseline=mean",
         "synthetic iterations=5 algorithm=mappo-l world.n=12 policy.kind=network constraint=[{kind=\"return\",at_most=5}] mappo.minibatches=2",
         "wireless iterations=4 algorithm=mappo-l policy.kind=network constraint=[{kind=\"return\",channel=\"send\",at_most=3}] mappo.scope=aggregate",

@@ -3,7 +3,7 @@
 pub use crate::base::builtin::builtin;
 
 /// Name and text of every preset.
-const PRESETS: [(&str, &str); 26] = [
+const PRESETS: [(&str, &str); 27] = [
     ("synthetic", include_str!("../../../../presets/synthetic.toml")),
     ("wireless", include_str!("../../../../presets/wireless.toml")),
     ("wireless-grid", include_str!("../../../../presets/wireless-grid.toml")),
@@ -19,6 +19,7 @@ const PRESETS: [(&str, &str); 26] = [
     ("epidemic-shared", include_str!("../../../../presets/epidemic-shared.toml")),
     ("junctions-grid4x4", include_str!("../../../../presets/junctions-grid4x4.toml")),
     ("junctions-rules", include_str!("../../../../presets/junctions-rules.toml")),
+    ("junctions-fair", include_str!("../../../../presets/junctions-fair.toml")),
     ("apprenticeship", include_str!("../../../../presets/apprenticeship.toml")),
     ("feasibility", include_str!("../../../../presets/feasibility.toml")),
     ("entropy", include_str!("../../../../presets/entropy.toml")),
