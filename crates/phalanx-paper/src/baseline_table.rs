@@ -109,7 +109,7 @@ fn figure((world, id): (&str, &str), results: &Sheet) -> Figure {
     };
     Figure {
         title: format!("{world}: comparison with MAPPO-Lagrangian"),
-        subtitle: "mean over seeds with 95 % bootstrap interval".into(),
+        subtitle: "mean over seeds with 95 % interval".into(),
         panels: vec![panel("return", Values::Real), panel("violation", Values::FromZero)],
         arrangement: Arrangement::SideBySide,
     }

@@ -1,8 +1,7 @@
 //! Return and violation while training, as the paper draws them: means over seeds with confidence bands.
 
-use statrs::distribution::{ContinuousCDF, StudentsT};
-
 use super::setting::Setting;
+use phalanx::base::beta::student_quantile;
 use phalanx_pictures::plot::canvas::{Colour, Figure, Layer, Mark, Shape};
 use phalanx_pictures::plot::{self, Metrics, Point, RETURN, Span, TOTAL_VIOLATION, Values};
 use phalanx_pictures::statistics::{CONFIDENCE, deviation, mean};
@@ -84,9 +83,7 @@ fn half_width(seeds: usize) -> f64 {
     if seeds < 2 {
         return 0.0;
     }
-    let quantile = StudentsT::new(0.0, 1.0, (seeds - 1) as f64)
-        .map_or(f64::NAN, |student| student.inverse_cdf(0.5 + CONFIDENCE / 2.0));
-    quantile / (seeds as f64).sqrt()
+    student_quantile((seeds - 1) as f64, (1.0 - CONFIDENCE) / 2.0) / (seeds as f64).sqrt()
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ mod report;
 mod samples;
 mod setting;
 mod sheet;
+mod summary;
 mod terminal_tables;
 mod trained;
 mod training_metrics;

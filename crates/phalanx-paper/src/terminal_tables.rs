@@ -4,7 +4,8 @@ use super::sheet::Sheet;
 
 /// A summary as the terminal and the report show it.
 pub fn shown(summary: &Sheet) -> Sheet {
-    let mut table = Sheet::new("method,setting,return,violation,published,reached,seeds,s");
+    let mut table =
+        Sheet::new("method,setting,return,violation,published,reached,seeds,iterations,agent-steps,s");
     for row in &summary.rows {
         let text = |column: &str| summary.text(row, column).to_string();
         let number = |column: &str| summary.number(row, column);
@@ -20,7 +21,9 @@ pub fn shown(summary: &Sheet) -> Sheet {
             published,
             text("reaches"),
             seeds(summary, row),
-            format!("{:.0}", number("wall_s")),
+            text("iterations"),
+            text("agent_steps"),
+            number("wall_s").is_finite().then(|| format!("{:.0}", number("wall_s"))).unwrap_or_default(),
         ]);
     }
     table

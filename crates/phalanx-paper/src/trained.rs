@@ -6,25 +6,19 @@ use super::context::{ExperimentContext, Trained};
 use super::curves::{self, Course};
 use super::setting::Setting;
 use super::sheet::Sheet;
+use super::summary;
 use super::training_metrics;
 use phalanx_pictures::plot::Metrics;
-use phalanx_pictures::statistics::{deviation, interquartile_mean, interval, mean};
 
 /// Columns of `results.csv`: one row per run.
 const RESULTS: &str = "method,setting,preset,set,seed,status,return,objective,violation_total,violation_max,\
     violation_mean,violation_peak,violation_start,return_start,early_return,settled,iterations,wall_s,\
     agent_steps,comm_bytes,published_return,published_violation,counts";
 
-/// Columns of `summary.csv`: one row per setting.
-const SUMMARY: &str = "method,setting,seeds,missing,return_mean,return_sd,return_iqm,return_low,return_high,\
-    violation_mean,violation_sd,violation_iqm,violation_low,violation_high,violation_peak,wall_s,\
-    published_return,published_violation,reaches";
-
 /// Trains the settings, writes `results.csv` and `summary.csv`, and draws `figures/curves`.
 pub fn make(context: &ExperimentContext<'_>, title: &str, settings: &[Setting]) -> anyhow::Result<()> {
     let finishes = context.train(settings, &context.reproduction.seeds)?;
     let mut results = Sheet::new(RESULTS);
-    let mut summary = Sheet::new(SUMMARY);
     let mut courses = Vec::new();
     let single_method = settings.iter().all(|setting| setting.method == settings[0].method);
     for (setting, finishes) in settings.iter().zip(&finishes) {
@@ -34,11 +28,11 @@ pub fn make(context: &ExperimentContext<'_>, title: &str, settings: &[Setting]) 
             results.push(result(setting, seed, finish, metrics.as_ref()));
             runs.extend(metrics);
         }
-        summary.push(summarise(setting, &context.reproduction.seeds, finishes, &runs));
         let name = &setting.name;
         let label = if single_method { name.clone() } else { format!("{}: {name}", setting.method) };
         courses.push(Course { setting, label: label.trim_end_matches(": ").into(), runs });
     }
+    let summary = summary::of(&results);
     context.sheet("results.csv", &results)?;
     context.sheet("summary.csv", &summary)?;
     context.figures(vec![("curves", curves::figure(title, &courses))])?;
@@ -83,36 +77,7 @@ fn published(setting: &Setting) -> [String; 2] {
     setting.published().map(|published| published.map(|value| value.to_string())).unwrap_or_default()
 }
 
-fn summarise(setting: &Setting, seeds: &[u64], finishes: &[Trained], runs: &[Metrics]) -> Vec<String> {
-    let done = || finishes.iter().flatten();
-    let returns: Vec<f64> = done().map(|outcome| outcome.return_.unwrap_or(f64::NAN)).collect();
-    let violations: Vec<f64> = done().map(|outcome| outcome.violation_total).collect();
-    let walls: Vec<f64> = done().map(|outcome| outcome.wall_s).collect();
-    let peaks: Vec<f64> = runs.iter().map(training_metrics::peak_violation).collect();
-    let missing = seeds.iter().zip(finishes).filter(|(_, finish)| finish.is_err());
-    let missing: Vec<String> = missing.map(|(seed, _)| seed.to_string()).collect();
-    let mut row =
-        vec![setting.method.clone(), setting.name.clone(), returns.len().to_string(), missing.join(" ")];
-    for values in [&returns, &violations] {
-        if values.is_empty() {
-            row.extend(std::iter::repeat_n(String::new(), 5));
-            continue;
-        }
-        let (low, high) = interval([values], |[mean]| mean);
-        row.extend([mean(values), deviation(values), interquartile_mean(values), low, high].map(number));
-    }
-    row.push(number(mean(&peaks)));
-    row.push(format!("{:.2}", mean(&walls)));
-    row.extend(published(setting));
-    let reaches = setting
-        .published()
-        .filter(|_| setting.counts() && returns.len() == seeds.len())
-        .map(|[return_, violation]| mean(&returns) >= return_ && mean(&violations) <= violation);
-    row.push(reaches.map(|reaches| if reaches { "yes" } else { "no" }).unwrap_or_default().into());
-    row
-}
-
 /// As many digits as count.
-fn number(value: f64) -> String {
+pub fn number(value: f64) -> String {
     if value.is_finite() { format!("{value:.6}") } else { String::new() }
 }

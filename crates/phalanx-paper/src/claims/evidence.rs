@@ -121,26 +121,46 @@ impl Evidence {
     /// `column` of those rows; the reason if there is not one number.
     pub fn sample(&self, rows: &Rows, method: &str, column: &str) -> Result<Sample, String> {
         let (sheet, found) = self.rows(rows, method)?;
-        let mut sample = Sample { values: Vec::new(), absent: Vec::new() };
-        for row in found {
-            let value = sheet.number(row, column);
-            if value.is_finite() {
-                sample.values.push(value);
-                continue;
-            }
-            let (seed, status) = (sheet.text(row, "seed"), sheet.text(row, "status"));
-            let reason = if status.is_empty() || status == "finished" {
-                format!("no {column}")
-            } else {
-                status.into()
-            };
-            sample.absent.push(format!("{}, seed {seed}: {reason}", rows.label));
-        }
-        if sample.values.is_empty() {
-            return Err(format!("{} has no {column} for {}", rows.experiment, rows.label));
-        }
-        Ok(sample)
+        sample_of(sheet, &found, rows, column)
     }
+
+    /// The same without rows whose number is missing because a row with the same cell in the column `by` was
+    /// refused; and how many these are.
+    pub fn sample_beside_refused(
+        &self,
+        rows: &Rows,
+        method: &str,
+        column: &str,
+        by: &str,
+    ) -> Result<(Sample, usize), String> {
+        let (sheet, found) = self.rows(rows, method)?;
+        let was_refused = |row: &[String]| {
+            let mut same = sheet.rows.iter().filter(|other| sheet.text(other, by) == sheet.text(row, by));
+            same.any(|other| sheet.text(other, "status").starts_with("refused"))
+        };
+        let is_excused = |row: &&[String]| !sheet.number(row, column).is_finite() && was_refused(row);
+        let (excused, kept): (Vec<&[String]>, Vec<&[String]>) = found.into_iter().partition(is_excused);
+        Ok((sample_of(sheet, &kept, rows, column)?, excused.len()))
+    }
+}
+
+fn sample_of(sheet: &Sheet, found: &[&[String]], rows: &Rows, column: &str) -> Result<Sample, String> {
+    let mut sample = Sample { values: Vec::new(), absent: Vec::new() };
+    for row in found {
+        let value = sheet.number(row, column);
+        if value.is_finite() {
+            sample.values.push(value);
+            continue;
+        }
+        let (seed, status) = (sheet.text(row, "seed"), sheet.text(row, "status"));
+        let reason =
+            if status.is_empty() || status == "finished" { format!("no {column}") } else { status.into() };
+        sample.absent.push(format!("{}, seed {seed}: {reason}", rows.label));
+    }
+    if sample.values.is_empty() {
+        return Err(format!("{} has no {column} for {}", rows.experiment, rows.label));
+    }
+    Ok(sample)
 }
 
 /// Numbers are the same however they are written.

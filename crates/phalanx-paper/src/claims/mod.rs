@@ -5,6 +5,7 @@
 
 mod evidence;
 mod exact;
+mod holm;
 mod published;
 mod test;
 mod verdict;
@@ -16,9 +17,10 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 pub use evidence::{Evidence, Rows};
+pub use published::GROUP as PUBLISHED;
 use serde::{Deserialize, Serialize};
 pub use test::Test;
-pub use verdict::{Finding, Verdict, short};
+pub use verdict::{Estimate, Finding, Iqm, MISS, Verdict, short};
 
 use super::distinct;
 use super::setting::{LITERAL, OURS};
@@ -90,17 +92,25 @@ impl Claim {
         let judgement = |method: &&str| {
             Judgement::of(method, self.tests.iter().map(|test| test.judge(evidence, method)).collect())
         };
-        let judgements: Vec<Judgement> = methods.iter().map(judgement).collect();
-        let is_open = |it: &Judgement| matches!(it.verdict, Verdict::Fails | Verdict::Undecided);
         Judged {
             id: self.id.clone(),
             place: self.place.clone(),
             sentence: self.sentence.clone(),
             experiments: self.experiments().into_iter().map(String::from).collect(),
-            verdict: judgements.first().map_or(Verdict::Missing, |judgement| judgement.verdict),
-            why: if judgements.iter().any(is_open) { self.why.clone() } else { String::new() },
-            judgements,
+            verdict: Verdict::Missing,
+            why: String::new(),
+            judgements: methods.iter().map(judgement).collect(),
         }
+    }
+
+    /// What follows from the findings.
+    fn conclude(&self, judged: &mut Judged) {
+        for judgement in &mut judged.judgements {
+            judgement.verdict = Verdict::of_all(judgement.findings.iter().map(|finding| finding.verdict));
+        }
+        let is_open = |it: &Judgement| matches!(it.verdict, Verdict::Fails | Verdict::Undecided);
+        judged.verdict = judged.judgements.first().map_or(Verdict::Missing, |judgement| judgement.verdict);
+        judged.why = if judged.judgements.iter().any(is_open) { self.why.clone() } else { String::new() };
     }
 }
 
@@ -150,8 +160,24 @@ impl Judged {
     }
 }
 
-/// Judges all claims by what there is.
+/// Judges all claims by what there is: first the paper's own, then whether what it published is reached.
 pub fn judge(evidence: &Evidence) -> Vec<Judged> {
-    let judged = CLAIMS.all.iter().map(|claim| claim.judge(evidence)).collect::<Vec<_>>();
-    judged.into_iter().chain(published::judge(evidence)).collect()
+    judge_claims(&CLAIMS.all, evidence).into_iter().chain(published::judge(evidence)).collect()
+}
+
+fn judge_claims(claims: &[Claim], evidence: &Evidence) -> Vec<Judged> {
+    let mut judged: Vec<Judged> = claims.iter().map(|claim| claim.judge(evidence)).collect();
+    // A panel is an experiment, and a method trained for it.
+    let mut panels: BTreeMap<(&str, String), Vec<&mut Finding>> = BTreeMap::new();
+    for (claim, judged) in claims.iter().zip(&mut judged) {
+        for judgement in &mut judged.judgements {
+            for (test, finding) in claim.tests.iter().zip(&mut judgement.findings) {
+                let experiment = test.rows().first().map_or("", |rows| rows.id());
+                panels.entry((experiment, judgement.method.clone())).or_default().push(finding);
+            }
+        }
+    }
+    panels.values_mut().for_each(|panel| holm::correct(panel));
+    claims.iter().zip(&mut judged).for_each(|(claim, judged)| claim.conclude(judged));
+    judged
 }

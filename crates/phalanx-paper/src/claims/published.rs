@@ -9,6 +9,9 @@ use crate::setting::{OURS, Setting};
 use crate::sheet::Sheet;
 use phalanx_pictures::statistics::mean;
 
+/// What their names begin with.
+pub const GROUP: &str = "published";
+
 /// One claim for every experiment with figures to reach.
 pub fn judge(evidence: &Evidence) -> Vec<Judged> {
     ALL.iter()
@@ -42,7 +45,7 @@ fn of(experiment: &Experiment, evidence: &Evidence) -> Judged {
     let why: Vec<String> = parts.map(|(what, names)| format!("{what}: {}.", names.join("; "))).collect();
     let judgement = Judgement::of("all", findings);
     Judged {
-        id: format!("published.{}", experiment.id),
+        id: format!("{GROUP}.{}", experiment.id),
         place: experiment.label.clone(),
         sentence: format!("Our returns and violations reach the published ones. ({})", experiment.title),
         experiments: vec![experiment.id.clone()],
@@ -82,9 +85,10 @@ fn reaches(evidence: &Evidence, experiment: &str, method: &str, setting: &str) -
             let (goal, most) = (mean(&goal.values), mean(&most.values));
             let parts = [one(&return_, |value| value >= goal), one(&violation, |value| value <= most)];
             let text = |sample: &Sample, goal: f64| {
-                let Estimate { mean, low, high, seeds, .. } = Estimate::of_mean(&sample.values);
-                let [mean, low, high, goal] = [mean, low, high, goal].map(short);
-                format!("{mean} [{low}, {high}], published {goal}, {seeds} seeds")
+                let estimate = Estimate::of_mean(&sample.values);
+                let crosses =
+                    if estimate.low < goal && goal < estimate.high { " (in the interval)" } else { "" };
+                format!("{}, published {}{crosses}", estimate.text(), short(goal))
             };
             let numbers = format!("return {}; violation {}", text(&return_, goal), text(&violation, most));
             Finding { absent: return_.absent, ..Finding::plain(test, Verdict::of_all(parts), numbers) }

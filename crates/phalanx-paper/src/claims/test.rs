@@ -7,7 +7,7 @@ use std::fmt::{Display, Formatter};
 use serde::Deserialize;
 
 use super::evidence::{Evidence, Rows, Sample};
-use super::verdict::{Estimate, Finding, Verdict, short};
+use super::verdict::{Decision, Estimate, Finding, MISS, Verdict, short};
 use super::{CLAIMS, exact};
 use phalanx_pictures::statistics::mean;
 
@@ -41,10 +41,18 @@ pub enum Test {
     SomeSeedBelow { column: Column, which: Rows, share: f64, of: Rows },
     /// What is lost against a mean, as a share of it, is larger in one place than in another.
     LargerLoss { column: Column, larger: [Rows; 2], smaller: [Rows; 2] },
-    /// Two columns of one sheet: the mean of the first is larger.
+    /// Two columns of the same runs: on average the second is larger than the first.
     Rises { which: Rows, from: Column, to: Column },
-    /// In every row, a number is within a range. For what has no seeds.
-    Within { which: Rows, column: Column, low: f64, high: f64 },
+    /// In every row, a number is within a range. For what has no seeds. Rows without the number hold, too, where
+    /// what they would be compared with was refused: a row with the same cell in the column `refused`.
+    Within {
+        which: Rows,
+        column: Column,
+        low: f64,
+        high: f64,
+        #[serde(default)]
+        refused: Option<String>,
+    },
     /// In every row, one column is at most another. For what has no seeds.
     Bounded { which: Rows, column: Column, bound: Column },
     /// From row to row, a number falls to a share of what it was, or less. For what has no seeds.
@@ -116,7 +124,7 @@ impl Test {
                 format!("{loses} is larger in {here} than in {there}")
             }
             Test::Rises { which, from, to } => format!("{to} of {which} is above its {from}"),
-            Test::Within { which, column, low, high } => {
+            Test::Within { which, column, low, high, .. } => {
                 format!("{column} of {which} is between {low} and {high}")
             }
             Test::Bounded { which, column, bound } => {
@@ -145,20 +153,18 @@ impl Test {
         let sample = |rows: &Rows, column: &Column| evidence.sample(rows, method, &column.0);
         Ok(match self {
             Test::Above { column, more, less, by } => {
-                let verdict = |estimate: &Estimate, scale: f64| estimate.above(by * scale);
-                self.compare(sample(more, column)?, sample(less, column)?, verdict)
+                let decide = |estimate: &Estimate, scale: f64| estimate.above(by * scale);
+                self.compare(sample(more, column)?, sample(less, column)?, decide)
             }
             Test::Comparable { column, one, other, share } => {
-                let verdict = |estimate: &Estimate, scale: f64| estimate.within(share * scale);
-                self.compare(sample(one, column)?, sample(other, column)?, verdict)
+                let decide = |estimate: &Estimate, scale: f64| estimate.within(share * scale);
+                self.compare(sample(one, column)?, sample(other, column)?, decide)
             }
             Test::NotAbove { column, which, than, by } => {
-                let verdict = |estimate: &Estimate, scale: f64| estimate.at_most(by * scale);
-                self.compare(sample(which, column)?, sample(than, column)?, verdict)
+                let decide = |estimate: &Estimate, scale: f64| estimate.at_most(by * scale);
+                self.compare(sample(which, column)?, sample(than, column)?, decide)
             }
-            Test::Rises { which, from, to } => {
-                self.compare(sample(which, to)?, sample(which, from)?, |estimate, _| estimate.above(0.0))
-            }
+            Test::Rises { which, from, to } => self.rises(sample(which, from)?, sample(which, to)?),
             Test::SomeSeedBelow { column, which, share, of } => {
                 self.some_below(sample(which, column)?, *share, sample(of, column)?)
             }
@@ -174,8 +180,16 @@ impl Test {
                 let [kept, whole] = larger;
                 self.shares([a, of_a, sample(kept, column)?, sample(whole, column)?])
             }
-            Test::Within { which, column, low, high } => {
-                self.computed(sample(which, column)?, |values| exact::is_within(values, *low, *high))
+            Test::Within { which, column, low, high, refused } => {
+                let (sample, refused) = match refused {
+                    Some(by) => evidence.sample_beside_refused(which, method, &column.0, by)?,
+                    None => (sample(which, column)?, 0),
+                };
+                let mut finding = self.computed(sample, |values| exact::is_within(values, *low, *high));
+                if refused > 0 {
+                    finding.numbers += &format!("; {refused} more where the comparison itself was refused");
+                }
+                finding
             }
             Test::Decays { which, column, share } => {
                 self.computed(sample(which, column)?, |values| exact::decays(values, *share))
@@ -193,7 +207,7 @@ impl Test {
             }
             Test::OneOf { tests } => {
                 let findings: Vec<Finding> = tests.iter().map(|test| test.judge(evidence, method)).collect();
-                let verdict = Verdict::of_any(findings.iter().map(|finding| finding.verdict));
+                let verdict = one_of(&findings);
                 let numbers: Vec<&str> = findings.iter().map(|finding| finding.numbers.as_str()).collect();
                 let mut whole = Finding::plain(self.words(), verdict, numbers.join("; "));
                 whole.absent = findings.into_iter().flat_map(|finding| finding.absent).collect();
@@ -202,18 +216,34 @@ impl Test {
         })
     }
 
-    /// By the difference of the means; `verdict` is told what shares are of.
-    fn compare(&self, a: Sample, b: Sample, verdict: impl Fn(&Estimate, f64) -> Verdict) -> Finding {
+    /// By the difference of the means of different runs; `decide` is told what shares are of.
+    fn compare(&self, a: Sample, b: Sample, decide: impl Fn(&Estimate, f64) -> Decision) -> Finding {
         let estimate = Estimate::of([&a.values, &b.values], |[a, b]| a - b);
         let (one, other) = (mean(&a.values), mean(&b.values));
         let numbers = format!("{} against {}, difference {}", short(one), short(other), estimate.text());
-        let verdict = verdict(&estimate, other.abs());
-        self.finding(verdict, numbers, Some(estimate), [a.absent, b.absent].concat())
+        let decision = decide(&estimate, other.abs());
+        self.estimated(estimate, decision, numbers, [a.absent, b.absent].concat())
     }
 
-    fn single(&self, sample: Sample, verdict: impl Fn(&Estimate) -> Verdict) -> Finding {
+    /// By the mean of the differences: both numbers are of the same run.
+    fn rises(&self, from: Sample, to: Sample) -> Finding {
+        let absent = [to.absent, from.absent].concat();
+        if from.values.len() != to.values.len() {
+            return Finding {
+                absent,
+                ..Finding::plain(self.words(), Verdict::Missing, "not in pairs".into())
+            };
+        }
+        let differences: Vec<f64> = to.values.iter().zip(&from.values).map(|(to, from)| to - from).collect();
+        let estimate = Estimate::of_mean(&differences);
+        let [one, other] = [&to.values, &from.values].map(|values| short(mean(values)));
+        let numbers = format!("{one} against {other}, difference {}, in pairs", estimate.text());
+        self.estimated(estimate, estimate.above(0.0), numbers, absent)
+    }
+
+    fn single(&self, sample: Sample, decide: impl Fn(&Estimate) -> Decision) -> Finding {
         let estimate = Estimate::of_mean(&sample.values);
-        self.finding(verdict(&estimate), estimate.text(), Some(estimate), sample.absent)
+        self.estimated(estimate, decide(&estimate), estimate.text(), sample.absent)
     }
 
     /// What is lost is larger where a smaller share is kept.
@@ -224,13 +254,13 @@ impl Test {
         let (one, other) = (short(a / of_a), short(b / of_b));
         let numbers = format!("{one} kept against {other}, difference {}", estimate.text());
         let absent = samples.map(|sample| sample.absent).concat();
-        self.finding(estimate.above(0.0), numbers, Some(estimate), absent)
+        self.estimated(estimate, estimate.above(0.0), numbers, absent)
     }
 
     fn computed(&self, sample: Sample, holds: impl Fn(&[f64]) -> Option<bool>) -> Finding {
         let verdict = exact::verdict(holds(&sample.values));
         let numbers: Vec<String> = sample.values.iter().map(|&value| short(value)).collect();
-        self.finding(verdict, numbers.join(", "), None, sample.absent)
+        self.finding(verdict, numbers.join(", "), sample.absent)
     }
 
     /// One seed is enough; none proves nothing unless there were many.
@@ -245,20 +275,35 @@ impl Test {
         };
         let lowest = sample.values.iter().copied().fold(f64::INFINITY, f64::min);
         let numbers = format!("{below} of {count} seeds below {}, lowest {}", short(bound), short(lowest));
-        self.finding(verdict, numbers, None, [sample.absent, reference.absent].concat())
+        self.finding(verdict, numbers, [sample.absent, reference.absent].concat())
     }
 
-    fn finding(
+    fn estimated(
         &self,
-        verdict: Verdict,
+        estimate: Estimate,
+        decision: Decision,
         numbers: String,
-        estimate: Option<Estimate>,
-        mut absent: Vec<String>,
+        absent: Vec<String>,
     ) -> Finding {
+        let Decision { verdict, chance_for, chance_against } = decision;
+        let finding = self.finding(verdict, numbers, absent);
+        Finding { estimate: Some(estimate), chances: Some([chance_for, chance_against]), ..finding }
+    }
+
+    fn finding(&self, verdict: Verdict, numbers: String, mut absent: Vec<String>) -> Finding {
         absent.dedup();
         // Who diverges must not be judged by what is left.
         let verdict =
             if verdict == Verdict::Holds && !absent.is_empty() { Verdict::Undecided } else { verdict };
-        Finding { test: self.words(), verdict, numbers, estimate, absent }
+        Finding { absent, ..Finding::plain(self.words(), verdict, numbers) }
     }
+}
+
+/// Of several, one of which must hold: the more there are, the surer that one must be (Bonferroni).
+fn one_of(findings: &[Finding]) -> Verdict {
+    let miss = MISS / findings.len() as f64;
+    Verdict::of_any(findings.iter().map(|finding| match (finding.verdict, finding.chances) {
+        (Verdict::Holds, Some([chance_for, _])) if chance_for > miss => Verdict::Undecided,
+        (verdict, _) => verdict,
+    }))
 }

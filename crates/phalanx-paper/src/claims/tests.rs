@@ -1,7 +1,7 @@
 //! Judging on literal sheets: what holds, fails, is undecided and is missing.
 
 use super::test::Column;
-use super::{CLAIMS, Claim, Evidence, Judged, Rows, Test, Verdict, judge};
+use super::{CLAIMS, Claim, Evidence, Judged, Rows, Test, Verdict, judge, judge_claims};
 use crate::catalogue;
 use crate::setting::{LITERAL, OURS};
 use crate::sheet::Sheet;
@@ -52,41 +52,41 @@ fn verdict(test: &Test, a: &[f64], b: &[f64]) -> Verdict {
 #[test]
 fn more_is_told_from_less() {
     let test = Test::Above { column: "return".into(), more: a(), less: b(), by: 0.0 };
-    assert_eq!(verdict(&test, &[5.0, 5.1, 5.2], &[1.0, 1.1]), Verdict::Holds);
-    assert_eq!(verdict(&test, &[1.0, 1.1], &[5.0, 5.1, 5.2]), Verdict::Fails);
+    assert_eq!(verdict(&test, &[5.0, 5.1, 5.2], &[1.0, 1.1, 1.2]), Verdict::Holds);
+    assert_eq!(verdict(&test, &[1.0, 1.1, 1.2], &[5.0, 5.1, 5.2]), Verdict::Fails);
     assert_eq!(verdict(&test, &[1.0, 3.0], &[1.5, 2.5]), Verdict::Undecided);
     assert_eq!(verdict(&test, &[5.0], &[1.0]), Verdict::Undecided, "a seed is no evidence");
     assert_eq!(verdict(&test, &[], &[1.0]), Verdict::Missing);
     assert_eq!(test.judge(&Evidence::default(), OURS).numbers, "no results of trial");
     let clearly = Test::Above { column: "return".into(), more: a(), less: b(), by: 0.1 };
-    assert_eq!(verdict(&clearly, &[10.5, 10.6], &[10.0, 10.0]), Verdict::Fails);
-    assert_eq!(verdict(&clearly, &[11.5, 11.6], &[10.0, 10.0]), Verdict::Holds);
+    assert_eq!(verdict(&clearly, &[10.5, 10.55, 10.6], &[10.0, 10.0, 10.0]), Verdict::Fails);
+    assert_eq!(verdict(&clearly, &[11.5, 11.55, 11.6], &[10.0, 10.0, 10.0]), Verdict::Holds);
 }
 
 #[test]
 fn comparable_needs_the_whole_interval_inside_the_margin() {
     let test = Test::Comparable { column: "return".into(), one: a(), other: b(), share: 0.05 };
-    assert_eq!(verdict(&test, &[100.0, 101.0], &[100.0, 102.0]), Verdict::Holds);
-    assert_eq!(verdict(&test, &[80.0, 81.0], &[100.0, 101.0]), Verdict::Fails);
-    assert_eq!(verdict(&test, &[90.0, 110.0], &[100.0, 101.0]), Verdict::Undecided);
+    assert_eq!(verdict(&test, &[100.0, 101.0, 100.5], &[100.0, 102.0, 101.0]), Verdict::Holds);
+    assert_eq!(verdict(&test, &[80.0, 81.0, 80.5], &[100.0, 101.0, 100.5]), Verdict::Fails);
+    assert_eq!(verdict(&test, &[90.0, 110.0, 100.0], &[100.0, 101.0, 100.5]), Verdict::Undecided);
     assert_eq!(test.words(), "return of a is within 5 % of that of b", "the margin is said");
 }
 
 #[test]
 fn bounds_and_differences() {
     let at_most = Test::AtMost { column: "return".into(), which: a(), bound: 1.0 };
-    assert_eq!(verdict(&at_most, &[0.5, 1.0], &[]), Verdict::Holds);
-    assert_eq!(verdict(&at_most, &[1.5, 1.1], &[]), Verdict::Fails);
-    assert_eq!(verdict(&at_most, &[0.5, 1.1], &[]), Verdict::Undecided);
+    assert_eq!(verdict(&at_most, &[0.5, 0.6, 0.7], &[]), Verdict::Holds);
+    assert_eq!(verdict(&at_most, &[1.5, 1.4, 1.3], &[]), Verdict::Fails);
+    assert_eq!(verdict(&at_most, &[0.5, 0.9, 1.1], &[]), Verdict::Undecided);
     let more_than = Test::MoreThan { column: "return".into(), which: a(), bound: 1.0 };
-    assert_eq!(verdict(&more_than, &[1.5, 1.1], &[]), Verdict::Holds);
-    assert_eq!(verdict(&more_than, &[0.5, 1.0], &[]), Verdict::Undecided);
+    assert_eq!(verdict(&more_than, &[1.5, 1.4, 1.3], &[]), Verdict::Holds);
+    assert_eq!(verdict(&more_than, &[0.5, 0.9, 1.1], &[]), Verdict::Undecided);
     let not_above = Test::NotAbove { column: "return".into(), which: a(), than: b(), by: 0.0 };
     assert_eq!(verdict(&not_above, &[0.0, 0.0], &[0.0, 0.0]), Verdict::Holds);
-    assert_eq!(verdict(&not_above, &[1.0, 1.1], &[0.0, 0.0]), Verdict::Fails);
+    assert_eq!(verdict(&not_above, &[1.0, 1.05, 1.1], &[0.0, 0.0]), Verdict::Fails);
     let either = Test::OneOf { tests: vec![at_most, more_than] };
-    assert_eq!(verdict(&either, &[1.5, 1.1], &[]), Verdict::Holds);
-    assert_eq!(verdict(&either, &[0.5, 1.1], &[]), Verdict::Undecided);
+    assert_eq!(verdict(&either, &[1.5, 1.4, 1.3], &[]), Verdict::Holds);
+    assert_eq!(verdict(&either, &[0.5, 0.9, 1.1], &[]), Verdict::Undecided);
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn computed_numbers_have_no_seeds() {
     };
     assert_eq!(judge(falls("bound", "kappa", 0.1)).verdict, Verdict::Holds);
     assert_eq!(judge(falls("kappa", "bound", 0.1)).verdict, Verdict::Fails);
-    let within = |high| Test::Within { which: rows(), column: "error".into(), low: 0.0, high };
+    let within = |high| Test::Within { which: rows(), column: "error".into(), low: 0.0, high, refused: None };
     assert_eq!(judge(within(8.0)).verdict, Verdict::Holds);
     assert_eq!(judge(within(7.0)).verdict, Verdict::Fails);
     assert_eq!(judge(falls("nothing", "bound", 1.0)).verdict, Verdict::Missing);
@@ -151,16 +151,20 @@ fn claim() -> Claim {
     Claim { id, place, sentence, tests, why }
 }
 
+fn judged(evidence: &Evidence) -> Judged {
+    judge_claims(&[claim()], evidence).remove(0)
+}
+
 #[test]
 fn the_settings_as_published_are_judged_beside_ours_where_there_are_rows() {
     let ours: [(&str, &str, &[f64]); 2] = [(OURS, "a", &[2.0, 2.1]), (OURS, "b", &[1.0, 1.1])];
-    let alone = claim().judge(&evidence("trial", returns(&ours)));
+    let alone = judged(&evidence("trial", returns(&ours)));
     assert_eq!((alone.verdict, alone.judgements.len(), alone.why.as_str()), (Verdict::Holds, 1, ""));
     // One of the two settings is not enough for a second verdict.
     let half = [ours[0], ours[1], (LITERAL, "a", &[0.0, 0.1])];
-    assert_eq!(claim().judge(&evidence("trial", returns(&half))).judgements.len(), 1);
+    assert_eq!(judged(&evidence("trial", returns(&half))).judgements.len(), 1);
     let both = [half[0], half[1], half[2], (LITERAL, "b", &[1.0, 1.1])];
-    let both = claim().judge(&evidence("trial", returns(&both)));
+    let both = judged(&evidence("trial", returns(&both)));
     assert_eq!((both.verdict, both.judgements[1].verdict), (Verdict::Holds, Verdict::Fails));
     assert_eq!(both.why, "known", "one of the verdicts needs a reason");
 }
@@ -173,7 +177,7 @@ fn where_only_the_published_settings_count_their_verdict_does() {
     for row in &mut sheet.rows {
         row.push((row[0] == LITERAL).to_string());
     }
-    let judged = claim().judge(&evidence("trial", sheet));
+    let judged = judged(&evidence("trial", sheet));
     let methods: Vec<&str> = judged.judgements.iter().map(|judgement| judgement.method.as_str()).collect();
     assert_eq!((judged.verdict, methods), (Verdict::Fails, vec![LITERAL, OURS]));
 }
@@ -181,7 +185,7 @@ fn where_only_the_published_settings_count_their_verdict_does() {
 #[test]
 fn seeds_that_failed_are_named() {
     let rows: [(&str, &str, &[f64]); 2] = [(OURS, "a", &[2.0, f64::NAN, 2.1]), (OURS, "b", &[1.0, 1.1])];
-    let judged = claim().judge(&evidence("trial", returns(&rows)));
+    let judged = judged(&evidence("trial", returns(&rows)));
     assert_eq!(judged.judgements[0].findings[0].absent, ["a, seed 2: failed: diverged"]);
 }
 
@@ -229,10 +233,79 @@ fn panel(returns: &[f64], violations: &[f64]) -> Judged {
 #[test]
 fn published_figures_are_reached_by_means() {
     assert_eq!(panel(&[10.0, 10.2], &[0.0, 0.9]).verdict, Verdict::Holds);
-    assert_eq!(panel(&[10.0, 10.2], &[0.6, 0.9]).verdict, Verdict::Fails);
+    assert_eq!(panel(&[10.0, 10.2, 10.1], &[0.7, 0.8, 0.9]).verdict, Verdict::Fails);
     assert_eq!(panel(&[9.0, 10.2], &[0.0, 0.0]).verdict, Verdict::Undecided);
     assert_eq!(panel(&[10.2], &[0.0]).verdict, Verdict::Undecided);
     let short = panel(&[9.0, 9.0], &[0.0, 0.0]);
     assert_eq!((short.verdict, short.why.as_str()), (Verdict::Fails, "Not reached: κ = 1."));
     assert_eq!(panel(&[9.0, 10.2], &[0.0, 0.0]).why, "Undecided: κ = 1.");
+    let crossing = &panel(&[9.9, 10.3], &[0.0, 0.0]).judgements[0].findings[0].numbers;
+    assert!(crossing.contains("published 10.00 (in the interval)"), "{crossing}");
+}
+
+/// Of the same run, two numbers are compared run by run.
+#[test]
+fn runs_are_compared_with_themselves() {
+    let mut sheet = Sheet::new("method,setting,seed,status,before,after");
+    for (seed, before, after) in [("1", "1", "1.1"), ("2", "5", "5.1"), ("3", "9", "9.11")] {
+        sheet.push([OURS, "a", seed, "finished", before, after].map(String::from).into());
+    }
+    let test = Test::Rises { which: a(), from: "before".into(), to: "after".into() };
+    let finding = test.judge(&evidence("trial", sheet), OURS);
+    assert_eq!(finding.verdict, Verdict::Holds, "{}", finding.numbers);
+    assert!(finding.numbers.ends_with("3 seeds, in pairs"), "{}", finding.numbers);
+}
+
+/// Of two tests, one of which is enough, each has half of the error.
+#[test]
+fn one_of_several_tests_must_be_surer() {
+    let above = |bound| Test::MoreThan { column: "return".into(), which: a(), bound };
+    let returns = [1.0, 1.1, 1.2, 1.3];
+    // The interval ends at 0.945, with half of the error on each side at 0.88.
+    assert_eq!(verdict(&above(0.92), &returns, &[]), Verdict::Holds);
+    let either = |bound| Test::OneOf { tests: vec![above(bound), above(2.0)] };
+    assert_eq!(verdict(&either(0.92), &returns, &[]), Verdict::Undecided);
+    assert_eq!(verdict(&either(0.8), &returns, &[]), Verdict::Holds);
+}
+
+/// Two claims of a panel, of which one fails by little and the other by nothing that stands among both.
+#[test]
+fn failures_stand_among_the_tests_of_their_panel() {
+    let rows = |name: &str| Rows::setting("trial", name);
+    let claims = ["a", "b", "c"].map(|name| {
+        let tests = vec![Test::AtMost { column: "return".into(), which: rows(name), bound: 0.0 }];
+        Claim { id: format!("trial.{name}"), tests, ..claim() }
+    });
+    // t = 4.0 with 4 degrees of freedom: one-sided 0.008 ≤ 0.025/3; t = 3.0: 0.02 > 0.025/2.
+    let values = |t: f64| [-2.0, -1.0, 0.0, 1.0, 2.0].map(|x: f64| x + t * 0.5f64.sqrt());
+    let [strong, weak, none] = [4.0, 3.0, -9.0].map(values);
+    let sheet = returns(&[(OURS, "a", &strong), (OURS, "b", &weak), (OURS, "c", &none)]);
+    let judged = judge_claims(&claims, &evidence("trial", sheet.clone()));
+    let verdicts: Vec<Verdict> = judged.iter().map(|claim| claim.verdict).collect();
+    assert_eq!(verdicts, [Verdict::Fails, Verdict::Undecided, Verdict::Holds]);
+    let alone = judge_claims(&claims[1..2], &evidence("trial", sheet));
+    assert_eq!(alone[0].verdict, Verdict::Fails);
+}
+
+#[test]
+fn a_comparison_that_was_refused_supports_a_claim() {
+    let mut sheet = Sheet::new("world,kappa,relative,status");
+    for row in
+        [["small", "1", "0.3", "measured"], ["large", "1", "", "measured"], ["large", "9", "", "refused: x"]]
+    {
+        sheet.push(row.map(String::from).into());
+    }
+    let rows = of_method("trial", "").with("kappa", "1");
+    let judge = |refused: Option<&str>| {
+        let refused = refused.map(String::from);
+        let test =
+            Test::Within { which: rows.clone(), column: "relative".into(), low: 0.0, high: 0.5, refused };
+        test.judge(&evidence("trial", sheet.clone()), OURS)
+    };
+    assert_eq!(judge(None).verdict, Verdict::Undecided);
+    let found = judge(Some("world"));
+    assert_eq!(found.verdict, Verdict::Holds);
+    assert!(
+        found.absent.is_empty() && found.numbers.ends_with("1 more where the comparison itself was refused")
+    );
 }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use phalanx_pictures::statistics::{CONFIDENCE, interquartile_mean, interval, mean};
+use phalanx_pictures::statistics::{CONFIDENCE, Uncertainty, bootstrap, interquartile_mean, mean};
 
 /// What became of a claim; the first is nearest to holding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -43,19 +43,60 @@ impl Verdict {
     }
 }
 
+/// Errors that are allowed on each side of an interval.
+pub const MISS: f64 = (1.0 - CONFIDENCE) / 2.0;
+
+/// With fewer seeds an interquartile mean is no more robust than a mean.
+pub const SEEDS_FOR_IQM: usize = 10;
+
 /// A mean over seeds, or what several come to, with its uncertainty.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Estimate {
     /// Of the means.
     pub mean: f64,
-    /// The same of interquartile means.
-    pub iqm: f64,
-    /// Lower end of the bootstrap interval of `mean`.
+    /// Lower end of Welch's interval of `mean`.
     pub low: f64,
     /// Upper end.
     pub high: f64,
     /// The smaller number of seeds in it.
     pub seeds: usize,
+    /// The same of interquartile means, with its bootstrap interval, from ten seeds on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub iqm: Option<Iqm>,
+    #[serde(skip)]
+    uncertainty: Uncertainty,
+}
+
+/// What interquartile means come to, with a bootstrap interval; for information.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Iqm {
+    /// Of the interquartile means.
+    pub value: f64,
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+impl Iqm {
+    /// Where there are seeds enough.
+    pub fn of<const N: usize>(samples: [&[f64]; N], combine: impl Fn([f64; N]) -> f64) -> Option<Iqm> {
+        samples.iter().all(|sample| sample.len() >= SEEDS_FOR_IQM).then(|| {
+            let (low, high) = bootstrap(samples, interquartile_mean, &combine);
+            Iqm { value: combine(samples.map(interquartile_mean)), low, high }
+        })
+    }
+}
+
+/// What an estimate says of a claim.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Decision {
+    /// By the interval.
+    pub verdict: Verdict,
+    /// Probability of an estimate that speaks as much for the claim, or more, if it just failed.
+    pub chance_for: f64,
+    /// The same of one that speaks against it, if it just held.
+    pub chance_against: f64,
 }
 
 impl Estimate {
@@ -64,45 +105,59 @@ impl Estimate {
         Estimate::of([values], |[mean]| mean)
     }
 
-    /// Of what `combine` makes of the samples' means.
+    /// Of what `combine` makes of the means of samples from different runs.
     pub fn of<const N: usize>(samples: [&[f64]; N], combine: impl Fn([f64; N]) -> f64) -> Estimate {
-        let (low, high) = interval(samples, &combine);
-        let (mean, iqm) = (combine(samples.map(mean)), combine(samples.map(interquartile_mean)));
+        let uncertainty = Uncertainty::welch(samples, &combine);
+        let (mean, reach) = (combine(samples.map(mean)), uncertainty.half_width());
         let seeds = samples.iter().map(|values| values.len()).min().unwrap_or(0);
-        Estimate { mean, iqm, low, high, seeds }
+        let iqm = Iqm::of(samples, combine);
+        Estimate { mean, low: mean - reach, high: mean + reach, seeds, iqm, uncertainty }
     }
 
     /// Holds where the whole interval is above `bound`, fails where it is below.
-    pub fn above(&self, bound: f64) -> Verdict {
-        self.decided(self.low > bound, self.high < bound)
+    pub fn above(&self, bound: f64) -> Decision {
+        let excess = self.mean - bound;
+        self.decided([self.low > bound, self.high < bound], [excess, -excess])
     }
 
     /// Holds where no part of the interval is above `bound`, fails where all of it is.
-    pub fn at_most(&self, bound: f64) -> Verdict {
-        self.decided(self.high <= bound, self.low > bound)
+    pub fn at_most(&self, bound: f64) -> Decision {
+        let excess = self.mean - bound;
+        self.decided([self.high <= bound, self.low > bound], [-excess, excess])
     }
 
     /// Holds where the interval is inside ±`margin`, fails where it is outside.
-    pub fn within(&self, margin: f64) -> Verdict {
+    pub fn within(&self, margin: f64) -> Decision {
         let is_inside = -margin <= self.low && self.high <= margin;
-        self.decided(is_inside, self.low > margin || self.high < -margin)
+        let excess = self.mean.abs() - margin;
+        self.decided([is_inside, self.low > margin || self.high < -margin], [-excess, excess])
     }
 
-    /// One seed decides nothing.
-    fn decided(&self, holds: bool, fails: bool) -> Verdict {
-        match (holds, fails) {
+    /// One seed decides nothing. Distances: how far the estimate is on the claim's side, and on the other.
+    fn decided(&self, [holds, fails]: [bool; 2], distances: [f64; 2]) -> Decision {
+        let verdict = match (holds, fails) {
             _ if self.seeds < 2 => Verdict::Undecided,
             (true, _) => Verdict::Holds,
             (_, true) => Verdict::Fails,
             _ => Verdict::Undecided,
-        }
+        };
+        let [chance_for, chance_against] = distances.map(|distance| self.uncertainty.beyond(distance));
+        Decision { verdict, chance_for, chance_against }
     }
 
-    /// With interval, interquartile mean and seeds.
+    /// With interval and seeds, and the interquartile mean where there are enough.
     pub fn text(&self) -> String {
-        let [mean, low, high, iqm] = [self.mean, self.low, self.high, self.iqm].map(short);
+        let Estimate { mean, low, high, seeds, .. } = *self;
+        if seeds < 2 {
+            return format!("{}, {seeds} seed", short(mean));
+        }
         let percent = 100.0 * CONFIDENCE;
-        format!("{mean} [{low}, {high}] ({percent:.0} %), IQM {iqm}, {} seeds", self.seeds)
+        let [mean, low, high] = [mean, low, high].map(short);
+        let iqm = self.iqm.map(|Iqm { value, low, high }| {
+            let [value, low, high] = [value, low, high].map(short);
+            format!(", IQM {value} [{low}, {high}]")
+        });
+        format!("{mean} [{low}, {high}] ({percent:.0} %){}, {seeds} seeds", iqm.unwrap_or_default())
     }
 }
 
@@ -121,12 +176,15 @@ pub struct Finding {
     /// Seeds that are not in it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub absent: Vec<String>,
+    /// Probabilities of such an estimate by chance alone, for and against the claim.
+    #[serde(skip)]
+    pub chances: Option<[f64; 2]>,
 }
 
 impl Finding {
     /// Decided without an estimate; where there is nothing to judge by, `numbers` is the reason.
     pub fn plain(test: String, verdict: Verdict, numbers: String) -> Finding {
-        Finding { test, verdict, numbers, estimate: None, absent: Vec::new() }
+        Finding { test, verdict, numbers, estimate: None, absent: Vec::new(), chances: None }
     }
 }
 
@@ -146,16 +204,33 @@ mod tests {
 
     #[test]
     fn intervals_decide() {
-        let estimate = Estimate { mean: 0.3, iqm: 0.3, low: 0.1, high: 0.5, seeds: 3 };
-        let verdicts = |bound: f64| (estimate.above(bound), estimate.at_most(bound), estimate.within(bound));
-        assert_eq!(verdicts(0.05), (Verdict::Holds, Verdict::Fails, Verdict::Fails));
-        assert_eq!(verdicts(0.3), (Verdict::Undecided, Verdict::Undecided, Verdict::Undecided));
-        assert_eq!(verdicts(0.6), (Verdict::Fails, Verdict::Holds, Verdict::Holds));
+        let uncertainty = Uncertainty { error: 0.1, freedom: 4.0 };
+        let estimate = Estimate { mean: 0.3, low: 0.1, high: 0.5, seeds: 3, iqm: None, uncertainty };
+        let verdicts = |estimate: &Estimate, bound: f64| {
+            [estimate.above(bound), estimate.at_most(bound), estimate.within(bound)].map(|it| it.verdict)
+        };
+        assert_eq!(verdicts(&estimate, 0.05), [Verdict::Holds, Verdict::Fails, Verdict::Fails]);
+        assert_eq!(verdicts(&estimate, 0.3), [Verdict::Undecided; 3]);
+        assert_eq!(verdicts(&estimate, 0.6), [Verdict::Fails, Verdict::Holds, Verdict::Holds]);
         let alone = Estimate { seeds: 1, ..estimate };
-        assert_eq!((alone.above(0.0), alone.at_most(1.0), alone.within(1.0)), {
-            let undecided = Verdict::Undecided;
-            (undecided, undecided, undecided)
-        });
+        assert_eq!(verdicts(&alone, 0.0), [Verdict::Undecided; 3]);
+    }
+
+    /// A verdict by the interval is one by the chance of the estimate.
+    #[test]
+    fn chances_agree_with_intervals() {
+        let estimate = Estimate::of_mean(&[1.0, 1.5, 2.5, 2.0]);
+        for bound in [estimate.low, estimate.high] {
+            for (aside, side) in [(-1e-6, 0), (1e-6, 1)] {
+                let Decision { verdict, chance_for, chance_against } = estimate.above(bound + aside);
+                assert_eq!(verdict == Verdict::Holds, chance_for < MISS, "{bound} {side}");
+                assert_eq!(verdict == Verdict::Fails, chance_against < MISS, "{bound} {side}");
+            }
+        }
+        assert!(estimate.iqm.is_none());
+        let ten: Vec<f64> = (0..10).map(f64::from).collect();
+        assert_eq!(Estimate::of_mean(&ten).iqm.unwrap().value, 4.5);
+        assert_eq!(Estimate::of_mean(&[3.0]).text(), "3.000, 1 seed");
     }
 
     #[test]

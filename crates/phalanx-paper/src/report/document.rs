@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::gathered::CompleteExperiment;
 use super::template::fill;
-use super::{Report, base64, tables};
+use super::{Report, base64, counts, coverage, tables};
 use crate::claims::{CLAIMS, Finding, Judged, Verdict};
 use crate::distinct;
 
@@ -40,14 +40,20 @@ pub fn document(report: &Report) -> anyhow::Result<Value> {
         let said = verdict.word().trim_end_matches('s');
         json!({ "verdict": verdict, "count": count, "said": said })
     };
+    let [own, published] = report.claims_apart();
     let experiments = gathered.experiments.iter().map(|found| experiment(report, found));
     let untested = CLAIMS.untested.iter().map(|it| [&it.place, &it.sentence, &it.reason]);
     Ok(json!({
         "version": env!("CARGO_PKG_VERSION"),
         "commit": report.commit,
         "warning": report.warning(),
-        "number_of_claims": report.claims.len(),
-        "counts": report.counts().map(count),
+        "number_of_claims": own.len(),
+        "counts": counts(own.iter().copied()).map(count),
+        "number_of_published": published.len(),
+        "published_counts": counts(published.iter().copied()).map(count),
+        "number_of_all": report.claims.len(),
+        "counts_of_all": counts(&report.claims).map(count),
+        "coverage": coverage::table(),
         "gaps": report.gaps(),
         "groups": groups(report),
         "claims": report.claims.iter().map(|it| claim(report, it)).collect::<Vec<_>>(),

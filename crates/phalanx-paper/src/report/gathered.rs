@@ -13,6 +13,7 @@ use crate::claims::Evidence;
 use crate::context::Record;
 use crate::distinct;
 use crate::sheet::{Sheet, if_there};
+use crate::summary;
 
 /// Everything that a report is made of.
 #[derive(Debug)]
@@ -71,11 +72,15 @@ impl Gathered {
                 Some(record) if record.id != id => "holds a copy of another experiment",
                 Some(record) if !record.complete => "begun, but not complete",
                 Some(record) => {
+                    let mut sheets = sheets(&folder)?;
+                    if let Some(results) = sheets.get("results").filter(|results| summary::is_of(results)) {
+                        sheets.insert("summary".into(), summary::of(results));
+                    }
                     gathered.experiments.push(CompleteExperiment {
                         record,
                         title,
                         label,
-                        sheets: sheets(&folder)?,
+                        sheets,
                         figures: figures(&folder.join("figures"))?,
                         frames: with_extension(&folder.join("frames"), "png")?,
                     });

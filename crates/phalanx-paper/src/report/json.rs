@@ -1,9 +1,11 @@
 //! `claims.json`: everything that other programs may want to read.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
-use super::Report;
 use super::gathered::Absent;
+use super::{Report, counts};
 use crate::claims::{CLAIMS, Judged, Untested, Verdict};
 use crate::context::Record;
 
@@ -15,7 +17,10 @@ struct Document<'a> {
     length: String,
     /// Whether anything here counts.
     evidence: bool,
-    counts: std::collections::BTreeMap<&'static str, usize>,
+    /// Of the paper's own claims.
+    counts: BTreeMap<&'static str, usize>,
+    /// Of the claims that what it published is reached.
+    published: BTreeMap<&'static str, usize>,
     claims: &'a [Judged],
     untested: &'a [Untested],
     experiments: Vec<Experiment<'a>>,
@@ -44,12 +49,16 @@ pub fn write(report: &Report) -> anyhow::Result<String> {
         let (title, label, missing_seeds) = (&found.title, &found.label, found.failures());
         Experiment { id, title, label, command, commit, length, seeds, missing_seeds, wall_s, cores }
     });
+    let [own, published] = report.claims_apart().map(|claims| {
+        counts(claims).map(|(verdict, count): (Verdict, usize)| (verdict.word(), count)).into()
+    });
     let document = Document {
         version: env!("CARGO_PKG_VERSION"),
         commit: &report.commit,
         length: report.lengths().join(", "),
         evidence: report.warning().is_none(),
-        counts: report.counts().map(|(verdict, count): (Verdict, usize)| (verdict.word(), count)).into(),
+        counts: own,
+        published,
         claims: &report.claims,
         untested: &CLAIMS.untested,
         experiments: experiments.collect(),

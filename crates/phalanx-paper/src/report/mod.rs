@@ -2,6 +2,7 @@
 //! `report.html`.
 
 mod base64;
+mod coverage;
 mod document;
 mod gathered;
 pub mod in_memory;
@@ -36,6 +37,12 @@ pub fn write(root: &Path, commit: &str) -> anyhow::Result<Vec<PathBuf>> {
     let report = Report { commit: commit.into(), claims, gathered };
     let document = document::document(&report)?;
     durable::create_dirs(root).map_err(|error| Error::write(root, error))?;
+    for found in &report.gathered.experiments {
+        if let Some(summary) = found.sheets.get("summary") {
+            let file = root.join(&found.record.id).join("summary.csv");
+            durable::replace_bytes(&file, summary.to_csv().as_bytes())?;
+        }
+    }
     let mut files = Vec::new();
     for (name, text) in [
         ("claims.json", json::write(&report)?),
@@ -54,11 +61,17 @@ pub fn holds_experiments(root: &Path) -> phalanx::Result<bool> {
     Ok(!gathered::folders(root)?.is_empty())
 }
 
+/// How many claims have each verdict.
+fn counts<'a>(claims: impl IntoIterator<Item = &'a Judged> + Clone) -> [(Verdict, usize); 4] {
+    let count = |verdict| claims.clone().into_iter().filter(|claim| claim.verdict == verdict).count();
+    Verdict::ALL.map(|verdict| (verdict, count(verdict)))
+}
+
 impl Report {
-    /// How many claims have each verdict.
-    fn counts(&self) -> [(Verdict, usize); 4] {
-        Verdict::ALL
-            .map(|verdict| (verdict, self.claims.iter().filter(|claim| claim.verdict == verdict).count()))
+    /// The paper's own claims, and those that what it published is reached.
+    fn claims_apart(&self) -> [Vec<&Judged>; 2] {
+        let (published, own) = self.claims.iter().partition(|claim| claim.group() == claims::PUBLISHED);
+        [own, published]
     }
 
     /// Lengths of the training runs, each once.

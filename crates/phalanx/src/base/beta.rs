@@ -71,9 +71,15 @@ fn beta_fraction(a: f64, b: f64, x: f64) -> f64 {
     value
 }
 
+/// The probability that a variable with Student's law exceeds t.
+pub fn student_tail(freedom: f64, t: f64) -> f64 {
+    let beyond = 0.5 * regularised_beta(0.5 * freedom, 0.5, freedom / (freedom + t * t));
+    if t < 0.0 { 1.0 - beyond } else { beyond }
+}
+
 /// The t that a variable with Student's law exceeds with probability `miss` < ½.
 pub fn student_quantile(freedom: f64, miss: f64) -> f64 {
-    let exceeds = |t: f64| 0.5 * regularised_beta(0.5 * freedom, 0.5, freedom / (freedom + t * t));
+    let exceeds = |t: f64| student_tail(freedom, t);
     let mut high = 1.0;
     while high < 1e100 && exceeds(high) > miss {
         high *= 2.0;
@@ -113,6 +119,7 @@ mod tests {
             let student = StudentsT::new(0.0, 1.0, freedom).unwrap();
             for miss in [0.4, 0.05, 0.025, 1e-4] {
                 let (found, wanted) = (student_quantile(freedom, miss), student.inverse_cdf(1.0 - miss));
+                assert!((student_tail(freedom, -wanted) - 1.0 + miss).abs() < 1e-9);
                 assert!((found - wanted).abs() < 1e-7 * wanted, "{freedom} {miss}: {found}, {wanted}");
             }
         }
