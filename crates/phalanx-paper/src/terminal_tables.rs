@@ -23,7 +23,7 @@ pub fn shown(summary: &Sheet) -> Sheet {
             seeds(summary, row),
             text("iterations"),
             text("agent_steps"),
-            number("wall_s").is_finite().then(|| format!("{:.0}", number("wall_s"))).unwrap_or_default(),
+            if text("wall_s").is_empty() { String::new() } else { format!("{:.0}", number("wall_s")) },
         ]);
     }
     table

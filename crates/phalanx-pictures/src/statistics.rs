@@ -99,7 +99,7 @@ impl Uncertainty {
     /// Probability of an estimate that is `distance` or more above the truth.
     pub fn beyond(self, distance: f64) -> f64 {
         match self.error {
-            error if error == 0.0 => f64::from(u8::from(distance <= 0.0)),
+            0.0 => f64::from(u8::from(distance <= 0.0)),
             error => student_tail(self.freedom, distance / error),
         }
     }

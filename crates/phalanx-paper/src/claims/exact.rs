@@ -26,6 +26,13 @@ pub fn decays(values: &[f64], share: f64) -> Option<bool> {
     (values.len() > 1).then(|| values.windows(2).all(falls))
 }
 
+/// By what factor numbers grow over the last tenfold of what they depend on, between the two ends.
+pub fn last_growth(points: &[(f64, f64)]) -> Option<f64> {
+    let &(end, last) = points.last()?;
+    let &(_, before) = points.iter().rfind(|(x, _)| x * 10.0 <= end * (1.0 + ROUNDING))?;
+    Some(last / before)
+}
+
 /// Whether the last is at most `share` of the first.
 pub fn falls(values: &[f64], share: f64) -> Option<bool> {
     let (first, last) = (values.first()?, values.last()?);

@@ -38,7 +38,7 @@ mod tests {
 
     #[test]
     fn each_failure_has_to_stand_among_the_rest() {
-        let mut findings = vec![
+        let mut findings = [
             finding("a", Verdict::Fails, 0.001),
             finding("b", Verdict::Fails, 0.02),
             finding("c", Verdict::Holds, 0.9),
@@ -56,7 +56,7 @@ mod tests {
 
     #[test]
     fn one_that_falls_takes_the_next_ones_with_it() {
-        let mut findings = vec![finding("a", Verdict::Fails, 0.02), finding("b", Verdict::Fails, 0.022)];
+        let mut findings = [finding("a", Verdict::Fails, 0.02), finding("b", Verdict::Fails, 0.022)];
         correct(&mut findings.iter_mut().collect::<Vec<_>>());
         assert!(findings.iter().all(|finding| finding.verdict == Verdict::Undecided));
     }

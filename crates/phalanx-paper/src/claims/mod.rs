@@ -37,6 +37,8 @@ pub struct Claim {
     pub sentence: String,
     /// All must hold.
     pub tests: Vec<Test>,
+    /// If this holds, the claim is true without content, and not judged further.
+    pub vacuous: Option<Test>,
     /// Why it may fail, as far as that is known; shown where it does not hold.
     #[serde(default)]
     pub why: String,
@@ -75,7 +77,11 @@ pub static CLAIMS: LazyLock<Claims> =
 impl Claim {
     /// What it needs, each once, in the order of the tests.
     pub fn experiments(&self) -> Vec<&str> {
-        distinct(self.tests.iter().flat_map(Test::rows).map(Rows::id))
+        distinct(self.all_tests().flat_map(Test::rows).map(Rows::id))
+    }
+
+    fn all_tests(&self) -> impl Iterator<Item = &Test> {
+        self.tests.iter().chain(&self.vacuous)
     }
 
     fn judge(&self, evidence: &Evidence) -> Judged {
@@ -90,7 +96,7 @@ impl Claim {
             true => &[OURS],
         };
         let judgement = |method: &&str| {
-            Judgement::of(method, self.tests.iter().map(|test| test.judge(evidence, method)).collect())
+            Judgement::of(method, self.all_tests().map(|test| test.judge(evidence, method)).collect())
         };
         Judged {
             id: self.id.clone(),
@@ -106,9 +112,14 @@ impl Claim {
     /// What follows from the findings.
     fn conclude(&self, judged: &mut Judged) {
         for judgement in &mut judged.judgements {
-            judgement.verdict = Verdict::of_all(judgement.findings.iter().map(|finding| finding.verdict));
+            let (tests, vacuous) = judgement.findings.split_at(self.tests.len());
+            let is_vacuous = vacuous.iter().any(|finding| finding.verdict == Verdict::Holds);
+            judgement.verdict = match is_vacuous {
+                true => Verdict::Vacuous,
+                false => Verdict::of_all(tests.iter().map(|finding| finding.verdict)),
+            };
         }
-        let is_open = |it: &Judgement| matches!(it.verdict, Verdict::Fails | Verdict::Undecided);
+        let is_open = |it: &Judgement| !matches!(it.verdict, Verdict::Holds | Verdict::Missing);
         judged.verdict = judged.judgements.first().map_or(Verdict::Missing, |judgement| judgement.verdict);
         judged.why = if judged.judgements.iter().any(is_open) { self.why.clone() } else { String::new() };
     }

@@ -60,6 +60,9 @@ pub enum Test {
     /// In the last row, what a number is above another column is at most a share of that in the first. For
     /// what has no seeds.
     Falls { which: Rows, column: Column, above: Column, share: f64 },
+    /// From row to row, a number falls as a power of another, or faster: over the last tenfold of `along` what
+    /// is left, `column · along^exponent`, grows by a share at most. For what has no seeds.
+    Order { which: Rows, column: Column, along: Column, exponent: f64, share: f64 },
     /// One of them holds.
     OneOf { tests: Vec<Test> },
 }
@@ -91,7 +94,8 @@ impl Test {
             | Test::Within { which, .. }
             | Test::Bounded { which, .. }
             | Test::Decays { which, .. }
-            | Test::Falls { which, .. } => vec![which],
+            | Test::Falls { which, .. }
+            | Test::Order { which, .. } => vec![which],
             Test::LargerLoss { larger, smaller, .. } => larger.iter().chain(smaller).collect(),
             Test::OneOf { tests } => tests.iter().flat_map(Test::rows).collect(),
         }
@@ -137,6 +141,13 @@ impl Test {
                 let most = percent(*share);
                 let excess = format!("what {column} of {which} is above {above}");
                 format!("{excess} is in the last row at most {most} of that in the first")
+            }
+            Test::Order { which, column, along, exponent, share } => {
+                let product = format!("{column}·{along}^{exponent:.2}");
+                format!(
+                    "{product} of {which} grows by at most {} over the last tenfold of {along}",
+                    percent(*share)
+                )
             }
             Test::OneOf { tests } => tests.iter().map(Test::words).collect::<Vec<_>>().join(", or "),
         }
@@ -200,6 +211,17 @@ impl Test {
                 let values = pairs.map(|(value, floor)| value - floor).collect();
                 let excess = Sample { values, absent: [value.absent, floor.absent].concat() };
                 self.computed(excess, |values| exact::falls(values, *share))
+            }
+            Test::Order { which, column, along, exponent, share } => {
+                let (x, y) = (sample(which, along)?, sample(which, column)?);
+                let product = |(x, y): (&f64, &f64)| (*x, y * x.powf(*exponent));
+                let left: Vec<(f64, f64)> = x.values.iter().zip(&y.values).map(product).collect();
+                let growth = exact::last_growth(&left);
+                let numbers = growth.map_or("fewer than ten times the first".into(), |growth| {
+                    format!("a factor of {}", short(growth))
+                });
+                let holds = growth.map(|growth| growth <= 1.0 + share);
+                self.finding(exact::verdict(holds), numbers, [x.absent, y.absent].concat())
             }
             Test::Bounded { which, column, bound } => {
                 let (sheet, rows) = evidence.rows(which, method)?;

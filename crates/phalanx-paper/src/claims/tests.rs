@@ -148,7 +148,7 @@ fn computed_numbers_have_no_seeds() {
 fn claim() -> Claim {
     let tests = vec![Test::Above { column: "return".into(), more: a(), less: b(), by: 0.0 }];
     let [id, place, sentence, why] = ["trial.more", "fig:exp", "a is better.", "known"].map(String::from);
-    Claim { id, place, sentence, tests, why }
+    Claim { id, place, sentence, tests, vacuous: None, why }
 }
 
 fn judged(evidence: &Evidence) -> Judged {
@@ -308,4 +308,32 @@ fn a_comparison_that_was_refused_supports_a_claim() {
     assert!(
         found.absent.is_empty() && found.numbers.ends_with("1 more where the comparison itself was refused")
     );
+}
+
+#[test]
+fn an_order_is_an_upper_bound() {
+    let judge = |power: f64, share: f64| {
+        let mut sheet = Sheet::new("T,E");
+        for t in [10.0, 100.0, 1000.0f64] {
+            sheet.push(vec![t.to_string(), (3.0 * t.powf(power)).to_string()]);
+        }
+        let (column, along) = ("E".into(), "T".into());
+        Test::Order { which: of_method("trial", ""), column, along, exponent: 0.5, share }
+            .judge(&evidence("trial", sheet), OURS)
+            .verdict
+    };
+    assert_eq!(judge(-0.5, 0.01), Verdict::Holds);
+    assert_eq!(judge(-1.0, 0.01), Verdict::Holds, "faster is better");
+    assert_eq!(judge(-0.4, 0.2), Verdict::Fails, "10^0.1 is a factor of 1.26");
+    assert_eq!(judge(-0.4, 0.3), Verdict::Holds);
+}
+
+#[test]
+fn what_would_hold_anyway_is_vacuous() {
+    let sheet = returns(&[(OURS, "a", &[1.0, 1.1]), (OURS, "b", &[2.0, 2.1])]);
+    let at_most = |bound| Test::AtMost { column: "return".into(), which: a(), bound };
+    let claims = [99.0, 0.1].map(|bound| Claim { vacuous: Some(at_most(bound)), ..claim() });
+    let verdicts: Vec<Verdict> =
+        judge_claims(&claims, &evidence("trial", sheet)).iter().map(|claim| claim.verdict).collect();
+    assert_eq!(verdicts, [Verdict::Vacuous, Verdict::Fails]);
 }

@@ -10,6 +10,8 @@ use phalanx_pictures::statistics::{CONFIDENCE, Uncertainty, bootstrap, interquar
 pub enum Verdict {
     /// The interval is on the claim's side.
     Holds,
+    /// True, and without content: it would hold whatever happened.
+    Vacuous,
     /// The interval has both sides in it, or there are fewer than two seeds.
     Undecided,
     /// There are no results.
@@ -20,15 +22,26 @@ pub enum Verdict {
 
 impl Verdict {
     /// All, in the order in which they are counted.
-    pub const ALL: [Verdict; 4] = [Verdict::Holds, Verdict::Fails, Verdict::Undecided, Verdict::Missing];
+    pub const ALL: [Verdict; 5] =
+        [Verdict::Holds, Verdict::Fails, Verdict::Undecided, Verdict::Vacuous, Verdict::Missing];
 
     /// In a word.
     pub fn word(self) -> &'static str {
         match self {
             Verdict::Holds => "holds",
+            Verdict::Vacuous => "vacuous",
             Verdict::Fails => "fails",
             Verdict::Undecided => "undecided",
             Verdict::Missing => "missing",
+        }
+    }
+
+    /// In a word, of several: "3 hold, 1 vacuous".
+    pub fn word_of_many(self) -> &'static str {
+        match self {
+            Verdict::Holds => "hold",
+            Verdict::Fails => "fail",
+            other => other.word(),
         }
     }
 

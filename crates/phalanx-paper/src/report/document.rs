@@ -36,9 +36,7 @@ pub fn markdown(document: &Value) -> String {
 pub fn document(report: &Report) -> anyhow::Result<Value> {
     let gathered = &report.gathered;
     let count = |(verdict, count): (Verdict, usize)| {
-        // "3 hold, 1 fail".
-        let said = verdict.word().trim_end_matches('s');
-        json!({ "verdict": verdict, "count": count, "said": said })
+        json!({ "verdict": verdict, "count": count, "said": verdict.word_of_many() })
     };
     let [own, published] = report.claims_apart();
     let experiments = gathered.experiments.iter().map(|found| experiment(report, found));

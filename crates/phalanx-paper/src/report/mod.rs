@@ -62,7 +62,7 @@ pub fn holds_experiments(root: &Path) -> phalanx::Result<bool> {
 }
 
 /// How many claims have each verdict.
-fn counts<'a>(claims: impl IntoIterator<Item = &'a Judged> + Clone) -> [(Verdict, usize); 4] {
+fn counts<'a>(claims: impl IntoIterator<Item = &'a Judged> + Clone) -> [(Verdict, usize); 5] {
     let count = |verdict| claims.clone().into_iter().filter(|claim| claim.verdict == verdict).count();
     Verdict::ALL.map(|verdict| (verdict, count(verdict)))
 }
