@@ -35,9 +35,7 @@ pub fn markdown(document: &Value) -> String {
 /// Everything that the templates name.
 pub fn document(report: &Report) -> anyhow::Result<Value> {
     let gathered = &report.gathered;
-    let count = |(verdict, count): (Verdict, usize)| {
-        json!({ "verdict": verdict, "count": count, "said": verdict.word_of_many() })
-    };
+    let count = |(verdict, count): (Verdict, usize)| json!({ "verdict": verdict, "count": count, "said": verdict.word_of_many() });
     let [own, published] = report.claims_apart();
     let experiments = gathered.experiments.iter().map(|found| experiment(report, found));
     let untested = CLAIMS.untested.iter().map(|it| [&it.place, &it.sentence, &it.reason]);
