@@ -7,9 +7,31 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::context::ExperimentContext;
-use super::setting::Setting;
+use super::setting::{LITERAL, Setting};
 use super::visual::{self, Shown};
 use super::{baseline_table, cost, rate, samples, trained, truncation};
+
+/// An environment, and who is trained on it in all its panels.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Environment {
+    id: String,
+    /// The recommended settings.
+    ours: Learner,
+    /// What the published code does.
+    authors: Option<Learner>,
+}
+
+/// A preset with settings on top of it.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Learner {
+    preset: String,
+    #[serde(default)]
+    set: Vec<String>,
+    /// The most seeds that are run.
+    seeds: Option<usize>,
+}
 
 /// An experiment.
 #[derive(Debug, Deserialize)]
@@ -21,12 +43,17 @@ pub struct Experiment {
     pub title: String,
     /// Where the paper has it.
     pub label: String,
-    /// Preset of settings that name none.
+    /// Environment of settings that name no preset.
+    #[serde(default)]
+    environment: String,
+    /// Preset of settings that name none, where there is no environment.
     #[serde(default)]
     preset: String,
-    /// What every setting begins with.
+    /// What the panel holds fixed, on top of that.
     #[serde(default)]
     set: Vec<String>,
+    /// The most seeds that are run; all that are asked for by default.
+    seeds: Option<usize>,
     /// What is trained; empty if it is computed.
     #[serde(default)]
     pub settings: Vec<Setting>,
@@ -37,9 +64,23 @@ pub struct Experiment {
 
 /// All of them, in the order of the paper.
 pub static ALL: LazyLock<Vec<Experiment>> = LazyLock::new(|| {
-    let all: Vec<Experiment> = listed(include_str!("experiments.toml"), "experiment");
-    all.into_iter().map(Experiment::completed).collect()
+    let Catalogue { environments, experiments } = catalogue();
+    experiments.into_iter().map(|experiment| experiment.completed(&environments)).collect()
 });
+
+/// `experiments.toml`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Catalogue {
+    #[serde(rename = "environment")]
+    environments: Vec<Environment>,
+    #[serde(rename = "experiment")]
+    experiments: Vec<Experiment>,
+}
+
+fn catalogue() -> Catalogue {
+    toml::from_str(include_str!("experiments.toml")).expect("a test reads this file")
+}
 
 /// The entries called `name` of a file that is part of the program.
 pub fn listed<T: DeserializeOwned>(text: &str, name: &str) -> Vec<T> {
@@ -48,13 +89,26 @@ pub fn listed<T: DeserializeOwned>(text: &str, name: &str) -> Vec<T> {
 }
 
 impl Experiment {
-    fn completed(mut self) -> Self {
-        for setting in &mut self.settings {
-            setting.set.splice(..0, self.set.iter().cloned());
-            if setting.preset.is_empty() {
-                setting.preset.clone_from(&self.preset);
+    /// With everything that a setting leaves to its environment or to the experiment, and with the authors' runs.
+    fn completed(mut self, environments: &[Environment]) -> Self {
+        let environment = environments.iter().find(|environment| environment.id == self.environment);
+        let mut settings = Vec::new();
+        for setting in std::mem::take(&mut self.settings) {
+            let twin = setting.authors.then(|| setting.clone().of_authors());
+            for mut setting in std::iter::once(setting).chain(twin) {
+                let learner = environment.filter(|_| setting.preset.is_empty()).and_then(|environment| {
+                    if setting.method == LITERAL { environment.authors.as_ref() } else { Some(&environment.ours) }
+                });
+                let below = learner.map_or(&[][..], |learner| &learner.set);
+                setting.set.splice(..0, below.iter().chain(&self.set).cloned());
+                setting.seeds = setting.seeds.or(self.seeds).or(learner.and_then(|learner| learner.seeds));
+                if setting.preset.is_empty() {
+                    setting.preset = learner.map_or(&self.preset, |learner| &learner.preset).clone();
+                }
+                settings.push(setting);
             }
         }
+        self.settings = settings;
         self
     }
 
@@ -77,10 +131,10 @@ pub fn find(id: &str) -> Option<&'static Experiment> {
     ALL.iter().find(|experiment| experiment.id == id)
 }
 
-/// The setting of an experiment that is trained with a preset and called so.
-pub fn setting(id: &str, preset: &str, name: &str) -> anyhow::Result<Setting> {
+/// The setting of an experiment that a method is trained with and that is called so.
+pub fn setting(id: &str, method: &str, name: &str) -> anyhow::Result<Setting> {
     let settings = find(id).into_iter().flat_map(|experiment| &experiment.settings);
-    let found = settings.into_iter().find(|setting| setting.preset == preset && setting.name == name);
+    let found = settings.into_iter().find(|setting| setting.method == method && setting.name == name);
     found.cloned().ok_or_else(|| anyhow::anyhow!("{id} has no setting {name}"))
 }
 
@@ -90,6 +144,18 @@ mod tests {
 
     use super::*;
     use crate::context::Length;
+    use crate::setting::OURS;
+
+    #[test]
+    fn ours_is_one_setting_per_environment() {
+        for environment in &catalogue().environments {
+            let panels = ALL.iter().filter(|experiment| experiment.environment == environment.id);
+            let Learner { preset, set, .. } = &environment.ours;
+            for setting in panels.flat_map(|experiment| &experiment.settings).filter(|it| it.method == OURS) {
+                assert!(setting.preset == *preset && setting.set.starts_with(set), "{setting:?}");
+            }
+        }
+    }
 
     #[test]
     fn ids_are_distinct_and_every_setting_is_a_run() {

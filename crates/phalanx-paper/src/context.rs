@@ -222,7 +222,7 @@ impl ExperimentContext<'_> {
         let reproduction = self.reproduction;
         let mut jobs = Vec::new();
         for setting in settings {
-            for &seed in seeds {
+            for &seed in setting.seeds(seeds) {
                 jobs.push(Job {
                     name: format!("{}: {}, {}, seed {seed}", self.id, setting.method, setting.name),
                     folder: reproduction.run_folder(setting, seed)?,
@@ -240,7 +240,7 @@ impl ExperimentContext<'_> {
             }
         });
         let mut runs = trained.collect::<anyhow::Result<Vec<Trained>>>()?.into_iter();
-        Ok(settings.iter().map(|_| runs.by_ref().take(seeds.len()).collect()).collect())
+        Ok(settings.iter().map(|setting| runs.by_ref().take(setting.seeds(seeds).len()).collect()).collect())
     }
 
     /// The part called `name`: read from `parts/`, or made and written there; what another commit made is not

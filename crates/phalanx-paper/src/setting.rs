@@ -27,12 +27,17 @@ pub struct Setting {
     reported: Option<[f64; 2]>,
     /// Deviation of the reported return.
     pub return_sd: Option<f64>,
+    /// The most seeds that are run.
+    pub seeds: Option<usize>,
+    /// Whether the published code is run beside it.
+    #[serde(default)]
+    pub authors: bool,
 }
 
 /// The paper's method with the recommended settings.
 pub const OURS: &str = "ours";
-/// The paper's method as literally published, as far as that is known.
-pub const LITERAL: &str = "as published";
+/// What the published code does, as far as that is known.
+pub const LITERAL: &str = "authors";
 
 fn ours() -> String {
     OURS.into()
@@ -44,6 +49,16 @@ pub fn key_and_value(set: &str) -> (&str, &str) {
 }
 
 impl Setting {
+    /// The same with the published code, for information.
+    pub fn of_authors(self) -> Setting {
+        Setting { method: LITERAL.into(), reported: self.published(), published: None, ..self }
+    }
+
+    /// Those of `seeds` that are run.
+    pub fn seeds<'a>(&self, seeds: &'a [u64]) -> &'a [u64] {
+        &seeds[..self.seeds.map_or(seeds.len(), |most| most.min(seeds.len()))]
+    }
+
     /// Final return and total violation that the paper reports.
     pub fn published(&self) -> Option<[f64; 2]> {
         self.published.or(self.reported)

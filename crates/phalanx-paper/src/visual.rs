@@ -27,7 +27,7 @@ const EPISODES: u32 = 20;
 pub struct Shown {
     /// What was trained: a setting of another experiment.
     experiment: String,
-    preset: String,
+    method: String,
     setting: String,
     /// What stands above its pictures.
     title: String,
@@ -42,7 +42,7 @@ pub struct Shown {
 /// Draws the policies and writes `results.csv`.
 pub fn make(context: &ExperimentContext<'_>, all: &[Shown]) -> anyhow::Result<()> {
     let settings =
-        all.iter().map(|shown| catalogue::setting(&shown.experiment, &shown.preset, &shown.setting));
+        all.iter().map(|shown| catalogue::setting(&shown.experiment, &shown.method, &shown.setting));
     let settings = settings.collect::<anyhow::Result<Vec<Setting>>>()?;
     // Those of panels are shared, and there already if these were made.
     let runs = context.train(&settings, &[SEED])?.into_iter().flatten().zip(&settings);
