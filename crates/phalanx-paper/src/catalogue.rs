@@ -97,7 +97,11 @@ impl Experiment {
             let twin = setting.authors.then(|| setting.clone().of_authors());
             for mut setting in std::iter::once(setting).chain(twin) {
                 let learner = environment.filter(|_| setting.preset.is_empty()).and_then(|environment| {
-                    if setting.method == LITERAL { environment.authors.as_ref() } else { Some(&environment.ours) }
+                    if setting.method == LITERAL {
+                        environment.authors.as_ref()
+                    } else {
+                        Some(&environment.ours)
+                    }
                 });
                 let below = learner.map_or(&[][..], |learner| &learner.set);
                 setting.set.splice(..0, below.iter().chain(&self.set).cloned());
