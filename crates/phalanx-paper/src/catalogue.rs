@@ -20,6 +20,8 @@ struct Environment {
     ours: Learner,
     /// What the published code does.
     authors: Option<Learner>,
+    /// When the paper's runs ended.
+    published_iterations: usize,
 }
 
 /// A preset with settings on top of it.
@@ -54,6 +56,9 @@ pub struct Experiment {
     set: Vec<String>,
     /// The most seeds that are run; all that are asked for by default.
     seeds: Option<usize>,
+    /// When the paper's runs ended, if not with these.
+    #[serde(skip)]
+    pub published_iterations: Option<usize>,
     /// What is trained; empty if it is computed.
     #[serde(default)]
     pub settings: Vec<Setting>,
@@ -113,11 +118,22 @@ impl Experiment {
             }
         }
         self.settings = settings;
+        self.published_iterations = environment.map(|environment| environment.published_iterations);
         self
     }
 
+    /// Its settings by the figure that shows their curves: what the published code does has one of its own.
+    pub fn figures(&self) -> BTreeMap<&'static str, Vec<&Setting>> {
+        let mut figures: BTreeMap<&str, Vec<&Setting>> = BTreeMap::new();
+        for setting in &self.settings {
+            let name = if setting.method == LITERAL { "curves-authors" } else { "curves" };
+            figures.entry(name).or_default().push(setting);
+        }
+        figures
+    }
+
     /// Makes it, or what is missing of it. What is computed writes `results.csv` and figures itself.
-    pub fn make(&self, context: &ExperimentContext<'_>) -> anyhow::Result<()> {
+    pub fn make(&'static self, context: &ExperimentContext<'_>) -> anyhow::Result<()> {
         match self.id.as_str() {
             "table" => baseline_table::make(context),
             "rate" => rate::make(context),
@@ -125,7 +141,7 @@ impl Experiment {
             "samples" => samples::make(context),
             "cost" => cost::make(context),
             _ if !self.shown.is_empty() => visual::make(context, &self.shown),
-            _ => trained::make(context, &self.title, &self.settings),
+            _ => trained::make(context, self),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Where and how an experiment is made: its folder, its runs, and what is written beside the results.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +12,9 @@ use phalanx::run::{Job, JobOutcome, Outcome, Provenance, Registry};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::archive::{self, Archive, ArchivedRun, Fingerprint};
 use super::catalogue::Experiment;
+use super::distinct;
 use super::setting::Setting;
 use super::sheet::{Sheet, if_there};
 use phalanx_pictures::plot::{self, canvas};
@@ -99,8 +102,8 @@ pub struct Reproduction {
 /// Carries out jobs until all are done or the user wants to stop: one outcome per job, in their order.
 pub type RunJobs = Box<dyn Fn(&[Job]) -> anyhow::Result<Vec<JobOutcome>> + Sync>;
 
-/// A run that is finished, or why it failed.
-pub type Trained = std::result::Result<Outcome, String>;
+/// What a run came to, or why it failed.
+pub type Trained<T = ArchivedRun> = std::result::Result<T, String>;
 
 /// An experiment that is being made.
 pub struct ExperimentContext<'a> {
@@ -168,10 +171,25 @@ impl Reproduction {
 
     /// The folder of a run. Experiments that ask for the same run share it: panels have points in common.
     pub fn run_folder(&self, setting: &Setting, seed: u64) -> phalanx::Result<PathBuf> {
-        let config = setting.config(seed, self.length, &self.registry)?.to_toml();
-        let preset = setting.preset.replace('/', "-");
-        let name = format!("{preset}-{:08x}-seed{seed}", crc32c::crc32c(config.as_bytes()));
+        let checksum = archive::checksum(&setting.config(seed, self.length, &self.registry)?);
+        let name = format!("{}-{checksum}-seed{seed}", archive::slug(&setting.preset));
         Ok(self.root.join("runs").join(name))
+    }
+
+    /// Finished runs of earlier calls, and what is to be said of this program before it trains these presets.
+    pub fn archive<'a>(&self, presets: impl IntoIterator<Item = &'a str>) -> anyhow::Result<Archive> {
+        let mut archive = Archive::open(&self.root.join("archive"))?;
+        let commit = &self.provenance.commit;
+        // What is not whole is not kept for another commit.
+        let presets = presets.into_iter().filter(|_| self.length == Length::Whole);
+        for preset in distinct(presets).into_iter() {
+            if !archive.knows(preset, commit) {
+                let folder = self.root.join("runs").join(format!("fingerprint-{}", archive::slug(preset)));
+                let made = Fingerprint::of(preset, &self.registry, self.provenance.clone(), &folder)?;
+                archive.fingerprints.push(made);
+            }
+        }
+        Ok(archive)
     }
 
     /// Makes an experiment, or what is missing of it.
@@ -210,37 +228,101 @@ impl Reproduction {
     }
 }
 
+const BUSY: &str = "another process trains it; call again when it is done";
+
+/// Why a run in a folder does not count.
+fn foreign(commit: &str) -> String {
+    format!(
+        "trained by commit {commit}, which is not known to give the same bytes as this program; remove the \
+         folder to train again, or add the commit's short run to archive/fingerprints.csv"
+    )
+}
+
 impl ExperimentContext<'_> {
     /// A file of the experiment.
     pub fn file(&self, name: &str) -> PathBuf {
         self.reproduction.folder(self.id).join(name)
     }
 
-    /// Trains every setting with every seed: what each run came to, or why it failed, by setting, then by
-    /// seed.
+    /// Trains every setting with every seed, but for what the archive has: what each run came to, or why it
+    /// failed, by setting, then by seed.
     pub fn train(&self, settings: &[Setting], seeds: &[u64]) -> anyhow::Result<Vec<Vec<Trained>>> {
+        let Reproduction { provenance, .. } = self.reproduction;
+        let jobs = self.jobs(settings, seeds)?;
+        let mut archive =
+            self.reproduction.archive(settings.iter().map(|setting| setting.preset.as_str()))?;
+        let mut missing = Vec::new();
+        for (setting, job) in &jobs {
+            let config = archive::checksum(&job.config);
+            if archive.find(&setting.preset, &config, &provenance.commit)?.is_none() {
+                missing.push((setting, job.clone()));
+            }
+        }
+        let mut failures = BTreeMap::new();
+        for ((setting, job), outcome) in missing.iter().zip(self.outcomes(missing.iter().map(|it| &it.1))?) {
+            match outcome {
+                JobOutcome::Done(outcome) => {
+                    let run = ArchivedRun::of(&outcome, &job.config, &setting.set)?;
+                    let is_ours = archive.agree(&setting.preset, &run.commit, &provenance.commit);
+                    anyhow::ensure!(is_ours, "{}: {}", job.folder.display(), foreign(&run.commit));
+                    archive.add(&setting.preset, run)?;
+                }
+                JobOutcome::Failed(reason) => {
+                    failures.insert(job.folder.clone(), reason);
+                }
+                JobOutcome::Busy | JobOutcome::Stopped => {}
+            }
+        }
+        archive.write()?;
+        self.reproduction.check()?;
+        let mut trained = jobs.iter().map(|(setting, job)| {
+            let config = archive::checksum(&job.config);
+            Ok(
+                match (archive.find(&setting.preset, &config, &provenance.commit)?, failures.get(&job.folder))
+                {
+                    (Some(run), _) => Ok(run),
+                    (None, Some(reason)) => Err(reason.clone()),
+                    (None, None) => anyhow::bail!("{}: {BUSY}", job.name),
+                },
+            )
+        });
+        let by_setting = settings.iter().map(|it| trained.by_ref().take(it.seeds(seeds).len()).collect());
+        by_setting.collect()
+    }
+
+    /// The same where the folders of the runs are needed: what is only in the archive is trained once more.
+    pub fn train_in_folders(&self, settings: &[Setting], seed: u64) -> anyhow::Result<Vec<Trained<Outcome>>> {
+        let jobs = self.jobs(settings, &[seed])?;
+        let outcomes = self.outcomes(jobs.iter().map(|it| &it.1))?;
+        self.reproduction.check()?;
+        let trained = outcomes.into_iter().zip(&jobs).map(|(outcome, (_, job))| match outcome {
+            JobOutcome::Done(outcome) => Ok(Ok(*outcome)),
+            JobOutcome::Failed(reason) => Ok(Err(reason)),
+            JobOutcome::Busy | JobOutcome::Stopped => anyhow::bail!("{}: {BUSY}", job.name),
+        });
+        trained.collect()
+    }
+
+    /// A job per setting and seed, by setting, then by seed.
+    fn jobs<'s>(&self, settings: &'s [Setting], seeds: &[u64]) -> anyhow::Result<Vec<(&'s Setting, Job)>> {
         let reproduction = self.reproduction;
         let mut jobs = Vec::new();
         for setting in settings {
             for &seed in setting.seeds(seeds) {
-                jobs.push(Job {
+                let job = Job {
                     name: format!("{}: {}, {}, seed {seed}", self.id, setting.method, setting.name),
                     folder: reproduction.run_folder(setting, seed)?,
                     config: setting.config(seed, reproduction.length, &reproduction.registry)?,
-                });
+                };
+                jobs.push((setting, job));
             }
         }
-        let finishes = (reproduction.run_jobs)(&jobs)?;
-        reproduction.check()?;
-        let trained = finishes.into_iter().zip(&jobs).map(|(finish, job)| match finish {
-            JobOutcome::Done(outcome) => Ok(Ok(*outcome)),
-            JobOutcome::Failed(reason) => Ok(Err(reason)),
-            JobOutcome::Busy | JobOutcome::Stopped => {
-                anyhow::bail!("{}: another process trains it; call again when it is done", job.name)
-            }
-        });
-        let mut runs = trained.collect::<anyhow::Result<Vec<Trained>>>()?.into_iter();
-        Ok(settings.iter().map(|setting| runs.by_ref().take(setting.seeds(seeds).len()).collect()).collect())
+        Ok(jobs)
+    }
+
+    fn outcomes<'j>(&self, jobs: impl Iterator<Item = &'j Job>) -> anyhow::Result<Vec<JobOutcome>> {
+        let jobs: Vec<Job> = jobs.cloned().collect();
+        if jobs.is_empty() { Ok(Vec::new()) } else { (self.reproduction.run_jobs)(&jobs) }
     }
 
     /// The part called `name`: read from `parts/`, or made and written there; what another commit made is not

@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+mod archive;
 mod baseline_table;
 mod catalogue;
 mod claims;
@@ -9,6 +10,7 @@ mod context;
 mod cost;
 mod curves;
 mod drawing;
+mod estimate;
 mod models;
 mod rate;
 mod report;
@@ -39,6 +41,9 @@ pub fn reproduce(what: &[String], reproduction: &Reproduction) -> anyhow::Result
         return Err(Error::file(root, message).into());
     }
     own_folder::claim(root, "paper", is_made)?;
+    if reproduction.length == Length::Whole && !wanted.is_empty() {
+        (reproduction.print)(&estimate::words(&wanted, reproduction)?);
+    }
     for experiment in wanted {
         reproduction.check()?;
         (reproduction.print)(&format!("{}: {} ({})\n", experiment.id, experiment.title, experiment.label));

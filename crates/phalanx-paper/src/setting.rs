@@ -6,7 +6,7 @@ use serde::Deserialize;
 use super::context::Length;
 
 /// One point of a panel, or one line of a table; trained once for every seed.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Setting {
     /// Who is trained: [`OURS`], [`LITERAL`], or a baseline.
@@ -52,6 +52,12 @@ impl Setting {
     /// The same with the published code, for information.
     pub fn of_authors(self) -> Setting {
         Setting { method: LITERAL.into(), reported: self.published(), published: None, ..self }
+    }
+
+    /// Who is trained and what is varied.
+    pub fn title(&self) -> String {
+        let words = [&self.method, &self.name].into_iter().filter(|word| !word.is_empty());
+        words.map(String::as_str).collect::<Vec<_>>().join(": ")
     }
 
     /// Those of `seeds` that are run.

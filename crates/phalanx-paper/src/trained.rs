@@ -1,75 +1,75 @@
 //! Experiments that are training runs: from settings to results, a summary and curves.
 
-use phalanx::run::Outcome;
-
+use super::catalogue::Experiment;
 use super::context::{ExperimentContext, Trained};
 use super::curves::{self, Course};
 use super::setting::Setting;
 use super::sheet::Sheet;
 use super::summary;
-use super::training_metrics;
-use phalanx_pictures::plot::Metrics;
 
 /// Columns of `results.csv`: one row per run.
 const RESULTS: &str = "method,setting,preset,set,seed,status,return,objective,violation_total,violation_max,\
     violation_mean,violation_peak,violation_start,return_start,early_return,settled,iterations,wall_s,\
-    agent_steps,comm_bytes,published_return,published_violation,counts";
+    agent_steps,comm_bytes,published_return,published_violation,counts,commit";
 
-/// Trains the settings, writes `results.csv` and `summary.csv`, and draws `figures/curves`.
-pub fn make(context: &ExperimentContext<'_>, title: &str, settings: &[Setting]) -> anyhow::Result<()> {
-    let finishes = context.train(settings, &context.reproduction.seeds)?;
+/// Trains the settings, writes `results.csv` and `summary.csv`, and draws their curves.
+pub fn make(context: &ExperimentContext<'_>, experiment: &'static Experiment) -> anyhow::Result<()> {
+    let trained = context.train(&experiment.settings, &context.reproduction.seeds)?;
     let mut results = Sheet::new(RESULTS);
-    let mut courses = Vec::new();
-    let single_method = settings.iter().all(|setting| setting.method == settings[0].method);
-    for (setting, finishes) in settings.iter().zip(&finishes) {
-        let mut runs = Vec::new();
-        for (&seed, finish) in context.reproduction.seeds.iter().zip(finishes) {
-            let metrics = finish.as_ref().ok().map(|outcome| Metrics::read(&outcome.run)).transpose()?;
-            results.push(result(setting, seed, finish, metrics.as_ref()));
-            runs.extend(metrics);
+    for (setting, trained) in experiment.settings.iter().zip(&trained) {
+        for (&seed, run) in context.reproduction.seeds.iter().zip(trained) {
+            results.push(result(setting, seed, run));
         }
-        let name = &setting.name;
-        let label = if single_method { name.clone() } else { format!("{}: {name}", setting.method) };
-        courses.push(Course { setting, label: label.trim_end_matches(": ").into(), runs });
+    }
+    let mut figures = Vec::new();
+    for (name, shown) in experiment.figures() {
+        let is_single_method = shown.iter().all(|setting| setting.method == shown[0].method);
+        let course = |setting: &'static Setting, trained: &[Trained]| Course {
+            setting,
+            label: if is_single_method { setting.name.clone() } else { setting.title() },
+            runs: trained.iter().flatten().cloned().collect(),
+        };
+        let all = experiment.settings.iter().zip(&trained);
+        let courses =
+            all.filter(|(setting, _)| shown.contains(setting)).map(|(setting, runs)| course(setting, runs));
+        let courses: Vec<Course<'_>> = courses.collect();
+        figures.push((name, curves::figure(&experiment.title, &courses, experiment.published_iterations)));
     }
     let summary = summary::of(&results);
     context.sheet("results.csv", &results)?;
     context.sheet("summary.csv", &summary)?;
-    context.figures(vec![("curves", curves::figure(title, &courses))])?;
+    context.figures(figures)?;
     (context.reproduction.print)(&super::terminal_tables::summary(&summary));
     Ok(())
 }
 
-fn result(setting: &Setting, seed: u64, finish: &Trained, metrics: Option<&Metrics>) -> Vec<String> {
+fn result(setting: &Setting, seed: u64, trained: &Trained) -> Vec<String> {
     let mut row = vec![
         setting.method.clone(),
         setting.name.clone(),
         setting.preset.clone(),
         setting.set.join(" "),
         seed.to_string(),
-        finish.as_ref().map_or_else(|reason| format!("failed: {reason}"), |_| "finished".into()),
+        trained.as_ref().map_or_else(|reason| format!("failed: {reason}"), |_| "finished".into()),
     ];
-    match finish {
-        Ok(outcome) => {
-            let Outcome { objective, violation_total, violation_max, violation_mean, wall_s, .. } = *outcome;
-            row.push(outcome.return_.map(number).unwrap_or_default());
-            row.extend([objective, violation_total, violation_max, violation_mean].map(number));
-            let course = [
-                training_metrics::peak_violation,
-                training_metrics::violation_at_start,
-                training_metrics::return_at_start,
-                training_metrics::early_return,
-                training_metrics::settled,
-            ];
-            row.extend(course.map(|quantity| number(metrics.map_or(f64::NAN, quantity))));
-            row.push(outcome.iterations.to_string());
-            row.push(format!("{wall_s:.2}"));
-            row.extend([outcome.agent_steps, outcome.comm_bytes].map(|count| count.to_string()));
+    match trained {
+        Ok(run) => {
+            let optional = |value: Option<f64>| value.map(number).unwrap_or_default();
+            row.push(optional(run.return_));
+            row.extend(
+                [run.objective, run.violation_total, run.violation_max, run.violation_mean].map(number),
+            );
+            row.extend([run.violation_peak, run.violation_start, run.return_start].map(optional));
+            row.extend([run.early_return, run.settled].map(optional));
+            row.push(run.iterations.to_string());
+            row.push(format!("{:.2}", run.wall_s));
+            row.extend([run.agent_steps, run.comm_bytes].map(|count| count.to_string()));
         }
         Err(_) => row.extend(std::iter::repeat_n(String::new(), 14)),
     }
     row.extend(published(setting));
     row.push(setting.counts().to_string());
+    row.push(trained.as_ref().map_or(String::new(), |run| run.commit.clone()));
     row
 }
 

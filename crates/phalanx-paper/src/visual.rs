@@ -45,7 +45,7 @@ pub fn make(context: &ExperimentContext<'_>, all: &[Shown]) -> anyhow::Result<()
         all.iter().map(|shown| catalogue::setting(&shown.experiment, &shown.method, &shown.setting));
     let settings = settings.collect::<anyhow::Result<Vec<Setting>>>()?;
     // Those of panels are shared, and there already if these were made.
-    let runs = context.train(&settings, &[SEED])?.into_iter().flatten().zip(&settings);
+    let runs = context.train_in_folders(&settings, SEED)?.into_iter().zip(&settings);
     let runs = runs.map(|(run, setting)| run.map_err(|reason| anyhow::anyhow!("{}: {reason}", setting.name)));
     let runs = runs.collect::<anyhow::Result<Vec<Outcome>>>()?;
     let mut results = Sheet::new(COLUMNS);

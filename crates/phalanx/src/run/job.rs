@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use super::{Config, Outcome};
 
 /// A run to be carried out.
+#[derive(Debug, Clone)]
 pub struct Job {
     /// What it is called in messages; no two have the same.
     pub name: String,

@@ -1,0 +1,366 @@
+//! Finished training runs in a kilobyte each, in `archive/`: tables, claims and figures are made from them alone, so that the
+//! experiments can be run in parts, and drawn again without running.
+//!
+//! A run counts if its commit gives the bytes of this program: both are known by a short run of the preset, whose checksum is
+//! its fingerprint (`archive/fingerprints.csv`).
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use phalanx::base::durable;
+use phalanx::run::{Config, Outcome, Provenance, Registry, Run, Session};
+use phalanx::{Error, Result};
+use phalanx_pictures::plot::{Metrics, Point};
+use phalanx_pictures::statistics::mean;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::sheet::if_there;
+use super::training_metrics;
+
+/// A finished run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ArchivedRun {
+    /// Checksum of its configuration.
+    pub config: String,
+    /// Settings on top of the preset, for people.
+    pub set: String,
+    pub seed: u64,
+    /// The program that trained it.
+    pub commit: String,
+    pub iterations: usize,
+    pub wall_s: f64,
+    pub agent_steps: u64,
+    pub comm_bytes: u64,
+    #[serde(rename = "return")]
+    pub return_: Option<f64>,
+    pub objective: f64,
+    pub violation_total: f64,
+    pub violation_max: f64,
+    pub violation_mean: f64,
+    pub violation_peak: Option<f64>,
+    pub violation_start: Option<f64>,
+    pub return_start: Option<f64>,
+    pub early_return: Option<f64>,
+    pub settled: Option<f64>,
+    pub returns: TrainingCurve,
+    pub violations: TrainingCurve,
+}
+
+/// Means over equal parts of training, with four digits; parts without a number are NaN.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct TrainingCurve(pub Vec<f64>);
+
+/// Parts of a curve.
+const WINDOWS: usize = 60;
+
+impl TrainingCurve {
+    fn of(values: &[f64]) -> TrainingCurve {
+        let windows = WINDOWS.min(values.len());
+        let bound = |k: usize| k * values.len() / windows.max(1);
+        TrainingCurve((0..windows).map(|k| digits(mean(&values[bound(k)..bound(k + 1)]), 4)).collect())
+    }
+
+    /// Against a quantity that grows evenly to `end` over training: each value at the middle of its part.
+    pub fn points(&self, end: f64) -> Vec<Point> {
+        let width = end / self.0.len().max(1) as f64;
+        self.0.iter().enumerate().map(|(k, &value)| ((k as f64 + 0.5) * width, value)).collect()
+    }
+}
+
+impl Serialize for TrainingCurve {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        let words: Vec<String> = self.0.iter().map(f64::to_string).collect();
+        serializer.serialize_str(&words.join(" "))
+    }
+}
+
+impl<'de> Deserialize<'de> for TrainingCurve {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let values = text.split_whitespace().map(str::parse).collect::<std::result::Result<_, _>>();
+        values.map(TrainingCurve).map_err(serde::de::Error::custom)
+    }
+}
+
+/// So many significant digits.
+fn digits(value: f64, count: usize) -> f64 {
+    format!("{value:.*e}", count - 1).parse().unwrap_or(f64::NAN)
+}
+
+/// Six decimals, as tables have; none if it is no number.
+fn rounded(value: f64) -> Option<f64> {
+    value.is_finite().then(|| (1e6 * value).round() / 1e6)
+}
+
+impl ArchivedRun {
+    /// What is kept of the run in the folder of `outcome`.
+    pub fn of(outcome: &Outcome, config: &Config, set: &[String]) -> Result<ArchivedRun> {
+        let metrics = Metrics::read(&outcome.run)?;
+        let course = |quantity: fn(&Metrics) -> f64| rounded(quantity(&metrics));
+        let result = |value: f64| rounded(value).unwrap_or(f64::NAN);
+        Ok(ArchivedRun {
+            config: checksum(config),
+            set: set.join(" "),
+            seed: outcome.seed,
+            commit: commit_of(&outcome.run)?,
+            iterations: outcome.iterations,
+            wall_s: (100.0 * outcome.wall_s).round() / 100.0,
+            agent_steps: outcome.agent_steps,
+            comm_bytes: outcome.comm_bytes,
+            return_: outcome.return_.and_then(rounded),
+            objective: result(outcome.objective),
+            violation_total: result(outcome.violation_total),
+            violation_max: result(outcome.violation_max),
+            violation_mean: result(outcome.violation_mean),
+            violation_peak: course(training_metrics::peak_violation),
+            violation_start: course(training_metrics::violation_at_start),
+            return_start: course(training_metrics::return_at_start),
+            early_return: course(training_metrics::early_return),
+            settled: course(training_metrics::settled),
+            returns: TrainingCurve::of(&metrics.return_),
+            violations: TrainingCurve::of(&metrics.violation_total),
+        })
+    }
+}
+
+/// The checksum that a configuration is known by.
+pub fn checksum(config: &Config) -> String {
+    format!("{:08x}", crc32c::crc32c(config.to_toml().as_bytes()))
+}
+
+/// A preset's name as part of a file's.
+pub fn slug(preset: &str) -> String {
+    preset.replace('/', "-")
+}
+
+/// The commit that a run's folder names.
+fn commit_of(run: &Path) -> Result<String> {
+    #[derive(Deserialize)]
+    struct Meta {
+        commit: String,
+    }
+    let file = run.join("meta.json");
+    let text = std::fs::read_to_string(&file).map_err(|error| Error::file(&file, error.to_string()))?;
+    let meta: Meta = serde_json::from_str(&text).map_err(|error| Error::file(&file, error.to_string()))?;
+    Ok(meta.commit)
+}
+
+/// What a commit's short run of a preset gives.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fingerprint {
+    pub preset: String,
+    pub commit: String,
+    /// CRC-32C of `metrics.csv` and `policy.safetensors`.
+    pub fingerprint: String,
+}
+
+/// Settings of that run: `phalanx train PRESET` with these leaves the same two files.
+const SHORT_RUN: [(&str, &str); 3] = [("iterations", "2"), ("seed", "1"), ("evaluation.episodes", "3")];
+
+impl Fingerprint {
+    /// That of the running program, which `provenance` names. `folder` is used for the run, and removed.
+    pub fn of(
+        preset: &str,
+        registry: &Registry,
+        provenance: Provenance,
+        folder: &Path,
+    ) -> Result<Fingerprint> {
+        let config = Config::preset(preset)?.with_registry(registry.clone()).with_all(SHORT_RUN)?;
+        let commit = provenance.commit.clone();
+        // What an interrupted call left.
+        let _ = std::fs::remove_dir_all(folder);
+        Run::begin(Session::new(&config)?, folder, provenance)?.train(&Default::default(), |_| {})?;
+        let mut sum = 0;
+        for name in ["metrics.csv", "policy.safetensors"] {
+            let file = folder.join(name);
+            let bytes = std::fs::read(&file).map_err(|error| Error::file(&file, error.to_string()))?;
+            sum = crc32c::crc32c_append(sum, &bytes);
+        }
+        let _ = std::fs::remove_dir_all(folder);
+        Ok(Fingerprint { preset: preset.into(), commit, fingerprint: format!("{sum:08x}") })
+    }
+}
+
+/// Runs and fingerprints in a folder.
+#[derive(Debug)]
+pub struct Archive {
+    folder: PathBuf,
+    pub fingerprints: Vec<Fingerprint>,
+    /// By preset.
+    runs: BTreeMap<String, Vec<ArchivedRun>>,
+}
+
+const FINGERPRINTS: &str = "fingerprints.csv";
+
+impl Archive {
+    /// What is in the folder; nothing if there is none.
+    pub fn open(folder: &Path) -> Result<Archive> {
+        let fingerprints = read_rows(&folder.join(FINGERPRINTS))?;
+        Ok(Archive { folder: folder.into(), fingerprints, runs: BTreeMap::new() })
+    }
+
+    /// The runs of a preset.
+    pub fn runs(&mut self, preset: &str) -> Result<&mut Vec<ArchivedRun>> {
+        if !self.runs.contains_key(preset) {
+            let rows = read_rows(&self.folder.join(slug(preset) + ".csv"))?;
+            self.runs.insert(preset.into(), rows);
+        }
+        Ok(self.runs.entry(preset.into()).or_default())
+    }
+
+    /// What the short run of a preset gave with a commit.
+    fn fingerprint(&self, preset: &str, commit: &str) -> Option<&str> {
+        let mut all = self.fingerprints.iter();
+        let found = all.find(|known| known.preset == preset && known.commit == commit)?;
+        Some(&found.fingerprint)
+    }
+
+    /// Whether two commits give the same bytes.
+    pub fn agree(&self, preset: &str, one: &str, other: &str) -> bool {
+        one == other || {
+            let [one, other] = [one, other].map(|commit| self.fingerprint(preset, commit));
+            one.is_some() && one == other
+        }
+    }
+
+    /// Whether the short run of a preset is known with a commit.
+    pub fn knows(&self, preset: &str, commit: &str) -> bool {
+        self.fingerprint(preset, commit).is_some()
+    }
+
+    /// The run with a configuration, of a commit that gives the bytes of `commit`.
+    pub fn find(&mut self, preset: &str, config: &str, commit: &str) -> Result<Option<ArchivedRun>> {
+        let found: Vec<ArchivedRun> =
+            self.runs(preset)?.iter().filter(|run| run.config == config).cloned().collect();
+        Ok(found.into_iter().find(|run| self.agree(preset, &run.commit, commit)))
+    }
+
+    /// Adds a run in place of an earlier one with its configuration.
+    pub fn add(&mut self, preset: &str, run: ArchivedRun) -> Result<()> {
+        let runs = self.runs(preset)?;
+        runs.retain(|earlier| earlier.config != run.config);
+        runs.push(run);
+        runs.sort_by(|one, other| (&one.set, one.seed).cmp(&(&other.set, other.seed)));
+        Ok(())
+    }
+
+    /// Writes everything that was looked at.
+    pub fn write(&mut self) -> Result<()> {
+        durable::create_dirs(&self.folder).map_err(|error| Error::write(&self.folder, error))?;
+        self.fingerprints
+            .sort_by(|one, other| (&one.preset, &one.commit).cmp(&(&other.preset, &other.commit)));
+        write_rows(&self.folder.join(FINGERPRINTS), &self.fingerprints)?;
+        let kept = self.runs.iter().filter(|(_, runs)| !runs.is_empty());
+        kept.into_iter()
+            .try_for_each(|(preset, runs)| write_rows(&self.folder.join(slug(preset) + ".csv"), runs))
+    }
+}
+
+fn read_rows<T: DeserializeOwned>(file: &Path) -> Result<Vec<T>> {
+    let Some(text) = if_there(file, std::fs::read(file))? else { return Ok(Vec::new()) };
+    let rows = csv::Reader::from_reader(&*text).into_deserialize().collect::<std::result::Result<_, _>>();
+    rows.map_err(|error| Error::file(file, format!("cannot be read: {error}")))
+}
+
+fn write_rows<T: Serialize>(file: &Path, rows: &[T]) -> Result<()> {
+    let failed = |error: String| Error::file(file, error);
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    for row in rows {
+        writer.serialize(row).map_err(|error| failed(error.to_string()))?;
+    }
+    let bytes = writer.into_inner().map_err(|error| failed(error.to_string()))?;
+    durable::replace_bytes(file, &bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::distinct;
+
+    fn run(config: &str, commit: &str) -> ArchivedRun {
+        ArchivedRun {
+            config: config.into(),
+            set: "kappa=1 constraint=[{ kind = \"a\", at_least = 1 }]".into(),
+            seed: 3,
+            commit: commit.into(),
+            iterations: 400,
+            wall_s: 1.25,
+            agent_steps: 500_000,
+            comm_bytes: 7,
+            return_: None,
+            objective: 0.1,
+            violation_total: 0.0,
+            violation_max: 0.0,
+            violation_mean: 0.0,
+            violation_peak: Some(1e-6),
+            violation_start: None,
+            return_start: None,
+            early_return: Some(-3.25),
+            settled: None,
+            returns: TrainingCurve(vec![f64::INFINITY, 1.5]),
+            violations: TrainingCurve::default(),
+        }
+    }
+
+    #[test]
+    fn runs_of_commits_with_the_same_bytes_are_found_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut archive = Archive::open(folder.path()).unwrap();
+        for (commit, fingerprint) in [("old", "1"), ("same", "2"), ("new", "2")] {
+            let [preset, commit, fingerprint] = ["paper/synthetic", commit, fingerprint].map(String::from);
+            archive.fingerprints.push(Fingerprint { preset, commit, fingerprint });
+        }
+        for (config, commit) in [("a", "old"), ("a", "same"), ("b", "old"), ("c", "unknown")] {
+            archive.add("paper/synthetic", run(config, commit)).unwrap();
+        }
+        archive.write().unwrap();
+        let mut archive = Archive::open(folder.path()).unwrap();
+        let mut find = |config: &str, commit: &str| archive.find("paper/synthetic", config, commit).unwrap();
+        assert_eq!(find("a", "new"), Some(run("a", "same")), "read as it was written");
+        assert_eq!(find("b", "new"), None, "the old commit gives other bytes");
+        assert_eq!(find("c", "new"), None);
+        assert!(find("c", "unknown").is_some());
+        assert!(archive.runs("wireless").unwrap().is_empty());
+    }
+
+    /// A run counts if its commit gives this program's bytes on a short run of its preset.
+    #[test]
+    fn archived_runs_are_those_of_this_program() {
+        #[cfg(target_arch = "x86_64")]
+        let has_fused_products = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
+        #[cfg(not(target_arch = "x86_64"))]
+        let has_fused_products = false;
+        if !has_fused_products {
+            println!("skipped: sums differ on processors without AVX2 and FMA");
+            return;
+        }
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/paper/archive");
+        let mut archive = Archive::open(&folder).unwrap();
+        let presets = distinct(archive.fingerprints.iter().map(|known| known.preset.clone()));
+        assert!(!presets.is_empty());
+        let work = tempfile::tempdir().unwrap();
+        for preset in presets {
+            let provenance = Provenance { commit: "this".into(), command_line: Vec::new() };
+            let made = Fingerprint::of(&preset, &Registry::default(), provenance, &work.path().join("run"));
+            archive.fingerprints.push(made.unwrap());
+            let commits = distinct(archive.runs(&preset).unwrap().iter().map(|run| run.commit.clone()));
+            for commit in commits {
+                assert!(
+                    archive.agree(&preset, &commit, "this"),
+                    "{preset}: runs of commit {commit} have other bytes; run `phalanx paper` again for them"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn curves_are_means_of_equal_parts() {
+        let values: Vec<f64> = (0..240).map(f64::from).collect();
+        let TrainingCurve(windows) = TrainingCurve::of(&values);
+        assert_eq!((windows.len(), windows[0], windows[59]), (60, 1.5, 237.5));
+        assert_eq!(TrainingCurve::of(&[1.0, 2.0]).points(20.0), [(5.0, 1.0), (15.0, 2.0)]);
+        assert_eq!(TrainingCurve::of(&[1.0 / 3.0]).0, [0.3333]);
+        assert!(TrainingCurve::of(&[]).0.is_empty());
+    }
+}
