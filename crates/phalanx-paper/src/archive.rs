@@ -124,9 +124,9 @@ impl ArchivedRun {
     }
 }
 
-/// The checksum that a configuration is known by.
+/// The checksum that a configuration is known by: of what was written, so that new keys with defaults do not change it.
 pub fn checksum(config: &Config) -> String {
-    format!("{:08x}", crc32c::crc32c(config.to_toml().as_bytes()))
+    format!("{:08x}", crc32c::crc32c(config.written().as_bytes()))
 }
 
 /// A preset's name as part of a file's.

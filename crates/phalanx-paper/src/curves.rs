@@ -17,9 +17,6 @@ pub struct Course<'a> {
     pub runs: Vec<ArchivedRun>,
 }
 
-/// More series than this are not told apart.
-pub const MOST_SERIES: usize = 8;
-
 /// Return above, total violation below; then the last third of the return where its curves coincide.
 /// `published_iterations`: when the paper's runs ended.
 pub fn figure(title: &str, courses: &[Course<'_>], published_iterations: Option<usize>) -> Figure {
@@ -219,6 +216,7 @@ mod tests {
 
     #[test]
     fn no_two_series_of_a_figure_look_alike() {
+        const MOST_SERIES: usize = 8;
         let styles = distinct((0..MOST_SERIES).map(style));
         assert_eq!(styles.len(), MOST_SERIES);
         for experiment in ALL.iter() {

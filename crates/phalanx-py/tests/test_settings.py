@@ -69,7 +69,7 @@ def test_worlds():
 def test_utilities():
     """Messages name what files may hold; a file and a channel are read apart."""
     found = refused(objective={"kind": "state_entropy", "nothing": 1})
-    assert keys(settings.UtilitySettings) == found | {"channel", "file"}
+    assert keys(settings.UtilitySettings) == found | {"channel", "file", "shadow_scale", "shadow_shift"}
     episodes = [
         {"kind": "ever", "states": [1], "at_most": 0.9},
         {"kind": "chance", "channel": "reward", "budget": 5.0, "at_least": 0.5},
@@ -89,12 +89,10 @@ def test_utilities():
             "group": [0, 1],
             "margin": 0.01,
             "allow_infeasible": True,
-            "shadow_scale": 1.0,
         }
         bound = {} if extra.startswith("at_") else {"at_least": 0.1}
-        scaling = "authors" if extra == "shadow_scale" else "normalised"
         one = {"kind": "state_entropy", extra: value[extra], **bound}
-        phalanx.config("synthetic", constraint=[one], scaling=scaling)
+        phalanx.config("synthetic", constraint=[one])
 
 
 @pytest.mark.parametrize(

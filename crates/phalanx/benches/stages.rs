@@ -56,6 +56,7 @@ fn stages(c: &mut Criterion) {
             weights,
             baseline: Baseline::Counterfactual,
             neighbour_mean: false,
+            own_share: 0.0,
             all_actions: false,
             normalise: false,
             entropy: 0.0,

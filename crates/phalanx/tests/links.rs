@@ -54,6 +54,7 @@ fn rule() -> GradientSettings {
         weights: (0..STEPS).map(|k| 0.9f64.powi(k as i32)).collect(),
         baseline: Baseline::None,
         neighbour_mean: false,
+        own_share: 0.0,
         all_actions: false,
         normalise: false,
         entropy: 0.0,

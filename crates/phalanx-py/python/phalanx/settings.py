@@ -41,6 +41,7 @@ class WorldSettings(_Import, total=False):
     n: int
     start: str | float
     mixing: float
+    reward: Literal["present", "next"]
     rows: int
     columns: int
     deadline: int
@@ -114,6 +115,8 @@ class UtilitySettings(TypedDict, total=False):
     power: int
     scale: float
     offset: float
+    shadow_scale: float
+    shadow_shift: float
     file: str | PathLike[str]
 
 
@@ -131,7 +134,6 @@ class ConstraintSettings(UtilitySettings, total=False):
     level: float
     margin: float | Sequence[float]
     allow_infeasible: bool
-    shadow_scale: float
 
 
 class PolicySettings(TypedDict, total=False):
@@ -213,6 +215,7 @@ class ActorSettings(TypedDict, total=False):
     clip: float
     discount: bool
     normalise: bool
+    mixing: float
     schedule: _Schedule
     entropy_schedule: _Schedule
 
@@ -292,6 +295,7 @@ class EvaluatedSettings(TypedDict, total=False):
     kappa_q: int
     kappa_g: int
     scaling: Literal["normalised", "paper", "authors"]
+    raw_lives: bool
     occupancy_average: float
     # Sections may also be dicts of which nothing is known: those that a program has put together.
     world: WorldSettings | World | Mapping[str, Any]

@@ -85,6 +85,7 @@ impl Plan {
             weights,
             baseline: self.actor.baseline.unwrap_or(Baseline::None),
             neighbour_mean: problem.scaling == Scaling::Authors,
+            own_share: 0.0,
             all_actions: self.actor.all_actions,
             normalise: self.actor.normalise,
             entropy: 0.0,

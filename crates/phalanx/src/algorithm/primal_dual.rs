@@ -323,6 +323,7 @@ impl Algorithm for PrimalDual {
                 rule.weights.fill(1.0 / (lived * agents) as f64);
             }
             rule.entropy = plan.actor.entropy_at(t, iterations);
+            rule.own_share = plan.actor.own_share_at(t, iterations);
             self.actor.gradients(&*self.policy, batch, values.values(), rule, &mut self.gradient)?;
             if is_large {
                 values.release();

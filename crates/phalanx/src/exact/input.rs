@@ -14,7 +14,7 @@ use crate::base::range::{Discount, NonNegative, Positive, UpperEnd};
 use crate::base::stream::Stream;
 use crate::policy::{Parameterisation, Policy, Tabular};
 use crate::utility::LocalSpace;
-use crate::utility::problem::{AgentProblem, Bound, Constraint, Problem, Scaling};
+use crate::utility::problem::{AgentProblem, Bound, Constraint, Problem, Scaling, ShadowReward};
 use crate::world::{Model, Table, World};
 use crate::{Error, Ragged, Result};
 
@@ -138,7 +138,7 @@ impl Case {
                     name,
                     utility,
                     bound: Bound::AtLeast(0.0),
-                    shadow_scale: 1.0,
+                    shadow: ShadowReward::default(),
                     margin: 0.0,
                     group: None,
                 })
@@ -147,6 +147,7 @@ impl Case {
             Ok(Arc::new(AgentProblem {
                 space,
                 objective,
+                shadow: ShadowReward::default(),
                 constraints,
                 events: Vec::new(),
                 tails: Vec::new(),
@@ -158,6 +159,7 @@ impl Case {
             scaling: Scaling::Paper,
             sampled_channels: 0,
             episodic: false,
+            raw_lives: false,
             horizon: 1,
             groups: Vec::new(),
         };

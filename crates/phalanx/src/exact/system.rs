@@ -282,7 +282,7 @@ pub(super) mod tests {
     use super::*;
     use crate::base::stream::Stream;
     use crate::policy::Parameterisation;
-    use crate::utility::problem::{AgentProblem, Bound, Constraint, Scaling};
+    use crate::utility::problem::{AgentProblem, Bound, Constraint, Scaling, ShadowReward};
     use crate::utility::{Entropy, Kind, LocalSpace, ScaledUtility, States};
     use crate::world::{Line, Start};
 
@@ -296,7 +296,7 @@ pub(super) mod tests {
                 name: "state_entropy".into(),
                 utility: Kind::StateEntropy(Entropy(States)).into(),
                 bound: Bound::AtLeast(0.5),
-                shadow_scale: 1.0,
+                shadow: ShadowReward::default(),
                 margin: 0.0,
                 group: None,
             };
@@ -304,6 +304,7 @@ pub(super) mod tests {
             Arc::new(AgentProblem {
                 space,
                 objective,
+                shadow: ShadowReward::default(),
                 constraints: vec![entropy],
                 events: Vec::new(),
                 tails: Vec::new(),
@@ -317,6 +318,7 @@ pub(super) mod tests {
             scaling,
             sampled_channels: 0,
             episodic: false,
+            raw_lives: false,
             horizon: 125,
             groups: vec![],
         };

@@ -12,7 +12,7 @@ use super::optimizer::OptimizerKind;
 use crate::base::exact_sum::ExactSums;
 use crate::base::key;
 use crate::base::parallel::{blocks_of, for_each_agent};
-use crate::base::range::{Limit, NonNegative};
+use crate::base::range::{Fraction, Limit, NonNegative};
 use crate::base::schedule::Schedule;
 use crate::distributed::Halo;
 use crate::graph::Graph;
@@ -58,6 +58,9 @@ pub struct ActorSettings {
     pub discount: bool,
     /// Divide an agent's advantages by their standard deviation over the batch.
     pub normalise: bool,
+    /// Share of training over which what an agent uses goes linearly from its own Q alone to the mean over its
+    /// neighbourhood; 0: that mean from the beginning. For `scaling = "authors"`.
+    pub mixing: Fraction,
     /// Change of η_θ over the iterations.
     pub schedule: Schedule,
     /// Change of the entropy's weight over the iterations.
@@ -76,11 +79,15 @@ impl Default for ActorSettings {
             clip: Limit(f64::INFINITY),
             discount: true,
             normalise: false,
+            mixing: Fraction(0.0),
             schedule: Schedule::default(),
             entropy_schedule: Schedule::default(),
         }
     }
 }
+
+/// Name of the key with the share of training over which Q values are mixed.
+pub const MIXING: &str = "actor.mixing";
 
 /// The rule of η_θ cannot be used.
 pub fn rule_error(message: impl Into<String>) -> Error {
@@ -91,6 +98,12 @@ impl ActorSettings {
     /// The entropy's weight at iteration `t` (from 0) of `total`.
     pub fn entropy_at(&self, t: usize, total: usize) -> f64 {
         if *self.entropy == 0.0 { 0.0 } else { *self.entropy * self.entropy_schedule.factor(t, total) }
+    }
+
+    /// Share of an agent's own Q in what it uses at iteration `t` (from 0) of `total`.
+    pub fn own_share_at(&self, t: usize, total: usize) -> f64 {
+        let until = *self.mixing * total as f64;
+        ((until - (t + 1) as f64) / until).max(0.0)
     }
 
     /// Whether the actor fits what it works with; `is_exact`: nothing is sampled.
@@ -119,6 +132,7 @@ impl ActorSettings {
         let has_entropy = *self.entropy > 0.0;
         let refused = [
             (is_exact && self.normalise).then(|| key::sampled_only("actor.normalise")),
+            (is_exact && *self.mixing > 0.0).then(|| key::sampled_only(MIXING)),
             (is_exact && !self.discount).then(|| key::sampled_only("actor.discount")),
             (is_blind && is_counterfactual).then(|| {
                 Error::config("actor.baseline", format!("`counterfactual` {}", needs("`mean` or `none`")))
@@ -268,6 +282,14 @@ impl NeighbourValues<'_> {
             }
             if rule.neighbour_mean {
                 out.iter_mut().for_each(|q| *q /= group.len() as f64);
+            }
+            if rule.own_share > 0.0 {
+                out.iter_mut().for_each(|q| *q *= (1.0 - rule.own_share) / rule.own_share);
+                match alternatives {
+                    true => local.add_alternatives(i as u32, &inbox, policy.actions(i), pairs, out),
+                    false => local.add_taken(i as u32, &inbox, pairs, out),
+                }
+                out.iter_mut().for_each(|q| *q *= rule.own_share);
             }
         };
         policy.gradient(GradientInput { agent: i, batch, receive: &receive, rule }, scratch, out);

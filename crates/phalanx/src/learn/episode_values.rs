@@ -100,6 +100,7 @@ impl EpisodeValues {
                 weights: vec![1.0 / (batch * agents) as f64; horizon],
                 baseline: Baseline::None,
                 neighbour_mean: false,
+                own_share: 0.0,
                 all_actions: false,
                 normalise: false,
                 entropy: 0.0,

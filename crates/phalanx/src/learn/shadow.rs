@@ -82,11 +82,15 @@ impl Signals {
                     Some(_) => constraint.utility.value(lambda, space),
                 };
             }
-            let constraints = agent.constraints.iter().map(|g| (&g.utility, g.bound.sign() * g.shadow_scale));
+            let constraints = agent.constraints.iter().map(|g| (&g.utility, g.bound.sign(), g.shadow));
             let tables = rewards.row_mut(i).chunks_exact_mut(problem.row_length(i));
-            for (table, (utility, factor)) in tables.zip(once((&agent.objective, 1.0)).chain(constraints)) {
+            let utilities = once((&agent.objective, 1.0, agent.shadow)).chain(constraints);
+            for (table, (utility, sign, shadow)) in tables.zip(utilities) {
                 utility.gradient(lambda, space, table);
-                finish(table, lambda, cells, factor, problem, lived_fraction);
+                finish(table, lambda, cells, sign * shadow.scale, problem, lived_fraction);
+                if shadow.shift != 0.0 {
+                    table[..cells].iter_mut().for_each(|r| *r += shadow.shift);
+                }
             }
         });
     }

@@ -28,6 +28,8 @@ pub struct GradientSettings {
     pub baseline: Baseline,
     /// Divide the sum that agent i receives by |N_i^{κ_q}| (the authors' scaling).
     pub neighbour_mean: bool,
+    /// Share of agent i's own value in what it uses; the rest is that sum or mean.
+    pub own_share: f64,
     /// Sum over all actions with their probabilities, Σ_b π(b|x)·A(b)·∇ log π(b|x), instead of the one taken.
     pub all_actions: bool,
     /// Divide what weighs the scores by its standard deviation over the agent's batch.

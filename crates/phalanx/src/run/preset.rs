@@ -3,7 +3,7 @@
 pub use crate::base::builtin::builtin;
 
 /// Name and text of every preset.
-const PRESETS: [(&str, &str); 27] = [
+const PRESETS: [(&str, &str); 31] = [
     ("synthetic", include_str!("../../../../presets/synthetic.toml")),
     ("wireless", include_str!("../../../../presets/wireless.toml")),
     ("wireless-grid", include_str!("../../../../presets/wireless-grid.toml")),
@@ -29,6 +29,10 @@ const PRESETS: [(&str, &str); 27] = [
     ("paper/wireless-random", include_str!("../../../../presets/paper/wireless-random.toml")),
     ("paper/pistonball", include_str!("../../../../presets/paper/pistonball.toml")),
     ("paper/pistonball20", include_str!("../../../../presets/paper/pistonball20.toml")),
+    ("authors/synthetic", include_str!("../../../../presets/authors/synthetic.toml")),
+    ("authors/wireless", include_str!("../../../../presets/authors/wireless.toml")),
+    ("authors/pistonball", include_str!("../../../../presets/authors/pistonball.toml")),
+    ("authors/pistonball20", include_str!("../../../../presets/authors/pistonball20.toml")),
     ("baselines/mappo-l-pistonball", include_str!("../../../../presets/baselines/mappo-l-pistonball.toml")),
     ("baselines/mappo-l-wireless", include_str!("../../../../presets/baselines/mappo-l-wireless.toml")),
 ];

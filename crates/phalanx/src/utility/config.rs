@@ -5,8 +5,10 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::UtilitySpec;
+use super::problem::{Scaling, ShadowReward};
 use crate::base::document::{section, take};
 use crate::base::error::ensure;
+use crate::base::key::SCALING;
 use crate::{Error, Result};
 
 /// `[objective]`, and what a `[[constraint]]` shares with it.
@@ -18,6 +20,12 @@ pub struct UtilityConfig {
     /// File with a table per agent, in place of tables written in the config.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<PathBuf>,
+    /// Factor on the shadow reward, for `scaling = "authors"`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shadow_scale: Option<f64>,
+    /// What every step pays beside the shadow reward, for `scaling = "authors"`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shadow_shift: Option<f64>,
     /// Kind and parameters.
     #[serde(flatten)]
     pub spec: UtilitySpec,
@@ -60,9 +68,6 @@ pub struct ConstraintConfig {
     pub margin: Option<Margin>,
     /// Train even if no occupancy can meet the bound.
     pub allow_infeasible: bool,
-    /// Factor on the shadow reward, for `scaling = "authors"`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub shadow_scale: Option<f64>,
 }
 
 /// Agents with one budget.
@@ -109,6 +114,15 @@ impl Margin {
     }
 }
 
+/// Takes a number that must be finite out of a table.
+fn take_finite(table: &mut toml::Table, section: &str, key: &str) -> Result<Option<f64>> {
+    let number: Option<f64> = take(table, section, key)?;
+    match number.filter(|number| !number.is_finite()) {
+        Some(x) => Err(Error::config(format!("{section}.{key}"), format!("{x}; a finite number is needed"))),
+        None => Ok(number),
+    }
+}
+
 impl UtilityConfig {
     /// From the table as it was written; `name` is what errors call it.
     pub(crate) fn read(mut table: toml::Table, name: &str) -> Result<Self> {
@@ -118,7 +132,23 @@ impl UtilityConfig {
         Ok(UtilityConfig {
             channel: take(&mut table, name, "channel")?,
             file: take(&mut table, name, "file")?,
+            shadow_scale: take_finite(&mut table, name, "shadow_scale")?,
+            shadow_shift: take_finite(&mut table, name, "shadow_shift")?,
             spec: section(table, name)?,
+        })
+    }
+
+    /// What is made of its shadow reward; `name` is what errors call it.
+    pub(crate) fn shadow(&self, scaling: Scaling, name: &str) -> Result<ShadowReward> {
+        for (key, given) in [("shadow_scale", self.shadow_scale), ("shadow_shift", self.shadow_shift)] {
+            ensure(given.is_none() || scaling == Scaling::Authors, || {
+                Error::config(format!("{name}.{key}"), format!("is for {SCALING} = \"authors\""))
+            })?;
+        }
+        let unchanged = ShadowReward::default();
+        Ok(ShadowReward {
+            scale: self.shadow_scale.unwrap_or(unchanged.scale),
+            shift: self.shadow_shift.unwrap_or(unchanged.shift),
         })
     }
 }
@@ -128,19 +158,11 @@ impl ConstraintConfig {
     pub(crate) fn read(mut table: toml::Table, number: usize) -> Result<Self> {
         let section = format!("constraint.{number}");
         let name: Option<String> = take(&mut table, &section, "name")?;
-        let at_least: Option<f64> = take(&mut table, &section, "at_least")?;
-        let at_most: Option<f64> = take(&mut table, &section, "at_most")?;
+        let at_least = take_finite(&mut table, &section, "at_least")?;
+        let at_most = take_finite(&mut table, &section, "at_most")?;
         if at_least.is_some() == at_most.is_some() {
             return Err(Error::config(section, "give exactly one of `at_least` and `at_most`"));
         }
-        let check_finite = |key: &str, number: Option<f64>| match number {
-            Some(x) if !x.is_finite() => {
-                Err(Error::config(format!("{section}.{key}"), format!("{x}; a finite number is needed")))
-            }
-            _ => Ok(()),
-        };
-        check_finite("at_least", at_least)?;
-        check_finite("at_most", at_most)?;
         let agents = take(&mut table, &section, "agents")?;
         let group = take(&mut table, &section, "group")?;
         let states = take(&mut table, &section, "states")?;
@@ -149,8 +171,6 @@ impl ConstraintConfig {
         let level = take(&mut table, &section, "level")?;
         let margin = take(&mut table, &section, "margin")?;
         let allow_infeasible: Option<bool> = take(&mut table, &section, "allow_infeasible")?;
-        let shadow_scale: Option<f64> = take(&mut table, &section, "shadow_scale")?;
-        check_finite("shadow_scale", shadow_scale)?;
         let utility = UtilityConfig::read(table, &section)?;
         Ok(ConstraintConfig {
             name: name.unwrap_or_else(|| utility.spec.kind.clone()),
@@ -165,7 +185,6 @@ impl ConstraintConfig {
             level,
             margin,
             allow_infeasible: allow_infeasible.unwrap_or(false),
-            shadow_scale,
         })
     }
 }

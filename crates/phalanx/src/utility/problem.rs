@@ -83,8 +83,8 @@ pub struct Constraint {
     pub utility: ScaledUtility,
     /// The bound.
     pub bound: Bound,
-    /// Factor on the shadow reward, for the authors' scaling only (they tuned it by hand).
-    pub shadow_scale: f64,
+    /// What is made of its shadow reward.
+    pub shadow: ShadowReward,
     /// Slack that its multiplier aims at, on top of `dual.margin`. Violations are reported without it.
     pub margin: f64,
     /// Number of the group whose sum is bounded, if it is not the utility alone.
@@ -106,6 +106,22 @@ impl Constraint {
     }
 }
 
+/// What is made of a shadow reward: `scale` times it, plus `shift` in every step. For the authors' scaling only:
+/// they tuned both by hand.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ShadowReward {
+    /// Factor.
+    pub scale: f64,
+    /// What every step pays beside it; where episodes end early, living longer is then worth something.
+    pub shift: f64,
+}
+
+impl Default for ShadowReward {
+    fn default() -> Self {
+        ShadowReward { scale: 1.0, shift: 0.0 }
+    }
+}
+
 /// One agent's objective and constraints.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentProblem {
@@ -113,6 +129,8 @@ pub struct AgentProblem {
     pub space: LocalSpace,
     /// f_i.
     pub objective: ScaledUtility,
+    /// What is made of its shadow reward.
+    pub shadow: ShadowReward,
     /// g_ik ≥ 0.
     pub constraints: Vec<Constraint>,
     /// What the constraints on whole episodes are about.
@@ -143,6 +161,9 @@ pub struct Problem {
     pub sampled_channels: usize,
     /// Whether episodes may end before the horizon, as those of joint worlds.
     pub episodic: bool,
+    /// Whether occupancies are sums over the steps that were lived, as in the authors' code, not laws over them.
+    /// The literal formulas leave them as they are anyway.
+    pub raw_lives: bool,
     /// H: events of a whole episode are those of its first H steps.
     pub horizon: usize,
     /// Constraints of several agents together.
@@ -191,10 +212,9 @@ impl Problem {
         self.agents.iter().any(|agent| !agent.events.is_empty())
     }
 
-    /// Whether occupancies are laws over the steps that were lived. The literal formulas leave them as they
-    /// are.
+    /// Whether occupancies are laws over the steps that were lived.
     pub fn rescales_lives(&self) -> bool {
-        self.episodic && self.scaling != Scaling::Paper
+        self.episodic && !self.raw_lives && self.scaling != Scaling::Paper
     }
 
     /// Number of constraints of all agents, and of their bounds on the worst episodes; at least 1.
@@ -255,6 +275,7 @@ mod tests {
                 scaling,
                 sampled_channels: 0,
                 episodic: false,
+                raw_lives: false,
                 horizon: 125,
                 groups: Vec::new(),
             };

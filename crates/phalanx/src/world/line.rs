@@ -29,6 +29,17 @@ pub enum Start {
     Zeros,
 }
 
+/// Which state is paid for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Paid {
+    /// That in which an agent acts: the paper's r_i(s_i, a_i).
+    #[default]
+    Present,
+    /// That which it reaches (the authors' code).
+    Next,
+}
+
 /// In kernel text: no agent's number.
 const NOWHERE: i32 = -1;
 
@@ -47,11 +58,14 @@ pub struct LineSettings {
     /// Weight toward uniform transitions.
     #[serde(default)]
     pub mixing: f64,
+    /// Which state is paid for.
+    #[serde(default)]
+    pub reward: Paid,
 }
 
 impl WorldSettings for LineSettings {
     fn build(&self, around: &Surroundings<'_>) -> Result<Arc<dyn World>> {
-        let mut line = Line::new(self.n, self.start, self.mixing)?;
+        let mut line = Line::new(self.n, self.start, self.mixing)?.paying_for(self.reward);
         around.relink(&mut line.graph)?;
         Ok(Arc::new(line))
     }
@@ -124,25 +138,38 @@ impl Line {
             return Err(Error::config(MIXING, format!("{mixing} is not a weight; allowed are 0 to 1")));
         }
         let mixed = |p: f64| Odds::new((1.0 - mixing) * p + mixing * 0.5);
-        let reward = |i: usize| if i == 0 { 1.0 } else { 0.1 };
-        Ok(Line {
+        let mut line = Line {
             graph: Graph::line(n)?,
             first: 0,
             total: n,
             start,
             middle: [[mixed(0.0), mixed(0.0)], [mixed(0.8), mixed(1.0)]],
             copy: [mixed(0.0), mixed(1.0)],
-            channels: [Channel::table(
-                "reward",
-                Ragged::from_rows((0..n).map(|i| [0.0, 0.0, reward(i), reward(i)])),
-            )],
-        })
+            channels: [Channel::sampled("reward", [0.0, 1.0])],
+        };
+        let wages = (0..n).map(|i| line.wage(i));
+        line.channels =
+            [Channel::table("reward", Ragged::from_rows(wages.map(|wage| [0.0, 0.0, wage, wage])))];
+        Ok(line)
     }
 
     /// The same dynamics with other communication links: who talks to whom need not be who influences whom.
     pub fn with_graph(mut self, graph: Graph) -> Self {
         self.graph = graph;
         self
+    }
+
+    /// The same with rewards for this state.
+    pub fn paying_for(mut self, reward: Paid) -> Self {
+        if reward == Paid::Next {
+            self.channels = [Channel::sampled("reward", [0.0, 1.0])];
+        }
+        self
+    }
+
+    /// What agent `agent` earns in state 1.
+    fn wage(&self, agent: usize) -> f64 {
+        if self.first + agent == 0 { 1.0 } else { 0.1 }
     }
 
     fn odds(&self, agent: usize, action: u8, right: impl FnOnce() -> u8) -> Odds {
@@ -192,14 +219,15 @@ impl World for Line {
 
     fn part(&self, graph: &Graph) -> Option<Arc<dyn World>> {
         let window = graph.contiguous_ids();
-        let tables = self.channels[0].tables().filter(|_| !window.is_empty() && self.first == 0)?;
-        let rewards = Ragged::from_rows(window.clone().map(|id| tables.row(id).to_vec()));
-        Some(Arc::new(Line {
-            graph: graph.clone(),
-            first: window.start,
-            channels: [Channel::table("reward", rewards)],
-            ..*self
-        }))
+        if window.is_empty() || self.first > 0 {
+            return None;
+        }
+        let rewards = |tables: &Ragged<f64>| {
+            Channel::table("reward", Ragged::from_rows(window.clone().map(|id| tables.row(id).to_vec())))
+        };
+        let [channel] = &self.channels;
+        let channels = [channel.tables().map_or_else(|| channel.clone(), rewards)];
+        Some(Arc::new(Line { graph: graph.clone(), first: window.start, channels, ..*self }))
     }
 }
 
@@ -246,7 +274,24 @@ impl Factored for Line {
         }
     }
 
+    fn sample_rewards(
+        &self,
+        _channel: usize,
+        agents: Range<usize>,
+        states: &[u8],
+        actions: &[u8],
+        draws: &[u32],
+        rewards: &mut [f32],
+    ) {
+        for ((agent, &draw), reward) in agents.zip(draws).zip(rewards) {
+            let next = self.odds(agent, actions[agent], || states[agent + 1]).sample(draw);
+            *reward = f32::from(next) * self.wage(agent) as f32;
+        }
+    }
+
     fn kernel(&self) -> Option<WorldKernel> {
+        // Rewards for the next state are simulated on processors only.
+        self.channels[0].tables()?;
         let [[m00, m01], [m10, m11]] = self.middle.map(|row| row.map(|odds| odds.threshold));
         let [c0, c1] = self.copy.map(|odds| odds.threshold);
         let start = match self.start {
@@ -302,6 +347,16 @@ mod tests {
         let mut law = [0.0; 2];
         line.transition(1, &[0, 0], &[1, 0], &mut law);
         assert!((law[1] - (0.8 * 0.8 + 0.1)).abs() < 1e-15);
+    }
+
+    #[test]
+    fn the_authors_pay_for_the_next_state() {
+        let line = Line::new(3, Start::Ones, 0.0).unwrap().paying_for(Paid::Next);
+        let (states, actions, draws) = ([0, 1, 1], [0, 0, 1], [1 << 30; 3]);
+        let (mut next, mut rewards) = ([9; 3], [9.0; 3]);
+        line.step(0..3, &states, &actions, &draws, &mut next);
+        line.sample_rewards(0, 0..3, &states, &actions, &draws, &mut rewards);
+        assert_eq!((next, rewards), ([1, 0, 1], [1.0, 0.0, 0.1]));
     }
 
     #[test]

@@ -108,6 +108,7 @@ fn sampled_gradient(
         weights,
         baseline,
         neighbour_mean: false,
+        own_share: 0.0,
         all_actions: false,
         normalise: false,
         entropy: 0.0,

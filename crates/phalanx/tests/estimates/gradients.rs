@@ -212,7 +212,10 @@ pub fn samples(
         for (k, &weight) in rule.weights.iter().enumerate() {
             let states: Vec<u8> = (0..agents).map(|m| trajectory.states(m)[k]).collect();
             let law = law(theta, &states);
-            let value = |b| senders.iter().map(|&j| Made::value(j, number, k, b)).sum::<f64>();
+            let made = |j, b| Made::value(j, number, k, b);
+            let count = if rule.neighbour_mean { senders.len() as f64 } else { 1.0 };
+            let heard = |b| senders.iter().map(|&j| made(j, b)).sum::<f64>() / count;
+            let value = |b| rule.own_share * made(agent as u32, b) + (1.0 - rule.own_share) * heard(b);
             let values: Vec<f64> = (0..law.len()).map(value).collect();
             let expected = law.iter().zip(&values).map(|(p, v)| p * v).sum();
             let action = usize::from(trajectory.actions(agent)[k]);
@@ -255,7 +258,15 @@ pub fn climbed(
 pub fn rules() -> Vec<GradientSettings> {
     let rule = |baseline, neighbour_mean, all_actions, entropy| {
         let weights = (0..STEPS).map(|k| 0.3 * 0.8f64.powi(k as i32)).collect();
-        GradientSettings { weights, baseline, neighbour_mean, all_actions, normalise: false, entropy }
+        GradientSettings {
+            weights,
+            baseline,
+            neighbour_mean,
+            own_share: 0.0,
+            all_actions,
+            normalise: false,
+            entropy,
+        }
     };
     use Baseline::{Counterfactual, Mean, None};
     vec![
@@ -265,6 +276,8 @@ pub fn rules() -> Vec<GradientSettings> {
         rule(None, true, false, 0.0),
         rule(Mean, true, false, 0.0),
         rule(Counterfactual, true, true, 0.0),
+        GradientSettings { own_share: 0.3, ..rule(None, true, false, 0.0) },
+        GradientSettings { own_share: 1.0, ..rule(Counterfactual, true, false, 0.0) },
         rule(None, false, true, 0.0),
         rule(Mean, false, true, 0.0),
         rule(None, false, false, 0.4),
@@ -293,12 +306,11 @@ fn gradients_are_derivatives() {
                     let mut theta = policy.theta().row(agent).to_vec();
                     let from = senders.row(agent);
                     let samples = samples(&law, &theta, agent, from, &batch, rule, agents);
-                    let factor = if rule.neighbour_mean { 1.0 / from.len() as f64 } else { 1.0 };
                     let mut climb = |x: usize, h: f64| {
                         let before = std::mem::replace(&mut theta[x], policy.theta().row(agent)[x] + h);
                         let height = climbed(&law, &samples, rule, policy.is_direct(), &theta);
                         theta[x] = before;
-                        factor * height
+                        height
                     };
                     let found = found.row(agent);
                     let expected: Vec<f64> =

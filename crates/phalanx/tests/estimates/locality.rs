@@ -181,6 +181,7 @@ fn a_gradient_reads_its_kappa_hop_neighbourhood_only() {
                     weights,
                     baseline,
                     neighbour_mean: false,
+                    own_share: 0.0,
                     all_actions,
                     normalise: false,
                     entropy,

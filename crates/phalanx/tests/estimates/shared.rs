@@ -104,14 +104,13 @@ fn the_gradient_of_a_kind_is_the_derivative_of_what_its_agents_climb_together() 
                             let law = law(world, i, reads);
                             let from = senders.row(i);
                             let samples = samples(&law, &theta, i, from, &batch, rule, agents);
-                            (law, samples, if rule.neighbour_mean { 1.0 / from.len() as f64 } else { 1.0 })
+                            (law, samples)
                         })
                         .collect();
                     let mut climb = |x: usize, h: f64| {
                         let before = std::mem::replace(&mut theta[x], policy.theta().row(kind)[x] + h);
-                        let heights = members
-                            .iter()
-                            .map(|(law, samples, f)| f * climbed(law, samples, rule, false, &theta));
+                        let heights =
+                            members.iter().map(|(law, samples)| climbed(law, samples, rule, false, &theta));
                         let height = heights.sum::<f64>();
                         theta[x] = before;
                         height

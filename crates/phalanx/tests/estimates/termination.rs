@@ -13,7 +13,7 @@
 use std::collections::HashMap;
 
 use crate::Receive;
-use crate::support::corridor::{Step, cut, episode, short, small};
+use crate::support::corridor::{Step, configured, cut, episode, short, small};
 use phalanx::Ragged;
 use phalanx::algorithm::mean_return;
 use phalanx::base::fields::Field;
@@ -87,6 +87,31 @@ fn scalings_of_raw_occupancies() {
             1e-15,
         );
     }
+}
+
+/// The authors' code: sums over the steps that were lived, plain slopes at them, and what each step pays beside.
+#[test]
+fn the_authors_count_what_was_lived_as_it_is() {
+    let keys = "gamma = 0.5\nhorizon = 3\nbatch = 2\nkappa = 1\nscaling = \"authors\"\nraw_lives = true";
+    let constraint =
+        "[[constraint]]\nkind = \"state_entropy\"\nat_least = 0.1\nshadow_scale = 15.0\nshadow_shift = -1.0";
+    let session = Session::new(&configured(keys, constraint)).unwrap();
+    let (problem, found) = (session.problem(), visits(session.problem()));
+    assert_close(&found.occupancy.row(0)[..6], &[4.0, 6.0, 0.0, 2.0, 0.0, 1.0].map(|x| x / 8.0), 1e-15);
+    let mut signals = Signals::new(problem);
+    signals.evaluate(problem, &found.occupancy, found.lived_fraction());
+    let entropy_slope = |lambda: f64| -0.5 * ((0.5 * lambda).ln() + 1.0);
+    let expected = [10.0, 2.0, 1.0].map(|eighths: f64| 15.0 * entropy_slope(eighths / 8.0) - 1.0);
+    let paid = &signals.rewards.row(0)[7..13];
+    assert_close(&[paid[0], paid[2], paid[4]], &expected, 1e-12);
+    assert_close(&signals.rewards.row(0)[..7], &[0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0], 0.0);
+    let with_shift = configured(keys, constraint).with_all([("objective.shadow_shift", "-0.5")]).unwrap();
+    let session = Session::new(&with_shift).unwrap();
+    signals.evaluate(session.problem(), &found.occupancy, found.lived_fraction());
+    assert_close(&signals.rewards.row(0)[..7], &[-0.5, -0.5, -0.5, -0.5, -0.5, -0.5, 1.0], 0.0);
+    let elsewhere = [("objective.shadow_shift", "1"), ("scaling", "normalised"), ("raw_lives", "false")];
+    let refused = Session::new(&configured(keys, "").with_all(elsewhere).unwrap());
+    assert!(refused.err().unwrap().to_string().starts_with("objective.shadow_shift: is for scaling"));
 }
 
 /// d/dε of g at the occupancy when a step in a cell weighs ε more, which also makes the episodes that much

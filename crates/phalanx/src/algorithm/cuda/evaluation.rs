@@ -250,6 +250,7 @@ impl CardEpisodes {
             weights: vec![0.0],
             baseline: Baseline::None,
             neighbour_mean: false,
+            own_share: 0.0,
             all_actions: false,
             normalise: false,
             entropy: 0.0,

@@ -40,6 +40,7 @@ pub fn check(host: &PrimalDual) -> Result<()> {
     ensure(host.usual.is_none(), || refused(LOSS, "faulty links are not available"))?;
     ensure(!host.policy.is_shared(), || refused(policy::KIND, "`shared` is not available"))?;
     ensure(!host.policy.is_direct(), || refused(policy::KIND, "`direct` is not available"))?;
+    ensure(*host.plan.actor.mixing == 0.0, || refused("actor.mixing", "is not available"))?;
     ensure(is_known(&*host.policy), || unknown_policy(&*host.policy))?;
     let is_known = host.critic.table_learning().is_some()
         || linear_critic(host).is_some()

@@ -10,6 +10,7 @@ use super::device::refused;
 use super::rows::by_entry;
 use super::shape::Shape;
 use crate::Result;
+use crate::base::error::ensure;
 use crate::learn::dual::DualKind;
 use crate::utility::problem::{AgentProblem, Bound, Problem, Scaling};
 use crate::utility::{KNOWN_KINDS, KernelParameters, Kind, Power, ScaledUtility};
@@ -111,9 +112,13 @@ pub fn add_utilities(
             continue;
         }
         let mut rows = vec![[0.0; FIELDS]; shape.utilities()];
-        rows[0] = fields(&agent.objective, &mut tables, None, 1.0)?;
+        let all = agent.constraints.iter().map(|constraint| constraint.shadow).chain([agent.shadow]);
+        ensure(all.into_iter().all(|shadow| shadow.shift == 0.0), || {
+            refused("shadow_shift", "is not available")
+        })?;
+        rows[0] = fields(&agent.objective, &mut tables, None, agent.shadow.scale)?;
         for (row, constraint) in rows[1..].iter_mut().zip(&agent.constraints) {
-            let factor = constraint.bound.sign() * constraint.shadow_scale;
+            let factor = constraint.bound.sign() * constraint.shadow.scale;
             *row = fields(&constraint.utility, &mut tables, Some(constraint.bound), factor)?;
         }
         numbers.extend_from_slice(rows.as_flattened());

@@ -6,7 +6,7 @@ use super::super::dynamics::digits;
 use super::polytope::JointLaws;
 use super::*;
 use crate::base::stream::{Place, Purpose, Sequence, Stream};
-use crate::utility::problem::{AgentProblem, Bound, Constraint, Scaling};
+use crate::utility::problem::{AgentProblem, Bound, Constraint, Scaling, ShadowReward};
 use crate::utility::*;
 use crate::world::{Line, Model as WorldModel, Start, StartLaw, Table, World};
 
@@ -56,7 +56,7 @@ fn at_least(utility: impl Into<ScaledUtility>, threshold: f64) -> Constraint {
         name,
         utility,
         bound: Bound::AtLeast(threshold),
-        shadow_scale: 1.0,
+        shadow: ShadowReward::default(),
         margin: 0.0,
         group: None,
     }
@@ -70,7 +70,14 @@ fn problem(
 ) -> Problem {
     let agents = parts.into_iter().enumerate().map(|(i, (objective, constraints))| {
         let space = LocalSpace { states: dynamics.states[i], actions: dynamics.actions[i], gamma };
-        AgentProblem { space, objective, constraints, events: Vec::new(), tails: Vec::new() }
+        AgentProblem {
+            space,
+            objective,
+            shadow: ShadowReward::default(),
+            constraints,
+            events: Vec::new(),
+            tails: Vec::new(),
+        }
     });
     Problem {
         agents: agents.map(Arc::new).collect(),
@@ -78,6 +85,7 @@ fn problem(
         scaling: Scaling::Paper,
         sampled_channels: 0,
         episodic: false,
+        raw_lives: false,
         horizon: 1,
         groups: Vec::new(),
     }

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use super::episode::{self, EventSource};
 use super::utilities::utilities;
 use crate::base::error::ensure;
-use crate::base::key::{GAMMA, SCALING};
+use crate::base::key::GAMMA;
 use crate::base::range::Discount;
 use crate::run::config::{Config, ConstraintConfig, DEFAULT_GAMMA};
 use crate::utility::group::Group;
-use crate::utility::problem::{AgentProblem, Bound, Constraint, Interner, Problem, Scaling};
+use crate::utility::problem::{AgentProblem, Bound, Constraint, Interner, Problem, Scaling, ShadowReward};
 use crate::utility::{GroupConfig, Kind, LocalSpace, Margin, ScaledUtility, UtilitySpec};
 use crate::world::{Evolution, World, sampled_channels};
 use crate::{Error, Result};
@@ -24,13 +24,15 @@ pub fn problem(config: &Config, world: &dyn World) -> Result<(Problem, Vec<Strin
         .map(|i| LocalSpace { states: world.states(i), actions: world.actions(i), gamma })
         .collect();
     let objectives = objectives(config, world, &spaces)?;
+    let shadow = config.objective.as_ref().map(|objective| objective.shadow(config.scaling, "objective"));
+    let shadow = shadow.transpose()?.unwrap_or_default();
     let mut sharing = Interner::default();
     let mut agents: Vec<Arc<AgentProblem>> = objectives
         .into_iter()
         .zip(&spaces)
         .map(|(objective, &space)| {
             let (constraints, events, tails) = (Vec::new(), Vec::new(), Vec::new());
-            sharing.entry(AgentProblem { space, objective, constraints, events, tails })
+            sharing.entry(AgentProblem { space, objective, shadow, constraints, events, tails })
         })
         .collect();
     let mut problem = Problem {
@@ -39,6 +41,7 @@ pub fn problem(config: &Config, world: &dyn World) -> Result<(Problem, Vec<Strin
         scaling: config.scaling,
         sampled_channels: sampled_channels(world).len(),
         episodic: matches!(world.evolution(), Evolution::Joint(_)),
+        raw_lives: config.raw_lives,
         horizon: config.horizon,
         groups: Vec::new(),
     };
@@ -126,8 +129,7 @@ fn add_constraint(
     if let Some(twice) = seen.windows(2).find(|pair| pair[0] == pair[1]) {
         return Err(refused(list, format!("names agent {} twice", twice[0])));
     }
-    let is_allowed = constraint.shadow_scale.is_none() || config.scaling == Scaling::Authors;
-    ensure(is_allowed, || refused("shadow_scale", format!("is for {SCALING} = \"authors\"")))?;
+    let shadow = constraint.utility.shadow(config.scaling, field)?;
     let bound = match (constraint.at_least, constraint.at_most) {
         (Some(threshold), _) => Bound::AtLeast(threshold),
         (None, Some(threshold)) => Bound::AtMost(threshold),
@@ -208,7 +210,8 @@ fn add_constraint(
         let utility = ScaledUtility { kind, scale, offset };
         agent.events.push(event);
         let margin = margin(place_in_list);
-        agent.constraints.push(Constraint { name, utility, bound, shadow_scale: 1.0, margin, group: None });
+        let shadow = ShadowReward::default();
+        agent.constraints.push(Constraint { name, utility, bound, shadow, margin, group: None });
         agents[i] = sharing.entry(agent);
     }
     for (place_in_list, (&i, utility)) in members.iter().zip(built).enumerate() {
@@ -218,7 +221,6 @@ fn add_constraint(
             out_of_reach += 1;
             least_violation -= best;
         }
-        let shadow_scale = constraint.shadow_scale.unwrap_or(1.0);
         let mut agent = AgentProblem::clone(&agents[i]);
         let name = distinct_name(&name, &agent.constraints);
         let margin = margin(place_in_list);
@@ -228,7 +230,7 @@ fn add_constraint(
             group.places[member] = agent.constraints.len();
         }
         let number = group.as_ref().map(|_| groups.len());
-        agent.constraints.push(Constraint { name, utility, bound, shadow_scale, margin, group: number });
+        agent.constraints.push(Constraint { name, utility, bound, shadow, margin, group: number });
         agents[i] = sharing.entry(agent);
     }
     groups.extend(group);
@@ -316,7 +318,7 @@ fn add_own_constraints(
                 name,
                 utility,
                 bound,
-                shadow_scale: 1.0,
+                shadow: ShadowReward::default(),
                 margin: 0.0,
                 group: None,
             });

@@ -76,7 +76,7 @@ impl Feasibility {
                 let in_range =
                     || range().map(|range| constraint.bound.slack(constraint.bound.easiest(range)));
                 // A constraint whose shadow reward is not used has no multiplier that would do.
-                let unit = Some(1.0 / constraint.shadow_scale).filter(|unit| unit.is_finite() && *unit > 0.0);
+                let unit = Some(1.0 / constraint.shadow.scale).filter(|unit| unit.is_finite() && *unit > 0.0);
                 largest_per_unit = largest_per_unit.max(unit.unwrap_or(0.0));
                 constraints.push(ConstraintCheck {
                     agent: i,

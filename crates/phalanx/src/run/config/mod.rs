@@ -22,7 +22,7 @@ use crate::base::range::{
 };
 pub use crate::graph::GraphConfig;
 use crate::graph::NETWORK_KIND;
-use crate::learn::actor::ActorSettings;
+use crate::learn::actor::{ActorSettings, MIXING};
 use crate::learn::critic::{CriticSection, check_sharing};
 use crate::learn::dual::DualSettings;
 use crate::learn::shield::{SHIELD, SafetySettings};
@@ -79,6 +79,10 @@ pub struct Config {
     /// How occupancies and steps are scaled.
     #[serde(default)]
     pub scaling: Scaling,
+    /// Where episodes end early: occupancies are sums over the steps that were lived, as in the authors' code, not
+    /// laws over them. For `scaling = "authors"`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub raw_lives: bool,
     /// Share of the running occupancy that is kept at an iteration, before constraints and shadow rewards are
     /// worked out; 0 for the batch alone.
     #[serde(default, deserialize_with = "plain::<_, Share>")]
@@ -240,6 +244,12 @@ impl Config {
         let enumerates = is_exact || self.critic.enumerates();
         ensure(!enumerates || self.policy.tables().is_some(), policy::not_tables)?;
         self.actor.check(is_exact, &self.policy, &self.critic, &self.dual)?;
+        ensure(*self.actor.mixing == 0.0 || self.scaling == Scaling::Authors, || {
+            Error::config(MIXING, "is for scaling = \"authors\", where actors use a mean over neighbourhoods")
+        })?;
+        ensure(!self.raw_lives || self.scaling == Scaling::Authors, || {
+            Error::config("raw_lives", "is for scaling = \"authors\"; \"paper\" never rescales")
+        })?;
         self.policy.check()?;
         self.mappo.widths().check("mappo")?;
         self.algorithm.check(&self.plan())
@@ -342,6 +352,11 @@ impl Config {
     /// Worlds beside the built-in ones.
     pub fn registry(&self) -> &Registry {
         &self.registry
+    }
+
+    /// What was written, without comments and without defaults: the same where later versions have more keys.
+    pub fn written(&self) -> String {
+        self.source.to_string()
     }
 
     /// The fully resolved configuration as TOML.

@@ -18,7 +18,7 @@ use crate::learn::shadow::Signals;
 use crate::neural::{Loss, OptimizerKind};
 use crate::policy::observation::Widths;
 use crate::policy::{Baseline, GradientInput, GradientScratch, GradientSettings, NeuralPolicy, Policy};
-use crate::utility::problem::{AgentProblem, Bound, Constraint, Problem, Scaling};
+use crate::utility::problem::{AgentProblem, Bound, Constraint, Problem, Scaling, ShadowReward};
 use crate::utility::{Kind, LocalSpace, ScaledUtility};
 use crate::world::{Line, Start, Trajectory, Wireless, WirelessSpec, World, sampled_channels};
 
@@ -67,12 +67,19 @@ fn problem(world: &dyn World) -> Problem {
             name: "made up".into(),
             utility: utility(),
             bound: Bound::AtLeast(0.5),
-            shadow_scale: 1.0,
+            shadow: ShadowReward::default(),
             margin: 0.0,
             group: None,
         };
         let (objective, constraints) = (utility(), vec![constraint]);
-        Arc::new(AgentProblem { space, objective, constraints, events: Vec::new(), tails: Vec::new() })
+        Arc::new(AgentProblem {
+            space,
+            objective,
+            shadow: ShadowReward::default(),
+            constraints,
+            events: Vec::new(),
+            tails: Vec::new(),
+        })
     };
     Problem {
         agents: (0..world.graph().agents()).map(agent).collect(),
@@ -80,6 +87,7 @@ fn problem(world: &dyn World) -> Problem {
         scaling: Scaling::Normalised,
         sampled_channels: sampled_channels(world).len(),
         episodic: false,
+        raw_lives: false,
         horizon: HORIZON,
         groups: Vec::new(),
     }
@@ -136,6 +144,7 @@ fn setting(
         weights: (0..HORIZON).map(|k| 0.9f64.powi(k as i32)).collect(),
         baseline: Baseline::Mean,
         neighbour_mean: true,
+        own_share: 0.0,
         all_actions: false,
         normalise: false,
         entropy: 0.1,
