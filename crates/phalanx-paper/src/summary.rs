@@ -9,7 +9,7 @@ use phalanx_pictures::statistics::{deviation, mean};
 
 const COLUMNS: &str = "method,setting,seeds,missing,return_mean,return_sd,return_iqm,return_low,return_high,\
     violation_mean,violation_sd,violation_iqm,violation_low,violation_high,violation_peak,iterations,\
-    agent_steps,wall_s,published_return,published_violation,reaches";
+    agent_steps,wall_s,published_return,published_violation,reaches,collapsed";
 
 /// Whether `results` are those of training runs.
 pub fn is_of(results: &Sheet) -> bool {
@@ -67,7 +67,16 @@ fn row(results: &Sheet, rows: &[&Vec<String>]) -> Vec<String> {
         _ => "",
     };
     cells.push(reaches.into());
+    cells.push(collapsed(&returns).to_string());
     cells
+}
+
+/// Seeds whose return is far below the others': by more than a quarter of the median's size.
+fn collapsed(returns: &[f64]) -> usize {
+    let mut sorted = returns.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let Some(median) = sorted.get(sorted.len() / 2) else { return 0 };
+    sorted.iter().filter(|value| **value < median - 0.25 * median.abs()).count()
 }
 
 fn whole(value: f64) -> String {
@@ -105,7 +114,7 @@ mod tests {
             [text(a, "iterations"), text(a, "agent_steps"), text(a, "wall_s")],
             ["400", "80000", "4.00"]
         );
-        assert_eq!(text(a, "reaches"), "yes");
+        assert_eq!([text(a, "reaches"), text(a, "collapsed")], ["yes", "1"]);
         assert_eq!([text(b, "seeds"), text(b, "missing"), text(b, "return_mean")], ["0", "1", ""]);
         assert_eq!(text(b, "reaches"), "");
     }

@@ -2,10 +2,24 @@
 
 use super::sheet::Sheet;
 
+/// Its columns.
+pub const HEADING: [&str; 11] = [
+    "method",
+    "setting",
+    "return [95 %]",
+    "violation [95 %]",
+    "published",
+    "reached",
+    "seeds",
+    "collapsed",
+    "iterations",
+    "agent-steps",
+    "s",
+];
+
 /// A summary as the terminal and the report show it.
 pub fn shown(summary: &Sheet) -> Sheet {
-    let mut table =
-        Sheet::new("method,setting,return,violation,published,reached,seeds,iterations,agent-steps,s");
+    let mut table = Sheet { columns: HEADING.map(String::from).into(), rows: Vec::new() };
     for row in &summary.rows {
         let text = |column: &str| summary.text(row, column).to_string();
         let number = |column: &str| summary.number(row, column);
@@ -16,17 +30,30 @@ pub fn shown(summary: &Sheet) -> Sheet {
         table.push(vec![
             text("method"),
             text("setting"),
-            plus_minus(number("return_mean"), number("return_sd"), 2).unwrap_or("none".into()),
-            plus_minus(number("violation_mean"), number("violation_sd"), 3).unwrap_or("none".into()),
+            interval(["return_mean", "return_low", "return_high"].map(number), 2),
+            interval(
+                ["violation_mean", "violation_low", "violation_high"].map(number).map(|it| it.max(0.0)),
+                3,
+            ),
             published,
             text("reaches"),
             seeds(summary, row),
+            text("collapsed"),
             text("iterations"),
             text("agent_steps"),
             if text("wall_s").is_empty() { String::new() } else { format!("{:.0}", number("wall_s")) },
         ]);
     }
     table
+}
+
+/// A mean with its interval.
+fn interval([mean, low, high]: [f64; 3], digits: usize) -> String {
+    match () {
+        () if !mean.is_finite() => "none".into(),
+        () if low == high => format!("{mean:.digits$}"),
+        () => format!("{mean:.digits$} [{low:.digits$}, {high:.digits$}]"),
+    }
 }
 
 /// A mean with its deviation; none if there is no number.

@@ -5,7 +5,6 @@ use std::fmt::{Display, Formatter};
 
 use serde::Deserialize;
 
-use crate::distinct;
 use crate::sheet::Sheet;
 
 /// The results of every complete experiment.
@@ -94,13 +93,6 @@ impl Rows {
 }
 
 impl Evidence {
-    /// Whether only rows of `method` are to reach what is published.
-    pub fn counts_alone(&self, experiment: &str, method: &str) -> bool {
-        let Some(sheet) = self.sheets.get(experiment) else { return false };
-        let counting = sheet.rows.iter().filter(|row| sheet.text(row, "counts") == "true");
-        distinct(counting.map(|row| sheet.text(row, "method"))) == [method]
-    }
-
     /// The rows of `method`; the reason if there are none.
     pub fn rows<'a>(&'a self, rows: &Rows, method: &str) -> Result<(&'a Sheet, Vec<&'a [String]>), String> {
         let Some(sheet) = self.sheets.get(&rows.experiment) else {

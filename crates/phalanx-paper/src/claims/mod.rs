@@ -37,11 +37,22 @@ pub struct Claim {
     pub sentence: String,
     /// All must hold.
     pub tests: Vec<Test>,
+    /// Whose runs it is about: `ours`, where it says what the method can do, or `authors`, where it says what happens in
+    /// the paper's own runs. Their verdict counts; that of the others stands beside it.
+    #[serde(default = "ours")]
+    pub about: String,
+    /// What is missing to compare with the paper, if something is.
+    #[serde(default)]
+    pub not_comparable: String,
     /// If this holds, the claim is true without content, and not judged further.
     pub vacuous: Option<Test>,
     /// Why it may fail, as far as that is known; shown where it does not hold.
     #[serde(default)]
     pub why: String,
+}
+
+fn ours() -> String {
+    OURS.into()
 }
 
 /// A sentence that no experiment here can decide.
@@ -88,12 +99,11 @@ impl Claim {
         let rows: Vec<&Rows> = self.tests.iter().flat_map(Test::rows).collect();
         let by_method = rows.iter().any(|rows| rows.by_method);
         let has = |method: &str| rows.iter().all(|rows| evidence.rows(rows, method).is_ok());
-        let literal_counts = rows.iter().any(|rows| evidence.counts_alone(&rows.experiment, LITERAL));
-        let methods: &[&str] = match by_method {
-            false => &["all"],
-            true if literal_counts => &[LITERAL, OURS],
-            true if has(LITERAL) => &[OURS, LITERAL],
-            true => &[OURS],
+        let beside = if self.about == OURS { LITERAL } else { OURS };
+        let methods = match by_method {
+            false => vec!["all"],
+            true if has(beside) => vec![self.about.as_str(), beside],
+            true => vec![self.about.as_str()],
         };
         let judgement = |method: &&str| {
             Judgement::of(method, self.all_tests().map(|test| test.judge(evidence, method)).collect())
@@ -122,13 +132,16 @@ impl Claim {
         let is_open = |it: &Judgement| !matches!(it.verdict, Verdict::Holds | Verdict::Missing);
         judged.verdict = judged.judgements.first().map_or(Verdict::Missing, |judgement| judgement.verdict);
         judged.why = if judged.judgements.iter().any(is_open) { self.why.clone() } else { String::new() };
+        if !self.not_comparable.is_empty() && judged.verdict != Verdict::Missing {
+            (judged.verdict, judged.why) = (Verdict::NotComparable, self.not_comparable.clone());
+        }
     }
 }
 
 /// What became of a claim, for one method.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Judgement {
-    /// Whose rows were judged: `ours`, `as published`, or `all` where the claim itself names methods.
+    /// Whose rows were judged: `ours`, `authors`, or `all` where the claim itself names methods.
     pub method: String,
     /// What follows from all findings.
     pub verdict: Verdict,
@@ -154,8 +167,7 @@ pub struct Judged {
     pub sentence: String,
     /// What it needs.
     pub experiments: Vec<String>,
-    /// The verdict that counts: that of the recommended settings, or of those as published where only these
-    /// are to reach what is published.
+    /// The verdict that counts: that of the runs which the claim is about.
     pub verdict: Verdict,
     /// First that which counts; then, where there are such rows, that of the other settings.
     pub judgements: Vec<Judgement>,

@@ -148,7 +148,8 @@ fn computed_numbers_have_no_seeds() {
 fn claim() -> Claim {
     let tests = vec![Test::Above { column: "return".into(), more: a(), less: b(), by: 0.0 }];
     let [id, place, sentence, why] = ["trial.more", "fig:exp", "a is better.", "known"].map(String::from);
-    Claim { id, place, sentence, tests, vacuous: None, why }
+    let (about, not_comparable) = (OURS.into(), String::new());
+    Claim { id, place, sentence, tests, about, not_comparable, vacuous: None, why }
 }
 
 fn judged(evidence: &Evidence) -> Judged {
@@ -156,7 +157,7 @@ fn judged(evidence: &Evidence) -> Judged {
 }
 
 #[test]
-fn the_settings_as_published_are_judged_beside_ours_where_there_are_rows() {
+fn the_authors_runs_are_judged_beside_ours_where_there_are_rows() {
     let ours: [(&str, &str, &[f64]); 2] = [(OURS, "a", &[2.0, 2.1]), (OURS, "b", &[1.0, 1.1])];
     let alone = judged(&evidence("trial", returns(&ours)));
     assert_eq!((alone.verdict, alone.judgements.len(), alone.why.as_str()), (Verdict::Holds, 1, ""));
@@ -170,16 +171,28 @@ fn the_settings_as_published_are_judged_beside_ours_where_there_are_rows() {
 }
 
 #[test]
-fn where_only_the_published_settings_count_their_verdict_does() {
+fn a_claim_about_the_papers_own_runs_is_judged_by_them() {
     let mut sheet = returns(&[(OURS, "a", &[2.0, 2.1]), (OURS, "b", &[1.0, 1.1])]);
+    let about_theirs = Claim { about: LITERAL.into(), ..claim() };
+    let alone = judge_claims(&[about_theirs.clone()], &evidence("trial", sheet.clone())).remove(0);
+    assert_eq!((alone.verdict, alone.judgements[1].verdict), (Verdict::Missing, Verdict::Holds));
     sheet.rows.extend(returns(&[(LITERAL, "a", &[1.0, 1.1]), (LITERAL, "b", &[2.0, 2.1])]).rows);
-    sheet.columns.push("counts".into());
-    for row in &mut sheet.rows {
-        row.push((row[0] == LITERAL).to_string());
-    }
-    let judged = judged(&evidence("trial", sheet));
+    let judged = judge_claims(&[about_theirs], &evidence("trial", sheet)).remove(0);
     let methods: Vec<&str> = judged.judgements.iter().map(|judgement| judgement.method.as_str()).collect();
     assert_eq!((judged.verdict, methods), (Verdict::Fails, vec![LITERAL, OURS]));
+}
+
+#[test]
+fn what_cannot_be_repeated_is_not_compared() {
+    let sheet = returns(&[(OURS, "a", &[2.0, 2.1]), (OURS, "b", &[1.0, 1.1])]);
+    let unknown = Claim { not_comparable: "the threshold is not published".into(), ..claim() };
+    let judged = judge_claims(&[unknown.clone()], &evidence("trial", sheet)).remove(0);
+    assert_eq!(
+        (judged.verdict, judged.why.as_str()),
+        (Verdict::NotComparable, "the threshold is not published")
+    );
+    assert_eq!(judged.judgements[0].verdict, Verdict::Holds, "what was found stands there");
+    assert_eq!(judge_claims(&[unknown], &Evidence::default())[0].verdict, Verdict::Missing);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use phalanx_pictures::statistics::{CONFIDENCE, Uncertainty, bootstrap, interquar
 
 /// What became of a claim; the first is nearest to holding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub enum Verdict {
     /// The interval is on the claim's side.
     Holds,
@@ -14,6 +14,8 @@ pub enum Verdict {
     Vacuous,
     /// The interval has both sides in it, or there are fewer than two seeds.
     Undecided,
+    /// What the paper did is not known well enough to be repeated.
+    NotComparable,
     /// There are no results.
     Missing,
     /// The interval is on the other side.
@@ -22,8 +24,14 @@ pub enum Verdict {
 
 impl Verdict {
     /// All, in the order in which they are counted.
-    pub const ALL: [Verdict; 5] =
-        [Verdict::Holds, Verdict::Fails, Verdict::Undecided, Verdict::Vacuous, Verdict::Missing];
+    pub const ALL: [Verdict; 6] = [
+        Verdict::Holds,
+        Verdict::Fails,
+        Verdict::Undecided,
+        Verdict::Vacuous,
+        Verdict::NotComparable,
+        Verdict::Missing,
+    ];
 
     /// In a word.
     pub fn word(self) -> &'static str {
@@ -32,6 +40,7 @@ impl Verdict {
             Verdict::Vacuous => "vacuous",
             Verdict::Fails => "fails",
             Verdict::Undecided => "undecided",
+            Verdict::NotComparable => "not-comparable",
             Verdict::Missing => "missing",
         }
     }
@@ -41,6 +50,7 @@ impl Verdict {
         match self {
             Verdict::Holds => "hold",
             Verdict::Fails => "fail",
+            Verdict::NotComparable => "not comparable",
             other => other.word(),
         }
     }

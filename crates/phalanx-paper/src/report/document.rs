@@ -11,6 +11,7 @@ use super::template::fill;
 use super::{Report, base64, counts, coverage, tables};
 use crate::claims::{CLAIMS, Finding, Judged, Verdict};
 use crate::distinct;
+use crate::terminal_tables;
 
 const METHOD: &str = include_str!("method.txt");
 
@@ -52,11 +53,22 @@ pub fn document(report: &Report) -> anyhow::Result<Value> {
         "coverage": coverage::table(),
         "gaps": report.gaps(),
         "groups": groups(report),
+        "open": report.claims.iter().filter(|it| !matches!(it.verdict, Verdict::Holds | Verdict::Missing)).map(|it| claim(report, it)).collect::<Vec<_>>(),
+        "trained_heading": terminal_tables::HEADING,
+        "trained": gathered.experiments.iter().flat_map(trained).collect::<Vec<_>>(),
+        "tuning_place": "tuning.md",
         "claims": report.claims.iter().map(|it| claim(report, it)).collect::<Vec<_>>(),
         "untested": { "heading": ["paper", "sentence", "why not"], "rows": untested.collect::<Vec<_>>() },
         "experiments": experiments.collect::<anyhow::Result<Vec<_>>>()?,
         "tuning": gathered.tuning,
     }))
+}
+
+/// Rows of the table of all trained settings.
+fn trained(found: &CompleteExperiment) -> Vec<Value> {
+    let shown = found.sheets.get("summary").map(terminal_tables::shown);
+    let rows = shown.into_iter().flat_map(|shown| shown.rows);
+    rows.map(|cells| json!({ "experiment": found.record.id, "cells": cells })).collect()
 }
 
 /// Claims by group, in their order.
@@ -129,7 +141,7 @@ fn experiment(report: &Report, found: &CompleteExperiment) -> anyhow::Result<Val
         "command": record.command,
         "length": record.length,
         "seeds": seeds(&record.seeds),
-        "commit": record.commit,
+        "commits": found.commits(),
         "time": tables::duration(record.wall_s),
         "cores": record.cores,
         "failures": found.failures().join("; "),

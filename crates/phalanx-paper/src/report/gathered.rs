@@ -71,6 +71,9 @@ impl Gathered {
                 None => "not made",
                 Some(record) if record.id != id => "holds a copy of another experiment",
                 Some(record) if !record.complete => "begun, but not complete",
+                Some(_) if !names_commits(&folder)? => {
+                    "made by an earlier program, which did not say by which commit; make it again"
+                }
                 Some(record) => {
                     let mut sheets = sheets(&folder)?;
                     if let Some(results) = sheets.get("results").filter(|results| summary::is_of(results)) {
@@ -106,6 +109,12 @@ impl Gathered {
     }
 }
 
+/// Whether runs say which commit trained them, if there are any.
+fn names_commits(folder: &Path) -> Result<bool> {
+    let results = Sheet::read(&folder.join("results.csv"))?;
+    Ok(results.is_none_or(|results| !summary::is_of(&results) || results.column("commit").is_some()))
+}
+
 /// How a status begins that is no result.
 const UNFINISHED: [&str; 4] = ["failed", "busy", "stopped", "refused"];
 
@@ -128,6 +137,16 @@ impl CompleteExperiment {
             format!("{}: {status}", who.join(", "))
         });
         words.collect()
+    }
+
+    /// Who made it: the commits of its runs, or of the program.
+    pub fn commits(&self) -> Vec<&str> {
+        let Some(results) = self.sheets.get("results").filter(|results| results.column("commit").is_some())
+        else {
+            return vec![&self.record.commit];
+        };
+        let named = results.rows.iter().map(|row| results.text(row, "commit"));
+        distinct(named.filter(|commit| !commit.is_empty()))
     }
 
     /// Presets and settings, each combination once, by column: method, setting, preset, settings on top.

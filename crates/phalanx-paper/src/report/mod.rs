@@ -7,6 +7,7 @@ mod document;
 mod gathered;
 pub mod in_memory;
 mod json;
+mod picture;
 mod tables;
 mod template;
 
@@ -46,6 +47,7 @@ pub fn write(root: &Path, commit: &str) -> anyhow::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for (name, text) in [
         ("claims.json", json::write(&report)?),
+        ("claims.svg", picture::svg(&report)),
         ("REPORT.md", document::markdown(&document)),
         ("report.html", document::page(&document)),
     ] {
@@ -62,7 +64,7 @@ pub fn holds_experiments(root: &Path) -> phalanx::Result<bool> {
 }
 
 /// How many claims have each verdict.
-fn counts<'a>(claims: impl IntoIterator<Item = &'a Judged> + Clone) -> [(Verdict, usize); 5] {
+fn counts<'a>(claims: impl IntoIterator<Item = &'a Judged> + Clone) -> [(Verdict, usize); 6] {
     let count = |verdict| claims.clone().into_iter().filter(|claim| claim.verdict == verdict).count();
     Verdict::ALL.map(|verdict| (verdict, count(verdict)))
 }

@@ -24,10 +24,11 @@ fn record(id: &str) -> Record {
 fn experiment(root: &Path, record: &Record, rows: &[(&str, u64, &str)]) {
     let folder = root.join(&record.id);
     std::fs::create_dir_all(folder.join("figures")).unwrap();
-    let mut sheet = Sheet::new("method,setting,preset,set,seed,status,return");
+    let mut sheet = Sheet::new("method,setting,preset,set,seed,status,return,violation_total,commit");
     for (setting, seed, return_) in rows {
         let status = if return_.is_empty() { "failed: a <wrong> step" } else { "finished" };
-        let cells = ["ours", setting, "wireless", "kappa=1 a=|b|", &seed.to_string(), status, return_];
+        let seed = seed.to_string();
+        let cells = ["ours", setting, "wireless", "kappa=1 a=|b|", &seed, status, return_, "0.1", "c0ffee"];
         sheet.push(cells.map(String::from).into());
     }
     std::fs::write(folder.join("results.csv"), sheet.to_csv()).unwrap();
@@ -59,7 +60,9 @@ fn a_claim_goes_from_a_sheet_into_all_three_files() {
     assert_eq!(document["experiments"][0]["seeds"], serde_json::json!([1, 2]));
     assert!(markdown.contains("| `wireless.communication-critical` |") && markdown.contains("| **holds** |"));
     assert!(markdown.contains("(wireless-kappa/figures/curves.png)"));
-    assert!(markdown.contains("`kappa=1 a=\\|b\\|`"), "a cell does not end itself");
+    assert!(markdown.contains("c0ffee") && page.contains("c0ffee"), "who trained them");
+    let picture = std::fs::read_to_string(folder.path().join("claims.svg")).unwrap();
+    assert!(picture.contains("<title>wireless.communication-critical: holds."));
     assert!(page.contains("data-verdict=\"holds\" id=\"claim-wireless.communication-critical\""));
     assert!(page.contains("data:image/svg+xml;base64,") && !page.contains("data:image/png"));
     assert!(!markdown.contains("is evidence"));
@@ -94,6 +97,20 @@ fn an_empty_folder_has_a_report_too() {
 }
 
 #[test]
+fn runs_that_name_no_commit_do_not_count() {
+    let folder = tempfile::tempdir().unwrap();
+    experiment(folder.path(), &record("wireless-kappa"), &ROWS);
+    let file = folder.path().join("wireless-kappa/results.csv");
+    let text = std::fs::read_to_string(&file).unwrap().replacen("commit", "other", 1);
+    std::fs::write(&file, text).unwrap();
+    let [json, markdown, _] = texts(folder.path());
+    assert!(json.contains("made by an earlier program") && markdown.contains("made by an earlier program"));
+    assert!(
+        markdown.contains("| `wireless.communication-critical` |") && !markdown.contains("| **holds** |")
+    );
+}
+
+#[test]
 fn shortened_runs_are_no_evidence() {
     let folder = tempfile::tempdir().unwrap();
     let quick = Record { length: "quick".into(), ..record("wireless-kappa") };
@@ -117,15 +134,14 @@ fn another_version_is_refused() {
 fn the_tuning_budget_is_taken_over() {
     let folder = tempfile::tempdir().unwrap();
     // How the settings of the catalogue were found is always said.
-    let [_, markdown, page] = texts(folder.path());
-    assert!(markdown.contains("## Tuning budget\n\n") && page.contains("id=\"tuning\""));
+    let [_, _, page] = texts(folder.path());
+    assert!(page.contains("id=\"tuning\""));
     std::fs::write(folder.path().join("tuning.csv"), "method,runs\nMAPPO-L,12\n").unwrap();
-    let [_, markdown, page] = texts(folder.path());
-    assert!(markdown.contains("## Tuning budget\n\n| method | runs |\n|---|---|\n| MAPPO-L | 12 |"));
+    let [_, _, page] = texts(folder.path());
     assert!(page.contains("<td>MAPPO-L</td><td>12</td>"));
     std::fs::write(folder.path().join("tuning.md"), "Twelve runs each.\n").unwrap();
-    let [_, markdown, page] = texts(folder.path());
-    assert!(markdown.contains("## Tuning budget\n\nTwelve runs each.") && page.contains("Twelve runs each."));
+    let [_, _, page] = texts(folder.path());
+    assert!(page.contains("Twelve runs each."));
 }
 
 #[test]
