@@ -43,43 +43,47 @@ pub struct ArchivedRun {
     pub return_start: Option<f64>,
     pub early_return: Option<f64>,
     pub settled: Option<f64>,
-    pub returns: TrainingCurve,
-    pub violations: TrainingCurve,
+    pub returns: Numbers,
+    pub violations: Numbers,
+    /// What each agent's first constraint bounds, in the closing evaluation; of small networks.
+    #[serde(default)]
+    pub values: Numbers,
 }
 
-/// Means over equal parts of training, with four digits; parts without a number are NaN.
+/// Numbers with a few digits in one cell; those that are none are NaN.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct TrainingCurve(pub Vec<f64>);
+pub struct Numbers(pub Vec<f64>);
 
 /// Parts of a curve.
 const WINDOWS: usize = 60;
 
-impl TrainingCurve {
-    fn of(values: &[f64]) -> TrainingCurve {
+impl Numbers {
+    /// Means over equal parts of training.
+    fn curve(values: &[f64]) -> Numbers {
         let windows = WINDOWS.min(values.len());
         let bound = |k: usize| k * values.len() / windows.max(1);
-        TrainingCurve((0..windows).map(|k| digits(mean(&values[bound(k)..bound(k + 1)]), 4)).collect())
+        Numbers((0..windows).map(|k| digits(mean(&values[bound(k)..bound(k + 1)]), 4)).collect())
     }
 
-    /// Against a quantity that grows evenly to `end` over training: each value at the middle of its part.
+    /// A curve against a quantity that grows evenly to `end` over training: each value at the middle of its part.
     pub fn points(&self, end: f64) -> Vec<Point> {
         let width = end / self.0.len().max(1) as f64;
         self.0.iter().enumerate().map(|(k, &value)| ((k as f64 + 0.5) * width, value)).collect()
     }
 }
 
-impl Serialize for TrainingCurve {
+impl Serialize for Numbers {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
         let words: Vec<String> = self.0.iter().map(f64::to_string).collect();
         serializer.serialize_str(&words.join(" "))
     }
 }
 
-impl<'de> Deserialize<'de> for TrainingCurve {
+impl<'de> Deserialize<'de> for Numbers {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         let values = text.split_whitespace().map(str::parse).collect::<std::result::Result<_, _>>();
-        values.map(TrainingCurve).map_err(serde::de::Error::custom)
+        values.map(Numbers).map_err(serde::de::Error::custom)
     }
 }
 
@@ -118,10 +122,29 @@ impl ArchivedRun {
             return_start: course(training_metrics::return_at_start),
             early_return: course(training_metrics::early_return),
             settled: course(training_metrics::settled),
-            returns: TrainingCurve::of(&metrics.return_),
-            violations: TrainingCurve::of(&metrics.violation_total),
+            returns: Numbers::curve(&metrics.return_),
+            violations: Numbers::curve(&metrics.violation_total),
+            values: values_of(&outcome.run)?,
         })
     }
+}
+
+/// Every agent's value of its first constraint.
+fn values_of(run: &Path) -> Result<Numbers> {
+    #[derive(Deserialize)]
+    struct Row {
+        agent: u64,
+        value: f64,
+    }
+    const MOST_AGENTS: usize = 100;
+    let rows: Vec<Row> = read_rows(&run.join("agents.csv"))?;
+    let mut values: Vec<f64> = Vec::new();
+    for row in rows.iter().filter(|row| row.agent < MOST_AGENTS as u64) {
+        if row.agent == values.len() as u64 {
+            values.push(digits(row.value, 6));
+        }
+    }
+    Ok(Numbers(values))
 }
 
 /// The checksum that a configuration is known by: of what was written, so that new keys with defaults do not change it.
@@ -298,8 +321,9 @@ mod tests {
             return_start: None,
             early_return: Some(-3.25),
             settled: None,
-            returns: TrainingCurve(vec![f64::INFINITY, 1.5]),
-            violations: TrainingCurve::default(),
+            returns: Numbers(vec![f64::INFINITY, 1.5]),
+            violations: Numbers::default(),
+            values: Numbers(vec![0.25, 3.0]),
         }
     }
 
@@ -357,10 +381,10 @@ mod tests {
     #[test]
     fn curves_are_means_of_equal_parts() {
         let values: Vec<f64> = (0..240).map(f64::from).collect();
-        let TrainingCurve(windows) = TrainingCurve::of(&values);
+        let Numbers(windows) = Numbers::curve(&values);
         assert_eq!((windows.len(), windows[0], windows[59]), (60, 1.5, 237.5));
-        assert_eq!(TrainingCurve::of(&[1.0, 2.0]).points(20.0), [(5.0, 1.0), (15.0, 2.0)]);
-        assert_eq!(TrainingCurve::of(&[1.0 / 3.0]).0, [0.3333]);
-        assert!(TrainingCurve::of(&[]).0.is_empty());
+        assert_eq!(Numbers::curve(&[1.0, 2.0]).points(20.0), [(5.0, 1.0), (15.0, 2.0)]);
+        assert_eq!(Numbers::curve(&[1.0 / 3.0]).0, [0.3333]);
+        assert!(Numbers::curve(&[]).0.is_empty());
     }
 }

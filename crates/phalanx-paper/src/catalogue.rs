@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use super::context::ExperimentContext;
 use super::setting::{LITERAL, Setting};
 use super::visual::{self, Shown};
-use super::{baseline_table, cost, rate, samples, trained, truncation};
+use super::{baseline_table, cost, frontier, rate, samples, trained, truncation};
 
 /// An environment, and who is trained on it in all its panels.
 #[derive(Debug, Deserialize)]
@@ -56,6 +56,12 @@ pub struct Experiment {
     set: Vec<String>,
     /// The most seeds that are run; all that are asked for by default.
     seeds: Option<usize>,
+    /// Experiment whose methods with published figures are run under each of the `bounds`.
+    #[serde(default)]
+    methods_of: String,
+    /// Of the first constraint.
+    #[serde(default)]
+    pub bounds: Vec<f64>,
     /// When the paper's runs ended, if not with these.
     #[serde(skip)]
     pub published_iterations: Option<usize>,
@@ -70,8 +76,25 @@ pub struct Experiment {
 /// All of them, in the order of the paper.
 pub static ALL: LazyLock<Vec<Experiment>> = LazyLock::new(|| {
     let Catalogue { environments, experiments } = catalogue();
-    experiments.into_iter().map(|experiment| experiment.completed(&environments)).collect()
+    let all = experiments.into_iter().map(|experiment| experiment.completed(&environments));
+    let mut all: Vec<Experiment> = all.collect();
+    for k in 0..all.len() {
+        let settings = under_bounds(&all[k], &all);
+        all[k].settings.extend(settings);
+    }
+    all
 });
+
+/// The settings of an experiment that runs another one's methods under several bounds.
+fn under_bounds(experiment: &Experiment, all: &[Experiment]) -> Vec<Setting> {
+    let source = all.iter().find(|other| other.id == experiment.methods_of);
+    let methods =
+        source.into_iter().flat_map(|source| &source.settings).filter(|it| it.published().is_some());
+    let under = |method: &Setting| -> Vec<Setting> {
+        experiment.bounds.iter().map(|bound| method.with_bound(*bound, experiment.seeds)).collect()
+    };
+    methods.flat_map(under).collect()
+}
 
 /// `experiments.toml`.
 #[derive(Debug, Deserialize)]
@@ -125,7 +148,7 @@ impl Experiment {
     /// Its settings by the figure that shows their curves: what the published code does has one of its own.
     pub fn figures(&self) -> BTreeMap<&'static str, Vec<&Setting>> {
         let mut figures: BTreeMap<&str, Vec<&Setting>> = BTreeMap::new();
-        for setting in &self.settings {
+        for setting in self.settings.iter().filter(|_| self.bounds.is_empty()) {
             let name = if setting.method == LITERAL { "curves-authors" } else { "curves" };
             figures.entry(name).or_default().push(setting);
         }
@@ -141,6 +164,7 @@ impl Experiment {
             "samples" => samples::make(context),
             "cost" => cost::make(context),
             _ if !self.shown.is_empty() => visual::make(context, &self.shown),
+            _ if !self.bounds.is_empty() => frontier::make(context, self),
             _ => trained::make(context, self),
         }
     }

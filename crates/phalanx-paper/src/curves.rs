@@ -1,6 +1,6 @@
 //! Return and violation while training, as the paper draws them: means over seeds with confidence bands.
 
-use super::archive::{ArchivedRun, TrainingCurve};
+use super::archive::{ArchivedRun, Numbers};
 use super::setting::Setting;
 use phalanx::base::beta::student_quantile;
 use phalanx_pictures::plot::canvas::{Axis, Colour, Figure, Layer, Mark, Panel, Shape};
@@ -83,7 +83,7 @@ impl XAxis {
 
 /// What is drawn of runs.
 struct Quantity {
-    curve: fn(&ArchivedRun) -> &TrainingCurve,
+    curve: fn(&ArchivedRun) -> &Numbers,
     /// In the closing evaluation.
     closing: fn(&ArchivedRun) -> Option<f64>,
     /// Its place in what the paper reports.

@@ -11,6 +11,7 @@ mod cost;
 mod curves;
 mod drawing;
 mod estimate;
+mod frontier;
 mod models;
 mod rate;
 mod report;

@@ -54,6 +54,19 @@ impl Setting {
         Setting { method: LITERAL.into(), reported: self.published(), published: None, ..self }
     }
 
+    /// The same under a bound of the first constraint, with nothing published for it.
+    pub fn with_bound(&self, bound: f64, seeds: Option<usize>) -> Setting {
+        let set = [&self.set[..], &[format!("constraint.0.at_most={bound}")]].concat();
+        Setting {
+            name: format!("at most {bound}"),
+            set,
+            seeds,
+            published: None,
+            reported: None,
+            ..self.clone()
+        }
+    }
+
     /// Who is trained and what is varied.
     pub fn title(&self) -> String {
         let words = [&self.method, &self.name].into_iter().filter(|word| !word.is_empty());

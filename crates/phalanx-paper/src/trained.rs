@@ -14,13 +14,7 @@ const RESULTS: &str = "method,setting,preset,set,seed,status,return,objective,vi
 
 /// Trains the settings, writes `results.csv` and `summary.csv`, and draws their curves.
 pub fn make(context: &ExperimentContext<'_>, experiment: &'static Experiment) -> anyhow::Result<()> {
-    let trained = context.train(&experiment.settings, &context.reproduction.seeds)?;
-    let mut results = Sheet::new(RESULTS);
-    for (setting, trained) in experiment.settings.iter().zip(&trained) {
-        for (&seed, run) in context.reproduction.seeds.iter().zip(trained) {
-            results.push(result(setting, seed, run));
-        }
-    }
+    let trained = tabulated(context, experiment)?;
     let mut figures = Vec::new();
     for (name, shown) in experiment.figures() {
         let is_single_method = shown.iter().all(|setting| setting.method == shown[0].method);
@@ -35,12 +29,26 @@ pub fn make(context: &ExperimentContext<'_>, experiment: &'static Experiment) ->
         let courses: Vec<Course<'_>> = courses.collect();
         figures.push((name, curves::figure(&experiment.title, &courses, experiment.published_iterations)));
     }
+    context.figures(figures)
+}
+
+/// Trains the settings, and writes `results.csv` and `summary.csv`: all runs by setting, then by seed.
+pub fn tabulated(
+    context: &ExperimentContext<'_>,
+    experiment: &'static Experiment,
+) -> anyhow::Result<Vec<Vec<Trained>>> {
+    let trained = context.train(&experiment.settings, &context.reproduction.seeds)?;
+    let mut results = Sheet::new(RESULTS);
+    for (setting, trained) in experiment.settings.iter().zip(&trained) {
+        for (&seed, run) in context.reproduction.seeds.iter().zip(trained) {
+            results.push(result(setting, seed, run));
+        }
+    }
     let summary = summary::of(&results);
     context.sheet("results.csv", &results)?;
     context.sheet("summary.csv", &summary)?;
-    context.figures(figures)?;
     (context.reproduction.print)(&super::terminal_tables::summary(&summary));
-    Ok(())
+    Ok(trained)
 }
 
 fn result(setting: &Setting, seed: u64, trained: &Trained) -> Vec<String> {

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use super::evidence::{Evidence, Rows, Sample};
 use super::verdict::{Decision, Estimate, Finding, MISS, Verdict, short};
 use super::{CLAIMS, exact};
-use phalanx_pictures::statistics::mean;
+use phalanx_pictures::statistics::{Uncertainty, mean};
 
 /// A test on columns of `results.csv`. Shares are of the mean of what is compared with.
 #[derive(Debug, Clone, Deserialize)]
@@ -63,6 +63,9 @@ pub enum Test {
     /// From row to row, a number falls as a power of another, or faster: over the last tenfold of `along` what
     /// is left, `column · along^exponent`, grows by a share at most. For what has no seeds.
     Order { which: Rows, column: Column, along: Column, exponent: f64, share: f64 },
+    /// In every row of a comparison at equal violation (`equal.csv`), the first method's return is above the
+    /// second's.
+    AtEqualViolation { which: Rows },
     /// One of them holds.
     OneOf { tests: Vec<Test> },
 }
@@ -95,6 +98,7 @@ impl Test {
             | Test::Bounded { which, .. }
             | Test::Decays { which, .. }
             | Test::Falls { which, .. }
+            | Test::AtEqualViolation { which }
             | Test::Order { which, .. } => vec![which],
             Test::LargerLoss { larger, smaller, .. } => larger.iter().chain(smaller).collect(),
             Test::OneOf { tests } => tests.iter().flat_map(Test::rows).collect(),
@@ -148,6 +152,9 @@ impl Test {
                     "{product} of {which} grows by at most {} over the last tenfold of {along}",
                     percent(*share)
                 )
+            }
+            Test::AtEqualViolation { which } => {
+                format!("return of {which}, at equal violation and under every bound")
             }
             Test::OneOf { tests } => tests.iter().map(Test::words).collect::<Vec<_>>().join(", or "),
         }
@@ -227,6 +234,7 @@ impl Test {
                 let (sheet, rows) = evidence.rows(which, method)?;
                 exact::bounded(self.words(), sheet, &rows, &column.0, &bound.0)
             }
+            Test::AtEqualViolation { which } => self.at_equal_violation(evidence, which, method)?,
             Test::OneOf { tests } => {
                 let findings: Vec<Finding> = tests.iter().map(|test| test.judge(evidence, method)).collect();
                 let verdict = one_of(&findings);
@@ -245,6 +253,27 @@ impl Test {
         let numbers = format!("{} against {}, difference {}", short(one), short(other), estimate.text());
         let decision = decide(&estimate, other.abs());
         self.estimated(estimate, decision, numbers, [a.absent, b.absent].concat())
+    }
+
+    /// All bounds must hold; one that does not is one of as many (Bonferroni).
+    fn at_equal_violation(&self, evidence: &Evidence, which: &Rows, method: &str) -> Result<Finding, String> {
+        let (sheet, rows) = evidence.rows(which, method)?;
+        let estimates = rows.iter().map(|row| {
+            let [difference, error, freedom, seeds] =
+                ["difference", "error", "freedom", "seeds"].map(|column| sheet.number(row, column));
+            Estimate::known(difference, Uncertainty { error, freedom }, seeds as usize)
+        });
+        let estimates: Vec<Estimate> = estimates.collect();
+        let decisions: Vec<Decision> = estimates.iter().map(|estimate| estimate.above(0.0)).collect();
+        let verdict = Verdict::of_all(decisions.iter().map(|decision| decision.verdict));
+        let largest = decisions.iter().map(|decision| decision.chance_for).fold(0.0, f64::max);
+        let smallest = decisions.iter().map(|decision| decision.chance_against).fold(1.0, f64::min);
+        let numbers = rows.iter().zip(&estimates).map(|(row, estimate)| {
+            format!("at most {}: difference {}", sheet.text(row, "bound"), estimate.text())
+        });
+        let finding = self.finding(verdict, numbers.collect::<Vec<_>>().join("; "), Vec::new());
+        let chances = Some([largest, (smallest * rows.len() as f64).min(1.0)]);
+        Ok(Finding { chances, ..finding })
     }
 
     /// By the mean of the differences: both numbers are of the same run.

@@ -220,11 +220,15 @@ fn claims_have_names_of_their_own_and_ask_for_settings_that_exist() {
             if experiment.settings.is_empty() {
                 continue;
             }
-            let mut sheet = Sheet::new("method,setting");
+            // Pairs of methods, where they are compared at equal violation.
+            let mut sheet = Sheet::new("method,setting,other");
             for setting in &experiment.settings {
-                sheet.push(vec![setting.method.clone(), setting.name.clone()]);
+                for other in &experiment.settings {
+                    let cells = [&setting.method, &setting.name, &other.method];
+                    sheet.push(cells.map(String::clone).into());
+                }
             }
-            let found = evidence(rows.id(), sheet).rows(rows, OURS).is_ok();
+            let found = evidence(&rows.experiment, sheet).rows(rows, OURS).is_ok();
             assert!(found, "{}: {rows:?}", claim.id);
         }
     }
@@ -254,6 +258,23 @@ fn published_figures_are_reached_by_means() {
     assert_eq!(panel(&[9.0, 10.2], &[0.0, 0.0]).why, "Undecided: κ = 1.");
     let crossing = &panel(&[9.9, 10.3], &[0.0, 0.0]).judgements[0].findings[0].numbers;
     assert!(crossing.contains("published 10.00 (in the interval)"), "{crossing}");
+}
+
+#[test]
+fn methods_are_compared_at_equal_violation_under_every_bound() {
+    let equal = |differences: [&str; 2]| {
+        let mut sheet = Sheet::new("bound,method,other,seeds,difference,error,freedom");
+        for (bound, difference) in ["1", "2"].into_iter().zip(differences) {
+            sheet.push([bound, OURS, "b", "5", difference, "0.1", "8"].map(String::from).into());
+        }
+        let rows: Rows = toml::from_str("experiment = \"bounds/equal\"").unwrap();
+        Test::AtEqualViolation { which: rows }.judge(&evidence("bounds/equal", sheet), OURS)
+    };
+    assert_eq!(equal(["1.0", "0.5"]).verdict, Verdict::Holds);
+    assert_eq!(equal(["1.0", "0.1"]).verdict, Verdict::Undecided);
+    let fails = equal(["1.0", "-0.5"]);
+    assert_eq!(fails.verdict, Verdict::Fails);
+    assert!(fails.numbers.contains("at most 2: difference -0.500 [-0.731, -0.269]"), "{}", fails.numbers);
 }
 
 /// Of the same run, two numbers are compared run by run.

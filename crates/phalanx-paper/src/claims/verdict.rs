@@ -131,10 +131,20 @@ impl Estimate {
     /// Of what `combine` makes of the means of samples from different runs.
     pub fn of<const N: usize>(samples: [&[f64]; N], combine: impl Fn([f64; N]) -> f64) -> Estimate {
         let uncertainty = Uncertainty::welch(samples, &combine);
-        let (mean, reach) = (combine(samples.map(mean)), uncertainty.half_width());
         let seeds = samples.iter().map(|values| values.len()).min().unwrap_or(0);
-        let iqm = Iqm::of(samples, combine);
-        Estimate { mean, low: mean - reach, high: mean + reach, seeds, iqm, uncertainty }
+        let known = Estimate::known(combine(samples.map(mean)), uncertainty, seeds);
+        Estimate { iqm: Iqm::of(samples, combine), ..known }
+    }
+
+    /// Of what was estimated before.
+    pub fn known(mean: f64, uncertainty: Uncertainty, seeds: usize) -> Estimate {
+        let reach = uncertainty.half_width();
+        Estimate { mean, low: mean - reach, high: mean + reach, seeds, iqm: None, uncertainty }
+    }
+
+    /// What its interval rests on.
+    pub fn uncertainty(&self) -> Uncertainty {
+        self.uncertainty
     }
 
     /// Holds where the whole interval is above `bound`, fails where it is below.
