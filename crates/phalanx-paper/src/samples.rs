@@ -55,7 +55,7 @@ struct Plan {
 const BATCH: usize = 20;
 const TRANSITIONS: usize = 1000;
 
-/// Writes `results.csv`, `slopes.csv`, `figures/estimates` and `figures/trained`.
+/// Writes `results.csv`, `ends.csv` with a row per seed, `slopes.csv`, `figures/estimates` and `figures/trained`.
 pub fn make(context: &ExperimentContext<'_>) -> anyhow::Result<()> {
     let plan = DESCRIPTION.plans.of(context.reproduction.length);
     let mut results = Sheet::new(COLUMNS);
@@ -70,6 +70,7 @@ pub fn make(context: &ExperimentContext<'_>) -> anyhow::Result<()> {
     let seeds = plan.seeds.max(context.reproduction.seeds.len() as u64);
     let iterations = plan.iterations;
     let exact = context.part("exact", || end(context, &DESCRIPTION.exact, iterations))?;
+    let mut every = Sheet::new("what,B,K,seed,E,objective_gap");
     let by_batch = plan.trained.iter().map(|&batch| ("batch", batch, TRANSITIONS));
     let by_transitions = plan.transitions.iter().map(|&transitions| ("transitions", BATCH, transitions));
     for (what, batch, transitions) in by_batch.chain(by_transitions) {
@@ -78,7 +79,11 @@ pub fn make(context: &ExperimentContext<'_>) -> anyhow::Result<()> {
             let name = format!("trained-{batch}-{transitions}-seed{seed}");
             let settings =
                 [format!("batch={batch}"), format!("critic.steps={transitions}"), format!("seed={seed}")];
-            ends.push(context.part(&name, || end(context, &settings, iterations))?);
+            let end = context.part(&name, || end(context, &settings, iterations))?;
+            let named = [what.into(), batch.to_string(), transitions.to_string(), seed.to_string()];
+            let numbers = [end.e, exact.objective - end.objective].map(number);
+            every.push([&named[..], &numbers].concat());
+            ends.push(end);
         }
         let of = |value: fn(&End) -> f64| ends.iter().map(value).collect::<Vec<f64>>();
         let (e, violation, objective) = (of(|end| end.e), of(|end| end.violation), of(|end| end.objective));
@@ -96,6 +101,7 @@ pub fn make(context: &ExperimentContext<'_>) -> anyhow::Result<()> {
         results.push([&named[..], &no_errors, &numbers.map(number)].concat());
     }
     context.sheet("results.csv", &results)?;
+    context.sheet("ends.csv", &every)?;
     let errors = ["occupancy_error", "gradient_error"];
     let slopes = errors.map(|error| slope(&results.points("B", error, |row| row[0] == "estimate")));
     let mut sheet = Sheet::new("quantity,slope,promised");

@@ -33,12 +33,6 @@ pub fn last_growth(points: &[(f64, f64)]) -> Option<f64> {
     Some(last / before)
 }
 
-/// Whether the last is at most `share` of the first.
-pub fn falls(values: &[f64], share: f64) -> Option<bool> {
-    let (first, last) = (values.first()?, values.last()?);
-    (values.len() > 1).then_some(*last <= share * first)
-}
-
 /// Whether `column` is at most the column `bound` in every row that has both.
 pub fn bounded(test: String, sheet: &Sheet, rows: &[&[String]], column: &str, bound: &str) -> Finding {
     let pairs = rows.iter().map(|row| (sheet.number(row, column), sheet.number(row, bound)));

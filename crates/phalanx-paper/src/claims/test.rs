@@ -57,9 +57,6 @@ pub enum Test {
     Bounded { which: Rows, column: Column, bound: Column },
     /// From row to row, a number falls to a share of what it was, or less. For what has no seeds.
     Decays { which: Rows, column: Column, share: f64 },
-    /// In the last row, what a number is above another column is at most a share of that in the first. For
-    /// what has no seeds.
-    Falls { which: Rows, column: Column, above: Column, share: f64 },
     /// From row to row, a number falls as a power of another, or faster: over the last tenfold of `along` what
     /// is left, `column · along^exponent`, grows by a share at most. For what has no seeds.
     Order { which: Rows, column: Column, along: Column, exponent: f64, share: f64 },
@@ -97,7 +94,6 @@ impl Test {
             | Test::Within { which, .. }
             | Test::Bounded { which, .. }
             | Test::Decays { which, .. }
-            | Test::Falls { which, .. }
             | Test::AtEqualViolation { which }
             | Test::Order { which, .. } => vec![which],
             Test::LargerLoss { larger, smaller, .. } => larger.iter().chain(smaller).collect(),
@@ -140,11 +136,6 @@ impl Test {
             }
             Test::Decays { which, column, share } => {
                 format!("{column} falls to {} or less from row to row of {which}", percent(*share))
-            }
-            Test::Falls { which, column, above, share } => {
-                let most = percent(*share);
-                let excess = format!("what {column} of {which} is above {above}");
-                format!("{excess} is in the last row at most {most} of that in the first")
             }
             Test::Order { which, column, along, exponent, share } => {
                 let product = format!("{column}·{along}^{exponent:.2}");
@@ -211,13 +202,6 @@ impl Test {
             }
             Test::Decays { which, column, share } => {
                 self.computed(sample(which, column)?, |values| exact::decays(values, *share))
-            }
-            Test::Falls { which, column, above, share } => {
-                let (value, floor) = (sample(which, column)?, sample(which, above)?);
-                let pairs = value.values.iter().zip(&floor.values);
-                let values = pairs.map(|(value, floor)| value - floor).collect();
-                let excess = Sample { values, absent: [value.absent, floor.absent].concat() };
-                self.computed(excess, |values| exact::falls(values, *share))
             }
             Test::Order { which, column, along, exponent, share } => {
                 let (x, y) = (sample(which, along)?, sample(which, column)?);

@@ -131,18 +131,9 @@ fn computed_numbers_have_no_seeds() {
     assert_eq!(judge(decays(0.5)).verdict, Verdict::Holds);
     assert_eq!(judge(decays(0.1)).verdict, Verdict::Fails);
     // From 9 − 0 to 0.1 − 2, and from 0 − 9 to 2 − 0.1.
-    let falls = |column: &str, above: &str, share| Test::Falls {
-        which: rows(),
-        column: column.into(),
-        above: above.into(),
-        share,
-    };
-    assert_eq!(judge(falls("bound", "kappa", 0.1)).verdict, Verdict::Holds);
-    assert_eq!(judge(falls("kappa", "bound", 0.1)).verdict, Verdict::Fails);
     let within = |high| Test::Within { which: rows(), column: "error".into(), low: 0.0, high, refused: None };
     assert_eq!(judge(within(8.0)).verdict, Verdict::Holds);
     assert_eq!(judge(within(7.0)).verdict, Verdict::Fails);
-    assert_eq!(judge(falls("nothing", "bound", 1.0)).verdict, Verdict::Missing);
 }
 
 fn claim() -> Claim {
