@@ -5,7 +5,7 @@ use super::context::{ExperimentContext, Record};
 use super::setting::Setting;
 use super::sheet::Sheet;
 use super::terminal_tables::{plus_minus, seeds};
-use phalanx_pictures::plot::canvas::{Arrangement, Axis, Colour, Figure, Layer, Mark, Panel, Shape};
+use phalanx_pictures::plot::canvas::{Axis, Colour, Figure, Layer, Mark, Panel, Shape};
 use phalanx_pictures::plot::{self, Values};
 
 /// An environment and the experiment that it comes from.
@@ -100,37 +100,42 @@ fn markdown(table: &Sheet) -> String {
     line(&table.columns) + &rule + &table.rows.iter().map(line).collect::<String>()
 }
 
-fn figure((world, id): (&str, &str), results: &Sheet) -> Figure {
-    let panel = |quantity: &str, values: Values| Panel {
-        x: Axis::new(format!("{quantity}, final policy"), values),
-        y: Axis::new("", Values::Real),
-        names: published(id).map(|setting| setting.method.clone()).collect(),
-        layers: layers(world, results, quantity),
-    };
-    Figure {
-        title: format!("{world}: comparison with MAPPO-Lagrangian"),
-        subtitle: "mean over seeds with 95 % interval".into(),
-        panels: vec![panel("return", Values::Real), panel("violation", Values::FromZero)],
-        arrangement: Arrangement::SideBySide,
-    }
+/// Return against violation: the better, the higher and the further to the left.
+fn figure((world, _): (&str, &str), results: &Sheet) -> Figure {
+    let rows = results.rows.iter().filter(|row| results.text(row, "environment") == world);
+    let layers = rows.enumerate().flat_map(|(k, row)| layers(results, row, Colour::of_series(k)));
+    let x = Axis::new("total violation, final policy", Values::FromZero);
+    let panel = Panel::new(
+        x,
+        Axis::new("return per agent and episode, final policy", Values::Real),
+        layers.collect(),
+    );
+    let subtitle = "circles: here, with 95 % intervals; diamonds: the paper, with its ±";
+    plot::stacked(format!("{world}: comparison with MAPPO-Lagrangian"), subtitle, vec![panel])
 }
 
-fn layers(world: &str, results: &Sheet, quantity: &str) -> Vec<Layer> {
+/// A method's result and the published one, each with its spread.
+fn layers(results: &Sheet, row: &[String], colour: Colour) -> Vec<Layer> {
+    let at = |column: &str| results.number(row, column);
+    let method = results.text(row, "method");
     let mut layers = Vec::new();
-    let rows = results.rows.iter().filter(|row| results.text(row, "environment") == world);
-    for (k, row) in rows.enumerate() {
-        let y = (k + 1) as f64;
-        let at = |column: String| results.number(row, &column);
-        let [mean, low, high] = ["mean", "low", "high"].map(|name| at(format!("{quantity}_{name}")));
-        let colour = Colour::of_series(0);
-        if mean.is_finite() {
-            layers.push(plot::line(vec![(low, y), (high, y)], plot::THICK, colour, String::new()));
-            layers.push(marks((mean, y), Mark::Circle, colour, "here"));
-        }
-        layers.push(marks((at(format!("published_{quantity}")), y), Mark::Diamond, Colour::QUIET, "paper"));
+    let bar = |from: plot::Point, to: plot::Point, colour: Colour| {
+        plot::line(vec![from, to], BAR, colour, String::new())
+    };
+    let (x, y) = (at("violation_mean"), at("return_mean"));
+    if x.is_finite() && y.is_finite() {
+        layers.push(bar((x, at("return_low")), (x, at("return_high")), colour));
+        layers.push(bar((at("violation_low").max(0.0), y), (at("violation_high"), y), colour));
+        layers.push(marks((x, y), Mark::Circle, colour, method));
     }
+    let (x, y, spread) = (at("published_violation"), at("published_return"), at("published_return_sd"));
+    layers.push(bar((x, y - spread), (x, y + spread), colour.tint(0.5)));
+    layers.push(marks((x, y), Mark::Diamond, colour, method));
     layers
 }
+
+/// Width of the lines that show spreads.
+const BAR: f64 = 1.5;
 
 fn marks(point: plot::Point, mark: Mark, colour: Colour, label: &str) -> Layer {
     Layer { shape: Shape::Marks { points: vec![point], mark }, colour, label: label.into() }
@@ -175,7 +180,8 @@ mod tests {
         let results = assemble(&[Some(summary()), None]);
         let figures: Vec<Figure> = WORLDS.iter().map(|world| figure(*world, &results)).collect();
         let drawings = canvas::draw(&figures).unwrap();
-        assert!(drawings[0].svg.contains(">here<") && drawings[0].svg.contains("MAPPO-L"));
-        assert!(!drawings[1].svg.contains(">here<") && drawings[1].svg.contains(">paper<"));
+        for drawing in drawings {
+            assert!(drawing.svg.contains(">decentralised aggregate MAPPO-L<"), "names are never cut");
+        }
     }
 }
