@@ -165,7 +165,8 @@ fn the_authors_runs_are_judged_beside_ours_where_there_are_rows() {
 fn a_claim_about_the_papers_own_runs_is_judged_by_them() {
     let mut sheet = returns(&[(OURS, "a", &[2.0, 2.1]), (OURS, "b", &[1.0, 1.1])]);
     let about_theirs = Claim { about: LITERAL.into(), ..claim() };
-    let alone = judge_claims(&[about_theirs.clone()], &evidence("trial", sheet.clone())).remove(0);
+    let alone =
+        judge_claims(std::slice::from_ref(&about_theirs), &evidence("trial", sheet.clone())).remove(0);
     assert_eq!((alone.verdict, alone.judgements[1].verdict), (Verdict::Missing, Verdict::Holds));
     sheet.rows.extend(returns(&[(LITERAL, "a", &[1.0, 1.1]), (LITERAL, "b", &[2.0, 2.1])]).rows);
     let judged = judge_claims(&[about_theirs], &evidence("trial", sheet)).remove(0);
@@ -177,7 +178,7 @@ fn a_claim_about_the_papers_own_runs_is_judged_by_them() {
 fn what_cannot_be_repeated_is_not_compared() {
     let sheet = returns(&[(OURS, "a", &[2.0, 2.1]), (OURS, "b", &[1.0, 1.1])]);
     let unknown = Claim { not_comparable: "the threshold is not published".into(), ..claim() };
-    let judged = judge_claims(&[unknown.clone()], &evidence("trial", sheet)).remove(0);
+    let judged = judge_claims(std::slice::from_ref(&unknown), &evidence("trial", sheet)).remove(0);
     assert_eq!(
         (judged.verdict, judged.why.as_str()),
         (Verdict::NotComparable, "the threshold is not published")
