@@ -19,6 +19,7 @@ mod new;
 mod paper;
 mod render;
 mod replay;
+mod report;
 mod stop;
 mod sweep;
 mod table;
@@ -26,6 +27,7 @@ mod target;
 mod threads;
 mod train;
 mod usage;
+mod watch;
 
 pub use train::provenance;
 
@@ -79,6 +81,10 @@ enum Command {
     Check(check::CheckArgs),
     /// Draw a run (into its own folder), or several runs together, as SVG and PNG.
     Plot(PlotArgs),
+    /// Write one page about a run, for a browser: verdicts, curves, an episode, settings.
+    Report(report::ReportArgs),
+    /// Show that page in a browser of this machine, kept up to date while the run trains.
+    Watch(watch::WatchArgs),
     /// Draw an episode of a policy: an animated GIF, or PNGs.
     Render(render::RenderArgs),
     /// Play the actions of a recorded game once more.
@@ -196,6 +202,8 @@ fn run(cli: &Cli, registry: &Registry) -> u8 {
         Command::Render(args) => {
             on_threads(None, || render::render(args, registry)).and_then(std::convert::identity)
         }
+        Command::Report(args) => report::run(args, registry),
+        Command::Watch(args) => watch::run(args, registry),
         Command::Replay(args) => replay::replay(args),
         Command::New(args) => new::run(args),
         Command::Eval(args) => eval::eval(args, registry),

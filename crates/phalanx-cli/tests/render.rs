@@ -168,15 +168,6 @@ fn long_episodes_and_large_networks_are_cut_and_it_is_said() {
 #[test]
 fn bad_options_are_refused_in_one_line() {
     let folder = TempDir::new().unwrap();
-    std::fs::write(
-        folder.path().join("model.json"),
-        r#"{"n": 1, "gamma": 0.9, "state_sizes": [2], "action_sizes": [1], "edges": [], "parents": [[0]],
-            "transition": [[0.5, 0.5, 0.5, 0.5]], "rho": {"kind": "product", "local": [[0.5, 0.5]]},
-            "f": [{"kind": "state_entropy"}]}"#,
-    )
-    .unwrap();
-    std::fs::write(folder.path().join("table.toml"), "[world]\nkind = \"table\"\nfile = \"model.json\"\n")
-        .unwrap();
     for (arguments, wanted) in [
         ("synthetic", "--policy: is missing"),
         ("synthetic --policy uniform --out a.mp4", "allowed are FILE.gif"),
@@ -193,7 +184,7 @@ fn bad_options_are_refused_in_one_line() {
         assert!(stderr.contains(wanted), "{arguments}: {stderr}");
     }
     let left: Vec<_> = folder.path().read_dir().unwrap().collect();
-    assert_eq!(left.len(), 2, "{left:?}");
+    assert!(left.is_empty(), "{left:?}");
 }
 
 /// A world that has no picture of its own is drawn by states and actions on its graph.
