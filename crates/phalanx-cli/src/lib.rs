@@ -89,7 +89,7 @@ enum Command {
     Render(render::RenderArgs),
     /// Play the actions of a recorded game once more.
     Replay(replay::ReplayArgs),
-    /// Write files to begin with: a road network with flows, and a configuration that trains on it.
+    /// Write files to begin with: a problem of your own, or a road network.
     New(new::NewArgs),
     /// Print a configuration with every setting resolved.
     Config(Source),
@@ -185,8 +185,10 @@ pub fn main_with(registry: Registry) -> ExitCode {
 /// afterwards: returns the exit status.
 pub fn main_of(arguments: impl IntoIterator<Item = OsString>, registry: &Registry) -> u8 {
     // A panic is a bug, which the message above it says; scripts get the status of a failed run.
-    let command_line = std::panic::AssertUnwindSafe(|| match Cli::try_parse_from(arguments) {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let command_line = std::panic::AssertUnwindSafe(|| match Cli::try_parse_from(&arguments) {
         Ok(cli) => run(&cli, registry),
+        Err(_) if arguments.len() <= 1 => usage::first_steps(),
         Err(error) => usage::report(&error),
     });
     std::panic::catch_unwind(command_line).unwrap_or(1)
