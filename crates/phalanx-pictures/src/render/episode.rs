@@ -14,7 +14,7 @@ use super::film::{self, Film, Step};
 use super::graph_map::GraphMap;
 use super::junctions::{self, JunctionsFilm, RoadMap};
 use super::line::{self, LineFilm};
-use super::pistonball::{self, Margins, PistonballFilm, PistonballStep};
+use super::pistonball::{self, Margin, Margins, PistonballFilm, PistonballStep};
 use super::platoon::{self, PlatoonFilm, PlatoonStep};
 use super::raster::Raster;
 use super::reel::SHEET_SCALE;
@@ -312,9 +312,11 @@ fn margins(evaluator: &Evaluator, seed: u64) -> Margins {
     }
     let Ok(assessment) = evaluator.assess(MARGIN_EPISODES, seed, 0.99) else { return Margins::LeftOut };
     let mut of_pistons = vec![None; agents];
+    let verdicts = assessment.agents(agents);
     for constraint in &assessment.constraints {
-        let margin: &mut Option<f64> = &mut of_pistons[constraint.agent];
-        *margin = Some(margin.map_or(constraint.slack, |other| other.min(constraint.slack)));
+        let margin: &mut Option<Margin> = &mut of_pistons[constraint.agent];
+        let slack = margin.map_or(constraint.slack, |other| other.slack.min(constraint.slack));
+        *margin = Some(Margin { slack, verdict: verdicts[constraint.agent] });
     }
     Margins::Known { of_pistons, episodes: assessment.episodes }
 }
