@@ -342,15 +342,46 @@ def radii():
     drawing.save("radii")
 
 
+def flow():
+    drawing = Drawing("One iteration", "lines of Algorithm 1; bold edges: agents talk to their neighbours", height=300)
+    steps = [
+        ("3", "sample", "states of neighbours", True), ("4", "count", "occupancy λ̃", False),
+        ("5", "differentiate", "g̃ and shadow rewards", False), ("6", "look ahead", "truncated Q̃", True),
+        ("7", "set prices", "multipliers μ", False), ("8", "talk and sum up", "policy gradient", True),
+        ("9", "improve", "parameters θ", False),
+    ]  # fmt: skip
+    places = [(20 + 185 * k, 70) for k in range(4)] + [(575 - 185 * k, 190) for k in range(3)]
+    for (x, y), (next_x, next_y) in zip(places, [*places[1:], places[0]], strict=True):
+        if next_y == y:
+            ends = [(x + 155, y + 40), (next_x, y + 40)] if next_x > x else [(x, y + 40), (next_x + 155, y + 40)]
+        elif next_y > y:
+            ends = [(x + 77, y + 80), (x + 77, next_y)]
+        else:
+            ends = [(x, y + 40), (97, y + 40), (97, next_y + 80)]
+        drawing.line(ends, "#555555", 1.5)
+        (before_x, before_y), (x, y) = ends[-2:]
+        along, up = (x > before_x) - (x < before_x), (y > before_y) - (y < before_y)
+        tip = [(x - 7 * along - 4 * up, y - 7 * up - 4 * along), (x, y), (x - 7 * along + 4 * up, y - 7 * up + 4 * along)]
+        drawing.line(tip, "#555555", 1.5)
+    for (x, y), (line, name, what, talks) in zip(places, steps, strict=True):
+        drawing.rectangle(x, y, 155, 80, COLOURS[0] if talks else "#999999")
+        inset = 3 if talks else 1
+        drawing.rectangle(x + inset, y + inset, 155 - 2 * inset, 80 - 2 * inset, "#eef6fb" if talks else "white")
+        drawing.text(x + 77, y + 22, f"line {line}", size=11, anchor="middle", colour="#555555")
+        drawing.text(x + 77, y + 42, name, size=13, anchor="middle", weight="bold")
+        drawing.text(x + 77, y + 62, what, size=11, anchor="middle")
+    drawing.save("flow")
+
+
 def dual_updates():
     series = []
     for kind in ("proximal", "descent", "pi"):
         run = train(f"synthetic-{kind}", "synthetic", dual__kind=kind)
-        series.append((f"{kind}, closing evaluation {outcome(run)['violation_total']:.4f}", column(run, "violation_total", 21)))
+        series.append((f"{kind}: {outcome(run)['violation_total']:.4f} at the end", column(run, "violation_total", 21)))
     curves(
         "dual-updates",
         "Total violation by dual.kind",
-        "synthetic, seed 1, training batches, mean of 21 iterations",
+        "synthetic, seed 1: training batches, mean of 21 iterations; at the end: the closing evaluation",
         "iteration",
         series,
         bottom=0,
@@ -448,7 +479,7 @@ def models():
     plain = [(re.sub(r"`|, `(hidden|learning_rate|passes|eta_theta).*", "", label), values) for label, *values in rows]
     bars(
         "models", "Packets delivered, by one change at a time", "wireless grid of 4 × 4, mean of seeds 1, 2, 3",
-        [(label[:62], sum(map(float, values)) / 3) for label, values in plain], digits="{:.2f}",
+        [(label if len(label) < 60 else label[:57] + " …", sum(map(float, values)) / 3) for label, values in plain], digits="{:.2f}",
     )  # fmt: skip
 
 
@@ -559,7 +590,7 @@ def notebook():
 
 
 ALL = [
-    radii, dual_updates, batches, first_run, verdicts, bounds, machines, seldom, exact, models, shared, wireless,
+    radii, flow, dual_updates, batches, first_run, verdicts, bounds, machines, seldom, exact, models, shared, wireless,
     pistonball, platoon, epidemic, junctions, sweep, gpu, environments, own_world, spread, scaling, notebook,
 ]  # fmt: skip
 

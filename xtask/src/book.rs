@@ -54,7 +54,7 @@ pub fn build(args: &BookArgs) -> Result<()> {
 
 /// mdBook, which is compiled once into the folder of builds. Without its server, its watcher and its search,
 /// and without optimisation: the book is made in seconds either way.
-fn mdbook(target: &Path) -> Result<PathBuf> {
+pub fn mdbook(target: &Path) -> Result<PathBuf> {
     let tools = target.join("tools");
     let program = tools.join("bin/mdbook");
     let version = || Command::new(&program).arg("--version").output();

@@ -23,7 +23,8 @@ use std::time::{Duration, Instant};
 const BINARY: &str = env!("CARGO_BIN_EXE_phalanx");
 
 #[test]
-fn installation() {
+fn welcome_and_installation() {
+    Page::read("welcome.md").run();
     Page::read("install.md").run();
 }
 
@@ -181,7 +182,8 @@ fn theory() {
     page.run_in(folder.path());
 }
 
-const TESTED: [&str; 34] = [
+const TESTED: [&str; 35] = [
+    "welcome.md",
     "install.md",
     "problem.md",
     "first-run.md",
