@@ -2,8 +2,8 @@
 //!
 //! A chapter of `docs/book/src` stands at the top of the book, any other one at its path in the repository
 //! (`docs/theory.md`). A link leads from where a file stands in the repository to where another one does. If
-//! that one is a chapter, the link is written anew for the book; a picture is copied; any other file is no part
-//! of the book, and its link becomes `repository:PATH`.
+//! that one is a chapter, the link is written anew for the book; a picture is copied; any other file is no
+//! part of the book, and its link becomes `repository:PATH`.
 
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};

@@ -60,7 +60,7 @@ fn mathml(formula: &str, display_mode: DisplayMode) -> Result<String> {
         Parser::new(formula, &storage),
         RenderConfig { display_mode, ..Default::default() },
     )?;
-    // What the crate gets wrong: no space before an attribute, spaces as text, the sign of micro for the letter.
+    // What the crate gets wrong: no space before an attribute, spaces as text, the micro sign for μ.
     let found = found.replace("\"minsize", "\" minsize").replace("&amp;nbsp;", "\u{a0}").replace('µ', "μ");
     let mut out = String::new();
     let mut is_tag = false;

@@ -7,8 +7,8 @@ use anyhow::{Result, ensure};
 
 use super::REPOSITORY;
 
-/// Turns `repository:PATH` into links to the repository, read at `repository` or in this checkout, and fails if
-/// anything leads nowhere. Returns how many links and pictures there are.
+/// Turns `repository:PATH` into links to the repository, read at `repository` or in this checkout, and fails
+/// if anything leads nowhere. Returns how many links and pictures there are.
 pub fn settle(root: &Path, book: &Path, repository: Option<&str>) -> Result<usize> {
     let mut pages = BTreeMap::new();
     for path in files(book)?.into_iter().filter(|path| path.extension().is_some_and(|end| end == "html")) {
