@@ -13,7 +13,7 @@ use clap::Parser;
 #[derive(Parser)]
 #[command(bin_name = "cargo xtask")]
 enum Xtask {
-    /// All checks: format, lints, tests, documentation, the book, examples and benchmarks, the Python package.
+    /// All checks: format, lints, tests, documentation, book, examples and benchmarks, the Python package.
     Test {
         /// Install the Debian packages that some tests need, and NVRTC; without them, tests are skipped.
         #[arg(long)]
