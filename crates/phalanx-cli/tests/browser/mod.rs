@@ -1,4 +1,5 @@
-//! Pages in Chromium. Without it tests say that they were skipped; `cargo xtask test` installs it where it can.
+//! Pages in Chromium. Without it tests say that they were skipped; `cargo xtask test` installs it where it
+//! can.
 
 use std::process::{Command, Output};
 

@@ -98,8 +98,8 @@ pub fn sign((x, y): Point, half: f32, action: usize, colour: Colour) -> Shape {
     Shape::Area { points: vec![(x - half, y - down), (x + half, y - down), (x, y + down)], fill: colour }
 }
 
-/// A margin as a bar on a line, above it if the estimate keeps the bound and below if not, in the colour of the
-/// verdict: `zero` is the middle of the line, and `height` that of the bar, negative below.
+/// A margin as a bar on a line, above it if the estimate keeps the bound and below if not, in the colour of
+/// the verdict: `zero` is the middle of the line, and `height` that of the bar, negative below.
 pub fn margin((x, zero): Point, width: f32, height: f32, verdict: Verdict) -> Vec<Shape> {
     let bar = 2.0 * (0.18 * width).clamp(1.0, 10.0).round();
     let line = 0.5 * (0.86 * width).min(40.0);
