@@ -1,0 +1,92 @@
+//! Do completions and manual pages know every command, and can the shells and `man` read them?
+
+use std::io::Write;
+use std::process::{Command, Output, Stdio};
+
+fn phalanx(arguments: &[&str]) -> Output {
+    let output = Command::new(env!("CARGO_BIN_EXE_phalanx")).args(arguments).output().unwrap();
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    output
+}
+
+fn text(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes).unwrap()
+}
+
+/// The commands, as `--help` lists them.
+fn commands() -> Vec<String> {
+    let help = text(phalanx(&["--help"]).stdout);
+    let listed = help.split("Commands:").nth(1).unwrap().split("Options:").next().unwrap();
+    let names = listed.lines().filter(|line| line.starts_with("  ") && !line.starts_with("   "));
+    let names: Vec<String> =
+        names.filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect();
+    assert!(names.contains(&"train".to_owned()) && names.contains(&"man".to_owned()), "{names:?}");
+    names
+}
+
+#[test]
+fn completions_know_every_command() {
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let script = text(phalanx(&["completions", shell]).stdout);
+        for command in commands() {
+            assert!(script.contains(&command), "{shell}: {command}");
+        }
+        assert!(script.contains("confidence"), "{shell}");
+    }
+}
+
+/// What a person gets who types `phalanx cer` and presses the tabulator.
+#[test]
+fn bash_completes() {
+    if Command::new("bash").arg("--version").output().is_err() {
+        eprintln!("skipped: no bash");
+        return;
+    }
+    let mut bash = Command::new("bash").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut input = bash.stdin.take().unwrap();
+    input.write_all(&phalanx(&["completions", "bash"]).stdout).unwrap();
+    input
+        .write_all(
+            b"\nCOMP_WORDS=(phalanx cer) COMP_CWORD=1\n_phalanx phalanx cer phalanx\necho \"${COMPREPLY[@]}\"\n\
+              COMP_WORDS=(phalanx eval --conf) COMP_CWORD=2\n_phalanx phalanx --conf eval\necho \"${COMPREPLY[@]}\"\n",
+        )
+        .unwrap();
+    drop(input);
+    assert_eq!(text(bash.wait_with_output().unwrap().stdout), "certify\n--confidence\n");
+}
+
+#[test]
+fn every_command_has_a_manual_page() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("share/man1");
+    // Once more into the same folder is fine.
+    for _ in 0..2 {
+        phalanx(&["man", "--out", out.to_str().unwrap()]);
+    }
+    let mut expected: Vec<String> = commands()
+        .into_iter()
+        .filter(|name| name != "help")
+        .map(|name| format!("phalanx-{name}.1"))
+        .collect();
+    expected.push("phalanx.1".into());
+    expected.sort();
+    let mut found: Vec<String> =
+        out.read_dir().unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    found.sort();
+    assert_eq!(found, expected);
+    let page = |name: &str| std::fs::read_to_string(out.join(name)).unwrap();
+    let (program, eval) = (page("phalanx.1"), page("phalanx-eval.1"));
+    assert!(program.contains(".TH phalanx 1") && program.contains("phalanx\\-certify(1)"), "{program}");
+    // A page names the whole command, and its flags.
+    assert!(eval.contains("phalanx\\-eval") && eval.contains("\\-\\-confidence"), "{eval}");
+    for program in ["mandoc", "groff"] {
+        if Command::new(program).arg("--version").output().is_err() {
+            eprintln!("skipped: no {program}");
+            continue;
+        }
+        let options: &[&str] =
+            if program == "groff" { &["-man", "-Tutf8", "-k", "-ww", "-z"] } else { &["-Tlint", "-Werror"] };
+        let output = Command::new(program).args(options).arg(out.join("phalanx-eval.1")).output().unwrap();
+        assert!(output.status.success() && output.stderr.is_empty(), "{}", text(output.stderr));
+    }
+}
