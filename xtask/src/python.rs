@@ -109,8 +109,7 @@ fn sources(python: &Path, folder: &Path) -> Result<()> {
     let name = archive.file_name().unwrap_or_default().to_string_lossy().replace(".tar.gz", "");
     let root = folder.join(name);
     let manifest = root.join("Cargo.toml");
-    let arguments =
-        ["metadata", "--quiet", "--locked", "--offline", "--format-version", "1", "--manifest-path"];
+    let arguments = ["metadata", "--quiet", "--offline", "--format-version", "1", "--manifest-path"];
     let program = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());
     let listed = Command::new(program).args(arguments).arg(&manifest).output()?;
     let said = String::from_utf8_lossy(&listed.stderr);

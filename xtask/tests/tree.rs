@@ -236,3 +236,15 @@ fn published_crates_describe_themselves() {
         }
     }
 }
+
+/// One version in the crates, the changelog, and what people cite.
+#[test]
+fn the_version_is_the_same_everywhere() {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
+    let read = |name: &str| std::fs::read_to_string(root.join(name)).unwrap();
+    let version = env!("CARGO_PKG_VERSION");
+    let cited = read("CITATION.cff");
+    assert!(cited.lines().any(|line| line == format!("version: {version}")), "{cited}");
+    let dated = cited.lines().find_map(|line| line.strip_prefix("date-released: ")).unwrap();
+    assert!(read("CHANGELOG.md").contains(&format!("\n## [{version}] - {dated}\n")), "{version} of {dated}");
+}
