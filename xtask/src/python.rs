@@ -103,20 +103,25 @@ print(phalanx.__version__, run, run.evaluate(episodes=100))
 /// crates and the locked versions of all others. That it builds, the workflow of wheels tries.
 fn sources(python: &Path, folder: &Path) -> Result<()> {
     run(pip(python).args(["install", "maturin>=1.9,<2"]))?;
-    run(Command::new(python).args(["-m", "maturin", "sdist", "--out"]).arg(folder))?;
+    quietly(Command::new(python).args(["-m", "maturin", "sdist", "--out"]).arg(folder))?;
     let archive = only_file(folder)?;
-    run(Command::new(python).args(["-m", "tarfile", "--extract"]).args([&archive, folder]))?;
+    quietly(Command::new(python).args(["-m", "tarfile", "--extract"]).args([&archive, folder]))?;
     let name = archive.file_name().unwrap_or_default().to_string_lossy().replace(".tar.gz", "");
     let root = folder.join(name);
-    let manifest = root.join("Cargo.toml");
-    let arguments = ["metadata", "--quiet", "--offline", "--format-version", "1", "--manifest-path"];
-    let program = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());
-    let listed = Command::new(program).args(arguments).arg(&manifest).output()?;
-    let said = String::from_utf8_lossy(&listed.stderr);
-    ensure!(listed.status.success(), "{} is no workspace: {}", manifest.display(), said.trim());
+    let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());
+    let arguments = ["metadata", "--offline", "--format-version", "1", "--manifest-path"];
+    quietly(Command::new(cargo).args(arguments).arg(root.join("Cargo.toml")))?;
     for file in ["crates/phalanx/presets/synthetic.toml", "LICENSE-MIT", "README.md"] {
         ensure!(root.join(file).is_file(), "{} has no {file}", archive.display());
     }
+    Ok(())
+}
+
+/// Runs a command, and shows what it said only if it failed.
+fn quietly(command: &mut Command) -> Result<()> {
+    let output = command.output()?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "{} failed: {}", command.get_program().display(), said.trim());
     Ok(())
 }
 
