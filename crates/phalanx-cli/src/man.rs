@@ -16,15 +16,15 @@ pub struct ManArgs {
     out: PathBuf,
 }
 
-/// Writes a manual page for the program and one for each of its commands.
+/// Writes a manual page for the program and one for each of its commands, inner ones too.
 pub fn man(args: &ManArgs) -> anyhow::Result<()> {
     let mut program = Cli::command().disable_help_subcommand(true);
     // From here on, commands know their whole names.
     program.build();
     durable::create_dirs(&args.out).map_err(|error| Error::write(&args.out, error))?;
-    let commands: Vec<clap::Command> =
-        std::iter::once(&program).chain(program.get_subcommands()).cloned().collect();
-    for command in &commands {
+    let mut commands = Vec::new();
+    collect(&program, &mut commands);
+    for &command in &commands {
         let page = Man::new(command.clone()).manual("Phalanx");
         let mut text = Vec::new();
         page.render(&mut text)?;
@@ -32,4 +32,10 @@ pub fn man(args: &ManArgs) -> anyhow::Result<()> {
     }
     say(&format!("{} manual pages are in {}", commands.len(), args.out.display()));
     Ok(())
+}
+
+/// A command, its commands, and theirs.
+fn collect<'a>(command: &'a clap::Command, found: &mut Vec<&'a clap::Command>) {
+    found.push(command);
+    command.get_subcommands().for_each(|inner| collect(inner, found));
 }

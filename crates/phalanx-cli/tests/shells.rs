@@ -13,23 +13,27 @@ fn text(bytes: Vec<u8>) -> String {
     String::from_utf8(bytes).unwrap()
 }
 
-/// The commands, as `--help` lists them.
-fn commands() -> Vec<String> {
-    let help = text(phalanx(&["--help"]).stdout);
-    let listed = help.split("Commands:").nth(1).unwrap().split("Options:").next().unwrap();
-    let names = listed.lines().filter(|line| line.starts_with("  ") && !line.starts_with("   "));
-    let names: Vec<String> =
-        names.filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect();
-    assert!(names.contains(&"train".to_owned()) && names.contains(&"man".to_owned()), "{names:?}");
+/// The commands as `--help` lists them, inner ones with the names of the outer in front: `eval`, `new junctions`.
+fn commands(outer: &str) -> Vec<String> {
+    let arguments: Vec<&str> = outer.split_whitespace().chain(["--help"]).collect();
+    let help = text(phalanx(&arguments).stdout);
+    let Some(listed) = help.split("Commands:").nth(1).and_then(|rest| rest.split("Options:").next()) else {
+        return Vec::new();
+    };
+    let lines = listed.lines().filter(|line| line.starts_with("  ") && !line.starts_with("   "));
+    let names = lines.filter_map(|line| line.split_whitespace().next()).filter(|&name| name != "help");
     names
+        .map(|name| format!("{outer} {name}").trim().to_owned())
+        .flat_map(|name| std::iter::once(name.clone()).chain(commands(&name)))
+        .collect()
 }
 
 #[test]
 fn completions_know_every_command() {
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
         let script = text(phalanx(&["completions", shell]).stdout);
-        for command in commands() {
-            assert!(script.contains(&command), "{shell}: {command}");
+        for word in commands("").iter().flat_map(|command| command.split_whitespace()) {
+            assert!(script.contains(word), "{shell}: {word}");
         }
         assert!(script.contains("confidence"), "{shell}");
     }
