@@ -13,7 +13,7 @@ use clap::Parser;
 #[derive(Parser)]
 #[command(bin_name = "cargo xtask")]
 enum Xtask {
-    /// All checks: format, lints, tests, documentation, examples and benchmarks compile, the Python package.
+    /// All checks: format, lints, tests, documentation, book, examples and benchmarks, the Python package.
     Test {
         /// Install the Debian packages that some tests need, and NVRTC; without them, tests are skipped.
         #[arg(long)]
@@ -21,6 +21,8 @@ enum Xtask {
     },
     /// The Python package alone: its wheel, lints, types, tests, examples.
     Python,
+    /// The book in `target/book`: its pages, without a warning, and all their links and anchors looked up.
+    Book(book::BookArgs),
     /// Kill runs of six kinds at random moments, resume them, compare every byte; where Open MPI is installed
     /// also runs of two processes, a tenth as often.
     Crash {
@@ -56,6 +58,7 @@ fn main() -> ExitCode {
     let done = match Xtask::parse() {
         Xtask::Test { install } => test(install),
         Xtask::Python => python_package(),
+        Xtask::Book(args) => book::build(&args),
         Xtask::Crash { kills } => crash(kills),
         Xtask::Soak { minutes } => soak::run(minutes),
         Xtask::Bench(args) => bench::run(&args),
@@ -72,6 +75,7 @@ fn main() -> ExitCode {
 }
 
 mod bench;
+mod book;
 mod fuzz;
 mod gpu;
 mod python;
@@ -139,6 +143,10 @@ fn test(install: bool) -> Result<()> {
     build()?;
     run(&mut Command::new(target()?.join("debug/examples/own_utility")))?;
     cargo(&["doc", "--workspace", "--no-deps"], &[("RUSTDOCFLAGS", "-D warnings")])?;
+    match book::mdbook(&target()?) {
+        Ok(_) => book::build(&book::BookArgs::default())?,
+        Err(error) => println!("the book is not built: {error:#}"),
+    }
     // Benchmarks compile, with what tests were compiled with.
     cargo(&["test", "--workspace", "--benches", "--no-run"], &[])?;
     match setup::python() {

@@ -21,6 +21,7 @@ mod new;
 mod paper;
 mod render;
 mod replay;
+mod report;
 mod stop;
 mod sweep;
 mod table;
@@ -28,6 +29,7 @@ mod target;
 mod threads;
 mod train;
 mod usage;
+mod watch;
 
 pub use train::provenance;
 
@@ -81,11 +83,15 @@ enum Command {
     Check(check::CheckArgs),
     /// Draw a run (into its own folder), or several runs together, as SVG and PNG.
     Plot(PlotArgs),
+    /// Write one page about a run, for a browser: verdicts, curves, an episode, settings.
+    Report(report::ReportArgs),
+    /// Show that page in a browser of this machine, kept up to date while the run trains.
+    Watch(watch::WatchArgs),
     /// Draw an episode of a policy: an animated GIF, or PNGs.
     Render(render::RenderArgs),
     /// Play the actions of a recorded game once more.
     Replay(replay::ReplayArgs),
-    /// Write files to begin with: a road network with flows, and a configuration that trains on it.
+    /// Write files to begin with: a problem of your own, or a road network.
     New(new::NewArgs),
     /// Print a configuration with every setting resolved.
     Config(Source),
@@ -185,8 +191,10 @@ pub fn main_with(registry: Registry) -> ExitCode {
 /// afterwards: returns the exit status.
 pub fn main_of(arguments: impl IntoIterator<Item = OsString>, registry: &Registry) -> u8 {
     // A panic is a bug, which the message above it says; scripts get the status of a failed run.
-    let command_line = std::panic::AssertUnwindSafe(|| match Cli::try_parse_from(arguments) {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let command_line = std::panic::AssertUnwindSafe(|| match Cli::try_parse_from(&arguments) {
         Ok(cli) => run(&cli, registry),
+        Err(_) if arguments.len() <= 1 => usage::first_steps(),
         Err(error) => usage::report(&error),
     });
     std::panic::catch_unwind(command_line).unwrap_or(1)
@@ -202,6 +210,8 @@ fn run(cli: &Cli, registry: &Registry) -> u8 {
         Command::Render(args) => {
             on_threads(None, || render::render(args, registry)).and_then(std::convert::identity)
         }
+        Command::Report(args) => report::run(args, registry),
+        Command::Watch(args) => watch::run(args, registry),
         Command::Replay(args) => replay::replay(args),
         Command::New(args) => new::run(args),
         Command::Eval(args) => eval::eval(args, registry),

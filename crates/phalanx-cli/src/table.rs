@@ -190,7 +190,8 @@ pub fn assessment(
     let verdicts = assessment.agents(n);
     let count = |wanted: Verdict| verdicts.iter().filter(|&&verdict| verdict == wanted).count();
     let (safe, broken) = (count(Verdict::Safe), count(Verdict::Unsafe));
-    line(&mut text, "agents", format!("{safe} safe, {broken} unsafe, {} undecided", n - safe - broken));
+    let undecided = n - safe - broken;
+    line(&mut text, "agents", format!("{safe} safe, {broken} unsafe, {undecided} undecided"));
     exactly(&mut text, truth);
     let count = assessment.constraints.len();
     assessment.keep_worst(WORST);
@@ -235,5 +236,12 @@ pub fn assessment(
     if evaluator.problem().has_events() {
         let _ = writeln!(text, "Those of `ever` and `chance` are exact binomial ones.");
     }
+    if undecided > 0 {
+        text += "`--until-decided` goes on until every agent is judged safe or unsafe.\n";
+    }
+    text += SAFE;
     text
 }
+
+/// What a verdict is about: it is easily taken for more.
+const SAFE: &str = "Safe is meant of this policy, in this environment, in expectation over its episodes; see docs/book/src/what-safe-means.md\n";

@@ -6,6 +6,25 @@ use clap::error::ErrorKind;
 
 use crate::{print, say_error};
 
+/// What somebody who names no command can begin with. Nothing was done, so the exit status is that of bad
+/// input.
+const FIRST_STEPS: &str = "\
+Phalanx trains safe policies for networks of agents. Three things to try:
+
+  phalanx train synthetic                ten agents in a line learn within a second; says who is safe
+  phalanx new problem --out my-problem   a small problem of your own, with comments; it trains at once
+  phalanx presets                        everything else that is built in
+
+`phalanx --help` lists all commands, `phalanx COMMAND --help` what a command can do.
+";
+
+/// Shows how to begin; gives the exit status.
+pub fn first_steps() -> u8 {
+    // Where it cannot be written to, nobody is told.
+    let _ = std::io::stderr().write_all(FIRST_STEPS.as_bytes());
+    2
+}
+
 /// Shows help or says what is wrong with the command line; gives the exit status.
 pub fn report(error: &clap::Error) -> u8 {
     let text = error.render();
@@ -15,7 +34,7 @@ pub fn report(error: &clap::Error) -> u8 {
             print(&if is_coloured { text.ansi().to_string() } else { text.to_string() });
             0
         }
-        // Nothing at all was asked for: help is the answer, and still not what was meant.
+        // A part of the command is missing: help is the answer, and still not what was meant.
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             // Where it cannot be written to, nobody is told.
             let _ = std::io::stderr().write_all(text.to_string().as_bytes());

@@ -160,7 +160,7 @@ fn a_new_town_trains() {
         let message = refused(&[&["new", "junctions", "--out", &other][..], &arguments].concat());
         assert!(message.contains(wanted), "{message}");
     }
-    assert!(refused(&["new", "pistonball", "--out", out]).contains("allowed is `junctions`"));
+    assert!(refused(&["new", "pistonball", "--out", out]).contains("unrecognized subcommand 'pistonball'"));
 }
 
 /// All vehicles that a new town has start within its episodes.

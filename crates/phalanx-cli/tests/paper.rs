@@ -78,14 +78,24 @@ fn experiments_go_on_where_they_were() {
     let first = numbers();
     let runs: Vec<_> =
         folder.path().join("p/runs").read_dir().unwrap().map(|entry| entry.unwrap().path()).collect();
-    assert_eq!(runs.len(), 10);
+    // Five settings, ours and the authors', with two seeds each.
+    assert_eq!(runs.len(), 20);
     let modified = |path: &Path| path.join("metrics.csv").metadata().unwrap().modified().unwrap();
     let before: Vec<_> = runs[1..].iter().map(|run| modified(run)).collect();
+    let archive = folder.path().join("p/archive");
+    // The archive has what a run came to.
     std::fs::remove_dir_all(&runs[0]).unwrap();
     call("2");
     assert_eq!(numbers(), first);
+    assert!(!runs[0].exists());
+    // Without it, finished runs count, and the one that is lost is made again.
+    std::fs::remove_dir_all(&archive).unwrap();
+    call("2");
+    assert_eq!(numbers(), first);
+    assert!(runs[0].exists());
     assert_eq!(runs[1..].iter().map(|run| modified(run)).collect::<Vec<_>>(), before);
     // A seed whose run cannot be made is named.
+    std::fs::remove_dir_all(&archive).unwrap();
     std::fs::remove_dir_all(&runs[0]).unwrap();
     std::fs::write(&runs[0], "in the way").unwrap();
     let refused =

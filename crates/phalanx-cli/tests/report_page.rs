@@ -1,11 +1,12 @@
 //! `report.html` in a browser: everything is loaded, nothing is wrong, the replay runs.
-//!
-//! Needs Chromium; without it the test says that it was skipped. `cargo xtask test` installs it where it can.
 #![cfg(unix)]
+
+mod browser;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use browser::attribute;
 use tempfile::TempDir;
 
 fn phalanx(folder: &Path, arguments: &str) {
@@ -31,28 +32,10 @@ fn count(folder: &Path, extension: &str) -> usize {
     files.filter(|path| path.extension().is_some_and(|found| found == extension)).count()
 }
 
-/// Opens the page without any network; the browser's log is on standard error.
+/// Opens the page, for five seconds of the browser's own time.
 fn chromium(page: &Path, fragment: &str, extra: &[String]) -> Option<Output> {
-    let profile = TempDir::new().unwrap();
-    let mut command = Command::new("chromium");
-    command.args(["--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"]);
-    command.args(["--window-size=1300,1600", "--virtual-time-budget=5000"]);
-    command.args(["--enable-logging=stderr", "--v=0", "--host-resolver-rules=MAP * ~NOTFOUND"]);
-    command.arg(format!("--user-data-dir={}", profile.path().display()));
-    command.args(extra).arg(format!("file://{}{fragment}", page.display()));
-    match command.output() {
-        Ok(output) => Some(output),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
-        Err(error) => panic!("chromium: {error}"),
-    }
-}
-
-/// What stands in `name="…"` behind `from`.
-fn attribute(page: &str, from: &str, name: &str) -> String {
-    let behind = page.split_once(from).unwrap_or_else(|| panic!("no {from}")).1;
-    let tag = behind.split_once('>').unwrap().0;
-    let value = tag.split_once(&format!("{name}=\"")).unwrap_or_else(|| panic!("no {name} in {tag}")).1;
-    value.split_once('"').unwrap().0.into()
+    let extra = [&["--virtual-time-budget=5000".to_string()], extra].concat();
+    browser::open(&format!("file://{}{fragment}", page.display()), &extra)
 }
 
 #[test]

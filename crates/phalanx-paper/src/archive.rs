@@ -1,8 +1,8 @@
-//! Finished training runs in a kilobyte each, in `archive/`: tables, claims and figures are made from them alone, so that the
-//! experiments can be run in parts, and drawn again without running.
+//! Finished training runs in a kilobyte each, in `archive/`: tables, claims and figures are made from them
+//! alone, so that the experiments can be run in parts, and drawn again without running.
 //!
-//! A run counts if its commit gives the bytes of this program: both are known by a short run of the preset, whose checksum is
-//! its fingerprint (`archive/fingerprints.csv`).
+//! A run counts if its commit gives the bytes of this program: both are known by a short run of the preset,
+//! whose checksum is its fingerprint (`archive/fingerprints.csv`).
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -65,7 +65,8 @@ impl Numbers {
         Numbers((0..windows).map(|k| digits(mean(&values[bound(k)..bound(k + 1)]), 4)).collect())
     }
 
-    /// A curve against a quantity that grows evenly to `end` over training: each value at the middle of its part.
+    /// A curve against a quantity that grows evenly to `end` over training: each value at the middle of its
+    /// part.
     pub fn points(&self, end: f64) -> Vec<Point> {
         let width = end / self.0.len().max(1) as f64;
         self.0.iter().enumerate().map(|(k, &value)| ((k as f64 + 0.5) * width, value)).collect()
@@ -147,7 +148,8 @@ fn values_of(run: &Path) -> Result<Numbers> {
     Ok(Numbers(values))
 }
 
-/// The checksum that a configuration is known by: of what was written, so that new keys with defaults do not change it.
+/// The checksum that a configuration is known by: of what was written, so that new keys with defaults do not
+/// change it.
 pub fn checksum(config: &Config) -> String {
     format!("{:08x}", crc32c::crc32c(config.written().as_bytes()))
 }
@@ -182,25 +184,19 @@ pub struct Fingerprint {
 const SHORT_RUN: [(&str, &str); 3] = [("iterations", "2"), ("seed", "1"), ("evaluation.episodes", "3")];
 
 impl Fingerprint {
-    /// That of the running program, which `provenance` names. `folder` is used for the run, and removed.
-    pub fn of(
-        preset: &str,
-        registry: &Registry,
-        provenance: Provenance,
-        folder: &Path,
-    ) -> Result<Fingerprint> {
+    /// That of the running program, which `provenance` names.
+    pub fn of(preset: &str, registry: &Registry, provenance: Provenance) -> anyhow::Result<Fingerprint> {
         let config = Config::preset(preset)?.with_registry(registry.clone()).with_all(SHORT_RUN)?;
         let commit = provenance.commit.clone();
-        // What an interrupted call left.
-        let _ = std::fs::remove_dir_all(folder);
-        Run::begin(Session::new(&config)?, folder, provenance)?.train(&Default::default(), |_| {})?;
+        let folder = tempfile::tempdir()?;
+        let folder = folder.path().join("run");
+        Run::begin(Session::new(&config)?, &folder, provenance)?.train(&Default::default(), |_| {})?;
         let mut sum = 0;
         for name in ["metrics.csv", "policy.safetensors"] {
             let file = folder.join(name);
             let bytes = std::fs::read(&file).map_err(|error| Error::file(&file, error.to_string()))?;
             sum = crc32c::crc32c_append(sum, &bytes);
         }
-        let _ = std::fs::remove_dir_all(folder);
         Ok(Fingerprint { preset: preset.into(), commit, fingerprint: format!("{sum:08x}") })
     }
 }
@@ -363,10 +359,9 @@ mod tests {
         let mut archive = Archive::open(&folder).unwrap();
         let presets = distinct(archive.fingerprints.iter().map(|known| known.preset.clone()));
         assert!(!presets.is_empty());
-        let work = tempfile::tempdir().unwrap();
         for preset in presets {
             let provenance = Provenance { commit: "this".into(), command_line: Vec::new() };
-            let made = Fingerprint::of(&preset, &Registry::default(), provenance, &work.path().join("run"));
+            let made = Fingerprint::of(&preset, &Registry::default(), provenance);
             archive.fingerprints.push(made.unwrap());
             let commits = distinct(archive.runs(&preset).unwrap().iter().map(|run| run.commit.clone()));
             for commit in commits {

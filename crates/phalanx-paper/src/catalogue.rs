@@ -117,7 +117,8 @@ pub fn listed<T: DeserializeOwned>(text: &str, name: &str) -> Vec<T> {
 }
 
 impl Experiment {
-    /// With everything that a setting leaves to its environment or to the experiment, and with the authors' runs.
+    /// With everything that a setting leaves to its environment or to the experiment, and with the authors'
+    /// runs.
     fn completed(mut self, environments: &[Environment]) -> Self {
         let environment = environments.iter().find(|environment| environment.id == self.environment);
         let mut settings = Vec::new();

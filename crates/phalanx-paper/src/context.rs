@@ -184,9 +184,7 @@ impl Reproduction {
         let presets = presets.into_iter().filter(|_| self.length == Length::Whole);
         for preset in distinct(presets).into_iter() {
             if !archive.knows(preset, commit) {
-                let folder = self.root.join("runs").join(format!("fingerprint-{}", archive::slug(preset)));
-                let made = Fingerprint::of(preset, &self.registry, self.provenance.clone(), &folder)?;
-                archive.fingerprints.push(made);
+                archive.fingerprints.push(Fingerprint::of(preset, &self.registry, self.provenance.clone())?);
             }
         }
         Ok(archive)

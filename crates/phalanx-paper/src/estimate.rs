@@ -11,8 +11,8 @@ use super::context::{Record, Reproduction};
 use super::setting::Setting;
 use phalanx_pictures::statistics::mean;
 
-/// In a line: runs that the archive does not have and how long they take by those that it has, and the time that
-/// computed experiments took the last time.
+/// In a line: runs that the archive does not have and how long they take by those that it has, and the time
+/// that computed experiments took the last time.
 pub fn words(wanted: &[&'static Experiment], reproduction: &Reproduction) -> anyhow::Result<String> {
     let settings = || wanted.iter().flat_map(|experiment| &experiment.settings);
     let mut archive = reproduction.archive(settings().map(|setting| setting.preset.as_str()))?;

@@ -1,5 +1,5 @@
-//! Methods compared at equal violation: each is trained under several bounds, and its return is read off at the
-//! violation that ours has.
+//! Methods compared at equal violation: each is trained under several bounds, and its return is read off at
+//! the violation that ours has.
 
 use super::archive::ArchivedRun;
 use super::catalogue::Experiment;
@@ -12,8 +12,8 @@ use phalanx_pictures::plot::canvas::{Axis, Colour, Figure, Layer, Mark, Panel, S
 use phalanx_pictures::plot::{self, RETURN, Values};
 use phalanx_pictures::statistics::{Uncertainty, mean};
 
-/// Columns of `equal.csv`: a row per bound and pair of methods. `difference`: the return of `method`, trained under that
-/// bound, less what `other` has at the same `violation` of it, with Welch's interval.
+/// Columns of `equal.csv`: a row per bound and pair of methods. `difference`: the return of `method`, trained
+/// under that bound, less what `other` has at the same `violation` of it, with Welch's interval.
 const COLUMNS: &str =
     "bound,method,other,seeds,violation,return,return_other,difference,low,high,error,freedom";
 
@@ -65,9 +65,9 @@ fn violation(run: &ArchivedRun, bound: f64) -> f64 {
 }
 
 impl Method<'_> {
-    /// Every seed's return at a violation of `bound`: linear between its runs under the different bounds. Where it never
-    /// violates so little, that of its least violation, which is to its favour; where it never violates so much, its
-    /// largest return.
+    /// Every seed's return at a violation of `bound`: linear between its runs under the different bounds.
+    /// Where it never violates so little, that of its least violation, which is to its favour; where it never
+    /// violates so much, its largest return.
     fn returns_at(&self, wanted: f64, bound: f64) -> Vec<f64> {
         let seeds = distinct(self.runs.iter().flatten().map(|run| run.seed));
         let at_seed = |seed: u64| {

@@ -55,7 +55,8 @@ struct Plan {
 const BATCH: usize = 20;
 const TRANSITIONS: usize = 1000;
 
-/// Writes `results.csv`, `ends.csv` with a row per seed, `slopes.csv`, `figures/estimates` and `figures/trained`.
+/// Writes `results.csv`, `ends.csv` with a row per seed, `slopes.csv`, `figures/estimates` and
+/// `figures/trained`.
 pub fn make(context: &ExperimentContext<'_>) -> anyhow::Result<()> {
     let plan = DESCRIPTION.plans.of(context.reproduction.length);
     let mut results = Sheet::new(COLUMNS);

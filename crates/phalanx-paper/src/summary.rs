@@ -1,5 +1,5 @@
-//! `summary.csv` of trained experiments: a row per setting, from `results.csv` alone, so that a report made later
-//! has the intervals of its day.
+//! `summary.csv` of trained experiments: a row per setting, from `results.csv` alone, so that a report made
+//! later has the intervals of its day.
 
 use super::claims::{Estimate, Iqm};
 use super::distinct;

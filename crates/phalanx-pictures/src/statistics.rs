@@ -61,8 +61,9 @@ pub struct Uncertainty {
 }
 
 impl Uncertainty {
-    /// Of what `combine` makes of the means of independent samples: a mean, a difference, or anything smooth, to
-    /// first order. Each sample has a spread of its own: Σ v and (Σ v)² / Σ v²/(n − 1) with v = (∂/∂mean)² s²/n.
+    /// Of what `combine` makes of the means of independent samples: a mean, a difference, or anything smooth,
+    /// to first order. Each sample has a spread of its own: Σ v and (Σ v)² / Σ v²/(n − 1) with v = (∂/∂mean)²
+    /// s²/n.
     pub fn welch<const N: usize>(samples: [&[f64]; N], combine: impl Fn([f64; N]) -> f64) -> Uncertainty {
         let means = samples.map(mean);
         let slope = |k: usize| {
@@ -105,8 +106,8 @@ impl Uncertainty {
     }
 }
 
-/// Bootstrap interval (percentiles) of what `combine` makes of a statistic of each sample; values of each sample
-/// are drawn apart.
+/// Bootstrap interval (percentiles) of what `combine` makes of a statistic of each sample; values of each
+/// sample are drawn apart.
 pub fn bootstrap<const N: usize>(
     samples: [&[f64]; N],
     statistic: impl Fn(&[f64]) -> f64,

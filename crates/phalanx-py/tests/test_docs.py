@@ -11,7 +11,7 @@ from strangers import Mlflow, Wandb
 
 DOCS = Path(__file__).parents[3] / "docs"
 PAGES = sorted((DOCS / "book/src").glob("python*.md"))
-BLOCK = re.compile(r"^```python(,short)?\n(.*?)^```", re.DOTALL | re.MULTILINE)
+BLOCK = re.compile(r"^```python( short)?\n(.*?)^```", re.DOTALL | re.MULTILINE)
 #: Iterations of a run in a block that is marked `short`.
 SHORT = 3
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use indicatif::ProgressBar;
+use indicatif::{HumanDuration, ProgressBar};
 use phalanx::Error;
 use phalanx::algorithm::{DEVICE, DeviceChoice, Summary};
 use phalanx::distributed::{Communicator, Halo};
@@ -128,7 +128,11 @@ fn run_to_end(mut run: Run, peers: &Arc<dyn Communicator>, stop: &Stop, json: bo
     let iterations = run.session().config().iterations;
     let template = "{bar:30} {pos}/{len} {msg} {per_sec}, {eta} left";
     let bar = progress_bar(iterations, template, json || peers.rank() > 0);
-    let ending = run.train(&stop.flag, |summary| show(&bar, summary));
+    let mut forecast = Forecast { is_due: bar.is_hidden() && !json && peers.rank() == 0 };
+    let ending = run.train(&stop.flag, |summary| {
+        show(&bar, summary);
+        forecast.say(bar.elapsed(), summary.iteration + 1, iterations);
+    });
     bar.finish_and_clear();
     match ending {
         // The first process reports.
@@ -164,6 +168,29 @@ pub fn provenance() -> Provenance {
     // An interpreter's is what a script was called with.
     let command_line = std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect();
     Provenance { commit: env!("PHALANX_COMMIT").into(), command_line }
+}
+
+/// Says once how long a run will take, where no bar shows it.
+struct Forecast {
+    is_due: bool,
+}
+
+impl Forecast {
+    /// So much is known by then.
+    const AFTER: Duration = Duration::from_secs(3);
+    /// Shorter runs need no forecast.
+    const WORTH_SAYING: Duration = Duration::from_secs(10);
+
+    fn say(&mut self, elapsed: Duration, done: usize, iterations: usize) {
+        if !self.is_due || elapsed < Forecast::AFTER {
+            return;
+        }
+        self.is_due = false;
+        let left = elapsed.mul_f64(iterations.saturating_sub(done) as f64 / done.max(1) as f64);
+        if left >= Forecast::WORTH_SAYING {
+            say(&format!("{done} of {iterations} iterations done; about {} left", HumanDuration(left)));
+        }
+    }
 }
 
 /// Brings the bar up to date, but not so often that it would cost time.

@@ -1,13 +1,15 @@
 //! Verdicts that stand although there are many tests: Holm's correction.
 //!
 //! A claim holds only if all its tests hold, so that more tests make *holds* harder, never easier: nothing is
-//! corrected there. It fails if any of them fails, and among many one may do so by chance. So the tests of a panel
-//! that fail are put in the order of their chances, and the k-th of m stands only if its chance, if the claim just
-//! held, is at most that of one side of an interval, divided by m − k + 1. The others are undecided.
+//! corrected there. It fails if any of them fails, and among many one may do so by chance. So the tests of a
+//! panel that fail are put in the order of their chances, and the k-th of m stands only if its chance, if the
+//! claim just held, is at most that of one side of an interval, divided by m − k + 1. The others are
+//! undecided.
 
 use super::verdict::{Finding, MISS, Verdict};
 
-/// Takes back what does not stand. `panel` has findings of one panel; what is tested more than once counts once.
+/// Takes back what does not stand. `panel` has findings of one panel; what is tested more than once counts
+/// once.
 pub fn correct(panel: &mut [&mut Finding]) {
     let mut tests: Vec<(f64, String)> = panel
         .iter()

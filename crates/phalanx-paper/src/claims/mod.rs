@@ -37,8 +37,8 @@ pub struct Claim {
     pub sentence: String,
     /// All must hold.
     pub tests: Vec<Test>,
-    /// Whose runs it is about: `ours`, where it says what the method can do, or `authors`, where it says what happens in
-    /// the paper's own runs. Their verdict counts; that of the others stands beside it.
+    /// Whose runs it is about: `ours`, where it says what the method can do, or `authors`, where it says what
+    /// happens in the paper's own runs. Their verdict counts; that of the others stands beside it.
     #[serde(default = "ours")]
     pub about: String,
     /// What is missing to compare with the paper, if something is.

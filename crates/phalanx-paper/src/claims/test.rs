@@ -43,8 +43,8 @@ pub enum Test {
     LargerLoss { column: Column, larger: [Rows; 2], smaller: [Rows; 2] },
     /// Two columns of the same runs: on average the second is larger than the first.
     Rises { which: Rows, from: Column, to: Column },
-    /// In every row, a number is within a range. For what has no seeds. Rows without the number hold, too, where
-    /// what they would be compared with was refused: a row with the same cell in the column `refused`.
+    /// In every row, a number is within a range. For what has no seeds. Rows without the number hold, too,
+    /// where what they would be compared with was refused: a row with the same cell in the column `refused`.
     Within {
         which: Rows,
         column: Column,
@@ -57,8 +57,8 @@ pub enum Test {
     Bounded { which: Rows, column: Column, bound: Column },
     /// From row to row, a number falls to a share of what it was, or less. For what has no seeds.
     Decays { which: Rows, column: Column, share: f64 },
-    /// From row to row, a number falls as a power of another, or faster: over the last tenfold of `along` what
-    /// is left, `column · along^exponent`, grows by a share at most. For what has no seeds.
+    /// From row to row, a number falls as a power of another, or faster: over the last tenfold of `along`
+    /// what is left, `column · along^exponent`, grows by a share at most. For what has no seeds.
     Order { which: Rows, column: Column, along: Column, exponent: f64, share: f64 },
     /// In every row of a comparison at equal violation (`equal.csv`), the first method's return is above the
     /// second's.

@@ -4,11 +4,11 @@
 use std::path::Path;
 
 use phalanx::Error;
+use phalanx_pictures::page::{STYLE, data_uri, fill};
 use serde_json::{Value, json};
 
 use super::gathered::CompleteExperiment;
-use super::template::fill;
-use super::{Report, base64, counts, coverage, tables};
+use super::{Report, counts, coverage, tables};
 use crate::claims::{CLAIMS, Finding, Judged, Verdict};
 use crate::distinct;
 use crate::terminal_tables;
@@ -18,7 +18,7 @@ const METHOD: &str = include_str!("method.txt");
 /// The whole page.
 pub fn page(document: &Value) -> String {
     let template = include_str!("page.html")
-        .replace("{{>style}}", include_str!("page.css"))
+        .replace("{{>style}}", STYLE)
         .replace("{{>script}}", include_str!("page.js"))
         .replace("{{>method}}", METHOD.trim_end())
         .replace("{{>table}}", include_str!("table.html").trim_end());
@@ -163,12 +163,11 @@ fn seeds(seeds: &[u64]) -> String {
     }
 }
 
-/// A picture as a data URI: as an image of its own, an SVG cannot meet the names of another, nor run
-/// anything.
+/// A picture's file as a data URI.
 fn inline(file: &Path) -> anyhow::Result<String> {
     let kind = if file.extension().is_some_and(|extension| extension == "svg") { "svg+xml" } else { "png" };
     let bytes = std::fs::read(file).map_err(|error| Error::file(file, format!("cannot be read: {error}")))?;
-    Ok(format!("data:image/{kind};base64,{}", base64::encode(&bytes)))
+    Ok(data_uri(kind, &bytes))
 }
 
 #[cfg(test)]

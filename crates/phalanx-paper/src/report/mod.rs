@@ -1,7 +1,6 @@
 //! `phalanx paper report`: what became of the paper's claims, as `claims.json`, `REPORT.md` and
 //! `report.html`.
 
-mod base64;
 mod coverage;
 mod document;
 mod gathered;
@@ -9,7 +8,6 @@ pub mod in_memory;
 mod json;
 mod picture;
 mod tables;
-mod template;
 
 #[cfg(test)]
 mod tests;

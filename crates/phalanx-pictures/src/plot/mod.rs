@@ -33,11 +33,25 @@ const ROWS_FOR_MEAN: usize = 60;
 /// writes at its end: it is left out for a run that has not come to its end or has no constraints. Where that
 /// file holds the worst agents only, `agents-summary.csv` tells of the others.
 pub fn plot_run(run: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    write(&run.join("plots"), figures_of(run)?)
+}
+
+/// The same drawings, by name, without files.
+pub fn draw_run(run: &Path) -> anyhow::Result<Vec<(&'static str, canvas::Drawing)>> {
+    let (names, figures): (Vec<&str>, Vec<Figure>) = figures_of(run)?.into_iter().unzip();
+    Ok(names.into_iter().zip(draw(&figures)?).collect())
+}
+
+fn figures_of(run: &Path) -> anyhow::Result<Vec<(&'static str, Figure)>> {
     let (metrics, margins) = rayon::join(|| Metrics::read(run), || read::margins(run));
     let (metrics, margins) = (metrics?, margins?.unwrap_or_default());
     let spreads = read::spreads(run)?;
     let stationarity = read::stationarity(run)?;
-    write(&run.join("plots"), figures(&name_of(run), &metrics, stationarity, &margins, &spreads))
+    Ok(figures(&name_of(run), &metrics, stationarity, &margins, &spreads))
+}
+
+fn draw(figures: &[Figure]) -> anyhow::Result<Vec<canvas::Drawing>> {
+    canvas::draw(figures).map_err(|reason| anyhow::anyhow!("cannot draw: {reason}"))
 }
 
 /// The figures of a run, by name.
@@ -65,7 +79,7 @@ fn figures(
 pub fn write(out: &Path, figures: Vec<(&str, Figure)>) -> anyhow::Result<Vec<PathBuf>> {
     durable::create_dirs(out).map_err(|error| Error::write(out, error))?;
     let (names, figures): (Vec<&str>, Vec<Figure>) = figures.into_iter().unzip();
-    let drawings = canvas::draw(&figures).map_err(|reason| anyhow::anyhow!("cannot draw: {reason}"))?;
+    let drawings = draw(&figures)?;
     let mut files = Vec::new();
     for (name, drawing) in names.into_iter().zip(drawings) {
         for (extension, bytes) in [("svg", drawing.svg.as_bytes()), ("png", &drawing.png)] {

@@ -8,9 +8,10 @@ use phalanx::world::{
 };
 use phalanx::{Error, Result};
 
-use super::epidemic::Map;
+use super::epidemic;
 use super::episode::{no_pictures, queue, sending, wireless_part};
 use super::film::{Film, Step};
+use super::graph_map::GraphMap;
 use super::junctions::{self, RoadMap, TrafficStep};
 use super::line::{self, LineFilm};
 use super::pistonball::{self, Stage};
@@ -68,7 +69,7 @@ enum Scene {
     Wireless(Wireless),
     Pistonball,
     Platoon,
-    Epidemic(Map),
+    Epidemic(GraphMap),
     Roads(RoadMap),
 }
 
@@ -109,7 +110,9 @@ impl Scene {
                 let step = step.of_first(platoon::MOST_VEHICLES);
                 of_film(&PlatoonFilm { vehicles: agents, steps: vec![step] })
             }
-            Scene::Epidemic(map) => (map.size, map.draw(&step(moment, map.people.iter().copied()))),
+            Scene::Epidemic(map) => {
+                (map.size, epidemic::draw(map, &step(moment, map.agents.iter().copied())))
+            }
             Scene::Roads(map) => {
                 let seen =
                     junctions::traffic(moment.scene).map(|traffic| TrafficStep::of(map, traffic, None));
@@ -136,7 +139,7 @@ impl Board {
             (world()?, Scene::Platoon)
         } else if settings.settings_of::<EpidemicSpec>().is_some() {
             let world = world()?;
-            let map = Map::of(world.graph());
+            let map = GraphMap::of(world.graph());
             (world, Scene::Epidemic(map))
         } else if settings.settings_of::<JunctionsSettings>().is_some() {
             let world = world()?;

@@ -9,15 +9,18 @@ use phalanx::world::{
 };
 use phalanx::{Error, Result};
 
-use super::epidemic::{self, EpidemicFilm, Map};
+use super::epidemic::{self, EpidemicFilm};
 use super::film::{self, Film, Step};
+use super::graph_map::GraphMap;
 use super::junctions::{self, JunctionsFilm, RoadMap};
 use super::line::{self, LineFilm};
-use super::pistonball::{self, Margins, PistonballFilm, PistonballStep};
+use super::pistonball::{self, Margin, Margins, PistonballFilm, PistonballStep};
 use super::platoon::{self, PlatoonFilm, PlatoonStep};
 use super::raster::Raster;
 use super::reel::SHEET_SCALE;
+use super::states::StatesFilm;
 use super::still;
+use super::verdicts::{Ground, VerdictMap};
 use super::wireless::{self, CORNERS, Outcome, Sending, WirelessFilm, WirelessStep};
 
 /// A trajectory is kept whole while it is drawn.
@@ -52,29 +55,29 @@ pub fn film_of(evaluator: &Evaluator, k: u32, seed: u64, steps: usize) -> Result
     } else if let Some(map) = junctions::map_of(evaluator.world()) {
         Box::new(junctions_film(evaluator, map, &run()?))
     } else {
-        return Err(no_pictures(world.kind()));
+        Box::new(states_film(evaluator, &run()?))
     };
     Ok((film, ended))
 }
 
 /// Fails where [`verdict_map`] would: before an assessment that may take long.
 pub fn check_map(evaluator: &Evaluator) -> Result<()> {
-    let refused = |message: String| Err(Error::argument("map", message));
     let agents = &evaluator.problem().agents;
-    match junctions::map_of(evaluator.world()) {
-        None => refused(format!("`{}` has no map; junctions has one", evaluator.config().world.kind())),
-        Some(_) if agents.iter().all(|agent| agent.constraints.is_empty() && agent.tails.is_empty()) => {
-            refused("there are no constraints to judge".into())
-        }
-        Some(_) => Ok(()),
+    if agents.iter().all(|agent| agent.constraints.is_empty() && agent.tails.is_empty()) {
+        return Err(Error::argument("map", "there are no constraints to judge"));
     }
+    Ok(())
 }
 
-/// The verdicts of an assessment on a map of its world, as a PNG.
+/// The verdicts of an assessment on the world's roads, or on its graph, as a PNG.
 pub fn verdict_map(evaluator: &Evaluator, assessment: &Assessment, title: &str) -> anyhow::Result<Vec<u8>> {
     check_map(evaluator)?;
-    let map = junctions::map_of(evaluator.world());
-    let verdicts = map.and_then(|map| junctions::VerdictMap::new(map, assessment));
+    let graph = evaluator.world().graph();
+    let ground = match junctions::map_of(evaluator.world()) {
+        Some(roads) => Ground::Roads(roads),
+        None => Ground::Graph(GraphMap::of(graph)),
+    };
+    let verdicts = VerdictMap::new(ground, graph.agents(), assessment);
     let verdicts = verdicts.ok_or_else(|| Error::argument("map", "nothing was judged"))?;
     still::encode(&Raster::default().draw(&film::single(&verdicts, title), SHEET_SCALE)?)
 }
@@ -133,9 +136,18 @@ fn steps(
     (0..trajectory.steps()).map(step).collect()
 }
 
+fn states_film(evaluator: &Evaluator, trajectory: &Trajectory) -> StatesFilm {
+    let world = evaluator.world();
+    let map = GraphMap::of(world.graph());
+    let status = |_, reward: f64| format!("reward so far {reward:.2} per agent").replace('-', "−");
+    let steps = steps(evaluator, trajectory, map.agents.iter().copied(), status);
+    let states = (0..world.graph().agents()).map(|i| world.states(i)).max().unwrap_or(1);
+    StatesFilm { map, states, steps }
+}
+
 fn epidemic_film(evaluator: &Evaluator, spec: &EpidemicSpec, trajectory: &Trajectory) -> EpidemicFilm {
     let graph = evaluator.world().graph();
-    let map = Map::of(graph);
+    let map = GraphMap::of(graph);
     let mut infected = vec![0; trajectory.steps()];
     for i in 0..graph.agents() {
         for (count, &state) in infected.iter_mut().zip(trajectory.states(i)) {
@@ -145,7 +157,7 @@ fn epidemic_film(evaluator: &Evaluator, spec: &EpidemicSpec, trajectory: &Trajec
     let status = |k: usize, reward: f64| {
         epidemic::status(infected[k] as f64 / graph.agents() as f64, reward / (k + 1) as f64)
     };
-    let steps = steps(evaluator, trajectory, map.people.iter().copied(), status);
+    let steps = steps(evaluator, trajectory, map.agents.iter().copied(), status);
     EpidemicFilm { map, has_recovered: spec.model == EpidemicModel::Sirs, steps }
 }
 
@@ -300,9 +312,11 @@ fn margins(evaluator: &Evaluator, seed: u64) -> Margins {
     }
     let Ok(assessment) = evaluator.assess(MARGIN_EPISODES, seed, 0.99) else { return Margins::LeftOut };
     let mut of_pistons = vec![None; agents];
+    let verdicts = assessment.agents(agents);
     for constraint in &assessment.constraints {
-        let margin: &mut Option<f64> = &mut of_pistons[constraint.agent];
-        *margin = Some(margin.map_or(constraint.slack, |other| other.min(constraint.slack)));
+        let margin: &mut Option<Margin> = &mut of_pistons[constraint.agent];
+        let slack = margin.map_or(constraint.slack, |other| other.slack.min(constraint.slack));
+        *margin = Some(Margin { slack, verdict: verdicts[constraint.agent] });
     }
     Margins::Known { of_pistons, episodes: assessment.episodes }
 }

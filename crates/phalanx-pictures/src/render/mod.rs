@@ -1,15 +1,16 @@
 //! Episodes as animations, as one picture, or as a picture per step.
 //!
 //! `episode` runs an episode and turns it into a world's `film::Film`; a world draws a step as shapes
-//! (`line`, `wireless`, `pistonball`, `platoon`, `epidemic`, `junctions`); `film` puts a title, a status and
-//! a legend around them, `raster` turns them into pixels, and `animation` and `still` into files. [`Board`]
-//! draws a moment of a game that somebody else plays.
+//! (`line`, `wireless`, `pistonball`, `platoon`, `epidemic`, `junctions`; all others: `states`); `film` puts
+//! a title, a status and a legend around them, `raster` turns them into pixels, and `animation` and `still`
+//! into files. [`Board`] draws a moment of a game that somebody else plays.
 
 mod animation;
 mod board;
 mod epidemic;
 mod episode;
 mod film;
+mod graph_map;
 mod junctions;
 mod line;
 mod palette;
@@ -18,8 +19,10 @@ mod platoon;
 mod raster;
 mod reel;
 mod shape;
+mod states;
 mod still;
 mod text_mask;
+mod verdicts;
 mod wireless;
 
 pub use animation::FPS;

@@ -58,8 +58,8 @@ pub struct ActorSettings {
     pub discount: bool,
     /// Divide an agent's advantages by their standard deviation over the batch.
     pub normalise: bool,
-    /// Share of training over which what an agent uses goes linearly from its own Q alone to the mean over its
-    /// neighbourhood; 0: that mean from the beginning. For `scaling = "authors"`.
+    /// Share of training over which what an agent uses goes linearly from its own Q alone to the mean over
+    /// its neighbourhood; 0: that mean from the beginning. For `scaling = "authors"`.
     pub mixing: Fraction,
     /// Change of η_θ over the iterations.
     pub schedule: Schedule,

@@ -106,8 +106,8 @@ impl Constraint {
     }
 }
 
-/// What is made of a shadow reward: `scale` times it, plus `shift` in every step. For the authors' scaling only:
-/// they tuned both by hand.
+/// What is made of a shadow reward: `scale` times it, plus `shift` in every step. For the authors' scaling
+/// only: they tuned both by hand.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ShadowReward {
     /// Factor.
@@ -161,8 +161,8 @@ pub struct Problem {
     pub sampled_channels: usize,
     /// Whether episodes may end before the horizon, as those of joint worlds.
     pub episodic: bool,
-    /// Whether occupancies are sums over the steps that were lived, as in the authors' code, not laws over them.
-    /// The literal formulas leave them as they are anyway.
+    /// Whether occupancies are sums over the steps that were lived, as in the authors' code, not laws over
+    /// them. The literal formulas leave them as they are anyway.
     pub raw_lives: bool,
     /// H: events of a whole episode are those of its first H steps.
     pub horizon: usize,

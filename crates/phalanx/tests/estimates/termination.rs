@@ -89,7 +89,8 @@ fn scalings_of_raw_occupancies() {
     }
 }
 
-/// The authors' code: sums over the steps that were lived, plain slopes at them, and what each step pays beside.
+/// The authors' code: sums over the steps that were lived, plain slopes at them, and what each step pays
+/// beside.
 #[test]
 fn the_authors_count_what_was_lived_as_it_is() {
     let keys = "gamma = 0.5\nhorizon = 3\nbatch = 2\nkappa = 1\nscaling = \"authors\"\nraw_lives = true";

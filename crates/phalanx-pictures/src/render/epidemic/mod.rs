@@ -1,23 +1,20 @@
 //! Pictures of an epidemic: people, whom they meet, how they are and what they do about it.
 
-mod layout;
-mod map;
 #[cfg(test)]
 mod tests;
 
 use super::film::{Entry, Film, Step, ring, ring_legend};
-use super::shape::{Anchor, Pen, Point, Shape};
+use super::graph_map::GraphMap;
+use super::shape::{Pen, Point, Shape};
 use crate::plot::canvas::Colour;
-
-pub use map::Map;
 
 /// An episode of an epidemic, or of a part of a large network.
 #[derive(Debug, Clone)]
 pub struct EpidemicFilm {
-    pub map: Map,
+    pub map: GraphMap,
     /// Whether people can be immune.
     pub has_recovered: bool,
-    /// One entry per step, of the map's people. States: 0 susceptible, 1 infected, 2 recovered. Actions: 0
+    /// One entry per step, of the map's agents. States: 0 susceptible, 1 infected, 2 recovered. Actions: 0
     /// nothing, 1 protect oneself, 2 be treated.
     pub steps: Vec<Step>,
 }
@@ -75,27 +72,19 @@ fn contact(from: Point, to: Point, states: (u8, u8)) -> Shape {
     Shape::line(from, to, if infects { Pen::new(colour(INFECTED).tint(0.75), 1.5) } else { quiet })
 }
 
-impl Map {
-    /// The people of a step and their contacts.
-    pub fn draw(&self, Step { states, actions, kept, .. }: &Step) -> Vec<Shape> {
-        let links = self.links.iter();
-        let mut shapes: Vec<Shape> =
-            links.map(|&(a, b)| contact(self.places[a], self.places[b], (states[a], states[b]))).collect();
-        for (k, (&(x, y), &state)) in self.places.iter().zip(states).enumerate() {
-            shapes.push(person((x, y), self.radius, state));
-            shapes.extend(ring((x, y), self.radius + 2.6, kept.get(k).copied().flatten()));
-            let action = actions.get(k).copied().unwrap_or(0);
-            shapes.extend(action_mark((x, y), self.radius, action, state));
-        }
-        // Each person has its number beside it if there is room.
-        if self.radius >= map::NUMBERED {
-            shapes.extend(self.places.iter().zip(&self.people).map(|(&(x, y), number)| {
-                let at = (x + 0.8 * self.radius + 2.0, y + self.radius + 6.0);
-                Shape::text(at, number.to_string(), 9.0, Anchor::Start, Colour::QUIET)
-            }));
-        }
-        shapes
+/// The people of a step and their contacts.
+pub fn draw(map: &GraphMap, Step { states, actions, kept, .. }: &Step) -> Vec<Shape> {
+    let links = map.links.iter();
+    let mut shapes: Vec<Shape> =
+        links.map(|&(a, b)| contact(map.places[a], map.places[b], (states[a], states[b]))).collect();
+    for (k, (&(x, y), &state)) in map.places.iter().zip(states).enumerate() {
+        shapes.push(person((x, y), map.radius, state));
+        shapes.extend(ring((x, y), map.radius + 2.6, kept.get(k).copied().flatten()));
+        let action = actions.get(k).copied().unwrap_or(0);
+        shapes.extend(action_mark((x, y), map.radius, action, state));
     }
+    shapes.extend(map.numbers());
+    shapes
 }
 
 impl Film for EpidemicFilm {
@@ -108,7 +97,7 @@ impl Film for EpidemicFilm {
     }
 
     fn draw(&self, step: usize) -> Vec<Shape> {
-        self.map.draw(&self.steps[step])
+        draw(&self.map, &self.steps[step])
     }
 
     fn status(&self, step: usize) -> String {
@@ -136,6 +125,6 @@ impl Film for EpidemicFilm {
     }
 
     fn note(&self) -> Option<String> {
-        (!self.map.left_out.is_empty()).then(|| self.map.left_out.join("; "))
+        self.map.note()
     }
 }

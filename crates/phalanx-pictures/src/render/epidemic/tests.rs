@@ -2,11 +2,12 @@ use phalanx::graph::Graph;
 
 use super::*;
 use crate::render::film::WIDEST;
+use crate::render::graph_map::tests::graphs;
 
 /// A film of one step in which states and actions take turns.
 fn film(graph: &Graph) -> EpidemicFilm {
-    let map = Map::of(graph);
-    let drawn = map.people.len();
+    let map = GraphMap::of(graph);
+    let drawn = map.agents.len();
     let step = Step {
         states: (0..drawn).map(|k| (k % 3) as u8).collect(),
         actions: (0..drawn).map(|k| (k / 3 % 3) as u8).collect(),
@@ -16,35 +17,16 @@ fn film(graph: &Graph) -> EpidemicFilm {
     EpidemicFilm { map, has_recovered: true, steps: vec![step] }
 }
 
-fn networks() -> Vec<Graph> {
-    let networks = [
-        Graph::line(1),
-        Graph::line(2),
-        Graph::line(50),
-        Graph::grid(5, 7),
-        Graph::grid(2, 300),
-        Graph::grid(300, 2),
-        Graph::ring(30),
-        Graph::star(40),
-        Graph::complete(20),
-        Graph::small_world(200, 4, 0.1, 1),
-        Graph::scale_free(300, 2, 1),
-        Graph::erdos_renyi(60, 0.02, 1),
-        Graph::random_geometric(1000, 0.06, 1),
-    ];
-    networks.into_iter().map(Result::unwrap).collect()
-}
-
 #[test]
 fn people_do_not_overlap_and_everything_stays_in_the_picture() {
-    for graph in networks() {
+    for graph in graphs() {
         let film = film(&graph);
         let (width, height) = film.size();
         assert!(width <= WIDEST + 0.01 && height <= WIDEST + 0.01, "{width} × {height}");
         for shape in film.draw(0) {
             assert!(shape.is_within((width, height)), "{} people: {shape:?}", graph.agents());
         }
-        let Map { places, radius, .. } = &film.map;
+        let GraphMap { places, radius, .. } = &film.map;
         for i in 0..places.len() {
             for j in 0..i {
                 let apart = (places[i].0 - places[j].0).hypot(places[i].1 - places[j].1);
@@ -55,45 +37,12 @@ fn people_do_not_overlap_and_everything_stays_in_the_picture() {
 }
 
 #[test]
-fn a_map_is_the_same_every_time() {
-    for graph in networks() {
-        assert_eq!(Map::of(&graph).places, Map::of(&graph).places);
-    }
-}
-
-#[test]
-fn a_grid_is_drawn_as_one() {
-    let map = Map::of(&Graph::grid(3, 4).unwrap());
-    let ((x, y), (right, same), (left, below)) = (map.places[0], map.places[1], map.places[4]);
-    assert_eq!((x, y, right - x), (left, same, below - y));
-    assert_eq!(map.links.len(), 17);
-    let part = Map::of(&Graph::grid(30, 10).unwrap());
-    assert_eq!((part.people.len(), part.people[10], part.people[199]), (200, 10, 199));
-    assert_eq!(part.left_out, ["the first 20 × 10 of 30 × 10 people"]);
-    // The numbers of a part are those of the whole.
-    assert_eq!(Map::of(&Graph::grid(30, 40).unwrap()).people[20], 40);
-}
-
-#[test]
-fn a_long_line_goes_to_and_fro() {
-    let map = Map::of(&Graph::line(1000).unwrap());
-    let apart = |&(a, b): &(usize, usize)| {
-        let ((x, y), (right, below)) = (map.places[a], map.places[b]);
-        (x - right).hypot(y - below)
-    };
-    let lengths: Vec<f32> = map.links.iter().map(apart).collect();
-    assert_eq!(lengths.len(), 399);
-    assert!(lengths.iter().all(|length| (length - lengths[0]).abs() < 0.01));
-    assert_eq!(map.left_out, ["the first 400 of 1000 people"]);
-}
-
-#[test]
 fn those_nearest_to_person_0_are_drawn_of_a_large_network() {
     // Agents 0 to 599 are a ring: 200 on either side of person 0, but for the last.
     let film = film(&Graph::ring(600).unwrap());
     let expected: Vec<usize> = (0..=200).chain(401..600).collect();
-    assert_eq!(film.map.people, expected);
-    assert_eq!(film.note().unwrap(), "400 of 600 people: those nearest to person 0");
+    assert_eq!(film.map.agents, expected);
+    assert_eq!(film.note().unwrap(), "400 of 600 agents: those nearest to agent 0");
     assert_eq!(film.map.links.len(), 399);
 }
 

@@ -3,7 +3,6 @@
 mod map;
 #[cfg(test)]
 mod tests;
-mod verdicts;
 
 use phalanx::world::{Episode, Evolution, Place, Purpose, Scene, Stream, World};
 use phalanx_junctions::{Simulation, WAITING_BELOW};
@@ -13,7 +12,6 @@ use super::shape::{Anchor, Point, Shape};
 use crate::plot::canvas::Colour;
 
 pub use map::RoadMap;
-pub use verdicts::VerdictMap;
 
 const NUMBER: f32 = 11.0;
 const SMALL: f32 = 9.0;
@@ -164,6 +162,13 @@ fn colour(waits: bool) -> Colour {
 fn number_beside(there: &map::Crossing, number: usize) -> Shape {
     let at = corner(there, -1.0, 1.0);
     Shape::text((at.0, at.1 + 0.7 * SMALL), number.to_string(), SMALL, Anchor::End, Colour::QUIET)
+}
+
+impl RoadMap {
+    /// Each junction's number beside it.
+    pub fn numbers(&self) -> impl Iterator<Item = Shape> + '_ {
+        self.junctions.iter().enumerate().map(|(number, there)| number_beside(there, number))
+    }
 }
 
 /// How many wait before it, to its upper right.

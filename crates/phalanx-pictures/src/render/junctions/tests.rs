@@ -6,6 +6,7 @@ use phalanx_junctions::{Demand, Irregular, Network, Settings, TownSettings};
 use super::*;
 use crate::render::episode::film_of;
 use crate::render::film::WIDEST;
+use crate::render::verdicts::{Ground, VerdictMap};
 
 fn simulation(town: &TownSettings) -> Simulation {
     let files = town.generate().unwrap();
@@ -201,7 +202,7 @@ fn the_map_says_what_the_evaluation_says() {
         let sets = [("world.town.grid", "[2, 2]"), ("horizon", "80"), ("constraint", constraint)];
         let evaluator = Evaluator::scripted(&config.with_all(sets).unwrap(), policy).unwrap();
         let assessment = evaluator.assess(6, 1, 0.99).unwrap();
-        let map = VerdictMap::new(map_of(evaluator.world()).unwrap(), &assessment).unwrap();
+        let map = VerdictMap::new(Ground::Roads(map_of(evaluator.world()).unwrap()), 4, &assessment).unwrap();
         let verdicts = assessment.agents(4);
         assert_eq!(map.verdicts, verdicts.iter().copied().map(Some).collect::<Vec<_>>());
         let shapes = map.draw(0);
@@ -226,10 +227,10 @@ fn the_map_says_what_the_evaluation_says() {
 fn without_constraints_there_is_nothing_to_judge() {
     let mut assessment = evaluator(&[]).assess(3, 1, 0.9).unwrap();
     assessment.constraints.retain(|constraint| constraint.agent == 1);
-    let map = map_of(evaluator(&[]).world()).unwrap();
-    let found = VerdictMap::new(map.clone(), &assessment).unwrap();
+    let map = Ground::Roads(map_of(evaluator(&[]).world()).unwrap());
+    let found = VerdictMap::new(map.clone(), 4, &assessment).unwrap();
     assert!(found.verdicts[0].is_none() && found.verdicts[1].is_some());
     assert!(found.legend().iter().any(|entry| entry.label == "no constraint"));
     assessment.constraints.clear();
-    assert!(VerdictMap::new(map, &assessment).is_none());
+    assert!(VerdictMap::new(map, 4, &assessment).is_none());
 }

@@ -6,6 +6,7 @@ mod stage;
 mod tests;
 mod window;
 
+use phalanx::run::Verdict;
 use phalanx::world::pistonball::physics::{BALL_RADIUS, COLUMN, LOWEST, MOVE, WALL};
 
 use super::film::{Entry, Film};
@@ -30,6 +31,15 @@ pub struct PistonballFilm {
     pub margins: Margins,
 }
 
+/// How far a piston is from its bound, and what may be said of it.
+#[derive(Debug, Clone, Copy)]
+pub struct Margin {
+    /// Estimated; negative on the wrong side.
+    pub slack: f64,
+    /// Of all the piston's constraints.
+    pub verdict: Verdict,
+}
+
 /// How far the policy is from its bounds.
 #[derive(Debug, Clone)]
 pub enum Margins {
@@ -39,8 +49,8 @@ pub enum Margins {
     LeftOut,
     /// As estimated.
     Known {
-        /// The smallest of each piston's constraints, negative if one is broken.
-        of_pistons: Vec<Option<f64>>,
+        /// That of each piston's constraint with the least slack.
+        of_pistons: Vec<Option<Margin>>,
         /// Episodes over which they were estimated.
         episodes: usize,
     },
@@ -48,7 +58,7 @@ pub enum Margins {
 
 impl Margins {
     /// One entry per piston, or none.
-    fn values(&self) -> &[Option<f64>] {
+    fn values(&self) -> &[Option<Margin>] {
         match self {
             Margins::Known { of_pistons, .. } => of_pistons,
             Margins::None | Margins::LeftOut => &[],
@@ -58,7 +68,7 @@ impl Margins {
     /// What bars have to show: the lowest value, or 0, and the highest, or 0.
     fn range(&self) -> (f64, f64) {
         let values = self.values().iter().flatten();
-        values.fold((0.0, 0.0), |(low, high), &value| (value.min(low), value.max(high)))
+        values.fold((0.0, 0.0), |(low, high), margin| (margin.slack.min(low), margin.slack.max(high)))
     }
 }
 
@@ -119,8 +129,10 @@ impl PistonballFilm {
         let (low, high) = self.margins.range();
         let largest = high.max(-low);
         let decimals = (2 - i32::from(largest >= 9.995) - i32::from(largest >= 99.95)) as usize;
-        let write = |margin: &Option<f64>| {
-            margin.map_or(String::new(), |margin| format!("{margin:+.decimals$}").replace('-', "−"))
+        let write = |margin: &Option<Margin>| {
+            margin.map_or(String::new(), |Margin { slack, .. }| {
+                format!("{slack:+.decimals$}").replace('-', "−")
+            })
         };
         let digits: Vec<String> = self.margins.values().iter().map(write).collect();
         let widest = digits.iter().map(|text| text_width(text, SMALL as u32) as f32).fold(0.0, f32::max);
@@ -141,8 +153,8 @@ impl PistonballFilm {
             shapes.extend(parts::law((x, law_y(stage)), stage.pitch, law, action));
             if let Some(margin) = self.margins.values().get(number).copied().flatten() {
                 let zero = (margin_y(stage) + height(high)).floor();
-                shapes.extend(parts::margin((x, zero), stage.pitch, height(margin)));
-                let colour = if margin < 0.0 { Colour::ALARM } else { Colour::QUIET };
+                shapes.extend(parts::margin((x, zero), stage.pitch, height(margin.slack), margin.verdict));
+                let colour = if margin.verdict == Verdict::Unsafe { Colour::ALARM } else { Colour::QUIET };
                 let y = margin_y(stage) + MARGIN_HEIGHT + DIGITS_HEIGHT - 2.0;
                 shapes.extend(digits.as_ref().map(|digits| text(y, &digits[number], colour)));
             }
@@ -207,10 +219,13 @@ impl Film for PistonballFilm {
             Entry { sign: law, label: "probabilities of down, still, up; dark: taken" },
         ];
         if matches!(self.margins, Margins::Known { .. }) {
-            let bar = |x, height| parts::margin((x, 0.0), 11.0, height);
-            let sign =
-                [(-5.0, 7.0), (5.0, -7.0)].into_iter().flat_map(|(x, height)| bar(x, height)).collect();
-            entries.push(Entry { sign, label: "margin: bound kept, broken" });
+            for (verdict, height, label) in [
+                (Verdict::Safe, 7.0, "margin of a safe piston"),
+                (Verdict::Unsafe, -7.0, "unsafe"),
+                (Verdict::Undecided, 4.0, "undecided"),
+            ] {
+                entries.push(Entry { sign: parts::margin((0.0, 0.0), 14.0, height, verdict), label });
+            }
         }
         entries
     }
@@ -225,7 +240,9 @@ impl Film for PistonballFilm {
             Margins::None => {}
             Margins::LeftOut => notes.push("margins to the bounds are left out".into()),
             Margins::Known { episodes, .. } => {
-                notes.push(format!("margins: those of the policy, over {episodes} episodes"));
+                notes.push(format!(
+                    "margins: estimates over {episodes} episodes; verdicts with 99 % confidence"
+                ));
             }
         }
         (!notes.is_empty()).then(|| notes.join("; "))

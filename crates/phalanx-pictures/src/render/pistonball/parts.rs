@@ -1,5 +1,7 @@
 //! What the pictures of Pistonball are made of: pistons, the ball, and the bars below them.
 
+use phalanx::run::Verdict;
+
 use crate::plot::canvas::Colour;
 use crate::render::shape::{Pen, Point, Shape};
 
@@ -96,12 +98,16 @@ pub fn sign((x, y): Point, half: f32, action: usize, colour: Colour) -> Shape {
     Shape::Area { points: vec![(x - half, y - down), (x + half, y - down), (x, y + down)], fill: colour }
 }
 
-/// A margin as a bar on a line, above it if the bound is kept and below if not: `zero` is the middle of the
-/// line, and `height` that of the bar, negative below.
-pub fn margin((x, zero): Point, width: f32, height: f32) -> Vec<Shape> {
+/// A margin as a bar on a line, above it if the estimate keeps the bound and below if not, in the colour of
+/// the verdict: `zero` is the middle of the line, and `height` that of the bar, negative below.
+pub fn margin((x, zero): Point, width: f32, height: f32, verdict: Verdict) -> Vec<Shape> {
     let bar = 2.0 * (0.18 * width).clamp(1.0, 10.0).round();
     let line = 0.5 * (0.86 * width).min(40.0);
-    let fill = if height < 0.0 { Colour::ALARM } else { Colour::of_series(1) };
+    let fill = match verdict {
+        Verdict::Safe => Colour::of_series(1),
+        Verdict::Unsafe => Colour::ALARM,
+        Verdict::Undecided => Colour::QUIET.tint(0.7),
+    };
     vec![
         Shape::filled((x - 0.5 * bar, zero - height.max(0.0)), (bar, height.abs()), fill),
         Shape::line((x - line, zero), (x + line, zero), Pen::new(Colour::QUIET.tint(0.5), 1.0)),

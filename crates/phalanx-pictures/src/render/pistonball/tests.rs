@@ -17,7 +17,10 @@ fn film(pistons: usize, ball: Point, margins: Margins) -> PistonballFilm {
     PistonballFilm { pistons, steps: vec![step], is_solved: true, margins }
 }
 
-fn known(of_pistons: Vec<Option<f64>>) -> Margins {
+fn known(slacks: Vec<Option<f64>>) -> Margins {
+    let verdict = |slack: f64| if slack < 0.0 { Verdict::Unsafe } else { Verdict::Safe };
+    let margin = |slack: f64| Margin { slack, verdict: verdict(slack) };
+    let of_pistons = slacks.into_iter().map(|slack| slack.map(margin)).collect();
     Margins::Known { of_pistons, episodes: 64 }
 }
 
@@ -102,15 +105,29 @@ fn bars_of_margins_stand_on_one_line() {
     assert!(((kept.1 - kept.0) - 3.0 * (broken.1 - broken.0)).abs() < 1e-3, "{kept:?} {broken:?}");
 }
 
+/// An estimate on the safe side is not enough to call a piston safe.
+#[test]
+fn what_is_not_decided_is_drawn_as_neither() {
+    let of_pistons = vec![Some(Margin { slack: 0.2, verdict: Verdict::Undecided }); 3];
+    let film = film(3, (100.0, 400.0), Margins::Known { of_pistons, episodes: 64 });
+    let is_bar =
+        |shape: &Shape, colour: Colour| matches!(shape, Shape::Box { fill, .. } if *fill == Some(colour));
+    let shapes = film.draw(0);
+    assert!(!shapes.iter().any(|shape| is_bar(shape, Colour::of_series(1)) || is_bar(shape, Colour::ALARM)));
+}
+
 #[test]
 fn what_is_left_out_is_said() {
     let note = |pistons, margins| film(pistons, (100.0, 400.0), margins).note();
     assert_eq!(note(10, Margins::None), None);
     assert_eq!(note(41, Margins::None).unwrap(), "20 of 41 pistons, around the ball");
     assert!(note(50, Margins::LeftOut).unwrap().ends_with("; margins to the bounds are left out"));
-    assert_eq!(note(2, known(vec![])).unwrap(), "margins: those of the policy, over 64 episodes");
+    assert_eq!(
+        note(2, known(vec![])).unwrap(),
+        "margins: estimates over 64 episodes; verdicts with 99 % confidence"
+    );
     let legend = |margins| film(2, (100.0, 400.0), margins).legend().len();
-    assert_eq!(legend(Margins::LeftOut) + 1, legend(known(vec![Some(1.0); 2])));
+    assert_eq!(legend(Margins::LeftOut) + 3, legend(known(vec![Some(1.0); 2])));
 }
 
 #[test]

@@ -79,8 +79,8 @@ pub struct Config {
     /// How occupancies and steps are scaled.
     #[serde(default)]
     pub scaling: Scaling,
-    /// Where episodes end early: occupancies are sums over the steps that were lived, as in the authors' code, not
-    /// laws over them. For `scaling = "authors"`.
+    /// Where episodes end early: occupancies are sums over the steps that were lived, as in the authors'
+    /// code, not laws over them. For `scaling = "authors"`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub raw_lives: bool,
     /// Share of the running occupancy that is kept at an iteration, before constraints and shadow rewards are

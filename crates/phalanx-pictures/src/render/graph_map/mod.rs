@@ -1,35 +1,40 @@
-//! Who is drawn of a network of contacts, and where.
+//! Which agents of a graph are drawn, and where.
 
+mod layout;
+#[cfg(test)]
+pub mod tests;
+
+use layout::Place;
 use phalanx::graph::Graph;
 
-use super::layout::{self, Place};
-use crate::render::film::WIDEST;
-use crate::render::shape::Point;
+use super::film::WIDEST;
+use super::shape::{Anchor, Pen, Point, Shape};
+use crate::plot::canvas::Colour;
 
-/// More people than this are not drawn.
-pub const MOST_PEOPLE: usize = 400;
-/// People side by side in a grid, and in a line that takes several rows.
+/// More agents than this are not drawn.
+pub const MOST_AGENTS: usize = 400;
+/// Agents side by side in a grid, and in a line that takes several rows.
 const MOST_A_SIDE: usize = 20;
 /// More links than this would be a blot.
 const MOST_LINKS: usize = 4000;
-/// Room that a person has, at the most, as the side of a square; and for a link.
+/// Room that an agent has, at the most, as the side of a square; and for a link.
 const LARGEST_PITCH: f32 = 84.0;
 const LONGEST_LINK: f32 = 150.0;
 const TALLEST: f32 = 640.0;
-/// Between the centre of a person and the edge of the drawing, beside the radius.
+/// Between the centre of an agent and the edge of the drawing, beside the radius.
 const EDGE: f32 = 6.0;
 
-/// People of at least this radius have numbers.
-pub const NUMBERED: f32 = 11.0;
+/// Agents of at least this radius have numbers.
+const NUMBERED: f32 = 11.0;
 
-/// People and links that are drawn.
+/// Agents and links that are drawn.
 #[derive(Debug, Clone)]
-pub struct Map {
-    /// Their numbers in the network.
-    pub people: Vec<usize>,
+pub struct GraphMap {
+    /// Their numbers in the graph.
+    pub agents: Vec<usize>,
     /// Their places, in the same order.
     pub places: Vec<Point>,
-    /// Pairs of them, by where they stand in `people`; the smaller first.
+    /// Pairs of them, by where they stand in `agents`; the smaller first.
     pub links: Vec<(usize, usize)>,
     pub radius: f32,
     pub size: Point,
@@ -37,74 +42,95 @@ pub struct Map {
     pub left_out: Vec<String>,
 }
 
-impl Map {
-    /// A map of the network. O(agents + links) for a grid or a line, and else for so many as are drawn.
-    pub fn of(graph: &Graph) -> Map {
+impl GraphMap {
+    /// A map of the graph. O(agents + links) for a grid or a line, and else for so many as are drawn.
+    pub fn of(graph: &Graph) -> GraphMap {
         match grid_shape(graph) {
-            Some((1, _)) => Map::line(graph),
-            Some(shape) => Map::grid(graph, shape),
-            None => Map::web(graph),
+            Some((1, _)) => GraphMap::line(graph),
+            Some(shape) => GraphMap::grid(graph, shape),
+            None => GraphMap::web(graph),
         }
     }
 
     /// A line, to and fro in rows, so that all its links are short.
-    fn line(graph: &Graph) -> Map {
-        let (n, drawn) = (graph.agents(), graph.agents().min(MOST_PEOPLE));
+    fn line(graph: &Graph) -> GraphMap {
+        let (n, drawn) = (graph.agents(), graph.agents().min(MOST_AGENTS));
         let columns = drawn.min(MOST_A_SIDE);
         let place = |k: usize| {
             let (row, column) = (k / columns, k % columns);
             (row, if row % 2 == 0 { column } else { columns - 1 - column })
         };
-        let mut map = Map::on_squares(graph, (0..drawn).collect(), (drawn.div_ceil(columns), columns), place);
-        map.left_out.extend((drawn < n).then(|| format!("the first {drawn} of {n} people")));
+        let mut map =
+            GraphMap::on_squares(graph, (0..drawn).collect(), (drawn.div_ceil(columns), columns), place);
+        map.left_out.extend((drawn < n).then(|| format!("the first {drawn} of {n} agents")));
         map
     }
 
     /// A grid, or its upper left part.
-    fn grid(graph: &Graph, (rows, columns): (usize, usize)) -> Map {
+    fn grid(graph: &Graph, (rows, columns): (usize, usize)) -> GraphMap {
         let shape @ (down, across) = (rows.min(MOST_A_SIDE), columns.min(MOST_A_SIDE));
-        let people =
+        let agents =
             (0..down).flat_map(|row| (0..across).map(move |column| row * columns + column)).collect();
-        let mut map = Map::on_squares(graph, people, shape, |k| (k / across, k % across));
+        let mut map = GraphMap::on_squares(graph, agents, shape, |k| (k / across, k % across));
         if shape != (rows, columns) {
-            map.left_out.push(format!("the first {down} × {across} of {rows} × {columns} people"));
+            map.left_out.push(format!("the first {down} × {across} of {rows} × {columns} agents"));
         }
         map
     }
 
-    /// People in rows and columns.
+    /// Agents in rows and columns.
     fn on_squares(
         graph: &Graph,
-        people: Vec<usize>,
+        agents: Vec<usize>,
         (rows, columns): (usize, usize),
         place: impl Fn(usize) -> (usize, usize),
-    ) -> Map {
+    ) -> GraphMap {
         let pitch = (WIDEST / columns.max(rows) as f32).min(LARGEST_PITCH);
         let centre = |k: usize| {
             let (row, column) = place(k);
             ((column as f32 + 0.5) * pitch, (row as f32 + 0.5) * pitch)
         };
-        let places = (0..people.len()).map(centre).collect();
+        let places = (0..agents.len()).map(centre).collect();
         let size = (columns as f32 * pitch, rows as f32 * pitch);
-        let (links, _) = links(graph, &people);
-        Map { people, places, links, radius: radius(pitch), size, left_out: Vec::new() }
+        let (links, _) = links(graph, &agents);
+        GraphMap { agents, places, links, radius: radius(pitch), size, left_out: Vec::new() }
     }
 
-    /// Any other network: whoever is near on paper is near in it.
-    fn web(graph: &Graph) -> Map {
+    /// Any other graph: whoever is near on paper is near in it.
+    fn web(graph: &Graph) -> GraphMap {
         let n = graph.agents();
-        let people = nearest(graph, MOST_PEOPLE);
-        let (mut links, part) = links(graph, &people);
+        let agents = nearest(graph, MOST_AGENTS);
+        let (mut links, part) = links(graph, &agents);
         let (places, radius, size) = on_paper(layout::places(&part));
         let mut left_out = Vec::new();
-        if people.len() < n {
-            left_out.push(format!("{} of {n} people: those nearest to person 0", people.len()));
+        if agents.len() < n {
+            left_out.push(format!("{} of {n} agents: those nearest to agent 0", agents.len()));
         }
         if links.len() > MOST_LINKS {
             left_out.push(format!("their {} links are left out", links.len()));
             links.clear();
         }
-        Map { people, places, links, radius, size, left_out }
+        GraphMap { agents, places, links, radius, size, left_out }
+    }
+
+    /// What is not drawn, in a sentence.
+    pub fn note(&self) -> Option<String> {
+        (!self.left_out.is_empty()).then(|| self.left_out.join("; "))
+    }
+
+    /// The links, as quiet lines.
+    pub fn lines(&self) -> impl Iterator<Item = Shape> + '_ {
+        let pen = Pen::new(Colour::QUIET.tint(0.28), 1.0);
+        self.links.iter().map(move |&(a, b)| Shape::line(self.places[a], self.places[b], pen))
+    }
+
+    /// Each agent's number beside it, if there is room.
+    pub fn numbers(&self) -> impl Iterator<Item = Shape> + '_ {
+        let has_room = self.radius >= NUMBERED;
+        self.places.iter().zip(&self.agents).filter(move |_| has_room).map(|(&(x, y), number)| {
+            let at = (x + 0.8 * self.radius + 2.0, y + self.radius + 6.0);
+            Shape::text(at, number.to_string(), 9.0, Anchor::Start, Colour::QUIET)
+        })
     }
 }
 
@@ -112,7 +138,7 @@ fn radius(pitch: f32) -> f32 {
     (0.23 * pitch).clamp(4.5, 12.0)
 }
 
-/// Rows and columns, if the network is a grid whose members are numbered row by row; a line has one row.
+/// Rows and columns, if the graph is a grid whose members are numbered row by row; a line has one row.
 fn grid_shape(graph: &Graph) -> Option<(usize, usize)> {
     let n = graph.agents();
     let columns = match graph.neighbours(0) {
@@ -125,7 +151,7 @@ fn grid_shape(graph: &Graph) -> Option<(usize, usize)> {
         .then_some((n / columns, columns))
 }
 
-/// At most so many people: those fewest links away from person 0, and then from the first who has not been
+/// At most so many agents: those fewest links away from agent 0, and then from the first who has not been
 /// reached.
 fn nearest(graph: &Graph, most: usize) -> Vec<usize> {
     let n = graph.agents();
@@ -153,15 +179,15 @@ fn nearest(graph: &Graph, most: usize) -> Vec<usize> {
     found
 }
 
-/// Links among some people, as pairs and as a graph, by where these stand in `people`, which ascends.
-fn links(graph: &Graph, people: &[usize]) -> (Vec<(usize, usize)>, Graph) {
-    let part = graph.part(people.iter().map(|&i| i as u32).collect(), |_| true);
+/// Links among some agents, as pairs and as a graph, by where these stand in `agents`, which ascends.
+fn links(graph: &Graph, agents: &[usize]) -> (Vec<(usize, usize)>, Graph) {
+    let part = graph.part(agents.iter().map(|&i| i as u32).collect(), |_| true);
     let of_one = |a: usize| part.neighbours(a).iter().map(move |&b| (a, b as usize));
-    let pairs = (0..people.len()).flat_map(of_one).filter(|(a, b)| a < b).collect();
+    let pairs = (0..agents.len()).flat_map(of_one).filter(|(a, b)| a < b).collect();
     (pairs, part)
 }
 
-/// Places in links to places in pixels that fit into a drawing; with the radius of a person, and the
+/// Places in links to places in pixels that fit into a drawing; with the radius of an agent, and the
 /// drawing's size.
 fn on_paper(mut places: Vec<Place>) -> (Vec<Point>, f32, Point) {
     let n = places.len() as f64;

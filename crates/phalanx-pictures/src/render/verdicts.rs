@@ -1,34 +1,102 @@
-//! The map with what an evaluation says of every junction.
+//! What an evaluation says of every agent, on the world's roads or on the graph.
 
 use phalanx::run::{Assessment, Verdict};
 
-use super::map::{Crossing, RoadMap};
-use super::{SMALL, corner, number_beside};
+use super::film::{Entry, Film};
+use super::graph_map::GraphMap;
+use super::junctions::RoadMap;
+use super::shape::{Anchor, CROSS, Pen, Point, Shape, TICK};
 use crate::plot::canvas::Colour;
-use crate::render::film::{Entry, Film};
-use crate::render::shape::{Anchor, CROSS, Pen, Point, Shape, TICK};
 
-/// Distance between neighbours from which on the constraint in most danger is written beside a junction.
+/// Distance between neighbours from which on the constraint in most danger is written beside an agent.
 const LABELLED: f32 = 100.0;
+/// Signs are no larger than this.
+const LARGEST: f32 = 14.0;
+const SMALL: f32 = 9.0;
 
-/// What an assessment says of every junction, at its own confidence.
+/// Where agents are.
+#[derive(Debug, Clone)]
+pub enum Ground {
+    Roads(RoadMap),
+    Graph(GraphMap),
+}
+
+/// Where an agent is.
+struct Spot {
+    agent: usize,
+    centre: Point,
+    radius: f32,
+}
+
+impl Ground {
+    fn size(&self) -> Point {
+        match self {
+            Ground::Roads(map) => map.size,
+            Ground::Graph(map) => map.size,
+        }
+    }
+
+    /// What is below the signs.
+    fn background(&self) -> Vec<Shape> {
+        match self {
+            Ground::Roads(map) => map.roads(),
+            Ground::Graph(map) => map.lines().collect(),
+        }
+    }
+
+    fn spots(&self) -> Vec<Spot> {
+        match self {
+            Ground::Roads(map) => {
+                let spots = map.junctions.iter().enumerate();
+                spots
+                    .map(|(agent, there)| Spot { agent, centre: there.centre, radius: there.radius })
+                    .collect()
+            }
+            Ground::Graph(map) => {
+                let spots = map.agents.iter().zip(&map.places);
+                spots.map(|(&agent, &centre)| Spot { agent, centre, radius: map.radius }).collect()
+            }
+        }
+    }
+
+    fn numbers(&self) -> Vec<Shape> {
+        match self {
+            Ground::Roads(map) if map.is_numbered => map.numbers().collect(),
+            Ground::Roads(_) => Vec::new(),
+            Ground::Graph(map) => map.numbers().collect(),
+        }
+    }
+
+    /// Whether there is room for a value beside each agent.
+    fn is_labelled(&self) -> bool {
+        matches!(self, Ground::Roads(map) if map.nearest >= LABELLED)
+    }
+
+    fn note(&self) -> Option<String> {
+        match self {
+            Ground::Roads(_) => None,
+            Ground::Graph(map) => map.note(),
+        }
+    }
+}
+
+/// What an assessment says of every agent, at its own confidence.
 #[derive(Debug, Clone)]
 pub struct VerdictMap {
-    map: RoadMap,
-    /// None of a junction without constraints.
+    ground: Ground,
+    /// None of an agent without constraints.
     pub(super) verdicts: Vec<Option<Verdict>>,
-    /// Value and bound of each junction's constraint with the least slack.
+    /// Value and bound of each agent's constraint with the least slack.
     labels: Vec<String>,
     episodes: usize,
     confidence: f64,
 }
 
 impl VerdictMap {
-    /// The verdicts of an assessment on a map of its world. None if nothing was judged.
-    pub fn new(map: RoadMap, assessment: &Assessment) -> Option<Self> {
-        let n = map.junctions.len();
-        let mut labels: Vec<(f64, String)> = vec![(f64::INFINITY, String::new()); n];
-        let mut verdicts = vec![None; n];
+    /// The verdicts of an assessment of so many agents. None if nothing was judged.
+    pub fn new(ground: Ground, agents: usize, assessment: &Assessment) -> Option<Self> {
+        let mut labels: Vec<(f64, String)> = vec![(f64::INFINITY, String::new()); agents];
+        let mut verdicts = vec![None; agents];
         let judged = assessment.constraints.iter().map(|c| {
             let sign = if c.bound == "at_least" { "≥" } else { "≤" };
             (c.agent, c.slack, format!("{} ({sign} {})", rounded(c.utility.value), rounded(c.threshold)))
@@ -37,7 +105,7 @@ impl VerdictMap {
             let text = format!("{} (≤ {})", rounded(tail.cvar.value), rounded(tail.threshold));
             (tail.agent, tail.threshold - tail.cvar.value, text)
         });
-        let all = assessment.agents(n);
+        let all = assessment.agents(agents);
         for (agent, slack, text) in judged.chain(tails) {
             verdicts[agent] = Some(all[agent]);
             if slack < labels[agent].0 || labels[agent].1.is_empty() {
@@ -46,16 +114,12 @@ impl VerdictMap {
         }
         let Assessment { episodes, confidence, .. } = *assessment;
         let labels = labels.into_iter().map(|(_, text)| text).collect();
-        let found = VerdictMap { map, verdicts, labels, episodes, confidence };
+        let found = VerdictMap { ground, verdicts, labels, episodes, confidence };
         found.verdicts.iter().any(Option::is_some).then_some(found)
     }
 
     fn count(&self, wanted: Option<Verdict>) -> usize {
         self.verdicts.iter().filter(|&&verdict| verdict == wanted).count()
-    }
-
-    fn is_labelled(&self) -> bool {
-        self.map.nearest >= LABELLED
     }
 }
 
@@ -88,9 +152,10 @@ fn seal(centre: Point, radius: f32, verdict: Option<Verdict>) -> Vec<Shape> {
     shapes
 }
 
-fn label_beside(there: &Crossing, label: &str) -> Shape {
-    let at = corner(there, 1.0, -1.0);
-    Shape::text((at.0 + 1.0, at.1), label, SMALL + 1.0, Anchor::Start, Colour::INK)
+/// To the upper right of an agent.
+fn label_beside(Spot { centre: (x, y), radius, .. }: &Spot, label: &str) -> Shape {
+    let aside = 0.71 * radius + 2.5;
+    Shape::text((x + aside + 1.0, y - aside), label, SMALL + 1.0, Anchor::Start, Colour::INK)
 }
 
 impl Film for VerdictMap {
@@ -99,20 +164,18 @@ impl Film for VerdictMap {
     }
 
     fn size(&self) -> (f32, f32) {
-        self.map.size
+        self.ground.size()
     }
 
     fn draw(&self, _step: usize) -> Vec<Shape> {
-        let mut shapes = self.map.roads();
-        for (number, there) in self.map.junctions.iter().enumerate() {
-            shapes.extend(seal(there.centre, there.radius.min(14.0), self.verdicts[number]));
-            if self.map.is_numbered {
-                shapes.push(number_beside(there, number));
-            }
-            if self.is_labelled() {
-                shapes.push(label_beside(there, &self.labels[number]));
+        let mut shapes = self.ground.background();
+        for spot in self.ground.spots() {
+            shapes.extend(seal(spot.centre, spot.radius.min(LARGEST), self.verdicts[spot.agent]));
+            if self.ground.is_labelled() {
+                shapes.push(label_beside(&spot, &self.labels[spot.agent]));
             }
         }
+        shapes.extend(self.ground.numbers());
         shapes
     }
 
@@ -132,7 +195,7 @@ impl Film for VerdictMap {
         if self.count(None) > 0 {
             entries.push(Entry { sign: sign(None), label: "no constraint" });
         }
-        if self.is_labelled() {
+        if self.ground.is_labelled() {
             let text = Shape::text((0.0, 3.5), "1 (≤ 2)", SMALL, Anchor::Middle, Colour::INK);
             entries.push(Entry { sign: vec![text], label: "estimate and bound with the least slack" });
         }
@@ -141,6 +204,11 @@ impl Film for VerdictMap {
 
     fn note(&self) -> Option<String> {
         let percent = 100.0 * self.confidence;
-        Some(format!("all verdicts together with {percent} % confidence, over {} episodes", self.episodes))
+        let judged =
+            format!("all verdicts together with {percent} % confidence, over {} episodes", self.episodes);
+        Some(match self.ground.note() {
+            Some(left_out) => format!("{judged}; {left_out}"),
+            None => judged,
+        })
     }
 }

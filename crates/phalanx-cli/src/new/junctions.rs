@@ -1,19 +1,14 @@
-//! `phalanx new`: files to begin with.
+//! `phalanx new junctions`: a road network with flows, and a configuration that trains on it.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use phalanx::Error;
-use phalanx::base::durable;
 use phalanx::run::preset;
-use phalanx::world::junctions::{KIND, Town};
+use phalanx::world::junctions::Town;
 use phalanx_junctions::TownSettings;
 
-use crate::say;
-
 #[derive(clap::Args)]
-pub struct NewArgs {
-    /// What to make: junctions, a road network with flows and a configuration that trains on it.
-    what: String,
+pub struct JunctionsArgs {
     /// Folder to write to; it is made if it is not there.
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
@@ -55,36 +50,13 @@ const LEARNING: &str = "\n[policy]\n";
 /// Seconds between decisions in the configuration.
 const DECISION: u32 = 5;
 
-pub fn run(args: &NewArgs) -> anyhow::Result<()> {
-    if args.what != KIND {
-        let message = format!("`{}` is unknown; allowed is `{KIND}`", args.what);
-        return Err(Error::config("what", message).into());
-    }
+pub fn run(args: &JunctionsArgs) -> anyhow::Result<()> {
     let town = args.town()?.generate().map_err(named_flag)?;
     let files = [(ROADNET, town.roadnet), (FLOW, town.flow), (CONFIG, config(args.seconds))];
-    // A network that somebody drew must not be lost; the same once more may finish what was interrupted.
-    for (name, text) in &files {
-        let path = args.out.join(name);
-        if path.exists() && std::fs::read(&path).ok().as_deref() != Some(text.as_bytes()) {
-            let message = format!("{} has another {name} already; name another folder", shown(&args.out));
-            return Err(Error::argument("out", message).into());
-        }
-    }
-    durable::create_dirs(&args.out).map_err(|error| Error::write(&args.out, error))?;
-    for (name, text) in &files {
-        durable::replace_bytes(&args.out.join(name), text.as_bytes())?;
-    }
-    let config = args.out.join(CONFIG);
-    say(&format!("{ROADNET}, {FLOW} and {CONFIG} are in {}", shown(&args.out)));
-    say(&format!("phalanx train {}", shown(&config)));
-    Ok(())
+    super::write(&args.out, &files, &[super::train(&args.out, CONFIG)])
 }
 
-fn shown(path: &Path) -> String {
-    path.display().to_string()
-}
-
-impl NewArgs {
+impl JunctionsArgs {
     fn town(&self) -> Result<TownSettings, Error> {
         let sizes = self.grid.split_once('x').and_then(|(a, b)| Some((a.parse().ok()?, b.parse().ok()?)));
         let (rows, columns) = sizes.ok_or_else(|| {
@@ -93,7 +65,8 @@ impl NewArgs {
         if self.seconds == 0 {
             return Err(Error::argument("seconds", "0; vehicles must start during 1 second at least"));
         }
-        let NewArgs { road_length, lanes, vehicles_per_hour, seconds, missing, shift, seed, .. } = *self;
+        let JunctionsArgs { road_length, lanes, vehicles_per_hour, seconds, missing, shift, seed, .. } =
+            *self;
         let town = Town { grid: [rows, columns], road_length, vehicles_per_hour, missing, shift, seed };
         Ok(TownSettings { lanes, ..town.settings(seconds) })
     }
@@ -117,7 +90,7 @@ fn named_flag(error: phalanx_junctions::Error) -> Error {
 fn config(seconds: u32) -> String {
     let horizon = seconds.div_ceil(DECISION).max(1);
     let numbers = [("{seconds}", seconds), ("{horizon}", horizon), ("{budget}", horizon.div_ceil(20))];
-    let text = include_str!("new/junctions.toml").replace("{roadnet}", ROADNET).replace("{flow}", FLOW);
+    let text = include_str!("junctions.toml").replace("{roadnet}", ROADNET).replace("{flow}", FLOW);
     let text = numbers.iter().fold(text, |text, (name, number)| text.replace(name, &number.to_string()));
     let preset = preset::text(PRESET).unwrap_or_default();
     let learning = preset.find(LEARNING).map_or("", |at| &preset[at..]);
