@@ -70,8 +70,8 @@ pub fn test(target: &Path, program: &Path) -> Result<()> {
     module("pytest", &["-q", "--pyargs", "phalanx"])
 }
 
-/// What somebody does who has neither Rust nor a C compiler: installs the wheel, trains, and asks whether every
-/// agent is safe, in the terminal and in Python. `folder` is where runs go.
+/// What somebody does who has neither Rust nor a C compiler: installs the wheel, trains, and asks whether
+/// every agent is safe, in the terminal and in Python. `folder` is where runs go.
 fn first_verdict(python: &Path, wheel: &Path, folder: &Path) -> Result<()> {
     let programs = python.parent().context("an interpreter has a folder")?;
     run(pip(python).args(["install", "--only-binary=:all:"]).arg(wheel).env("PATH", programs))?;
@@ -99,8 +99,8 @@ run = phalanx.train('synthetic', seed=3, iterations=20, out='first-example')
 print(phalanx.__version__, run, run.evaluate(episodes=100))
 ";
 
-/// Packs the sources as `pip` gets them where there is no wheel, and asks whether that is a whole workspace: its
-/// crates and the locked versions of all others. That it builds, the workflow of wheels tries.
+/// Packs the sources as `pip` gets them where there is no wheel, and asks whether that is a whole workspace:
+/// its crates and the locked versions of all others. That it builds, the workflow of wheels tries.
 fn sources(python: &Path, folder: &Path) -> Result<()> {
     run(pip(python).args(["install", "maturin>=1.9,<2"]))?;
     quietly(Command::new(python).args(["-m", "maturin", "sdist", "--out"]).arg(folder))?;
