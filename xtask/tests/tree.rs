@@ -1,8 +1,8 @@
 //! What holds of the tree as a whole: nothing large comes in by accident (a run's folder, a page with all its
-//! pictures), and comments keep to the line limit, which `cargo fmt` holds for code only.
+//! pictures), comments keep to the line limit, which `cargo fmt` holds for code only, and crates can be published.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Component, Path, PathBuf};
 use std::process::Command;
 
 /// Bytes that a tracked file may have.
@@ -162,4 +162,89 @@ fn results_do_not_use_the_c_library() {
         }
     }
     assert!(found.is_empty(), "use phalanx_agent::elementary:\n{}", found.join("\n"));
+}
+
+/// A file from elsewhere would be missing in the package of the crate; through a symbolic link, it would be
+/// missing where the checkout has none.
+#[test]
+fn crates_embed_their_own_files() {
+    let mut found = Vec::new();
+    for (name, path) in tracked().into_iter().filter(|(name, _)| name.ends_with(".rs")) {
+        let ["crates", of, "src", ..] = name.split('/').collect::<Vec<_>>()[..] else { continue };
+        let own = Path::new("crates").join(of);
+        let text = std::fs::read_to_string(&path).unwrap_or_default();
+        for embedded in text.split("include_").skip(1).filter_map(quoted) {
+            let place = normalised(&Path::new(&name).parent().unwrap().join(embedded));
+            let file = path.parent().unwrap().join(embedded);
+            let is_file = file.symlink_metadata().is_ok_and(|data| data.is_file());
+            if !place.starts_with(&own) || !is_file {
+                found.push(format!("{name}: {embedded}"));
+            }
+        }
+    }
+    assert!(found.is_empty(), "not a file of the crate itself:\n{}", found.join("\n"));
+}
+
+/// The path in `str!("…")` or `bytes!("…")`.
+fn quoted(text: &str) -> Option<&str> {
+    let rest = text.strip_prefix("str!(\"").or(text.strip_prefix("bytes!(\""))?;
+    rest.split('"').next()
+}
+
+/// Without `..`, whether the file is there or not.
+fn normalised(path: &Path) -> PathBuf {
+    let mut whole = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => whole = whole.parent().map(Path::to_path_buf).unwrap_or_default(),
+            part => whole.push(part),
+        }
+    }
+    whole
+}
+
+/// What registries ask for and `cargo package` does not: at most five keywords and categories, and no path
+/// without the version that stands for it.
+#[test]
+fn published_crates_describe_themselves() {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
+    let arguments = ["metadata", "--no-deps", "--offline", "--format-version", "1"];
+    let listed = Command::new(env!("CARGO")).args(arguments).current_dir(&root).output().unwrap();
+    let metadata: serde_json::Value = serde_json::from_slice(&listed.stdout).unwrap();
+    let packages = metadata["packages"].as_array().unwrap();
+    let is_published = |package: &serde_json::Value| package["publish"].is_null();
+    let published: Vec<&str> =
+        packages.iter().filter(|it| is_published(it)).filter_map(|it| it["name"].as_str()).collect();
+    assert!(published.contains(&"phalanx") && published.contains(&"phalanx-cli"), "{published:?}");
+    for package in packages.iter().filter(|package| is_published(package)) {
+        let name = package["name"].as_str().unwrap();
+        for key in ["description", "license", "readme", "rust_version"] {
+            assert!(package[key].is_string(), "{name}: no {key}");
+        }
+        for (key, longest) in [("keywords", 20), ("categories", 64)] {
+            let words = package[key].as_array().unwrap();
+            assert!((1..=5).contains(&words.len()), "{name}: {} {key}", words.len());
+            assert!(words.iter().all(|word| word.as_str().unwrap().len() <= longest), "{name}: {words:?}");
+        }
+        for dependency in package["dependencies"].as_array().unwrap() {
+            if dependency["path"].is_string() {
+                let (other, wanted) = (dependency["name"].as_str().unwrap(), &dependency["req"]);
+                assert!(published.contains(&other), "{name} needs {other}, which is not published");
+                let version = package["version"].as_str().unwrap();
+                assert_eq!(wanted, &format!("^{version}"), "{name}: the version of {other}");
+            }
+        }
+    }
+}
+
+/// One version in the crates, the changelog, and what people cite.
+#[test]
+fn the_version_is_the_same_everywhere() {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
+    let read = |name: &str| std::fs::read_to_string(root.join(name)).unwrap();
+    let version = env!("CARGO_PKG_VERSION");
+    let cited = read("CITATION.cff");
+    assert!(cited.lines().any(|line| line == format!("version: {version}")), "{cited}");
+    let dated = cited.lines().find_map(|line| line.strip_prefix("date-released: ")).unwrap();
+    assert!(read("CHANGELOG.md").contains(&format!("\n## [{version}] - {dated}\n")), "{version} of {dated}");
 }

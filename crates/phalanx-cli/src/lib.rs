@@ -7,6 +7,7 @@ mod batch;
 mod bench;
 mod certify;
 mod check;
+mod completions;
 mod devices;
 mod eval;
 mod exact;
@@ -15,6 +16,7 @@ mod export;
 pub mod in_memory;
 mod links;
 mod loss;
+mod man;
 mod new;
 mod paper;
 mod render;
@@ -101,6 +103,10 @@ enum Command {
     Paper(paper::PaperArgs),
     /// Measure simulation alone.
     Bench(bench::BenchArgs),
+    /// Print the script with which a shell completes commands and flags.
+    Completions(completions::CompletionsArgs),
+    /// Write manual pages: of the program, and of every command.
+    Man(man::ManArgs),
 }
 
 #[derive(clap::Args)]
@@ -226,6 +232,11 @@ fn run(cli: &Cli, registry: &Registry) -> u8 {
         Command::Devices(args) => devices::devices(args),
         Command::Paper(args) => paper::paper(args, registry),
         Command::Bench(args) => bench::run(args),
+        Command::Completions(args) => {
+            completions::completions(args);
+            Ok(())
+        }
+        Command::Man(args) => man::man(args),
     };
     let Err(error) = done else { return 0 };
     let cause = error.downcast_ref::<phalanx::Error>();

@@ -28,11 +28,7 @@ impl Stop {
     /// Listens to the signals from now on; a second one ends the process at once.
     pub fn on_signals() -> anyhow::Result<Self> {
         let flag = Arc::new(AtomicBool::new(false));
-        let mut signals = vec![consts::SIGINT, consts::SIGTERM];
-        if !hangups_are_ignored() {
-            signals.push(consts::SIGHUP);
-        }
-        for signal in signals {
+        for signal in [consts::SIGINT, consts::SIGTERM].into_iter().chain(hangup()) {
             signal_hook::flag::register_conditional_shutdown(signal, 1, flag.clone())?;
             signal_hook::flag::register(signal, flag.clone())?;
         }
@@ -75,17 +71,25 @@ fn watch(flag: &AtomicBool, is_over: &AtomicBool, advice: &Mutex<String>) {
     }
 }
 
-/// Whether hangups are ignored, as `nohup` asks for.
-fn hangups_are_ignored() -> bool {
+/// SIGHUP, unless hangups are ignored, as `nohup` asks for.
+#[cfg(unix)]
+fn hangup() -> Option<i32> {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
     // Where it is not known, they are left alone.
-    mask.is_none_or(|mask| mask & (1 << (consts::SIGHUP - 1)) != 0)
+    let is_ignored = mask.is_none_or(|mask| mask & (1 << (consts::SIGHUP - 1)) != 0);
+    (!is_ignored).then_some(consts::SIGHUP)
+}
+
+#[cfg(not(unix))]
+fn hangup() -> Option<i32> {
+    None
 }
 
 /// A file that may not grow any more is an error of the write, not the end of the process.
 pub fn let_writes_fail() {
     // Where the signal cannot be taken, it ends the process as before.
+    #[cfg(unix)]
     let _ = signal_hook::flag::register(consts::SIGXFSZ, Arc::default());
 }

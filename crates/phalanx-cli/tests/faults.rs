@@ -64,7 +64,7 @@ struct Subject {
 const SMALL: &str = "--set iterations=3 --set horizon=8 --set world.n=3 --set critic.steps=10 \
                      --set evaluation.episodes=4 --set checkpoint.seconds=0";
 
-const SUBJECTS: [Subject; 14] = [
+const SUBJECTS: [Subject; 15] = [
     Subject {
         name: "train",
         command: "train synthetic SMALL --threads 1 --json --out OUT/run",
@@ -129,6 +129,7 @@ const SUBJECTS: [Subject; 14] = [
         otherwise: None,
         faults: FAULTS,
     },
+    Subject { name: "man", command: "man --out OUT/man", before: &[], otherwise: None, faults: KILLS },
     Subject {
         name: "export",
         command: "export OUT/run --to json --episodes 3 --threads 1 --json --out OUT/policy",

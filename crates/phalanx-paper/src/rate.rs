@@ -14,7 +14,7 @@ use phalanx_pictures::plot::canvas::Figure;
 use phalanx_pictures::statistics::slope;
 
 /// The line of four agents; η_μ and T are set here.
-const CONFIG: &str = include_str!("../../../docs/theory/rate.toml");
+const CONFIG: &str = include_str!("rate.toml");
 
 /// What the theorem promises.
 const THEOREM: f64 = -2.0 / 3.0;

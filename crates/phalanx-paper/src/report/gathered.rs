@@ -208,7 +208,7 @@ fn figures(folder: &Path) -> Result<Vec<PathBuf>> {
 const MOMENTS: [&str; 5] = ["start", "first", "middle", "second", "end"];
 
 /// How the settings of the catalogue were found.
-const OWN_TUNING: &str = include_str!("../../../../docs/paper/tuning.md");
+const OWN_TUNING: &str = include_str!("tuning.md");
 
 /// What `tuning.md` or `tuning.csv` says, of settings of one's own; else how those of the catalogue were
 /// found.

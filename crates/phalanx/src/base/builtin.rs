@@ -4,8 +4,8 @@ use std::path::Path;
 
 /// Data files that presets refer to as `preset:<name>`.
 const FILES: [(&str, &str); 2] = [
-    ("preset:line-expert.json", include_str!("../../../../presets/line-expert.json")),
-    ("preset:karate-club.txt", include_str!("../../../../presets/karate-club.txt")),
+    ("preset:line-expert.json", include_str!("../../presets/line-expert.json")),
+    ("preset:karate-club.txt", include_str!("../../presets/karate-club.txt")),
 ];
 
 /// The text of a built-in data file.
