@@ -96,3 +96,13 @@ impl Error {
 
 /// A result whose error is an [`Error`].
 pub type Result<T> = std::result::Result<T, Error>;
+
+/// That a number is out of its range. Very large and very small ones are written with an exponent.
+pub(crate) fn out_of_range(value: f64, least: f64, most: f64) -> String {
+    let size = value.abs();
+    if size == 0.0 || (1e-6..1e16).contains(&size) || !size.is_finite() {
+        format!("must be from {least} to {most}, is {value}")
+    } else {
+        format!("must be from {least} to {most}, is {value:e}")
+    }
+}

@@ -47,6 +47,33 @@ impl Choices {
     }
 }
 
+/// Gives the first road that leads to the intersection of the net `one` a last piece of 10 m, aside by so
+/// much; the intersection is 15 m wide.
+fn bend(file: &mut Value, aside: f64) {
+    let centre = centre(file)["id"].clone();
+    let roads = file["roads"].as_array_mut().unwrap();
+    let road = roads.iter_mut().find(|road| road["endIntersection"] == centre).unwrap();
+    let points = road["points"].as_array_mut().unwrap();
+    let coordinate = |point: &Value, key: &str| point[key].as_f64().unwrap();
+    let [from, to] = [&points[0], &points[1]].map(|point| [coordinate(point, "x"), coordinate(point, "y")]);
+    let [x, y] = [to[0] - from[0], to[1] - from[1]];
+    let length = x.hypot(y);
+    let [x, y] = [x / length, y / length];
+    let between = [to[0] - 10.0 * x - aside * y, to[1] - 10.0 * y + aside * x];
+    points.insert(1, json!({ "x": between[0], "y": between[1] }));
+}
+
+/// A road whose last piece is shorter than the intersection is wide goes on, as in CityFlow, if it bends.
+#[test]
+fn a_short_last_piece_is_driven() {
+    let (roadnet, flow) = texts("one");
+    let mut file: Value = serde_json::from_str(&roadnet).unwrap();
+    bend(&mut file, 5.0);
+    let network = Network::read(&file.to_string()).unwrap();
+    assert!(network.lengths().iter().all(|length| length.is_finite() && *length > 1.0));
+    try_it(&file.to_string(), &flow).unwrap();
+}
+
 fn texts(net: &str) -> (String, String) {
     let folder = support::shipped();
     (support::net_file(&folder, net, "roadnet.json"), support::net_file(&folder, net, "flow.json"))
@@ -258,15 +285,18 @@ fn messages_name_place_and_reason() {
     let none = roadnet_message(|file| centre(file)["trafficLight"]["lightphases"] = json!([]));
     assert!(none.ends_with("an intersection with signals needs at least 1, has 0"), "{none}");
     let huge = roadnet_message(|file| file["roads"][0]["points"][0]["x"] = json!(1e300));
-    assert!(huge.contains("must be from -10000000 to 10000000"), "{huge}");
+    assert!(huge.ends_with("must be from -10000000 to 10000000, is 1e300"), "{huge}");
     let same = roadnet_message(|file| file["roads"][0]["points"][0] = file["roads"][0]["points"][1].clone());
-    assert!(same.contains("at least 1 m long"), "{same}");
+    assert!(same.contains("a piece has length 0"), "{same}");
     let lane =
         roadnet_message(|file| centre(file)["roadLinks"][0]["laneLinks"][0]["startLaneIndex"] = json!(3));
     assert!(lane.ends_with("startLaneIndex: there is no lane number 3, they go from 0 to 2"), "{lane}");
 
     let wide = roadnet_message(|file| centre(file)["width"] = json!(5000));
     assert!(wide.contains("5000 m wide, leave nothing of it"), "{wide}");
+    // The last piece ends where the intersection begins already: CityFlow has no direction there.
+    let back = roadnet_message(|file| bend(file, 0.0));
+    assert!(back.contains("turns straight back"), "{back}");
     let phases = roadnet_message(|file| {
         let phases = centre(file)["trafficLight"]["lightphases"].as_array_mut().unwrap();
         *phases = vec![phases[0].clone(); 1001];

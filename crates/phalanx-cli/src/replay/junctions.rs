@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use phalanx::Error;
 use phalanx::base::files::read_text;
+use phalanx::base::text;
 use phalanx::world::junctions::read_any_files;
 use phalanx_junctions::{Network, Settings, Simulation};
 
@@ -159,7 +160,7 @@ fn phase_row(line: &str, network: &Network) -> Result<Vec<usize>, String> {
         let phase = field.parse().ok().filter(|&phase: &usize| phase <= last);
         phase.ok_or_else(|| {
             let id = network.junction_id(junction);
-            format!("junction {id}: `{field}` is no phase; allowed are 0 to {last}")
+            format!("junction {id}: `{}` is no phase; allowed are 0 to {last}", text::name(field))
         })
     };
     fields.iter().enumerate().map(phase).collect()

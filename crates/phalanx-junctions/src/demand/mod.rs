@@ -4,6 +4,7 @@ mod load;
 mod route;
 mod schedule;
 
+use crate::error::out_of_range;
 use crate::error::{Error, Result};
 use crate::network::Network;
 use route::{RouteFinder, Routes};
@@ -76,7 +77,7 @@ impl VehicleKind {
     fn wrong(&self) -> Option<String> {
         let wrong = |&(_, value, [least, most]): &(_, f64, [f64; 2])| !(least..=most).contains(&value);
         let (name, value, [least, most]) = self.ranges().into_iter().find(wrong)?;
-        Some(format!("{name}: must be from {least} to {most}, is {value}"))
+        Some(format!("{name}: {}", out_of_range(value, least, most)))
     }
 }
 

@@ -4,6 +4,7 @@ mod demand;
 mod roadnet;
 mod town;
 
+use crate::error::out_of_range;
 use crate::error::{Error, Result};
 use town::Town;
 
@@ -116,7 +117,7 @@ impl TownSettings {
         }
         for (key, value, least, most) in ranges {
             if !(least..=most).contains(&value) {
-                return Err(Error::setting(key, format!("must be from {least} to {most}, is {value}")));
+                return Err(Error::setting(key, out_of_range(value, least, most)));
             }
         }
         let entrances = 2 * (self.rows + self.columns);

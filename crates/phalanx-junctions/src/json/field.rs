@@ -1,6 +1,7 @@
 //! Values with the place they have in their file, so that what is wrong can be named.
 
 use super::{Data, Number, Value};
+use crate::error::out_of_range;
 use crate::error::{Error, Result, Source};
 
 /// A thing of a file (a road, a flow, …) whose members are asked for.
@@ -111,7 +112,7 @@ impl<'a> Field<'a> {
         if (least..=most).contains(&value) {
             Ok(value)
         } else {
-            Err(self.error(format!("must be from {least} to {most}, is {value}")))
+            Err(self.error(out_of_range(value, least, most)))
         }
     }
 

@@ -69,7 +69,7 @@ pub(super) fn read(text: &str) -> Result<Network> {
     let mut lane = 0;
     for ((road, raw), field) in network.roads.iter_mut().zip(&raw).zip(&road_fields) {
         let points = trimmed(&raw.points, road, &network.intersections);
-        check_widths(&raw.points, &points, road, &network.intersections, field)?;
+        check_widths(&raw.points, road, &network.intersections, field)?;
         let shapes = lane_shapes(&points, &raw.widths);
         check_shapes(&shapes, field)?;
         let mut sum = 0.0;
@@ -187,29 +187,28 @@ fn check_shapes(shapes: &[Vec<Point>], road: &Field<'_>) -> Result<()> {
         if !(SHORTEST_LANE..=10.0 * FARTHEST).contains(&length) {
             let item = road.item()?;
             let place = format!("road {:?}", item.field("id")?.text()?);
-            let what =
-                "lanes must be at least 1 m long between the intersections, without a piece of length 0";
-            return Err(item.called(&place).error(format!("{what}; one has length {length}")));
+            let what = if length.is_nan() {
+                "a piece has length 0, or turns straight back where the intersection is wider than it is long"
+                    .into()
+            } else {
+                format!("lanes must be at least 1 m long between the intersections; one has length {length}")
+            };
+            return Err(item.called(&place).error(what));
         }
     }
     Ok(())
 }
 
-/// A road must go on as it did once it is `trimmed`: intersections that are wider than it is long turn it
-/// round.
+/// The intersections at its ends must leave something of a road.
 fn check_widths(
     points: &[Point],
-    trimmed: &[Point],
     road: &Road,
     intersections: &[Intersection],
     field: &Field<'_>,
 ) -> Result<()> {
-    let last = points.len() - 1;
-    let goes_on = |at: usize| {
-        let [before, now] = [points, trimmed].map(|points| points[at + 1] - points[at]);
-        before.x * now.x + before.y * now.y > 0.0
-    };
-    if goes_on(0) && goes_on(last - 1) {
+    let inside =
+        |end: usize| if intersections[end].junction.is_some() { intersections[end].width } else { 0.0 };
+    if inside(road.start) + inside(road.end) < polyline_length(points) {
         return Ok(());
     }
     let item = field.item()?;
