@@ -64,3 +64,38 @@ fn in_one_line(text: &str) -> String {
     }
     message + "; see --help"
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use clap::{Command, CommandFactory};
+
+    use crate::Cli;
+
+    /// Commands and long flags of a command, with those of the commands in it.
+    fn collect(command: &Command, path: &str, found: &mut Vec<String>) {
+        for inner in command.get_subcommands().filter(|inner| !inner.is_hide_set()) {
+            let path = format!("{path} {}", inner.get_name()).trim().to_string();
+            if !inner.has_subcommands() {
+                found.push(format!("| `{path}"));
+            }
+            let flags = inner.get_arguments().filter(|argument| !argument.is_hide_set());
+            found.extend(flags.filter_map(|argument| argument.get_long()).map(|long| format!("`--{long}")));
+            collect(inner, &path, found);
+        }
+    }
+
+    #[test]
+    fn the_reference_knows_every_command_and_flag() {
+        let book = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/book/src/reference.md");
+        let reference = std::fs::read_to_string(book).unwrap();
+        let mut wanted = Vec::new();
+        collect(&Cli::command(), "", &mut wanted);
+        assert!(wanted.len() > 60, "{wanted:?}");
+        wanted.retain(|name| !reference.contains(name.as_str()));
+        wanted.sort();
+        wanted.dedup();
+        assert!(wanted.is_empty(), "the reference lacks {wanted:?}");
+    }
+}

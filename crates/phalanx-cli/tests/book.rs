@@ -43,6 +43,16 @@ fn the_glossary() {
     Page::read("glossary.md").run();
 }
 
+/// From nothing to a certified policy, as a newcomer would: twelve commands at the most, three minutes at the
+/// most on two cores.
+#[test]
+fn a_problem_of_your_own() {
+    let page = Page::read("own-problem.md");
+    let commands = page.text.lines().filter(|line| line.starts_with("$ phalanx")).count();
+    assert!(commands <= 12, "{commands} commands");
+    page.run();
+}
+
 #[test]
 fn your_own_model() {
     Page::read("own-model.md").run();
@@ -182,7 +192,7 @@ fn theory() {
     page.run_in(folder.path());
 }
 
-const TESTED: [&str; 35] = [
+const TESTED: [&str; 36] = [
     "welcome.md",
     "install.md",
     "problem.md",
@@ -195,6 +205,7 @@ const TESTED: [&str; 35] = [
     "shared.md",
     "exact.md",
     "glossary.md",
+    "own-problem.md",
     "own-model.md",
     "own-utility.md",
     "python-own.md",

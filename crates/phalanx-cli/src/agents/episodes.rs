@@ -96,7 +96,7 @@ impl Report {
         let Report { agents, episodes, steps, joint_steps, wall_s, steps_per_s, .. } = self;
         let mut text = format!(
             "{agents} agents, {episodes} episodes of {steps} steps: {joint_steps} joint steps in {wall_s:.2} s, \
-             {steps_per_s:.0} a second\n"
+             {steps_per_s:.0} per second\n"
         );
         if let Some(return_) = self.return_ {
             text += &format!("return    {return_:.4}, mean over agents and episodes\n");

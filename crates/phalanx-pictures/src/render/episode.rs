@@ -109,7 +109,7 @@ fn tabled_rewards(world: &dyn World, trajectory: &Trajectory) -> Vec<f64> {
 fn line_film(evaluator: &Evaluator, trajectory: &Trajectory) -> LineFilm {
     let agents = evaluator.world().graph().agents();
     let drawn = 0..agents.min(line::MOST_AGENTS);
-    let status = |_, reward: f64| format!("reward so far {reward:.2} an agent");
+    let status = |_, reward: f64| format!("reward so far {reward:.2} per agent");
     LineFilm { agents, steps: steps(evaluator, trajectory, drawn, status) }
 }
 

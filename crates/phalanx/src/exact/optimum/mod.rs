@@ -263,7 +263,7 @@ fn check_size(dynamics: &Dynamics) -> Result<()> {
     }
     let message = format!(
         "the optimum would be over {states} joint states x {actions} joint actions = {pairs} pairs with up to \
-         {successors} successors each, about {work:.0e} multiplications an iteration; at most {LARGEST_PROGRAM} \
+         {successors} successors each, about {work:.0e} multiplications per iteration; at most {LARGEST_PROGRAM} \
          pairs and {LARGEST_WORK:.0e} multiplications are taken on"
     );
     Err(Error::config("world", message))

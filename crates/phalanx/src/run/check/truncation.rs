@@ -116,7 +116,7 @@ impl TruncationRow {
 }
 
 /// Entries that [`Chain::truncated_action_values`](crate::exact::Chain::truncated_action_values) reads: a
-/// table row a joint state, for every receiver and sender.
+/// table row per joint state, for every receiver and sender.
 fn work(point: &Point<'_>, groups: &Ragged<u32>) -> f64 {
     let actions = point.subject.policy.action_counts();
     let joint = |group: &[u32]| group.iter().map(|&k| actions[k as usize] as f64).product::<f64>();
