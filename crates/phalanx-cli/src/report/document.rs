@@ -36,10 +36,10 @@ impl Document {
     pub fn of(run: &Path, registry: &Registry, judging: Option<Judging>) -> anyhow::Result<Self> {
         let config = read(run, "config.toml")?;
         let settings: toml::Table = config.parse().map_err(|error: toml::de::Error| {
-            Error::file(&run.join("config.toml"), format!("cannot be read: {}", error.message()))
+            Error::file(run.join("config.toml"), format!("cannot be read: {}", error.message()))
         })?;
         let meta: Value = serde_json::from_str(&read(run, "meta.json")?)
-            .map_err(|error| Error::file(&run.join("meta.json"), format!("cannot be read: {error}")))?;
+            .map_err(|error| Error::file(run.join("meta.json"), format!("cannot be read: {error}")))?;
         let outcome = RunFolder::outcome(run)?;
         let metrics = run.join("metrics.csv").is_file().then(|| Metrics::read(run));
         // A run that has just begun has no rows.
