@@ -147,7 +147,7 @@ fn measure(context: &ExperimentContext<'_>, world: &World, kappa: usize) -> anyh
 }
 
 fn figure(results: &Sheet, title: &str, unit: &str, columns: [&str; 2]) -> Figure {
-    let panel = |column: &str, what: &str, dashed: bool| {
+    let curves = |column: &str| -> Vec<Curve> {
         let curve = |world: &World| {
             let mut curve =
                 results.curve(&world.name, ("kappa", column), Style::Marked, |row| row[0] == world.name);
@@ -156,19 +156,69 @@ fn figure(results: &Sheet, title: &str, unit: &str, columns: [&str; 2]) -> Figur
             curve.points.iter_mut().for_each(|(kappa, _)| *kappa += 1.0);
             curve
         };
-        let mut curves: Vec<Curve> =
-            WORLDS.iter().map(curve).filter(|curve| !curve.points.is_empty()).collect();
-        if dashed {
-            let most =
-                curves.iter().flat_map(|curve| &curve.points).fold(1.0f64, |most, point| most.max(point.0));
-            let points = vec![(1.0, 1.0), (most, 1.0)];
-            curves.push(Curve { label: "κ = diameter".into(), points, style: Style::Dashed });
-        }
-        Panel { x: log("κ + 1"), y: log(what), curves }
+        WORLDS.iter().map(curve).filter(|curve| !curve.points.is_empty()).collect()
     };
+    // On one graph the relative traffic is the same whatever is learnt: one curve is enough.
+    let mut relative: Vec<Curve> = Vec::new();
+    for curve in curves(columns[1]) {
+        if relative.iter().all(|other| other.points != curve.points) {
+            relative.push(curve);
+        }
+    }
+    let most = relative.iter().flat_map(|curve| &curve.points).fold(1.0f64, |most, point| most.max(point.0));
+    let whole = vec![(1.0, 1.0), (most, 1.0)];
+    relative.push(Curve { label: "κ = diameter".into(), points: whole, style: Style::Dashed });
+    let panel = |what: &str, curves| Panel { x: log("κ + 1"), y: log(what), curves };
     side_by_side(
         format!("{title} against κ"),
-        "κ = κ_q = κ_g, on one thread; the last mark of a curve is the diameter of its network",
-        &[panel(columns[0], unit, false), panel(columns[1], "relative to κ = diameter", true)],
+        notes(results),
+        &[panel(unit, curves(columns[0])), panel("relative to κ = diameter", relative)],
     )
+}
+
+/// What the figure cannot show, and why.
+fn notes(results: &Sheet) -> String {
+    let mut notes = vec![
+        "κ = κ_q = κ_g, one thread; curves end at the diameter of the graph; κ = 0 sends nothing".to_string(),
+    ];
+    for world in WORLDS.iter() {
+        let refused = results.rows.iter().filter(|row| {
+            results.text(row, "world") == world.name && results.text(row, "status").starts_with("refused")
+        });
+        let radii: Vec<&str> = refused.map(|row| results.text(row, "kappa")).collect();
+        if !radii.is_empty() {
+            notes.push(format!("{}: κ = {} needs too large a table", world.name, radii.join(", ")));
+        }
+    }
+    notes.join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_drawn_is_said_and_nothing_is_hidden() {
+        let mut results = Sheet::new(COLUMNS);
+        for (world, kappa, bytes, status) in [
+            ("line 10, networks", 1, "0.5", "measured"),
+            ("line 10, networks", 9, "1", "measured"),
+            ("line 10, tables", 1, "0.5", "measured"),
+            ("line 10, tables", 9, "1", "measured"),
+            ("line 100, tables", 99, "", "refused: too large"),
+        ] {
+            let mut row = vec![world.to_string(), kappa.to_string()];
+            row.extend(["9", "10", "3", "1", "1", bytes, bytes, bytes, "1", status].map(String::from));
+            results.push(row);
+        }
+        let figure = figure(&results, "Traffic", "bytes", ["bytes", "bytes_relative"]);
+        assert!(
+            figure.subtitle.ends_with("line 100, tables: κ = 99 needs too large a table"),
+            "{}",
+            figure.subtitle
+        );
+        let named =
+            |panel: usize| figure.panels[panel].layers.iter().filter(|layer| !layer.label.is_empty()).count();
+        assert_eq!((named(0), named(1)), (2, 2), "one of two equal curves, and the line of the diameter");
+    }
 }

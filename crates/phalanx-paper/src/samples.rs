@@ -224,7 +224,7 @@ fn trained_figure(results: &Sheet, iterations: usize, seeds: u64) -> Figure {
             |label: &str, column: &str, style| results.curve(label, (x, column), style, |row| row[0] == what);
         Panel {
             x: log(&label),
-            y: log("at the end of training"),
+            y: log("E, and the gap of the objective"),
             curves: vec![
                 curve("E", "E", Style::Marked),
                 curve("objective short of that with exact gradients", "objective_gap", Style::Marked),

@@ -132,8 +132,8 @@ fn line_figure(agents: usize, table: &Sheet) -> Figure {
             x: Axis::new("κ_q", Values::Whole),
             y: log(what),
             curves: vec![
-                curve("error of fixed", "fixed", Style::Marked),
-                curve("error of averaged", "averaged", Style::Marked),
+                curve("error with fixed other agents", "fixed", Style::Marked),
+                curve("error with averaged other agents", "averaged", Style::Marked),
                 curve("bound of the lemma", "lemma", Style::Dashed),
                 curve("certificate", "certificate", Style::Dashed),
             ],
@@ -141,7 +141,10 @@ fn line_figure(agents: usize, table: &Sheet) -> Figure {
     };
     side_by_side(
         "Error of the truncated gradient",
-        format!("line of {agents} agents, γ = {GAMMA}, policies of the own state; largest error over agents"),
+        format!(
+            "line of {agents} agents, γ = {GAMMA}, policies of the own state; largest error over agents; at κ_q = {} it is 0",
+            agents - 1
+        ),
         &[panel(0.3, "mixing 0.3: the assumption holds"), panel(0.0, "the paper's line: it fails")],
     )
 }
@@ -159,9 +162,13 @@ fn family_figure(table: &Sheet) -> Figure {
             ],
         }
     };
+    let below = |row: &&Vec<String>| table.number(row, "lemma") < table.number(row, "error");
+    let broken = table.rows.iter().find(below).map_or(String::new(), |row| {
+        format!("; from κ = {} on the error is above the lemma's bound", table.text(row, "kappa"))
+    });
     side_by_side(
         "A policy that carries influence over κ hops at once",
-        "line of κ + 2 agents, γ = 0.9; agent 0 copies the state of agent κ",
+        format!("line of κ + 2 agents, γ = 0.9; agent 0 copies the state of agent κ{broken}"),
         &[
             panel("error of the truncated gradient", ["error", "lemma", "certificate"]),
             panel("error of agent 0's truncated Q", ["dq", "dq_lemma", "dq_certificate"]),

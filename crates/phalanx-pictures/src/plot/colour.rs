@@ -17,15 +17,18 @@ impl Colour {
     pub const INK: Colour = Colour([0x22, 0x22, 0x22]);
 
     /// The k-th colour of a series, from 0. The palette of Okabe and Ito, which all kinds of colour vision
-    /// tell apart, without its yellow (too light on white) and its vermilion ([`Colour::ALARM`]).
+    /// tell apart, without its yellow (too light on white) and its vermilion ([`Colour::ALARM`]); then two of
+    /// Tol's muted colours.
     pub const fn of_series(k: usize) -> Colour {
-        const SERIES: [Colour; 6] = [
+        const SERIES: [Colour; 8] = [
             Colour([0x00, 0x72, 0xB2]),
             Colour([0x00, 0x9E, 0x73]),
             Colour([0xCC, 0x79, 0xA7]),
             Colour([0x56, 0xB4, 0xE9]),
             Colour([0xE6, 0x9F, 0x00]),
             Colour([0x33, 0x33, 0x33]),
+            Colour([0x88, 0x22, 0x55]),
+            Colour([0x99, 0x99, 0x33]),
         ];
         SERIES[k % SERIES.len()]
     }
@@ -43,5 +46,20 @@ impl Colour {
     pub(super) fn css(self) -> String {
         let [red, green, blue] = self.0;
         format!("#{red:02x}{green:02x}{blue:02x}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_of_eight_series_have_one_colour() {
+        for k in 0..8 {
+            for other in (0..k).map(Colour::of_series).chain([Colour::ALARM, Colour::PAPER]) {
+                let apart = |k: usize, c: usize| Colour::of_series(k).0[c].abs_diff(other.0[c]);
+                assert!((0..3).any(|c| apart(k, c) >= 40), "{k} and {other:?}");
+            }
+        }
     }
 }
