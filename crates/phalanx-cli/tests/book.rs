@@ -182,6 +182,7 @@ fn reference() {
 
 /// From the folder of the book.
 const THEORY: &str = "../../theory.md";
+const README: &str = "../../../README.md";
 
 /// Its commands are run in the project's folder, or what looks like it.
 #[test]
@@ -190,6 +191,25 @@ fn theory() {
     let folder = tempfile::tempdir().unwrap();
     std::os::unix::fs::symlink(source().join("../.."), folder.path().join("docs")).unwrap();
     page.run_in(folder.path());
+}
+
+/// Short enough to be read, with a picture at its beginning; its commands are run, too.
+#[test]
+fn the_readme() {
+    let page = Page::read(README);
+    let words: usize = {
+        let mut is_code = false;
+        let prose = page.text.lines().filter(|line| {
+            let is_fence = line.starts_with("```");
+            is_code ^= is_fence;
+            !is_code && !is_fence
+        });
+        prose.map(|line| line.split_whitespace().count()).sum()
+    };
+    assert!(words <= 800, "{words} words");
+    assert!(page.text.lines().count() <= 120, "{} lines", page.text.lines().count());
+    assert!(page.text.lines().take(25).any(|line| line.starts_with("![")), "a picture comes late");
+    page.run();
 }
 
 const TESTED: [&str; 36] = [
@@ -248,7 +268,7 @@ fn every_page_is_in_the_summary_and_tested() {
 
 #[test]
 fn links_lead_somewhere() {
-    for name in TESTED.into_iter().chain([THEORY]) {
+    for name in TESTED.into_iter().chain([THEORY, README]) {
         let page = Page::read(name);
         let folder = source().join(name).parent().unwrap().to_path_buf();
         for target in links(&page.text).into_iter().filter(|target| !target.starts_with("http")) {
