@@ -39,7 +39,7 @@ pub struct EvalArgs {
     policy: PolicyArgs,
     #[command(flatten)]
     links: LinkArgs,
-    /// Episodes to run.
+    /// How many episodes to run.
     #[arg(long, default_value_t = 400)]
     episodes: usize,
     /// Go on until every agent is judged safe or unsafe; --episodes is not used then.
@@ -54,19 +54,19 @@ pub struct EvalArgs {
     /// Confidence of all constraints' intervals together.
     #[arg(long, default_value_t = 0.99)]
     confidence: f64,
-    /// Take the most likely action of every law instead of a draw.
+    /// Take the most likely action instead of drawing one.
     #[arg(long)]
     greedy: bool,
     /// Threads to use [default: all cores].
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
-    /// Where to simulate and count: cpu, cuda, or auto (a GPU where there is one and enough to do).
+    /// Where to simulate and count: cpu, cuda, or auto (a GPU if there is one and the work is large enough).
     #[arg(long, value_name = "DEVICE", default_value = "cpu")]
     device: String,
     /// Print one line of JSON.
     #[arg(long)]
     json: bool,
-    /// Draw a map with every agent's verdict, in worlds that have one (junctions).
+    /// Draw every agent's verdict on the graph; in junctions on the map of roads.
     #[arg(long, value_name = "FILE.png")]
     map: Option<PathBuf>,
 }
@@ -78,7 +78,7 @@ pub struct OccupancyArgs {
     /// JSON file to write.
     #[arg(long, value_name = "FILE.json")]
     out: PathBuf,
-    /// Episodes to run.
+    /// How many episodes to run.
     #[arg(long, default_value_t = 400)]
     episodes: usize,
     /// Seed of these episodes.

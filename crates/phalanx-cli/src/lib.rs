@@ -61,13 +61,13 @@ struct Cli {
 enum Command {
     /// Train a policy and evaluate it.
     Train(train::TrainArgs),
-    /// Go on with a run that was interrupted.
+    /// Continue an interrupted run.
     Resume(train::ResumeArgs),
-    /// Carry out many runs: a grid of settings, or settings at random, with several seeds each.
+    /// Run a grid of settings, or random settings, with several seeds each.
     Sweep(sweep::SweepArgs),
     /// Evaluate a policy on fresh episodes: is every agent safe, and how sure is that?
     Eval(eval::EvalArgs),
-    /// Let every agent of a run be a process of its own, over UDP, with the world beside them.
+    /// Run every agent of a run as its own process, over UDP, with the environment beside them.
     Agents(agents::AgentsArgs),
     /// Train until every agent is judged safe with a stated confidence, and write a certificate; or check
     /// one.
@@ -76,12 +76,12 @@ enum Command {
     Export(export::ExportArgs),
     /// Write the estimated occupancy measures of a run's policy (an expert for apprenticeship learning).
     Occupancy(eval::OccupancyArgs),
-    /// Say everything exactly: occupancies, Q, gradients, stationarity, certificates of a small model.
+    /// Print exact values of a small model: occupancies, Q, gradients, stationarity, certificates.
     Exact(exact::ExactArgs),
     /// Say which assumptions of the theory hold, what its bounds are worth, and what to change; for small
-    /// networks.
+    /// graphs.
     Check(check::CheckArgs),
-    /// Draw a run (into its own folder), or several runs together, as SVG and PNG.
+    /// Plot a run (into its own folder), or several runs together, as SVG and PNG.
     Plot(PlotArgs),
     /// Write one page about a run, for a browser: verdicts, curves, an episode, settings.
     Report(report::ReportArgs),
@@ -89,9 +89,9 @@ enum Command {
     Watch(watch::WatchArgs),
     /// Draw an episode of a policy: an animated GIF, or PNGs.
     Render(render::RenderArgs),
-    /// Play the actions of a recorded game once more.
+    /// Simulate a recorded game again, action by action.
     Replay(replay::ReplayArgs),
-    /// Write files to begin with: a problem of your own, or a road network.
+    /// Write starter files: a problem of your own, or a road network.
     New(new::NewArgs),
     /// Print a configuration with every setting resolved.
     Config(Source),
@@ -101,7 +101,7 @@ enum Command {
     Devices(devices::DevicesArgs),
     /// Reproduce the paper's experiments, and say which of its claims hold.
     Paper(paper::PaperArgs),
-    /// Measure simulation alone.
+    /// Measure the speed of simulation alone.
     Bench(bench::BenchArgs),
     /// Print the script with which a shell completes commands and flags.
     Completions(completions::CompletionsArgs),

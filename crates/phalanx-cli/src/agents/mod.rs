@@ -37,19 +37,19 @@ pub struct AgentsArgs {
     /// Steps of an episode [default: the run's horizon].
     #[arg(long, value_name = "N")]
     steps: Option<u32>,
-    /// Act at a deadline, whatever is known by then, instead of waiting for everybody.
+    /// Act at a deadline with what is known by then, instead of waiting for every message.
     #[arg(long)]
     real_time: bool,
     /// Milliseconds from an agent's sensor to its action.
     #[arg(long, value_name = "MS", default_value_t = 20, requires = "real_time")]
     deadline: u64,
-    /// Who is where, for agents on several machines: lines `AGENT HOST:PORT`, and one `world HOST:PORT`.
+    /// Addresses, for agents on several machines: lines `AGENT HOST:PORT`, and one `world HOST:PORT`.
     #[arg(long, value_name = "FILE")]
     addresses: Option<PathBuf>,
-    /// Be this agent alone, at its address.
+    /// Run this agent only, at its address.
     #[arg(long, value_name = "K", conflicts_with = "world")]
     agent: Option<u32>,
-    /// Be the world alone, at its address.
+    /// Run the environment only, at its address.
     #[arg(long)]
     world: bool,
     /// End when nobody has been heard for so many seconds.

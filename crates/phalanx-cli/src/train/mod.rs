@@ -51,11 +51,11 @@ struct ExecutionArgs {
     /// Print one line of JSON at the end and nothing else.
     #[arg(long)]
     json: bool,
-    /// Where to train: cpu, cuda, or auto (a GPU where there is one and enough to do) [default: the
+    /// Where to train: cpu, cuda, or auto (a GPU if there is one and the work is large enough) [default: the
     /// configuration's, which is cpu].
     #[arg(long, value_name = "DEVICE")]
     device: Option<String>,
-    /// Share the network out over the processes that `mpirun` has started (needs a build with MPI).
+    /// Divide the graph over the processes that `mpirun` started (needs a build with MPI).
     #[arg(long)]
     mpi: bool,
 }
