@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use phalanx::Error;
+use phalanx::base::key::{ALGORITHM, BATCH, GAMMA, HORIZON, KAPPA, SEED, WORLD_N};
 use phalanx::base::{files, text};
-use phalanx::run::{Assessment, Evaluator, Registry, RunFolder, Verdict};
+use phalanx::run::{Assessment, Config, Evaluator, Registry, RunFolder, Verdict};
 use phalanx_pictures::page::data_uri;
 use phalanx_pictures::plot::{self, Metrics};
 use phalanx_pictures::render::{Reel, check_map, verdict_map};
@@ -21,6 +22,8 @@ pub struct Judging {
 /// What the page says.
 pub struct Document(pub Value);
 
+/// The resolved configuration in the folder of a run.
+const CONFIG: &str = "config.toml";
 /// Rows of the table of agents.
 const ROWS: usize = 20;
 /// Steps of the episode that is shown.
@@ -34,9 +37,9 @@ const SHEET: usize = 8;
 impl Document {
     /// The run in a folder. Without `judging`, or while it is not finished, there is no verdict.
     pub fn of(run: &Path, registry: &Registry, judging: Option<Judging>) -> anyhow::Result<Self> {
-        let config = read(run, "config.toml")?;
+        let config = read(run, CONFIG)?;
         let settings: toml::Table = config.parse().map_err(|error: toml::de::Error| {
-            Error::file(run.join("config.toml"), format!("cannot be read: {}", error.message()))
+            Error::file(run.join(CONFIG), format!("cannot be read: {}", error.message()))
         })?;
         let meta: Value = serde_json::from_str(&read(run, "meta.json")?)
             .map_err(|error| Error::file(run.join("meta.json"), format!("cannot be read: {error}")))?;
@@ -44,7 +47,7 @@ impl Document {
         let metrics = run.join("metrics.csv").is_file().then(|| Metrics::read(run));
         // A run that has just begun has no rows.
         let metrics = metrics.and_then(Result::ok);
-        let total = settings.get("iterations").and_then(toml::Value::as_integer).unwrap_or(0);
+        let total = Config::read(&run.join(CONFIG))?.iterations;
         let done = metrics.as_ref().map_or(0, |metrics| metrics.iteration.len());
         let mut value = json!({
             "name": plot::name_of(run),
@@ -102,13 +105,12 @@ fn problem(settings: &toml::Table) -> Vec<Value> {
         facts.push(fact(&format!("world.{key}"), shown(value)));
     }
     for (key, name) in [
-        ("algorithm", "algorithm"),
-        ("kappa", "communication range κ"),
-        ("gamma", "discount γ"),
-        ("horizon", "steps per episode"),
-        ("batch", "episodes per iteration"),
-        ("iterations", "iterations"),
-        ("seed", "seed"),
+        (ALGORITHM, "learning method"),
+        (KAPPA, "communication range κ"),
+        (GAMMA, "discount γ"),
+        (HORIZON, "steps per episode"),
+        (BATCH, "episodes per iteration"),
+        (SEED, "seed of training"),
     ] {
         facts.extend(settings.get(key).map(|value| fact(name, shown(value))));
     }
@@ -190,7 +192,7 @@ fn judged(value: &mut Value, run: &Path, registry: &Registry, judging: Judging) 
     let agents = evaluator.world().graph().agents();
     value["warnings"] = json!(evaluator.warnings());
     if let Some(facts) = value["problem"].as_array_mut() {
-        facts.retain(|fact| fact["name"] != "world.n");
+        facts.retain(|fact| fact["name"] != WORLD_N);
         facts.insert(1, fact("agents", agents.to_string()));
         let graph = evaluator.world().graph();
         let ends: usize = (0..agents).map(|agent| graph.neighbours(agent).len()).sum();
