@@ -6,8 +6,8 @@
 //!   `slopes.csv` where there is no summary, rounded to the decimals of the value. Method and setting are the
 //!   first two columns.
 //! * `bench/FILE`: the value, which may be several cells of a table, stands in `bench-runs/FILE` as it is
-//!   written here. In a JSON file some number rounds to it, in units or in thousands, millions or billions, and
-//!   to each number of several cells; `bench/FILE/NAME` looks at the numbers of that name alone.
+//!   written here. In a JSON file some number rounds to it, in units or in thousands, millions or
+//!   billions, and to each number of several cells; `bench/FILE/NAME` looks at numbers of that name alone.
 //! * any other key: all its places have the same value, and there are two at least.
 
 use std::collections::BTreeMap;

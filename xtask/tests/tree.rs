@@ -1,5 +1,6 @@
 //! What holds of the tree as a whole: nothing large comes in by accident (a run's folder, a page with all its
-//! pictures), comments keep to the line limit, which `cargo fmt` holds for code only, and crates can be published.
+//! pictures), comments keep to the line limit, which `cargo fmt` holds for code only, and crates can be
+//! published.
 
 use std::io::Write;
 use std::path::{Component, Path, PathBuf};

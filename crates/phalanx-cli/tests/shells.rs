@@ -13,7 +13,8 @@ fn text(bytes: Vec<u8>) -> String {
     String::from_utf8(bytes).unwrap()
 }
 
-/// The commands as `--help` lists them, inner ones with the names of the outer in front: `eval`, `new junctions`.
+/// The commands as `--help` lists them, inner ones with the names of the outer in front: `eval`,
+/// `new junctions`.
 fn commands(outer: &str) -> Vec<String> {
     let arguments: Vec<&str> = outer.split_whitespace().chain(["--help"]).collect();
     let help = text(phalanx(&arguments).stdout);

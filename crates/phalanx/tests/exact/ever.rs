@@ -265,7 +265,8 @@ fn the_least_probability_is_below_that_of_every_policy() {
             }
         }
     }
-    // Agent 0 of the noisy line copies agent 1, who comes to state 1 by noise alone: 0.05 per step, twice over.
+    // Agent 0 of the noisy line copies agent 1, who comes to state 1 by noise alone: 0.05 per step,
+    // twice over.
     let evaluator = Evaluator::new(&models()[1].1.with("horizon", "2").unwrap()).unwrap();
     let dynamics = Dynamics::new(evaluator.world()).unwrap();
     let event = &evaluator.problem().agents[0].events[0];
