@@ -472,7 +472,7 @@ def exact():
 
 
 def models():
-    text = (HERE / "src" / "models.md").read_text()
+    text = re.sub("<!--.*?-->", "", (HERE / "src" / "models.md").read_text())
     part = text[text.index("One change at a time") :]
     rows = re.findall(r"^\| (.*?) \| ([\d.]+), ([\d.]+), ([\d.]+) \|$", part, re.MULTILINE)
     plain = [(re.sub(r"`|, `(hidden|learning_rate|passes|eta_theta).*", "", label), values) for label, *values in rows]
