@@ -398,7 +398,7 @@ impl Page {
         }
         let name = block.options.get("file").or(block.options.get("append"));
         let name = name.unwrap_or_else(|| panic!("{place}: a block without file=, append= or part-of="));
-        assert!(!name.contains('/'), "{place}: {name}");
+        assert!(!name.starts_with('/') && !name.contains(".."), "{place}: {name}");
         std::fs::write(folder.join(name), text + &block.body).unwrap();
     }
 }
