@@ -56,8 +56,10 @@ fn the_page_is_whole_and_the_replay_runs() {
     let visual = folder.path().join("paper/visual-pistonball");
     let (frames, stills) = (count(&visual.join("frames"), "png"), count(&visual.join("figures"), "png"));
     assert!(frames > 1 && stills > 1);
+    let curves = count(&folder.path().join("paper/synthetic-kappa/figures"), "png");
+    assert_eq!(curves, 2, "those of ours, and of the authors' settings");
     // The curves, the stills, and the first picture of the replay.
-    let figures = 1 + stills + 1;
+    let figures = curves + stills + 1;
     assert_eq!(attribute(&dom, "<body", "data-figures"), format!("{figures}/{figures}"), "{log}");
     assert_eq!(attribute(&dom, "<body", "data-frames"), format!("{frames}/{frames}"));
     assert_eq!(attribute(&dom, "<body", "data-errors"), "0");
