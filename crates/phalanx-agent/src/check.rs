@@ -136,7 +136,7 @@ impl AgentPolicy {
                 })?;
                 let numbers = places.iter().flatten().chain(site);
                 ensure(numbers.into_iter().all(|x| x.is_finite()), || "a place has no finite number".into())?;
-                // Members may have fewer states than others that share the network.
+                // Members may have fewer states than others that share the neural network.
                 let sums = found.numbers().checked_sub(site.len());
                 let fits = sums.is_some_and(|sums| {
                     sums >= self.most_states() * width && sums.checked_rem(width).unwrap_or(sums) == 0

@@ -15,7 +15,7 @@ pub fn softmax(row: &mut [f64]) {
     row.iter_mut().for_each(|x| *x /= total);
 }
 
-/// Buffers of networks, used again from one law to the next.
+/// Buffers of neural networks, used again from one law to the next.
 #[derive(Debug, Clone, Default)]
 pub struct Scratch {
     numbers: Vec<f32>,
@@ -48,7 +48,7 @@ impl AgentPolicy {
         }
     }
 
-    /// The same where it reads numbers: as many as its network has inputs.
+    /// The same where it reads numbers: as many as its neural network has inputs.
     pub fn law_of_numbers(
         &self,
         networks: &[Network],

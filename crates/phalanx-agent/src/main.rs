@@ -1,4 +1,4 @@
-//! The `phalanx-agent` command: one agent of a network, on a machine that has nothing else.
+//! The `phalanx-agent` command: one agent of a graph, on a machine that has nothing else.
 #![forbid(unsafe_code)]
 
 use std::path::PathBuf;

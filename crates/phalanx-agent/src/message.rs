@@ -7,7 +7,7 @@
 //! | 1 | kind: 1 states, 2 sensor, 3 action, 4 farewell, 5 counts |
 //! | 1 | 1 if an answer is wanted, else 0 |
 //! | 1 | round, from 1; 0 where there is none |
-//! | 4 | checksum of the policies: another one means another network |
+//! | 4 | checksum of the policies: another one means another graph |
 //! | 4 | sender; 4294967295 is the world |
 //! | 4 | episode |
 //! | 4 | step |

@@ -1,8 +1,8 @@
 //! Policies as data: what `phalanx export --to json` writes, and how to act on it.
 //!
 //! Everything that decides is in the file: no code of a world is needed. A policy that reads the states of
-//! its neighbourhood is a table, a sum of weights, or a network over them; one that reads numbers, which a
-//! world or a sensor works out, is a network.
+//! its neighbourhood is a table, a sum of weights, or a neural network over them; one that reads numbers,
+//! which a world or a sensor works out, is a neural network.
 
 use serde::{Deserialize, Serialize};
 
@@ -61,23 +61,24 @@ pub enum Rule {
         /// `[feature][action]`.
         weights: Vec<Vec<f64>>,
     },
-    /// Soft-max of a network over the members' states, one symbol each.
+    /// Soft-max of a neural network over the members' states, one symbol each.
     Symbols {
-        /// Its place among the networks.
+        /// Its place among the neural networks.
         network: usize,
     },
-    /// Soft-max of a network over numbers that a world or a sensor works out, followed by those of the site.
+    /// Soft-max of a neural network over numbers that a world or a sensor works out, followed by those of the
+    /// site.
     Numbers {
-        /// Its place among the networks.
+        /// Its place among the neural networks.
         network: usize,
-        /// Numbers that tell what the own place is like, the last ones that the network reads.
+        /// Numbers that tell what the own place is like, the last ones that the neural network reads.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         site: Vec<f32>,
     },
-    /// Soft-max of a network over sums: for every state s and number d of a place, Σ over the members in
-    /// state s of number d of their place, `[s][d]`; then the numbers of the own site.
+    /// Soft-max of a neural network over sums: for every state s and number d of a place, Σ over the members
+    /// in state s of number d of their place, `[s][d]`; then the numbers of the own site.
     Places {
-        /// Its place among the networks.
+        /// Its place among the neural networks.
         network: usize,
         /// Numbers that tell where each member is, `[member][d]`.
         places: Vec<Vec<f32>>,
@@ -108,8 +109,8 @@ pub struct Digit {
     pub values: Vec<usize>,
 }
 
-/// A feed-forward network in single precision. Rows go through one layer each, all through the same; what
-/// comes out stands before the embeddings of the symbols. `x · weights + biases` follow, with max(0, ·)
+/// A feed-forward neural network in single precision. Rows go through one layer each, all through the same;
+/// what comes out stands before the embeddings of the symbols. `x · weights + biases` follow, with max(0, ·)
 /// after every layer but the last.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Network {

@@ -9,7 +9,7 @@ use crate::{print, say_error};
 /// What somebody who names no command can begin with. Nothing was done, so the exit status is that of bad
 /// input.
 const FIRST_STEPS: &str = "\
-Phalanx trains safe policies for networks of agents. Three things to try:
+Phalanx trains safe policies for many agents on a graph. Three things to try:
 
   phalanx train synthetic                ten agents in a line learn within a second; says who is safe
   phalanx new problem --out my-problem   a small problem of your own, with comments; it trains at once

@@ -45,7 +45,7 @@ pub struct ArchivedRun {
     pub settled: Option<f64>,
     pub returns: Numbers,
     pub violations: Numbers,
-    /// What each agent's first constraint bounds, in the closing evaluation; of small networks.
+    /// What each agent's first constraint bounds, in the closing evaluation; of small graphs.
     #[serde(default)]
     pub values: Numbers,
 }

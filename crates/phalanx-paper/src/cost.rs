@@ -1,4 +1,4 @@
-//! `cost`: time and traffic of an iteration against the radius κ, up to the diameter of the network, where
+//! `cost`: time and traffic of an iteration against the radius κ, up to the diameter of the graph, where
 //! nothing is truncated. Paper: sec:numerical_exp, first question.
 
 use std::sync::LazyLock;

@@ -96,7 +96,7 @@ pub fn links(graph: &Graph) -> Vec<(u32, u32)> {
     (0..graph.agents() as u32).flat_map(from).filter(|(i, j)| i < j).collect()
 }
 
-/// Everything of one's own that configurations may name.
+/// The user's own worlds and utilities, which configurations may name.
 #[pyclass(module = "phalanx._phalanx")]
 #[derive(Default)]
 pub struct Own {

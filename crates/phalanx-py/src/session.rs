@@ -112,7 +112,7 @@ impl Fixed {
         agent_prefix(&self.evaluator.config().world)
     }
 
-    /// How many numbers each agent's network reads of a view; none where states are read.
+    /// How many numbers each agent's neural network reads of a view; none where states are read.
     #[getter]
     fn widths(&self) -> Vec<Option<usize>> {
         (0..self.agents()).map(|i| self.evaluator.policy().rows_read(i)).collect()

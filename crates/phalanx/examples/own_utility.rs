@@ -1,4 +1,4 @@
-//! A utility of one's own: stay close to a wanted share of time in state 1, on both sides.
+//! Your own utility: stay close to a wanted share of time in state 1, on both sides.
 //!
 //! `cargo run --release --example own_utility -p phalanx`
 

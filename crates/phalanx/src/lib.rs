@@ -1,4 +1,4 @@
-//! Safe policies for networks of agents.
+//! Safe policies for many agents on a graph.
 //!
 //! Many agents live on a graph; each sees and talks to its κ-hop neighbourhood only. Together they maximise
 //! the mean of local *general utilities*, differentiable functions of an agent's own discounted occupancy
@@ -35,7 +35,7 @@
 //! ```
 
 // In reading order: a module uses only those above it, which `tests/layers.rs` holds. Those that only our own
-// crates need are hidden; what a world or a utility of one's own needs of them is in `world`, what a run
+// crates need are hidden; what a user's world or utility needs of them is in `world`, what a run
 // needs is in `run`.
 
 // Errors, rows of unequal length, random streams, durable files.

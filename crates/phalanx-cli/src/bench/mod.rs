@@ -76,7 +76,7 @@ fn measure(args: &BenchArgs, SizedWorld { world, kappa, shape }: &SizedWorld) ->
     // Pistons move at random: a fixed policy may end its episodes early.
     let init_std = if matches!(world.evolution(), Evolution::Joint(_)) { 0.0 } else { 1.0 };
     let policy = Tabular::new(world, *kappa, Parameterisation::Softmax, init_std, &stream)?;
-    // A large network is measured on fewer trajectories: memory, not statistics, is the limit; of a joint
+    // A large graph is measured on fewer trajectories: memory, not statistics, is the limit; of a joint
     // world, the physics, with as many steps as there are pistons.
     let work = if matches!(world.evolution(), Evolution::Joint(_)) { n * n } else { n };
     let batch = BATCH.min((100_000_000 / (work * HORIZON)).max(1) as u32);

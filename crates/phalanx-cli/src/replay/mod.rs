@@ -1,4 +1,4 @@
-//! `phalanx replay`: the actions of a recorded game once more, from its start.
+//! `phalanx replay`: re-simulates a recorded game from its start and its actions.
 
 pub mod junctions;
 mod pistonball;
@@ -49,7 +49,7 @@ pub fn replay(args: &ReplayArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The recorded game in a text, once more; `file` is what errors call it.
+/// The recorded game in a text, re-simulated; `file` is what errors call it.
 pub fn replay_text(
     world: &str,
     file: &Path,

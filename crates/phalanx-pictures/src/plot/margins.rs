@@ -17,10 +17,10 @@ const MOST_MARKS: usize = 2000;
 const MOST_CURVES: usize = 30;
 /// Up to this many marks stand on stems.
 const MOST_STEMS: usize = 60;
-/// In larger networks, this many constraints with the least slack are named.
+/// In larger graphs, this many constraints with the least slack are named.
 const NAMED: usize = 20;
 
-/// Slack with its sign against the agent; in large networks its distribution, and the worst agents by name.
+/// Slack with its sign against the agent; in large graphs its distribution, and the worst agents by name.
 /// Where the margins are those of the worst agents only, `spreads` tells of all.
 pub fn figure(run: &str, margins: &[Margin], spreads: &[Spread]) -> Figure {
     let title = format!("Margins: {run}");

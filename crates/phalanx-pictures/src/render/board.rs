@@ -37,7 +37,7 @@ pub struct Moment<'a> {
 }
 
 /// Draws moments of one world, without title, status and legend: an image for programs that look on or make
-/// films of their own. All images of a board have the same size. Of a large network a part is drawn, as
+/// films of their own. All images of a board have the same size. Of a large graph a part is drawn, as
 /// `phalanx render` does.
 ///
 /// ```

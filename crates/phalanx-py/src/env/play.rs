@@ -43,7 +43,7 @@ pub struct Play {
     /// Steps of this episode.
     pub steps: usize,
     pub states: Vec<u8>,
-    /// What agents of a joint world share, as networks read it: of pistonball the ball.
+    /// What agents of a joint world share, as neural networks read it: of pistonball the ball.
     pub shared: Vec<f32>,
     /// What views have shown, present and past.
     pub seen: Vec<f32>,

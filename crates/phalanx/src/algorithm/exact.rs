@@ -59,7 +59,7 @@ pub struct ExactPrimalDual {
 }
 
 impl ExactPrimalDual {
-    /// Line 1; refuses networks whose joint space is too large.
+    /// Line 1; refuses graphs whose joint space is too large.
     pub fn new(world: &dyn World, problem: Arc<Problem>, policy: Tabular, plan: Plan) -> Result<Self> {
         let n = policy.agents() as f64;
         let factor = match problem.scaling {

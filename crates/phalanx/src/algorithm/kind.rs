@@ -73,7 +73,7 @@ impl Plan {
         self.dual.slack_factor = if problem.scaling == Scaling::Paper { 1.0 / agents as f64 } else { 1.0 };
     }
 
-    /// How line 8 weighs samples, for a network of `agents` agents.
+    /// How line 8 weighs samples, for a graph of `agents` agents.
     pub(super) fn gradient_settings(&self, problem: &Problem, agents: usize) -> GradientSettings {
         let mut weights = problem.occupancy_weights(self.horizon, self.batch);
         match problem.scaling {
@@ -109,7 +109,7 @@ impl Plan {
     }
 }
 
-/// What an algorithm works on: this process's part of the network.
+/// What an algorithm works on: this process's part of the graph.
 #[derive(Clone)]
 pub struct Task {
     /// Where its agents live.
@@ -121,7 +121,7 @@ pub struct Task {
 }
 
 impl Task {
-    /// The whole network in one process.
+    /// The whole graph in one process.
     pub fn single(world: Arc<dyn World>, problem: Arc<Problem>) -> Self {
         let halo = Arc::new(Halo::single(world.graph().agents()));
         Task { world, problem, halo }
@@ -135,7 +135,7 @@ pub trait AlgorithmKind: Debug + Sync {
         false
     }
 
-    /// Whether it can be shared out over processes: nobody looks beyond neighbours.
+    /// Whether the graph can be partitioned over processes: nobody looks beyond neighbours.
     fn is_local(&self) -> bool {
         false
     }
@@ -179,7 +179,7 @@ impl Default for AlgorithmChoice {
 }
 
 impl AlgorithmChoice {
-    /// Names of the kinds that can be shared out over processes.
+    /// Names of the kinds that can run on a graph partitioned over processes.
     pub fn local_names() -> impl Iterator<Item = &'static str> {
         KINDS.iter().filter(|(_, kind)| kind.is_local()).map(|(name, _)| *name)
     }

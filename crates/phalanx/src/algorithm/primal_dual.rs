@@ -243,7 +243,7 @@ impl Algorithm for PrimalDual {
         let sent = self.halo.peers().sent();
         let (t, plan, problem, graph) = (self.iteration(), &self.plan, &*self.problem, self.world.graph());
         let Plan { batch, horizon, iterations, .. } = *plan;
-        // In a large network, what an iteration needs no more is given back at once: it is much of all memory
+        // In a large graph, what an iteration needs no more is given back at once: it is much of all memory
         // then, and to have it again takes little of the time.
         let is_large = self.actions.len() >= SPLIT_AGENTS;
 
@@ -376,7 +376,7 @@ impl Algorithm for PrimalDual {
         self.share_usual_states()
     }
 
-    /// Gives back the memory of the last iteration's trajectories, the largest part in a large network.
+    /// Gives back the memory of the last iteration's trajectories, the largest part in a large graph.
     fn forget_samples(&mut self) {
         self.trajectories = Vec::new();
     }

@@ -1,4 +1,4 @@
-//! Processes that each hold a part of the network.
+//! Processes that each hold a part of the graph.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -26,7 +26,7 @@ pub trait Communicator: Send + Sync {
         meanwhile: &mut dyn FnMut(),
     ) -> Result<()>;
 
-    /// Bytes handed over for sending so far; none where there is nothing to send them over.
+    /// Bytes actually sent so far; none where there is nothing to send them over.
     fn sent(&self) -> Option<u64>;
 
     /// What a process should say that has to give up because others are gone.
@@ -62,7 +62,7 @@ impl Communicator for SingleProcess {
     }
 }
 
-/// Threads that behave like processes, for tests and for trying out how a network is shared out.
+/// Threads that behave like processes, for tests and for trying out how a graph is partitioned.
 pub struct ThreadCommunicator {
     rank: usize,
     /// To every peer.

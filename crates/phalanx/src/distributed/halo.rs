@@ -70,7 +70,7 @@ impl Halo {
         Ok(Halo { peers, partition, links, border, total: graph.total(), members: OnceLock::new() })
     }
 
-    /// That of a process that has all agents of the network to itself: a communicator of size 1, without
+    /// That of a process that has all agents of the graph to itself: a communicator of size 1, without
     /// neighbours.
     pub fn single(agents: usize) -> Self {
         Halo::without_borders(Arc::new(SingleProcess), agents)

@@ -1,5 +1,5 @@
 //! What neighbours send each other: counted as messages between agents, and carried between processes where
-//! the network is shared out over several.
+//! the graph is partitioned over several.
 
 mod communicator;
 mod halo;

@@ -13,7 +13,7 @@ use crate::policy::Tabular;
 
 /// Bounds on how much an agent's Q-function depends on what happens outside its group N_i^{κ_q}.
 ///
-/// Two copies of the network that differ at agent k can be coupled so that after t steps they differ at agent
+/// Two copies of the graph that differ at agent k can be coupled so that after t steps they differ at agent
 /// i with probability at most (C^t)_ik: an agent's next state follows the states and actions of its parents,
 /// and their actions follow the states that their policies read.
 #[derive(Debug, Clone)]

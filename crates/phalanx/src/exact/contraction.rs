@@ -6,7 +6,7 @@
 //! soon as nothing else depends on them. On a line of n binary agents an expectation under the policy costs
 //! about n·2ⁿ⁺¹ operations in place of 4ⁿ.
 //!
-//! A *plan* (which sums, in which order, where each entry lies) depends on the network alone and is made
+//! A *plan* (which sums, in which order, where each entry lies) depends on the graph alone and is made
 //! once; the policy's probabilities enter when it is carried out.
 
 use multiversion::multiversion;

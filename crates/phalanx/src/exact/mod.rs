@@ -1,6 +1,6 @@
-//! The truth on small networks, by enumeration of the joint space.
+//! The truth on small graphs, by enumeration of the joint space.
 //!
-//! A [`System`] is a network written out (at most [`LARGEST_JOINT_SPACE`] joint states); [`System::under`] a
+//! A [`System`] is a graph written out (at most [`LARGEST_JOINT_SPACE`] joint states); [`System::under`] a
 //! policy it is a [`Chain`], which knows occupancies, values and gradients. [`Truncated`] has the Q-functions
 //! over neighbourhoods, [`Stationarity`] the paper's metrics, [`Decay`] and [`Certificate`] say how far
 //! influence reaches, [`optimum`] how well any policy can do, and [`report`] says it all at once for a
@@ -14,7 +14,7 @@
 //! let session = Session::new(&Config::preset("exact")?.with("world.n", "4")?)?;
 //! let (problem, mu) = (session.problem(), session.algorithm().mu());
 //! let policy = session.policy().tabular().expect("`exact` has tables");
-//! let system = System::new(session.world(), problem, policy)?; // once for a network
+//! let system = System::new(session.world(), problem, policy)?; // once for a graph
 //! let chain = system.under(policy)?; // for every policy
 //! let signals = chain.signals(problem); // f, g and shadow rewards
 //! let values = chain.values(&signals.rewards)?; // V of every utility

@@ -1,4 +1,4 @@
-//! A network written out with its radii, and what follows from a policy in it.
+//! A graph written out with its radii, and what follows from a policy in it.
 
 use rayon::prelude::*;
 
@@ -24,7 +24,7 @@ const LANES: usize = 8;
 /// Applications of P before iterating is given up: what plain iteration would need for γ = 0.999.
 const MOST_APPLICATIONS: usize = 30_000;
 
-/// Everything about a small network that does not depend on the policy: laws, numberings, plans.
+/// Everything about a small graph that does not depend on the policy: laws, numberings, plans.
 #[derive(Debug, Clone)]
 pub struct System {
     /// The world's tables.
@@ -81,7 +81,7 @@ impl System {
         self.forward.work()
     }
 
-    /// The chain that `policy` makes of the network.
+    /// The chain that `policy` makes of the graph.
     pub fn under<'a>(&'a self, policy: &'a Tabular) -> Result<Chain<'a>> {
         self.chain(policy, self.dynamics.joint_states <= DENSE)
     }
@@ -123,7 +123,7 @@ impl Values {
 
 /// A policy at work: the Markov chain of joint states, solved exactly.
 pub struct Chain<'a> {
-    /// The network.
+    /// The graph.
     pub system: &'a System,
     /// The policy.
     pub policy: &'a Tabular,

@@ -20,7 +20,7 @@ use crate::base::files;
 use crate::base::limits::check_memory;
 
 impl Graph {
-    /// Reads a network from the edge list at `path`.
+    /// Reads a graph from the edge list at `path`.
     ///
     /// A line holds two agent numbers from 0, separated by white space or a comma; blank lines and lines
     /// starting with `#` are skipped. A line `group NAME 0 1 …` names a group of agents, for constraints that

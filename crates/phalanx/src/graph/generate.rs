@@ -78,7 +78,7 @@ impl Graph {
     /// Agents at uniform random points of the unit square, linked when closer than `radius`.
     ///
     /// The expected number of links is about agents² · π · radius² / 2. An agent's point depends on the
-    /// seed and its number only, so with the same seed and radius a larger network extends a smaller one.
+    /// seed and its number only, so with the same seed and radius a larger graph extends a smaller one.
     /// Expected time and memory O(agents + links).
     pub fn random_geometric(agents: usize, radius: f64, seed: u64) -> Result<Graph> {
         check_agents(agents)?;

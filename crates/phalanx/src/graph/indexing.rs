@@ -202,7 +202,7 @@ fn fill_pairs(index: &PairIndex, groups: Range<usize>, states: &[u8], actions: &
     }
 }
 
-/// out[m] += stride·states[m], from zero if `fresh`. Eight at a time: small networks have no longer runs.
+/// out[m] += stride·states[m], from zero if `fresh`. Eight at a time: small graphs have no longer runs.
 #[inline(always)]
 pub(crate) fn add_states(out: &mut [u32], states: &[u8], stride: u32, fresh: bool) {
     let (out, out_rest) = out.as_chunks_mut::<8>();

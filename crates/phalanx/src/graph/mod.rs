@@ -33,7 +33,7 @@ const MAX_AGENTS: usize = u32::MAX as usize;
 pub struct Graph {
     /// Row i holds the agents linked to agent i, ascending. Symmetric.
     adjacency: Ragged<u32>,
-    /// Where these agents stand in a larger network, if they are a part of one.
+    /// Where these agents stand in a larger graph, if they are a part of one.
     part: Option<Arc<SubGraph>>,
     /// Groups of agents that a file has names for.
     groups: Arc<[(String, Vec<u32>)]>,
@@ -42,7 +42,7 @@ pub struct Graph {
 }
 
 impl Graph {
-    /// The network of `agents` agents with the given links.
+    /// The graph of `agents` agents with the given links.
     ///
     /// Direction does not matter, self loops are ignored and repeated links count once. Fails when there is
     /// no agent, when there are more than `u32::MAX`, or when a link names an agent outside `0..agents`.
@@ -61,7 +61,7 @@ impl Graph {
         Ok(Graph::from_links(agents, &links))
     }
 
-    /// The network of links whose ends are already known to be below `agents`.
+    /// The graph of links whose ends are already known to be below `agents`.
     fn from_links(agents: usize, links: &[(u32, u32)]) -> Graph {
         let proper = links.iter().filter(|(a, b)| a != b);
         let mut adjacency = group_by_row(agents, proper.flat_map(|&(a, b)| [(a, b), (b, a)]));

@@ -129,7 +129,7 @@ impl<'a> Search<'a> {
                 break;
             }
             for k in frontier..end {
-                // On dense networks most links lead to agents already reached: stop when nobody is left.
+                // On dense graphs most links lead to agents already reached: stop when nobody is left.
                 if self.reached.len() == agents {
                     break 'search;
                 }

@@ -38,7 +38,7 @@ const WORTH_ALIGNING: usize = 32;
 const WORTH_ORDERING: f64 = 0.8;
 
 impl Partition {
-    /// Shares out the agents of `graph`. Time and memory O(agents + links).
+    /// Partitions the agents of `graph`. Time and memory O(agents + links).
     pub fn new(graph: &Graph, processes: usize) -> Result<Self> {
         let agents = graph.agents();
         if !(1..=agents).contains(&processes) {

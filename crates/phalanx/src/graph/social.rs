@@ -68,11 +68,11 @@ impl Graph {
         Ok(Graph::from_links(agents, &links))
     }
 
-    /// A network that grows: after `links` + 1 agents who all know each other, everybody who comes is linked
+    /// A graph that grows: after `links` + 1 agents who all know each other, everybody who comes is linked
     /// to `links` different agents who are there, each chosen with a probability in proportion to how many
     /// links it has (Barabási & Albert). Early agents become hubs: degrees k are about as frequent as k⁻³.
     ///
-    /// `links` is at least 1 and below the number of agents. A larger network extends a smaller one with the
+    /// `links` is at least 1 and below the number of agents. A larger graph extends a smaller one with the
     /// same seed. Expected time and memory O(agents · links), up to the few draws that hit the same agent
     /// twice.
     pub fn scale_free(agents: usize, links: usize, seed: u64) -> Result<Graph> {
@@ -226,7 +226,7 @@ mod tests {
         assert!(is_connected(&graph));
         let degrees = degrees(&graph);
         assert_eq!(degrees.iter().min(), Some(&links));
-        // The largest is about links·√n, where a network of independent links would have some 20.
+        // The largest is about links·√n, where a graph of independent links would have some 20.
         assert!(*degrees.iter().max().unwrap() > 200);
         // The share with degree k tends to 2m(m + 1)/(k(k + 1)(k + 2)); with at least k, to m(m + 1)/(k(k +
         // 1)).

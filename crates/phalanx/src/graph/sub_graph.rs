@@ -1,4 +1,4 @@
-//! A part of a network: the agents that one process simulates, and those of others that it must know of.
+//! A part of a graph: the agents that one process simulates, and those of others that it must know of.
 
 use std::ops::Range;
 use std::sync::Arc;

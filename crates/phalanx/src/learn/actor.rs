@@ -182,7 +182,7 @@ impl Actor {
         Actor { halo, q_groups, g_groups, border, inner, outer }
     }
 
-    /// For a network that is all here, and constraints that count wherever objectives do, as in the paper.
+    /// For a graph that is all here, and constraints that count wherever objectives do, as in the paper.
     pub fn single(graph: &Graph, groups: &Ragged<u32>) -> Self {
         let halo = Arc::new(Halo::single(graph.agents()));
         Actor::new(halo, graph, [groups.clone(), groups.clone()], Vec::new(), [0, 0])

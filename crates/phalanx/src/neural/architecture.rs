@@ -1,10 +1,10 @@
-//! What a network looks like, and where its parameters lie.
+//! What a neural network looks like, and where its parameters lie.
 
 use std::ops::Range;
 
 use crate::{Error, Result};
 
-/// The sizes of a network.
+/// The sizes of a neural network.
 ///
 /// One sample is `rows.count · rows.width` numbers and, for each group of symbols, `slots` bytes. Every row
 /// goes through one shared linear layer with ReLU, every symbol through its group's embedding table. The
@@ -12,13 +12,13 @@ use crate::{Error, Result};
 /// linear layer (`outputs`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Architecture {
-    /// Rows of numbers, e.g. one per neighbour or frame; `None` for a network of symbols alone.
+    /// Rows of numbers, e.g. one per neighbour or frame; `None` for a neural network of symbols alone.
     pub rows: Option<Rows>,
     /// Groups of symbols, e.g. states and actions of the neighbours.
     pub symbols: Vec<Symbols>,
     /// Widths of the hidden layers.
     pub hidden: Vec<usize>,
-    /// Numbers the network returns.
+    /// Numbers the neural network returns.
     pub outputs: usize,
 }
 
@@ -137,7 +137,7 @@ impl Net {
         self.slots
     }
 
-    /// How many numbers the network returns for a sample.
+    /// How many numbers the neural network returns for a sample.
     pub fn outputs(&self) -> usize {
         self.architecture.outputs
     }

@@ -20,7 +20,7 @@ use crate::{Ragged, Result};
 /// Networks of all agents. An agent may have several, all of one architecture.
 #[derive(Debug)]
 pub struct Bank {
-    /// The sizes of every agent's networks.
+    /// The sizes of every agent's neural networks.
     pub(crate) nets: Vec<Net>,
     /// Row i is `[network][parameter]`.
     pub(crate) weights: Ragged<f32>,
@@ -29,7 +29,7 @@ pub struct Bank {
     second: Ragged<f32>,
 }
 
-/// How many networks one agent has, and of which architecture.
+/// How many neural networks one agent has, and of which architecture.
 #[derive(Debug)]
 pub struct AgentNetworks {
     /// What each looks like.
@@ -40,7 +40,7 @@ pub struct AgentNetworks {
     pub id: u32,
 }
 
-/// How networks begin.
+/// How neural networks begin.
 #[derive(Debug)]
 pub struct BankSettings<'a> {
     /// The setting that errors name.
@@ -57,7 +57,7 @@ pub struct BankSettings<'a> {
     pub moments: bool,
 }
 
-/// One network, to be trained.
+/// One neural network, to be trained.
 #[derive(Debug)]
 pub struct NetworkMut<'a> {
     /// Its sizes.
@@ -69,7 +69,7 @@ pub struct NetworkMut<'a> {
     second: &'a mut [f32],
 }
 
-/// The networks of a run of consecutive agents, to be trained.
+/// The neural networks of a run of consecutive agents, to be trained.
 #[derive(Debug)]
 pub struct BankPart<'a> {
     nets: &'a [Net],
@@ -78,7 +78,7 @@ pub struct BankPart<'a> {
     second: RowsMut<'a, f32>,
 }
 
-/// Buffers of one thread's training, for networks of any size one after the other.
+/// Buffers of one thread's training, for neural networks of any size one after the other.
 #[derive(Debug, Default)]
 pub struct Training {
     /// Of the forward pass.
@@ -120,18 +120,18 @@ impl Bank {
         (self.first, self.second) = (Ragged::zeros_like(&self.weights), Ragged::zeros_like(&self.weights));
     }
 
-    /// The parameters of each of agent i's networks.
+    /// The parameters of each of agent i's neural networks.
     pub fn networks(&self, agent: usize) -> std::slice::ChunksExact<'_, f32> {
         self.weights.row(agent).chunks_exact(self.nets[agent].parameters())
     }
 
-    /// The outputs of agent i's first network, `[sample][output]`.
+    /// The outputs of agent i's first neural network, `[sample][output]`.
     pub fn forward<'t>(&self, agent: usize, batch: Batch<'_, f32>, tape: &'t mut Tape<f32>) -> &'t [f32] {
         let net = &self.nets[agent];
         net.forward(&self.weights.row(agent)[..net.parameters()], batch, tape)
     }
 
-    /// The networks of blocks of agents, to be trained side by side.
+    /// The neural networks of blocks of agents, to be trained side by side.
     pub fn split_mut(&mut self, blocks: &[Range<usize>]) -> Vec<BankPart<'_>> {
         let nets = &self.nets[..];
         let moments = self.first.split_rows_mut(blocks).into_iter().zip(self.second.split_rows_mut(blocks));
@@ -145,7 +145,7 @@ impl Bank {
         names.into_iter().zip(rows.map(Field::SingleRows)).collect()
     }
 
-    /// The same of networks that belong to no single agents.
+    /// The same of neural networks that belong to no single agents.
     pub fn shared_fields(&mut self, names: [&'static str; 3]) -> Fields<'_> {
         let rows = [&mut self.weights, &mut self.first, &mut self.second];
         names.into_iter().zip(rows.map(|rows| Field::SingleNumbers(rows.data_mut()))).collect()
@@ -153,7 +153,7 @@ impl Bank {
 }
 
 impl BankPart<'_> {
-    /// Agent i's networks, to be trained; i counts among all agents.
+    /// Agent i's neural networks, to be trained; i counts among all agents.
     pub fn networks_mut(&mut self, agent: usize) -> impl Iterator<Item = NetworkMut<'_>> {
         let net = &self.nets[agent];
         let [weights, mut first, mut second] = [&mut self.weights, &mut self.first, &mut self.second]

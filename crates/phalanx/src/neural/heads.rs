@@ -1,4 +1,4 @@
-//! What stands behind a network's outputs: probabilities, and losses with their gradients.
+//! What stands behind a neural network's outputs: probabilities, and losses with their gradients.
 
 use multiversion::multiversion;
 

@@ -5,7 +5,7 @@ use pulp::{Arch, Scalar, Simd, WithSimd};
 use super::real::Real;
 use super::transpose;
 
-/// Numbers that networks compute with. A vector has [`Lanes::lanes`] of them.
+/// Numbers that neural networks compute with. A vector has [`Lanes::lanes`] of them.
 pub trait Lanes: Real {
     /// Sums over numbers that lie side by side are kept in so many parts, number k in part k mod `WIDTH`,
     /// whatever the vectors: one vector of AVX-512 or two of AVX2 for `f32`. The same sums everywhere.
@@ -220,7 +220,7 @@ impl Lanes for f64 {
 #[cfg(test)]
 mod tests {
     /// A feature of the dependency decides whether AVX2 is used: without it, which does not compile here,
-    /// networks would be slow and round otherwise where there is no AVX-512.
+    /// neural networks would be slow and round otherwise where there is no AVX-512.
     #[cfg(target_arch = "x86_64")]
     #[test]
     fn processors_with_avx2_use_it() {

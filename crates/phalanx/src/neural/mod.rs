@@ -1,10 +1,11 @@
 //! Small neural networks, one per agent, at the speed of the machine.
 //!
-//! A [`Bank`] holds the networks of all agents: parameters, Adam's moments, gradient steps. A [`Net`] knows
-//! sizes and offsets; the parameters of a network are one slice, so that they are saved, averaged, clipped
-//! and stepped as one. [`Net::forward`] and [`Net::backward`] take a batch for one network and run on one
-//! thread: the caller spreads agents over threads, and results cannot depend on how. Both are written over
-//! products and a few other operations; [`Net::td`], one sample at a time, has a fused kernel of its own.
+//! A [`Bank`] holds the neural networks of all agents: parameters, Adam's moments, gradient steps. A [`Net`]
+//! knows sizes and offsets; the parameters of a neural network are one slice, so that they are saved,
+//! averaged, clipped and stepped as one. [`Net::forward`] and [`Net::backward`] take a batch for one neural
+//! network and run on one thread: the caller spreads agents over threads, and results cannot depend on how.
+//! Both are written over products and a few other operations; [`Net::td`], one sample at a time, has a fused
+//! kernel of its own.
 //!
 //! ```
 //! use phalanx::neural::{Adam, Architecture, Batch, Loss, Net, Symbols, Tape};

@@ -24,7 +24,7 @@ pub struct Chain<'a, T> {
     pub eta: T,
 }
 
-/// A network that follows slowly and values the next sample.
+/// A neural network that follows slowly and values the next sample.
 #[derive(Debug)]
 pub struct Target<'a, T> {
     /// Its parameters.
@@ -35,7 +35,8 @@ pub struct Target<'a, T> {
 
 impl Net {
     /// For k = 0, …, K−1: w ← w + η·(r_k + γ·Q(x_{k+1}) − Q(x_k))·∇Q(x_k), and Q(x_{k+1}) by the target
-    /// network if there is one. Q is the network's only output. Returns the mean square of the K differences.
+    /// neural network if there is one. Q is the neural network's only output. Returns the mean square of the
+    /// K differences.
     pub fn td<T: Lanes>(
         &self,
         w: &mut [T],

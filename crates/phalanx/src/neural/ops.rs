@@ -1,4 +1,4 @@
-//! What networks do with numbers beside products.
+//! What neural networks do with numbers beside products.
 
 use multiversion::multiversion;
 use pulp::{Simd, WithSimd};

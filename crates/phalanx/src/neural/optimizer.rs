@@ -16,7 +16,7 @@ pub enum OptimizerKind {
     Adam,
 }
 
-/// How a network follows the gradients of minibatches.
+/// How a neural network follows the gradients of minibatches.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Descent {
     /// Which step.

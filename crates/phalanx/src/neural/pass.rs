@@ -11,7 +11,7 @@ use super::lanes::Lanes;
 use super::matrix::{Codes, Finish, Matrix, MatrixMut, Start};
 use super::ops::{GatherSum, add_rows, gather, scatter, scatter_sum};
 
-/// Samples for one network.
+/// Samples for one neural network.
 #[derive(Debug, Clone, Copy)]
 pub struct Batch<'a, T> {
     /// How many.
@@ -22,8 +22,8 @@ pub struct Batch<'a, T> {
     pub symbols: &'a [u8],
 }
 
-/// What a forward pass leaves for the backward pass, in buffers that are used again. One tape serves networks
-/// of any size, one after the other.
+/// What a forward pass leaves for the backward pass, in buffers that are used again. One tape serves neural
+/// networks of any size, one after the other.
 #[derive(Debug, Clone, Default)]
 pub struct Tape<T> {
     pub(super) scratch: Vec<T>,

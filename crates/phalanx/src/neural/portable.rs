@@ -7,7 +7,7 @@ use phalanx_agent::policy::{Layer, Network};
 use super::architecture::Net;
 
 impl Net {
-    /// The network with parameters `w`, as data.
+    /// The neural network with parameters `w`, as data.
     ///
     /// It must have one group of symbols at most, as those of policies.
     pub fn portable(&self, w: &[f32]) -> Network {

@@ -1,5 +1,5 @@
-//! Floating-point numbers: `f32` in networks, `f64` in the parameters of policies and where gradients are
-//! checked.
+//! Floating-point numbers: `f32` in neural networks, `f64` in the parameters of policies and where gradients
+//! are checked.
 
 use std::ops::{Add, AddAssign, Div, Mul, MulAssign, Neg, Sub, SubAssign};
 

@@ -1,4 +1,4 @@
-//! Samples that networks read, and which of them each gradient step uses.
+//! Samples that neural networks read, and which of them each gradient step uses.
 
 use super::pass::Batch;
 use crate::base::stream::Sequence;
@@ -44,7 +44,7 @@ pub fn shuffle(passes: usize, count: usize, sequence: &mut Sequence, order: &mut
     }
 }
 
-/// Inputs of many samples, ready for a network.
+/// Inputs of many samples, ready for a neural network.
 #[derive(Debug, Default)]
 pub struct Inputs {
     /// Number of samples.

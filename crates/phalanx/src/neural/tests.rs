@@ -353,7 +353,7 @@ trait Ops<T: Real> {
     fn blend(&mut self, a: T, x: &[T], b: T, y: &mut [T]);
 }
 
-/// The operations as networks use them, with their buffer.
+/// The operations as neural networks use them, with their buffer.
 struct Fast<T>(Vec<T>);
 
 impl<T: Lanes> Ops<T> for Fast<T> {

@@ -1,8 +1,8 @@
 //! `policy.safetensors`. Tables: one f64 tensor `theta.<i>` an agent, of shape `[∏ S_{N_i^κ}, A_i]`; linear
-//! policies: the same with one row per feature; networks: one f32 tensor per layer, `theta.<i>.<layer>`;
-//! shared ones: the same with the number of a kind in place of an agent's.
+//! policies: the same with one row per feature; neural networks: one f32 tensor per layer,
+//! `theta.<i>.<layer>`; shared ones: the same with the number of a kind in place of an agent's.
 //!
-//! A tensor per agent is too much for large networks: a million names are a header of 100 MB, the most that
+//! A tensor per agent is too much for large graphs: a million names are a header of 100 MB, the most that
 //! the format allows. Above [`MOST_NAMED`] agents tables and linear policies have all rows of θ in one tensor
 //! `theta`; agent i's are `theta[offsets[i]..offsets[i + 1]]`, with `theta.columns[i]` = A_i columns.
 
@@ -41,7 +41,7 @@ fn numbers_of_counts(counts: &[usize]) -> Numbers<'static> {
 
 /// Writes θ; the metadata say the kind of policy.
 pub fn save(policy: &dyn Policy, path: &Path) -> Result<()> {
-    // Layers of networks have shapes of their own, and far fewer agents can have one.
+    // Layers of neural networks have shapes of their own, and far fewer agents can have one.
     save_as(policy, path, policy.agents() > MOST_NAMED && !policy.is_single())
 }
 

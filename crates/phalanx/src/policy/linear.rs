@@ -215,7 +215,7 @@ fn add_up(rows: &[f64], active: &[u32], sums: &mut [f64]) {
 }
 
 /// Agents that act together: their parameters are fetched one after the other without waiting, which is most
-/// of the time in networks that do not fit into a cache.
+/// of the time in graphs that do not fit into a cache.
 const TILE: usize = 32;
 
 impl ActAlone for LinearPolicy {

@@ -225,8 +225,8 @@ pub trait Policy: Send + Sync + Debug {
     /// Agent i's probabilities of its actions at step k of a trajectory.
     fn law(&self, agent: usize, trajectory: &Trajectory, k: usize, out: &mut [f64]);
 
-    /// The same where its network reads `rows`, all that a [view](crate::world::View) shows of the present
-    /// and of earlier moments. False if it reads something else.
+    /// The same where its neural network reads `rows`, all that a [view](crate::world::View) shows of the
+    /// present and of earlier moments. False if it reads something else.
     fn law_of_rows(&self, agent: usize, rows: &[f32], out: &mut [f64]) -> bool {
         let _ = (agent, rows, out);
         false
@@ -257,8 +257,8 @@ pub trait Policy: Send + Sync + Debug {
     }
 
     /// Agent i's rule as data, for other programs: `states` says how many states each member of its group
-    /// has. A network goes to the end of `networks`, where the rule names it by its place; agents that share
-    /// one name the same place.
+    /// has. A neural network goes to the end of `networks`, where the rule names it by its place; agents that
+    /// share one name the same place.
     fn portable(&self, agent: usize, states: &[usize], networks: &mut Vec<Network>) -> Result<Rule> {
         let _ = (agent, states, networks);
         Err(kind_error(format!("`{}` is code, not data, and cannot be exported", self.kind())))
@@ -274,7 +274,7 @@ pub trait Policy: Send + Sync + Debug {
         None
     }
 
-    /// The networks, one per agent, for devices that compute with them.
+    /// The neural networks, one per agent, for devices that compute with them.
     fn network(&self) -> Option<&NeuralPolicy> {
         None
     }

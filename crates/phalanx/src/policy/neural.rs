@@ -21,7 +21,7 @@ use crate::world::Trajectory;
 use crate::world::{LARGEST_LOCAL_SPACE, World};
 use crate::{Ragged, Result};
 
-/// Keys of `[policy]` on how networks start (network, shared).
+/// Keys of `[policy]` on how neural networks start (network, shared).
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct OutputKeys {
@@ -41,7 +41,7 @@ impl OutputKeys {
     }
 }
 
-/// The setting that errors about sizes of networks name.
+/// The setting that errors about sizes of neural networks name.
 pub(crate) const HIDDEN: &str = "policy.hidden";
 
 /// The settings of `network`.
@@ -57,7 +57,7 @@ impl NeuralPolicySettings {
         Ok(NeuralPolicySettings { theta: keys.read()?, widths: keys.read()?, output: keys.read()? })
     }
 
-    /// The networks.
+    /// The neural networks.
     pub fn build(&self, world: &dyn World, kappa: usize, stream: &Stream) -> Result<NeuralPolicy> {
         NeuralPolicy::new(world, kappa, &self.widths, self.output.gain(), stream)
     }
@@ -78,8 +78,8 @@ impl PolicySettings for NeuralPolicySettings {
     }
 }
 
-/// π_i(· | x) = soft-max of a network's outputs. Row i of θ holds its parameters; the network itself computes
-/// in single precision.
+/// π_i(· | x) = soft-max of a neural network's outputs. Row i of θ holds its parameters; the neural network
+/// itself computes in single precision.
 #[derive(Debug)]
 pub struct NeuralPolicy {
     encoders: Vec<ObservationEncoder>,
@@ -124,7 +124,7 @@ impl NeuralPolicy {
         Ok(NeuralPolicy { encoders, actions, theta, bank, acting })
     }
 
-    /// The sizes of the networks.
+    /// The sizes of the neural networks.
     pub(crate) fn nets(&self) -> &[Net] {
         &self.bank.nets
     }
@@ -134,12 +134,12 @@ impl NeuralPolicy {
         &self.encoders
     }
 
-    /// What agents see, and their networks, to be trained; [`NeuralPolicy::adopt`] must follow.
+    /// What agents see, and their neural networks, to be trained; [`NeuralPolicy::adopt`] must follow.
     pub(crate) fn parts_mut(&mut self) -> (&[ObservationEncoder], &mut Bank) {
         (&self.encoders, &mut self.bank)
     }
 
-    /// What checkpoints hold where the networks are trained in single precision: θ and Adam's moments.
+    /// What checkpoints hold where the neural networks are trained in single precision: θ and Adam's moments.
     pub(crate) fn fields(&mut self) -> Fields<'_> {
         let mut fields = self.bank.fields(["actor", "actor.first", "actor.second"]);
         // θ says what the parameters are.
@@ -181,7 +181,8 @@ impl NeuralPolicy {
     }
 }
 
-/// The gradient in the parameters of a network of the bank, whose inputs along the batch are in the buffers.
+/// The gradient in the parameters of a neural network of the bank, whose inputs along the batch are in the
+/// buffers.
 pub(super) fn network_gradient(
     bank: &Bank,
     number: usize,

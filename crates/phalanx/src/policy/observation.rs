@@ -1,5 +1,5 @@
-//! What an agent's networks read of its neighbourhood: a world's own view of the states, or one symbol per
-//! neighbour.
+//! What an agent's neural networks read of its neighbourhood: a world's own view of the states, or one symbol
+//! per neighbour.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ use crate::world::Trajectory;
 use crate::world::{View, ViewTable, World, view_table};
 use crate::{Error, Ragged, Result};
 
-/// The inputs of one agent's network over a group of neighbours.
+/// The inputs of one agent's neural network over a group of neighbours.
 #[derive(Debug)]
 pub struct ObservationEncoder {
     /// N_i.
@@ -22,7 +22,7 @@ pub struct ObservationEncoder {
     with_actions: bool,
 }
 
-/// Widths of a network: keys of `[policy]` (network) and `[critic]` (network, returns).
+/// Widths of a neural network: keys of `[policy]` (network) and `[critic]` (network, returns).
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Widths {
@@ -72,8 +72,8 @@ impl ObservationEncoder {
         }
     }
 
-    /// What every agent sees of its group, row i of `groups`, and the networks that read it: agent i has as
-    /// many as `sizes` says first, with as many outputs each as it says second.
+    /// What every agent sees of its group, row i of `groups`, and the neural networks that read it: agent i
+    /// has as many as `sizes` says first, with as many outputs each as it says second.
     pub fn with_networks(
         world: &dyn World,
         groups: &Ragged<u32>,
@@ -109,7 +109,7 @@ impl ObservationEncoder {
         view_table(states, count * width, |states, out| view.write(states, &[], out))
     }
 
-    /// The network that reads it.
+    /// The neural network that reads it.
     pub fn architecture(&self, widths: &Widths, outputs: usize) -> Architecture {
         let slots = self.group.len();
         let dimension = widths.embedding;

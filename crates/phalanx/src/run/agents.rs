@@ -1,4 +1,4 @@
-//! What a run says of its agents one by one: all of them, or in a large network the worst and how the others
+//! What a run says of its agents one by one: all of them, or in a large graph the worst and how the others
 //! are spread.
 
 use std::cmp::Ordering;
@@ -34,7 +34,7 @@ pub enum AgentsOutput {
 }
 
 impl AgentsOutput {
-    /// Whether a network of so many agents is listed as a whole.
+    /// Whether a graph of so many agents is listed as a whole.
     pub fn lists_all(self, agents: usize) -> bool {
         match self {
             AgentsOutput::Auto => agents <= MOST_LISTED,

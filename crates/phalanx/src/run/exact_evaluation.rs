@@ -1,4 +1,4 @@
-//! Exact evaluation of a policy, where the network is small enough.
+//! Exact evaluation of a policy, where the graph is small enough.
 
 use serde::{Deserialize, Serialize};
 
@@ -50,7 +50,7 @@ pub struct ExactEvaluation {
 }
 
 impl Evaluator {
-    /// The policy evaluated exactly; none if it has no tables, or the network is too large for that to be a
+    /// The policy evaluated exactly; none if it has no tables, or the graph is too large for that to be a
     /// matter of seconds at most. Fails where the equations cannot be solved, or have no finite solution.
     pub fn exact(&self) -> Result<Option<ExactEvaluation>> {
         let states = Dynamics::count_joint_states(self.world());

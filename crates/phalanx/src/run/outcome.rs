@@ -59,7 +59,7 @@ pub struct Outcome {
     /// What the shield did in training, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shield: Option<ShieldReport>,
-    /// The final policy evaluated exactly, where the network is small enough.
+    /// The final policy evaluated exactly, where the graph is small enough.
     pub exact: Option<ExactEvaluation>,
 }
 

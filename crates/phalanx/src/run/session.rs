@@ -18,7 +18,7 @@ use crate::world::{Evolution, World, sub_world};
 use crate::{Error, Ragged, Result};
 
 /// An algorithm with the world and the problem that it is trained on; where several processes share the
-/// network, one process's part of them.
+/// graph, one process's part of them.
 pub struct Session {
     config: Config,
     pub(super) task: Task,
@@ -58,7 +58,7 @@ impl Session {
         Ok(Session { warnings, ..all.all_ok(Session::build(config, task))? })
     }
 
-    /// This process's part of the network.
+    /// This process's part of the graph.
     fn part(
         config: &Config,
         world: Arc<dyn World>,
@@ -81,7 +81,7 @@ impl Session {
         Ok(Task { world: halo.all_ok(sub_world(world, graph))?, problem, halo })
     }
 
-    /// As [`Session::new`] with a world or a problem of one's own; `[world]`, `[objective]` and
+    /// As [`Session::new`] with your own world or problem; `[world]`, `[objective]` and
     /// `[[constraint]]` of `config` are not looked at.
     pub fn with(config: &Config, world: Arc<dyn World>, problem: Problem) -> Result<Self> {
         Session::build(config, Task::single(world, Arc::new(problem)))

@@ -17,7 +17,7 @@ use crate::distributed::{Communicator, Halo, numbers};
 use crate::world::Registry;
 use crate::{Error, Result};
 
-/// Training with its folder. Where several processes share the network, all of them hold one and call the
+/// Training with its folder. Where several processes share the graph, all of them hold one and call the
 /// same methods at the same time; the first of them, rank 0, writes the files and decides when to stop.
 pub struct Run {
     session: Session,

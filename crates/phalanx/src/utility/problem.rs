@@ -170,7 +170,7 @@ pub struct Problem {
     pub groups: Vec<Group>,
 }
 
-/// Gives agents that want the same as one of the last few before them the same entry: in large networks most
+/// Gives agents that want the same as one of the last few before them the same entry: in large graphs most
 /// do.
 #[derive(Debug, Default)]
 pub struct Interner {

@@ -70,7 +70,7 @@ impl WorldKernel {
         WorldKernel { text: Cow::Borrowed(text), reads_actions, ..WorldKernel::default() }
     }
 
-    /// The same for the agents `ids` of so many. Arrays stay as they are, of the whole network.
+    /// The same for the agents `ids` of so many. Arrays stay as they are, of the whole graph.
     pub(super) fn for_part(self, ids: Vec<u32>, total: usize) -> Self {
         let mut places = vec![0; total];
         for (place, &id) in ids.iter().enumerate() {

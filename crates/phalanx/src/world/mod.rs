@@ -1,4 +1,4 @@
-//! Environments: what a network of agents lives in.
+//! Environments: what a graph of agents lives in.
 //!
 //! Most worlds are [factored](Factored): agent i's next state depends on the states and actions of its
 //! parents and on one keyed draw, nothing else (Paper: sec:problem formulation, "Transition decomposition").
@@ -153,7 +153,7 @@ pub trait World: Send + Sync + Debug {
         None
     }
 
-    /// What networks see of agent i's neighbours' states, in place of one symbol per neighbour.
+    /// What neural networks see of agent i's neighbours' states, in place of one symbol per neighbour.
     fn view(&self, agent: usize, group: &[u32]) -> Option<Box<dyn View>> {
         None
     }
@@ -184,7 +184,7 @@ pub trait World: Send + Sync + Debug {
     }
 
     /// [`World::policy_features`] of all agents as kernel text, where agent i's group is row i of `groups`;
-    /// none if they are to be had on a processor only. See [`WorldKernel`].
+    /// none if they are available on a processor only. See [`WorldKernel`].
     fn policy_features_kernel(&self, groups: &Ragged<u32>) -> Option<WorldKernel> {
         None
     }
@@ -272,7 +272,7 @@ pub trait Factored: Send + Sync + Debug {
         rewards.fill(0.0);
     }
 
-    /// Start, step and rewards as kernel text; none if it is to be had on a processor only. Of a
+    /// Start, step and rewards as kernel text; none if it is available on a processor only. Of a
     /// [part](World::part) too, for the agents that it owns: the others are started here, but not moved.
     fn kernel(&self) -> Option<WorldKernel> {
         None
@@ -414,7 +414,7 @@ pub fn sampled_number(world: &dyn World, place: usize) -> usize {
     sampled_channels(world).iter().take_while(|&&sampled| sampled < place).count()
 }
 
-/// Rows of numbers that a network reads: what agent i's neighbourhood looks like from i.
+/// Rows of numbers that a neural network reads: what agent i's neighbourhood looks like from i.
 pub trait View: Send + Sync + Debug {
     /// Number of rows and their width.
     fn shape(&self) -> [usize; 2];
@@ -434,8 +434,8 @@ pub trait View: Send + Sync + Debug {
         None
     }
 
-    /// How many moments a network sees at a time, the present one first, each as the rows of one view. Before
-    /// the first step an episode looked as it did then.
+    /// How many moments a neural network sees at a time, the present one first, each as the rows of one view.
+    /// Before the first step an episode looked as it did then.
     fn frames(&self) -> usize {
         1
     }

@@ -199,7 +199,7 @@ impl WorldConfig {
         let known = registry.world(&self.kind).ok_or_else(|| {
             let names: Vec<&str> = registry.worlds().map(WorldKind::name).collect();
             let message = format!(
-                "`{}` is unknown; allowed are {} (a world of one's own is known to the program that registers it)",
+                "`{}` is unknown; allowed are {} (a world of your own is known only to the program that registers it)",
                 self.kind,
                 names.join(", ")
             );

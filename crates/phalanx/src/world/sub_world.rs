@@ -10,7 +10,7 @@ use crate::base::stream::{Place, Stream};
 use crate::graph::Graph;
 use crate::{Ragged, Result};
 
-/// `world` for the agents of `graph`, a part of its network: by its own means ([`World::part`]), or else by
+/// `world` for the agents of `graph`, a part of the whole: by its own means ([`World::part`]), or else by
 /// asking the whole world for one agent at a time. Fails if it is not factored.
 pub fn sub_world(world: Arc<dyn World>, graph: Graph) -> Result<Arc<dyn World>> {
     if let Some(part) = world.part(&graph) {

@@ -1,5 +1,5 @@
-// A part of the network, by way of the text of the whole: between here and `sub_world_end.cu` agents have
-// their numbers in the whole network.
+// A part of the graph, by way of the text of the whole: between here and `sub_world_end.cu` agents have
+// their numbers in the whole graph.
 #undef AGENTS
 #define AGENTS WHOLE_AGENTS
 #undef LOCAL

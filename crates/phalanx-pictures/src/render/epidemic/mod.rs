@@ -8,7 +8,7 @@ use super::graph_map::GraphMap;
 use super::shape::{Pen, Point, Shape};
 use crate::plot::canvas::Colour;
 
-/// An episode of an epidemic, or of a part of a large network.
+/// An episode of an epidemic, or of a part of a large graph.
 #[derive(Debug, Clone)]
 pub struct EpidemicFilm {
     pub map: GraphMap,
@@ -19,8 +19,8 @@ pub struct EpidemicFilm {
     pub steps: Vec<Step>,
 }
 
-/// Of a step: the share of the whole network that is infected, and the reward up to and including it, mean
-/// over steps and over the whole network.
+/// Of a step: the share of the whole graph that is infected, and the reward up to and including it, mean
+/// over steps and over the whole graph.
 pub fn status(infected: f64, reward: f64) -> String {
     format!("{:.0} % infected, mean reward so far {reward:.2}", 100.0 * infected).replace('-', "−")
 }

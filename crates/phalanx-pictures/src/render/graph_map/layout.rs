@@ -1,4 +1,4 @@
-//! Places for the members of a network, by how many links they are apart. Nothing here is random.
+//! Places for the members of a graph, by how many links they are apart. Nothing here is random.
 //!
 //! Everybody starts on a ring; classical scaling (Torgerson, 1952) finds the two directions in which
 //! distances in links spread most, and stress majorisation (Gansner, Koren and North, 2004) brings distances
@@ -17,7 +17,7 @@ const SETTLED: f64 = 1e-4;
 /// Passes in which members that are too close are pushed apart.
 const PUSHES: usize = 80;
 
-/// Places of the members of a network. Its longer side is horizontal. O(members · (members + links)).
+/// Places of the members of a graph. Its longer side is horizontal. O(members · (members + links)).
 pub fn places(graph: &Graph) -> Vec<Place> {
     let distances = distances(graph);
     let mut places = scaled(&distances);

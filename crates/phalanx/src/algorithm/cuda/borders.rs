@@ -1,4 +1,4 @@
-//! Several ranks with a part of the network each: what crosses their borders while they iterate on cards.
+//! Several ranks with a part of the graph each: what crosses their borders while they iterate on cards.
 //!
 //! Actions and states of every step cross as between processors, a byte each. Once per iteration critics and
 //! multipliers of the agents at a border do: a rank has all members of its neighbours' neighbourhoods
@@ -101,7 +101,7 @@ pub struct Borders {
 }
 
 impl Borders {
-    /// Of the part `graph` of the network.
+    /// Of the part `graph` of the whole graph.
     pub fn new(halo: Arc<Halo>, graph: &Graph, shape: &Shape, told: &ToldNumbers<'_>) -> Self {
         let (n, rank) = (shape.agents, halo.peers().rank());
         let owner = |i: u32| halo.partition.owner(graph.global_id(i as usize));

@@ -4,7 +4,7 @@
 //! and back when somebody asks for it ([`Algorithm::settle_fields`]). For tables, every sum is formed in the
 //! processor's order and no product is fused with a sum: results are the same, bit for bit.
 //!
-//! Where several ranks have a part of the network each, the stages of an iteration have pieces, between which
+//! Where several ranks have a part of the graph each, the stages of an iteration have pieces, between which
 //! ranks tell each other what they must know ([`borders`]); there is one piece per stage otherwise.
 
 mod borders;

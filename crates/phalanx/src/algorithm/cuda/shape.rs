@@ -16,9 +16,9 @@ use crate::utility::problem::Scaling;
 pub struct Shape {
     /// Agents of this rank, with the ghosts among them.
     pub agents: usize,
-    /// Agents of the whole network.
+    /// Agents of the whole graph.
     pub total: usize,
-    /// Where this rank has a part of the network: whose the agents here are.
+    /// Where this rank has a part of the graph: whose the agents here are.
     pub part: Option<NetworkPart>,
     pub batch: usize,
     pub horizon: usize,
@@ -39,10 +39,10 @@ pub struct Shape {
     pub alternatives: bool,
 }
 
-/// The agents of a part of the network.
+/// The agents of a part of the graph.
 #[derive(Debug)]
 pub struct NetworkPart {
-    /// Their numbers in the whole network.
+    /// Their numbers in the whole graph.
     ids: Vec<u32>,
     /// 1 for those that this rank owns, 0 for ghosts.
     is_own: Vec<u8>,

@@ -48,9 +48,9 @@ pub fn check(host: &PrimalDual) -> Result<()> {
     ensure(is_known, || unknown_critic(host))
 }
 
-/// Fails on all ranks if the largest networks of some are smaller than those of others. Kernels of networks
-/// divide their work by the largest one, and sums of squares with it: their last digits would depend on how
-/// agents are shared out.
+/// Fails on all ranks if the largest neural networks of some are smaller than those of others. Kernels of
+/// neural networks divide their work by the largest one, and sums of squares with it: their last digits would
+/// depend on how agents are partitioned.
 pub fn check_sizes_over_ranks(host: &PrimalDual) -> Result<()> {
     if host.halo.peers().count() == 1 {
         return Ok(());
@@ -67,7 +67,7 @@ pub fn check_sizes_over_ranks(host: &PrimalDual) -> Result<()> {
     Ok(())
 }
 
-/// Rows and their width, symbols and outputs of the largest networks.
+/// Rows and their width, symbols and outputs of the largest neural networks.
 fn largest_sizes(nets: &[Net]) -> [u64; 5] {
     nets.iter().fold([0; 5], |most, net| {
         let architecture = net.architecture();

@@ -48,7 +48,7 @@ pub fn check_kind(kind: &Kind) -> Result<()> {
         Kind::Episode { name, .. } => {
             Err(refused("constraint", format!("constraints of kind `{name}` are not available")))
         }
-        Kind::Custom(_) => Err(refused("constraint", "utilities of one's own are not available")),
+        Kind::Custom(_) => Err(refused("constraint", "utilities of your own are not available")),
         _ => Ok(()),
     }
 }

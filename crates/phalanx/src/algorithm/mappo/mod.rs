@@ -2,8 +2,8 @@
 //! app_baseline.
 //!
 //! Every agent has an actor, a critic of the reward, and for each constraint a critic of the cost and a
-//! multiplier. Beside the published programs, networks have no layer normalisation, and values are normalised
-//! once per iteration (`docs/decisions.md`).
+//! multiplier. Beside the published programs, neural networks have no layer normalisation, and values are
+//! normalised once per iteration (`docs/decisions.md`).
 //!
 //! Literature: Gu and others, "Multi-agent constrained policy optimisation", 2021.
 
@@ -54,7 +54,7 @@ pub struct Mappo {
     stream: Stream,
     // What an iteration changes.
     progress: Progress,
-    /// Gradient steps of every network so far.
+    /// Gradient steps of every neural network so far.
     steps: u64,
     policy: NeuralPolicy,
     values: Values,

@@ -50,8 +50,8 @@ impl Normaliser {
     }
 }
 
-/// Changes a network's last layer so that its output, scaled back, is the same with the new scale as it was
-/// with the old.
+/// Changes a neural network's last layer so that its output, scaled back, is the same with the new scale as
+/// it was with the old.
 pub fn preserve(old: (f64, f64), new: (f64, f64), weights: &mut [f32], biases: &mut [f32]) {
     let factor = old.1 / new.1;
     weights.iter_mut().for_each(|w| *w = (f64::from(*w) * factor) as f32);

@@ -136,7 +136,7 @@ impl Default for MappoSettings {
 }
 
 impl MappoSettings {
-    /// Widths of the critics' networks.
+    /// Widths of the critics' neural networks.
     pub fn widths(&self) -> Widths {
         Widths { embedding: self.embedding, row_hidden: self.row_hidden, hidden: self.hidden.clone() }
     }

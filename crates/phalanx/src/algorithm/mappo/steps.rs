@@ -3,7 +3,7 @@
 use crate::base::stream::Sequence;
 use crate::neural::{Descent, Minibatches, NetworkMut, Training, shuffle};
 
-/// How a network follows its gradient.
+/// How a neural network follows its gradient.
 #[derive(Debug, Clone, Copy)]
 pub struct Steps {
     /// Steps of Adam.

@@ -20,14 +20,14 @@ use crate::{Ragged, Result};
 /// Value networks of all agents.
 pub struct Values {
     encoders: Vec<ObservationEncoder>,
-    /// One network per agent and utility.
+    /// One neural network per agent and utility.
     bank: Bank,
     /// Row i is `[utility][number]`; one normaliser for all utilities where they share it.
     normalisers: Ragged<f64>,
     rule: Rule,
 }
 
-/// What all networks have in common.
+/// What all neural networks have in common.
 struct Rule {
     loss: ValueLoss,
     gamma: f64,
@@ -97,8 +97,8 @@ impl Values {
         })
     }
 
-    /// Standardised advantages of every utility, row i of `out` as `[utility][sample]`, by the networks as
-    /// they are; then the networks learn.
+    /// Standardised advantages of every utility, row i of `out` as `[utility][sample]`, by the neural
+    /// networks as they are; then the neural networks learn.
     pub fn learn(&mut self, experience: &Experience<'_>, steps: Steps, out: &mut Ragged<f64>) {
         let blocks = agent_blocks(self.bank.nets.len());
         let (encoders, rule) = (&self.encoders, &self.rule);
@@ -172,7 +172,7 @@ impl ValueScratch {
     }
 
     /// Advantages, and the λ-returns that values are to become, given the mean and deviation that the
-    /// network's outputs are scaled by.
+    /// neural network's outputs are scaled by.
     fn write_advantages(
         &mut self,
         rule: &Rule,
@@ -204,7 +204,7 @@ impl ValueScratch {
         returns.extend(advantages.iter().zip(values.iter()).map(|(a, v)| a + v));
     }
 
-    /// What the network's outputs are to become, once the returns are taken into its scale.
+    /// What the neural network's outputs are to become, once the returns are taken into its scale.
     fn write_targets(&mut self, rule: &Rule, network: &mut NetworkMut<'_>, normaliser: &mut Normaliser) {
         let before = normaliser.scale();
         normaliser.update(&self.returns);

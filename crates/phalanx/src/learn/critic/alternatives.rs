@@ -1,11 +1,12 @@
-//! Values of a network critic at all alternatives of one agent's action, without a whole pass for each.
+//! Values of a neural network critic at all alternatives of one agent's action, without a whole pass for
+//! each.
 
 use super::HIDDEN;
 use crate::Result;
 use crate::neural::{Architecture, Batch, Net, Rows, Symbols, Tape};
 
-/// A network in two parts: up to the sums in its first hidden layer, and from there on. A neighbour's action
-/// enters those sums as one term, so that its alternatives need the second part only.
+/// A neural network in two parts: up to the sums in its first hidden layer, and from there on. A neighbour's
+/// action enters those sums as one term, so that its alternatives need the second part only.
 #[derive(Debug)]
 pub struct Split {
     front: Net,
@@ -26,8 +27,8 @@ pub struct AlternativesScratch {
 }
 
 impl Split {
-    /// The parts of a network whose last group of symbols are actions; none if it has fewer than two hidden
-    /// layers.
+    /// The parts of a neural network whose last group of symbols are actions; none if it has fewer than two
+    /// hidden layers.
     pub fn new(net: &Net) -> Result<Option<Self>> {
         let whole = net.architecture();
         let (&[first, second, ref rest @ ..], Some(actions)) = (&whole.hidden[..], net.tables.last()) else {
@@ -56,7 +57,7 @@ impl Split {
         self.front.forward(&w[..self.front.parameters()], batch, tape)
     }
 
-    /// The network's outputs with the action in `slot` replaced by each of `actions` alternatives,
+    /// The neural network's outputs with the action in `slot` replaced by each of `actions` alternatives,
     /// `[sample][action]`. `sums` are those of samples in which it was `taken`.
     pub fn outputs<'s>(
         &self,

@@ -148,7 +148,7 @@ pub struct LinearCritic {
     horizon: usize,
 }
 
-/// Values kept ahead at most: enough for small networks, where every sender would work them out once for each
+/// Values kept ahead at most: enough for small graphs, where every sender would work them out once for each
 /// receiver.
 const MOST_AHEAD: usize = 1 << 23;
 

@@ -103,7 +103,7 @@ pub trait Critic: std::any::Any + Send + Sync {
     /// What it has learnt, to be given multipliers.
     fn values_mut(&mut self) -> &mut dyn QValues;
 
-    /// Line 6: learns, and hands over what it has learnt. Values are to be had of it in three steps, each of
+    /// Line 6: learns, and hands over what it has learnt. It gives its values in three steps, each of
     /// which consumes the one before: [`LearntValues`], [`WeightedValues`], [`BatchValues`].
     fn evaluate(&mut self, input: CriticInput<'_>) -> Result<LearntValues<'_>> {
         self.learn(input)?;

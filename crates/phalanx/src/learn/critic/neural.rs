@@ -29,7 +29,7 @@ use crate::world::Trajectory;
 use crate::world::World;
 use crate::{Ragged, Result};
 
-/// Keys of `[critic]` on what has a network (network).
+/// Keys of `[critic]` on what has a neural network (network).
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 #[serde(default)]
 struct NetworkKeys {
@@ -96,7 +96,7 @@ impl CriticSettings for NeuralSettings {
     }
 }
 
-/// How the networks learn.
+/// How the neural networks learn.
 #[derive(Debug, Clone)]
 pub struct NeuralCriticSettings {
     /// Steps of a gradient.
@@ -107,22 +107,23 @@ pub struct NeuralCriticSettings {
     pub passes: usize,
     /// Of a prediction against r + γ·Q', in minibatches.
     pub loss: Loss,
-    /// Share of itself that the target network keeps at a gradient step; 0: the network is its own target.
+    /// Share of itself that the target network keeps at a gradient step; 0: the neural network is its own
+    /// target.
     pub polyak: f64,
-    /// Two networks, of which the smaller value counts; without minibatches each learns from its own.
+    /// Two neural networks, of which the smaller value counts; without minibatches each learns from its own.
     pub twin: bool,
-    /// One network for f + Σ μ·g.
+    /// One neural network for f + Σ μ·g.
     pub merged: bool,
 }
 
 /// Networks Q_u(s, a)_{N_j} of every agent j and utility u, trained by temporal differences with a target
-/// network.
+/// neural network.
 ///
-/// The target values a pass's next states once, at its beginning; it follows the network after every gradient
-/// step.
+/// The target values a pass's next states once, at its beginning; it follows the neural network after every
+/// gradient step.
 pub struct NeuralCritic {
     encoders: Vec<ObservationEncoder>,
-    /// Agent j's networks are `[utility][twin]`.
+    /// Agent j's neural networks are `[utility][twin]`.
     bank: Bank,
     /// The target networks, shaped like the bank; empty rows without them.
     targets: Ragged<f32>,
@@ -134,7 +135,7 @@ pub struct NeuralCritic {
     rule: NeuralCriticSettings,
     samples: SampleRequest,
     stream: Stream,
-    /// Gradient steps of every network so far.
+    /// Gradient steps of every neural network so far.
     steps: u64,
     /// μ^{t+1}.
     mu: Ragged<f64>,
@@ -143,7 +144,7 @@ pub struct NeuralCritic {
     along: Ragged<f64>,
     /// First step of every trajectory in those rows.
     offsets: Vec<usize>,
-    /// The networks in two parts, for values at alternatives.
+    /// The neural networks in two parts, for values at alternatives.
     splits: Vec<Option<Split>>,
     /// Sums in the first hidden layers along the batch, row j as `[utility][twin][trajectory][step][unit]`;
     /// empty where that would be too much, or is not asked for.
@@ -197,7 +198,7 @@ impl NeuralCritic {
 }
 
 impl NeuralCritic {
-    /// The networks.
+    /// The neural networks.
     pub(crate) fn bank(&self) -> &Bank {
         &self.bank
     }

@@ -122,8 +122,8 @@ pub struct ReturnsSettings {
 }
 
 /// A_j^k = Σ_{l ≥ k} (γλ)^{l−k}·δ_j^l with δ_j^k = r_j^k + γ·V_j^{k+1} − V_j^k, along the batch itself, for
-/// every utility of agent j. V_j is a network that sees what a policy of radius κ_q would; it learns A_j^k +
-/// V_j^k by regression.
+/// every utility of agent j. V_j is a neural network that sees what a policy of radius κ_q would; it learns
+/// A_j^k + V_j^k by regression.
 ///
 /// Stands where Q_j stands: Σ_j A_j over the neighbours weighs the scores, which for λ = 1 is the unbiased
 /// Monte-Carlo gradient with a baseline that depends on no action. A learnt Q used directly has to resolve
@@ -136,7 +136,7 @@ pub struct ReturnsSettings {
 /// control using generalized advantage estimation", ICLR 2016.
 pub struct Returns {
     encoders: Vec<ObservationEncoder>,
-    /// One network per agent, with one output per utility.
+    /// One neural network per agent, with one output per utility.
     bank: Bank,
     /// Numbers in the whole graph.
     ids: Vec<u32>,
@@ -199,7 +199,7 @@ struct ReturnsScratch {
     training: Training,
     values: Vec<f32>,
     columns: Columns,
-    /// λ-returns in the network's units, `[sample][utility]`.
+    /// λ-returns in the neural network's units, `[sample][utility]`.
     targets: Vec<f32>,
     wanted: Vec<f32>,
     order: Vec<u32>,

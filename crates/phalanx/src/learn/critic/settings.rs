@@ -100,8 +100,8 @@ pub fn kind_error(message: impl Into<String>) -> Error {
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StepsKeys {
-    /// K: TD updates, transitions of LSTD, linear and network critics, or steps that Monte-Carlo returns look
-    /// beyond the horizon.
+    /// K: TD updates, transitions of LSTD, linear and neural network critics, or steps that Monte-Carlo
+    /// returns look beyond the horizon.
     pub steps: Iterations,
 }
 

@@ -7,7 +7,7 @@ use crate::base::error::ensure;
 use crate::policy;
 use crate::{Error, Result};
 
-/// Who has a network of values in common.
+/// Who has a neural network of values in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Sharing {

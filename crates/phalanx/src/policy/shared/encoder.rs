@@ -1,5 +1,5 @@
-//! What a network that agents share reads of one agent's neighbourhood: sums over the neighbours, each put
-//! where its place says, so that neither their number nor their order matters.
+//! What a neural network that agents share reads of one agent's neighbourhood: sums over the neighbours, each
+//! put where its place says, so that neither their number nor their order matters.
 
 use rayon::prelude::*;
 
@@ -58,7 +58,7 @@ impl PlaceEncoder {
         (0..n).into_par_iter().map(encoder).collect()
     }
 
-    /// A network over so many numbers as an encoder writes, for a kind of agents.
+    /// A neural network over so many numbers as an encoder writes, for a kind of agents.
     pub fn network(kind: u32, width: usize, widths: &Widths, outputs: usize) -> AgentNetworks {
         let rows = Some(Rows { count: 1, width, hidden: widths.row_hidden });
         let architecture = Architecture { rows, symbols: Vec::new(), hidden: widths.hidden.clone(), outputs };
@@ -103,7 +103,7 @@ impl PlaceEncoder {
         Ok(PlaceEncoder { group: group.to_vec(), places, dimensions, content, site })
     }
 
-    /// Numbers that the network reads.
+    /// Numbers that the neural network reads.
     pub fn width(&self) -> usize {
         self.summed() + self.site.len()
     }

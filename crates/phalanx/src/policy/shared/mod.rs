@@ -1,5 +1,5 @@
-//! One soft-max network for all agents of a kind. Agents differ in what they see, not in what they have
-//! learnt, so that the same policy acts on any graph.
+//! One soft-max neural network for all agents of a kind. Agents differ in what they see, not in what they
+//! have learnt, so that the same policy acts on any graph.
 
 mod encoder;
 mod kinds;
@@ -78,8 +78,8 @@ impl PolicySettings for SharedPolicySettings {
     }
 }
 
-/// π_i(· | x) = soft-max of the network of agent i's kind at what agent i reads. Row k of θ
-/// holds the parameters of kind k; networks compute in single precision.
+/// π_i(· | x) = soft-max of the neural network of agent i's kind at what agent i reads. Row k of θ
+/// holds the parameters of kind k; neural networks compute in single precision.
 #[derive(Debug)]
 pub struct SharedPolicy {
     encoders: Vec<PlaceEncoder>,
@@ -89,13 +89,13 @@ pub struct SharedPolicy {
     ids: Option<Vec<u32>>,
     actions: Vec<usize>,
     theta: Ragged<f64>,
-    /// θ in single precision, a network per kind.
+    /// θ in single precision, a neural network per kind.
     bank: Bank,
     /// Agents that act here.
     acting: Range<usize>,
 }
 
-/// Samples that go through a network at a time while acting.
+/// Samples that go through a neural network at a time while acting.
 const TILE: usize = 256;
 
 impl SharedPolicy {

@@ -44,7 +44,7 @@ pub(super) fn utilities(
             Error::Config { field, message } if field.ends_with(".kind") => {
                 let own =
                     config.registry().utility_names().map(|name| format!(", {name}")).collect::<String>();
-                let hint = "(one of one's own is known to the program that registers it)";
+                let hint = "(a utility of your own is known only to the program that registers it)";
                 Error::config(field, format!("{message}, return{own} {hint}"))
             }
             Error::Config { field, message } => Error::config(field, format!("{message} (agent {i})")),

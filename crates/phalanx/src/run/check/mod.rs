@@ -1,7 +1,7 @@
 //! What the theory says about a problem at a policy, beside the truth: which assumptions hold, how large the
 //! bounds are, whether the constraints can be met, and what to change.
 //!
-//! Everything is computed by enumeration, so only small networks can be checked.
+//! Everything is computed by enumeration, so only small graphs can be checked.
 
 mod advice;
 mod decay;
@@ -121,7 +121,7 @@ pub struct Targets {
 /// The result of a check.
 #[derive(Debug, Clone, Serialize)]
 pub struct Check {
-    /// How large the network is.
+    /// How large the graph is.
     pub sizes: Sizes,
     /// assump:decay_transition.
     pub decay: DecayCheck,
@@ -139,7 +139,7 @@ pub struct Check {
     pub advice: Vec<String>,
 }
 
-/// How large a network is.
+/// How large a graph is.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Sizes {
     /// n.
@@ -187,7 +187,7 @@ impl Check {
     /// Checks `subject`.
     ///
     /// # Errors
-    /// Targets outside (0, 1); a network too large for exact computations, or without a start law; a policy
+    /// Targets outside (0, 1); a graph too large for exact computations, or without a start law; a policy
     /// at which a utility has no value. What is too large for a single part is said in that part.
     pub fn new(subject: &Subject<'_>, targets: Targets) -> Result<Self> {
         OpenUnit::check("epsilon", targets.epsilon)?;

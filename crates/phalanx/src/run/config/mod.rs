@@ -171,7 +171,7 @@ impl Default for CheckpointConfig {
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct OutputConfig {
-    /// Which agents are listed: all of them, or in a large network the worst.
+    /// Which agents are listed: all of them, or in a large graph the worst.
     pub agents: AgentsOutput,
 }
 
@@ -203,7 +203,7 @@ impl Config {
         }
         let config: Config = section(table, "")?;
         let mut config = Config { source, base, ..config };
-        // A model file, or a world of one's own, may state it.
+        // A model file, or a world that users add, may state it.
         if config.world.settings().is_some_and(|settings| settings.file().is_none()) {
             config.gamma.get_or_insert(DEFAULT_GAMMA);
         }
@@ -237,7 +237,7 @@ impl Config {
         )?;
         ensure(self.safety.is_off() || self.algorithm.is_local(), || key::sampled_only(SHIELD))?;
         ensure(kappa_g == kappa_q || !self.critic.is_merged(), || {
-            Error::config("kappa_g", "must be kappa_q with critic.merged: one network has both")
+            Error::config("kappa_g", "must be kappa_q with critic.merged: one neural network has both")
         })?;
         self.critic.check(self.batch, is_exact)?;
         check_sharing(&self.critic, self.policy.is_shared())?;
@@ -333,7 +333,7 @@ impl Config {
     /// As [`Config::with`], for settings that only make sense together.
     pub fn with_all<'a>(&self, settings: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Self> {
         let mut source = self.source.clone();
-        // Another kind of network comes first: it has keys of its own, and takes away those of the one
+        // Another kind of graph comes first: it has keys of its own, and takes away those of the one
         // before.
         let (kinds, others): (Vec<_>, Vec<_>) =
             settings.into_iter().partition(|(key, _)| *key == NETWORK_KIND);

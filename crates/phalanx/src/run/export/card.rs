@@ -42,7 +42,7 @@ pub struct Card {
     pub verdicts: Verdicts,
     /// Seed of the episodes that judged.
     pub assessment_seed: u64,
-    /// Constraints, the worst of them in a large network, and all else that the episodes say.
+    /// Constraints, the worst of them in a large graph, and all else that the episodes say.
     pub assessment: Assessment,
     /// One line for each constraint, whichever agents have it.
     pub summary: Vec<ConstraintSummary>,

@@ -21,7 +21,7 @@ pub fn files(policies: &Policies) -> Result<Vec<File>> {
     ])
 }
 
-/// The policies, one network or agent a line: people can find theirs.
+/// The policies, one neural network or agent per line: people can find theirs.
 fn text(policies: &Policies) -> serde_json::Result<String> {
     let Policies { format, version, kappa, networks, agents } = policies;
     let (format, version, kappa) = (format.clone(), *version, *kappa);

@@ -125,7 +125,7 @@ fn remove_earlier(out: &Path, names: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// The place of the network that a rule reads, if it reads one.
+/// The place of the neural network that a rule reads, if it reads one.
 fn network_of(rule: &Rule) -> Option<usize> {
     match rule {
         Rule::Table { .. } | Rule::Linear { .. } => None,

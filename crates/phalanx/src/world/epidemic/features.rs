@@ -28,7 +28,7 @@ fn conduct(state: u8, action: u8) -> usize {
 #[derive(Debug)]
 pub struct Contacts {
     own: usize,
-    /// One a member; none if everybody else in the group is a contact, as within one hop.
+    /// One per member; none if everybody else in the group is a contact, as within one hop.
     roles: Option<Box<[Role]>>,
     /// Whether there is anybody farther away.
     far: bool,

@@ -1,4 +1,4 @@
-//! An epidemic on a network of contacts, which agents can slow down by protecting and by treating themselves.
+//! An epidemic on a graph of contacts, which agents can slow down by protecting and by treating themselves.
 
 mod features;
 mod kernel;
@@ -68,7 +68,7 @@ impl WorldSettings for EpidemicSpec {
     }
 }
 
-/// Agents who meet their neighbours in the network.
+/// Agents who meet their neighbours in the graph.
 ///
 /// * State: 0 susceptible, 1 infected, and in the model `sirs` 2 recovered.
 /// * Actions: 0 nothing, 1 protect oneself, 2 be treated.
@@ -82,7 +82,7 @@ impl WorldSettings for EpidemicSpec {
 /// `infected`; `treatment`. Scripted policies: `none`, `protect` (while susceptible), `treat` (while
 /// infected) and `both`.
 ///
-/// An agent's step reads its own row of the network only, and nothing else is kept by agent but the channels'
+/// An agent's step reads its own row of the graph only, and nothing else is kept by agent but the channels'
 /// tables.
 #[derive(Debug, Clone)]
 pub struct Epidemic {

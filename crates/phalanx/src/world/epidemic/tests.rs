@@ -116,7 +116,7 @@ fn extremes_are_exact() {
     }
 }
 
-/// What others are linked to changes nothing for an agent whose own row is the same: pieces of a network can
+/// What others are linked to changes nothing for an agent whose own row is the same: pieces of a graph can
 /// be simulated alone.
 #[test]
 fn an_agents_step_depends_on_its_own_row_alone() {

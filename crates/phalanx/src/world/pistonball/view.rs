@@ -4,7 +4,7 @@ use super::physics::{BALL_RADIUS, COLUMN, LOWEST, MOVE};
 use super::{column_centre, scaled_height, under};
 use crate::world::View;
 
-/// Moments that a network sees at a time.
+/// Moments that a neural network sees at a time.
 const FRAMES: usize = 4;
 /// Numbers about the ball.
 const OF_BALL: usize = 5;

@@ -319,8 +319,8 @@ impl Features for Rivals {
     }
 }
 
-/// Queues as the paper's networks see them: one row for each number of steps left, with one entry for each
-/// user of the (2κ + 1)² window around the agent; 0 beyond the edge.
+/// Queues as the paper's neural networks see them: one row for each number of steps left, with one entry for
+/// each user of the (2κ + 1)² window around the agent; 0 beyond the edge.
 #[derive(Debug)]
 pub struct Window {
     rows: usize,

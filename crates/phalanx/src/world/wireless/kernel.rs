@@ -10,7 +10,7 @@ use crate::world::kernel::by_entry;
 /// One who is not in a group.
 const NOBODY: u32 = u32::MAX;
 
-/// A group as the whole network numbers its users; `first` is the first one of this part of it.
+/// A group as the whole graph numbers its users; `first` is the first one of this part of it.
 fn in_whole(first: usize, group: &[u32]) -> Vec<u32> {
     group.iter().map(|&user| first as u32 + user).collect()
 }
@@ -43,7 +43,7 @@ pub fn sends(constants: &Constants, first: usize, groups: &Ragged<u32>) -> Optio
     let (n, grid) = (groups.rows(), constants.grid);
     let of_user = |(j, group): (usize, &[u32])| Sends::new(constants, first + j, &in_whole(first, group));
     let all: Vec<Sends> = groups.iter().enumerate().map(of_user).collect::<Option<_>>()?;
-    // `user` is a number in the whole network.
+    // `user` is a number in the whole graph.
     let first_of = |sender: usize, user: usize| {
         let local = user.checked_sub(first).map(|user| user as u32);
         let place = local.and_then(|user| groups.row(sender).binary_search(&user).ok());

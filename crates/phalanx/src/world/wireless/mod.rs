@@ -132,7 +132,7 @@ impl Wireless {
         &self.constants
     }
 
-    /// The network that `spec` describes.
+    /// The wireless network that `spec` describes.
     pub fn new(spec: &WirelessSpec) -> Result<Self> {
         let constants = Constants::new(spec)?;
         let grid = constants.grid;

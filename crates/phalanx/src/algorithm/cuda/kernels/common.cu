@@ -6,8 +6,8 @@ typedef PAIR_TYPE pair_t;
 #define ACTION_OF(pair) ((u32)(pair) >> STATE_BITS)
 #define PAIR(state, action) ((pair_t)((state) | (action) << STATE_BITS))
 
-// Where several ranks have a part of the network each, some agents here are ghosts: copies of agents that another
-// rank owns. Draws are keyed by numbers in the whole network.
+// Where several ranks have a part of the graph each, some agents here are ghosts: copies of agents that another
+// rank owns. Draws are keyed by numbers in the whole graph.
 #if HAS_GHOSTS
 #define IS_OWN(agent) ((agent) < AGENTS && run->is_own[agent])
 #define AGENT_ID(agent) (run->agent_ids[agent])

@@ -18,7 +18,7 @@ use crate::neural::{Loss, OptimizerKind};
 pub struct Samples {
     /// Agents here.
     pub agents: usize,
-    /// Agents of the whole network.
+    /// Agents of the whole graph.
     pub total: usize,
     /// B and H.
     pub batch: usize,
@@ -50,24 +50,24 @@ pub struct NetworkCritic {
     reader: Networks,
     rule: NeuralCriticSettings,
     samples: Samples,
-    /// Of every network: its agent, its place among the agent's, where its parameters begin. Those of own
-    /// agents come first, and those are as many as learn here.
+    /// Of every neural network: its agent, its place among the agent's, where its parameters begin. Those of
+    /// own agents come first, and those are as many as learn here.
     agents: Vec<u32>,
     slots: Vec<u32>,
     starts: Vec<u64>,
     learners: usize,
-    /// Where the parameters of every agent's networks begin, and where the last one's end.
+    /// Where the parameters of every agent's neural networks begin, and where the last one's end.
     agent_starts: Vec<u64>,
     most_slots: usize,
     /// Of every agent and neighbour: the agent's place in the neighbour's group, entry by entry.
     own_places: Vec<u32>,
     most_members: usize,
-    /// Blocks that share the values of one network.
+    /// Blocks that share the values of one neural network.
     parts: usize,
 }
 
 impl NetworkCritic {
-    /// `states[i]` is the number of agent i's states; the networks of agents in `own` learn.
+    /// `states[i]` is the number of agent i's states; the neural networks of agents in `own` learn.
     pub fn new(
         critic: &NeuralCritic,
         samples: Samples,
@@ -146,12 +146,12 @@ impl NetworkCritic {
         (self.rule.passes * transitions.div_ceil(self.rule.minibatch)) as u64
     }
 
-    /// Parameters of all networks.
+    /// Parameters of all neural networks.
     fn parameters(&self) -> usize {
         self.agent_starts[self.agent_starts.len() - 1] as usize
     }
 
-    /// Values of so many networks.
+    /// Values of so many neural networks.
     fn values_of(&self, which: usize, networks: usize) -> Launch {
         Launch {
             kernel: "critic_values",
@@ -277,12 +277,12 @@ impl CardCritic for NetworkCritic {
     }
 }
 
-/// Threads of a block that learns, and its samples at a time; fewer where networks are large.
+/// Threads of a block that learns, and its samples at a time; fewer where neural networks are large.
 const LEARN: [usize; 2] = [256, 64];
 const LEARN_LARGE: [usize; 2] = [256, 16];
 
 /// The same where values are asked for: the more warps read one copy of the weights, the better. Where
-/// networks are few, samples are spread over all multiprocessors.
+/// neural networks are few, samples are spread over all multiprocessors.
 const MANY_READ: [usize; 2] = [512, 64];
 const FEW_READ: [usize; 2] = [256, 16];
 

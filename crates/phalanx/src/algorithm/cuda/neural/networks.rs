@@ -9,7 +9,7 @@ use crate::neural::Net;
 use crate::policy::observation::ObservationEncoder;
 use crate::world::ViewTable;
 
-/// The part of an algorithm whose networks they are.
+/// The part of an algorithm whose neural networks they are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Owner {
     /// Critics.
@@ -20,7 +20,7 @@ pub enum Owner {
     Policy,
 }
 
-/// How a block works on a network.
+/// How a block works on a neural network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BlockSizes {
     /// Threads, a multiple of 32.
@@ -74,7 +74,8 @@ impl std::fmt::Display for Unfit {
 }
 
 impl Networks {
-    /// Of the networks `nets`, which read what `encoders` say; `states[m]` is the number of agent m's states.
+    /// Of the neural networks `nets`, which read what `encoders` say; `states[m]` is the number of agent m's
+    /// states.
     pub fn new(
         owner: Owner,
         nets: &[Net],

@@ -39,7 +39,7 @@ impl NetworkPolicy {
             }
         }
         // A block for every multiprocessor, but not for fewer samples than a warp or two takes.
-        // Sums have the order of blocks, so these do not depend on how agents are shared out over ranks.
+        // Sums have the order of blocks, so these do not depend on how agents are partitioned over ranks.
         let blocks = gpu.multiprocessors() / samples.total;
         let parts = |count: usize| blocks.clamp(1, count.div_ceil(16).max(1));
         Ok(NetworkPolicy {

@@ -1,5 +1,5 @@
-//! Do kernels of networks compute what the processor's own code computes? In the emulation, or on a card with
-//! `PHALANX_DEVICE=cuda`.
+//! Do kernels of neural networks compute what the processor's own code computes? In the emulation, or on a
+//! card with `PHALANX_DEVICE=cuda`.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ const BATCH: usize = 3;
 const HORIZON: usize = 7;
 const STATE_BITS: u32 = 4;
 
-/// A world, and everything that kernels of networks read.
+/// A world, and everything that kernels of neural networks read.
 struct Setting {
     world: Box<dyn World>,
     problem: Problem,
@@ -163,7 +163,7 @@ fn by_entry<T: Copy + Default>(rows: usize, n: usize, value: impl Fn(usize, usiz
 }
 
 impl Setting {
-    /// What the rest of Algorithm 1 gives to networks.
+    /// What the rest of Algorithm 1 gives to neural networks.
     fn layout(&self) -> Layout {
         let (n, world) = (self.samples.agents, &*self.world);
         let (q, g) = (world.graph().neighbourhoods(1), world.graph().neighbourhoods(self.kappa_g));
@@ -289,7 +289,7 @@ enum Device {
     Card,
 }
 
-/// How far a network's value may be off, whose size is about 1.
+/// How far a neural network's value may be off, whose size is about 1.
 const VALUE: f64 = 1e-5;
 
 impl Device {
@@ -316,8 +316,8 @@ impl Device {
         off <= most && (!are_moments || off_squares.sqrt() <= self.tolerance() * squares.sqrt())
     }
 
-    /// Of several agents. A unit of a network is on or off: where its input is next to 0, numbers of 16
-    /// bits may tell the wrong one, which changes slopes as a whole. One agent may be off for that reason.
+    /// Of several agents. A unit of a neural network is on or off: where its input is next to 0, numbers of
+    /// 16 bits may tell the wrong one, which changes slopes as a whole. One agent may be off for that reason.
     fn close(self, found: &[f32], expected: &Ragged<f32>, what: &str) {
         let (offsets, expected) = (expected.offsets(), expected.data());
         assert_eq!(found.len(), expected.len(), "{what}");

@@ -1,4 +1,4 @@
-//! Temporal differences with a target network: how the networks of one agent and utility learn.
+//! Temporal differences with a target network: how the neural networks of one agent and utility learn.
 
 use super::super::CriticInput;
 use super::NeuralCriticSettings;
@@ -25,7 +25,7 @@ pub struct LearnerScratch {
     order: Vec<u32>,
 }
 
-/// One agent's networks of one utility: one, or twins.
+/// One agent's neural networks of one utility: one, or twins.
 pub struct Learner<'a> {
     pub rule: &'a NeuralCriticSettings,
     pub encoder: &'a ObservationEncoder,
@@ -66,8 +66,8 @@ impl LearnerScratch {
         shuffle(rule.passes, now.size, &mut sequence, order);
     }
 
-    /// Agent j's shadow rewards of a utility along the trajectories; of all utilities at once where networks
-    /// are merged.
+    /// Agent j's shadow rewards of a utility along the trajectories; of all utilities at once where neural
+    /// networks are merged.
     pub fn write_rewards(
         &mut self,
         j: usize,
@@ -167,7 +167,7 @@ impl Learner<'_> {
     }
 }
 
-/// The value of one network, or the smaller of two.
+/// The value of one neural network, or the smaller of two.
 pub fn least<'w>(
     net: &Net,
     twins: impl Iterator<Item = &'w [f32]>,
@@ -180,7 +180,7 @@ pub fn least<'w>(
     }
 }
 
-/// Keeps the smaller of what is there and other values; those of the first network as they are.
+/// Keeps the smaller of what is there and other values; those of the first neural network as they are.
 pub fn keep_least(values: &mut Vec<f32>, others: &[f32], is_first: bool) {
     if is_first {
         values.clear();

@@ -39,8 +39,8 @@ impl NeuralCritic {
         }
     }
 
-    /// Values of agent j's networks for the inputs in `scratch`, weighed by μ^{t+1} and summed over the
-    /// utilities that count: written over `out`.
+    /// Values of agent j's neural networks for the inputs in `scratch`, weighed by μ^{t+1} and summed over
+    /// the utilities that count: written over `out`.
     fn weighed(&self, j: usize, constraints: bool, scratch: &mut ValueScratch, out: &mut [f64]) {
         let ValueScratch { inputs, tape, values, .. } = scratch;
         let (net, row) = (&self.bank.nets[j], self.bank.weights.row(j));

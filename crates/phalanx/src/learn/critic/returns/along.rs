@@ -1,4 +1,4 @@
-//! What an agent earned along a batch, against what its network had expected.
+//! What an agent earned along a batch, against what its neural network had expected.
 
 use crate::learn::gae;
 use crate::learn::shadow::{Signals, reward_column};
@@ -14,7 +14,7 @@ pub(super) struct Along<'a> {
     pub signals: &'a Signals,
     /// What happened.
     pub batch: &'a [Trajectory],
-    /// What its network says, `[sample][utility]`; every step of the batch is a sample.
+    /// What its neural network says, `[sample][utility]`; every step of the batch is a sample.
     pub values: &'a [f32],
     /// 1 + m_j.
     pub utilities: usize,
@@ -29,7 +29,8 @@ pub(super) struct Columns {
 
 impl Along<'_> {
     /// Writes the advantages of a utility, `[trajectory][step]`, and its λ-returns into `targets`, `[sample]
-    /// [utility]`. The network's outputs are worth `size` each. Returns the sum of the squared λ-returns.
+    /// [utility]`. The neural network's outputs are worth `size` each. Returns the sum of the squared
+    /// λ-returns.
     pub fn advantages(
         &self,
         utility: usize,
@@ -76,7 +77,7 @@ pub(super) fn advance_squares(squares: f64, begun: bool, found: f64, count: f64)
     kept * squares + (1.0 - kept) * found / count
 }
 
-/// What a network's outputs are multiplied by.
+/// What a neural network's outputs are multiplied by.
 pub(super) fn scale(squares: f64) -> f64 {
     squares.sqrt().max(1e-6)
 }

@@ -1,4 +1,4 @@
-//! One network of values for all agents of a kind.
+//! One neural network of values for all agents of a kind.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -28,15 +28,16 @@ use crate::policy::{KINDS_KEY, PlaceEncoder, Reads};
 use crate::world::Trajectory;
 use crate::{Error, Ragged, Result};
 
-/// [`Returns`](super::Returns) whose networks agents of a kind share. A network reads of an agent's κ_q-hop
-/// neighbourhood what the network of a shared policy would, and has one output per utility.
+/// [`Returns`](super::Returns) whose neural networks agents of a kind share. A neural network reads of an
+/// agent's κ_q-hop neighbourhood what the neural network of a shared policy would, and has one output per
+/// utility.
 ///
 /// A gradient step takes a minibatch of every agent and follows the mean of their gradients. Gradients are
 /// summed up exactly, so that neither threads nor processes change a bit. Values are learnt in units of the
 /// running size of the returns of the whole kind.
 pub struct SharedReturns {
     encoders: Vec<PlaceEncoder>,
-    /// One network per kind.
+    /// One neural network per kind.
     bank: Bank,
     /// Agents of each kind in the whole graph.
     members: Vec<f64>,
@@ -68,7 +69,7 @@ struct Learner {
     sequence: Sequence,
 }
 
-/// What one network looks like: the numbers that it reads and gives.
+/// What one neural network looks like: the numbers that it reads and gives.
 type Sizes = [usize; 2];
 
 impl SharedReturns {
@@ -226,7 +227,7 @@ impl SharedReturns {
         Ok(gradient)
     }
 
-    /// One step of every kind's network down its gradient.
+    /// One step of every kind's neural network down its gradient.
     fn descend(&mut self, gradient: &[f64], training: &mut Training) {
         let (kinds, offsets) = (self.bank.nets.len(), self.bank.weights.offsets().to_vec());
         let (descent, number) = (self.rule.descent, self.steps);
@@ -295,8 +296,8 @@ fn order_place(iteration: usize) -> Place {
     Place { purpose: Purpose::CriticOrder, iteration: iteration as u32, trajectory: 0 }
 }
 
-/// What the networks of all kinds look like, from the kind, number and sizes of every agent; `[0, 0]` for
-/// kinds without agents here.
+/// What the neural networks of all kinds look like, from the kind, number and sizes of every agent; `[0, 0]`
+/// for kinds without agents here.
 fn sizes_of_kinds(kinds: usize, agents: impl Iterator<Item = (usize, u32, Sizes)>) -> Result<Vec<Sizes>> {
     let mut known: Vec<Option<(u32, Sizes)>> = vec![None; kinds];
     for (kind, id, sizes) in agents {

@@ -18,7 +18,7 @@ pub fn numbers(policies: &Policies) -> usize {
     policies.agents.iter().map(own).chain(networks).sum()
 }
 
-/// The most numbers that go into a layer of a network, or come out of it.
+/// The most numbers that go into a layer of a neural network, or come out of it.
 pub fn widest(policies: &Policies) -> usize {
     let of_network = |network: &Network| {
         let rows = network.row_layer.as_ref().map_or(0, |layer| network.rows * layer.biases.len());
@@ -79,7 +79,7 @@ const MEMBER_TYPE: &str = "struct member {
 };
 ";
 
-/// An array with an entry a line; nothing if there are none, which C does not know.
+/// An array with one entry per line; nothing if there are none, which C does not know.
 fn array(text: &mut String, kind: &str, name: &str, entries: &[String]) {
     if !entries.is_empty() {
         let _ = writeln!(text, "static const {kind} {name}[] = {{\n    {}\n}};\n", entries.join(",\n    "));
@@ -92,7 +92,7 @@ fn list(numbers: &[impl Debug]) -> String {
     numbers.join(", ")
 }
 
-/// All parameters of a network: row layer, embedding, layers, each layer's weights before its biases.
+/// All parameters of a neural network: row layer, embedding, layers, each layer's weights before its biases.
 fn parameters(network: &Network) -> Vec<f32> {
     let layer = |layer: &Layer| [layer.weights.concat(), layer.biases.clone()].concat();
     let mut all = network.row_layer.as_ref().map(layer).unwrap_or_default();
@@ -101,7 +101,7 @@ fn parameters(network: &Network) -> Vec<f32> {
     all
 }
 
-/// The parameters of a network, and where its layers find theirs.
+/// The parameters of a neural network, and where its layers find theirs.
 fn network_arrays(text: &mut String, number: usize, network: &Network) {
     const PER_LINE: usize = 8;
     let parameters = parameters(network);

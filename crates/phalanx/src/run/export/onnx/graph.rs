@@ -21,9 +21,9 @@ pub const OUTPUT: &str = "probabilities";
 /// The only input of a model.
 #[derive(Debug, Clone, Copy)]
 pub enum Input {
-    /// `states`: so many whole numbers a sample.
+    /// `states`: so many whole numbers per sample.
     States(usize),
-    /// `numbers`: so many numbers a sample, in single precision.
+    /// `numbers`: so many numbers per sample, in single precision.
     Numbers(usize),
 }
 

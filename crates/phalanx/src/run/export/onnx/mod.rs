@@ -1,4 +1,4 @@
-//! Policies as models of ONNX, one file for each agent, or for each network that agents share.
+//! Policies as models of ONNX, one file for each agent, or for each neural network that agents share.
 
 mod graph;
 mod linear;
@@ -19,7 +19,7 @@ pub const ENDING: &str = ".onnx";
 /// Files that a folder should hold at most.
 const MOST_FILES: usize = 10_000;
 
-/// One model for each agent; agents that share a network share its model.
+/// One model for each agent; agents that share a neural network share its model.
 pub fn files(policies: &Policies) -> Result<Vec<File>> {
     let mut users = vec![0; policies.networks.len()];
     for agent in &policies.agents {
