@@ -383,7 +383,8 @@ fn routes_without_a_way_are_found() {
     value[0]["route"] = json!([route[1], route[0]]);
     let demand = Arc::new(Demand::read(&value.to_string(), &network).unwrap());
     let message = demand.require_routes(&network).unwrap_err().to_string();
-    assert!(message.starts_with("route: flow_0: there is no way from road"), "{message}");
+    let pair = format!("from road {} to road {}", route[1], route[0]);
+    assert_eq!(message, format!("flow: line 1: flow_0: route: there is no way {pair}"));
     // Its first vehicle vanishes, all others drive.
     let mut simulation =
         Simulation::new(network, demand, Settings { own_program: true, ..Settings::default() }).unwrap();
@@ -477,4 +478,30 @@ fn states_with_a_forged_checksum_are_refused_or_run() {
         }
     }
     assert!(run > 100, "{run}");
+}
+
+#[test]
+fn flows_without_a_way_stay_off_after_a_reset() {
+    let (roadnet, flow) = texts("one");
+    let network = Arc::new(Network::read(&roadnet).unwrap());
+    let mut value: Value = serde_json::from_str(&flow).unwrap();
+    let route = value[0]["route"].as_array().unwrap().clone();
+    let mut with_way = value[0].clone();
+    with_way["startTime"] = json!(1);
+    value[0]["route"] = json!([route[1], route[0]]);
+    value[0]["startTime"] = json!(0);
+    let flows = json!([value[0], with_way]).to_string();
+    let demand = Arc::new(Demand::read(&flows, &network).unwrap());
+    let first_priority = |is_reset: bool| {
+        let mut simulation = Simulation::new(network.clone(), demand.clone(), Settings::default()).unwrap();
+        simulation.step();
+        if is_reset {
+            simulation.reset(false);
+            simulation.step();
+        }
+        simulation.step();
+        simulation.vehicles().next().unwrap().priority
+    };
+    // The vehicle that vanishes draws random numbers once, and not again after the reset.
+    assert_eq!(first_priority(true), first_priority(false));
 }

@@ -103,6 +103,9 @@ proptest! {
         is_irregular: bool,
         seed: u32,
     ) {
+        // Six lanes need more room than a short road leaves where junctions are shifted as far as ever allowed.
+        let room = 0.5 - (4.0 * lanes as f64 + 3.5) / f64::min(length, 150.0);
+        let shift = f64::min(shift, room);
         let town = TownSettings {
             rows,
             columns,
@@ -132,6 +135,12 @@ fn settings_out_of_range_are_named() {
     assert_eq!(
         message(TownSettings { turning: [0.0; 3], ..town() }),
         "turning: must be from 0.000001 to 3000000, is 0"
+    );
+    let irregular = Some(Irregular { missing: 0.0, shift: 0.3 });
+    assert_eq!(
+        message(TownSettings { lanes: 6, lengths_east: vec![100.0], irregular, ..town() }),
+        "shift: with roads of 100 m and 6 lanes, junctions come too near to each other; allowed is up to 0.22, \
+         or fewer lanes or longer roads"
     );
     assert_eq!(
         message(TownSettings { rows: 100, columns: 100, seconds: 1_000_000, ..town() }),

@@ -20,9 +20,10 @@ pub struct TrafficArgs {
     /// junctions: the flows, CityFlow's flow.json.
     #[arg(long, value_name = "FILE.json")]
     flow: Option<PathBuf>,
-    /// junctions: seed of the engine, which orders vehicles and chooses first lanes [default: 0].
-    #[arg(long)]
-    seed: Option<u32>,
+    /// junctions: seed of the engine, which orders vehicles and chooses first lanes; negative ones count as in
+    /// CityFlow [default: 0].
+    #[arg(long, allow_negative_numbers = true, value_parser = clap::value_parser!(i64).range(i64::from(i32::MIN)..=i64::from(u32::MAX)))]
+    seed: Option<i64>,
     /// junctions: seconds per step [default: 1].
     #[arg(long, value_name = "DT")]
     interval: Option<f64>,
@@ -51,8 +52,9 @@ impl TrafficArgs {
     /// Whether anything of it was given.
     pub fn is_given(&self) -> bool {
         let files = [&self.roadnet, &self.flow, &self.phases];
-        let numbers = [self.seed, self.steps, self.reset_at];
+        let numbers = [self.steps, self.reset_at];
         files.iter().any(|file| file.is_some())
+            || self.seed.is_some()
             || numbers.iter().any(Option::is_some)
             || self.interval.is_some()
             || self.own_program
@@ -81,7 +83,8 @@ impl TrafficArgs {
         };
         let settings = Settings {
             interval: self.interval.unwrap_or(1.0),
-            seed: self.seed.unwrap_or(0),
+            // The generator takes the bits of a 32-bit number, with a sign or without.
+            seed: self.seed.unwrap_or(0) as u32,
             own_program: self.own_program,
         };
         let mut simulation = Simulation::new(network, demand, settings).map_err(named_flag)?;

@@ -15,7 +15,7 @@ pub(super) fn read(text: &str, network: &Network) -> Result<Demand> {
     };
     let roads: HashMap<&str, usize> =
         network.roads().iter().enumerate().map(|(index, road)| (road.id.as_str(), index)).collect();
-    let (mut flows, mut ignored_time) = (Vec::with_capacity(entries.len()), None);
+    let (mut flows, mut lines, mut ignored_time) = (Vec::with_capacity(entries.len()), Vec::new(), None);
     for (index, entry) in entries.iter().enumerate() {
         let place = format!("flow_{index}");
         let item = Item::new(entry, Source::Flow, &place)?;
@@ -24,9 +24,10 @@ pub(super) fn read(text: &str, network: &Network) -> Result<Demand> {
             return Err(item.error(what));
         }
         flows.push(flow);
+        lines.push(entry.line);
         ignored_time = ignored_time.or_else(|| ignored(item));
     }
-    Ok(Demand { ignored_time, ..Demand::with_checked(flows, network)? })
+    Ok(Demand { ignored_time, lines, ..Demand::with_checked(flows, network)? })
 }
 
 fn read_flow(item: Item<'_>, roads: &HashMap<&str, usize>) -> Result<Flow> {

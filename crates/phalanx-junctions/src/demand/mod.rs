@@ -5,7 +5,7 @@ mod route;
 mod schedule;
 
 use crate::error::out_of_range;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, Source};
 use crate::network::Network;
 use route::{RouteFinder, Routes};
 use std::collections::HashMap;
@@ -135,6 +135,8 @@ pub struct Demand {
     pub(crate) routes: Routes,
     /// The first time in the file that is not written as an integer, and what to do about it.
     ignored_time: Option<Error>,
+    /// Lines of the file in which the flows begin; none for flows that were made in the program.
+    lines: Vec<usize>,
     /// Flows by the time at which they start.
     pub(crate) by_start: Vec<u32>,
     /// Fingerprint of the network that it is for.
@@ -190,8 +192,8 @@ impl Demand {
         }
         let mut by_start: Vec<u32> = (0..flows.len() as u32).collect();
         by_start.sort_by_key(|&flow| flows[flow as usize].start_time);
-        let (network, routes) = (network.fingerprint, finder.finish());
-        Ok(Self { flows, kinds, flow_kind, flow_route, routes, ignored_time: None, by_start, network })
+        let (network, routes, lines) = (network.fingerprint, finder.finish(), Vec::new());
+        Ok(Self { flows, kinds, flow_kind, flow_route, routes, ignored_time: None, lines, by_start, network })
     }
 
     /// The flows in the order of the file.
@@ -210,16 +212,22 @@ impl Demand {
     /// The first flow without a way.
     pub fn require_routes(&self, network: &Network) -> Result<()> {
         let Some(flow) = self.flow_route.iter().position(Option::is_none) else { return Ok(()) };
-        let id = |&road: &usize| network.roads().get(road).map_or("?", |road| road.id.as_str());
-        let roads: Vec<_> = self.flows[flow].route.iter().map(id).collect();
-        let what = match roads.as_slice() {
-            [road] => format!("a route needs two roads, has {road:?} only"),
-            [first, .., last] => {
-                format!("there is no way from road {first:?} to {last:?} over the roads named")
+        let id = |road: usize| network.roads().get(road).map_or("?", |road| road.id.as_str());
+        let route = &self.flows[flow].route;
+        let what = match RouteFinder::new(network).gap(route) {
+            Some([from, to]) => format!("there is no way from road {:?} to road {:?}", id(from), id(to)),
+            None => {
+                format!(
+                    "needs two different roads, has {:?} only",
+                    route.first().map_or("", |&road| id(road))
+                )
             }
-            [] => "the route is empty".into(),
         };
-        Err(Error::setting("route", format!("flow_{flow}: {what}")))
+        let place = format!("flow_{flow}: route");
+        Err(match self.lines.get(flow) {
+            Some(&line) => Error::Content { source_file: Source::Flow, line, place, what },
+            None => Error::setting("flows", format!("{place}: {what}")),
+        })
     }
 
     /// Refuses times that are not written as integers: CityFlow ignores them without a word, so that such a

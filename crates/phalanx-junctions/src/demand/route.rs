@@ -38,6 +38,8 @@ pub(super) struct RouteFinder<'a> {
     routes: Routes,
     by_anchors: HashMap<Vec<usize>, Option<u32>>,
     by_ends: HashMap<(usize, usize), Option<Vec<u32>>>,
+    /// Roads in `by_ends`.
+    remembered: usize,
     by_roads: HashMap<(u32, u32, u32), u32>,
     /// Roads to which some link leads, per road.
     neighbours: Vec<Vec<u32>>,
@@ -50,6 +52,7 @@ impl<'a> RouteFinder<'a> {
             routes: Routes::default(),
             by_anchors: HashMap::new(),
             by_ends: HashMap::new(),
+            remembered: 0,
             by_roads: HashMap::new(),
             neighbours: neighbours(network),
         }
@@ -77,17 +80,29 @@ impl<'a> RouteFinder<'a> {
         let mut path = vec![first as u32];
         for pair in anchors.windows(2) {
             if pair[0] != pair[1] {
-                let find = || shortest_path(pair[0], pair[1], self.network, &self.neighbours);
+                let find = || {
+                    let found = shortest_path(pair[0], pair[1], self.network, &self.neighbours);
+                    self.remembered += found.as_ref().map_or(0, Vec::len);
+                    found
+                };
                 let between = self.by_ends.entry((pair[0], pair[1])).or_insert_with(find);
                 let Some(between) = between else { return Ok(None) };
                 path.extend(&*between);
-                if self.routes.path.len() + path.len() > MOST_ROADS {
+                if (self.routes.path.len() + path.len()).max(self.remembered) > MOST_ROADS {
                     let what = format!("their different routes have more than {MOST_ROADS} roads together");
                     return Err(Error::setting("flows", what));
                 }
             }
         }
         Ok((path.len() > 1).then_some(path))
+    }
+
+    /// The first two roads that follow each other in `anchors` and have no way between them.
+    pub fn gap(&self, anchors: &[usize]) -> Option<[usize; 2]> {
+        let pairs = anchors.windows(2).map(|pair| [pair[0], pair[1]]).filter(|pair| pair[0] != pair[1]);
+        let has_way =
+            |[from, to]: [usize; 2]| shortest_path(from, to, self.network, &self.neighbours).is_some();
+        pairs.into_iter().find(|&pair| !has_way(pair))
     }
 
     fn add(&mut self, path: &[u32]) -> u32 {

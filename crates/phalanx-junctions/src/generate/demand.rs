@@ -6,11 +6,11 @@ use super::town::{SIDES, Town, opposite, uniform};
 use crate::demand::VehicleKind;
 use crate::random::MersenneTwister;
 
-/// A vehicle that is still in town after this many junctions per row and column stays on the road it is on.
+/// The route of a vehicle that is still in town after this many junctions per row and column ends there.
 const LONGEST: usize = 4;
 
 pub(super) fn text(town: &Town, settings: &TownSettings) -> String {
-    // A stream of its own: removing roads does not change who starts when.
+    // A stream of its own: the demand does not depend on how many numbers the roads took.
     let mut random = MersenneTwister::new(settings.seed ^ 0x5eed_f10e);
     let vehicle = vehicle_text(settings.speed_limit);
     let mut entries = Vec::new();

@@ -6,6 +6,7 @@ mod town;
 
 use crate::error::out_of_range;
 use crate::error::{Error, Result};
+use crate::network::SHORTEST_LANE;
 use town::Town;
 
 /// A road network and its flows as texts of CityFlow's files.
@@ -119,6 +120,18 @@ impl TownSettings {
             if !(least..=most).contains(&value) {
                 return Err(Error::setting(key, out_of_range(value, least, most)));
             }
+        }
+        let shortest =
+            self.lengths_east.iter().chain(&self.lengths_north).copied().fold(f64::INFINITY, f64::min);
+        let needed = 2.0 * roadnet::width(self.lanes) + SHORTEST_LANE;
+        if (1.0 - 2.0 * irregular.shift) * shortest < needed {
+            let most = (100.0 * (1.0 - needed / shortest) / 2.0).floor().max(0.0) / 100.0;
+            let what = format!(
+                "with roads of {shortest} m and {} lanes, junctions come too near to each other; allowed is up to \
+                 {most}, or fewer lanes or longer roads",
+                self.lanes
+            );
+            return Err(Error::setting("shift", what));
         }
         let entrances = 2 * (self.rows + self.columns);
         let vehicles = entrances as f64 * f64::from(self.seconds) * self.vehicles_per_hour / 3600.0;

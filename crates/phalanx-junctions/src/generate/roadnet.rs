@@ -11,6 +11,11 @@ const NORTH: usize = 1;
 const WEST: usize = 2;
 const SOUTH: usize = 3;
 
+/// Width of an intersection of roads with so many lanes.
+pub(super) fn width(lanes: usize) -> f64 {
+    LANE_WIDTH * lanes as f64 + 3.0
+}
+
 /// A way through a junction: from the arm on side `from` to the arm on side `to`.
 struct Turning {
     from: usize,
@@ -104,7 +109,7 @@ fn signals(town: &Town, node: &Node, settings: &TownSettings) -> String {
     let links: Vec<_> = turnings.iter().map(|turning| road_link(town, node, turning, settings)).collect();
     let phases: Vec<_> = (0..9).map(|phase| light_phase(phase, &turnings, node)).collect();
     let indices: Vec<_> = (0..turnings.len()).map(|index| index.to_string()).collect();
-    let width = LANE_WIDTH * settings.lanes as f64 + 3.0;
+    let width = width(settings.lanes);
     let (links, phases, indices) = (links.join(",\n"), phases.join(",\n"), indices.join(", "));
     format!(
         r#", "width": {width},

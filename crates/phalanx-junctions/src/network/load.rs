@@ -11,7 +11,7 @@ use std::collections::HashMap;
 /// Coordinates may go this far from the origin, in metres.
 const FARTHEST: f64 = 1e7;
 /// Lanes shorter than this make no sense, and vehicles would pass any number of them in a step.
-const SHORTEST_LANE: f64 = 1.0;
+pub(crate) const SHORTEST_LANE: f64 = 1.0;
 /// Straight pieces of links at one intersection; every pair of them is tried for a crossing.
 const MOST_PIECES: usize = 4000;
 

@@ -4,6 +4,8 @@ mod crossing;
 mod load;
 mod sort;
 
+pub(crate) use load::SHORTEST_LANE;
+
 use crate::error::{Error, Result};
 use crate::geometry::Point;
 use std::ops::Range;

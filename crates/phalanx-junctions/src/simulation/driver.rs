@@ -19,6 +19,13 @@ pub(super) fn max(x: f64, y: f64) -> f64 {
     if x > y { x } else { y }
 }
 
+/// A number of steps as the reference has it: cut off to 32 bits with a sign, and the smallest of these where
+/// it does not fit.
+#[inline(always)]
+fn whole(steps: f64) -> f64 {
+    if steps < 2_147_483_648.0 { steps.trunc() } else { -2_147_483_648.0 }
+}
+
 /// A deceleration, and what the safe speed needs of it.
 #[derive(Clone, Copy, Debug)]
 struct Brake {
@@ -163,7 +170,7 @@ impl Driver {
             return n;
         }
         let k = 2.0 * way / (v + 1e-8) / self.dt;
-        if k >= 1.0 { v - v / k.trunc() } else { v - v / k }
+        if k >= 1.0 { v - v / whole(k) } else { v - v / k }
     }
 
     /// Whether a vehicle at distance `d` from a crossing can still yield, or has left it.

@@ -192,11 +192,12 @@ impl Simulation {
     /// Back to time 0: no vehicles, first phases, flows from their start.
     ///
     /// The random numbers go on where they are, unless `reseed` is set (CityFlow's `reset` with and without
-    /// its argument).
+    /// its argument). Flows that were switched off because there is no way stay off, as in CityFlow.
     pub fn reset(&mut self, reseed: bool) {
         let mut schedule = self.state.schedule.clone();
         schedule.rewind();
         let mut start = Self::at_start(self.fixed.clone(), schedule);
+        std::mem::swap(&mut start.state.off, &mut self.state.off);
         if !reseed {
             std::mem::swap(&mut start.state.random, &mut self.state.random);
         }

@@ -116,7 +116,7 @@ impl Site {
         let point = network.intersections()[there.intersection].point;
         Ok(Site {
             entry_lanes: entry_weights(&movements),
-            yellow_green: bits(&there.phases[0].green) & judged,
+            yellow_green: bits(&there.phases[0].green),
             point: [point.x, point.y].map(|x| (x / scale) as f32),
             green,
             controlled,

@@ -75,19 +75,20 @@ struct Fixed {
     timing: Timing,
     cells: Cells,
     rules: Rules,
-    /// What keeps the rules, found when somebody asks; none if a junction cannot keep them.
-    shield: OnceLock<Option<Shield>>,
+    network: Arc<Network>,
+    /// What keeps the rules, found when somebody asks, or why a junction cannot keep them.
+    shield: OnceLock<std::result::Result<Shield, String>>,
 }
 
 impl Fixed {
-    fn shield(&self) -> Option<&Shield> {
-        let find = || Shield::new(&self.layout, self.timing, |junction| junction.to_string()).ok();
-        self.shield.get_or_init(find).as_ref()
+    fn shield(&self) -> std::result::Result<&Shield, &String> {
+        let id = |junction| self.network.junction_id(junction).to_string();
+        self.shield.get_or_init(|| Shield::new(&self.layout, self.timing, id)).as_ref()
     }
 
     /// What replaces phases that are not allowed, if rules are kept by force.
     fn mask(&self) -> Option<&Shield> {
-        if self.rules == Rules::Mask { self.shield() } else { None }
+        if self.rules == Rules::Mask { self.shield().ok() } else { None }
     }
 }
 
@@ -97,29 +98,24 @@ impl Junctions {
         settings.check()?;
         let layout = Arc::new(Layout::new(&network, settings.phases)?);
         let timing = Timing { decision: settings.decision, yellow: settings.yellow };
-        let shield = OnceLock::new();
-        if settings.rules == Rules::Mask {
-            let found = Shield::new(&layout, timing, |junction| network.junction_id(junction).to_string())?;
-            shield.get_or_init(|| Some(found));
-        }
         let channels = channels(&network, &demand, &layout);
         let graph = layout::graph(&network)?;
-        let start = Simulation::new(network, demand, Settings::default())
+        let start = Simulation::new(network.clone(), demand, Settings::default())
             .map_err(|error| Error::config("world", error.to_string()))?;
-        Ok(Junctions {
-            graph,
-            departures: Departures::new(settings, &start)?,
-            start,
-            fixed: Arc::new(Fixed {
-                format: Format::new(&layout),
-                layout,
-                timing,
-                cells: settings.cells,
-                rules: settings.rules,
-                shield,
-            }),
-            channels,
-        })
+        let fixed = Fixed {
+            format: Format::new(&layout),
+            layout,
+            timing,
+            cells: settings.cells,
+            rules: settings.rules,
+            network,
+            shield: OnceLock::new(),
+        };
+        if fixed.rules == Rules::Mask {
+            fixed.shield().map_err(|why| Error::config("world.rules", why))?;
+        }
+        let departures = Departures::new(settings, &start)?;
+        Ok(Junctions { graph, departures, start, fixed: Arc::new(fixed), channels })
     }
 }
 

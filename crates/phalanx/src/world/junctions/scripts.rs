@@ -112,9 +112,7 @@ impl Controller {
             Rule::Constant(phase) if phase >= most => {
                 return Err(format!("there is no such phase; allowed are 1 to {most}"));
             }
-            Rule::SafeCycle(_) | Rule::Shielded(_) if fixed.shield().is_none() => {
-                return Err("a junction has no order of phases that breaks no rule".into());
-            }
+            Rule::SafeCycle(_) | Rule::Shielded(_) => fixed.shield().map(|_| ()).map_err(String::clone)?,
             _ => {}
         }
         Ok(Some(Controller { fixed: fixed.clone(), rule, phases }))
@@ -135,7 +133,7 @@ impl Controller {
     fn choose(&self, junction: usize, site: &Site, numbers: Numbers<'_>) -> usize {
         let (now, count) = (numbers.phase(), self.phases.min(site.green.len()));
         let next = |is_due: bool| if is_due { (now + 1) % count } else { now };
-        let shield = || self.fixed.shield();
+        let shield = || self.fixed.shield().ok();
         match self.rule {
             Rule::Constant(phase) => phase.min(site.green.len() - 1),
             Rule::FixedTime(seconds) => next(numbers.age() >= seconds as f32),

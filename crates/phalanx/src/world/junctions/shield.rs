@@ -4,10 +4,9 @@
 //! phases in an order that breaks none for ever, a decision each. Such orders are searched for once. The next
 //! phase of the order that was found is allowed in its turn, so there is always one that is.
 
-use super::counters::{Counters, MOST_GREEN_SKIPS, MOST_PHASE_SKIPS, Timing, ones};
+use super::counters::{Counters, LONGEST_GREEN, MOST_GREEN_SKIPS, MOST_PHASE_SKIPS, Timing, ones};
 use super::layout::{Layout, MOST_MOVEMENTS, Site};
 use super::settings::MOST_PHASES;
-use crate::{Error, Result};
 
 /// Ways to go on for ever, for every junction.
 #[derive(Debug)]
@@ -33,8 +32,8 @@ struct Plan {
 type Lights = (Vec<u32>, u32, u32);
 
 impl Shield {
-    /// Fails where a junction cannot keep the rules at all.
-    pub fn new(layout: &Layout, timing: Timing, name: impl Fn(usize) -> String) -> Result<Self> {
+    /// Fails with the reason where a junction cannot keep the rules at all.
+    pub fn new(layout: &Layout, timing: Timing, name: impl Fn(usize) -> String) -> Result<Self, String> {
         let (mut known, mut plans): (Vec<Lights>, Vec<Vec<Plan>>) = Default::default();
         let mut kinds = Vec::with_capacity(layout.junctions.len());
         for (junction, site) in layout.junctions.iter().enumerate() {
@@ -48,20 +47,22 @@ impl Shield {
                 }
             };
             if plans[kind].is_empty() {
-                let message = format!(
-                    "junction {}: no order of its phases, {} in all, keeps the rules with a decision every {} s",
+                return Err(format!(
+                    "junction {}: no order of its phases, {} in all, keeps the rules with a decision every {} s \
+                     and {} s of yellow",
                     name(junction),
                     site.green.len(),
-                    timing.decision
-                );
-                return Err(Error::config("world.rules", message));
+                    timing.decision,
+                    timing.yellow
+                ));
             }
             kinds.push(kind);
         }
         Ok(Shield { timing, kinds, plans })
     }
 
-    /// The phases after which rules can still be kept, as bits; all of them where there are none any more.
+    /// The phases after which rules can still be kept, as bits. There is always one: the next of the order that
+    /// allowed the present one.
     pub fn allowed(&self, junction: usize, site: &Site, counters: &Counters) -> u32 {
         let plans = &self.plans[self.kinds[junction]];
         let phases = site.green.len();
@@ -71,6 +72,7 @@ impl Shield {
             next.broken(site).is_none() && plans.iter().any(|plan| self.fits(plan, site, &next))
         });
         let allowed = allowed.fold(0u32, |bits, phase| bits | 1 << phase);
+        debug_assert!(allowed != 0, "junction {junction} has no way to keep its rules");
         if allowed == 0 { (1 << phases) - 1 } else { allowed }
     }
 
@@ -134,9 +136,11 @@ fn plans_of(site: &Site, timing: Timing) -> Vec<Plan> {
         return Vec::new();
     }
     for_each_order(&mut (0..count as u8).collect(), 1, &mut |order| {
-        // Every phase comes with a change; in the third round counters depend on the order alone.
+        // Every phase comes with a change; in the third round counters depend on the order alone, but for lights
+        // that are never red: those are green for too long after some rounds.
+        let rounds = 3 + LONGEST_GREEN.div_ceil(count as u32 * timing.decision) as usize;
         let before = Counters { phase: order[count - 1], ..Counters::new() };
-        if keeps(site, timing, order, before, 3) {
+        if keeps(site, timing, order, before, rounds) {
             orders.push(order.to_vec());
         }
     });

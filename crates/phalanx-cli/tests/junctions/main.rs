@@ -1,7 +1,9 @@
 //! Commands about traffic: recordings of CityFlow come out in every step, and bad input gets one clear line.
 
-#[path = "../../phalanx-junctions/tests/support/mod.rs"]
+#[path = "../../../phalanx-junctions/tests/support/mod.rs"]
 mod support;
+
+mod controllers;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
