@@ -333,6 +333,27 @@ def test_traffic_is_that_of_an_evaluation():
     assert np.mean(returns) == pytest.approx(run.outcome["return"], rel=1e-6)
 
 
+def test_travel_times_are_measured():
+    world = {"town": {"grid": [1, 2]}, "phases": 1}
+    games = phalanx.vector_env("junctions", 2, max_cycles=30, **world)
+    games.reset(seed=7)
+    for _ in range(30):
+        so_far = games.measures()
+        infos = games.step([[0, 0]] * 2)[4]
+    names = list(so_far)
+    assert names == ["travel_time", "travel_time_tables", "finished", "waiting_outside", "longest_red"]
+    final = infos["final_measures"]
+    assert final.shape == (2, 5) and (final[:, names.index("finished")] >= so_far["finished"]).all()
+    assert (games.measures()["finished"] == 0).all(), "the next episodes have begun"
+    # The environment of PettingZoo plays the same, and knows the numbers after the end.
+    env = phalanx.env("junctions", max_cycles=30, **world)
+    env.reset(seed=8)
+    while env.agents:
+        env.step({agent: 0 for agent in env.agents})
+    assert list(env.measures().values()) == final[1].tolist()
+    assert env.measures()["travel_time"] > env.measures()["travel_time_tables"] > 0
+
+
 @worlds
 def test_pickles_are_new_environments(name):
     env = make(name, render_mode="rgb_array")

@@ -147,6 +147,11 @@ class WorldEnv(Remade, ParallelEnv):  # type: ignore[misc]
         state: Array = joint_state(self._games)[0]
         return state if self._has_views else state.astype(self._dtype, copy=False)
 
+    def measures(self) -> dict[str, float]:
+        """What the world measures of the episode so far, also after its end; in junctions ``travel_time``,
+        ``travel_time_tables``, ``finished``, ``waiting_outside`` and ``longest_red``."""
+        return dict(zip(self._games.measure_names, self._games.measures()[0].tolist()))
+
     def render(self) -> npt.NDArray[np.uint8] | None:
         """The present moment as ``[row, column, colour]``, if ``render_mode`` is ``"rgb_array"``. A window, ``"human"``, shows
         it after every step by itself."""

@@ -5,7 +5,7 @@ copies in one call and needs NumPy only. Both take the name of a world (``"line"
 ``"platoon"``, ``"epidemic"``, ``"junctions"``), a preset, a TOML file or a dict, and the keys of ``[world]`` as arguments.
 
 Agents see their κ-hop neighbourhood, themselves among it, in ascending order: local states, or in pistonball, platoon and
-junctions what the library's own networks read.
+junctions what the library's own neural networks read.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def env(
 
     Arguments:
         source: a world (``"line"``, ``"wireless"``, ``"pistonball"``, ``"platoon"``, ``"epidemic"``, ``"junctions"``), the name of a preset, a TOML
-            file, a dict like one, or a :class:`phalanx.World` of one's own. A world's name stands for its recommended preset (``"epidemic"`` with ``n`` but no
+            file, a dict like one, or your own :class:`phalanx.World`. A world's name stands for its recommended preset (``"epidemic"`` with ``n`` but no
             ``network`` for ``"epidemic-grid"``, as the other one brings its people along).
         kappa: how many hops an agent sees; by default as configured.
         max_cycles: steps after which an episode is cut; by default the configured ``horizon``, in pistonball 125, in junctions an hour.
@@ -91,6 +91,8 @@ def env(
     >>> observations, rewards, terminations, truncations, infos = town.step({agent: 2 for agent in town.agents})
     >>> infos["junction_0"]["waiting"], infos["junction_0"]["starvation"]  # among other channels
     (0.0, 0.0)
+    >>> sorted(town.measures())
+    ['finished', 'longest_red', 'travel_time', 'travel_time_tables', 'waiting_outside']
     >>> town.render().shape, town.max_cycles
     ((673, 884, 3), 360)
     """
@@ -283,7 +285,8 @@ class VectorEnv(Remade):
 
         A copy whose episode ended begins the next one in the same step: its observations are already those of the new
         start, while rewards, terminations and truncations are those of the end. Only then ``infos["finished"]`` has the
-        numbers of these copies, and ``infos["final_observations"]`` what their agents saw last, in the same order; the same
+        numbers of these copies, and ``infos["final_observations"]`` what their agents saw last, in the same order, and in
+        worlds with :meth:`measures` ``infos["final_measures"]`` those of the episodes that ended, ``[finished, measure]``; the same
         as Gymnasium has it is ``infos["final_obs"]``, with a row per copy, and ``infos["_final_obs"]``, which of them count.
         """
         observations, channels, terminations, truncations = self._games.step(self._checked(actions))
@@ -298,6 +301,8 @@ class VectorEnv(Remade):
             infos["final_obs"] = np.zeros_like(observations)
             infos["final_obs"][finished] = observations[finished]
             infos["_final_obs"] = terminations | truncations
+            if self._games.measure_names:
+                infos["final_measures"] = self._games.measures()[finished]
             self._starts.begin(finished)
             observations[finished] = self._shown(self._games.observe(finished))
         return observations, rewards, terminations, truncations, infos
@@ -306,6 +311,11 @@ class VectorEnv(Remade):
         """Everything there is: local states ``[copy, agent]``; in pistonball y of every piston, then x, y, vx, vy, angle
         and angular velocity of the ball, in platoon and junctions what agents share, as ``[copy, number]``."""
         return joint_state(self._games)
+
+    def measures(self) -> dict[str, Array]:
+        """What the world measures of the present episodes so far, ``[copy]`` each; in junctions ``travel_time``,
+        ``travel_time_tables``, ``finished``, ``waiting_outside`` and ``longest_red``."""
+        return dict(zip(self._games.measure_names, self._games.measures().T))
 
     def render(self) -> Array:
         """The present moment of the first copy as ``[row, column, colour]``."""
@@ -345,7 +355,7 @@ class Starts:
         self._copies = copies
         #: The seed of the first copy.
         self.seed: int | None = None
-        #: Generators of pistonball, one a copy.
+        #: Generators of pistonball, one per copy.
         self.generators: list[np.random.Generator] = []
         self._seeds = np.zeros(copies, dtype=np.uint64)
         self._episodes = np.zeros(copies, dtype=np.uint64)
@@ -443,8 +453,8 @@ def make_games(
             # In place of the preset's town, and of its departures: those of the files count.
             world["kind"] = source
         decision = world.get("decision", _DECISION if has_files else None)
-        if max_cycles is None and type(decision) is int and decision > 0:
-            max_cycles = max(3600 // decision, 1)
+        if max_cycles is None and isinstance(decision, (int, np.integer)) and decision > 0:
+            max_cycles = max(3600 // int(decision), 1)
     if isinstance(source, str):
         source = _PRESETS.get(source, source)
         if "n" in world and network is None:

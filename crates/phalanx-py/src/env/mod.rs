@@ -312,6 +312,18 @@ impl Games {
         self.array(py, self.shared_size(), |copy| Ok(&copy.shared))
     }
 
+    /// Names of what the world measures of an episode.
+    #[getter]
+    fn measure_names(&self) -> Vec<&'static str> {
+        self.world.measures().to_vec()
+    }
+
+    /// What it measures of the episodes so far, `[copy][measure]`.
+    fn measures<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        self.check_begun()?;
+        self.array(py, self.world.measures().len(), |copy| Ok(copy.measures(&*self.world)))
+    }
+
     /// y of every piston, then x, y, vx, vy, angle and ω of the ball, `[copy][number]`.
     fn physics<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
         self.check_begun()?;

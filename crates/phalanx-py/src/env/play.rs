@@ -157,6 +157,15 @@ impl Play {
         }
     }
 
+    /// What the world measures of the episode so far; no number before it has begun.
+    pub fn measures(&self, world: &dyn World) -> Vec<f64> {
+        let mut found = vec![f64::NAN; world.measures().len()];
+        if let Motion::Joint(_, _, episode) = &self.motion {
+            episode.measures(&mut found);
+        }
+        found
+    }
+
     /// The action in double precision that does to `piston` what `action` does.
     pub fn in_single_precision(&self, piston: usize, action: f32) -> f64 {
         match &self.motion {
