@@ -51,7 +51,7 @@ impl Networks {
         let file = self.0.path().join("config.toml");
         std::fs::write(&file, config).unwrap();
         let file = file.display().to_string();
-        let output = phalanx(&["eval", &file, "--policy", policy, "--episodes", "2", "--json"]);
+        let output = phalanx(&["eval", &file, "--policy", policy, "--episodes", "3", "--json"]);
         assert!(output.status.success(), "{policy}: {}", String::from_utf8_lossy(&output.stderr));
         serde_json::from_slice(&output.stdout).unwrap()
     }

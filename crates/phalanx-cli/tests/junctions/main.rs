@@ -200,7 +200,11 @@ fn networks_without_signals_or_ways_are_refused() {
         std::fs::write(file, text.replace(from, to)).unwrap();
     };
     edit(&flow, "\"r_n21_n11\", \"r_n11_n12\"", "\"r_n21_n11\", \"r_n12_n11\"");
-    assert!(refused().contains("there is no way from road \"r_n21_n11\" to \"r_n12_n11\""), "{}", refused());
+    assert!(
+        refused().contains("there is no way from road \"r_n21_n11\" to road \"r_n12_n11\""),
+        "{}",
+        refused()
+    );
     unpack("one", folder.path());
     std::fs::write(&flow, "[]").unwrap();
     edit(&roadnet, "\"virtual\": false", "\"virtual\": true");
