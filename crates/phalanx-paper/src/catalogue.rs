@@ -62,8 +62,7 @@ pub struct Experiment {
     /// Of the first constraint.
     #[serde(default)]
     pub bounds: Vec<f64>,
-    /// When the paper's runs ended, if not with these.
-    #[serde(skip)]
+    /// When the paper's runs ended; that of the environment, if nothing is said.
     pub published_iterations: Option<usize>,
     /// What is trained; empty if it is computed.
     #[serde(default)]
@@ -142,7 +141,8 @@ impl Experiment {
             }
         }
         self.settings = settings;
-        self.published_iterations = environment.map(|environment| environment.published_iterations);
+        let of_environment = environment.map(|environment| environment.published_iterations);
+        self.published_iterations = self.published_iterations.or(of_environment);
         self
     }
 

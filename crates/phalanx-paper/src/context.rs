@@ -306,7 +306,7 @@ impl ExperimentContext<'_> {
         let reproduction = self.reproduction;
         let mut jobs = Vec::new();
         for setting in settings {
-            for &seed in setting.seeds(seeds) {
+            for seed in setting.seeds(seeds) {
                 let job = Job {
                     name: format!("{}: {}, {}, seed {seed}", self.id, setting.method, setting.name),
                     folder: reproduction.run_folder(setting, seed)?,

@@ -20,7 +20,7 @@ pub fn words(wanted: &[&'static Experiment], reproduction: &Reproduction) -> any
     for setting in settings() {
         let known = archive.runs(&setting.preset)?.clone();
         let mut each = None;
-        for &seed in setting.seeds(&reproduction.seeds) {
+        for seed in setting.seeds(&reproduction.seeds) {
             let config =
                 archive::checksum(&setting.config(seed, reproduction.length, &reproduction.registry)?);
             if !all.insert((setting.preset.clone(), config.clone())) {

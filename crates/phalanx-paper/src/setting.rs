@@ -32,6 +32,11 @@ pub struct Setting {
     /// Whether the published code is run beside it.
     #[serde(default)]
     pub authors: bool,
+    /// How many seeds the published code has, where a claim needs more than the other settings have.
+    pub authors_seeds: Option<usize>,
+    /// As many seeds, once `seeds` are asked for.
+    #[serde(skip)]
+    many: Option<usize>,
 }
 
 /// The paper's method with the recommended settings.
@@ -51,7 +56,8 @@ pub fn key_and_value(set: &str) -> (&str, &str) {
 impl Setting {
     /// The same with the published code, for information.
     pub fn of_authors(self) -> Setting {
-        Setting { method: LITERAL.into(), reported: self.published(), published: None, ..self }
+        let (reported, many) = (self.published(), self.authors_seeds);
+        Setting { method: LITERAL.into(), reported, published: None, many, ..self }
     }
 
     /// The same under a bound of the first constraint, with nothing published for it.
@@ -73,9 +79,15 @@ impl Setting {
         words.map(String::as_str).collect::<Vec<_>>().join(": ")
     }
 
-    /// Those of `seeds` that are run.
-    pub fn seeds<'a>(&self, seeds: &'a [u64]) -> &'a [u64] {
-        &seeds[..self.seeds.map_or(seeds.len(), |most| most.min(seeds.len()))]
+    /// Those of the seeds that were asked for that are run, and those after them that it needs.
+    pub fn seeds(&self, asked: &[u64]) -> Vec<u64> {
+        let most = self.seeds.unwrap_or(asked.len());
+        match (self.many, asked.last()) {
+            (Some(many), Some(&last)) if asked.len() >= most => {
+                asked.iter().copied().chain(last.saturating_add(1)..).take(many).collect()
+            }
+            _ => asked.iter().copied().take(most).collect(),
+        }
     }
 
     /// Final return and total violation that the paper reports.
@@ -107,6 +119,17 @@ impl Setting {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn more_seeds_are_run_where_a_claim_needs_them() {
+        let setting: Setting =
+            toml::from_str("preset = \"synthetic\"\nseeds = 5\nauthors_seeds = 7").unwrap();
+        let authors = setting.clone().of_authors();
+        let seeds = |setting: &Setting, asked: u64| setting.seeds(&(1..=asked).collect::<Vec<_>>()).len();
+        assert_eq!([1, 4, 5, 6, 10].map(|asked| seeds(&setting, asked)), [1, 4, 5, 5, 5]);
+        assert_eq!([1, 4, 5, 6, 10].map(|asked| seeds(&authors, asked)), [1, 4, 7, 7, 7]);
+        assert_eq!(authors.seeds(&[1, 2, 3, 4, 5]), [1, 2, 3, 4, 5, 6, 7], "plain ones, in a row");
+    }
 
     #[test]
     fn a_shorter_length_changes_iterations_and_evaluation_alone() {

@@ -73,10 +73,18 @@ fn row(results: &Sheet, rows: &[&Vec<String>]) -> Vec<String> {
 
 /// Seeds whose return is far below the others': by more than a quarter of the median's size.
 fn collapsed(returns: &[f64]) -> usize {
-    let mut sorted = returns.to_vec();
+    let median = median(returns);
+    returns.iter().filter(|value| **value < median - COLLAPSED * median.abs()).count()
+}
+
+/// How far, as a share of the median's size.
+pub const COLLAPSED: f64 = 0.25;
+
+/// The value in the middle, the upper one of two; NaN of nothing.
+pub fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
-    let Some(median) = sorted.get(sorted.len() / 2) else { return 0 };
-    sorted.iter().filter(|value| **value < median - 0.25 * median.abs()).count()
+    sorted.get(sorted.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
 fn whole(value: f64) -> String {

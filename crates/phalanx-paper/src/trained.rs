@@ -40,7 +40,7 @@ pub fn tabulated(
     let trained = context.train(&experiment.settings, &context.reproduction.seeds)?;
     let mut results = Sheet::new(RESULTS);
     for (setting, trained) in experiment.settings.iter().zip(&trained) {
-        for (&seed, run) in context.reproduction.seeds.iter().zip(trained) {
+        for (seed, run) in setting.seeds(&context.reproduction.seeds).into_iter().zip(trained) {
             results.push(result(setting, seed, run));
         }
     }

@@ -139,9 +139,12 @@ impl Evidence {
 fn sample_of(sheet: &Sheet, found: &[&[String]], rows: &Rows, column: &str) -> Result<Sample, String> {
     let mut sample = Sample { values: Vec::new(), absent: Vec::new() };
     for row in found {
-        let value = sheet.number(row, column);
-        if value.is_finite() {
-            sample.values.push(value);
+        let values = numbers(sheet.text(row, column));
+        if !values.is_empty() {
+            // Readings of several seeds in one cell say which runs they are without.
+            let missing = sheet.text(row, "missing");
+            sample.absent.extend((!missing.is_empty()).then(|| missing.to_string()));
+            sample.values.extend(values);
             continue;
         }
         let (seed, status) = (sheet.text(row, "seed"), sheet.text(row, "status"));
@@ -153,6 +156,13 @@ fn sample_of(sheet: &Sheet, found: &[&[String]], rows: &Rows, column: &str) -> R
         return Err(format!("{} has no {column} for {}", rows.experiment, rows.label));
     }
     Ok(sample)
+}
+
+/// A number, or several with spaces between them; nothing if one of them is none.
+fn numbers(cell: &str) -> Vec<f64> {
+    let values =
+        cell.split_whitespace().map(|word| word.parse().ok().filter(|value: &f64| value.is_finite()));
+    values.collect::<Option<Vec<f64>>>().unwrap_or_default()
 }
 
 /// Numbers are the same however they are written.

@@ -44,7 +44,7 @@ pub struct Claim {
     /// What is missing to compare with the paper, if something is.
     #[serde(default)]
     pub not_comparable: String,
-    /// If this holds, the claim is true without content, and not judged further.
+    /// If this holds, the claim is true without content, unless it is wrong.
     pub vacuous: Option<Test>,
     /// Why it may fail, as far as that is known; shown where it does not hold.
     #[serde(default)]
@@ -79,6 +79,8 @@ pub struct Claims {
     pub groups: BTreeMap<String, String>,
     /// Columns of tables in words.
     pub columns: BTreeMap<String, String>,
+    /// By column, the share of a mean below which a difference is no effect.
+    pub smallest: BTreeMap<String, f64>,
 }
 
 /// All of them.
@@ -124,9 +126,10 @@ impl Claim {
         for judgement in &mut judged.judgements {
             let (tests, vacuous) = judgement.findings.split_at(self.tests.len());
             let is_vacuous = vacuous.iter().any(|finding| finding.verdict == Verdict::Holds);
-            judgement.verdict = match is_vacuous {
-                true => Verdict::Vacuous,
-                false => Verdict::of_all(tests.iter().map(|finding| finding.verdict)),
+            judgement.verdict = match Verdict::of_all(tests.iter().map(|finding| finding.verdict)) {
+                // What is wrong has content.
+                Verdict::Holds | Verdict::Undecided if is_vacuous => Verdict::Vacuous,
+                verdict => verdict,
             };
         }
         let is_open = |it: &Judgement| !matches!(it.verdict, Verdict::Holds | Verdict::Missing);

@@ -91,7 +91,12 @@ fn reaches(evidence: &Evidence, experiment: &str, method: &str, setting: &str) -
                 format!("{}, published {}{crosses}", estimate.text(), short(goal))
             };
             let numbers = format!("return {}; violation {}", text(&return_, goal), text(&violation, most));
-            Finding { absent: return_.absent, ..Finding::plain(test, Verdict::of_all(parts), numbers) }
+            let verdict = match Verdict::of_all(parts) {
+                // What is left of a setting with failed seeds does not reach anything.
+                Verdict::Holds if !return_.absent.is_empty() => Verdict::Undecided,
+                verdict => verdict,
+            };
+            Finding { absent: return_.absent, ..Finding::plain(test, verdict, numbers) }
         }
         Err(reason) => Finding::plain(test, Verdict::Missing, reason),
     }

@@ -9,13 +9,17 @@ use serde::Deserialize;
 use super::evidence::{Evidence, Rows, Sample};
 use super::verdict::{Decision, Estimate, Finding, MISS, Verdict, short};
 use super::{CLAIMS, exact};
-use phalanx_pictures::statistics::{Uncertainty, mean};
+use crate::frontier::{ALL_BOUNDS, NOTHING_IN_COMMON};
+use crate::summary::{COLLAPSED, median};
+use phalanx::base::beta::bisect;
+use phalanx_pictures::statistics::{CONFIDENCE, mean};
 
 /// A test on columns of `results.csv`. Shares are of the mean of what is compared with.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(tag = "test", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Test {
-    /// The mean over seeds is larger, by more than a share.
+    /// The mean over seeds is larger, by more than a share. Without a share, an effect that is too small to
+    /// be worth naming is none (`smallest` in `claims.toml`).
     Above {
         column: Column,
         more: Rows,
@@ -25,20 +29,25 @@ pub enum Test {
     },
     /// Means differ by at most a share.
     Comparable { column: Column, one: Rows, other: Rows, share: f64 },
-    /// The mean is not larger than another by more than a share.
+    /// The mean is not larger than another by more than a share, or by more than `margin`, in units of the
+    /// column.
     NotAbove {
         column: Column,
         which: Rows,
         than: Rows,
         #[serde(default)]
         by: f64,
+        #[serde(default)]
+        margin: f64,
     },
     /// The mean is at most a number.
     AtMost { column: Column, which: Rows, bound: f64 },
     /// The mean is more than a number.
     MoreThan { column: Column, which: Rows, bound: f64 },
-    /// At least one seed ends below a share of a mean.
-    SomeSeedBelow { column: Column, which: Rows, share: f64, of: Rows },
+    /// At least one seed is trapped: it ends below the median of its own setting, or below the mean of
+    /// another one, by more than a quarter of that number's size, as seeds that tables call collapsed. It is
+    /// refuted by so many seeds without one that less than the share `rate` of all runs can be trapped.
+    SomeSeedTrapped { column: Column, which: Rows, of: Rows, rate: f64 },
     /// What is lost against a mean, as a share of it, is larger in one place than in another.
     LargerLoss { column: Column, larger: [Rows; 2], smaller: [Rows; 2] },
     /// Two columns of the same runs: on average the second is larger than the first.
@@ -55,13 +64,15 @@ pub enum Test {
     },
     /// In every row, one column is at most another. For what has no seeds.
     Bounded { which: Rows, column: Column, bound: Column },
+    /// One number is larger than another by more than a share. For what has no seeds: one row each.
+    Larger { column: Column, larger: Rows, smaller: Rows, by: f64 },
     /// From row to row, a number falls to a share of what it was, or less. For what has no seeds.
     Decays { which: Rows, column: Column, share: f64 },
     /// From row to row, a number falls as a power of another, or faster: over the last tenfold of `along`
     /// what is left, `column · along^exponent`, grows by a share at most. For what has no seeds.
     Order { which: Rows, column: Column, along: Column, exponent: f64, share: f64 },
-    /// In every row of a comparison at equal violation (`equal.csv`), the first method's return is above the
-    /// second's.
+    /// In a comparison at equal violation (`equal.csv`), the first method's return is above the second's, on
+    /// average over the bounds.
     AtEqualViolation { which: Rows },
     /// One of them holds.
     OneOf { tests: Vec<Test> },
@@ -77,9 +88,6 @@ impl Display for Column {
     }
 }
 
-/// Without as many seeds as this, "never seen" is no evidence of "never".
-const SEEDS_FOR_NEVER: usize = 5;
-
 impl Test {
     /// What it looks at.
     pub fn rows(&self) -> Vec<&Rows> {
@@ -87,7 +95,8 @@ impl Test {
             Test::Above { more: a, less: b, .. }
             | Test::Comparable { one: a, other: b, .. }
             | Test::NotAbove { which: a, than: b, .. }
-            | Test::SomeSeedBelow { which: a, of: b, .. } => vec![a, b],
+            | Test::Larger { larger: a, smaller: b, .. }
+            | Test::SomeSeedTrapped { which: a, of: b, .. } => vec![a, b],
             Test::AtMost { which, .. }
             | Test::MoreThan { which, .. }
             | Test::Rises { which, .. }
@@ -108,18 +117,29 @@ impl Test {
             |by: f64| if by == 0.0 { String::new() } else { format!(" by more than {}", percent(by)) };
         match self {
             Test::Above { column, more, less, by } => {
-                format!("{column} of {more} is above that of {less}{}", by_more(*by))
+                let small = smallest_effect(column).filter(|_| *by == 0.0);
+                let small = small.map(|share| format!(" (less than {} is no effect)", percent(share)));
+                let small = small.unwrap_or_default();
+                format!("{column} of {more} is above that of {less}{}{small}", by_more(*by))
             }
             Test::Comparable { column, one, other, share } => {
                 format!("{column} of {one} is within {} of that of {other}", percent(*share))
             }
-            Test::NotAbove { column, which, than, by } => {
-                format!("{column} of {which} is not above that of {than}{}", by_more(*by))
+            Test::NotAbove { column, which, than, by, margin } => {
+                let margin = if *margin == 0.0 { String::new() } else { format!(" by more than {margin}") };
+                format!("{column} of {which} is not above that of {than}{}{margin}", by_more(*by))
             }
             Test::AtMost { column, which, bound } => format!("{column} of {which} is at most {bound}"),
             Test::MoreThan { column, which, bound } => format!("{column} of {which} is more than {bound}"),
-            Test::SomeSeedBelow { column, which, share, of } => {
-                format!("a seed of {which} has a {column} below {} of the mean of {of}", percent(*share))
+            Test::SomeSeedTrapped { column, which, of, rate } => {
+                let (by, rate) = (percent(COLLAPSED), percent(*rate));
+                format!(
+                    "a seed of {which} has a {column} more than {by} below its median or the mean of {of}; \
+                     refuted if that happens in less than {rate} of the runs"
+                )
+            }
+            Test::Larger { column, larger, smaller, by } => {
+                format!("{column} of {larger} is above that of {smaller}{}", by_more(*by))
             }
             Test::LargerLoss { column, larger: [a, from_a], smaller: [b, from_b] } => {
                 let is_named_alike = b.label == a.label && from_b.label == from_a.label;
@@ -145,7 +165,11 @@ impl Test {
                 )
             }
             Test::AtEqualViolation { which } => {
-                format!("return of {which}, at equal violation and under every bound")
+                let small = smallest_effect(&Column(RETURN.into())).map(percent).unwrap_or_default();
+                format!(
+                    "return of {which}, at equal violation, on average over the bounds (less than {small} is \
+                     no effect)"
+                )
             }
             Test::OneOf { tests } => tests.iter().map(Test::words).collect::<Vec<_>>().join(", or "),
         }
@@ -162,20 +186,28 @@ impl Test {
         let sample = |rows: &Rows, column: &Column| evidence.sample(rows, method, &column.0);
         Ok(match self {
             Test::Above { column, more, less, by } => {
-                let decide = |estimate: &Estimate, scale: f64| estimate.above(by * scale);
-                self.compare(sample(more, column)?, sample(less, column)?, decide)
+                let pair = Pair { one: sample(more, column)?, other: sample(less, column)? };
+                if *by == 0.0 {
+                    self.above(&pair, smallest_effect(column))
+                } else {
+                    self.compared(&pair, &[*by], pair.beyond(*by).above(0.0))
+                }
             }
             Test::Comparable { column, one, other, share } => {
-                let decide = |estimate: &Estimate, scale: f64| estimate.within(share * scale);
-                self.compare(sample(one, column)?, sample(other, column)?, decide)
+                let pair = Pair { one: sample(one, column)?, other: sample(other, column)? };
+                let [most, least] = [pair.beyond(*share).at_most(0.0), pair.beyond(-share).at_least(0.0)];
+                self.compared(&pair, &[*share, -share], most.and(least))
             }
-            Test::NotAbove { column, which, than, by } => {
-                let decide = |estimate: &Estimate, scale: f64| estimate.at_most(by * scale);
-                self.compare(sample(which, column)?, sample(than, column)?, decide)
+            Test::NotAbove { column, which, than, by, margin } => {
+                let pair = Pair { one: sample(which, column)?, other: sample(than, column)? };
+                self.compared(&pair, &[*by], pair.beyond(*by).at_most(*margin))
+            }
+            Test::Larger { column, larger, smaller, by } => {
+                self.larger([sample(larger, column)?, sample(smaller, column)?], *by)
             }
             Test::Rises { which, from, to } => self.rises(sample(which, from)?, sample(which, to)?),
-            Test::SomeSeedBelow { column, which, share, of } => {
-                self.some_below(sample(which, column)?, *share, sample(of, column)?)
+            Test::SomeSeedTrapped { column, which, of, rate } => {
+                self.some_trapped(sample(which, column)?, sample(of, column)?, *rate)
             }
             Test::AtMost { column, which, bound } => {
                 self.single(sample(which, column)?, |estimate| estimate.at_most(*bound))
@@ -221,43 +253,61 @@ impl Test {
             Test::AtEqualViolation { which } => self.at_equal_violation(evidence, which, method)?,
             Test::OneOf { tests } => {
                 let findings: Vec<Finding> = tests.iter().map(|test| test.judge(evidence, method)).collect();
-                let verdict = one_of(&findings);
+                let (verdict, chances) = one_of(&findings);
                 let numbers: Vec<&str> = findings.iter().map(|finding| finding.numbers.as_str()).collect();
-                let mut whole = Finding::plain(self.words(), verdict, numbers.join("; "));
-                whole.absent = findings.into_iter().flat_map(|finding| finding.absent).collect();
-                whole
+                let whole = Finding::plain(self.words(), verdict, numbers.join("; "));
+                let absent = findings.iter().flat_map(|finding| finding.absent.clone()).collect();
+                Finding { absent, chances, ..whole }
             }
         })
     }
 
-    /// By the difference of the means of different runs; `decide` is told what shares are of.
-    fn compare(&self, a: Sample, b: Sample, decide: impl Fn(&Estimate, f64) -> Decision) -> Finding {
-        let estimate = Estimate::of([&a.values, &b.values], |[a, b]| a - b);
-        let (one, other) = (mean(&a.values), mean(&b.values));
-        let numbers = format!("{} against {}, difference {}", short(one), short(other), estimate.text());
-        let decision = decide(&estimate, other.abs());
-        self.estimated(estimate, decision, numbers, [a.absent, b.absent].concat())
+    /// Whether the first of two means is larger; less than `smallest`, a share of the other, is no effect.
+    fn above(&self, pair: &Pair, smallest: Option<f64>) -> Finding {
+        let sign = pair.beyond(0.0).above(0.0);
+        match smallest {
+            None => self.compared(pair, &[], sign),
+            Some(share) => {
+                let decision = sign.unless(pair.beyond(share).above(0.0));
+                // Where the sign is shown, nothing else is needed.
+                let shown = if decision.verdict == Verdict::Holds { &[][..] } else { &[share] };
+                self.compared(pair, shown, decision)
+            }
+        }
     }
 
-    /// All bounds must hold; one that does not is one of as many (Bonferroni).
+    /// With the difference of the means, and what is left of it less these shares of the second.
+    fn compared(&self, pair: &Pair, shares: &[f64], decision: Decision) -> Finding {
+        let estimate = pair.beyond(0.0);
+        let [one, other] = [&pair.one, &pair.other].map(|sample| short(mean(&sample.values)));
+        let mut numbers = format!("{one} against {other}, difference {}", estimate.text());
+        for share in shares.iter().filter(|share| **share != 0.0) {
+            let sign = if *share > 0.0 { "less" } else { "plus" };
+            let rest = pair.beyond(*share).without_iqm().text();
+            numbers += &format!("; {sign} {} % of the second: {rest}", 100.0 * share.abs());
+        }
+        let absent = [&pair.one, &pair.other].map(|sample| sample.absent.clone()).concat();
+        self.estimated(estimate, decision, numbers, absent)
+    }
+
+    /// One test, of the means over all bounds; how it is under each of them stands beside it.
     fn at_equal_violation(&self, evidence: &Evidence, which: &Rows, method: &str) -> Result<Finding, String> {
+        let overall = which.clone().with("bound", ALL_BOUNDS);
+        let (sheet, rows) = evidence.rows(&overall, method)?;
+        if rows.iter().any(|row| sheet.text(row, "status") == NOTHING_IN_COMMON) {
+            return Ok(self.finding(Verdict::Undecided, NOTHING_IN_COMMON.into(), Vec::new()));
+        }
+        let sample = |column: &str| evidence.sample(&overall, method, column);
+        let pair = Pair { one: sample("returns")?, other: sample("returns_other")? };
+        let mut finding = self.above(&pair, smallest_effect(&Column(RETURN.into())));
         let (sheet, rows) = evidence.rows(which, method)?;
-        let estimates = rows.iter().map(|row| {
-            let [difference, error, freedom, seeds] =
-                ["difference", "error", "freedom", "seeds"].map(|column| sheet.number(row, column));
-            Estimate::known(difference, Uncertainty { error, freedom }, seeds as usize)
-        });
-        let estimates: Vec<Estimate> = estimates.collect();
-        let decisions: Vec<Decision> = estimates.iter().map(|estimate| estimate.above(0.0)).collect();
-        let verdict = Verdict::of_all(decisions.iter().map(|decision| decision.verdict));
-        let largest = decisions.iter().map(|decision| decision.chance_for).fold(0.0, f64::max);
-        let smallest = decisions.iter().map(|decision| decision.chance_against).fold(1.0, f64::min);
-        let numbers = rows.iter().zip(&estimates).map(|(row, estimate)| {
-            format!("at most {}: difference {}", sheet.text(row, "bound"), estimate.text())
-        });
-        let finding = self.finding(verdict, numbers.collect::<Vec<_>>().join("; "), Vec::new());
-        let chances = Some([largest, (smallest * rows.len() as f64).min(1.0)]);
-        Ok(Finding { chances, ..finding })
+        for row in rows.into_iter().filter(|row| sheet.text(row, "bound") != ALL_BOUNDS) {
+            let [difference, low, high] =
+                ["difference", "low", "high"].map(|column| short(sheet.number(row, column)));
+            let bound = sheet.text(row, "bound");
+            finding.numbers += &format!("; bound {bound}: {difference} [{low}, {high}]");
+        }
+        Ok(finding)
     }
 
     /// By the mean of the differences: both numbers are of the same run.
@@ -298,19 +348,45 @@ impl Test {
         self.finding(verdict, numbers.join(", "), sample.absent)
     }
 
-    /// One seed is enough; none proves nothing unless there were many.
-    fn some_below(&self, sample: Sample, share: f64, reference: Sample) -> Finding {
-        let bound = share * mean(&reference.values);
-        let below = sample.values.iter().filter(|&&value| value < bound).count();
+    /// One trapped seed is enough. None refutes only with so many seeds that one would have been seen.
+    fn some_trapped(&self, sample: Sample, reference: Sample, rate: f64) -> Finding {
+        let middles = [median(&sample.values), mean(&reference.values)];
+        let bounds = middles.map(|value| value - COLLAPSED * value.abs());
+        let bound = bounds[0].max(bounds[1]);
+        let trapped = sample.values.iter().filter(|&&value| value < bound).count();
         let count = sample.values.len();
-        let verdict = match below {
-            0 if count < SEEDS_FOR_NEVER => Verdict::Undecided,
+        // Exact: how often no seed of as many is trapped, if the share `rate` of all runs is.
+        let chance = (0..count).fold(1.0, |chance, _| chance * (1.0 - rate));
+        let absent = [sample.absent, reference.absent].concat();
+        // With none trapped there is one side to be wrong on, so that it has the error of both.
+        let against = chance * MISS / (1.0 - CONFIDENCE);
+        let verdict = match trapped {
+            // Who diverged may have been trapped.
+            0 if against > MISS || !absent.is_empty() => Verdict::Undecided,
             0 => Verdict::Fails,
             _ => Verdict::Holds,
         };
         let lowest = sample.values.iter().copied().fold(f64::INFINITY, f64::min);
-        let numbers = format!("{below} of {count} seeds below {}, lowest {}", short(bound), short(lowest));
-        self.finding(verdict, numbers, [sample.absent, reference.absent].concat())
+        let mut numbers =
+            format!("{trapped} of {count} seeds below {}, lowest {}", short(bound), short(lowest));
+        if trapped == 0 {
+            let most = most_of_none(count);
+            numbers += &format!("; at most {:.0} % of the runs (95 %)", 100.0 * most);
+        }
+        let chances = Some([0.0, if trapped == 0 { against } else { 1.0 }]);
+        Finding { chances, ..self.finding(verdict, numbers, absent) }
+    }
+
+    /// As they are.
+    fn larger(&self, samples: [Sample; 2], by: f64) -> Finding {
+        let absent = [&samples[0], &samples[1]].map(|sample| sample.absent.clone()).concat();
+        let (holds, numbers) = match samples.each_ref().map(|sample| &sample.values[..]) {
+            [&[one], &[other]] => {
+                (Some(one > other + by * other.abs()), format!("{} against {}", short(one), short(other)))
+            }
+            _ => (None, "not one row each".into()),
+        };
+        self.finding(exact::verdict(holds), numbers, absent)
     }
 
     fn estimated(
@@ -334,11 +410,47 @@ impl Test {
     }
 }
 
-/// Of several, one of which must hold: the more there are, the surer that one must be (Bonferroni).
-fn one_of(findings: &[Finding]) -> Verdict {
-    let miss = MISS / findings.len() as f64;
-    Verdict::of_any(findings.iter().map(|finding| match (finding.verdict, finding.chances) {
-        (Verdict::Holds, Some([chance_for, _])) if chance_for > miss => Verdict::Undecided,
+/// Two means of different runs.
+struct Pair {
+    one: Sample,
+    other: Sample,
+}
+
+impl Pair {
+    /// How far the first is above the second and a share of its size. The error of both is in it.
+    fn beyond(&self, share: f64) -> Estimate {
+        let samples = [&self.one.values[..], &self.other.values[..]];
+        Estimate::of(samples, |[one, other]| one - other - share * other.abs())
+    }
+}
+
+/// Column of returns, also of those that are read at equal violation.
+const RETURN: &str = "return";
+
+/// The share of the other mean below which a difference is no effect; where one was stated.
+fn smallest_effect(column: &Column) -> Option<f64> {
+    CLAIMS.smallest.get(&column.0).copied()
+}
+
+/// The largest share of all runs that leaves none in `count` with a probability of 5 %.
+fn most_of_none(count: usize) -> f64 {
+    let none = |share: f64| (0..count).fold(1.0, |chance, _| chance * (1.0 - share));
+    bisect(|share| none(share) > 1.0 - CONFIDENCE, 0.0, 1.0)
+}
+
+/// Of several, one of which must hold: the more there are, the surer that one must be (Bonferroni). It fails
+/// if all do, so that the weakest failure is its own.
+fn one_of(findings: &[Finding]) -> (Verdict, Option<[f64; 2]>) {
+    let count = findings.len() as f64;
+    let verdict = Verdict::of_any(findings.iter().map(|finding| match (finding.verdict, finding.chances) {
+        (Verdict::Holds, Some([chance_for, _])) if chance_for > MISS / count => Verdict::Undecided,
         (verdict, _) => verdict,
-    }))
+    }));
+    let chances: Option<Vec<[f64; 2]>> = findings.iter().map(|finding| finding.chances).collect();
+    let chances = chances.map(|chances| {
+        chances.into_iter().fold([1.0f64, 0.0f64], |[one, all], [chance_for, against]| {
+            [one.min(count * chance_for), all.max(against)]
+        })
+    });
+    (verdict, chances)
 }

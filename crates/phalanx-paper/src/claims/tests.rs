@@ -3,6 +3,7 @@
 use super::test::Column;
 use super::{CLAIMS, Claim, Evidence, Judged, Rows, Test, Verdict, judge, judge_claims};
 use crate::catalogue;
+use crate::frontier::{ALL_BOUNDS, NOTHING_IN_COMMON};
 use crate::setting::{LITERAL, OURS};
 use crate::sheet::Sheet;
 
@@ -81,20 +82,67 @@ fn bounds_and_differences() {
     let more_than = Test::MoreThan { column: "return".into(), which: a(), bound: 1.0 };
     assert_eq!(verdict(&more_than, &[1.5, 1.4, 1.3], &[]), Verdict::Holds);
     assert_eq!(verdict(&more_than, &[0.5, 0.9, 1.1], &[]), Verdict::Undecided);
-    let not_above = Test::NotAbove { column: "return".into(), which: a(), than: b(), by: 0.0 };
-    assert_eq!(verdict(&not_above, &[0.0, 0.0], &[0.0, 0.0]), Verdict::Holds);
-    assert_eq!(verdict(&not_above, &[1.0, 1.05, 1.1], &[0.0, 0.0]), Verdict::Fails);
+    let not_above =
+        |margin| Test::NotAbove { column: "return".into(), which: a(), than: b(), by: 0.0, margin };
+    assert_eq!(verdict(&not_above(0.0), &[0.0, 0.0], &[0.0, 0.0]), Verdict::Holds);
+    assert_eq!(verdict(&not_above(0.0), &[1.0, 1.05, 1.1], &[0.0, 0.0]), Verdict::Fails);
+    // Beside a reference of 0, where a share of it allows nothing.
+    let small = [0.0, 0.05, 0.1];
+    assert_eq!(verdict(&not_above(0.0), &small, &[0.0, 0.0, 0.0]), Verdict::Undecided);
+    assert_eq!(verdict(&not_above(0.3), &small, &[0.0, 0.0, 0.0]), Verdict::Holds);
+    assert!(not_above(0.3).words().ends_with("is not above that of b by more than 0.3"));
     let either = Test::OneOf { tests: vec![at_most, more_than] };
     assert_eq!(verdict(&either, &[1.5, 1.4, 1.3], &[]), Verdict::Holds);
     assert_eq!(verdict(&either, &[0.5, 0.9, 1.1], &[]), Verdict::Undecided);
 }
 
 #[test]
-fn sometimes_needs_one_seed_and_never_needs_many() {
-    let test = Test::SomeSeedBelow { column: "return".into(), which: a(), share: 0.9, of: b() };
-    assert_eq!(verdict(&test, &[10.0, 10.0, 3.0], &[10.0]), Verdict::Holds);
-    assert_eq!(verdict(&test, &[10.0, 10.0, 9.5], &[10.0]), Verdict::Undecided);
-    assert_eq!(verdict(&test, &[10.0; 5], &[10.0]), Verdict::Fails);
+fn sometimes_needs_one_trapped_seed_and_never_needs_many() {
+    let test = Test::SomeSeedTrapped { column: "return".into(), which: a(), of: b(), rate: 0.2 };
+    let verdict = |a: &[f64], b: &[f64]| verdict(&test, a, b);
+    assert_eq!(verdict(&[10.0, 10.0, 3.0], &[10.0]), Verdict::Holds);
+    assert_eq!(verdict(&[10.0, 10.0, 8.5], &[10.0]), Verdict::Undecided, "plain spread");
+    assert_eq!(verdict(&[6.0, 6.0, 6.0], &[10.0]), Verdict::Holds, "all of them, against the other setting");
+    // Most are trapped less far below; sizes count where returns are negative.
+    assert_eq!(verdict(&[-10.0, -10.0, -10.5], &[-10.0]), Verdict::Undecided);
+    assert_eq!(verdict(&[-10.0, -10.0, -13.0], &[-10.0]), Verdict::Holds);
+    // 0.8^13 is above 5 %, 0.8^14 is not.
+    assert_eq!(verdict(&[10.0; 5], &[10.0]), Verdict::Undecided);
+    assert_eq!(verdict(&[10.0; 13], &[10.0]), Verdict::Undecided);
+    assert_eq!(verdict(&[10.0; 14], &[10.0]), Verdict::Fails);
+    let failed = [&[10.0; 20][..], &[f64::NAN]].concat();
+    assert_eq!(verdict(&failed, &[10.0]), Verdict::Undecided, "who diverged may have been trapped");
+    let sheet = returns(&[(OURS, "a", &[10.0; 20]), (OURS, "b", &[10.0])]);
+    let finding = test.judge(&evidence("trial", sheet), OURS);
+    assert!(finding.numbers.ends_with("at most 14 % of the runs (95 %)"), "{}", finding.numbers);
+    let chance = 0.8f64.powi(20) / 2.0;
+    assert!((finding.chances.unwrap()[1] - chance).abs() < 1e-12, "it stands among the tests of its panel");
+}
+
+/// A difference that is shown holds, however small; one that is too small to be worth naming fails.
+#[test]
+fn small_differences_of_returns_are_none() {
+    let test = Test::Above { column: "return".into(), more: a(), less: b(), by: 0.0 };
+    assert!(test.words().ends_with("(less than 2 % is no effect)"), "{}", test.words());
+    let near = |by: f64| [99.9, 100.0, 100.1].map(|value| value + by);
+    assert_eq!(verdict(&test, &near(1.0), &near(0.0)), Verdict::Holds);
+    assert_eq!(verdict(&test, &near(0.1), &near(0.0)), Verdict::Fails);
+    assert_eq!(verdict(&test, &[98.0, 100.0, 102.0], &near(0.0)), Verdict::Undecided);
+    let sheet = returns(&[(OURS, "a", &near(0.1)), (OURS, "b", &near(0.0))]);
+    let numbers = test.judge(&evidence("trial", sheet), OURS).numbers;
+    assert!(numbers.contains("; less 2 % of the second: -1.900 ["), "{numbers}");
+}
+
+/// The margin is a share of a mean that is itself uncertain.
+#[test]
+fn margins_have_the_error_of_what_they_are_shares_of() {
+    let test = Test::Above { column: "return".into(), more: a(), less: b(), by: 1.0 };
+    let judge = |b: [f64; 3]| verdict(&test, &[24.0, 24.1, 23.9], &b);
+    assert_eq!(judge([10.0, 10.01, 9.99]), Verdict::Holds);
+    // 24 − 10 is above 10 without the error of the second 10.
+    assert_eq!(judge([9.0, 10.0, 11.0]), Verdict::Undecided);
+    let negative = Test::NotAbove { column: "return".into(), which: a(), than: b(), by: 0.1, margin: 0.0 };
+    assert_eq!(verdict(&negative, &[-9.5, -9.5], &[-10.0, -10.0]), Verdict::Holds, "of its size");
 }
 
 #[test]
@@ -213,14 +261,14 @@ fn claims_have_names_of_their_own_and_ask_for_settings_that_exist() {
                 continue;
             }
             // Pairs of methods, where they are compared at equal violation.
-            let mut sheet = Sheet::new("method,setting,other");
+            let mut sheet = Sheet::new("method,setting,other,bound");
             for setting in &experiment.settings {
                 for other in &experiment.settings {
-                    let cells = [&setting.method, &setting.name, &other.method];
-                    sheet.push(cells.map(String::clone).into());
+                    let cells = [&setting.method, &setting.name, &other.method, ALL_BOUNDS];
+                    sheet.push(cells.map(String::from).into());
                 }
             }
-            let found = evidence(&rows.experiment, sheet).rows(rows, OURS).is_ok();
+            let found = evidence(&rows.experiment, sheet).rows(rows, &claim.about).is_ok();
             assert!(found, "{}: {rows:?}", claim.id);
         }
     }
@@ -248,25 +296,46 @@ fn published_figures_are_reached_by_means() {
     let short = panel(&[9.0, 9.0], &[0.0, 0.0]);
     assert_eq!((short.verdict, short.why.as_str()), (Verdict::Fails, "Not reached: κ = 1."));
     assert_eq!(panel(&[9.0, 10.2], &[0.0, 0.0]).why, "Undecided: κ = 1.");
+    let failed = panel(&[10.1, 10.2, f64::NAN], &[0.0, 0.0, f64::NAN]);
+    assert_eq!(failed.verdict, Verdict::Undecided, "what is left reaches nothing");
     let crossing = &panel(&[9.9, 10.3], &[0.0, 0.0]).judgements[0].findings[0].numbers;
     assert!(crossing.contains("published 10.00 (in the interval)"), "{crossing}");
 }
 
+/// By one test, of the means over the bounds; the bounds stand beside it.
 #[test]
-fn methods_are_compared_at_equal_violation_under_every_bound() {
-    let equal = |differences: [&str; 2]| {
-        let mut sheet = Sheet::new("bound,method,other,seeds,difference,error,freedom");
-        for (bound, difference) in ["1", "2"].into_iter().zip(differences) {
-            sheet.push([bound, OURS, "b", "5", difference, "0.1", "8"].map(String::from).into());
+fn methods_are_compared_at_equal_violation_over_all_bounds() {
+    let equal = |returns: &str, missing: &str, status: &str| {
+        let mut sheet =
+            Sheet::new("bound,method,other,difference,low,high,returns,returns_other,missing,status");
+        for (bound, difference) in [("1", "0.5"), ("2", "-0.5"), (ALL_BOUNDS, "")] {
+            let numbers = [bound, OURS, "b", difference, "-0.6", "0.6", returns, "10 10.1 9.9"];
+            sheet.push([&numbers[..], &[missing, status]].concat().into_iter().map(String::from).collect());
         }
         let rows: Rows = toml::from_str("experiment = \"bounds/equal\"").unwrap();
         Test::AtEqualViolation { which: rows }.judge(&evidence("bounds/equal", sheet), OURS)
     };
-    assert_eq!(equal(["1.0", "0.5"]).verdict, Verdict::Holds);
-    assert_eq!(equal(["1.0", "0.1"]).verdict, Verdict::Undecided);
-    let fails = equal(["1.0", "-0.5"]);
-    assert_eq!(fails.verdict, Verdict::Fails);
-    assert!(fails.numbers.contains("at most 2: difference -0.500 [-0.731, -0.269]"), "{}", fails.numbers);
+    let holds = equal("11 11.1 10.9", "", "read");
+    assert_eq!(holds.verdict, Verdict::Holds, "although one bound is on the other side");
+    assert!(
+        holds.numbers.ends_with("; bound 1: 0.500 [-0.600, 0.600]; bound 2: -0.500 [-0.600, 0.600]"),
+        "{}",
+        holds.numbers
+    );
+    assert_eq!(equal("9 9.1 8.9", "", "read").verdict, Verdict::Fails);
+    assert_eq!(equal("9.95 9.9 10", "", "read").verdict, Verdict::Fails, "no difference worth naming");
+    assert_eq!(equal("9 10 12", "", "read").verdict, Verdict::Undecided);
+    let failed = equal("11 11.1 10.9", "b, seed 3", "read");
+    assert_eq!((failed.verdict, failed.absent.contains(&"b, seed 3".into())), (Verdict::Undecided, true));
+    assert_eq!(equal("", "", NOTHING_IN_COMMON).verdict, Verdict::Undecided);
+}
+
+#[test]
+fn single_numbers_are_compared_as_they_are() {
+    let test = Test::Larger { column: "return".into(), larger: a(), smaller: b(), by: 0.2 };
+    assert_eq!(verdict(&test, &[1.25], &[1.0]), Verdict::Holds);
+    assert_eq!(verdict(&test, &[1.15], &[1.0]), Verdict::Fails);
+    assert_eq!(verdict(&test, &[1.25, 1.25], &[1.0]), Verdict::Undecided, "these are several");
 }
 
 /// Of the same run, two numbers are compared run by run.
@@ -356,10 +425,25 @@ fn an_order_is_an_upper_bound() {
 
 #[test]
 fn what_would_hold_anyway_is_vacuous() {
-    let sheet = returns(&[(OURS, "a", &[1.0, 1.1]), (OURS, "b", &[2.0, 2.1])]);
     let at_most = |bound| Test::AtMost { column: "return".into(), which: a(), bound };
     let claims = [99.0, 0.1].map(|bound| Claim { vacuous: Some(at_most(bound)), ..claim() });
-    let verdicts: Vec<Verdict> =
-        judge_claims(&claims, &evidence("trial", sheet)).iter().map(|claim| claim.verdict).collect();
-    assert_eq!(verdicts, [Verdict::Vacuous, Verdict::Fails]);
+    let verdicts = |a: [f64; 2]| -> Vec<Verdict> {
+        let sheet = returns(&[(OURS, "a", &a), (OURS, "b", &[2.0, 2.1])]);
+        judge_claims(&claims, &evidence("trial", sheet)).iter().map(|claim| claim.verdict).collect()
+    };
+    assert_eq!(verdicts([3.0, 3.1]), [Verdict::Vacuous, Verdict::Holds]);
+    // What is wrong has content, whatever else would be true.
+    assert_eq!(verdicts([1.0, 1.1]), [Verdict::Fails, Verdict::Fails]);
+}
+
+/// One of several fails if all do, by the chance of the weakest; it has to stand among its panel, too.
+#[test]
+fn failures_of_one_of_several_have_chances() {
+    let at_most = |bound| Test::AtMost { column: "return".into(), which: a(), bound };
+    let either = Test::OneOf { tests: vec![at_most(0.0), at_most(0.5)] };
+    let sheet = || evidence("trial", returns(&[(OURS, "a", &[1.0, 1.1, 1.2])]));
+    let found = either.judge(&sheet(), OURS);
+    let alone = [0.0, 0.5].map(|bound| at_most(bound).judge(&sheet(), OURS).chances.unwrap()[1]);
+    assert_eq!(found.verdict, Verdict::Fails);
+    assert_eq!(found.chances.unwrap()[1], alone[0].max(alone[1]));
 }

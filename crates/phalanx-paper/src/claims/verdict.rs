@@ -122,6 +122,28 @@ pub struct Decision {
     pub chance_against: f64,
 }
 
+impl Decision {
+    /// Of a test that consists of two, which cannot both fail: an estimate is not too large and too small.
+    pub fn and(self, other: Decision) -> Decision {
+        Decision {
+            verdict: Verdict::of_all([self.verdict, other.verdict]),
+            chance_for: self.chance_for.max(other.chance_for),
+            chance_against: self.chance_against.min(other.chance_against),
+        }
+    }
+
+    /// Holds where this does, and fails where an effect that is worth naming is ruled out: where `effect`
+    /// fails.
+    pub fn unless(self, effect: Decision) -> Decision {
+        let verdict = match (self.verdict, effect.verdict) {
+            (Verdict::Holds, _) => Verdict::Holds,
+            (_, Verdict::Fails) => Verdict::Fails,
+            _ => Verdict::Undecided,
+        };
+        Decision { verdict, chance_against: effect.chance_against, ..self }
+    }
+}
+
 impl Estimate {
     /// Of the mean.
     pub fn of_mean(values: &[f64]) -> Estimate {
@@ -142,9 +164,9 @@ impl Estimate {
         Estimate { mean, low: mean - reach, high: mean + reach, seeds, iqm: None, uncertainty }
     }
 
-    /// What its interval rests on.
-    pub fn uncertainty(&self) -> Uncertainty {
-        self.uncertainty
+    /// The same without what is for information only.
+    pub fn without_iqm(self) -> Estimate {
+        Estimate { iqm: None, ..self }
     }
 
     /// Holds where the whole interval is above `bound`, fails where it is below.
@@ -159,11 +181,10 @@ impl Estimate {
         self.decided([self.high <= bound, self.low > bound], [-excess, excess])
     }
 
-    /// Holds where the interval is inside ±`margin`, fails where it is outside.
-    pub fn within(&self, margin: f64) -> Decision {
-        let is_inside = -margin <= self.low && self.high <= margin;
-        let excess = self.mean.abs() - margin;
-        self.decided([is_inside, self.low > margin || self.high < -margin], [-excess, excess])
+    /// Holds where no part of the interval is below `bound`, fails where all of it is.
+    pub fn at_least(&self, bound: f64) -> Decision {
+        let excess = self.mean - bound;
+        self.decided([self.low >= bound, self.high < bound], [excess, -excess])
     }
 
     /// One seed decides nothing. Distances: how far the estimate is on the claim's side, and on the other.
@@ -240,11 +261,14 @@ mod tests {
         let uncertainty = Uncertainty { error: 0.1, freedom: 4.0 };
         let estimate = Estimate { mean: 0.3, low: 0.1, high: 0.5, seeds: 3, iqm: None, uncertainty };
         let verdicts = |estimate: &Estimate, bound: f64| {
-            [estimate.above(bound), estimate.at_most(bound), estimate.within(bound)].map(|it| it.verdict)
+            let is_inside = estimate.at_most(bound).and(estimate.at_least(-bound));
+            [estimate.above(bound), estimate.at_most(bound), is_inside].map(|it| it.verdict)
         };
         assert_eq!(verdicts(&estimate, 0.05), [Verdict::Holds, Verdict::Fails, Verdict::Fails]);
         assert_eq!(verdicts(&estimate, 0.3), [Verdict::Undecided; 3]);
         assert_eq!(verdicts(&estimate, 0.6), [Verdict::Fails, Verdict::Holds, Verdict::Holds]);
+        let at_least = |bound: f64| estimate.at_least(bound).verdict;
+        assert_eq!([0.05, 0.3, 0.6].map(at_least), [Verdict::Holds, Verdict::Undecided, Verdict::Fails]);
         let alone = Estimate { seeds: 1, ..estimate };
         assert_eq!(verdicts(&alone, 0.0), [Verdict::Undecided; 3]);
     }
@@ -264,6 +288,20 @@ mod tests {
         let ten: Vec<f64> = (0..10).map(f64::from).collect();
         assert_eq!(Estimate::of_mean(&ten).iqm.unwrap().value, 4.5);
         assert_eq!(Estimate::of_mean(&[3.0]).text(), "3.000, 1 seed");
+    }
+
+    /// A sign is shown by the interval's own side; that there is none worth naming, by its other end.
+    #[test]
+    fn effects_that_are_too_small_fail() {
+        let uncertainty = Uncertainty { error: 0.1, freedom: 4.0 };
+        let at = |mean: f64| Estimate::known(mean, uncertainty, 5);
+        let judged = |mean: f64, least: f64| at(mean).above(0.0).unless(at(mean - least).above(0.0));
+        let verdict = |mean: f64, least: f64| judged(mean, least).verdict;
+        assert_eq!(verdict(0.3, 0.5), Verdict::Holds, "small, but there");
+        assert_eq!(verdict(0.2, 0.5), Verdict::Fails);
+        assert_eq!(verdict(0.2, 0.4), Verdict::Undecided);
+        assert_eq!(verdict(-0.3, 0.0), Verdict::Fails);
+        assert!(judged(0.2, 0.5).chance_against < MISS && judged(0.2, 0.4).chance_against > MISS);
     }
 
     #[test]
