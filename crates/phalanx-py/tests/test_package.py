@@ -153,14 +153,14 @@ def test_worlds_of_ones_own_are_asked_for_by_name():
     with pytest.raises(phalanx.Interrupted, match=go_on):
         phalanx.train("synthetic", world=world, constraint=bound, iterations=3, out="run", callback=interrupt)
     with pytest.raises(
-        phalanx.ConfigError, match=r"world: 'run' is of a world of one's own, `Line`; .*world=\.\.\."
+        phalanx.ConfigError, match=r"world: 'run' is of a world of your own, `Line`; .*world=\.\.\."
     ):
         phalanx.resume("run", utilities=[utility])
-    with pytest.raises(phalanx.ConfigError, match=r"utilities: 'run' has one of one's own, `share`"):
+    with pytest.raises(phalanx.ConfigError, match=r"utilities: 'run' has a utility of your own, `share`"):
         phalanx.resume("run", world=world)
     phalanx.resume("run", world=world, utilities=[utility])
     for call in (phalanx.load, phalanx.Policy.load):
-        with pytest.raises(phalanx.ConfigError, match="world: 'run' is of a world of one's own"):
+        with pytest.raises(phalanx.ConfigError, match="world: 'run' is of a world of your own"):
             call("run")
         found = call("run", world=world, utilities=[utility])
         assert repr(found).startswith(("<Run 'run'", "<Policy of 4 agents>"))

@@ -1,4 +1,4 @@
-"""Utilities of one's own: the built-in ones made again, gradients that are none, and what autodiff does."""
+"""Your own utilities: the built-in ones made again, gradients that are none, and what autodiff does."""
 
 import numpy as np
 import phalanx
@@ -34,7 +34,7 @@ def test_runs_with_own_utilities_are_opened_and_resumed_with_them():
     found = run.evaluate(episodes=40)
     assert phalanx.load("a", utilities=[utility]).evaluate(episodes=40).details == found.details
     with pytest.raises(
-        phalanx.ConfigError, match=r"utilities: 'a' has one of one's own, `entropy`; .*utilities=\[\.\.\.\]"
+        phalanx.ConfigError, match=r"utilities: 'a' has a utility of your own, `entropy`; .*utilities=\[\.\.\.\]"
     ):
         phalanx.load("a")
 

@@ -1,4 +1,4 @@
-"""Worlds of one's own: the line written in NumPy against the built-in one, and worlds that are none."""
+"""Your own worlds: the line written in NumPy against the built-in one, and worlds that are none."""
 
 import gc
 import weakref

@@ -1,4 +1,4 @@
-"""Safe policies for networks of agents.
+"""Safe policies for many agents on a graph.
 
 Many agents live on a graph; each sees and talks to its neighbourhood only. Together they maximise the mean of local
 *general utilities*, differentiable functions of an agent's own discounted occupancy measure, and each keeps its own
@@ -16,7 +16,7 @@ True
 - `export`: a policy for other programs, as ONNX, JSON or C.
 - `env`, `vector_env`: the built-in worlds as environments of PettingZoo, one or many copies.
 - `from_pettingzoo`: any parallel environment of PettingZoo, with a graph, as a world to train in.
-- `World`, `Utility`: a world and a utility of one's own.
+- `World`, `Utility`: your own world and utility.
 - `exact`: everything exact about a small model.
 """
 

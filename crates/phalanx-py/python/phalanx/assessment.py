@@ -26,7 +26,7 @@ class Assessment:
         self.constraints = Table.of_rows(found["constraints"])
         #: `safe`, `unsafe` or `undecided`, by agent.
         self.verdicts: list[str] = found["verdicts"]
-        #: Exact values of the policy, where the network is small and its policy a table.
+        #: Exact values of the policy, where the graph is small and the policy a table.
         self.exact: dict[str, float] | None = found["exact"]
         self.episodes: int = found["episodes"]
         self.confidence: float = found["confidence"]

@@ -105,8 +105,8 @@ def check_certificate(
 ) -> dict[str, Any]:
     """Repeats the episodes of a certificate and compares every number; with `fresh`, a seed, judges on new ones instead.
 
-    Returns what was found: `holds`, `episodes`, `seed`, `repeated` and the constraints that `failed`. `world` and `utilities`
-    are those of one's own that the policy was trained with, if any.
+    Returns what was found: `holds`, `episodes`, `seed`, `repeated` and the constraints that `failed`. `world` and `utilities`:
+    your own, if the policy was trained with any.
 
     :raises ConfigError: if the certificate or its policy was changed, or its episodes give other numbers.
 

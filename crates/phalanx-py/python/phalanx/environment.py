@@ -39,9 +39,9 @@ def from_pettingzoo(
 ) -> World:
     """A parallel environment of PettingZoo, with a graph, as a world.
 
-    Networks of an agent read the observations of its neighbourhood, flattened. Without a word on `policy` and `critic` these
-    are networks (kinds `network` and `returns`); models that see no observation are refused. Utilities of the occupancy
-    speak of what `cell(observation)` makes of an agent's own observation, one of `cells` numbers from 0; without it there is
+    An agent's neural networks read the observations of its neighbourhood, flattened. Unless `policy` and `critic` say otherwise,
+    both are neural networks (kinds `network` and `returns`); models that see no observation are refused. Utilities of the occupancy
+    are about what `cell(observation)` makes of an agent's own observation, one of `cells` numbers from 0; without it there is
     one cell, and occupancies count actions alone. Episodes are begun by `reset(seed=…)` and end when every agent has
     terminated or was truncated, or at `horizon`; of an agent that has left, observation and rewards are 0.
 
@@ -52,7 +52,7 @@ def from_pettingzoo(
     :param channels: rewards beside `reward`: a function of agent, observation, action, reward and info, or a name in `info`.
     :param ranges: smallest and largest reward of a channel, where known: it tells bounds that cannot be met, and
         makes intervals narrower.
-    :param scale: applied to an observation, as an array of numbers, before networks read it; it may shrink it.
+    :param scale: applied to an observation, as an array of numbers, before neural networks read it; it may shrink it.
     :param check: whether episodes of one seed are compared before training, on a copy that was used in between.
     :param reuse: whether copies are used again, by `reset(seed=...)`. `False` makes a fresh one for every episode, for
         environments that remember something over resets.

@@ -86,7 +86,7 @@ class _ByAgent(_Caller):
     def settle(self, fixed: Fixed) -> None:
         super().settle(fixed)
         self._names: list[Any] = [f"{fixed.prefix}_{i}" for i in range(fixed.agents)]
-        # Where a network could read a view, its numbers; else the states of a neighbourhood.
+        # Where a neural network could read a view, its numbers; else the states of a neighbourhood.
         self._sizes = [
             len(group) if width is None else width for group, width in zip(fixed.groups, fixed.widths, strict=True)
         ]

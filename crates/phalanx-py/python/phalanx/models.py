@@ -12,7 +12,7 @@ from .own import Own
 SEEING = {"policy.kind": "network", "critic.kind": "returns"}
 #: Kinds that read observations; all others read cells.
 POLICIES, CRITICS = ("network",), ("network", "returns")
-#: Numbers of an observation that networks can read.
+#: Numbers of an observation that neural networks can read.
 WIDEST = 65536
 
 

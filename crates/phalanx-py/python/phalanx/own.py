@@ -1,4 +1,4 @@
-"""Worlds and utilities of one's own, under the names that configurations have for them."""
+"""Your own worlds and utilities, under the names that configurations have for them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Own:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing of one's own."""
+        """Whether the user gave neither a world nor a utility."""
         return self.world is None and not self._names
 
     def add_world(self, world: World) -> str:
@@ -73,7 +73,7 @@ class Own:
         return (", world=..." if self.world is not None else "") + (", utilities=[...]" if self._names else "")
 
     def check_names(self, path: Path, call: str) -> None:
-        """Whether everything of one's own is here that the run in a folder was made with; `call` is what should give it."""
+        """Whether the user gave the world and utilities of the run in a folder; `call` is what should give them."""
         try:
             written = tomllib.loads((path / "config.toml").read_text())
         except ValueError as error:
@@ -83,13 +83,13 @@ class Own:
         if kind not in WORLDS and kind != known:
             found = "" if known is None else f", not of `{known}`"
             raise ConfigError(
-                f"world: {near(path)!r} is of a world of one's own, `{kind}`{found}; give it: {call}(..., world=...)"
+                f"world: {near(path)!r} is of a world of your own, `{kind}`{found}; give it: {call}(..., world=...)"
             )
         entries = [written.get("objective", {}), *written.get("constraint", [])]
         missing = [e["kind"] for e in entries if "kind" in e and e["kind"] not in UTILITIES | self._names.keys()]
         if missing:
             raise ConfigError(
-                f"utilities: {near(path)!r} has one of one's own, `{missing[0]}`; give it: {call}(..., utilities=[...])"
+                f"utilities: {near(path)!r} has a utility of your own, `{missing[0]}`; give it: {call}(..., utilities=[...])"
             )
 
     def settings(self, settings: Mapping[str, Any]) -> dict[str, Any]:

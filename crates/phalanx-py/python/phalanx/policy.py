@@ -135,8 +135,8 @@ class Policy:
     def load(
         path: str | PathLike[str], *, world: World | None = None, utilities: Iterable[Utility] = ()
     ) -> Policy:
-        """Opens a policy that `save` wrote, or that of a run's folder. `world` and `utilities` are those of one's own that it
-        was trained with, if any.
+        """Opens a policy that `save` wrote, or that of a run's folder. `world` and `utilities`: your own, if it
+        was trained with any.
 
         >>> import os, tempfile, phalanx
         >>> run = phalanx.train("synthetic", iterations=3, temporary=True)
@@ -228,7 +228,7 @@ class Policy:
     def __reduce__(self) -> Any:
         if not self._own.is_empty:
             raise TypeError(
-                "a policy with a world or a utility of one's own cannot be pickled; "
+                "a policy with your own world or utility cannot be pickled; "
                 "use policy.save(path) and phalanx.Policy.load(path, world=...)"
             )
         with TemporaryDirectory() as place:

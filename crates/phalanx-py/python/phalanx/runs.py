@@ -88,12 +88,12 @@ class Run:
 
     @cached_property
     def agents(self) -> Table:
-        """One row per agent and constraint, from the closing evaluation; in a large network the worst."""
+        """One row per agent and constraint, from the closing evaluation; in a large graph the worst."""
         return Table.read(self.path / "agents.csv")
 
     @cached_property
     def returns(self) -> Table:
-        """Return and objective of every agent; in a large network of the worst."""
+        """Return and objective of every agent; in a large graph of the worst."""
         return Table.read(self.path / "returns.csv")
 
     @cached_property
@@ -187,7 +187,7 @@ class Run:
         from .training import load
 
         if not self._own.is_empty:
-            raise TypeError("a run with a world or a utility of one's own cannot be pickled; pickle its path")
+            raise TypeError("a run with your own world or utility cannot be pickled; pickle its path")
         if self._keeper is not None or not self.is_finished:
             raise TypeError("a run that is temporary or not finished cannot be pickled; pickle its policy")
         return load, (self.path,)

@@ -24,7 +24,7 @@ from .temporary import Temporary
 from .utility import Utility
 from .world import World
 
-#: A preset's name, a TOML file, a configuration as a dict, or a world of one's own.
+#: A preset's name, a TOML file, a configuration as a dict, or your own world.
 Source = str | PathLike[str] | Mapping[str, Any] | World
 Progress = bool | Callable[[dict[str, Any]], Any]
 Callback = Callable[[Iteration], Any]
@@ -107,10 +107,10 @@ def resume(
 ) -> Run:
     """Goes on with a run that was interrupted. It ends in the same bytes as one that was not.
 
-    `world` and `utilities` are those of one's own that the run was begun with, if any; the other arguments are those of `train`.
+    `world` and `utilities`: your own, if the run was begun with any; the other arguments are those of `train`.
 
     :param device: where to go on, `"cpu"`, `"cuda"` or `"auto"`; where the run was begun if not given. Tables and linear models
-        end in the same bytes on both, networks do not.
+        end in the same bytes on both, neural networks do not.
 
     >>> import phalanx
     >>> run = phalanx.train("synthetic", iterations=3, temporary=True)
@@ -136,8 +136,8 @@ def resume(
 
 
 def load(path: str | PathLike[str], *, world: World | None = None, utilities: Iterable[Utility] = ()) -> Run:
-    """Opens a finished run, made here or by the command line. `world` and `utilities` are those of one's own that it was
-    trained with, if any.
+    """Opens a finished run, made here or by the command line. `world` and `utilities`: your own, if it was
+    trained with any.
 
     >>> import os, tempfile, phalanx
     >>> made = phalanx.train("synthetic", iterations=3, out=os.path.join(tempfile.mkdtemp(), "run"))

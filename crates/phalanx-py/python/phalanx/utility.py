@@ -1,4 +1,4 @@
-"""Utilities of one's own."""
+"""Your own utilities."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Worlds of one's own."""
+"""Your own worlds."""
 
 from __future__ import annotations
 
