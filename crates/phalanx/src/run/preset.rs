@@ -1,5 +1,8 @@
 //! Configurations and data that are part of the program.
 
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
 pub use crate::base::builtin::builtin;
 
 /// Name and text of every preset.
@@ -47,7 +50,40 @@ pub fn text(name: &str) -> Option<&'static str> {
     PRESETS.iter().find(|(preset, _)| *preset == name).map(|(_, text)| *text)
 }
 
-/// What a preset is about: the first line of its comment.
+/// What a preset is about: the first lines of its comment, up to the end of a sentence.
 pub fn description(name: &str) -> Option<&'static str> {
-    text(name).and_then(|text| text.lines().next()).map(|line| line.trim_start_matches(['#', ' ']))
+    static DESCRIPTIONS: LazyLock<BTreeMap<&str, String>> =
+        LazyLock::new(|| PRESETS.iter().map(|(name, text)| (*name, heading(text))).collect());
+    DESCRIPTIONS.get(name).map(String::as_str)
+}
+
+fn heading(text: &str) -> String {
+    let mut heading = String::new();
+    for line in text.lines().map_while(|line| line.strip_prefix('#')).map(str::trim) {
+        if line.is_empty() || heading.ends_with('.') {
+            break;
+        }
+        heading += if heading.is_empty() { "" } else { " " };
+        heading += line;
+    }
+    heading
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn descriptions_are_whole_sentences() {
+        for name in names() {
+            let description = description(name).unwrap();
+            assert!(
+                description.ends_with('.') && !description.contains(['#', '\n']),
+                "{name}: {description}"
+            );
+        }
+        assert!(description("junctions-fair").unwrap().contains("four phases in equal shares"));
+        assert!(description("wireless-grid").unwrap().ends_with("small batches."));
+        assert_eq!(description("nothing"), None);
+    }
 }
